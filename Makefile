@@ -1,0 +1,73 @@
+# A thin front of the Meson build. `make help` lists what it can do.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+FILTER  ?=
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+
+ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
+quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
+
+.DEFAULT_GOAL := all
+.PHONY: all configure demo test unit bench deps deps-dev install format check asan ubsan tsan fuzz \
+        clean help
+
+all: configure ## release build in build/
+	@$(call ninja)
+
+# Sets up the build, or brings it up to date with the meson.build files; silent unless it fails.
+configure:
+	@[ -f $(BUILD)/build.ninja ] || tools/deps.sh --quiet build
+	@[ -f $(BUILD)/build.ninja ] || $(call quietly, meson setup $(BUILD))
+	@$(call quietly, ninja -C $(BUILD) build.ninja)
+
+demo: all ## the shortest way to see it work
+	@$(BUILD)/tutti --version
+
+test: ## everything that must hold; the last line is "N passed, N failed, N skipped"
+	@tools/deps.sh --quiet test
+	@$(MAKE) --no-print-directory all || { echo "the build failed"; echo "0 passed, 1 failed"; exit 1; }
+	@tools/run_tests.sh $(BUILD)
+
+unit: configure ## unit tests only; FILTER=text takes those whose file or name contains it
+	@$(call ninja, tutti_tests)
+	@$(BUILD)/tutti_tests $(FILTER)
+
+bench: all ## benchmarks beside their peers
+	@if [ -x bench/run.sh ]; then bench/run.sh $(BUILD); else echo "no benchmarks yet"; fi
+
+deps: ## installs what building, testing and running need
+	@tools/deps.sh test
+
+deps-dev: ## installs the tools of `make check`, `make format` and `make fuzz` as well
+	@tools/deps.sh develop
+
+install: all ## installs under PREFIX (/usr/local), below DESTDIR if given
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	@$(call quietly, ninja -C $(BUILD) build.ninja)
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet
+
+format: ## formats the sources
+	@tools/check.sh format-fix
+
+check: ## layers, clang-format, cppcheck, a build with clang, clang-tidy
+	@tools/check.sh all
+
+asan: SANITIZER = address
+ubsan: SANITIZER = undefined
+tsan: SANITIZER = thread
+asan ubsan tsan: ## unit tests under a sanitizer, in build-asan/ and so on
+	@tools/sanitize.sh $(SANITIZER) build-$@ $(FILTER)
+
+fuzz: ## every fuzz target for FUZZ_SECONDS (60)
+	@tools/fuzz.sh build-fuzz
+
+clean: ## removes everything that was built
+	@rm -rf $(BUILD) build-asan build-ubsan build-tsan build-fuzz build-clang
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z -]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
+	    awk -F'|' '{ printf "  make %-18s %s\n", $$1, $$2 }'

@@ -1,0 +1,87 @@
+/* base.h: status codes, error messages, versions and the macros every header uses. */
+#ifndef TUTTI_BASE_H
+#define TUTTI_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TUTTI_API __attribute__((visibility("default")))
+#define TUTTI_PRINTF(format_, first_) __attribute__((format(printf, format_, first_)))
+#define TUTTI_MUST_USE __attribute__((warn_unused_result))
+#else
+#define TUTTI_API
+#define TUTTI_PRINTF(format, first)
+#define TUTTI_MUST_USE
+#endif
+
+#define TUTTI_VERSION_MAJOR 0
+#define TUTTI_VERSION_MINOR 1
+#define TUTTI_VERSION_PATCH 0
+
+/* Every status, its number and what it means, in one place. Numbers are a promise. */
+#define TUTTI_STATUS_MAP(X)                                                                        \
+    X(OK, 0, "success")                                                                            \
+    X(INVALID, -1, "invalid argument")                                                             \
+    X(NOT_FOUND, -2, "not found")                                                                  \
+    X(EXISTS, -3, "already exists")                                                                \
+    X(UNINITIALIZED, -4, "used before it was initialised")                                         \
+    X(OUT_OF_RANGE, -5, "index or value out of range")                                             \
+    X(NO_MEMORY, -6, "out of memory")                                                              \
+    X(TOO_LARGE, -7, "size exceeds a limit or overflows")                                          \
+    X(UNSUPPORTED, -8, "not supported here")                                                       \
+    X(DEADLINE, -9, "deadline passed")                                                             \
+    X(CLOSED, -10, "closed")                                                                       \
+    X(CANCELLED, -11, "cancelled")                                                                 \
+    X(CORRUPT, -12, "malformed data")                                                              \
+    X(IO, -13, "input/output error")                                                               \
+    X(CHECK_FAILED, -14, "an assertion of the program failed")                                     \
+    X(INTERNAL, -15, "internal error")
+
+typedef enum tutti_status {
+#define TUTTI_STATUS_ENUM(name, number, text) TUTTI_##name = (number),
+    TUTTI_STATUS_MAP(TUTTI_STATUS_ENUM)
+#undef TUTTI_STATUS_ENUM
+} tutti_status;
+
+/* The status in words ("deadline passed"). Never NULL; any integer may be given. */
+TUTTI_API const char *tutti_status_text(tutti_status status);
+
+/* The message of the calling thread's last failed call: what was wrong, where, what was expected
+ * and what to do. Valid until the thread's next failing call. Empty when nothing failed yet. */
+TUTTI_API const char *tutti_error_message(void);
+
+/* Records a message for the calling thread and returns `status`: `return tutti_fail(...)`.
+ * For operators and kernels written outside the library too. */
+TUTTI_API tutti_status tutti_fail(tutti_status status, const char *format, ...) TUTTI_PRINTF(2, 3);
+
+/* Passes an error up. */
+#define TUTTI_TRY(expression)                                                                      \
+    do {                                                                                           \
+        tutti_status tutti_try_ = (expression);                                                    \
+        if (tutti_try_ != TUTTI_OK)                                                                \
+            return tutti_try_;                                                                     \
+    } while (0)
+
+/* The library's version, "0.1.0". */
+TUTTI_API const char *tutti_version(void);
+
+/* Where in user code a node was built; see TUTTI_AT. */
+TUTTI_API void tutti_here(const char *file, int line);
+
+/* Remembers the caller's place, so that a later error names the user's file and line, then calls. */
+#define TUTTI_AT(call) (tutti_here(__FILE__, __LINE__), call)
+
+/* Options by name: TUTTI_OPTIONS(tutti_run_options, .target = step). */
+#define TUTTI_OPTIONS(type, ...) (&(type){.struct_size = sizeof(type), __VA_ARGS__})
+
+#ifdef __cplusplus
+}
+#endif
+#endif

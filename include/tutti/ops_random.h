@@ -1,0 +1,62 @@
+/* ops_random.h: random numbers. A number is a function of the seed, the node's name, the graph's step
+ * counter and the element's index, so a run can be repeated, and a tensor cut in pieces has the same
+ * numbers as the whole one. Two nodes differ even with one seed; every step gives new numbers. */
+#ifndef TUTTI_OPS_RANDOM_H
+#define TUTTI_OPS_RANDOM_H
+
+#include "tutti/ops_state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_random_options {
+    size_t struct_size;
+    int64_t seed;
+    const char *name;  /* the operator's */
+    tutti_sym like;    /* take the shape of this instead of the type's: for unknown dimensions */
+    tutti_sym counter; /* an i64 scalar instead of the graph's step counter */
+} tutti_random_options;
+
+/* Uniform in [low, high): tutti_random_uniform(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 64, 10), .seed = 7).
+ * Integers too. */
+TUTTI_API tutti_sym tutti_random_uniform(tutti_graph *graph, double low, double high,
+                                         tutti_type type, const tutti_random_options *options);
+#define tutti_random_uniform(graph, low, high, type, ...)                                          \
+    TUTTI_AT(tutti_random_uniform((graph), (low), (high), (type),                                  \
+                                  TUTTI_OPTIONS(tutti_random_options, __VA_ARGS__)))
+/* Normal, of this mean and standard deviation. */
+TUTTI_API tutti_sym tutti_random_normal(tutti_graph *graph, double mean, double stddev,
+                                        tutti_type type, const tutti_random_options *options);
+#define tutti_random_normal(graph, mean, stddev, type, ...)                                        \
+    TUTTI_AT(tutti_random_normal((graph), (mean), (stddev), (type),                                \
+                                 TUTTI_OPTIONS(tutti_random_options, __VA_ARGS__)))
+/* Normal, drawn again beyond two standard deviations. */
+TUTTI_API tutti_sym tutti_random_truncated_normal(tutti_graph *graph, double mean, double stddev,
+                                                  tutti_type type,
+                                                  const tutti_random_options *options);
+#define tutti_random_truncated_normal(graph, mean, stddev, type, ...)                              \
+    TUTTI_AT(tutti_random_truncated_normal((graph), (mean), (stddev), (type),                      \
+                                           TUTTI_OPTIONS(tutti_random_options, __VA_ARGS__)))
+/* 1 (or true) with probability p, else 0. */
+TUTTI_API tutti_sym tutti_random_bernoulli(tutti_graph *graph, double p, tutti_type type,
+                                           const tutti_random_options *options);
+#define tutti_random_bernoulli(graph, p, type, ...)                                                \
+    TUTTI_AT(tutti_random_bernoulli((graph), (p), (type),                                          \
+                                    TUTTI_OPTIONS(tutti_random_options, __VA_ARGS__)))
+/* n classes per row of logits [batch, classes], class c with probability softmax(logits)[c]:
+ * i64[batch, n]. */
+TUTTI_API tutti_sym tutti_random_categorical(tutti_sym logits, int64_t n,
+                                             const tutti_random_options *options);
+#define tutti_random_categorical(logits, n, ...)                                                   \
+    TUTTI_AT(tutti_random_categorical((logits), (n),                                               \
+                                      TUTTI_OPTIONS(tutti_random_options, __VA_ARGS__)))
+/* The rows of x (axis 0) in random order. Output 1 is that order, i64[rows]: y[i] = x[order[i]]. */
+TUTTI_API tutti_sym tutti_random_shuffle(tutti_sym x, const tutti_random_options *options);
+#define tutti_random_shuffle(x, ...)                                                               \
+    TUTTI_AT(tutti_random_shuffle((x), TUTTI_OPTIONS(tutti_random_options, __VA_ARGS__)))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

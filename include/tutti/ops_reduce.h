@@ -1,0 +1,100 @@
+/* ops_reduce.h: operators that make one number of many. A function never fails by itself: a mistake
+ * is recorded in the graph and the result is poison (see graph.h). */
+#ifndef TUTTI_OPS_REDUCE_H
+#define TUTTI_OPS_REDUCE_H
+
+#include "tutti/ops_shape.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Over which axes: all when none is named. keep_dims leaves them in the result with size 1.
+ *     tutti_mean(x)    tutti_sum(x, .axes = TUTTI_AXES(0, 2), .keep_dims = true) */
+typedef struct tutti_reduce_options {
+    size_t struct_size;
+    tutti_axes axes;
+    bool keep_dims;
+} tutti_reduce_options;
+
+/* Floats and integers (which wrap round). Over no elements: 0. */
+TUTTI_API tutti_sym tutti_sum(tutti_sym x, const tutti_reduce_options *options);
+#define tutti_sum(x, ...)                                                                          \
+    TUTTI_AT(tutti_sum((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+/* Floats. Over no elements: NaN. */
+TUTTI_API tutti_sym tutti_mean(tutti_sym x, const tutti_reduce_options *options);
+#define tutti_mean(x, ...)                                                                         \
+    TUTTI_AT(tutti_mean((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+/* Floats and integers; a NaN wins. Over no elements: the lowest value (minus infinity), the highest
+ * for min. Equal extremes share the gradient. */
+TUTTI_API tutti_sym tutti_max(tutti_sym x, const tutti_reduce_options *options);
+#define tutti_max(x, ...)                                                                          \
+    TUTTI_AT(tutti_max((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_min(tutti_sym x, const tutti_reduce_options *options);
+#define tutti_min(x, ...)                                                                          \
+    TUTTI_AT(tutti_min((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+/* Floats and integers (which wrap round). Over no elements: 1. Its gradient is right at zeros too. */
+TUTTI_API tutti_sym tutti_prod(tutti_sym x, const tutti_reduce_options *options);
+#define tutti_prod(x, ...)                                                                         \
+    TUTTI_AT(tutti_prod((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+/* y[i] = product of all x[j] along the axis with j != i. Floats. */
+TUTTI_API tutti_sym tutti_prod_except(tutti_sym x, int axis);
+#define tutti_prod_except(...) TUTTI_AT(tutti_prod_except(__VA_ARGS__))
+/* Bools. Over no elements: false, and true for all. */
+TUTTI_API tutti_sym tutti_any(tutti_sym x, const tutti_reduce_options *options);
+#define tutti_any(x, ...)                                                                          \
+    TUTTI_AT(tutti_any((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_all(tutti_sym x, const tutti_reduce_options *options);
+#define tutti_all(x, ...)                                                                          \
+    TUTTI_AT(tutti_all((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+/* log of the sum of exponentials, without overflow. Floats. Over no elements: minus infinity. */
+TUTTI_API tutti_sym tutti_logsumexp(tutti_sym x, const tutti_reduce_options *options);
+#define tutti_logsumexp(x, ...)                                                                    \
+    TUTTI_AT(tutti_logsumexp((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+/* Mean of (x - mean)^2: the population's variance. Floats. Over no elements: NaN. */
+TUTTI_API tutti_sym tutti_variance(tutti_sym x, const tutti_reduce_options *options);
+#define tutti_variance(x, ...)                                                                     \
+    TUTTI_AT(tutti_variance((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+
+/* ord 2 (default): square root of the sum of squares; ord 1: sum of magnitudes. Floats. The gradient
+ * at 0 is 0. */
+typedef struct tutti_norm_options {
+    size_t struct_size;
+    tutti_axes axes;
+    bool keep_dims;
+    int ord;
+} tutti_norm_options;
+TUTTI_API tutti_sym tutti_norm(tutti_sym x, const tutti_norm_options *options);
+#define tutti_norm(x, ...)                                                                         \
+    TUTTI_AT(tutti_norm((x), TUTTI_OPTIONS(tutti_norm_options, __VA_ARGS__)))
+
+/* Position (i64) of the first largest or smallest element along an axis, which is dropped and must
+ * not be empty. A NaN wins. */
+TUTTI_API tutti_sym tutti_argmax(tutti_sym x, int axis);
+#define tutti_argmax(...) TUTTI_AT(tutti_argmax(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_argmin(tutti_sym x, int axis);
+#define tutti_argmin(...) TUTTI_AT(tutti_argmin(__VA_ARGS__))
+
+/* Running sum along an axis; exclusive leaves the element itself out; reverse runs from the end. */
+typedef struct tutti_cumsum_options {
+    size_t struct_size;
+    bool exclusive, reverse;
+} tutti_cumsum_options;
+TUTTI_API tutti_sym tutti_cumsum(tutti_sym x, int axis, const tutti_cumsum_options *options);
+#define tutti_cumsum(x, axis, ...)                                                                 \
+    TUTTI_AT(tutti_cumsum((x), (axis), TUTTI_OPTIONS(tutti_cumsum_options, __VA_ARGS__)))
+
+/* The k largest along the last axis, largest first, of equal ones the first; output 1 (by
+ * tutti_output_of) holds their positions as i32. */
+TUTTI_API tutti_sym tutti_top_k(tutti_sym x, int64_t k);
+#define tutti_top_k(...) TUTTI_AT(tutti_top_k(__VA_ARGS__))
+
+/* Sum over the axes along which broadcasting like's shape to x's repeats: the result has like's
+ * shape. The adjoint of tutti_broadcast_like. */
+TUTTI_API tutti_sym tutti_sum_like(tutti_sym x, tutti_sym like);
+#define tutti_sum_like(...) TUTTI_AT(tutti_sum_like(__VA_ARGS__))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,253 @@
+/* ops_state.h: what enters a graph and what outlives a step: placeholders, constants, variables and
+ * queues. Like every builder these never need checking: a mistake is recorded in the graph. */
+#ifndef TUTTI_OPS_STATE_H
+#define TUTTI_OPS_STATE_H
+
+#include "tutti/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Lists that count themselves, for the macros below. TUTTI_DIMS() is a scalar's: no dimensions. */
+#define TUTTI_DIMS(...)                                                                            \
+    ((int)(sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1),                      \
+        ((const int64_t[]){0, __VA_ARGS__} + 1)
+#define TUTTI_SYMS(...)                                                                            \
+    ((int)(sizeof((const tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym))),                         \
+        ((const tutti_sym[]){__VA_ARGS__})
+/* A type as a value: TUTTI_TYPE(TUTTI_F32, 28, 28). */
+#define TUTTI_TYPE(...)                                                                            \
+    tutti_type_of((int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                 \
+                  (const int64_t[]){__VA_ARGS__})
+/* From a list: the data type, then the dimensions. More than TUTTI_MAX_RANK dimensions give a type
+ * that every builder refuses. */
+TUTTI_API tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims);
+
+/* ---- what enters ---- */
+
+/* A value given at every run: tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 784); a scalar has no
+ * dimensions. The name is "placeholder", made unique. */
+TUTTI_API tutti_sym tutti_placeholder(tutti_graph *graph, tutti_type type);
+#define tutti_placeholder(graph, ...) TUTTI_AT(tutti_placeholder((graph), TUTTI_TYPE(__VA_ARGS__)))
+/* The same under a name of yours: tutti_placeholder_named(g, "images", TUTTI_F32, TUTTI_ANY, 784). */
+TUTTI_API tutti_sym tutti_placeholder_named(tutti_graph *graph, const char *name, tutti_type type);
+#define tutti_placeholder_named(graph, name, ...)                                                  \
+    TUTTI_AT(tutti_placeholder_named((graph), (name), TUTTI_TYPE(__VA_ARGS__)))
+
+/* The tensor's value. The graph keeps a reference; the contents must not change afterwards. */
+TUTTI_API tutti_sym tutti_constant(tutti_graph *graph, tutti_tensor *tensor);
+#define tutti_constant(...) TUTTI_AT(tutti_constant(__VA_ARGS__))
+/* One number: tutti_scalar(g, TUTTI_F32, 0.5). */
+TUTTI_API tutti_sym tutti_scalar(tutti_graph *graph, tutti_dtype dtype, double value);
+#define tutti_scalar(...) TUTTI_AT(tutti_scalar(__VA_ARGS__))
+/* A vector of 64-bit integers: tutti_ints(g, 3, 4, 5). */
+TUTTI_API tutti_sym tutti_ints(tutti_graph *graph, int count, const int64_t *values);
+#define tutti_ints(graph, ...) TUTTI_AT(tutti_ints((graph), TUTTI_DIMS(__VA_ARGS__)))
+
+/* Argument `index` of a sub-graph (the body of a cond, while or fused node). */
+TUTTI_API tutti_sym tutti_parameter(tutti_graph *graph, int index, tutti_type type);
+#define tutti_parameter(...) TUTTI_AT(tutti_parameter(__VA_ARGS__))
+
+/* y = x. */
+TUTTI_API tutti_sym tutti_identity(tutti_sym x);
+#define tutti_identity(...) TUTTI_AT(tutti_identity(__VA_ARGS__))
+/* y = x, through which no gradient flows. */
+TUTTI_API tutti_sym tutti_stop_gradient(tutti_sym x);
+#define tutti_stop_gradient(...) TUTTI_AT(tutti_stop_gradient(__VA_ARGS__))
+
+/* ---- initial values ---- */
+
+typedef enum tutti_init_kind {
+    TUTTI_INIT_FULL,             /* every element a */
+    TUTTI_INIT_UNIFORM,          /* in [a, b) */
+    TUTTI_INIT_NORMAL,           /* mean a, standard deviation b */
+    TUTTI_INIT_TRUNCATED_NORMAL, /* the same, within two standard deviations */
+    TUTTI_INIT_SCALED_UNIFORM,   /* in [-l, l), l = sqrt(3 a / fan); b picks the fan */
+    TUTTI_INIT_SCALED_NORMAL,    /* truncated, of standard deviation sqrt(a / fan); b picks the fan */
+    TUTTI_INIT_TENSOR,           /* a tensor's values */
+    TUTTI_INIT_SYM               /* a node's value */
+} tutti_init_kind;
+
+/* What a variable starts with: a plain value, made by the functions below. Fans are counted as Keras
+ * does: of [in, out]; of convolution kernels [kh, kw, in, out] times kh kw; of [n] both are n.
+ * A `tensor` must live until tutti_variable returns. */
+typedef struct tutti_init {
+    tutti_init_kind kind;
+    double a, b;
+    int rank;
+    int64_t dims[TUTTI_MAX_RANK];
+    tutti_tensor *tensor;
+    tutti_sym sym;
+} tutti_init;
+
+TUTTI_API tutti_init tutti_init_make(tutti_init_kind kind, double a, double b, int rank,
+                                     const int64_t *dims);
+/* Fans for the scaled kinds. */
+#define TUTTI_FAN_IN 0.0
+#define TUTTI_FAN_OUT 1.0
+#define TUTTI_FAN_AVERAGE 2.0
+
+#define tutti_zeros(...) tutti_init_make(TUTTI_INIT_FULL, 0, 0, TUTTI_DIMS(__VA_ARGS__))
+#define tutti_ones(...) tutti_init_make(TUTTI_INIT_FULL, 1, 0, TUTTI_DIMS(__VA_ARGS__))
+#define tutti_full(value, ...) tutti_init_make(TUTTI_INIT_FULL, (value), 0, TUTTI_DIMS(__VA_ARGS__))
+#define tutti_uniform_init(low, high, ...)                                                         \
+    tutti_init_make(TUTTI_INIT_UNIFORM, (low), (high), TUTTI_DIMS(__VA_ARGS__))
+#define tutti_normal_init(mean, stddev, ...)                                                       \
+    tutti_init_make(TUTTI_INIT_NORMAL, (mean), (stddev), TUTTI_DIMS(__VA_ARGS__))
+#define tutti_truncated_normal_init(mean, stddev, ...)                                             \
+    tutti_init_make(TUTTI_INIT_TRUNCATED_NORMAL, (mean), (stddev), TUTTI_DIMS(__VA_ARGS__))
+/* Uniform in [-l, l), l = sqrt(6 / (fan_in + fan_out)). */
+#define tutti_glorot_uniform(...)                                                                  \
+    tutti_init_make(TUTTI_INIT_SCALED_UNIFORM, 1, TUTTI_FAN_AVERAGE, TUTTI_DIMS(__VA_ARGS__))
+#define tutti_glorot_normal(...)                                                                   \
+    tutti_init_make(TUTTI_INIT_SCALED_NORMAL, 1, TUTTI_FAN_AVERAGE, TUTTI_DIMS(__VA_ARGS__))
+#define tutti_he_uniform(...)                                                                      \
+    tutti_init_make(TUTTI_INIT_SCALED_UNIFORM, 2, TUTTI_FAN_IN, TUTTI_DIMS(__VA_ARGS__))
+/* Truncated normal of standard deviation sqrt(2 / fan_in). */
+#define tutti_he_normal(...)                                                                       \
+    tutti_init_make(TUTTI_INIT_SCALED_NORMAL, 2, TUTTI_FAN_IN, TUTTI_DIMS(__VA_ARGS__))
+/* The values of a tensor; the variable has its type and shape. */
+TUTTI_API tutti_init tutti_from_tensor(tutti_tensor *tensor);
+/* The value of a node of known shape, computed when the variable is initialised. */
+TUTTI_API tutti_init tutti_from_sym(tutti_sym sym);
+
+/* ---- variables ---- */
+
+/* How a variable is to be cut into pieces over devices: writes the number of pieces along each axis.
+ * Stored with the variable; strategies that cut variables ask it. */
+typedef void tutti_partitioner(const tutti_type *type, int64_t ret_pieces[TUTTI_MAX_RANK]);
+
+typedef struct tutti_variable_options {
+    size_t struct_size;
+    const char *name;        /* "variable" */
+    bool not_trainable;      /* optimizers leave it alone */
+    tutti_dtype dtype;       /* TUTTI_F32, or the tensor's or node's */
+    int64_t seed;            /* of random initial values, mixed with the variable's name */
+    const char *shared_name; /* its name in the state; by default the node's full name */
+    const char *slot_of;     /* full name of the variable whose slot (momentum, …) this is */
+    tutti_partitioner *partitioner;
+} tutti_variable_options;
+
+/* A variable: state that lives in the session. Makes the variable, its initial value and the
+ * assignment of it, the latter two in the name scope of the variable and on its device, outside any
+ * control scope.
+ *     tutti_sym w = tutti_variable(g, tutti_glorot_uniform(784, 10), .name = "w");
+ * The symbol is a handle: where an operator wants a value, it is read. Inside bodies of cond and while
+ * there are no variables; give them to the body as arguments. */
+TUTTI_API tutti_sym tutti_variable(tutti_graph *graph, tutti_init init,
+                                   const tutti_variable_options *options);
+#define tutti_variable(graph, init, ...)                                                            \
+    TUTTI_AT(tutti_variable((graph), (init), TUTTI_OPTIONS(tutti_variable_options, __VA_ARGS__)))
+/* The variable of that name in the present scope, made when there is none yet. One that is there must
+ * have the type and shape that `init` and the options ask for. */
+TUTTI_API tutti_sym tutti_get_variable(tutti_graph *graph, const char *name, tutti_init init,
+                                       const tutti_variable_options *options);
+#define tutti_get_variable(graph, name, init, ...)                                                 \
+    TUTTI_AT(tutti_get_variable((graph), (name), (init),                                           \
+                                TUTTI_OPTIONS(tutti_variable_options, __VA_ARGS__)))
+
+/* Initialises every variable that the graph has now: run it once as a target. */
+TUTTI_API tutti_sym tutti_initialize_all(tutti_graph *graph);
+#define tutti_initialize_all(...) TUTTI_AT(tutti_initialize_all(__VA_ARGS__))
+/* Trainable variables in the order they were made; returns their number, writes at most `capacity`. */
+TUTTI_API int tutti_trainable_variables(const tutti_graph *graph, int capacity,
+                                        tutti_sym *ret_variables);
+
+/* The variable's value. Reading before initialisation is an error that names the variable. */
+TUTTI_API tutti_sym tutti_read(tutti_sym variable);
+#define tutti_read(...) TUTTI_AT(tutti_read(__VA_ARGS__))
+/* v = x, v = v + x, v = v - x; the new value. */
+TUTTI_API tutti_sym tutti_assign(tutti_sym variable, tutti_sym value);
+#define tutti_assign(...) TUTTI_AT(tutti_assign(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_assign_add(tutti_sym variable, tutti_sym value);
+#define tutti_assign_add(...) TUTTI_AT(tutti_assign_add(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_assign_sub(tutti_sym variable, tutti_sym value);
+#define tutti_assign_sub(...) TUTTI_AT(tutti_assign_sub(__VA_ARGS__))
+/* v[indices[i]] = rows[i] (the last of equal indices wins), += and -= (equal indices add up); the new
+ * value. An index out of range fails before anything is written. */
+TUTTI_API tutti_sym tutti_scatter_update(tutti_sym variable, tutti_sym indices, tutti_sym rows);
+#define tutti_scatter_update(...) TUTTI_AT(tutti_scatter_update(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_scatter_add(tutti_sym variable, tutti_sym indices, tutti_sym rows);
+#define tutti_scatter_add(...) TUTTI_AT(tutti_scatter_add(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_scatter_sub(tutti_sym variable, tutti_sym indices, tutti_sym rows);
+#define tutti_scatter_sub(...) TUTTI_AT(tutti_scatter_sub(__VA_ARGS__))
+/* Whether the variable has a value yet: a bool scalar. */
+TUTTI_API tutti_sym tutti_is_initialized(tutti_sym variable);
+#define tutti_is_initialized(...) TUTTI_AT(tutti_is_initialized(__VA_ARGS__))
+
+/* ---- updates by optimizers; the new value of `variable` ---- */
+
+/* v = v - lr g. lr: an f32 scalar. */
+TUTTI_API tutti_sym tutti_sgd_update(tutti_sym variable, tutti_sym gradient, tutti_sym lr);
+#define tutti_sgd_update(...) TUTTI_AT(tutti_sgd_update(__VA_ARGS__))
+/* The same for a gradient that is rows at indices of axis 0; equal indices add up first. */
+TUTTI_API tutti_sym tutti_sgd_update_rows(tutti_sym variable, tutti_sym indices, tutti_sym rows,
+                                          tutti_sym lr);
+#define tutti_sgd_update_rows(...) TUTTI_AT(tutti_sgd_update_rows(__VA_ARGS__))
+
+typedef struct tutti_adam_options {
+    size_t struct_size;
+    double beta1, beta2, epsilon; /* 0.9, 0.999, 1e-7 (1e-8 in torch's form) */
+    bool torch_form;
+} tutti_adam_options;
+/* m = b1 m + (1 - b1) g;  s = b2 s + (1 - b2) g^2;
+ * Keras' form: v = v - lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(s) + epsilon);
+ * torch's:     v = v - lr m' / (sqrt(s') + epsilon), m' = m / (1 - b1^t), s' = s / (1 - b2^t).
+ * `step` is t, an i64 scalar that is 1 in the first step (less counts as 1). m and s are variables
+ * like v. */
+TUTTI_API tutti_sym tutti_adam_update(tutti_sym variable, tutti_sym m, tutti_sym s,
+                                      tutti_sym gradient, tutti_sym lr, tutti_sym step,
+                                      const tutti_adam_options *options);
+#define tutti_adam_update(variable, m, s, gradient, lr, step, ...)                                 \
+    TUTTI_AT(tutti_adam_update((variable), (m), (s), (gradient), (lr), (step),                     \
+                               TUTTI_OPTIONS(tutti_adam_options, __VA_ARGS__)))
+/* Lazy: only the rows named by `indices` move, and their moments. */
+TUTTI_API tutti_sym tutti_adam_update_rows(tutti_sym variable, tutti_sym m, tutti_sym s,
+                                           tutti_sym indices, tutti_sym rows, tutti_sym lr,
+                                           tutti_sym step, const tutti_adam_options *options);
+#define tutti_adam_update_rows(variable, m, s, indices, rows, lr, step, ...)                       \
+    TUTTI_AT(tutti_adam_update_rows((variable), (m), (s), (indices), (rows), (lr), (step),         \
+                                    TUTTI_OPTIONS(tutti_adam_options, __VA_ARGS__)))
+
+/* ---- queues: first in, first out, shared between runs ---- */
+
+/* A queue of tuples: tutti_fifo_queue(g, 32, TUTTI_TYPE(TUTTI_F32, 28, 28), TUTTI_TYPE(TUTTI_I64)).
+ * Dimensions may be TUTTI_ANY. A full queue blocks enqueue, an empty one dequeue, until the run's
+ * deadline. Its name in the state is the node's. */
+TUTTI_API tutti_sym tutti_fifo_queue(tutti_graph *graph, const char *name, int64_t capacity,
+                                     int count, const tutti_type *types);
+#define tutti_fifo_queue(graph, capacity, ...)                                                     \
+    tutti_fifo_queue_named(graph, NULL, capacity, __VA_ARGS__)
+#define tutti_fifo_queue_named(graph, name, capacity, ...)                                         \
+    TUTTI_AT((tutti_fifo_queue)((graph), (name), (capacity),                                       \
+                              (int)(sizeof((const tutti_type[]){__VA_ARGS__}) / sizeof(tutti_type)), \
+                              (const tutti_type[]){__VA_ARGS__}))
+/* One tuple in; a node to be run as a target. */
+TUTTI_API tutti_sym tutti_enqueue(tutti_sym queue, int count, const tutti_sym *components);
+#define tutti_enqueue(queue, ...) TUTTI_AT(tutti_enqueue((queue), TUTTI_SYMS(__VA_ARGS__)))
+/* As many tuples as the components have rows along axis 0; no other run's tuples come between them. */
+TUTTI_API tutti_sym tutti_enqueue_many(tutti_sym queue, int count, const tutti_sym *components);
+#define tutti_enqueue_many(queue, ...) TUTTI_AT(tutti_enqueue_many((queue), TUTTI_SYMS(__VA_ARGS__)))
+/* One tuple out. Returns component 0; tutti_output_of gives the others. A queue that is closed and
+ * empty gives TUTTI_CLOSED. */
+TUTTI_API tutti_sym tutti_dequeue(tutti_sym queue);
+#define tutti_dequeue(...) TUTTI_AT(tutti_dequeue(__VA_ARGS__))
+/* n tuples, stacked along a new axis 0. When the queue is closed with fewer left, these stay and the
+ * run fails with TUTTI_OUT_OF_RANGE (TUTTI_CLOSED when none is left). */
+TUTTI_API tutti_sym tutti_dequeue_many(tutti_sym queue, int64_t n);
+#define tutti_dequeue_many(...) TUTTI_AT(tutti_dequeue_many(__VA_ARGS__))
+/* The same, but a closed queue gives the 1 to n that are left. */
+TUTTI_API tutti_sym tutti_dequeue_up_to(tutti_sym queue, int64_t n);
+#define tutti_dequeue_up_to(...) TUTTI_AT(tutti_dequeue_up_to(__VA_ARGS__))
+/* Tuples inside now: an i64 scalar. */
+TUTTI_API tutti_sym tutti_queue_size(tutti_sym queue);
+#define tutti_queue_size(...) TUTTI_AT(tutti_queue_size(__VA_ARGS__))
+/* No more tuples come in. `cancel`: waiting enqueues fail too, otherwise they finish. */
+TUTTI_API tutti_sym tutti_queue_close(tutti_sym queue, bool cancel);
+#define tutti_queue_close(...) TUTTI_AT(tutti_queue_close(__VA_ARGS__))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,89 @@
+/* session.h: running a graph: feeds in, fetches out, targets for their effect.
+ *
+ *     tutti_session *s;
+ *     tutti_session_open(&s, graph);
+ *     tutti_run(s, .target = tutti_initialize_all(graph));
+ *     tutti_run(s, .feed = TUTTI_FEED({x, batch}), .fetch = TUTTI_FETCH({loss, &value}), .target = step);
+ *
+ * A run prunes the graph to what is asked for, compiles it for the shapes that are fed, and keeps the
+ * result: the next run with the same shapes starts at once. Several threads may run one session. */
+#ifndef TUTTI_SESSION_H
+#define TUTTI_SESSION_H
+
+#include "tutti/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_session tutti_session;
+
+/* Devices in a grid with named axes; collectives name an axis. */
+typedef struct tutti_mesh_options {
+    int axis_count;
+    const char *axes[4];
+    int sizes[4];
+    const char *const *devices; /* product of sizes, row-major */
+} tutti_mesh_options;
+
+typedef struct tutti_session_options {
+    size_t struct_size;
+    const char *device;      /* where nodes go that have no wish; default "cpu:0" */
+    double deadline_seconds; /* of a run's blocking calls; default 300 */
+    bool deterministic;      /* only kernels whose results do not depend on the batch's cut */
+    int cache_limit;         /* compiled programs kept; default 128 */
+    tutti_mesh_options mesh;
+} tutti_session_options;
+
+/* The graph must outlive the session; it may grow while the session is open. */
+TUTTI_API tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_options *options,
+                                            tutti_session **ret_session);
+#define tutti_session_open(ret_session, graph, ...)                                                \
+    tutti_session_create(graph, TUTTI_OPTIONS(tutti_session_options, __VA_ARGS__), ret_session)
+/* Waits for nobody: no run may be under way. NULL is fine. */
+TUTTI_API void tutti_session_close(tutti_session *session);
+
+typedef struct tutti_feed {
+    tutti_sym sym;
+    tutti_tensor *value; /* borrowed for the run */
+} tutti_feed;
+typedef struct tutti_fetch {
+    tutti_sym sym;
+    tutti_tensor **ret_value; /* a new tensor, the caller's to release */
+} tutti_fetch;
+typedef struct tutti_run_options {
+    size_t struct_size;
+    struct { int count; const tutti_feed *list; } feed;
+    struct { int count; const tutti_fetch *list; } fetch;
+    struct { int count; const tutti_sym *list; } targets;
+    tutti_sym target;        /* one more target */
+    double deadline_seconds; /* 0: the session's */
+} tutti_run_options;
+
+#define TUTTI_FEED(...) {sizeof((tutti_feed[]){__VA_ARGS__}) / sizeof(tutti_feed), (tutti_feed[]){__VA_ARGS__}}
+#define TUTTI_FETCH(...) {sizeof((tutti_fetch[]){__VA_ARGS__}) / sizeof(tutti_fetch), (tutti_fetch[]){__VA_ARGS__}}
+#define TUTTI_TARGETS(...) {sizeof((tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym), (tutti_sym[]){__VA_ARGS__}}
+
+/* Runs once and blocks until done. On failure no variable has changed and nothing is fetched. */
+TUTTI_API tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *options);
+#define tutti_run(session, ...) tutti_session_run(session, TUTTI_OPTIONS(tutti_run_options, __VA_ARGS__))
+
+/* A variable's present value (a copy), and setting it, without a run. */
+TUTTI_API tutti_status tutti_session_get(tutti_session *session, tutti_sym variable, tutti_tensor **ret_value);
+TUTTI_API tutti_status tutti_session_set(tutti_session *session, tutti_sym variable, tutti_tensor *value);
+
+/* What the session did: for tests and benchmarks. */
+typedef struct tutti_session_info {
+    uint64_t runs, compiles;
+    size_t cached_programs;
+    double last_compile_seconds;
+    size_t arena_bytes; /* of the program compiled last */
+} tutti_session_info;
+TUTTI_API void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info);
+/* The instructions of the program compiled last, as text (from malloc). */
+TUTTI_API tutti_status tutti_session_print(tutti_session *session, char **ret_text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+/* log.c: hands a line to the installed sink. */
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+/* `lock` guards `sink` and `context` as a pair. `installed` lets a line with no sink cost one load.
+ * The sink is called without the lock, so it may log and may install. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tutti_log_sink *installed_sink;
+static void *installed_context;
+static atomic_bool installed;
+
+void tutti__log_install(tutti_log_sink *sink, void *context)
+{
+    pthread_mutex_lock(&lock);
+    installed_sink = sink;
+    installed_context = context;
+    atomic_store_explicit(&installed, sink != NULL, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
+}
+
+void tutti__log(tutti_log_level level, const char *format, ...)
+{
+    if (!atomic_load_explicit(&installed, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&lock);
+    tutti_log_sink *sink = installed_sink;
+    void *context = installed_context;
+    pthread_mutex_unlock(&lock);
+    if (sink == NULL)
+        return;
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    sink(context, level, message);
+}

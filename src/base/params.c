@@ -1,0 +1,87 @@
+/* params.c: parameters from the program or the environment. */
+#include "base/params.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/container.h"
+#include "base/log.h"
+
+/* `lock` guards both maps. `overrides` maps a name to a key of `texts`, or to NULL once removed.
+ * Keys of `texts` are never freed: tutti__param_text hands them out without a lifetime. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tutti_map overrides, texts;
+
+/* Under `lock`. */
+static tutti_status keep_text(const char *text, char **ret)
+{
+    char *kept = tutti__map_get(&texts, text);
+    if (kept == NULL) {
+        TUTTI_TRY(tutti__map_set(&texts, text, NULL));
+        tutti_map_entry *entry = &texts.entries[texts.count - 1];
+        kept = entry->value = entry->key;
+    }
+    *ret = kept;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__param_set(const char *name, const char *value)
+{
+    char *kept = NULL;
+    pthread_mutex_lock(&lock);
+    tutti_status status = value == NULL ? TUTTI_OK : keep_text(value, &kept);
+    if (status == TUTTI_OK)
+        status = tutti__map_set(&overrides, name, kept);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+const char *tutti__param_text(const tutti_param *param)
+{
+    pthread_mutex_lock(&lock);
+    const char *text = tutti__map_get(&overrides, param->name);
+    pthread_mutex_unlock(&lock);
+    if (text != NULL)
+        return text;
+    char variable[128];
+    int length = snprintf(variable, sizeof variable, "TUTTI_%s", param->name);
+    if (length > 0 && (size_t)length < sizeof variable)
+        text = getenv(variable);
+    return text != NULL ? text : param->fallback;
+}
+
+static bool read_int(const char *text, int64_t *ret)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0')
+        return false;
+    *ret = value;
+    return true;
+}
+
+int64_t tutti__param_int(const tutti_param *param)
+{
+    int64_t value = 0;
+    const char *text = tutti__param_text(param);
+    if (read_int(text, &value))
+        return value;
+    tutti__log(TUTTI_LOG_WARNING, "TUTTI_%s is '%s', needs a whole number; %s is used instead",
+               param->name, text, param->fallback);
+    read_int(param->fallback, &value);
+    return value;
+}
+
+bool tutti__param_flag(const tutti_param *param)
+{
+    static const char *const yes[] = {"1", "true", "yes", "on"};
+    const char *text = tutti__param_text(param);
+    for (size_t i = 0; i < TUTTI_COUNT(yes); i++)
+        if (strcasecmp(text, yes[i]) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,287 @@
+/* pool.c: fork and join on one word, the gate.
+ *
+ * 1. A job's fields (piece, context, count, chunk) and `next` are written only by the thread that
+ *    holds `busy`, while the gate is closed and its active count is 0.
+ * 2. A worker reads them only between joining (gate + 1, possible only while the gate is open) and
+ *    leaving (gate - 1). So the caller, having closed the gate, waits for the workers that joined
+ *    and for no others: a worker that sleeps through a job costs that job nothing.
+ * 3. A worker joins one job at most once. Missing one is harmless: the caller can finish any job
+ *    alone. So the epoch may wrap.
+ * 4. No wake-up is lost. A worker counts itself in `sleepers`, then sleeps only if the gate still
+ *    holds the value it looked at; the caller opens the gate, then reads `sleepers`. Both are
+ *    sequentially consistent, so one sees the other. The caller sets WAITING in the gate before it
+ *    sleeps, and the worker that takes the active count to 0 sees the bit in the same operation.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "base/pool.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    SPIN_PAUSES = 2000,
+    CHUNKS_PER_THREAD = 16,
+    MOST_THREADS = 4096,
+    CACHE_LINE = 64,
+};
+
+/* The gate: epoch in the upper 16 bits, three flags, the number of active workers below. */
+#define EPOCH_ONE 0x10000u
+#define EPOCH_MASK 0xffff0000u
+#define STOP 0x8000u
+#define OPEN 0x4000u
+#define WAITING 0x2000u
+#define ACTIVE_MASK 0x1fffu
+_Static_assert(MOST_THREADS <= ACTIVE_MASK, "every worker must fit in the active count");
+
+/* Who sleeps on the gate: masks for FUTEX_WAIT_BITSET. */
+#define SLEEPER_WORKER 1u
+#define SLEEPER_CALLER 2u
+
+typedef void piece_function(void *context, int64_t index);
+
+struct tutti_pool {
+    int threads, started; /* workers = threads - 1 once all have started */
+    bool spins;
+    alignas(CACHE_LINE) atomic_uint gate;
+    piece_function *piece;
+    void *context;
+    int64_t count, chunk;
+    alignas(CACHE_LINE) _Atomic int64_t next; /* first index nobody has taken */
+    alignas(CACHE_LINE) atomic_int sleepers;
+    atomic_bool busy;
+    pthread_t workers[];
+};
+_Static_assert(sizeof(atomic_uint) == 4, "a futex is a 32-bit word");
+
+/* True on a thread that is running pieces for a pool of more than one thread. */
+static _Thread_local bool inside;
+
+/* On aarch64 `yield` is often a no-op; `isb` takes 13 ns on a Neoverse V1. */
+static inline void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+static void gate_sleep(tutti_pool *pool, unsigned seen, unsigned sleeper)
+{
+    syscall(SYS_futex, &pool->gate, FUTEX_WAIT_BITSET_PRIVATE, seen, NULL, NULL, sleeper);
+}
+
+static void gate_wake(tutti_pool *pool, int most, unsigned sleeper)
+{
+    syscall(SYS_futex, &pool->gate, FUTEX_WAKE_BITSET_PRIVATE, most, NULL, NULL, sleeper);
+}
+
+/* Runs [begin, begin + chunk), then chunks from the counter until it is exhausted. */
+static void run_chunks(tutti_pool *pool, int64_t begin)
+{
+    const int64_t count = pool->count, chunk = pool->chunk;
+    piece_function *piece = pool->piece;
+    void *context = pool->context;
+    while (begin < count) {
+        int64_t end = count - begin < chunk ? count : begin + chunk;
+        for (int64_t i = begin; i < end; i++)
+            piece(context, i);
+        begin = atomic_fetch_add_explicit(&pool->next, chunk, memory_order_relaxed);
+    }
+}
+
+/* Returns a gate that says stop, or that is open in another epoch than `seen`. */
+static unsigned await_job(tutti_pool *pool, unsigned seen)
+{
+    for (int pauses = 0;;) {
+        unsigned gate = atomic_load_explicit(&pool->gate, memory_order_relaxed);
+        if (gate & STOP || (gate & OPEN && (gate & EPOCH_MASK) != seen))
+            return gate;
+        if (pool->spins && pauses++ < SPIN_PAUSES) {
+            pause_briefly();
+            continue;
+        }
+        atomic_fetch_add(&pool->sleepers, 1);
+        gate_sleep(pool, gate, SLEEPER_WORKER);
+        atomic_fetch_sub(&pool->sleepers, 1);
+        pauses = 0;
+    }
+}
+
+static void leave_job(tutti_pool *pool)
+{
+    unsigned before = atomic_fetch_sub_explicit(&pool->gate, 1, memory_order_acq_rel);
+    if (before & WAITING && (before & ACTIVE_MASK) == 1)
+        gate_wake(pool, 1, SLEEPER_CALLER);
+}
+
+static void *worker_main(void *argument)
+{
+    tutti_pool *pool = argument;
+    unsigned seen = 0;
+    inside = true;
+    for (;;) {
+        unsigned gate = await_job(pool, seen);
+        if (gate & STOP)
+            return NULL;
+        if (!atomic_compare_exchange_weak_explicit(&pool->gate, &gate, gate + 1,
+                                                   memory_order_acquire, memory_order_relaxed))
+            continue;
+        seen = gate & EPOCH_MASK;
+        run_chunks(pool, atomic_fetch_add_explicit(&pool->next, pool->chunk, memory_order_relaxed));
+        leave_job(pool);
+    }
+}
+
+static void open_gate(tutti_pool *pool, int64_t chunks)
+{
+    unsigned gate = atomic_load_explicit(&pool->gate, memory_order_relaxed);
+    atomic_store(&pool->gate, ((gate & EPOCH_MASK) + EPOCH_ONE) | OPEN);
+    int sleepers = atomic_load(&pool->sleepers);
+    if (sleepers > 0)
+        gate_wake(pool, chunks - 1 < sleepers ? (int)(chunks - 1) : sleepers, SLEEPER_WORKER);
+}
+
+static void close_gate(tutti_pool *pool)
+{
+    unsigned gate = atomic_fetch_and_explicit(&pool->gate, ~OPEN, memory_order_acq_rel) & ~OPEN;
+    for (int pauses = 0; gate & ACTIVE_MASK;) {
+        if (pool->spins && pauses++ < SPIN_PAUSES)
+            pause_briefly();
+        else if (gate & WAITING)
+            gate_sleep(pool, gate, SLEEPER_CALLER);
+        else
+            atomic_fetch_or_explicit(&pool->gate, WAITING, memory_order_relaxed);
+        gate = atomic_load_explicit(&pool->gate, memory_order_acquire);
+    }
+}
+
+void tutti__pool_run(tutti_pool *pool, int64_t count, piece_function *piece, void *context)
+{
+    if (count <= 1 || pool == NULL || pool->threads == 1 || inside ||
+        atomic_exchange_explicit(&pool->busy, true, memory_order_acquire)) {
+        for (int64_t i = 0; i < count; i++)
+            piece(context, i);
+        return;
+    }
+    int64_t chunk = count / ((int64_t)pool->threads * CHUNKS_PER_THREAD);
+    chunk = chunk < 1 ? 1 : chunk;
+    pool->piece = piece;
+    pool->context = context;
+    pool->count = count;
+    pool->chunk = chunk;
+    atomic_store_explicit(&pool->next, chunk, memory_order_relaxed);
+    inside = true;
+    open_gate(pool, (count - 1) / chunk + 1);
+    run_chunks(pool, 0);
+    close_gate(pool);
+    inside = false;
+    atomic_store_explicit(&pool->busy, false, memory_order_release);
+}
+
+/* Signals meant for the program must not land on a worker; faults and profilers still may. */
+static void block_signals(sigset_t *ret_before)
+{
+    static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < TUTTI_COUNT(open); i++)
+        sigdelset(&blocked, open[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, ret_before);
+}
+
+/* 0 or an errno. cpu < 0 leaves the thread where the system puts it. */
+static int start_worker(tutti_pool *pool, int cpu)
+{
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0)
+        return error;
+    if (cpu >= 0) {
+        size_t size = CPU_ALLOC_SIZE(cpu + 1);
+        cpu_set_t *set = CPU_ALLOC(cpu + 1);
+        if (set != NULL) {
+            CPU_ZERO_S(size, set);
+            CPU_SET_S(cpu, size, set);
+            error = pthread_attr_setaffinity_np(&attributes, size, set);
+            CPU_FREE(set);
+        }
+    }
+    if (error == 0)
+        error = pthread_create(&pool->workers[pool->started], &attributes, worker_main, pool);
+    if (error == 0)
+        pool->started++;
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+static tutti_status start_workers(tutti_pool *pool, int first_cpu)
+{
+    sigset_t before;
+    int error = 0, cpu = -1;
+    block_signals(&before);
+    for (int i = 1; i < pool->threads && error == 0; i++) {
+        cpu = first_cpu < 0 ? -1 : first_cpu + i;
+        error = start_worker(pool, cpu);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        return TUTTI_OK;
+    if (cpu >= 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "thread %d of %d cannot be pinned to CPU %d: %s; see the CPUs this process "
+                          "may use with 'taskset -p'",
+                          pool->started + 1, pool->threads, cpu, strerror(error));
+    return tutti_fail(TUTTI_NO_MEMORY, "thread %d of %d does not start: %s; ask for fewer threads",
+                      pool->started + 1, pool->threads, strerror(error));
+}
+
+tutti_status tutti__pool_create(int threads, int first_cpu, tutti_pool **ret)
+{
+    if (threads < 1 || threads > MOST_THREADS || first_cpu > INT_MAX - MOST_THREADS)
+        return tutti_fail(TUTTI_INVALID, "a pool of %d threads from CPU %d: needs 1 to %d threads",
+                          threads, first_cpu, (int)MOST_THREADS);
+    size_t size = sizeof(tutti_pool) + (size_t)threads * sizeof(pthread_t);
+    size = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    tutti_pool *pool = aligned_alloc(CACHE_LINE, size);
+    if (pool == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a pool of %d threads", threads);
+    memset(pool, 0, size);
+    pool->threads = threads;
+    pool->spins = threads > 1 && threads <= tutti__cpu_count();
+    tutti_status status = start_workers(pool, first_cpu);
+    if (status != TUTTI_OK) {
+        tutti__pool_destroy(pool);
+        return status;
+    }
+    *ret = pool;
+    return TUTTI_OK;
+}
+
+void tutti__pool_destroy(tutti_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    atomic_fetch_or(&pool->gate, STOP);
+    gate_wake(pool, INT_MAX, SLEEPER_WORKER);
+    for (int i = 0; i < pool->started; i++)
+        pthread_join(pool->workers[i], NULL);
+    free(pool);
+}
+
+int tutti__pool_threads(const tutti_pool *pool)
+{
+    return pool == NULL ? 1 : pool->threads;
+}

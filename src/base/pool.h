@@ -1,0 +1,28 @@
+/* pool.h: the thread pool under every CPU kernel.
+ *
+ * Work is cut into `count` pieces by shape, never by thread count, so results do not depend on how
+ * many threads run. The caller works too. Threads spin briefly (2,000 pauses), then sleep; when the
+ * pool is wider than the CPUs that the operating system grants, they do not spin. Calls from inside
+ * a piece run inline. Several threads may call at once: one gets the pool, the others run inline.
+ */
+#ifndef TUTTI_BASE_POOL_H
+#define TUTTI_BASE_POOL_H
+
+#include "base/status.h"
+
+typedef struct tutti_pool tutti_pool;
+
+/* `threads` counts the caller: 1 starts none. `first_cpu` >= 0 pins thread i to CPU first_cpu + i. */
+tutti_status tutti__pool_create(int threads, int first_cpu, tutti_pool **ret);
+void tutti__pool_destroy(tutti_pool *pool); /* NULL is fine */
+int tutti__pool_threads(const tutti_pool *pool); /* NULL counts as 1 */
+
+/* Calls piece(context, i) for every i in [0, count), once each, in any order; returns when all are
+ * done. pool NULL runs inline. Pieces do not fail: they note an error in their context. */
+void tutti__pool_run(tutti_pool *pool, int64_t count, void (*piece)(void *context, int64_t index),
+                     void *context);
+
+/* CPUs this process may use: affinity mask and cgroup quota (v1 and v2), at least 1. */
+int tutti__cpu_count(void);
+
+#endif

@@ -1,0 +1,100 @@
+/* status.c: status texts and the calling thread's last error message. */
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE_SIZE = sizeof(((tutti_error *)0)->message) };
+
+static _Thread_local char last_message[MESSAGE_SIZE];
+static _Thread_local const char *here_file;
+static _Thread_local int here_line;
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+const char *tutti_version(void)
+{
+    return TEXT(TUTTI_VERSION_MAJOR) "." TEXT(TUTTI_VERSION_MINOR) "." TEXT(TUTTI_VERSION_PATCH);
+}
+
+const char *tutti_status_text(tutti_status status)
+{
+    static const struct {
+        int number;
+        const char *text;
+    } texts[] = {
+#define STATUS_ROW(name, number, text) {(number), (text)},
+        TUTTI_STATUS_MAP(STATUS_ROW)
+#undef STATUS_ROW
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(texts); i++)
+        if (texts[i].number == (int)status)
+            return texts[i].text;
+    return "unknown status";
+}
+
+const char *tutti_error_message(void)
+{
+    return last_message;
+}
+
+/* Arguments may point into the last message, so `text` must be another buffer. A message that was
+ * cut (`length` is what it needed) ends in "...". */
+static void keep_message(char text[MESSAGE_SIZE], int length)
+{
+    if (length >= MESSAGE_SIZE)
+        memcpy(text + MESSAGE_SIZE - 4, "...", 4);
+    memcpy(last_message, text, MESSAGE_SIZE);
+}
+
+tutti_status tutti_fail(tutti_status status, const char *format, ...)
+{
+    char text[MESSAGE_SIZE] = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    keep_message(text, length);
+    return status;
+}
+
+void tutti__error_capture(tutti_status status, tutti_error *ret)
+{
+    ret->status = status;
+    memcpy(ret->message, last_message, sizeof ret->message);
+}
+
+tutti_status tutti__error_restore(const tutti_error *error)
+{
+    memcpy(last_message, error->message, sizeof last_message);
+    last_message[MESSAGE_SIZE - 1] = '\0';
+    return error->status;
+}
+
+tutti_status tutti__error_prefix(tutti_status status, const char *format, ...)
+{
+    char text[MESSAGE_SIZE] = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return status;
+    if (length < MESSAGE_SIZE)
+        length += snprintf(text + length, sizeof text - (size_t)length, ": %s", last_message);
+    keep_message(text, length);
+    return status;
+}
+
+void tutti_here(const char *file, int line)
+{
+    here_file = file;
+    here_line = line;
+}
+
+void tutti__here_get(const char **ret_file, int *ret_line)
+{
+    *ret_file = here_file;
+    *ret_line = here_line;
+}

@@ -1,0 +1,288 @@
+/* test_runner.c: the program tutti_tests. Every test runs in a child process of its own, so that a
+ * crash or a hang is the failure of one test; as many run at once as there are CPUs.
+ *
+ *     tutti_tests [--list] [--json] [--verbose] [--no-fork] [--jobs N] [--timeout S] [FILTER...]
+ *
+ * A filter is part of "file name". The last line is "N passed, N failed, N skipped". */
+#include "base/test.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_JOBS = 64 };
+static const double slow_seconds = 2.0;
+
+static struct {
+    bool list, json, verbose, no_fork;
+    int jobs;
+    double timeout;
+    char **filters;
+    int filter_count;
+} options = {.timeout = 60};
+
+static struct {
+    int passed, failed, skipped;
+} totals;
+
+/* A test that runs in a child process. */
+typedef struct test_job {
+    const tutti_test *test; /* NULL: free */
+    pid_t pid;
+    FILE *output;
+    double started;
+    bool timed_out;
+} test_job;
+
+static double now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count < 1 ? 1 : count > MAX_JOBS ? MAX_JOBS : count;
+}
+
+static bool is_selected(const tutti_test *test)
+{
+    char full[512];
+    snprintf(full, sizeof full, "%s %s", test->file, test->name);
+    for (int i = 0; i < options.filter_count; i++)
+        if (strstr(full, options.filters[i]))
+            return true;
+    return options.filter_count == 0;
+}
+
+static void copy_output(FILE *from)
+{
+    char line[4096];
+    rewind(from);
+    while (fgets(line, sizeof line, from))
+        printf("    %s", line);
+}
+
+/* The last line that a skipped test printed is its reason. */
+static void print_reason(FILE *from)
+{
+    char line[512], last[512] = "";
+    rewind(from);
+    while (fgets(line, sizeof line, from))
+        memcpy(last, line, sizeof last);
+    last[strcspn(last, "\n")] = 0;
+    printf(": %s", last);
+}
+
+static void report(const tutti_test *test, int result, const char *why, double seconds,
+                   FILE *output)
+{
+    const char *word = result == TUTTI_TEST_PASSED    ? "passed"
+                       : result == TUTTI_TEST_SKIPPED ? "skipped"
+                                                      : "failed";
+    totals.passed += result == TUTTI_TEST_PASSED;
+    totals.skipped += result == TUTTI_TEST_SKIPPED;
+    totals.failed += result != TUTTI_TEST_PASSED && result != TUTTI_TEST_SKIPPED;
+    if (options.json) {
+        printf("{\"file\": \"%s\", \"test\": \"%s\", \"result\": \"%s\", \"seconds\": %.3f}\n",
+               test->file, test->name, word, seconds);
+    } else if (result == TUTTI_TEST_PASSED) {
+        if (seconds >= slow_seconds || options.verbose)
+            printf("%s  %s %s  %.2f s\n", seconds >= slow_seconds ? "slow" : "pass", test->file,
+                   test->name, seconds);
+        if (options.verbose && output)
+            copy_output(output);
+    } else if (result == TUTTI_TEST_SKIPPED) {
+        printf("skip  %s %s", test->file, test->name);
+        if (output)
+            print_reason(output);
+        putchar('\n');
+    } else {
+        printf("FAIL  %s %s  %s\n", test->file, test->name, why);
+        if (output)
+            copy_output(output);
+    }
+    fflush(stdout);
+}
+
+static void run_here(const tutti_test *test)
+{
+    double started = now_seconds();
+    int result = tutti__test_run(test);
+    report(test, result, "", now_seconds() - started, NULL);
+}
+
+/* The child: its output goes to the job's file, and it leads a process group, so that a timeout
+ * also ends the processes that the test started. */
+_Noreturn static void run_child(const test_job *job)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    dup2(fileno(job->output), STDOUT_FILENO);
+    dup2(fileno(job->output), STDERR_FILENO);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    exit(tutti__test_run(job->test));
+}
+
+static bool start_job(test_job *job, const tutti_test *test)
+{
+    FILE *output = tmpfile();
+    if (!output) {
+        fprintf(stderr, "tutti_tests: no temporary file: %s\n", strerror(errno));
+        return false;
+    }
+    *job = (test_job){.test = test, .output = output, .started = now_seconds()};
+    fflush(NULL);
+    job->pid = fork();
+    if (job->pid == 0)
+        run_child(job);
+    if (job->pid < 0) {
+        fprintf(stderr, "tutti_tests: cannot fork: %s\n", strerror(errno));
+        fclose(output);
+        job->test = NULL;
+        return false;
+    }
+    setpgid(job->pid, job->pid);
+    return true;
+}
+
+static void finish_job(test_job *job, int status)
+{
+    char why[128] = "";
+    int result = WIFEXITED(status) ? WEXITSTATUS(status) : TUTTI_TEST_FAILED;
+    if (job->timed_out)
+        snprintf(why, sizeof why, "did not end within %g s", options.timeout);
+    else if (WIFSIGNALED(status))
+        snprintf(why, sizeof why, "killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
+    else if (result != TUTTI_TEST_FAILED)
+        snprintf(why, sizeof why, "exit status %d", result);
+    kill(-job->pid, SIGKILL); /* processes that the test left behind */
+    report(job->test, result, why, now_seconds() - job->started, job->output);
+    fclose(job->output);
+    job->test = NULL;
+}
+
+static void kill_late(test_job *jobs)
+{
+    for (int i = 0; i < options.jobs; i++)
+        if (jobs[i].test && !jobs[i].timed_out &&
+            now_seconds() - jobs[i].started > options.timeout) {
+            jobs[i].timed_out = true;
+            kill(-jobs[i].pid, SIGKILL);
+        }
+}
+
+/* Waits until at least one job ends; SIGCHLD is blocked, so none is missed. */
+static void reap(test_job *jobs)
+{
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        for (int i = 0; pid > 0 && i < options.jobs; i++)
+            if (jobs[i].test && jobs[i].pid == pid) {
+                finish_job(&jobs[i], status);
+                return;
+            }
+        if (pid > 0)
+            continue;
+        kill_late(jobs);
+        sigset_t children;
+        sigemptyset(&children);
+        sigaddset(&children, SIGCHLD);
+        sigtimedwait(&children, NULL, &(struct timespec){.tv_nsec = 100 * 1000 * 1000});
+    }
+}
+
+static int run_forked(void)
+{
+    test_job jobs[MAX_JOBS] = {0};
+    int running = 0;
+    const tutti_test *next = tutti__test_table;
+    sigset_t children;
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &children, NULL);
+    for (;;) {
+        for (int i = 0; i < options.jobs; i++) {
+            while (next->name && !is_selected(next))
+                next++;
+            if (jobs[i].test || !next->name)
+                continue;
+            if (!start_job(&jobs[i], next++))
+                return 2;
+            running++;
+        }
+        if (running == 0)
+            return 0;
+        reap(jobs);
+        running--;
+    }
+}
+
+static int run_all(void)
+{
+    if (!options.list && !options.no_fork)
+        return run_forked();
+    for (const tutti_test *test = tutti__test_table; test->name; test++) {
+        if (!is_selected(test))
+            continue;
+        if (options.list)
+            printf("%s %s\n", test->file, test->name);
+        else
+            run_here(test);
+    }
+    return 0;
+}
+
+static bool read_options(int argc, char **argv)
+{
+    options.jobs = cpu_count();
+    options.filters = argv; /* filters are moved to the front */
+    for (int i = 1; i < argc; i++) {
+        const char *argument = argv[i];
+        if (strcmp(argument, "--list") == 0)
+            options.list = true;
+        else if (strcmp(argument, "--json") == 0)
+            options.json = true;
+        else if (strcmp(argument, "--verbose") == 0)
+            options.verbose = true;
+        else if (strcmp(argument, "--no-fork") == 0)
+            options.no_fork = true;
+        else if (strcmp(argument, "--jobs") == 0 && i + 1 < argc)
+            options.jobs = atoi(argv[++i]);
+        else if (strcmp(argument, "--timeout") == 0 && i + 1 < argc)
+            options.timeout = atof(argv[++i]);
+        else if (argument[0] == '-')
+            return false;
+        else
+            options.filters[options.filter_count++] = argv[i];
+    }
+    return options.jobs >= 1 && options.jobs <= MAX_JOBS && options.timeout > 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (!read_options(argc, argv)) {
+        fprintf(stderr, "usage: tutti_tests [--list] [--json] [--verbose] [--no-fork] [--jobs N] "
+                        "[--timeout SECONDS] [FILTER...]\n");
+        return 2;
+    }
+    int broken = run_all();
+    if (options.list)
+        return 0;
+    printf("%d passed, %d failed, %d skipped\n", totals.passed, totals.failed, totals.skipped);
+    return broken ? broken : totals.failed > 0;
+}

@@ -1,0 +1,258 @@
+/* world.c: the real world: the system's clocks and files. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "base/world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int64_t real_now_ns(void *self)
+{
+    TUTTI_UNUSED(self);
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static int64_t real_wall_ns(void *self)
+{
+    TUTTI_UNUSED(self);
+    return clock_ns(CLOCK_REALTIME);
+}
+
+static void real_sleep_ns(void *self, int64_t ns)
+{
+    TUTTI_UNUSED(self);
+    if (ns <= 0)
+        return;
+    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+/* The status for `error`, an errno. */
+static tutti_status fail_path(int error, const char *verb, const char *path)
+{
+    tutti_status status = error == ENOENT || error == ENOTDIR ? TUTTI_NOT_FOUND
+                          : error == ENOMEM                   ? TUTTI_NO_MEMORY
+                                                              : TUTTI_IO;
+    return tutti_fail(status, "cannot %s '%s': %s", verb, path, strerror(error));
+}
+
+static tutti_status fail_limit(const char *path, size_t limit)
+{
+    return tutti_fail(TUTTI_TOO_LARGE, "'%s' is larger than %zu bytes, the most allowed here", path,
+                      limit);
+}
+
+/* Only regular files are read: a pipe could block for ever. `*ret` is a hint, since files of /proc
+ * say 0 and others may grow. */
+static tutti_status check_file(int fd, const char *path, size_t limit, size_t *ret)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return fail_path(errno, "look at", path);
+    if (!S_ISREG(about.st_mode))
+        return tutti_fail(TUTTI_INVALID, "'%s' is not a regular file", path);
+    if ((uintmax_t)about.st_size > limit)
+        return fail_limit(path, limit);
+    *ret = (size_t)about.st_size;
+    return TUTTI_OK;
+}
+
+/* Grows *data to hold `room` bytes and a NUL. */
+static bool make_room(char **data, size_t room)
+{
+    char *grown = realloc(*data, room + 1);
+    if (grown != NULL)
+        *data = grown;
+    return grown != NULL;
+}
+
+/* Room is never more than limit + 1 bytes: the byte too many is how an oversized file is seen. */
+static tutti_status read_to_end(int fd, const char *path, size_t limit, size_t expected, void **ret_data,
+                                size_t *ret_size)
+{
+    char *data = NULL;
+    size_t most = limit + 1, size = 0, room = expected < 4095 ? 4096 : expected + 1;
+    tutti_status status = TUTTI_OK;
+    for (;;) {
+        room = room < most ? room : most;
+        if (!make_room(&data, room)) {
+            status = tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu bytes of '%s'", room, path);
+            break;
+        }
+        ssize_t got = read(fd, data + size, room - size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            status = fail_path(errno, "read", path);
+        if (got <= 0)
+            break;
+        size += (size_t)got;
+        if (size > limit) {
+            status = fail_limit(path, limit);
+            break;
+        }
+        if (size == room)
+            room *= 2;
+    }
+    if (status != TUTTI_OK) {
+        free(data);
+        return status;
+    }
+    data[size] = '\0';
+    *ret_data = data;
+    *ret_size = size;
+    return TUTTI_OK;
+}
+
+static tutti_status real_read_file(void *self, const char *path, size_t limit, void **ret_data,
+                                   size_t *ret_size)
+{
+    TUTTI_UNUSED(self);
+    if (limit > PTRDIFF_MAX / 2)
+        limit = PTRDIFF_MAX / 2;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return fail_path(errno, "open", path);
+    size_t expected = 0;
+    tutti_status status = check_file(fd, path, limit, &expected);
+    if (status == TUTTI_OK)
+        status = read_to_end(fd, path, limit, expected, ret_data, ret_size);
+    close(fd);
+    return status;
+}
+
+/* Creates a new file beside `path`; the name written to `name` was free. Returns -1 with errno. */
+static int open_beside(const char *path, char *name, size_t name_size)
+{
+    static atomic_uint serial;
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        snprintf(name, name_size, "%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
+        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+/* Writes and syncs; 0 or an errno. Closes fd in either case. */
+static int fill_and_close(int fd, const char *data, size_t size)
+{
+    int error = 0;
+    while (size > 0 && error == 0) {
+        ssize_t put = write(fd, data, size);
+        if (put >= 0) {
+            data += put;
+            size -= (size_t)put;
+        } else if (errno != EINTR)
+            error = errno;
+    }
+    if (error == 0 && fsync(fd) != 0)
+        error = errno;
+    if (close(fd) != 0 && error == 0 && errno != EINTR)
+        error = errno;
+    return error;
+}
+
+/* Makes the rename durable; 0 or an errno. File systems without it answer EINVAL. */
+static int sync_folder(const char *path, char *name, size_t name_size)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    snprintf(name, name_size, "%.*s", length == 0 ? 1 : (int)length, length == 0 ? "." : path);
+    int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    int error = fsync(fd) != 0 && errno != EINVAL ? errno : 0;
+    close(fd);
+    return error;
+}
+
+/* Until the rename nothing at `path` changes; after it only the folder's sync can fail. */
+static tutti_status real_write_file(void *self, const char *path, const void *data, size_t size)
+{
+    TUTTI_UNUSED(self);
+    size_t name_size = strlen(path) + 64;
+    char *name = malloc(name_size);
+    if (name == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to write '%s'", path);
+    int error = 0, fd = open_beside(path, name, name_size);
+    if (fd < 0)
+        error = errno;
+    else {
+        error = fill_and_close(fd, data, size);
+        if (error == 0 && rename(name, path) != 0)
+            error = errno;
+        if (error != 0)
+            unlink(name);
+        else
+            error = sync_folder(path, name, name_size);
+    }
+    free(name);
+    return error == 0 ? TUTTI_OK : fail_path(error, "write", path);
+}
+
+static const tutti_world real_world = {
+    .now_ns = real_now_ns,
+    .wall_ns = real_wall_ns,
+    .sleep_ns = real_sleep_ns,
+    .read_file = real_read_file,
+    .write_file = real_write_file,
+};
+static const tutti_world *current = &real_world;
+
+const tutti_world *tutti__world(void)
+{
+    return current;
+}
+
+void tutti__world_replace(const tutti_world *world)
+{
+    current = world != NULL ? world : &real_world;
+}
+
+static double tick_ns;
+
+/* The tick counter belongs to the machine, so it is measured against the real clock always. */
+static void calibrate_ticks(void)
+{
+#if defined(__aarch64__)
+    uint64_t frequency;
+    __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
+    tick_ns = frequency > 0 ? 1e9 / (double)frequency : 1.0;
+#elif defined(__x86_64__)
+    int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t start = tutti__ticks();
+    int64_t ns;
+    do
+        ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
+    while (ns < 5000000);
+    uint64_t ticks = tutti__ticks() - start;
+    tick_ns = ticks > 0 ? (double)ns / (double)ticks : 1.0;
+#else
+    tick_ns = 1.0;
+#endif
+}
+
+double tutti__tick_ns(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, calibrate_ticks);
+    return tick_ns;
+}

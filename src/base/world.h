@@ -1,0 +1,47 @@
+/* world.h: the one seam for time and files (sockets join with the cluster), so that a simulator can
+ * stand in for them. Nothing else in the house calls clock_gettime, open or fopen. */
+#ifndef TUTTI_BASE_WORLD_H
+#define TUTTI_BASE_WORLD_H
+
+#include "base/status.h"
+
+typedef struct tutti_world {
+    int64_t (*now_ns)(void *self);               /* monotonic */
+    int64_t (*wall_ns)(void *self);              /* since 1970 */
+    void (*sleep_ns)(void *self, int64_t ns);
+    /* Reads a whole file of at most `limit` bytes; *ret_data is from malloc, NUL-terminated beyond size. */
+    tutti_status (*read_file)(void *self, const char *path, size_t limit, void **ret_data, size_t *ret_size);
+    /* Writes atomically: temporary file beside it, fsync, rename, fsync of the folder. */
+    tutti_status (*write_file)(void *self, const char *path, const void *data, size_t size);
+    void *self;
+} tutti_world;
+
+/* The world in force; the real one unless replaced. */
+const tutti_world *tutti__world(void);
+/* Replaces it (NULL brings the real one back). For simulators and tests; not thread-safe. */
+void tutti__world_replace(const tutti_world *world);
+
+static inline int64_t tutti__now_ns(void) { const tutti_world *w = tutti__world(); return w->now_ns(w->self); }
+
+/* The CPU's cycle or tick counter: cheap (a few ns), monotonic on one core, for the trace only. */
+static inline uint64_t tutti__ticks(void)
+{
+#if defined(__aarch64__)
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#elif defined(__x86_64__)
+    uint32_t lo, hi;
+    __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+    return ((uint64_t)hi << 32) | lo;
+#else
+    return (uint64_t)tutti__now_ns();
+#endif
+}
+/* Nanoseconds per tick, measured once. */
+double tutti__tick_ns(void);
+
+/* Waiting on a condition with a deadline: absolute monotonic ns; INT64_MAX waits for ever. */
+#define TUTTI_NO_DEADLINE INT64_MAX
+
+#endif

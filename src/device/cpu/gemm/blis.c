@@ -1,0 +1,51 @@
+/* blis.c: BLIS. It reads BLIS_ARCH_TYPE at its first product, and takes CPUs it does not know for
+ * older ones. */
+#include <dlfcn.h>
+
+#include "base/cpu.h"
+#include "device/cpu/gemm/engine.h"
+#include "device/cpu/gemm/library.h"
+
+static tutti_cblas_sgemm *sgemm;
+
+/* A first product, so that BLIS decides while its variables are set. */
+static tutti_status start(void *handle)
+{
+    void *found = dlsym(handle, "cblas_sgemm");
+    if (found == NULL)
+        return tutti_fail(TUTTI_UNSUPPORTED, "libblis has no CBLAS interface: install package "
+                                             "libblis4-serial, or set TUTTI_GEMM=plain");
+    sgemm = (tutti_cblas_sgemm *)found;
+    float one = 1, result;
+    tutti__cblas_multiply(sgemm, &(tutti_gemm){.m = 1, .n = 1, .k = 1, .a = &one, .b = &one,
+                                               .c = &result, .lda = 1, .ldb = 1, .ldc = 1});
+    return TUTTI_OK;
+}
+
+static tutti_status load(void)
+{
+    static const char *const files[] = {"libblis.so.4", "libblis.so", NULL};
+    /* Numbers of BLIS's arch_t: 0 is skx, 3 is haswell. */
+    const tutti_cpu *cpu = tutti__cpu();
+    tutti_library_variable variables[] = {
+        {"BLIS_ARCH_TYPE", cpu->avx512 ? "0" : cpu->avx2 ? "3" : NULL},
+        {"BLIS_NUM_THREADS", "1"},
+        {"OMP_NUM_THREADS", "1"},
+    };
+    void *handle;
+    return tutti__library_open(files, "libblis4-serial", (int)TUTTI_COUNT(variables), variables,
+                               start, &handle);
+}
+
+static void multiply(const tutti_gemm *gemm)
+{
+    tutti__cblas_multiply(sgemm, gemm);
+}
+
+const tutti_gemm_engine tutti_gemm_engine_blis = {
+    .name = "blis",
+    .package = "libblis4-serial",
+    .row_invariant = false,
+    .load = load,
+    .multiply = multiply,
+};

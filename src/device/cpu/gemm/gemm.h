@@ -1,0 +1,36 @@
+/* gemm.h: matrix products on the device's threads.
+ *
+ * A plan is made once from the shape; running it cuts the product into tiles by shape, so the bits
+ * do not depend on the number of threads. The plain tiles' results do not depend on the plan either. */
+#ifndef TUTTI_DEVICE_CPU_GEMM_GEMM_H
+#define TUTTI_DEVICE_CPU_GEMM_GEMM_H
+
+#include "device/cpu/gemm/engine.h"
+#include "device/cpu/gemm/tile.h"
+#include "tutti/op.h"
+
+typedef struct tutti_gemm_plan {
+    const tutti_gemm_engine *engine; /* NULL: the plain tiles */
+    const tutti_gemm_tile *tile;
+    int64_t m, n, k;
+    int64_t chunk_m, chunk_n, chunk_k; /* packed at once */
+    int64_t piece_m, piece_n;          /* of C, computed by one call of one thread; piece_n in panels */
+    bool parallel, split_k;
+} tutti_gemm_plan;
+
+enum {
+    TUTTI_GEMM_ONE_THREAD = 1 << 0, /* small buffers, for products that run side by side */
+    TUTTI_GEMM_PLAIN = 1 << 1       /* no library */
+};
+/* Never fails: with a library that cannot be loaded the plain tiles are planned. Kernels call
+ * tutti__gemm_engine in their prepare, to report that. */
+tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags);
+
+/* Bytes that a run needs, 64-byte aligned. */
+size_t tutti__gemm_workspace(const tutti_gemm_plan *plan);
+
+/* pool NULL runs on the calling thread. Shapes are the plan's. */
+void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
+                     void *workspace);
+
+#endif

@@ -1,0 +1,210 @@
+#include "device/cpu/gemm/gemm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/params.h"
+#include "base/pool.h"
+#include "base/random.h"
+#include "base/test.h"
+#include "program/kernel.h"
+#include "tables/gemm_engine.h"
+#include "tables/gemm_tile.h"
+
+enum { GAP = 3 }; /* elements between rows that belong to nobody */
+
+/* One product with its operands; rows are GAP elements longer than they need to be. */
+typedef struct product {
+    tutti_gemm gemm;
+    float *a, *b, *c, *before;
+    size_t c_count;
+} product;
+
+static float *random_floats(size_t count, uint64_t seed)
+{
+    float *x = malloc((count + 1) * sizeof *x);
+    CHECK(x != NULL);
+    for (size_t i = 0; i < count; i++)
+        x[i] = 2 * tutti__random_f32((tutti_random_key){seed, 0}, i) - 1;
+    return x;
+}
+
+static product make_product(int64_t m, int64_t n, int64_t k, bool trans_a, bool trans_b, bool add)
+{
+    product p = {.gemm = {trans_a, trans_b, add, m, n, k}};
+    p.gemm.lda = (trans_a ? m : k) + GAP;
+    p.gemm.ldb = (trans_b ? k : n) + GAP;
+    p.gemm.ldc = n + GAP;
+    p.c_count = (size_t)(m * p.gemm.ldc);
+    p.a = random_floats((size_t)((trans_a ? k : m) * p.gemm.lda), 1);
+    p.b = random_floats((size_t)((trans_b ? n : k) * p.gemm.ldb), 2);
+    p.before = random_floats(p.c_count, 3);
+    p.c = random_floats(p.c_count, 3);
+    p.gemm.a = p.a;
+    p.gemm.b = p.b;
+    p.gemm.c = p.c;
+    return p;
+}
+
+static void free_product(product *p)
+{
+    free(p->a);
+    free(p->b);
+    free(p->c);
+    free(p->before);
+}
+
+static double expected_at(const product *p, int64_t i, int64_t j)
+{
+    const tutti_gemm *g = &p->gemm;
+    double sum = g->add ? (double)p->before[i * g->ldc + j] : 0;
+    for (int64_t x = 0; x < g->k; x++)
+        sum += (double)g->a[g->trans_a ? x * g->lda + i : i * g->lda + x] *
+               (double)g->b[g->trans_b ? j * g->ldb + x : x * g->ldb + j];
+    return sum;
+}
+
+static void run_product(product *p, const tutti_gemm_plan *plan, tutti_pool *pool)
+{
+    size_t bytes = tutti__gemm_workspace(plan);
+    void *workspace = malloc(bytes + 1);
+    CHECK(workspace != NULL);
+    memcpy(p->c, p->before, p->c_count * sizeof(float));
+    tutti__gemm_run(plan, pool, &p->gemm, workspace);
+    free(workspace);
+}
+
+static void check_product(const product *p)
+{
+    const tutti_gemm *g = &p->gemm;
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->ldc; j++) {
+            float actual = p->c[i * g->ldc + j];
+            if (j < g->n)
+                CHECK_NEAR(actual, expected_at(p, i, j), 1e-5 * (1 + (double)g->k / 16));
+            else
+                CHECK_NEAR(actual, p->before[i * g->ldc + j], 0); /* the gap stays as it was */
+        }
+}
+
+static const int64_t shapes[][3] = {
+    {1, 1, 1},    {0, 3, 2},   {3, 0, 2},   {3, 2, 0},     {1, 7, 5},    {4, 4, 4},    {5, 13, 3},
+    {8, 12, 16},  {9, 25, 31}, {17, 8, 40}, {12, 32, 257}, {33, 65, 70}, {64, 10, 64}, {130, 140, 150},
+    {20, 30, 1300}, {3, 5, 2000},
+};
+
+TUTTI_TEST(gemm_plain_matches_double_sums)
+{
+    for (size_t s = 0; s < TUTTI_COUNT(shapes); s++)
+        for (int mode = 0; mode < 16; mode++) {
+            product p = make_product(shapes[s][0], shapes[s][1], shapes[s][2], mode & 1, mode & 2,
+                                     mode & 4);
+            uint32_t flags = TUTTI_GEMM_PLAIN | (mode & 8 ? TUTTI_GEMM_ONE_THREAD : 0);
+            tutti_gemm_plan plan = tutti__gemm_plan(p.gemm.m, p.gemm.n, p.gemm.k, flags);
+            run_product(&p, &plan, NULL);
+            check_product(&p);
+            free_product(&p);
+        }
+}
+
+TUTTI_TEST(gemm_every_instruction_set_matches)
+{
+    for (const tutti_gemm_tile *const *tile = tutti__gemm_tile_table; *tile != NULL; tile++) {
+        if (!tutti__isa_present((*tile)->isa))
+            continue;
+        CHECK_OK(tutti__param_set("ISA", (*tile)->isa));
+        CHECK(tutti__gemm_tile() == *tile);
+        product p = make_product(37, 53, 600, false, true, true);
+        tutti_gemm_plan plan = tutti__gemm_plan(37, 53, 600, TUTTI_GEMM_PLAIN);
+        run_product(&p, &plan, NULL);
+        check_product(&p);
+        free_product(&p);
+    }
+    CHECK_OK(tutti__param_set("ISA", NULL));
+}
+
+/* Bits of one product under a plan and a pool. */
+static void check_same_bits(product *p, const float *expected, uint32_t flags, tutti_pool *pool)
+{
+    tutti_gemm_plan plan = tutti__gemm_plan(p->gemm.m, p->gemm.n, p->gemm.k, flags);
+    run_product(p, &plan, pool);
+    CHECK(memcmp(p->c, expected, p->c_count * sizeof(float)) == 0);
+}
+
+TUTTI_TEST(gemm_bits_do_not_depend_on_threads_or_plan)
+{
+    static const int64_t sizes[][3] = {{150, 160, 170}, {24, 40, 3000}, {300, 20, 900}};
+    tutti_pool *pool;
+    CHECK_OK(tutti__pool_create(3, -1, &pool));
+    for (size_t s = 0; s < TUTTI_COUNT(sizes); s++) {
+        product p = make_product(sizes[s][0], sizes[s][1], sizes[s][2], false, false, true);
+        tutti_gemm_plan plan = tutti__gemm_plan(p.gemm.m, p.gemm.n, p.gemm.k, TUTTI_GEMM_PLAIN);
+        run_product(&p, &plan, NULL);
+        float *expected = malloc(p.c_count * sizeof(float));
+        CHECK(expected != NULL);
+        memcpy(expected, p.c, p.c_count * sizeof(float));
+        for (int i = 0; i < 5; i++)
+            check_same_bits(&p, expected, TUTTI_GEMM_PLAIN, pool);
+        check_same_bits(&p, expected, TUTTI_GEMM_PLAIN | TUTTI_GEMM_ONE_THREAD, pool);
+        free(expected);
+        free_product(&p);
+    }
+    tutti__pool_destroy(pool);
+}
+
+TUTTI_TEST(gemm_rows_do_not_depend_on_their_neighbours)
+{
+    product all = make_product(200, 70, 900, false, false, false);
+    tutti_gemm_plan plan = tutti__gemm_plan(200, 70, 900, TUTTI_GEMM_PLAIN);
+    run_product(&all, &plan, NULL);
+    static const int64_t cuts[][2] = {{0, 1}, {3, 7}, {11, 64}, {50, 150}};
+    for (size_t i = 0; i < TUTTI_COUNT(cuts); i++) {
+        int64_t row = cuts[i][0], rows = cuts[i][1];
+        product part = make_product(rows, 70, 900, false, false, false);
+        part.gemm.a = all.a + row * all.gemm.lda;
+        part.gemm.b = all.b;
+        plan = tutti__gemm_plan(rows, 70, 900, TUTTI_GEMM_PLAIN);
+        run_product(&part, &plan, NULL);
+        for (int64_t r = 0; r < rows; r++)
+            CHECK(memcmp(part.c + r * part.gemm.ldc, all.c + (row + r) * all.gemm.ldc,
+                         70 * sizeof(float)) == 0);
+        free_product(&part);
+    }
+    free_product(&all);
+}
+
+TUTTI_TEST(gemm_libraries_match_where_installed)
+{
+    int tried = 0;
+    for (const tutti_gemm_engine *const *e = tutti__gemm_engine_table; *e != NULL; e++) {
+        const tutti_gemm_engine *engine;
+        tutti_status status = tutti__gemm_engine_load((*e)->name, &engine);
+        if (status != TUTTI_OK) {
+            CHECK_CONTAINS(tutti_error_message(), (*e)->package);
+            continue;
+        }
+        tried++;
+        for (int mode = 0; mode < 8; mode++) {
+            product p = make_product(67, 45, 91, mode & 1, mode & 2, mode & 4);
+            tutti_gemm_plan plan = tutti__gemm_plan(67, 45, 91, TUTTI_GEMM_PLAIN);
+            plan.engine = engine;
+            run_product(&p, &plan, NULL);
+            check_product(&p);
+            free_product(&p);
+        }
+    }
+    if (tried == 0)
+        SKIP("no matrix library is installed");
+}
+
+TUTTI_TEST(gemm_engine_is_chosen_by_name)
+{
+    const tutti_gemm_engine *engine = tutti__gemm_engine_table[0];
+    CHECK_OK(tutti__param_set("GEMM", "plain"));
+    CHECK_OK(tutti__gemm_engine(&engine));
+    CHECK(engine == NULL);
+    CHECK_OK(tutti__param_set("GEMM", "abacus"));
+    CHECK_STATUS(tutti__gemm_engine(&engine), TUTTI_NOT_FOUND);
+    CHECK_CONTAINS(tutti_error_message(), "abacus");
+    CHECK_OK(tutti__param_set("GEMM", NULL));
+}

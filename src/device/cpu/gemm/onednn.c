@@ -1,0 +1,55 @@
+/* onednn.c: oneDNN's dnnl_sgemm, the same in versions 2 and 3. Its OpenMP threads are turned off for
+ * the length of a product: the number of threads is a setting of the calling thread. */
+#include <dlfcn.h>
+
+#include "device/cpu/gemm/engine.h"
+#include "device/cpu/gemm/library.h"
+
+typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k,
+                                float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+                                float beta, float *c, int64_t ldc);
+static dnnl_sgemm_function *sgemm;
+static int (*get_threads)(void);
+static void (*set_threads)(int);
+
+static tutti_status start(void *handle)
+{
+    void *found = dlsym(handle, "dnnl_sgemm");
+    void *get = dlsym(handle, "omp_get_max_threads"), *set = dlsym(handle, "omp_set_num_threads");
+    if (found == NULL)
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "libdnnl has no dnnl_sgemm: install package libdnnl2 or libdnnl3, or set "
+                          "TUTTI_GEMM=plain");
+    sgemm = (dnnl_sgemm_function *)found;
+    if (get != NULL && set != NULL) {
+        get_threads = (int (*)(void))get;
+        set_threads = (void (*)(int))set;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status load(void)
+{
+    static const char *const files[] = {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so", NULL};
+    void *handle;
+    return tutti__library_open(files, "libdnnl2", 0, NULL, start, &handle);
+}
+
+static void multiply(const tutti_gemm *g)
+{
+    int threads = get_threads == NULL ? 1 : get_threads();
+    if (threads > 1)
+        set_threads(1);
+    sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', g->m, g->n, g->k, 1, g->a, g->lda, g->b,
+          g->ldb, g->add ? 1 : 0, g->c, g->ldc);
+    if (threads > 1)
+        set_threads(threads);
+}
+
+const tutti_gemm_engine tutti_gemm_engine_onednn = {
+    .name = "onednn",
+    .package = "libdnnl2",
+    .row_invariant = false,
+    .load = load,
+    .multiply = multiply,
+};

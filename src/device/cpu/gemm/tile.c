@@ -1,0 +1,173 @@
+/* tile.c: micro-kernels of the plain matrix product. Accumulators of a tile of C stay in registers
+ * while k runs; the arrays below are arrays of registers, so every loop over them is unrolled. */
+#include "device/cpu/gemm/tile.h"
+
+#include <string.h>
+
+#include "device/cpu/vector.h"
+#include "program/isa.h"
+
+/* Rows of a tile, and registers in a row of a wide and of a narrow one. */
+#if defined(__aarch64__)
+enum { ROWS = 8, WIDE = 3, NARROW = 2, DEPTH = 384 };
+#elif defined(__AVX512F__)
+enum { ROWS = 12, WIDE = 2, NARROW = 1, DEPTH = 256 };
+#elif defined(__AVX2__)
+enum { ROWS = 4, WIDE = 3, NARROW = 2, DEPTH = 256 };
+#else
+enum { ROWS = 4, WIDE = 2, NARROW = 1, DEPTH = 256 };
+#endif
+
+/* Fewer rows than this do not pay for fetching the next panel ahead. */
+enum { PREFETCH_ROWS = 96 };
+
+/* One step along k: row i of the tile += a[i] * b. */
+VEC_INLINE void step(int rows, int vecs, const float *a, const float *b, vec c[ROWS][WIDE])
+{
+    vec line[WIDE];
+    VEC_UNROLL for (int j = 0; j < vecs; j++)
+        line[j] = vec_load(b + VEC_LANES * j);
+#if defined(__aarch64__)
+    /* The multiply-add takes one lane of a register as its scalar. */
+    vec four[ROWS / 4];
+    VEC_UNROLL for (int i = 0; i < rows / 4; i++)
+        four[i] = vec_load(a + 4 * i);
+#define SCALAR(i) four[(i) / 4][(i) % 4]
+#else
+#define SCALAR(i) a[i]
+#endif
+    VEC_UNROLL for (int i = 0; i < rows; i++) {
+        vec scalar = vec_splat(SCALAR(i));
+        VEC_UNROLL for (int j = 0; j < vecs; j++)
+            c[i][j] = vec_fma(line[j], scalar, c[i][j]);
+    }
+}
+
+/* c[rows, vecs * VEC_LANES] = or += the product of a panel of ROWS and one of `vecs` registers. */
+VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, const float *b, float *c,
+                     int64_t ldc, bool add)
+{
+    vec sum[ROWS][WIDE];
+    VEC_UNROLL for (int i = 0; i < rows; i++)
+        VEC_UNROLL for (int j = 0; j < vecs; j++)
+            sum[i][j] = (vec){0};
+    VEC_UNROLL_BY_4
+    for (int64_t p = 0; p < k; p++)
+        step(rows, vecs, a + p * ROWS, b + p * vecs * VEC_LANES, sum);
+    VEC_UNROLL for (int i = 0; i < rows; i++)
+        VEC_UNROLL for (int j = 0; j < vecs; j++) {
+            float *at = c + i * ldc + j * VEC_LANES;
+            vec_store(at, add ? vec_load(at) + sum[i][j] : sum[i][j]);
+        }
+}
+
+typedef void tile_function(int64_t k, const float *a, const float *b, float *c, int64_t ldc,
+                           bool add);
+#define TILE(name, rows, vecs)                                                                     \
+    static void name(int64_t k, const float *a, const float *b, float *c, int64_t ldc, bool add)   \
+    {                                                                                              \
+        tile(rows, vecs, k, a, b, c, ldc, add);                                                    \
+    }
+TILE(tile_wide, ROWS, WIDE)
+TILE(tile_narrow, ROWS, NARROW)
+#if defined(__aarch64__) || defined(__AVX512F__)
+TILE(tile_low_wide, 4, WIDE)
+TILE(tile_low_narrow, 4, NARROW)
+#else
+#define tile_low_wide tile_wide
+#define tile_low_narrow tile_narrow
+#endif
+
+/* A tile at the edge of C: computed whole, the part that exists is stored. */
+static void edge(tile_function *function, int64_t rows, int64_t cols, int64_t k, const float *a,
+                 const float *b, float *c, int64_t ldc, bool add)
+{
+    float whole[ROWS * WIDE * VEC_LANES];
+    function(k, a, b, whole, WIDE * VEC_LANES, false);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            float sum = whole[i * WIDE * VEC_LANES + j];
+            c[i * ldc + j] = add ? c[i * ldc + j] + sum : sum;
+        }
+}
+
+static void multiply(int64_t m, int64_t n, int64_t k, const float *a, const float *b, int64_t width,
+                     float *c, int64_t ldc, bool add)
+{
+    bool wide = width == WIDE * VEC_LANES;
+    const float *next = b + width * k; /* the next panel, fetched while this one is used */
+    int64_t lines = m < PREFETCH_ROWS ? 0 : (width * k / 16 * ROWS + m - 1) / m;
+    tile_function *whole = wide ? tile_wide : tile_narrow;
+    tile_function *low = wide ? tile_low_wide : tile_low_narrow;
+    for (int64_t i = 0; i < m; i += ROWS, a += ROWS * k, c += ROWS * ldc) {
+        for (int64_t line = 0; line < lines; line++, next += 16)
+            __builtin_prefetch(next, 0, 2);
+        if (m - i >= ROWS && n == width)
+            whole(k, a, b, c, ldc, add);
+        else if (m - i == 4 && n == width)
+            low(k, a, b, c, ldc, add);
+        else
+            edge(m - i <= 4 ? low : whole, m - i < ROWS ? m - i : ROWS, n, k, a, b, c, ldc, add);
+    }
+}
+
+/* One line along k of a panel, or zeros past the end. */
+static void pack_line(int64_t width, int64_t k, const float *source, int64_t step_, float *panel)
+{
+    for (int64_t p = 0; p < k; p++)
+        panel[p * width] = source == NULL ? 0 : source[p * step_];
+}
+
+/* Four lines that are contiguous along k: blocks of 4 x 4 are transposed. */
+static void pack_four(int64_t width, int64_t k, const float *source, int64_t stride, float *panel)
+{
+    int64_t p = 0;
+    for (; p + 4 <= k; p += 4) {
+        const float *from = source + p;
+        float *to = panel + p * width;
+        quad r0 = *(const quad_unaligned *)from;
+        quad r1 = *(const quad_unaligned *)(from + stride);
+        quad r2 = *(const quad_unaligned *)(from + 2 * stride);
+        quad r3 = *(const quad_unaligned *)(from + 3 * stride);
+        quad_transpose(&r0, &r1, &r2, &r3);
+        *(quad_unaligned *)to = r0;
+        *(quad_unaligned *)(to + width) = r1;
+        *(quad_unaligned *)(to + 2 * width) = r2;
+        *(quad_unaligned *)(to + 3 * width) = r3;
+    }
+    for (; p < k; p++)
+        for (int64_t i = 0; i < 4; i++)
+            panel[p * width + i] = source[i * stride + p];
+}
+
+/* Lines that are contiguous across the panel: copies of `width` elements. */
+static void pack_across(int64_t width, int64_t k, const float *source, int64_t step_, float *panel)
+{
+    for (int64_t p = 0; p < k; p++, source += step_, panel += width)
+        for (int64_t i = 0; i < width; i += 4)
+            *(quad_unaligned *)(panel + i) = *(const quad_unaligned *)(source + i);
+}
+
+static void pack(int64_t width, int64_t count, int64_t k, const float *source, int64_t step_,
+                 int64_t stride, float *panel)
+{
+    if (count == width && stride == 1) {
+        pack_across(width, k, source, step_, panel);
+        return;
+    }
+    int64_t i = 0;
+    for (; step_ == 1 && i + 4 <= count; i += 4)
+        pack_four(width, k, source + i * stride, stride, panel + i);
+    for (; i < width; i++)
+        pack_line(width, k, i < count ? source + i * stride : NULL, step_, panel + i);
+}
+
+const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile) = {
+    .isa = TUTTI_ISA_TEXT,
+    .rows = ROWS,
+    .wide = WIDE * VEC_LANES,
+    .narrow = NARROW * VEC_LANES,
+    .depth = DEPTH,
+    .pack = pack,
+    .multiply = multiply,
+};

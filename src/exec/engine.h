@@ -1,0 +1,49 @@
+/* engine.h: compiles what a run asks for and keeps it; runs it. Session and tape stand on this. */
+#ifndef TUTTI_EXEC_ENGINE_H
+#define TUTTI_EXEC_ENGINE_H
+
+#include "graph/graph.h"
+#include "program/target.h"
+#include "state/state.h"
+
+typedef struct tutti_engine tutti_engine;
+
+typedef struct tutti_engine_options {
+    const char *device; /* for nodes without a wish */
+    bool deterministic;
+    int cache_limit;
+    int64_t deadline_ns; /* of a run, relative */
+    tutti_mesh mesh;     /* axis_count 0: none; the strings must outlive the engine */
+} tutti_engine_options;
+
+tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret);
+void tutti__engine_destroy(tutti_engine *engine); /* NULL is fine */
+tutti_state *tutti__engine_state(tutti_engine *engine);
+
+/* What one run asks for. */
+typedef struct tutti_request {
+    int feed_count, fetch_count, target_count;
+    const tutti_edge *feeds;
+    tutti_tensor *const *values; /* of the feeds; contiguous or not */
+    const tutti_edge *fetches;
+    tutti_node *const *targets;
+    int64_t deadline;   /* absolute; 0: the engine's */
+    const char *device; /* NULL: the engine's */
+    uint64_t key;       /* of a trace: stands for the graph's contents; 0: the graph goes by serial and version */
+} tutti_request;
+
+/* Finds or compiles the program and runs it. ret_values: one new tensor per fetch. */
+tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_request *request,
+                               tutti_tensor **ret_values);
+
+typedef struct tutti_engine_stats {
+    uint64_t runs, compiles;
+    size_t cached;
+    double compile_seconds;
+    size_t arena_bytes;
+} tutti_engine_stats;
+void tutti__engine_stats(tutti_engine *engine, tutti_engine_stats *ret);
+/* Text of the program compiled last. */
+void tutti__engine_print(tutti_engine *engine, tutti_text *text);
+
+#endif

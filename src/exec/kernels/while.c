@@ -1,0 +1,18 @@
+/* while.c: runs a sub-graph until its condition no longer holds. */
+#include "exec/kernels/sub_graph.h"
+
+static tutti_status run(const tutti_call *call)
+{
+    tutti_values last = {0};
+    TUTTI_TRY(tutti__loop_run(call, NULL, NULL, &last));
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; status == TUTTI_OK && i < call->output_count; i++)
+        status = tutti__fill_output(call, i, last.list[i]);
+    tutti__values_free(&last);
+    return status;
+}
+
+const tutti_kernel tutti_kernel_while = {
+    .name = "while.sub_graph", .version = 1, .op = "while", .target = "cpu", .isa = "base",
+    .score = tutti__host_score, .run = run,
+};

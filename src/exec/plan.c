@@ -1,0 +1,126 @@
+/* plan.c: extract, specialise, rewrite, cut, place, partition, compile. */
+#include "exec/plan.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/segment.h"
+
+static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_options *options, tutti_piece_graph *from,
+                                  tutti_plan_piece *piece)
+{
+    TUTTI_TRY(tutti__device_open(from->device, &piece->device));
+    tutti_pass_context context = {.device = piece->device, .deterministic = options->deterministic};
+    TUTTI_TRY(tutti__passes_run(TUTTI_PASS_PARTITION, from->graph, &context, from->device));
+    tutti_partition partition = {.graph = from->graph, .state = tutti__engine_state(engine),
+                                 .deterministic = options->deterministic};
+    TUTTI_TRY(piece->device->target->compile(piece->device, &partition, &piece->executable));
+    piece->parameter_count = from->parameter_count;
+    piece->result_count = from->result_count;
+    piece->parameters = from->parameters;
+    piece->results = from->results;
+    from->parameters = from->results = NULL;
+    return TUTTI_OK;
+}
+
+static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_options *options, tutti_graph *graph,
+                                   tutti_plan *plan)
+{
+    int count;
+    tutti_piece_graph *pieces;
+    TUTTI_TRY(tutti__partition(graph, &count, &pieces));
+    plan->pieces = calloc((size_t)count, sizeof *plan->pieces);
+    tutti_status status = plan->pieces ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    for (int i = 0; status == TUTTI_OK && i < count; i++) {
+        status = compile_piece(engine, options, &pieces[i], &plan->pieces[i]);
+        plan->piece_count = i + 1;
+        const tutti_executable *executable = plan->pieces[i].executable;
+        if (status == TUTTI_OK && executable->table->memory)
+            plan->arena_bytes += executable->table->memory(executable);
+    }
+    tutti__partition_free(count, pieces);
+    return status;
+}
+
+/* Where shapes depend on data, the plan holds the first segment and the rest of the graph. */
+static tutti_status cut(tutti_graph *graph, tutti_plan *plan)
+{
+    plan->fetch_count = (int)graph->results.count;
+    bool *late = calloc(graph->nodes.count + 1, 1);
+    if (!late)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    tutti_cut c = {0};
+    tutti_status status = TUTTI_OK;
+    if (tutti__segment_find(graph, late))
+        status = tutti__segment_cut(graph, late, &c);
+    free(late);
+    plan->result_count = (int)graph->results.count;
+    plan->rest = c.rest;
+    plan->rest_feeds = c.feeds;
+    plan->rest_feed_count = c.feed_count;
+    plan->rest_fetches = c.fetches;
+    plan->rest_fetch_count = c.fetch_count;
+    plan->rest_targets = c.targets;
+    plan->rest_target_count = c.target_count;
+    plan->fetches = c.fetch_map;
+    return status;
+}
+
+static tutti_status compile(tutti_engine *engine, const tutti_engine_options *options, tutti_graph *graph,
+                            const char *device, tutti_plan *plan)
+{
+    tutti_pass_context context = {.deterministic = options->deterministic};
+    TUTTI_TRY(tutti__specialize(graph));
+    TUTTI_TRY(tutti__passes_run(TUTTI_PASS_JOB, graph, &context, "job"));
+    TUTTI_TRY(cut(graph, plan));
+    TUTTI_TRY(tutti__place(graph, device));
+    return compile_pieces(engine, options, graph, plan);
+}
+
+tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options, tutti_graph *graph,
+                                const tutti_request *request, const tutti_type *feed_types, tutti_plan **ret)
+{
+    tutti_extract wanted = {.feed_count = request->feed_count, .fetch_count = request->fetch_count,
+                            .target_count = request->target_count, .feeds = request->feeds,
+                            .fetches = request->fetches, .feed_types = feed_types, .targets = request->targets};
+    tutti_graph *job;
+    TUTTI_TRY(tutti__graph_extract(graph, &wanted, &job));
+    tutti_plan *plan = calloc(1, sizeof *plan);
+    tutti_status status = plan ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    if (status == TUTTI_OK) {
+        plan->references = 1;
+        status = compile(engine, options, job, request->device ? request->device : options->device, plan);
+    }
+    tutti_graph_destroy(job);
+    if (status != TUTTI_OK)
+        tutti__plan_release(plan);
+    else
+        *ret = plan;
+    return status;
+}
+
+tutti_plan *tutti__plan_retain(tutti_plan *plan)
+{
+    atomic_fetch_add(&plan->references, 1);
+    return plan;
+}
+
+void tutti__plan_release(tutti_plan *plan)
+{
+    if (!plan || atomic_fetch_sub(&plan->references, 1) != 1)
+        return;
+    for (int i = 0; i < plan->piece_count; i++) {
+        if (plan->pieces[i].executable)
+            plan->pieces[i].executable->table->destroy(plan->pieces[i].executable);
+        free(plan->pieces[i].parameters);
+        free(plan->pieces[i].results);
+    }
+    free(plan->pieces);
+    tutti_graph_destroy(plan->rest);
+    free(plan->rest_feeds);
+    free(plan->rest_fetches);
+    free(plan->rest_targets);
+    free(plan->fetches);
+    free(plan);
+}

@@ -1,0 +1,44 @@
+/* plan.h: what a request compiles to: a program per device, and, where shapes depend on data, the
+ * rest of the graph that is compiled once those shapes are known. */
+#ifndef TUTTI_EXEC_PLAN_H
+#define TUTTI_EXEC_PLAN_H
+
+#include "exec/engine.h"
+#include "passes/pass.h"
+
+typedef struct tutti_plan_piece {
+    tutti_device *device;
+    tutti_executable *executable;
+    int parameter_count, result_count;
+    int *parameters; /* piece's parameter → request's feed */
+    int *results;    /* piece's result → plan's result */
+} tutti_plan_piece;
+
+typedef struct tutti_plan {
+    _Atomic int references;
+    int piece_count;
+    tutti_plan_piece *pieces;
+    int result_count; /* results of the pieces: first segment's */
+    /* Rest of a graph whose shapes depend on data; rest NULL: there is none. The rest is fed with the
+     * first segment's results (rest_feeds[i] takes result i) and gives some of the fetches. */
+    tutti_graph *rest;
+    int rest_feed_count, rest_fetch_count, rest_target_count;
+    tutti_edge *rest_feeds, *rest_fetches;
+    tutti_node **rest_targets;
+    /* Where each fetch of the request comes from: result index of the first segment, or ~index of the
+     * rest's fetches. */
+    int fetch_count;
+    int *fetches;
+    size_t arena_bytes;
+} tutti_plan;
+
+tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options, tutti_graph *graph,
+                                const tutti_request *request, const tutti_type *feed_types, tutti_plan **ret);
+tutti_plan *tutti__plan_retain(tutti_plan *plan);
+void tutti__plan_release(tutti_plan *plan);
+
+/* Runs the pieces (not the rest). `values`: the request's feeds, contiguous host tensors. */
+tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                             tutti_tensor **ret_results);
+
+#endif

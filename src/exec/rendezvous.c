@@ -1,0 +1,214 @@
+/* rendezvous.c: see rendezvous.h. One lock guards it all: what meets here is few and large. */
+#include "exec/rendezvous.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/world.h"
+
+typedef struct slot {
+    int size, came, went;
+    tutti_tensor **values; /* by rank */
+} slot;
+
+tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions)
+{
+    memset(r, 0, sizeof *r);
+    r->partitions = partitions;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return TUTTI_OK;
+}
+
+static void slot_destroy(slot *s)
+{
+    for (int i = 0; s && i < s->size; i++)
+        tutti_tensor_release(s->values[i]);
+    if (s)
+        free(s->values);
+    free(s);
+}
+
+void tutti__rendezvous_end(tutti_rendezvous *r)
+{
+    for (size_t i = 0; i < r->slots.count; i++)
+        slot_destroy(r->slots.entries[i].value);
+    tutti__map_free(&r->slots);
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+}
+
+/* Under the lock. */
+static slot *slot_for(tutti_rendezvous *r, const char *channel, int size)
+{
+    slot *s = tutti__map_get(&r->slots, channel);
+    if (s)
+        return s->size == size ? s : NULL;
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->size = size;
+    s->values = calloc((size_t)size, sizeof *s->values);
+    if (!s->values || tutti__map_set(&r->slots, channel, s) != TUTTI_OK) {
+        slot_destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+/* Under the lock: waits for a change; false when the deadline has passed. */
+static bool wait(tutti_run *run)
+{
+    tutti_rendezvous *r = run->rendezvous;
+    if (run->deadline == TUTTI_NO_DEADLINE) {
+        pthread_cond_wait(&r->changed, &r->lock);
+        return true;
+    }
+    struct timespec until = {.tv_sec = run->deadline / 1000000000, .tv_nsec = run->deadline % 1000000000};
+    return pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0;
+}
+
+tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_tensor *value)
+{
+    tutti_rendezvous *r = run->rendezvous;
+    pthread_mutex_lock(&r->lock);
+    slot *s = slot_for(r, channel, 1);
+    tutti_status status = TUTTI_OK;
+    if (!s)
+        status = tutti_fail(TUTTI_INTERNAL, "channel '%s' is used by something else", channel);
+    else if (s->values[0])
+        status = tutti_fail(TUTTI_INVALID, "channel '%s' was sent to twice in one run", channel);
+    else
+        s->values[0] = tutti_tensor_retain(value);
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const char *from, const char *name,
+                                    tutti_tensor **ret)
+{
+    tutti_rendezvous *r = run->rendezvous;
+    tutti_status status = TUTTI_OK;
+    pthread_mutex_lock(&r->lock);
+    slot *s = slot_for(r, channel, 1);
+    while (s && !s->values[0] && status == TUTTI_OK) {
+        if (run->cancelled)
+            status = tutti__error_restore(&r->error);
+        else if (!wait(run))
+            status = tutti_fail(TUTTI_DEADLINE, "recv '%s': nothing came from %s on channel '%s' before the deadline", name,
+                                from, channel);
+    }
+    if (!s)
+        status = tutti_fail(TUTTI_INTERNAL, "channel '%s' is used by something else", channel);
+    if (status == TUTTI_OK) {
+        *ret = s->values[0];
+        s->values[0] = NULL;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+static tutti_status missing(const slot *s, const char *channel, const char *name)
+{
+    tutti_text text = {0};
+    for (int i = 0; i < s->size; i++)
+        if (!s->values[i])
+            tutti__text_add(&text, " %d", i);
+    tutti_status status = tutti_fail(TUTTI_DEADLINE, "'%s' waited for rank%s on '%s' until the deadline", name,
+                                     text.data ? text.data : "s", channel);
+    tutti__text_free(&text);
+    return status;
+}
+
+tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size, const char *name,
+                                    tutti_tensor *mine, tutti_tensor **ret_all)
+{
+    tutti_rendezvous *r = run->rendezvous;
+    tutti_status status = TUTTI_OK;
+    pthread_mutex_lock(&r->lock);
+    slot *s = slot_for(r, channel, size);
+    if (!s || s->values[rank]) {
+        status = tutti_fail(TUTTI_INVALID, "'%s': rank %d came twice to '%s'; give collectives of one run different channels",
+                            name, rank, channel);
+    } else {
+        s->values[rank] = tutti_tensor_retain(mine);
+        s->came++;
+        pthread_cond_broadcast(&r->changed);
+    }
+    while (status == TUTTI_OK && s->came < size) {
+        if (run->cancelled)
+            status = tutti__error_restore(&r->error);
+        else if (!wait(run))
+            status = missing(s, channel, name);
+    }
+    for (int i = 0; status == TUTTI_OK && i < size; i++)
+        ret_all[i] = tutti_tensor_retain(s->values[i]);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+/* Under the lock. */
+static void note_failure(tutti_run *run, tutti_status status)
+{
+    tutti_rendezvous *r = run->rendezvous;
+    if (r->error.status == TUTTI_OK)
+        tutti__error_capture(status, &r->error);
+    run->cancelled = true;
+    pthread_cond_broadcast(&r->changed);
+}
+
+void tutti__rendezvous_fail(tutti_run *run, tutti_status status)
+{
+    pthread_mutex_lock(&run->rendezvous->lock);
+    note_failure(run, status);
+    pthread_mutex_unlock(&run->rendezvous->lock);
+    tutti__state_wake(run->state);
+}
+
+/* The last to arrive takes the state's commit lock for all. */
+tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
+{
+    tutti_rendezvous *r = run->rendezvous;
+    if (r->partitions == 1) {
+        if (status == TUTTI_OK)
+            tutti__state_commit_begin(run->state);
+        return status;
+    }
+    if (status != TUTTI_OK) {
+        tutti__rendezvous_fail(run, status);
+        return status;
+    }
+    pthread_mutex_lock(&r->lock);
+    if (++r->arrived == r->partitions && !run->cancelled)
+        tutti__state_commit_begin(run->state);
+    pthread_cond_broadcast(&r->changed);
+    while (r->arrived < r->partitions && !run->cancelled && status == TUTTI_OK)
+        if (!wait(run)) {
+            status = tutti_fail(TUTTI_DEADLINE, "waited at the commit of the step: %d of %d devices had arrived",
+                                r->arrived, r->partitions);
+            note_failure(run, status);
+        }
+    if (status == TUTTI_OK && run->cancelled)
+        status = tutti__error_restore(&r->error);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+void tutti__commit_end(tutti_run *run)
+{
+    tutti_rendezvous *r = run->rendezvous;
+    if (r->partitions == 1) {
+        tutti__state_commit_end(run->state);
+        return;
+    }
+    pthread_mutex_lock(&r->lock);
+    bool last = ++r->left == r->partitions;
+    pthread_mutex_unlock(&r->lock);
+    if (last)
+        tutti__state_commit_end(run->state);
+}

@@ -1,0 +1,100 @@
+/* runner.c: starts each device's program: the first on the caller's thread, the others on driver
+ * threads of their own, so that a blocked operator never holds a thread of a kernel pool. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/plan.h"
+#include "exec/rendezvous.h"
+
+typedef struct driver {
+    const tutti_plan_piece *piece;
+    tutti_run *run;
+    tutti_tensor *const *values;
+    tutti_tensor **results; /* of the plan */
+    tutti_status status;
+    pthread_t thread;
+    bool started;
+} driver;
+
+static tutti_status drive(driver *d)
+{
+    const tutti_plan_piece *piece = d->piece;
+    size_t parameters = (size_t)piece->parameter_count, results = (size_t)piece->result_count;
+    tutti_tensor *few[16], **lists = few;
+    if (parameters + results > 16 && !(lists = malloc((parameters + results) * sizeof *lists)))
+        return d->run->commit_begin(d->run, tutti_fail(TUTTI_NO_MEMORY, "no memory for a run"));
+    for (size_t i = 0; i < parameters; i++)
+        lists[i] = d->values[piece->parameters[i]];
+    tutti_status status = piece->executable->table->run(piece->executable, d->run, lists, lists + parameters);
+    for (size_t i = 0; status == TUTTI_OK && i < results; i++)
+        d->results[piece->results[i]] = lists[parameters + i];
+    if (lists != few)
+        free(lists);
+    return status;
+}
+
+static void *drive_thread(void *argument)
+{
+    driver *d = argument;
+    d->status = drive(d);
+    return NULL;
+}
+
+static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values, tutti_tensor **results)
+{
+    driver *drivers = calloc((size_t)plan->piece_count, sizeof *drivers);
+    if (!drivers)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    for (int i = 0; i < plan->piece_count; i++) {
+        driver *d = &drivers[i];
+        *d = (driver){.piece = &plan->pieces[i], .run = run, .values = values, .results = results};
+        if (i > 0)
+            d->started = pthread_create(&d->thread, NULL, drive_thread, d) == 0;
+        if (i > 0 && !d->started)
+            tutti__rendezvous_fail(run, tutti_fail(TUTTI_NO_MEMORY, "no thread for device %s", d->piece->device->name));
+    }
+    drivers[0].status = drive(&drivers[0]);
+    tutti_status status = drivers[0].status;
+    for (int i = 1; i < plan->piece_count; i++) {
+        if (drivers[i].started)
+            pthread_join(drivers[i].thread, NULL);
+        if (drivers[i].status != TUTTI_OK)
+            status = drivers[i].status;
+    }
+    free(drivers);
+    if (run->rendezvous->error.status != TUTTI_OK)
+        status = tutti__error_restore(&run->rendezvous->error); /* the first one is the cause */
+    return status;
+}
+
+tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                             tutti_tensor **ret_results)
+{
+    tutti_tensor *few[16], **results = few;
+    size_t count = (size_t)plan->result_count;
+    if (count > 16 && !(results = malloc(count * sizeof *results)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    memset(results, 0, count * sizeof *results);
+    tutti_rendezvous rendezvous;
+    tutti__rendezvous_init(&rendezvous, plan->piece_count);
+    run->rendezvous = &rendezvous;
+    run->commit_begin = tutti__commit_begin;
+    run->commit_end = tutti__commit_end;
+    tutti_status status;
+    if (plan->piece_count == 1) {
+        driver d = {.piece = &plan->pieces[0], .run = run, .values = values, .results = results};
+        status = drive(&d);
+    } else {
+        status = run_many(plan, run, values, results);
+    }
+    tutti__rendezvous_end(&rendezvous);
+    for (size_t i = 0; i < count; i++) {
+        if (status == TUTTI_OK)
+            ret_results[i] = results[i];
+        else
+            tutti_tensor_release(results[i]);
+    }
+    if (results != few)
+        free(results);
+    return status;
+}

@@ -1,0 +1,170 @@
+/* segment.c: cuts a graph where shapes depend on data. See segment.h. */
+#include "exec/segment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool unknown_outputs(const tutti_node *node)
+{
+    for (int i = 0; i < node->output_count; i++)
+        if (!node->types[i].handle && !tutti_type_is_static(&node->types[i]))
+            return true;
+    return false;
+}
+
+static void spread(const tutti_graph *graph, bool *late, const bool *dynamic)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        for (int i = 0; i < node->input_count && !late[n]; i++)
+            late[n] = late[node->inputs[i].node->id] || dynamic[node->inputs[i].node->id];
+        for (int i = 0; i < node->control_count && !late[n]; i++)
+            late[n] = late[node->controls[i]->id];
+    }
+}
+
+bool tutti__segment_find(const tutti_graph *graph, bool *ret_late)
+{
+    bool any = false, *dynamic = calloc(graph->nodes.count + 1, 1);
+    if (!dynamic)
+        return false;
+    for (size_t n = 0; n < graph->nodes.count; n++)
+        dynamic[n] = unknown_outputs(graph->nodes.data[n]);
+    spread(graph, ret_late, dynamic);
+    for (size_t n = 0; n < graph->nodes.count; n++)
+        any = any || ret_late[n];
+    if (any) {
+        for (size_t n = 0; n < graph->nodes.count; n++)
+            ret_late[n] = ret_late[n] || (graph->nodes.data[n]->op->flags & TUTTI_OP_UPDATES);
+        spread(graph, ret_late, dynamic);
+    }
+    free(dynamic);
+    return any;
+}
+
+typedef TUTTI_VEC(tutti_edge) edges;
+
+static int position(const edges *list, tutti_edge edge)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->data[i].node == edge.node && list->data[i].index == edge.index)
+            return (int)i;
+    return -1;
+}
+
+/* Early edges that the late part or the user wants: the results of the first segment. */
+static bool want(edges *list, tutti_edge edge)
+{
+    return position(list, edge) >= 0 || TUTTI_VEC_PUSH(list, edge);
+}
+
+static bool boundary(const tutti_graph *graph, const bool *late, edges *list)
+{
+    bool ok = true;
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        for (int i = 0; ok && late[n] && i < node->input_count; i++) {
+            tutti_edge edge = node->inputs[i];
+            bool stays = tutti__edge_type(edge)->handle || tutti__is(edge.node, "constant");
+            if (!late[edge.node->id] && !stays)
+                ok = want(list, edge);
+        }
+    }
+    return ok;
+}
+
+/* In the rest, nothing waits for early nodes any more: they have run. */
+static void cut_controls(tutti_graph *rest, tutti_node **map, const tutti_graph *graph, const bool *late)
+{
+    TUTTI_UNUSED(rest);
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        tutti_node *node = map[n];
+        const tutti_node *old = graph->nodes.data[n];
+        if (!late[n])
+            continue;
+        node->control_count = 0;
+        for (int i = 0; i < old->control_count; i++)
+            if (late[old->controls[i]->id])
+                node->controls[node->control_count++] = map[old->controls[i]->id];
+    }
+}
+
+static tutti_status fill(tutti_graph *graph, const bool *late, tutti_node **map, const edges *early, tutti_cut *cut)
+{
+    size_t results = graph->results.count, targets = graph->targets.count;
+    cut->feeds = calloc(early->count + 1, sizeof *cut->feeds);
+    cut->fetches = calloc(results + 1, sizeof *cut->fetches);
+    cut->fetch_map = calloc(results + 1, sizeof *cut->fetch_map);
+    cut->targets = calloc(targets + 1, sizeof *cut->targets);
+    if (!cut->feeds || !cut->fetches || !cut->fetch_map || !cut->targets)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to cut a graph");
+    cut->feed_count = (int)early->count;
+    for (size_t i = 0; i < early->count; i++)
+        cut->feeds[i] = (tutti_edge){map[early->data[i].node->id], early->data[i].index};
+    for (size_t i = 0; i < results; i++) {
+        tutti_edge edge = graph->results.data[i];
+        cut->fetch_map[i] = position(early, edge);
+        if (cut->fetch_map[i] < 0) {
+            cut->fetches[cut->fetch_count] = (tutti_edge){map[edge.node->id], edge.index};
+            cut->fetch_map[i] = ~cut->fetch_count++;
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < targets; i++) {
+        tutti_node *node = graph->targets.data[i];
+        if (late[node->id])
+            cut->targets[cut->target_count++] = map[node->id];
+        else
+            graph->targets.data[kept++] = node;
+    }
+    graph->targets.count = kept;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__segment_cut(tutti_graph *graph, const bool *late, tutti_cut *ret)
+{
+    tutti_cut cut = {0};
+    edges early = {0};
+    tutti_node **map = NULL;
+    bool ok = true;
+    for (size_t i = 0; ok && i < graph->results.count; i++)
+        if (!late[graph->results.data[i].node->id])
+            ok = want(&early, graph->results.data[i]);
+    ok = ok && boundary(graph, late, &early);
+    tutti_status status = ok ? tutti__graph_copy(graph, &cut.rest, &map) : tutti_fail(TUTTI_NO_MEMORY, "cut");
+    if (status == TUTTI_OK) {
+        cut_controls(cut.rest, map, graph, late);
+        status = fill(graph, late, map, &early, &cut);
+    }
+    if (status == TUTTI_OK) {
+        /* Early nodes with effects run in the first segment even when only late nodes waited for them. */
+        for (size_t n = 0; n < graph->nodes.count && status == TUTTI_OK; n++) {
+            tutti_node *node = graph->nodes.data[n];
+            for (int i = 0; late[n] && i < node->control_count; i++)
+                if (!late[node->controls[i]->id] && !TUTTI_VEC_PUSH(&graph->targets, node->controls[i]))
+                    status = tutti_fail(TUTTI_NO_MEMORY, "cut");
+        }
+        graph->results.count = 0;
+        for (size_t i = 0; i < early.count && status == TUTTI_OK; i++)
+            status = tutti__graph_result(graph, early.data[i]);
+    }
+    if (status == TUTTI_OK)
+        status = tutti__graph_prune(graph);
+    free(map);
+    TUTTI_VEC_FREE(&early);
+    if (status != TUTTI_OK)
+        tutti__cut_free(&cut);
+    else
+        *ret = cut;
+    return status;
+}
+
+void tutti__cut_free(tutti_cut *cut)
+{
+    tutti_graph_destroy(cut->rest);
+    free(cut->feeds);
+    free(cut->fetches);
+    free(cut->fetch_map);
+    free(cut->targets);
+    *cut = (tutti_cut){0};
+}

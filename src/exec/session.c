@@ -1,0 +1,240 @@
+/* session.c: the public face of the engine: checks what the user asks for. */
+#include "tutti/session.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/world.h"
+#include "exec/engine.h"
+#include "program/trace.h"
+
+struct tutti_session {
+    tutti_graph *graph;
+    tutti_engine *engine;
+};
+
+static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
+{
+    tutti_mesh mesh = {.axis_count = from->axis_count, .device_count = 1, .devices = from->devices};
+    if (from->axis_count < 0 || from->axis_count > 4 || (from->axis_count && !from->devices))
+        return tutti_fail(TUTTI_INVALID, "a mesh has 1 to 4 axes and a list of devices");
+    for (int i = 0; i < from->axis_count; i++) {
+        if (!from->axes[i] || from->sizes[i] < 1 || from->sizes[i] > 4096)
+            return tutti_fail(TUTTI_INVALID, "mesh axis %d needs a name and a size of 1 to 4096", i);
+        mesh.axes[i] = from->axes[i];
+        mesh.sizes[i] = from->sizes[i];
+        mesh.device_count *= from->sizes[i];
+    }
+    *ret = mesh;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_options *options, tutti_session **ret_session)
+{
+    if (!graph || !options)
+        return tutti_fail(TUTTI_INVALID, "a session needs a graph");
+    tutti_engine_options engine = {.device = options->device, .deterministic = options->deterministic,
+                                   .cache_limit = options->cache_limit,
+                                   .deadline_ns = (int64_t)(options->deadline_seconds * 1e9)};
+    TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
+    tutti_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
+    session->graph = graph;
+    tutti_status status = tutti__engine_create(&engine, &session->engine);
+    if (status != TUTTI_OK)
+        free(session);
+    else
+        *ret_session = session;
+    return status;
+}
+
+void tutti_session_close(tutti_session *session)
+{
+    if (!session)
+        return;
+    tutti__trace_flush();
+    tutti__engine_destroy(session->engine);
+    free(session);
+}
+
+static tutti_status check_sym(const tutti_session *session, tutti_sym sym, const char *what, int position)
+{
+    if (!sym.node)
+        return tutti_fail(TUTTI_INVALID, "%s %d is no symbol; the call that should have made it failed", what, position);
+    if (sym.node->graph != session->graph)
+        return tutti_fail(TUTTI_INVALID, "%s %d ('%s') belongs to another graph than the session's", what, position,
+                          sym.node->name);
+    return TUTTI_OK;
+}
+
+static tutti_status check_feed(const tutti_session *session, const tutti_feed *feed, int position)
+{
+    TUTTI_TRY(check_sym(session, feed->sym, "feed", position));
+    const tutti_node *node = feed->sym.node;
+    if (!feed->value)
+        return tutti_fail(TUTTI_INVALID, "feed %d: the value of '%s' is NULL", position, node->name);
+    if ((int)feed->sym.index >= node->output_count || node->types[feed->sym.index].handle)
+        return tutti_fail(TUTTI_INVALID, "feed %d: '%s' is a %s and cannot be fed", position, node->name, node->op->name);
+    const tutti_type *want = &node->types[feed->sym.index], *have = tutti_tensor_type(feed->value);
+    bool fits = want->dtype == have->dtype && want->rank == have->rank;
+    for (int i = 0; fits && i < want->rank; i++)
+        fits = want->dims[i] == TUTTI_ANY || want->dims[i] == have->dims[i];
+    char wanted[TUTTI_TYPE_TEXT], given[TUTTI_TYPE_TEXT];
+    if (!fits)
+        return tutti_fail(TUTTI_INVALID, "feed %d: '%s' (%s:%d) takes %s, the value is %s", position, node->name,
+                          node->file ? node->file : "?", node->line, tutti_type_text(want, wanted),
+                          tutti_type_text(have, given));
+    return TUTTI_OK;
+}
+
+/* Lists in the engine's terms; on the stack when they are short. */
+typedef struct lists {
+    tutti_edge edges[32];
+    tutti_tensor *values[16];
+    tutti_node *targets[17];
+    void *block; /* when they are long */
+    tutti_edge *feeds, *fetches;
+    tutti_tensor **feed_values;
+    tutti_node **nodes;
+} lists;
+
+static tutti_status make_room(lists *l, int feeds, int fetches, int targets)
+{
+    l->feeds = l->edges;
+    l->fetches = l->edges + 16;
+    l->feed_values = l->values;
+    l->nodes = l->targets;
+    l->block = NULL;
+    if (feeds <= 16 && fetches <= 16 && targets <= 17)
+        return TUTTI_OK;
+    size_t edge_count = (size_t)(feeds + fetches);
+    l->block = calloc(1, edge_count * sizeof *l->feeds + (size_t)(feeds + targets) * sizeof(void *));
+    if (!l->block)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    l->feeds = l->block;
+    l->fetches = l->feeds + feeds;
+    l->feed_values = (tutti_tensor **)(l->fetches + fetches);
+    l->nodes = (tutti_node **)(l->feed_values + feeds);
+    return TUTTI_OK;
+}
+
+static tutti_status fill(const tutti_session *session, const tutti_run_options *options, lists *l, tutti_request *ret)
+{
+    for (int i = 0; i < options->feed.count; i++) {
+        const tutti_feed *feed = &options->feed.list[i];
+        TUTTI_TRY(check_feed(session, feed, i));
+        l->feeds[i] = tutti__edge(feed->sym);
+        l->feed_values[i] = feed->value;
+        for (int k = 0; k < i; k++)
+            if (l->feeds[k].node == l->feeds[i].node && l->feeds[k].index == l->feeds[i].index)
+                return tutti_fail(TUTTI_INVALID, "feeds %d and %d both give '%s'", k, i, feed->sym.node->name);
+    }
+    for (int i = 0; i < options->fetch.count; i++) {
+        const tutti_fetch *fetch = &options->fetch.list[i];
+        TUTTI_TRY(check_sym(session, fetch->sym, "fetch", i));
+        if (!fetch->ret_value)
+            return tutti_fail(TUTTI_INVALID, "fetch %d ('%s') has no place for its value", i, fetch->sym.node->name);
+        l->fetches[i] = tutti__edge(fetch->sym);
+        if ((int)fetch->sym.index >= fetch->sym.node->output_count)
+            return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no output %u; name it as a target", i,
+                              fetch->sym.node->op->name, fetch->sym.node->name, fetch->sym.index);
+        if (fetch->sym.node->types[fetch->sym.index].handle)
+            TUTTI_TRY(tutti__handle_read(session->graph, l->fetches[i], &l->fetches[i]));
+    }
+    int targets = 0;
+    for (int i = 0; i < options->targets.count; i++) {
+        TUTTI_TRY(check_sym(session, options->targets.list[i], "target", i));
+        l->nodes[targets++] = options->targets.list[i].node;
+    }
+    if (options->target.node) {
+        TUTTI_TRY(check_sym(session, options->target, "target", targets));
+        l->nodes[targets++] = options->target.node;
+    }
+    *ret = (tutti_request){.feed_count = options->feed.count, .feeds = l->feeds, .values = l->feed_values,
+                           .fetch_count = options->fetch.count, .fetches = l->fetches, .target_count = targets,
+                           .targets = l->nodes};
+    return TUTTI_OK;
+}
+
+static tutti_status run(tutti_session *session, const tutti_run_options *options, lists *l)
+{
+    tutti_request request;
+    tutti_tensor *few[16] = {0}, **values = few;
+    int count = options->fetch.count;
+    TUTTI_TRY(fill(session, options, l, &request));
+    if (options->deadline_seconds > 0)
+        request.deadline = tutti__now_ns() + (int64_t)(options->deadline_seconds * 1e9);
+    if (count > 16 && !(values = calloc((size_t)count, sizeof *values)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    tutti_status status = tutti__engine_run(session->engine, session->graph, &request, values);
+    for (int i = 0; status == TUTTI_OK && i < count; i++)
+        *options->fetch.list[i].ret_value = values[i];
+    if (values != few)
+        free(values);
+    return status;
+}
+
+tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *options)
+{
+    if (!session || !options)
+        return tutti_fail(TUTTI_INVALID, "tutti_run needs a session");
+    TUTTI_TRY(tutti_graph_check(session->graph));
+    if (options->feed.count < 0 || options->fetch.count < 0 || options->targets.count < 0)
+        return tutti_fail(TUTTI_INVALID, "tutti_run: a count is negative");
+    lists l;
+    TUTTI_TRY(make_room(&l, options->feed.count, options->fetch.count, options->targets.count + 1));
+    tutti_status status = run(session, options, &l);
+    free(l.block);
+    return status;
+}
+
+static tutti_status find_variable(tutti_session *session, tutti_sym sym, tutti_variable **ret)
+{
+    TUTTI_TRY(check_sym(session, sym, "variable", 0));
+    if (!tutti__is(sym.node, "variable"))
+        return tutti_fail(TUTTI_INVALID, "'%s' is a %s, not a variable", sym.node->name, sym.node->op->name);
+    const char *name = tutti__str(sym.node, "shared_name");
+    name = name[0] ? name : sym.node->name;
+    *ret = tutti__state_find(tutti__engine_state(session->engine), name);
+    if (!*ret)
+        return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value yet; run tutti_initialize_all(graph) first", name);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_session_get(tutti_session *session, tutti_sym sym, tutti_tensor **ret_value)
+{
+    tutti_variable *variable;
+    TUTTI_TRY(find_variable(session, sym, &variable));
+    return tutti__variable_get(tutti__engine_state(session->engine), variable, ret_value);
+}
+
+tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tensor *value)
+{
+    tutti_variable *variable;
+    if (!value)
+        return tutti_fail(TUTTI_INVALID, "tutti_session_set: the value is NULL");
+    TUTTI_TRY(find_variable(session, sym, &variable));
+    return tutti__variable_set(tutti__engine_state(session->engine), variable, value);
+}
+
+void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info)
+{
+    tutti_engine_stats stats;
+    tutti__engine_stats(session->engine, &stats);
+    *ret_info = (tutti_session_info){.runs = stats.runs, .compiles = stats.compiles, .cached_programs = stats.cached,
+                                     .last_compile_seconds = stats.compile_seconds, .arena_bytes = stats.arena_bytes};
+}
+
+tutti_status tutti_session_print(tutti_session *session, char **ret_text)
+{
+    tutti_text text = {0};
+    tutti__engine_print(session->engine, &text);
+    if (text.failed || !text.data) {
+        tutti__text_free(&text);
+        return tutti_fail(text.failed ? TUTTI_NO_MEMORY : TUTTI_NOT_FOUND, "no program has been compiled yet");
+    }
+    *ret_text = text.data;
+    return TUTTI_OK;
+}

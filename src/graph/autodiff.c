@@ -1,0 +1,264 @@
+/* autodiff.c: reverse mode. Nodes between xs and ys are visited from the last to the first; each
+ * operator's gradient rule turns the gradients of its outputs into gradients of its inputs. An
+ * edge's gradient is the sum of what its users contribute; it is complete when its node is reached,
+ * because ids ascend along edges. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/autodiff.h"
+
+typedef struct contribution {
+    tutti_grad grad;
+    struct contribution *next;
+    bool complete; /* summed and shown to the hooks */
+} contribution;
+
+typedef struct diff {
+    tutti_graph *graph;
+    size_t count;             /* nodes there were before */
+    bool *carries;            /* by id: some x reaches it */
+    bool *wanted;             /* by id: it reaches some y */
+    contribution ***sums;     /* by id, by output */
+    tutti_arena arena;
+} diff;
+
+static tutti_sym apply(tutti_graph *graph, const char *op, int count, const tutti_sym *inputs, int attr_count,
+                       const tutti_attr *attrs)
+{
+    return (tutti_apply_named)(graph, op, NULL, count, inputs, attr_count, attrs);
+}
+
+tutti_sym tutti_grad_dense(tutti_grad grad, tutti_sym like)
+{
+    if (!grad.rows.node)
+        return grad.value;
+    tutti_sym inputs[] = {grad.value, grad.rows, like};
+    return apply(tutti_sym_graph(grad.value), "rows_to_dense", 3, inputs, 0, NULL);
+}
+
+static tutti_grad sum_two(tutti_graph *graph, tutti_grad a, tutti_grad b, tutti_sym like)
+{
+    if (a.rows.node && b.rows.node) {
+        tutti_attr axis = TUTTI_INT("axis", 0);
+        tutti_sym values[] = {a.value, b.value}, rows[] = {a.rows, b.rows};
+        return (tutti_grad){apply(graph, "concat", 2, values, 1, &axis), apply(graph, "concat", 2, rows, 1, &axis)};
+    }
+    tutti_sym both[] = {tutti_grad_dense(a, like), tutti_grad_dense(b, like)};
+    return (tutti_grad){.value = apply(graph, "add", 2, both, 0, NULL)};
+}
+
+static tutti_grad total(diff *d, tutti_edge edge)
+{
+    contribution *list = d->sums[edge.node->id] ? d->sums[edge.node->id][edge.index] : NULL;
+    if (!list)
+        return (tutti_grad){0};
+    if (list->complete)
+        return list->grad;
+    tutti_sym forward = tutti__sym(edge.node, edge.index);
+    tutti_grad sum = list->grad;
+    for (list = list->next; list; list = list->next)
+        sum = sum_two(d->graph, sum, list->grad, forward);
+    for (size_t i = 0; i < d->graph->hooks.count; i++) {
+        tutti_gradient_hook hook = d->graph->hooks.data[i];
+        if (hook.edge.node == edge.node && hook.edge.index == edge.index)
+            sum = hook.fn(forward, sum, hook.context);
+    }
+    *d->sums[edge.node->id][edge.index] = (contribution){.grad = sum, .complete = true};
+    return sum;
+}
+
+static tutti_status contribute(diff *d, tutti_edge edge, tutti_grad grad)
+{
+    tutti_node *node = edge.node;
+    if (!d->sums[node->id])
+        d->sums[node->id] = tutti__arena_array(&d->arena, (size_t)node->output_count, sizeof(contribution *));
+    contribution *one = tutti__arena_take(&d->arena, sizeof *one);
+    if (!d->sums[node->id] || !one)
+        return tutti_fail(TUTTI_NO_MEMORY, "gradients");
+    one->grad = grad;
+    contribution **last = &d->sums[node->id][edge.index];
+    while (*last)
+        last = &(*last)->next;
+    *last = one; /* in the order of arrival: sums are the same in every run */
+    return TUTTI_OK;
+}
+
+/* wanted: backwards from ys; carries: forwards from xs. */
+static void mark(diff *d, int y_count, const tutti_sym *ys, int x_count, const tutti_sym *xs)
+{
+    for (int i = 0; i < y_count; i++)
+        d->wanted[ys[i].node->id] = true;
+    for (int i = 0; i < x_count; i++)
+        d->carries[xs[i].node->id] = true;
+    for (size_t n = d->count; n-- > 0;) {
+        const tutti_node *node = d->graph->nodes.data[n];
+        for (int i = 0; d->wanted[n] && i < node->input_count; i++)
+            d->wanted[node->inputs[i].node->id] = true;
+    }
+    for (size_t n = 0; n < d->count; n++) {
+        const tutti_node *node = d->graph->nodes.data[n];
+        for (int i = 0; !d->carries[n] && i < node->input_count; i++)
+            d->carries[n] = d->carries[node->inputs[i].node->id];
+    }
+}
+
+static tutti_status seed(diff *d, int y_count, const tutti_sym *ys, const tutti_sym *y_grads)
+{
+    for (int i = 0; i < y_count; i++) {
+        tutti_grad grad = {.value = y_grads ? y_grads[i] : TUTTI_NO_SYM};
+        if (!grad.value.node)
+            grad.value = apply(d->graph, "ones_like", 1, &ys[i], 0, NULL);
+        if (!grad.value.node)
+            return tutti_graph_check(d->graph);
+        TUTTI_TRY(contribute(d, tutti__edge(ys[i]), grad));
+    }
+    return TUTTI_OK;
+}
+
+static bool keeps_rows(const tutti_node *node)
+{
+    return (node->op->flags & TUTTI_OP_TAKES_HANDLE) && tutti__is(node, "read");
+}
+
+/* Calls one node's rule and hands its results on. */
+static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outputs)
+{
+    size_t in = (size_t)node->input_count, out = (size_t)node->output_count;
+    tutti_sym *syms = tutti__arena_array(&d->arena, 3 * in + 2 * out + 1, sizeof *syms);
+    bool *wanted = tutti__arena_array(&d->arena, in + 1, sizeof *wanted);
+    if (!syms || !wanted)
+        return tutti_fail(TUTTI_NO_MEMORY, "gradients");
+    tutti_sym *inputs = syms, *grads = syms + in, *rows = syms + 2 * in, *results = syms + 3 * in, *given = results + out;
+    for (size_t i = 0; i < in; i++) {
+        tutti_edge edge = node->inputs[i];
+        inputs[i] = tutti__sym(edge.node, edge.index);
+        wanted[i] = d->carries[edge.node->id] && tutti_dtype_is_float(tutti__edge_type(edge)->dtype);
+    }
+    for (size_t i = 0; i < out; i++) {
+        results[i] = tutti__sym(node, (uint32_t)i);
+        given[i] = outputs[i].value.node ? tutti_grad_dense(outputs[i], results[i]) : TUTTI_NO_SYM;
+    }
+    tutti_gradient rule = {.graph = d->graph, .name = node->name, .input_count = (int)in, .output_count = (int)out,
+                           .inputs = inputs, .outputs = results, .attrs = node->attrs, .attr_count = node->attr_count,
+                           .output_grads = given, .wanted = wanted, .input_grads = grads, .input_grad_rows = rows};
+    TUTTI_TRY(node->op->gradient(&rule));
+    TUTTI_TRY(tutti_graph_check(d->graph));
+    for (size_t i = 0; i < in; i++)
+        if (wanted[i] && grads[i].node)
+            TUTTI_TRY(contribute(d, node->inputs[i], (tutti_grad){grads[i], rows[i]}));
+    return TUTTI_OK;
+}
+
+static tutti_status visit(diff *d, tutti_node *node)
+{
+    bool any = false;
+    tutti_grad *outputs = tutti__arena_array(&d->arena, (size_t)node->output_count + 1, sizeof *outputs);
+    if (!outputs)
+        return tutti_fail(TUTTI_NO_MEMORY, "gradients");
+    for (int i = 0; i < node->output_count; i++) {
+        outputs[i] = total(d, (tutti_edge){node, (uint32_t)i});
+        any = any || outputs[i].value.node;
+    }
+    bool inputs_carry = false;
+    for (int i = 0; i < node->input_count; i++)
+        inputs_carry = inputs_carry || d->carries[node->inputs[i].node->id];
+    if (!any || !inputs_carry || (node->op->flags & TUTTI_OP_NO_GRADIENT))
+        return TUTTI_OK;
+    if (keeps_rows(node))
+        return contribute(d, node->inputs[0], outputs[0]);
+    if (!node->op->gradient)
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "%s '%s' (%s:%d) has no gradient; put tutti_stop_gradient before it if none should flow",
+                          node->op->name, node->name, node->file ? node->file : "?", node->line);
+    return apply_rule(d, node, outputs);
+}
+
+static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_sym *y_grads, int x_count,
+                        const tutti_sym *xs, tutti_sym *ret_grads, tutti_sym *ret_rows)
+{
+    mark(d, y_count, ys, x_count, xs);
+    TUTTI_TRY(seed(d, y_count, ys, y_grads));
+    for (size_t n = d->count; n-- > 0;)
+        if (d->wanted[n] && d->carries[n] && d->sums[n])
+            TUTTI_TRY(visit(d, d->graph->nodes.data[n]));
+    for (int i = 0; i < x_count; i++) {
+        tutti_grad grad = total(d, tutti__edge(xs[i]));
+        if (grad.rows.node && !ret_rows)
+            grad = (tutti_grad){.value = tutti_grad_dense(grad, xs[i])};
+        ret_grads[i] = grad.value;
+        if (ret_rows)
+            ret_rows[i] = grad.rows;
+    }
+    return tutti_graph_check(d->graph);
+}
+
+static tutti_status check_syms(const tutti_graph *graph, int count, const tutti_sym *syms, const char *what)
+{
+    for (int i = 0; i < count; i++)
+        if (!syms[i].node || syms[i].node->graph != graph || syms[i].generation != syms[i].node->generation)
+            return tutti_fail(TUTTI_INVALID, "differentiation: %s %d is %s", what, i,
+                              syms[i].node ? "of another graph or an earlier step" : "missing");
+    return TUTTI_OK;
+}
+
+tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *ys,
+                              const tutti_sym *y_grads, int x_count, const tutti_sym *xs,
+                              tutti_sym *ret_grads, tutti_sym *ret_rows)
+{
+    TUTTI_TRY(tutti_graph_check(graph));
+    TUTTI_TRY(check_syms(graph, y_count, ys, "y"));
+    TUTTI_TRY(check_syms(graph, x_count, xs, "x"));
+    for (int i = 0; i < y_count; i++)
+        if (!tutti_dtype_is_float(tutti_sym_type(ys[i]).dtype))
+            return tutti_fail(TUTTI_INVALID, "differentiation: y '%s' is %s; only floats have gradients",
+                              ys[i].node->name, tutti_dtype_name(tutti_sym_type(ys[i]).dtype));
+    diff d = {.graph = graph, .count = graph->nodes.count};
+    d.carries = calloc(d.count + 1, 1);
+    d.wanted = calloc(d.count + 1, 1);
+    d.sums = calloc(d.count + 1, sizeof *d.sums);
+    tutti_name_push(graph, "gradients");
+    tutti_status status = d.carries && d.wanted && d.sums
+                              ? run(&d, y_count, ys, y_grads, x_count, xs, ret_grads, ret_rows)
+                              : tutti_fail(TUTTI_NO_MEMORY, "gradients");
+    tutti_name_pop(graph);
+    free(d.carries);
+    free(d.wanted);
+    free(d.sums);
+    tutti__arena_free(&d.arena);
+    return status;
+}
+
+void(tutti_differentiate)(tutti_sym y, int count, const tutti_sym *xs, tutti_grad *ret_grads)
+{
+    memset(ret_grads, 0, (size_t)count * sizeof *ret_grads);
+    tutti_graph *graph = tutti_sym_graph(y);
+    if (!graph || count <= 0)
+        return;
+    tutti_sym *grads = calloc((size_t)count * 2, sizeof *grads);
+    tutti_status status = grads ? tutti__gradients(graph, 1, &y, NULL, count, xs, grads, grads + count)
+                                : tutti_fail(TUTTI_NO_MEMORY, "gradients");
+    if (status != TUTTI_OK && graph->error.status == TUTTI_OK)
+        tutti__poison(graph, status, "%s", tutti_error_message());
+    for (int i = 0; status == TUTTI_OK && i < count; i++)
+        ret_grads[i] = (tutti_grad){grads[i], grads[count + i]};
+    free(grads);
+}
+
+tutti_sym(tutti_gradient_of)(tutti_sym y, tutti_sym x)
+{
+    tutti_grad grad = {0};
+    (tutti_differentiate)(y, 1, &x, &grad);
+    tutti_graph *graph = tutti_sym_graph(y);
+    if (graph && graph->error.status == TUTTI_OK && !grad.value.node)
+        return apply(graph, "zeros_like", 1, &x, 0, NULL);
+    return tutti_grad_dense(grad, x);
+}
+
+void tutti_on_gradient(tutti_sym sym, tutti_grad (*fn)(tutti_sym, tutti_grad, void *), void *context)
+{
+    if (!sym.node)
+        return;
+    tutti_gradient_hook hook = {tutti__edge(sym), fn, context};
+    if (!TUTTI_VEC_PUSH(&sym.node->graph->hooks, hook))
+        tutti__poison(sym.node->graph, TUTTI_NO_MEMORY, "no memory for a gradient hook");
+}

@@ -1,0 +1,158 @@
+/* build.c: the builder with a sticky error, and reads of variables put in where values are wanted. */
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/graph.h"
+#include "graph/scope.h"
+
+/* Keeps the first mistake only. */
+static void note(tutti_graph *graph, tutti_status status)
+{
+    if (graph && graph->error.status == TUTTI_OK)
+        tutti__error_capture(status, &graph->error);
+}
+
+/* Puts the user's place into the thread's message: "op 'name' (file:line): …". */
+static void add_place(const char *op, const char *name)
+{
+    const char *file;
+    int line;
+    char head[640], message[1024];
+    tutti__here_get(&file, &line);
+    snprintf(message, sizeof message, "%s", tutti_error_message());
+    int head_size = name ? snprintf(head, sizeof head, "%s '%s'", op, name) : snprintf(head, sizeof head, "%s", op);
+    const char *rest = message;
+    if (head_size > 0 && strncmp(message, head, (size_t)head_size) == 0)
+        rest = message + head_size + strspn(message + head_size, ": ");
+    if (file)
+        tutti_fail(TUTTI_INVALID, "%s (%s:%d): %s", head, file, line, rest);
+    else
+        tutti_fail(TUTTI_INVALID, "%s: %s", head, rest);
+}
+
+tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *format, ...)
+{
+    char message[1024];
+    const char *file;
+    int line;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(message, sizeof message, format, list);
+    va_end(list);
+    tutti__here_get(&file, &line);
+    if (file)
+        tutti_fail(status, "%s (%s:%d)", message, file, line);
+    else
+        tutti_fail(status, "%s", message);
+    note(graph, status);
+    return TUTTI_NO_SYM;
+}
+
+tutti_status tutti__handle_read(tutti_graph *graph, tutti_edge handle, tutti_edge *ret)
+{
+    static const tutti_op *_Atomic known;
+    const tutti_op *read_op = known;
+    bool shared = !tutti__scope_has_control(graph);
+    if (shared && handle.node->current.node) {
+        *ret = handle.node->current;
+        return TUTTI_OK;
+    }
+    if (!read_op)
+        known = read_op = tutti_op_find("read");
+    if (!read_op)
+        return tutti_fail(TUTTI_INTERNAL, "operator 'read' is missing");
+    tutti_node *node;
+    TUTTI_TRY(tutti__node_add(graph, read_op, NULL, 1, &handle, 0, NULL, &node));
+    if (handle.node->updated)
+        TUTTI_TRY(tutti__node_after(node, handle.node->updated));
+    *ret = (tutti_edge){node, 0};
+    if (shared)
+        handle.node->current = *ret;
+    return TUTTI_OK;
+}
+
+static tutti_status resolve(tutti_graph *graph, const tutti_op *op, const tutti_sym *input, int position,
+                            tutti_edge *ret)
+{
+    if (input->node->graph != graph)
+        return tutti_fail(TUTTI_INVALID, "input %d ('%s') belongs to another graph", position, input->node->name);
+    if (input->generation != input->node->generation)
+        return tutti_fail(TUTTI_INVALID, "input %d is a value of an earlier step of the tape; keep values with tutti_keep",
+                          position);
+    *ret = (tutti_edge){input->node, input->index};
+    if ((int)input->index < input->node->output_count && input->node->types[input->index].handle &&
+        !(op->flags & TUTTI_OP_TAKES_HANDLE))
+        TUTTI_TRY(tutti__handle_read(graph, *ret, ret));
+    return TUTTI_OK;
+}
+
+/* In a trace updates act in the order of building: later reads and updates follow them. */
+static tutti_status note_update(tutti_graph *graph, tutti_node *node)
+{
+    if (!graph->trace || !(node->op->flags & TUTTI_OP_UPDATES))
+        return TUTTI_OK;
+    for (int i = 0; i < node->input_count; i++) {
+        tutti_node *handle = node->inputs[i].node;
+        if (!handle->types[node->inputs[i].index].handle)
+            continue;
+        if (handle->updated)
+            TUTTI_TRY(tutti__node_after(node, handle->updated));
+        handle->current = (tutti_edge){0};
+        handle->updated = node;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status build(tutti_graph *graph, const tutti_op *op, const char *name, int input_count,
+                          const tutti_sym *inputs, int attr_count, const tutti_attr *attrs, tutti_sym *ret)
+{
+    tutti_edge few[16], *edges = few;
+    if (input_count > 16 && !(edges = tutti__arena_array(&graph->arena, (size_t)input_count, sizeof *edges)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d inputs", input_count);
+    for (int i = 0; i < input_count; i++)
+        TUTTI_TRY(resolve(graph, op, &inputs[i], i, &edges[i]));
+    tutti_node *node;
+    TUTTI_TRY(tutti__node_add(graph, op, name, input_count, edges, attr_count, attrs, &node));
+    TUTTI_TRY(note_update(graph, node));
+    *ret = tutti__sym(node, 0);
+    return TUTTI_OK;
+}
+
+tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name, int input_count,
+                       const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
+{
+    if (!graph || graph->error.status != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    for (int i = 0; i < input_count; i++)
+        if (!inputs[i].node) /* were it this graph's poison, there would be an error already */
+            return tutti__poison(graph, TUTTI_INVALID,
+                                 "%s: input %d is not a symbol (never set, or a call that failed in another graph); "
+                                 "give it the result of a builder call",
+                                 op->name, i);
+    tutti_sym sym = TUTTI_NO_SYM;
+    tutti_status status = build(graph, op, name, input_count, inputs, attr_count, attrs, &sym);
+    if (status != TUTTI_OK) {
+        char full[600];
+        snprintf(full, sizeof full, "%s%s", tutti__scope_prefix(graph), name ? name : op->name);
+        add_place(op->name, full);
+        note(graph, status);
+    }
+    return sym;
+}
+
+tutti_sym(tutti_apply_named)(tutti_graph *graph, const char *op_name, const char *name, int input_count,
+                             const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
+{
+    const tutti_op *op = op_name ? tutti_op_find(op_name) : NULL;
+    if (!op)
+        return tutti__poison(graph, TUTTI_NOT_FOUND,
+                             "there is no operator '%s'; 'tutti ops' lists them, tutti_op_register adds one",
+                             op_name ? op_name : "(null)");
+    return tutti__build(graph, op, name, input_count, inputs, attr_count, attrs);
+}
+
+tutti_sym(tutti_apply_op)(tutti_graph *graph, const char *op, int input_count, const tutti_sym *inputs,
+                          int attr_count, const tutti_attr *attrs)
+{
+    return (tutti_apply_named)(graph, op, NULL, input_count, inputs, attr_count, attrs);
+}

@@ -1,0 +1,186 @@
+/* graph.h: the graph from inside. Passes and strategies rewrite graphs through this header.
+ *
+ * Invariants:
+ *  1. Nodes, names and attributes live in the graph's arena and die with it.
+ *  2. node->id is its index in graph->nodes; inputs come before their users (ids ascend along data
+ *     and control edges), so the node array is a topological order. A pass that rewires nodes calls
+ *     tutti__graph_sort at its end, which restores this and drops dead nodes.
+ *  3. Every output has a type; after specialisation every dimension is known.
+ *  4. A dead node stays in the array with `dead` set until graph compaction.
+ */
+#ifndef TUTTI_GRAPH_GRAPH_H
+#define TUTTI_GRAPH_GRAPH_H
+
+#include "base/arena.h"
+#include "base/container.h"
+#include "tutti/gradients.h"
+#include "tutti/op.h"
+
+/* How one edge lies over the device mesh: per mesh axis replicated, split(dimension) or partial. */
+typedef enum tutti_shard_kind { TUTTI_REPLICATED, TUTTI_SPLIT, TUTTI_PARTIAL } tutti_shard_kind;
+typedef struct tutti_shard {
+    const char *axis; /* of the mesh */
+    tutti_shard_kind kind;
+    int dimension; /* for TUTTI_SPLIT */
+} tutti_shard;
+typedef struct tutti_sharding {
+    int count;
+    const tutti_shard *shards;
+} tutti_sharding;
+
+typedef struct tutti_edge {
+    tutti_node *node;
+    uint32_t index;
+} tutti_edge;
+
+struct tutti_node {
+    tutti_graph *graph;
+    uint32_t id, generation;
+    const tutti_op *op;
+    const char *name;
+    const char *origin; /* name before rewrites: what random numbers and messages go by */
+    const char *device; /* "" when free; the placer writes the full name */
+    const tutti_node *colocate; /* or NULL */
+    const char *file;           /* of the user, or NULL */
+    int line;
+    int input_count, control_count, attr_count, output_count;
+    tutti_edge *inputs;
+    tutti_node **controls;
+    tutti_attr *attrs; /* in the order of op->attrs */
+    tutti_type *types; /* per output */
+    const tutti_sharding **shardings; /* per output; the array or an entry may be NULL */
+    tutti_edge current;  /* handles: the read that uses share; node NULL: none yet */
+    tutti_node *updated; /* handles in a trace: the last update, which later reads follow */
+    bool dead;
+    void *scratch; /* of the pass that runs; no pass relies on another's */
+};
+
+typedef struct tutti_scope {
+    enum { TUTTI_SCOPE_NAME, TUTTI_SCOPE_DEVICE, TUTTI_SCOPE_DEVICE_FN, TUTTI_SCOPE_CONTROL, TUTTI_SCOPE_COLOCATE } kind;
+    const char *text; /* full name prefix, or the device as this scope alone gives it */
+    tutti_device_fn *fn;
+    void *context;
+    int control_count;
+    tutti_node **controls;
+    const tutti_node *colocate;
+} tutti_scope;
+
+/* Called with the gradient of `edge` when it is complete; what it returns takes its place. */
+typedef struct tutti_gradient_hook {
+    tutti_edge edge;
+    tutti_grad (*fn)(tutti_sym forward, tutti_grad grad, void *context);
+    void *context;
+} tutti_gradient_hook;
+
+struct tutti_graph {
+    _Atomic int references;
+    tutti_arena arena;
+    TUTTI_VEC(tutti_node *) nodes;
+    tutti_map by_name;
+    TUTTI_VEC(tutti_edge) results; /* of a sub-graph or partition: what it returns */
+    TUTTI_VEC(tutti_node *) targets; /* of a sub-graph or partition: what it runs for its effect */
+    TUTTI_VEC(tutti_scope) scopes;
+    TUTTI_VEC(tutti_tensor *) tensors;     /* retained by attributes */
+    TUTTI_VEC(tutti_graph *) graphs;       /* retained by attributes; sealed: no longer built */
+    tutti_error error;                     /* the first mistake */
+    uint32_t generation;
+    uint64_t version; /* counts changes; caches are keyed by it */
+    uint64_t serial;  /* unique in the process */
+    TUTTI_VEC(tutti_gradient_hook) hooks;
+    uint32_t unique;  /* makes names unique */
+    /* A trace of a tape: names are not looked up, updates take effect in the order of building. */
+    bool trace;
+    void *owner; /* of a trace: its tape */
+};
+
+/* Sub-graphs: parameters are nodes of operator "parameter" with attribute "index". */
+
+/* Adds a node. Attributes may come in any order and leave defaults out. Runs the shape rule. On error
+ * records the mistake and returns a status; *ret_node untouched. */
+tutti_status tutti__node_add(tutti_graph *graph, const tutti_op *op, const char *name,
+                             int input_count, const tutti_edge *inputs, int attr_count,
+                             const tutti_attr *attrs, tutti_node **ret_node);
+
+/* Adds a node as it once was: operator, inputs, name, origin, device (strings of the graph's arena) and
+ * number of outputs are those of `like`; no scope is applied and no user place is noted. */
+tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int attr_count,
+                                 const tutti_attr *attrs, tutti_node **ret_node);
+
+/* Builder with sticky error: as tutti_apply_named, but with the operator at hand. */
+tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name, int input_count,
+                       const tutti_sym *inputs, int attr_count, const tutti_attr *attrs);
+
+/* Notes the first mistake, with the current user place; returns poison. */
+tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *format, ...)
+    TUTTI_PRINTF(3, 4);
+
+static inline tutti_sym tutti__sym(tutti_node *node, uint32_t index)
+{
+    return (tutti_sym){node, index, node->generation};
+}
+static inline tutti_edge tutti__edge(tutti_sym sym) { return (tutti_edge){sym.node, sym.index}; }
+static inline const tutti_type *tutti__edge_type(tutti_edge e) { return &e.node->types[e.index]; }
+
+/* The value of a variable: a "read" node, shared while no control scope is in force. */
+tutti_status tutti__handle_read(tutti_graph *graph, tutti_edge handle, tutti_edge *ret);
+
+/* Adds a control edge: `node` waits for `after` (which must have a smaller id). */
+tutti_status tutti__node_after(tutti_node *node, tutti_node *after);
+
+/* One more owner; tutti_graph_destroy gives one up. */
+tutti_graph *tutti__graph_retain(tutti_graph *graph);
+
+/* Reads text as an attribute of the given kind: "0" "1.5" "true" "[1,2]" "f32" "same". Lists and
+ * strings go into the arena. */
+tutti_status tutti__attr_parse(tutti_arena *arena, const tutti_attr_spec *spec, const char *text,
+                               tutti_attr *ret_attr);
+
+/* Appends a result to a sub-graph. */
+tutti_status tutti__graph_result(tutti_graph *graph, tutti_edge edge);
+
+/* Deep copy, dead nodes left out; ret_map (optional) gets, per old id, the new node or NULL. */
+tutti_status tutti__graph_copy(const tutti_graph *graph, tutti_graph **ret_graph,
+                               tutti_node ***ret_map);
+
+/* What fetches and targets need, as a graph of its own: fed edges become "parameter" nodes of the
+ * given types (index = position), results are the fetches, targets the targets. Types of the other
+ * nodes are as they were; names are kept. ret_graph's nodes know their origin. */
+typedef struct tutti_extract {
+    int feed_count, fetch_count, target_count;
+    const tutti_edge *feeds, *fetches;
+    const tutti_type *feed_types;
+    tutti_node *const *targets;
+} tutti_extract;
+tutti_status tutti__graph_extract(const tutti_graph *graph, const tutti_extract *wanted,
+                                  tutti_graph **ret_graph);
+
+/* Marks dead what neither results nor targets need, then sorts. Parameters stay. */
+tutti_status tutti__graph_prune(tutti_graph *graph);
+
+/* Restores invariant 2 and drops dead nodes, and control edges from them. INTERNAL error on a cycle. */
+tutti_status tutti__graph_sort(tutti_graph *graph);
+
+/* Rewires every use of `from` (inputs and results) to `to`. */
+void tutti__graph_replace(tutti_graph *graph, tutti_edge from, tutti_edge to);
+
+/* Following what nodes are colocated with always ends; TUTTI_INVALID names a node where it does not. */
+tutti_status tutti__graph_check_colocation(const tutti_graph *graph);
+
+/* Runs a node's shape rule on its present inputs; `values` (optional) are known input values. */
+tutti_status tutti__node_infer(tutti_node *node, tutti_tensor *const *values, tutti_type *ret_types);
+
+/* The same with the values of those inputs that are constants. */
+tutti_status tutti__node_infer_known(tutti_node *node, tutti_type *ret_types);
+
+/* Structural hash of a graph: operators, attributes, types, edges, devices, results, targets; not names. */
+uint64_t tutti__graph_hash(const tutti_graph *graph);
+bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b);
+uint64_t tutti__attr_hash(uint64_t seed, const tutti_attr *attr);
+
+/* Attributes of a node by name. */
+static inline int64_t tutti__int(const tutti_node *n, const char *name) { return tutti_attr_int(n->attrs, n->attr_count, name); }
+static inline double tutti__float(const tutti_node *n, const char *name) { return tutti_attr_float(n->attrs, n->attr_count, name); }
+static inline const char *tutti__str(const tutti_node *n, const char *name) { return tutti_attr_string(n->attrs, n->attr_count, name); }
+static inline bool tutti__is(const tutti_node *n, const char *op) { return __builtin_strcmp(n->op->name, op) == 0; }
+
+#endif

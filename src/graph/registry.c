@@ -1,0 +1,86 @@
+/* registry.c: operators by name: the generated table and those that users register. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/container.h"
+#include "graph/graph.h"
+#include "tables/op.h"
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static tutti_map registered; /* "name" (newest) and "name@version" */
+static TUTTI_VEC(const tutti_op *) all;
+static bool ready;
+
+static tutti_status add(const tutti_op *op)
+{
+    char key[256];
+    snprintf(key, sizeof key, "%s@%d", op->name, op->version);
+    if (tutti__map_get(&registered, key))
+        return tutti_fail(TUTTI_EXISTS, "operator '%s' is registered already; choose another name or version", key);
+    const tutti_op *newest = tutti__map_get(&registered, op->name);
+    TUTTI_TRY(tutti__map_set(&registered, key, (void *)op));
+    if (!newest || newest->version < op->version)
+        TUTTI_TRY(tutti__map_set(&registered, op->name, (void *)op));
+    return TUTTI_VEC_PUSH(&all, op) ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "operator table");
+}
+
+static void make_ready(void)
+{
+    if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
+        return;
+    pthread_rwlock_wrlock(&lock);
+    for (const tutti_op *const *op = tutti__op_table; !ready && *op; op++)
+        add(*op);
+    __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+    pthread_rwlock_unlock(&lock);
+}
+
+static tutti_status check(const tutti_op *op)
+{
+    if (!op || op->struct_size < offsetof(tutti_op, samples) || !op->name || !op->name[0])
+        return tutti_fail(TUTTI_INVALID, "an operator needs struct_size = sizeof(tutti_op) and a name");
+    if (strlen(op->name) > 200 || strchr(op->name, '@') || strchr(op->name, ' '))
+        return tutti_fail(TUTTI_INVALID, "operator '%s': a name has no '@' or space and at most 200 bytes", op->name);
+    if (!op->infer || (!op->reference && !(op->flags & (TUTTI_OP_VIEW | TUTTI_OP_CONTROL))))
+        return tutti_fail(TUTTI_INVALID, "operator '%s' needs a shape rule (infer) and a reference kernel", op->name);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_op_register(const tutti_op *op)
+{
+    TUTTI_TRY(check(op));
+    make_ready();
+    pthread_rwlock_wrlock(&lock);
+    tutti_status status = add(op);
+    pthread_rwlock_unlock(&lock);
+    return status;
+}
+
+const tutti_op *tutti_op_find(const char *name)
+{
+    make_ready();
+    pthread_rwlock_rdlock(&lock);
+    const tutti_op *op = tutti__map_get(&registered, name);
+    pthread_rwlock_unlock(&lock);
+    return op;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const tutti_op *const *)a)->name, (*(const tutti_op *const *)b)->name);
+}
+
+size_t tutti_op_list(size_t capacity, const tutti_op **ret_ops)
+{
+    make_ready();
+    pthread_rwlock_rdlock(&lock);
+    size_t count = all.count;
+    if (ret_ops && capacity)
+        memcpy(ret_ops, all.data, (count < capacity ? count : capacity) * sizeof *ret_ops);
+    pthread_rwlock_unlock(&lock);
+    if (ret_ops)
+        qsort(ret_ops, count < capacity ? count : capacity, sizeof *ret_ops, by_name);
+    return count;
+}

@@ -1,0 +1,189 @@
+/* scope.c: name, device, control and colocation scopes: one stack per graph. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/scope.h"
+
+static tutti_scope *push(tutti_graph *graph, int kind)
+{
+    if (!graph || !TUTTI_VEC_RESERVE_ONE(&graph->scopes))
+        return NULL;
+    tutti_scope *scope = &graph->scopes.data[graph->scopes.count++];
+    *scope = (tutti_scope){.kind = kind};
+    return scope;
+}
+
+static void pop(tutti_graph *graph, int kind, int other, const char *what)
+{
+    if (!graph)
+        return;
+    if (graph->scopes.count == 0 || ((int)graph->scopes.data[graph->scopes.count - 1].kind != kind &&
+                                     (int)graph->scopes.data[graph->scopes.count - 1].kind != other)) {
+        tutti__poison(graph, TUTTI_INVALID, "a %s scope is closed that is not the innermost open scope", what);
+        return;
+    }
+    graph->scopes.count--;
+}
+
+static const tutti_scope *innermost(const tutti_graph *graph, int kind)
+{
+    for (size_t i = graph->scopes.count; i-- > 0;)
+        if ((int)graph->scopes.data[i].kind == kind)
+            return &graph->scopes.data[i];
+    return NULL;
+}
+
+const char *tutti__scope_prefix(const tutti_graph *graph)
+{
+    const tutti_scope *scope = innermost(graph, TUTTI_SCOPE_NAME);
+    return scope && scope->text ? scope->text : "";
+}
+
+bool tutti__scope_has_control(const tutti_graph *graph)
+{
+    for (size_t i = 0; i < graph->scopes.count; i++)
+        if (graph->scopes.data[i].kind == TUTTI_SCOPE_CONTROL && graph->scopes.data[i].control_count > 0)
+            return true;
+    return false;
+}
+
+static bool name_is_legal(const char *name)
+{
+    size_t size = strlen(name);
+    if (size == 0 || size > 512 || strstr(name, "//") || name[0] == '/' || name[size - 1] == '/')
+        return false;
+    for (const char *at = name; *at; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("_./-+:@", *at))
+            return false;
+    return true;
+}
+
+void tutti_name_push(tutti_graph *graph, const char *name)
+{
+    const char *outer = graph ? tutti__scope_prefix(graph) : "";
+    tutti_scope *scope = push(graph, TUTTI_SCOPE_NAME);
+    if (!scope)
+        return;
+    if (!name || !name_is_legal(name)) {
+        tutti__poison(graph, TUTTI_INVALID, "name scope '%s': names have letters, digits and _ . / - + : @",
+                      name ? name : "(null)");
+        return;
+    }
+    scope->text = tutti__arena_format(&graph->arena, "%s%s/", outer, name);
+}
+
+void tutti_name_pop(tutti_graph *graph) { pop(graph, TUTTI_SCOPE_NAME, TUTTI_SCOPE_NAME, "name"); }
+
+void tutti_device_push(tutti_graph *graph, const char *device)
+{
+    tutti_scope *scope = push(graph, TUTTI_SCOPE_DEVICE);
+    if (!scope)
+        return;
+    tutti_device_name name;
+    char text[TUTTI_DEVICE_TEXT];
+    if (tutti_device_parse(device ? device : "", &name) != TUTTI_OK) {
+        tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
+        return;
+    }
+    scope->text = tutti__arena_string(&graph->arena, tutti_device_text(&name, text));
+}
+
+void tutti_device_push_fn(tutti_graph *graph, tutti_device_fn *fn, void *context)
+{
+    tutti_scope *scope = push(graph, TUTTI_SCOPE_DEVICE_FN);
+    if (scope) {
+        scope->fn = fn;
+        scope->context = context;
+    }
+}
+
+void tutti_device_pop(tutti_graph *graph) { pop(graph, TUTTI_SCOPE_DEVICE, TUTTI_SCOPE_DEVICE_FN, "device"); }
+
+void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
+{
+    tutti_scope *scope = push(graph, TUTTI_SCOPE_CONTROL);
+    if (!scope)
+        return;
+    scope->controls = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *scope->controls);
+    for (int i = 0; scope->controls && i < count; i++) {
+        if (!after[i].node)
+            continue; /* poison: its mistake is recorded already */
+        if (after[i].node->graph != graph)
+            tutti__poison(graph, TUTTI_INVALID, "control dependency %d belongs to another graph", i);
+        else
+            scope->controls[scope->control_count++] = after[i].node;
+    }
+}
+
+void tutti_control_pop(tutti_graph *graph) { pop(graph, TUTTI_SCOPE_CONTROL, TUTTI_SCOPE_CONTROL, "control"); }
+
+void tutti_colocate_push(tutti_graph *graph, tutti_sym with)
+{
+    tutti_scope *scope = push(graph, TUTTI_SCOPE_COLOCATE);
+    if (!scope || !with.node)
+        return; /* poison: its mistake is recorded already */
+    if (with.node->graph != graph)
+        tutti__poison(graph, TUTTI_INVALID, "colocation: '%s' belongs to another graph", with.node->name);
+    else
+        scope->colocate = with.node;
+}
+
+void tutti_colocate_pop(tutti_graph *graph) { pop(graph, TUTTI_SCOPE_COLOCATE, TUTTI_SCOPE_COLOCATE, "colocation"); }
+
+static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *wished)
+{
+    const char *prefix = tutti__scope_prefix(graph);
+    if (wished && wished[0] && !name_is_legal(wished))
+        return tutti_fail(TUTTI_INVALID, "name '%s': names have letters, digits and _ . / - + : @", wished);
+    const char *base = wished && wished[0] ? wished : node->op->name;
+    if (graph->trace) {
+        node->name = tutti__arena_format(&graph->arena, "%s%s_%u", prefix, base, node->id);
+        return TUTTI_OK;
+    }
+    node->name = tutti__arena_format(&graph->arena, "%s%s", prefix, base);
+    for (unsigned n = 1; node->name && tutti__map_get(&graph->by_name, node->name); n = ++graph->unique)
+        node->name = tutti__arena_format(&graph->arena, "%s%s_%u", prefix, base, n);
+    return TUTTI_OK;
+}
+
+/* Static scopes merge inward; functions are asked from the outermost in. */
+static tutti_status give_device(tutti_graph *graph, tutti_node *node)
+{
+    tutti_device_name merged = {.replica = -1, .task = -1, .index = -1}, inner;
+    bool any = false;
+    char text[TUTTI_DEVICE_TEXT];
+    node->device = "";
+    for (size_t i = 0; i < graph->scopes.count; i++) {
+        const tutti_scope *scope = &graph->scopes.data[i];
+        const char *wish = scope->kind == TUTTI_SCOPE_DEVICE ? scope->text : NULL;
+        if (scope->kind == TUTTI_SCOPE_DEVICE_FN)
+            wish = scope->fn(node, scope->context);
+        if (!wish || !wish[0])
+            continue;
+        TUTTI_TRY(tutti_device_parse(wish, &inner));
+        merged = tutti_device_merge(&merged, &inner);
+        any = true;
+    }
+    if (any)
+        node->device = tutti__arena_string(&graph->arena, tutti_device_text(&merged, text));
+    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
+}
+
+tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char *wished_name)
+{
+    tutti__here_get(&node->file, &node->line);
+    TUTTI_TRY(give_name(graph, node, wished_name));
+    node->device = "";
+    if (graph->scopes.count == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(give_device(graph, node));
+    for (size_t i = 0; i < graph->scopes.count; i++) {
+        const tutti_scope *scope = &graph->scopes.data[i];
+        for (int c = 0; scope->kind == TUTTI_SCOPE_CONTROL && c < scope->control_count; c++)
+            TUTTI_TRY(tutti__node_after(node, scope->controls[c]));
+        if (scope->kind == TUTTI_SCOPE_COLOCATE && scope->colocate)
+            node->colocate = scope->colocate;
+    }
+    return TUTTI_OK;
+}

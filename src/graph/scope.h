@@ -1,0 +1,19 @@
+/* scope.h: what the scopes in force give a new node. */
+#ifndef TUTTI_GRAPH_SCOPE_H
+#define TUTTI_GRAPH_SCOPE_H
+
+#include "graph/graph.h"
+
+/* Gives the node its name (made unique), device, colocation, control edges and user place. */
+tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char *wished_name);
+
+/* The name prefix in force, "layer1/" or "". */
+const char *tutti__scope_prefix(const tutti_graph *graph);
+
+/* Whether a control scope is in force: then reads are not shared. */
+bool tutti__scope_has_control(const tutti_graph *graph);
+
+/* Gives everything back but memory; symbols of before become stale. */
+void tutti__graph_reset(tutti_graph *graph);
+
+#endif

@@ -1,0 +1,66 @@
+/* build.c: short ways to write builders and rules; see build.h. */
+#include "ops/build.h"
+
+#include <stdio.h>
+
+/* The graph of the first input that has one; NULL when all are poison. */
+static tutti_graph *graph_of(int count, const tutti_sym *inputs)
+{
+    for (int i = 0; i < count; i++)
+        if (tutti_sym_ok(inputs[i]))
+            return inputs[i].node->graph;
+    return NULL;
+}
+
+tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inputs, int attr_count,
+                      const tutti_attr *attrs)
+{
+    tutti_graph *graph = graph_of(input_count, inputs);
+    if (graph == NULL || graph->error.status != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    for (int i = 0; i < input_count; i++)
+        if (!tutti_sym_ok(inputs[i]))
+            return tutti__poison(graph, TUTTI_INVALID,
+                                 "%s: input %d is not a symbol (never set, or a call that failed in "
+                                 "another graph); give it the result of a builder call",
+                                 op->name, i);
+    return tutti__build(graph, op, NULL, input_count, inputs, attr_count, attrs);
+}
+
+tutti_sym tutti__unary(const tutti_op *op, tutti_sym x) { return tutti__nary(op, 1, &x, 0, NULL); }
+
+tutti_sym tutti__binary(const tutti_op *op, tutti_sym a, tutti_sym b)
+{
+    return tutti__nary(op, 2, (tutti_sym[]){a, b}, 0, NULL);
+}
+
+tutti_status tutti__rule_fail(const char *op, const char *name, tutti_status status,
+                              const char *format, ...)
+{
+    char message[900];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(message, sizeof message, format, list);
+    va_end(list);
+    if (name == NULL || name[0] == '\0')
+        return tutti_fail(status, "%s: %s", op, message);
+    return tutti_fail(status, "%s '%s': %s", op, name, message);
+}
+
+tutti_status tutti__rule_axis(const tutti_infer *node, int64_t axis, int rank, int *ret_axis)
+{
+    char text[TUTTI_TYPE_TEXT] = "no input";
+    if (axis >= -rank && axis < rank) {
+        *ret_axis = (int)(axis < 0 ? axis + rank : axis);
+        return TUTTI_OK;
+    }
+    if (node->input_count > 0)
+        tutti_type_text(&node->inputs[0], text);
+    if (rank == 0)
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "axis %lld, but input %s is a scalar and has no axes; leave the axis out or "
+                         "give the input one with tutti_reshape",
+                         (long long)axis, text);
+    return RULE_FAIL(node, TUTTI_INVALID, "axis %lld is outside [%d, %d) for input %s",
+                     (long long)axis, -rank, rank, text);
+}

@@ -1,0 +1,42 @@
+/* build.h: short ways to write builders and gradient rules in ops/. */
+#ifndef TUTTI_OPS_BUILD_H
+#define TUTTI_OPS_BUILD_H
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "tutti/ops.h"
+
+/* Inside the library a builder call keeps the place that the user's own call has noted, so that a
+ * node made by a gradient rule or a composite names the user's line and not ours. */
+#undef TUTTI_AT
+#define TUTTI_AT(call) (call)
+
+/* Builders for operators without attributes. A poison input gives poison. */
+tutti_sym tutti__unary(const tutti_op *op, tutti_sym x);
+tutti_sym tutti__binary(const tutti_op *op, tutti_sym a, tutti_sym b);
+/* With attributes. The graph is inputs[0]'s. */
+tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inputs, int attr_count,
+                      const tutti_attr *attrs);
+#define TUTTI_NARY(op, inputs, ...)                                                                \
+    tutti__nary(op, (int)TUTTI_COUNT(inputs), inputs,                                              \
+                (int)(sizeof((tutti_attr[]){__VA_ARGS__}) / sizeof(tutti_attr)),                   \
+                (tutti_attr[]){__VA_ARGS__})
+
+/* Attributes of a rule's node, short. */
+#define RULE_INT(node, name) tutti_attr_int((node)->attrs, (node)->attr_count, name)
+#define RULE_FLOAT(node, name) tutti_attr_float((node)->attrs, (node)->attr_count, name)
+#define RULE_STRING(node, name) tutti_attr_string((node)->attrs, (node)->attr_count, name)
+
+/* "op 'name': " before a message: return RULE_FAIL(node, TUTTI_INVALID, "input has …"). */
+#define RULE_FAIL(node, status, ...) tutti__rule_fail((node)->op->name, (node)->name, status, __VA_ARGS__)
+tutti_status tutti__rule_fail(const char *op, const char *name, tutti_status status,
+                              const char *format, ...) TUTTI_PRINTF(4, 5);
+
+/* axis in [-rank, rank) made non-negative; the message names the axis and the shape. */
+tutti_status tutti__rule_axis(const tutti_infer *node, int64_t axis, int rank, int *ret_axis);
+
+/* Ready-made cost rules. */
+void tutti__cost_elementwise(const tutti_infer *node, tutti_cost *ret); /* 1 FLOP an output element */
+void tutti__cost_move(const tutti_infer *node, tutti_cost *ret);        /* 0 FLOPs, bytes in and out */
+
+#endif

@@ -1,0 +1,123 @@
+/* body.c: sub-graphs made from C functions; see control.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "graph/scope.h"
+#include "ops/control/control.h"
+#include "ops/random/random.h"
+
+extern const tutti_op tutti_op_parameter;
+
+tutti_status tutti__body_label(const tutti_graph *outer, const char *op, const char *part,
+                               char *text, size_t size)
+{
+    int used = snprintf(text, size, "%s%s_%zu/%s", tutti__scope_prefix(outer), op,
+                        outer->nodes.count, part);
+    if (used < 0 || (size_t)used >= size || used > 500)
+        return tutti_fail(TUTTI_INVALID, "%s: the names of its scopes are too long", op);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__subgraph_create(int count, const tutti_type *types, tutti_graph **ret_graph,
+                                    tutti_sym *ret_args)
+{
+    tutti_graph *graph;
+    TUTTI_TRY(tutti_graph_create(&graph));
+    for (int i = 0; i < count; i++)
+        ret_args[i] = tutti_parameter(graph, i, types[i]);
+    tutti_status status = tutti_graph_check(graph);
+    if (status != TUTTI_OK)
+        tutti_graph_destroy(graph);
+    else
+        *ret_graph = graph;
+    return status;
+}
+
+tutti_status tutti__subgraph_results(tutti_graph *graph, int count, const tutti_sym *results)
+{
+    TUTTI_TRY(tutti_graph_check(graph));
+    for (int i = 0; i < count; i++) {
+        if (!tutti_sym_ok(results[i]))
+            return tutti_fail(TUTTI_INVALID, "result %d was not set", i);
+        if (results[i].node->graph != graph)
+            return tutti_fail(TUTTI_INVALID,
+                              "result %d ('%s') belongs to another graph; give the body what it needs as "
+                              "arguments",
+                              i, results[i].node->name);
+        if ((int)results[i].index >= results[i].node->output_count)
+            return tutti_fail(TUTTI_INVALID, "result %d ('%s') has no value", i,
+                              results[i].node->name);
+        TUTTI_TRY(tutti__graph_result(graph, tutti__edge(tutti__value_of(results[i]))));
+    }
+    return tutti_graph_check(graph);
+}
+
+static bool is_used(const tutti_graph *graph, const tutti_node *wanted)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        for (int i = 0; i < node->input_count; i++)
+            if (node->inputs[i].node == wanted)
+                return true;
+    }
+    return false;
+}
+
+/* Lets `fn` build and takes its results. */
+static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn, void *context,
+                         int arg_count, const tutti_sym *args, int result_count, tutti_sym *results)
+{
+    tutti_type i64 = tutti_type_make(TUTTI_I64, 0, NULL);
+    tutti_attr attrs[] = {TUTTI_INT("index", arg_count), TUTTI_INT("dtype", i64.dtype)};
+    tutti_sym counter =
+        tutti__build(body->graph, &tutti_op_parameter, TUTTI_RANDOM_COUNTER, 0, NULL, 2, attrs);
+    TUTTI_TRY(tutti_graph_check(body->graph));
+    body->counter = counter.node;
+    tutti_name_push(body->graph, label);
+    fn(body->graph, arg_count, args, results, context);
+    TUTTI_TRY(tutti__subgraph_results(body->graph, result_count, results));
+    if (body->graph->scopes.count != 1)
+        return tutti_fail(TUTTI_INVALID, "a scope was left open");
+    tutti_name_pop(body->graph);
+    body->draws = is_used(body->graph, body->counter);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *context, int arg_count,
+                               const tutti_type *arg_types, int result_count, tutti_body *ret_body)
+{
+    tutti_body body = {0};
+    tutti_sym *syms = calloc((size_t)(arg_count + result_count) + 1, sizeof *syms);
+    if (!syms)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a body");
+    tutti_status status = tutti__subgraph_create(arg_count, arg_types, &body.graph, syms);
+    if (status == TUTTI_OK) {
+        status = fill(&body, label, fn, context, arg_count, syms, result_count, syms + arg_count);
+        if (status != TUTTI_OK)
+            tutti_graph_destroy(body.graph);
+    }
+    free(syms);
+    if (status == TUTTI_OK)
+        *ret_body = body;
+    return status;
+}
+
+tutti_status tutti__body_drop_counter(tutti_body *body)
+{
+    body->counter->dead = true;
+    return tutti__graph_sort(body->graph);
+}
+
+void tutti__body_move_counter(tutti_body *body, int position)
+{
+    for (size_t n = 0; n < body->graph->nodes.count; n++) {
+        tutti_node *node = body->graph->nodes.data[n];
+        if (!tutti__is(node, "parameter"))
+            continue;
+        int64_t index = tutti__int(node, "index");
+        if (node == body->counter)
+            tutti__attr_set_int(node, "index", position);
+        else if (index >= position)
+            tutti__attr_set_int(node, "index", index + 1);
+    }
+}

@@ -1,0 +1,35 @@
+/* group.c: a node that is done when the nodes it waits for are. */
+#include "ops/state/state.h"
+
+static tutti_status infer(tutti_infer *node) { return TUTTI_OK; }
+static tutti_status reference(const tutti_call *call) { return TUTTI_OK; }
+
+static const char *const samples[] = {"", NULL};
+
+extern const tutti_op tutti_op_group;
+
+tutti_sym(tutti_group)(tutti_graph *graph, const char *name, int count, const tutti_sym *nodes)
+{
+    for (int i = 0; i < count; i++)
+        if (!tutti_sym_ok(nodes[i]))
+            return graph && graph->error.status == TUTTI_OK
+                       ? tutti__poison(graph, TUTTI_INVALID, "group: node %d is none", i)
+                       : TUTTI_NO_SYM;
+    tutti_control_push(graph, count, nodes);
+    tutti_sym group = tutti__build(graph, &tutti_op_group, name, 0, NULL, 0, NULL);
+    tutti_control_pop(graph);
+    return group;
+}
+
+const tutti_op tutti_op_group = {
+    .struct_size = sizeof(tutti_op),
+    .name = "group",
+    .version = 1,
+    .doc = "group(): done when the nodes it waits for are done",
+    .category = "control",
+    .outputs = 0,
+    .flags = TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
+    .infer = infer,
+    .reference = reference,
+    .samples = samples,
+};

@@ -1,0 +1,45 @@
+/* acos(x): y = arc cosine of x. */
+#include "ops/elementwise/elementwise.h"
+
+#include <math.h>
+
+extern const tutti_op tutti_op_acos;
+
+tutti_sym(tutti_acos)(tutti_sym x) { return tutti__unary(&tutti_op_acos, x); }
+
+/* dx = -dy / sqrt(1 - x^2) */
+static tutti_status gradient(tutti_gradient *node)
+{
+    tutti_sym dy = node->output_grads[0], x = node->inputs[0];
+    tutti_sym rest = tutti_add_scalar(tutti_neg(tutti_square(x)), 1);
+    node->input_grads[0] = tutti_neg(tutti_mul(dy, tutti_rsqrt(rest)));
+    return TUTTI_OK;
+}
+
+static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+{
+    return acos(x[0]);
+}
+
+static const char *const samples[] = {
+    "f32[2,3]{-0.9:0.9}", "f32[]{-0.9:0.9}", "f64[5]{-0.9:0.9}", "bf16[4]{-0.9:0.9}", NULL,
+};
+
+const tutti_op tutti_op_acos = {
+    .struct_size = sizeof(tutti_op),
+    .name = "acos",
+    .version = 1,
+    .doc = "acos(x): y = arc cosine of x",
+    .category = "element-wise",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .flags = TUTTI_OP_ELEMENTWISE,
+    .infer = tutti__infer_float,
+    .gradient = gradient,
+    .cost = tutti__cost_transcendental,
+    .split = tutti_split_elementwise,
+    .reference = tutti_reference_elementwise,
+    .scalar = scalar,
+    .samples = samples,
+};

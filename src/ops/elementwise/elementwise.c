@@ -1,0 +1,120 @@
+/* elementwise.c: what the element-wise operators share; see elementwise.h. Also the builders that
+ * are not operators of their own: tutti_scalar_like, tutti_scale, tutti_add_scalar. */
+#include "ops/elementwise/elementwise.h"
+
+#include <math.h>
+
+tutti_status tutti__infer_float(tutti_infer *node)
+{
+    char text[TUTTI_TYPE_TEXT];
+    if (!tutti_dtype_is_float(node->inputs[0].dtype))
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "input is %s, needs floats; convert it with tutti_cast(x, TUTTI_F32)",
+                         tutti_type_text(&node->inputs[0], text));
+    return tutti_infer_same(node);
+}
+
+tutti_status tutti__infer_float_test(tutti_infer *node)
+{
+    TUTTI_TRY(tutti__infer_float(node));
+    node->outputs[0].dtype = TUTTI_BOOL;
+    return TUTTI_OK;
+}
+
+static tutti_status need_number(const tutti_infer *node)
+{
+    char text[TUTTI_TYPE_TEXT];
+    for (int i = 0; i < node->input_count; i++) {
+        tutti_dtype dtype = node->inputs[i].dtype;
+        if (!tutti_dtype_is_float(dtype) && !tutti_dtype_is_int(dtype))
+            return RULE_FAIL(node, TUTTI_INVALID, "input %d is %s, needs floats or integers%s", i,
+                             tutti_type_text(&node->inputs[i], text),
+                             dtype == TUTTI_BOOL ? "; convert it with tutti_cast, or use "
+                                                   "tutti_logical_and and its kin"
+                                                 : "");
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__infer_number(tutti_infer *node)
+{
+    TUTTI_TRY(need_number(node));
+    return tutti_infer_same(node);
+}
+
+tutti_status tutti__infer_numbers(tutti_infer *node)
+{
+    TUTTI_TRY(need_number(node));
+    return tutti_infer_broadcast(node);
+}
+
+tutti_status tutti__infer_bools(tutti_infer *node)
+{
+    char text[TUTTI_TYPE_TEXT];
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i].dtype != TUTTI_BOOL)
+            return RULE_FAIL(node, TUTTI_INVALID,
+                             "input %d is %s, needs bools; compare it (tutti_not_equal) or convert it "
+                             "with tutti_cast(x, TUTTI_BOOL)",
+                             i, tutti_type_text(&node->inputs[i], text));
+    return tutti_infer_broadcast(node);
+}
+
+void tutti__cost_transcendental(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__cost_elementwise(node, ret);
+    ret->flops *= 16;
+}
+
+void tutti__gradient_give(tutti_gradient *node, int index, tutti_sym grad)
+{
+    if (node->wanted[index])
+        node->input_grads[index] = tutti_unbroadcast(grad, node->inputs[index]);
+}
+
+/* Whether a whole number is a value of an integer type or bool. */
+static bool fits(double value, tutti_dtype dtype)
+{
+    switch (dtype) {
+    case TUTTI_I8: return value >= INT8_MIN && value <= INT8_MAX;
+    case TUTTI_U8: return value >= 0 && value <= UINT8_MAX;
+    case TUTTI_I32: return value >= INT32_MIN && value <= INT32_MAX;
+    case TUTTI_I64: return value >= -0x1p63 && value < 0x1p63;
+    case TUTTI_BOOL: return value == 0 || value == 1;
+    default: return false;
+    }
+}
+
+tutti_sym(tutti_scalar_like)(tutti_sym x, double value)
+{
+    if (!tutti_sym_ok(x))
+        return TUTTI_NO_SYM;
+    tutti_graph *graph = tutti_sym_graph(x);
+    tutti_dtype dtype = tutti_sym_type(x).dtype;
+    tutti_tensor *tensor = NULL;
+    if (!tutti_dtype_is_float(dtype) && (value != floor(value) || !fits(value, dtype)))
+        return tutti__poison(graph, TUTTI_INVALID,
+                             "the number %g cannot be a constant of type %s; convert the other "
+                             "operand with tutti_cast(x, TUTTI_F32)",
+                             value, tutti_dtype_name(dtype));
+    if (tutti_tensor_create(dtype, 0, NULL, &tensor) != TUTTI_OK)
+        return tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for a constant");
+    if (tutti_dtype_is_float(dtype))
+        tutti_tensor_set(tensor, 0, value);
+    else
+        tutti_tensor_set_int(tensor, 0, (int64_t)value);
+    tutti_sym constant =
+        tutti_apply_op(graph, "constant", 0, NULL, 1, &TUTTI_TENSOR_ATTR("value", tensor));
+    tutti_tensor_release(tensor);
+    return constant;
+}
+
+tutti_sym(tutti_scale)(tutti_sym x, double factor)
+{
+    return tutti_mul(x, tutti_scalar_like(x, factor));
+}
+
+tutti_sym(tutti_add_scalar)(tutti_sym x, double term)
+{
+    return tutti_add(x, tutti_scalar_like(x, term));
+}

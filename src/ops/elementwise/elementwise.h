@@ -1,0 +1,28 @@
+/* elementwise.h: what the element-wise operators share: shape rules by kind of element type. */
+#ifndef TUTTI_OPS_ELEMENTWISE_ELEMENTWISE_H
+#define TUTTI_OPS_ELEMENTWISE_ELEMENTWISE_H
+
+#include "ops/build.h"
+
+/* One input, output of the same type. */
+tutti_status tutti__infer_float(tutti_infer *node);  /* f32 f64 f16 bf16 */
+tutti_status tutti__infer_number(tutti_infer *node); /* floats and integers */
+/* One float, output bool. */
+tutti_status tutti__infer_float_test(tutti_infer *node);
+/* Inputs of one element type that broadcast. */
+tutti_status tutti__infer_numbers(tutti_infer *node);
+tutti_status tutti__infer_bools(tutti_infer *node);
+
+/* A function that a CPU computes by a polynomial: counted as 16 FLOPs an element. */
+void tutti__cost_transcendental(const tutti_infer *node, tutti_cost *ret);
+
+/* Integers that wrap round without undefined behaviour. */
+static inline int64_t tutti__wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static inline int64_t tutti__wrap_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+static inline int64_t tutti__wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+
+/* Gradients of an operator of two with broadcasting: sums `grad` over the axes along which input
+ * `index` was repeated, when that input's gradient is wanted. */
+void tutti__gradient_give(tutti_gradient *node, int index, tutti_sym grad);
+
+#endif

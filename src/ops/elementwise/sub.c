@@ -1,0 +1,51 @@
+/* sub(a, b): y = a - b. */
+#include "ops/elementwise/elementwise.h"
+
+extern const tutti_op tutti_op_sub;
+
+tutti_sym(tutti_sub)(tutti_sym a, tutti_sym b) { return tutti__binary(&tutti_op_sub, a, b); }
+
+/* da = dy, db = -dy. */
+static tutti_status gradient(tutti_gradient *node)
+{
+    tutti_sym dy = node->output_grads[0];
+    tutti__gradient_give(node, 0, dy);
+    if (node->wanted[1])
+        tutti__gradient_give(node, 1, tutti_neg(dy));
+    return TUTTI_OK;
+}
+
+static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+{
+    return x[0] - x[1];
+}
+
+static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+{
+    return tutti__wrap_sub(x[0], x[1]);
+}
+
+static const char *const samples[] = {
+    "f32[2,3] f32[2,3]", "f32[2,3] f32[3]", "f32[4,1] f32[3]", "f64[] f64[5]",
+    "bf16[2,2] bf16[2,2]", "i32[3,2] i32[2]", "i64[4] i64[1]", NULL,
+};
+
+const tutti_op tutti_op_sub = {
+    .struct_size = sizeof(tutti_op),
+    .name = "sub",
+    .version = 1,
+    .doc = "sub(a, b): y = a - b",
+    .category = "element-wise",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .outputs = 1,
+    .flags = TUTTI_OP_ELEMENTWISE,
+    .infer = tutti__infer_numbers,
+    .gradient = gradient,
+    .cost = tutti__cost_elementwise,
+    .split = tutti_split_elementwise,
+    .reference = tutti_reference_elementwise,
+    .scalar = scalar,
+    .scalar_int = scalar_int,
+    .samples = samples,
+};

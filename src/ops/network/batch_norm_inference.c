@@ -1,0 +1,12 @@
+/* batch_norm_inference.c: batch_norm with a given mean and variance, as nodes that fuse:
+ * y = x f + (offset - mean f), f = scale / sqrt(variance + epsilon). */
+#include "ops/network/norm.h"
+
+tutti_sym(tutti_batch_norm_inference_of)(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                         tutti_sym mean, tutti_sym variance,
+                                         const tutti_normalize_options *given)
+{
+    double epsilon = tutti__epsilon(given, 1e-3);
+    tutti_sym factor = tutti_mul(scale, tutti_rsqrt(tutti_add_scalar(variance, epsilon)));
+    return tutti_add(tutti_mul(x, factor), tutti_sub(offset, tutti_mul(mean, factor)));
+}

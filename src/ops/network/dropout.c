@@ -1,0 +1,99 @@
+/* dropout(x, counter): y = x * keep / (1 - rate). Element i is kept when number i of the stream
+ * (seed mixed with salt, counter) is at least `rate`; see base/random.h. i counts from `first`, the
+ * index of x's first element in the whole tensor when x is a piece of one. */
+#include "base/random.h"
+#include "ops/network/network.h"
+
+extern const tutti_op tutti_op_dropout;
+
+static tutti_status infer(tutti_infer *node)
+{
+    char text[TUTTI_TYPE_TEXT];
+    double rate = RULE_FLOAT(node, "rate");
+    TUTTI_TRY(tutti__need_floats(node, 0, 1));
+    if (!(rate >= 0 && rate < 1))
+        return RULE_FAIL(node, TUTTI_INVALID, "rate is %g, needs a number in [0, 1)", rate);
+    if (node->inputs[1].dtype != TUTTI_I64 || node->inputs[1].rank != 0)
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "counter is %s, needs the scalar i64[] that counts steps",
+                         tutti_type_text(&node->inputs[1], text));
+    return tutti_infer_same(node);
+}
+
+/* The same mask: dx = dropout(dy). */
+static tutti_status gradient(tutti_gradient *node)
+{
+    tutti_sym inputs[] = {node->output_grads[0], node->inputs[1]};
+    if (tutti_sym_ok(inputs[0]) && node->wanted[0])
+        node->input_grads[0] =
+            TUTTI_NARY(&tutti_op_dropout, inputs, SAME_ATTR(node, "rate"), SAME_ATTR(node, "seed"),
+                       SAME_ATTR(node, "salt"), SAME_ATTR(node, "first"));
+    return TUTTI_OK;
+}
+
+/* An element: ten rounds of two products each for every four numbers, a comparison, a product. */
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__cost_flops(node, 7 * tutti__elements(&node->inputs[0]), ret);
+}
+
+static tutti_status run(const tutti_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
+{
+    double rate = CALL_FLOAT(call, "rate"), factor = 1 / (1 - rate);
+    uint64_t first = (uint64_t)CALL_INT(call, "first");
+    int64_t count = tutti_view_count(&call->inputs[0]);
+    tutti_random_key key = {
+        .seed = tutti__hash_mix((uint64_t)CALL_INT(call, "seed"), (uint64_t)CALL_INT(call, "salt")),
+        .stream = (uint64_t)tutti_view_get_int(&call->inputs[1], 0),
+    };
+    for (int64_t i = 0; i < count; i++) {
+        bool keep = (double)tutti__random_f32(key, first + (uint64_t)i) >= rate;
+        outputs[0][i] = keep ? inputs[0][i] * factor : 0;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+
+tutti_sym(tutti_dropout_of)(tutti_sym x, tutti_sym counter, double rate,
+                            const tutti_dropout_options *given)
+{
+    TAKE_OPTIONS(tutti_dropout_options, options, given);
+    tutti_sym inputs[] = {x, counter};
+    return TUTTI_NARY(&tutti_op_dropout, inputs, TUTTI_FLOAT("rate", rate),
+                      TUTTI_INT("seed", options.seed), TUTTI_INT("salt", options.salt));
+}
+
+static const tutti_attr_spec attrs[] = {
+    {"rate", TUTTI_ATTR_FLOAT, "0.5"}, {"seed", TUTTI_ATTR_INT, "0"},
+    {"salt", TUTTI_ATTR_INT, "0"},     {"first", TUTTI_ATTR_INT, "0"},
+    {NULL, TUTTI_ATTR_NONE, NULL},
+};
+
+static const char *const samples[] = {
+    "f32[4,5] i64[]{=7}",
+    "f32[3,2,3] i64[]{=0} | rate=0.2 seed=3 salt=5",
+    "f32[6] i64[]{=1} | rate=0",
+    "f64[7] i64[]{=123456789} | rate=0.9 first=1000",
+    NULL,
+};
+
+const tutti_op tutti_op_dropout = {
+    .struct_size = sizeof(tutti_op),
+    .name = "dropout",
+    .version = 1,
+    .doc = "dropout(x, counter): y[i] = random(seed, salt, counter, first + i) >= rate ? "
+           "x[i] / (1 - rate) : 0",
+    .category = "network",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .outputs = 1,
+    .flags = TUTTI_OP_RANDOM,
+    .attrs = attrs,
+    .infer = infer,
+    .gradient = gradient,
+    .cost = cost,
+    .reference = reference,
+    .samples = samples,
+};

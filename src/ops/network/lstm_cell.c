@@ -1,0 +1,50 @@
+/* lstm_cell.c: one step of lstm and its gradient: two states, gates i f g o. See recurrent.h. */
+#include "ops/network/recurrent.h"
+
+static void step(int64_t units, const double *a, const double *b, double *h, double *c,
+                 double *reserve)
+{
+    for (int64_t j = 0; j < units; j++) {
+        double i = tutti__sigmoid(a[j] + b[j]);
+        double f = tutti__sigmoid(a[units + j] + b[units + j]);
+        double g = tanh(a[2 * units + j] + b[2 * units + j]);
+        double o = tutti__sigmoid(a[3 * units + j] + b[3 * units + j]);
+        c[j] = f * c[j] + i * g;
+        h[j] = o * tanh(c[j]);
+        reserve[j] = i;
+        reserve[units + j] = f;
+        reserve[2 * units + j] = g;
+        reserve[3 * units + j] = o;
+    }
+}
+
+/* With t = tanh(c): do = dh t, dc += dh o (1 - t^2); di = dc g, df = dc c_before, dg = dc i; the c
+ * before gets dc f. The gradient of reserve's c is in dc already. */
+static void back(int64_t units, const tutti_cell_step *s, double *dh, double *dc, double *da,
+                 double *db)
+{
+    for (int64_t j = 0; j < units; j++) {
+        const double *kept = s->reserve + j;
+        double i = kept[0], f = kept[units], g = kept[2 * units], o = kept[3 * units], extra[4];
+        double t = tanh(kept[4 * units]), by_c = dc[j] + dh[j] * o * (1 - t * t);
+        for (int k = 0; k < 4; k++)
+            extra[k] = s->reserve_grad == NULL ? 0 : s->reserve_grad[k * units + j];
+        da[j] = (by_c * g + extra[0]) * i * (1 - i);
+        da[units + j] = (by_c * s->c_before[j] + extra[1]) * f * (1 - f);
+        da[2 * units + j] = (by_c * i + extra[2]) * (1 - g * g);
+        da[3 * units + j] = (dh[j] * t + extra[3]) * o * (1 - o);
+        dc[j] = by_c * f;
+        dh[j] = 0;
+    }
+    memcpy(db, da, (size_t)(4 * units) * sizeof *db);
+}
+
+const struct tutti_cell tutti__lstm_cell = {
+    .gates = 4,
+    .states = 2,
+    .kept = 5,
+    .biases = 1,
+    .backward = "lstm_backward",
+    .step = step,
+    .back = back,
+};

@@ -1,0 +1,48 @@
+/* pool1d.c: pooling that is made of other operators: along time, and over everything. */
+#include "ops/network/network.h"
+
+typedef tutti_sym pool2d_fn(tutti_sym x, const tutti_pool2d_options *options);
+
+/* [batch, time, channels] as an image of height 1. */
+static tutti_sym pool1d(const char *op, pool2d_fn *pool2d, tutti_sym x,
+                        const tutti_pool1d_options *given)
+{
+    char text[TUTTI_TYPE_TEXT];
+    TAKE_OPTIONS(tutti_pool1d_options, options, given);
+    if (!tutti_sym_ok(x))
+        return TUTTI_NO_SYM;
+    tutti_type type = tutti_sym_type(x);
+    if (type.rank != 3)
+        return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
+                             "%s: x is %s, needs 3 dimensions [batch,time,channels]", op,
+                             tutti_type_text(&type, text));
+    int64_t window = options.window == 0 ? 2 : options.window;
+    int64_t stride = options.stride == 0 ? window : options.stride;
+    tutti_pool2d_options options2d = {.struct_size = sizeof options2d,
+                                      .window = {1, window},
+                                      .strides = {1, stride},
+                                      .padding = options.padding,
+                                      .pads = {0, 0, options.pads[0], options.pads[1]}};
+    return tutti_squeeze(pool2d(tutti_expand_dims(x, 1), &options2d), 1);
+}
+
+tutti_sym(tutti_max_pool1d_of)(tutti_sym x, const tutti_pool1d_options *options)
+{
+    return pool1d("max_pool1d", tutti_max_pool2d_of, x, options);
+}
+
+tutti_sym(tutti_average_pool1d_of)(tutti_sym x, const tutti_pool1d_options *options)
+{
+    return pool1d("average_pool1d", tutti_average_pool2d_of, x, options);
+}
+
+tutti_sym(tutti_global_max_pool2d_of)(tutti_sym x) { return tutti_max(x, .axes = TUTTI_AXES(1, 2)); }
+
+tutti_sym(tutti_global_average_pool2d_of)(tutti_sym x)
+{
+    return tutti_mean(x, .axes = TUTTI_AXES(1, 2));
+}
+
+tutti_sym(tutti_global_max_pool1d_of)(tutti_sym x) { return tutti_max(x, .axes = TUTTI_AXES(1)); }
+
+tutti_sym(tutti_global_average_pool1d_of)(tutti_sym x) { return tutti_mean(x, .axes = TUTTI_AXES(1)); }

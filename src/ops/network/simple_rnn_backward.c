@@ -1,0 +1,54 @@
+/* simple_rnn_backward(x, h, kernel, recurrent, y, grads…[, lengths]): the gradients of simple_rnn's
+ * inputs. */
+#include "ops/network/recurrent.h"
+
+static const tutti_cell *const cell = &tutti__simple_rnn_cell;
+
+static tutti_status infer(tutti_infer *node) { return tutti__rnn_backward_infer(node, cell); }
+
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__rnn_backward_cost(node, cell, ret);
+}
+
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    return tutti__rnn_backward_split(node, cell, capacity, ret);
+}
+
+static tutti_status run(const tutti_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
+{
+    return tutti__rnn_backward_run(call, cell, inputs, outputs, scratch);
+}
+
+static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+
+static const tutti_attr_spec attrs[] = {{"reverse", TUTTI_ATTR_INT, "false"},
+                                        {"grads", TUTTI_ATTR_INT, "3"},
+                                        {NULL, TUTTI_ATTR_NONE, NULL}};
+
+static const char *const samples[] = {
+    "f32[3,4,2] f32[3,3] f32[2,3] f32[3,3] f32[3,4,3] f32[3,4,3] f32[3,3]",
+    "f32[3,4,2] f32[3,3] f32[2,3] f32[3,3] f32[3,4,3] f32[3,3] i32[3]{=4,1,2} | grads=2",
+    "f32[2,3,2] f32[2,1] f32[2,1] f32[1,1] f32[2,3,1] f32[2,3,1] | reverse=true grads=1",
+    NULL,
+};
+
+const tutti_op tutti_op_simple_rnn_backward = {
+    .struct_size = sizeof(tutti_op),
+    .name = "simple_rnn_backward",
+    .version = 1,
+    .doc = "simple_rnn_backward(x, states, kernel, recurrent, y, output gradients by the bits of "
+           "`grads`[, lengths]): the gradients of simple_rnn's x, states, kernel, recurrent, bias",
+    .category = "network",
+    .min_inputs = 5,
+    .max_inputs = 8,
+    .outputs = 5,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .split = split,
+    .reference = reference,
+    .samples = samples,
+};

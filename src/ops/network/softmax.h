@@ -1,0 +1,40 @@
+/* softmax.h: rows of numbers and their exponentials; shared by softmax, log_softmax and the
+ * cross-entropies. An exponential or logarithm counts as 16 FLOPs. */
+#ifndef TUTTI_OPS_NETWORK_SOFTMAX_H
+#define TUTTI_OPS_NETWORK_SOFTMAX_H
+
+#include <math.h>
+
+#include "ops/network/network.h"
+
+#define EXP_FLOPS 16.0
+
+/* log(sum(exp(x))) of `count` numbers that stand `stride` apart; -inf for none. */
+static inline double tutti__log_sum_exp(int64_t count, int64_t stride, const double *x)
+{
+    double highest = -HUGE_VAL, sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (x[i * stride] > highest || isnan(x[i * stride]))
+            highest = x[i * stride];
+    if (isinf(highest) || isnan(highest))
+        return highest;
+    for (int64_t i = 0; i < count; i++)
+        sum += exp(x[i * stride] - highest);
+    return highest + log(sum);
+}
+
+/* softmax and log_softmax: attribute axis; y = each(x, log_sum_exp) along it. */
+tutti_status tutti__softmax_infer(tutti_infer *node);
+tutti_status tutti__softmax_run(const tutti_call *call, const double *x, double *y,
+                                double (*each)(double x, double log_sum));
+int tutti__softmax_split(const tutti_infer *node, int capacity, tutti_split *ret);
+
+/* Losses of rows: logits [.., classes] (input 0) give one number for each row. `last`: how many of
+ * the last axis's dimensions input 1 has (1: labels are probabilities; 0: labels are integers). */
+tutti_status tutti__row_loss_infer(tutti_infer *node, int last);
+/* Cut along each axis but the classes. */
+int tutti__row_loss_split(const tutti_infer *node, int capacity, tutti_split *ret);
+/* Rows and classes of logits. */
+void tutti__row_loss_matrix(const tutti_view *logits, int64_t *ret_rows, int64_t *ret_classes);
+
+#endif

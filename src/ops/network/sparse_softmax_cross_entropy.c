@@ -1,0 +1,75 @@
+/* sparse_softmax_cross_entropy(logits, labels): y = -log_softmax(logits)[label] over the last axis. */
+#include "ops/network/sparse_cross_entropy.h"
+
+extern const tutti_op tutti_op_sparse_softmax_cross_entropy;
+
+enum { LOGITS, LABELS };
+
+static tutti_status infer(tutti_infer *node)
+{
+    TUTTI_TRY(tutti__labels_infer(node));
+    return tutti__row_loss_infer(node, 0);
+}
+
+static tutti_status gradient(tutti_gradient *node)
+{
+    tutti_sym inputs[] = {node->inputs[LOGITS], node->inputs[LABELS], node->output_grads[0]};
+    if (tutti_sym_ok(inputs[2]) && node->wanted[LOGITS])
+        node->input_grads[LOGITS] = tutti_apply_op(
+            node->graph, "sparse_softmax_cross_entropy_backward", 3, inputs, 0, NULL);
+    return TUTTI_OK;
+}
+
+/* An element: maximum, difference, exponential, sum. */
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__cost_flops(node, (3 + EXP_FLOPS) * tutti__elements(&node->inputs[LOGITS]), ret);
+}
+
+static tutti_status run(const tutti_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
+{
+    int64_t rows, classes;
+    tutti__row_loss_matrix(&call->inputs[LOGITS], &rows, &classes);
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t label = 0;
+        const double *logits = inputs[LOGITS] + row * classes;
+        TUTTI_TRY(tutti__label_get(call, row, classes, &label));
+        outputs[0][row] = tutti__log_sum_exp(classes, 1, logits) - logits[label];
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+
+tutti_sym(tutti_sparse_cross_entropy_of)(tutti_sym labels, tutti_sym logits)
+{
+    return tutti__binary(&tutti_op_sparse_softmax_cross_entropy, logits, labels);
+}
+
+static const char *const samples[] = {
+    "f32[4,5]{-3:3} i32[4]{=0,4,2,2}",
+    "f32[2,3,4]{-3:3} i64[2,3]{0:3}",
+    "f32[3]{-3:3} i32[]{=1}",
+    "f64[5,6]{-30:30} i64[5]{0:3}",
+    NULL,
+};
+
+const tutti_op tutti_op_sparse_softmax_cross_entropy = {
+    .struct_size = sizeof(tutti_op),
+    .name = "sparse_softmax_cross_entropy",
+    .version = 1,
+    .doc = "sparse_softmax_cross_entropy(logits, labels): y = -log_softmax(logits)[label] over the "
+           "last axis",
+    .category = "network",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .outputs = 1,
+    .flags = TUTTI_OP_FALLIBLE,
+    .infer = infer,
+    .gradient = gradient,
+    .cost = cost,
+    .split = tutti__row_loss_split,
+    .reference = reference,
+    .samples = samples,
+};

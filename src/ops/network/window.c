@@ -1,0 +1,123 @@
+/* window.c: windows that slide over height and width; see window.h. */
+#include "ops/network/window.h"
+
+#define LIMIT ((int64_t)1 << 31)
+
+tutti_status tutti__need_ints(const tutti_infer *node, const char *name, int count, int64_t lowest,
+                              const int64_t **ret)
+{
+    const int64_t *values;
+    int given = tutti_attr_ints(node->attrs, node->attr_count, name, &values);
+    if (given != count)
+        return RULE_FAIL(node, TUTTI_INVALID, "attribute %s has %d numbers, needs %d", name, given,
+                         count);
+    for (int i = 0; i < count; i++)
+        if (values[i] < lowest || values[i] >= LIMIT)
+            return RULE_FAIL(node, TUTTI_INVALID, "attribute %s has %lld, needs at least %lld%s",
+                             name, (long long)values[i], (long long)lowest,
+                             values[i] >= LIMIT ? " and less than 2^31" : "");
+    *ret = values;
+    return TUTTI_OK;
+}
+
+static int64_t extent(const tutti_windows *w, int axis)
+{
+    return (w->size[axis] - 1) * w->dilation[axis] + 1;
+}
+
+/* Sets out and before of one axis; `after` is what explicit padding adds at the end. */
+static void place(tutti_windows *w, int axis, const char *padding, int64_t before, int64_t after)
+{
+    int64_t in = w->in[axis], stride = w->stride[axis];
+    w->before[axis] = strcmp(padding, "explicit") == 0 ? before : 0;
+    w->out[axis] = TUTTI_ANY;
+    if (in == TUTTI_ANY)
+        return;
+    if (strcmp(padding, "same") == 0)
+        w->out[axis] = in / stride + (in % stride != 0);
+    if (w->size[axis] == TUTTI_ANY)
+        return;
+    if (strcmp(padding, "same") == 0) {
+        int64_t total = (w->out[axis] - 1) * stride + extent(w, axis) - in;
+        w->before[axis] = total > 0 ? total / 2 : 0;
+    } else {
+        int64_t room = in + w->before[axis] + after - extent(w, axis);
+        w->out[axis] = room < 0 ? 0 : room / stride + 1;
+    }
+}
+
+tutti_windows tutti__windows(const tutti_attr *attrs, int attr_count, const int64_t in[2],
+                             const int64_t size[2])
+{
+    tutti_windows w;
+    const int64_t *strides, *dilations, *pads;
+    const char *padding = tutti_attr_string(attrs, attr_count, "padding");
+    bool is_explicit = strcmp(padding, "explicit") == 0;
+    tutti_attr_ints(attrs, attr_count, "strides", &strides);
+    tutti_attr_ints(attrs, attr_count, "pads", &pads);
+    bool dilated = tutti_attr_ints(attrs, attr_count, "dilations", &dilations) == 2;
+    for (int axis = 0; axis < 2; axis++) {
+        w.in[axis] = in[axis];
+        w.size[axis] = size[axis];
+        w.stride[axis] = strides[axis] > 0 ? strides[axis] : size[axis];
+        w.dilation[axis] = dilated ? dilations[axis] : 1;
+        place(&w, axis, padding, pads[2 * axis], is_explicit ? pads[2 * axis + 1] : 0);
+    }
+    return w;
+}
+
+static tutti_status check_padding(const tutti_infer *node)
+{
+    const int64_t *pads;
+    const char *padding = RULE_STRING(node, "padding");
+    TUTTI_TRY(tutti__need_ints(node, "pads", 4, 0, &pads));
+    if (strcmp(padding, "valid") != 0 && strcmp(padding, "same") != 0 &&
+        strcmp(padding, "explicit") != 0)
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "padding is \"%s\", needs \"valid\", \"same\" or \"explicit\" (with pads = "
+                         "{top, bottom, left, right})",
+                         padding);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__windows_infer(const tutti_infer *node, const int64_t in[2],
+                                  const int64_t size[2], tutti_windows *ret)
+{
+    static const char *const names[] = {"height", "width"};
+    const int64_t *ignored;
+    bool dilated = tutti_attr_find(node->attrs, node->attr_count, "dilations") != NULL;
+    TUTTI_TRY(tutti__need_ints(node, "strides", 2, dilated ? 1 : 0, &ignored));
+    if (dilated)
+        TUTTI_TRY(tutti__need_ints(node, "dilations", 2, 1, &ignored));
+    TUTTI_TRY(check_padding(node));
+    for (int axis = 0; axis < 2; axis++) {
+        if (size[axis] == 0 || size[axis] >= LIMIT || in[axis] >= LIMIT * LIMIT / 4)
+            return RULE_FAIL(node, TUTTI_INVALID, "a window of %s %lld over an input of %s %lld",
+                             names[axis], (long long)size[axis], names[axis], (long long)in[axis]);
+    }
+    tutti_windows w = tutti__windows(node->attrs, node->attr_count, in, size);
+    for (int axis = 0; axis < 2; axis++)
+        if (w.out[axis] == 0 && in[axis] > 0)
+            return RULE_FAIL(node, TUTTI_INVALID,
+                             "a window that spans %lld does not fit into %s %lld with padding "
+                             "\"%s\"; use padding \"same\" or a larger input",
+                             (long long)extent(&w, axis), names[axis], (long long)in[axis],
+                             RULE_STRING(node, "padding"));
+    *ret = w;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__size_infer(const tutti_infer *node, int like_index, int first_axis,
+                               int64_t ret_size[2])
+{
+    const int64_t *size;
+    if (node->input_count > like_index) {
+        ret_size[0] = node->inputs[like_index].dims[first_axis];
+        ret_size[1] = node->inputs[like_index].dims[first_axis + 1];
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(tutti__need_ints(node, "size", 2, 0, &size));
+    ret_size[0] = size[0];
+    ret_size[1] = size[1];
+    return TUTTI_OK;
+}

@@ -1,0 +1,62 @@
+/* building.c: how random nodes get their counter, seed and salt. */
+#include "ops/random/random.h"
+
+/* Traces have no table of names. */
+static tutti_node *find_counter(tutti_graph *graph)
+{
+    if (!graph->trace)
+        return tutti_graph_find(graph, TUTTI_RANDOM_COUNTER);
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        tutti_node *node = graph->nodes.data[i];
+        if (!node->dead && tutti__is(node, "variable") &&
+            strcmp(tutti__str(node, "shared_name"), TUTTI_RANDOM_COUNTER) == 0)
+            return node;
+    }
+    return NULL;
+}
+
+tutti_sym tutti__random_counter(tutti_graph *graph)
+{
+    tutti_node *node = find_counter(graph);
+    if (node)
+        return tutti__sym(node, 0);
+    size_t hidden = tutti__scopes_hide(graph);
+    tutti_sym counter = tutti_variable(graph, tutti_zeros(), .name = TUTTI_RANDOM_COUNTER,
+                                       .shared_name = TUTTI_RANDOM_COUNTER, .dtype = TUTTI_I64,
+                                       .not_trainable = true);
+    tutti__scopes_show(graph, hidden);
+    return counter;
+}
+
+tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
+                              const tutti_random_options *options, int input_count,
+                              const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
+{
+    tutti_sym all[3];
+    tutti_attr given[8];
+    if (tutti_graph_check(graph) != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    all[0] = options->counter;
+    if (!tutti_sym_ok(all[0]))
+        all[0] = tutti__random_counter(graph);
+    for (int i = 0; i < input_count; i++)
+        all[1 + i] = inputs[i];
+    given[0] = TUTTI_INT("seed", options->seed);
+    for (int i = 0; i < attr_count; i++)
+        given[1 + i] = attrs[i];
+    tutti_sym sym = tutti__build(graph, op, options->name, 1 + input_count, all, 1 + attr_count, given);
+    if (tutti_sym_ok(sym))
+        tutti__attr_set_int(sym.node, "salt", (int64_t)tutti__hash_string(0, sym.node->name));
+    return sym;
+}
+
+tutti_sym tutti__random_build_type(tutti_graph *graph, const tutti_op *op, tutti_type type,
+                                   const tutti_random_options *options, int attr_count,
+                                   const tutti_attr *attrs)
+{
+    tutti_attr given[6] = {TUTTI_INT("dtype", type.dtype), TUTTI_INTS("dims", type.rank, type.dims)};
+    for (int i = 0; i < attr_count; i++)
+        given[2 + i] = attrs[i];
+    return tutti__random_build(graph, op, options, tutti_sym_ok(options->like) ? 1 : 0,
+                               &options->like, 2 + attr_count, given);
+}

@@ -1,0 +1,204 @@
+/* reduce.c: what the reductions share; see reduce.h. */
+#include "ops/reduce/reduce.h"
+
+#include <math.h>
+
+/* Shape rules. -------------------------------------------------------------------------------- */
+
+static tutti_status infer(tutti_infer *node)
+{
+    const tutti_type *x = &node->inputs[0];
+    bool keep = RULE_INT(node, "keep_dims") != 0;
+    int64_t dims[TUTTI_MAX_RANK];
+    uint32_t mask;
+    int rank = 0;
+    TUTTI_TRY(tutti__shape_axes(node, "axes", x->rank, &mask));
+    for (int i = 0; i < x->rank; i++) {
+        if (!(mask >> i & 1))
+            dims[rank++] = x->dims[i];
+        else if (keep)
+            dims[rank++] = 1;
+    }
+    return tutti__shape_output(node, 0, x->dtype, rank, dims);
+}
+
+tutti_status tutti__reduce_numbers(tutti_infer *node)
+{
+    TUTTI_TRY(tutti__shape_numbers(node, 0));
+    return infer(node);
+}
+
+tutti_status tutti__reduce_floats(tutti_infer *node)
+{
+    TUTTI_TRY(tutti__shape_floats(node, 0));
+    return infer(node);
+}
+
+tutti_status tutti__reduce_bools(tutti_infer *node)
+{
+    char text[TUTTI_TYPE_TEXT];
+    if (node->inputs[0].dtype != TUTTI_BOOL)
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "input is %s, needs bools; compare it with something, or convert it with tutti_cast",
+                         tutti_type_text(&node->inputs[0], text));
+    return infer(node);
+}
+
+void tutti__reduce_cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__cost_move(node, ret);
+    ret->flops = tutti__shape_elements(&node->inputs[0]);
+}
+
+int tutti__reduce_split(const tutti_infer *node, int partial, int capacity, tutti_split *ret)
+{
+    const tutti_type *x = &node->inputs[0];
+    bool keep = RULE_INT(node, "keep_dims") != 0;
+    uint32_t mask = tutti__axes_mask(x->rank, node->attrs, node->attr_count, "axes");
+    tutti_cuts cuts = {.capacity = capacity, .ret = ret};
+    for (int i = 0, result = 0; i < x->rank; i++) {
+        bool reduced = mask >> i & 1;
+        if (!reduced)
+            tutti__cut_pair(&cuts, i, result);
+        else if (partial != TUTTI_WHOLE)
+            tutti__cut_pair(&cuts, i, partial);
+        result += !reduced || keep;
+    }
+    return cuts.count;
+}
+
+int tutti__reduce_split_kept(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    return tutti__reduce_split(node, TUTTI_WHOLE, capacity, ret);
+}
+
+/* Builders and gradient rules. ---------------------------------------------------------------- */
+
+tutti_sym tutti__reduce_build(const tutti_op *op, tutti_sym x, const tutti_reduce_options *options)
+{
+    RULE_OPTIONS(tutti_reduce_options, o, options);
+    return TUTTI_NARY(op, ((tutti_sym[]){x}), TUTTI_INTS("axes", o.axes.count, o.axes.values),
+                      TUTTI_INT("keep_dims", o.keep_dims));
+}
+
+tutti_reduce_options tutti__reduce_keeping(const tutti_gradient *node)
+{
+    int rank = tutti_sym_type(node->inputs[0]).rank;
+    uint32_t mask = tutti__axes_mask(rank, node->attrs, node->attr_count, "axes");
+    tutti_reduce_options options = {.struct_size = sizeof options, .keep_dims = true};
+    for (int i = 0; i < rank; i++)
+        if (mask >> i & 1)
+            options.axes.values[options.axes.count++] = i;
+    return options;
+}
+
+tutti_sym tutti__reduce_keep(const tutti_gradient *node, tutti_sym reduced)
+{
+    tutti_type x = tutti_sym_type(node->inputs[0]), small = tutti_sym_type(reduced);
+    uint32_t mask = tutti__axes_mask(x.rank, node->attrs, node->attr_count, "axes");
+    int unknown = 0, zeros = 0;
+    if (RULE_INT(node, "keep_dims") || small.rank == 0 || small.rank == x.rank)
+        return reduced; /* a scalar broadcasts as it is */
+    for (int i = 0, from = 0; i < x.rank; i++) {
+        x.dims[i] = mask >> i & 1 ? 1 : small.dims[from++];
+        unknown += x.dims[i] == TUTTI_ANY;
+        zeros += x.dims[i] == 0;
+    }
+    if (unknown == 0 || (unknown == 1 && zeros == 0))
+        return (tutti_reshape)(reduced, x.rank, x.dims);
+    for (int i = 0; i < x.rank; i++)
+        if (mask >> i & 1)
+            reduced = tutti_expand_dims(reduced, i);
+    return reduced;
+}
+
+tutti_sym tutti__reduce_count(const tutti_gradient *node)
+{
+    tutti_type x = tutti_sym_type(node->inputs[0]);
+    tutti_reduce_options keeping = tutti__reduce_keeping(node);
+    int64_t count = 1;
+    for (int i = 0; i < keeping.axes.count && count != TUTTI_ANY; i++) {
+        int64_t dim = x.dims[keeping.axes.values[i]];
+        count = dim == TUTTI_ANY ? TUTTI_ANY : count * dim;
+    }
+    if (count != TUTTI_ANY)
+        return tutti_fill(node->graph, x.dtype, (double)count);
+    return tutti_cast((tutti_size)(node->inputs[0], keeping.axes.count, keeping.axes.values), x.dtype);
+}
+
+/* dx = dy [x = y] / (number of x that are equal to y). */
+tutti_status tutti__reduce_extreme_gradient(tutti_gradient *node)
+{
+    tutti_sym x = node->inputs[0];
+    tutti_reduce_options keeping = tutti__reduce_keeping(node);
+    tutti_sym y = tutti__reduce_keep(node, node->outputs[0]);
+    tutti_sym grad = tutti__reduce_keep(node, node->output_grads[0]);
+    tutti_sym hit = tutti_cast(tutti_equal(x, y), tutti_sym_type(x).dtype);
+    node->input_grads[0] = tutti_mul(hit, tutti_div(grad, (tutti_sum)(hit, &keeping)));
+    return TUTTI_OK;
+}
+
+/* Kernels. ------------------------------------------------------------------------------------ */
+
+/* Adds an axis, merged with the one before it where both step as one. */
+static void add_axis(tutti_reduce_axes *axes, int64_t dim, int64_t stride)
+{
+    int last = axes->rank - 1;
+    axes->count *= dim;
+    if (dim == 1)
+        return;
+    if (last >= 0 && axes->strides[last] == stride * dim) {
+        axes->dims[last] *= dim;
+        axes->strides[last] = stride;
+        return;
+    }
+    axes->dims[axes->rank] = dim;
+    axes->strides[axes->rank++] = stride;
+}
+
+tutti_reduce_plan tutti__reduce_plan(const tutti_view *x, uint32_t mask)
+{
+    tutti_reduce_plan plan = {.kept.count = 1, .reduced.count = 1};
+    int64_t strides[TUTTI_MAX_RANK];
+    tutti__strides_of(x->rank, x->dims, strides);
+    for (int i = 0; i < x->rank; i++)
+        add_axis(mask >> i & 1 ? &plan.reduced : &plan.kept, x->dims[i], strides[i]);
+    return plan;
+}
+
+tutti_reduce_plan tutti__reduce_plan_of(const tutti_call *call)
+{
+    const tutti_view *x = &call->inputs[0];
+    return tutti__reduce_plan(x, tutti__axes_mask(x->rank, call->attrs, call->attr_count, "axes"));
+}
+
+int64_t tutti__reduce_at(const tutti_reduce_axes *axes, int64_t flat)
+{
+    int64_t at = 0;
+    for (int i = axes->rank - 1; i > 0; i--) {
+        at += flat % axes->dims[i] * axes->strides[i];
+        flat /= axes->dims[i];
+    }
+    return axes->rank == 0 ? 0 : at + flat * axes->strides[0];
+}
+
+void tutti__reduce_fold(const tutti_view *x, const tutti_view *y, const tutti_reduce_plan *plan,
+                        const tutti_fold *fold)
+{
+    bool whole = !tutti_dtype_is_float(x->dtype);
+    for (int64_t k = 0; k < plan->kept.count; k++) {
+        int64_t base = tutti__reduce_at(&plan->kept, k), sum_int = fold->start_int;
+        double sum = fold->start;
+        for (int64_t r = 0; r < plan->reduced.count; r++) {
+            int64_t at = base + tutti__reduce_at(&plan->reduced, r);
+            if (whole)
+                sum_int = fold->step_int(sum_int, tutti_view_get_int(x, at));
+            else
+                sum = fold->step(sum, tutti_view_get(x, at));
+        }
+        if (whole)
+            tutti_view_set_int(y, k, sum_int);
+        else
+            tutti_view_set(y, k, sum);
+    }
+}

@@ -1,0 +1,128 @@
+/* gather_grad.c: adds rows at the places that indices name: the adjoint of gather. */
+#include "ops/shape/scatter.h"
+
+static tutti_status infer(tutti_infer *node)
+{
+    char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT], c[TUTTI_TYPE_TEXT];
+    const tutti_type *rows = &node->inputs[0], *indices = &node->inputs[1], *like = &node->inputs[2];
+    int axis;
+    int64_t merged;
+    TUTTI_TRY(tutti__shape_numbers(node, 0));
+    TUTTI_TRY(tutti__shape_indices(node, 1));
+    if (RULE_INT(node, "axis") < -like->rank || RULE_INT(node, "axis") >= like->rank)
+        return RULE_FAIL(node, TUTTI_INVALID, "axis %lld is outside [%d, %d) for %s",
+                         (long long)RULE_INT(node, "axis"), -like->rank, like->rank,
+                         tutti_type_text(like, a));
+    axis = tutti__axis_of(RULE_INT(node, "axis"), like->rank);
+    bool agree = rows->rank == like->rank - 1 + indices->rank;
+    for (int i = 0; agree && i < rows->rank; i++) {
+        int64_t dim = i < axis                   ? like->dims[i]
+                      : i < axis + indices->rank ? indices->dims[i - axis]
+                                                 : like->dims[i - indices->rank + 1];
+        agree = tutti__shape_merge(rows->dims[i], dim, &merged);
+    }
+    if (!agree)
+        return RULE_FAIL(node, TUTTI_INVALID, "input 0 is %s, which is not %s with axis %d replaced by %s",
+                         tutti_type_text(rows, a), tutti_type_text(like, b), axis,
+                         tutti_type_text(indices, c));
+    return tutti__shape_output(node, 0, rows->dtype, like->rank, like->dims);
+}
+
+static tutti_status gradient(tutti_gradient *node)
+{
+    if (node->wanted[0])
+        node->input_grads[0] =
+            tutti_gather(node->output_grads[0], node->inputs[1], (int)RULE_INT(node, "axis"));
+    return TUTTI_OK;
+}
+
+typedef struct {
+    const tutti_view *indices;
+    int64_t count, size, inner;
+} rows_state;
+
+static int64_t start_of(const void *context, int64_t row)
+{
+    const rows_state *s = context;
+    int64_t outer = row / s->count;
+    return (outer * s->size + tutti__index_at(s->indices, row - outer * s->count)) * s->inner;
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    const tutti_view *y = &call->outputs[0];
+    int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
+    tutti_blocks blocks = tutti__blocks(y, axis);
+    TUTTI_TRY(tutti__indices_check(call, 1, axis, 1, y->dims));
+    rows_state s = {&call->inputs[1], tutti_view_count(&call->inputs[1]), blocks.size, blocks.inner};
+    tutti_scatter scatter = {blocks.outer * s.count, blocks.inner, start_of, &s};
+    tutti__scatter_add(&scatter, &call->inputs[0], y);
+    return TUTTI_OK;
+}
+
+/* Beside the axis, or the indices: each piece of them adds its part. */
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    const tutti_type *indices = &node->inputs[1], *like = &node->inputs[2];
+    int axis = tutti__axis_of(RULE_INT(node, "axis"), like->rank);
+    tutti_cuts cuts = {.capacity = capacity, .ret = ret};
+    for (int i = 0; i < like->rank; i++) {
+        if (i == axis)
+            continue;
+        tutti_split *way = tutti__cut(&cuts);
+        way->inputs[0] = (int8_t)(i < axis ? i : i + indices->rank - 1);
+        way->inputs[2] = way->outputs[0] = (int8_t)i;
+    }
+    for (int i = 0; i < indices->rank; i++) {
+        tutti_split *way = tutti__cut(&cuts);
+        way->inputs[0] = (int8_t)(axis + i);
+        way->inputs[1] = (int8_t)i;
+        way->outputs[0] = TUTTI_PARTIAL_SUM;
+    }
+    return cuts.count;
+}
+
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__cost_move(node, ret);
+    ret->flops = tutti__shape_elements(&node->inputs[0]);
+}
+
+extern const tutti_op tutti_op_gather_grad;
+tutti_sym(tutti_gather_grad)(tutti_sym rows, tutti_sym indices, tutti_sym like, int axis)
+{
+    return TUTTI_NARY(&tutti_op_gather_grad, ((tutti_sym[]){rows, indices, like}),
+                      TUTTI_INT("axis", axis));
+}
+
+static const tutti_attr_spec attrs[] = {
+    {"axis", TUTTI_ATTR_INT, "0"},
+    {NULL},
+};
+static const char *const samples[] = {
+    "f32[4,3] i32[4]{0:5} f32[5,3]",
+    "f32[2,3,2] i64[2,3]{0:4} f32[4,2]",
+    "f32[3,5,2] i32[5]{0:4} i32[3,4,2] | axis=1",
+    "i32[6] i32[6]{0:3} f32[3]",
+    "bf16[7,2] i32[7]{0:3} bf16[3,2]",
+    NULL,
+};
+
+const tutti_op tutti_op_gather_grad = {
+    .struct_size = sizeof(tutti_op),
+    .name = "gather_grad",
+    .version = 1,
+    .doc = "gather_grad(rows, indices, like; axis): y = 0 in like's shape, then y[.., indices[j], ..] += rows[.., j, ..]",
+    .category = "shape",
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .outputs = 1,
+    .flags = TUTTI_OP_FALLIBLE,
+    .attrs = attrs,
+    .infer = infer,
+    .gradient = gradient,
+    .cost = cost,
+    .split = split,
+    .reference = reference,
+    .samples = samples,
+};

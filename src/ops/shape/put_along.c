@@ -1,0 +1,112 @@
+/* put_along.c: adds one element for each index along an axis: the adjoint of take_along. */
+#include "ops/shape/scatter.h"
+
+static tutti_status infer(tutti_infer *node)
+{
+    char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT], c[TUTTI_TYPE_TEXT];
+    const tutti_type *indices = &node->inputs[0], *updates = &node->inputs[1], *like = &node->inputs[2];
+    int64_t merged;
+    int axis;
+    TUTTI_TRY(tutti__shape_indices(node, 0));
+    TUTTI_TRY(tutti__shape_numbers(node, 1));
+    TUTTI_TRY(tutti__rule_axis(node, RULE_INT(node, "axis"), indices->rank, &axis));
+    bool agree = indices->rank == like->rank && updates->rank == like->rank;
+    for (int i = 0; agree && i < like->rank; i++)
+        agree = tutti__shape_merge(updates->dims[i], indices->dims[i], &merged) &&
+                (i == axis || tutti__shape_merge(like->dims[i], merged, &merged));
+    if (!agree)
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "indices are %s, updates %s, the result %s; the first two must agree, and all "
+                         "dimensions but that of axis %d",
+                         tutti_type_text(indices, a), tutti_type_text(updates, b),
+                         tutti_type_text(like, c), axis);
+    return tutti__shape_output(node, 0, updates->dtype, like->rank, like->dims);
+}
+
+static tutti_status gradient(tutti_gradient *node)
+{
+    if (node->wanted[1])
+        node->input_grads[1] =
+            tutti_take_along(node->output_grads[0], node->inputs[0], (int)RULE_INT(node, "axis"));
+    return TUTTI_OK;
+}
+
+typedef struct {
+    const tutti_view *indices;
+    int64_t count, size, inner; /* indices along the axis, the axis of y, elements behind it */
+} along_state;
+
+static int64_t start_of(const void *context, int64_t n)
+{
+    const along_state *s = context;
+    int64_t outer = n / (s->count * s->inner);
+    return (outer * s->size + tutti__index_at(s->indices, n)) * s->inner + n % s->inner;
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
+    int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
+    along_state s = {indices, indices->dims[axis], y->dims[axis], tutti__blocks(y, axis).inner};
+    tutti_scatter scatter = {tutti_view_count(indices), 1, start_of, &s};
+    TUTTI_TRY(tutti__indices_check(call, 0, axis, 1, y->dims));
+    tutti__scatter_add(&scatter, &call->inputs[1], y);
+    return TUTTI_OK;
+}
+
+/* Beside the axis all are cut; along it each piece of the indices adds its part. */
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
+    tutti_cuts cuts = {.capacity = capacity, .ret = ret};
+    for (int i = 0; i < node->inputs[0].rank; i++) {
+        tutti_split *way = tutti__cut(&cuts);
+        way->inputs[0] = way->inputs[1] = (int8_t)i;
+        way->inputs[2] = (int8_t)(i == axis ? TUTTI_WHOLE : i);
+        way->outputs[0] = (int8_t)(i == axis ? TUTTI_PARTIAL_SUM : i);
+    }
+    return cuts.count;
+}
+
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__cost_move(node, ret);
+    ret->flops = tutti__shape_elements(&node->inputs[1]);
+}
+
+extern const tutti_op tutti_op_put_along;
+tutti_sym(tutti_put_along)(tutti_sym indices, tutti_sym updates, tutti_sym like, int axis)
+{
+    return TUTTI_NARY(&tutti_op_put_along, ((tutti_sym[]){indices, updates, like}),
+                      TUTTI_INT("axis", axis));
+}
+
+static const tutti_attr_spec attrs[] = {
+    {"axis", TUTTI_ATTR_INT, "-1"},
+    {NULL},
+};
+static const char *const samples[] = {
+    "i32[3,2]{0:5} f32[3,2] f32[3,5]",
+    "i64[3,2,3]{0:4} f32[3,2,3] f32[4,2,3] | axis=0",
+    "i32[2,5]{0:2} bf16[2,5] f32[2,2]",
+    NULL,
+};
+
+const tutti_op tutti_op_put_along = {
+    .struct_size = sizeof(tutti_op),
+    .name = "put_along",
+    .version = 1,
+    .doc = "put_along(indices, updates, like; axis): y = 0 in like's shape, then y[i, indices[i, j, k], k] += updates[i, j, k] for axis 1",
+    .category = "shape",
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .outputs = 1,
+    .flags = TUTTI_OP_FALLIBLE,
+    .attrs = attrs,
+    .infer = infer,
+    .gradient = gradient,
+    .cost = cost,
+    .split = split,
+    .reference = reference,
+    .samples = samples,
+};

@@ -1,0 +1,84 @@
+/* range.c: equally spaced numbers. */
+#include "ops/shape/rule.h"
+
+#include <math.h>
+
+/* How many of start, start + delta, … lie before limit. */
+static tutti_status range_count(const tutti_infer *node, int64_t *ret_count)
+{
+    double start = RULE_FLOAT(node, "start"), limit = RULE_FLOAT(node, "limit");
+    double delta = RULE_FLOAT(node, "delta");
+    if (!isfinite(start) || !isfinite(limit) || !isfinite(delta) || delta == 0)
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "start %g, limit %g, delta %g: all must be finite and delta not 0", start, limit,
+                         delta);
+    double count = ceil((limit - start) / delta);
+    if (count >= 0x1p53)
+        return RULE_FAIL(node, TUTTI_TOO_LARGE, "start %g, limit %g, delta %g: %g elements are too many",
+                         start, limit, delta, count);
+    *ret_count = count > 0 ? (int64_t)count : 0;
+    return TUTTI_OK;
+}
+
+static tutti_status infer(tutti_infer *node)
+{
+    tutti_dtype dtype = (tutti_dtype)RULE_INT(node, "dtype");
+    double start = RULE_FLOAT(node, "start"), delta = RULE_FLOAT(node, "delta");
+    int64_t count;
+    if (!tutti_dtype_is_float(dtype) && !tutti_dtype_is_int(dtype))
+        return RULE_FAIL(node, TUTTI_INVALID, "dtype %d is no type of numbers", (int)dtype);
+    TUTTI_TRY(range_count(node, &count));
+    if (tutti_dtype_is_int(dtype) && (start != floor(start) || delta != floor(delta)))
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "start %g and delta %g must be whole numbers for elements of type %s", start, delta,
+                         tutti_dtype_name(dtype));
+    return tutti__shape_output(node, 0, dtype, 1, &count);
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    double start = RULE_FLOAT(call, "start"), delta = RULE_FLOAT(call, "delta");
+    for (int64_t i = 0; i < call->outputs[0].dims[0]; i++)
+        tutti_view_set(&call->outputs[0], i, start + (double)i * delta);
+    return TUTTI_OK;
+}
+
+extern const tutti_op tutti_op_range;
+tutti_sym(tutti_range)(tutti_graph *graph, double start, double limit, double delta, tutti_dtype dtype)
+{
+    tutti_attr given[] = {TUTTI_FLOAT("start", start), TUTTI_FLOAT("limit", limit),
+                          TUTTI_FLOAT("delta", delta), TUTTI_INT("dtype", dtype)};
+    return tutti__build(graph, &tutti_op_range, NULL, 0, NULL, TUTTI_COUNT(given), given);
+}
+
+static const tutti_attr_spec attrs[] = {
+    {"start", TUTTI_ATTR_FLOAT, "0"},
+    {"limit", TUTTI_ATTR_FLOAT, NULL},
+    {"delta", TUTTI_ATTR_FLOAT, "1"},
+    {"dtype", TUTTI_ATTR_INT, "f32"},
+    {NULL},
+};
+static const char *const samples[] = {
+    "| limit=5",
+    "| start=1 limit=2 delta=0.25 dtype=f64",
+    "| start=7 limit=-2 delta=-3 dtype=i32",
+    "| start=3 limit=3",
+    NULL,
+};
+
+const tutti_op tutti_op_range = {
+    .struct_size = sizeof(tutti_op),
+    .name = "range",
+    .version = 1,
+    .doc = "range(; start, limit, delta, dtype): y[i] = start + i delta, up to but not including limit",
+    .category = "shape",
+    .min_inputs = 0,
+    .max_inputs = 0,
+    .outputs = 1,
+    .flags = TUTTI_OP_NO_GRADIENT,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = tutti__cost_move,
+    .reference = reference,
+    .samples = samples,
+};

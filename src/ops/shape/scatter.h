@@ -1,0 +1,42 @@
+/* scatter.h: indices from data, checked, and sums at places that they name. */
+#ifndef TUTTI_OPS_SHAPE_SCATTER_H
+#define TUTTI_OPS_SHAPE_SCATTER_H
+
+#include "ops/shape/move.h"
+
+/* Element of a contiguous view of i32 or i64. */
+static inline int64_t tutti__index_at(const tutti_view *indices, int64_t i)
+{
+    return indices->dtype == TUTTI_I32 ? ((const int32_t *)indices->data)[i]
+                                       : ((const int64_t *)indices->data)[i];
+}
+
+/* Input `input` holds indices; element i is one along axis first_axis + i mod columns of a tensor with
+ * these dimensions. One out of range fails with its value, its place and the range. */
+tutti_status tutti__indices_check(const tutti_call *call, int input, int first_axis, int columns,
+                                  const int64_t *dims);
+
+/* y = 0, then for each i in [0, count): y[start(i) .. + length) += updates[i length .. + length), in
+ * this order. f32, f64 and integers add in their own type; 16-bit floats add in double and round
+ * once. */
+typedef struct tutti_scatter {
+    int64_t count, length;
+    int64_t (*start)(const void *context, int64_t i);
+    const void *context;
+} tutti_scatter;
+void tutti__scatter_add(const tutti_scatter *scatter, const tutti_view *updates,
+                        const tutti_view *y);
+
+/* indices [.., k] as starts in a tensor: for gather_nd and scatter_nd. */
+typedef struct tutti_index_rows {
+    const tutti_view *indices;
+    int columns;
+    int64_t rows, length;            /* of indices; elements of what one row names */
+    int64_t strides[TUTTI_MAX_RANK]; /* of the first `columns` axes */
+} tutti_index_rows;
+tutti_index_rows tutti__index_rows(const tutti_view *indices, int rank, const int64_t *dims);
+int64_t tutti__index_rows_start(const void *index_rows, int64_t row);
+/* The last dimension of indices, which must be known and at most `rank`. */
+tutti_status tutti__index_columns(const tutti_infer *node, int input, int rank, int *ret_columns);
+
+#endif

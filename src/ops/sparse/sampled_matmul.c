@@ -1,0 +1,97 @@
+/* sampled_matmul.c: elements of A B^T at given positions. */
+#include "ops/sparse/sparse.h"
+
+/* indices i64 [n,2], dense_shape i64 [2] = (rows of a, rows of b), a [r,m], b [c,m] -> [n] */
+static tutti_status infer(tutti_infer *node)
+{
+    char x[TUTTI_TYPE_TEXT], y[TUTTI_TYPE_TEXT];
+    const tutti_type *a = &node->inputs[2], *b = &node->inputs[3];
+    int64_t dims[TUTTI_MAX_RANK];
+    TUTTI_TRY(tutti__need_positions(node, 0, 2));
+    TUTTI_TRY(tutti__need_dense_shape(node, 1, 2, dims));
+    bool agree = a->dtype == b->dtype && tutti_dtype_is_float(a->dtype) && a->rank == 2 && b->rank == 2;
+    if (!agree || (a->dims[1] != b->dims[1] && a->dims[1] != TUTTI_ANY && b->dims[1] != TUTTI_ANY))
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "the matrices are %s and %s; need floats of one type and as many columns",
+                         tutti_type_text(a, x), tutti_type_text(b, y));
+    node->outputs[0] = tutti_type_make(a->dtype, 1, node->inputs[0].dims);
+    return TUTTI_OK;
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    const tutti_view *at = &call->inputs[0], *a = &call->inputs[2], *b = &call->inputs[3];
+    int64_t count = at->dims[0], columns = a->dims[1];
+    TUTTI_TRY(tutti__check_positions(call, at, (int64_t[]){a->dims[0], b->dims[0]}));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = tutti_view_get_int(at, 2 * i), column = tutti_view_get_int(at, 2 * i + 1);
+        double sum = 0;
+        for (int64_t j = 0; j < columns; j++)
+            sum += tutti_view_get(a, row * columns + j) * tutti_view_get(b, column * columns + j);
+        tutti_view_set(&call->outputs[0], i, sum);
+    }
+    return TUTTI_OK;
+}
+
+/* With S the sparse matrix of dy at the positions: dA = S B, dB = S^T A. */
+static tutti_status gradient(tutti_gradient *node)
+{
+    tutti_sparse_sym s = {node->inputs[0], node->output_grads[0], node->inputs[1]};
+    if (node->wanted[2])
+        node->input_grads[2] = tutti_sparse_matmul(s, node->inputs[3]);
+    if (node->wanted[3])
+        node->input_grads[3] = tutti_sparse_matmul(s, node->inputs[2], .transpose = true);
+    return TUTTI_OK;
+}
+
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    const tutti_type *at = &node->inputs[0], *a = &node->inputs[2];
+    tutti__cost_move(node, ret);
+    ret->flops = 2 * (at->dims[0] > 0 ? (double)at->dims[0] : 1) *
+                 (a->rank == 2 && a->dims[1] > 0 ? (double)a->dims[1] : 1);
+}
+
+/* Positions; or columns, whose products add up. */
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    if (capacity > 0)
+        ret[0] = (tutti_split){.inputs = {0, TUTTI_WHOLE, TUTTI_WHOLE, TUTTI_WHOLE}, .outputs = {0}};
+    if (capacity > 1)
+        ret[1] = (tutti_split){.inputs = {TUTTI_WHOLE, TUTTI_WHOLE, 1, 1},
+                               .outputs = {TUTTI_PARTIAL_SUM}};
+    return 2;
+}
+
+static const char *const samples[] = {
+    "i64[4,2]{=0,1,2,0,1,3,2,2} i64[2]{=3,4} f32[3,5] f32[4,5]",
+    "i64[2,2]{=1,1,0,1} i64[2]{=2,2} f64[2,3] f64[2,3]",
+    "i64[0,2] i64[2]{=2,3} f32[2,2] f32[3,2]",
+    NULL,
+};
+
+extern const tutti_op tutti_op_sampled_matmul;
+
+tutti_sym(tutti_sampled_matmul)(tutti_sym indices, tutti_sym dense_shape, tutti_sym a, tutti_sym b)
+{
+    tutti_sym inputs[] = {indices, dense_shape, a, b};
+    return tutti__nary(&tutti_op_sampled_matmul, 4, inputs, 0, NULL);
+}
+
+const tutti_op tutti_op_sampled_matmul = {
+    .struct_size = sizeof(tutti_op),
+    .name = "sampled_matmul",
+    .version = 1,
+    .doc = "sampled_matmul(indices, dense_shape, a, b): y[i] = sum over j of a[r,j] b[c,j], (r,c) = indices[i]",
+    .category = "sparse",
+    .min_inputs = 4,
+    .max_inputs = 4,
+    .outputs = 1,
+    .flags = TUTTI_OP_FALLIBLE,
+    .infer = infer,
+    .gradient = gradient,
+    .cost = cost,
+    .split = split,
+    .reference = reference,
+    .samples = samples,
+};

@@ -1,0 +1,82 @@
+/* sparse.c: what the sparse operators share; see sparse.h. */
+#include "ops/sparse/sparse.h"
+
+tutti_status tutti__need_positions(const tutti_infer *node, int i, int64_t rank)
+{
+    char text[TUTTI_TYPE_TEXT];
+    const tutti_type *type = &node->inputs[i];
+    bool good = type->dtype == TUTTI_I64 && type->rank == 2;
+    if (good && rank >= 0 && type->dims[1] != TUTTI_ANY)
+        good = type->dims[1] == rank;
+    if (good)
+        return TUTTI_OK;
+    if (rank >= 0)
+        return RULE_FAIL(node, TUTTI_INVALID, "indices are %s, need i64[n,%lld]",
+                         tutti_type_text(type, text), (long long)rank);
+    return RULE_FAIL(node, TUTTI_INVALID, "indices are %s, need i64[n,rank]",
+                     tutti_type_text(type, text));
+}
+
+tutti_status tutti__need_values(const tutti_infer *node, int i, int positions)
+{
+    char text[TUTTI_TYPE_TEXT], other[TUTTI_TYPE_TEXT];
+    const tutti_type *type = &node->inputs[i], *at = &node->inputs[positions];
+    if (!tutti_dtype_is_float(type->dtype) && !tutti_dtype_is_int(type->dtype))
+        return RULE_FAIL(node, TUTTI_INVALID, "values are %s, need numbers",
+                         tutti_type_text(type, text));
+    if (type->rank != 1 || (type->dims[0] != TUTTI_ANY && at->dims[0] != TUTTI_ANY &&
+                            type->dims[0] != at->dims[0]))
+        return RULE_FAIL(node, TUTTI_INVALID, "values are %s for indices %s; need one value per row",
+                         tutti_type_text(type, text), tutti_type_text(at, other));
+    return TUTTI_OK;
+}
+
+tutti_status tutti__need_dense_shape(const tutti_infer *node, int i, int64_t rank,
+                                     int64_t ret_dims[TUTTI_MAX_RANK])
+{
+    char text[TUTTI_TYPE_TEXT];
+    const tutti_type *type = &node->inputs[i];
+    tutti_tensor *value = node->values ? node->values[i] : NULL;
+    if (type->dtype != TUTTI_I64 || type->rank != 1 || type->dims[0] == TUTTI_ANY ||
+        type->dims[0] > TUTTI_MAX_RANK || (rank >= 0 && type->dims[0] != rank))
+        return RULE_FAIL(node, TUTTI_INVALID, "the dense shape is %s, needs i64[rank], rank known",
+                         tutti_type_text(type, text));
+    for (int axis = 0; axis < type->dims[0]; axis++) {
+        ret_dims[axis] = value ? tutti_tensor_get_int(value, axis) : TUTTI_ANY;
+        if (value && ret_dims[axis] < 0)
+            return RULE_FAIL(node, TUTTI_INVALID, "the dense shape's dimension %d is %lld", axis,
+                             (long long)ret_dims[axis]);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__dense_shape(const tutti_call *call, const tutti_view *shape,
+                                int64_t ret_dims[TUTTI_MAX_RANK])
+{
+    int64_t product = 8, rank = tutti_view_count(shape);
+    for (int64_t axis = 0; axis < rank; axis++) {
+        int64_t dim = tutti_view_get_int(shape, axis);
+        if (dim < 0)
+            return RULE_FAIL(call, TUTTI_OUT_OF_RANGE, "the dense shape's dimension %lld is %lld",
+                             (long long)axis, (long long)dim);
+        if (!tutti__mul_size(product, dim > 0 ? dim : 1, &product))
+            return RULE_FAIL(call, TUTTI_TOO_LARGE, "the dense shape's size overflows 64 bits");
+        ret_dims[axis] = dim;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__check_positions(const tutti_call *call, const tutti_view *positions,
+                                    const int64_t *dims)
+{
+    int64_t count = positions->dims[0], rank = positions->dims[1];
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t axis = 0; axis < rank; axis++) {
+            int64_t at = tutti_view_get_int(positions, i * rank + axis);
+            if (at < 0 || at >= dims[axis])
+                return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,
+                                 "indices[%lld,%lld] is %lld, outside [0, %lld)", (long long)i,
+                                 (long long)axis, (long long)at, (long long)dims[axis]);
+        }
+    return TUTTI_OK;
+}

@@ -1,0 +1,22 @@
+/* sparse.h: what the sparse operators share: checks of (indices, values, dense_shape). */
+#ifndef TUTTI_OPS_SPARSE_SPARSE_H
+#define TUTTI_OPS_SPARSE_SPARSE_H
+
+#include "ops/state/state.h"
+
+/* Input i is i64 [n, rank] (rank -1: any). */
+tutti_status tutti__need_positions(const tutti_infer *node, int i, int64_t rank);
+/* Input i is [n], n the number of positions at input `positions`; numbers. */
+tutti_status tutti__need_values(const tutti_infer *node, int i, int positions);
+/* Input i is an i64 vector of `rank` entries: its constant value as dimensions, or TUTTI_ANY each. */
+tutti_status tutti__need_dense_shape(const tutti_infer *node, int i, int64_t rank,
+                                     int64_t ret_dims[TUTTI_MAX_RANK]);
+
+/* The dense shape's values: none negative, their product fits. */
+tutti_status tutti__dense_shape(const tutti_call *call, const tutti_view *shape,
+                                int64_t ret_dims[TUTTI_MAX_RANK]);
+/* Every position lies inside the dims. */
+tutti_status tutti__check_positions(const tutti_call *call, const tutti_view *positions,
+                                    const int64_t *dims);
+
+#endif

@@ -1,0 +1,227 @@
+/* split_check.c: tests a split rule by cutting a sample and putting the results together again. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/sample.h"
+
+enum { MAX_SLOTS = TUTTI_SPLIT_SLOTS, MAX_WAYS = 64, MAX_PIECES = 3 };
+
+/* One way to cut, and the results so far. */
+typedef struct tutti_cut {
+    const tutti_sample *sample;
+    const tutti_split *way;
+    int pieces;
+    tutti_tensor **whole; /* the uncut outputs */
+    tutti_tensor *outputs[MAX_PIECES][MAX_SLOTS];
+    char what[400]; /* for messages */
+} tutti_cut;
+
+/* Where piece i of n elements begins. */
+static int64_t bound(int64_t n, int pieces, int i) { return n * i / pieces; }
+
+static int64_t dim_of(const tutti_tensor *tensor, int axis) { return tutti_tensor_dims(tensor)[axis]; }
+
+/* A way that points at axes which are not there is a mistake of the rule. */
+static tutti_status check_axes(const tutti_cut *cut)
+{
+    const tutti_sample *sample = cut->sample;
+    int cuts = 0;
+    for (int i = 0; i < sample->input_count; i++) {
+        int axis = cut->way->inputs[i];
+        if (axis != TUTTI_WHOLE && (axis < 0 || axis >= sample->types[i].rank))
+            return tutti_fail(TUTTI_CHECK_FAILED, "%s: input %d has no axis %d", cut->what, i, axis);
+        cuts += axis != TUTTI_WHOLE;
+    }
+    for (int i = 0; i < sample->output_count; i++) {
+        int axis = cut->way->outputs[i];
+        if (axis < TUTTI_PARTIAL_PROD || axis >= tutti_tensor_rank(cut->whole[i]))
+            return tutti_fail(TUTTI_CHECK_FAILED, "%s: output %d has no axis %d", cut->what, i, axis);
+    }
+    if (cuts == 0 && cut->way->attr == NULL)
+        return tutti_fail(TUTTI_CHECK_FAILED, "%s: cuts nothing", cut->what);
+    return TUTTI_OK;
+}
+
+static bool is_large_enough(const tutti_cut *cut)
+{
+    for (int i = 0; i < cut->sample->input_count; i++)
+        if (cut->way->inputs[i] >= 0 &&
+            dim_of(cut->sample->values[i], cut->way->inputs[i]) < cut->pieces)
+            return false;
+    for (int i = 0; i < cut->sample->output_count; i++)
+        if (cut->way->outputs[i] >= 0 && dim_of(cut->whole[i], cut->way->outputs[i]) < cut->pieces)
+            return false;
+    return true;
+}
+
+/* Input i of a piece; handles are copied, so that the sample stays as it is. */
+static tutti_status cut_input(const tutti_cut *cut, int i, int piece, tutti_tensor **ret)
+{
+    tutti_tensor *value = cut->sample->values[i], *view;
+    int axis = cut->way->inputs[i];
+    if (axis == TUTTI_WHOLE) {
+        if (cut->sample->types[i].handle)
+            return tutti_tensor_cast(value, tutti_tensor_dtype(value), ret);
+        *ret = tutti_tensor_retain(value);
+        return TUTTI_OK;
+    }
+    int64_t from = bound(dim_of(value, axis), cut->pieces, piece);
+    int64_t to = bound(dim_of(value, axis), cut->pieces, piece + 1);
+    TUTTI_TRY(tutti_tensor_slice(value, axis, from, to - from, 1, &view));
+    tutti_status status = tutti_tensor_cast(view, tutti_tensor_dtype(value), ret);
+    tutti_tensor_release(view);
+    return status;
+}
+
+/* The attributes of a piece: a size along the cut is cut too; -1 (unknown) stays. */
+static tutti_status cut_attrs(const tutti_cut *cut, int piece, tutti_attr *attrs, int64_t *ints)
+{
+    const tutti_split *way = cut->way;
+    int count = cut->sample->attr_count;
+    memcpy(attrs, cut->sample->attrs, (size_t)count * sizeof *attrs);
+    if (way->attr == NULL)
+        return TUTTI_OK;
+    tutti_attr *attr = (tutti_attr *)(uintptr_t)tutti_attr_find(attrs, count, way->attr);
+    if (attr == NULL || (attr->kind != TUTTI_ATTR_INT && attr->kind != TUTTI_ATTR_INTS) ||
+        (attr->kind == TUTTI_ATTR_INTS && (way->attr_index < 0 || way->attr_index >= attr->count)))
+        return tutti_fail(TUTTI_CHECK_FAILED, "%s: attribute '%s' is no size that can be cut",
+                          cut->what, way->attr);
+    if (attr->kind == TUTTI_ATTR_INTS) {
+        memcpy(ints, attr->value.ints, (size_t)attr->count * sizeof *ints);
+        attr->value.ints = ints;
+    }
+    int64_t *size = attr->kind == TUTTI_ATTR_INT ? &attr->value.i : &ints[way->attr_index];
+    if (*size >= 0)
+        *size = bound(*size, cut->pieces, piece + 1) - bound(*size, cut->pieces, piece);
+    return TUTTI_OK;
+}
+
+static tutti_status run_piece(tutti_cut *cut, int piece)
+{
+    tutti_tensor *inputs[MAX_SLOTS] = {0};
+    tutti_attr attrs[32];
+    int64_t ints[64];
+    tutti_status status = cut_attrs(cut, piece, attrs, ints);
+    for (int i = 0; status == TUTTI_OK && i < cut->sample->input_count; i++)
+        status = cut_input(cut, i, piece, &inputs[i]);
+    if (status == TUTTI_OK) {
+        status = tutti__sample_run_on(cut->sample, inputs, attrs, cut->outputs[piece]);
+        if (status != TUTTI_OK)
+            tutti__error_prefix(status, "%s: piece %d", cut->what, piece);
+    }
+    for (int i = 0; i < cut->sample->input_count; i++)
+        tutti_tensor_release(inputs[i]);
+    return status;
+}
+
+/* Compares each piece's output with the slice of the whole that it should be. */
+static tutti_status compare_slices(const tutti_cut *cut, int output)
+{
+    int axis = cut->way->outputs[output];
+    int64_t at = 0, total = dim_of(cut->whole[output], axis);
+    char what[440];
+    snprintf(what, sizeof what, "%s, output %d", cut->what, output);
+    for (int p = 0; p < cut->pieces; p++) {
+        tutti_tensor *piece = cut->outputs[p][output], *slice;
+        int64_t size = axis < tutti_tensor_rank(piece) ? dim_of(piece, axis) : -1;
+        if (size < 0 || at + size > total)
+            return tutti_fail(TUTTI_CHECK_FAILED, "%s: pieces do not add up along axis %d", what, axis);
+        TUTTI_TRY(tutti_tensor_slice(cut->whole[output], axis, at, size, 1, &slice));
+        tutti_status status = tutti__tensor_near(piece, slice, -1, what);
+        tutti_tensor_release(slice);
+        TUTTI_TRY(status);
+        at += size;
+    }
+    if (at != total)
+        return tutti_fail(TUTTI_CHECK_FAILED, "%s: pieces give %lld of %lld along axis %d", what,
+                          (long long)at, (long long)total, axis);
+    return TUTTI_OK;
+}
+
+static double combine(int how, double a, double b)
+{
+    switch (how) {
+    case TUTTI_PARTIAL_SUM: return a + b;
+    case TUTTI_PARTIAL_MAX: return a >= b || isnan(a) ? a : b;
+    case TUTTI_PARTIAL_MIN: return a <= b || isnan(a) ? a : b;
+    case TUTTI_PARTIAL_PROD: return a * b;
+    default: return b; /* TUTTI_WHOLE: the piece is the whole */
+    }
+}
+
+/* Puts partial results together; for TUTTI_WHOLE each piece is compared alone. */
+static tutti_status compare_partials(const tutti_cut *cut, int output)
+{
+    int how = cut->way->outputs[output];
+    tutti_tensor *sum = NULL;
+    char what[440];
+    snprintf(what, sizeof what, "%s, output %d", cut->what, output);
+    tutti_tensor *first = cut->outputs[0][output];
+    tutti_status status = tutti_tensor_cast(first, tutti_tensor_dtype(first), &sum);
+    for (int p = 1; status == TUTTI_OK && how != TUTTI_WHOLE && p < cut->pieces; p++) {
+        tutti_tensor *piece = cut->outputs[p][output];
+        if (!tutti_type_equal(tutti_tensor_type(piece), tutti_tensor_type(sum)))
+            status = tutti_fail(TUTTI_CHECK_FAILED, "%s: pieces differ in shape", what);
+        for (int64_t i = 0; status == TUTTI_OK && i < tutti_tensor_count(sum); i++)
+            tutti_tensor_set(sum, i, combine(how, tutti_tensor_get(sum, i), tutti_tensor_get(piece, i)));
+    }
+    if (status == TUTTI_OK)
+        status = tutti__tensor_near(sum, cut->whole[output], -1, what);
+    for (int p = 1; status == TUTTI_OK && how == TUTTI_WHOLE && p < cut->pieces; p++)
+        status = tutti__tensor_near(cut->outputs[p][output], cut->whole[output], -1, what);
+    tutti_tensor_release(sum);
+    return status;
+}
+
+static tutti_status check_cut(tutti_cut *cut)
+{
+    tutti_status status = TUTTI_OK;
+    for (int p = 0; status == TUTTI_OK && p < cut->pieces; p++)
+        status = run_piece(cut, p);
+    for (int i = 0; status == TUTTI_OK && i < cut->sample->output_count; i++)
+        status = cut->way->outputs[i] >= 0 ? compare_slices(cut, i) : compare_partials(cut, i);
+    for (int p = 0; p < cut->pieces; p++)
+        for (int i = 0; i < cut->sample->output_count; i++)
+            tutti_tensor_release(cut->outputs[p][i]);
+    return status;
+}
+
+static tutti_status check_ways(const tutti_sample *sample, tutti_tensor **whole, int *ret_cuts)
+{
+    tutti_split ways[MAX_WAYS];
+    tutti_type types[MAX_SLOTS];
+    tutti_infer rule = tutti__sample_rule(sample);
+    for (int i = 0; i < sample->output_count; i++)
+        types[i] = *tutti_tensor_type(whole[i]);
+    rule.outputs = types;
+    int count = sample->op->split(&rule, MAX_WAYS, ways);
+    for (int w = 0; w < count && w < MAX_WAYS; w++)
+        for (int pieces = 2; pieces <= MAX_PIECES; pieces++) {
+            tutti_cut cut = {.sample = sample, .way = &ways[w], .pieces = pieces, .whole = whole};
+            snprintf(cut.what, sizeof cut.what, "split of %s \"%s\", way %d in %d pieces",
+                     sample->op->name, sample->text, w, pieces);
+            TUTTI_TRY(check_axes(&cut));
+            if (!is_large_enough(&cut))
+                continue;
+            TUTTI_TRY(check_cut(&cut));
+            ++*ret_cuts;
+        }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__split_check(const tutti_sample *sample, int *ret_cuts)
+{
+    tutti_tensor *whole[MAX_SLOTS] = {0};
+    int cuts = 0;
+    if (sample->op->split == NULL || sample->input_count > MAX_SLOTS ||
+        sample->output_count > MAX_SLOTS)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__sample_run(sample, whole));
+    tutti_status status = check_ways(sample, whole, &cuts);
+    for (int i = 0; i < sample->output_count; i++)
+        tutti_tensor_release(whole[i]);
+    if (status == TUTTI_OK && ret_cuts != NULL)
+        *ret_cuts = cuts;
+    return status;
+}

@@ -1,0 +1,35 @@
+/* assign_sub.c: v -= x. */
+#include "ops/state/assign.h"
+
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__assign(call, TUTTI_COMBINE_SUB);
+}
+
+static const char *const samples[] = {
+    "&f32[2,3] f32[2,3]", "&i32[4] i32[4]", "&f64[5] f64[5]", "&f16[2,2] f16[2,2]", NULL,
+};
+
+extern const tutti_op tutti_op_assign_sub;
+
+tutti_sym(tutti_assign_sub)(tutti_sym variable, tutti_sym value)
+{
+    return tutti__binary(&tutti_op_assign_sub, variable, tutti__value_of(value));
+}
+
+const tutti_op tutti_op_assign_sub = {
+    .struct_size = sizeof(tutti_op),
+    .name = "assign_sub",
+    .version = 1,
+    .doc = "assign_sub(v, x): v = v - x; y = v",
+    .category = "state",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .outputs = 1,
+    .flags = TUTTI_OP_UPDATES | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_STATEFUL,
+    .infer = tutti__infer_assign_numbers,
+    .cost = tutti__cost_elementwise,
+    .split = tutti__split_assign,
+    .reference = reference,
+    .samples = samples,
+};

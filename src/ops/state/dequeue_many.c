@@ -1,0 +1,48 @@
+/* dequeue_many.c: n tuples out of a queue, stacked. */
+#include "ops/state/queues.h"
+
+static tutti_status infer(tutti_infer *node)
+{
+    if (RULE_INT(node, "n") < 0)
+        return RULE_FAIL(node, TUTTI_INVALID, "n is %lld, the number of tuples is not negative",
+                         (long long)RULE_INT(node, "n"));
+    return tutti__infer_dequeue(node, true, RULE_INT(node, "n"));
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    tutti_queue *queue;
+    tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];
+    tutti_queue_wait wait = {.deadline = call->deadline};
+    TUTTI_TRY(tutti__queue_of_call(call, call->output_count, &queue));
+    TUTTI_TRY(tutti__queue_dequeue_many(queue, RULE_INT(call, "n"), wait, tuple));
+    return tutti__queue_give_outputs(call, tuple);
+}
+
+static const tutti_attr_spec attrs[] = {
+    {"types", TUTTI_ATTR_TYPES, NULL},
+    {"n", TUTTI_ATTR_INT, NULL},
+    {0},
+};
+
+extern const tutti_op tutti_op_dequeue_many;
+
+tutti_sym(tutti_dequeue_many)(tutti_sym queue, int64_t n)
+{
+    return tutti__queue_build(&tutti_op_dequeue_many, queue, 0, NULL, &TUTTI_INT("n", n));
+}
+
+const tutti_op tutti_op_dequeue_many = {
+    .struct_size = sizeof(tutti_op),
+    .name = "dequeue_many",
+    .version = 1,
+    .doc = "dequeue_many(q): ys = the first n tuples of q, stacked along axis 0",
+    .category = "state",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = -1,
+    .flags = TUTTI_QUEUE_FLAGS | TUTTI_OP_DYNAMIC,
+    .attrs = attrs,
+    .infer = infer,
+    .reference = reference,
+};

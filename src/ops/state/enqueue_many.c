@@ -1,0 +1,47 @@
+/* enqueue_many.c: rows of the components into a queue as tuples. */
+#include "ops/state/queues.h"
+
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__infer_enqueue(node, true);
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    tutti_queue *queue;
+    tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];
+    int count = call->input_count - 1;
+    TUTTI_TRY(tutti__queue_of_call(call, count, &queue));
+    TUTTI_TRY(tutti__queue_take_inputs(call, tuple));
+    tutti_queue_wait wait = {.deadline = call->deadline};
+    tutti_status status = tutti__queue_enqueue_many(queue, tuple, wait, NULL);
+    tutti__queue_release_tuple(count, tuple);
+    return status;
+}
+
+static const tutti_attr_spec attrs[] = {
+    {"types", TUTTI_ATTR_TYPES, NULL},
+    {0},
+};
+
+extern const tutti_op tutti_op_enqueue_many;
+
+tutti_sym(tutti_enqueue_many)(tutti_sym queue, int count, const tutti_sym *components)
+{
+    return tutti__queue_build(&tutti_op_enqueue_many, queue, count, components, NULL);
+}
+
+const tutti_op tutti_op_enqueue_many = {
+    .struct_size = sizeof(tutti_op),
+    .name = "enqueue_many",
+    .version = 1,
+    .doc = "enqueue_many(q, xs...): puts the tuples (x[i] of each x) at the end of q",
+    .category = "state",
+    .min_inputs = 2,
+    .max_inputs = -1,
+    .outputs = 0,
+    .flags = TUTTI_QUEUE_FLAGS,
+    .attrs = attrs,
+    .infer = infer,
+    .reference = reference,
+};

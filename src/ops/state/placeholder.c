@@ -1,0 +1,50 @@
+/* placeholder.c: a value given at every run. */
+#include "ops/state/state.h"
+
+static tutti_status infer(tutti_infer *node) { return tutti__attrs_type(node, &node->outputs[0]); }
+
+/* Whoever runs a graph takes the value from the feeds and never comes here. */
+static tutti_status reference(const tutti_call *call)
+{
+    return RULE_FAIL(call, TUTTI_NOT_FOUND, "has no value in this run; give it one among the feeds");
+}
+
+static const tutti_attr_spec attrs[] = {
+    {"dtype", TUTTI_ATTR_INT, NULL},
+    {"dims", TUTTI_ATTR_INTS, "[]"},
+    {0},
+};
+
+extern const tutti_op tutti_op_placeholder;
+
+tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims)
+{
+    if (count < 1 || count - 1 > TUTTI_MAX_RANK || dtype_and_dims[0] <= TUTTI_NO_DTYPE ||
+        dtype_and_dims[0] >= TUTTI_DTYPE_END)
+        return (tutti_type){.dtype = TUTTI_NO_DTYPE};
+    return tutti_type_make((tutti_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
+}
+
+tutti_sym(tutti_placeholder_named)(tutti_graph *graph, const char *name, tutti_type type)
+{
+    tutti_attr given[] = {TUTTI_INT("dtype", type.dtype), TUTTI_INTS("dims", type.rank, type.dims)};
+    return tutti__build(graph, &tutti_op_placeholder, name, 0, NULL, TUTTI_COUNT(given), given);
+}
+
+tutti_sym(tutti_placeholder)(tutti_graph *graph, tutti_type type)
+{
+    return (tutti_placeholder_named)(graph, NULL, type);
+}
+
+const tutti_op tutti_op_placeholder = {
+    .struct_size = sizeof(tutti_op),
+    .name = "placeholder",
+    .version = 1,
+    .doc = "placeholder(dtype, dims): y = the value fed in this run",
+    .category = "graph",
+    .outputs = 1,
+    .flags = TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
+    .attrs = attrs,
+    .infer = infer,
+    .reference = reference,
+};

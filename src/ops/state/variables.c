@@ -1,0 +1,173 @@
+/* variables.c: making, finding and initialising variables. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "graph/scope.h"
+#include "ops/state/initial.h"
+#include "tutti/ops_control.h"
+
+extern const tutti_op tutti_op_variable, tutti_op_assign;
+
+/* "4,1": pieces along each axis, as the partitioner wants them. */
+static tutti_status partition_text(tutti_partitioner *partitioner, const tutti_type *type,
+                                   char *text, size_t size)
+{
+    int64_t pieces[TUTTI_MAX_RANK] = {0};
+    size_t used = 0;
+    text[0] = '\0';
+    if (!partitioner)
+        return TUTTI_OK;
+    partitioner(type, pieces);
+    for (int i = 0; i < type->rank; i++) {
+        if (pieces[i] < 1 || pieces[i] > (type->dims[i] > 0 ? type->dims[i] : 1))
+            return tutti_fail(TUTTI_INVALID,
+                              "the partitioner asks for %" PRId64 " pieces along axis %d of size %" PRId64,
+                              pieces[i], i, type->dims[i]);
+        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, i ? "," : "", pieces[i]);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_type *type,
+                             const tutti_variable_options *options)
+{
+    char partition[TUTTI_MAX_RANK * 24];
+    tutti_status status = partition_text(options->partitioner, type, partition, sizeof partition);
+    if (status != TUTTI_OK)
+        return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
+    tutti_attr attrs[] = {
+        TUTTI_INT("dtype", type->dtype),
+        TUTTI_INTS("dims", type->rank, type->dims),
+        TUTTI_STR("shared_name", options->shared_name ? options->shared_name : ""),
+        TUTTI_INT("trainable", !options->not_trainable),
+        TUTTI_STR("slot_of", options->slot_of ? options->slot_of : ""),
+        TUTTI_STR("partition", partition),
+    };
+    tutti_sym variable =
+        tutti__build(graph, &tutti_op_variable, name, 0, NULL, TUTTI_COUNT(attrs), attrs);
+    if (tutti_sym_ok(variable) && !(options->shared_name && options->shared_name[0]))
+        tutti__attr_set_string(variable.node, "shared_name", variable.node->name);
+    return variable;
+}
+
+/* Initial value and assignment, in the variable's name scope and on its device. */
+static void make_initializer(tutti_graph *graph, tutti_sym variable, const tutti_init *init,
+                             int64_t seed)
+{
+    tutti_type type = tutti_sym_type(variable);
+    type.handle = false;
+    tutti_name_push(graph, variable.node->name + strlen(tutti__scope_prefix(graph)));
+    tutti_colocate_push(graph, variable);
+    tutti_sym inputs[] = {variable, tutti__initial_value(graph, init, &type, seed)};
+    tutti__build(graph, &tutti_op_assign, "assign", 2, inputs, 1, &TUTTI_INT("initializer", 1));
+    tutti_colocate_pop(graph);
+    tutti_name_pop(graph);
+}
+
+tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init, const tutti_variable_options *options)
+{
+    const char *name = options->name ? options->name : "variable";
+    tutti_type type;
+    if (tutti_graph_check(graph) != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    tutti_status status = tutti__init_type(&init, options->dtype, &type);
+    if (status != TUTTI_OK)
+        return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
+    tutti__controls_hide(graph);
+    tutti_sym variable = make_handle(graph, name, &type, options);
+    if (tutti_sym_ok(variable))
+        make_initializer(graph, variable, &init, options->seed);
+    tutti__controls_show(graph);
+    return graph->error.status == TUTTI_OK ? variable : TUTTI_NO_SYM;
+}
+
+/* Traces have no table of names. */
+static tutti_node *find_variable(tutti_graph *graph, const char *name)
+{
+    if (!graph->trace)
+        return tutti_graph_find(graph, name);
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        tutti_node *node = graph->nodes.data[i];
+        if (!node->dead && tutti__is(node, "variable") &&
+            strcmp(tutti__str(node, "shared_name"), name) == 0)
+            return node;
+    }
+    return NULL;
+}
+
+static tutti_sym check_found(tutti_graph *graph, tutti_node *node, const tutti_init *init,
+                             tutti_dtype dtype)
+{
+    char there[TUTTI_TYPE_TEXT], asked[TUTTI_TYPE_TEXT];
+    tutti_type type, own;
+    if (!tutti__is(node, "variable"))
+        return tutti__poison(graph, TUTTI_INVALID, "get_variable '%s': that name belongs to a %s",
+                             node->name, node->op->name);
+    tutti_status status = tutti__init_type(init, dtype, &type);
+    if (status != TUTTI_OK)
+        return tutti__poison(graph, status, "get_variable '%s': %s", node->name,
+                             tutti_error_message());
+    own = node->types[0];
+    own.handle = false;
+    if (!tutti_type_equal(&own, &type))
+        return tutti__poison(graph, TUTTI_INVALID,
+                             "get_variable '%s': the variable is %s, asked for is %s; use another name "
+                             "or the same type",
+                             node->name, tutti_type_text(&own, there), tutti_type_text(&type, asked));
+    return tutti__sym(node, 0);
+}
+
+tutti_sym(tutti_get_variable)(tutti_graph *graph, const char *name, tutti_init init,
+                              const tutti_variable_options *options)
+{
+    char full[1100];
+    if (tutti_graph_check(graph) != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    if (!name || !name[0])
+        return tutti__poison(graph, TUTTI_INVALID, "get_variable: needs a name");
+    if (snprintf(full, sizeof full, "%s%s", tutti__scope_prefix(graph), name) >= (int)sizeof full)
+        return tutti__poison(graph, TUTTI_INVALID, "get_variable: the name is too long");
+    tutti_node *node = find_variable(graph, full);
+    if (node)
+        return check_found(graph, node, &init, options->dtype);
+    tutti_variable_options own = *options;
+    own.name = name;
+    if (graph->trace && !own.shared_name)
+        own.shared_name = full;
+    return (tutti_variable)(graph, init, &own);
+}
+
+tutti_sym(tutti_initialize_all)(tutti_graph *graph)
+{
+    if (tutti_graph_check(graph) != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    tutti_sym *all = calloc(graph->nodes.count + 1, sizeof *all);
+    int count = 0;
+    if (!all)
+        return tutti__poison(graph, TUTTI_NO_MEMORY, "initialize_all: no memory");
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        tutti_node *node = graph->nodes.data[i];
+        if (!node->dead && tutti__is(node, "assign") && tutti__int(node, "initializer"))
+            all[count++] = tutti__sym(node, 0);
+    }
+    tutti__controls_hide(graph);
+    tutti_sym group = (tutti_group)(graph, "initialize_all", count, all);
+    tutti__controls_show(graph);
+    free(all);
+    return group;
+}
+
+int tutti_trainable_variables(const tutti_graph *graph, int capacity, tutti_sym *ret_variables)
+{
+    int count = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        tutti_node *node = graph->nodes.data[i];
+        if (node->dead || !tutti__is(node, "variable") || !tutti__int(node, "trainable"))
+            continue;
+        if (count < capacity)
+            ret_variables[count] = tutti__sym(node, 0);
+        count++;
+    }
+    return count;
+}

@@ -1,0 +1,273 @@
+/* partition.c: one graph per device. An edge between two devices becomes a send in the one piece and
+ * a recv in the other, once per edge and receiving device; a control edge travels as an empty value. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/attr.h"
+#include "passes/pass.h"
+
+typedef struct carried { /* an edge that arrived in a piece */
+    tutti_edge edge;     /* of the job; node NULL ends */
+    bool control;
+    tutti_node *recv;
+} carried;
+
+typedef struct builder {
+    tutti_graph *job;
+    int count;
+    tutti_piece_graph *pieces;
+    tutti_node ***maps; /* by piece, by job id: the node's copy */
+    TUTTI_VEC(carried) *arrived; /* by piece */
+    int *home;                   /* by job id: piece, or -1 for constants and parameters */
+    bool *late;                  /* by job id: follows an update, so it is known after the commit only */
+} builder;
+
+static bool floats(const tutti_node *node) { return tutti__is(node, "constant") || tutti__is(node, "parameter"); }
+
+static tutti_status no_memory(void) { return tutti_fail(TUTTI_NO_MEMORY, "no memory to partition a graph"); }
+
+static int piece_of(builder *b, const char *device)
+{
+    for (int i = 0; i < b->count; i++)
+        if (strcmp(b->pieces[i].device, device) == 0)
+            return i;
+    tutti_piece_graph *pieces = realloc(b->pieces, (size_t)(b->count + 1) * sizeof *pieces);
+    if (!pieces)
+        return -1;
+    b->pieces = pieces;
+    pieces[b->count] = (tutti_piece_graph){0};
+    snprintf(pieces[b->count].device, sizeof pieces[0].device, "%s", device);
+    return b->count++;
+}
+
+static tutti_status find_homes(builder *b)
+{
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
+        const tutti_node *node = b->job->nodes.data[n];
+        b->home[n] = floats(node) ? -1 : piece_of(b, node->device);
+        if (!floats(node) && b->home[n] < 0)
+            return no_memory();
+        b->late[n] = (node->op->flags & TUTTI_OP_UPDATES) != 0;
+        for (int i = 0; i < node->input_count; i++)
+            b->late[n] = b->late[n] || b->late[node->inputs[i].node->id];
+        for (int i = 0; i < node->control_count; i++)
+            b->late[n] = b->late[n] || b->late[node->controls[i]->id];
+    }
+    if (b->count == 0 && piece_of(b, "cpu:0") < 0)
+        return no_memory();
+    return TUTTI_OK;
+}
+
+static tutti_status add_parameter(builder *b, int piece, const tutti_node *node, tutti_node *copy)
+{
+    tutti_piece_graph *p = &b->pieces[piece];
+    int *parameters = realloc(p->parameters, (size_t)(p->parameter_count + 1) * sizeof *parameters);
+    if (!parameters)
+        return no_memory();
+    p->parameters = parameters;
+    parameters[p->parameter_count] = (int)tutti__int(node, "index");
+    for (int i = 0; i < copy->attr_count; i++)
+        if (strcmp(copy->attrs[i].name, "index") == 0)
+            copy->attrs[i].value.i = p->parameter_count;
+    p->parameter_count++;
+    return TUTTI_OK;
+}
+
+/* A copy of a node in a piece; its inputs are there already. */
+static tutti_status copy_node(builder *b, int piece, const tutti_node *node)
+{
+    tutti_graph *graph = b->pieces[piece].graph;
+    tutti_node *copy;
+    TUTTI_TRY(tutti__node_copy(graph, node, &copy));
+    copy->inputs = tutti__arena_array(&graph->arena, (size_t)node->input_count + 1, sizeof *copy->inputs);
+    copy->controls = NULL;
+    copy->control_count = 0;
+    copy->colocate = NULL;
+    copy->id = (uint32_t)graph->nodes.count;
+    if (!copy->inputs || !TUTTI_VEC_PUSH(&graph->nodes, copy))
+        return no_memory();
+    b->maps[piece][node->id] = copy;
+    return tutti__is(node, "parameter") ? add_parameter(b, piece, node, copy) : TUTTI_OK;
+}
+
+static tutti_status send(builder *b, tutti_edge edge, bool control, int to, const char *channel)
+{
+    int from = b->home[edge.node->id];
+    tutti_graph *graph = b->pieces[from].graph;
+    tutti_edge value = {b->maps[from][edge.node->id], edge.index};
+    tutti_node *source = value.node, *node;
+    if (control) { /* nothing to carry but that it happened */
+        tutti_attr fill[] = {TUTTI_INTS("dims", 0, NULL), TUTTI_INT("dtype", TUTTI_U8)};
+        TUTTI_TRY(tutti__node_add(graph, tutti_op_find("fill"), NULL, 0, NULL, 2, fill, &value.node));
+        value.index = 0;
+        TUTTI_TRY(tutti__node_after(value.node, source));
+    }
+    tutti_attr attrs[] = {TUTTI_STR("channel", channel), TUTTI_STR("to", b->pieces[to].device)};
+    TUTTI_TRY(tutti__node_add(graph, tutti_op_find("send"), NULL, 1, &value, 2, attrs, &node));
+    node->device = source->device;
+    value.node->device = source->device;
+    return TUTTI_VEC_PUSH(&graph->targets, node) ? TUTTI_OK : no_memory();
+}
+
+/* The value of a foreign edge in a piece, received once. */
+static tutti_status receive(builder *b, tutti_edge edge, bool control, int to, tutti_node **ret)
+{
+    for (size_t i = 0; i < b->arrived[to].count; i++) {
+        carried *c = &b->arrived[to].data[i];
+        if (c->edge.node == edge.node && c->edge.index == edge.index && c->control == control) {
+            *ret = c->recv;
+            return TUTTI_OK;
+        }
+    }
+    char channel[64];
+    snprintf(channel, sizeof channel, "cut.%u.%u.%d%s", edge.node->id, edge.index, to, control ? ".after" : "");
+    TUTTI_TRY(send(b, edge, control, to, channel));
+    tutti_type type = control ? (tutti_type){.dtype = TUTTI_U8} : *tutti__edge_type(edge);
+    tutti_attr attrs[] = {TUTTI_STR("channel", channel), TUTTI_INT("dtype", type.dtype),
+                          TUTTI_INTS("dims", type.rank, type.dims),
+                          TUTTI_STR("from", b->pieces[b->home[edge.node->id]].device),
+                          TUTTI_INT("late", b->late[edge.node->id])};
+    carried c = {edge, control, NULL};
+    TUTTI_TRY(tutti__node_add(b->pieces[to].graph, tutti_op_find("recv"), NULL, 0, NULL, 5, attrs, &c.recv));
+    c.recv->device = tutti__arena_string(&b->pieces[to].graph->arena, b->pieces[to].device);
+    if (!c.recv->device || !TUTTI_VEC_PUSH(&b->arrived[to], c))
+        return no_memory();
+    *ret = c.recv;
+    return TUTTI_OK;
+}
+
+static tutti_status local_edge(builder *b, tutti_edge edge, int piece, tutti_edge *ret)
+{
+    tutti_node *source = edge.node;
+    if (floats(source) && !b->maps[piece][source->id])
+        TUTTI_TRY(copy_node(b, piece, source));
+    if (b->maps[piece][source->id]) {
+        *ret = (tutti_edge){b->maps[piece][source->id], edge.index};
+        return TUTTI_OK;
+    }
+    if (tutti__edge_type(edge)->handle)
+        return tutti_fail(TUTTI_INVALID, "variable '%s' on %s is used as a handle on %s; place its update with it",
+                          source->name, source->device, b->pieces[piece].device);
+    ret->index = 0;
+    return receive(b, edge, false, piece, &ret->node);
+}
+
+static tutti_status add_node(builder *b, const tutti_node *node)
+{
+    int piece = b->home[node->id];
+    tutti_edge few[16], *inputs = few;
+    if (node->input_count > 16 && !(inputs = malloc((size_t)node->input_count * sizeof *inputs)))
+        return no_memory();
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; status == TUTTI_OK && i < node->input_count; i++)
+        status = local_edge(b, node->inputs[i], piece, &inputs[i]);
+    tutti_node *controls[64];
+    int control_count = 0;
+    for (int i = 0; status == TUTTI_OK && i < node->control_count && control_count < 64; i++) {
+        tutti_node *before = node->controls[i];
+        if (floats(before))
+            continue;
+        if (b->home[before->id] == piece)
+            controls[control_count++] = b->maps[piece][before->id];
+        else
+            status = receive(b, (tutti_edge){before, 0}, true, piece, &controls[control_count++]);
+    }
+    if (status == TUTTI_OK)
+        status = copy_node(b, piece, node);
+    if (status == TUTTI_OK) {
+        tutti_node *copy = b->maps[piece][node->id];
+        memcpy(copy->inputs, inputs, (size_t)node->input_count * sizeof *inputs);
+        for (int i = 0; status == TUTTI_OK && i < control_count; i++)
+            status = tutti__node_after(copy, controls[i]);
+    }
+    if (inputs != few)
+        free(inputs);
+    return status;
+}
+
+static tutti_status add_result(builder *b, int index)
+{
+    tutti_edge edge = b->job->results.data[index];
+    int piece = b->home[edge.node->id] < 0 ? 0 : b->home[edge.node->id];
+    tutti_piece_graph *p = &b->pieces[piece];
+    tutti_edge local;
+    TUTTI_TRY(local_edge(b, edge, piece, &local));
+    TUTTI_TRY(tutti__graph_result(p->graph, local));
+    int *results = realloc(p->results, (size_t)(p->result_count + 1) * sizeof *results);
+    if (!results)
+        return no_memory();
+    p->results = results;
+    results[p->result_count++] = index;
+    return TUTTI_OK;
+}
+
+static tutti_status build(builder *b)
+{
+    for (size_t n = 0; n < b->job->nodes.count; n++)
+        if (b->home[n] >= 0)
+            TUTTI_TRY(add_node(b, b->job->nodes.data[n]));
+    for (size_t i = 0; i < b->job->results.count; i++)
+        TUTTI_TRY(add_result(b, (int)i));
+    for (size_t i = 0; i < b->job->targets.count; i++) {
+        const tutti_node *node = b->job->targets.data[i];
+        if (b->home[node->id] >= 0 &&
+            !TUTTI_VEC_PUSH(&b->pieces[b->home[node->id]].graph->targets, b->maps[b->home[node->id]][node->id]))
+            return no_memory();
+    }
+    return TUTTI_OK;
+}
+
+void tutti__partition_free(int count, tutti_piece_graph *pieces)
+{
+    for (int i = 0; i < count; i++) {
+        tutti_graph_destroy(pieces[i].graph);
+        free(pieces[i].parameters);
+        free(pieces[i].results);
+    }
+    free(pieces);
+}
+
+static tutti_status prepare(builder *b)
+{
+    TUTTI_TRY(find_homes(b));
+    b->maps = calloc((size_t)b->count, sizeof *b->maps);
+    b->arrived = calloc((size_t)b->count, sizeof *b->arrived);
+    if (!b->maps || !b->arrived)
+        return no_memory();
+    for (int i = 0; i < b->count; i++) {
+        b->maps[i] = calloc(b->job->nodes.count + 1, sizeof *b->maps[i]);
+        TUTTI_TRY(tutti_graph_create(&b->pieces[i].graph));
+        b->pieces[i].graph->trace = true; /* names are copies */
+        if (!b->maps[i])
+            return no_memory();
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces)
+{
+    builder b = {.job = graph};
+    b.home = calloc(graph->nodes.count + 1, sizeof *b.home);
+    b.late = calloc(graph->nodes.count + 1, sizeof *b.late);
+    tutti_status status = b.home && b.late ? prepare(&b) : no_memory();
+    if (status == TUTTI_OK)
+        status = build(&b);
+    for (int i = 0; i < b.count; i++) {
+        if (b.maps)
+            free(b.maps[i]);
+        if (b.arrived)
+            TUTTI_VEC_FREE(&b.arrived[i]);
+    }
+    free(b.maps);
+    free(b.arrived);
+    free(b.home);
+    free(b.late);
+    if (status != TUTTI_OK) {
+        tutti__partition_free(b.count, b.pieces);
+        return status;
+    }
+    *ret_count = b.count;
+    *ret_pieces = b.pieces;
+    return TUTTI_OK;
+}

@@ -1,0 +1,83 @@
+/* place.c: every node gets its device.
+ *
+ * In this order: the user's wish; the device of the node it is colocated with; for operators that
+ * take a handle, the handle's device; the device of the first input that has one; the fallback.
+ * Constants and parameters have no place of their own: each piece that uses them gets a copy. */
+#include <stdio.h>
+#include <string.h>
+
+#include "passes/pass.h"
+
+static bool floats(const tutti_node *node)
+{
+    return tutti__is(node, "constant") || tutti__is(node, "parameter");
+}
+
+static tutti_status wish(tutti_node *node, const char *text, const char *fallback, tutti_device **ret)
+{
+    tutti_device_name name, other;
+    TUTTI_TRY(tutti_device_parse(text, &name));
+    if (!name.kind[0]) { /* only a job or task was named: this process stands for it */
+        TUTTI_TRY(tutti_device_parse(fallback, &other));
+        memcpy(name.kind, other.kind, sizeof name.kind);
+        name.index = other.index;
+    }
+    char local[64];
+    snprintf(local, sizeof local, "%s:%d", name.kind, name.index < 0 ? 0 : name.index);
+    tutti_status status = tutti__device_open(local, ret);
+    if (status != TUTTI_OK)
+        return tutti__error_prefix(status, "%s '%s' (%s:%d)", node->op->name, node->name, node->file ? node->file : "?",
+                                   node->line);
+    return TUTTI_OK;
+}
+
+static const char *inherited(const tutti_node *node)
+{
+    if (node->op->flags & TUTTI_OP_TAKES_HANDLE)
+        for (int i = 0; i < node->input_count; i++)
+            if (tutti__edge_type(node->inputs[i])->handle)
+                return node->inputs[i].node->device;
+    if (node->colocate && !node->colocate->dead)
+        return node->colocate->device;
+    return NULL;
+}
+
+static const char *of_inputs(const tutti_node *node)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (!floats(node->inputs[i].node) && node->inputs[i].node->device[0])
+            return node->inputs[i].node->device;
+    return NULL;
+}
+
+static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char *fallback)
+{
+    const char *text = inherited(node);
+    bool wished = !text && node->device[0];
+    if (wished)
+        text = node->device;
+    if (!text || !text[0])
+        text = of_inputs(node);
+    tutti_device *device;
+    TUTTI_TRY(wish(node, text && text[0] ? text : fallback, fallback, &device));
+    bool supported = !device->target->supports || device->target->supports(device, node);
+    if (!supported && wished)
+        return tutti_fail(TUTTI_UNSUPPORTED, "%s '%s' (%s:%d): device %s cannot run it; leave the device open or name a cpu",
+                          node->op->name, node->name, node->file ? node->file : "?", node->line, device->name);
+    if (!supported)
+        TUTTI_TRY(tutti__device_open("cpu:0", &device));
+    node->device = tutti__arena_string(&graph->arena, device->name);
+    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
+}
+
+tutti_status tutti__place(tutti_graph *graph, const char *fallback)
+{
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        tutti_node *node = graph->nodes.data[i];
+        if (floats(node))
+            node->device = "";
+        else
+            TUTTI_TRY(place_node(graph, node, fallback));
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,62 @@
+/* choose.c: picks a kernel for every instruction and gives it its plan and workspace. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "program/program.h"
+
+static tutti_status add_workspace(tutti_program *program, size_t size, int32_t *ret)
+{
+    /* Values were laid out in one array; a workspace is one more byte tensor at its end. */
+    tutti_value *values = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *values);
+    tutti_type *type = tutti__arena_take(&program->arena, sizeof *type);
+    if (!values || !type)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+    *type = (tutti_type){.dtype = TUTTI_U8, .rank = 1, .dims = {(int64_t)size}};
+    memcpy(values, program->values, program->value_count * sizeof *values);
+    int32_t index = (int32_t)program->value_count++;
+    values[index] = (tutti_value){.space = TUTTI_IN_ARENA, .size = size, .type = type, .root = index, .maker = -1};
+    program->values = values;
+    *ret = index;
+    return TUTTI_OK;
+}
+
+static tutti_status choose(tutti_program *program, tutti_instruction *instruction, size_t index, bool deterministic)
+{
+    const tutti_node *node = instruction->node;
+    tutti_type few[8], *types = few;
+    if (node->input_count > 8 &&
+        !(types = tutti__arena_array(&program->arena, (size_t)node->input_count, sizeof *types)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+    for (int i = 0; i < node->input_count; i++)
+        types[i] = *tutti__edge_type(node->inputs[i]);
+    tutti_kernel_query query = {.node = {.op = node->op, .name = node->name, .input_count = node->input_count,
+                                         .output_count = node->output_count, .inputs = types, .attrs = node->attrs,
+                                         .attr_count = node->attr_count, .outputs = node->types},
+                                .threads = tutti__pool_threads(program->device->pool),
+                                .deterministic = deterministic};
+    const tutti_kernel *kernel = tutti__kernel_pick(program->device->target->kernels, &query);
+    instruction->host = (node->op->flags & (TUTTI_OP_HOST | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE)) != 0;
+    if (!kernel && !instruction->run)
+        return tutti_fail(TUTTI_UNSUPPORTED, "%s '%s' has no kernel for %s", node->op->name, node->name,
+                          program->device->name);
+    if (!kernel)
+        return TUTTI_OK;
+    instruction->kernel = kernel;
+    instruction->run = kernel->run;
+    if (kernel->prepare)
+        TUTTI_TRY(kernel->prepare(&query, &instruction->plan));
+    size_t workspace = kernel->workspace ? kernel->workspace(&query) : 0;
+    if (workspace) {
+        TUTTI_TRY(add_workspace(program, workspace, &instruction->workspace));
+        program->values[instruction->workspace].maker = (int32_t)index;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__program_kernels(tutti_program *program, bool deterministic)
+{
+    for (size_t i = 0; i < program->instruction_count; i++)
+        if (program->instructions[i].run != tutti__copy_bytes)
+            TUTTI_TRY(choose(program, &program->instructions[i], i, deterministic));
+    return TUTTI_OK;
+}

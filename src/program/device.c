@@ -1,0 +1,88 @@
+/* device.c: devices by name: opened when first named, shared by all sessions of the process. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program/target.h"
+#include "tables/target.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tutti_map devices; /* "cpu:0" → tutti_device */
+
+static const tutti_target *find_target(const char *kind)
+{
+    for (const tutti_target *const *target = tutti__target_table; *target; target++)
+        if (strcmp((*target)->name, kind) == 0)
+            return *target;
+    return NULL;
+}
+
+static tutti_status not_found(const char *name)
+{
+    tutti_text text = {0};
+    for (const tutti_target *const *target = tutti__target_table; *target; target++) {
+        int count = (*target)->count();
+        tutti__text_add(&text, "%s%s (%s)", text.size ? ", " : "", (*target)->name, count < 0 ? "any number" : "0 …");
+    }
+    tutti_status status = tutti_fail(TUTTI_NOT_FOUND, "there is no device '%s'; kinds here: %s", name, text.data);
+    tutti__text_free(&text);
+    return status;
+}
+
+static tutti_status open_device(const tutti_device_name *parsed, const char *name, tutti_device **ret)
+{
+    const tutti_target *target = find_target(parsed->kind);
+    if (!target)
+        return not_found(name);
+    int count = target->count();
+    if (count >= 0 && parsed->index >= count)
+        return tutti_fail(TUTTI_NOT_FOUND, "device '%s' does not exist: there are %d of kind %s%s", name, count,
+                          target->name, strcmp(target->name, "cpu") == 0 ? "; TUTTI_CPU_DEVICES=n splits the cores into n" : "");
+    tutti_device *device = calloc(1, sizeof *device);
+    if (!device)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for device '%s'", name);
+    device->target = target;
+    device->index = parsed->index;
+    snprintf(device->name, sizeof device->name, "%s", name);
+    tutti_status status = target->open(device);
+    if (status == TUTTI_OK && (status = tutti__map_set(&devices, name, device)) != TUTTI_OK)
+        target->close(device);
+    if (status != TUTTI_OK)
+        free(device);
+    else
+        *ret = device;
+    return status;
+}
+
+tutti_status tutti__device_open(const char *name, tutti_device **ret)
+{
+    tutti_device_name parsed;
+    char local[64];
+    TUTTI_TRY(tutti_device_parse(name, &parsed));
+    if (!parsed.kind[0])
+        snprintf(parsed.kind, sizeof parsed.kind, "cpu");
+    if (parsed.index < 0)
+        parsed.index = 0;
+    snprintf(local, sizeof local, "%s:%d", parsed.kind, parsed.index);
+    pthread_mutex_lock(&lock);
+    tutti_device *device = tutti__map_get(&devices, local);
+    tutti_status status = device ? TUTTI_OK : open_device(&parsed, local, &device);
+    pthread_mutex_unlock(&lock);
+    if (status == TUTTI_OK)
+        *ret = device;
+    return status;
+}
+
+void tutti__device_close_all(void)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < devices.count; i++) {
+        tutti_device *device = devices.entries[i].value;
+        device->target->close(device);
+        free(device);
+    }
+    tutti__map_free(&devices);
+    devices = (tutti_map){0};
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,100 @@
+/* kernel.c: the table of kernels, and which of them this CPU can run. */
+#include "program/kernel.h"
+
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/log.h"
+#include "base/params.h"
+#include "base/pool.h"
+#include "tables/kernel.h"
+
+/* Instruction sets, each family from plain to best. Sets of another family are never present. */
+static const struct {
+    const char *name;
+    int rank;
+} isas[] = {{"base", 0}, {"avx2", 1}, {"avx512", 2}, {"sve", 1}};
+
+static tutti_param isa_param =
+    TUTTI_PARAM("ISA", "", "best instruction set to use: base, avx2, avx512, sve; empty: what the CPU has");
+
+/* -1 for a name that is none. */
+static int isa_rank(const char *isa)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(isas); i++)
+        if (strcmp(isas[i].name, isa) == 0)
+            return isas[i].rank;
+    return -1;
+}
+
+bool tutti__isa_present(const char *isa)
+{
+    if (strcmp(isa, "base") == 0)
+        return true;
+    const tutti_cpu *cpu = tutti__cpu();
+    bool present = strcmp(isa, "avx2") == 0     ? cpu->avx2
+                   : strcmp(isa, "avx512") == 0 ? cpu->avx512
+                   : strcmp(isa, "sve") == 0    ? cpu->sve
+                                                : false;
+    if (!present)
+        return false;
+    int most = isa_rank(tutti__param_text(&isa_param));
+    return most < 0 || isa_rank(isa) <= most;
+}
+
+static bool runs(const tutti_kernel *kernel, const tutti_op *op)
+{
+    return strcmp(kernel->op, op->name) == 0 ||
+           (op->flags & TUTTI_OP_ELEMENTWISE && strcmp(kernel->op, TUTTI_KERNEL_ELEMENTWISE) == 0);
+}
+
+const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_query *query)
+{
+    const tutti_kernel *best = NULL;
+    int best_score = 0;
+    for (const tutti_kernel *const *k = tutti__kernel_table; *k != NULL; k++) {
+        if (!runs(*k, query->node.op) || strcmp((*k)->target, target) != 0 ||
+            (query->deterministic && !((*k)->flags & TUTTI_KERNEL_ROW_INVARIANT)) ||
+            !tutti__isa_present((*k)->isa))
+            continue;
+        int score = (*k)->score(query);
+        if (score > best_score ||
+            (score == best_score && best != NULL && isa_rank((*k)->isa) > isa_rank(best->isa))) {
+            best = *k;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+/* Whether `a` goes before `b` in a list: own kernels before general ones, better sets first. */
+static bool before(const tutti_kernel *a, const tutti_kernel *b)
+{
+    bool general_a = a->op[0] == '*', general_b = b->op[0] == '*';
+    if (general_a != general_b)
+        return general_b;
+    return isa_rank(a->isa) > isa_rank(b->isa);
+}
+
+int tutti__kernel_list(const char *op, const char *target, int capacity, const tutti_kernel **ret)
+{
+    const tutti_op *found = tutti_op_find(op);
+    int count = 0;
+    for (const tutti_kernel *const *k = tutti__kernel_table; found != NULL && *k != NULL; k++) {
+        if (!runs(*k, found) || strcmp((*k)->target, target) != 0 || !tutti__isa_present((*k)->isa))
+            continue;
+        int at = count++ < capacity ? count - 1 : capacity;
+        for (; at > 0 && before(*k, ret[at - 1]); at--)
+            if (at < capacity)
+                ret[at] = ret[at - 1];
+        if (at < capacity)
+            ret[at] = *k;
+    }
+    return count;
+}
+
+void tutti_parallel(const tutti_call *call, int64_t count,
+                    void (*piece)(void *context, int64_t index), void *context)
+{
+    tutti__pool_run(call->pool, count, piece, context);
+}

@@ -1,0 +1,54 @@
+/* kernel.h: what a fast kernel is. One file each, ending in one descriptor; picked by score.
+ * tables: tutti_kernel */
+#ifndef TUTTI_PROGRAM_KERNEL_H
+#define TUTTI_PROGRAM_KERNEL_H
+
+#include "tutti/op.h"
+
+/* What a kernel is asked to run: a node with known shapes. */
+typedef struct tutti_kernel_query {
+    tutti_infer node;   /* types of inputs and outputs, attributes */
+    int threads;        /* of the device */
+    bool deterministic; /* only row-invariant kernels may bid */
+} tutti_kernel_query;
+
+enum {
+    TUTTI_KERNEL_STRIDED = 1 << 0,       /* takes inputs with any strides, also 0 */
+    TUTTI_KERNEL_ROW_INVARIANT = 1 << 1  /* a row's result does not depend on how many rows stand beside it */
+};
+
+/* As tutti_kernel.op: any operator with TUTTI_OP_ELEMENTWISE. */
+#define TUTTI_KERNEL_ELEMENTWISE "*elementwise"
+
+typedef struct tutti_kernel {
+    const char *name; /* "matmul.gemm"; goes into the program's hash with version and isa */
+    int version;
+    const char *op;     /* the operator it runs, or TUTTI_KERNEL_ELEMENTWISE */
+    const char *target; /* "cpu": also used by targets that share its kernels (far) */
+    const char *isa;    /* "base", "avx2", "avx512", "sve": the CPU must have it */
+    uint32_t flags;
+    uint32_t inplace; /* bit i: output 0 may be written over input i when their types agree */
+
+    /* 0 refuses; the reference counts 1; a good general kernel 100; a special one more. */
+    int (*score)(const tutti_kernel_query *query);
+    size_t (*workspace)(const tutti_kernel_query *query);                        /* (optional) bytes */
+    tutti_status (*prepare)(const tutti_kernel_query *query, void **ret_plan);   /* (optional) */
+    void (*discard)(void *plan);                                                 /* (optional) */
+    tutti_kernel_fn *run;
+} tutti_kernel;
+
+/* The best kernel for the node on a target, or NULL when only the reference is left. */
+const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_query *query);
+
+/* All kernels for an operator on a target, best first; returns their number. */
+int tutti__kernel_list(const char *op, const char *target, int capacity, const tutti_kernel **ret);
+
+/* Whether this CPU runs code of an instruction set named as in tutti_kernel.isa. TUTTI_ISA=avx2 in
+ * the environment hides the better ones. */
+bool tutti__isa_present(const char *isa);
+
+/* Views of a call's attributes, short. */
+static inline int64_t tutti__call_int(const tutti_call *c, const char *name) { return tutti_attr_int(c->attrs, c->attr_count, name); }
+static inline double tutti__call_float(const tutti_call *c, const char *name) { return tutti_attr_float(c->attrs, c->attr_count, name); }
+
+#endif

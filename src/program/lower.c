@@ -1,0 +1,102 @@
+/* lower.c: from a partition to a program: creates the arrays, runs the parts of lowering in order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "program/program.h"
+
+tutti_status tutti__copy_bytes(const tutti_call *call)
+{
+    size_t size = (size_t)tutti_view_count(&call->inputs[0]) * tutti_dtype_size(call->inputs[0].dtype);
+    if (size)
+        memcpy(call->outputs[0].data, call->inputs[0].data, size);
+    return TUTTI_OK;
+}
+
+static uint64_t hash_program(const tutti_program *program)
+{
+    uint64_t h = tutti__graph_hash(program->graph);
+    for (size_t i = 0; i < program->instruction_count; i++) {
+        const tutti_kernel *kernel = program->instructions[i].kernel;
+        h = tutti__hash_string(h, kernel ? kernel->name : "reference");
+        h = tutti__hash_mix(h, kernel ? (uint64_t)kernel->version : 0);
+        h = tutti__hash_string(h, kernel && kernel->isa ? kernel->isa : "");
+    }
+    return h;
+}
+
+static tutti_status lower(tutti_program *program, const tutti_partition *partition)
+{
+    TUTTI_TRY(tutti__program_order(program, partition));
+    TUTTI_TRY(tutti__program_kernels(program, partition->deterministic));
+    TUTTI_TRY(tutti__program_streams(program));
+    TUTTI_TRY(tutti__program_memory(program));
+    program->hash = hash_program(program);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__program_create(const tutti_device *device, const tutti_partition *partition, tutti_program **ret)
+{
+    tutti_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");
+    program->graph = tutti__graph_retain(partition->graph);
+    program->device = device;
+    tutti_status status = lower(program, partition);
+    if (status != TUTTI_OK)
+        tutti__program_destroy(program);
+    else
+        *ret = program;
+    return status;
+}
+
+void tutti__program_destroy(tutti_program *program)
+{
+    if (!program)
+        return;
+    for (size_t i = 0; i < program->instruction_count; i++) {
+        tutti_instruction *instruction = &program->instructions[i];
+        if (instruction->kernel && instruction->kernel->discard && instruction->plan)
+            instruction->kernel->discard(instruction->plan);
+    }
+    tutti_graph_destroy(program->graph);
+    tutti__arena_free(&program->arena);
+    free(program);
+}
+
+static void print_value(const tutti_program *program, int32_t index, tutti_text *text)
+{
+    static const char *const spaces[] = {"arena", "constant", "input", "result", "variable", "queue", "dynamic"};
+    const tutti_value *value = &program->values[index];
+    char type[TUTTI_TYPE_TEXT];
+    if (value->space == TUTTI_IN_ARENA)
+        tutti__text_add(text, "%s @%zu", tutti_type_text(value->type, type), value->offset);
+    else
+        tutti__text_add(text, "%s %s.%u", tutti_type_text(value->type, type), spaces[value->space], value->slot);
+}
+
+void tutti__program_print(const tutti_program *program, tutti_text *text)
+{
+    tutti__text_add(text, "program on %s: %zu instructions, arena %zu bytes, hash %016llx\n", program->device->name,
+                    program->instruction_count, program->arena_size, (unsigned long long)program->hash);
+    for (size_t i = 0; i < program->instruction_count; i++) {
+        const tutti_instruction *instruction = &program->instructions[i];
+        if (i == program->commit_at && program->updates)
+            tutti__text_add(text, "  -- commit --\n");
+        tutti__text_add(text, "  %3zu stream %d  %-28s %s  (", i, instruction->stream,
+                        instruction->kernel ? instruction->kernel->name
+                                            : (instruction->run == tutti__copy_bytes ? "copy" : "reference"),
+                        instruction->node->name);
+        for (int k = 0; k < instruction->input_count; k++) {
+            tutti__text_add(text, "%s", k ? ", " : "");
+            print_value(program, instruction->inputs[k], text);
+        }
+        tutti__text_add(text, ") -> ");
+        for (int k = 0; k < instruction->output_count; k++) {
+            tutti__text_add(text, "%s", k ? ", " : "");
+            print_value(program, instruction->outputs[k], text);
+        }
+        for (int k = 0; k < instruction->await_count; k++)
+            tutti__text_add(text, " await %d", instruction->awaits[k]);
+        tutti__text_add(text, "\n");
+    }
+}

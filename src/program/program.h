@@ -1,0 +1,98 @@
+/* program.h: a partition as instructions: kernel calls on values at arena offsets.
+ *
+ * Invariants:
+ *  1. Instructions before commit_at change no state; those from commit_at on do not fail.
+ *  2. Two values share arena bytes only if every use of the one happens before the making of the
+ *     other: by the order of one stream, or by tokens between streams.
+ *  3. No per-step host value is compiled in.
+ */
+#ifndef TUTTI_PROGRAM_PROGRAM_H
+#define TUTTI_PROGRAM_PROGRAM_H
+
+#include "program/kernel.h"
+#include "program/target.h"
+
+typedef enum tutti_space {
+    TUTTI_IN_ARENA,    /* offset into the run's arena */
+    TUTTI_IN_CONSTANT, /* slot: constants[slot] */
+    TUTTI_IN_INPUT,    /* slot: parameter index */
+    TUTTI_IN_RESULT,   /* slot: result index; memory that outlives the run */
+    TUTTI_IN_VARIABLE, /* slot: variables[slot] */
+    TUTTI_IN_QUEUE,    /* slot: queues[slot] */
+    TUTTI_IN_DYNAMIC   /* slot: allocated by its kernel */
+} tutti_space;
+
+typedef struct tutti_value {
+    tutti_space space;
+    uint32_t slot;
+    size_t offset, size; /* bytes; offset is 0 outside the arena */
+    const tutti_type *type;
+    int32_t root;   /* the value whose memory this one shares; itself when it has its own */
+    int32_t maker;  /* instruction that writes it, or -1 */
+} tutti_value;
+
+typedef struct tutti_instruction {
+    const tutti_node *node; /* for attributes, names and messages */
+    const tutti_kernel *kernel; /* NULL: the operator's reference, or a copy */
+    tutti_kernel_fn *run;
+    void *plan;
+    int input_count, output_count;
+    int32_t *inputs, *outputs; /* indices of values */
+    int32_t workspace;         /* value, or -1 */
+    int stream;
+    int await_count;
+    int32_t *awaits; /* instructions of other streams that must have finished */
+    bool signals;    /* some other stream awaits it */
+    bool host;       /* runs on host memory whatever the device */
+} tutti_instruction;
+
+typedef struct tutti_program_variable {
+    tutti_piece *piece;
+    bool read;    /* its value before the commit is used */
+    bool updated; /* written in the commit */
+    bool keep;    /* the update needs the old value */
+} tutti_program_variable;
+
+typedef struct tutti_program_result {
+    int32_t value;
+    bool after_commit; /* to be copied when the commit is done */
+    bool copy;         /* its value lies in memory that is not the result's own */
+} tutti_program_result;
+
+typedef struct tutti_program {
+    tutti_arena arena; /* of all the arrays here */
+    tutti_graph *graph;
+    const tutti_device *device;
+    size_t value_count, instruction_count, commit_at;
+    tutti_value *values;
+    tutti_instruction *instructions;
+    int constant_count, variable_count, queue_count, input_count, result_count, dynamic_count;
+    tutti_tensor **constants;
+    tutti_program_variable *variables;
+    tutti_queue **queues;
+    tutti_program_result *results;
+    size_t arena_size;
+    bool updates; /* some variable is written */
+    int32_t (*clock)[8]; /* of streams.c; NULL with one stream */
+    uint64_t hash;
+} tutti_program;
+
+/* Lowers a partition for a device that runs kernels: order, aliases, kernels, streams, memory. */
+tutti_status tutti__program_create(const tutti_device *device, const tutti_partition *partition,
+                                   tutti_program **ret);
+void tutti__program_destroy(tutti_program *program); /* NULL is fine */
+void tutti__program_print(const tutti_program *program, tutti_text *text);
+
+/* Parts of lowering, in the order they run. */
+tutti_status tutti__program_order(tutti_program *program, const tutti_partition *partition);
+tutti_status tutti__program_kernels(tutti_program *program, bool deterministic);
+tutti_status tutti__program_streams(tutti_program *program);
+tutti_status tutti__program_memory(tutti_program *program);
+
+/* Whether instruction `a` has finished before `b` starts in every run. */
+bool tutti__happens_before(const tutti_program *program, int32_t a, int32_t b);
+
+/* Kernel that copies input 0's bytes to output 0. */
+tutti_status tutti__copy_bytes(const tutti_call *call);
+
+#endif

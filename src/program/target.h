@@ -1,0 +1,105 @@
+/* target.h: what a device is to the rest of the house, and what a target must give.
+ * tables: tutti_target */
+#ifndef TUTTI_PROGRAM_TARGET_H
+#define TUTTI_PROGRAM_TARGET_H
+
+#include "base/pool.h"
+#include "graph/graph.h"
+#include "state/state.h"
+#include "tensor/tensor.h"
+
+typedef struct tutti_target tutti_target;
+typedef struct tutti_executable tutti_executable;
+typedef struct tutti_run tutti_run;
+
+/* An open device. */
+typedef struct tutti_device {
+    const tutti_target *target;
+    int index;
+    char name[64]; /* "cpu:0" */
+    const tutti_memory *memory;
+    tutti_pool *pool; /* threads for its kernels, or NULL */
+    void *self;       /* the target's own */
+} tutti_device;
+
+/* One device's part of a job: a graph with known shapes whose parameters are the inputs, by index. */
+typedef struct tutti_partition {
+    tutti_graph *graph; /* retained by whoever keeps it */
+    tutti_state *state; /* variables and queues of the graph live here */
+    bool deterministic;
+} tutti_partition;
+
+typedef struct tutti_executable_table {
+    /* Runs once. inputs[i]: value of parameter i (host tensors, contiguous); results[i]: for every
+     * result of the graph a new tensor in host memory, the caller's, written on success only.
+     * Blocks until done. Several threads may run one executable at once. */
+    tutti_status (*run)(tutti_executable *executable, tutti_run *run, tutti_tensor *const *inputs,
+                        tutti_tensor **ret_results);
+    void (*destroy)(tutti_executable *executable);
+    /* (optional) bytes of memory one run takes beside variables. */
+    size_t (*memory)(const tutti_executable *executable);
+    /* (optional) readable text of the program, appended. */
+    void (*print)(const tutti_executable *executable, tutti_text *text);
+} tutti_executable_table;
+struct tutti_executable {
+    const tutti_executable_table *table;
+    uint64_t hash; /* kernels' names, versions, instruction sets; graph */
+};
+
+struct tutti_target {
+    const char *name; /* "cpu" */
+    const char *doc;
+    const char *kernels; /* whose kernels it runs ("cpu"), or NULL: it compiles whole graphs */
+    int streams;         /* how many instruction streams run beside each other */
+    size_t alignment;    /* of values in an arena, bytes */
+    int (*count)(void);  /* devices that exist; -1: any number */
+    tutti_status (*open)(tutti_device *device); /* index and name are set */
+    void (*close)(tutti_device *device);
+    bool (*supports)(const tutti_device *device, const tutti_node *node); /* (optional) NULL: all */
+    tutti_status (*compile)(tutti_device *device, const tutti_partition *partition, tutti_executable **ret);
+};
+
+/* Opens a device by name ("cpu:0", "/far:1", "gpu:0"), once per process; NOT_FOUND says which exist. */
+tutti_status tutti__device_open(const char *name, tutti_device **ret);
+/* Closes every device; for leak checks at exit. No executable may be left. */
+void tutti__device_close_all(void);
+
+/* How a mesh of devices is named: axes with sizes, devices in row-major order. */
+typedef struct tutti_mesh {
+    int axis_count;
+    const char *axes[4];
+    int sizes[4];
+    int device_count;
+    const char *const *devices;
+} tutti_mesh;
+
+/* One run of a job, shared by the partitions that take part in it. */
+struct tutti_run {
+    uint64_t id;
+    int64_t deadline;       /* monotonic ns */
+    _Atomic bool cancelled; /* set with the first error */
+    tutti_state *state;
+    const tutti_mesh *mesh; /* or NULL */
+    struct tutti_rendezvous *rendezvous;
+    /* The commit point: every partition calls begin once its fallible work is done (status: how it
+     * went) and, when that gave TUTTI_OK, end after its writes. begin returns an error when any
+     * partition failed: then nobody writes. */
+    tutti_status (*commit_begin)(tutti_run *run, tutti_status status);
+    void (*commit_end)(tutti_run *run);
+    /* Runs a sub-graph on the device of the caller. */
+    tutti_status (*call_graph)(tutti_run *run, const tutti_device *device, tutti_graph *body, int input_count,
+                               tutti_tensor *const *inputs, tutti_tensor **ret_results);
+    void *owner;
+};
+
+/* What call->context points to in every kernel of a program. Begins with what ops/call.h asks. */
+#include "ops/call.h"
+typedef struct tutti_context {
+    tutti_call_host host;
+    tutti_run *run;
+    const tutti_device *device;
+    tutti_tensor **dynamic;       /* values whose size depends on data, by slot */
+    struct tutti_trace *trace;
+} tutti_context;
+
+#endif

@@ -1,0 +1,84 @@
+/* trace.c: rings per thread, names interned once, and the writer. */
+#include "program/trace.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/container.h"
+#include "base/params.h"
+
+static const tutti_param ring_param = TUTTI_PARAM("TRACE_RING", "1", "remember what ran when; 0 turns it off");
+static const tutti_param file_param = TUTTI_PARAM("TRACE", "", "file to write the trace to, for Perfetto");
+
+#define MOST_NAMES 100000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tutti_trace *rings;
+static tutti_map names; /* text → number */
+static int threads;
+static _Thread_local tutti_trace *mine;
+static _Thread_local bool asked;
+
+tutti_trace *tutti__trace_mine(void)
+{
+    if (asked)
+        return mine;
+    asked = true;
+    if (!tutti__param_flag(&ring_param))
+        return NULL;
+    tutti_trace *trace = calloc(1, sizeof *trace);
+    if (!trace)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    trace->thread = threads++;
+    trace->next = rings;
+    rings = trace;
+    pthread_mutex_unlock(&lock);
+    return mine = trace;
+}
+
+uint32_t tutti__trace_name(const char *text)
+{
+    pthread_mutex_lock(&lock);
+    uintptr_t number = (uintptr_t)tutti__map_get(&names, text);
+    if (!number && names.count < MOST_NAMES && tutti__map_set(&names, text, (void *)(names.count + 1)) == TUTTI_OK)
+        number = names.count;
+    pthread_mutex_unlock(&lock);
+    return (uint32_t)number;
+}
+
+static void write_ring(const tutti_trace *ring, tutti_text *text, double us_per_tick)
+{
+    uint64_t first = ring->count > TUTTI_TRACE_RING ? ring->count - TUTTI_TRACE_RING : 0;
+    for (uint64_t i = first; i < ring->count; i++) {
+        const tutti_trace_event *event = &ring->events[i & (TUTTI_TRACE_RING - 1)];
+        const char *name = event->name ? names.entries[event->name - 1].key : "?";
+        const char *lane = event->lane ? names.entries[event->lane - 1].key : "?";
+        tutti__text_add(text, "%s\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}",
+                        text->size > 20 ? "," : "", name, lane, ring->thread, (double)event->start * us_per_tick,
+                        (double)(event->end - event->start) * us_per_tick);
+    }
+}
+
+tutti_status tutti__trace_write(const char *path)
+{
+    tutti_text text = {0};
+    double us_per_tick = tutti__tick_ns() / 1000;
+    tutti__text_add(&text, "{\"traceEvents\":[");
+    pthread_mutex_lock(&lock);
+    for (const tutti_trace *ring = rings; ring; ring = ring->next)
+        write_ring(ring, &text, us_per_tick);
+    pthread_mutex_unlock(&lock);
+    tutti__text_add(&text, "\n]}\n");
+    const tutti_world *world = tutti__world();
+    tutti_status status = text.failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory to write the trace")
+                                      : world->write_file(world->self, path, text.data, text.size);
+    tutti__text_free(&text);
+    return status;
+}
+
+tutti_status tutti__trace_flush(void)
+{
+    const char *path = tutti__param_text(&file_param);
+    return path[0] ? tutti__trace_write(path) : TUTTI_OK;
+}

@@ -1,0 +1,40 @@
+/* trace.h: what ran when. Every thread has a ring of its last events, always on; TUTTI_TRACE=file
+ * makes the runner write them all for Perfetto or chrome://tracing. */
+#ifndef TUTTI_PROGRAM_TRACE_H
+#define TUTTI_PROGRAM_TRACE_H
+
+#include "base/status.h"
+#include "base/world.h"
+
+#define TUTTI_TRACE_RING 8192 /* events a thread remembers; a power of two */
+
+typedef struct tutti_trace_event {
+    uint64_t start, end; /* ticks */
+    uint32_t name, lane; /* interned text; device or stream */
+} tutti_trace_event;
+
+typedef struct tutti_trace {
+    tutti_trace_event events[TUTTI_TRACE_RING];
+    uint64_t count; /* written so far */
+    int thread;
+    struct tutti_trace *next;
+} tutti_trace;
+
+/* The calling thread's ring; NULL when tracing is off (TUTTI_TRACE_RING=0). */
+tutti_trace *tutti__trace_mine(void);
+
+static inline void tutti__trace_add(tutti_trace *trace, uint32_t name, uint32_t lane, uint64_t start, uint64_t end)
+{
+    tutti_trace_event *event = &trace->events[trace->count++ & (TUTTI_TRACE_RING - 1)];
+    *event = (tutti_trace_event){start, end, name, lane};
+}
+
+/* A number for a text, the same for equal texts; 0 once 100,000 texts are known. Thread-safe. */
+uint32_t tutti__trace_name(const char *text);
+
+/* Writes all rings in Chrome's trace format. Threads may go on running; their newest events may be missing. */
+tutti_status tutti__trace_write(const char *path);
+/* Writes to TUTTI_TRACE when that is set. */
+tutti_status tutti__trace_flush(void);
+
+#endif

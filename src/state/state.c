@@ -1,0 +1,299 @@
+/* state.c: variables by name, their pieces, commits; queues by name. */
+#include "state/state.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tutti_state {
+    pthread_mutex_t lock;   /* guards everything here and every piece's value pointer */
+    pthread_cond_t idle;    /* nobody commits */
+    bool committing;        /* one thread may begin a commit and another end it */
+    tutti_map variables;    /* name → tutti_variable */
+    tutti_map queues;       /* name → tutti_queue */
+};
+
+tutti_status tutti__state_create(tutti_state **ret)
+{
+    tutti_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for state");
+    pthread_mutex_init(&state->lock, NULL);
+    pthread_cond_init(&state->idle, NULL);
+    *ret = state;
+    return TUTTI_OK;
+}
+
+static void variable_destroy(tutti_variable *variable)
+{
+    for (size_t i = 0; i < variable->pieces.count; i++) {
+        tutti_tensor_release(variable->pieces.data[i]->value);
+        free(variable->pieces.data[i]);
+    }
+    TUTTI_VEC_FREE(&variable->pieces);
+    free(variable->name);
+    free(variable->slot_of);
+    free(variable);
+}
+
+void tutti__state_destroy(tutti_state *state)
+{
+    if (!state)
+        return;
+    for (size_t i = 0; i < state->variables.count; i++)
+        variable_destroy(state->variables.entries[i].value);
+    for (size_t i = 0; i < state->queues.count; i++)
+        tutti__queue_release(state->queues.entries[i].value);
+    tutti__map_free(&state->variables);
+    tutti__map_free(&state->queues);
+    pthread_mutex_destroy(&state->lock);
+    pthread_cond_destroy(&state->idle);
+    free(state);
+}
+
+static tutti_status make_variable(tutti_state *state, const char *name, const tutti_type *type,
+                                  const char *slot_of, bool trainable, tutti_variable **ret)
+{
+    tutti_variable *variable = calloc(1, sizeof *variable);
+    if (!variable)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for variable '%s'", name);
+    variable->name = strdup(name);
+    variable->slot_of = strdup(slot_of ? slot_of : "");
+    variable->type = *type;
+    variable->type.handle = false;
+    variable->trainable = trainable;
+    if (!variable->name || !variable->slot_of || tutti__map_set(&state->variables, name, variable) != TUTTI_OK) {
+        variable_destroy(variable);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for variable '%s'", name);
+    }
+    *ret = variable;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__state_variable(tutti_state *state, const char *name, const tutti_type *type,
+                                   const char *slot_of, bool trainable, tutti_variable **ret)
+{
+    tutti_type plain = *type;
+    plain.handle = false;
+    pthread_mutex_lock(&state->lock);
+    tutti_variable *variable = tutti__map_get(&state->variables, name);
+    tutti_status status = TUTTI_OK;
+    if (!variable) {
+        status = make_variable(state, name, type, slot_of, trainable, &variable);
+    } else if (!tutti_type_equal(&variable->type, &plain)) {
+        char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
+        status = tutti_fail(TUTTI_INVALID, "variable '%s' is %s in this session, the graph wants %s; give it another name",
+                            name, tutti_type_text(&variable->type, have), tutti_type_text(&plain, want));
+    }
+    pthread_mutex_unlock(&state->lock);
+    if (status == TUTTI_OK)
+        *ret = variable;
+    return status;
+}
+
+tutti_variable *tutti__state_find(tutti_state *state, const char *name)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_variable *variable = tutti__map_get(&state->variables, name);
+    pthread_mutex_unlock(&state->lock);
+    return variable;
+}
+
+tutti_variable *tutti__state_at(tutti_state *state, size_t index)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_variable *variable = index < state->variables.count ? state->variables.entries[index].value : NULL;
+    pthread_mutex_unlock(&state->lock);
+    return variable;
+}
+
+static tutti_piece *find_piece(const tutti_variable *variable, const char *device)
+{
+    for (size_t i = 0; i < variable->pieces.count; i++)
+        if (strcmp(variable->pieces.data[i]->device, device) == 0)
+            return variable->pieces.data[i];
+    return NULL;
+}
+
+static tutti_status make_piece(tutti_variable *variable, const char *device, const tutti_memory *memory,
+                               tutti_piece **ret)
+{
+    tutti_piece *piece = calloc(1, sizeof *piece);
+    if (!piece || !TUTTI_VEC_PUSH(&variable->pieces, piece)) {
+        free(piece);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for variable '%s'", variable->name);
+    }
+    piece->variable = variable;
+    snprintf(piece->device, sizeof piece->device, "%s", device);
+    piece->memory = memory;
+    piece->type = variable->type;
+    *ret = piece;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__state_piece(tutti_state *state, tutti_variable *variable, const char *device,
+                                const tutti_memory *memory, tutti_piece **ret)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_piece *piece = find_piece(variable, device);
+    tutti_status status = piece ? TUTTI_OK : make_piece(variable, device, memory, &piece);
+    pthread_mutex_unlock(&state->lock);
+    if (status == TUTTI_OK)
+        *ret = piece;
+    return status;
+}
+
+tutti_tensor *tutti__piece_acquire(tutti_state *state, tutti_piece *piece)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_tensor *value = piece->value ? tutti_tensor_retain(piece->value) : NULL;
+    pthread_mutex_unlock(&state->lock);
+    return value;
+}
+
+/* A commit computes and never blocks on others, so waiting for one needs no deadline. */
+void tutti__state_commit_begin(tutti_state *state)
+{
+    pthread_mutex_lock(&state->lock);
+    while (state->committing)
+        pthread_cond_wait(&state->idle, &state->lock);
+    state->committing = true;
+    pthread_mutex_unlock(&state->lock);
+}
+
+void tutti__state_commit_end(tutti_state *state)
+{
+    pthread_mutex_lock(&state->lock);
+    state->committing = false;
+    pthread_cond_signal(&state->idle);
+    pthread_mutex_unlock(&state->lock);
+}
+
+/* A copy in the same memory, through the host when need be. */
+static tutti_status copy_piece(const tutti_piece *piece, tutti_tensor *from, bool keep, tutti_tensor **ret)
+{
+    tutti_tensor *copy, *host = NULL;
+    TUTTI_TRY(tutti__tensor_in(piece->memory, &piece->type, &copy));
+    tutti_status status = TUTTI_OK;
+    size_t size = (size_t)tutti_type_count(&piece->type) * tutti_dtype_size(piece->type.dtype);
+    if (keep && piece->memory->host_visible)
+        status = tutti_tensor_copy(copy, from);
+    else if (keep) {
+        status = tutti__tensor_to_host(from, &host);
+        if (status == TUTTI_OK)
+            status = piece->memory->copy_in(piece->memory->self, tutti_tensor_data(copy), tutti_tensor_data(host), size);
+        tutti_tensor_release(host);
+    }
+    if (status == TUTTI_OK)
+        *ret = copy;
+    else
+        tutti_tensor_release(copy);
+    return status;
+}
+
+tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep, tutti_tensor **ret)
+{
+    if (keep && !piece->value)
+        return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' is updated before it was initialised; run tutti_initialize_all(graph) first",
+                          piece->variable->name);
+    pthread_mutex_lock(&state->lock);
+    bool in_place = piece->value && tutti__tensor_unique(piece->value);
+    pthread_mutex_unlock(&state->lock);
+    /* Only the committer changes piece->value, so it may be read here without the lock. */
+    if (!in_place) {
+        tutti_tensor *fresh;
+        TUTTI_TRY(copy_piece(piece, piece->value, keep, &fresh));
+        pthread_mutex_lock(&state->lock);
+        tutti_tensor *old = piece->value;
+        piece->value = fresh;
+        pthread_mutex_unlock(&state->lock);
+        tutti_tensor_release(old);
+    }
+    piece->variable->version++;
+    *ret = piece->value;
+    return TUTTI_OK;
+}
+
+void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value)
+{
+    tutti_tensor *old = piece->value;
+    piece->value = value;
+    piece->variable->version++;
+    tutti_tensor_release(old);
+}
+
+tutti_status tutti__variable_get(tutti_state *state, tutti_variable *variable, tutti_tensor **ret)
+{
+    tutti_tensor *value = variable->pieces.count ? tutti__piece_acquire(state, variable->pieces.data[0]) : NULL;
+    if (!value)
+        return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
+                          variable->name);
+    /* A copy: the caller's tensor must not keep the next commit from writing in place. */
+    tutti_tensor *host = NULL, *copy = NULL;
+    tutti_status status = tutti__tensor_to_host(value, &host);
+    if (status == TUTTI_OK)
+        status = tutti__tensor_in(tutti__host_memory(), &variable->type, &copy);
+    if (status == TUTTI_OK)
+        status = tutti_tensor_copy(copy, host);
+    tutti_tensor_release(host);
+    tutti_tensor_release(value);
+    if (status == TUTTI_OK)
+        *ret = copy;
+    else
+        tutti_tensor_release(copy);
+    return status;
+}
+
+static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tensor *host)
+{
+    tutti_tensor *to;
+    TUTTI_TRY(tutti__piece_write(state, piece, false, &to));
+    if (piece->memory->host_visible)
+        return tutti_tensor_copy(to, host);
+    size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
+    return piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to), tutti_tensor_data(host), size);
+}
+
+tutti_status tutti__variable_set(tutti_state *state, tutti_variable *variable, tutti_tensor *value)
+{
+    if (!tutti_type_equal(tutti_tensor_type(value), &variable->type)) {
+        char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
+        return tutti_fail(TUTTI_INVALID, "variable '%s' is %s, the value is %s", variable->name,
+                          tutti_type_text(&variable->type, want), tutti_type_text(tutti_tensor_type(value), have));
+    }
+    tutti_tensor *host;
+    TUTTI_TRY(tutti_tensor_contiguous(value, &host));
+    tutti__state_commit_begin(state);
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; status == TUTTI_OK && i < variable->pieces.count; i++)
+        status = set_piece(state, variable->pieces.data[i], host);
+    tutti__state_commit_end(state);
+    tutti_tensor_release(host);
+    return status;
+}
+
+tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity, int type_count,
+                                const tutti_type *types, tutti_queue **ret)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_queue *queue = tutti__map_get(&state->queues, name);
+    tutti_status status = TUTTI_OK;
+    if (!queue) {
+        status = tutti__queue_create(name, capacity, type_count, types, &queue);
+        if (status == TUTTI_OK && (status = tutti__map_set(&state->queues, name, queue)) != TUTTI_OK)
+            tutti__queue_release(queue);
+    }
+    pthread_mutex_unlock(&state->lock);
+    if (status == TUTTI_OK)
+        *ret = queue;
+    return status;
+}
+
+void tutti__state_wake(tutti_state *state)
+{
+    pthread_mutex_lock(&state->lock);
+    for (size_t i = 0; i < state->queues.count; i++)
+        tutti__queue_wake(state->queues.entries[i].value);
+    pthread_mutex_unlock(&state->lock);
+}

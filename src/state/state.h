@@ -1,0 +1,75 @@
+/* state.h: what lives longer than a step: variables with their pieces, and queues.
+ *
+ * Invariants:
+ *  1. A variable is known by name; its type is fixed when it is made.
+ *  2. A piece's value is a tensor in its device's memory. A run takes a reference to the value it
+ *     reads (a snapshot); a commit writes in place when nobody else holds one, else into a copy that
+ *     takes its place. So readers never wait for writers and never see half a step.
+ *  3. Writes happen between tutti__state_commit_begin and _end, one committer at a time.
+ */
+#ifndef TUTTI_STATE_STATE_H
+#define TUTTI_STATE_STATE_H
+
+#include "base/container.h"
+#include "tensor/queue.h"
+#include "tensor/tensor.h"
+
+typedef struct tutti_state tutti_state;
+
+/* A variable's values on one device: the whole of it, or what a sharding gives to that device. */
+typedef struct tutti_piece {
+    struct tutti_variable *variable;
+    char device[64];
+    const tutti_memory *memory;
+    tutti_type type;                     /* of the piece */
+    int64_t offset[TUTTI_MAX_RANK];      /* of its first element in the variable */
+    tutti_tensor *value;                 /* NULL until initialised; under the state's lock */
+} tutti_piece;
+
+typedef struct tutti_variable {
+    char *name;
+    char *slot_of; /* the variable whose optimizer slot this is, or "" */
+    tutti_type type;
+    bool trainable;
+    uint64_t version; /* counts commits that wrote it */
+    TUTTI_VEC(tutti_piece *) pieces;
+} tutti_variable;
+
+tutti_status tutti__state_create(tutti_state **ret);
+void tutti__state_destroy(tutti_state *state); /* NULL is fine */
+
+/* Finds a variable or makes it; INVALID when it exists with another type. Thread-safe. */
+tutti_status tutti__state_variable(tutti_state *state, const char *name, const tutti_type *type,
+                                   const char *slot_of, bool trainable, tutti_variable **ret);
+tutti_variable *tutti__state_find(tutti_state *state, const char *name); /* or NULL */
+/* All variables in the order they were made: index from 0; NULL past the end. */
+tutti_variable *tutti__state_at(tutti_state *state, size_t index);
+
+/* The piece of a variable on a device (the whole variable), found or made without a value. */
+tutti_status tutti__state_piece(tutti_state *state, tutti_variable *variable, const char *device,
+                                const tutti_memory *memory, tutti_piece **ret);
+
+/* A reference to the present value, or NULL when it is not initialised. */
+tutti_tensor *tutti__piece_acquire(tutti_state *state, tutti_piece *piece);
+
+/* Between these two the caller alone writes. */
+void tutti__state_commit_begin(tutti_state *state);
+void tutti__state_commit_end(tutti_state *state);
+/* Inside a commit: memory to write the next value into, which becomes the piece's value. It holds the
+ * present value when `keep`, else anything. UNINITIALIZED when keep and there is none. The pointer is
+ * the state's; valid until the commit ends. */
+tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep, tutti_tensor **ret);
+/* Inside a commit: puts a new tensor (consumed) in the place of the value. */
+void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value);
+
+/* Whole values through the host: for checkpoints and for users. */
+tutti_status tutti__variable_get(tutti_state *state, tutti_variable *variable, tutti_tensor **ret);
+tutti_status tutti__variable_set(tutti_state *state, tutti_variable *variable, tutti_tensor *value);
+
+/* Queues by name, found or made. */
+tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity, int type_count,
+                                const tutti_type *types, tutti_queue **ret);
+/* Wakes everything that waits in a queue, so that it looks at its cancel flag. */
+void tutti__state_wake(tutti_state *state);
+
+#endif

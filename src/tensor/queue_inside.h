@@ -1,0 +1,51 @@
+/* queue_inside.h: the queue's struct and its lines of waiting calls, shared by queue.c, enqueue.c
+ * and dequeue.c only. */
+#ifndef TUTTI_TENSOR_QUEUE_INSIDE_H
+#define TUTTI_TENSOR_QUEUE_INSIDE_H
+
+#include "tensor/queue.h"
+#include "tensor/tuple.h"
+
+#include <pthread.h>
+
+/* One who stands in line, on his own stack. */
+typedef struct tutti_queue_turn {
+    struct tutti_queue_turn *next;
+} tutti_queue_turn;
+
+/* One side of the queue: producers or consumers. Only the first in line moves elements. */
+typedef struct tutti_queue_line {
+    pthread_cond_t changed;
+    tutti_queue_turn *first, **end;
+} tutti_queue_line;
+
+struct tutti_queue {
+    atomic_int references;
+    char *name;
+    int64_t capacity; /* INT64_MAX without bound */
+    int component_count;
+    tutti_type *types; /* or NULL */
+    pthread_mutex_t lock;
+    tutti_queue_line producers, consumers;
+    tutti_tuple_list elements;
+    bool closed, cancel_pending;
+};
+
+/* What a call is about, for its messages and its wait. */
+typedef struct tutti_queue_request {
+    const char *what; /* "dequeue from" */
+    int64_t wanted;   /* elements to take; 0 for a call that puts in */
+    bool many, up_to; /* of a call that takes */
+    tutti_queue_wait wait;
+    int64_t began; /* ns */
+} tutti_queue_request;
+
+/* All three under the lock. */
+void tutti__queue_stand_in_line(tutti_queue_line *line, tutti_queue_turn *self);
+void tutti__queue_leave_line(tutti_queue_line *line, tutti_queue_turn *self); /* wakes the others */
+/* Waits for a change, until the deadline or a cancellation. Spurious returns are fine: every caller
+ * looks again. */
+tutti_status tutti__queue_wait_for_change(tutti_queue *queue, tutti_queue_line *line,
+                                          const tutti_queue_request *request);
+
+#endif

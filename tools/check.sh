@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Checks without running anything: tools/check.sh all|format|format-fix|layers|cppcheck|clang|tidy
+set -u
+cd "$(dirname "$0")/.." || exit 1
+what=${1:-all}
+build=build-clang
+
+sources() {
+    local folder
+    for folder in include src tests examples bench; do
+        [ ! -d $folder ] || find $folder -name '*.[ch]'
+    done | LC_ALL=C sort
+}
+
+format() { sources | xargs clang-format --dry-run --Werror; }
+format_fix() { sources | xargs clang-format -i; }
+layers() { python3 tools/layers.py; }
+
+# Left out: what cppcheck misjudges. The sanitizers watch leaks and NULL.
+cppcheck_sources() {
+    cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 -j "$(nproc)" \
+        --enable=warning,performance,portability -Iinclude -Isrc -I$build \
+        -D__linux__ -D__GNUC__=12 -U__has_feature \
+        --suppress=missingInclude --suppress=unknownMacro --suppress=invalidPointerCast \
+        --suppress=memleakOnRealloc --suppress=nullPointerRedundantCheck src
+}
+
+# clang builds without a warning, and clang-tidy needs what that build generates.
+clang_build() {
+    [ -f $build/build.ninja ] || CC=clang meson setup $build > /dev/null || return
+    ninja -C $build --quiet
+}
+
+tidy() {
+    clang_build || return
+    find src -name '*.c' | LC_ALL=C sort |
+        xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p $build 2> /dev/null
+}
+
+run() {
+    echo "$1"
+    "$2" || failed="$failed $1"
+}
+
+failed=
+case $what in
+    all)
+        run layers layers
+        run format format
+        run cppcheck cppcheck_sources
+        run clang clang_build
+        run clang-tidy tidy
+        ;;
+    format) run format format ;;
+    format-fix) run format format_fix ;;
+    layers) run layers layers ;;
+    cppcheck) run cppcheck cppcheck_sources ;;
+    clang) run clang clang_build ;;
+    tidy) run clang-tidy tidy ;;
+    *)
+        echo "unknown check '$what'" >&2
+        exit 2
+        ;;
+esac
+[ -z "$failed" ] || {
+    echo "failed:$failed"
+    exit 1
+}

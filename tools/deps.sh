@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Installs what is missing. On other systems than Debian and Ubuntu it names the packages.
+#
+#   tools/deps.sh [--quiet] build     what compiling needs
+#   tools/deps.sh [--quiet] test      that, and the library for matrix products on this CPU
+#   tools/deps.sh [--quiet] develop   that, and formatters, checkers, sanitizers, fuzzers
+set -u
+
+quiet=no
+if [ "${1:-}" = --quiet ]; then
+    quiet=yes
+    shift
+fi
+purpose=${1:-test}
+missing=()
+
+say() { [ $quiet = yes ] || echo "$*"; }
+
+# need COMMAND PACKAGE: a program may come from anywhere, not only from the package.
+need() { command -v "$1" > /dev/null || missing+=("$2"); }
+
+# need_library PATTERN PACKAGE: shared libraries that are loaded at run time.
+need_library() {
+    local folder
+    for folder in /usr/lib/*-linux-gnu /usr/lib64 /usr/lib /usr/local/lib; do
+        compgen -G "$folder/$1" > /dev/null && return
+    done
+    missing+=("$2")
+}
+
+need_build_tools() {
+    need cc gcc
+    need meson meson
+    need ninja ninja-build
+    need pkg-config pkg-config
+    need python3 python3
+}
+
+# Matrix products: the fastest library on each kind of CPU, in a build without threads of its own
+# where there is one. Without it a plain kernel in C does the work, slowly.
+need_matrix_library() {
+    case $(uname -m) in
+        x86_64) need_library 'libdnnl.so*' libdnnl-dev ;;
+        aarch64) need_library 'blis-serial/libblis.so*' libblis4-serial ;;
+        *) need_library 'libopenblas.so*' libopenblas0 ;;
+    esac
+}
+
+need_developer_tools() {
+    need clang clang
+    need clang-format clang-format
+    need clang-tidy clang-tidy
+    need cppcheck cppcheck
+    need ccache ccache
+}
+
+need_build_tools
+[ "$purpose" = build ] || need_matrix_library
+[ "$purpose" != develop ] || need_developer_tools
+
+if [ ${#missing[@]} -eq 0 ]; then
+    say "nothing is missing"
+    exit 0
+fi
+
+if ! command -v apt-get > /dev/null; then
+    echo "missing; Debian's names: ${missing[*]}" >&2
+    echo "install them with this system's package manager, then run this again" >&2
+    exit 1
+fi
+
+root=()
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo > /dev/null || {
+        echo "missing: ${missing[*]}; run as root: apt-get install ${missing[*]}" >&2
+        exit 1
+    }
+    root=(sudo)
+fi
+
+echo "installing ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt() { ${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@"; }
+if { apt update && apt install -y --no-install-recommends "${missing[@]}"; } > "$log" 2>&1; then
+    exit 0
+fi
+tail -n 20 "$log" >&2
+echo "could not install ${missing[*]}" >&2
+
+# The matrix library alone is no reason to stop: everything works without it, only slower.
+missing=()
+need_build_tools
+[ ${#missing[@]} -eq 0 ] && [ "$purpose" = test ] && [ $quiet = yes ]

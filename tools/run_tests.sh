@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs every suite on a finished build and adds them up: tools/run_tests.sh BUILD
+# The last line is "N passed, N failed, N skipped".
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=${1:-build}
+passed=0 failed=0 skipped=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# suite NAME COMMAND...: counts the command's own last line "N passed, N failed[, N skipped]", or
+# the command itself as one test where it does not count.
+suite() {
+    local name=$1 status started=$SECONDS
+    shift
+    "$@" > "$log" 2>&1
+    status=$?
+    if [[ $(tail -n 1 "$log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+        local p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
+        sed '$d' "$log"
+        [ $status -eq 0 ] || [ "$f" -gt 0 ] || f=1
+    else
+        local p=0 f=0 s=0
+        if [ $status -eq 0 ]; then
+            p=1
+        elif [ $status -eq 77 ]; then
+            s=1
+        else
+            f=1
+            cat "$log"
+            echo "$name: exit status $status"
+        fi
+    fi
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    printf '%-28s %4d passed, %d failed, %d skipped  (%d s)\n' \
+        "$name" "$p" "$f" "$s" $((SECONDS - started))
+}
+
+suite "unit tests" "$build/tutti_tests"
+suite "layers" python3 tools/layers.py
+suite "installed library" tests/outside/run.sh "$build"
+for example in "$build"/examples/[0-9]*; do
+    [ -f "$example" ] && [ -x "$example" ] || continue
+    suite "example $(basename "$example")" timeout 300 "$example"
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The unit tests under a sanitizer: tools/sanitize.sh address|undefined|thread BUILD [FILTER...]
+set -eu
+cd "$(dirname "$0")/.."
+sanitizer=$1
+build=$2
+shift 2
+
+if [ ! -f "$build/build.ninja" ]; then
+    meson setup "$build" -Dexamples=false -Dbuildtype=debugoptimized -Db_sanitize="$sanitizer" \
+        -Db_lundef=false -Dc_args=-fno-sanitize-recover=all > /dev/null
+fi
+ninja -C "$build" --quiet tutti_tests
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
+
+# Looking for leaks takes seconds in each process on some machines, so it is done once: first every
+# test on its own, then all in one process that looks for leaks when it ends.
+ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 \
+    "$build/tutti_tests" --timeout 600 "$@"
+if [ "$sanitizer" = address ]; then
+    echo "again in one process, for leaks"
+    ASAN_OPTIONS=detect_leaks=1 timeout 3600 "$build/tutti_tests" --no-fork "$@"
+fi
