@@ -58,21 +58,25 @@ TUTTI_API void tutti_control_pop(tutti_graph *graph);
 TUTTI_API void tutti_colocate_push(tutti_graph *graph, tutti_sym with);
 TUTTI_API void tutti_colocate_pop(tutti_graph *graph);
 
-#define TUTTI_SCOPE_(push, pop, counter)                                                           \
-    for (int counter = ((push), 1); counter; counter = ((pop), 0))
+/* Each scope has a counter of its own name, so that scopes nest without a warning. */
+#define TUTTI_SCOPE_(push, pop) TUTTI_SCOPE_NUMBER_(push, pop, __COUNTER__)
+#define TUTTI_SCOPE_NUMBER_(push, pop, number) TUTTI_SCOPE_LOOP_(push, pop, number)
+#define TUTTI_SCOPE_LOOP_(push, pop, number)                                                       \
+    for (int tutti_once_##number = ((push), 1); tutti_once_##number;                               \
+         tutti_once_##number = ((pop), 0))
 #define TUTTI_WITH_NAME(graph, name)                                                               \
-    TUTTI_SCOPE_(tutti_name_push(graph, name), tutti_name_pop(graph), tutti_once_name)
+    TUTTI_SCOPE_(tutti_name_push(graph, name), tutti_name_pop(graph))
 #define TUTTI_WITH_DEVICE(graph, device)                                                           \
-    TUTTI_SCOPE_(tutti_device_push(graph, device), tutti_device_pop(graph), tutti_once_device)
+    TUTTI_SCOPE_(tutti_device_push(graph, device), tutti_device_pop(graph))
 #define TUTTI_WITH_DEVICE_FN(graph, fn, context)                                                   \
-    TUTTI_SCOPE_(tutti_device_push_fn(graph, fn, context), tutti_device_pop(graph), tutti_once_fn)
+    TUTTI_SCOPE_(tutti_device_push_fn(graph, fn, context), tutti_device_pop(graph))
 #define TUTTI_WITH_CONTROL(graph, ...)                                                             \
     TUTTI_SCOPE_(tutti_control_push(graph,                                                         \
                                     (int)(sizeof((tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym)), \
                                     (tutti_sym[]){__VA_ARGS__}),                                   \
-                 tutti_control_pop(graph), tutti_once_control)
+                 tutti_control_pop(graph))
 #define TUTTI_WITH_COLOCATION(graph, with)                                                         \
-    TUTTI_SCOPE_(tutti_colocate_push(graph, with), tutti_colocate_pop(graph), tutti_once_colocate)
+    TUTTI_SCOPE_(tutti_colocate_push(graph, with), tutti_colocate_pop(graph))
 
 /* A device name, parsed: "/job:ps/replica:0/task:1/device:GPU:0", "/cpu:0", "far:1". Fields that are
  * not given are "" or -1. */

@@ -24,7 +24,7 @@ TUTTI_API tutti_sym tutti_matmul(tutti_sym a, tutti_sym b, const tutti_matmul_op
  * labels that the result lacks: tutti_einsum("bij,bjk->bik", a, b). Without "->" the result has the
  * labels that occur once, in alphabetical order. A label twice in one operand takes the diagonal;
  * twice in the result, it fills the diagonal and leaves the rest zero. "..." stands for axes that
- * broadcast; when the result does not name it, they are summed. At most 16 operands. */
+ * broadcast; when the result does not name it, they are summed. At most 15 operands. */
 TUTTI_API tutti_sym tutti_einsum(const char *equation, int count, const tutti_sym *operands);
 #define tutti_einsum(equation, ...) TUTTI_AT(tutti_einsum((equation), TUTTI_SYMS_(__VA_ARGS__)))
 

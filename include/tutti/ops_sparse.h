@@ -33,11 +33,11 @@ TUTTI_API tutti_sym tutti_sampled_matmul(tutti_sym indices, tutti_sym dense_shap
 #define tutti_sampled_matmul(...) TUTTI_AT(tutti_sampled_matmul(__VA_ARGS__))
 
 /* The dense form. */
-TUTTI_API tutti_sym tutti_sparse_to_dense(tutti_sparse_sym x);
-#define tutti_sparse_to_dense(...) TUTTI_AT(tutti_sparse_to_dense(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_to_dense(tutti_sparse_sym x);
+#define tutti_to_dense(...) TUTTI_AT(tutti_to_dense(__VA_ARGS__))
 /* The elements that are not 0, in row-major order. How many there are depends on the data. */
-TUTTI_API tutti_sparse_sym tutti_dense_to_sparse(tutti_sym x);
-#define tutti_dense_to_sparse(...) TUTTI_AT(tutti_dense_to_sparse(__VA_ARGS__))
+TUTTI_API tutti_sparse_sym tutti_to_sparse(tutti_sym x);
+#define tutti_to_sparse(...) TUTTI_AT(tutti_to_sparse(__VA_ARGS__))
 
 /* Zeros of like's shape with rows[i] added at indices[i] of axis 0: the dense form of a gradient that
  * is rows. */

@@ -208,12 +208,37 @@ static tutti_status real_write_file(void *self, const char *path, const void *da
     return error == 0 ? TUTTI_OK : fail_path(error, "write", path);
 }
 
+/* mkdir for every prefix that ends before a slash, then for the whole path. */
+static tutti_status real_make_folder(void *self, const char *path)
+{
+    TUTTI_UNUSED(self);
+    char *name = strdup(path);
+    if (name == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to make the folder '%s'", path);
+    int error = 0;
+    for (char *at = name; error == 0 && *at != '\0';) {
+        at += strspn(at, "/");
+        at += strcspn(at, "/");
+        char end = *at;
+        *at = '\0';
+        if (mkdir(name, 0777) != 0 && errno != EEXIST)
+            error = errno;
+        *at = end;
+    }
+    struct stat about;
+    if (error == 0 && (stat(name, &about) != 0 || !S_ISDIR(about.st_mode)))
+        error = ENOTDIR;
+    free(name);
+    return error == 0 ? TUTTI_OK : fail_path(error, "make the folder", path);
+}
+
 static const tutti_world real_world = {
     .now_ns = real_now_ns,
     .wall_ns = real_wall_ns,
     .sleep_ns = real_sleep_ns,
     .read_file = real_read_file,
     .write_file = real_write_file,
+    .make_folder = real_make_folder,
 };
 static const tutti_world *current = &real_world;
 

@@ -13,6 +13,8 @@ typedef struct tutti_world {
     tutti_status (*read_file)(void *self, const char *path, size_t limit, void **ret_data, size_t *ret_size);
     /* Writes atomically: temporary file beside it, fsync, rename, fsync of the folder. */
     tutti_status (*write_file)(void *self, const char *path, const void *data, size_t size);
+    /* Makes a folder, and those above it that are missing; one that is there is fine. */
+    tutti_status (*make_folder)(void *self, const char *path);
     void *self;
 } tutti_world;
 

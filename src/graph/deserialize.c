@@ -295,19 +295,21 @@ static tutti_status get_ends(tutti_reader *r, tutti_graph *graph)
     return TUTTI_OK;
 }
 
-/* While nodes are read the graph is a trace, which looks no names up. */
+/* Names are looked up when all nodes are there; those of a trace may be equal, and only its handles
+ * can be found. */
 static tutti_status fill_graph(tutti_reader *r, tutti_graph *graph)
 {
     uint32_t flags;
     TUTTI_TRY(tutti__read_word(r, &flags));
     if (flags & ~(uint32_t)TUTTI_GRAPH_TRACE)
         return TUTTI_READ_FAIL("flags %08" PRIx32 " are not known", flags);
-    graph->trace = true;
-    TUTTI_TRY(get_nodes(r, graph));
     graph->trace = flags & TUTTI_GRAPH_TRACE;
-    for (size_t i = 0; !graph->trace && i < graph->nodes.count; i++) {
+    TUTTI_TRY(get_nodes(r, graph));
+    for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
-        if (tutti__map_get(&graph->by_name, node->name))
+        if (graph->trace && !(node->op->flags & TUTTI_OP_HANDLE))
+            continue;
+        if (!graph->trace && tutti__map_get(&graph->by_name, node->name))
             return TUTTI_READ_FAIL("two nodes are named '%s'", node->name);
         TUTTI_TRY(tutti__map_set(&graph->by_name, node->name, node));
     }

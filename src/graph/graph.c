@@ -49,20 +49,32 @@ void tutti_graph_destroy(tutti_graph *graph)
     TUTTI_VEC_FREE(&graph->tensors);
     TUTTI_VEC_FREE(&graph->graphs);
     tutti__map_free(&graph->by_name);
+    tutti__map_free(&graph->taken);
     tutti__arena_free(&graph->arena);
     free(graph);
 }
 
 void tutti__graph_reset(tutti_graph *graph)
 {
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        tutti_node *node = graph->nodes.data[i];
+        if (!(node->op->flags & TUTTI_OP_HANDLE))
+            continue;
+        node->current = (tutti_edge){0};
+        node->updated = NULL;
+        node->controls = NULL;
+        node->control_count = 0;
+        node->colocate = NULL;
+        node->id = (uint32_t)kept;
+        graph->nodes.data[kept++] = node;
+    }
     release_contents(graph);
-    graph->nodes.count = graph->results.count = graph->targets.count = graph->scopes.count = graph->hooks.count = 0;
-    tutti__map_free(&graph->by_name);
-    graph->by_name = (tutti_map){0};
+    graph->nodes.count = kept;
+    graph->results.count = graph->targets.count = graph->scopes.count = graph->hooks.count = 0;
     graph->error.status = TUTTI_OK;
     graph->generation++;
     graph->version++;
-    graph->unique = 0;
     tutti__arena_reset(&graph->arena);
 }
 
@@ -255,7 +267,7 @@ static tutti_status add(tutti_graph *graph, const tutti_op *op, const char *name
     node->generation = graph->generation;
     node->id = (uint32_t)graph->nodes.count;
     TUTTI_TRY(fill(graph, node, name, like, input_count, inputs, attr_count, attrs));
-    if (!graph->trace)
+    if (!like && (!graph->trace || (op->flags & TUTTI_OP_HANDLE)))
         TUTTI_TRY(tutti__map_set(&graph->by_name, node->name, node));
     graph->nodes.data[graph->nodes.count++] = node;
     graph->version++;
@@ -263,11 +275,24 @@ static tutti_status add(tutti_graph *graph, const tutti_op *op, const char *name
     return TUTTI_OK;
 }
 
+static void swap_arenas(tutti_arena *a, tutti_arena *b)
+{
+    tutti_arena held = *a;
+    *a = *b;
+    *b = held;
+}
+
 tutti_status tutti__node_add(tutti_graph *graph, const tutti_op *op, const char *name,
                              int input_count, const tutti_edge *inputs, int attr_count,
                              const tutti_attr *attrs, tutti_node **ret_node)
 {
-    return add(graph, op, name, NULL, input_count, inputs, attr_count, attrs, ret_node);
+    bool lasts = graph->lasting && (op->flags & TUTTI_OP_HANDLE);
+    if (lasts)
+        swap_arenas(&graph->arena, graph->lasting);
+    tutti_status status = add(graph, op, name, NULL, input_count, inputs, attr_count, attrs, ret_node);
+    if (lasts)
+        swap_arenas(&graph->arena, graph->lasting);
+    return status;
 }
 
 tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int attr_count,

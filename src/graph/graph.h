@@ -87,10 +87,11 @@ struct tutti_graph {
     uint64_t version; /* counts changes; caches are keyed by it */
     uint64_t serial;  /* unique in the process */
     TUTTI_VEC(tutti_gradient_hook) hooks;
-    uint32_t unique;  /* makes names unique */
+    tutti_map taken; /* by a name that was wished again: the last number put behind it */
     /* A trace of a tape: names are not looked up, updates take effect in the order of building. */
     bool trace;
-    void *owner; /* of a trace: its tape */
+    tutti_arena *lasting; /* of a trace: handles live here, through tutti__graph_reset */
+    void *owner;          /* of a trace: its tape */
 };
 
 /* Sub-graphs: parameters are nodes of operator "parameter" with attribute "index". */
@@ -102,7 +103,8 @@ tutti_status tutti__node_add(tutti_graph *graph, const tutti_op *op, const char 
                              const tutti_attr *attrs, tutti_node **ret_node);
 
 /* Adds a node as it once was: operator, inputs, name, origin, device (strings of the graph's arena) and
- * number of outputs are those of `like`; no scope is applied and no user place is noted. */
+ * number of outputs are those of `like`; no scope is applied, no user place is noted, and the name
+ * cannot be looked up yet. */
 tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int attr_count,
                                  const tutti_attr *attrs, tutti_node **ret_node);
 

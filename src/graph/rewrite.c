@@ -193,7 +193,7 @@ static tutti_status copy_into(tutti_graph *to, const tutti_graph *from, tutti_no
         map[i]->id = (uint32_t)to->nodes.count;
         if (!TUTTI_VEC_PUSH(&to->nodes, map[i]))
             return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
-        if (!to->trace)
+        if (!to->trace || (map[i]->op->flags & TUTTI_OP_HANDLE))
             TUTTI_TRY(tutti__map_set(&to->by_name, map[i]->name, map[i]));
     }
     for (size_t i = 0; i < from->nodes.count; i++)

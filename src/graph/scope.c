@@ -137,14 +137,18 @@ static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *
     if (wished && wished[0] && !name_is_legal(wished))
         return tutti_fail(TUTTI_INVALID, "name '%s': names have letters, digits and _ . / - + : @", wished);
     const char *base = wished && wished[0] ? wished : node->op->name;
-    if (graph->trace) {
+    if (graph->trace && !(node->op->flags & TUTTI_OP_HANDLE)) {
         node->name = tutti__arena_format(&graph->arena, "%s%s_%u", prefix, base, node->id);
         return TUTTI_OK;
     }
-    node->name = tutti__arena_format(&graph->arena, "%s%s", prefix, base);
-    for (unsigned n = 1; node->name && tutti__map_get(&graph->by_name, node->name); n = ++graph->unique)
-        node->name = tutti__arena_format(&graph->arena, "%s%s_%u", prefix, base, n);
-    return TUTTI_OK;
+    const char *full = tutti__arena_format(&graph->arena, "%s%s", prefix, base);
+    node->name = full;
+    if (!full || !tutti__map_get(&graph->by_name, full))
+        return TUTTI_OK;
+    uintptr_t number = (uintptr_t)tutti__map_get(&graph->taken, full);
+    while (node->name && tutti__map_get(&graph->by_name, node->name))
+        node->name = tutti__arena_format(&graph->arena, "%s_%zu", full, (size_t)++number);
+    return tutti__map_set(&graph->taken, full, (void *)number);
 }
 
 /* Static scopes merge inward; functions are asked from the outermost in. */

@@ -13,7 +13,7 @@ const char *tutti__scope_prefix(const tutti_graph *graph);
 /* Whether a control scope is in force: then reads are not shared. */
 bool tutti__scope_has_control(const tutti_graph *graph);
 
-/* Gives everything back but memory; symbols of before become stale. */
+/* A trace begins anew: everything but handles goes; symbols of before become stale. */
 void tutti__graph_reset(tutti_graph *graph);
 
 #endif

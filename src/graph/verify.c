@@ -168,11 +168,29 @@ static tutti_status check_sharding(const tutti_node *node, int output)
     return TUTTI_OK;
 }
 
-static tutti_status check_node(const tutti_graph *graph, tutti_node *node, size_t position)
+static tutti_status check_graph(const tutti_graph *graph, int depth);
+
+static tutti_status check_subgraphs(const tutti_node *node, int depth)
+{
+    for (int i = 0; i < node->attr_count; i++) {
+        if (node->attrs[i].kind != TUTTI_ATTR_GRAPH)
+            continue;
+        tutti_status status = check_graph(node->attrs[i].value.graph, depth + 1);
+        if (status != TUTTI_OK)
+            return tutti__error_prefix(status, "in '%s' of %s '%s'", node->attrs[i].name,
+                                       node->op->name, node->name);
+    }
+    return TUTTI_OK;
+}
+
+/* Sub-graphs come before types, because the shape rule looks into them. */
+static tutti_status check_node(const tutti_graph *graph, tutti_node *node, size_t position,
+                               int depth)
 {
     TUTTI_TRY(check_self(graph, node, position));
     TUTTI_TRY(check_edges(graph, node));
     TUTTI_TRY(check_attrs(node));
+    TUTTI_TRY(check_subgraphs(node, depth));
     TUTTI_TRY(check_types(node));
     for (int i = 0; node->shardings && i < node->output_count; i++)
         TUTTI_TRY(check_sharding(node, i));
@@ -227,21 +245,6 @@ static tutti_status check_ends(const tutti_graph *graph)
     return TUTTI_OK;
 }
 
-static tutti_status check_graph(const tutti_graph *graph, int depth);
-
-static tutti_status check_subgraphs(const tutti_node *node, int depth)
-{
-    for (int i = 0; i < node->attr_count; i++) {
-        if (node->attrs[i].kind != TUTTI_ATTR_GRAPH)
-            continue;
-        tutti_status status = check_graph(node->attrs[i].value.graph, depth + 1);
-        if (status != TUTTI_OK)
-            return tutti__error_prefix(status, "in '%s' of %s '%s'", node->attrs[i].name,
-                                       node->op->name, node->name);
-    }
-    return TUTTI_OK;
-}
-
 /* Walks from every node as far as no walk has been; a walk that meets itself found a cycle. */
 tutti_status tutti__graph_check_colocation(const tutti_graph *graph)
 {
@@ -274,8 +277,7 @@ static tutti_status check_graph(const tutti_graph *graph, int depth)
             return tutti_fail(TUTTI_INVALID, "node %zu of the graph is NULL", i);
         if (node->dead)
             continue;
-        TUTTI_TRY(check_node(graph, node, i));
-        TUTTI_TRY(check_subgraphs(node, depth));
+        TUTTI_TRY(check_node(graph, node, i, depth));
     }
     TUTTI_TRY(tutti__graph_check_colocation(graph));
     tutti_status status = check_names(graph, &names, &parameters);

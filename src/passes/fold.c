@@ -18,12 +18,12 @@ static bool is_foldable(const tutti_node *node)
     for (int i = 0; i < node->input_count; i++) {
         if (tutti__constant_of(node->inputs[i]) == NULL)
             return false;
-        in += tutti__type_bytes(tutti__edge_type(node->inputs[i]));
+        in += tutti__known_bytes(tutti__edge_type(node->inputs[i]));
     }
     for (int i = 0; i < node->output_count; i++) {
         if (!tutti_type_is_static(&node->types[i]))
             return false;
-        out += tutti__type_bytes(&node->types[i]);
+        out += tutti__known_bytes(&node->types[i]);
     }
     return out <= FREE_BYTES || (out <= MAX_BYTES && out / MAX_GROWTH <= in);
 }

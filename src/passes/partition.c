@@ -202,6 +202,27 @@ static tutti_status add_result(builder *b, int index)
     return TUTTI_OK;
 }
 
+/* Collectives without a channel meet by their order along the axis on each device. */
+static tutti_status number_collectives(tutti_graph *graph)
+{
+    int number = 0;
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        tutti_node *node = graph->nodes.data[n];
+        if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || tutti__str(node, "channel")[0])
+            continue;
+        for (int i = 0; i < node->attr_count; i++) {
+            if (strcmp(node->attrs[i].name, "channel") != 0)
+                continue;
+            char *text = tutti__arena_format(&graph->arena, "#%d", number++);
+            if (!text)
+                return no_memory();
+            node->attrs[i].value.s = text;
+            node->attrs[i].count = (int32_t)strlen(text);
+        }
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status build(builder *b)
 {
     for (size_t n = 0; n < b->job->nodes.count; n++)
@@ -215,6 +236,8 @@ static tutti_status build(builder *b)
             !TUTTI_VEC_PUSH(&b->pieces[b->home[node->id]].graph->targets, b->maps[b->home[node->id]][node->id]))
             return no_memory();
     }
+    for (int i = 0; i < b->count; i++)
+        TUTTI_TRY(number_collectives(b->pieces[i].graph));
     return TUTTI_OK;
 }
 

@@ -22,17 +22,45 @@ static bool is_sharded(const tutti_node *node)
     return false;
 }
 
+/* Marks, by id, what results and targets of a sorted graph need. */
+static void mark_needed(const tutti_graph *graph, bool *seen)
+{
+    for (size_t i = 0; i < graph->results.count; i++)
+        seen[graph->results.data[i].node->id] = true;
+    for (size_t i = 0; i < graph->targets.count; i++)
+        seen[graph->targets.data[i]->id] = true;
+    for (size_t n = graph->nodes.count; n-- > 0;) {
+        const tutti_node *node = graph->nodes.data[n];
+        for (int i = 0; seen[n] && i < node->input_count; i++)
+            seen[node->inputs[i].node->id] = true;
+        for (int i = 0; seen[n] && i < node->control_count; i++)
+            seen[node->controls[i]->id] = true;
+    }
+}
+
+static tutti_status no_memory(const tutti_graph *graph)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory to rewrite a graph of %zu nodes",
+                      graph->nodes.count);
+}
+
 tutti_status tutti__rewrite_begin(tutti_rewrite *rewrite, tutti_graph *graph,
                                   const tutti_pass_context *context)
 {
     *rewrite =
         (tutti_rewrite){.graph = graph, .context = context, .node_count = graph->nodes.count};
+    bool *needed = calloc(rewrite->node_count + 1, sizeof *needed);
     rewrite->marks = calloc(rewrite->node_count + 1, sizeof *rewrite->marks);
-    if (rewrite->marks == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to rewrite a graph of %zu nodes",
-                          rewrite->node_count);
-    for (size_t n = 0; n < rewrite->node_count; n++)
+    if (rewrite->marks == NULL || needed == NULL) {
+        free(needed);
+        return no_memory(graph);
+    }
+    mark_needed(graph, needed);
+    for (size_t n = 0; n < rewrite->node_count; n++) {
         graph->nodes.data[n]->scratch = &rewrite->marks[n];
+        rewrite->marks[n].needed = needed[n];
+    }
+    free(needed);
     for (size_t n = 0; n < rewrite->node_count; n++) {
         tutti_node *node = graph->nodes.data[n];
         for (int i = 0; i < node->control_count; i++)
@@ -108,6 +136,35 @@ static void rewire(tutti_graph *graph)
         graph->targets.data[i] = node_now(graph->targets.data[i]);
 }
 
+/* Whether it changes something besides its outputs. */
+static bool has_effect(const tutti_node *node)
+{
+    const uint32_t effects = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_BLOCKING |
+                             TUTTI_OP_COLLECTIVE | TUTTI_OP_CONTROL;
+    return (node->op->flags & effects) && !(node->op->flags & TUTTI_OP_HANDLE) &&
+           !tutti__is(node, "parameter");
+}
+
+/* Users before inputs, so that one effect keeps those that it waits for. */
+static tutti_status keep_effects(tutti_graph *graph)
+{
+    bool *needed = calloc(graph->nodes.count + 1, sizeof *needed);
+    tutti_status status = needed != NULL ? TUTTI_OK : no_memory(graph);
+    if (status == TUTTI_OK)
+        mark_needed(graph, needed);
+    for (size_t n = graph->nodes.count; status == TUTTI_OK && n-- > 0;) {
+        tutti_node *node = graph->nodes.data[n];
+        const tutti_rewrite_mark *mark = mark_of(node);
+        if (needed[n] || mark == NULL || !mark->needed || !has_effect(node))
+            continue;
+        if (!TUTTI_VEC_PUSH(&graph->targets, node))
+            status = no_memory(graph);
+        mark_needed(graph, needed);
+    }
+    free(needed);
+    return status;
+}
+
 static tutti_status put_in_order(tutti_graph *graph)
 {
     TUTTI_TRY(tutti__graph_prune(graph));
@@ -122,8 +179,12 @@ static tutti_status put_in_order(tutti_graph *graph)
 tutti_status tutti__rewrite_end(tutti_rewrite *rewrite, tutti_status status, int *ret_changes)
 {
     tutti_graph *graph = rewrite->graph;
-    if (rewrite->marks != NULL && status == TUTTI_OK && rewrite->changes > 0)
+    if (rewrite->marks != NULL && status == TUTTI_OK && rewrite->changes > 0) {
         rewire(graph);
+        status = tutti__graph_sort(graph);
+        if (status == TUTTI_OK)
+            status = keep_effects(graph);
+    }
     for (size_t n = 0; rewrite->marks != NULL && n < graph->nodes.count; n++)
         graph->nodes.data[n]->scratch = NULL;
     free(rewrite->marks);
@@ -270,7 +331,7 @@ bool tutti__same_dims(const tutti_type *a, const tutti_type *b)
     return a->rank == b->rank;
 }
 
-int64_t tutti__type_bytes(const tutti_type *type)
+int64_t tutti__known_bytes(const tutti_type *type)
 {
     int64_t count = tutti_type_count(type);
     return count > 0 ? count * (int64_t)tutti_dtype_size(type->dtype) : 0;

@@ -5,9 +5,10 @@
  *     are already what earlier replacements made of them.
  *  2. A replacement has the type of what it replaces.
  *  3. At the end results, targets and colocations follow the replacements, and what nothing needs any
- *     more is pruned.
+ *     more is pruned; but a node with an effect (an update, a queue, a print) that was needed before
+ *     is needed ever after: it becomes a target if nothing else asks for it.
  *  4. A pinned node keeps its place: it waits for a control edge, is waited for by one, is a target,
- *     or says how its value is sharded. */
+ *     or says how its value is sharded. Its value may still be seen through: values are pure. */
 #ifndef TUTTI_PASSES_REWRITE_H
 #define TUTTI_PASSES_REWRITE_H
 
@@ -15,7 +16,7 @@
 
 typedef struct tutti_rewrite_mark {
     tutti_edge *to; /* per output, or NULL: what stands for it now; node NULL: itself */
-    bool pinned;
+    bool pinned, needed; /* needed: for a result or target, at the start */
 } tutti_rewrite_mark;
 
 typedef struct tutti_rewrite {
@@ -68,6 +69,6 @@ bool tutti__is_pure(const tutti_node *node);
 /* Same dimensions; the element types may differ. */
 bool tutti__same_dims(const tutti_type *a, const tutti_type *b);
 /* Size in bytes; 0 when it is not known. */
-int64_t tutti__type_bytes(const tutti_type *type);
+int64_t tutti__known_bytes(const tutti_type *type);
 
 #endif

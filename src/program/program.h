@@ -95,4 +95,17 @@ bool tutti__happens_before(const tutti_program *program, int32_t a, int32_t b);
 /* Kernel that copies input 0's bytes to output 0. */
 tutti_status tutti__copy_bytes(const tutti_call *call);
 
+/* For whoever runs a program. */
+
+/* A reference to the present value of every variable, NULL where there is none yet; UNINITIALIZED names
+ * one that the program needs. What was taken is the caller's to drop, also on failure. */
+tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state, tutti_tensor **ret_snapshots);
+/* Releases tensors and forgets them; entries may be NULL. */
+void tutti__tensors_drop(int count, tutti_tensor **tensors);
+/* Behind tutti_call_allocate in an instruction's kernel: a host tensor, kept in the context's `dynamic`. */
+tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction, const tutti_call *call, int index,
+                                     int rank, const int64_t *dims);
+/* After a run: drops the context's `dynamic` and gives the views of those outputs their planned form back. */
+void tutti__program_forget(const tutti_program *program, const tutti_call *calls, tutti_context *context);
+
 #endif

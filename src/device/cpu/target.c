@@ -118,23 +118,8 @@ static bool fill_calls(frame *f, const tutti_program *program)
 /* A kernel's output whose size depends on data. */
 static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank, const int64_t *dims)
 {
-    tutti_context *context = call->context;
-    tutti_tensor *tensor;
-    tutti_type type = tutti_type_make(call->outputs[index].dtype, rank, dims);
-    TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &type, &tensor));
-    const frame *f = (const frame *)((const char *)context - offsetof(frame, context));
-    const tutti_instruction *instruction = &f->program->instructions[call - f->calls];
-    const tutti_value *value = &f->program->values[instruction->outputs[index]];
-    if (value->space != TUTTI_IN_DYNAMIC)
-        return tutti_fail(TUTTI_INTERNAL, "%s '%s' asks for memory of output %d, whose shape was known", call->op->name,
-                          call->name, index);
-    uint32_t slot = value->slot;
-    tutti_tensor_release(context->dynamic[slot]);
-    context->dynamic[slot] = tensor;
-    call->outputs[index].data = tutti_tensor_data(tensor);
-    call->outputs[index].rank = rank;
-    call->outputs[index].dims = tutti_tensor_dims(tensor);
-    return TUTTI_OK;
+    const frame *f = (const frame *)((const char *)call->context - offsetof(frame, context));
+    return tutti__program_allocate(f->program, (size_t)(call - f->calls), call, index, rank, dims);
 }
 
 static tutti_status frame_create(const tutti_program *program, frame **ret)
@@ -206,15 +191,9 @@ static tutti_status bind(const tutti_program *program, frame *f, tutti_run *run,
     f->context.run = run;
     for (int i = 0; i < program->input_count; i++)
         set_pointer(&f->inputs[i], inputs[i] ? tutti_tensor_data(inputs[i]) : NULL);
-    for (int v = 0; v < program->variable_count; v++) {
-        const tutti_program_variable *variable = &program->variables[v];
-        f->snapshots[v] = tutti__piece_acquire(run->state, variable->piece);
-        if (!f->snapshots[v] && (variable->read || (variable->updated && variable->keep)))
-            return tutti_fail(TUTTI_UNINITIALIZED,
-                              "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
-                              variable->piece->variable->name);
+    TUTTI_TRY(tutti__program_snapshot(program, run->state, f->snapshots));
+    for (int v = 0; v < program->variable_count; v++)
         set_pointer(&f->variables[v], f->snapshots[v] ? tutti_tensor_data(f->snapshots[v]) : NULL);
-    }
     for (int i = 0; i < program->result_count; i++) {
         const tutti_value *value = &program->values[program->results[i].value];
         if (value->space == TUTTI_IN_DYNAMIC)
@@ -282,18 +261,6 @@ static tutti_status copy_results(const tutti_program *program, frame *f, bool af
     return TUTTI_OK;
 }
 
-static void drop_snapshots(const tutti_program *program, frame *f)
-{
-    for (int v = 0; v < program->variable_count; v++) {
-        tutti_tensor_release(f->snapshots[v]);
-        f->snapshots[v] = NULL;
-    }
-    for (int i = 0; i < program->dynamic_count; i++) {
-        tutti_tensor_release(f->context.dynamic[i]);
-        f->context.dynamic[i] = NULL;
-    }
-}
-
 static tutti_status commit(const cpu_executable *e, frame *f, tutti_run *run)
 {
     const tutti_program *program = e->program;
@@ -341,7 +308,8 @@ static tutti_status cpu_run(tutti_executable *executable, tutti_run *run, tutti_
     tutti_status status = lease(e, &f);
     if (status == TUTTI_OK) {
         status = run_frame(e, f, run, inputs, results);
-        drop_snapshots(e->program, f);
+        tutti__tensors_drop(e->program->variable_count, f->snapshots);
+        tutti__program_forget(e->program, f->calls, &f->context);
         give_back(e, f);
     } else {
         status = run->commit_begin(run, status);

@@ -53,7 +53,10 @@ tutti_status tutti__attention_infer(const tutti_infer *node, int mask, tutti_typ
     if (!(RULE_FLOAT(node, "scale") >= 0))
         return RULE_FAIL(node, TUTTI_INVALID, "scale is %g, needs a positive number, or 0 for "
                          "1 / sqrt(features)", RULE_FLOAT(node, "scale"));
-    int64_t dims[4];
+    int64_t first_query = RULE_INT(node, "first_query"), dims[4];
+    if (first_query > INT32_MAX || first_query < INT32_MIN)
+        return RULE_FAIL(node, TUTTI_INVALID, "first_query is %lld, needs 32 bits",
+                         (long long)first_query);
     for (int axis = 0; axis < 2; axis++)
         dims[axis] = tutti__known(q->dims[axis], tutti__known(k->dims[axis], v->dims[axis]));
     dims[2] = q->dims[2];

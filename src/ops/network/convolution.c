@@ -28,17 +28,15 @@ static void walk_window(const tutti_convolution *c, const int64_t position[3], t
     int64_t x_channels = c->groups * c->cin, y_channels = c->groups * c->cout;
     int64_t n = position[0], row = position[1], column = position[2];
     int64_t y = ((n * w->out[0] + row) * w->out[1] + column) * y_channels;
-    for (int64_t ky = 0; ky < w->size[0]; ky++) {
-        int64_t iy = tutti__tap(w, 0, row, ky);
-        if (iy < 0)
-            continue;
-        for (int64_t kx = 0; kx < w->size[1]; kx++) {
-            int64_t ix = tutti__tap(w, 1, column, kx);
-            if (ix < 0)
-                continue;
+    int64_t ky, ky_end, kx_first, kx_end;
+    tutti__window_taps(w, 0, row, &ky, &ky_end);
+    tutti__window_taps(w, 1, column, &kx_first, &kx_end);
+    for (; ky < ky_end; ky++) {
+        int64_t iy = tutti__window_start(w, 0, row) + ky * w->dilation[0];
+        int64_t ix = tutti__window_start(w, 1, column) + kx_first * w->dilation[1];
+        for (int64_t kx = kx_first; kx < kx_end; kx++, ix += w->dilation[1])
             visit(c, context, ((n * w->in[0] + iy) * w->in[1] + ix) * x_channels,
                   (ky * w->size[1] + kx) * c->cin * y_channels, y);
-        }
     }
 }
 

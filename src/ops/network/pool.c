@@ -33,17 +33,13 @@ tutti_type tutti__pool_type(const tutti_type *x, const tutti_windows *windows)
 static int64_t gather_taps(const tutti_windows *w, const int64_t *x, const int64_t position[3],
                        int64_t *ret_taps)
 {
-    int64_t count = 0;
-    for (int64_t ky = 0; ky < w->size[0]; ky++) {
-        int64_t iy = tutti__tap(w, 0, position[1], ky);
-        if (iy < 0)
-            continue;
-        for (int64_t kx = 0; kx < w->size[1]; kx++) {
-            int64_t ix = tutti__tap(w, 1, position[2], kx);
-            if (ix >= 0)
-                ret_taps[count++] = ((position[0] * x[1] + iy) * x[2] + ix) * x[3];
-        }
-    }
+    int64_t count = 0, ky, ky_end, kx_first, kx_end;
+    int64_t y = tutti__window_start(w, 0, position[1]), x0 = tutti__window_start(w, 1, position[2]);
+    tutti__window_taps(w, 0, position[1], &ky, &ky_end);
+    tutti__window_taps(w, 1, position[2], &kx_first, &kx_end);
+    for (; ky < ky_end; ky++)
+        for (int64_t kx = kx_first; kx < kx_end; kx++)
+            ret_taps[count++] = ((position[0] * x[1] + y + ky) * x[2] + x0 + kx) * x[3];
     return count;
 }
 

@@ -46,6 +46,17 @@ static void place(tutti_windows *w, int axis, const char *padding, int64_t befor
     }
 }
 
+void tutti__window_taps(const tutti_windows *w, int axis, int64_t out, int64_t *ret_first,
+                        int64_t *ret_end)
+{
+    int64_t start = tutti__window_start(w, axis, out), dilation = w->dilation[axis];
+    int64_t room = w->in[axis] - start; /* to the end of the input */
+    int64_t first = start < 0 ? (-start + dilation - 1) / dilation : 0;
+    int64_t end = room <= 0 ? 0 : (room + dilation - 1) / dilation;
+    *ret_first = first;
+    *ret_end = end < w->size[axis] ? end : w->size[axis];
+}
+
 tutti_windows tutti__windows(const tutti_attr *attrs, int attr_count, const int64_t in[2],
                              const int64_t size[2])
 {

@@ -16,12 +16,15 @@ typedef struct tutti_windows {
     int64_t in[2], out[2], size[2], stride[2], dilation[2], before[2];
 } tutti_windows;
 
-/* The input index that a tap reads, or -1 for padding. */
-static inline int64_t tutti__tap(const tutti_windows *w, int axis, int64_t out, int64_t tap)
+/* The input index that tap 0 of an output would read; tap k reads k * dilation further on. */
+static inline int64_t tutti__window_start(const tutti_windows *w, int axis, int64_t out)
 {
-    int64_t at = out * w->stride[axis] - w->before[axis] + tap * w->dilation[axis];
-    return at >= 0 && at < w->in[axis] ? at : -1;
+    return out * w->stride[axis] - w->before[axis];
 }
+
+/* The taps [first, end) of an output that read input; the others read padding. */
+void tutti__window_taps(const tutti_windows *w, int axis, int64_t out, int64_t *ret_first,
+                        int64_t *ret_end);
 
 /* From attributes strides, padding, pads and, where the operator has it, dilations. `in` and `size`
  * give height and width; TUTTI_ANY where not known. The attributes were checked. */

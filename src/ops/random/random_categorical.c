@@ -25,15 +25,15 @@ static tutti_status row_total(const tutti_call *call, int64_t row, int64_t class
                               double *ret_largest, double *ret_total)
 {
     const tutti_view *logits = &call->inputs[1];
-    double largest = -INFINITY, total = 0;
+    double largest = -HUGE_VAL, total = 0;
     for (int64_t c = 0; c < classes; c++) {
         double x = tutti_view_get(logits, row * classes + c);
-        if (isnan(x) || x == INFINITY)
+        if (isnan(x) || x == HUGE_VAL)
             return RULE_FAIL(call, TUTTI_OUT_OF_RANGE, "logit [%lld,%lld] is %g", (long long)row,
                              (long long)c, x);
         largest = x > largest ? x : largest;
     }
-    if (largest == -INFINITY)
+    if (largest == -HUGE_VAL)
         return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,
                          "row %lld of the logits has no class with a probability above 0",
                          (long long)row);
@@ -67,7 +67,7 @@ static tutti_status reference(const tutti_call *call)
     int64_t batch = logits->dims[0], classes = logits->dims[1], n = out->dims[1];
     tutti_draw draw = tutti__draw_of(call, out);
     for (int64_t row = 0; row < batch && n > 0; row++) {
-        double largest, total;
+        double largest = 0, total = 0;
         TUTTI_TRY(row_total(call, row, classes, &largest, &total));
         for (int64_t i = row * n; i < (row + 1) * n; i++) {
             double unit = tutti__draw_unit(draw.key, tutti__draw_index(&draw, i), TUTTI_F64);

@@ -4,7 +4,7 @@
 /* dx = dy / n, repeated; n elements make one result. */
 static tutti_status gradient(tutti_gradient *node)
 {
-    tutti_sym grad = tutti_div(node->output_grads[0], tutti__reduce_count(node));
+    tutti_sym grad = tutti__reduce_divide(node, node->output_grads[0]);
     node->input_grads[0] = tutti_broadcast_like(tutti__reduce_keep(node, grad), node->inputs[0]);
     return TUTTI_OK;
 }

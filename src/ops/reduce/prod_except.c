@@ -28,23 +28,39 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-/* The product of those before, then of those behind: n^2 steps along an axis of n, rounded once. */
+enum { BLOCKS = 1024 };
+
+/* One line of `count` elements, `step` apart: the product of those before times that of those behind.
+ * behind[b] is the product from block b on, so that one line costs about count * count / BLOCKS steps,
+ * and count up to BLOCKS; all in double, rounded once. */
+static void line(const tutti_view *x, const tutti_view *y, int64_t base, int64_t step, int64_t count)
+{
+    double behind[BLOCKS + 1], before = 1;
+    int64_t size = (count + BLOCKS - 1) / BLOCKS, blocks = size ? (count + size - 1) / size : 0;
+    behind[blocks] = 1;
+    for (int64_t b = blocks - 1; b >= 0; b--) {
+        behind[b] = behind[b + 1];
+        for (int64_t i = b * size; i < (b + 1) * size && i < count; i++)
+            behind[b] *= tutti_view_get(x, base + i * step);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t next = i / size + 1;
+        double product = before * behind[next];
+        for (int64_t j = i + 1; j < next * size && j < count; j++)
+            product *= tutti_view_get(x, base + j * step);
+        before *= tutti_view_get(x, base + i * step);
+        tutti_view_set(y, base + i * step, product);
+    }
+}
+
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));
     for (int64_t outer = 0; outer < blocks.outer; outer++)
-        for (int64_t inner = 0; inner < blocks.inner; inner++) {
-            int64_t base = outer * blocks.size * blocks.inner + inner;
-            double before = 1;
-            for (int64_t i = 0; i < blocks.size; i++) {
-                double product = before;
-                for (int64_t j = i + 1; j < blocks.size && product != 0; j++)
-                    product *= tutti_view_get(x, base + j * blocks.inner);
-                tutti_view_set(&call->outputs[0], base + i * blocks.inner, product);
-                before *= tutti_view_get(x, base + i * blocks.inner);
-            }
-        }
+        for (int64_t inner = 0; inner < blocks.inner; inner++)
+            line(x, &call->outputs[0], outer * blocks.size * blocks.inner + inner, blocks.inner,
+                 blocks.size);
     return TUTTI_OK;
 }
 

@@ -112,18 +112,23 @@ tutti_sym tutti__reduce_keep(const tutti_gradient *node, tutti_sym reduced)
     return reduced;
 }
 
-tutti_sym tutti__reduce_count(const tutti_gradient *node)
+tutti_sym tutti__reduce_divide(const tutti_gradient *node, tutti_sym grad)
 {
     tutti_type x = tutti_sym_type(node->inputs[0]);
     tutti_reduce_options keeping = tutti__reduce_keeping(node);
-    int64_t count = 1;
-    for (int i = 0; i < keeping.axes.count && count != TUTTI_ANY; i++) {
-        int64_t dim = x.dims[keeping.axes.values[i]];
-        count = dim == TUTTI_ANY ? TUTTI_ANY : count * dim;
+    int64_t dims[TUTTI_MAX_RANK], count = 1;
+    for (int i = 0; i < keeping.axes.count; i++) {
+        dims[i] = x.dims[keeping.axes.values[i]];
+        count = dims[i] == TUTTI_ANY ? TUTTI_ANY : count;
     }
     if (count != TUTTI_ANY)
-        return tutti_fill(node->graph, x.dtype, (double)count);
-    return tutti_cast((tutti_size)(node->inputs[0], keeping.axes.count, keeping.axes.values), x.dtype);
+        count = tutti__dims_product(keeping.axes.count, dims);
+    if (count > 0 && x.dtype == TUTTI_F16) /* which holds no count beyond 65504 */
+        return tutti_scale(grad, 1 / (double)count);
+    if (count != TUTTI_ANY)
+        return tutti_div(grad, tutti_fill(node->graph, x.dtype, (double)count));
+    tutti_sym size = (tutti_size)(node->inputs[0], keeping.axes.count, keeping.axes.values);
+    return tutti_div(grad, tutti_cast(size, x.dtype));
 }
 
 /* dx = dy [x = y] / (number of x that are equal to y). */
@@ -140,12 +145,13 @@ tutti_status tutti__reduce_extreme_gradient(tutti_gradient *node)
 
 /* Kernels. ------------------------------------------------------------------------------------ */
 
-/* Adds an axis, merged with the one before it where both step as one. */
+/* Adds an axis, merged with the one before it where both step as one. Without elements all strides are
+ * 0 and nothing but the count matters. */
 static void add_axis(tutti_reduce_axes *axes, int64_t dim, int64_t stride)
 {
     int last = axes->rank - 1;
-    axes->count *= dim;
-    if (dim == 1)
+    axes->count = tutti__dims_product(2, (int64_t[]){axes->count, dim});
+    if (dim == 1 || stride == 0)
         return;
     if (last >= 0 && axes->strides[last] == stride * dim) {
         axes->dims[last] *= dim;

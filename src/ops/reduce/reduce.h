@@ -23,11 +23,11 @@ int tutti__reduce_split_kept(const tutti_infer *node, int capacity, tutti_split 
 tutti_sym tutti__reduce_build(const tutti_op *op, tutti_sym x, const tutti_reduce_options *options);
 
 /* Gradient rules: a result, or its gradient, with the reduced axes back as axes of size 1, so that it
- * broadcasts to x; the options that reduce x the same way but keep these axes; and the number of
- * elements that make one, as a scalar of x's type. */
+ * broadcasts to x; the options that reduce x the same way but keep these axes; and a gradient divided
+ * by the number of elements that make one result. */
 tutti_sym tutti__reduce_keep(const tutti_gradient *node, tutti_sym reduced);
 tutti_reduce_options tutti__reduce_keeping(const tutti_gradient *node);
-tutti_sym tutti__reduce_count(const tutti_gradient *node);
+tutti_sym tutti__reduce_divide(const tutti_gradient *node, tutti_sym grad);
 
 /* Kernels. Element r of those that make result k lies at at(kept, k) + at(reduced, r). */
 typedef struct tutti_reduce_axes {

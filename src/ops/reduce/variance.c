@@ -6,7 +6,7 @@ static tutti_status gradient(tutti_gradient *node)
 {
     tutti_reduce_options keeping = tutti__reduce_keeping(node);
     tutti_sym distance = tutti_sub(node->inputs[0], (tutti_mean)(node->inputs[0], &keeping));
-    tutti_sym grad = tutti_div(tutti_scale(node->output_grads[0], 2), tutti__reduce_count(node));
+    tutti_sym grad = tutti__reduce_divide(node, tutti_scale(node->output_grads[0], 2));
     node->input_grads[0] = tutti_mul(tutti__reduce_keep(node, grad), distance);
     return TUTTI_OK;
 }

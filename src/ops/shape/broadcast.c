@@ -41,14 +41,13 @@ tutti_status tutti__broadcast_reference(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_move move = {.rank = y->rank, .size = tutti_dtype_size(x->dtype)};
-    int64_t stride = 1;
+    int64_t strides[TUTTI_MAX_RANK];
+    tutti__strides_of(x->rank, x->dims, strides);
     tutti__strides_of(y->rank, y->dims, move.to);
     for (int i = y->rank - 1; i >= 0; i--) {
         int own = i - (y->rank - x->rank);
-        int64_t dim = own < 0 ? 1 : x->dims[own];
         move.dims[i] = y->dims[i];
-        move.from[i] = dim == 1 ? 0 : stride;
-        stride *= dim;
+        move.from[i] = own < 0 || x->dims[own] == 1 ? 0 : strides[own];
     }
     tutti__move(call, &move, x->data, y->data);
     return TUTTI_OK;

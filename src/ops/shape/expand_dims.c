@@ -60,6 +60,6 @@ const tutti_op tutti_op_expand_dims = {
     .gradient = gradient,
     .cost = tutti__cost_move,
     .split = split,
-    .reference = tutti__reference_copy,
+    .reference = tutti__reference_view,
     .samples = samples,
 };

@@ -4,28 +4,30 @@
 static tutti_status infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT], c[TUTTI_TYPE_TEXT];
-    const tutti_type *rows = &node->inputs[0], *indices = &node->inputs[1], *like = &node->inputs[2];
+    const tutti_type *rows = &node->inputs[0], *indices = &node->inputs[1];
+    tutti_type like;
     int axis;
     int64_t merged;
     TUTTI_TRY(tutti__shape_numbers(node, 0));
     TUTTI_TRY(tutti__shape_indices(node, 1));
-    if (RULE_INT(node, "axis") < -like->rank || RULE_INT(node, "axis") >= like->rank)
+    TUTTI_TRY(tutti__shape_like(node, 2, &like));
+    if (RULE_INT(node, "axis") < -like.rank || RULE_INT(node, "axis") >= like.rank)
         return RULE_FAIL(node, TUTTI_INVALID, "axis %lld is outside [%d, %d) for %s",
-                         (long long)RULE_INT(node, "axis"), -like->rank, like->rank,
-                         tutti_type_text(like, a));
-    axis = tutti__axis_of(RULE_INT(node, "axis"), like->rank);
-    bool agree = rows->rank == like->rank - 1 + indices->rank;
+                         (long long)RULE_INT(node, "axis"), -like.rank, like.rank,
+                         tutti_type_text(&like, a));
+    axis = tutti__axis_of(RULE_INT(node, "axis"), like.rank);
+    bool agree = rows->rank == like.rank - 1 + indices->rank;
     for (int i = 0; agree && i < rows->rank; i++) {
-        int64_t dim = i < axis                   ? like->dims[i]
+        int64_t dim = i < axis                   ? like.dims[i]
                       : i < axis + indices->rank ? indices->dims[i - axis]
-                                                 : like->dims[i - indices->rank + 1];
+                                                 : like.dims[i - indices->rank + 1];
         agree = tutti__shape_merge(rows->dims[i], dim, &merged);
     }
     if (!agree)
         return RULE_FAIL(node, TUTTI_INVALID, "input 0 is %s, which is not %s with axis %d replaced by %s",
-                         tutti_type_text(rows, a), tutti_type_text(like, b), axis,
+                         tutti_type_text(rows, a), tutti_type_text(&like, b), axis,
                          tutti_type_text(indices, c));
-    return tutti__shape_output(node, 0, rows->dtype, like->rank, like->dims);
+    return tutti__shape_output(node, 0, rows->dtype, like.rank, like.dims);
 }
 
 static tutti_status gradient(tutti_gradient *node)
@@ -63,15 +65,16 @@ static tutti_status reference(const tutti_call *call)
 /* Beside the axis, or the indices: each piece of them adds its part. */
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
-    const tutti_type *indices = &node->inputs[1], *like = &node->inputs[2];
-    int axis = tutti__axis_of(RULE_INT(node, "axis"), like->rank);
+    const tutti_type *indices = &node->inputs[1], *y = &node->outputs[0];
+    int axis = tutti__axis_of(RULE_INT(node, "axis"), y->rank);
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
-    for (int i = 0; i < like->rank; i++) {
+    for (int i = 0; i < y->rank; i++) {
         if (i == axis)
             continue;
         tutti_split *way = tutti__cut(&cuts);
         way->inputs[0] = (int8_t)(i < axis ? i : i + indices->rank - 1);
-        way->inputs[2] = way->outputs[0] = (int8_t)i;
+        way->outputs[0] = (int8_t)i;
+        tutti__cut_like(node, way, 2, i);
     }
     for (int i = 0; i < indices->rank; i++) {
         tutti_split *way = tutti__cut(&cuts);
@@ -97,6 +100,7 @@ tutti_sym(tutti_gather_grad)(tutti_sym rows, tutti_sym indices, tutti_sym like, 
 
 static const tutti_attr_spec attrs[] = {
     {"axis", TUTTI_ATTR_INT, "0"},
+    {"dims", TUTTI_ATTR_INTS, "[]"},
     {NULL},
 };
 static const char *const samples[] = {
@@ -105,6 +109,7 @@ static const char *const samples[] = {
     "f32[3,5,2] i32[5]{0:4} i32[3,4,2] | axis=1",
     "i32[6] i32[6]{0:3} f32[3]",
     "bf16[7,2] i32[7]{0:3} bf16[3,2]",
+    "f32[3,4,2] i32[4]{0:5} | axis=1 dims=[3,5,2]",
     NULL,
 };
 
@@ -112,9 +117,9 @@ const tutti_op tutti_op_gather_grad = {
     .struct_size = sizeof(tutti_op),
     .name = "gather_grad",
     .version = 1,
-    .doc = "gather_grad(rows, indices, like; axis): y = 0 in like's shape, then y[.., indices[j], ..] += rows[.., j, ..]",
+    .doc = "gather_grad(rows, indices, like; axis, dims): y = 0 in the shape of like, or dims without it, then y[.., indices[j], ..] += rows[.., j, ..]",
     .category = "shape",
-    .min_inputs = 3,
+    .min_inputs = 2,
     .max_inputs = 3,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,

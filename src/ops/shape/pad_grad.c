@@ -4,19 +4,21 @@
 static tutti_status infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
-    const tutti_type *x = &node->inputs[0], *like = &node->inputs[1];
+    const tutti_type *x = &node->inputs[0];
+    tutti_type like;
     const int64_t *paddings;
     TUTTI_TRY(tutti__shape_floats(node, 0));
-    TUTTI_TRY(tutti__pad_check(node, like));
+    TUTTI_TRY(tutti__shape_like(node, 1, &like));
+    TUTTI_TRY(tutti__pad_check(node, &like));
     RULE_INTS(node, "paddings", &paddings);
-    bool agree = x->rank == like->rank;
+    bool agree = x->rank == like.rank;
     for (int i = 0; agree && i < x->rank; i++)
-        agree = x->dims[i] == TUTTI_ANY || like->dims[i] == TUTTI_ANY ||
-                x->dims[i] == like->dims[i] + paddings[2 * i] + paddings[2 * i + 1];
+        agree = x->dims[i] == TUTTI_ANY || like.dims[i] == TUTTI_ANY ||
+                x->dims[i] == like.dims[i] + paddings[2 * i] + paddings[2 * i + 1];
     if (!agree)
         return RULE_FAIL(node, TUTTI_INVALID, "input %s is not %s with these paddings",
-                         tutti_type_text(x, a), tutti_type_text(like, b));
-    return tutti__shape_output(node, 0, x->dtype, like->rank, like->dims);
+                         tutti_type_text(x, a), tutti_type_text(&like, b));
+    return tutti__shape_output(node, 0, x->dtype, like.rank, like.dims);
 }
 
 static tutti_status gradient(tutti_gradient *node)
@@ -88,7 +90,8 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
         if (paddings[2 * i] != 0 || paddings[2 * i + 1] != 0)
             continue;
         tutti_split *way = tutti__cut(&cuts);
-        way->inputs[0] = way->inputs[1] = way->outputs[0] = (int8_t)i;
+        way->inputs[0] = way->outputs[0] = (int8_t)i;
+        tutti__cut_like(node, way, 1, i);
     }
     return cuts.count;
 }
@@ -96,12 +99,14 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 static const tutti_attr_spec attrs[] = {
     {"paddings", TUTTI_ATTR_INTS, NULL},
     {"mode", TUTTI_ATTR_STRING, "constant"},
+    {"dims", TUTTI_ATTR_INTS, "[]"},
     {NULL},
 };
 static const char *const samples[] = {
     "f32[3,9] f32[3,4] | paddings=[0,0,2,3] mode=reflect",
     "f32[4,5,2] f32[2,3,2] | paddings=[1,1,2,0,0,0] mode=edge",
     "f32[4] f32[1] | paddings=[1,2] mode=edge",
+    "f32[3,9] | paddings=[0,0,2,3] mode=reflect dims=[3,4]",
     NULL,
 };
 
@@ -109,9 +114,9 @@ const tutti_op tutti_op_pad_grad = {
     .struct_size = sizeof(tutti_op),
     .name = "pad_grad",
     .version = 1,
-    .doc = "pad_grad(x, like; paddings, mode): y[i] = sum of all x[j] that padding a tensor of like's shape makes of its element i",
+    .doc = "pad_grad(x, like; paddings, mode, dims): y[i] = sum of all x[j] that padding makes of element i of a tensor of the shape of like, or dims without it",
     .category = "shape",
-    .min_inputs = 2,
+    .min_inputs = 1,
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,

@@ -4,23 +4,25 @@
 static tutti_status infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT], c[TUTTI_TYPE_TEXT];
-    const tutti_type *indices = &node->inputs[0], *updates = &node->inputs[1], *like = &node->inputs[2];
+    const tutti_type *indices = &node->inputs[0], *updates = &node->inputs[1];
+    tutti_type like;
     int64_t merged;
     int axis;
     TUTTI_TRY(tutti__shape_indices(node, 0));
     TUTTI_TRY(tutti__shape_numbers(node, 1));
     TUTTI_TRY(tutti__rule_axis(node, RULE_INT(node, "axis"), indices->rank, &axis));
-    bool agree = indices->rank == like->rank && updates->rank == like->rank;
-    for (int i = 0; agree && i < like->rank; i++)
+    TUTTI_TRY(tutti__shape_like(node, 2, &like));
+    bool agree = indices->rank == like.rank && updates->rank == like.rank;
+    for (int i = 0; agree && i < like.rank; i++)
         agree = tutti__shape_merge(updates->dims[i], indices->dims[i], &merged) &&
-                (i == axis || tutti__shape_merge(like->dims[i], merged, &merged));
+                (i == axis || tutti__shape_merge(like.dims[i], merged, &merged));
     if (!agree)
         return RULE_FAIL(node, TUTTI_INVALID,
                          "indices are %s, updates %s, the result %s; the first two must agree, and all "
                          "dimensions but that of axis %d",
                          tutti_type_text(indices, a), tutti_type_text(updates, b),
-                         tutti_type_text(like, c), axis);
-    return tutti__shape_output(node, 0, updates->dtype, like->rank, like->dims);
+                         tutti_type_text(&like, c), axis);
+    return tutti__shape_output(node, 0, updates->dtype, like.rank, like.dims);
 }
 
 static tutti_status gradient(tutti_gradient *node)
@@ -62,8 +64,9 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     for (int i = 0; i < node->inputs[0].rank; i++) {
         tutti_split *way = tutti__cut(&cuts);
         way->inputs[0] = way->inputs[1] = (int8_t)i;
-        way->inputs[2] = (int8_t)(i == axis ? TUTTI_WHOLE : i);
         way->outputs[0] = (int8_t)(i == axis ? TUTTI_PARTIAL_SUM : i);
+        if (i != axis)
+            tutti__cut_like(node, way, 2, i);
     }
     return cuts.count;
 }
@@ -83,12 +86,14 @@ tutti_sym(tutti_put_along)(tutti_sym indices, tutti_sym updates, tutti_sym like,
 
 static const tutti_attr_spec attrs[] = {
     {"axis", TUTTI_ATTR_INT, "-1"},
+    {"dims", TUTTI_ATTR_INTS, "[]"},
     {NULL},
 };
 static const char *const samples[] = {
     "i32[3,2]{0:5} f32[3,2] f32[3,5]",
     "i64[3,2,3]{0:4} f32[3,2,3] f32[4,2,3] | axis=0",
     "i32[2,5]{0:2} bf16[2,5] f32[2,2]",
+    "i32[3,2]{0:5} f32[3,2] | dims=[3,5]",
     NULL,
 };
 
@@ -96,9 +101,9 @@ const tutti_op tutti_op_put_along = {
     .struct_size = sizeof(tutti_op),
     .name = "put_along",
     .version = 1,
-    .doc = "put_along(indices, updates, like; axis): y = 0 in like's shape, then y[i, indices[i, j, k], k] += updates[i, j, k] for axis 1",
+    .doc = "put_along(indices, updates, like; axis, dims): y = 0 in the shape of like, or dims without it, then y[i, indices[i, j, k], k] += updates[i, j, k] for axis 1",
     .category = "shape",
-    .min_inputs = 3,
+    .min_inputs = 2,
     .max_inputs = 3,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,

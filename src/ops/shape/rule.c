@@ -18,6 +18,25 @@ tutti_status tutti__shape_output(tutti_infer *node, int index, tutti_dtype dtype
     return TUTTI_OK;
 }
 
+tutti_status tutti__shape_like(const tutti_infer *node, int input, tutti_type *ret_like)
+{
+    const int64_t *dims;
+    int rank = RULE_INTS(node, "dims", &dims);
+    if (node->input_count > input) {
+        *ret_like = node->inputs[input];
+        return TUTTI_OK;
+    }
+    if (rank > TUTTI_MAX_RANK)
+        return RULE_FAIL(node, TUTTI_INVALID, "%d dimensions are given, at most %d are possible", rank,
+                         TUTTI_MAX_RANK);
+    for (int i = 0; i < rank; i++)
+        if (dims[i] < 0)
+            return RULE_FAIL(node, TUTTI_INVALID, "dimension %d is %lld, needs 0 or more", i,
+                             (long long)dims[i]);
+    *ret_like = tutti_type_make(node->inputs[0].dtype, rank, dims);
+    return TUTTI_OK;
+}
+
 tutti_status tutti__shape_floats(const tutti_infer *node, int i)
 {
     char text[TUTTI_TYPE_TEXT];
@@ -106,6 +125,16 @@ tutti_split *tutti__cut(tutti_cuts *cuts)
     return way;
 }
 
+void tutti__cut_like(const tutti_infer *node, tutti_split *way, int input, int axis)
+{
+    if (node->input_count > input) {
+        way->inputs[input] = (int8_t)axis;
+        return;
+    }
+    way->attr = "dims";
+    way->attr_index = axis;
+}
+
 void tutti__cut_pair(tutti_cuts *cuts, int input_axis, int output_axis)
 {
     tutti_split *way = tutti__cut(cuts);
@@ -148,29 +177,43 @@ void tutti__split_reshaped(const tutti_type *from, const tutti_type *to, void *c
     }
 }
 
+int64_t tutti__dims_product(int rank, const int64_t *dims)
+{
+    int64_t product = 1;
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0)
+            return 0;
+    for (int i = 0; i < rank; i++)
+        if (!tutti__mul_size(product, dims[i], &product))
+            return INT64_MAX;
+    return product;
+}
+
 tutti_blocks tutti__blocks(const tutti_view *view, int axis)
 {
-    tutti_blocks blocks = {1, view->dims[axis], 1};
-    for (int i = 0; i < axis; i++)
-        blocks.outer *= view->dims[i];
-    for (int i = axis + 1; i < view->rank; i++)
-        blocks.inner *= view->dims[i];
-    return blocks;
+    if (tutti__dims_product(view->rank, view->dims) == 0)
+        return (tutti_blocks){.size = view->dims[axis]};
+    return (tutti_blocks){
+        .outer = tutti__dims_product(axis, view->dims),
+        .size = view->dims[axis],
+        .inner = tutti__dims_product(view->rank - axis - 1, view->dims + axis + 1),
+    };
 }
 
 void tutti__strides_of(int rank, const int64_t *dims, int64_t *ret_strides)
 {
-    int64_t stride = 1;
+    int64_t stride = tutti__dims_product(rank, dims) == 0 ? 0 : 1;
     for (int i = rank - 1; i >= 0; i--) {
         ret_strides[i] = stride;
-        stride *= dims[i];
+        if (stride != 0)
+            stride *= dims[i];
     }
 }
 
-tutti_status tutti__reference_copy(const tutti_call *call)
+tutti_status tutti__reference_view(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
-    size_t bytes = (size_t)tutti_view_count(x) * tutti_dtype_size(x->dtype);
+    size_t bytes = (size_t)tutti__dims_product(x->rank, x->dims) * tutti_dtype_size(x->dtype);
     if (bytes > 0 && x->data != y->data)
         memcpy(y->data, x->data, bytes);
     return TUTTI_OK;
@@ -179,7 +222,7 @@ tutti_status tutti__reference_copy(const tutti_call *call)
 void tutti__fill_view(const tutti_view *view, double value)
 {
     size_t size = tutti_dtype_size(view->dtype);
-    size_t total = (size_t)tutti_view_count(view) * size;
+    size_t total = (size_t)tutti__dims_product(view->rank, view->dims) * size;
     if (total == 0)
         return;
     if (value == 0 || view->dtype == TUTTI_STRING) {

@@ -38,6 +38,10 @@ static inline bool tutti__shape_merge(int64_t a, int64_t b, int64_t *ret)
     return a == b || a == TUTTI_ANY || b == TUTTI_ANY;
 }
 
+/* The shape that an operator takes from its last input, number `input`, or, when that was left out,
+ * from attribute dims. Of the type only the shape counts. */
+tutti_status tutti__shape_like(const tutti_infer *node, int input, tutti_type *ret_like);
+
 /* Input `i` holds floats; floats or integers; i32 or i64. */
 tutti_status tutti__shape_floats(const tutti_infer *node, int i);
 tutti_status tutti__shape_numbers(const tutti_infer *node, int i);
@@ -65,6 +69,8 @@ typedef struct tutti_cuts {
 
 /* One more way; every slot starts as TUTTI_WHOLE. */
 tutti_split *tutti__cut(tutti_cuts *cuts);
+/* In a way of an operator that uses tutti__shape_like: its shape is cut along `axis`. */
+void tutti__cut_like(const tutti_infer *node, tutti_split *way, int input, int axis);
 /* One more way of a node with one input and one output. */
 void tutti__cut_pair(tutti_cuts *cuts, int input_axis, int output_axis);
 /* Every axis of output 0 but `except`, cut alike in all inputs and outputs of the same rank. */
@@ -75,17 +81,23 @@ void tutti__split_reshaped(const tutti_type *from, const tutti_type *to, void *c
 
 /* Kernels. ------------------------------------------------------------------------------------ */
 
-/* A contiguous view seen as [outer, size, inner] around one axis. */
+/* A tensor without elements may still have dimensions whose product fits no integer. */
+
+/* The product of dimensions: 0 when one is 0, else INT64_MAX when it does not fit. */
+int64_t tutti__dims_product(int rank, const int64_t *dims);
+
+/* A contiguous view seen as [outer, size, inner] around one axis; outer and inner are 0 when it has no
+ * elements. */
 typedef struct tutti_blocks {
     int64_t outer, size, inner;
 } tutti_blocks;
 tutti_blocks tutti__blocks(const tutti_view *view, int axis);
 
-/* Row-major strides in elements. */
+/* Row-major strides in elements; all 0 when there are none. */
 void tutti__strides_of(int rank, const int64_t *dims, int64_t *ret_strides);
 
-/* Output 0 gets input 0's bytes. */
-tutti_status tutti__reference_copy(const tutti_call *call);
+/* Of a view: output 0 gets the bytes of input 0. */
+tutti_status tutti__reference_view(const tutti_call *call);
 /* Every element gets the value, as far as its type can hold it; strings become empty. */
 void tutti__fill_view(const tutti_view *view, double value);
 

@@ -105,16 +105,10 @@ void tutti__scatter_add(const tutti_scatter *scatter, const tutti_view *updates,
 tutti_index_rows tutti__index_rows(const tutti_view *indices, int rank, const int64_t *dims)
 {
     tutti_index_rows rows = {
-        .indices = indices, .columns = (int)indices->dims[indices->rank - 1], .rows = 1, .length = 1};
-    for (int i = 0; i < indices->rank - 1; i++)
-        rows.rows *= indices->dims[i];
-    for (int i = rows.columns; i < rank; i++)
-        rows.length *= dims[i];
-    int64_t stride = rows.length;
-    for (int i = rows.columns - 1; i >= 0; i--) {
-        rows.strides[i] = stride;
-        stride *= dims[i];
-    }
+        .indices = indices, .columns = (int)indices->dims[indices->rank - 1]};
+    rows.rows = tutti__dims_product(indices->rank - 1, indices->dims);
+    rows.length = tutti__dims_product(rank - rows.columns, dims + rows.columns);
+    tutti__strides_of(rank, dims, rows.strides);
     return rows;
 }
 

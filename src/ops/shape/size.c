@@ -12,11 +12,10 @@ static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     uint32_t mask = tutti__axes_mask(x->rank, call->attrs, call->attr_count, "axes");
-    int64_t count = 1;
+    int64_t dims[TUTTI_MAX_RANK];
     for (int i = 0; i < x->rank; i++)
-        if (mask >> i & 1)
-            count *= x->dims[i];
-    tutti_view_set_int(&call->outputs[0], 0, count);
+        dims[i] = mask >> i & 1 ? x->dims[i] : 1;
+    tutti_view_set_int(&call->outputs[0], 0, tutti__dims_product(x->rank, dims));
     return TUTTI_OK;
 }
 

@@ -4,19 +4,21 @@
 static tutti_status infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
-    const tutti_type *x = &node->inputs[0], *like = &node->inputs[1];
+    const tutti_type *x = &node->inputs[0];
+    tutti_type like;
     tutti_slice_run runs[TUTTI_MAX_RANK];
-    bool agree = x->rank == like->rank;
-    TUTTI_TRY(tutti__slice_check(node, like));
-    tutti__slice_runs(node->attrs, node->attr_count, like->rank, like->dims, runs);
+    TUTTI_TRY(tutti__shape_like(node, 1, &like));
+    TUTTI_TRY(tutti__slice_check(node, &like));
+    bool agree = x->rank == like.rank;
+    tutti__slice_runs(node->attrs, node->attr_count, like.rank, like.dims, runs);
     for (int i = 0; agree && i < x->rank; i++) {
         int64_t merged;
         agree = tutti__shape_merge(x->dims[i], runs[i].count, &merged);
     }
     if (!agree)
         return RULE_FAIL(node, TUTTI_INVALID, "input %s is not what this slice takes from %s",
-                         tutti_type_text(x, a), tutti_type_text(like, b));
-    return tutti__shape_output(node, 0, x->dtype, like->rank, like->dims);
+                         tutti_type_text(x, a), tutti_type_text(&like, b));
+    return tutti__shape_output(node, 0, x->dtype, like.rank, like.dims);
 }
 
 static tutti_status gradient(tutti_gradient *node)
@@ -50,15 +52,16 @@ static tutti_status reference(const tutti_call *call)
 
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
-    const tutti_type *like = &node->inputs[1];
+    const tutti_type *y = &node->outputs[0];
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     tutti_slice_run runs[TUTTI_MAX_RANK];
-    tutti__slice_runs(node->attrs, node->attr_count, like->rank, like->dims, runs);
-    for (int i = 0; i < like->rank; i++) {
-        if (!tutti__slice_is_whole(&runs[i], like->dims[i]))
+    tutti__slice_runs(node->attrs, node->attr_count, y->rank, y->dims, runs);
+    for (int i = 0; i < y->rank; i++) {
+        if (!tutti__slice_is_whole(&runs[i], y->dims[i]))
             continue;
         tutti_split *way = tutti__cut(&cuts);
-        way->inputs[0] = way->inputs[1] = way->outputs[0] = (int8_t)i;
+        way->inputs[0] = way->outputs[0] = (int8_t)i;
+        tutti__cut_like(node, way, 1, i);
     }
     return cuts.count;
 }
@@ -74,6 +77,7 @@ static const tutti_attr_spec attrs[] = {
     {"begin", TUTTI_ATTR_INTS, "[]"},
     {"end", TUTTI_ATTR_INTS, "[]"},
     {"step", TUTTI_ATTR_INTS, "[]"},
+    {"dims", TUTTI_ATTR_INTS, "[]"},
     {NULL},
 };
 static const char *const samples[] = {
@@ -81,6 +85,7 @@ static const char *const samples[] = {
     "f32[4,3,3] i32[4,6,3] | begin=[0,1] end=[4,6] step=[1,2]",
     "f32[3] f32[6] | begin=[4] end=[1] step=[-1]",
     "f32[0,3] f32[4,3] | begin=[2] end=[2]",
+    "f32[3,3] | begin=[1,0] end=[4,3] dims=[5,3]",
     NULL,
 };
 
@@ -88,9 +93,9 @@ const tutti_op tutti_op_slice_grad = {
     .struct_size = sizeof(tutti_op),
     .name = "slice_grad",
     .version = 1,
-    .doc = "slice_grad(x, like; begin, end, step): y = 0 in like's shape, but slice(y; begin, end, step) = x",
+    .doc = "slice_grad(x, like; begin, end, step, dims): y = 0 in the shape of like, or dims without it, but slice(y; begin, end, step) = x",
     .category = "shape",
-    .min_inputs = 2,
+    .min_inputs = 1,
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,

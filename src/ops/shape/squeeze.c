@@ -34,6 +34,7 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
+/* Without names a piece of size 1 would be dropped. */
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *x = &node->inputs[0];
@@ -41,8 +42,8 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     const int64_t *axes;
     bool named = RULE_INTS(node, "axes", &axes) > 0;
     uint32_t mask = tutti__axes_mask(x->rank, node->attrs, node->attr_count, "axes");
-    for (int i = 0, j = 0; i < x->rank; i++)
-        if (!(mask >> i & 1) || (!named && x->dims[i] != 1))
+    for (int i = 0, j = 0; named && i < x->rank; i++)
+        if (!(mask >> i & 1))
             tutti__cut_pair(&cuts, i, j++);
     return cuts.count;
 }
@@ -80,6 +81,6 @@ const tutti_op tutti_op_squeeze = {
     .gradient = gradient,
     .cost = tutti__cost_move,
     .split = split,
-    .reference = tutti__reference_copy,
+    .reference = tutti__reference_view,
     .samples = samples,
 };

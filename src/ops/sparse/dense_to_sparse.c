@@ -54,17 +54,17 @@ static tutti_status gradient(tutti_gradient *node)
 {
     tutti_sparse_sym grad = {node->outputs[0], node->output_grads[1], node->outputs[2]};
     if (node->wanted[0] && tutti_sym_ok(node->output_grads[1]))
-        node->input_grads[0] = tutti_reshape_like(tutti_sparse_to_dense(grad), node->inputs[0]);
+        node->input_grads[0] = tutti_reshape_like(tutti_to_dense(grad), node->inputs[0]);
     return TUTTI_OK;
 }
 
 static const char *const samples[] = {
-    "f32[2,3]", "f32[3,2]{=0,1.5,0,0,-2,3}", "i64[5]{=0,3,0,0,1}", "f64[]", "f32[0,2]", NULL,
+    "f32[2,3]", "i32[3,2]{=0,1,0,0,-2,3}", "i64[5]{=0,3,0,0,1}", "f64[]", "f32[0,2]", NULL,
 };
 
 extern const tutti_op tutti_op_dense_to_sparse;
 
-tutti_sparse_sym(tutti_dense_to_sparse)(tutti_sym x)
+tutti_sparse_sym(tutti_to_sparse)(tutti_sym x)
 {
     tutti_sym node = tutti__unary(&tutti_op_dense_to_sparse, x);
     return (tutti_sparse_sym){tutti_output_of(node, 0), tutti_output_of(node, 1),

@@ -1,6 +1,4 @@
 /* rows_to_dense.c: a gradient that is rows at indices, as a dense one. */
-#include <stdlib.h>
-
 #include "ops/sparse/sparse.h"
 
 /* rows [k..., ...], indices [k...], like [n, ...] -> [n, ...]; of `like` only the shape counts */
@@ -16,32 +14,16 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-/* Sums in double, rounded once; integers wrap. */
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *rows = &call->inputs[0], *indices = &call->inputs[1], *out = &call->outputs[0];
     int64_t size = tutti__row_count(out), count = tutti_view_count(indices);
-    int64_t total = tutti_view_count(out);
-    bool floats = tutti_dtype_is_float(out->dtype);
+    tutti_sums sums;
     TUTTI_TRY(tutti__check_indices(call, indices, out->dims[0]));
-    double *sums = calloc((size_t)total + 1, sizeof *sums);
-    uint64_t *int_sums = (uint64_t *)(void *)sums;
-    if (!sums)
-        return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for sums");
-    for (int64_t i = 0; i < count * size; i++) {
-        int64_t to = tutti_view_get_int(indices, i / size) * size + i % size;
-        if (floats)
-            sums[to] += tutti_view_get(rows, i);
-        else
-            int_sums[to] += (uint64_t)tutti_view_get_int(rows, i);
-    }
-    for (int64_t i = 0; i < total; i++) {
-        if (floats)
-            tutti_view_set(out, i, sums[i]);
-        else
-            tutti_view_set_int(out, i, (int64_t)int_sums[i]);
-    }
-    free(sums);
+    TUTTI_TRY(tutti__sums_begin(call, out, &sums));
+    for (int64_t i = 0; i < count * size; i++)
+        tutti__sums_add(&sums, tutti_view_get_int(indices, i / size) * size + i % size, rows, i);
+    tutti__sums_end(&sums);
     return TUTTI_OK;
 }
 

@@ -1,6 +1,8 @@
 /* sparse.c: what the sparse operators share; see sparse.h. */
 #include "ops/sparse/sparse.h"
 
+#include <stdlib.h>
+
 tutti_status tutti__need_positions(const tutti_infer *node, int i, int64_t rank)
 {
     char text[TUTTI_TYPE_TEXT];
@@ -79,4 +81,44 @@ tutti_status tutti__check_positions(const tutti_call *call, const tutti_view *po
                                  (long long)axis, (long long)at, (long long)dims[axis]);
         }
     return TUTTI_OK;
+}
+
+tutti_status tutti__sums_begin(const tutti_call *call, const tutti_view *out, tutti_sums *ret)
+{
+    tutti_sums sums = {.out = out, .floats = tutti_dtype_is_float(out->dtype)};
+    sums.at = calloc((size_t)tutti_view_count(out) + 1, sizeof *sums.at);
+    if (!sums.at)
+        return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for %lld sums",
+                         (long long)tutti_view_count(out));
+    *ret = sums;
+    return TUTTI_OK;
+}
+
+void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i)
+{
+    if (sums->floats)
+        sums->at[to].f += tutti_view_get(x, i);
+    else
+        sums->at[to].i += (uint64_t)tutti_view_get_int(x, i);
+}
+
+void tutti__sums_add_product(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i,
+                             const tutti_view *y, int64_t j)
+{
+    if (sums->floats)
+        sums->at[to].f += tutti_view_get(x, i) * tutti_view_get(y, j);
+    else
+        sums->at[to].i += (uint64_t)tutti_view_get_int(x, i) * (uint64_t)tutti_view_get_int(y, j);
+}
+
+void tutti__sums_end(tutti_sums *sums)
+{
+    int64_t count = tutti_view_count(sums->out);
+    for (int64_t i = 0; i < count; i++) {
+        if (sums->floats)
+            tutti_view_set(sums->out, i, sums->at[i].f);
+        else
+            tutti_view_set_int(sums->out, i, (int64_t)sums->at[i].i);
+    }
+    free(sums->at);
 }

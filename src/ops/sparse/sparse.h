@@ -19,4 +19,21 @@ tutti_status tutti__dense_shape(const tutti_call *call, const tutti_view *shape,
 tutti_status tutti__check_positions(const tutti_call *call, const tutti_view *positions,
                                     const int64_t *dims);
 
+/* Sums that become an output's elements: floats in double, rounded once at the end; integers wrap. */
+typedef struct tutti_sums {
+    const tutti_view *out;
+    bool floats;
+    union tutti_sum {
+        double f;
+        uint64_t i;
+    } *at;
+} tutti_sums;
+/* All zero. Ends with tutti__sums_end, which writes the output. */
+tutti_status tutti__sums_begin(const tutti_call *call, const tutti_view *out, tutti_sums *ret);
+void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i);
+/* x[i] * y[j] */
+void tutti__sums_add_product(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i,
+                             const tutti_view *y, int64_t j);
+void tutti__sums_end(tutti_sums *sums);
+
 #endif

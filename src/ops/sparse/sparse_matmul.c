@@ -1,6 +1,4 @@
 /* sparse_matmul.c: a sparse matrix times a dense one. */
-#include <stdlib.h>
-
 #include "ops/sparse/sparse.h"
 
 /* indices i64 [n,2], values [n], dense_shape i64 [2] = (rows, k), b [k,m] -> [rows,m];
@@ -20,31 +18,23 @@ static tutti_status infer(tutti_infer *node)
     int64_t inner = dims[transpose ? 0 : 1];
     if (inner != TUTTI_ANY && b->dims[0] != TUTTI_ANY && inner != b->dims[0])
         return RULE_FAIL(node, TUTTI_INVALID,
-                         "the dense matrix is %s, but the sparse one %s has %lld %s",
-                         tutti_type_text(b, text), transpose ? "transposed" : "", (long long)inner,
-                         "columns");
+                         "the dense matrix is %s, but the sparse one%s has %lld columns",
+                         tutti_type_text(b, text), transpose ? " transposed" : "", (long long)inner);
     node->outputs[0] =
         tutti_type_make(b->dtype, 2, (int64_t[]){dims[transpose ? 1 : 0], b->dims[1]});
     return TUTTI_OK;
 }
 
-/* y[r,:] += v b[c,:] in double, rounded once; integers wrap. */
-static void accumulate(const tutti_call *call, bool transpose, int64_t columns, double *sums,
-                       uint64_t *int_sums)
+/* y[r,:] += v b[c,:] */
+static void accumulate(const tutti_call *call, bool transpose, int64_t columns, tutti_sums *sums)
 {
     const tutti_view *at = &call->inputs[0], *values = &call->inputs[1], *b = &call->inputs[3];
     int64_t count = at->dims[0];
     for (int64_t i = 0; i < count; i++) {
         int64_t row = tutti_view_get_int(at, 2 * i + transpose);
         int64_t inner = tutti_view_get_int(at, 2 * i + !transpose);
-        for (int64_t j = 0; j < columns; j++) {
-            int64_t to = row * columns + j, from = inner * columns + j;
-            if (sums)
-                sums[to] += tutti_view_get(values, i) * tutti_view_get(b, from);
-            else
-                int_sums[to] += (uint64_t)tutti_view_get_int(values, i) *
-                                (uint64_t)tutti_view_get_int(b, from);
-        }
+        for (int64_t j = 0; j < columns; j++)
+            tutti__sums_add_product(sums, row * columns + j, values, i, b, inner * columns + j);
     }
 }
 
@@ -61,20 +51,10 @@ static tutti_status reference(const tutti_call *call)
                          (long long)b->dims[0], (long long)dims[transpose ? 0 : 1]);
     int64_t columns = b->dims[1], out_dims[] = {dims[transpose ? 1 : 0], columns};
     TUTTI_TRY(tutti__call_shape(call, 0, 2, out_dims));
-    const tutti_view *out = &call->outputs[0];
-    bool floats = tutti_dtype_is_float(out->dtype);
-    int64_t count = tutti_view_count(out);
-    void *sums = calloc((size_t)count + 1, sizeof(double));
-    if (!sums)
-        return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for sums");
-    accumulate(call, transpose, columns, floats ? sums : NULL, floats ? NULL : sums);
-    for (int64_t i = 0; i < count; i++) {
-        if (floats)
-            tutti_view_set(out, i, ((double *)sums)[i]);
-        else
-            tutti_view_set_int(out, i, ((int64_t *)sums)[i]);
-    }
-    free(sums);
+    tutti_sums sums;
+    TUTTI_TRY(tutti__sums_begin(call, &call->outputs[0], &sums));
+    accumulate(call, transpose, columns, &sums);
+    tutti__sums_end(&sums);
     return TUTTI_OK;
 }
 

@@ -27,18 +27,11 @@ static tutti_status reference(const tutti_call *call)
     TUTTI_TRY(tutti__dense_shape(call, &call->inputs[2], dims));
     TUTTI_TRY(tutti__check_positions(call, at, dims));
     TUTTI_TRY(tutti__call_shape(call, 0, (int)tutti_view_count(&call->inputs[2]), dims));
-    const tutti_view *out = &call->outputs[0];
-    if (tutti__view_bytes(out) > 0)
-        memset(out->data, 0, (size_t)tutti__view_bytes(out));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t to = flat(at, i, dims);
-        if (tutti_dtype_is_float(out->dtype))
-            tutti_view_set(out, to, tutti_view_get(out, to) + tutti_view_get(values, i));
-        else
-            tutti_view_set_int(out, to,
-                               (int64_t)((uint64_t)tutti_view_get_int(out, to) +
-                                         (uint64_t)tutti_view_get_int(values, i)));
-    }
+    tutti_sums sums;
+    TUTTI_TRY(tutti__sums_begin(call, &call->outputs[0], &sums));
+    for (int64_t i = 0; i < count; i++)
+        tutti__sums_add(&sums, flat(at, i, dims), values, i);
+    tutti__sums_end(&sums);
     return TUTTI_OK;
 }
 
@@ -66,7 +59,7 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_sparse_to_dense;
 
-tutti_sym(tutti_sparse_to_dense)(tutti_sparse_sym x)
+tutti_sym(tutti_to_dense)(tutti_sparse_sym x)
 {
     tutti_sym inputs[] = {x.indices, x.values, x.dense_shape};
     return tutti__nary(&tutti_op_sparse_to_dense, 3, inputs, 0, NULL);

@@ -30,6 +30,10 @@ static const tutti_attr_spec attrs[] = {
     {0},
 };
 
+static const char *const samples[] = {
+    "| value=f32[2,3]", "| value=i64[]{=7}", "| value=string[3]", "| value=bf16[0,2]", NULL,
+};
+
 extern const tutti_op tutti_op_constant;
 
 tutti_sym(tutti_constant)(tutti_graph *graph, tutti_tensor *tensor)
@@ -82,4 +86,5 @@ const tutti_op tutti_op_constant = {
     .infer = infer,
     .cost = tutti__cost_move,
     .reference = reference,
+    .samples = samples,
 };

@@ -1,0 +1,15 @@
+/* tutti.h: all of Tutti. */
+#ifndef TUTTI_H
+#define TUTTI_H
+
+#include "tutti/base.h"
+#include "tutti/gradients.h"
+#include "tutti/graph.h"
+#include "tutti/op.h"
+#include "tutti/ops.h"
+#include "tutti/optimizer.h"
+#include "tutti/session.h"
+#include "tutti/sparse.h"
+#include "tutti/tensor.h"
+
+#endif

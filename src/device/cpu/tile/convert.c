@@ -1,0 +1,127 @@
+/* convert.c: tile loops between memory and tiles, and roundings to smaller types. Floats round to
+ * nearest even; integers saturate and NaN becomes 0, as tutti_view_set does. */
+#include "device/cpu/tile/loops.h"
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+MATH_INLINE float f32_of_bf16(uint16_t bits)
+{
+    return float_of((uint32_t)bits << 16);
+}
+
+MATH_INLINE uint16_t bf16_of_f32(float x)
+{
+    uint32_t bits = bits_of(x), quiet = bits >> 16 | 0x40;
+    uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)(x != x ? quiet : rounded);
+}
+
+#if defined(__aarch64__)
+MATH_INLINE float f32_of_f16(uint16_t bits)
+{
+    __fp16 half;
+    __builtin_memcpy(&half, &bits, sizeof half);
+    return (float)half;
+}
+
+MATH_INLINE uint16_t f16_of_f32(float x)
+{
+    __fp16 half = (__fp16)x;
+    uint16_t bits;
+    __builtin_memcpy(&bits, &half, sizeof bits);
+    return bits;
+}
+#elif defined(__F16C__)
+MATH_INLINE float f32_of_f16(uint16_t bits)
+{
+    return _cvtsh_ss(bits);
+}
+
+MATH_INLINE uint16_t f16_of_f32(float x)
+{
+    return _cvtss_sh(x, 0);
+}
+#else
+#define f32_of_f16 tutti_f16_to_f32
+#define f16_of_f32 tutti_f32_to_f16
+#endif
+
+/* Whole numbers in [low, high]; NaN is 0. Bounds are exact in T or just inside. */
+#define SATURATE(low, high) (x != x ? (T)0 : x < (T)(low) ? (T)(low) : x > (T)(high) ? (T)(high) : x)
+
+#define LOAD(name, type, memory, expression)                                                       \
+    static void name(const tutti_tile_args *t)                                                     \
+    {                                                                                              \
+        typedef type T;                                                                            \
+        const memory *from = t->x[0];                                                              \
+        T *y = t->y;                                                                               \
+        const int64_t count = t->count;                                                            \
+        TILE_FOR(int64_t i = 0; i < count; i++)                                                    \
+        {                                                                                          \
+            const memory x = from[i];                                                              \
+            y[i] = (T)(expression);                                                                \
+        }                                                                                          \
+    }
+#define STORE(name, type, memory, expression)                                                      \
+    static void name(const tutti_tile_args *t)                                                     \
+    {                                                                                              \
+        typedef type T;                                                                            \
+        const T *from = t->x[0];                                                                   \
+        memory *y = t->y;                                                                          \
+        const int64_t count = t->count;                                                            \
+        TILE_FOR(int64_t i = 0; i < count; i++)                                                    \
+        {                                                                                          \
+            const T x = from[i];                                                                   \
+            y[i] = (memory)(expression);                                                           \
+        }                                                                                          \
+    }
+#define CONVERT(name, memory, load, store)                                                         \
+    LOAD(load_##name##_loop_f32, float, memory, load) LOAD(load_##name##_loop_f64, double, memory, load)     \
+    STORE(store_##name##_loop_f32, float, memory, store) STORE(store_##name##_loop_f64, double, memory, store)
+
+CONVERT(f32, float, x, x)
+CONVERT(f64, double, x, x)
+CONVERT(bf16, uint16_t, f32_of_bf16(x), bf16_of_f32((float)x))
+CONVERT(f16, uint16_t, f32_of_f16(x), f16_of_f32((float)x))
+CONVERT(i8, int8_t, x, SATURATE(-128, 127))
+CONVERT(u8, uint8_t, x, SATURATE(0, 255))
+CONVERT(bool, uint8_t, x != 0, x != 0)
+LOAD(load_i32_loop_f32, float, int32_t, x)
+LOAD(load_i32_loop_f64, double, int32_t, x)
+LOAD(load_i64_loop_f32, float, int64_t, x)
+LOAD(load_i64_loop_f64, double, int64_t, x)
+/* The largest integer is no float: beyond it the bound itself is given. */
+STORE(store_i32_loop_f32, float, int32_t, x >= 0x1p31f ? INT32_MAX : (int32_t)SATURATE(-0x1p31, 0x1.fffffep30))
+STORE(store_i32_loop_f64, double, int32_t, SATURATE(-0x1p31, 2147483647.0))
+STORE(store_i64_loop_f32, float, int64_t, x >= 0x1p63f ? INT64_MAX : (int64_t)SATURATE(-0x1p63, 0x1.fffffep62))
+STORE(store_i64_loop_f64, double, int64_t,
+      x >= 0x1p63 ? INT64_MAX : (int64_t)SATURATE(-0x1p63, 0x1.fffffffffffffp62))
+
+TILE_1(round_f16, f32_of_f16(f16_of_f32((float)x)))
+TILE_1(round_bf16, f32_of_bf16(bf16_of_f32((float)x)))
+TILE_1(round_f32, (float)x)
+
+#define BOTH(name) TILE_ROW(".load_" #name, 1, load_##name), TILE_ROW(".store_" #name, 1, store_##name)
+
+static const tutti_tile_op ops[] = {
+    BOTH(f32),
+    BOTH(f64),
+    BOTH(f16),
+    BOTH(bf16),
+    BOTH(i8),
+    BOTH(u8),
+    BOTH(i32),
+    BOTH(i64),
+    BOTH(bool),
+    TILE_ROW(".round_f16", 1, round_f16),
+    TILE_ROW(".round_bf16", 1, round_bf16),
+    TILE_ROW(".round_f32", 1, round_f32),
+    {0},
+};
+
+const tutti_tile TUTTI_ISA_NAME(tutti_tile_convert) = {
+    .isa = TUTTI_ISA_TEXT,
+    .ops = ops,
+};

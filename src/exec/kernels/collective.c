@@ -1,0 +1,172 @@
+/* collective.c: see collective.h. */
+#include "exec/kernels/collective.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/rendezvous.h"
+
+/* The device's place in the mesh: its rank along `axis`, and a number for the group it meets. */
+static tutti_status find_rank(const tutti_call *call, const char *axis, int *ret_rank, int *ret_size, int *ret_group)
+{
+    const tutti_context *context = call->context;
+    const tutti_mesh *mesh = context->run->mesh;
+    int wanted = -1, place = -1;
+    for (int i = 0; mesh && i < mesh->axis_count; i++)
+        if (strcmp(mesh->axes[i], axis) == 0)
+            wanted = i;
+    if (wanted < 0)
+        return tutti_fail(TUTTI_INVALID, "%s '%s': the session's mesh has no axis '%s'; name it in tutti_session_open(.mesh = …)",
+                          call->op->name, call->name, axis);
+    for (int i = 0; i < mesh->device_count; i++) {
+        const char *name = mesh->devices[i];
+        if (strcmp(name[0] == '/' ? name + 1 : name, context->device->name) == 0)
+            place = i;
+    }
+    if (place < 0)
+        return tutti_fail(TUTTI_INVALID, "%s '%s' runs on %s, which is not in the session's mesh", call->op->name, call->name,
+                          context->device->name);
+    int stride = 1;
+    for (int i = mesh->axis_count - 1; i > wanted; i--)
+        stride *= mesh->sizes[i];
+    *ret_rank = place / stride % mesh->sizes[wanted];
+    *ret_size = mesh->sizes[wanted];
+    *ret_group = place - *ret_rank * stride;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__meet(const tutti_call *call, tutti_meeting *ret)
+{
+    const char *axis = tutti_attr_string(call->attrs, call->attr_count, "axis");
+    const char *channel = tutti_attr_string(call->attrs, call->attr_count, "channel");
+    int64_t expected = tutti__call_int(call, "size");
+    tutti_meeting meeting = {.rank = 0, .size = 1};
+    int group = 0;
+    if (expected != 1)
+        TUTTI_TRY(find_rank(call, axis, &meeting.rank, &meeting.size, &group));
+    if (meeting.size != expected)
+        return tutti_fail(TUTTI_INVALID, "%s '%s' was built for %lld devices along axis '%s', the mesh has %d", call->op->name,
+                          call->name, (long long)expected, axis, meeting.size);
+    char key[320];
+    snprintf(key, sizeof key, "%s:%s@%s.%d", call->op->name, channel, axis, group);
+    meeting.all = calloc((size_t)meeting.size, sizeof *meeting.all);
+    tutti_tensor *mine;
+    tutti_status status = meeting.all ? tutti__copy_input(call, 0, &mine) : tutti_fail(TUTTI_NO_MEMORY, "collective");
+    if (status == TUTTI_OK) {
+        if (meeting.size == 1)
+            meeting.all[0] = tutti_tensor_retain(mine);
+        else
+            status = tutti__rendezvous_meet(tutti__context(call)->run, key, meeting.rank, meeting.size, call->name, mine,
+                                            meeting.all);
+        tutti_tensor_release(mine);
+    }
+    if (status != TUTTI_OK)
+        tutti__meeting_end(&meeting);
+    else
+        *ret = meeting;
+    return status;
+}
+
+void tutti__meeting_end(tutti_meeting *meeting)
+{
+    for (int i = 0; meeting->all && i < meeting->size; i++)
+        tutti_tensor_release(meeting->all[i]);
+    free(meeting->all);
+    meeting->all = NULL;
+}
+
+typedef enum reduction { SUM, MEAN, MIN, MAX, PROD } reduction;
+
+static reduction reduction_of(const tutti_call *call)
+{
+    static const char *const names[] = {"sum", "mean", "min", "max", "prod"};
+    const char *name = tutti_attr_string(call->attrs, call->attr_count, "op");
+    for (int i = 0; i < 5; i++)
+        if (strcmp(names[i], name) == 0)
+            return (reduction)i;
+    return SUM;
+}
+
+static double combine(reduction how, double a, double b)
+{
+    switch (how) {
+    case MIN: return a < b || a != a ? a : b;
+    case MAX: return a > b || a != a ? a : b;
+    case PROD: return a * b;
+    default: return a + b;
+    }
+}
+
+static void combine_into(reduction how, tutti_tensor *into, const tutti_tensor *from)
+{
+    int64_t count = tutti_tensor_count(into);
+    if (tutti_tensor_dtype(into) == TUTTI_F32 && (how == SUM || how == MEAN)) {
+        float *a = tutti_tensor_data(into);
+        const float *b = tutti_tensor_data(from);
+        for (int64_t i = 0; i < count; i++)
+            a[i] += b[i];
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (tutti_dtype_is_float(tutti_tensor_dtype(into))) {
+            tutti_tensor_set(into, i, combine(how, tutti_tensor_get(into, i), tutti_tensor_get(from, i)));
+            continue;
+        }
+        int64_t a = tutti_tensor_get_int(into, i), b = tutti_tensor_get_int(from, i);
+        int64_t sum = (int64_t)((uint64_t)a + (uint64_t)b), product = (int64_t)((uint64_t)a * (uint64_t)b);
+        tutti_tensor_set_int(into, i, how == MIN ? (a < b ? a : b) : how == MAX ? (a > b ? a : b) : how == PROD ? product : sum);
+    }
+}
+
+tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *meeting, tutti_tensor **ret)
+{
+    reduction how = reduction_of(call);
+    tutti_tensor **partial = calloc((size_t)meeting->size, sizeof *partial);
+    tutti_status status = partial ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "collective");
+    for (int i = 0; status == TUTTI_OK && i < meeting->size; i++) {
+        const tutti_type *type = tutti_tensor_type(meeting->all[i]);
+        if (!tutti_type_equal(type, tutti_tensor_type(meeting->all[0])))
+            status = tutti_fail(TUTTI_INVALID, "%s '%s': ranks 0 and %d bring different shapes", call->op->name, call->name, i);
+        else
+            status = tutti_tensor_from(type->dtype, type->rank, type->dims, tutti_tensor_data(meeting->all[i]), &partial[i]);
+    }
+    /* Neighbours first, then pairs of pairs: one tree whatever the order of arrival. */
+    for (int stride = 1; status == TUTTI_OK && stride < meeting->size; stride *= 2)
+        for (int i = 0; i + stride < meeting->size; i += 2 * stride)
+            combine_into(how, partial[i], partial[i + stride]);
+    for (int64_t i = 0; status == TUTTI_OK && how == MEAN && i < tutti_tensor_count(partial[0]); i++)
+        tutti_tensor_set(partial[0], i, tutti_tensor_get(partial[0], i) / meeting->size);
+    if (status == TUTTI_OK)
+        *ret = tutti_tensor_retain(partial[0]);
+    for (int i = 0; partial && i < meeting->size; i++)
+        tutti_tensor_release(partial[i]);
+    free(partial);
+    return status;
+}
+
+tutti_status tutti__copy_piece(tutti_tensor *value, int axis, int64_t start, int64_t size, tutti_tensor *into,
+                               int into_axis, int64_t into_start)
+{
+    tutti_tensor *from, *to;
+    TUTTI_TRY(tutti_tensor_slice(value, axis, start, size, 1, &from));
+    tutti_status status = tutti_tensor_slice(into, into_axis, into_start, tutti_tensor_dims(from)[into_axis], 1, &to);
+    if (status == TUTTI_OK) {
+        status = tutti_tensor_copy(to, from);
+        tutti_tensor_release(to);
+    }
+    tutti_tensor_release(from);
+    return status;
+}
+
+int tutti__dim_attr(const tutti_call *call, const char *name, int rank)
+{
+    int64_t dim = tutti__call_int(call, name);
+    return (int)(dim < 0 ? dim + rank : dim);
+}
+
+tutti_status tutti__borrow_output(const tutti_call *call, tutti_tensor **ret)
+{
+    const tutti_view *view = &call->outputs[0];
+    return tutti_tensor_wrap(view->dtype, view->rank, view->dims, view->data, NULL, NULL, ret);
+}

@@ -1,0 +1,225 @@
+/* session_test.c: feeds, fetches, variables, caching, errors. */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/test.h"
+#include "tutti/tutti.h"
+
+static tutti_tensor *vector(int64_t count, const float *values)
+{
+    tutti_tensor *tensor;
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, &count, values, &tensor));
+    return tensor;
+}
+
+TUTTI_TEST(session_adds_what_is_fed)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY), y = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
+    tutti_sym sum = tutti_add(x, y);
+    CHECK_OK(tutti_session_open(&s, g));
+    for (int64_t n = 1; n < 4; n++) {
+        tutti_tensor *a = vector(n, (float[]){1, 2, 3}), *b = vector(n, (float[]){10, 20, 30}), *out = NULL;
+        for (int again = 0; again < 2; again++) {
+            CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, a}, {y, b}), .fetch = TUTTI_FETCH({sum, &out})));
+            CHECK_INT(tutti_tensor_count(out), n);
+            CHECK_NEAR(tutti_tensor_get(out, n - 1), 11.0 * (double)n, 0);
+            tutti_tensor_release(out);
+        }
+        tutti_tensor_release(a);
+        tutti_tensor_release(b);
+    }
+    tutti_session_info info;
+    tutti_session_describe(s, &info);
+    CHECK_INT(info.runs, 6);
+    CHECK_INT(info.compiles, 3);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(session_trains_a_line)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY), y = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
+    tutti_sym w = tutti_variable(g, tutti_zeros(), .name = "w"), b = tutti_variable(g, tutti_zeros(), .name = "b");
+    tutti_sym loss = tutti_mean(tutti_square(tutti_sub(tutti_add(tutti_mul(x, w), b), y)));
+    tutti_sym step = tutti_minimize(tutti_sgd(0.1), loss);
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    tutti_tensor *xs = vector(4, (float[]){0, 1, 2, 3}), *ys = vector(4, (float[]){1, 3, 5, 7}), *value;
+    for (int i = 0; i < 500; i++)
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, xs}, {y, ys}), .target = step));
+    CHECK_OK(tutti_session_get(s, w, &value));
+    CHECK_NEAR(tutti_tensor_get(value, 0), 2, 1e-3);
+    tutti_tensor_release(value);
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({b, &value})));
+    CHECK_NEAR(tutti_tensor_get(value, 0), 1, 1e-3);
+    tutti_tensor_release(value);
+    tutti_tensor_release(xs);
+    tutti_tensor_release(ys);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(session_reads_old_values_and_follows_updates)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym v = tutti_variable(g, tutti_full(5), .name = "v");
+    tutti_sym before = tutti_scale(v, 1);
+    tutti_sym add = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 2));
+    tutti_sym after = TUTTI_NO_SYM;
+    TUTTI_WITH_CONTROL(g, add)
+        after = tutti_scale(tutti_read(v), 10);
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    tutti_tensor *out[4];
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]}, {add, &out[1]}, {after, &out[2]}, {v, &out[3]})));
+    CHECK_NEAR(tutti_tensor_get(out[0], 0), 5, 0);
+    CHECK_NEAR(tutti_tensor_get(out[1], 0), 7, 0);
+    CHECK_NEAR(tutti_tensor_get(out[2], 0), 70, 0);
+    CHECK_NEAR(tutti_tensor_get(out[3], 0), 5, 0);
+    for (int i = 0; i < 4; i++)
+        tutti_tensor_release(out[i]);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(session_changes_nothing_when_a_step_fails)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32);
+    tutti_sym v = tutti_variable(g, tutti_zeros(), .name = "v");
+    tutti_sym add = tutti_assign_add(v, x);
+    tutti_sym checked = tutti_check_numerics(add, "the new value"); /* follows the update, and may fail */
+    tutti_sym other = tutti_check_numerics(x, "x");
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    tutti_tensor *good, *bad, *value;
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){3}, &good));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_inff()}, &bad));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, good}), .target = checked));
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .target = checked), TUTTI_CHECK_FAILED);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .targets = TUTTI_TARGETS(add, other)), TUTTI_CHECK_FAILED);
+    CHECK_OK(tutti_session_get(s, v, &value));
+    CHECK_NEAR(tutti_tensor_get(value, 0), 3, 0);
+    tutti_tensor_release(value);
+    tutti_tensor_release(good);
+    tutti_tensor_release(bad);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(session_names_what_is_wrong)
+{
+    tutti_graph *g, *other;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_graph_create(&other));
+    tutti_sym x = tutti_placeholder_named(g, "images", TUTTI_F32, TUTTI_ANY, 3), y = tutti_scale(x, 2);
+    tutti_sym v = tutti_variable(g, tutti_zeros(3), .name = "weights");
+    tutti_sym foreign = tutti_placeholder(other, TUTTI_F32);
+    CHECK_OK(tutti_session_open(&s, g));
+    tutti_tensor *a = vector(3, (float[]){1, 2, 3}), *out;
+    CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({y, &out})), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "images");
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, a}), .fetch = TUTTI_FETCH({y, &out})), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "f32[?,3]");
+    CHECK_CONTAINS(tutti_error_message(), "session_test.c");
+    CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({foreign, &out})), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "another graph");
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, a}, {x, a}), .fetch = TUTTI_FETCH({y, &out})), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({v, &out})), TUTTI_UNINITIALIZED);
+    CHECK_CONTAINS(tutti_error_message(), "weights");
+    tutti_tensor_release(a);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+    tutti_graph_destroy(other);
+}
+
+TUTTI_TEST(session_compiles_again_when_a_shape_depends_on_data)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym n = tutti_placeholder(g, TUTTI_F32);
+    tutti_sym total = tutti_variable(g, tutti_zeros(), .name = "total");
+    tutti_sym numbers = tutti_apply_op(g, "range_dynamic", 3,
+                                       ((tutti_sym[]){tutti_scalar(g, TUTTI_F32, 0), n, tutti_scalar(g, TUTTI_F32, 1)}), 0, NULL);
+    tutti_sym sum = tutti_sum(tutti_square(numbers));
+    tutti_sym update = tutti_assign_add(total, sum);
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    double expected = 0;
+    for (int round = 1; round < 6; round++) {
+        tutti_tensor *limit, *out, *list;
+        CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){(float)round}, &limit));
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({n, limit}), .fetch = TUTTI_FETCH({sum, &out}, {numbers, &list}), .target = update));
+        double squares = 0;
+        for (int i = 0; i < round; i++)
+            squares += (double)i * i;
+        expected += squares;
+        CHECK_INT(tutti_tensor_count(list), round);
+        CHECK_NEAR(tutti_tensor_get(out, 0), squares, 1e-5);
+        tutti_tensor_release(limit);
+        tutti_tensor_release(out);
+        tutti_tensor_release(list);
+    }
+    tutti_tensor *value;
+    CHECK_OK(tutti_session_get(s, total, &value));
+    CHECK_NEAR(tutti_tensor_get(value, 0), expected, 1e-4);
+    tutti_tensor_release(value);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+typedef struct worker {
+    tutti_session *session;
+    tutti_sym step;
+    tutti_status status;
+} worker;
+
+static void *work(void *argument)
+{
+    worker *w = argument;
+    for (int i = 0; i < 200 && w->status == TUTTI_OK; i++)
+        w->status = tutti_run(w->session, .target = w->step);
+    return NULL;
+}
+
+TUTTI_TEST(session_runs_from_several_threads)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym v = tutti_variable(g, tutti_zeros(100), .name = "v");
+    tutti_tensor *one = vector(100, (float[100]){1});
+    tutti_sym step = tutti_assign_add(v, tutti_constant(g, one));
+    tutti_tensor_release(one);
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    worker workers[4];
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) {
+        workers[i] = (worker){s, step, TUTTI_OK};
+        pthread_create(&threads[i], NULL, work, &workers[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK_OK(workers[i].status);
+    }
+    tutti_tensor *value;
+    CHECK_OK(tutti_session_get(s, v, &value));
+    CHECK_NEAR(tutti_tensor_get(value, 0), 800, 0);
+    CHECK_NEAR(tutti_tensor_get(value, 1), 0, 0);
+    tutti_tensor_release(value);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}

@@ -1,0 +1,39 @@
+/* comm.h: what the collective operators share. */
+#ifndef TUTTI_OPS_COMM_COMM_H
+#define TUTTI_OPS_COMM_COMM_H
+
+#include "ops/state/state.h"
+
+/* Attributes of every collective. Nodes of one channel meet; without one, the first of an axis on one
+ * device meets the first of that axis on the others, and so on. */
+#define TUTTI_COMM_ATTRS                                                                           \
+    {"axis", TUTTI_ATTR_STRING, NULL}, {"size", TUTTI_ATTR_INT, NULL}, { "channel", TUTTI_ATTR_STRING, "" }
+
+/* Attributes "axis" and "size" are good; input 0 is no string (its bytes lie elsewhere). */
+tutti_status tutti__need_axis(const tutti_infer *node);
+/* Attribute "op" names a reduction and input 0 can be reduced so. */
+tutti_status tutti__need_reduction(const tutti_infer *node);
+/* Attribute "root" is a rank. */
+tutti_status tutti__need_root(const tutti_infer *node);
+/* Attribute `name` as a dimension of input 0. */
+tutti_status tutti__need_dim_attr(const tutti_infer *node, const char *name, int *ret_dim);
+/* dim * size, dim / size; unknown stays unknown. The latter must divide. */
+tutti_status tutti__dim_times(const tutti_infer *node, int64_t dim, int64_t *ret);
+tutti_status tutti__dim_over(const tutti_infer *node, int axis, int64_t dim, int64_t *ret);
+
+/* The identity along an axis of size 1; refuses any other. */
+tutti_status tutti__reference_alone(const tutti_call *call);
+
+/* "sum" "mean" "min" "max" "prod" */
+const char *tutti__reduction_name(tutti_reduction reduction);
+
+/* Gradient rules: whether the node's reduction is a mean (else a sum), or an error. */
+tutti_status tutti__gradient_reduction(const tutti_gradient *node, bool *ret_mean);
+
+/* Input 0 and output 0 cut alike along every axis but these two (-1: none). */
+int tutti__split_except(const tutti_infer *node, int a, int b, int capacity, tutti_split *ret);
+
+/* Bytes in and out. */
+#define tutti__cost_comm tutti__cost_move
+
+#endif

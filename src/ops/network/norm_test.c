@@ -1,0 +1,56 @@
+/* norm_test.c: normalisations against Keras's numbers. */
+#include "ops/network/network_test.h"
+
+TUTTI_TEST(batch_norm_agrees_with_keras)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym y = tutti_batch_norm_of(WAVE(g, 0, 3, 2), WAVE(g, 1, 2), WAVE(g, 2, 2));
+    CHECK_SYM(y, 0.6523321, 0.4338673, 1.1010167, -0.6571772, -0.1166135, -0.0606324);
+    CHECK_SYM(tutti_output_of(y, 1), -0.0735907, 0.0981824);
+    CHECK_SYM(tutti_output_of(y, 2), 0.1201325, 0.1640894);
+    /* the inference form with these statistics is the same function */
+    CHECK_SYM(tutti_batch_norm_inference_of(WAVE(g, 0, 3, 2), WAVE(g, 1, 2), WAVE(g, 2, 2),
+                                            tutti_output_of(y, 1), tutti_output_of(y, 2)),
+              0.6523321, 0.4338673, 1.1010167, -0.6571772, -0.1166135, -0.0606324);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(layer_norm_agrees_with_keras)
+{
+    tutti_graph *g = tutti__test_graph();
+    CHECK_SYM(tutti_layer_norm_of(WAVE(g, 0, 2, 4), WAVE(g, 1, 4), WAVE(g, 2, 4)), 0.3836506,
+              0.4608096, -0.7329640, 0.6220219, -0.2347377, -0.0597385, -0.9243421, -0.3609005);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(rms_norm_agrees_with_keras)
+{
+    tutti_graph *g = tutti__test_graph();
+    CHECK_SYM(tutti_rms_norm_of(WAVE(g, 0, 2, 3), WAVE(g, 1, 3)), 0, 0.6833127, -0.2169389,
+              -0.5275379, -0.6005168, -0.0867736);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(group_norm_agrees_with_keras)
+{
+    tutti_graph *g = tutti__test_graph();
+    CHECK_SYM(tutti_group_norm_of(WAVE(g, 0, 2, 2, 2, 4), WAVE(g, 1, 4), WAVE(g, 2, 4), 2), 0.7516769,
+              0.7533665, -0.6823999, 0.7567714, 0.0632748, 0.2365435, -0.8943994, -0.2242972,
+              0.1066212, -0.4381812, -0.6405591, -0.8748651, 0.8356403, -0.5535976, -0.1907027,
+              -0.5034001, 1.0631758, -0.3524614, -0.2784597, 0.0114712, 0.9336195, 0.2939648,
+              -0.5270633, 0.4907131, 0.1723436, 0.3330160, -0.9024277, 0.0916584, -0.4114409,
+              -0.2768178, -1.0055532, -0.7615110);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(normalisations_say_what_is_wrong)
+{
+    CHECK_REFUSES("layer_norm", "f32[2,3] f32[4] f32[3]", TUTTI_INVALID, "channels of x");
+    CHECK_REFUSES("batch_norm", "f32[] f32[4] f32[3]", TUTTI_INVALID, "scalar");
+    CHECK_REFUSES("rms_norm", "f32[2,3] f64[3]", TUTTI_INVALID, "element types must agree");
+    tutti_graph *g = tutti__test_graph();
+    tutti_group_norm_of(WAVE(g, 0, 2, 2, 6), WAVE(g, 1, 6), WAVE(g, 2, 6), 4);
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "6 channels do not divide into 4 groups");
+    tutti_graph_destroy(g);
+}

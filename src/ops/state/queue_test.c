@@ -1,0 +1,194 @@
+/* queue_test.c: queue operators through the reference interpreter. */
+#include <pthread.h>
+
+#include "ops/state/queues.h"
+#include "ops/state/testing.h"
+
+/* A queue node, and a queue bound to its handle. */
+typedef struct bound_queue {
+    tutti_queue *queue;
+    tutti_tensor *handle;
+} bound_queue;
+
+static bound_queue bind_queue(tutti_sym node)
+{
+    bound_queue bound = {0};
+    tutti_type type = tutti__queue_type();
+    const tutti_type *types;
+    int count = tutti__queue_types(node.node->attrs, node.node->attr_count, &types);
+    CHECK_OK(tutti__queue_create(node.node->name, tutti__int(node.node, "capacity"), count, types,
+                                 &bound.queue));
+    CHECK_OK(tutti_tensor_wrap(type.dtype, type.rank, type.dims, bound.queue, NULL, NULL, &bound.handle));
+    return bound;
+}
+
+static void unbind_queue(bound_queue *bound)
+{
+    tutti_tensor_release(bound->handle);
+    tutti__queue_release(bound->queue);
+}
+
+/* Runs a node without outputs: a node that waits for it is fetched. */
+static tutti_status run_target(tutti_sym target, int feed_count, const tutti_reference_feed *feeds)
+{
+    tutti_graph *g = tutti_sym_graph(target);
+    tutti_sym after;
+    TUTTI_WITH_CONTROL(g, target) after = tutti_scalar(g, TUTTI_F32, 0);
+    tutti_tensor *value = NULL;
+    TUTTI_TRY(try_fetch(after, feed_count, feeds, &value));
+    tutti_tensor_release(value);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(queue_operators_move_tuples_in_order)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_fifo_queue(g, 10, TUTTI_TYPE(TUTTI_F32, 2), TUTTI_TYPE(TUTTI_I64));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), n = tutti_placeholder(g, TUTTI_I64);
+    tutti_sym put = tutti_enqueue(q, x, n), take = tutti_dequeue(q), size = tutti_queue_size(q);
+    CHECK_OK(tutti_graph_check(g));
+    bound_queue bound = bind_queue(q);
+    for (int i = 1; i <= 3; i++) {
+        tutti_tensor *pair = VECTOR(TUTTI_F32, i, -i), *number = SCALAR(TUTTI_I64, i * 10);
+        CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(x, pair), FEED(n, number))));
+        tutti_tensor_release(pair);
+        tutti_tensor_release(number);
+    }
+    CHECK_NEAR(fetch_element(size, 0, FEEDS(FEED(q, bound.handle))), 3, 0);
+    tutti_tensor *first = fetch(take, FEEDS(FEED(q, bound.handle)));
+    CHECK_VALUES(first, 0, 1, -1);
+    tutti_tensor_release(first);
+    CHECK_NEAR(fetch_element(tutti_output_of(take, 1), 0, FEEDS(FEED(q, bound.handle))), 20, 0);
+    CHECK_NEAR(fetch_element(size, 0, FEEDS(FEED(q, bound.handle))), 1, 0);
+    unbind_queue(&bound);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(queue_operators_stack_and_drain)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_fifo_queue_named(g, "rows", 0, TUTTI_TYPE(TUTTI_F32, 2));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 2);
+    tutti_sym put = tutti_enqueue_many(q, x), two = tutti_dequeue_many(q, 2),
+              rest = tutti_dequeue_up_to(q, 2), close = tutti_queue_close(q, false);
+    CHECK_OK(tutti_graph_check(g));
+    CHECK_INT(tutti_sym_type(two).dims[0], 2);
+    CHECK_INT(tutti_sym_type(rest).dims[0], TUTTI_ANY);
+    bound_queue bound = bind_queue(q);
+    tutti_tensor *rows = MATRIX(TUTTI_F32, 3, 2, 1, 2, 3, 4, 5, 6), *value, *none = NULL;
+    CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(x, rows))));
+    CHECK_OK(run_target(close, FEEDS(FEED(q, bound.handle))));
+    value = fetch(two, FEEDS(FEED(q, bound.handle)));
+    CHECK_VALUES(value, 0, 1, 2, 3, 4);
+    tutti_tensor_release(value);
+    CHECK_STATUS(try_fetch(two, FEEDS(FEED(q, bound.handle)), &none), TUTTI_OUT_OF_RANGE);
+    value = fetch(rest, FEEDS(FEED(q, bound.handle)));
+    CHECK_VALUES(value, 0, 5, 6);
+    CHECK_INT(tutti_tensor_rank(value), 2);
+    tutti_tensor_release(value);
+    CHECK_STATUS(try_fetch(rest, FEEDS(FEED(q, bound.handle)), &none), TUTTI_CLOSED);
+    CHECK_STATUS(run_target(put, FEEDS(FEED(q, bound.handle), FEED(x, rows))), TUTTI_CLOSED);
+    CHECK_CONTAINS(tutti_error_message(), "rows");
+    tutti_tensor_release(rows);
+    unbind_queue(&bound);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(queue_operators_carry_strings_and_unknown_shapes)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_STRING, TUTTI_ANY));
+    tutti_sym x = tutti_placeholder(g, TUTTI_STRING, TUTTI_ANY);
+    tutti_sym put = tutti_enqueue(q, x), take = tutti_dequeue(q);
+    bound_queue bound = bind_queue(q);
+    tutti_tensor *words = NULL;
+    CHECK_OK(tutti_tensor_create(TUTTI_STRING, 1, (int64_t[]){2}, &words));
+    CHECK_OK(tutti_tensor_set_string(words, 0, "one", 3));
+    CHECK_OK(tutti_tensor_set_string(words, 1, "two words", 9));
+    CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(x, words))));
+    tutti_tensor *out = fetch(take, FEEDS(FEED(q, bound.handle)));
+    CHECK(tutti_tensor_same(out, words));
+    tutti_tensor_release(out);
+    tutti_tensor_release(words);
+    unbind_queue(&bound);
+    tutti_graph_destroy(g);
+}
+
+typedef struct consumer {
+    tutti_sym take;
+    tutti_sym queue;
+    tutti_tensor *handle;
+    double got;
+    tutti_status status;
+} consumer;
+
+static void *consume(void *context)
+{
+    consumer *c = context;
+    tutti_tensor *value = NULL;
+    c->status = try_fetch(c->take, FEEDS(FEED(c->queue, c->handle)), &value);
+    if (c->status == TUTTI_OK)
+        c->got = tutti_tensor_get(value, 0);
+    tutti_tensor_release(value);
+    return NULL;
+}
+
+TUTTI_TEST(dequeue_waits_for_another_thread)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_fifo_queue(g, 1, TUTTI_TYPE(TUTTI_F32));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32), put = tutti_enqueue(q, x);
+    bound_queue bound = bind_queue(q);
+    consumer c = {.take = tutti_dequeue(q), .queue = q, .handle = bound.handle};
+    tutti_sym after;
+    TUTTI_WITH_CONTROL(g, put) after = tutti_scalar(g, TUTTI_F32, 0);
+    pthread_t thread;
+    CHECK_INT(pthread_create(&thread, NULL, consume, &c), 0);
+    tutti_tensor *value = SCALAR(TUTTI_F32, 42);
+    tutti_tensor_release(fetch(after, FEEDS(FEED(q, bound.handle), FEED(x, value))));
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK_OK(c.status);
+    CHECK_NEAR(c.got, 42, 0);
+    tutti_tensor_release(value);
+    unbind_queue(&bound);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(queue_operators_refuse_what_does_not_fit)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32, 2));
+    CHECK(!tutti_sym_ok(tutti_enqueue(q, tutti_placeholder(g, TUTTI_F32, 3))));
+    check_mistake(g, TUTTI_INVALID, "input 1 is f32[3], the queue's component is f32[2]");
+
+    g = new_graph();
+    q = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32), TUTTI_TYPE(TUTTI_F32));
+    CHECK(!tutti_sym_ok(tutti_enqueue(q, tutti_placeholder(g, TUTTI_F32))));
+    check_mistake(g, TUTTI_INVALID, "the queue's tuples have 2 components, 1 are given");
+
+    g = new_graph();
+    CHECK(!tutti_sym_ok(tutti_dequeue(tutti_variable(g, tutti_zeros(2), .name = "v"))));
+    check_mistake(g, TUTTI_INVALID, "dequeue: 'v' is no queue");
+
+    g = new_graph();
+    q = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32));
+    CHECK(!tutti_sym_ok(tutti_assign(q, tutti_placeholder(g, TUTTI_F32))));
+    check_mistake(g, TUTTI_INVALID, "input 0 is a queue, needs a variable");
+
+    g = new_graph();
+    CHECK(!tutti_sym_ok(tutti_variable(g, tutti_zeros(0, 0, 0, 0, 0, 0, 0, 0), .dtype = TUTTI_U8)));
+    check_mistake(g, TUTTI_INVALID, "that type means a queue");
+
+    g = new_graph();
+    CHECK(!tutti_sym_ok(tutti_fifo_queue(g, -1, TUTTI_TYPE(TUTTI_F32))));
+    check_mistake(g, TUTTI_INVALID, "capacity is -1");
+}
+
+/* A queue has no value: an operator that wants one says so. */
+TUTTI_TEST(queue_is_no_value)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32));
+    CHECK(!tutti_sym_ok(tutti_neg(q)));
+    check_mistake(g, TUTTI_INVALID, "queue");
+}
