@@ -10,6 +10,7 @@
 #include "tutti/optimizer.h"
 #include "tutti/session.h"
 #include "tutti/sparse.h"
+#include "tutti/tape.h"
 #include "tutti/tensor.h"
 
 #endif

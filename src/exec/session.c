@@ -190,7 +190,7 @@ tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *
     return status;
 }
 
-static tutti_status find_variable(tutti_session *session, tutti_sym sym, tutti_variable **ret)
+static tutti_status find_variable(tutti_session *session, tutti_sym sym, tutti_state_variable **ret)
 {
     TUTTI_TRY(check_sym(session, sym, "variable", 0));
     if (!tutti__is(sym.node, "variable"))
@@ -205,14 +205,14 @@ static tutti_status find_variable(tutti_session *session, tutti_sym sym, tutti_v
 
 tutti_status tutti_session_get(tutti_session *session, tutti_sym sym, tutti_tensor **ret_value)
 {
-    tutti_variable *variable;
+    tutti_state_variable *variable;
     TUTTI_TRY(find_variable(session, sym, &variable));
     return tutti__variable_get(tutti__engine_state(session->engine), variable, ret_value);
 }
 
 tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tensor *value)
 {
-    tutti_variable *variable;
+    tutti_state_variable *variable;
     if (!value)
         return tutti_fail(TUTTI_INVALID, "tutti_session_set: the value is NULL");
     TUTTI_TRY(find_variable(session, sym, &variable));

@@ -97,7 +97,9 @@ static void mark(diff *d, int y_count, const tutti_sym *ys, int x_count, const t
     }
     for (size_t n = 0; n < d->count; n++) {
         const tutti_node *node = d->graph->nodes.data[n];
-        for (int i = 0; !d->carries[n] && i < node->input_count; i++)
+        bool recorded = d->graph->recorded.last == 0 || tutti__is(node, "read") ||
+                        (n >= d->graph->recorded.first && n < d->graph->recorded.last);
+        for (int i = 0; recorded && !d->carries[n] && i < node->input_count; i++)
             d->carries[n] = d->carries[node->inputs[i].node->id];
     }
 }

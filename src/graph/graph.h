@@ -87,6 +87,10 @@ struct tutti_graph {
     uint64_t version; /* counts changes; caches are keyed by it */
     uint64_t serial;  /* unique in the process */
     TUTTI_VEC(tutti_gradient_hook) hooks;
+    /* While a tape differentiates: gradients flow through nodes [first, last) and reads only; last 0: all. */
+    struct {
+        uint32_t first, last;
+    } recorded;
     tutti_map taken; /* by a name that was wished again: the last number put behind it */
     /* A trace of a tape: names are not looked up, updates take effect in the order of building. */
     bool trace;

@@ -75,7 +75,7 @@ static int32_t add_value(order *o, tutti_value value)
 static tutti_status bind_variable(order *o, const tutti_partition *partition, const tutti_node *node, uint32_t *ret_slot)
 {
     tutti_program *program = o->program;
-    tutti_variable *variable;
+    tutti_state_variable *variable;
     tutti_piece *piece;
     const char *name = tutti__str(node, "shared_name");
     TUTTI_TRY(tutti__state_variable(partition->state, name[0] ? name : node->name, &node->types[0],
@@ -168,8 +168,8 @@ static void mark_updates(order *o)
             if (!value->type->handle || value->space != TUTTI_IN_VARIABLE)
                 continue;
             tutti_program_variable *variable = &o->program->variables[value->slot];
-            bool overwrites = (node->op->flags & TUTTI_OP_OVERWRITES) != 0 && !variable->updated;
-            variable->keep = variable->keep || !overwrites;
+            if (!variable->updated) /* what the first update does not need, nobody sees */
+                variable->keep = !(node->op->flags & TUTTI_OP_OVERWRITES);
             variable->updated = true;
             o->program->updates = true;
         }

@@ -10,7 +10,7 @@ struct tutti_state {
     pthread_mutex_t lock;   /* guards everything here and every piece's value pointer */
     pthread_cond_t idle;    /* nobody commits */
     bool committing;        /* one thread may begin a commit and another end it */
-    tutti_map variables;    /* name → tutti_variable */
+    tutti_map variables;    /* name → tutti_state_variable */
     tutti_map queues;       /* name → tutti_queue */
 };
 
@@ -25,7 +25,7 @@ tutti_status tutti__state_create(tutti_state **ret)
     return TUTTI_OK;
 }
 
-static void variable_destroy(tutti_variable *variable)
+static void variable_destroy(tutti_state_variable *variable)
 {
     for (size_t i = 0; i < variable->pieces.count; i++) {
         tutti_tensor_release(variable->pieces.data[i]->value);
@@ -53,9 +53,9 @@ void tutti__state_destroy(tutti_state *state)
 }
 
 static tutti_status make_variable(tutti_state *state, const char *name, const tutti_type *type,
-                                  const char *slot_of, bool trainable, tutti_variable **ret)
+                                  const char *slot_of, bool trainable, tutti_state_variable **ret)
 {
-    tutti_variable *variable = calloc(1, sizeof *variable);
+    tutti_state_variable *variable = calloc(1, sizeof *variable);
     if (!variable)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for variable '%s'", name);
     variable->name = strdup(name);
@@ -72,12 +72,12 @@ static tutti_status make_variable(tutti_state *state, const char *name, const tu
 }
 
 tutti_status tutti__state_variable(tutti_state *state, const char *name, const tutti_type *type,
-                                   const char *slot_of, bool trainable, tutti_variable **ret)
+                                   const char *slot_of, bool trainable, tutti_state_variable **ret)
 {
     tutti_type plain = *type;
     plain.handle = false;
     pthread_mutex_lock(&state->lock);
-    tutti_variable *variable = tutti__map_get(&state->variables, name);
+    tutti_state_variable *variable = tutti__map_get(&state->variables, name);
     tutti_status status = TUTTI_OK;
     if (!variable) {
         status = make_variable(state, name, type, slot_of, trainable, &variable);
@@ -92,23 +92,23 @@ tutti_status tutti__state_variable(tutti_state *state, const char *name, const t
     return status;
 }
 
-tutti_variable *tutti__state_find(tutti_state *state, const char *name)
+tutti_state_variable *tutti__state_find(tutti_state *state, const char *name)
 {
     pthread_mutex_lock(&state->lock);
-    tutti_variable *variable = tutti__map_get(&state->variables, name);
+    tutti_state_variable *variable = tutti__map_get(&state->variables, name);
     pthread_mutex_unlock(&state->lock);
     return variable;
 }
 
-tutti_variable *tutti__state_at(tutti_state *state, size_t index)
+tutti_state_variable *tutti__state_at(tutti_state *state, size_t index)
 {
     pthread_mutex_lock(&state->lock);
-    tutti_variable *variable = index < state->variables.count ? state->variables.entries[index].value : NULL;
+    tutti_state_variable *variable = index < state->variables.count ? state->variables.entries[index].value : NULL;
     pthread_mutex_unlock(&state->lock);
     return variable;
 }
 
-static tutti_piece *find_piece(const tutti_variable *variable, const char *device)
+static tutti_piece *find_piece(const tutti_state_variable *variable, const char *device)
 {
     for (size_t i = 0; i < variable->pieces.count; i++)
         if (strcmp(variable->pieces.data[i]->device, device) == 0)
@@ -116,7 +116,7 @@ static tutti_piece *find_piece(const tutti_variable *variable, const char *devic
     return NULL;
 }
 
-static tutti_status make_piece(tutti_variable *variable, const char *device, const tutti_memory *memory,
+static tutti_status make_piece(tutti_state_variable *variable, const char *device, const tutti_memory *memory,
                                tutti_piece **ret)
 {
     tutti_piece *piece = calloc(1, sizeof *piece);
@@ -132,7 +132,7 @@ static tutti_status make_piece(tutti_variable *variable, const char *device, con
     return TUTTI_OK;
 }
 
-tutti_status tutti__state_piece(tutti_state *state, tutti_variable *variable, const char *device,
+tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable, const char *device,
                                 const tutti_memory *memory, tutti_piece **ret)
 {
     pthread_mutex_lock(&state->lock);
@@ -223,7 +223,7 @@ void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value)
     tutti_tensor_release(old);
 }
 
-tutti_status tutti__variable_get(tutti_state *state, tutti_variable *variable, tutti_tensor **ret)
+tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable, tutti_tensor **ret)
 {
     tutti_tensor *value = variable->pieces.count ? tutti__piece_acquire(state, variable->pieces.data[0]) : NULL;
     if (!value)
@@ -255,7 +255,7 @@ static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tens
     return piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to), tutti_tensor_data(host), size);
 }
 
-tutti_status tutti__variable_set(tutti_state *state, tutti_variable *variable, tutti_tensor *value)
+tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable, tutti_tensor *value)
 {
     if (!tutti_type_equal(tutti_tensor_type(value), &variable->type)) {
         char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];

@@ -18,7 +18,7 @@ typedef struct tutti_state tutti_state;
 
 /* A variable's values on one device: the whole of it, or what a sharding gives to that device. */
 typedef struct tutti_piece {
-    struct tutti_variable *variable;
+    struct tutti_state_variable *variable;
     char device[64];
     const tutti_memory *memory;
     tutti_type type;                     /* of the piece */
@@ -26,27 +26,27 @@ typedef struct tutti_piece {
     tutti_tensor *value;                 /* NULL until initialised; under the state's lock */
 } tutti_piece;
 
-typedef struct tutti_variable {
+typedef struct tutti_state_variable {
     char *name;
     char *slot_of; /* the variable whose optimizer slot this is, or "" */
     tutti_type type;
     bool trainable;
     uint64_t version; /* counts commits that wrote it */
     TUTTI_VEC(tutti_piece *) pieces;
-} tutti_variable;
+} tutti_state_variable;
 
 tutti_status tutti__state_create(tutti_state **ret);
 void tutti__state_destroy(tutti_state *state); /* NULL is fine */
 
 /* Finds a variable or makes it; INVALID when it exists with another type. Thread-safe. */
 tutti_status tutti__state_variable(tutti_state *state, const char *name, const tutti_type *type,
-                                   const char *slot_of, bool trainable, tutti_variable **ret);
-tutti_variable *tutti__state_find(tutti_state *state, const char *name); /* or NULL */
+                                   const char *slot_of, bool trainable, tutti_state_variable **ret);
+tutti_state_variable *tutti__state_find(tutti_state *state, const char *name); /* or NULL */
 /* All variables in the order they were made: index from 0; NULL past the end. */
-tutti_variable *tutti__state_at(tutti_state *state, size_t index);
+tutti_state_variable *tutti__state_at(tutti_state *state, size_t index);
 
 /* The piece of a variable on a device (the whole variable), found or made without a value. */
-tutti_status tutti__state_piece(tutti_state *state, tutti_variable *variable, const char *device,
+tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable, const char *device,
                                 const tutti_memory *memory, tutti_piece **ret);
 
 /* A reference to the present value, or NULL when it is not initialised. */
@@ -63,8 +63,8 @@ tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool kee
 void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value);
 
 /* Whole values through the host: for checkpoints and for users. */
-tutti_status tutti__variable_get(tutti_state *state, tutti_variable *variable, tutti_tensor **ret);
-tutti_status tutti__variable_set(tutti_state *state, tutti_variable *variable, tutti_tensor *value);
+tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable, tutti_tensor **ret);
+tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable, tutti_tensor *value);
 
 /* Queues by name, found or made. */
 tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity, int type_count,

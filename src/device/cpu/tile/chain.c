@@ -1,0 +1,217 @@
+/* chain.c: the operations of chains. Results have the same bits as those of the tile loops. */
+#include "device/cpu/tile/chain.h"
+
+#include "device/cpu/vector.h"
+#include "program/isa.h"
+
+typedef int32_t mask __attribute__((vector_size(VEC_BYTES)));
+
+#define VALUE vec a0, vec a1, vec a2, vec a3, vec a4, vec a5, vec a6, vec a7
+#define EACH(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7)
+#define BLOCK (8 * VEC_LANES)
+
+typedef void operation(const tutti_chain_op *op, int64_t at, VALUE);
+#define OPERATION(name) static void name(const tutti_chain_op *op, int64_t at, VALUE)
+#define NEXT ((operation *)op[1].run)(op + 1, at, a0, a1, a2, a3, a4, a5, a6, a7)
+
+#define AT(pointer, i) vec_load((pointer) + at + (i) * VEC_LANES)
+
+OPERATION(load)
+{
+    const float *from = op->memory;
+#define STEP(i) a##i = AT(from, i);
+    EACH(STEP)
+#undef STEP
+    NEXT;
+}
+
+OPERATION(store)
+{
+    float *to = op->memory + at;
+#define STEP(i) vec_store(to + i * VEC_LANES, a##i);
+    EACH(STEP)
+#undef STEP
+    NEXT;
+}
+
+/* `op` and the rest are the arguments of every operation. */
+OPERATION(end)
+{
+}
+
+VEC_INLINE vec choose(mask m, vec yes, vec no)
+{
+    return (vec)((m & (mask)yes) | (~m & (mask)no));
+}
+
+VEC_INLINE vec one_where(mask m)
+{
+    return (vec)(m & (mask)vec_splat(1.0f));
+}
+
+VEC_INLINE vec maximum(vec a, vec b)
+{
+    return choose((a >= b) | (a != a), a, b);
+}
+
+VEC_INLINE vec minimum(vec a, vec b)
+{
+    return choose((a <= b) | (a != a), a, b);
+}
+
+#define ADD(a, b) ((a) + (b))
+#define SUB(a, b) ((a) - (b))
+#define MUL(a, b) ((a) * (b))
+#define DIV(a, b) ((a) / (b))
+#define EQUAL(a, b) one_where((a) == (b))
+#define NOT_EQUAL(a, b) one_where((a) != (b))
+#define LESS(a, b) one_where((a) < (b))
+#define LESS_EQUAL(a, b) one_where((a) <= (b))
+#define GREATER(a, b) one_where((a) > (b))
+#define GREATER_EQUAL(a, b) one_where((a) >= (b))
+
+/* The four forms of an operator of two. */
+#define EIGHT(e0, e1, e2, e3, e4, e5, e6, e7)                                                      \
+    a0 = e0, a1 = e1, a2 = e2, a3 = e3, a4 = e4, a5 = e5, a6 = e6, a7 = e7
+#define PAIR(name, f)                                                                              \
+    OPERATION(name##_memory)                                                                       \
+    {                                                                                              \
+        const float *b = op->memory;                                                               \
+        EIGHT(f(a0, AT(b, 0)), f(a1, AT(b, 1)), f(a2, AT(b, 2)), f(a3, AT(b, 3)), f(a4, AT(b, 4)), \
+              f(a5, AT(b, 5)), f(a6, AT(b, 6)), f(a7, AT(b, 7)));                                  \
+        NEXT;                                                                                      \
+    }                                                                                              \
+    OPERATION(name##_memory_first)                                                                 \
+    {                                                                                              \
+        const float *b = op->memory;                                                               \
+        EIGHT(f(AT(b, 0), a0), f(AT(b, 1), a1), f(AT(b, 2), a2), f(AT(b, 3), a3), f(AT(b, 4), a4), \
+              f(AT(b, 5), a5), f(AT(b, 6), a6), f(AT(b, 7), a7));                                  \
+        NEXT;                                                                                      \
+    }                                                                                              \
+    OPERATION(name##_scalar)                                                                       \
+    {                                                                                              \
+        const vec b = vec_splat(*op->memory);                                                      \
+        EIGHT(f(a0, b), f(a1, b), f(a2, b), f(a3, b), f(a4, b), f(a5, b), f(a6, b), f(a7, b));     \
+        NEXT;                                                                                      \
+    }                                                                                              \
+    OPERATION(name##_scalar_first)                                                                 \
+    {                                                                                              \
+        const vec b = vec_splat(*op->memory);                                                      \
+        EIGHT(f(b, a0), f(b, a1), f(b, a2), f(b, a3), f(b, a4), f(b, a5), f(b, a6), f(b, a7));     \
+        NEXT;                                                                                      \
+    }
+PAIR(add, ADD)
+PAIR(sub, SUB)
+PAIR(mul, MUL)
+PAIR(divide, DIV)
+PAIR(maximum, maximum)
+PAIR(minimum, minimum)
+PAIR(equal, EQUAL)
+PAIR(not_equal, NOT_EQUAL)
+PAIR(less, LESS)
+PAIR(less_equal, LESS_EQUAL)
+PAIR(greater, GREATER)
+PAIR(greater_equal, GREATER_EQUAL)
+
+/* An operator of one; x is the register, p and q its parameters. */
+#define SINGLE(name, f)                                                                            \
+    OPERATION(name)                                                                                \
+    {                                                                                              \
+        const vec p = vec_splat(op->params[0]), q = vec_splat(op->params[1]);                      \
+        (void)p;                                                                                   \
+        (void)q;                                                                                   \
+        EIGHT(f(a0), f(a1), f(a2), f(a3), f(a4), f(a5), f(a6), f(a7));                             \
+        NEXT;                                                                                      \
+    }
+#define NEGATE(x) (-(x))
+#define ABSOLUTE(x) ((vec)((mask)(x) & 0x7fffffff))
+#define SQUARE(x) ((x) * (x))
+#define RECIPROCAL(x) (1.0f / (x))
+#define RELU(x) ((vec)(~((x) <= 0.0f) & (mask)(x)))
+#define LEAKY_RELU(x) choose((x) > 0.0f, x, p *(x))
+#define CLIP(x) choose((x) < p, p, choose((x) > q, q, x))
+#define NOT(x) one_where((x) == 0.0f)
+#define SAME(x) (x)
+SINGLE(negate, NEGATE)
+SINGLE(absolute, ABSOLUTE)
+SINGLE(square, SQUARE)
+SINGLE(reciprocal, RECIPROCAL)
+SINGLE(relu, RELU)
+SINGLE(leaky_relu, LEAKY_RELU)
+SINGLE(clip, CLIP)
+SINGLE(not_, NOT)
+SINGLE(same, SAME)
+
+/* where: the value in registers is the condition. */
+#define WHERE(a, b, c) choose((a) != 0.0f, b, c)
+#define CHOICE(name, B, C)                                                                         \
+    OPERATION(name)                                                                                \
+    {                                                                                              \
+        const float *b = op->memory, *c = op->second;                                              \
+        const vec bs = vec_splat(*b), cs = vec_splat(*c);                                          \
+        (void)bs;                                                                                  \
+        (void)cs;                                                                                  \
+        EIGHT(WHERE(a0, B(0), C(0)), WHERE(a1, B(1), C(1)), WHERE(a2, B(2), C(2)),                 \
+              WHERE(a3, B(3), C(3)), WHERE(a4, B(4), C(4)), WHERE(a5, B(5), C(5)),                 \
+              WHERE(a6, B(6), C(6)), WHERE(a7, B(7), C(7)));                                       \
+        NEXT;                                                                                      \
+    }
+#define B_MEMORY(i) AT(b, i)
+#define B_SCALAR(i) bs
+#define C_MEMORY(i) AT(c, i)
+#define C_SCALAR(i) cs
+CHOICE(where_memory, B_MEMORY, C_MEMORY)
+CHOICE(where_scalar, B_MEMORY, C_SCALAR)
+CHOICE(where_scalar_first, B_SCALAR, C_MEMORY)
+
+#define RUN(function) ((tutti_chain_function *)(operation *)(function))
+#define ROWS_OF(operator_, name)                                                                   \
+    {operator_, TUTTI_CHAIN_MEMORY, RUN(name##_memory)},                                           \
+        {operator_, TUTTI_CHAIN_MEMORY_FIRST, RUN(name##_memory_first)},                           \
+        {operator_, TUTTI_CHAIN_SCALAR, RUN(name##_scalar)},                                       \
+        {operator_, TUTTI_CHAIN_SCALAR_FIRST, RUN(name##_scalar_first)}
+
+static const tutti_chain_entry entries[] = {
+    {".load", TUTTI_CHAIN_ALONE, RUN(load)},
+    {".store", TUTTI_CHAIN_ALONE, RUN(store)},
+    {".end", TUTTI_CHAIN_ALONE, RUN(end)},
+    ROWS_OF("add", add),
+    ROWS_OF("sub", sub),
+    ROWS_OF("mul", mul),
+    ROWS_OF("div", divide),
+    ROWS_OF("maximum", maximum),
+    ROWS_OF("minimum", minimum),
+    ROWS_OF("equal", equal),
+    ROWS_OF("not_equal", not_equal),
+    ROWS_OF("less", less),
+    ROWS_OF("less_equal", less_equal),
+    ROWS_OF("greater", greater),
+    ROWS_OF("greater_equal", greater_equal),
+    {"neg", TUTTI_CHAIN_ALONE, RUN(negate)},
+    {"abs", TUTTI_CHAIN_ALONE, RUN(absolute)},
+    {"square", TUTTI_CHAIN_ALONE, RUN(square)},
+    {"reciprocal", TUTTI_CHAIN_ALONE, RUN(reciprocal)},
+    {"relu", TUTTI_CHAIN_ALONE, RUN(relu)},
+    {"leaky_relu", TUTTI_CHAIN_ALONE, RUN(leaky_relu)},
+    {"clip", TUTTI_CHAIN_ALONE, RUN(clip)},
+    {"logical_not", TUTTI_CHAIN_ALONE, RUN(not_)},
+    {"cast", TUTTI_CHAIN_ALONE, RUN(same)},
+    {"where", TUTTI_CHAIN_MEMORY, RUN(where_memory)},
+    {"where", TUTTI_CHAIN_SCALAR, RUN(where_scalar)},
+    {"where", TUTTI_CHAIN_SCALAR_FIRST, RUN(where_scalar_first)},
+    {0},
+};
+
+static void run(const tutti_chain_op *ops, int64_t count)
+{
+    const vec none = {0};
+    for (int64_t at = 0; at < count; at += BLOCK)
+        ((operation *)ops->run)(ops, at, none, none, none, none, none, none, none, none);
+}
+
+const tutti_chain TUTTI_ISA_NAME(tutti_chain) = {
+    .isa = TUTTI_ISA_TEXT,
+    .block = BLOCK,
+    .entries = entries,
+    .run = run,
+};

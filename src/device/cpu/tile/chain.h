@@ -1,0 +1,50 @@
+/* chain.h: runs of cheap element-wise operators whose value stays in registers, one set for each
+ * instruction set.
+ *
+ * A chain is a list of operations on a block of elements, held in eight vector registers. Each does
+ * its work and calls the next with the registers as arguments, so between two operations nothing goes
+ * through memory. The first is ".load", the last ".end".
+ * tables: tutti_chain */
+#ifndef TUTTI_DEVICE_CPU_TILE_CHAIN_H
+#define TUTTI_DEVICE_CPU_TILE_CHAIN_H
+
+#include "base/status.h"
+
+/* What an operation's operands are beside the value in registers. */
+typedef enum tutti_chain_form {
+    TUTTI_CHAIN_ALONE,        /* f(value) */
+    TUTTI_CHAIN_MEMORY,       /* f(value, memory), f(value, memory, second) */
+    TUTTI_CHAIN_SCALAR,       /* f(value, *memory), f(value, memory, *second) */
+    TUTTI_CHAIN_MEMORY_FIRST, /* f(memory, value) */
+    TUTTI_CHAIN_SCALAR_FIRST  /* f(*memory, value), f(value, *memory, second) */
+} tutti_chain_form;
+
+typedef void tutti_chain_function(void); /* of a type that the instruction set knows */
+
+typedef struct tutti_chain_op {
+    tutti_chain_function *run;
+    float *memory;
+    const float *second;
+    float params[2];
+} tutti_chain_op;
+
+typedef struct tutti_chain_entry {
+    const char *name; /* operator, or ".load", ".store", ".end" */
+    tutti_chain_form form;
+    tutti_chain_function *run;
+} tutti_chain_entry;
+
+typedef struct tutti_chain {
+    const char *isa;
+    int64_t block; /* elements */
+    const tutti_chain_entry *entries; /* ends with a NULL name */
+    void (*run)(const tutti_chain_op *ops, int64_t count); /* count is a multiple of block */
+} tutti_chain;
+
+/* Of the best instruction set this CPU has. */
+const tutti_chain *tutti__chain(void);
+/* NULL when a chain cannot hold the operator in this form. */
+tutti_chain_function *tutti__chain_find(const tutti_chain *chain, const char *name,
+                                        tutti_chain_form form);
+
+#endif

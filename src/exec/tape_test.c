@@ -1,0 +1,129 @@
+/* tape_test.c: custom loops, nested tapes, watching, caching. */
+#include <math.h>
+
+#include "base/test.h"
+#include "tutti/tutti.h"
+
+static tutti_tensor *vector(int64_t count, const float *values)
+{
+    tutti_tensor *tensor;
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, &count, values, &tensor));
+    return tensor;
+}
+
+TUTTI_TEST(tape_trains_a_line)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_graph *g = tutti_eager_graph(e);
+    tutti_sym vars[] = {tutti_variable(g, tutti_zeros(), .name = "w"), tutti_variable(g, tutti_zeros(), .name = "b")};
+    tutti_tensor *xs = vector(4, (float[]){0, 1, 2, 3}), *ys = vector(4, (float[]){1, 3, 5, 7}), *value;
+    double last = 0;
+    for (int i = 0; i < 1000; i++) {
+        TUTTI_STEP(e)
+        {
+            tutti_sym x = tutti_use(e, xs), y = tutti_use(e, ys), loss;
+            TUTTI_TAPE(tape, e)
+            loss = tutti_mean(tutti_square(tutti_sub(tutti_add(tutti_mul(x, vars[0]), vars[1]), y)));
+            tutti_grad grads[2];
+            tutti_gradients(&tape, loss, 2, vars, grads);
+            tutti_apply_gradients(tutti_adam(.learning_rate = 0.05), 2, vars, grads);
+            last = tutti_item(loss);
+        }
+    }
+    CHECK_NEAR(last, 0, 2e-3);
+    CHECK_OK(tutti_eager_get(e, vars[0], &value));
+    CHECK_NEAR(tutti_tensor_get(value, 0), 2, 0.05);
+    tutti_tensor_release(value);
+    tutti_session_info info;
+    tutti_eager_describe(e, &info);
+    CHECK(info.compiles <= 4);
+    tutti_tensor_release(xs);
+    tutti_tensor_release(ys);
+    tutti_eager_close(e);
+}
+
+TUTTI_TEST(tape_nests)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_tensor *t = vector(1, (float[]){3});
+    tutti_sym x = tutti_use(e, t), cube;
+    tutti_grad first, second;
+    TUTTI_TAPE(outer, e)
+    {
+        tutti_watch(&outer, x);
+        TUTTI_TAPE(inner, e)
+        {
+            tutti_watch(&inner, x);
+            cube = tutti_mul(x, tutti_mul(x, x));
+        }
+        tutti_gradients(&inner, cube, 1, &x, &first);
+    }
+    tutti_gradients(&outer, first.value, 1, &x, &second);
+    CHECK_NEAR(tutti_item(first.value), 27, 1e-4);
+    CHECK_NEAR(tutti_item(second.value), 18, 1e-4);
+    CHECK_OK(tutti_step(e));
+    tutti_tensor_release(t);
+    tutti_eager_close(e);
+}
+
+TUTTI_TEST(tape_gives_no_gradient_to_what_it_does_not_watch)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_tensor *t = vector(1, (float[]){3});
+    tutti_sym x = tutti_use(e, t), before = tutti_scale(x, 2), y;
+    TUTTI_TAPE(tape, e)
+    y = tutti_square(before);
+    tutti_grad grads[2];
+    tutti_gradients(&tape, y, 2, (tutti_sym[]){x, before}, grads);
+    CHECK(!tutti_grad_ok(grads[0]));
+    CHECK(!tutti_grad_ok(grads[1]));
+    TUTTI_TAPE(watching, e)
+    {
+        tutti_watch(&watching, before);
+        y = tutti_square(before);
+    }
+    tutti_gradients(&watching, y, 2, (tutti_sym[]){x, before}, grads);
+    CHECK(!tutti_grad_ok(grads[0]));
+    CHECK_NEAR(tutti_item(grads[1].value), 12, 1e-5);
+    tutti_tensor_release(t);
+    tutti_eager_close(e);
+}
+
+TUTTI_TEST(tape_reads_in_the_middle_of_a_step)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_sym v = tutti_variable(tutti_eager_graph(e), tutti_full(1), .name = "v");
+    for (int i = 0; i < 3; i++) {
+        double before = tutti_item(v);
+        tutti_assign_add(v, tutti_scalar(tutti_eager_graph(e), TUTTI_F32, 2));
+        CHECK_NEAR(tutti_item(v), before + 2, 0);
+        tutti_assign_add(v, v);
+        CHECK_NEAR(tutti_item(v), 2 * (before + 2), 0);
+        CHECK_OK(tutti_step(e));
+    }
+    CHECK_NEAR(tutti_item(v), 36, 0); /* 1 → 6 → 16 → 36 */
+    tutti_eager_close(e);
+}
+
+TUTTI_TEST(tape_says_what_is_wrong_and_goes_on)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_tensor *a = vector(2, (float[]){1, 2}), *b = vector(3, (float[]){1, 2, 3});
+    tutti_sym sum = tutti_add(tutti_use(e, a), tutti_use(e, b));
+    CHECK(isnan(tutti_item(sum)));
+    CHECK_STATUS(tutti_step(e), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "tape_test.c");
+    tutti_sym old = tutti_use(e, a);
+    CHECK_NEAR(tutti_item(tutti_sum(old)), 3, 1e-6);
+    CHECK_OK(tutti_step(e));
+    tutti_tensor *value;
+    CHECK_STATUS(tutti_value(old, &value), TUTTI_INVALID);
+    tutti_tensor_release(a);
+    tutti_tensor_release(b);
+    tutti_eager_close(e);
+}
