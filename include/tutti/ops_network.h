@@ -1,9 +1,11 @@
 /* ops_network.h: the operators of neural networks.
  *
- * Images are [batch, height, width, channels]; convolution kernels [height, width, channels / groups,
- * filters]; sequences [batch, time, features]. Floating inputs of one call share one element type:
- * f32, f64, f16 or bf16. Options are given by name, and zero means the default:
+ * Images are [batch, height, width, channels]; convolution kernels [height, width, channels /
+ * groups, filters]; sequences [batch, time, features]. Floating inputs of one call share one
+ * element type: f32, f64, f16 or bf16. Options are given by name, and zero means the default:
+ *
  *     y = tutti_conv2d_of(x, kernel, .strides = {2, 2}, .padding = "same");
+ *
  * Every function adds nodes and returns the first output; a mistake gives a poison symbol, see
  * graph.h. Functions that end in _of take all their operands; layers of the same name make and keep
  * the weights themselves. */
@@ -18,8 +20,8 @@ extern "C" {
 
 /* ---- convolution ---- */
 
-/* Padding: "valid" (none), "same" (output = ceil(input / stride); the odd one goes below and right),
- * or "explicit" with pads. */
+/* Padding: "valid" (none), "same" (output = ceil(input / stride); the odd one goes below and
+ * right), or "explicit" with pads. */
 typedef struct tutti_conv2d_options {
     size_t struct_size;
     int64_t strides[2];   /* {1, 1} */
@@ -36,8 +38,8 @@ TUTTI_API tutti_sym tutti_conv2d_of(tutti_sym x, tutti_sym kernel,
 #define tutti_conv2d_of(x, kernel, ...)                                                            \
     TUTTI_AT(tutti_conv2d_of((x), (kernel), TUTTI_OPTIONS(tutti_conv2d_options, __VA_ARGS__)))
 
-/* Each channel by itself. Kernels [height, width, channels, multiplier], whose dimensions are known;
- * channel c gives outputs c * multiplier and on. `groups` is not used. */
+/* Each channel by itself. Kernels [height, width, channels, multiplier], whose dimensions are
+ * known; channel c gives outputs c * multiplier and on. `groups` is not used. */
 TUTTI_API tutti_sym tutti_depthwise_conv2d_of(tutti_sym x, tutti_sym kernel,
                                               const tutti_conv2d_options *options);
 #define tutti_depthwise_conv2d_of(x, kernel, ...)                                                  \
@@ -112,9 +114,9 @@ typedef struct tutti_normalize_options {
     double epsilon; /* 1e-3; of rms_norm 1e-6 */
 } tutti_normalize_options;
 
-/* Training form: y = (x - mean) / sqrt(variance + epsilon) * scale + offset with mean and (population)
- * variance over all axes but the last. scale, offset: [channels]. Outputs y, mean, variance:
- * tutti_output_of(y, 1), tutti_output_of(y, 2). */
+/* Training form: y = (x - mean) / sqrt(variance + epsilon) * scale + offset with mean and
+ * (population) variance over all axes but the last. scale, offset: [channels]. Outputs y, mean,
+ * variance: tutti_output_of(y, 1), tutti_output_of(y, 2). */
 TUTTI_API tutti_sym tutti_batch_norm_of(tutti_sym x, tutti_sym scale, tutti_sym offset,
                                         const tutti_normalize_options *options);
 #define tutti_batch_norm_of(x, scale, offset, ...)                                                 \
@@ -134,8 +136,8 @@ TUTTI_API tutti_sym tutti_layer_norm_of(tutti_sym x, tutti_sym scale, tutti_sym 
     TUTTI_AT(tutti_layer_norm_of((x), (scale), (offset),                                           \
                                  TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
 /* The same with mean and variance over each of `groups` parts of the channels and all of height and
- * width (or whatever stands between batch and channels), image by image. The number of channels must
- * be known. */
+ * width (or whatever stands between batch and channels), image by image. The number of channels
+ * must be known. */
 TUTTI_API tutti_sym tutti_group_norm_of(tutti_sym x, tutti_sym scale, tutti_sym offset,
                                         int64_t groups, const tutti_normalize_options *options);
 #define tutti_group_norm_of(x, scale, offset, groups, ...)                                         \
@@ -152,19 +154,20 @@ TUTTI_API tutti_sym tutti_rms_norm_of(tutti_sym x, tutti_sym scale,
 typedef struct tutti_dropout_options {
     size_t struct_size;
     int64_t seed;
-    int64_t salt; /* which of a model's dropouts this is */
+    int64_t salt; /* which of a model's dropouts this is; by default a hash of the node's name */
 } tutti_dropout_options;
 
-/* y = x * keep / (1 - rate); each element is kept with probability 1 - rate. The mask is a function of
- * (seed, salt, counter, index of the element): `counter`, an i64 scalar, is the step. */
+/* y = x * keep / (1 - rate); each element is kept with probability 1 - rate. The mask is a function
+ * of (seed, salt, counter, index of the element): `counter`, an i64 scalar, is the step;
+ * TUTTI_NO_SYM takes the graph's own counter. */
 TUTTI_API tutti_sym tutti_dropout_of(tutti_sym x, tutti_sym counter, double rate,
                                      const tutti_dropout_options *options);
 #define tutti_dropout_of(x, counter, rate, ...)                                                    \
     TUTTI_AT(tutti_dropout_of((x), (counter), (rate),                                              \
                               TUTTI_OPTIONS(tutti_dropout_options, __VA_ARGS__)))
 
-/* Rows of `table` [words, features] at integer `ids` of any shape: [ids…, features]. The gradient of
- * the table is sparse. An id that is no row fails the run. */
+/* Rows of `table` [words, features] at integer `ids` of any shape: [ids…, features]. The gradient
+ * of the table is sparse. An id that is no row fails the run. */
 TUTTI_API tutti_sym tutti_embedding_lookup(tutti_sym table, tutti_sym ids);
 #define tutti_embedding_lookup(...) TUTTI_AT(tutti_embedding_lookup(__VA_ARGS__))
 
@@ -180,8 +183,8 @@ typedef struct tutti_rnn_options {
     bool reverse;      /* from the last step to the first */
 } tutti_rnn_options;
 
-/* h = tanh(x kernel + h recurrent + bias); bias [units]. Outputs: 0 the sequence [batch, time, units],
- * 1 the final h [batch, units]. */
+/* h = tanh(x kernel + h recurrent + bias); bias [units]. Outputs: 0 the sequence [batch, time,
+ * units], 1 the final h [batch, units]. */
 TUTTI_API tutti_sym tutti_simple_rnn_of(tutti_sym x, tutti_sym h, tutti_sym kernel,
                                         tutti_sym recurrent, tutti_sym bias,
                                         const tutti_rnn_options *options);
@@ -197,8 +200,8 @@ TUTTI_API tutti_sym tutti_gru_of(tutti_sym x, tutti_sym h, tutti_sym kernel, tut
     TUTTI_AT(tutti_gru_of((x), (h), (kernel), (recurrent), (bias),                                 \
                           TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
 /* Gates i f c o of a = x kernel + h recurrent + bias: c = sigmoid(af) * c + sigmoid(ai) * tanh(ac),
- * h = sigmoid(ao) * tanh(c). bias [4 * units]. Outputs: 0 the sequence, 1 the final h, 2 the final c,
- * 3 what the gradient reuses. */
+ * h = sigmoid(ao) * tanh(c). bias [4 * units]. Outputs: 0 the sequence, 1 the final h, 2 the final
+ * c, 3 what the gradient reuses. */
 TUTTI_API tutti_sym tutti_lstm_of(tutti_sym x, tutti_sym h, tutti_sym c, tutti_sym kernel,
                                   tutti_sym recurrent, tutti_sym bias,
                                   const tutti_rnn_options *options);
@@ -214,10 +217,10 @@ typedef struct tutti_attention_options {
     double scale;        /* 1 / sqrt(features) */
 } tutti_attention_options;
 
-/* softmax(scale * q k^T + mask) v over the keys; q [batch, heads, queries, features], k [batch, heads,
- * keys, features], v [batch, heads, keys, values]. The matrix of scores is never whole in memory. A
- * query that sees no key (all -inf) gives zeros. Output 1: the logarithm of each query's sum of
- * exponentials. Second derivatives do hold the whole matrix. */
+/* softmax(scale * q k^T + mask) v over the keys; q [batch, heads, queries, features], k [batch,
+ * heads, keys, features], v [batch, heads, keys, values]. The matrix of scores is never whole in
+ * memory. A query that sees no key (all -inf) gives zeros. Output 1: the logarithm of each query's
+ * sum of exponentials. Second derivatives do hold the whole matrix. */
 TUTTI_API tutti_sym tutti_attention_of(tutti_sym q, tutti_sym k, tutti_sym v,
                                        const tutti_attention_options *options);
 #define tutti_attention_of(q, k, v, ...)                                                           \
@@ -236,12 +239,13 @@ TUTTI_API tutti_sym tutti_log_softmax(tutti_sym x);
 TUTTI_API tutti_sym tutti_log_softmax_along(tutti_sym x, int axis);
 #define tutti_log_softmax_along(...) TUTTI_AT(tutti_log_softmax_along(__VA_ARGS__))
 
-/* One loss a row: -sum(labels * log_softmax(logits)) over the last axis; labels are probabilities of
- * logits' shape. */
+/* One loss a row: -sum(labels * log_softmax(logits)) over the last axis; labels are probabilities
+ * of logits' shape. */
 TUTTI_API tutti_sym tutti_softmax_cross_entropy(tutti_sym logits, tutti_sym labels);
 #define tutti_softmax_cross_entropy(...) TUTTI_AT(tutti_softmax_cross_entropy(__VA_ARGS__))
-/* One loss a row: -log_softmax(logits)[label]; labels are integers of logits' shape without its last
- * axis. A label that is no class fails the run. Mind the order: labels first, as losses take it. */
+/* One loss a row: -log_softmax(logits)[label]; labels are integers of logits' shape without its
+ * last axis. A label that is no class fails the run. Mind the order: labels first, as losses take
+ * it. */
 TUTTI_API tutti_sym tutti_sparse_cross_entropy_of(tutti_sym labels, tutti_sym logits);
 #define tutti_sparse_cross_entropy_of(...) TUTTI_AT(tutti_sparse_cross_entropy_of(__VA_ARGS__))
 /* One loss an element: -(z log(sigmoid(x)) + (1 - z) log(1 - sigmoid(x))), stable for any x. */

@@ -71,7 +71,7 @@ TUTTI_TEST(session_reads_old_values_and_follows_updates)
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym v = tutti_variable(g, tutti_full(5), .name = "v");
-    tutti_sym before = tutti_scale(v, 1);
+    tutti_sym before = tutti_scale(v, 3);
     tutti_sym add = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 2));
     tutti_sym after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(g, add)
@@ -80,7 +80,7 @@ TUTTI_TEST(session_reads_old_values_and_follows_updates)
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     tutti_tensor *out[4];
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]}, {add, &out[1]}, {after, &out[2]}, {v, &out[3]})));
-    CHECK_NEAR(tutti_tensor_get(out[0], 0), 5, 0);
+    CHECK_NEAR(tutti_tensor_get(out[0], 0), 15, 0);
     CHECK_NEAR(tutti_tensor_get(out[1], 0), 7, 0);
     CHECK_NEAR(tutti_tensor_get(out[2], 0), 70, 0);
     CHECK_NEAR(tutti_tensor_get(out[3], 0), 5, 0);

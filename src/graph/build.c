@@ -86,10 +86,10 @@ static tutti_status resolve(tutti_graph *graph, const tutti_op *op, const tutti_
     return TUTTI_OK;
 }
 
-/* In a trace updates act in the order of building: later reads and updates follow them. */
-static tutti_status note_update(tutti_graph *graph, tutti_node *node)
+/* In a trace updates act in the order of building: what uses a handle follows its last update. */
+static tutti_status follow_updates(tutti_graph *graph, tutti_node *node)
 {
-    if (!graph->trace || !(node->op->flags & TUTTI_OP_UPDATES))
+    if (!graph->trace || !(node->op->flags & TUTTI_OP_TAKES_HANDLE))
         return TUTTI_OK;
     for (int i = 0; i < node->input_count; i++) {
         tutti_node *handle = node->inputs[i].node;
@@ -97,8 +97,10 @@ static tutti_status note_update(tutti_graph *graph, tutti_node *node)
             continue;
         if (handle->updated)
             TUTTI_TRY(tutti__node_after(node, handle->updated));
-        handle->current = (tutti_edge){0};
-        handle->updated = node;
+        if (node->op->flags & TUTTI_OP_UPDATES) {
+            handle->current = (tutti_edge){0};
+            handle->updated = node;
+        }
     }
     return TUTTI_OK;
 }
@@ -113,7 +115,7 @@ static tutti_status build(tutti_graph *graph, const tutti_op *op, const char *na
         TUTTI_TRY(resolve(graph, op, &inputs[i], i, &edges[i]));
     tutti_node *node;
     TUTTI_TRY(tutti__node_add(graph, op, name, input_count, edges, attr_count, attrs, &node));
-    TUTTI_TRY(note_update(graph, node));
+    TUTTI_TRY(follow_updates(graph, node));
     *ret = tutti__sym(node, 0);
     return TUTTI_OK;
 }

@@ -106,39 +106,7 @@ static tutti_status keeps_promise(const tutti_type *promised, const tutti_tensor
                              tutti_type_text(actual, a), tutti_type_text(promised, b));
 }
 
-static tutti_status compare_runs(const tutti_sample *sample, tutti_tensor **before,
-                                 tutti_tensor **first, tutti_tensor **second)
-{
-    for (int i = 0; i < sample->output_count; i++) {
-        TUTTI_TRY(keeps_promise(&sample->node->types[i], first[i], i));
-        if (!tutti_tensor_same(first[i], second[i]))
-            return tutti_fail(TUTTI_CHECK_FAILED, "two runs differ in output %d", i);
-    }
-    for (int i = 0; i < sample->input_count; i++)
-        if (!tutti_tensor_same(before[i], sample->values[i]))
-            return tutti_fail(TUTTI_CHECK_FAILED, "the kernel changed input %d", i);
-    return TUTTI_OK;
-}
-
-static tutti_status check_run(const tutti_sample *sample)
-{
-    tutti_tensor *first[MAX_SLOTS] = {0}, *second[MAX_SLOTS] = {0}, *before[MAX_SLOTS] = {0};
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; status == TUTTI_OK && i < sample->input_count; i++)
-        status = tutti_tensor_cast(sample->values[i], sample->types[i].dtype, &before[i]);
-    if (status == TUTTI_OK)
-        status = tutti__sample_run(sample, first);
-    if (status == TUTTI_OK)
-        status = tutti__sample_run(sample, second);
-    if (status == TUTTI_OK)
-        status = compare_runs(sample, before, first, second);
-    release(sample->output_count, first);
-    release(sample->output_count, second);
-    release(sample->input_count, before);
-    return status;
-}
-
-TUTTI_TEST(every_sample_runs_as_its_shape_rule_says) { each_sample(check_run); }
+TUTTI_TEST(every_sample_runs_as_its_shape_rule_says) { each_sample(tutti__run_check); }
 
 /* The shape rule with those axes of the inputs unknown that `mask` has a bit for. */
 static tutti_status check_with_unknown(const tutti_sample *sample, tutti_tensor **outputs,

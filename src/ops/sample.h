@@ -50,6 +50,10 @@ tutti_status tutti__sample_run(const tutti_sample *sample, tutti_tensor **ret_ou
 tutti_status tutti__sample_run_on(const tutti_sample *sample, tutti_tensor *const *inputs,
                                   const tutti_attr *attrs, tutti_tensor **ret_outputs);
 
+/* Runs the sample twice: the outputs have the types that the shape rule says, both runs give the same
+ * bits, and no input has changed. */
+tutti_status tutti__run_check(const tutti_sample *sample);
+
 /* Cuts the sample in every way that its split rule allows into 2 and into 3 pieces, runs the pieces
  * by the reference kernel, combines and compares with the whole. Ways along dimensions smaller than
  * the number of pieces are passed over. *ret_cuts (optional) counts the cuts that were tried. */

@@ -160,7 +160,7 @@ enum { MAX_FEEDS = 32, MAX_RESULTS = 64 };
 /* Parameters and variables, each a function of its type and index. */
 static void compute(const tutti_graph *graph, tutti_tensor **ret_values)
 {
-    tutti_reference_feed feeds[MAX_FEEDS];
+    tutti_reference_feed feeds[MAX_FEEDS] = {0};
     int count = 0;
     for (size_t n = 0; n < graph->nodes.count; n++) {
         tutti_node *node = graph->nodes.data[n];

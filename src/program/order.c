@@ -19,6 +19,7 @@ typedef struct order {
     bool *commits;      /* by node id: an update or something that follows one */
     bool *runs;         /* by node id: becomes an instruction */
     int32_t *base;      /* by node id: index of its first value */
+    int32_t *moved;     /* by node id: the copy that its first value is read from now, or -1 */
     int32_t *position;  /* by node id: its place in the sequence */
     tutti_node **sequence;
     size_t sequence_count;
@@ -154,7 +155,12 @@ static tutti_status make_values(order *o, const tutti_partition *partition)
     return TUTTI_OK;
 }
 
-static int32_t value_of(const order *o, tutti_edge edge) { return o->base[edge.node->id] + (int32_t)edge.index; }
+static int32_t value_of(const order *o, tutti_edge edge)
+{
+    if (edge.index == 0 && o->moved[edge.node->id] >= 0)
+        return o->moved[edge.node->id];
+    return o->base[edge.node->id] + (int32_t)edge.index;
+}
 
 /* Every variable that an update node writes. */
 static void mark_updates(order *o)
@@ -257,29 +263,28 @@ static tutti_status add_instruction(order *o, const tutti_node *node, tutti_kern
     return TUTTI_OK;
 }
 
-/* Gives a value memory of its own, filled by a copy at this point; views of it follow. */
+/* From here on the node's value, and views of it, are read from a copy made at this point. What was
+ * emitted before has read the variable itself. */
 static tutti_status materialize(order *o, const tutti_node *node)
 {
-    int32_t index = o->base[node->id], old = o->values.data[index].root;
-    tutti_value source = o->values.data[index];
-    source.root = old;
-    int32_t copy_of = add_value(o, source);
-    if (copy_of < 0)
+    int32_t source = o->base[node->id];
+    tutti_value copy = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[0]};
+    int32_t index = add_value(o, copy);
+    if (index < 0)
         return no_memory();
-    o->values.data[index].space = TUTTI_IN_ARENA;
-    o->values.data[index].root = index;
-    o->values.data[index].slot = 0;
+    TUTTI_TRY(add_instruction(o, node, tutti__copy_bytes, 1, &source, 1, &index));
+    o->moved[node->id] = index;
     for (size_t n = node->id + 1; n < o->node_count; n++) {
         const tutti_node *user = o->graph->nodes.data[n];
-        if (!(user->op->flags & TUTTI_OP_VIEW) || tutti__is(user, "read"))
+        if (!(user->op->flags & TUTTI_OP_VIEW) || tutti__is(user, "read") || user->inputs[0].index != 0 ||
+            o->moved[user->inputs[0].node->id] < 0)
             continue;
-        const tutti_value *from = &o->values.data[value_of(o, user->inputs[0])];
-        tutti_value *to = &o->values.data[o->base[n]];
-        to->space = from->space;
-        to->slot = from->slot;
-        to->root = from->root;
+        tutti_value view = o->values.data[o->moved[user->inputs[0].node->id]];
+        view.type = &user->types[0];
+        if ((o->moved[n] = add_value(o, view)) < 0)
+            return no_memory();
     }
-    return add_instruction(o, node, tutti__copy_bytes, 1, &copy_of, 1, &index);
+    return TUTTI_OK;
 }
 
 /* Copies the values of variables that somebody wants after the memory has been written again; called
@@ -487,14 +492,17 @@ tutti_status tutti__program_order(tutti_program *program, const tutti_partition 
     o.commits = tutti__arena_array(o.arena, count, sizeof *o.commits);
     o.runs = tutti__arena_array(o.arena, count, sizeof *o.runs);
     o.base = tutti__arena_array(o.arena, count, sizeof *o.base);
+    o.moved = tutti__arena_array(o.arena, count, sizeof *o.moved);
     o.position = tutti__arena_array(o.arena, count, sizeof *o.position);
     o.sequence = tutti__arena_array(o.arena, count, sizeof *o.sequence);
     program->constants = tutti__arena_array(o.arena, count, sizeof *program->constants);
     program->variables = tutti__arena_array(o.arena, count, sizeof *program->variables);
     program->queues = tutti__arena_array(o.arena, count, sizeof *program->queues);
-    if (!o.commits || !o.runs || !o.base || !o.position || !o.sequence || !program->constants || !program->variables ||
+    if (!o.commits || !o.runs || !o.base || !o.moved || !o.position || !o.sequence || !program->constants || !program->variables ||
         !program->queues)
         return no_memory();
+    for (size_t i = 0; i < count; i++)
+        o.moved[i] = -1;
     tutti_status status = run(&o, partition);
     if (status == TUTTI_OK) {
         program->value_count = o.values.count;

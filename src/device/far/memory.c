@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/status.h"
+
 static void unmap(char *at, size_t size)
 {
     if (at)

@@ -1,6 +1,6 @@
-/* attention(q, k, v[, mask]): y = softmax(scale q k^T + mask) v; output 1 is the logarithm of the sum
- * of exponentials. Keys are visited tile by tile with a running maximum: no row of scores is ever
- * whole in memory. */
+/* attention(q, k, v[, mask]): y = softmax(scale q k^T + mask) v; output 1 is the logarithm of the
+ * sum of exponentials. Keys are visited tile by tile with a running maximum: no row of scores is
+ * ever whole in memory. */
 #include "ops/network/attention.h"
 #include "ops/network/softmax.h"
 
@@ -24,8 +24,7 @@ static tutti_status gradient(tutti_gradient *node)
                 node->input_grads[i] = tutti_output_of(back, i);
     }
     if (node->input_count > MASK && node->wanted[MASK])
-        node->input_grads[MASK] =
-            tutti__attention_backward_build(node, "attention_backward_mask");
+        node->input_grads[MASK] = tutti__attention_backward_build(node, "attention_backward_mask");
     return TUTTI_OK;
 }
 
@@ -78,8 +77,8 @@ static void add_tile(const tutti_attention *a, running *r, int64_t count, const 
     r->highest = highest;
 }
 
-static void run_query(const tutti_attention *a, const double *const *inputs,
-                      double *const *outputs, int64_t row)
+static void run_query(const tutti_attention *a, const double *const *inputs, double *const *outputs,
+                      int64_t row)
 {
     int64_t head = row / a->queries, query = row % a->queries, seen = tutti__keys_seen(a, query);
     const double *mask = inputs[MASK];
@@ -103,8 +102,8 @@ static void run_query(const tutti_attention *a, const double *const *inputs,
     outputs[1][row] = r.highest + log(r.total);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     tutti_attention a = tutti__attention(call, call->input_count > MASK ? MASK : -1);
     for (int64_t row = 0; row < a.batch * a.heads * a.queries; row++)
@@ -112,7 +111,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_attention_of)(tutti_sym q, tutti_sym k, tutti_sym v,
                               const tutti_attention_options *given)
@@ -142,9 +144,10 @@ const tutti_op tutti_op_attention = {
     .struct_size = sizeof(tutti_op),
     .name = "attention",
     .version = 1,
-    .doc = "attention(q, k, v[, mask]): y = softmax(scale q k^T + mask) v, scale = 1 / sqrt(features) "
-           "when 0; causal: query i sees keys up to first_query + i; output 1 is "
-           "log(sum(exp(scores)))",
+    .doc =
+        "attention(q, k, v[, mask]): y = softmax(scale q k^T + mask) v, scale = 1 / sqrt(features) "
+        "when 0; causal: query i sees keys up to first_query + i; output 1 is "
+        "log(sum(exp(scores)))",
     .category = "network",
     .min_inputs = 3,
     .max_inputs = 4,

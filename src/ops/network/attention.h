@@ -1,7 +1,8 @@
 /* attention.h: what attention and its backward operators share.
  *
- * q [batch, heads, queries, features], k [batch, heads, keys, features], v [batch, heads, keys, values],
- * mask broadcasts to [batch, heads, queries, keys]. For one query i of one head:
+ * q [batch, heads, queries, features], k [batch, heads, keys, features],
+ * v [batch, heads, keys, values], mask broadcasts to [batch, heads, queries, keys].
+ * For one query i of one head:
  *   s[j] = scale q[i] k[j] + mask[i,j] over the keys j it sees, l = log(sum(exp(s))),
  *   y = sum over j of exp(s[j] - l) v[j].
  * l (output 1) is f32 for 16-bit floats, whose own precision would spoil exp(s - l). */
@@ -22,7 +23,9 @@ tutti_attention_slots tutti__attention_slots(int64_t grads, int input_count);
 
 #define ATTENTION_ATTRS                                                                            \
     {"causal", TUTTI_ATTR_INT, "false"}, {"first_query", TUTTI_ATTR_INT, "0"},                     \
-        {"scale", TUTTI_ATTR_FLOAT, "0"}
+    {                                                                                              \
+        "scale", TUTTI_ATTR_FLOAT, "0"                                                             \
+    }
 #define SAME_ATTENTION(node)                                                                       \
     SAME_ATTR(node, "causal"), SAME_ATTR(node, "first_query"), SAME_ATTR(node, "scale")
 
@@ -34,8 +37,8 @@ tutti_status tutti__attention_infer(const tutti_infer *node, int mask, tutti_typ
 tutti_status tutti__attention_backward_infer(const tutti_infer *node);
 /* Pairs of a query and a key that it sees. */
 double tutti__attention_pairs(const tutti_infer *node);
-/* The mask's own axis that lies along `axis` of the scores; TUTTI_WHOLE where it is repeated or there
- * is no mask; -2 when that is not known yet. */
+/* The mask's own axis that lies along `axis` of the scores; TUTTI_WHOLE where it is repeated or
+ * there is no mask; -2 when that is not known yet. */
 int tutti__mask_axis(const tutti_infer *node, int mask, int axis);
 
 /* Kernels. ----------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
-/* attention_backward(q, k, v, y, logsumexp, grads…[, mask]): the gradients of attention's q, k, v. With
- * p = exp(s - l), ds = p (dy v^T - sum(dy y) + dl):
- * dq = scale ds k, dk = scale ds^T q, dv = p^T dy. */
+/* attention_backward(q, k, v, y, logsumexp, grads...[, mask]): the gradients of q, k and v.
+ * With p = exp(s - l), ds = p (dy v^T - sum(dy y) + dl):
+ *   dq = scale ds k, dk = scale ds^T q, dv = p^T dy. */
 #include "ops/network/attention.h"
 #include "ops/network/softmax.h"
 
@@ -31,14 +31,14 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
-    tutti_attention_slots slots = tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
+    tutti_attention_slots slots =
+        tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
     int last = RULE_INT(node, "causal") ? 1 : 3;
     for (int axis = 0; axis <= last; axis++) {
         int mask = tutti__mask_axis(node, slots.mask, axis);
         int by_query = axis == 3 ? TUTTI_WHOLE : axis;
         int by_key = axis == 3 ? 2 : axis == 2 ? TUTTI_WHOLE : axis;
-        int inputs[] = {by_query, by_key,   by_key,   by_query,
-                        by_query, by_query, by_query, by_query};
+        int inputs[] = {by_query, by_key, by_key, by_query, by_query, by_query, by_query, by_query};
         if (mask == -2)
             continue;
         if (slots.mask >= 0)
@@ -69,8 +69,8 @@ static void visit(const tutti_attention *a, void *context, const tutti_pair *pai
         o->by_v[pair->column * a->values + c] += pair->p * o->y_grad[pair->row * a->values + c];
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     tutti_attention_slots slots =
         tutti__attention_slots(CALL_INT(call, "grads"), call->input_count);
@@ -85,7 +85,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {
     ATTENTION_ATTRS, {"grads", TUTTI_ATTR_INT, "1"}, {NULL, TUTTI_ATTR_NONE, NULL}};

@@ -1,11 +1,12 @@
-/* attention_backward_mask(q, k, v, y, logsumexp, grads…, mask): the gradient of attention's mask, which
- * is that of the scores, summed over the axes along which the mask was repeated. */
+/* attention_backward_mask(q, k, v, y, logsumexp, grads..., mask): the gradient of attention's mask,
+ * which is that of the scores, summed over the axes along which the mask was repeated. */
 #include "ops/network/attention.h"
 #include "ops/network/softmax.h"
 
 static tutti_status infer(tutti_infer *node)
 {
-    tutti_attention_slots slots = tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
+    tutti_attention_slots slots =
+        tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
     if (slots.mask < 0)
         return RULE_FAIL(node, TUTTI_INVALID, "has no mask among its %d inputs", node->input_count);
     TUTTI_TRY(tutti__attention_backward_infer(node));
@@ -31,14 +32,14 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
-    tutti_attention_slots slots = tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
+    tutti_attention_slots slots =
+        tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
     int last = RULE_INT(node, "causal") ? 1 : 3;
     for (int axis = 0; axis <= last; axis++) {
         int mask = tutti__mask_axis(node, slots.mask, axis);
         int by_query = axis == 3 ? TUTTI_WHOLE : axis;
         int by_key = axis == 3 ? 2 : axis == 2 ? TUTTI_WHOLE : axis;
-        int inputs[] = {by_query, by_key,   by_key,   by_query,
-                        by_query, by_query, by_query, by_query};
+        int inputs[] = {by_query, by_key, by_key, by_query, by_query, by_query, by_query, by_query};
         if (mask == -2)
             continue;
         inputs[slots.mask] = mask;
@@ -53,8 +54,8 @@ static void visit(const tutti_attention *a, void *context, const tutti_pair *pai
     by_mask[pair->mask] += pair->ds;
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     tutti_attention_slots slots =
         tutti__attention_slots(CALL_INT(call, "grads"), call->input_count);
@@ -63,7 +64,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {
     ATTENTION_ATTRS, {"grads", TUTTI_ATTR_INT, "1"}, {NULL, TUTTI_ATTR_NONE, NULL}};
@@ -81,8 +85,9 @@ const tutti_op tutti_op_attention_backward_mask = {
     .struct_size = sizeof(tutti_op),
     .name = "attention_backward_mask",
     .version = 1,
-    .doc = "attention_backward_mask(q, k, v, y, l, output gradients by the bits of `grads`, mask): "
-           "dmask = p (dy v^T - sum(dy y) + dl), summed where the mask was repeated; p = exp(s - l)",
+    .doc =
+        "attention_backward_mask(q, k, v, y, l, output gradients by the bits of `grads`, mask): "
+        "dmask = p (dy v^T - sum(dy y) + dl), summed where the mask was repeated; p = exp(s - l)",
     .category = "network",
     .min_inputs = 7,
     .max_inputs = 8,

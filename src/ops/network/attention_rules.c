@@ -15,7 +15,10 @@ tutti_attention_slots tutti__attention_slots(int64_t grads, int input_count)
     return slots;
 }
 
-static tutti_dtype l_dtype(tutti_dtype dtype) { return dtype == TUTTI_F64 ? TUTTI_F64 : TUTTI_F32; }
+static tutti_dtype l_dtype(tutti_dtype dtype)
+{
+    return dtype == TUTTI_F64 ? TUTTI_F64 : TUTTI_F32;
+}
 
 static tutti_status check_mask(const tutti_infer *node, int mask, const int64_t scores[4])
 {
@@ -51,8 +54,10 @@ tutti_status tutti__attention_infer(const tutti_infer *node, int mask, tutti_typ
     TUTTI_TRY(tutti__need_dim(node, 1, "k", 3, q->dims[3], "features of q"));
     TUTTI_TRY(tutti__need_dim(node, 2, "v", 2, k->dims[2], "keys of k"));
     if (!(RULE_FLOAT(node, "scale") >= 0))
-        return RULE_FAIL(node, TUTTI_INVALID, "scale is %g, needs a positive number, or 0 for "
-                         "1 / sqrt(features)", RULE_FLOAT(node, "scale"));
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "scale is %g, needs a positive number, or 0 for "
+                         "1 / sqrt(features)",
+                         RULE_FLOAT(node, "scale"));
     int64_t first_query = RULE_INT(node, "first_query"), dims[4];
     if (first_query > INT32_MAX || first_query < INT32_MIN)
         return RULE_FAIL(node, TUTTI_INVALID, "first_query is %lld, needs 32 bits",
@@ -81,7 +86,8 @@ static tutti_status check_same(const tutti_infer *node, int i, const char *what,
 
 tutti_status tutti__attention_backward_infer(const tutti_infer *node)
 {
-    tutti_attention_slots slots = tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
+    tutti_attention_slots slots =
+        tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
     tutti_type outputs[2];
     if (slots.count != node->input_count)
         return RULE_FAIL(node, TUTTI_INVALID, "has %d inputs, its attribute grads asks for %d",
@@ -149,7 +155,8 @@ tutti_attention tutti__attention(const tutti_call *call, int mask)
     return a;
 }
 
-/* One query: p = exp(s - l), ds = p (dy v[j] - dy y + dl). A query that sees nothing has l = -inf. */
+/* One query: p = exp(s - l), ds = p (dy v[j] - dy y + dl). A query that sees nothing has l = -inf.
+ */
 static void walk_query(const tutti_attention *a, const double *const *inputs,
                        const tutti_attention_slots *slots, int64_t row, tutti_pair_fn *visit,
                        void *context)
@@ -167,7 +174,8 @@ static void walk_query(const tutti_attention *a, const double *const *inputs,
     for (int64_t j = 0; j < tutti__keys_seen(a, query) && l != -HUGE_VAL; j++) {
         int64_t column = head * a->keys + j;
         tutti_pair pair = {row, column, mask_at + j * a->mask_step[3], 0, shared};
-        double s = a->scale * tutti__dot(a->features, q, inputs[ATTENTION_K] + column * a->features);
+        double s =
+            a->scale * tutti__dot(a->features, q, inputs[ATTENTION_K] + column * a->features);
         if (slots->mask >= 0)
             s += inputs[slots->mask][pair.mask];
         pair.p = exp(s - l);

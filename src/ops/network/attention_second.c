@@ -1,5 +1,5 @@
-/* attention_second.c: the gradients of attention's backward operators, made of other operators. They
- * hold the whole matrix of scores: second derivatives are rare, and small.
+/* attention_second.c: the gradients of attention's backward operators, made of other operators.
+ * They hold the whole matrix of scores: second derivatives are rare, and small.
  *
  * The backward operators compute, with inputs q k v y l, g (of y) and e (of l):
  *   S = scale q k^T + mask, P = exp(S - l), R = g v^T - sum(g y) + e, E = P R,
@@ -20,9 +20,18 @@ typedef struct matrices {
     tutti_sym p, r, e, e_grad, p_grad, r_grad, s_grad;
 } matrices;
 
-static tutti_sym times(tutti_sym a, tutti_sym b) { return tutti_matmul(a, b); }
-static tutti_sym times_t(tutti_sym a, tutti_sym b) { return tutti_matmul(a, b, .transpose_b = true); }
-static tutti_sym t_times(tutti_sym a, tutti_sym b) { return tutti_matmul(a, b, .transpose_a = true); }
+static tutti_sym times(tutti_sym a, tutti_sym b)
+{
+    return tutti_matmul(a, b);
+}
+static tutti_sym times_t(tutti_sym a, tutti_sym b)
+{
+    return tutti_matmul(a, b, .transpose_b = true);
+}
+static tutti_sym t_times(tutti_sym a, tutti_sym b)
+{
+    return tutti_matmul(a, b, .transpose_a = true);
+}
 
 static tutti_sym cast_to(tutti_sym x, tutti_dtype dtype)
 {
@@ -53,8 +62,8 @@ static tutti_sym scores(const tutti_gradient *node, const operands *o)
     if (!RULE_INT(node, "causal"))
         return s;
     tutti_sym ones = tutti_ones_like(s);
-    tutti_sym last_seen = tutti_add_scalar(tutti_cumsum(ones, 2),
-                                           (double)RULE_INT(node, "first_query"));
+    tutti_sym last_seen =
+        tutti_add_scalar(tutti_cumsum(ones, 2), (double)RULE_INT(node, "first_query"));
     tutti_sym sees = tutti_less_equal(tutti_cumsum(ones, 3), last_seen);
     return tutti_where(sees, s, tutti_scalar_like(s, -HUGE_VAL));
 }
@@ -69,8 +78,8 @@ static tutti_sym probabilities(const tutti_gradient *node, const operands *o)
 static matrices matrices_build(const tutti_gradient *node, const operands *o)
 {
     matrices x;
-    tutti_sym shared = tutti_sub(tutti_expand_dims(o->e, 3),
-                                 tutti__sum_keeping(tutti_mul(o->g, o->y), 3));
+    tutti_sym shared =
+        tutti_sub(tutti_expand_dims(o->e, 3), tutti__sum_keeping(tutti_mul(o->g, o->y), 3));
     x.p = probabilities(node, o);
     x.r = tutti_add(times_t(o->g, o->v), shared);
     x.e = tutti_mul(x.p, x.r);
@@ -109,7 +118,8 @@ static operands operands_build(const tutti_gradient *node, const tutti_attention
 tutti_status tutti__attention_second_gradient(tutti_gradient *node, tutti_sym by_dq,
                                               tutti_sym by_dk, tutti_sym by_dv, tutti_sym by_dmask)
 {
-    tutti_attention_slots slots = tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
+    tutti_attention_slots slots =
+        tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
     tutti_dtype dtype = tutti_sym_type(node->inputs[ATTENTION_L]).dtype;
     operands o = operands_build(node, &slots, dtype);
     o.a = or_zeros(by_dq, o.q, dtype);

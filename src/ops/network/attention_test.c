@@ -35,7 +35,8 @@ TUTTI_TEST(attention_is_the_softmax_of_products)
 {
     tutti_graph *g = tutti__test_graph();
     /* more than one tile of keys */
-    tutti_sym q = WAVE(g, 0, 2, 3, 5, 4), k = WAVE(g, 1, 2, 3, 150, 4), v = WAVE(g, 2, 2, 3, 150, 2);
+    tutti_sym q = WAVE(g, 0, 2, 3, 5, 4), k = WAVE(g, 1, 2, 3, 150, 4),
+              v = WAVE(g, 2, 2, 3, 150, 2);
     tutti_sym y = tutti_attention_of(q, k, v);
     check_same(y, plain(q, k, v, TUTTI_NO_SYM, 0.5));
     tutti_sym scores = tutti_scale(tutti_matmul(q, k, .transpose_b = true), 0.5);

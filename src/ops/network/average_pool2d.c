@@ -23,9 +23,8 @@ static tutti_status gradient(tutti_gradient *node)
     bool known = x.dims[1] != TUTTI_ANY && x.dims[2] != TUTTI_ANY;
     tutti_sym inputs[] = {node->output_grads[0], node->inputs[0]};
     tutti_attr attrs[] = {SAME_POOL(node), TUTTI_INTS("size", 2, x.dims + 1)};
-    node->input_grads[0] =
-        tutti_apply_op(node->graph, "average_pool2d_backward", known ? 1 : 2, inputs,
-                       (int)TUTTI_COUNT(attrs) - (known ? 0 : 1), attrs);
+    node->input_grads[0] = tutti_apply_op(node->graph, "average_pool2d_backward", known ? 1 : 2,
+                                          inputs, (int)TUTTI_COUNT(attrs) - (known ? 0 : 1), attrs);
     return TUTTI_OK;
 }
 
@@ -49,8 +48,8 @@ static void visit(void *context, int64_t channels, int64_t out, int64_t count, c
         o->y[out + c] /= (double)count;
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[0].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
@@ -58,7 +57,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return tutti__pool_walk(&w, x, scratch, visit, &o);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_average_pool2d_of)(tutti_sym x, const tutti_pool2d_options *given)
 {

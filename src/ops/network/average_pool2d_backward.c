@@ -50,8 +50,8 @@ static void visit(void *context, int64_t channels, int64_t out, int64_t count, c
             o->x_grad[taps[i] + c] += o->grad[out + c] / (double)count;
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     const int64_t *x = call->outputs[0].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
@@ -59,7 +59,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return tutti__pool_walk(&w, x, scratch, visit, &o);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {
     POOL_ATTRS, {"size", TUTTI_ATTR_INTS, "[0,0]"}, {NULL, TUTTI_ATTR_NONE, NULL}};
@@ -76,8 +79,9 @@ const tutti_op tutti_op_average_pool2d_backward = {
     .struct_size = sizeof(tutti_op),
     .name = "average_pool2d_backward",
     .version = 1,
-    .doc = "average_pool2d_backward(grad[, x]): dx[i] = sum of grad[o] / count(o) over the windows o "
-           "that hold i; x's height and width are `size` or those of x",
+    .doc =
+        "average_pool2d_backward(grad[, x]): dx[i] = sum of grad[o] / count(o) over the windows o "
+        "that hold i; x's height and width are `size` or those of x",
     .category = "network",
     .min_inputs = 1,
     .max_inputs = 2,

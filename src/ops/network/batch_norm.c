@@ -1,5 +1,5 @@
-/* batch_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset; mean and
- * population variance over all axes but the last are outputs 1 and 2. */
+/* batch_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset; mean
+ * and population variance over all axes but the last are outputs 1 and 2. */
 #include "ops/network/norm.h"
 
 extern const tutti_op tutti_op_batch_norm;
@@ -19,7 +19,8 @@ static tutti_sym inverse_rows(tutti_sym x, tutti_sym mean)
     return tutti_cast(tutti_div(channels, elements), tutti_sym_type(x).dtype);
 }
 
-/* What the gradients of mean and variance add to x's: dmean / rows + 2 (x - mean) dvariance / rows. */
+/* What the gradients of mean and variance add to x's: dmean / rows + 2 (x - mean) dvariance / rows.
+ */
 static tutti_sym moments_gradient(const tutti_gradient *node)
 {
     tutti_sym x = node->inputs[0], mean = node->outputs[1], sum = TUTTI_NO_SYM;
@@ -81,8 +82,8 @@ static void moments(int64_t rows, int64_t columns, const double *x, double *mean
         variance[c] /= (double)rows;
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon"), *factor = NULL;
@@ -99,7 +100,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_batch_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset,
                                const tutti_normalize_options *given)
@@ -123,8 +127,9 @@ const tutti_op tutti_op_batch_norm = {
     .struct_size = sizeof(tutti_op),
     .name = "batch_norm",
     .version = 1,
-    .doc = "batch_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset; "
-           "outputs y, mean, variance (population), over all axes but the last",
+    .doc =
+        "batch_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset; "
+        "outputs y, mean, variance (population), over all axes but the last",
     .category = "network",
     .min_inputs = 3,
     .max_inputs = 3,

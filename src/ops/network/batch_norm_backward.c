@@ -1,8 +1,8 @@
 /* batch_norm_backward(x, scale, mean, variance, grad): the gradients of batch_norm's three inputs
- * through y. With r = 1 / sqrt(variance + epsilon), xhat = (x - mean) r, means and sums over all axes
- * but the last:
- * dx = scale r (grad - mean(grad) - xhat mean(grad xhat)), dscale = sum(grad xhat),
- * doffset = sum(grad). */
+ * through y. With r = 1 / sqrt(variance + epsilon), xhat = (x - mean) r, means and sums over all
+ * axes but the last:
+ *   dx = scale r (grad - mean(grad) - xhat mean(grad xhat)),
+ *   dscale = sum(grad xhat), doffset = sum(grad). */
 #include "ops/network/norm.h"
 
 enum { X, SCALE, MEAN, VARIANCE, GRAD };
@@ -110,8 +110,8 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return ways.count;
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon"), *r = NULL;
@@ -136,7 +136,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {{"epsilon", TUTTI_ATTR_FLOAT, "0.001"},
                                         {NULL, TUTTI_ATTR_NONE, NULL}};

@@ -1,4 +1,5 @@
-/* conv1d.c: convolutions that are conv2d in another shape: along time, and each channel by itself. */
+/* conv1d.c: convolutions that are conv2d in another shape: along time, and each channel by itself.
+ */
 #include "ops/network/network.h"
 
 /* Causal padding: as much before the first step as the kernel reaches back. */
@@ -43,11 +44,10 @@ tutti_sym(tutti_conv1d_of)(tutti_sym x, tutti_sym kernel, const tutti_conv1d_opt
         status = causal(kernel, &options);
     if (status != TUTTI_OK)
         return tutti__poison(tutti_sym_graph(x), status, "%s", tutti_error_message());
-    tutti_sym y = tutti_conv2d_of(tutti_expand_dims(x, 1), tutti_expand_dims(kernel, 0),
-                                  .strides = {1, options.stride},
-                                  .dilations = {1, options.dilation}, .padding = options.padding,
-                                  .pads = {0, 0, options.pads[0], options.pads[1]},
-                                  .groups = options.groups);
+    tutti_sym y = tutti_conv2d_of(
+        tutti_expand_dims(x, 1), tutti_expand_dims(kernel, 0), .strides = {1, options.stride},
+        .dilations = {1, options.dilation}, .padding = options.padding,
+        .pads = {0, 0, options.pads[0], options.pads[1]}, .groups = options.groups);
     return tutti_squeeze(y, 1);
 }
 

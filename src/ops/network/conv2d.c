@@ -86,18 +86,20 @@ static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t 
         }
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
-    tutti_convolution c =
-        tutti__convolution(call->attrs, call->attr_count, call->inputs[0].dims,
-                           call->inputs[1].dims, call->outputs[0].dims);
+    tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->inputs[0].dims,
+                                             call->inputs[1].dims, call->outputs[0].dims);
     operands o = {inputs[0], inputs[1], outputs[0]};
     tutti__convolution_walk(&c, visit, &o);
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_conv2d_of)(tutti_sym x, tutti_sym kernel, const tutti_conv2d_options *given)
 {

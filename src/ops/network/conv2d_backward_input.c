@@ -76,23 +76,24 @@ static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t 
     int64_t filters = c->groups * c->cout;
     for (int64_t g = 0; g < c->groups; g++)
         for (int64_t i = 0; i < c->cin; i++)
-            o->x_grad[x + g * c->cin + i] +=
-                tutti__dot(c->cout, o->kernel + kernel + i * filters + g * c->cout,
-                           o->grad + y + g * c->cout);
+            o->x_grad[x + g * c->cin + i] += tutti__dot(
+                c->cout, o->kernel + kernel + i * filters + g * c->cout, o->grad + y + g * c->cout);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
-    tutti_convolution c =
-        tutti__convolution(call->attrs, call->attr_count, call->outputs[0].dims,
-                           call->inputs[KERNEL].dims, call->inputs[GRAD].dims);
+    tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->outputs[0].dims,
+                                             call->inputs[KERNEL].dims, call->inputs[GRAD].dims);
     operands o = {inputs[KERNEL], inputs[GRAD], outputs[0]};
     tutti__convolution_walk(&c, visit, &o);
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {
     CONVOLUTION_ATTRS, {"size", TUTTI_ATTR_INTS, "[0,0]"}, {NULL, TUTTI_ATTR_NONE, NULL}};

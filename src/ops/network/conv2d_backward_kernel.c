@@ -84,18 +84,20 @@ static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t 
         }
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
-    tutti_convolution c =
-        tutti__convolution(call->attrs, call->attr_count, call->inputs[X].dims,
-                           call->outputs[0].dims, call->inputs[GRAD].dims);
+    tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->inputs[X].dims,
+                                             call->outputs[0].dims, call->inputs[GRAD].dims);
     operands o = {inputs[X], inputs[GRAD], outputs[0]};
     tutti__convolution_walk(&c, visit, &o);
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {
     CONVOLUTION_ATTRS, {"size", TUTTI_ATTR_INTS, "[0,0]"}, {NULL, TUTTI_ATTR_NONE, NULL}};

@@ -6,14 +6,15 @@ TUTTI_TEST(conv2d_slides_a_kernel)
     /* 1 2 3      1 0     1*1 + 5*2 = 11, 2 + 12, 4 + 16, 5 + 18
      * 4 5 6  by  0 2
      * 7 8 9 */
-    CHECK_OP("conv2d", "f32[1,3,3,1]{=1,2,3,4,5,6,7,8,9} f32[2,2,1,1]{=1,0,0,2}", 0, 11, 14, 20, 23);
+    CHECK_OP("conv2d", "f32[1,3,3,1]{=1,2,3,4,5,6,7,8,9} f32[2,2,1,1]{=1,0,0,2}", 0, 11, 14, 20,
+             23);
     /* same: one column more on the right, one row more below */
     CHECK_OP("conv2d", "f32[1,3,3,1]{=1,2,3,4,5,6,7,8,9} f32[2,2,1,1]{=1,0,0,2} | padding=same", 0,
              11, 14, 3, 20, 23, 6, 7, 8, 9);
     /* explicit: one row above */
     CHECK_OP("conv2d",
-             "f32[1,2,2,1]{=1,2,3,4} f32[2,1,1,1]{=10,1} | padding=explicit pads=[1,0,0,0]", 0, 1, 2,
-             13, 24);
+             "f32[1,2,2,1]{=1,2,3,4} f32[2,1,1,1]{=10,1} | padding=explicit pads=[1,0,0,0]", 0, 1,
+             2, 13, 24);
 }
 
 TUTTI_TEST(conv2d_mixes_channels_by_group)
@@ -74,14 +75,16 @@ TUTTI_TEST(conv2d_says_what_is_wrong)
                   "its dimension 2 is 4, needs 3 (channels of x / groups)");
     CHECK_REFUSES("conv2d", "f32[1,8,8,3] f32[3,3,1,4] | groups=2", TUTTI_INVALID,
                   "do not divide into 2 groups");
-    CHECK_REFUSES("conv2d", "f32[1,2,2,1] f32[3,3,1,1]", TUTTI_INVALID, "does not fit into height 2");
+    CHECK_REFUSES("conv2d", "f32[1,2,2,1] f32[3,3,1,1]", TUTTI_INVALID,
+                  "does not fit into height 2");
     CHECK_REFUSES("conv2d", "f32[1,2,2,1] f32[1,1,1,1] | padding=reflect", TUTTI_INVALID,
                   "\"valid\", \"same\" or \"explicit\"");
     CHECK_REFUSES("conv2d", "f32[1,2,2,1] f32[1,1,1,1] | strides=[0,1]", TUTTI_INVALID,
                   "strides has 0, needs at least 1");
     CHECK_REFUSES("conv2d", "f32[1,2,2,1] f32[1,1,1,1] | strides=[1]", TUTTI_INVALID,
                   "strides has 1 numbers, needs 2");
-    CHECK_REFUSES("conv2d", "i32[1,2,2,1] i32[1,1,1,1]", TUTTI_INVALID, "needs f32, f64, f16 or bf16");
+    CHECK_REFUSES("conv2d", "i32[1,2,2,1] i32[1,1,1,1]", TUTTI_INVALID,
+                  "needs f32, f64, f16 or bf16");
     CHECK_REFUSES("conv2d", "f32[1,2,2,1] f64[1,1,1,1]", TUTTI_INVALID, "element types must agree");
 }
 

@@ -2,8 +2,8 @@
  * taken channel by channel first, so that only [batch, channels] is ever reshaped. */
 #include "ops/network/norm.h"
 
-/* m [batch, channels] to the mean of each group, repeated for its channels and with axes of length 1
- * between batch and channels, rank in all. */
+/* m [batch, channels] to the mean of each group, repeated for its channels and with axes of length
+ * 1 between batch and channels, rank in all. */
 static tutti_sym share_in_groups(tutti_sym m, int64_t groups, int64_t channels, int rank)
 {
     int64_t dims[TUTTI_MAX_RANK] = {-1};
@@ -29,13 +29,13 @@ static tutti_status check(tutti_type x, int64_t groups)
     char text[TUTTI_TYPE_TEXT];
     int64_t channels = x.rank < 2 ? 0 : x.dims[x.rank - 1];
     if (x.rank < 2 || channels <= 0)
-        return tutti_fail(TUTTI_INVALID,
-                          "group_norm: x is %s, needs [batch, ..., channels] with a known number of "
-                          "channels",
-                          tutti_type_text(&x, text));
+        return tutti_fail(
+            TUTTI_INVALID,
+            "group_norm: x is %s, needs [batch, ..., channels] with a known number of "
+            "channels",
+            tutti_type_text(&x, text));
     if (groups < 1 || channels % groups != 0)
-        return tutti_fail(TUTTI_INVALID,
-                          "group_norm: %lld channels do not divide into %lld groups",
+        return tutti_fail(TUTTI_INVALID, "group_norm: %lld channels do not divide into %lld groups",
                           (long long)channels, (long long)groups);
     return TUTTI_OK;
 }

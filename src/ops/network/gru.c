@@ -8,27 +8,39 @@ extern const tutti_op tutti_op_gru;
 
 static const tutti_cell *const cell = &tutti__gru_cell;
 
-static tutti_status infer(tutti_infer *node) { return tutti__rnn_infer(node, cell); }
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__rnn_infer(node, cell);
+}
 
-static tutti_status gradient(tutti_gradient *node) { return tutti__rnn_gradient(node, cell); }
+static tutti_status gradient(tutti_gradient *node)
+{
+    return tutti__rnn_gradient(node, cell);
+}
 
-static void cost(const tutti_infer *node, tutti_cost *ret) { tutti__rnn_cost(node, cell, ret); }
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__rnn_cost(node, cell, ret);
+}
 
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__rnn_split(node, cell, capacity, ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     return tutti__rnn_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_gru_of)(tutti_sym x, tutti_sym h, tutti_sym kernel, tutti_sym recurrent,
-                       tutti_sym bias, const tutti_rnn_options *options)
+                        tutti_sym bias, const tutti_rnn_options *options)
 {
     tutti_sym inputs[6] = {x, h, kernel, recurrent, bias};
     return tutti__rnn_build(&tutti_op_gru, 5, inputs, options);
@@ -49,9 +61,10 @@ const tutti_op tutti_op_gru = {
     .struct_size = sizeof(tutti_op),
     .name = "gru",
     .version = 1,
-    .doc = "gru(x, h, kernel, recurrent, bias[, lengths]): z = sigmoid(az + bz), r = sigmoid(ar + br), "
-           "n = tanh(an + r bn), h = z h + (1 - z) n at each time, where a = x kernel + bias[0], "
-           "b = h recurrent + bias[1]; outputs the sequence, the last h, and [z, r, n, bn]",
+    .doc = "gru(x, h, kernel, recurrent, bias[, lengths]): z = sigmoid(az + bz), "
+           "r = sigmoid(ar + br), n = tanh(an + r bn), h = z h + (1 - z) n at each time, where "
+           "a = x kernel + bias[0], b = h recurrent + bias[1]; outputs the sequence, the last h, "
+           "and [z, r, n, bn]",
     .category = "network",
     .min_inputs = 5,
     .max_inputs = 6,

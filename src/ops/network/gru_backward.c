@@ -1,10 +1,13 @@
-/* gru_backward(x, h, kernel, recurrent, y, reserve, grads…[, lengths]): the gradients of gru's
+/* gru_backward(x, h, kernel, recurrent, y, reserve, grads...[, lengths]): the gradients of gru's
  * inputs. */
 #include "ops/network/recurrent.h"
 
 static const tutti_cell *const cell = &tutti__gru_cell;
 
-static tutti_status infer(tutti_infer *node) { return tutti__rnn_backward_infer(node, cell); }
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__rnn_backward_infer(node, cell);
+}
 
 static void cost(const tutti_infer *node, tutti_cost *ret)
 {
@@ -16,22 +19,28 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return tutti__rnn_backward_split(node, cell, capacity, ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     return tutti__rnn_backward_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {{"reverse", TUTTI_ATTR_INT, "false"},
                                         {"grads", TUTTI_ATTR_INT, "7"},
                                         {NULL, TUTTI_ATTR_NONE, NULL}};
 
 static const char *const samples[] = {
-    "f32[3,4,2] f32[3,3] f32[2,9] f32[3,9] f32[3,4,3] f32[3,4,12]{0.1:0.9} f32[3,4,3] f32[3,3] f32[3,4,12]",
-    "f32[3,4,2] f32[3,2] f32[2,6] f32[2,6] f32[3,4,2] f32[3,4,8]{0.1:0.9} f32[3,2] i32[3]{=4,1,2} | grads=2",
-    "f32[2,3,2] f32[2,1] f32[2,3] f32[1,3] f32[2,3,1] f32[2,3,4]{0.1:0.9} f32[2,3,1] | reverse=true grads=1",
+    "f32[3,4,2] f32[3,3] f32[2,9] f32[3,9] f32[3,4,3] f32[3,4,12]{0.1:0.9} f32[3,4,3] "
+    "f32[3,3] f32[3,4,12]",
+    "f32[3,4,2] f32[3,2] f32[2,6] f32[2,6] f32[3,4,2] f32[3,4,8]{0.1:0.9} f32[3,2] "
+    "i32[3]{=4,1,2} | grads=2",
+    "f32[2,3,2] f32[2,1] f32[2,3] f32[1,3] f32[2,3,1] f32[2,3,4]{0.1:0.9} f32[2,3,1] | "
+    "reverse=true grads=1",
     NULL,
 };
 

@@ -35,8 +35,8 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return tutti__split_rows(node, 1u << 0, 1u << 0, capacity, ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon");
@@ -52,7 +52,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_layer_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset,
                                const tutti_normalize_options *given)
@@ -77,8 +80,9 @@ const tutti_op tutti_op_layer_norm = {
     .struct_size = sizeof(tutti_op),
     .name = "layer_norm",
     .version = 1,
-    .doc = "layer_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset "
-           "along the last axis",
+    .doc =
+        "layer_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset "
+        "along the last axis",
     .category = "network",
     .min_inputs = 3,
     .max_inputs = 3,

@@ -46,8 +46,8 @@ static void run_row(int64_t columns, double epsilon, const double *x, const doub
         ret[0][c] = r * (scale[c] * grad[c] - sum - (x[c] - mean) * r * sum_xhat);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon");
@@ -58,7 +58,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {{"epsilon", TUTTI_ATTR_FLOAT, "0.001"},
                                         {NULL, TUTTI_ATTR_NONE, NULL}};

@@ -20,15 +20,21 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_flops(node, (4 + EXP_FLOPS) * tutti__elements(&node->inputs[0]), ret);
 }
 
-static double each(double x, double log_sum) { return x - log_sum; }
+static double each(double x, double log_sum)
+{
+    return x - log_sum;
+}
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     return tutti__softmax_run(call, inputs[0], outputs[0], each);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_log_softmax_along)(tutti_sym x, int axis)
 {
@@ -36,7 +42,10 @@ tutti_sym(tutti_log_softmax_along)(tutti_sym x, int axis)
     return TUTTI_NARY(&tutti_op_log_softmax, inputs, TUTTI_INT("axis", axis));
 }
 
-tutti_sym(tutti_log_softmax)(tutti_sym x) { return tutti_log_softmax_along(x, -1); }
+tutti_sym(tutti_log_softmax)(tutti_sym x)
+{
+    return tutti_log_softmax_along(x, -1);
+}
 
 static const tutti_attr_spec attrs[] = {{"axis", TUTTI_ATTR_INT, "-1"},
                                         {NULL, TUTTI_ATTR_NONE, NULL}};

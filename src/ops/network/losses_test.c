@@ -4,7 +4,8 @@
 TUTTI_TEST(softmax_is_stable)
 {
     CHECK_OP("softmax", "f32[2,2]{=0,0,1000,1000}", 0, 0.5, 0.5, 0.5, 0.5);
-    CHECK_OP("softmax", "f64[3]{=0,0.693147180559945,1.386294361119891}", 0, 1.0 / 7, 2.0 / 7, 4.0 / 7);
+    CHECK_OP("softmax", "f64[3]{=0,0.693147180559945,1.386294361119891}", 0, 1.0 / 7, 2.0 / 7,
+             4.0 / 7);
     CHECK_OP("softmax", "f64[2,2]{=0,-inf,1.0986122886681098,5} | axis=0", 0, 0.25, 0, 0.75, 1);
     CHECK_OP("log_softmax", "f64[2]{=-1000,-1000}", 0, -log(2), -log(2));
     CHECK_REFUSES("softmax", "f32[2] | axis=1", TUTTI_INVALID, "axis 1 is outside [-1, 1)");
@@ -13,10 +14,11 @@ TUTTI_TEST(softmax_is_stable)
 TUTTI_TEST(cross_entropies_of_rows)
 {
     /* logits 0, log 2, log 4: probabilities 1/7, 2/7, 4/7 */
-    CHECK_OP("sparse_softmax_cross_entropy",
-             "f64[2,3]{=0,0.693147180559945,1.386294361119891,0,0.693147180559945,1.386294361119891} "
-             "i64[2]{=2,0}",
-             0, log(7.0 / 4), log(7));
+    CHECK_OP(
+        "sparse_softmax_cross_entropy",
+        "f64[2,3]{=0,0.693147180559945,1.386294361119891,0,0.693147180559945,1.386294361119891} "
+        "i64[2]{=2,0}",
+        0, log(7.0 / 4), log(7));
     CHECK_OP("softmax_cross_entropy",
              "f64[1,3]{=0,0.693147180559945,1.386294361119891} f64[1,3]{=0.5,0,0.5}", 0,
              (log(7.0 / 4) + log(7)) / 2);
@@ -28,7 +30,8 @@ TUTTI_TEST(cross_entropies_of_rows)
 TUTTI_TEST(sparse_cross_entropy_names_a_bad_label)
 {
     const char *message = "label 3 in row 1 is none of the 3 classes; labels must be in [0, 3)";
-    CHECK_REFUSES("sparse_softmax_cross_entropy", "f32[2,3] i32[2]{=0,3}", TUTTI_OUT_OF_RANGE, message);
+    CHECK_REFUSES("sparse_softmax_cross_entropy", "f32[2,3] i32[2]{=0,3}", TUTTI_OUT_OF_RANGE,
+                  message);
     CHECK_REFUSES("sparse_softmax_cross_entropy_backward", "f32[2,3] i32[2]{=0,3} f32[2]",
                   TUTTI_OUT_OF_RANGE, message);
     CHECK_REFUSES("sparse_softmax_cross_entropy", "f32[2,3] i32[2]{=0,-1}", TUTTI_OUT_OF_RANGE,
@@ -41,8 +44,8 @@ TUTTI_TEST(sparse_cross_entropy_names_a_bad_label)
 
 TUTTI_TEST(sigmoid_cross_entropy_is_stable)
 {
-    CHECK_OP("sigmoid_cross_entropy", "f32[4]{=0,1000,-1000,1000} f32[4]{=1,1,0,0}", 0, log(2), 0, 0,
-             1000);
+    CHECK_OP("sigmoid_cross_entropy", "f32[4]{=0,1000,-1000,1000} f32[4]{=1,1,0,0}", 0, log(2), 0,
+             0, 1000);
     CHECK_OP("sigmoid_cross_entropy", "f64[1]{=2} f64[1]{=0.3}", 0,
              -(0.3 * log(1 / (1 + exp(-2))) + 0.7 * log(1 - 1 / (1 + exp(-2)))));
 }
@@ -64,7 +67,8 @@ TUTTI_TEST(embedding_lookup_gives_rows_and_a_sparse_gradient)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_tensor *tensor = NULL;
-    CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6}, &tensor));
+    CHECK_OK(
+        tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6}, &tensor));
     tutti_sym table = tutti_constant(g, tensor), ids = tutti_ints(g, 2, 0, 2);
     tutti_sym rows = tutti_embedding_lookup(table, ids);
     CHECK_SYM(rows, 5, 6, 1, 2, 5, 6);

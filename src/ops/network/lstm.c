@@ -1,5 +1,5 @@
-/* lstm(x, h, c, kernel, recurrent, bias[, lengths]): gates i, f, g, o of x kernel + h recurrent + bias,
- * cut into four parts of `units`:
+/* lstm(x, h, c, kernel, recurrent, bias[, lengths]): gates i, f, g, o of
+ * x kernel + h recurrent + bias, cut into four parts of `units`:
  *   i, f, o by sigmoid, g by tanh, c = f c + i g, h = o tanh(c).
  * Outputs the sequence of h, the last h, the last c, and reserve = [i, f, g, o, c] of each step. */
 #include "ops/network/recurrent.h"
@@ -8,27 +8,39 @@ extern const tutti_op tutti_op_lstm;
 
 static const tutti_cell *const cell = &tutti__lstm_cell;
 
-static tutti_status infer(tutti_infer *node) { return tutti__rnn_infer(node, cell); }
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__rnn_infer(node, cell);
+}
 
-static tutti_status gradient(tutti_gradient *node) { return tutti__rnn_gradient(node, cell); }
+static tutti_status gradient(tutti_gradient *node)
+{
+    return tutti__rnn_gradient(node, cell);
+}
 
-static void cost(const tutti_infer *node, tutti_cost *ret) { tutti__rnn_cost(node, cell, ret); }
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__rnn_cost(node, cell, ret);
+}
 
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__rnn_split(node, cell, capacity, ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     return tutti__rnn_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_lstm_of)(tutti_sym x, tutti_sym h, tutti_sym c, tutti_sym kernel,
-                        tutti_sym recurrent, tutti_sym bias, const tutti_rnn_options *options)
+                         tutti_sym recurrent, tutti_sym bias, const tutti_rnn_options *options)
 {
     tutti_sym inputs[7] = {x, h, c, kernel, recurrent, bias};
     return tutti__rnn_build(&tutti_op_lstm, 6, inputs, options);
@@ -49,9 +61,10 @@ const tutti_op tutti_op_lstm = {
     .struct_size = sizeof(tutti_op),
     .name = "lstm",
     .version = 1,
-    .doc = "lstm(x, h, c, kernel, recurrent, bias[, lengths]): c = sigmoid(f) c + sigmoid(i) tanh(g), "
-           "h = sigmoid(o) tanh(c) at each time, where [i, f, g, o] = x kernel + h recurrent + bias; "
-           "outputs the sequence, the last h, the last c, and [i, f, g, o, c]",
+    .doc =
+        "lstm(x, h, c, kernel, recurrent, bias[, lengths]): c = sigmoid(f) c + sigmoid(i) tanh(g), "
+        "h = sigmoid(o) tanh(c) at each time, where [i, f, g, o] = x kernel + h recurrent + bias; "
+        "outputs the sequence, the last h, the last c, and [i, f, g, o, c]",
     .category = "network",
     .min_inputs = 6,
     .max_inputs = 7,

@@ -1,4 +1,5 @@
-/* max_pool.h: which element of each window is its maximum; shared by the three max-pool operators. */
+/* max_pool.h: which element of each window is its maximum; shared by the three max-pool operators.
+ */
 #ifndef TUTTI_OPS_NETWORK_MAX_POOL_H
 #define TUTTI_OPS_NETWORK_MAX_POOL_H
 

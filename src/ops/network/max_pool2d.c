@@ -38,8 +38,8 @@ static void visit(void *context, int64_t channels, int64_t out, int64_t count, c
         o->y[out + c] = o->x[tutti__window_maximum(o->x, c, count, taps)];
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[0].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
@@ -47,7 +47,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return tutti__pool_walk(&w, x, scratch, visit, &o);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_max_pool2d_of)(tutti_sym x, const tutti_pool2d_options *given)
 {

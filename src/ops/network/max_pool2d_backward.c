@@ -40,8 +40,8 @@ static void visit(void *context, int64_t channels, int64_t out, int64_t count, c
         o->x_grad[tutti__window_maximum(o->x, c, count, taps)] += o->grad[out + c];
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[X].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
@@ -49,7 +49,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return tutti__pool_walk(&w, x, scratch, visit, &o);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {POOL_ATTRS, {NULL, TUTTI_ATTR_NONE, NULL}};
 

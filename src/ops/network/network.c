@@ -62,8 +62,8 @@ static tutti_status run_on_doubles(const tutti_call *call, tutti_doubles_fn *bod
             TUTTI_TRY(load(scratch, &call->inputs[i], &inputs[i]));
     for (int i = 0; i < call->output_count; i++)
         if (tutti_dtype_is_float(call->outputs[i].dtype))
-            TUTTI_TRY(tutti__scratch_doubles(scratch, tutti_view_count(&call->outputs[i]),
-                                             &outputs[i]));
+            TUTTI_TRY(
+                tutti__scratch_doubles(scratch, tutti_view_count(&call->outputs[i]), &outputs[i]));
     TUTTI_TRY(body(call, inputs, outputs, scratch));
     for (int i = 0; i < call->output_count; i++)
         if (outputs[i] != NULL)
@@ -115,11 +115,12 @@ tutti_status tutti__need_floats(const tutti_infer *node, int first, int count)
                              "tutti_cast(x, TUTTI_F32)",
                              i, tutti_type_text(&node->inputs[i], a));
         if (node->inputs[i].dtype != node->inputs[first].dtype)
-            return RULE_FAIL(node, TUTTI_INVALID,
-                             "input %d is %s, input %d is %s; element types must agree, convert one "
-                             "with tutti_cast",
-                             first, tutti_type_text(&node->inputs[first], a), i,
-                             tutti_type_text(&node->inputs[i], b));
+            return RULE_FAIL(
+                node, TUTTI_INVALID,
+                "input %d is %s, input %d is %s; element types must agree, convert one "
+                "with tutti_cast",
+                first, tutti_type_text(&node->inputs[first], a), i,
+                tutti_type_text(&node->inputs[i], b));
     }
     return TUTTI_OK;
 }

@@ -54,7 +54,10 @@ tutti_status tutti__need_like(const tutti_infer *node, int i, const char *what,
                               const tutti_type *like);
 
 /* Of two dimensions that agree, the known one. */
-static inline int64_t tutti__known(int64_t a, int64_t b) { return a >= 0 ? a : b; }
+static inline int64_t tutti__known(int64_t a, int64_t b)
+{
+    return a >= 0 ? a : b;
+}
 
 /* Number of elements as a double; unknown dimensions count as 1. */
 double tutti__elements(const tutti_type *type);
@@ -71,7 +74,11 @@ typedef struct tutti_ways {
 /* Adds one way; the lists give an axis or TUTTI_WHOLE or TUTTI_PARTIAL_* for every slot. */
 void tutti__way_add(tutti_ways *ways, int input_count, const int *inputs, int output_count,
                     const int *outputs);
-#define WAY_SLOTS(...) (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__}
+#define WAY_SLOTS(...)                                                                             \
+    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[])                                     \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 #define SLOTS(...) WAY_SLOTS(__VA_ARGS__)
 
 /* Gradient rules and builders. --------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* network_test.h: short ways to test network operators: a sample's text gives the operands, an array
- * the numbers that must come out. */
+/* network_test.h: short ways to test network operators: a sample's text gives the operands, an
+ * array the numbers that must come out. */
 #ifndef TUTTI_OPS_NETWORK_NETWORK_TEST_H
 #define TUTTI_OPS_NETWORK_NETWORK_TEST_H
 

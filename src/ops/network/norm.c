@@ -64,7 +64,8 @@ int tutti__split_rows(const tutti_infer *node, unsigned cut_inputs, unsigned cut
     return ways.count;
 }
 
-/* A row-wise norm as nodes: xhat = (x - mean(x)) r or x r, r = 1 / sqrt(mean of squares + epsilon). */
+/* A row-wise norm as nodes: xhat = (x - mean(x)) r or x r, r = 1 / sqrt(mean of squares + epsilon).
+ */
 typedef struct norm_nodes {
     tutti_sym xhat, r;
     bool centred;
@@ -101,8 +102,8 @@ static tutti_sym input_term(const norm_nodes *n, tutti_sym u, tutti_sym h)
     tutti_sym ux = mean_product(u, n->xhat), hx = mean_product(h, n->xhat);
     tutti_sym spread = tutti_sub(mean_product(u, h), tutti_mul(ux, hx));
     if (n->centred)
-        spread = tutti_sub(spread,
-                           tutti_mul(tutti__mean_keeping(u, -1), tutti__mean_keeping(h, -1)));
+        spread =
+            tutti_sub(spread, tutti_mul(tutti__mean_keeping(u, -1), tutti__mean_keeping(h, -1)));
     tutti_sym inner = tutti_mul(n->r, tutti_add(tutti_mul(ux, h), tutti_mul(hx, u)));
     tutti_sym by_r = tutti_mul(tutti_mul(tutti_square(n->r), spread), n->xhat);
     return tutti_neg(tutti_add(project(n, inner), by_r));

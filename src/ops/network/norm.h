@@ -20,8 +20,8 @@ void tutti__row_moments(int64_t count, const double *x, double *ret_mean, double
 double tutti__epsilon(const tutti_normalize_options *given, double fallback);
 
 /* Ways to cut an operator that works row by row along the last axis: every axis but the last of the
- * inputs whose bit is set in `cut_inputs`; outputs whose bit is set in `cut_outputs` are cut too, the
- * others are partial sums. */
+ * inputs whose bit is set in `cut_inputs`; outputs whose bit is set in `cut_outputs` are cut too,
+ * the others are partial sums. */
 int tutti__split_rows(const tutti_infer *node, unsigned cut_inputs, unsigned cut_outputs,
                       int capacity, tutti_split *ret);
 

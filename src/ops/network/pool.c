@@ -31,7 +31,7 @@ tutti_type tutti__pool_type(const tutti_type *x, const tutti_windows *windows)
 
 /* Offsets in x of the taps of one window; returns their number. */
 static int64_t gather_taps(const tutti_windows *w, const int64_t *x, const int64_t position[3],
-                       int64_t *ret_taps)
+                           int64_t *ret_taps)
 {
     int64_t count = 0, ky, ky_end, kx_first, kx_end;
     int64_t y = tutti__window_start(w, 0, position[1]), x0 = tutti__window_start(w, 1, position[2]);
@@ -43,7 +43,10 @@ static int64_t gather_taps(const tutti_windows *w, const int64_t *x, const int64
     return count;
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 tutti_status tutti__pool_walk(const tutti_windows *w, const int64_t *x, tutti_arena *scratch,
                               tutti_pool_fn *visit, void *context)

@@ -36,13 +36,22 @@ tutti_sym(tutti_average_pool1d_of)(tutti_sym x, const tutti_pool1d_options *opti
     return pool1d("average_pool1d", tutti_average_pool2d_of, x, options);
 }
 
-tutti_sym(tutti_global_max_pool2d_of)(tutti_sym x) { return tutti_max(x, .axes = TUTTI_AXES(1, 2)); }
+tutti_sym(tutti_global_max_pool2d_of)(tutti_sym x)
+{
+    return tutti_max(x, .axes = TUTTI_AXES(1, 2));
+}
 
 tutti_sym(tutti_global_average_pool2d_of)(tutti_sym x)
 {
     return tutti_mean(x, .axes = TUTTI_AXES(1, 2));
 }
 
-tutti_sym(tutti_global_max_pool1d_of)(tutti_sym x) { return tutti_max(x, .axes = TUTTI_AXES(1)); }
+tutti_sym(tutti_global_max_pool1d_of)(tutti_sym x)
+{
+    return tutti_max(x, .axes = TUTTI_AXES(1));
+}
 
-tutti_sym(tutti_global_average_pool1d_of)(tutti_sym x) { return tutti_mean(x, .axes = TUTTI_AXES(1)); }
+tutti_sym(tutti_global_average_pool1d_of)(tutti_sym x)
+{
+    return tutti_mean(x, .axes = TUTTI_AXES(1));
+}

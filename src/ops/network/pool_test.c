@@ -14,22 +14,24 @@ TUTTI_TEST(max_pool2d_gives_the_gradient_to_the_first_maximum)
     CHECK_OP("max_pool2d_backward", "f32[1,2,2,1]{=3,7,7,7} f32[1,1,1,1]{=10}", 0, 0, 10, 0, 0);
     /* windows that overlap add up */
     CHECK_OP("max_pool2d_backward",
-             "f32[1,1,3,1]{=1,9,2} f32[1,1,2,1]{=10,100} | window=[1,2] strides=[1,1]", 0, 0, 110, 0);
+             "f32[1,1,3,1]{=1,9,2} f32[1,1,2,1]{=10,100} | window=[1,2] strides=[1,1]", 0, 0, 110,
+             0);
     CHECK_OP("max_pool2d_gather",
              "f32[1,1,3,1]{=1,9,2} f32[1,1,3,1]{=4,5,6} | window=[1,2] strides=[1,1]", 0, 5, 5);
 }
 
 TUTTI_TEST(max_pool2d_passes_nan_on)
 {
-    CHECK_OP("max_pool2d_backward", "f32[1,1,2,1]{=1,nan} f32[1,1,1,1]{=2} | window=[1,2]", 0, 0, 2);
+    CHECK_OP("max_pool2d_backward", "f32[1,1,2,1]{=1,nan} f32[1,1,1,1]{=2} | window=[1,2]", 0, 0,
+             2);
 }
 
 TUTTI_TEST(average_pool2d_leaves_padding_out)
 {
     CHECK_OP("average_pool2d", "f32[1,2,2,1]{=1,2,3,6}", 0, 3);
     CHECK_OP("average_pool2d", "f32[1,1,3,1]{=2,4,9} | window=[1,2] padding=same", 0, 3, 9);
-    CHECK_OP("average_pool2d_backward", "f32[1,1,2,1]{=10,100} | window=[1,2] padding=same size=[1,3]",
-             0, 5, 5, 100);
+    CHECK_OP("average_pool2d_backward",
+             "f32[1,1,2,1]{=10,100} | window=[1,2] padding=same size=[1,3]", 0, 5, 5, 100);
     tutti_graph *g = tutti__test_graph();
     CHECK_SYM(tutti_average_pool2d_of(WAVE(g, 0, 1, 3, 4, 1), .window = {3, 3}, .strides = {2, 2},
                                       .padding = "same"),
@@ -44,7 +46,8 @@ TUTTI_TEST(pooling_along_time_and_over_everything)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_tensor *tensor = NULL;
-    CHECK_OK(tutti_tensor_from(TUTTI_F32, 3, (int64_t[]){1, 5, 1}, (float[]){1, 4, 2, 8, 5}, &tensor));
+    CHECK_OK(
+        tutti_tensor_from(TUTTI_F32, 3, (int64_t[]){1, 5, 1}, (float[]){1, 4, 2, 8, 5}, &tensor));
     tutti_sym x = tutti_constant(g, tensor);
     CHECK_SYM(tutti_max_pool1d_of(x), 4, 8);
     CHECK_SYM(tutti_max_pool1d_of(x, .window = 3, .stride = 1, .padding = "same"), 4, 4, 8, 8, 8);

@@ -1,7 +1,10 @@
 /* recurrent.c: the rules that simple_rnn, gru and lstm share; see recurrent.h. */
 #include "ops/network/recurrent.h"
 
-static int output_count(const tutti_cell *cell) { return 1 + cell->states + (cell->kept > 0); }
+static int output_count(const tutti_cell *cell)
+{
+    return 1 + cell->states + (cell->kept > 0);
+}
 
 tutti_rnn_slots tutti__rnn_slots(const tutti_cell *cell, int64_t grads, int input_count)
 {
@@ -154,9 +157,8 @@ static double step_flops(const tutti_infer *node, int kernel, double products, d
 {
     const tutti_type *x = &node->inputs[0], *w = &node->inputs[kernel], *u = w + 1;
     tutti_type steps = tutti_type_make(x->dtype, 2, x->dims);
-    return tutti__elements(&steps) *
-           (products * (tutti__elements(w) + tutti__elements(u)) +
-            functions * (double)(u->dims[1] < 0 ? 1 : u->dims[1]));
+    return tutti__elements(&steps) * (products * (tutti__elements(w) + tutti__elements(u)) +
+                                      functions * (double)(u->dims[1] < 0 ? 1 : u->dims[1]));
 }
 
 void tutti__rnn_cost(const tutti_infer *node, const tutti_cell *cell, tutti_cost *ret)

@@ -2,11 +2,11 @@
  *     x [batch, time, features], states [batch, units] each, kernel [features, gates * units],
  *     recurrent [units, gates * units], bias, and possibly lengths [batch]
  * and outputs
- *     y [batch, time, units], final states, and possibly reserve [batch, time, kept * units]: what the
- *     backward operator reuses.
+ *     y [batch, time, units], final states, and possibly reserve [batch, time, kept * units],
+ *     which the backward operator reuses.
  * The backward operator has inputs
- *     x, states, kernel, recurrent, y, reserve, the gradients of those outputs whose bits are set in
- *     attribute "grads", and possibly lengths
+ *     x, states, kernel, recurrent, y, reserve, the gradients of those outputs whose bits are set
+ *     in attribute "grads", and possibly lengths
  * and gives the gradients of x, states, kernel, recurrent and bias. */
 #ifndef TUTTI_OPS_NETWORK_RECURRENT_H
 #define TUTTI_OPS_NETWORK_RECURRENT_H
@@ -36,17 +36,21 @@ struct tutti_cell {
     int gates, states, kept;
     int biases; /* 1: [gates * units]; 2: [2, gates * units], for the input and for the state */
     const char *backward; /* name of the backward operator */
-    /* a [gates * units]: x kernel + bias; b: h recurrent (+ bias). Overwrites h, c; writes reserve. */
+    /* a [gates * units]: x kernel + bias; b: h recurrent (+ bias). Overwrites h, c; writes reserve.
+     */
     void (*step)(int64_t units, const double *a, const double *b, double *h, double *c,
                  double *reserve);
-    /* In: dh, dc, the gradients of this step's states. Out: what flows to the states before by other
-     * ways than `recurrent`; da and db, the gradients of a and b. */
+    /* In: dh, dc, the gradients of this step's states. Out: what flows to the states before by
+     * other ways than `recurrent`; da and db, the gradients of a and b. */
     void (*back)(int64_t units, const tutti_cell_step *s, double *dh, double *dc, double *da,
                  double *db);
 };
 extern const tutti_cell tutti__simple_rnn_cell, tutti__gru_cell, tutti__lstm_cell;
 
-static inline double tutti__sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static inline double tutti__sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
 
 /* The operator. */
 tutti_status tutti__rnn_infer(tutti_infer *node, const tutti_cell *cell);

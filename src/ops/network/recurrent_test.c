@@ -70,9 +70,9 @@ TUTTI_TEST(lstm_agrees_with_keras)
     tutti_graph_destroy(g);
 }
 
-/* Keras gives a backward layer's outputs in the order of processing, ours stand at their times: row 0
- * is Keras's reversed. Row 1 has length 1: its steps 2 and 1 repeat the first state, 0.6 sin(1.3 i + 1)
- * for i = 2, 3. */
+/* Keras gives a backward layer's outputs in the order of processing, ours stand at their times: row
+ * 0 is Keras's reversed. Row 1 has length 1: its steps 2 and 1 repeat the first state, 0.6 sin(1.3
+ * i + 1) for i = 2, 3. */
 TUTTI_TEST(recurrent_networks_run_backwards_as_in_keras)
 {
     tutti_graph *g = tutti__test_graph();
@@ -95,7 +95,8 @@ TUTTI_TEST(recurrent_networks_bear_odd_lengths)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = WAVE(g, 0, 2, 3, 2), h = WAVE(g, 1, 2, 2);
     tutti_sym kernel = WAVE(g, 3, 2, 2), recurrent = WAVE(g, 4, 2, 2), bias = WAVE(g, 5, 2);
-    tutti_sym y = tutti_simple_rnn_of(x, h, kernel, recurrent, bias, .lengths = tutti_ints(g, 99, -1));
+    tutti_sym y =
+        tutti_simple_rnn_of(x, h, kernel, recurrent, bias, .lengths = tutti_ints(g, 99, -1));
     CHECK_SYM(tutti_output_of(y, 1), -0.5544486, 0.4396975, 0.6 * sin(3.6), 0.6 * sin(4.9));
     tutti_sym none = tutti_slice_axis(x, 1, 0, 0);
     y = tutti_simple_rnn_of(none, h, kernel, recurrent, bias);
@@ -113,6 +114,6 @@ TUTTI_TEST(recurrent_networks_say_what_is_wrong)
     CHECK_REFUSES("gru", "f32[2,3,4] f32[2,2] f32[4,6] f32[2,6] f32[6]", TUTTI_INVALID, "bias");
     CHECK_REFUSES("simple_rnn", "f32[2,3,4] f32[3,2] f32[4,2] f32[2,2] f32[2]", TUTTI_INVALID,
                   "initial state h");
-    CHECK_REFUSES("simple_rnn", "f32[2,3,4] f32[2,2] f32[4,2] f32[2,2] f32[2] f32[2]", TUTTI_INVALID,
-                  "lengths are f32[2]");
+    CHECK_REFUSES("simple_rnn", "f32[2,3,4] f32[2,2] f32[4,2] f32[2,2] f32[2] f32[2]",
+                  TUTTI_INVALID, "lengths are f32[2]");
 }

@@ -26,8 +26,8 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return tutti__split_rows(node, 1u << 0 | 1u << 2, 1u << 0, capacity, ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon");
@@ -47,7 +47,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {{"epsilon", TUTTI_ATTR_FLOAT, "1e-6"},
                                         {NULL, TUTTI_ATTR_NONE, NULL}};

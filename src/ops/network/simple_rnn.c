@@ -1,32 +1,44 @@
-/* simple_rnn(x, h, kernel, recurrent, bias[, lengths]): h = tanh(x kernel + h recurrent + bias), step by
- * step. Outputs the sequence of h and the last h. */
+/* simple_rnn(x, h, kernel, recurrent, bias[, lengths]): h = tanh(x kernel + h recurrent + bias),
+ * step by step. Outputs the sequence of h and the last h. */
 #include "ops/network/recurrent.h"
 
 extern const tutti_op tutti_op_simple_rnn;
 
 static const tutti_cell *const cell = &tutti__simple_rnn_cell;
 
-static tutti_status infer(tutti_infer *node) { return tutti__rnn_infer(node, cell); }
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__rnn_infer(node, cell);
+}
 
-static tutti_status gradient(tutti_gradient *node) { return tutti__rnn_gradient(node, cell); }
+static tutti_status gradient(tutti_gradient *node)
+{
+    return tutti__rnn_gradient(node, cell);
+}
 
-static void cost(const tutti_infer *node, tutti_cost *ret) { tutti__rnn_cost(node, cell, ret); }
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__rnn_cost(node, cell, ret);
+}
 
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__rnn_split(node, cell, capacity, ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     return tutti__rnn_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_simple_rnn_of)(tutti_sym x, tutti_sym h, tutti_sym kernel, tutti_sym recurrent,
-                              tutti_sym bias, const tutti_rnn_options *options)
+                               tutti_sym bias, const tutti_rnn_options *options)
 {
     tutti_sym inputs[6] = {x, h, kernel, recurrent, bias};
     return tutti__rnn_build(&tutti_op_simple_rnn, 5, inputs, options);
@@ -47,8 +59,8 @@ const tutti_op tutti_op_simple_rnn = {
     .struct_size = sizeof(tutti_op),
     .name = "simple_rnn",
     .version = 1,
-    .doc = "simple_rnn(x, h, kernel, recurrent, bias[, lengths]): h = tanh(x kernel + h recurrent + bias) "
-           "at each time; outputs the sequence and the last h",
+    .doc = "simple_rnn(x, h, kernel, recurrent, bias[, lengths]): "
+           "h = tanh(x kernel + h recurrent + bias) at each time; outputs the sequence and the last h",
     .category = "network",
     .min_inputs = 5,
     .max_inputs = 6,

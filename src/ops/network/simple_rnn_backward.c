@@ -1,10 +1,13 @@
-/* simple_rnn_backward(x, h, kernel, recurrent, y, grads…[, lengths]): the gradients of simple_rnn's
- * inputs. */
+/* simple_rnn_backward(x, h, kernel, recurrent, y, grads...[, lengths]): the gradients of
+ * simple_rnn's inputs. */
 #include "ops/network/recurrent.h"
 
 static const tutti_cell *const cell = &tutti__simple_rnn_cell;
 
-static tutti_status infer(tutti_infer *node) { return tutti__rnn_backward_infer(node, cell); }
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__rnn_backward_infer(node, cell);
+}
 
 static void cost(const tutti_infer *node, tutti_cost *ret)
 {
@@ -16,13 +19,16 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return tutti__rnn_backward_split(node, cell, capacity, ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     return tutti__rnn_backward_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const tutti_attr_spec attrs[] = {{"reverse", TUTTI_ATTR_INT, "false"},
                                         {"grads", TUTTI_ATTR_INT, "3"},

@@ -1,4 +1,5 @@
-/* simple_rnn_cell.c: one step of simple_rnn and its gradient: one state, one gate. See recurrent.h. */
+/* simple_rnn_cell.c: one step of simple_rnn and its gradient: one state, one gate. See recurrent.h.
+ */
 #include "ops/network/recurrent.h"
 
 static void step(int64_t units, const double *a, const double *b, double *h, double *c,

@@ -1,4 +1,5 @@
-/* softmax_cross_entropy(logits, labels): y = -sum(labels * log_softmax(logits)) over the last axis. */
+/* softmax_cross_entropy(logits, labels): y = -sum(labels * log_softmax(logits)) over the last axis.
+ */
 #include "ops/network/softmax.h"
 
 extern const tutti_op tutti_op_softmax_cross_entropy;
@@ -35,8 +36,8 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 }
 
 /* A label of 0 adds nothing, also where the logit is -inf. */
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     int64_t rows, classes;
     tutti__row_loss_matrix(&call->inputs[LOGITS], &rows, &classes);
@@ -51,7 +52,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_softmax_cross_entropy)(tutti_sym logits, tutti_sym labels)
 {

@@ -1,4 +1,5 @@
-/* sparse_softmax_cross_entropy(logits, labels): y = -log_softmax(logits)[label] over the last axis. */
+/* sparse_softmax_cross_entropy(logits, labels): y = -log_softmax(logits)[label] over the last axis.
+ */
 #include "ops/network/sparse_cross_entropy.h"
 
 extern const tutti_op tutti_op_sparse_softmax_cross_entropy;
@@ -26,8 +27,8 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_flops(node, (3 + EXP_FLOPS) * tutti__elements(&node->inputs[LOGITS]), ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     int64_t rows, classes;
     tutti__row_loss_matrix(&call->inputs[LOGITS], &rows, &classes);
@@ -40,7 +41,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 tutti_sym(tutti_sparse_cross_entropy_of)(tutti_sym labels, tutti_sym logits)
 {

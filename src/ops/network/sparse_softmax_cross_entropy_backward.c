@@ -50,8 +50,8 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_flops(node, (5 + EXP_FLOPS) * tutti__elements(&node->inputs[LOGITS]), ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
+                        tutti_arena *scratch)
 {
     int64_t rows, classes;
     tutti__row_loss_matrix(&call->inputs[LOGITS], &rows, &classes);
@@ -68,7 +68,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call) { return tutti__on_doubles(call, run); }
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__on_doubles(call, run);
+}
 
 static const char *const samples[] = {
     "f32[4,5]{-3:3} i32[4]{=0,4,2,2} f32[4]",

@@ -84,10 +84,11 @@ static tutti_status check_padding(const tutti_infer *node)
     TUTTI_TRY(tutti__need_ints(node, "pads", 4, 0, &pads));
     if (strcmp(padding, "valid") != 0 && strcmp(padding, "same") != 0 &&
         strcmp(padding, "explicit") != 0)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "padding is \"%s\", needs \"valid\", \"same\" or \"explicit\" (with pads = "
-                         "{top, bottom, left, right})",
-                         padding);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "padding is \"%s\", needs \"valid\", \"same\" or \"explicit\" (with pads = "
+            "{top, bottom, left, right})",
+            padding);
     return TUTTI_OK;
 }
 

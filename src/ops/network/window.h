@@ -2,10 +2,10 @@
  *
  * Tap k of the window at output o reads input  i = o * stride - before + k * dilation  where
  * 0 <= i < in, and padding elsewhere. With e = (size - 1) * dilation + 1:
- *   valid     before = after = 0                 out = floor((in - e) / stride) + 1
- *   explicit  pads = [top, bottom, left, right]  out = floor((in + before + after - e) / stride) + 1
- *   same      out = ceil(in / stride)            before = floor(max((out - 1) * stride + e - in, 0) / 2)
- */
+ *   valid     before = after = 0    out = floor((in - e) / stride) + 1
+ *   explicit  before, after given   out = floor((in + before + after - e) / stride) + 1
+ *   same      out = ceil(in / stride), before = floor(max((out - 1) * stride + e - in, 0) / 2)
+ * Explicit pads are [top, bottom, left, right]. */
 #ifndef TUTTI_OPS_NETWORK_WINDOW_H
 #define TUTTI_OPS_NETWORK_WINDOW_H
 
@@ -62,7 +62,9 @@ void tutti__convolution_walk(const tutti_convolution *c, tutti_tap_fn *visit, vo
 #define CONVOLUTION_ATTRS                                                                          \
     {"strides", TUTTI_ATTR_INTS, "[1,1]"}, {"dilations", TUTTI_ATTR_INTS, "[1,1]"},                \
         {"padding", TUTTI_ATTR_STRING, "valid"}, {"pads", TUTTI_ATTR_INTS, "[0,0,0,0]"},           \
-        {"groups", TUTTI_ATTR_INT, "1"}
+    {                                                                                              \
+        "groups", TUTTI_ATTR_INT, "1"                                                              \
+    }
 #define SAME_CONVOLUTION(node)                                                                     \
     SAME_ATTR(node, "strides"), SAME_ATTR(node, "dilations"), SAME_ATTR(node, "padding"),          \
         SAME_ATTR(node, "pads"), SAME_ATTR(node, "groups")
@@ -83,7 +85,10 @@ tutti_status tutti__size_infer(const tutti_infer *node, int like_index, int firs
 /* Pooling: the attributes window, strides ([0,0]: the window's), padding, pads. */
 #define POOL_ATTRS                                                                                 \
     {"window", TUTTI_ATTR_INTS, "[2,2]"}, {"strides", TUTTI_ATTR_INTS, "[0,0]"},                   \
-        {"padding", TUTTI_ATTR_STRING, "valid"}, {"pads", TUTTI_ATTR_INTS, "[0,0,0,0]"}
+        {"padding", TUTTI_ATTR_STRING, "valid"},                                                   \
+    {                                                                                              \
+        "pads", TUTTI_ATTR_INTS, "[0,0,0,0]"                                                       \
+    }
 #define SAME_POOL(node)                                                                            \
     SAME_ATTR(node, "window"), SAME_ATTR(node, "strides"), SAME_ATTR(node, "padding"),             \
         SAME_ATTR(node, "pads")

@@ -20,7 +20,7 @@ tutti_sym tutti__random_counter(tutti_graph *graph)
     tutti_node *node = find_counter(graph);
     if (node)
         return tutti__sym(node, 0);
-    size_t hidden = tutti__scopes_hide(graph);
+    tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
     tutti_sym counter = tutti_variable(graph, tutti_zeros(), .name = TUTTI_RANDOM_COUNTER,
                                        .shared_name = TUTTI_RANDOM_COUNTER, .dtype = TUTTI_I64,
                                        .not_trainable = true);

@@ -14,6 +14,8 @@ static tutti_status check_sizes(const tutti_infer *node, int axis, int count, co
     char text[TUTTI_TYPE_TEXT];
     int64_t sum = 0, dim = node->inputs[0].dims[axis];
     tutti_type_text(&node->inputs[0], text);
+    if (node->output_count < 1)
+        return RULE_FAIL(node, TUTTI_INVALID, "%d outputs are asked for, needs at least 1", node->output_count);
     if (count == 0 && dim != TUTTI_ANY && dim % node->output_count != 0)
         return RULE_FAIL(node, TUTTI_INVALID,
                          "axis %d of input %s has size %lld, which %d pieces do not divide; give the "

@@ -8,6 +8,8 @@ static tutti_status infer(tutti_infer *node)
     int64_t dims[TUTTI_MAX_RANK];
     int axis;
     TUTTI_TRY(tutti__rule_axis(node, RULE_INT(node, "axis"), x->rank, &axis));
+    if (node->output_count < 1)
+        return RULE_FAIL(node, TUTTI_INVALID, "%d outputs are asked for, needs at least 1", node->output_count);
     if (x->dims[axis] != TUTTI_ANY && x->dims[axis] != node->output_count)
         return RULE_FAIL(node, TUTTI_INVALID,
                          "axis %d of input %s has size %lld, but %d outputs are asked for", axis,

@@ -157,14 +157,21 @@ tutti_sym tutti__value_of(tutti_sym sym)
     return tutti_sym_type(sym).handle ? tutti_read(sym) : sym;
 }
 
-size_t tutti__scopes_hide(tutti_graph *graph)
+tutti_hidden_scopes tutti__scopes_hide(tutti_graph *graph)
 {
-    size_t count = graph->scopes.count;
-    graph->scopes.count = 0;
-    return count;
+    tutti_hidden_scopes hidden = {graph->scopes.data, graph->scopes.count, graph->scopes.capacity};
+    graph->scopes.data = NULL;
+    graph->scopes.count = graph->scopes.capacity = 0;
+    return hidden;
 }
 
-void tutti__scopes_show(tutti_graph *graph, size_t hidden) { graph->scopes.count = hidden; }
+void tutti__scopes_show(tutti_graph *graph, tutti_hidden_scopes hidden)
+{
+    TUTTI_VEC_FREE(&graph->scopes);
+    graph->scopes.data = hidden.data;
+    graph->scopes.count = hidden.count;
+    graph->scopes.capacity = hidden.capacity;
+}
 
 /* A hidden scope of n nodes counts -1 - n: no loop over its nodes runs. */
 static void controls_flip(tutti_graph *graph)

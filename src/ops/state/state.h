@@ -57,9 +57,13 @@ int tutti__split_first(const tutti_infer *node, int capacity, tutti_split *ret);
 
 /* The value: variables are read. For operators that take handles and values. */
 tutti_sym tutti__value_of(tutti_sym sym);
-/* Scopes of every kind out of force, and again in force. Give back what `hide` gave. */
-size_t tutti__scopes_hide(tutti_graph *graph);
-void tutti__scopes_show(tutti_graph *graph, size_t hidden);
+/* Scopes of every kind out of force, and again in force: give back what `hide` gave. */
+typedef struct tutti_hidden_scopes {
+    tutti_scope *data;
+    size_t count, capacity;
+} tutti_hidden_scopes;
+tutti_hidden_scopes tutti__scopes_hide(tutti_graph *graph);
+void tutti__scopes_show(tutti_graph *graph, tutti_hidden_scopes hidden);
 /* Control scopes only. */
 void tutti__controls_hide(tutti_graph *graph);
 void tutti__controls_show(tutti_graph *graph);

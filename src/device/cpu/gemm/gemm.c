@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "program/kernel.h"
+#include "device/cpu/isa.h"
 #include "tables/gemm_tile.h"
 
 enum {
@@ -45,11 +45,10 @@ static int64_t round_up(int64_t a, int64_t b)
 
 const tutti_gemm_tile *tutti__gemm_tile(void)
 {
-    static const char *const best_first[] = {"avx512", "avx2", "sve", "base"};
-    for (size_t i = 0; i < TUTTI_COUNT(best_first); i++)
-        for (const tutti_gemm_tile *const *t = tutti__gemm_tile_table; *t != NULL; t++)
-            if (strcmp((*t)->isa, best_first[i]) == 0 && tutti__isa_present(best_first[i]))
-                return *t;
+    const char *isa = tutti__best_isa();
+    for (const tutti_gemm_tile *const *t = tutti__gemm_tile_table; *t != NULL; t++)
+        if (strcmp((*t)->isa, isa) == 0)
+            return *t;
     return NULL;
 }
 

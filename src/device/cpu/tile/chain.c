@@ -131,7 +131,6 @@ PAIR(greater_equal, GREATER_EQUAL)
 #define LEAKY_RELU(x) choose((x) > 0.0f, x, p *(x))
 #define CLIP(x) choose((x) < p, p, choose((x) > q, q, x))
 #define NOT(x) one_where((x) == 0.0f)
-#define SAME(x) (x)
 SINGLE(negate, NEGATE)
 SINGLE(absolute, ABSOLUTE)
 SINGLE(square, SQUARE)
@@ -140,7 +139,6 @@ SINGLE(relu, RELU)
 SINGLE(leaky_relu, LEAKY_RELU)
 SINGLE(clip, CLIP)
 SINGLE(not_, NOT)
-SINGLE(same, SAME)
 
 /* where: the value in registers is the condition. */
 #define WHERE(a, b, c) choose((a) != 0.0f, b, c)
@@ -195,7 +193,6 @@ static const tutti_chain_entry entries[] = {
     {"leaky_relu", TUTTI_CHAIN_ALONE, RUN(leaky_relu)},
     {"clip", TUTTI_CHAIN_ALONE, RUN(clip)},
     {"logical_not", TUTTI_CHAIN_ALONE, RUN(not_)},
-    {"cast", TUTTI_CHAIN_ALONE, RUN(same)},
     {"where", TUTTI_CHAIN_MEMORY, RUN(where_memory)},
     {"where", TUTTI_CHAIN_SCALAR, RUN(where_scalar)},
     {"where", TUTTI_CHAIN_SCALAR_FIRST, RUN(where_scalar_first)},

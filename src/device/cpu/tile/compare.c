@@ -17,7 +17,6 @@ TILE_1(is_nan, IS(x != x))
 TILE_1(is_inf, IS(e_abs(x) == (T)INFINITY))
 TILE_1(is_finite, IS(e_abs(x) < (T)INFINITY))
 TILE_1(truth, IS(x != 0))
-TILE_1(whole, e_trunc(x))
 
 static const tutti_tile_op ops[] = {
     TILE_ROW("equal", 2, equal),
@@ -34,7 +33,6 @@ static const tutti_tile_op ops[] = {
     TILE_ROW("is_inf", 1, is_inf),
     TILE_ROW("is_finite", 1, is_finite),
     TILE_ROW(".truth", 1, truth),
-    TILE_ROW(".whole", 1, whole),
     {0},
 };
 

@@ -24,7 +24,7 @@ typedef void tutti_tile_loop(const tutti_tile_args *args);
 
 typedef struct tutti_tile_op {
     /* An operator, or a name of the tile room itself: ".load_f16" and ".store_f16" convert from and
-     * to memory, ".round_f16" rounds in place, ".truth" is x != 0, ".whole" rounds towards zero. */
+     * to memory, ".round_f16" rounds, ".truth" is x != 0. */
     const char *name;
     int inputs;
     tutti_tile_loop *f32, *f64;

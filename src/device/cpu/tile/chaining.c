@@ -1,0 +1,177 @@
+/* chaining.c: which steps form a chain, and running one. A step follows in a chain when one of its
+ * operands is the value of the step before, which then stays in registers; it is written to its place
+ * too when somebody else reads it later. */
+#include "device/cpu/tile/chaining.h"
+
+static bool same_place(tutti_place a, tutti_place b)
+{
+    return a.kind == b.kind && a.index == b.index;
+}
+
+/* The form of a step whose operand `in_registers` is in registers, or -1. */
+static int form_of(const tutti_tile_step *step, int in_registers)
+{
+    if (step->inputs == 1)
+        return TUTTI_CHAIN_ALONE;
+    bool scalar[TUTTI_TILE_INPUTS];
+    for (int i = 0; i < step->inputs; i++)
+        scalar[i] = step->x[i].kind == TUTTI_PLACE_SCALAR;
+    if (step->inputs == 2) {
+        bool other = scalar[1 - in_registers];
+        if (in_registers == 0)
+            return other ? TUTTI_CHAIN_SCALAR : TUTTI_CHAIN_MEMORY;
+        return other ? TUTTI_CHAIN_SCALAR_FIRST : TUTTI_CHAIN_MEMORY_FIRST;
+    }
+    if (in_registers != 0 || (scalar[1] && scalar[2]))
+        return -1;
+    return scalar[2] ? TUTTI_CHAIN_SCALAR : scalar[1] ? TUTTI_CHAIN_SCALAR_FIRST : TUTTI_CHAIN_MEMORY;
+}
+
+/* The operation for a step with that operand in registers, or NULL. */
+static tutti_chain_function *operation(const tutti_tile_program *program, const tutti_tile_step *step,
+                                       int in_registers)
+{
+    int form = form_of(step, in_registers);
+    return form < 0 ? NULL : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form);
+}
+
+/* Tries to give `step` its operation with an operand for which `wanted` holds in registers. */
+static bool join(const tutti_tile_program *program, tutti_tile_step *step, const tutti_place *wanted)
+{
+    for (int i = 0; i < step->inputs; i++) {
+        if (wanted != NULL ? !same_place(step->x[i], *wanted) : step->x[i].kind == TUTTI_PLACE_SCALAR)
+            continue;
+        tutti_chain_function *run = operation(program, step, i);
+        if (run == NULL)
+            continue;
+        step->run = run;
+        if (wanted != NULL)
+            step->x[i].kind = TUTTI_PLACE_REGISTERS;
+        return true;
+    }
+    return false;
+}
+
+/* Whether the value that step `index` puts into its place is read after it, as of registers apart. */
+static bool read_later(const tutti_tile_program *program, int index)
+{
+    tutti_place place = program->steps[index].y;
+    if (place.kind == TUTTI_PLACE_OUTPUT)
+        return true;
+    for (int s = index + 1; s < program->step_count; s++) {
+        const tutti_tile_step *step = &program->steps[s];
+        for (int i = 0; i < step->inputs; i++)
+            if (same_place(step->x[i], place))
+                return true;
+        if (same_place(step->y, place))
+            return false;
+    }
+    return false;
+}
+
+void tutti__tile_make_chains(tutti_tile_program *program)
+{
+    for (int first = 0; first < program->step_count;) {
+        int next = first + 1;
+        tutti_tile_step *start = &program->steps[first];
+        bool joined = join(program, start, NULL);
+        while (joined && next < program->step_count && next - first < TUTTI_CHAIN_MOST &&
+               join(program, &program->steps[next], &program->steps[next - 1].y))
+            next++;
+        if (next == first + 1)
+            start->run = NULL;
+        else
+            start->chain = next - first;
+        for (int s = first; s < next && next > first + 1; s++) {
+            program->steps[s].keep = s == next - 1 || read_later(program, s);
+            if (s > first)
+                program->steps[s].chain = 0;
+        }
+        first = next;
+    }
+}
+
+/* The operand that a chain loads first: the one that its first operation was found for. */
+static int first_operand(const tutti_tile_program *program, const tutti_tile_step *step)
+{
+    for (int i = 0; i < step->inputs; i++)
+        if (step->x[i].kind != TUTTI_PLACE_SCALAR && operation(program, step, i) == step->run)
+            return i;
+    return 0;
+}
+
+typedef struct chain_run {
+    const tutti_tile_program *program;
+    void *(*pointer)(void *context, tutti_place place);
+    void *context;
+} chain_run;
+
+/* Operands beside the one in registers, in order. */
+static void set_operands(const chain_run *r, const tutti_tile_step *step, int in_registers,
+                         tutti_chain_op *op)
+{
+    op->run = step->run;
+    for (int i = 0; i < 2; i++)
+        op->params[i] = (float)step->params[i];
+    for (int i = 0, found = 0; i < step->inputs; i++) {
+        if (i == in_registers)
+            continue;
+        float *memory = r->pointer(r->context, step->x[i]);
+        if (found++ == 0)
+            op->memory = memory;
+        else
+            op->second = memory;
+    }
+}
+
+/* At most load, end, and an operation and a store for each step. */
+static void run_blocks(const chain_run *r, const tutti_tile_step *steps, int count, int64_t elements)
+{
+    const tutti_chain *chain = r->program->chain;
+    tutti_chain_op ops[2 * TUTTI_CHAIN_MOST + 2];
+    int first = first_operand(r->program, steps), n = 0;
+    ops[n++] = (tutti_chain_op){.run = chain->entries[0].run,
+                                .memory = r->pointer(r->context, steps[0].x[first])};
+    for (int s = 0; s < count; s++) {
+        int in_registers = first;
+        for (int i = 0; s > 0 && i < steps[s].inputs; i++)
+            if (steps[s].x[i].kind == TUTTI_PLACE_REGISTERS)
+                in_registers = i;
+        set_operands(r, &steps[s], in_registers, &ops[n++]);
+        if (steps[s].keep)
+            ops[n++] = (tutti_chain_op){.run = chain->entries[1].run,
+                                        .memory = r->pointer(r->context, steps[s].y)};
+    }
+    ops[n++] = (tutti_chain_op){.run = chain->entries[2].run};
+    chain->run(ops, elements);
+}
+
+/* The elements from `start` on that fill no block, by the steps' own loops. */
+static void run_rest(const chain_run *r, const tutti_tile_step *steps, int count, int64_t start,
+                     int64_t elements)
+{
+    float value[2 * TUTTI_TILE_BYTES / sizeof(float) / 8]; /* more than any block */
+    for (int s = 0; s < count; s++) {
+        tutti_tile_args args = {.count = elements - start, .y = value, .params = steps[s].params};
+        for (int i = 0; i < steps[s].inputs; i++)
+            args.x[i] = steps[s].x[i].kind == TUTTI_PLACE_REGISTERS
+                            ? value
+                            : (float *)r->pointer(r->context, steps[s].x[i]) + start;
+        steps[s].loop(&args);
+        float *kept = steps[s].keep ? (float *)r->pointer(r->context, steps[s].y) + start : value;
+        for (int64_t i = 0; kept != value && i < elements - start; i++)
+            kept[i] = value[i];
+    }
+}
+
+void tutti__tile_run_chain(const tutti_tile_program *program, const tutti_tile_step *step,
+                           int64_t count, void *(*pointer)(void *context, tutti_place place),
+                           void *context)
+{
+    chain_run r = {program, pointer, context};
+    int64_t whole = count / program->chain->block * program->chain->block;
+    if (whole > 0)
+        run_blocks(&r, step, step->chain, whole);
+    if (whole < count)
+        run_rest(&r, step, step->chain, whole, count);
+}

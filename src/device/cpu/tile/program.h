@@ -1,0 +1,66 @@
+/* program.h: an element-wise node compiled to steps over tiles.
+ *
+ * Every value of the body has a place: an input's memory (contiguous, of the element type computed
+ * in), an output's memory, or a slot: a tile in scratch memory. Slots are reused when the value in
+ * them has been used for the last time. An output is written directly only once no input is read any
+ * more, so that it may share memory with an input.
+ *
+ * Values are computed in float, or in double when any value is f64; after each operator they are
+ * rounded to their own type, as a sequence of single operators would do. */
+#ifndef TUTTI_DEVICE_CPU_TILE_PROGRAM_H
+#define TUTTI_DEVICE_CPU_TILE_PROGRAM_H
+
+#include "device/cpu/tile/body.h"
+#include "device/cpu/tile/chain.h"
+#include "device/cpu/tile/space.h"
+
+typedef enum tutti_place_kind {
+    TUTTI_PLACE_SLOT,
+    TUTTI_PLACE_SCALAR, /* a slot that holds one number, repeated */
+    TUTTI_PLACE_INPUT,
+    TUTTI_PLACE_OUTPUT,
+    TUTTI_PLACE_REGISTERS /* only inside a chain: the value of the step before */
+} tutti_place_kind;
+
+typedef struct tutti_place {
+    tutti_place_kind kind;
+    int index;
+} tutti_place;
+
+typedef struct tutti_tile_step {
+    tutti_tile_loop *loop;
+    const char *name; /* of the operator */
+    int inputs;
+    tutti_place x[TUTTI_TILE_INPUTS], y;
+    double params[TUTTI_TILE_PARAMS];
+    /* The first step of a chain says how many steps it has; the others say 0, single steps 1. */
+    int chain;
+    tutti_chain_function *run; /* as part of a chain, else NULL */
+    bool keep;                 /* in a chain: the value is also written to y */
+} tutti_tile_step;
+
+/* An input that is converted or repeated into a slot before the steps. */
+typedef struct tutti_tile_load {
+    int source, slot;
+    size_t element; /* bytes of one, in memory */
+    tutti_tile_loop *convert;
+} tutti_tile_load;
+
+typedef struct tutti_tile_program {
+    tutti_body *body;
+    tutti_space space;
+    const tutti_chain *chain;
+    size_t element; /* bytes of one, in a tile: 4 or 8 */
+    int slot_count, load_count, step_count, threads;
+    tutti_tile_load *loads;
+    tutti_tile_step *steps;
+    size_t output_elements[TUTTI_SPACE_INPUTS]; /* bytes of one, per output */
+} tutti_tile_program;
+
+/* UNSUPPORTED when some operator has no loop or types do not fit. */
+tutti_status tutti__tile_compile(const tutti_kernel_query *query, tutti_tile_program **ret_program);
+void tutti__tile_discard(void *program); /* NULL is fine */
+size_t tutti__tile_workspace(const tutti_tile_program *program);
+tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call *call);
+
+#endif

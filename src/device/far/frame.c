@@ -1,0 +1,118 @@
+/* frame.c: making and ending frames. Views that never change are filled here; execute.c fills in the
+ * pointers that depend on the run. */
+#include "device/far/frame.h"
+
+#include <stdlib.h>
+
+static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank, const int64_t *dims)
+{
+    const tutti_far_frame *f = (const tutti_far_frame *)((const char *)call->context - offsetof(tutti_far_frame, context));
+    return tutti__program_allocate(f->executable->program, (size_t)(call - f->calls), call, index, rank, dims);
+}
+
+static tutti_view planned_view(const tutti_program *program, int32_t value)
+{
+    const tutti_type *type = program->values[value].type;
+    return (tutti_view){.dtype = type->dtype, .rank = type->rank, .dims = type->dims};
+}
+
+static void fill_calls(tutti_far_frame *f)
+{
+    const tutti_program *program = f->executable->program;
+    tutti_view *view = f->views;
+    for (size_t i = 0; i < program->instruction_count; i++) {
+        const tutti_instruction *instruction = &program->instructions[i];
+        f->calls[i] = (tutti_call){.op = instruction->node->op,
+                                   .name = instruction->node->name,
+                                   .attrs = instruction->node->attrs,
+                                   .attr_count = instruction->node->attr_count,
+                                   .input_count = instruction->input_count,
+                                   .output_count = instruction->output_count,
+                                   .inputs = view,
+                                   .outputs = view + instruction->input_count,
+                                   .plan = instruction->plan,
+                                   .pool = program->device->pool,
+                                   .context = &f->context};
+        for (int k = 0; k < instruction->input_count; k++)
+            *view++ = planned_view(program, instruction->inputs[k]);
+        for (int k = 0; k < instruction->output_count; k++)
+            *view++ = planned_view(program, instruction->outputs[k]);
+    }
+}
+
+static tutti_status find_constants(tutti_far_frame *f)
+{
+    const tutti_far_executable *e = f->executable;
+    for (int i = 0; i < e->program->constant_count; i++) {
+        const tutti_far_region *region;
+        size_t offset;
+        if (!e->constants[i])
+            continue;
+        TUTTI_TRY(tutti__far_find(e->device->memory, tutti_tensor_data(e->constants[i]), 0, &region, &offset));
+        f->constants[i] = region->read + offset;
+    }
+    return TUTTI_OK;
+}
+
+static bool make_arrays(tutti_far_frame *f)
+{
+    const tutti_program *program = f->executable->program;
+    size_t views = 1, instructions = program->instruction_count + 1;
+    for (size_t i = 0; i < program->instruction_count; i++)
+        views += (size_t)(program->instructions[i].input_count + program->instructions[i].output_count);
+    f->calls = calloc(instructions, sizeof *f->calls);
+    f->views = calloc(views, sizeof *f->views);
+    f->snapshots = calloc((size_t)program->variable_count + 1, sizeof *f->snapshots);
+    f->variables = calloc((size_t)program->variable_count + 1, sizeof *f->variables);
+    f->constants = calloc((size_t)program->constant_count + 1, sizeof *f->constants);
+    f->context.dynamic = calloc((size_t)program->dynamic_count + 1, sizeof *f->context.dynamic);
+    f->done = calloc(instructions, sizeof *f->done);
+    f->known = calloc(instructions, sizeof *f->known);
+    return f->calls && f->views && f->snapshots && f->variables && f->constants && f->context.dynamic && f->done && f->known;
+}
+
+tutti_status tutti__far_frame_create(const tutti_far_executable *executable, tutti_far_frame **ret)
+{
+    tutti_far_frame *f = calloc(1, sizeof *f);
+    if (!f)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    f->executable = executable;
+    f->context.device = executable->program->device;
+    f->context.host.allocate = allocate_dynamic;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    tutti_status status = make_arrays(f) ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    if (status == TUTTI_OK)
+        status = tutti__far_region_create(executable->device->memory, executable->layout.size, TUTTI_FAR_STREAMS, &f->memory);
+    if (status == TUTTI_OK)
+        status = find_constants(f);
+    if (status != TUTTI_OK) {
+        tutti__far_frame_destroy(f);
+        return status;
+    }
+    fill_calls(f);
+    *ret = f;
+    return TUTTI_OK;
+}
+
+void tutti__far_frame_destroy(tutti_far_frame *f)
+{
+    if (!f)
+        return;
+    tutti__far_region_destroy(f->executable->device->memory, f->memory);
+    free(f->calls);
+    free(f->views);
+    free(f->snapshots);
+    free(f->variables);
+    free(f->constants);
+    free(f->context.dynamic);
+    free(f->done);
+    free(f->known);
+    pthread_cond_destroy(&f->changed);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}

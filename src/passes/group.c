@@ -1,0 +1,328 @@
+/* group.c: makes fused nodes; see group.h. */
+#include "passes/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "graph/attr.h"
+
+/* ---- users ---- */
+
+static void count_or_add(tutti_uses *uses, uint32_t *at, tutti_node *before, tutti_node *user)
+{
+    if (at == NULL)
+        uses->first[before->id + 1]++;
+    else
+        uses->users[at[before->id]++] = user;
+}
+
+/* Without `at` counts users, with it writes them. */
+static void walk_uses(const tutti_graph *graph, tutti_uses *uses, uint32_t *at)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        tutti_node *node = graph->nodes.data[n];
+        for (int i = 0; i < node->input_count; i++)
+            count_or_add(uses, at, node->inputs[i].node, node);
+        for (int i = 0; i < node->control_count; i++)
+            count_or_add(uses, at, node->controls[i], node);
+    }
+}
+
+tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses)
+{
+    size_t count = graph->nodes.count;
+    tutti_uses uses = {.first = calloc(count + 2, sizeof *uses.first),
+                       .wanted = calloc(count + 1, sizeof *uses.wanted)};
+    uint32_t *at = calloc(count + 2, sizeof *at);
+    if (uses.first != NULL && uses.wanted != NULL && at != NULL) {
+        walk_uses(graph, &uses, NULL);
+        for (size_t n = 0; n < count; n++)
+            uses.first[n + 1] += uses.first[n];
+        memcpy(at, uses.first, (count + 1) * sizeof *at);
+        uses.users = calloc((size_t)uses.first[count] + 1, sizeof(tutti_node *));
+    }
+    if (uses.users == NULL) {
+        free(at);
+        tutti__uses_free(&uses);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the users of %zu nodes", count);
+    }
+    walk_uses(graph, &uses, at);
+    free(at);
+    for (size_t i = 0; i < graph->results.count; i++)
+        uses.wanted[graph->results.data[i].node->id] = true;
+    for (size_t i = 0; i < graph->targets.count; i++)
+        uses.wanted[graph->targets.data[i]->id] = true;
+    *ret_uses = uses;
+    return TUTTI_OK;
+}
+
+void tutti__uses_free(tutti_uses *uses)
+{
+    free(uses->first);
+    free(uses->users);
+    free(uses->wanted);
+    *uses = (tutti_uses){0};
+}
+
+/* ---- what goes in and out ---- */
+
+bool tutti__group_has(const tutti_group *group, const tutti_node *node)
+{
+    for (int i = 0; i < group->count; i++)
+        if (group->nodes[i] == node)
+            return true;
+    return false;
+}
+
+static bool goes_inside(tutti_edge edge)
+{
+    tutti_tensor *constant = tutti__constant_of(edge);
+    return constant != NULL && tutti_tensor_count(constant) == 1;
+}
+
+static int find_edge(int count, const tutti_edge *edges, tutti_edge edge)
+{
+    for (int i = 0; i < count; i++)
+        if (edges[i].node == edge.node && edges[i].index == edge.index)
+            return i;
+    return -1;
+}
+
+int tutti__group_inputs(const tutti_group *group, int capacity, tutti_edge *ret_inputs)
+{
+    int count = 0;
+    for (int n = 0; n < group->count; n++) {
+        const tutti_node *node = group->nodes[n];
+        for (int i = 0; i < node->input_count; i++) {
+            tutti_edge edge = node->inputs[i];
+            if (tutti__group_has(group, edge.node) || goes_inside(edge) ||
+                find_edge(count < capacity ? count : capacity, ret_inputs, edge) >= 0)
+                continue;
+            if (count < capacity)
+                ret_inputs[count] = edge;
+            count++;
+        }
+    }
+    return count;
+}
+
+static bool takes(const tutti_node *user, tutti_edge edge)
+{
+    for (int i = 0; i < user->input_count; i++)
+        if (user->inputs[i].node == edge.node && user->inputs[i].index == edge.index)
+            return true;
+    return false;
+}
+
+/* A wanted node's outputs all count as used: results are not told apart from targets. */
+static bool used_outside(const tutti_group *group, const tutti_uses *uses, tutti_edge edge)
+{
+    uint32_t id = edge.node->id;
+    if (uses->wanted[id])
+        return true;
+    for (uint32_t u = uses->first[id]; u < uses->first[id + 1]; u++)
+        if (!tutti__group_has(group, uses->users[u]) && takes(uses->users[u], edge))
+            return true;
+    return false;
+}
+
+int tutti__group_outputs(const tutti_group *group, const tutti_uses *uses, int capacity,
+                         tutti_edge *ret_outputs)
+{
+    int count = 0;
+    for (int n = 0; n < group->count; n++)
+        for (int i = 0; i < group->nodes[n]->output_count; i++) {
+            tutti_edge edge = {group->nodes[n], (uint32_t)i};
+            if (!used_outside(group, uses, edge))
+                continue;
+            if (count < capacity)
+                ret_outputs[count] = edge;
+            count++;
+        }
+    return count;
+}
+
+/* ---- the body ---- */
+
+typedef struct body_builder {
+    const tutti_group *group;
+    tutti_graph *body;
+    int input_count;
+    const tutti_edge *inputs;
+    tutti_node *parameters[TUTTI_GROUP_INPUTS];
+    tutti_node *copies[TUTTI_GROUP_NODES];
+} body_builder;
+
+static tutti_status no_memory(void)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory for a fused body");
+}
+
+/* A node without its edges. */
+static tutti_status copy_node(tutti_graph *body, const tutti_node *node, tutti_node **ret)
+{
+    TUTTI_TRY(tutti__node_copy(body, node, ret));
+    (*ret)->inputs =
+        tutti__arena_array(&body->arena, (size_t)node->input_count + 1, sizeof *node->inputs);
+    (*ret)->controls = NULL;
+    (*ret)->control_count = 0;
+    (*ret)->colocate = NULL;
+    return (*ret)->inputs != NULL ? TUTTI_OK : no_memory();
+}
+
+static tutti_status push_node(tutti_graph *body, tutti_node *node)
+{
+    node->id = (uint32_t)body->nodes.count;
+    return TUTTI_VEC_PUSH(&body->nodes, node) ? TUTTI_OK : no_memory();
+}
+
+static tutti_status add_parameters(body_builder *b)
+{
+    const tutti_op *op = tutti_op_find("parameter");
+    for (int i = 0; i < b->input_count; i++) {
+        const tutti_type *type = tutti__edge_type(b->inputs[i]);
+        tutti_attr attrs[] = {TUTTI_INT("index", i), TUTTI_INT("dtype", type->dtype),
+                              TUTTI_INTS("dims", type->rank, type->dims)};
+        TUTTI_TRY(tutti__node_add(b->body, op, NULL, 0, NULL, 3, attrs, &b->parameters[i]));
+    }
+    return TUTTI_OK;
+}
+
+/* What stands for an edge of the graph inside the body. */
+static tutti_status inner_edge(body_builder *b, tutti_edge edge, tutti_edge *ret)
+{
+    for (int i = 0; i < b->group->count; i++)
+        if (b->group->nodes[i] == edge.node) {
+            *ret = (tutti_edge){b->copies[i], edge.index};
+            return TUTTI_OK;
+        }
+    int input = find_edge(b->input_count, b->inputs, edge);
+    ret->index = 0;
+    if (input >= 0) {
+        ret->node = b->parameters[input];
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(copy_node(b->body, edge.node, &ret->node));
+    return push_node(b->body, ret->node);
+}
+
+static tutti_status fill_body(body_builder *b, int output_count, const tutti_edge *outputs)
+{
+    tutti_edge edge;
+    TUTTI_TRY(add_parameters(b));
+    for (int n = 0; n < b->group->count; n++) {
+        const tutti_node *node = b->group->nodes[n];
+        TUTTI_TRY(copy_node(b->body, node, &b->copies[n]));
+        for (int i = 0; i < node->input_count; i++)
+            TUTTI_TRY(inner_edge(b, node->inputs[i], &b->copies[n]->inputs[i]));
+        TUTTI_TRY(push_node(b->body, b->copies[n]));
+    }
+    for (int i = 0; i < output_count; i++) {
+        TUTTI_TRY(inner_edge(b, outputs[i], &edge));
+        TUTTI_TRY(tutti__graph_result(b->body, edge));
+    }
+    return TUTTI_OK;
+}
+
+/* ---- the fused node ---- */
+
+typedef struct fusion {
+    tutti_graph *body;
+    int input_count, output_count;
+    tutti_edge inputs[TUTTI_GROUP_INPUTS], outputs[TUTTI_GROUP_OUTPUTS];
+    tutti_attr attrs[2];
+} fusion;
+
+static const tutti_kernel *ask(const tutti_pass_context *context, const char *name, fusion *f)
+{
+    tutti_type inputs[TUTTI_GROUP_INPUTS], outputs[TUTTI_GROUP_OUTPUTS];
+    for (int i = 0; i < f->input_count; i++)
+        inputs[i] = *tutti__edge_type(f->inputs[i]);
+    for (int i = 0; i < f->output_count; i++)
+        outputs[i] = *tutti__edge_type(f->outputs[i]);
+    tutti_kernel_query query = {.node = {.op = tutti_op_find("fused"),
+                                         .name = name,
+                                         .input_count = f->input_count,
+                                         .output_count = f->output_count,
+                                         .inputs = inputs,
+                                         .attrs = f->attrs,
+                                         .attr_count = 2,
+                                         .outputs = outputs},
+                                .threads = tutti__pool_threads(context->device->pool),
+                                .deterministic = context->deterministic};
+    return tutti__kernel_pick(context->device->target->kernels, &query);
+}
+
+/* "mul+add+relu"; long groups name their first operators and how many more there are. */
+static char *describe(tutti_arena *arena, const tutti_group *group)
+{
+    enum { MOST = 6 };
+    char *text = tutti__arena_string(arena, group->nodes[0]->op->name);
+    for (int i = 1; text != NULL && i < group->count && i < MOST; i++)
+        text = tutti__arena_format(arena, "%s+%s", text, group->nodes[i]->op->name);
+    if (text != NULL && group->count > MOST)
+        text = tutti__arena_format(arena, "%s+%d", text, group->count - MOST);
+    return text;
+}
+
+static tutti_status replace(tutti_rewrite *rewrite, const tutti_group *group, fusion *f,
+                            const char *name)
+{
+    tutti_edge fused;
+    TUTTI_TRY(tutti__rewrite_add(rewrite, group->nodes[group->count - 1], "fused", f->input_count,
+                                 f->inputs, 2, f->attrs, &fused));
+    if (rewrite->graph->trace)
+        fused.node->name = name;
+    int changes = rewrite->changes;
+    for (int i = 0; i < f->output_count; i++)
+        TUTTI_TRY(tutti__rewrite_replace(rewrite, f->outputs[i].node, f->outputs[i].index,
+                                         (tutti_edge){fused.node, (uint32_t)i}));
+    rewrite->changes = changes + 1; /* one fusion */
+    return TUTTI_OK;
+}
+
+static tutti_status fuse(tutti_rewrite *rewrite, const tutti_group *group, fusion *f,
+                         const char *pattern, bool *ret_fused)
+{
+    body_builder b = {
+        .group = group, .body = f->body, .input_count = f->input_count, .inputs = f->inputs};
+    char *name = describe(&rewrite->graph->arena, group);
+    TUTTI_TRY(name != NULL ? fill_body(&b, f->output_count, f->outputs) : no_memory());
+    f->attrs[0] = TUTTI_GRAPH_ATTR("body", f->body);
+    f->attrs[1] = TUTTI_STR("pattern", pattern);
+    f->attrs[1].count = (int32_t)strlen(pattern);
+    const tutti_kernel *kernel = ask(rewrite->context, name, f);
+    if (kernel == NULL)
+        return TUTTI_OK;
+    TUTTI_TRY(replace(rewrite, group, f, name));
+    tutti__log(TUTTI_LOG_DEBUG, "fused %s as %s: %d inputs, %d outputs, kernel %s", name, pattern,
+               f->input_count, f->output_count, kernel->name);
+    *ret_fused = true;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,
+                               const tutti_group *group, const char *pattern, bool *ret_fused)
+{
+    fusion f = {0};
+    bool fused = false;
+    f.input_count = tutti__group_inputs(group, TUTTI_GROUP_INPUTS, f.inputs);
+    f.output_count = tutti__group_outputs(group, uses, TUTTI_GROUP_OUTPUTS, f.outputs);
+    *ret_fused = false;
+    if (f.input_count > TUTTI_GROUP_INPUTS || f.output_count > TUTTI_GROUP_OUTPUTS)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_graph_create(&f.body));
+    f.body->trace = true; /* names are copies */
+    tutti_status status = fuse(rewrite, group, &f, pattern, &fused);
+    tutti_graph_destroy(f.body);
+    if (status == TUTTI_OK)
+        *ret_fused = fused;
+    return status;
+}
+
+bool tutti__group_device_fuses(const tutti_pass_context *context)
+{
+    return context != NULL && context->device != NULL && context->device->target->kernels != NULL &&
+           tutti__kernel_list("fused", context->device->target->kernels, 0, NULL) > 0;
+}
