@@ -131,14 +131,13 @@ typedef struct tutti_gelu_options {
     bool approximate;
 } tutti_gelu_options;
 TUTTI_API tutti_sym tutti_gelu(tutti_sym x, const tutti_gelu_options *options);
-#define tutti_gelu(x, ...)                                                                         \
-    TUTTI_AT(tutti_gelu((x), TUTTI_OPTIONS(tutti_gelu_options, __VA_ARGS__)))
+#define tutti_gelu(x, ...) TUTTI_AT(tutti_gelu((x), TUTTI_OPTIONS(tutti_gelu_options, __VA_ARGS__)))
 
 /* a where the bool is true, else b. Any element type. */
 TUTTI_API tutti_sym tutti_where(tutti_sym condition, tutti_sym a, tutti_sym b);
 #define tutti_where(...) TUTTI_AT(tutti_where(__VA_ARGS__))
-/* To another element type. Floats to integers truncate toward zero and saturate, NaN gives 0; numbers
- * to bool ask x != 0. */
+/* To another element type. Floats to integers truncate toward zero and saturate, NaN gives 0;
+ * numbers to bool ask x != 0. */
 TUTTI_API tutti_sym tutti_cast(tutti_sym x, tutti_dtype dtype);
 #define tutti_cast(...) TUTTI_AT(tutti_cast(__VA_ARGS__))
 

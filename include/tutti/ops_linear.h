@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* y = a b: a [.., m, k], b [.., k, n], y [.., m, n]; leading dimensions broadcast. Transposing takes
- * a as [.., k, m], b as [.., n, k]. Floats and integers (which wrap round).
- *     tutti_matmul(a, b, .transpose_b = true) */
+/* y = a b: a [.., m, k], b [.., k, n], y [.., m, n]; leading dimensions broadcast. Transposing
+ * takes a as [.., k, m], b as [.., n, k]. Floats and integers (which wrap round). tutti_matmul(a,
+ * b, .transpose_b = true) */
 typedef struct tutti_matmul_options {
     size_t struct_size;
     bool transpose_a, transpose_b;
@@ -28,8 +28,8 @@ TUTTI_API tutti_sym tutti_matmul(tutti_sym a, tutti_sym b, const tutti_matmul_op
 TUTTI_API tutti_sym tutti_einsum(const char *equation, int count, const tutti_sym *operands);
 #define tutti_einsum(equation, ...) TUTTI_AT(tutti_einsum((equation), TUTTI_SYMS_(__VA_ARGS__)))
 
-/* Axis i of the result is axis order[i] of x: tutti_transpose(x, 0, 2, 1). Without an order the axes
- * are reversed. */
+/* Axis i of the result is axis order[i] of x: tutti_transpose(x, 0, 2, 1). Without an order the
+ * axes are reversed. */
 TUTTI_API tutti_sym tutti_transpose(tutti_sym x, int count, const int64_t *order);
 #define tutti_transpose(x, ...) TUTTI_AT(tutti_transpose((x), TUTTI_DIMS_(__VA_ARGS__)))
 

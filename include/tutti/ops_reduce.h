@@ -19,8 +19,7 @@ typedef struct tutti_reduce_options {
 
 /* Floats and integers (which wrap round). Over no elements: 0. */
 TUTTI_API tutti_sym tutti_sum(tutti_sym x, const tutti_reduce_options *options);
-#define tutti_sum(x, ...)                                                                          \
-    TUTTI_AT(tutti_sum((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+#define tutti_sum(x, ...) TUTTI_AT(tutti_sum((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
 /* Floats. Over no elements: NaN. */
 TUTTI_API tutti_sym tutti_mean(tutti_sym x, const tutti_reduce_options *options);
 #define tutti_mean(x, ...)                                                                         \
@@ -28,12 +27,11 @@ TUTTI_API tutti_sym tutti_mean(tutti_sym x, const tutti_reduce_options *options)
 /* Floats and integers; a NaN wins. Over no elements: the lowest value (minus infinity), the highest
  * for min. Equal extremes share the gradient. */
 TUTTI_API tutti_sym tutti_max(tutti_sym x, const tutti_reduce_options *options);
-#define tutti_max(x, ...)                                                                          \
-    TUTTI_AT(tutti_max((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+#define tutti_max(x, ...) TUTTI_AT(tutti_max((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
 TUTTI_API tutti_sym tutti_min(tutti_sym x, const tutti_reduce_options *options);
-#define tutti_min(x, ...)                                                                          \
-    TUTTI_AT(tutti_min((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
-/* Floats and integers (which wrap round). Over no elements: 1. Its gradient is right at zeros too. */
+#define tutti_min(x, ...) TUTTI_AT(tutti_min((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+/* Floats and integers (which wrap round). Over no elements: 1. Its gradient is right at zeros too.
+ */
 TUTTI_API tutti_sym tutti_prod(tutti_sym x, const tutti_reduce_options *options);
 #define tutti_prod(x, ...)                                                                         \
     TUTTI_AT(tutti_prod((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
@@ -42,11 +40,9 @@ TUTTI_API tutti_sym tutti_prod_except(tutti_sym x, int axis);
 #define tutti_prod_except(...) TUTTI_AT(tutti_prod_except(__VA_ARGS__))
 /* Bools. Over no elements: false, and true for all. */
 TUTTI_API tutti_sym tutti_any(tutti_sym x, const tutti_reduce_options *options);
-#define tutti_any(x, ...)                                                                          \
-    TUTTI_AT(tutti_any((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+#define tutti_any(x, ...) TUTTI_AT(tutti_any((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
 TUTTI_API tutti_sym tutti_all(tutti_sym x, const tutti_reduce_options *options);
-#define tutti_all(x, ...)                                                                          \
-    TUTTI_AT(tutti_all((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
+#define tutti_all(x, ...) TUTTI_AT(tutti_all((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
 /* log of the sum of exponentials, without overflow. Floats. Over no elements: minus infinity. */
 TUTTI_API tutti_sym tutti_logsumexp(tutti_sym x, const tutti_reduce_options *options);
 #define tutti_logsumexp(x, ...)                                                                    \
@@ -56,8 +52,8 @@ TUTTI_API tutti_sym tutti_variance(tutti_sym x, const tutti_reduce_options *opti
 #define tutti_variance(x, ...)                                                                     \
     TUTTI_AT(tutti_variance((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
 
-/* ord 2 (default): square root of the sum of squares; ord 1: sum of magnitudes. Floats. The gradient
- * at 0 is 0. */
+/* ord 2 (default): square root of the sum of squares; ord 1: sum of magnitudes. Floats. The
+ * gradient at 0 is 0. */
 typedef struct tutti_norm_options {
     size_t struct_size;
     tutti_axes axes;
@@ -65,8 +61,7 @@ typedef struct tutti_norm_options {
     int ord;
 } tutti_norm_options;
 TUTTI_API tutti_sym tutti_norm(tutti_sym x, const tutti_norm_options *options);
-#define tutti_norm(x, ...)                                                                         \
-    TUTTI_AT(tutti_norm((x), TUTTI_OPTIONS(tutti_norm_options, __VA_ARGS__)))
+#define tutti_norm(x, ...) TUTTI_AT(tutti_norm((x), TUTTI_OPTIONS(tutti_norm_options, __VA_ARGS__)))
 
 /* Position (i64) of the first largest or smallest element along an axis, which is dropped and must
  * not be empty. A NaN wins. */

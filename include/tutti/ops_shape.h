@@ -1,8 +1,8 @@
 /* ops_shape.h: operators that move, repeat, pick or make elements without computing on them.
  *
  * All of them take every element type, strings too, unless it says otherwise. Axes may be negative:
- * -1 is the last. Dimensions of 0 are legal. A function never fails by itself: a mistake is recorded
- * in the graph and the result is poison (see graph.h). */
+ * -1 is the last. Dimensions of 0 are legal. A function never fails by itself: a mistake is
+ * recorded in the graph and the result is poison (see graph.h). */
 #ifndef TUTTI_OPS_SHAPE_H
 #define TUTTI_OPS_SHAPE_H
 
@@ -17,7 +17,10 @@ extern "C" {
     (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1,                              \
         (const int64_t[]){0, __VA_ARGS__} + 1
 #define TUTTI_SYMS_(...)                                                                           \
-    (int)(sizeof((tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym)), (const tutti_sym[]){__VA_ARGS__}
+    (int)(sizeof((tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym)), (const tutti_sym[])             \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 /* A short list of integers in an options struct: axes, or one index for each axis. */
 typedef struct tutti_axes {
@@ -75,9 +78,9 @@ TUTTI_API tutti_sym tutti_split_like(tutti_sym x, int axis, int count, const tut
 #define tutti_split_like(x, axis, ...)                                                             \
     TUTTI_AT(tutti_split_like((x), (axis), TUTTI_SYMS_(__VA_ARGS__)))
 
-/* x[begin:end:step] along each axis, as in NumPy: negative indices count from the end, indices beyond
- * an end stop there, a negative step runs backwards. TUTTI_FIRST and TUTTI_LAST stand for "from or to
- * the very end" on either side. Axes after the last that is given are taken whole.
+/* x[begin:end:step] along each axis, as in NumPy: negative indices count from the end, indices
+ * beyond an end stop there, a negative step runs backwards. TUTTI_FIRST and TUTTI_LAST stand for
+ * "from or to the very end" on either side. Axes after the last that is given are taken whole.
  *     tutti_slice(x, .begin = TUTTI_INDEX(0, 1), .end = TUTTI_INDEX(TUTTI_LAST, -1))    x[0:, 1:-1]
  *     tutti_slice(x, .step = TUTTI_INDEX(-1))                                           x[::-1] */
 #define TUTTI_FIRST INT64_MIN
@@ -127,12 +130,12 @@ TUTTI_API tutti_sym tutti_scatter_nd(tutti_sym indices, tutti_sym updates, int r
     TUTTI_AT(tutti_scatter_nd((indices), (updates), TUTTI_DIMS_(__VA_ARGS__)))
 TUTTI_API tutti_sym tutti_scatter_nd_like(tutti_sym indices, tutti_sym updates, tutti_sym like);
 #define tutti_scatter_nd_like(...) TUTTI_AT(tutti_scatter_nd_like(__VA_ARGS__))
-/* One element for each index, all axes but one in step: y[i, j] = x[i, indices[i, j]] for axis 1. */
+/* One element for each index, all axes but one in step: y[i, j] = x[i, indices[i, j]] for axis 1.
+ */
 TUTTI_API tutti_sym tutti_take_along(tutti_sym x, tutti_sym indices, int axis);
 #define tutti_take_along(...) TUTTI_AT(tutti_take_along(__VA_ARGS__))
 /* Its adjoint: zeros of like's shape, y[i, indices[i, j]] += updates[i, j]. Numbers only. */
-TUTTI_API tutti_sym tutti_put_along(tutti_sym indices, tutti_sym updates, tutti_sym like,
-                                    int axis);
+TUTTI_API tutti_sym tutti_put_along(tutti_sym indices, tutti_sym updates, tutti_sym like, int axis);
 #define tutti_put_along(...) TUTTI_AT(tutti_put_along(__VA_ARGS__))
 
 /* y[…, j] = on where j = indices[…], off elsewhere; an index outside [0, depth) gives a row of off.
@@ -145,8 +148,7 @@ typedef struct tutti_one_hot_options {
 TUTTI_API tutti_sym tutti_one_hot(tutti_sym indices, int64_t depth,
                                   const tutti_one_hot_options *options);
 #define tutti_one_hot(indices, depth, ...)                                                         \
-    TUTTI_AT(                                                                                      \
-        tutti_one_hot((indices), (depth), TUTTI_OPTIONS(tutti_one_hot_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_one_hot((indices), (depth), TUTTI_OPTIONS(tutti_one_hot_options, __VA_ARGS__)))
 
 /* start, start + delta, … up to but not including limit; delta may be negative. */
 TUTTI_API tutti_sym tutti_range(tutti_graph *graph, double start, double limit, double delta,

@@ -1,15 +1,51 @@
-/* main.c: the command `tutti`. */
-#include "tutti/base.h"
-
+/* main.c: the command `tutti`: finds the subcommand and runs it. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "cli/command.h"
+#include "tables/command.h"
+
+static void help(FILE *to)
+{
+    fprintf(to, "Tutti %s: deep learning in C, from one core to a cluster.\n\nusage: tutti COMMAND [OPTIONS]\n\n",
+            tutti_version());
+    for (const tutti_command *const *command = tutti__command_table; *command; command++)
+        fprintf(to, "  %-8s %s\n", (*command)->name, (*command)->summary);
+    fprintf(to, "\n  tutti COMMAND --help   tells more\n  tutti --version\n\n"
+                "exit codes: 0 success, 1 the command failed, 2 wrong usage\n");
+}
+
+static void print_log(void *context, tutti_log_level level, const char *message)
+{
+    (void)context;
+    if (level != TUTTI_LOG_DEBUG)
+        fprintf(stderr, "tutti: %s\n", message);
+}
+
+static int run(const tutti_command *command, int argc, char **argv)
+{
+    if (tutti__flag(&argc, argv, "--help") || tutti__flag(&argc, argv, "-h")) {
+        printf("%s", command->usage);
+        return TUTTI_EXIT_OK;
+    }
+    return command->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        printf("tutti %s\n", tutti_version());
-        return 0;
+    tutti__log_install(print_log, NULL);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        help(argc < 2 ? stderr : stdout);
+        return argc < 2 ? TUTTI_EXIT_USAGE : TUTTI_EXIT_OK;
     }
-    fprintf(stderr, "usage: tutti --version\n");
-    return 2;
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tutti %s\n", tutti_version());
+        return TUTTI_EXIT_OK;
+    }
+    for (const tutti_command *const *command = tutti__command_table; *command; command++)
+        if (strcmp((*command)->name, argv[1]) == 0)
+            return run(*command, argc - 1, argv + 1);
+    tutti__complain("there is no command '%s'; 'tutti --help' lists them", argv[1]);
+    return TUTTI_EXIT_USAGE;
 }

@@ -206,8 +206,9 @@ TUTTI_TEST(the_hash_sees_structure_but_not_names)
 TUTTI_TEST(extract_takes_what_a_run_needs)
 {
     tutti_graph *g = new_graph(), *part = NULL;
-    tutti_sym x = input(g, "x"), a = named(g, "neg", "a", x), b = named(g, "exp", "b", a), c = named(g, "neg", "c", b);
+    tutti_sym x = input(g, "x"), a = named(g, "neg", "a", x), b = named(g, "exp", "b", a);
     tutti_sym unused = named(g, "square", "unused", b), side = named(g, "square", "side", x);
+    tutti_sym c = named(g, "neg", "c", b);
     CHECK_OK(tutti__node_after(c.node, side.node));
     tutti_edge feeds[] = {tutti__edge(a), tutti__edge(x)}, fetches[] = {tutti__edge(c), tutti__edge(a)};
     tutti_type types[] = {tutti_type_make(TUTTI_F32, 2, (int64_t[]){2, 3}), tutti_type_make(TUTTI_F32, 2, (int64_t[]){2, 3})};

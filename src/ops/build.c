@@ -20,14 +20,18 @@ tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inpu
         return TUTTI_NO_SYM;
     for (int i = 0; i < input_count; i++)
         if (!tutti_sym_ok(inputs[i]))
-            return tutti__poison(graph, TUTTI_INVALID,
-                                 "%s: input %d is not a symbol (never set, or a call that failed in "
-                                 "another graph); give it the result of a builder call",
-                                 op->name, i);
+            return tutti__poison(
+                graph, TUTTI_INVALID,
+                "%s: input %d is not a symbol (never set, or a call that failed in "
+                "another graph); give it the result of a builder call",
+                op->name, i);
     return tutti__build(graph, op, NULL, input_count, inputs, attr_count, attrs);
 }
 
-tutti_sym tutti__unary(const tutti_op *op, tutti_sym x) { return tutti__nary(op, 1, &x, 0, NULL); }
+tutti_sym tutti__unary(const tutti_op *op, tutti_sym x)
+{
+    return tutti__nary(op, 1, &x, 0, NULL);
+}
 
 tutti_sym tutti__binary(const tutti_op *op, tutti_sym a, tutti_sym b)
 {
@@ -57,10 +61,11 @@ tutti_status tutti__rule_axis(const tutti_infer *node, int64_t axis, int rank, i
     if (node->input_count > 0)
         tutti_type_text(&node->inputs[0], text);
     if (rank == 0)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "axis %lld, but input %s is a scalar and has no axes; leave the axis out or "
-                         "give the input one with tutti_reshape",
-                         (long long)axis, text);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "axis %lld, but input %s is a scalar and has no axes; leave the axis out or "
+            "give the input one with tutti_reshape",
+            (long long)axis, text);
     return RULE_FAIL(node, TUTTI_INVALID, "axis %lld is outside [%d, %d) for input %s",
                      (long long)axis, -rank, rank, text);
 }

@@ -7,9 +7,12 @@
 #include "tutti/ops.h"
 
 /* Inside the library a builder call keeps the place that the user's own call has noted, so that a
- * node made by a gradient rule or a composite names the user's line and not ours. */
+ * node made by a gradient rule or a composite names the user's line and not ours. Unit tests, which
+ * include base/test.h first, are users. */
+#ifndef TUTTI_TEST
 #undef TUTTI_AT
 #define TUTTI_AT(call) (call)
+#endif
 
 /* Builders for operators without attributes. A poison input gives poison. */
 tutti_sym tutti__unary(const tutti_op *op, tutti_sym x);
@@ -28,7 +31,8 @@ tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inpu
 #define RULE_STRING(node, name) tutti_attr_string((node)->attrs, (node)->attr_count, name)
 
 /* "op 'name': " before a message: return RULE_FAIL(node, TUTTI_INVALID, "input has …"). */
-#define RULE_FAIL(node, status, ...) tutti__rule_fail((node)->op->name, (node)->name, status, __VA_ARGS__)
+#define RULE_FAIL(node, status, ...)                                                               \
+    tutti__rule_fail((node)->op->name, (node)->name, status, __VA_ARGS__)
 tutti_status tutti__rule_fail(const char *op, const char *name, tutti_status status,
                               const char *format, ...) TUTTI_PRINTF(4, 5);
 
@@ -36,7 +40,8 @@ tutti_status tutti__rule_fail(const char *op, const char *name, tutti_status sta
 tutti_status tutti__rule_axis(const tutti_infer *node, int64_t axis, int rank, int *ret_axis);
 
 /* Ready-made cost rules. */
-void tutti__cost_elementwise(const tutti_infer *node, tutti_cost *ret); /* 1 FLOP an output element */
-void tutti__cost_move(const tutti_infer *node, tutti_cost *ret);        /* 0 FLOPs, bytes in and out */
+void tutti__cost_elementwise(const tutti_infer *node,
+                             tutti_cost *ret);                   /* 1 FLOP an output element */
+void tutti__cost_move(const tutti_infer *node, tutti_cost *ret); /* 0 FLOPs, bytes in and out */
 
 #endif

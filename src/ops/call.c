@@ -1,4 +1,5 @@
-/* call.c: what a kernel asks of whoever runs it: memory for an output whose size depends on data. */
+/* call.c: what a kernel asks of whoever runs it: memory for an output whose size depends on data.
+ */
 #include "ops/call.h"
 
 #include "ops/build.h"
@@ -14,7 +15,8 @@ static tutti_status check_dims(const tutti_call *call, int index, int rank, cons
             return RULE_FAIL(call, TUTTI_INVALID, "output %d asks for %lld along axis %d", index,
                              (long long)dims[i], i);
         if (!tutti__mul_size(bytes, dims[i] > 0 ? dims[i] : 1, &bytes))
-            return RULE_FAIL(call, TUTTI_TOO_LARGE, "the size of output %d overflows 64 bits", index);
+            return RULE_FAIL(call, TUTTI_TOO_LARGE, "the size of output %d overflows 64 bits",
+                             index);
     }
     return TUTTI_OK;
 }
@@ -23,8 +25,8 @@ tutti_status tutti_call_allocate(const tutti_call *call, int index, int rank, co
 {
     const tutti_call_host *host = call->context;
     if (index < 0 || index >= call->output_count)
-        return RULE_FAIL(call, TUTTI_INTERNAL, "asks for memory of output %d, has %d outputs", index,
-                         call->output_count);
+        return RULE_FAIL(call, TUTTI_INTERNAL, "asks for memory of output %d, has %d outputs",
+                         index, call->output_count);
     if (host == NULL || host->allocate == NULL)
         return RULE_FAIL(call, TUTTI_UNSUPPORTED,
                          "the shape of output %d depends on data, which this device cannot run; "

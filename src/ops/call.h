@@ -10,9 +10,9 @@ typedef struct tutti_call_host {
      * call->outputs[index]. The dimensions were checked: rank in range, none negative, the size in
      * bytes fits 64 bits. NULL: no output of this runner's kernels may depend on data. */
     tutti_status (*allocate)(const tutti_call *call, int index, int rank, const int64_t *dims);
-    /* (optional) Output `index` becomes this host tensor, which is retained or copied (strings deeply);
-     * its type fits the output's. For kernels that get finished tensors from elsewhere (queues).
-     * NULL: they copy into the output's memory, and cannot give strings. */
+    /* (optional) Output `index` becomes this host tensor, which is retained or copied (strings
+     * deeply); its type fits the output's. For kernels that get finished tensors from elsewhere
+     * (queues). NULL: they copy into the output's memory, and cannot give strings. */
     tutti_status (*give)(const tutti_call *call, int index, tutti_tensor *tensor);
 } tutti_call_host;
 

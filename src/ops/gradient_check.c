@@ -1,8 +1,8 @@
 /* gradient_check.c: tests a gradient rule against finite differences.
  *
- * First order: L(x) = sum over outputs k of <w_k, y_k(x)> with drawn weights w; the graph's gradients
- * of L are compared with (L(x + h) - L(x - h)) / 2h for each element. Second order: the same with
- * G(x) = sum over inputs i of <v_i, dL/dx_i(x)> in the place of L. */
+ * First order: L(x) = sum over outputs k of <w_k, y_k(x)> with drawn weights w; the graph's
+ * gradients of L are compared with (L(x + h) - L(x - h)) / 2h for each element. Second order: the
+ * same with G(x) = sum over inputs i of <v_i, dL/dx_i(x)> in the place of L. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,12 +34,14 @@ static tutti_status add_feed(tutti_check *check, tutti_edge edge, tutti_tensor *
     return TUTTI_OK;
 }
 
-/* The weight of y number k, of the given type: a placeholder fed with drawn values in [0.5, 1.5). */
+/* The weight of y number k, of the given type: a placeholder fed with drawn values in [0.5, 1.5).
+ */
 static tutti_status add_weight(tutti_check *check, int k, const tutti_type *type)
 {
     tutti_random_key key = {.seed = (uint64_t)check->feed_count + 77};
     tutti_tensor *value;
-    tutti_attr attrs[] = {TUTTI_INT("dtype", type->dtype), TUTTI_INTS("dims", type->rank, type->dims)};
+    tutti_attr attrs[] = {TUTTI_INT("dtype", type->dtype),
+                          TUTTI_INTS("dims", type->rank, type->dims)};
     check->weights[k] = (tutti_apply_op)(check->sample->graph, "placeholder", 0, NULL, 2, attrs);
     TUTTI_TRY(tutti_graph_check(check->sample->graph));
     TUTTI_TRY(tutti_tensor_create(type->dtype, type->rank, type->dims, &value));
@@ -117,11 +119,12 @@ static tutti_status compare(const tutti_check *check, int x, tutti_tensor *grad)
         double expected, actual = grad == NULL ? 0 : tutti_tensor_get(grad, e);
         TUTTI_TRY(difference(check, input, e, &expected));
         if (!(fabs(actual - expected) <= check->tolerance * (1 + fabs(expected))))
-            return tutti_fail(TUTTI_CHECK_FAILED,
-                              "gradient of %s \"%s\": order %d, input %d, element %lld: the rule gives "
-                              "%.9g, differences give %.9g",
-                              check->sample->op->name, check->sample->text, check->order, input,
-                              (long long)e, actual, expected);
+            return tutti_fail(
+                TUTTI_CHECK_FAILED,
+                "gradient of %s \"%s\": order %d, input %d, element %lld: the rule gives "
+                "%.9g, differences give %.9g",
+                check->sample->op->name, check->sample->text, check->order, input, (long long)e,
+                actual, expected);
     }
     return TUTTI_OK;
 }

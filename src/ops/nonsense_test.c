@@ -1,6 +1,6 @@
 /* nonsense_test.c: operators given wrong types and attributes answer with a status and a message.
- * Every sample is changed at random a few dozen times; what the shape rule still accepts is run. Under
- * sanitizers this finds reads out of bounds and overflows in rules and reference kernels. */
+ * Every sample is changed at random a few dozen times; what the shape rule still accepts is run.
+ * Under sanitizers this finds reads out of bounds and overflows in rules and reference kernels. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,19 +23,37 @@ typedef struct tutti_nonsense {
 
 static int64_t below(tutti_nonsense *n, int64_t bound)
 {
-    return (int64_t)tutti__random_below((tutti_random_key){.seed = n->seed}, n->drawn++, (uint64_t)bound);
+    return (int64_t)tutti__random_below((tutti_random_key){.seed = n->seed}, n->drawn++,
+                                        (uint64_t)bound);
 }
 
 static int64_t odd_int(tutti_nonsense *n)
 {
-    static const int64_t choices[] = {0, 1, -1, 2, 3, 5, -2, 7, 8, 9, 100, -100,
-                                      INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, INT64_MAX / 2, 1 << 20};
+    static const int64_t choices[] = {0,
+                                      1,
+                                      -1,
+                                      2,
+                                      3,
+                                      5,
+                                      -2,
+                                      7,
+                                      8,
+                                      9,
+                                      100,
+                                      -100,
+                                      INT32_MAX,
+                                      INT32_MIN,
+                                      INT64_MAX,
+                                      INT64_MIN,
+                                      INT64_MAX / 2,
+                                      1 << 20};
     return choices[below(n, (int64_t)TUTTI_COUNT(choices))];
 }
 
 static int64_t odd_dim(tutti_nonsense *n)
 {
-    static const int64_t choices[] = {0, 1, 1, 2, 2, 3, 4, 5, TUTTI_ANY, INT64_C(1) << 40, INT64_MAX};
+    static const int64_t choices[] = {0,        1, 1, 2, 2, 3, 4, 5, TUTTI_ANY, INT64_C(1) << 40,
+                                      INT64_MAX};
     return choices[below(n, (int64_t)TUTTI_COUNT(choices))];
 }
 
@@ -57,10 +75,15 @@ static void change_type(tutti_nonsense *n, tutti_type *type)
 
 static void change_attr(tutti_nonsense *n, tutti_attr *attr)
 {
-    static const char *const words[] = {"", "same", "valid", "ij,jk->ik", "[", "->", "no such thing"};
+    static const char *const words[] = {"",  "same", "valid",        "ij,jk->ik",
+                                        "[", "->",   "no such thing"};
     switch (attr->kind) {
-    case TUTTI_ATTR_INT: attr->value.i = odd_int(n); break;
-    case TUTTI_ATTR_FLOAT: attr->value.f = (double)odd_int(n) * 0.5; break;
+    case TUTTI_ATTR_INT:
+        attr->value.i = odd_int(n);
+        break;
+    case TUTTI_ATTR_FLOAT:
+        attr->value.f = (double)odd_int(n) * 0.5;
+        break;
     case TUTTI_ATTR_STRING:
         attr->value.s = words[below(n, (int64_t)TUTTI_COUNT(words))];
         attr->count = (int32_t)strlen(attr->value.s);
@@ -77,12 +100,13 @@ static void change_attr(tutti_nonsense *n, tutti_attr *attr)
             n->floats[i] = (double)odd_int(n);
         attr->value.floats = n->floats;
         break;
-    default: break; /* tensors, types and sub-graphs are checked where they are made */
+    default:
+        break; /* tensors, types and sub-graphs are checked where they are made */
     }
 }
 
-/* The sample with one or two things about it changed. An attribute "outputs" must stay: the number of
- * outputs is taken from it before the shape rule is asked. */
+/* The sample with one or two things about it changed. An attribute "outputs" must stay: the number
+ * of outputs is taken from it before the shape rule is asked. */
 static void make_nonsense(tutti_nonsense *n, const tutti_sample *sample)
 {
     memcpy(n->types, sample->types, (size_t)sample->input_count * sizeof *n->types);
@@ -149,16 +173,17 @@ static void check_accepted(const tutti_nonsense *n, const tutti_sample *sample)
 {
     for (int i = 0; i < n->rule.output_count; i++) {
         const tutti_type *type = &n->outputs[i];
-        bool sound = type->dtype > TUTTI_NO_DTYPE && type->dtype < TUTTI_DTYPE_END && type->rank >= 0 &&
-                     type->rank <= TUTTI_MAX_RANK;
+        bool sound = type->dtype > TUTTI_NO_DTYPE && type->dtype < TUTTI_DTYPE_END &&
+                     type->rank >= 0 && type->rank <= TUTTI_MAX_RANK;
         for (int axis = 0; sound && axis < type->rank; axis++)
             sound = type->dims[axis] >= TUTTI_ANY;
         char text[TUTTI_TYPE_TEXT];
         if (!sound)
-            tutti__test_fail(__FILE__, __LINE__, "%s \"%s\", seed %llu: the shape rule made %s of nonsense",
-                             sample->op->name, sample->text, (unsigned long long)n->seed,
-                             type->rank >= 0 && type->rank <= TUTTI_MAX_RANK ? tutti_type_text(type, text)
-                                                                            : "no type");
+            tutti__test_fail(
+                __FILE__, __LINE__, "%s \"%s\", seed %llu: the shape rule made %s of nonsense",
+                sample->op->name, sample->text, (unsigned long long)n->seed,
+                type->rank >= 0 && type->rank <= TUTTI_MAX_RANK ? tutti_type_text(type, text)
+                                                                : "no type");
     }
 }
 
@@ -188,7 +213,8 @@ TUTTI_TEST(every_operator_bears_nonsense)
             CHECK_OK(tutti__sample_parse(*op, *text, 3, &sample));
             if (sample->input_count <= MAX_SLOTS && sample->output_count <= 64)
                 for (int i = 0; i < TRIALS; i++)
-                    try_nonsense(sample, tutti__hash_mix(tutti__hash_string(1, *text), (uint64_t)i));
+                    try_nonsense(sample,
+                                 tutti__hash_mix(tutti__hash_string(1, *text), (uint64_t)i));
             tutti__sample_free(sample);
         }
 }

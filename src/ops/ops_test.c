@@ -1,5 +1,5 @@
-/* ops_test.c: what every operator promises, tested on its own samples. A check returns a status; all
- * failures are shown together, because many operators share one mistake more often than not. */
+/* ops_test.c: what every operator promises, tested on its own samples. A check returns a status;
+ * all failures are shown together, because many operators share one mistake more often than not. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +68,8 @@ static tutti_status check_descriptor(const tutti_op *op)
         return tutti_fail(TUTTI_CHECK_FAILED, "needs struct_size, name, version and shape rule");
     if (op->doc == NULL || strncmp(op->doc, op->name, size) != 0 || op->doc[size] != '(' ||
         strchr(op->doc, ':') == NULL || strchr(op->doc, '\n') != NULL)
-        return tutti_fail(TUTTI_CHECK_FAILED, "the doc line must read \"%s(inputs): formula\"", op->name);
+        return tutti_fail(TUTTI_CHECK_FAILED, "the doc line must read \"%s(inputs): formula\"",
+                          op->name);
     if (op->category == NULL)
         return tutti_fail(TUTTI_CHECK_FAILED, "has no category");
     if (op->max_inputs != -1 && op->min_inputs > op->max_inputs)
@@ -106,7 +107,10 @@ static tutti_status keeps_promise(const tutti_type *promised, const tutti_tensor
                              tutti_type_text(actual, a), tutti_type_text(promised, b));
 }
 
-TUTTI_TEST(every_sample_runs_as_its_shape_rule_says) { each_sample(tutti__run_check); }
+TUTTI_TEST(every_sample_runs_as_its_shape_rule_says)
+{
+    each_sample(tutti__run_check);
+}
 
 /* The shape rule with those axes of the inputs unknown that `mask` has a bit for. */
 static tutti_status check_with_unknown(const tutti_sample *sample, tutti_tensor **outputs,
@@ -147,7 +151,10 @@ static tutti_status check_unknown_dims(const tutti_sample *sample)
     return status;
 }
 
-TUTTI_TEST(every_shape_rule_bears_unknown_dimensions) { each_sample(check_unknown_dims); }
+TUTTI_TEST(every_shape_rule_bears_unknown_dimensions)
+{
+    each_sample(check_unknown_dims);
+}
 
 static tutti_status compare_rounded(const tutti_sample *sample, tutti_tensor **actual,
                                     tutti_tensor **expected, tutti_dtype dtype)
@@ -194,14 +201,20 @@ static tutti_status check_float_types(const tutti_sample *sample)
     return check_narrow(sample, TUTTI_BF16);
 }
 
-TUTTI_TEST(every_reference_kernel_is_right_in_every_float_type) { each_sample(check_float_types); }
+TUTTI_TEST(every_reference_kernel_is_right_in_every_float_type)
+{
+    each_sample(check_float_types);
+}
 
 static tutti_status check_gradient(const tutti_sample *sample)
 {
     return tutti__gradient_check(sample, 1);
 }
 
-TUTTI_TEST(every_gradient_agrees_with_finite_differences) { each_sample(check_gradient); }
+TUTTI_TEST(every_gradient_agrees_with_finite_differences)
+{
+    each_sample(check_gradient);
+}
 
 /* A kernel that only a gradient rule uses may have no gradient of its own. */
 static tutti_status check_second_gradient(const tutti_sample *sample)
@@ -230,11 +243,17 @@ static tutti_status check_cost(const tutti_sample *sample)
                       cost.bytes_read, cost.bytes_written);
 }
 
-TUTTI_TEST(every_cost_is_a_number) { each_sample(check_cost); }
+TUTTI_TEST(every_cost_is_a_number)
+{
+    each_sample(check_cost);
+}
 
 static tutti_status check_split(const tutti_sample *sample)
 {
     return sample->op->flags & TUTTI_OP_RANDOM ? TUTTI_OK : tutti__split_check(sample, NULL);
 }
 
-TUTTI_TEST(every_split_rule_cuts_and_combines) { each_sample(check_split); }
+TUTTI_TEST(every_split_rule_cuts_and_combines)
+{
+    each_sample(check_split);
+}

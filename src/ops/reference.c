@@ -1,4 +1,5 @@
-/* reference.c: runs one operator, or a node, by its reference kernel; reference_run.c runs graphs. */
+/* reference.c: runs one operator, or a node, by its reference kernel; reference_run.c runs graphs.
+ */
 #include "ops/reference.h"
 
 #include <stdlib.h>
@@ -22,12 +23,16 @@ typedef struct tutti_reference_frame {
     tutti_tensor **inputs, **outputs; /* one reference each */
 } tutti_reference_frame;
 
+/* What fills outputs before a kernel runs: other noise at every call, so that two runs of a kernel
+ * that forgets an element differ. */
+static _Thread_local uint8_t noise = 0xa5;
+
 static tutti_status make_output(tutti_reference_frame *frame, int index, const tutti_type *type)
 {
     tutti_tensor *tensor;
     TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), type, &tensor));
     if (type->dtype != TUTTI_STRING)
-        memset(tutti_tensor_data(tensor), 0xa5,
+        memset(tutti_tensor_data(tensor), noise += 37,
                (size_t)tutti_tensor_count(tensor) * tutti_dtype_size(type->dtype));
     tutti_tensor_release(frame->outputs[index]);
     frame->outputs[index] = tensor;
@@ -64,7 +69,8 @@ static void close_frame(tutti_reference_frame *frame)
 /* Kernels see contiguous inputs; a handle is seen in place, so it must be contiguous itself. */
 static tutti_status bind_inputs(tutti_reference_frame *frame, tutti_tensor *const *inputs)
 {
-    tutti_view *views = tutti__arena_array(&frame->arena, (size_t)frame->rule.input_count, sizeof *views);
+    tutti_view *views =
+        tutti__arena_array(&frame->arena, (size_t)frame->rule.input_count, sizeof *views);
     tutti_tensor **values =
         tutti__arena_array(&frame->arena, (size_t)frame->rule.input_count, sizeof(tutti_tensor *));
     if (views == NULL || values == NULL)
@@ -72,7 +78,8 @@ static tutti_status bind_inputs(tutti_reference_frame *frame, tutti_tensor *cons
     for (int i = 0; i < frame->rule.input_count; i++) {
         bool handle = frame->rule.inputs[i].handle;
         if (handle && !tutti_tensor_is_contiguous(inputs[i]))
-            return RULE_FAIL(&frame->rule, TUTTI_INVALID, "the handle at input %d is a strided view", i);
+            return RULE_FAIL(&frame->rule, TUTTI_INVALID,
+                             "the handle at input %d is a strided view", i);
         TUTTI_TRY(tutti_tensor_contiguous(inputs[i], &frame->inputs[i]));
         views[i] = tutti__tensor_view_of(frame->inputs[i]);
         values[i] = handle ? NULL : frame->inputs[i];
@@ -164,7 +171,8 @@ static tutti_status run_frame(tutti_reference_frame *frame, tutti_tensor *const 
     for (int i = 0; i < frame->rule.output_count; i++)
         if (frame->outputs[i] == NULL)
             return RULE_FAIL(&frame->rule, TUTTI_INTERNAL,
-                             "its kernel gave output %d, whose shape depends on data, no memory", i);
+                             "its kernel gave output %d, whose shape depends on data, no memory",
+                             i);
     return own_strings(frame);
 }
 

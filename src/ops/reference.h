@@ -5,13 +5,14 @@
 
 #include "graph/graph.h"
 
-/* Runs one node on host tensors. *ret_outputs: node->output_count tensors, the caller's to release. */
+/* Runs one node on host tensors. *ret_outputs: node->output_count tensors, the caller's to release.
+ */
 tutti_status tutti__reference_node(const tutti_node *node, tutti_tensor *const *inputs,
                                    tutti_tensor **ret_outputs);
 
 /* Runs an operator that stands in no graph. `rule` gives operator, name, attributes, counts and the
- * inputs' types, which say what is a handle; its outputs (types) are not looked at. Outputs start as
- * noise, so that an element that a kernel forgets shows. */
+ * inputs' types, which say what is a handle; its outputs (types) are not looked at. Outputs start
+ * as noise, so that an element that a kernel forgets shows. */
 tutti_status tutti__reference_op(const tutti_infer *rule, tutti_tensor *const *inputs,
                                  tutti_tensor **ret_outputs);
 
@@ -26,8 +27,8 @@ tutti_status tutti__reference_run(const tutti_graph *graph, int feed_count,
                                   const tutti_reference_feed *feeds, int fetch_count,
                                   const tutti_edge *fetches, tutti_tensor **ret_values);
 
-/* Runs a sub-graph, its targets too, on `count` arguments (its parameters by index): ret_results gets
- * one tensor per result. */
+/* Runs a sub-graph, its targets too, on `count` arguments (its parameters by index): ret_results
+ * gets one tensor per result. */
 tutti_status tutti__reference_subgraph(const tutti_graph *graph, int count,
                                        tutti_tensor *const *arguments, tutti_tensor **ret_results);
 

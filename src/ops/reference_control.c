@@ -26,7 +26,7 @@ static tutti_status run_cond(const tutti_node *node, tutti_tensor *const *inputs
 typedef struct tutti_reference_loop {
     const tutti_node *node;
     const tutti_graph *condition, *body;
-    int count;             /* of loop variables */
+    int count; /* of loop variables */
     int64_t rounds;
     tutti_tensor **values; /* loop variables, one reference each; then captures, borrowed */
     tutti_tensor **next;   /* what the body gave */
@@ -72,7 +72,8 @@ static void close_loop(tutti_reference_loop *loop)
 static tutti_status goes_on(const tutti_reference_loop *loop, bool *ret_yes)
 {
     tutti_tensor *answer;
-    TUTTI_TRY(tutti__reference_subgraph(loop->condition, loop->node->input_count, loop->values, &answer));
+    TUTTI_TRY(
+        tutti__reference_subgraph(loop->condition, loop->node->input_count, loop->values, &answer));
     *ret_yes = tutti_tensor_get_int(answer, 0) != 0;
     tutti_tensor_release(answer);
     return TUTTI_OK;
@@ -85,7 +86,8 @@ static tutti_status one_round(tutti_reference_loop *loop)
             return tutti_fail(TUTTI_NO_MEMORY, "reference: no memory for a loop's history");
         tutti_tensor_retain(loop->values[i]);
     }
-    TUTTI_TRY(tutti__reference_subgraph(loop->body, loop->node->input_count, loop->values, loop->next));
+    TUTTI_TRY(
+        tutti__reference_subgraph(loop->body, loop->node->input_count, loop->values, loop->next));
     for (int i = 0; i < loop->count; i++) {
         tutti_tensor_release(loop->values[i]);
         loop->values[i] = loop->next[i];
@@ -101,8 +103,8 @@ static tutti_status stack(const tutti_reference_loop *loop, int i, tutti_tensor 
     int64_t dims[TUTTI_MAX_RANK] = {loop->rounds};
     tutti_tensor *all;
     if (one->rank == TUTTI_MAX_RANK)
-        return RULE_FAIL(loop->node, TUTTI_UNSUPPORTED, "loop variable %d has %d dimensions already", i,
-                         one->rank);
+        return RULE_FAIL(loop->node, TUTTI_UNSUPPORTED,
+                         "loop variable %d has %d dimensions already", i, one->rank);
     memcpy(dims + 1, one->dims, (size_t)one->rank * sizeof *dims);
     TUTTI_TRY(tutti_tensor_create(one->dtype, one->rank + 1, dims, &all));
     tutti_status status = TUTTI_OK;

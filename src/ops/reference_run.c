@@ -29,7 +29,8 @@ static tutti_tensor *known(const tutti_reference_state *state, tutti_edge edge)
 static void release_state(tutti_reference_state *state)
 {
     for (size_t n = 0; state->values != NULL && n < state->graph->nodes.count; n++) {
-        for (int i = 0; state->values[n] != NULL && i < state->graph->nodes.data[n]->output_count; i++)
+        for (int i = 0; state->values[n] != NULL && i < state->graph->nodes.data[n]->output_count;
+             i++)
             tutti_tensor_release(state->values[n][i]);
         free(state->values[n]);
     }
@@ -43,8 +44,8 @@ static tutti_status take_feeds(tutti_reference_state *state, int count,
     for (int i = 0; i < count; i++) {
         const tutti_node *node = feeds[i].edge.node;
         if (node->graph != state->graph || (int)feeds[i].edge.index >= node->output_count)
-            return tutti_fail(TUTTI_INVALID, "reference: feed %d ('%s') is no edge of this graph", i,
-                              node->name);
+            return tutti_fail(TUTTI_INVALID, "reference: feed %d ('%s') is no edge of this graph",
+                              i, node->name);
         tutti_tensor **values = values_of(state, node);
         if (values == NULL)
             return tutti_fail(TUTTI_NO_MEMORY, "reference: no memory for values");
@@ -94,7 +95,8 @@ static tutti_status run_node(tutti_reference_state *state, const tutti_node *nod
     tutti_tensor **scratch = calloc(in + out + 1, sizeof *scratch); /* inputs, then outputs */
     tutti_status status = TUTTI_OK;
     if (values == NULL || scratch == NULL)
-        status = tutti_fail(TUTTI_NO_MEMORY, "reference: no memory for the values of '%s'", node->name);
+        status =
+            tutti_fail(TUTTI_NO_MEMORY, "reference: no memory for the values of '%s'", node->name);
     for (size_t i = 0; status == TUTTI_OK && i < in; i++)
         scratch[i] = known(state, node->inputs[i]);
     if (status == TUTTI_OK)

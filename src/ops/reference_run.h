@@ -1,4 +1,5 @@
-/* reference_run.h: the parts of the reference interpreter to each other; users take ops/reference.h. */
+/* reference_run.h: the parts of the reference interpreter to each other; users take
+ * ops/reference.h. */
 #ifndef TUTTI_OPS_REFERENCE_RUN_H
 #define TUTTI_OPS_REFERENCE_RUN_H
 

@@ -98,10 +98,12 @@ TUTTI_TEST(reference_updates_variables_in_place_and_in_order)
 {
     tutti_graph *graph = new_graph();
     tutti_attr attrs[] = {TUTTI_INT("dtype", TUTTI_F32), TUTTI_INTS("dims", 0, NULL)};
-    tutti_sym v = tutti_apply_op(graph, "variable", 0, NULL, 2, attrs), x = placeholder(graph, 0, NULL);
-    tutti_sym add = tutti_apply_op(graph, "assign_add", 2, (tutti_sym[]){v, x}, 0, NULL), after = TUTTI_NO_SYM;
+    tutti_sym v = tutti_apply_op(graph, "variable", 0, NULL, 2, attrs),
+              x = placeholder(graph, 0, NULL);
+    tutti_sym add = tutti_apply_op(graph, "assign_add", 2, (tutti_sym[]){v, x}, 0, NULL),
+              after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(graph, add)
-        after = tutti_square(v);
+    after = tutti_square(v);
     CHECK_OK(tutti_graph_check(graph));
     tutti_tensor *state = scalar(2), *value = scalar(3), *result = NULL;
     tutti_reference_feed feeds[] = {{tutti__edge(v), state}, {tutti__edge(x), value}};
@@ -126,9 +128,10 @@ TUTTI_TEST(reference_moves_strings_and_lets_results_own_them)
     CHECK_OK(tutti_tensor_from(TUTTI_BOOL, 0, NULL, &(bool){true}, &yes));
     CHECK_OK(tutti_tensor_from(TUTTI_STRING, 0, NULL, &(tutti_string){"one", 3}, &one));
     CHECK_OK(tutti_tensor_from(TUTTI_STRING, 0, NULL, &(tutti_string){"two", 3}, &two));
-    tutti_reference_feed feeds[] = {{tutti__edge(c), yes}, {tutti__edge(a), one}, {tutti__edge(b), two}};
-    CHECK_OK(tutti__reference_run(graph, 3, feeds, 1, (tutti_edge[]){tutti__edge(tutti_where(c, a, b))},
-                                  &result));
+    tutti_reference_feed feeds[] = {
+        {tutti__edge(c), yes}, {tutti__edge(a), one}, {tutti__edge(b), two}};
+    CHECK_OK(tutti__reference_run(graph, 3, feeds, 1,
+                                  (tutti_edge[]){tutti__edge(tutti_where(c, a, b))}, &result));
     tutti_tensor_release(yes);
     tutti_tensor_release(one);
     tutti_tensor_release(two);
@@ -143,7 +146,8 @@ static void half(tutti_graph *body, int count, const tutti_sym *args, tutti_sym 
     ret[0] = tutti_scale(args[0], 0.5);
 }
 
-static void twice(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void twice(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     ret[0] = tutti_scale(args[0], 2);
 }
@@ -164,14 +168,16 @@ TUTTI_TEST(reference_runs_one_branch)
 {
     tutti_graph *graph = new_graph();
     tutti_sym x = placeholder(graph, 0, NULL);
-    tutti_sym y = tutti_cond(tutti_greater(x, tutti_scalar_like(x, 1)), half, twice, NULL, 1, &x, 1, NULL);
+    tutti_sym y =
+        tutti_cond(tutti_greater(x, tutti_scalar_like(x, 1)), half, twice, NULL, 1, &x, 1, NULL);
     CHECK_NEAR(run_one(graph, x, 8, y), 4, 0);
     CHECK_NEAR(run_one(graph, x, 0.5, y), 1, 0);
     tutti_graph_destroy(graph);
 }
 
 /* variables: i; captures: limit */
-static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     ret[0] = tutti_less(args[0], args[2]);
 }

@@ -42,11 +42,12 @@ static tutti_status broadcast_all(const tutti_infer *node, tutti_type *ret)
         const tutti_type *other = &node->inputs[i];
         if (tutti_broadcast_dims(all.rank, all.dims, other->rank, other->dims, &rank, dims) !=
             TUTTI_OK)
-            return RULE_FAIL(node, TUTTI_INVALID,
-                             "shapes of %s and %s do not broadcast: counted from the last, each pair "
-                             "of dimensions must be equal or one of them 1; tutti_reshape can add "
-                             "axes of 1",
-                             tutti_type_text(&all, a), tutti_type_text(other, b));
+            return RULE_FAIL(
+                node, TUTTI_INVALID,
+                "shapes of %s and %s do not broadcast: counted from the last, each pair "
+                "of dimensions must be equal or one of them 1; tutti_reshape can add "
+                "axes of 1",
+                tutti_type_text(&all, a), tutti_type_text(other, b));
         all = tutti_type_make(all.dtype, rank, dims);
     }
     all.handle = false;
@@ -117,8 +118,8 @@ static int64_t dim_along(const tutti_type *input, int output_rank, int axis)
     return own < 0 ? 1 : input->dims[own];
 }
 
-/* Whether one cut along `axis` is sure to be right: every input either spans the axis or is repeated
- * along it. An unknown dimension beside another axis could be either. */
+/* Whether one cut along `axis` is sure to be right: every input either spans the axis or is
+ * repeated along it. An unknown dimension beside another axis could be either. */
 static bool axis_is_cuttable(const tutti_infer *node, int axis)
 {
     const tutti_type *out = &node->outputs[0];

@@ -25,7 +25,8 @@ void tutti__sample_free(tutti_sample *sample)
 static tutti_status add_input(tutti_graph *graph, int i, const tutti_type *type, tutti_edge *ret)
 {
     const tutti_op *op = tutti_op_find(type->handle ? "variable" : "placeholder");
-    tutti_attr attrs[] = {TUTTI_INT("dtype", type->dtype), TUTTI_INTS("dims", type->rank, type->dims)};
+    tutti_attr attrs[] = {TUTTI_INT("dtype", type->dtype),
+                          TUTTI_INTS("dims", type->rank, type->dims)};
     char name[24];
     tutti_node *node;
     if (op == NULL)
@@ -60,7 +61,8 @@ static tutti_status make(const tutti_op *op, const char *text, int capacity, tut
     snprintf(sample->text, sizeof sample->text, "%s", text);
     tutti_status status = tutti_graph_create(&sample->graph);
     if (status == TUTTI_OK) {
-        sample->types = tutti__arena_array(&sample->graph->arena, (size_t)capacity, sizeof(tutti_type));
+        sample->types =
+            tutti__arena_array(&sample->graph->arena, (size_t)capacity, sizeof(tutti_type));
         sample->values =
             tutti__arena_array(&sample->graph->arena, (size_t)capacity, sizeof(tutti_tensor *));
         if (sample->types == NULL || sample->values == NULL)
@@ -77,13 +79,12 @@ static tutti_status make(const tutti_op *op, const char *text, int capacity, tut
 /* Inputs up to the bar; *text moves to it or to the end. */
 static tutti_status read_inputs(tutti_sample *sample, const char **text, uint64_t seed)
 {
-    tutti_type *types = (tutti_type *)(uintptr_t)sample->types;
     const char *at = *text;
     for (at += strspn(at, " "); *at != '\0' && *at != '|'; at += strspn(at, " ")) {
         int i = sample->input_count;
         if (i == MAX_INPUTS)
             return tutti_fail(TUTTI_TOO_LARGE, "sample: more than %d inputs", MAX_INPUTS);
-        TUTTI_TRY(tutti__sample_tensor(&at, tutti__hash_mix(seed, (uint64_t)i), &types[i],
+        TUTTI_TRY(tutti__sample_tensor(&at, tutti__hash_mix(seed, (uint64_t)i), &sample->types[i],
                                        &sample->values[i]));
         sample->input_count++;
     }
@@ -124,11 +125,10 @@ tutti_status tutti__sample_parse(const tutti_op *op, const char *text, uint64_t 
 static tutti_status fill_cast(const tutti_sample *from, tutti_dtype old, tutti_dtype dtype,
                               tutti_sample *sample)
 {
-    tutti_type *types = (tutti_type *)(uintptr_t)sample->types;
     for (int i = 0; i < from->input_count; i++) {
         bool change = from->types[i].dtype == old;
-        types[i] = from->types[i];
-        types[i].dtype = change ? dtype : from->types[i].dtype;
+        sample->types[i] = from->types[i];
+        sample->types[i].dtype = change ? dtype : from->types[i].dtype;
         if (change)
             TUTTI_TRY(tutti_tensor_cast(from->values[i], dtype, &sample->values[i]));
         else
@@ -199,11 +199,16 @@ tutti_status tutti__sample_run(const tutti_sample *sample, tutti_tensor **ret_ou
 static double usual_tolerance(tutti_dtype dtype)
 {
     switch (dtype) {
-    case TUTTI_F64: return 1e-11;
-    case TUTTI_F32: return 2e-5;
-    case TUTTI_F16: return 1e-2;
-    case TUTTI_BF16: return 6e-2;
-    default: return 0;
+    case TUTTI_F64:
+        return 1e-11;
+    case TUTTI_F32:
+        return 2e-5;
+    case TUTTI_F16:
+        return 1e-2;
+    case TUTTI_BF16:
+        return 6e-2;
+    default:
+        return 0;
     }
 }
 
@@ -234,8 +239,8 @@ tutti_status tutti__tensor_near(tutti_tensor *actual, tutti_tensor *expected, do
         tolerance = usual_tolerance(tutti_tensor_dtype(actual));
     for (int64_t i = 0; i < tutti_tensor_count(actual); i++)
         if (!element_near(actual, expected, i, tolerance))
-            return tutti_fail(TUTTI_CHECK_FAILED, "%s: element %lld is %.9g, expected %.9g (%s)", what,
-                              (long long)i, tutti_tensor_get(actual, i),
+            return tutti_fail(TUTTI_CHECK_FAILED, "%s: element %lld is %.9g, expected %.9g (%s)",
+                              what, (long long)i, tutti_tensor_get(actual, i),
                               tutti_tensor_get(expected, i),
                               tutti_type_text(tutti_tensor_type(actual), a));
     return TUTTI_OK;

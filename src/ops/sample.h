@@ -1,5 +1,5 @@
-/* sample.h: an operator's samples (tutti_op.samples) as nodes that can be run. For tests, benchmarks,
- * fuzzing and tutti_op_selftest.
+/* sample.h: an operator's samples (tutti_op.samples) as nodes that can be run. For tests,
+ * benchmarks, fuzzing and tutti_op_selftest.
  *
  * A sample is inputs, then, after a bar, attributes:
  *
@@ -12,8 +12,8 @@
  *   name=value       read by the operator's table of attributes; quotes round a string with spaces;
  *                    a tensor is written like an input, types like [f32[2],i64[]]
  *
- * Floats drawn from a range round zero keep |x| >= 0.05, away from the kinks of abs, relu and so on.
- * The same operator, text and seed give the same values everywhere. */
+ * Floats drawn from a range round zero keep |x| >= 0.05, away from the kinks of abs, relu and so
+ * on. The same operator, text and seed give the same values everywhere. */
 #ifndef TUTTI_OPS_SAMPLE_H
 #define TUTTI_OPS_SAMPLE_H
 
@@ -23,19 +23,19 @@ typedef struct tutti_sample {
     const tutti_op *op;
     char text[240];
     int input_count, output_count, attr_count;
-    const tutti_type *types;  /* of the inputs; `handle` where one is written with & */
-    tutti_tensor **values;    /* of the inputs, contiguous, one reference each */
-    const tutti_attr *attrs;  /* complete, in the order of op->attrs */
-    tutti_graph *graph;       /* holds the node and its inputs, and nothing else */
-    tutti_node *node;         /* its inputs are placeholders and, for handles, variables */
+    tutti_type *types;       /* of the inputs; `handle` where one is written with & */
+    tutti_tensor **values;   /* of the inputs, contiguous, one reference each */
+    const tutti_attr *attrs; /* complete, in the order of op->attrs */
+    tutti_graph *graph;      /* holds the node and its inputs, and nothing else */
+    tutti_node *node;        /* its inputs are placeholders and, for handles, variables */
 } tutti_sample;
 
 tutti_status tutti__sample_parse(const tutti_op *op, const char *text, uint64_t seed,
                                  tutti_sample **ret_sample);
 void tutti__sample_free(tutti_sample *sample); /* NULL is fine */
 
-/* The same sample with every input of type `from` converted to `to`. Fails when the operator's shape
- * rule takes no such inputs. */
+/* The same sample with every input of type `from` converted to `to`. Fails when the operator's
+ * shape rule takes no such inputs. */
 tutti_status tutti__sample_cast(const tutti_sample *sample, tutti_dtype from, tutti_dtype to,
                                 tutti_sample **ret_sample);
 
@@ -46,12 +46,13 @@ tutti_infer tutti__sample_rule(const tutti_sample *sample);
  * ret_outputs: sample->output_count tensors, the caller's to release. */
 tutti_status tutti__sample_run(const tutti_sample *sample, tutti_tensor **ret_outputs);
 
-/* The same on other inputs, of which there are sample->input_count; handles are updated in place. */
+/* The same on other inputs, of which there are sample->input_count; handles are updated in place.
+ */
 tutti_status tutti__sample_run_on(const tutti_sample *sample, tutti_tensor *const *inputs,
                                   const tutti_attr *attrs, tutti_tensor **ret_outputs);
 
-/* Runs the sample twice: the outputs have the types that the shape rule says, both runs give the same
- * bits, and no input has changed. */
+/* Runs the sample twice: the outputs have the types that the shape rule says, both runs give the
+ * same bits, and no input has changed. */
 tutti_status tutti__run_check(const tutti_sample *sample);
 
 /* Cuts the sample in every way that its split rule allows into 2 and into 3 pieces, runs the pieces

@@ -197,8 +197,8 @@ static tutti_status read_types(const char *text, tutti_arena *arena, tutti_attr 
         at += *at == ',';
     }
     attr->count = count;
-    attr->value.types =
-        (const tutti_type *)(const void *)tutti__arena_bytes(arena, types, (size_t)count * sizeof *types);
+    attr->value.types = (const tutti_type *)(const void *)tutti__arena_bytes(
+        arena, types, (size_t)count * sizeof *types);
     return attr->value.types == NULL ? tutti_fail(TUTTI_NO_MEMORY, "sample: types") : TUTTI_OK;
 }
 

@@ -7,7 +7,8 @@
 /* Reads "&f32[2,3]" at *text and moves *text behind it. */
 tutti_status tutti__sample_type(const char **text, tutti_type *ret_type);
 
-/* Reads a type and the values behind it, "f32[2]{=1,2}"; draws them by `seed` when none are given. */
+/* Reads a type and the values behind it, "f32[2]{=1,2}"; draws them by `seed` when none are given.
+ */
 tutti_status tutti__sample_tensor(const char **text, uint64_t seed, tutti_type *ret_type,
                                   tutti_tensor **ret_tensor);
 

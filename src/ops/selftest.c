@@ -8,21 +8,24 @@ enum { MAX_SLOTS = 64 };
 static tutti_status check_descriptor(const tutti_op *op)
 {
     if (op == NULL || op->struct_size != sizeof(tutti_op))
-        return tutti_fail(TUTTI_INVALID,
-                          "selftest: struct_size is %u, needs sizeof(tutti_op) = %zu: set it, and build "
-                          "against the headers of this library",
-                          op == NULL ? 0U : op->struct_size, sizeof(tutti_op));
+        return tutti_fail(
+            TUTTI_INVALID,
+            "selftest: struct_size is %u, needs sizeof(tutti_op) = %zu: set it, and build "
+            "against the headers of this library",
+            op == NULL ? 0U : op->struct_size, sizeof(tutti_op));
     if (op->name == NULL || op->name[0] == '\0' || op->version < 1 || op->infer == NULL)
-        return tutti_fail(TUTTI_INVALID, "selftest: an operator needs a name, a version and a shape rule");
+        return tutti_fail(TUTTI_INVALID,
+                          "selftest: an operator needs a name, a version and a shape rule");
     if (op->doc == NULL || op->category == NULL)
-        return tutti_fail(TUTTI_INVALID, "selftest of %s: needs a doc line and a category", op->name);
+        return tutti_fail(TUTTI_INVALID, "selftest of %s: needs a doc line and a category",
+                          op->name);
     if (op->samples == NULL || op->samples[0] == NULL)
         return tutti_fail(TUTTI_INVALID,
                           "selftest of %s: has no samples; give some, like \"f32[2,3] | axis=1\"",
                           op->name);
     if ((op->flags & TUTTI_OP_ELEMENTWISE) && op->scalar == NULL)
-        return tutti_fail(TUTTI_INVALID, "selftest of %s: is element-wise without an element function",
-                          op->name);
+        return tutti_fail(TUTTI_INVALID,
+                          "selftest of %s: is element-wise without an element function", op->name);
     return TUTTI_OK;
 }
 
@@ -39,10 +42,13 @@ static tutti_status check_type(const tutti_type *promised, const tutti_tensor *o
                              tutti_type_text(actual, a), tutti_type_text(promised, b));
 }
 
-/* Two runs, over memory that starts as noise, give the same bits. */
-static tutti_status check_outputs(const tutti_sample *sample, tutti_tensor **first,
-                                  tutti_tensor **second)
+/* Inputs are as before; two runs, over memory that starts as noise, give the same bits. */
+static tutti_status compare(const tutti_sample *sample, tutti_tensor **before, tutti_tensor **first,
+                            tutti_tensor **second)
 {
+    for (int i = 0; i < sample->input_count; i++)
+        if (!tutti_tensor_same(before[i], sample->values[i]))
+            return tutti_fail(TUTTI_CHECK_FAILED, "the kernel changed input %d", i);
     for (int i = 0; i < sample->output_count; i++) {
         TUTTI_TRY(check_type(&sample->node->types[i], first[i], i));
         if (!tutti_tensor_same(first[i], second[i]))
@@ -64,12 +70,9 @@ tutti_status tutti__run_check(const tutti_sample *sample)
     if (status == TUTTI_OK)
         status = tutti__sample_run(sample, second);
     if (status == TUTTI_OK)
-        status = check_outputs(sample, first, second);
-    for (int i = 0; i < sample->input_count; i++) {
-        if (status == TUTTI_OK && !tutti_tensor_same(before[i], sample->values[i]))
-            status = tutti_fail(TUTTI_CHECK_FAILED, "the kernel changed input %d", i);
+        status = compare(sample, before, first, second);
+    for (int i = 0; i < sample->input_count; i++)
         tutti_tensor_release(before[i]);
-    }
     for (int i = 0; i < sample->output_count; i++) {
         tutti_tensor_release(first[i]);
         tutti_tensor_release(second[i]);

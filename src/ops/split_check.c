@@ -18,9 +18,15 @@ typedef struct tutti_cut {
 } tutti_cut;
 
 /* Where piece i of n elements begins. */
-static int64_t bound(int64_t n, int pieces, int i) { return n * i / pieces; }
+static int64_t bound(int64_t n, int pieces, int i)
+{
+    return n * i / pieces;
+}
 
-static int64_t dim_of(const tutti_tensor *tensor, int axis) { return tutti_tensor_dims(tensor)[axis]; }
+static int64_t dim_of(const tutti_tensor *tensor, int axis)
+{
+    return tutti_tensor_dims(tensor)[axis];
+}
 
 /* A way that points at axes which are not there is a mistake of the rule. */
 static tutti_status check_axes(const tutti_cut *cut)
@@ -28,15 +34,17 @@ static tutti_status check_axes(const tutti_cut *cut)
     const tutti_sample *sample = cut->sample;
     int cuts = 0;
     for (int i = 0; i < sample->input_count; i++) {
-        int axis = cut->way->inputs[i];
+        int axis = (int)cut->way->inputs[i];
         if (axis != TUTTI_WHOLE && (axis < 0 || axis >= sample->types[i].rank))
-            return tutti_fail(TUTTI_CHECK_FAILED, "%s: input %d has no axis %d", cut->what, i, axis);
+            return tutti_fail(TUTTI_CHECK_FAILED, "%s: input %d has no axis %d", cut->what, i,
+                              axis);
         cuts += axis != TUTTI_WHOLE;
     }
     for (int i = 0; i < sample->output_count; i++) {
-        int axis = cut->way->outputs[i];
+        int axis = (int)cut->way->outputs[i];
         if (axis < TUTTI_PARTIAL_PROD || axis >= tutti_tensor_rank(cut->whole[i]))
-            return tutti_fail(TUTTI_CHECK_FAILED, "%s: output %d has no axis %d", cut->what, i, axis);
+            return tutti_fail(TUTTI_CHECK_FAILED, "%s: output %d has no axis %d", cut->what, i,
+                              axis);
     }
     if (cuts == 0 && cut->way->attr == NULL)
         return tutti_fail(TUTTI_CHECK_FAILED, "%s: cuts nothing", cut->what);
@@ -59,7 +67,7 @@ static bool is_large_enough(const tutti_cut *cut)
 static tutti_status cut_input(const tutti_cut *cut, int i, int piece, tutti_tensor **ret)
 {
     tutti_tensor *value = cut->sample->values[i], *view;
-    int axis = cut->way->inputs[i];
+    int axis = (int)cut->way->inputs[i];
     if (axis == TUTTI_WHOLE) {
         if (cut->sample->types[i].handle)
             return tutti_tensor_cast(value, tutti_tensor_dtype(value), ret);
@@ -82,7 +90,10 @@ static tutti_status cut_attrs(const tutti_cut *cut, int piece, tutti_attr *attrs
     memcpy(attrs, cut->sample->attrs, (size_t)count * sizeof *attrs);
     if (way->attr == NULL)
         return TUTTI_OK;
-    tutti_attr *attr = (tutti_attr *)(uintptr_t)tutti_attr_find(attrs, count, way->attr);
+    tutti_attr *attr = NULL;
+    for (int i = 0; i < count; i++)
+        if (strcmp(attrs[i].name, way->attr) == 0)
+            attr = &attrs[i];
     if (attr == NULL || (attr->kind != TUTTI_ATTR_INT && attr->kind != TUTTI_ATTR_INTS) ||
         (attr->kind == TUTTI_ATTR_INTS && (way->attr_index < 0 || way->attr_index >= attr->count)))
         return tutti_fail(TUTTI_CHECK_FAILED, "%s: attribute '%s' is no size that can be cut",
@@ -118,7 +129,7 @@ static tutti_status run_piece(tutti_cut *cut, int piece)
 /* Compares each piece's output with the slice of the whole that it should be. */
 static tutti_status compare_slices(const tutti_cut *cut, int output)
 {
-    int axis = cut->way->outputs[output];
+    int axis = (int)cut->way->outputs[output];
     int64_t at = 0, total = dim_of(cut->whole[output], axis);
     char what[440];
     snprintf(what, sizeof what, "%s, output %d", cut->what, output);
@@ -126,7 +137,8 @@ static tutti_status compare_slices(const tutti_cut *cut, int output)
         tutti_tensor *piece = cut->outputs[p][output], *slice;
         int64_t size = axis < tutti_tensor_rank(piece) ? dim_of(piece, axis) : -1;
         if (size < 0 || at + size > total)
-            return tutti_fail(TUTTI_CHECK_FAILED, "%s: pieces do not add up along axis %d", what, axis);
+            return tutti_fail(TUTTI_CHECK_FAILED, "%s: pieces do not add up along axis %d", what,
+                              axis);
         TUTTI_TRY(tutti_tensor_slice(cut->whole[output], axis, at, size, 1, &slice));
         tutti_status status = tutti__tensor_near(piece, slice, -1, what);
         tutti_tensor_release(slice);
@@ -142,18 +154,23 @@ static tutti_status compare_slices(const tutti_cut *cut, int output)
 static double combine(int how, double a, double b)
 {
     switch (how) {
-    case TUTTI_PARTIAL_SUM: return a + b;
-    case TUTTI_PARTIAL_MAX: return a >= b || isnan(a) ? a : b;
-    case TUTTI_PARTIAL_MIN: return a <= b || isnan(a) ? a : b;
-    case TUTTI_PARTIAL_PROD: return a * b;
-    default: return b; /* TUTTI_WHOLE: the piece is the whole */
+    case TUTTI_PARTIAL_SUM:
+        return a + b;
+    case TUTTI_PARTIAL_MAX:
+        return a >= b || isnan(a) ? a : b;
+    case TUTTI_PARTIAL_MIN:
+        return a <= b || isnan(a) ? a : b;
+    case TUTTI_PARTIAL_PROD:
+        return a * b;
+    default:
+        return b; /* TUTTI_WHOLE: the piece is the whole */
     }
 }
 
 /* Puts partial results together; for TUTTI_WHOLE each piece is compared alone. */
 static tutti_status compare_partials(const tutti_cut *cut, int output)
 {
-    int how = cut->way->outputs[output];
+    int how = (int)cut->way->outputs[output];
     tutti_tensor *sum = NULL;
     char what[440];
     snprintf(what, sizeof what, "%s, output %d", cut->what, output);
@@ -164,7 +181,8 @@ static tutti_status compare_partials(const tutti_cut *cut, int output)
         if (!tutti_type_equal(tutti_tensor_type(piece), tutti_tensor_type(sum)))
             status = tutti_fail(TUTTI_CHECK_FAILED, "%s: pieces differ in shape", what);
         for (int64_t i = 0; status == TUTTI_OK && i < tutti_tensor_count(sum); i++)
-            tutti_tensor_set(sum, i, combine(how, tutti_tensor_get(sum, i), tutti_tensor_get(piece, i)));
+            tutti_tensor_set(sum, i,
+                             combine(how, tutti_tensor_get(sum, i), tutti_tensor_get(piece, i)));
     }
     if (status == TUTTI_OK)
         status = tutti__tensor_near(sum, cut->whole[output], -1, what);

@@ -74,6 +74,7 @@ TUTTI_TEST(gradient_check_finds_a_wrong_rule)
     op.gradient = wrong_gradient;
     CHECK_OK(tutti__sample_parse(&op, "f32[3] f32[3]", 1, &sample));
     CHECK_STATUS(tutti__gradient_check(sample, 1), TUTTI_CHECK_FAILED);
-    CHECK_CONTAINS(tutti_error_message(), "gradient of sub \"f32[3] f32[3]\": order 1, input 1, element 0");
+    CHECK_CONTAINS(tutti_error_message(),
+                   "gradient of sub \"f32[3] f32[3]\": order 1, input 1, element 0");
     tutti__sample_free(sample);
 }

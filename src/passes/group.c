@@ -152,6 +152,9 @@ typedef struct body_builder {
     const tutti_edge *inputs;
     tutti_node *parameters[TUTTI_GROUP_INPUTS];
     tutti_node *copies[TUTTI_GROUP_NODES];
+    int constant_count; /* constants that are inside already */
+    const tutti_node *constants[TUTTI_GROUP_NODES];
+    tutti_node *constant_copies[TUTTI_GROUP_NODES];
 } body_builder;
 
 static tutti_status no_memory(void)
@@ -189,6 +192,22 @@ static tutti_status add_parameters(body_builder *b)
     return TUTTI_OK;
 }
 
+/* A constant goes into the body once, however many nodes use it. */
+static tutti_status inner_constant(body_builder *b, const tutti_node *constant, tutti_node **ret)
+{
+    for (int i = 0; i < b->constant_count; i++)
+        if (b->constants[i] == constant) {
+            *ret = b->constant_copies[i];
+            return TUTTI_OK;
+        }
+    TUTTI_TRY(copy_node(b->body, constant, ret));
+    if (b->constant_count < TUTTI_GROUP_NODES) {
+        b->constants[b->constant_count] = constant;
+        b->constant_copies[b->constant_count++] = *ret;
+    }
+    return push_node(b->body, *ret);
+}
+
 /* What stands for an edge of the graph inside the body. */
 static tutti_status inner_edge(body_builder *b, tutti_edge edge, tutti_edge *ret)
 {
@@ -203,8 +222,7 @@ static tutti_status inner_edge(body_builder *b, tutti_edge edge, tutti_edge *ret
         ret->node = b->parameters[input];
         return TUTTI_OK;
     }
-    TUTTI_TRY(copy_node(b->body, edge.node, &ret->node));
-    return push_node(b->body, ret->node);
+    return inner_constant(b, edge.node, &ret->node);
 }
 
 static tutti_status fill_body(body_builder *b, int output_count, const tutti_edge *outputs)

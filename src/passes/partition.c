@@ -1,5 +1,9 @@
 /* partition.c: one graph per device. An edge between two devices becomes a send in the one piece and
- * a recv in the other, once per edge and receiving device; a control edge travels as an empty value. */
+ * a recv in the other, once per edge and receiving device; a control edge travels as an empty value.
+ *
+ * What a recv gets may depend, by way of other devices, on what its own device sent before. Control
+ * edges from those sends to the recv keep this known inside the piece: otherwise a pass could fuse what
+ * is sent with what uses the answer, and both devices would wait for ever. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +17,12 @@ typedef struct carried { /* an edge that arrived in a piece */
     tutti_node *recv;
 } carried;
 
+typedef struct sent { /* an edge that left a piece */
+    const tutti_node *source; /* of the job */
+    int from;
+    tutti_node *send;
+} sent;
+
 typedef struct builder {
     tutti_graph *job;
     int count;
@@ -21,6 +31,9 @@ typedef struct builder {
     TUTTI_VEC(carried) *arrived; /* by piece */
     int *home;                   /* by job id: piece, or -1 for constants and parameters */
     bool *late;                  /* by job id: follows an update, so it is known after the commit only */
+    TUTTI_VEC(sent) sends;
+    bool *seen;                  /* by job id: scratch of find_causes */
+    const tutti_node **stack;
 } builder;
 
 static bool floats(const tutti_node *node) { return tutti__is(node, "constant") || tutti__is(node, "parameter"); }
@@ -39,6 +52,46 @@ static int piece_of(builder *b, const char *device)
     pieces[b->count] = (tutti_piece_graph){0};
     snprintf(pieces[b->count].device, sizeof pieces[0].device, "%s", device);
     return b->count++;
+}
+
+static const tutti_node *matching_send(const tutti_graph *job, const tutti_node *recv)
+{
+    for (size_t n = 0; n < job->nodes.count; n++)
+        if (tutti__is(job->nodes.data[n], "send") &&
+            strcmp(tutti__str(job->nodes.data[n], "channel"), tutti__str(recv, "channel")) == 0)
+            return job->nodes.data[n];
+    return NULL;
+}
+
+/* Marks everything that a node of the job needs, through users' own pairs of send and recv too. */
+static void find_causes(builder *b, const tutti_node *node)
+{
+    size_t depth = 0;
+    memset(b->seen, 0, b->job->nodes.count * sizeof *b->seen);
+    b->seen[node->id] = true;
+    b->stack[depth++] = node;
+    while (depth > 0) {
+        const tutti_node *at = b->stack[--depth], *sender = tutti__is(at, "recv") ? matching_send(b->job, at) : NULL;
+        for (int i = 0; i < at->input_count + at->control_count + 1; i++) {
+            const tutti_node *before = i < at->input_count                       ? at->inputs[i].node
+                                       : i < at->input_count + at->control_count ? at->controls[i - at->input_count]
+                                                                                 : sender;
+            if (!before || b->seen[before->id])
+                continue;
+            b->seen[before->id] = true;
+            b->stack[depth++] = before;
+        }
+    }
+}
+
+/* A recv in a piece waits for what its piece sent towards it. `from`: the job's node whose value comes. */
+static tutti_status follow_sends(builder *b, int piece, const tutti_node *from, tutti_node *recv)
+{
+    find_causes(b, from);
+    for (size_t i = 0; i < b->sends.count; i++)
+        if (b->sends.data[i].from == piece && b->seen[b->sends.data[i].source->id])
+            TUTTI_TRY(tutti__node_after(recv, b->sends.data[i].send));
+    return TUTTI_OK;
 }
 
 static tutti_status find_homes(builder *b)
@@ -107,7 +160,8 @@ static tutti_status send(builder *b, tutti_edge edge, bool control, int to, cons
     TUTTI_TRY(tutti__node_add(graph, tutti_op_find("send"), NULL, 1, &value, 2, attrs, &node));
     node->device = source->device;
     value.node->device = source->device;
-    return TUTTI_VEC_PUSH(&graph->targets, node) ? TUTTI_OK : no_memory();
+    sent one = {edge.node, from, node};
+    return TUTTI_VEC_PUSH(&graph->targets, node) && TUTTI_VEC_PUSH(&b->sends, one) ? TUTTI_OK : no_memory();
 }
 
 /* The value of a foreign edge in a piece, received once. */
@@ -133,6 +187,7 @@ static tutti_status receive(builder *b, tutti_edge edge, bool control, int to, t
     c.recv->device = tutti__arena_string(&b->pieces[to].graph->arena, b->pieces[to].device);
     if (!c.recv->device || !TUTTI_VEC_PUSH(&b->arrived[to], c))
         return no_memory();
+    TUTTI_TRY(follow_sends(b, to, edge.node, c.recv));
     *ret = c.recv;
     return TUTTI_OK;
 }
@@ -162,9 +217,11 @@ static tutti_status add_node(builder *b, const tutti_node *node)
     tutti_status status = TUTTI_OK;
     for (int i = 0; status == TUTTI_OK && i < node->input_count; i++)
         status = local_edge(b, node->inputs[i], piece, &inputs[i]);
-    tutti_node *controls[64];
+    tutti_node *few_controls[16], **controls = few_controls;
     int control_count = 0;
-    for (int i = 0; status == TUTTI_OK && i < node->control_count && control_count < 64; i++) {
+    if (node->control_count > 16 && !(controls = malloc((size_t)node->control_count * sizeof *controls)))
+        status = no_memory();
+    for (int i = 0; status == TUTTI_OK && i < node->control_count; i++) {
         tutti_node *before = node->controls[i];
         if (floats(before))
             continue;
@@ -183,6 +240,8 @@ static tutti_status add_node(builder *b, const tutti_node *node)
     }
     if (inputs != few)
         free(inputs);
+    if (controls != few_controls)
+        free(controls);
     return status;
 }
 
@@ -223,11 +282,33 @@ static tutti_status number_collectives(tutti_graph *graph)
     return TUTTI_OK;
 }
 
+/* The same for users' own sends and recvs, in whatever order they were built. */
+static tutti_status order_transfers(builder *b)
+{
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
+        const tutti_node *node = b->job->nodes.data[n];
+        sent one = {node, b->home[n], b->home[n] < 0 ? NULL : b->maps[b->home[n]][n]};
+        if (tutti__is(node, "send") && !TUTTI_VEC_PUSH(&b->sends, one))
+            return no_memory();
+    }
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
+        const tutti_node *node = b->job->nodes.data[n];
+        const tutti_node *from = tutti__is(node, "recv") ? matching_send(b->job, node) : NULL;
+        int piece = b->home[n];
+        if (!from)
+            continue;
+        TUTTI_TRY(follow_sends(b, piece, from, b->maps[piece][n]));
+        TUTTI_TRY(tutti__graph_sort(b->pieces[piece].graph));
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status build(builder *b)
 {
     for (size_t n = 0; n < b->job->nodes.count; n++)
         if (b->home[n] >= 0)
             TUTTI_TRY(add_node(b, b->job->nodes.data[n]));
+    TUTTI_TRY(order_transfers(b));
     for (size_t i = 0; i < b->job->results.count; i++)
         TUTTI_TRY(add_result(b, (int)i));
     for (size_t i = 0; i < b->job->targets.count; i++) {
@@ -273,7 +354,9 @@ tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_gr
     builder b = {.job = graph};
     b.home = calloc(graph->nodes.count + 1, sizeof *b.home);
     b.late = calloc(graph->nodes.count + 1, sizeof *b.late);
-    tutti_status status = b.home && b.late ? prepare(&b) : no_memory();
+    b.seen = calloc(graph->nodes.count + 1, sizeof *b.seen);
+    b.stack = calloc(graph->nodes.count + 1, sizeof *b.stack);
+    tutti_status status = b.home && b.late && b.seen && b.stack ? prepare(&b) : no_memory();
     if (status == TUTTI_OK)
         status = build(&b);
     for (int i = 0; i < b.count; i++) {
@@ -286,6 +369,9 @@ tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_gr
     free(b.arrived);
     free(b.home);
     free(b.late);
+    free(b.seen);
+    free(b.stack);
+    TUTTI_VEC_FREE(&b.sends);
     if (status != TUTTI_OK) {
         tutti__partition_free(b.count, b.pieces);
         return status;

@@ -336,3 +336,27 @@ int64_t tutti__known_bytes(const tutti_type *type)
     int64_t count = tutti_type_count(type);
     return count > 0 ? count * (int64_t)tutti_dtype_size(type->dtype) : 0;
 }
+
+void tutti__transpose_order(const tutti_node *node, int ret_order[TUTTI_MAX_RANK])
+{
+    const int64_t *order;
+    int rank = node->types[0].rank;
+    int count = tutti_attr_ints(node->attrs, node->attr_count, "order", &order);
+    for (int i = 0; i < rank; i++) {
+        int64_t axis = count > 0 ? order[i] : rank - 1 - i;
+        ret_order[i] = (int)(axis < 0 ? axis + rank : axis);
+    }
+}
+
+bool tutti__order_moves_nothing(int rank, const int64_t *dims, const int *order)
+{
+    int last = -1;
+    for (int i = 0; i < rank; i++) {
+        if (dims[order[i]] == 1)
+            continue;
+        if (order[i] < last)
+            return false;
+        last = order[i];
+    }
+    return true;
+}

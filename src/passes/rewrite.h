@@ -70,5 +70,9 @@ bool tutti__is_pure(const tutti_node *node);
 bool tutti__same_dims(const tutti_type *a, const tutti_type *b);
 /* Size in bytes; 0 when it is not known. */
 int64_t tutti__known_bytes(const tutti_type *type);
+/* The order of a transpose: axis i of the output is axis order[i] of the input. */
+void tutti__transpose_order(const tutti_node *node, int ret_order[TUTTI_MAX_RANK]);
+/* Whether the axes of more than 1 keep their order: then a transpose moves no element. */
+bool tutti__order_moves_nothing(int rank, const int64_t *dims, const int *order);
 
 #endif

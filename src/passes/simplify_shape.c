@@ -24,44 +24,18 @@ tutti_status tutti__simplify_view(tutti_rewrite *rewrite, tutti_node *node, tutt
     return tutti__rewrite_reshape(rewrite, node, x.node->inputs[0], type->rank, type->dims, ret);
 }
 
-/* The order of a transpose, axis i of the output is axis order[i] of the input. */
-static void order_of(const tutti_node *node, int *ret_order)
-{
-    const int64_t *order;
-    int rank = node->types[0].rank;
-    int count = tutti_attr_ints(node->attrs, node->attr_count, "order", &order);
-    for (int i = 0; i < rank; i++) {
-        int64_t axis = count > 0 ? order[i] : rank - 1 - i;
-        ret_order[i] = (int)(axis < 0 ? axis + rank : axis);
-    }
-}
-
-/* Whether the axes that are not of size 1 keep their order: then no element moves. */
-static bool moves_nothing(const tutti_type *x, const int *order)
-{
-    int last = -1;
-    for (int i = 0; i < x->rank; i++) {
-        if (x->dims[order[i]] == 1)
-            continue;
-        if (order[i] < last)
-            return false;
-        last = order[i];
-    }
-    return true;
-}
-
 tutti_status tutti__simplify_transpose(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *ret)
 {
     int order[TUTTI_MAX_RANK], inner[TUTTI_MAX_RANK];
     int64_t combined[TUTTI_MAX_RANK];
     tutti_edge x = node->inputs[0];
     const tutti_type *type = &node->types[0];
-    order_of(node, order);
-    if (moves_nothing(tutti__edge_type(x), order))
+    tutti__transpose_order(node, order);
+    if (tutti__order_moves_nothing(type->rank, tutti__edge_type(x)->dims, order))
         return tutti__rewrite_reshape(rewrite, node, x, type->rank, type->dims, ret);
     if (!tutti__is(x.node, "transpose"))
         return TUTTI_OK;
-    order_of(x.node, inner);
+    tutti__transpose_order(x.node, inner);
     for (int i = 0; i < type->rank; i++)
         combined[i] = inner[order[i]];
     return tutti__rewrite_add(rewrite, node, "transpose", 1, x.node->inputs, 1,
@@ -74,7 +48,7 @@ static bool swaps_last_two(const tutti_node *node)
     int order[TUTTI_MAX_RANK], rank = node->types[0].rank;
     if (!tutti__is(node, "transpose") || rank < 2)
         return false;
-    order_of(node, order);
+    tutti__transpose_order(node, order);
     for (int i = 0; i < rank - 2; i++)
         if (order[i] != i)
             return false;

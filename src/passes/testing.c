@@ -13,7 +13,8 @@
 /* ---- text ---- */
 
 typedef struct printer {
-    tutti_text text;
+    tutti_text *text;
+    const char *line; /* between lines */
     int *uses;   /* by id */
     int *number; /* by id: of t0, t1, …; -1 not printed yet */
     int numbers;
@@ -32,17 +33,24 @@ static int rank_among(const tutti_graph *graph, const tutti_node *node)
     return rank;
 }
 
+static void print_graph(tutti_text *text, const tutti_graph *graph, const char *line);
+
 static void print_attrs(printer *p, const tutti_node *node)
 {
     const char *before = "{";
     for (int i = 0; i < node->attr_count; i++) {
         if (tutti__attr_is_default(node->op, &node->attrs[i]))
             continue;
-        tutti__text_add(&p->text, "%s", before);
-        tutti__print_attr(&p->text, node->op, &node->attrs[i]);
+        tutti__text_add(p->text, "%s", before);
+        tutti__print_attr(p->text, node->op, &node->attrs[i]);
+        if (node->attrs[i].kind == TUTTI_ATTR_GRAPH) {
+            tutti__text_add(p->text, "=(");
+            print_graph(p->text, node->attrs[i].value.graph, "; ");
+            tutti__text_add(p->text, ")");
+        }
         before = " ";
     }
-    tutti__text_add(&p->text, before[0] == '{' ? "" : "}");
+    tutti__text_add(p->text, before[0] == '{' ? "" : "}");
 }
 
 static void print_node(printer *p, const tutti_node *node);
@@ -51,36 +59,36 @@ static void print_edge(printer *p, tutti_edge edge)
 {
     const tutti_node *node = edge.node;
     if (!is_leaf(node) && p->number[node->id] >= 0)
-        tutti__text_add(&p->text, "t%d", p->number[node->id]);
+        tutti__text_add(p->text, "t%d", p->number[node->id]);
     else
         print_node(p, node);
     if (node->output_count > 1)
-        tutti__text_add(&p->text, ":%u", edge.index);
+        tutti__text_add(p->text, ":%u", edge.index);
 }
 
 static void print_node(printer *p, const tutti_node *node)
 {
     if (tutti__is(node, "parameter")) {
-        tutti__text_add(&p->text, "p%d", (int)tutti__int(node, "index"));
+        tutti__text_add(p->text, "p%d", (int)tutti__int(node, "index"));
         return;
     }
     if (tutti__is(node, "variable")) {
-        tutti__text_add(&p->text, "v%d", rank_among(node->graph, node));
+        tutti__text_add(p->text, "v%d", rank_among(node->graph, node));
         return;
     }
     if (tutti__is(node, "constant") && node->types[0].rank == 0) {
-        tutti__text_add(&p->text, "%g", tutti_tensor_get(node->attrs[0].value.tensor, 0));
+        tutti__text_add(p->text, "%g", tutti_tensor_get(node->attrs[0].value.tensor, 0));
         return;
     }
-    tutti__text_add(&p->text, "%s(", node->op->name);
+    tutti__text_add(p->text, "%s(", node->op->name);
     for (int i = 0; i < node->input_count; i++) {
-        tutti__text_add(&p->text, i > 0 ? ", " : "");
+        tutti__text_add(p->text, i > 0 ? ", " : "");
         print_edge(p, node->inputs[i]);
     }
-    tutti__text_add(&p->text, ")");
+    tutti__text_add(p->text, ")");
     print_attrs(p, node);
     for (int i = 0; i < node->control_count; i++) {
-        tutti__text_add(&p->text, " ^");
+        tutti__text_add(p->text, " ^");
         print_edge(p, (tutti_edge){node->controls[i], 0});
     }
 }
@@ -107,34 +115,44 @@ static void print_shared(printer *p, const tutti_graph *graph)
         const tutti_node *node = graph->nodes.data[n];
         if (is_leaf(node) || p->uses[n] < 2)
             continue;
-        tutti__text_add(&p->text, "t%d = ", p->numbers);
+        tutti__text_add(p->text, "t%d = ", p->numbers);
         print_node(p, node);
-        tutti__text_add(&p->text, "\n");
+        tutti__text_add(p->text, "%s", p->line);
         p->number[n] = p->numbers++;
     }
 }
 
-const char *tutti__test_text(const tutti_graph *graph)
+static void print_graph(tutti_text *text, const tutti_graph *graph, const char *line)
 {
-    static char text[8192];
-    printer p = {.uses = calloc(graph->nodes.count + 1, sizeof *p.uses),
+    printer p = {.text = text,
+                 .line = line,
+                 .uses = calloc(graph->nodes.count + 1, sizeof *p.uses),
                  .number = calloc(graph->nodes.count + 1, sizeof *p.number)};
     CHECK(p.uses != NULL && p.number != NULL);
     count_uses(&p, graph);
     print_shared(&p, graph);
     for (size_t i = 0; i < graph->results.count; i++) {
-        tutti__text_add(&p.text, i > 0 ? ", " : "return ");
+        tutti__text_add(text, i > 0 ? ", " : "return ");
         print_edge(&p, graph->results.data[i]);
     }
+    if (graph->results.count > 0 && graph->targets.count > 0)
+        tutti__text_add(text, "%s", line);
     for (size_t i = 0; i < graph->targets.count; i++) {
-        tutti__text_add(&p.text, i > 0 ? ", " : graph->results.count > 0 ? "\nrun " : "run ");
+        tutti__text_add(text, i > 0 ? ", " : "run ");
         print_edge(&p, (tutti_edge){graph->targets.data[i], 0});
     }
-    CHECK(!p.text.failed && p.text.size < sizeof text);
-    memcpy(text, p.text.data != NULL ? p.text.data : "", p.text.size + 1);
-    tutti__text_free(&p.text);
     free(p.uses);
     free(p.number);
+}
+
+const char *tutti__test_text(const tutti_graph *graph)
+{
+    static char text[8192];
+    tutti_text out = {0};
+    print_graph(&out, graph, "\n");
+    CHECK(!out.failed && out.size < sizeof text);
+    memcpy(text, out.data != NULL ? out.data : "", out.size + 1);
+    tutti__text_free(&out);
     return text;
 }
 

@@ -35,7 +35,8 @@ int tutti__test_passes(int count, const struct tutti_pass *const *passes,
 /* Runs one pass and verifies the graph; the number of changes. */
 int tutti__test_rewrite(const struct tutti_pass *pass, const struct tutti_pass_context *context,
                         tutti_graph *graph);
-/* What passes over a piece for the first CPU are told; and for a device that runs no kernels. */
+/* What passes over a piece are told for a device that runs the CPU's kernels, and for one that
+ * compiles whole graphs. */
 const struct tutti_pass_context *tutti__test_on_cpu(void);
 const struct tutti_pass_context *tutti__test_on_whole(void);
 

@@ -4,9 +4,14 @@
 
 tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state, tutti_tensor **ret_snapshots)
 {
+    if (program->variable_count == 0)
+        return TUTTI_OK;
+    tutti__state_read_begin(state);
+    for (int v = 0; v < program->variable_count; v++)
+        ret_snapshots[v] = tutti__piece_take(program->variables[v].piece);
+    tutti__state_read_end(state);
     for (int v = 0; v < program->variable_count; v++) {
         const tutti_program_variable *variable = &program->variables[v];
-        ret_snapshots[v] = tutti__piece_acquire(state, variable->piece);
         if (!ret_snapshots[v] && (variable->read || (variable->updated && variable->keep)))
             return tutti_fail(TUTTI_UNINITIALIZED,
                               "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
@@ -27,7 +32,7 @@ tutti_status tutti__program_allocate(const tutti_program *program, size_t instru
                                      int rank, const int64_t *dims)
 {
     tutti_context *context = call->context;
-    const tutti_value *value = &program->values[program->instructions[instruction].outputs[index]];
+    const tutti_program_value *value = &program->values[program->instructions[instruction].outputs[index]];
     if (value->space != TUTTI_IN_DYNAMIC)
         return tutti_fail(TUTTI_INTERNAL, "%s '%s' asks for memory of output %d, whose shape was known", call->op->name,
                           call->name, index);
@@ -48,7 +53,7 @@ void tutti__program_forget(const tutti_program *program, const tutti_call *calls
         return;
     for (size_t i = 0; i < program->instruction_count; i++)
         for (int k = 0; k < program->instructions[i].output_count; k++) {
-            const tutti_value *value = &program->values[program->instructions[i].outputs[k]];
+            const tutti_program_value *value = &program->values[program->instructions[i].outputs[k]];
             if (value->space == TUTTI_IN_DYNAMIC)
                 calls[i].outputs[k] = (tutti_view){
                     .dtype = value->type->dtype, .rank = value->type->rank, .dims = value->type->dims};

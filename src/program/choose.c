@@ -7,14 +7,14 @@
 static tutti_status add_workspace(tutti_program *program, size_t size, int32_t *ret)
 {
     /* Values were laid out in one array; a workspace is one more byte tensor at its end. */
-    tutti_value *values = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *values);
+    tutti_program_value *values = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *values);
     tutti_type *type = tutti__arena_take(&program->arena, sizeof *type);
     if (!values || !type)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     *type = (tutti_type){.dtype = TUTTI_U8, .rank = 1, .dims = {(int64_t)size}};
     memcpy(values, program->values, program->value_count * sizeof *values);
     int32_t index = (int32_t)program->value_count++;
-    values[index] = (tutti_value){.space = TUTTI_IN_ARENA, .size = size, .type = type, .root = index, .maker = -1};
+    values[index] = (tutti_program_value){.space = TUTTI_IN_ARENA, .size = size, .type = type, .root = index, .maker = -1};
     program->values = values;
     *ret = index;
     return TUTTI_OK;

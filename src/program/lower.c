@@ -66,7 +66,7 @@ void tutti__program_destroy(tutti_program *program)
 static void print_value(const tutti_program *program, int32_t index, tutti_text *text)
 {
     static const char *const spaces[] = {"arena", "constant", "input", "result", "variable", "queue", "dynamic"};
-    const tutti_value *value = &program->values[index];
+    const tutti_program_value *value = &program->values[index];
     char type[TUTTI_TYPE_TEXT];
     if (value->space == TUTTI_IN_ARENA)
         tutti__text_add(text, "%s @%zu", tutti_type_text(value->type, type), value->offset);

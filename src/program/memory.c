@@ -66,7 +66,7 @@ static bool wanted(const planner *p, int32_t root, int32_t instruction)
 static void insert(planner *p, int32_t root)
 {
     size_t at = p->placed_count++;
-    const tutti_value *values = p->program->values;
+    const tutti_program_value *values = p->program->values;
     while (at > 0 && values[p->placed[at - 1]].offset > values[root].offset) {
         p->placed[at] = p->placed[at - 1];
         at--;
@@ -76,7 +76,7 @@ static void insert(planner *p, int32_t root)
 
 static void place(planner *p, int32_t root, int32_t instruction)
 {
-    tutti_value *values = p->program->values;
+    tutti_program_value *values = p->program->values;
     size_t alignment = p->program->device->target->alignment;
     size_t size = align(values[root].size ? values[root].size : 1, alignment);
     size_t offset = 0;
@@ -100,10 +100,10 @@ static void place(planner *p, int32_t root, int32_t instruction)
 static int32_t reusable(const planner *p, const tutti_instruction *instruction, int32_t index)
 {
     const tutti_kernel *kernel = instruction->kernel;
-    const tutti_value *values = p->program->values;
+    const tutti_program_value *values = p->program->values;
     if (!kernel || !kernel->inplace || instruction->output_count < 1)
         return -1;
-    const tutti_value *output = &values[instruction->outputs[0]];
+    const tutti_program_value *output = &values[instruction->outputs[0]];
     for (int i = 0; i < instruction->input_count && i < 32; i++) {
         int32_t root = values[instruction->inputs[i]].root;
         if (!(kernel->inplace & (1u << i)) || values[root].space != TUTTI_IN_ARENA ||
@@ -138,7 +138,7 @@ static void merge(planner *p, int32_t from, int32_t into)
 static void place_outputs(planner *p, int32_t index)
 {
     tutti_instruction *instruction = &p->program->instructions[index];
-    tutti_value *values = p->program->values;
+    tutti_program_value *values = p->program->values;
     for (int k = 0; k < instruction->input_count; k++) { /* written through its handle: no maker */
         int32_t root = values[instruction->inputs[k]].root;
         if (values[root].space == TUTTI_IN_ARENA && values[root].maker < 0 && !p->has_place[root])
@@ -169,7 +169,7 @@ tutti_status tutti__program_memory(tutti_program *program)
     for (size_t i = 0; i < program->instruction_count; i++)
         place_outputs(&p, (int32_t)i);
     for (size_t i = 0; i < program->value_count; i++) { /* views lie where their root lies */
-        tutti_value *value = &program->values[i], *root = &program->values[value->root];
+        tutti_program_value *value = &program->values[i], *root = &program->values[value->root];
         if (root->space == TUTTI_IN_ARENA) {
             value->space = TUTTI_IN_ARENA;
             value->offset = root->offset;

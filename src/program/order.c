@@ -23,7 +23,7 @@ typedef struct order {
     int32_t *position;  /* by node id: its place in the sequence */
     tutti_node **sequence;
     size_t sequence_count;
-    TUTTI_VEC(tutti_value) values;
+    TUTTI_VEC(tutti_program_value) values;
     TUTTI_VEC(tutti_instruction) instructions;
     int32_t *shadow;    /* by variable: value that stands in for it, or -1 */
 } order;
@@ -62,7 +62,7 @@ static void sequence(order *o)
             }
 }
 
-static int32_t add_value(order *o, tutti_value value)
+static int32_t add_value(order *o, tutti_program_value value)
 {
     int32_t index = (int32_t)o->values.count;
     if (value.root < 0)
@@ -105,10 +105,10 @@ static tutti_status bind_queue(order *o, const tutti_partition *partition, const
 }
 
 /* Where a node's first output lives. */
-static tutti_status place(order *o, const tutti_partition *partition, const tutti_node *node, tutti_value *ret)
+static tutti_status place(order *o, const tutti_partition *partition, const tutti_node *node, tutti_program_value *ret)
 {
     tutti_program *program = o->program;
-    tutti_value value = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[0]};
+    tutti_program_value value = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[0]};
     if (tutti__is(node, "parameter")) {
         value.space = TUTTI_IN_INPUT;
         value.slot = (uint32_t)tutti__int(node, "index");
@@ -141,7 +141,7 @@ static tutti_status make_values(order *o, const tutti_partition *partition)
         const tutti_node *node = o->graph->nodes.data[n];
         o->base[n] = (int32_t)o->values.count;
         for (int i = 0; i < node->output_count; i++) {
-            tutti_value value = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[i]};
+            tutti_program_value value = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[i]};
             if (i == 0)
                 TUTTI_TRY(place(o, partition, node, &value));
             if (value.space == TUTTI_IN_ARENA && value.root < 0 && !tutti_type_is_static(value.type)) {
@@ -170,7 +170,7 @@ static void mark_updates(order *o)
         if (!(node->op->flags & TUTTI_OP_UPDATES))
             continue;
         for (int i = 0; i < node->input_count; i++) {
-            const tutti_value *value = &o->values.data[value_of(o, node->inputs[i])];
+            const tutti_program_value *value = &o->values.data[value_of(o, node->inputs[i])];
             if (!value->type->handle || value->space != TUTTI_IN_VARIABLE)
                 continue;
             tutti_program_variable *variable = &o->program->variables[value->slot];
@@ -191,7 +191,7 @@ static int32_t valid_until(const order *o, uint32_t slot, int32_t from)
         if (!(node->op->flags & TUTTI_OP_UPDATES))
             continue;
         for (int i = 0; i < node->input_count; i++) {
-            const tutti_value *value = &o->values.data[value_of(o, node->inputs[i])];
+            const tutti_program_value *value = &o->values.data[value_of(o, node->inputs[i])];
             if (value->type->handle && value->space == TUTTI_IN_VARIABLE && value->slot == slot)
                 return (int32_t)p;
         }
@@ -238,7 +238,7 @@ static int32_t read_position(const order *o, const tutti_node *read, uint32_t sl
             seen[before->id] = true;
             stack[depth++] = before;
             for (int k = 0; (before->op->flags & TUTTI_OP_UPDATES) && k < before->input_count; k++) {
-                const tutti_value *value = &o->values.data[value_of(o, before->inputs[k])];
+                const tutti_program_value *value = &o->values.data[value_of(o, before->inputs[k])];
                 if (value->type->handle && value->slot == slot && o->position[before->id] > latest)
                     latest = o->position[before->id];
             }
@@ -268,7 +268,7 @@ static tutti_status add_instruction(order *o, const tutti_node *node, tutti_kern
 static tutti_status materialize(order *o, const tutti_node *node)
 {
     int32_t source = o->base[node->id];
-    tutti_value copy = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[0]};
+    tutti_program_value copy = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[0]};
     int32_t index = add_value(o, copy);
     if (index < 0)
         return no_memory();
@@ -279,7 +279,7 @@ static tutti_status materialize(order *o, const tutti_node *node)
         if (!(user->op->flags & TUTTI_OP_VIEW) || tutti__is(user, "read") || user->inputs[0].index != 0 ||
             o->moved[user->inputs[0].node->id] < 0)
             continue;
-        tutti_value view = o->values.data[o->moved[user->inputs[0].node->id]];
+        tutti_program_value view = o->values.data[o->moved[user->inputs[0].node->id]];
         view.type = &user->types[0];
         if ((o->moved[n] = add_value(o, view)) < 0)
             return no_memory();
@@ -296,7 +296,7 @@ static tutti_status save_old_values(order *o, int32_t made_at)
         bool update = (node->op->flags & TUTTI_OP_UPDATES) && node->output_count > 0;
         if (!update && !tutti__is(node, "read"))
             continue;
-        const tutti_value *value = &o->values.data[o->base[n]];
+        const tutti_program_value *value = &o->values.data[o->base[n]];
         if (value->space != TUTTI_IN_VARIABLE || !o->program->variables[value->slot].updated)
             continue;
         int32_t made = update ? o->position[n] : read_position(o, node, value->slot);
@@ -320,7 +320,7 @@ static tutti_status emit(order *o, const tutti_node *node)
         return no_memory();
     for (int i = 0; i < node->input_count; i++) {
         inputs[i] = value_of(o, node->inputs[i]);
-        const tutti_value *value = &o->values.data[inputs[i]];
+        const tutti_program_value *value = &o->values.data[inputs[i]];
         if (value->space == TUTTI_IN_VARIABLE && o->shadow && o->shadow[value->slot] >= 0 && o->commits[node->id])
             inputs[i] = o->shadow[value->slot];
     }
@@ -352,8 +352,8 @@ static tutti_status make_shadows(order *o)
         tutti_program_variable *variable = &o->program->variables[v];
         if (!variable->updated)
             continue;
-        tutti_value stand_in = {.space = TUTTI_IN_ARENA, .root = -1, .type = &variable->piece->type};
-        tutti_value source = {.space = TUTTI_IN_VARIABLE, .slot = (uint32_t)v, .root = -1, .type = &variable->piece->type};
+        tutti_program_value stand_in = {.space = TUTTI_IN_ARENA, .root = -1, .type = &variable->piece->type};
+        tutti_program_value source = {.space = TUTTI_IN_VARIABLE, .slot = (uint32_t)v, .root = -1, .type = &variable->piece->type};
         int32_t from = add_value(o, source), to = add_value(o, stand_in);
         if (from < 0 || to < 0)
             return no_memory();
@@ -367,7 +367,7 @@ static tutti_status make_shadows(order *o)
         const tutti_node *node = o->graph->nodes.data[n];
         if (node->output_count == 0 || !o->commits[n])
             continue;
-        tutti_value *value = &o->values.data[o->base[n]];
+        tutti_program_value *value = &o->values.data[o->base[n]];
         if (value->space == TUTTI_IN_VARIABLE && o->shadow[value->slot] >= 0 && !value->type->handle &&
             ((node->op->flags & TUTTI_OP_UPDATES) || read_position(o, node, value->slot) >= 0 ||
              ((node->op->flags & TUTTI_OP_VIEW) && !tutti__is(node, "read")))) {
@@ -384,7 +384,7 @@ static tutti_status move_shadows(order *o)
     for (int v = 0; v < o->program->variable_count; v++) {
         if (o->shadow[v] < 0)
             continue;
-        tutti_value target = {.space = TUTTI_IN_VARIABLE, .slot = (uint32_t)v, .root = -1,
+        tutti_program_value target = {.space = TUTTI_IN_VARIABLE, .slot = (uint32_t)v, .root = -1,
                               .type = &o->program->variables[v].piece->type};
         int32_t to = add_value(o, target);
         if (to < 0)
@@ -430,7 +430,7 @@ static void mark_reads(order *o)
     for (size_t i = 0; i < o->instructions.count; i++) {
         const tutti_instruction *instruction = &o->instructions.data[i];
         for (int k = 0; k < instruction->input_count; k++) {
-            const tutti_value *value = &o->values.data[instruction->inputs[k]];
+            const tutti_program_value *value = &o->values.data[instruction->inputs[k]];
             bool asks = instruction->node && tutti__is(instruction->node, "is_initialized");
             if (value->space == TUTTI_IN_VARIABLE && i < o->program->commit_at && !asks)
                 o->program->variables[value->slot].read = true;
@@ -450,7 +450,7 @@ static tutti_status make_results(order *o)
         int32_t index = value_of(o, edge);
         if ((int)edge.index >= edge.node->output_count || edge.node->types[edge.index].handle)
             return tutti_fail(TUTTI_INVALID, "'%s' has no value to fetch; name it as a target instead", edge.node->name);
-        tutti_value *root = &o->values.data[o->values.data[index].root];
+        tutti_program_value *root = &o->values.data[o->values.data[index].root];
         tutti_program_result *result = &program->results[i];
         *result = (tutti_program_result){.value = index, .copy = true, .after_commit = o->commits[edge.node->id]};
         if (o->values.data[index].space == TUTTI_IN_VARIABLE && !result->after_commit)
@@ -464,7 +464,7 @@ static tutti_status make_results(order *o)
         }
     }
     for (size_t i = 0; i < o->values.count; i++) { /* views follow their root */
-        tutti_value *value = &o->values.data[i], *root = &o->values.data[value->root];
+        tutti_program_value *value = &o->values.data[i], *root = &o->values.data[value->root];
         if (root->space == TUTTI_IN_RESULT) {
             value->space = root->space;
             value->slot = root->slot;

@@ -22,14 +22,14 @@ typedef enum tutti_space {
     TUTTI_IN_DYNAMIC   /* slot: allocated by its kernel */
 } tutti_space;
 
-typedef struct tutti_value {
+typedef struct tutti_program_value {
     tutti_space space;
     uint32_t slot;
     size_t offset, size; /* bytes; offset is 0 outside the arena */
     const tutti_type *type;
     int32_t root;   /* the value whose memory this one shares; itself when it has its own */
     int32_t maker;  /* instruction that writes it, or -1 */
-} tutti_value;
+} tutti_program_value;
 
 typedef struct tutti_instruction {
     const tutti_node *node; /* for attributes, names and messages */
@@ -64,7 +64,7 @@ typedef struct tutti_program {
     tutti_graph *graph;
     const tutti_device *device;
     size_t value_count, instruction_count, commit_at;
-    tutti_value *values;
+    tutti_program_value *values;
     tutti_instruction *instructions;
     int constant_count, variable_count, queue_count, input_count, result_count, dynamic_count;
     tutti_tensor **constants;

@@ -45,7 +45,7 @@ static bool wait_for_node(streams *s, const tutti_node *node, int depth)
 
 static bool same_memory(const tutti_program *program, int32_t a, int32_t b)
 {
-    const tutti_value *x = &program->values[a], *y = &program->values[b];
+    const tutti_program_value *x = &program->values[a], *y = &program->values[b];
     if (x->space == TUTTI_IN_VARIABLE && y->space == TUTTI_IN_VARIABLE)
         return x->slot == y->slot;
     return x->root == y->root;

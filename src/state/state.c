@@ -144,15 +144,29 @@ tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variab
     return status;
 }
 
-tutti_tensor *tutti__piece_acquire(tutti_state *state, tutti_piece *piece)
+/* A commit computes and never blocks on others, so waiting for one needs no deadline. */
+void tutti__state_read_begin(tutti_state *state)
 {
     pthread_mutex_lock(&state->lock);
-    tutti_tensor *value = piece->value ? tutti_tensor_retain(piece->value) : NULL;
-    pthread_mutex_unlock(&state->lock);
+    while (state->committing)
+        pthread_cond_wait(&state->idle, &state->lock);
+}
+
+void tutti__state_read_end(tutti_state *state) { pthread_mutex_unlock(&state->lock); }
+
+tutti_tensor *tutti__piece_take(const tutti_piece *piece)
+{
+    return piece->value ? tutti_tensor_retain(piece->value) : NULL;
+}
+
+tutti_tensor *tutti__piece_acquire(tutti_state *state, const tutti_piece *piece)
+{
+    tutti__state_read_begin(state);
+    tutti_tensor *value = tutti__piece_take(piece);
+    tutti__state_read_end(state);
     return value;
 }
 
-/* A commit computes and never blocks on others, so waiting for one needs no deadline. */
 void tutti__state_commit_begin(tutti_state *state)
 {
     pthread_mutex_lock(&state->lock);
@@ -166,7 +180,7 @@ void tutti__state_commit_end(tutti_state *state)
 {
     pthread_mutex_lock(&state->lock);
     state->committing = false;
-    pthread_cond_signal(&state->idle);
+    pthread_cond_broadcast(&state->idle);
     pthread_mutex_unlock(&state->lock);
 }
 

@@ -4,7 +4,8 @@
  *  1. A variable is known by name; its type is fixed when it is made.
  *  2. A piece's value is a tensor in its device's memory. A run takes a reference to the value it
  *     reads (a snapshot); a commit writes in place when nobody else holds one, else into a copy that
- *     takes its place. So readers never wait for writers and never see half a step.
+ *     takes its place. Values are taken between commits, never during one, so that nobody sees half
+ *     a step; a run that has its values neither waits for writers nor keeps them waiting.
  *  3. Writes happen between tutti__state_commit_begin and _end, one committer at a time.
  */
 #ifndef TUTTI_STATE_STATE_H
@@ -49,8 +50,15 @@ tutti_state_variable *tutti__state_at(tutti_state *state, size_t index);
 tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable, const char *device,
                                 const tutti_memory *memory, tutti_piece **ret);
 
-/* A reference to the present value, or NULL when it is not initialised. */
-tutti_tensor *tutti__piece_acquire(tutti_state *state, tutti_piece *piece);
+/* Between these two nobody commits, so that values taken there belong to one step. Begin waits for a
+ * commit under way (it may be writing in place); not to be called inside one. Holds the state's lock:
+ * only take values. */
+void tutti__state_read_begin(tutti_state *state);
+void tutti__state_read_end(tutti_state *state);
+/* Between them: a reference to the present value, or NULL when it is not initialised. */
+tutti_tensor *tutti__piece_take(const tutti_piece *piece);
+/* All three for one value. */
+tutti_tensor *tutti__piece_acquire(tutti_state *state, const tutti_piece *piece);
 
 /* Between these two the caller alone writes. */
 void tutti__state_commit_begin(tutti_state *state);

@@ -1,10 +1,15 @@
 /* fused_elementwise.c: the body of a fused node, all of it on one tile after the other. */
-#include "device/cpu/tile/program.h"
+#include <string.h>
 
+#include "device/cpu/isa.h"
+#include "device/cpu/tile/program.h"
+#include "program/isa.h"
+
+/* Only the best set bids: the loops are looked up for it. */
 static int score(const tutti_kernel_query *query)
 {
     tutti_tile_program *program;
-    if (tutti__tile_compile(query, &program) != TUTTI_OK)
+    if (strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) != 0 || tutti__tile_compile(query, &program) != TUTTI_OK)
         return 0;
     tutti__tile_discard(program);
     return 100;
@@ -33,12 +38,12 @@ static tutti_status run(const tutti_call *call)
     return tutti__tile_run(call->plan, call);
 }
 
-const tutti_kernel tutti_kernel_fused_elementwise = {
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_fused_elementwise) = {
     .name = "fused.elementwise",
     .version = 1,
     .op = "fused",
     .target = "cpu",
-    .isa = "base",
+    .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = ~UINT32_C(0),
     .score = score,

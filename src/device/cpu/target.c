@@ -59,7 +59,7 @@ static void frame_destroy(frame *f)
     free(f);
 }
 
-static patch *patch_of(frame *f, const tutti_value *value)
+static patch *patch_of(frame *f, const tutti_program_value *value)
 {
     switch (value->space) {
     case TUTTI_IN_INPUT: return &f->inputs[value->slot];
@@ -72,7 +72,7 @@ static patch *patch_of(frame *f, const tutti_value *value)
 /* Fills one view; false when out of memory. */
 static bool resolve(frame *f, const tutti_program *program, int32_t index, tutti_view *view)
 {
-    const tutti_value *value = &program->values[index];
+    const tutti_program_value *value = &program->values[index];
     *view = (tutti_view){.dtype = value->type->dtype, .rank = value->type->rank, .dims = value->type->dims};
     if (value->space == TUTTI_IN_ARENA)
         view->data = (char *)f->memory + value->offset;
@@ -195,7 +195,7 @@ static tutti_status bind(const tutti_program *program, frame *f, tutti_run *run,
     for (int v = 0; v < program->variable_count; v++)
         set_pointer(&f->variables[v], f->snapshots[v] ? tutti_tensor_data(f->snapshots[v]) : NULL);
     for (int i = 0; i < program->result_count; i++) {
-        const tutti_value *value = &program->values[program->results[i].value];
+        const tutti_program_value *value = &program->values[program->results[i].value];
         if (value->space == TUTTI_IN_DYNAMIC)
             continue;
         TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), value->type, &results[i]));
@@ -235,7 +235,7 @@ static tutti_status copy_results(const tutti_program *program, frame *f, bool af
 {
     for (int i = 0; i < program->result_count; i++) {
         const tutti_program_result *result = &program->results[i];
-        const tutti_value *value = &program->values[result->value];
+        const tutti_program_value *value = &program->values[result->value];
         if (result->after_commit != after_commit)
             continue;
         if (value->space == TUTTI_IN_DYNAMIC) {

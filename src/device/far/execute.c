@@ -111,7 +111,7 @@ static bool may_touch(const tutti_far_operand *operand, const int32_t *known)
 /* Where the stream finds an operand. */
 static char *locate(const tutti_far_frame *f, const tutti_far_operand *operand, int stream)
 {
-    const tutti_value *value = &f->executable->program->values[operand->value];
+    const tutti_program_value *value = &f->executable->program->values[operand->value];
     if (operand->inside)
         return (operand->writes ? f->memory->stream_write : f->memory->stream_read)[stream] + operand->offset;
     switch (value->space) {
@@ -177,7 +177,7 @@ static tutti_status stage(tutti_far_frame *f, int32_t index, int stream, tutti_t
     tutti_call *call = &f->calls[index];
     tutti_view *views = (tutti_view *)call->inputs;
     for (int k = 0; k < call->input_count + call->output_count; k++) {
-        const tutti_value *value = &program->values[operands[k].value];
+        const tutti_program_value *value = &program->values[operands[k].value];
         bool input = k < call->input_count;
         if (input && tutti__edge_type(node->inputs[k])->handle) {
             views[k].data = value->space == TUTTI_IN_VARIABLE ? f->variables[value->slot].device

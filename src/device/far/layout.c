@@ -32,7 +32,7 @@ static size_t page_end(size_t offset, size_t size)
     return (offset + size + TUTTI_FAR_ALIGNMENT - 1) / TUTTI_FAR_ALIGNMENT * TUTTI_FAR_ALIGNMENT;
 }
 
-bool tutti__far_layout_offset(const tutti_far_layout *layout, const tutti_value *value, size_t *ret_offset)
+bool tutti__far_layout_offset(const tutti_far_layout *layout, const tutti_program_value *value, size_t *ret_offset)
 {
     if (value->type->dtype == TUTTI_STRING)
         return false; /* strings stay on the host */
@@ -56,7 +56,7 @@ static tutti_status place(maker *m)
     layout->size = page_end(0, program->arena_size);
     for (int pass = 0; pass < 2; pass++)
         for (size_t v = 0; v < program->value_count; v++) {
-            const tutti_value *value = &program->values[v];
+            const tutti_program_value *value = &program->values[v];
             size_t *offsets = pass == 0 ? layout->inputs : layout->results;
             if (value->space != (pass == 0 ? TUTTI_IN_INPUT : TUTTI_IN_RESULT) || value->root != (int32_t)v)
                 continue;
@@ -74,7 +74,7 @@ static tutti_status make_cells(maker *m)
     if (!m->cells || !m->cell_of)
         return no_memory();
     for (size_t v = 0; v < count; v++) {
-        const tutti_value *value = &m->program->values[v];
+        const tutti_program_value *value = &m->program->values[v];
         size_t offset;
         m->cell_of[v] = -1;
         if (value->root != (int32_t)v || !tutti__far_layout_offset(m->layout, value, &offset))
@@ -129,7 +129,7 @@ static bool updates_input(const tutti_instruction *instruction, int k)
 
 static void set_operand(maker *m, tutti_far_operand *operand, int32_t value, bool writes)
 {
-    const tutti_value *v = &m->program->values[value];
+    const tutti_program_value *v = &m->program->values[value];
     *operand = (tutti_far_operand){.value = value, .writes = writes, .size = v->size};
     operand->inside = tutti__far_layout_offset(m->layout, v, &operand->offset);
 }

@@ -40,6 +40,6 @@ tutti_status tutti__far_layout_make(const tutti_program *program, tutti_far_layo
 void tutti__far_layout_free(tutti_far_layout *layout);
 
 /* Where a value begins in the memory of a run; false when it lies elsewhere. */
-bool tutti__far_layout_offset(const tutti_far_layout *layout, const tutti_value *value, size_t *ret_offset);
+bool tutti__far_layout_offset(const tutti_far_layout *layout, const tutti_program_value *value, size_t *ret_offset);
 
 #endif

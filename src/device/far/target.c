@@ -68,7 +68,7 @@ static tutti_status copy_inputs(tutti_far_frame *f, tutti_tensor *const *inputs)
     const tutti_program *program = f->executable->program;
     const tutti_memory *memory = &f->executable->device->memory->memory;
     for (size_t v = 0; v < program->value_count; v++) {
-        const tutti_value *value = &program->values[v];
+        const tutti_program_value *value = &program->values[v];
         size_t offset;
         if (value->space == TUTTI_IN_INPUT && value->root == (int32_t)v && inputs[value->slot] &&
             tutti__far_layout_offset(&f->executable->layout, value, &offset))
@@ -117,7 +117,7 @@ static tutti_status finish(tutti_far_frame *f)
 }
 
 /* Inputs and constants are still on the host; everything else is copied out. */
-static tutti_status copy_value(tutti_far_frame *f, const tutti_value *value, tutti_tensor *const *inputs, tutti_tensor *to)
+static tutti_status copy_value(tutti_far_frame *f, const tutti_program_value *value, tutti_tensor *const *inputs, tutti_tensor *to)
 {
     const tutti_memory *memory = &f->executable->device->memory->memory;
     size_t offset;
@@ -139,7 +139,7 @@ static tutti_status copy_results(tutti_far_frame *f, bool after_commit, tutti_te
 {
     const tutti_program *program = f->executable->program;
     for (int i = 0; i < program->result_count; i++) {
-        const tutti_value *value = &program->values[program->results[i].value];
+        const tutti_program_value *value = &program->values[program->results[i].value];
         if (program->results[i].after_commit != after_commit)
             continue;
         if (value->space == TUTTI_IN_DYNAMIC) {

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_abs;
 
-tutti_sym(tutti_abs)(tutti_sym x) { return tutti__unary(&tutti_op_abs, x); }
+tutti_sym(tutti_abs)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_abs, x);
+}
 
 /* dx = dy * sign(x) */
 static tutti_status gradient(tutti_gradient *node)
@@ -26,8 +29,8 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "f32[2,3]", "f32[]", "f64[5]", "f16[4]", "i32[2,3]{-4:5}", "i64[3]{-9:9}", "i8[4]{-128:128}",
-    NULL,
+    "f32[2,3]",       "f32[]",        "f64[5]",          "f16[4]",
+    "i32[2,3]{-4:5}", "i64[3]{-9:9}", "i8[4]{-128:128}", NULL,
 };
 
 const tutti_op tutti_op_abs = {

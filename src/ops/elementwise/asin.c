@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_asin;
 
-tutti_sym(tutti_asin)(tutti_sym x) { return tutti__unary(&tutti_op_asin, x); }
+tutti_sym(tutti_asin)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_asin, x);
+}
 
 /* dx = dy / sqrt(1 - x^2) */
 static tutti_status gradient(tutti_gradient *node)

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_atan;
 
-tutti_sym(tutti_atan)(tutti_sym x) { return tutti__unary(&tutti_op_atan, x); }
+tutti_sym(tutti_atan)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_atan, x);
+}
 
 /* dx = dy / (1 + x^2) */
 static tutti_status gradient(tutti_gradient *node)

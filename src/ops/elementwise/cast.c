@@ -1,5 +1,6 @@
-/* cast(x, dtype): y = x as another element type. Floats to integers truncate toward zero and saturate,
- * NaN gives 0; integers to narrower ones keep the low bits; numbers to bool ask x != 0. */
+/* cast(x, dtype): y = x as another element type. Floats to integers truncate toward zero and
+ * saturate, NaN gives 0; integers to narrower ones keep the low bits; numbers to bool ask x != 0.
+ */
 #include "ops/elementwise/elementwise.h"
 
 #include <math.h>

@@ -15,7 +15,8 @@ static tutti_status infer(tutti_infer *node)
 {
     double min = RULE_FLOAT(node, "min"), max = RULE_FLOAT(node, "max");
     if (!(min <= max))
-        return RULE_FAIL(node, TUTTI_INVALID, "min is %g and max is %g; needs min <= max", min, max);
+        return RULE_FAIL(node, TUTTI_INVALID, "min is %g and max is %g; needs min <= max", min,
+                         max);
     return tutti__infer_number(node);
 }
 

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_cos;
 
-tutti_sym(tutti_cos)(tutti_sym x) { return tutti__unary(&tutti_op_cos, x); }
+tutti_sym(tutti_cos)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_cos, x);
+}
 
 /* dx = -dy * sin(x) */
 static tutti_status gradient(tutti_gradient *node)
@@ -15,7 +18,10 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count) { return cos(x[0]); }
+static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+{
+    return cos(x[0]);
+}
 
 static const char *const samples[] = {"f32[2,3]{-3:3}", "f32[]", "f64[5]{-3:3}", "f16[4]", NULL};
 

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_cosh;
 
-tutti_sym(tutti_cosh)(tutti_sym x) { return tutti__unary(&tutti_op_cosh, x); }
+tutti_sym(tutti_cosh)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_cosh, x);
+}
 
 /* dx = dy * sinh(x) */
 static tutti_status gradient(tutti_gradient *node)

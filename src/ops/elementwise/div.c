@@ -3,7 +3,10 @@
 
 extern const tutti_op tutti_op_div;
 
-tutti_sym(tutti_div)(tutti_sym a, tutti_sym b) { return tutti__binary(&tutti_op_div, a, b); }
+tutti_sym(tutti_div)(tutti_sym a, tutti_sym b)
+{
+    return tutti__binary(&tutti_op_div, a, b);
+}
 
 /* An integer quotient is no integer: the caller says which of the two is meant. */
 static tutti_status infer(tutti_infer *node)
@@ -36,7 +39,7 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 
 static const char *const samples[] = {
     "f32[2,3] f32[2,3]{0.5:2}", "f32[2,3] f32[3]{-2:-0.5}", "f32[4,1]{0.5:2} f32[3]{0.5:2}",
-    "f64[] f64[5]{0.5:2}", "f16[4] f16[4]{0.5:2}", NULL,
+    "f64[] f64[5]{0.5:2}",      "f16[4] f16[4]{0.5:2}",     NULL,
 };
 
 const tutti_op tutti_op_div = {

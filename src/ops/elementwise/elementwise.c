@@ -53,10 +53,11 @@ tutti_status tutti__infer_bools(tutti_infer *node)
     char text[TUTTI_TYPE_TEXT];
     for (int i = 0; i < node->input_count; i++)
         if (node->inputs[i].dtype != TUTTI_BOOL)
-            return RULE_FAIL(node, TUTTI_INVALID,
-                             "input %d is %s, needs bools; compare it (tutti_not_equal) or convert it "
-                             "with tutti_cast(x, TUTTI_BOOL)",
-                             i, tutti_type_text(&node->inputs[i], text));
+            return RULE_FAIL(
+                node, TUTTI_INVALID,
+                "input %d is %s, needs bools; compare it (tutti_not_equal) or convert it "
+                "with tutti_cast(x, TUTTI_BOOL)",
+                i, tutti_type_text(&node->inputs[i], text));
     return tutti_infer_broadcast(node);
 }
 
@@ -76,12 +77,18 @@ void tutti__gradient_give(tutti_gradient *node, int index, tutti_sym grad)
 static bool fits(double value, tutti_dtype dtype)
 {
     switch (dtype) {
-    case TUTTI_I8: return value >= INT8_MIN && value <= INT8_MAX;
-    case TUTTI_U8: return value >= 0 && value <= UINT8_MAX;
-    case TUTTI_I32: return value >= INT32_MIN && value <= INT32_MAX;
-    case TUTTI_I64: return value >= -0x1p63 && value < 0x1p63;
-    case TUTTI_BOOL: return value == 0 || value == 1;
-    default: return false;
+    case TUTTI_I8:
+        return value >= INT8_MIN && value <= INT8_MAX;
+    case TUTTI_U8:
+        return value >= 0 && value <= UINT8_MAX;
+    case TUTTI_I32:
+        return value >= INT32_MIN && value <= INT32_MAX;
+    case TUTTI_I64:
+        return value >= -9223372036854775808.0 && value < 9223372036854775808.0;
+    case TUTTI_BOOL:
+        return value == 0 || value == 1;
+    default:
+        return false;
     }
 }
 

@@ -17,9 +17,18 @@ tutti_status tutti__infer_bools(tutti_infer *node);
 void tutti__cost_transcendental(const tutti_infer *node, tutti_cost *ret);
 
 /* Integers that wrap round without undefined behaviour. */
-static inline int64_t tutti__wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-static inline int64_t tutti__wrap_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
-static inline int64_t tutti__wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+static inline int64_t tutti__wrap_add(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+static inline int64_t tutti__wrap_sub(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+static inline int64_t tutti__wrap_mul(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
 
 /* Gradients of an operator of two with broadcasting: sums `grad` over the axes along which input
  * `index` was repeated, when that input's gradient is wanted. */

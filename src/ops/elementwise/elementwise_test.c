@@ -1,4 +1,5 @@
-/* elementwise_test.c: edge values, refusals and gradients at the kinks. ops_test.c runs the samples. */
+/* elementwise_test.c: edge values, refusals and gradients at the kinks. ops_test.c runs the
+ * samples. */
 #include <math.h>
 #include <string.h>
 
@@ -26,14 +27,17 @@ static void expect(const char *op, const char *text, int count, const double *va
     CHECK_INT(tutti_tensor_count(output), count);
     for (int i = 0; i < count; i++) {
         double x = tutti_tensor_get(output, i);
-        if (isnan(values[i]) ? !isnan(x) : isinf(values[i]) ? x != values[i] : fabs(x - values[i]) > 1e-6)
-            tutti__test_fail(__FILE__, __LINE__, "%s \"%s\": element %d is %g, expected %g", op, text, i,
-                             x, values[i]);
+        if (isnan(values[i])   ? !isnan(x)
+            : isinf(values[i]) ? x != values[i]
+                               : fabs(x - values[i]) > 1e-6)
+            tutti__test_fail(__FILE__, __LINE__, "%s \"%s\": element %d is %g, expected %g", op,
+                             text, i, x, values[i]);
     }
     tutti_tensor_release(output);
 }
 #define EXPECT(op, text, ...)                                                                      \
-    expect(op, text, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
+    expect(op, text, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)),                      \
+           (double[]){__VA_ARGS__})
 
 TUTTI_TEST(elementwise_broadcasts)
 {
@@ -158,9 +162,9 @@ static void refuse(tutti_graph *graph, tutti_sym sym, const char *part, const ch
     do {                                                                                           \
         tutti_graph *g = NULL;                                                                     \
         CHECK_OK(tutti_graph_create(&g));                                                          \
-        tutti_sym f = input(g, TUTTI_F32, 2, (int64_t[]){2, 3}), i = input(g, TUTTI_I32, 1, (int64_t[]){3}), \
-                  b = input(g, TUTTI_BOOL, 0, NULL), s = input(g, TUTTI_STRING, 0, NULL),          \
-                  w = input(g, TUTTI_F32, 1, (int64_t[]){4});                                      \
+        tutti_sym f = input(g, TUTTI_F32, 2, (int64_t[]){2, 3}),                                   \
+                  i = input(g, TUTTI_I32, 1, (int64_t[]){3}), b = input(g, TUTTI_BOOL, 0, NULL),   \
+                  s = input(g, TUTTI_STRING, 0, NULL), w = input(g, TUTTI_F32, 1, (int64_t[]){4}); \
         (void)f, (void)i, (void)b, (void)s, (void)w;                                               \
         refuse(g, expression, part, advice);                                                       \
     } while (0)
@@ -199,7 +203,8 @@ static void gradients_at(binary_fn *fn, double a, double b, double *ret_da, doub
     CHECK_OK(tutti_tensor_from(TUTTI_F64, 0, NULL, &b, &vb));
     tutti_tensor *one = NULL;
     CHECK_OK(tutti_tensor_from(TUTTI_F64, 0, NULL, &(double){1}, &one));
-    tutti_reference_feed feeds[] = {{tutti__edge(xs[0]), va}, {tutti__edge(xs[1]), vb}, {tutti__edge(weight), one}};
+    tutti_reference_feed feeds[] = {
+        {tutti__edge(xs[0]), va}, {tutti__edge(xs[1]), vb}, {tutti__edge(weight), one}};
     tutti_edge fetches[] = {tutti__edge(grads[0]), tutti__edge(grads[1])};
     CHECK_OK(tutti__reference_run(graph, 3, feeds, 2, fetches, values));
     *ret_da = tutti_tensor_get(values[0], 0);

@@ -10,8 +10,8 @@ tutti_sym(tutti_elu)(tutti_sym x, double alpha)
     return TUTTI_NARY(&tutti_op_elu, ((tutti_sym[]){x}), TUTTI_FLOAT("alpha", alpha));
 }
 
-/* dx = dy where x > 0, else dy * (y + alpha). For alpha >= 0 the output has the input's sign, so the
- * input need not be kept. */
+/* dx = dy where x > 0, else dy * (y + alpha). For alpha >= 0 the output has the input's sign, so
+ * the input need not be kept. */
 static tutti_status gradient(tutti_gradient *node)
 {
     double alpha = RULE_FLOAT(node, "alpha");

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_expm1;
 
-tutti_sym(tutti_expm1)(tutti_sym x) { return tutti__unary(&tutti_op_expm1, x); }
+tutti_sym(tutti_expm1)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_expm1, x);
+}
 
 /* dx = dy * (y + 1) */
 static tutti_status gradient(tutti_gradient *node)

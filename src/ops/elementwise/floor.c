@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_floor;
 
-tutti_sym(tutti_floor)(tutti_sym x) { return tutti__unary(&tutti_op_floor, x); }
+tutti_sym(tutti_floor)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_floor, x);
+}
 
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {

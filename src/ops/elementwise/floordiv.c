@@ -48,7 +48,7 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 
 static const char *const samples[] = {
     "f32[2,3]{-9:9} f32[2,3]{0.5:2}", "f32[4,1]{-9:9} f32[3]{-2:-0.5}", "i32[4]{-9:9} i32[4]{1:4}",
-    "i64[2,3]{-9:9} i64[3]{-4:-1}", "u8[5]{0:200} u8[]{3:9}", NULL,
+    "i64[2,3]{-9:9} i64[3]{-4:-1}",   "u8[5]{0:200} u8[]{3:9}",         NULL,
 };
 
 const tutti_op tutti_op_floordiv = {

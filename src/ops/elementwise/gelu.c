@@ -1,5 +1,5 @@
-/* gelu(x): y = x * P(x), P the normal distribution function, P(x) = (1 + erf(x / sqrt 2)) / 2; or, with
- * approximate, P(x) ~ (1 + tanh(u)) / 2 with u = sqrt(2 / pi) * (x + 0.044715 * x^3). */
+/* gelu(x): y = x * P(x), P the normal distribution function, P(x) = (1 + erf(x / sqrt 2)) / 2; or,
+ * with approximate, P(x) ~ (1 + tanh(u)) / 2 with u = sqrt(2 / pi) * (x + 0.044715 * x^3). */
 #include "ops/elementwise/elementwise.h"
 
 #include <math.h>
@@ -24,7 +24,8 @@ static tutti_sym exact_slope(tutti_sym x)
     return tutti_add(below, tutti_mul(x, tutti_scale(bell, ROOT / 2)));
 }
 
-/* (1 + t) / 2 + x / 2 * (1 - t^2) * du, t = tanh(u), du = sqrt(2 / pi) * (1 + 3 * 0.044715 * x^2) */
+/* (1 + t) / 2 + x / 2 * (1 - t^2) * du, t = tanh(u), du = sqrt(2 / pi) * (1 + 3 * 0.044715 * x^2)
+ */
 static tutti_sym tanh_slope(tutti_sym x)
 {
     tutti_sym xx = tutti_square(x);

@@ -19,8 +19,15 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "f32[2,3]{=1,2,3,4,5,6} f32[2,3]{=1,3,2,4,4,7}", "f32[4,1] f32[3]", "f64[] f64[5]",
-    "f16[2,2] f16[2,2]", "i32[3,2] i32[2]", "i64[4] i64[1]", "u8[3] u8[3]", "bool[6] bool[6]", NULL,
+    "f32[2,3]{=1,2,3,4,5,6} f32[2,3]{=1,3,2,4,4,7}",
+    "f32[4,1] f32[3]",
+    "f64[] f64[5]",
+    "f16[2,2] f16[2,2]",
+    "i32[3,2] i32[2]",
+    "i64[4] i64[1]",
+    "u8[3] u8[3]",
+    "bool[6] bool[6]",
+    NULL,
 };
 
 const tutti_op tutti_op_greater = {

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_hard_sigmoid;
 
-tutti_sym(tutti_hard_sigmoid)(tutti_sym x) { return tutti__unary(&tutti_op_hard_sigmoid, x); }
+tutti_sym(tutti_hard_sigmoid)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_hard_sigmoid, x);
+}
 
 /* dx = dy / 6 where 0 < y < 1, else 0 */
 static tutti_status gradient(tutti_gradient *node)

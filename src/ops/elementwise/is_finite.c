@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_is_finite;
 
-tutti_sym(tutti_is_finite)(tutti_sym x) { return tutti__unary(&tutti_op_is_finite, x); }
+tutti_sym(tutti_is_finite)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_is_finite, x);
+}
 
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
@@ -13,7 +16,10 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 }
 
 static const char *const samples[] = {
-    "f32[5]{=1,-2,0,inf,nan}", "f64[4]{=nan,-inf,0,1e300}", "f16[4]{=inf,1,nan,-3}", "f32[2,3]",
+    "f32[5]{=1,-2,0,inf,nan}",
+    "f64[4]{=nan,-inf,0,1e300}",
+    "f16[4]{=inf,1,nan,-3}",
+    "f32[2,3]",
     NULL,
 };
 

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_log;
 
-tutti_sym(tutti_log)(tutti_sym x) { return tutti__unary(&tutti_op_log, x); }
+tutti_sym(tutti_log)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_log, x);
+}
 
 /* dx = dy / x */
 static tutti_status gradient(tutti_gradient *node)
@@ -15,7 +18,10 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count) { return log(x[0]); }
+static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+{
+    return log(x[0]);
+}
 
 static const char *const samples[] = {
     "f32[2,3]{0.2:3}", "f32[]{0.2:3}", "f64[5]{0.2:3}", "bf16[4]{0.2:3}", NULL,

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_log1p;
 
-tutti_sym(tutti_log1p)(tutti_sym x) { return tutti__unary(&tutti_op_log1p, x); }
+tutti_sym(tutti_log1p)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_log1p, x);
+}
 
 /* dx = dy / (1 + x) */
 static tutti_status gradient(tutti_gradient *node)
@@ -21,8 +24,8 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 }
 
 static const char *const samples[] = {
-    "f32[2,3]{-0.5:2}", "f32[]{-0.5:2}", "f64[5]{-0.5:2}", "f16[4]{-0.5:2}", "f32[2]{=1e-6,-1e-6}",
-    NULL,
+    "f32[2,3]{-0.5:2}", "f32[]{-0.5:2}",       "f64[5]{-0.5:2}",
+    "f16[4]{-0.5:2}",   "f32[2]{=1e-6,-1e-6}", NULL,
 };
 
 const tutti_op tutti_op_log1p = {

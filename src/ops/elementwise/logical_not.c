@@ -3,9 +3,15 @@
 
 extern const tutti_op tutti_op_logical_not;
 
-tutti_sym(tutti_logical_not)(tutti_sym x) { return tutti__unary(&tutti_op_logical_not, x); }
+tutti_sym(tutti_logical_not)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_logical_not, x);
+}
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count) { return x[0] == 0; }
+static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+{
+    return x[0] == 0;
+}
 
 static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {

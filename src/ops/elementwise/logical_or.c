@@ -19,7 +19,10 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "bool[4]{=0,0,1,1} bool[4]{=0,1,0,1}", "bool[4,1] bool[3]", "bool[] bool[5]", NULL,
+    "bool[4]{=0,0,1,1} bool[4]{=0,1,0,1}",
+    "bool[4,1] bool[3]",
+    "bool[] bool[5]",
+    NULL,
 };
 
 const tutti_op tutti_op_logical_or = {

@@ -33,8 +33,8 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "f32[2,3] f32[2,3]", "f32[2,3] f32[3]", "f32[4,1] f32[3]", "f64[] f64[5]",
-    "bf16[2,2] bf16[2,2]", "i32[3,2] i32[2]", "i64[4] i64[1]", NULL,
+    "f32[2,3] f32[2,3]",   "f32[2,3] f32[3]", "f32[4,1] f32[3]", "f64[] f64[5]",
+    "bf16[2,2] bf16[2,2]", "i32[3,2] i32[2]", "i64[4] i64[1]",   NULL,
 };
 
 const tutti_op tutti_op_maximum = {

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_mod;
 
-tutti_sym(tutti_mod)(tutti_sym a, tutti_sym b) { return tutti__binary(&tutti_op_mod, a, b); }
+tutti_sym(tutti_mod)(tutti_sym a, tutti_sym b)
+{
+    return tutti__binary(&tutti_op_mod, a, b);
+}
 
 /* Integers: refuses a divisor of 0 before any element is written. */
 static tutti_status reference(const tutti_call *call)
@@ -48,8 +51,12 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "f32[4]{=1.3,-1.3,7.2,-0.4} f32[4]{=0.5,0.5,-3,2}", "f32[2,2]{=5.2,-5.2,0.7,3.1} f32[]{=2}",
-    "i32[4]{-9:9} i32[4]{1:4}", "i64[2,3]{-9:9} i64[3]{-4:-1}", "u8[5]{0:200} u8[]{3:9}", NULL,
+    "f32[4]{=1.3,-1.3,7.2,-0.4} f32[4]{=0.5,0.5,-3,2}",
+    "f32[2,2]{=5.2,-5.2,0.7,3.1} f32[]{=2}",
+    "i32[4]{-9:9} i32[4]{1:4}",
+    "i64[2,3]{-9:9} i64[3]{-4:-1}",
+    "u8[5]{0:200} u8[]{3:9}",
+    NULL,
 };
 
 const tutti_op tutti_op_mod = {

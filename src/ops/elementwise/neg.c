@@ -3,7 +3,10 @@
 
 extern const tutti_op tutti_op_neg;
 
-tutti_sym(tutti_neg)(tutti_sym x) { return tutti__unary(&tutti_op_neg, x); }
+tutti_sym(tutti_neg)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_neg, x);
+}
 
 /* dx = -dy */
 static tutti_status gradient(tutti_gradient *node)
@@ -13,7 +16,10 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count) { return -x[0]; }
+static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+{
+    return -x[0];
+}
 
 static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
@@ -21,8 +27,8 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "f32[2,3]", "f32[]", "f64[5]", "f16[4]", "i32[2,3]{-4:5}", "i64[3]{-9:9}", "i8[4]{-128:128}",
-    NULL,
+    "f32[2,3]",       "f32[]",        "f64[5]",          "f16[4]",
+    "i32[2,3]{-4:5}", "i64[3]{-9:9}", "i8[4]{-128:128}", NULL,
 };
 
 const tutti_op tutti_op_neg = {

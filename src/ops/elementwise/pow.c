@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_pow;
 
-tutti_sym(tutti_pow)(tutti_sym a, tutti_sym b) { return tutti__binary(&tutti_op_pow, a, b); }
+tutti_sym(tutti_pow)(tutti_sym a, tutti_sym b)
+{
+    return tutti__binary(&tutti_op_pow, a, b);
+}
 
 /* Integers: a negative power is no integer. */
 static tutti_status reference(const tutti_call *call)
@@ -13,10 +16,11 @@ static tutti_status reference(const tutti_call *call)
     const tutti_view *b = &call->inputs[1];
     for (int64_t i = 0; tutti_dtype_is_int(b->dtype) && i < tutti_view_count(b); i++)
         if (tutti_view_get_int(b, i) < 0)
-            return RULE_FAIL(call, TUTTI_INVALID,
-                             "integer raised to the negative power %lld at element %lld of input 1; "
-                             "convert to floats with tutti_cast",
-                             (long long)tutti_view_get_int(b, i), (long long)i);
+            return RULE_FAIL(
+                call, TUTTI_INVALID,
+                "integer raised to the negative power %lld at element %lld of input 1; "
+                "convert to floats with tutti_cast",
+                (long long)tutti_view_get_int(b, i), (long long)i);
     return tutti_reference_elementwise(call);
 }
 
@@ -66,8 +70,13 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "f32[2,3]{0.2:2} f32[2,3]{-2:2}", "f32[2,3]{0.2:2} f32[]{=3}", "f32[4,1]{0.5:2} f32[3]{-1:3}",
-    "f64[5]{0.2:2} f64[5]", "bf16[4]{0.5:2} bf16[4]", "i32[4]{-4:5} i32[4]{0:5}", NULL,
+    "f32[2,3]{0.2:2} f32[2,3]{-2:2}",
+    "f32[2,3]{0.2:2} f32[]{=3}",
+    "f32[4,1]{0.5:2} f32[3]{-1:3}",
+    "f64[5]{0.2:2} f64[5]",
+    "bf16[4]{0.5:2} bf16[4]",
+    "i32[4]{-4:5} i32[4]{0:5}",
+    NULL,
 };
 
 const tutti_op tutti_op_pow = {

@@ -3,7 +3,10 @@
 
 extern const tutti_op tutti_op_reciprocal;
 
-tutti_sym(tutti_reciprocal)(tutti_sym x) { return tutti__unary(&tutti_op_reciprocal, x); }
+tutti_sym(tutti_reciprocal)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_reciprocal, x);
+}
 
 /* dx = -dy * y^2 */
 static tutti_status gradient(tutti_gradient *node)
@@ -13,7 +16,10 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count) { return 1 / x[0]; }
+static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+{
+    return 1 / x[0];
+}
 
 static const char *const samples[] = {
     "f32[2,3]{0.5:2}", "f32[]{-2:-0.5}", "f64[5]{0.5:2}", "bf16[4]{0.5:2}", NULL,

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_relu;
 
-tutti_sym(tutti_relu)(tutti_sym x) { return tutti__unary(&tutti_op_relu, x); }
+tutti_sym(tutti_relu)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_relu, x);
+}
 
 /* dx = dy where y > 0, else 0 */
 static tutti_status gradient(tutti_gradient *node)

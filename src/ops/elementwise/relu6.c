@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_relu6;
 
-tutti_sym(tutti_relu6)(tutti_sym x) { return tutti__unary(&tutti_op_relu6, x); }
+tutti_sym(tutti_relu6)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_relu6, x);
+}
 
 /* dx = dy where 0 < y < 6, else 0 */
 static tutti_status gradient(tutti_gradient *node)
@@ -29,8 +32,12 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "f32[2,3]{=-2,-0.3,0.4,3,5.5,7}", "f32[4,5]", "f64[3]{=-1,2,9}", "f16[4]{=-1,1,5,8}",
-    "i32[4]{-4:12}", NULL,
+    "f32[2,3]{=-2,-0.3,0.4,3,5.5,7}",
+    "f32[4,5]",
+    "f64[3]{=-1,2,9}",
+    "f16[4]{=-1,1,5,8}",
+    "i32[4]{-4:12}",
+    NULL,
 };
 
 const tutti_op tutti_op_relu6 = {

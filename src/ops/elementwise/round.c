@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_round;
 
-tutti_sym(tutti_round)(tutti_sym x) { return tutti__unary(&tutti_op_round, x); }
+tutti_sym(tutti_round)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_round, x);
+}
 
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_rsqrt;
 
-tutti_sym(tutti_rsqrt)(tutti_sym x) { return tutti__unary(&tutti_op_rsqrt, x); }
+tutti_sym(tutti_rsqrt)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_rsqrt, x);
+}
 
 /* dx = -dy * y^3 / 2 */
 static tutti_status gradient(tutti_gradient *node)

@@ -6,7 +6,10 @@
 
 extern const tutti_op tutti_op_selu;
 
-tutti_sym(tutti_selu)(tutti_sym x) { return tutti__unary(&tutti_op_selu, x); }
+tutti_sym(tutti_selu)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_selu, x);
+}
 
 /* Klambauer et al. 2017: the fixed point of mean 0, variance 1. */
 #define SCALE 1.05070098735548049342

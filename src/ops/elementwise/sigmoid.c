@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_sigmoid;
 
-tutti_sym(tutti_sigmoid)(tutti_sym x) { return tutti__unary(&tutti_op_sigmoid, x); }
+tutti_sym(tutti_sigmoid)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_sigmoid, x);
+}
 
 /* dx = dy * y * (1 - y) */
 static tutti_status gradient(tutti_gradient *node)

@@ -6,7 +6,10 @@
 
 extern const tutti_op tutti_op_sign;
 
-tutti_sym(tutti_sign)(tutti_sym x) { return tutti__unary(&tutti_op_sign, x); }
+tutti_sym(tutti_sign)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_sign, x);
+}
 
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
@@ -19,8 +22,8 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "f32[2,3]", "f32[]", "f64[5]", "f16[4]", "i32[2,3]{-4:5}", "i64[3]{-9:9}", "i8[4]{-128:128}",
-    "f32[3]{=-2,0,5}", NULL,
+    "f32[2,3]",     "f32[]",           "f64[5]",          "f16[4]", "i32[2,3]{-4:5}",
+    "i64[3]{-9:9}", "i8[4]{-128:128}", "f32[3]{=-2,0,5}", NULL,
 };
 
 const tutti_op tutti_op_sign = {

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_silu;
 
-tutti_sym(tutti_silu)(tutti_sym x) { return tutti__unary(&tutti_op_silu, x); }
+tutti_sym(tutti_silu)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_silu, x);
+}
 
 /* dx = dy * s * (1 + x * (1 - s)), s = sigmoid(x) */
 static tutti_status gradient(tutti_gradient *node)

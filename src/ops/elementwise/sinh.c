@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_sinh;
 
-tutti_sym(tutti_sinh)(tutti_sym x) { return tutti__unary(&tutti_op_sinh, x); }
+tutti_sym(tutti_sinh)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_sinh, x);
+}
 
 /* dx = dy * cosh(x) */
 static tutti_status gradient(tutti_gradient *node)

@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_softplus;
 
-tutti_sym(tutti_softplus)(tutti_sym x) { return tutti__unary(&tutti_op_softplus, x); }
+tutti_sym(tutti_softplus)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_softplus, x);
+}
 
 /* dx = dy * sigmoid(x) */
 static tutti_status gradient(tutti_gradient *node)

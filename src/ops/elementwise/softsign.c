@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_softsign;
 
-tutti_sym(tutti_softsign)(tutti_sym x) { return tutti__unary(&tutti_op_softsign, x); }
+tutti_sym(tutti_softsign)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_softsign, x);
+}
 
 /* dx = dy / (1 + |x|)^2 */
 static tutti_status gradient(tutti_gradient *node)

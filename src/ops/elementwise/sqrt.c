@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_sqrt;
 
-tutti_sym(tutti_sqrt)(tutti_sym x) { return tutti__unary(&tutti_op_sqrt, x); }
+tutti_sym(tutti_sqrt)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_sqrt, x);
+}
 
 /* dx = dy / (2 * y) */
 static tutti_status gradient(tutti_gradient *node)

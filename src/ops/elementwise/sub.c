@@ -3,7 +3,10 @@
 
 extern const tutti_op tutti_op_sub;
 
-tutti_sym(tutti_sub)(tutti_sym a, tutti_sym b) { return tutti__binary(&tutti_op_sub, a, b); }
+tutti_sym(tutti_sub)(tutti_sym a, tutti_sym b)
+{
+    return tutti__binary(&tutti_op_sub, a, b);
+}
 
 /* da = dy, db = -dy. */
 static tutti_status gradient(tutti_gradient *node)
@@ -26,8 +29,8 @@ static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_co
 }
 
 static const char *const samples[] = {
-    "f32[2,3] f32[2,3]", "f32[2,3] f32[3]", "f32[4,1] f32[3]", "f64[] f64[5]",
-    "bf16[2,2] bf16[2,2]", "i32[3,2] i32[2]", "i64[4] i64[1]", NULL,
+    "f32[2,3] f32[2,3]",   "f32[2,3] f32[3]", "f32[4,1] f32[3]", "f64[] f64[5]",
+    "bf16[2,2] bf16[2,2]", "i32[3,2] i32[2]", "i64[4] i64[1]",   NULL,
 };
 
 const tutti_op tutti_op_sub = {

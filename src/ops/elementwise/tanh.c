@@ -5,7 +5,10 @@
 
 extern const tutti_op tutti_op_tanh;
 
-tutti_sym(tutti_tanh)(tutti_sym x) { return tutti__unary(&tutti_op_tanh, x); }
+tutti_sym(tutti_tanh)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_tanh, x);
+}
 
 /* dx = dy * (1 - y^2) */
 static tutti_status gradient(tutti_gradient *node)

@@ -19,7 +19,8 @@ static tutti_status join(const tutti_infer *node, const tutti_type *more, tutti_
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     int rank = 0;
     int64_t dims[TUTTI_MAX_RANK];
-    if (tutti_broadcast_dims(type->rank, type->dims, more->rank, more->dims, &rank, dims) != TUTTI_OK)
+    if (tutti_broadcast_dims(type->rank, type->dims, more->rank, more->dims, &rank, dims) !=
+        TUTTI_OK)
         return RULE_FAIL(node, TUTTI_INVALID, "shapes of %s and %s do not broadcast",
                          tutti_type_text(type, a), tutti_type_text(more, b));
     *type = tutti_type_make(type->dtype, rank, dims);
@@ -70,7 +71,8 @@ static tutti_status reference(const tutti_call *call)
     tutti__walk_start(call, &walk);
     for (int64_t n = 0; n < count; n++, tutti__walk_next(&walk)) {
         int from = ((const uint8_t *)in[0].data)[walk.at[0]] ? 1 : 2;
-        memcpy(out + (size_t)n * size, (const char *)in[from].data + (size_t)walk.at[from] * size, size);
+        memcpy(out + (size_t)n * size, (const char *)in[from].data + (size_t)walk.at[from] * size,
+               size);
     }
     return TUTTI_OK;
 }

@@ -1,4 +1,5 @@
-/* einsum.c: Einstein's sum: products over shared labels, summed over those that the result lacks. */
+/* einsum.c: Einstein's sum: products over shared labels, summed over those that the result lacks.
+ */
 #include "ops/linear/equation.h"
 
 #include "ops/shape/move.h"
@@ -9,25 +10,29 @@ static tutti_status parse_types(const tutti_infer *node, tutti_equation *ret)
     int ranks[TUTTI_EINSUM_OPERANDS] = {0};
     for (int i = 0; i < node->input_count && i < TUTTI_EINSUM_OPERANDS; i++)
         ranks[i] = node->inputs[i].rank;
-    return tutti__equation_parse(node->op, node->name, RULE_STRING(node, "equation"), node->input_count,
-                                 ranks, ret);
+    return tutti__equation_parse(node->op, node->name, RULE_STRING(node, "equation"),
+                                 node->input_count, ranks, ret);
 }
 
 /* One axis of one operand against what is known of its label. Axes of "..." broadcast. */
-static tutti_status merge_dim(const tutti_infer *node, int label, int operand, int64_t dim, int64_t *known)
+static tutti_status merge_dim(const tutti_infer *node, int label, int operand, int64_t dim,
+                              int64_t *known)
 {
     char text[TUTTI_TYPE_TEXT];
     int rank;
-    if (label >= TUTTI_LABEL_DOTS ? tutti_broadcast_dims(1, known, 1, &dim, &rank, known) == TUTTI_OK
-                                  : tutti__shape_merge(*known, dim, known))
+    if (label >= TUTTI_LABEL_DOTS
+            ? tutti_broadcast_dims(1, known, 1, &dim, &rank, known) == TUTTI_OK
+            : tutti__shape_merge(*known, dim, known))
         return TUTTI_OK;
-    return RULE_FAIL(node, TUTTI_INVALID,
-                     "equation '%s': label '%c' has size %lld in operand %d (%s), but %lld before it",
-                     RULE_STRING(node, "equation"), tutti__label_name(label), (long long)dim, operand,
-                     tutti_type_text(&node->inputs[operand], text), (long long)*known);
+    return RULE_FAIL(
+        node, TUTTI_INVALID,
+        "equation '%s': label '%c' has size %lld in operand %d (%s), but %lld before it",
+        RULE_STRING(node, "equation"), tutti__label_name(label), (long long)dim, operand,
+        tutti_type_text(&node->inputs[operand], text), (long long)*known);
 }
 
-static tutti_status label_dims(const tutti_infer *node, const tutti_equation *equation, int64_t *ret_dims)
+static tutti_status label_dims(const tutti_infer *node, const tutti_equation *equation,
+                               int64_t *ret_dims)
 {
     bool seen[TUTTI_LABELS] = {false};
     for (int i = 0; i < equation->operand_count; i++) {
@@ -107,8 +112,8 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-/* A walk over all values of some labels, the last of which runs fastest. Slot i < operand_count holds
- * the offset in operand i, the slot after them that in the result. */
+/* A walk over all values of some labels, the last of which runs fastest. Slot i < operand_count
+ * holds the offset in operand i, the slot after them that in the result. */
 typedef struct {
     int slots, rank;
     int64_t count, dims[TUTTI_LABELS], index[TUTTI_LABELS];
@@ -128,8 +133,8 @@ static void walk_next(walk *w)
     }
 }
 
-/* How far one step of a label goes in a view: over repeated labels along the diagonal, over an axis of
- * size 1 that is repeated not at all. */
+/* How far one step of a label goes in a view: over repeated labels along the diagonal, over an axis
+ * of size 1 that is repeated not at all. */
 static int64_t step_of(const tutti_term *term, const tutti_view *view, int label)
 {
     int64_t strides[TUTTI_MAX_RANK], step = 0;
@@ -195,8 +200,8 @@ static tutti_status reference(const tutti_call *call)
     int ranks[TUTTI_EINSUM_OPERANDS];
     for (int i = 0; i < call->input_count; i++)
         ranks[i] = call->inputs[i].rank;
-    TUTTI_TRY(tutti__equation_parse(call->op, call->name, RULE_STRING(call, "equation"), call->input_count,
-                                    ranks, &equation));
+    TUTTI_TRY(tutti__equation_parse(call->op, call->name, RULE_STRING(call, "equation"),
+                                    call->input_count, ranks, &equation));
     for (int i = 0; i < equation.output.rank; i++)
         if (tutti__term_axis(&equation.output, equation.output.labels[i]) == i)
             walk_add(&kept, call, &equation, equation.output.labels[i]);
@@ -232,7 +237,8 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 
 /* The way to cut along one label, if there is one: no term has it twice. An operand whose axis of
  * "..." has size 1 stays whole. */
-static void cut_label(const tutti_infer *node, const tutti_equation *equation, int label, tutti_cuts *cuts)
+static void cut_label(const tutti_infer *node, const tutti_equation *equation, int label,
+                      tutti_cuts *cuts)
 {
     tutti_split way;
     int result = tutti__term_axis(&equation->output, label), cut = 0;
@@ -296,7 +302,8 @@ const tutti_op tutti_op_einsum = {
     .struct_size = sizeof(tutti_op),
     .name = "einsum",
     .version = 1,
-    .doc = "einsum(x0, x1, ...; equation): y = sum over the labels that the result lacks of the product of the operands, as in bij,bjk->bik",
+    .doc =
+        "einsum(x0, x1, ...; equation): y = sum over the labels that the result lacks of the product of the operands, as in bij,bjk->bik",
     .category = "linear algebra",
     .min_inputs = 1,
     .max_inputs = -1,

@@ -50,13 +50,14 @@ static tutti_status add_label(const reader *r, raw_term *term, char letter)
 {
     const char *found = strchr(names, letter);
     if (found == NULL)
-        return RULE_FAIL(r, TUTTI_INVALID,
-                         "equation '%s' holds '%c' at position %d; labels are letters, operands are "
-                         "separated by ',', the result by '->'",
-                         r->text, letter, (int)(r->at - r->text));
+        return RULE_FAIL(
+            r, TUTTI_INVALID,
+            "equation '%s' holds '%c' at position %d; labels are letters, operands are "
+            "separated by ',', the result by '->'",
+            r->text, letter, (int)(r->at - r->text));
     if (term->before + term->after == TUTTI_MAX_RANK)
-        return RULE_FAIL(r, TUTTI_INVALID, "equation '%s' has a term of more than %d labels", r->text,
-                         TUTTI_MAX_RANK);
+        return RULE_FAIL(r, TUTTI_INVALID, "equation '%s' has a term of more than %d labels",
+                         r->text, TUTTI_MAX_RANK);
     term->labels[term->before + term->after] = (int8_t)(found - names);
     if (term->dots)
         term->after++;
@@ -87,7 +88,8 @@ static tutti_status place_dots(const reader *r, const raw_term *raw, int dots, t
 {
     int rank = raw->before + raw->after + dots;
     if (rank > TUTTI_MAX_RANK)
-        return RULE_FAIL(r, TUTTI_INVALID, "equation '%s' has a result of %d dimensions, at most %d are possible",
+        return RULE_FAIL(r, TUTTI_INVALID,
+                         "equation '%s' has a result of %d dimensions, at most %d are possible",
                          r->text, rank, TUTTI_MAX_RANK);
     ret->rank = rank;
     for (int i = 0; i < raw->before; i++)
@@ -107,8 +109,8 @@ static tutti_status read_operand(reader *r, int index, int rank, int *dots, tutt
     int own = rank - raw.before - raw.after;
     if (own < 0 || (own > 0 && !raw.dots))
         return RULE_FAIL(r, TUTTI_INVALID,
-                         "equation '%s' gives operand %d %d labels, but it has %d dimensions%s", r->text,
-                         index, raw.before + raw.after, rank,
+                         "equation '%s' gives operand %d %d labels, but it has %d dimensions%s",
+                         r->text, index, raw.before + raw.after, rank,
                          own > 0 ? "; '...' stands for those without a label" : "");
     *dots = own > *dots ? own : *dots;
     return place_dots(r, &raw, own, ret);
@@ -134,10 +136,11 @@ static tutti_status read_output(reader *r, int dots, tutti_equation *equation)
     if (*r->at == '\0')
         return imply_output(r, dots, equation);
     if (r->at[0] != '-' || r->at[1] != '>')
-        return RULE_FAIL(r, TUTTI_INVALID,
-                         "equation '%s' does not fit its %d operands: needs %d terms separated by ',', then "
-                         "'->' and the result",
-                         r->text, equation->operand_count, equation->operand_count);
+        return RULE_FAIL(
+            r, TUTTI_INVALID,
+            "equation '%s' does not fit its %d operands: needs %d terms separated by ',', then "
+            "'->' and the result",
+            r->text, equation->operand_count, equation->operand_count);
     r->at += 2;
     TUTTI_TRY(read_term(r, &raw));
     if (*r->at != '\0')
@@ -148,7 +151,8 @@ static tutti_status read_output(reader *r, int dots, tutti_equation *equation)
         for (int j = 0; j < equation->operand_count; j++)
             count += tutti__term_count(&equation->operands[j], label);
         if (count == 0)
-            return RULE_FAIL(r, TUTTI_INVALID, "equation '%s' has label '%c' in the result but in no operand",
+            return RULE_FAIL(r, TUTTI_INVALID,
+                             "equation '%s' has label '%c' in the result but in no operand",
                              r->text, names[label]);
     }
     return TUTTI_OK;
@@ -161,15 +165,15 @@ tutti_status tutti__equation_parse(const tutti_op *op, const char *name, const c
     tutti_equation equation = {.operand_count = operand_count};
     int dots = 0;
     if (operand_count > TUTTI_EINSUM_OPERANDS)
-        return RULE_FAIL(&r, TUTTI_INVALID, "%d operands are given, at most %d are possible", operand_count,
-                         TUTTI_EINSUM_OPERANDS);
+        return RULE_FAIL(&r, TUTTI_INVALID, "%d operands are given, at most %d are possible",
+                         operand_count, TUTTI_EINSUM_OPERANDS);
     for (int i = 0; i < operand_count; i++) {
         TUTTI_TRY(read_operand(&r, i, ranks[i], &dots, &equation.operands[i]));
         if (i + 1 == operand_count)
             break;
         if (*r.at != ',')
-            return RULE_FAIL(&r, TUTTI_INVALID, "equation '%s' has %d terms for %d operands", text, i + 1,
-                             operand_count);
+            return RULE_FAIL(&r, TUTTI_INVALID, "equation '%s' has %d terms for %d operands", text,
+                             i + 1, operand_count);
         r.at++;
     }
     TUTTI_TRY(read_output(&r, dots, &equation));

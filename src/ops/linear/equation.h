@@ -5,8 +5,8 @@
 #include "ops/shape/rule.h"
 
 /* Labels are numbers: 0-25 for A-Z, 26-51 for a-z (the order of an output that is not given), and
- * 52-59 for the axes of "...", the last of which is 52. Those axes broadcast; the digits 0-7 name them
- * one by one in equations of gradients. */
+ * 52-59 for the axes of "...", the last of which is 52. Those axes broadcast; the digits 0-7 name
+ * them one by one in equations of gradients. */
 enum {
     TUTTI_LABELS = 60,
     TUTTI_LABEL_DOTS = 52,

@@ -9,7 +9,8 @@ static tutti_status infer(tutti_infer *node)
 {
     char ta[TUTTI_TYPE_TEXT], tb[TUTTI_TYPE_TEXT];
     const tutti_type *a = &node->inputs[0], *b = &node->inputs[1];
-    bool transpose_a = RULE_INT(node, "transpose_a") != 0, transpose_b = RULE_INT(node, "transpose_b") != 0;
+    bool transpose_a = RULE_INT(node, "transpose_a") != 0,
+         transpose_b = RULE_INT(node, "transpose_b") != 0;
     int64_t dims[TUTTI_MAX_RANK], inner;
     int rank;
     TUTTI_TRY(tutti__shape_numbers(node, 0));
@@ -17,20 +18,23 @@ static tutti_status infer(tutti_infer *node)
     tutti_type_text(a, ta);
     tutti_type_text(b, tb);
     if (a->rank < 2 || b->rank < 2)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "inputs are %s and %s, both need at least 2 dimensions [.., rows, columns]; add "
-                         "one with tutti_expand_dims",
-                         ta, tb);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "inputs are %s and %s, both need at least 2 dimensions [.., rows, columns]; add "
+            "one with tutti_expand_dims",
+            ta, tb);
     int64_t k = a->dims[a->rank - 1 - transpose_a], other = b->dims[b->rank - 2 + transpose_b];
     if (!tutti__shape_merge(k, other, &inner))
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "inputs are %s%s and %s%s: columns of the first (%lld) must be rows of the second "
-                         "(%lld)",
-                         ta, transpose_a ? " transposed" : "", tb, transpose_b ? " transposed" : "",
-                         (long long)k, (long long)other);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "inputs are %s%s and %s%s: columns of the first (%lld) must be rows of the second "
+            "(%lld)",
+            ta, transpose_a ? " transposed" : "", tb, transpose_b ? " transposed" : "",
+            (long long)k, (long long)other);
     if (tutti_broadcast_dims(a->rank - 2, a->dims, b->rank - 2, b->dims, &rank, dims) != TUTTI_OK)
         return RULE_FAIL(node, TUTTI_INVALID,
-                         "inputs are %s and %s: dimensions before the last two do not broadcast", ta, tb);
+                         "inputs are %s and %s: dimensions before the last two do not broadcast",
+                         ta, tb);
     dims[rank] = a->dims[a->rank - 2 + transpose_a];
     dims[rank + 1] = b->dims[b->rank - 1 - transpose_b];
     return tutti__shape_output(node, 0, a->dtype, rank + 2, dims);
@@ -62,7 +66,8 @@ static bool give_shared(tutti_gradient *node, tutti_sym grad, bool transpose_b)
         RULE_INT(node, "transpose_a") || !columns_known(a) || !columns_known(grad))
         return false;
     tutti_sym rows = flat_rows(a), grads = flat_rows(grad);
-    node->input_grads[1] = transpose_b ? product(grads, rows, true, false) : product(rows, grads, true, false);
+    node->input_grads[1] =
+        transpose_b ? product(grads, rows, true, false) : product(rows, grads, true, false);
     return true;
 }
 
@@ -115,8 +120,8 @@ static int64_t batch_start(const tutti_view *view, const tutti_view *y, int64_t 
 enum { TILE = 64 };
 
 /* Columns [first, first + count) of one row of the product, summed in double in the order of k. */
-static void row_tile(const matrix *a, const matrix *b, int64_t i, int64_t inner, int64_t first, int count,
-                     double *sums)
+static void row_tile(const matrix *a, const matrix *b, int64_t i, int64_t inner, int64_t first,
+                     int count, double *sums)
 {
     double row[TILE];
     for (int j = 0; j < count; j++)
@@ -144,7 +149,8 @@ static int64_t element_int(const matrix *a, const matrix *b, int64_t i, int64_t 
     return (int64_t)sum;
 }
 
-static void multiply(const matrix *a, const matrix *b, int64_t inner, const tutti_view *y, int64_t start)
+static void multiply(const matrix *a, const matrix *b, int64_t inner, const tutti_view *y,
+                     int64_t start)
 {
     int64_t rows = y->dims[y->rank - 2], columns = y->dims[y->rank - 1];
     double sums[TILE];
@@ -162,8 +168,10 @@ static void multiply(const matrix *a, const matrix *b, int64_t inner, const tutt
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *y = &call->outputs[0];
-    bool transpose_a = RULE_INT(call, "transpose_a") != 0, transpose_b = RULE_INT(call, "transpose_b") != 0;
-    matrix a = matrix_of(&call->inputs[0], transpose_a), b = matrix_of(&call->inputs[1], transpose_b);
+    bool transpose_a = RULE_INT(call, "transpose_a") != 0,
+         transpose_b = RULE_INT(call, "transpose_b") != 0;
+    matrix a = matrix_of(&call->inputs[0], transpose_a),
+           b = matrix_of(&call->inputs[1], transpose_b);
     int64_t inner = a.view->dims[a.view->rank - 1 - transpose_a], batch = 1;
     if (tutti_view_count(y) == 0)
         return TUTTI_OK;
@@ -200,7 +208,8 @@ static int batch_axis(const tutti_type *x, const tutti_type *y, int axis)
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *a = &node->inputs[0], *b = &node->inputs[1], *y = &node->outputs[0];
-    bool transpose_a = RULE_INT(node, "transpose_a") != 0, transpose_b = RULE_INT(node, "transpose_b") != 0;
+    bool transpose_a = RULE_INT(node, "transpose_a") != 0,
+         transpose_b = RULE_INT(node, "transpose_b") != 0;
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     tutti__cut_pair(&cuts, a->rank - 2 + transpose_a, y->rank - 2);
     tutti_split *way = tutti__cut(&cuts);
@@ -226,7 +235,8 @@ extern const tutti_op tutti_op_matmul;
 tutti_sym(tutti_matmul)(tutti_sym a, tutti_sym b, const tutti_matmul_options *options)
 {
     RULE_OPTIONS(tutti_matmul_options, o, options);
-    return TUTTI_NARY(&tutti_op_matmul, ((tutti_sym[]){a, b}), TUTTI_INT("transpose_a", o.transpose_a),
+    return TUTTI_NARY(&tutti_op_matmul, ((tutti_sym[]){a, b}),
+                      TUTTI_INT("transpose_a", o.transpose_a),
                       TUTTI_INT("transpose_b", o.transpose_b));
 }
 
@@ -252,7 +262,8 @@ const tutti_op tutti_op_matmul = {
     .struct_size = sizeof(tutti_op),
     .name = "matmul",
     .version = 1,
-    .doc = "matmul(a, b; transpose_a, transpose_b): y[.., i, j] = sum over k of a[.., i, k] b[.., k, j]; leading axes broadcast",
+    .doc =
+        "matmul(a, b; transpose_a, transpose_b): y[.., i, j] = sum over k of a[.., i, k] b[.., k, j]; leading axes broadcast",
     .category = "linear algebra",
     .min_inputs = 2,
     .max_inputs = 2,

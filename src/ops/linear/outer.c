@@ -7,9 +7,10 @@ static tutti_status infer(tutti_infer *node)
     TUTTI_TRY(tutti__shape_numbers(node, 0));
     TUTTI_TRY(tutti__shape_same_dtype(node, 1));
     if (node->inputs[0].rank != 1 || node->inputs[1].rank != 1)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "inputs are %s and %s, both need 1 dimension; flatten them with tutti_reshape(x, -1)",
-                         tutti_type_text(&node->inputs[0], a), tutti_type_text(&node->inputs[1], b));
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "inputs are %s and %s, both need 1 dimension; flatten them with tutti_reshape(x, -1)",
+            tutti_type_text(&node->inputs[0], a), tutti_type_text(&node->inputs[1], b));
     return tutti__shape_output(node, 0, node->inputs[0].dtype, 2,
                                (int64_t[]){node->inputs[0].dims[0], node->inputs[1].dims[0]});
 }
@@ -61,11 +62,7 @@ tutti_sym(tutti_outer)(tutti_sym a, tutti_sym b)
 }
 
 static const char *const samples[] = {
-    "f32[3] f32[4]",
-    "f64[5] f64[1]",
-    "i32[2] i32[3]",
-    "f32[0] f32[3]",
-    NULL,
+    "f32[3] f32[4]", "f64[5] f64[1]", "i32[2] i32[3]", "f32[0] f32[3]", NULL,
 };
 
 const tutti_op tutti_op_outer = {

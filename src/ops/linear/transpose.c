@@ -17,7 +17,8 @@ static tutti_status infer(tutti_infer *node)
     int64_t dims[TUTTI_MAX_RANK];
     uint32_t mask;
     if (count != 0 && count != x->rank)
-        return RULE_FAIL(node, TUTTI_INVALID, "order has %d axes, input %s has %d; name each axis once", count,
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "order has %d axes, input %s has %d; name each axis once", count,
                          tutti_type_text(x, text), x->rank);
     TUTTI_TRY(tutti__shape_axes(node, "order", x->rank, &mask));
     order_of(x->rank, count, given, order);
@@ -62,7 +63,8 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     const int64_t *given;
-    int count = RULE_INTS(node, "order", &given), rank = node->inputs[0].rank, order[TUTTI_MAX_RANK];
+    int count = RULE_INTS(node, "order", &given), rank = node->inputs[0].rank,
+        order[TUTTI_MAX_RANK];
     order_of(rank, count, given, order);
     for (int i = 0; i < rank; i++)
         tutti__cut_pair(&cuts, order[i], i);
@@ -94,7 +96,8 @@ const tutti_op tutti_op_transpose = {
     .struct_size = sizeof(tutti_op),
     .name = "transpose",
     .version = 1,
-    .doc = "transpose(x; order): axis i of y is axis order[i] of x; without an order the axes are reversed",
+    .doc =
+        "transpose(x; order): axis i of y is axis order[i] of x; without an order the axes are reversed",
     .category = "linear algebra",
     .min_inputs = 1,
     .max_inputs = 1,

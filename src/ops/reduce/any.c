@@ -30,12 +30,8 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "bool[3,4] | axes=[1]",
-    "bool[5]",
-    "bool[4,3,2] | axes=[0,2] keep_dims=true",
-    "bool[2,0] | axes=[1]",
-    "bool[]",
-    NULL,
+    "bool[3,4] | axes=[1]", "bool[5]", "bool[4,3,2] | axes=[0,2] keep_dims=true",
+    "bool[2,0] | axes=[1]", "bool[]",  NULL,
 };
 
 const tutti_op tutti_op_any = {

@@ -27,11 +27,7 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[3,4] | axis=1",
-    "f32[4,3,2] | axis=0",
-    "i32[5] | axis=-1",
-    "f32[0,3] | axis=1",
-    NULL,
+    "f32[3,4] | axis=1", "f32[4,3,2] | axis=0", "i32[5] | axis=-1", "f32[0,3] | axis=1", NULL,
 };
 
 const tutti_op tutti_op_argmin = {

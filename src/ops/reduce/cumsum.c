@@ -19,7 +19,8 @@ static tutti_status gradient(tutti_gradient *node)
 }
 
 /* Elements base, base + step, …, `count` of them. */
-static void run_floats(const tutti_call *call, int64_t base, int64_t step, int64_t count, bool exclusive)
+static void run_floats(const tutti_call *call, int64_t base, int64_t step, int64_t count,
+                       bool exclusive)
 {
     double sum = 0;
     for (int64_t i = 0, at = base; i < count; i++, at += step) {
@@ -29,7 +30,8 @@ static void run_floats(const tutti_call *call, int64_t base, int64_t step, int64
     }
 }
 
-static void run_ints(const tutti_call *call, int64_t base, int64_t step, int64_t count, bool exclusive)
+static void run_ints(const tutti_call *call, int64_t base, int64_t step, int64_t count,
+                     bool exclusive)
 {
     uint64_t sum = 0;
     for (int64_t i = 0, at = base; i < count; i++, at += step) {
@@ -90,7 +92,8 @@ const tutti_op tutti_op_cumsum = {
     .struct_size = sizeof(tutti_op),
     .name = "cumsum",
     .version = 1,
-    .doc = "cumsum(x; axis, exclusive, reverse): y[i] = x[0] + .. + x[i] along the axis, exclusive without x[i], reverse from the end",
+    .doc =
+        "cumsum(x; axis, exclusive, reverse): y[i] = x[0] + .. + x[i] along the axis, exclusive without x[i], reverse from the end",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

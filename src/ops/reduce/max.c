@@ -18,10 +18,14 @@ static int64_t step_int(int64_t so_far, int64_t x)
 static int64_t limit_of(tutti_dtype dtype)
 {
     switch (dtype) {
-    case TUTTI_I8: return INT8_MIN;
-    case TUTTI_U8: return 0;
-    case TUTTI_I32: return INT32_MIN;
-    default: return INT64_MIN;
+    case TUTTI_I8:
+        return INT8_MIN;
+    case TUTTI_U8:
+        return 0;
+    case TUTTI_I32:
+        return INT32_MIN;
+    default:
+        return INT64_MIN;
     }
 }
 

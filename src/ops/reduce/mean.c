@@ -46,7 +46,8 @@ const tutti_op tutti_op_mean = {
     .struct_size = sizeof(tutti_op),
     .name = "mean",
     .version = 1,
-    .doc = "mean(x; axes, keep_dims): y = sum of x over the axes / number of elements that make one",
+    .doc =
+        "mean(x; axes, keep_dims): y = sum of x over the axes / number of elements that make one",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

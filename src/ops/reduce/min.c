@@ -18,10 +18,14 @@ static int64_t step_int(int64_t so_far, int64_t x)
 static int64_t limit_of(tutti_dtype dtype)
 {
     switch (dtype) {
-    case TUTTI_I8: return INT8_MAX;
-    case TUTTI_U8: return UINT8_MAX;
-    case TUTTI_I32: return INT32_MAX;
-    default: return INT64_MAX;
+    case TUTTI_I8:
+        return INT8_MAX;
+    case TUTTI_U8:
+        return UINT8_MAX;
+    case TUTTI_I32:
+        return INT32_MAX;
+    default:
+        return INT64_MAX;
     }
 }
 

@@ -44,7 +44,8 @@ static tutti_status reference(const tutti_call *call)
         int64_t base = tutti__reduce_at(&plan.kept, k);
         double sum = 0;
         for (int64_t r = 0; r < plan.reduced.count; r++)
-            sum = step(sum, tutti_view_get(&call->inputs[0], base + tutti__reduce_at(&plan.reduced, r)));
+            sum = step(sum,
+                       tutti_view_get(&call->inputs[0], base + tutti__reduce_at(&plan.reduced, r)));
         tutti_view_set(&call->outputs[0], k, euclidean ? sqrt(sum) : sum);
     }
     return TUTTI_OK;
@@ -61,7 +62,8 @@ extern const tutti_op tutti_op_norm;
 tutti_sym(tutti_norm)(tutti_sym x, const tutti_norm_options *options)
 {
     RULE_OPTIONS(tutti_norm_options, o, options);
-    return TUTTI_NARY(&tutti_op_norm, ((tutti_sym[]){x}), TUTTI_INTS("axes", o.axes.count, o.axes.values),
+    return TUTTI_NARY(&tutti_op_norm, ((tutti_sym[]){x}),
+                      TUTTI_INTS("axes", o.axes.count, o.axes.values),
                       TUTTI_INT("keep_dims", o.keep_dims), TUTTI_INT("ord", o.ord ? o.ord : 2));
 }
 
@@ -87,7 +89,8 @@ const tutti_op tutti_op_norm = {
     .struct_size = sizeof(tutti_op),
     .name = "norm",
     .version = 1,
-    .doc = "norm(x; axes, keep_dims, ord): y = sqrt(sum of x^2 over the axes), for ord 1 sum of |x|",
+    .doc =
+        "norm(x; axes, keep_dims, ord): y = sqrt(sum of x^2 over the axes), for ord 1 sum of |x|",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -12,7 +12,8 @@ tutti_status tutti__reduce_position_infer(tutti_infer *node)
     TUTTI_TRY(tutti__shape_numbers(node, 0));
     TUTTI_TRY(tutti__rule_axis(node, RULE_INT(node, "axis"), x->rank, &axis));
     if (x->dims[axis] == 0)
-        return RULE_FAIL(node, TUTTI_INVALID, "axis %d of input %s is empty: it has no extreme element", axis,
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "axis %d of input %s is empty: it has no extreme element", axis,
                          tutti_type_text(x, text));
     for (int i = 0; i < x->rank; i++)
         if (i != axis)

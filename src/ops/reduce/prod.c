@@ -1,8 +1,8 @@
 /* prod.c: the product over axes. */
 #include "ops/reduce/reduce.h"
 
-/* dx[i] = dy (product of all others), axis by axis, so that zeros do no harm: with p the product over
- * the first axes, d(prod of p along a)/dp is prod_except(p, a). */
+/* dx[i] = dy (product of all others), axis by axis, so that zeros do no harm: with p the product
+ * over the first axes, d(prod of p along a)/dp is prod_except(p, a). */
 static tutti_status gradient(tutti_gradient *node)
 {
     tutti_reduce_options keeping = tutti__reduce_keeping(node);

@@ -18,22 +18,24 @@ static tutti_status gradient(tutti_gradient *node)
     tutti_sym x = node->inputs[0];
     int axis = tutti__axis_of(RULE_INT(node, "axis"), tutti_sym_type(x).rank);
     tutti_sym place = tutti_cumsum(tutti_cast(tutti_ones_like(x), TUTTI_I32), axis);
-    tutti_sym diagonal = tutti_equal(tutti_expand_dims(place, axis), tutti_expand_dims(place, axis + 1));
+    tutti_sym diagonal =
+        tutti_equal(tutti_expand_dims(place, axis), tutti_expand_dims(place, axis + 1));
     tutti_sym row = tutti_expand_dims(x, axis);
     tutti_sym others = tutti_where(diagonal, tutti_ones_like(row), row);
     tutti_sym pairs = tutti_prod_except(others, axis + 1);
     tutti_sym grad = tutti_mul(pairs, tutti_expand_dims(node->output_grads[0], axis + 1));
-    node->input_grads[0] = tutti_sum(tutti_where(diagonal, tutti_zeros_like(row), grad),
-                                     .axes = TUTTI_AXES(axis));
+    node->input_grads[0] =
+        tutti_sum(tutti_where(diagonal, tutti_zeros_like(row), grad), .axes = TUTTI_AXES(axis));
     return TUTTI_OK;
 }
 
 enum { BLOCKS = 1024 };
 
-/* One line of `count` elements, `step` apart: the product of those before times that of those behind.
- * behind[b] is the product from block b on, so that one line costs about count * count / BLOCKS steps,
- * and count up to BLOCKS; all in double, rounded once. */
-static void line(const tutti_view *x, const tutti_view *y, int64_t base, int64_t step, int64_t count)
+/* One line of `count` elements, `step` apart: the product of those before times that of those
+ * behind. behind[b] is the product from block b on, so that one line costs about count * count /
+ * BLOCKS steps, and count up to BLOCKS; all in double, rounded once. */
+static void line(const tutti_view *x, const tutti_view *y, int64_t base, int64_t step,
+                 int64_t count)
 {
     double behind[BLOCKS + 1], before = 1;
     int64_t size = (count + BLOCKS - 1) / BLOCKS, blocks = size ? (count + size - 1) / size : 0;
@@ -81,12 +83,8 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[3,4] | axis=1",
-    "f32[3,2,2] | axis=0",
-    "f32[4]{=0.5,0,2,3} | axis=0",
-    "f64[1] | axis=-1",
-    "f32[2,0] | axis=1",
-    NULL,
+    "f32[3,4] | axis=1", "f32[3,2,2] | axis=0", "f32[4]{=0.5,0,2,3} | axis=0",
+    "f64[1] | axis=-1",  "f32[2,0] | axis=1",   NULL,
 };
 
 const tutti_op tutti_op_prod_except = {

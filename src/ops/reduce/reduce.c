@@ -38,9 +38,10 @@ tutti_status tutti__reduce_bools(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     if (node->inputs[0].dtype != TUTTI_BOOL)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "input is %s, needs bools; compare it with something, or convert it with tutti_cast",
-                         tutti_type_text(&node->inputs[0], text));
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "input is %s, needs bools; compare it with something, or convert it with tutti_cast",
+            tutti_type_text(&node->inputs[0], text));
     return infer(node);
 }
 
@@ -145,8 +146,8 @@ tutti_status tutti__reduce_extreme_gradient(tutti_gradient *node)
 
 /* Kernels. ------------------------------------------------------------------------------------ */
 
-/* Adds an axis, merged with the one before it where both step as one. Without elements all strides are
- * 0 and nothing but the count matters. */
+/* Adds an axis, merged with the one before it where both step as one. Without elements all strides
+ * are 0 and nothing but the count matters. */
 static void add_axis(tutti_reduce_axes *axes, int64_t dim, int64_t stride)
 {
     int last = axes->rank - 1;

@@ -4,7 +4,11 @@
 
 #include "ops/shape/rule.h"
 
-#define TUTTI_REDUCE_ATTRS {"axes", TUTTI_ATTR_INTS, "[]"}, {"keep_dims", TUTTI_ATTR_INT, "false"}
+#define TUTTI_REDUCE_ATTRS                                                                         \
+    {"axes", TUTTI_ATTR_INTS, "[]"},                                                               \
+    {                                                                                              \
+        "keep_dims", TUTTI_ATTR_INT, "false"                                                       \
+    }
 
 /* Shape rules: for floats and integers; for floats; for bools. */
 tutti_status tutti__reduce_numbers(tutti_infer *node);
@@ -14,17 +18,17 @@ tutti_status tutti__reduce_bools(tutti_infer *node);
 /* A floating-point operation for each element of the input. */
 void tutti__reduce_cost(const tutti_infer *node, tutti_cost *ret);
 
-/* Cuts along the axes that stay; and, when `partial` is not TUTTI_WHOLE, along the others, the pieces
- * to be combined so. */
+/* Cuts along the axes that stay; and, when `partial` is not TUTTI_WHOLE, along the others, the
+ * pieces to be combined so. */
 int tutti__reduce_split(const tutti_infer *node, int partial, int capacity, tutti_split *ret);
 /* Without the others. */
 int tutti__reduce_split_kept(const tutti_infer *node, int capacity, tutti_split *ret);
 
 tutti_sym tutti__reduce_build(const tutti_op *op, tutti_sym x, const tutti_reduce_options *options);
 
-/* Gradient rules: a result, or its gradient, with the reduced axes back as axes of size 1, so that it
- * broadcasts to x; the options that reduce x the same way but keep these axes; and a gradient divided
- * by the number of elements that make one result. */
+/* Gradient rules: a result, or its gradient, with the reduced axes back as axes of size 1, so that
+ * it broadcasts to x; the options that reduce x the same way but keep these axes; and a gradient
+ * divided by the number of elements that make one result. */
 tutti_sym tutti__reduce_keep(const tutti_gradient *node, tutti_sym reduced);
 tutti_reduce_options tutti__reduce_keeping(const tutti_gradient *node);
 tutti_sym tutti__reduce_divide(const tutti_gradient *node, tutti_sym grad);

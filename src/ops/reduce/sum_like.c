@@ -3,7 +3,8 @@
 #include "ops/shape/broadcast.h"
 
 /* Axes of x that like lacks, or has with size 1 where x has more. */
-static uint32_t repeated_axes(int rank, const int64_t *dims, int like_rank, const int64_t *like_dims)
+static uint32_t repeated_axes(int rank, const int64_t *dims, int like_rank,
+                              const int64_t *like_dims)
 {
     uint32_t mask = 0;
     for (int i = 0; i < rank; i++) {
@@ -87,7 +88,8 @@ const tutti_op tutti_op_sum_like = {
     .struct_size = sizeof(tutti_op),
     .name = "sum_like",
     .version = 1,
-    .doc = "sum_like(x, like): y has like's shape, the sum of x over the axes that broadcasting like to x repeats",
+    .doc =
+        "sum_like(x, like): y has like's shape, the sum of x over the axes that broadcasting like to x repeats",
     .category = "reduction",
     .min_inputs = 2,
     .max_inputs = 2,

@@ -13,10 +13,12 @@ static tutti_status infer(tutti_infer *node)
         return RULE_FAIL(node, TUTTI_INVALID, "input is a scalar, needs at least 1 dimension");
     int64_t size = y.dims[y.rank - 1];
     if (k < 0 || (size != TUTTI_ANY && k > size))
-        return RULE_FAIL(node, TUTTI_INVALID, "k is %lld, needs 0 to the size of the last axis of %s",
-                         (long long)k, tutti_type_text(&node->inputs[0], text));
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "k is %lld, needs 0 to the size of the last axis of %s", (long long)k,
+                         tutti_type_text(&node->inputs[0], text));
     if (k > INT32_MAX || size > INT32_MAX)
-        return RULE_FAIL(node, TUTTI_TOO_LARGE, "positions along the last axis of %s do not fit i32",
+        return RULE_FAIL(node, TUTTI_TOO_LARGE,
+                         "positions along the last axis of %s do not fit i32",
                          tutti_type_text(&node->inputs[0], text));
     y.dims[y.rank - 1] = k;
     TUTTI_TRY(tutti__shape_output(node, 0, y.dtype, y.rank, y.dims));
@@ -41,7 +43,8 @@ static bool larger(const tutti_view *x, int64_t a, int64_t b)
     return first > second || (isnan(first) && !isnan(second));
 }
 
-/* `best` holds the positions of the largest so far, largest first; a new one goes behind its equals. */
+/* `best` holds the positions of the largest so far, largest first; a new one goes behind its
+ * equals. */
 static void top_of_row(const tutti_view *x, int64_t base, int64_t size, int64_t k, int32_t *best)
 {
     int64_t held = 0;
@@ -101,19 +104,16 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[3,5] | k=2",
-    "f32[2,3,4] | k=4",
-    "i32[3,6]{0:9} | k=3",
-    "f32[4] | k=1",
-    "f32[2,3] | k=0",
-    NULL,
+    "f32[3,5] | k=2", "f32[2,3,4] | k=4", "i32[3,6]{0:9} | k=3",
+    "f32[4] | k=1",   "f32[2,3] | k=0",   NULL,
 };
 
 const tutti_op tutti_op_top_k = {
     .struct_size = sizeof(tutti_op),
     .name = "top_k",
     .version = 1,
-    .doc = "top_k(x; k): y0 = the k largest along the last axis, largest first, y1 = their positions as i32",
+    .doc =
+        "top_k(x; k): y0 = the k largest along the last axis, largest first, y1 = their positions as i32",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

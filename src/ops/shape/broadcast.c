@@ -34,7 +34,8 @@ int tutti__broadcast_axis(const tutti_type *small, const tutti_type *large, int 
     int own = axis - (large->rank - small->rank);
     if (own < 0 || small->dims[own] == 1)
         return TUTTI_WHOLE;
-    return small->dims[own] == TUTTI_ANY || large->dims[axis] == TUTTI_ANY ? TUTTI_PARTIAL_SUM : own;
+    return small->dims[own] == TUTTI_ANY || large->dims[axis] == TUTTI_ANY ? TUTTI_PARTIAL_SUM
+                                                                           : own;
 }
 
 tutti_status tutti__broadcast_reference(const tutti_call *call)

@@ -37,18 +37,15 @@ tutti_sym(tutti_broadcast_like)(tutti_sym x, tutti_sym like)
 }
 
 static const char *const samples[] = {
-    "f32[3,1] f32[2,3,4]",
-    "f32[] f32[3,2]",
-    "f32[4,3] i32[4,3]",
-    "f32[1,3] f32[0,3]",
-    NULL,
+    "f32[3,1] f32[2,3,4]", "f32[] f32[3,2]", "f32[4,3] i32[4,3]", "f32[1,3] f32[0,3]", NULL,
 };
 
 const tutti_op tutti_op_broadcast_like = {
     .struct_size = sizeof(tutti_op),
     .name = "broadcast_like",
     .version = 1,
-    .doc = "broadcast_like(x, like): y has like's shape, x repeated along axes of size 1 and new leading axes",
+    .doc =
+        "broadcast_like(x, like): y has like's shape, x repeated along axes of size 1 and new leading axes",
     .category = "shape",
     .min_inputs = 2,
     .max_inputs = 2,

@@ -8,15 +8,16 @@ static tutti_status infer(tutti_infer *node)
     int rank = RULE_INTS(node, "dims", &dims);
     int64_t known[TUTTI_MAX_RANK];
     if (rank > TUTTI_MAX_RANK)
-        return RULE_FAIL(node, TUTTI_INVALID, "%d dimensions are given, at most %d are possible", rank,
-                         TUTTI_MAX_RANK);
+        return RULE_FAIL(node, TUTTI_INVALID, "%d dimensions are given, at most %d are possible",
+                         rank, TUTTI_MAX_RANK);
     tutti_type y = tutti_type_make(x->dtype, rank, dims);
     for (int i = 0; i < rank; i++) {
         int own = i - (rank - x->rank);
         if (dims[i] < -1 || (dims[i] == -1 && own < 0))
             return RULE_FAIL(node, TUTTI_INVALID, "dimension %d is %lld, needs 0 or more%s", i,
                              (long long)dims[i],
-                             own < 0 ? " (the input has no such axis to keep)" : ", or -1 to keep the input's");
+                             own < 0 ? " (the input has no such axis to keep)"
+                                     : ", or -1 to keep the input's");
         if (dims[i] == -1)
             y.dims[i] = x->dims[own];
     }
@@ -59,19 +60,16 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[3,1] | dims=[2,3,4]",
-    "f32[3] | dims=[2,3]",
-    "f32[] | dims=[3,2]",
-    "i32[4,1] | dims=[-1,3]",
-    "f32[1,3] | dims=[0,3]",
-    NULL,
+    "f32[3,1] | dims=[2,3,4]", "f32[3] | dims=[2,3]",   "f32[] | dims=[3,2]",
+    "i32[4,1] | dims=[-1,3]",  "f32[1,3] | dims=[0,3]", NULL,
 };
 
 const tutti_op tutti_op_broadcast_to = {
     .struct_size = sizeof(tutti_op),
     .name = "broadcast_to",
     .version = 1,
-    .doc = "broadcast_to(x; dims): y has the shape dims, x repeated along axes of size 1 and new leading axes; -1 keeps a dimension",
+    .doc =
+        "broadcast_to(x; dims): y has the shape dims, x repeated along axes of size 1 and new leading axes; -1 keeps a dimension",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

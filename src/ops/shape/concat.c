@@ -6,7 +6,8 @@ static tutti_status refuse(const tutti_infer *node, int i, int axis)
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     return RULE_FAIL(node, TUTTI_INVALID,
                      "input 0 is %s, input %d is %s; all dimensions but that of axis %d must agree",
-                     tutti_type_text(&node->inputs[0], a), i, tutti_type_text(&node->inputs[i], b), axis);
+                     tutti_type_text(&node->inputs[0], a), i, tutti_type_text(&node->inputs[i], b),
+                     axis);
 }
 
 static tutti_status infer(tutti_infer *node)
@@ -86,12 +87,9 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[2,3] f32[2,1] f32[2,2] | axis=1",
-    "f32[3,4] f32[2,4] | axis=0",
-    "i32[2,2,3] i32[2,5,3] | axis=-2",
-    "f32[4] | axis=0",
-    "f32[0,2] f32[3,2] | axis=0",
-    NULL,
+    "f32[2,3] f32[2,1] f32[2,2] | axis=1", "f32[3,4] f32[2,4] | axis=0",
+    "i32[2,2,3] i32[2,5,3] | axis=-2",     "f32[4] | axis=0",
+    "f32[0,2] f32[3,2] | axis=0",          NULL,
 };
 
 const tutti_op tutti_op_concat = {

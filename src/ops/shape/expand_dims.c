@@ -38,11 +38,7 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[3,4] | axis=1",
-    "f32[5] | axis=-1",
-    "f32[] | axis=0",
-    "i32[0,2] | axis=0",
-    NULL,
+    "f32[3,4] | axis=1", "f32[5] | axis=-1", "f32[] | axis=0", "i32[0,2] | axis=0", NULL,
 };
 
 const tutti_op tutti_op_expand_dims = {

@@ -7,7 +7,8 @@ static tutti_status infer(tutti_infer *node)
     int rank = RULE_INTS(node, "dims", &dims);
     int64_t dtype = RULE_INT(node, "dtype");
     if (tutti_dtype_size((tutti_dtype)dtype) == 0 || dtype == TUTTI_STRING)
-        return RULE_FAIL(node, TUTTI_INVALID, "dtype %lld is no type of numbers or bools", (long long)dtype);
+        return RULE_FAIL(node, TUTTI_INVALID, "dtype %lld is no type of numbers or bools",
+                         (long long)dtype);
     for (int i = 0; i < rank; i++)
         if (dims[i] < 0)
             return RULE_FAIL(node, TUTTI_INVALID, "dimension %d is %lld, needs 0 or more", i,
@@ -49,11 +50,7 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "| dims=[2,3] value=1.5",
-    "| value=-2",
-    "| dims=[4] value=7 dtype=i32",
-    "| dims=[3,0]",
-    NULL,
+    "| dims=[2,3] value=1.5", "| value=-2", "| dims=[4] value=7 dtype=i32", "| dims=[3,0]", NULL,
 };
 
 const tutti_op tutti_op_fill = {

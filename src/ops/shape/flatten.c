@@ -36,11 +36,7 @@ tutti_sym(tutti_flatten_of)(tutti_sym x)
 }
 
 static const char *const samples[] = {
-    "f32[4,3,2]",
-    "f32[5]",
-    "i32[0,3,2]",
-    "f32[3,0,2]",
-    NULL,
+    "f32[4,3,2]", "f32[5]", "i32[0,3,2]", "f32[3,0,2]", NULL,
 };
 
 const tutti_op tutti_op_flatten = {

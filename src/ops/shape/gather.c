@@ -17,8 +17,8 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, rank, dims);
 }
 
-/* Along axis 0 the gradient is sparse: the rows of dy and where they belong. False when the shape of
- * a row is not known. */
+/* Along axis 0 the gradient is sparse: the rows of dy and where they belong. False when the shape
+ * of a row is not known. */
 static bool give_rows(tutti_gradient *node)
 {
     tutti_type x = tutti_sym_type(node->inputs[0]), indices = tutti_sym_type(node->inputs[1]);
@@ -142,7 +142,8 @@ const tutti_op tutti_op_gather = {
     .struct_size = sizeof(tutti_op),
     .name = "gather",
     .version = 1,
-    .doc = "gather(x, indices; axis): y[.., j, ..] = x[.., indices[j], ..]; the axis is replaced by the axes of indices",
+    .doc =
+        "gather(x, indices; axis): y[.., j, ..] = x[.., indices[j], ..]; the axis is replaced by the axes of indices",
     .category = "shape",
     .min_inputs = 2,
     .max_inputs = 2,

@@ -24,9 +24,9 @@ static tutti_status infer(tutti_infer *node)
         agree = tutti__shape_merge(rows->dims[i], dim, &merged);
     }
     if (!agree)
-        return RULE_FAIL(node, TUTTI_INVALID, "input 0 is %s, which is not %s with axis %d replaced by %s",
-                         tutti_type_text(rows, a), tutti_type_text(&like, b), axis,
-                         tutti_type_text(indices, c));
+        return RULE_FAIL(
+            node, TUTTI_INVALID, "input 0 is %s, which is not %s with axis %d replaced by %s",
+            tutti_type_text(rows, a), tutti_type_text(&like, b), axis, tutti_type_text(indices, c));
     return tutti__shape_output(node, 0, rows->dtype, like.rank, like.dims);
 }
 
@@ -56,7 +56,8 @@ static tutti_status reference(const tutti_call *call)
     int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
     tutti_blocks blocks = tutti__blocks(y, axis);
     TUTTI_TRY(tutti__indices_check(call, 1, axis, 1, y->dims));
-    rows_state s = {&call->inputs[1], tutti_view_count(&call->inputs[1]), blocks.size, blocks.inner};
+    rows_state s = {&call->inputs[1], tutti_view_count(&call->inputs[1]), blocks.size,
+                    blocks.inner};
     tutti_scatter scatter = {blocks.outer * s.count, blocks.inner, start_of, &s};
     tutti__scatter_add(&scatter, &call->inputs[0], y);
     return TUTTI_OK;
@@ -117,7 +118,8 @@ const tutti_op tutti_op_gather_grad = {
     .struct_size = sizeof(tutti_op),
     .name = "gather_grad",
     .version = 1,
-    .doc = "gather_grad(rows, indices, like; axis, dims): y = 0 in the shape of like, or dims without it, then y[.., indices[j], ..] += rows[.., j, ..]",
+    .doc =
+        "gather_grad(rows, indices, like; axis, dims): y = 0 in the shape of like, or dims without it, then y[.., indices[j], ..] += rows[.., j, ..]",
     .category = "shape",
     .min_inputs = 2,
     .max_inputs = 3,

@@ -29,8 +29,8 @@ static tutti_status reference(const tutti_call *call)
     size_t bytes = (size_t)rows.length * tutti_dtype_size(x->dtype);
     TUTTI_TRY(tutti__indices_check(call, 1, 0, rows.columns, x->dims));
     for (int64_t i = 0; bytes > 0 && i < rows.rows; i++)
-        memcpy(tutti__element(y, i * rows.length), tutti__element(x, tutti__index_rows_start(&rows, i)),
-               bytes);
+        memcpy(tutti__element(y, i * rows.length),
+               tutti__element(x, tutti__index_rows_start(&rows, i)), bytes);
     return TUTTI_OK;
 }
 

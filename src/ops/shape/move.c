@@ -17,7 +17,7 @@ typedef struct __attribute__((may_alias)) {
 
 /* For each size of element:
  *   row    to[i to_step] = from[i from_step]
- *   block  to[r to_row + c] = from[r + c from_column], for what has neighbours side by side in
+ *   tile   to[r to_row + c] = from[r + c from_column], for what has neighbours side by side in
  *          different axes: tiles keep both sides in cache */
 #define TYPED(bytes)                                                                               \
     static void row_##bytes(int64_t count, void *to_, int64_t to_step, const void *from_,          \
@@ -52,11 +52,21 @@ static void copy_row(size_t size, int64_t count, void *to, int64_t to_step, cons
         return;
     }
     switch (size) {
-    case 1: row_1(count, to, to_step, from, from_step); break;
-    case 2: row_2(count, to, to_step, from, from_step); break;
-    case 4: row_4(count, to, to_step, from, from_step); break;
-    case 8: row_8(count, to, to_step, from, from_step); break;
-    default: row_16(count, to, to_step, from, from_step); break;
+    case 1:
+        row_1(count, to, to_step, from, from_step);
+        break;
+    case 2:
+        row_2(count, to, to_step, from, from_step);
+        break;
+    case 4:
+        row_4(count, to, to_step, from, from_step);
+        break;
+    case 8:
+        row_8(count, to, to_step, from, from_step);
+        break;
+    default:
+        row_16(count, to, to_step, from, from_step);
+        break;
     }
 }
 
@@ -64,11 +74,21 @@ static void copy_tile(size_t size, int64_t rows, int64_t columns, void *to, int6
                       const void *from, int64_t from_column)
 {
     switch (size) {
-    case 1: tile_1(rows, columns, to, to_row, from, from_column); break;
-    case 2: tile_2(rows, columns, to, to_row, from, from_column); break;
-    case 4: tile_4(rows, columns, to, to_row, from, from_column); break;
-    case 8: tile_8(rows, columns, to, to_row, from, from_column); break;
-    default: tile_16(rows, columns, to, to_row, from, from_column); break;
+    case 1:
+        tile_1(rows, columns, to, to_row, from, from_column);
+        break;
+    case 2:
+        tile_2(rows, columns, to, to_row, from, from_column);
+        break;
+    case 4:
+        tile_4(rows, columns, to, to_row, from, from_column);
+        break;
+    case 8:
+        tile_8(rows, columns, to, to_row, from, from_column);
+        break;
+    default:
+        tile_16(rows, columns, to, to_row, from, from_column);
+        break;
     }
 }
 
@@ -210,6 +230,7 @@ void tutti__move(const tutti_call *call, const tutti_move *move, const void *fro
 void tutti__move_rows(const tutti_call *call, size_t size, int64_t rows, int64_t row,
                       const void *from, int64_t from_step, void *to, int64_t to_step)
 {
-    tutti_move move = {.rank = 2, .size = size, .dims = {rows, row}, .from = {from_step, 1}, .to = {to_step, 1}};
+    tutti_move move = {
+        .rank = 2, .size = size, .dims = {rows, row}, .from = {from_step, 1}, .to = {to_step, 1}};
     tutti__move(call, &move, from, to);
 }

@@ -1,6 +1,6 @@
-/* move.h: moves elements between two strided arrays, whatever they are: the loop under all operators
- * that move data. Rows go by memcpy, transpositions tile by tile, large moves over the threads of the
- * call. */
+/* move.h: moves elements between two strided arrays, whatever they are: the loop under all
+ * operators that move data. Rows go by memcpy, transpositions tile by tile, large moves over the
+ * threads of the call. */
 #ifndef TUTTI_OPS_SHAPE_MOVE_H
 #define TUTTI_OPS_SHAPE_MOVE_H
 
@@ -8,9 +8,9 @@
 
 #define TUTTI_MOVE_RANK (2 * TUTTI_MAX_RANK)
 
-/* Element (i0, i1, …) goes from `from + Σ i from[i]` to `to + Σ i to[i]`. Strides are in elements, may
- * be negative, and 0 on the side that is read. The arrays do not overlap; no two elements go to the
- * same place. */
+/* Element (i0, i1, …) goes from `from + Σ i from[i]` to `to + Σ i to[i]`. Strides are in elements,
+ * may be negative, and 0 on the side that is read. The arrays do not overlap; no two elements go to
+ * the same place. */
 typedef struct tutti_move {
     int rank;
     size_t size; /* bytes of an element: 1, 2, 4, 8 or 16 */

@@ -4,12 +4,15 @@
 static tutti_status infer(tutti_infer *node)
 {
     const tutti_type *indices = &node->inputs[0];
-    int64_t dims[TUTTI_MAX_RANK + 1], depth = RULE_INT(node, "depth"), dtype = RULE_INT(node, "dtype");
+    int64_t dims[TUTTI_MAX_RANK + 1], depth = RULE_INT(node, "depth"),
+                                      dtype = RULE_INT(node, "dtype");
     if (!tutti_dtype_is_int(indices->dtype))
-        return RULE_FAIL(node, TUTTI_INVALID, "indices are %s, need integers; convert them with tutti_cast",
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "indices are %s, need integers; convert them with tutti_cast",
                          tutti_dtype_name(indices->dtype));
     if (tutti_dtype_size((tutti_dtype)dtype) == 0 || dtype == TUTTI_STRING)
-        return RULE_FAIL(node, TUTTI_INVALID, "dtype %lld is no type of numbers or bools", (long long)dtype);
+        return RULE_FAIL(node, TUTTI_INVALID, "dtype %lld is no type of numbers or bools",
+                         (long long)dtype);
     if (depth < 0)
         return RULE_FAIL(node, TUTTI_INVALID, "depth is %lld, needs 0 or more", (long long)depth);
     memcpy(dims, indices->dims, sizeof indices->dims);

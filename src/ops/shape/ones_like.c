@@ -26,11 +26,7 @@ tutti_sym(tutti_ones_like)(tutti_sym x)
 }
 
 static const char *const samples[] = {
-    "f32[2,3]",
-    "i32[4]",
-    "f32[0,2]",
-    "bool[3]",
-    NULL,
+    "f32[2,3]", "i32[4]", "f32[0,2]", "bool[3]", NULL,
 };
 
 const tutti_op tutti_op_ones_like = {

@@ -9,25 +9,26 @@ tutti_pad_mode tutti__pad_mode(const tutti_attr *given, int attr_count)
                                         : TUTTI_PAD_CONSTANT;
 }
 
-static tutti_status check_axis(const tutti_infer *node, const tutti_type *x, int axis, int64_t before,
-                               int64_t after)
+static tutti_status check_axis(const tutti_infer *node, const tutti_type *x, int axis,
+                               int64_t before, int64_t after)
 {
     char text[TUTTI_TYPE_TEXT];
     tutti_pad_mode mode = tutti__pad_mode(node->attrs, node->attr_count);
     int64_t size = x->dims[axis], most = before > after ? before : after;
     if (before < 0 || after < 0)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "paddings of axis %d are %lld and %lld, need 0 or more; tutti_slice takes away", axis,
-                         (long long)before, (long long)after);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "paddings of axis %d are %lld and %lld, need 0 or more; tutti_slice takes away", axis,
+            (long long)before, (long long)after);
     if (mode == TUTTI_PAD_REFLECT && size != TUTTI_ANY && most > 0 && most >= size)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "axis %d of %s has %lld elements to reflect, paddings are %lld and %lld; they must "
-                         "be smaller",
-                         axis, tutti_type_text(x, text), (long long)size, (long long)before,
-                         (long long)after);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "axis %d of %s has %lld elements to reflect, paddings are %lld and %lld; they must "
+            "be smaller",
+            axis, tutti_type_text(x, text), (long long)size, (long long)before, (long long)after);
     if (mode == TUTTI_PAD_EDGE && size == 0 && most > 0)
-        return RULE_FAIL(node, TUTTI_INVALID, "axis %d of %s is empty, so it has no edge to repeat", axis,
-                         tutti_type_text(x, text));
+        return RULE_FAIL(node, TUTTI_INVALID, "axis %d of %s is empty, so it has no edge to repeat",
+                         axis, tutti_type_text(x, text));
     return TUTTI_OK;
 }
 
@@ -38,12 +39,12 @@ tutti_status tutti__pad_check(const tutti_infer *node, const tutti_type *x)
     const int64_t *paddings;
     int count = RULE_INTS(node, "paddings", &paddings);
     if (strcmp(mode, "constant") != 0 && strcmp(mode, "reflect") != 0 && strcmp(mode, "edge") != 0)
-        return RULE_FAIL(node, TUTTI_INVALID, "mode '%.32s' is not known; use constant, reflect or edge",
-                         mode);
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "mode '%.32s' is not known; use constant, reflect or edge", mode);
     if (count != 2 * x->rank)
         return RULE_FAIL(node, TUTTI_INVALID,
-                         "%d paddings are given for %s, needs %d: before and after for each axis", count,
-                         tutti_type_text(x, text), 2 * x->rank);
+                         "%d paddings are given for %s, needs %d: before and after for each axis",
+                         count, tutti_type_text(x, text), 2 * x->rank);
     for (int i = 0; i < x->rank; i++)
         TUTTI_TRY(check_axis(node, x, i, paddings[2 * i], paddings[2 * i + 1]));
     return TUTTI_OK;
@@ -73,9 +74,9 @@ static tutti_status gradient(tutti_gradient *node)
     const int64_t *paddings;
     int count = RULE_INTS(node, "paddings", &paddings);
     if (tutti__pad_mode(node->attrs, node->attr_count) != TUTTI_PAD_CONSTANT) {
-        node->input_grads[0] = TUTTI_NARY(
-            &tutti_op_pad_grad, ((tutti_sym[]){node->output_grads[0], node->inputs[0]}),
-            RULE_ATTR(node, "paddings"), RULE_ATTR(node, "mode"));
+        node->input_grads[0] =
+            TUTTI_NARY(&tutti_op_pad_grad, ((tutti_sym[]){node->output_grads[0], node->inputs[0]}),
+                       RULE_ATTR(node, "paddings"), RULE_ATTR(node, "mode"));
         return TUTTI_OK;
     }
     inside.begin.count = inside.end.count = count / 2;
@@ -88,8 +89,8 @@ static tutti_status gradient(tutti_gradient *node)
 }
 
 /* One row of y from one row of x: the inside at once, the paddings one by one. */
-static void pad_row(tutti_pad_mode mode, const tutti_view *x, const tutti_view *y, int64_t from, int64_t to,
-                    int64_t before)
+static void pad_row(tutti_pad_mode mode, const tutti_view *x, const tutti_view *y, int64_t from,
+                    int64_t to, int64_t before)
 {
     int64_t size = x->dims[x->rank - 1], padded = y->dims[y->rank - 1];
     size_t bytes = tutti_dtype_size(x->dtype);
@@ -169,15 +170,17 @@ tutti_sym(tutti_pad)(tutti_sym x, const tutti_pad_options *options)
         return TUTTI_NO_SYM;
     int rank = tutti_sym_type(x).rank;
     if (o.before.count > rank || o.after.count > rank)
-        return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
-                             "pad: %d paddings before and %d after are given for an input of %d dimensions",
-                             o.before.count, o.after.count, rank);
+        return tutti__poison(
+            tutti_sym_graph(x), TUTTI_INVALID,
+            "pad: %d paddings before and %d after are given for an input of %d dimensions",
+            o.before.count, o.after.count, rank);
     for (int i = 0; i < rank; i++) {
         paddings[2 * i] = i < o.before.count ? o.before.values[i] : 0;
         paddings[2 * i + 1] = i < o.after.count ? o.after.values[i] : 0;
     }
     return TUTTI_NARY(&tutti_op_pad, ((tutti_sym[]){x}), TUTTI_INTS("paddings", 2 * rank, paddings),
-                      TUTTI_STR("mode", o.mode ? o.mode : "constant"), TUTTI_FLOAT("value", o.value));
+                      TUTTI_STR("mode", o.mode ? o.mode : "constant"),
+                      TUTTI_FLOAT("value", o.value));
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -200,7 +203,8 @@ const tutti_op tutti_op_pad = {
     .struct_size = sizeof(tutti_op),
     .name = "pad",
     .version = 1,
-    .doc = "pad(x; paddings, mode, value): y[i + before] = x[i]; around it value, or x mirrored (reflect), or its edge (edge)",
+    .doc =
+        "pad(x; paddings, mode, value): y[i + before] = x[i]; around it value, or x mirrored (reflect), or its edge (edge)",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

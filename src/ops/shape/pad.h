@@ -4,7 +4,11 @@
 
 #include "ops/shape/move.h"
 
-typedef enum tutti_pad_mode { TUTTI_PAD_CONSTANT, TUTTI_PAD_REFLECT, TUTTI_PAD_EDGE } tutti_pad_mode;
+typedef enum tutti_pad_mode {
+    TUTTI_PAD_CONSTANT,
+    TUTTI_PAD_REFLECT,
+    TUTTI_PAD_EDGE
+} tutti_pad_mode;
 
 /* Of a node or call whose attributes were checked. */
 tutti_pad_mode tutti__pad_mode(const tutti_attr *attrs, int attr_count);
@@ -16,7 +20,8 @@ tutti_status tutti__pad_check(const tutti_infer *node, const tutti_type *x);
  *   reflect  i = |at - before|, and mirrored at size - 1 behind it
  *   edge     i = at - before, held inside [0, size)
  * A constant has no element: -1. */
-static inline int64_t tutti__pad_source(tutti_pad_mode mode, int64_t at, int64_t before, int64_t size)
+static inline int64_t tutti__pad_source(tutti_pad_mode mode, int64_t at, int64_t before,
+                                        int64_t size)
 {
     int64_t i = at - before;
     if (i >= 0 && i < size)

@@ -114,7 +114,8 @@ const tutti_op tutti_op_pad_grad = {
     .struct_size = sizeof(tutti_op),
     .name = "pad_grad",
     .version = 1,
-    .doc = "pad_grad(x, like; paddings, mode, dims): y[i] = sum of all x[j] that padding makes of element i of a tensor of the shape of like, or dims without it",
+    .doc =
+        "pad_grad(x, like; paddings, mode, dims): y[i] = sum of all x[j] that padding makes of element i of a tensor of the shape of like, or dims without it",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 2,

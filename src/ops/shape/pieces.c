@@ -9,8 +9,9 @@ tutti_status tutti__pieces_reference(const tutti_call *call)
     int64_t start = 0;
     for (int i = 0; i < call->output_count; i++) {
         int64_t row = call->outputs[i].dims[axis] * from.inner;
-        tutti__move_rows(call, tutti_dtype_size(x->dtype), from.outer, row, tutti__element(x, start),
-                         from.size * from.inner, call->outputs[i].data, row);
+        tutti__move_rows(call, tutti_dtype_size(x->dtype), from.outer, row,
+                         tutti__element(x, start), from.size * from.inner, call->outputs[i].data,
+                         row);
         start += row;
     }
     return TUTTI_OK;

@@ -17,11 +17,12 @@ static tutti_status infer(tutti_infer *node)
         agree = tutti__shape_merge(updates->dims[i], indices->dims[i], &merged) &&
                 (i == axis || tutti__shape_merge(like.dims[i], merged, &merged));
     if (!agree)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "indices are %s, updates %s, the result %s; the first two must agree, and all "
-                         "dimensions but that of axis %d",
-                         tutti_type_text(indices, a), tutti_type_text(updates, b),
-                         tutti_type_text(&like, c), axis);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "indices are %s, updates %s, the result %s; the first two must agree, and all "
+            "dimensions but that of axis %d",
+            tutti_type_text(indices, a), tutti_type_text(updates, b), tutti_type_text(&like, c),
+            axis);
     return tutti__shape_output(node, 0, updates->dtype, like.rank, like.dims);
 }
 
@@ -101,7 +102,8 @@ const tutti_op tutti_op_put_along = {
     .struct_size = sizeof(tutti_op),
     .name = "put_along",
     .version = 1,
-    .doc = "put_along(indices, updates, like; axis, dims): y = 0 in the shape of like, or dims without it, then y[i, indices[i, j, k], k] += updates[i, j, k] for axis 1",
+    .doc =
+        "put_along(indices, updates, like; axis, dims): y = 0 in the shape of like, or dims without it, then y[i, indices[i, j, k], k] += updates[i, j, k] for axis 1",
     .category = "shape",
     .min_inputs = 2,
     .max_inputs = 3,

@@ -10,12 +10,13 @@ static tutti_status range_count(const tutti_infer *node, int64_t *ret_count)
     double delta = RULE_FLOAT(node, "delta");
     if (!isfinite(start) || !isfinite(limit) || !isfinite(delta) || delta == 0)
         return RULE_FAIL(node, TUTTI_INVALID,
-                         "start %g, limit %g, delta %g: all must be finite and delta not 0", start, limit,
-                         delta);
+                         "start %g, limit %g, delta %g: all must be finite and delta not 0", start,
+                         limit, delta);
     double count = ceil((limit - start) / delta);
     if (count >= 0x1p53)
-        return RULE_FAIL(node, TUTTI_TOO_LARGE, "start %g, limit %g, delta %g: %g elements are too many",
-                         start, limit, delta, count);
+        return RULE_FAIL(node, TUTTI_TOO_LARGE,
+                         "start %g, limit %g, delta %g: %g elements are too many", start, limit,
+                         delta, count);
     *ret_count = count > 0 ? (int64_t)count : 0;
     return TUTTI_OK;
 }
@@ -30,8 +31,8 @@ static tutti_status infer(tutti_infer *node)
     TUTTI_TRY(range_count(node, &count));
     if (tutti_dtype_is_int(dtype) && (start != floor(start) || delta != floor(delta)))
         return RULE_FAIL(node, TUTTI_INVALID,
-                         "start %g and delta %g must be whole numbers for elements of type %s", start, delta,
-                         tutti_dtype_name(dtype));
+                         "start %g and delta %g must be whole numbers for elements of type %s",
+                         start, delta, tutti_dtype_name(dtype));
     return tutti__shape_output(node, 0, dtype, 1, &count);
 }
 
@@ -44,7 +45,8 @@ static tutti_status reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_range;
-tutti_sym(tutti_range)(tutti_graph *graph, double start, double limit, double delta, tutti_dtype dtype)
+tutti_sym(tutti_range)(tutti_graph *graph, double start, double limit, double delta,
+                       tutti_dtype dtype)
 {
     tutti_attr given[] = {TUTTI_FLOAT("start", start), TUTTI_FLOAT("limit", limit),
                           TUTTI_FLOAT("delta", delta), TUTTI_INT("dtype", dtype)};
@@ -70,7 +72,8 @@ const tutti_op tutti_op_range = {
     .struct_size = sizeof(tutti_op),
     .name = "range",
     .version = 1,
-    .doc = "range(; start, limit, delta, dtype): y[i] = start + i delta, up to but not including limit",
+    .doc =
+        "range(; start, limit, delta, dtype): y[i] = start + i delta, up to but not including limit",
     .category = "shape",
     .min_inputs = 0,
     .max_inputs = 0,

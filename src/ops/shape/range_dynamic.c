@@ -3,14 +3,16 @@
 
 #include <math.h>
 
-/* How many of start, start + delta, … lie before limit; -1 when that cannot be. Integers exactly. */
+/* How many of start, start + delta, … lie before limit; -1 when that cannot be. Integers exactly.
+ */
 static int64_t count_ints(int64_t start, int64_t limit, int64_t delta)
 {
     if (delta == 0)
         return -1;
     if (delta > 0 ? start >= limit : start <= limit)
         return 0;
-    uint64_t way = delta > 0 ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit;
+    uint64_t way =
+        delta > 0 ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit;
     uint64_t size = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)delta;
     uint64_t count = (way - 1) / size + 1;
     return count > INT64_MAX ? -1 : (int64_t)count;
@@ -52,14 +54,16 @@ static tutti_status reference(const tutti_call *call)
     bool whole = tutti_dtype_is_int(x[0].dtype);
     double start = tutti_view_get(&x[0], 0), limit = tutti_view_get(&x[1], 0);
     double delta = tutti_view_get(&x[2], 0);
-    uint64_t first = (uint64_t)tutti_view_get_int(&x[0], 0), step = (uint64_t)tutti_view_get_int(&x[2], 0);
+    uint64_t first = (uint64_t)tutti_view_get_int(&x[0], 0),
+             step = (uint64_t)tutti_view_get_int(&x[2], 0);
     int64_t count = whole ? count_ints((int64_t)first, tutti_view_get_int(&x[1], 0), (int64_t)step)
                           : count_floats(start, limit, delta);
     if (count < 0)
-        return RULE_FAIL(call, TUTTI_INVALID,
-                         "start %g, limit %g, delta %g: all must be finite, delta not 0, and the elements "
-                         "not too many",
-                         start, limit, delta);
+        return RULE_FAIL(
+            call, TUTTI_INVALID,
+            "start %g, limit %g, delta %g: all must be finite, delta not 0, and the elements "
+            "not too many",
+            start, limit, delta);
     TUTTI_TRY(tutti_call_allocate(call, 0, 1, &count));
     for (int64_t i = 0; i < count; i++) {
         if (whole)
@@ -87,7 +91,8 @@ const tutti_op tutti_op_range_dynamic = {
     .struct_size = sizeof(tutti_op),
     .name = "range_dynamic",
     .version = 1,
-    .doc = "range_dynamic(start, limit, delta): y[i] = start + i delta, up to but not including limit",
+    .doc =
+        "range_dynamic(start, limit, delta): y[i] = start + i delta, up to but not including limit",
     .category = "shape",
     .min_inputs = 3,
     .max_inputs = 3,

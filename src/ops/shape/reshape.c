@@ -8,20 +8,21 @@ static tutti_status check_dims(const tutti_infer *node, int rank, const int64_t 
     int64_t known = 1;
     int open = -1;
     if (rank > TUTTI_MAX_RANK)
-        return RULE_FAIL(node, TUTTI_INVALID, "%d dimensions are given, at most %d are possible", rank,
-                         TUTTI_MAX_RANK);
+        return RULE_FAIL(node, TUTTI_INVALID, "%d dimensions are given, at most %d are possible",
+                         rank, TUTTI_MAX_RANK);
     for (int i = 0; i < rank; i++) {
         if (dims[i] == -1 && open >= 0)
-            return RULE_FAIL(node, TUTTI_INVALID,
-                             "dimensions %d and %d are both -1; only one can follow from the others", open,
-                             i);
+            return RULE_FAIL(
+                node, TUTTI_INVALID,
+                "dimensions %d and %d are both -1; only one can follow from the others", open, i);
         if (dims[i] < -1)
             return RULE_FAIL(node, TUTTI_INVALID, "dimension %d is %lld, needs 0 or more, or -1", i,
                              (long long)dims[i]);
         if (dims[i] == -1)
             open = i;
         else if (!tutti__mul_size(known, dims[i], &known))
-            return RULE_FAIL(node, TUTTI_TOO_LARGE, "the product of the dimensions overflows 64 bits");
+            return RULE_FAIL(node, TUTTI_TOO_LARGE,
+                             "the product of the dimensions overflows 64 bits");
     }
     *ret_known = known;
     *ret_open = open;
@@ -39,10 +40,11 @@ static tutti_status infer(tutti_infer *node)
     tutti_type y = tutti_type_make(x->dtype, rank, dims);
     tutti_type_text(x, from);
     if (open >= 0 && known == 0 && count >= 0)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "input %s into %s: what -1 stands for cannot be told beside a dimension of 0; "
-                         "give every dimension",
-                         from, tutti_type_text(&y, to));
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "input %s into %s: what -1 stands for cannot be told beside a dimension of 0; "
+            "give every dimension",
+            from, tutti_type_text(&y, to));
     if (count >= 0 && (open >= 0 ? count % known != 0 : count != known))
         return RULE_FAIL(node, TUTTI_INVALID,
                          "input %s has %lld elements, which do not fit %s%s; give dimensions whose "
@@ -94,19 +96,16 @@ tutti_sym(tutti_reshape)(tutti_sym x, int rank, const int64_t *dims)
 
 static const tutti_attr_spec attrs[] = {{"dims", TUTTI_ATTR_INTS, NULL}, {NULL}};
 static const char *const samples[] = {
-    "f32[2,6] | dims=[3,4]",
-    "f32[4,3,5] | dims=[4,-1]",
-    "i32[3,4] | dims=[3,2,2]",
-    "f32[1] | dims=[]",
-    "f32[0,3] | dims=[-1,3,2]",
-    NULL,
+    "f32[2,6] | dims=[3,4]", "f32[4,3,5] | dims=[4,-1]", "i32[3,4] | dims=[3,2,2]",
+    "f32[1] | dims=[]",      "f32[0,3] | dims=[-1,3,2]", NULL,
 };
 
 const tutti_op tutti_op_reshape = {
     .struct_size = sizeof(tutti_op),
     .name = "reshape",
     .version = 1,
-    .doc = "reshape(x; dims): y has x's elements in the same order under the dimensions dims, of which one may be -1",
+    .doc =
+        "reshape(x; dims): y has x's elements in the same order under the dimensions dims, of which one may be -1",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -7,11 +7,11 @@ static tutti_status infer(tutti_infer *node)
     const tutti_type *x = &node->inputs[0], *like = &node->inputs[1];
     int64_t count = tutti_type_count(x), wanted = tutti_type_count(like);
     if (count >= 0 && wanted >= 0 && count != wanted)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "input %s has %lld elements, the shape of %s needs %lld; numbers of elements "
-                         "must agree",
-                         tutti_type_text(x, a), (long long)count, tutti_type_text(like, b),
-                         (long long)wanted);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "input %s has %lld elements, the shape of %s needs %lld; numbers of elements "
+            "must agree",
+            tutti_type_text(x, a), (long long)count, tutti_type_text(like, b), (long long)wanted);
     node->outputs[0] = tutti_type_make(x->dtype, like->rank, like->dims);
     return TUTTI_OK;
 }

@@ -11,8 +11,8 @@ static tutti_status infer(tutti_infer *node)
 extern const tutti_op tutti_op_reverse;
 static tutti_status gradient(tutti_gradient *node)
 {
-    node->input_grads[0] =
-        TUTTI_NARY(&tutti_op_reverse, ((tutti_sym[]){node->output_grads[0]}), RULE_ATTR(node, "axes"));
+    node->input_grads[0] = TUTTI_NARY(&tutti_op_reverse, ((tutti_sym[]){node->output_grads[0]}),
+                                      RULE_ATTR(node, "axes"));
     return TUTTI_OK;
 }
 
@@ -66,7 +66,8 @@ const tutti_op tutti_op_reverse = {
     .struct_size = sizeof(tutti_op),
     .name = "reverse",
     .version = 1,
-    .doc = "reverse(x; axes): y[.., i, ..] = x[.., n - 1 - i, ..] along the named axes, along all without names",
+    .doc =
+        "reverse(x; axes): y[.., i, ..] = x[.., n - 1 - i, ..] along the named axes, along all without names",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -32,8 +32,10 @@ static tutti_status reference(const tutti_call *call)
         return TUTTI_OK;
     int64_t shift = RULE_INT(call, "shift") % blocks.size;
     int64_t head = (shift < 0 ? shift + blocks.size : shift) * blocks.inner;
-    tutti__move_rows(call, size, blocks.outer, row - head, x->data, row, tutti__element(y, head), row);
-    tutti__move_rows(call, size, blocks.outer, head, tutti__element(x, row - head), row, y->data, row);
+    tutti__move_rows(call, size, blocks.outer, row - head, x->data, row, tutti__element(y, head),
+                     row);
+    tutti__move_rows(call, size, blocks.outer, head, tutti__element(x, row - head), row, y->data,
+                     row);
     return TUTTI_OK;
 }
 
@@ -45,7 +47,8 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 
 tutti_sym(tutti_roll)(tutti_sym x, int64_t shift, int axis)
 {
-    return TUTTI_NARY(&tutti_op_roll, ((tutti_sym[]){x}), TUTTI_INT("shift", shift), TUTTI_INT("axis", axis));
+    return TUTTI_NARY(&tutti_op_roll, ((tutti_sym[]){x}), TUTTI_INT("shift", shift),
+                      TUTTI_INT("axis", axis));
 }
 
 static const tutti_attr_spec attrs[] = {

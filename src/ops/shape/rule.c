@@ -7,11 +7,13 @@ tutti_status tutti__shape_output(tutti_infer *node, int index, tutti_dtype dtype
     char text[TUTTI_TYPE_TEXT];
     int64_t bytes;
     if (rank > TUTTI_MAX_RANK)
-        return RULE_FAIL(node, TUTTI_INVALID, "the result would have %d dimensions, at most %d are possible",
-                         rank, TUTTI_MAX_RANK);
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "the result would have %d dimensions, at most %d are possible", rank,
+                         TUTTI_MAX_RANK);
     tutti_type type = tutti_type_make(dtype, rank, dims);
     int64_t count = tutti_type_count(&type);
-    if (count == -2 || (count > 0 && !tutti__mul_size(count, (int64_t)tutti_dtype_size(dtype), &bytes)))
+    if (count == -2 ||
+        (count > 0 && !tutti__mul_size(count, (int64_t)tutti_dtype_size(dtype), &bytes)))
         return RULE_FAIL(node, TUTTI_TOO_LARGE, "the size of the result %s overflows 64 bits",
                          tutti_type_text(&type, text));
     node->outputs[index] = type;
@@ -27,8 +29,8 @@ tutti_status tutti__shape_like(const tutti_infer *node, int input, tutti_type *r
         return TUTTI_OK;
     }
     if (rank > TUTTI_MAX_RANK)
-        return RULE_FAIL(node, TUTTI_INVALID, "%d dimensions are given, at most %d are possible", rank,
-                         TUTTI_MAX_RANK);
+        return RULE_FAIL(node, TUTTI_INVALID, "%d dimensions are given, at most %d are possible",
+                         rank, TUTTI_MAX_RANK);
     for (int i = 0; i < rank; i++)
         if (dims[i] < 0)
             return RULE_FAIL(node, TUTTI_INVALID, "dimension %d is %lld, needs 0 or more", i,
@@ -159,8 +161,8 @@ int tutti__split_other_axes(const tutti_infer *node, int except, int capacity, t
     return cuts.count;
 }
 
-/* Axis i of one shape and axis j of the other mean the same when as many elements lie before them and
- * they have the same size. */
+/* Axis i of one shape and axis j of the other mean the same when as many elements lie before them
+ * and they have the same size. */
 void tutti__split_reshaped(const tutti_type *from, const tutti_type *to, void *context,
                            void (*found)(void *context, int from_axis, int to_axis))
 {

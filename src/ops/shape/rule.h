@@ -1,5 +1,5 @@
-/* rule.h: what the shape, reduction and linear operators share: checks of shape rules, lists of ways
- * to cut, and the loops of reference kernels. */
+/* rule.h: what the shape, reduction and linear operators share: checks of shape rules, lists of
+ * ways to cut, and the loops of reference kernels. */
 #ifndef TUTTI_OPS_SHAPE_RULE_H
 #define TUTTI_OPS_SHAPE_RULE_H
 
@@ -49,8 +49,8 @@ tutti_status tutti__shape_indices(const tutti_infer *node, int i);
 /* Input `i` has input 0's element type. */
 tutti_status tutti__shape_same_dtype(const tutti_infer *node, int i);
 
-/* Sets a bit for each axis in attribute `name`; an empty list is all axes. Axes out of range or named
- * twice are errors. */
+/* Sets a bit for each axis in attribute `name`; an empty list is all axes. Axes out of range or
+ * named twice are errors. */
 tutti_status tutti__shape_axes(const tutti_infer *node, const char *name, int rank,
                                uint32_t *ret_mask);
 /* The same for a node that was checked. */
@@ -86,8 +86,8 @@ void tutti__split_reshaped(const tutti_type *from, const tutti_type *to, void *c
 /* The product of dimensions: 0 when one is 0, else INT64_MAX when it does not fit. */
 int64_t tutti__dims_product(int rank, const int64_t *dims);
 
-/* A contiguous view seen as [outer, size, inner] around one axis; outer and inner are 0 when it has no
- * elements. */
+/* A contiguous view seen as [outer, size, inner] around one axis; outer and inner are 0 when it has
+ * no elements. */
 typedef struct tutti_blocks {
     int64_t outer, size, inner;
 } tutti_blocks;

@@ -28,11 +28,11 @@ static tutti_status refuse(const tutti_call *call, const tutti_view *indices, in
     long long value = (long long)tutti__index_at(indices, i);
     place_text(indices, i, place);
     if (limit == 0)
-        return RULE_FAIL(call, TUTTI_OUT_OF_RANGE, "indices%s is %lld, but axis %d has no elements", place,
-                         value, axis);
+        return RULE_FAIL(call, TUTTI_OUT_OF_RANGE, "indices%s is %lld, but axis %d has no elements",
+                         place, value, axis);
     return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,
-                     "indices%s is %lld, but axis %d has size %lld: indices run from 0 to %lld", place,
-                     value, axis, (long long)limit, (long long)limit - 1);
+                     "indices%s is %lld, but axis %d has size %lld: indices run from 0 to %lld",
+                     place, value, axis, (long long)limit, (long long)limit - 1);
 }
 
 tutti_status tutti__indices_check(const tutti_call *call, int input, int first_axis, int columns,
@@ -60,13 +60,20 @@ tutti_status tutti__indices_check(const tutti_call *call, int input, int first_a
 static void add_rows(const tutti_scatter *scatter, const tutti_view *updates, const tutti_view *y)
 {
     switch (y->dtype) {
-    case TUTTI_F32: ADD_ROWS(float, to[j] + from[j]);
-    case TUTTI_F64: ADD_ROWS(double, to[j] + from[j]);
-    case TUTTI_I8: ADD_ROWS(int8_t, to[j] + from[j]);
-    case TUTTI_U8: ADD_ROWS(uint8_t, to[j] + from[j]);
-    case TUTTI_I32: ADD_ROWS(int32_t, (uint32_t)to[j] + (uint32_t)from[j]);
-    case TUTTI_I64: ADD_ROWS(int64_t, (uint64_t)to[j] + (uint64_t)from[j]);
-    default: break;
+    case TUTTI_F32:
+        ADD_ROWS(float, to[j] + from[j]);
+    case TUTTI_F64:
+        ADD_ROWS(double, to[j] + from[j]);
+    case TUTTI_I8:
+        ADD_ROWS(int8_t, to[j] + from[j]);
+    case TUTTI_U8:
+        ADD_ROWS(uint8_t, to[j] + from[j]);
+    case TUTTI_I32:
+        ADD_ROWS(int32_t, (uint32_t)to[j] + (uint32_t)from[j]);
+    case TUTTI_I64:
+        ADD_ROWS(int64_t, (uint64_t)to[j] + (uint64_t)from[j]);
+    default:
+        break;
     }
 }
 #undef ADD_ROWS
@@ -104,8 +111,7 @@ void tutti__scatter_add(const tutti_scatter *scatter, const tutti_view *updates,
 
 tutti_index_rows tutti__index_rows(const tutti_view *indices, int rank, const int64_t *dims)
 {
-    tutti_index_rows rows = {
-        .indices = indices, .columns = (int)indices->dims[indices->rank - 1]};
+    tutti_index_rows rows = {.indices = indices, .columns = (int)indices->dims[indices->rank - 1]};
     rows.rows = tutti__dims_product(indices->rank - 1, indices->dims);
     rows.length = tutti__dims_product(rank - rows.columns, dims + rows.columns);
     tutti__strides_of(rank, dims, rows.strides);
@@ -128,10 +134,11 @@ tutti_status tutti__index_columns(const tutti_infer *node, int input, int rank, 
     TUTTI_TRY(tutti__shape_indices(node, input));
     int64_t columns = indices->rank > 0 ? indices->dims[indices->rank - 1] : TUTTI_ANY;
     if (columns < 0 || columns > rank)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "input %d (indices) is %s, needs a last dimension that is known and at most %d, "
-                         "the number of axes that it indexes",
-                         input, tutti_type_text(indices, text), rank);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "input %d (indices) is %s, needs a last dimension that is known and at most %d, "
+            "the number of axes that it indexes",
+            input, tutti_type_text(indices, text), rank);
     *ret_columns = (int)columns;
     return TUTTI_OK;
 }

@@ -11,13 +11,13 @@ static inline int64_t tutti__index_at(const tutti_view *indices, int64_t i)
                                        : ((const int64_t *)indices->data)[i];
 }
 
-/* Input `input` holds indices; element i is one along axis first_axis + i mod columns of a tensor with
- * these dimensions. One out of range fails with its value, its place and the range. */
+/* Input `input` holds indices; element i is one along axis first_axis + i mod columns of a tensor
+ * with these dimensions. One out of range fails with its value, its place and the range. */
 tutti_status tutti__indices_check(const tutti_call *call, int input, int first_axis, int columns,
                                   const int64_t *dims);
 
-/* y = 0, then for each i in [0, count): y[start(i) .. + length) += updates[i length .. + length), in
- * this order. f32, f64 and integers add in their own type; 16-bit floats add in double and round
+/* y = 0, then for each i in [0, count): y[start(i) .. + length) += updates[i length .. + length),
+ * in this order. f32, f64 and integers add in their own type; 16-bit floats add in double and round
  * once. */
 typedef struct tutti_scatter {
     int64_t count, length;

@@ -10,8 +10,8 @@ static tutti_status infer(tutti_infer *node)
     int columns;
     int64_t merged;
     if (rank > TUTTI_MAX_RANK)
-        return RULE_FAIL(node, TUTTI_INVALID, "%d dimensions are given, at most %d are possible", rank,
-                         TUTTI_MAX_RANK);
+        return RULE_FAIL(node, TUTTI_INVALID, "%d dimensions are given, at most %d are possible",
+                         rank, TUTTI_MAX_RANK);
     for (int i = 0; i < rank; i++)
         if (dims[i] < 0)
             return RULE_FAIL(node, TUTTI_INVALID, "dimension %d is %lld, needs 0 or more", i,
@@ -26,10 +26,11 @@ static tutti_status infer(tutti_infer *node)
                                    &merged);
     if (!agree) {
         tutti_type y = tutti_type_make(updates->dtype, rank, dims);
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "updates are %s, which do not fit indices %s into a result %s: they need the "
-                         "dimensions of indices without the last, then those that are not indexed",
-                         tutti_type_text(updates, a), tutti_type_text(indices, b), tutti_type_text(&y, c));
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "updates are %s, which do not fit indices %s into a result %s: they need the "
+            "dimensions of indices without the last, then those that are not indexed",
+            tutti_type_text(updates, a), tutti_type_text(indices, b), tutti_type_text(&y, c));
     }
     return tutti__shape_output(node, 0, updates->dtype, rank, dims);
 }
@@ -90,19 +91,17 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "i32[3,2]{0:3} f32[3] | dims=[3,4]",
-    "i64[5,1]{0:3} f32[5,4,2] | dims=[3,4,2]",
-    "i32[4,1]{=1,1,1,0} i32[4] | dims=[2]",
-    "i32[0,1] f32[0,2] | dims=[3,2]",
-    "i32[6,1]{0:2} f16[6] | dims=[2]",
-    NULL,
+    "i32[3,2]{0:3} f32[3] | dims=[3,4]",    "i64[5,1]{0:3} f32[5,4,2] | dims=[3,4,2]",
+    "i32[4,1]{=1,1,1,0} i32[4] | dims=[2]", "i32[0,1] f32[0,2] | dims=[3,2]",
+    "i32[6,1]{0:2} f16[6] | dims=[2]",      NULL,
 };
 
 const tutti_op tutti_op_scatter_nd = {
     .struct_size = sizeof(tutti_op),
     .name = "scatter_nd",
     .version = 1,
-    .doc = "scatter_nd(indices, updates; dims): y = 0 in the shape dims, then y[indices[j, 0], .., indices[j, k - 1], :] += updates[j, :]",
+    .doc =
+        "scatter_nd(indices, updates; dims): y = 0 in the shape dims, then y[indices[j, 0], .., indices[j, k - 1], :] += updates[j, :]",
     .category = "shape",
     .min_inputs = 2,
     .max_inputs = 2,

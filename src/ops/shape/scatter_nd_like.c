@@ -1,4 +1,5 @@
-/* scatter_nd_like.c: sums of updates at positions along several axes, in the shape of another tensor. */
+/* scatter_nd_like.c: sums of updates at positions along several axes, in the shape of another
+ * tensor. */
 #include "ops/shape/scatter.h"
 
 static tutti_status infer(tutti_infer *node)
@@ -20,10 +21,11 @@ static tutti_status infer(tutti_infer *node)
                                    &merged);
     if (!agree) {
         tutti_type y = tutti_type_make(updates->dtype, rank, dims);
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "updates are %s, which do not fit indices %s into a result %s: they need the "
-                         "dimensions of indices without the last, then those that are not indexed",
-                         tutti_type_text(updates, a), tutti_type_text(indices, b), tutti_type_text(&y, c));
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "updates are %s, which do not fit indices %s into a result %s: they need the "
+            "dimensions of indices without the last, then those that are not indexed",
+            tutti_type_text(updates, a), tutti_type_text(indices, b), tutti_type_text(&y, c));
     }
     return tutti__shape_output(node, 0, updates->dtype, rank, dims);
 }
@@ -73,7 +75,8 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 extern const tutti_op tutti_op_scatter_nd_like;
 tutti_sym(tutti_scatter_nd_like)(tutti_sym indices, tutti_sym updates, tutti_sym like)
 {
-    return tutti__nary(&tutti_op_scatter_nd_like, 3, (tutti_sym[]){indices, updates, like}, 0, NULL);
+    return tutti__nary(&tutti_op_scatter_nd_like, 3, (tutti_sym[]){indices, updates, like}, 0,
+                       NULL);
 }
 
 static const char *const samples[] = {
@@ -88,7 +91,8 @@ const tutti_op tutti_op_scatter_nd_like = {
     .struct_size = sizeof(tutti_op),
     .name = "scatter_nd_like",
     .version = 1,
-    .doc = "scatter_nd_like(indices, updates, like): y = 0 in like's shape, then y[indices[j, 0], .., indices[j, k - 1], :] += updates[j, :]",
+    .doc =
+        "scatter_nd_like(indices, updates, like): y = 0 in like's shape, then y[indices[j, 0], .., indices[j, k - 1], :] += updates[j, :]",
     .category = "shape",
     .min_inputs = 3,
     .max_inputs = 3,

@@ -40,7 +40,8 @@ TUTTI_TEST(slice_follows_numpy)
         tutti_tensor_release(y);
     }
     CHECK_REFUSES("slice", "f32[3] | step=[0]", TUTTI_INVALID, "step 0 is 0");
-    CHECK_REFUSES("slice", "f32[3] | begin=[0,0]", TUTTI_INVALID, "begin has 2 entries, but f32[3] has only 1");
+    CHECK_REFUSES("slice", "f32[3] | begin=[0,0]", TUTTI_INVALID,
+                  "begin has 2 entries, but f32[3] has only 1");
     CHECK_OP("slice_grad", "f32[2]{=7,8} f32[5] | begin=[3] end=[0] step=[-2]", 0, 0, 8, 0, 7, 0);
 }
 
@@ -55,7 +56,8 @@ TUTTI_TEST(reshape_counts_elements)
     CHECK_INT(type.rank, 0);
     CHECK_OK(tutti_graph_check(g));
     tutti_graph_destroy(g);
-    CHECK_REFUSES("reshape", "f32[2,3] | dims=[4,2]", TUTTI_INVALID, "has 6 elements, which do not fit f32[4,2]");
+    CHECK_REFUSES("reshape", "f32[2,3] | dims=[4,2]", TUTTI_INVALID,
+                  "has 6 elements, which do not fit f32[4,2]");
     CHECK_REFUSES("reshape", "f32[2,3] | dims=[4,-1]", TUTTI_INVALID, "do not fit f32[4,?]");
     CHECK_REFUSES("reshape", "f32[2,3] | dims=[-1,-1]", TUTTI_INVALID, "both -1");
     CHECK_REFUSES("reshape", "f32[0] | dims=[0,-1]", TUTTI_INVALID, "cannot be told");
@@ -106,14 +108,18 @@ TUTTI_TEST(padding_by_value_reflection_and_edge)
     CHECK_OP("pad", "f32[1,2]{=1,2} | paddings=[0,1,1,0] value=9", 0, 9, 1, 2, 9, 9, 9);
     CHECK_OP("pad", "f32[3]{=1,2,3} | paddings=[2,2] mode=reflect", 0, 3, 2, 1, 2, 3, 2, 1);
     CHECK_OP("pad", "f32[2]{=1,2} | paddings=[2,1] mode=edge", 0, 1, 1, 1, 2, 2);
-    CHECK_OP("pad", "f32[2,2]{=1,2,3,4} | paddings=[1,0,0,1] mode=reflect", 0, 3, 4, 3, 1, 2, 1, 3, 4, 3);
-    CHECK_OP("pad_grad", "f32[7]{=1,2,3,4,5,6,7} f32[3] | paddings=[2,2] mode=reflect", 0, 3 + 7, 2 + 4 + 6, 1 + 5);
+    CHECK_OP("pad", "f32[2,2]{=1,2,3,4} | paddings=[1,0,0,1] mode=reflect", 0, 3, 4, 3, 1, 2, 1, 3,
+             4, 3);
+    CHECK_OP("pad_grad", "f32[7]{=1,2,3,4,5,6,7} f32[3] | paddings=[2,2] mode=reflect", 0, 3 + 7,
+             2 + 4 + 6, 1 + 5);
     CHECK_OP("pad_grad", "f32[5]{=1,2,4,8,16} f32[2] | paddings=[2,1] mode=edge", 0, 7, 24);
-    CHECK_REFUSES("pad", "f32[2] | paddings=[2,0] mode=reflect", TUTTI_INVALID, "2 elements to reflect");
+    CHECK_REFUSES("pad", "f32[2] | paddings=[2,0] mode=reflect", TUTTI_INVALID,
+                  "2 elements to reflect");
     CHECK_REFUSES("pad", "f32[0] | paddings=[1,0] mode=edge", TUTTI_INVALID, "no edge to repeat");
     CHECK_REFUSES("pad", "f32[2] | paddings=[1]", TUTTI_INVALID, "needs 2");
     CHECK_REFUSES("pad", "f32[2] | paddings=[-1,0]", TUTTI_INVALID, "tutti_slice takes away");
-    CHECK_REFUSES("pad", "f32[2] | paddings=[0,0] mode=wrap", TUTTI_INVALID, "mode 'wrap' is not known");
+    CHECK_REFUSES("pad", "f32[2] | paddings=[0,0] mode=wrap", TUTTI_INVALID,
+                  "mode 'wrap' is not known");
     CHECK_REFUSES("pad", "u8[2] | paddings=[9223372036854775807,0]", TUTTI_TOO_LARGE, "overflows");
 }
 
@@ -125,7 +131,8 @@ TUTTI_TEST(repeating)
     CHECK_OP("sum_like", "f32[2,3]{=1,2,3,4,5,6} f32[2,1]", 0, 6, 15);
     CHECK_REFUSES("broadcast_to", "f32[2] | dims=[3]", TUTTI_INVALID, "does not broadcast");
     CHECK_REFUSES("broadcast_to", "f32[2] | dims=[-1,2]", TUTTI_INVALID, "no such axis");
-    CHECK_REFUSES("broadcast_to", "f32[1] | dims=[4611686018427387904,8]", TUTTI_TOO_LARGE, "overflows");
+    CHECK_REFUSES("broadcast_to", "f32[1] | dims=[4611686018427387904,8]", TUTTI_TOO_LARGE,
+                  "overflows");
     CHECK_REFUSES("tile", "f32[2,2] | multiples=[2]", TUTTI_INVALID, "needs 2, one for each axis");
     CHECK_REFUSES("sum_like", "f32[3] f32[2,3]", TUTTI_INVALID, "does not broadcast");
 }
@@ -148,15 +155,20 @@ TUTTI_TEST(indices_out_of_range_are_named)
 {
     CHECK_REFUSES("gather", "f32[5,3] i32[2,2]{=0,1,2,7}", TUTTI_OUT_OF_RANGE,
                   "indices[1,1] is 7, but axis 0 has size 5: indices run from 0 to 4");
-    CHECK_REFUSES("gather", "f32[2,5] i64[]{=-1} | axis=1", TUTTI_OUT_OF_RANGE, "indices is -1, but axis 1");
+    CHECK_REFUSES("gather", "f32[2,5] i64[]{=-1} | axis=1", TUTTI_OUT_OF_RANGE,
+                  "indices is -1, but axis 1");
     CHECK_REFUSES("gather", "f32[0,5] i64[1]{=0}", TUTTI_OUT_OF_RANGE, "axis 0 has no elements");
     CHECK_REFUSES("gather", "f32[5] f32[1]{=0}", TUTTI_INVALID, "needs i32 or i64");
-    CHECK_REFUSES("gather_nd", "f32[2,3] i32[1,2]{=0,3}", TUTTI_OUT_OF_RANGE, "indices[0,1] is 3, but axis 1");
+    CHECK_REFUSES("gather_nd", "f32[2,3] i32[1,2]{=0,3}", TUTTI_OUT_OF_RANGE,
+                  "indices[0,1] is 3, but axis 1");
     CHECK_REFUSES("gather_nd", "f32[2] i32[1,2]{=0}", TUTTI_INVALID, "at most 1");
-    CHECK_REFUSES("scatter_nd", "i32[1,1]{=9} f32[1] | dims=[3]", TUTTI_OUT_OF_RANGE, "indices[0,0] is 9");
-    CHECK_REFUSES("scatter_nd", "i32[2,1]{=0} f32[3] | dims=[3]", TUTTI_INVALID, "updates are f32[3]");
+    CHECK_REFUSES("scatter_nd", "i32[1,1]{=9} f32[1] | dims=[3]", TUTTI_OUT_OF_RANGE,
+                  "indices[0,0] is 9");
+    CHECK_REFUSES("scatter_nd", "i32[2,1]{=0} f32[3] | dims=[3]", TUTTI_INVALID,
+                  "updates are f32[3]");
     CHECK_REFUSES("gather_grad", "f32[1] i32[1]{=3} f32[3]", TUTTI_OUT_OF_RANGE, "indices[0] is 3");
-    CHECK_REFUSES("take_along", "f32[1,2] i32[1,1]{=2}", TUTTI_OUT_OF_RANGE, "indices[0,0] is 2, but axis 1");
+    CHECK_REFUSES("take_along", "f32[1,2] i32[1,1]{=2}", TUTTI_OUT_OF_RANGE,
+                  "indices[0,0] is 2, but axis 1");
     CHECK_REFUSES("put_along", "i32[1]{=-3} f32[1] f32[2]", TUTTI_OUT_OF_RANGE, "indices[0] is -3");
 }
 
@@ -214,7 +226,8 @@ TUTTI_TEST(strings_are_moved)
 TUTTI_TEST(gradients_of_unknown_sizes)
 {
     tutti_graph *g = tutti__test_graph();
-    tutti_sym a = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY), b = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
+    tutti_sym a = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY),
+              b = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
     tutti_sym joined = tutti_concat(0, a, b);
     tutti_sym loss = tutti_sum(tutti_mul(joined, joined));
     tutti_sym grad = tutti_gradient_of(loss, b);
@@ -237,7 +250,8 @@ TUTTI_TEST(gather_has_a_sparse_gradient)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym table = tutti_fill(g, TUTTI_F32, 1, 4, 2);
-    tutti_sym indices = tutti_cast(tutti_reshape(tutti_range(g, 0, 4, 1, TUTTI_F32), 2, 2), TUTTI_I32);
+    tutti_sym indices =
+        tutti_cast(tutti_reshape(tutti_range(g, 0, 4, 1, TUTTI_F32), 2, 2), TUTTI_I32);
     tutti_grad grad;
     tutti_differentiate(tutti_sum(tutti_gather(table, indices, 0)), 1, &table, &grad);
     CHECK_OK(tutti_graph_check(g));
@@ -277,7 +291,8 @@ static void check_move(const int64_t *dims, const int *order, size_t size)
 
 TUTTI_TEST(moves_of_every_order_and_size)
 {
-    static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                    {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     static const size_t sizes[] = {1, 2, 4, 8, 16};
     for (size_t o = 0; o < TUTTI_COUNT(orders); o++)
         for (size_t s = 0; s < TUTTI_COUNT(sizes); s++)

@@ -37,18 +37,15 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[2,3]",
-    "i32[]",
-    "f32[2,3,4] | axes=[0,-1]",
-    "bool[0,4,1]",
-    NULL,
+    "f32[2,3]", "i32[]", "f32[2,3,4] | axes=[0,-1]", "bool[0,4,1]", NULL,
 };
 
 const tutti_op tutti_op_size = {
     .struct_size = sizeof(tutti_op),
     .name = "size",
     .version = 1,
-    .doc = "size(x; axes): y = product of the sizes of the named axes of x, of all without names, as i64",
+    .doc =
+        "size(x; axes): y = product of the sizes of the named axes of x, of all without names, as i64",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -43,11 +43,12 @@ tutti_status tutti__slice_check(const tutti_infer *node, const tutti_type *x)
         const int64_t *values;
         int count = RULE_INTS(node, names[n], &values);
         if (count > x->rank)
-            return RULE_FAIL(node, TUTTI_INVALID, "%s has %d entries, but %s has only %d axes", names[n],
-                             count, tutti_type_text(x, text), x->rank);
+            return RULE_FAIL(node, TUTTI_INVALID, "%s has %d entries, but %s has only %d axes",
+                             names[n], count, tutti_type_text(x, text), x->rank);
         for (int i = 0; n == 2 && i < count; i++)
             if (values[i] == 0)
-                return RULE_FAIL(node, TUTTI_INVALID, "step %d is 0; it must go forwards or backwards", i);
+                return RULE_FAIL(node, TUTTI_INVALID,
+                                 "step %d is 0; it must go forwards or backwards", i);
     }
     return TUTTI_OK;
 }
@@ -67,9 +68,9 @@ static tutti_status infer(tutti_infer *node)
 static tutti_status gradient(tutti_gradient *node)
 {
     extern const tutti_op tutti_op_slice_grad;
-    node->input_grads[0] = TUTTI_NARY(
-        &tutti_op_slice_grad, ((tutti_sym[]){node->output_grads[0], node->inputs[0]}),
-        RULE_ATTR(node, "begin"), RULE_ATTR(node, "end"), RULE_ATTR(node, "step"));
+    node->input_grads[0] =
+        TUTTI_NARY(&tutti_op_slice_grad, ((tutti_sym[]){node->output_grads[0], node->inputs[0]}),
+                   RULE_ATTR(node, "begin"), RULE_ATTR(node, "end"), RULE_ATTR(node, "step"));
     return TUTTI_OK;
 }
 
@@ -119,8 +120,8 @@ tutti_sym(tutti_slice_axis)(tutti_sym x, int axis, int64_t begin, int64_t end)
     int rank = tutti_sym_type(x).rank;
     if (axis < -rank || axis >= rank)
         return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
-                             "slice: axis %d is outside [%d, %d) for an input of %d dimensions", axis,
-                             -rank, rank, rank);
+                             "slice: axis %d is outside [%d, %d) for an input of %d dimensions",
+                             axis, -rank, rank, rank);
     axis = tutti__axis_of(axis, rank);
     options.begin.count = options.end.count = axis + 1;
     for (int i = 0; i < axis; i++) {
@@ -151,7 +152,8 @@ const tutti_op tutti_op_slice = {
     .struct_size = sizeof(tutti_op),
     .name = "slice",
     .version = 1,
-    .doc = "slice(x; begin, end, step): y[i, j, ..] = x[begin0 + i step0, begin1 + j step1, ..], up to end, negatives as in NumPy",
+    .doc =
+        "slice(x; begin, end, step): y[i, j, ..] = x[begin0 + i step0, begin1 + j step1, ..], up to end, negatives as in NumPy",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

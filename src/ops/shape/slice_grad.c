@@ -93,7 +93,8 @@ const tutti_op tutti_op_slice_grad = {
     .struct_size = sizeof(tutti_op),
     .name = "slice_grad",
     .version = 1,
-    .doc = "slice_grad(x, like; begin, end, step, dims): y = 0 in the shape of like, or dims without it, but slice(y; begin, end, step) = x",
+    .doc =
+        "slice_grad(x, like; begin, end, step, dims): y = 0 in the shape of like, or dims without it, but slice(y; begin, end, step) = x",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 2,

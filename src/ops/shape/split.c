@@ -15,23 +15,26 @@ static tutti_status check_sizes(const tutti_infer *node, int axis, int count, co
     int64_t sum = 0, dim = node->inputs[0].dims[axis];
     tutti_type_text(&node->inputs[0], text);
     if (node->output_count < 1)
-        return RULE_FAIL(node, TUTTI_INVALID, "%d outputs are asked for, needs at least 1", node->output_count);
+        return RULE_FAIL(node, TUTTI_INVALID, "%d outputs are asked for, needs at least 1",
+                         node->output_count);
     if (count == 0 && dim != TUTTI_ANY && dim % node->output_count != 0)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "axis %d of input %s has size %lld, which %d pieces do not divide; give the "
-                         "sizes with tutti_split_sizes",
-                         axis, text, (long long)dim, node->output_count);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "axis %d of input %s has size %lld, which %d pieces do not divide; give the "
+            "sizes with tutti_split_sizes",
+            axis, text, (long long)dim, node->output_count);
     if (count != 0 && count != node->output_count)
         return RULE_FAIL(node, TUTTI_INVALID, "%d sizes are given for %d outputs", count,
                          node->output_count);
     for (int i = 0; i < count; i++)
         if (sizes[i] < 0 || !tutti__add_size(sum, sizes[i], &sum))
-            return RULE_FAIL(node, TUTTI_INVALID, "size %d is %lld, needs 0 or more and a sum that fits", i,
+            return RULE_FAIL(node, TUTTI_INVALID,
+                             "size %d is %lld, needs 0 or more and a sum that fits", i,
                              (long long)sizes[i]);
     if (count != 0 && dim != TUTTI_ANY && sum != dim)
         return RULE_FAIL(node, TUTTI_INVALID,
-                         "the sizes add up to %lld, but axis %d of input %s has size %lld", (long long)sum,
-                         axis, text, (long long)dim);
+                         "the sizes add up to %lld, but axis %d of input %s has size %lld",
+                         (long long)sum, axis, text, (long long)dim);
     return TUTTI_OK;
 }
 
@@ -52,7 +55,8 @@ static tutti_status infer(tutti_infer *node)
 static tutti_status gradient(tutti_gradient *node)
 {
     int axis = (int)RULE_INT(node, "axis");
-    tutti_sym *grads = tutti__arena_array(&node->graph->arena, (size_t)node->output_count, sizeof *grads);
+    tutti_sym *grads =
+        tutti__arena_array(&node->graph->arena, (size_t)node->output_count, sizeof *grads);
     if (grads == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "split '%s': no memory for its gradient", node->name);
     for (int i = 0; i < node->output_count; i++)
@@ -100,7 +104,8 @@ const tutti_op tutti_op_split = {
     .struct_size = sizeof(tutti_op),
     .name = "split",
     .version = 1,
-    .doc = "split(x; axis, sizes, outputs): y0, y1, ... are pieces of x along the axis, of the given sizes or all equal",
+    .doc =
+        "split(x; axis, sizes, outputs): y0, y1, ... are pieces of x along the axis, of the given sizes or all equal",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

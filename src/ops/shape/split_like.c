@@ -4,11 +4,11 @@
 static tutti_status refuse(const tutti_infer *node, int i, int axis)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
-    return RULE_FAIL(node, TUTTI_INVALID,
-                     "input %s cannot be cut along axis %d into pieces of which piece %d has the shape of "
-                     "%s",
-                     tutti_type_text(&node->inputs[0], a), axis, i,
-                     tutti_type_text(&node->inputs[i + 1], b));
+    return RULE_FAIL(
+        node, TUTTI_INVALID,
+        "input %s cannot be cut along axis %d into pieces of which piece %d has the shape of "
+        "%s",
+        tutti_type_text(&node->inputs[0], a), axis, i, tutti_type_text(&node->inputs[i + 1], b));
 }
 
 static tutti_status infer(tutti_infer *node)
@@ -38,9 +38,11 @@ static tutti_status infer(tutti_infer *node)
 static tutti_status gradient(tutti_gradient *node)
 {
     int axis = (int)RULE_INT(node, "axis");
-    tutti_sym *grads = tutti__arena_array(&node->graph->arena, (size_t)node->output_count, sizeof *grads);
+    tutti_sym *grads =
+        tutti__arena_array(&node->graph->arena, (size_t)node->output_count, sizeof *grads);
     if (grads == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "split_like '%s': no memory for its gradient", node->name);
+        return tutti_fail(TUTTI_NO_MEMORY, "split_like '%s': no memory for its gradient",
+                          node->name);
     for (int i = 0; i < node->output_count; i++)
         grads[i] = tutti_sym_ok(node->output_grads[i]) ? node->output_grads[i]
                                                        : tutti_zeros_like(node->outputs[i]);
@@ -64,8 +66,8 @@ tutti_sym(tutti_split_like)(tutti_sym x, int axis, int count, const tutti_sym *l
     if (count >= TUTTI_SPLIT_SLOTS)
         inputs = tutti__arena_array(&tutti_sym_graph(x)->arena, (size_t)count + 1, sizeof *inputs);
     if (inputs == NULL)
-        return tutti__poison(tutti_sym_graph(x), TUTTI_NO_MEMORY, "split_like: no memory for %d inputs",
-                             count);
+        return tutti__poison(tutti_sym_graph(x), TUTTI_NO_MEMORY,
+                             "split_like: no memory for %d inputs", count);
     inputs[0] = x;
     if (count > 0)
         memcpy(inputs + 1, likes, (size_t)count * sizeof *likes);
@@ -88,7 +90,8 @@ const tutti_op tutti_op_split_like = {
     .struct_size = sizeof(tutti_op),
     .name = "split_like",
     .version = 1,
-    .doc = "split_like(x, like0, like1, ...; axis, outputs): pieces of x along the axis, each as large as its like",
+    .doc =
+        "split_like(x, like0, like1, ...; axis, outputs): pieces of x along the axis, each as large as its like",
     .category = "shape",
     .min_inputs = 2,
     .max_inputs = -1,

@@ -14,14 +14,16 @@ static tutti_status infer(tutti_infer *node)
     for (int i = 0; i < x->rank; i++) {
         bool asked = mask >> i & 1;
         if (asked && named && x->dims[i] != 1 && x->dims[i] != TUTTI_ANY)
-            return RULE_FAIL(node, TUTTI_INVALID,
-                             "axis %d of input %s has size %lld, only axes of size 1 can be dropped", i,
-                             tutti_type_text(x, text), (long long)x->dims[i]);
+            return RULE_FAIL(
+                node, TUTTI_INVALID,
+                "axis %d of input %s has size %lld, only axes of size 1 can be dropped", i,
+                tutti_type_text(x, text), (long long)x->dims[i]);
         if (asked && !named && x->dims[i] == TUTTI_ANY)
-            return RULE_FAIL(node, TUTTI_INVALID,
-                             "the size of axis %d of input %s is not known, so the rank of the result "
-                             "cannot be told; name the axes to drop",
-                             i, tutti_type_text(x, text));
+            return RULE_FAIL(
+                node, TUTTI_INVALID,
+                "the size of axis %d of input %s is not known, so the rank of the result "
+                "cannot be told; name the axes to drop",
+                i, tutti_type_text(x, text));
         if (!asked || (!named && x->dims[i] != 1))
             dims[rank++] = x->dims[i];
     }
@@ -59,18 +61,15 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[3,1,4,1] | axes=[1]",
-    "f32[1,5,1]",
-    "i32[1,1] | axes=[-1]",
-    "f32[1,0] | axes=[0]",
-    NULL,
+    "f32[3,1,4,1] | axes=[1]", "f32[1,5,1]", "i32[1,1] | axes=[-1]", "f32[1,0] | axes=[0]", NULL,
 };
 
 const tutti_op tutti_op_squeeze = {
     .struct_size = sizeof(tutti_op),
     .name = "squeeze",
     .version = 1,
-    .doc = "squeeze(x; axes): y is x without the named axes, which have size 1; without names, without all of size 1",
+    .doc =
+        "squeeze(x; axes): y is x without the named axes, which have size 1; without names, without all of size 1",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -15,7 +15,8 @@ static tutti_status infer(tutti_infer *node)
         for (int d = 0; agree && d < x.rank; d++)
             agree = tutti__shape_merge(x.dims[d], other->dims[d], &x.dims[d]);
         if (!agree)
-            return RULE_FAIL(node, TUTTI_INVALID, "input 0 is %s, input %d is %s; shapes must agree",
+            return RULE_FAIL(node, TUTTI_INVALID,
+                             "input 0 is %s, input %d is %s; shapes must agree",
                              tutti_type_text(&node->inputs[0], a), i, tutti_type_text(other, b));
     }
     for (int i = 0; i <= x.rank; i++)
@@ -68,12 +69,9 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[2,3] f32[2,3] | axis=0",
-    "f32[3,2] f32[3,2] f32[3,2] | axis=1",
-    "f32[4] f32[4] | axis=-1",
-    "i32[] i32[]",
-    "f32[0,2] f32[0,2] | axis=2",
-    NULL,
+    "f32[2,3] f32[2,3] | axis=0", "f32[3,2] f32[3,2] f32[3,2] | axis=1",
+    "f32[4] f32[4] | axis=-1",    "i32[] i32[]",
+    "f32[0,2] f32[0,2] | axis=2", NULL,
 };
 
 const tutti_op tutti_op_stack = {

@@ -13,17 +13,18 @@ static tutti_status infer(tutti_infer *node)
     for (int i = 0; agree && i < x->rank; i++)
         agree = i == axis || tutti__shape_merge(x->dims[i], indices->dims[i], &y.dims[i]);
     if (!agree)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "input is %s, indices are %s; all dimensions but that of axis %d must agree",
-                         tutti_type_text(x, a), tutti_type_text(indices, b), axis);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "input is %s, indices are %s; all dimensions but that of axis %d must agree",
+            tutti_type_text(x, a), tutti_type_text(indices, b), axis);
     return tutti__shape_output(node, 0, x->dtype, y.rank, y.dims);
 }
 
 static tutti_status gradient(tutti_gradient *node)
 {
     if (node->wanted[0])
-        node->input_grads[0] = tutti_put_along(node->inputs[1], node->output_grads[0], node->inputs[0],
-                                               (int)RULE_INT(node, "axis"));
+        node->input_grads[0] = tutti_put_along(node->inputs[1], node->output_grads[0],
+                                               node->inputs[0], (int)RULE_INT(node, "axis"));
     return TUTTI_OK;
 }
 

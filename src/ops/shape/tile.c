@@ -9,8 +9,9 @@ static tutti_status infer(tutti_infer *node)
     int count = RULE_INTS(node, "multiples", &multiples);
     int64_t dims[TUTTI_MAX_RANK];
     if (count != x->rank)
-        return RULE_FAIL(node, TUTTI_INVALID, "%d multiples are given for %s, needs %d, one for each axis",
-                         count, tutti_type_text(x, text), x->rank);
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "%d multiples are given for %s, needs %d, one for each axis", count,
+                         tutti_type_text(x, text), x->rank);
     for (int i = 0; i < count; i++) {
         if (multiples[i] < 0)
             return RULE_FAIL(node, TUTTI_INVALID, "multiple %d is %lld, needs 0 or more", i,
@@ -67,7 +68,8 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 extern const tutti_op tutti_op_tile;
 tutti_sym(tutti_tile)(tutti_sym x, int count, const int64_t *multiples)
 {
-    return TUTTI_NARY(&tutti_op_tile, ((tutti_sym[]){x}), TUTTI_INTS("multiples", count, multiples));
+    return TUTTI_NARY(&tutti_op_tile, ((tutti_sym[]){x}),
+                      TUTTI_INTS("multiples", count, multiples));
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -75,19 +77,16 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "f32[2,3] | multiples=[2,1]",
-    "f32[3,2] | multiples=[1,3]",
-    "i32[2,1,2] | multiples=[2,2,2]",
-    "f32[2] | multiples=[0]",
-    "f32[] | multiples=[]",
-    NULL,
+    "f32[2,3] | multiples=[2,1]", "f32[3,2] | multiples=[1,3]", "i32[2,1,2] | multiples=[2,2,2]",
+    "f32[2] | multiples=[0]",     "f32[] | multiples=[]",       NULL,
 };
 
 const tutti_op tutti_op_tile = {
     .struct_size = sizeof(tutti_op),
     .name = "tile",
     .version = 1,
-    .doc = "tile(x; multiples): y[i, j, ..] = x[i mod d0, j mod d1, ..], multiples[k] times along axis k",
+    .doc =
+        "tile(x; multiples): y[i, j, ..] = x[i mod d0, j mod d1, ..], multiples[k] times along axis k",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -11,10 +11,11 @@ static tutti_status infer(tutti_infer *node)
     TUTTI_TRY(tutti__shape_like(node, 1, &like));
     bool agree = RULE_INTS(node, "multiples", &multiples) == x->rank && x->rank == like.rank;
     for (int i = 0; agree && i < x->rank; i++)
-        agree = multiples[i] >= 0 && (x->dims[i] == TUTTI_ANY || like.dims[i] == TUTTI_ANY ||
-                                      (multiples[i] == 0 ? x->dims[i] == 0
-                                                         : x->dims[i] / multiples[i] == like.dims[i] &&
-                                                               x->dims[i] % multiples[i] == 0));
+        agree =
+            multiples[i] >= 0 && (x->dims[i] == TUTTI_ANY || like.dims[i] == TUTTI_ANY ||
+                                  (multiples[i] == 0 ? x->dims[i] == 0
+                                                     : x->dims[i] / multiples[i] == like.dims[i] &&
+                                                           x->dims[i] % multiples[i] == 0));
     if (!agree)
         return RULE_FAIL(node, TUTTI_INVALID, "input %s is not %s repeated by these multiples",
                          tutti_type_text(x, a), tutti_type_text(&like, b));
@@ -100,7 +101,8 @@ const tutti_op tutti_op_tile_grad = {
     .struct_size = sizeof(tutti_op),
     .name = "tile_grad",
     .version = 1,
-    .doc = "tile_grad(x, like; multiples, dims): y[i] = sum of all x[j] that tiling makes of element i of a tensor of the shape of like, or dims without it",
+    .doc =
+        "tile_grad(x, like; multiples, dims): y[i] = sum of all x[j] that tiling makes of element i of a tensor of the shape of like, or dims without it",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 2,

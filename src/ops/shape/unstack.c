@@ -9,7 +9,8 @@ static tutti_status infer(tutti_infer *node)
     int axis;
     TUTTI_TRY(tutti__rule_axis(node, RULE_INT(node, "axis"), x->rank, &axis));
     if (node->output_count < 1)
-        return RULE_FAIL(node, TUTTI_INVALID, "%d outputs are asked for, needs at least 1", node->output_count);
+        return RULE_FAIL(node, TUTTI_INVALID, "%d outputs are asked for, needs at least 1",
+                         node->output_count);
     if (x->dims[axis] != TUTTI_ANY && x->dims[axis] != node->output_count)
         return RULE_FAIL(node, TUTTI_INVALID,
                          "axis %d of input %s has size %lld, but %d outputs are asked for", axis,
@@ -24,7 +25,8 @@ static tutti_status infer(tutti_infer *node)
 static tutti_status gradient(tutti_gradient *node)
 {
     int axis = (int)RULE_INT(node, "axis");
-    tutti_sym *grads = tutti__arena_array(&node->graph->arena, (size_t)node->output_count, sizeof *grads);
+    tutti_sym *grads =
+        tutti__arena_array(&node->graph->arena, (size_t)node->output_count, sizeof *grads);
     if (grads == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "unstack '%s': no memory for its gradient", node->name);
     for (int i = 0; i < node->output_count; i++)
@@ -76,8 +78,9 @@ tutti_sym(tutti_unstack)(tutti_sym x, int axis, int count)
         return TUTTI_NO_SYM;
     int64_t outputs = output_count(x, axis, count);
     if (outputs < 0 && count == 0)
-        return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
-                             "unstack: the size of axis %d is not known; give the number of outputs", axis);
+        return tutti__poison(
+            tutti_sym_graph(x), TUTTI_INVALID,
+            "unstack: the size of axis %d is not known; give the number of outputs", axis);
     return TUTTI_NARY(&tutti_op_unstack, ((tutti_sym[]){x}), TUTTI_INT("axis", axis),
                       TUTTI_INT("outputs", outputs));
 }
@@ -99,7 +102,8 @@ const tutti_op tutti_op_unstack = {
     .struct_size = sizeof(tutti_op),
     .name = "unstack",
     .version = 1,
-    .doc = "unstack(x; axis, outputs): yi = x[.., i, ..], one output for each position along the axis",
+    .doc =
+        "unstack(x; axis, outputs): yi = x[.., i, ..], one output for each position along the axis",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,

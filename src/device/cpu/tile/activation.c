@@ -19,6 +19,7 @@ TILE_1(sigmoid, e_sigmoid(x))
 TILE_1(softplus, e_softplus(x))
 TILE_1(softsign, e_abs(x) == (T)INFINITY ? e_copysign((T)1, x) : x / (1 + e_abs(x)))
 TILE_1(hard_sigmoid, BETWEEN(x + 3, (T)0, (T)6) / 6)
+TILE_2(sigmoid_cross_entropy, (a > 0 ? a : (T)0) - a * b + e_log1p(e_exp(-e_abs(a))))
 
 static const tutti_tile_op ops[] = {
     TILE_ROW("relu", 1, relu),
@@ -33,10 +34,11 @@ static const tutti_tile_op ops[] = {
     TILE_ROW("softplus", 1, softplus),
     TILE_ROW("softsign", 1, softsign),
     TILE_ROW("hard_sigmoid", 1, hard_sigmoid),
+    TILE_ROW("sigmoid_cross_entropy", 2, sigmoid_cross_entropy),
     {0},
 };
 
-const tutti_tile TUTTI_ISA_NAME(tutti_tile_activation) = {
+const tutti_tile_family TUTTI_ISA_NAME(tutti_tile_family_activation) = {
     .isa = TUTTI_ISA_TEXT,
     .ops = ops,
 };

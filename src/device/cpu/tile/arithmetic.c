@@ -42,7 +42,7 @@ static const tutti_tile_op ops[] = {
     {0},
 };
 
-const tutti_tile TUTTI_ISA_NAME(tutti_tile_arithmetic) = {
+const tutti_tile_family TUTTI_ISA_NAME(tutti_tile_family_arithmetic) = {
     .isa = TUTTI_ISA_TEXT,
     .ops = ops,
 };

@@ -32,7 +32,7 @@ static tutti_chain_function *operation(const tutti_tile_program *program, const 
                                        int in_registers)
 {
     int form = form_of(step, in_registers);
-    return form < 0 ? NULL : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form);
+    return form < 0 || step->name[0] == '.' ? NULL : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form);
 }
 
 /* Tries to give `step` its operation with an operand for which `wanted` holds in registers. */

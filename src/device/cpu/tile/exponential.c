@@ -76,7 +76,7 @@ static const tutti_tile_op ops[] = {
     {0},
 };
 
-const tutti_tile TUTTI_ISA_NAME(tutti_tile_exponential) = {
+const tutti_tile_family TUTTI_ISA_NAME(tutti_tile_family_exponential) = {
     .isa = TUTTI_ISA_TEXT,
     .ops = ops,
 };

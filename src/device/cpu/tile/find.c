@@ -5,7 +5,7 @@
 #include "device/cpu/tile/chain.h"
 #include "device/cpu/tile/tile.h"
 #include "tables/chain.h"
-#include "tables/tile.h"
+#include "tables/tile_family.h"
 #include "tutti/op.h"
 
 /* Whether a row is for the operator with these attributes. */
@@ -21,7 +21,7 @@ static bool suits(const tutti_tile_op *row, const char *name, const tutti_attr *
 const tutti_tile_op *tutti__tile_find(const char *name, const tutti_attr *attrs, int attr_count)
 {
     const char *isa = tutti__best_isa();
-    for (const tutti_tile *const *tile = tutti__tile_table; *tile != NULL; tile++) {
+    for (const tutti_tile_family *const *tile = tutti__tile_family_table; *tile != NULL; tile++) {
         if (strcmp((*tile)->isa, isa) != 0)
             continue;
         for (const tutti_tile_op *row = (*tile)->ops; row->name != NULL; row++)

@@ -3,7 +3,7 @@
  *
  * A tile is at most TUTTI_TILE_BYTES of float or of double. Bools are 0 and 1 of that type. A loop may
  * write its result over an operand.
- * tables: tutti_tile */
+ * tables: tutti_tile_family */
 #ifndef TUTTI_DEVICE_CPU_TILE_TILE_H
 #define TUTTI_DEVICE_CPU_TILE_TILE_H
 
@@ -32,10 +32,10 @@ typedef struct tutti_tile_op {
     const char *when;                     /* (optional) only where this attribute is not zero */
 } tutti_tile_op;
 
-typedef struct tutti_tile {
+typedef struct tutti_tile_family {
     const char *isa;
     const tutti_tile_op *ops; /* ends with a NULL name; an entry with `when` before the one without */
-} tutti_tile;
+} tutti_tile_family;
 
 /* The loop for an operator, from the best instruction set this CPU has; NULL when there is none.
  * `attrs` may be NULL for the room's own names. */

@@ -1,0 +1,109 @@
+/* bench.c: `tutti bench`: runs benchmarks and prints their figures. */
+#include "cli/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/pool.h"
+#include "base/random.h"
+#include "tables/bench.h"
+
+static const char usage[] =
+    "usage: tutti bench [NAME [OPTIONS]] [--json]\n\n"
+    "Runs one benchmark, or all of them. Each line names the work, the figure, and the limit that is promised for it.\n"
+    "--json prints one object a line with bench, work, value, unit, limit, ok, cpu.\n\n"
+    "  tutti bench step [mnist] [--batch N] [--steps N]   one training step of an example, first and steady\n";
+
+const char *tutti__bench_cpu(void)
+{
+    static char text[160];
+    if (!text[0])
+        snprintf(text, sizeof text, "%s, %d threads", tutti__cpu()->model, tutti__cpu_count());
+    return text;
+}
+
+bool tutti__bench_wide_vectors(void) { return tutti__cpu()->avx512; }
+
+void tutti__report(bool json, const tutti_result *r)
+{
+    bool ok = r->limit == 0 || (r->higher ? r->value >= r->limit : r->value <= r->limit);
+    if (json) {
+        printf("{\"bench\":\"%s\",\"work\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"limit\":%.6g,\"ok\":%s,\"cpu\":\"%s\"}\n", r->bench,
+               r->work, r->value, r->unit, r->limit, ok ? "true" : "false", tutti__bench_cpu());
+    } else if (r->limit != 0) {
+        printf("%-10s %-46s %10.4g %-8s %s %.4g  %s\n", r->bench, r->work, r->value, r->unit, r->higher ? "at least" : "at most ",
+               r->limit, ok ? "ok" : "MISSED");
+    } else {
+        printf("%-10s %-46s %10.4g %s\n", r->bench, r->work, r->value, r->unit);
+    }
+    fflush(stdout);
+}
+
+double tutti__best_seconds(int repeats, int times, void (*work)(void *context), void *context)
+{
+    double best = INFINITY;
+    work(context); /* warm */
+    for (int r = 0; r < repeats; r++) {
+        double start = tutti__seconds();
+        for (int t = 0; t < times; t++)
+            work(context);
+        double each = (tutti__seconds() - start) / times;
+        best = each < best ? each : best;
+    }
+    return best;
+}
+
+void tutti__bench_must(tutti_status status)
+{
+    if (status == TUTTI_OK)
+        return;
+    tutti__complain("%s", tutti_error_message());
+    exit(TUTTI_EXIT_FAILED);
+}
+
+tutti_tensor *tutti__bench_tensor(tutti_dtype dtype, int rank, const int64_t *dims, uint64_t seed)
+{
+    tutti_tensor *tensor;
+    tutti__bench_must(tutti_tensor_create(dtype, rank, dims, &tensor));
+    tutti_random_key key = {.seed = seed};
+    int64_t count = tutti_tensor_count(tensor);
+    for (int64_t i = 0; i < count; i++) {
+        if (dtype == TUTTI_F32)
+            ((float *)tutti_tensor_data(tensor))[i] = tutti__random_f32(key, (uint64_t)i) - 0.5f;
+        else
+            tutti_tensor_set(tensor, i, tutti__random_u32(key, (uint64_t)i) % 10);
+    }
+    return tensor;
+}
+
+static int run(int argc, char **argv)
+{
+    bool json = tutti__flag(&argc, argv, "--json");
+    int code = TUTTI_EXIT_OK, found = 0;
+    if (!json && argc <= 1)
+        printf("on %s\n", tutti__bench_cpu());
+    for (const tutti_bench *const *bench = tutti__bench_table; *bench; bench++) {
+        if (argc > 1 && strcmp((*bench)->name, argv[1]) != 0)
+            continue;
+        found++;
+        int one = (*bench)->run(argc > 1 ? argc - 1 : 1, argc > 1 ? argv + 1 : argv, json);
+        code = one ? one : code;
+    }
+    if (!found) {
+        tutti__complain("there is no benchmark '%s'; these exist:", argv[1]);
+        for (const tutti_bench *const *bench = tutti__bench_table; *bench; bench++)
+            fprintf(stderr, "  %-10s %s\n", (*bench)->name, (*bench)->summary);
+        return TUTTI_EXIT_USAGE;
+    }
+    return code;
+}
+
+const tutti_command tutti_command_bench = {
+    .name = "bench",
+    .summary = "measure this machine with our own benchmarks",
+    .usage = usage,
+    .run = run,
+};

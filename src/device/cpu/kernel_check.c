@@ -1,0 +1,217 @@
+/* kernel_check.c: see kernel_check.h. */
+#include "device/cpu/kernel_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "base/test.h"
+#include "program/kernel.h"
+
+enum { MOST = 16, GUARD = 256, MOST_THREADS = 3 };
+
+typedef struct check {
+    const tutti_sample *sample;
+    const tutti_kernel *kernel;
+    tutti_kernel_query query;
+    double tolerance;
+    tutti_tensor *expected[MOST], *updated[MOST]; /* updated: handles after the reference ran */
+    tutti_tensor *first[MOST];                    /* results under the first pool */
+} check;
+
+static void must(const check *c, tutti_status status, const char *what)
+{
+    if (status != TUTTI_OK)
+        tutti__test_fail(__FILE__, __LINE__, "%s, kernel %s (%s): %s: %s", c->sample->text,
+                         c->kernel == NULL ? "-" : c->kernel->name,
+                         c->kernel == NULL ? "-" : c->kernel->isa, what, tutti_error_message());
+}
+
+static tutti_view view_of(tutti_tensor *tensor)
+{
+    return (tutti_view){tutti_tensor_data(tensor), tutti_tensor_dtype(tensor),
+                        tutti_tensor_rank(tensor), tutti_tensor_dims(tensor), NULL};
+}
+
+static tutti_tensor *copy_of(const check *c, tutti_tensor *tensor)
+{
+    tutti_tensor *copy;
+    must(c, tutti_tensor_from(tutti_tensor_dtype(tensor), tutti_tensor_rank(tensor),
+                              tutti_tensor_dims(tensor), tutti_tensor_data(tensor), &copy),
+         "copy");
+    return copy;
+}
+
+/* Outputs start as NaN bits, so that an element that is not written shows. */
+static tutti_tensor *new_output(const check *c, const tutti_type *type)
+{
+    tutti_tensor *tensor;
+    must(c, tutti_tensor_create(type->dtype, type->rank, type->dims, &tensor), "output");
+    memset(tutti_tensor_data(tensor), 0xff,
+           (size_t)tutti_tensor_count(tensor) * tutti_dtype_size(type->dtype));
+    return tensor;
+}
+
+static char *guarded(size_t bytes)
+{
+    char *memory = aligned_alloc(64, (bytes + 2 * GUARD + 63) / 64 * 64);
+    CHECK(memory != NULL);
+    memset(memory, 0x5a, bytes + 2 * GUARD);
+    return memory;
+}
+
+static void check_guards(const check *c, const char *memory, size_t bytes)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (memory[i] != 0x5a || memory[GUARD + bytes + i] != 0x5a)
+            tutti__test_fail(__FILE__, __LINE__, "%s, kernel %s: wrote outside its workspace of %zu",
+                             c->sample->text, c->kernel->name, bytes);
+}
+
+static void compare(check *c, int index, tutti_tensor *actual, tutti_tensor *expected, int threads)
+{
+    must(c, tutti__tensor_near(actual, expected, c->tolerance, "result"), "compared");
+    if (c->first[index] == NULL) {
+        c->first[index] = tutti_tensor_retain(actual);
+        return;
+    }
+    if (!tutti_tensor_same(c->first[index], actual))
+        tutti__test_fail(__FILE__, __LINE__, "%s, kernel %s: %d threads give other bits than one",
+                         c->sample->text, c->kernel->name, threads);
+}
+
+/* One run; `inplace` >= 0: output 0 is written over that input. */
+static void run_once(check *c, void *plan, size_t workspace, int threads, int inplace)
+{
+    const tutti_sample *s = c->sample;
+    tutti_view inputs[MOST], outputs[MOST];
+    tutti_tensor *in[MOST], *out[MOST];
+    tutti_pool *pool;
+    must(c, tutti__pool_create(threads, -1, &pool), "pool");
+    for (int i = 0; i < s->input_count; i++) {
+        in[i] = copy_of(c, s->values[i]);
+        inputs[i] = view_of(in[i]);
+    }
+    for (int i = 0; i < s->output_count; i++) {
+        out[i] = i == 0 && inplace >= 0 ? tutti_tensor_retain(in[inplace])
+                                        : new_output(c, &s->node->types[i]);
+        outputs[i] = view_of(out[i]);
+    }
+    char *memory = guarded(workspace);
+    tutti_call call = {.op = s->op, .name = s->op->name, .attrs = s->attrs,
+                       .attr_count = s->attr_count, .input_count = s->input_count,
+                       .output_count = s->output_count, .inputs = inputs, .outputs = outputs,
+                       .workspace = memory + GUARD, .plan = plan, .pool = pool,
+                       .deadline = INT64_MAX};
+    must(c, c->kernel->run(&call), "run");
+    check_guards(c, memory, workspace);
+    for (int i = 0; i < s->output_count; i++)
+        compare(c, i, out[i], c->expected[i], threads);
+    for (int i = 0; i < s->input_count; i++)
+        if (s->types[i].handle)
+            must(c, tutti__tensor_near(in[i], c->updated[i], c->tolerance, "variable"), "compared");
+        else if (i != inplace && !tutti_tensor_same(in[i], s->values[i]))
+            tutti__test_fail(__FILE__, __LINE__, "%s, kernel %s: input %d was written", s->text,
+                             c->kernel->name, i);
+    for (int i = 0; i < s->output_count; i++)
+        tutti_tensor_release(out[i]);
+    for (int i = 0; i < s->input_count; i++)
+        tutti_tensor_release(in[i]);
+    free(memory);
+    tutti__pool_destroy(pool);
+}
+
+/* Whether output 0 may share input i's memory: types agree and no other input is the same. */
+static bool can_overwrite(const check *c, int i)
+{
+    return c->kernel->inplace >> i & 1 && !c->sample->types[i].handle &&
+           tutti_type_equal(&c->sample->types[i], &c->sample->node->types[0]);
+}
+
+static void run_kernel(check *c)
+{
+    void *plan = NULL;
+    if (c->kernel->prepare != NULL)
+        must(c, c->kernel->prepare(&c->query, &plan), "prepare");
+    size_t workspace = c->kernel->workspace == NULL ? 0 : c->kernel->workspace(&c->query);
+    for (int threads = 1; threads <= MOST_THREADS; threads++)
+        run_once(c, plan, workspace, threads, -1);
+    for (int i = 0; i < c->sample->input_count && i < 32; i++)
+        if (can_overwrite(c, i))
+            run_once(c, plan, workspace, 2, i);
+    if (c->kernel->discard != NULL)
+        c->kernel->discard(plan);
+    for (int i = 0; i < c->sample->output_count; i++) {
+        tutti_tensor_release(c->first[i]);
+        c->first[i] = NULL;
+    }
+}
+
+static void expect(check *c)
+{
+    const tutti_sample *s = c->sample;
+    for (int i = 0; i < s->input_count; i++)
+        c->updated[i] = s->types[i].handle ? copy_of(c, s->values[i])
+                                           : tutti_tensor_retain(s->values[i]);
+    must(c, tutti__sample_run_on(s, c->updated, s->attrs, c->expected), "reference");
+}
+
+int tutti__kernel_check_sample(const tutti_sample *sample, double tolerance)
+{
+    check c = {.sample = sample, .tolerance = tolerance};
+    const tutti_kernel *kernels[MOST];
+    int count = tutti__kernel_list(sample->op->name, "cpu", MOST, kernels), bids = 0;
+    CHECK(count <= MOST && sample->input_count <= MOST && sample->output_count <= MOST);
+    c.query = (tutti_kernel_query){.node = tutti__sample_rule(sample), .threads = MOST_THREADS};
+    for (int i = 0; i < count; i++) {
+        c.kernel = kernels[i];
+        if (kernels[i]->score(&c.query) <= 0)
+            continue;
+        if (bids++ == 0)
+            expect(&c);
+        run_kernel(&c);
+    }
+    for (int i = 0; bids > 0 && i < sample->output_count; i++)
+        tutti_tensor_release(c.expected[i]);
+    for (int i = 0; bids > 0 && i < sample->input_count; i++)
+        tutti_tensor_release(c.updated[i]);
+    return bids;
+}
+
+int tutti__kernel_check(const char *op, const char *text, double tolerance)
+{
+    tutti_sample *sample;
+    const tutti_op *found = tutti_op_find(op);
+    if (found == NULL)
+        tutti__test_fail(__FILE__, __LINE__, "operator %s is unknown", op);
+    tutti_status status = tutti__sample_parse(found, text, 7, &sample);
+    if (status != TUTTI_OK)
+        tutti__test_fail(__FILE__, __LINE__, "%s \"%s\": %s", op, text, tutti_error_message());
+    int bids = tutti__kernel_check_sample(sample, tolerance);
+    tutti__sample_free(sample);
+    return bids;
+}
+
+void tutti__kernel_check_op(const char *op)
+{
+    static const tutti_dtype others[] = {TUTTI_F64, TUTTI_F16, TUTTI_BF16};
+    const tutti_op *found = tutti_op_find(op);
+    if (found == NULL)
+        tutti__test_fail(__FILE__, __LINE__, "operator %s is unknown", op);
+    int bids = 0;
+    for (const char *const *text = found->samples; text != NULL && *text != NULL; text++) {
+        tutti_sample *sample, *other;
+        if (tutti__sample_parse(found, *text, 11, &sample) != TUTTI_OK)
+            continue;
+        bids += tutti__kernel_check_sample(sample, -1);
+        for (size_t i = 0; i < TUTTI_COUNT(others); i++) {
+            if (tutti__sample_cast(sample, TUTTI_F32, others[i], &other) != TUTTI_OK)
+                continue;
+            bids += tutti__kernel_check_sample(other, -1);
+            tutti__sample_free(other);
+        }
+        tutti__sample_free(sample);
+    }
+    if (bids == 0)
+        tutti__test_fail(__FILE__, __LINE__, "no kernel bids for any sample of %s", op);
+}

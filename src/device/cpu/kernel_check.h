@@ -1,0 +1,22 @@
+/* kernel_check.h: for tests: fast kernels against the operator's reference.
+ *
+ * Every kernel of the CPU that bids for the node runs once for each pool of 1, 2 and 3 threads, in
+ * workspace with guards round it; results must be near the reference's and have the same bits under
+ * every pool. Kernels that may overwrite an input run in place too. */
+#ifndef TUTTI_DEVICE_CPU_KERNEL_CHECK_H
+#define TUTTI_DEVICE_CPU_KERNEL_CHECK_H
+
+#include "ops/sample.h"
+
+/* Checks one sample (see ops/sample.h). Returns how many kernels bid. A negative tolerance is that of
+ * the element type. Fails the test with the kernel's name and the sample. */
+int tutti__kernel_check(const char *op, const char *text, double tolerance);
+
+/* The same for a sample at hand. */
+int tutti__kernel_check_sample(const tutti_sample *sample, double tolerance);
+
+/* All samples of the operator and, where it takes them, their f64, f16 and bf16 forms; fails unless
+ * some kernel bid for one of them. */
+void tutti__kernel_check_op(const char *op);
+
+#endif

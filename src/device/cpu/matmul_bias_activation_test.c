@@ -1,0 +1,87 @@
+/* The fused dense layer against the reference of its body. */
+#include "base/test.h"
+#include "device/cpu/kernel_check.h"
+#include "ops/build.h"
+
+typedef struct layer_case {
+    const char *samples; /* the product's, in the form of ops/sample.h */
+    bool bias_first, relu;
+    int bias_rank;
+} layer_case;
+
+/* f(a b + bias) over the inputs of a sample of matmul. */
+static tutti_graph *make_body(const tutti_sample *product, const layer_case *c, tutti_type *ret_bias)
+{
+    tutti_graph *body;
+    CHECK_OK(tutti_graph_create(&body));
+    tutti_sym a = tutti_parameter(body, 0, product->types[0]), b = tutti_parameter(body, 1, product->types[1]);
+    tutti_sym y = tutti__nary(product->op, 2, (tutti_sym[]){a, b}, product->attr_count, product->attrs);
+    tutti_type type = tutti_sym_type(y);
+    int64_t dims[TUTTI_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    dims[c->bias_rank - 1] = type.dims[type.rank - 1];
+    *ret_bias = tutti_type_make(type.dtype, c->bias_rank, dims);
+    tutti_sym bias = tutti_parameter(body, 2, *ret_bias);
+    y = c->bias_first ? tutti_add(bias, y) : tutti_add(y, bias);
+    y = c->relu ? tutti_relu(y) : y;
+    CHECK(tutti_sym_ok(y));
+    CHECK_OK(tutti__graph_result(body, tutti__edge(y)));
+    return body;
+}
+
+static tutti_tensor *ramp(const tutti_type *type)
+{
+    tutti_tensor *tensor;
+    CHECK_OK(tutti_tensor_create(type->dtype, type->rank, type->dims, &tensor));
+    for (int64_t i = 0; i < tutti_tensor_count(tensor); i++)
+        tutti_tensor_set(tensor, i, (double)(i % 7) / 4 - 0.75);
+    return tensor;
+}
+
+static int check(const layer_case *c)
+{
+    tutti_sample *product;
+    tutti_type types[3];
+    CHECK_OK(tutti__sample_parse(tutti_op_find("matmul"), c->samples, 5, &product));
+    tutti_graph *body = make_body(product, c, &types[2]), *graph;
+    types[0] = product->types[0];
+    types[1] = product->types[1];
+    tutti_tensor *values[] = {product->values[0], product->values[1], ramp(&types[2])};
+    CHECK_OK(tutti_graph_create(&graph));
+    tutti_sym inputs[3];
+    for (int i = 0; i < 3; i++)
+        inputs[i] = (tutti_placeholder)(graph, types[i]);
+    tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("body", body), TUTTI_STR("pattern", "matmul_bias_activation")};
+    tutti_sym fused = tutti_apply_op(graph, "fused", 3, inputs, 2, attrs);
+    CHECK(tutti_sym_ok(fused));
+    tutti_sample sample = {.op = fused.node->op, .input_count = 3, .output_count = 1,
+                           .attr_count = fused.node->attr_count, .types = types, .values = values,
+                           .attrs = fused.node->attrs, .graph = graph, .node = fused.node};
+    int bids = tutti__kernel_check_sample(&sample, -1);
+    tutti_tensor_release(values[2]);
+    tutti_graph_destroy(graph);
+    tutti_graph_destroy(body);
+    tutti__sample_free(product);
+    return bids;
+}
+
+TUTTI_TEST(kernel_matmul_bias_activation)
+{
+    static const layer_case cases[] = {
+        {"f32[64,100] f32[100,70]", false, true, 1},
+        {"f32[64,100] f32[100,70]", true, false, 2},
+        {"f32[100,64] f32[70,100] | transpose_a=true transpose_b=true", false, true, 1},
+        {"f32[3,17,19] f32[3,19,23]", false, true, 1},
+        {"f32[300,20] f32[20,150]", false, true, 1},
+        {"f32[2,20] f32[20,20000]", true, true, 1},
+        {"f32[0,5] f32[5,3]", false, true, 1},
+        {"f32[5,0] f32[0,3]", false, true, 1},
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++)
+        CHECK_INT(check(&cases[i]), 1);
+}
+
+TUTTI_TEST(kernel_matmul_bias_activation_leaves_other_types)
+{
+    CHECK_INT(check(&(layer_case){"f64[4,5] f64[5,6]", false, true, 1}), 0);
+    CHECK_INT(check(&(layer_case){"bf16[4,5] bf16[5,6]", false, true, 1}), 0);
+}

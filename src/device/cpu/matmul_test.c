@@ -1,0 +1,49 @@
+#include "base/params.h"
+#include "base/test.h"
+#include "device/cpu/kernel_check.h"
+#include "program/kernel.h"
+
+TUTTI_TEST(kernel_matmul_matches_samples)
+{
+    tutti__kernel_check_op("matmul");
+}
+
+TUTTI_TEST(kernel_matmul_matches_larger_shapes)
+{
+    static const char *const samples[] = {
+        "f32[64,100] f32[100,70]",
+        "f32[100,64] f32[100,70] | transpose_a=true",
+        "f32[64,100] f32[70,100] | transpose_b=true",
+        "f32[100,64] f32[70,100] | transpose_a=true transpose_b=true",
+        "f32[200,300] f32[300,150]",
+        "f32[8,1500] f32[1500,9]",
+        "f32[1,77] f32[77,1]",
+        "f32[0,5] f32[5,3]",
+        "f32[5,0] f32[0,3]",
+        "f32[6,17,19] f32[6,19,23]",
+        "f32[6,17,19] f32[19,23]",
+        "f32[2,1,17,19] f32[3,19,5]",
+        "f32[6,19,17] f32[19,23] | transpose_a=true",
+        "f32[3,2,30,40] f32[3,2,50,40] | transpose_b=true",
+        "f32[2,130,140] f32[2,140,150]",
+        "bf16[33,65] bf16[65,34]",
+        "f16[3,33,65] f16[65,34]",
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check("matmul", samples[i], -1) > 0);
+}
+
+TUTTI_TEST(kernel_matmul_names_a_library_that_is_unknown)
+{
+    tutti_sample *sample;
+    CHECK_OK(tutti__sample_parse(tutti_op_find("matmul"), "f32[2,3] f32[3,2]", 1, &sample));
+    CHECK_OK(tutti__param_set("GEMM", "abacus"));
+    const tutti_kernel *kernels[8];
+    CHECK(tutti__kernel_list("matmul", "cpu", 8, kernels) > 0);
+    tutti_kernel_query query = {.node = tutti__sample_rule(sample), .threads = 1};
+    void *plan = NULL;
+    CHECK_STATUS(kernels[0]->prepare(&query, &plan), TUTTI_NOT_FOUND);
+    CHECK_CONTAINS(tutti_error_message(), "abacus");
+    CHECK_OK(tutti__param_set("GEMM", NULL));
+    tutti__sample_free(sample);
+}

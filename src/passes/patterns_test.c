@@ -1,0 +1,90 @@
+/* Sub-graphs that a kernel claims. */
+#include "passes/testing.h"
+
+extern const struct tutti_pass tutti_pass_patterns, tutti_pass_fuse;
+
+static int check(tutti_graph *graph, const char *before, const char *after)
+{
+    int changes = tutti__test_pass(&tutti_pass_patterns, tutti__test_on_cpu(), graph, before, after);
+    tutti_graph_destroy(graph);
+    return changes;
+}
+
+static tutti_graph *g;
+static tutti_sym a, b, bias;
+
+static void start(void)
+{
+    g = tutti__test_graph();
+    a = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4, 8));
+    b = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 8, 6));
+    bias = tutti__test_input(g, 2, TUTTI_TYPE(TUTTI_F32, 6));
+}
+
+TUTTI_TEST(pattern_matmul_bias_relu)
+{
+    start();
+    tutti__test_result(tutti_relu(tutti_add(tutti_matmul(a, b), bias)));
+    CHECK_INT(check(g, "return relu(add(matmul(p0, p1), p2))",
+                    "return fused(p0, p1, p2){body=(return relu(add(matmul(p0, p1), p2))) "
+                    "pattern=\"matmul_bias_activation\"}"), 1);
+}
+
+TUTTI_TEST(pattern_matmul_bias)
+{
+    start();
+    tutti__test_result(tutti_add(tutti_reshape(bias, 1, 6), tutti_matmul(b, a, .transpose_a = true, .transpose_b = true)));
+    CHECK_INT(check(g, NULL, "return fused(reshape(p2){dims=[1,6]}, p1, p0){body=(return add(p0, "
+                             "matmul(p1, p2){transpose_a=true transpose_b=true})) "
+                             "pattern=\"matmul_bias_activation\"}"), 1);
+}
+
+/* Layers on layers: each is one node. */
+TUTTI_TEST(pattern_matmul_bias_activation_in_a_row)
+{
+    start();
+    tutti_sym x = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, 4, 4)), y = x;
+    tutti_sym c = tutti__test_input(g, 4, TUTTI_TYPE(TUTTI_F32, 4));
+    for (int i = 0; i < 5; i++)
+        y = tutti_relu(tutti_add(tutti_matmul(y, x), c));
+    tutti__test_result(y);
+    CHECK_INT(check(g, NULL, NULL), 5);
+}
+
+/* A value inside is wanted, the bias is no row, work goes on, the type has no kernel. */
+TUTTI_TEST(pattern_matmul_bias_leaves_the_rest)
+{
+    start();
+    tutti_sym product = tutti_matmul(a, b), column = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, 4, 1));
+    tutti__test_result(tutti_relu(tutti_add(product, bias)));
+    tutti__test_result(product);
+    tutti__test_result(tutti_relu(tutti_add(tutti_matmul(a, b), column)));
+    tutti__test_result(tutti_tanh(tutti_add(tutti_matmul(a, b), bias)));
+    tutti_sym d = tutti__test_input(g, 4, TUTTI_TYPE(TUTTI_F64, 3, 3));
+    tutti__test_result(tutti_relu(tutti_add(tutti_matmul(d, d), tutti__test_input(g, 5, TUTTI_TYPE(TUTTI_F64, 3)))));
+    CHECK_INT(check(g, NULL, NULL), 0);
+}
+
+TUTTI_TEST(pattern_only_where_kernels_run)
+{
+    start();
+    tutti__test_result(tutti_relu(tutti_add(tutti_matmul(a, b), bias)));
+    CHECK_INT(tutti__test_rewrite(&tutti_pass_patterns, tutti__test_on_whole(), g), 0);
+    tutti_graph_destroy(g);
+}
+
+/* Patterns take theirs, element-wise fusion what is left. */
+TUTTI_TEST(pattern_before_elementwise_fusion)
+{
+    start();
+    const struct tutti_pass *const passes[] = {&tutti_pass_patterns, &tutti_pass_fuse};
+    tutti_sym y = tutti_relu(tutti_add(tutti_matmul(a, b), bias));
+    tutti__test_result(tutti_matmul(y, y, .transpose_b = true));
+    tutti__test_result(tutti_exp(tutti_neg(y)));
+    tutti__test_passes(2, passes, tutti__test_on_cpu(), g, NULL,
+                       "t0 = fused(p0, p1, p2){body=(return relu(add(matmul(p0, p1), p2))) "
+                       "pattern=\"matmul_bias_activation\"}\n"
+                       "return matmul(t0, t0){transpose_b=true}, "
+                       "fused(t0){body=(return exp(neg(p0))) pattern=\"elementwise\"}", 0);
+    tutti_graph_destroy(g);
+}
