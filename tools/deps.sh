@@ -34,6 +34,7 @@ need_build_tools() {
     need ninja ninja-build
     need pkg-config pkg-config
     need python3 python3
+    need_header zlib.h zlib1g-dev
 }
 
 # Matrix products: the fastest library on each kind of CPU, in a build without threads of its own

@@ -1,6 +1,6 @@
 /* ops_comm.h: communication between the devices along a named axis of the device mesh. Every device
- * of the axis (`size` of them) runs the same node; "rank" is its place along the axis. An axis of size 1
- * makes each of them the identity.
+ * of the axis (`size` of them) runs the same node; "rank" is its place along the axis. An axis of
+ * size 1 makes each of them the identity.
  *
  * `axis` names the axis, `size` is the number of devices along it. */
 #ifndef TUTTI_OPS_COMM_H
@@ -45,8 +45,8 @@ TUTTI_API tutti_sym tutti_all_to_all(tutti_sym x, const char *axis, int64_t size
                                      int concat_dim);
 #define tutti_all_to_all(...) TUTTI_AT(tutti_all_to_all(__VA_ARGS__))
 
-/* A value to another device: `channel` names the pair of send and recv, one of each in a step. `to` and
- * `from` are device names. Send has no output; recv's type is what send's input is. */
+/* A value to another device: `channel` names the pair of send and recv, one of each in a step. `to`
+ * and `from` are device names. Send has no output; recv's type is what send's input is. */
 TUTTI_API tutti_sym tutti_send(tutti_sym x, const char *channel, const char *to);
 #define tutti_send(...) TUTTI_AT(tutti_send(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_recv(tutti_graph *graph, const char *channel, const char *from,

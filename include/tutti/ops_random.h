@@ -1,6 +1,7 @@
-/* ops_random.h: random numbers. A number is a function of the seed, the node's name, the graph's step
- * counter and the element's index, so a run can be repeated, and a tensor cut in pieces has the same
- * numbers as the whole one. Two nodes differ even with one seed; every step gives new numbers. */
+/* ops_random.h: random numbers. A number is a function of the seed, the node's name, the graph's
+ * step counter and the element's index, so a run can be repeated, and a tensor cut in pieces has
+ * the same numbers as the whole one. Two nodes differ even with one seed; every step gives new
+ * numbers. */
 #ifndef TUTTI_OPS_RANDOM_H
 #define TUTTI_OPS_RANDOM_H
 
@@ -49,8 +50,8 @@ TUTTI_API tutti_sym tutti_random_bernoulli(tutti_graph *graph, double p, tutti_t
 TUTTI_API tutti_sym tutti_random_categorical(tutti_sym logits, int64_t n,
                                              const tutti_random_options *options);
 #define tutti_random_categorical(logits, n, ...)                                                   \
-    TUTTI_AT(tutti_random_categorical((logits), (n),                                               \
-                                      TUTTI_OPTIONS(tutti_random_options, __VA_ARGS__)))
+    TUTTI_AT(                                                                                      \
+        tutti_random_categorical((logits), (n), TUTTI_OPTIONS(tutti_random_options, __VA_ARGS__)))
 /* The rows of x (axis 0) in random order. Output 1 is that order, i64[rows]: y[i] = x[order[i]]. */
 TUTTI_API tutti_sym tutti_random_shuffle(tutti_sym x, const tutti_random_options *options);
 #define tutti_random_shuffle(x, ...)                                                               \

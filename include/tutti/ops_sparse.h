@@ -20,14 +20,14 @@ typedef struct tutti_sparse_matmul_options {
     size_t struct_size;
     bool transpose; /* of the sparse matrix */
 } tutti_sparse_matmul_options;
-/* A B for a sparse A [rows, k] and a dense B [k, m]; with .transpose A^T B for B [rows, m]. Gradients
- * for A's values and for B. */
+/* A B for a sparse A [rows, k] and a dense B [k, m]; with .transpose A^T B for B [rows, m].
+ * Gradients for A's values and for B. */
 TUTTI_API tutti_sym tutti_sparse_matmul(tutti_sparse_sym a, tutti_sym b,
                                         const tutti_sparse_matmul_options *options);
 #define tutti_sparse_matmul(a, b, ...)                                                             \
     TUTTI_AT(tutti_sparse_matmul((a), (b), TUTTI_OPTIONS(tutti_sparse_matmul_options, __VA_ARGS__)))
-/* y[i] = a[indices[i,0], :] . b[indices[i,1], :]: elements of A B^T at given positions. `dense_shape`
- * is [rows of a, rows of b]. */
+/* y[i] = a[indices[i,0], :] . b[indices[i,1], :]: elements of A B^T at given positions.
+ * `dense_shape` is [rows of a, rows of b]. */
 TUTTI_API tutti_sym tutti_sampled_matmul(tutti_sym indices, tutti_sym dense_shape, tutti_sym a,
                                          tutti_sym b);
 #define tutti_sampled_matmul(...) TUTTI_AT(tutti_sampled_matmul(__VA_ARGS__))
@@ -39,8 +39,8 @@ TUTTI_API tutti_sym tutti_to_dense(tutti_sparse_sym x);
 TUTTI_API tutti_sparse_sym tutti_to_sparse(tutti_sym x);
 #define tutti_to_sparse(...) TUTTI_AT(tutti_to_sparse(__VA_ARGS__))
 
-/* Zeros of like's shape with rows[i] added at indices[i] of axis 0: the dense form of a gradient that
- * is rows. */
+/* Zeros of like's shape with rows[i] added at indices[i] of axis 0: the dense form of a gradient
+ * that is rows. */
 TUTTI_API tutti_sym tutti_rows_to_dense(tutti_sym rows, tutti_sym indices, tutti_sym like);
 #define tutti_rows_to_dense(...) TUTTI_AT(tutti_rows_to_dense(__VA_ARGS__))
 

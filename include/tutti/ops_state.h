@@ -30,7 +30,8 @@ TUTTI_API tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims);
  * dimensions. The name is "placeholder", made unique. */
 TUTTI_API tutti_sym tutti_placeholder(tutti_graph *graph, tutti_type type);
 #define tutti_placeholder(graph, ...) TUTTI_AT(tutti_placeholder((graph), TUTTI_TYPE(__VA_ARGS__)))
-/* The same under a name of yours: tutti_placeholder_named(g, "images", TUTTI_F32, TUTTI_ANY, 784). */
+/* The same under a name of yours: tutti_placeholder_named(g, "images", TUTTI_F32, TUTTI_ANY, 784).
+ */
 TUTTI_API tutti_sym tutti_placeholder_named(tutti_graph *graph, const char *name, tutti_type type);
 #define tutti_placeholder_named(graph, name, ...)                                                  \
     TUTTI_AT(tutti_placeholder_named((graph), (name), TUTTI_TYPE(__VA_ARGS__)))
@@ -64,14 +65,14 @@ typedef enum tutti_init_kind {
     TUTTI_INIT_NORMAL,           /* mean a, standard deviation b */
     TUTTI_INIT_TRUNCATED_NORMAL, /* the same, within two standard deviations */
     TUTTI_INIT_SCALED_UNIFORM,   /* in [-l, l), l = sqrt(3 a / fan); b picks the fan */
-    TUTTI_INIT_SCALED_NORMAL,    /* truncated, of standard deviation sqrt(a / fan); b picks the fan */
-    TUTTI_INIT_TENSOR,           /* a tensor's values */
-    TUTTI_INIT_SYM               /* a node's value */
+    TUTTI_INIT_SCALED_NORMAL, /* truncated, of standard deviation sqrt(a / fan); b picks the fan */
+    TUTTI_INIT_TENSOR,        /* a tensor's values */
+    TUTTI_INIT_SYM            /* a node's value */
 } tutti_init_kind;
 
-/* What a variable starts with: a plain value, made by the functions below. Fans are counted as Keras
- * does: of [in, out]; of convolution kernels [kh, kw, in, out] times kh kw; of [n] both are n.
- * A `tensor` must live until tutti_variable returns. */
+/* What a variable starts with: a plain value, made by the functions below. Fans are counted as
+ * Keras does: of [in, out]; of convolution kernels [kh, kw, in, out] times kh kw; of [n] both are
+ * n. A `tensor` must live until tutti_variable returns. */
 typedef struct tutti_init {
     tutti_init_kind kind;
     double a, b;
@@ -114,8 +115,8 @@ TUTTI_API tutti_init tutti_from_sym(tutti_sym sym);
 
 /* ---- variables ---- */
 
-/* How a variable is to be cut into pieces over devices: writes the number of pieces along each axis.
- * Stored with the variable; strategies that cut variables ask it. */
+/* How a variable is to be cut into pieces over devices: writes the number of pieces along each
+ * axis. Stored with the variable; strategies that cut variables ask it. */
 typedef void tutti_partitioner(const tutti_type *type, int64_t ret_pieces[TUTTI_MAX_RANK]);
 
 typedef struct tutti_variable_options {
@@ -133,14 +134,14 @@ typedef struct tutti_variable_options {
  * assignment of it, the latter two in the name scope of the variable and on its device, outside any
  * control scope.
  *     tutti_sym w = tutti_variable(g, tutti_glorot_uniform(784, 10), .name = "w");
- * The symbol is a handle: where an operator wants a value, it is read. Inside bodies of cond and while
- * there are no variables; give them to the body as arguments. */
+ * The symbol is a handle: where an operator wants a value, it is read. Inside bodies of cond and
+ * while there are no variables; give them to the body as arguments. */
 TUTTI_API tutti_sym tutti_variable(tutti_graph *graph, tutti_init init,
                                    const tutti_variable_options *options);
-#define tutti_variable(graph, init, ...)                                                            \
+#define tutti_variable(graph, init, ...)                                                           \
     TUTTI_AT(tutti_variable((graph), (init), TUTTI_OPTIONS(tutti_variable_options, __VA_ARGS__)))
-/* The variable of that name in the present scope, made when there is none yet. One that is there must
- * have the type and shape that `init` and the options ask for. */
+/* The variable of that name in the present scope, made when there is none yet. One that is there
+ * must have the type and shape that `init` and the options ask for. */
 TUTTI_API tutti_sym tutti_get_variable(tutti_graph *graph, const char *name, tutti_init init,
                                        const tutti_variable_options *options);
 #define tutti_get_variable(graph, name, init, ...)                                                 \
@@ -150,7 +151,8 @@ TUTTI_API tutti_sym tutti_get_variable(tutti_graph *graph, const char *name, tut
 /* Initialises every variable that the graph has now: run it once as a target. */
 TUTTI_API tutti_sym tutti_initialize_all(tutti_graph *graph);
 #define tutti_initialize_all(...) TUTTI_AT(tutti_initialize_all(__VA_ARGS__))
-/* Trainable variables in the order they were made; returns their number, writes at most `capacity`. */
+/* Trainable variables in the order they were made; returns their number, writes at most `capacity`.
+ */
 TUTTI_API int tutti_trainable_variables(const tutti_graph *graph, int capacity,
                                         tutti_sym *ret_variables);
 
@@ -164,8 +166,8 @@ TUTTI_API tutti_sym tutti_assign_add(tutti_sym variable, tutti_sym value);
 #define tutti_assign_add(...) TUTTI_AT(tutti_assign_add(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_assign_sub(tutti_sym variable, tutti_sym value);
 #define tutti_assign_sub(...) TUTTI_AT(tutti_assign_sub(__VA_ARGS__))
-/* v[indices[i]] = rows[i] (the last of equal indices wins), += and -= (equal indices add up); the new
- * value. An index out of range fails before anything is written. */
+/* v[indices[i]] = rows[i] (the last of equal indices wins), += and -= (equal indices add up); the
+ * new value. An index out of range fails before anything is written. */
 TUTTI_API tutti_sym tutti_scatter_update(tutti_sym variable, tutti_sym indices, tutti_sym rows);
 #define tutti_scatter_update(...) TUTTI_AT(tutti_scatter_update(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_scatter_add(tutti_sym variable, tutti_sym indices, tutti_sym rows);
@@ -220,21 +222,24 @@ TUTTI_API tutti_sym tutti_fifo_queue(tutti_graph *graph, const char *name, int64
 #define tutti_fifo_queue(graph, capacity, ...)                                                     \
     tutti_fifo_queue_named(graph, NULL, capacity, __VA_ARGS__)
 #define tutti_fifo_queue_named(graph, name, capacity, ...)                                         \
-    TUTTI_AT((tutti_fifo_queue)((graph), (name), (capacity),                                       \
-                              (int)(sizeof((const tutti_type[]){__VA_ARGS__}) / sizeof(tutti_type)), \
-                              (const tutti_type[]){__VA_ARGS__}))
+    TUTTI_AT(                                                                                      \
+        (tutti_fifo_queue)((graph), (name), (capacity),                                            \
+                           (int)(sizeof((const tutti_type[]){__VA_ARGS__}) / sizeof(tutti_type)),  \
+                           (const tutti_type[]){__VA_ARGS__}))
 /* One tuple in; a node to be run as a target. */
 TUTTI_API tutti_sym tutti_enqueue(tutti_sym queue, int count, const tutti_sym *components);
 #define tutti_enqueue(queue, ...) TUTTI_AT(tutti_enqueue((queue), TUTTI_SYMS(__VA_ARGS__)))
-/* As many tuples as the components have rows along axis 0; no other run's tuples come between them. */
+/* As many tuples as the components have rows along axis 0; no other run's tuples come between them.
+ */
 TUTTI_API tutti_sym tutti_enqueue_many(tutti_sym queue, int count, const tutti_sym *components);
-#define tutti_enqueue_many(queue, ...) TUTTI_AT(tutti_enqueue_many((queue), TUTTI_SYMS(__VA_ARGS__)))
+#define tutti_enqueue_many(queue, ...)                                                             \
+    TUTTI_AT(tutti_enqueue_many((queue), TUTTI_SYMS(__VA_ARGS__)))
 /* One tuple out. Returns component 0; tutti_output_of gives the others. A queue that is closed and
  * empty gives TUTTI_CLOSED. */
 TUTTI_API tutti_sym tutti_dequeue(tutti_sym queue);
 #define tutti_dequeue(...) TUTTI_AT(tutti_dequeue(__VA_ARGS__))
-/* n tuples, stacked along a new axis 0. When the queue is closed with fewer left, these stay and the
- * run fails with TUTTI_OUT_OF_RANGE (TUTTI_CLOSED when none is left). */
+/* n tuples, stacked along a new axis 0. When the queue is closed with fewer left, these stay and
+ * the run fails with TUTTI_OUT_OF_RANGE (TUTTI_CLOSED when none is left). */
 TUTTI_API tutti_sym tutti_dequeue_many(tutti_sym queue, int64_t n);
 #define tutti_dequeue_many(...) TUTTI_AT(tutti_dequeue_many(__VA_ARGS__))
 /* The same, but a closed queue gives the 1 to n that are left. */

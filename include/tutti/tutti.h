@@ -3,6 +3,7 @@
 #define TUTTI_H
 
 #include "tutti/base.h"
+#include "tutti/data.h"
 #include "tutti/gradients.h"
 #include "tutti/graph.h"
 #include "tutti/op.h"

@@ -84,9 +84,9 @@ static tutti_status parse_list(tutti_arena *arena, const tutti_attr_spec *spec, 
         return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a list like [1,2]", spec->name, text);
     ret->count = count;
     if (spec->kind == TUTTI_ATTR_INTS)
-        ret->value.ints = (int64_t *)tutti__arena_bytes(arena, ints, (size_t)count * sizeof *ints);
+        ret->value.ints = (void *)tutti__arena_bytes(arena, ints, (size_t)count * sizeof *ints);
     else
-        ret->value.floats = (double *)tutti__arena_bytes(arena, floats, (size_t)count * sizeof *floats);
+        ret->value.floats = (void *)tutti__arena_bytes(arena, floats, (size_t)count * sizeof *floats);
     return ret->value.ints ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "attribute list");
 }
 

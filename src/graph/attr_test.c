@@ -10,16 +10,17 @@ static tutti_status nothing(tutti_infer *node)
 }
 
 static const tutti_attr_spec table[] = {
-    {"axis", TUTTI_ATTR_INT, "-1"},        {"keep", TUTTI_ATTR_INT, "true"},
-    {"dtype", TUTTI_ATTR_INT, "bf16"},     {"rate", TUTTI_ATTR_FLOAT, "1.5e-3"},
+    {"axis", TUTTI_ATTR_INT, "-1"},         {"keep", TUTTI_ATTR_INT, "true"},
+    {"dtype", TUTTI_ATTR_INT, "bf16"},      {"rate", TUTTI_ATTR_FLOAT, "1.5e-3"},
     {"padding", TUTTI_ATTR_STRING, "same"}, {"strides", TUTTI_ATTR_INTS, "[1, 2,3]"},
-    {"bounds", TUTTI_ATTR_FLOATS, "[]"},   {"types", TUTTI_ATTR_TYPES, ""},
-    {"must", TUTTI_ATTR_INT, NULL},        {0},
+    {"bounds", TUTTI_ATTR_FLOATS, "[]"},    {"types", TUTTI_ATTR_TYPES, ""},
+    {"must", TUTTI_ATTR_INT, NULL},         {0},
 };
 
 static const tutti_op with_attrs = {.name = "test.attrs", .attrs = table, .infer = nothing};
 
-static tutti_status complete(tutti_graph *graph, int count, const tutti_attr *given, tutti_attr **ret)
+static tutti_status complete(tutti_graph *graph, int count, const tutti_attr *given,
+                             tutti_attr **ret)
 {
     int all = 0;
     TUTTI_TRY(tutti__attrs_complete(graph, &with_attrs, count, given, &all, ret));
@@ -57,11 +58,12 @@ TUTTI_TEST(attributes_are_copied_in_any_order)
     double bounds[] = {0.5};
     char padding[] = "va\0id";
     tutti_type types[] = {{.dtype = TUTTI_I32, .rank = 1, .dims = {TUTTI_ANY}}};
-    tutti_attr given[] = {TUTTI_TYPES_ATTR("types", 1, types),
-                          TUTTI_INTS("strides", 2, strides),
-                          TUTTI_INT("must", INT64_MIN),
-                          {.name = "padding", .kind = TUTTI_ATTR_STRING, .count = 5, .value.s = padding},
-                          TUTTI_FLOATS("bounds", 1, bounds)};
+    tutti_attr given[] = {
+        TUTTI_TYPES_ATTR("types", 1, types),
+        TUTTI_INTS("strides", 2, strides),
+        TUTTI_INT("must", INT64_MIN),
+        {.name = "padding", .kind = TUTTI_ATTR_STRING, .count = 5, .value.s = padding},
+        TUTTI_FLOATS("bounds", 1, bounds)};
     CHECK_OK(tutti_graph_create(&graph));
     CHECK_OK(complete(graph, TUTTI_COUNT(given), given, &attrs));
     memset(strides, 0, sizeof strides);
@@ -104,10 +106,10 @@ TUTTI_TEST(attribute_texts_that_make_no_sense_are_refused)
         tutti_attr_kind kind;
         const char *text;
     } bad[] = {
-        {TUTTI_ATTR_INT, ""},       {TUTTI_ATTR_INT, "1x"},    {TUTTI_ATTR_INT, "maybe"},
+        {TUTTI_ATTR_INT, ""},       {TUTTI_ATTR_INT, "1x"},     {TUTTI_ATTR_INT, "maybe"},
         {TUTTI_ATTR_FLOAT, "one"},  {TUTTI_ATTR_FLOAT, "1.5,"}, {TUTTI_ATTR_INTS, "1,2"},
         {TUTTI_ATTR_INTS, "[1,2"},  {TUTTI_ATTR_INTS, "[1.5]"}, {TUTTI_ATTR_INTS, "[1] 2"},
-        {TUTTI_ATTR_FLOATS, "[x]"}, {TUTTI_ATTR_TENSOR, "0"},  {TUTTI_ATTR_GRAPH, ""},
+        {TUTTI_ATTR_FLOATS, "[x]"}, {TUTTI_ATTR_TENSOR, "0"},   {TUTTI_ATTR_GRAPH, ""},
     };
     tutti_arena arena = {0};
     tutti_attr attr = {.count = 99};
@@ -123,7 +125,8 @@ TUTTI_TEST(attribute_texts_that_make_no_sense_are_refused)
 TUTTI_TEST(attributes_compare_by_value)
 {
     const int64_t a[] = {1, 2}, b[] = {1, 2}, c[] = {1, 3};
-    tutti_attr first = TUTTI_INTS("x", 2, a), same = TUTTI_INTS("x", 2, b), other = TUTTI_INTS("x", 2, c);
+    tutti_attr first = TUTTI_INTS("x", 2, a), same = TUTTI_INTS("x", 2, b),
+               other = TUTTI_INTS("x", 2, c);
     tutti_attr shorter = TUTTI_INTS("x", 1, a), named = TUTTI_INTS("y", 2, a);
     CHECK(tutti__attr_equal(&first, &same));
     CHECK(tutti__attr_hash(3, &first) == tutti__attr_hash(3, &same));
@@ -145,8 +148,10 @@ TUTTI_TEST(tensors_hash_by_value_whatever_their_strides)
     CHECK_OK(tutti_tensor_slice(base, 1, 0, 1, 1, &view));
     CHECK_OK(tutti_tensor_contiguous(view, &copy));
     values[2]--; /* a double would not see this */
-    CHECK_OK(tutti_tensor_from(TUTTI_I64, 2, (int64_t[]){2, 1}, (int64_t[]){values[0], values[2]}, &other));
-    tutti_attr a = TUTTI_TENSOR_ATTR("v", view), b = TUTTI_TENSOR_ATTR("v", copy), c = TUTTI_TENSOR_ATTR("v", other);
+    CHECK_OK(tutti_tensor_from(TUTTI_I64, 2, (int64_t[]){2, 1}, (int64_t[]){values[0], values[2]},
+                               &other));
+    tutti_attr a = TUTTI_TENSOR_ATTR("v", view), b = TUTTI_TENSOR_ATTR("v", copy),
+               c = TUTTI_TENSOR_ATTR("v", other);
     CHECK(!tutti_tensor_is_contiguous(view));
     CHECK(tutti__attr_equal(&a, &b));
     CHECK(tutti__attr_hash(0, &a) == tutti__attr_hash(0, &b));

@@ -101,7 +101,8 @@ TUTTI_TEST(broadcasting_sums_back)
 {
     bench b = new_bench(1, (double[]){0.3});
     tutti_tensor *rows = NULL;
-    CHECK_OK(tutti_tensor_from(TUTTI_F64, 2, (int64_t[]){2, 3}, (double[]){1, 2, 3, 4, 5, 6}, &rows));
+    CHECK_OK(
+        tutti_tensor_from(TUTTI_F64, 2, (int64_t[]){2, 3}, (double[]){1, 2, 3, 4, 5, 6}, &rows));
     tutti_sym y = tutti_mul(tutti_sin(b.x), tutti_constant(b.graph, rows));
     tutti_tensor_release(rows);
     agrees(&b, y, tutti_gradient_of(y, b.x), 1e-7);
@@ -221,8 +222,13 @@ static tutti_status never(const tutti_call *call)
 
 TUTTI_TEST(an_operator_without_gradient_is_a_mistake)
 {
-    static const tutti_op rough = {.struct_size = sizeof(tutti_op), .name = "test.rough", .version = 1,
-                                   .min_inputs = 1, .max_inputs = 1, .outputs = 1, .infer = tutti_infer_same,
+    static const tutti_op rough = {.struct_size = sizeof(tutti_op),
+                                   .name = "test.rough",
+                                   .version = 1,
+                                   .min_inputs = 1,
+                                   .max_inputs = 1,
+                                   .outputs = 1,
+                                   .infer = tutti_infer_same,
                                    .reference = never};
     bench b = new_bench(2, (double[]){0.3, -0.7});
     CHECK_OK(tutti_op_register(&rough));
@@ -280,7 +286,8 @@ TUTTI_TEST(gathers_give_rows)
     tutti_sym dense = tutti_grad_dense(grad, w);
     CHECK_OK(tutti_graph_check(b.graph));
     tutti_tensor *table = NULL, *value = NULL;
-    CHECK_OK(tutti_tensor_from(TUTTI_F64, 2, (int64_t[]){4, 2}, tutti_tensor_data(b.value), &table));
+    CHECK_OK(
+        tutti_tensor_from(TUTTI_F64, 2, (int64_t[]){4, 2}, tutti_tensor_data(b.value), &table));
     tutti_edge fetch = tutti__edge(dense);
     tutti_reference_feed feed = {tutti__edge(w), table};
     CHECK_OK(tutti__reference_run(b.graph, 1, &feed, 1, &fetch, &value));
@@ -326,7 +333,8 @@ TUTTI_TEST(variables_are_differentiated_through_their_reads)
     end_bench(&b);
 }
 
-static void twice_sin(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void twice_sin(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                      void *context)
 {
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(count);
@@ -334,7 +342,8 @@ static void twice_sin(tutti_graph *body, int count, const tutti_sym *args, tutti
     ret[0] = tutti_sin(tutti_mul(args[0], args[0]));
 }
 
-static void exponential(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void exponential(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                        void *context)
 {
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(count);
@@ -342,7 +351,8 @@ static void exponential(tutti_graph *body, int count, const tutti_sym *args, tut
     ret[0] = tutti_exp(args[0]);
 }
 
-static void small(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void small(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);

@@ -28,20 +28,22 @@ TUTTI_TEST(damage_that_is_sealed_does_no_harm)
     tutti_graph *g = rich_graph();
     bytes b = written(g);
     tutti_random_key key = {.seed = 7};
-    int refused = 0, rounds = TUTTI_TEST_SANITIZED ? 3000 : 20000;
+    int refused = 0, rounds = TUTTI_TEST_SANITIZED ? 2000 : 8000;
     tutti_graph_destroy(g);
     for (int round = 0; round < rounds; round++) {
         bytes bad = {malloc(b.size), b.size};
         memcpy(bad.data, b.data, b.size);
         for (uint64_t i = 0; i < 3; i++) {
             uint64_t n = (uint64_t)round * 8 + 2 * i;
-            size_t at = TUTTI_GRAPH_HEADER + tutti__random_below(key, n, b.size - TUTTI_GRAPH_HEADER);
+            size_t at =
+                TUTTI_GRAPH_HEADER + tutti__random_below(key, n, b.size - TUTTI_GRAPH_HEADER);
             bad.data[at] = (unsigned char)tutti__random_below(key, n + 1, 256);
             if (round % 2)
                 break;
         }
         if (round % 5 == 0)
-            bad.size -= tutti__random_below(key, (uint64_t)round * 8 + 7, b.size - TUTTI_GRAPH_HEADER);
+            bad.size -=
+                tutti__random_below(key, (uint64_t)round * 8 + 7, b.size - TUTTI_GRAPH_HEADER);
         seal(bad);
         tutti_graph *copy = NULL;
         tutti_status status = tutti_graph_deserialize(bad.data, bad.size, &copy);
@@ -76,7 +78,9 @@ TUTTI_TEST(lies_about_types_are_found_out)
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY), y = tutti_neg(x);
     y.node->types[0].dims[0] = 1 << 20;
-    refused(g, TUTTI_CORRUPT, "output 0 of neg 'neg' is announced as f32[1048576], but the operator's shape rule says f32[?]");
+    refused(
+        g, TUTTI_CORRUPT,
+        "output 0 of neg 'neg' is announced as f32[1048576], but the operator's shape rule says f32[?]");
     g = new_graph();
     x = tutti_placeholder_named(g, "x", TUTTI_F32, 2);
     x.node->attrs[1].value.ints = (int64_t[]){-7};
@@ -141,8 +145,13 @@ static tutti_status no_type(tutti_infer *node)
 
 TUTTI_TEST(unknown_operators_are_named)
 {
-    static const tutti_op stranger = {.struct_size = sizeof(tutti_op), .name = "test.stranger", .version = 1,
-                                      .min_inputs = 1, .max_inputs = 1, .outputs = 1, .infer = same};
+    static const tutti_op stranger = {.struct_size = sizeof(tutti_op),
+                                      .name = "test.stranger",
+                                      .version = 1,
+                                      .min_inputs = 1,
+                                      .max_inputs = 1,
+                                      .outputs = 1,
+                                      .infer = same};
     static tutti_op newer;
     newer = *tutti_op_find("neg");
     newer.version = 99;
@@ -158,8 +167,13 @@ TUTTI_TEST(unknown_operators_are_named)
 
 /* Bytes written by hand: "test.nest" takes a sub-graph and gives one scalar. */
 static const tutti_attr_spec nest_attrs[] = {{"body", TUTTI_ATTR_GRAPH, NULL}, {0}};
-static const tutti_op nest = {.struct_size = sizeof(tutti_op), .name = "test.nest", .version = 1, .outputs = 1,
-                              .flags = TUTTI_OP_CONTROL, .attrs = nest_attrs, .infer = no_type};
+static const tutti_op nest = {.struct_size = sizeof(tutti_op),
+                              .name = "test.nest",
+                              .version = 1,
+                              .outputs = 1,
+                              .flags = TUTTI_OP_CONTROL,
+                              .attrs = nest_attrs,
+                              .infer = no_type};
 
 static void word(tutti_text *out, uint32_t value)
 {
@@ -203,8 +217,8 @@ static void put_nested(tutti_text *out, int depth)
 {
     words(out, 2, (uint32_t[]){0, depth > 1});
     if (depth > 1) {
-        words(out, 6, (uint32_t[]){0, 1, 1, 1, 2, 0});              /* who it is */
-        words(out, 4, (uint32_t[]){1, TUTTI_F32, 0, 0});            /* one output, no inputs */
+        words(out, 6, (uint32_t[]){0, 1, 1, 1, 2, 0});   /* who it is */
+        words(out, 4, (uint32_t[]){1, TUTTI_F32, 0, 0}); /* one output, no inputs */
         words(out, 3, (uint32_t[]){1, 3, TUTTI_ATTR_GRAPH});
         put_nested(out, depth - 1);
         word(out, 0);
@@ -242,11 +256,13 @@ TUTTI_TEST(counts_are_bounded_by_what_is_there)
     tutti_text out = begin();
     words(&out, 2, (uint32_t[]){0, 0xffffffff});
     CHECK_STATUS(finish(&out), TUTTI_CORRUPT);
-    CHECK_CONTAINS(tutti_error_message(), "4294967295 nodes are announced, but only 0 bytes are left");
+    CHECK_CONTAINS(tutti_error_message(),
+                   "4294967295 nodes are announced, but only 0 bytes are left");
     out = begin();
     words(&out, 2, (uint32_t[]){0, TUTTI_GRAPH_MAX_NODES + 1});
-    for (int i = 0; i < 11 * (TUTTI_GRAPH_MAX_NODES + 1); i++)
-        word(&out, 0);
+    void *zeros = calloc(TUTTI_GRAPH_MAX_NODES + 1, 44);
+    tutti__text_bytes(&out, zeros, 44 * (size_t)(TUTTI_GRAPH_MAX_NODES + 1));
+    free(zeros);
     CHECK_STATUS(finish(&out), TUTTI_TOO_LARGE);
     CHECK_CONTAINS(tutti_error_message(), "more than 1000000 nodes");
     out = begin();

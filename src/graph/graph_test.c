@@ -65,19 +65,34 @@ TUTTI_TEST(the_first_mistake_is_kept_with_its_place)
 
 TUTTI_TEST(mistakes_of_building_name_what_was_wrong)
 {
-    static const char *const parts[] = {"there is no operator 'swish'", "(null)", "has 1 inputs, needs 2",
-                                        "input 0 is not a symbol", "has no attribute 'axis'; it takes none",
+    static const char *const parts[] = {"there is no operator 'swish'",
+                                        "(null)",
+                                        "has 1 inputs, needs 2",
+                                        "input 0 is not a symbol",
+                                        "has no attribute 'axis'; it takes none",
                                         "there is no output 1"};
     for (size_t i = 0; i < TUTTI_COUNT(parts); i++) {
         tutti_graph *g = new_graph();
         tutti_sym x = input(g, "x"), none = TUTTI_NO_SYM;
         switch (i) {
-        case 0: tutti_apply_op(g, "swish", 1, &x, 0, NULL); break;
-        case 1: tutti_apply_op(g, NULL, 1, &x, 0, NULL); break;
-        case 2: tutti_apply_op(g, "add", 1, &x, 0, NULL); break;
-        case 3: tutti_apply_op(g, "neg", 1, &none, 0, NULL); break;
-        case 4: tutti_apply_op(g, "neg", 1, &x, 1, &TUTTI_INT("axis", 0)); break;
-        default: tutti_output_of(x, 1); break;
+        case 0:
+            tutti_apply_op(g, "swish", 1, &x, 0, NULL);
+            break;
+        case 1:
+            tutti_apply_op(g, NULL, 1, &x, 0, NULL);
+            break;
+        case 2:
+            tutti_apply_op(g, "add", 1, &x, 0, NULL);
+            break;
+        case 3:
+            tutti_apply_op(g, "neg", 1, &none, 0, NULL);
+            break;
+        case 4:
+            tutti_apply_op(g, "neg", 1, &x, 1, &TUTTI_INT("axis", 0));
+            break;
+        default:
+            tutti_output_of(x, 1);
+            break;
         }
         CHECK(tutti_graph_check(g) != TUTTI_OK);
         CHECK_CONTAINS(tutti_error_message(), parts[i]);
@@ -206,7 +221,8 @@ TUTTI_TEST(device_scopes_merge_and_functions_are_asked)
     CHECK_OK(tutti_graph_check(g));
     CHECK_STR(tutti_node_device(x.node), "/job:worker/task:1/gpu:0");
     CHECK_STR(tutti_node_device(y.node), "/job:ps/task:3");
-    CHECK_STR(tutti_node_device(z.node), "/job:ps/task:3/cpu:1"); /* the inner scope gave a kind only */
+    CHECK_STR(tutti_node_device(z.node),
+              "/job:ps/task:3/cpu:1"); /* the inner scope gave a kind only */
     CHECK_STR(tutti_node_device(w.node), "/job:worker/task:1");
     CHECK_STR(tutti_node_device(v.node), "");
     CHECK_INT(asked, 3);
@@ -225,7 +241,8 @@ TUTTI_TEST(a_bad_device_is_a_mistake)
 TUTTI_TEST(control_scopes_make_nodes_wait)
 {
     tutti_graph *g = new_graph();
-    tutti_sym x = input(g, "x"), a = tutti_neg(x), b = tutti_exp(x), c = TUTTI_NO_SYM, d = TUTTI_NO_SYM;
+    tutti_sym x = input(g, "x"), a = tutti_neg(x), b = tutti_exp(x), c = TUTTI_NO_SYM,
+              d = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(g, a)
     {
         TUTTI_WITH_CONTROL(g, b, a) c = tutti_square(x);
@@ -328,7 +345,10 @@ TUTTI_TEST(a_graph_cannot_be_its_own_subgraph)
 }
 
 /* A user's operator stands beside ours. */
-static tutti_status same(tutti_infer *node) { return tutti_infer_same(node); }
+static tutti_status same(tutti_infer *node)
+{
+    return tutti_infer_same(node);
+}
 static tutti_status refuse_to_run(const tutti_call *call)
 {
     return tutti_fail(TUTTI_UNSUPPORTED, "%s is never run", call->op->name);
@@ -336,8 +356,13 @@ static tutti_status refuse_to_run(const tutti_call *call)
 
 TUTTI_TEST(operators_are_registered_by_name_and_version)
 {
-    static const tutti_op first = {.struct_size = sizeof(tutti_op), .name = "test.registered", .version = 1,
-                                   .min_inputs = 1, .max_inputs = 1, .outputs = 1, .infer = same,
+    static const tutti_op first = {.struct_size = sizeof(tutti_op),
+                                   .name = "test.registered",
+                                   .version = 1,
+                                   .min_inputs = 1,
+                                   .max_inputs = 1,
+                                   .outputs = 1,
+                                   .infer = same,
                                    .reference = refuse_to_run};
     static tutti_op second, bad;
     second = bad = first;

@@ -42,8 +42,8 @@ TUTTI_TEST(a_node_is_one_line)
 {
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 3);
-    TUTTI_WITH_DEVICE(g, "/job:worker/cpu:0") TUTTI_WITH_CONTROL(g, x) TUTTI_WITH_NAME(g, "net")
-        tutti_add(x, x);
+    TUTTI_WITH_DEVICE(g, "/job:worker/cpu:0")
+    TUTTI_WITH_CONTROL(g, x) TUTTI_WITH_NAME(g, "net") tutti_add(x, x);
     prints(g, "%x = placeholder() {dtype=f32, dims=[-1,3]} : f32[?,3]\n"
               "%net/add = add(%x, %x) : f32[?,3] @/job:worker/cpu:0 ^%x\n");
 }
@@ -98,12 +98,13 @@ TUTTI_TEST(tensors_are_abbreviated)
     constant(g, TUTTI_BOOL, 1, 2, (bool[]){true, false});
     constant(g, TUTTI_F64, 1, 0, NULL);
     constant(g, TUTTI_STRING, 1, 2, (tutti_string[]){{noise, sizeof noise}, {"", 0}});
-    prints(g, "%constant = constant() {value=f32(0.5)} : f32[]\n"
-              "%constant_1 = constant() {value=i32[9](1 2 3 4 5 6 7 8 …)} : i32[9]\n"
-              "%constant_2 = constant() {value=bool[2](true false)} : bool[2]\n"
-              "%constant_3 = constant() {value=f64[0]()} : f64[0]\n"
-              "%constant_4 = constant() {value=string[2](\"a\\\"\\x0a"
-              "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz…\" \"\")} : string[2]\n");
+    prints(g,
+           "%constant = constant() {value=f32(0.5)} : f32[]\n"
+           "%constant_1 = constant() {value=i32[9](1 2 3 4 5 6 7 8 …)} : i32[9]\n"
+           "%constant_2 = constant() {value=bool[2](true false)} : bool[2]\n"
+           "%constant_3 = constant() {value=f64[0]()} : f64[0]\n"
+           "%constant_4 = constant() {value=string[2](\"a\\\"\\x0a"
+           "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz…\" \"\")} : string[2]\n");
 }
 
 static void text_of_attr(const tutti_op *op, tutti_attr attr, const char *expected)
@@ -116,32 +117,38 @@ static void text_of_attr(const tutti_op *op, tutti_attr attr, const char *expect
 
 TUTTI_TEST(attributes_read_as_they_are_meant)
 {
-    static const tutti_attr_spec specs[] = {
-        {"keep", TUTTI_ATTR_INT, "false"}, {"as", TUTTI_ATTR_INT, "f32"}, {"axis", TUTTI_ATTR_INT, "-1"}, {0}};
+    static const tutti_attr_spec specs[] = {{"keep", TUTTI_ATTR_INT, "false"},
+                                            {"as", TUTTI_ATTR_INT, "f32"},
+                                            {"axis", TUTTI_ATTR_INT, "-1"},
+                                            {0}};
     static const tutti_op op = {.name = "test.print", .attrs = specs};
     int64_t many[20] = {0};
-    tutti_type types[] = {{.dtype = TUTTI_F32}, {.dtype = TUTTI_I8, .rank = 1, .dims = {TUTTI_ANY}}};
+    tutti_type types[] = {{.dtype = TUTTI_F32},
+                          {.dtype = TUTTI_I8, .rank = 1, .dims = {TUTTI_ANY}}};
     text_of_attr(&op, TUTTI_INT("keep", 1), "keep=true");
     text_of_attr(&op, TUTTI_INT("keep", 3), "keep=3");
     text_of_attr(&op, TUTTI_INT("as", TUTTI_BF16), "as=bf16");
     text_of_attr(&op, TUTTI_INT("as", 99), "as=99");
     text_of_attr(&op, TUTTI_INT("axis", 2), "axis=2");
     text_of_attr(&op, TUTTI_FLOAT("rate", 0.1), "rate=0.1");
-    text_of_attr(&op, (tutti_attr){.name = "s", .kind = TUTTI_ATTR_STRING, .count = 3, .value.s = "a\\b"},
-                 "s=\"a\\\\b\"");
+    text_of_attr(
+        &op, (tutti_attr){.name = "s", .kind = TUTTI_ATTR_STRING, .count = 3, .value.s = "a\\b"},
+        "s=\"a\\\\b\"");
     text_of_attr(&op, TUTTI_INTS("dims", 20, many), "dims=[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,…]");
     text_of_attr(&op, TUTTI_FLOATS("f", 2, ((double[]){1.5, -2})), "f=[1.5,-2]");
     text_of_attr(&op, TUTTI_TYPES_ATTR("types", 2, types), "types=[f32[],i8[?]]");
 }
 
-static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
     ret[0] = tutti_less(args[0], tutti_scalar(body, TUTTI_F32, 10));
 }
 
-static void twice(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void twice(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(count);
@@ -156,7 +163,9 @@ TUTTI_TEST(subgraphs_stand_below_their_node)
     tutti_while(below, twice, NULL, 1, &x, 0, NULL, NULL);
     CHECK_OK(tutti_graph_check(g));
     char *text = text_of(g);
-    CHECK_CONTAINS(text, "%while = while(%x) {cond_graph, body_graph, loop_count=1} : f32[]\n    cond_graph:\n        %");
+    CHECK_CONTAINS(
+        text,
+        "%while = while(%x) {cond_graph, body_graph, loop_count=1} : f32[]\n    cond_graph:\n        %");
     CHECK_CONTAINS(text, "    body_graph:\n        %");
     CHECK_CONTAINS(text, "\n        return %");
     free(text);
@@ -167,11 +176,14 @@ TUTTI_TEST(shardings_are_shown)
 {
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, 2, 3);
-    static const tutti_shard shards[] = {{"data", TUTTI_SPLIT, 1}, {"model", TUTTI_PARTIAL, 0}, {"pipe", TUTTI_REPLICATED, 0}};
+    static const tutti_shard shards[] = {
+        {"data", TUTTI_SPLIT, 1}, {"model", TUTTI_PARTIAL, 0}, {"pipe", TUTTI_REPLICATED, 0}};
     static const tutti_sharding sharding = {3, shards};
     static const tutti_sharding *all[] = {&sharding};
     x.node->shardings = all;
-    prints(g, "%x = placeholder() {dtype=f32, dims=[2,3]} : f32[2,3] <data:split(1), model:partial, pipe:replicated>\n");
+    prints(
+        g,
+        "%x = placeholder() {dtype=f32, dims=[2,3]} : f32[2,3] <data:split(1), model:partial, pipe:replicated>\n");
 }
 
 TUTTI_TEST(an_empty_graph_and_null_can_be_printed)
@@ -197,8 +209,8 @@ TUTTI_TEST(graphviz_shows_devices_edges_and_subgraphs)
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32), y = TUTTI_NO_SYM, z = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, "/far:0") y = tutti_neg(x);
     TUTTI_WITH_DEVICE(g, "/far:1") z = tutti_neg(y);
-    TUTTI_WITH_DEVICE(g, "/far:0") TUTTI_WITH_CONTROL(g, z)
-        tutti_while(below, twice, NULL, 1, &x, 0, NULL, NULL);
+    TUTTI_WITH_DEVICE(g, "/far:0")
+    TUTTI_WITH_CONTROL(g, z) tutti_while(below, twice, NULL, 1, &x, 0, NULL, NULL);
     CHECK_OK(tutti_graph_check(g));
     CHECK_OK(tutti__graph_result(g, tutti__edge(z)));
     char *text = NULL;

@@ -96,10 +96,11 @@ tutti_status tutti__graph_sort(tutti_graph *graph)
             status = tutti_fail(TUTTI_INTERNAL, "the graph has a cycle through '%s'", node->name);
     }
     if (status == TUTTI_OK) {
-        memcpy(graph->nodes.data, s.sorted, s.count * sizeof *s.sorted);
         graph->nodes.count = s.count;
-        for (size_t i = 0; i < s.count; i++)
-            graph->nodes.data[i]->id = (uint32_t)i;
+        for (size_t i = 0; i < s.count; i++) {
+            graph->nodes.data[i] = s.sorted[i];
+            s.sorted[i]->id = (uint32_t)i;
+        }
         graph->version++;
     }
     free(s.sorted);

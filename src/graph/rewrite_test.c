@@ -48,6 +48,14 @@ TUTTI_TEST(a_graph_in_order_stays_as_it_is)
     tutti_graph_destroy(g);
 }
 
+TUTTI_TEST(an_empty_graph_is_in_order)
+{
+    tutti_graph *g = new_graph();
+    CHECK_OK(tutti__graph_sort(g));
+    CHECK_OK(tutti__graph_prune(g));
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(sorting_moves_what_is_needed_to_the_front)
 {
     tutti_graph *g = new_graph();
@@ -100,7 +108,8 @@ TUTTI_TEST(sorting_forgets_the_dead)
 TUTTI_TEST(replace_rewires_every_use)
 {
     tutti_graph *g = new_graph();
-    tutti_sym x = input(g, "x"), y = named(g, "neg", "y", x), z = tutti_add(y, y), w = tutti_add(x, y);
+    tutti_sym x = input(g, "x"), y = named(g, "neg", "y", x), z = tutti_add(y, y),
+              w = tutti_add(x, y);
     CHECK_OK(tutti__graph_result(g, tutti__edge(y)));
     CHECK_OK(tutti__graph_result(g, tutti__edge(w)));
     tutti__graph_replace(g, tutti__edge(y), tutti__edge(x));
@@ -115,7 +124,8 @@ TUTTI_TEST(replace_tells_outputs_apart)
 {
     tutti_graph *g = new_graph();
     tutti_sym x = input(g, "x"), rows = tutti_unstack(x, 0, 2), y = tutti_neg(rows);
-    tutti_sym z = tutti_neg(tutti_output_of(rows, 1)), other = tutti_placeholder_named(g, "o", TUTTI_F32, 3);
+    tutti_sym z = tutti_neg(tutti_output_of(rows, 1)),
+              other = tutti_placeholder_named(g, "o", TUTTI_F32, 3);
     CHECK_OK(tutti_graph_check(g));
     tutti__graph_replace(g, tutti__edge(rows), tutti__edge(other));
     CHECK(y.node->inputs[0].node == other.node);
@@ -128,7 +138,8 @@ TUTTI_TEST(a_copy_is_equal_and_independent)
     tutti_graph *g = new_graph(), *copy = NULL;
     tutti_node **map = NULL;
     tutti_sym x = input(g, "x"), gone = tutti_exp(x), y = TUTTI_NO_SYM;
-    TUTTI_WITH_DEVICE(g, "/far:0") TUTTI_WITH_CONTROL(g, x) TUTTI_WITH_COLOCATION(g, x) y = named(g, "neg", "y", x);
+    TUTTI_WITH_DEVICE(g, "/far:0")
+    TUTTI_WITH_CONTROL(g, x) TUTTI_WITH_COLOCATION(g, x) y = named(g, "neg", "y", x);
     tutti_tensor *tensor = NULL;
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 0, NULL, &tensor));
     tutti_constant(g, tensor);
@@ -184,7 +195,8 @@ static uint64_t hash_of(int variant)
     tutti_graph *g = new_graph();
     tutti_sym x = input(g, "x"), z = input(g, "z"), y = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, variant == 1 ? "/far:1" : "/far:0")
-        y = tutti_apply_named(g, variant == 2 ? "exp" : "neg", variant == 3 ? "other" : "y", 1, variant == 4 ? &z : &x, 0, NULL);
+    y = tutti_apply_named(g, variant == 2 ? "exp" : "neg", variant == 3 ? "other" : "y", 1,
+                          variant == 4 ? &z : &x, 0, NULL);
     if (variant == 5)
         CHECK_OK(tutti__node_after(y.node, z.node));
     CHECK_OK(tutti__graph_result(g, tutti__edge(variant == 6 ? x : y)));
@@ -210,10 +222,17 @@ TUTTI_TEST(extract_takes_what_a_run_needs)
     tutti_sym unused = named(g, "square", "unused", b), side = named(g, "square", "side", x);
     tutti_sym c = named(g, "neg", "c", b);
     CHECK_OK(tutti__node_after(c.node, side.node));
-    tutti_edge feeds[] = {tutti__edge(a), tutti__edge(x)}, fetches[] = {tutti__edge(c), tutti__edge(a)};
-    tutti_type types[] = {tutti_type_make(TUTTI_F32, 2, (int64_t[]){2, 3}), tutti_type_make(TUTTI_F32, 2, (int64_t[]){2, 3})};
-    tutti_extract wanted = {.feed_count = 2, .feeds = feeds, .feed_types = types, .fetch_count = 2, .fetches = fetches,
-                            .target_count = 1, .targets = &b.node};
+    tutti_edge feeds[] = {tutti__edge(a), tutti__edge(x)},
+               fetches[] = {tutti__edge(c), tutti__edge(a)};
+    tutti_type types[] = {tutti_type_make(TUTTI_F32, 2, (int64_t[]){2, 3}),
+                          tutti_type_make(TUTTI_F32, 2, (int64_t[]){2, 3})};
+    tutti_extract wanted = {.feed_count = 2,
+                            .feeds = feeds,
+                            .feed_types = types,
+                            .fetch_count = 2,
+                            .fetches = fetches,
+                            .target_count = 1,
+                            .targets = &b.node};
     CHECK_OK(tutti__graph_extract(g, &wanted, &part));
     CHECK_OK(tutti_graph_verify(part));
     CHECK_INT(part->nodes.count, 5); /* two parameters, b, side, c */

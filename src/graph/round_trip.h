@@ -80,7 +80,8 @@ static inline tutti_sym constant(tutti_graph *g, tutti_tensor *tensor)
 static inline void add_tensors(tutti_graph *g)
 {
     tutti_tensor *base = NULL, *view = NULL, *text = NULL, *flags = NULL, *empty = NULL;
-    CHECK_OK(tutti_tensor_from(TUTTI_F16, 2, (int64_t[]){2, 3}, (uint16_t[]){1, 2, 3, 4, 5, 6}, &base));
+    CHECK_OK(
+        tutti_tensor_from(TUTTI_F16, 2, (int64_t[]){2, 3}, (uint16_t[]){1, 2, 3, 4, 5, 6}, &base));
     CHECK_OK(tutti_tensor_permute(base, (int[]){1, 0}, &view));
     tutti_tensor_release(base);
     CHECK_OK(tutti_tensor_from(TUTTI_STRING, 1, (int64_t[]){3},
@@ -93,14 +94,16 @@ static inline void add_tensors(tutti_graph *g)
     constant(g, empty);
 }
 
-static inline void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static inline void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                         void *context)
 {
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
     ret[0] = tutti_less(args[0], tutti_scalar(body, TUTTI_F32, 10));
 }
 
-static inline void negated(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static inline void negated(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                           void *context)
 {
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(count);
@@ -109,7 +112,8 @@ static inline void negated(tutti_graph *body, int count, const tutti_sym *args, 
 }
 
 /* A branch inside a loop. */
-static inline void step(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static inline void step(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                        void *context)
 {
     TUTTI_UNUSED(count);
     tutti_sym pred = tutti_less(args[0], tutti_scalar(body, TUTTI_F32, 0));
@@ -123,7 +127,8 @@ static inline tutti_graph *rich_graph(void)
     static const tutti_sharding *all[] = {&sharding};
     tutti_graph *g = new_graph();
     add_tensors(g);
-    tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 3), y = TUTTI_NO_SYM, u = TUTTI_NO_SYM;
+    tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 3), y = TUTTI_NO_SYM,
+              u = TUTTI_NO_SYM;
     tutti_sym v = tutti_variable(g, tutti_zeros(2, 3), .name = "v");
     TUTTI_WITH_DEVICE(g, "/job:ps/task:1/far:0") TUTTI_WITH_NAME(g, "net") y = tutti_add(x, v);
     TUTTI_WITH_COLOCATION(g, y) TUTTI_WITH_CONTROL(g, x, y) u = tutti_assign_sub(v, y);

@@ -52,7 +52,8 @@ TUTTI_TEST(a_graph_that_was_read_can_grow)
     tutti_graph *g = rich_graph();
     bytes b = written(g);
     tutti_graph *copy = read_back(b);
-    tutti_sym x = tutti__sym(tutti_graph_find(copy, "x"), 0), y = tutti_neg(x), again = tutti_placeholder_named(copy, "x", TUTTI_F32);
+    tutti_sym x = tutti__sym(tutti_graph_find(copy, "x"), 0), y = tutti_neg(x),
+              again = tutti_placeholder_named(copy, "x", TUTTI_F32);
     CHECK_OK(tutti_graph_check(copy));
     CHECK_STR(tutti_node_name(again.node), "x_1");
     CHECK(tutti_sym_ok(y));
@@ -103,8 +104,8 @@ TUTTI_TEST(the_form_stays_as_it_is)
     tutti_graph *g = new_graph();
     tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 2);
     bytes b = written(g);
-    static const unsigned char expected[] = {
-        't', 'u', 't', 't', 'i', 'g', 'r', '\n', 1, 0, 0, 0, 0, 0, 0, 0};
+    static const unsigned char expected[] = {'t', 'u', 't', 't', 'i', 'g', 'r', '\n',
+                                             1,   0,   0,   0,   0,   0,   0,   0};
     CHECK(b.size > sizeof expected && memcmp(b.data, expected, sizeof expected) == 0);
     CHECK_INT(b.size, 201);
     CHECK_INT(tutti__hash_bytes(0, b.data, b.size), INT64_C(1457102372392508338));

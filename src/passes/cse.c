@@ -1,12 +1,13 @@
 /* cse.c: common sub-expressions. Of nodes that compute the same, the first stands for all: equal
- * operators, attributes, inputs (in any order where the operator commutes), control edges and device
- * wishes. Reads of a variable are equal when they wait for the same updates. */
+ * operators, attributes, inputs (in any order where the operator commutes), control edges and
+ * device wishes. Reads of a variable are equal when they wait for the same updates. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "passes/rewrite.h"
 
-/* Larger constants are equal only when they are one tensor: comparing them costs more than it saves. */
+/* Larger constants are equal only when they are one tensor: comparing them costs more than it
+ * saves. */
 enum { MAX_CONSTANT_BYTES = 1 << 16 };
 
 /* Variables are known by their name in the state; without one, the node is the name. */
@@ -83,7 +84,8 @@ static bool equal_inputs(const tutti_node *a, const tutti_node *b)
         return false;
     for (int i = 0; i < a->input_count; i++) {
         tutti_edge edge = a->inputs[i];
-        if (commutes ? count_edge(a, edge) != count_edge(b, edge) : !equal_edges(edge, b->inputs[i]))
+        if (commutes ? count_edge(a, edge) != count_edge(b, edge)
+                     : !equal_edges(edge, b->inputs[i]))
             return false;
     }
     return true;
@@ -148,8 +150,8 @@ static tutti_node *find_or_add(table *seen, tutti_node *node)
 static tutti_status merge(tutti_rewrite *rewrite, tutti_node *node, tutti_node *twin)
 {
     for (int i = 0; i < node->output_count; i++)
-        TUTTI_TRY(tutti__rewrite_replace(rewrite, node, (uint32_t)i,
-                                         (tutti_edge){twin, (uint32_t)i}));
+        TUTTI_TRY(
+            tutti__rewrite_replace(rewrite, node, (uint32_t)i, (tutti_edge){twin, (uint32_t)i}));
     rewrite->changes -= node->output_count - 1; /* one change, however many outputs */
     return TUTTI_OK;
 }

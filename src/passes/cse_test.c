@@ -10,7 +10,8 @@ TUTTI_TEST(cse_merges_chains)
     tutti_sym a = tutti_exp(tutti_neg(x)), b = tutti_exp(tutti_neg(x));
     tutti__test_result(tutti_sub(a, b));
     CHECK_INT(tutti__test_pass(&tutti_pass_cse, NULL, g, "return sub(exp(neg(p0)), exp(neg(p0)))",
-                               "t0 = exp(neg(p0))\nreturn sub(t0, t0)"), 2);
+                               "t0 = exp(neg(p0))\nreturn sub(t0, t0)"),
+              2);
     tutti_graph_destroy(g);
 }
 
@@ -24,7 +25,8 @@ TUTTI_TEST(cse_knows_which_operators_commute)
     tutti__test_result(tutti_sub(x, y));
     tutti__test_result(tutti_sub(y, x));
     CHECK_INT(tutti__test_pass(&tutti_pass_cse, NULL, g, NULL,
-                               "t0 = mul(p0, p1)\nreturn t0, t0, sub(p0, p1), sub(p1, p0)"), 1);
+                               "t0 = mul(p0, p1)\nreturn t0, t0, sub(p0, p1), sub(p1, p0)"),
+              1);
     tutti_graph_destroy(g);
 }
 
@@ -36,7 +38,8 @@ TUTTI_TEST(cse_looks_at_attributes)
     tutti__test_result(tutti_sum(x, .axes = TUTTI_AXES(1)));
     tutti__test_result(tutti_sum(x, .axes = TUTTI_AXES(0)));
     CHECK_INT(tutti__test_pass(&tutti_pass_cse, NULL, g, NULL,
-                               "t0 = sum(p0){axes=[0]}\nreturn t0, sum(p0){axes=[1]}, t0"), 1);
+                               "t0 = sum(p0){axes=[0]}\nreturn t0, sum(p0){axes=[1]}, t0"),
+              1);
     tutti_graph_destroy(g);
 }
 
@@ -49,7 +52,8 @@ TUTTI_TEST(cse_merges_constants_by_value)
     tutti_sym c = tutti_mul(x, tutti_scalar(g, TUTTI_F32, 0.25));
     tutti__test_result(tutti_add(tutti_add(a, b), c));
     CHECK_INT(tutti__test_pass(&tutti_pass_cse, NULL, g, NULL,
-                               "t0 = mul(p0, 0.5)\nreturn add(add(t0, t0), mul(p0, 0.25))"), 2);
+                               "t0 = mul(p0, 0.5)\nreturn add(add(t0, t0), mul(p0, 0.25))"),
+              2);
     tutti_graph_destroy(g);
 }
 
@@ -76,7 +80,8 @@ TUTTI_TEST(cse_several_outputs)
     tutti_sym a = tutti_split_into(x, 0, 2), b = tutti_split_into(x, 0, 2);
     tutti__test_result(tutti_sub(tutti_output_of(a, 0), tutti_output_of(b, 1)));
     CHECK_INT(tutti__test_pass(&tutti_pass_cse, NULL, g, NULL,
-                               "t0 = split(p0){outputs=2}\nreturn sub(t0:0, t0:1)"), 1);
+                               "t0 = split(p0){outputs=2}\nreturn sub(t0:0, t0:1)"),
+              1);
     tutti_graph_destroy(g);
 }
 
@@ -93,7 +98,8 @@ TUTTI_TEST(cse_reads_with_the_same_control_edges)
     }
     tutti__test_result(tutti_add(tutti_add(first, second), after));
     CHECK_INT(tutti__test_rewrite(&tutti_pass_cse, NULL, g), 1);
-    CHECK_STR(tutti__test_text(g), "t0 = read(v0)\nreturn add(add(t0, t0), read(v0) ^assign_add(v0, p0))");
+    CHECK_STR(tutti__test_text(g),
+              "t0 = read(v0)\nreturn add(add(t0, t0), read(v0) ^assign_add(v0, p0))");
     tutti_graph_destroy(g);
 }
 
@@ -116,7 +122,8 @@ TUTTI_TEST(cse_keeps_random_nodes_apart)
     tutti_graph *g = tutti__test_graph();
     tutti_sym counter = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_I64));
     for (int i = 0; i < 2; i++)
-        tutti__test_result(tutti_random_uniform(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2), .counter = counter));
+        tutti__test_result(
+            tutti_random_uniform(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2), .counter = counter));
     CHECK_INT(tutti__test_pass(&tutti_pass_cse, NULL, g, NULL, NULL), 0);
     tutti_graph_destroy(g);
 }

@@ -1,4 +1,5 @@
-/* fold.c: nodes whose inputs are all constants are computed once, here, by their reference kernels. */
+/* fold.c: nodes whose inputs are all constants are computed once, here, by their reference kernels.
+ */
 #include "ops/reference.h"
 #include "passes/rewrite.h"
 

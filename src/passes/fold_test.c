@@ -9,7 +9,9 @@ TUTTI_TEST(fold_computes_constants)
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 3));
     tutti_sym half = tutti_div(tutti_scalar(g, TUTTI_F32, 3), tutti_scalar(g, TUTTI_F32, 6));
     tutti__test_result(tutti_mul(x, tutti_neg(half)));
-    CHECK_INT(tutti__test_pass(&tutti_pass_fold, NULL, g, "return mul(p0, neg(div(3, 6)))", "return mul(p0, -0.5)"), 2);
+    CHECK_INT(tutti__test_pass(&tutti_pass_fold, NULL, g, "return mul(p0, neg(div(3, 6)))",
+                               "return mul(p0, -0.5)"),
+              2);
     CHECK_INT(g->nodes.count, 3);
     tutti_graph_destroy(g);
 }
@@ -40,7 +42,8 @@ TUTTI_TEST(fold_knows_shapes)
     tutti__test_result(tutti_shape(x));
     tutti__test_result(tutti_size(x));
     tutti__test_result(tutti_size(x, 0, -1));
-    tutti__test_pass(&tutti_pass_fold, NULL, g, NULL, "return constant(){value=i64[3](3 2 5)}, 30, 15");
+    tutti__test_pass(&tutti_pass_fold, NULL, g, NULL,
+                     "return constant(){value=i64[3](3 2 5)}, 30, 15");
     CHECK_INT(g->nodes.count, 4); /* with the parameter, which stays */
     tutti_graph_destroy(g);
 }
@@ -53,9 +56,11 @@ TUTTI_TEST(fold_does_not_blow_up)
     tutti__test_result(tutti_broadcast_to(x, 64, 128));
     tutti__test_result(tutti_fill(g, TUTTI_F32, 1, 4096));
     tutti__test_result(tutti_fill(g, TUTTI_F32, 1, 2));
-    CHECK_INT(tutti__test_pass(&tutti_pass_fold, NULL, g, NULL,
-                               "return broadcast_to(2){dims=[64,128]}, fill(){dims=[4096] value=1}, "
-                               "constant(){value=f32[2](1 1)}"), 1);
+    CHECK_INT(
+        tutti__test_pass(&tutti_pass_fold, NULL, g, NULL,
+                         "return broadcast_to(2){dims=[64,128]}, fill(){dims=[4096] value=1}, "
+                         "constant(){value=f32[2](1 1)}"),
+        1);
     tutti_graph_destroy(g);
 }
 
@@ -66,7 +71,8 @@ TUTTI_TEST(fold_leaves_what_is_not_pure)
     tutti_sym zero = tutti_scalar(g, TUTTI_I32, 0);
     tutti__test_result(tutti_print(zero, "here"));
     tutti__test_result(tutti_floordiv(zero, zero));
-    tutti__test_result(tutti_random_uniform(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2), .counter = tutti_scalar(g, TUTTI_I64, 0)));
+    tutti__test_result(tutti_random_uniform(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2),
+                                            .counter = tutti_scalar(g, TUTTI_I64, 0)));
     CHECK_INT(tutti__test_rewrite(&tutti_pass_fold, NULL, g), 0);
     tutti_graph_destroy(g);
 }

@@ -97,6 +97,9 @@ static bool leads_outside(fuser *f, const tutti_group *from, const tutti_group *
 
 /* ---- groups ---- */
 
+/* `a` holds an input of the node `last`, which `b` holds. Whether a detour leads back from `b` to
+ * `a` need not be asked: it would end in `last` by way of `a`, so what it starts from would not
+ * have been merged with `last`. */
 static bool merges(fuser *f, const tutti_group *a, const tutti_group *b, uint32_t last,
                    tutti_group *ret)
 {
@@ -108,7 +111,7 @@ static bool merges(fuser *f, const tutti_group *a, const tutti_group *b, uint32_
     memcpy(ret->nodes + a->count, b->nodes, (size_t)b->count * sizeof *b->nodes);
     ret->count += b->count;
     return tutti__group_inputs(ret, TUTTI_GROUP_INPUTS, inputs) <= TUTTI_GROUP_INPUTS &&
-           !leads_outside(f, a, b, last) && !leads_outside(f, b, a, last);
+           !leads_outside(f, a, b, last);
 }
 
 static int by_id(const void *a, const void *b)

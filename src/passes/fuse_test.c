@@ -26,7 +26,8 @@ static void check_limits(const tutti_graph *graph)
         const tutti_node *node = graph->nodes.data[n];
         if (!tutti__is(node, "fused"))
             continue;
-        const tutti_graph *body = tutti_attr_find(node->attrs, node->attr_count, "body")->value.graph;
+        const tutti_graph *body =
+            tutti_attr_find(node->attrs, node->attr_count, "body")->value.graph;
         int members = 0;
         for (size_t i = 0; i < body->nodes.count; i++)
             members += body->nodes.data[i]->input_count > 0;
@@ -42,8 +43,11 @@ TUTTI_TEST(fuse_chain)
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4, 8));
     tutti_sym bias = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 8));
     tutti__test_result(tutti_relu(tutti_add(tutti_scale(x, 2), bias)));
-    CHECK_INT(check(g, "return relu(add(mul(p0, 2), p1))",
-                    "return fused(p0, p1){body=(return relu(add(mul(p0, 2), p1))) pattern=\"elementwise\"}"), 1);
+    CHECK_INT(
+        check(
+            g, "return relu(add(mul(p0, 2), p1))",
+            "return fused(p0, p1){body=(return relu(add(mul(p0, 2), p1))) pattern=\"elementwise\"}"),
+        1);
     tutti_graph_destroy(g);
 }
 
@@ -72,9 +76,11 @@ TUTTI_TEST(fuse_several_outputs)
     tutti_sym y = tutti_exp(x), z = tutti_neg(y);
     tutti__test_result(z);
     tutti__test_result(tutti_matmul(y, y));
-    CHECK_INT(check(g, NULL,
-                    "t0 = fused(p0){body=(t0 = exp(p0); return t0, neg(t0)) pattern=\"elementwise\"}\n"
-                    "return t0:1, matmul(t0:0, t0:0)"), 1);
+    CHECK_INT(
+        check(g, NULL,
+              "t0 = fused(p0){body=(t0 = exp(p0); return t0, neg(t0)) pattern=\"elementwise\"}\n"
+              "return t0:1, matmul(t0:0, t0:0)"),
+        1);
     tutti_graph_destroy(g);
 }
 
@@ -106,8 +112,11 @@ TUTTI_TEST(fuse_what_can_wait)
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4, 4));
     tutti_sym y = tutti_exp(x);
     tutti__test_result(tutti_add(y, tutti_matmul(x, x)));
-    CHECK_INT(check(g, NULL,
-                    "return fused(p0, matmul(p0, p0)){body=(return add(exp(p0), p1)) pattern=\"elementwise\"}"), 1);
+    CHECK_INT(
+        check(
+            g, NULL,
+            "return fused(p0, matmul(p0, p0)){body=(return add(exp(p0), p1)) pattern=\"elementwise\"}"),
+        1);
     tutti_graph_destroy(g);
 }
 
@@ -128,7 +137,8 @@ TUTTI_TEST(fuse_no_cycle_between_groups)
 TUTTI_TEST(fuse_leaves_nodes_that_wait)
 {
     tutti_graph *g = tutti__test_graph();
-    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4)), y = tutti_neg(x), z = TUTTI_NO_SYM;
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4)), y = tutti_neg(x),
+              z = TUTTI_NO_SYM;
     tutti_sym v = tutti_variable(g, tutti_zeros(4), .name = "v");
     TUTTI_WITH_CONTROL(g, tutti_assign(v, x))
     {
@@ -182,7 +192,8 @@ TUTTI_TEST(fuse_cuts_groups_of_many_inputs_and_outputs)
 TUTTI_TEST(fuse_bools_and_casts)
 {
     tutti_graph *g = tutti__test_graph();
-    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 8)), none = tutti_scalar(g, TUTTI_F32, 0);
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 8)),
+              none = tutti_scalar(g, TUTTI_F32, 0);
     tutti_sym positive = tutti_greater(x, none);
     tutti__test_result(tutti_where(positive, tutti_square(x), none));
     tutti__test_result(tutti_cast(positive, TUTTI_F32));

@@ -3,24 +3,22 @@
  * Element-wise work does not care about the order of axes, so transpose(f(transpose(x; p), y); q)
  * with q the inverse of p is f(x, y transposed by q). A region is what a transpose q ends: the
  * element-wise nodes above it that are used nowhere else. Along its rim stand its inputs:
- *     a transpose by q's inverse   its own input is taken instead, which saves a transpose if nobody
- *                                  else uses it
- *     a value whose axes of more   a reshape, which costs nothing
- *     than 1 keep their order
- *     anything else                has to be transposed, which costs one
- * The region is turned when the bytes that transposes move get fewer.
+ *     a transpose by q's inverse   its own input is taken instead, which saves a transpose if
+ * nobody else uses it a value whose axes of more   a reshape, which costs nothing than 1 keep their
+ * order anything else                has to be transposed, which costs one The region is turned
+ * when the bytes that transposes move get fewer.
  *
- * This is the place where layouts are chosen. Kernels take [batch, height, width, channels] only, so
- * there is nothing to choose for them yet; a kernel that prefers another order will say so, this pass
- * will put transposes round its node, and cancel them between neighbours by the rule above. */
+ * This is the place where layouts are chosen. Kernels take [batch, height, width, channels] only,
+ * so there is nothing to choose for them yet; a kernel that prefers another order will say so, this
+ * pass will put transposes round its node, and cancel them between neighbours by the rule above. */
 #include "passes/group.h"
 
 typedef struct region {
     tutti_rewrite *rewrite;
     const tutti_uses *uses;
-    const tutti_node *last;      /* the transpose at its end */
-    int order[TUTTI_MAX_RANK];   /* of that */
-    tutti_group inner;           /* element-wise nodes, in topological order */
+    const tutti_node *last;    /* the transpose at its end */
+    int order[TUTTI_MAX_RANK]; /* of that */
+    tutti_group inner;         /* element-wise nodes, in topological order */
     tutti_edge turned[TUTTI_GROUP_NODES];
     int64_t saved, added; /* bytes that transposes move */
 } region;

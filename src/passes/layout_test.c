@@ -16,7 +16,9 @@ TUTTI_TEST(layout_cancels_across_one_operator)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 2, 3, 4, 5));
     tutti__test_result(tutti_transpose(tutti_relu(tutti_transpose(x, 0, 3, 1, 2)), 0, 2, 3, 1));
-    CHECK_INT(check(g, "return transpose(relu(transpose(p0){order=[0,3,1,2]})){order=[0,2,3,1]}", "return relu(p0)"), 1);
+    CHECK_INT(check(g, "return transpose(relu(transpose(p0){order=[0,3,1,2]})){order=[0,2,3,1]}",
+                    "return relu(p0)"),
+              1);
 }
 
 TUTTI_TEST(layout_cancels_across_a_tree)
@@ -24,7 +26,8 @@ TUTTI_TEST(layout_cancels_across_a_tree)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 3, 4));
     tutti_sym y = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 3, 4));
-    tutti_sym sum = tutti_add(tutti_exp(tutti_transpose(x)), tutti_mul(tutti_transpose(y), tutti_scalar(g, TUTTI_F32, 2)));
+    tutti_sym sum = tutti_add(tutti_exp(tutti_transpose(x)),
+                              tutti_mul(tutti_transpose(y), tutti_scalar(g, TUTTI_F32, 2)));
     tutti__test_result(tutti_transpose(sum));
     check(g, NULL, "return add(exp(p0), mul(p1, 2))");
 }

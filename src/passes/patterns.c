@@ -1,7 +1,8 @@
 /* patterns.c: sub-graphs for which a kernel of their own exists become fused nodes.
  *
  * Only the last node of a match may be used outside. Every path out of the match then starts at its
- * last node, so no path can leave it and come back, and any number of matches may be fused at once. */
+ * last node, so no path can leave it and come back, and any number of matches may be fused at once.
+ */
 #include <stdlib.h>
 
 #include "passes/pattern.h"
@@ -49,7 +50,7 @@ static bool is_legal(const tutti_group *group, const tutti_uses *uses, const boo
 /* From the end, so that a match is found at its last node before its inner nodes are looked at. */
 static tutti_status claim(tutti_rewrite *rewrite, const tutti_uses *uses, bool *claimed)
 {
-    const tutti_pattern *patterns[MAX_PATTERNS];
+    const tutti_pattern *patterns[MAX_PATTERNS] = {0};
     int pattern_count = sorted_patterns(patterns);
     for (size_t n = rewrite->node_count; n-- > 0;) {
         tutti_node *node = rewrite->graph->nodes.data[n];

@@ -5,7 +5,8 @@ extern const struct tutti_pass tutti_pass_patterns, tutti_pass_fuse;
 
 static int check(tutti_graph *graph, const char *before, const char *after)
 {
-    int changes = tutti__test_pass(&tutti_pass_patterns, tutti__test_on_cpu(), graph, before, after);
+    int changes =
+        tutti__test_pass(&tutti_pass_patterns, tutti__test_on_cpu(), graph, before, after);
     tutti_graph_destroy(graph);
     return changes;
 }
@@ -27,16 +28,21 @@ TUTTI_TEST(pattern_matmul_bias_relu)
     tutti__test_result(tutti_relu(tutti_add(tutti_matmul(a, b), bias)));
     CHECK_INT(check(g, "return relu(add(matmul(p0, p1), p2))",
                     "return fused(p0, p1, p2){body=(return relu(add(matmul(p0, p1), p2))) "
-                    "pattern=\"matmul_bias_activation\"}"), 1);
+                    "pattern=\"matmul_bias_activation\"}"),
+              1);
 }
 
 TUTTI_TEST(pattern_matmul_bias)
 {
     start();
-    tutti__test_result(tutti_add(tutti_reshape(bias, 1, 6), tutti_matmul(b, a, .transpose_a = true, .transpose_b = true)));
-    CHECK_INT(check(g, NULL, "return fused(reshape(p2){dims=[1,6]}, p1, p0){body=(return add(p0, "
-                             "matmul(p1, p2){transpose_a=true transpose_b=true})) "
-                             "pattern=\"matmul_bias_activation\"}"), 1);
+    tutti_sym c = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, 8, 4));
+    tutti__test_result(
+        tutti_add(tutti_reshape(bias, 1, 6), tutti_matmul(c, b, .transpose_a = true)));
+    CHECK_INT(check(g, NULL,
+                    "return fused(p3, p1, reshape(p2){dims=[1,6]}){body=(return add(p2, "
+                    "matmul(p0, p1){transpose_a=true})) "
+                    "pattern=\"matmul_bias_activation\"}"),
+              1);
 }
 
 /* Layers on layers: each is one node. */
@@ -55,13 +61,15 @@ TUTTI_TEST(pattern_matmul_bias_activation_in_a_row)
 TUTTI_TEST(pattern_matmul_bias_leaves_the_rest)
 {
     start();
-    tutti_sym product = tutti_matmul(a, b), column = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, 4, 1));
+    tutti_sym product = tutti_matmul(a, b),
+              column = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, 4, 1));
     tutti__test_result(tutti_relu(tutti_add(product, bias)));
     tutti__test_result(product);
     tutti__test_result(tutti_relu(tutti_add(tutti_matmul(a, b), column)));
     tutti__test_result(tutti_tanh(tutti_add(tutti_matmul(a, b), bias)));
     tutti_sym d = tutti__test_input(g, 4, TUTTI_TYPE(TUTTI_F64, 3, 3));
-    tutti__test_result(tutti_relu(tutti_add(tutti_matmul(d, d), tutti__test_input(g, 5, TUTTI_TYPE(TUTTI_F64, 3)))));
+    tutti__test_result(tutti_relu(
+        tutti_add(tutti_matmul(d, d), tutti__test_input(g, 5, TUTTI_TYPE(TUTTI_F64, 3)))));
     CHECK_INT(check(g, NULL, NULL), 0);
 }
 
@@ -85,6 +93,7 @@ TUTTI_TEST(pattern_before_elementwise_fusion)
                        "t0 = fused(p0, p1, p2){body=(return relu(add(matmul(p0, p1), p2))) "
                        "pattern=\"matmul_bias_activation\"}\n"
                        "return matmul(t0, t0){transpose_b=true}, "
-                       "fused(t0){body=(return exp(neg(p0))) pattern=\"elementwise\"}", 0);
+                       "fused(t0){body=(return exp(neg(p0))) pattern=\"elementwise\"}",
+                       0);
     tutti_graph_destroy(g);
 }

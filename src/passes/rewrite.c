@@ -109,7 +109,8 @@ tutti_status tutti__rewrite_replace(tutti_rewrite *rewrite, tutti_node *node, ui
     const tutti_type *from = &node->types[output];
     tutti_rewrite_mark *mark = mark_of(node);
     if (!tutti_type_equal(from, tutti__edge_type(to)))
-        return tutti_fail(TUTTI_INTERNAL, "a pass would replace %s '%s' of type %s by %s of type %s",
+        return tutti_fail(TUTTI_INTERNAL,
+                          "a pass would replace %s '%s' of type %s by %s of type %s",
                           node->op->name, node->name, tutti_type_text(from, a), to.node->op->name,
                           tutti_type_text(tutti__edge_type(to), b));
     if (mark->to == NULL)

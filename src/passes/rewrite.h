@@ -1,21 +1,22 @@
 /* rewrite.h: how a pass replaces nodes while it walks over a graph.
  *
  * Invariants:
- *  1. Nodes are visited once, in topological order; when one is visited, its inputs and control edges
- *     are already what earlier replacements made of them.
+ *  1. Nodes are visited once, in topological order; when one is visited, its inputs and control
+ * edges are already what earlier replacements made of them.
  *  2. A replacement has the type of what it replaces.
- *  3. At the end results, targets and colocations follow the replacements, and what nothing needs any
- *     more is pruned; but a node with an effect (an update, a queue, a print) that was needed before
- *     is needed ever after: it becomes a target if nothing else asks for it.
- *  4. A pinned node keeps its place: it waits for a control edge, is waited for by one, is a target,
- *     or says how its value is sharded. Its value may still be seen through: values are pure. */
+ *  3. At the end results, targets and colocations follow the replacements, and what nothing needs
+ * any more is pruned; but a node with an effect (an update, a queue, a print) that was needed
+ * before is needed ever after: it becomes a target if nothing else asks for it.
+ *  4. A pinned node keeps its place: it waits for a control edge, is waited for by one, is a
+ * target, or says how its value is sharded. Its value may still be seen through: values are pure.
+ */
 #ifndef TUTTI_PASSES_REWRITE_H
 #define TUTTI_PASSES_REWRITE_H
 
 #include "passes/pass.h"
 
 typedef struct tutti_rewrite_mark {
-    tutti_edge *to; /* per output, or NULL: what stands for it now; node NULL: itself */
+    tutti_edge *to;      /* per output, or NULL: what stands for it now; node NULL: itself */
     bool pinned, needed; /* needed: for a result or target, at the start */
 } tutti_rewrite_mark;
 

@@ -107,7 +107,7 @@ static void dump(const tutti_graph *graph, const char *label, const char *pass, 
 tutti_status tutti__passes_run(tutti_pass_stage stage, tutti_graph *graph,
                                const tutti_pass_context *context, const char *label)
 {
-    const tutti_pass *passes[MAX_PASSES];
+    const tutti_pass *passes[MAX_PASSES] = {0};
     int count = passes_of(stage, passes);
     bool dumping = dumps_passes();
     if (dumping)

@@ -17,7 +17,8 @@ static tutti_graph *small_graph(void)
                           TUTTI_INTS("dims", 1, (int64_t[]){3})};
     CHECK_OK(tutti_graph_create(&graph));
     CHECK_OK(tutti__node_add(graph, tutti_op_find("parameter"), "x", 0, NULL, 3, attrs, &x));
-    CHECK_OK(tutti__node_add(graph, tutti_op_find("identity"), "y", 1, &(tutti_edge){x, 0}, 0, NULL, &y));
+    CHECK_OK(tutti__node_add(graph, tutti_op_find("identity"), "y", 1, &(tutti_edge){x, 0}, 0, NULL,
+                             &y));
     CHECK_OK(tutti__graph_result(graph, (tutti_edge){y, 0}));
     return graph;
 }

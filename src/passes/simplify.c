@@ -1,4 +1,5 @@
-/* simplify.c: algebraic simplification by a table of rules; see simplify.h for what a rule may do. */
+/* simplify.c: algebraic simplification by a table of rules; see simplify.h for what a rule may do.
+ */
 #include "passes/simplify.h"
 
 #include <string.h>
@@ -57,8 +58,8 @@ static bool is_for(const char *op, const tutti_node *node)
 {
     if (op[0] != '*')
         return strcmp(op, node->op->name) == 0;
-    return (node->op->flags &
-            (strcmp(op, "*view") == 0 ? TUTTI_OP_VIEW : TUTTI_OP_ELEMENTWISE)) != 0;
+    return (node->op->flags & (strcmp(op, "*view") == 0 ? TUTTI_OP_VIEW : TUTTI_OP_ELEMENTWISE)) !=
+           0;
 }
 
 static bool types_are_known(const tutti_node *node)

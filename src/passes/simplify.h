@@ -1,8 +1,8 @@
 /* simplify.h: the rules of simplify.c. Each looks at one node and says what may stand for it.
  *
- * A rule is exact: values compare equal with == before and after, a NaN stays a NaN, the type stays.
- * The sign of a zero may change (x + 0, neg(a - b)). No rule leaves out a NaN or an infinity: x * 0
- * is 0 for integers only. */
+ * A rule is exact: values compare equal with == before and after, a NaN stays a NaN, the type
+ * stays. The sign of a zero may change (x + 0, neg(a - b)). No rule leaves out a NaN or an
+ * infinity: x * 0 is 0 for integers only. */
 #ifndef TUTTI_PASSES_SIMPLIFY_H
 #define TUTTI_PASSES_SIMPLIFY_H
 
@@ -22,15 +22,16 @@ tutti_rewrite_rule tutti__simplify_involution;    /* f(f(x)) = x */
 tutti_rewrite_rule tutti__simplify_idempotent;    /* f(f(x)) = f(x) */
 tutti_rewrite_rule tutti__simplify_same_operands; /* f(x, x) = x */
 tutti_rewrite_rule tutti__simplify_cast;          /* to its own type; there and back without loss */
-tutti_rewrite_rule tutti__simplify_where;         /* a condition that is always true, always false */
-tutti_rewrite_rule tutti__simplify_broadcast_operand; /* operators that broadcast need no broadcast_to */
+tutti_rewrite_rule tutti__simplify_where; /* a condition that is always true, always false */
+tutti_rewrite_rule
+    tutti__simplify_broadcast_operand; /* operators that broadcast need no broadcast_to */
 
 /* Shapes. */
-tutti_rewrite_rule tutti__simplify_view;           /* views that change nothing, views of views */
-tutti_rewrite_rule tutti__simplify_transpose;      /* that change nothing, of transposes, of axes of 1 */
-tutti_rewrite_rule tutti__simplify_matmul;         /* a transposed operand: the product's own flag */
-tutti_rewrite_rule tutti__simplify_broadcast;      /* that change nothing, of broadcasts */
-tutti_rewrite_rule tutti__simplify_whole;          /* pieces, paddings, joins that change nothing */
+tutti_rewrite_rule tutti__simplify_view;      /* views that change nothing, views of views */
+tutti_rewrite_rule tutti__simplify_transpose; /* that change nothing, of transposes, of axes of 1 */
+tutti_rewrite_rule tutti__simplify_matmul;    /* a transposed operand: the product's own flag */
+tutti_rewrite_rule tutti__simplify_broadcast; /* that change nothing, of broadcasts */
+tutti_rewrite_rule tutti__simplify_whole;     /* pieces, paddings, joins that change nothing */
 tutti_rewrite_rule tutti__simplify_reduce_nothing; /* over axes of size 1: a reshape */
 
 #endif

@@ -195,13 +195,15 @@ static bool try_operand(tutti_node *node, int i, tutti_edge operand)
     tutti_edge before = node->inputs[i];
     tutti_type type;
     node->inputs[i] = operand;
-    if (tutti__node_infer(node, NULL, &type) == TUTTI_OK && tutti_type_equal(&type, &node->types[0]))
+    if (tutti__node_infer(node, NULL, &type) == TUTTI_OK &&
+        tutti_type_equal(&type, &node->types[0]))
         return true;
     node->inputs[i] = before;
     return false;
 }
 
-/* Whether an input besides `except` has the output's dimensions, so that `except` may be smaller. */
+/* Whether an input besides `except` has the output's dimensions, so that `except` may be smaller.
+ */
 static bool others_span(const tutti_node *node, int except)
 {
     for (int i = 0; i < node->input_count; i++)

@@ -32,8 +32,9 @@ TUTTI_TEST(simplify_neutral_numbers)
     tutti__test_result(tutti_mul(tutti_fill(g, TUTTI_F32, 1, 2, 3), x));
     tutti__test_result(tutti_div(x, number(1)));
     tutti__test_result(tutti_pow(x, number(1)));
-    check(g, "return add(p0, 0), add(0, p0), sub(p0, 0), mul(p0, 1), "
-             "mul(fill(){dims=[2,3] value=1}, p0), div(p0, 1), pow(p0, 1)",
+    check(g,
+          "return add(p0, 0), add(0, p0), sub(p0, 0), mul(p0, 1), "
+          "mul(fill(){dims=[2,3] value=1}, p0), div(p0, 1), pow(p0, 1)",
           "return p0, p0, p0, p0, p0, p0, p0");
 }
 
@@ -47,8 +48,9 @@ TUTTI_TEST(simplify_leaves_what_is_not_neutral)
     tutti__test_result(tutti_div(number(1), x));
     tutti__test_result(tutti_floordiv(x, number(1)));
     tutti__test_result(tutti_add(x, tutti_fill(g, TUTTI_F32, 0, 2, 3)));
-    check(g, NULL, "return sub(0, p0), mul(p0, 0), div(1, p0), floordiv(p0, 1), "
-                   "add(p0, fill(){dims=[2,3]})");
+    check(g, NULL,
+          "return sub(0, p0), mul(p0, 0), div(1, p0), floordiv(p0, 1), "
+          "add(p0, fill(){dims=[2,3]})");
 }
 
 TUTTI_TEST(simplify_integers)
@@ -116,8 +118,9 @@ TUTTI_TEST(simplify_casts)
     tutti__test_result(tutti_cast(tutti_cast(x, TUTTI_BF16), TUTTI_F32)); /* loses bits */
     tutti__test_result(tutti_cast(tutti_cast(i, TUTTI_I64), TUTTI_I32));
     tutti__test_result(tutti_cast(tutti_cast(i, TUTTI_F32), TUTTI_I32)); /* 2^24 + 1 */
-    check(g, NULL, "return p0, p0, cast(cast(p0){dtype=bf16}){dtype=f32}, p1, "
-                   "cast(cast(p1){dtype=f32}){dtype=i32}");
+    check(g, NULL,
+          "return p0, p0, cast(cast(p0){dtype=bf16}){dtype=f32}, p1, "
+          "cast(cast(p1){dtype=f32}){dtype=i32}");
 }
 
 TUTTI_TEST(simplify_where_on_known_conditions)
@@ -155,14 +158,17 @@ TUTTI_TEST(simplify_transposed_operands_of_matmul)
 {
     g = tutti__test_graph();
     tutti_sym a = input(0, TUTTI_TYPE(TUTTI_F32, 4, 2)), b = input(1, TUTTI_TYPE(TUTTI_F32, 3, 4));
-    tutti_sym c = input(2, TUTTI_TYPE(TUTTI_F32, 5, 4, 2)), d = input(3, TUTTI_TYPE(TUTTI_F32, 2, 5));
+    tutti_sym c = input(2, TUTTI_TYPE(TUTTI_F32, 5, 4, 2)),
+              d = input(3, TUTTI_TYPE(TUTTI_F32, 2, 5));
     tutti__test_result(tutti_matmul(tutti_transpose(a), tutti_transpose(b)));
     tutti__test_result(tutti_matmul(tutti_transpose(a), d, .transpose_a = true));
     tutti__test_result(tutti_matmul(b, tutti_transpose(c, 0, 2, 1), .transpose_b = true));
-    tutti__test_result(tutti_matmul(tutti_transpose(c, 1, 0, 2), tutti_transpose(c, 1, 0, 2), .transpose_b = true));
-    check(g, NULL, "return matmul(p0, p1){transpose_a=true transpose_b=true}, "
-                   "matmul(p0, p3), matmul(p1, p2), "
-                   "matmul(transpose(p2){order=[1,0,2]}, transpose(p2){order=[1,0,2]}){transpose_b=true}");
+    tutti__test_result(tutti_matmul(tutti_transpose(c, 1, 0, 2), tutti_transpose(c, 1, 0, 2),
+                                    .transpose_b = true));
+    check(g, NULL,
+          "return matmul(p0, p1){transpose_a=true transpose_b=true}, "
+          "matmul(p0, p3), matmul(p1, p2), "
+          "matmul(transpose(p2){order=[1,0,2]}, transpose(p2){order=[1,0,2]}){transpose_b=true}");
 }
 
 TUTTI_TEST(simplify_broadcasts)
@@ -174,8 +180,9 @@ TUTTI_TEST(simplify_broadcasts)
     tutti__test_result(tutti_mul(tutti_broadcast_to(x, 2, 3), y));
     tutti__test_result(tutti_sub(y, tutti_fill(g, TUTTI_F32, 0.5, 2, 3)));
     tutti__test_result(tutti_exp(tutti_broadcast_to(x, 2, 3))); /* nobody else would widen it */
-    check(g, NULL, "return p0, broadcast_to(p0){dims=[4,2,3]}, mul(p0, p1), sub(p1, 0.5), "
-                   "exp(broadcast_to(p0){dims=[2,3]})");
+    check(g, NULL,
+          "return p0, broadcast_to(p0){dims=[4,2,3]}, mul(p0, p1), sub(p1, 0.5), "
+          "exp(broadcast_to(p0){dims=[2,3]})");
 }
 
 TUTTI_TEST(simplify_wholes)
@@ -191,8 +198,9 @@ TUTTI_TEST(simplify_wholes)
     tutti__test_result(tutti_roll(x, 6, 1));
     tutti__test_result(tutti_roll(x, 1, 1));
     tutti__test_result(tutti_split_into(x, 0, 1));
-    check(g, NULL, "return p0, reshape(p0){dims=[1,2,3]}, p0, p0, p0, slice(p0){step=[-1]}, p0, "
-                   "roll(p0){shift=1 axis=1}, p0");
+    check(g, NULL,
+          "return p0, reshape(p0){dims=[1,2,3]}, p0, p0, p0, slice(p0){step=[-1]}, p0, "
+          "roll(p0){shift=1 axis=1}, p0");
 }
 
 TUTTI_TEST(simplify_reductions_of_nothing)

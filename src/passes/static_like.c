@@ -105,8 +105,8 @@ static tutti_status split_like(tutti_rewrite *rewrite, tutti_node *node)
         sizes[i] = node->types[i].dims[axis];
     tutti_attr attrs[] = {TUTTI_INT("axis", axis), TUTTI_INTS("sizes", node->output_count, sizes),
                           TUTTI_INT("outputs", node->output_count)};
-    TUTTI_TRY(tutti__rewrite_add(rewrite, node, "split", 1, node->inputs,
-                                 (int)TUTTI_COUNT(attrs), attrs, &split));
+    TUTTI_TRY(tutti__rewrite_add(rewrite, node, "split", 1, node->inputs, (int)TUTTI_COUNT(attrs),
+                                 attrs, &split));
     for (int i = 0; i < node->output_count; i++)
         TUTTI_TRY(tutti__rewrite_replace(rewrite, node, (uint32_t)i,
                                          (tutti_edge){split.node, (uint32_t)i}));
@@ -122,7 +122,8 @@ static int64_t entry(const tutti_node *node, const char *attr, int i, int64_t ot
     return i < count ? values[i] : otherwise;
 }
 
-/* Where a slice of step 1 begins, as slice counts: negative from the end, beyond an end stops there. */
+/* Where a slice of step 1 begins, as slice counts: negative from the end, beyond an end stops
+ * there. */
 static int64_t begin_of(const tutti_node *node, int axis, int64_t dim)
 {
     int64_t begin = entry(node, "begin", axis, 0);

@@ -80,7 +80,8 @@ TUTTI_TEST(static_like_pads_instead_of_slice_grad)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 3, 3));
     tutti_sym like = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 5, 4));
-    tutti__test_result(tutti_slice_grad(x, like, .begin = TUTTI_INDEX(-4, 0), .end = TUTTI_INDEX(4, 3)));
+    tutti__test_result(
+        tutti_slice_grad(x, like, .begin = TUTTI_INDEX(-4, 0), .end = TUTTI_INDEX(4, 3)));
     check(g, NULL, "return pad(p0){paddings=[1,1,0,1]}");
 }
 
@@ -91,7 +92,8 @@ TUTTI_TEST(static_like_keeps_slice_grad_with_steps)
     tutti_sym like = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 6));
     tutti__test_result(tutti_slice_grad(x, like, .step = TUTTI_INDEX(2)));
     CHECK_INT(tutti__test_pass(&tutti_pass_static_like, NULL, g, NULL,
-                               "return slice_grad(p0, p1){step=[2]}"), 0);
+                               "return slice_grad(p0, p1){step=[2]}"),
+              0);
     tutti_graph_destroy(g);
 }
 
@@ -123,7 +125,8 @@ TUTTI_TEST(static_like_random_draws_the_same_numbers)
     tutti_graph *g = tutti__test_graph();
     tutti_sym like = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4, 3));
     tutti_sym counter = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_I64));
-    tutti__test_result(tutti_random_normal(g, 0, 1, TUTTI_TYPE(TUTTI_F32), .like = like, .counter = counter));
+    tutti__test_result(
+        tutti_random_normal(g, 0, 1, TUTTI_TYPE(TUTTI_F32), .like = like, .counter = counter));
     CHECK_INT(tutti__test_pass(&tutti_pass_static_like, NULL, g, NULL, NULL), 1);
     CHECK_INT(g->results.data[0].node->input_count, 1);
     tutti_graph_destroy(g);
@@ -135,8 +138,10 @@ TUTTI_TEST(static_like_convolution_gradients)
     tutti_sym kernel = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 2, 2, 1, 3));
     tutti_sym grad = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 1, 2, 2, 3));
     tutti_sym x = tutti__test_input(g, 2, TUTTI_TYPE(TUTTI_F32, 1, 3, 3, 1));
-    tutti__test_result(tutti_apply_op(g, "conv2d_backward_input", 3, (tutti_sym[]){kernel, grad, x}, 0, NULL));
-    tutti__test_result(tutti_apply_op(g, "conv2d_backward_kernel", 3, (tutti_sym[]){x, grad, kernel}, 0, NULL));
+    tutti__test_result(
+        tutti_apply_op(g, "conv2d_backward_input", 3, (tutti_sym[]){kernel, grad, x}, 0, NULL));
+    tutti__test_result(
+        tutti_apply_op(g, "conv2d_backward_kernel", 3, (tutti_sym[]){x, grad, kernel}, 0, NULL));
     tutti__test_pass(&tutti_pass_static_like, NULL, g, NULL,
                      "return conv2d_backward_input(p0, p1){size=[3,3]}, "
                      "conv2d_backward_kernel(p2, p1){size=[2,2]}");

@@ -15,8 +15,8 @@
 typedef struct printer {
     tutti_text *text;
     const char *line; /* between lines */
-    int *uses;   /* by id */
-    int *number; /* by id: of t0, t1, …; -1 not printed yet */
+    int *uses;        /* by id */
+    int *number;      /* by id: of t0, t1, …; -1 not printed yet */
     int numbers;
 } printer;
 
@@ -219,8 +219,8 @@ static void compare(tutti_tensor *after, tutti_tensor *before, double tolerance)
 }
 
 int tutti__test_passes(int count, const struct tutti_pass *const *passes,
-                       const struct tutti_pass_context *context, tutti_graph *graph, const char *before,
-                       const char *after, double tolerance)
+                       const struct tutti_pass_context *context, tutti_graph *graph,
+                       const char *before, const char *after, double tolerance)
 {
     tutti_tensor *old_values[MAX_RESULTS], *new_values[MAX_RESULTS];
     int changes = 0;
@@ -309,7 +309,8 @@ tutti_graph *tutti__test_random_graph(uint64_t seed, int nodes)
         else if (choice < 4)
             pool[i] = tutti_apply_op(graph, unary[pick % TUTTI_COUNT(unary)], 1, operands, 0, NULL);
         else
-            pool[i] = tutti_apply_op(graph, binary[pick % TUTTI_COUNT(binary)], 2, operands, 0, NULL);
+            pool[i] =
+                tutti_apply_op(graph, binary[pick % TUTTI_COUNT(binary)], 2, operands, 0, NULL);
         if (i % 7 == 0)
             tutti__test_result(pool[i]);
     }

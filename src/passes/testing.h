@@ -1,21 +1,22 @@
 /* testing.h: how tests of passes show a graph and compare what it computes before and after.
  *
- * Graphs are built with the public functions; parameters are the inputs and tutti__graph_result says
- * what comes out. The text of a graph is what it returns as an expression:
+ * Graphs are built with the public functions; parameters are the inputs and tutti__graph_result
+ * says what comes out. The text of a graph is what it returns as an expression:
  *
  *     t0 = exp(p0)
  *     return add(t0, mul(t0, 0.5)), sum(p1){axes=[1]}
  *     run assign_add(v0, 1)
  *
- * p0 is parameter 0, v0 the first variable, 0.5 a scalar constant; t0, t1, … are used more than once. */
+ * p0 is parameter 0, v0 the first variable, 0.5 a scalar constant; t0, t1, … are used more than
+ * once. */
 #ifndef TUTTI_PASSES_TESTING_H
 #define TUTTI_PASSES_TESTING_H
 
 #include "base/test.h"
 #include "ops/build.h"
 
-/* Passes are named here as structs: passes/pass.h and the public builders do not go together, because
- * state/state.h has a type and tutti/ops_state.h a function of one name. */
+/* Passes are named here as structs: passes/pass.h and the public builders do not go together,
+ * because state/state.h has a type and tutti/ops_state.h a function of one name. */
 struct tutti_pass;
 struct tutti_pass_context;
 
@@ -29,8 +30,8 @@ int tutti__test_pass(const struct tutti_pass *pass, const struct tutti_pass_cont
                      tutti_graph *graph, const char *before, const char *after);
 /* The same for any number of passes; results may differ by `tolerance` * (1 + |value|). */
 int tutti__test_passes(int count, const struct tutti_pass *const *passes,
-                       const struct tutti_pass_context *context, tutti_graph *graph, const char *before,
-                       const char *after, double tolerance);
+                       const struct tutti_pass_context *context, tutti_graph *graph,
+                       const char *before, const char *after, double tolerance);
 
 /* Runs one pass and verifies the graph; the number of changes. */
 int tutti__test_rewrite(const struct tutti_pass *pass, const struct tutti_pass_context *context,
@@ -45,8 +46,8 @@ tutti_graph *tutti__test_graph(void);
 tutti_sym tutti__test_input(tutti_graph *graph, int index, tutti_type type);
 void tutti__test_result(tutti_sym sym);
 
-/* A random graph of element-wise operators on shapes that broadcast, with constants 0, 1 and others,
- * a function of the seed. */
+/* A random graph of element-wise operators on shapes that broadcast, with constants 0, 1 and
+ * others, a function of the seed. */
 tutti_graph *tutti__test_random_graph(uint64_t seed, int nodes);
 
 #endif

@@ -1,6 +1,18 @@
 /* bind.c: what every runner of programs does around a run: snapshots of variables, outputs whose size
- * depends on data. */
+ * depends on data, outputs that come as finished tensors. */
+#include <string.h>
+
 #include "program/program.h"
+
+tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device, const tutti_node *node,
+                                  tutti_piece **ret)
+{
+    tutti_state_variable *variable;
+    const char *name = tutti__str(node, "shared_name");
+    TUTTI_TRY(tutti__state_variable(state, name[0] ? name : node->name, &node->types[0], tutti__str(node, "slot_of"),
+                                    tutti__int(node, "trainable") != 0, &variable));
+    return tutti__state_piece(state, variable, device->name, device->memory, ret);
+}
 
 tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state, tutti_tensor **ret_snapshots)
 {
@@ -47,8 +59,32 @@ tutti_status tutti__program_allocate(const tutti_program *program, size_t instru
     return TUTTI_OK;
 }
 
+tutti_status tutti__program_give(const tutti_program *program, size_t instruction, const tutti_call *call, int index,
+                                 tutti_tensor *tensor)
+{
+    tutti_context *context = call->context;
+    const tutti_program_value *value = &program->values[program->instructions[instruction].outputs[index]];
+    const tutti_type *type = tutti_tensor_type(tensor);
+    tutti_tensor *whole;
+    if (value->space == TUTTI_IN_DYNAMIC)
+        TUTTI_TRY(tutti__program_allocate(program, instruction, call, index, type->rank, type->dims));
+    TUTTI_TRY(tutti_tensor_contiguous(tensor, &whole));
+    size_t size = (size_t)tutti_tensor_count(whole) * tutti_dtype_size(type->dtype);
+    if (size)
+        memcpy(call->outputs[index].data, tutti_tensor_data(whole), size);
+    if (type->dtype != TUTTI_STRING) {
+        tutti_tensor_release(whole);
+    } else if (!TUTTI_VEC_PUSH(&context->kept, whole)) {
+        tutti_tensor_release(whole);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the strings of '%s'", call->name);
+    }
+    return TUTTI_OK;
+}
+
 void tutti__program_forget(const tutti_program *program, const tutti_call *calls, tutti_context *context)
 {
+    tutti__tensors_drop((int)context->kept.count, context->kept.data);
+    context->kept.count = 0;
     if (program->dynamic_count == 0)
         return;
     for (size_t i = 0; i < program->instruction_count; i++)

@@ -36,6 +36,9 @@ static tutti_status lower(tutti_program *program, const tutti_partition *partiti
 
 tutti_status tutti__program_create(const tutti_device *device, const tutti_partition *partition, tutti_program **ret)
 {
+    if (!device->target->kernels)
+        return tutti_fail(TUTTI_UNSUPPORTED, "%s compiles whole partitions; it takes no kernel calls at arena offsets",
+                          device->name);
     tutti_program *program = calloc(1, sizeof *program);
     if (!program)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");

@@ -76,12 +76,8 @@ static int32_t add_value(order *o, tutti_program_value value)
 static tutti_status bind_variable(order *o, const tutti_partition *partition, const tutti_node *node, uint32_t *ret_slot)
 {
     tutti_program *program = o->program;
-    tutti_state_variable *variable;
     tutti_piece *piece;
-    const char *name = tutti__str(node, "shared_name");
-    TUTTI_TRY(tutti__state_variable(partition->state, name[0] ? name : node->name, &node->types[0],
-                                    tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0, &variable));
-    TUTTI_TRY(tutti__state_piece(partition->state, variable, program->device->name, program->device->memory, &piece));
+    TUTTI_TRY(tutti__bind_variable(partition->state, program->device, node, &piece));
     for (int i = 0; i < program->variable_count; i++)
         if (program->variables[i].piece == piece) {
             *ret_slot = (uint32_t)i;

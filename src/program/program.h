@@ -95,7 +95,11 @@ bool tutti__happens_before(const tutti_program *program, int32_t a, int32_t b);
 /* Kernel that copies input 0's bytes to output 0. */
 tutti_status tutti__copy_bytes(const tutti_call *call);
 
-/* For whoever runs a program. */
+/* For whoever runs a program, or a whole partition. */
+
+/* The piece on this device of the variable that a node of operator "variable" names, found or made. */
+tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device, const tutti_node *node,
+                                  tutti_piece **ret);
 
 /* A reference to the present value of every variable, NULL where there is none yet; UNINITIALIZED names
  * one that the program needs. What was taken is the caller's to drop, also on failure. */
@@ -105,7 +109,11 @@ void tutti__tensors_drop(int count, tutti_tensor **tensors);
 /* Behind tutti_call_allocate in an instruction's kernel: a host tensor, kept in the context's `dynamic`. */
 tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction, const tutti_call *call, int index,
                                      int rank, const int64_t *dims);
-/* After a run: drops the context's `dynamic` and gives the views of those outputs their planned form back. */
+/* Behind a kernel's `give`: the output takes a host tensor's elements; strings stay with the tensor, which
+ * the context then keeps. Not for instructions of several threads. */
+tutti_status tutti__program_give(const tutti_program *program, size_t instruction, const tutti_call *call, int index,
+                                 tutti_tensor *tensor);
+/* After a run: drops the context's `dynamic` and `kept`; views of dynamic outputs are as planned again. */
 void tutti__program_forget(const tutti_program *program, const tutti_call *calls, tutti_context *context);
 
 #endif

@@ -99,6 +99,7 @@ typedef struct tutti_context {
     tutti_run *run;
     const tutti_device *device;
     tutti_tensor **dynamic;       /* values whose size depends on data, by slot */
+    struct { tutti_tensor **data; size_t count, capacity; } kept; /* whose bytes string values of this run point to */
     struct tutti_trace *trace;
 } tutti_context;
 

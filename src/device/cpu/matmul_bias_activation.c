@@ -1,5 +1,5 @@
-/* matmul_bias_activation.c: y = f(a b + bias), bias a row, f the identity or relu: the product by the
- * best kernel for it, then bias and f in place, rows side by side. */
+/* matmul_bias_activation.c: y = f(a b + bias), bias a row, f the identity or relu: the product by
+ * the best kernel for it, then bias and f in place, rows side by side. */
 #include <stdlib.h>
 #include <string.h>
 

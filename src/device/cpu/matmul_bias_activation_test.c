@@ -10,12 +10,15 @@ typedef struct layer_case {
 } layer_case;
 
 /* f(a b + bias) over the inputs of a sample of matmul. */
-static tutti_graph *make_body(const tutti_sample *product, const layer_case *c, tutti_type *ret_bias)
+static tutti_graph *make_body(const tutti_sample *product, const layer_case *c,
+                              tutti_type *ret_bias)
 {
     tutti_graph *body;
     CHECK_OK(tutti_graph_create(&body));
-    tutti_sym a = tutti_parameter(body, 0, product->types[0]), b = tutti_parameter(body, 1, product->types[1]);
-    tutti_sym y = tutti__nary(product->op, 2, (tutti_sym[]){a, b}, product->attr_count, product->attrs);
+    tutti_sym a = tutti_parameter(body, 0, product->types[0]),
+              b = tutti_parameter(body, 1, product->types[1]);
+    tutti_sym y =
+        tutti__nary(product->op, 2, (tutti_sym[]){a, b}, product->attr_count, product->attrs);
     tutti_type type = tutti_sym_type(y);
     int64_t dims[TUTTI_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
     dims[c->bias_rank - 1] = type.dims[type.rank - 1];
@@ -50,12 +53,19 @@ static int check(const layer_case *c)
     tutti_sym inputs[3];
     for (int i = 0; i < 3; i++)
         inputs[i] = (tutti_placeholder)(graph, types[i]);
-    tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("body", body), TUTTI_STR("pattern", "matmul_bias_activation")};
+    tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("body", body),
+                          TUTTI_STR("pattern", "matmul_bias_activation")};
     tutti_sym fused = tutti_apply_op(graph, "fused", 3, inputs, 2, attrs);
     CHECK(tutti_sym_ok(fused));
-    tutti_sample sample = {.op = fused.node->op, .input_count = 3, .output_count = 1,
-                           .attr_count = fused.node->attr_count, .types = types, .values = values,
-                           .attrs = fused.node->attrs, .graph = graph, .node = fused.node};
+    tutti_sample sample = {.op = fused.node->op,
+                           .input_count = 3,
+                           .output_count = 1,
+                           .attr_count = fused.node->attr_count,
+                           .types = types,
+                           .values = values,
+                           .attrs = fused.node->attrs,
+                           .graph = graph,
+                           .node = fused.node};
     int bids = tutti__kernel_check_sample(&sample, -1);
     tutti_tensor_release(values[2]);
     tutti_graph_destroy(graph);

@@ -53,6 +53,7 @@ static void frame_destroy(frame *f)
     free(f->views);
     free(f->snapshots);
     free(f->context.dynamic);
+    TUTTI_VEC_FREE(&f->context.kept);
     for (int i = 0; f->inputs && f->inputs[i].count >= 0; i++)
         free(f->inputs[i].views);
     free(f->inputs);
@@ -122,6 +123,12 @@ static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank
     return tutti__program_allocate(f->program, (size_t)(call - f->calls), call, index, rank, dims);
 }
 
+static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor)
+{
+    const frame *f = (const frame *)((const char *)call->context - offsetof(frame, context));
+    return tutti__program_give(f->program, (size_t)(call - f->calls), call, index, tensor);
+}
+
 static tutti_status frame_create(const tutti_program *program, frame **ret)
 {
     frame *f = calloc(1, sizeof *f);
@@ -144,6 +151,7 @@ static tutti_status frame_create(const tutti_program *program, frame **ret)
         f->program = program;
         f->context.device = program->device;
         f->context.host.allocate = allocate_dynamic;
+        f->context.host.give = give;
         ok = fill_calls(f, program);
         f->inputs[patches - 1].count = -1; /* ends the list */
     }
@@ -240,6 +248,7 @@ static tutti_status copy_results(const tutti_program *program, frame *f, bool af
             continue;
         if (value->space == TUTTI_IN_DYNAMIC) {
             results[i] = tutti_tensor_retain(f->context.dynamic[value->slot]);
+            TUTTI_TRY(tutti__tensor_own_strings(results[i]));
             continue;
         }
         const void *from = NULL;
@@ -273,7 +282,11 @@ static tutti_status commit(const cpu_executable *e, frame *f, tutti_run *run)
         TUTTI_TRY(tutti__piece_write(run->state, program->variables[v].piece, program->variables[v].keep, &value));
         set_pointer(&f->variables[v], tutti_tensor_data(value));
     }
-    return execute(e, f, program->commit_at, program->instruction_count);
+    TUTTI_TRY(execute(e, f, program->commit_at, program->instruction_count));
+    for (int v = 0; v < program->variable_count; v++) /* kernels moved elements, not their bytes */
+        if (program->variables[v].updated && program->variables[v].piece->type.dtype == TUTTI_STRING)
+            TUTTI_TRY(tutti__tensor_own_strings(program->variables[v].piece->value));
+    return TUTTI_OK;
 }
 
 static tutti_status run_frame(const cpu_executable *e, frame *f, tutti_run *run, tutti_tensor *const *inputs,

@@ -23,9 +23,17 @@
 
 typedef float vec __attribute__((vector_size(VEC_BYTES)));
 typedef float vec_unaligned __attribute__((vector_size(VEC_BYTES), aligned(4), may_alias));
+typedef int32_t ivec __attribute__((vector_size(VEC_BYTES)));
 /* Four floats, whatever the set. */
 typedef float quad __attribute__((vector_size(16)));
 typedef float quad_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* What a comparison of two vectors gives: one truth for each lane. */
+#if defined(__AVX512F__)
+typedef __mmask16 vmask;
+#else
+typedef ivec vmask;
+#endif
 
 #define VEC_INLINE static inline __attribute__((always_inline))
 
@@ -55,6 +63,111 @@ VEC_INLINE vec vec_fma(vec a, vec b, vec c)
 #else
     return a * b + c;
 #endif
+}
+
+/* c - a * b */
+VEC_INLINE vec vec_fnma(vec a, vec b, vec c)
+{
+#if defined(__aarch64__)
+    return vfmsq_f32(c, a, b);
+#elif defined(__AVX512F__)
+    return _mm512_fnmadd_ps(a, b, c);
+#elif defined(__AVX2__)
+    return _mm256_fnmadd_ps(a, b, c);
+#else
+    return c - a * b;
+#endif
+}
+
+#if defined(__AVX512F__)
+#define VEC_COMPARE(name, operator, predicate)                                                     \
+    VEC_INLINE vmask name(vec a, vec b)                                                            \
+    {                                                                                              \
+        return _mm512_cmp_ps_mask(a, b, predicate);                                                \
+    }
+#else
+#define VEC_COMPARE(name, operator, predicate)                                                     \
+    VEC_INLINE vmask name(vec a, vec b)                                                            \
+    {                                                                                              \
+        return a operator b;                                                                       \
+    }
+#endif
+VEC_COMPARE(vec_lt, <, _CMP_LT_OQ)
+VEC_COMPARE(vec_le, <=, _CMP_LE_OQ)
+VEC_COMPARE(vec_gt, >, _CMP_GT_OQ)
+VEC_COMPARE(vec_ge, >=, _CMP_GE_OQ)
+VEC_COMPARE(vec_eq, ==, _CMP_EQ_OQ)
+VEC_COMPARE(vec_ne, !=, _CMP_NEQ_UQ)
+
+/* yes where m, else no */
+VEC_INLINE vec vec_select(vmask m, vec yes, vec no)
+{
+#if defined(__aarch64__)
+    return vbslq_f32((uint32x4_t)m, yes, no);
+#elif defined(__AVX512F__)
+    return _mm512_mask_blend_ps(m, no, yes);
+#elif defined(__AVX2__)
+    return _mm256_blendv_ps(no, yes, (vec)m);
+#else
+    return (vec)((m & (ivec)yes) | (~m & (ivec)no));
+#endif
+}
+
+/* Bounds that let a NaN in x through. */
+VEC_INLINE vec vec_at_least(vec x, float low)
+{
+    const vec bound = vec_splat(low);
+#if defined(__aarch64__)
+    return vmaxq_f32(x, bound);
+#elif defined(__AVX512F__)
+    return _mm512_max_ps(bound, x);
+#elif defined(__AVX2__)
+    return _mm256_max_ps(bound, x);
+#else
+    return vec_select(x < bound, bound, x);
+#endif
+}
+
+VEC_INLINE vec vec_at_most(vec x, float high)
+{
+    const vec bound = vec_splat(high);
+#if defined(__aarch64__)
+    return vminq_f32(x, bound);
+#elif defined(__AVX512F__)
+    return _mm512_min_ps(bound, x);
+#elif defined(__AVX2__)
+    return _mm256_min_ps(bound, x);
+#else
+    return vec_select(x > bound, bound, x);
+#endif
+}
+
+VEC_INLINE vec vec_sqrt(vec x)
+{
+#if defined(__aarch64__)
+    return vsqrtq_f32(x);
+#elif defined(__AVX512F__)
+    return _mm512_sqrt_ps(x);
+#elif defined(__AVX2__)
+    return _mm256_sqrt_ps(x);
+#elif defined(__x86_64__)
+    return __builtin_ia32_sqrtps(x);
+#else
+    for (int i = 0; i < VEC_LANES; i++)
+        x[i] = __builtin_sqrtf(x[i]);
+    return x;
+#endif
+}
+
+VEC_INLINE vec vec_abs(vec x)
+{
+    return (vec)((ivec)x & 0x7fffffff);
+}
+
+/* |x| with the sign of `sign`. */
+VEC_INLINE vec vec_copysign(vec x, vec sign)
+{
+    return (vec)(((ivec)x & 0x7fffffff) | ((ivec)sign & INT32_MIN));
 }
 
 /* Rows 0..3 become columns 0..3. */

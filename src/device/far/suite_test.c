@@ -428,7 +428,7 @@ void tutti__suite_strings_and_queues(const char *device)
     tutti_sym v = tutti_variable(g, tutti_from_tensor(text), .name = "names", .not_trainable = true);
     tutti_sym queue = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32, 3), TUTTI_TYPE(TUTTI_STRING, 3));
     tutti_sym put = tutti_enqueue(queue, tutti_scale(x, 2), tutti_identity(t)), take = tutti_dequeue(queue);
-    tutti_sym twice = tutti_scale(take, 2), left = tutti_queue_size(queue);
+    tutti_sym twice = tutti_scale(take, 2), left = tutti_queue_size(queue), rename = tutti_assign(v, tutti_reverse(t, 0));
     CHECK_OK(tutti_session_open(&s, g, .device = device, .deadline_seconds = 20));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({t, text}, {x, fed}), .target = put));
@@ -441,10 +441,14 @@ void tutti__suite_strings_and_queues(const char *device)
     for (int i = 0; i < 3; i++)
         tutti_tensor_release(out[i]);
     CHECK_STATUS(tutti_run(s, .target = take, .deadline_seconds = 0.05), TUTTI_DEADLINE);
-    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({t, text}), .fetch = TUTTI_FETCH({t, &out[0]})));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({t, text}), .fetch = TUTTI_FETCH({t, &out[0]}), .target = rename));
     tutti__suite_same(out[0], text, 0);
     tutti_tensor_release(out[0]);
     tutti_tensor_release(text);
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({v, &out[0]})));
+    CHECK_INT(tutti_tensor_get_string(out[0], 0).size, 3);
+    CHECK(memcmp(tutti_tensor_get_string(out[0], 2).data, "one", 3) == 0);
+    tutti_tensor_release(out[0]);
     tutti_tensor_release(fed);
     tutti_session_close(s);
     tutti_graph_destroy(g);

@@ -41,6 +41,9 @@ tutti_status tutti__fill_output(const tutti_call *call, int index, tutti_tensor 
         return tutti_fail(TUTTI_INTERNAL, "%s '%s': output %d came out as %s, which is not what was planned", call->op->name,
                           call->name, index, tutti_type_text(type, text));
     }
+    const tutti_call_host *host = call->context;
+    if (type->dtype == TUTTI_STRING && host->give) /* its bytes must stay as long as the output */
+        return host->give(call, index, value);
     size_t size = (size_t)tutti_tensor_count(value) * tutti_dtype_size(type->dtype);
     if (size)
         memcpy(output->data, tutti_tensor_data(value), size);

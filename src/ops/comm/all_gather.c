@@ -33,14 +33,18 @@ static const tutti_attr_spec attrs[] = {
 };
 
 static const char *const samples[] = {
-    "f32[2,3] | axis=data size=1", "f64[2,3] | axis=data size=1 dim=-1", "i8[4] | axis=data size=1", NULL,
+    "f32[2,3] | axis=data size=1",
+    "f64[2,3] | axis=data size=1 dim=-1",
+    "i8[4] | axis=data size=1",
+    NULL,
 };
 
 extern const tutti_op tutti_op_all_gather;
 
 tutti_sym(tutti_all_gather)(tutti_sym x, const char *axis, int64_t size, int dim)
 {
-    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size), TUTTI_INT("dim", dim)};
+    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size),
+                          TUTTI_INT("dim", dim)};
     return tutti__nary(&tutti_op_all_gather, 1, &x, TUTTI_COUNT(given), given);
 }
 

@@ -32,15 +32,19 @@ static const tutti_attr_spec attrs[] = {
 };
 
 static const char *const samples[] = {
-    "f32[2,3] | axis=data size=1", "f64[5] | axis=data size=1 op=mean",
-    "i32[4] | axis=model size=1 op=max", "bf16[] | axis=data size=1", NULL,
+    "f32[2,3] | axis=data size=1",
+    "f64[5] | axis=data size=1 op=mean",
+    "i32[4] | axis=model size=1 op=max",
+    "bf16[] | axis=data size=1",
+    NULL,
 };
 
 extern const tutti_op tutti_op_all_reduce;
 
 tutti_sym(tutti_all_reduce)(tutti_sym x, const char *axis, int64_t size, tutti_reduction reduction)
 {
-    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size), TUTTI_STR("op", tutti__reduction_name(reduction))};
+    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size),
+                          TUTTI_STR("op", tutti__reduction_name(reduction))};
     return tutti__nary(&tutti_op_all_reduce, 1, &x, TUTTI_COUNT(given), given);
 }
 

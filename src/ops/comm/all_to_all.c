@@ -43,8 +43,10 @@ static const tutti_attr_spec attrs[] = {
 };
 
 static const char *const samples[] = {
-    "f32[4,3] | axis=data size=1 concat_dim=1", "f64[2,3,2] | axis=data size=1 split_dim=2 concat_dim=0",
-    "i32[4] | axis=data size=1", NULL,
+    "f32[4,3] | axis=data size=1 concat_dim=1",
+    "f64[2,3,2] | axis=data size=1 split_dim=2 concat_dim=0",
+    "i32[4] | axis=data size=1",
+    NULL,
 };
 
 extern const tutti_op tutti_op_all_to_all;
@@ -52,7 +54,8 @@ extern const tutti_op tutti_op_all_to_all;
 tutti_sym(tutti_all_to_all)(tutti_sym x, const char *axis, int64_t size, int split_dim,
                             int concat_dim)
 {
-    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size), TUTTI_INT("split_dim", split_dim), TUTTI_INT("concat_dim", concat_dim)};
+    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size),
+                          TUTTI_INT("split_dim", split_dim), TUTTI_INT("concat_dim", concat_dim)};
     return tutti__nary(&tutti_op_all_to_all, 1, &x, TUTTI_COUNT(given), given);
 }
 
@@ -60,7 +63,8 @@ const tutti_op tutti_op_all_to_all = {
     .struct_size = sizeof(tutti_op),
     .name = "all_to_all",
     .version = 1,
-    .doc = "all_to_all(x): y = piece `rank` along split_dim of the x of every device, joined along concat_dim",
+    .doc =
+        "all_to_all(x): y = piece `rank` along split_dim of the x of every device, joined along concat_dim",
     .category = "communication",
     .min_inputs = 1,
     .max_inputs = 1,

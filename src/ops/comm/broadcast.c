@@ -30,14 +30,18 @@ static const tutti_attr_spec attrs[] = {
 };
 
 static const char *const samples[] = {
-    "f32[2,3] | axis=data size=1", "bool[5] | axis=data size=1", "f64[] | axis=data size=1", NULL,
+    "f32[2,3] | axis=data size=1",
+    "bool[5] | axis=data size=1",
+    "f64[] | axis=data size=1",
+    NULL,
 };
 
 extern const tutti_op tutti_op_broadcast;
 
 tutti_sym(tutti_broadcast)(tutti_sym x, const char *axis, int64_t size, int64_t root)
 {
-    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size), TUTTI_INT("root", root)};
+    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size),
+                          TUTTI_INT("root", root)};
     return tutti__nary(&tutti_op_broadcast, 1, &x, TUTTI_COUNT(given), given);
 }
 

@@ -63,11 +63,12 @@ tutti_status tutti__dim_over(const tutti_infer *node, int axis, int64_t dim, int
     int64_t size = RULE_INT(node, "size");
     char text[TUTTI_TYPE_TEXT];
     if (dim != TUTTI_ANY && dim % size != 0)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "dimension %d of %s is not divisible by the %lld devices of axis '%s'; pad it "
-                         "with tutti_pad",
-                         axis, tutti_type_text(&node->inputs[0], text), (long long)size,
-                         RULE_STRING(node, "axis"));
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "dimension %d of %s is not divisible by the %lld devices of axis '%s'; pad it "
+            "with tutti_pad",
+            axis, tutti_type_text(&node->inputs[0], text), (long long)size,
+            RULE_STRING(node, "axis"));
     *ret = dim == TUTTI_ANY ? TUTTI_ANY : dim / size;
     return TUTTI_OK;
 }
@@ -75,9 +76,10 @@ tutti_status tutti__dim_over(const tutti_infer *node, int axis, int64_t dim, int
 tutti_status tutti__reference_alone(const tutti_call *call)
 {
     if (RULE_INT(call, "size") != 1)
-        return RULE_FAIL(call, TUTTI_UNSUPPORTED,
-                         "axis '%s' has %lld devices; run it in a program that is bound to all of them",
-                         RULE_STRING(call, "axis"), (long long)RULE_INT(call, "size"));
+        return RULE_FAIL(
+            call, TUTTI_UNSUPPORTED,
+            "axis '%s' has %lld devices; run it in a program that is bound to all of them",
+            RULE_STRING(call, "axis"), (long long)RULE_INT(call, "size"));
     return tutti__reference_copy(call);
 }
 

@@ -4,10 +4,13 @@
 
 #include "ops/state/state.h"
 
-/* Attributes of every collective. Nodes of one channel meet; without one, the first of an axis on one
- * device meets the first of that axis on the others, and so on. */
+/* Attributes of every collective. Nodes of one channel meet; without one, the first of an axis on
+ * one device meets the first of that axis on the others, and so on. */
 #define TUTTI_COMM_ATTRS                                                                           \
-    {"axis", TUTTI_ATTR_STRING, NULL}, {"size", TUTTI_ATTR_INT, NULL}, { "channel", TUTTI_ATTR_STRING, "" }
+    {"axis", TUTTI_ATTR_STRING, NULL}, {"size", TUTTI_ATTR_INT, NULL},                             \
+    {                                                                                              \
+        "channel", TUTTI_ATTR_STRING, ""                                                           \
+    }
 
 /* Attributes "axis" and "size" are good; input 0 is no string (its bytes lie elsewhere). */
 tutti_status tutti__need_axis(const tutti_infer *node);

@@ -14,7 +14,8 @@ static void check_dims(tutti_sym sym, int64_t first, int64_t second)
 TUTTI_TEST(collectives_know_the_size_of_their_axis)
 {
     tutti_graph *g = new_graph();
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 8, 3), open = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 3);
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 8, 3),
+              open = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 3);
     check_dims(tutti_all_reduce(x, "data", 4, TUTTI_SUM), 8, 3);
     check_dims(tutti_all_gather(x, "data", 4, -1), 8, 12);
     check_dims(tutti_reduce_scatter(x, "data", 4, 0, TUTTI_MEAN), 2, 3);
@@ -36,12 +37,30 @@ static void expect(tutti_sym (*build)(tutti_sym x), const char *part)
     check_mistake(g, TUTTI_INVALID, part);
 }
 
-static tutti_sym uneven(tutti_sym x) { return tutti_reduce_scatter(x, "data", 4, 0, TUTTI_SUM); }
-static tutti_sym no_dim(tutti_sym x) { return tutti_all_gather(x, "data", 4, 2); }
-static tutti_sym no_axis(tutti_sym x) { return tutti_all_reduce(x, "", 4, TUTTI_SUM); }
-static tutti_sym no_size(tutti_sym x) { return tutti_all_reduce(x, "data", 0, TUTTI_SUM); }
-static tutti_sym no_root(tutti_sym x) { return tutti_broadcast(x, "data", 4, 4); }
-static tutti_sym int_mean(tutti_sym x) { return tutti_all_reduce(x, "data", 4, TUTTI_MEAN); }
+static tutti_sym uneven(tutti_sym x)
+{
+    return tutti_reduce_scatter(x, "data", 4, 0, TUTTI_SUM);
+}
+static tutti_sym no_dim(tutti_sym x)
+{
+    return tutti_all_gather(x, "data", 4, 2);
+}
+static tutti_sym no_axis(tutti_sym x)
+{
+    return tutti_all_reduce(x, "", 4, TUTTI_SUM);
+}
+static tutti_sym no_size(tutti_sym x)
+{
+    return tutti_all_reduce(x, "data", 0, TUTTI_SUM);
+}
+static tutti_sym no_root(tutti_sym x)
+{
+    return tutti_broadcast(x, "data", 4, 4);
+}
+static tutti_sym int_mean(tutti_sym x)
+{
+    return tutti_all_reduce(x, "data", 4, TUTTI_MEAN);
+}
 
 TUTTI_TEST(collectives_refuse_what_does_not_fit)
 {
@@ -67,13 +86,34 @@ static const char *gradient_op(tutti_sym (*build)(tutti_sym x))
     return name;
 }
 
-static tutti_sym reduce_all(tutti_sym x) { return tutti_all_reduce(x, "data", 4, TUTTI_SUM); }
-static tutti_sym gather_all(tutti_sym x) { return tutti_all_gather(x, "data", 4, 1); }
-static tutti_sym scatter(tutti_sym x) { return tutti_reduce_scatter(x, "data", 4, 1, TUTTI_SUM); }
-static tutti_sym scatter_mean(tutti_sym x) { return tutti_reduce_scatter(x, "data", 4, 1, TUTTI_MEAN); }
-static tutti_sym from_root(tutti_sym x) { return tutti_broadcast(x, "data", 4, 2); }
-static tutti_sym to_root(tutti_sym x) { return tutti_reduce(x, "data", 4, 2, TUTTI_SUM); }
-static tutti_sym exchange(tutti_sym x) { return tutti_all_to_all(x, "data", 4, 0, 1); }
+static tutti_sym reduce_all(tutti_sym x)
+{
+    return tutti_all_reduce(x, "data", 4, TUTTI_SUM);
+}
+static tutti_sym gather_all(tutti_sym x)
+{
+    return tutti_all_gather(x, "data", 4, 1);
+}
+static tutti_sym scatter(tutti_sym x)
+{
+    return tutti_reduce_scatter(x, "data", 4, 1, TUTTI_SUM);
+}
+static tutti_sym scatter_mean(tutti_sym x)
+{
+    return tutti_reduce_scatter(x, "data", 4, 1, TUTTI_MEAN);
+}
+static tutti_sym from_root(tutti_sym x)
+{
+    return tutti_broadcast(x, "data", 4, 2);
+}
+static tutti_sym to_root(tutti_sym x)
+{
+    return tutti_reduce(x, "data", 4, 2, TUTTI_SUM);
+}
+static tutti_sym exchange(tutti_sym x)
+{
+    return tutti_all_to_all(x, "data", 4, 0, 1);
+}
 
 TUTTI_TEST(collectives_have_collectives_as_gradients)
 {

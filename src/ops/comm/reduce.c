@@ -36,8 +36,10 @@ static const tutti_attr_spec attrs[] = {
 };
 
 static const char *const samples[] = {
-    "f32[2,3] | axis=data size=1", "f64[5] | axis=data size=1 op=mean",
-    "i64[4] | axis=data size=1 op=prod", NULL,
+    "f32[2,3] | axis=data size=1",
+    "f64[5] | axis=data size=1 op=mean",
+    "i64[4] | axis=data size=1 op=prod",
+    NULL,
 };
 
 extern const tutti_op tutti_op_reduce;
@@ -45,7 +47,9 @@ extern const tutti_op tutti_op_reduce;
 tutti_sym(tutti_reduce)(tutti_sym x, const char *axis, int64_t size, int64_t root,
                         tutti_reduction reduction)
 {
-    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size), TUTTI_INT("root", root), TUTTI_STR("op", tutti__reduction_name(reduction))};
+    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size),
+                          TUTTI_INT("root", root),
+                          TUTTI_STR("op", tutti__reduction_name(reduction))};
     return tutti__nary(&tutti_op_reduce, 1, &x, TUTTI_COUNT(given), given);
 }
 

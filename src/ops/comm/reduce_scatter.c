@@ -39,8 +39,10 @@ static const tutti_attr_spec attrs[] = {
 };
 
 static const char *const samples[] = {
-    "f32[2,3] | axis=data size=1", "f64[2,3] | axis=data size=1 dim=1 op=mean",
-    "i32[4] | axis=data size=1 op=min", NULL,
+    "f32[2,3] | axis=data size=1",
+    "f64[2,3] | axis=data size=1 dim=1 op=mean",
+    "i32[4] | axis=data size=1 op=min",
+    NULL,
 };
 
 extern const tutti_op tutti_op_reduce_scatter;
@@ -48,7 +50,8 @@ extern const tutti_op tutti_op_reduce_scatter;
 tutti_sym(tutti_reduce_scatter)(tutti_sym x, const char *axis, int64_t size, int dim,
                                 tutti_reduction reduction)
 {
-    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size), TUTTI_INT("dim", dim), TUTTI_STR("op", tutti__reduction_name(reduction))};
+    tutti_attr given[] = {TUTTI_STR("axis", axis ? axis : ""), TUTTI_INT("size", size),
+                          TUTTI_INT("dim", dim), TUTTI_STR("op", tutti__reduction_name(reduction))};
     return tutti__nary(&tutti_op_reduce_scatter, 1, &x, TUTTI_COUNT(given), given);
 }
 

@@ -26,7 +26,8 @@ extern const tutti_op tutti_op_send;
 
 tutti_sym(tutti_send)(tutti_sym x, const char *channel, const char *to)
 {
-    tutti_attr given[] = {TUTTI_STR("channel", channel ? channel : ""), TUTTI_STR("to", to ? to : "")};
+    tutti_attr given[] = {TUTTI_STR("channel", channel ? channel : ""),
+                          TUTTI_STR("to", to ? to : "")};
     return tutti__nary(&tutti_op_send, 1, &x, TUTTI_COUNT(given), given);
 }
 

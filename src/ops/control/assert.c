@@ -41,7 +41,9 @@ static const tutti_attr_spec attrs[] = {
 };
 
 static const char *const samples[] = {
-    "bool[]{=1}", "bool[3]{=1,1,1} f32[2] i64[]", NULL,
+    "bool[]{=1}",
+    "bool[3]{=1,1,1} f32[2] i64[]",
+    NULL,
 };
 
 extern const tutti_op tutti_op_assert;

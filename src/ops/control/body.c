@@ -40,10 +40,11 @@ tutti_status tutti__subgraph_results(tutti_graph *graph, int count, const tutti_
         if (!tutti_sym_ok(results[i]))
             return tutti_fail(TUTTI_INVALID, "result %d was not set", i);
         if (results[i].node->graph != graph)
-            return tutti_fail(TUTTI_INVALID,
-                              "result %d ('%s') belongs to another graph; give the body what it needs as "
-                              "arguments",
-                              i, results[i].node->name);
+            return tutti_fail(
+                TUTTI_INVALID,
+                "result %d ('%s') belongs to another graph; give the body what it needs as "
+                "arguments",
+                i, results[i].node->name);
         if ((int)results[i].index >= results[i].node->output_count)
             return tutti_fail(TUTTI_INVALID, "result %d ('%s') has no value", i,
                               results[i].node->name);

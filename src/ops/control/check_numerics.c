@@ -38,8 +38,8 @@ static tutti_status reference(const tutti_call *call)
         const char *message = RULE_STRING(call, "message");
         index_text(x, i, &at);
         tutti_status status =
-            RULE_FAIL(call, TUTTI_CHECK_FAILED, "element %s is %g%s%s", at.data ? at.data : "", value,
-                      message[0] ? ": " : "", message);
+            RULE_FAIL(call, TUTTI_CHECK_FAILED, "element %s is %g%s%s", at.data ? at.data : "",
+                      value, message[0] ? ": " : "", message);
         tutti__text_free(&at);
         return status;
     }

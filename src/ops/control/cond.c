@@ -16,10 +16,11 @@ static tutti_status join(const tutti_infer *node, int i, const tutti_type *yes,
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     if (yes->handle || no->handle || yes->dtype != no->dtype || yes->rank != no->rank)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "result %d is %s in the then branch, %s in the else branch; element types and "
-                         "ranks must agree",
-                         i, tutti_type_text(yes, a), tutti_type_text(no, b));
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "result %d is %s in the then branch, %s in the else branch; element types and "
+            "ranks must agree",
+            i, tutti_type_text(yes, a), tutti_type_text(no, b));
     *ret = *yes;
     for (int axis = 0; axis < yes->rank; axis++)
         if (no->dims[axis] != yes->dims[axis])
@@ -36,9 +37,10 @@ static tutti_status infer(tutti_infer *node)
     TUTTI_TRY(tutti__need_parameters(node, yes, "then branch", args, node->inputs + 1));
     TUTTI_TRY(tutti__need_parameters(node, no, "else branch", args, node->inputs + 1));
     if (yes->results.count != no->results.count || (int)yes->results.count != node->output_count)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "the then branch has %zu results, the else branch %zu, the node %d outputs",
-                         yes->results.count, no->results.count, node->output_count);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "the then branch has %zu results, the else branch %zu, the node %d outputs",
+            yes->results.count, no->results.count, node->output_count);
     for (int i = 0; i < node->output_count; i++)
         TUTTI_TRY(join(node, i, tutti__edge_type(yes->results.data[i]),
                        tutti__edge_type(no->results.data[i]), &node->outputs[i]));
@@ -49,21 +51,22 @@ extern const tutti_op tutti_op_cond;
 
 /* ---- gradient: a cond over the branches' gradients, which compute the branch again ---- */
 
-/* Arguments of a gradient branch: the cond's own, then the gradients of the results that have one. */
+/* Arguments of a gradient branch: the cond's own, then the gradients of the results that have one.
+ */
 typedef struct branch_gradient {
     const tutti_gradient *node;
     int args, given, wanted;
-    int *given_at;    /* result of each gradient that comes */
+    int *given_at; /* result of each gradient that comes */
     tutti_type *types;
-    tutti_sym *syms;  /* scratch: params, results, ys, xs, grads */
+    tutti_sym *syms; /* scratch: params, results, ys, xs, grads */
 } branch_gradient;
 
 static tutti_status differentiate(const branch_gradient *b, tutti_graph *graph,
                                   const tutti_graph *branch, const tutti_sym *params)
 {
     int outputs = b->node->output_count;
-    tutti_sym *results = b->syms + b->args + b->given, *ys = results + outputs,
-              *xs = ys + b->given, *grads = xs + b->args;
+    tutti_sym *results = b->syms + b->args + b->given, *ys = results + outputs, *xs = ys + b->given,
+              *grads = xs + b->args;
     TUTTI_TRY(tutti__inline(graph, branch, b->args, params, results));
     for (int i = 0; i < b->given; i++)
         ys[i] = results[b->given_at[i]];
@@ -82,8 +85,8 @@ static tutti_status gradient_branch(const branch_gradient *b, bool yes, tutti_gr
 {
     tutti_graph *graph;
     TUTTI_TRY(tutti__subgraph_create(b->args + b->given, b->types, &graph, b->syms));
-    tutti_status status = differentiate(
-        b, graph, branch_of(b->node->attrs, b->node->attr_count, yes), b->syms);
+    tutti_status status =
+        differentiate(b, graph, branch_of(b->node->attrs, b->node->attr_count, yes), b->syms);
     if (status != TUTTI_OK)
         tutti_graph_destroy(graph);
     else
@@ -188,6 +191,7 @@ tutti_sym(tutti_cond)(tutti_sym pred, tutti_body_fn *then_fn, tutti_body_fn *els
                       tutti_sym *ret_results)
 {
     tutti_graph *graph = tutti_sym_graph(pred);
+    tutti_body_fn *const fns[] = {then_fn, else_fn};
     tutti_body bodies[2] = {0};
     tutti_arena arena = {0};
     tutti_sym cond = TUTTI_NO_SYM;
@@ -210,8 +214,7 @@ tutti_sym(tutti_cond)(tutti_sym pred, tutti_body_fn *then_fn, tutti_body_fn *els
         inputs[1 + i] = tutti__value_of(args[i]);
         types[i] = tutti_sym_type(inputs[1 + i]);
     }
-    status = build_branches(graph, (tutti_body_fn *[]){then_fn, else_fn}, context, arg_count, types,
-                            result_count, bodies);
+    status = build_branches(graph, fns, context, arg_count, types, result_count, bodies);
     if (status == TUTTI_OK)
         status = build(graph, bodies, arg_count, inputs, &cond);
     if (status != TUTTI_OK)

@@ -5,12 +5,14 @@
 #include "ops/state/testing.h"
 
 /* square: x -> x^2 s; triple: x -> 3x (s unused). */
-static void square(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void square(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
 {
     ret[0] = tutti_mul(tutti_square(args[0]), args[1]);
 }
 
-static void triple(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void triple(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
 {
     ret[0] = tutti_mul(args[0], tutti_scalar(body, TUTTI_F64, 3));
 }
@@ -33,7 +35,8 @@ static cond_case open_case(void)
 
 static double value_of(const cond_case *c, tutti_sym sym, bool pred)
 {
-    tutti_tensor *p = SCALAR(TUTTI_BOOL, pred), *x = SCALAR(TUTTI_F64, 5), *s = SCALAR(TUTTI_F64, 2);
+    tutti_tensor *p = SCALAR(TUTTI_BOOL, pred), *x = SCALAR(TUTTI_F64, 5),
+                 *s = SCALAR(TUTTI_F64, 2);
     double value = fetch_element(sym, 0, FEEDS(FEED(c->pred, p), FEED(c->x, x), FEED(c->s, s)));
     tutti_tensor_release(p);
     tutti_tensor_release(x);
@@ -65,7 +68,8 @@ TUTTI_TEST(cond_has_gradients_of_every_order)
     tutti_graph_destroy(c.g);
 }
 
-static void gathers(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void gathers(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                    void *context)
 {
     ret[0] = tutti_sum(tutti_gather(args[0], args[1], 0));
 }
@@ -85,7 +89,8 @@ TUTTI_TEST(cond_reads_variables_and_gathers_from_them)
     tutti_sym grad = tutti_gradient_of(y, table);
     tutti_tensor *yes = SCALAR(TUTTI_BOOL, 1), *indices = VECTOR(TUTTI_I64, 2, 2),
                  *state = VECTOR(TUTTI_F32, 1, 2, 3);
-    tutti_tensor *value = fetch(grad, FEEDS(FEED(pred, yes), FEED(at, indices), FEED(table, state)));
+    tutti_tensor *value =
+        fetch(grad, FEEDS(FEED(pred, yes), FEED(at, indices), FEED(table, state)));
     CHECK_VALUES(value, 0, 0, 0, 2);
     tutti_tensor_release(value);
     tutti_tensor_release(yes);
@@ -94,13 +99,15 @@ TUTTI_TEST(cond_reads_variables_and_gathers_from_them)
     tutti_graph_destroy(g);
 }
 
-static void first_two(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void first_two(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                      void *context)
 {
     ret[0] = tutti_slice_axis(args[0], 0, 0, 2);
     ret[1] = args[0];
 }
 
-static void all_of_it(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void all_of_it(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                      void *context)
 {
     ret[0] = ret[1] = args[0];
 }
@@ -108,7 +115,8 @@ static void all_of_it(tutti_graph *body, int count, const tutti_sym *args, tutti
 TUTTI_TEST(cond_does_not_know_dimensions_that_differ)
 {
     tutti_graph *g = new_graph();
-    tutti_sym pred = tutti_placeholder(g, TUTTI_BOOL), x = tutti_placeholder(g, TUTTI_F32, 4), ys[2];
+    tutti_sym pred = tutti_placeholder(g, TUTTI_BOOL), x = tutti_placeholder(g, TUTTI_F32, 4),
+              ys[2];
     tutti_cond(pred, first_two, all_of_it, NULL, TUTTI_SYMS(x), 2, ys);
     CHECK_OK(tutti_graph_check(g));
     CHECK_INT(tutti_sym_type(ys[0]).dims[0], TUTTI_ANY);
@@ -116,12 +124,16 @@ TUTTI_TEST(cond_does_not_know_dimensions_that_differ)
     tutti_graph_destroy(g);
 }
 
-static void to_bool(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void to_bool(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                    void *context)
 {
     ret[0] = tutti_greater(args[0], args[1]);
 }
 
-static void forgets(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context) {}
+static void forgets(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                    void *context)
+{
+}
 
 static void uses_outside(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                          void *context)
@@ -129,7 +141,8 @@ static void uses_outside(tutti_graph *body, int count, const tutti_sym *args, tu
     ret[0] = tutti_add(args[0], *(tutti_sym *)context);
 }
 
-static void broken(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void broken(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
 {
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I32, 1));
 }

@@ -13,9 +13,9 @@ typedef struct tutti_body {
     bool draws; /* the counter is used */
 } tutti_body;
 
-/* Calls `fn` to build a body with arguments of these types. Names in it begin with `label`, which no
- * other body shares. A mistake in it is the outer graph's: TUTTI status and message. On failure there
- * is nothing to destroy. */
+/* Calls `fn` to build a body with arguments of these types. Names in it begin with `label`, which
+ * no other body shares. A mistake in it is the outer graph's: TUTTI status and message. On failure
+ * there is nothing to destroy. */
 tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *context, int arg_count,
                                const tutti_type *arg_types, int result_count, tutti_body *ret_body);
 /* Drops the counter's parameter. */
@@ -44,8 +44,8 @@ tutti_graph *tutti__attr_graph(const tutti_attr *attrs, int count, const char *n
 /* Loops: what while and while_history share. Outputs [0, loop_count) are the last values. */
 tutti_status tutti__infer_loop(tutti_infer *node);
 /* The gradients of a loop's inputs from those of its last values and (NULL: none) of its history.
- * `trips` is the number of rounds, `history` per loop variable its values at the start of each round,
- * stacked along axis 0. */
+ * `trips` is the number of rounds, `history` per loop variable its values at the start of each
+ * round, stacked along axis 0. */
 typedef struct tutti_loop_gradient {
     tutti_sym trips;
     const tutti_sym *history, *history_grads;

@@ -22,10 +22,12 @@ TUTTI_TEST(assert_shows_message_and_data)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 3), zero = tutti_scalar(g, TUTTI_F32, 0);
     tutti_sym checked = tutti_assert(tutti_greater(x, zero), "x must be positive", x);
     tutti_sym plain = tutti_assert(tutti_greater(x, zero), "no data");
-    tutti_tensor *good = VECTOR(TUTTI_F32, 1, 2, 3), *bad = VECTOR(TUTTI_F32, 1, -2.5, 3), *none = NULL;
+    tutti_tensor *good = VECTOR(TUTTI_F32, 1, 2, 3), *bad = VECTOR(TUTTI_F32, 1, -2.5, 3),
+                 *none = NULL;
     CHECK_NEAR(fetch_element(checked, 0, FEEDS(FEED(x, good))), 1, 0);
     CHECK_STATUS(try_fetch(checked, FEEDS(FEED(x, bad)), &none), TUTTI_CHECK_FAILED);
-    CHECK_CONTAINS(tutti_error_message(), "x must be positive (element 1 of the condition is false)");
+    CHECK_CONTAINS(tutti_error_message(),
+                   "x must be positive (element 1 of the condition is false)");
     CHECK_CONTAINS(tutti_error_message(), "data: f32[3] [1 -2.5 3]");
     CHECK_STATUS(try_fetch(plain, FEEDS(FEED(x, bad)), &none), TUTTI_CHECK_FAILED);
     CHECK_CONTAINS(tutti_error_message(), "no data");
@@ -79,15 +81,17 @@ TUTTI_TEST(texts_of_long_and_odd_values)
     tutti_text text = {0};
     tutti_tensor *many = NULL, *words = NULL;
     CHECK_OK(tutti_tensor_create(TUTTI_U8, 2, (int64_t[]){3, 40}, &many));
-    tutti__view_text(&(tutti_view){tutti_tensor_data(many), TUTTI_U8, 2, tutti_tensor_dims(many), NULL}, 2,
-                     &text);
+    tutti__view_text(
+        &(tutti_view){tutti_tensor_data(many), TUTTI_U8, 2, tutti_tensor_dims(many), NULL}, 2,
+        &text);
     CHECK_STR(text.data, "u8[3,40] [[0 0 … (118 more)");
     tutti__text_free(&text);
     text = (tutti_text){0};
     CHECK_OK(tutti_tensor_create(TUTTI_STRING, 1, (int64_t[]){2}, &words));
     CHECK_OK(tutti_tensor_set_string(words, 0, "a\"b", 3));
-    tutti__view_text(&(tutti_view){tutti_tensor_data(words), TUTTI_STRING, 1, tutti_tensor_dims(words), NULL},
-                     9, &text);
+    tutti__view_text(
+        &(tutti_view){tutti_tensor_data(words), TUTTI_STRING, 1, tutti_tensor_dims(words), NULL}, 9,
+        &text);
     CHECK_STR(text.data, "string[2] [\"a\\x22b\" \"\"]");
     tutti__text_free(&text);
     tutti_tensor_release(many);

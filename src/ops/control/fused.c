@@ -24,8 +24,8 @@ static tutti_status infer(tutti_infer *node)
 static tutti_status wrap(const tutti_view *view, tutti_tensor **ret)
 {
     static char nothing;
-    return tutti_tensor_wrap(view->dtype, view->rank, view->dims, view->data ? view->data : &nothing,
-                             NULL, NULL, ret);
+    return tutti_tensor_wrap(view->dtype, view->rank, view->dims,
+                             view->data ? view->data : &nothing, NULL, NULL, ret);
 }
 
 /* Parameters of the body, wrapped round the call's inputs. */
@@ -38,7 +38,8 @@ static tutti_status take_feeds(const tutti_call *call, const tutti_graph *body,
             continue;
         int64_t index = tutti__int(node, "index");
         if (index >= call->input_count)
-            return RULE_FAIL(call, TUTTI_INTERNAL, "its body wants an argument %lld", (long long)index);
+            return RULE_FAIL(call, TUTTI_INTERNAL, "its body wants an argument %lld",
+                             (long long)index);
         feeds[*ret_count].edge = (tutti_edge){node, 0};
         TUTTI_TRY(wrap(&call->inputs[index], &feeds[*ret_count].value));
         ++*ret_count;
@@ -59,23 +60,33 @@ static tutti_status copy_result(const tutti_call *call, int index, tutti_tensor 
     return status;
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status run(const tutti_call *call, const tutti_graph *body,
+                        tutti_reference_feed *feeds, tutti_tensor **values)
 {
-    const tutti_graph *body = body_of(call->attrs, call->attr_count);
     int feed_count = 0;
-    tutti_reference_feed *feeds = calloc(body->nodes.count + 1, sizeof *feeds);
-    tutti_tensor **values = calloc((size_t)call->output_count + 1, sizeof *values);
-    tutti_status status = feeds && values ? take_feeds(call, body, feeds, &feed_count)
-                                          : tutti_fail(TUTTI_NO_MEMORY, "no memory for a fused body");
+    tutti_status status = take_feeds(call, body, feeds, &feed_count);
     if (status == TUTTI_OK)
         status = tutti__reference_run(body, feed_count, feeds, call->output_count,
                                       body->results.data, values);
     for (int i = 0; status == TUTTI_OK && i < call->output_count; i++)
         status = copy_result(call, i, values[i]);
-    for (int i = 0; values && i < call->output_count; i++)
+    for (int i = 0; i < call->output_count; i++)
         tutti_tensor_release(values[i]);
     for (int i = 0; i < feed_count; i++)
         tutti_tensor_release(feeds[i].value);
+    return status;
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    const tutti_graph *body = body_of(call->attrs, call->attr_count);
+    tutti_reference_feed *feeds = calloc(body->nodes.count + 1, sizeof *feeds);
+    tutti_tensor **values = calloc((size_t)call->output_count + 1, sizeof *values);
+    tutti_status status = TUTTI_NO_MEMORY;
+    if (feeds && values)
+        status = run(call, body, feeds, values);
+    else
+        tutti_fail(status, "no memory for a fused body");
     free(feeds);
     free(values);
     return status;

@@ -1,8 +1,14 @@
 /* group.c: a node that is done when the nodes it waits for are. */
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node) { return TUTTI_OK; }
-static tutti_status reference(const tutti_call *call) { return TUTTI_OK; }
+static tutti_status infer(tutti_infer *node)
+{
+    return TUTTI_OK;
+}
+static tutti_status reference(const tutti_call *call)
+{
+    return TUTTI_OK;
+}
 
 static const char *const samples[] = {"", NULL};
 

@@ -21,7 +21,8 @@ static tutti_edge mapped(const inliner *in, tutti_edge edge)
 static tutti_status copy(inliner *in, const tutti_node *node)
 {
     tutti_node *made;
-    tutti_edge *inputs = tutti__arena_array(&in->to->arena, (size_t)node->input_count + 1, sizeof *inputs);
+    tutti_edge *inputs =
+        tutti__arena_array(&in->to->arena, (size_t)node->input_count + 1, sizeof *inputs);
     if (!inputs)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a node");
     for (int i = 0; i < node->input_count; i++)
@@ -38,7 +39,8 @@ static tutti_status copy(inliner *in, const tutti_node *node)
     made->file = node->file;
     made->line = node->line;
     in->map[node->id] = (tutti_edge){made, 0};
-    return made->origin && made->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a node");
+    return made->origin && made->device ? TUTTI_OK
+                                        : tutti_fail(TUTTI_NO_MEMORY, "no memory for a node");
 }
 
 static tutti_status bind(inliner *in, const tutti_node *parameter)
@@ -56,7 +58,9 @@ tutti_status tutti__inline(tutti_graph *to, const tutti_graph *from, int count,
 {
     inliner in = {.to = to, .count = count, .args = args};
     in.map = calloc(from->nodes.count + 1, sizeof *in.map);
-    tutti_status status = in.map ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a map");
+    if (!in.map)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a map");
+    tutti_status status = TUTTI_OK;
     for (size_t n = 0; status == TUTTI_OK && n < from->nodes.count; n++) {
         const tutti_node *node = from->nodes.data[n];
         if (!node->dead)
@@ -64,7 +68,10 @@ tutti_status tutti__inline(tutti_graph *to, const tutti_graph *from, int count,
     }
     for (size_t i = 0; status == TUTTI_OK && i < from->results.count; i++) {
         tutti_edge edge = mapped(&in, from->results.data[i]);
-        ret_results[i] = tutti__sym(edge.node, edge.index);
+        if (!edge.node)
+            status = tutti_fail(TUTTI_INTERNAL, "result %zu of a sub-graph is of a dead node", i);
+        else
+            ret_results[i] = tutti__sym(edge.node, edge.index);
     }
     free(in.map);
     return status;

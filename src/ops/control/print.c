@@ -20,7 +20,10 @@ static const tutti_attr_spec attrs[] = {
 };
 
 static const char *const samples[] = {
-    "f32[2,3] | message=x", "i64[]", "string[2]", NULL,
+    "f32[2,3] | message=x",
+    "i64[]",
+    "string[2]",
+    NULL,
 };
 
 extern const tutti_op tutti_op_print;

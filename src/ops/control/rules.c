@@ -17,8 +17,8 @@ tutti_status tutti__need_parameters(const tutti_infer *node, const tutti_graph *
             continue;
         int64_t index = tutti__int(parameter, "index");
         if (index >= count)
-            return RULE_FAIL(node, TUTTI_INVALID, "the %s wants an argument %lld, there are %d", part,
-                             (long long)index, count);
+            return RULE_FAIL(node, TUTTI_INVALID, "the %s wants an argument %lld, there are %d",
+                             part, (long long)index, count);
         if (types[index].handle || !tutti__types_agree(&types[index], &parameter->types[0]))
             return RULE_FAIL(node, TUTTI_INVALID, "argument %lld is %s, the %s takes %s",
                              (long long)index, tutti_type_text(&types[index], given), part,
@@ -33,10 +33,11 @@ static tutti_status settle(const tutti_infer *node, int i, const tutti_type *sta
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     if (step->handle || !tutti__types_agree(start, step))
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "loop variable %d starts as %s, but the step gives %s; a loop variable keeps "
-                         "its type",
-                         i, tutti_type_text(start, a), tutti_type_text(step, b));
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "loop variable %d starts as %s, but the step gives %s; a loop variable keeps "
+            "its type",
+            i, tutti_type_text(start, a), tutti_type_text(step, b));
     *ret = *start;
     for (int axis = 0; axis < start->rank; axis++)
         if (step->dims[axis] == TUTTI_ANY)
@@ -54,7 +55,8 @@ tutti_status tutti__infer_loop(tutti_infer *node)
         return RULE_FAIL(node, TUTTI_INVALID,
                          "attribute 'loop_count' is %lld; there are %d inputs and %d outputs",
                          (long long)loop_count, node->input_count, node->output_count);
-    TUTTI_TRY(tutti__need_parameters(node, condition, "condition", node->input_count, node->inputs));
+    TUTTI_TRY(
+        tutti__need_parameters(node, condition, "condition", node->input_count, node->inputs));
     TUTTI_TRY(tutti__need_parameters(node, body, "step", node->input_count, node->inputs));
     if (condition->results.count != 1)
         return RULE_FAIL(node, TUTTI_INVALID, "the condition has %zu results, needs 1",

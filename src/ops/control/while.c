@@ -25,7 +25,8 @@ static tutti_status gradient(tutti_gradient *node)
     tutti_sym kept = tutti_apply_op(node->graph, "while_history", node->input_count, node->inputs,
                                     TUTTI_COUNT(attrs), attrs);
     TUTTI_TRY(tutti_graph_check(node->graph));
-    tutti_sym *history = tutti__arena_array(&node->graph->arena, (size_t)loop_count, sizeof *history);
+    tutti_sym *history =
+        tutti__arena_array(&node->graph->arena, (size_t)loop_count, sizeof *history);
     if (!history)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the gradient of a loop");
     for (int i = 0; i < loop_count; i++)
@@ -43,7 +44,7 @@ typedef struct loop_builder {
     void *context;
     int variables, captures;
     tutti_sym *inputs;
-    tutti_type *types; /* of the parameters: unknown where rounds may differ */
+    tutti_type *types;    /* of the parameters: unknown where rounds may differ */
     tutti_body bodies[2]; /* condition, step */
     char label[512];
 } loop_builder;
@@ -80,8 +81,8 @@ static tutti_status build_condition(loop_builder *b)
 {
     char label[512];
     TUTTI_TRY(tutti__body_label(b->graph, "while", "condition", label, sizeof label));
-    return tutti__body_build(label, b->condition, b->context, b->variables + b->captures, b->types, 1,
-                             &b->bodies[0]);
+    return tutti__body_build(label, b->condition, b->context, b->variables + b->captures, b->types,
+                             1, &b->bodies[0]);
 }
 
 /* The counter becomes a loop variable that a large number, the loop's own, is added to in every
@@ -172,7 +173,8 @@ tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *cont
 static const tutti_attr_spec attrs[] = {
     {"cond_graph", TUTTI_ATTR_GRAPH, NULL},
     {"body_graph", TUTTI_ATTR_GRAPH, NULL},
-    {"loop_count", TUTTI_ATTR_INT, NULL}, /* inputs that are loop variables; the others are captures */
+    {"loop_count", TUTTI_ATTR_INT,
+     NULL}, /* inputs that are loop variables; the others are captures */
     {0},
 };
 
@@ -180,7 +182,8 @@ const tutti_op tutti_op_while = {
     .struct_size = sizeof(tutti_op),
     .name = "while",
     .version = 1,
-    .doc = "while(xs..., captures...): while cond_graph(xs, captures): xs = body_graph(xs, captures); ys = xs",
+    .doc =
+        "while(xs..., captures...): while cond_graph(xs, captures): xs = body_graph(xs, captures); ys = xs",
     .category = "control",
     .min_inputs = 1,
     .max_inputs = -1,

@@ -11,13 +11,13 @@
 typedef struct backward {
     tutti_gradient *node;
     const tutti_loop_gradient *loop;
-    int loops, captures;      /* of the forward loop */
-    int *float_at, floats;    /* loop variables with a gradient */
-    int *wanted_at, wanted;   /* captures whose gradient is wanted, as inputs of the node */
-    int *graded_at, graded;   /* loop variables whose history has a gradient */
-    int variables, inputs;    /* of the backward loop */
-    tutti_sym *given;         /* its inputs */
-    tutti_type *types;        /* of its inputs */
+    int loops, captures;    /* of the forward loop */
+    int *float_at, floats;  /* loop variables with a gradient */
+    int *wanted_at, wanted; /* captures whose gradient is wanted, as inputs of the node */
+    int *graded_at, graded; /* loop variables whose history has a gradient */
+    int variables, inputs;  /* of the backward loop */
+    tutti_sym *given;       /* its inputs */
+    tutti_type *types;      /* of its inputs */
     tutti_arena arena;
 } backward;
 
@@ -108,7 +108,8 @@ static tutti_status pull_back(backward *b, tutti_graph *graph, const tutti_sym *
     }
     for (int i = 0; i < b->wanted; i++)
         xs[b->floats + i] = args[b->wanted_at[i]];
-    TUTTI_TRY(tutti__gradients(graph, b->floats, ys, params + 1, b->floats + b->wanted, xs, grads, NULL));
+    TUTTI_TRY(
+        tutti__gradients(graph, b->floats, ys, params + 1, b->floats + b->wanted, xs, grads, NULL));
     for (int i = 0; i < b->floats; i++)
         if (!tutti_sym_ok(grads[i]))
             grads[i] = tutti_zeros_like(xs[i]);
@@ -139,7 +140,8 @@ static tutti_status build(backward *b, tutti_graph *condition, tutti_graph *step
 {
     tutti_gradient *node = b->node;
     tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("cond_graph", condition),
-                          TUTTI_GRAPH_ATTR("body_graph", step), TUTTI_INT("loop_count", b->variables)};
+                          TUTTI_GRAPH_ATTR("body_graph", step),
+                          TUTTI_INT("loop_count", b->variables)};
     tutti_sym made = tutti_apply_op(node->graph, "while", b->inputs, b->given, 3, attrs);
     TUTTI_TRY(tutti_graph_check(node->graph));
     for (int i = 0; i < b->floats; i++)

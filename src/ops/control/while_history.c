@@ -1,5 +1,5 @@
-/* while_history.c: a loop that keeps what its variables were at the start of each round; made by the
- * gradient of while. */
+/* while_history.c: a loop that keeps what its variables were at the start of each round; made by
+ * the gradient of while. */
 #include "ops/control/control.h"
 
 /* Outputs: last values, rounds (i64), values at the start of each round [rounds, ...]. */
@@ -10,14 +10,16 @@ static tutti_status infer(tutti_infer *node)
     TUTTI_TRY(tutti__infer_loop(node));
     if (node->output_count != 2 * loop_count + 1)
         return RULE_FAIL(node, TUTTI_INVALID, "has %d outputs for %lld loop variables, needs %lld",
-                         node->output_count, (long long)loop_count, (long long)(2 * loop_count + 1));
+                         node->output_count, (long long)loop_count,
+                         (long long)(2 * loop_count + 1));
     node->outputs[loop_count] = tutti_type_make(TUTTI_I64, 0, NULL);
     for (int64_t i = 0; i < loop_count; i++) {
         const tutti_type *last = &node->outputs[i];
         if (last->rank == TUTTI_MAX_RANK)
-            return RULE_FAIL(node, TUTTI_UNSUPPORTED,
-                             "loop variable %lld is %s; its history would have more than %d dimensions",
-                             (long long)i, tutti_type_text(last, text), TUTTI_MAX_RANK);
+            return RULE_FAIL(
+                node, TUTTI_UNSUPPORTED,
+                "loop variable %lld is %s; its history would have more than %d dimensions",
+                (long long)i, tutti_type_text(last, text), TUTTI_MAX_RANK);
         tutti_type stacked = {.dtype = last->dtype, .rank = last->rank + 1, .dims = {TUTTI_ANY}};
         memcpy(stacked.dims + 1, last->dims, (size_t)last->rank * sizeof *last->dims);
         node->outputs[loop_count + 1 + i] = stacked;
@@ -46,7 +48,8 @@ const tutti_op tutti_op_while_history = {
     .struct_size = sizeof(tutti_op),
     .name = "while_history",
     .version = 1,
-    .doc = "while_history(xs..., captures...): as while; also the number of rounds, and xs at the start of each, stacked",
+    .doc =
+        "while_history(xs..., captures...): as while; also the number of rounds, and xs at the start of each, stacked",
     .category = "control",
     .min_inputs = 1,
     .max_inputs = -1,

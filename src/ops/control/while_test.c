@@ -7,7 +7,8 @@
 #include "ops/state/testing.h"
 
 /* Variables: i (i64), x (f64); captures: n (i64), a (f64). While i < n: x = a sin(x) + x. */
-static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     ret[0] = tutti_less(args[0], args[2]);
 }
@@ -90,8 +91,10 @@ TUTTI_TEST(while_has_second_gradients)
     CHECK_OK(tutti_graph_check(c.g));
     const double h = 1e-6;
     for (int n = 0; n < 4; n++) {
-        double xx = (value_at(&c, dx, n, 0.7 + h, 0.3) - value_at(&c, dx, n, 0.7 - h, 0.3)) / (2 * h);
-        double xa = (value_at(&c, dx, n, 0.7, 0.3 + h) - value_at(&c, dx, n, 0.7, 0.3 - h)) / (2 * h);
+        double xx =
+            (value_at(&c, dx, n, 0.7 + h, 0.3) - value_at(&c, dx, n, 0.7 - h, 0.3)) / (2 * h);
+        double xa =
+            (value_at(&c, dx, n, 0.7, 0.3 + h) - value_at(&c, dx, n, 0.7, 0.3 - h)) / (2 * h);
         CHECK_NEAR(value_at(&c, dxx, n, 0.7, 0.3), xx, 1e-7);
         CHECK_NEAR(value_at(&c, dxa, n, 0.7, 0.3), xa, 1e-7);
     }
@@ -117,12 +120,14 @@ TUTTI_TEST(while_survives_serialisation)
 }
 
 /* A matrix power: x = w x, vectors in the loop; a variable as a capture. */
-static void below_three(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void below_three(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                        void *context)
 {
     ret[0] = tutti_less(args[0], tutti_scalar(body, TUTTI_I64, 3));
 }
 
-static void multiply(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void multiply(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                     void *context)
 {
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
     ret[1] = tutti_mul(args[1], args[2]);
@@ -131,7 +136,8 @@ static void multiply(tutti_graph *body, int count, const tutti_sym *args, tutti_
 TUTTI_TEST(while_takes_variables_as_captures)
 {
     tutti_graph *g = new_graph();
-    tutti_sym w = tutti_variable(g, tutti_ones(2), .name = "w"), x = tutti_placeholder(g, TUTTI_F32, 2);
+    tutti_sym w = tutti_variable(g, tutti_ones(2), .name = "w"),
+              x = tutti_placeholder(g, TUTTI_F32, 2);
     tutti_sym results[2], zero = tutti_scalar(g, TUTTI_I64, 0);
     tutti_while(below_three, multiply, NULL, TUTTI_SYMS(zero, x), TUTTI_SYMS(w), results);
     tutti_sym grad = tutti_gradient_of(tutti_sum(results[1]), w);
@@ -148,7 +154,8 @@ TUTTI_TEST(while_takes_variables_as_captures)
 }
 
 /* Growing by one element a round: the dimension is unknown, the body is built again for it. */
-static void appends(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void appends(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                    void *context)
 {
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
     ret[1] = tutti_concat(0, args[1], tutti_expand_dims(tutti_cast(args[0], TUTTI_F32), 0));
@@ -198,7 +205,8 @@ TUTTI_TEST(while_builds_its_step_again_when_a_dimension_is_lost)
 }
 
 /* x += noise; every round, every loop and every step has its own. */
-static void add_noise(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void add_noise(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                      void *context)
 {
     tutti_sym noise = tutti_random_normal(body, 0, 1, TUTTI_TYPE(TUTTI_F64));
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
@@ -215,15 +223,18 @@ static tutti_sym noise_loop(tutti_graph *g, tutti_sym start, tutti_sym scale)
 TUTTI_TEST(while_draws_anew_in_every_round)
 {
     tutti_graph *g = new_graph();
-    tutti_sym start = tutti_placeholder(g, TUTTI_F64, TUTTI_ANY), scale = tutti_placeholder(g, TUTTI_F64);
+    tutti_sym start = tutti_placeholder(g, TUTTI_F64, TUTTI_ANY),
+              scale = tutti_placeholder(g, TUTTI_F64);
     tutti_sym a = noise_loop(g, start, scale), b = noise_loop(g, start, scale);
     CHECK_OK(tutti_graph_check(g));
     tutti_sym counter = tutti__sym(tutti_graph_find(g, "tutti/random_counter"), 0);
-    tutti_tensor *empty = tensor_of(TUTTI_F64, NULL, 1, (int64_t[]){0}), *two = SCALAR(TUTTI_F64, 2);
+    tutti_tensor *empty = tensor_of(TUTTI_F64, (double[]){0}, 1, (int64_t[]){0}),
+                 *two = SCALAR(TUTTI_F64, 2);
     double drawn[4][3];
     for (int i = 0; i < 4; i++) {
         tutti_tensor *now = SCALAR(TUTTI_I64, i % 2);
-        tutti_tensor *value = fetch(i < 2 ? a : b, FEEDS(FEED(start, empty), FEED(scale, two), FEED(counter, now)));
+        tutti_tensor *value =
+            fetch(i < 2 ? a : b, FEEDS(FEED(start, empty), FEED(scale, two), FEED(counter, now)));
         CHECK_INT(tutti_tensor_count(value), 3);
         for (int k = 0; k < 3; k++)
             drawn[i][k] = tutti_tensor_get(value, k);
@@ -238,7 +249,8 @@ TUTTI_TEST(while_draws_anew_in_every_round)
     tutti_graph_destroy(g);
 }
 
-static void sum_noise(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void sum_noise(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                      void *context)
 {
     tutti_sym noise = tutti_random_normal(body, 0, 1, TUTTI_TYPE(TUTTI_F64));
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
@@ -249,7 +261,8 @@ static void sum_noise(tutti_graph *body, int count, const tutti_sym *args, tutti
 TUTTI_TEST(while_gradient_draws_what_the_loop_drew)
 {
     tutti_graph *g = new_graph();
-    tutti_sym scale = tutti_placeholder(g, TUTTI_F64), results[2], zero = tutti_scalar(g, TUTTI_I64, 0);
+    tutti_sym scale = tutti_placeholder(g, TUTTI_F64), results[2],
+              zero = tutti_scalar(g, TUTTI_I64, 0);
     tutti_while(below_three, sum_noise, NULL, TUTTI_SYMS(zero, tutti_scalar(g, TUTTI_F64, 0)),
                 TUTTI_SYMS(scale), results);
     tutti_sym grad = tutti_gradient_of(results[1], scale);
@@ -265,10 +278,12 @@ TUTTI_TEST(while_gradient_draws_what_the_loop_drew)
 }
 
 /* A loop inside a branch inside a loop. */
-static void inner(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void inner(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     tutti_sym results[2], zero = tutti_scalar(body, TUTTI_I64, 0);
-    tutti_while(below_three, multiply, NULL, TUTTI_SYMS(zero, args[0]), TUTTI_SYMS(args[1]), results);
+    tutti_while(below_three, multiply, NULL, TUTTI_SYMS(zero, args[0]), TUTTI_SYMS(args[1]),
+                results);
     ret[0] = results[1];
 }
 
@@ -277,11 +292,13 @@ static void same(tutti_graph *body, int count, const tutti_sym *args, tutti_sym 
     ret[0] = args[0];
 }
 
-static void outer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void outer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     tutti_sym one = tutti_scalar(body, TUTTI_I64, 1);
     ret[0] = tutti_add(args[0], one);
-    ret[1] = tutti_cond(tutti_equal(args[0], one), same, inner, NULL, TUTTI_SYMS(args[1], args[2]), 1, NULL);
+    ret[1] = tutti_cond(tutti_equal(args[0], one), same, inner, NULL, TUTTI_SYMS(args[1], args[2]),
+                        1, NULL);
 }
 
 TUTTI_TEST(loops_nest_with_branches_and_have_gradients)
@@ -302,13 +319,15 @@ TUTTI_TEST(loops_nest_with_branches_and_have_gradients)
     tutti_graph_destroy(g);
 }
 
-static void changes_type(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void changes_type(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                         void *context)
 {
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
     ret[1] = tutti_stack(0, args[1], args[1]);
 }
 
-static void no_answer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void no_answer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                      void *context)
 {
     ret[0] = args[0];
 }

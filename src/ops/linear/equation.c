@@ -43,7 +43,7 @@ void tutti__term_text(const tutti_term *term, char *text)
 typedef struct {
     int before, after; /* labels on both sides of "..." */
     bool dots;
-    int8_t labels[2 * TUTTI_MAX_RANK];
+    uint8_t labels[2 * TUTTI_MAX_RANK];
 } raw_term;
 
 static tutti_status add_label(const reader *r, raw_term *term, char letter)
@@ -58,7 +58,7 @@ static tutti_status add_label(const reader *r, raw_term *term, char letter)
     if (term->before + term->after == TUTTI_MAX_RANK)
         return RULE_FAIL(r, TUTTI_INVALID, "equation '%s' has a term of more than %d labels",
                          r->text, TUTTI_MAX_RANK);
-    term->labels[term->before + term->after] = (int8_t)(found - names);
+    term->labels[term->before + term->after] = (uint8_t)(found - names);
     if (term->dots)
         term->after++;
     else
@@ -95,7 +95,7 @@ static tutti_status place_dots(const reader *r, const raw_term *raw, int dots, t
     for (int i = 0; i < raw->before; i++)
         ret->labels[i] = raw->labels[i];
     for (int i = 0; i < dots; i++)
-        ret->labels[raw->before + i] = (int8_t)(TUTTI_LABEL_DOTS + dots - 1 - i);
+        ret->labels[raw->before + i] = (uint8_t)(TUTTI_LABEL_DOTS + dots - 1 - i);
     for (int i = 0; i < raw->after; i++)
         ret->labels[raw->before + dots + i] = raw->labels[raw->before + i];
     return TUTTI_OK;
@@ -125,7 +125,7 @@ static tutti_status imply_output(const reader *r, int dots, tutti_equation *equa
         for (int i = 0; i < equation->operand_count; i++)
             count += tutti__term_count(&equation->operands[i], label);
         if (count == 1 && raw.after < TUTTI_MAX_RANK + 1)
-            raw.labels[raw.after++] = (int8_t)label;
+            raw.labels[raw.after++] = (uint8_t)label;
     }
     return place_dots(r, &raw, dots, &equation->output);
 }

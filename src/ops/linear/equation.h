@@ -16,7 +16,7 @@ enum {
 
 typedef struct tutti_term {
     int rank;
-    int8_t labels[TUTTI_MAX_RANK];
+    uint8_t labels[TUTTI_MAX_RANK];
 } tutti_term;
 
 typedef struct tutti_equation {

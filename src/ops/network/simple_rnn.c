@@ -60,7 +60,8 @@ const tutti_op tutti_op_simple_rnn = {
     .name = "simple_rnn",
     .version = 1,
     .doc = "simple_rnn(x, h, kernel, recurrent, bias[, lengths]): "
-           "h = tanh(x kernel + h recurrent + bias) at each time; outputs the sequence and the last h",
+           "h = tanh(x kernel + h recurrent + bias) at each time; outputs the sequence and the "
+           "last h",
     .category = "network",
     .min_inputs = 5,
     .max_inputs = 6,

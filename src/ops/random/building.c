@@ -44,7 +44,8 @@ tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
     given[0] = TUTTI_INT("seed", options->seed);
     for (int i = 0; i < attr_count; i++)
         given[1 + i] = attrs[i];
-    tutti_sym sym = tutti__build(graph, op, options->name, 1 + input_count, all, 1 + attr_count, given);
+    tutti_sym sym =
+        tutti__build(graph, op, options->name, 1 + input_count, all, 1 + attr_count, given);
     if (tutti_sym_ok(sym))
         tutti__attr_set_int(sym.node, "salt", (int64_t)tutti__hash_string(0, sym.node->name));
     return sym;
@@ -54,7 +55,8 @@ tutti_sym tutti__random_build_type(tutti_graph *graph, const tutti_op *op, tutti
                                    const tutti_random_options *options, int attr_count,
                                    const tutti_attr *attrs)
 {
-    tutti_attr given[6] = {TUTTI_INT("dtype", type.dtype), TUTTI_INTS("dims", type.rank, type.dims)};
+    tutti_attr given[6] = {TUTTI_INT("dtype", type.dtype),
+                           TUTTI_INTS("dims", type.rank, type.dims)};
     for (int i = 0; i < attr_count; i++)
         given[2 + i] = attrs[i];
     return tutti__random_build(graph, op, options, tutti_sym_ok(options->like) ? 1 : 0,

@@ -1,5 +1,5 @@
-/* draw.h: how a random operator's element is drawn. Fast kernels include this too, so that they give
- * the reference's bits.
+/* draw.h: how a random operator's element is drawn. Fast kernels include this too, so that they
+ * give the reference's bits.
  *
  * The key is (mix(seed, salt), counter): the user's seed, a hash of the node's name, the step. The
  * index is the element's flat row-major index in the whole tensor. A node that draws a piece of a
@@ -30,7 +30,8 @@ uint64_t tutti__draw_index(const tutti_draw *draw, int64_t i);
 static inline double tutti__draw_unit(tutti_random_key key, uint64_t index, tutti_dtype dtype)
 {
     if (dtype == TUTTI_F64) {
-        uint64_t high = tutti__random_u32(key, 2 * index), low = tutti__random_u32(key, 2 * index + 1);
+        uint64_t high = tutti__random_u32(key, 2 * index),
+                 low = tutti__random_u32(key, 2 * index + 1);
         return (double)((high << 32 | low) >> 11) * 0x1p-53;
     }
     int bits = dtype == TUTTI_F16 ? 11 : dtype == TUTTI_BF16 ? 8 : 24;

@@ -46,16 +46,18 @@ tutti_status tutti__need_piece(const tutti_infer *node, const tutti_type *output
     if (rank == 0 && starts == 0)
         return TUTTI_OK;
     if (rank != output->rank || starts != rank)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "attributes 'global_dims' and 'start' have %d and %d entries, the output has "
-                         "%d dimensions",
-                         rank, starts, output->rank);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "attributes 'global_dims' and 'start' have %d and %d entries, the output has "
+            "%d dimensions",
+            rank, starts, output->rank);
     for (int i = 0; i < rank; i++) {
         int64_t size = output->dims[i] == TUTTI_ANY ? 0 : output->dims[i];
         if (start[i] < 0 || whole[i] < 0 || start[i] > whole[i] || size > whole[i] - start[i])
-            return RULE_FAIL(node, TUTTI_INVALID,
-                             "dimension %d: a piece of %lld from %lld does not lie in a whole of %lld",
-                             i, (long long)size, (long long)start[i], (long long)whole[i]);
+            return RULE_FAIL(
+                node, TUTTI_INVALID,
+                "dimension %d: a piece of %lld from %lld does not lie in a whole of %lld", i,
+                (long long)size, (long long)start[i], (long long)whole[i]);
     }
     return TUTTI_OK;
 }
@@ -66,13 +68,15 @@ tutti_status tutti__infer_random(tutti_infer *node)
     TUTTI_TRY(tutti__need_counter(node));
     TUTTI_TRY(tutti__attrs_type(node, &type));
     if (type.dtype == TUTTI_STRING)
-        return RULE_FAIL(node, TUTTI_INVALID, "there are no random strings; give a type of numbers");
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "there are no random strings; give a type of numbers");
     if (node->input_count == 2)
         type = tutti_type_make(type.dtype, node->inputs[1].rank, node->inputs[1].dims);
     else if (!tutti_type_is_static(&type))
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "a dimension is TUTTI_ANY; to take the shape from another value, give it as "
-                         ".like");
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "a dimension is TUTTI_ANY; to take the shape from another value, give it as "
+            ".like");
     TUTTI_TRY(tutti__need_piece(node, &type));
     node->outputs[0] = type;
     return TUTTI_OK;

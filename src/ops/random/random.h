@@ -8,7 +8,10 @@
 /* Attributes of every random operator; the operator's own follow. */
 #define TUTTI_RANDOM_ATTRS                                                                         \
     {"seed", TUTTI_ATTR_INT, "0"}, {"salt", TUTTI_ATTR_INT, "0"},                                  \
-        {"global_dims", TUTTI_ATTR_INTS, "[]"}, { "start", TUTTI_ATTR_INTS, "[]" }
+        {"global_dims", TUTTI_ATTR_INTS, "[]"},                                                    \
+    {                                                                                              \
+        "start", TUTTI_ATTR_INTS, "[]"                                                             \
+    }
 
 /* Input 0 is the counter; the attributes of pieces fit `output`. */
 tutti_status tutti__need_counter(const tutti_infer *node);
@@ -25,8 +28,8 @@ void tutti__cost_random(const tutti_infer *node, tutti_cost *ret);
 #define TUTTI_RANDOM_COUNTER "tutti/random_counter"
 tutti_sym tutti__random_counter(tutti_graph *graph);
 
-/* Builds a random node: input 0 the options' counter or the graph's, then `inputs`; gives it its seed,
- * and a salt from its name. */
+/* Builds a random node: input 0 the options' counter or the graph's, then `inputs`; gives it its
+ * seed, and a salt from its name. */
 tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
                               const tutti_random_options *options, int input_count,
                               const tutti_sym *inputs, int attr_count, const tutti_attr *attrs);

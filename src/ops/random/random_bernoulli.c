@@ -17,14 +17,17 @@ static tutti_status reference(const tutti_call *call)
     tutti_draw draw = tutti__draw_of(call, out);
     int64_t count = tutti_view_count(out);
     for (int64_t i = 0; i < count; i++)
-        tutti_view_set_int(
-            out, i, tutti__draw_unit(draw.key, tutti__draw_index(&draw, i), TUTTI_F32) < p);
+        tutti_view_set_int(out, i,
+                           tutti__draw_unit(draw.key, tutti__draw_index(&draw, i), TUTTI_F32) < p);
     return TUTTI_OK;
 }
 
 static const tutti_attr_spec attrs[] = {
-    {"dtype", TUTTI_ATTR_INT, "f32"}, {"dims", TUTTI_ATTR_INTS, "[]"}, TUTTI_RANDOM_ATTRS,
-    {"p", TUTTI_ATTR_FLOAT, "0.5"},   {0},
+    {"dtype", TUTTI_ATTR_INT, "f32"},
+    {"dims", TUTTI_ATTR_INTS, "[]"},
+    TUTTI_RANDOM_ATTRS,
+    {"p", TUTTI_ATTR_FLOAT, "0.5"},
+    {0},
 };
 
 static const char *const samples[] = {

@@ -97,8 +97,8 @@ tutti_sym(tutti_random_categorical)(tutti_sym logits, int64_t n,
 {
     if (!tutti_sym_ok(logits))
         return TUTTI_NO_SYM;
-    return tutti__random_build(logits.node->graph, &tutti_op_random_categorical, options, 1, &logits,
-                               1, &TUTTI_INT("n", n));
+    return tutti__random_build(logits.node->graph, &tutti_op_random_categorical, options, 1,
+                               &logits, 1, &TUTTI_INT("n", n));
 }
 
 const tutti_op tutti_op_random_categorical = {

@@ -80,7 +80,11 @@ static const tutti_attr_spec attrs[] = {
 };
 
 static const char *const samples[] = {
-    "i64[]{=3} f32[6,2]", "i64[]{=0} f64[5] | seed=4", "i64[]{=1} i64[9]", "i64[]{=1} f32[0,3]", NULL,
+    "i64[]{=3} f32[6,2]",
+    "i64[]{=0} f64[5] | seed=4",
+    "i64[]{=1} i64[9]",
+    "i64[]{=1} f32[0,3]",
+    NULL,
 };
 
 extern const tutti_op tutti_op_random_shuffle;

@@ -129,9 +129,9 @@ TUTTI_TEST(random_pieces_are_those_of_the_whole)
     tutti_graph *g = new_graph();
     tutti_sym counter = tutti_scalar(g, TUTTI_I64, 9);
     const int64_t whole_dims[] = {4, 6}, dims[] = {2, 3}, start[] = {1, 2};
-    tutti_sym whole = tutti_apply_op(g, "random_normal", 1, &counter, 2,
-                                     ((tutti_attr[]){TUTTI_INTS("dims", 2, whole_dims),
-                                                     TUTTI_INT("salt", 77)}));
+    tutti_sym whole =
+        tutti_apply_op(g, "random_normal", 1, &counter, 2,
+                       ((tutti_attr[]){TUTTI_INTS("dims", 2, whole_dims), TUTTI_INT("salt", 77)}));
     tutti_sym piece = tutti_apply_op(
         g, "random_normal", 1, &counter, 4,
         ((tutti_attr[]){TUTTI_INTS("dims", 2, dims), TUTTI_INT("salt", 77),
@@ -144,9 +144,10 @@ TUTTI_TEST(random_pieces_are_those_of_the_whole)
     tutti_tensor_release(all);
     tutti_tensor_release(part);
     const int64_t beyond[] = {3, 2};
-    tutti_apply_op(g, "random_normal", 1, &counter, 3,
-                   ((tutti_attr[]){TUTTI_INTS("dims", 2, dims), TUTTI_INTS("global_dims", 2, whole_dims),
-                                   TUTTI_INTS("start", 2, beyond)}));
+    tutti_apply_op(
+        g, "random_normal", 1, &counter, 3,
+        ((tutti_attr[]){TUTTI_INTS("dims", 2, dims), TUTTI_INTS("global_dims", 2, whole_dims),
+                        TUTTI_INTS("start", 2, beyond)}));
     check_mistake(g, TUTTI_INVALID, "a piece of 2 from 3 does not lie in a whole of 4");
 }
 

@@ -5,9 +5,10 @@ static tutti_status infer(tutti_infer *node)
 {
     double mean = RULE_FLOAT(node, "mean"), stddev = RULE_FLOAT(node, "stddev");
     if (!isfinite(mean) || !isfinite(stddev) || stddev < 0)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "mean %g and standard deviation %g must be finite, the latter not negative",
-                         mean, stddev);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "mean %g and standard deviation %g must be finite, the latter not negative", mean,
+            stddev);
     return tutti__infer_random_floats(node);
 }
 
@@ -25,7 +26,7 @@ static tutti_status reference(const tutti_call *call)
 }
 
 static const tutti_attr_spec attrs[] = {
-    {"dtype", TUTTI_ATTR_INT, "f32"}, {"dims", TUTTI_ATTR_INTS, "[]"},    TUTTI_RANDOM_ATTRS,
+    {"dtype", TUTTI_ATTR_INT, "f32"}, {"dims", TUTTI_ATTR_INTS, "[]"},   TUTTI_RANDOM_ATTRS,
     {"mean", TUTTI_ATTR_FLOAT, "0"},  {"stddev", TUTTI_ATTR_FLOAT, "1"}, {0},
 };
 
@@ -39,18 +40,20 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_random_truncated_normal;
 
-tutti_sym(tutti_random_truncated_normal)(tutti_graph *graph, double mean, double stddev, tutti_type type,
-                                const tutti_random_options *options)
+tutti_sym(tutti_random_truncated_normal)(tutti_graph *graph, double mean, double stddev,
+                                         tutti_type type, const tutti_random_options *options)
 {
     tutti_attr given[] = {TUTTI_FLOAT("mean", mean), TUTTI_FLOAT("stddev", stddev)};
-    return tutti__random_build_type(graph, &tutti_op_random_truncated_normal, type, options, 2, given);
+    return tutti__random_build_type(graph, &tutti_op_random_truncated_normal, type, options, 2,
+                                    given);
 }
 
 const tutti_op tutti_op_random_truncated_normal = {
     .struct_size = sizeof(tutti_op),
     .name = "random_truncated_normal",
     .version = 1,
-    .doc = "random_truncated_normal(counter): y = mean + stddev z, z standard normal drawn until |z| <= 2",
+    .doc =
+        "random_truncated_normal(counter): y = mean + stddev z, z standard normal drawn until |z| <= 2",
     .category = "random",
     .min_inputs = 1,
     .max_inputs = 2,

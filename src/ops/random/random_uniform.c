@@ -6,9 +6,11 @@ static tutti_status infer(tutti_infer *node)
     double low = RULE_FLOAT(node, "low"), high = RULE_FLOAT(node, "high");
     TUTTI_TRY(tutti__infer_random(node));
     if (node->outputs[0].dtype == TUTTI_BOOL)
-        return RULE_FAIL(node, TUTTI_INVALID, "gives numbers; random bools: tutti_random_bernoulli");
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "gives numbers; random bools: tutti_random_bernoulli");
     if (!(low < high) || !isfinite(low) || !isfinite(high))
-        return RULE_FAIL(node, TUTTI_INVALID, "low %g must be below high %g, both finite", low, high);
+        return RULE_FAIL(node, TUTTI_INVALID, "low %g must be below high %g, both finite", low,
+                         high);
     if (tutti_dtype_is_int(node->outputs[0].dtype) &&
         (low != floor(low) || high != floor(high) || fabs(low) > 0x1p53 || fabs(high) > 0x1p53))
         return RULE_FAIL(node, TUTTI_INVALID,
@@ -36,8 +38,9 @@ static tutti_status reference(const tutti_call *call)
     uint64_t bound = ints ? (uint64_t)((int64_t)high - first) : 1;
     for (int64_t i = 0; i < count; i++) {
         if (ints)
-            tutti_view_set_int(out, i, first + (int64_t)tutti__random_below(
-                                                   draw.key, tutti__draw_index(&draw, i), bound));
+            tutti_view_set_int(
+                out, i,
+                first + (int64_t)tutti__random_below(draw.key, tutti__draw_index(&draw, i), bound));
         else
             draw_float(&draw, out, i, low, high);
     }
@@ -45,7 +48,7 @@ static tutti_status reference(const tutti_call *call)
 }
 
 static const tutti_attr_spec attrs[] = {
-    {"dtype", TUTTI_ATTR_INT, "f32"}, {"dims", TUTTI_ATTR_INTS, "[]"},  TUTTI_RANDOM_ATTRS,
+    {"dtype", TUTTI_ATTR_INT, "f32"}, {"dims", TUTTI_ATTR_INTS, "[]"}, TUTTI_RANDOM_ATTRS,
     {"low", TUTTI_ATTR_FLOAT, "0"},   {"high", TUTTI_ATTR_FLOAT, "1"}, {0},
 };
 

@@ -38,7 +38,8 @@ static void line(const tutti_view *x, const tutti_view *y, int64_t base, int64_t
                  int64_t count)
 {
     double behind[BLOCKS + 1], before = 1;
-    int64_t size = (count + BLOCKS - 1) / BLOCKS, blocks = size ? (count + size - 1) / size : 0;
+    int64_t size = count > 0 ? (count + BLOCKS - 1) / BLOCKS : 1;
+    int64_t blocks = (count + size - 1) / size;
     behind[blocks] = 1;
     for (int64_t b = blocks - 1; b >= 0; b--) {
         behind[b] = behind[b + 1];

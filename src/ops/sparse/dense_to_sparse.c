@@ -7,7 +7,8 @@ static tutti_status infer(tutti_infer *node)
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
     if (!tutti_dtype_is_float(x->dtype) && !tutti_dtype_is_int(x->dtype))
-        return RULE_FAIL(node, TUTTI_INVALID, "input is %s, needs numbers", tutti_type_text(x, text));
+        return RULE_FAIL(node, TUTTI_INVALID, "input is %s, needs numbers",
+                         tutti_type_text(x, text));
     node->outputs[0] = tutti_type_make(TUTTI_I64, 2, (int64_t[]){TUTTI_ANY, x->rank});
     node->outputs[1] = tutti_type_make(x->dtype, 1, (int64_t[]){TUTTI_ANY});
     node->outputs[2] = tutti_type_make(TUTTI_I64, 1, (int64_t[]){x->rank});

@@ -7,7 +7,8 @@ static tutti_status infer(tutti_infer *node)
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *rows = &node->inputs[0];
     if (!tutti_dtype_is_float(rows->dtype) && !tutti_dtype_is_int(rows->dtype))
-        return RULE_FAIL(node, TUTTI_INVALID, "rows are %s, need numbers", tutti_type_text(rows, text));
+        return RULE_FAIL(node, TUTTI_INVALID, "rows are %s, need numbers",
+                         tutti_type_text(rows, text));
     TUTTI_TRY(tutti__need_rows(node, 2, 1, 0));
     node->outputs[0] = node->inputs[2];
     node->outputs[0].handle = false;
@@ -16,7 +17,8 @@ static tutti_status infer(tutti_infer *node)
 
 static tutti_status reference(const tutti_call *call)
 {
-    const tutti_view *rows = &call->inputs[0], *indices = &call->inputs[1], *out = &call->outputs[0];
+    const tutti_view *rows = &call->inputs[0], *indices = &call->inputs[1],
+                     *out = &call->outputs[0];
     int64_t size = tutti__row_count(out), count = tutti_view_count(indices);
     tutti_sums sums;
     TUTTI_TRY(tutti__check_indices(call, indices, out->dims[0]));
@@ -51,12 +53,9 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 static const char *const samples[] = {
-    "f32[3,2] i64[3]{=4,0,4} f32[5,2]",
-    "f64[2,2,3] i32[2,2]{=1,0,1,1} f64[2,3]",
-    "f32[] i64[]{=2} f32[4]",
-    "i64[2] i64[2]{=1,1} i64[3]",
-    "f32[0,2] i64[0] f32[3,2]",
-    NULL,
+    "f32[3,2] i64[3]{=4,0,4} f32[5,2]", "f64[2,2,3] i32[2,2]{=1,0,1,1} f64[2,3]",
+    "f32[] i64[]{=2} f32[4]",           "i64[2] i64[2]{=1,1} i64[3]",
+    "f32[0,2] i64[0] f32[3,2]",         NULL,
 };
 
 extern const tutti_op tutti_op_rows_to_dense;

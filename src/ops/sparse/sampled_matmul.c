@@ -9,7 +9,8 @@ static tutti_status infer(tutti_infer *node)
     int64_t dims[TUTTI_MAX_RANK];
     TUTTI_TRY(tutti__need_positions(node, 0, 2));
     TUTTI_TRY(tutti__need_dense_shape(node, 1, 2, dims));
-    bool agree = a->dtype == b->dtype && tutti_dtype_is_float(a->dtype) && a->rank == 2 && b->rank == 2;
+    bool agree =
+        a->dtype == b->dtype && tutti_dtype_is_float(a->dtype) && a->rank == 2 && b->rank == 2;
     if (!agree || (a->dims[1] != b->dims[1] && a->dims[1] != TUTTI_ANY && b->dims[1] != TUTTI_ANY))
         return RULE_FAIL(node, TUTTI_INVALID,
                          "the matrices are %s and %s; need floats of one type and as many columns",
@@ -56,7 +57,8 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     if (capacity > 0)
-        ret[0] = (tutti_split){.inputs = {0, TUTTI_WHOLE, TUTTI_WHOLE, TUTTI_WHOLE}, .outputs = {0}};
+        ret[0] =
+            (tutti_split){.inputs = {0, TUTTI_WHOLE, TUTTI_WHOLE, TUTTI_WHOLE}, .outputs = {0}};
     if (capacity > 1)
         ret[1] = (tutti_split){.inputs = {TUTTI_WHOLE, TUTTI_WHOLE, 1, 1},
                                .outputs = {TUTTI_PARTIAL_SUM}};
@@ -82,7 +84,8 @@ const tutti_op tutti_op_sampled_matmul = {
     .struct_size = sizeof(tutti_op),
     .name = "sampled_matmul",
     .version = 1,
-    .doc = "sampled_matmul(indices, dense_shape, a, b): y[i] = sum over j of a[r,j] b[c,j], (r,c) = indices[i]",
+    .doc =
+        "sampled_matmul(indices, dense_shape, a, b): y[i] = sum over j of a[r,j] b[c,j], (r,c) = indices[i]",
     .category = "sparse",
     .min_inputs = 4,
     .max_inputs = 4,

@@ -26,9 +26,10 @@ tutti_status tutti__need_values(const tutti_infer *node, int i, int positions)
     if (!tutti_dtype_is_float(type->dtype) && !tutti_dtype_is_int(type->dtype))
         return RULE_FAIL(node, TUTTI_INVALID, "values are %s, need numbers",
                          tutti_type_text(type, text));
-    if (type->rank != 1 || (type->dims[0] != TUTTI_ANY && at->dims[0] != TUTTI_ANY &&
-                            type->dims[0] != at->dims[0]))
-        return RULE_FAIL(node, TUTTI_INVALID, "values are %s for indices %s; need one value per row",
+    if (type->rank != 1 ||
+        (type->dims[0] != TUTTI_ANY && at->dims[0] != TUTTI_ANY && type->dims[0] != at->dims[0]))
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "values are %s for indices %s; need one value per row",
                          tutti_type_text(type, text), tutti_type_text(at, other));
     return TUTTI_OK;
 }

@@ -8,7 +8,8 @@
 tutti_status tutti__need_positions(const tutti_infer *node, int i, int64_t rank);
 /* Input i is [n], n the number of positions at input `positions`; numbers. */
 tutti_status tutti__need_values(const tutti_infer *node, int i, int positions);
-/* Input i is an i64 vector of `rank` entries: its constant value as dimensions, or TUTTI_ANY each. */
+/* Input i is an i64 vector of `rank` entries: its constant value as dimensions, or TUTTI_ANY each.
+ */
 tutti_status tutti__need_dense_shape(const tutti_infer *node, int i, int64_t rank,
                                      int64_t ret_dims[TUTTI_MAX_RANK]);
 
@@ -19,14 +20,15 @@ tutti_status tutti__dense_shape(const tutti_call *call, const tutti_view *shape,
 tutti_status tutti__check_positions(const tutti_call *call, const tutti_view *positions,
                                     const int64_t *dims);
 
-/* Sums that become an output's elements: floats in double, rounded once at the end; integers wrap. */
+/* Sums that become an output's elements: floats in double, rounded once at the end; integers wrap.
+ */
 typedef struct tutti_sums {
     const tutti_view *out;
     bool floats;
     union tutti_sum {
         double f;
         uint64_t i;
-    } *at;
+    } * at;
 } tutti_sums;
 /* All zero. Ends with tutti__sums_end, which writes the output. */
 tutti_status tutti__sums_begin(const tutti_call *call, const tutti_view *out, tutti_sums *ret);

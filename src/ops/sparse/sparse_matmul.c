@@ -17,9 +17,9 @@ static tutti_status infer(tutti_infer *node)
                          tutti_type_text(b, text), tutti_dtype_name(values->dtype));
     int64_t inner = dims[transpose ? 0 : 1];
     if (inner != TUTTI_ANY && b->dims[0] != TUTTI_ANY && inner != b->dims[0])
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "the dense matrix is %s, but the sparse one%s has %lld columns",
-                         tutti_type_text(b, text), transpose ? " transposed" : "", (long long)inner);
+        return RULE_FAIL(
+            node, TUTTI_INVALID, "the dense matrix is %s, but the sparse one%s has %lld columns",
+            tutti_type_text(b, text), transpose ? " transposed" : "", (long long)inner);
     node->outputs[0] =
         tutti_type_make(b->dtype, 2, (int64_t[]){dims[transpose ? 1 : 0], b->dims[1]});
     return TUTTI_OK;
@@ -93,7 +93,8 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     if (capacity > 0)
-        ret[0] = (tutti_split){.inputs = {TUTTI_WHOLE, TUTTI_WHOLE, TUTTI_WHOLE, 1}, .outputs = {1}};
+        ret[0] =
+            (tutti_split){.inputs = {TUTTI_WHOLE, TUTTI_WHOLE, TUTTI_WHOLE, 1}, .outputs = {1}};
     if (capacity > 1)
         ret[1] = (tutti_split){.inputs = {0, 0, TUTTI_WHOLE, TUTTI_WHOLE},
                                .outputs = {TUTTI_PARTIAL_SUM}};
@@ -124,7 +125,8 @@ const tutti_op tutti_op_sparse_matmul = {
     .struct_size = sizeof(tutti_op),
     .name = "sparse_matmul",
     .version = 1,
-    .doc = "sparse_matmul(indices, values, dense_shape, b): y[r,j] = sum over entries (r,c) of values b[c,j]",
+    .doc =
+        "sparse_matmul(indices, values, dense_shape, b): y[r,j] = sum over entries (r,c) of values b[c,j]",
     .category = "sparse",
     .min_inputs = 4,
     .max_inputs = 4,

@@ -28,7 +28,8 @@ TUTTI_TEST(sparse_matmul_takes_its_shape_from_data)
 {
     tutti_graph *g = new_graph();
     tutti_sparse_sym a = {tutti_placeholder(g, TUTTI_I64, TUTTI_ANY, 2),
-                          tutti_placeholder(g, TUTTI_F32, TUTTI_ANY), tutti_placeholder(g, TUTTI_I64, 2)};
+                          tutti_placeholder(g, TUTTI_F32, TUTTI_ANY),
+                          tutti_placeholder(g, TUTTI_I64, 2)};
     tutti_sym b = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 2), y = tutti_sparse_matmul(a, b);
     CHECK_INT(tutti_sym_type(y).dims[0], TUTTI_ANY);
     CHECK_INT(tutti_sym_type(y).dims[1], 2);
@@ -40,14 +41,18 @@ TUTTI_TEST(sparse_matmul_takes_its_shape_from_data)
     CHECK_VALUES(out, 0, 30, 40, 0, 0, 100, 200);
     tutti_tensor_release(out);
     tutti_tensor_set_int(at, 3, 2);
-    CHECK_STATUS(try_fetch(y, FEEDS(FEED(a.indices, at), FEED(a.values, values),
-                                    FEED(a.dense_shape, shape), FEED(b, dense)), &none),
+    CHECK_STATUS(try_fetch(y,
+                           FEEDS(FEED(a.indices, at), FEED(a.values, values),
+                                 FEED(a.dense_shape, shape), FEED(b, dense)),
+                           &none),
                  TUTTI_OUT_OF_RANGE);
     CHECK_CONTAINS(tutti_error_message(), "indices[1,1] is 2, outside [0, 2)");
     tutti_tensor_set_int(at, 3, 0);
     tutti_tensor_set_int(shape, 0, INT64_MAX);
-    CHECK_STATUS(try_fetch(y, FEEDS(FEED(a.indices, at), FEED(a.values, values),
-                                    FEED(a.dense_shape, shape), FEED(b, dense)), &none),
+    CHECK_STATUS(try_fetch(y,
+                           FEEDS(FEED(a.indices, at), FEED(a.values, values),
+                                 FEED(a.dense_shape, shape), FEED(b, dense)),
+                           &none),
                  TUTTI_TOO_LARGE);
     tutti_tensor_release(at);
     tutti_tensor_release(values);
@@ -64,8 +69,8 @@ TUTTI_TEST(sparse_operators_refuse_what_does_not_fit)
     CHECK(!tutti_sym_ok(tutti_sparse_matmul(a, tutti_placeholder(g, TUTTI_F32, 6, 2))));
     check_mistake(g, TUTTI_INVALID, "indices are i64[4,3], need i64[n,2]");
     g = new_graph();
-    a = (tutti_sparse_sym){tutti_placeholder(g, TUTTI_I64, 4, 2), tutti_placeholder(g, TUTTI_F32, 5),
-                           tutti_ints(g, 5, 6)};
+    a = (tutti_sparse_sym){tutti_placeholder(g, TUTTI_I64, 4, 2),
+                           tutti_placeholder(g, TUTTI_F32, 5), tutti_ints(g, 5, 6)};
     CHECK(!tutti_sym_ok(tutti_to_dense(a)));
     check_mistake(g, TUTTI_INVALID, "need one value per row");
 }

@@ -5,7 +5,11 @@
 #include "ops/state/state.h"
 
 /* What is written where `old` stood. */
-typedef enum tutti_combine { TUTTI_COMBINE_SET, TUTTI_COMBINE_ADD, TUTTI_COMBINE_SUB } tutti_combine;
+typedef enum tutti_combine {
+    TUTTI_COMBINE_SET,
+    TUTTI_COMBINE_ADD,
+    TUTTI_COMBINE_SUB
+} tutti_combine;
 
 /* Inputs (variable, value) of one type; output the variable's. */
 tutti_status tutti__infer_assign(tutti_infer *node);

@@ -50,7 +50,8 @@ static void accumulate(const tutti_view *to, int64_t at, const tutti_view *from,
         } else {
             uint64_t x = (uint64_t)tutti_view_get_int(from, from_at + i);
             uint64_t old = (uint64_t)tutti_view_get_int(to, at + i);
-            tutti_view_set_int(to, at + i, (int64_t)(combine == TUTTI_COMBINE_ADD ? old + x : old - x));
+            tutti_view_set_int(to, at + i,
+                               (int64_t)(combine == TUTTI_COMBINE_ADD ? old + x : old - x));
         }
     }
 }
@@ -88,7 +89,8 @@ tutti_status tutti__scatter(const tutti_call *call, tutti_combine combine)
 int tutti__split_assign(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     for (int axis = 0; axis < node->inputs[0].rank && axis < capacity; axis++)
-        ret[axis] = (tutti_split){.inputs = {(int8_t)axis, (int8_t)axis}, .outputs = {(int8_t)axis}};
+        ret[axis] =
+            (tutti_split){.inputs = {(int8_t)axis, (int8_t)axis}, .outputs = {(int8_t)axis}};
     return node->inputs[0].rank;
 }
 

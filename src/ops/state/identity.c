@@ -7,7 +7,10 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_identity;
 
-tutti_sym(tutti_identity)(tutti_sym x) { return tutti__unary(&tutti_op_identity, x); }
+tutti_sym(tutti_identity)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_identity, x);
+}
 
 const tutti_op tutti_op_identity = {
     .struct_size = sizeof(tutti_op),

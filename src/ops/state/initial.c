@@ -41,7 +41,8 @@ tutti_status tutti__init_type(const tutti_init *init, tutti_dtype dtype, tutti_t
     if (init->kind == TUTTI_INIT_SYM)
         own = tutti_sym_type(init->sym).dtype;
     if (own != TUTTI_NO_DTYPE && dtype != TUTTI_NO_DTYPE && own != dtype)
-        return tutti_fail(TUTTI_INVALID, "the initial value is %s, .dtype asks for %s; leave it out",
+        return tutti_fail(TUTTI_INVALID,
+                          "the initial value is %s, .dtype asks for %s; leave it out",
                           tutti_dtype_name(own), tutti_dtype_name(dtype));
     if (init->rank < 0 || init->rank > TUTTI_MAX_RANK)
         return tutti_fail(TUTTI_INVALID, "the initial value has %d dimensions, at most %d exist",
@@ -99,7 +100,8 @@ tutti_sym tutti__initial_value(tutti_graph *graph, const tutti_init *init, const
                                int64_t seed)
 {
     tutti_init plain = unscaled(init);
-    tutti_random_options options = {.struct_size = sizeof options, .seed = seed, .name = "initial_value"};
+    tutti_random_options options = {
+        .struct_size = sizeof options, .seed = seed, .name = "initial_value"};
     if (plain.kind == TUTTI_INIT_TENSOR)
         return tutti_constant(graph, plain.tensor);
     if (plain.kind == TUTTI_INIT_SYM)

@@ -16,7 +16,9 @@ static tutti_status reference(const tutti_call *call)
 }
 
 static const char *const samples[] = {
-    "&f32[2,3]", "&i64[]", NULL,
+    "&f32[2,3]",
+    "&i64[]",
+    NULL,
 };
 
 extern const tutti_op tutti_op_is_initialized;

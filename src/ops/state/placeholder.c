@@ -1,12 +1,16 @@
 /* placeholder.c: a value given at every run. */
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node) { return tutti__attrs_type(node, &node->outputs[0]); }
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__attrs_type(node, &node->outputs[0]);
+}
 
 /* Whoever runs a graph takes the value from the feeds and never comes here. */
 static tutti_status reference(const tutti_call *call)
 {
-    return RULE_FAIL(call, TUTTI_NOT_FOUND, "has no value in this run; give it one among the feeds");
+    return RULE_FAIL(call, TUTTI_NOT_FOUND,
+                     "has no value in this run; give it one among the feeds");
 }
 
 static const tutti_attr_spec attrs[] = {

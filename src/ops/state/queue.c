@@ -10,13 +10,14 @@ static tutti_status infer(tutti_infer *node)
         return RULE_FAIL(node, TUTTI_INVALID, "has tuples of %d components, needs 1 to %d", count,
                          TUTTI_QUEUE_MAX_COMPONENTS);
     if (RULE_INT(node, "capacity") < 0)
-        return RULE_FAIL(node, TUTTI_INVALID, "capacity is %lld, needs 1 or more, or 0 for no bound",
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "capacity is %lld, needs 1 or more, or 0 for no bound",
                          (long long)RULE_INT(node, "capacity"));
     for (int i = 0; i < count; i++)
-        if (types[i].dtype <= TUTTI_NO_DTYPE || types[i].dtype >= TUTTI_DTYPE_END || types[i].handle ||
-            types[i].rank < 0 || types[i].rank > TUTTI_MAX_RANK)
-            return RULE_FAIL(node, TUTTI_INVALID, "component %d is %s, which is no type of a value", i,
-                             tutti_type_text(&types[i], text));
+        if (types[i].dtype <= TUTTI_NO_DTYPE || types[i].dtype >= TUTTI_DTYPE_END ||
+            types[i].handle || types[i].rank < 0 || types[i].rank > TUTTI_MAX_RANK)
+            return RULE_FAIL(node, TUTTI_INVALID, "component %d is %s, which is no type of a value",
+                             i, tutti_type_text(&types[i], text));
     node->outputs[0] = tutti__queue_type();
     return TUTTI_OK;
 }
@@ -40,7 +41,8 @@ tutti_sym(tutti_fifo_queue)(tutti_graph *graph, const char *name, int64_t capaci
                             const tutti_type *types)
 {
     tutti_attr given[] = {TUTTI_TYPES_ATTR("types", count, types), TUTTI_INT("capacity", capacity)};
-    tutti_sym queue = tutti__build(graph, &tutti_op_queue, name, 0, NULL, TUTTI_COUNT(given), given);
+    tutti_sym queue =
+        tutti__build(graph, &tutti_op_queue, name, 0, NULL, TUTTI_COUNT(given), given);
     if (tutti_sym_ok(queue))
         tutti__attr_set_string(queue.node, "shared_name", queue.node->name);
     return queue;
@@ -50,7 +52,8 @@ const tutti_op tutti_op_queue = {
     .struct_size = sizeof(tutti_op),
     .name = "queue",
     .version = 1,
-    .doc = "queue(types, capacity): q = the first-in-first-out queue of that shared_name, as a handle",
+    .doc =
+        "queue(types, capacity): q = the first-in-first-out queue of that shared_name, as a handle",
     .category = "state",
     .outputs = 1,
     .flags = TUTTI_OP_HANDLE | TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,

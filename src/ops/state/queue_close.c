@@ -1,7 +1,10 @@
 /* queue_close.c: no more tuples come into a queue. */
 #include "ops/state/queues.h"
 
-static tutti_status infer(tutti_infer *node) { return tutti__need_queue(node); }
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__need_queue(node);
+}
 
 static tutti_status reference(const tutti_call *call)
 {

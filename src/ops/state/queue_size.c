@@ -18,7 +18,10 @@ static tutti_status reference(const tutti_call *call)
 
 extern const tutti_op tutti_op_queue_size;
 
-tutti_sym(tutti_queue_size)(tutti_sym queue) { return tutti__unary(&tutti_op_queue_size, queue); }
+tutti_sym(tutti_queue_size)(tutti_sym queue)
+{
+    return tutti__unary(&tutti_op_queue_size, queue);
+}
 
 const tutti_op tutti_op_queue_size = {
     .struct_size = sizeof(tutti_op),

@@ -18,7 +18,8 @@ static bound_queue bind_queue(tutti_sym node)
     int count = tutti__queue_types(node.node->attrs, node.node->attr_count, &types);
     CHECK_OK(tutti__queue_create(node.node->name, tutti__int(node.node, "capacity"), count, types,
                                  &bound.queue));
-    CHECK_OK(tutti_tensor_wrap(type.dtype, type.rank, type.dims, bound.queue, NULL, NULL, &bound.handle));
+    CHECK_OK(tutti_tensor_wrap(type.dtype, type.rank, type.dims, bound.queue, NULL, NULL,
+                               &bound.handle));
     return bound;
 }
 
@@ -32,7 +33,7 @@ static void unbind_queue(bound_queue *bound)
 static tutti_status run_target(tutti_sym target, int feed_count, const tutti_reference_feed *feeds)
 {
     tutti_graph *g = tutti_sym_graph(target);
-    tutti_sym after;
+    tutti_sym after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(g, target) after = tutti_scalar(g, TUTTI_F32, 0);
     tutti_tensor *value = NULL;
     TUTTI_TRY(try_fetch(after, feed_count, feeds, &value));
@@ -140,7 +141,7 @@ TUTTI_TEST(dequeue_waits_for_another_thread)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), put = tutti_enqueue(q, x);
     bound_queue bound = bind_queue(q);
     consumer c = {.take = tutti_dequeue(q), .queue = q, .handle = bound.handle};
-    tutti_sym after;
+    tutti_sym after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(g, put) after = tutti_scalar(g, TUTTI_F32, 0);
     pthread_t thread;
     CHECK_INT(pthread_create(&thread, NULL, consume, &c), 0);

@@ -57,8 +57,8 @@ tutti_status tutti__infer_dequeue(tutti_infer *node, bool many, int64_t rows)
     int count = tutti__queue_types(node->attrs, node->attr_count, &types);
     TUTTI_TRY(tutti__need_queue(node));
     if (count != node->output_count)
-        return RULE_FAIL(node, TUTTI_INVALID, "has %d outputs for %d components", node->output_count,
-                         count);
+        return RULE_FAIL(node, TUTTI_INVALID, "has %d outputs for %d components",
+                         node->output_count, count);
     for (int i = 0; i < count; i++) {
         node->outputs[i] = types[i];
         if (many)
@@ -90,8 +90,8 @@ tutti_status tutti__queue_take_inputs(const tutti_call *call, tutti_tensor **ret
 {
     for (int i = 1; i < call->input_count; i++) {
         const tutti_view *view = &call->inputs[i];
-        tutti_status status = tutti_tensor_from(view->dtype, view->rank, view->dims, view->data,
-                                                &ret_tuple[i - 1]);
+        tutti_status status =
+            tutti_tensor_from(view->dtype, view->rank, view->dims, view->data, &ret_tuple[i - 1]);
         if (status != TUTTI_OK) {
             tutti__queue_release_tuple(i - 1, ret_tuple);
             return status;
@@ -112,8 +112,9 @@ static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor
     for (int i = 0; i < type->rank; i++)
         wanted.dims[i] = out->dims && out->rank == type->rank ? out->dims[i] : TUTTI_ANY;
     if (!tutti__types_agree(type, &wanted) || (out->dims && out->rank != type->rank))
-        return RULE_FAIL(call, TUTTI_INVALID, "component %d in the queue is %s, the node expects %s",
-                         index, tutti_type_text(type, text), tutti_type_text(&wanted, wanted_text));
+        return RULE_FAIL(call, TUTTI_INVALID,
+                         "component %d in the queue is %s, the node expects %s", index,
+                         tutti_type_text(type, text), tutti_type_text(&wanted, wanted_text));
     if (host && host->give)
         return host->give(call, index, tensor);
     if (type->dtype == TUTTI_STRING)

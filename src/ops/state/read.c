@@ -8,12 +8,18 @@ static tutti_status infer(tutti_infer *node)
 }
 
 static const char *const samples[] = {
-    "&f32[2,3]", "&i64[]", "&bf16[4]", NULL,
+    "&f32[2,3]",
+    "&i64[]",
+    "&bf16[4]",
+    NULL,
 };
 
 extern const tutti_op tutti_op_read;
 
-tutti_sym(tutti_read)(tutti_sym variable) { return tutti__unary(&tutti_op_read, variable); }
+tutti_sym(tutti_read)(tutti_sym variable)
+{
+    return tutti__unary(&tutti_op_read, variable);
+}
 
 const tutti_op tutti_op_read = {
     .struct_size = sizeof(tutti_op),

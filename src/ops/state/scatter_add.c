@@ -7,8 +7,10 @@ static tutti_status reference(const tutti_call *call)
 }
 
 static const char *const samples[] = {
-    "&f32[4,3] i64[3]{=2,0,2} f32[3,3]", "&i32[5] i32[4]{=3,3,1,0} i32[4]",
-    "&bf16[3,2] i64[1,2]{=1,1} bf16[1,2,2]", NULL,
+    "&f32[4,3] i64[3]{=2,0,2} f32[3,3]",
+    "&i32[5] i32[4]{=3,3,1,0} i32[4]",
+    "&bf16[3,2] i64[1,2]{=1,1} bf16[1,2,2]",
+    NULL,
 };
 
 extern const tutti_op tutti_op_scatter_add;

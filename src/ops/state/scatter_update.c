@@ -7,8 +7,10 @@ static tutti_status reference(const tutti_call *call)
 }
 
 static const char *const samples[] = {
-    "&f32[4,3] i64[2]{=2,0} f32[2,3]", "&i32[5] i32[]{=3} i32[]",
-    "&f32[3,2,4] i64[2,2]{=1,0,1,2} f32[2,2,2,4]", NULL,
+    "&f32[4,3] i64[2]{=2,0} f32[2,3]",
+    "&i32[5] i32[]{=3} i32[]",
+    "&f32[3,2,4] i64[2,2]{=1,0,1,2} f32[2,2,2,4]",
+    NULL,
 };
 
 extern const tutti_op tutti_op_scatter_update;

@@ -27,18 +27,21 @@ tutti_status tutti__attrs_type(const tutti_infer *node, tutti_type *ret)
     int rank = tutti_attr_ints(node->attrs, node->attr_count, "dims", &dims);
     int64_t dtype = RULE_INT(node, "dtype");
     if (dtype <= TUTTI_NO_DTYPE || dtype >= TUTTI_DTYPE_END)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "attribute 'dtype' is %lld, which is no data type; give TUTTI_F32 or another",
-                         (long long)dtype);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "attribute 'dtype' is %lld, which is no data type; give TUTTI_F32 or another",
+            (long long)dtype);
     if (rank > TUTTI_MAX_RANK)
-        return RULE_FAIL(node, TUTTI_INVALID, "attribute 'dims' has %d dimensions, at most %d exist",
-                         rank, TUTTI_MAX_RANK);
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "attribute 'dims' has %d dimensions, at most %d exist", rank,
+                         TUTTI_MAX_RANK);
     for (int i = 0; i < rank; i++)
         if (dims[i] < TUTTI_ANY)
-            return RULE_FAIL(node, TUTTI_INVALID,
-                             "attribute 'dims': dimension %d is %lld; give a size, or TUTTI_ANY where "
-                             "it is not known yet",
-                             i, (long long)dims[i]);
+            return RULE_FAIL(
+                node, TUTTI_INVALID,
+                "attribute 'dims': dimension %d is %lld; give a size, or TUTTI_ANY where "
+                "it is not known yet",
+                i, (long long)dims[i]);
     *ret = tutti_type_make((tutti_dtype)dtype, rank, dims);
     return TUTTI_OK;
 }
@@ -61,9 +64,10 @@ tutti_status tutti__need_variable(const tutti_infer *node, int i)
     if (tutti__is_queue_type(&node->inputs[i]))
         return RULE_FAIL(node, TUTTI_INVALID, "input %d is a queue, needs a variable", i);
     if (!node->inputs[i].handle)
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "input %d is a value %s, needs a variable; give what tutti_variable returned",
-                         i, tutti_type_text(&node->inputs[i], text));
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "input %d is a value %s, needs a variable; give what tutti_variable returned", i,
+            tutti_type_text(&node->inputs[i], text));
     return TUTTI_OK;
 }
 
@@ -127,7 +131,8 @@ tutti_status tutti__need_rows(const tutti_infer *node, int whole, int indices, i
     tutti_type expected = {.dtype = w->dtype, .rank = at->rank + w->rank - 1};
     for (int i = 0; i < expected.rank; i++)
         expected.dims[i] = i < at->rank ? at->dims[i] : w->dims[i - at->rank + 1];
-    return tutti__need_type(node, rows, &expected, "what the indices and the variable's rows ask for");
+    return tutti__need_type(node, rows, &expected,
+                            "what the indices and the variable's rows ask for");
 }
 
 tutti_status tutti__gradient_pass(tutti_gradient *node)
@@ -181,8 +186,14 @@ static void controls_flip(tutti_graph *graph)
             graph->scopes.data[i].control_count = -1 - graph->scopes.data[i].control_count;
 }
 
-void tutti__controls_hide(tutti_graph *graph) { controls_flip(graph); }
-void tutti__controls_show(tutti_graph *graph) { controls_flip(graph); }
+void tutti__controls_hide(tutti_graph *graph)
+{
+    controls_flip(graph);
+}
+void tutti__controls_show(tutti_graph *graph)
+{
+    controls_flip(graph);
+}
 
 static tutti_attr *attr_of(tutti_node *node, const char *name)
 {

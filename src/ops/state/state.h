@@ -1,5 +1,5 @@
-/* state.h: what the operators of variables, queues, updates, random numbers and control share: checks
- * of types and small kernels. */
+/* state.h: what the operators of variables, queues, updates, random numbers and control share:
+ * checks of types and small kernels. */
 #ifndef TUTTI_OPS_STATE_STATE_H
 #define TUTTI_OPS_STATE_STATE_H
 
@@ -9,8 +9,8 @@
 
 /* ---- shape rules ---- */
 
-/* Whether one type may stand for the other: equal element types and ranks, dimensions equal as far as
- * both are known. Handles are not compared. */
+/* Whether one type may stand for the other: equal element types and ranks, dimensions equal as far
+ * as both are known. Handles are not compared. */
 bool tutti__types_agree(const tutti_type *a, const tutti_type *b);
 /* Dimensions known on either side; the types agree. */
 tutti_type tutti__types_merge(const tutti_type *a, const tutti_type *b);
@@ -21,7 +21,8 @@ tutti_status tutti__attrs_type(const tutti_infer *node, tutti_type *ret);
 /* Input i is a variable's handle, a plain value, a scalar of a type, integers. */
 tutti_status tutti__need_variable(const tutti_infer *node, int i);
 tutti_status tutti__need_value(const tutti_infer *node, int i);
-tutti_status tutti__need_scalar(const tutti_infer *node, int i, tutti_dtype dtype, const char *what);
+tutti_status tutti__need_scalar(const tutti_infer *node, int i, tutti_dtype dtype,
+                                const char *what);
 tutti_status tutti__need_indices(const tutti_infer *node, int i);
 /* Input i agrees with `type`; `what` says whose that is: "the variable". */
 tutti_status tutti__need_type(const tutti_infer *node, int i, const tutti_type *type,

@@ -2,12 +2,18 @@
 #include "ops/state/state.h"
 
 static const char *const samples[] = {
-    "f32[2,3]", "f64[]", "i32[4]", NULL,
+    "f32[2,3]",
+    "f64[]",
+    "i32[4]",
+    NULL,
 };
 
 extern const tutti_op tutti_op_stop_gradient;
 
-tutti_sym(tutti_stop_gradient)(tutti_sym x) { return tutti__unary(&tutti_op_stop_gradient, x); }
+tutti_sym(tutti_stop_gradient)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_stop_gradient, x);
+}
 
 const tutti_op tutti_op_stop_gradient = {
     .struct_size = sizeof(tutti_op),

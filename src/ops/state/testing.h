@@ -35,10 +35,13 @@ static inline tutti_tensor *tensor_of(tutti_dtype dtype, const double *values, i
 #define FEED(sym, tensor) ((tutti_reference_feed){tutti__edge(sym), (tensor)})
 #define FEEDS(...)                                                                                 \
     (int)(sizeof((tutti_reference_feed[]){__VA_ARGS__}) / sizeof(tutti_reference_feed)),           \
-        (tutti_reference_feed[]){__VA_ARGS__}
+        (tutti_reference_feed[])                                                                   \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
-static inline tutti_status try_fetch(tutti_sym sym, int feed_count, const tutti_reference_feed *feeds,
-                                     tutti_tensor **ret)
+static inline tutti_status try_fetch(tutti_sym sym, int feed_count,
+                                     const tutti_reference_feed *feeds, tutti_tensor **ret)
 {
     tutti_edge edge = tutti__edge(sym);
     TUTTI_TRY(tutti_graph_check(tutti_sym_graph(sym)));

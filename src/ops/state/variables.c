@@ -22,7 +22,8 @@ static tutti_status partition_text(tutti_partitioner *partitioner, const tutti_t
     for (int i = 0; i < type->rank; i++) {
         if (pieces[i] < 1 || pieces[i] > (type->dims[i] > 0 ? type->dims[i] : 1))
             return tutti_fail(TUTTI_INVALID,
-                              "the partitioner asks for %" PRId64 " pieces along axis %d of size %" PRId64,
+                              "the partitioner asks for %" PRId64
+                              " pieces along axis %d of size %" PRId64,
                               pieces[i], i, type->dims[i]);
         used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, i ? "," : "", pieces[i]);
     }
@@ -65,7 +66,8 @@ static void make_initializer(tutti_graph *graph, tutti_sym variable, const tutti
     tutti_name_pop(graph);
 }
 
-tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init, const tutti_variable_options *options)
+tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init,
+                          const tutti_variable_options *options)
 {
     const char *name = options->name ? options->name : "variable";
     tutti_type type;
@@ -111,10 +113,11 @@ static tutti_sym check_found(tutti_graph *graph, tutti_node *node, const tutti_i
     own = node->types[0];
     own.handle = false;
     if (!tutti_type_equal(&own, &type))
-        return tutti__poison(graph, TUTTI_INVALID,
-                             "get_variable '%s': the variable is %s, asked for is %s; use another name "
-                             "or the same type",
-                             node->name, tutti_type_text(&own, there), tutti_type_text(&type, asked));
+        return tutti__poison(
+            graph, TUTTI_INVALID,
+            "get_variable '%s': the variable is %s, asked for is %s; use another name "
+            "or the same type",
+            node->name, tutti_type_text(&own, there), tutti_type_text(&type, asked));
     return tutti__sym(node, 0);
 }
 

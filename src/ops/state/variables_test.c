@@ -142,7 +142,7 @@ TUTTI_TEST(random_initial_values_differ_by_name_and_seed_and_repeat)
 TUTTI_TEST(get_variable_finds_or_makes_by_scoped_name)
 {
     tutti_graph *g = new_graph();
-    tutti_sym first, again, outside;
+    tutti_sym first = TUTTI_NO_SYM, again = TUTTI_NO_SYM, outside;
     TUTTI_WITH_NAME(g, "a")
     {
         first = tutti_get_variable(g, "w", tutti_zeros(3));
@@ -154,7 +154,8 @@ TUTTI_TEST(get_variable_finds_or_makes_by_scoped_name)
     CHECK_STR(tutti_node_name(first.node), "a/w");
     CHECK(tutti_get_variable(g, "a/w", tutti_zeros(3)).node == first.node);
     CHECK(!tutti_sym_ok(tutti_get_variable(g, "w", tutti_zeros(4))));
-    check_mistake(g, TUTTI_INVALID, "get_variable 'w': the variable is f32[3], asked for is f32[4]");
+    check_mistake(g, TUTTI_INVALID,
+                  "get_variable 'w': the variable is f32[3], asked for is f32[4]");
 
     g = new_graph();
     tutti_placeholder_named(g, "x", TUTTI_F32);
@@ -199,7 +200,8 @@ TUTTI_TEST(initialize_all_waits_for_every_initializer_and_nothing_else)
 TUTTI_TEST(assignments_write_the_variable)
 {
     tutti_graph *g = new_graph();
-    tutti_sym v = tutti_variable(g, tutti_zeros(3), .name = "v"), x = tutti_placeholder(g, TUTTI_F32, 3);
+    tutti_sym v = tutti_variable(g, tutti_zeros(3), .name = "v"),
+              x = tutti_placeholder(g, TUTTI_F32, 3);
     tutti_tensor *state = VECTOR(TUTTI_F32, 1, 2, 3), *input = VECTOR(TUTTI_F32, 10, 20, 30);
     tutti_tensor_release(fetch(tutti_assign_add(v, x), FEEDS(FEED(v, state), FEED(x, input))));
     CHECK_VALUES(state, 0, 11, 22, 33);
@@ -220,9 +222,9 @@ TUTTI_TEST(scatter_checks_every_index_before_it_writes)
     tutti_sym v = tutti_variable(g, tutti_zeros(3, 2), .name = "table");
     tutti_sym at = tutti_placeholder(g, TUTTI_I32, 2), rows = tutti_placeholder(g, TUTTI_F32, 2, 2);
     tutti_sym update = tutti_scatter_update(v, at, rows);
-    tutti_tensor *state = MATRIX(TUTTI_F32, 3, 2, 1, 2, 3, 4, 5, 6),
-                 *bad = VECTOR(TUTTI_I32, 0, 3), *good = VECTOR(TUTTI_I32, 2, 2),
-                 *values = MATRIX(TUTTI_F32, 2, 2, 10, 20, 30, 40), *none = NULL;
+    tutti_tensor *state = MATRIX(TUTTI_F32, 3, 2, 1, 2, 3, 4, 5, 6), *bad = VECTOR(TUTTI_I32, 0, 3),
+                 *good = VECTOR(TUTTI_I32, 2, 2), *values = MATRIX(TUTTI_F32, 2, 2, 10, 20, 30, 40),
+                 *none = NULL;
     CHECK_STATUS(try_fetch(update, FEEDS(FEED(v, state), FEED(at, bad), FEED(rows, values)), &none),
                  TUTTI_OUT_OF_RANGE);
     CHECK_CONTAINS(tutti_error_message(), "index 3 (element 1 of the indices) is outside [0, 3)");
@@ -253,7 +255,8 @@ TUTTI_TEST(rows_reach_the_variable_they_were_gathered_from)
     CHECK(tutti_sym_ok(grad.rows));
     tutti_tensor *state = MATRIX(TUTTI_F32, 5, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
                  *indices = VECTOR(TUTTI_I64, 4, 1, 4);
-    tutti_tensor *dense = fetch(tutti_grad_dense(grad, table), FEEDS(FEED(table, state), FEED(at, indices)));
+    tutti_tensor *dense =
+        fetch(tutti_grad_dense(grad, table), FEEDS(FEED(table, state), FEED(at, indices)));
     CHECK_VALUES(dense, 0, 0, 0, 6, 8, 0, 0, 0, 0, 36, 40);
     tutti_tensor_release(dense);
     tutti_tensor_release(state);

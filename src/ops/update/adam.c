@@ -9,9 +9,10 @@ tutti_status tutti__need_adam_attrs(const tutti_infer *node)
     double epsilon = RULE_FLOAT(node, "epsilon");
     const char *form = RULE_STRING(node, "form");
     if (!(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1 && epsilon >= 0))
-        return RULE_FAIL(node, TUTTI_INVALID,
-                         "beta1 %g and beta2 %g must lie in [0, 1), epsilon %g must not be negative",
-                         beta1, beta2, epsilon);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "beta1 %g and beta2 %g must lie in [0, 1), epsilon %g must not be negative", beta1,
+            beta2, epsilon);
     if (strcmp(form, "keras") != 0 && strcmp(form, "torch") != 0)
         return RULE_FAIL(node, TUTTI_INVALID, "form is '%s', needs 'keras' or 'torch'", form);
     return TUTTI_OK;

@@ -18,7 +18,8 @@ static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *in = call->inputs;
     int64_t count = tutti_view_count(&in[0]);
-    tutti_adam adam = tutti__adam_make(call, tutti_view_get(&in[4], 0), tutti_view_get_int(&in[5], 0));
+    tutti_adam adam =
+        tutti__adam_make(call, tutti_view_get(&in[4], 0), tutti_view_get_int(&in[5], 0));
     for (int64_t i = 0; i < count; i++)
         tutti__adam_element(&adam, &in[0], &in[1], &in[2], i, tutti_view_get(&in[3], i));
     tutti__view_copy(&call->outputs[0], &in[0]);
@@ -67,7 +68,8 @@ const tutti_op tutti_op_adam_update = {
     .struct_size = sizeof(tutti_op),
     .name = "adam_update",
     .version = 1,
-    .doc = "adam_update(v, m, s, g, lr, t): m = b1 m + (1-b1) g; s = b2 s + (1-b2) g^2; v = v - lr sqrt(1-b2^t)/(1-b1^t) m/(sqrt(s)+e); y = v",
+    .doc =
+        "adam_update(v, m, s, g, lr, t): m = b1 m + (1-b1) g; s = b2 s + (1-b2) g^2; v = v - lr sqrt(1-b2^t)/(1-b1^t) m/(sqrt(s)+e); y = v",
     .category = "update",
     .min_inputs = 6,
     .max_inputs = 6,

@@ -1,4 +1,5 @@
-/* adam_update_rows.c: Adam where the gradient is rows at indices; other rows and their moments rest. */
+/* adam_update_rows.c: Adam where the gradient is rows at indices; other rows and their moments
+ * rest. */
 #include "ops/update/update.h"
 
 /* variable [n, ...], m, s (variables), indices [k...], rows [k..., ...], lr f32 [], step i64 [] */
@@ -19,7 +20,8 @@ static tutti_status reference(const tutti_call *call)
     const tutti_view *in = call->inputs, *rows = &call->inputs[4];
     int64_t size = tutti__row_count(&in[0]);
     tutti_row_groups groups;
-    tutti_adam adam = tutti__adam_make(call, tutti_view_get(&in[5], 0), tutti_view_get_int(&in[6], 0));
+    tutti_adam adam =
+        tutti__adam_make(call, tutti_view_get(&in[5], 0), tutti_view_get_int(&in[6], 0));
     TUTTI_TRY(tutti__row_groups(call, &in[3], in[0].dims[0], &groups));
     for (int64_t at = 0; at < groups.count; at = tutti__row_groups_next(&groups, at))
         for (int64_t column = 0; column < size; column++)
@@ -66,7 +68,12 @@ tutti_sym(tutti_adam_update_rows)(tutti_sym variable, tutti_sym m, tutti_sym s, 
 {
     tutti_attr given[4];
     tutti_sym inputs[] = {
-        variable, m, s, tutti__value_of(indices), tutti__value_of(rows), tutti__value_of(lr),
+        variable,
+        m,
+        s,
+        tutti__value_of(indices),
+        tutti__value_of(rows),
+        tutti__value_of(lr),
         tutti__value_of(step),
     };
     tutti__adam_attrs(options, given);
@@ -77,7 +84,8 @@ const tutti_op tutti_op_adam_update_rows = {
     .struct_size = sizeof(tutti_op),
     .name = "adam_update_rows",
     .version = 1,
-    .doc = "adam_update_rows(v, m, s, indices, rows, lr, t): adam_update on the rows at the indices, equal ones summed first; y = v",
+    .doc =
+        "adam_update_rows(v, m, s, indices, rows, lr, t): adam_update on the rows at the indices, equal ones summed first; y = v",
     .category = "update",
     .min_inputs = 7,
     .max_inputs = 7,

@@ -36,8 +36,11 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 static const char *const samples[] = {
-    "&f32[2,3] f32[2,3] f32[]{0.1:0.2}", "&f64[5] f64[5] f32[]{0.1:0.2}",
-    "&bf16[4] bf16[4] f32[]{0.1:0.2}", "&f32[] f32[] f32[]{0.1:0.2}", NULL,
+    "&f32[2,3] f32[2,3] f32[]{0.1:0.2}",
+    "&f64[5] f64[5] f32[]{0.1:0.2}",
+    "&bf16[4] bf16[4] f32[]{0.1:0.2}",
+    "&f32[] f32[] f32[]{0.1:0.2}",
+    NULL,
 };
 
 extern const tutti_op tutti_op_sgd_update;

@@ -48,7 +48,8 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_sgd_update_rows;
 
-tutti_sym(tutti_sgd_update_rows)(tutti_sym variable, tutti_sym indices, tutti_sym rows, tutti_sym lr)
+tutti_sym(tutti_sgd_update_rows)(tutti_sym variable, tutti_sym indices, tutti_sym rows,
+                                 tutti_sym lr)
 {
     tutti_sym inputs[] = {variable, tutti__value_of(indices), tutti__value_of(rows),
                           tutti__value_of(lr)};
@@ -59,7 +60,8 @@ const tutti_op tutti_op_sgd_update_rows = {
     .struct_size = sizeof(tutti_op),
     .name = "sgd_update_rows",
     .version = 1,
-    .doc = "sgd_update_rows(v, indices, rows, lr): v[j] = v[j] - lr sum of rows[i] with indices[i] = j; y = v",
+    .doc =
+        "sgd_update_rows(v, indices, rows, lr): v[j] = v[j] - lr sum of rows[i] with indices[i] = j; y = v",
     .category = "update",
     .min_inputs = 4,
     .max_inputs = 4,

@@ -18,8 +18,8 @@ tutti_status tutti__need_slot(const tutti_infer *node, int i)
     char own[TUTTI_TYPE_TEXT], variable[TUTTI_TYPE_TEXT];
     TUTTI_TRY(tutti__need_variable(node, i));
     if (!tutti_type_equal(&node->inputs[i], &node->inputs[0]))
-        return RULE_FAIL(node, TUTTI_INVALID, "slot %d is %s, its variable is %s; they must agree", i,
-                         tutti_type_text(&node->inputs[i], own),
+        return RULE_FAIL(node, TUTTI_INVALID, "slot %d is %s, its variable is %s; they must agree",
+                         i, tutti_type_text(&node->inputs[i], own),
                          tutti_type_text(&node->inputs[0], variable));
     return TUTTI_OK;
 }
@@ -76,8 +76,8 @@ int64_t tutti__row_groups_next(const tutti_row_groups *groups, int64_t at)
     return next;
 }
 
-double tutti__row_groups_sum(const tutti_row_groups *groups, const tutti_view *rows, int64_t row_size,
-                             int64_t at, int64_t column)
+double tutti__row_groups_sum(const tutti_row_groups *groups, const tutti_view *rows,
+                             int64_t row_size, int64_t at, int64_t column)
 {
     double sum = 0;
     for (int64_t i = at; i < groups->count && groups->index[i] == groups->index[at]; i++)

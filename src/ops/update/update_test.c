@@ -89,15 +89,16 @@ TUTTI_TEST(adam_update_follows_both_forms)
 TUTTI_TEST(adam_update_rows_sums_equal_rows_and_leaves_others)
 {
     adam_case c = open_case();
-    tutti_sym at = tutti_placeholder(c.g, TUTTI_I64, 3), rows = tutti_placeholder(c.g, TUTTI_F64, 3, 2);
+    tutti_sym at = tutti_placeholder(c.g, TUTTI_I64, 3),
+              rows = tutti_placeholder(c.g, TUTTI_F64, 3, 2);
     tutti_sym update = tutti_adam_update_rows(c.v, c.m, c.s, at, rows, c.lr, c.step);
     tutti_tensor *indices = VECTOR(TUTTI_I64, 0, 2, 0), *t = SCALAR(TUTTI_I64, 1),
                  *values = MATRIX(TUTTI_F64, 3, 2, 0.2, 1, -3, -4, 0.3, 1);
     tutti_tensor_set(c.state[1], 2, 5); /* a moment of row 1, which rests */
-    tutti_tensor_release(fetch(update, FEEDS(FEED(c.v, c.state[0]), FEED(c.m, c.state[1]),
-                                             FEED(c.s, c.state[2]), FEED(at, indices),
-                                             FEED(rows, values), FEED(c.lr, c.lr_value),
-                                             FEED(c.step, t))));
+    tutti_tensor_release(
+        fetch(update, FEEDS(FEED(c.v, c.state[0]), FEED(c.m, c.state[1]), FEED(c.s, c.state[2]),
+                            FEED(at, indices), FEED(rows, values), FEED(c.lr, c.lr_value),
+                            FEED(c.step, t))));
     CHECK_NEAR(tutti_tensor_get(c.state[0], 0), keras_adam(1, 1, (double[]){0.5}), 1e-12);
     CHECK_NEAR(tutti_tensor_get(c.state[0], 1), keras_adam(2, 1, (double[]){2}), 1e-12);
     CHECK_NEAR(tutti_tensor_get(c.state[0], 2), 0, 0);
@@ -138,7 +139,7 @@ TUTTI_TEST(updates_read_handles_where_they_want_values)
     tutti_sym update = tutti_sgd_update(v, tutti_placeholder(g, TUTTI_F32, 2), lr);
     CHECK_OK(tutti_graph_check(g));
     CHECK(tutti__is(update.node->inputs[2].node, "read"));
-    CHECK(!tutti_sym_ok(tutti_sgd_update(v, tutti_placeholder(g, TUTTI_F32, 2),
-                                         tutti_scalar(g, TUTTI_F64, 1))));
+    CHECK(!tutti_sym_ok(
+        tutti_sgd_update(v, tutti_placeholder(g, TUTTI_F32, 2), tutti_scalar(g, TUTTI_F64, 1))));
     check_mistake(g, TUTTI_INVALID, "input 2 (lr) is f64[], needs a scalar f32");
 }

@@ -1,25 +1,40 @@
 /* activation.c: tile loops of activation functions. */
 #include "device/cpu/tile/loops.h"
 
-#define SELU_SCALE ((T)1.0507009873554804934193349852946)
-#define SELU_ALPHA ((T)1.6732632423543772848170429916717)
-#define ROOT ((T)0.79788456080286535588) /* sqrt(2 / pi) */
-
+#define SELU_SCALE 1.0507009873554804934193349852946
+#define SELU_ALPHA 1.6732632423543772848170429916717
+#define ROOT 0.79788456080286535588 /* sqrt(2 / pi) */
+#define POSITIVE vec_gt(x, S(0.0f))
 #define BETWEEN(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
 
-TILE_1(relu, x > 0 || x != x ? x : 0)
-TILE_1(relu6, BETWEEN(x, (T)0, (T)6))
-TILE_1(leaky_relu, x > 0 ? x : p[0] * x)
-TILE_1(elu, x > 0 ? x : p[0] * e_expm1(x))
-TILE_1(selu, x > 0 ? SELU_SCALE * x : SELU_SCALE * SELU_ALPHA * e_expm1(x))
-TILE_1(gelu, e_gelu(x))
-TILE_1(gelu_tanh, (T)0.5 * x * (1 + e_tanh(ROOT * (x + (T)0.044715 * x * x * x))))
-TILE_1(silu, x *e_sigmoid(x))
-TILE_1(sigmoid, e_sigmoid(x))
-TILE_1(softplus, e_softplus(x))
-TILE_1(softsign, e_abs(x) == (T)INFINITY ? e_copysign((T)1, x) : x / (1 + e_abs(x)))
-TILE_1(hard_sigmoid, BETWEEN(x + 3, (T)0, (T)6) / 6)
-TILE_2(sigmoid_cross_entropy, (a > 0 ? a : (T)0) - a * b + e_log1p(e_exp(-e_abs(a))))
+static inline double sigmoid(double x)
+{
+    double e = exp(-fabs(x));
+    return (x < 0 ? e : 1) / (1 + e);
+}
+
+static inline double softplus(double x)
+{
+    return (x > 0 || x != x ? x : 0) + log1p(exp(-fabs(x)));
+}
+
+TILE_1(relu, vec_relu(x), x > 0 || x != x ? x : 0)
+TILE_1(relu6, vec_clip(x, S(0.0f), S(6.0f)), BETWEEN(x, 0, 6))
+TILE_1(leaky_relu, vec_select(POSITIVE, x, p[0] * x), x > 0 ? x : p[0] * x)
+TILE_1(elu, vec_select(POSITIVE, x, p[0] * vec_expm1(x)), x > 0 ? x : p[0] * expm1(x))
+TILE_1(selu, vec_select(POSITIVE, x, vec_expm1(x) * (float)SELU_ALPHA) * (float)SELU_SCALE,
+       SELU_SCALE *(x > 0 ? x : SELU_ALPHA * expm1(x)))
+TILE_1(gelu, vec_gelu(x), 0.5 * x * erfc(-x * 0.70710678118654752440))
+TILE_1(gelu_tanh, vec_gelu_tanh(x), 0.5 * x * (1 + tanh(ROOT * (x + 0.044715 * x * x * x))))
+TILE_1(silu, vec_silu(x), x / (1 + exp(-x)))
+TILE_1(sigmoid, vec_sigmoid(x), sigmoid(x))
+TILE_1(softplus, vec_softplus(x), softplus(x))
+TILE_1(softsign,
+       vec_select(vec_eq(vec_abs(x), S(INFINITY)), vec_copysign(S(1.0f), x), x / (vec_abs(x) + 1.0f)),
+       fabs(x) == (double)INFINITY ? copysign(1, x) : x / (1 + fabs(x)))
+TILE_1(hard_sigmoid, vec_clip(x + 3.0f, S(0.0f), S(6.0f)) / 6.0f, BETWEEN(x + 3, 0, 6) / 6)
+TILE_2(sigmoid_cross_entropy, vec_relu(a) - a * b + vec_log1p(vec_exp(-vec_abs(a))),
+       (a > 0 ? a : 0) - a * b + log1p(exp(-fabs(a))))
 
 static const tutti_tile_op ops[] = {
     TILE_ROW("relu", 1, relu),

@@ -1,24 +1,25 @@
 /* arithmetic.c: tile loops of sums, products, bounds and roundings. */
 #include "device/cpu/tile/loops.h"
 
-TILE_2(add, a + b)
-TILE_2(sub, a - b)
-TILE_2(mul, a * b)
-TILE_2(divide, a / b)
-TILE_2(maximum, a >= b || a != a ? a : b)
-TILE_2(minimum, a <= b || a != a ? a : b)
-TILE_1(negate, -x)
-TILE_1(absolute, e_abs(x))
-TILE_1(sign, x != x ? x : (x > 0 ? (T)1 : (T)0) - (x < 0 ? (T)1 : (T)0))
-TILE_1(square, x *x)
-TILE_1(reciprocal, 1 / x)
-TILE_1(root, e_sqrt(x))
-TILE_1(reciprocal_root, 1 / e_sqrt(x))
-TILE_1(clip, x < p[0] ? p[0] : x > p[1] ? p[1] : x)
-TILE_1(round_down, e_floor(x))
-TILE_1(round_up, e_ceil(x))
-TILE_1(round_near, e_round(x))
-TILE_3(select, a != 0 ? b : c)
+TILE_2(add, a + b, a + b)
+TILE_2(sub, a - b, a - b)
+TILE_2(mul, a *b, a *b)
+TILE_2(divide, a / b, a / b)
+TILE_2(maximum, vec_maximum(a, b), a >= b || a != a ? a : b)
+TILE_2(minimum, vec_minimum(a, b), a <= b || a != a ? a : b)
+TILE_1(negate, -x, -x)
+TILE_1(absolute, vec_abs(x), fabs(x))
+TILE_1(sign, vec_select(vec_ne(x, x), x, vec_one(vec_gt(x, S(0.0f))) - vec_one(vec_lt(x, S(0.0f)))),
+       x != x ? x : (double)((x > 0) - (x < 0)))
+TILE_1(square, x *x, x *x)
+TILE_1(reciprocal, 1.0f / x, 1 / x)
+TILE_1(root, vec_sqrt(x), sqrt(x))
+TILE_1(reciprocal_root, 1.0f / vec_sqrt(x), 1 / sqrt(x))
+TILE_1(clip, vec_clip(x, p[0], p[1]), x < p[0] ? p[0] : x > p[1] ? p[1] : x)
+TILE_C_1(round_down, floorf(x), floor(x))
+TILE_C_1(round_up, ceilf(x), ceil(x))
+TILE_C_1(round_near, nearbyintf(x), nearbyint(x))
+TILE_3(select, vec_select(vec_ne(a, S(0.0f)), b, c), a != 0 ? b : c)
 
 static const tutti_tile_op ops[] = {
     TILE_ROW("add", 2, add),

@@ -1,10 +1,8 @@
 /* chain.c: the operations of chains. Results have the same bits as those of the tile loops. */
 #include "device/cpu/tile/chain.h"
 
-#include "device/cpu/vector.h"
+#include "device/cpu/tile/math.h"
 #include "program/isa.h"
-
-typedef int32_t mask __attribute__((vector_size(VEC_BYTES)));
 
 #define VALUE vec a0, vec a1, vec a2, vec a3, vec a4, vec a5, vec a6, vec a7
 #define EACH(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7)
@@ -39,36 +37,16 @@ OPERATION(end)
 {
 }
 
-VEC_INLINE vec choose(mask m, vec yes, vec no)
-{
-    return (vec)((m & (mask)yes) | (~m & (mask)no));
-}
-
-VEC_INLINE vec one_where(mask m)
-{
-    return (vec)(m & (mask)vec_splat(1.0f));
-}
-
-VEC_INLINE vec maximum(vec a, vec b)
-{
-    return choose((a >= b) | (a != a), a, b);
-}
-
-VEC_INLINE vec minimum(vec a, vec b)
-{
-    return choose((a <= b) | (a != a), a, b);
-}
-
 #define ADD(a, b) ((a) + (b))
 #define SUB(a, b) ((a) - (b))
 #define MUL(a, b) ((a) * (b))
 #define DIV(a, b) ((a) / (b))
-#define EQUAL(a, b) one_where((a) == (b))
-#define NOT_EQUAL(a, b) one_where((a) != (b))
-#define LESS(a, b) one_where((a) < (b))
-#define LESS_EQUAL(a, b) one_where((a) <= (b))
-#define GREATER(a, b) one_where((a) > (b))
-#define GREATER_EQUAL(a, b) one_where((a) >= (b))
+#define EQUAL(a, b) vec_one(vec_eq(a, b))
+#define NOT_EQUAL(a, b) vec_one(vec_ne(a, b))
+#define LESS(a, b) vec_one(vec_lt(a, b))
+#define LESS_EQUAL(a, b) vec_one(vec_le(a, b))
+#define GREATER(a, b) vec_one(vec_gt(a, b))
+#define GREATER_EQUAL(a, b) vec_one(vec_ge(a, b))
 
 /* The four forms of an operator of two. */
 #define EIGHT(e0, e1, e2, e3, e4, e5, e6, e7)                                                      \
@@ -104,8 +82,8 @@ PAIR(add, ADD)
 PAIR(sub, SUB)
 PAIR(mul, MUL)
 PAIR(divide, DIV)
-PAIR(maximum, maximum)
-PAIR(minimum, minimum)
+PAIR(maximum, vec_maximum)
+PAIR(minimum, vec_minimum)
 PAIR(equal, EQUAL)
 PAIR(not_equal, NOT_EQUAL)
 PAIR(less, LESS)
@@ -124,24 +102,24 @@ PAIR(greater_equal, GREATER_EQUAL)
         NEXT;                                                                                      \
     }
 #define NEGATE(x) (-(x))
-#define ABSOLUTE(x) ((vec)((mask)(x) & 0x7fffffff))
 #define SQUARE(x) ((x) * (x))
+#define DOUBLE(x) ((x) + (x))
 #define RECIPROCAL(x) (1.0f / (x))
-#define RELU(x) ((vec)(~((x) <= 0.0f) & (mask)(x)))
-#define LEAKY_RELU(x) choose((x) > 0.0f, x, p *(x))
-#define CLIP(x) choose((x) < p, p, choose((x) > q, q, x))
-#define NOT(x) one_where((x) == 0.0f)
+#define LEAKY_RELU(x) vec_select(vec_gt(x, S(0.0f)), x, p *(x))
+#define CLIP(x) vec_clip(x, p, q)
+#define NOT(x) vec_one(vec_eq(x, S(0.0f)))
 SINGLE(negate, NEGATE)
-SINGLE(absolute, ABSOLUTE)
+SINGLE(absolute, vec_abs)
 SINGLE(square, SQUARE)
 SINGLE(reciprocal, RECIPROCAL)
-SINGLE(relu, RELU)
+SINGLE(relu, vec_relu)
+SINGLE(twice, DOUBLE)
 SINGLE(leaky_relu, LEAKY_RELU)
 SINGLE(clip, CLIP)
 SINGLE(not_, NOT)
 
 /* where: the value in registers is the condition. */
-#define WHERE(a, b, c) choose((a) != 0.0f, b, c)
+#define WHERE(a, b, c) vec_select(vec_ne(a, S(0.0f)), b, c)
 #define CHOICE(name, B, C)                                                                         \
     OPERATION(name)                                                                                \
     {                                                                                              \
@@ -185,6 +163,8 @@ static const tutti_chain_entry entries[] = {
     ROWS_OF("less_equal", less_equal),
     ROWS_OF("greater", greater),
     ROWS_OF("greater_equal", greater_equal),
+    {"add", TUTTI_CHAIN_SELF, RUN(twice)},
+    {"mul", TUTTI_CHAIN_SELF, RUN(square)},
     {"neg", TUTTI_CHAIN_ALONE, RUN(negate)},
     {"abs", TUTTI_CHAIN_ALONE, RUN(absolute)},
     {"square", TUTTI_CHAIN_ALONE, RUN(square)},

@@ -13,6 +13,7 @@
 /* What an operation's operands are beside the value in registers. */
 typedef enum tutti_chain_form {
     TUTTI_CHAIN_ALONE,        /* f(value) */
+    TUTTI_CHAIN_SELF,         /* f(value, value) */
     TUTTI_CHAIN_MEMORY,       /* f(value, memory), f(value, memory, second) */
     TUTTI_CHAIN_SCALAR,       /* f(value, *memory), f(value, memory, *second) */
     TUTTI_CHAIN_MEMORY_FIRST, /* f(memory, value) */

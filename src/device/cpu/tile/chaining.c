@@ -16,6 +16,9 @@ static int form_of(const tutti_tile_step *step, int in_registers)
     bool scalar[TUTTI_TILE_INPUTS];
     for (int i = 0; i < step->inputs; i++)
         scalar[i] = step->x[i].kind == TUTTI_PLACE_SCALAR;
+    if (step->inputs == 2 && step->x[0].kind == TUTTI_PLACE_REGISTERS &&
+        step->x[1].kind == TUTTI_PLACE_REGISTERS)
+        return TUTTI_CHAIN_SELF;
     if (step->inputs == 2) {
         bool other = scalar[1 - in_registers];
         if (in_registers == 0)
@@ -35,20 +38,42 @@ static tutti_chain_function *operation(const tutti_tile_program *program, const 
     return form < 0 || step->name[0] == '.' ? NULL : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form);
 }
 
-/* Tries to give `step` its operation with an operand for which `wanted` holds in registers. */
-static bool join(const tutti_tile_program *program, tutti_tile_step *step, const tutti_place *wanted)
+/* Gives `step` its operation with operand i in registers, if there is one. */
+static bool join_at(const tutti_tile_program *program, tutti_tile_step *step, int i)
 {
-    for (int i = 0; i < step->inputs; i++) {
-        if (wanted != NULL ? !same_place(step->x[i], *wanted) : step->x[i].kind == TUTTI_PLACE_SCALAR)
-            continue;
-        tutti_chain_function *run = operation(program, step, i);
-        if (run == NULL)
-            continue;
-        step->run = run;
-        if (wanted != NULL)
-            step->x[i].kind = TUTTI_PLACE_REGISTERS;
+    tutti_chain_function *run = operation(program, step, i);
+    if (run == NULL)
+        return false;
+    step->run = run;
+    step->registers = i;
+    return true;
+}
+
+/* The first step of a chain loads one of its operands. */
+static bool start(const tutti_tile_program *program, tutti_tile_step *step)
+{
+    for (int i = 0; i < step->inputs; i++)
+        if (step->x[i].kind != TUTTI_PLACE_SCALAR && join_at(program, step, i))
+            return true;
+    return false;
+}
+
+/* The others take the value of the step before, which stands in `place` too. */
+static bool follow(const tutti_tile_program *program, tutti_tile_step *step, tutti_place place)
+{
+    tutti_tile_step twice = *step;
+    for (int i = 0; i < step->inputs; i++)
+        if (same_place(step->x[i], place))
+            twice.x[i].kind = TUTTI_PLACE_REGISTERS;
+    if (form_of(&twice, 0) == TUTTI_CHAIN_SELF && join_at(program, &twice, 0)) {
+        *step = twice;
         return true;
     }
+    for (int i = 0; i < step->inputs; i++)
+        if (same_place(step->x[i], place) && join_at(program, step, i)) {
+            step->x[i].kind = TUTTI_PLACE_REGISTERS;
+            return true;
+        }
     return false;
 }
 
@@ -73,15 +98,12 @@ void tutti__tile_make_chains(tutti_tile_program *program)
 {
     for (int first = 0; first < program->step_count;) {
         int next = first + 1;
-        tutti_tile_step *start = &program->steps[first];
-        bool joined = join(program, start, NULL);
+        bool joined = start(program, &program->steps[first]);
         while (joined && next < program->step_count && next - first < TUTTI_CHAIN_MOST &&
-               join(program, &program->steps[next], &program->steps[next - 1].y))
+               follow(program, &program->steps[next], program->steps[next - 1].y))
             next++;
-        if (next == first + 1)
-            start->run = NULL;
-        else
-            start->chain = next - first;
+        if (next > first + 1)
+            program->steps[first].chain = next - first;
         for (int s = first; s < next && next > first + 1; s++) {
             program->steps[s].keep = s == next - 1 || read_later(program, s);
             if (s > first)
@@ -91,15 +113,6 @@ void tutti__tile_make_chains(tutti_tile_program *program)
     }
 }
 
-/* The operand that a chain loads first: the one that its first operation was found for. */
-static int first_operand(const tutti_tile_program *program, const tutti_tile_step *step)
-{
-    for (int i = 0; i < step->inputs; i++)
-        if (step->x[i].kind != TUTTI_PLACE_SCALAR && operation(program, step, i) == step->run)
-            return i;
-    return 0;
-}
-
 typedef struct chain_run {
     const tutti_tile_program *program;
     void *(*pointer)(void *context, tutti_place place);
@@ -107,14 +120,13 @@ typedef struct chain_run {
 } chain_run;
 
 /* Operands beside the one in registers, in order. */
-static void set_operands(const chain_run *r, const tutti_tile_step *step, int in_registers,
-                         tutti_chain_op *op)
+static void set_operands(const chain_run *r, const tutti_tile_step *step, tutti_chain_op *op)
 {
     op->run = step->run;
-    for (int i = 0; i < 2; i++)
-        op->params[i] = (float)step->params[i];
+    op->params[0] = (float)step->params[0];
+    op->params[1] = (float)step->params[1];
     for (int i = 0, found = 0; i < step->inputs; i++) {
-        if (i == in_registers)
+        if (i == step->registers || step->x[i].kind == TUTTI_PLACE_REGISTERS)
             continue;
         float *memory = r->pointer(r->context, step->x[i]);
         if (found++ == 0)
@@ -128,21 +140,18 @@ static void set_operands(const chain_run *r, const tutti_tile_step *step, int in
 static void run_blocks(const chain_run *r, const tutti_tile_step *steps, int count, int64_t elements)
 {
     const tutti_chain *chain = r->program->chain;
-    tutti_chain_op ops[2 * TUTTI_CHAIN_MOST + 2];
-    int first = first_operand(r->program, steps), n = 0;
-    ops[n++] = (tutti_chain_op){.run = chain->entries[0].run,
-                                .memory = r->pointer(r->context, steps[0].x[first])};
+    tutti_chain_op ops[2 * TUTTI_CHAIN_MOST + 2]; /* fields that an operation does not read stay open */
+    int n = 0;
+    ops[n].run = chain->entries[0].run;
+    ops[n++].memory = r->pointer(r->context, steps[0].x[steps[0].registers]);
     for (int s = 0; s < count; s++) {
-        int in_registers = first;
-        for (int i = 0; s > 0 && i < steps[s].inputs; i++)
-            if (steps[s].x[i].kind == TUTTI_PLACE_REGISTERS)
-                in_registers = i;
-        set_operands(r, &steps[s], in_registers, &ops[n++]);
-        if (steps[s].keep)
-            ops[n++] = (tutti_chain_op){.run = chain->entries[1].run,
-                                        .memory = r->pointer(r->context, steps[s].y)};
+        set_operands(r, &steps[s], &ops[n++]);
+        if (!steps[s].keep)
+            continue;
+        ops[n].run = chain->entries[1].run;
+        ops[n++].memory = r->pointer(r->context, steps[s].y);
     }
-    ops[n++] = (tutti_chain_op){.run = chain->entries[2].run};
+    ops[n++].run = chain->entries[2].run;
     chain->run(ops, elements);
 }
 

@@ -1,22 +1,25 @@
 /* compare.c: tile loops of comparisons, logic and tests. Results are 0 and 1. */
 #include "device/cpu/tile/loops.h"
 
-#define IS(condition) ((condition) ? (T)1 : (T)0)
+#define IS(condition) ((condition) ? 1.0 : 0.0)
+#define ZERO S(0.0f)
 
-TILE_2(equal, IS(a == b))
-TILE_2(not_equal, IS(a != b))
-TILE_2(less, IS(a < b))
-TILE_2(less_equal, IS(a <= b))
-TILE_2(greater, IS(a > b))
-TILE_2(greater_equal, IS(a >= b))
-TILE_2(both, IS(a != 0) * IS(b != 0))
-TILE_2(either, IS(IS(a != 0) + IS(b != 0) > 0))
-TILE_2(one_of, IS(IS(a != 0) != IS(b != 0)))
-TILE_1(not_, IS(x == 0))
-TILE_1(is_nan, IS(x != x))
-TILE_1(is_inf, IS(e_abs(x) == (T)INFINITY))
-TILE_1(is_finite, IS(e_abs(x) < (T)INFINITY))
-TILE_1(truth, IS(x != 0))
+TILE_2(equal, vec_one(vec_eq(a, b)), IS(a == b))
+TILE_2(not_equal, vec_one(vec_ne(a, b)), IS(a != b))
+TILE_2(less, vec_one(vec_lt(a, b)), IS(a < b))
+TILE_2(less_equal, vec_one(vec_le(a, b)), IS(a <= b))
+TILE_2(greater, vec_one(vec_gt(a, b)), IS(a > b))
+TILE_2(greater_equal, vec_one(vec_ge(a, b)), IS(a >= b))
+TILE_2(both, vec_one(vec_ne(a, ZERO)) * vec_one(vec_ne(b, ZERO)), IS(a != 0 && b != 0))
+TILE_2(either, vec_one(vec_ne(vec_one(vec_ne(a, ZERO)) + vec_one(vec_ne(b, ZERO)), ZERO)),
+       IS(a != 0 || b != 0))
+TILE_2(one_of, vec_one(vec_ne(vec_one(vec_ne(a, ZERO)), vec_one(vec_ne(b, ZERO)))),
+       IS((a != 0) != (b != 0)))
+TILE_1(not_, vec_one(vec_eq(x, ZERO)), IS(x == 0))
+TILE_1(is_nan, vec_one(vec_ne(x, x)), IS(x != x))
+TILE_1(is_inf, vec_one(vec_eq(vec_abs(x), S(INFINITY))), IS(fabs(x) == (double)INFINITY))
+TILE_1(is_finite, vec_one(vec_lt(vec_abs(x), S(INFINITY))), IS(fabs(x) < (double)INFINITY))
+TILE_1(truth, vec_one(vec_ne(x, ZERO)), IS(x != 0))
 
 static const tutti_tile_op ops[] = {
     TILE_ROW("equal", 2, equal),

@@ -6,12 +6,26 @@
 #include <immintrin.h>
 #endif
 
-MATH_INLINE float f32_of_bf16(uint16_t bits)
+VEC_INLINE uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+VEC_INLINE float float_of(uint32_t bits)
+{
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+VEC_INLINE float f32_of_bf16(uint16_t bits)
 {
     return float_of((uint32_t)bits << 16);
 }
 
-MATH_INLINE uint16_t bf16_of_f32(float x)
+VEC_INLINE uint16_t bf16_of_f32(float x)
 {
     uint32_t bits = bits_of(x), quiet = bits >> 16 | 0x40;
     uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
@@ -19,14 +33,14 @@ MATH_INLINE uint16_t bf16_of_f32(float x)
 }
 
 #if defined(__aarch64__)
-MATH_INLINE float f32_of_f16(uint16_t bits)
+VEC_INLINE float f32_of_f16(uint16_t bits)
 {
     __fp16 half;
     __builtin_memcpy(&half, &bits, sizeof half);
     return (float)half;
 }
 
-MATH_INLINE uint16_t f16_of_f32(float x)
+VEC_INLINE uint16_t f16_of_f32(float x)
 {
     __fp16 half = (__fp16)x;
     uint16_t bits;
@@ -34,12 +48,12 @@ MATH_INLINE uint16_t f16_of_f32(float x)
     return bits;
 }
 #elif defined(__F16C__)
-MATH_INLINE float f32_of_f16(uint16_t bits)
+VEC_INLINE float f32_of_f16(uint16_t bits)
 {
     return _cvtsh_ss(bits);
 }
 
-MATH_INLINE uint16_t f16_of_f32(float x)
+VEC_INLINE uint16_t f16_of_f32(float x)
 {
     return _cvtss_sh(x, 0);
 }
@@ -99,9 +113,11 @@ STORE(store_i64_loop_f32, float, int64_t, x >= 0x1p63f ? INT64_MAX : (int64_t)SA
 STORE(store_i64_loop_f64, double, int64_t,
       x >= 0x1p63 ? INT64_MAX : (int64_t)SATURATE(-0x1p63, 0x1.fffffffffffffp62))
 
-TILE_1(round_f16, f32_of_f16(f16_of_f32((float)x)))
-TILE_1(round_bf16, f32_of_bf16(bf16_of_f32((float)x)))
-TILE_1(round_f32, (float)x)
+#define ROUNDING(name, expression)                                                                 \
+    TILE_SCALARS_1(name##_loop_f32, float, expression) TILE_SCALARS_1(name##_loop_f64, double, expression)
+ROUNDING(round_f16, f32_of_f16(f16_of_f32((float)x)))
+ROUNDING(round_bf16, f32_of_bf16(bf16_of_f32((float)x)))
+ROUNDING(round_f32, (float)x)
 
 #define BOTH(name) TILE_ROW(".load_" #name, 1, load_##name), TILE_ROW(".store_" #name, 1, store_##name)
 

@@ -1,48 +1,63 @@
 /* exponential.c: tile loops of exponential, logarithmic, trigonometric and error functions. */
 #include "device/cpu/tile/loops.h"
 
-TILE_1(exponential, e_exp(x))
-TILE_1(exponential_less_one, e_expm1(x))
-TILE_1(logarithm, e_log(x))
-TILE_1(logarithm_of_one_plus, e_log1p(x))
-TILE_1(hyperbolic_tangent, e_tanh(x))
-TILE_1(error, e_erf(x))
-TILE_1(tangent, e_tan(x))
-TILE_1(arc_sine, e_asin(x))
-TILE_1(arc_cosine, e_acos(x))
-TILE_1(arc_tangent, e_atan(x))
-TILE_1(hyperbolic_sine, e_sinh(x))
-TILE_1(hyperbolic_cosine, e_cosh(x))
-TILE_2(power, e_pow(a, b))
-TILE_LOOP_1(sine_loop_f64, double, sin(x))
-TILE_LOOP_1(cosine_loop_f64, double, cos(x))
+TILE_1(exponential, vec_exp(x), exp(x))
+TILE_1(exponential_less_one, vec_expm1(x), expm1(x))
+TILE_1(logarithm, vec_log(x), log(x))
+TILE_1(logarithm_of_one_plus, vec_log1p(x), log1p(x))
+TILE_1(hyperbolic_tangent, vec_tanh(x), tanh(x))
+TILE_1(error, vec_erf(x), erf(x))
+TILE_C_1(tangent, tanf(x), tan(x))
+TILE_C_1(arc_sine, asinf(x), asin(x))
+TILE_C_1(arc_cosine, acosf(x), acos(x))
+TILE_C_1(arc_tangent, atanf(x), atan(x))
+TILE_C_1(hyperbolic_sine, sinhf(x), sinh(x))
+TILE_C_1(hyperbolic_cosine, coshf(x), cosh(x))
+TILE_SCALARS_2(power_loop_f32, float, powf(a, b))
+TILE_SCALARS_2(power_loop_f64, double, pow(a, b))
+TILE_SCALARS_1(sine_loop_f64, double, sin(x))
+TILE_SCALARS_1(cosine_loop_f64, double, cos(x))
 
 /* What is left of a after whole multiples of b, with b's sign; b's zero when nothing is. */
-#define REST(rest)                                                                                 \
-    ((rest) == 0 ? e_copysign((T)0, b) : ((rest) < 0) != (b < 0) ? (rest) + b : (rest))
-TILE_2(modulo, REST(e_fmod(a, b)))
-/* (a - rest) / b is whole but for rounding, one above the floor when the rest has the other sign. */
-#define FLOOR_QUOTIENT(rest)                                                                       \
-    (b == 0 ? a / b                                                                                \
-            : e_round((a - (rest)) / b - ((rest) != 0 && ((rest) < 0) != (b < 0) ? (T)1 : (T)0)))
-TILE_2(floor_divide, FLOOR_QUOTIENT(e_fmod(a, b)))
-
-/* Arguments beyond MATH_TRIG_MOST need more bits of pi: C's function, one by one. */
-static void trig(const tutti_tile_args *t, uint32_t quarter, float (*exact)(float))
+static inline double modulo(double a, double b)
 {
-    const float *x = t->x[0];
-    float *y = t->y, saved[TUTTI_TILE_BYTES / 4];
-    int64_t far[TUTTI_TILE_BYTES / 4], far_count = 0;
-    for (int64_t i = 0; i < t->count; i++)
-        if (!(fabsf(x[i]) <= MATH_TRIG_MOST)) {
-            far[far_count] = i;
-            saved[far_count++] = x[i];
-        }
-    const int64_t count = t->count;
-    TILE_FOR(int64_t i = 0; i < count; i++)
-        y[i] = trig_f32(x[i], quarter);
-    for (int64_t i = 0; i < far_count; i++)
-        y[far[i]] = exact(saved[i]);
+    double rest = fmod(a, b);
+    if (rest != 0 && (rest < 0) != (b < 0))
+        rest += b;
+    return rest == 0 ? copysign(0.0, b) : rest;
+}
+TILE_SCALARS_2(modulo_loop_f32, float, modulo((double)a, (double)b))
+TILE_SCALARS_2(modulo_loop_f64, double, modulo(a, b))
+
+/* (a - rest) / b is whole but for rounding, one above the floor when the rest has the other sign. */
+static inline double floor_divide(double a, double b)
+{
+    double rest = fmod(a, b), quotient = (a - rest) / b;
+    if (b == 0)
+        return a / b;
+    return nearbyint(rest != 0 && (rest < 0) != (b < 0) ? quotient - 1 : quotient);
+}
+TILE_SCALARS_2(floor_divide_loop_f32, float, floor_divide((double)a, (double)b))
+TILE_SCALARS_2(floor_divide_loop_f64, double, floor_divide(a, b))
+
+/* Arguments beyond TRIG_MOST need more bits of pi: C's function, one by one. */
+VEC_INLINE void trig(const tutti_tile_args *t, int quarter, float (*exact)(float))
+{
+    const float *from = t->x[0];
+    float *to = t->y, before[VEC_LANES], after[VEC_LANES];
+    for (int64_t i = 0; i < t->count; i += VEC_LANES) {
+        int64_t rest = t->count - i < VEC_LANES ? t->count - i : VEC_LANES;
+        vec x = rest < VEC_LANES ? tile_load_rest(from + i, rest) : vec_load(from + i);
+        vec_store(before, x);
+        vec_store(after, vec_trig(x, quarter));
+        bool far = false;
+        for (int k = 0; k < VEC_LANES; k++)
+            far |= !(fabsf(before[k]) <= TRIG_MOST);
+        for (int k = 0; far && k < VEC_LANES; k++)
+            if (!(fabsf(before[k]) <= TRIG_MOST))
+                after[k] = exact(before[k]);
+        tile_store_rest(to + i, vec_load(after), rest);
+    }
 }
 
 static void sine_loop_f32(const tutti_tile_args *t)

@@ -1,270 +1,236 @@
-/* math.h: elementary functions without branches, so that compilers make vector code of them.
+/* math.h: elementary functions on vectors of floats, without branches.
  *
- * Floats: at most 4 units in the last place over the whole range, with infinities, NaN and denormal
- * numbers handled as C's functions do. Doubles: C's functions.
+ * At most 4 units in the last place over the whole range where the result is a normal number; smaller
+ * results may become 0. Infinities and NaN give what C's functions give.
  *
- * Rounding to a whole number is done by adding and taking away ROUNDER = 1.5 * 2^23: between them the
- * low bits of the sum hold the number as an integer. */
+ * Rounding to a whole number is done by adding and taking away ROUNDER = 1.5 * 2^23: between the two,
+ * the low bits of the sum hold the number as an integer. */
 #ifndef TUTTI_DEVICE_CPU_TILE_MATH_H
 #define TUTTI_DEVICE_CPU_TILE_MATH_H
 
 #include <math.h>
-#include <stdint.h>
 
-#define MATH_INLINE static inline __attribute__((always_inline, unused))
+#include "device/cpu/vector.h"
+
 #define ROUNDER 12582912.0f
 
-#if defined(__FMA__) || defined(__aarch64__)
-#define FMA(a, b, c) __builtin_fmaf(a, b, c)
-#else
-#define FMA(a, b, c) ((a) * (b) + (c))
-#endif
+#define S(x) vec_splat(x)
+/* p * x + c */
+#define HORNER(p, x, c) vec_fma(p, x, S(c))
 
-MATH_INLINE uint32_t bits_of(float x)
+/* 1 where m, else 0 */
+VEC_INLINE vec vec_one(vmask m)
 {
-    uint32_t bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    return bits;
+    return vec_select(m, S(1.0f), S(0.0f));
 }
 
-MATH_INLINE float float_of(uint32_t bits)
+/* NaN in either gives NaN. */
+VEC_INLINE vec vec_maximum(vec a, vec b)
 {
-    float x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
+    return vec_select(vec_ne(a, a), a, vec_select(vec_ge(a, b), a, b));
 }
 
-/* 2^n for n in [-126, 127], n given as the bits of n + ROUNDER. */
-MATH_INLINE float power_of_two(uint32_t rounded)
+VEC_INLINE vec vec_minimum(vec a, vec b)
 {
-    return float_of((rounded << 23) + 0x3f800000u);
+    return vec_select(vec_ne(a, a), a, vec_select(vec_le(a, b), a, b));
 }
 
-/* x = n ln 2 + r, |r| <= ln 2 / 2; returns the bits of n + ROUNDER. */
-MATH_INLINE uint32_t reduce_by_ln2(float x, float *ret_r)
+VEC_INLINE vec vec_clip(vec x, vec low, vec high)
 {
-    float rounded = FMA(x, 1.44269504f, ROUNDER), n = rounded - ROUNDER;
-    float r = FMA(n, -0.693359375f, x);
-    *ret_r = FMA(n, 2.12194440e-4f, r);
-    return bits_of(rounded);
+    return vec_select(vec_lt(x, low), low, vec_select(vec_gt(x, high), high, x));
 }
 
-/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2 */
-MATH_INLINE float exp_tail(float r)
+VEC_INLINE vec vec_relu(vec x)
 {
-    float p = 1.98411770e-4f;
-    p = FMA(p, r, 1.39347240e-3f);
-    p = FMA(p, r, 8.33346229e-3f);
-    p = FMA(p, r, 4.16664556e-2f);
-    p = FMA(p, r, 1.66666657e-1f);
-    return FMA(p, r, 0.5f);
+    return vec_at_least(x, 0.0f);
 }
 
-/* e^x. 2^n is applied in two halves, so that results from 2^-149 to the largest come out right. */
-MATH_INLINE float exp_f32(float x)
+/* 2^(n + shift), n given as n + ROUNDER; the result's exponent must be that of a normal number. */
+VEC_INLINE vec power_of_two(vec rounded, int shift)
 {
-    x = x < -104.0f ? -104.0f : x;
-    x = x > 89.0f ? 89.0f : x;
-    float r;
-    uint32_t n = reduce_by_ln2(x, &r);
-    float p = FMA(exp_tail(r), r * r, r) + 1.0f;
-    /* In `bits_of(ROUNDER) + n` the sign of n is lost by a shift, so halve relative to ROUNDER. */
-    int32_t whole = (int32_t)(n - 0x4b400000u), half = whole >> 1;
-    return p * power_of_two((uint32_t)half) * power_of_two((uint32_t)(whole - half));
+    return (vec)(((ivec)rounded << 23) + ((127 + shift) << 23));
+}
+
+/* e^r for |r| <= ln 2 / 2 is 1 + r + r^2 q(r) */
+VEC_INLINE vec exp_tail(vec r)
+{
+    vec q = HORNER(S(1.381432055e-03f), r, 8.368850686e-03f);
+    q = HORNER(q, r, 4.166840017e-02f);
+    q = HORNER(q, r, 1.666651964e-01f);
+    return HORNER(q, r, 4.999999404e-01f);
+}
+
+/* x = n ln 2 + r; gives n + ROUNDER. ln 2 in two parts: n times the first is exact. */
+VEC_INLINE vec reduce_by_ln2(vec x, vec *ret_r)
+{
+    vec rounded = HORNER(x, S(1.44269504f), ROUNDER), n = rounded - ROUNDER;
+    vec r = vec_fnma(n, S(0.693359375f), x);
+    *ret_r = vec_fma(n, S(2.12194440e-4f), r);
+    return rounded;
+}
+
+/* 2^n as 2 * 2^(n-1), so that n = 128 has its place and larger results become infinite. */
+VEC_INLINE vec vec_exp(vec x)
+{
+    vec r, rounded = reduce_by_ln2(vec_at_most(x, 89.0f), &r);
+    vec y = (vec_fma(exp_tail(r), r * r, r) + 1.0f) * power_of_two(rounded, -1);
+    return vec_select(vec_lt(x, S(-86.9f)), S(0.0f), y + y);
 }
 
 /* e^x - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)) */
-MATH_INLINE float expm1_f32(float x)
+VEC_INLINE vec vec_expm1(vec x)
 {
-    float clipped = x < -25.0f ? -25.0f : x;
-    clipped = clipped > 89.0f ? 89.0f : clipped;
-    float r;
-    uint32_t n = reduce_by_ln2(clipped, &r);
-    float tail = exp_tail(r), scale = power_of_two(n - 0x4b400000u - 1u);
-    float small = FMA(tail, r * r, r);
-    float y = 2.0f * FMA(scale, small, scale - 0.5f);
-    return n == 0x4b400000u ? small : y; /* also keeps -0 */
+    vec r, rounded = reduce_by_ln2(vec_at_most(vec_at_least(x, -25.0f), 89.0f), &r);
+    vec scale = power_of_two(rounded, -1), small = vec_fma(exp_tail(r), r * r, r);
+    vec y = vec_fma(scale, small, scale - 0.5f);
+    return vec_select(vec_eq(rounded, S(ROUNDER)), small, y + y); /* n = 0 keeps -0 */
 }
 
-/* log(m 2^k (1 + c)) with m in [sqrt(1/2), sqrt(2)): s = f / (2 + f) with f = m - 1, and
- * log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)). c is a correction of the argument's rounding. */
-MATH_INLINE float log_parts(float f, float k, float c)
+/* log of m 2^k (1 + c), f = m - 1, m in [sqrt 1/2, sqrt 2): with s = f / (2 + f),
+ * log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)). c corrects the argument's rounding. */
+VEC_INLINE vec log_parts(vec f, vec k, vec c)
 {
-    float s = f / (2.0f + f), z = s * s, w = z * z;
-    float t1 = w * FMA(w, 0.24279078841f, 0.40000972152f);
-    float t2 = z * FMA(w, 0.28498786688f, 0.66666662693f);
-    float half = 0.5f * f * f;
-    float low = FMA(s, half + (t1 + t2), FMA(k, 9.0580006145e-06f, c));
-    return FMA(k, 6.9313812256e-01f, f - (half - low));
+    vec s = f / (f + 2.0f), z = s * s, w = z * z;
+    vec odd = w * HORNER(w, S(0.24279078841f), 0.40000972152f);
+    vec even = z * HORNER(w, S(0.28498786688f), 0.66666662693f);
+    vec half = f * f * 0.5f;
+    vec low = vec_fma(s, half + (odd + even), vec_fma(k, S(9.0580006145e-06f), c));
+    return vec_fma(k, S(6.9313812256e-01f), f - (half - low));
 }
 
-MATH_INLINE float log_special(float x, float y)
+/* bits of x = m 2^k */
+VEC_INLINE vec split_exponent(vec x, vec *ret_k)
 {
-    y = x == 0.0f ? -INFINITY : y;
-    y = x < 0.0f ? NAN : y;
-    return x < INFINITY ? y : x; /* infinity and NaN: themselves */
+    ivec bits = (ivec)x + (0x3f800000 - 0x3f3504f3), k = (bits >> 23) - 127;
+    *ret_k = __builtin_convertvector(k, vec);
+    return (vec)((bits & 0x007fffff) + 0x3f3504f3);
 }
 
-MATH_INLINE float log_f32(float x)
+VEC_INLINE vec vec_log(vec x)
 {
-    float tiny = x < 0x1p-126f ? 1.0f : 0.0f;
-    uint32_t bits = bits_of(tiny > 0.0f ? x * 0x1p23f : x) + (0x3f800000u - 0x3f3504f3u);
-    float k = (float)((int32_t)(bits >> 23) - 127) - 23.0f * tiny;
-    float m = float_of((bits & 0x007fffffu) + 0x3f3504f3u);
-    return log_special(x, log_parts(m - 1.0f, k, 0.0f));
+    vmask tiny = vec_lt(x, S(0x1p-126f));
+    vec k, m = split_exponent(vec_select(tiny, x * 0x1p23f, x), &k);
+    vec y = log_parts(m - 1.0f, k - vec_select(tiny, S(23.0f), S(0.0f)), S(0.0f));
+    y = vec_select(vec_eq(x, S(0.0f)), S(-INFINITY), y);
+    y = vec_select(vec_lt(x, S(0.0f)), S(NAN), y);
+    return vec_select(vec_lt(x, S(INFINITY)), y, x); /* infinity and NaN: themselves */
 }
 
-/* log(1 + x): u = 1 + x rounded; what rounding lost, relative to u, is c. */
-MATH_INLINE float log1p_f32(float x)
+/* u = 1 + x rounded; what rounding lost, relative to u, is c. */
+VEC_INLINE vec vec_log1p(vec x)
 {
-    float u = 1.0f + x;
-    float lost = x > 1.0f ? 1.0f - (u - x) : x - (u - 1.0f);
-    uint32_t bits = bits_of(u) + (0x3f800000u - 0x3f3504f3u);
-    float k = (float)((int32_t)(bits >> 23) - 127);
-    float m = float_of((bits & 0x007fffffu) + 0x3f3504f3u);
-    float y = log_parts(m - 1.0f, k, lost / u);
-    y = u == 1.0f ? x : y; /* also keeps -0 and denormal numbers */
-    y = x == -1.0f ? -INFINITY : y;
-    y = x < -1.0f ? NAN : y;
-    return x < INFINITY ? y : x;
+    vec u = x + 1.0f, k;
+    vec lost = vec_select(vec_gt(x, S(1.0f)), 1.0f - (u - x), x - (u - 1.0f));
+    vec m = split_exponent(u, &k);
+    vec y = log_parts(m - 1.0f, k, lost / u);
+    y = vec_select(vec_eq(u, S(1.0f)), x, y); /* also keeps -0 and denormal numbers */
+    y = vec_select(vec_eq(x, S(-1.0f)), S(-INFINITY), y);
+    y = vec_select(vec_lt(x, S(-1.0f)), S(NAN), y);
+    return vec_select(vec_lt(x, S(INFINITY)), y, x);
 }
 
-MATH_INLINE float tanh_f32(float x)
+/* With u = (e^(2|x|) - 1) / 2: tanh |x| = u / (u + 1). */
+VEC_INLINE vec vec_tanh(vec x)
 {
-    float a = __builtin_fabsf(x);
-    float t = expm1_f32(2.0f * (a > 10.0f ? 10.0f : a));
-    return __builtin_copysignf(t / (t + 2.0f), x);
+    vec a = vec_abs(x), r, rounded = reduce_by_ln2(vec_at_most(a + a, 20.0f), &r);
+    vec scale = power_of_two(rounded, -1);
+    vec u = vec_fma(scale, vec_fma(exp_tail(r), r * r, r), scale - 0.5f);
+    return vec_copysign(u / (u + 1.0f), x);
 }
 
 /* e = e^-|x| never overflows: 1 / (1 + e) or e / (1 + e). */
-MATH_INLINE float sigmoid_f32(float x)
+VEC_INLINE vec vec_sigmoid(vec x)
 {
-    float e = exp_f32(-__builtin_fabsf(x));
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    vec e = vec_exp(-vec_abs(x));
+    return vec_select(vec_lt(x, S(0.0f)), e, S(1.0f)) / (e + 1.0f);
 }
 
-MATH_INLINE float softplus_f32(float x)
+VEC_INLINE vec vec_softplus(vec x)
 {
-    float tail = log1p_f32(exp_f32(-__builtin_fabsf(x)));
-    return (x > 0.0f ? x : x != x ? x : 0.0f) + tail;
+    return vec_at_least(x, 0.0f) + vec_log1p(vec_exp(-vec_abs(x)));
 }
 
 /* |x| <= 0.93: odd polynomial; beyond: 1 - e^(polynomial). */
-MATH_INLINE float erf_f32(float x)
+VEC_INLINE vec vec_erf(vec x)
 {
-    float t = __builtin_fabsf(x), s = x * x;
-    float r = FMA(-1.72853470e-5f, t, 3.83197126e-4f);
-    float u = FMA(-3.88396438e-3f, t, 2.42546219e-2f);
-    r = FMA(r, s, u);
-    r = FMA(r, t, -1.06777877e-1f);
-    r = FMA(r, t, -6.34846687e-1f);
-    r = FMA(r, t, -1.28717512e-1f);
-    r = FMA(r, t, -t);
-    r = t > 4.0f ? -20.0f : r;
-    float far = __builtin_copysignf(1.0f - exp_f32(r), x);
-    float p = -5.96761703e-4f;
-    p = FMA(p, s, 4.99119423e-3f);
-    p = FMA(p, s, -2.67681349e-2f);
-    p = FMA(p, s, 1.12819925e-1f);
-    p = FMA(p, s, -3.76125336e-1f);
-    p = FMA(p, s, 1.28379166e-1f);
-    float y = t > 0.927734375f ? far : FMA(p, x, x);
-    return x != x ? x : y;
+    vec t = vec_at_most(vec_abs(x), 4.0f), s = t * t;
+    vec r = HORNER(S(-1.72853470e-5f), t, 3.83197126e-4f);
+    r = vec_fma(r, s, HORNER(S(-3.88396438e-3f), t, 2.42546219e-2f));
+    r = HORNER(r, t, -1.06777877e-1f);
+    r = HORNER(r, t, -6.34846687e-1f);
+    r = HORNER(r, t, -1.28717512e-1f);
+    r = vec_fma(r, t, -t);
+    vec far = vec_copysign(1.0f - vec_exp(r), x);
+    vec p = HORNER(S(-5.96761703e-4f), s, 4.99119423e-3f);
+    p = HORNER(p, s, -2.67681349e-2f);
+    p = HORNER(p, s, 1.12819925e-1f);
+    p = HORNER(p, s, -3.76125336e-1f);
+    p = HORNER(p, s, 1.28379166e-1f);
+    vec y = vec_select(vec_gt(t, S(0.927734375f)), far, vec_fma(p, x, x));
+    return vec_select(vec_ne(x, x), x, y);
 }
 
-/* erfc(a) for a >= 0: (1 + 2a) e^(a^2) erfc(a) is a polynomial in q = (a - 2) / (a + 2). */
-MATH_INLINE float erfc_positive_f32(float a)
+/* e^(a^2) erfc(a) for a in [0, 10]: (1 + 2a) times it is 1 + a polynomial in q = (a - 2) / (a + 2). */
+VEC_INLINE vec scaled_erfc(vec a)
 {
-    float below = a < 11.0f ? a : 11.0f, r = 1.0f / (below + 2.0f);
-    float q = (below - 2.0f) * r;
-    float t = FMA(q + 1.0f, -2.0f, below), e = FMA(-below, q, t);
-    q = FMA(r, e, q);
-    float p = -4.01139259e-4f;
-    p = FMA(p, q, -1.23075210e-3f);
-    p = FMA(p, q, 1.31355342e-3f);
-    p = FMA(p, q, 8.63227434e-3f);
-    p = FMA(p, q, -8.05991981e-3f);
-    p = FMA(p, q, -5.42046614e-2f);
-    p = FMA(p, q, 1.64055392e-1f);
-    p = FMA(p, q, -1.66031361e-1f);
-    p = FMA(p, q, -9.27639827e-2f);
-    p = FMA(p, q, 2.76978403e-1f);
-    r = 0.5f / (below + 0.5f);
-    q = FMA(p, r, r);
-    e = (p - q) + FMA(q + q, -below, 1.0f);
-    r = FMA(e, r, q);
-    float s = below * below;
-    e = exp_f32(-s);
-    t = FMA(-below, below, s);
-    return FMA(r, e, r * e * t);
+    vec r = 1.0f / (a + 2.0f), q = (a - 2.0f) * r;
+    vec t = vec_fma(q + 1.0f, S(-2.0f), a);
+    q = vec_fma(r, vec_fnma(a, q, t), q);
+    vec p = HORNER(S(-4.01139259e-4f), q, -1.23075210e-3f);
+    p = HORNER(p, q, 1.31355342e-3f);
+    p = HORNER(p, q, 8.63227434e-3f);
+    p = HORNER(p, q, -8.05991981e-3f);
+    p = HORNER(p, q, -5.42046614e-2f);
+    p = HORNER(p, q, 1.64055392e-1f);
+    p = HORNER(p, q, -1.66031361e-1f);
+    p = HORNER(p, q, -9.27639827e-2f);
+    p = HORNER(p, q, 2.76978403e-1f);
+    r = 0.5f / (a + 0.5f);
+    q = vec_fma(p, r, r);
+    vec rest = (p - q) + vec_fnma(q + q, a, S(1.0f));
+    return vec_fma(rest, r, q);
 }
 
-/* x P(x) with P(x) = erfc(-x / sqrt 2) / 2, without cancellation for negative x. */
-MATH_INLINE float gelu_f32(float x)
+/* x P(x) with P(x) = erfc(|x| / sqrt 2) / 2 for x < 0, without cancellation; x^2 / 2 in two parts. */
+VEC_INLINE vec vec_gelu(vec x)
 {
-    float a = __builtin_fabsf(x), tail = 0.5f * erfc_positive_f32(a * 0.70710678f);
-    float y = x * (x < 0.0f ? tail : 1.0f - tail);
-    return x < -14.5f ? -0.0f : y;
+    vec a = vec_at_most(vec_abs(x), 14.0f), half = a * 0.5f, s = half * a;
+    vec lost = vec_fnma(half, a, s);
+    vec tail = x * 0.5f * scaled_erfc(a * 0.70710678f) * vec_exp(-s);
+    tail = vec_fma(tail, lost, tail);
+    vec y = vec_select(vec_lt(x, S(0.0f)), tail, x - tail);
+    return vec_select(vec_lt(x, S(-13.1f)), S(-0.0f), y);
 }
 
-/* sin and cos for |x| <= MATH_TRIG_MOST: x = n pi/2 + r with pi/2 in three parts. */
-#define MATH_TRIG_MOST 8192.0f
-MATH_INLINE float trig_f32(float x, uint32_t quarter)
+VEC_INLINE vec vec_silu(vec x)
 {
-    float rounded = FMA(x, 0.636619772f, ROUNDER), n = rounded - ROUNDER;
-    float r = FMA(n, -1.57079601287841797f, x);
-    r = FMA(n, -3.1391647326017846353e-07f, r);
-    r = FMA(n, -5.390302529957764765e-15f, r);
-    uint32_t quadrant = bits_of(rounded) + quarter;
-    float z = r * r;
-    float s = FMA(FMA(2.86567956e-6f, z, -1.98559923e-4f), z, 8.33338592e-3f);
-    s = FMA(FMA(s, z, -1.66666672e-1f), z * r, r);
-    float c = FMA(FMA(2.44677067e-5f, z, -1.38877297e-3f), z, 4.16666567e-2f);
-    c = FMA(FMA(c, z, -0.5f), z, 1.0f);
-    float y = quadrant & 1 ? c : s;
-    return float_of(bits_of(y) ^ (quadrant & 2) << 30);
+    return x / (vec_exp(-x) + 1.0f);
 }
 
-/* The same names for both element types. */
-#define e_exp(x) _Generic((x), float: exp_f32, double: exp)(x)
-#define e_expm1(x) _Generic((x), float: expm1_f32, double: expm1)(x)
-#define e_log(x) _Generic((x), float: log_f32, double: log)(x)
-#define e_log1p(x) _Generic((x), float: log1p_f32, double: log1p)(x)
-#define e_tanh(x) _Generic((x), float: tanh_f32, double: tanh)(x)
-#define e_erf(x) _Generic((x), float: erf_f32, double: erf)(x)
-#define e_sigmoid(x) _Generic((x), float: sigmoid_f32, double: sigmoid_f64)(x)
-#define e_softplus(x) _Generic((x), float: softplus_f32, double: softplus_f64)(x)
-#define e_gelu(x) _Generic((x), float: gelu_f32, double: gelu_f64)(x)
-#define e_abs(x) _Generic((x), float: fabsf, double: fabs)(x)
-#define e_sqrt(x) _Generic((x), float: sqrtf, double: sqrt)(x)
-#define e_floor(x) _Generic((x), float: floorf, double: floor)(x)
-#define e_ceil(x) _Generic((x), float: ceilf, double: ceil)(x)
-#define e_trunc(x) _Generic((x), float: truncf, double: trunc)(x)
-#define e_round(x) _Generic((x), float: nearbyintf, double: nearbyint)(x)
-#define e_pow(x, y) _Generic((x), float: powf, double: pow)(x, y)
-#define e_fmod(x, y) _Generic((x), float: fmodf, double: fmod)(x, y)
-#define e_copysign(x, y) _Generic((x), float: copysignf, double: copysign)(x, y)
-#define e_tan(x) _Generic((x), float: tanf, double: tan)(x)
-#define e_asin(x) _Generic((x), float: asinf, double: asin)(x)
-#define e_acos(x) _Generic((x), float: acosf, double: acos)(x)
-#define e_atan(x) _Generic((x), float: atanf, double: atan)(x)
-#define e_sinh(x) _Generic((x), float: sinhf, double: sinh)(x)
-#define e_cosh(x) _Generic((x), float: coshf, double: cosh)(x)
-
-MATH_INLINE double sigmoid_f64(double x)
+VEC_INLINE vec vec_gelu_tanh(vec x)
 {
-    double e = exp(-fabs(x));
-    return (x < 0 ? e : 1) / (1 + e);
+    vec u = (x + x * x * x * 0.044715f) * 0.79788456f;
+    return x * 0.5f * (vec_tanh(u) + 1.0f);
 }
 
-MATH_INLINE double softplus_f64(double x)
+/* sin (quarter 0) or cos (quarter 1) of |x| <= TRIG_MOST: x = n pi/2 + r, pi/2 in three parts. */
+#define TRIG_MOST 8192.0f
+VEC_INLINE vec vec_trig(vec x, int quarter)
 {
-    return (x > 0 ? x : x != x ? x : 0) + log1p(exp(-fabs(x)));
-}
-
-MATH_INLINE double gelu_f64(double x)
-{
-    return 0.5 * x * erfc(-x * 0.70710678118654752440);
+    vec rounded = HORNER(x, S(0.636619772f), ROUNDER), n = rounded - ROUNDER;
+    vec r = vec_fnma(n, S(1.57079601287841797f), x);
+    r = vec_fnma(n, S(3.1391647326017846353e-07f), r);
+    r = vec_fnma(n, S(5.390302529957764765e-15f), r);
+    ivec quadrant = (ivec)rounded + quarter;
+    vec z = r * r;
+    vec s = HORNER(HORNER(S(2.86567956e-6f), z, -1.98559923e-4f), z, 8.33338592e-3f);
+    s = vec_fma(HORNER(s, z, -1.66666672e-1f), z * r, r);
+    vec c = HORNER(HORNER(S(2.44677067e-5f), z, -1.38877297e-3f), z, 4.16666567e-2f);
+    c = HORNER(HORNER(c, z, -0.5f), z, 1.0f);
+    /* The mask is made by integers: all ones where the quadrant is odd. */
+    ivec odd = -(quadrant & 1);
+    ivec y = ((ivec)c & odd) | ((ivec)s & ~odd);
+    return (vec)(y ^ ((quadrant & 2) << 30));
 }
 
 #endif

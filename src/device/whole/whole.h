@@ -1,0 +1,66 @@
+/* whole.h: what the parts of the whole target share.
+ *
+ * Invariants:
+ *  1. A graph is evaluated as a function: an update takes the old values of its variables and gives new
+ *     tensors. Nothing is written in place.
+ *  2. Nodes that follow an update, or receive what was computed in the commit, are late: they are
+ *     evaluated inside the commit, on the values that variables have then. So updates of concurrent
+ *     runs all count.
+ *  3. New values replace the old ones when all of them are ready. A failure before that changes nothing. */
+#ifndef TUTTI_DEVICE_WHOLE_WHOLE_H
+#define TUTTI_DEVICE_WHOLE_WHOLE_H
+
+#include "program/program.h"
+
+typedef struct tutti_whole_variable {
+    tutti_piece *piece;
+    bool needed;  /* its value of before the step is used */
+    bool updated;
+} tutti_whole_variable;
+
+typedef struct tutti_whole_executable {
+    tutti_executable executable;
+    const tutti_device *device;
+    tutti_graph *graph;
+    tutti_arena arena; /* of the arrays here */
+    int variable_count;
+    tutti_whole_variable *variables;
+    /* By node id. */
+    int32_t *variable_of; /* variables: index; others: -1 */
+    int32_t *follows;     /* reads: id of the update whose value they give, -1: the value of before the step */
+    bool *late;
+    const tutti_kernel **runner; /* kernels of the runner: send, recv, collectives; NULL: the reference */
+    bool rehearse; /* something late can fail: it is tried before the commit */
+} tutti_whole_executable;
+
+/* Analyses a partition; the executable holds it from then on. Free it also after failure. */
+tutti_status tutti__whole_analyse(tutti_whole_executable *executable, const tutti_partition *partition);
+/* Whether the target can run a node. */
+bool tutti__whole_supports(const tutti_device *device, const tutti_node *node);
+
+/* One run. Tensors are on the host: this target's own memory while it computes. */
+typedef struct tutti_whole_run {
+    const tutti_whole_executable *executable;
+    tutti_run *run;
+    tutti_tensor *const *inputs;
+    tutti_tensor **before;   /* by variable: before the step, or NULL */
+    tutti_tensor **newest;   /* by variable: after the updates so far, or NULL */
+    bool committing;         /* newest values come from the state, not from `before` */
+    tutti_tensor ***values;  /* by node id: per output */
+    tutti_tensor ***updated; /* by id of an update: per input, the variable's value after it */
+} tutti_whole_run;
+
+/* Evaluates the nodes that are late, or those that are not. */
+tutti_status tutti__whole_evaluate(tutti_whole_run *r, bool late);
+/* Evaluates a sub-graph on arguments; ret_results gets a tensor per result. */
+tutti_status tutti__whole_body(tutti_whole_run *r, const tutti_graph *body, int count, tutti_tensor *const *arguments,
+                               tutti_tensor **ret_results);
+/* Runs a cond or a while. */
+tutti_status tutti__whole_control(tutti_whole_run *r, const tutti_node *node, tutti_tensor *const *inputs,
+                                  tutti_tensor **ret_outputs);
+/* Runs a node by its reference kernel, or as control flow. An update writes the tensors that stand for its
+ * variables among the inputs. */
+tutti_status tutti__whole_node(tutti_whole_run *r, const tutti_node *node, tutti_tensor *const *inputs,
+                               tutti_tensor **ret_outputs);
+
+#endif
