@@ -40,7 +40,7 @@ TUTTI_TEST(check_numerics_names_the_first_bad_element)
 {
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2, 3), y = tutti_check_numerics(x, "loss");
-    tutti_tensor *given = MATRIX(TUTTI_F32, 2, 3, 1, 2, 3, 4, NAN, HUGE_VAL), *none = NULL;
+    tutti_tensor *given = MATRIX(TUTTI_F32, 2, 3, 1, 2, 3, 4, (double)NAN, HUGE_VAL), *none = NULL;
     CHECK_STATUS(try_fetch(y, FEEDS(FEED(x, given)), &none), TUTTI_CHECK_FAILED);
     CHECK_CONTAINS(tutti_error_message(), "element [1,1] is nan: loss");
     tutti_tensor_set(given, 4, 5);

@@ -205,7 +205,7 @@ TUTTI_TEST(random_categorical_follows_its_logits)
     CHECK_NEAR(counts[1][0], 2000, 130);
     CHECK_INT(counts[1][1], 0);
     tutti_tensor_release(value);
-    tutti_tensor_set(given, 4, NAN);
+    tutti_tensor_set(given, 4, (double)NAN);
     CHECK_STATUS(try_fetch(drawn, FEEDS(FEED(logits, given), FEED(counter, zero)), &none),
                  TUTTI_OUT_OF_RANGE);
     CHECK_CONTAINS(tutti_error_message(), "logit [1,1] is nan");

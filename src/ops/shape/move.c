@@ -2,7 +2,8 @@
 #include "ops/shape/move.h"
 
 enum {
-    TILE = 32,               /* elements along both sides of a transposed tile */
+    LINE = 64,   /* bytes of a cache line */
+    BLOCK = 128, /* elements along both sides of what is transposed at once: few pages */
     PIECE_BYTES = 256 * 1024 /* what one thread takes at a time */
 };
 
@@ -17,8 +18,9 @@ typedef struct __attribute__((may_alias)) {
 
 /* For each size of element:
  *   row    to[i to_step] = from[i from_step]
- *   tile   to[r to_row + c] = from[r + c from_column], for what has neighbours side by side in
- *          different axes: tiles keep both sides in cache */
+ *   block  to[r to_row + c] = from[r + c from_column], for what has neighbours side by side in
+ *          different axes. Squares of one cache line a side go through `square`, so that each line
+ * is read and written once, however the rows fall on the sets of the cache. */
 #define TYPED(bytes)                                                                               \
     static void row_##bytes(int64_t count, void *to_, int64_t to_step, const void *from_,          \
                             int64_t from_step)                                                     \
@@ -28,14 +30,33 @@ typedef struct __attribute__((may_alias)) {
         for (int64_t i = 0; i < count; i++)                                                        \
             to[i * to_step] = from[i * from_step];                                                 \
     }                                                                                              \
-    static void tile_##bytes(int64_t rows, int64_t columns, void *to_, int64_t to_row,             \
-                             const void *from_, int64_t from_column)                               \
+    static inline __attribute__((always_inline)) void square_##bytes(                              \
+        int high, int wide, element_##bytes *to, int64_t to_row, const element_##bytes *from,      \
+        int64_t from_column)                                                                       \
     {                                                                                              \
-        element_##bytes *to = to_;                                                                 \
-        const element_##bytes *from = from_;                                                       \
-        for (int64_t r = 0; r < rows; r++)                                                         \
-            for (int64_t c = 0; c < columns; c++)                                                  \
-                to[r * to_row + c] = from[r + c * from_column];                                    \
+        element_##bytes square[LINE / (bytes)][LINE / (bytes)];                                    \
+        for (int c = 0; c < wide; c++)                                                             \
+            memcpy(square[c], from + c * from_column, (size_t)high * (bytes));                     \
+        for (int r = 0; r < high; r++)                                                             \
+            for (int c = 0; c < wide; c++)                                                         \
+                to[r * to_row + c] = square[c][r];                                                 \
+    }                                                                                              \
+    static void block_##bytes(int64_t rows, int64_t columns, void *to_, int64_t to_row,            \
+                              const void *from_, int64_t from_column)                              \
+    {                                                                                              \
+        enum { SIDE = LINE / (bytes) };                                                            \
+        for (int64_t r = 0; r < rows; r += SIDE)                                                   \
+            for (int64_t c = 0; c < columns; c += SIDE) {                                          \
+                element_##bytes *to = (element_##bytes *)to_ + r * to_row + c;                     \
+                const element_##bytes *from =                                                      \
+                    (const element_##bytes *)from_ + r + c * from_column;                          \
+                int high = rows - r < SIDE ? (int)(rows - r) : SIDE;                               \
+                int wide = columns - c < SIDE ? (int)(columns - c) : SIDE;                         \
+                if (high == SIDE && wide == SIDE)                                                  \
+                    square_##bytes(SIDE, SIDE, to, to_row, from, from_column);                     \
+                else                                                                               \
+                    square_##bytes(high, wide, to, to_row, from, from_column);                     \
+            }                                                                                      \
     }
 TYPED(1)
 TYPED(2)
@@ -70,24 +91,24 @@ static void copy_row(size_t size, int64_t count, void *to, int64_t to_step, cons
     }
 }
 
-static void copy_tile(size_t size, int64_t rows, int64_t columns, void *to, int64_t to_row,
-                      const void *from, int64_t from_column)
+static void copy_block(size_t size, int64_t rows, int64_t columns, void *to, int64_t to_row,
+                       const void *from, int64_t from_column)
 {
     switch (size) {
     case 1:
-        tile_1(rows, columns, to, to_row, from, from_column);
+        block_1(rows, columns, to, to_row, from, from_column);
         break;
     case 2:
-        tile_2(rows, columns, to, to_row, from, from_column);
+        block_2(rows, columns, to, to_row, from, from_column);
         break;
     case 4:
-        tile_4(rows, columns, to, to_row, from, from_column);
+        block_4(rows, columns, to, to_row, from, from_column);
         break;
     case 8:
-        tile_8(rows, columns, to, to_row, from, from_column);
+        block_8(rows, columns, to, to_row, from, from_column);
         break;
     default:
-        tile_16(rows, columns, to, to_row, from, from_column);
+        block_16(rows, columns, to, to_row, from, from_column);
         break;
     }
 }
@@ -98,12 +119,12 @@ static void copy_transposed(const tutti_move *move, char *to, const char *from)
     int64_t rows = move->dims[move->rank - 2], columns = move->dims[move->rank - 1];
     int64_t to_row = move->to[move->rank - 2], from_column = move->from[move->rank - 1];
     int64_t size = (int64_t)move->size;
-    for (int64_t r = 0; r < rows; r += TILE) {
-        int64_t high = rows - r < TILE ? rows - r : TILE;
-        for (int64_t c = 0; c < columns; c += TILE) {
-            int64_t wide = columns - c < TILE ? columns - c : TILE;
-            copy_tile(move->size, high, wide, to + (r * to_row + c) * size, to_row,
-                      from + (r + c * from_column) * size, from_column);
+    for (int64_t r = 0; r < rows; r += BLOCK) {
+        int64_t high = rows - r < BLOCK ? rows - r : BLOCK;
+        for (int64_t c = 0; c < columns; c += BLOCK) {
+            int64_t wide = columns - c < BLOCK ? columns - c : BLOCK;
+            copy_block(move->size, high, wide, to + (r * to_row + c) * size, to_row,
+                       from + (r + c * from_column) * size, from_column);
         }
     }
 }
@@ -166,7 +187,7 @@ static tutti_move merge_axes(const tutti_move *move)
     return merged;
 }
 
-/* Brings the axis along which neighbours are read to the last place but one, for tiles. */
+/* Brings the axis along which neighbours are read to the last place but one. */
 static void bring_rows_inside(tutti_move *move)
 {
     int last = move->rank - 1, found = -1;

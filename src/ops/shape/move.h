@@ -1,5 +1,5 @@
 /* move.h: moves elements between two strided arrays, whatever they are: the loop under all
- * operators that move data. Rows go by memcpy, transpositions tile by tile, large moves over the
+ * operators that move data. Rows go by memcpy, transpositions block by block, large moves over the
  * threads of the call. */
 #ifndef TUTTI_OPS_SHAPE_MOVE_H
 #define TUTTI_OPS_SHAPE_MOVE_H

@@ -45,7 +45,7 @@ static int64_t offset_of(int rank, const int64_t *sizes, const int64_t *steps, i
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
-    int64_t strides[TUTTI_MAX_RANK], jumps[TUTTI_MAX_RANK];
+    int64_t strides[TUTTI_MAX_RANK], jumps[TUTTI_MAX_RANK] = {0};
     int64_t count = tutti__dims_product(y->rank, y->dims);
     const int64_t *multiples;
     RULE_INTS(call, "multiples", &multiples);

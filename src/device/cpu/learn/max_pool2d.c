@@ -1,0 +1,49 @@
+/* max_pool2d.c: the maximum of each window. */
+#include "device/cpu/learn/pool.h"
+#include "program/isa.h"
+
+typedef struct work {
+    const pool_plan *plan;
+    const float *x;
+    float *y;
+} work;
+
+/* Piece: one output row. */
+static void pool_row(void *context, int64_t piece)
+{
+    const work *w = context;
+    const tutti_windows *windows = &w->plan->w;
+    int64_t channels = w->plan->channels, image = piece / windows->out[0], row = piece % windows->out[0];
+    const float *x = w->x + image * windows->in[0] * windows->in[1] * channels;
+    float *y = w->y + piece * windows->out[1] * channels;
+    for (int64_t column = 0; column < windows->out[1]; column++, y += channels) {
+        pool_window p = pool_window_at(windows, row, column);
+        memcpy(y, x + (p.top * windows->in[1] + p.left) * channels, (size_t)channels * sizeof *y);
+        for (int64_t i = p.top; i < p.bottom; i++)
+            for (int64_t j = p.left; j < p.right; j++) {
+                const float *tap = x + (i * windows->in[1] + j) * channels;
+                for (int64_t c = 0; c < channels; c++)
+                    y[c] = pool_better(y[c], tap[c]) ? tap[c] : y[c];
+            }
+    }
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    work w = {call->plan, call->inputs[0].data, call->outputs[0].data};
+    tutti_parallel(call, w.plan->batch * w.plan->w.out[0], pool_row, &w);
+    return TUTTI_OK;
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_max_pool2d_rows) = {
+    .name = "max_pool2d.rows",
+    .version = 1,
+    .op = "max_pool2d",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = pool_score,
+    .prepare = pool_prepare,
+    .discard = free,
+    .run = run,
+};

@@ -1,0 +1,20 @@
+/* sum.c: the sum over one block of neighbouring axes. */
+#include <stdlib.h>
+
+#include "device/cpu/learn/reduce_sum.h"
+#include "program/isa.h"
+
+static tutti_status run(const tutti_call *call) { return reduce_run(call, false); }
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sum_block) = {
+    .name = "sum.block",
+    .version = 1,
+    .op = "sum",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .score = reduce_score,
+    .workspace = reduce_workspace,
+    .prepare = reduce_prepare,
+    .discard = free,
+    .run = run,
+};
