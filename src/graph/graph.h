@@ -91,7 +91,7 @@ struct tutti_graph {
     struct {
         uint32_t first, last;
     } recorded;
-    tutti_map taken; /* by a name that was wished again: the last number put behind it */
+    tutti_map taken; /* by a name that was wished again: the last number (unsigned) put behind it */
     /* A trace of a tape: names are not looked up, updates take effect in the order of building. */
     bool trace;
     tutti_arena *lasting; /* of a trace: handles live here, through tutti__graph_reset */

@@ -92,7 +92,9 @@ TUTTI_TEST(tensors_are_abbreviated)
     tutti_graph *g = new_graph();
     char noise[100];
     memset(noise, 'z', sizeof noise);
-    memcpy(noise, "a\"\n", 3);
+    noise[0] = 'a';
+    noise[1] = '"';
+    noise[2] = '\n';
     constant(g, TUTTI_F32, 0, 0, (float[]){0.5F});
     constant(g, TUTTI_I32, 1, 9, (int32_t[]){1, 2, 3, 4, 5, 6, 7, 8, -9});
     constant(g, TUTTI_BOOL, 1, 2, (bool[]){true, false});

@@ -145,10 +145,16 @@ static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *
     node->name = full;
     if (!full || !tutti__map_get(&graph->by_name, full))
         return TUTTI_OK;
-    uintptr_t number = (uintptr_t)tutti__map_get(&graph->taken, full);
+    unsigned *number = tutti__map_get(&graph->taken, full);
+    if (!number) {
+        number = tutti__arena_take(&graph->arena, sizeof *number);
+        if (!number)
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a name");
+        TUTTI_TRY(tutti__map_set(&graph->taken, full, number));
+    }
     while (node->name && tutti__map_get(&graph->by_name, node->name))
-        node->name = tutti__arena_format(&graph->arena, "%s_%zu", full, (size_t)++number);
-    return tutti__map_set(&graph->taken, full, (void *)number);
+        node->name = tutti__arena_format(&graph->arena, "%s_%u", full, ++*number);
+    return TUTTI_OK;
 }
 
 /* Static scopes merge inward; functions are asked from the outermost in. */

@@ -11,7 +11,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors travel as the
 typedef struct writer {
     tutti_text body;    /* the graph */
     tutti_text strings; /* the table, without its count */
-    tutti_map known;    /* string to index + 1 */
+    tutti_map known;    /* string to its index, in `arena` */
+    tutti_arena arena;
     size_t nodes, graphs;
     int depth;
 } writer;
@@ -33,20 +34,23 @@ static void put_long(tutti_text *out, uint64_t value)
 /* Writes the index of a string, which joins the table when it is new. */
 static tutti_status put_string(writer *w, const char *text)
 {
-    uintptr_t index = (uintptr_t)tutti__map_get(&w->known, text);
-    if (index == 0) {
+    uint32_t *index = tutti__map_get(&w->known, text);
+    if (!index) {
         size_t size = strlen(text);
         if (size > TUTTI_GRAPH_MAX_STRING)
             return tutti_fail(
                 TUTTI_TOO_LARGE,
                 "serialisation: the name '%.64s…' has %zu bytes, at most %d may travel", text, size,
                 TUTTI_GRAPH_MAX_STRING);
-        index = w->known.count + 1;
-        TUTTI_TRY(tutti__map_set(&w->known, text, (void *)index));
+        index = tutti__arena_take(&w->arena, sizeof *index);
+        if (!index)
+            return tutti_fail(TUTTI_NO_MEMORY, "serialisation: no memory for a string");
+        *index = (uint32_t)w->known.count;
+        TUTTI_TRY(tutti__map_set(&w->known, text, index));
         put_word(&w->strings, size);
         tutti__text_bytes(&w->strings, text, size);
     }
-    put_word(&w->body, index - 1);
+    put_word(&w->body, *index);
     return TUTTI_OK;
 }
 
@@ -286,5 +290,6 @@ tutti_status tutti_graph_serialize(const tutti_graph *graph, void **ret_data, si
     tutti__text_free(&w.body);
     tutti__text_free(&w.strings);
     tutti__map_free(&w.known);
+    tutti__arena_free(&w.arena);
     return status;
 }

@@ -1,8 +1,7 @@
 /* max_pool2d_backward.c: each window's gradient goes to its first maximum. */
 #include "device/cpu/learn/pool.h"
+#include "device/cpu/vector.h"
 #include "program/isa.h"
-
-#define LANES 64 /* channels at a time */
 
 typedef struct work {
     const pool_plan *plan;
@@ -10,30 +9,42 @@ typedef struct work {
     float *x_grad;
 } work;
 
-/* One window, channels [0, count): finds the tap of each channel's maximum, then hands the gradient out
- * tap by tap, so that memory is walked in rows. */
-static inline void give(const pool_window *p, int64_t width, int64_t channels, int64_t count, const float *x,
-                        const float *grad, float *x_grad)
+/* One window, VEC_LANES channels: finds the tap of each channel's maximum, then hands the gradient out
+ * tap by tap. Taps are counted in floats, which are exact far beyond any window. */
+static inline void give(const pool_window *p, int64_t width, int64_t channels, const float *x, const float *grad, float *x_grad)
 {
-    float best[LANES];
-    int32_t at[LANES] = {0}, tap = 0;
-    memcpy(best, x + (p->top * width + p->left) * channels, (size_t)count * sizeof *best);
+    vec best = vec_load(x + (p->top * width + p->left) * channels), at = vec_splat(0), g = vec_load(grad);
+    float tap = 0;
     for (int64_t i = p->top; i < p->bottom; i++)
         for (int64_t j = p->left; j < p->right; j++, tap++) {
-            const float *from = x + (i * width + j) * channels;
-            for (int64_t c = 0; c < count; c++) {
-                bool better = pool_better(best[c], from[c]);
-                best[c] = better ? from[c] : best[c];
-                at[c] = better ? tap : at[c];
-            }
+            vec value = vec_load(x + (i * width + j) * channels);
+            /* greater, or the first NaN: a NaN that is held is never replaced */
+            vmask held = vec_ne(best, best), nan = vec_ne(value, value);
+            vec index = vec_select(vec_gt(value, best), vec_splat(tap), at);
+            vec most = vec_select(vec_gt(value, best), value, best);
+            index = vec_select(nan, vec_splat(tap), index);
+            most = vec_select(nan, value, most);
+            at = vec_select(held, at, index);
+            best = vec_select(held, best, most);
         }
     tap = 0;
     for (int64_t i = p->top; i < p->bottom; i++)
         for (int64_t j = p->left; j < p->right; j++, tap++) {
             float *to = x_grad + (i * width + j) * channels;
-            for (int64_t c = 0; c < count; c++)
-                to[c] += at[c] == tap ? grad[c] : 0;
+            vec_store(to, vec_load(to) + vec_select(vec_eq(at, vec_splat(tap)), g, vec_splat(0)));
         }
+}
+
+/* The channels that do not fill a vector, one at a time. */
+static inline void give_one(const pool_window *p, int64_t width, int64_t channels, const float *x, float grad, float *x_grad)
+{
+    int64_t best = (p->top * width + p->left) * channels;
+    for (int64_t i = p->top; i < p->bottom; i++)
+        for (int64_t j = p->left; j < p->right; j++) {
+            int64_t at = (i * width + j) * channels;
+            best = pool_better(x[best], x[at]) ? at : best;
+        }
+    x_grad[best] += grad;
 }
 
 /* Piece: one image, because windows may overlap. */
@@ -48,8 +59,11 @@ static void pool_image(void *context, int64_t image)
     for (int64_t row = 0; row < windows->out[0]; row++)
         for (int64_t column = 0; column < windows->out[1]; column++, grad += channels) {
             pool_window p = pool_window_at(windows, row, column);
-            for (int64_t c = 0; c < channels; c += LANES)
-                give(&p, windows->in[1], channels, channels - c < LANES ? channels - c : LANES, x + c, grad + c, x_grad + c);
+            int64_t c = 0;
+            for (; c + VEC_LANES <= channels; c += VEC_LANES)
+                give(&p, windows->in[1], channels, x + c, grad + c, x_grad + c);
+            for (; c < channels; c++)
+                give_one(&p, windows->in[1], channels, x + c, grad[c], x_grad + c);
         }
 }
 
