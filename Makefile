@@ -24,8 +24,10 @@ configure:
 	@[ -f $(BUILD)/build.ninja ] || $(call quietly, meson setup $(BUILD))
 	@$(call quietly, ninja -C $(BUILD) build.ninja)
 
-demo: all ## the shortest way to see it work
-	@$(BUILD)/tutti --version
+demo: ## installs what is missing, builds, and trains a network on digits drawn here
+	@tools/deps.sh --quiet test
+	@$(MAKE) --no-print-directory all
+	@$(BUILD)/examples/4_loop
 
 test: ## everything that must hold; the last line is "N passed, N failed, N skipped"
 	@tools/deps.sh --quiet test

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <tutti/tutti.h>
 
@@ -50,6 +52,25 @@ static double evaluate(tutti_eager *e, const tutti_sym *weights, tutti_tensor *i
     return right / (double)(count / size * size);
 }
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A bar that fills; on a terminal only. */
+static void progress(int64_t step, int64_t steps, double seconds, double loss)
+{
+    if (!isatty(1))
+        return;
+    printf("\r%4lld/%lld ", (long long)step, (long long)steps);
+    for (int i = 0; i < 20; i++)
+        printf("%s", i < 20 * step / steps ? "\u2501" : " ");
+    printf(" %.1f s  %.2f ms/step  loss %.4f ", seconds, 1e3 * seconds / (double)step, loss);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     const char *data = NULL;
@@ -83,7 +104,7 @@ int main(int argc, char **argv)
         return 1;
     double accuracy = 0;
     for (int epoch = 0; epoch < epochs; epoch++) {
-        double sum = 0;
+        double sum = 0, start = now();
         tutti_shuffled(1, (uint64_t)epoch, count, order);
         for (int64_t at = 0; at + BATCH <= count; at += BATCH) {
             tutti_tensor *bx, *by;
@@ -97,11 +118,14 @@ int main(int argc, char **argv)
             tutti_apply_gradients(adam, WEIGHTS, weights, grads);
             sum += tutti_item(loss);
             must(tutti_step(e));
+            int64_t done = at / BATCH + 1;
+            if (done % 20 == 0 || done == count / BATCH)
+                progress(done, count / BATCH, now() - start, sum / (double)done);
             tutti_tensor_release(bx);
             tutti_tensor_release(by);
         }
         accuracy = evaluate(e, weights, test_images, test_labels);
-        printf("epoch %d  loss %.4f  test accuracy %.4f\n", epoch + 1, sum / (double)(count / BATCH), accuracy);
+        printf("%sepoch %d  loss %.4f  test accuracy %.4f\n", isatty(1) ? "\n" : "", epoch + 1, sum / (double)(count / BATCH), accuracy);
         fflush(stdout);
     }
     free(order);

@@ -19,6 +19,9 @@ say() { [ $quiet = yes ] || echo "$*"; }
 # need COMMAND PACKAGE: a program may come from anywhere, not only from the package.
 need() { command -v "$1" > /dev/null || missing+=("$2"); }
 
+# need_header FILE PACKAGE
+need_header() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] || missing+=("$2"); }
+
 # need_library PATTERN PACKAGE: shared libraries that are loaded at run time.
 need_library() {
     local folder

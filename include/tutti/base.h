@@ -60,6 +60,13 @@ TUTTI_API const char *tutti_error_message(void);
 /* Records a message for the calling thread and returns `status`: `return tutti_fail(...)`.
  * For operators and kernels written outside the library too. */
 TUTTI_API tutti_status tutti_fail(tutti_status status, const char *format, ...) TUTTI_PRINTF(2, 3);
+/* The value is the status as given, so that compilers see that a failure is never TUTTI_OK. */
+static inline tutti_status tutti_failed_(tutti_status recorded, tutti_status status)
+{
+    (void)recorded;
+    return status;
+}
+#define tutti_fail(status, ...) tutti_failed_((tutti_fail)((status), __VA_ARGS__), (status))
 
 /* Passes an error up. */
 #define TUTTI_TRY(expression)                                                                      \

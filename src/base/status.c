@@ -48,7 +48,7 @@ static void keep_message(char text[MESSAGE_SIZE], int length)
     memcpy(last_message, text, MESSAGE_SIZE);
 }
 
-tutti_status tutti_fail(tutti_status status, const char *format, ...)
+tutti_status(tutti_fail)(tutti_status status, const char *format, ...)
 {
     char text[MESSAGE_SIZE] = {0};
     va_list arguments;

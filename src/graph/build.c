@@ -12,7 +12,8 @@ static void note(tutti_graph *graph, tutti_status status)
         tutti__error_capture(status, &graph->error);
 }
 
-/* Puts the user's place into the thread's message: "op 'name' (file:line): …". */
+/* Puts the user's place into the thread's message: "op 'name' (file:line): …". A message that begins with
+ * the operator's own head keeps the name it gives. */
 static void add_place(const char *op, const char *name)
 {
     const char *file;
@@ -20,10 +21,13 @@ static void add_place(const char *op, const char *name)
     char head[640], message[1024];
     tutti__here_get(&file, &line);
     snprintf(message, sizeof message, "%s", tutti_error_message());
-    int head_size = name ? snprintf(head, sizeof head, "%s '%s'", op, name) : snprintf(head, sizeof head, "%s", op);
-    const char *rest = message;
-    if (head_size > 0 && strncmp(message, head, (size_t)head_size) == 0)
-        rest = message + head_size + strspn(message + head_size, ": ");
+    snprintf(head, sizeof head, "%s '%s'", op, name);
+    const char *rest = message, *colon = strstr(message, "': ");
+    size_t op_size = strlen(op);
+    if (strncmp(message, op, op_size) == 0 && strncmp(message + op_size, " '", 2) == 0 && colon) {
+        snprintf(head, sizeof head, "%.*s", (int)(colon + 1 - message), message);
+        rest = colon + 3;
+    }
     if (file)
         tutti_fail(TUTTI_INVALID, "%s (%s:%d): %s", head, file, line, rest);
     else

@@ -10,6 +10,7 @@
 
 #include "graph/attr.h"
 #include "graph/reader.h"
+#include "tensor/type.h"
 
 /* What a node's record holds until the node is made. Tensors and graphs among the
  * attributes have one reference each. */
@@ -203,13 +204,24 @@ static tutti_status get_controls(tutti_reader *r, tutti_graph *graph, tutti_node
     return TUTTI_OK;
 }
 
+/* A parameter's type is its word for what it will be given: it may say more than the attributes. */
+static bool declares(const tutti_node *node, const tutti_type *type)
+{
+    int64_t bytes;
+    return tutti__is(node, "parameter") && tutti__type_fits(type, &node->types[0]) &&
+           (!tutti_type_is_static(type) || tutti__type_bytes(type, &bytes) == TUTTI_OK);
+}
+
 /* The types that travelled are those of the shape rule, with or without the values of constants. */
 static tutti_status settle_types(tutti_node *node, const record *from)
 {
     char stored[TUTTI_TYPE_TEXT], own[TUTTI_TYPE_TEXT];
     bool again = false;
-    for (int i = 0; i < node->output_count; i++)
+    for (int i = 0; i < node->output_count; i++) {
+        if (declares(node, &from->like.types[i]))
+            node->types[i] = from->like.types[i];
         again = again || !tutti_type_equal(&node->types[i], &from->like.types[i]);
+    }
     if (again && tutti__node_infer_known(node, node->types) != TUTTI_OK)
         return refuse(node);
     for (int i = 0; again && i < node->output_count; i++)

@@ -63,6 +63,26 @@ TUTTI_TEST(a_graph_that_was_read_can_grow)
     tutti_graph_destroy(g);
 }
 
+/* Specialisation tells a body's parameters more than their attributes do. */
+TUTTI_TEST(what_parameters_learnt_travels)
+{
+    tutti_graph *g = new_graph();
+    tutti_type type = tutti_type_make(TUTTI_F32, 2, (int64_t[]){TUTTI_ANY, 3});
+    tutti_sym p = tutti_parameter(g, 0, type), y = tutti_neg(p);
+    p.node->types[0].dims[0] = y.node->types[0].dims[0] = 5;
+    round_trip(g);
+    p.node->types[0].dims[0] = TUTTI_ANY;
+    bytes b = written(g);
+    tutti_graph *copy = NULL;
+    CHECK_STATUS(tutti_graph_deserialize(b.data, b.size, &copy), TUTTI_CORRUPT); /* only they may */
+    free(b.data);
+    p.node->types[0].dims[0] = y.node->types[0].dims[0] = INT64_MAX / 2;
+    b = written(g);
+    CHECK_STATUS(tutti_graph_deserialize(b.data, b.size, &copy), TUTTI_CORRUPT);
+    free(b.data);
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(dead_nodes_do_not_travel)
 {
     tutti_graph *g = new_graph();

@@ -170,6 +170,9 @@ int64_t tutti_view_count(const tutti_view *view)
 {
     int64_t count = 1;
     for (int i = 0; i < view->rank; i++)
+        if (view->dims[i] == 0)
+            return 0; /* the others may be so large that their product overflows */
+    for (int i = 0; i < view->rank; i++)
         count *= view->dims[i];
     return count;
 }

@@ -11,7 +11,7 @@ typedef struct work {
 
 /* One window, VEC_LANES channels: finds the tap of each channel's maximum, then hands the gradient out
  * tap by tap. Taps are counted in floats, which are exact far beyond any window. */
-static inline void give(const pool_window *p, int64_t width, int64_t channels, const float *x, const float *grad, float *x_grad)
+static inline void give(bool tiles, const pool_window *p, int64_t width, int64_t channels, const float *x, const float *grad, float *x_grad)
 {
     vec best = vec_load(x + (p->top * width + p->left) * channels), at = vec_splat(0), g = vec_load(grad);
     float tap = 0;
@@ -31,7 +31,8 @@ static inline void give(const pool_window *p, int64_t width, int64_t channels, c
     for (int64_t i = p->top; i < p->bottom; i++)
         for (int64_t j = p->left; j < p->right; j++, tap++) {
             float *to = x_grad + (i * width + j) * channels;
-            vec_store(to, vec_load(to) + vec_select(vec_eq(at, vec_splat(tap)), g, vec_splat(0)));
+            vec given = vec_select(vec_eq(at, vec_splat(tap)), g, vec_splat(0));
+            vec_store(to, tiles ? given : vec_load(to) + given);
         }
 }
 
@@ -55,13 +56,15 @@ static void pool_image(void *context, int64_t image)
     int64_t channels = w->plan->channels, size = windows->in[0] * windows->in[1] * channels;
     const float *x = w->x + image * size, *grad = w->grad + image * windows->out[0] * windows->out[1] * channels;
     float *x_grad = w->x_grad + image * size;
-    memset(x_grad, 0, (size_t)size * sizeof *x_grad);
+    bool tiles = w->plan->tiles && channels % VEC_LANES == 0; /* then every element is written */
+    if (!tiles)
+        memset(x_grad, 0, (size_t)size * sizeof *x_grad);
     for (int64_t row = 0; row < windows->out[0]; row++)
         for (int64_t column = 0; column < windows->out[1]; column++, grad += channels) {
             pool_window p = pool_window_at(windows, row, column);
             int64_t c = 0;
             for (; c + VEC_LANES <= channels; c += VEC_LANES)
-                give(&p, windows->in[1], channels, x + c, grad + c, x_grad + c);
+                give(tiles, &p, windows->in[1], channels, x + c, grad + c, x_grad + c);
             for (; c < channels; c++)
                 give_one(&p, windows->in[1], channels, x + c, grad[c], x_grad + c);
         }

@@ -12,6 +12,7 @@
 typedef struct pool_plan {
     tutti_windows w;
     int64_t batch, channels;
+    bool tiles; /* every input element lies in exactly one window */
 } pool_plan;
 
 static inline tutti_status pool_prepare(const tutti_kernel_query *query, void **ret_plan)
@@ -20,7 +21,10 @@ static inline tutti_status pool_prepare(const tutti_kernel_query *query, void **
     pool_plan *p = calloc(1, sizeof *p);
     if (!p)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    *p = (pool_plan){tutti__pool_windows(query->node.attrs, query->node.attr_count, x->dims), x->dims[0], x->dims[3]};
+    *p = (pool_plan){tutti__pool_windows(query->node.attrs, query->node.attr_count, x->dims), x->dims[0], x->dims[3], false};
+    p->tiles = true;
+    for (int a = 0; a < 2; a++)
+        p->tiles = p->tiles && p->w.before[a] == 0 && p->w.stride[a] == p->w.size[a] && p->w.out[a] * p->w.size[a] == p->w.in[a];
     *ret_plan = p;
     return TUTTI_OK;
 }

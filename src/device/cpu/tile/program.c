@@ -249,7 +249,8 @@ static tutti_status make_steps(compiler *c)
     return TUTTI_OK;
 }
 
-static tutti_status make_space(const tutti_kernel_query *query, tutti_tile_program *program)
+static tutti_status make_space(const tutti_kernel_query *query, tutti_tile_program *program,
+                               int64_t tile_elements)
 {
     const tutti_body *body = program->body;
     tutti_type sources[TUTTI_SPACE_INPUTS];
@@ -267,10 +268,26 @@ static tutti_status make_space(const tutti_kernel_query *query, tutti_tile_progr
             return refuse("outputs of different shapes");
         program->output_elements[i] = tutti_dtype_size(other->dtype);
     }
-    if (!tutti__space_make(out, body->source_count, sources,
-                           TUTTI_TILE_BYTES / (int64_t)program->element, &program->space))
+    if (!tutti__space_make(out, body->source_count, sources, tile_elements, &program->space))
         return refuse("these shapes");
     return TUTTI_OK;
+}
+
+/* Whether no value but repeated scalars goes through a slot: then tiles need not fit in one. */
+static bool needs_no_slots(const tutti_tile_program *program)
+{
+    for (int i = 0; i < program->load_count; i++)
+        if (program->space.inputs[program->loads[i].source].reach != TUTTI_REACH_SCALAR)
+            return false;
+    for (int s = 0; s < program->step_count; s++) {
+        const tutti_tile_step *step = &program->steps[s];
+        if (step->chain == 1 || (step->keep && step->y.kind == TUTTI_PLACE_SLOT))
+            return false;
+        for (int i = 0; i < step->inputs; i++)
+            if (step->x[i].kind == TUTTI_PLACE_SLOT)
+                return false;
+    }
+    return true;
 }
 
 /* The program with room for loads and steps, in one block of memory. */
@@ -297,7 +314,7 @@ static tutti_status compile(const tutti_kernel_query *query, tutti_tile_program 
     program->chain = tutti__chain();
     program->threads = query->threads;
     TUTTI_TRY(check_types(&c));
-    TUTTI_TRY(make_space(query, program));
+    TUTTI_TRY(make_space(query, program, TUTTI_TILE_BYTES / (int64_t)program->element));
     size_t values = (size_t)program->body->value_count;
     c.states = calloc(values, sizeof *c.states);
     c.taken = calloc(2 * values + 1, sizeof *c.taken);
@@ -306,6 +323,8 @@ static tutti_status compile(const tutti_kernel_query *query, tutti_tile_program 
                               : make_steps(&c);
     free(c.states);
     free(c.taken);
+    if (status == TUTTI_OK && needs_no_slots(program))
+        status = make_space(query, program, TUTTI_TILE_WIDE);
     return status;
 }
 

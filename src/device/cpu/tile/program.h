@@ -14,6 +14,9 @@
 #include "device/cpu/tile/chain.h"
 #include "device/cpu/tile/space.h"
 
+/* Elements of a tile of a program that keeps nothing in slots. */
+#define TUTTI_TILE_WIDE 16384
+
 typedef enum tutti_place_kind {
     TUTTI_PLACE_SLOT,
     TUTTI_PLACE_SCALAR, /* a slot that holds one number, repeated */

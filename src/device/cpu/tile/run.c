@@ -128,7 +128,7 @@ static void load_tile(worker *w, int index)
         convert(load, from, w->tile.rows * w->tile.columns, to);
     } else if (reach == TUTTI_REACH_SCALAR) {
         convert(load, from, 1, to);
-        fill(w->program->element, to, space->tile_elements);
+        fill(w->program->element, to, TUTTI_TILE_BYTES / (int64_t)w->program->element);
     } else if (reach == TUTTI_REACH_ROW) {
         load_row(w, load, from, to);
     } else if (reach == TUTTI_REACH_COLUMN && space->inputs[load->source].row_step == 1) {

@@ -1,0 +1,152 @@
+/* row.h: work on rows of floats, for files that are compiled once for each instruction set.
+ *
+ * A sum is taken in ROW_SUMS vectors side by side and finished over one binary tree, so it depends on
+ * the row only. */
+#ifndef TUTTI_DEVICE_CPU_ROW_ROW_H
+#define TUTTI_DEVICE_CPU_ROW_ROW_H
+
+#include <string.h>
+
+#include "device/cpu/tile/math.h"
+#include "program/isa.h"
+#include "program/kernel.h"
+
+enum { ROW_SUMS = 4, ROW_PIECE_FLOATS = 8192 };
+
+/* x as a matrix: all axes but the last are rows. */
+typedef struct row_matrix {
+    int64_t rows, columns, rows_per_piece, pieces;
+} row_matrix;
+
+static inline row_matrix row_matrix_of(const tutti_view *x)
+{
+    row_matrix m = {.rows = 1, .columns = x->rank > 0 ? x->dims[x->rank - 1] : 1};
+    for (int i = 0; i + 1 < x->rank; i++)
+        m.rows *= x->dims[i];
+    m.rows_per_piece = m.columns > 0 && m.columns < ROW_PIECE_FLOATS ? ROW_PIECE_FLOATS / m.columns : 1;
+    m.pieces = m.columns == 0 ? 0 : (m.rows + m.rows_per_piece - 1) / m.rows_per_piece;
+    return m;
+}
+
+/* The rows of one piece: [*ret_first, returned end). */
+static inline int64_t row_range(const row_matrix *m, int64_t piece, int64_t *ret_first)
+{
+    *ret_first = piece * m->rows_per_piece;
+    int64_t end = *ret_first + m->rows_per_piece;
+    return end < m->rows ? end : m->rows;
+}
+
+/* Whether inputs [0, count) and the first output are floats. */
+static inline bool row_floats(const tutti_kernel_query *query, uint32_t inputs)
+{
+    for (int i = 0; i < query->node.input_count; i++)
+        if (inputs >> i & 1 && query->node.inputs[i].dtype != TUTTI_F32)
+            return false;
+    return query->node.outputs[0].dtype == TUTTI_F32;
+}
+
+/* `count` < VEC_LANES elements, `other` beyond them. */
+VEC_INLINE vec row_load_rest(const float *from, int64_t count, float other)
+{
+    float rest[VEC_LANES];
+    for (int i = 0; i < VEC_LANES; i++)
+        rest[i] = i < count ? from[i] : other;
+    return vec_load(rest);
+}
+
+VEC_INLINE void row_store_rest(float *to, vec value, int64_t count)
+{
+    float rest[VEC_LANES];
+    vec_store(rest, value);
+    memcpy(to, rest, (size_t)count * sizeof(float));
+}
+
+/* The sum of the lanes, over a binary tree. */
+VEC_INLINE float row_total(vec x)
+{
+    float lanes[VEC_LANES];
+    vec_store(lanes, x);
+    for (int half = VEC_LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lanes[i] += lanes[i + half];
+    return lanes[0];
+}
+
+VEC_INLINE float row_largest(vec x)
+{
+    float lanes[VEC_LANES];
+    vec_store(lanes, x);
+    for (int i = 1; i < VEC_LANES; i++)
+        lanes[0] = lanes[0] >= lanes[i] || lanes[0] != lanes[0] ? lanes[0] : lanes[i];
+    return lanes[0];
+}
+
+/* The sum of EACH, an expression of vectors that reads its operands by ROW_AT(pointer): elements
+ * [row_i, row_i + VEC_LANES), zeros beyond the end. */
+#define ROW_AT(pointer)                                                                            \
+    (row_rest > 0 ? row_load_rest((pointer) + row_i, row_rest, 0) : vec_load((pointer) + row_i))
+#define ROW_SUM(result, count, EACH)                                                               \
+    do {                                                                                           \
+        vec row_sums[ROW_SUMS] = {{0}};                                                            \
+        int64_t row_i = 0, row_rest = 0;                                                           \
+        for (; row_i + ROW_SUMS * VEC_LANES <= (count);) {                                         \
+            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++, row_i += VEC_LANES)          \
+                row_sums[row_k] = row_sums[row_k] + (EACH);                                        \
+        }                                                                                          \
+        for (; row_i + VEC_LANES <= (count); row_i += VEC_LANES)                                   \
+            row_sums[0] = row_sums[0] + (EACH);                                                    \
+        row_rest = (count) - row_i;                                                                \
+        if (row_rest > 0)                                                                          \
+            row_sums[1] = row_sums[1] + (EACH);                                                    \
+        (result) = row_total((row_sums[0] + row_sums[2]) + (row_sums[1] + row_sums[3]));           \
+    } while (0)
+
+/* to[..] = EACH for `count` elements, read as in ROW_SUM. Results may go over operands. */
+#define ROW_MAP(to, count, EACH)                                                                   \
+    do {                                                                                           \
+        int64_t row_i = 0, row_rest = 0;                                                           \
+        for (; row_i + ROW_SUMS * VEC_LANES <= (count);) {                                         \
+            vec row_values[ROW_SUMS];                                                              \
+            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++, row_i += VEC_LANES)          \
+                row_values[row_k] = (EACH);                                                        \
+            row_i -= ROW_SUMS * VEC_LANES;                                                         \
+            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++, row_i += VEC_LANES)          \
+                vec_store((to) + row_i, row_values[row_k]);                                        \
+        }                                                                                          \
+        for (; row_i + VEC_LANES <= (count); row_i += VEC_LANES)                                   \
+            vec_store((to) + row_i, (EACH));                                                       \
+        row_rest = (count) - row_i;                                                                \
+        if (row_rest > 0)                                                                          \
+            row_store_rest((to) + row_i, (EACH), row_rest);                                        \
+    } while (0)
+
+/* The largest of x; a NaN stays. -inf for none. */
+VEC_INLINE float row_max(const float *x, int64_t count)
+{
+    vec most[ROW_SUMS];
+    int64_t i = 0;
+    VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++)
+        most[k] = S(-INFINITY);
+    for (; i + ROW_SUMS * VEC_LANES <= count;) {
+        VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++, i += VEC_LANES)
+            most[k] = vec_maximum(vec_load(x + i), most[k]);
+    }
+    for (; i + VEC_LANES <= count; i += VEC_LANES)
+        most[0] = vec_maximum(vec_load(x + i), most[0]);
+    if (i < count)
+        most[1] = vec_maximum(row_load_rest(x + i, count - i, -INFINITY), most[1]);
+    return row_largest(vec_maximum(vec_maximum(most[0], most[2]), vec_maximum(most[1], most[3])));
+}
+
+/* The sum of e^(x - most); beyond the end e^-inf is 0. */
+VEC_INLINE float row_exp_sum(const float *x, int64_t count, float most)
+{
+    float sum;
+    ROW_SUM(sum, count,
+            vec_exp((row_rest > 0 ? row_load_rest(x + row_i, row_rest, -INFINITY)
+                                  : vec_load(x + row_i)) -
+                    most));
+    return sum;
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* updates.c: the values of variables around their updates: which are copied out because the memory is
+ * written again, which updates go to shadows, which variables a run needs. */
+#include <stdlib.h>
+
+#include "program/order.h"
+
+static tutti_status no_memory(void) { return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph"); }
+
+/* Every variable that an update node writes. */
+void tutti__order_mark_updates(tutti_order *o)
+{
+    for (size_t n = 0; n < o->node_count; n++) {
+        const tutti_node *node = o->graph->nodes.data[n];
+        if (!(node->op->flags & TUTTI_OP_UPDATES))
+            continue;
+        for (int i = 0; i < node->input_count; i++) {
+            const tutti_program_value *value = &o->values.data[tutti__order_value_of(o, node->inputs[i])];
+            if (!value->type->handle || value->space != TUTTI_IN_VARIABLE)
+                continue;
+            tutti_program_variable *variable = &o->program->variables[value->slot];
+            if (!variable->updated) /* what the first update does not need, nobody sees */
+                variable->keep = !(node->op->flags & TUTTI_OP_OVERWRITES);
+            variable->updated = true;
+            o->program->updates = true;
+        }
+    }
+}
+
+/* The last position up to which the memory of `variable` holds what `node` (a read or an update) gave:
+ * the next update after it. */
+static int32_t valid_until(const tutti_order *o, uint32_t slot, int32_t from)
+{
+    for (size_t p = (size_t)(from + 1); p < o->sequence_count; p++) {
+        const tutti_node *node = o->sequence[p];
+        if (!(node->op->flags & TUTTI_OP_UPDATES))
+            continue;
+        for (int i = 0; i < node->input_count; i++) {
+            const tutti_program_value *value = &o->values.data[tutti__order_value_of(o, node->inputs[i])];
+            if (value->type->handle && value->space == TUTTI_IN_VARIABLE && value->slot == slot)
+                return (int32_t)p;
+        }
+    }
+    return INT32_MAX;
+}
+
+/* Position of the last use of a node's value, through views; results count as the end. */
+static int32_t last_use(const tutti_order *o, const tutti_node *node)
+{
+    int32_t last = -1;
+    for (size_t n = node->id + 1; n < o->node_count; n++) {
+        const tutti_node *user = o->graph->nodes.data[n];
+        for (int i = 0; i < user->input_count; i++) {
+            if (user->inputs[i].node != node || user->inputs[i].index != 0)
+                continue;
+            int32_t at = (user->op->flags & TUTTI_OP_VIEW) ? last_use(o, user) : o->position[n];
+            last = at > last ? at : last;
+        }
+    }
+    for (size_t i = 0; i < o->graph->results.count; i++)
+        if (o->graph->results.data[i].node == node)
+            last = INT32_MAX - 1;
+    return last;
+}
+
+/* Where the value a read gives was made: -1 before the step, else the position of the update it follows. */
+static int32_t read_position(const tutti_order *o, const tutti_node *read, uint32_t slot)
+{
+    if (!o->commits[read->id])
+        return -1;
+    int32_t latest = -1;
+    bool *seen = calloc(o->node_count, 1);
+    const tutti_node **stack = calloc(o->node_count + 1, sizeof *stack);
+    size_t depth = 0;
+    if (seen && stack)
+        stack[depth++] = read;
+    while (depth > 0) {
+        const tutti_node *node = stack[--depth];
+        for (int i = 0; i < node->input_count + node->control_count; i++) {
+            const tutti_node *before = i < node->input_count ? node->inputs[i].node : node->controls[i - node->input_count];
+            if (seen[before->id] || !o->commits[before->id])
+                continue;
+            seen[before->id] = true;
+            stack[depth++] = before;
+            for (int k = 0; (before->op->flags & TUTTI_OP_UPDATES) && k < before->input_count; k++) {
+                const tutti_program_value *value = &o->values.data[tutti__order_value_of(o, before->inputs[k])];
+                if (value->type->handle && value->slot == slot && o->position[before->id] > latest)
+                    latest = o->position[before->id];
+            }
+        }
+    }
+    free(seen);
+    free(stack);
+    return latest;
+}
+/* From here on the node's value, and views of it, are read from a copy made at this point. What was
+ * emitted before has read the variable itself. */
+static tutti_status materialize(tutti_order *o, const tutti_node *node)
+{
+    int32_t source = o->base[node->id];
+    tutti_program_value copy = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[0]};
+    int32_t index = tutti__order_value(o, copy);
+    if (index < 0)
+        return no_memory();
+    TUTTI_TRY(tutti__order_instruction(o, node, tutti__copy_bytes, 1, &source, 1, &index));
+    o->moved[node->id] = index;
+    for (size_t n = node->id + 1; n < o->node_count; n++) {
+        const tutti_node *user = o->graph->nodes.data[n];
+        if (!(user->op->flags & TUTTI_OP_VIEW) || tutti__is(user, "read") || user->inputs[0].index != 0 ||
+            o->moved[user->inputs[0].node->id] < 0)
+            continue;
+        tutti_program_value view = o->values.data[o->moved[user->inputs[0].node->id]];
+        view.type = &user->types[0];
+        if ((o->moved[n] = tutti__order_value(o, view)) < 0)
+            return no_memory();
+    }
+    return TUTTI_OK;
+}
+
+/* Copies the values of variables that somebody wants after the memory has been written again; called
+ * with the position that is about to be reached, -1 for before the commit. */
+tutti_status tutti__order_save(tutti_order *o, int32_t made_at)
+{
+    for (size_t n = 0; n < o->node_count; n++) {
+        const tutti_node *node = o->graph->nodes.data[n];
+        bool update = (node->op->flags & TUTTI_OP_UPDATES) && node->output_count > 0;
+        if (!update && !tutti__is(node, "read"))
+            continue;
+        const tutti_program_value *value = &o->values.data[o->base[n]];
+        if (value->space != TUTTI_IN_VARIABLE || !o->program->variables[value->slot].updated)
+            continue;
+        int32_t made = update ? o->position[n] : read_position(o, node, value->slot);
+        if (made != made_at)
+            continue;
+        /* An update itself may use the old value of its own variable; it does so before it writes. */
+        if (last_use(o, node) > valid_until(o, value->slot, made))
+            TUTTI_TRY(materialize(o, node));
+    }
+    return TUTTI_OK;
+}
+static bool something_can_fail(const tutti_order *o)
+{
+    for (size_t n = 0; n < o->node_count; n++) {
+        const tutti_node *node = o->graph->nodes.data[n];
+        uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE | TUTTI_OP_DYNAMIC;
+        bool transfer = tutti__is(node, "send") || tutti__is(node, "recv");
+        if (o->commits[n] && o->runs[n] && !transfer && (node->op->flags & risky) && !(node->op->flags & TUTTI_OP_UPDATES))
+            return true;
+    }
+    return false;
+}
+
+/* Updated variables get stand-ins, filled before the first update; values after it move there too. */
+tutti_status tutti__order_shadows(tutti_order *o)
+{
+    o->shadow = tutti__arena_array(o->arena, (size_t)o->program->variable_count + 1, sizeof *o->shadow);
+    if (!o->shadow)
+        return no_memory();
+    for (int v = 0; v < o->program->variable_count; v++) {
+        o->shadow[v] = -1;
+        tutti_program_variable *variable = &o->program->variables[v];
+        if (!variable->updated)
+            continue;
+        tutti_program_value stand_in = {.space = TUTTI_IN_ARENA, .root = -1, .type = &variable->piece->type};
+        tutti_program_value source = {.space = TUTTI_IN_VARIABLE, .slot = (uint32_t)v, .root = -1, .type = &variable->piece->type};
+        int32_t from = tutti__order_value(o, source), to = tutti__order_value(o, stand_in);
+        if (from < 0 || to < 0)
+            return no_memory();
+        o->shadow[v] = to;
+        if (variable->keep) {
+            variable->read = true;
+            TUTTI_TRY(tutti__order_instruction(o, o->graph->nodes.data[0], tutti__copy_bytes, 1, &from, 1, &to));
+        }
+    }
+    for (size_t n = 0; n < o->node_count; n++) {
+        const tutti_node *node = o->graph->nodes.data[n];
+        if (node->output_count == 0 || !o->commits[n])
+            continue;
+        tutti_program_value *value = &o->values.data[o->base[n]];
+        if (value->space == TUTTI_IN_VARIABLE && o->shadow[value->slot] >= 0 && !value->type->handle &&
+            ((node->op->flags & TUTTI_OP_UPDATES) || read_position(o, node, value->slot) >= 0 ||
+             ((node->op->flags & TUTTI_OP_VIEW) && !tutti__is(node, "read")))) {
+            value->root = o->shadow[value->slot];
+            value->space = TUTTI_IN_ARENA;
+        }
+    }
+    return TUTTI_OK;
+}
+
+/* The commit of a program with shadows: they move into the variables. */
+tutti_status tutti__order_move_shadows(tutti_order *o)
+{
+    for (int v = 0; v < o->program->variable_count; v++) {
+        if (o->shadow[v] < 0)
+            continue;
+        tutti_program_value target = {.space = TUTTI_IN_VARIABLE, .slot = (uint32_t)v, .root = -1,
+                              .type = &o->program->variables[v].piece->type};
+        int32_t to = tutti__order_value(o, target);
+        if (to < 0)
+            return no_memory();
+        TUTTI_TRY(tutti__order_instruction(o, o->graph->nodes.data[0], tutti__copy_bytes, 1, &o->shadow[v], 1, &to));
+        o->program->variables[v].keep = false;
+    }
+    return TUTTI_OK;
+}
+/* A variable is read when its memory is used before the commit. */
+void tutti__order_mark_reads(tutti_order *o)
+{
+    for (size_t i = 0; i < o->instructions.count; i++) {
+        const tutti_instruction *instruction = &o->instructions.data[i];
+        for (int k = 0; k < instruction->input_count; k++) {
+            const tutti_program_value *value = &o->values.data[instruction->inputs[k]];
+            bool asks = instruction->node && tutti__is(instruction->node, "is_initialized");
+            if (value->space == TUTTI_IN_VARIABLE && i < o->program->commit_at && !asks)
+                o->program->variables[value->slot].read = true;
+        }
+    }
+}
