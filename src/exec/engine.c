@@ -140,9 +140,15 @@ static tutti_plan *find(tutti_engine *engine, const key_writer *w, uint64_t hash
     return NULL;
 }
 
-/* Under the lock: the least recently used entry goes when the cache is full. */
+/* Under the lock: the least recently used entry goes when the cache is full. Another thread may have
+ * kept a plan for the same request meanwhile. */
 static void keep(tutti_engine *engine, const key_writer *w, uint64_t hash, tutti_plan *plan)
 {
+    tutti_plan *other = find(engine, w, hash);
+    if (other) {
+        tutti__plan_release(other);
+        return;
+    }
     entry e = {.key = {hash, w->count, malloc(w->count * sizeof *w->words)}, .plan = plan, .used = engine->runs};
     if (!e.key.words)
         return;

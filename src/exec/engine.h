@@ -16,6 +16,12 @@ typedef struct tutti_engine_options {
     tutti_mesh mesh;     /* axis_count 0: none; the strings must outlive the engine */
 } tutti_engine_options;
 
+/* Seconds from a user, infinity and nonsense too; a century is for ever. */
+static inline int64_t tutti__engine_ns(double seconds)
+{
+    return seconds < 3e9 ? (int64_t)(seconds > 0 ? seconds * 1e9 : 0) : INT64_MAX / 4;
+}
+
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret);
 void tutti__engine_destroy(tutti_engine *engine); /* NULL is fine */
 tutti_state *tutti__engine_state(tutti_engine *engine);

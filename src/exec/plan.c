@@ -14,7 +14,7 @@ static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_optio
     tutti_pass_context context = {.device = piece->device, .deterministic = options->deterministic};
     TUTTI_TRY(tutti__passes_run(TUTTI_PASS_PARTITION, from->graph, &context, from->device));
     tutti_partition partition = {.graph = from->graph, .state = tutti__engine_state(engine),
-                                 .deterministic = options->deterministic};
+                                 .deterministic = options->deterministic, .shadows = from->shadows};
     TUTTI_TRY(piece->device->target->compile(piece->device, &partition, &piece->executable));
     piece->parameter_count = from->parameter_count;
     piece->result_count = from->result_count;
@@ -78,6 +78,17 @@ static tutti_status compile(tutti_engine *engine, const tutti_engine_options *op
     return compile_pieces(engine, options, graph, plan);
 }
 
+/* A fetched variable is read; in the run's own graph, because others may be compiling the user's. */
+static tutti_status read_handles(tutti_graph *job)
+{
+    for (size_t i = 0; i < job->results.count; i++) {
+        tutti_edge *edge = &job->results.data[i];
+        if (tutti__edge_type(*edge)->handle)
+            TUTTI_TRY(tutti__handle_read(job, *edge, edge));
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options, tutti_graph *graph,
                                 const tutti_request *request, const tutti_type *feed_types, tutti_plan **ret)
 {
@@ -90,8 +101,10 @@ tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options
     tutti_status status = plan ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     if (status == TUTTI_OK) {
         plan->references = 1;
-        status = compile(engine, options, job, request->device ? request->device : options->device, plan);
+        status = read_handles(job);
     }
+    if (status == TUTTI_OK)
+        status = compile(engine, options, job, request->device ? request->device : options->device, plan);
     tutti_graph_destroy(job);
     if (status != TUTTI_OK)
         tutti__plan_release(plan);

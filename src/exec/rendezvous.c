@@ -188,7 +188,7 @@ tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
         tutti__state_commit_begin(run->state);
     pthread_cond_broadcast(&r->changed);
     while (r->arrived < r->partitions && !run->cancelled && status == TUTTI_OK)
-        if (!wait(run)) {
+        if (!wait(run) && r->arrived < r->partitions && !run->cancelled) {
             status = tutti_fail(TUTTI_DEADLINE, "waited at the commit of the step: %d of %d devices had arrived",
                                 r->arrived, r->partitions);
             note_failure(run, status);

@@ -36,7 +36,7 @@ tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_option
         return tutti_fail(TUTTI_INVALID, "a session needs a graph");
     tutti_engine_options engine = {.device = options->device, .deterministic = options->deterministic,
                                    .cache_limit = options->cache_limit,
-                                   .deadline_ns = (int64_t)(options->deadline_seconds * 1e9)};
+                                   .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
     TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
     tutti_session *session = calloc(1, sizeof *session);
     if (!session)
@@ -140,8 +140,9 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
         if ((int)fetch->sym.index >= fetch->sym.node->output_count)
             return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no output %u; name it as a target", i,
                               fetch->sym.node->op->name, fetch->sym.node->name, fetch->sym.index);
-        if (fetch->sym.node->types[fetch->sym.index].handle)
-            TUTTI_TRY(tutti__handle_read(session->graph, l->fetches[i], &l->fetches[i]));
+        if (fetch->sym.node->types[fetch->sym.index].handle && !tutti__is(fetch->sym.node, "variable"))
+            return tutti_fail(TUTTI_INVALID, "fetch %d: '%s' is a %s, which has no value", i, fetch->sym.node->name,
+                              fetch->sym.node->op->name);
     }
     int targets = 0;
     for (int i = 0; i < options->targets.count; i++) {
@@ -165,7 +166,7 @@ static tutti_status run(tutti_session *session, const tutti_run_options *options
     int count = options->fetch.count;
     TUTTI_TRY(fill(session, options, l, &request));
     if (options->deadline_seconds > 0)
-        request.deadline = tutti__now_ns() + (int64_t)(options->deadline_seconds * 1e9);
+        request.deadline = tutti__now_ns() + tutti__engine_ns(options->deadline_seconds);
     if (count > 16 && !(values = calloc((size_t)count, sizeof *values)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     tutti_status status = tutti__engine_run(session->engine, session->graph, &request, values);

@@ -49,7 +49,7 @@ tutti_status tutti_eager_create(const tutti_session_options *options, tutti_eage
 {
     tutti_engine_options engine = {.device = options->device, .deterministic = options->deterministic,
                                    .cache_limit = options->cache_limit,
-                                   .deadline_ns = (int64_t)(options->deadline_seconds * 1e9)};
+                                   .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
     tutti_eager *eager = calloc(1, sizeof *eager);
     if (!eager)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for an eager context");

@@ -20,7 +20,7 @@
  *
  * Nodes stand in the order of their ids and name only earlier ones (a colocated node may come
  * later). The user's file and line do not travel. Types travel only to be compared with what the
- * reader's own shape rules say. */
+ * reader's own shape rules say; a parameter's may say more than its attributes. */
 #ifndef TUTTI_GRAPH_SERIALIZE_H
 #define TUTTI_GRAPH_SERIALIZE_H
 

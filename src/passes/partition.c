@@ -10,6 +10,7 @@
 
 #include "graph/attr.h"
 #include "passes/pass.h"
+#include "program/program.h"
 
 typedef struct carried { /* an edge that arrived in a piece */
     tutti_edge edge;     /* of the job; node NULL ends */
@@ -94,6 +95,26 @@ static tutti_status follow_sends(builder *b, int piece, const tutti_node *from, 
     return TUTTI_OK;
 }
 
+/* What follows an update, through users' own pairs of send and recv too; until nothing changes, because a
+ * recv may stand before its send. */
+static void find_late(builder *b)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t n = 0; n < b->job->nodes.count; n++) {
+            const tutti_node *node = b->job->nodes.data[n];
+            const tutti_node *sender = tutti__is(node, "recv") ? matching_send(b->job, node) : NULL;
+            bool late = (node->op->flags & TUTTI_OP_UPDATES) || (sender && b->late[sender->id]);
+            for (int i = 0; i < node->input_count; i++)
+                late = late || b->late[node->inputs[i].node->id];
+            for (int i = 0; i < node->control_count; i++)
+                late = late || b->late[node->controls[i]->id];
+            changed = changed || (late && !b->late[n]);
+            b->late[n] = b->late[n] || late;
+        }
+    }
+}
+
 static tutti_status find_homes(builder *b)
 {
     for (size_t n = 0; n < b->job->nodes.count; n++) {
@@ -101,15 +122,21 @@ static tutti_status find_homes(builder *b)
         b->home[n] = floats(node) ? -1 : piece_of(b, node->device);
         if (!floats(node) && b->home[n] < 0)
             return no_memory();
-        b->late[n] = (node->op->flags & TUTTI_OP_UPDATES) != 0;
-        for (int i = 0; i < node->input_count; i++)
-            b->late[n] = b->late[n] || b->late[node->inputs[i].node->id];
-        for (int i = 0; i < node->control_count; i++)
-            b->late[n] = b->late[n] || b->late[node->controls[i]->id];
     }
     if (b->count == 0 && piece_of(b, "cpu:0") < 0)
         return no_memory();
+    find_late(b);
+    bool shadows = tutti__fails_late(b->job, b->late);
+    for (int i = 0; i < b->count; i++)
+        b->pieces[i].shadows = shadows;
     return TUTTI_OK;
+}
+
+static void set_int(tutti_node *copy, const char *name, int64_t value)
+{
+    for (int i = 0; i < copy->attr_count; i++)
+        if (strcmp(copy->attrs[i].name, name) == 0)
+            copy->attrs[i].value.i = value;
 }
 
 static tutti_status add_parameter(builder *b, int piece, const tutti_node *node, tutti_node *copy)
@@ -120,10 +147,7 @@ static tutti_status add_parameter(builder *b, int piece, const tutti_node *node,
         return no_memory();
     p->parameters = parameters;
     parameters[p->parameter_count] = (int)tutti__int(node, "index");
-    for (int i = 0; i < copy->attr_count; i++)
-        if (strcmp(copy->attrs[i].name, "index") == 0)
-            copy->attrs[i].value.i = p->parameter_count;
-    p->parameter_count++;
+    set_int(copy, "index", p->parameter_count++);
     return TUTTI_OK;
 }
 
@@ -141,6 +165,8 @@ static tutti_status copy_node(builder *b, int piece, const tutti_node *node)
     if (!copy->inputs || !TUTTI_VEC_PUSH(&graph->nodes, copy))
         return no_memory();
     b->maps[piece][node->id] = copy;
+    if (tutti__is(node, "recv"))
+        set_int(copy, "late", b->late[node->id]);
     return tutti__is(node, "parameter") ? add_parameter(b, piece, node, copy) : TUTTI_OK;
 }
 
@@ -262,22 +288,31 @@ static tutti_status add_result(builder *b, int index)
 }
 
 /* Collectives without a channel meet by their order along the axis on each device. */
-static tutti_status number_collectives(tutti_graph *graph)
+static int number_along(const tutti_graph *graph, const tutti_node *node)
 {
     int number = 0;
+    for (size_t n = 0; n < node->id; n++) {
+        const tutti_node *before = graph->nodes.data[n];
+        number += (before->op->flags & TUTTI_OP_COLLECTIVE) &&
+                  strcmp(tutti__str(before, "axis"), tutti__str(node, "axis")) == 0;
+    }
+    return number;
+}
+
+static tutti_status number_collectives(tutti_graph *graph)
+{
     for (size_t n = 0; n < graph->nodes.count; n++) {
         tutti_node *node = graph->nodes.data[n];
         if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || tutti__str(node, "channel")[0])
             continue;
-        for (int i = 0; i < node->attr_count; i++) {
-            if (strcmp(node->attrs[i].name, "channel") != 0)
-                continue;
-            char *text = tutti__arena_format(&graph->arena, "#%d", number++);
-            if (!text)
-                return no_memory();
-            node->attrs[i].value.s = text;
-            node->attrs[i].count = (int32_t)strlen(text);
-        }
+        char *text = tutti__arena_format(&graph->arena, "#%d", number_along(graph, node));
+        if (!text)
+            return no_memory();
+        for (int i = 0; i < node->attr_count; i++)
+            if (strcmp(node->attrs[i].name, "channel") == 0) {
+                node->attrs[i].value.s = text;
+                node->attrs[i].count = (int32_t)strlen(text);
+            }
     }
     return TUTTI_OK;
 }
@@ -335,8 +370,9 @@ void tutti__partition_free(int count, tutti_piece_graph *pieces)
 static tutti_status prepare(builder *b)
 {
     TUTTI_TRY(find_homes(b));
-    b->maps = calloc((size_t)b->count, sizeof *b->maps);
-    b->arrived = calloc((size_t)b->count, sizeof *b->arrived);
+    size_t count = b->count > 0 ? (size_t)b->count : 1;
+    b->maps = calloc(count, sizeof *b->maps);
+    b->arrived = calloc(count, sizeof *b->arrived);
     if (!b->maps || !b->arrived)
         return no_memory();
     for (int i = 0; i < b->count; i++) {

@@ -47,6 +47,7 @@ typedef struct tutti_piece_graph {
     int parameter_count, result_count;
     int *parameters; /* by the piece's parameter index: index in the job */
     int *results;    /* by the piece's result index: index in the job */
+    bool shadows;    /* as tutti_partition has it */
 } tutti_piece_graph;
 tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces);
 void tutti__partition_free(int count, tutti_piece_graph *pieces);

@@ -4,18 +4,16 @@
 
 #include "program/program.h"
 
+/* A workspace is one more byte tensor at the end of the values, where tutti__program_kernels made room. */
 static tutti_status add_workspace(tutti_program *program, size_t size, int32_t *ret)
 {
-    /* Values were laid out in one array; a workspace is one more byte tensor at its end. */
-    tutti_program_value *values = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *values);
     tutti_type *type = tutti__arena_take(&program->arena, sizeof *type);
-    if (!values || !type)
+    if (!type)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     *type = (tutti_type){.dtype = TUTTI_U8, .rank = 1, .dims = {(int64_t)size}};
-    memcpy(values, program->values, program->value_count * sizeof *values);
     int32_t index = (int32_t)program->value_count++;
-    values[index] = (tutti_program_value){.space = TUTTI_IN_ARENA, .size = size, .type = type, .root = index, .maker = -1};
-    program->values = values;
+    program->values[index] =
+        (tutti_program_value){.space = TUTTI_IN_ARENA, .size = size, .type = type, .root = index, .maker = -1};
     *ret = index;
     return TUTTI_OK;
 }
@@ -55,6 +53,12 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
 
 tutti_status tutti__program_kernels(tutti_program *program, bool deterministic)
 {
+    size_t most = program->value_count + program->instruction_count;
+    tutti_program_value *values = tutti__arena_array(&program->arena, most + 1, sizeof *values);
+    if (!values)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+    memcpy(values, program->values, program->value_count * sizeof *values);
+    program->values = values;
     for (size_t i = 0; i < program->instruction_count; i++)
         if (program->instructions[i].run != tutti__copy_bytes)
             TUTTI_TRY(choose(program, &program->instructions[i], i, deterministic));

@@ -137,6 +137,7 @@ int32_t tutti__order_value_of(const tutti_order *o, tutti_edge edge)
         return o->moved[edge.node->id];
     return o->base[edge.node->id] + (int32_t)edge.index;
 }
+
 tutti_status tutti__order_instruction(tutti_order *o, const tutti_node *node, tutti_kernel_fn *run, int input_count,
                                     const int32_t *inputs, int output_count, const int32_t *outputs)
 {
@@ -163,16 +164,18 @@ static tutti_status emit(tutti_order *o, const tutti_node *node)
     for (int i = 0; i < node->input_count; i++) {
         inputs[i] = tutti__order_value_of(o, node->inputs[i]);
         const tutti_program_value *value = &o->values.data[inputs[i]];
-        if (value->space == TUTTI_IN_VARIABLE && o->shadow && o->shadow[value->slot] >= 0 && o->commits[node->id])
+        if (value->type->handle && value->space == TUTTI_IN_VARIABLE && o->shadow && o->shadow[value->slot] >= 0 &&
+            o->commits[node->id])
             inputs[i] = o->shadow[value->slot];
     }
     for (int i = 0; i < node->output_count; i++)
         outputs[i] = o->base[node->id] + i;
     return tutti__order_instruction(o, node, node->op->reference, node->input_count, inputs, node->output_count, outputs);
 }
-static tutti_status make_instructions(tutti_order *o)
+
+static tutti_status make_instructions(tutti_order *o, const tutti_partition *partition)
 {
-    bool shadows = o->program->updates && something_can_fail(o);
+    bool shadows = partition->shadows || tutti__fails_late(o->graph, o->commits);
     bool committing = false;
     for (size_t p = 0; p <= o->sequence_count; p++) {
         bool at_commit = p == o->sequence_count || o->commits[o->sequence[p]->id];
@@ -189,7 +192,7 @@ static tutti_status make_instructions(tutti_order *o)
         const tutti_node *node = o->sequence[p];
         if (o->runs[node->id])
             TUTTI_TRY(emit(o, node));
-        if ((node->op->flags & TUTTI_OP_UPDATES) && !shadows)
+        if (node->op->flags & TUTTI_OP_UPDATES)
             TUTTI_TRY(tutti__order_save(o, (int32_t)p));
     }
     if (shadows) {
@@ -198,6 +201,7 @@ static tutti_status make_instructions(tutti_order *o)
     }
     return TUTTI_OK;
 }
+
 static tutti_status make_results(tutti_order *o)
 {
     tutti_program *program = o->program;
@@ -213,8 +217,9 @@ static tutti_status make_results(tutti_order *o)
         tutti_program_value *root = &o->values.data[o->values.data[index].root];
         tutti_program_result *result = &program->results[i];
         *result = (tutti_program_result){.value = index, .copy = true, .after_commit = o->commits[edge.node->id]};
-        if (o->values.data[index].space == TUTTI_IN_VARIABLE && !result->after_commit)
-            program->variables[o->values.data[index].slot].read = true;
+        tutti_program_variable *variable = &program->variables[o->values.data[index].slot];
+        if (o->values.data[index].space == TUTTI_IN_VARIABLE && (!result->after_commit || !variable->updated))
+            variable->read = true;
         if (root->space == TUTTI_IN_ARENA && root->maker >= 0 && root->type->dtype != TUTTI_STRING) {
             root->space = TUTTI_IN_RESULT; /* its kernel writes straight into the result */
             root->slot = (uint32_t)i;
@@ -239,14 +244,14 @@ static tutti_status run(tutti_order *o, const tutti_partition *partition)
     sequence(o);
     TUTTI_TRY(make_values(o, partition));
     tutti__order_mark_updates(o);
-    TUTTI_TRY(make_instructions(o));
+    TUTTI_TRY(make_instructions(o, partition));
     tutti__order_mark_reads(o);
     return make_results(o);
 }
 
 tutti_status tutti__program_order(tutti_program *program, const tutti_partition *partition)
 {
-    order o = {.program = program, .graph = program->graph, .arena = &program->arena,
+    tutti_order o = {.program = program, .graph = program->graph, .arena = &program->arena,
                .node_count = program->graph->nodes.count};
     size_t count = o.node_count + 1;
     o.commits = tutti__arena_array(o.arena, count, sizeof *o.commits);

@@ -89,6 +89,10 @@ tutti_status tutti__program_kernels(tutti_program *program, bool deterministic);
 tutti_status tutti__program_streams(tutti_program *program);
 tutti_status tutti__program_memory(tutti_program *program);
 
+/* Whether something that follows an update can fail (late: by node id), so that updates must go to copies
+ * until it has not. Transfers are left out: they fail with the device they wait for. */
+bool tutti__fails_late(const tutti_graph *graph, const bool *late);
+
 /* Whether instruction `a` has finished before `b` starts in every run. */
 bool tutti__happens_before(const tutti_program *program, int32_t a, int32_t b);
 

@@ -27,6 +27,8 @@ typedef struct tutti_partition {
     tutti_graph *graph; /* retained by whoever keeps it */
     tutti_state *state; /* variables and queues of the graph live here */
     bool deterministic;
+    bool shadows; /* on some device of the job something that can fail follows an update: no device may
+                     write a variable, or wait for the commit of another, before all of that is done */
 } tutti_partition;
 
 typedef struct tutti_executable_table {

@@ -18,6 +18,32 @@ static tutti_map names; /* text → number */
 static int threads;
 static _Thread_local tutti_trace *mine;
 static _Thread_local bool asked;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_exit; /* of a thread: its ring, which goes to the next new thread */
+
+static void leave(void *ring)
+{
+    pthread_mutex_lock(&lock);
+    ((tutti_trace *)ring)->idle = true;
+    pthread_mutex_unlock(&lock);
+}
+
+static void make_key(void) { pthread_key_create(&at_exit, leave); }
+
+/* A ring whose thread has ended, with that thread's events, or a new one. */
+static tutti_trace *find_ring(void)
+{
+    for (tutti_trace *ring = rings; ring; ring = ring->next)
+        if (ring->idle)
+            return ring;
+    tutti_trace *ring = calloc(1, sizeof *ring);
+    if (ring) {
+        ring->thread = threads++;
+        ring->next = rings;
+        rings = ring;
+    }
+    return ring;
+}
 
 tutti_trace *tutti__trace_mine(void)
 {
@@ -26,15 +52,15 @@ tutti_trace *tutti__trace_mine(void)
     asked = true;
     if (!tutti__param_flag(&ring_param))
         return NULL;
-    tutti_trace *trace = calloc(1, sizeof *trace);
-    if (!trace)
-        return NULL;
+    pthread_once(&once, make_key);
     pthread_mutex_lock(&lock);
-    trace->thread = threads++;
-    trace->next = rings;
-    rings = trace;
+    mine = find_ring();
+    if (mine)
+        mine->idle = false;
     pthread_mutex_unlock(&lock);
-    return mine = trace;
+    if (mine)
+        pthread_setspecific(at_exit, mine);
+    return mine;
 }
 
 uint32_t tutti__trace_name(const char *text)
@@ -47,6 +73,21 @@ uint32_t tutti__trace_name(const char *text)
     return (uint32_t)number;
 }
 
+/* A JSON string: users' names may hold any byte. */
+static void add_quoted(tutti_text *text, const char *name)
+{
+    tutti__text_add(text, "\"");
+    for (const char *c = name; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            tutti__text_add(text, "\\%c", *c);
+        else if ((unsigned char)*c < 32)
+            tutti__text_add(text, "\\u%04x", (unsigned char)*c);
+        else
+            tutti__text_add(text, "%c", *c);
+    }
+    tutti__text_add(text, "\"");
+}
+
 static void write_ring(const tutti_trace *ring, tutti_text *text, double us_per_tick)
 {
     uint64_t first = ring->count > TUTTI_TRACE_RING ? ring->count - TUTTI_TRACE_RING : 0;
@@ -54,8 +95,10 @@ static void write_ring(const tutti_trace *ring, tutti_text *text, double us_per_
         const tutti_trace_event *event = &ring->events[i & (TUTTI_TRACE_RING - 1)];
         const char *name = event->name ? names.entries[event->name - 1].key : "?";
         const char *lane = event->lane ? names.entries[event->lane - 1].key : "?";
-        tutti__text_add(text, "%s\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}",
-                        text->size > 20 ? "," : "", name, lane, ring->thread, (double)event->start * us_per_tick,
+        tutti__text_add(text, "%s\n{\"name\":", text->size > 20 ? "," : "");
+        add_quoted(text, name);
+        tutti__text_add(text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}",
+                        lane, ring->thread, (double)event->start * us_per_tick,
                         (double)(event->end - event->start) * us_per_tick);
     }
 }

@@ -17,6 +17,7 @@ typedef struct tutti_trace {
     tutti_trace_event events[TUTTI_TRACE_RING];
     uint64_t count; /* written so far */
     int thread;
+    bool idle; /* its thread has ended */
     struct tutti_trace *next;
 } tutti_trace;
 

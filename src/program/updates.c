@@ -6,7 +6,6 @@
 
 static tutti_status no_memory(void) { return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph"); }
 
-/* Every variable that an update node writes. */
 void tutti__order_mark_updates(tutti_order *o)
 {
     for (size_t n = 0; n < o->node_count; n++) {
@@ -92,6 +91,7 @@ static int32_t read_position(const tutti_order *o, const tutti_node *read, uint3
     free(stack);
     return latest;
 }
+
 /* From here on the node's value, and views of it, are read from a copy made at this point. What was
  * emitted before has read the variable itself. */
 static tutti_status materialize(tutti_order *o, const tutti_node *node)
@@ -116,8 +116,6 @@ static tutti_status materialize(tutti_order *o, const tutti_node *node)
     return TUTTI_OK;
 }
 
-/* Copies the values of variables that somebody wants after the memory has been written again; called
- * with the position that is about to be reached, -1 for before the commit. */
 tutti_status tutti__order_save(tutti_order *o, int32_t made_at)
 {
     for (size_t n = 0; n < o->node_count; n++) {
@@ -126,30 +124,68 @@ tutti_status tutti__order_save(tutti_order *o, int32_t made_at)
         if (!update && !tutti__is(node, "read"))
             continue;
         const tutti_program_value *value = &o->values.data[o->base[n]];
-        if (value->space != TUTTI_IN_VARIABLE || !o->program->variables[value->slot].updated)
+        bool in_shadow = o->shadow && o->shadow[value->slot] >= 0 && value->root == o->shadow[value->slot];
+        if ((value->space != TUTTI_IN_VARIABLE && !in_shadow) || !o->program->variables[value->slot].updated)
             continue;
         int32_t made = update ? o->position[n] : read_position(o, node, value->slot);
         if (made != made_at)
             continue;
-        /* An update itself may use the old value of its own variable; it does so before it writes. */
-        if (last_use(o, node) > valid_until(o, value->slot, made))
+        /* An update that takes the memory which it writes as a value too may meet rows it has written. */
+        if (last_use(o, node) >= valid_until(o, value->slot, made))
             TUTTI_TRY(materialize(o, node));
     }
     return TUTTI_OK;
 }
-static bool something_can_fail(const tutti_order *o)
+
+/* Whether an index that `update` takes was looked up in the same variable before, which failed if it was
+ * out of range: so do the forward and the backward half of an embedding. */
+static bool was_checked(const tutti_graph *graph, const bool *late, const tutti_node *update)
 {
-    for (size_t n = 0; n < o->node_count; n++) {
-        const tutti_node *node = o->graph->nodes.data[n];
-        uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE | TUTTI_OP_DYNAMIC;
-        bool transfer = tutti__is(node, "send") || tutti__is(node, "recv");
-        if (o->commits[n] && o->runs[n] && !transfer && (node->op->flags & risky) && !(node->op->flags & TUTTI_OP_UPDATES))
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if (late[n] || !(node->op->flags & TUTTI_OP_FALLIBLE) || node->input_count < 2 ||
+            !tutti__is(node->inputs[0].node, "read") || node->inputs[0].node->inputs[0].node != update->inputs[0].node)
+            continue;
+        for (int i = 1; i < update->input_count; i++) {
+            tutti_edge index = update->inputs[i];
+            while (index.node->op->flags & TUTTI_OP_VIEW)
+                index = index.node->inputs[0];
+            tutti_edge looked_up = node->inputs[1];
+            while (looked_up.node->op->flags & TUTTI_OP_VIEW)
+                looked_up = looked_up.node->inputs[0];
+            if (!tutti_dtype_is_float(tutti__edge_type(index)->dtype) && index.node == looked_up.node &&
+                index.index == looked_up.index)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool tutti__fails_late(const tutti_graph *graph, const bool *late)
+{
+    uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE | TUTTI_OP_DYNAMIC;
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if (!late[n] || !(node->op->flags & risky) || tutti__is(node, "send") || tutti__is(node, "recv"))
+            continue;
+        if (!(node->op->flags & TUTTI_OP_UPDATES) || !was_checked(graph, late, node))
             return true;
     }
     return false;
 }
 
-/* Updated variables get stand-ins, filled before the first update; values after it move there too. */
+/* Whether a node's value is one of after an update of the variable in whose memory it lies. */
+static bool is_new(const tutti_order *o, const tutti_node *node, uint32_t slot)
+{
+    if (o->shadow[slot] < 0)
+        return false;
+    if (node->op->flags & TUTTI_OP_UPDATES)
+        return true;
+    if (tutti__is(node, "read"))
+        return read_position(o, node, slot) >= 0;
+    return o->values.data[o->base[node->inputs[0].node->id]].root == o->shadow[slot];
+}
+
 tutti_status tutti__order_shadows(tutti_order *o)
 {
     o->shadow = tutti__arena_array(o->arena, (size_t)o->program->variable_count + 1, sizeof *o->shadow);
@@ -176,9 +212,7 @@ tutti_status tutti__order_shadows(tutti_order *o)
         if (node->output_count == 0 || !o->commits[n])
             continue;
         tutti_program_value *value = &o->values.data[o->base[n]];
-        if (value->space == TUTTI_IN_VARIABLE && o->shadow[value->slot] >= 0 && !value->type->handle &&
-            ((node->op->flags & TUTTI_OP_UPDATES) || read_position(o, node, value->slot) >= 0 ||
-             ((node->op->flags & TUTTI_OP_VIEW) && !tutti__is(node, "read")))) {
+        if (value->space == TUTTI_IN_VARIABLE && !value->type->handle && is_new(o, node, value->slot)) {
             value->root = o->shadow[value->slot];
             value->space = TUTTI_IN_ARENA;
         }
@@ -186,7 +220,6 @@ tutti_status tutti__order_shadows(tutti_order *o)
     return TUTTI_OK;
 }
 
-/* The commit of a program with shadows: they move into the variables. */
 tutti_status tutti__order_move_shadows(tutti_order *o)
 {
     for (int v = 0; v < o->program->variable_count; v++) {
@@ -202,16 +235,39 @@ tutti_status tutti__order_move_shadows(tutti_order *o)
     }
     return TUTTI_OK;
 }
-/* A variable is read when its memory is used before the commit. */
+
+/* Whether an instruction of the commit before this one has written the variable. */
+static bool is_written(const tutti_order *o, size_t before, uint32_t slot)
+{
+    for (size_t i = o->program->commit_at; i < before; i++) {
+        const tutti_instruction *instruction = &o->instructions.data[i];
+        for (int k = 0; (instruction->node->op->flags & TUTTI_OP_UPDATES) && k < instruction->input_count; k++) {
+            const tutti_program_value *value = &o->values.data[instruction->inputs[k]];
+            if (value->type->handle && value->space == TUTTI_IN_VARIABLE && value->slot == slot)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A variable is read when its memory is used before the first update of it; in the commit the old value
+ * must then still be there. */
 void tutti__order_mark_reads(tutti_order *o)
 {
+    tutti_program *program = o->program;
     for (size_t i = 0; i < o->instructions.count; i++) {
         const tutti_instruction *instruction = &o->instructions.data[i];
-        for (int k = 0; k < instruction->input_count; k++) {
+        bool asks = tutti__is(instruction->node, "is_initialized");
+        for (int k = 0; k < instruction->input_count && !asks; k++) {
             const tutti_program_value *value = &o->values.data[instruction->inputs[k]];
-            bool asks = instruction->node && tutti__is(instruction->node, "is_initialized");
-            if (value->space == TUTTI_IN_VARIABLE && i < o->program->commit_at && !asks)
-                o->program->variables[value->slot].read = true;
+            if (value->space != TUTTI_IN_VARIABLE)
+                continue;
+            tutti_program_variable *variable = &program->variables[value->slot];
+            bool committing = i >= program->commit_at && variable->updated;
+            if (committing && (value->type->handle || is_written(o, i, value->slot)))
+                continue;
+            variable->read = true;
+            variable->keep = variable->keep || committing;
         }
     }
 }

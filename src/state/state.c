@@ -239,7 +239,11 @@ void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value)
 
 tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable, tutti_tensor **ret)
 {
-    tutti_tensor *value = variable->pieces.count ? tutti__piece_acquire(state, variable->pieces.data[0]) : NULL;
+    tutti_tensor *value = NULL;
+    tutti__state_read_begin(state);
+    for (size_t i = 0; i < variable->pieces.count && !value; i++)
+        value = tutti__piece_take(variable->pieces.data[i]);
+    tutti__state_read_end(state);
     if (!value)
         return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
                           variable->name);
@@ -269,6 +273,15 @@ static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tens
     return piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to), tutti_tensor_data(host), size);
 }
 
+/* NULL past the end. Others may be adding pieces. */
+static tutti_piece *piece_at(tutti_state *state, const tutti_state_variable *variable, size_t index)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_piece *piece = index < variable->pieces.count ? variable->pieces.data[index] : NULL;
+    pthread_mutex_unlock(&state->lock);
+    return piece;
+}
+
 tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable, tutti_tensor *value)
 {
     if (!tutti_type_equal(tutti_tensor_type(value), &variable->type)) {
@@ -280,8 +293,9 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
     TUTTI_TRY(tutti_tensor_contiguous(value, &host));
     tutti__state_commit_begin(state);
     tutti_status status = TUTTI_OK;
-    for (size_t i = 0; status == TUTTI_OK && i < variable->pieces.count; i++)
-        status = set_piece(state, variable->pieces.data[i], host);
+    tutti_piece *piece;
+    for (size_t i = 0; status == TUTTI_OK && (piece = piece_at(state, variable, i)) != NULL; i++)
+        status = set_piece(state, piece, host);
     tutti__state_commit_end(state);
     tutti_tensor_release(host);
     return status;

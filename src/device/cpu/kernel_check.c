@@ -215,3 +215,37 @@ void tutti__kernel_check_op(const char *op)
     if (bids == 0)
         tutti__test_fail(__FILE__, __LINE__, "no kernel bids for any sample of %s", op);
 }
+
+const char *tutti__kernel_error(const char *op, const char *text, tutti_status status)
+{
+    tutti_sample *sample;
+    CHECK_OK(tutti__sample_parse(tutti_op_find(op), text, 7, &sample));
+    check c = {.sample = sample};
+    c.query = (tutti_kernel_query){.node = tutti__sample_rule(sample), .threads = 1};
+    c.kernel = tutti__kernel_pick("cpu", &c.query);
+    CHECK(c.kernel != NULL);
+    tutti_view inputs[MOST], outputs[MOST];
+    for (int i = 0; i < sample->input_count; i++)
+        inputs[i] = view_of(sample->values[i]);
+    tutti_tensor *out[MOST];
+    for (int i = 0; i < sample->output_count; i++) {
+        out[i] = new_output(&c, &sample->node->types[i]);
+        outputs[i] = view_of(out[i]);
+    }
+    void *plan = NULL;
+    if (c.kernel->prepare != NULL)
+        must(&c, c.kernel->prepare(&c.query, &plan), "prepare");
+    char *memory = guarded(c.kernel->workspace == NULL ? 0 : c.kernel->workspace(&c.query));
+    tutti_call call = {.op = sample->op, .name = sample->op->name, .attrs = sample->attrs,
+                       .attr_count = sample->attr_count, .input_count = sample->input_count,
+                       .output_count = sample->output_count, .inputs = inputs, .outputs = outputs,
+                       .workspace = memory + GUARD, .plan = plan, .deadline = INT64_MAX};
+    CHECK_STATUS(c.kernel->run(&call), status);
+    if (c.kernel->discard != NULL)
+        c.kernel->discard(plan);
+    for (int i = 0; i < sample->output_count; i++)
+        tutti_tensor_release(out[i]);
+    free(memory);
+    tutti__sample_free(sample);
+    return tutti_error_message();
+}

@@ -19,4 +19,7 @@ int tutti__kernel_check_sample(const tutti_sample *sample, double tolerance);
  * some kernel bid for one of them. */
 void tutti__kernel_check_op(const char *op);
 
+/* The message with which the best kernel refuses a sample; its status must be the one given. */
+const char *tutti__kernel_error(const char *op, const char *text, tutti_status status);
+
 #endif

@@ -152,8 +152,8 @@ static tutti_status frame_create(const tutti_program *program, frame **ret)
         f->context.device = program->device;
         f->context.host.allocate = allocate_dynamic;
         f->context.host.give = give;
-        ok = fill_calls(f, program);
         f->inputs[patches - 1].count = -1; /* ends the list */
+        ok = fill_calls(f, program);
     }
     if (!ok) {
         frame_destroy(f);

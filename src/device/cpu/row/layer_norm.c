@@ -1,0 +1,19 @@
+/* layer_norm.c: y = (x - mean) / sqrt(variance + epsilon) * scale + offset, row by row. */
+#include "device/cpu/row/norm.h"
+
+static tutti_status run(const tutti_call *call)
+{
+    return norm_run(call, true);
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_layer_norm) = {
+    .name = "layer_norm.rows",
+    .version = 1,
+    .op = "layer_norm",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .inplace = 1,
+    .score = norm_score,
+    .run = run,
+};
