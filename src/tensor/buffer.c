@@ -1,6 +1,8 @@
 /* buffer.c: buffers, the host's memory, and the bytes of string elements. */
 #include "tensor/buffer.h"
 
+#include "tensor/large.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +21,9 @@ static tutti_status host_allocate(void *self, size_t size, void **ret)
         return tutti_fail(TUTTI_TOO_LARGE, "host memory: %zu bytes are more than can be addressed",
                           size);
     size_t padded = (size + TUTTI_HOST_ALIGNMENT - 1) / TUTTI_HOST_ALIGNMENT * TUTTI_HOST_ALIGNMENT;
-    void *data = aligned_alloc(TUTTI_HOST_ALIGNMENT, padded > 0 ? padded : TUTTI_HOST_ALIGNMENT);
+    void *data = tutti__large_take(padded);
+    if (data == NULL)
+        data = aligned_alloc(TUTTI_HOST_ALIGNMENT, padded > 0 ? padded : TUTTI_HOST_ALIGNMENT);
     if (data == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "host memory: no room for %zu bytes", size);
     *ret = data;
@@ -29,8 +33,9 @@ static tutti_status host_allocate(void *self, size_t size, void **ret)
 static void host_release(void *self, void *data, size_t size)
 {
     (void)self;
-    (void)size;
-    free(data);
+    size_t padded = (size + TUTTI_HOST_ALIGNMENT - 1) / TUTTI_HOST_ALIGNMENT * TUTTI_HOST_ALIGNMENT;
+    if (!tutti__large_keep(data, padded))
+        free(data);
 }
 
 static tutti_status host_copy(void *self, void *to, const void *from, size_t size)

@@ -4,7 +4,7 @@
 
 TUTTI_TEST(training_kernels_agree_with_their_references)
 {
-    static const char *const ops[] = {"sum", "mean", "adam_update", "sgd_update", "max_pool2d", "max_pool2d_backward",
+    static const char *const ops[] = {"sum", "mean", "assign", "adam_update", "sgd_update", "max_pool2d", "max_pool2d_backward",
                                       "random_uniform", NULL};
     for (int i = 0; ops[i]; i++)
         tutti__kernel_check_op(ops[i]);
