@@ -8,7 +8,7 @@
 
 struct tutti_state {
     pthread_mutex_t lock;   /* guards everything here and every piece's value pointer */
-    pthread_cond_t idle;    /* nobody commits */
+    pthread_cond_t idle;    /* nobody commits any more */
     bool committing;        /* one thread may begin a commit and another end it */
     tutti_map variables;    /* name → tutti_state_variable */
     tutti_map queues;       /* name → tutti_queue */

@@ -1,45 +1,29 @@
 /* conv2d.c: convolution forward, direct. */
-#include <stdlib.h>
-
 #include "device/cpu/conv/direct.h"
 #include "program/isa.h"
 
-typedef struct plan {
-    tutti_direct_conv shape;
-    tutti_conv_padding padding;
-    int64_t padded; /* floats of padded input before the panels, a multiple of 16 */
-} plan;
-
-static bool make(const tutti_kernel_query *query, plan *ret)
+static bool make(const tutti_kernel_query *query, direct_plan *ret)
 {
-    tutti_convolution c;
-    if (!tutti__conv_query(query, 0, 1, -1, &c))
-        return false;
-    tutti__direct_forward(&c, &ret->shape, &ret->padding);
-    ret->padded = (tutti__conv_padded_size(&ret->shape, &ret->padding) + 15) / 16 * 16;
-    return true;
+    return direct_plan_make(query, 0, 1, -1, tutti__direct_forward, ret);
 }
 
 static int score(const tutti_kernel_query *query)
 {
-    plan p;
+    direct_plan p;
     return make(query, &p) ? 100 : 0;
 }
 
 static size_t workspace(const tutti_kernel_query *query)
 {
-    plan p;
-    return make(query, &p) ? (size_t)(p.padded + panels_size(p.shape.taps, p.shape.filters)) * sizeof(float) : 0;
+    direct_plan p;
+    return make(query, &p) ? direct_plan_workspace(&p) : 0;
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    plan *p = calloc(1, sizeof *p);
-    if (!p)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    make(query, p);
-    *ret_plan = p;
-    return TUTTI_OK;
+    direct_plan p = {0};
+    make(query, &p);
+    return direct_plan_keep(&p, ret_plan);
 }
 
 /* Kernel [taps, filters] into panels [taps][TILE_FILTERS]. */
@@ -56,12 +40,7 @@ static void pack(const tutti_direct_conv *c, const float *kernel, float *panels)
 
 static tutti_status run(const tutti_call *call)
 {
-    const plan *p = call->plan;
-    float *padded = call->workspace, *panels = padded + p->padded;
-    const float *x = tutti__conv_pad(call, &p->shape, &p->padding, call->inputs[0].data, padded);
-    pack(&p->shape, call->inputs[1].data, panels);
-    convolve(call, &p->shape, x, panels, call->outputs[0].data);
-    return TUTTI_OK;
+    return direct_run(call, call->inputs[0].data, call->inputs[1].data, pack);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_direct) = {

@@ -8,6 +8,7 @@
 #ifndef TUTTI_DEVICE_CPU_CONV_DIRECT_H
 #define TUTTI_DEVICE_CPU_CONV_DIRECT_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/cpu/conv/shape.h"
@@ -118,5 +119,53 @@ static inline void convolve(const tutti_call *call, const tutti_direct_conv *c, 
 
 /* Room for panels of `taps` by `filters`, in floats. */
 static inline int64_t panels_size(int64_t taps, int64_t filters) { return panel_count(filters) * TILE_FILTERS * taps; }
+
+/* What the kernels that run `convolve` keep: geometry, and how the workspace is cut. */
+typedef struct direct_plan {
+    tutti_direct_conv shape;
+    tutti_conv_padding padding;
+    int64_t padded; /* floats of padded input before the panels, a multiple of 16 */
+} direct_plan;
+
+typedef void direct_geometry(const tutti_convolution *c, tutti_direct_conv *ret, tutti_conv_padding *ret_padding);
+
+/* x, kernel, y: which input each is, -1 for the output. False where these kernels do not apply. */
+static inline bool direct_plan_make(const tutti_kernel_query *query, int x, int kernel, int y, direct_geometry *geometry,
+                                    direct_plan *ret)
+{
+    tutti_convolution c;
+    if (!tutti__conv_query(query, x, kernel, y, &c))
+        return false;
+    geometry(&c, &ret->shape, &ret->padding);
+    ret->padded = (tutti__conv_padded_size(&ret->shape, &ret->padding) + 15) / 16 * 16;
+    return true;
+}
+
+static inline size_t direct_plan_workspace(const direct_plan *p)
+{
+    return (size_t)(p->padded + panels_size(p->shape.taps, p->shape.filters)) * sizeof(float);
+}
+
+static inline tutti_status direct_plan_keep(const direct_plan *p, void **ret_plan)
+{
+    direct_plan *kept = malloc(sizeof *kept);
+    if (!kept)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    *kept = *p;
+    *ret_plan = kept;
+    return TUTTI_OK;
+}
+
+/* Pads x, lets `pack` fill the panels, convolves. */
+static inline tutti_status direct_run(const tutti_call *call, const float *x, const float *kernel,
+                                      void (*pack)(const tutti_direct_conv *c, const float *kernel, float *panels))
+{
+    const direct_plan *p = call->plan;
+    float *padded = call->workspace, *panels = padded + p->padded;
+    const float *input = tutti__conv_pad(call, &p->shape, &p->padding, x, padded);
+    pack(&p->shape, kernel, panels);
+    convolve(call, &p->shape, input, panels, call->outputs[0].data);
+    return TUTTI_OK;
+}
 
 #endif

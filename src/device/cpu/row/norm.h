@@ -52,11 +52,10 @@ VEC_INLINE float norm_moments(const norm_work *w, const float *x, float *ret_mea
         ROW_SUM(mean, count, ROW_AT(x));
         mean /= (float)count;
     }
-    /* Beyond the end x is 0, not the mean: what that adds is taken off again. */
-    ROW_SUM(squares, count, (ROW_AT(x) - mean) * (ROW_AT(x) - mean));
-    float beyond = (float)((VEC_LANES - count % VEC_LANES) % VEC_LANES) * mean * mean;
+    /* Beyond the end x counts as the mean, which adds nothing. */
+    ROW_SUM(squares, count, (ROW_AT_OR(x, mean) - mean) * (ROW_AT_OR(x, mean) - mean));
     *ret_mean = mean;
-    return 1 / sqrtf((squares - beyond) / (float)count + w->epsilon);
+    return 1 / sqrtf(squares / (float)count + w->epsilon);
 }
 
 static inline void norm_forward(void *context, int64_t piece)

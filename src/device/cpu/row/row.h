@@ -85,6 +85,8 @@ VEC_INLINE float row_largest(vec x)
  * [row_i, row_i + VEC_LANES), zeros beyond the end. */
 #define ROW_AT(pointer)                                                                            \
     (row_rest > 0 ? row_load_rest((pointer) + row_i, row_rest, 0) : vec_load((pointer) + row_i))
+#define ROW_AT_OR(pointer, beyond)                                                                 \
+    (row_rest > 0 ? row_load_rest((pointer) + row_i, row_rest, beyond) : vec_load((pointer) + row_i))
 #define ROW_SUM(result, count, EACH)                                                               \
     do {                                                                                           \
         vec row_sums[ROW_SUMS] = {{0}};                                                            \

@@ -1,0 +1,18 @@
+/* mean.c: the mean over any axes. */
+#include "device/cpu/reduce/reduce.h"
+
+REDUCE_KERNEL(REDUCE_SUM, true)
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_mean) = {
+    .name = "mean.blocks",
+    .version = 1,
+    .op = "mean",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = free,
+    .run = run,
+};

@@ -1,0 +1,18 @@
+/* min.c: the smallest element over any axes. */
+#include "device/cpu/reduce/reduce.h"
+
+REDUCE_KERNEL(REDUCE_MIN, false)
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_min) = {
+    .name = "min.blocks",
+    .version = 1,
+    .op = "min",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = free,
+    .run = run,
+};

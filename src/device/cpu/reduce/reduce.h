@@ -1,0 +1,330 @@
+/* reduce.h: sum, mean, max and min over any axes, of floats and doubles.
+ *
+ * Neighbouring axes that are all reduced, or all kept, are one. Each reduced block is then one stage,
+ * from the last block to the first: x [outer, count, inner] to y [outer, inner]. A stage cuts its
+ * elements by shape: long rows and tall columns into chunks, whose results are joined over one binary
+ * tree. */
+#ifndef TUTTI_DEVICE_CPU_REDUCE_REDUCE_H
+#define TUTTI_DEVICE_CPU_REDUCE_REDUCE_H
+
+#include <stdlib.h>
+
+#include "device/cpu/row/row.h"
+
+enum {
+    REDUCE_STAGES = TUTTI_MAX_RANK / 2 + 1,
+    REDUCE_PIECE = 16384,   /* elements that one piece reads, about */
+    REDUCE_WIDE = 1024,     /* columns from which on pieces take columns instead of rows */
+    REDUCE_COLUMNS = 2048,  /* of such a piece */
+    REDUCE_ROWS = 64,       /* rows that are summed before they go into the total */
+};
+
+typedef enum reduce_kind { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN } reduce_kind;
+
+typedef struct reduce_stage {
+    int64_t outer, count, inner;
+    int64_t chunks, rows_per_piece, column_blocks;
+} reduce_stage;
+
+typedef struct reduce_plan {
+    int stage_count;
+    reduce_stage stages[REDUCE_STAGES];
+    int64_t results[REDUCE_STAGES], partials[REDUCE_STAGES]; /* elements */
+    size_t result_at[REDUCE_STAGES], partial_at[REDUCE_STAGES], bytes;
+    size_t element;
+    double divisor; /* 1 but for mean */
+} reduce_plan;
+
+static inline void reduce_cut(reduce_stage *s)
+{
+    s->chunks = s->rows_per_piece = s->column_blocks = 1;
+    if (s->inner >= REDUCE_WIDE) {
+        s->column_blocks = (s->inner + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS;
+        return;
+    }
+    int64_t elements = s->count * s->inner;
+    s->chunks = elements / REDUCE_PIECE < s->count ? elements / REDUCE_PIECE : s->count;
+    s->chunks = s->chunks < 1 ? 1 : s->chunks;
+    if (s->chunks == 1)
+        s->rows_per_piece = REDUCE_PIECE / (elements + 1) + 1;
+}
+
+/* Axes of x as blocks, alternately kept and reduced, the first one kept (of size 1 if need be). */
+static inline int reduce_blocks(const tutti_type *x, const bool *reduced, int64_t *ret_blocks)
+{
+    int count = 1;
+    ret_blocks[0] = 1;
+    for (int axis = 0; axis < x->rank; axis++) {
+        if (x->dims[axis] == 1)
+            continue;
+        bool in_reduced = count % 2 == 0;
+        if (reduced[axis] != in_reduced)
+            ret_blocks[count++] = 1;
+        ret_blocks[count - 1] *= x->dims[axis];
+    }
+    if (count % 2 == 0)
+        ret_blocks[count++] = 1;
+    return count;
+}
+
+static inline bool reduce_plan_of(const tutti_kernel_query *query, bool mean, reduce_plan *ret)
+{
+    const tutti_infer *node = &query->node;
+    const tutti_type *x = &node->inputs[0];
+    const int64_t *axes;
+    int axis_count = tutti_attr_ints(node->attrs, node->attr_count, "axes", &axes);
+    bool reduced[TUTTI_MAX_RANK];
+    int64_t blocks[TUTTI_MAX_RANK + 3];
+    if ((x->dtype != TUTTI_F32 && x->dtype != TUTTI_F64) || tutti_type_count(x) <= 0)
+        return false;
+    for (int i = 0; i < x->rank; i++)
+        reduced[i] = axis_count == 0;
+    for (int i = 0; i < axis_count; i++)
+        reduced[axes[i] < 0 ? axes[i] + x->rank : axes[i]] = true;
+    if (query->deterministic && x->rank > 0 && reduced[0])
+        return false; /* sums over the batch are for others */
+    int count = reduce_blocks(x, reduced, blocks);
+    reduce_plan plan = {.element = tutti_dtype_size(x->dtype), .divisor = 1};
+    for (int b = count - 2; b > 0; b -= 2) {
+        reduce_stage *s = &plan.stages[plan.stage_count];
+        *s = (reduce_stage){.outer = 1, .count = blocks[b], .inner = 1};
+        for (int i = 0; i < b; i++)
+            s->outer *= blocks[i];
+        for (int i = b + 1; i < count; i += 2)
+            s->inner *= blocks[i];
+        reduce_cut(s);
+        plan.divisor *= mean ? (double)s->count : 1;
+        plan.results[plan.stage_count] = s->outer * s->inner;
+        plan.partials[plan.stage_count] = s->chunks > 1 ? s->outer * s->chunks * s->inner : 0;
+        plan.partial_at[plan.stage_count] = plan.bytes;
+        plan.bytes += ((size_t)plan.partials[plan.stage_count] * plan.element + 63) / 64 * 64;
+        plan.result_at[plan.stage_count] = plan.bytes;
+        plan.bytes += ((size_t)plan.results[plan.stage_count] * plan.element + 63) / 64 * 64;
+        plan.stage_count++;
+    }
+    *ret = plan;
+    return true;
+}
+
+typedef struct reduce_work {
+    reduce_stage s;
+    const void *x;
+    void *y, *partial;
+    reduce_kind kind;
+    bool last;
+    double divisor;
+} reduce_work;
+
+VEC_INLINE double reduce_two(reduce_kind kind, double a, double b)
+{
+    if (kind == REDUCE_SUM)
+        return a + b;
+    if (kind == REDUCE_MAX)
+        return b > a || b != b ? b : a;
+    return b < a || b != b ? b : a;
+}
+
+VEC_INLINE float reduce_row_f32(reduce_kind kind, const float *x, int64_t count)
+{
+    float result;
+    if (kind == REDUCE_MAX)
+        return row_max(x, count);
+    if (kind == REDUCE_SUM) {
+        ROW_SUM(result, count, ROW_AT(x));
+        return result;
+    }
+    result = x[0];
+    for (int64_t i = 1; i < count; i++)
+        result = x[i] < result || x[i] != x[i] ? x[i] : result;
+    return result;
+}
+
+VEC_INLINE double reduce_row_f64(reduce_kind kind, const double *x, int64_t count)
+{
+    double lanes[8] = {0};
+    int64_t i = 0;
+    for (; i < 8 && i < count; i++)
+        lanes[i] = x[i];
+    int64_t used = i;
+    for (; i < count; i++)
+        lanes[i % 8] = reduce_two(kind, lanes[i % 8], x[i]);
+    for (int64_t k = 1; k < used; k++)
+        lanes[0] = reduce_two(kind, lanes[0], lanes[k]);
+    return lanes[0];
+}
+
+/* to = to op from, `count` elements of floats */
+VEC_INLINE void reduce_join_f32(reduce_kind kind, float *to, const float *from, int64_t count)
+{
+    if (kind == REDUCE_SUM)
+        ROW_MAP(to, count, ROW_AT(to) + ROW_AT(from));
+    else if (kind == REDUCE_MAX)
+        ROW_MAP(to, count, vec_maximum(ROW_AT(from), ROW_AT(to)));
+    else
+        ROW_MAP(to, count, vec_minimum(ROW_AT(from), ROW_AT(to)));
+}
+
+VEC_INLINE void reduce_join_f64(reduce_kind kind, double *to, const double *from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = reduce_two(kind, to[i], from[i]);
+}
+
+/* The two element types: the same walk. */
+#define REDUCE_WALKS(T, suffix)                                                                    \
+    /* Rows [first, end) of columns [column, column + width), into `to`. */                        \
+    VEC_INLINE void reduce_columns_##suffix(const reduce_work *w, const T *x, int64_t first,       \
+                                            int64_t end, int64_t width, T *to)                     \
+    {                                                                                              \
+        T block[REDUCE_COLUMNS];                                                                   \
+        for (int64_t row = first; row < end;) {                                                    \
+            int64_t stop = end - row < REDUCE_ROWS ? end : row + REDUCE_ROWS;                      \
+            T *sum = row == first ? to : block;                                                    \
+            memcpy(sum, x + row * w->s.inner, (size_t)width * sizeof(T));                          \
+            for (int64_t r = row + 1; r < stop; r++)                                               \
+                reduce_join_##suffix(w->kind, sum, x + r * w->s.inner, width);                     \
+            if (sum == block)                                                                      \
+                reduce_join_##suffix(w->kind, to, block, width);                                   \
+            row = stop;                                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    VEC_INLINE void reduce_piece_##suffix(const reduce_work *w, int64_t piece)                     \
+    {                                                                                              \
+        const reduce_stage *s = &w->s;                                                             \
+        const T *x = w->x;                                                                         \
+        if (s->inner >= REDUCE_WIDE) {                                                             \
+            int64_t outer = piece / s->column_blocks;                                              \
+            int64_t column = piece % s->column_blocks * REDUCE_COLUMNS;                            \
+            int64_t width = s->inner - column < REDUCE_COLUMNS ? s->inner - column                 \
+                                                               : REDUCE_COLUMNS;                   \
+            reduce_columns_##suffix(w, x + outer * s->count * s->inner + column, 0, s->count,      \
+                                    width, (T *)w->y + outer * s->inner + column);                 \
+            return;                                                                                \
+        }                                                                                          \
+        T *to = s->chunks > 1 ? w->partial : w->y;                                                 \
+        int64_t end = (piece + 1) * s->rows_per_piece, all = s->outer * s->chunks;                 \
+        for (int64_t i = piece * s->rows_per_piece; i < end && i < all; i++) {                     \
+            int64_t outer = i / s->chunks, chunk = i % s->chunks;                                  \
+            int64_t first = s->count * chunk / s->chunks;                                          \
+            int64_t stop = s->count * (chunk + 1) / s->chunks;                                     \
+            const T *from = x + outer * s->count * s->inner;                                       \
+            if (s->inner == 1)                                                                     \
+                to[i] = reduce_row_##suffix(w->kind, from + first, stop - first);                  \
+            else                                                                                   \
+                reduce_columns_##suffix(w, from, first, stop, s->inner, to + i * s->inner);        \
+        }                                                                                          \
+    }                                                                                              \
+    VEC_INLINE void reduce_finish_##suffix(const reduce_work *w, int64_t outer)                    \
+    {                                                                                              \
+        int64_t inner = w->s.inner;                                                                \
+        T *partial = (T *)w->partial + outer * w->s.chunks * inner;                                \
+        for (int64_t span = 1; span < w->s.chunks; span *= 2)                                      \
+            for (int64_t c = 0; c + span < w->s.chunks; c += 2 * span)                             \
+                reduce_join_##suffix(w->kind, partial + c * inner, partial + (c + span) * inner,   \
+                                     inner);                                                       \
+        memcpy((T *)w->y + outer * inner, partial, (size_t)inner * sizeof(T));                     \
+    }
+REDUCE_WALKS(float, f32)
+REDUCE_WALKS(double, f64)
+
+/* A kernel's functions, for one kind and element type: loops over the kind must know it. */
+#define REDUCE_KERNEL(KIND, MEAN)                                                                  \
+    static void piece_f32(void *context, int64_t piece)                                            \
+    {                                                                                              \
+        reduce_work w = *(const reduce_work *)context;                                             \
+        w.kind = KIND;                                                                             \
+        reduce_piece_f32(&w, piece);                                                               \
+    }                                                                                              \
+    static void piece_f64(void *context, int64_t piece)                                            \
+    {                                                                                              \
+        reduce_work w = *(const reduce_work *)context;                                             \
+        w.kind = KIND;                                                                             \
+        reduce_piece_f64(&w, piece);                                                               \
+    }                                                                                              \
+    static void finish_f32(void *context, int64_t outer)                                           \
+    {                                                                                              \
+        reduce_work w = *(const reduce_work *)context;                                             \
+        w.kind = KIND;                                                                             \
+        reduce_finish_f32(&w, outer);                                                              \
+    }                                                                                              \
+    static void finish_f64(void *context, int64_t outer)                                           \
+    {                                                                                              \
+        reduce_work w = *(const reduce_work *)context;                                             \
+        w.kind = KIND;                                                                             \
+        reduce_finish_f64(&w, outer);                                                              \
+    }                                                                                              \
+    static int score(const tutti_kernel_query *query)                                              \
+    {                                                                                              \
+        reduce_plan plan;                                                                          \
+        return reduce_plan_of(query, MEAN, &plan) ? 100 : 0;                                       \
+    }                                                                                              \
+    static size_t workspace(const tutti_kernel_query *query)                                       \
+    {                                                                                              \
+        reduce_plan plan;                                                                          \
+        return reduce_plan_of(query, MEAN, &plan) ? plan.bytes : 0;                                \
+    }                                                                                              \
+    static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)                  \
+    {                                                                                              \
+        return reduce_prepare(query, MEAN, ret_plan);                                              \
+    }                                                                                              \
+    static tutti_status run(const tutti_call *call)                                                \
+    {                                                                                              \
+        bool floats = call->inputs[0].dtype == TUTTI_F32;                                          \
+        return reduce_run(call, floats ? piece_f32 : piece_f64, floats ? finish_f32 : finish_f64); \
+    }
+
+static inline tutti_status reduce_prepare(const tutti_kernel_query *query, bool mean,
+                                          void **ret_plan)
+{
+    reduce_plan *plan = malloc(sizeof *plan);
+    if (plan == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
+    reduce_plan_of(query, mean, plan);
+    *ret_plan = plan;
+    return TUTTI_OK;
+}
+
+/* y / divisor, in place. */
+static inline void reduce_divide(const tutti_view *y, int64_t count, double divisor)
+{
+    if (y->dtype == TUTTI_F32) {
+        float *to = y->data;
+        for (int64_t i = 0; i < count; i++)
+            to[i] /= (float)divisor;
+        return;
+    }
+    double *to = y->data;
+    for (int64_t i = 0; i < count; i++)
+        to[i] /= divisor;
+}
+
+static inline tutti_status reduce_run(const tutti_call *call, void (*piece)(void *, int64_t),
+                                      void (*finish)(void *, int64_t))
+{
+    const reduce_plan *plan = call->plan;
+    const tutti_view *y = &call->outputs[0];
+    const void *from = call->inputs[0].data;
+    int64_t count = tutti_view_count(y);
+    for (int i = 0; i < plan->stage_count; i++) {
+        const reduce_stage *s = &plan->stages[i];
+        bool last = i + 1 == plan->stage_count;
+        reduce_work w = {.s = *s, .x = from,
+                         .y = last ? y->data : (char *)call->workspace + plan->result_at[i],
+                         .partial = (char *)call->workspace + plan->partial_at[i]};
+        int64_t rows = s->outer * s->chunks;
+        tutti_parallel(call, s->inner >= REDUCE_WIDE
+                                 ? s->outer * s->column_blocks
+                                 : (rows + s->rows_per_piece - 1) / s->rows_per_piece,
+                       piece, &w);
+        if (s->chunks > 1)
+            tutti_parallel(call, s->outer, finish, &w);
+        from = w.y;
+    }
+    if (plan->stage_count == 0)
+        memcpy(y->data, from, (size_t)count * plan->element);
+    if (plan->divisor != 1)
+        reduce_divide(y, count, plan->divisor);
+    return TUTTI_OK;
+}
+
+#endif

@@ -1,0 +1,32 @@
+#include "base/test.h"
+#include "device/cpu/kernel_check.h"
+
+TUTTI_TEST(kernel_reductions_match)
+{
+    static const char *const ops[] = {"sum", "mean", "max", "min"};
+    static const char *const samples[] = {
+        "f32[100000]",
+        "f32[3,40000] | axes=[1]",
+        "f32[5000,7] | axes=[1]",
+        "f32[5000,7] | axes=[0]",
+        "f32[40000,32] | axes=[0]",
+        "f32[70,3000] | axes=[0]",
+        "f32[200,1500] | axes=[0] keep_dims=true",
+        "f32[20,30,40] | axes=[1]",
+        "f32[20,30,40] | axes=[0,2]",
+        "f32[9,10,11,12] | axes=[0,2]",
+        "f32[9,10,11,12] | axes=[1,3]",
+        "f32[7,1,5,1] | axes=[1,3]",
+        "f32[1,1] | axes=[0]",
+        "f64[300,200] | axes=[0]",
+        "f64[300,200] | axes=[1]",
+        "f64[50000]",
+        "f32[6]{=1,2,nan,4,5,6}",
+        "f32[3,20]{=-inf} | axes=[1]",
+    };
+    for (size_t o = 0; o < TUTTI_COUNT(ops); o++) {
+        tutti__kernel_check_op(ops[o]);
+        for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+            CHECK(tutti__kernel_check(ops[o], samples[i], 3e-4) > 0);
+    }
+}

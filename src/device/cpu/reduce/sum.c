@@ -1,0 +1,18 @@
+/* sum.c: the sum over any axes. */
+#include "device/cpu/reduce/reduce.h"
+
+REDUCE_KERNEL(REDUCE_SUM, false)
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sum) = {
+    .name = "sum.blocks",
+    .version = 1,
+    .op = "sum",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = free,
+    .run = run,
+};

@@ -1,0 +1,244 @@
+/* control_test.c: branches, loops, control edges and checks through a session. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/test.h"
+#include "tutti/tutti.h"
+
+typedef struct bench {
+    tutti_graph *graph;
+    tutti_session *session;
+} bench;
+
+static bench start(const char *device)
+{
+    bench b;
+    CHECK_OK(tutti_graph_create(&b.graph));
+    CHECK_OK(tutti_session_open(&b.session, b.graph, .deadline_seconds = 5, .device = device));
+    return b;
+}
+
+static void end(bench b)
+{
+    tutti_session_close(b.session);
+    tutti_graph_destroy(b.graph);
+}
+
+static tutti_tensor *vector(int64_t count, const float *values)
+{
+    tutti_tensor *tensor;
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, &count, values, &tensor));
+    return tensor;
+}
+
+static tutti_tensor *scalar(float value)
+{
+    tutti_tensor *tensor;
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &value, &tensor));
+    return tensor;
+}
+
+static double take(tutti_tensor *tensor)
+{
+    double value = tutti_tensor_get(tensor, 0);
+    tutti_tensor_release(tensor);
+    return value;
+}
+
+static void square(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_square(args[0]);
+}
+
+static void triple(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_scale(args[0], 3);
+}
+
+static void branch(const char *device)
+{
+    bench b = start(device);
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY);
+    tutti_sym big = tutti_greater(tutti_sum(x), tutti_scalar(b.graph, TUTTI_F32, 4));
+    tutti_sym y = tutti_cond(big, square, triple, NULL, TUTTI_SYMS(x), 1, NULL);
+    tutti_sym slope = tutti_gradient_of(tutti_sum(y), x);
+    for (int64_t n = 1; n < 4; n++) {
+        tutti_tensor *in = vector(n, (float[]){2, 2, 2}), *out, *g;
+        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({y, &out}, {slope, &g})));
+        CHECK_INT(tutti_tensor_count(out), n);
+        CHECK_INT(tutti_tensor_count(g), n);
+        CHECK_NEAR(take(out), n > 2 ? 4 : 6, 1e-6);
+        CHECK_NEAR(take(g), n > 2 ? 4 : 3, 1e-6);
+        tutti_tensor_release(in);
+    }
+    end(b);
+}
+
+TUTTI_TEST(control_takes_a_branch_and_its_gradient)
+{
+    branch("cpu:0");
+    branch("far:0");
+}
+
+static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_less(args[0], args[count - 1]);
+}
+
+static void multiply(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_F32, 1));
+    ret[1] = tutti_mul(args[1], args[2]);
+}
+
+/* y = x^n by n rounds: dy/dx through the captured x is n x^(n-1). */
+static void power(const char *device)
+{
+    bench b = start(device);
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY), n = tutti_placeholder(b.graph, TUTTI_F32);
+    tutti_sym one = tutti_apply_op(b.graph, "ones_like", 1, &x, 0, NULL), results[2];
+    if (!tutti_sym_ok(one))
+        SKIP("no ones_like");
+    tutti_while(below, multiply, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), one), TUTTI_SYMS(x, n), results);
+    tutti_sym slope = tutti_gradient_of(tutti_sum(results[1]), x);
+    for (int rounds = 0; rounds < 4; rounds++) {
+        tutti_tensor *in = vector(rounds + 1, (float[]){2, 2, 2, 2}), *limit = scalar((float)rounds), *out, *g;
+        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}, {n, limit}), .fetch = TUTTI_FETCH({results[1], &out}, {slope, &g})));
+        CHECK_INT(tutti_tensor_count(out), rounds + 1);
+        CHECK_NEAR(take(out), pow(2, rounds), 1e-5);
+        CHECK_NEAR(take(g), rounds ? rounds * pow(2, rounds - 1) : 0, 1e-5);
+        tutti_tensor_release(in);
+        tutti_tensor_release(limit);
+    }
+    end(b);
+}
+
+TUTTI_TEST(control_loops_and_differentiates_loops)
+{
+    power("cpu:0");
+    power("far:0");
+}
+
+static void longer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_F32, 1));
+    ret[1] = tutti_concat(0, args[1], args[1]);
+}
+
+TUTTI_TEST(control_loops_over_growing_values)
+{
+    bench b = start("cpu:0");
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY), n = tutti_placeholder(b.graph, TUTTI_F32), results[2];
+    tutti_while(below, longer, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x), TUTTI_SYMS(n), results);
+    tutti_sym total = tutti_sum(tutti_scale(results[1], 2)); /* behind a value of unknown size */
+    for (int rounds = 0; rounds < 4; rounds++) {
+        tutti_tensor *in = vector(3, (float[]){1, 2, 3}), *limit = scalar((float)rounds), *out, *sum;
+        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}, {n, limit}), .fetch = TUTTI_FETCH({results[1], &out}, {total, &sum})));
+        CHECK_INT(tutti_tensor_count(out), 3 << rounds);
+        CHECK_NEAR(take(sum), 12 << rounds, 1e-5);
+        tutti_tensor_release(out);
+        tutti_tensor_release(in);
+        tutti_tensor_release(limit);
+    }
+    end(b);
+}
+
+static void for_ever(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = args[0];
+}
+
+TUTTI_TEST(control_ends_a_loop_at_the_deadline)
+{
+    bench b = start("cpu:0");
+    tutti_sym i = tutti_while(below, for_ever, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0)),
+                              TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 1)), NULL);
+    tutti_tensor *out;
+    CHECK_STATUS(tutti_run(b.session, .fetch = TUTTI_FETCH({i, &out}), .deadline_seconds = 0.2), TUTTI_DEADLINE);
+    CHECK_CONTAINS(tutti_error_message(), "while");
+    end(b);
+}
+
+static void inner(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    tutti_sym positive = tutti_greater(tutti_sum(args[1]), tutti_scalar(body, TUTTI_F32, 0));
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_F32, 1));
+    ret[1] = tutti_cond(positive, triple, square, NULL, TUTTI_SYMS(args[1]), 1, NULL);
+}
+
+TUTTI_TEST(control_nests_and_checks_inside)
+{
+    bench b = start("cpu:0");
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, 2), results[2];
+    tutti_while(below, inner, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x),
+                TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 2)), results);
+    tutti_sym slope = tutti_gradient_of(tutti_sum(results[1]), x);
+    tutti_tensor *in = vector(2, (float[]){-2, -1}), *out, *g;
+    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({results[1], &out}, {slope, &g})));
+    CHECK_NEAR(take(out), 12, 1e-5); /* 3 x^2 */
+    CHECK_NEAR(take(g), -12, 1e-5);
+    tutti_tensor_release(in);
+    end(b);
+}
+
+TUTTI_TEST(control_edges_order_what_has_effects)
+{
+    bench b = start("cpu:0");
+    tutti_sym v = tutti_variable(b.graph, tutti_zeros(), .name = "v"), add, size = TUTTI_NO_SYM, done = TUTTI_NO_SYM;
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY);
+    add = tutti_assign_add(v, tutti_scalar(b.graph, TUTTI_F32, 1));
+    TUTTI_WITH_CONTROL(b.graph, add)
+    {
+        done = tutti_no_op(b.graph);
+        size = tutti_size(x); /* known ahead, but asked for after the update */
+    }
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    tutti_tensor *in = vector(3, (float[]){1, 2, 3}), *out;
+    CHECK_OK(tutti_run(b.session, .target = done));
+    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({size, &out})));
+    CHECK_NEAR(take(out), 3, 0);
+    CHECK_OK(tutti_session_get(b.session, v, &out));
+    CHECK_NEAR(take(out), 2, 0);
+    tutti_tensor_release(in);
+    end(b);
+}
+
+TUTTI_TEST(control_checks_say_what_they_found)
+{
+    bench b = start("cpu:0");
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, 3), zero = tutti_scalar(b.graph, TUTTI_F32, 0), y = TUTTI_NO_SYM;
+    tutti_sym positive = tutti_assert(tutti_greater(x, zero), "all must be positive", x);
+    TUTTI_WITH_CONTROL(b.graph, positive)
+    y = tutti_log(x);
+    tutti_sym finite = tutti_check_numerics(tutti_log(x), "logarithm");
+    tutti_tensor *bad = vector(3, (float[]){1, -2, 3}), *good = vector(3, (float[]){1, 2, 3}), *out;
+    CHECK_STATUS(tutti_run(b.session, .feed = TUTTI_FEED({x, bad}), .fetch = TUTTI_FETCH({y, &out})), TUTTI_CHECK_FAILED);
+    CHECK_CONTAINS(tutti_error_message(), "all must be positive");
+    CHECK_CONTAINS(tutti_error_message(), "-2");
+    CHECK_STATUS(tutti_run(b.session, .feed = TUTTI_FEED({x, bad}), .fetch = TUTTI_FETCH({finite, &out})), TUTTI_CHECK_FAILED);
+    CHECK_CONTAINS(tutti_error_message(), "logarithm");
+    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, good}), .fetch = TUTTI_FETCH({y, &out})));
+    tutti_tensor_release(out);
+    tutti_tensor_release(bad);
+    tutti_tensor_release(good);
+    end(b);
+}
