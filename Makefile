@@ -12,7 +12,7 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure demo test unit bench deps deps-dev install format check asan ubsan tsan fuzz \
+.PHONY: all configure demo test unit bench bench-peers deps deps-dev install format check asan ubsan tsan fuzz \
         clean help
 
 all: configure ## release build in build/
@@ -38,8 +38,11 @@ unit: configure ## unit tests only; FILTER=text takes those whose file or name c
 	@$(call ninja, tutti_tests)
 	@$(BUILD)/tutti_tests $(FILTER)
 
-bench: all ## benchmarks beside their peers
-	@if [ -x bench/run.sh ]; then bench/run.sh $(BUILD); else echo "no benchmarks yet"; fi
+bench: all ## benchmarks with the limits they promise; ARGS=--json, ARGS='--rounds 5'
+	@bench/run.sh $(BUILD) $(ARGS)
+
+bench-peers: all ## the same work by PyTorch and TensorFlow, side by side; PEERS_PYTHON=..., ARGS=step
+	@bench/peers/run.sh $(BUILD) $(ARGS)
 
 deps: ## installs what building, testing and running need
 	@tools/deps.sh test

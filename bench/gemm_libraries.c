@@ -17,8 +17,8 @@
 #include "tables/gemm_engine.h"
 
 enum { SIZES = 4, FIRST_SIZE = 256, MOST_CONTENDERS = 32, LEAST_CALLS = 3 };
-#define SIZE_SECONDS 0.25  /* spent on one size */
-#define CALL_SECONDS 1.0   /* a product that takes longer is left out */
+#define SIZE_SECONDS 0.25 /* spent on one size */
+#define CALL_SECONDS 1.0  /* a product that takes longer is left out */
 
 typedef struct contender {
     char name[48]; /* "session", "plain", "blis", "blis, own threads" */
@@ -193,7 +193,7 @@ static void measure(contender *c)
     if (size <= 0)
         return;
     path[size] = 0;
-    snprintf(command, sizeof command, "'%s' bench gemm_libraries --contender '%s' 2> /dev/null", path,
+    snprintf(command, sizeof command, "'%s' bench gemm_libraries --contender '%.47s' 2> /dev/null", path,
              c->name);
     FILE *pipe = popen(command, "r");
     char line[64];
@@ -229,7 +229,7 @@ static void report_size(bool json, const contender *list, int count, int s)
         best = list[i].speed[s] > best ? list[i].speed[s] : best;
         if (list[i].speed[s] == 0)
             continue;
-        snprintf(work, sizeof work, "%d: %s", FIRST_SIZE << s, list[i].name);
+        snprintf(work, sizeof work, "%d: %.47s", FIRST_SIZE << s, list[i].name);
         tutti__report(json, &(tutti_result){"gemm_libraries", work, list[i].speed[s], "GFLOP/s"});
     }
     snprintf(work, sizeof work, "%d: session against the best", FIRST_SIZE << s);

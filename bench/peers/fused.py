@@ -52,8 +52,8 @@ def works_tensorflow(threads, xla):
 def main():
     given = peer.arguments('pytorch', 'pytorch-compiled', 'tensorflow', 'tensorflow-xla')
     works = works_pytorch if given.peer.startswith('pytorch') else works_tensorflow
-    with_no_gradients = works(given.threads, given.peer in ('pytorch-compiled', 'tensorflow-xla'))
-    for work, run in with_no_gradients:
+    fusing = given.peer in ('pytorch-compiled', 'tensorflow-xla')
+    for work, run in works(given.threads, fusing):
         peer.report('fused', work, given.peer, peer.best_seconds(8, 1, run) * 1e3, 'ms')
 
 

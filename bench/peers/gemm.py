@@ -2,24 +2,25 @@
 import peer
 
 
-def product_pytorch(threads, n):
-    torch = peer.pytorch(threads)
+def product_pytorch(torch, n):
     a, b = torch.rand(n, n) - 0.5, torch.rand(n, n) - 0.5
     return lambda: torch.matmul(a, b)
 
 
-def product_tensorflow(threads, n):
-    tf = peer.tensorflow(threads) if n == 256 else __import__('tensorflow')
+def product_tensorflow(tf, n):
     a, b = tf.random.uniform([n, n]) - 0.5, tf.random.uniform([n, n]) - 0.5
     return lambda: tf.matmul(a, b)
 
 
 def main():
     given = peer.arguments('pytorch', 'tensorflow')
-    product = {'pytorch': product_pytorch, 'tensorflow': product_tensorflow}[given.peer]
+    if given.peer == 'pytorch':
+        product, framework = product_pytorch, peer.pytorch(given.threads)
+    else:
+        product, framework = product_tensorflow, peer.tensorflow(given.threads)
     for n in (256, 512, 1024, 2048):
         times = 20 if n < 512 else 4 if n < 1024 else 1
-        seconds = peer.best_seconds(10 if n > 1000 else 40, times, product(given.threads, n))
+        seconds = peer.best_seconds(10 if n > 1000 else 40, times, product(framework, n))
         peer.report('gemm', f'f32 product {n}', given.peer, 2e-9 * n**3 / seconds, 'GFLOP/s')
 
 

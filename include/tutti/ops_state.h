@@ -239,7 +239,7 @@ TUTTI_API tutti_sym tutti_enqueue_many(tutti_sym queue, int count, const tutti_s
 TUTTI_API tutti_sym tutti_dequeue(tutti_sym queue);
 #define tutti_dequeue(...) TUTTI_AT(tutti_dequeue(__VA_ARGS__))
 /* n tuples, stacked along a new axis 0. When the queue is closed with fewer left, these stay and
- * the run fails with TUTTI_OUT_OF_RANGE (TUTTI_CLOSED when none is left). */
+ * the run fails with TUTTI_OUT_OF_RANGE. */
 TUTTI_API tutti_sym tutti_dequeue_many(tutti_sym queue, int64_t n);
 #define tutti_dequeue_many(...) TUTTI_AT(tutti_dequeue_many(__VA_ARGS__))
 /* The same, but a closed queue gives the 1 to n that are left. */

@@ -122,7 +122,8 @@ TUTTI_TEST(queues_take_and_give_many)
     CHECK_INT(tutti_tensor_count(out[0]), 2);
     CHECK_INT(take(out[0]), 4);
     CHECK_INT(take(out[1]), 18);
-    CHECK_STATUS(tutti_run(s, .target = get), TUTTI_CLOSED);
+    CHECK_STATUS(tutti_run(s, .target = get), TUTTI_OUT_OF_RANGE);
+    CHECK_STATUS(tutti_run(s, .target = rest), TUTTI_CLOSED);
     tutti_tensor_release(numbers);
     tutti_tensor_release(values);
     tutti_session_close(s);

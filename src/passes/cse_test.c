@@ -1,7 +1,7 @@
 /* What is computed twice is computed once. */
 #include "passes/testing.h"
 
-extern const struct tutti_pass tutti_pass_cse;
+extern const tutti_pass tutti_pass_cse;
 
 TUTTI_TEST(cse_merges_chains)
 {

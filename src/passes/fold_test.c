@@ -1,7 +1,7 @@
 /* Constants in, constant out. */
 #include "passes/testing.h"
 
-extern const struct tutti_pass tutti_pass_fold;
+extern const tutti_pass tutti_pass_fold;
 
 TUTTI_TEST(fold_computes_constants)
 {

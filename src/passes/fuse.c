@@ -20,9 +20,9 @@ enum { MAX_VISITS = 4096 };
 typedef struct fuser {
     tutti_rewrite rewrite;
     tutti_uses uses;
-    tutti_arena arena;    /* of the groups */
-    tutti_group **groups; /* by id: the node's group, or NULL for nodes that take no part */
-    uint32_t *visited;    /* by id: number of the last search that came by */
+    tutti_arena arena;         /* of the groups */
+    tutti_node_group **groups; /* by id: the node's group, or NULL for nodes that take no part */
+    uint32_t *visited;         /* by id: number of the last search that came by */
     uint32_t search;
     tutti_node **stack;
 } fuser;
@@ -47,7 +47,7 @@ static bool is_fusable(const tutti_node *node)
  * Users after `last` cannot lead back. */
 static size_t push_users(fuser *f, const tutti_node *node, uint32_t last, size_t depth)
 {
-    const tutti_group *group = f->groups[node->id];
+    const tutti_node_group *group = f->groups[node->id];
     int count = group != NULL ? group->count : 1;
     for (int i = 0; i < count; i++) {
         uint32_t id = group != NULL ? group->nodes[i]->id : node->id;
@@ -63,14 +63,15 @@ static size_t push_users(fuser *f, const tutti_node *node, uint32_t last, size_t
 }
 
 /* Marks a whole group as seen, so that it is entered once. */
-static void mark_group(fuser *f, const tutti_group *group)
+static void mark_group(fuser *f, const tutti_node_group *group)
 {
     for (int i = 0; group != NULL && i < group->count; i++)
         f->visited[group->nodes[i]->id] = f->search;
 }
 
 /* Whether a path leads from one group to another through at least one node outside both. */
-static bool leads_outside(fuser *f, const tutti_group *from, const tutti_group *to, uint32_t last)
+static bool leads_outside(fuser *f, const tutti_node_group *from, const tutti_node_group *to,
+                          uint32_t last)
 {
     size_t depth;
     int visits = 0;
@@ -86,7 +87,7 @@ static bool leads_outside(fuser *f, const tutti_group *from, const tutti_group *
     depth = direct;
     while (depth > 0) {
         const tutti_node *node = f->stack[--depth];
-        const tutti_group *group = f->groups[node->id];
+        const tutti_node_group *group = f->groups[node->id];
         if (group == to || ++visits > MAX_VISITS)
             return true;
         mark_group(f, group);
@@ -100,8 +101,8 @@ static bool leads_outside(fuser *f, const tutti_group *from, const tutti_group *
 /* `a` holds an input of the node `last`, which `b` holds. Whether a detour leads back from `b` to
  * `a` need not be asked: it would end in `last` by way of `a`, so what it starts from would not
  * have been merged with `last`. */
-static bool merges(fuser *f, const tutti_group *a, const tutti_group *b, uint32_t last,
-                   tutti_group *ret)
+static bool merges(fuser *f, const tutti_node_group *a, const tutti_node_group *b, uint32_t last,
+                   tutti_node_group *ret)
 {
     tutti_edge inputs[TUTTI_GROUP_INPUTS];
     if (a->count + b->count > TUTTI_GROUP_NODES ||
@@ -121,7 +122,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /* `kept` gets all nodes; the other group is empty then and belongs to nobody. */
-static void merge(fuser *f, tutti_group *kept, const tutti_group *merged)
+static void merge(fuser *f, tutti_node_group *kept, const tutti_node_group *merged)
 {
     *kept = *merged;
     qsort(kept->nodes, (size_t)kept->count, sizeof(tutti_node *), by_id);
@@ -132,12 +133,12 @@ static void merge(fuser *f, tutti_group *kept, const tutti_group *merged)
 /* The nearest producer first: what it leads to, the others lead to as well. */
 static void join_inputs(fuser *f, tutti_node *node)
 {
-    tutti_group *tried[TUTTI_GROUP_INPUTS], merged;
+    tutti_node_group *tried[TUTTI_GROUP_INPUTS], merged;
     int tries = 0;
     for (; tries < node->input_count && tries < TUTTI_GROUP_INPUTS; tries++) {
-        tutti_group *best = NULL;
+        tutti_node_group *best = NULL;
         for (int i = 0; i < node->input_count; i++) {
-            tutti_group *group = f->groups[node->inputs[i].node->id];
+            tutti_node_group *group = f->groups[node->inputs[i].node->id];
             bool known = group == NULL || group == f->groups[node->id];
             for (int t = 0; t < tries && !known; t++)
                 known = tried[t] == group;
@@ -160,7 +161,7 @@ static tutti_status find_groups(fuser *f)
         tutti_node *node = graph->nodes.data[n];
         if (!is_fusable(node))
             continue;
-        tutti_group *group = tutti__arena_take(&f->arena, sizeof *group);
+        tutti_node_group *group = tutti__arena_take(&f->arena, sizeof *group);
         if (group == NULL)
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for groups of nodes");
         group->count = 1;
@@ -171,7 +172,7 @@ static tutti_status find_groups(fuser *f)
     return TUTTI_OK;
 }
 
-static tutti_status emit(fuser *f, const tutti_group *group)
+static tutti_status emit(fuser *f, const tutti_node_group *group)
 {
     bool fused;
     if (group->count < 2)
@@ -180,7 +181,7 @@ static tutti_status emit(fuser *f, const tutti_group *group)
     if (fused || group->count < 3)
         return TUTTI_OK;
     int half = group->count / 2;
-    tutti_group part = {.count = half};
+    tutti_node_group part = {.count = half};
     memcpy(part.nodes, group->nodes, (size_t)half * sizeof *part.nodes);
     TUTTI_TRY(emit(f, &part));
     part.count = group->count - half;
@@ -191,7 +192,7 @@ static tutti_status emit(fuser *f, const tutti_group *group)
 static tutti_status fuse(fuser *f)
 {
     size_t count = f->rewrite.node_count;
-    f->groups = calloc(count + 1, sizeof(tutti_group *));
+    f->groups = calloc(count + 1, sizeof(tutti_node_group *));
     f->visited = calloc(count + 1, sizeof *f->visited);
     f->stack = calloc(count + 1, sizeof(tutti_node *));
     if (f->groups == NULL || f->visited == NULL || f->stack == NULL)

@@ -3,7 +3,7 @@
 
 #include "passes/testing.h"
 
-extern const struct tutti_pass tutti_pass_fuse;
+extern const tutti_pass tutti_pass_fuse;
 
 enum { MAX_NODES = 64, MAX_INPUTS = 16, MAX_OUTPUTS = 8 }; /* of one fused node */
 

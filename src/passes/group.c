@@ -67,7 +67,7 @@ void tutti__uses_free(tutti_uses *uses)
 
 /* ---- what goes in and out ---- */
 
-bool tutti__group_has(const tutti_group *group, const tutti_node *node)
+bool tutti__group_has(const tutti_node_group *group, const tutti_node *node)
 {
     for (int i = 0; i < group->count; i++)
         if (group->nodes[i] == node)
@@ -89,7 +89,7 @@ static int find_edge(int count, const tutti_edge *edges, tutti_edge edge)
     return -1;
 }
 
-int tutti__group_inputs(const tutti_group *group, int capacity, tutti_edge *ret_inputs)
+int tutti__group_inputs(const tutti_node_group *group, int capacity, tutti_edge *ret_inputs)
 {
     int count = 0;
     for (int n = 0; n < group->count; n++) {
@@ -116,7 +116,7 @@ static bool takes(const tutti_node *user, tutti_edge edge)
 }
 
 /* A wanted node's outputs all count as used: results are not told apart from targets. */
-static bool used_outside(const tutti_group *group, const tutti_uses *uses, tutti_edge edge)
+static bool used_outside(const tutti_node_group *group, const tutti_uses *uses, tutti_edge edge)
 {
     uint32_t id = edge.node->id;
     if (uses->wanted[id])
@@ -127,7 +127,7 @@ static bool used_outside(const tutti_group *group, const tutti_uses *uses, tutti
     return false;
 }
 
-int tutti__group_outputs(const tutti_group *group, const tutti_uses *uses, int capacity,
+int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, int capacity,
                          tutti_edge *ret_outputs)
 {
     int count = 0;
@@ -146,7 +146,7 @@ int tutti__group_outputs(const tutti_group *group, const tutti_uses *uses, int c
 /* ---- the body ---- */
 
 typedef struct body_builder {
-    const tutti_group *group;
+    const tutti_node_group *group;
     tutti_graph *body;
     int input_count;
     const tutti_edge *inputs;
@@ -273,7 +273,7 @@ static const tutti_kernel *ask(const tutti_pass_context *context, const char *na
 }
 
 /* "mul+add+relu"; long groups name their first operators and how many more there are. */
-static char *describe(tutti_arena *arena, const tutti_group *group)
+static char *describe(tutti_arena *arena, const tutti_node_group *group)
 {
     enum { MOST = 6 };
     char *text = tutti__arena_string(arena, group->nodes[0]->op->name);
@@ -284,7 +284,7 @@ static char *describe(tutti_arena *arena, const tutti_group *group)
     return text;
 }
 
-static tutti_status replace(tutti_rewrite *rewrite, const tutti_group *group, fusion *f,
+static tutti_status replace(tutti_rewrite *rewrite, const tutti_node_group *group, fusion *f,
                             const char *name)
 {
     tutti_edge fused;
@@ -300,7 +300,7 @@ static tutti_status replace(tutti_rewrite *rewrite, const tutti_group *group, fu
     return TUTTI_OK;
 }
 
-static tutti_status fuse(tutti_rewrite *rewrite, const tutti_group *group, fusion *f,
+static tutti_status fuse(tutti_rewrite *rewrite, const tutti_node_group *group, fusion *f,
                          const char *pattern, bool *ret_fused)
 {
     body_builder b = {
@@ -321,7 +321,7 @@ static tutti_status fuse(tutti_rewrite *rewrite, const tutti_group *group, fusio
 }
 
 tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,
-                               const tutti_group *group, const char *pattern, bool *ret_fused)
+                               const tutti_node_group *group, const char *pattern, bool *ret_fused)
 {
     fusion f = {0};
     bool fused = false;

@@ -19,23 +19,23 @@ void tutti__uses_free(tutti_uses *uses); /* zeroed is fine */
 
 enum { TUTTI_GROUP_NODES = 64, TUTTI_GROUP_INPUTS = 16, TUTTI_GROUP_OUTPUTS = 8 };
 
-typedef struct tutti_group {
+typedef struct tutti_node_group {
     int count;
     tutti_node *nodes[TUTTI_GROUP_NODES]; /* in topological order */
-} tutti_group;
+} tutti_node_group;
 
-bool tutti__group_has(const tutti_group *group, const tutti_node *node);
+bool tutti__group_has(const tutti_node_group *group, const tutti_node *node);
 /* Values from outside that will be inputs, each once: their number, even if above the capacity. */
-int tutti__group_inputs(const tutti_group *group, int capacity, tutti_edge *ret_inputs);
+int tutti__group_inputs(const tutti_node_group *group, int capacity, tutti_edge *ret_inputs);
 /* Values that are used outside, the same way. */
-int tutti__group_outputs(const tutti_group *group, const tutti_uses *uses, int capacity,
+int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, int capacity,
                          tutti_edge *ret_outputs);
 
 /* Replaces the group by a fused node, if it keeps the limits and a kernel of the pass's device bids
  * for it under this pattern; *ret_fused says whether. The nodes were there at the start of the
  * rewrite and are not replaced yet. */
 tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,
-                               const tutti_group *group, const char *pattern, bool *ret_fused);
+                               const tutti_node_group *group, const char *pattern, bool *ret_fused);
 
 /* Whether the device of a pass has kernels for fused nodes at all. */
 bool tutti__group_device_fuses(const tutti_pass_context *context);

@@ -18,7 +18,7 @@ typedef struct region {
     const tutti_uses *uses;
     const tutti_node *last;    /* the transpose at its end */
     int order[TUTTI_MAX_RANK]; /* of that */
-    tutti_group inner;         /* element-wise nodes, in topological order */
+    tutti_node_group inner;    /* element-wise nodes, in topological order */
     tutti_edge turned[TUTTI_GROUP_NODES];
     int64_t saved, added; /* bytes that transposes move */
 } region;

@@ -1,7 +1,7 @@
 /* Transposes that cancel across element-wise operators. */
 #include "passes/testing.h"
 
-extern const struct tutti_pass tutti_pass_layout, tutti_pass_simplify;
+extern const tutti_pass tutti_pass_layout, tutti_pass_simplify;
 
 static int check(tutti_graph *graph, const char *before, const char *after)
 {

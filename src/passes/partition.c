@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "graph/attr.h"
+#include "passes/meet.h"
 #include "passes/pass.h"
 #include "program/program.h"
 
@@ -18,7 +19,7 @@ typedef struct carried { /* an edge that arrived in a piece */
     tutti_node *recv;
 } carried;
 
-typedef struct sent { /* an edge that left a piece */
+typedef struct sent { /* what other devices wait for: an edge that left a piece, a send, a collective */
     const tutti_node *source; /* of the job */
     int from;
     tutti_node *send;
@@ -32,6 +33,10 @@ typedef struct builder {
     TUTTI_VEC(carried) *arrived; /* by piece */
     int *home;                   /* by job id: piece, or -1 for constants and parameters */
     bool *late;                  /* by job id: follows an update, so it is known after the commit only */
+    const tutti_node **order;    /* of the job's nodes, in which they are added */
+    const tutti_node **partner;  /* by job id: see meet.h */
+    int *number;                 /* by job id: of collectives without a channel */
+    tutti_node **last_collective; /* by piece */
     TUTTI_VEC(sent) sends;
     bool *seen;                  /* by job id: scratch of find_causes */
     const tutti_node **stack;
@@ -55,16 +60,8 @@ static int piece_of(builder *b, const char *device)
     return b->count++;
 }
 
-static const tutti_node *matching_send(const tutti_graph *job, const tutti_node *recv)
-{
-    for (size_t n = 0; n < job->nodes.count; n++)
-        if (tutti__is(job->nodes.data[n], "send") &&
-            strcmp(tutti__str(job->nodes.data[n], "channel"), tutti__str(recv, "channel")) == 0)
-            return job->nodes.data[n];
-    return NULL;
-}
-
-/* Marks everything that a node of the job needs, through users' own pairs of send and recv too. */
+/* Marks everything that a node of the job needs, through users' own pairs of send and recv and the peers
+ * of collectives too. */
 static void find_causes(builder *b, const tutti_node *node)
 {
     size_t depth = 0;
@@ -72,11 +69,11 @@ static void find_causes(builder *b, const tutti_node *node)
     b->seen[node->id] = true;
     b->stack[depth++] = node;
     while (depth > 0) {
-        const tutti_node *at = b->stack[--depth], *sender = tutti__is(at, "recv") ? matching_send(b->job, at) : NULL;
+        const tutti_node *at = b->stack[--depth], *partner = b->partner[at->id];
         for (int i = 0; i < at->input_count + at->control_count + 1; i++) {
             const tutti_node *before = i < at->input_count                       ? at->inputs[i].node
                                        : i < at->input_count + at->control_count ? at->controls[i - at->input_count]
-                                                                                 : sender;
+                                                                                 : partner;
             if (!before || b->seen[before->id])
                 continue;
             b->seen[before->id] = true;
@@ -85,7 +82,7 @@ static void find_causes(builder *b, const tutti_node *node)
     }
 }
 
-/* A recv in a piece waits for what its piece sent towards it. `from`: the job's node whose value comes. */
+/* A recv or collective in a piece waits for what its piece sent towards it. `from`: the job's node whose value comes. */
 static tutti_status follow_sends(builder *b, int piece, const tutti_node *from, tutti_node *recv)
 {
     find_causes(b, from);
@@ -103,7 +100,7 @@ static void find_late(builder *b)
         changed = false;
         for (size_t n = 0; n < b->job->nodes.count; n++) {
             const tutti_node *node = b->job->nodes.data[n];
-            const tutti_node *sender = tutti__is(node, "recv") ? matching_send(b->job, node) : NULL;
+            const tutti_node *sender = tutti__is(node, "recv") ? tutti__matching_send(b->job, node) : NULL;
             bool late = (node->op->flags & TUTTI_OP_UPDATES) || (sender && b->late[sender->id]);
             for (int i = 0; i < node->input_count; i++)
                 late = late || b->late[node->inputs[i].node->id];
@@ -151,6 +148,28 @@ static tutti_status add_parameter(builder *b, int piece, const tutti_node *node,
     return TUTTI_OK;
 }
 
+/* Collectives without a channel meet by their order along the axis on each device. They stay in the
+ * order in which all devices have them. */
+static tutti_status add_collective(builder *b, int piece, const tutti_node *node, tutti_node *copy)
+{
+    tutti_graph *graph = b->pieces[piece].graph;
+    char *text = tutti__arena_format(&graph->arena, "#%d", b->number[node->id]);
+    if (!text)
+        return no_memory();
+    for (int i = 0; i < copy->attr_count && !tutti__str(node, "channel")[0]; i++)
+        if (strcmp(copy->attrs[i].name, "channel") == 0) {
+            copy->attrs[i].value.s = text;
+            copy->attrs[i].count = (int32_t)strlen(text);
+        }
+    TUTTI_TRY(follow_sends(b, piece, node, copy));
+    sent one = {node, piece, copy};
+    tutti_node *last = b->last_collective[piece];
+    b->last_collective[piece] = copy;
+    if (!TUTTI_VEC_PUSH(&b->sends, one))
+        return no_memory();
+    return last ? tutti__node_after(copy, last) : TUTTI_OK;
+}
+
 /* A copy of a node in a piece; its inputs are there already. */
 static tutti_status copy_node(builder *b, int piece, const tutti_node *node)
 {
@@ -167,6 +186,8 @@ static tutti_status copy_node(builder *b, int piece, const tutti_node *node)
     b->maps[piece][node->id] = copy;
     if (tutti__is(node, "recv"))
         set_int(copy, "late", b->late[node->id]);
+    if (node->op->flags & TUTTI_OP_COLLECTIVE)
+        TUTTI_TRY(add_collective(b, piece, node, copy));
     return tutti__is(node, "parameter") ? add_parameter(b, piece, node, copy) : TUTTI_OK;
 }
 
@@ -234,41 +255,45 @@ static tutti_status local_edge(builder *b, tutti_edge edge, int piece, tutti_edg
     return receive(b, edge, false, piece, &ret->node);
 }
 
+static tutti_status local_control(builder *b, tutti_node *before, int piece, tutti_node **ret)
+{
+    if (b->home[before->id] != piece)
+        return receive(b, (tutti_edge){before, 0}, true, piece, ret);
+    *ret = b->maps[piece][before->id];
+    return TUTTI_OK;
+}
+
+/* What a node needs from other devices, before anybody waits for it. */
+static tutti_status fetch_inputs(builder *b, const tutti_node *node)
+{
+    tutti_edge edge;
+    tutti_node *control;
+    for (int i = 0; i < node->input_count; i++)
+        TUTTI_TRY(local_edge(b, node->inputs[i], b->home[node->id], &edge));
+    for (int i = 0; i < node->control_count; i++)
+        if (!floats(node->controls[i]))
+            TUTTI_TRY(local_control(b, node->controls[i], b->home[node->id], &control));
+    return TUTTI_OK;
+}
+
 static tutti_status add_node(builder *b, const tutti_node *node)
 {
     int piece = b->home[node->id];
-    tutti_edge few[16], *inputs = few;
-    if (node->input_count > 16 && !(inputs = malloc((size_t)node->input_count * sizeof *inputs)))
-        return no_memory();
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; status == TUTTI_OK && i < node->input_count; i++)
-        status = local_edge(b, node->inputs[i], piece, &inputs[i]);
-    tutti_node *few_controls[16], **controls = few_controls;
-    int control_count = 0;
-    if (node->control_count > 16 && !(controls = malloc((size_t)node->control_count * sizeof *controls)))
-        status = no_memory();
-    for (int i = 0; status == TUTTI_OK && i < node->control_count; i++) {
-        tutti_node *before = node->controls[i];
-        if (floats(before))
+    bool meets = (node->op->flags & TUTTI_OP_COLLECTIVE) && b->partner[node->id];
+    TUTTI_TRY(fetch_inputs(b, node));
+    for (const tutti_node *peer = meets ? b->partner[node->id] : node; peer != node; peer = b->partner[peer->id])
+        TUTTI_TRY(fetch_inputs(b, peer));
+    TUTTI_TRY(copy_node(b, piece, node));
+    tutti_node *copy = b->maps[piece][node->id], *control;
+    for (int i = 0; i < node->input_count; i++)
+        TUTTI_TRY(local_edge(b, node->inputs[i], piece, &copy->inputs[i]));
+    for (int i = 0; i < node->control_count; i++) {
+        if (floats(node->controls[i]))
             continue;
-        if (b->home[before->id] == piece)
-            controls[control_count++] = b->maps[piece][before->id];
-        else
-            status = receive(b, (tutti_edge){before, 0}, true, piece, &controls[control_count++]);
+        TUTTI_TRY(local_control(b, node->controls[i], piece, &control));
+        TUTTI_TRY(tutti__node_after(copy, control));
     }
-    if (status == TUTTI_OK)
-        status = copy_node(b, piece, node);
-    if (status == TUTTI_OK) {
-        tutti_node *copy = b->maps[piece][node->id];
-        memcpy(copy->inputs, inputs, (size_t)node->input_count * sizeof *inputs);
-        for (int i = 0; status == TUTTI_OK && i < control_count; i++)
-            status = tutti__node_after(copy, controls[i]);
-    }
-    if (inputs != few)
-        free(inputs);
-    if (controls != few_controls)
-        free(controls);
-    return status;
+    return TUTTI_OK;
 }
 
 static tutti_status add_result(builder *b, int index)
@@ -287,36 +312,6 @@ static tutti_status add_result(builder *b, int index)
     return TUTTI_OK;
 }
 
-/* Collectives without a channel meet by their order along the axis on each device. */
-static int number_along(const tutti_graph *graph, const tutti_node *node)
-{
-    int number = 0;
-    for (size_t n = 0; n < node->id; n++) {
-        const tutti_node *before = graph->nodes.data[n];
-        number += (before->op->flags & TUTTI_OP_COLLECTIVE) &&
-                  strcmp(tutti__str(before, "axis"), tutti__str(node, "axis")) == 0;
-    }
-    return number;
-}
-
-static tutti_status number_collectives(tutti_graph *graph)
-{
-    for (size_t n = 0; n < graph->nodes.count; n++) {
-        tutti_node *node = graph->nodes.data[n];
-        if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || tutti__str(node, "channel")[0])
-            continue;
-        char *text = tutti__arena_format(&graph->arena, "#%d", number_along(graph, node));
-        if (!text)
-            return no_memory();
-        for (int i = 0; i < node->attr_count; i++)
-            if (strcmp(node->attrs[i].name, "channel") == 0) {
-                node->attrs[i].value.s = text;
-                node->attrs[i].count = (int32_t)strlen(text);
-            }
-    }
-    return TUTTI_OK;
-}
-
 /* The same for users' own sends and recvs, in whatever order they were built. */
 static tutti_status order_transfers(builder *b)
 {
@@ -328,7 +323,7 @@ static tutti_status order_transfers(builder *b)
     }
     for (size_t n = 0; n < b->job->nodes.count; n++) {
         const tutti_node *node = b->job->nodes.data[n];
-        const tutti_node *from = tutti__is(node, "recv") ? matching_send(b->job, node) : NULL;
+        const tutti_node *from = tutti__is(node, "recv") ? tutti__matching_send(b->job, node) : NULL;
         int piece = b->home[n];
         if (!from)
             continue;
@@ -341,8 +336,8 @@ static tutti_status order_transfers(builder *b)
 static tutti_status build(builder *b)
 {
     for (size_t n = 0; n < b->job->nodes.count; n++)
-        if (b->home[n] >= 0)
-            TUTTI_TRY(add_node(b, b->job->nodes.data[n]));
+        if (b->home[b->order[n]->id] >= 0)
+            TUTTI_TRY(add_node(b, b->order[n]));
     TUTTI_TRY(order_transfers(b));
     for (size_t i = 0; i < b->job->results.count; i++)
         TUTTI_TRY(add_result(b, (int)i));
@@ -352,8 +347,6 @@ static tutti_status build(builder *b)
             !TUTTI_VEC_PUSH(&b->pieces[b->home[node->id]].graph->targets, b->maps[b->home[node->id]][node->id]))
             return no_memory();
     }
-    for (int i = 0; i < b->count; i++)
-        TUTTI_TRY(number_collectives(b->pieces[i].graph));
     return TUTTI_OK;
 }
 
@@ -385,29 +378,48 @@ static tutti_status prepare(builder *b)
     return TUTTI_OK;
 }
 
+static tutti_status run(builder *b)
+{
+    size_t count = b->job->nodes.count + 1;
+    b->home = calloc(count, sizeof *b->home);
+    b->late = calloc(count, sizeof *b->late);
+    b->seen = calloc(count, sizeof *b->seen);
+    b->stack = calloc(count, sizeof *b->stack);
+    b->order = calloc(count, sizeof *b->order);
+    b->number = calloc(count, sizeof *b->number);
+    b->partner = calloc(count, sizeof *b->partner);
+    if (!b->home || !b->late || !b->seen || !b->stack || !b->order || !b->number || !b->partner)
+        return no_memory();
+    TUTTI_TRY(prepare(b));
+    return build(b);
+}
+
+static void forget(builder *b)
+{
+    for (int i = 0; i < b->count; i++) {
+        if (b->maps)
+            free(b->maps[i]);
+        if (b->arrived)
+            TUTTI_VEC_FREE(&b->arrived[i]);
+    }
+    free(b->maps);
+    free(b->arrived);
+    free(b->last_collective);
+    free(b->home);
+    free(b->late);
+    free(b->seen);
+    free(b->stack);
+    free(b->order);
+    free(b->number);
+    free(b->partner);
+    TUTTI_VEC_FREE(&b->sends);
+}
+
 tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces)
 {
     builder b = {.job = graph};
-    b.home = calloc(graph->nodes.count + 1, sizeof *b.home);
-    b.late = calloc(graph->nodes.count + 1, sizeof *b.late);
-    b.seen = calloc(graph->nodes.count + 1, sizeof *b.seen);
-    b.stack = calloc(graph->nodes.count + 1, sizeof *b.stack);
-    tutti_status status = b.home && b.late && b.seen && b.stack ? prepare(&b) : no_memory();
-    if (status == TUTTI_OK)
-        status = build(&b);
-    for (int i = 0; i < b.count; i++) {
-        if (b.maps)
-            free(b.maps[i]);
-        if (b.arrived)
-            TUTTI_VEC_FREE(&b.arrived[i]);
-    }
-    free(b.maps);
-    free(b.arrived);
-    free(b.home);
-    free(b.late);
-    free(b.seen);
-    free(b.stack);
-    TUTTI_VEC_FREE(&b.sends);
+    tutti_status status = run(&b);
+    forget(&b);
     if (status != TUTTI_OK) {
         tutti__partition_free(b.count, b.pieces);
         return status;

@@ -14,7 +14,7 @@ typedef struct tutti_pattern {
      * Operators, types and attributes are looked at, and `uses` where another fusion might be the
      * better one. That the inner values are used nowhere else, and that nothing waits for them, is
      * seen to elsewhere. */
-    bool (*match)(tutti_node *node, const tutti_uses *uses, tutti_group *ret_group);
+    bool (*match)(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group);
 } tutti_pattern;
 
 #endif

@@ -24,7 +24,7 @@ static int sorted_patterns(const tutti_pattern **ret)
     return count;
 }
 
-static bool used_only_inside(const tutti_group *group, const tutti_uses *uses, uint32_t id)
+static bool used_only_inside(const tutti_node_group *group, const tutti_uses *uses, uint32_t id)
 {
     if (uses->wanted[id])
         return false;
@@ -34,7 +34,7 @@ static bool used_only_inside(const tutti_group *group, const tutti_uses *uses, u
     return true;
 }
 
-static bool is_legal(const tutti_group *group, const tutti_uses *uses, const bool *claimed)
+static bool is_legal(const tutti_node_group *group, const tutti_uses *uses, const bool *claimed)
 {
     for (int i = 0; i < group->count; i++) {
         const tutti_node *node = group->nodes[i];
@@ -55,7 +55,7 @@ static tutti_status claim(tutti_rewrite *rewrite, const tutti_uses *uses, bool *
     for (size_t n = rewrite->node_count; n-- > 0;) {
         tutti_node *node = rewrite->graph->nodes.data[n];
         for (int p = 0; p < pattern_count && !claimed[n]; p++) {
-            tutti_group group = {0};
+            tutti_node_group group = {0};
             bool fused;
             if (!patterns[p]->match(node, uses, &group) || !is_legal(&group, uses, claimed))
                 continue;

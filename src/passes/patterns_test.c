@@ -1,7 +1,7 @@
 /* Sub-graphs that a kernel claims. */
 #include "passes/testing.h"
 
-extern const struct tutti_pass tutti_pass_patterns, tutti_pass_fuse;
+extern const tutti_pass tutti_pass_patterns, tutti_pass_fuse;
 
 static int check(tutti_graph *graph, const char *before, const char *after)
 {
@@ -85,7 +85,7 @@ TUTTI_TEST(pattern_only_where_kernels_run)
 TUTTI_TEST(pattern_before_elementwise_fusion)
 {
     start();
-    const struct tutti_pass *const passes[] = {&tutti_pass_patterns, &tutti_pass_fuse};
+    const tutti_pass *const passes[] = {&tutti_pass_patterns, &tutti_pass_fuse};
     tutti_sym y = tutti_relu(tutti_add(tutti_matmul(a, b), bias));
     tutti__test_result(tutti_matmul(y, y, .transpose_b = true));
     tutti__test_result(tutti_exp(tutti_neg(y)));

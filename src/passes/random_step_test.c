@@ -1,7 +1,7 @@
 /* A job that draws advances the counter once. */
 #include "passes/testing.h"
 
-extern const struct tutti_pass tutti_pass_random_step;
+extern const tutti_pass tutti_pass_random_step;
 
 static tutti_graph *pruned(tutti_sym result)
 {

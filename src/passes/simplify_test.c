@@ -1,7 +1,7 @@
 /* Every rule: the graph before and after, and equal results. */
 #include "passes/testing.h"
 
-extern const struct tutti_pass tutti_pass_simplify;
+extern const tutti_pass tutti_pass_simplify;
 
 static void check(tutti_graph *graph, const char *before, const char *after)
 {

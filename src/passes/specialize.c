@@ -39,19 +39,32 @@ static tutti_status become_constant(tutti_node *node, tutti_tensor *value)
     return TUTTI_OK;
 }
 
+/* How many elements axes `axes` (none: all) of a type have. */
+static int64_t size_along(const tutti_node *node, const tutti_type *type)
+{
+    const int64_t *axes;
+    int count = tutti_attr_ints(node->attrs, node->attr_count, "axes", &axes);
+    tutti_type chosen = {.dtype = type->dtype};
+    if (count == 0)
+        return tutti_type_count(type);
+    for (int i = 0; i < count; i++)
+        chosen.dims[chosen.rank++] = type->dims[axes[i] < 0 ? axes[i] + type->rank : axes[i]];
+    return tutti_type_count(&chosen);
+}
+
 static tutti_status fold_shape(tutti_node *node, bool *ret_done)
 {
     const tutti_type *type = tutti__edge_type(node->inputs[0]);
     bool shape = tutti__is(node, "shape");
     tutti_tensor *value;
     *ret_done = false;
-    if ((!shape && !tutti__is(node, "size")) || node->control_count || !tutti_type_is_static(type))
+    if ((!shape && !tutti__is(node, "size")) || !tutti_type_is_static(type))
         return TUTTI_OK;
     TUTTI_TRY(tutti_tensor_create(node->types[0].dtype, node->types[0].rank, node->types[0].dims, &value));
     for (int i = 0; shape && i < type->rank; i++)
         tutti_tensor_set_int(value, i, type->dims[i]);
     if (!shape)
-        tutti_tensor_set_int(value, 0, tutti_type_count(type));
+        tutti_tensor_set_int(value, 0, size_along(node, type));
     *ret_done = true;
     return become_constant(node, value);
 }

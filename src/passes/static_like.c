@@ -23,6 +23,10 @@ static const shape_input shape_inputs[] = {
     {"average_pool2d_backward", "average_pool2d_backward", 1, "size", 1, 3},
     {"conv2d_backward_input", "conv2d_backward_input", 2, "size", 1, 3},
     {"conv2d_backward_kernel", "conv2d_backward_kernel", 2, "size", 0, 2},
+    {"tile_grad", "tile_grad", 1, "dims", 0, 0},
+    {"pad_grad", "pad_grad", 1, "dims", 0, 0},
+    {"gather_grad", "gather_grad", 2, "dims", 0, 0},
+    {"put_along", "put_along", 2, "dims", 0, 0},
 };
 
 enum { MAX_INPUTS = 8, MAX_ATTRS = 16 };

@@ -1,7 +1,7 @@
 /* Operators that looked at a shape no longer depend on the tensor that has it. */
 #include "passes/testing.h"
 
-extern const struct tutti_pass tutti_pass_static_like;
+extern const tutti_pass tutti_pass_static_like;
 
 static void check(tutti_graph *graph, const char *before, const char *after)
 {

@@ -218,9 +218,9 @@ static void compare(tutti_tensor *after, tutti_tensor *before, double tolerance)
         CHECK_OK(tutti__tensor_near(after, before, tolerance, "after the pass"));
 }
 
-int tutti__test_passes(int count, const struct tutti_pass *const *passes,
-                       const struct tutti_pass_context *context, tutti_graph *graph,
-                       const char *before, const char *after, double tolerance)
+int tutti__test_passes(int count, const tutti_pass *const *passes,
+                       const tutti_pass_context *context, tutti_graph *graph, const char *before,
+                       const char *after, double tolerance)
 {
     tutti_tensor *old_values[MAX_RESULTS], *new_values[MAX_RESULTS];
     int changes = 0;
@@ -241,8 +241,8 @@ int tutti__test_passes(int count, const struct tutti_pass *const *passes,
     return changes;
 }
 
-int tutti__test_pass(const struct tutti_pass *pass, const struct tutti_pass_context *context,
-                     tutti_graph *graph, const char *before, const char *after)
+int tutti__test_pass(const tutti_pass *pass, const tutti_pass_context *context, tutti_graph *graph,
+                     const char *before, const char *after)
 {
     return tutti__test_passes(1, &pass, context, graph, before, after, 0);
 }

@@ -14,11 +14,7 @@
 
 #include "base/test.h"
 #include "ops/build.h"
-
-/* Passes are named here as structs: passes/pass.h and the public builders do not go together,
- * because state/state.h has a type and tutti/ops_state.h a function of one name. */
-struct tutti_pass;
-struct tutti_pass_context;
+#include "passes/pass.h"
 
 /* Valid until the next call. */
 const char *tutti__test_text(const tutti_graph *graph);
@@ -26,20 +22,20 @@ const char *tutti__test_text(const tutti_graph *graph);
 /* The graph has text `before`, the pass runs, the graph verifies and has text `after`, and results
  * are equal as == says (a NaN equals a NaN) on drawn inputs. NULL texts are not compared. Returns
  * the number of changes. */
-int tutti__test_pass(const struct tutti_pass *pass, const struct tutti_pass_context *context,
-                     tutti_graph *graph, const char *before, const char *after);
+int tutti__test_pass(const tutti_pass *pass, const tutti_pass_context *context, tutti_graph *graph,
+                     const char *before, const char *after);
 /* The same for any number of passes; results may differ by `tolerance` * (1 + |value|). */
-int tutti__test_passes(int count, const struct tutti_pass *const *passes,
-                       const struct tutti_pass_context *context, tutti_graph *graph,
-                       const char *before, const char *after, double tolerance);
+int tutti__test_passes(int count, const tutti_pass *const *passes,
+                       const tutti_pass_context *context, tutti_graph *graph, const char *before,
+                       const char *after, double tolerance);
 
 /* Runs one pass and verifies the graph; the number of changes. */
-int tutti__test_rewrite(const struct tutti_pass *pass, const struct tutti_pass_context *context,
+int tutti__test_rewrite(const tutti_pass *pass, const tutti_pass_context *context,
                         tutti_graph *graph);
 /* What passes over a piece are told for a device that runs the CPU's kernels, and for one that
  * compiles whole graphs. */
-const struct tutti_pass_context *tutti__test_on_cpu(void);
-const struct tutti_pass_context *tutti__test_on_whole(void);
+const tutti_pass_context *tutti__test_on_cpu(void);
+const tutti_pass_context *tutti__test_on_whole(void);
 
 /* New graph; parameter `index`; a result. */
 tutti_graph *tutti__test_graph(void);

@@ -1,11 +1,5 @@
 /* testing_pass.c: the part of testing.h that runs passes. */
-#include "base/test.h"
-#include "passes/pass.h"
-
-int tutti__test_rewrite(const tutti_pass *pass, const tutti_pass_context *context,
-                        tutti_graph *graph);
-const tutti_pass_context *tutti__test_on_cpu(void);
-const tutti_pass_context *tutti__test_on_whole(void);
+#include "passes/testing.h"
 
 int tutti__test_rewrite(const tutti_pass *pass, const tutti_pass_context *context,
                         tutti_graph *graph)

@@ -19,8 +19,8 @@ static inline void check_at(bool held, const char *file, int line, const char *w
     fprintf(stderr, "%s:%d: %s\n    last message: %s\n", file, line, what, tutti_error_message());
 }
 
-static inline void check_near_at(double actual, double expected, double tolerance, const char *file, int line,
-                                 const char *what)
+static inline void check_near_at(double actual, double expected, double tolerance, const char *file,
+                                 int line, const char *what)
 {
     char text[256];
     snprintf(text, sizeof text, "%s is %.9g, expected %.9g", what, actual, expected);
@@ -33,7 +33,9 @@ static inline void check_near_at(double actual, double expected, double toleranc
 #define CHECK_NEAR(actual, expected, tolerance)                                                    \
     check_near_at((actual), (expected), (tolerance), __FILE__, __LINE__, #actual)
 /* The last message contains this. */
-#define CHECK_SAYS(part) check_at(strstr(tutti_error_message(), (part)) != NULL, __FILE__, __LINE__, "message contains " #part)
+#define CHECK_SAYS(part)                                                                           \
+    check_at(strstr(tutti_error_message(), (part)) != NULL, __FILE__, __LINE__,                    \
+             "message contains " #part)
 
 static inline int check_end(void)
 {

@@ -1,5 +1,5 @@
-/* headers.cpp: the headers are C++ too. The macros that take options by name are C only; the functions
- * behind them are called with their names in parentheses. */
+/* headers.cpp: the headers are C++ too. The macros that take options by name are C only; the
+ * functions behind them are called with their names in parentheses. */
 #include <tutti/tutti.h>
 
 static tutti_sym dense(tutti_sym x, tutti_sym w, tutti_sym b)

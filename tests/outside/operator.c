@@ -92,7 +92,8 @@ static mistake begin(void)
 }
 
 /* The graph holds a mistake that was made on `line` of this file; a session reports the same. */
-static void end(mistake m, tutti_sym made, tutti_status status, const char *op, const char *part, int line)
+static void end(mistake m, tutti_sym made, tutti_status status, const char *op, const char *part,
+                int line)
 {
     char place[64], what[512];
     tutti_session *session = NULL;
@@ -113,41 +114,52 @@ static void end(mistake m, tutti_sym made, tutti_status status, const char *op, 
     tutti_graph_destroy(m.graph);
 }
 
+/* One line each: the place is that line. */
 #define MISTAKE(status, op, part, call)                                                            \
     do {                                                                                           \
         mistake m = begin();                                                                       \
         tutti_sym made = call;                                                                     \
         end(m, made, status, op, part, __LINE__);                                                  \
     } while (0)
+#define WRONG(op, part, call) MISTAKE(TUTTI_INVALID, op, part, call)
+#define ONE(op, count, attr) tutti_apply_op(m.graph, op, 1, &m.x, count, attr)
+#define TWO(a, b, count, attr) tutti_apply_op(m.graph, rows, 2, (tutti_sym[]){a, b}, count, attr)
 
 static void check_mistakes(void)
 {
-    const char *swish = "acme.cubic_swish", *rows = "acme.weighted_rows";
-    MISTAKE(TUTTI_INVALID, swish, "alpha is -1, must be 0 or more", acme_swish(m.x, -1));
-    MISTAKE(TUTTI_INVALID, swish, "i64[4,3], needs floats", acme_swish(m.counts, 1));
-    MISTAKE(TUTTI_INVALID, rows, "x is f32[4], weight is f32[4]", acme_rows(m.column, m.column, 2));
-    MISTAKE(TUTTI_INVALID, rows, "weight is f32[4,3]; needs", tutti_apply_named(m.graph, rows, "r", 2, (tutti_sym[]){m.column, m.x}, 1, &TUTTI_INT("power", 2)));
-    MISTAKE(TUTTI_INVALID, rows, "power is 9, must be 1 to 8", acme_rows(m.x, m.column, 9));
-    MISTAKE(TUTTI_INVALID, rows, "needs attribute 'power'", tutti_apply_op(m.graph, rows, 2, (tutti_sym[]){m.x, m.column}, 0, NULL));
-    MISTAKE(TUTTI_INVALID, rows, "'power' is given as float, needs int", tutti_apply_op(m.graph, rows, 2, (tutti_sym[]){m.x, m.column}, 1, &TUTTI_FLOAT("power", 2)));
-    MISTAKE(TUTTI_INVALID, swish, "no attribute 'beta'; it takes alpha", tutti_apply_op(m.graph, swish, 1, &m.x, 1, &TUTTI_FLOAT("beta", 2)));
-    MISTAKE(TUTTI_INVALID, rows, "input", tutti_apply_op(m.graph, rows, 1, &m.x, 1, &TUTTI_INT("power", 2)));
-    MISTAKE(TUTTI_NOT_FOUND, "acme.no_such", "there is no operator", tutti_apply_op(m.graph, "acme.no_such", 1, &m.x, 0, NULL));
+    const char *swish = "acme.cubic_swish", *rows = "acme.weighted_rows", *none = "acme.no_such";
+    tutti_attr power = TUTTI_INT("power", 2), real = TUTTI_FLOAT("power", 2);
+    tutti_attr beta = TUTTI_FLOAT("beta", 2);
+    WRONG(swish, "alpha is -1, must be 0 or more", acme_swish(m.x, -1));
+    WRONG(swish, "x is i64[4,3], needs floats", acme_swish(m.counts, 1));
+    WRONG(rows, "x is f32[4], weight is f32[4]", acme_rows(m.column, m.column, 2));
+    WRONG(rows, "weight is f32[4,3]; needs x [rows, columns]", TWO(m.column, m.x, 1, &power));
+    WRONG(rows, "power is 9, must be 1 to 8", acme_rows(m.x, m.column, 9));
+    WRONG(rows, "needs attribute 'power'", TWO(m.x, m.column, 0, NULL));
+    WRONG(rows, "'power' is given as float, needs int", TWO(m.x, m.column, 1, &real));
+    WRONG(swish, "no attribute 'beta'; it takes alpha", ONE(swish, 1, &beta));
+    WRONG(rows, "has 1 inputs, needs 2", ONE(rows, 1, &power));
+    MISTAKE(TUTTI_NOT_FOUND, none, "there is no operator", ONE(none, 0, NULL));
 }
 
-/* A shape that is wrong only once it is fed is found then, and names the line that built the node. */
+/* A shape that is wrong only once it is fed is found then, and names the line that built the node.
+ */
 static void check_late_mistake(void)
 {
     tutti_graph *g = NULL;
     tutti_session *session = NULL;
     char place[64];
     CHECK_OK(tutti_graph_create(&g));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 3), w = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
-    tutti_sym y = acme_rows(x, w, 2); snprintf(place, sizeof place, "%s:%d", __FILE__, __LINE__);
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 3),
+              w = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
+    snprintf(place, sizeof place, "%s:%d", __FILE__, __LINE__ + 1);
+    tutti_sym y = acme_rows(x, w, 2);
     CHECK_OK(tutti_graph_check(g));
     CHECK_OK(tutti_session_open(&session, g));
-    tutti_tensor *a = check_tensor(2, (int64_t[]){4, 3}, 0, 1), *b = check_tensor(1, (int64_t[]){5}, 0, 1), *value;
-    CHECK(tutti_run(session, .feed = TUTTI_FEED({x, a}, {w, b}), .fetch = TUTTI_FETCH({y, &value})) == TUTTI_INVALID);
+    tutti_tensor *a = check_tensor(2, (int64_t[]){4, 3}, 0, 1),
+                 *b = check_tensor(1, (int64_t[]){5}, 0, 1), *value;
+    CHECK(tutti_run(session, .feed = TUTTI_FEED({x, a}, {w, b}),
+                    .fetch = TUTTI_FETCH({y, &value})) == TUTTI_INVALID);
     CHECK_SAYS("x has 4 rows, weight has 5");
     CHECK_SAYS("acme.weighted_rows");
     CHECK_SAYS(place);
@@ -157,7 +169,8 @@ static void check_late_mistake(void)
     tutti_graph_destroy(g);
 }
 
-/* An operator without a gradient is no error to differentiate through where it says so: zero flows. */
+/* An operator without a gradient is no error to differentiate through where it says so: zero flows.
+ */
 static void check_no_gradient(void)
 {
     tutti_graph *g = NULL;

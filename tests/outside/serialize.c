@@ -16,10 +16,13 @@ static tutti_graph *make_graph(void)
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 2);
     tutti_sym w = tutti_variable(g, tutti_full(0.5, 3), .name = "w");
     tutti_sym rows = acme_rows(acme_swish(x, 0.25), w, 3);
-    tutti_sym loss = tutti_apply_named(g, "add", "loss", 2, (tutti_sym[]){tutti_sum(rows), tutti_output_of(rows, 1)}, 0, NULL);
-    TUTTI_WITH_NAME(g, "grads") {
+    tutti_sym loss = tutti_apply_named(
+        g, "add", "loss", 2, (tutti_sym[]){tutti_sum(rows), tutti_output_of(rows, 1)}, 0, NULL);
+    TUTTI_WITH_NAME(g, "grads")
+    {
         tutti_gradient_of(loss, w);
-        tutti_apply_named(g, "identity", "x", 1, (tutti_sym[]){tutti_gradient_of(loss, x)}, 0, NULL);
+        tutti_apply_named(g, "identity", "x", 1, (tutti_sym[]){tutti_gradient_of(loss, x)}, 0,
+                          NULL);
     }
     tutti_initialize_all(g);
     CHECK_OK(tutti_graph_check(g));
@@ -37,14 +40,17 @@ static tutti_sym find(tutti_graph *g, const char *name)
 static tutti_tensor *compute(tutti_graph *g, const char *device)
 {
     tutti_session *session = NULL;
-    tutti_tensor *in = check_tensor(2, (int64_t[]){3, 2}, -0.7, 0.3), *loss = NULL, *grad = NULL, *all = NULL;
+    tutti_tensor *in = check_tensor(2, (int64_t[]){3, 2}, -0.7, 0.3), *loss = NULL, *grad = NULL,
+                 *all = NULL;
     CHECK_OK(tutti_session_open(&session, g, .device = device));
     CHECK_OK(tutti_run(session, .target = find(g, "initialize_all")));
-    CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({find(g, "x"), in}),
-                       .fetch = TUTTI_FETCH({find(g, "loss"), &loss}, {find(g, "grads/x"), &grad})));
+    CHECK_OK(
+        tutti_run(session, .feed = TUTTI_FEED({find(g, "x"), in}),
+                  .fetch = TUTTI_FETCH({find(g, "loss"), &loss}, {find(g, "grads/x"), &grad})));
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){7}, &all));
     for (int64_t i = 0; loss && grad && i < 7; i++)
-        tutti_tensor_set(all, i, i == 0 ? tutti_tensor_get(loss, 0) : tutti_tensor_get(grad, i - 1));
+        tutti_tensor_set(all, i,
+                         i == 0 ? tutti_tensor_get(loss, 0) : tutti_tensor_get(grad, i - 1));
     tutti_tensor_release(in);
     tutti_tensor_release(loss);
     tutti_tensor_release(grad);

@@ -4,7 +4,10 @@
 #include "acme/acme.h"
 #include "check.h"
 
-static double swish(double x, double alpha) { return (x + alpha * x * x * x) / (1 + exp(-x)); }
+static double swish(double x, double alpha)
+{
+    return (x + alpha * x * x * x) / (1 + exp(-x));
+}
 
 static double slope(double x, double alpha)
 {
@@ -30,8 +33,9 @@ static void check_values(const char *device)
     CHECK_OK(tutti_session_open(&session, g, .device = device));
     for (int64_t n = 5; n < 8; n++) {
         tutti_tensor *in = check_tensor(1, &n, -1.1, 0.37), *out[3] = {0};
-        CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, in}),
-                           .fetch = TUTTI_FETCH({y, &out[0]}, {first, &out[1]}, {second, &out[2]})));
+        CHECK_OK(
+            tutti_run(session, .feed = TUTTI_FEED({x, in}),
+                      .fetch = TUTTI_FETCH({y, &out[0]}, {first, &out[1]}, {second, &out[2]})));
         for (int64_t i = 0; out[2] && i < n; i++) {
             double at = 2 * tutti_tensor_get(in, i);
             CHECK_NEAR(tutti_tensor_get(out[0], i), swish(at, 0.3), 1e-6);
@@ -57,12 +61,14 @@ static network make_network(const char *first, const char *second)
     network n = {0};
     tutti_sym h = TUTTI_NO_SYM;
     CHECK_OK(tutti_graph_create(&n.graph));
-    TUTTI_WITH_DEVICE(n.graph, first) {
+    TUTTI_WITH_DEVICE(n.graph, first)
+    {
         n.x = tutti_placeholder(n.graph, TUTTI_F32, TUTTI_ANY, 3);
         n.hidden = tutti_variable(n.graph, tutti_glorot_uniform(3, 4), .name = "hidden", .seed = 5);
         h = acme_swish(tutti_matmul(n.x, n.hidden), 0.2);
     }
-    TUTTI_WITH_DEVICE(n.graph, second) {
+    TUTTI_WITH_DEVICE(n.graph, second)
+    {
         n.target = tutti_placeholder(n.graph, TUTTI_F32, TUTTI_ANY);
         tutti_sym weight = tutti_variable(n.graph, tutti_full(0.5, 6), .name = "weight");
         tutti_sym guess = acme_rows(h, weight, 2);
@@ -74,11 +80,13 @@ static network make_network(const char *first, const char *second)
 
 enum { STEPS = 60 };
 
-static void train(const char *device, const char *first, const char *second, double ret_losses[STEPS])
+static void train(const char *device, const char *first, const char *second,
+                  double ret_losses[STEPS])
 {
     network n = make_network(first, second);
     tutti_session *session = NULL;
-    tutti_tensor *x = check_tensor(2, (int64_t[]){6, 3}, -0.9, 0.11), *target = check_tensor(1, (int64_t[]){6}, 0.3, 0.1);
+    tutti_tensor *x = check_tensor(2, (int64_t[]){6, 3}, -0.9, 0.11),
+                 *target = check_tensor(1, (int64_t[]){6}, 0.3, 0.1);
     CHECK_OK(tutti_session_open(&session, n.graph, .device = device));
     CHECK_OK(tutti_run(session, .target = tutti_initialize_all(n.graph)));
     for (int i = 0; i < STEPS; i++) {
@@ -110,7 +118,8 @@ static void check_training(void)
     CHECK_NEAR(other[STEPS - 1], cpu[STEPS - 1], 1e-3);
 }
 
-/* A kernel that fails ends the run with its own message; no variable has changed; the next run works. */
+/* A kernel that fails ends the run with its own message; no variable has changed; the next run
+ * works. */
 static void check_failure(const char *device)
 {
     tutti_graph *g = NULL;
@@ -121,15 +130,21 @@ static void check_failure(const char *device)
     tutti_sym total = tutti_output_of(acme_rows(x, w, 1), 1);
     tutti_sym add = tutti_assign_add(count, tutti_scalar(g, TUTTI_F32, 1)), after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(g, add)
+    {
         after = acme_rows(tutti_identity(x), w, 2); /* follows the update, and may fail */
+    }
     CHECK_OK(tutti_session_open(&session, g, .device = device));
     CHECK_OK(tutti_run(session, .target = tutti_initialize_all(g)));
-    tutti_tensor *in = check_tensor(2, (int64_t[]){2, 2}, 1, 1), *good = check_tensor(1, (int64_t[]){2}, 1, 1);
+    tutti_tensor *in = check_tensor(2, (int64_t[]){2, 2}, 1, 1),
+                 *good = check_tensor(1, (int64_t[]){2}, 1, 1);
     tutti_tensor *bad = check_tensor(1, (int64_t[]){2}, 1, NAN), *value = NULL, *kept = NULL;
-    CHECK(tutti_run(session, .feed = TUTTI_FEED({x, in}, {w, bad}), .targets = TUTTI_TARGETS(add, total)) == TUTTI_CHECK_FAILED);
+    CHECK(tutti_run(session, .feed = TUTTI_FEED({x, in}, {w, bad}),
+                    .targets = TUTTI_TARGETS(add, total)) == TUTTI_CHECK_FAILED);
     CHECK_SAYS("acme.weighted_rows 'acme.weighted_rows': weight[0] is not a number");
-    CHECK(tutti_run(session, .feed = TUTTI_FEED({x, in}, {w, bad}), .targets = TUTTI_TARGETS(after)) == TUTTI_CHECK_FAILED);
-    CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, in}, {w, good}), .fetch = TUTTI_FETCH({total, &value}), .target = add));
+    CHECK(tutti_run(session, .feed = TUTTI_FEED({x, in}, {w, bad}),
+                    .targets = TUTTI_TARGETS(after)) == TUTTI_CHECK_FAILED);
+    CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, in}, {w, good}),
+                       .fetch = TUTTI_FETCH({total, &value}), .target = add));
     CHECK_NEAR(value ? tutti_tensor_get(value, 0) : NAN, 3 + 2 * 7, 0);
     CHECK_OK(tutti_session_get(session, count, &kept));
     CHECK_NEAR(kept ? tutti_tensor_get(kept, 0) : NAN, 1, 0);
@@ -162,13 +177,15 @@ static void check_dynamic(const char *device)
     tutti_graph_destroy(g);
 }
 
-static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret_results, void *context)
+static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret_results,
+                  void *context)
 {
     (void)count, (void)context;
     ret_results[0] = tutti_less(args[0], tutti_scalar(body, TUTTI_I64, 3));
 }
 
-static void turn(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret_results, void *context)
+static void turn(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret_results,
+                 void *context)
 {
     (void)count, (void)context;
     ret_results[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
@@ -191,7 +208,8 @@ static void check_loop(const char *device)
                        .fetch = TUTTI_FETCH({results[1], &out[0]}, {slope_of_three, &out[1]})));
     double a = 1.2, b = swish(a, 0.1), c = swish(b, 0.1);
     CHECK_NEAR(out[0] ? tutti_tensor_get(out[0], 0) : NAN, swish(c, 0.1), 1e-6);
-    CHECK_NEAR(out[1] ? tutti_tensor_get(out[1], 0) : NAN, slope(a, 0.1) * slope(b, 0.1) * slope(c, 0.1), 1e-5);
+    CHECK_NEAR(out[1] ? tutti_tensor_get(out[1], 0) : NAN,
+               slope(a, 0.1) * slope(b, 0.1) * slope(c, 0.1), 1e-5);
     tutti_tensor_release(in);
     tutti_tensor_release(out[0]);
     tutti_tensor_release(out[1]);

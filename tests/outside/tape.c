@@ -3,16 +3,20 @@
 #include "check.h"
 
 /* Gradients of both outputs at once, against sums written out: with p = 3,
- * L = sum_r y[r] k[r] + 2 total, so dL/dx[r,c] = (k[r] + 2) w[r] 3 x^2, dL/dw[r] = (k[r] + 2) sum_c x^3. */
+ * L = sum_r y[r] k[r] + 2 total, so dL/dx[r,c] = (k[r] + 2) w[r] 3 x^2, dL/dw[r] = (k[r] + 2) sum_c
+ * x^3. */
 static void check_gradients(const char *device)
 {
     tutti_eager *e = NULL;
     CHECK_OK(tutti_eager_open(&e, .device = device));
-    tutti_tensor *x = check_tensor(2, (int64_t[]){2, 2}, 0.5, 0.25), *w = check_tensor(1, (int64_t[]){2}, 1, 1);
+    tutti_tensor *x = check_tensor(2, (int64_t[]){2, 2}, 0.5, 0.25),
+                 *w = check_tensor(1, (int64_t[]){2}, 1, 1);
     tutti_tensor *k = check_tensor(1, (int64_t[]){2}, 3, -1), *dx = NULL, *dw = NULL;
-    TUTTI_STEP(e) {
+    TUTTI_STEP(e)
+    {
         tutti_sym inputs[] = {tutti_use(e, x), tutti_use(e, w)}, loss;
-        TUTTI_TAPE(tape, e) {
+        TUTTI_TAPE(tape, e)
+        {
             tutti_watch(&tape, inputs[0]);
             tutti_watch(&tape, inputs[1]);
             tutti_sym y = acme_rows(inputs[0], inputs[1], 3), total = tutti_output_of(y, 1);
@@ -46,7 +50,9 @@ static double train(const char *device)
     for (int i = 0; i < 80; i++) {
         tutti_sym wanted = tutti_use(e, goal), loss;
         TUTTI_TAPE(tape, e)
+        {
             loss = tutti_mean(tutti_square(tutti_sub(acme_swish(v, 0.5), wanted)));
+        }
         tutti_grad grad;
         tutti_gradients(&tape, loss, 1, &v, &grad);
         tutti_apply_gradients(tutti_sgd(0.5), 1, &v, &grad);
@@ -70,7 +76,8 @@ static void check_mistake(void)
     char place[64];
     CHECK_OK(tutti_eager_open(&e));
     tutti_tensor *x = check_tensor(1, (int64_t[]){3}, 1, 1), *value = NULL;
-    tutti_sym y = acme_swish(tutti_use(e, x), -2); snprintf(place, sizeof place, "(%s:%d)", __FILE__, __LINE__);
+    snprintf(place, sizeof place, "(%s:%d)", __FILE__, __LINE__ + 1);
+    tutti_sym y = acme_swish(tutti_use(e, x), -2);
     CHECK(tutti_value(y, &value) != TUTTI_OK);
     CHECK(tutti_step(e) == TUTTI_INVALID);
     CHECK_SAYS("acme.cubic_swish");

@@ -119,13 +119,13 @@ static bool fill_calls(frame *f, const tutti_program *program)
 /* A kernel's output whose size depends on data. */
 static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank, const int64_t *dims)
 {
-    const frame *f = (const frame *)((const char *)call->context - offsetof(frame, context));
+    const frame *f = (const frame *)(const void *)((const char *)call->context - offsetof(frame, context));
     return tutti__program_allocate(f->program, (size_t)(call - f->calls), call, index, rank, dims);
 }
 
 static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor)
 {
-    const frame *f = (const frame *)((const char *)call->context - offsetof(frame, context));
+    const frame *f = (const frame *)(const void *)((const char *)call->context - offsetof(frame, context));
     return tutti__program_give(f->program, (size_t)(call - f->calls), call, index, tensor);
 }
 

@@ -38,7 +38,7 @@ static bool goes_on(const tutti_node *node, const tutti_uses *uses)
            tutti__same_dims(&user->types[0], &node->types[0]);
 }
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_group *ret_group)
+static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
 {
     bool activated = tutti__is(node, "relu");
     tutti_node *add = activated ? node->inputs[0].node : node;

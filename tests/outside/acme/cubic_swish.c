@@ -3,9 +3,10 @@
 
 #include <math.h>
 
-tutti_sym (acme_swish)(tutti_sym x, double alpha)
+tutti_sym(acme_swish)(tutti_sym x, double alpha)
 {
-    return tutti_apply_op(tutti_sym_graph(x), "acme.cubic_swish", 1, &x, 1, &TUTTI_FLOAT("alpha", alpha));
+    return tutti_apply_op(tutti_sym_graph(x), "acme.cubic_swish", 1, &x, 1,
+                          &TUTTI_FLOAT("alpha", alpha));
 }
 
 static tutti_status infer(tutti_infer *node)
@@ -14,7 +15,7 @@ static tutti_status infer(tutti_infer *node)
     double alpha = tutti_attr_float(node->attrs, node->attr_count, "alpha");
     if (!tutti_dtype_is_float(node->inputs[0].dtype))
         return ACME_FAIL(node, TUTTI_INVALID, "x is %s, needs floats; convert it with tutti_cast",
-                          tutti_type_text(&node->inputs[0], text));
+                         tutti_type_text(&node->inputs[0], text));
     if (!(alpha >= 0))
         return ACME_FAIL(node, TUTTI_INVALID, "alpha is %g, must be 0 or more", alpha);
     return tutti_infer_same(node);
@@ -48,7 +49,13 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 static const tutti_attr_spec attributes[] = {{"alpha", TUTTI_ATTR_FLOAT, "0.1"}, {0}};
 
 static const char *const samples[] = {
-    "f32[2,3]", "f32[5,4]{-3:3} | alpha=0.5", "f64[7]{-2:2} | alpha=0", "f32[]", "f16[6]", "bf16[6]", NULL,
+    "f32[2,3]",
+    "f32[5,4]{-3:3} | alpha=0.5",
+    "f64[7]{-2:2} | alpha=0",
+    "f32[]",
+    "f16[6]",
+    "bf16[6]",
+    NULL,
 };
 
 const tutti_op acme_cubic_swish = {

@@ -1,7 +1,7 @@
 /* acme.keep_positive(x [n]): the elements that are above zero, in order. How many, the data say. */
 #include "inside.h"
 
-tutti_sym (acme_positive)(tutti_sym x)
+tutti_sym(acme_positive)(tutti_sym x)
 {
     return tutti_apply_op(tutti_sym_graph(x), "acme.keep_positive", 1, &x, 0, NULL);
 }
@@ -10,7 +10,8 @@ static tutti_status infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     if (!tutti_dtype_is_float(node->inputs[0].dtype) || node->inputs[0].rank != 1)
-        return ACME_FAIL(node, TUTTI_INVALID, "x is %s, needs a vector of floats", tutti_type_text(&node->inputs[0], text));
+        return ACME_FAIL(node, TUTTI_INVALID, "x is %s, needs a vector of floats",
+                         tutti_type_text(&node->inputs[0], text));
     node->outputs[0] = tutti_type_make(node->inputs[0].dtype, 1, (int64_t[]){TUTTI_ANY});
     return TUTTI_OK;
 }

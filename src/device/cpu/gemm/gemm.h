@@ -33,4 +33,13 @@ size_t tutti__gemm_workspace(const tutti_gemm_plan *plan);
 void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
                      void *workspace);
 
+/* One matrix b for many products: packed once, then shared by threads. The gemm's trans_b, n, k, b and
+ * ldb count. */
+int64_t tutti__gemm_packed_floats(int64_t n, int64_t k);
+void tutti__gemm_pack(const tutti_gemm *gemm, float *packed);
+/* A product with it, on the calling thread, by the plain tiles. `scratch`: as many floats as
+ * tutti__gemm_scratch_floats(m) says. */
+int64_t tutti__gemm_scratch_floats(int64_t m);
+void tutti__gemm_with(const tutti_gemm *gemm, const float *packed, float *scratch);
+
 #endif

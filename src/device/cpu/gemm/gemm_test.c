@@ -173,6 +173,30 @@ TUTTI_TEST(gemm_rows_do_not_depend_on_their_neighbours)
     free_product(&all);
 }
 
+TUTTI_TEST(gemm_with_packed_matrix_has_the_same_bits)
+{
+    for (size_t s = 0; s < TUTTI_COUNT(shapes); s++)
+        for (int mode = 0; mode < 8; mode++) {
+            product p = make_product(shapes[s][0], shapes[s][1], shapes[s][2], mode & 1, mode & 2,
+                                     mode & 4);
+            tutti_gemm_plan plan = tutti__gemm_plan(p.gemm.m, p.gemm.n, p.gemm.k, TUTTI_GEMM_PLAIN);
+            run_product(&p, &plan, NULL);
+            float *expected = malloc(p.c_count * sizeof(float) + 1);
+            float *packed = malloc((size_t)tutti__gemm_packed_floats(p.gemm.n, p.gemm.k) * 4 + 1);
+            float *scratch = malloc((size_t)tutti__gemm_scratch_floats(p.gemm.m) * 4 + 1);
+            CHECK(expected != NULL && packed != NULL && scratch != NULL);
+            memcpy(expected, p.c, p.c_count * sizeof(float));
+            memcpy(p.c, p.before, p.c_count * sizeof(float));
+            tutti__gemm_pack(&p.gemm, packed);
+            tutti__gemm_with(&p.gemm, packed, scratch);
+            CHECK(memcmp(p.c, expected, p.c_count * sizeof(float)) == 0);
+            free(expected);
+            free(packed);
+            free(scratch);
+            free_product(&p);
+        }
+}
+
 TUTTI_TEST(gemm_libraries_match_where_installed)
 {
     int tried = 0;

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Our benchmarks as one table: bench/run.sh [BUILD] [--json] [--rounds N]
+#
+# Each benchmark runs in a process of its own, N times (3). Of times and speeds the best of the
+# rounds counts, of ratios the median. --json prints every line of every round as it comes.
+# The exit code is 1 when a benchmark fails; a limit that is missed is said in the table.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=build json=no rounds=3
+while [ $# -gt 0 ]; do
+    case $1 in
+        --json) json=yes ;;
+        --rounds) rounds=${2:?--rounds takes a number} && shift ;;
+        --*) echo "usage: bench/run.sh [BUILD] [--json] [--rounds N]" >&2 && exit 2 ;;
+        *) build=$1 ;;
+    esac
+    shift
+done
+tutti=$build/tutti
+[ -x "$tutti" ] || { echo "there is no $tutti: run make" >&2 && exit 1; }
+
+measure() {
+    "$tutti" bench dispatch --json &&
+        TUTTI_TRACE_RING=0 "$tutti" bench dispatch --json &&
+        "$tutti" bench step mnist --json &&
+        "$tutti" bench trace --json &&
+        "$tutti" bench fused --json &&
+        "$tutti" bench gemm --json &&
+        "$tutti" bench gemm_libraries --rounds 1 --json
+}
+
+all_rounds() {
+    local round
+    for ((round = 0; round < rounds; round++)); do
+        measure || return
+    done
+}
+
+set -o pipefail
+if [ $json = yes ]; then
+    all_rounds
+else
+    all_rounds | python3 bench/table.py
+fi

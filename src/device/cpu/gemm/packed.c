@@ -1,0 +1,62 @@
+/* packed.c: products with a matrix that was packed before. Blocks of `depth` stand one after the
+ * other, in a block the panels, as in a chunk of gemm.c; the bits are the same too. */
+#include "device/cpu/gemm/gemm.h"
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Width of panel j, whose first column is `start`. */
+static int64_t width_of(const tutti_gemm_tile *tile, const tutti_gemm_panels *panels, int64_t start)
+{
+    return start < panels->wides * tile->wide ? tile->wide : tile->narrow;
+}
+
+int64_t tutti__gemm_packed_floats(int64_t n, int64_t k)
+{
+    return tutti__gemm_panels(tutti__gemm_tile(), n).padded * k;
+}
+
+void tutti__gemm_pack(const tutti_gemm *g, float *packed)
+{
+    const tutti_gemm_tile *tile = tutti__gemm_tile();
+    tutti_gemm_panels panels = tutti__gemm_panels(tile, g->n);
+    int64_t step = g->trans_b ? 1 : g->ldb, stride = g->trans_b ? g->ldb : 1;
+    for (int64_t p = 0; p < g->k; p += tile->depth) {
+        int64_t depth = least(tile->depth, g->k - p), width;
+        for (int64_t start = 0; start < g->n; start += width) {
+            width = width_of(tile, &panels, start);
+            tile->pack(width, least(width, g->n - start), depth, g->b + p * step + start * stride,
+                       step, stride, packed + p * panels.padded + start * depth);
+        }
+    }
+}
+
+int64_t tutti__gemm_scratch_floats(int64_t m)
+{
+    const tutti_gemm_tile *tile = tutti__gemm_tile();
+    return (m + tile->rows - 1) / tile->rows * tile->rows * tile->depth;
+}
+
+void tutti__gemm_with(const tutti_gemm *g, const float *packed, float *scratch)
+{
+    const tutti_gemm_tile *tile = tutti__gemm_tile();
+    tutti_gemm_panels panels = tutti__gemm_panels(tile, g->n);
+    int64_t step = g->trans_a ? g->lda : 1, stride = g->trans_a ? 1 : g->lda;
+    for (int64_t p = 0; p < g->k; p += tile->depth) {
+        int64_t depth = least(tile->depth, g->k - p), width;
+        for (int64_t row = 0; row < g->m; row += tile->rows)
+            tile->pack(tile->rows, least(tile->rows, g->m - row), depth,
+                       g->a + p * step + row * stride, step, stride, scratch + row * depth);
+        for (int64_t start = 0; start < g->n; start += width) {
+            width = width_of(tile, &panels, start);
+            tile->multiply(g->m, least(width, g->n - start), depth, scratch,
+                           packed + p * panels.padded + start * depth, width, g->c + start, g->ldc,
+                           g->add || p > 0);
+        }
+    }
+    for (int64_t i = 0; i < g->m && g->k == 0 && !g->add; i++)
+        for (int64_t j = 0; j < g->n; j++)
+            g->c[i * g->ldc + j] = 0;
+}

@@ -1,0 +1,37 @@
+/* lstm.c: lstm over sequences, forward. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cpu/isa.h"
+#include "device/cpu/recurrent/sequence.h"
+#include "program/isa.h"
+
+static int score(const tutti_kernel_query *query)
+{
+    bool best = strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) == 0;
+    return best && tutti__sequence_suits(query, &tutti__lstm_cell) ? 100 : 0;
+}
+
+static size_t workspace(const tutti_kernel_query *query)
+{
+    return tutti__sequence_workspace(query, &tutti__lstm_cell, false);
+}
+
+static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    return tutti__sequence_prepare(query, &tutti__lstm_cell, false, ret_plan);
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lstm) = {
+    .name = "lstm.groups",
+    .version = 1,
+    .op = "lstm",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = free,
+    .run = tutti__sequence_run,
+};

@@ -1,0 +1,38 @@
+/* plan.h: sizes, products and workspace of a recurrent node. */
+#ifndef TUTTI_DEVICE_CPU_RECURRENT_PLAN_H
+#define TUTTI_DEVICE_CPU_RECURRENT_PLAN_H
+
+#include "device/cpu/gemm/gemm.h"
+#include "device/cpu/recurrent/sequence.h"
+#include "device/cpu/slots.h"
+
+typedef struct tutti_sequence_plan {
+    const tutti_rows_cell *rows;
+    const tutti_cell *cell;
+    tutti_rnn_slots slots; /* of the backward operator */
+    int lengths;           /* input, or -1 */
+    bool reverse;
+    int64_t batch, time, features, units, wide, kept, steps; /* steps = batch * time */
+    int64_t group;                                           /* rows that walk together */
+    int threads;
+    /* Products over all steps: x kernel; da kernel^T, x^T da, h_before^T db. */
+    tutti_gemm_plan project, back_x, back_kernel, back_recurrent;
+    /* Parts of the workspace, in floats from its start. */
+    size_t a, b, before, packed, gemm, slot, slot_floats, total;
+} tutti_sequence_plan;
+
+bool tutti__sequence_plan(const tutti_kernel_query *query, const tutti_cell *cell, bool backward,
+                          tutti_sequence_plan *ret);
+
+static inline int64_t tutti__sequence_time(const tutti_sequence_plan *p, int64_t step)
+{
+    return p->reverse ? p->time - 1 - step : step;
+}
+
+static inline int64_t tutti__sequence_length(const tutti_sequence_plan *p, const tutti_call *call,
+                                             int64_t row)
+{
+    return p->lengths < 0 ? p->time : tutti_view_get_int(&call->inputs[p->lengths], row);
+}
+
+#endif

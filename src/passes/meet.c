@@ -1,0 +1,151 @@
+/* meet.c: see meet.h. A node is ready when what it needs stands in the order; a recv needs its send too,
+ * and a collective what any of its peers needs.
+ *
+ * Peers are nodes of one operator, axis and channel (or number) on different devices. A mesh of several
+ * axes has several groups of such peers, which this file cannot tell apart and which may need each other:
+ * when nothing is ready, peers are allowed to stand apart. */
+#include "passes/meet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct meeting {
+    const tutti_graph *job;
+    const int *home;
+    int *number;
+    const tutti_node **partner; /* by id: of a recv its send, of a collective the next peer of a ring */
+    bool *placed;               /* by id */
+    bool *apart;                /* by id: a collective whose peers do not wait for each other here */
+    const tutti_node **order;
+    size_t count;
+} meeting;
+
+static bool is_collective(const tutti_node *node) { return (node->op->flags & TUTTI_OP_COLLECTIVE) != 0; }
+
+const tutti_node *tutti__matching_send(const tutti_graph *job, const tutti_node *recv)
+{
+    for (size_t n = 0; n < job->nodes.count; n++)
+        if (tutti__is(job->nodes.data[n], "send") &&
+            strcmp(tutti__str(job->nodes.data[n], "channel"), tutti__str(recv, "channel")) == 0)
+            return job->nodes.data[n];
+    return NULL;
+}
+
+static bool are_peers(const meeting *m, const tutti_node *a, const tutti_node *b)
+{
+    const char *channel = tutti__str(a, "channel");
+    return a->op == b->op && strcmp(tutti__str(a, "axis"), tutti__str(b, "axis")) == 0 &&
+           strcmp(channel, tutti__str(b, "channel")) == 0 && (channel[0] || m->number[a->id] == m->number[b->id]) &&
+           m->home[a->id] != m->home[b->id];
+}
+
+/* Joins a collective to the ring of the first peer before it, and counts it along its axis. */
+static void join(meeting *m, const tutti_node *node)
+{
+    m->partner[node->id] = node;
+    for (size_t n = 0; n < node->id; n++) {
+        const tutti_node *before = m->job->nodes.data[n];
+        if (is_collective(before) && m->home[n] == m->home[node->id] &&
+            strcmp(tutti__str(before, "axis"), tutti__str(node, "axis")) == 0)
+            m->number[node->id]++;
+    }
+    for (size_t n = 0; n < node->id; n++) {
+        const tutti_node *before = m->job->nodes.data[n];
+        if (!is_collective(before) || !are_peers(m, before, node))
+            continue;
+        m->partner[node->id] = m->partner[n];
+        m->partner[n] = node;
+        return;
+    }
+}
+
+static bool has_what_it_needs(const meeting *m, const tutti_node *node)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (!m->placed[node->inputs[i].node->id])
+            return false;
+    for (int i = 0; i < node->control_count; i++)
+        if (!m->placed[node->controls[i]->id])
+            return false;
+    return true;
+}
+
+static bool is_ready(const meeting *m, const tutti_node *node)
+{
+    const tutti_node *partner = m->partner[node->id];
+    if (!has_what_it_needs(m, node) || (tutti__is(node, "recv") && partner && !m->placed[partner->id]))
+        return false;
+    if (!is_collective(node) || m->apart[node->id])
+        return true;
+    for (; partner != node; partner = m->partner[partner->id])
+        if (!has_what_it_needs(m, partner))
+            return false;
+    return true;
+}
+
+static void put(meeting *m, const tutti_node *node)
+{
+    m->placed[node->id] = true;
+    m->order[m->count++] = node;
+    if (!is_collective(node) || m->apart[node->id])
+        return;
+    for (const tutti_node *peer = m->partner[node->id]; peer != node; peer = m->partner[peer->id]) {
+        m->placed[peer->id] = true;
+        m->order[m->count++] = peer;
+    }
+}
+
+/* Nothing is ready: the first node that only lacks its partner goes without. */
+static tutti_status go_apart(meeting *m)
+{
+    for (size_t n = 0; n < m->job->nodes.count; n++) {
+        const tutti_node *node = m->job->nodes.data[n];
+        if (m->placed[n] || !has_what_it_needs(m, node))
+            continue;
+        if (tutti__is(node, "recv"))
+            m->partner[n] = NULL;
+        do {
+            m->apart[node->id] = true;
+            node = m->partner[node->id];
+        } while (node && !m->apart[node->id]);
+        return TUTTI_OK;
+    }
+    return tutti_fail(TUTTI_INTERNAL, "the nodes of a job need each other in a circle");
+}
+
+static tutti_status arrange(meeting *m)
+{
+    size_t total = m->job->nodes.count;
+    for (size_t n = 0; n < total; n++) {
+        const tutti_node *node = m->job->nodes.data[n];
+        if (is_collective(node))
+            join(m, node);
+        else if (tutti__is(node, "recv"))
+            m->partner[n] = tutti__matching_send(m->job, node);
+    }
+    while (m->count < total) {
+        size_t before = m->count;
+        for (size_t n = 0; n < total; n++)
+            if (!m->placed[n] && is_ready(m, m->job->nodes.data[n]))
+                put(m, m->job->nodes.data[n]);
+        if (m->count == before)
+            TUTTI_TRY(go_apart(m));
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__meeting_order(const tutti_graph *job, const int *home, const tutti_node **ret_order, int *ret_number,
+                                  const tutti_node **ret_partner)
+{
+    size_t count = job->nodes.count + 1;
+    meeting m = {.job = job, .home = home, .number = ret_number, .order = ret_order, .partner = ret_partner};
+    m.placed = calloc(count, sizeof *m.placed);
+    m.apart = calloc(count, sizeof *m.apart);
+    tutti_status status = m.placed && m.apart ? arrange(&m) : tutti_fail(TUTTI_NO_MEMORY, "no memory to partition a graph");
+    for (size_t n = 0; n < job->nodes.count; n++)
+        if (m.apart && m.apart[n])
+            ret_partner[n] = NULL;
+    free(m.placed);
+    free(m.apart);
+    return status;
+}
