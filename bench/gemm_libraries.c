@@ -21,7 +21,7 @@ enum { SIZES = 4, FIRST_SIZE = 256, MOST_CONTENDERS = 32, LEAST_CALLS = 3 };
 #define CALL_SECONDS 1.0  /* a product that takes longer is left out */
 
 typedef struct contender {
-    char name[48]; /* "session", "plain", "blis", "blis, own threads" */
+    char name[48];       /* "session", "plain", "blis", "blis, own threads" */
     double speed[SIZES]; /* GFLOP/s, best of the rounds; 0 when it does not run */
 } contender;
 
@@ -136,14 +136,21 @@ static void make_product(product *p, int64_t n, const tutti_gemm_engine *engine)
     tutti_tensor *c = tutti__bench_tensor(TUTTI_F32, 2, (int64_t[]){n, n}, 3);
     p->x = tutti__bench_tensor(TUTTI_F32, 2, (int64_t[]){n, n}, 1);
     p->y = tutti__bench_tensor(TUTTI_F32, 2, (int64_t[]){n, n}, 2);
-    p->gemm = (tutti_gemm){.m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n,
-                           .a = tutti_tensor_data(p->x), .b = tutti_tensor_data(p->y),
+    p->gemm = (tutti_gemm){.m = n,
+                           .n = n,
+                           .k = n,
+                           .lda = n,
+                           .ldb = n,
+                           .ldc = n,
+                           .a = tutti_tensor_data(p->x),
+                           .b = tutti_tensor_data(p->y),
                            .c = tutti_tensor_data(c)};
     p->plan = tutti__gemm_plan(n, n, n, TUTTI_GEMM_PLAIN);
     p->plan.engine = engine;
     p->workspace = aligned_alloc(64, (tutti__gemm_workspace(&p->plan) + 64) / 64 * 64);
     if (p->workspace == NULL)
-        tutti__bench_must(tutti_fail(TUTTI_NO_MEMORY, "no memory for a product of %lld", (long long)n));
+        tutti__bench_must(
+            tutti_fail(TUTTI_NO_MEMORY, "no memory for a product of %lld", (long long)n));
 }
 
 static void open_session(product *p)
@@ -193,8 +200,8 @@ static void measure(contender *c)
     if (size <= 0)
         return;
     path[size] = 0;
-    snprintf(command, sizeof command, "'%s' bench gemm_libraries --contender '%.47s' 2> /dev/null", path,
-             c->name);
+    snprintf(command, sizeof command, "'%s' bench gemm_libraries --contender '%.47s' 2> /dev/null",
+             path, c->name);
     FILE *pipe = popen(command, "r");
     char line[64];
     for (int s = 0; pipe && s < SIZES && fgets(line, sizeof line, pipe); s++) {
@@ -233,8 +240,9 @@ static void report_size(bool json, const contender *list, int count, int s)
         tutti__report(json, &(tutti_result){"gemm_libraries", work, list[i].speed[s], "GFLOP/s"});
     }
     snprintf(work, sizeof work, "%d: session against the best", FIRST_SIZE << s);
-    tutti__report(json, &(tutti_result){"gemm_libraries", work, best > 0 ? list[0].speed[s] / best : 0,
-                                        "share", 0.95, true});
+    tutti__report(json,
+                  &(tutti_result){"gemm_libraries", work, best > 0 ? list[0].speed[s] / best : 0,
+                                  "share", 0.95, true});
 }
 
 static int run(int argc, char **argv, bool json)

@@ -48,6 +48,6 @@ void tutti__lecture_close(tutti_lecture_session *l)
 void tutti__lecture_step(void *context)
 {
     tutti_lecture_session *l = context;
-    tutti__bench_must(tutti_run(l->session, .feed = TUTTI_FEED({l->x, l->images}, {l->y, l->labels}),
-                                .target = l->step));
+    tutti__bench_must(tutti_run(
+        l->session, .feed = TUTTI_FEED({l->x, l->images}, {l->y, l->labels}), .target = l->step));
 }

@@ -19,6 +19,11 @@ done
 tutti=$build/tutti
 [ -x "$tutti" ] || { echo "there is no $tutti: run make" >&2 && exit 1; }
 
+# Others at work make every figure worse, some more than others.
+busy() { awk -v cpus="$(nproc)" '$1 > 0.5 * cpus { print $1 }' /proc/loadavg 2> /dev/null; }
+load=$(busy)
+[ -z "$load" ] || echo "the machine is busy (load $load): these figures will be worse than it can do" >&2
+
 measure() {
     "$tutti" bench dispatch --json &&
         TUTTI_TRACE_RING=0 "$tutti" bench dispatch --json &&

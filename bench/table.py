@@ -47,8 +47,7 @@ def verdict(unit, value, limit):
 def main():
     found, cpu = read(sys.stdin)
     values = {key: combine(key[2], seen) for key, (seen, _) in found.items()}
-    rounds = max((len(seen) for seen, _ in found.values()), default=0)
-    print(f'on {cpu}; {rounds} rounds: best of times and speeds, median of ratios')
+    print(f'on {cpu}; best of times and speeds, median of ratios')
     missed = 0
     for (bench, work, unit), value in sorted(values.items(), key=lambda item: item[0][0]):
         if unit == 'share':

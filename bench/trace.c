@@ -105,11 +105,13 @@ static int run(int argc, char **argv, bool json)
         pthread_join(threads[i], NULL);
     tutti__bench_must(tutti__param_set("TRACE_RING", NULL));
     double each = event_ns(), traced = least(c->seconds[0]), untraced = least(c->seconds[1]);
-    tutti__report(json, &(tutti_result){"trace", "events of a lecture step", (double)c->events, "events"});
+    tutti__report(
+        json, &(tutti_result){"trace", "events of a lecture step", (double)c->events, "events"});
     tutti__report(json, &(tutti_result){"trace", "one event", each, "ns"});
     tutti__report(json, &(tutti_result){"trace", "trace of a lecture step, counted",
                                         100 * (double)c->events * each * 1e-9 / untraced, "%", 1});
-    tutti__report(json, &(tutti_result){"trace", "traced against untraced step, measured", traced / untraced, "x"});
+    tutti__report(json, &(tutti_result){"trace", "traced against untraced step, measured",
+                                        traced / untraced, "x"});
     tutti__lecture_close(&c->lecture);
     free(c);
     return TUTTI_EXIT_OK;

@@ -82,6 +82,12 @@ def ratio(values, unit):
     return (ours / peers[best] if unit in HIGHER else peers[best] / ours), best
 
 
+def warn_when_busy():
+    load = os.getloadavg()[0]
+    if load > 0.5 * len(os.sched_getaffinity(0)):
+        print(f'the machine is busy (load {load:.1f}): ratios will be uncertain', file=sys.stderr)
+
+
 def show(results, given):
     names = ['tutti', 'pytorch', 'pytorch-compiled', 'pytorch-fused', 'tensorflow', 'tensorflow-xla']
     versions = ', '.join(f'{name} {version}' for name, version in results.versions.items())
@@ -111,6 +117,7 @@ def main():
     unknown = [bench for bench in given.benches if bench not in PEERS]
     if unknown:
         parser.error(f'there is no {unknown[0]}; these exist: {", ".join(PEERS)}')
+    warn_when_busy()
     results = Results(given.json)
     for _ in range(given.rounds):
         for bench in given.benches or PEERS:

@@ -366,8 +366,10 @@ static tutti_status prepare(builder *b)
     size_t count = b->count > 0 ? (size_t)b->count : 1;
     b->maps = calloc(count, sizeof *b->maps);
     b->arrived = calloc(count, sizeof *b->arrived);
-    if (!b->maps || !b->arrived)
+    b->last_collective = calloc(count, sizeof *b->last_collective);
+    if (!b->maps || !b->arrived || !b->last_collective)
         return no_memory();
+    TUTTI_TRY(tutti__meeting_order(b->job, b->home, b->order, b->number, b->partner));
     for (int i = 0; i < b->count; i++) {
         b->maps[i] = calloc(b->job->nodes.count + 1, sizeof *b->maps[i]);
         TUTTI_TRY(tutti_graph_create(&b->pieces[i].graph));

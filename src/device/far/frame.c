@@ -6,7 +6,7 @@
 
 static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank, const int64_t *dims)
 {
-    const tutti_far_frame *f = (const tutti_far_frame *)((const char *)call->context - offsetof(tutti_far_frame, context));
+    const tutti_far_frame *f = (const tutti_far_frame *)(const void *)((const char *)call->context - offsetof(tutti_far_frame, context));
     return tutti__program_allocate(f->executable->program, (size_t)(call - f->calls), call, index, rank, dims);
 }
 
