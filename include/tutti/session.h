@@ -18,7 +18,8 @@ extern "C" {
 
 typedef struct tutti_session tutti_session;
 
-/* Devices in a grid with named axes; collectives name an axis. */
+/* Devices in a grid with named axes; collectives name an axis. The strings and the list must outlive
+ * the session. */
 typedef struct tutti_mesh_options {
     int axis_count;
     const char *axes[4];

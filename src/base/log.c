@@ -12,7 +12,7 @@ static tutti_log_sink *installed_sink;
 static void *installed_context;
 static atomic_bool installed;
 
-void tutti__log_install(tutti_log_sink *sink, void *context)
+void tutti_log_install(tutti_log_sink *sink, void *context)
 {
     pthread_mutex_lock(&lock);
     installed_sink = sink;

@@ -25,7 +25,7 @@ TUTTI_TEST(log_goes_to_the_sink_or_nowhere)
 {
     seen s = {0};
     tutti__log(TUTTI_LOG_INFO, "nobody listens");
-    tutti__log_install(remember, &s);
+    tutti_log_install(remember, &s);
     tutti__log(TUTTI_LOG_WARNING, "step %d", 3);
     CHECK_INT(s.lines, 2);
     CHECK_STR(s.message, "from the sink");
@@ -34,7 +34,7 @@ TUTTI_TEST(log_goes_to_the_sink_or_nowhere)
     CHECK_INT(s.level, TUTTI_LOG_WARNING);
     tutti__log(TUTTI_LOG_INFO, "%05000d", 1);
     CHECK_INT(strlen(s.message), 1023);
-    tutti__log_install(NULL, NULL);
+    tutti_log_install(NULL, NULL);
     tutti__log(TUTTI_LOG_INFO, "nobody listens");
     CHECK_INT(s.lines, 4);
 }

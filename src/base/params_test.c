@@ -38,14 +38,14 @@ TUTTI_TEST(params_unreadable_number_falls_back)
 {
     static const char *const bad[] = {"", "12x", "many", "99999999999999999999"};
     char message[256];
-    tutti__log_install(remember, message);
+    tutti_log_install(remember, message);
     for (size_t i = 0; i < TUTTI_COUNT(bad); i++) {
         message[0] = '\0';
         CHECK_OK(tutti__param_set("TEST_SIZE", bad[i]));
         CHECK_INT(tutti__param_int(&size), 64);
         CHECK_CONTAINS(message, "TUTTI_TEST_SIZE");
     }
-    tutti__log_install(NULL, NULL);
+    tutti_log_install(NULL, NULL);
     CHECK_OK(tutti__param_set("TEST_SIZE", NULL));
 }
 

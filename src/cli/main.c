@@ -34,7 +34,7 @@ static int run(const tutti_command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    tutti__log_install(print_log, NULL);
+    tutti_log_install(print_log, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         help(argc < 2 ? stderr : stdout);
         return argc < 2 ? TUTTI_EXIT_USAGE : TUTTI_EXIT_OK;

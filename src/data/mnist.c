@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/pool.h"
 #include "base/random.h"
@@ -39,10 +38,12 @@ static tutti_status read_either(const char *directory, const char *name, tutti_t
     if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path - 4)
         return tutti_fail(TUTTI_INVALID, "the folder's name is too long");
     snprintf(packed, sizeof packed, "%s.gz", path);
-    if (access(path, R_OK) == 0)
-        return tutti_idx_read(path, ret);
-    if (access(packed, R_OK) == 0)
-        return tutti_idx_read(packed, ret);
+    tutti_status status = tutti_idx_read(path, ret);
+    if (status != TUTTI_NOT_FOUND)
+        return status;
+    status = tutti_idx_read(packed, ret);
+    if (status != TUTTI_NOT_FOUND)
+        return status;
     return tutti_fail(TUTTI_NOT_FOUND, "neither %s nor %s.gz is there; the folder must hold MNIST's four files", path, name);
 }
 

@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 #include "program/target.h"
 #include "state/state.h"
+#include "tutti/session.h"
 
 typedef struct tutti_engine tutti_engine;
 
@@ -21,6 +22,9 @@ static inline int64_t tutti__engine_ns(double seconds)
 {
     return seconds < 3e9 ? (int64_t)(seconds > 0 ? seconds * 1e9 : 0) : INT64_MAX / 4;
 }
+
+/* From what a user gives; checks the mesh. */
+tutti_status tutti__engine_options_of(const tutti_session_options *options, tutti_engine_options *ret);
 
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret);
 void tutti__engine_destroy(tutti_engine *engine); /* NULL is fine */

@@ -30,14 +30,22 @@ static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
     return TUTTI_OK;
 }
 
-tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_options *options, tutti_session **ret_session)
+tutti_status tutti__engine_options_of(const tutti_session_options *options, tutti_engine_options *ret)
 {
-    if (!graph || !options)
-        return tutti_fail(TUTTI_INVALID, "a session needs a graph");
     tutti_engine_options engine = {.device = options->device, .deterministic = options->deterministic,
                                    .cache_limit = options->cache_limit,
                                    .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
     TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
+    *ret = engine;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_options *options, tutti_session **ret_session)
+{
+    tutti_engine_options engine;
+    if (!graph || !options)
+        return tutti_fail(TUTTI_INVALID, "a session needs a graph");
+    TUTTI_TRY(tutti__engine_options_of(options, &engine));
     tutti_session *session = calloc(1, sizeof *session);
     if (!session)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");

@@ -6,7 +6,8 @@
  * Invariants:
  *  1. Nodes below `done` have run. Their values are known (`known`) or can be computed again from
  *     known ones; updates among them are never run again.
- *  2. A read of a variable that was updated since it ran cannot be computed again. Small ones are kept
+ *  2. What is queued runs whole or not at all. After a run that failed nothing more of the step runs.
+ *  3. A read of a variable that was updated since it ran cannot be computed again. Small ones are kept
  *     when they run; needing a large one is an error that says what to do.
  */
 #include <math.h>
@@ -36,6 +37,7 @@ struct tutti_eager {
     tutti_arena lasting;
     TUTTI_VEC(known) known;
     uint32_t done;
+    tutti_error failed; /* of a run of this step: nothing of the step runs any more */
     uint64_t hash;     /* of nodes [0, hashed) */
     uint32_t hashed;
     edges feeds, fetches; /* of the flush at hand; kept for their memory */
@@ -47,9 +49,8 @@ struct tutti_eager {
 
 tutti_status tutti_eager_create(const tutti_session_options *options, tutti_eager **ret_eager)
 {
-    tutti_engine_options engine = {.device = options->device, .deterministic = options->deterministic,
-                                   .cache_limit = options->cache_limit,
-                                   .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
+    tutti_engine_options engine;
+    TUTTI_TRY(tutti__engine_options_of(options, &engine));
     tutti_eager *eager = calloc(1, sizeof *eager);
     if (!eager)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for an eager context");
@@ -279,6 +280,8 @@ static tutti_status run(tutti_eager *eager)
                              .target_count = (int)eager->targets.count, .targets = eager->targets.data,
                              .key = trace_hash(eager)};
     tutti_status status = tutti__engine_run(eager->engine, eager->graph, &request, values);
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &eager->failed);
     for (size_t i = 0; status == TUTTI_OK && i < count; i++) {
         if (find_known(eager, eager->fetches.data[i]))
             tutti_tensor_release(values[i]);
@@ -295,6 +298,8 @@ static tutti_status run(tutti_eager *eager)
 static tutti_status flush(tutti_eager *eager, tutti_edge edge)
 {
     TUTTI_TRY(tutti_graph_check(eager->graph));
+    if (eager->failed.status != TUTTI_OK)
+        return tutti__error_restore(&eager->failed);
     eager->feeds.count = eager->fetches.count = eager->targets.count = 0;
     if (edge.node && !want(&eager->fetches, edge))
         return no_memory();
@@ -357,6 +362,7 @@ tutti_status tutti_step(tutti_eager *eager)
     tutti__graph_reset(eager->graph);
     eager->done = eager->hashed = 0;
     eager->hash = 0;
+    eager->failed.status = TUTTI_OK;
     return status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&error);
 }
 
@@ -431,8 +437,15 @@ tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tenso
 tutti_status tutti_eager_set(tutti_eager *eager, tutti_sym variable, tutti_tensor *value)
 {
     tutti_state_variable *found;
+    if (!value)
+        return tutti_fail(TUTTI_INVALID, "tutti_eager_set: the value is NULL");
     TUTTI_TRY(find_variable(eager, variable, &found));
-    return tutti__variable_set(tutti__engine_state(eager->engine), found, value);
+    tutti_edge *current = &variable.node->current;
+    if (current->node && !find_known(eager, *current)) /* what was queued before sees the old value */
+        TUTTI_TRY(flush(eager, *current));
+    TUTTI_TRY(tutti__variable_set(tutti__engine_state(eager->engine), found, value));
+    *current = (tutti_edge){0};
+    return TUTTI_OK;
 }
 
 void tutti_eager_describe(tutti_eager *eager, tutti_session_info *ret_info)

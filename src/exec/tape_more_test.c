@@ -145,8 +145,11 @@ TUTTI_TEST(tape_sees_what_was_set)
     tutti_sym v = tutti_variable(tutti_eager_graph(e), tutti_full(1, 1), .name = "v");
     tutti_tensor *five = vector(1, (float[]){5});
     CHECK_NEAR(tutti_item(v), 1, 0);
+    tutti_sym old = tutti_scale(v, 3);
     CHECK_OK(tutti_eager_set(e, v, five));
     CHECK_NEAR(tutti_item(v), 5, 0);
+    CHECK_NEAR(tutti_item(old), 3, 0);
+    CHECK_STATUS(tutti_eager_set(e, v, NULL), TUTTI_INVALID);
     CHECK_NEAR(tutti_item(tutti_scale(v, 2)), 10, 0);
     CHECK_OK(tutti_step(e));
     CHECK_NEAR(tutti_item(v), 5, 0);

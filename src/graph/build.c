@@ -81,7 +81,7 @@ static tutti_status resolve(tutti_graph *graph, const tutti_op *op, const tutti_
     if (input->node->graph != graph)
         return tutti_fail(TUTTI_INVALID, "input %d ('%s') belongs to another graph", position, input->node->name);
     if (input->generation != input->node->generation)
-        return tutti_fail(TUTTI_INVALID, "input %d is a value of an earlier step of the tape; keep values with tutti_keep",
+        return tutti_fail(TUTTI_INVALID, "input %d is a value of an earlier step of the tape; read it with tutti_value before the step ends",
                           position);
     *ret = (tutti_edge){input->node, input->index};
     if ((int)input->index < input->node->output_count && input->node->types[input->index].handle &&

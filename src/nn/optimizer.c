@@ -5,14 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tutti/ops.h"
+#include "ops/build.h"
+#include "ops/state/state.h"
 
 /* Full names already: no scope in force may come before them. */
 static tutti_sym state(tutti_graph *graph, const char *scope, const char *name, tutti_init init, tutti_dtype dtype)
 {
     char full[700];
     snprintf(full, sizeof full, "%s/%s", scope, name);
-    return tutti_get_variable(graph, full, init, .not_trainable = true, .dtype = dtype);
+    tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
+    tutti_sym variable = tutti_get_variable(graph, full, init, .not_trainable = true, .dtype = dtype);
+    tutti__scopes_show(graph, hidden);
+    return variable;
 }
 
 tutti_sym tutti_learning_rate(tutti_graph *graph, tutti_optimizer optimizer)
@@ -28,10 +32,12 @@ tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name)
     tutti_sym slot = TUTTI_NO_SYM;
     snprintf(full, sizeof full, "%s/%s/%s", update->variable.node->name, update->optimizer->name, name);
     tutti_init zeros = tutti_init_make(TUTTI_INIT_FULL, 0, 0, type.rank, type.dims);
+    tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
     TUTTI_WITH_COLOCATION(graph, update->variable) {
         slot = tutti_get_variable(graph, full, zeros, .not_trainable = true, .dtype = type.dtype,
                                   .slot_of = update->variable.node->name);
     }
+    tutti__scopes_show(graph, hidden);
     return slot;
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/params.h"
 #include "passes/group.h"
 
 /* How many nodes a search for a path may visit before it gives up and forbids the merge. */
@@ -205,10 +206,12 @@ static tutti_status fuse(fuser *f)
     return TUTTI_OK;
 }
 
+static const tutti_param fuse_param = TUTTI_PARAM("FUSE", "1", "fuse element-wise operators; 0 keeps them apart");
+
 static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
 {
     fuser f = {0};
-    if (!tutti__group_device_fuses(context)) {
+    if (!tutti__group_device_fuses(context) || !tutti__param_flag(&fuse_param)) {
         *ret_changes = 0;
         return TUTTI_OK;
     }

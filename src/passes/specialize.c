@@ -58,7 +58,7 @@ static tutti_status fold_shape(tutti_node *node, bool *ret_done)
     bool shape = tutti__is(node, "shape");
     tutti_tensor *value;
     *ret_done = false;
-    if ((!shape && !tutti__is(node, "size")) || !tutti_type_is_static(type))
+    if ((!shape && !tutti__is(node, "size")) || node->control_count || !tutti_type_is_static(type))
         return TUTTI_OK;
     TUTTI_TRY(tutti_tensor_create(node->types[0].dtype, node->types[0].rank, node->types[0].dims, &value));
     for (int i = 0; shape && i < type->rank; i++)

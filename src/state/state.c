@@ -217,7 +217,7 @@ tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool kee
     /* Only the committer changes piece->value, so it may be read here without the lock. */
     if (!in_place) {
         tutti_tensor *fresh;
-        TUTTI_TRY(copy_piece(piece, piece->value, keep, &fresh));
+        TUTTI_TRY(copy_piece(piece, piece->value, piece->value != NULL, &fresh));
         pthread_mutex_lock(&state->lock);
         tutti_tensor *old = piece->value;
         piece->value = fresh;

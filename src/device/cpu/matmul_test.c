@@ -27,6 +27,9 @@ TUTTI_TEST(kernel_matmul_matches_larger_shapes)
         "f32[3,2,30,40] f32[3,2,50,40] | transpose_b=true",
         "f32[2,130,140] f32[2,140,150]",
         "bf16[33,65] bf16[65,34]",
+        "f64[33,65] f64[65,34]",
+        "f64[2,33,65] f64[34,65] | transpose_b=true",
+        "f64[65,33] f64[2,3,65,34] | transpose_a=true",
         "f16[3,33,65] f16[65,34]",
     };
     for (size_t i = 0; i < TUTTI_COUNT(samples); i++)

@@ -149,8 +149,11 @@ static tutti_status add_instruction(maker *m, int32_t index)
     const tutti_instruction *instruction = &m->program->instructions[index];
     tutti_far_operand *operands = &m->layout->operands[m->layout->first[index]];
     int inputs = instruction->input_count, count = operand_count(instruction);
-    for (int k = 0; k < inputs; k++)
+    bool overwrites = (instruction->node->op->flags & TUTTI_OP_OVERWRITES) != 0;
+    for (int k = 0; k < inputs; k++) {
         set_operand(m, &operands[k], instruction->inputs[k], updates_input(instruction, k));
+        operands[k].fresh = operands[k].writes && overwrites;
+    }
     for (int k = 0; k < instruction->output_count; k++)
         set_operand(m, &operands[inputs + k], instruction->outputs[k], true);
     if (instruction->workspace >= 0)
@@ -158,7 +161,7 @@ static tutti_status add_instruction(maker *m, int32_t index)
     for (int k = inputs; k < count; k++) {
         operands[k].fresh = true;
         for (int i = 0; i < inputs; i++)
-            operands[k].fresh = operands[k].fresh && !shares(&operands[k], &operands[i]);
+            operands[k].fresh = operands[k].fresh && (operands[i].fresh || !shares(&operands[k], &operands[i]));
     }
     for (int k = 0; k < count; k++)
         if (operands[k].inside)

@@ -18,7 +18,7 @@ typedef struct tutti_far_operand {
     int32_t value;
     bool inside;         /* lies in the memory of the run */
     bool writes;         /* the kernel writes it: an output, a workspace, a variable that it updates */
-    bool fresh;          /* a pure output: nothing of what was there is read */
+    bool fresh;          /* nothing of what was there is read */
     size_t offset, size; /* in the memory of the run */
     /* By stream: one more than the last instruction that must have finished. */
     int32_t need[TUTTI_FAR_STREAMS];

@@ -98,7 +98,8 @@ tutti_status tutti__far_find(tutti_far_memory *memory, const void *device, size_
     pthread_mutex_lock(&memory->lock);
     for (const tutti_far_region *region = memory->regions; region && !found; region = region->next) {
         uintptr_t first = (uintptr_t)region->device;
-        if (at >= first && at - first <= region->size && size <= region->size - (at - first))
+        /* An address at the end of one region is the beginning of the next, also for 0 bytes. */
+        if (at >= first && at - first < region->size && size <= region->size - (at - first))
             found = region;
     }
     pthread_mutex_unlock(&memory->lock);

@@ -60,6 +60,11 @@ TUTTI_TEST(far_memory_refuses_addresses_of_others)
     CHECK_STATUS(memory->memory.copy_in(memory, region->device + region->size - 10, bytes, 11), TUTTI_INVALID);
     CHECK_STATUS(memory->memory.copy_in(memory, region->device + 1, bytes, SIZE_MAX), TUTTI_INVALID);
     CHECK_OK(memory->memory.copy_in(memory, region->device + region->size - 10, bytes, 10));
+    const tutti_far_region *found;
+    size_t offset;
+    CHECK_OK(tutti__far_find(memory, region->device + region->size - 1, 0, &found, &offset));
+    CHECK(found == region && offset == region->size - 1);
+    CHECK_STATUS(tutti__far_find(memory, region->device + region->size, 0, &found, &offset), TUTTI_INVALID);
     CHECK_STATUS(tutti__far_region_create(memory, SIZE_MAX, 0, &region), TUTTI_TOO_LARGE);
     CHECK_STATUS(tutti__far_region_create(memory, PTRDIFF_MAX / 2, 0, &region), TUTTI_NO_MEMORY);
     tutti__far_memory_destroy(memory);

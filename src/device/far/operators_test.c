@@ -1,6 +1,5 @@
 /* operators_test.c: every sample of every operator, through sessions on the test devices: far gives
  * cpu's bits, whole agrees with the reference. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +103,7 @@ static void compare_all(const char *device, double tolerance)
     CHECK(count > 100 && count <= TUTTI_COUNT(ops));
     for (size_t i = 0; i < count; i++)
         for (const char *const *text = ops[i]->samples; text && *text; text++)
-            compare(device, tolerance, ops[i], *text), printf("%s\n", ops[i]->name);
+            compare(device, tolerance, ops[i], *text);
 }
 
 TUTTI_TEST(far_runs_every_operator)

@@ -173,19 +173,6 @@ static tutti_status find_runner_kernel(tutti_whole_executable *e, const tutti_no
     return TUTTI_OK;
 }
 
-/* Late transfers wait for the commits of other devices, so there is no trying before. */
-static bool can_rehearse(const tutti_whole_executable *e)
-{
-    bool risky = false;
-    for (size_t n = 0; n < e->graph->nodes.count; n++) {
-        const tutti_node *node = e->graph->nodes.data[n];
-        if (e->late[n] && is_transfer(node))
-            return false;
-        risky = risky || (e->late[n] && (node->op->flags & (TUTTI_OP_FALLIBLE | TUTTI_OP_CONTROL)));
-    }
-    return risky;
-}
-
 tutti_status tutti__whole_analyse(tutti_whole_executable *e, const tutti_partition *partition)
 {
     e->graph = tutti__graph_retain(partition->graph);
@@ -198,9 +185,10 @@ tutti_status tutti__whole_analyse(tutti_whole_executable *e, const tutti_partiti
         if (!floats && !tutti__whole_supports(e->device, node))
             return tutti_fail(TUTTI_UNSUPPORTED, "%s cannot run %s '%s'; leave its device open or name a cpu",
                               e->device->name, node->op->name, node->name);
+        e->meets_late = e->meets_late || (e->late[n] && is_transfer(node));
         TUTTI_TRY(note_variables(e, node));
         TUTTI_TRY(find_runner_kernel(e, node));
     }
-    e->rehearse = can_rehearse(e);
+    e->shadows = partition->shadows || tutti__fails_late(e->graph, e->late);
     return TUTTI_OK;
 }

@@ -99,11 +99,12 @@ static tutti_status before_commit(tutti_whole_run *r, tutti_tensor **results)
     TUTTI_TRY(begin_run(r));
     TUTTI_TRY(tutti__whole_evaluate(r, false));
     TUTTI_TRY(copy_results(r, false, results));
-    if (r->executable->rehearse) {
-        tutti_status status = tutti__whole_evaluate(r, true);
+    if (!r->executable->shadows)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__whole_evaluate(r, true));
+    r->late_done = r->executable->meets_late;
+    if (!r->late_done)
         drop_values(r, true);
-        return status;
-    }
     return TUTTI_OK;
 }
 
@@ -128,7 +129,7 @@ static tutti_status commit(tutti_whole_run *r, tutti_tensor **results)
     tutti_tensor **buffers = calloc((size_t)e->variable_count + 1, sizeof *buffers);
     tutti_status status = buffers ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a commit");
     r->committing = true;
-    if (status == TUTTI_OK)
+    if (status == TUTTI_OK && !r->late_done)
         status = tutti__whole_evaluate(r, true);
     if (status == TUTTI_OK)
         status = copy_results(r, true, results);

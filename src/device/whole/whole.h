@@ -3,9 +3,9 @@
  * Invariants:
  *  1. A graph is evaluated as a function: an update takes the old values of its variables and gives new
  *     tensors. Nothing is written in place.
- *  2. Nodes that follow an update, or receive what was computed in the commit, are late: they are
- *     evaluated inside the commit, on the values that variables have then. So updates of concurrent
- *     runs all count.
+ *  2. Nodes that follow an update, or receive what follows one, are late: they are evaluated inside the
+ *     commit, on the values that variables have then, so that updates of concurrent runs all count. Only
+ *     where late nodes can fail and meet other devices do they start from the values of before.
  *  3. New values replace the old ones when all of them are ready. A failure before that changes nothing. */
 #ifndef TUTTI_DEVICE_WHOLE_WHOLE_H
 #define TUTTI_DEVICE_WHOLE_WHOLE_H
@@ -30,7 +30,9 @@ typedef struct tutti_whole_executable {
     int32_t *follows;     /* reads: id of the update whose value they give, -1: the value of before the step */
     bool *late;
     const tutti_kernel **runner; /* kernels of the runner: send, recv, collectives; NULL: the reference */
-    bool rehearse; /* something late can fail: it is tried before the commit */
+    /* Something late can fail, here or on another device. It is then evaluated before the commit point: as
+     * a rehearsal, or, where it meets other devices, for good. */
+    bool shadows, meets_late;
 } tutti_whole_executable;
 
 /* Analyses a partition; the executable holds it from then on. Free it also after failure. */
@@ -45,7 +47,8 @@ typedef struct tutti_whole_run {
     tutti_tensor *const *inputs;
     tutti_tensor **before;   /* by variable: before the step, or NULL */
     tutti_tensor **newest;   /* by variable: after the updates so far, or NULL */
-    bool committing;         /* newest values come from the state, not from `before` */
+    bool committing;         /* updates start from the state's values, not from `before` */
+    bool late_done;          /* late nodes have been evaluated for good */
     tutti_tensor ***values;  /* by node id: per output */
     tutti_tensor ***updated; /* by id of an update: per input, the variable's value after it */
 } tutti_whole_run;

@@ -1,6 +1,6 @@
 /* sgd.c: gradient descent. */
 #include "nn/optimizer.h"
-#include "tutti/ops.h"
+#include "ops/build.h"
 
 static tutti_sym build(const tutti_update *update)
 {

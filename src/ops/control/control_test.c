@@ -65,9 +65,9 @@ TUTTI_TEST(print_goes_to_the_log)
     tutti_sym x = tutti_placeholder(g, TUTTI_I32, 2, 2);
     tutti_sym y = tutti_print(x, "x");
     tutti_tensor *given = MATRIX(TUTTI_I32, 2, 2, 1, 2, 3, 4), *value;
-    tutti__log_install(collect, &log);
+    tutti_log_install(collect, &log);
     value = fetch(y, FEEDS(FEED(x, given)));
-    tutti__log_install(NULL, NULL);
+    tutti_log_install(NULL, NULL);
     CHECK_VALUES(value, 0, 1, 2, 3, 4);
     CHECK_STR(log.data, "x: i32[2,2] [[1 2] [3 4]]\n");
     tutti__text_free(&log);

@@ -1,0 +1,18 @@
+/* argmin.c: where the smallest element along an axis is. */
+#include "device/cpu/reduce/position.h"
+
+static tutti_status run(const tutti_call *call)
+{
+    return position_run(call, -1);
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_argmin) = {
+    .name = "argmin.rows",
+    .version = 1,
+    .op = "argmin",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = position_score,
+    .run = run,
+};
