@@ -56,12 +56,12 @@ static double resident_mib(void)
     return (double)usage.ru_maxrss / 1024;
 }
 
-static double tape_seconds(const tutti_lecture_session *lecture, int times)
+static double tape_seconds(const tutti_lecture_session *lecture, int steps)
 {
     work w = {.images = lecture->images, .labels = lecture->labels};
     tutti__bench_must(tutti_eager_open(&w.eager));
     w.net = tutti__lecture_variables(tutti_eager_graph(w.eager));
-    double seconds = tutti__best_seconds(10, times, tape_step, &w);
+    double seconds = tutti__best_seconds(steps, 1, tape_step, &w);
     tutti_eager_close(w.eager);
     return seconds;
 }
@@ -86,12 +86,11 @@ static int run(int argc, char **argv, bool json)
         tutti__report(json, &(tutti_result){"step", "resident memory", memory, "MiB", 100});
     }
     tutti__report(json, &(tutti_result){"step", "compiling the training step", info.last_compile_seconds * 1e3, "ms", 5});
-    int times = (int)(steps / 10 > 0 ? steps / 10 : 1);
-    double session = tutti__best_seconds(10, times, tutti__lecture_step, &lecture);
+    double session = tutti__best_seconds((int)steps, 1, tutti__lecture_step, &lecture);
     tutti__report(json, &(tutti_result){"step", "lecture network, session", session * 1e3, "ms"});
     tutti__report(json, &(tutti_result){"step", "lecture network, session", (double)batch / session, "samples/s"});
     tutti__report(json, &(tutti_result){"step", "the same with the tape, against the session",
-                                        tape_seconds(&lecture, times) / session, "x", 1.15});
+                                        tape_seconds(&lecture, (int)steps) / session, "x", 1.15});
     tutti__lecture_close(&lecture);
     return TUTTI_EXIT_OK;
 }

@@ -20,7 +20,7 @@ def main():
         product, framework = product_tensorflow, peer.tensorflow(given.threads)
     for n in (256, 512, 1024, 2048):
         times = 20 if n < 512 else 4 if n < 1024 else 1
-        seconds = peer.best_seconds(10 if n > 1000 else 40, times, product(framework, n))
+        seconds = peer.best_seconds(5 if n > 1000 else 20, times, product(framework, n))
         peer.report('gemm', f'f32 product {n}', given.peer, 2e-9 * n**3 / seconds, 'GFLOP/s')
 
 

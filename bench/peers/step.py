@@ -53,7 +53,7 @@ def main():
     first, memory = peer.seconds_since_start() * 1e3, peer.resident_mib()
     peer.report('step', 'process start to first finished step', given.peer, first, 'ms')
     peer.report('step', 'resident memory', given.peer, memory, 'MiB')
-    seconds = peer.best_seconds(20, 10, step)
+    seconds = peer.best_seconds(100, 1, step)
     peer.report('step', 'lecture network', given.peer, seconds * 1e3, 'ms')
 
 

@@ -20,14 +20,17 @@ typedef struct job {
 
 typedef tutti_sym collective(tutti_sym x, int64_t size, int option);
 
-/* One collective on every device of an axis; device r has x = 10 r + (0, 1, ...) as [size, 2 size]. */
-static job start(int size, const char *const *devices, tutti_dtype dtype, collective *fn, int option)
+/* One collective on every device of an axis; device r has x = 10 r + (0, 1, ...) as [size, 2 size].
+ */
+static job start(int size, const char *const *devices, tutti_dtype dtype, collective *fn,
+                 int option)
 {
     job j = {.size = size, .devices = devices};
     CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     CHECK_OK(tutti_graph_create(&j.graph));
-    CHECK_OK(tutti_session_open(&j.session, j.graph, .deadline_seconds = 10,
-                                .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {size}, .devices = devices}));
+    CHECK_OK(tutti_session_open(
+        &j.session, j.graph, .deadline_seconds = 10,
+        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {size}, .devices = devices}));
     for (int r = 0; r < size; r++)
         TUTTI_WITH_DEVICE(j.graph, devices[r])
         {
@@ -38,7 +41,10 @@ static job start(int size, const char *const *devices, tutti_dtype dtype, collec
     return j;
 }
 
-static double element(int rank, int64_t i) { return 10.0 * rank + (double)i; }
+static double element(int rank, int64_t i)
+{
+    return 10.0 * rank + (double)i;
+}
 
 static void run(job *j, tutti_dtype dtype, tutti_tensor **ret)
 {
@@ -63,7 +69,10 @@ static void end(job *j)
     tutti_graph_destroy(j->graph);
 }
 
-static tutti_sym all_reduce(tutti_sym x, int64_t size, int option) { return tutti_all_reduce(x, "batch", size, (tutti_reduction)option); }
+static tutti_sym all_reduce(tutti_sym x, int64_t size, int option)
+{
+    return tutti_all_reduce(x, "batch", size, (tutti_reduction)option);
+}
 
 static double reduced(int how, int size, int64_t i)
 {
@@ -72,8 +81,11 @@ static double reduced(int how, int size, int64_t i)
         sum += element(r, i);
         prod *= element(r, i);
     }
-    return how == TUTTI_SUM ? sum : how == TUTTI_MEAN ? sum / size : how == TUTTI_MIN ? element(0, i)
-         : how == TUTTI_MAX ? element(size - 1, i) : prod;
+    return how == TUTTI_SUM    ? sum
+           : how == TUTTI_MEAN ? sum / size
+           : how == TUTTI_MIN  ? element(0, i)
+           : how == TUTTI_MAX  ? element(size - 1, i)
+                               : prod;
 }
 
 static void check_all_reduce(int size, const char *const *devices, tutti_dtype dtype)
@@ -86,7 +98,8 @@ static void check_all_reduce(int size, const char *const *devices, tutti_dtype d
         run(&j, dtype, out);
         for (int r = 0; r < size; r++) {
             for (int64_t i = 0; i < tutti_tensor_count(out[r]); i++)
-                CHECK_NEAR(tutti_tensor_get(out[r], i), reduced(how, size, i), 1e-6 * (1 + reduced(how, size, i)));
+                CHECK_NEAR(tutti_tensor_get(out[r], i), reduced(how, size, i),
+                           1e-6 * (1 + reduced(how, size, i)));
             tutti_tensor_release(out[r]);
         }
         end(&j);
@@ -102,7 +115,10 @@ TUTTI_TEST(collectives_all_reduce)
     check_all_reduce(3, three_far, TUTTI_I64);
 }
 
-static tutti_sym all_gather(tutti_sym x, int64_t size, int option) { return tutti_all_gather(x, "batch", size, option); }
+static tutti_sym all_gather(tutti_sym x, int64_t size, int option)
+{
+    return tutti_all_gather(x, "batch", size, option);
+}
 
 static void check_all_gather(int size, const char *const *devices, int dim)
 {
@@ -116,7 +132,8 @@ static void check_all_gather(int size, const char *const *devices, int dim)
         for (int64_t i = 0; i < tutti_tensor_count(out[r]); i++) {
             int64_t row = i / width, column = i % width;
             int from = (int)(dim == 0 ? row / rows : column / columns);
-            CHECK_NEAR(tutti_tensor_get(out[r], i), element(from, row % rows * columns + column % columns), 0);
+            CHECK_NEAR(tutti_tensor_get(out[r], i),
+                       element(from, row % rows * columns + column % columns), 0);
         }
         tutti_tensor_release(out[r]);
     }
@@ -144,8 +161,10 @@ static void check_reduce_scatter(int size, const char *const *devices, int dim)
         int64_t width = tutti_tensor_dims(out[r])[1];
         CHECK_INT(tutti_tensor_count(out[r]), 2 * size);
         for (int64_t i = 0; i < 2 * size; i++) {
-            int64_t row = i / width + (dim == 0 ? r : 0), column = i % width + (dim == 1 ? 2 * r : 0);
-            CHECK_NEAR(tutti_tensor_get(out[r], i), reduced(TUTTI_SUM, size, row * 2 * size + column), 1e-5);
+            int64_t row = i / width + (dim == 0 ? r : 0),
+                    column = i % width + (dim == 1 ? 2 * r : 0);
+            CHECK_NEAR(tutti_tensor_get(out[r], i),
+                       reduced(TUTTI_SUM, size, row * 2 * size + column), 1e-5);
         }
         tutti_tensor_release(out[r]);
     }
@@ -159,19 +178,27 @@ TUTTI_TEST(collectives_reduce_scatter)
     check_reduce_scatter(3, mixed, 0);
 }
 
-static tutti_sym broadcast(tutti_sym x, int64_t size, int option) { return tutti_broadcast(x, "batch", size, option); }
-static tutti_sym reduce(tutti_sym x, int64_t size, int option) { return tutti_reduce(x, "batch", size, option, TUTTI_SUM); }
+static tutti_sym broadcast(tutti_sym x, int64_t size, int option)
+{
+    return tutti_broadcast(x, "batch", size, option);
+}
+static tutti_sym reduce(tutti_sym x, int64_t size, int option)
+{
+    return tutti_reduce(x, "batch", size, option, TUTTI_SUM);
+}
 
 static void check_rooted(int size, const char *const *devices, int root)
 {
     tutti_tensor *out[MOST], *sum[MOST];
-    job j = start(size, devices, TUTTI_F32, broadcast, root), k = start(size, devices, TUTTI_F32, reduce, root);
+    job j = start(size, devices, TUTTI_F32, broadcast, root),
+        k = start(size, devices, TUTTI_F32, reduce, root);
     run(&j, TUTTI_F32, out);
     run(&k, TUTTI_F32, sum);
     for (int r = 0; r < size; r++) {
         for (int64_t i = 0; i < tutti_tensor_count(out[r]); i++) {
             CHECK_NEAR(tutti_tensor_get(out[r], i), element(root, i), 0);
-            CHECK_NEAR(tutti_tensor_get(sum[r], i), r == root ? reduced(TUTTI_SUM, size, i) : 0, 1e-5);
+            CHECK_NEAR(tutti_tensor_get(sum[r], i), r == root ? reduced(TUTTI_SUM, size, i) : 0,
+                       1e-5);
         }
         tutti_tensor_release(out[r]);
         tutti_tensor_release(sum[r]);
@@ -221,15 +248,18 @@ TUTTI_TEST(collectives_all_to_all)
     check_all_to_all(2, two_cpus, 1, 1);
 }
 
-/* What follows an all_reduce on one device is used on another before that one has come to its own. */
+/* What follows an all_reduce on one device is used on another before that one has come to its own.
+ */
 static void go_in_a_circle(const char *const *devices)
 {
     tutti_graph *g;
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
-    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 5,
-                                .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = devices}));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32), first = TUTTI_NO_SYM, use = TUTTI_NO_SYM, second = TUTTI_NO_SYM;
+    CHECK_OK(tutti_session_open(
+        &s, g, .deadline_seconds = 5,
+        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = devices}));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32), first = TUTTI_NO_SYM, use = TUTTI_NO_SYM,
+              second = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, devices[1])
     first = tutti_all_reduce(x, "batch", 2, TUTTI_SUM);
     TUTTI_WITH_DEVICE(g, devices[0])
@@ -239,7 +269,8 @@ static void go_in_a_circle(const char *const *devices)
     }
     tutti_tensor *in, *out[2];
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){3}, &in));
-    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({use, &out[0]}, {second, &out[1]})));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}),
+                       .fetch = TUTTI_FETCH({use, &out[0]}, {second, &out[1]})));
     CHECK_NEAR(tutti_tensor_get(out[0], 0), 144, 1e-4);
     CHECK_NEAR(tutti_tensor_get(out[1], 0), 12, 1e-5);
     tutti_tensor_release(in);
@@ -263,10 +294,12 @@ TUTTI_TEST(collectives_say_what_does_not_fit_the_mesh)
     tutti_tensor *in, *out;
     CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     CHECK_OK(tutti_graph_create(&g));
-    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 0.5,
-                                .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = two_cpus}));
+    CHECK_OK(tutti_session_open(
+        &s, g, .deadline_seconds = 0.5,
+        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = two_cpus}));
     CHECK_OK(tutti_session_open(&bare, g, .deadline_seconds = 0.5));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32), wide = TUTTI_NO_SYM, alone = TUTTI_NO_SYM, elsewhere = TUTTI_NO_SYM, named = TUTTI_NO_SYM;
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32), wide = TUTTI_NO_SYM, alone = TUTTI_NO_SYM,
+              elsewhere = TUTTI_NO_SYM, named = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, "cpu:0")
     {
         wide = tutti_all_reduce(x, "batch", 3, TUTTI_SUM);
@@ -276,14 +309,19 @@ TUTTI_TEST(collectives_say_what_does_not_fit_the_mesh)
     TUTTI_WITH_DEVICE(g, "far:0")
     elsewhere = tutti_all_reduce(x, "batch", 2, TUTTI_SUM);
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){3}, &in));
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({wide, &out})), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({wide, &out})),
+                 TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "built for 3");
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({named, &out})), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({named, &out})),
+                 TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "model");
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({elsewhere, &out})), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({elsewhere, &out})),
+                 TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "not in the session's mesh");
-    CHECK_STATUS(tutti_run(bare, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({alone, &out})), TUTTI_INVALID);
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({alone, &out})), TUTTI_DEADLINE);
+    CHECK_STATUS(tutti_run(bare, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({alone, &out})),
+                 TUTTI_INVALID);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({alone, &out})),
+                 TUTTI_DEADLINE);
     CHECK_CONTAINS(tutti_error_message(), "rank 1");
     tutti_tensor_release(in);
     tutti_session_close(s);
@@ -297,19 +335,24 @@ TUTTI_TEST(collectives_end_with_the_first_error)
     tutti_session *s;
     tutti_tensor *in, *out[2];
     CHECK_OK(tutti_graph_create(&g));
-    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 30,
-                                .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = three_far}));
+    CHECK_OK(tutti_session_open(
+        &s, g, .deadline_seconds = 30,
+        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = three_far}));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), y[2], other = TUTTI_NO_SYM;
     for (int r = 0; r < 2; r++)
         TUTTI_WITH_DEVICE(g, three_far[r])
         {
-            tutti_sym mine = r == 0 ? x : tutti_apply_op(g, "check_numerics", 1, &x, 1, &TUTTI_STR("message", "rank 1's part"));
+            tutti_sym mine = r == 0 ? x
+                                    : tutti_apply_op(g, "check_numerics", 1, &x, 1,
+                                                     &TUTTI_STR("message", "rank 1's part"));
             y[r] = tutti_all_reduce(mine, "batch", 2, TUTTI_SUM);
         }
     TUTTI_WITH_DEVICE(g, "cpu:0")
     other = tutti_square(y[1]); /* waits for what never comes */
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_inff()}, &in));
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({y[0], &out[0]}, {other, &out[1]})), TUTTI_CHECK_FAILED);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}),
+                           .fetch = TUTTI_FETCH({y[0], &out[0]}, {other, &out[1]})),
+                 TUTTI_CHECK_FAILED);
     CHECK_CONTAINS(tutti_error_message(), "rank 1's part");
     tutti_tensor_release(in);
     tutti_session_close(s);
@@ -324,7 +367,8 @@ TUTTI_TEST(recv_without_send_ends_at_the_deadline)
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g));
     tutti_sym lonely = tutti_recv(g, "lost", "far:1", TUTTI_TYPE(TUTTI_F32, 2));
-    CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({lonely, &out}), .deadline_seconds = 0.1), TUTTI_DEADLINE);
+    CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({lonely, &out}), .deadline_seconds = 0.1),
+                 TUTTI_DEADLINE);
     CHECK_CONTAINS(tutti_error_message(), "lost");
     CHECK_CONTAINS(tutti_error_message(), "far:1");
     tutti_session_close(s);

@@ -47,7 +47,8 @@ static double take(tutti_tensor *tensor)
     return value;
 }
 
-static void square(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void square(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
 {
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(count);
@@ -55,7 +56,8 @@ static void square(tutti_graph *body, int count, const tutti_sym *args, tutti_sy
     ret[0] = tutti_square(args[0]);
 }
 
-static void triple(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void triple(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
 {
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(count);
@@ -72,7 +74,8 @@ static void branch(const char *device)
     tutti_sym slope = tutti_gradient_of(tutti_sum(y), x);
     for (int64_t n = 1; n < 4; n++) {
         tutti_tensor *in = vector(n, (float[]){2, 2, 2}), *out, *g;
-        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({y, &out}, {slope, &g})));
+        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}),
+                           .fetch = TUTTI_FETCH({y, &out}, {slope, &g})));
         CHECK_INT(tutti_tensor_count(out), n);
         CHECK_INT(tutti_tensor_count(g), n);
         CHECK_NEAR(take(out), n > 2 ? 4 : 6, 1e-6);
@@ -88,14 +91,16 @@ TUTTI_TEST(control_takes_a_branch_and_its_gradient)
     branch("far:0");
 }
 
-static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(context);
     ret[0] = tutti_less(args[0], args[count - 1]);
 }
 
-static void multiply(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void multiply(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                     void *context)
 {
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
@@ -107,15 +112,19 @@ static void multiply(tutti_graph *body, int count, const tutti_sym *args, tutti_
 static void power(const char *device)
 {
     bench b = start(device);
-    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY), n = tutti_placeholder(b.graph, TUTTI_F32);
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY),
+              n = tutti_placeholder(b.graph, TUTTI_F32);
     tutti_sym one = tutti_apply_op(b.graph, "ones_like", 1, &x, 0, NULL), results[2];
     if (!tutti_sym_ok(one))
         SKIP("no ones_like");
-    tutti_while(below, multiply, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), one), TUTTI_SYMS(x, n), results);
+    tutti_while(below, multiply, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), one),
+                TUTTI_SYMS(x, n), results);
     tutti_sym slope = tutti_gradient_of(tutti_sum(results[1]), x);
     for (int rounds = 0; rounds < 4; rounds++) {
-        tutti_tensor *in = vector(rounds + 1, (float[]){2, 2, 2, 2}), *limit = scalar((float)rounds), *out, *g;
-        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}, {n, limit}), .fetch = TUTTI_FETCH({results[1], &out}, {slope, &g})));
+        tutti_tensor *in = vector(rounds + 1, (float[]){2, 2, 2, 2}),
+                     *limit = scalar((float)rounds), *out, *g;
+        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}, {n, limit}),
+                           .fetch = TUTTI_FETCH({results[1], &out}, {slope, &g})));
         CHECK_INT(tutti_tensor_count(out), rounds + 1);
         CHECK_NEAR(take(out), pow(2, rounds), 1e-5);
         CHECK_NEAR(take(g), rounds ? rounds * pow(2, rounds - 1) : 0, 1e-5);
@@ -131,7 +140,8 @@ TUTTI_TEST(control_loops_and_differentiates_loops)
     power("far:0");
 }
 
-static void longer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void longer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
 {
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
@@ -142,12 +152,16 @@ static void longer(tutti_graph *body, int count, const tutti_sym *args, tutti_sy
 TUTTI_TEST(control_loops_over_growing_values)
 {
     bench b = start("cpu:0");
-    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY), n = tutti_placeholder(b.graph, TUTTI_F32), results[2];
-    tutti_while(below, longer, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x), TUTTI_SYMS(n), results);
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY),
+              n = tutti_placeholder(b.graph, TUTTI_F32), results[2];
+    tutti_while(below, longer, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x),
+                TUTTI_SYMS(n), results);
     tutti_sym total = tutti_sum(tutti_scale(results[1], 2)); /* behind a value of unknown size */
     for (int rounds = 0; rounds < 4; rounds++) {
-        tutti_tensor *in = vector(3, (float[]){1, 2, 3}), *limit = scalar((float)rounds), *out, *sum;
-        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}, {n, limit}), .fetch = TUTTI_FETCH({results[1], &out}, {total, &sum})));
+        tutti_tensor *in = vector(3, (float[]){1, 2, 3}), *limit = scalar((float)rounds), *out,
+                     *sum;
+        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}, {n, limit}),
+                           .fetch = TUTTI_FETCH({results[1], &out}, {total, &sum})));
         CHECK_INT(tutti_tensor_count(out), 3 << rounds);
         CHECK_NEAR(take(sum), 12 << rounds, 1e-5);
         tutti_tensor_release(out);
@@ -157,7 +171,8 @@ TUTTI_TEST(control_loops_over_growing_values)
     end(b);
 }
 
-static void for_ever(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void for_ever(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                     void *context)
 {
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(count);
@@ -168,15 +183,18 @@ static void for_ever(tutti_graph *body, int count, const tutti_sym *args, tutti_
 TUTTI_TEST(control_ends_a_loop_at_the_deadline)
 {
     bench b = start("cpu:0");
-    tutti_sym i = tutti_while(below, for_ever, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0)),
-                              TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 1)), NULL);
+    tutti_sym i =
+        tutti_while(below, for_ever, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0)),
+                    TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 1)), NULL);
     tutti_tensor *out;
-    CHECK_STATUS(tutti_run(b.session, .fetch = TUTTI_FETCH({i, &out}), .deadline_seconds = 0.2), TUTTI_DEADLINE);
+    CHECK_STATUS(tutti_run(b.session, .fetch = TUTTI_FETCH({i, &out}), .deadline_seconds = 0.2),
+                 TUTTI_DEADLINE);
     CHECK_CONTAINS(tutti_error_message(), "while");
     end(b);
 }
 
-static void inner(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void inner(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     tutti_sym positive = tutti_greater(tutti_sum(args[1]), tutti_scalar(body, TUTTI_F32, 0));
     TUTTI_UNUSED(count);
@@ -193,7 +211,8 @@ TUTTI_TEST(control_nests_and_checks_inside)
                 TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 2)), results);
     tutti_sym slope = tutti_gradient_of(tutti_sum(results[1]), x);
     tutti_tensor *in = vector(2, (float[]){-2, -1}), *out, *g;
-    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({results[1], &out}, {slope, &g})));
+    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}),
+                       .fetch = TUTTI_FETCH({results[1], &out}, {slope, &g})));
     CHECK_NEAR(take(out), 12, 1e-5); /* 3 x^2 */
     CHECK_NEAR(take(g), -12, 1e-5);
     tutti_tensor_release(in);
@@ -203,7 +222,8 @@ TUTTI_TEST(control_nests_and_checks_inside)
 TUTTI_TEST(control_edges_order_what_has_effects)
 {
     bench b = start("cpu:0");
-    tutti_sym v = tutti_variable(b.graph, tutti_zeros(), .name = "v"), add, size = TUTTI_NO_SYM, done = TUTTI_NO_SYM;
+    tutti_sym v = tutti_variable(b.graph, tutti_zeros(), .name = "v"), add, size = TUTTI_NO_SYM,
+              done = TUTTI_NO_SYM;
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY);
     add = tutti_assign_add(v, tutti_scalar(b.graph, TUTTI_F32, 1));
     TUTTI_WITH_CONTROL(b.graph, add)
@@ -225,16 +245,21 @@ TUTTI_TEST(control_edges_order_what_has_effects)
 TUTTI_TEST(control_checks_say_what_they_found)
 {
     bench b = start("cpu:0");
-    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, 3), zero = tutti_scalar(b.graph, TUTTI_F32, 0), y = TUTTI_NO_SYM;
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, 3),
+              zero = tutti_scalar(b.graph, TUTTI_F32, 0), y = TUTTI_NO_SYM;
     tutti_sym positive = tutti_assert(tutti_greater(x, zero), "all must be positive", x);
     TUTTI_WITH_CONTROL(b.graph, positive)
     y = tutti_log(x);
     tutti_sym finite = tutti_check_numerics(tutti_log(x), "logarithm");
     tutti_tensor *bad = vector(3, (float[]){1, -2, 3}), *good = vector(3, (float[]){1, 2, 3}), *out;
-    CHECK_STATUS(tutti_run(b.session, .feed = TUTTI_FEED({x, bad}), .fetch = TUTTI_FETCH({y, &out})), TUTTI_CHECK_FAILED);
+    CHECK_STATUS(
+        tutti_run(b.session, .feed = TUTTI_FEED({x, bad}), .fetch = TUTTI_FETCH({y, &out})),
+        TUTTI_CHECK_FAILED);
     CHECK_CONTAINS(tutti_error_message(), "all must be positive");
     CHECK_CONTAINS(tutti_error_message(), "-2");
-    CHECK_STATUS(tutti_run(b.session, .feed = TUTTI_FEED({x, bad}), .fetch = TUTTI_FETCH({finite, &out})), TUTTI_CHECK_FAILED);
+    CHECK_STATUS(
+        tutti_run(b.session, .feed = TUTTI_FEED({x, bad}), .fetch = TUTTI_FETCH({finite, &out})),
+        TUTTI_CHECK_FAILED);
     CHECK_CONTAINS(tutti_error_message(), "logarithm");
     CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, good}), .fetch = TUTTI_FETCH({y, &out})));
     tutti_tensor_release(out);

@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/params.h"
 #include "base/world.h"
 #include "exec/plan.h"
+
+static const tutti_param device_param =
+    TUTTI_PARAM("DEVICE", "cpu:0", "where nodes go that have no wish, in sessions and tapes that name no device");
 
 /* Everything a plan depends on, as words; compared whole. */
 typedef struct key {
@@ -40,7 +44,7 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
     if (!engine)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
     engine->options = *options;
-    engine->device = strdup(options->device ? options->device : "cpu:0");
+    engine->device = strdup(options->device ? options->device : tutti__param_text(&device_param));
     engine->options.device = engine->device;
     if (engine->options.cache_limit <= 0)
         engine->options.cache_limit = 128;

@@ -33,7 +33,8 @@ static void *produce(void *argument)
         tutti_tensor *value;
         p->status = tutti_tensor_from(TUTTI_I64, 0, NULL, &i, &value);
         if (p->status == TUTTI_OK)
-            p->status = tutti_run(p->session, .feed = TUTTI_FEED({p->input, value}), .target = p->put);
+            p->status =
+                tutti_run(p->session, .feed = TUTTI_FEED({p->input, value}), .target = p->put);
         tutti_tensor_release(value);
     }
     if (p->status == TUTTI_OK)
@@ -48,7 +49,8 @@ TUTTI_TEST(queues_carry_values_from_thread_to_thread)
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 20));
     tutti_sym queue = tutti_fifo_queue_named(g, "numbers", 3, TUTTI_TYPE(TUTTI_I64));
-    tutti_sym x = tutti_placeholder(g, TUTTI_I64), put = tutti_enqueue(queue, x), get = tutti_dequeue(queue);
+    tutti_sym x = tutti_placeholder(g, TUTTI_I64), put = tutti_enqueue(queue, x),
+              get = tutti_dequeue(queue);
     tutti_sym total = tutti_variable(g, tutti_zeros(), .name = "total", .dtype = TUTTI_I64);
     tutti_sym add = tutti_assign_add(total, get), close = tutti_queue_close(queue, false);
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
@@ -58,7 +60,8 @@ TUTTI_TEST(queues_carry_values_from_thread_to_thread)
     tutti_status status;
     int64_t last = 0;
     tutti_tensor *value;
-    while ((status = tutti_run(s, .fetch = TUTTI_FETCH({get, &value}), .target = add)) == TUTTI_OK) {
+    while ((status = tutti_run(s, .fetch = TUTTI_FETCH({get, &value}), .target = add)) ==
+           TUTTI_OK) {
         CHECK_INT(tutti_tensor_get_int(value, 0), last + 1); /* one dequeue for both */
         last = take(value);
     }
@@ -105,20 +108,25 @@ TUTTI_TEST(queues_take_and_give_many)
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 5));
     tutti_sym queue = tutti_fifo_queue(g, 10, TUTTI_TYPE(TUTTI_I64), TUTTI_TYPE(TUTTI_F32, 2));
-    tutti_sym n = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY), pairs = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 2);
-    tutti_sym put = tutti_enqueue_many(queue, n, pairs), get = tutti_dequeue_many(queue, 3), rest = tutti_dequeue_up_to(queue, 3);
+    tutti_sym n = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY),
+              pairs = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 2);
+    tutti_sym put = tutti_enqueue_many(queue, n, pairs), get = tutti_dequeue_many(queue, 3),
+              rest = tutti_dequeue_up_to(queue, 3);
     tutti_sym sum = tutti_sum(tutti_output_of(rest, 1)), close = tutti_queue_close(queue, false);
     tutti_tensor *numbers = ints(5, (int64_t[]){1, 2, 3, 4, 5}), *values, *out[3];
-    CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){5, 2}, (float[]){1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, &values));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){5, 2},
+                               (float[]){1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, &values));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({n, numbers}, {pairs, values}), .target = put));
-    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({get, &out[0]}, {tutti_output_of(get, 1), &out[1]})));
+    CHECK_OK(
+        tutti_run(s, .fetch = TUTTI_FETCH({get, &out[0]}, {tutti_output_of(get, 1), &out[1]})));
     CHECK_INT(tutti_tensor_dims(out[1])[0], 3);
     CHECK_NEAR(tutti_tensor_get(out[1], 5), 3, 0);
     CHECK_INT(take(out[0]), 1);
     tutti_tensor_release(out[1]);
     CHECK_OK(tutti_run(s, .target = close));
     CHECK_STATUS(tutti_run(s, .target = get), TUTTI_OUT_OF_RANGE);
-    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({rest, &out[0]}, {sum, &out[1]}))); /* two are left */
+    CHECK_OK(
+        tutti_run(s, .fetch = TUTTI_FETCH({rest, &out[0]}, {sum, &out[1]}))); /* two are left */
     CHECK_INT(tutti_tensor_count(out[0]), 2);
     CHECK_INT(take(out[0]), 4);
     CHECK_INT(take(out[1]), 18);
@@ -158,11 +166,17 @@ TUTTI_TEST(strings_travel_through_a_session)
     tutti_sym x = tutti_placeholder(g, TUTTI_STRING, TUTTI_ANY), c = tutti_constant(g, fixed);
     tutti_tensor_release(fixed);
     tutti_sym both = tutti_concat(0, x, c), second = tutti_gather(both, tutti_ints(g, 1), 0);
-    tutti_sym v = tutti_variable(g, tutti_from_sym(c), .name = "v", .dtype = TUTTI_STRING), set = tutti_assign(v, x);
-    tutti_sym queue = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_STRING, 2)), put = tutti_enqueue(queue, x), get = tutti_dequeue(queue);
+    tutti_sym v = tutti_variable(g, tutti_from_sym(c), .name = "v", .dtype = TUTTI_STRING),
+              set = tutti_assign(v, x);
+    tutti_sym queue = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_STRING, 2)),
+              put = tutti_enqueue(queue, x), get = tutti_dequeue(queue);
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
-    tutti_tensor *fed = words(2, (const char *[]){"fed", "a longer text that needs memory of its own"}), *out[5];
-    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .fetch = TUTTI_FETCH({both, &out[0]}, {second, &out[1]}, {x, &out[2]}, {c, &out[3]}, {v, &out[4]}),
+    tutti_tensor *fed = words(
+                     2, (const char *[]){"fed", "a longer text that needs memory of its own"}),
+                 *out[5];
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}),
+                       .fetch = TUTTI_FETCH({both, &out[0]}, {second, &out[1]}, {x, &out[2]},
+                                            {c, &out[3]}, {v, &out[4]}),
                        .targets = TUTTI_TARGETS(set, put)));
     tutti_tensor_release(fed);
     check_word(out[0], 0, "fed");
@@ -190,9 +204,11 @@ TUTTI_TEST(strings_of_a_variable_change_places)
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 5));
-    tutti_tensor *first = words(2, (const char *[]){"a long enough first text", "another text of some length"});
+    tutti_tensor *first =
+        words(2, (const char *[]){"a long enough first text", "another text of some length"});
     tutti_sym v = tutti_variable(g, tutti_from_tensor(first), .name = "v");
-    tutti_sym turn = tutti_scatter_update(v, tutti_ints(g, 1, 0), v), x = tutti_placeholder(g, TUTTI_STRING, 2);
+    tutti_sym turn = tutti_scatter_update(v, tutti_ints(g, 1, 0), v),
+              x = tutti_placeholder(g, TUTTI_STRING, 2);
     tutti_sym old = tutti_identity(v), set = tutti_assign(v, x);
     tutti_tensor_release(first);
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
@@ -203,7 +219,8 @@ TUTTI_TEST(strings_of_a_variable_change_places)
     check_word(out, 0, "another text of some length");
     check_word(out, 1, "a long enough first text");
     tutti_tensor_release(out);
-    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .fetch = TUTTI_FETCH({old, &out}), .target = set));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .fetch = TUTTI_FETCH({old, &out}),
+                       .target = set));
     check_word(out, 0, "another text of some length");
     tutti_tensor_release(out);
     CHECK_OK(tutti_session_set(s, v, fed));

@@ -28,12 +28,15 @@ TUTTI_TEST(runs_fetch_whatever_has_a_value)
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = __builtin_inf()));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), c = tutti_scalar(g, TUTTI_F32, 4), v = tutti_variable(g, tutti_full(9, 1));
-    tutti_sym middle = tutti_scale(x, 2), end = tutti_add(middle, c), view = tutti_reshape(middle, 1, 2);
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), c = tutti_scalar(g, TUTTI_F32, 4),
+              v = tutti_variable(g, tutti_full(9, 1));
+    tutti_sym middle = tutti_scale(x, 2), end = tutti_add(middle, c),
+              view = tutti_reshape(middle, 1, 2);
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     tutti_tensor *in = vector(2, (float[]){1, 2}), *other = vector(2, (float[]){10, 20}), *out[8];
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}),
-                       .fetch = TUTTI_FETCH({x, &out[0]}, {c, &out[1]}, {v, &out[2]}, {end, &out[3]}, {end, &out[4]}, {middle, &out[5]},
+                       .fetch = TUTTI_FETCH({x, &out[0]}, {c, &out[1]}, {v, &out[2]},
+                                            {end, &out[3]}, {end, &out[4]}, {middle, &out[5]},
                                             {view, &out[6]}, {view, &out[7]})));
     const double expected[] = {1, 4, 9, 6, 6, 2, 2, 2};
     for (int i = 0; i < 8; i++) {
@@ -44,10 +47,12 @@ TUTTI_TEST(runs_fetch_whatever_has_a_value)
     for (int i = 0; i < 8; i++)
         CHECK_NEAR(take(out[i]), expected[i], 0);
     /* A value inside is fed; what it was made from is not needed. */
-    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({middle, other}), .fetch = TUTTI_FETCH({end, &out[0]}, {middle, &out[1]})));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({middle, other}),
+                       .fetch = TUTTI_FETCH({end, &out[0]}, {middle, &out[1]})));
     CHECK_NEAR(take(out[0]), 14, 0);
     CHECK_NEAR(take(out[1]), 10, 0);
-    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}, {middle, other}), .fetch = TUTTI_FETCH({end, &out[0]})));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}, {middle, other}),
+                       .fetch = TUTTI_FETCH({end, &out[0]})));
     CHECK_NEAR(take(out[0]), 14, 0);
     CHECK_OK(tutti_run(s)); /* nothing asked, nothing done */
     CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({v, in}), .target = end), TUTTI_INVALID);
@@ -88,7 +93,8 @@ TUTTI_TEST(runs_keep_few_programs)
     tutti_tensor *whole = vector(8, (float[8]){1}), *part = vector(5, (float[5]){1}), *out;
     for (int epoch = 0; epoch < 3; epoch++) /* full batches and a partial last one: two programs */
         for (int i = 0; i < 4; i++) {
-            CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, i < 3 ? whole : part}), .fetch = TUTTI_FETCH({y, &out})));
+            CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, i < 3 ? whole : part}),
+                               .fetch = TUTTI_FETCH({y, &out})));
             tutti_tensor_release(out);
         }
     tutti_session_describe(s, &info);
@@ -98,7 +104,8 @@ TUTTI_TEST(runs_keep_few_programs)
         CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, &n, &value));
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({y, &out})));
         tutti_tensor_release(out);
-        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, whole}), .fetch = TUTTI_FETCH({y, &out}))); /* used often: it stays */
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, whole}),
+                           .fetch = TUTTI_FETCH({y, &out}))); /* used often: it stays */
         tutti_tensor_release(out);
         tutti_tensor_release(value);
     }
@@ -119,7 +126,8 @@ TUTTI_TEST(runs_cross_devices)
     CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 10));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), a = TUTTI_NO_SYM, b = TUTTI_NO_SYM, v = TUTTI_NO_SYM, count, late = TUTTI_NO_SYM;
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), a = TUTTI_NO_SYM, b = TUTTI_NO_SYM,
+              v = TUTTI_NO_SYM, count, late = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, "/cpu:1")
     a = tutti_scale(x, 3);
     TUTTI_WITH_DEVICE(g, "/job:worker/task:0/device:far:2")
@@ -134,7 +142,8 @@ TUTTI_TEST(runs_cross_devices)
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     tutti_tensor *in = vector(2, (float[]){1, 2}), *out[3];
     for (int i = 1; i < 4; i++) {
-        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({late, &out[0]}, {a, &out[1]}, {v, &out[2]})));
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}),
+                           .fetch = TUTTI_FETCH({late, &out[0]}, {a, &out[1]}, {v, &out[2]})));
         CHECK_NEAR(take(out[0]), 8, 0);
         CHECK_NEAR(take(out[1]), 3, 0);
         CHECK_NEAR(take(out[2]), i - 1, 0);
@@ -148,7 +157,8 @@ TUTTI_TEST(runs_cross_devices)
     free(text);
     TUTTI_WITH_DEVICE(g, "cpu:7")
     a = tutti_scale(x, 5);
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({a, &out[0]})), TUTTI_NOT_FOUND);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({a, &out[0]})),
+                 TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(), "cpu:7");
     CHECK_CONTAINS(tutti_error_message(), "runs_test.c");
     tutti_tensor_release(in);
@@ -168,7 +178,8 @@ static tutti_status train(worker *w)
     int64_t n = 1 + w->number % 3;
     tutti_tensor *in, *loss = NULL;
     TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, &n, &in));
-    tutti_status status = tutti_run(w->session, .feed = TUTTI_FEED({w->x, in}), .fetch = TUTTI_FETCH({w->loss, &loss}), .target = w->step);
+    tutti_status status = tutti_run(w->session, .feed = TUTTI_FEED({w->x, in}),
+                                    .fetch = TUTTI_FETCH({w->loss, &loss}), .target = w->step);
     tutti_tensor_release(loss);
     tutti_tensor_release(in);
     return status;
@@ -178,10 +189,12 @@ static tutti_status train(worker *w)
 static tutti_status watch(worker *w)
 {
     tutti_tensor *a = NULL, *b = NULL, *copy = NULL;
-    TUTTI_TRY(tutti_run(w->session, .fetch = TUTTI_FETCH({w->pair[0], &a}, {w->pair[1], &b}, {w->v, &copy})));
+    TUTTI_TRY(tutti_run(w->session,
+                        .fetch = TUTTI_FETCH({w->pair[0], &a}, {w->pair[1], &b}, {w->v, &copy})));
     tutti_status status = TUTTI_OK;
     if (tutti_tensor_get(a, 0) != tutti_tensor_get(b, 99))
-        status = tutti_fail(TUTTI_INTERNAL, "half a step: %g and %g", tutti_tensor_get(a, 0), tutti_tensor_get(b, 99));
+        status = tutti_fail(TUTTI_INTERNAL, "half a step: %g and %g", tutti_tensor_get(a, 0),
+                            tutti_tensor_get(b, 99));
     tutti_tensor_release(a);
     tutti_tensor_release(b);
     tutti_tensor_release(copy);
@@ -206,14 +219,18 @@ TUTTI_TEST(runs_of_several_threads_train_and_read)
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 60));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY), w = tutti_variable(g, tutti_zeros(), .name = "w");
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY),
+              w = tutti_variable(g, tutti_zeros(), .name = "w");
     tutti_sym pair[] = {tutti_variable(g, tutti_zeros(100), .name = "a", .not_trainable = true),
                         tutti_variable(g, tutti_zeros(100), .name = "b", .not_trainable = true)};
-    tutti_sym loss = tutti_mean(tutti_square(tutti_sub(tutti_add(x, w), tutti_scalar(g, TUTTI_F32, 1))));
+    tutti_sym loss =
+        tutti_mean(tutti_square(tutti_sub(tutti_add(x, w), tutti_scalar(g, TUTTI_F32, 1))));
     tutti_tensor *ones = vector(100, (float[100]){0});
     for (int i = 0; i < 100; i++)
         tutti_tensor_set(ones, i, 1);
-    tutti_sym one = tutti_constant(g, ones), step = tutti_group(g, tutti_minimize(tutti_sgd(0.01), loss), tutti_assign_add(pair[0], one), tutti_assign_add(pair[1], one));
+    tutti_sym one = tutti_constant(g, ones),
+              step = tutti_group(g, tutti_minimize(tutti_sgd(0.01), loss),
+                                 tutti_assign_add(pair[0], one), tutti_assign_add(pair[1], one));
     tutti_tensor_release(ones);
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     worker workers[4];

@@ -80,7 +80,11 @@ TUTTI_TEST(tape_reads_values_before_it_asks_for_gradients)
             tutti_sym x = tutti_use(e, t), loss;
             TUTTI_TAPE(tape, e)
             loss = tutti_sum(tutti_mul(x, tutti_square(w)));
-            CHECK_NEAR(tutti_item(loss), 1 * expected * expected + 2 * pow(tutti_item(tutti_gather(w, tutti_ints(tutti_eager_graph(e), 1), 0)), 2), 1e-4);
+            CHECK_NEAR(
+                tutti_item(loss),
+                1 * expected * expected +
+                    2 * pow(tutti_item(tutti_gather(w, tutti_ints(tutti_eager_graph(e), 1), 0)), 2),
+                1e-4);
             tutti_grad grad;
             tutti_gradients(&tape, loss, 1, &w, &grad);
             CHECK_NEAR(tutti_item(grad.value), 2 * expected, 1e-4);
@@ -106,7 +110,12 @@ TUTTI_TEST(tape_traces_anew_when_the_flow_changes)
                 tutti_sym x = tutti_use(e, t);
                 for (int i = 0; i < depth; i++)
                     x = i % 2 ? tutti_scale(x, 2) : tutti_square(x);
-                CHECK_NEAR(tutti_item(tutti_sum(x)), depth == 1 ? 14 : depth == 2 ? 28 : depth == 3 ? 4 * 98 : 8 * 98, 1e-3);
+                CHECK_NEAR(tutti_item(tutti_sum(x)),
+                           depth == 1   ? 14
+                           : depth == 2 ? 28
+                           : depth == 3 ? 4 * 98
+                                        : 8 * 98,
+                           1e-3);
             }
         }
     tutti_eager_describe(e, &info);
@@ -227,7 +236,8 @@ TUTTI_TEST(tape_runs_for_long_in_the_same_memory)
     tutti_eager *e;
     CHECK_OK(tutti_eager_open(&e));
     tutti_graph *g = tutti_eager_graph(e);
-    tutti_sym vars[] = {tutti_variable(g, tutti_zeros(), .name = "w"), tutti_variable(g, tutti_zeros(), .name = "b")};
+    tutti_sym vars[] = {tutti_variable(g, tutti_zeros(), .name = "w"),
+                        tutti_variable(g, tutti_zeros(), .name = "b")};
     tutti_tensor *xs = vector(4, (float[]){0, 1, 2, 3}), *ys = vector(4, (float[]){1, 3, 5, 7});
     for (int i = 0; i < 50; i++)
         train_step(e, vars, xs, ys);

@@ -1,7 +1,8 @@
 /* updates_random_test.c: random steps of reads and updates against a walk through the graph.
  *
- * A read gives the value of the last update of its variable that it follows, by edges of any kind, or the
- * value of before the step. Updates of one variable are chained, so that their order is known. */
+ * A read gives the value of the last update of its variable that it follows, by edges of any kind,
+ * or the value of before the step. Updates of one variable are chained, so that their order is
+ * known. */
 #include "base/random.h"
 #include "base/test.h"
 #include "tutti/tutti.h"
@@ -27,7 +28,12 @@ typedef struct story {
     uint64_t seed, drawn;
 } story;
 
-static int draw(story *s, int limit) { return (int)(tutti__random_f32((tutti_random_key){.seed = s->seed}, s->drawn++) * (float)limit) % limit; }
+static int draw(story *s, int limit)
+{
+    return (int)(tutti__random_f32((tutti_random_key){.seed = s->seed}, s->drawn++) *
+                 (float)limit) %
+           limit;
+}
 
 static void follow(step *me, const story *s, int other)
 {
@@ -41,7 +47,8 @@ static void follow(step *me, const story *s, int other)
 static int last_update(const story *s, const bool *among, int variable, int before)
 {
     for (int i = before - 1; i >= 0; i--)
-        if ((s->steps[i].kind == ASSIGN || s->steps[i].kind == ASSIGN_ADD) && s->steps[i].variable == variable && (!among || among[i]))
+        if ((s->steps[i].kind == ASSIGN || s->steps[i].kind == ASSIGN_ADD) &&
+            s->steps[i].variable == variable && (!among || among[i]))
             return i;
     return -1;
 }
@@ -49,7 +56,10 @@ static int last_update(const story *s, const bool *among, int variable, int befo
 static void choose(story *s, int n, bool may_fail)
 {
     step *me = &s->steps[n];
-    *me = (step){.kind = n < 2 ? READ : draw(s, may_fail ? KINDS : CHECK_IT), .variable = draw(s, VARIABLES), .inputs = {-1, -1}, .control = -1};
+    *me = (step){.kind = n < 2 ? READ : draw(s, may_fail ? KINDS : CHECK_IT),
+                 .variable = draw(s, VARIABLES),
+                 .inputs = {-1, -1},
+                 .control = -1};
     if (me->kind != READ)
         me->inputs[0] = draw(s, n);
     if (me->kind == ADD)
@@ -64,22 +74,37 @@ static void choose(story *s, int n, bool may_fail)
     follow(me, s, me->control);
     int latest = last_update(s, update ? NULL : me->follows, me->variable, n);
     double held = latest < 0 ? s->before[me->variable] : s->steps[latest].value;
-    double x = me->inputs[0] < 0 ? 0 : s->steps[me->inputs[0]].value, y = me->inputs[1] < 0 ? 0 : s->steps[me->inputs[1]].value;
-    me->value = me->kind == READ ? held : me->kind == ADD ? 0.5 * (x + y) : me->kind == ASSIGN_ADD ? held + x : x;
+    double x = me->inputs[0] < 0 ? 0 : s->steps[me->inputs[0]].value,
+           y = me->inputs[1] < 0 ? 0 : s->steps[me->inputs[1]].value;
+    me->value = me->kind == READ         ? held
+                : me->kind == ADD        ? 0.5 * (x + y)
+                : me->kind == ASSIGN_ADD ? held + x
+                                         : x;
     me->fetched = draw(s, 2) == 0;
 }
 
 static void build(story *s, step *me)
 {
-    tutti_sym a = me->inputs[0] < 0 ? TUTTI_NO_SYM : s->steps[me->inputs[0]].sym, v = s->variables[me->variable];
+    tutti_sym a = me->inputs[0] < 0 ? TUTTI_NO_SYM : s->steps[me->inputs[0]].sym,
+              v = s->variables[me->variable];
     if (me->control >= 0)
         tutti_control_push(s->graph, 1, &s->steps[me->control].sym);
     switch (me->kind) {
-    case READ: me->sym = tutti_read(v); break;
-    case ADD: me->sym = tutti_scale(tutti_add(a, s->steps[me->inputs[1]].sym), 0.5); break;
-    case ASSIGN: me->sym = tutti_assign(v, a); break;
-    case ASSIGN_ADD: me->sym = tutti_assign_add(v, a); break;
-    default: me->sym = tutti_check_numerics(a, "random step"); break;
+    case READ:
+        me->sym = tutti_read(v);
+        break;
+    case ADD:
+        me->sym = tutti_scale(tutti_add(a, s->steps[me->inputs[1]].sym), 0.5);
+        break;
+    case ASSIGN:
+        me->sym = tutti_assign(v, a);
+        break;
+    case ASSIGN_ADD:
+        me->sym = tutti_assign_add(v, a);
+        break;
+    default:
+        me->sym = tutti_check_numerics(a, "random step");
+        break;
     }
     if (me->control >= 0)
         tutti_control_pop(s->graph);
@@ -99,8 +124,10 @@ static void check_run(story *s, tutti_session *session, int round)
     CHECK_OK(tutti_run(session, .fetch = {fetched, fetches}, .targets = {wanted, targets}));
     for (int n = 0; n < NODES; n++) {
         if (values[n] && tutti_tensor_get(values[n], 1) != (double)(float)s->steps[n].value)
-            tutti__test_fail(__FILE__, __LINE__, "seed %d round %d: node %d (kind %d) gave %g, expected %g", (int)s->seed, round, n,
-                             s->steps[n].kind, tutti_tensor_get(values[n], 1), s->steps[n].value);
+            tutti__test_fail(__FILE__, __LINE__,
+                             "seed %d round %d: node %d (kind %d) gave %g, expected %g",
+                             (int)s->seed, round, n, s->steps[n].kind,
+                             tutti_tensor_get(values[n], 1), s->steps[n].value);
         tutti_tensor_release(values[n]);
     }
     for (int v = 0; v < VARIABLES; v++) {
@@ -108,8 +135,8 @@ static void check_run(story *s, tutti_session *session, int round)
         s->after[v] = latest < 0 ? s->before[v] : s->steps[latest].value;
         CHECK_OK(tutti_session_get(session, s->variables[v], &value));
         if (tutti_tensor_get(value, 0) != s->after[v])
-            tutti__test_fail(__FILE__, __LINE__, "seed %d: variable %d is %g, expected %g", (int)s->seed, v, tutti_tensor_get(value, 0),
-                             s->after[v]);
+            tutti__test_fail(__FILE__, __LINE__, "seed %d: variable %d is %g, expected %g",
+                             (int)s->seed, v, tutti_tensor_get(value, 0), s->after[v]);
         tutti_tensor_release(value);
     }
 }
@@ -122,7 +149,7 @@ static void tell(uint64_t seed, const char *device, const char *second, bool may
     CHECK_OK(tutti_session_open(&session, s.graph, .device = device, .deadline_seconds = 20));
     for (int v = 0; v < VARIABLES; v++)
         TUTTI_WITH_DEVICE(s.graph, v == 1 ? second : device)
-        s.variables[v] = tutti_variable(s.graph, tutti_full(s.before[v] = 1024 << v, 2));
+    s.variables[v] = tutti_variable(s.graph, tutti_full(s.before[v] = 1024 << v, 2));
     for (int n = 0; n < NODES; n++) {
         choose(&s, n, may_fail);
         build(&s, &s.steps[n]);
@@ -141,6 +168,15 @@ static void tell_many(int count, const char *device, const char *second)
     }
 }
 
-TUTTI_TEST(random_updates_on_cpu) { tell_many(300, "cpu:0", "cpu:0"); }
-TUTTI_TEST(random_updates_on_far) { tell_many(100, "far:0", "far:0"); }
-TUTTI_TEST(random_updates_on_two_devices) { tell_many(100, "cpu:0", "far:1"); }
+TUTTI_TEST(random_updates_on_cpu)
+{
+    tell_many(300, "cpu:0", "cpu:0");
+}
+TUTTI_TEST(random_updates_on_far)
+{
+    tell_many(100, "far:0", "far:0");
+}
+TUTTI_TEST(random_updates_on_two_devices)
+{
+    tell_many(100, "cpu:0", "far:1");
+}

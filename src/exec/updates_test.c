@@ -1,5 +1,5 @@
-/* updates_test.c: what a step sees of variables that it updates, and that a step which fails changes
- * nothing. */
+/* updates_test.c: what a step sees of variables that it updates, and that a step which fails
+ * changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,10 @@ static bench start(void)
     return b;
 }
 
-static void initialize(bench b) { CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph))); }
+static void initialize(bench b)
+{
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+}
 
 static void end(bench b)
 {
@@ -27,7 +30,10 @@ static void end(bench b)
     tutti_graph_destroy(b.graph);
 }
 
-static tutti_sym number(bench b, double value) { return tutti_scalar(b.graph, TUTTI_F32, value); }
+static tutti_sym number(bench b, double value)
+{
+    return tutti_scalar(b.graph, TUTTI_F32, value);
+}
 
 static tutti_tensor *scalar(float value)
 {
@@ -62,7 +68,8 @@ TUTTI_TEST(updates_of_one_variable_each_give_their_value)
     twice = tutti_scale(first, 2);
     initialize(b);
     tutti_tensor *out[4];
-    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({first, &out[0]}, {second, &out[1]}, {twice, &out[2]}, {v, &out[3]})));
+    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({first, &out[0]}, {second, &out[1]},
+                                                       {twice, &out[2]}, {v, &out[3]})));
     CHECK_NEAR(take(out[0]), 11, 0);
     CHECK_NEAR(take(out[1]), 111, 0);
     CHECK_NEAR(take(out[2]), 22, 0);
@@ -83,7 +90,8 @@ TUTTI_TEST(updates_of_one_variable_each_give_their_value_when_something_may_fail
     checked = tutti_check_numerics(first, "first");
     initialize(b);
     tutti_tensor *out[4];
-    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({first, &out[0]}, {second, &out[1]}, {checked, &out[2]}, {v, &out[3]})));
+    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({first, &out[0]}, {second, &out[1]},
+                                                       {checked, &out[2]}, {v, &out[3]})));
     CHECK_NEAR(take(out[0]), 11, 0);
     CHECK_NEAR(take(out[1]), 111, 0);
     CHECK_NEAR(take(out[2]), 11, 0);
@@ -92,21 +100,26 @@ TUTTI_TEST(updates_of_one_variable_each_give_their_value_when_something_may_fail
     end(b);
 }
 
-/* A value of before the step that is used beside updates, before its own variable is overwritten. */
+/* A value of before the step that is used beside updates, before its own variable is overwritten.
+ */
 TUTTI_TEST(updates_leave_old_values_to_those_who_ask_for_them)
 {
     bench b = start();
-    tutti_sym v = tutti_variable(b.graph, tutti_full(7), .name = "v"), w = tutti_variable(b.graph, tutti_full(1), .name = "w");
+    tutti_sym v = tutti_variable(b.graph, tutti_full(7), .name = "v"),
+              w = tutti_variable(b.graph, tutti_full(1), .name = "w");
     tutti_sym counted = tutti_assign_add(w, number(b, 1));
     tutti_sym product = tutti_mul(tutti_read(v), counted);
     tutti_sym checked = tutti_check_numerics(product, "product");
-    tutti_sym plain = tutti_assign(v, tutti_scale(product, 2)), careful = tutti_assign(v, tutti_scale(checked, 3));
+    tutti_sym plain = tutti_assign(v, tutti_scale(product, 2)),
+              careful = tutti_assign(v, tutti_scale(checked, 3));
     initialize(b);
     tutti_tensor *out;
-    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({product, &out}), .target = plain)); /* 7 * 2, then v = 28 */
+    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({product, &out}),
+                       .target = plain)); /* 7 * 2, then v = 28 */
     CHECK_NEAR(take(out), 14, 0);
     CHECK_NEAR(variable_value(b, v), 28, 0);
-    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({checked, &out}), .target = careful)); /* 28 * 3, then v = 252 */
+    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({checked, &out}),
+                       .target = careful)); /* 28 * 3, then v = 252 */
     CHECK_NEAR(take(out), 84, 0);
     CHECK_NEAR(variable_value(b, v), 252, 0);
     end(b);
@@ -115,8 +128,10 @@ TUTTI_TEST(updates_leave_old_values_to_those_who_ask_for_them)
 TUTTI_TEST(updates_name_a_variable_without_value_that_only_the_commit_reads)
 {
     bench b = start();
-    tutti_sym v = tutti_variable(b.graph, tutti_full(7), .name = "empty"), w = tutti_variable(b.graph, tutti_full(1), .name = "w");
-    tutti_sym counted = tutti_assign_add(w, number(b, 1)), product = tutti_mul(tutti_read(v), counted), late = TUTTI_NO_SYM;
+    tutti_sym v = tutti_variable(b.graph, tutti_full(7), .name = "empty"),
+              w = tutti_variable(b.graph, tutti_full(1), .name = "w");
+    tutti_sym counted = tutti_assign_add(w, number(b, 1)),
+              product = tutti_mul(tutti_read(v), counted), late = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(b.graph, counted)
     late = tutti_read(v);
     tutti_tensor *one = scalar(1), *out;
@@ -137,7 +152,8 @@ TUTTI_TEST(updates_by_rows_may_take_the_variable_itself)
 {
     bench b = start();
     tutti_tensor *start_value, *value;
-    CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6}, &start_value));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6},
+                               &start_value));
     tutti_sym v = tutti_variable(b.graph, tutti_from_tensor(start_value), .name = "v");
     tutti_sym turn = tutti_scatter_update(v, tutti_ints(b.graph, 1, 2, 0), v);
     initialize(b);
@@ -155,15 +171,18 @@ TUTTI_TEST(updates_by_rows_that_fail_change_nothing)
 {
     bench b = start();
     tutti_sym rows = tutti_placeholder(b.graph, TUTTI_I64, 2);
-    tutti_sym v = tutti_variable(b.graph, tutti_zeros(3), .name = "v"), w = tutti_variable(b.graph, tutti_zeros(), .name = "w");
+    tutti_sym v = tutti_variable(b.graph, tutti_zeros(3), .name = "v"),
+              w = tutti_variable(b.graph, tutti_zeros(), .name = "w");
     tutti_sym counted = tutti_assign_add(w, number(b, 1));
     tutti_sym move = tutti_scatter_add(v, rows, tutti_cast(tutti_ints(b.graph, 1, 1), TUTTI_F32));
     initialize(b);
     tutti_tensor *good, *bad, *value;
     CHECK_OK(tutti_tensor_from(TUTTI_I64, 1, (int64_t[]){2}, (int64_t[]){0, 2}, &good));
     CHECK_OK(tutti_tensor_from(TUTTI_I64, 1, (int64_t[]){2}, (int64_t[]){0, 3}, &bad));
-    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({rows, good}), .targets = TUTTI_TARGETS(counted, move)));
-    CHECK(tutti_run(b.session, .feed = TUTTI_FEED({rows, bad}), .targets = TUTTI_TARGETS(counted, move)) != TUTTI_OK);
+    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({rows, good}),
+                       .targets = TUTTI_TARGETS(counted, move)));
+    CHECK(tutti_run(b.session, .feed = TUTTI_FEED({rows, bad}),
+                    .targets = TUTTI_TARGETS(counted, move)) != TUTTI_OK);
     CHECK_NEAR(variable_value(b, w), 1, 0);
     CHECK_OK(tutti_session_get(b.session, v, &value));
     CHECK_NEAR(tutti_tensor_get(value, 0), 1, 0);
@@ -204,8 +223,10 @@ TUTTI_TEST(updates_of_an_embedding_write_in_place)
 TUTTI_TEST(updates_and_views)
 {
     bench b = start();
-    tutti_sym v = tutti_variable(b.graph, tutti_ones(2, 3), .name = "v"), w = tutti_variable(b.graph, tutti_zeros(), .name = "w");
-    tutti_sym flat = tutti_reshape(v, 6), counted = tutti_assign_add(w, number(b, 1)), flat_late = TUTTI_NO_SYM;
+    tutti_sym v = tutti_variable(b.graph, tutti_ones(2, 3), .name = "v"),
+              w = tutti_variable(b.graph, tutti_zeros(), .name = "w");
+    tutti_sym flat = tutti_reshape(v, 6), counted = tutti_assign_add(w, number(b, 1)),
+              flat_late = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(b.graph, counted)
     flat_late = tutti_reshape(v, 6);
     tutti_sym checked = tutti_check_numerics(tutti_sum(flat_late), "sum");
@@ -213,12 +234,14 @@ TUTTI_TEST(updates_and_views)
     tutti_sym flat_new = tutti_reshape(update, 3, 2);
     initialize(b);
     tutti_tensor *out[4];
-    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({flat, &out[0]}, {flat_new, &out[1]}, {checked, &out[2]}, {flat_late, &out[3]})));
+    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({flat, &out[0]}, {flat_new, &out[1]},
+                                                       {checked, &out[2]}, {flat_late, &out[3]})));
     CHECK_NEAR(take(out[0]), 1, 0);
     CHECK_NEAR(take(out[1]), 5, 0);
     CHECK_NEAR(take(out[2]), 6, 0);
     CHECK_NEAR(take(out[3]), 1, 0);
-    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({flat, &out[0]}, {flat_new, &out[1]}, {flat, &out[2]})));
+    CHECK_OK(tutti_run(
+        b.session, .fetch = TUTTI_FETCH({flat, &out[0]}, {flat_new, &out[1]}, {flat, &out[2]})));
     CHECK_NEAR(take(out[0]), 5, 0);
     CHECK_NEAR(take(out[1]), 25, 0);
     CHECK_NEAR(take(out[2]), 5, 0);
@@ -230,7 +253,8 @@ TUTTI_TEST(updates_and_views)
 static void fail_across(const char *first, const char *second)
 {
     bench b = start();
-    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32), v, add, checked = TUTTI_NO_SYM, other, count;
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32), v, add, checked = TUTTI_NO_SYM, other,
+              count;
     TUTTI_WITH_DEVICE(b.graph, first)
     {
         v = tutti_variable(b.graph, tutti_zeros(), .name = "v");
@@ -244,9 +268,12 @@ static void fail_across(const char *first, const char *second)
     }
     initialize(b);
     tutti_tensor *good = scalar(3), *bad = scalar(__builtin_inff()), *out;
-    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, good}), .fetch = TUTTI_FETCH({checked, &out}), .target = count));
+    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, good}),
+                       .fetch = TUTTI_FETCH({checked, &out}), .target = count));
     CHECK_NEAR(take(out), 6, 0);
-    CHECK_STATUS(tutti_run(b.session, .feed = TUTTI_FEED({x, bad}), .targets = TUTTI_TARGETS(checked, count)), TUTTI_CHECK_FAILED);
+    CHECK_STATUS(tutti_run(b.session, .feed = TUTTI_FEED({x, bad}),
+                           .targets = TUTTI_TARGETS(checked, count)),
+                 TUTTI_CHECK_FAILED);
     CHECK_CONTAINS(tutti_error_message(), "the new value");
     CHECK_NEAR(variable_value(b, v), 3, 0);
     CHECK_NEAR(variable_value(b, other), 1, 0);

@@ -1,9 +1,9 @@
-/* meet.c: see meet.h. A node is ready when what it needs stands in the order; a recv needs its send too,
- * and a collective what any of its peers needs.
+/* meet.c: see meet.h. A node is ready when what it needs stands in the order; a recv needs its send
+ * too, and a collective what any of its peers needs.
  *
- * Peers are nodes of one operator, axis and channel (or number) on different devices. A mesh of several
- * axes has several groups of such peers, which this file cannot tell apart and which may need each other:
- * when nothing is ready, peers are allowed to stand apart. */
+ * Peers are nodes of one operator, axis and channel (or number) on different devices. A mesh of
+ * several axes has several groups of such peers, which this file cannot tell apart and which may
+ * need each other: when nothing is ready, peers are allowed to stand apart. */
 #include "passes/meet.h"
 
 #include <stdlib.h>
@@ -13,14 +13,18 @@ typedef struct meeting {
     const tutti_graph *job;
     const int *home;
     int *number;
-    const tutti_node **partner; /* by id: of a recv its send, of a collective the next peer of a ring */
-    bool *placed;               /* by id */
-    bool *apart;                /* by id: a collective whose peers do not wait for each other here */
+    const tutti_node *
+        *partner; /* by id: of a recv its send, of a collective the next peer of a ring */
+    bool *placed; /* by id */
+    bool *apart;  /* by id: a collective whose peers do not wait for each other here */
     const tutti_node **order;
     size_t count;
 } meeting;
 
-static bool is_collective(const tutti_node *node) { return (node->op->flags & TUTTI_OP_COLLECTIVE) != 0; }
+static bool is_collective(const tutti_node *node)
+{
+    return (node->op->flags & TUTTI_OP_COLLECTIVE) != 0;
+}
 
 const tutti_node *tutti__matching_send(const tutti_graph *job, const tutti_node *recv)
 {
@@ -35,8 +39,8 @@ static bool are_peers(const meeting *m, const tutti_node *a, const tutti_node *b
 {
     const char *channel = tutti__str(a, "channel");
     return a->op == b->op && strcmp(tutti__str(a, "axis"), tutti__str(b, "axis")) == 0 &&
-           strcmp(channel, tutti__str(b, "channel")) == 0 && (channel[0] || m->number[a->id] == m->number[b->id]) &&
-           m->home[a->id] != m->home[b->id];
+           strcmp(channel, tutti__str(b, "channel")) == 0 &&
+           (channel[0] || m->number[a->id] == m->number[b->id]) && m->home[a->id] != m->home[b->id];
 }
 
 /* Joins a collective to the ring of the first peer before it, and counts it along its axis. */
@@ -73,7 +77,8 @@ static bool has_what_it_needs(const meeting *m, const tutti_node *node)
 static bool is_ready(const meeting *m, const tutti_node *node)
 {
     const tutti_node *partner = m->partner[node->id];
-    if (!has_what_it_needs(m, node) || (tutti__is(node, "recv") && partner && !m->placed[partner->id]))
+    if (!has_what_it_needs(m, node) ||
+        (tutti__is(node, "recv") && partner && !m->placed[partner->id]))
         return false;
     if (!is_collective(node) || m->apart[node->id])
         return true;
@@ -134,14 +139,18 @@ static tutti_status arrange(meeting *m)
     return TUTTI_OK;
 }
 
-tutti_status tutti__meeting_order(const tutti_graph *job, const int *home, const tutti_node **ret_order, int *ret_number,
+tutti_status tutti__meeting_order(const tutti_graph *job, const int *home,
+                                  const tutti_node **ret_order, int *ret_number,
                                   const tutti_node **ret_partner)
 {
     size_t count = job->nodes.count + 1;
-    meeting m = {.job = job, .home = home, .number = ret_number, .order = ret_order, .partner = ret_partner};
+    meeting m = {
+        .job = job, .home = home, .number = ret_number, .order = ret_order, .partner = ret_partner};
     m.placed = calloc(count, sizeof *m.placed);
     m.apart = calloc(count, sizeof *m.apart);
-    tutti_status status = m.placed && m.apart ? arrange(&m) : tutti_fail(TUTTI_NO_MEMORY, "no memory to partition a graph");
+    tutti_status status = m.placed && m.apart
+                              ? arrange(&m)
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory to partition a graph");
     for (size_t n = 0; n < job->nodes.count; n++)
         if (m.apart && m.apart[n])
             ret_partner[n] = NULL;

@@ -120,7 +120,7 @@ VEC_INLINE vec vec_at_least(vec x, float low)
 #if defined(__aarch64__)
     return vmaxq_f32(x, bound);
 #elif defined(__AVX512F__)
-    return _mm512_max_ps(bound, x);
+    return _mm512_maskz_max_ps(0xffff, bound, x);
 #elif defined(__AVX2__)
     return _mm256_max_ps(bound, x);
 #else
@@ -134,7 +134,7 @@ VEC_INLINE vec vec_at_most(vec x, float high)
 #if defined(__aarch64__)
     return vminq_f32(x, bound);
 #elif defined(__AVX512F__)
-    return _mm512_min_ps(bound, x);
+    return _mm512_maskz_min_ps(0xffff, bound, x);
 #elif defined(__AVX2__)
     return _mm256_min_ps(bound, x);
 #else
@@ -147,7 +147,7 @@ VEC_INLINE vec vec_sqrt(vec x)
 #if defined(__aarch64__)
     return vsqrtq_f32(x);
 #elif defined(__AVX512F__)
-    return _mm512_sqrt_ps(x);
+    return _mm512_maskz_sqrt_ps(0xffff, x);
 #elif defined(__AVX2__)
     return _mm256_sqrt_ps(x);
 #elif defined(__x86_64__)

@@ -3,7 +3,7 @@
  *
  * A chain is a list of operations on a block of elements, held in eight vector registers. Each does
  * its work and calls the next with the registers as arguments, so between two operations nothing goes
- * through memory. The first is ".load", the last ".end".
+ * through memory. The last is ".finish".
  * tables: tutti_chain */
 #ifndef TUTTI_DEVICE_CPU_TILE_CHAIN_H
 #define TUTTI_DEVICE_CPU_TILE_CHAIN_H
@@ -30,22 +30,24 @@ typedef struct tutti_chain_op {
 } tutti_chain_op;
 
 typedef struct tutti_chain_entry {
-    const char *name; /* operator, or ".load", ".store", ".end" */
+    const char *name; /* operator, or ".store", ".finish" */
     tutti_chain_form form;
+    const char *then; /* operator of one that is done in the same operation, or NULL */
     tutti_chain_function *run;
 } tutti_chain_entry;
 
 typedef struct tutti_chain {
     const char *isa;
     int64_t block; /* elements */
-    const tutti_chain_entry *entries; /* ends with a NULL name */
-    void (*run)(const tutti_chain_op *ops, int64_t count); /* count is a multiple of block */
+    const tutti_chain_entry *entries; /* ".store", ".finish", others; ends with a NULL name */
+    /* The value of the first operation is read at `from`; count is a multiple of block. */
+    void (*run)(const float *from, const tutti_chain_op *ops, int64_t count);
 } tutti_chain;
 
 /* Of the best instruction set this CPU has. */
 const tutti_chain *tutti__chain(void);
-/* NULL when a chain cannot hold the operator in this form. */
+/* NULL when a chain cannot hold the operator in this form, followed by `then` (or NULL). */
 tutti_chain_function *tutti__chain_find(const tutti_chain *chain, const char *name,
-                                        tutti_chain_form form);
+                                        tutti_chain_form form, const char *then);
 
 #endif

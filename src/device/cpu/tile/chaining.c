@@ -35,7 +35,7 @@ static tutti_chain_function *operation(const tutti_tile_program *program, const 
                                        int in_registers)
 {
     int form = form_of(step, in_registers);
-    return form < 0 || step->name[0] == '.' ? NULL : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form);
+    return form < 0 || step->name[0] == '.' ? NULL : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form, NULL);
 }
 
 /* Gives `step` its operation with operand i in registers, if there is one. */
@@ -94,6 +94,20 @@ static bool read_later(const tutti_tile_program *program, int index)
     return false;
 }
 
+/* Two steps of a chain in one operation, where there is one: the second has no other operand. */
+static void join_steps(const tutti_tile_program *program, tutti_tile_step *steps, int count)
+{
+    for (int s = 0; s + 1 < count; s++) {
+        int form = form_of(&steps[s], steps[s].registers);
+        if (steps[s].keep || steps[s + 1].inputs != 1)
+            continue;
+        steps[s].run_both = tutti__chain_find(program->chain, steps[s].name, (tutti_chain_form)form,
+                                              steps[s + 1].name);
+        if (steps[s].run_both != NULL)
+            s++;
+    }
+}
+
 void tutti__tile_make_chains(tutti_tile_program *program)
 {
     for (int first = 0; first < program->step_count;) {
@@ -109,6 +123,7 @@ void tutti__tile_make_chains(tutti_tile_program *program)
             if (s > first)
                 program->steps[s].chain = 0;
         }
+        join_steps(program, &program->steps[first], next - first);
         first = next;
     }
 }
@@ -136,23 +151,22 @@ static void set_operands(const chain_run *r, const tutti_tile_step *step, tutti_
     }
 }
 
-/* At most load, end, and an operation and a store for each step. */
+/* At most an operation and a store for each step. */
 static void run_blocks(const chain_run *r, const tutti_tile_step *steps, int count, int64_t elements)
 {
     const tutti_chain *chain = r->program->chain;
-    tutti_chain_op ops[2 * TUTTI_CHAIN_MOST + 2]; /* fields that an operation does not read stay open */
+    tutti_chain_op ops[2 * TUTTI_CHAIN_MOST]; /* fields that an operation does not read stay open */
     int n = 0;
-    ops[n].run = chain->entries[0].run;
-    ops[n++].memory = r->pointer(r->context, steps[0].x[steps[0].registers]);
     for (int s = 0; s < count; s++) {
         set_operands(r, &steps[s], &ops[n++]);
+        if (steps[s].run_both != NULL)
+            ops[n - 1].run = steps[s++].run_both;
         if (!steps[s].keep)
             continue;
-        ops[n].run = chain->entries[1].run;
+        ops[n].run = chain->entries[s == count - 1 ? 1 : 0].run;
         ops[n++].memory = r->pointer(r->context, steps[s].y);
     }
-    ops[n++].run = chain->entries[2].run;
-    chain->run(ops, elements);
+    chain->run(r->pointer(r->context, steps[0].x[steps[0].registers]), ops, elements);
 }
 
 /* The elements from `start` on that fill no block, by the steps' own loops. */

@@ -41,10 +41,11 @@ const tutti_chain *tutti__chain(void)
 }
 
 tutti_chain_function *tutti__chain_find(const tutti_chain *chain, const char *name,
-                                        tutti_chain_form form)
+                                        tutti_chain_form form, const char *then)
 {
     for (const tutti_chain_entry *entry = chain->entries; entry->name != NULL; entry++)
-        if (entry->form == form && strcmp(entry->name, name) == 0)
+        if (entry->form == form && (entry->then == NULL) == (then == NULL) &&
+            strcmp(entry->name, name) == 0 && (then == NULL || strcmp(entry->then, then) == 0))
             return entry->run;
     return NULL;
 }

@@ -27,12 +27,28 @@ VEC_INLINE vec vec_one(vmask m)
 /* NaN in either gives NaN. */
 VEC_INLINE vec vec_maximum(vec a, vec b)
 {
+#if defined(__aarch64__)
+    return vmaxq_f32(a, b);
+#elif defined(__AVX512F__)
+    return vec_select(vec_ne(a, a), a, _mm512_maskz_max_ps(0xffff, a, b)); /* gives b when either is NaN */
+#elif defined(__AVX2__)
+    return vec_select(vec_ne(a, a), a, _mm256_max_ps(a, b));
+#else
     return vec_select(vec_ne(a, a), a, vec_select(vec_ge(a, b), a, b));
+#endif
 }
 
 VEC_INLINE vec vec_minimum(vec a, vec b)
 {
+#if defined(__aarch64__)
+    return vminq_f32(a, b);
+#elif defined(__AVX512F__)
+    return vec_select(vec_ne(a, a), a, _mm512_maskz_min_ps(0xffff, a, b));
+#elif defined(__AVX2__)
+    return vec_select(vec_ne(a, a), a, _mm256_min_ps(a, b));
+#else
     return vec_select(vec_ne(a, a), a, vec_select(vec_le(a, b), a, b));
+#endif
 }
 
 VEC_INLINE vec vec_clip(vec x, vec low, vec high)

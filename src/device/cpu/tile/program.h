@@ -39,6 +39,7 @@ typedef struct tutti_tile_step {
     /* The first step of a chain says how many steps it has; the others say 0, single steps 1. */
     int chain;
     tutti_chain_function *run; /* as part of a chain, else NULL */
+    tutti_chain_function *run_both; /* this and the next step of the chain in one, or NULL */
     int registers;             /* in a chain: the operand that is in registers */
     bool keep;                 /* in a chain: the value is also written to y */
 } tutti_tile_step;

@@ -1,7 +1,7 @@
 /* pool.h: windows of floats over [batch, height, width, channels], one output position at a time,
  * channels side by side. */
-#ifndef TUTTI_DEVICE_CPU_LEARN_POOL_H
-#define TUTTI_DEVICE_CPU_LEARN_POOL_H
+#ifndef TUTTI_DEVICE_CPU_POOL_POOL_H
+#define TUTTI_DEVICE_CPU_POOL_POOL_H
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* max_pool2d_backward.c: each window's gradient goes to its first maximum. */
-#include "device/cpu/learn/pool.h"
+#include "device/cpu/pool/pool.h"
 #include "device/cpu/vector.h"
 #include "program/isa.h"
 

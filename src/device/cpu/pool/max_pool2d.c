@@ -1,5 +1,5 @@
 /* max_pool2d.c: the maximum of each window. */
-#include "device/cpu/learn/pool.h"
+#include "device/cpu/pool/pool.h"
 #include "program/isa.h"
 
 typedef struct work {
