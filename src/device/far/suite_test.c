@@ -367,7 +367,9 @@ void tutti__suite_threads(const char *device)
     worker workers[THREADS];
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym up = tutti_variable(g, tutti_zeros(300), .name = "up"), down = tutti_variable(g, tutti_zeros(300), .name = "down");
-    tutti_sym one = tutti_constant(g, numbers(0, 1, (int64_t[]){300}));
+    tutti_tensor *shape = numbers(0, 1, (int64_t[]){300});
+    tutti_sym one = tutti_constant(g, shape);
+    tutti_tensor_release(shape);
     tutti_sym step = tutti_group(g, tutti_assign_add(up, tutti_ones_like(one)), tutti_assign_sub(down, tutti_ones_like(one)));
     tutti_sym sum = tutti_sum(tutti_add(tutti_read(up), tutti_read(down)));
     CHECK_OK(tutti_session_open(&s, g, .device = device, .deadline_seconds = 30));
