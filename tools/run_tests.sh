@@ -37,6 +37,9 @@ suite() {
 }
 
 suite "unit tests" "$build/tutti_tests"
+for device in far:0 whole:0; do
+    suite "sessions on $device" env TUTTI_DEVICE=$device "$build/tutti_tests" exec/ nn/
+done
 suite "layers" python3 tools/layers.py
 suite "installed library" tests/outside/run.sh "$build"
 for example in "$build"/examples/[0-9]*; do

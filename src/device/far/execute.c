@@ -1,8 +1,9 @@
 /* execute.c: one instruction on the thread of its stream.
  *
- * A kernel that runs on the device gets pointers into the stream's own mappings: those of its operands
- * are open while it runs, but only as far as the stream knows that whoever must come before has
- * finished. A kernel that runs on the host gets copies of its inputs, and its outputs are copied back. */
+ * A kernel that runs on the device gets pointers into the stream's own mappings: those of its
+ * operands are open while it runs, but only as far as the stream knows that whoever must come
+ * before has finished. A kernel that runs on the host gets copies of its inputs, and its outputs
+ * are copied back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +12,18 @@
 #include "device/far/frame.h"
 #include "program/trace.h"
 
+/* An instruction that blocks has the run's deadline itself, and says what it waited for. Those who
+ * wait for the instruction are more patient, so that its message comes first. */
+static const int64_t grace_ns = 1000000000;
+
 bool tutti__far_wait(tutti_far_frame *f)
 {
     int64_t deadline = f->run->deadline;
-    if (deadline == TUTTI_NO_DEADLINE) {
+    if (deadline > TUTTI_NO_DEADLINE - grace_ns) {
         pthread_cond_wait(&f->changed, &f->lock);
         return true;
     }
+    deadline += grace_ns;
     struct timespec until = {.tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000};
     return pthread_cond_timedwait(&f->changed, &f->lock, &until) == 0;
 }
@@ -58,8 +64,9 @@ static tutti_status await(tutti_far_frame *f, int32_t index, int32_t *known)
     }
     pthread_mutex_unlock(&f->lock);
     if (!in_time)
-        return tutti_fail(TUTTI_DEADLINE, "%s: '%s' waited for '%s' until the deadline", f->context.device->name,
-                          instructions[index].node->name, instructions[late].node->name);
+        return tutti_fail(TUTTI_DEADLINE, "%s: '%s' waited for '%s' until the deadline",
+                          f->context.device->name, instructions[index].node->name,
+                          instructions[late].node->name);
     for (int i = 0; i < instructions[index].await_count; i++)
         learn(known, f->known[instructions[index].awaits[i]]);
     return TUTTI_OK;
@@ -90,7 +97,8 @@ static void dawdle(const tutti_far_frame *f, int32_t index)
         return;
     tutti_random_key key = {.seed = f->seed, .stream = f->run->id};
     const tutti_world *world = tutti__world();
-    world->sleep_ns(world->self, (int64_t)tutti__random_below(key, (uint64_t)index, (uint64_t)f->delay_ns + 1));
+    world->sleep_ns(world->self,
+                    (int64_t)tutti__random_below(key, (uint64_t)index, (uint64_t)f->delay_ns + 1));
 }
 
 /* ---- operands ---- */
@@ -113,14 +121,21 @@ static char *locate(const tutti_far_frame *f, const tutti_far_operand *operand, 
 {
     const tutti_program_value *value = &f->executable->program->values[operand->value];
     if (operand->inside)
-        return (operand->writes ? f->memory->stream_write : f->memory->stream_read)[stream] + operand->offset;
+        return (operand->writes ? f->memory->stream_write : f->memory->stream_read)[stream] +
+               operand->offset;
     switch (value->space) {
-    case TUTTI_IN_CONSTANT: return (char *)f->constants[value->slot];
-    case TUTTI_IN_VARIABLE: return operand->writes ? f->variables[value->slot].write : (char *)f->variables[value->slot].read;
-    case TUTTI_IN_QUEUE: return (char *)f->executable->program->queues[value->slot];
+    case TUTTI_IN_CONSTANT:
+        return (char *)f->constants[value->slot];
+    case TUTTI_IN_VARIABLE:
+        return operand->writes ? f->variables[value->slot].write
+                               : (char *)f->variables[value->slot].read;
+    case TUTTI_IN_QUEUE:
+        return (char *)f->executable->program->queues[value->slot];
     case TUTTI_IN_DYNAMIC:
-        return f->context.dynamic[value->slot] ? tutti_tensor_data(f->context.dynamic[value->slot]) : NULL;
-    default: return NULL;
+        return f->context.dynamic[value->slot] ? tutti_tensor_data(f->context.dynamic[value->slot])
+                                               : NULL;
+    default:
+        return NULL;
     }
 }
 
@@ -129,7 +144,8 @@ static int operand_count(const tutti_instruction *instruction)
     return instruction->input_count + instruction->output_count + (instruction->workspace >= 0);
 }
 
-/* Opens what may be touched. Pure outputs start as noise, so that an element that a kernel forgets shows. */
+/* Opens what may be touched. Pure outputs start as noise, so that an element that a kernel forgets
+ * shows. */
 static void open_operands(tutti_far_frame *f, int32_t index, int stream)
 {
     const tutti_far_operand *operands = operands_of(f, index);
@@ -202,7 +218,8 @@ static tutti_status call_on_host(tutti_far_frame *f, int32_t index, int stream)
     int count = call->input_count + call->output_count;
     tutti_tensor **staged = calloc((size_t)count + 1, sizeof *staged);
     if (!staged)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to copy operands of '%s' to the host", call->name);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to copy operands of '%s' to the host",
+                          call->name);
     tutti_status status = stage(f, index, stream, staged);
     if (status == TUTTI_OK)
         status = program->instructions[index].run(call);
@@ -220,11 +237,13 @@ static tutti_status call_kernel(tutti_far_frame *f, int32_t index, int stream)
     uint64_t start = trace ? tutti__ticks() : 0;
     f->calls[index].deadline = f->run->deadline;
     open_operands(f, index, stream);
-    tutti_status status = f->executable->program->instructions[index].host ? call_on_host(f, index, stream)
-                                                                            : call_on_device(f, index, stream);
+    tutti_status status = f->executable->program->instructions[index].host
+                              ? call_on_host(f, index, stream)
+                              : call_on_device(f, index, stream);
     close_operands(f, index, stream);
     if (trace)
-        tutti__trace_add(trace, f->executable->names[index], f->executable->lanes[stream], start, tutti__ticks());
+        tutti__trace_add(trace, f->executable->names[index], f->executable->lanes[stream], start,
+                         tutti__ticks());
     return status;
 }
 

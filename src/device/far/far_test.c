@@ -1,4 +1,5 @@
-/* far_test.c: far devices give cpu's bits whatever the delays, and notice what is wrong in a program. */
+/* far_test.c: far devices give cpu's bits whatever the delays, and notice what is wrong in a
+ * program. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,24 +15,75 @@
 #include "device/far/suite.h"
 #include "passes/pass.h"
 
-TUTTI_TEST(far_trains_like_cpu) { tutti__suite_trains("far:0", 0); }
-TUTTI_TEST(far_trains_cut_in_two) { tutti__suite_trains_cut("far:0", "far:1", 0); }
-TUTTI_TEST(far_trains_cut_from_cpu) { tutti__suite_trains_cut("cpu:0", "far:1", 0); }
-TUTTI_TEST(far_variables) { tutti__suite_variables("far:0"); }
-TUTTI_TEST(far_results) { tutti__suite_results("far:0"); }
-TUTTI_TEST(far_errors) { tutti__suite_errors("far:0"); }
-TUTTI_TEST(far_control) { tutti__suite_control("far:0", 0); }
-TUTTI_TEST(far_threads) { tutti__suite_threads("far:0"); }
-TUTTI_TEST(far_dynamic) { tutti__suite_dynamic("far:0"); }
-TUTTI_TEST(far_strings_and_queues) { tutti__suite_strings_and_queues("far:0"); }
+TUTTI_TEST(far_trains_like_cpu)
+{
+    tutti__suite_trains("far:0", 0);
+}
+TUTTI_TEST(far_trains_cut_in_two)
+{
+    tutti__suite_trains_cut("far:0", "far:1", 0);
+}
+TUTTI_TEST(far_trains_cut_from_cpu)
+{
+    tutti__suite_trains_cut("cpu:0", "far:1", 0);
+}
+TUTTI_TEST(far_variables)
+{
+    tutti__suite_variables("far:0");
+}
+TUTTI_TEST(far_results)
+{
+    tutti__suite_results("far:0");
+}
+TUTTI_TEST(far_errors)
+{
+    tutti__suite_errors("far:0");
+}
+TUTTI_TEST(far_control)
+{
+    tutti__suite_control("far:0", 0);
+}
+TUTTI_TEST(far_threads)
+{
+    tutti__suite_threads("far:0");
+}
+TUTTI_TEST(far_dynamic)
+{
+    tutti__suite_dynamic("far:0");
+}
+TUTTI_TEST(far_strings_and_queues)
+{
+    tutti__suite_strings_and_queues("far:0");
+}
 /* The suite itself must hold where nothing is special. */
-TUTTI_TEST(suite_variables_on_cpu) { tutti__suite_variables("cpu:0"); }
-TUTTI_TEST(suite_results_on_cpu) { tutti__suite_results("cpu:0"); }
-TUTTI_TEST(suite_errors_on_cpu) { tutti__suite_errors("cpu:0"); }
-TUTTI_TEST(suite_control_on_cpu) { tutti__suite_control("cpu:0", 0); }
-TUTTI_TEST(suite_threads_on_cpu) { tutti__suite_threads("cpu:0"); }
-TUTTI_TEST(suite_dynamic_on_cpu) { tutti__suite_dynamic("cpu:0"); }
-TUTTI_TEST(suite_strings_and_queues_on_cpu) { tutti__suite_strings_and_queues("cpu:0"); }
+TUTTI_TEST(suite_variables_on_cpu)
+{
+    tutti__suite_variables("cpu:0");
+}
+TUTTI_TEST(suite_results_on_cpu)
+{
+    tutti__suite_results("cpu:0");
+}
+TUTTI_TEST(suite_errors_on_cpu)
+{
+    tutti__suite_errors("cpu:0");
+}
+TUTTI_TEST(suite_control_on_cpu)
+{
+    tutti__suite_control("cpu:0", 0);
+}
+TUTTI_TEST(suite_threads_on_cpu)
+{
+    tutti__suite_threads("cpu:0");
+}
+TUTTI_TEST(suite_dynamic_on_cpu)
+{
+    tutti__suite_dynamic("cpu:0");
+}
+TUTTI_TEST(suite_strings_and_queues_on_cpu)
+{
+    tutti__suite_strings_and_queues("cpu:0");
+}
 
 /* ---- seeds ---- */
 
@@ -81,7 +133,8 @@ static void make_partition(tutti_partition *ret)
     CHECK_OK(tutti_graph_check(g));
     tutti_edge feed = tutti__edge(x), fetches[] = {tutti__edge(at), tutti__edge(total)};
     tutti_type type = tutti_sym_type(x);
-    tutti_extract wanted = {.feed_count = 1, .fetch_count = 2, .feeds = &feed, .fetches = fetches, .feed_types = &type};
+    tutti_extract wanted = {
+        .feed_count = 1, .fetch_count = 2, .feeds = &feed, .fetches = fetches, .feed_types = &type};
     CHECK_OK(tutti__graph_extract(g, &wanted, &piece));
     CHECK_OK(tutti__specialize(piece));
     *ret = (tutti_partition){.graph = piece};
@@ -98,7 +151,10 @@ static void free_partition(tutti_partition *partition)
 static tutti_status run_once(tutti_executable *executable, tutti_state *state, tutti_tensor **ret)
 {
     tutti_tensor *input;
-    tutti_run run = {.deadline = tutti__now_ns() + 20000000000, .state = state, .commit_begin = begin, .commit_end = end};
+    tutti_run run = {.deadline = tutti__now_ns() + 20000000000,
+                     .state = state,
+                     .commit_begin = begin,
+                     .commit_end = end};
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){700, 3}, &input));
     for (int i = 0; i < 2100; i++)
         tutti_tensor_set(input, i, 0.001 * i - 1);
@@ -132,7 +188,8 @@ TUTTI_TEST(far_ends_a_kernel_that_did_not_await)
     tutti_device *device;
     tutti_executable *executable;
     make_partition(&partition);
-    CHECK_OK(tutti__device_open("far:77", &device)); /* one whose streams have not been started here */
+    CHECK_OK(
+        tutti__device_open("far:77", &device)); /* one whose streams have not been started here */
     CHECK_OK(device->target->compile(device, &partition, &executable));
     tutti_program *program = tutti__far_program(executable);
     CHECK_INT(run_in_child(executable, partition.state), 0);
@@ -212,13 +269,14 @@ TUTTI_TEST(far_failure_reaches_the_other_devices)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
     TUTTI_WITH_DEVICE(g, "far:1")
-        there = tutti_exp(tutti_check_numerics(x, "on far:1"));
+    there = tutti_exp(tutti_check_numerics(x, "on far:1"));
     TUTTI_WITH_DEVICE(g, "far:0")
-        back = tutti_sum(tutti_scale(there, 2));
+    back = tutti_sum(tutti_scale(there, 2));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_nanf("")}, &bad));
     CHECK_OK(tutti_session_open(&s, g, .device = "far:0", .deadline_seconds = 50));
     int64_t start = tutti__now_ns();
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .fetch = TUTTI_FETCH({back, &out})), TUTTI_CHECK_FAILED);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .fetch = TUTTI_FETCH({back, &out})),
+                 TUTTI_CHECK_FAILED);
     CHECK_CONTAINS(tutti_error_message(), "on far:1");
     CHECK(tutti__now_ns() - start < 20000000000);
     tutti_tensor_release(bad);
@@ -233,12 +291,14 @@ TUTTI_TEST(far_keeps_the_deadline)
     tutti_tensor *out, *value;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2);
-    tutti_sym queue = tutti_fifo_queue(g, 2, TUTTI_TYPE(TUTTI_F32, 2)), put = tutti_enqueue(queue, x);
+    tutti_sym queue = tutti_fifo_queue(g, 2, TUTTI_TYPE(TUTTI_F32, 2)),
+              put = tutti_enqueue(queue, x);
     tutti_sym taken = tutti_scale(tutti_dequeue(queue), 3), sum = tutti_sum(tutti_exp(taken));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){2}, (float[]){1, 2}, &value));
     CHECK_OK(tutti_session_open(&s, g, .device = "far:0"));
     for (int i = 0; i < 3; i++) {
-        CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({sum, &out}), .deadline_seconds = 0.05), TUTTI_DEADLINE);
+        CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({sum, &out}), .deadline_seconds = 0.05),
+                     TUTTI_DEADLINE);
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}), .target = put));
         CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({taken, &out})));
         CHECK_NEAR(tutti_tensor_get(out, 1), 6, 0);
@@ -255,23 +315,27 @@ TUTTI_TEST(far_carries_what_users_send)
     tutti_graph *g;
     tutti_session *s;
     tutti_tensor *value, *out;
-    tutti_sym question = TUTTI_NO_SYM, answer = TUTTI_NO_SYM, there = TUTTI_NO_SYM, back = TUTTI_NO_SYM, result = TUTTI_NO_SYM;
+    tutti_sym question = TUTTI_NO_SYM, answer = TUTTI_NO_SYM, there = TUTTI_NO_SYM,
+              back = TUTTI_NO_SYM, result = TUTTI_NO_SYM;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 3);
     TUTTI_WITH_DEVICE(g, "far:0")
-        back = tutti_recv(g, "answer", "far:1", TUTTI_TYPE(TUTTI_F32, 3));
-    TUTTI_WITH_DEVICE(g, "far:0") {
+    back = tutti_recv(g, "answer", "far:1", TUTTI_TYPE(TUTTI_F32, 3));
+    TUTTI_WITH_DEVICE(g, "far:0")
+    {
         tutti_sym half = tutti_relu(tutti_scale(x, 0.5));
         question = tutti_send(half, "question", "far:1");
         result = tutti_add(tutti_neg(half), back);
     }
-    TUTTI_WITH_DEVICE(g, "far:1") {
+    TUTTI_WITH_DEVICE(g, "far:1")
+    {
         there = tutti_recv(g, "question", "far:0", TUTTI_TYPE(TUTTI_F32, 3));
         answer = tutti_send(tutti_square(there), "answer", "far:0");
     }
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){3}, (float[]){-2, 4, 6}, &value));
     CHECK_OK(tutti_session_open(&s, g, .device = "far:0", .deadline_seconds = 20));
-    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({result, &out}), .targets = TUTTI_TARGETS(question, answer)));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({result, &out}),
+                       .targets = TUTTI_TARGETS(question, answer)));
     CHECK_NEAR(tutti_tensor_get(out, 0), 0, 0);
     CHECK_NEAR(tutti_tensor_get(out, 1), 2, 0);
     CHECK_NEAR(tutti_tensor_get(out, 2), 6, 0);

@@ -1,13 +1,17 @@
-/* frame.c: making and ending frames. Views that never change are filled here; execute.c fills in the
- * pointers that depend on the run. */
+/* frame.c: making and ending frames. Views that never change are filled here; execute.c fills in
+ * the pointers that depend on the run. */
 #include "device/far/frame.h"
 
 #include <stdlib.h>
 
-static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank, const int64_t *dims)
+static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank,
+                                     const int64_t *dims)
 {
-    const tutti_far_frame *f = (const tutti_far_frame *)(const void *)((const char *)call->context - offsetof(tutti_far_frame, context));
-    return tutti__program_allocate(f->executable->program, (size_t)(call - f->calls), call, index, rank, dims);
+    const tutti_far_frame *f =
+        (const tutti_far_frame *)(const void *)((const char *)call->context -
+                                                offsetof(tutti_far_frame, context));
+    return tutti__program_allocate(f->executable->program, (size_t)(call - f->calls), call, index,
+                                   rank, dims);
 }
 
 static tutti_view planned_view(const tutti_program *program, int32_t value)
@@ -48,7 +52,8 @@ static tutti_status find_constants(tutti_far_frame *f)
         size_t offset;
         if (!e->constants[i])
             continue;
-        TUTTI_TRY(tutti__far_find(e->device->memory, tutti_tensor_data(e->constants[i]), 0, &region, &offset));
+        TUTTI_TRY(tutti__far_find(e->device->memory, tutti_tensor_data(e->constants[i]), 0, &region,
+                                  &offset));
         f->constants[i] = region->read + offset;
     }
     return TUTTI_OK;
@@ -59,7 +64,8 @@ static bool make_arrays(tutti_far_frame *f)
     const tutti_program *program = f->executable->program;
     size_t views = 1, instructions = program->instruction_count + 1;
     for (size_t i = 0; i < program->instruction_count; i++)
-        views += (size_t)(program->instructions[i].input_count + program->instructions[i].output_count);
+        views +=
+            (size_t)(program->instructions[i].input_count + program->instructions[i].output_count);
     f->calls = calloc(instructions, sizeof *f->calls);
     f->views = calloc(views, sizeof *f->views);
     f->snapshots = calloc((size_t)program->variable_count + 1, sizeof *f->snapshots);
@@ -68,7 +74,8 @@ static bool make_arrays(tutti_far_frame *f)
     f->context.dynamic = calloc((size_t)program->dynamic_count + 1, sizeof *f->context.dynamic);
     f->done = calloc(instructions, sizeof *f->done);
     f->known = calloc(instructions, sizeof *f->known);
-    return f->calls && f->views && f->snapshots && f->variables && f->constants && f->context.dynamic && f->done && f->known;
+    return f->calls && f->views && f->snapshots && f->variables && f->constants &&
+           f->context.dynamic && f->done && f->known;
 }
 
 tutti_status tutti__far_frame_create(const tutti_far_executable *executable, tutti_far_frame **ret)
@@ -85,9 +92,11 @@ tutti_status tutti__far_frame_create(const tutti_far_executable *executable, tut
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    tutti_status status = make_arrays(f) ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    tutti_status status =
+        make_arrays(f) ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     if (status == TUTTI_OK)
-        status = tutti__far_region_create(executable->device->memory, executable->layout.size, TUTTI_FAR_STREAMS, &f->memory);
+        status = tutti__far_region_create(executable->device->memory, executable->layout.size,
+                                          TUTTI_FAR_STREAMS, &f->memory);
     if (status == TUTTI_OK)
         status = find_constants(f);
     if (status != TUTTI_OK) {

@@ -52,28 +52,36 @@ typedef struct tutti_far_frame {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* Under the lock. */
-    bool *done;       /* by instruction: its token is signalled */
-    size_t running;   /* launched and not done */
-    bool failed;      /* with `error`; what has not begun is passed over */
-    bool told;        /* the run's commit point knows of the failure */
+    bool *done;     /* by instruction: its token is signalled */
+    size_t running; /* launched and not done */
+    bool failed;    /* with `error`; what has not begun is passed over */
+    bool told;      /* the run's commit point knows of the failure */
     tutti_error error;
-    /* By instruction, what its stream knew when it was done; one more than the last that has finished,
-     * by stream. Written before `done` is set, read after. */
+    /* By instruction, what its stream knew when it was done; one more than the last that has
+     * finished, by stream. Written before `done` is set, read after. */
     int32_t (*known)[TUTTI_FAR_STREAMS];
-    int32_t now[TUTTI_FAR_STREAMS][TUTTI_FAR_STREAMS]; /* what each stream knows; its own to touch */
+    int32_t now[TUTTI_FAR_STREAMS]
+               [TUTTI_FAR_STREAMS]; /* what each stream knows; its own to touch */
 } tutti_far_frame;
 
 tutti_status tutti__far_frame_create(const tutti_far_executable *executable, tutti_far_frame **ret);
 void tutti__far_frame_destroy(tutti_far_frame *frame); /* NULL is fine */
 
-/* Runs the instruction at a position of a stream's queue, on the thread of the stream: waits for its
- * tokens, opens its operands, calls its kernel, closes them, signals. A failure cancels the run. */
+/* Runs the instruction at a position of a stream's queue, on the thread of the stream: waits for
+ * its tokens, opens its operands, calls its kernel, closes them, signals. A failure cancels the
+ * run. */
 tutti_far_work tutti__far_execute;
-/* The first failure of a frame stands, and the run's commit point learns of it at once, so that whoever
- * waits for this device elsewhere stops waiting. The calling thread's last message goes with it. */
+/* The first failure of a frame stands, and the run's commit point learns of it at once, so that
+ * whoever waits for this device elsewhere stops waiting. The calling thread's last message goes
+ * with it. */
 void tutti__far_fail(tutti_far_frame *frame, tutti_status status);
-/* Under the lock: waits for a change; false when the run's deadline has passed. */
+/* Under the lock: waits for a change; false when the run's deadline has passed, and a second more.
+ */
 bool tutti__far_wait(tutti_far_frame *frame);
+
+/* Behind tutti_executable_table.run. */
+tutti_status tutti__far_run(tutti_executable *executable, tutti_run *run,
+                            tutti_tensor *const *inputs, tutti_tensor **ret_results);
 
 /* For tests: the program of an executable of this target. */
 tutti_program *tutti__far_program(tutti_executable *executable);

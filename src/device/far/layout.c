@@ -5,8 +5,8 @@
 
 #include "device/far/memory.h"
 
-/* What was done to the memory of one value (a root) so far: one more than the last instruction of each
- * stream that wrote it, or touched it at all. */
+/* What was done to the memory of one value (a root) so far: one more than the last instruction of
+ * each stream that wrote it, or touched it at all. */
 typedef struct cell {
     int32_t value;
     size_t offset, size;
@@ -32,15 +32,23 @@ static size_t page_end(size_t offset, size_t size)
     return (offset + size + TUTTI_FAR_ALIGNMENT - 1) / TUTTI_FAR_ALIGNMENT * TUTTI_FAR_ALIGNMENT;
 }
 
-bool tutti__far_layout_offset(const tutti_far_layout *layout, const tutti_program_value *value, size_t *ret_offset)
+bool tutti__far_layout_offset(const tutti_far_layout *layout, const tutti_program_value *value,
+                              size_t *ret_offset)
 {
     if (value->type->dtype == TUTTI_STRING)
         return false; /* strings stay on the host */
     switch (value->space) {
-    case TUTTI_IN_ARENA: *ret_offset = value->offset; return true;
-    case TUTTI_IN_INPUT: *ret_offset = layout->inputs[value->slot]; return true;
-    case TUTTI_IN_RESULT: *ret_offset = layout->results[value->slot]; return true;
-    default: return false;
+    case TUTTI_IN_ARENA:
+        *ret_offset = value->offset;
+        return true;
+    case TUTTI_IN_INPUT:
+        *ret_offset = layout->inputs[value->slot];
+        return true;
+    case TUTTI_IN_RESULT:
+        *ret_offset = layout->results[value->slot];
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -49,8 +57,10 @@ static tutti_status place(maker *m)
 {
     const tutti_program *program = m->program;
     tutti_far_layout *layout = m->layout;
-    layout->inputs = tutti__arena_array(&layout->arena, (size_t)program->input_count + 1, sizeof *layout->inputs);
-    layout->results = tutti__arena_array(&layout->arena, (size_t)program->result_count + 1, sizeof *layout->results);
+    layout->inputs = tutti__arena_array(&layout->arena, (size_t)program->input_count + 1,
+                                        sizeof *layout->inputs);
+    layout->results = tutti__arena_array(&layout->arena, (size_t)program->result_count + 1,
+                                         sizeof *layout->results);
     if (!layout->inputs || !layout->results)
         return no_memory();
     layout->size = page_end(0, program->arena_size);
@@ -58,7 +68,8 @@ static tutti_status place(maker *m)
         for (size_t v = 0; v < program->value_count; v++) {
             const tutti_program_value *value = &program->values[v];
             size_t *offsets = pass == 0 ? layout->inputs : layout->results;
-            if (value->space != (pass == 0 ? TUTTI_IN_INPUT : TUTTI_IN_RESULT) || value->root != (int32_t)v)
+            if (value->space != (pass == 0 ? TUTTI_IN_INPUT : TUTTI_IN_RESULT) ||
+                value->root != (int32_t)v)
                 continue;
             offsets[value->slot] = layout->size;
             layout->size = page_end(layout->size, value->size ? value->size : 1);
@@ -80,7 +91,8 @@ static tutti_status make_cells(maker *m)
         if (value->root != (int32_t)v || !tutti__far_layout_offset(m->layout, value, &offset))
             continue;
         m->cell_of[v] = (int32_t)m->cell_count;
-        m->cells[m->cell_count++] = (cell){.value = (int32_t)v, .offset = offset, .size = value->size ? value->size : 1};
+        m->cells[m->cell_count++] =
+            (cell){.value = (int32_t)v, .offset = offset, .size = value->size ? value->size : 1};
     }
     return TUTTI_OK;
 }
@@ -90,9 +102,10 @@ static bool overlap(const cell *c, const tutti_far_operand *operand)
     return c->offset < operand->offset + operand->size && operand->offset < c->offset + c->size;
 }
 
-/* An operand is fit to be read when all who wrote its bytes have finished, to be written when all who
- * touched them have. The last to have written what is read must be its own maker. */
-static tutti_status find_needs(maker *m, const tutti_instruction *instruction, tutti_far_operand *operand)
+/* An operand is fit to be read when all who wrote its bytes have finished, to be written when all
+ * who touched them have. The last to have written what is read must be its own maker. */
+static tutti_status find_needs(maker *m, const tutti_instruction *instruction,
+                               tutti_far_operand *operand)
 {
     const cell *own = &m->cells[m->cell_of[m->program->values[operand->value].root]];
     for (size_t i = 0; i < m->cell_count; i++) {
@@ -100,9 +113,11 @@ static tutti_status find_needs(maker *m, const tutti_instruction *instruction, t
         if (!overlap(c, operand))
             continue;
         if (!operand->fresh && c->last_write > own->last_write)
-            return tutti_fail(TUTTI_INTERNAL, "%s '%s' reads memory that '%s' has written over; the memory plan is wrong",
-                              instruction->node->op->name, instruction->node->name,
-                              m->program->instructions[c->last_write - 1].node->name);
+            return tutti_fail(
+                TUTTI_INTERNAL,
+                "%s '%s' reads memory that '%s' has written over; the memory plan is wrong",
+                instruction->node->op->name, instruction->node->name,
+                m->program->instructions[c->last_write - 1].node->name);
         for (int s = 0; s < TUTTI_FAR_STREAMS; s++) {
             int32_t last = operand->writes ? c->touched[s] : c->wrote[s];
             operand->need[s] = last > operand->need[s] ? last : operand->need[s];
@@ -123,7 +138,8 @@ static void note_touch(maker *m, const tutti_far_operand *operand, int stream, i
 
 static bool updates_input(const tutti_instruction *instruction, int k)
 {
-    return instruction->run != tutti__copy_bytes && (instruction->node->op->flags & TUTTI_OP_UPDATES) &&
+    return instruction->run != tutti__copy_bytes &&
+           (instruction->node->op->flags & TUTTI_OP_UPDATES) &&
            tutti__edge_type(instruction->node->inputs[k])->handle;
 }
 
@@ -136,7 +152,8 @@ static void set_operand(maker *m, tutti_far_operand *operand, int32_t value, boo
 
 static bool shares(const tutti_far_operand *a, const tutti_far_operand *b)
 {
-    return a->inside && b->inside && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+    return a->inside && b->inside && a->offset < b->offset + b->size &&
+           b->offset < a->offset + a->size;
 }
 
 static int operand_count(const tutti_instruction *instruction)
@@ -161,7 +178,8 @@ static tutti_status add_instruction(maker *m, int32_t index)
     for (int k = inputs; k < count; k++) {
         operands[k].fresh = true;
         for (int i = 0; i < inputs; i++)
-            operands[k].fresh = operands[k].fresh && (operands[i].fresh || !shares(&operands[k], &operands[i]));
+            operands[k].fresh =
+                operands[k].fresh && (operands[i].fresh || !shares(&operands[k], &operands[i]));
     }
     for (int k = 0; k < count; k++)
         if (operands[k].inside)
@@ -186,7 +204,8 @@ static tutti_status make_arrays(maker *m)
     layout->operands = tutti__arena_array(&layout->arena, operands + 1, sizeof *layout->operands);
     ok = ok && layout->operands;
     for (int s = 0; ok && s < TUTTI_FAR_STREAMS; s++)
-        ok = (layout->queues[s] = tutti__arena_array(&layout->arena, count + 1, sizeof(int32_t))) != NULL;
+        ok = (layout->queues[s] = tutti__arena_array(&layout->arena, count + 1, sizeof(int32_t))) !=
+             NULL;
     if (!ok)
         return no_memory();
     for (size_t i = 0; i < count; i++) {

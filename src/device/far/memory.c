@@ -42,17 +42,21 @@ static bool map(int file, size_t size, int protection, char **ret)
 static bool map_region(tutti_far_region *region, int file)
 {
     size_t size = region->size;
-    bool ok = map(-1, size, PROT_NONE, &region->device) && map(file, size, PROT_READ, &region->read) &&
+    bool ok = map(-1, size, PROT_NONE, &region->device) &&
+              map(file, size, PROT_READ, &region->read) &&
               map(file, size, PROT_READ | PROT_WRITE, &region->write);
     for (int i = 0; ok && i < region->stream_count; i++)
-        ok = map(file, size, PROT_NONE, &region->stream_read[i]) && map(file, size, PROT_NONE, &region->stream_write[i]);
+        ok = map(file, size, PROT_NONE, &region->stream_read[i]) &&
+             map(file, size, PROT_NONE, &region->stream_write[i]);
     return ok;
 }
 
-tutti_status tutti__far_region_create(tutti_far_memory *memory, size_t size, int stream_count, tutti_far_region **ret)
+tutti_status tutti__far_region_create(tutti_far_memory *memory, size_t size, int stream_count,
+                                      tutti_far_region **ret)
 {
     if (size > PTRDIFF_MAX - TUTTI_FAR_ALIGNMENT)
-        return tutti_fail(TUTTI_TOO_LARGE, "memory of %s: %zu bytes are more than can be addressed", memory->name, size);
+        return tutti_fail(TUTTI_TOO_LARGE, "memory of %s: %zu bytes are more than can be addressed",
+                          memory->name, size);
     tutti_far_region *region = calloc(1, sizeof *region);
     int file = region ? memfd_create("tutti-far", MFD_CLOEXEC) : -1;
     bool ok = file >= 0;
@@ -67,7 +71,8 @@ tutti_status tutti__far_region_create(tutti_far_memory *memory, size_t size, int
     if (!ok) {
         if (region)
             free_region(region);
-        return tutti_fail(TUTTI_NO_MEMORY, "memory of %s: no room for %zu bytes: %s", memory->name, size, strerror(error));
+        return tutti_fail(TUTTI_NO_MEMORY, "memory of %s: no room for %zu bytes: %s", memory->name,
+                          size, strerror(error));
     }
     pthread_mutex_lock(&memory->lock);
     region->next = memory->regions;
@@ -90,13 +95,14 @@ void tutti__far_region_destroy(tutti_far_memory *memory, tutti_far_region *regio
     free_region(region);
 }
 
-tutti_status tutti__far_find(tutti_far_memory *memory, const void *device, size_t size, const tutti_far_region **ret_region,
-                             size_t *ret_offset)
+tutti_status tutti__far_find(tutti_far_memory *memory, const void *device, size_t size,
+                             const tutti_far_region **ret_region, size_t *ret_offset)
 {
     uintptr_t at = (uintptr_t)device;
     const tutti_far_region *found = NULL;
     pthread_mutex_lock(&memory->lock);
-    for (const tutti_far_region *region = memory->regions; region && !found; region = region->next) {
+    for (const tutti_far_region *region = memory->regions; region && !found;
+         region = region->next) {
         uintptr_t first = (uintptr_t)region->device;
         /* An address at the end of one region is the beginning of the next, also for 0 bytes. */
         if (at >= first && at - first < region->size && size <= region->size - (at - first))
@@ -104,7 +110,8 @@ tutti_status tutti__far_find(tutti_far_memory *memory, const void *device, size_
     }
     pthread_mutex_unlock(&memory->lock);
     if (!found)
-        return tutti_fail(TUTTI_INVALID, "%zu bytes at %p are no memory of %s", size, device, memory->name);
+        return tutti_fail(TUTTI_INVALID, "%zu bytes at %p are no memory of %s", size, device,
+                          memory->name);
     *ret_region = found;
     *ret_offset = at - (uintptr_t)found->device;
     return TUTTI_OK;

@@ -22,11 +22,11 @@
 
 typedef struct tutti_far_region {
     struct tutti_far_region *next;
-    size_t size;                                        /* bytes, whole pages */
-    char *device;                                       /* what the world sees */
-    char *read, *write;                                 /* what it stands for */
+    size_t size;        /* bytes, whole pages */
+    char *device;       /* what the world sees */
+    char *read, *write; /* what it stands for */
     int stream_count;
-    char *stream_read[TUTTI_FAR_MOST_STREAMS];  /* closed but for the instruction that runs */
+    char *stream_read[TUTTI_FAR_MOST_STREAMS]; /* closed but for the instruction that runs */
     char *stream_write[TUTTI_FAR_MOST_STREAMS];
 } tutti_far_region;
 
@@ -41,16 +41,23 @@ tutti_status tutti__far_memory_create(const char *name, tutti_far_memory **ret);
 void tutti__far_memory_destroy(tutti_far_memory *memory); /* with its regions; NULL is fine */
 
 /* A region of at least `size` bytes of zeros, with closed mappings for so many streams. */
-tutti_status tutti__far_region_create(tutti_far_memory *memory, size_t size, int stream_count, tutti_far_region **ret);
-void tutti__far_region_destroy(tutti_far_memory *memory, tutti_far_region *region); /* NULL is fine */
+tutti_status tutti__far_region_create(tutti_far_memory *memory, size_t size, int stream_count,
+                                      tutti_far_region **ret);
+void tutti__far_region_destroy(tutti_far_memory *memory,
+                               tutti_far_region *region); /* NULL is fine */
 
-/* The region that holds `size` bytes from a device address, and where in it they begin. INVALID when no
- * region does. Valid as long as whoever owns the memory keeps it. */
-tutti_status tutti__far_find(tutti_far_memory *memory, const void *device, size_t size, const tutti_far_region **ret_region,
-                             size_t *ret_offset);
+/* The region that holds `size` bytes from a device address, and where in it they begin. INVALID
+ * when no region does. Valid as long as whoever owns the memory keeps it. */
+tutti_status tutti__far_find(tutti_far_memory *memory, const void *device, size_t size,
+                             const tutti_far_region **ret_region, size_t *ret_offset);
 
-typedef enum tutti_far_access { TUTTI_FAR_CLOSED, TUTTI_FAR_READ, TUTTI_FAR_WRITE } tutti_far_access;
-/* Changes what may be done to `size` bytes of a stream's mapping; `at` lies at the beginning of a page. */
+typedef enum tutti_far_access {
+    TUTTI_FAR_CLOSED,
+    TUTTI_FAR_READ,
+    TUTTI_FAR_WRITE
+} tutti_far_access;
+/* Changes what may be done to `size` bytes of a stream's mapping; `at` lies at the beginning of a
+ * page. */
 void tutti__far_protect(char *at, size_t size, tutti_far_access access);
 
 #endif

@@ -36,9 +36,11 @@ TUTTI_TEST(far_memory_is_out_of_reach)
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, type.dims, &host));
     for (int i = 0; i < 15000; i++)
         tutti_tensor_set(host, i, i);
-    CHECK_OK(memory->memory.copy_in(memory, tutti_tensor_data(tensor), tutti_tensor_data(host), 60000));
+    CHECK_OK(
+        memory->memory.copy_in(memory, tutti_tensor_data(tensor), tutti_tensor_data(host), 60000));
     memset(tutti_tensor_data(host), 0, 60000);
-    CHECK_OK(memory->memory.copy_out(memory, tutti_tensor_data(host), (char *)tutti_tensor_data(tensor) + 4, 40));
+    CHECK_OK(memory->memory.copy_out(memory, tutti_tensor_data(host),
+                                     (char *)tutti_tensor_data(tensor) + 4, 40));
     CHECK_NEAR(tutti_tensor_get(host, 9), 10, 0);
     CHECK(is_closed(tutti_tensor_data(tensor), false));
     CHECK(is_closed((char *)tutti_tensor_data(tensor) + 59999, true));
@@ -57,14 +59,17 @@ TUTTI_TEST(far_memory_refuses_addresses_of_others)
     CHECK_OK(tutti__far_region_create(memory, 100, 0, &region));
     CHECK_STATUS(memory->memory.copy_out(memory, bytes, bytes, 1), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "far:0");
-    CHECK_STATUS(memory->memory.copy_in(memory, region->device + region->size - 10, bytes, 11), TUTTI_INVALID);
-    CHECK_STATUS(memory->memory.copy_in(memory, region->device + 1, bytes, SIZE_MAX), TUTTI_INVALID);
+    CHECK_STATUS(memory->memory.copy_in(memory, region->device + region->size - 10, bytes, 11),
+                 TUTTI_INVALID);
+    CHECK_STATUS(memory->memory.copy_in(memory, region->device + 1, bytes, SIZE_MAX),
+                 TUTTI_INVALID);
     CHECK_OK(memory->memory.copy_in(memory, region->device + region->size - 10, bytes, 10));
     const tutti_far_region *found;
     size_t offset;
     CHECK_OK(tutti__far_find(memory, region->device + region->size - 1, 0, &found, &offset));
     CHECK(found == region && offset == region->size - 1);
-    CHECK_STATUS(tutti__far_find(memory, region->device + region->size, 0, &found, &offset), TUTTI_INVALID);
+    CHECK_STATUS(tutti__far_find(memory, region->device + region->size, 0, &found, &offset),
+                 TUTTI_INVALID);
     CHECK_STATUS(tutti__far_region_create(memory, SIZE_MAX, 0, &region), TUTTI_TOO_LARGE);
     CHECK_STATUS(tutti__far_region_create(memory, PTRDIFF_MAX / 2, 0, &region), TUTTI_NO_MEMORY);
     tutti__far_memory_destroy(memory);

@@ -42,23 +42,27 @@ static tutti_status run_in(tutti_session *session, const tutti_sample *sample, o
 {
     tutti_feed feeds[32];
     tutti_fetch fetches[32];
-    tutti_run_options options = {.struct_size = sizeof options, .feed = {0, feeds}, .fetch = {0, fetches}};
+    tutti_run_options options = {
+        .struct_size = sizeof options, .feed = {0, feeds}, .fetch = {0, fetches}};
     int count = sample->output_count;
     CHECK(sample->input_count <= 32 && count <= 32);
     outcome o = {.values = calloc((size_t)(count + sample->input_count) + 1, sizeof *o.values)};
     TUTTI_TRY(set_variables(session, sample));
     for (int i = 0; i < sample->input_count; i++)
         if (!sample->types[i].handle)
-            feeds[options.feed.count++] = (tutti_feed){tutti__sym(sample->node->inputs[i].node, 0), sample->values[i]};
+            feeds[options.feed.count++] =
+                (tutti_feed){tutti__sym(sample->node->inputs[i].node, 0), sample->values[i]};
     for (int i = 0; i < count; i++)
         if (!sample->node->types[i].handle)
-            fetches[options.fetch.count++] = (tutti_fetch){tutti__sym(sample->node, (uint32_t)i), &o.values[o.count++]};
+            fetches[options.fetch.count++] =
+                (tutti_fetch){tutti__sym(sample->node, (uint32_t)i), &o.values[o.count++]};
     if (count == 0)
         options.target = tutti__sym(sample->node, 0);
     tutti_status status = tutti_session_run(session, &options);
     for (int i = 0; status == TUTTI_OK && i < sample->input_count; i++)
         if (sample->types[i].handle)
-            status = tutti_session_get(session, tutti__sym(sample->node->inputs[i].node, 0), &o.values[o.count++]);
+            status = tutti_session_get(session, tutti__sym(sample->node->inputs[i].node, 0),
+                                       &o.values[o.count++]);
     if (status == TUTTI_OK)
         *ret = o;
     else
@@ -71,11 +75,13 @@ static void run_on(const char *device, const tutti_op *op, const char *text, out
     tutti_sample *sample;
     tutti_session *session;
     CHECK_OK(tutti__sample_parse(op, text, 1, &sample));
-    CHECK_OK(tutti_session_open(&session, sample->graph, .device = device, .deadline_seconds = 20,
-                                .mesh = {.axis_count = 2, .axes = {"data", "model"}, .sizes = {1, 1}, .devices = &device}));
+    CHECK_OK(tutti_session_open(
+        &session, sample->graph, .device = device, .deadline_seconds = 20,
+        .mesh = {.axis_count = 2, .axes = {"data", "model"}, .sizes = {1, 1}, .devices = &device}));
     tutti_status status = run_in(session, sample, ret);
     if (status != TUTTI_OK)
-        tutti__test_fail(__FILE__, __LINE__, "%s \"%s\" on %s: %s", op->name, text, device, tutti_error_message());
+        tutti__test_fail(__FILE__, __LINE__, "%s \"%s\" on %s: %s", op->name, text, device,
+                         tutti_error_message());
     tutti_session_close(session);
     tutti__sample_free(sample);
 }
@@ -88,8 +94,10 @@ static void compare(const char *device, double tolerance, const tutti_op *op, co
     CHECK_INT(here.count, there.count);
     for (int i = 0; i < here.count; i++) {
         bool same = tutti_tensor_same(here.values[i], there.values[i]);
-        if (!same && (tolerance == 0 || tutti__tensor_near(there.values[i], here.values[i], -1, text) != TUTTI_OK))
-            tutti__test_fail(__FILE__, __LINE__, "%s \"%s\": value %d on %s is not cpu's: %s", op->name, text, i, device,
+        if (!same && (tolerance == 0 ||
+                      tutti__tensor_near(there.values[i], here.values[i], -1, text) != TUTTI_OK))
+            tutti__test_fail(__FILE__, __LINE__, "%s \"%s\": value %d on %s is not cpu's: %s",
+                             op->name, text, i, device,
                              tolerance == 0 ? "other bits" : tutti_error_message());
     }
     free_outcome(&here);
@@ -112,4 +120,7 @@ TUTTI_TEST(far_runs_every_operator)
     compare_all("far:0", 0);
 }
 
-TUTTI_TEST(whole_runs_every_operator) { compare_all("whole:0", 1); }
+TUTTI_TEST(whole_runs_every_operator)
+{
+    compare_all("whole:0", 1);
+}

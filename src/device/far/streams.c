@@ -1,5 +1,5 @@
-/* streams.c: see streams.h. A queue is a pair of counters: positions below `limit` are launched, those
- * below `next` have begun. What they mean is known to `work`. */
+/* streams.c: see streams.h. A queue is a pair of counters: positions below `limit` are launched,
+ * those below `next` have begun. What they mean is known to `work`. */
 #include "device/far/streams.h"
 
 #include <stdlib.h>
@@ -60,8 +60,8 @@ static tutti_status start_set(tutti_far_streams **ret)
     return TUTTI_OK;
 }
 
-tutti_status tutti__far_streams_lease(tutti_far_stream_list *list, tutti_far_work *work, void *context,
-                                      tutti_far_streams **ret)
+tutti_status tutti__far_streams_lease(tutti_far_stream_list *list, tutti_far_work *work,
+                                      void *context, tutti_far_streams **ret)
 {
     pthread_mutex_lock(&list->lock);
     tutti_far_streams *set = list->free;

@@ -1,5 +1,6 @@
-/* streams.h: instruction streams as threads. A run leases a set of them: a blocked instruction holds
- * up its own run only, and an instruction that runs a sub-graph on the same device finds other streams. */
+/* streams.h: instruction streams as threads. A run leases a set of them: a blocked instruction
+ * holds up its own run only, and an instruction that runs a sub-graph on the same device finds
+ * other streams. */
 #ifndef TUTTI_DEVICE_FAR_STREAMS_H
 #define TUTTI_DEVICE_FAR_STREAMS_H
 
@@ -37,8 +38,8 @@ typedef struct tutti_far_stream_list {
 } tutti_far_stream_list;
 
 /* A set of idle streams, started when none is free. */
-tutti_status tutti__far_streams_lease(tutti_far_stream_list *list, tutti_far_work *work, void *context,
-                                      tutti_far_streams **ret);
+tutti_status tutti__far_streams_lease(tutti_far_stream_list *list, tutti_far_work *work,
+                                      void *context, tutti_far_streams **ret);
 /* Puts one more piece of work at the end of a stream's queue; does not wait for it. */
 void tutti__far_streams_launch(tutti_far_streams *set, int stream);
 /* Takes a set back whose work is done. */

@@ -1,5 +1,5 @@
-/* suite.h: tests that every test device must pass: the same graphs on it and on cpu:0. A tolerance of 0
- * asks for the same bits. */
+/* suite.h: tests that every test device must pass: the same graphs on it and on cpu:0. A tolerance
+ * of 0 asks for the same bits. */
 #ifndef TUTTI_DEVICE_FAR_SUITE_H
 #define TUTTI_DEVICE_FAR_SUITE_H
 
@@ -8,8 +8,8 @@
 #include "tutti/optimizer.h"
 #include "tutti/session.h"
 
-/* A small network that learns: two dense layers, cross entropy, Adam. The first layer stands on device
- * `first`, the rest on `second`; "" leaves it to the session. */
+/* A small network that learns: two dense layers, cross entropy, Adam. The first layer stands on
+ * device `first`, the rest on `second`; "" leaves it to the session. */
 typedef struct tutti_suite_network {
     tutti_graph *graph;
     tutti_sym x, labels, loss, logits, step, initialize;
@@ -23,9 +23,13 @@ typedef struct tutti_suite_trained {
     int count;
     tutti_tensor **values;
 } tutti_suite_trained;
-void tutti__suite_train(const tutti_suite_network *network, const char *device, int steps, tutti_suite_trained *ret);
+void tutti__suite_train(const tutti_suite_network *network, const char *device, int steps,
+                        tutti_suite_trained *ret);
 void tutti__suite_trained_free(tutti_suite_trained *trained);
-void tutti__suite_compare(const tutti_suite_trained *a, const tutti_suite_trained *b, double tolerance);
+void tutti__suite_compare(const tutti_suite_trained *a, const tutti_suite_trained *b,
+                          double tolerance);
+/* Numbers in [-1, 1), the same for the same seed. */
+tutti_tensor *tutti__suite_numbers(uint64_t seed, int rank, const int64_t *dims);
 /* Ends the test unless the tensors agree. */
 void tutti__suite_same(const tutti_tensor *a, const tutti_tensor *b, double tolerance);
 

@@ -6,38 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
 #include "base/test.h"
 
 /* ---- tensors ---- */
 
-static tutti_tensor *numbers(uint64_t seed, int rank, const int64_t *dims)
-{
-    tutti_tensor *tensor;
-    CHECK_OK(tutti_tensor_create(TUTTI_F32, rank, dims, &tensor));
-    for (int64_t i = 0; i < tutti_tensor_count(tensor); i++)
-        tutti_tensor_set(tensor, i, 2 * tutti__random_f32((tutti_random_key){seed, 0}, (uint64_t)i) - 1);
-    return tensor;
-}
-
 static tutti_tensor *scalar(double value)
 {
-    tutti_tensor *tensor;
+    tutti_tensor *tensor = NULL;
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){(float)value}, &tensor));
     return tensor;
-}
-
-void tutti__suite_same(const tutti_tensor *a, const tutti_tensor *b, double tolerance)
-{
-    if (tolerance == 0) {
-        CHECK(tutti_tensor_same(a, b));
-        return;
-    }
-    CHECK(tutti_type_equal(tutti_tensor_type(a), tutti_tensor_type(b)));
-    for (int64_t i = 0; i < tutti_tensor_count(a); i++) {
-        double x = tutti_tensor_get(a, i), y = tutti_tensor_get(b, i);
-        CHECK_NEAR(x, y, tolerance * (1 + fabs(y)));
-    }
 }
 
 /* Fetches one value and checks that it is a scalar of this value. */
@@ -49,104 +26,6 @@ static void expect(tutti_session *session, tutti_sym sym, double value)
     tutti_tensor_release(out);
 }
 
-/* ---- training ---- */
-
-static tutti_sym dense(tutti_graph *g, tutti_sym x, int64_t in, int64_t out, tutti_sym *ret_variables)
-{
-    tutti_sym w = tutti_variable(g, tutti_glorot_uniform(in, out), .name = "w", .seed = 7);
-    tutti_sym b = tutti_variable(g, tutti_full(0.1, out), .name = "b");
-    ret_variables[0] = w;
-    ret_variables[1] = b;
-    return tutti_add(tutti_matmul(x, w), b);
-}
-
-void tutti__suite_network_make(const char *first, const char *second, tutti_suite_network *ret)
-{
-    tutti_suite_network n = {0};
-    tutti_sym hidden = TUTTI_NO_SYM;
-    CHECK_OK(tutti_graph_create(&n.graph));
-    n.x = tutti_placeholder(n.graph, TUTTI_F32, TUTTI_ANY, 6);
-    n.labels = tutti_placeholder(n.graph, TUTTI_I32, TUTTI_ANY);
-    TUTTI_WITH_DEVICE(n.graph, first)
-        hidden = tutti_relu(dense(n.graph, n.x, 6, 5, n.variables));
-    TUTTI_WITH_DEVICE(n.graph, second) {
-        n.logits = dense(n.graph, hidden, 5, 3, n.variables + 2);
-        n.loss = tutti_mean(tutti_sparse_cross_entropy_of(n.labels, n.logits));
-    }
-    n.step = tutti_minimize(tutti_adam(.learning_rate = 0.05), n.loss);
-    n.initialize = tutti_initialize_all(n.graph);
-    CHECK_OK(tutti_graph_check(n.graph));
-    n.inputs = numbers(3, 2, (int64_t[]){8, 6});
-    CHECK_OK(tutti_tensor_from(TUTTI_I32, 1, (int64_t[]){8}, (int32_t[]){0, 1, 2, 0, 1, 2, 1, 1}, &n.targets));
-    *ret = n;
-}
-
-void tutti__suite_network_free(tutti_suite_network *network)
-{
-    tutti_tensor_release(network->inputs);
-    tutti_tensor_release(network->targets);
-    tutti_graph_destroy(network->graph);
-}
-
-void tutti__suite_train(const tutti_suite_network *n, const char *device, int steps, tutti_suite_trained *ret)
-{
-    tutti_session *session;
-    tutti_suite_trained trained = {.count = steps + 4, .values = calloc((size_t)steps + 4, sizeof *trained.values)};
-    CHECK(trained.values != NULL);
-    CHECK_OK(tutti_session_open(&session, n->graph, .device = device, .deadline_seconds = 30));
-    CHECK_OK(tutti_run(session, .target = n->initialize));
-    for (int i = 0; i < steps; i++)
-        CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({n->x, n->inputs}, {n->labels, n->targets}),
-                           .fetch = TUTTI_FETCH({n->loss, &trained.values[i]}), .target = n->step));
-    for (int i = 0; i < 4; i++)
-        CHECK_OK(tutti_session_get(session, n->variables[i], &trained.values[steps + i]));
-    tutti_session_close(session);
-    *ret = trained;
-}
-
-void tutti__suite_trained_free(tutti_suite_trained *trained)
-{
-    for (int i = 0; i < trained->count; i++)
-        tutti_tensor_release(trained->values[i]);
-    free(trained->values);
-}
-
-void tutti__suite_compare(const tutti_suite_trained *a, const tutti_suite_trained *b, double tolerance)
-{
-    CHECK_INT(a->count, b->count);
-    for (int i = 0; i < a->count; i++)
-        tutti__suite_same(a->values[i], b->values[i], tolerance);
-}
-
-void tutti__suite_trains(const char *device, double tolerance)
-{
-    tutti_suite_network network;
-    tutti_suite_trained here, there;
-    tutti__suite_network_make("", "", &network);
-    tutti__suite_train(&network, "cpu:0", 5, &here);
-    tutti__suite_train(&network, device, 5, &there);
-    tutti__suite_compare(&there, &here, tolerance);
-    CHECK(tutti_tensor_get(there.values[4], 0) < tutti_tensor_get(there.values[0], 0)); /* it learns */
-    tutti__suite_trained_free(&here);
-    tutti__suite_trained_free(&there);
-    tutti__suite_network_free(&network);
-}
-
-void tutti__suite_trains_cut(const char *first, const char *second, double tolerance)
-{
-    tutti_suite_network whole, cut;
-    tutti_suite_trained here, there;
-    tutti__suite_network_make("", "", &whole);
-    tutti__suite_network_make(first, second, &cut);
-    tutti__suite_train(&whole, "cpu:0", 5, &here);
-    tutti__suite_train(&cut, first, 5, &there);
-    tutti__suite_compare(&there, &here, tolerance);
-    tutti__suite_trained_free(&here);
-    tutti__suite_trained_free(&there);
-    tutti__suite_network_free(&whole);
-    tutti__suite_network_free(&cut);
-}
-
 /* ---- variables and results ---- */
 
 void tutti__suite_variables(const char *device)
@@ -156,15 +35,17 @@ void tutti__suite_variables(const char *device)
     tutti_tensor *out[5], *nine = scalar(9);
     tutti_sym after = TUTTI_NO_SYM, again = TUTTI_NO_SYM, last = TUTTI_NO_SYM;
     CHECK_OK(tutti_graph_create(&g));
-    tutti_sym v = tutti_variable(g, tutti_full(5), .name = "v"), w = tutti_variable(g, tutti_full(1), .name = "w");
+    tutti_sym v = tutti_variable(g, tutti_full(5), .name = "v"),
+              w = tutti_variable(g, tutti_full(1), .name = "w");
     tutti_sym before = tutti_scale(v, 3), there = tutti_is_initialized(v);
     tutti_sym add = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 2));
-    TUTTI_WITH_CONTROL(g, add) {
+    TUTTI_WITH_CONTROL(g, add)
+    {
         after = tutti_scale(tutti_read(v), 10);
         again = tutti_assign_sub(v, tutti_scalar(g, TUTTI_F32, 1));
     }
     TUTTI_WITH_CONTROL(g, again)
-        last = tutti_assign(w, tutti_add(tutti_read(v), tutti_read(w)));
+    last = tutti_assign(w, tutti_add(tutti_read(v), tutti_read(w)));
     CHECK_OK(tutti_session_open(&s, g, .device = device));
     expect(s, there, 0);
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]})), TUTTI_UNINITIALIZED);
@@ -172,7 +53,8 @@ void tutti__suite_variables(const char *device)
     CHECK_STATUS(tutti_run(s, .target = add), TUTTI_UNINITIALIZED);
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     expect(s, there, 1);
-    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]}, {add, &out[1]}, {after, &out[2]}, {v, &out[3]}, {last, &out[4]})));
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]}, {add, &out[1]}, {after, &out[2]},
+                                               {v, &out[3]}, {last, &out[4]})));
     static const double expected[] = {15, 7, 70, 5, 7};
     for (int i = 0; i < 5; i++) {
         CHECK_NEAR(tutti_tensor_get(out[i], 0), expected[i], 0);
@@ -194,11 +76,14 @@ void tutti__suite_results(const char *device)
 {
     tutti_graph *g;
     tutti_session *s;
-    tutti_tensor *fed = numbers(1, 2, (int64_t[]){2, 6}), *fixed = numbers(2, 1, (int64_t[]){6});
+    tutti_tensor *fed = tutti__suite_numbers(1, 2, (int64_t[]){2, 6}),
+                 *fixed = tutti__suite_numbers(2, 1, (int64_t[]){6});
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 6), c = tutti_constant(g, fixed);
-    tutti_sym y = tutti_mul(x, c), flat = tutti_reshape(y, -1), z = tutti_sum(tutti_exp(y)), view = tutti_reshape(x, 3, 4);
-    tutti_sym v = tutti_variable(g, tutti_from_tensor(fixed), .name = "v"), big = tutti_concat(1, y, tutti_neg(x));
+    tutti_sym y = tutti_mul(x, c), flat = tutti_reshape(y, -1), z = tutti_sum(tutti_exp(y)),
+              view = tutti_reshape(x, 3, 4);
+    tutti_sym v = tutti_variable(g, tutti_from_tensor(fixed), .name = "v"),
+              big = tutti_concat(1, y, tutti_neg(x));
     tutti_sym syms[] = {x, c, y, flat, z, view, v, big, y};
     CHECK_OK(tutti_session_open(&s, g, .device = device));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
@@ -217,7 +102,8 @@ void tutti__suite_results(const char *device)
         CHECK_OK(tutti_session_run(s, &options));
         for (int i = 0; i < count; i++) {
             tutti_tensor *alone = NULL;
-            CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .fetch = TUTTI_FETCH({fetches[i].sym, &alone})));
+            CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}),
+                               .fetch = TUTTI_FETCH({fetches[i].sym, &alone})));
             tutti__suite_same(all[i], alone, 0);
             tutti_tensor_release(alone);
         }
@@ -246,15 +132,19 @@ void tutti__suite_errors(const char *device)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
     tutti_sym v = tutti_variable(g, tutti_zeros(), .name = "v");
     tutti_sym add = tutti_assign_add(v, x), checked = tutti_check_numerics(add, "the new value");
-    tutti_sym other = tutti_check_numerics(tutti_scale(x, 2), "twice x"), side = tutti_exp(tutti_scale(x, 0.5));
+    tutti_sym other = tutti_check_numerics(tutti_scale(x, 2), "twice x"),
+              side = tutti_exp(tutti_scale(x, 0.5));
     CHECK_OK(tutti_session_open(&s, g, .device = device));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, good}), .target = checked));
     for (int i = 0; i < 5; i++) {
-        CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .target = checked), TUTTI_CHECK_FAILED);
+        CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .target = checked),
+                     TUTTI_CHECK_FAILED);
         CHECK_CONTAINS(tutti_error_message(), "the new value");
-        CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .fetch = TUTTI_FETCH({side, &value}),
-                               .targets = TUTTI_TARGETS(add, other)), TUTTI_CHECK_FAILED);
+        CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}),
+                               .fetch = TUTTI_FETCH({side, &value}),
+                               .targets = TUTTI_TARGETS(add, other)),
+                     TUTTI_CHECK_FAILED);
         CHECK_CONTAINS(tutti_error_message(), "twice x");
         expect(s, v, 3 * (i + 1));
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, good}), .targets = TUTTI_TARGETS(add, other)));
@@ -267,30 +157,35 @@ void tutti__suite_errors(const char *device)
 
 /* ---- control flow ---- */
 
-static void halve(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void halve(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     TUTTI_UNUSED(body), TUTTI_UNUSED(count), TUTTI_UNUSED(context);
     ret[0] = tutti_scale(args[0], 0.5);
 }
 
-static void square(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void square(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
 {
     TUTTI_UNUSED(body), TUTTI_UNUSED(count), TUTTI_UNUSED(context);
     ret[0] = tutti_square(args[0]);
 }
 
-static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     TUTTI_UNUSED(count), TUTTI_UNUSED(context);
     ret[0] = tutti_less(args[0], tutti_scalar(body, TUTTI_F32, 4));
 }
 
 /* i, x → i + 1, x w, through a cond that leaves x as it is. */
-static void times(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+static void times(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
 {
     TUTTI_UNUSED(count), TUTTI_UNUSED(context);
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_F32, 1));
-    tutti_sym x = tutti_cond(tutti_less(args[0], tutti_scalar(body, TUTTI_F32, 2)), halve, halve, NULL, TUTTI_SYMS(args[1]), 1, NULL);
+    tutti_sym x = tutti_cond(tutti_less(args[0], tutti_scalar(body, TUTTI_F32, 2)), halve, halve,
+                             NULL, TUTTI_SYMS(args[1]), 1, NULL);
     ret[1] = tutti_mul(tutti_scale(x, 2), args[2]);
 }
 
@@ -302,7 +197,8 @@ static void run_control(const char *device, double value, tutti_tensor **ret)
     tutti_sym ends[2];
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
-    tutti_sym w = tutti_variable(g, tutti_full(1.5), .name = "w"), zero = tutti_scalar(g, TUTTI_F32, 0);
+    tutti_sym w = tutti_variable(g, tutti_full(1.5), .name = "w"),
+              zero = tutti_scalar(g, TUTTI_F32, 0);
     tutti_sym y = tutti_cond(tutti_greater(x, zero), halve, square, NULL, TUTTI_SYMS(x), 1, NULL);
     tutti_while(below, times, NULL, TUTTI_SYMS(zero, y), TUTTI_SYMS(tutti_read(w)), ends);
     tutti_sym slope = tutti_gradient_of(ends[1], w), slope_x = tutti_gradient_of(ends[1], x);
@@ -311,9 +207,11 @@ static void run_control(const char *device, double value, tutti_tensor **ret)
     CHECK_OK(tutti_session_open(&s, g, .device = device, .deadline_seconds = 30));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     for (int i = 0; i < 2; i++)
-        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}),
-                           .fetch = TUTTI_FETCH({y, &ret[5 * i]}, {ends[0], &ret[5 * i + 1]}, {ends[1], &ret[5 * i + 2]},
-                                                {slope_x, &ret[5 * i + 3]}, {step, &ret[5 * i + 4]})));
+        CHECK_OK(
+            tutti_run(s, .feed = TUTTI_FEED({x, fed}),
+                      .fetch = TUTTI_FETCH({y, &ret[5 * i]}, {ends[0], &ret[5 * i + 1]},
+                                           {ends[1], &ret[5 * i + 2]}, {slope_x, &ret[5 * i + 3]},
+                                           {step, &ret[5 * i + 4]})));
     tutti_tensor_release(fed);
     tutti_session_close(s);
     tutti_graph_destroy(g);
@@ -366,11 +264,13 @@ void tutti__suite_threads(const char *device)
     pthread_t threads[THREADS];
     worker workers[THREADS];
     CHECK_OK(tutti_graph_create(&g));
-    tutti_sym up = tutti_variable(g, tutti_zeros(300), .name = "up"), down = tutti_variable(g, tutti_zeros(300), .name = "down");
-    tutti_tensor *shape = numbers(0, 1, (int64_t[]){300});
+    tutti_sym up = tutti_variable(g, tutti_zeros(300), .name = "up"),
+              down = tutti_variable(g, tutti_zeros(300), .name = "down");
+    tutti_tensor *shape = tutti__suite_numbers(0, 1, (int64_t[]){300});
     tutti_sym one = tutti_constant(g, shape);
     tutti_tensor_release(shape);
-    tutti_sym step = tutti_group(g, tutti_assign_add(up, tutti_ones_like(one)), tutti_assign_sub(down, tutti_ones_like(one)));
+    tutti_sym step = tutti_group(g, tutti_assign_add(up, tutti_ones_like(one)),
+                                 tutti_assign_sub(down, tutti_ones_like(one)));
     tutti_sym sum = tutti_sum(tutti_add(tutti_read(up), tutti_read(down)));
     CHECK_OK(tutti_session_open(&s, g, .device = device, .deadline_seconds = 30));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
@@ -395,7 +295,8 @@ void tutti__suite_dynamic(const char *device)
     tutti_graph *g;
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
-    tutti_sym n = tutti_placeholder(g, TUTTI_F32), zero = tutti_scalar(g, TUTTI_F32, 0), one = tutti_scalar(g, TUTTI_F32, 1);
+    tutti_sym n = tutti_placeholder(g, TUTTI_F32), zero = tutti_scalar(g, TUTTI_F32, 0),
+              one = tutti_scalar(g, TUTTI_F32, 1);
     tutti_sym list = tutti_apply_op(g, "range_dynamic", 3, ((tutti_sym[]){zero, n, one}), 0, NULL);
     tutti_sym sum = tutti_sum(tutti_square(list));
     CHECK_OK(tutti_session_open(&s, g, .device = device));
@@ -403,7 +304,8 @@ void tutti__suite_dynamic(const char *device)
         int size = round % 4 + 1;
         double squares = 0;
         tutti_tensor *limit = scalar(size), *values, *total;
-        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({n, limit}), .fetch = TUTTI_FETCH({list, &values}, {sum, &total})));
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({n, limit}),
+                           .fetch = TUTTI_FETCH({list, &values}, {sum, &total})));
         CHECK_INT(tutti_tensor_count(values), size);
         for (int i = 0; i < size; i++) {
             CHECK_NEAR(tutti_tensor_get(values, i), i, 0);
@@ -423,19 +325,23 @@ void tutti__suite_strings_and_queues(const char *device)
     tutti_graph *g;
     tutti_session *s;
     tutti_string words[] = {{"one", 3}, {"", 0}, {"t\0o", 3}};
-    tutti_tensor *text, *fed = numbers(5, 1, (int64_t[]){3}), *out[3];
+    tutti_tensor *text, *fed = tutti__suite_numbers(5, 1, (int64_t[]){3}), *out[3];
     CHECK_OK(tutti_tensor_from(TUTTI_STRING, 1, (int64_t[]){3}, words, &text));
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym t = tutti_placeholder(g, TUTTI_STRING, 3), x = tutti_placeholder(g, TUTTI_F32, 3);
-    tutti_sym v = tutti_variable(g, tutti_from_tensor(text), .name = "names", .not_trainable = true);
+    tutti_sym v =
+        tutti_variable(g, tutti_from_tensor(text), .name = "names", .not_trainable = true);
     tutti_sym queue = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32, 3), TUTTI_TYPE(TUTTI_STRING, 3));
-    tutti_sym put = tutti_enqueue(queue, tutti_scale(x, 2), tutti_identity(t)), take = tutti_dequeue(queue);
-    tutti_sym twice = tutti_scale(take, 2), left = tutti_queue_size(queue), rename = tutti_assign(v, tutti_reverse(t, 0));
+    tutti_sym put = tutti_enqueue(queue, tutti_scale(x, 2), tutti_identity(t)),
+              take = tutti_dequeue(queue);
+    tutti_sym twice = tutti_scale(take, 2), left = tutti_queue_size(queue),
+              rename = tutti_assign(v, tutti_reverse(t, 0));
     CHECK_OK(tutti_session_open(&s, g, .device = device, .deadline_seconds = 20));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({t, text}, {x, fed}), .target = put));
     expect(s, left, 1);
-    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({twice, &out[0]}, {tutti_output_of(take, 1), &out[1]}, {v, &out[2]})));
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({twice, &out[0]},
+                                               {tutti_output_of(take, 1), &out[1]}, {v, &out[2]})));
     for (int i = 0; i < 3; i++)
         CHECK_NEAR(tutti_tensor_get(out[0], i), 4 * tutti_tensor_get(fed, i), 1e-6);
     tutti__suite_same(out[1], text, 0);
@@ -443,7 +349,8 @@ void tutti__suite_strings_and_queues(const char *device)
     for (int i = 0; i < 3; i++)
         tutti_tensor_release(out[i]);
     CHECK_STATUS(tutti_run(s, .target = take, .deadline_seconds = 0.05), TUTTI_DEADLINE);
-    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({t, text}), .fetch = TUTTI_FETCH({t, &out[0]}), .target = rename));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({t, text}), .fetch = TUTTI_FETCH({t, &out[0]}),
+                       .target = rename));
     tutti__suite_same(out[0], text, 0);
     tutti_tensor_release(out[0]);
     tutti_tensor_release(text);

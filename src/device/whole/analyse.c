@@ -12,7 +12,8 @@ static tutti_status no_memory(void)
 
 static bool is_transfer(const tutti_node *node)
 {
-    return tutti__is(node, "send") || tutti__is(node, "recv") || (node->op->flags & TUTTI_OP_COLLECTIVE);
+    return tutti__is(node, "send") || tutti__is(node, "recv") ||
+           (node->op->flags & TUTTI_OP_COLLECTIVE);
 }
 
 static bool known_type(const tutti_type *type)
@@ -27,7 +28,8 @@ static bool body_fits(const tutti_device *device, const tutti_graph *body)
         const tutti_node *node = body->nodes.data[n];
         if (node->dead || tutti__is(node, "parameter") || tutti__is(node, "constant"))
             continue;
-        if (is_transfer(node) || (node->op->flags & TUTTI_OP_HANDLE) || !tutti__whole_supports(device, node))
+        if (is_transfer(node) || (node->op->flags & TUTTI_OP_HANDLE) ||
+            !tutti__whole_supports(device, node))
             return false;
     }
     return true;
@@ -44,12 +46,14 @@ bool tutti__whole_supports(const tutti_device *device, const tutti_node *node)
             return false;
     if (is_transfer(node) || tutti__is(node, "is_initialized"))
         return true;
-    if ((flags & (TUTTI_OP_HOST | TUTTI_OP_BLOCKING)) || ((flags & TUTTI_OP_HANDLE) && !tutti__is(node, "variable")))
+    if ((flags & (TUTTI_OP_HOST | TUTTI_OP_BLOCKING)) ||
+        ((flags & TUTTI_OP_HANDLE) && !tutti__is(node, "variable")))
         return false;
     if (!(flags & TUTTI_OP_CONTROL))
         return true;
     for (int i = 0; i < node->attr_count; i++)
-        if (node->attrs[i].kind == TUTTI_ATTR_GRAPH && !body_fits(device, node->attrs[i].value.graph))
+        if (node->attrs[i].kind == TUTTI_ATTR_GRAPH &&
+            !body_fits(device, node->attrs[i].value.graph))
             return false;
     return tutti__is(node, "cond") || tutti__is(node, "while");
 }
@@ -64,7 +68,8 @@ static tutti_status make_arrays(tutti_whole_executable *e)
     e->follows = tutti__arena_array(&e->arena, count, sizeof *e->follows);
     e->late = tutti__arena_array(&e->arena, count, sizeof *e->late);
     e->runner = tutti__arena_array(&e->arena, count, sizeof *e->runner);
-    return e->variables && e->variable_of && e->follows && e->late && e->runner ? TUTTI_OK : no_memory();
+    return e->variables && e->variable_of && e->follows && e->late && e->runner ? TUTTI_OK
+                                                                                : no_memory();
 }
 
 static tutti_status bind_variables(tutti_whole_executable *e, tutti_state *state)
@@ -95,7 +100,8 @@ static void find_late(tutti_whole_executable *e)
 {
     for (size_t n = 0; n < e->graph->nodes.count; n++) {
         const tutti_node *node = e->graph->nodes.data[n];
-        bool late = (node->op->flags & TUTTI_OP_UPDATES) || (tutti__is(node, "recv") && tutti__int(node, "late"));
+        bool late = (node->op->flags & TUTTI_OP_UPDATES) ||
+                    (tutti__is(node, "recv") && tutti__int(node, "late"));
         for (int i = 0; i < node->input_count + node->control_count; i++)
             late = late || e->late[before(node, i)->id];
         e->late[n] = late;
@@ -103,7 +109,8 @@ static void find_late(tutti_whole_executable *e)
 }
 
 /* The last update of a variable among what a read waits for. */
-static tutti_status find_followed(tutti_whole_executable *e, const tutti_node *read, int32_t variable)
+static tutti_status find_followed(tutti_whole_executable *e, const tutti_node *read,
+                                  int32_t variable)
 {
     size_t count = e->graph->nodes.count, depth = 0;
     bool *seen = calloc(count + 1, sizeof *seen);
@@ -115,7 +122,8 @@ static tutti_status find_followed(tutti_whole_executable *e, const tutti_node *r
     while (depth > 0) {
         const tutti_node *node = stack[--depth];
         for (int i = 0; (node->op->flags & TUTTI_OP_UPDATES) && i < node->input_count; i++)
-            if (e->variable_of[node->inputs[i].node->id] == variable && (int32_t)node->id > e->follows[read->id])
+            if (e->variable_of[node->inputs[i].node->id] == variable &&
+                (int32_t)node->id > e->follows[read->id])
                 e->follows[read->id] = (int32_t)node->id;
         for (int i = 0; i < node->input_count + node->control_count; i++) {
             const tutti_node *next = before(node, i);
@@ -141,11 +149,13 @@ static tutti_status note_variables(tutti_whole_executable *e, const tutti_node *
             TUTTI_TRY(find_followed(e, node, index));
             variable->needed = variable->needed || e->follows[node->id] < 0;
         } else if (node->op->flags & TUTTI_OP_UPDATES) {
-            variable->needed = variable->needed || (!variable->updated && !(node->op->flags & TUTTI_OP_OVERWRITES));
+            variable->needed = variable->needed ||
+                               (!variable->updated && !(node->op->flags & TUTTI_OP_OVERWRITES));
             variable->updated = true;
         } else if (!tutti__is(node, "is_initialized")) {
-            return tutti_fail(TUTTI_UNSUPPORTED, "%s: %s '%s' takes a variable as a handle and is no update", e->device->name,
-                              node->op->name, node->name);
+            return tutti_fail(TUTTI_UNSUPPORTED,
+                              "%s: %s '%s' takes a variable as a handle and is no update",
+                              e->device->name, node->op->name, node->name);
         }
     }
     return TUTTI_OK;
@@ -157,18 +167,23 @@ static tutti_status find_runner_kernel(tutti_whole_executable *e, const tutti_no
     if (!is_transfer(node))
         return TUTTI_OK;
     if (node->input_count > 1)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s: %s '%s' has %d inputs, at most 1 is expected", e->device->name,
-                          node->op->name, node->name, node->input_count);
+        return tutti_fail(TUTTI_UNSUPPORTED, "%s: %s '%s' has %d inputs, at most 1 is expected",
+                          e->device->name, node->op->name, node->name, node->input_count);
     if (node->input_count == 1)
         inputs[0] = *tutti__edge_type(node->inputs[0]);
-    tutti_kernel_query query = {.node = {.op = node->op, .name = node->name, .input_count = node->input_count,
-                                         .output_count = node->output_count, .inputs = inputs, .attrs = node->attrs,
-                                         .attr_count = node->attr_count, .outputs = node->types},
+    tutti_kernel_query query = {.node = {.op = node->op,
+                                         .name = node->name,
+                                         .input_count = node->input_count,
+                                         .output_count = node->output_count,
+                                         .inputs = inputs,
+                                         .attrs = node->attrs,
+                                         .attr_count = node->attr_count,
+                                         .outputs = node->types},
                                 .threads = 1};
     const tutti_kernel *kernel = tutti__kernel_pick("cpu", &query);
     if (!kernel || kernel->prepare || kernel->workspace)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s: the runner has no kernel for %s '%s'", e->device->name, node->op->name,
-                          node->name);
+        return tutti_fail(TUTTI_UNSUPPORTED, "%s: the runner has no kernel for %s '%s'",
+                          e->device->name, node->op->name, node->name);
     e->runner[node->id] = kernel;
     return TUTTI_OK;
 }
@@ -183,7 +198,8 @@ tutti_status tutti__whole_analyse(tutti_whole_executable *e, const tutti_partiti
         const tutti_node *node = e->graph->nodes.data[n];
         bool floats = tutti__is(node, "parameter") || tutti__is(node, "constant");
         if (!floats && !tutti__whole_supports(e->device, node))
-            return tutti_fail(TUTTI_UNSUPPORTED, "%s cannot run %s '%s'; leave its device open or name a cpu",
+            return tutti_fail(TUTTI_UNSUPPORTED,
+                              "%s cannot run %s '%s'; leave its device open or name a cpu",
                               e->device->name, node->op->name, node->name);
         e->meets_late = e->meets_late || (e->late[n] && is_transfer(node));
         TUTTI_TRY(note_variables(e, node));

@@ -19,21 +19,25 @@ static void free_values(const tutti_graph *graph, tutti_tensor ***values)
     free(values);
 }
 
-static tutti_status body_node(tutti_whole_run *r, const tutti_node *node, int count, tutti_tensor *const *arguments,
-                              tutti_tensor ***values)
+static tutti_status body_node(tutti_whole_run *r, const tutti_node *node, int count,
+                              tutti_tensor *const *arguments, tutti_tensor ***values)
 {
     tutti_tensor **outputs = calloc((size_t)node->output_count + 1, sizeof *outputs);
     tutti_tensor **inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
-    tutti_status status = outputs && inputs ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for '%s'", node->name);
+    tutti_status status = outputs && inputs
+                              ? TUTTI_OK
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for '%s'", node->name);
     values[node->id] = outputs;
     if (status == TUTTI_OK && tutti__is(node, "parameter")) {
         int64_t index = tutti__int(node, "index");
         if (index < count)
             outputs[0] = tutti_tensor_retain(arguments[index]);
         else
-            status = tutti_fail(TUTTI_INTERNAL, "a sub-graph has no argument %lld", (long long)index);
+            status =
+                tutti_fail(TUTTI_INTERNAL, "a sub-graph has no argument %lld", (long long)index);
     } else if (status == TUTTI_OK && tutti__is(node, "constant")) {
-        outputs[0] = tutti_tensor_retain(tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor);
+        outputs[0] = tutti_tensor_retain(
+            tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor);
     } else if (status == TUTTI_OK) {
         for (int i = 0; i < node->input_count; i++)
             inputs[i] = values[node->inputs[i].node->id][node->inputs[i].index];
@@ -43,11 +47,12 @@ static tutti_status body_node(tutti_whole_run *r, const tutti_node *node, int co
     return status;
 }
 
-tutti_status tutti__whole_body(tutti_whole_run *r, const tutti_graph *body, int count, tutti_tensor *const *arguments,
-                               tutti_tensor **ret_results)
+tutti_status tutti__whole_body(tutti_whole_run *r, const tutti_graph *body, int count,
+                               tutti_tensor *const *arguments, tutti_tensor **ret_results)
 {
     tutti_tensor ***values = calloc(body->nodes.count + 1, sizeof *values);
-    tutti_status status = values ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a sub-graph");
+    tutti_status status =
+        values ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a sub-graph");
     for (size_t n = 0; status == TUTTI_OK && n < body->nodes.count; n++)
         if (!body->nodes.data[n]->dead)
             status = body_node(r, body->nodes.data[n], count, arguments, values);
@@ -59,7 +64,8 @@ tutti_status tutti__whole_body(tutti_whole_run *r, const tutti_graph *body, int 
     return status;
 }
 
-static tutti_status holds(tutti_whole_run *r, const tutti_node *node, tutti_tensor *const *state, bool *ret)
+static tutti_status holds(tutti_whole_run *r, const tutti_node *node, tutti_tensor *const *state,
+                          bool *ret)
 {
     tutti_tensor *answer;
     TUTTI_TRY(tutti__whole_body(r, body_of(node, "cond_graph"), node->input_count, state, &answer));
@@ -69,12 +75,15 @@ static tutti_status holds(tutti_whole_run *r, const tutti_node *node, tutti_tens
 }
 
 /* One round: the loop variables, the first of the state, take the body's results; captures stay. */
-static tutti_status advance(tutti_whole_run *r, const tutti_node *node, tutti_tensor **state, tutti_tensor **next)
+static tutti_status advance(tutti_whole_run *r, const tutti_node *node, tutti_tensor **state,
+                            tutti_tensor **next)
 {
     if (tutti__now_ns() > r->run->deadline)
-        return tutti_fail(TUTTI_DEADLINE, "%s '%s' was still looping at the run's deadline", node->op->name, node->name);
+        return tutti_fail(TUTTI_DEADLINE, "%s '%s' was still looping at the run's deadline",
+                          node->op->name, node->name);
     if (!r->committing && r->run->cancelled)
-        return tutti_fail(TUTTI_CANCELLED, "%s '%s': the run was cancelled", node->op->name, node->name);
+        return tutti_fail(TUTTI_CANCELLED, "%s '%s': the run was cancelled", node->op->name,
+                          node->name);
     TUTTI_TRY(tutti__whole_body(r, body_of(node, "body_graph"), node->input_count, state, next));
     for (int i = 0; i < node->output_count; i++) {
         tutti_tensor_release(state[i]);
@@ -83,11 +92,12 @@ static tutti_status advance(tutti_whole_run *r, const tutti_node *node, tutti_te
     return TUTTI_OK;
 }
 
-static tutti_status run_while(tutti_whole_run *r, const tutti_node *node, tutti_tensor *const *inputs,
-                              tutti_tensor **ret_outputs)
+static tutti_status run_while(tutti_whole_run *r, const tutti_node *node,
+                              tutti_tensor *const *inputs, tutti_tensor **ret_outputs)
 {
     size_t count = (size_t)node->input_count;
-    tutti_tensor **state = calloc(2 * count + 1, sizeof *state); /* and room for the body's results */
+    tutti_tensor **state =
+        calloc(2 * count + 1, sizeof *state); /* and room for the body's results */
     tutti_status status = state ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a loop");
     for (size_t i = 0; state && i < count; i++)
         state[i] = tutti_tensor_retain(inputs[i]);
@@ -105,12 +115,12 @@ static tutti_status run_while(tutti_whole_run *r, const tutti_node *node, tutti_
     return status;
 }
 
-tutti_status tutti__whole_control(tutti_whole_run *r, const tutti_node *node, tutti_tensor *const *inputs,
-                                  tutti_tensor **ret_outputs)
+tutti_status tutti__whole_control(tutti_whole_run *r, const tutti_node *node,
+                                  tutti_tensor *const *inputs, tutti_tensor **ret_outputs)
 {
     if (tutti__is(node, "while"))
         return run_while(r, node, inputs, ret_outputs);
     bool yes = tutti_tensor_get_int(inputs[0], 0) != 0;
-    return tutti__whole_body(r, body_of(node, yes ? "then_graph" : "else_graph"), node->input_count - 1, inputs + 1,
-                             ret_outputs);
+    return tutti__whole_body(r, body_of(node, yes ? "then_graph" : "else_graph"),
+                             node->input_count - 1, inputs + 1, ret_outputs);
 }

@@ -12,19 +12,28 @@ static tutti_status no_memory(const tutti_node *node)
 /* ---- single nodes ---- */
 
 /* A kernel of the runner: it meets other devices through the run's rendezvous. */
-static tutti_status call_runner(tutti_whole_run *r, const tutti_kernel *kernel, const tutti_node *node,
-                                tutti_tensor *const *inputs, tutti_tensor **ret_outputs)
+static tutti_status call_runner(tutti_whole_run *r, const tutti_kernel *kernel,
+                                const tutti_node *node, tutti_tensor *const *inputs,
+                                tutti_tensor **ret_outputs)
 {
     tutti_context context = {.run = r->run, .device = r->executable->device};
-    tutti_view in = node->input_count ? tutti__tensor_view_of(inputs[0]) : (tutti_view){0}, out = {0};
+    tutti_view in = node->input_count ? tutti__tensor_view_of(inputs[0]) : (tutti_view){0},
+               out = {0};
     tutti_tensor *output = NULL;
     if (node->output_count == 1) {
         TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &node->types[0], &output));
         out = tutti__tensor_view_of(output);
     }
-    tutti_call call = {.op = node->op, .name = node->name, .attrs = node->attrs, .attr_count = node->attr_count,
-                       .input_count = node->input_count, .output_count = node->output_count, .inputs = &in, .outputs = &out,
-                       .context = &context, .deadline = r->run->deadline};
+    tutti_call call = {.op = node->op,
+                       .name = node->name,
+                       .attrs = node->attrs,
+                       .attr_count = node->attr_count,
+                       .input_count = node->input_count,
+                       .output_count = node->output_count,
+                       .inputs = &in,
+                       .outputs = &out,
+                       .context = &context,
+                       .deadline = r->run->deadline};
     tutti_status status = kernel->run(&call);
     if (status == TUTTI_OK && output)
         ret_outputs[0] = output;
@@ -40,17 +49,18 @@ static tutti_status check_types(const tutti_node *node, tutti_tensor **outputs)
         char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
         if (tutti_type_equal(tutti_tensor_type(outputs[i]), &node->types[i]))
             continue;
-        tutti_status status = tutti_fail(TUTTI_INTERNAL, "%s '%s': output %d came out as %s, the shape rule said %s",
-                                         node->op->name, node->name, i, tutti_type_text(tutti_tensor_type(outputs[i]), have),
-                                         tutti_type_text(&node->types[i], want));
+        tutti_status status = tutti_fail(
+            TUTTI_INTERNAL, "%s '%s': output %d came out as %s, the shape rule said %s",
+            node->op->name, node->name, i, tutti_type_text(tutti_tensor_type(outputs[i]), have),
+            tutti_type_text(&node->types[i], want));
         tutti__tensors_drop(node->output_count, outputs);
         return status;
     }
     return TUTTI_OK;
 }
 
-tutti_status tutti__whole_node(tutti_whole_run *r, const tutti_node *node, tutti_tensor *const *inputs,
-                               tutti_tensor **ret_outputs)
+tutti_status tutti__whole_node(tutti_whole_run *r, const tutti_node *node,
+                               tutti_tensor *const *inputs, tutti_tensor **ret_outputs)
 {
     if (!(node->op->flags & (TUTTI_OP_CONTROL | TUTTI_OP_VIEW)) && !node->op->reference)
         return TUTTI_OK; /* only a place in the order */
@@ -65,9 +75,10 @@ tutti_status tutti__whole_node(tutti_whole_run *r, const tutti_node *node, tutti
 
 static tutti_status no_value(const tutti_whole_run *r, int32_t variable)
 {
-    return tutti_fail(TUTTI_UNINITIALIZED,
-                      "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
-                      r->executable->variables[variable].piece->variable->name);
+    return tutti_fail(
+        TUTTI_UNINITIALIZED,
+        "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
+        r->executable->variables[variable].piece->variable->name);
 }
 
 static tutti_status copy_of(tutti_tensor *from, tutti_tensor **ret)
@@ -77,7 +88,8 @@ static tutti_status copy_of(tutti_tensor *from, tutti_tensor **ret)
 }
 
 /* A tensor of its own with the value that an update starts from. */
-static tutti_status take_value(tutti_whole_run *r, int32_t variable, bool overwrites, tutti_tensor **ret)
+static tutti_status take_value(tutti_whole_run *r, int32_t variable, bool overwrites,
+                               tutti_tensor **ret)
 {
     const tutti_piece *piece = r->executable->variables[variable].piece;
     if (r->newest[variable])
@@ -91,7 +103,8 @@ static tutti_status take_value(tutti_whole_run *r, int32_t variable, bool overwr
     return tutti_tensor_create(piece->type.dtype, piece->type.rank, piece->type.dims, ret);
 }
 
-/* Puts new tensors where the update's variables stand among its inputs; they are kept as its versions. */
+/* Puts new tensors where the update's variables stand among its inputs; they are kept as its
+ * versions. */
 static tutti_status open_update(tutti_whole_run *r, const tutti_node *node, tutti_tensor **inputs)
 {
     bool overwrites = (node->op->flags & TUTTI_OP_OVERWRITES) != 0;
@@ -120,7 +133,8 @@ static void close_update(tutti_whole_run *r, const tutti_node *node)
     }
 }
 
-static tutti_status read_variable(const tutti_whole_run *r, const tutti_node *node, tutti_tensor **ret)
+static tutti_status read_variable(const tutti_whole_run *r, const tutti_node *node,
+                                  tutti_tensor **ret)
 {
     const tutti_whole_executable *e = r->executable;
     int32_t variable = e->variable_of[node->inputs[0].node->id], update = e->follows[node->id];
@@ -137,7 +151,8 @@ static tutti_status read_variable(const tutti_whole_run *r, const tutti_node *no
     return TUTTI_OK;
 }
 
-static tutti_status is_initialized(const tutti_whole_run *r, const tutti_node *node, tutti_tensor **ret)
+static tutti_status is_initialized(const tutti_whole_run *r, const tutti_node *node,
+                                   tutti_tensor **ret)
 {
     int32_t variable = r->executable->variable_of[node->inputs[0].node->id];
     bool there = r->before[variable] || r->newest[variable];
@@ -155,7 +170,8 @@ static void gather(const tutti_node *node, tutti_tensor ***values, tutti_tensor 
     }
 }
 
-static tutti_status evaluate_with(tutti_whole_run *r, const tutti_node *node, tutti_tensor **inputs, tutti_tensor **outputs)
+static tutti_status evaluate_with(tutti_whole_run *r, const tutti_node *node, tutti_tensor **inputs,
+                                  tutti_tensor **outputs)
 {
     const tutti_kernel *kernel = r->executable->runner[node->id];
     if (tutti__is(node, "read"))
@@ -181,7 +197,8 @@ static tutti_status evaluate_node(tutti_whole_run *r, const tutti_node *node)
     if (status == TUTTI_OK && tutti__is(node, "parameter")) {
         outputs[0] = tutti_tensor_retain(r->inputs[tutti__int(node, "index")]);
     } else if (status == TUTTI_OK && tutti__is(node, "constant")) {
-        outputs[0] = tutti_tensor_retain(tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor);
+        outputs[0] = tutti_tensor_retain(
+            tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor);
     } else if (status == TUTTI_OK && !(node->op->flags & TUTTI_OP_HANDLE)) {
         gather(node, r->values, inputs);
         status = evaluate_with(r, node, inputs, outputs);
@@ -198,7 +215,8 @@ tutti_status tutti__whole_evaluate(tutti_whole_run *r, bool late)
         if (e->late[n] != late || node->dead)
             continue;
         if (!r->committing && r->run->cancelled)
-            return tutti_fail(TUTTI_CANCELLED, "%s: the run was cancelled before '%s'", e->device->name, node->name);
+            return tutti_fail(TUTTI_CANCELLED, "%s: the run was cancelled before '%s'",
+                              e->device->name, node->name);
         TUTTI_TRY(evaluate_node(r, node));
     }
     return TUTTI_OK;

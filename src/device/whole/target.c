@@ -1,6 +1,6 @@
-/* target.c: a target that compiles whole partitions and owns its memory, as a compiler for TPUs does: no
- * kernels, no arena, no updates in place. For tests, and as an oracle: it computes with reference
- * kernels only, in the order of the graph. */
+/* target.c: a target that compiles whole partitions and owns its memory, as a compiler for TPUs
+ * does: no kernels, no arena, no updates in place. For tests, and as an oracle: it computes with
+ * reference kernels only, in the order of the graph. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,9 +53,10 @@ static tutti_status take_values(tutti_whole_run *r)
     for (int v = 0; v < e->variable_count; v++) {
         tutti_tensor *device = r->before[v];
         if (!device && e->variables[v].needed)
-            return tutti_fail(TUTTI_UNINITIALIZED,
-                              "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
-                              e->variables[v].piece->variable->name);
+            return tutti_fail(
+                TUTTI_UNINITIALIZED,
+                "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
+                e->variables[v].piece->variable->name);
         if (!device)
             continue;
         r->before[v] = NULL;
@@ -87,7 +88,9 @@ static tutti_status copy_results(const tutti_whole_run *r, bool late, tutti_tens
         if (r->executable->late[edge.node->id] != late)
             continue;
         if (!r->values[edge.node->id][edge.index])
-            return tutti_fail(TUTTI_INVALID, "'%s' has no value to fetch; name it as a target instead", edge.node->name);
+            return tutti_fail(TUTTI_INVALID,
+                              "'%s' has no value to fetch; name it as a target instead",
+                              edge.node->name);
         tutti_view view = tutti__tensor_view_of(r->values[edge.node->id][edge.index]);
         TUTTI_TRY(tutti__tensor_from_view(&view, &results[i]));
     }
@@ -117,7 +120,8 @@ static tutti_status make_buffers(const tutti_whole_run *r, tutti_tensor **buffer
             continue;
         const tutti_type *type = &r->executable->variables[v].piece->type;
         TUTTI_TRY(tutti__tensor_in(memory, type, &buffers[v]));
-        TUTTI_TRY(memory->copy_in(memory->self, tutti_tensor_data(buffers[v]), tutti_tensor_data(r->newest[v]),
+        TUTTI_TRY(memory->copy_in(memory->self, tutti_tensor_data(buffers[v]),
+                                  tutti_tensor_data(r->newest[v]),
                                   (size_t)tutti_type_count(type) * tutti_dtype_size(type->dtype)));
     }
     return TUTTI_OK;
@@ -127,7 +131,8 @@ static tutti_status commit(tutti_whole_run *r, tutti_tensor **results)
 {
     const tutti_whole_executable *e = r->executable;
     tutti_tensor **buffers = calloc((size_t)e->variable_count + 1, sizeof *buffers);
-    tutti_status status = buffers ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a commit");
+    tutti_status status =
+        buffers ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a commit");
     r->committing = true;
     if (status == TUTTI_OK && !r->late_done)
         status = tutti__whole_evaluate(r, true);
@@ -146,14 +151,15 @@ static tutti_status commit(tutti_whole_run *r, tutti_tensor **results)
     return status;
 }
 
-static tutti_status whole_run(tutti_executable *executable, tutti_run *run, tutti_tensor *const *inputs,
-                              tutti_tensor **ret_results)
+static tutti_status whole_run(tutti_executable *executable, tutti_run *run,
+                              tutti_tensor *const *inputs, tutti_tensor **ret_results)
 {
     const tutti_whole_executable *e = (const tutti_whole_executable *)executable;
     int count = (int)e->graph->results.count;
     tutti_whole_run r = {.executable = e, .run = run, .inputs = inputs};
     tutti_tensor **results = calloc((size_t)count + 1, sizeof *results);
-    tutti_status status = results ? before_commit(&r, results) : tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    tutti_status status =
+        results ? before_commit(&r, results) : tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     status = run->commit_begin(run, status);
     if (status == TUTTI_OK) {
         status = commit(&r, results);
@@ -182,17 +188,19 @@ static void whole_print(const tutti_executable *executable, tutti_text *text)
 {
     const tutti_whole_executable *e = (const tutti_whole_executable *)executable;
     char *graph;
-    tutti__text_add(text, "whole partition on %s: %zu nodes, hash %016llx\n", e->device->name, e->graph->nodes.count,
-                    (unsigned long long)executable->hash);
+    tutti__text_add(text, "whole partition on %s: %zu nodes, hash %016llx\n", e->device->name,
+                    e->graph->nodes.count, (unsigned long long)executable->hash);
     if (tutti_graph_print(e->graph, &graph) != TUTTI_OK)
         return;
     tutti__text_add(text, "%s", graph);
     free(graph);
 }
 
-static const tutti_executable_table whole_table = {.run = whole_run, .destroy = whole_destroy, .print = whole_print};
+static const tutti_executable_table whole_table = {
+    .run = whole_run, .destroy = whole_destroy, .print = whole_print};
 
-static tutti_status whole_compile(tutti_device *device, const tutti_partition *partition, tutti_executable **ret)
+static tutti_status whole_compile(tutti_device *device, const tutti_partition *partition,
+                                  tutti_executable **ret)
 {
     tutti_whole_executable *e = calloc(1, sizeof *e);
     if (!e)
