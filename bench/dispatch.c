@@ -16,7 +16,8 @@ static void run_chain(void *context)
 {
     chain *c = context;
     tutti_tensor *out;
-    tutti__bench_must(tutti_run(c->session, .feed = TUTTI_FEED({c->input, c->value}), .fetch = TUTTI_FETCH({c->last, &out})));
+    tutti__bench_must(tutti_run(c->session, .feed = TUTTI_FEED({c->input, c->value}),
+                                .fetch = TUTTI_FETCH({c->last, &out})));
     tutti_tensor_release(out);
 }
 
@@ -43,8 +44,10 @@ static int run(int argc, char **argv, bool json)
     double each = tutti__best_seconds(20, 50, run_chain, &c) / CHAIN * 1e9;
     const char *traced = getenv("TUTTI_TRACE_RING");
     bool trace = !traced || traced[0] != '0';
-    tutti__report(json, &(tutti_result){"dispatch", trace ? "scalar addition, trace on" : "scalar addition, trace off", each, "ns",
-                                        trace ? 100 : 25, false});
+    tutti__report(
+        json, &(tutti_result){"dispatch",
+                              trace ? "scalar addition, trace on" : "scalar addition, trace off",
+                              each, "ns", trace ? 100 : 25, false});
     double empty = tutti__best_seconds(20, 1000, run_empty, &c) * 1e6;
     tutti__report(json, &(tutti_result){"dispatch", "empty session run", empty, "us", 2, false});
     tutti__bench_must(tutti__param_set("FUSE", NULL));

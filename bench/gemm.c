@@ -13,7 +13,8 @@ static void multiply(void *context)
 {
     product *p = context;
     tutti_tensor *out;
-    tutti__bench_must(tutti_run(p->session, .feed = TUTTI_FEED({p->a, p->x}, {p->b, p->y}), .fetch = TUTTI_FETCH({p->c, &out})));
+    tutti__bench_must(tutti_run(p->session, .feed = TUTTI_FEED({p->a, p->x}, {p->b, p->y}),
+                                .fetch = TUTTI_FETCH({p->c, &out})));
     tutti_tensor_release(out);
 }
 
@@ -31,9 +32,15 @@ static int run(int argc, char **argv, bool json)
         char work[64];
         p.x = tutti__bench_tensor(TUTTI_F32, 2, (int64_t[]){n, n}, 1);
         p.y = tutti__bench_tensor(TUTTI_F32, 2, (int64_t[]){n, n}, 2);
-        double seconds = tutti__best_seconds(n > 1000 ? 5 : 20, n < 512 ? 20 : n < 1024 ? 4 : 1, multiply, &p);
+        double seconds = tutti__best_seconds(n > 1000 ? 5 : 20,
+                                             n < 512    ? 20
+                                             : n < 1024 ? 4
+                                                        : 1,
+                                             multiply, &p);
         snprintf(work, sizeof work, "f32 product %lld", (long long)n);
-        tutti__report(json, &(tutti_result){"gemm", work, 2e-9 * (double)n * (double)n * (double)n / seconds, "GFLOP/s"});
+        tutti__report(json, &(tutti_result){"gemm", work,
+                                            2e-9 * (double)n * (double)n * (double)n / seconds,
+                                            "GFLOP/s"});
         tutti_tensor_release(p.x);
         tutti_tensor_release(p.y);
     }

@@ -1,5 +1,6 @@
-/* step.c: one training step of the lecture's MNIST network: convolution 32x3x3 relu, max-pool 2, dense
- * 64 relu, dense 10, Adam; as a session and as a tape; and the time from process start to its end. */
+/* step.c: one training step of the lecture's MNIST network: convolution 32x3x3 relu, max-pool 2,
+ * dense 64 relu, dense 10, Adam; as a session and as a tape; and the time from process start to its
+ * end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static double since_start(void)
         ticks = strtoull(at, NULL, 10);
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9 - (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
+           (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
 static double resident_mib(void)
@@ -82,13 +84,16 @@ static int run(int argc, char **argv, bool json)
     tutti_session_describe(lecture.session, &info);
     bool alone = argc > 1; /* in a run of all benchmarks the process is old */
     if (alone) {
-        tutti__report(json, &(tutti_result){"step", "process start to first finished step", first * 1e3, "ms", 100});
+        tutti__report(json, &(tutti_result){"step", "process start to first finished step",
+                                            first * 1e3, "ms", 100});
         tutti__report(json, &(tutti_result){"step", "resident memory", memory, "MiB", 100});
     }
-    tutti__report(json, &(tutti_result){"step", "compiling the training step", info.last_compile_seconds * 1e3, "ms", 5});
+    tutti__report(json, &(tutti_result){"step", "compiling the training step",
+                                        info.last_compile_seconds * 1e3, "ms", 5});
     double session = tutti__best_seconds((int)steps, 1, tutti__lecture_step, &lecture);
     tutti__report(json, &(tutti_result){"step", "lecture network, session", session * 1e3, "ms"});
-    tutti__report(json, &(tutti_result){"step", "lecture network, session", (double)batch / session, "samples/s"});
+    tutti__report(json, &(tutti_result){"step", "lecture network, session", (double)batch / session,
+                                        "samples/s"});
     tutti__report(json, &(tutti_result){"step", "the same with the tape, against the session",
                                         tape_seconds(&lecture, (int)steps) / session, "x", 1.15});
     tutti__lecture_close(&lecture);

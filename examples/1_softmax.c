@@ -34,7 +34,8 @@ int main(int argc, char **argv)
 
     tutti_graph *g;
     must(tutti_graph_create(&g));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 28, 28, 1), y_ = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY);
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 28, 28, 1),
+              y_ = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY);
     tutti_sym W = tutti_variable(g, tutti_zeros(784, 10), .name = "W");
     tutti_sym b = tutti_variable(g, tutti_zeros(10), .name = "b");
     tutti_sym y = tutti_add(tutti_matmul(tutti_reshape(x, -1, 784), W), b);
@@ -59,7 +60,8 @@ int main(int argc, char **argv)
         must(tutti_take_rows(labels, BATCH, order + i % per_epoch * BATCH, &by));
         must(tutti_run(session, .feed = TUTTI_FEED({x, bx}, {y_, by}), .target = step));
         if (i % 500 == 0) {
-            must(tutti_run(session, .feed = TUTTI_FEED({x, bx}, {y_, by}), .fetch = TUTTI_FETCH({loss, &value})));
+            must(tutti_run(session, .feed = TUTTI_FEED({x, bx}, {y_, by}),
+                           .fetch = TUTTI_FETCH({loss, &value})));
             printf("step %4lld  loss %.4f\n", (long long)i, tutti_tensor_get(value, 0));
             tutti_tensor_release(value);
         }
@@ -67,7 +69,8 @@ int main(int argc, char **argv)
         tutti_tensor_release(by);
     }
     tutti_tensor *value;
-    must(tutti_run(session, .feed = TUTTI_FEED({x, test_images}, {y_, test_labels}), .fetch = TUTTI_FETCH({accuracy, &value})));
+    must(tutti_run(session, .feed = TUTTI_FEED({x, test_images}, {y_, test_labels}),
+                   .fetch = TUTTI_FETCH({accuracy, &value})));
     double reached = tutti_tensor_get(value, 0), expected = data ? 0.91 : 0.90;
     printf("test accuracy %.4f\n", reached);
 

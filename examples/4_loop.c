@@ -1,6 +1,7 @@
 /* 4_loop.c: a convolutional network trained by a custom loop with the tape.
  *
- *     ./4_loop                 on drawn digits: at least 0.97 of the test digits are right after one epoch
+ *     ./4_loop                 on drawn digits: at least 0.97 of the test digits are right after
+ * one epoch
  *     ./4_loop --data DIR      on MNIST's files in DIR: at least 0.97
  *     ./4_loop --epochs N      more epochs
  *
@@ -34,7 +35,8 @@ static tutti_sym apply(const tutti_sym *w, tutti_sym x)
     return tutti_add(tutti_matmul(h, w[OUT]), w[OUT_BIAS]);
 }
 
-static double evaluate(tutti_eager *e, const tutti_sym *weights, tutti_tensor *images, tutti_tensor *labels)
+static double evaluate(tutti_eager *e, const tutti_sym *weights, tutti_tensor *images,
+                       tutti_tensor *labels)
 {
     double right = 0;
     int64_t count = tutti_tensor_dims(images)[0], size = 500;
@@ -42,9 +44,11 @@ static double evaluate(tutti_eager *e, const tutti_sym *weights, tutti_tensor *i
         tutti_tensor *x, *y;
         must(tutti_tensor_slice(images, 0, at, size, 1, &x));
         must(tutti_tensor_slice(labels, 0, at, size, 1, &y));
-        TUTTI_STEP(e) {
+        TUTTI_STEP(e)
+        {
             tutti_sym guess = tutti_argmax(apply(weights, tutti_use(e, x)), 1);
-            right += tutti_item(tutti_sum(tutti_cast(tutti_equal(guess, tutti_use(e, y)), TUTTI_F32)));
+            right +=
+                tutti_item(tutti_sum(tutti_cast(tutti_equal(guess, tutti_use(e, y)), TUTTI_F32)));
         }
         tutti_tensor_release(x);
         tutti_tensor_release(y);
@@ -112,7 +116,7 @@ int main(int argc, char **argv)
             must(tutti_take_rows(labels, BATCH, order + at, &by));
             tutti_sym x = tutti_use(e, bx), y = tutti_use(e, by), loss;
             TUTTI_TAPE(tape, e)
-                loss = tutti_mean(tutti_sparse_cross_entropy_of(y, apply(weights, x)));
+            loss = tutti_mean(tutti_sparse_cross_entropy_of(y, apply(weights, x)));
             tutti_grad grads[WEIGHTS];
             tutti_gradients(&tape, loss, WEIGHTS, weights, grads);
             tutti_apply_gradients(adam, WEIGHTS, weights, grads);
@@ -125,7 +129,8 @@ int main(int argc, char **argv)
             tutti_tensor_release(by);
         }
         accuracy = evaluate(e, weights, test_images, test_labels);
-        printf("%sepoch %d  loss %.4f  test accuracy %.4f\n", isatty(1) ? "\n" : "", epoch + 1, sum / (double)(count / BATCH), accuracy);
+        printf("%sepoch %d  loss %.4f  test accuracy %.4f\n", isatty(1) ? "\n" : "", epoch + 1,
+               sum / (double)(count / BATCH), accuracy);
         fflush(stdout);
     }
     free(order);

@@ -76,8 +76,8 @@ static inline tutti_status tutti_failed_(tutti_status recorded, tutti_status sta
             return tutti_try_;                                                                     \
     } while (0)
 
-/* Where log lines go (tutti_print among them): the library itself never prints. NULL: nowhere, as at
- * the start. The sink may be called from several threads at once. */
+/* Where log lines go (tutti_print among them): the library itself never prints. NULL: nowhere, as
+ * at the start. The sink may be called from several threads at once. */
 typedef enum tutti_log_level { TUTTI_LOG_DEBUG, TUTTI_LOG_INFO, TUTTI_LOG_WARNING } tutti_log_level;
 typedef void tutti_log_sink(void *context, tutti_log_level level, const char *message);
 TUTTI_API void tutti_log_install(tutti_log_sink *sink, void *context);
@@ -88,7 +88,8 @@ TUTTI_API const char *tutti_version(void);
 /* Where in user code a node was built; see TUTTI_AT. */
 TUTTI_API void tutti_here(const char *file, int line);
 
-/* Remembers the caller's place, so that a later error names the user's file and line, then calls. */
+/* Remembers the caller's place, so that a later error names the user's file and line, then calls.
+ */
 #define TUTTI_AT(call) (tutti_here(__FILE__, __LINE__), call)
 
 /* Options by name: TUTTI_OPTIONS(tutti_run_options, .target = step). */

@@ -24,8 +24,8 @@ TUTTI_API tutti_status tutti_digits_draw(uint64_t seed, int64_t first, int64_t c
                                          tutti_tensor **ret_images, tutti_tensor **ret_labels);
 
 /* Rows `rows[0 .. count)` of a tensor's axis 0, copied into a new tensor. */
-TUTTI_API tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count, const int64_t *rows,
-                                       tutti_tensor **ret_tensor);
+TUTTI_API tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count,
+                                       const int64_t *rows, tutti_tensor **ret_tensor);
 /* Writes a permutation of 0 … count-1: a function of seed and epoch. */
 TUTTI_API void tutti_shuffled(uint64_t seed, uint64_t epoch, int64_t count, int64_t *ret_order);
 

@@ -1,5 +1,5 @@
-/* gradients.h: differentiation as a rewrite of the graph. Gradients are nodes like any other, so they
- * can be differentiated again. */
+/* gradients.h: differentiation as a rewrite of the graph. Gradients are nodes like any other, so
+ * they can be differentiated again. */
 #ifndef TUTTI_GRADIENTS_H
 #define TUTTI_GRADIENTS_H
 
@@ -9,18 +9,23 @@
 extern "C" {
 #endif
 
-/* A gradient: dense (rows.node NULL), or rows of the value's axis 0 with their indices (what gathers
- * give; indices may repeat, repeated rows add). value.node NULL: y does not depend on this x. */
+/* A gradient: dense (rows.node NULL), or rows of the value's axis 0 with their indices (what
+ * gathers give; indices may repeat, repeated rows add). value.node NULL: y does not depend on this
+ * x. */
 typedef struct tutti_grad {
     tutti_sym value;
     tutti_sym rows;
 } tutti_grad;
 
-static inline bool tutti_grad_ok(tutti_grad grad) { return grad.value.node != NULL; }
+static inline bool tutti_grad_ok(tutti_grad grad)
+{
+    return grad.value.node != NULL;
+}
 
 /* d sum(y) / d x for each x: tensors or variables. A mistake (an operator on the way that cannot be
  * differentiated) is recorded in the graph like any builder's. */
-TUTTI_API void tutti_differentiate(tutti_sym y, int count, const tutti_sym *xs, tutti_grad *ret_grads);
+TUTTI_API void tutti_differentiate(tutti_sym y, int count, const tutti_sym *xs,
+                                   tutti_grad *ret_grads);
 #define tutti_differentiate(...) TUTTI_AT(tutti_differentiate(__VA_ARGS__))
 
 /* The same for one x, always dense; zeros where y does not depend on x. */
@@ -33,7 +38,8 @@ TUTTI_API tutti_sym tutti_grad_dense(tutti_grad grad, tutti_sym like);
 /* Intercepts: `fn` sees the complete gradient of `sym` in every later differentiation and returns
  * what takes its place (clipping, scaling, logging). */
 TUTTI_API void tutti_on_gradient(tutti_sym sym,
-                                 tutti_grad (*fn)(tutti_sym forward, tutti_grad grad, void *context),
+                                 tutti_grad (*fn)(tutti_sym forward, tutti_grad grad,
+                                                  void *context),
                                  void *context);
 
 #ifdef __cplusplus

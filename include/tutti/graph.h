@@ -1,8 +1,8 @@
 /* graph.h: building a dataflow graph. Nodes are operators, edges are tensors.
  *
- * A builder call never has to be checked: a bad call records the first mistake in the graph with the
- * user's file and line and returns a poison symbol; calls on poison do nothing; tutti_graph_check,
- * and every run, report that first mistake.
+ * A builder call never has to be checked: a bad call records the first mistake in the graph with
+ * the user's file and line and returns a poison symbol; calls on poison do nothing;
+ * tutti_graph_check, and every run, report that first mistake.
  *
  * A graph is built by one thread at a time. A graph that is not being built may be run by many. */
 #ifndef TUTTI_GRAPH_H
@@ -27,7 +27,10 @@ typedef struct tutti_sym {
 } tutti_sym;
 
 #define TUTTI_NO_SYM ((tutti_sym){0})
-static inline bool tutti_sym_ok(tutti_sym sym) { return sym.node != NULL; }
+static inline bool tutti_sym_ok(tutti_sym sym)
+{
+    return sym.node != NULL;
+}
 
 TUTTI_API tutti_status tutti_graph_create(tutti_graph **ret_graph);
 TUTTI_API void tutti_graph_destroy(tutti_graph *graph); /* NULL is fine */
@@ -78,8 +81,8 @@ TUTTI_API void tutti_colocate_pop(tutti_graph *graph);
 #define TUTTI_WITH_COLOCATION(graph, with)                                                         \
     TUTTI_SCOPE_(tutti_colocate_push(graph, with), tutti_colocate_pop(graph))
 
-/* A device name, parsed: "/job:ps/replica:0/task:1/device:GPU:0", "/cpu:0", "far:1". Fields that are
- * not given are "" or -1. */
+/* A device name, parsed: "/job:ps/replica:0/task:1/device:GPU:0", "/cpu:0", "far:1". Fields that
+ * are not given are "" or -1. */
 typedef struct tutti_device_name {
     char job[64];
     int replica, task;
@@ -97,7 +100,7 @@ TUTTI_API const char *tutti_device_text(const tutti_device_name *name,
 /* Attributes of a node, by name, each with its kind. Ints, floats and the like are copied. */
 typedef enum tutti_attr_kind {
     TUTTI_ATTR_NONE,
-    TUTTI_ATTR_INT,    /* also bool and dtype */
+    TUTTI_ATTR_INT, /* also bool and dtype */
     TUTTI_ATTR_FLOAT,
     TUTTI_ATTR_STRING, /* bytes with a length */
     TUTTI_ATTR_INTS,
@@ -129,15 +132,24 @@ typedef struct tutti_attr {
 #define TUTTI_STR(name_, value_)                                                                   \
     ((tutti_attr){.name = (name_), .kind = TUTTI_ATTR_STRING, .count = -1, .value.s = (value_)})
 #define TUTTI_INTS(name_, count_, values_)                                                         \
-    ((tutti_attr){.name = (name_), .kind = TUTTI_ATTR_INTS, .count = (int32_t)(count_), .value.ints = (values_)})
+    ((tutti_attr){.name = (name_),                                                                 \
+                  .kind = TUTTI_ATTR_INTS,                                                         \
+                  .count = (int32_t)(count_),                                                      \
+                  .value.ints = (values_)})
 #define TUTTI_FLOATS(name_, count_, values_)                                                       \
-    ((tutti_attr){.name = (name_), .kind = TUTTI_ATTR_FLOATS, .count = (int32_t)(count_), .value.floats = (values_)})
+    ((tutti_attr){.name = (name_),                                                                 \
+                  .kind = TUTTI_ATTR_FLOATS,                                                       \
+                  .count = (int32_t)(count_),                                                      \
+                  .value.floats = (values_)})
 #define TUTTI_TENSOR_ATTR(name_, value_)                                                           \
     ((tutti_attr){.name = (name_), .kind = TUTTI_ATTR_TENSOR, .value.tensor = (value_)})
 #define TUTTI_GRAPH_ATTR(name_, value_)                                                            \
     ((tutti_attr){.name = (name_), .kind = TUTTI_ATTR_GRAPH, .value.graph = (value_)})
 #define TUTTI_TYPES_ATTR(name_, count_, values_)                                                   \
-    ((tutti_attr){.name = (name_), .kind = TUTTI_ATTR_TYPES, .count = (int32_t)(count_), .value.types = (values_)})
+    ((tutti_attr){.name = (name_),                                                                 \
+                  .kind = TUTTI_ATTR_TYPES,                                                        \
+                  .count = (int32_t)(count_),                                                      \
+                  .value.types = (values_)})
 
 /* Any operator by name, for those without a function of their own: users' operators too.
  *     tutti_sym y = tutti_apply_op(g, "mycompany.swish", 1, &x, 1, &TUTTI_FLOAT("beta", 1.5));

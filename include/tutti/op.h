@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* What an operator's rules see of a node: types, attributes, and input values that are already known.
- * A rule that needs an unknown dimension leaves TUTTI_ANY. */
+/* What an operator's rules see of a node: types, attributes, and input values that are already
+ * known. A rule that needs an unknown dimension leaves TUTTI_ANY. */
 typedef struct tutti_infer {
     const tutti_op *op;
     const char *name; /* of the node, for messages */
@@ -43,7 +43,8 @@ typedef struct tutti_gradient {
     const tutti_sym *output_grads;
     const bool *wanted;
     tutti_sym *input_grads;
-    /* Where set, input_grads[i] holds rows and this their indices along axis 0 (a sparse gradient). */
+    /* Where set, input_grads[i] holds rows and this their indices along axis 0 (a sparse gradient).
+     */
     tutti_sym *input_grad_rows;
 } tutti_gradient;
 
@@ -52,10 +53,10 @@ typedef struct tutti_cost {
     double flops, bytes_read, bytes_written;
 } tutti_cost;
 
-/* One legal way to cut a node: for each input the axis that is cut or TUTTI_WHOLE; for each output the
- * axis that results, or TUTTI_PARTIAL_*: the pieces are to be combined by that operation.
- * `attr`, when set, names an integer (list) attribute whose element `attr_index` is a size along the
- * cut and must be cut too. */
+/* One legal way to cut a node: for each input the axis that is cut or TUTTI_WHOLE; for each output
+ * the axis that results, or TUTTI_PARTIAL_*: the pieces are to be combined by that operation.
+ * `attr`, when set, names an integer (list) attribute whose element `attr_index` is a size along
+ * the cut and must be cut too. */
 enum {
     TUTTI_WHOLE = -1,
     TUTTI_PARTIAL_SUM = -2,
@@ -106,22 +107,26 @@ typedef struct tutti_attr_spec {
 } tutti_attr_spec;
 
 enum {
-    TUTTI_OP_ELEMENTWISE = 1 << 0, /* output i depends on input elements i only (after broadcasting) */
+    TUTTI_OP_ELEMENTWISE =
+        1 << 0, /* output i depends on input elements i only (after broadcasting) */
     TUTTI_OP_COMMUTATIVE = 1 << 1,
-    TUTTI_OP_VIEW = 1 << 2,      /* output 0 is input 0's contiguous bytes under another shape */
-    TUTTI_OP_STATEFUL = 1 << 3,  /* never folded, merged or pruned by value */
-    TUTTI_OP_UPDATES = 1 << 4,   /* writes the variables among its inputs; output 0 is the new value */
-    TUTTI_OP_BLOCKING = 1 << 5,  /* may wait for another run */
-    TUTTI_OP_FALLIBLE = 1 << 6,  /* its kernel may fail on bad values */
-    TUTTI_OP_DYNAMIC = 1 << 7,   /* output shapes may depend on data */
-    TUTTI_OP_RANDOM = 1 << 8,    /* deterministic in its inputs, but splitting needs the global index */
-    TUTTI_OP_COLLECTIVE = 1 << 9,/* meets its peers along a mesh axis */
-    TUTTI_OP_CONTROL = 1 << 10,  /* runs sub-graphs; the runner executes it */
-    TUTTI_OP_HANDLE = 1 << 11,   /* output 0 is a handle (variable, queue) */
-    TUTTI_OP_TAKES_HANDLE = 1 << 12, /* input 0 (and any other handle) stays a handle, is not read */
-    TUTTI_OP_NO_GRADIENT = 1 << 13,  /* differentiating through it is zero, not an error */
-    TUTTI_OP_HOST = 1 << 14,         /* its kernel runs on the host whatever the device */
-    TUTTI_OP_OVERWRITES = 1 << 15    /* an update that does not need the old value */
+    TUTTI_OP_VIEW = 1 << 2,     /* output 0 is input 0's contiguous bytes under another shape */
+    TUTTI_OP_STATEFUL = 1 << 3, /* never folded, merged or pruned by value */
+    TUTTI_OP_UPDATES =
+        1 << 4, /* writes the variables among its inputs; output 0 is the new value */
+    TUTTI_OP_BLOCKING = 1 << 5, /* may wait for another run */
+    TUTTI_OP_FALLIBLE = 1 << 6, /* its kernel may fail on bad values */
+    TUTTI_OP_DYNAMIC = 1 << 7,  /* output shapes may depend on data */
+    TUTTI_OP_RANDOM =
+        1 << 8, /* deterministic in its inputs, but splitting needs the global index */
+    TUTTI_OP_COLLECTIVE = 1 << 9, /* meets its peers along a mesh axis */
+    TUTTI_OP_CONTROL = 1 << 10,   /* runs sub-graphs; the runner executes it */
+    TUTTI_OP_HANDLE = 1 << 11,    /* output 0 is a handle (variable, queue) */
+    TUTTI_OP_TAKES_HANDLE =
+        1 << 12,                    /* input 0 (and any other handle) stays a handle, is not read */
+    TUTTI_OP_NO_GRADIENT = 1 << 13, /* differentiating through it is zero, not an error */
+    TUTTI_OP_HOST = 1 << 14,        /* its kernel runs on the host whatever the device */
+    TUTTI_OP_OVERWRITES = 1 << 15   /* an update that does not need the old value */
 };
 
 /* An operator. Slots marked (optional) may be NULL. */
@@ -129,25 +134,29 @@ struct tutti_op {
     uint32_t struct_size;
     const char *name; /* lower_case; users put their own prefix and a dot before it */
     int version;
-    const char *doc; /* one line with the formula: "relu(x): y = max(x, 0)" */
-    const char *category; /* "element-wise", "shape", … for the manual */
+    const char *doc;            /* one line with the formula: "relu(x): y = max(x, 0)" */
+    const char *category;       /* "element-wise", "shape", … for the manual */
     int min_inputs, max_inputs; /* max -1: any number */
     int outputs;                /* -1: as many as attribute "outputs" (INT) or "types" says */
     uint32_t flags;
     const tutti_attr_spec *attrs; /* (optional) ends with a NULL name */
 
-    tutti_status (*infer)(tutti_infer *node); /* the shape rule */
-    tutti_status (*gradient)(tutti_gradient *node);                         /* (optional) */
-    void (*cost)(const tutti_infer *node, tutti_cost *ret_cost);            /* (optional) bytes in and out, one FLOP an element */
-    int (*split)(const tutti_infer *node, int capacity, tutti_split *ret);  /* (optional) how many ways; writes at most capacity */
-    tutti_kernel_fn *reference; /* (optional for views and control) right for every type it accepts */
+    tutti_status (*infer)(tutti_infer *node);       /* the shape rule */
+    tutti_status (*gradient)(tutti_gradient *node); /* (optional) */
+    void (*cost)(const tutti_infer *node,
+                 tutti_cost *ret_cost); /* (optional) bytes in and out, one FLOP an element */
+    int (*split)(const tutti_infer *node, int capacity,
+                 tutti_split *ret); /* (optional) how many ways; writes at most capacity */
+    tutti_kernel_fn
+        *reference; /* (optional for views and control) right for every type it accepts */
 
     /* Element-wise operators: one element. The generic reference kernel calls them. */
-    double (*scalar)(const double *x, const tutti_attr *attrs, int attr_count);      /* (optional) */
-    int64_t (*scalar_int)(const int64_t *x, const tutti_attr *attrs, int attr_count);/* (optional) integers and bools, exactly */
+    double (*scalar)(const double *x, const tutti_attr *attrs, int attr_count); /* (optional) */
+    int64_t (*scalar_int)(const int64_t *x, const tutti_attr *attrs,
+                          int attr_count); /* (optional) integers and bools, exactly */
 
-    /* Sample nodes for tests, benchmarks and fuzzing, NULL-terminated. "f32[2,3] f32[3]{0.1:2} | axis=1":
-     * types with an optional range {low:high} or values {=1,2,3}, then attributes. */
+    /* Sample nodes for tests, benchmarks and fuzzing, NULL-terminated. "f32[2,3] f32[3]{0.1:2} |
+     * axis=1": types with an optional range {low:high} or values {=1,2,3}, then attributes. */
     const char *const *samples;
 };
 
@@ -160,9 +169,10 @@ TUTTI_API const tutti_op *tutti_op_find(const char *name);
 TUTTI_API size_t tutti_op_list(size_t capacity, const tutti_op **ret_ops);
 
 /* Ready-made rules for element-wise operators. */
-TUTTI_API tutti_status tutti_infer_same(tutti_infer *node);      /* output 0 has input 0's type */
-TUTTI_API tutti_status tutti_infer_broadcast(tutti_infer *node); /* all inputs broadcast, same dtype */
-TUTTI_API tutti_status tutti_infer_compare(tutti_infer *node);   /* as broadcast, output bool */
+TUTTI_API tutti_status tutti_infer_same(tutti_infer *node); /* output 0 has input 0's type */
+TUTTI_API tutti_status
+tutti_infer_broadcast(tutti_infer *node); /* all inputs broadcast, same dtype */
+TUTTI_API tutti_status tutti_infer_compare(tutti_infer *node); /* as broadcast, output bool */
 TUTTI_API tutti_status tutti_reference_elementwise(const tutti_call *call);
 TUTTI_API int tutti_split_elementwise(const tutti_infer *node, int capacity, tutti_split *ret);
 

@@ -3,10 +3,12 @@
  *     tutti_session *s;
  *     tutti_session_open(&s, graph);
  *     tutti_run(s, .target = tutti_initialize_all(graph));
- *     tutti_run(s, .feed = TUTTI_FEED({x, batch}), .fetch = TUTTI_FETCH({loss, &value}), .target = step);
+ *     tutti_run(s, .feed = TUTTI_FEED({x, batch}), .fetch = TUTTI_FETCH({loss, &value}), .target =
+ * step);
  *
- * A run prunes the graph to what is asked for, compiles it for the shapes that are fed, and keeps the
- * result: the next run with the same shapes starts at once. Several threads may run one session. */
+ * A run prunes the graph to what is asked for, compiles it for the shapes that are fed, and keeps
+ * the result: the next run with the same shapes starts at once. Several threads may run one
+ * session. */
 #ifndef TUTTI_SESSION_H
 #define TUTTI_SESSION_H
 
@@ -18,8 +20,8 @@ extern "C" {
 
 typedef struct tutti_session tutti_session;
 
-/* Devices in a grid with named axes; collectives name an axis. The strings and the list must outlive
- * the session. */
+/* Devices in a grid with named axes; collectives name an axis. The strings and the list must
+ * outlive the session. */
 typedef struct tutti_mesh_options {
     int axis_count;
     const char *axes[4];
@@ -29,7 +31,7 @@ typedef struct tutti_mesh_options {
 
 typedef struct tutti_session_options {
     size_t struct_size;
-    const char *device;      /* where nodes go that have no wish; default TUTTI_DEVICE, else "cpu:0" */
+    const char *device; /* where nodes go that have no wish; default TUTTI_DEVICE, else "cpu:0" */
     double deadline_seconds; /* of a run's blocking calls; default 300 */
     bool deterministic;      /* only kernels whose results do not depend on the batch's cut */
     int cache_limit;         /* compiled programs kept; default 128 */
@@ -37,7 +39,8 @@ typedef struct tutti_session_options {
 } tutti_session_options;
 
 /* The graph must outlive the session; it may grow while the session is open. */
-TUTTI_API tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_options *options,
+TUTTI_API tutti_status tutti_session_create(tutti_graph *graph,
+                                            const tutti_session_options *options,
                                             tutti_session **ret_session);
 #define tutti_session_open(ret_session, graph, ...)                                                \
     tutti_session_create(graph, TUTTI_OPTIONS(tutti_session_options, __VA_ARGS__), ret_session)
@@ -54,24 +57,54 @@ typedef struct tutti_fetch {
 } tutti_fetch;
 typedef struct tutti_run_options {
     size_t struct_size;
-    struct { int count; const tutti_feed *list; } feed;
-    struct { int count; const tutti_fetch *list; } fetch;
-    struct { int count; const tutti_sym *list; } targets;
+    struct {
+        int count;
+        const tutti_feed *list;
+    } feed;
+    struct {
+        int count;
+        const tutti_fetch *list;
+    } fetch;
+    struct {
+        int count;
+        const tutti_sym *list;
+    } targets;
     tutti_sym target;        /* one more target */
     double deadline_seconds; /* 0: the session's */
 } tutti_run_options;
 
-#define TUTTI_FEED(...) {sizeof((tutti_feed[]){__VA_ARGS__}) / sizeof(tutti_feed), (tutti_feed[]){__VA_ARGS__}}
-#define TUTTI_FETCH(...) {sizeof((tutti_fetch[]){__VA_ARGS__}) / sizeof(tutti_fetch), (tutti_fetch[]){__VA_ARGS__}}
-#define TUTTI_TARGETS(...) {sizeof((tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym), (tutti_sym[]){__VA_ARGS__}}
+#define TUTTI_FEED(...)                                                                            \
+    {                                                                                              \
+        sizeof((tutti_feed[]){__VA_ARGS__}) / sizeof(tutti_feed), (tutti_feed[])                   \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define TUTTI_FETCH(...)                                                                           \
+    {                                                                                              \
+        sizeof((tutti_fetch[]){__VA_ARGS__}) / sizeof(tutti_fetch), (tutti_fetch[])                \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define TUTTI_TARGETS(...)                                                                         \
+    {                                                                                              \
+        sizeof((tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym), (tutti_sym[])                      \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
 
 /* Runs once and blocks until done. On failure no variable has changed and nothing is fetched. */
 TUTTI_API tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *options);
-#define tutti_run(session, ...) tutti_session_run(session, TUTTI_OPTIONS(tutti_run_options, __VA_ARGS__))
+#define tutti_run(session, ...)                                                                    \
+    tutti_session_run(session, TUTTI_OPTIONS(tutti_run_options, __VA_ARGS__))
 
 /* A variable's present value (a copy), and setting it, without a run. */
-TUTTI_API tutti_status tutti_session_get(tutti_session *session, tutti_sym variable, tutti_tensor **ret_value);
-TUTTI_API tutti_status tutti_session_set(tutti_session *session, tutti_sym variable, tutti_tensor *value);
+TUTTI_API tutti_status tutti_session_get(tutti_session *session, tutti_sym variable,
+                                         tutti_tensor **ret_value);
+TUTTI_API tutti_status tutti_session_set(tutti_session *session, tutti_sym variable,
+                                         tutti_tensor *value);
 
 /* What the session did: for tests and benchmarks. */
 typedef struct tutti_session_info {

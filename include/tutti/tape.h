@@ -2,21 +2,18 @@
  *
  *     tutti_eager *e;
  *     tutti_eager_open(&e);
- *     tutti_sym w = tutti_variable(tutti_eager_graph(e), tutti_glorot_uniform(784, 10), .name = "w");
- *     while (next_batch(&images, &labels)) {
- *         TUTTI_STEP(e) {
- *             tutti_sym x = tutti_use(e, images), y = tutti_use(e, labels), loss;
- *             TUTTI_TAPE(tape, e)
- *                 loss = tutti_mean(tutti_sparse_cross_entropy_of(y, tutti_matmul(x, w)));
- *             tutti_grad grad;
+ *     tutti_sym w = tutti_variable(tutti_eager_graph(e), tutti_glorot_uniform(784, 10), .name =
+ * "w"); while (next_batch(&images, &labels)) { TUTTI_STEP(e) { tutti_sym x = tutti_use(e, images),
+ * y = tutti_use(e, labels), loss; TUTTI_TAPE(tape, e) loss =
+ * tutti_mean(tutti_sparse_cross_entropy_of(y, tutti_matmul(x, w))); tutti_grad grad;
  *             tutti_gradients(&tape, loss, 1, &w, &grad);
  *             tutti_apply_gradients(tutti_sgd(0.5), 1, &w, &grad);
  *             printf("%g\n", tutti_item(loss));
  *         }
  *     }
  *
- * Operators queue until a value is read or the step ends; what is queued then runs as one program. A
- * step that does the same as an earlier one runs from the cache; another one is compiled anew.
+ * Operators queue until a value is read or the step ends; what is queued then runs as one program.
+ * A step that does the same as an earlier one runs from the cache; another one is compiled anew.
  *
  * Symbols live until the end of their step; variables live on. A read value is the caller's tensor.
  * One thread at a time may use an eager context. */
@@ -33,7 +30,8 @@ extern "C" {
 typedef struct tutti_eager tutti_eager;
 
 /* Options as a session's. */
-TUTTI_API tutti_status tutti_eager_create(const tutti_session_options *options, tutti_eager **ret_eager);
+TUTTI_API tutti_status tutti_eager_create(const tutti_session_options *options,
+                                          tutti_eager **ret_eager);
 #define tutti_eager_open(ret_eager, ...)                                                           \
     tutti_eager_create(TUTTI_OPTIONS(tutti_session_options, __VA_ARGS__), ret_eager)
 TUTTI_API void tutti_eager_close(tutti_eager *eager); /* NULL is fine */
@@ -50,8 +48,8 @@ TUTTI_API tutti_status tutti_value(tutti_sym sym, tutti_tensor **ret_value);
 /* Its first element as a number; NaN when it cannot be computed (tutti_error_message says why). */
 TUTTI_API double tutti_item(tutti_sym sym);
 
-/* Ends a step: runs what is queued for its effect (updates), then forgets the step's symbols. Returns
- * the step's first mistake; the next step begins clean. */
+/* Ends a step: runs what is queued for its effect (updates), then forgets the step's symbols.
+ * Returns the step's first mistake; the next step begins clean. */
 TUTTI_API tutti_status tutti_step(tutti_eager *eager);
 #define TUTTI_STEP(eager)                                                                          \
     for (int tutti_once_step = 1; tutti_once_step; tutti_once_step = (tutti_step(eager), 0))
@@ -69,20 +67,22 @@ TUTTI_API tutti_tape tutti_tape_begin(tutti_eager *eager);
 TUTTI_API void tutti_tape_end(tutti_tape *tape);
 #define TUTTI_TAPE(tape, eager)                                                                    \
     tutti_tape tape = tutti_tape_begin(eager);                                                     \
-    for (int tutti_once_##tape = 1; tutti_once_##tape; tutti_once_##tape = (tutti_tape_end(&(tape)), 0))
+    for (int tutti_once_##tape = 1; tutti_once_##tape;                                             \
+         tutti_once_##tape = (tutti_tape_end(&(tape)), 0))
 
-/* Variables are watched by themselves; a value from outside the tape must be watched for a gradient to
- * reach it. At most 16. */
+/* Variables are watched by themselves; a value from outside the tape must be watched for a gradient
+ * to reach it. At most 16. */
 TUTTI_API void tutti_watch(tutti_tape *tape, tutti_sym sym);
 
-/* d sum(y) / d x for each x. An x that y does not depend on, or that was neither a variable, watched
- * nor made on the tape, has no gradient (see tutti_grad_ok). */
+/* d sum(y) / d x for each x. An x that y does not depend on, or that was neither a variable,
+ * watched nor made on the tape, has no gradient (see tutti_grad_ok). */
 TUTTI_API void tutti_gradients(tutti_tape *tape, tutti_sym y, int count, const tutti_sym *xs,
                                tutti_grad *ret_grads);
 #define tutti_gradients(...) TUTTI_AT(tutti_gradients(__VA_ARGS__))
 
 /* A variable's present value, and setting it. */
-TUTTI_API tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tensor **ret_value);
+TUTTI_API tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable,
+                                       tutti_tensor **ret_value);
 TUTTI_API tutti_status tutti_eager_set(tutti_eager *eager, tutti_sym variable, tutti_tensor *value);
 TUTTI_API void tutti_eager_describe(tutti_eager *eager, tutti_session_info *ret_info);
 

@@ -1,9 +1,10 @@
-/* arena.h: memory with one lifetime. Everything taken from an arena goes at once. Not thread-safe. */
+/* arena.h: memory with one lifetime. Everything taken from an arena goes at once. Not thread-safe.
+ */
 #ifndef TUTTI_BASE_ARENA_H
 #define TUTTI_BASE_ARENA_H
 
-#include <stddef.h>
 #include <stdarg.h>
+#include <stddef.h>
 
 typedef struct tutti_arena {
     struct tutti_arena_block *blocks; /* newest first */
@@ -12,7 +13,8 @@ typedef struct tutti_arena {
 
 /* A zeroed struct is a valid empty arena. */
 
-/* Zeroed memory aligned to 16 bytes, or NULL when the system has none. Size 0 gives a valid pointer. */
+/* Zeroed memory aligned to 16 bytes, or NULL when the system has none. Size 0 gives a valid
+ * pointer. */
 void *tutti__arena_take(tutti_arena *arena, size_t size);
 /* count * size with overflow check. */
 void *tutti__arena_array(tutti_arena *arena, size_t count, size_t size);

@@ -94,7 +94,8 @@ tutti_status tutti__map_set(tutti_map *map, const char *key, void *value)
     size_t size = strlen(key) + 1;
     char *copy = malloc(size);
     if (copy == NULL || !grow_slots(map) ||
-        !tutti__vec_grow((void **)&map->entries, map->count, &map->capacity, sizeof *map->entries)) {
+        !tutti__vec_grow((void **)&map->entries, map->count, &map->capacity,
+                         sizeof *map->entries)) {
         free(copy);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for entry %zu of a map", map->count);
     }
@@ -118,7 +119,8 @@ void tutti__map_free(tutti_map *map)
 static bool text_reserve(tutti_text *text, size_t more)
 {
     size_t need;
-    if (text->failed || __builtin_add_overflow(text->size, more, &need) || need >= PTRDIFF_MAX / 2) {
+    if (text->failed || __builtin_add_overflow(text->size, more, &need) ||
+        need >= PTRDIFF_MAX / 2) {
         text->failed = true;
         return false;
     }

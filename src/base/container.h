@@ -39,7 +39,8 @@ void *tutti__map_get(const tutti_map *map, const char *key); /* NULL when absent
 tutti_status tutti__map_set(tutti_map *map, const char *key, void *value);
 void tutti__map_free(tutti_map *map); /* values are the caller's */
 
-/* Growing text/bytes buffer; data is always NUL-terminated once non-NULL. Out of memory is sticky. */
+/* Growing text/bytes buffer; data is always NUL-terminated once non-NULL. Out of memory is sticky.
+ */
 typedef struct tutti_text {
     char *data;
     size_t size, capacity;
@@ -56,7 +57,13 @@ uint64_t tutti__hash_mix(uint64_t seed, uint64_t word);
 uint64_t tutti__hash_string(uint64_t seed, const char *text); /* NULL hashes as "" */
 
 /* a * b and a + b with overflow check: false when the result does not fit. */
-static inline bool tutti__mul_size(int64_t a, int64_t b, int64_t *ret) { return !__builtin_mul_overflow(a, b, ret); }
-static inline bool tutti__add_size(int64_t a, int64_t b, int64_t *ret) { return !__builtin_add_overflow(a, b, ret); }
+static inline bool tutti__mul_size(int64_t a, int64_t b, int64_t *ret)
+{
+    return !__builtin_mul_overflow(a, b, ret);
+}
+static inline bool tutti__add_size(int64_t a, int64_t b, int64_t *ret)
+{
+    return !__builtin_add_overflow(a, b, ret);
+}
 
 #endif

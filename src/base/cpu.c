@@ -52,8 +52,8 @@ static void read_features(tutti_cpu *cpu)
         return;
     bool fma = bit(basic, 12), f16c = bit(basic, 29);
     cpu->avx2 = (saved & SAVES_AVX) == SAVES_AVX && fma && f16c && bit(b, 5);
-    cpu->avx512 = cpu->avx2 && (saved & SAVES_AVX512) == SAVES_AVX512 && bit(b, 16) &&
-                  bit(b, 17) && bit(b, 30) && bit(b, 31);
+    cpu->avx512 = cpu->avx2 && (saved & SAVES_AVX512) == SAVES_AVX512 && bit(b, 16) && bit(b, 17) &&
+                  bit(b, 30) && bit(b, 31);
     cpu->amx_bf16 = (saved & SAVES_AMX) == SAVES_AMX && bit(d, 22) && bit(d, 24);
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d))
         cpu->avx512_bf16 = cpu->avx512 && bit(a, 5);

@@ -1,5 +1,5 @@
-/* cpu.h: what this machine's CPU can do, read from the CPU itself. Libraries misjudge CPUs; code here
- * goes by features, never by a list of models. */
+/* cpu.h: what this machine's CPU can do, read from the CPU itself. Libraries misjudge CPUs; code
+ * here goes by features, never by a list of models. */
 #ifndef TUTTI_BASE_CPU_H
 #define TUTTI_BASE_CPU_H
 
@@ -9,7 +9,7 @@ typedef struct tutti_cpu {
     char model[64]; /* "Neoverse-V1", "Intel(R) Xeon(R) …"; "unknown" when the CPU does not say */
 
     /* x86_64. Set only when the operating system saves the registers too. */
-    bool avx2; /* with fma and f16c */
+    bool avx2;   /* with fma and f16c */
     bool avx512; /* f, bw, dq and vl */
     bool avx512_bf16, amx_bf16;
 

@@ -15,8 +15,9 @@ TUTTI_TEST(cpu_features_hold_together)
     CHECK(cpu->l2_bytes >= cpu->l1_bytes);
 #if defined(__x86_64__)
     CHECK_INT(cpu->avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
-    CHECK_INT(cpu->avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
+    CHECK_INT(cpu->avx512,
+              __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
     CHECK(!cpu->neon && !cpu->sve);
 #elif defined(__aarch64__)
     CHECK(cpu->neon && !cpu->avx2);

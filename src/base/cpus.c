@@ -123,7 +123,8 @@ static int group_count(void)
     int least = INT_MAX;
     if (text == NULL)
         return least;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         int quota = line_quota(line);
         least = quota < least ? quota : least;
     }

@@ -46,8 +46,13 @@ TUTTI_TEST(cpus_count_keeps_the_last_message)
 
 TUTTI_TEST(cpus_quota_of_version_2)
 {
-    const char *limited[] = {"/proc/self/cgroup", "0::/job/step\n", "/sys/fs/cgroup/job/step/cpu.max",
-                             "max 100000\n", "/sys/fs/cgroup/job/cpu.max", "50000 100000\n", NULL};
+    const char *limited[] = {"/proc/self/cgroup",
+                             "0::/job/step\n",
+                             "/sys/fs/cgroup/job/step/cpu.max",
+                             "max 100000\n",
+                             "/sys/fs/cgroup/job/cpu.max",
+                             "50000 100000\n",
+                             NULL};
     CHECK_INT(count_with(limited), 1);
     limited[5] = "99999900000 100000\n";
     CHECK_INT(count_with(limited), without_groups());
@@ -74,7 +79,12 @@ TUTTI_TEST(cpus_quota_of_version_1)
 
 TUTTI_TEST(cpus_malformed_groups_are_ignored)
 {
-    const char *files[] = {"/proc/self/cgroup", "\n:\nx\n0::\n::\n1:cpu:/\n", "/sys/fs/cgroup/cpu.max",
-                           "garbage", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "", NULL};
+    const char *files[] = {"/proc/self/cgroup",
+                           "\n:\nx\n0::\n::\n1:cpu:/\n",
+                           "/sys/fs/cgroup/cpu.max",
+                           "garbage",
+                           "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+                           "",
+                           NULL};
     CHECK_INT(count_with(files), without_groups());
 }

@@ -11,12 +11,16 @@
 typedef struct tutti_param {
     const char *name, *fallback, *help;
 } tutti_param;
-#define TUTTI_PARAM(name_, fallback_, help_) {.name = (name_), .fallback = (fallback_), .help = (help_)}
+#define TUTTI_PARAM(name_, fallback_, help_)                                                       \
+    {                                                                                              \
+        .name = (name_), .fallback = (fallback_), .help = (help_)                                  \
+    }
 
 /* The text in force: an override set by the program, else the environment, else the fallback. */
 const char *tutti__param_text(const tutti_param *param);
-int64_t tutti__param_int(const tutti_param *param); /* unreadable text gives the fallback, with a log line */
-bool tutti__param_flag(const tutti_param *param);   /* 1 true yes on; set but empty is false */
+int64_t tutti__param_int(
+    const tutti_param *param); /* unreadable text gives the fallback, with a log line */
+bool tutti__param_flag(const tutti_param *param); /* 1 true yes on; set but empty is false */
 /* Overrides by name ("THREADS"); value NULL removes. Copies. Thread-safe. */
 tutti_status tutti__param_set(const char *name, const char *value);
 

@@ -54,8 +54,8 @@ TUTTI_TEST(params_flags)
     static const struct {
         const char *text;
         bool flag;
-    } rows[] = {{"1", true}, {"true", true}, {"YES", true}, {"On", true},
-                {"0", false}, {"", false}, {"off", false}, {"11", false}};
+    } rows[] = {{"1", true},  {"true", true}, {"YES", true},  {"On", true},
+                {"0", false}, {"", false},    {"off", false}, {"11", false}};
     CHECK(!tutti__param_flag(&fast));
     for (size_t i = 0; i < TUTTI_COUNT(rows); i++) {
         CHECK_OK(tutti__param_set("TEST_FAST", rows[i].text));

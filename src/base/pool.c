@@ -240,10 +240,11 @@ static tutti_status start_workers(tutti_pool *pool, int first_cpu)
     if (error == 0)
         return TUTTI_OK;
     if (cpu >= 0)
-        return tutti_fail(TUTTI_INVALID,
-                          "thread %d of %d cannot be pinned to CPU %d: %s; see the CPUs this process "
-                          "may use with 'taskset -p'",
-                          pool->started + 1, pool->threads, cpu, strerror(error));
+        return tutti_fail(
+            TUTTI_INVALID,
+            "thread %d of %d cannot be pinned to CPU %d: %s; see the CPUs this process "
+            "may use with 'taskset -p'",
+            pool->started + 1, pool->threads, cpu, strerror(error));
     return tutti_fail(TUTTI_NO_MEMORY, "thread %d of %d does not start: %s; ask for fewer threads",
                       pool->started + 1, pool->threads, strerror(error));
 }

@@ -12,9 +12,10 @@
 
 typedef struct tutti_pool tutti_pool;
 
-/* `threads` counts the caller: 1 starts none. `first_cpu` >= 0 pins thread i to CPU first_cpu + i. */
+/* `threads` counts the caller: 1 starts none. `first_cpu` >= 0 pins thread i to CPU first_cpu + i.
+ */
 tutti_status tutti__pool_create(int threads, int first_cpu, tutti_pool **ret);
-void tutti__pool_destroy(tutti_pool *pool); /* NULL is fine */
+void tutti__pool_destroy(tutti_pool *pool);      /* NULL is fine */
 int tutti__pool_threads(const tutti_pool *pool); /* NULL counts as 1 */
 
 /* Calls piece(context, i) for every i in [0, count), once each, in any order; returns when all are

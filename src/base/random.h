@@ -19,7 +19,8 @@ uint32_t tutti__random_u32(tutti_random_key key, uint64_t i);
 float tutti__random_f32(tutti_random_key key, uint64_t i);
 /* Standard normal by Box-Muller from words 2*(i/2) and 2*(i/2)+1. */
 double tutti__random_normal(tutti_random_key key, uint64_t i);
-/* Uniform in [0, bound) without modulo bias beyond 2^-32; bound >= 1. Uses 64 bits: words 2i, 2i+1. */
+/* Uniform in [0, bound) without modulo bias beyond 2^-32; bound >= 1. Uses 64 bits: words 2i, 2i+1.
+ */
 uint64_t tutti__random_below(tutti_random_key key, uint64_t i, uint64_t bound);
 
 #endif

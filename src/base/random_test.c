@@ -88,6 +88,7 @@ TUTTI_TEST(random_below_is_even)
         CHECK_NEAR(counts[i], 10000, 500);
     for (uint64_t i = 0; i < 100; i++) {
         CHECK_INT(tutti__random_below(key, i, 1), 0);
-        CHECK_INT(tutti__random_below(key, i, (uint64_t)1 << 32), tutti__random_u32(key, 2 * i + 1));
+        CHECK_INT(tutti__random_below(key, i, (uint64_t)1 << 32),
+                  tutti__random_u32(key, 2 * i + 1));
     }
 }

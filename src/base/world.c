@@ -39,7 +39,8 @@ static void real_sleep_ns(void *self, int64_t ns)
     TUTTI_UNUSED(self);
     if (ns <= 0)
         return;
-    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000),
+                            .tv_nsec = (long)(ns % 1000000000)};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;
 }
@@ -84,8 +85,8 @@ static bool make_room(char **data, size_t room)
 }
 
 /* Room is never more than limit + 1 bytes: the byte too many is how an oversized file is seen. */
-static tutti_status read_to_end(int fd, const char *path, size_t limit, size_t expected, void **ret_data,
-                                size_t *ret_size)
+static tutti_status read_to_end(int fd, const char *path, size_t limit, size_t expected,
+                                void **ret_data, size_t *ret_size)
 {
     char *data = NULL;
     size_t most = limit + 1, size = 0, room = expected < 4095 ? 4096 : expected + 1;
@@ -143,7 +144,8 @@ static int open_beside(const char *path, char *name, size_t name_size)
 {
     static atomic_uint serial;
     for (int attempt = 0; attempt < 1000; attempt++) {
-        snprintf(name, name_size, "%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
+        snprintf(name, name_size, "%s.%ld-%u.tmp", path, (long)getpid(),
+                 atomic_fetch_add(&serial, 1));
         int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST)
             return fd;

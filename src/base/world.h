@@ -6,11 +6,13 @@
 #include "base/status.h"
 
 typedef struct tutti_world {
-    int64_t (*now_ns)(void *self);               /* monotonic */
-    int64_t (*wall_ns)(void *self);              /* since 1970 */
+    int64_t (*now_ns)(void *self);  /* monotonic */
+    int64_t (*wall_ns)(void *self); /* since 1970 */
     void (*sleep_ns)(void *self, int64_t ns);
-    /* Reads a whole file of at most `limit` bytes; *ret_data is from malloc, NUL-terminated beyond size. */
-    tutti_status (*read_file)(void *self, const char *path, size_t limit, void **ret_data, size_t *ret_size);
+    /* Reads a whole file of at most `limit` bytes; *ret_data is from malloc, NUL-terminated beyond
+     * size. */
+    tutti_status (*read_file)(void *self, const char *path, size_t limit, void **ret_data,
+                              size_t *ret_size);
     /* Writes atomically: temporary file beside it, fsync, rename, fsync of the folder. */
     tutti_status (*write_file)(void *self, const char *path, const void *data, size_t size);
     /* Makes a folder, and those above it that are missing; one that is there is fine. */
@@ -23,7 +25,11 @@ const tutti_world *tutti__world(void);
 /* Replaces it (NULL brings the real one back). For simulators and tests; not thread-safe. */
 void tutti__world_replace(const tutti_world *world);
 
-static inline int64_t tutti__now_ns(void) { const tutti_world *w = tutti__world(); return w->now_ns(w->self); }
+static inline int64_t tutti__now_ns(void)
+{
+    const tutti_world *w = tutti__world();
+    return w->now_ns(w->self);
+}
 
 /* The CPU's cycle or tick counter: cheap (a few ns), monotonic on one core, for the trace only. */
 static inline uint64_t tutti__ticks(void)

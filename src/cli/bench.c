@@ -25,17 +25,22 @@ const char *tutti__bench_cpu(void)
     return text;
 }
 
-bool tutti__bench_wide_vectors(void) { return tutti__cpu()->avx512; }
+bool tutti__bench_wide_vectors(void)
+{
+    return tutti__cpu()->avx512;
+}
 
 void tutti__report(bool json, const tutti_result *r)
 {
     bool ok = r->limit == 0 || (r->higher ? r->value >= r->limit : r->value <= r->limit);
     if (json) {
-        printf("{\"bench\":\"%s\",\"work\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"limit\":%.6g,\"ok\":%s,\"cpu\":\"%s\"}\n", r->bench,
-               r->work, r->value, r->unit, r->limit, ok ? "true" : "false", tutti__bench_cpu());
+        printf(
+            "{\"bench\":\"%s\",\"work\":\"%s\",\"value\":%.6g,\"unit\":\"%s\",\"limit\":%.6g,\"ok\":%s,\"cpu\":\"%s\"}\n",
+            r->bench, r->work, r->value, r->unit, r->limit, ok ? "true" : "false",
+            tutti__bench_cpu());
     } else if (r->limit != 0) {
-        printf("%-10s %-46s %10.4g %-8s %s %.4g  %s\n", r->bench, r->work, r->value, r->unit, r->higher ? "at least" : "at most ",
-               r->limit, ok ? "ok" : "MISSED");
+        printf("%-10s %-46s %10.4g %-8s %s %.4g  %s\n", r->bench, r->work, r->value, r->unit,
+               r->higher ? "at least" : "at most ", r->limit, ok ? "ok" : "MISSED");
     } else {
         printf("%-10s %-46s %10.4g %s\n", r->bench, r->work, r->value, r->unit);
     }

@@ -12,8 +12,8 @@ typedef struct tutti_bench {
     int (*run)(int argc, char **argv, bool json); /* exit code */
 } tutti_bench;
 
-/* One line of results. In JSON: {"bench":…, "work":…, "value":…, "unit":…, "limit":…, "cpu":…}. A limit
- * is what issue or documentation promises (0: none); `higher` says which side is good. */
+/* One line of results. In JSON: {"bench":…, "work":…, "value":…, "unit":…, "limit":…, "cpu":…}. A
+ * limit is what issue or documentation promises (0: none); `higher` says which side is good. */
 typedef struct tutti_result {
     const char *bench, *work;
     double value;
@@ -26,7 +26,10 @@ void tutti__report(bool json, const tutti_result *result);
 /* Seconds of the fastest of `repeats` calls of work(context), each call doing it `times` times. */
 double tutti__best_seconds(int repeats, int times, void (*work)(void *context), void *context);
 
-static inline double tutti__seconds(void) { return (double)tutti__now_ns() * 1e-9; }
+static inline double tutti__seconds(void)
+{
+    return (double)tutti__now_ns() * 1e-9;
+}
 
 /* The CPU's name and the threads in use, for every report. */
 const char *tutti__bench_cpu(void);

@@ -10,8 +10,8 @@ enum { TUTTI_EXIT_OK = 0, TUTTI_EXIT_FAILED = 1, TUTTI_EXIT_USAGE = 2 };
 
 typedef struct tutti_command {
     const char *name;
-    const char *summary; /* one line */
-    const char *usage;   /* the whole help text */
+    const char *summary;               /* one line */
+    const char *usage;                 /* the whole help text */
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
 } tutti_command;
 
@@ -23,6 +23,7 @@ int tutti__complain(const char *format, ...) TUTTI_PRINTF(1, 2);
 bool tutti__option(int *argc, char **argv, const char *name, const char **ret_value);
 bool tutti__flag(int *argc, char **argv, const char *name);
 /* An integer option; false (with a complaint) when its text is no integer in [low, high]. */
-bool tutti__option_int(int *argc, char **argv, const char *name, int64_t low, int64_t high, int64_t *ret_value);
+bool tutti__option_int(int *argc, char **argv, const char *name, int64_t low, int64_t high,
+                       int64_t *ret_value);
 
 #endif

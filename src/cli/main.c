@@ -8,8 +8,10 @@
 
 static void help(FILE *to)
 {
-    fprintf(to, "Tutti %s: deep learning in C, from one core to a cluster.\n\nusage: tutti COMMAND [OPTIONS]\n\n",
-            tutti_version());
+    fprintf(
+        to,
+        "Tutti %s: deep learning in C, from one core to a cluster.\n\nusage: tutti COMMAND [OPTIONS]\n\n",
+        tutti_version());
     for (const tutti_command *const *command = tutti__command_table; *command; command++)
         fprintf(to, "  %-8s %s\n", (*command)->name, (*command)->summary);
     fprintf(to, "\n  tutti COMMAND --help   tells more\n  tutti --version\n\n"
@@ -35,7 +37,8 @@ static int run(const tutti_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     tutti_log_install(print_log, NULL);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         help(argc < 2 ? stderr : stdout);
         return argc < 2 ? TUTTI_EXIT_USAGE : TUTTI_EXIT_OK;
     }

@@ -6,20 +6,23 @@
 #include "cli/command.h"
 #include "program/kernel.h"
 
-static const char usage[] = "usage: tutti ops [TEXT] [--json]\n\n"
-                            "Lists every operator: name, formula, whether it has a gradient and a split rule, its kernels.\n"
-                            "TEXT keeps those whose name or category contains it.\n";
+static const char usage[] =
+    "usage: tutti ops [TEXT] [--json]\n\n"
+    "Lists every operator: name, formula, whether it has a gradient and a split rule, its kernels.\n"
+    "TEXT keeps those whose name or category contains it.\n";
 
 static void print_json(const tutti_op *op, int count, const tutti_kernel **kernels)
 {
-    printf("{\"name\":\"%s\",\"version\":%d,\"category\":\"%s\",\"doc\":\"", op->name, op->version, op->category ? op->category : "");
+    printf("{\"name\":\"%s\",\"version\":%d,\"category\":\"%s\",\"doc\":\"", op->name, op->version,
+           op->category ? op->category : "");
     for (const char *at = op->doc ? op->doc : ""; *at; at++) {
         if (*at == '"' || *at == '\\')
             putchar('\\');
         putchar(*at);
     }
-    printf("\",\"gradient\":%s,\"split\":%s,\"reference\":%s,\"kernels\":[", op->gradient ? "true" : "false",
-           op->split ? "true" : "false", op->reference ? "true" : "false");
+    printf("\",\"gradient\":%s,\"split\":%s,\"reference\":%s,\"kernels\":[",
+           op->gradient ? "true" : "false", op->split ? "true" : "false",
+           op->reference ? "true" : "false");
     for (int i = 0; i < count; i++)
         printf("%s\"%s\"", i ? "," : "", kernels[i]->name);
     printf("]}\n");

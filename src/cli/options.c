@@ -51,7 +51,8 @@ bool tutti__flag(int *argc, char **argv, const char *name)
     return false;
 }
 
-bool tutti__option_int(int *argc, char **argv, const char *name, int64_t low, int64_t high, int64_t *ret_value)
+bool tutti__option_int(int *argc, char **argv, const char *name, int64_t low, int64_t high,
+                       int64_t *ret_value)
 {
     const char *text;
     char *end;
@@ -59,7 +60,8 @@ bool tutti__option_int(int *argc, char **argv, const char *name, int64_t low, in
         return true;
     long long value = strtoll(text, &end, 10);
     if (end == text || *end || value < low || value > high) {
-        tutti__complain("%s takes a whole number from %lld to %lld, not '%s'", name, (long long)low, (long long)high, text);
+        tutti__complain("%s takes a whole number from %lld to %lld, not '%s'", name, (long long)low,
+                        (long long)high, text);
         return false;
     }
     *ret_value = value;

@@ -44,11 +44,14 @@ static tutti_status read_either(const char *directory, const char *name, tutti_t
     status = tutti_idx_read(packed, ret);
     if (status != TUTTI_NOT_FOUND)
         return status;
-    return tutti_fail(TUTTI_NOT_FOUND, "neither %s nor %s.gz is there; the folder must hold MNIST's four files", path, name);
+    return tutti_fail(TUTTI_NOT_FOUND,
+                      "neither %s nor %s.gz is there; the folder must hold MNIST's four files",
+                      path, name);
 }
 
 /* Bytes to [0,1], or to labels. */
-static tutti_status convert(const tutti_tensor *from, int64_t count, bool images, tutti_tensor **ret)
+static tutti_status convert(const tutti_tensor *from, int64_t count, bool images,
+                            tutti_tensor **ret)
 {
     int64_t dims[] = {count, TUTTI_DIGIT_SIDE, TUTTI_DIGIT_SIDE, 1};
     TUTTI_TRY(tutti_tensor_create(images ? TUTTI_F32 : TUTTI_I64, images ? 4 : 1, dims, ret));
@@ -63,21 +66,28 @@ static tutti_status convert(const tutti_tensor *from, int64_t count, bool images
     return TUTTI_OK;
 }
 
-static tutti_status check(const char *directory, const tutti_tensor *images, const tutti_tensor *labels)
+static tutti_status check(const char *directory, const tutti_tensor *images,
+                          const tutti_tensor *labels)
 {
     const int64_t *dims = tutti_tensor_dims(images);
-    if (tutti_tensor_dtype(images) != TUTTI_U8 || tutti_tensor_dtype(labels) != TUTTI_U8 || tutti_tensor_rank(images) != 3 ||
-        tutti_tensor_rank(labels) != 1 || dims[1] != TUTTI_DIGIT_SIDE || dims[2] != TUTTI_DIGIT_SIDE ||
+    if (tutti_tensor_dtype(images) != TUTTI_U8 || tutti_tensor_dtype(labels) != TUTTI_U8 ||
+        tutti_tensor_rank(images) != 3 || tutti_tensor_rank(labels) != 1 ||
+        dims[1] != TUTTI_DIGIT_SIDE || dims[2] != TUTTI_DIGIT_SIDE ||
         dims[0] != tutti_tensor_count(labels))
-        return tutti_fail(TUTTI_CORRUPT, "%s: the files do not hold as many 28x28 byte images as byte labels", directory);
+        return tutti_fail(TUTTI_CORRUPT,
+                          "%s: the files do not hold as many 28x28 byte images as byte labels",
+                          directory);
     return TUTTI_OK;
 }
 
-static tutti_status load_files(const char *directory, bool train, int64_t limit, tutti_tensor **ret_images, tutti_tensor **ret_labels)
+static tutti_status load_files(const char *directory, bool train, int64_t limit,
+                               tutti_tensor **ret_images, tutti_tensor **ret_labels)
 {
     tutti_tensor *images, *labels, *pixels = NULL, *classes = NULL;
-    TUTTI_TRY(read_either(directory, train ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte", &images));
-    tutti_status status = read_either(directory, train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte", &labels);
+    TUTTI_TRY(read_either(directory, train ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte",
+                          &images));
+    tutti_status status = read_either(
+        directory, train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte", &labels);
     if (status == TUTTI_OK) {
         status = check(directory, images, labels);
         int64_t count = tutti_tensor_count(labels);
@@ -114,21 +124,25 @@ static void draw_piece(void *context, int64_t piece)
         d->labels[i] = tutti__digit_draw(d->seed, d->first + (uint64_t)i, d->pixels + i * PIXELS);
 }
 
-tutti_status tutti_digits_draw(uint64_t seed, int64_t first, int64_t count, tutti_tensor **ret_images, tutti_tensor **ret_labels)
+tutti_status tutti_digits_draw(uint64_t seed, int64_t first, int64_t count,
+                               tutti_tensor **ret_images, tutti_tensor **ret_labels)
 {
     tutti_tensor *images, *labels;
     tutti_pool *pool;
     if (first < 0 || count < 0)
         return tutti_fail(TUTTI_INVALID, "digits: first and count must not be negative");
-    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 4, (int64_t[]){count, TUTTI_DIGIT_SIDE, TUTTI_DIGIT_SIDE, 1}, &images));
+    TUTTI_TRY(tutti_tensor_create(
+        TUTTI_F32, 4, (int64_t[]){count, TUTTI_DIGIT_SIDE, TUTTI_DIGIT_SIDE, 1}, &images));
     tutti_status status = tutti_tensor_create(TUTTI_I64, 1, &count, &labels);
-    if (status == TUTTI_OK && (status = tutti__pool_create(tutti__cpu_count(), -1, &pool)) != TUTTI_OK)
+    if (status == TUTTI_OK &&
+        (status = tutti__pool_create(tutti__cpu_count(), -1, &pool)) != TUTTI_OK)
         tutti_tensor_release(labels);
     if (status != TUTTI_OK) {
         tutti_tensor_release(images);
         return status;
     }
-    drawing d = {seed, (uint64_t)first, count, tutti_tensor_data(images), tutti_tensor_data(labels)};
+    drawing d = {seed, (uint64_t)first, count, tutti_tensor_data(images),
+                 tutti_tensor_data(labels)};
     tutti__pool_run(pool, (count + PIECE - 1) / PIECE, draw_piece, &d);
     tutti__pool_destroy(pool);
     *ret_images = images;
@@ -136,34 +150,44 @@ tutti_status tutti_digits_draw(uint64_t seed, int64_t first, int64_t count, tutt
     return TUTTI_OK;
 }
 
-tutti_status tutti_mnist_load(const char *directory, const char *split, int64_t limit, tutti_tensor **ret_images,
-                              tutti_tensor **ret_labels)
+tutti_status tutti_mnist_load(const char *directory, const char *split, int64_t limit,
+                              tutti_tensor **ret_images, tutti_tensor **ret_labels)
 {
     bool train = split && strcmp(split, "train") == 0;
     if (!split || (!train && strcmp(split, "test") != 0))
-        return tutti_fail(TUTTI_INVALID, "MNIST has the splits \"train\" and \"test\", not \"%s\"", split ? split : "(null)");
+        return tutti_fail(TUTTI_INVALID, "MNIST has the splits \"train\" and \"test\", not \"%s\"",
+                          split ? split : "(null)");
     if (directory && directory[0])
         return load_files(directory, train, limit, ret_images, ret_labels);
     int64_t count = train ? 60000 : 10000;
-    return tutti_digits_draw(20, train ? 0 : 60000, limit > 0 && limit < count ? limit : count, ret_images, ret_labels);
+    return tutti_digits_draw(20, train ? 0 : 60000, limit > 0 && limit < count ? limit : count,
+                             ret_images, ret_labels);
 }
 
-tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count, const int64_t *rows, tutti_tensor **ret_tensor)
+tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count, const int64_t *rows,
+                             tutti_tensor **ret_tensor)
 {
     int rank = tutti_tensor_rank(tensor);
     int64_t dims[TUTTI_MAX_RANK], limit = rank > 0 ? tutti_tensor_dims(tensor)[0] : 0;
-    if (rank == 0 || count < 0 || !tutti_tensor_is_contiguous(tensor) || tutti_tensor_dtype(tensor) == TUTTI_STRING)
-        return tutti_fail(TUTTI_INVALID, "rows are taken from contiguous tensors of numbers with at least one axis");
+    if (rank == 0 || count < 0 || !tutti_tensor_is_contiguous(tensor) ||
+        tutti_tensor_dtype(tensor) == TUTTI_STRING)
+        return tutti_fail(
+            TUTTI_INVALID,
+            "rows are taken from contiguous tensors of numbers with at least one axis");
     memcpy(dims, tutti_tensor_dims(tensor), (size_t)rank * sizeof *dims);
     dims[0] = count;
     for (int64_t i = 0; i < count; i++)
         if (rows[i] < 0 || rows[i] >= limit)
-            return tutti_fail(TUTTI_OUT_OF_RANGE, "row %lld of %lld is asked for", (long long)rows[i], (long long)limit);
+            return tutti_fail(TUTTI_OUT_OF_RANGE, "row %lld of %lld is asked for",
+                              (long long)rows[i], (long long)limit);
     tutti_tensor *taken;
     TUTTI_TRY(tutti_tensor_create(tutti_tensor_dtype(tensor), rank, dims, &taken));
-    size_t size = count > 0 ? (size_t)(tutti_tensor_count(taken) / count) * tutti_dtype_size(tutti_tensor_dtype(tensor)) : 0;
+    size_t size = count > 0 ? (size_t)(tutti_tensor_count(taken) / count) *
+                                  tutti_dtype_size(tutti_tensor_dtype(tensor))
+                            : 0;
     for (int64_t i = 0; i < count; i++)
-        memcpy((char *)tutti_tensor_data(taken) + (size_t)i * size, (char *)tutti_tensor_data(tensor) + (size_t)rows[i] * size, size);
+        memcpy((char *)tutti_tensor_data(taken) + (size_t)i * size,
+               (char *)tutti_tensor_data(tensor) + (size_t)rows[i] * size, size);
     *ret_tensor = taken;
     return TUTTI_OK;
 }
@@ -174,7 +198,8 @@ void tutti_shuffled(uint64_t seed, uint64_t epoch, int64_t count, int64_t *ret_o
     for (int64_t i = 0; i < count; i++)
         ret_order[i] = i;
     for (int64_t i = count - 1; i > 0; i--) { /* Fisher and Yates */
-        int64_t k = (int64_t)tutti__random_below(key, (uint64_t)i, (uint64_t)i + 1), held = ret_order[i];
+        int64_t k = (int64_t)tutti__random_below(key, (uint64_t)i, (uint64_t)i + 1),
+                held = ret_order[i];
         ret_order[i] = ret_order[k];
         ret_order[k] = held;
     }

@@ -11,7 +11,8 @@
 #include "exec/plan.h"
 
 static const tutti_param device_param =
-    TUTTI_PARAM("DEVICE", "cpu:0", "where nodes go that have no wish, in sessions and tapes that name no device");
+    TUTTI_PARAM("DEVICE", "cpu:0",
+                "where nodes go that have no wish, in sessions and tapes that name no device");
 
 /* Everything a plan depends on, as words; compared whole. */
 typedef struct key {
@@ -78,9 +79,13 @@ void tutti__engine_destroy(tutti_engine *engine)
     free(engine);
 }
 
-tutti_state *tutti__engine_state(tutti_engine *engine) { return engine->state; }
+tutti_state *tutti__engine_state(tutti_engine *engine)
+{
+    return engine->state;
+}
 
-/* The key of a request, written into a buffer that the caller gives (from malloc when too small). */
+/* The key of a request, written into a buffer that the caller gives (from malloc when too small).
+ */
 #define KEY_WORDS 128
 typedef struct key_writer {
     uint64_t *words;
@@ -106,9 +111,13 @@ static void put(key_writer *w, uint64_t word)
     w->words[w->count++] = word;
 }
 
-static void put_edge(key_writer *w, tutti_edge edge) { put(w, (uint64_t)edge.node->id << 16 | edge.index); }
+static void put_edge(key_writer *w, tutti_edge edge)
+{
+    put(w, (uint64_t)edge.node->id << 16 | edge.index);
+}
 
-static void write_key(key_writer *w, const tutti_graph *graph, const tutti_request *request, const tutti_type *types)
+static void write_key(key_writer *w, const tutti_graph *graph, const tutti_request *request,
+                      const tutti_type *types)
 {
     w->words = w->inlined;
     w->count = 0;
@@ -117,7 +126,8 @@ static void write_key(key_writer *w, const tutti_graph *graph, const tutti_reque
     put(w, request->key ? request->key : graph->serial);
     put(w, request->key ? 0 : graph->version);
     put(w, request->device ? tutti__hash_string(0, request->device) : 0);
-    put(w, (uint64_t)request->feed_count << 40 | (uint64_t)request->fetch_count << 20 | (uint64_t)request->target_count);
+    put(w, (uint64_t)request->feed_count << 40 | (uint64_t)request->fetch_count << 20 |
+               (uint64_t)request->target_count);
     for (int i = 0; i < request->feed_count; i++) {
         put_edge(w, request->feeds[i]);
         put(w, (uint64_t)types[i].dtype << 8 | (uint64_t)types[i].rank);
@@ -144,8 +154,8 @@ static tutti_plan *find(tutti_engine *engine, const key_writer *w, uint64_t hash
     return NULL;
 }
 
-/* Under the lock: the least recently used entry goes when the cache is full. Another thread may have
- * kept a plan for the same request meanwhile. */
+/* Under the lock: the least recently used entry goes when the cache is full. Another thread may
+ * have kept a plan for the same request meanwhile. */
 static void keep(tutti_engine *engine, const key_writer *w, uint64_t hash, tutti_plan *plan)
 {
     tutti_plan *other = find(engine, w, hash);
@@ -153,7 +163,9 @@ static void keep(tutti_engine *engine, const key_writer *w, uint64_t hash, tutti
         tutti__plan_release(other);
         return;
     }
-    entry e = {.key = {hash, w->count, malloc(w->count * sizeof *w->words)}, .plan = plan, .used = engine->runs};
+    entry e = {.key = {hash, w->count, malloc(w->count * sizeof *w->words)},
+               .plan = plan,
+               .used = engine->runs};
     if (!e.key.words)
         return;
     memcpy(e.key.words, w->words, w->count * sizeof *w->words);
@@ -214,20 +226,27 @@ static tutti_status plan_for(tutti_engine *engine, tutti_graph *graph, const tut
     return status;
 }
 
-static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti_graph *body, int input_count,
-                               tutti_tensor *const *inputs, tutti_tensor **ret_results);
+static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti_graph *body,
+                               int input_count, tutti_tensor *const *inputs,
+                               tutti_tensor **ret_results);
 
 /* Runs the rest of a graph whose shapes are known now, fed with what the first segment gave. */
-static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const tutti_request *request,
-                             tutti_tensor *const *results, tutti_tensor **ret_values)
+static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan,
+                             const tutti_request *request, tutti_tensor *const *results,
+                             tutti_tensor **ret_values)
 {
     tutti_tensor **fetched = calloc((size_t)plan->rest_fetch_count + 1, sizeof *fetched);
     if (!fetched)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
-    tutti_request rest = {.feed_count = plan->rest_feed_count, .feeds = plan->rest_feeds, .values = results,
-                          .fetch_count = plan->rest_fetch_count, .fetches = plan->rest_fetches,
-                          .target_count = plan->rest_target_count, .targets = plan->rest_targets,
-                          .deadline = request->deadline, .device = request->device};
+    tutti_request rest = {.feed_count = plan->rest_feed_count,
+                          .feeds = plan->rest_feeds,
+                          .values = results,
+                          .fetch_count = plan->rest_fetch_count,
+                          .fetches = plan->rest_fetches,
+                          .target_count = plan->rest_target_count,
+                          .targets = plan->rest_targets,
+                          .deadline = request->deadline,
+                          .device = request->device};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
     for (int i = 0; status == TUTTI_OK && i < plan->fetch_count; i++) {
         int from = plan->fetches[i];
@@ -239,12 +258,17 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const
     return status;
 }
 
-static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan, const tutti_request *request,
-                             tutti_tensor *const *values, tutti_tensor **ret_values)
+static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan,
+                             const tutti_request *request, tutti_tensor *const *values,
+                             tutti_tensor **ret_values)
 {
-    tutti_run run = {.id = atomic_fetch_add(&engine->next_run, 1), .state = engine->state, .owner = engine,
-                     .call_graph = call_graph, .mesh = engine->options.mesh.axis_count ? &engine->options.mesh : NULL};
-    run.deadline = request->deadline ? request->deadline : tutti__now_ns() + engine->options.deadline_ns;
+    tutti_run run = {.id = atomic_fetch_add(&engine->next_run, 1),
+                     .state = engine->state,
+                     .owner = engine,
+                     .call_graph = call_graph,
+                     .mesh = engine->options.mesh.axis_count ? &engine->options.mesh : NULL};
+    run.deadline =
+        request->deadline ? request->deadline : tutti__now_ns() + engine->options.deadline_ns;
     if (!plan->rest)
         return tutti__plan_run(plan, &run, values, ret_values);
     tutti_tensor **results = calloc((size_t)plan->result_count + 1, sizeof *results);
@@ -269,7 +293,8 @@ typedef struct operands {
     tutti_tensor **all_values;
 } operands;
 
-static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph, const tutti_request *request, operands *o,
+static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph,
+                                   const tutti_request *request, operands *o,
                                    tutti_tensor **ret_values)
 {
     for (int i = 0; i < request->feed_count; i++) {
@@ -283,8 +308,8 @@ static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph, con
     return status;
 }
 
-tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_request *request,
-                               tutti_tensor **ret_values)
+tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph,
+                               const tutti_request *request, tutti_tensor **ret_values)
 {
     operands o;
     size_t count = (size_t)request->feed_count;
@@ -311,8 +336,9 @@ tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const t
 }
 
 /* Sub-graphs run through the same cache: the graph is the body, its parameters are the feeds. */
-static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti_graph *body, int input_count,
-                               tutti_tensor *const *inputs, tutti_tensor **ret_results)
+static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti_graph *body,
+                               int input_count, tutti_tensor *const *inputs,
+                               tutti_tensor **ret_results)
 {
     tutti_edge few[32], *feeds = few;
     tutti_tensor *few_values[32], **values = few_values;
@@ -320,21 +346,29 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
         feeds = malloc((size_t)input_count * sizeof *feeds);
         values = malloc((size_t)input_count * sizeof *values);
     }
-    tutti_status status = feeds && values ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to call a sub-graph");
+    tutti_status status =
+        feeds && values ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to call a sub-graph");
     int count = 0;
     for (size_t i = 0; status == TUTTI_OK && i < body->nodes.count; i++) {
         tutti_node *node = body->nodes.data[i];
         int64_t index = tutti__is(node, "parameter") ? tutti__int(node, "index") : -1;
         if (node->op->flags & TUTTI_OP_UPDATES)
-            status = tutti_fail(TUTTI_UNSUPPORTED, "%s '%s' writes a variable inside cond or while; return the value and assign it outside",
-                                node->op->name, node->name);
+            status = tutti_fail(
+                TUTTI_UNSUPPORTED,
+                "%s '%s' writes a variable inside cond or while; return the value and assign it outside",
+                node->op->name, node->name);
         if (index >= 0 && index < input_count) {
             feeds[count] = (tutti_edge){node, 0};
             values[count++] = inputs[index];
         }
     }
-    tutti_request request = {.feed_count = count, .feeds = feeds, .values = values, .deadline = run->deadline,
-                             .fetch_count = (int)body->results.count, .fetches = body->results.data, .device = device->name};
+    tutti_request request = {.feed_count = count,
+                             .feeds = feeds,
+                             .values = values,
+                             .deadline = run->deadline,
+                             .fetch_count = (int)body->results.count,
+                             .fetches = body->results.data,
+                             .device = device->name};
     if (status == TUTTI_OK)
         status = tutti__engine_run(run->owner, body, &request, ret_results);
     if (feeds != few)
@@ -347,7 +381,9 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
 void tutti__engine_stats(tutti_engine *engine, tutti_engine_stats *ret)
 {
     pthread_mutex_lock(&engine->lock);
-    *ret = (tutti_engine_stats){.runs = engine->runs, .compiles = engine->compiles, .cached = engine->entries.count,
+    *ret = (tutti_engine_stats){.runs = engine->runs,
+                                .compiles = engine->compiles,
+                                .cached = engine->entries.count,
                                 .compile_seconds = engine->compile_seconds,
                                 .arena_bytes = engine->last ? engine->last->arena_bytes : 0};
     pthread_mutex_unlock(&engine->lock);

@@ -24,7 +24,8 @@ static inline int64_t tutti__engine_ns(double seconds)
 }
 
 /* From what a user gives; checks the mesh. */
-tutti_status tutti__engine_options_of(const tutti_session_options *options, tutti_engine_options *ret);
+tutti_status tutti__engine_options_of(const tutti_session_options *options,
+                                      tutti_engine_options *ret);
 
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret);
 void tutti__engine_destroy(tutti_engine *engine); /* NULL is fine */
@@ -39,12 +40,13 @@ typedef struct tutti_request {
     tutti_node *const *targets;
     int64_t deadline;   /* absolute; 0: the engine's */
     const char *device; /* NULL: the engine's */
-    uint64_t key;       /* of a trace: stands for the graph's contents; 0: the graph goes by serial and version */
+    uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and
+                     version */
 } tutti_request;
 
 /* Finds or compiles the program and runs it. ret_values: one new tensor per fetch. */
-tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_request *request,
-                               tutti_tensor **ret_values);
+tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph,
+                               const tutti_request *request, tutti_tensor **ret_values);
 
 typedef struct tutti_engine_stats {
     uint64_t runs, compiles;

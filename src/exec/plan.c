@@ -7,14 +7,16 @@
 
 #include "exec/segment.h"
 
-static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_options *options, tutti_piece_graph *from,
-                                  tutti_plan_piece *piece)
+static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_options *options,
+                                  tutti_piece_graph *from, tutti_plan_piece *piece)
 {
     TUTTI_TRY(tutti__device_open(from->device, &piece->device));
     tutti_pass_context context = {.device = piece->device, .deterministic = options->deterministic};
     TUTTI_TRY(tutti__passes_run(TUTTI_PASS_PARTITION, from->graph, &context, from->device));
-    tutti_partition partition = {.graph = from->graph, .state = tutti__engine_state(engine),
-                                 .deterministic = options->deterministic, .shadows = from->shadows};
+    tutti_partition partition = {.graph = from->graph,
+                                 .state = tutti__engine_state(engine),
+                                 .deterministic = options->deterministic,
+                                 .shadows = from->shadows};
     TUTTI_TRY(piece->device->target->compile(piece->device, &partition, &piece->executable));
     piece->parameter_count = from->parameter_count;
     piece->result_count = from->result_count;
@@ -24,14 +26,15 @@ static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_optio
     return TUTTI_OK;
 }
 
-static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_options *options, tutti_graph *graph,
-                                   tutti_plan *plan)
+static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_options *options,
+                                   tutti_graph *graph, tutti_plan *plan)
 {
     int count;
     tutti_piece_graph *pieces;
     TUTTI_TRY(tutti__partition(graph, &count, &pieces));
     plan->pieces = calloc((size_t)count, sizeof *plan->pieces);
-    tutti_status status = plan->pieces ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    tutti_status status =
+        plan->pieces ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         status = compile_piece(engine, options, &pieces[i], &plan->pieces[i]);
         plan->piece_count = i + 1;
@@ -67,8 +70,8 @@ static tutti_status cut(tutti_graph *graph, tutti_plan *plan)
     return status;
 }
 
-static tutti_status compile(tutti_engine *engine, const tutti_engine_options *options, tutti_graph *graph,
-                            const char *device, tutti_plan *plan)
+static tutti_status compile(tutti_engine *engine, const tutti_engine_options *options,
+                            tutti_graph *graph, const char *device, tutti_plan *plan)
 {
     tutti_pass_context context = {.deterministic = options->deterministic};
     TUTTI_TRY(tutti__specialize(graph));
@@ -78,7 +81,8 @@ static tutti_status compile(tutti_engine *engine, const tutti_engine_options *op
     return compile_pieces(engine, options, graph, plan);
 }
 
-/* A fetched variable is read; in the run's own graph, because others may be compiling the user's. */
+/* A fetched variable is read; in the run's own graph, because others may be compiling the user's.
+ */
 static tutti_status read_handles(tutti_graph *job)
 {
     for (size_t i = 0; i < job->results.count; i++) {
@@ -89,12 +93,17 @@ static tutti_status read_handles(tutti_graph *job)
     return TUTTI_OK;
 }
 
-tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options, tutti_graph *graph,
-                                const tutti_request *request, const tutti_type *feed_types, tutti_plan **ret)
+tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options,
+                                tutti_graph *graph, const tutti_request *request,
+                                const tutti_type *feed_types, tutti_plan **ret)
 {
-    tutti_extract wanted = {.feed_count = request->feed_count, .fetch_count = request->fetch_count,
-                            .target_count = request->target_count, .feeds = request->feeds,
-                            .fetches = request->fetches, .feed_types = feed_types, .targets = request->targets};
+    tutti_extract wanted = {.feed_count = request->feed_count,
+                            .fetch_count = request->fetch_count,
+                            .target_count = request->target_count,
+                            .feeds = request->feeds,
+                            .fetches = request->fetches,
+                            .feed_types = feed_types,
+                            .targets = request->targets};
     tutti_graph *job;
     TUTTI_TRY(tutti__graph_extract(graph, &wanted, &job));
     tutti_plan *plan = calloc(1, sizeof *plan);
@@ -104,7 +113,8 @@ tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options
         status = read_handles(job);
     }
     if (status == TUTTI_OK)
-        status = compile(engine, options, job, request->device ? request->device : options->device, plan);
+        status = compile(engine, options, job, request->device ? request->device : options->device,
+                         plan);
     tutti_graph_destroy(job);
     if (status != TUTTI_OK)
         tutti__plan_release(plan);

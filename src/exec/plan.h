@@ -19,21 +19,22 @@ typedef struct tutti_plan {
     int piece_count;
     tutti_plan_piece *pieces;
     int result_count; /* results of the pieces: first segment's */
-    /* Rest of a graph whose shapes depend on data; rest NULL: there is none. The rest is fed with the
-     * first segment's results (rest_feeds[i] takes result i) and gives some of the fetches. */
+    /* Rest of a graph whose shapes depend on data; rest NULL: there is none. The rest is fed with
+     * the first segment's results (rest_feeds[i] takes result i) and gives some of the fetches. */
     tutti_graph *rest;
     int rest_feed_count, rest_fetch_count, rest_target_count;
     tutti_edge *rest_feeds, *rest_fetches;
     tutti_node **rest_targets;
-    /* Where each fetch of the request comes from: result index of the first segment, or ~index of the
-     * rest's fetches. */
+    /* Where each fetch of the request comes from: result index of the first segment, or ~index of
+     * the rest's fetches. */
     int fetch_count;
     int *fetches;
     size_t arena_bytes;
 } tutti_plan;
 
-tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options, tutti_graph *graph,
-                                const tutti_request *request, const tutti_type *feed_types, tutti_plan **ret);
+tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options,
+                                tutti_graph *graph, const tutti_request *request,
+                                const tutti_type *feed_types, tutti_plan **ret);
 tutti_plan *tutti__plan_retain(tutti_plan *plan);
 void tutti__plan_release(tutti_plan *plan);
 

@@ -68,7 +68,8 @@ static bool wait(tutti_run *run)
         pthread_cond_wait(&r->changed, &r->lock);
         return true;
     }
-    struct timespec until = {.tv_sec = run->deadline / 1000000000, .tv_nsec = run->deadline % 1000000000};
+    struct timespec until = {.tv_sec = run->deadline / 1000000000,
+                             .tv_nsec = run->deadline % 1000000000};
     return pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0;
 }
 
@@ -89,8 +90,8 @@ tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_t
     return status;
 }
 
-tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const char *from, const char *name,
-                                    tutti_tensor **ret)
+tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const char *from,
+                                    const char *name, tutti_tensor **ret)
 {
     tutti_rendezvous *r = run->rendezvous;
     tutti_status status = TUTTI_OK;
@@ -100,8 +101,10 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
         if (run->cancelled)
             status = tutti__error_restore(&r->error);
         else if (!wait(run))
-            status = tutti_fail(TUTTI_DEADLINE, "recv '%s': nothing came from %s on channel '%s' before the deadline", name,
-                                from, channel);
+            status =
+                tutti_fail(TUTTI_DEADLINE,
+                           "recv '%s': nothing came from %s on channel '%s' before the deadline",
+                           name, from, channel);
     }
     if (!s)
         status = tutti_fail(TUTTI_INTERNAL, "channel '%s' is used by something else", channel);
@@ -119,22 +122,25 @@ static tutti_status missing(const slot *s, const char *channel, const char *name
     for (int i = 0; i < s->size; i++)
         if (!s->values[i])
             tutti__text_add(&text, " %d", i);
-    tutti_status status = tutti_fail(TUTTI_DEADLINE, "'%s' waited for rank%s on '%s' until the deadline", name,
-                                     text.data ? text.data : "s", channel);
+    tutti_status status =
+        tutti_fail(TUTTI_DEADLINE, "'%s' waited for rank%s on '%s' until the deadline", name,
+                   text.data ? text.data : "s", channel);
     tutti__text_free(&text);
     return status;
 }
 
-tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size, const char *name,
-                                    tutti_tensor *mine, tutti_tensor **ret_all)
+tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size,
+                                    const char *name, tutti_tensor *mine, tutti_tensor **ret_all)
 {
     tutti_rendezvous *r = run->rendezvous;
     tutti_status status = TUTTI_OK;
     pthread_mutex_lock(&r->lock);
     slot *s = slot_for(r, channel, size);
     if (!s || s->values[rank]) {
-        status = tutti_fail(TUTTI_INVALID, "'%s': rank %d came twice to '%s'; give collectives of one run different channels",
-                            name, rank, channel);
+        status = tutti_fail(
+            TUTTI_INVALID,
+            "'%s': rank %d came twice to '%s'; give collectives of one run different channels",
+            name, rank, channel);
     } else {
         s->values[rank] = tutti_tensor_retain(mine);
         s->came++;
@@ -189,7 +195,8 @@ tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
     pthread_cond_broadcast(&r->changed);
     while (r->arrived < r->partitions && !run->cancelled && status == TUTTI_OK)
         if (!wait(run) && r->arrived < r->partitions && !run->cancelled) {
-            status = tutti_fail(TUTTI_DEADLINE, "waited at the commit of the step: %d of %d devices had arrived",
+            status = tutti_fail(TUTTI_DEADLINE,
+                                "waited at the commit of the step: %d of %d devices had arrived",
                                 r->arrived, r->partitions);
             note_failure(run, status);
         }

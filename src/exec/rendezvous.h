@@ -1,5 +1,5 @@
-/* rendezvous.h: where the partitions of one run meet: sends with recvs, collectives with each other,
- * and all of them at the commit point. */
+/* rendezvous.h: where the partitions of one run meet: sends with recvs, collectives with each
+ * other, and all of them at the commit point. */
 #ifndef TUTTI_EXEC_RENDEZVOUS_H
 #define TUTTI_EXEC_RENDEZVOUS_H
 
@@ -10,10 +10,10 @@
 typedef struct tutti_rendezvous {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    tutti_map slots; /* channel → slot */
-    int partitions;  /* of the run */
-    int arrived;     /* at the commit point */
-    int left;        /* it */
+    tutti_map slots;   /* channel → slot */
+    int partitions;    /* of the run */
+    int arrived;       /* at the commit point */
+    int left;          /* it */
     tutti_error error; /* the first */
 } tutti_rendezvous;
 
@@ -22,12 +22,14 @@ void tutti__rendezvous_end(tutti_rendezvous *r);
 
 /* Leaves a value (retained) for one receiver. */
 tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_tensor *value);
-/* Waits for it until the run's deadline; the caller's to release. `from` and `name` are for messages. */
-tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const char *from, const char *name,
-                                    tutti_tensor **ret);
-/* Gives a value as member `rank` of `size` and gets everybody's (retained). Blocks until all have come. */
-tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size, const char *name,
-                                    tutti_tensor *mine, tutti_tensor **ret_all);
+/* Waits for it until the run's deadline; the caller's to release. `from` and `name` are for
+ * messages. */
+tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const char *from,
+                                    const char *name, tutti_tensor **ret);
+/* Gives a value as member `rank` of `size` and gets everybody's (retained). Blocks until all have
+ * come. */
+tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size,
+                                    const char *name, tutti_tensor *mine, tutti_tensor **ret_all);
 /* Ends all waiting with the first error. */
 void tutti__rendezvous_fail(tutti_run *run, tutti_status status);
 

@@ -25,7 +25,8 @@ static tutti_status drive(driver *d)
         return d->run->commit_begin(d->run, tutti_fail(TUTTI_NO_MEMORY, "no memory for a run"));
     for (size_t i = 0; i < parameters; i++)
         lists[i] = d->values[piece->parameters[i]];
-    tutti_status status = piece->executable->table->run(piece->executable, d->run, lists, lists + parameters);
+    tutti_status status =
+        piece->executable->table->run(piece->executable, d->run, lists, lists + parameters);
     for (size_t i = 0; status == TUTTI_OK && i < results; i++)
         d->results[piece->results[i]] = lists[parameters + i];
     if (lists != few)
@@ -40,7 +41,8 @@ static void *drive_thread(void *argument)
     return NULL;
 }
 
-static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values, tutti_tensor **results)
+static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                             tutti_tensor **results)
 {
     driver *drivers = calloc((size_t)plan->piece_count, sizeof *drivers);
     if (!drivers)
@@ -51,7 +53,8 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
         if (i > 0)
             d->started = pthread_create(&d->thread, NULL, drive_thread, d) == 0;
         if (i > 0 && !d->started)
-            tutti__rendezvous_fail(run, tutti_fail(TUTTI_NO_MEMORY, "no thread for device %s", d->piece->device->name));
+            tutti__rendezvous_fail(run, tutti_fail(TUTTI_NO_MEMORY, "no thread for device %s",
+                                                   d->piece->device->name));
     }
     drivers[0].status = drive(&drivers[0]);
     tutti_status status = drivers[0].status;

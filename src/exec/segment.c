@@ -74,7 +74,8 @@ static bool boundary(const tutti_graph *graph, const bool *late, edges *list)
 }
 
 /* In the rest, nothing waits for early nodes any more: they have run. */
-static void cut_controls(tutti_graph *rest, tutti_node **map, const tutti_graph *graph, const bool *late)
+static void cut_controls(tutti_graph *rest, tutti_node **map, const tutti_graph *graph,
+                         const bool *late)
 {
     TUTTI_UNUSED(rest);
     for (size_t n = 0; n < graph->nodes.count; n++) {
@@ -89,7 +90,8 @@ static void cut_controls(tutti_graph *rest, tutti_node **map, const tutti_graph 
     }
 }
 
-static tutti_status fill(tutti_graph *graph, const bool *late, tutti_node **map, const edges *early, tutti_cut *cut)
+static tutti_status fill(tutti_graph *graph, const bool *late, tutti_node **map, const edges *early,
+                         tutti_cut *cut)
 {
     size_t results = graph->results.count, targets = graph->targets.count;
     cut->feeds = calloc(early->count + 1, sizeof *cut->feeds);
@@ -131,17 +133,20 @@ tutti_status tutti__segment_cut(tutti_graph *graph, const bool *late, tutti_cut 
         if (!late[graph->results.data[i].node->id])
             ok = want(&early, graph->results.data[i]);
     ok = ok && boundary(graph, late, &early);
-    tutti_status status = ok ? tutti__graph_copy(graph, &cut.rest, &map) : tutti_fail(TUTTI_NO_MEMORY, "cut");
+    tutti_status status =
+        ok ? tutti__graph_copy(graph, &cut.rest, &map) : tutti_fail(TUTTI_NO_MEMORY, "cut");
     if (status == TUTTI_OK) {
         cut_controls(cut.rest, map, graph, late);
         status = fill(graph, late, map, &early, &cut);
     }
     if (status == TUTTI_OK) {
-        /* Early nodes with effects run in the first segment even when only late nodes waited for them. */
+        /* Early nodes with effects run in the first segment even when only late nodes waited for
+         * them. */
         for (size_t n = 0; n < graph->nodes.count && status == TUTTI_OK; n++) {
             tutti_node *node = graph->nodes.data[n];
             for (int i = 0; late[n] && i < node->control_count; i++)
-                if (!late[node->controls[i]->id] && !TUTTI_VEC_PUSH(&graph->targets, node->controls[i]))
+                if (!late[node->controls[i]->id] &&
+                    !TUTTI_VEC_PUSH(&graph->targets, node->controls[i]))
                     status = tutti_fail(TUTTI_NO_MEMORY, "cut");
         }
         graph->results.count = 0;

@@ -8,8 +8,8 @@
  * too, so that a run still has one commit. False: nothing waits. late: by node id. */
 bool tutti__segment_find(const tutti_graph *graph, bool *ret_late);
 
-/* Cuts off what is late: `graph` keeps the early nodes and gets as results the early fetches and the
- * edges that late nodes use; ret_rest is a copy of everything, to be fed at those edges. */
+/* Cuts off what is late: `graph` keeps the early nodes and gets as results the early fetches and
+ * the edges that late nodes use; ret_rest is a copy of everything, to be fed at those edges. */
 typedef struct tutti_cut {
     tutti_graph *rest;
     int feed_count, fetch_count, target_count;

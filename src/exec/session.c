@@ -21,7 +21,8 @@ static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
         return tutti_fail(TUTTI_INVALID, "a mesh has 1 to 4 axes and a list of devices");
     for (int i = 0; i < from->axis_count; i++) {
         if (!from->axes[i] || from->sizes[i] < 1 || from->sizes[i] > 4096)
-            return tutti_fail(TUTTI_INVALID, "mesh axis %d needs a name and a size of 1 to 4096", i);
+            return tutti_fail(TUTTI_INVALID, "mesh axis %d needs a name and a size of 1 to 4096",
+                              i);
         mesh.axes[i] = from->axes[i];
         mesh.sizes[i] = from->sizes[i];
         mesh.device_count *= from->sizes[i];
@@ -30,9 +31,11 @@ static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
     return TUTTI_OK;
 }
 
-tutti_status tutti__engine_options_of(const tutti_session_options *options, tutti_engine_options *ret)
+tutti_status tutti__engine_options_of(const tutti_session_options *options,
+                                      tutti_engine_options *ret)
 {
-    tutti_engine_options engine = {.device = options->device, .deterministic = options->deterministic,
+    tutti_engine_options engine = {.device = options->device,
+                                   .deterministic = options->deterministic,
                                    .cache_limit = options->cache_limit,
                                    .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
     TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
@@ -40,7 +43,8 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options, tutt
     return TUTTI_OK;
 }
 
-tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_options *options, tutti_session **ret_session)
+tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_options *options,
+                                  tutti_session **ret_session)
 {
     tutti_engine_options engine;
     if (!graph || !options)
@@ -67,13 +71,16 @@ void tutti_session_close(tutti_session *session)
     free(session);
 }
 
-static tutti_status check_sym(const tutti_session *session, tutti_sym sym, const char *what, int position)
+static tutti_status check_sym(const tutti_session *session, tutti_sym sym, const char *what,
+                              int position)
 {
     if (!sym.node)
-        return tutti_fail(TUTTI_INVALID, "%s %d is no symbol; the call that should have made it failed", what, position);
+        return tutti_fail(TUTTI_INVALID,
+                          "%s %d is no symbol; the call that should have made it failed", what,
+                          position);
     if (sym.node->graph != session->graph)
-        return tutti_fail(TUTTI_INVALID, "%s %d ('%s') belongs to another graph than the session's", what, position,
-                          sym.node->name);
+        return tutti_fail(TUTTI_INVALID, "%s %d ('%s') belongs to another graph than the session's",
+                          what, position, sym.node->name);
     return TUTTI_OK;
 }
 
@@ -82,18 +89,20 @@ static tutti_status check_feed(const tutti_session *session, const tutti_feed *f
     TUTTI_TRY(check_sym(session, feed->sym, "feed", position));
     const tutti_node *node = feed->sym.node;
     if (!feed->value)
-        return tutti_fail(TUTTI_INVALID, "feed %d: the value of '%s' is NULL", position, node->name);
+        return tutti_fail(TUTTI_INVALID, "feed %d: the value of '%s' is NULL", position,
+                          node->name);
     if ((int)feed->sym.index >= node->output_count || node->types[feed->sym.index].handle)
-        return tutti_fail(TUTTI_INVALID, "feed %d: '%s' is a %s and cannot be fed", position, node->name, node->op->name);
+        return tutti_fail(TUTTI_INVALID, "feed %d: '%s' is a %s and cannot be fed", position,
+                          node->name, node->op->name);
     const tutti_type *want = &node->types[feed->sym.index], *have = tutti_tensor_type(feed->value);
     bool fits = want->dtype == have->dtype && want->rank == have->rank;
     for (int i = 0; fits && i < want->rank; i++)
         fits = want->dims[i] == TUTTI_ANY || want->dims[i] == have->dims[i];
     char wanted[TUTTI_TYPE_TEXT], given[TUTTI_TYPE_TEXT];
     if (!fits)
-        return tutti_fail(TUTTI_INVALID, "feed %d: '%s' (%s:%d) takes %s, the value is %s", position, node->name,
-                          node->file ? node->file : "?", node->line, tutti_type_text(want, wanted),
-                          tutti_type_text(have, given));
+        return tutti_fail(TUTTI_INVALID, "feed %d: '%s' (%s:%d) takes %s, the value is %s",
+                          position, node->name, node->file ? node->file : "?", node->line,
+                          tutti_type_text(want, wanted), tutti_type_text(have, given));
     return TUTTI_OK;
 }
 
@@ -118,7 +127,8 @@ static tutti_status make_room(lists *l, int feeds, int fetches, int targets)
     if (feeds <= 16 && fetches <= 16 && targets <= 17)
         return TUTTI_OK;
     size_t edge_count = (size_t)(feeds + fetches);
-    l->block = calloc(1, edge_count * sizeof *l->feeds + (size_t)(feeds + targets) * sizeof(void *));
+    l->block =
+        calloc(1, edge_count * sizeof *l->feeds + (size_t)(feeds + targets) * sizeof(void *));
     if (!l->block)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     l->feeds = l->block;
@@ -128,7 +138,8 @@ static tutti_status make_room(lists *l, int feeds, int fetches, int targets)
     return TUTTI_OK;
 }
 
-static tutti_status fill(const tutti_session *session, const tutti_run_options *options, lists *l, tutti_request *ret)
+static tutti_status fill(const tutti_session *session, const tutti_run_options *options, lists *l,
+                         tutti_request *ret)
 {
     for (int i = 0; i < options->feed.count; i++) {
         const tutti_feed *feed = &options->feed.list[i];
@@ -137,20 +148,24 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
         l->feed_values[i] = feed->value;
         for (int k = 0; k < i; k++)
             if (l->feeds[k].node == l->feeds[i].node && l->feeds[k].index == l->feeds[i].index)
-                return tutti_fail(TUTTI_INVALID, "feeds %d and %d both give '%s'", k, i, feed->sym.node->name);
+                return tutti_fail(TUTTI_INVALID, "feeds %d and %d both give '%s'", k, i,
+                                  feed->sym.node->name);
     }
     for (int i = 0; i < options->fetch.count; i++) {
         const tutti_fetch *fetch = &options->fetch.list[i];
         TUTTI_TRY(check_sym(session, fetch->sym, "fetch", i));
         if (!fetch->ret_value)
-            return tutti_fail(TUTTI_INVALID, "fetch %d ('%s') has no place for its value", i, fetch->sym.node->name);
+            return tutti_fail(TUTTI_INVALID, "fetch %d ('%s') has no place for its value", i,
+                              fetch->sym.node->name);
         l->fetches[i] = tutti__edge(fetch->sym);
         if ((int)fetch->sym.index >= fetch->sym.node->output_count)
-            return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no output %u; name it as a target", i,
+            return tutti_fail(TUTTI_INVALID,
+                              "fetch %d: %s '%s' has no output %u; name it as a target", i,
                               fetch->sym.node->op->name, fetch->sym.node->name, fetch->sym.index);
-        if (fetch->sym.node->types[fetch->sym.index].handle && !tutti__is(fetch->sym.node, "variable"))
-            return tutti_fail(TUTTI_INVALID, "fetch %d: '%s' is a %s, which has no value", i, fetch->sym.node->name,
-                              fetch->sym.node->op->name);
+        if (fetch->sym.node->types[fetch->sym.index].handle &&
+            !tutti__is(fetch->sym.node, "variable"))
+            return tutti_fail(TUTTI_INVALID, "fetch %d: '%s' is a %s, which has no value", i,
+                              fetch->sym.node->name, fetch->sym.node->op->name);
     }
     int targets = 0;
     for (int i = 0; i < options->targets.count; i++) {
@@ -161,8 +176,12 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
         TUTTI_TRY(check_sym(session, options->target, "target", targets));
         l->nodes[targets++] = options->target.node;
     }
-    *ret = (tutti_request){.feed_count = options->feed.count, .feeds = l->feeds, .values = l->feed_values,
-                           .fetch_count = options->fetch.count, .fetches = l->fetches, .target_count = targets,
+    *ret = (tutti_request){.feed_count = options->feed.count,
+                           .feeds = l->feeds,
+                           .values = l->feed_values,
+                           .fetch_count = options->fetch.count,
+                           .fetches = l->fetches,
+                           .target_count = targets,
                            .targets = l->nodes};
     return TUTTI_OK;
 }
@@ -203,12 +222,15 @@ static tutti_status find_variable(tutti_session *session, tutti_sym sym, tutti_s
 {
     TUTTI_TRY(check_sym(session, sym, "variable", 0));
     if (!tutti__is(sym.node, "variable"))
-        return tutti_fail(TUTTI_INVALID, "'%s' is a %s, not a variable", sym.node->name, sym.node->op->name);
+        return tutti_fail(TUTTI_INVALID, "'%s' is a %s, not a variable", sym.node->name,
+                          sym.node->op->name);
     const char *name = tutti__str(sym.node, "shared_name");
     name = name[0] ? name : sym.node->name;
     *ret = tutti__state_find(tutti__engine_state(session->engine), name);
     if (!*ret)
-        return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value yet; run tutti_initialize_all(graph) first", name);
+        return tutti_fail(TUTTI_UNINITIALIZED,
+                          "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
+                          name);
     return TUTTI_OK;
 }
 
@@ -232,8 +254,11 @@ void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info
 {
     tutti_engine_stats stats;
     tutti__engine_stats(session->engine, &stats);
-    *ret_info = (tutti_session_info){.runs = stats.runs, .compiles = stats.compiles, .cached_programs = stats.cached,
-                                     .last_compile_seconds = stats.compile_seconds, .arena_bytes = stats.arena_bytes};
+    *ret_info = (tutti_session_info){.runs = stats.runs,
+                                     .compiles = stats.compiles,
+                                     .cached_programs = stats.cached,
+                                     .last_compile_seconds = stats.compile_seconds,
+                                     .arena_bytes = stats.arena_bytes};
 }
 
 tutti_status tutti_session_print(tutti_session *session, char **ret_text)
@@ -242,7 +267,8 @@ tutti_status tutti_session_print(tutti_session *session, char **ret_text)
     tutti__engine_print(session->engine, &text);
     if (text.failed || !text.data) {
         tutti__text_free(&text);
-        return tutti_fail(text.failed ? TUTTI_NO_MEMORY : TUTTI_NOT_FOUND, "no program has been compiled yet");
+        return tutti_fail(text.failed ? TUTTI_NO_MEMORY : TUTTI_NOT_FOUND,
+                          "no program has been compiled yet");
     }
     *ret_text = text.data;
     return TUTTI_OK;

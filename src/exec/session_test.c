@@ -17,13 +17,16 @@ TUTTI_TEST(session_adds_what_is_fed)
     tutti_graph *g;
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY), y = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY),
+              y = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
     tutti_sym sum = tutti_add(x, y);
     CHECK_OK(tutti_session_open(&s, g));
     for (int64_t n = 1; n < 4; n++) {
-        tutti_tensor *a = vector(n, (float[]){1, 2, 3}), *b = vector(n, (float[]){10, 20, 30}), *out = NULL;
+        tutti_tensor *a = vector(n, (float[]){1, 2, 3}), *b = vector(n, (float[]){10, 20, 30}),
+                     *out = NULL;
         for (int again = 0; again < 2; again++) {
-            CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, a}, {y, b}), .fetch = TUTTI_FETCH({sum, &out})));
+            CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, a}, {y, b}),
+                               .fetch = TUTTI_FETCH({sum, &out})));
             CHECK_INT(tutti_tensor_count(out), n);
             CHECK_NEAR(tutti_tensor_get(out, n - 1), 11.0 * (double)n, 0);
             tutti_tensor_release(out);
@@ -44,13 +47,16 @@ TUTTI_TEST(session_trains_a_line)
     tutti_graph *g;
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY), y = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
-    tutti_sym w = tutti_variable(g, tutti_zeros(), .name = "w"), b = tutti_variable(g, tutti_zeros(), .name = "b");
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY),
+              y = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
+    tutti_sym w = tutti_variable(g, tutti_zeros(), .name = "w"),
+              b = tutti_variable(g, tutti_zeros(), .name = "b");
     tutti_sym loss = tutti_mean(tutti_square(tutti_sub(tutti_add(tutti_mul(x, w), b), y)));
     tutti_sym step = tutti_minimize(tutti_sgd(0.1), loss);
     CHECK_OK(tutti_session_open(&s, g));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
-    tutti_tensor *xs = vector(4, (float[]){0, 1, 2, 3}), *ys = vector(4, (float[]){1, 3, 5, 7}), *value;
+    tutti_tensor *xs = vector(4, (float[]){0, 1, 2, 3}), *ys = vector(4, (float[]){1, 3, 5, 7}),
+                 *value;
     for (int i = 0; i < 500; i++)
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, xs}, {y, ys}), .target = step));
     CHECK_OK(tutti_session_get(s, w, &value));
@@ -75,11 +81,12 @@ TUTTI_TEST(session_reads_old_values_and_follows_updates)
     tutti_sym add = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 2));
     tutti_sym after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(g, add)
-        after = tutti_scale(tutti_read(v), 10);
+    after = tutti_scale(tutti_read(v), 10);
     CHECK_OK(tutti_session_open(&s, g));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     tutti_tensor *out[4];
-    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]}, {add, &out[1]}, {after, &out[2]}, {v, &out[3]})));
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]}, {add, &out[1]}, {after, &out[2]},
+                                               {v, &out[3]})));
     CHECK_NEAR(tutti_tensor_get(out[0], 0), 15, 0);
     CHECK_NEAR(tutti_tensor_get(out[1], 0), 7, 0);
     CHECK_NEAR(tutti_tensor_get(out[2], 0), 70, 0);
@@ -98,7 +105,8 @@ TUTTI_TEST(session_changes_nothing_when_a_step_fails)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
     tutti_sym v = tutti_variable(g, tutti_zeros(), .name = "v");
     tutti_sym add = tutti_assign_add(v, x);
-    tutti_sym checked = tutti_check_numerics(add, "the new value"); /* follows the update, and may fail */
+    tutti_sym checked =
+        tutti_check_numerics(add, "the new value"); /* follows the update, and may fail */
     tutti_sym other = tutti_check_numerics(x, "x");
     CHECK_OK(tutti_session_open(&s, g));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
@@ -107,7 +115,8 @@ TUTTI_TEST(session_changes_nothing_when_a_step_fails)
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_inff()}, &bad));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, good}), .target = checked));
     CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .target = checked), TUTTI_CHECK_FAILED);
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .targets = TUTTI_TARGETS(add, other)), TUTTI_CHECK_FAILED);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .targets = TUTTI_TARGETS(add, other)),
+                 TUTTI_CHECK_FAILED);
     CHECK_OK(tutti_session_get(s, v, &value));
     CHECK_NEAR(tutti_tensor_get(value, 0), 3, 0);
     tutti_tensor_release(value);
@@ -123,19 +132,22 @@ TUTTI_TEST(session_names_what_is_wrong)
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_graph_create(&other));
-    tutti_sym x = tutti_placeholder_named(g, "images", TUTTI_F32, TUTTI_ANY, 3), y = tutti_scale(x, 2);
+    tutti_sym x = tutti_placeholder_named(g, "images", TUTTI_F32, TUTTI_ANY, 3),
+              y = tutti_scale(x, 2);
     tutti_sym v = tutti_variable(g, tutti_zeros(3), .name = "weights");
     tutti_sym foreign = tutti_placeholder(other, TUTTI_F32);
     CHECK_OK(tutti_session_open(&s, g));
     tutti_tensor *a = vector(3, (float[]){1, 2, 3}), *out;
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({y, &out})), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "images");
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, a}), .fetch = TUTTI_FETCH({y, &out})), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, a}), .fetch = TUTTI_FETCH({y, &out})),
+                 TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "f32[?,3]");
     CHECK_CONTAINS(tutti_error_message(), "session_test.c");
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({foreign, &out})), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "another graph");
-    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, a}, {x, a}), .fetch = TUTTI_FETCH({y, &out})), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, a}, {x, a}), .fetch = TUTTI_FETCH({y, &out})),
+                 TUTTI_INVALID);
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({v, &out})), TUTTI_UNINITIALIZED);
     CHECK_CONTAINS(tutti_error_message(), "weights");
     tutti_tensor_release(a);
@@ -151,8 +163,9 @@ TUTTI_TEST(session_compiles_again_when_a_shape_depends_on_data)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym n = tutti_placeholder(g, TUTTI_F32);
     tutti_sym total = tutti_variable(g, tutti_zeros(), .name = "total");
-    tutti_sym numbers = tutti_apply_op(g, "range_dynamic", 3,
-                                       ((tutti_sym[]){tutti_scalar(g, TUTTI_F32, 0), n, tutti_scalar(g, TUTTI_F32, 1)}), 0, NULL);
+    tutti_sym numbers = tutti_apply_op(
+        g, "range_dynamic", 3,
+        ((tutti_sym[]){tutti_scalar(g, TUTTI_F32, 0), n, tutti_scalar(g, TUTTI_F32, 1)}), 0, NULL);
     tutti_sym sum = tutti_sum(tutti_square(numbers));
     tutti_sym update = tutti_assign_add(total, sum);
     CHECK_OK(tutti_session_open(&s, g));
@@ -161,7 +174,8 @@ TUTTI_TEST(session_compiles_again_when_a_shape_depends_on_data)
     for (int round = 1; round < 6; round++) {
         tutti_tensor *limit, *out, *list;
         CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){(float)round}, &limit));
-        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({n, limit}), .fetch = TUTTI_FETCH({sum, &out}, {numbers, &list}), .target = update));
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({n, limit}),
+                           .fetch = TUTTI_FETCH({sum, &out}, {numbers, &list}), .target = update));
         double squares = 0;
         for (int i = 0; i < round; i++)
             squares += (double)i * i;

@@ -1,5 +1,5 @@
-/* slice_test.c: the slice that strategies need, built by hand: an MLP cut in two over devices, joined
- * by send and recv, replicated twice with all_reduce; it trains to the one-device loss. */
+/* slice_test.c: the slice that strategies need, built by hand: an MLP cut in two over devices,
+ * joined by send and recv, replicated twice with all_reduce; it trains to the one-device loss. */
 #include <stdio.h>
 
 #include "base/random.h"
@@ -14,7 +14,10 @@ static tutti_tensor *rows(int64_t count, int64_t width, uint64_t seed, int64_t s
     tutti_tensor *tensor;
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){count, width}, &tensor));
     for (int64_t i = 0; i < count * width; i++)
-        tutti_tensor_set(tensor, i, tutti__random_f32((tutti_random_key){.seed = seed}, (uint64_t)(i + skip * width)) - 0.5);
+        tutti_tensor_set(
+            tensor, i,
+            tutti__random_f32((tutti_random_key){.seed = seed}, (uint64_t)(i + skip * width)) -
+                0.5);
     return tensor;
 }
 
@@ -67,7 +70,8 @@ static double train_alone(const char *device, double *ret_weight)
     tutti_tensor *x = rows(2 * ROWS, 5, 3, 0), *y = rows(2 * ROWS, 3, 4, 0), *loss = NULL, *w;
     double last = 0;
     for (int i = 0; i < STEPS; i++) {
-        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({r.x, x}, {r.y, y}), .fetch = TUTTI_FETCH({r.loss, &loss}), .target = step));
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({r.x, x}, {r.y, y}),
+                           .fetch = TUTTI_FETCH({r.loss, &loss}), .target = step));
         last = tutti_tensor_get(loss, 0);
         tutti_tensor_release(loss);
     }
@@ -94,18 +98,22 @@ static double train_slice(const char *const devices[4], double *ret_weight)
         for (int v = 0; v < 4; v++)
             TUTTI_WITH_COLOCATION(g, r[i].variables[v])
         r[i].grads[v].value = tutti_all_reduce(r[i].grads[v].value, "data", 2, TUTTI_MEAN);
-        steps[i] = tutti_apply_gradients(tutti_sgd(0.1, .name = i ? "sgd1" : "sgd0"), 4, r[i].variables, r[i].grads);
+        steps[i] = tutti_apply_gradients(tutti_sgd(0.1, .name = i ? "sgd1" : "sgd0"), 4,
+                                         r[i].variables, r[i].grads);
         x[i] = rows(ROWS, 5, 3, i * ROWS);
         y[i] = rows(ROWS, 3, 4, i * ROWS);
     }
     CHECK_OK(tutti_graph_check(g));
-    CHECK_OK(tutti_session_open(&s, g, .mesh = {.axis_count = 2, .axes = {"data", "stage"}, .sizes = {2, 2}, .devices = devices}));
+    CHECK_OK(tutti_session_open(
+        &s, g,
+        .mesh = {.axis_count = 2, .axes = {"data", "stage"}, .sizes = {2, 2}, .devices = devices}));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     double last = 0;
     for (int i = 0; i < STEPS; i++) {
-        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({r[0].x, x[0]}, {r[0].y, y[0]}, {r[1].x, x[1]}, {r[1].y, y[1]}),
-                           .fetch = TUTTI_FETCH({r[0].loss, &loss[0]}, {r[1].loss, &loss[1]}),
-                           .targets = TUTTI_TARGETS(steps[0], steps[1])));
+        CHECK_OK(tutti_run(
+            s, .feed = TUTTI_FEED({r[0].x, x[0]}, {r[0].y, y[0]}, {r[1].x, x[1]}, {r[1].y, y[1]}),
+            .fetch = TUTTI_FETCH({r[0].loss, &loss[0]}, {r[1].loss, &loss[1]}),
+            .targets = TUTTI_TARGETS(steps[0], steps[1])));
         last = (tutti_tensor_get(loss[0], 0) + tutti_tensor_get(loss[1], 0)) / 2;
         tutti_tensor_release(loss[0]);
         tutti_tensor_release(loss[1]);

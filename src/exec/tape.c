@@ -6,9 +6,10 @@
  * Invariants:
  *  1. Nodes below `done` have run. Their values are known (`known`) or can be computed again from
  *     known ones; updates among them are never run again.
- *  2. What is queued runs whole or not at all. After a run that failed nothing more of the step runs.
- *  3. A read of a variable that was updated since it ran cannot be computed again. Small ones are kept
- *     when they run; needing a large one is an error that says what to do.
+ *  2. What is queued runs whole or not at all. After a run that failed nothing more of the step
+ * runs.
+ *  3. A read of a variable that was updated since it ran cannot be computed again. Small ones are
+ * kept when they run; needing a large one is an error that says what to do.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ struct tutti_eager {
     TUTTI_VEC(known) known;
     uint32_t done;
     tutti_error failed; /* of a run of this step: nothing of the step runs any more */
-    uint64_t hash;     /* of nodes [0, hashed) */
+    uint64_t hash;      /* of nodes [0, hashed) */
     uint32_t hashed;
     edges feeds, fetches; /* of the flush at hand; kept for their memory */
     nodes targets;
@@ -94,9 +95,15 @@ void tutti_eager_close(tutti_eager *eager)
     free(eager);
 }
 
-tutti_graph *tutti_eager_graph(tutti_eager *eager) { return eager->graph; }
+tutti_graph *tutti_eager_graph(tutti_eager *eager)
+{
+    return eager->graph;
+}
 
-static tutti_status no_memory(void) { return tutti_fail(TUTTI_NO_MEMORY, "no memory for a step"); }
+static tutti_status no_memory(void)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory for a step");
+}
 
 static tutti_status remember(tutti_eager *eager, tutti_edge edge, tutti_tensor *value)
 {
@@ -107,7 +114,8 @@ static tutti_status remember(tutti_eager *eager, tutti_edge edge, tutti_tensor *
 static tutti_tensor *find_known(const tutti_eager *eager, tutti_edge edge)
 {
     for (size_t i = 0; i < eager->known.count; i++)
-        if (eager->known.data[i].edge.node == edge.node && eager->known.data[i].edge.index == edge.index)
+        if (eager->known.data[i].edge.node == edge.node &&
+            eager->known.data[i].edge.index == edge.index)
             return eager->known.data[i].value;
     return NULL;
 }
@@ -173,11 +181,14 @@ static tutti_status collect_effects(tutti_eager *eager)
                 node->controls[kept++] = node->controls[i];
         node->control_count = kept;
         bool update = (node->op->flags & TUTTI_OP_UPDATES) != 0;
-        bool effect = update || ((node->op->flags & TUTTI_OP_STATEFUL) && !(node->op->flags & TUTTI_OP_HANDLE));
-        if (effect && !tutti__is(node, "placeholder") && !tutti__is(node, "read") && !TUTTI_VEC_PUSH(&eager->targets, node))
+        bool effect = update || ((node->op->flags & TUTTI_OP_STATEFUL) &&
+                                 !(node->op->flags & TUTTI_OP_HANDLE));
+        if (effect && !tutti__is(node, "placeholder") && !tutti__is(node, "read") &&
+            !TUTTI_VEC_PUSH(&eager->targets, node))
             return no_memory();
         bool fragile = update || (effect && node->output_count > 0) || tutti__is(node, "read");
-        if (fragile && node->output_count > 0 && is_small(&node->types[0]) && tutti__is(node, "placeholder") == false &&
+        if (fragile && node->output_count > 0 && is_small(&node->types[0]) &&
+            tutti__is(node, "placeholder") == false &&
             !want(&eager->fetches, (tutti_edge){node, 0}))
             return no_memory();
     }
@@ -216,10 +227,11 @@ static tutti_status walk(tutti_eager *eager)
     while (eager->stack.count > 0) {
         const tutti_node *node = eager->stack.data[--eager->stack.count];
         if (is_stale(eager, node))
-            return tutti_fail(TUTTI_INVALID,
-                              "%s '%s' (%s:%d) is needed again after its variable was updated or its effect took place; ask for "
-                              "gradients and values of a step before the update runs",
-                              node->op->name, node->name, node->file ? node->file : "?", node->line);
+            return tutti_fail(
+                TUTTI_INVALID,
+                "%s '%s' (%s:%d) is needed again after its variable was updated or its effect took place; ask for "
+                "gradients and values of a step before the update runs",
+                node->op->name, node->name, node->file ? node->file : "?", node->line);
         for (int i = 0; i < node->input_count; i++) {
             tutti_tensor *value = find_known(eager, node->inputs[i]);
             if (value && !want(&eager->feeds, node->inputs[i]))
@@ -275,9 +287,13 @@ static tutti_status run(tutti_eager *eager)
     tutti_tensor **values = calloc(count + 1, sizeof *values);
     if (!values)
         return no_memory();
-    tutti_request request = {.feed_count = (int)eager->feeds.count, .feeds = eager->feeds.data,
-                             .values = eager->values.data, .fetch_count = (int)count, .fetches = eager->fetches.data,
-                             .target_count = (int)eager->targets.count, .targets = eager->targets.data,
+    tutti_request request = {.feed_count = (int)eager->feeds.count,
+                             .feeds = eager->feeds.data,
+                             .values = eager->values.data,
+                             .fetch_count = (int)count,
+                             .fetches = eager->fetches.data,
+                             .target_count = (int)eager->targets.count,
+                             .targets = eager->targets.data,
                              .key = trace_hash(eager)};
     tutti_status status = tutti__engine_run(eager->engine, eager->graph, &request, values);
     if (status != TUTTI_OK)
@@ -320,13 +336,16 @@ tutti_status tutti_value(tutti_sym sym, tutti_tensor **ret_value)
 {
     tutti_eager *eager = owner_of(sym);
     if (!eager)
-        return sym.node ? tutti_fail(TUTTI_INVALID, "'%s' belongs to a graph; run it in a session", sym.node->name)
+        return sym.node ? tutti_fail(TUTTI_INVALID, "'%s' belongs to a graph; run it in a session",
+                                     sym.node->name)
                         : tutti_fail(TUTTI_INVALID, "there is no value: %s", tutti_error_message());
     if (sym.generation != sym.node->generation)
-        return tutti_fail(TUTTI_INVALID, "the value is of an earlier step; read it before tutti_step");
+        return tutti_fail(TUTTI_INVALID,
+                          "the value is of an earlier step; read it before tutti_step");
     tutti_edge edge = tutti__edge(sym);
     if ((int)sym.index >= sym.node->output_count)
-        return tutti_fail(TUTTI_INVALID, "%s '%s' has no value", sym.node->op->name, sym.node->name);
+        return tutti_fail(TUTTI_INVALID, "%s '%s' has no value", sym.node->op->name,
+                          sym.node->name);
     if (sym.node->types[sym.index].handle)
         TUTTI_TRY(tutti__handle_read(eager->graph, edge, &edge));
     tutti_tensor *value = find_known(eager, edge);
@@ -337,7 +356,8 @@ tutti_status tutti_value(tutti_sym sym, tutti_tensor **ret_value)
     const tutti_type *type = tutti_tensor_type(value);
     tutti_tensor *contiguous;
     TUTTI_TRY(tutti_tensor_contiguous(value, &contiguous));
-    tutti_status status = tutti_tensor_from(type->dtype, type->rank, type->dims, tutti_tensor_data(contiguous), ret_value);
+    tutti_status status = tutti_tensor_from(type->dtype, type->rank, type->dims,
+                                            tutti_tensor_data(contiguous), ret_value);
     tutti_tensor_release(contiguous);
     return status;
 }
@@ -368,11 +388,15 @@ tutti_status tutti_step(tutti_eager *eager)
 
 tutti_tape tutti_tape_begin(tutti_eager *eager)
 {
-    return (tutti_tape){.graph = eager->graph, .first = (uint32_t)eager->graph->nodes.count,
+    return (tutti_tape){.graph = eager->graph,
+                        .first = (uint32_t)eager->graph->nodes.count,
                         .generation = eager->graph->generation};
 }
 
-void tutti_tape_end(tutti_tape *tape) { tape->last = (uint32_t)tape->graph->nodes.count; }
+void tutti_tape_end(tutti_tape *tape)
+{
+    tape->last = (uint32_t)tape->graph->nodes.count;
+}
 
 void tutti_watch(tutti_tape *tape, tutti_sym sym)
 {
@@ -388,7 +412,8 @@ static bool reaches(const tutti_tape *tape, tutti_sym x)
 {
     if (!x.node || x.node->graph != tape->graph)
         return false;
-    if ((x.node->op->flags & TUTTI_OP_HANDLE) || (x.node->id >= tape->first && x.node->id < tape->last))
+    if ((x.node->op->flags & TUTTI_OP_HANDLE) ||
+        (x.node->id >= tape->first && x.node->id < tape->last))
         return true;
     for (int i = 0; i < tape->watched_count; i++)
         if (tape->watched[i].node == x.node && tape->watched[i].index == x.index)
@@ -396,7 +421,8 @@ static bool reaches(const tutti_tape *tape, tutti_sym x)
     return false;
 }
 
-void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym *xs, tutti_grad *ret_grads)
+void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym *xs,
+                      tutti_grad *ret_grads)
 {
     memset(ret_grads, 0, (size_t)(count > 0 ? count : 0) * sizeof *ret_grads);
     if (!y.node || tutti_graph_check(tape->graph) != TUTTI_OK)
@@ -423,8 +449,10 @@ static tutti_status find_variable(tutti_eager *eager, tutti_sym sym, tutti_state
     if (!sym.node || sym.node->graph != eager->graph || !tutti__is(sym.node, "variable"))
         return tutti_fail(TUTTI_INVALID, "not a variable of this context");
     TUTTI_TRY(flush(eager, (tutti_edge){0}));
-    *ret = tutti__state_find(tutti__engine_state(eager->engine), tutti__str(sym.node, "shared_name"));
-    return *ret ? TUTTI_OK : tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value yet", sym.node->name);
+    *ret =
+        tutti__state_find(tutti__engine_state(eager->engine), tutti__str(sym.node, "shared_name"));
+    return *ret ? TUTTI_OK
+                : tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value yet", sym.node->name);
 }
 
 tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tensor **ret_value)
@@ -441,7 +469,8 @@ tutti_status tutti_eager_set(tutti_eager *eager, tutti_sym variable, tutti_tenso
         return tutti_fail(TUTTI_INVALID, "tutti_eager_set: the value is NULL");
     TUTTI_TRY(find_variable(eager, variable, &found));
     tutti_edge *current = &variable.node->current;
-    if (current->node && !find_known(eager, *current)) /* what was queued before sees the old value */
+    if (current->node &&
+        !find_known(eager, *current)) /* what was queued before sees the old value */
         TUTTI_TRY(flush(eager, *current));
     TUTTI_TRY(tutti__variable_set(tutti__engine_state(eager->engine), found, value));
     *current = (tutti_edge){0};
@@ -452,6 +481,9 @@ void tutti_eager_describe(tutti_eager *eager, tutti_session_info *ret_info)
 {
     tutti_engine_stats stats;
     tutti__engine_stats(eager->engine, &stats);
-    *ret_info = (tutti_session_info){.runs = stats.runs, .compiles = stats.compiles, .cached_programs = stats.cached,
-                                     .last_compile_seconds = stats.compile_seconds, .arena_bytes = stats.arena_bytes};
+    *ret_info = (tutti_session_info){.runs = stats.runs,
+                                     .compiles = stats.compiles,
+                                     .cached_programs = stats.cached,
+                                     .last_compile_seconds = stats.compile_seconds,
+                                     .arena_bytes = stats.arena_bytes};
 }

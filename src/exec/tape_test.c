@@ -16,15 +16,18 @@ TUTTI_TEST(tape_trains_a_line)
     tutti_eager *e;
     CHECK_OK(tutti_eager_open(&e));
     tutti_graph *g = tutti_eager_graph(e);
-    tutti_sym vars[] = {tutti_variable(g, tutti_zeros(), .name = "w"), tutti_variable(g, tutti_zeros(), .name = "b")};
-    tutti_tensor *xs = vector(4, (float[]){0, 1, 2, 3}), *ys = vector(4, (float[]){1, 3, 5, 7}), *value;
+    tutti_sym vars[] = {tutti_variable(g, tutti_zeros(), .name = "w"),
+                        tutti_variable(g, tutti_zeros(), .name = "b")};
+    tutti_tensor *xs = vector(4, (float[]){0, 1, 2, 3}), *ys = vector(4, (float[]){1, 3, 5, 7}),
+                 *value;
     double last = 0;
     for (int i = 0; i < 1000; i++) {
         TUTTI_STEP(e)
         {
             tutti_sym x = tutti_use(e, xs), y = tutti_use(e, ys), loss;
             TUTTI_TAPE(tape, e)
-            loss = tutti_mean(tutti_square(tutti_sub(tutti_add(tutti_mul(x, vars[0]), vars[1]), y)));
+            loss =
+                tutti_mean(tutti_square(tutti_sub(tutti_add(tutti_mul(x, vars[0]), vars[1]), y)));
             tutti_grad grads[2];
             tutti_gradients(&tape, loss, 2, vars, grads);
             tutti_apply_gradients(tutti_adam(.learning_rate = 0.05), 2, vars, grads);

@@ -30,14 +30,15 @@ const char *tutti_attr_string(const tutti_attr *attrs, int count, const char *na
     return attr && attr->value.s ? attr->value.s : "";
 }
 
-int tutti_attr_ints(const tutti_attr *attrs, int count, const char *name, const int64_t **ret_values)
+int tutti_attr_ints(const tutti_attr *attrs, int count, const char *name,
+                    const int64_t **ret_values)
 {
     const tutti_attr *attr = tutti_attr_find(attrs, count, name);
     *ret_values = attr ? attr->value.ints : NULL;
     return attr ? attr->count : 0;
 }
 
-static const char *const kind_names[] = {"none",   "int",   "float", "string", "ints",
+static const char *const kind_names[] = {"none",   "int",    "float", "string", "ints",
                                          "floats", "tensor", "graph", "types"};
 
 const char *tutti__attr_kind_name(tutti_attr_kind kind)
@@ -66,27 +67,32 @@ static tutti_status parse_list(tutti_arena *arena, const tutti_attr_spec *spec, 
     int count = 0;
     const char *at = text;
     if (*at++ != '[')
-        return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a list like [1,2]", spec->name, text);
+        return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a list like [1,2]",
+                          spec->name, text);
     while (*at && *at != ']') {
         char *end;
         if (count == (int)TUTTI_COUNT(ints))
-            return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" has more than %d elements", spec->name, text, count);
+            return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" has more than %d elements",
+                              spec->name, text, count);
         ints[count] = strtoll(at, &end, 10);
         floats[count] = strtod(at, spec->kind == TUTTI_ATTR_FLOATS ? &end : NULL);
         if (end == at)
-            return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a list like [1,2]", spec->name, text);
+            return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a list like [1,2]",
+                              spec->name, text);
         count++;
         at = end;
         while (*at == ',' || *at == ' ')
             at++;
     }
     if (*at != ']' || at[1])
-        return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a list like [1,2]", spec->name, text);
+        return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a list like [1,2]",
+                          spec->name, text);
     ret->count = count;
     if (spec->kind == TUTTI_ATTR_INTS)
         ret->value.ints = (void *)tutti__arena_bytes(arena, ints, (size_t)count * sizeof *ints);
     else
-        ret->value.floats = (void *)tutti__arena_bytes(arena, floats, (size_t)count * sizeof *floats);
+        ret->value.floats =
+            (void *)tutti__arena_bytes(arena, floats, (size_t)count * sizeof *floats);
     return ret->value.ints ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "attribute list");
 }
 
@@ -99,13 +105,15 @@ tutti_status tutti__attr_parse(tutti_arena *arena, const tutti_attr_spec *spec, 
     case TUTTI_ATTR_INT:
         attr.value.i = strtoll(text, &end, 0);
         if ((end == text || *end) && !parse_word(text, &attr.value.i))
-            return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not an integer, bool or data type",
+            return tutti_fail(TUTTI_INVALID,
+                              "attribute '%s': \"%s\" is not an integer, bool or data type",
                               spec->name, text);
         break;
     case TUTTI_ATTR_FLOAT:
         attr.value.f = strtod(text, &end);
         if (end == text || *end)
-            return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a number", spec->name, text);
+            return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a number", spec->name,
+                              text);
         break;
     case TUTTI_ATTR_STRING:
         attr.count = (int32_t)strlen(text);
@@ -129,18 +137,21 @@ tutti_status tutti__attr_parse(tutti_arena *arena, const tutti_attr_spec *spec, 
 static tutti_status element_count(const tutti_attr *attr, const char *name, size_t *ret)
 {
     bool text = attr->kind == TUTTI_ATTR_STRING;
-    bool list = attr->kind == TUTTI_ATTR_INTS || attr->kind == TUTTI_ATTR_FLOATS || attr->kind == TUTTI_ATTR_TYPES;
+    bool list = attr->kind == TUTTI_ATTR_INTS || attr->kind == TUTTI_ATTR_FLOATS ||
+                attr->kind == TUTTI_ATTR_TYPES;
     size_t count = text && attr->count < 0 && attr->value.s ? strlen(attr->value.s)
                    : attr->count > 0                        ? (size_t)attr->count
                                                             : 0;
-    if (((text || list) && count > 0 && !attr->value.s) || (list && attr->count < 0) || count > INT32_MAX)
+    if (((text || list) && count > 0 && !attr->value.s) || (list && attr->count < 0) ||
+        count > INT32_MAX)
         return tutti_fail(TUTTI_INVALID, "attribute '%s' has %d elements at %s", name, attr->count,
                           attr->value.s ? "an address" : "NULL");
     *ret = count;
     return TUTTI_OK;
 }
 
-tutti_status tutti__attr_copy(tutti_graph *graph, const tutti_attr *from, const char *name, tutti_attr *ret)
+tutti_status tutti__attr_copy(tutti_graph *graph, const tutti_attr *from, const char *name,
+                              tutti_attr *ret)
 {
     tutti_attr attr = *from;
     size_t count;
@@ -152,13 +163,16 @@ tutti_status tutti__attr_copy(tutti_graph *graph, const tutti_attr *from, const 
         attr.value.s = tutti__arena_bytes(&graph->arena, from->value.s ? from->value.s : "", count);
         break;
     case TUTTI_ATTR_INTS:
-        attr.value.ints = (void *)tutti__arena_bytes(&graph->arena, from->value.ints, count * sizeof(int64_t));
+        attr.value.ints =
+            (void *)tutti__arena_bytes(&graph->arena, from->value.ints, count * sizeof(int64_t));
         break;
     case TUTTI_ATTR_FLOATS:
-        attr.value.floats = (void *)tutti__arena_bytes(&graph->arena, from->value.floats, count * sizeof(double));
+        attr.value.floats =
+            (void *)tutti__arena_bytes(&graph->arena, from->value.floats, count * sizeof(double));
         break;
     case TUTTI_ATTR_TYPES:
-        attr.value.types = (void *)tutti__arena_bytes(&graph->arena, from->value.types, count * sizeof(tutti_type));
+        attr.value.types = (void *)tutti__arena_bytes(&graph->arena, from->value.types,
+                                                      count * sizeof(tutti_type));
         break;
     case TUTTI_ATTR_TENSOR:
         if (!attr.value.tensor)
@@ -171,7 +185,8 @@ tutti_status tutti__attr_copy(tutti_graph *graph, const tutti_attr *from, const 
         if (!attr.value.graph)
             return tutti_fail(TUTTI_INVALID, "attribute '%s' is a NULL graph", name);
         if (attr.value.graph == graph)
-            return tutti_fail(TUTTI_INVALID, "attribute '%s' is the graph that the node stands in", name);
+            return tutti_fail(TUTTI_INVALID, "attribute '%s' is the graph that the node stands in",
+                              name);
         TUTTI_TRY(tutti_graph_check(attr.value.graph));
         if (!TUTTI_VEC_PUSH(&graph->graphs, attr.value.graph))
             return tutti_fail(TUTTI_NO_MEMORY, "attribute '%s'", name);
@@ -191,8 +206,8 @@ static tutti_status refuse_unknown(const tutti_op *op, const tutti_attr *attr)
     tutti_text known = {0};
     for (const tutti_attr_spec *spec = op->attrs; spec && spec->name; spec++)
         tutti__text_add(&known, "%s%s", known.size ? ", " : "", spec->name);
-    tutti_status status = tutti_fail(TUTTI_INVALID, "has no attribute '%s'; it takes %s", attr->name,
-                                     known.size ? known.data : "none");
+    tutti_status status = tutti_fail(TUTTI_INVALID, "has no attribute '%s'; it takes %s",
+                                     attr->name, known.size ? known.data : "none");
     tutti__text_free(&known);
     return status;
 }
@@ -234,10 +249,15 @@ static size_t payload(const tutti_attr *attr, const void **ret_data)
     size_t count = attr->count > 0 ? (size_t)attr->count : 0;
     *ret_data = attr->value.s;
     switch (attr->kind) {
-    case TUTTI_ATTR_STRING: return count;
-    case TUTTI_ATTR_INTS: return count * sizeof(int64_t);
-    case TUTTI_ATTR_FLOATS: return count * sizeof(double);
-    default: *ret_data = &attr->value; return sizeof attr->value;
+    case TUTTI_ATTR_STRING:
+        return count;
+    case TUTTI_ATTR_INTS:
+        return count * sizeof(int64_t);
+    case TUTTI_ATTR_FLOATS:
+        return count * sizeof(double);
+    default:
+        *ret_data = &attr->value;
+        return sizeof attr->value;
     }
 }
 
@@ -254,7 +274,8 @@ bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b)
     if (a->kind != b->kind || a->count != b->count || strcmp(a->name, b->name) != 0)
         return false;
     if (a->kind == TUTTI_ATTR_TENSOR)
-        return a->value.tensor == b->value.tensor || tutti_tensor_same(a->value.tensor, b->value.tensor);
+        return a->value.tensor == b->value.tensor ||
+               tutti_tensor_same(a->value.tensor, b->value.tensor);
     if (a->kind == TUTTI_ATTR_TYPES)
         return types_equal(a, b);
     if (a->kind == TUTTI_ATTR_GRAPH)
@@ -264,8 +285,8 @@ bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b)
     return payload(b, &data_b) == size && memcmp(data_a, data_b, size) == 0;
 }
 
-/* Equal values give equal hashes, however they lie in memory. A strided tensor is rare; when there is
- * no memory for its copy, its type alone counts. */
+/* Equal values give equal hashes, however they lie in memory. A strided tensor is rare; when there
+ * is no memory for its copy, its type alone counts. */
 static uint64_t hash_tensor(uint64_t h, tutti_tensor *tensor)
 {
     tutti_tensor *flat;
@@ -279,7 +300,8 @@ static uint64_t hash_tensor(uint64_t h, tutti_tensor *tensor)
             h = tutti__hash_bytes(h, s.data, (size_t)s.size);
         }
     } else {
-        h = tutti__hash_bytes(h, tutti_tensor_data(flat), count * tutti_dtype_size(tutti_tensor_dtype(flat)));
+        h = tutti__hash_bytes(h, tutti_tensor_data(flat),
+                              count * tutti_dtype_size(tutti_tensor_dtype(flat)));
     }
     tutti_tensor_release(flat);
     return h;
@@ -287,7 +309,8 @@ static uint64_t hash_tensor(uint64_t h, tutti_tensor *tensor)
 
 uint64_t tutti__hash_type(uint64_t h, const tutti_type *type)
 {
-    h = tutti__hash_mix(h, (uint64_t)type->dtype | (uint64_t)type->rank << 8 | (uint64_t)type->handle << 16);
+    h = tutti__hash_mix(h, (uint64_t)type->dtype | (uint64_t)type->rank << 8 |
+                               (uint64_t)type->handle << 16);
     for (int i = 0; i < type->rank; i++)
         h = tutti__hash_mix(h, (uint64_t)type->dims[i]);
     return h;

@@ -15,15 +15,15 @@ typedef struct contribution {
 
 typedef struct diff {
     tutti_graph *graph;
-    size_t count;             /* nodes there were before */
-    bool *carries;            /* by id: some x reaches it */
-    bool *wanted;             /* by id: it reaches some y */
-    contribution ***sums;     /* by id, by output */
+    size_t count;         /* nodes there were before */
+    bool *carries;        /* by id: some x reaches it */
+    bool *wanted;         /* by id: it reaches some y */
+    contribution ***sums; /* by id, by output */
     tutti_arena arena;
 } diff;
 
-static tutti_sym apply(tutti_graph *graph, const char *op, int count, const tutti_sym *inputs, int attr_count,
-                       const tutti_attr *attrs)
+static tutti_sym apply(tutti_graph *graph, const char *op, int count, const tutti_sym *inputs,
+                       int attr_count, const tutti_attr *attrs)
 {
     return (tutti_apply_named)(graph, op, NULL, count, inputs, attr_count, attrs);
 }
@@ -41,7 +41,8 @@ static tutti_grad sum_two(tutti_graph *graph, tutti_grad a, tutti_grad b, tutti_
     if (a.rows.node && b.rows.node) {
         tutti_attr axis = TUTTI_INT("axis", 0);
         tutti_sym values[] = {a.value, b.value}, rows[] = {a.rows, b.rows};
-        return (tutti_grad){apply(graph, "concat", 2, values, 1, &axis), apply(graph, "concat", 2, rows, 1, &axis)};
+        return (tutti_grad){apply(graph, "concat", 2, values, 1, &axis),
+                            apply(graph, "concat", 2, rows, 1, &axis)};
     }
     tutti_sym both[] = {tutti_grad_dense(a, like), tutti_grad_dense(b, like)};
     return (tutti_grad){.value = apply(graph, "add", 2, both, 0, NULL)};
@@ -71,7 +72,8 @@ static tutti_status contribute(diff *d, tutti_edge edge, tutti_grad grad)
 {
     tutti_node *node = edge.node;
     if (!d->sums[node->id])
-        d->sums[node->id] = tutti__arena_array(&d->arena, (size_t)node->output_count, sizeof(contribution *));
+        d->sums[node->id] =
+            tutti__arena_array(&d->arena, (size_t)node->output_count, sizeof(contribution *));
     contribution *one = tutti__arena_take(&d->arena, sizeof *one);
     if (!d->sums[node->id] || !one)
         return tutti_fail(TUTTI_NO_MEMORY, "gradients");
@@ -130,19 +132,30 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
     bool *wanted = tutti__arena_array(&d->arena, in + 1, sizeof *wanted);
     if (!syms || !wanted)
         return tutti_fail(TUTTI_NO_MEMORY, "gradients");
-    tutti_sym *inputs = syms, *grads = syms + in, *rows = syms + 2 * in, *results = syms + 3 * in, *given = results + out;
+    tutti_sym *inputs = syms, *grads = syms + in, *rows = syms + 2 * in, *results = syms + 3 * in,
+              *given = results + out;
     for (size_t i = 0; i < in; i++) {
         tutti_edge edge = node->inputs[i];
         inputs[i] = tutti__sym(edge.node, edge.index);
-        wanted[i] = d->carries[edge.node->id] && tutti_dtype_is_float(tutti__edge_type(edge)->dtype);
+        wanted[i] =
+            d->carries[edge.node->id] && tutti_dtype_is_float(tutti__edge_type(edge)->dtype);
     }
     for (size_t i = 0; i < out; i++) {
         results[i] = tutti__sym(node, (uint32_t)i);
         given[i] = outputs[i].value.node ? tutti_grad_dense(outputs[i], results[i]) : TUTTI_NO_SYM;
     }
-    tutti_gradient rule = {.graph = d->graph, .name = node->name, .input_count = (int)in, .output_count = (int)out,
-                           .inputs = inputs, .outputs = results, .attrs = node->attrs, .attr_count = node->attr_count,
-                           .output_grads = given, .wanted = wanted, .input_grads = grads, .input_grad_rows = rows};
+    tutti_gradient rule = {.graph = d->graph,
+                           .name = node->name,
+                           .input_count = (int)in,
+                           .output_count = (int)out,
+                           .inputs = inputs,
+                           .outputs = results,
+                           .attrs = node->attrs,
+                           .attr_count = node->attr_count,
+                           .output_grads = given,
+                           .wanted = wanted,
+                           .input_grads = grads,
+                           .input_grad_rows = rows};
     TUTTI_TRY(node->op->gradient(&rule));
     TUTTI_TRY(tutti_graph_check(d->graph));
     for (size_t i = 0; i < in; i++)
@@ -154,7 +167,8 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
 static tutti_status visit(diff *d, tutti_node *node)
 {
     bool any = false;
-    tutti_grad *outputs = tutti__arena_array(&d->arena, (size_t)node->output_count + 1, sizeof *outputs);
+    tutti_grad *outputs =
+        tutti__arena_array(&d->arena, (size_t)node->output_count + 1, sizeof *outputs);
     if (!outputs)
         return tutti_fail(TUTTI_NO_MEMORY, "gradients");
     for (int i = 0; i < node->output_count; i++) {
@@ -169,14 +183,15 @@ static tutti_status visit(diff *d, tutti_node *node)
     if (keeps_rows(node))
         return contribute(d, node->inputs[0], outputs[0]);
     if (!node->op->gradient)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "%s '%s' (%s:%d) has no gradient; put tutti_stop_gradient before it if none should flow",
-                          node->op->name, node->name, node->file ? node->file : "?", node->line);
+        return tutti_fail(
+            TUTTI_UNSUPPORTED,
+            "%s '%s' (%s:%d) has no gradient; put tutti_stop_gradient before it if none should flow",
+            node->op->name, node->name, node->file ? node->file : "?", node->line);
     return apply_rule(d, node, outputs);
 }
 
-static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_sym *y_grads, int x_count,
-                        const tutti_sym *xs, tutti_sym *ret_grads, tutti_sym *ret_rows)
+static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_sym *y_grads,
+                        int x_count, const tutti_sym *xs, tutti_sym *ret_grads, tutti_sym *ret_rows)
 {
     mark(d, y_count, ys, x_count, xs);
     TUTTI_TRY(seed(d, y_count, ys, y_grads));
@@ -194,10 +209,12 @@ static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_s
     return tutti_graph_check(d->graph);
 }
 
-static tutti_status check_syms(const tutti_graph *graph, int count, const tutti_sym *syms, const char *what)
+static tutti_status check_syms(const tutti_graph *graph, int count, const tutti_sym *syms,
+                               const char *what)
 {
     for (int i = 0; i < count; i++)
-        if (!syms[i].node || syms[i].node->graph != graph || syms[i].generation != syms[i].node->generation)
+        if (!syms[i].node || syms[i].node->graph != graph ||
+            syms[i].generation != syms[i].node->generation)
             return tutti_fail(TUTTI_INVALID, "differentiation: %s %d is %s", what, i,
                               syms[i].node ? "of another graph or an earlier step" : "missing");
     return TUTTI_OK;
@@ -212,7 +229,8 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
     TUTTI_TRY(check_syms(graph, x_count, xs, "x"));
     for (int i = 0; i < y_count; i++)
         if (!tutti_dtype_is_float(tutti_sym_type(ys[i]).dtype))
-            return tutti_fail(TUTTI_INVALID, "differentiation: y '%s' is %s; only floats have gradients",
+            return tutti_fail(TUTTI_INVALID,
+                              "differentiation: y '%s' is %s; only floats have gradients",
                               ys[i].node->name, tutti_dtype_name(tutti_sym_type(ys[i]).dtype));
     diff d = {.graph = graph, .count = graph->nodes.count};
     d.carries = calloc(d.count + 1, 1);
@@ -237,8 +255,9 @@ void(tutti_differentiate)(tutti_sym y, int count, const tutti_sym *xs, tutti_gra
     if (!graph || count <= 0)
         return;
     tutti_sym *grads = calloc((size_t)count * 2, sizeof *grads);
-    tutti_status status = grads ? tutti__gradients(graph, 1, &y, NULL, count, xs, grads, grads + count)
-                                : tutti_fail(TUTTI_NO_MEMORY, "gradients");
+    tutti_status status =
+        grads ? tutti__gradients(graph, 1, &y, NULL, count, xs, grads, grads + count)
+              : tutti_fail(TUTTI_NO_MEMORY, "gradients");
     if (status != TUTTI_OK && graph->error.status == TUTTI_OK)
         tutti__poison(graph, status, "%s", tutti_error_message());
     for (int i = 0; status == TUTTI_OK && i < count; i++)
@@ -256,7 +275,8 @@ tutti_sym(tutti_gradient_of)(tutti_sym y, tutti_sym x)
     return tutti_grad_dense(grad, x);
 }
 
-void tutti_on_gradient(tutti_sym sym, tutti_grad (*fn)(tutti_sym, tutti_grad, void *), void *context)
+void tutti_on_gradient(tutti_sym sym, tutti_grad (*fn)(tutti_sym, tutti_grad, void *),
+                       void *context)
 {
     if (!sym.node)
         return;

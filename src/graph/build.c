@@ -1,4 +1,5 @@
-/* build.c: the builder with a sticky error, and reads of variables put in where values are wanted. */
+/* build.c: the builder with a sticky error, and reads of variables put in where values are wanted.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@ static void note(tutti_graph *graph, tutti_status status)
         tutti__error_capture(status, &graph->error);
 }
 
-/* Puts the user's place into the thread's message: "op 'name' (file:line): …". A message that begins with
- * the operator's own head keeps the name it gives. */
+/* Puts the user's place into the thread's message: "op 'name' (file:line): …". A message that
+ * begins with the operator's own head keeps the name it gives. */
 static void add_place(const char *op, const char *name)
 {
     const char *file;
@@ -75,14 +76,17 @@ tutti_status tutti__handle_read(tutti_graph *graph, tutti_edge handle, tutti_edg
     return TUTTI_OK;
 }
 
-static tutti_status resolve(tutti_graph *graph, const tutti_op *op, const tutti_sym *input, int position,
-                            tutti_edge *ret)
+static tutti_status resolve(tutti_graph *graph, const tutti_op *op, const tutti_sym *input,
+                            int position, tutti_edge *ret)
 {
     if (input->node->graph != graph)
-        return tutti_fail(TUTTI_INVALID, "input %d ('%s') belongs to another graph", position, input->node->name);
+        return tutti_fail(TUTTI_INVALID, "input %d ('%s') belongs to another graph", position,
+                          input->node->name);
     if (input->generation != input->node->generation)
-        return tutti_fail(TUTTI_INVALID, "input %d is a value of an earlier step of the tape; read it with tutti_value before the step ends",
-                          position);
+        return tutti_fail(
+            TUTTI_INVALID,
+            "input %d is a value of an earlier step of the tape; read it with tutti_value before the step ends",
+            position);
     *ret = (tutti_edge){input->node, input->index};
     if ((int)input->index < input->node->output_count && input->node->types[input->index].handle &&
         !(op->flags & TUTTI_OP_TAKES_HANDLE))
@@ -110,10 +114,12 @@ static tutti_status follow_updates(tutti_graph *graph, tutti_node *node)
 }
 
 static tutti_status build(tutti_graph *graph, const tutti_op *op, const char *name, int input_count,
-                          const tutti_sym *inputs, int attr_count, const tutti_attr *attrs, tutti_sym *ret)
+                          const tutti_sym *inputs, int attr_count, const tutti_attr *attrs,
+                          tutti_sym *ret)
 {
     tutti_edge few[16], *edges = few;
-    if (input_count > 16 && !(edges = tutti__arena_array(&graph->arena, (size_t)input_count, sizeof *edges)))
+    if (input_count > 16 &&
+        !(edges = tutti__arena_array(&graph->arena, (size_t)input_count, sizeof *edges)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d inputs", input_count);
     for (int i = 0; i < input_count; i++)
         TUTTI_TRY(resolve(graph, op, &inputs[i], i, &edges[i]));
@@ -131,10 +137,11 @@ tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name,
         return TUTTI_NO_SYM;
     for (int i = 0; i < input_count; i++)
         if (!inputs[i].node) /* were it this graph's poison, there would be an error already */
-            return tutti__poison(graph, TUTTI_INVALID,
-                                 "%s: input %d is not a symbol (never set, or a call that failed in another graph); "
-                                 "give it the result of a builder call",
-                                 op->name, i);
+            return tutti__poison(
+                graph, TUTTI_INVALID,
+                "%s: input %d is not a symbol (never set, or a call that failed in another graph); "
+                "give it the result of a builder call",
+                op->name, i);
     tutti_sym sym = TUTTI_NO_SYM;
     tutti_status status = build(graph, op, name, input_count, inputs, attr_count, attrs, &sym);
     if (status != TUTTI_OK) {
@@ -146,19 +153,21 @@ tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name,
     return sym;
 }
 
-tutti_sym(tutti_apply_named)(tutti_graph *graph, const char *op_name, const char *name, int input_count,
-                             const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
+tutti_sym(tutti_apply_named)(tutti_graph *graph, const char *op_name, const char *name,
+                             int input_count, const tutti_sym *inputs, int attr_count,
+                             const tutti_attr *attrs)
 {
     const tutti_op *op = op_name ? tutti_op_find(op_name) : NULL;
     if (!op)
-        return tutti__poison(graph, TUTTI_NOT_FOUND,
-                             "there is no operator '%s'; 'tutti ops' lists them, tutti_op_register adds one",
-                             op_name ? op_name : "(null)");
+        return tutti__poison(
+            graph, TUTTI_NOT_FOUND,
+            "there is no operator '%s'; 'tutti ops' lists them, tutti_op_register adds one",
+            op_name ? op_name : "(null)");
     return tutti__build(graph, op, name, input_count, inputs, attr_count, attrs);
 }
 
-tutti_sym(tutti_apply_op)(tutti_graph *graph, const char *op, int input_count, const tutti_sym *inputs,
-                          int attr_count, const tutti_attr *attrs)
+tutti_sym(tutti_apply_op)(tutti_graph *graph, const char *op, int input_count,
+                          const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
 {
     return (tutti_apply_named)(graph, op, NULL, input_count, inputs, attr_count, attrs);
 }

@@ -1,4 +1,5 @@
-/* device_name.c: TensorFlow-style device names: /job:ps/replica:0/task:1/device:GPU:0, /cpu:0, far:1. */
+/* device_name.c: TensorFlow-style device names: /job:ps/replica:0/task:1/device:GPU:0, /cpu:0,
+ * far:1. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

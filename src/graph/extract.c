@@ -8,9 +8,9 @@ typedef struct extraction {
     const tutti_graph *from;
     const tutti_extract *wanted;
     tutti_graph *to;
-    bool *needed;       /* by old id */
-    tutti_node **map;   /* by old id */
-    tutti_node **fed;   /* parameter nodes */
+    bool *needed;     /* by old id */
+    tutti_node **map; /* by old id */
+    tutti_node **fed; /* parameter nodes */
 } extraction;
 
 static int feed_of(const tutti_extract *wanted, tutti_edge edge)
@@ -49,7 +49,8 @@ static tutti_status add_parameters(extraction *x)
         const tutti_type *type = &x->wanted->feed_types[i];
         tutti_attr attrs[] = {TUTTI_INT("index", i), TUTTI_INT("dtype", type->dtype),
                               TUTTI_INTS("dims", type->rank, type->dims)};
-        TUTTI_TRY(tutti__node_add(x->to, op, x->wanted->feeds[i].node->name, 0, NULL, 3, attrs, &x->fed[i]));
+        TUTTI_TRY(tutti__node_add(x->to, op, x->wanted->feeds[i].node->name, 0, NULL, 3, attrs,
+                                  &x->fed[i]));
         x->fed[i]->device = tutti__arena_string(&x->to->arena, x->wanted->feeds[i].node->device);
         x->fed[i]->origin = tutti__arena_string(&x->to->arena, x->wanted->feeds[i].node->origin);
         if (!x->fed[i]->device || !x->fed[i]->origin)
@@ -61,7 +62,8 @@ static tutti_status add_parameters(extraction *x)
 static tutti_edge mapped(const extraction *x, tutti_edge edge)
 {
     int feed = feed_of(x->wanted, edge);
-    return feed >= 0 ? (tutti_edge){x->fed[feed], 0} : (tutti_edge){x->map[edge.node->id], edge.index};
+    return feed >= 0 ? (tutti_edge){x->fed[feed], 0}
+                     : (tutti_edge){x->map[edge.node->id], edge.index};
 }
 
 static tutti_status copy_nodes(extraction *x)
@@ -80,7 +82,8 @@ static tutti_status copy_nodes(extraction *x)
     }
     for (size_t n = 0; n < x->from->nodes.count; n++)
         if (x->map[n])
-            TUTTI_TRY(tutti__node_copy_colocation(x->to, x->from->nodes.data[n], x->map, x->map[n]));
+            TUTTI_TRY(
+                tutti__node_copy_colocation(x->to, x->from->nodes.data[n], x->map, x->map[n]));
     for (int i = 0; i < x->wanted->fetch_count; i++)
         TUTTI_TRY(tutti__graph_result(x->to, mapped(x, x->wanted->fetches[i])));
     for (int i = 0; i < x->wanted->target_count; i++)
@@ -89,7 +92,8 @@ static tutti_status copy_nodes(extraction *x)
     return TUTTI_OK;
 }
 
-tutti_status tutti__graph_extract(const tutti_graph *graph, const tutti_extract *wanted, tutti_graph **ret_graph)
+tutti_status tutti__graph_extract(const tutti_graph *graph, const tutti_extract *wanted,
+                                  tutti_graph **ret_graph)
 {
     extraction x = {.from = graph, .wanted = wanted};
     TUTTI_TRY(tutti_graph_create(&x.to));

@@ -85,34 +85,54 @@ tutti_status tutti_graph_check(const tutti_graph *graph)
     return graph->error.status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&graph->error);
 }
 
-size_t tutti_graph_node_count(const tutti_graph *graph) { return graph->nodes.count; }
+size_t tutti_graph_node_count(const tutti_graph *graph)
+{
+    return graph->nodes.count;
+}
 
 tutti_node *tutti_graph_find(const tutti_graph *graph, const char *name)
 {
     return graph && name ? tutti__map_get(&graph->by_name, name) : NULL;
 }
 
-const char *tutti_node_name(const tutti_node *node) { return node->name; }
-const char *tutti_node_op(const tutti_node *node) { return node->op->name; }
-const char *tutti_node_device(const tutti_node *node) { return node->device; }
-tutti_graph *tutti_sym_graph(tutti_sym sym) { return sym.node ? sym.node->graph : NULL; }
+const char *tutti_node_name(const tutti_node *node)
+{
+    return node->name;
+}
+const char *tutti_node_op(const tutti_node *node)
+{
+    return node->op->name;
+}
+const char *tutti_node_device(const tutti_node *node)
+{
+    return node->device;
+}
+tutti_graph *tutti_sym_graph(tutti_sym sym)
+{
+    return sym.node ? sym.node->graph : NULL;
+}
 
 tutti_type tutti_sym_type(tutti_sym sym)
 {
-    if (!sym.node || sym.node->generation != sym.generation || (int)sym.index >= sym.node->output_count)
+    if (!sym.node || sym.node->generation != sym.generation ||
+        (int)sym.index >= sym.node->output_count)
         return (tutti_type){0};
     return sym.node->types[sym.index];
 }
 
-int tutti_output_count(tutti_sym sym) { return sym.node ? sym.node->output_count : 0; }
+int tutti_output_count(tutti_sym sym)
+{
+    return sym.node ? sym.node->output_count : 0;
+}
 
 tutti_sym tutti_output_of(tutti_sym sym, int index)
 {
     if (!sym.node)
         return sym;
     if (index < 0 || index >= sym.node->output_count)
-        return tutti__poison(sym.node->graph, TUTTI_OUT_OF_RANGE, "%s '%s' has %d outputs; there is no output %d",
-                             sym.node->op->name, sym.node->name, sym.node->output_count, index);
+        return tutti__poison(sym.node->graph, TUTTI_OUT_OF_RANGE,
+                             "%s '%s' has %d outputs; there is no output %d", sym.node->op->name,
+                             sym.node->name, sym.node->output_count, index);
     return tutti__sym(sym.node, (uint32_t)index);
 }
 
@@ -174,8 +194,11 @@ static tutti_status check_outputs(int count, const tutti_type *types)
         if (type->dtype <= TUTTI_NO_DTYPE || type->dtype >= TUTTI_DTYPE_END || type->rank < 0 ||
             type->rank > TUTTI_MAX_RANK)
             return tutti_fail(TUTTI_INTERNAL, "the shape rule left output %d without a type", i);
-        if (elements == -2 || (elements > 0 && !tutti__mul_size(elements, (int64_t)tutti_dtype_size(type->dtype), &bytes)))
-            return tutti_fail(TUTTI_TOO_LARGE, "output %d would be %s, whose size overflows 64 bits", i,
+        if (elements == -2 ||
+            (elements > 0 &&
+             !tutti__mul_size(elements, (int64_t)tutti_dtype_size(type->dtype), &bytes)))
+            return tutti_fail(TUTTI_TOO_LARGE,
+                              "output %d would be %s, whose size overflows 64 bits", i,
                               tutti_type_text(type, text));
     }
     return TUTTI_OK;
@@ -202,26 +225,30 @@ tutti_status tutti__node_infer_known(tutti_node *node, tutti_type *ret_types)
     return status == TUTTI_OK ? check_outputs(node->output_count, ret_types) : status;
 }
 
-static tutti_status check_inputs(const tutti_graph *graph, const tutti_op *op, int count, const tutti_edge *inputs)
+static tutti_status check_inputs(const tutti_graph *graph, const tutti_op *op, int count,
+                                 const tutti_edge *inputs)
 {
     if (count < op->min_inputs || (op->max_inputs >= 0 && count > op->max_inputs))
         return op->max_inputs > op->min_inputs
-                   ? tutti_fail(TUTTI_INVALID, "has %d inputs, needs %d to %d", count, op->min_inputs, op->max_inputs)
-                   : tutti_fail(TUTTI_INVALID, "has %d inputs, needs %s%d", count, op->max_inputs < 0 ? "at least " : "",
-                                op->min_inputs);
+                   ? tutti_fail(TUTTI_INVALID, "has %d inputs, needs %d to %d", count,
+                                op->min_inputs, op->max_inputs)
+                   : tutti_fail(TUTTI_INVALID, "has %d inputs, needs %s%d", count,
+                                op->max_inputs < 0 ? "at least " : "", op->min_inputs);
     for (int i = 0; i < count; i++) {
         if (!inputs[i].node || inputs[i].node->graph != graph)
             return tutti_fail(TUTTI_INVALID, "input %d %s", i,
                               inputs[i].node ? "belongs to another graph" : "is missing");
         if ((int)inputs[i].index >= inputs[i].node->output_count)
-            return tutti_fail(TUTTI_INVALID, "input %d is output %u of %s '%s', which has %d", i, inputs[i].index,
-                              inputs[i].node->op->name, inputs[i].node->name, inputs[i].node->output_count);
+            return tutti_fail(TUTTI_INVALID, "input %d is output %u of %s '%s', which has %d", i,
+                              inputs[i].index, inputs[i].node->op->name, inputs[i].node->name,
+                              inputs[i].node->output_count);
     }
     return TUTTI_OK;
 }
 
 /* Name, device and the like: from the scopes in force, or from another node. */
-static tutti_status give_identity(tutti_graph *graph, tutti_node *node, const char *name, const tutti_node *like)
+static tutti_status give_identity(tutti_graph *graph, tutti_node *node, const char *name,
+                                  const tutti_node *like)
 {
     if (!like) {
         TUTTI_TRY(tutti__scope_apply(graph, node, name));
@@ -234,19 +261,24 @@ static tutti_status give_identity(tutti_graph *graph, tutti_node *node, const ch
     return TUTTI_OK;
 }
 
-static tutti_status fill(tutti_graph *graph, tutti_node *node, const char *name, const tutti_node *like,
-                         int input_count, const tutti_edge *inputs, int attr_count, const tutti_attr *attrs)
+static tutti_status fill(tutti_graph *graph, tutti_node *node, const char *name,
+                         const tutti_node *like, int input_count, const tutti_edge *inputs,
+                         int attr_count, const tutti_attr *attrs)
 {
     node->input_count = input_count;
-    node->inputs = (void *)tutti__arena_bytes(&graph->arena, inputs, (size_t)input_count * sizeof *inputs);
-    TUTTI_TRY(tutti__attrs_complete(graph, node->op, attr_count, attrs, &node->attr_count, &node->attrs));
+    node->inputs =
+        (void *)tutti__arena_bytes(&graph->arena, inputs, (size_t)input_count * sizeof *inputs);
+    TUTTI_TRY(
+        tutti__attrs_complete(graph, node->op, attr_count, attrs, &node->attr_count, &node->attrs));
     node->output_count = output_count(node);
     if (node->output_count < 0)
-        return tutti_fail(TUTTI_INVALID, "the attribute that counts its outputs is outside [0, %d]", MAX_OUTPUTS);
+        return tutti_fail(TUTTI_INVALID, "the attribute that counts its outputs is outside [0, %d]",
+                          MAX_OUTPUTS);
     if (like && node->output_count != like->output_count)
-        return tutti_fail(TUTTI_INVALID, "has %d outputs by its attributes, not %d", node->output_count,
-                          like->output_count);
-    node->types = tutti__arena_array(&graph->arena, (size_t)node->output_count + 1, sizeof *node->types);
+        return tutti_fail(TUTTI_INVALID, "has %d outputs by its attributes, not %d",
+                          node->output_count, like->output_count);
+    node->types =
+        tutti__arena_array(&graph->arena, (size_t)node->output_count + 1, sizeof *node->types);
     TUTTI_TRY(give_identity(graph, node, name, like));
     if (!node->inputs || !node->types || !node->name)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a node");
@@ -254,9 +286,9 @@ static tutti_status fill(tutti_graph *graph, tutti_node *node, const char *name,
     return check_outputs(node->output_count, node->types);
 }
 
-static tutti_status add(tutti_graph *graph, const tutti_op *op, const char *name, const tutti_node *like,
-                        int input_count, const tutti_edge *inputs, int attr_count, const tutti_attr *attrs,
-                        tutti_node **ret_node)
+static tutti_status add(tutti_graph *graph, const tutti_op *op, const char *name,
+                        const tutti_node *like, int input_count, const tutti_edge *inputs,
+                        int attr_count, const tutti_attr *attrs, tutti_node **ret_node)
 {
     TUTTI_TRY(check_inputs(graph, op, input_count, inputs));
     tutti_node *node = tutti__arena_take(&graph->arena, sizeof *node);
@@ -289,7 +321,8 @@ tutti_status tutti__node_add(tutti_graph *graph, const tutti_op *op, const char 
     bool lasts = graph->lasting && (op->flags & TUTTI_OP_HANDLE);
     if (lasts)
         swap_arenas(&graph->arena, graph->lasting);
-    tutti_status status = add(graph, op, name, NULL, input_count, inputs, attr_count, attrs, ret_node);
+    tutti_status status =
+        add(graph, op, name, NULL, input_count, inputs, attr_count, attrs, ret_node);
     if (lasts)
         swap_arenas(&graph->arena, graph->lasting);
     return status;
@@ -298,7 +331,8 @@ tutti_status tutti__node_add(tutti_graph *graph, const tutti_op *op, const char 
 tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int attr_count,
                                  const tutti_attr *attrs, tutti_node **ret_node)
 {
-    return add(graph, like->op, NULL, like, like->input_count, like->inputs, attr_count, attrs, ret_node);
+    return add(graph, like->op, NULL, like, like->input_count, like->inputs, attr_count, attrs,
+               ret_node);
 }
 
 tutti_status tutti__node_after(tutti_node *node, tutti_node *after)
@@ -322,5 +356,6 @@ tutti_status tutti__graph_result(tutti_graph *graph, tutti_edge edge)
 {
     if (!edge.node || edge.node->graph != graph)
         return tutti_fail(TUTTI_INVALID, "a sub-graph's result must be one of its own nodes");
-    return TUTTI_VEC_PUSH(&graph->results, edge) ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "results");
+    return TUTTI_VEC_PUSH(&graph->results, edge) ? TUTTI_OK
+                                                 : tutti_fail(TUTTI_NO_MEMORY, "results");
 }

@@ -38,25 +38,31 @@ struct tutti_node {
     uint32_t id, generation;
     const tutti_op *op;
     const char *name;
-    const char *origin; /* name before rewrites: what random numbers and messages go by */
-    const char *device; /* "" when free; the placer writes the full name */
+    const char *origin;         /* name before rewrites: what random numbers and messages go by */
+    const char *device;         /* "" when free; the placer writes the full name */
     const tutti_node *colocate; /* or NULL */
     const char *file;           /* of the user, or NULL */
     int line;
     int input_count, control_count, attr_count, output_count;
     tutti_edge *inputs;
     tutti_node **controls;
-    tutti_attr *attrs; /* in the order of op->attrs */
-    tutti_type *types; /* per output */
+    tutti_attr *attrs;                /* in the order of op->attrs */
+    tutti_type *types;                /* per output */
     const tutti_sharding **shardings; /* per output; the array or an entry may be NULL */
-    tutti_edge current;  /* handles: the read that uses share; node NULL: none yet */
+    tutti_edge current;               /* handles: the read that uses share; node NULL: none yet */
     tutti_node *updated; /* handles in a trace: the last update, which later reads follow */
     bool dead;
     void *scratch; /* of the pass that runs; no pass relies on another's */
 };
 
 typedef struct tutti_scope {
-    enum { TUTTI_SCOPE_NAME, TUTTI_SCOPE_DEVICE, TUTTI_SCOPE_DEVICE_FN, TUTTI_SCOPE_CONTROL, TUTTI_SCOPE_COLOCATE } kind;
+    enum {
+        TUTTI_SCOPE_NAME,
+        TUTTI_SCOPE_DEVICE,
+        TUTTI_SCOPE_DEVICE_FN,
+        TUTTI_SCOPE_CONTROL,
+        TUTTI_SCOPE_COLOCATE
+    } kind;
     const char *text; /* full name prefix, or the device as this scope alone gives it */
     tutti_device_fn *fn;
     void *context;
@@ -77,17 +83,18 @@ struct tutti_graph {
     tutti_arena arena;
     TUTTI_VEC(tutti_node *) nodes;
     tutti_map by_name;
-    TUTTI_VEC(tutti_edge) results; /* of a sub-graph or partition: what it returns */
+    TUTTI_VEC(tutti_edge) results;   /* of a sub-graph or partition: what it returns */
     TUTTI_VEC(tutti_node *) targets; /* of a sub-graph or partition: what it runs for its effect */
     TUTTI_VEC(tutti_scope) scopes;
-    TUTTI_VEC(tutti_tensor *) tensors;     /* retained by attributes */
-    TUTTI_VEC(tutti_graph *) graphs;       /* retained by attributes; sealed: no longer built */
-    tutti_error error;                     /* the first mistake */
+    TUTTI_VEC(tutti_tensor *) tensors; /* retained by attributes */
+    TUTTI_VEC(tutti_graph *) graphs;   /* retained by attributes; sealed: no longer built */
+    tutti_error error;                 /* the first mistake */
     uint32_t generation;
     uint64_t version; /* counts changes; caches are keyed by it */
     uint64_t serial;  /* unique in the process */
     TUTTI_VEC(tutti_gradient_hook) hooks;
-    /* While a tape differentiates: gradients flow through nodes [first, last) and reads only; last 0: all. */
+    /* While a tape differentiates: gradients flow through nodes [first, last) and reads only; last
+     * 0: all. */
     struct {
         uint32_t first, last;
     } recorded;
@@ -100,15 +107,15 @@ struct tutti_graph {
 
 /* Sub-graphs: parameters are nodes of operator "parameter" with attribute "index". */
 
-/* Adds a node. Attributes may come in any order and leave defaults out. Runs the shape rule. On error
- * records the mistake and returns a status; *ret_node untouched. */
+/* Adds a node. Attributes may come in any order and leave defaults out. Runs the shape rule. On
+ * error records the mistake and returns a status; *ret_node untouched. */
 tutti_status tutti__node_add(tutti_graph *graph, const tutti_op *op, const char *name,
                              int input_count, const tutti_edge *inputs, int attr_count,
                              const tutti_attr *attrs, tutti_node **ret_node);
 
-/* Adds a node as it once was: operator, inputs, name, origin, device (strings of the graph's arena) and
- * number of outputs are those of `like`; no scope is applied, no user place is noted, and the name
- * cannot be looked up yet. */
+/* Adds a node as it once was: operator, inputs, name, origin, device (strings of the graph's arena)
+ * and number of outputs are those of `like`; no scope is applied, no user place is noted, and the
+ * name cannot be looked up yet. */
 tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int attr_count,
                                  const tutti_attr *attrs, tutti_node **ret_node);
 
@@ -124,8 +131,14 @@ static inline tutti_sym tutti__sym(tutti_node *node, uint32_t index)
 {
     return (tutti_sym){node, index, node->generation};
 }
-static inline tutti_edge tutti__edge(tutti_sym sym) { return (tutti_edge){sym.node, sym.index}; }
-static inline const tutti_type *tutti__edge_type(tutti_edge e) { return &e.node->types[e.index]; }
+static inline tutti_edge tutti__edge(tutti_sym sym)
+{
+    return (tutti_edge){sym.node, sym.index};
+}
+static inline const tutti_type *tutti__edge_type(tutti_edge e)
+{
+    return &e.node->types[e.index];
+}
 
 /* The value of a variable: a "read" node, shared while no control scope is in force. */
 tutti_status tutti__handle_read(tutti_graph *graph, tutti_edge handle, tutti_edge *ret);
@@ -163,30 +176,46 @@ tutti_status tutti__graph_extract(const tutti_graph *graph, const tutti_extract 
 /* Marks dead what neither results nor targets need, then sorts. Parameters stay. */
 tutti_status tutti__graph_prune(tutti_graph *graph);
 
-/* Restores invariant 2 and drops dead nodes, and control edges from them. INTERNAL error on a cycle. */
+/* Restores invariant 2 and drops dead nodes, and control edges from them. INTERNAL error on a
+ * cycle. */
 tutti_status tutti__graph_sort(tutti_graph *graph);
 
 /* Rewires every use of `from` (inputs and results) to `to`. */
 void tutti__graph_replace(tutti_graph *graph, tutti_edge from, tutti_edge to);
 
-/* Following what nodes are colocated with always ends; TUTTI_INVALID names a node where it does not. */
+/* Following what nodes are colocated with always ends; TUTTI_INVALID names a node where it does
+ * not. */
 tutti_status tutti__graph_check_colocation(const tutti_graph *graph);
 
 /* Runs a node's shape rule on its present inputs; `values` (optional) are known input values. */
-tutti_status tutti__node_infer(tutti_node *node, tutti_tensor *const *values, tutti_type *ret_types);
+tutti_status tutti__node_infer(tutti_node *node, tutti_tensor *const *values,
+                               tutti_type *ret_types);
 
 /* The same with the values of those inputs that are constants. */
 tutti_status tutti__node_infer_known(tutti_node *node, tutti_type *ret_types);
 
-/* Structural hash of a graph: operators, attributes, types, edges, devices, results, targets; not names. */
+/* Structural hash of a graph: operators, attributes, types, edges, devices, results, targets; not
+ * names. */
 uint64_t tutti__graph_hash(const tutti_graph *graph);
 bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b);
 uint64_t tutti__attr_hash(uint64_t seed, const tutti_attr *attr);
 
 /* Attributes of a node by name. */
-static inline int64_t tutti__int(const tutti_node *n, const char *name) { return tutti_attr_int(n->attrs, n->attr_count, name); }
-static inline double tutti__float(const tutti_node *n, const char *name) { return tutti_attr_float(n->attrs, n->attr_count, name); }
-static inline const char *tutti__str(const tutti_node *n, const char *name) { return tutti_attr_string(n->attrs, n->attr_count, name); }
-static inline bool tutti__is(const tutti_node *n, const char *op) { return __builtin_strcmp(n->op->name, op) == 0; }
+static inline int64_t tutti__int(const tutti_node *n, const char *name)
+{
+    return tutti_attr_int(n->attrs, n->attr_count, name);
+}
+static inline double tutti__float(const tutti_node *n, const char *name)
+{
+    return tutti_attr_float(n->attrs, n->attr_count, name);
+}
+static inline const char *tutti__str(const tutti_node *n, const char *name)
+{
+    return tutti_attr_string(n->attrs, n->attr_count, name);
+}
+static inline bool tutti__is(const tutti_node *n, const char *op)
+{
+    return __builtin_strcmp(n->op->name, op) == 0;
+}
 
 #endif

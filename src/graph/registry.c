@@ -18,7 +18,9 @@ static tutti_status add(const tutti_op *op)
     char key[256];
     snprintf(key, sizeof key, "%s@%d", op->name, op->version);
     if (tutti__map_get(&registered, key))
-        return tutti_fail(TUTTI_EXISTS, "operator '%s' is registered already; choose another name or version", key);
+        return tutti_fail(TUTTI_EXISTS,
+                          "operator '%s' is registered already; choose another name or version",
+                          key);
     const tutti_op *newest = tutti__map_get(&registered, op->name);
     TUTTI_TRY(tutti__map_set(&registered, key, (void *)op));
     if (!newest || newest->version < op->version)
@@ -40,11 +42,16 @@ static void make_ready(void)
 static tutti_status check(const tutti_op *op)
 {
     if (!op || op->struct_size < offsetof(tutti_op, samples) || !op->name || !op->name[0])
-        return tutti_fail(TUTTI_INVALID, "an operator needs struct_size = sizeof(tutti_op) and a name");
+        return tutti_fail(TUTTI_INVALID,
+                          "an operator needs struct_size = sizeof(tutti_op) and a name");
     if (strlen(op->name) > 200 || strchr(op->name, '@') || strchr(op->name, ' '))
-        return tutti_fail(TUTTI_INVALID, "operator '%s': a name has no '@' or space and at most 200 bytes", op->name);
+        return tutti_fail(TUTTI_INVALID,
+                          "operator '%s': a name has no '@' or space and at most 200 bytes",
+                          op->name);
     if (!op->infer || (!op->reference && !(op->flags & (TUTTI_OP_VIEW | TUTTI_OP_CONTROL))))
-        return tutti_fail(TUTTI_INVALID, "operator '%s' needs a shape rule (infer) and a reference kernel", op->name);
+        return tutti_fail(TUTTI_INVALID,
+                          "operator '%s' needs a shape rule (infer) and a reference kernel",
+                          op->name);
     return TUTTI_OK;
 }
 

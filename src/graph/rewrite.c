@@ -31,7 +31,8 @@ typedef struct sorter {
 static tutti_node *next_open(const tutti_node *node, const uint8_t *mark, bool *ret_cycle)
 {
     for (int i = 0; i < node->input_count + node->control_count; i++) {
-        tutti_node *before = i < node->input_count ? node->inputs[i].node : node->controls[i - node->input_count];
+        tutti_node *before =
+            i < node->input_count ? node->inputs[i].node : node->controls[i - node->input_count];
         if (mark[before->id] == 1)
             *ret_cycle = true;
         if (mark[before->id] == 0 && !before->dead)
@@ -117,7 +118,8 @@ static const tutti_sharding *copy_sharding(tutti_graph *to, const tutti_sharding
     if (!sharding)
         return NULL;
     sharding->count = from->count;
-    tutti_shard *shards = (void *)tutti__arena_bytes(&to->arena, from->shards, (size_t)from->count * sizeof *shards);
+    tutti_shard *shards =
+        (void *)tutti__arena_bytes(&to->arena, from->shards, (size_t)from->count * sizeof *shards);
     for (int i = 0; shards && i < from->count; i++)
         shards[i].axis = tutti__arena_string(&to->arena, from->shards[i].axis);
     sharding->shards = shards;
@@ -137,16 +139,19 @@ tutti_status tutti__node_copy(tutti_graph *to, const tutti_node *from, tutti_nod
     node->current.node = NULL;
     node->updated = NULL;
     node->name = tutti__arena_string(&to->arena, from->name);
-    node->origin = from->origin == from->name ? node->name : tutti__arena_string(&to->arena, from->origin);
+    node->origin =
+        from->origin == from->name ? node->name : tutti__arena_string(&to->arena, from->origin);
     node->device = tutti__arena_string(&to->arena, from->device);
     node->attrs = tutti__arena_array(&to->arena, (size_t)from->attr_count + 1, sizeof *node->attrs);
-    node->types = (void *)tutti__arena_bytes(&to->arena, from->types, (size_t)from->output_count * sizeof *node->types);
+    node->types = (void *)tutti__arena_bytes(&to->arena, from->types,
+                                             (size_t)from->output_count * sizeof *node->types);
     if (!node->name || !node->origin || !node->device || !node->attrs || !node->types)
         return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
     for (int i = 0; i < from->attr_count; i++)
         TUTTI_TRY(tutti__attr_copy(to, &from->attrs[i], from->attrs[i].name, &node->attrs[i]));
     if (from->shardings) {
-        node->shardings = tutti__arena_array(&to->arena, (size_t)from->output_count, sizeof *node->shardings);
+        node->shardings =
+            tutti__arena_array(&to->arena, (size_t)from->output_count, sizeof *node->shardings);
         for (int i = 0; node->shardings && i < from->output_count; i++)
             node->shardings[i] = copy_sharding(to, from->shardings[i]);
     }
@@ -154,10 +159,13 @@ tutti_status tutti__node_copy(tutti_graph *to, const tutti_node *from, tutti_nod
     return TUTTI_OK;
 }
 
-tutti_status tutti__node_copy_edges(tutti_graph *to, const tutti_node *from, tutti_node **map, tutti_node *node)
+tutti_status tutti__node_copy_edges(tutti_graph *to, const tutti_node *from, tutti_node **map,
+                                    tutti_node *node)
 {
-    node->inputs = tutti__arena_array(&to->arena, (size_t)from->input_count + 1, sizeof *node->inputs);
-    node->controls = tutti__arena_array(&to->arena, (size_t)from->control_count + 1, sizeof *node->controls);
+    node->inputs =
+        tutti__arena_array(&to->arena, (size_t)from->input_count + 1, sizeof *node->inputs);
+    node->controls =
+        tutti__arena_array(&to->arena, (size_t)from->control_count + 1, sizeof *node->controls);
     if (!node->inputs || !node->controls)
         return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
     for (int i = 0; i < from->input_count; i++)
@@ -169,7 +177,8 @@ tutti_status tutti__node_copy_edges(tutti_graph *to, const tutti_node *from, tut
     return TUTTI_OK;
 }
 
-tutti_status tutti__node_copy_colocation(tutti_graph *to, const tutti_node *from, tutti_node **map, tutti_node *node)
+tutti_status tutti__node_copy_colocation(tutti_graph *to, const tutti_node *from, tutti_node **map,
+                                         tutti_node *node)
 {
     const tutti_node *beside = from->colocate;
     while (beside && (beside->dead || !map[beside->id])) {
@@ -201,20 +210,23 @@ static tutti_status copy_into(tutti_graph *to, const tutti_graph *from, tutti_no
         if (map[i])
             TUTTI_TRY(tutti__node_copy_colocation(to, from->nodes.data[i], map, map[i]));
     for (size_t i = 0; i < from->results.count; i++)
-        TUTTI_TRY(tutti__graph_result(to, (tutti_edge){map[from->results.data[i].node->id], from->results.data[i].index}));
+        TUTTI_TRY(tutti__graph_result(
+            to, (tutti_edge){map[from->results.data[i].node->id], from->results.data[i].index}));
     for (size_t i = 0; i < from->targets.count; i++)
         if (!TUTTI_VEC_PUSH(&to->targets, map[from->targets.data[i]->id]))
             return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
     return TUTTI_OK;
 }
 
-tutti_status tutti__graph_copy(const tutti_graph *graph, tutti_graph **ret_graph, tutti_node ***ret_map)
+tutti_status tutti__graph_copy(const tutti_graph *graph, tutti_graph **ret_graph,
+                               tutti_node ***ret_map)
 {
     tutti_graph *copy;
     TUTTI_TRY(tutti_graph_create(&copy));
     copy->trace = graph->trace;
     tutti_node **map = calloc(graph->nodes.count + 1, sizeof *map);
-    tutti_status status = map ? copy_into(copy, graph, map) : tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
+    tutti_status status =
+        map ? copy_into(copy, graph, map) : tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
     if (status != TUTTI_OK) {
         free(map);
         tutti_graph_destroy(copy);
@@ -237,7 +249,8 @@ uint64_t tutti__graph_hash(const tutti_graph *graph)
         h = tutti__hash_mix(h, (uint64_t)node->op->version);
         h = tutti__hash_string(h, node->device);
         for (int i = 0; i < node->input_count; i++)
-            h = tutti__hash_mix(h, (uint64_t)node->inputs[i].node->id << 32 | node->inputs[i].index);
+            h = tutti__hash_mix(h,
+                                (uint64_t)node->inputs[i].node->id << 32 | node->inputs[i].index);
         for (int i = 0; i < node->control_count; i++)
             h = tutti__hash_mix(h, ~(uint64_t)node->controls[i]->id);
         for (int i = 0; i < node->attr_count; i++)
@@ -246,7 +259,8 @@ uint64_t tutti__graph_hash(const tutti_graph *graph)
             h = tutti__hash_type(h, &node->types[i]);
     }
     for (size_t i = 0; i < graph->results.count; i++)
-        h = tutti__hash_mix(h, (uint64_t)graph->results.data[i].node->id << 32 | graph->results.data[i].index);
+        h = tutti__hash_mix(h, (uint64_t)graph->results.data[i].node->id << 32 |
+                                   graph->results.data[i].index);
     for (size_t i = 0; i < graph->targets.count; i++)
         h = tutti__hash_mix(h, ~(uint64_t)graph->targets.data[i]->id);
     return h;

@@ -18,9 +18,11 @@ static void pop(tutti_graph *graph, int kind, int other, const char *what)
 {
     if (!graph)
         return;
-    if (graph->scopes.count == 0 || ((int)graph->scopes.data[graph->scopes.count - 1].kind != kind &&
-                                     (int)graph->scopes.data[graph->scopes.count - 1].kind != other)) {
-        tutti__poison(graph, TUTTI_INVALID, "a %s scope is closed that is not the innermost open scope", what);
+    if (graph->scopes.count == 0 ||
+        ((int)graph->scopes.data[graph->scopes.count - 1].kind != kind &&
+         (int)graph->scopes.data[graph->scopes.count - 1].kind != other)) {
+        tutti__poison(graph, TUTTI_INVALID,
+                      "a %s scope is closed that is not the innermost open scope", what);
         return;
     }
     graph->scopes.count--;
@@ -43,7 +45,8 @@ const char *tutti__scope_prefix(const tutti_graph *graph)
 bool tutti__scope_has_control(const tutti_graph *graph)
 {
     for (size_t i = 0; i < graph->scopes.count; i++)
-        if (graph->scopes.data[i].kind == TUTTI_SCOPE_CONTROL && graph->scopes.data[i].control_count > 0)
+        if (graph->scopes.data[i].kind == TUTTI_SCOPE_CONTROL &&
+            graph->scopes.data[i].control_count > 0)
             return true;
     return false;
 }
@@ -66,14 +69,18 @@ void tutti_name_push(tutti_graph *graph, const char *name)
     if (!scope)
         return;
     if (!name || !name_is_legal(name)) {
-        tutti__poison(graph, TUTTI_INVALID, "name scope '%s': names have letters, digits and _ . / - + : @",
+        tutti__poison(graph, TUTTI_INVALID,
+                      "name scope '%s': names have letters, digits and _ . / - + : @",
                       name ? name : "(null)");
         return;
     }
     scope->text = tutti__arena_format(&graph->arena, "%s%s/", outer, name);
 }
 
-void tutti_name_pop(tutti_graph *graph) { pop(graph, TUTTI_SCOPE_NAME, TUTTI_SCOPE_NAME, "name"); }
+void tutti_name_pop(tutti_graph *graph)
+{
+    pop(graph, TUTTI_SCOPE_NAME, TUTTI_SCOPE_NAME, "name");
+}
 
 void tutti_device_push(tutti_graph *graph, const char *device)
 {
@@ -98,7 +105,10 @@ void tutti_device_push_fn(tutti_graph *graph, tutti_device_fn *fn, void *context
     }
 }
 
-void tutti_device_pop(tutti_graph *graph) { pop(graph, TUTTI_SCOPE_DEVICE, TUTTI_SCOPE_DEVICE_FN, "device"); }
+void tutti_device_pop(tutti_graph *graph)
+{
+    pop(graph, TUTTI_SCOPE_DEVICE, TUTTI_SCOPE_DEVICE_FN, "device");
+}
 
 void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
 {
@@ -110,13 +120,17 @@ void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
         if (!after[i].node)
             continue; /* poison: its mistake is recorded already */
         if (after[i].node->graph != graph)
-            tutti__poison(graph, TUTTI_INVALID, "control dependency %d belongs to another graph", i);
+            tutti__poison(graph, TUTTI_INVALID, "control dependency %d belongs to another graph",
+                          i);
         else
             scope->controls[scope->control_count++] = after[i].node;
     }
 }
 
-void tutti_control_pop(tutti_graph *graph) { pop(graph, TUTTI_SCOPE_CONTROL, TUTTI_SCOPE_CONTROL, "control"); }
+void tutti_control_pop(tutti_graph *graph)
+{
+    pop(graph, TUTTI_SCOPE_CONTROL, TUTTI_SCOPE_CONTROL, "control");
+}
 
 void tutti_colocate_push(tutti_graph *graph, tutti_sym with)
 {
@@ -124,18 +138,23 @@ void tutti_colocate_push(tutti_graph *graph, tutti_sym with)
     if (!scope || !with.node)
         return; /* poison: its mistake is recorded already */
     if (with.node->graph != graph)
-        tutti__poison(graph, TUTTI_INVALID, "colocation: '%s' belongs to another graph", with.node->name);
+        tutti__poison(graph, TUTTI_INVALID, "colocation: '%s' belongs to another graph",
+                      with.node->name);
     else
         scope->colocate = with.node;
 }
 
-void tutti_colocate_pop(tutti_graph *graph) { pop(graph, TUTTI_SCOPE_COLOCATE, TUTTI_SCOPE_COLOCATE, "colocation"); }
+void tutti_colocate_pop(tutti_graph *graph)
+{
+    pop(graph, TUTTI_SCOPE_COLOCATE, TUTTI_SCOPE_COLOCATE, "colocation");
+}
 
 static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *wished)
 {
     const char *prefix = tutti__scope_prefix(graph);
     if (wished && wished[0] && !name_is_legal(wished))
-        return tutti_fail(TUTTI_INVALID, "name '%s': names have letters, digits and _ . / - + : @", wished);
+        return tutti_fail(TUTTI_INVALID, "name '%s': names have letters, digits and _ . / - + : @",
+                          wished);
     const char *base = wished && wished[0] ? wished : node->op->name;
     if (graph->trace && !(node->op->flags & TUTTI_OP_HANDLE)) {
         node->name = tutti__arena_format(&graph->arena, "%s%s_%u", prefix, base, node->id);

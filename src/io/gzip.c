@@ -23,7 +23,8 @@ static bool grow(uint8_t **data, size_t *capacity, size_t limit)
     return true;
 }
 
-static tutti_status unpack(const char *name, z_stream *z, size_t limit, uint8_t **data, size_t *ret_size)
+static tutti_status unpack(const char *name, z_stream *z, size_t limit, uint8_t **data,
+                           size_t *ret_size)
 {
     size_t capacity = 0, size = 0;
     for (;;) {
@@ -48,7 +49,8 @@ static tutti_status unpack(const char *name, z_stream *z, size_t limit, uint8_t 
     return TUTTI_OK;
 }
 
-tutti_status tutti__gzip_unpack(const char *name, const void *data, size_t size, size_t limit, void **ret_data, size_t *ret_size)
+tutti_status tutti__gzip_unpack(const char *name, const void *data, size_t size, size_t limit,
+                                void **ret_data, size_t *ret_size)
 {
     z_stream z = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size};
     uint8_t *out = NULL;

@@ -8,12 +8,18 @@
 static tutti_dtype dtype_of(uint8_t code)
 {
     switch (code) {
-    case 0x08: return TUTTI_U8;
-    case 0x09: return TUTTI_I8;
-    case 0x0C: return TUTTI_I32;
-    case 0x0D: return TUTTI_F32;
-    case 0x0E: return TUTTI_F64;
-    default: return TUTTI_NO_DTYPE;
+    case 0x08:
+        return TUTTI_U8;
+    case 0x09:
+        return TUTTI_I8;
+    case 0x0C:
+        return TUTTI_I32;
+    case 0x0D:
+        return TUTTI_F32;
+    case 0x0E:
+        return TUTTI_F64;
+    default:
+        return TUTTI_NO_DTYPE;
     }
 }
 
@@ -34,16 +40,20 @@ static void copy_elements(uint8_t *to, const uint8_t *from, int64_t count, size_
             to[(size_t)i * size + b] = from[(size_t)i * size + size - 1 - b];
 }
 
-tutti_status tutti__idx_parse(const char *name, const uint8_t *data, size_t size, tutti_tensor **ret)
+tutti_status tutti__idx_parse(const char *name, const uint8_t *data, size_t size,
+                              tutti_tensor **ret)
 {
     if (size < 4 || data[0] || data[1])
-        return tutti_fail(TUTTI_CORRUPT, "%s is no IDX file: it must begin with two zero bytes", name);
+        return tutti_fail(TUTTI_CORRUPT, "%s is no IDX file: it must begin with two zero bytes",
+                          name);
     tutti_dtype dtype = dtype_of(data[2]);
     int rank = data[3];
     if (dtype == TUTTI_NO_DTYPE)
-        return tutti_fail(TUTTI_CORRUPT, "%s: element type 0x%02x is none that IDX knows", name, data[2]);
+        return tutti_fail(TUTTI_CORRUPT, "%s: element type 0x%02x is none that IDX knows", name,
+                          data[2]);
     if (rank > TUTTI_MAX_RANK || size < 4 + 4 * (size_t)rank)
-        return tutti_fail(TUTTI_CORRUPT, "%s: %d dimensions, but %zu bytes; at most %d are read", name, rank, size, TUTTI_MAX_RANK);
+        return tutti_fail(TUTTI_CORRUPT, "%s: %d dimensions, but %zu bytes; at most %d are read",
+                          name, rank, size, TUTTI_MAX_RANK);
     int64_t dims[TUTTI_MAX_RANK], count = 1, bytes;
     for (int i = 0; i < rank; i++) {
         dims[i] = big_endian(data + 4 + 4 * i);
@@ -52,8 +62,10 @@ tutti_status tutti__idx_parse(const char *name, const uint8_t *data, size_t size
     }
     size_t element = tutti_dtype_size(dtype), header = 4 + 4 * (size_t)rank;
     if (!tutti__mul_size(count, (int64_t)element, &bytes) || (uint64_t)bytes != size - header)
-        return tutti_fail(TUTTI_CORRUPT, "%s: the header promises %lld elements of %zu bytes, the file holds %zu bytes of them", name,
-                          (long long)count, element, size - header);
+        return tutti_fail(
+            TUTTI_CORRUPT,
+            "%s: the header promises %lld elements of %zu bytes, the file holds %zu bytes of them",
+            name, (long long)count, element, size - header);
     tutti_tensor *tensor;
     TUTTI_TRY(tutti_tensor_create(dtype, rank, dims, &tensor));
     copy_elements(tutti_tensor_data(tensor), data + header, count, element);

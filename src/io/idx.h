@@ -5,6 +5,7 @@
 #include "tensor/tensor.h"
 
 /* Parses IDX bytes (uncompressed). `name` is for messages. */
-tutti_status tutti__idx_parse(const char *name, const uint8_t *data, size_t size, tutti_tensor **ret);
+tutti_status tutti__idx_parse(const char *name, const uint8_t *data, size_t size,
+                              tutti_tensor **ret);
 
 #endif

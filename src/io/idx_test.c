@@ -45,7 +45,10 @@ TUTTI_TEST(idx_refuses_what_is_not_whole)
 TUTTI_TEST(gzip_unpacks_and_notices_damage)
 {
     uint8_t packed[256];
-    z_stream z = {.next_in = (Bytef *)(uintptr_t)good, .avail_in = sizeof good, .next_out = packed, .avail_out = sizeof packed};
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)good,
+                  .avail_in = sizeof good,
+                  .next_out = packed,
+                  .avail_out = sizeof packed};
     CHECK_INT(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
     CHECK_INT(deflate(&z, Z_FINISH), Z_STREAM_END);
     size_t size = z.total_out, unpacked;

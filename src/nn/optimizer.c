@@ -9,19 +9,22 @@
 #include "ops/state/state.h"
 
 /* Full names already: no scope in force may come before them. */
-static tutti_sym state(tutti_graph *graph, const char *scope, const char *name, tutti_init init, tutti_dtype dtype)
+static tutti_sym state(tutti_graph *graph, const char *scope, const char *name, tutti_init init,
+                       tutti_dtype dtype)
 {
     char full[700];
     snprintf(full, sizeof full, "%s/%s", scope, name);
     tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
-    tutti_sym variable = tutti_get_variable(graph, full, init, .not_trainable = true, .dtype = dtype);
+    tutti_sym variable =
+        tutti_get_variable(graph, full, init, .not_trainable = true, .dtype = dtype);
     tutti__scopes_show(graph, hidden);
     return variable;
 }
 
 tutti_sym tutti_learning_rate(tutti_graph *graph, tutti_optimizer optimizer)
 {
-    return state(graph, optimizer.name, "learning_rate", tutti_full(optimizer.learning_rate), TUTTI_F32);
+    return state(graph, optimizer.name, "learning_rate", tutti_full(optimizer.learning_rate),
+                 TUTTI_F32);
 }
 
 tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name)
@@ -30,10 +33,12 @@ tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name)
     tutti_type type = tutti_sym_type(update->variable);
     char full[700];
     tutti_sym slot = TUTTI_NO_SYM;
-    snprintf(full, sizeof full, "%s/%s/%s", update->variable.node->name, update->optimizer->name, name);
+    snprintf(full, sizeof full, "%s/%s/%s", update->variable.node->name, update->optimizer->name,
+             name);
     tutti_init zeros = tutti_init_make(TUTTI_INIT_FULL, 0, 0, type.rank, type.dims);
     tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
-    TUTTI_WITH_COLOCATION(graph, update->variable) {
+    TUTTI_WITH_COLOCATION(graph, update->variable)
+    {
         slot = tutti_get_variable(graph, full, zeros, .not_trainable = true, .dtype = type.dtype,
                                   .slot_of = update->variable.node->name);
     }
@@ -41,7 +46,8 @@ tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name)
     return slot;
 }
 
-tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tutti_sym *variables, const tutti_grad *grads)
+tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tutti_sym *variables,
+                                 const tutti_grad *grads)
 {
     tutti_graph *graph = count > 0 ? tutti_sym_graph(variables[0]) : NULL;
     if (!graph || tutti_graph_check(graph) != TUTTI_OK)
@@ -49,7 +55,8 @@ tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tut
     tutti_sym *updates = calloc((size_t)count + 1, sizeof *updates);
     if (!updates)
         return tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for %d updates", count);
-    tutti_update update = {.optimizer = &optimizer, .learning_rate = tutti_learning_rate(graph, optimizer)};
+    tutti_update update = {.optimizer = &optimizer,
+                           .learning_rate = tutti_learning_rate(graph, optimizer)};
     if (optimizer.def->counts_steps) {
         tutti_sym steps = state(graph, optimizer.name, "step", tutti_zeros(), TUTTI_I64);
         update.step = tutti_assign_add(steps, tutti_scalar(graph, TUTTI_I64, 1));
@@ -63,8 +70,10 @@ tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tut
         updates[made++] = optimizer.def->build(&update);
     }
     if (made == 0)
-        tutti__poison(graph, TUTTI_INVALID, "%s: there is no gradient to apply: the loss depends on none of the %d variables",
-                      optimizer.name, count);
+        tutti__poison(
+            graph, TUTTI_INVALID,
+            "%s: there is no gradient to apply: the loss depends on none of the %d variables",
+            optimizer.name, count);
     tutti_sym group = (tutti_group)(graph, NULL, made, updates);
     free(updates);
     return group;
@@ -77,7 +86,8 @@ tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)
         return TUTTI_NO_SYM;
     int count = tutti_trainable_variables(graph, 0, NULL);
     if (count == 0)
-        return tutti__poison(graph, TUTTI_INVALID, "%s: the graph has no trainable variable to move", optimizer.name);
+        return tutti__poison(graph, TUTTI_INVALID,
+                             "%s: the graph has no trainable variable to move", optimizer.name);
     tutti_sym *variables = calloc((size_t)count, sizeof *variables);
     tutti_grad *grads = calloc((size_t)count, sizeof *grads);
     tutti_sym step = TUTTI_NO_SYM;

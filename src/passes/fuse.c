@@ -206,7 +206,8 @@ static tutti_status fuse(fuser *f)
     return TUTTI_OK;
 }
 
-static const tutti_param fuse_param = TUTTI_PARAM("FUSE", "1", "fuse element-wise operators; 0 keeps them apart");
+static const tutti_param fuse_param =
+    TUTTI_PARAM("FUSE", "1", "fuse element-wise operators; 0 keeps them apart");
 
 static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
 {

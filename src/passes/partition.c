@@ -1,9 +1,10 @@
-/* partition.c: one graph per device. An edge between two devices becomes a send in the one piece and
- * a recv in the other, once per edge and receiving device; a control edge travels as an empty value.
+/* partition.c: one graph per device. An edge between two devices becomes a send in the one piece
+ * and a recv in the other, once per edge and receiving device; a control edge travels as an empty
+ * value.
  *
  * What a recv gets may depend, by way of other devices, on what its own device sent before. Control
- * edges from those sends to the recv keep this known inside the piece: otherwise a pass could fuse what
- * is sent with what uses the answer, and both devices would wait for ever. */
+ * edges from those sends to the recv keep this known inside the piece: otherwise a pass could fuse
+ * what is sent with what uses the answer, and both devices would wait for ever. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@ typedef struct carried { /* an edge that arrived in a piece */
     tutti_node *recv;
 } carried;
 
-typedef struct sent { /* what other devices wait for: an edge that left a piece, a send, a collective */
+typedef struct sent {         /* what other devices wait for: an edge that left a piece, a send, a
+                                 collective */
     const tutti_node *source; /* of the job */
     int from;
     tutti_node *send;
@@ -29,22 +31,28 @@ typedef struct builder {
     tutti_graph *job;
     int count;
     tutti_piece_graph *pieces;
-    tutti_node ***maps; /* by piece, by job id: the node's copy */
-    TUTTI_VEC(carried) *arrived; /* by piece */
-    int *home;                   /* by job id: piece, or -1 for constants and parameters */
-    bool *late;                  /* by job id: follows an update, so it is known after the commit only */
-    const tutti_node **order;    /* of the job's nodes, in which they are added */
-    const tutti_node **partner;  /* by job id: see meet.h */
-    int *number;                 /* by job id: of collectives without a channel */
+    tutti_node ***maps;           /* by piece, by job id: the node's copy */
+    TUTTI_VEC(carried) * arrived; /* by piece */
+    int *home;                    /* by job id: piece, or -1 for constants and parameters */
+    bool *late; /* by job id: follows an update, so it is known after the commit only */
+    const tutti_node **order;     /* of the job's nodes, in which they are added */
+    const tutti_node **partner;   /* by job id: see meet.h */
+    int *number;                  /* by job id: of collectives without a channel */
     tutti_node **last_collective; /* by piece */
     TUTTI_VEC(sent) sends;
-    bool *seen;                  /* by job id: scratch of find_causes */
+    bool *seen; /* by job id: scratch of find_causes */
     const tutti_node **stack;
 } builder;
 
-static bool floats(const tutti_node *node) { return tutti__is(node, "constant") || tutti__is(node, "parameter"); }
+static bool floats(const tutti_node *node)
+{
+    return tutti__is(node, "constant") || tutti__is(node, "parameter");
+}
 
-static tutti_status no_memory(void) { return tutti_fail(TUTTI_NO_MEMORY, "no memory to partition a graph"); }
+static tutti_status no_memory(void)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory to partition a graph");
+}
 
 static int piece_of(builder *b, const char *device)
 {
@@ -60,8 +68,8 @@ static int piece_of(builder *b, const char *device)
     return b->count++;
 }
 
-/* Marks everything that a node of the job needs, through users' own pairs of send and recv and the peers
- * of collectives too. */
+/* Marks everything that a node of the job needs, through users' own pairs of send and recv and the
+ * peers of collectives too. */
 static void find_causes(builder *b, const tutti_node *node)
 {
     size_t depth = 0;
@@ -71,9 +79,10 @@ static void find_causes(builder *b, const tutti_node *node)
     while (depth > 0) {
         const tutti_node *at = b->stack[--depth], *partner = b->partner[at->id];
         for (int i = 0; i < at->input_count + at->control_count + 1; i++) {
-            const tutti_node *before = i < at->input_count                       ? at->inputs[i].node
-                                       : i < at->input_count + at->control_count ? at->controls[i - at->input_count]
-                                                                                 : partner;
+            const tutti_node *before = i < at->input_count ? at->inputs[i].node
+                                       : i < at->input_count + at->control_count
+                                           ? at->controls[i - at->input_count]
+                                           : partner;
             if (!before || b->seen[before->id])
                 continue;
             b->seen[before->id] = true;
@@ -82,7 +91,8 @@ static void find_causes(builder *b, const tutti_node *node)
     }
 }
 
-/* A recv or collective in a piece waits for what its piece sent towards it. `from`: the job's node whose value comes. */
+/* A recv or collective in a piece waits for what its piece sent towards it. `from`: the job's node
+ * whose value comes. */
 static tutti_status follow_sends(builder *b, int piece, const tutti_node *from, tutti_node *recv)
 {
     find_causes(b, from);
@@ -92,15 +102,16 @@ static tutti_status follow_sends(builder *b, int piece, const tutti_node *from, 
     return TUTTI_OK;
 }
 
-/* What follows an update, through users' own pairs of send and recv too; until nothing changes, because a
- * recv may stand before its send. */
+/* What follows an update, through users' own pairs of send and recv too; until nothing changes,
+ * because a recv may stand before its send. */
 static void find_late(builder *b)
 {
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t n = 0; n < b->job->nodes.count; n++) {
             const tutti_node *node = b->job->nodes.data[n];
-            const tutti_node *sender = tutti__is(node, "recv") ? tutti__matching_send(b->job, node) : NULL;
+            const tutti_node *sender =
+                tutti__is(node, "recv") ? tutti__matching_send(b->job, node) : NULL;
             bool late = (node->op->flags & TUTTI_OP_UPDATES) || (sender && b->late[sender->id]);
             for (int i = 0; i < node->input_count; i++)
                 late = late || b->late[node->inputs[i].node->id];
@@ -176,7 +187,8 @@ static tutti_status copy_node(builder *b, int piece, const tutti_node *node)
     tutti_graph *graph = b->pieces[piece].graph;
     tutti_node *copy;
     TUTTI_TRY(tutti__node_copy(graph, node, &copy));
-    copy->inputs = tutti__arena_array(&graph->arena, (size_t)node->input_count + 1, sizeof *copy->inputs);
+    copy->inputs =
+        tutti__arena_array(&graph->arena, (size_t)node->input_count + 1, sizeof *copy->inputs);
     copy->controls = NULL;
     copy->control_count = 0;
     copy->colocate = NULL;
@@ -199,7 +211,8 @@ static tutti_status send(builder *b, tutti_edge edge, bool control, int to, cons
     tutti_node *source = value.node, *node;
     if (control) { /* nothing to carry but that it happened */
         tutti_attr fill[] = {TUTTI_INTS("dims", 0, NULL), TUTTI_INT("dtype", TUTTI_U8)};
-        TUTTI_TRY(tutti__node_add(graph, tutti_op_find("fill"), NULL, 0, NULL, 2, fill, &value.node));
+        TUTTI_TRY(
+            tutti__node_add(graph, tutti_op_find("fill"), NULL, 0, NULL, 2, fill, &value.node));
         value.index = 0;
         TUTTI_TRY(tutti__node_after(value.node, source));
     }
@@ -208,7 +221,8 @@ static tutti_status send(builder *b, tutti_edge edge, bool control, int to, cons
     node->device = source->device;
     value.node->device = source->device;
     sent one = {edge.node, from, node};
-    return TUTTI_VEC_PUSH(&graph->targets, node) && TUTTI_VEC_PUSH(&b->sends, one) ? TUTTI_OK : no_memory();
+    return TUTTI_VEC_PUSH(&graph->targets, node) && TUTTI_VEC_PUSH(&b->sends, one) ? TUTTI_OK
+                                                                                   : no_memory();
 }
 
 /* The value of a foreign edge in a piece, received once. */
@@ -222,7 +236,8 @@ static tutti_status receive(builder *b, tutti_edge edge, bool control, int to, t
         }
     }
     char channel[64];
-    snprintf(channel, sizeof channel, "cut.%u.%u.%d%s", edge.node->id, edge.index, to, control ? ".after" : "");
+    snprintf(channel, sizeof channel, "cut.%u.%u.%d%s", edge.node->id, edge.index, to,
+             control ? ".after" : "");
     TUTTI_TRY(send(b, edge, control, to, channel));
     tutti_type type = control ? (tutti_type){.dtype = TUTTI_U8} : *tutti__edge_type(edge);
     tutti_attr attrs[] = {TUTTI_STR("channel", channel), TUTTI_INT("dtype", type.dtype),
@@ -230,7 +245,8 @@ static tutti_status receive(builder *b, tutti_edge edge, bool control, int to, t
                           TUTTI_STR("from", b->pieces[b->home[edge.node->id]].device),
                           TUTTI_INT("late", b->late[edge.node->id])};
     carried c = {edge, control, NULL};
-    TUTTI_TRY(tutti__node_add(b->pieces[to].graph, tutti_op_find("recv"), NULL, 0, NULL, 5, attrs, &c.recv));
+    TUTTI_TRY(tutti__node_add(b->pieces[to].graph, tutti_op_find("recv"), NULL, 0, NULL, 5, attrs,
+                              &c.recv));
     c.recv->device = tutti__arena_string(&b->pieces[to].graph->arena, b->pieces[to].device);
     if (!c.recv->device || !TUTTI_VEC_PUSH(&b->arrived[to], c))
         return no_memory();
@@ -249,7 +265,8 @@ static tutti_status local_edge(builder *b, tutti_edge edge, int piece, tutti_edg
         return TUTTI_OK;
     }
     if (tutti__edge_type(edge)->handle)
-        return tutti_fail(TUTTI_INVALID, "variable '%s' on %s is used as a handle on %s; place its update with it",
+        return tutti_fail(TUTTI_INVALID,
+                          "variable '%s' on %s is used as a handle on %s; place its update with it",
                           source->name, source->device, b->pieces[piece].device);
     ret->index = 0;
     return receive(b, edge, false, piece, &ret->node);
@@ -281,7 +298,8 @@ static tutti_status add_node(builder *b, const tutti_node *node)
     int piece = b->home[node->id];
     bool meets = (node->op->flags & TUTTI_OP_COLLECTIVE) && b->partner[node->id];
     TUTTI_TRY(fetch_inputs(b, node));
-    for (const tutti_node *peer = meets ? b->partner[node->id] : node; peer != node; peer = b->partner[peer->id])
+    for (const tutti_node *peer = meets ? b->partner[node->id] : node; peer != node;
+         peer = b->partner[peer->id])
         TUTTI_TRY(fetch_inputs(b, peer));
     TUTTI_TRY(copy_node(b, piece, node));
     tutti_node *copy = b->maps[piece][node->id], *control;
@@ -323,7 +341,8 @@ static tutti_status order_transfers(builder *b)
     }
     for (size_t n = 0; n < b->job->nodes.count; n++) {
         const tutti_node *node = b->job->nodes.data[n];
-        const tutti_node *from = tutti__is(node, "recv") ? tutti__matching_send(b->job, node) : NULL;
+        const tutti_node *from =
+            tutti__is(node, "recv") ? tutti__matching_send(b->job, node) : NULL;
         int piece = b->home[n];
         if (!from)
             continue;
@@ -343,8 +362,8 @@ static tutti_status build(builder *b)
         TUTTI_TRY(add_result(b, (int)i));
     for (size_t i = 0; i < b->job->targets.count; i++) {
         const tutti_node *node = b->job->targets.data[i];
-        if (b->home[node->id] >= 0 &&
-            !TUTTI_VEC_PUSH(&b->pieces[b->home[node->id]].graph->targets, b->maps[b->home[node->id]][node->id]))
+        if (b->home[node->id] >= 0 && !TUTTI_VEC_PUSH(&b->pieces[b->home[node->id]].graph->targets,
+                                                      b->maps[b->home[node->id]][node->id]))
             return no_memory();
     }
     return TUTTI_OK;

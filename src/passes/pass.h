@@ -21,26 +21,27 @@ typedef struct tutti_pass {
     const char *doc; /* one line */
     tutti_pass_stage stage;
     int order; /* within the stage, ascending */
-    /* Rewrites in place and leaves the graph sorted; *ret_changes counts what it did. Results, targets
-     * and parameters keep their meaning and order. */
+    /* Rewrites in place and leaves the graph sorted; *ret_changes counts what it did. Results,
+     * targets and parameters keep their meaning and order. */
     tutti_status (*run)(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes);
 } tutti_pass;
 
 /* Runs all passes of a stage. With TUTTI_DUMP=passes writes the graph after each one into files
  * under TUTTI_DUMP_DIR (default tutti-dump/): NNN-<label>-<pass>.txt and .dot. */
-tutti_status tutti__passes_run(tutti_pass_stage stage, tutti_graph *graph, const tutti_pass_context *context,
-                               const char *label);
+tutti_status tutti__passes_run(tutti_pass_stage stage, tutti_graph *graph,
+                               const tutti_pass_context *context, const char *label);
 
-/* First of all: gives every node its type from the parameters' known shapes, folding small constants
- * as it goes. Afterwards types are static but behind DYNAMIC nodes. Errors name the node and the user's place. */
+/* First of all: gives every node its type from the parameters' known shapes, folding small
+ * constants as it goes. Afterwards types are static but behind DYNAMIC nodes. Errors name the node
+ * and the user's place. */
 tutti_status tutti__specialize(tutti_graph *graph);
 
 /* Gives every node the full local name of its device ("cpu:0"): scopes, colocation, what the device
  * supports; free nodes go to the device of their inputs or to `fallback`. */
 tutti_status tutti__place(tutti_graph *graph, const char *fallback);
 
-/* One graph per device, send and recv at the cuts; feeds and results keep their positions in `origin`.
- * Parameters of the job that a piece uses become its parameters. */
+/* One graph per device, send and recv at the cuts; feeds and results keep their positions in
+ * `origin`. Parameters of the job that a piece uses become its parameters. */
 typedef struct tutti_piece_graph {
     char device[64];
     tutti_graph *graph;

@@ -13,7 +13,8 @@ static bool floats(const tutti_node *node)
     return tutti__is(node, "constant") || tutti__is(node, "parameter");
 }
 
-static tutti_status wish(tutti_node *node, const char *text, const char *fallback, tutti_device **ret)
+static tutti_status wish(tutti_node *node, const char *text, const char *fallback,
+                         tutti_device **ret)
 {
     tutti_device_name name, other;
     TUTTI_TRY(tutti_device_parse(text, &name));
@@ -26,8 +27,8 @@ static tutti_status wish(tutti_node *node, const char *text, const char *fallbac
     snprintf(local, sizeof local, "%s:%d", name.kind, name.index < 0 ? 0 : name.index);
     tutti_status status = tutti__device_open(local, ret);
     if (status != TUTTI_OK)
-        return tutti__error_prefix(status, "%s '%s' (%s:%d)", node->op->name, node->name, node->file ? node->file : "?",
-                                   node->line);
+        return tutti__error_prefix(status, "%s '%s' (%s:%d)", node->op->name, node->name,
+                                   node->file ? node->file : "?", node->line);
     return TUTTI_OK;
 }
 
@@ -62,8 +63,10 @@ static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char 
     TUTTI_TRY(wish(node, text && text[0] ? text : fallback, fallback, &device));
     bool supported = !device->target->supports || device->target->supports(device, node);
     if (!supported && wished)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s '%s' (%s:%d): device %s cannot run it; leave the device open or name a cpu",
-                          node->op->name, node->name, node->file ? node->file : "?", node->line, device->name);
+        return tutti_fail(
+            TUTTI_UNSUPPORTED,
+            "%s '%s' (%s:%d): device %s cannot run it; leave the device open or name a cpu",
+            node->op->name, node->name, node->file ? node->file : "?", node->line, device->name);
     if (!supported)
         TUTTI_TRY(tutti__device_open("cpu:0", &device));
     node->device = tutti__arena_string(&graph->arena, device->name);

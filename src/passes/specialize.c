@@ -10,7 +10,9 @@
 
 static tutti_tensor *constant_value(const tutti_node *node)
 {
-    return tutti__is(node, "constant") ? tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor : NULL;
+    return tutti__is(node, "constant")
+               ? tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor
+               : NULL;
 }
 
 static tutti_status where(const tutti_node *node, tutti_status status)
@@ -60,7 +62,8 @@ static tutti_status fold_shape(tutti_node *node, bool *ret_done)
     *ret_done = false;
     if ((!shape && !tutti__is(node, "size")) || node->control_count || !tutti_type_is_static(type))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_tensor_create(node->types[0].dtype, node->types[0].rank, node->types[0].dims, &value));
+    TUTTI_TRY(tutti_tensor_create(node->types[0].dtype, node->types[0].rank, node->types[0].dims,
+                                  &value));
     for (int i = 0; shape && i < type->rank; i++)
         tutti_tensor_set_int(value, i, type->dims[i]);
     if (!shape)
@@ -71,13 +74,16 @@ static tutti_status fold_shape(tutti_node *node, bool *ret_done)
 
 static bool foldable(const tutti_node *node)
 {
-    uint32_t never = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_RANDOM | TUTTI_OP_COLLECTIVE | TUTTI_OP_CONTROL |
-                     TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_BLOCKING | TUTTI_OP_FALLIBLE | TUTTI_OP_HOST;
-    if ((node->op->flags & never) || node->input_count == 0 || node->output_count != 1 || node->control_count ||
-        !tutti_type_is_static(&node->types[0]) || tutti_type_count(&node->types[0]) > SMALL)
+    uint32_t never = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_RANDOM | TUTTI_OP_COLLECTIVE |
+                     TUTTI_OP_CONTROL | TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE |
+                     TUTTI_OP_BLOCKING | TUTTI_OP_FALLIBLE | TUTTI_OP_HOST;
+    if ((node->op->flags & never) || node->input_count == 0 || node->output_count != 1 ||
+        node->control_count || !tutti_type_is_static(&node->types[0]) ||
+        tutti_type_count(&node->types[0]) > SMALL)
         return false;
     for (int i = 0; i < node->input_count; i++)
-        if (!constant_value(node->inputs[i].node) || tutti_type_count(tutti__edge_type(node->inputs[i])) > SMALL)
+        if (!constant_value(node->inputs[i].node) ||
+            tutti_type_count(tutti__edge_type(node->inputs[i])) > SMALL)
             return false;
     return true;
 }
@@ -124,15 +130,16 @@ static tutti_status specialize_bodies(tutti_node *node)
     return TUTTI_OK;
 }
 
-/* A loop whose variables change their shapes from round to round keeps its general bodies: its results
- * then have unknown dimensions. */
+/* A loop whose variables change their shapes from round to round keeps its general bodies: its
+ * results then have unknown dimensions. */
 static tutti_status specialize_control(tutti_node *node)
 {
-    tutti_attr *general = (void *)tutti__arena_bytes(&node->graph->arena, node->attrs,
-                                                     (size_t)node->attr_count * sizeof *node->attrs);
+    tutti_attr *general = (void *)tutti__arena_bytes(
+        &node->graph->arena, node->attrs, (size_t)node->attr_count * sizeof *node->attrs);
     if (!general)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a sub-graph");
-    if (specialize_bodies(node) == TUTTI_OK && tutti__node_infer(node, NULL, node->types) == TUTTI_OK)
+    if (specialize_bodies(node) == TUTTI_OK &&
+        tutti__node_infer(node, NULL, node->types) == TUTTI_OK)
         return TUTTI_OK;
     node->attrs = general;
     return tutti__node_infer(node, NULL, node->types);
@@ -156,11 +163,14 @@ tutti_status tutti__specialize(tutti_graph *graph)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
-        if (tutti__is(node, "parameter") || tutti__is(node, "constant") || (node->op->flags & TUTTI_OP_HANDLE))
+        if (tutti__is(node, "parameter") || tutti__is(node, "constant") ||
+            (node->op->flags & TUTTI_OP_HANDLE))
             continue;
         if (tutti__is(node, "placeholder"))
-            return where(node, tutti_fail(TUTTI_INVALID, "placeholder '%s' must be fed: give it a value in the run's feeds",
-                                          node->name));
+            return where(
+                node, tutti_fail(TUTTI_INVALID,
+                                 "placeholder '%s' must be fed: give it a value in the run's feeds",
+                                 node->name));
         tutti_status status = specialize_node(node);
         if (status != TUTTI_OK)
             return where(node, status);

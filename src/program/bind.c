@@ -1,20 +1,22 @@
-/* bind.c: what every runner of programs does around a run: snapshots of variables, outputs whose size
- * depends on data, outputs that come as finished tensors. */
+/* bind.c: what every runner of programs does around a run: snapshots of variables, outputs whose
+ * size depends on data, outputs that come as finished tensors. */
 #include <string.h>
 
 #include "program/program.h"
 
-tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device, const tutti_node *node,
-                                  tutti_piece **ret)
+tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device,
+                                  const tutti_node *node, tutti_piece **ret)
 {
     tutti_state_variable *variable;
     const char *name = tutti__str(node, "shared_name");
-    TUTTI_TRY(tutti__state_variable(state, name[0] ? name : node->name, &node->types[0], tutti__str(node, "slot_of"),
-                                    tutti__int(node, "trainable") != 0, &variable));
+    TUTTI_TRY(tutti__state_variable(state, name[0] ? name : node->name, &node->types[0],
+                                    tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
+                                    &variable));
     return tutti__state_piece(state, variable, device->name, device->memory, ret);
 }
 
-tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state, tutti_tensor **ret_snapshots)
+tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state,
+                                     tutti_tensor **ret_snapshots)
 {
     if (program->variable_count == 0)
         return TUTTI_OK;
@@ -25,9 +27,10 @@ tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *
     for (int v = 0; v < program->variable_count; v++) {
         const tutti_program_variable *variable = &program->variables[v];
         if (!ret_snapshots[v] && (variable->read || (variable->updated && variable->keep)))
-            return tutti_fail(TUTTI_UNINITIALIZED,
-                              "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
-                              variable->piece->variable->name);
+            return tutti_fail(
+                TUTTI_UNINITIALIZED,
+                "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
+                variable->piece->variable->name);
     }
     return TUTTI_OK;
 }
@@ -40,14 +43,17 @@ void tutti__tensors_drop(int count, tutti_tensor **tensors)
     }
 }
 
-tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction, const tutti_call *call, int index,
-                                     int rank, const int64_t *dims)
+tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction,
+                                     const tutti_call *call, int index, int rank,
+                                     const int64_t *dims)
 {
     tutti_context *context = call->context;
-    const tutti_program_value *value = &program->values[program->instructions[instruction].outputs[index]];
+    const tutti_program_value *value =
+        &program->values[program->instructions[instruction].outputs[index]];
     if (value->space != TUTTI_IN_DYNAMIC)
-        return tutti_fail(TUTTI_INTERNAL, "%s '%s' asks for memory of output %d, whose shape was known", call->op->name,
-                          call->name, index);
+        return tutti_fail(TUTTI_INTERNAL,
+                          "%s '%s' asks for memory of output %d, whose shape was known",
+                          call->op->name, call->name, index);
     tutti_tensor *tensor;
     tutti_type type = tutti_type_make(call->outputs[index].dtype, rank, dims);
     TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &type, &tensor));
@@ -59,15 +65,17 @@ tutti_status tutti__program_allocate(const tutti_program *program, size_t instru
     return TUTTI_OK;
 }
 
-tutti_status tutti__program_give(const tutti_program *program, size_t instruction, const tutti_call *call, int index,
-                                 tutti_tensor *tensor)
+tutti_status tutti__program_give(const tutti_program *program, size_t instruction,
+                                 const tutti_call *call, int index, tutti_tensor *tensor)
 {
     tutti_context *context = call->context;
-    const tutti_program_value *value = &program->values[program->instructions[instruction].outputs[index]];
+    const tutti_program_value *value =
+        &program->values[program->instructions[instruction].outputs[index]];
     const tutti_type *type = tutti_tensor_type(tensor);
     tutti_tensor *whole;
     if (value->space == TUTTI_IN_DYNAMIC)
-        TUTTI_TRY(tutti__program_allocate(program, instruction, call, index, type->rank, type->dims));
+        TUTTI_TRY(
+            tutti__program_allocate(program, instruction, call, index, type->rank, type->dims));
     TUTTI_TRY(tutti_tensor_contiguous(tensor, &whole));
     size_t size = (size_t)tutti_tensor_count(whole) * tutti_dtype_size(type->dtype);
     if (size)
@@ -81,7 +89,8 @@ tutti_status tutti__program_give(const tutti_program *program, size_t instructio
     return TUTTI_OK;
 }
 
-void tutti__program_forget(const tutti_program *program, const tutti_call *calls, tutti_context *context)
+void tutti__program_forget(const tutti_program *program, const tutti_call *calls,
+                           tutti_context *context)
 {
     tutti__tensors_drop((int)context->kept.count, context->kept.data);
     context->kept.count = 0;
@@ -89,10 +98,12 @@ void tutti__program_forget(const tutti_program *program, const tutti_call *calls
         return;
     for (size_t i = 0; i < program->instruction_count; i++)
         for (int k = 0; k < program->instructions[i].output_count; k++) {
-            const tutti_program_value *value = &program->values[program->instructions[i].outputs[k]];
+            const tutti_program_value *value =
+                &program->values[program->instructions[i].outputs[k]];
             if (value->space == TUTTI_IN_DYNAMIC)
-                calls[i].outputs[k] = (tutti_view){
-                    .dtype = value->type->dtype, .rank = value->type->rank, .dims = value->type->dims};
+                calls[i].outputs[k] = (tutti_view){.dtype = value->type->dtype,
+                                                   .rank = value->type->rank,
+                                                   .dims = value->type->dims};
         }
     tutti__tensors_drop(program->dynamic_count, context->dynamic);
 }

@@ -4,7 +4,8 @@
 
 #include "program/program.h"
 
-/* A workspace is one more byte tensor at the end of the values, where tutti__program_kernels made room. */
+/* A workspace is one more byte tensor at the end of the values, where tutti__program_kernels made
+ * room. */
 static tutti_status add_workspace(tutti_program *program, size_t size, int32_t *ret)
 {
     tutti_type *type = tutti__arena_take(&program->arena, sizeof *type);
@@ -12,13 +13,14 @@ static tutti_status add_workspace(tutti_program *program, size_t size, int32_t *
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     *type = (tutti_type){.dtype = TUTTI_U8, .rank = 1, .dims = {(int64_t)size}};
     int32_t index = (int32_t)program->value_count++;
-    program->values[index] =
-        (tutti_program_value){.space = TUTTI_IN_ARENA, .size = size, .type = type, .root = index, .maker = -1};
+    program->values[index] = (tutti_program_value){
+        .space = TUTTI_IN_ARENA, .size = size, .type = type, .root = index, .maker = -1};
     *ret = index;
     return TUTTI_OK;
 }
 
-static tutti_status choose(tutti_program *program, tutti_instruction *instruction, size_t index, bool deterministic)
+static tutti_status choose(tutti_program *program, tutti_instruction *instruction, size_t index,
+                           bool deterministic)
 {
     const tutti_node *node = instruction->node;
     tutti_type few[8], *types = few;
@@ -27,16 +29,22 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     for (int i = 0; i < node->input_count; i++)
         types[i] = *tutti__edge_type(node->inputs[i]);
-    tutti_kernel_query query = {.node = {.op = node->op, .name = node->name, .input_count = node->input_count,
-                                         .output_count = node->output_count, .inputs = types, .attrs = node->attrs,
-                                         .attr_count = node->attr_count, .outputs = node->types},
+    tutti_kernel_query query = {.node = {.op = node->op,
+                                         .name = node->name,
+                                         .input_count = node->input_count,
+                                         .output_count = node->output_count,
+                                         .inputs = types,
+                                         .attrs = node->attrs,
+                                         .attr_count = node->attr_count,
+                                         .outputs = node->types},
                                 .threads = tutti__pool_threads(program->device->pool),
                                 .deterministic = deterministic};
     const tutti_kernel *kernel = tutti__kernel_pick(program->device->target->kernels, &query);
-    instruction->host = (node->op->flags & (TUTTI_OP_HOST | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE)) != 0;
+    instruction->host =
+        (node->op->flags & (TUTTI_OP_HOST | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE)) != 0;
     if (!kernel && !instruction->run)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s '%s' has no kernel for %s", node->op->name, node->name,
-                          program->device->name);
+        return tutti_fail(TUTTI_UNSUPPORTED, "%s '%s' has no kernel for %s", node->op->name,
+                          node->name, program->device->name);
     if (!kernel)
         return TUTTI_OK;
     instruction->kernel = kernel;

@@ -23,22 +23,28 @@ static tutti_status not_found(const char *name)
     tutti_text text = {0};
     for (const tutti_target *const *target = tutti__target_table; *target; target++) {
         int count = (*target)->count();
-        tutti__text_add(&text, "%s%s (%s)", text.size ? ", " : "", (*target)->name, count < 0 ? "any number" : "0 …");
+        tutti__text_add(&text, "%s%s (%s)", text.size ? ", " : "", (*target)->name,
+                        count < 0 ? "any number" : "0 …");
     }
-    tutti_status status = tutti_fail(TUTTI_NOT_FOUND, "there is no device '%s'; kinds here: %s", name, text.data);
+    tutti_status status =
+        tutti_fail(TUTTI_NOT_FOUND, "there is no device '%s'; kinds here: %s", name, text.data);
     tutti__text_free(&text);
     return status;
 }
 
-static tutti_status open_device(const tutti_device_name *parsed, const char *name, tutti_device **ret)
+static tutti_status open_device(const tutti_device_name *parsed, const char *name,
+                                tutti_device **ret)
 {
     const tutti_target *target = find_target(parsed->kind);
     if (!target)
         return not_found(name);
     int count = target->count();
     if (count >= 0 && parsed->index >= count)
-        return tutti_fail(TUTTI_NOT_FOUND, "device '%s' does not exist: there are %d of kind %s%s", name, count,
-                          target->name, strcmp(target->name, "cpu") == 0 ? "; TUTTI_CPU_DEVICES=n splits the cores into n" : "");
+        return tutti_fail(TUTTI_NOT_FOUND, "device '%s' does not exist: there are %d of kind %s%s",
+                          name, count, target->name,
+                          strcmp(target->name, "cpu") == 0
+                              ? "; TUTTI_CPU_DEVICES=n splits the cores into n"
+                              : "");
     tutti_device *device = calloc(1, sizeof *device);
     if (!device)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for device '%s'", name);

@@ -15,8 +15,8 @@ static const struct {
     int rank;
 } isas[] = {{"base", 0}, {"avx2", 1}, {"avx512", 2}, {"sve", 1}};
 
-static tutti_param isa_param =
-    TUTTI_PARAM("ISA", "", "best instruction set to use: base, avx2, avx512, sve; empty: what the CPU has");
+static tutti_param isa_param = TUTTI_PARAM(
+    "ISA", "", "best instruction set to use: base, avx2, avx512, sve; empty: what the CPU has");
 
 /* -1 for a name that is none. */
 static int isa_rank(const char *isa)

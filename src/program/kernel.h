@@ -13,8 +13,9 @@ typedef struct tutti_kernel_query {
 } tutti_kernel_query;
 
 enum {
-    TUTTI_KERNEL_STRIDED = 1 << 0,       /* takes inputs with any strides, also 0 */
-    TUTTI_KERNEL_ROW_INVARIANT = 1 << 1  /* a row's result does not depend on how many rows stand beside it */
+    TUTTI_KERNEL_STRIDED = 1 << 0, /* takes inputs with any strides, also 0 */
+    TUTTI_KERNEL_ROW_INVARIANT =
+        1 << 1 /* a row's result does not depend on how many rows stand beside it */
 };
 
 /* As tutti_kernel.op: any operator with TUTTI_OP_ELEMENTWISE. */
@@ -31,9 +32,9 @@ typedef struct tutti_kernel {
 
     /* 0 refuses; the reference counts 1; a good general kernel 100; a special one more. */
     int (*score)(const tutti_kernel_query *query);
-    size_t (*workspace)(const tutti_kernel_query *query);                        /* (optional) bytes */
-    tutti_status (*prepare)(const tutti_kernel_query *query, void **ret_plan);   /* (optional) */
-    void (*discard)(void *plan);                                                 /* (optional) */
+    size_t (*workspace)(const tutti_kernel_query *query); /* (optional) bytes */
+    tutti_status (*prepare)(const tutti_kernel_query *query, void **ret_plan); /* (optional) */
+    void (*discard)(void *plan);                                               /* (optional) */
     tutti_kernel_fn *run;
 } tutti_kernel;
 
@@ -48,7 +49,13 @@ int tutti__kernel_list(const char *op, const char *target, int capacity, const t
 bool tutti__isa_present(const char *isa);
 
 /* Views of a call's attributes, short. */
-static inline int64_t tutti__call_int(const tutti_call *c, const char *name) { return tutti_attr_int(c->attrs, c->attr_count, name); }
-static inline double tutti__call_float(const tutti_call *c, const char *name) { return tutti_attr_float(c->attrs, c->attr_count, name); }
+static inline int64_t tutti__call_int(const tutti_call *c, const char *name)
+{
+    return tutti_attr_int(c->attrs, c->attr_count, name);
+}
+static inline double tutti__call_float(const tutti_call *c, const char *name)
+{
+    return tutti_attr_float(c->attrs, c->attr_count, name);
+}
 
 #endif

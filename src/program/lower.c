@@ -1,4 +1,5 @@
-/* lower.c: from a partition to a program: creates the arrays, runs the parts of lowering in order. */
+/* lower.c: from a partition to a program: creates the arrays, runs the parts of lowering in order.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +7,8 @@
 
 tutti_status tutti__copy_bytes(const tutti_call *call)
 {
-    size_t size = (size_t)tutti_view_count(&call->inputs[0]) * tutti_dtype_size(call->inputs[0].dtype);
+    size_t size =
+        (size_t)tutti_view_count(&call->inputs[0]) * tutti_dtype_size(call->inputs[0].dtype);
     if (size)
         memcpy(call->outputs[0].data, call->inputs[0].data, size);
     return TUTTI_OK;
@@ -34,10 +36,12 @@ static tutti_status lower(tutti_program *program, const tutti_partition *partiti
     return TUTTI_OK;
 }
 
-tutti_status tutti__program_create(const tutti_device *device, const tutti_partition *partition, tutti_program **ret)
+tutti_status tutti__program_create(const tutti_device *device, const tutti_partition *partition,
+                                   tutti_program **ret)
 {
     if (!device->target->kernels)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s compiles whole partitions; it takes no kernel calls at arena offsets",
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "%s compiles whole partitions; it takes no kernel calls at arena offsets",
                           device->name);
     tutti_program *program = calloc(1, sizeof *program);
     if (!program)
@@ -68,26 +72,30 @@ void tutti__program_destroy(tutti_program *program)
 
 static void print_value(const tutti_program *program, int32_t index, tutti_text *text)
 {
-    static const char *const spaces[] = {"arena", "constant", "input", "result", "variable", "queue", "dynamic"};
+    static const char *const spaces[] = {"arena",    "constant", "input",  "result",
+                                         "variable", "queue",    "dynamic"};
     const tutti_program_value *value = &program->values[index];
     char type[TUTTI_TYPE_TEXT];
     if (value->space == TUTTI_IN_ARENA)
         tutti__text_add(text, "%s @%zu", tutti_type_text(value->type, type), value->offset);
     else
-        tutti__text_add(text, "%s %s.%u", tutti_type_text(value->type, type), spaces[value->space], value->slot);
+        tutti__text_add(text, "%s %s.%u", tutti_type_text(value->type, type), spaces[value->space],
+                        value->slot);
 }
 
 void tutti__program_print(const tutti_program *program, tutti_text *text)
 {
-    tutti__text_add(text, "program on %s: %zu instructions, arena %zu bytes, hash %016llx\n", program->device->name,
-                    program->instruction_count, program->arena_size, (unsigned long long)program->hash);
+    tutti__text_add(text, "program on %s: %zu instructions, arena %zu bytes, hash %016llx\n",
+                    program->device->name, program->instruction_count, program->arena_size,
+                    (unsigned long long)program->hash);
     for (size_t i = 0; i < program->instruction_count; i++) {
         const tutti_instruction *instruction = &program->instructions[i];
         if (i == program->commit_at && program->updates)
             tutti__text_add(text, "  -- commit --\n");
         tutti__text_add(text, "  %3zu stream %d  %-28s %s  (", i, instruction->stream,
-                        instruction->kernel ? instruction->kernel->name
-                                            : (instruction->run == tutti__copy_bytes ? "copy" : "reference"),
+                        instruction->kernel
+                            ? instruction->kernel->name
+                            : (instruction->run == tutti__copy_bytes ? "copy" : "reference"),
                         instruction->node->name);
         for (int k = 0; k < instruction->input_count; k++) {
             tutti__text_add(text, "%s", k ? ", " : "");

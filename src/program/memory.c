@@ -16,13 +16,16 @@ typedef struct use {
 
 typedef struct planner {
     tutti_program *program;
-    use **uses;       /* by root value: makers and readers of it and of its views */
-    int32_t *placed;  /* roots that have a place, by offset */
-    bool *has_place;  /* by value */
+    use **uses;      /* by root value: makers and readers of it and of its views */
+    int32_t *placed; /* roots that have a place, by offset */
+    bool *has_place; /* by value */
     size_t placed_count;
 } planner;
 
-static size_t align(size_t size, size_t alignment) { return (size + alignment - 1) / alignment * alignment; }
+static size_t align(size_t size, size_t alignment)
+{
+    return (size + alignment - 1) / alignment * alignment;
+}
 
 static bool note_use(planner *p, int32_t value, int32_t instruction)
 {
@@ -57,7 +60,8 @@ static bool collect_uses(planner *p)
 static bool wanted(const planner *p, int32_t root, int32_t instruction)
 {
     for (const use *u = p->uses[root]; u; u = u->next)
-        if (u->instruction == INT32_MAX || !tutti__happens_before(p->program, u->instruction, instruction))
+        if (u->instruction == INT32_MAX ||
+            !tutti__happens_before(p->program, u->instruction, instruction))
             return true;
     return false;
 }
@@ -86,7 +90,8 @@ static void place(planner *p, int32_t root, int32_t instruction)
             continue;
         if (values[other].offset >= offset + size)
             break;
-        size_t end = values[other].offset + align(values[other].size ? values[other].size : 1, alignment);
+        size_t end =
+            values[other].offset + align(values[other].size ? values[other].size : 1, alignment);
         offset = end > offset ? end : offset;
     }
     values[root].offset = offset;
@@ -112,7 +117,8 @@ static int32_t reusable(const planner *p, const tutti_instruction *instruction, 
         bool free_after = true;
         for (const use *u = p->uses[root]; u && free_after; u = u->next)
             free_after = u->instruction == index ||
-                         (u->instruction != INT32_MAX && tutti__happens_before(p->program, u->instruction, index));
+                         (u->instruction != INT32_MAX &&
+                          tutti__happens_before(p->program, u->instruction, index));
         int times = 0;
         for (int k = 0; k < instruction->input_count; k++)
             times += values[instruction->inputs[k]].root == root;
@@ -146,7 +152,8 @@ static void place_outputs(planner *p, int32_t index)
     }
     for (int k = 0; k < instruction->output_count; k++) {
         int32_t value = instruction->outputs[k];
-        if (values[value].root != value || values[value].space != TUTTI_IN_ARENA || values[value].maker != index)
+        if (values[value].root != value || values[value].space != TUTTI_IN_ARENA ||
+            values[value].maker != index)
             continue;
         int32_t input = k == 0 ? reusable(p, instruction, index) : -1;
         if (input >= 0)
@@ -163,7 +170,8 @@ tutti_status tutti__program_memory(tutti_program *program)
     planner p = {.program = program};
     p.uses = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *p.uses);
     p.placed = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *p.placed);
-    p.has_place = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *p.has_place);
+    p.has_place =
+        tutti__arena_array(&program->arena, program->value_count + 1, sizeof *p.has_place);
     if (!p.uses || !p.placed || !p.has_place || !collect_uses(&p))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     for (size_t i = 0; i < program->instruction_count; i++)

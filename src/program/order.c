@@ -8,13 +8,17 @@
  */
 #include "program/order.h"
 
-static tutti_status no_memory(void) { return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph"); }
+static tutti_status no_memory(void)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+}
 
 /* Nodes that need no instruction: their value is somebody else's memory, or they have none. */
 static bool is_silent(const tutti_node *node)
 {
     return (node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_VIEW)) || tutti__is(node, "parameter") ||
-           tutti__is(node, "constant") || (!node->op->reference && !(node->op->flags & TUTTI_OP_CONTROL)) ||
+           tutti__is(node, "constant") ||
+           (!node->op->reference && !(node->op->flags & TUTTI_OP_CONTROL)) ||
            (node->output_count == 0 && node->input_count == 0);
 }
 
@@ -23,7 +27,8 @@ static void classify(tutti_order *o)
     for (size_t n = 0; n < o->node_count; n++) {
         tutti_node *node = o->graph->nodes.data[n];
         o->runs[n] = !is_silent(node);
-        o->commits[n] = (node->op->flags & TUTTI_OP_UPDATES) || (tutti__is(node, "recv") && tutti__int(node, "late"));
+        o->commits[n] = (node->op->flags & TUTTI_OP_UPDATES) ||
+                        (tutti__is(node, "recv") && tutti__int(node, "late"));
         for (int i = 0; i < node->input_count; i++)
             o->commits[n] = o->commits[n] || o->commits[node->inputs[i].node->id];
         for (int i = 0; i < node->control_count; i++)
@@ -53,7 +58,8 @@ int32_t tutti__order_value(tutti_order *o, tutti_program_value value)
     return TUTTI_VEC_PUSH(&o->values, value) ? index : -1;
 }
 
-static tutti_status bind_variable(tutti_order *o, const tutti_partition *partition, const tutti_node *node, uint32_t *ret_slot)
+static tutti_status bind_variable(tutti_order *o, const tutti_partition *partition,
+                                  const tutti_node *node, uint32_t *ret_slot)
 {
     tutti_program *program = o->program;
     tutti_piece *piece;
@@ -68,20 +74,23 @@ static tutti_status bind_variable(tutti_order *o, const tutti_partition *partiti
     return TUTTI_OK;
 }
 
-static tutti_status bind_queue(tutti_order *o, const tutti_partition *partition, const tutti_node *node, uint32_t *ret_slot)
+static tutti_status bind_queue(tutti_order *o, const tutti_partition *partition,
+                               const tutti_node *node, uint32_t *ret_slot)
 {
     const char *name = tutti__str(node, "shared_name");
     const tutti_attr *types = tutti_attr_find(node->attrs, node->attr_count, "types");
     tutti_queue *queue;
-    TUTTI_TRY(tutti__state_queue(partition->state, name[0] ? name : node->name, tutti__int(node, "capacity"),
-                                 types ? types->count : 0, types ? types->value.types : NULL, &queue));
+    TUTTI_TRY(tutti__state_queue(partition->state, name[0] ? name : node->name,
+                                 tutti__int(node, "capacity"), types ? types->count : 0,
+                                 types ? types->value.types : NULL, &queue));
     *ret_slot = (uint32_t)o->program->queue_count;
     o->program->queues[o->program->queue_count++] = queue;
     return TUTTI_OK;
 }
 
 /* Where a node's first output lives. */
-static tutti_status place(tutti_order *o, const tutti_partition *partition, const tutti_node *node, tutti_program_value *ret)
+static tutti_status place(tutti_order *o, const tutti_partition *partition, const tutti_node *node,
+                          tutti_program_value *ret)
 {
     tutti_program *program = o->program;
     tutti_program_value value = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[0]};
@@ -93,7 +102,8 @@ static tutti_status place(tutti_order *o, const tutti_partition *partition, cons
     } else if (tutti__is(node, "constant")) {
         value.space = TUTTI_IN_CONSTANT;
         value.slot = (uint32_t)program->constant_count;
-        program->constants[program->constant_count++] = tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor;
+        program->constants[program->constant_count++] =
+            tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor;
     } else if (tutti__is(node, "variable")) {
         value.space = TUTTI_IN_VARIABLE;
         TUTTI_TRY(bind_variable(o, partition, node, &value.slot));
@@ -117,10 +127,12 @@ static tutti_status make_values(tutti_order *o, const tutti_partition *partition
         const tutti_node *node = o->graph->nodes.data[n];
         o->base[n] = (int32_t)o->values.count;
         for (int i = 0; i < node->output_count; i++) {
-            tutti_program_value value = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[i]};
+            tutti_program_value value = {
+                .space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[i]};
             if (i == 0)
                 TUTTI_TRY(place(o, partition, node, &value));
-            if (value.space == TUTTI_IN_ARENA && value.root < 0 && !tutti_type_is_static(value.type)) {
+            if (value.space == TUTTI_IN_ARENA && value.root < 0 &&
+                !tutti_type_is_static(value.type)) {
                 value.space = TUTTI_IN_DYNAMIC;
                 value.slot = (uint32_t)o->program->dynamic_count++;
             }
@@ -138,14 +150,21 @@ int32_t tutti__order_value_of(const tutti_order *o, tutti_edge edge)
     return o->base[edge.node->id] + (int32_t)edge.index;
 }
 
-tutti_status tutti__order_instruction(tutti_order *o, const tutti_node *node, tutti_kernel_fn *run, int input_count,
-                                    const int32_t *inputs, int output_count, const int32_t *outputs)
+tutti_status tutti__order_instruction(tutti_order *o, const tutti_node *node, tutti_kernel_fn *run,
+                                      int input_count, const int32_t *inputs, int output_count,
+                                      const int32_t *outputs)
 {
-    tutti_instruction instruction = {.node = node, .run = run, .input_count = input_count,
-                                     .output_count = output_count, .workspace = -1};
-    instruction.inputs = (void *)tutti__arena_bytes(o->arena, inputs, (size_t)input_count * sizeof *inputs);
-    instruction.outputs = (void *)tutti__arena_bytes(o->arena, outputs, (size_t)output_count * sizeof *outputs);
-    if (!instruction.inputs || !instruction.outputs || !TUTTI_VEC_PUSH(&o->instructions, instruction))
+    tutti_instruction instruction = {.node = node,
+                                     .run = run,
+                                     .input_count = input_count,
+                                     .output_count = output_count,
+                                     .workspace = -1};
+    instruction.inputs =
+        (void *)tutti__arena_bytes(o->arena, inputs, (size_t)input_count * sizeof *inputs);
+    instruction.outputs =
+        (void *)tutti__arena_bytes(o->arena, outputs, (size_t)output_count * sizeof *outputs);
+    if (!instruction.inputs || !instruction.outputs ||
+        !TUTTI_VEC_PUSH(&o->instructions, instruction))
         return no_memory();
     for (int i = 0; i < output_count; i++)
         o->values.data[outputs[i]].maker = (int32_t)o->instructions.count - 1;
@@ -164,13 +183,14 @@ static tutti_status emit(tutti_order *o, const tutti_node *node)
     for (int i = 0; i < node->input_count; i++) {
         inputs[i] = tutti__order_value_of(o, node->inputs[i]);
         const tutti_program_value *value = &o->values.data[inputs[i]];
-        if (value->type->handle && value->space == TUTTI_IN_VARIABLE && o->shadow && o->shadow[value->slot] >= 0 &&
-            o->commits[node->id])
+        if (value->type->handle && value->space == TUTTI_IN_VARIABLE && o->shadow &&
+            o->shadow[value->slot] >= 0 && o->commits[node->id])
             inputs[i] = o->shadow[value->slot];
     }
     for (int i = 0; i < node->output_count; i++)
         outputs[i] = o->base[node->id] + i;
-    return tutti__order_instruction(o, node, node->op->reference, node->input_count, inputs, node->output_count, outputs);
+    return tutti__order_instruction(o, node, node->op->reference, node->input_count, inputs,
+                                    node->output_count, outputs);
 }
 
 static tutti_status make_instructions(tutti_order *o, const tutti_partition *partition)
@@ -206,21 +226,27 @@ static tutti_status make_results(tutti_order *o)
 {
     tutti_program *program = o->program;
     program->result_count = (int)o->graph->results.count;
-    program->results = tutti__arena_array(o->arena, (size_t)program->result_count + 1, sizeof *program->results);
+    program->results =
+        tutti__arena_array(o->arena, (size_t)program->result_count + 1, sizeof *program->results);
     if (!program->results)
         return no_memory();
     for (int i = 0; i < program->result_count; i++) {
         tutti_edge edge = o->graph->results.data[i];
         int32_t index = tutti__order_value_of(o, edge);
         if ((int)edge.index >= edge.node->output_count || edge.node->types[edge.index].handle)
-            return tutti_fail(TUTTI_INVALID, "'%s' has no value to fetch; name it as a target instead", edge.node->name);
+            return tutti_fail(TUTTI_INVALID,
+                              "'%s' has no value to fetch; name it as a target instead",
+                              edge.node->name);
         tutti_program_value *root = &o->values.data[o->values.data[index].root];
         tutti_program_result *result = &program->results[i];
-        *result = (tutti_program_result){.value = index, .copy = true, .after_commit = o->commits[edge.node->id]};
+        *result = (tutti_program_result){
+            .value = index, .copy = true, .after_commit = o->commits[edge.node->id]};
         tutti_program_variable *variable = &program->variables[o->values.data[index].slot];
-        if (o->values.data[index].space == TUTTI_IN_VARIABLE && (!result->after_commit || !variable->updated))
+        if (o->values.data[index].space == TUTTI_IN_VARIABLE &&
+            (!result->after_commit || !variable->updated))
             variable->read = true;
-        if (root->space == TUTTI_IN_ARENA && root->maker >= 0 && root->type->dtype != TUTTI_STRING) {
+        if (root->space == TUTTI_IN_ARENA && root->maker >= 0 &&
+            root->type->dtype != TUTTI_STRING) {
             root->space = TUTTI_IN_RESULT; /* its kernel writes straight into the result */
             root->slot = (uint32_t)i;
             result->copy = false;
@@ -251,8 +277,10 @@ static tutti_status run(tutti_order *o, const tutti_partition *partition)
 
 tutti_status tutti__program_order(tutti_program *program, const tutti_partition *partition)
 {
-    tutti_order o = {.program = program, .graph = program->graph, .arena = &program->arena,
-               .node_count = program->graph->nodes.count};
+    tutti_order o = {.program = program,
+                     .graph = program->graph,
+                     .arena = &program->arena,
+                     .node_count = program->graph->nodes.count};
     size_t count = o.node_count + 1;
     o.commits = tutti__arena_array(o.arena, count, sizeof *o.commits);
     o.runs = tutti__arena_array(o.arena, count, sizeof *o.runs);
@@ -263,8 +291,8 @@ tutti_status tutti__program_order(tutti_program *program, const tutti_partition 
     program->constants = tutti__arena_array(o.arena, count, sizeof *program->constants);
     program->variables = tutti__arena_array(o.arena, count, sizeof *program->variables);
     program->queues = tutti__arena_array(o.arena, count, sizeof *program->queues);
-    if (!o.commits || !o.runs || !o.base || !o.moved || !o.position || !o.sequence || !program->constants || !program->variables ||
-        !program->queues)
+    if (!o.commits || !o.runs || !o.base || !o.moved || !o.position || !o.sequence ||
+        !program->constants || !program->variables || !program->queues)
         return no_memory();
     for (size_t i = 0; i < count; i++)
         o.moved[i] = -1;
@@ -272,9 +300,10 @@ tutti_status tutti__program_order(tutti_program *program, const tutti_partition 
     if (status == TUTTI_OK) {
         program->value_count = o.values.count;
         program->instruction_count = o.instructions.count;
-        program->values = (void *)tutti__arena_bytes(o.arena, o.values.data, o.values.count * sizeof *o.values.data);
-        program->instructions =
-            (void *)tutti__arena_bytes(o.arena, o.instructions.data, o.instructions.count * sizeof *o.instructions.data);
+        program->values = (void *)tutti__arena_bytes(o.arena, o.values.data,
+                                                     o.values.count * sizeof *o.values.data);
+        program->instructions = (void *)tutti__arena_bytes(
+            o.arena, o.instructions.data, o.instructions.count * sizeof *o.instructions.data);
         if (!program->values || !program->instructions)
             status = no_memory();
         if (status != TUTTI_OK)

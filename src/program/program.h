@@ -27,12 +27,12 @@ typedef struct tutti_program_value {
     uint32_t slot;
     size_t offset, size; /* bytes; offset is 0 outside the arena */
     const tutti_type *type;
-    int32_t root;   /* the value whose memory this one shares; itself when it has its own */
-    int32_t maker;  /* instruction that writes it, or -1 */
+    int32_t root;  /* the value whose memory this one shares; itself when it has its own */
+    int32_t maker; /* instruction that writes it, or -1 */
 } tutti_program_value;
 
 typedef struct tutti_instruction {
-    const tutti_node *node; /* for attributes, names and messages */
+    const tutti_node *node;     /* for attributes, names and messages */
     const tutti_kernel *kernel; /* NULL: the operator's reference, or a copy */
     tutti_kernel_fn *run;
     void *plan;
@@ -72,7 +72,7 @@ typedef struct tutti_program {
     tutti_queue **queues;
     tutti_program_result *results;
     size_t arena_size;
-    bool updates; /* some variable is written */
+    bool updates;        /* some variable is written */
     int32_t (*clock)[8]; /* of streams.c; NULL with one stream */
     uint64_t hash;
 } tutti_program;
@@ -89,8 +89,8 @@ tutti_status tutti__program_kernels(tutti_program *program, bool deterministic);
 tutti_status tutti__program_streams(tutti_program *program);
 tutti_status tutti__program_memory(tutti_program *program);
 
-/* Whether something that follows an update can fail (late: by node id), so that updates must go to copies
- * until it has not. Transfers are left out: they fail with the device they wait for. */
+/* Whether something that follows an update can fail (late: by node id), so that updates must go to
+ * copies until it has not. Transfers are left out: they fail with the device they wait for. */
 bool tutti__fails_late(const tutti_graph *graph, const bool *late);
 
 /* Whether instruction `a` has finished before `b` starts in every run. */
@@ -101,23 +101,29 @@ tutti_status tutti__copy_bytes(const tutti_call *call);
 
 /* For whoever runs a program, or a whole partition. */
 
-/* The piece on this device of the variable that a node of operator "variable" names, found or made. */
-tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device, const tutti_node *node,
-                                  tutti_piece **ret);
+/* The piece on this device of the variable that a node of operator "variable" names, found or made.
+ */
+tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device,
+                                  const tutti_node *node, tutti_piece **ret);
 
-/* A reference to the present value of every variable, NULL where there is none yet; UNINITIALIZED names
- * one that the program needs. What was taken is the caller's to drop, also on failure. */
-tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state, tutti_tensor **ret_snapshots);
+/* A reference to the present value of every variable, NULL where there is none yet; UNINITIALIZED
+ * names one that the program needs. What was taken is the caller's to drop, also on failure. */
+tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state,
+                                     tutti_tensor **ret_snapshots);
 /* Releases tensors and forgets them; entries may be NULL. */
 void tutti__tensors_drop(int count, tutti_tensor **tensors);
-/* Behind tutti_call_allocate in an instruction's kernel: a host tensor, kept in the context's `dynamic`. */
-tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction, const tutti_call *call, int index,
-                                     int rank, const int64_t *dims);
-/* Behind a kernel's `give`: the output takes a host tensor's elements; strings stay with the tensor, which
- * the context then keeps. Not for instructions of several threads. */
-tutti_status tutti__program_give(const tutti_program *program, size_t instruction, const tutti_call *call, int index,
-                                 tutti_tensor *tensor);
-/* After a run: drops the context's `dynamic` and `kept`; views of dynamic outputs are as planned again. */
-void tutti__program_forget(const tutti_program *program, const tutti_call *calls, tutti_context *context);
+/* Behind tutti_call_allocate in an instruction's kernel: a host tensor, kept in the context's
+ * `dynamic`. */
+tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction,
+                                     const tutti_call *call, int index, int rank,
+                                     const int64_t *dims);
+/* Behind a kernel's `give`: the output takes a host tensor's elements; strings stay with the
+ * tensor, which the context then keeps. Not for instructions of several threads. */
+tutti_status tutti__program_give(const tutti_program *program, size_t instruction,
+                                 const tutti_call *call, int index, tutti_tensor *tensor);
+/* After a run: drops the context's `dynamic` and `kept`; views of dynamic outputs are as planned
+ * again. */
+void tutti__program_forget(const tutti_program *program, const tutti_call *calls,
+                           tutti_context *context);
 
 #endif

@@ -107,7 +107,8 @@ static tutti_status assign(streams *s, int32_t index, int *turn)
     int32_t newest = -1;
     for (size_t i = 0; i < s->waits.count; i++)
         newest = s->waits.data[i] > newest ? s->waits.data[i] : newest;
-    me->stream = newest >= 0 && index % 3 != 0 ? s->program->instructions[newest].stream : (*turn)++ % s->count;
+    me->stream = newest >= 0 && index % 3 != 0 ? s->program->instructions[newest].stream
+                                               : (*turn)++ % s->count;
     /* From the commit on there is one stream, and it begins when all others have finished. */
     if ((size_t)index >= s->program->commit_at)
         me->stream = 0;

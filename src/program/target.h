@@ -22,13 +22,15 @@ typedef struct tutti_device {
     void *self;       /* the target's own */
 } tutti_device;
 
-/* One device's part of a job: a graph with known shapes whose parameters are the inputs, by index. */
+/* One device's part of a job: a graph with known shapes whose parameters are the inputs, by index.
+ */
 typedef struct tutti_partition {
     tutti_graph *graph; /* retained by whoever keeps it */
     tutti_state *state; /* variables and queues of the graph live here */
     bool deterministic;
-    bool shadows; /* on some device of the job something that can fail follows an update: no device may
-                     write a variable, or wait for the commit of another, before all of that is done */
+    bool shadows; /* on some device of the job something that can fail follows an update: no device
+                     may write a variable, or wait for the commit of another, before all of that is
+                     done */
 } tutti_partition;
 
 typedef struct tutti_executable_table {
@@ -58,10 +60,12 @@ struct tutti_target {
     tutti_status (*open)(tutti_device *device); /* index and name are set */
     void (*close)(tutti_device *device);
     bool (*supports)(const tutti_device *device, const tutti_node *node); /* (optional) NULL: all */
-    tutti_status (*compile)(tutti_device *device, const tutti_partition *partition, tutti_executable **ret);
+    tutti_status (*compile)(tutti_device *device, const tutti_partition *partition,
+                            tutti_executable **ret);
 };
 
-/* Opens a device by name ("cpu:0", "/far:1", "gpu:0"), once per process; NOT_FOUND says which exist. */
+/* Opens a device by name ("cpu:0", "/far:1", "gpu:0"), once per process; NOT_FOUND says which
+ * exist. */
 tutti_status tutti__device_open(const char *name, tutti_device **ret);
 /* Closes every device; for leak checks at exit. No executable may be left. */
 void tutti__device_close_all(void);
@@ -89,8 +93,9 @@ struct tutti_run {
     tutti_status (*commit_begin)(tutti_run *run, tutti_status status);
     void (*commit_end)(tutti_run *run);
     /* Runs a sub-graph on the device of the caller. */
-    tutti_status (*call_graph)(tutti_run *run, const tutti_device *device, tutti_graph *body, int input_count,
-                               tutti_tensor *const *inputs, tutti_tensor **ret_results);
+    tutti_status (*call_graph)(tutti_run *run, const tutti_device *device, tutti_graph *body,
+                               int input_count, tutti_tensor *const *inputs,
+                               tutti_tensor **ret_results);
     void *owner;
 };
 
@@ -100,8 +105,11 @@ typedef struct tutti_context {
     tutti_call_host host;
     tutti_run *run;
     const tutti_device *device;
-    tutti_tensor **dynamic;       /* values whose size depends on data, by slot */
-    struct { tutti_tensor **data; size_t count, capacity; } kept; /* whose bytes string values of this run point to */
+    tutti_tensor **dynamic; /* values whose size depends on data, by slot */
+    struct {
+        tutti_tensor **data;
+        size_t count, capacity;
+    } kept; /* whose bytes string values of this run point to */
     struct tutti_trace *trace;
 } tutti_context;
 

@@ -7,8 +7,10 @@
 #include "base/container.h"
 #include "base/params.h"
 
-static const tutti_param ring_param = TUTTI_PARAM("TRACE_RING", "1", "remember what ran when; 0 turns it off");
-static const tutti_param file_param = TUTTI_PARAM("TRACE", "", "file to write the trace to, for Perfetto");
+static const tutti_param ring_param =
+    TUTTI_PARAM("TRACE_RING", "1", "remember what ran when; 0 turns it off");
+static const tutti_param file_param =
+    TUTTI_PARAM("TRACE", "", "file to write the trace to, for Perfetto");
 
 #define MOST_NAMES 100000
 
@@ -28,7 +30,10 @@ static void leave(void *ring)
     pthread_mutex_unlock(&lock);
 }
 
-static void make_key(void) { pthread_key_create(&at_exit, leave); }
+static void make_key(void)
+{
+    pthread_key_create(&at_exit, leave);
+}
 
 /* A ring whose thread has ended, with that thread's events, or a new one. */
 static tutti_trace *find_ring(void)
@@ -67,7 +72,8 @@ uint32_t tutti__trace_name(const char *text)
 {
     pthread_mutex_lock(&lock);
     uintptr_t number = (uintptr_t)tutti__map_get(&names, text);
-    if (!number && names.count < MOST_NAMES && tutti__map_set(&names, text, (void *)(names.count + 1)) == TUTTI_OK)
+    if (!number && names.count < MOST_NAMES &&
+        tutti__map_set(&names, text, (void *)(names.count + 1)) == TUTTI_OK)
         number = names.count;
     pthread_mutex_unlock(&lock);
     return (uint32_t)number;
@@ -97,9 +103,10 @@ static void write_ring(const tutti_trace *ring, tutti_text *text, double us_per_
         const char *lane = event->lane ? names.entries[event->lane - 1].key : "?";
         tutti__text_add(text, "%s\n{\"name\":", text->size > 20 ? "," : "");
         add_quoted(text, name);
-        tutti__text_add(text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}",
-                        lane, ring->thread, (double)event->start * us_per_tick,
-                        (double)(event->end - event->start) * us_per_tick);
+        tutti__text_add(
+            text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}",
+            lane, ring->thread, (double)event->start * us_per_tick,
+            (double)(event->end - event->start) * us_per_tick);
     }
 }
 

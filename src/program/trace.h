@@ -24,7 +24,8 @@ typedef struct tutti_trace {
 /* The calling thread's ring; NULL when tracing is off (TUTTI_TRACE_RING=0). */
 tutti_trace *tutti__trace_mine(void);
 
-static inline void tutti__trace_add(tutti_trace *trace, uint32_t name, uint32_t lane, uint64_t start, uint64_t end)
+static inline void tutti__trace_add(tutti_trace *trace, uint32_t name, uint32_t lane,
+                                    uint64_t start, uint64_t end)
 {
     tutti_trace_event *event = &trace->events[trace->count++ & (TUTTI_TRACE_RING - 1)];
     *event = (tutti_trace_event){start, end, name, lane};
@@ -33,7 +34,8 @@ static inline void tutti__trace_add(tutti_trace *trace, uint32_t name, uint32_t 
 /* A number for a text, the same for equal texts; 0 once 100,000 texts are known. Thread-safe. */
 uint32_t tutti__trace_name(const char *text);
 
-/* Writes all rings in Chrome's trace format. Threads may go on running; their newest events may be missing. */
+/* Writes all rings in Chrome's trace format. Threads may go on running; their newest events may be
+ * missing. */
 tutti_status tutti__trace_write(const char *path);
 /* Writes to TUTTI_TRACE when that is set. */
 tutti_status tutti__trace_flush(void);

@@ -1,10 +1,13 @@
-/* updates.c: the values of variables around their updates: which are copied out because the memory is
- * written again, which updates go to shadows, which variables a run needs. */
+/* updates.c: the values of variables around their updates: which are copied out because the memory
+ * is written again, which updates go to shadows, which variables a run needs. */
 #include <stdlib.h>
 
 #include "program/order.h"
 
-static tutti_status no_memory(void) { return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph"); }
+static tutti_status no_memory(void)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+}
 
 void tutti__order_mark_updates(tutti_order *o)
 {
@@ -13,7 +16,8 @@ void tutti__order_mark_updates(tutti_order *o)
         if (!(node->op->flags & TUTTI_OP_UPDATES))
             continue;
         for (int i = 0; i < node->input_count; i++) {
-            const tutti_program_value *value = &o->values.data[tutti__order_value_of(o, node->inputs[i])];
+            const tutti_program_value *value =
+                &o->values.data[tutti__order_value_of(o, node->inputs[i])];
             if (!value->type->handle || value->space != TUTTI_IN_VARIABLE)
                 continue;
             tutti_program_variable *variable = &o->program->variables[value->slot];
@@ -25,8 +29,8 @@ void tutti__order_mark_updates(tutti_order *o)
     }
 }
 
-/* The last position up to which the memory of `variable` holds what `node` (a read or an update) gave:
- * the next update after it. */
+/* The last position up to which the memory of `variable` holds what `node` (a read or an update)
+ * gave: the next update after it. */
 static int32_t valid_until(const tutti_order *o, uint32_t slot, int32_t from)
 {
     for (size_t p = (size_t)(from + 1); p < o->sequence_count; p++) {
@@ -34,7 +38,8 @@ static int32_t valid_until(const tutti_order *o, uint32_t slot, int32_t from)
         if (!(node->op->flags & TUTTI_OP_UPDATES))
             continue;
         for (int i = 0; i < node->input_count; i++) {
-            const tutti_program_value *value = &o->values.data[tutti__order_value_of(o, node->inputs[i])];
+            const tutti_program_value *value =
+                &o->values.data[tutti__order_value_of(o, node->inputs[i])];
             if (value->type->handle && value->space == TUTTI_IN_VARIABLE && value->slot == slot)
                 return (int32_t)p;
         }
@@ -61,7 +66,8 @@ static int32_t last_use(const tutti_order *o, const tutti_node *node)
     return last;
 }
 
-/* Where the value a read gives was made: -1 before the step, else the position of the update it follows. */
+/* Where the value a read gives was made: -1 before the step, else the position of the update it
+ * follows. */
 static int32_t read_position(const tutti_order *o, const tutti_node *read, uint32_t slot)
 {
     if (!o->commits[read->id])
@@ -75,13 +81,17 @@ static int32_t read_position(const tutti_order *o, const tutti_node *read, uint3
     while (depth > 0) {
         const tutti_node *node = stack[--depth];
         for (int i = 0; i < node->input_count + node->control_count; i++) {
-            const tutti_node *before = i < node->input_count ? node->inputs[i].node : node->controls[i - node->input_count];
+            const tutti_node *before = i < node->input_count
+                                           ? node->inputs[i].node
+                                           : node->controls[i - node->input_count];
             if (seen[before->id] || !o->commits[before->id])
                 continue;
             seen[before->id] = true;
             stack[depth++] = before;
-            for (int k = 0; (before->op->flags & TUTTI_OP_UPDATES) && k < before->input_count; k++) {
-                const tutti_program_value *value = &o->values.data[tutti__order_value_of(o, before->inputs[k])];
+            for (int k = 0; (before->op->flags & TUTTI_OP_UPDATES) && k < before->input_count;
+                 k++) {
+                const tutti_program_value *value =
+                    &o->values.data[tutti__order_value_of(o, before->inputs[k])];
                 if (value->type->handle && value->slot == slot && o->position[before->id] > latest)
                     latest = o->position[before->id];
             }
@@ -105,8 +115,8 @@ static tutti_status materialize(tutti_order *o, const tutti_node *node)
     o->moved[node->id] = index;
     for (size_t n = node->id + 1; n < o->node_count; n++) {
         const tutti_node *user = o->graph->nodes.data[n];
-        if (!(user->op->flags & TUTTI_OP_VIEW) || tutti__is(user, "read") || user->inputs[0].index != 0 ||
-            o->moved[user->inputs[0].node->id] < 0)
+        if (!(user->op->flags & TUTTI_OP_VIEW) || tutti__is(user, "read") ||
+            user->inputs[0].index != 0 || o->moved[user->inputs[0].node->id] < 0)
             continue;
         tutti_program_value view = o->values.data[o->moved[user->inputs[0].node->id]];
         view.type = &user->types[0];
@@ -124,27 +134,31 @@ tutti_status tutti__order_save(tutti_order *o, int32_t made_at)
         if (!update && !tutti__is(node, "read"))
             continue;
         const tutti_program_value *value = &o->values.data[o->base[n]];
-        bool in_shadow = o->shadow && o->shadow[value->slot] >= 0 && value->root == o->shadow[value->slot];
-        if ((value->space != TUTTI_IN_VARIABLE && !in_shadow) || !o->program->variables[value->slot].updated)
+        bool in_shadow =
+            o->shadow && o->shadow[value->slot] >= 0 && value->root == o->shadow[value->slot];
+        if ((value->space != TUTTI_IN_VARIABLE && !in_shadow) ||
+            !o->program->variables[value->slot].updated)
             continue;
         int32_t made = update ? o->position[n] : read_position(o, node, value->slot);
         if (made != made_at)
             continue;
-        /* An update that takes the memory which it writes as a value too may meet rows it has written. */
+        /* An update that takes the memory which it writes as a value too may meet rows it has
+         * written. */
         if (last_use(o, node) >= valid_until(o, value->slot, made))
             TUTTI_TRY(materialize(o, node));
     }
     return TUTTI_OK;
 }
 
-/* Whether an index that `update` takes was looked up in the same variable before, which failed if it was
- * out of range: so do the forward and the backward half of an embedding. */
+/* Whether an index that `update` takes was looked up in the same variable before, which failed if
+ * it was out of range: so do the forward and the backward half of an embedding. */
 static bool was_checked(const tutti_graph *graph, const bool *late, const tutti_node *update)
 {
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
         if (late[n] || !(node->op->flags & TUTTI_OP_FALLIBLE) || node->input_count < 2 ||
-            !tutti__is(node->inputs[0].node, "read") || node->inputs[0].node->inputs[0].node != update->inputs[0].node)
+            !tutti__is(node->inputs[0].node, "read") ||
+            node->inputs[0].node->inputs[0].node != update->inputs[0].node)
             continue;
         for (int i = 1; i < update->input_count; i++) {
             tutti_edge index = update->inputs[i];
@@ -153,8 +167,8 @@ static bool was_checked(const tutti_graph *graph, const bool *late, const tutti_
             tutti_edge looked_up = node->inputs[1];
             while (looked_up.node->op->flags & TUTTI_OP_VIEW)
                 looked_up = looked_up.node->inputs[0];
-            if (!tutti_dtype_is_float(tutti__edge_type(index)->dtype) && index.node == looked_up.node &&
-                index.index == looked_up.index)
+            if (!tutti_dtype_is_float(tutti__edge_type(index)->dtype) &&
+                index.node == looked_up.node && index.index == looked_up.index)
                 return true;
         }
     }
@@ -163,10 +177,12 @@ static bool was_checked(const tutti_graph *graph, const bool *late, const tutti_
 
 bool tutti__fails_late(const tutti_graph *graph, const bool *late)
 {
-    uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE | TUTTI_OP_DYNAMIC;
+    uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL |
+                     TUTTI_OP_COLLECTIVE | TUTTI_OP_DYNAMIC;
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        if (!late[n] || !(node->op->flags & risky) || tutti__is(node, "send") || tutti__is(node, "recv"))
+        if (!late[n] || !(node->op->flags & risky) || tutti__is(node, "send") ||
+            tutti__is(node, "recv"))
             continue;
         if (!(node->op->flags & TUTTI_OP_UPDATES) || !was_checked(graph, late, node))
             return true;
@@ -188,7 +204,8 @@ static bool is_new(const tutti_order *o, const tutti_node *node, uint32_t slot)
 
 tutti_status tutti__order_shadows(tutti_order *o)
 {
-    o->shadow = tutti__arena_array(o->arena, (size_t)o->program->variable_count + 1, sizeof *o->shadow);
+    o->shadow =
+        tutti__arena_array(o->arena, (size_t)o->program->variable_count + 1, sizeof *o->shadow);
     if (!o->shadow)
         return no_memory();
     for (int v = 0; v < o->program->variable_count; v++) {
@@ -196,15 +213,20 @@ tutti_status tutti__order_shadows(tutti_order *o)
         tutti_program_variable *variable = &o->program->variables[v];
         if (!variable->updated)
             continue;
-        tutti_program_value stand_in = {.space = TUTTI_IN_ARENA, .root = -1, .type = &variable->piece->type};
-        tutti_program_value source = {.space = TUTTI_IN_VARIABLE, .slot = (uint32_t)v, .root = -1, .type = &variable->piece->type};
+        tutti_program_value stand_in = {
+            .space = TUTTI_IN_ARENA, .root = -1, .type = &variable->piece->type};
+        tutti_program_value source = {.space = TUTTI_IN_VARIABLE,
+                                      .slot = (uint32_t)v,
+                                      .root = -1,
+                                      .type = &variable->piece->type};
         int32_t from = tutti__order_value(o, source), to = tutti__order_value(o, stand_in);
         if (from < 0 || to < 0)
             return no_memory();
         o->shadow[v] = to;
         if (variable->keep) {
             variable->read = true;
-            TUTTI_TRY(tutti__order_instruction(o, o->graph->nodes.data[0], tutti__copy_bytes, 1, &from, 1, &to));
+            TUTTI_TRY(tutti__order_instruction(o, o->graph->nodes.data[0], tutti__copy_bytes, 1,
+                                               &from, 1, &to));
         }
     }
     for (size_t n = 0; n < o->node_count; n++) {
@@ -212,7 +234,8 @@ tutti_status tutti__order_shadows(tutti_order *o)
         if (node->output_count == 0 || !o->commits[n])
             continue;
         tutti_program_value *value = &o->values.data[o->base[n]];
-        if (value->space == TUTTI_IN_VARIABLE && !value->type->handle && is_new(o, node, value->slot)) {
+        if (value->space == TUTTI_IN_VARIABLE && !value->type->handle &&
+            is_new(o, node, value->slot)) {
             value->root = o->shadow[value->slot];
             value->space = TUTTI_IN_ARENA;
         }
@@ -225,12 +248,15 @@ tutti_status tutti__order_move_shadows(tutti_order *o)
     for (int v = 0; v < o->program->variable_count; v++) {
         if (o->shadow[v] < 0)
             continue;
-        tutti_program_value target = {.space = TUTTI_IN_VARIABLE, .slot = (uint32_t)v, .root = -1,
-                              .type = &o->program->variables[v].piece->type};
+        tutti_program_value target = {.space = TUTTI_IN_VARIABLE,
+                                      .slot = (uint32_t)v,
+                                      .root = -1,
+                                      .type = &o->program->variables[v].piece->type};
         int32_t to = tutti__order_value(o, target);
         if (to < 0)
             return no_memory();
-        TUTTI_TRY(tutti__order_instruction(o, o->graph->nodes.data[0], tutti__copy_bytes, 1, &o->shadow[v], 1, &to));
+        TUTTI_TRY(tutti__order_instruction(o, o->graph->nodes.data[0], tutti__copy_bytes, 1,
+                                           &o->shadow[v], 1, &to));
         o->program->variables[v].keep = false;
     }
     return TUTTI_OK;
@@ -241,7 +267,9 @@ static bool is_written(const tutti_order *o, size_t before, uint32_t slot)
 {
     for (size_t i = o->program->commit_at; i < before; i++) {
         const tutti_instruction *instruction = &o->instructions.data[i];
-        for (int k = 0; (instruction->node->op->flags & TUTTI_OP_UPDATES) && k < instruction->input_count; k++) {
+        for (int k = 0;
+             (instruction->node->op->flags & TUTTI_OP_UPDATES) && k < instruction->input_count;
+             k++) {
             const tutti_program_value *value = &o->values.data[instruction->inputs[k]];
             if (value->type->handle && value->space == TUTTI_IN_VARIABLE && value->slot == slot)
                 return true;
@@ -250,8 +278,8 @@ static bool is_written(const tutti_order *o, size_t before, uint32_t slot)
     return false;
 }
 
-/* A variable is read when its memory is used before the first update of it; in the commit the old value
- * must then still be there. */
+/* A variable is read when its memory is used before the first update of it; in the commit the old
+ * value must then still be there. */
 void tutti__order_mark_reads(tutti_order *o)
 {
     tutti_program *program = o->program;

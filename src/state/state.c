@@ -7,11 +7,11 @@
 #include <string.h>
 
 struct tutti_state {
-    pthread_mutex_t lock;   /* guards everything here and every piece's value pointer */
-    pthread_cond_t idle;    /* nobody commits any more */
-    bool committing;        /* one thread may begin a commit and another end it */
-    tutti_map variables;    /* name → tutti_state_variable */
-    tutti_map queues;       /* name → tutti_queue */
+    pthread_mutex_t lock; /* guards everything here and every piece's value pointer */
+    pthread_cond_t idle;  /* nobody commits any more */
+    bool committing;      /* one thread may begin a commit and another end it */
+    tutti_map variables;  /* name → tutti_state_variable */
+    tutti_map queues;     /* name → tutti_queue */
 };
 
 tutti_status tutti__state_create(tutti_state **ret)
@@ -63,7 +63,8 @@ static tutti_status make_variable(tutti_state *state, const char *name, const tu
     variable->type = *type;
     variable->type.handle = false;
     variable->trainable = trainable;
-    if (!variable->name || !variable->slot_of || tutti__map_set(&state->variables, name, variable) != TUTTI_OK) {
+    if (!variable->name || !variable->slot_of ||
+        tutti__map_set(&state->variables, name, variable) != TUTTI_OK) {
         variable_destroy(variable);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for variable '%s'", name);
     }
@@ -83,8 +84,10 @@ tutti_status tutti__state_variable(tutti_state *state, const char *name, const t
         status = make_variable(state, name, type, slot_of, trainable, &variable);
     } else if (!tutti_type_equal(&variable->type, &plain)) {
         char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
-        status = tutti_fail(TUTTI_INVALID, "variable '%s' is %s in this session, the graph wants %s; give it another name",
-                            name, tutti_type_text(&variable->type, have), tutti_type_text(&plain, want));
+        status = tutti_fail(
+            TUTTI_INVALID,
+            "variable '%s' is %s in this session, the graph wants %s; give it another name", name,
+            tutti_type_text(&variable->type, have), tutti_type_text(&plain, want));
     }
     pthread_mutex_unlock(&state->lock);
     if (status == TUTTI_OK)
@@ -103,7 +106,8 @@ tutti_state_variable *tutti__state_find(tutti_state *state, const char *name)
 tutti_state_variable *tutti__state_at(tutti_state *state, size_t index)
 {
     pthread_mutex_lock(&state->lock);
-    tutti_state_variable *variable = index < state->variables.count ? state->variables.entries[index].value : NULL;
+    tutti_state_variable *variable =
+        index < state->variables.count ? state->variables.entries[index].value : NULL;
     pthread_mutex_unlock(&state->lock);
     return variable;
 }
@@ -116,8 +120,8 @@ static tutti_piece *find_piece(const tutti_state_variable *variable, const char 
     return NULL;
 }
 
-static tutti_status make_piece(tutti_state_variable *variable, const char *device, const tutti_memory *memory,
-                               tutti_piece **ret)
+static tutti_status make_piece(tutti_state_variable *variable, const char *device,
+                               const tutti_memory *memory, tutti_piece **ret)
 {
     tutti_piece *piece = calloc(1, sizeof *piece);
     if (!piece || !TUTTI_VEC_PUSH(&variable->pieces, piece)) {
@@ -132,8 +136,8 @@ static tutti_status make_piece(tutti_state_variable *variable, const char *devic
     return TUTTI_OK;
 }
 
-tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable, const char *device,
-                                const tutti_memory *memory, tutti_piece **ret)
+tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable,
+                                const char *device, const tutti_memory *memory, tutti_piece **ret)
 {
     pthread_mutex_lock(&state->lock);
     tutti_piece *piece = find_piece(variable, device);
@@ -152,7 +156,10 @@ void tutti__state_read_begin(tutti_state *state)
         pthread_cond_wait(&state->idle, &state->lock);
 }
 
-void tutti__state_read_end(tutti_state *state) { pthread_mutex_unlock(&state->lock); }
+void tutti__state_read_end(tutti_state *state)
+{
+    pthread_mutex_unlock(&state->lock);
+}
 
 tutti_tensor *tutti__piece_take(const tutti_piece *piece)
 {
@@ -185,7 +192,8 @@ void tutti__state_commit_end(tutti_state *state)
 }
 
 /* A copy in the same memory, through the host when need be. */
-static tutti_status copy_piece(const tutti_piece *piece, tutti_tensor *from, bool keep, tutti_tensor **ret)
+static tutti_status copy_piece(const tutti_piece *piece, tutti_tensor *from, bool keep,
+                               tutti_tensor **ret)
 {
     tutti_tensor *copy, *host = NULL;
     TUTTI_TRY(tutti__tensor_in(piece->memory, &piece->type, &copy));
@@ -196,7 +204,8 @@ static tutti_status copy_piece(const tutti_piece *piece, tutti_tensor *from, boo
     else if (keep) {
         status = tutti__tensor_to_host(from, &host);
         if (status == TUTTI_OK)
-            status = piece->memory->copy_in(piece->memory->self, tutti_tensor_data(copy), tutti_tensor_data(host), size);
+            status = piece->memory->copy_in(piece->memory->self, tutti_tensor_data(copy),
+                                            tutti_tensor_data(host), size);
         tutti_tensor_release(host);
     }
     if (status == TUTTI_OK)
@@ -206,11 +215,14 @@ static tutti_status copy_piece(const tutti_piece *piece, tutti_tensor *from, boo
     return status;
 }
 
-tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep, tutti_tensor **ret)
+tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep,
+                                tutti_tensor **ret)
 {
     if (keep && !piece->value)
-        return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' is updated before it was initialised; run tutti_initialize_all(graph) first",
-                          piece->variable->name);
+        return tutti_fail(
+            TUTTI_UNINITIALIZED,
+            "variable '%s' is updated before it was initialised; run tutti_initialize_all(graph) first",
+            piece->variable->name);
     pthread_mutex_lock(&state->lock);
     bool in_place = piece->value && tutti__tensor_unique(piece->value);
     pthread_mutex_unlock(&state->lock);
@@ -237,7 +249,8 @@ void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value)
     tutti_tensor_release(old);
 }
 
-tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable, tutti_tensor **ret)
+tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,
+                                 tutti_tensor **ret)
 {
     tutti_tensor *value = NULL;
     tutti__state_read_begin(state);
@@ -245,7 +258,8 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
         value = tutti__piece_take(variable->pieces.data[i]);
     tutti__state_read_end(state);
     if (!value)
-        return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
+        return tutti_fail(TUTTI_UNINITIALIZED,
+                          "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
                           variable->name);
     /* A copy: the caller's tensor must not keep the next commit from writing in place. */
     tutti_tensor *host = NULL, *copy = NULL;
@@ -270,7 +284,8 @@ static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tens
     if (piece->memory->host_visible)
         return tutti_tensor_copy(to, host);
     size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
-    return piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to), tutti_tensor_data(host), size);
+    return piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to),
+                                  tutti_tensor_data(host), size);
 }
 
 /* NULL past the end. Others may be adding pieces. */
@@ -282,12 +297,14 @@ static tutti_piece *piece_at(tutti_state *state, const tutti_state_variable *var
     return piece;
 }
 
-tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable, tutti_tensor *value)
+tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable,
+                                 tutti_tensor *value)
 {
     if (!tutti_type_equal(tutti_tensor_type(value), &variable->type)) {
         char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
         return tutti_fail(TUTTI_INVALID, "variable '%s' is %s, the value is %s", variable->name,
-                          tutti_type_text(&variable->type, want), tutti_type_text(tutti_tensor_type(value), have));
+                          tutti_type_text(&variable->type, want),
+                          tutti_type_text(tutti_tensor_type(value), have));
     }
     tutti_tensor *host;
     TUTTI_TRY(tutti_tensor_contiguous(value, &host));
@@ -301,15 +318,16 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
     return status;
 }
 
-tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity, int type_count,
-                                const tutti_type *types, tutti_queue **ret)
+tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,
+                                int type_count, const tutti_type *types, tutti_queue **ret)
 {
     pthread_mutex_lock(&state->lock);
     tutti_queue *queue = tutti__map_get(&state->queues, name);
     tutti_status status = TUTTI_OK;
     if (!queue) {
         status = tutti__queue_create(name, capacity, type_count, types, &queue);
-        if (status == TUTTI_OK && (status = tutti__map_set(&state->queues, name, queue)) != TUTTI_OK)
+        if (status == TUTTI_OK &&
+            (status = tutti__map_set(&state->queues, name, queue)) != TUTTI_OK)
             tutti__queue_release(queue);
     }
     pthread_mutex_unlock(&state->lock);

@@ -3,9 +3,9 @@
  * Invariants:
  *  1. A variable is known by name; its type is fixed when it is made.
  *  2. A piece's value is a tensor in its device's memory. A run takes a reference to the value it
- *     reads (a snapshot); a commit writes in place when nobody else holds one, else into a copy that
- *     takes its place. Values are taken between commits, never during one, so that nobody sees half
- *     a step; a run that has its values neither waits for writers nor keeps them waiting.
+ *     reads (a snapshot); a commit writes in place when nobody else holds one, else into a copy
+ * that takes its place. Values are taken between commits, never during one, so that nobody sees
+ * half a step; a run that has its values neither waits for writers nor keeps them waiting.
  *  3. Writes happen between tutti__state_commit_begin and _end, one committer at a time.
  */
 #ifndef TUTTI_STATE_STATE_H
@@ -22,9 +22,9 @@ typedef struct tutti_piece {
     struct tutti_state_variable *variable;
     char device[64];
     const tutti_memory *memory;
-    tutti_type type;                     /* of the piece */
-    int64_t offset[TUTTI_MAX_RANK];      /* of its first element in the variable */
-    tutti_tensor *value;                 /* NULL until initialised; under the state's lock */
+    tutti_type type;                /* of the piece */
+    int64_t offset[TUTTI_MAX_RANK]; /* of its first element in the variable */
+    tutti_tensor *value;            /* NULL until initialised; under the state's lock */
 } tutti_piece;
 
 typedef struct tutti_state_variable {
@@ -47,12 +47,12 @@ tutti_state_variable *tutti__state_find(tutti_state *state, const char *name); /
 tutti_state_variable *tutti__state_at(tutti_state *state, size_t index);
 
 /* The piece of a variable on a device (the whole variable), found or made without a value. */
-tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable, const char *device,
-                                const tutti_memory *memory, tutti_piece **ret);
+tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable,
+                                const char *device, const tutti_memory *memory, tutti_piece **ret);
 
-/* Between these two nobody commits, so that values taken there belong to one step. Begin waits for a
- * commit under way (it may be writing in place); not to be called inside one. Holds the state's lock:
- * only take values. */
+/* Between these two nobody commits, so that values taken there belong to one step. Begin waits for
+ * a commit under way (it may be writing in place); not to be called inside one. Holds the state's
+ * lock: only take values. */
 void tutti__state_read_begin(tutti_state *state);
 void tutti__state_read_end(tutti_state *state);
 /* Between them: a reference to the present value, or NULL when it is not initialised. */
@@ -63,20 +63,23 @@ tutti_tensor *tutti__piece_acquire(tutti_state *state, const tutti_piece *piece)
 /* Between these two the caller alone writes. */
 void tutti__state_commit_begin(tutti_state *state);
 void tutti__state_commit_end(tutti_state *state);
-/* Inside a commit: memory to write the next value into, which becomes the piece's value. It holds the
- * present value when `keep`, else anything. UNINITIALIZED when keep and there is none. The pointer is
- * the state's; valid until the commit ends. */
-tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep, tutti_tensor **ret);
+/* Inside a commit: memory to write the next value into, which becomes the piece's value. It holds
+ * the present value when `keep`, else anything. UNINITIALIZED when keep and there is none. The
+ * pointer is the state's; valid until the commit ends. */
+tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep,
+                                tutti_tensor **ret);
 /* Inside a commit: puts a new tensor (consumed) in the place of the value. */
 void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value);
 
 /* Whole values through the host: for checkpoints and for users. */
-tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable, tutti_tensor **ret);
-tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable, tutti_tensor *value);
+tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,
+                                 tutti_tensor **ret);
+tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable,
+                                 tutti_tensor *value);
 
 /* Queues by name, found or made. */
-tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity, int type_count,
-                                const tutti_type *types, tutti_queue **ret);
+tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,
+                                int type_count, const tutti_type *types, tutti_queue **ret);
 /* Wakes everything that waits in a queue, so that it looks at its cancel flag. */
 void tutti__state_wake(tutti_state *state);
 

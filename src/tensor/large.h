@@ -1,5 +1,6 @@
-/* large.h: large blocks of host memory that were given back lately, kept for the next who wants as many
- * bytes. A step that fetches a large result then finds the memory of the one before it, mapped and warm. */
+/* large.h: large blocks of host memory that were given back lately, kept for the next who wants as
+ * many bytes. A step that fetches a large result then finds the memory of the one before it, mapped
+ * and warm. */
 #ifndef TUTTI_TENSOR_LARGE_H
 #define TUTTI_TENSOR_LARGE_H
 

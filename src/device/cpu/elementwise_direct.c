@@ -1,5 +1,6 @@
-/* elementwise_direct.c: an element-wise operator whose inputs and output have one type and shape: one
- * call of its loop, with nothing before it. This is the kernel of small nodes, whose cost is the call. */
+/* elementwise_direct.c: an element-wise operator whose inputs and output have one type and shape:
+ * one call of its loop, with nothing before it. This is the kernel of small nodes, whose cost is
+ * the call. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,8 @@
 static int score(const tutti_kernel_query *query)
 {
     tutti_tile_program *program;
-    if (strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) != 0 || tutti__tile_compile(query, &program) != TUTTI_OK)
+    if (strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) != 0 ||
+        tutti__tile_compile(query, &program) != TUTTI_OK)
         return 0;
     tutti__tile_discard(program);
     return 100;

@@ -36,8 +36,9 @@ static tutti_view view_of(tutti_tensor *tensor)
 static tutti_tensor *copy_of(const check *c, tutti_tensor *tensor)
 {
     tutti_tensor *copy;
-    must(c, tutti_tensor_from(tutti_tensor_dtype(tensor), tutti_tensor_rank(tensor),
-                              tutti_tensor_dims(tensor), tutti_tensor_data(tensor), &copy),
+    must(c,
+         tutti_tensor_from(tutti_tensor_dtype(tensor), tutti_tensor_rank(tensor),
+                           tutti_tensor_dims(tensor), tutti_tensor_data(tensor), &copy),
          "copy");
     return copy;
 }
@@ -64,8 +65,9 @@ static void check_guards(const check *c, const char *memory, size_t bytes)
 {
     for (size_t i = 0; i < GUARD; i++)
         if (memory[i] != 0x5a || memory[GUARD + bytes + i] != 0x5a)
-            tutti__test_fail(__FILE__, __LINE__, "%s, kernel %s: wrote outside its workspace of %zu",
-                             c->sample->text, c->kernel->name, bytes);
+            tutti__test_fail(__FILE__, __LINE__,
+                             "%s, kernel %s: wrote outside its workspace of %zu", c->sample->text,
+                             c->kernel->name, bytes);
 }
 
 static void compare(check *c, int index, tutti_tensor *actual, tutti_tensor *expected, int threads)
@@ -98,10 +100,17 @@ static void run_once(check *c, void *plan, size_t workspace, int threads, int in
         outputs[i] = view_of(out[i]);
     }
     char *memory = guarded(workspace);
-    tutti_call call = {.op = s->op, .name = s->op->name, .attrs = s->attrs,
-                       .attr_count = s->attr_count, .input_count = s->input_count,
-                       .output_count = s->output_count, .inputs = inputs, .outputs = outputs,
-                       .workspace = memory + GUARD, .plan = plan, .pool = pool,
+    tutti_call call = {.op = s->op,
+                       .name = s->op->name,
+                       .attrs = s->attrs,
+                       .attr_count = s->attr_count,
+                       .input_count = s->input_count,
+                       .output_count = s->output_count,
+                       .inputs = inputs,
+                       .outputs = outputs,
+                       .workspace = memory + GUARD,
+                       .plan = plan,
+                       .pool = pool,
                        .deadline = INT64_MAX};
     must(c, c->kernel->run(&call), "run");
     check_guards(c, memory, workspace);
@@ -151,8 +160,8 @@ static void expect(check *c)
 {
     const tutti_sample *s = c->sample;
     for (int i = 0; i < s->input_count; i++)
-        c->updated[i] = s->types[i].handle ? copy_of(c, s->values[i])
-                                           : tutti_tensor_retain(s->values[i]);
+        c->updated[i] =
+            s->types[i].handle ? copy_of(c, s->values[i]) : tutti_tensor_retain(s->values[i]);
     must(c, tutti__sample_run_on(s, c->updated, s->attrs, c->expected), "reference");
 }
 
@@ -236,10 +245,17 @@ const char *tutti__kernel_error(const char *op, const char *text, tutti_status s
     if (c.kernel->prepare != NULL)
         must(&c, c.kernel->prepare(&c.query, &plan), "prepare");
     char *memory = guarded(c.kernel->workspace == NULL ? 0 : c.kernel->workspace(&c.query));
-    tutti_call call = {.op = sample->op, .name = sample->op->name, .attrs = sample->attrs,
-                       .attr_count = sample->attr_count, .input_count = sample->input_count,
-                       .output_count = sample->output_count, .inputs = inputs, .outputs = outputs,
-                       .workspace = memory + GUARD, .plan = plan, .deadline = INT64_MAX};
+    tutti_call call = {.op = sample->op,
+                       .name = sample->op->name,
+                       .attrs = sample->attrs,
+                       .attr_count = sample->attr_count,
+                       .input_count = sample->input_count,
+                       .output_count = sample->output_count,
+                       .inputs = inputs,
+                       .outputs = outputs,
+                       .workspace = memory + GUARD,
+                       .plan = plan,
+                       .deadline = INT64_MAX};
     CHECK_STATUS(c.kernel->run(&call), status);
     if (c.kernel->discard != NULL)
         c.kernel->discard(plan);

@@ -8,8 +8,8 @@
 
 #include "ops/sample.h"
 
-/* Checks one sample (see ops/sample.h). Returns how many kernels bid. A negative tolerance is that of
- * the element type. Fails the test with the kernel's name and the sample. */
+/* Checks one sample (see ops/sample.h). Returns how many kernels bid. A negative tolerance is that
+ * of the element type. Fails the test with the kernel's name and the sample. */
 int tutti__kernel_check(const char *op, const char *text, double tolerance);
 
 /* The same for a sample at hand. */

@@ -206,8 +206,11 @@ static void multiply(const tutti_call *call, products *p)
 static tutti_status run(const tutti_call *call)
 {
     const matmul_plan *plan = call->plan;
-    products p = {.plan = plan, .a = call->inputs[0].data, .b = call->inputs[1].data,
-                  .y = call->outputs[0].data, .workspace = call->workspace};
+    products p = {.plan = plan,
+                  .a = call->inputs[0].data,
+                  .b = call->inputs[1].data,
+                  .y = call->outputs[0].data,
+                  .workspace = call->workspace};
     if (plan->load == NULL) {
         multiply(call, &p);
         return TUTTI_OK;

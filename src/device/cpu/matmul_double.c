@@ -1,5 +1,6 @@
-/* matmul_double.c: products of matrices of doubles, y[.., m, n] = a[.., m, k] b[.., k, n]: a row of y
- * is the sum over k, in order, of a's elements times rows of b. A transposed b is turned round first. */
+/* matmul_double.c: products of matrices of doubles, y[.., m, n] = a[.., m, k] b[.., k, n]: a row of
+ * y is the sum over k, in order, of a's elements times rows of b. A transposed b is turned round
+ * first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +31,8 @@ static void batch_steps(const tutti_type *x, const tutti_type *y, int64_t *ret_s
 static double_plan plan_of(const tutti_infer *node)
 {
     const tutti_type *a = &node->inputs[0], *y = &node->outputs[0];
-    double_plan p = {.m = y->dims[y->rank - 2], .n = y->dims[y->rank - 1], .batch = 1,
-                     .rank = y->rank - 2};
+    double_plan p = {
+        .m = y->dims[y->rank - 2], .n = y->dims[y->rank - 1], .batch = 1, .rank = y->rank - 2};
     p.trans_a = tutti_attr_int(node->attrs, node->attr_count, "transpose_a") != 0;
     p.trans_b = tutti_attr_int(node->attrs, node->attr_count, "transpose_b") != 0;
     p.k = a->dims[a->rank - 1 - p.trans_a];

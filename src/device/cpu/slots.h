@@ -1,6 +1,6 @@
 /* slots.h: scratch memory for pieces that run at the same time. A kernel asks for a workspace of
- * `count` slots, one for each thread of the device; a piece takes a free one and gives it back. When
- * all are taken, which happens only on a wider pool than was planned for, it waits. */
+ * `count` slots, one for each thread of the device; a piece takes a free one and gives it back.
+ * When all are taken, which happens only on a wider pool than was planned for, it waits. */
 #ifndef TUTTI_DEVICE_CPU_SLOTS_H
 #define TUTTI_DEVICE_CPU_SLOTS_H
 

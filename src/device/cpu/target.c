@@ -13,8 +13,10 @@
 #include "program/program.h"
 #include "program/trace.h"
 
-static const tutti_param devices_param = TUTTI_PARAM("CPU_DEVICES", "1", "logical CPU devices that split the cores");
-static const tutti_param threads_param = TUTTI_PARAM("THREADS", "0", "CPU threads; 0 takes all that are granted");
+static const tutti_param devices_param =
+    TUTTI_PARAM("CPU_DEVICES", "1", "logical CPU devices that split the cores");
+static const tutti_param threads_param =
+    TUTTI_PARAM("THREADS", "0", "CPU threads; 0 takes all that are granted");
 static const tutti_param pin_param = TUTTI_PARAM("PIN", "0", "pin the pool's threads to CPUs");
 
 /* All views that hold one slot's pointer. */
@@ -63,10 +65,14 @@ static void frame_destroy(frame *f)
 static patch *patch_of(frame *f, const tutti_program_value *value)
 {
     switch (value->space) {
-    case TUTTI_IN_INPUT: return &f->inputs[value->slot];
-    case TUTTI_IN_RESULT: return &f->results[value->slot];
-    case TUTTI_IN_VARIABLE: return &f->variables[value->slot];
-    default: return NULL;
+    case TUTTI_IN_INPUT:
+        return &f->inputs[value->slot];
+    case TUTTI_IN_RESULT:
+        return &f->results[value->slot];
+    case TUTTI_IN_VARIABLE:
+        return &f->variables[value->slot];
+    default:
+        return NULL;
     }
 }
 
@@ -74,7 +80,8 @@ static patch *patch_of(frame *f, const tutti_program_value *value)
 static bool resolve(frame *f, const tutti_program *program, int32_t index, tutti_view *view)
 {
     const tutti_program_value *value = &program->values[index];
-    *view = (tutti_view){.dtype = value->type->dtype, .rank = value->type->rank, .dims = value->type->dims};
+    *view = (tutti_view){
+        .dtype = value->type->dtype, .rank = value->type->rank, .dims = value->type->dims};
     if (value->space == TUTTI_IN_ARENA)
         view->data = (char *)f->memory + value->offset;
     else if (value->space == TUTTI_IN_CONSTANT)
@@ -85,7 +92,8 @@ static bool resolve(frame *f, const tutti_program *program, int32_t index, tutti
     if (!p)
         return true;
     if ((p->count & (p->count - 1)) == 0) { /* grows by doubling */
-        tutti_view **views = realloc(p->views, (size_t)(p->count ? 2 * p->count : 1) * sizeof *views);
+        tutti_view **views =
+            realloc(p->views, (size_t)(p->count ? 2 * p->count : 1) * sizeof *views);
         if (!views)
             return false;
         p->views = views;
@@ -99,11 +107,17 @@ static bool fill_calls(frame *f, const tutti_program *program)
     tutti_view *view = f->views;
     for (size_t i = 0; i < program->instruction_count; i++) {
         const tutti_instruction *instruction = &program->instructions[i];
-        f->calls[i] = (tutti_call){.op = instruction->node->op, .name = instruction->node->name,
-                                   .attrs = instruction->node->attrs, .attr_count = instruction->node->attr_count,
-                                   .input_count = instruction->input_count, .output_count = instruction->output_count,
-                                   .inputs = view, .outputs = view + instruction->input_count,
-                                   .plan = instruction->plan, .pool = program->device->pool, .context = &f->context};
+        f->calls[i] = (tutti_call){.op = instruction->node->op,
+                                   .name = instruction->node->name,
+                                   .attrs = instruction->node->attrs,
+                                   .attr_count = instruction->node->attr_count,
+                                   .input_count = instruction->input_count,
+                                   .output_count = instruction->output_count,
+                                   .inputs = view,
+                                   .outputs = view + instruction->input_count,
+                                   .plan = instruction->plan,
+                                   .pool = program->device->pool,
+                                   .context = &f->context};
         for (int k = 0; k < instruction->input_count; k++)
             if (!resolve(f, program, instruction->inputs[k], view++))
                 return false;
@@ -111,30 +125,37 @@ static bool fill_calls(frame *f, const tutti_program *program)
             if (!resolve(f, program, instruction->outputs[k], view++))
                 return false;
         if (instruction->workspace >= 0)
-            f->calls[i].workspace = (char *)f->memory + program->values[instruction->workspace].offset;
+            f->calls[i].workspace =
+                (char *)f->memory + program->values[instruction->workspace].offset;
     }
     return true;
 }
 
 /* A kernel's output whose size depends on data. */
-static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank, const int64_t *dims)
+static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank,
+                                     const int64_t *dims)
 {
-    const frame *f = (const frame *)(const void *)((const char *)call->context - offsetof(frame, context));
+    const frame *f =
+        (const frame *)(const void *)((const char *)call->context - offsetof(frame, context));
     return tutti__program_allocate(f->program, (size_t)(call - f->calls), call, index, rank, dims);
 }
 
 static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor)
 {
-    const frame *f = (const frame *)(const void *)((const char *)call->context - offsetof(frame, context));
+    const frame *f =
+        (const frame *)(const void *)((const char *)call->context - offsetof(frame, context));
     return tutti__program_give(f->program, (size_t)(call - f->calls), call, index, tensor);
 }
 
 static tutti_status frame_create(const tutti_program *program, frame **ret)
 {
     frame *f = calloc(1, sizeof *f);
-    size_t views = 1, patches = (size_t)(program->input_count + program->result_count + program->variable_count) + 1;
+    size_t views = 1,
+           patches =
+               (size_t)(program->input_count + program->result_count + program->variable_count) + 1;
     for (size_t i = 0; i < program->instruction_count; i++)
-        views += (size_t)(program->instructions[i].input_count + program->instructions[i].output_count);
+        views +=
+            (size_t)(program->instructions[i].input_count + program->instructions[i].output_count);
     bool ok = f != NULL;
     if (ok) {
         f->calls = calloc(program->instruction_count + 1, sizeof *f->calls);
@@ -157,7 +178,8 @@ static tutti_status frame_create(const tutti_program *program, frame **ret)
     }
     if (!ok) {
         frame_destroy(f);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run: the arena takes %zu bytes", program->arena_size);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run: the arena takes %zu bytes",
+                          program->arena_size);
     }
     *ret = f;
     return TUTTI_OK;
@@ -193,8 +215,8 @@ static void set_pointer(patch *p, void *pointer)
     p->pointer = pointer;
 }
 
-static tutti_status bind(const tutti_program *program, frame *f, tutti_run *run, tutti_tensor *const *inputs,
-                         tutti_tensor **results)
+static tutti_status bind(const tutti_program *program, frame *f, tutti_run *run,
+                         tutti_tensor *const *inputs, tutti_tensor **results)
 {
     f->context.run = run;
     for (int i = 0; i < program->input_count; i++)
@@ -238,8 +260,8 @@ static tutti_status execute(const cpu_executable *e, frame *f, size_t from, size
 }
 
 /* Results whose value lies in memory that is not the result's own. */
-static tutti_status copy_results(const tutti_program *program, frame *f, bool after_commit, tutti_tensor *const *inputs,
-                                 tutti_tensor **results)
+static tutti_status copy_results(const tutti_program *program, frame *f, bool after_commit,
+                                 tutti_tensor *const *inputs, tutti_tensor **results)
 {
     for (int i = 0; i < program->result_count; i++) {
         const tutti_program_result *result = &program->results[i];
@@ -279,18 +301,20 @@ static tutti_status commit(const cpu_executable *e, frame *f, tutti_run *run)
         tutti_tensor *value;
         tutti_tensor_release(f->snapshots[v]);
         f->snapshots[v] = NULL;
-        TUTTI_TRY(tutti__piece_write(run->state, program->variables[v].piece, program->variables[v].keep, &value));
+        TUTTI_TRY(tutti__piece_write(run->state, program->variables[v].piece,
+                                     program->variables[v].keep, &value));
         set_pointer(&f->variables[v], tutti_tensor_data(value));
     }
     TUTTI_TRY(execute(e, f, program->commit_at, program->instruction_count));
     for (int v = 0; v < program->variable_count; v++) /* kernels moved elements, not their bytes */
-        if (program->variables[v].updated && program->variables[v].piece->type.dtype == TUTTI_STRING)
+        if (program->variables[v].updated &&
+            program->variables[v].piece->type.dtype == TUTTI_STRING)
             TUTTI_TRY(tutti__tensor_own_strings(program->variables[v].piece->value));
     return TUTTI_OK;
 }
 
-static tutti_status run_frame(const cpu_executable *e, frame *f, tutti_run *run, tutti_tensor *const *inputs,
-                              tutti_tensor **results)
+static tutti_status run_frame(const cpu_executable *e, frame *f, tutti_run *run,
+                              tutti_tensor *const *inputs, tutti_tensor **results)
 {
     const tutti_program *program = e->program;
     tutti_status status = bind(program, f, run, inputs, results);
@@ -308,15 +332,16 @@ static tutti_status run_frame(const cpu_executable *e, frame *f, tutti_run *run,
     return status;
 }
 
-static tutti_status cpu_run(tutti_executable *executable, tutti_run *run, tutti_tensor *const *inputs,
-                            tutti_tensor **ret_results)
+static tutti_status cpu_run(tutti_executable *executable, tutti_run *run,
+                            tutti_tensor *const *inputs, tutti_tensor **ret_results)
 {
     cpu_executable *e = (cpu_executable *)executable;
     tutti_tensor *few[8], **results = few;
     int count = e->program->result_count;
     frame *f;
     if (count > 8 && !(results = malloc((size_t)count * sizeof *results)))
-        return run->commit_begin(run, tutti_fail(TUTTI_NO_MEMORY, "no memory for %d results", count));
+        return run->commit_begin(run,
+                                 tutti_fail(TUTTI_NO_MEMORY, "no memory for %d results", count));
     memset(results, 0, (size_t)count * sizeof *results);
     tutti_status status = lease(e, &f);
     if (status == TUTTI_OK) {
@@ -365,7 +390,8 @@ static void cpu_print(const tutti_executable *executable, tutti_text *text)
 static const tutti_executable_table cpu_table = {
     .run = cpu_run, .destroy = cpu_destroy, .memory = cpu_memory, .print = cpu_print};
 
-static tutti_status cpu_compile(tutti_device *device, const tutti_partition *partition, tutti_executable **ret)
+static tutti_status cpu_compile(tutti_device *device, const tutti_partition *partition,
+                                tutti_executable **ret)
 {
     cpu_executable *e = calloc(1, sizeof *e);
     if (!e)
@@ -402,10 +428,14 @@ static tutti_status cpu_open(tutti_device *device)
     int cores = threads > 0 ? (int)threads : tutti__cpu_count(), count = cpu_count();
     int first = cores * device->index / count, last = cores * (device->index + 1) / count;
     device->memory = tutti__host_memory();
-    return tutti__pool_create(last > first ? last - first : 1, tutti__param_flag(&pin_param) ? first : -1, &device->pool);
+    return tutti__pool_create(last > first ? last - first : 1,
+                              tutti__param_flag(&pin_param) ? first : -1, &device->pool);
 }
 
-static void cpu_close(tutti_device *device) { tutti__pool_destroy(device->pool); }
+static void cpu_close(tutti_device *device)
+{
+    tutti__pool_destroy(device->pool);
+}
 
 const tutti_target tutti_target_cpu = {
     .name = "cpu",

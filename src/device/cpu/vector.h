@@ -1,7 +1,7 @@
 /* vector.h: one register of floats, for files that are compiled once for each instruction set.
  *
- * `vec` is a vector of VEC_LANES floats of the set at hand. Arithmetic is written with the operators
- * of C; vec_fma(a, b, c) = a * b + c, fused where the set has it. */
+ * `vec` is a vector of VEC_LANES floats of the set at hand. Arithmetic is written with the
+ * operators of C; vec_fma(a, b, c) = a * b + c, fused where the set has it. */
 #ifndef TUTTI_DEVICE_CPU_VECTOR_H
 #define TUTTI_DEVICE_CPU_VECTOR_H
 

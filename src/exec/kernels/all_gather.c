@@ -20,6 +20,11 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel tutti_kernel_all_gather = {
-    .name = "all_gather.local", .version = 1, .op = "all_gather", .target = "cpu", .isa = "base",
-    .score = tutti__host_score, .run = run,
+    .name = "all_gather.local",
+    .version = 1,
+    .op = "all_gather",
+    .target = "cpu",
+    .isa = "base",
+    .score = tutti__host_score,
+    .run = run,
 };

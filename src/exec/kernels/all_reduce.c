@@ -15,6 +15,11 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel tutti_kernel_all_reduce = {
-    .name = "all_reduce.local", .version = 1, .op = "all_reduce", .target = "cpu", .isa = "base",
-    .score = tutti__host_score, .run = run,
+    .name = "all_reduce.local",
+    .version = 1,
+    .op = "all_reduce",
+    .target = "cpu",
+    .isa = "base",
+    .score = tutti__host_score,
+    .run = run,
 };

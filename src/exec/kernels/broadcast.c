@@ -11,6 +11,11 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel tutti_kernel_broadcast = {
-    .name = "broadcast.local", .version = 1, .op = "broadcast", .target = "cpu", .isa = "base",
-    .score = tutti__host_score, .run = run,
+    .name = "broadcast.local",
+    .version = 1,
+    .op = "broadcast",
+    .target = "cpu",
+    .isa = "base",
+    .score = tutti__host_score,
+    .run = run,
 };

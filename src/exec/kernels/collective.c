@@ -8,7 +8,8 @@
 #include "exec/rendezvous.h"
 
 /* The device's place in the mesh: its rank along `axis`, and a number for the group it meets. */
-static tutti_status find_rank(const tutti_call *call, const char *axis, int *ret_rank, int *ret_size, int *ret_group)
+static tutti_status find_rank(const tutti_call *call, const char *axis, int *ret_rank,
+                              int *ret_size, int *ret_group)
 {
     const tutti_context *context = call->context;
     const tutti_mesh *mesh = context->run->mesh;
@@ -17,16 +18,18 @@ static tutti_status find_rank(const tutti_call *call, const char *axis, int *ret
         if (strcmp(mesh->axes[i], axis) == 0)
             wanted = i;
     if (wanted < 0)
-        return tutti_fail(TUTTI_INVALID, "%s '%s': the session's mesh has no axis '%s'; name it in tutti_session_open(.mesh = …)",
-                          call->op->name, call->name, axis);
+        return tutti_fail(
+            TUTTI_INVALID,
+            "%s '%s': the session's mesh has no axis '%s'; name it in tutti_session_open(.mesh = …)",
+            call->op->name, call->name, axis);
     for (int i = 0; i < mesh->device_count; i++) {
         const char *name = mesh->devices[i];
         if (strcmp(name[0] == '/' ? name + 1 : name, context->device->name) == 0)
             place = i;
     }
     if (place < 0)
-        return tutti_fail(TUTTI_INVALID, "%s '%s' runs on %s, which is not in the session's mesh", call->op->name, call->name,
-                          context->device->name);
+        return tutti_fail(TUTTI_INVALID, "%s '%s' runs on %s, which is not in the session's mesh",
+                          call->op->name, call->name, context->device->name);
     int stride = 1;
     for (int i = mesh->axis_count - 1; i > wanted; i--)
         stride *= mesh->sizes[i];
@@ -46,19 +49,21 @@ tutti_status tutti__meet(const tutti_call *call, tutti_meeting *ret)
     if (expected != 1)
         TUTTI_TRY(find_rank(call, axis, &meeting.rank, &meeting.size, &group));
     if (meeting.size != expected)
-        return tutti_fail(TUTTI_INVALID, "%s '%s' was built for %lld devices along axis '%s', the mesh has %d", call->op->name,
-                          call->name, (long long)expected, axis, meeting.size);
+        return tutti_fail(TUTTI_INVALID,
+                          "%s '%s' was built for %lld devices along axis '%s', the mesh has %d",
+                          call->op->name, call->name, (long long)expected, axis, meeting.size);
     char key[320];
     snprintf(key, sizeof key, "%s:%s@%s.%d", call->op->name, channel, axis, group);
     meeting.all = calloc((size_t)meeting.size, sizeof *meeting.all);
     tutti_tensor *mine;
-    tutti_status status = meeting.all ? tutti__copy_input(call, 0, &mine) : tutti_fail(TUTTI_NO_MEMORY, "collective");
+    tutti_status status =
+        meeting.all ? tutti__copy_input(call, 0, &mine) : tutti_fail(TUTTI_NO_MEMORY, "collective");
     if (status == TUTTI_OK) {
         if (meeting.size == 1)
             meeting.all[0] = tutti_tensor_retain(mine);
         else
-            status = tutti__rendezvous_meet(tutti__context(call)->run, key, meeting.rank, meeting.size, call->name, mine,
-                                            meeting.all);
+            status = tutti__rendezvous_meet(tutti__context(call)->run, key, meeting.rank,
+                                            meeting.size, call->name, mine, meeting.all);
         tutti_tensor_release(mine);
     }
     if (status != TUTTI_OK)
@@ -91,10 +96,14 @@ static reduction reduction_of(const tutti_call *call)
 static double combine(reduction how, double a, double b)
 {
     switch (how) {
-    case MIN: return a < b || a != a ? a : b;
-    case MAX: return a > b || a != a ? a : b;
-    case PROD: return a * b;
-    default: return a + b;
+    case MIN:
+        return a < b || a != a ? a : b;
+    case MAX:
+        return a > b || a != a ? a : b;
+    case PROD:
+        return a * b;
+    default:
+        return a + b;
     }
 }
 
@@ -110,16 +119,23 @@ static void combine_into(reduction how, tutti_tensor *into, const tutti_tensor *
     }
     for (int64_t i = 0; i < count; i++) {
         if (tutti_dtype_is_float(tutti_tensor_dtype(into))) {
-            tutti_tensor_set(into, i, combine(how, tutti_tensor_get(into, i), tutti_tensor_get(from, i)));
+            tutti_tensor_set(into, i,
+                             combine(how, tutti_tensor_get(into, i), tutti_tensor_get(from, i)));
             continue;
         }
         int64_t a = tutti_tensor_get_int(into, i), b = tutti_tensor_get_int(from, i);
-        int64_t sum = (int64_t)((uint64_t)a + (uint64_t)b), product = (int64_t)((uint64_t)a * (uint64_t)b);
-        tutti_tensor_set_int(into, i, how == MIN ? (a < b ? a : b) : how == MAX ? (a > b ? a : b) : how == PROD ? product : sum);
+        int64_t sum = (int64_t)((uint64_t)a + (uint64_t)b),
+                product = (int64_t)((uint64_t)a * (uint64_t)b);
+        tutti_tensor_set_int(into, i,
+                             how == MIN    ? (a < b ? a : b)
+                             : how == MAX  ? (a > b ? a : b)
+                             : how == PROD ? product
+                                           : sum);
     }
 }
 
-tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *meeting, tutti_tensor **ret)
+tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *meeting,
+                                   tutti_tensor **ret)
 {
     reduction how = reduction_of(call);
     tutti_tensor **partial = calloc((size_t)meeting->size, sizeof *partial);
@@ -127,15 +143,18 @@ tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *
     for (int i = 0; status == TUTTI_OK && i < meeting->size; i++) {
         const tutti_type *type = tutti_tensor_type(meeting->all[i]);
         if (!tutti_type_equal(type, tutti_tensor_type(meeting->all[0])))
-            status = tutti_fail(TUTTI_INVALID, "%s '%s': ranks 0 and %d bring different shapes", call->op->name, call->name, i);
+            status = tutti_fail(TUTTI_INVALID, "%s '%s': ranks 0 and %d bring different shapes",
+                                call->op->name, call->name, i);
         else
-            status = tutti_tensor_from(type->dtype, type->rank, type->dims, tutti_tensor_data(meeting->all[i]), &partial[i]);
+            status = tutti_tensor_from(type->dtype, type->rank, type->dims,
+                                       tutti_tensor_data(meeting->all[i]), &partial[i]);
     }
     /* Neighbours first, then pairs of pairs: one tree whatever the order of arrival. */
     for (int stride = 1; status == TUTTI_OK && stride < meeting->size; stride *= 2)
         for (int i = 0; i + stride < meeting->size; i += 2 * stride)
             combine_into(how, partial[i], partial[i + stride]);
-    for (int64_t i = 0; status == TUTTI_OK && how == MEAN && i < tutti_tensor_count(partial[0]); i++)
+    for (int64_t i = 0; status == TUTTI_OK && how == MEAN && i < tutti_tensor_count(partial[0]);
+         i++)
         tutti_tensor_set(partial[0], i, tutti_tensor_get(partial[0], i) / meeting->size);
     if (status == TUTTI_OK)
         *ret = tutti_tensor_retain(partial[0]);
@@ -145,12 +164,13 @@ tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *
     return status;
 }
 
-tutti_status tutti__copy_piece(tutti_tensor *value, int axis, int64_t start, int64_t size, tutti_tensor *into,
-                               int into_axis, int64_t into_start)
+tutti_status tutti__copy_piece(tutti_tensor *value, int axis, int64_t start, int64_t size,
+                               tutti_tensor *into, int into_axis, int64_t into_start)
 {
     tutti_tensor *from, *to;
     TUTTI_TRY(tutti_tensor_slice(value, axis, start, size, 1, &from));
-    tutti_status status = tutti_tensor_slice(into, into_axis, into_start, tutti_tensor_dims(from)[into_axis], 1, &to);
+    tutti_status status =
+        tutti_tensor_slice(into, into_axis, into_start, tutti_tensor_dims(from)[into_axis], 1, &to);
     if (status == TUTTI_OK) {
         status = tutti_tensor_copy(to, from);
         tutti_tensor_release(to);

@@ -6,7 +6,8 @@
 static tutti_status run(const tutti_call *call)
 {
     bool yes = *(const uint8_t *)call->inputs[0].data != 0;
-    const tutti_attr *body = tutti_attr_find(call->attrs, call->attr_count, yes ? "then_graph" : "else_graph");
+    const tutti_attr *body =
+        tutti_attr_find(call->attrs, call->attr_count, yes ? "then_graph" : "else_graph");
     tutti_values in = {0}, out = {0};
     tutti_status status = tutti__values_borrow(call, 1, call->input_count - 1, &in);
     if (status == TUTTI_OK)
@@ -19,6 +20,11 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel tutti_kernel_cond = {
-    .name = "cond.sub_graph", .version = 1, .op = "cond", .target = "cpu", .isa = "base",
-    .score = tutti__host_score, .run = run,
+    .name = "cond.sub_graph",
+    .version = 1,
+    .op = "cond",
+    .target = "cpu",
+    .isa = "base",
+    .score = tutti__host_score,
+    .run = run,
 };

@@ -24,7 +24,8 @@ tutti_status tutti__copy_input(const tutti_call *call, int index, tutti_tensor *
 static bool same_dims(const tutti_view *view, const tutti_type *type)
 {
     return view->rank == type->rank && view->dtype == type->dtype &&
-           (type->rank == 0 || memcmp(view->dims, type->dims, (size_t)type->rank * sizeof *type->dims) == 0);
+           (type->rank == 0 ||
+            memcmp(view->dims, type->dims, (size_t)type->rank * sizeof *type->dims) == 0);
 }
 
 tutti_status tutti__fill_output(const tutti_call *call, int index, tutti_tensor *value)
@@ -38,8 +39,9 @@ tutti_status tutti__fill_output(const tutti_call *call, int index, tutti_tensor 
         TUTTI_TRY(tutti_call_allocate(call, index, type->rank, type->dims));
     if (!same_dims(output, type)) {
         char text[TUTTI_TYPE_TEXT];
-        return tutti_fail(TUTTI_INTERNAL, "%s '%s': output %d came out as %s, which is not what was planned", call->op->name,
-                          call->name, index, tutti_type_text(type, text));
+        return tutti_fail(TUTTI_INTERNAL,
+                          "%s '%s': output %d came out as %s, which is not what was planned",
+                          call->op->name, call->name, index, tutti_type_text(type, text));
     }
     const tutti_call_host *host = call->context;
     if (type->dtype == TUTTI_STRING && host->give) /* its bytes must stay as long as the output */

@@ -1,11 +1,15 @@
-/* host.h: what the kernels that the runner itself provides share. They see host memory on every device. */
+/* host.h: what the kernels that the runner itself provides share. They see host memory on every
+ * device. */
 #ifndef TUTTI_EXEC_KERNELS_HOST_H
 #define TUTTI_EXEC_KERNELS_HOST_H
 
 #include "program/kernel.h"
 #include "program/target.h"
 
-static inline tutti_context *tutti__context(const tutti_call *call) { return call->context; }
+static inline tutti_context *tutti__context(const tutti_call *call)
+{
+    return call->context;
+}
 
 /* Only bid for their operator: any node of it. */
 int tutti__host_score(const tutti_kernel_query *query);

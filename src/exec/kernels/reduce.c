@@ -23,6 +23,11 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel tutti_kernel_reduce = {
-    .name = "reduce.local", .version = 1, .op = "reduce", .target = "cpu", .isa = "base",
-    .score = tutti__host_score, .run = run,
+    .name = "reduce.local",
+    .version = 1,
+    .op = "reduce",
+    .target = "cpu",
+    .isa = "base",
+    .score = tutti__host_score,
+    .run = run,
 };

@@ -26,6 +26,11 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel tutti_kernel_reduce_scatter = {
-    .name = "reduce_scatter.local", .version = 1, .op = "reduce_scatter", .target = "cpu", .isa = "base",
-    .score = tutti__host_score, .run = run,
+    .name = "reduce_scatter.local",
+    .version = 1,
+    .op = "reduce_scatter",
+    .target = "cpu",
+    .isa = "base",
+    .score = tutti__host_score,
+    .run = run,
 };

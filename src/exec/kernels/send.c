@@ -6,13 +6,19 @@ static tutti_status run(const tutti_call *call)
 {
     tutti_tensor *copy;
     TUTTI_TRY(tutti__copy_input(call, 0, &copy));
-    tutti_status status = tutti__rendezvous_send(tutti__context(call)->run,
-                                                 tutti_attr_string(call->attrs, call->attr_count, "channel"), copy);
+    tutti_status status =
+        tutti__rendezvous_send(tutti__context(call)->run,
+                               tutti_attr_string(call->attrs, call->attr_count, "channel"), copy);
     tutti_tensor_release(copy);
     return status;
 }
 
 const tutti_kernel tutti_kernel_send = {
-    .name = "send.local", .version = 1, .op = "send", .target = "cpu", .isa = "base",
-    .score = tutti__host_score, .run = run,
+    .name = "send.local",
+    .version = 1,
+    .op = "send",
+    .target = "cpu",
+    .isa = "base",
+    .score = tutti__host_score,
+    .run = run,
 };

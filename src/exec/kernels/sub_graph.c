@@ -16,7 +16,8 @@ void tutti__values_free(tutti_values *values)
 tutti_status tutti__values_borrow(const tutti_call *call, int first, int count, tutti_values *ret)
 {
     tutti_values values = {.list = calloc((size_t)count + 1, sizeof *values.list)};
-    tutti_status status = values.list ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to call a sub-graph");
+    tutti_status status =
+        values.list ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to call a sub-graph");
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         status = tutti__borrow_input(call, first + i, &values.list[i]);
         values.count += status == TUTTI_OK;
@@ -28,14 +29,15 @@ tutti_status tutti__values_borrow(const tutti_call *call, int first, int count, 
     return status;
 }
 
-tutti_status tutti__values_call(const tutti_call *call, tutti_graph *body, const tutti_values *inputs, tutti_values *ret)
+tutti_status tutti__values_call(const tutti_call *call, tutti_graph *body,
+                                const tutti_values *inputs, tutti_values *ret)
 {
     tutti_context *context = tutti__context(call);
     tutti_values values = {.list = calloc(body->results.count + 1, sizeof *values.list)};
     if (!values.list)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to call a sub-graph");
-    tutti_status status = context->run->call_graph(context->run, context->device, body, inputs->count, inputs->list,
-                                                   values.list);
+    tutti_status status = context->run->call_graph(context->run, context->device, body,
+                                                   inputs->count, inputs->list, values.list);
     if (status == TUTTI_OK) {
         values.count = (int)body->results.count;
         *ret = values;
@@ -56,7 +58,8 @@ static void advance(tutti_values *state, tutti_values *results)
     *results = (tutti_values){0};
 }
 
-static tutti_status holds(const tutti_call *call, tutti_graph *condition, const tutti_values *state, bool *ret)
+static tutti_status holds(const tutti_call *call, tutti_graph *condition, const tutti_values *state,
+                          bool *ret)
 {
     tutti_values answer = {0};
     TUTTI_TRY(tutti__values_call(call, condition, state, &answer));
@@ -65,10 +68,12 @@ static tutti_status holds(const tutti_call *call, tutti_graph *condition, const 
     return TUTTI_OK;
 }
 
-tutti_status tutti__loop_run(const tutti_call *call, tutti_status (*each)(void *, const tutti_values *), void *context,
+tutti_status tutti__loop_run(const tutti_call *call,
+                             tutti_status (*each)(void *, const tutti_values *), void *context,
                              tutti_values *ret)
 {
-    tutti_graph *condition = tutti_attr_find(call->attrs, call->attr_count, "cond_graph")->value.graph;
+    tutti_graph *condition =
+        tutti_attr_find(call->attrs, call->attr_count, "cond_graph")->value.graph;
     tutti_graph *body = tutti_attr_find(call->attrs, call->attr_count, "body_graph")->value.graph;
     tutti_values state = {0}, next = {0};
     bool more = false;
@@ -78,7 +83,8 @@ tutti_status tutti__loop_run(const tutti_call *call, tutti_status (*each)(void *
         if (status != TUTTI_OK || !more)
             break;
         if (tutti__now_ns() > call->deadline)
-            status = tutti_fail(TUTTI_DEADLINE, "%s '%s' was still looping at the run's deadline", call->op->name, call->name);
+            status = tutti_fail(TUTTI_DEADLINE, "%s '%s' was still looping at the run's deadline",
+                                call->op->name, call->name);
         if (status == TUTTI_OK && each)
             status = each(context, &state);
         if (status == TUTTI_OK)

@@ -13,6 +13,11 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel tutti_kernel_while = {
-    .name = "while.sub_graph", .version = 1, .op = "while", .target = "cpu", .isa = "base",
-    .score = tutti__host_score, .run = run,
+    .name = "while.sub_graph",
+    .version = 1,
+    .op = "while",
+    .target = "cpu",
+    .isa = "base",
+    .score = tutti__host_score,
+    .run = run,
 };

@@ -1,5 +1,5 @@
-/* while_history.c: a loop that also gives the number of rounds and the loop variables at the start of
- * each round, stacked along a new axis 0. */
+/* while_history.c: a loop that also gives the number of rounds and the loop variables at the start
+ * of each round, stacked along a new axis 0. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,9 @@ static tutti_status remember(void *context, const tutti_values *values)
     history *h = context;
     for (int i = 0; i < h->variables; i++) {
         tutti_tensor *copy;
-        TUTTI_TRY(tutti_tensor_from(tutti_tensor_dtype(values->list[i]), tutti_tensor_rank(values->list[i]),
-                                    tutti_tensor_dims(values->list[i]), tutti_tensor_data(values->list[i]), &copy));
+        TUTTI_TRY(tutti_tensor_from(
+            tutti_tensor_dtype(values->list[i]), tutti_tensor_rank(values->list[i]),
+            tutti_tensor_dims(values->list[i]), tutti_tensor_data(values->list[i]), &copy));
         if (!TUTTI_VEC_PUSH(&h->kept, copy)) {
             tutti_tensor_release(copy);
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for the history of a loop");
@@ -31,10 +32,12 @@ static tutti_status remember(void *context, const tutti_values *values)
 
 /* Values of one variable must keep their shape: they are stacked. With no rounds the shape is the
  * variable's first (and last) value's. */
-static tutti_status stack(const tutti_call *call, const history *h, int variable, const tutti_values *last)
+static tutti_status stack(const tutti_call *call, const history *h, int variable,
+                          const tutti_values *last)
 {
     int output = h->variables + 1 + variable;
-    const tutti_type *type = tutti_tensor_type(h->rounds ? h->kept.data[variable] : last->list[variable]);
+    const tutti_type *type =
+        tutti_tensor_type(h->rounds ? h->kept.data[variable] : last->list[variable]);
     int64_t dims[TUTTI_MAX_RANK + 1] = {h->rounds};
     memcpy(dims + 1, type->dims, (size_t)type->rank * sizeof *dims);
     TUTTI_TRY(tutti_call_allocate(call, output, type->rank + 1, dims));
@@ -42,10 +45,13 @@ static tutti_status stack(const tutti_call *call, const history *h, int variable
     for (int64_t round = 0; round < h->rounds; round++) {
         tutti_tensor *value = h->kept.data[round * h->variables + variable];
         if (!tutti_type_equal(tutti_tensor_type(value), type))
-            return tutti_fail(TUTTI_UNSUPPORTED, "%s '%s': loop variable %d changes its shape between rounds; such loops have no gradient",
-                              call->op->name, call->name, variable);
+            return tutti_fail(
+                TUTTI_UNSUPPORTED,
+                "%s '%s': loop variable %d changes its shape between rounds; such loops have no gradient",
+                call->op->name, call->name, variable);
         if (size)
-            memcpy((char *)call->outputs[output].data + (size_t)round * size, tutti_tensor_data(value), size);
+            memcpy((char *)call->outputs[output].data + (size_t)round * size,
+                   tutti_tensor_data(value), size);
     }
     return TUTTI_OK;
 }
@@ -69,6 +75,11 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel tutti_kernel_while_history = {
-    .name = "while_history.sub_graph", .version = 1, .op = "while_history", .target = "cpu", .isa = "base",
-    .score = tutti__host_score, .run = run,
+    .name = "while_history.sub_graph",
+    .version = 1,
+    .op = "while_history",
+    .target = "cpu",
+    .isa = "base",
+    .score = tutti__host_score,
+    .run = run,
 };

@@ -17,8 +17,8 @@ typedef struct running {
     float most[ATTENTION_TILE], total[ATTENTION_TILE];
 } running;
 
-/* Row i of a tile: scores become exponentials, 0 for keys not seen; what was summed so far is scaled
- * to the new maximum. */
+/* Row i of a tile: scores become exponentials, 0 for keys not seen; what was summed so far is
+ * scaled to the new maximum. */
 static void add_row(const attention_work *w, running *r, const attention_tile *t, int64_t i,
                     float *scores)
 {
@@ -72,11 +72,16 @@ static void run_block(void *context, int64_t index)
         attention_products(a, &s, &t, w->q, w->k);
         for (int64_t i = 0; i < t.rows; i++)
             add_row(w, &r, &t, i, s.scores + i * ATTENTION_TILE);
-        attention_multiply(&s, (tutti_gemm){.add = true, .m = t.rows, .n = a->values, .k = t.keys,
+        attention_multiply(&s, (tutti_gemm){.add = true,
+                                            .m = t.rows,
+                                            .n = a->values,
+                                            .k = t.keys,
                                             .a = s.scores,
                                             .b = w->v + (t.head * a->keys + t.key) * a->values,
-                                            .c = w->y + first * a->values, .lda = ATTENTION_TILE,
-                                            .ldb = a->values, .ldc = a->values});
+                                            .c = w->y + first * a->values,
+                                            .lda = ATTENTION_TILE,
+                                            .ldb = a->values,
+                                            .ldc = a->values});
     }
     for (int64_t i = 0; i < t.rows; i++)
         finish_row(w, &r, first + i, i);
@@ -86,10 +91,14 @@ static void run_block(void *context, int64_t index)
 static tutti_status run(const tutti_call *call)
 {
     bool masked = call->input_count > MASK;
-    attention_work w = {.a = tutti__attention(call, masked ? MASK : -1), .plan = call->plan,
-                        .q = call->inputs[0].data, .k = call->inputs[1].data,
-                        .v = call->inputs[2].data, .mask = masked ? call->inputs[MASK].data : NULL,
-                        .y = call->outputs[0].data, .l = call->outputs[1].data};
+    attention_work w = {.a = tutti__attention(call, masked ? MASK : -1),
+                        .plan = call->plan,
+                        .q = call->inputs[0].data,
+                        .k = call->inputs[1].data,
+                        .v = call->inputs[2].data,
+                        .mask = masked ? call->inputs[MASK].data : NULL,
+                        .y = call->outputs[0].data,
+                        .l = call->outputs[1].data};
     w.blocks = (w.a.queries + ATTENTION_TILE - 1) / ATTENTION_TILE;
     tutti__slots_start(&w.slots, call->workspace, w.plan->slot_floats * sizeof(float),
                        w.plan->threads);

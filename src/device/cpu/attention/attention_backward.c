@@ -1,6 +1,6 @@
 /* attention_backward.c: with p = exp(s - l), ds = p (dy v^T - sum(dy y) + dl):
- * dq = scale ds k, dk = scale ds^T q, dv = p^T dy. A head is one piece: its tiles add to the same rows
- * of dk and dv in order. */
+ * dq = scale ds k, dk = scale ds^T q, dv = p^T dy. A head is one piece: its tiles add to the same
+ * rows of dk and dv in order. */
 #include "device/cpu/attention/tiles.h"
 
 typedef struct attention_work {
@@ -37,17 +37,23 @@ static void finish_row(const attention_work *w, const attention_tile *t, int64_t
 }
 
 /* grads = dy v^T of a tile */
-static void value_products(const attention_work *w, const attention_slot *s, const attention_tile *t)
+static void value_products(const attention_work *w, const attention_slot *s,
+                           const attention_tile *t)
 {
     const tutti_attention *a = &w->a;
     if (w->dy == NULL) {
         memset(s->grads, 0, ATTENTION_TILE * ATTENTION_TILE * sizeof(float));
         return;
     }
-    attention_multiply(s, (tutti_gemm){.trans_b = true, .m = t->rows, .n = t->keys, .k = a->values,
+    attention_multiply(s, (tutti_gemm){.trans_b = true,
+                                       .m = t->rows,
+                                       .n = t->keys,
+                                       .k = a->values,
                                        .a = w->dy + (t->head * a->queries + t->query) * a->values,
                                        .b = w->v + (t->head * a->keys + t->key) * a->values,
-                                       .c = s->grads, .lda = a->values, .ldb = a->values,
+                                       .c = s->grads,
+                                       .lda = a->values,
+                                       .ldb = a->values,
                                        .ldc = ATTENTION_TILE});
 }
 
@@ -56,21 +62,39 @@ static void add_products(const attention_work *w, const attention_slot *s, const
 {
     const tutti_attention *a = &w->a;
     int64_t row = t->head * a->queries + t->query, column = t->head * a->keys + t->key;
-    attention_multiply(s, (tutti_gemm){.add = true, .m = t->rows, .n = a->features, .k = t->keys,
-                                       .a = s->grads, .b = w->k + column * a->features,
-                                       .c = w->dq + row * a->features, .lda = ATTENTION_TILE,
-                                       .ldb = a->features, .ldc = a->features});
-    attention_multiply(s, (tutti_gemm){.trans_a = true, .add = true, .m = t->keys,
-                                       .n = a->features, .k = t->rows, .a = s->grads,
+    attention_multiply(s, (tutti_gemm){.add = true,
+                                       .m = t->rows,
+                                       .n = a->features,
+                                       .k = t->keys,
+                                       .a = s->grads,
+                                       .b = w->k + column * a->features,
+                                       .c = w->dq + row * a->features,
+                                       .lda = ATTENTION_TILE,
+                                       .ldb = a->features,
+                                       .ldc = a->features});
+    attention_multiply(s, (tutti_gemm){.trans_a = true,
+                                       .add = true,
+                                       .m = t->keys,
+                                       .n = a->features,
+                                       .k = t->rows,
+                                       .a = s->grads,
                                        .b = w->q + row * a->features,
-                                       .c = w->dk + column * a->features, .lda = ATTENTION_TILE,
-                                       .ldb = a->features, .ldc = a->features});
+                                       .c = w->dk + column * a->features,
+                                       .lda = ATTENTION_TILE,
+                                       .ldb = a->features,
+                                       .ldc = a->features});
     if (w->dy != NULL)
-        attention_multiply(s, (tutti_gemm){.trans_a = true, .add = true, .m = t->keys,
-                                           .n = a->values, .k = t->rows, .a = s->scores,
+        attention_multiply(s, (tutti_gemm){.trans_a = true,
+                                           .add = true,
+                                           .m = t->keys,
+                                           .n = a->values,
+                                           .k = t->rows,
+                                           .a = s->scores,
                                            .b = w->dy + row * a->values,
-                                           .c = w->dv + column * a->values, .lda = ATTENTION_TILE,
-                                           .ldb = a->values, .ldc = a->values});
+                                           .c = w->dv + column * a->values,
+                                           .lda = ATTENTION_TILE,
+                                           .ldb = a->values,
+                                           .ldc = a->values});
 }
 
 static void run_block(const attention_work *w, const attention_slot *s, attention_tile t)
@@ -115,12 +139,18 @@ static tutti_status run(const tutti_call *call)
 {
     tutti_attention_slots slots =
         tutti__attention_slots(tutti__call_int(call, "grads"), call->input_count);
-    attention_work w = {.a = tutti__attention(call, slots.mask), .plan = call->plan,
-                        .q = call->inputs[ATTENTION_Q].data, .k = call->inputs[ATTENTION_K].data,
-                        .v = call->inputs[ATTENTION_V].data, .y = call->inputs[ATTENTION_Y].data,
-                        .l = call->inputs[ATTENTION_L].data, .mask = slot_data(call, slots.mask),
-                        .dy = slot_data(call, slots.y_grad), .dl = slot_data(call, slots.l_grad),
-                        .dq = call->outputs[0].data, .dk = call->outputs[1].data,
+    attention_work w = {.a = tutti__attention(call, slots.mask),
+                        .plan = call->plan,
+                        .q = call->inputs[ATTENTION_Q].data,
+                        .k = call->inputs[ATTENTION_K].data,
+                        .v = call->inputs[ATTENTION_V].data,
+                        .y = call->inputs[ATTENTION_Y].data,
+                        .l = call->inputs[ATTENTION_L].data,
+                        .mask = slot_data(call, slots.mask),
+                        .dy = slot_data(call, slots.y_grad),
+                        .dl = slot_data(call, slots.l_grad),
+                        .dq = call->outputs[0].data,
+                        .dk = call->outputs[1].data,
                         .dv = call->outputs[2].data};
     tutti__slots_start(&w.slots, call->workspace, w.plan->slot_floats * sizeof(float),
                        w.plan->threads);

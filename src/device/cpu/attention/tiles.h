@@ -88,10 +88,15 @@ typedef struct attention_tile {
 static inline void attention_products(const tutti_attention *a, const attention_slot *s,
                                       const attention_tile *t, const float *q, const float *k)
 {
-    attention_multiply(s, (tutti_gemm){.trans_b = true, .m = t->rows, .n = t->keys, .k = a->features,
+    attention_multiply(s, (tutti_gemm){.trans_b = true,
+                                       .m = t->rows,
+                                       .n = t->keys,
+                                       .k = a->features,
                                        .a = q + (t->head * a->queries + t->query) * a->features,
                                        .b = k + (t->head * a->keys + t->key) * a->features,
-                                       .c = s->scores, .lda = a->features, .ldb = a->features,
+                                       .c = s->scores,
+                                       .lda = a->features,
+                                       .ldb = a->features,
                                        .ldc = ATTENTION_TILE});
 }
 

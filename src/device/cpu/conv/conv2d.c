@@ -30,7 +30,8 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 static void pack(const tutti_direct_conv *c, const float *kernel, float *panels)
 {
     for (int64_t p = 0; p < panel_count(c->filters); p++) {
-        int64_t first = p * TILE_FILTERS, count = c->filters - first < TILE_FILTERS ? c->filters - first : TILE_FILTERS;
+        int64_t first = p * TILE_FILTERS,
+                count = c->filters - first < TILE_FILTERS ? c->filters - first : TILE_FILTERS;
         for (int64_t t = 0; t < c->taps; t++, panels += TILE_FILTERS) {
             memcpy(panels, kernel + t * c->filters + first, (size_t)count * sizeof *panels);
             memset(panels + count, 0, (size_t)(TILE_FILTERS - count) * sizeof *panels);

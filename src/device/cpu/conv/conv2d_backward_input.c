@@ -27,8 +27,8 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return direct_plan_keep(&p, ret_plan);
 }
 
-/* Kernel [kh, kw, cin, cout] into panels over cin of taps (kh, kw turned round, cout). Here cin are the
- * filters of the shape and cout its channels. */
+/* Kernel [kh, kw, cin, cout] into panels over cin of taps (kh, kw turned round, cout). Here cin are
+ * the filters of the shape and cout its channels. */
 static void pack(const tutti_direct_conv *c, const float *kernel, float *panels)
 {
     int64_t cells = c->size[0] * c->size[1], cin = c->filters, cout = c->channels;

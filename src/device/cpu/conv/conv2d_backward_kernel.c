@@ -1,8 +1,9 @@
-/* conv2d_backward_kernel.c: the gradient of the kernel: for every tap and filter a sum over all pixels.
+/* conv2d_backward_kernel.c: the gradient of the kernel: for every tap and filter a sum over all
+ * pixels.
  *
- * A tile is TILE_PIXELS taps times TILE_FILTERS filters in registers, while the pixels of some images
- * go by. Images are cut into chunks by shape; each chunk has a partial sum of its own, and these are
- * added over one binary tree. */
+ * A tile is TILE_PIXELS taps times TILE_FILTERS filters in registers, while the pixels of some
+ * images go by. Images are cut into chunks by shape; each chunk has a partial sum of its own, and
+ * these are added over one binary tree. */
 #include <stdlib.h>
 
 #include "device/cpu/conv/direct.h"
@@ -71,7 +72,8 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     const tutti_direct_conv *c = &p->shape;
     for (int64_t t = 0; t < c->taps; t++) {
         int64_t i = t / (c->size[1] * c->channels), j = t / c->channels % c->size[1];
-        p->offsets[t] = i * c->dilation[0] * c->row + j * c->dilation[1] * c->channels + t % c->channels;
+        p->offsets[t] =
+            i * c->dilation[0] * c->row + j * c->dilation[1] * c->channels + t % c->channels;
     }
     *ret_plan = p;
     return TUTTI_OK;
@@ -84,9 +86,10 @@ typedef struct work {
 } work;
 
 /* One row of pixels: sums of `taps` taps times the panel's filters. */
-static inline __attribute__((always_inline)) void
-add_row(int taps, const tutti_direct_conv *c, const float *const *x, const float *grad, int64_t filters,
-        vec acc[TILE_TAPS][TILE_VECTORS])
+static inline __attribute__((always_inline)) void add_row(int taps, const tutti_direct_conv *c,
+                                                          const float *const *x, const float *grad,
+                                                          int64_t filters,
+                                                          vec acc[TILE_TAPS][TILE_VECTORS])
 {
     for (int64_t column = 0; column < c->out[1]; column++, grad += c->filters) {
         vec g[TILE_VECTORS];
@@ -107,7 +110,8 @@ add_row(int taps, const tutti_direct_conv *c, const float *const *x, const float
     }
 }
 
-static inline __attribute__((always_inline)) void sum_tile(int taps, const work *w, int64_t chunk, int64_t first_tap, int64_t panel)
+static inline __attribute__((always_inline)) void sum_tile(int taps, const work *w, int64_t chunk,
+                                                           int64_t first_tap, int64_t panel)
 {
     const plan *p = w->plan;
     const tutti_direct_conv *c = &p->shape;
@@ -119,18 +123,23 @@ static inline __attribute__((always_inline)) void sum_tile(int taps, const work 
             acc[t][v] = vec_splat(0);
     for (int64_t image = begin; image < end; image++)
         for (int64_t row = 0; row < c->out[0]; row++) {
-            const float *x[TILE_TAPS], *base = w->x + image * c->image + row * c->stride[0] * c->row;
+            const float *x[TILE_TAPS],
+                *base = w->x + image * c->image + row * c->stride[0] * c->row;
             for (int t = 0; t < taps; t++)
                 x[t] = base + p->offsets[first_tap + t];
-            add_row(taps, c, x, w->grad + (image * c->out[0] + row) * c->out[1] * c->filters + panel * TILE_FILTERS, filters, acc);
+            add_row(taps, c, x,
+                    w->grad + (image * c->out[0] + row) * c->out[1] * c->filters +
+                        panel * TILE_FILTERS,
+                    filters, acc);
         }
     float *to = w->partial + (chunk * c->taps + first_tap) * c->filters + panel * TILE_FILTERS;
     for (int t = 0; t < taps; t++)
         store_pixel(to + t * c->filters, acc[t], filters);
 }
 
-/* Piece: a chunk's tile. The last tile moves back; taps computed twice get the same bits. With pieces
- * side by side two threads may then write the same bytes, so the tiles of one chunk and panel are one piece. */
+/* Piece: a chunk's tile. The last tile moves back; taps computed twice get the same bits. With
+ * pieces side by side two threads may then write the same bytes, so the tiles of one chunk and
+ * panel are one piece. */
 static void sum_piece(void *context, int64_t piece)
 {
     const work *w = context;
@@ -143,7 +152,8 @@ static void sum_piece(void *context, int64_t piece)
                 sum_tile(1, w, chunk, t, panel);
             return;
         }
-        sum_tile(TILE_TAPS, w, chunk, first + TILE_TAPS > c->taps ? c->taps - TILE_TAPS : first, panel);
+        sum_tile(TILE_TAPS, w, chunk, first + TILE_TAPS > c->taps ? c->taps - TILE_TAPS : first,
+                 panel);
     }
 }
 
@@ -157,7 +167,8 @@ typedef struct reduction {
 static void reduce_piece(void *context, int64_t piece)
 {
     const reduction *r = context;
-    int64_t first = piece * REDUCE_PIECE, end = first + REDUCE_PIECE < r->size ? first + REDUCE_PIECE : r->size;
+    int64_t first = piece * REDUCE_PIECE,
+            end = first + REDUCE_PIECE < r->size ? first + REDUCE_PIECE : r->size;
     for (int64_t stride = 1; stride < r->chunks; stride *= 2)
         for (int64_t c = 0; c + stride < r->chunks; c += 2 * stride) {
             float *a = r->partial + c * r->size;

@@ -12,16 +12,23 @@ TUTTI_TEST(direct_convolutions_agree_with_their_references)
 TUTTI_TEST(direct_convolutions_agree_on_larger_shapes)
 {
     static const char *const forward[] = {
-        "f32[3,28,28,1] f32[3,3,1,32]", "f32[2,9,13,5] f32[3,3,5,17] | padding=same strides=[2,2]",
-        "f32[1,11,8,3] f32[5,3,3,10] | dilations=[2,2] padding=same", "f32[2,7,20,8] f32[1,1,8,40]", NULL,
+        "f32[3,28,28,1] f32[3,3,1,32]",
+        "f32[2,9,13,5] f32[3,3,5,17] | padding=same strides=[2,2]",
+        "f32[1,11,8,3] f32[5,3,3,10] | dilations=[2,2] padding=same",
+        "f32[2,7,20,8] f32[1,1,8,40]",
+        NULL,
     };
     static const char *const input[] = {
-        "f32[3,3,1,32] f32[3,26,26,32] | size=[28,28]", "f32[3,3,5,17] f32[2,5,7,17] | padding=same strides=[2,2] size=[9,13]",
-        "f32[5,3,3,10] f32[1,11,8,10] | dilations=[2,2] padding=same size=[11,8]", NULL,
+        "f32[3,3,1,32] f32[3,26,26,32] | size=[28,28]",
+        "f32[3,3,5,17] f32[2,5,7,17] | padding=same strides=[2,2] size=[9,13]",
+        "f32[5,3,3,10] f32[1,11,8,10] | dilations=[2,2] padding=same size=[11,8]",
+        NULL,
     };
     static const char *const kernel[] = {
-        "f32[19,28,28,1] f32[19,26,26,32] | size=[3,3]", "f32[2,9,13,5] f32[2,5,7,17] | padding=same strides=[2,2] size=[3,3]",
-        "f32[1,11,8,3] f32[1,11,8,10] | dilations=[2,2] padding=same size=[5,3]", NULL,
+        "f32[19,28,28,1] f32[19,26,26,32] | size=[3,3]",
+        "f32[2,9,13,5] f32[2,5,7,17] | padding=same strides=[2,2] size=[3,3]",
+        "f32[1,11,8,3] f32[1,11,8,10] | dilations=[2,2] padding=same size=[5,3]",
+        NULL,
     };
     for (int i = 0; forward[i]; i++)
         CHECK(tutti__kernel_check("conv2d", forward[i], 1e-4) > 0);

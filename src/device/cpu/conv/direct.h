@@ -2,9 +2,10 @@
  * instruction set.
  *
  * A tile is TILE_PIXELS outputs of one row times TILE_FILTERS filters, held in registers while the
- * window is walked. Weights lie in panels [taps][TILE_FILTERS], the last panel filled up with zeros.
- * Input is padded beforehand where the window reaches outside, so that the inner loop has no bounds.
- * Every output is one sum in the same order whatever stands beside it: rows are invariant. */
+ * window is walked. Weights lie in panels [taps][TILE_FILTERS], the last panel filled up with
+ * zeros. Input is padded beforehand where the window reaches outside, so that the inner loop has no
+ * bounds. Every output is one sum in the same order whatever stands beside it: rows are invariant.
+ */
 #ifndef TUTTI_DEVICE_CPU_CONV_DIRECT_H
 #define TUTTI_DEVICE_CPU_CONV_DIRECT_H
 
@@ -26,11 +27,16 @@
 #endif
 #define TILE_FILTERS (TILE_VECTORS * VEC_LANES)
 
-static inline int64_t panel_count(int64_t filters) { return (filters + TILE_FILTERS - 1) / TILE_FILTERS; }
+static inline int64_t panel_count(int64_t filters)
+{
+    return (filters + TILE_FILTERS - 1) / TILE_FILTERS;
+}
 
 /* Walks the window for `pixels` neighbouring outputs of one row. */
-static inline __attribute__((always_inline)) void
-walk_window(int pixels, const tutti_direct_conv *c, const float *x, const float *panel, vec acc[TILE_PIXELS][TILE_VECTORS])
+static inline __attribute__((always_inline)) void walk_window(int pixels,
+                                                              const tutti_direct_conv *c,
+                                                              const float *x, const float *panel,
+                                                              vec acc[TILE_PIXELS][TILE_VECTORS])
 {
     for (int p = 0; p < pixels; p++)
         for (int v = 0; v < TILE_VECTORS; v++)
@@ -64,9 +70,10 @@ static inline void store_pixel(float *y, const vec *acc, int64_t filters)
     memcpy(y, all, (size_t)filters * sizeof *y);
 }
 
-/* One output row of one panel. The last tile moves back so that it ends with the row: some outputs are
- * computed twice, to the same bits. */
-static inline void convolve_row(const tutti_direct_conv *c, const float *x, const float *panel, float *y, int64_t filters)
+/* One output row of one panel. The last tile moves back so that it ends with the row: some outputs
+ * are computed twice, to the same bits. */
+static inline void convolve_row(const tutti_direct_conv *c, const float *x, const float *panel,
+                                float *y, int64_t filters)
 {
     vec acc[TILE_PIXELS][TILE_VECTORS];
     int64_t width = c->out[1];
@@ -107,18 +114,23 @@ static inline void convolve_piece(void *context, int64_t piece)
         const float *panel = w->panels + p * c->taps * TILE_FILTERS;
         int64_t filters = c->filters - p * TILE_FILTERS;
         for (int64_t row = first; row < end; row++)
-            convolve_row(c, x + row * c->stride[0] * c->row, panel, y + row * c->out[1] * c->filters + p * TILE_FILTERS, filters);
+            convolve_row(c, x + row * c->stride[0] * c->row, panel,
+                         y + row * c->out[1] * c->filters + p * TILE_FILTERS, filters);
     }
 }
 
-static inline void convolve(const tutti_call *call, const tutti_direct_conv *c, const float *x, const float *panels, float *y)
+static inline void convolve(const tutti_call *call, const tutti_direct_conv *c, const float *x,
+                            const float *panels, float *y)
 {
     convolve_work work = {c, x, panels, y, (c->out[0] + BLOCK_ROWS - 1) / BLOCK_ROWS};
     tutti_parallel(call, c->batch * work.blocks, convolve_piece, &work);
 }
 
 /* Room for panels of `taps` by `filters`, in floats. */
-static inline int64_t panels_size(int64_t taps, int64_t filters) { return panel_count(filters) * TILE_FILTERS * taps; }
+static inline int64_t panels_size(int64_t taps, int64_t filters)
+{
+    return panel_count(filters) * TILE_FILTERS * taps;
+}
 
 /* What the kernels that run `convolve` keep: geometry, and how the workspace is cut. */
 typedef struct direct_plan {
@@ -127,11 +139,12 @@ typedef struct direct_plan {
     int64_t padded; /* floats of padded input before the panels, a multiple of 16 */
 } direct_plan;
 
-typedef void direct_geometry(const tutti_convolution *c, tutti_direct_conv *ret, tutti_conv_padding *ret_padding);
+typedef void direct_geometry(const tutti_convolution *c, tutti_direct_conv *ret,
+                             tutti_conv_padding *ret_padding);
 
 /* x, kernel, y: which input each is, -1 for the output. False where these kernels do not apply. */
-static inline bool direct_plan_make(const tutti_kernel_query *query, int x, int kernel, int y, direct_geometry *geometry,
-                                    direct_plan *ret)
+static inline bool direct_plan_make(const tutti_kernel_query *query, int x, int kernel, int y,
+                                    direct_geometry *geometry, direct_plan *ret)
 {
     tutti_convolution c;
     if (!tutti__conv_query(query, x, kernel, y, &c))
@@ -158,7 +171,8 @@ static inline tutti_status direct_plan_keep(const direct_plan *p, void **ret_pla
 
 /* Pads x, lets `pack` fill the panels, convolves. */
 static inline tutti_status direct_run(const tutti_call *call, const float *x, const float *kernel,
-                                      void (*pack)(const tutti_direct_conv *c, const float *kernel, float *panels))
+                                      void (*pack)(const tutti_direct_conv *c, const float *kernel,
+                                                   float *panels))
 {
     const direct_plan *p = call->plan;
     float *padded = call->workspace, *panels = padded + p->padded;

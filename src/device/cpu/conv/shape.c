@@ -15,7 +15,8 @@ static void fill_steps(tutti_direct_conv *c)
     c->run_step = c->dilation[1] * c->channels;
 }
 
-void tutti__direct_forward(const tutti_convolution *c, tutti_direct_conv *ret, tutti_conv_padding *ret_padding)
+void tutti__direct_forward(const tutti_convolution *c, tutti_direct_conv *ret,
+                           tutti_conv_padding *ret_padding)
 {
     const tutti_windows *w = &c->windows;
     tutti_conv_padding padding = {.spread = {1, 1}};
@@ -35,7 +36,8 @@ void tutti__direct_forward(const tutti_convolution *c, tutti_direct_conv *ret, t
     fill_steps(ret);
 }
 
-void tutti__direct_backward(const tutti_convolution *c, tutti_direct_conv *ret, tutti_conv_padding *ret_padding)
+void tutti__direct_backward(const tutti_convolution *c, tutti_direct_conv *ret,
+                            tutti_conv_padding *ret_padding)
 {
     const tutti_windows *w = &c->windows;
     tutti_conv_padding padding = {.needed = true};
@@ -81,19 +83,21 @@ static void pad_image(void *context, int64_t image)
             continue;
         const float *source = from + h * p->from[1] * c->channels;
         if (p->spread[1] == 1 && p->before[1] >= 0 && p->before[1] + p->from[1] <= c->in[1]) {
-            memcpy(to + row * c->row + p->before[1] * c->channels, source, (size_t)(p->from[1] * c->channels) * sizeof *to);
+            memcpy(to + row * c->row + p->before[1] * c->channels, source,
+                   (size_t)(p->from[1] * c->channels) * sizeof *to);
             continue;
         }
         for (int64_t v = 0; v < p->from[1]; v++) {
             int64_t column = p->before[1] + v * p->spread[1];
             if (column >= 0 && column < c->in[1])
-                memcpy(to + row * c->row + column * c->channels, source + v * c->channels, (size_t)c->channels * sizeof *to);
+                memcpy(to + row * c->row + column * c->channels, source + v * c->channels,
+                       (size_t)c->channels * sizeof *to);
         }
     }
 }
 
-const float *tutti__conv_pad(const tutti_call *call, const tutti_direct_conv *c, const tutti_conv_padding *padding,
-                             const float *x, float *to)
+const float *tutti__conv_pad(const tutti_call *call, const tutti_direct_conv *c,
+                             const tutti_conv_padding *padding, const float *x, float *to)
 {
     if (!padding->needed)
         return x;
@@ -102,16 +106,19 @@ const float *tutti__conv_pad(const tutti_call *call, const tutti_direct_conv *c,
     return to;
 }
 
-bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y, tutti_convolution *ret)
+bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y,
+                       tutti_convolution *ret)
 {
     const tutti_infer *node = &query->node;
     const tutti_type *types[3];
     int index[3] = {x, kernel, y};
     for (int i = 0; i < 3; i++) {
         types[i] = index[i] < 0 ? &node->outputs[0] : &node->inputs[index[i]];
-        if (types[i]->dtype != TUTTI_F32 || !tutti_type_is_static(types[i]) || tutti_type_count(types[i]) == 0)
+        if (types[i]->dtype != TUTTI_F32 || !tutti_type_is_static(types[i]) ||
+            tutti_type_count(types[i]) == 0)
             return false;
     }
-    *ret = tutti__convolution(node->attrs, node->attr_count, types[0]->dims, types[1]->dims, types[2]->dims);
+    *ret = tutti__convolution(node->attrs, node->attr_count, types[0]->dims, types[1]->dims,
+                              types[2]->dims);
     return ret->groups == 1;
 }

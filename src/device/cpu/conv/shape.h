@@ -10,9 +10,10 @@ typedef struct tutti_direct_conv {
     int64_t batch, channels, filters;
     int64_t in[2]; /* padded */
     int64_t out[2], size[2], stride[2], dilation[2];
-    int64_t taps;                     /* size[0] size[1] channels */
-    int64_t image, row, pixel;        /* from one image, input row, output column to the next, in x */
-    int64_t runs, run_length, run_step; /* a row of the window is `runs` stretches of x without gaps */
+    int64_t taps;              /* size[0] size[1] channels */
+    int64_t image, row, pixel; /* from one image, input row, output column to the next, in x */
+    int64_t runs, run_length,
+        run_step; /* a row of the window is `runs` stretches of x without gaps */
 } tutti_direct_conv;
 
 /* How input is laid out for it: element (h, w) goes to (before + h * spread), elsewhere zeros. */
@@ -22,17 +23,20 @@ typedef struct tutti_conv_padding {
 } tutti_conv_padding;
 
 /* y = conv2d(x, kernel). */
-void tutti__direct_forward(const tutti_convolution *c, tutti_direct_conv *ret, tutti_conv_padding *ret_padding);
+void tutti__direct_forward(const tutti_convolution *c, tutti_direct_conv *ret,
+                           tutti_conv_padding *ret_padding);
 /* dx = conv2d_backward_input(kernel, grad): a convolution over grad, spread by the stride. */
-void tutti__direct_backward(const tutti_convolution *c, tutti_direct_conv *ret, tutti_conv_padding *ret_padding);
+void tutti__direct_backward(const tutti_convolution *c, tutti_direct_conv *ret,
+                            tutti_conv_padding *ret_padding);
 
 /* Floats that padded input takes; 0 when it is used as it is. */
 int64_t tutti__conv_padded_size(const tutti_direct_conv *c, const tutti_conv_padding *padding);
 /* Pads into `to`, or returns x itself when there is nothing to pad. */
-const float *tutti__conv_pad(const tutti_call *call, const tutti_direct_conv *c, const tutti_conv_padding *padding,
-                             const float *x, float *to);
+const float *tutti__conv_pad(const tutti_call *call, const tutti_direct_conv *c,
+                             const tutti_conv_padding *padding, const float *x, float *to);
 
 /* Shapes of the three operators from a query; false where these kernels do not apply. */
-bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y, tutti_convolution *ret);
+bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y,
+                       tutti_convolution *ret);
 
 #endif

@@ -1,4 +1,5 @@
-/* average_pool2d.c: means of windows of floats; padding does not count. A piece is one row of outputs. */
+/* average_pool2d.c: means of windows of floats; padding does not count. A piece is one row of
+ * outputs. */
 #include "device/cpu/row/row.h"
 #include "ops/network/window.h"
 
@@ -19,9 +20,9 @@ static void mean_at(const pool_work *p, const float *image, int64_t row, int64_t
     memset(y, 0, (size_t)channels * sizeof(float));
     for (int64_t i = top; i < bottom; i++)
         for (int64_t j = left; j < right; j++) {
-            const float *x = image + ((h + i * p->w.dilation[0]) * p->w.in[1] + v +
-                                      j * p->w.dilation[1]) *
-                                         channels;
+            const float *x =
+                image +
+                ((h + i * p->w.dilation[0]) * p->w.in[1] + v + j * p->w.dilation[1]) * channels;
             ROW_MAP(y, channels, ROW_AT(y) + ROW_AT(x));
         }
     ROW_MAP(y, channels, ROW_AT(y) * inverse);
@@ -44,8 +45,10 @@ static int score(const tutti_kernel_query *query)
 static tutti_status run(const tutti_call *call)
 {
     const int64_t *x = call->inputs[0].dims;
-    pool_work p = {.w = tutti__pool_windows(call->attrs, call->attr_count, x), .channels = x[3],
-                   .x = call->inputs[0].data, .y = call->outputs[0].data};
+    pool_work p = {.w = tutti__pool_windows(call->attrs, call->attr_count, x),
+                   .channels = x[3],
+                   .x = call->inputs[0].data,
+                   .y = call->outputs[0].data};
     tutti_parallel(call, x[0] * p.w.out[0], run_row, &p);
     return TUTTI_OK;
 }

@@ -19,9 +19,9 @@ static void share(const pool_work *p, float *image, int64_t row, int64_t column,
     const float inverse = 1 / (float)((bottom - top) * (right - left));
     for (int64_t i = top; i < bottom; i++)
         for (int64_t j = left; j < right; j++) {
-            float *to = image +
-                        ((h + i * p->w.dilation[0]) * p->w.in[1] + v + j * p->w.dilation[1]) *
-                            channels;
+            float *to =
+                image +
+                ((h + i * p->w.dilation[0]) * p->w.in[1] + v + j * p->w.dilation[1]) * channels;
             ROW_MAP(to, channels, ROW_AT(to) + ROW_AT(grad) * inverse);
         }
 }
@@ -46,8 +46,10 @@ static int score(const tutti_kernel_query *query)
 static tutti_status run(const tutti_call *call)
 {
     const int64_t *x = call->outputs[0].dims;
-    pool_work p = {.w = tutti__pool_windows(call->attrs, call->attr_count, x), .channels = x[3],
-                   .grad = call->inputs[0].data, .dx = call->outputs[0].data};
+    pool_work p = {.w = tutti__pool_windows(call->attrs, call->attr_count, x),
+                   .channels = x[3],
+                   .grad = call->inputs[0].data,
+                   .dx = call->outputs[0].data};
     tutti_parallel(call, x[0], run_image, &p);
     return TUTTI_OK;
 }

@@ -13,7 +13,8 @@ static void pool_row(void *context, int64_t piece)
 {
     const work *w = context;
     const tutti_windows *windows = &w->plan->w;
-    int64_t channels = w->plan->channels, image = piece / windows->out[0], row = piece % windows->out[0];
+    int64_t channels = w->plan->channels, image = piece / windows->out[0],
+            row = piece % windows->out[0];
     const float *x = w->x + image * windows->in[0] * windows->in[1] * channels;
     float *y = w->y + piece * windows->out[1] * channels;
     for (int64_t column = 0; column < windows->out[1]; column++, y += channels) {

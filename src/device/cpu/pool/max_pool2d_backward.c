@@ -9,11 +9,13 @@ typedef struct work {
     float *x_grad;
 } work;
 
-/* One window, VEC_LANES channels: finds the tap of each channel's maximum, then hands the gradient out
- * tap by tap. Taps are counted in floats, which are exact far beyond any window. */
-static inline void give(bool tiles, const pool_window *p, int64_t width, int64_t channels, const float *x, const float *grad, float *x_grad)
+/* One window, VEC_LANES channels: finds the tap of each channel's maximum, then hands the gradient
+ * out tap by tap. Taps are counted in floats, which are exact far beyond any window. */
+static inline void give(bool tiles, const pool_window *p, int64_t width, int64_t channels,
+                        const float *x, const float *grad, float *x_grad)
 {
-    vec best = vec_load(x + (p->top * width + p->left) * channels), at = vec_splat(0), g = vec_load(grad);
+    vec best = vec_load(x + (p->top * width + p->left) * channels), at = vec_splat(0),
+        g = vec_load(grad);
     float tap = 0;
     for (int64_t i = p->top; i < p->bottom; i++)
         for (int64_t j = p->left; j < p->right; j++, tap++) {
@@ -37,7 +39,8 @@ static inline void give(bool tiles, const pool_window *p, int64_t width, int64_t
 }
 
 /* The channels that do not fill a vector, one at a time. */
-static inline void give_one(const pool_window *p, int64_t width, int64_t channels, const float *x, float grad, float *x_grad)
+static inline void give_one(const pool_window *p, int64_t width, int64_t channels, const float *x,
+                            float grad, float *x_grad)
 {
     int64_t best = (p->top * width + p->left) * channels;
     for (int64_t i = p->top; i < p->bottom; i++)
@@ -54,7 +57,8 @@ static void pool_image(void *context, int64_t image)
     const work *w = context;
     const tutti_windows *windows = &w->plan->w;
     int64_t channels = w->plan->channels, size = windows->in[0] * windows->in[1] * channels;
-    const float *x = w->x + image * size, *grad = w->grad + image * windows->out[0] * windows->out[1] * channels;
+    const float *x = w->x + image * size,
+                *grad = w->grad + image * windows->out[0] * windows->out[1] * channels;
     float *x_grad = w->x_grad + image * size;
     bool tiles = w->plan->tiles && channels % VEC_LANES == 0; /* then every element is written */
     if (!tiles)

@@ -21,10 +21,12 @@ static inline tutti_status pool_prepare(const tutti_kernel_query *query, void **
     pool_plan *p = calloc(1, sizeof *p);
     if (!p)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    *p = (pool_plan){tutti__pool_windows(query->node.attrs, query->node.attr_count, x->dims), x->dims[0], x->dims[3], false};
+    *p = (pool_plan){tutti__pool_windows(query->node.attrs, query->node.attr_count, x->dims),
+                     x->dims[0], x->dims[3], false};
     p->tiles = true;
     for (int a = 0; a < 2; a++)
-        p->tiles = p->tiles && p->w.before[a] == 0 && p->w.stride[a] == p->w.size[a] && p->w.out[a] * p->w.size[a] == p->w.in[a];
+        p->tiles = p->tiles && p->w.before[a] == 0 && p->w.stride[a] == p->w.size[a] &&
+                   p->w.out[a] * p->w.size[a] == p->w.in[a];
     *ret_plan = p;
     return TUTTI_OK;
 }
@@ -32,7 +34,10 @@ static inline tutti_status pool_prepare(const tutti_kernel_query *query, void **
 static inline int pool_score(const tutti_kernel_query *query)
 {
     const tutti_type *x = &query->node.inputs[0];
-    return x->dtype == TUTTI_F32 && tutti_type_is_static(x) && query->node.outputs[0].dtype == TUTTI_F32 ? 100 : 0;
+    return x->dtype == TUTTI_F32 && tutti_type_is_static(x) &&
+                   query->node.outputs[0].dtype == TUTTI_F32
+               ? 100
+               : 0;
 }
 
 /* The taps of one output position inside the input: rows [top, bottom), columns [left, right). */
@@ -50,6 +55,9 @@ static inline pool_window pool_window_at(const tutti_windows *w, int64_t row, in
 }
 
 /* True where b takes the place of a: greater, or the first NaN. */
-static inline bool pool_better(float a, float b) { return b > a || (b != b && a == a); }
+static inline bool pool_better(float a, float b)
+{
+    return b > a || (b != b && a == a);
+}
 
 #endif

@@ -27,7 +27,8 @@ static void draw_blocks(tutti_random_key key, uint64_t first, uint32_t words[4][
     }
     for (int round = 0; round < 10; round++) {
         for (int i = 0; i < LANES; i++) {
-            uint64_t p0 = (uint64_t)0xd2511f53u * words[0][i], p1 = (uint64_t)0xcd9e8d57u * words[2][i];
+            uint64_t p0 = (uint64_t)0xd2511f53u * words[0][i],
+                     p1 = (uint64_t)0xcd9e8d57u * words[2][i];
             words[0][i] = (uint32_t)(p1 >> 32) ^ words[1][i] ^ k0;
             words[1][i] = (uint32_t)p1;
             words[2][i] = (uint32_t)(p0 >> 32) ^ words[3][i] ^ k1;
@@ -63,8 +64,10 @@ static int score(const tutti_kernel_query *query)
 static tutti_status run(const tutti_call *call)
 {
     double rate = tutti__call_float(call, "rate");
-    dropout_work w = {.least = (uint32_t)ceil(rate * 0x1p24), .factor = (float)(1 / (1 - rate)),
-                      .count = tutti_view_count(&call->inputs[0]), .x = call->inputs[0].data,
+    dropout_work w = {.least = (uint32_t)ceil(rate * 0x1p24),
+                      .factor = (float)(1 / (1 - rate)),
+                      .count = tutti_view_count(&call->inputs[0]),
+                      .x = call->inputs[0].data,
                       .y = call->outputs[0].data};
     w.key.seed = tutti__hash_mix((uint64_t)tutti__call_int(call, "seed"),
                                  (uint64_t)tutti__call_int(call, "salt"));

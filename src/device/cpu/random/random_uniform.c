@@ -20,7 +20,8 @@ static void draw_piece(void *context, int64_t piece)
         uint32_t words[4];
         tutti__random_block(w->key, (uint64_t)i / 4, words);
         for (int64_t k = 0; k < 4 && i + k < end; k++) {
-            float value = (float)(w->low + (w->high - w->low) * ((double)(words[k] >> 8) * 0x1p-24));
+            float value =
+                (float)(w->low + (w->high - w->low) * ((double)(words[k] >> 8) * 0x1p-24));
             w->to[i + k] = value >= w->high ? (float)w->low : value;
         }
     }
@@ -29,14 +30,16 @@ static void draw_piece(void *context, int64_t piece)
 static int score(const tutti_kernel_query *query)
 {
     const int64_t *global;
-    bool whole = tutti_attr_ints(query->node.attrs, query->node.attr_count, "global_dims", &global) == 0;
+    bool whole =
+        tutti_attr_ints(query->node.attrs, query->node.attr_count, "global_dims", &global) == 0;
     return query->node.outputs[0].dtype == TUTTI_F32 && whole ? 100 : 0;
 }
 
 static tutti_status run(const tutti_call *call)
 {
-    work w = {tutti__draw_of(call, &call->outputs[0]).key, tutti__call_float(call, "low"), tutti__call_float(call, "high"),
-              tutti_view_count(&call->outputs[0]), call->outputs[0].data};
+    work w = {tutti__draw_of(call, &call->outputs[0]).key, tutti__call_float(call, "low"),
+              tutti__call_float(call, "high"), tutti_view_count(&call->outputs[0]),
+              call->outputs[0].data};
     tutti_parallel(call, (w.count + PIECE - 1) / PIECE, draw_piece, &w);
     return TUTTI_OK;
 }

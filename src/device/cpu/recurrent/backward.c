@@ -37,15 +37,20 @@ static bool step_row(const backward_work *w, int64_t row, int64_t step)
         memset(db, 0, (size_t)p->wide * sizeof(float));
         return false;
     }
-    tutti_row_step s = {.units = units, .h_now = w->y + at * units, .h_before = h_before,
-                        .dh = dh, .dc = dc, .da = da, .db = db};
+    tutti_row_step s = {.units = units,
+                        .h_now = w->y + at * units,
+                        .h_before = h_before,
+                        .dh = dh,
+                        .dc = dc,
+                        .da = da,
+                        .db = db};
     if (w->reserve != NULL)
         s.kept = w->reserve + at * p->kept;
     if (w->reserve_grad != NULL)
         s.kept_grad = w->reserve_grad + at * p->kept;
     if (w->first_c != NULL)
-        s.c_before = before < 0 ? w->first_c + row * units
-                                : w->reserve + before * p->kept + p->kept - units;
+        s.c_before =
+            before < 0 ? w->first_c + row * units : w->reserve + before * p->kept + p->kept - units;
     p->rows->back(&s);
     return true;
 }
@@ -57,8 +62,12 @@ static void walk_group(void *context, int64_t index)
     const tutti_sequence_plan *p = w->plan;
     int64_t first = index * p->group, rest = p->batch - first;
     float *scratch = tutti__slot_take(&w->slots);
-    tutti_gemm product = {.add = true, .m = rest < p->group ? rest : p->group, .n = p->units,
-                          .k = p->wide, .c = w->dh + first * p->units, .lda = p->time * p->wide,
+    tutti_gemm product = {.add = true,
+                          .m = rest < p->group ? rest : p->group,
+                          .n = p->units,
+                          .k = p->wide,
+                          .c = w->dh + first * p->units,
+                          .lda = p->time * p->wide,
                           .ldc = p->units};
     for (int64_t step = p->time - 1; step >= 0; step--) {
         bool any = false;
@@ -85,15 +94,36 @@ static void weight_gradients(const tutti_call *call, const backward_work *w, flo
     const tutti_sequence_plan *p = w->plan;
     int kernel = p->slots.kernel, recurrent = p->slots.recurrent;
     float *by_bias = call->outputs[recurrent + 1].data;
-    tutti_gemm by_x = {.trans_b = true, .m = p->steps, .n = p->features, .k = p->wide, .a = w->da,
-                       .b = call->inputs[kernel].data, .c = call->outputs[0].data, .lda = p->wide,
-                       .ldb = p->wide, .ldc = p->features};
-    tutti_gemm by_kernel = {.trans_a = true, .m = p->features, .n = p->wide, .k = p->steps,
-                            .a = call->inputs[0].data, .b = w->da, .c = call->outputs[kernel].data,
-                            .lda = p->features, .ldb = p->wide, .ldc = p->wide};
-    tutti_gemm by_recurrent = {.trans_a = true, .m = p->units, .n = p->wide, .k = p->steps,
-                               .a = w->before, .b = w->db, .c = call->outputs[recurrent].data,
-                               .lda = p->units, .ldb = p->wide, .ldc = p->wide};
+    tutti_gemm by_x = {.trans_b = true,
+                       .m = p->steps,
+                       .n = p->features,
+                       .k = p->wide,
+                       .a = w->da,
+                       .b = call->inputs[kernel].data,
+                       .c = call->outputs[0].data,
+                       .lda = p->wide,
+                       .ldb = p->wide,
+                       .ldc = p->features};
+    tutti_gemm by_kernel = {.trans_a = true,
+                            .m = p->features,
+                            .n = p->wide,
+                            .k = p->steps,
+                            .a = call->inputs[0].data,
+                            .b = w->da,
+                            .c = call->outputs[kernel].data,
+                            .lda = p->features,
+                            .ldb = p->wide,
+                            .ldc = p->wide};
+    tutti_gemm by_recurrent = {.trans_a = true,
+                               .m = p->units,
+                               .n = p->wide,
+                               .k = p->steps,
+                               .a = w->before,
+                               .b = w->db,
+                               .c = call->outputs[recurrent].data,
+                               .lda = p->units,
+                               .ldb = p->wide,
+                               .ldc = p->wide};
     tutti__gemm_run(&p->back_x, call->pool, &by_x, gemm);
     tutti__gemm_run(&p->back_kernel, call->pool, &by_kernel, gemm);
     tutti__gemm_run(&p->back_recurrent, call->pool, &by_recurrent, gemm);
@@ -125,19 +155,27 @@ tutti_status tutti__sequence_run_backward(const tutti_call *call)
     const tutti_sequence_plan *p = call->plan;
     bool two = p->cell->states == 2;
     float *memory = call->workspace;
-    backward_work w = {.plan = p, .call = call, .first_h = call->inputs[1].data,
+    backward_work w = {.plan = p,
+                       .call = call,
+                       .first_h = call->inputs[1].data,
                        .first_c = two ? call->inputs[2].data : NULL,
                        .y = call->inputs[p->slots.y].data,
                        .reserve = slot_data(call, p->slots.reserve),
                        .y_grad = slot_data(call, p->slots.grads[0]),
-                       .packed = memory + p->packed, .dh = call->outputs[1].data,
-                       .dc = two ? call->outputs[2].data : NULL, .da = memory + p->a,
-                       .db = memory + p->b, .before = memory + p->before};
+                       .packed = memory + p->packed,
+                       .dh = call->outputs[1].data,
+                       .dc = two ? call->outputs[2].data : NULL,
+                       .da = memory + p->a,
+                       .db = memory + p->b,
+                       .before = memory + p->before};
     if (p->kept > 0)
         w.reserve_grad = slot_data(call, p->slots.grads[1 + p->cell->states]);
     start_states(call, p);
-    tutti_gemm recurrent = {.trans_b = true, .n = p->units, .k = p->wide,
-                            .b = call->inputs[p->slots.recurrent].data, .ldb = p->wide};
+    tutti_gemm recurrent = {.trans_b = true,
+                            .n = p->units,
+                            .k = p->wide,
+                            .b = call->inputs[p->slots.recurrent].data,
+                            .ldb = p->wide};
     tutti__gemm_pack(&recurrent, memory + p->packed);
     tutti__slots_start(&w.slots, memory + p->slot, p->slot_floats * sizeof(float), p->threads);
     tutti_parallel(call, (p->batch + p->group - 1) / p->group, walk_group, &w);

@@ -9,11 +9,11 @@
 /* One row at one time. Arrays that a cell does not have are NULL. */
 typedef struct tutti_row_step {
     int64_t units;
-    const float *a, *b;         /* forward: x kernel and h recurrent, [gates * units], without biases */
+    const float *a, *b; /* forward: x kernel and h recurrent, [gates * units], without biases */
     const float *bias, *state_bias;
-    float *h, *c, *reserve;     /* forward: states are overwritten, reserve is written */
+    float *h, *c, *reserve; /* forward: states are overwritten, reserve is written */
     const float *h_now, *h_before, *c_before, *kept, *kept_grad; /* backward */
-    float *dh, *dc, *da, *db;   /* backward; db may be da */
+    float *dh, *dc, *da, *db;                                    /* backward; db may be da */
 } tutti_row_step;
 
 typedef struct tutti_rows_cell {

@@ -6,7 +6,7 @@
 #include "device/cpu/row/row.h"
 
 /* Elements [i, i + VEC_LANES) of gate g. */
-#define GATE(pointer, g) ROW_AT((pointer) + (g) * units)
+#define GATE(pointer, g) ROW_AT((pointer) + (g)*units)
 /* x kernel + h recurrent + bias of gate g */
 #define SUM(g) (GATE(s->a, g) + GATE(s->b, g) + GATE(s->bias, g))
 #define EXTRA(g) (s->kept_grad == NULL ? S(0.0f) : GATE(s->kept_grad, g))
@@ -17,7 +17,7 @@
         int64_t row_i = 0, row_rest = 0;                                                           \
         for (; row_i < units; row_i += VEC_LANES) {                                                \
             row_rest = units - row_i < VEC_LANES ? units - row_i : 0;                              \
-            __VA_ARGS__                                                                             \
+            __VA_ARGS__                                                                            \
         }                                                                                          \
     } while (0)
 #define PUT(pointer, value)                                                                        \

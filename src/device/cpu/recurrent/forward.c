@@ -21,9 +21,14 @@ static void step_row(const forward_work *w, int64_t row, int64_t time, const flo
     float *reserve = w->reserve == NULL ? NULL : w->reserve + at * p->kept;
     float *h = w->h + row * units, *c = w->c == NULL ? NULL : w->c + row * units;
     if (time < tutti__sequence_length(p, w->call, row))
-        p->rows->step(&(tutti_row_step){.units = units, .a = w->a + at * p->wide, .b = b,
-                                        .bias = w->bias, .state_bias = w->state_bias, .h = h,
-                                        .c = c, .reserve = reserve});
+        p->rows->step(&(tutti_row_step){.units = units,
+                                        .a = w->a + at * p->wide,
+                                        .b = b,
+                                        .bias = w->bias,
+                                        .state_bias = w->state_bias,
+                                        .h = h,
+                                        .c = c,
+                                        .reserve = reserve});
     else if (reserve != NULL)
         memset(reserve, 0, (size_t)p->kept * sizeof(float));
     if (c != NULL)
@@ -37,8 +42,13 @@ static void walk_group(void *context, int64_t index)
     const tutti_sequence_plan *p = w->plan;
     int64_t first = index * p->group, rest = p->batch - first;
     float *b = tutti__slot_take(&w->slots), *scratch = b + p->group * p->wide;
-    tutti_gemm product = {.m = rest < p->group ? rest : p->group, .n = p->wide, .k = p->units,
-                          .a = w->h + first * p->units, .c = b, .lda = p->units, .ldc = p->wide};
+    tutti_gemm product = {.m = rest < p->group ? rest : p->group,
+                          .n = p->wide,
+                          .k = p->units,
+                          .a = w->h + first * p->units,
+                          .c = b,
+                          .lda = p->units,
+                          .ldc = p->wide};
     for (int64_t step = 0; step < p->time; step++) {
         tutti__gemm_with(&product, w->packed, scratch);
         for (int64_t i = 0; i < product.m; i++)
@@ -53,20 +63,31 @@ tutti_status tutti__sequence_run(const tutti_call *call)
     int states = p->cell->states, kernel = 1 + states;
     float *memory = call->workspace, *a = memory + p->a;
     const float *bias = call->inputs[kernel + 2].data;
-    forward_work w = {.plan = p, .call = call, .a = a, .packed = memory + p->packed, .bias = bias,
+    forward_work w = {.plan = p,
+                      .call = call,
+                      .a = a,
+                      .packed = memory + p->packed,
+                      .bias = bias,
                       .state_bias = p->cell->biases == 2 ? bias + p->wide : NULL,
-                      .y = call->outputs[0].data, .h = call->outputs[1].data,
+                      .y = call->outputs[0].data,
+                      .h = call->outputs[1].data,
                       .c = states == 2 ? call->outputs[2].data : NULL,
                       .reserve = p->kept > 0 ? call->outputs[1 + states].data : NULL};
     for (int i = 1; i <= states; i++)
         memcpy(call->outputs[i].data, call->inputs[i].data,
                (size_t)(p->batch * p->units) * sizeof(float));
-    tutti_gemm project = {.m = p->steps, .n = p->wide, .k = p->features,
-                          .a = call->inputs[0].data, .b = call->inputs[kernel].data, .c = a,
-                          .lda = p->features, .ldb = p->wide, .ldc = p->wide};
+    tutti_gemm project = {.m = p->steps,
+                          .n = p->wide,
+                          .k = p->features,
+                          .a = call->inputs[0].data,
+                          .b = call->inputs[kernel].data,
+                          .c = a,
+                          .lda = p->features,
+                          .ldb = p->wide,
+                          .ldc = p->wide};
     tutti__gemm_run(&p->project, call->pool, &project, memory + p->gemm);
-    tutti_gemm recurrent = {.n = p->wide, .k = p->units, .b = call->inputs[kernel + 1].data,
-                            .ldb = p->wide};
+    tutti_gemm recurrent = {
+        .n = p->wide, .k = p->units, .b = call->inputs[kernel + 1].data, .ldb = p->wide};
     tutti__gemm_pack(&recurrent, memory + p->packed);
     tutti__slots_start(&w.slots, memory + p->slot, p->slot_floats * sizeof(float), p->threads);
     tutti_parallel(call, (p->batch + p->group - 1) / p->group, walk_group, &w);

@@ -74,9 +74,14 @@ bool tutti__sequence_plan(const tutti_kernel_query *query, const tutti_cell *cel
     if (!tutti__sequence_suits(query, cell))
         return false;
     const int64_t *x = node->inputs[0].dims;
-    tutti_sequence_plan p = {.rows = tutti__rows_cell(cell), .cell = cell, .lengths = -1,
-                             .batch = x[0], .time = x[1], .features = x[2],
-                             .units = node->inputs[1].dims[1], .threads = query->threads};
+    tutti_sequence_plan p = {.rows = tutti__rows_cell(cell),
+                             .cell = cell,
+                             .lengths = -1,
+                             .batch = x[0],
+                             .time = x[1],
+                             .features = x[2],
+                             .units = node->inputs[1].dims[1],
+                             .threads = query->threads};
     p.reverse = tutti_attr_int(node->attrs, node->attr_count, "reverse") != 0;
     p.wide = cell->gates * p.units;
     p.kept = cell->kept * p.units;

@@ -14,9 +14,10 @@ TUTTI_TEST(kernel_recurrent_forward_matches)
     };
     for (size_t i = 0; i < TUTTI_COUNT(lstms); i++)
         CHECK(tutti__kernel_check("lstm", lstms[i], 1e-4) > 0);
-    CHECK(tutti__kernel_check("gru", "f32[19,7,5] f32[19,33] f32[5,99] f32[33,99] f32[2,99]", 1e-4) > 0);
-    CHECK(tutti__kernel_check("gru", "f32[9,7,5] f32[9,6] f32[5,18] f32[6,18] f32[2,18] i64[9]{0:8}",
+    CHECK(tutti__kernel_check("gru", "f32[19,7,5] f32[19,33] f32[5,99] f32[33,99] f32[2,99]",
                               1e-4) > 0);
+    CHECK(tutti__kernel_check(
+              "gru", "f32[9,7,5] f32[9,6] f32[5,18] f32[6,18] f32[2,18] i64[9]{0:8}", 1e-4) > 0);
     CHECK(tutti__kernel_check("simple_rnn", "f32[19,7,5] f32[19,33] f32[5,33] f32[33,33] f32[33]",
                               1e-4) > 0);
 }

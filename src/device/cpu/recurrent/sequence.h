@@ -1,7 +1,7 @@
 /* sequence.h: recurrent networks over sequences.
  *
- * Forward: x kernel for all times is one product. Then the batch is cut into groups of rows, by shape;
- * a group walks through time on one thread, with h recurrent as one product for each step.
+ * Forward: x kernel for all times is one product. Then the batch is cut into groups of rows, by
+ * shape; a group walks through time on one thread, with h recurrent as one product for each step.
  * Backward: groups walk back and leave da (and db) of all times; the gradients of the weights are
  * products over all steps at the end. */
 #ifndef TUTTI_DEVICE_CPU_RECURRENT_SEQUENCE_H

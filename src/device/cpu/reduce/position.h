@@ -46,8 +46,12 @@ static inline tutti_status position_run(const tutti_call *call, float sign)
     const tutti_view *x = &call->inputs[0];
     int64_t axis = tutti__call_int(call, "axis");
     axis = axis < 0 ? axis + x->rank : axis;
-    position_work w = {.x = x->data, .y = call->outputs[0].data, .count = x->dims[axis], .inner = 1,
-                       .results = tutti_view_count(&call->outputs[0]), .sign = sign};
+    position_work w = {.x = x->data,
+                       .y = call->outputs[0].data,
+                       .count = x->dims[axis],
+                       .inner = 1,
+                       .results = tutti_view_count(&call->outputs[0]),
+                       .sign = sign};
     for (int i = (int)axis + 1; i < x->rank; i++)
         w.inner *= x->dims[i];
     w.per_piece = POSITION_PIECE / w.count + 1;

@@ -1,9 +1,9 @@
 /* reduce.h: sum, mean, max and min over any axes, of floats and doubles.
  *
- * Neighbouring axes that are all reduced, or all kept, are one. Each reduced block is then one stage,
- * from the last block to the first: x [outer, count, inner] to y [outer, inner]. A stage cuts its
- * elements by shape: long rows and tall columns into chunks, whose results are joined over one binary
- * tree. */
+ * Neighbouring axes that are all reduced, or all kept, are one. Each reduced block is then one
+ * stage, from the last block to the first: x [outer, count, inner] to y [outer, inner]. A stage
+ * cuts its elements by shape: long rows and tall columns into chunks, whose results are joined over
+ * one binary tree. */
 #ifndef TUTTI_DEVICE_CPU_REDUCE_REDUCE_H
 #define TUTTI_DEVICE_CPU_REDUCE_REDUCE_H
 
@@ -13,10 +13,10 @@
 
 enum {
     REDUCE_STAGES = TUTTI_MAX_RANK / 2 + 1,
-    REDUCE_PIECE = 16384,   /* elements that one piece reads, about */
-    REDUCE_WIDE = 1024,     /* columns from which on pieces take columns instead of rows */
-    REDUCE_COLUMNS = 2048,  /* of such a piece */
-    REDUCE_ROWS = 64,       /* rows that are summed before they go into the total */
+    REDUCE_PIECE = 16384,  /* elements that one piece reads, about */
+    REDUCE_WIDE = 1024,    /* columns from which on pieces take columns instead of rows */
+    REDUCE_COLUMNS = 2048, /* of such a piece */
+    REDUCE_ROWS = 64,      /* rows that are summed before they go into the total */
 };
 
 typedef enum reduce_kind { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN } reduce_kind;
@@ -195,8 +195,8 @@ VEC_INLINE void reduce_join_f64(reduce_kind kind, double *to, const double *from
         if (s->inner >= REDUCE_WIDE) {                                                             \
             int64_t outer = piece / s->column_blocks;                                              \
             int64_t column = piece % s->column_blocks * REDUCE_COLUMNS;                            \
-            int64_t width = s->inner - column < REDUCE_COLUMNS ? s->inner - column                 \
-                                                               : REDUCE_COLUMNS;                   \
+            int64_t width =                                                                        \
+                s->inner - column < REDUCE_COLUMNS ? s->inner - column : REDUCE_COLUMNS;           \
             reduce_columns_##suffix(w, x + outer * s->count * s->inner + column, 0, s->count,      \
                                     width, (T *)w->y + outer * s->inner + column);                 \
             return;                                                                                \
@@ -308,13 +308,14 @@ static inline tutti_status reduce_run(const tutti_call *call, void (*piece)(void
     for (int i = 0; i < plan->stage_count; i++) {
         const reduce_stage *s = &plan->stages[i];
         bool last = i + 1 == plan->stage_count;
-        reduce_work w = {.s = *s, .x = from,
+        reduce_work w = {.s = *s,
+                         .x = from,
                          .y = last ? y->data : (char *)call->workspace + plan->result_at[i],
                          .partial = (char *)call->workspace + plan->partial_at[i]};
         int64_t rows = s->outer * s->chunks;
-        tutti_parallel(call, s->inner >= REDUCE_WIDE
-                                 ? s->outer * s->column_blocks
-                                 : (rows + s->rows_per_piece - 1) / s->rows_per_piece,
+        tutti_parallel(call,
+                       s->inner >= REDUCE_WIDE ? s->outer * s->column_blocks
+                                               : (rows + s->rows_per_piece - 1) / s->rows_per_piece,
                        piece, &w);
         if (s->chunks > 1)
             tutti_parallel(call, s->outer, finish, &w);

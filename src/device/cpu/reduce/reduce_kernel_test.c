@@ -35,8 +35,9 @@ TUTTI_TEST(kernel_positions_match)
 {
     static const char *const ops[] = {"argmax", "argmin"};
     static const char *const samples[] = {
-        "f32[1000,10] | axis=1", "f32[300,40] | axis=0", "f32[7,30,5] | axis=1",
-        "f32[6]{=3,nan,5,nan,1,9} | axis=0", "f32[5]{=2} | axis=0", "f32[4]{=-inf} | axis=0",
+        "f32[1000,10] | axis=1", "f32[300,40] | axis=0",
+        "f32[7,30,5] | axis=1",  "f32[6]{=3,nan,5,nan,1,9} | axis=0",
+        "f32[5]{=2} | axis=0",   "f32[4]{=-inf} | axis=0",
     };
     for (size_t o = 0; o < TUTTI_COUNT(ops); o++) {
         tutti__kernel_check_op(ops[o]);

@@ -1,4 +1,5 @@
-/* batch_norm.c: y = (x - mean) r scale + offset with mean and variance of each column over all rows.
+/* batch_norm.c: y = (x - mean) r scale + offset with mean and variance of each column over all
+ * rows.
  *
  * A chunk of rows gives its count, mean and sum of squared distances m2; two chunks join as
  *   d = mean_b - mean_a, mean = mean_a + d n_b / n, m2 = m2_a + m2_b + d^2 n_a n_b / n. */
@@ -39,7 +40,8 @@ static void join(const batch_work *w, int64_t a, int64_t b, int64_t span)
     int64_t columns = w->matrix.columns;
     float *mean_a = w->moments + a * 2 * columns, *mean_b = w->moments + b * 2 * columns;
     float *m2_a = mean_a + columns, *m2_b = mean_b + columns;
-    float count_a = (float)rows_of(&w->matrix, a, span), count_b = (float)rows_of(&w->matrix, b, span);
+    float count_a = (float)rows_of(&w->matrix, a, span),
+          count_b = (float)rows_of(&w->matrix, b, span);
     const float part = count_b / (count_a + count_b), product = count_a * part;
 #define D (ROW_AT(mean_b) - ROW_AT(mean_a))
     ROW_MAP(m2_a, columns, ROW_AT(m2_a) + ROW_AT(m2_b) + D * D * product);
@@ -71,10 +73,14 @@ static size_t workspace(const tutti_kernel_query *query)
 
 static tutti_status run(const tutti_call *call)
 {
-    batch_work w = {.x = call->inputs[0].data, .scale = call->inputs[1].data,
-                    .offset = call->inputs[2].data, .y = call->outputs[0].data,
-                    .mean = call->outputs[1].data, .variance = call->outputs[2].data,
-                    .moments = call->workspace, .matrix = norm_chunks(&call->inputs[0])};
+    batch_work w = {.x = call->inputs[0].data,
+                    .scale = call->inputs[1].data,
+                    .offset = call->inputs[2].data,
+                    .y = call->outputs[0].data,
+                    .mean = call->outputs[1].data,
+                    .variance = call->outputs[2].data,
+                    .moments = call->workspace,
+                    .matrix = norm_chunks(&call->inputs[0])};
     int64_t columns = w.matrix.columns, chunks = w.matrix.pieces;
     float epsilon = (float)tutti__call_float(call, "epsilon");
     w.factor = w.moments + 2 * chunks * columns;

@@ -1,6 +1,6 @@
-/* batch_norm_backward.c: with xhat = (x - mean) r, r = 1 / sqrt(variance + epsilon), sums over rows:
- * dscale = sum(grad xhat), doffset = sum(grad),
- * dx = scale r (grad - doffset / rows - xhat dscale / rows). */
+/* batch_norm_backward.c: with xhat = (x - mean) r, r = 1 / sqrt(variance + epsilon), sums over
+ * rows: dscale = sum(grad xhat), doffset = sum(grad), dx = scale r (grad - doffset / rows - xhat
+ * dscale / rows). */
 #include "device/cpu/row/norm.h"
 
 enum { X, SCALE, MEAN, VARIANCE, GRAD };
@@ -36,10 +36,9 @@ static void chunk_dx(void *context, int64_t chunk)
         const float *x = w->x + row * columns, *grad = w->grad + row * columns;
         ROW_MAP(w->dx + row * columns, columns,
                 ROW_AT(w->scale) * ROW_AT(w->r) *
-                    (ROW_AT(grad) -
-                     (ROW_AT(by_offset) +
-                      (ROW_AT(x) - ROW_AT(w->mean)) * ROW_AT(w->r) * ROW_AT(by_scale)) *
-                         inverse));
+                    (ROW_AT(grad) - (ROW_AT(by_offset) + (ROW_AT(x) - ROW_AT(w->mean)) *
+                                                             ROW_AT(w->r) * ROW_AT(by_scale)) *
+                                        inverse));
     }
 }
 
@@ -56,9 +55,12 @@ static size_t workspace(const tutti_kernel_query *query)
 
 static tutti_status run(const tutti_call *call)
 {
-    batch_work w = {.x = call->inputs[X].data, .scale = call->inputs[SCALE].data,
-                    .mean = call->inputs[MEAN].data, .grad = call->inputs[GRAD].data,
-                    .dx = call->outputs[0].data, .partial = call->workspace,
+    batch_work w = {.x = call->inputs[X].data,
+                    .scale = call->inputs[SCALE].data,
+                    .mean = call->inputs[MEAN].data,
+                    .grad = call->inputs[GRAD].data,
+                    .dx = call->outputs[0].data,
+                    .partial = call->workspace,
                     .matrix = norm_chunks(&call->inputs[X])};
     int64_t columns = w.matrix.columns, chunks = w.matrix.pieces;
     float epsilon = (float)tutti__call_float(call, "epsilon");

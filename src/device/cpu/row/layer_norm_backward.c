@@ -1,4 +1,5 @@
-/* layer_norm_backward.c: gradients of layer_norm: dx row by row, dscale and doffset summed over rows. */
+/* layer_norm_backward.c: gradients of layer_norm: dx row by row, dscale and doffset summed over
+ * rows. */
 #include "device/cpu/row/norm.h"
 
 static tutti_status run(const tutti_call *call)

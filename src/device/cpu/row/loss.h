@@ -1,5 +1,5 @@
-/* loss.h: losses of rows of logits, and their gradients. A label that is no class is found before any
- * row is computed. */
+/* loss.h: losses of rows of logits, and their gradients. A label that is no class is found before
+ * any row is computed. */
 #ifndef TUTTI_DEVICE_CPU_ROW_LOSS_H
 #define TUTTI_DEVICE_CPU_ROW_LOSS_H
 
@@ -29,11 +29,12 @@ static inline tutti_status loss_check_labels(const loss_work *w)
     for (int64_t row = 0; row < w->matrix.rows; row++) {
         int64_t label = loss_label(w, row);
         if (label < 0 || label >= w->matrix.columns)
-            return tutti_fail(TUTTI_OUT_OF_RANGE,
-                              "%s '%s': label %lld in row %lld is none of the %lld classes; labels must "
-                              "be in [0, %lld), the last axis of logits",
-                              w->call->op->name, w->call->name, (long long)label, (long long)row,
-                              (long long)w->matrix.columns, (long long)w->matrix.columns);
+            return tutti_fail(
+                TUTTI_OUT_OF_RANGE,
+                "%s '%s': label %lld in row %lld is none of the %lld classes; labels must "
+                "be in [0, %lld), the last axis of logits",
+                w->call->op->name, w->call->name, (long long)label, (long long)row,
+                (long long)w->matrix.columns, (long long)w->matrix.columns);
     }
     return TUTTI_OK;
 }
@@ -49,7 +50,8 @@ VEC_INLINE float loss_log_sum(const float *x, int64_t count)
 
 static inline loss_work loss_start(const tutti_call *call)
 {
-    return (loss_work){.call = call, .logits = call->inputs[LOSS_LOGITS].data,
+    return (loss_work){.call = call,
+                       .logits = call->inputs[LOSS_LOGITS].data,
                        .y = call->outputs[0].data,
                        .matrix = row_matrix_of(&call->inputs[LOSS_LOGITS])};
 }

@@ -114,9 +114,12 @@ static inline size_t norm_backward_workspace(const tutti_kernel_query *query)
 
 static inline tutti_status norm_run(const tutti_call *call, bool centred)
 {
-    norm_work w = {.x = call->inputs[0].data, .scale = call->inputs[1].data,
-                   .offset = centred ? call->inputs[2].data : NULL, .y = call->outputs[0].data,
-                   .matrix = row_matrix_of(&call->inputs[0]), .centred = centred,
+    norm_work w = {.x = call->inputs[0].data,
+                   .scale = call->inputs[1].data,
+                   .offset = centred ? call->inputs[2].data : NULL,
+                   .y = call->outputs[0].data,
+                   .matrix = row_matrix_of(&call->inputs[0]),
+                   .centred = centred,
                    .epsilon = (float)tutti__call_float(call, "epsilon")};
     tutti_parallel(call, w.matrix.pieces, norm_forward, &w);
     return TUTTI_OK;
@@ -124,10 +127,14 @@ static inline tutti_status norm_run(const tutti_call *call, bool centred)
 
 static inline tutti_status norm_run_backward(const tutti_call *call, bool centred)
 {
-    norm_work w = {.x = call->inputs[0].data, .scale = call->inputs[1].data,
-                   .grad = call->inputs[2].data, .y = call->outputs[0].data,
-                   .partial = call->workspace, .matrix = norm_chunks(&call->inputs[0]),
-                   .centred = centred, .epsilon = (float)tutti__call_float(call, "epsilon")};
+    norm_work w = {.x = call->inputs[0].data,
+                   .scale = call->inputs[1].data,
+                   .grad = call->inputs[2].data,
+                   .y = call->outputs[0].data,
+                   .partial = call->workspace,
+                   .matrix = norm_chunks(&call->inputs[0]),
+                   .centred = centred,
+                   .epsilon = (float)tutti__call_float(call, "epsilon")};
     size_t bytes = (size_t)w.matrix.columns * sizeof(float);
     if (w.matrix.pieces == 0) {
         memset(call->outputs[1].data, 0, bytes);

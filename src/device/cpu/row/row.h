@@ -1,7 +1,7 @@
 /* row.h: work on rows of floats, for files that are compiled once for each instruction set.
  *
- * A sum is taken in ROW_SUMS vectors side by side and finished over one binary tree, so it depends on
- * the row only. */
+ * A sum is taken in ROW_SUMS vectors side by side and finished over one binary tree, so it depends
+ * on the row only. */
 #ifndef TUTTI_DEVICE_CPU_ROW_ROW_H
 #define TUTTI_DEVICE_CPU_ROW_ROW_H
 
@@ -23,7 +23,8 @@ static inline row_matrix row_matrix_of(const tutti_view *x)
     row_matrix m = {.rows = 1, .columns = x->rank > 0 ? x->dims[x->rank - 1] : 1};
     for (int i = 0; i + 1 < x->rank; i++)
         m.rows *= x->dims[i];
-    m.rows_per_piece = m.columns > 0 && m.columns < ROW_PIECE_FLOATS ? ROW_PIECE_FLOATS / m.columns : 1;
+    m.rows_per_piece =
+        m.columns > 0 && m.columns < ROW_PIECE_FLOATS ? ROW_PIECE_FLOATS / m.columns : 1;
     m.pieces = m.columns == 0 ? 0 : (m.rows + m.rows_per_piece - 1) / m.rows_per_piece;
     return m;
 }
@@ -86,7 +87,8 @@ VEC_INLINE float row_largest(vec x)
 #define ROW_AT(pointer)                                                                            \
     (row_rest > 0 ? row_load_rest((pointer) + row_i, row_rest, 0) : vec_load((pointer) + row_i))
 #define ROW_AT_OR(pointer, beyond)                                                                 \
-    (row_rest > 0 ? row_load_rest((pointer) + row_i, row_rest, beyond) : vec_load((pointer) + row_i))
+    (row_rest > 0 ? row_load_rest((pointer) + row_i, row_rest, beyond)                             \
+                  : vec_load((pointer) + row_i))
 #define ROW_SUM(result, count, EACH)                                                               \
     do {                                                                                           \
         vec row_sums[ROW_SUMS] = {{0}};                                                            \
@@ -97,7 +99,7 @@ VEC_INLINE float row_largest(vec x)
         }                                                                                          \
         for (; row_i + VEC_LANES <= (count); row_i += VEC_LANES)                                   \
             row_sums[0] = row_sums[0] + (EACH);                                                    \
-        row_rest = (count) - row_i;                                                                \
+        row_rest = (count)-row_i;                                                                  \
         if (row_rest > 0)                                                                          \
             row_sums[1] = row_sums[1] + (EACH);                                                    \
         (result) = row_total((row_sums[0] + row_sums[2]) + (row_sums[1] + row_sums[3]));           \
@@ -117,7 +119,7 @@ VEC_INLINE float row_largest(vec x)
         }                                                                                          \
         for (; row_i + VEC_LANES <= (count); row_i += VEC_LANES)                                   \
             vec_store((to) + row_i, (EACH));                                                       \
-        row_rest = (count) - row_i;                                                                \
+        row_rest = (count)-row_i;                                                                  \
         if (row_rest > 0)                                                                          \
             row_store_rest((to) + row_i, (EACH), row_rest);                                        \
     } while (0)
@@ -127,11 +129,10 @@ VEC_INLINE float row_max(const float *x, int64_t count)
 {
     vec most[ROW_SUMS];
     int64_t i = 0;
-    VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++)
-        most[k] = S(-INFINITY);
+    VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++) most[k] = S(-INFINITY);
     for (; i + ROW_SUMS * VEC_LANES <= count;) {
-        VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++, i += VEC_LANES)
-            most[k] = vec_maximum(vec_load(x + i), most[k]);
+        VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++, i += VEC_LANES) most[k] =
+            vec_maximum(vec_load(x + i), most[k]);
     }
     for (; i + VEC_LANES <= count; i += VEC_LANES)
         most[0] = vec_maximum(vec_load(x + i), most[0]);

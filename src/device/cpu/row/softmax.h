@@ -86,8 +86,8 @@ static inline tutti_status softmax_run(const tutti_call *call, bool logarithm)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t axis = tutti__call_int(call, "axis");
-    softmax_work w = {.x = x->data, .y = call->outputs[0].data, .outer = 1, .inner = 1,
-                      .logarithm = logarithm};
+    softmax_work w = {
+        .x = x->data, .y = call->outputs[0].data, .outer = 1, .inner = 1, .logarithm = logarithm};
     axis = axis < 0 ? axis + x->rank : axis;
     w.count = x->dims[axis];
     for (int i = 0; i < x->rank; i++) {

@@ -19,7 +19,10 @@ static void copy_piece(void *context, int64_t piece)
     memcpy(w->to + first, w->from + first, size);
 }
 
-static int score(const tutti_kernel_query *query) { return query->node.inputs[1].dtype == TUTTI_STRING ? 0 : 100; }
+static int score(const tutti_kernel_query *query)
+{
+    return query->node.inputs[1].dtype == TUTTI_STRING ? 0 : 100;
+}
 
 static tutti_status run(const tutti_call *call)
 {

@@ -32,8 +32,10 @@ static inline int assign_score(const tutti_kernel_query *query)
 
 static inline tutti_status assign_run(const tutti_call *call, float sign)
 {
-    assign_work w = {.variable = call->inputs[0].data, .y = call->outputs[0].data,
-                     .x = call->inputs[1].data, .count = tutti_view_count(&call->inputs[0]),
+    assign_work w = {.variable = call->inputs[0].data,
+                     .y = call->outputs[0].data,
+                     .x = call->inputs[1].data,
+                     .count = tutti_view_count(&call->inputs[0]),
                      .sign = sign};
     tutti_parallel(call, (w.count + ASSIGN_PIECE - 1) / ASSIGN_PIECE, assign_piece, &w);
     return TUTTI_OK;

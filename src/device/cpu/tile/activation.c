@@ -30,7 +30,8 @@ TILE_1(silu, vec_silu(x), x / (1 + exp(-x)))
 TILE_1(sigmoid, vec_sigmoid(x), sigmoid(x))
 TILE_1(softplus, vec_softplus(x), softplus(x))
 TILE_1(softsign,
-       vec_select(vec_eq(vec_abs(x), S(INFINITY)), vec_copysign(S(1.0f), x), x / (vec_abs(x) + 1.0f)),
+       vec_select(vec_eq(vec_abs(x), S(INFINITY)), vec_copysign(S(1.0f), x),
+                  x / (vec_abs(x) + 1.0f)),
        fabs(x) == (double)INFINITY ? copysign(1, x) : x / (1 + fabs(x)))
 TILE_1(hard_sigmoid, vec_clip(x + 3.0f, S(0.0f), S(6.0f)) / 6.0f, BETWEEN(x + 3, 0, 6) / 6)
 TILE_2(sigmoid_cross_entropy, vec_relu(a) - a * b + vec_log1p(vec_exp(-vec_abs(a))),

@@ -48,8 +48,12 @@ static tutti_status read_single(const tutti_infer *node, tutti_body **ret_body)
     tutti_body *body = allocate((size_t)node->input_count + 1, (size_t)node->input_count, 1);
     if (body == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of %s", node->op->name);
-    tutti_body_value last = {.op = node->op, .attrs = node->attrs, .attr_count = node->attr_count,
-                             .source = -1, .output = 0, .type = node->outputs[0]};
+    tutti_body_value last = {.op = node->op,
+                             .attrs = node->attrs,
+                             .attr_count = node->attr_count,
+                             .source = -1,
+                             .output = 0,
+                             .type = node->outputs[0]};
     for (int i = 0; i < node->input_count; i++) {
         add_source(body, &node->inputs[i], NULL);
         last.inputs[i] = i;
@@ -85,8 +89,12 @@ static tutti_status read_nodes(const tutti_graph *graph, tutti_body *body, int *
         if (!(node->op->flags & TUTTI_OP_ELEMENTWISE) || node->input_count > TUTTI_TILE_INPUTS ||
             node->output_count != 1)
             return refuse();
-        tutti_body_value value = {.op = node->op, .attrs = node->attrs, .source = -1, .output = -1,
-                                  .attr_count = node->attr_count, .type = node->types[0]};
+        tutti_body_value value = {.op = node->op,
+                                  .attrs = node->attrs,
+                                  .source = -1,
+                                  .output = -1,
+                                  .attr_count = node->attr_count,
+                                  .type = node->types[0]};
         for (int k = 0; k < node->input_count; k++)
             value.inputs[k] = value_of[node->inputs[k].node->id];
         value_of[i] = body->value_count;
@@ -95,8 +103,8 @@ static tutti_status read_nodes(const tutti_graph *graph, tutti_body *body, int *
     return TUTTI_OK;
 }
 
-static tutti_status read_results(const tutti_graph *graph, const tutti_infer *node, tutti_body *body,
-                                 const int *value_of)
+static tutti_status read_results(const tutti_graph *graph, const tutti_infer *node,
+                                 tutti_body *body, const int *value_of)
 {
     if ((int)graph->results.count != node->output_count)
         return refuse();

@@ -1,4 +1,5 @@
-/* body.h: an element-wise node as a list of values: a single operator, or the body of a fused node. */
+/* body.h: an element-wise node as a list of values: a single operator, or the body of a fused node.
+ */
 #ifndef TUTTI_DEVICE_CPU_TILE_BODY_H
 #define TUTTI_DEVICE_CPU_TILE_BODY_H
 
@@ -17,13 +18,13 @@ typedef struct tutti_body_value {
 
 typedef struct tutti_body {
     int value_count, source_count, output_count;
-    tutti_body_value *values;  /* sources first */
-    const void **constants;    /* per source: the data of a constant, or NULL for input number i */
-    int *result_values;        /* per output of the node, the value that it is */
+    tutti_body_value *values; /* sources first */
+    const void **constants;   /* per source: the data of a constant, or NULL for input number i */
+    int *result_values;       /* per output of the node, the value that it is */
 } tutti_body;
 
-/* Reads the node of a query. *ret_body is from one malloc; free it with free(). UNSUPPORTED when the
- * node is no element-wise work. */
+/* Reads the node of a query. *ret_body is from one malloc; free it with free(). UNSUPPORTED when
+ * the node is no element-wise work. */
 tutti_status tutti__body_read(const tutti_kernel_query *query, tutti_body **ret_body);
 
 #endif

@@ -12,7 +12,7 @@ typedef void operation(const tutti_chain_op *op, int64_t at, VALUE);
 #define OPERATION(name) static void name(const tutti_chain_op *op, int64_t at, VALUE)
 #define NEXT ((operation *)op[1].run)(op + 1, at, a0, a1, a2, a3, a4, a5, a6, a7)
 
-#define AT(pointer, i) vec_load((pointer) + at + (i) * VEC_LANES)
+#define AT(pointer, i) vec_load((pointer) + at + (i)*VEC_LANES)
 
 OPERATION(store)
 {
@@ -77,7 +77,8 @@ OPERATION(finish)
     }
 /* Alone, and followed by a cheap operator of one: fewer calls for the same work. */
 #define PAIR_AND_THEN(name, f)                                                                     \
-    PAIR(name, f) PAIR(name##_relu, f##_RELU) PAIR(name##_negate, f##_NEGATE)                      \
+    PAIR(name, f)                                                                                  \
+    PAIR(name##_relu, f##_RELU) PAIR(name##_negate, f##_NEGATE)                                    \
         PAIR(name##_absolute, f##_ABSOLUTE)
 #define THEN(f)                                                                                    \
     VEC_INLINE vec f##_RELU(vec a, vec b)                                                          \
@@ -165,7 +166,9 @@ CHOICE(where_scalar_first, B_SCALAR, C_MEMORY)
     {operator_, TUTTI_CHAIN_MEMORY, then_, RUN(name##_memory)},                                    \
         {operator_, TUTTI_CHAIN_MEMORY_FIRST, then_, RUN(name##_memory_first)},                    \
         {operator_, TUTTI_CHAIN_SCALAR, then_, RUN(name##_scalar)},                                \
-        {operator_, TUTTI_CHAIN_SCALAR_FIRST, then_, RUN(name##_scalar_first)}
+    {                                                                                              \
+        operator_, TUTTI_CHAIN_SCALAR_FIRST, then_, RUN(name##_scalar_first)                       \
+    }
 #define ROWS_OF(operator_, name) ROWS_THEN(operator_, NULL, name)
 #define ROWS_OF_ALL(operator_, name)                                                               \
     ROWS_THEN(operator_, NULL, name), ROWS_THEN(operator_, "relu", name##_relu),                   \

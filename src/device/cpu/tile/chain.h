@@ -2,8 +2,9 @@
  * instruction set.
  *
  * A chain is a list of operations on a block of elements, held in eight vector registers. Each does
- * its work and calls the next with the registers as arguments, so between two operations nothing goes
- * through memory. The last is ".finish".
+ * its work and calls the next with the registers as arguments, so between two operations nothing
+ * goes through memory. The last is ".finish".
+ *
  * tables: tutti_chain */
 #ifndef TUTTI_DEVICE_CPU_TILE_CHAIN_H
 #define TUTTI_DEVICE_CPU_TILE_CHAIN_H
@@ -38,7 +39,7 @@ typedef struct tutti_chain_entry {
 
 typedef struct tutti_chain {
     const char *isa;
-    int64_t block; /* elements */
+    int64_t block;                    /* elements */
     const tutti_chain_entry *entries; /* ".store", ".finish", others; ends with a NULL name */
     /* The value of the first operation is read at `from`; count is a multiple of block. */
     void (*run)(const float *from, const tutti_chain_op *ops, int64_t count);

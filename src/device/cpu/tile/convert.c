@@ -63,7 +63,8 @@ VEC_INLINE uint16_t f16_of_f32(float x)
 #endif
 
 /* Whole numbers in [low, high]; NaN is 0. Bounds are exact in T or just inside. */
-#define SATURATE(low, high) (x != x ? (T)0 : x < (T)(low) ? (T)(low) : x > (T)(high) ? (T)(high) : x)
+#define SATURATE(low, high)                                                                        \
+    (x != x ? (T)0 : x < (T)(low) ? (T)(low) : x > (T)(high) ? (T)(high) : x)
 
 #define LOAD(name, type, memory, expression)                                                       \
     static void name(const tutti_tile_args *t)                                                     \
@@ -92,8 +93,10 @@ VEC_INLINE uint16_t f16_of_f32(float x)
         }                                                                                          \
     }
 #define CONVERT(name, memory, load, store)                                                         \
-    LOAD(load_##name##_loop_f32, float, memory, load) LOAD(load_##name##_loop_f64, double, memory, load)     \
-    STORE(store_##name##_loop_f32, float, memory, store) STORE(store_##name##_loop_f64, double, memory, store)
+    LOAD(load_##name##_loop_f32, float, memory, load)                                              \
+    LOAD(load_##name##_loop_f64, double, memory, load)                                             \
+        STORE(store_##name##_loop_f32, float, memory, store)                                       \
+            STORE(store_##name##_loop_f64, double, memory, store)
 
 CONVERT(f32, float, x, x)
 CONVERT(f64, double, x, x)
@@ -107,19 +110,23 @@ LOAD(load_i32_loop_f64, double, int32_t, x)
 LOAD(load_i64_loop_f32, float, int64_t, x)
 LOAD(load_i64_loop_f64, double, int64_t, x)
 /* The largest integer is no float: beyond it the bound itself is given. */
-STORE(store_i32_loop_f32, float, int32_t, x >= 0x1p31f ? INT32_MAX : (int32_t)SATURATE(-0x1p31, 0x1.fffffep30))
+STORE(store_i32_loop_f32, float, int32_t,
+      x >= 0x1p31f ? INT32_MAX : (int32_t)SATURATE(-0x1p31, 0x1.fffffep30))
 STORE(store_i32_loop_f64, double, int32_t, SATURATE(-0x1p31, 2147483647.0))
-STORE(store_i64_loop_f32, float, int64_t, x >= 0x1p63f ? INT64_MAX : (int64_t)SATURATE(-0x1p63, 0x1.fffffep62))
+STORE(store_i64_loop_f32, float, int64_t,
+      x >= 0x1p63f ? INT64_MAX : (int64_t)SATURATE(-0x1p63, 0x1.fffffep62))
 STORE(store_i64_loop_f64, double, int64_t,
       x >= 0x1p63 ? INT64_MAX : (int64_t)SATURATE(-0x1p63, 0x1.fffffffffffffp62))
 
 #define ROUNDING(name, expression)                                                                 \
-    TILE_SCALARS_1(name##_loop_f32, float, expression) TILE_SCALARS_1(name##_loop_f64, double, expression)
+    TILE_SCALARS_1(name##_loop_f32, float, expression)                                             \
+    TILE_SCALARS_1(name##_loop_f64, double, expression)
 ROUNDING(round_f16, f32_of_f16(f16_of_f32((float)x)))
 ROUNDING(round_bf16, f32_of_bf16(bf16_of_f32((float)x)))
 ROUNDING(round_f32, (float)x)
 
-#define BOTH(name) TILE_ROW(".load_" #name, 1, load_##name), TILE_ROW(".store_" #name, 1, store_##name)
+#define BOTH(name)                                                                                 \
+    TILE_ROW(".load_" #name, 1, load_##name), TILE_ROW(".store_" #name, 1, store_##name)
 
 static const tutti_tile_op ops[] = {
     BOTH(f32),

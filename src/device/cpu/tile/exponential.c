@@ -29,7 +29,8 @@ static inline double modulo(double a, double b)
 TILE_SCALARS_2(modulo_loop_f32, float, modulo((double)a, (double)b))
 TILE_SCALARS_2(modulo_loop_f64, double, modulo(a, b))
 
-/* (a - rest) / b is whole but for rounding, one above the floor when the rest has the other sign. */
+/* (a - rest) / b is whole but for rounding, one above the floor when the rest has the other sign.
+ */
 static inline double floor_divide(double a, double b)
 {
     double rest = fmod(a, b), quotient = (a - rest) / b;

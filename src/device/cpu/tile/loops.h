@@ -19,7 +19,8 @@
 #define TILE_FOR _Pragma("GCC ivdep") for
 #endif
 
-/* Vectors that are computed side by side: loads before stores, so that the compiler may mix them. */
+/* Vectors that are computed side by side: loads before stores, so that the compiler may mix them.
+ */
 #if defined(__aarch64__) || defined(__AVX512F__)
 enum { TILE_GROUP = 4 };
 #else
@@ -57,8 +58,8 @@ VEC_INLINE void tile_store_rest(float *to, vec value, int64_t count)
         int64_t i = 0;                                                                             \
         for (; i + TILE_GROUP * VEC_LANES <= count; i += TILE_GROUP * VEC_LANES) {                 \
             vec v[TILE_GROUP];                                                                     \
-            VEC_UNROLL for (int k = 0; k < TILE_GROUP; k++)                                        \
-                v[k] = name##_of(vec_load(from + i + k * VEC_LANES), p);                           \
+            VEC_UNROLL for (int k = 0; k < TILE_GROUP; k++) v[k] =                                 \
+                name##_of(vec_load(from + i + k * VEC_LANES), p);                                  \
             VEC_UNROLL for (int k = 0; k < TILE_GROUP; k++)                                        \
                 vec_store(to + i + k * VEC_LANES, v[k]);                                           \
         }                                                                                          \
@@ -80,18 +81,18 @@ VEC_INLINE void tile_store_rest(float *to, vec value, int64_t count)
         int64_t i = 0;                                                                             \
         for (; i + TILE_GROUP * VEC_LANES <= count; i += TILE_GROUP * VEC_LANES) {                 \
             vec v[TILE_GROUP];                                                                     \
-            VEC_UNROLL for (int k = 0; k < TILE_GROUP; k++)                                        \
-                v[k] = name##_of(vec_load(a + i + k * VEC_LANES), vec_load(b + i + k * VEC_LANES));\
+            VEC_UNROLL for (int k = 0; k < TILE_GROUP; k++) v[k] =                                 \
+                name##_of(vec_load(a + i + k * VEC_LANES), vec_load(b + i + k * VEC_LANES));       \
             VEC_UNROLL for (int k = 0; k < TILE_GROUP; k++)                                        \
                 vec_store(to + i + k * VEC_LANES, v[k]);                                           \
         }                                                                                          \
         for (; i + VEC_LANES <= count; i += VEC_LANES)                                             \
             vec_store(to + i, name##_of(vec_load(a + i), vec_load(b + i)));                        \
         if (i < count)                                                                             \
-            tile_store_rest(to + i,                                                                \
-                            name##_of(tile_load_rest(a + i, count - i),                            \
-                                      tile_load_rest(b + i, count - i)),                           \
-                            count - i);                                                            \
+            tile_store_rest(                                                                       \
+                to + i,                                                                            \
+                name##_of(tile_load_rest(a + i, count - i), tile_load_rest(b + i, count - i)),     \
+                count - i);                                                                        \
     }
 #define TILE_FLOATS_3(name, expression)                                                            \
     VEC_INLINE vec name##_of(vec a, vec b, vec c)                                                  \
@@ -165,8 +166,13 @@ VEC_INLINE void tile_store_rest(float *to, vec value, int64_t count)
     TILE_SCALARS_1(name##_loop_f32, float, floats) TILE_SCALARS_1(name##_loop_f64, double, doubles)
 
 /* Rows of a family's table. */
-#define TILE_ROW(operator_, inputs_, loop) {operator_, inputs_, loop##_loop_f32, loop##_loop_f64, {0}, NULL}
+#define TILE_ROW(operator_, inputs_, loop)                                                         \
+    {                                                                                              \
+        operator_, inputs_, loop##_loop_f32, loop##_loop_f64, {0}, NULL                            \
+    }
 #define TILE_ROW_P(operator_, inputs_, loop, ...)                                                  \
-    {operator_, inputs_, loop##_loop_f32, loop##_loop_f64, {__VA_ARGS__}, NULL}
+    {                                                                                              \
+        operator_, inputs_, loop##_loop_f32, loop##_loop_f64, {__VA_ARGS__}, NULL                  \
+    }
 
 #endif

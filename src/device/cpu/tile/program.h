@@ -2,8 +2,8 @@
  *
  * Every value of the body has a place: an input's memory (contiguous, of the element type computed
  * in), an output's memory, or a slot: a tile in scratch memory. Slots are reused when the value in
- * them has been used for the last time. An output is written directly only once no input is read any
- * more, so that it may share memory with an input.
+ * them has been used for the last time. An output is written directly only once no input is read
+ * any more, so that it may share memory with an input.
  *
  * Values are computed in float, or in double when any value is f64; after each operator they are
  * rounded to their own type, as a sequence of single operators would do. */
@@ -38,10 +38,10 @@ typedef struct tutti_tile_step {
     double params[TUTTI_TILE_PARAMS];
     /* The first step of a chain says how many steps it has; the others say 0, single steps 1. */
     int chain;
-    tutti_chain_function *run; /* as part of a chain, else NULL */
+    tutti_chain_function *run;      /* as part of a chain, else NULL */
     tutti_chain_function *run_both; /* this and the next step of the chain in one, or NULL */
-    int registers;             /* in a chain: the operand that is in registers */
-    bool keep;                 /* in a chain: the value is also written to y */
+    int registers;                  /* in a chain: the operand that is in registers */
+    bool keep;                      /* in a chain: the value is also written to y */
 } tutti_tile_step;
 
 /* An input that is converted or repeated into a slot before the steps. */

@@ -91,8 +91,8 @@ static void load_column(const worker *w, const tutti_tile_load *load, const char
     for (int64_t r = 0; r < w->tile.rows; r++) {
         if (r % COLUMN_GROUP == 0) {
             int64_t rest = w->tile.rows - r;
-            convert(load, from + (size_t)r * load->element, rest < COLUMN_GROUP ? rest : COLUMN_GROUP,
-                    group);
+            convert(load, from + (size_t)r * load->element,
+                    rest < COLUMN_GROUP ? rest : COLUMN_GROUP, group);
         }
         memcpy(to, (const char *)group + (size_t)(r % COLUMN_GROUP) * element, element);
         fill(element, to, w->tile.columns);
@@ -116,8 +116,8 @@ static void load_tile(worker *w, int index)
     int64_t offset = tutti__space_offset(space, load->source, &w->tile);
     bool same = w->loaded[index].offset == offset && w->loaded[index].rows >= w->tile.rows &&
                 w->loaded[index].columns == w->tile.columns;
-    if (reach != TUTTI_REACH_LINEAR && (same || (reach == TUTTI_REACH_SCALAR &&
-                                                 w->loaded[index].rows >= 0)))
+    if (reach != TUTTI_REACH_LINEAR &&
+        (same || (reach == TUTTI_REACH_SCALAR && w->loaded[index].rows >= 0)))
         return;
     w->loaded[index].offset = offset;
     w->loaded[index].rows = w->tile.rows;
@@ -151,8 +151,8 @@ static void run_tile(worker *w)
             s += step->chain - 1;
             continue;
         }
-        tutti_tile_args args = {.count = count, .y = place_pointer(w, step->y),
-                                .params = step->params};
+        tutti_tile_args args = {
+            .count = count, .y = place_pointer(w, step->y), .params = step->params};
         for (int i = 0; i < step->inputs; i++)
             args.x[i] = place_pointer(w, step->x[i]);
         step->loop(&args);

@@ -70,9 +70,9 @@ static tutti_reach reach_of(const tutti_space *space, int64_t row_step, int64_t 
         return TUTTI_REACH_SCALAR;
     if (linear)
         return TUTTI_REACH_LINEAR;
-    return column_step == 0                     ? TUTTI_REACH_COLUMN
+    return column_step == 0                    ? TUTTI_REACH_COLUMN
            : row_step == 0 && column_step == 1 ? TUTTI_REACH_ROW
-                                                : TUTTI_REACH_ANY;
+                                               : TUTTI_REACH_ANY;
 }
 
 static void cut_tiles(tutti_space *space, int64_t tile_elements)

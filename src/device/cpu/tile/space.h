@@ -1,8 +1,8 @@
 /* space.h: the elements of an element-wise node as tiles.
  *
  * The output's shape is collapsed: axes along which every input runs on, or is repeated, as if they
- * were one, become one. What is left is outer x rows x columns. A tile is a part of one row, or, where
- * rows are short, several whole rows. Cut by shape only. */
+ * were one, become one. What is left is outer x rows x columns. A tile is a part of one row, or,
+ * where rows are short, several whole rows. Cut by shape only. */
 #ifndef TUTTI_DEVICE_CPU_TILE_SPACE_H
 #define TUTTI_DEVICE_CPU_TILE_SPACE_H
 
@@ -19,8 +19,8 @@ typedef enum tutti_reach {
 } tutti_reach;
 
 typedef struct tutti_space {
-    int64_t count;               /* of elements */
-    int64_t tile_elements;       /* in the largest tile */
+    int64_t count;         /* of elements */
+    int64_t tile_elements; /* in the largest tile */
     int64_t outer, rows, columns;
     int64_t tile_rows, tile_columns; /* one of them spans its axis or is 1 */
     int64_t row_tiles, column_tiles; /* of one outer index */
@@ -28,7 +28,7 @@ typedef struct tutti_space {
     int64_t outer_dims[TUTTI_MAX_RANK];
     struct {
         tutti_reach reach;
-        int64_t row_step, column_step;           /* elements */
+        int64_t row_step, column_step; /* elements */
         int64_t outer_steps[TUTTI_MAX_RANK];
     } inputs[TUTTI_SPACE_INPUTS];
 } tutti_space;
@@ -53,7 +53,8 @@ static inline tutti_space_tile tutti__space_tile(const tutti_space *space, int64
     tutti_space_tile tile = {.outer = index / of_outer,
                              .row = rest / space->column_tiles * space->tile_rows,
                              .column = rest % space->column_tiles * space->tile_columns};
-    tile.rows = space->rows - tile.row < space->tile_rows ? space->rows - tile.row : space->tile_rows;
+    tile.rows =
+        space->rows - tile.row < space->tile_rows ? space->rows - tile.row : space->tile_rows;
     tile.columns = space->columns - tile.column < space->tile_columns ? space->columns - tile.column
                                                                       : space->tile_columns;
     tile.offset = (tile.outer * space->rows + tile.row) * space->columns + tile.column;
@@ -66,8 +67,8 @@ static inline int64_t tutti__space_offset(const tutti_space *space, int input,
 {
     if (space->inputs[input].reach == TUTTI_REACH_LINEAR)
         return tile->offset;
-    int64_t offset = tile->row * space->inputs[input].row_step +
-                     tile->column * space->inputs[input].column_step;
+    int64_t offset =
+        tile->row * space->inputs[input].row_step + tile->column * space->inputs[input].column_step;
     int64_t outer = tile->outer;
     for (int axis = space->outer_rank - 1; axis >= 0 && outer > 0; axis--) {
         offset += outer % space->outer_dims[axis] * space->inputs[input].outer_steps[axis];

@@ -1,8 +1,9 @@
 /* tile.h: element-wise loops over tiles that stay in the first cache, one set of them for each
  * instruction set.
  *
- * A tile is at most TUTTI_TILE_BYTES of float or of double. Bools are 0 and 1 of that type. A loop may
- * write its result over an operand.
+ * A tile is at most TUTTI_TILE_BYTES of float or of double. Bools are 0 and 1 of that type. A loop
+ * may write its result over an operand.
+ *
  * tables: tutti_tile_family */
 #ifndef TUTTI_DEVICE_CPU_TILE_TILE_H
 #define TUTTI_DEVICE_CPU_TILE_TILE_H
@@ -34,12 +35,12 @@ typedef struct tutti_tile_op {
 
 typedef struct tutti_tile_family {
     const char *isa;
-    const tutti_tile_op *ops; /* ends with a NULL name; an entry with `when` before the one without */
+    const tutti_tile_op
+        *ops; /* ends with a NULL name; an entry with `when` before the one without */
 } tutti_tile_family;
 
 /* The loop for an operator, from the best instruction set this CPU has; NULL when there is none.
  * `attrs` may be NULL for the room's own names. */
-const tutti_tile_op *tutti__tile_find(const char *name, const tutti_attr *attrs,
-                                      int attr_count);
+const tutti_tile_op *tutti__tile_find(const char *name, const tutti_attr *attrs, int attr_count);
 
 #endif

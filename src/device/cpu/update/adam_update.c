@@ -40,11 +40,20 @@ static int score(const tutti_kernel_query *query)
 
 static tutti_status run(const tutti_call *call)
 {
-    tutti_adam adam = tutti__adam_make(call, tutti_view_get(&call->inputs[4], 0), tutti_view_get_int(&call->inputs[5], 0));
-    work w = {.count = tutti_view_count(&call->inputs[0]), .variable = call->inputs[0].data, .m = call->inputs[1].data,
-              .s = call->inputs[2].data, .gradient = call->inputs[3].data, .beta1 = (float)adam.beta1,
-              .beta2 = (float)adam.beta2, .rest1 = (float)(1 - adam.beta1), .rest2 = (float)(1 - adam.beta2),
-              .epsilon = (float)adam.epsilon, .rate = (float)adam.rate, .inverse1 = (float)(1 / adam.scale1),
+    tutti_adam adam = tutti__adam_make(call, tutti_view_get(&call->inputs[4], 0),
+                                       tutti_view_get_int(&call->inputs[5], 0));
+    work w = {.count = tutti_view_count(&call->inputs[0]),
+              .variable = call->inputs[0].data,
+              .m = call->inputs[1].data,
+              .s = call->inputs[2].data,
+              .gradient = call->inputs[3].data,
+              .beta1 = (float)adam.beta1,
+              .beta2 = (float)adam.beta2,
+              .rest1 = (float)(1 - adam.beta1),
+              .rest2 = (float)(1 - adam.beta2),
+              .epsilon = (float)adam.epsilon,
+              .rate = (float)adam.rate,
+              .inverse1 = (float)(1 / adam.scale1),
               .inverse2 = (float)(1 / adam.scale2)};
     tutti_parallel(call, (w.count + PIECE - 1) / PIECE, move_piece, &w);
     if (call->outputs[0].data != w.variable)

@@ -23,7 +23,9 @@ static void move_piece(void *context, int64_t piece)
 
 static int score(const tutti_kernel_query *query)
 {
-    return query->node.inputs[0].dtype == TUTTI_F32 && query->node.inputs[1].dtype == TUTTI_F32 ? 100 : 0;
+    return query->node.inputs[0].dtype == TUTTI_F32 && query->node.inputs[1].dtype == TUTTI_F32
+               ? 100
+               : 0;
 }
 
 static tutti_status run(const tutti_call *call)
