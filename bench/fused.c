@@ -55,7 +55,7 @@ static double chain_seconds(work *w, tutti_sym (*build)(tutti_sym))
     w->x = tutti_placeholder(graph, TUTTI_F32, COUNT);
     w->y = build(w->x);
     tutti__bench_must(tutti_session_open(&w->session, graph));
-    double seconds = tutti__best_seconds(8, 1, run_chain, w);
+    double seconds = tutti__best_seconds(20, 1, run_chain, w);
     tutti_session_close(w->session);
     tutti_graph_destroy(graph);
     return seconds;
@@ -69,7 +69,7 @@ static int run(int argc, char **argv, bool json)
     w.from = tutti_tensor_data(w.value);
     w.to = tutti_tensor_data(to);
     tutti__bench_must(tutti__pool_create(tutti__cpu_count(), -1, &w.pool));
-    double copied = tutti__best_seconds(8, 1, copy, &w);
+    double copied = tutti__best_seconds(20, 1, copy, &w);
     double limit = tutti__bench_wide_vectors() ? 2 : 3;
     tutti__report(json, &(tutti_result){"fused", "copy of 64 MiB", copied * 1e3, "ms"});
     double seconds = chain_seconds(&w, cheap);

@@ -94,8 +94,11 @@ static double best_speed(product *p, void (*run)(void *context))
 }
 
 /* oneDNN's product without the engine's order to use one thread. */
-static int (*dnnl_sgemm)(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t,
-                         const float *, int64_t, float, float *, int64_t);
+typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k,
+                                float alpha, const float *a, int64_t lda, const float *b,
+                                int64_t ldb, float beta, float *c, int64_t ldc);
+static dnnl_sgemm_function *dnnl_sgemm;
+
 static void multiply_onednn(const tutti_gemm *g)
 {
     dnnl_sgemm('N', 'N', g->m, g->n, g->k, 1, g->a, g->lda, g->b, g->ldb, 0, g->c, g->ldc);
@@ -123,7 +126,7 @@ static bool own_threads(const tutti_gemm_engine *engine, int64_t threads, produc
         ((void (*)(int64_t))set)(threads);
         p->multiply = engine->multiply;
         if (strcmp(engine->name, "onednn") == 0) {
-            *(void **)&dnnl_sgemm = dlsym(handle, "dnnl_sgemm");
+            dnnl_sgemm = (dnnl_sgemm_function *)dlsym(handle, "dnnl_sgemm");
             p->multiply = multiply_onednn;
         }
         return true;

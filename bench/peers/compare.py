@@ -26,7 +26,7 @@ ALIASES = {
     'empty session run': 'empty run',
     'lecture network, session': 'lecture network',
 }
-HIGHER = {'GFLOP/s'}
+HIGHER = {'GFLOP/s', 'samples/s'}
 LIMIT_SECONDS = 600
 
 

@@ -39,6 +39,12 @@ TUTTI_TEST(far_errors)
 {
     tutti__suite_errors("far:0");
 }
+TUTTI_TEST(far_late)
+{
+    tutti__suite_late("far:0", "far:1");
+    tutti__suite_late("far:0", "cpu:0");
+    tutti__suite_late("cpu:0", "far:0");
+}
 TUTTI_TEST(far_control)
 {
     tutti__suite_control("far:0", 0);

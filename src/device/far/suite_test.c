@@ -26,7 +26,7 @@ static void expect(tutti_session *session, tutti_sym sym, double value)
     tutti_tensor_release(out);
 }
 
-/* ---- variables and results ---- */
+/* ---- variables ---- */
 
 void tutti__suite_variables(const char *device)
 {
@@ -72,55 +72,6 @@ void tutti__suite_variables(const char *device)
     tutti_graph_destroy(g);
 }
 
-void tutti__suite_results(const char *device)
-{
-    tutti_graph *g;
-    tutti_session *s;
-    tutti_tensor *fed = tutti__suite_numbers(1, 2, (int64_t[]){2, 6}),
-                 *fixed = tutti__suite_numbers(2, 1, (int64_t[]){6});
-    CHECK_OK(tutti_graph_create(&g));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 6), c = tutti_constant(g, fixed);
-    tutti_sym y = tutti_mul(x, c), flat = tutti_reshape(y, -1), z = tutti_sum(tutti_exp(y)),
-              view = tutti_reshape(x, 3, 4);
-    tutti_sym v = tutti_variable(g, tutti_from_tensor(fixed), .name = "v"),
-              big = tutti_concat(1, y, tutti_neg(x));
-    tutti_sym syms[] = {x, c, y, flat, z, view, v, big, y};
-    CHECK_OK(tutti_session_open(&s, g, .device = device));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
-    tutti_tensor *all[TUTTI_COUNT(syms)];
-    tutti_fetch fetches[TUTTI_COUNT(syms)];
-    tutti_run_options options = {.struct_size = sizeof options, .feed = TUTTI_FEED({x, fed})};
-    for (unsigned subset = 1; subset < 1u << TUTTI_COUNT(syms); subset = subset * 3 + 1) {
-        int count = 0;
-        for (size_t i = 0; i < TUTTI_COUNT(syms); i++)
-            if (subset & 1u << i) {
-                fetches[count] = (tutti_fetch){syms[i], &all[count]};
-                count++;
-            }
-        options.fetch.count = count;
-        options.fetch.list = fetches;
-        CHECK_OK(tutti_session_run(s, &options));
-        for (int i = 0; i < count; i++) {
-            tutti_tensor *alone = NULL;
-            CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}),
-                               .fetch = TUTTI_FETCH({fetches[i].sym, &alone})));
-            tutti__suite_same(all[i], alone, 0);
-            tutti_tensor_release(alone);
-        }
-        for (int i = 0; i < count; i++) {
-            if (fetches[i].sym.node == c.node || fetches[i].sym.node == v.node)
-                tutti__suite_same(all[i], fixed, 0);
-            if (fetches[i].sym.node == x.node)
-                tutti__suite_same(all[i], fed, 0);
-            tutti_tensor_release(all[i]);
-        }
-    }
-    tutti_tensor_release(fed);
-    tutti_tensor_release(fixed);
-    tutti_session_close(s);
-    tutti_graph_destroy(g);
-}
-
 /* ---- errors ---- */
 
 void tutti__suite_errors(const char *device)
@@ -149,6 +100,47 @@ void tutti__suite_errors(const char *device)
         expect(s, v, 3 * (i + 1));
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, good}), .targets = TUTTI_TARGETS(add, other)));
     }
+    tutti_tensor_release(good);
+    tutti_tensor_release(bad);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+void tutti__suite_late(const char *first, const char *second)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *good = scalar(3), *bad = scalar(INFINITY), *out;
+    tutti_sym add = TUTTI_NO_SYM, plain = TUTTI_NO_SYM, checked = TUTTI_NO_SYM, v, w;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32);
+    TUTTI_WITH_DEVICE(g, first)
+    {
+        v = tutti_variable(g, tutti_full(1), .name = "v");
+        add = tutti_assign_add(v, x);
+    }
+    TUTTI_WITH_DEVICE(g, second)
+    {
+        w = tutti_variable(g, tutti_full(10), .name = "w");
+        plain = tutti_assign_sub(w, add);
+        checked = tutti_check_numerics(tutti_scale(plain, 2), "late");
+    }
+    CHECK_OK(tutti_session_open(&s, g, .device = second, .deadline_seconds = 20));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    for (int i = 1; i < 4; i++) {
+        tutti_sym fetched = i == 2 ? plain : checked;
+        CHECK_OK(
+            tutti_run(s, .feed = TUTTI_FEED({x, good}), .fetch = TUTTI_FETCH({fetched, &out})));
+        expect(s, v, 1 + 3 * i);
+        expect(s, w, i == 1 ? 6 : i == 2 ? -1 : -11);
+        CHECK_NEAR(tutti_tensor_get(out, 0), i == 1 ? 12 : i == 2 ? -1 : -22, 0);
+        tutti_tensor_release(out);
+        CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .target = checked),
+                     TUTTI_CHECK_FAILED);
+        CHECK_CONTAINS(tutti_error_message(), "late");
+        expect(s, v, 1 + 3 * i);
+    }
+    expect(s, w, -11);
     tutti_tensor_release(good);
     tutti_tensor_release(bad);
     tutti_session_close(s);

@@ -39,6 +39,12 @@ TUTTI_TEST(whole_errors)
 {
     tutti__suite_errors("whole:0");
 }
+TUTTI_TEST(whole_late)
+{
+    tutti__suite_late("whole:0", "whole:1");
+    tutti__suite_late("whole:0", "cpu:0");
+    tutti__suite_late("far:0", "whole:0");
+}
 TUTTI_TEST(whole_control)
 {
     tutti__suite_control("whole:0", tolerance);

@@ -22,6 +22,8 @@ enum {
     PACK_PIECE = 1 << 15,
     ENOUGH_PIECES = 24,
     SUM_PIECE = 1 << 13,
+    DIRECT_COLUMNS = 128,
+    DIRECT_ELEMENTS = 1 << 17,
 };
 #define PIECE_FLOPS 1e6
 #define BLOCK_FLOPS 2e5
@@ -161,6 +163,7 @@ typedef struct chunk {
     tutti_gemm_panels panels;
     int64_t a_group, b_group, b_pieces; /* panels packed by one piece; pieces that pack B */
     int64_t n_pieces;
+    bool direct; /* A is used as it stands, not packed */
 } chunk;
 
 static int64_t panel_count(const chunk *c)
@@ -227,13 +230,19 @@ static void multiply_block(const chunk *c, int64_t row, int64_t rows, int64_t fi
                            int64_t p, int64_t depth, float *to, int64_t ldc, bool add)
 {
     const tutti_gemm_tile *tile = c->plan->tile;
+    const tutti_gemm *g = c->gemm;
     const float *a = c->packed_a + p * round_up(c->m, tile->rows) + row * depth;
+    const float *rows_a = g->a + (c->m0 + row) * g->lda + c->k0 + p;
     const float *b = c->packed_b + p * c->panels.padded;
     for (int64_t j = first; j < end; j++) {
-        int64_t width, start = panel_start(c, j, &width);
-        if (start < c->n)
-            tile->multiply(rows, least(width, c->n - start), depth, a, b + start * depth, width,
-                           to + start, ldc, add);
+        int64_t width, start = panel_start(c, j, &width), n = least(width, c->n - start);
+        if (start >= c->n)
+            continue;
+        if (c->direct)
+            tile->multiply_rows(rows, n, depth, rows_a, g->lda, b + start * depth, width, to + start,
+                                ldc, add);
+        else
+            tile->multiply(rows, n, depth, a, b + start * depth, width, to + start, ldc, add);
     }
 }
 
@@ -259,7 +268,8 @@ static void run_chunk(chunk *c, tutti_pool *pool, bool pack_columns)
     c->b_group = 1 + PACK_PIECE / (plan->tile->wide * c->k + 1);
     c->b_pieces = pack_columns ? divide_up(panel_count(c), c->b_group) : 0;
     c->n_pieces = divide_up(panel_count(c), plan->piece_n);
-    tutti__pool_run(pool, c->b_pieces + divide_up(row_panel_count(c), c->a_group), pack_piece, c);
+    int64_t a_pieces = c->direct ? 0 : divide_up(row_panel_count(c), c->a_group);
+    tutti__pool_run(pool, c->b_pieces + a_pieces, pack_piece, c);
     tutti__pool_run(pool, divide_up(c->m, plan->piece_m) * c->n_pieces, multiply_piece, c);
 }
 
@@ -269,7 +279,7 @@ static void split_piece(void *context, int64_t index)
     int64_t p = index * c->plan->tile->depth, depth = least(c->plan->tile->depth, c->k - p);
     for (int64_t j = 0; j < panel_count(c); j++)
         pack_b(c, j, p, depth);
-    for (int64_t i = 0; i < row_panel_count(c); i++)
+    for (int64_t i = 0; i < row_panel_count(c) && !c->direct; i++)
         pack_a(c, i, p, depth);
     multiply_block(c, 0, c->m, 0, panel_count(c), p, depth, c->sums + index * c->m * c->n, c->n,
                    false);
@@ -293,10 +303,19 @@ static void sum_piece(void *context, int64_t index)
     }
 }
 
+/* Rows that are used for few columns, or that are few, are not worth packing; but rows that lie a
+ * multiple of a page apart fall on one place in the cache. */
+static bool rows_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
+{
+    bool pays = plan->n <= DIRECT_COLUMNS || plan->m * plan->k <= DIRECT_ELEMENTS;
+    return pays && plan->tile->multiply_rows != NULL && !gemm->trans_a && gemm->lda % 1024 != 0;
+}
+
 static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
                       void *workspace)
 {
-    chunk c = {.plan = plan, .gemm = gemm, .packed_a = workspace, .m = plan->m, .n = plan->n, .k = plan->k};
+    chunk c = {.plan = plan, .gemm = gemm, .packed_a = workspace, .m = plan->m, .n = plan->n, .k = plan->k,
+               .direct = rows_direct(plan, gemm)};
     c.packed_b = c.packed_a + packed_a_floats(plan);
     c.sums = c.packed_b + packed_b_floats(plan);
     c.panels = tutti__gemm_panels(plan->tile, c.n);
@@ -307,7 +326,7 @@ static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
 static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
                       void *workspace)
 {
-    chunk c = {.plan = plan, .gemm = gemm, .packed_a = workspace};
+    chunk c = {.plan = plan, .gemm = gemm, .packed_a = workspace, .direct = rows_direct(plan, gemm)};
     c.packed_b = c.packed_a + packed_a_floats(plan);
     for (c.n0 = 0; c.n0 < plan->n; c.n0 += plan->chunk_n) {
         c.n = least(plan->chunk_n, plan->n - c.n0);

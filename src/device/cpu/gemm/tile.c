@@ -11,7 +11,7 @@
 #if defined(__aarch64__)
 enum { ROWS = 8, WIDE = 3, NARROW = 2, DEPTH = 384 };
 #elif defined(__AVX512F__)
-enum { ROWS = 12, WIDE = 2, NARROW = 1, DEPTH = 256 };
+enum { ROWS = 12, WIDE = 2, NARROW = 1, DEPTH = 320 };
 #elif defined(__AVX2__)
 enum { ROWS = 4, WIDE = 3, NARROW = 2, DEPTH = 256 };
 #else
@@ -43,17 +43,39 @@ VEC_INLINE void step(int rows, int vecs, const float *a, const float *b, vec c[R
     }
 }
 
-/* c[rows, vecs * VEC_LANES] = or += the product of a panel of ROWS and one of `vecs` registers. */
-VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, const float *b, float *c,
-                     int64_t ldc, bool add)
+/* The same with rows that were not packed: row i stands at a + i * lda. */
+VEC_INLINE void step_rows(int rows, int vecs, const float *a, int64_t lda, const float *b,
+                          vec c[ROWS][WIDE])
+{
+    vec line[WIDE];
+    VEC_UNROLL for (int j = 0; j < vecs; j++)
+        line[j] = vec_load(b + VEC_LANES * j);
+    VEC_UNROLL for (int i = 0; i < rows; i++) {
+        vec scalar = vec_splat(a[i * lda]);
+        VEC_UNROLL for (int j = 0; j < vecs; j++)
+            c[i][j] = vec_fma(line[j], scalar, c[i][j]);
+    }
+}
+
+/* c[rows, vecs * VEC_LANES] = or += the product of rows and a panel of `vecs` registers. The rows are
+ * a packed panel of ROWS, or, with an lda that is not 0, rows that were not packed. */
+VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, int64_t lda, const float *b,
+                     float *c, int64_t ldc, bool add)
 {
     vec sum[ROWS][WIDE];
+    int64_t p = 0;
     VEC_UNROLL for (int i = 0; i < rows; i++)
         VEC_UNROLL for (int j = 0; j < vecs; j++)
             sum[i][j] = (vec){0};
-    VEC_UNROLL_BY_4
-    for (int64_t p = 0; p < k; p++)
-        step(rows, vecs, a + p * ROWS, b + p * vecs * VEC_LANES, sum);
+    if (lda == 0) {
+        VEC_UNROLL_BY_4
+        for (; p < k; p++)
+            step(rows, vecs, a + p * ROWS, b + p * vecs * VEC_LANES, sum);
+    } else {
+        VEC_UNROLL_BY_4
+        for (; p < k; p++)
+            step_rows(rows, vecs, a + p, lda, b + p * vecs * VEC_LANES, sum);
+    }
     VEC_UNROLL for (int i = 0; i < rows; i++)
         VEC_UNROLL for (int j = 0; j < vecs; j++) {
             float *at = c + i * ldc + j * VEC_LANES;
@@ -61,15 +83,29 @@ VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, const float 
         }
 }
 
-typedef void tile_function(int64_t k, const float *a, const float *b, float *c, int64_t ldc,
-                           bool add);
+typedef void tile_function(int64_t k, const float *a, int64_t lda, const float *b, float *c,
+                           int64_t ldc, bool add);
 #define TILE(name, rows, vecs)                                                                     \
-    static void name(int64_t k, const float *a, const float *b, float *c, int64_t ldc, bool add)   \
+    static void name(int64_t k, const float *a, int64_t lda, const float *b, float *c,             \
+                     int64_t ldc, bool add)                                                        \
     {                                                                                              \
-        tile(rows, vecs, k, a, b, c, ldc, add);                                                    \
+        (void)lda;                                                                                 \
+        tile(rows, vecs, k, a, 0, b, c, ldc, add);                                                 \
+    }
+#define TILE_OF_ROWS(name, rows, vecs)                                                             \
+    static void name(int64_t k, const float *a, int64_t lda, const float *b, float *c,             \
+                     int64_t ldc, bool add)                                                        \
+    {                                                                                              \
+        tile(rows, vecs, k, a, lda, b, c, ldc, add);                                               \
     }
 TILE(tile_wide, ROWS, WIDE)
 TILE(tile_narrow, ROWS, NARROW)
+#if !defined(__aarch64__)
+TILE_OF_ROWS(tile_rows_wide, ROWS, WIDE)
+TILE_OF_ROWS(tile_rows_narrow, ROWS, NARROW)
+TILE_OF_ROWS(tile_rows_low_wide, 4, WIDE)
+TILE_OF_ROWS(tile_rows_low_narrow, 4, NARROW)
+#endif
 #if defined(__aarch64__) || defined(__AVX512F__)
 TILE(tile_low_wide, 4, WIDE)
 TILE(tile_low_narrow, 4, NARROW)
@@ -80,10 +116,10 @@ TILE(tile_low_narrow, 4, NARROW)
 
 /* A tile at the edge of C: computed whole, the part that exists is stored. */
 static void edge(tile_function *function, int64_t rows, int64_t cols, int64_t k, const float *a,
-                 const float *b, float *c, int64_t ldc, bool add)
+                 int64_t lda, const float *b, float *c, int64_t ldc, bool add)
 {
     float whole[ROWS * WIDE * VEC_LANES];
-    function(k, a, b, whole, WIDE * VEC_LANES, false);
+    function(k, a, lda, b, whole, WIDE * VEC_LANES, false);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++) {
             float sum = whole[i * WIDE * VEC_LANES + j];
@@ -103,11 +139,11 @@ static void multiply(int64_t m, int64_t n, int64_t k, const float *a, const floa
         for (int64_t line = 0; line < lines; line++, next += 16)
             __builtin_prefetch(next, 0, 2);
         if (m - i >= ROWS && n == width)
-            whole(k, a, b, c, ldc, add);
+            whole(k, a, 0, b, c, ldc, add);
         else if (m - i == 4 && n == width)
-            low(k, a, b, c, ldc, add);
+            low(k, a, 0, b, c, ldc, add);
         else
-            edge(m - i <= 4 ? low : whole, m - i < ROWS ? m - i : ROWS, n, k, a, b, c, ldc, add);
+            edge(m - i <= 4 ? low : whole, m - i < ROWS ? m - i : ROWS, n, k, a, 0, b, c, ldc, add);
     }
 }
 
@@ -141,11 +177,26 @@ static void pack_four(int64_t width, int64_t k, const float *source, int64_t str
 }
 
 /* Lines that are contiguous across the panel: copies of `width` elements. */
+VEC_INLINE void copy_across(int64_t width, int64_t k, const float *source, int64_t step_, float *panel)
+{
+    for (int64_t p = 0; p < k; p++, source += step_, panel += width) {
+        int64_t i = 0;
+        for (; i + VEC_LANES <= width; i += VEC_LANES)
+            vec_store(panel + i, vec_load(source + i));
+        for (; i < width; i += 4)
+            *(quad_unaligned *)(panel + i) = *(const quad_unaligned *)(source + i);
+    }
+}
+
+/* The widths there are, so that the copies unroll. */
 static void pack_across(int64_t width, int64_t k, const float *source, int64_t step_, float *panel)
 {
-    for (int64_t p = 0; p < k; p++, source += step_, panel += width)
-        for (int64_t i = 0; i < width; i += 4)
-            *(quad_unaligned *)(panel + i) = *(const quad_unaligned *)(source + i);
+    if (width == WIDE * VEC_LANES)
+        copy_across(WIDE * VEC_LANES, k, source, step_, panel);
+    else if (width == NARROW * VEC_LANES)
+        copy_across(NARROW * VEC_LANES, k, source, step_, panel);
+    else
+        copy_across(ROWS, k, source, step_, panel);
 }
 
 static void pack(int64_t width, int64_t count, int64_t k, const float *source, int64_t step_,
@@ -162,6 +213,31 @@ static void pack(int64_t width, int64_t count, int64_t k, const float *source, i
         pack_line(width, k, i < count ? source + i * stride : NULL, step_, panel + i);
 }
 
+#if !defined(__aarch64__) /* there a multiply-add by a lane wants its scalars side by side */
+/* The last rows, fewer than four, are packed. */
+static void multiply_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                          const float *b, int64_t width, float *c, int64_t ldc, bool add)
+{
+    bool wide = width == WIDE * VEC_LANES;
+    int64_t i = 0, rows;
+    for (; m - i >= 4; i += rows) {
+        bool high = m - i >= ROWS;
+        rows = high ? ROWS : 4;
+        tile_function *function = wide ? (high ? tile_rows_wide : tile_rows_low_wide)
+                                       : (high ? tile_rows_narrow : tile_rows_low_narrow);
+        if (n == width)
+            function(k, a + i * lda, lda, b, c + i * ldc, ldc, add);
+        else
+            edge(function, rows, n, k, a + i * lda, lda, b, c + i * ldc, ldc, add);
+    }
+    if (i == m)
+        return;
+    float panel[ROWS * DEPTH];
+    pack(ROWS, m - i, k, a + i * lda, 1, lda, panel);
+    multiply(m - i, n, k, panel, b, width, c + i * ldc, ldc, add);
+}
+#endif
+
 const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile) = {
     .isa = TUTTI_ISA_TEXT,
     .rows = ROWS,
@@ -170,4 +246,7 @@ const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile) = {
     .depth = DEPTH,
     .pack = pack,
     .multiply = multiply,
+#if !defined(__aarch64__)
+    .multiply_rows = multiply_rows,
+#endif
 };

@@ -25,6 +25,9 @@ typedef struct tutti_gemm_tile {
      * other, `b` one packed panel of `width` columns of which n <= width are used. */
     void (*multiply)(int64_t m, int64_t n, int64_t k, const float *a, const float *b, int64_t width,
                      float *c, int64_t ldc, bool add);
+    /* (optional) The same with rows of A as they stand in memory, lda apart. */
+    void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                          const float *b, int64_t width, float *c, int64_t ldc, bool add);
 } tutti_gemm_tile;
 
 /* The best one this CPU runs. */

@@ -176,10 +176,13 @@ static void run_rest(const chain_run *r, const tutti_tile_step *steps, int count
     float value[2 * TUTTI_TILE_BYTES / sizeof(float) / 8]; /* more than any block */
     for (int s = 0; s < count; s++) {
         tutti_tile_args args = {.count = elements - start, .y = value, .params = steps[s].params};
-        for (int i = 0; i < steps[s].inputs; i++)
-            args.x[i] = steps[s].x[i].kind == TUTTI_PLACE_REGISTERS
-                            ? value
-                            : (float *)r->pointer(r->context, steps[s].x[i]) + start;
+        for (int i = 0; i < steps[s].inputs; i++) {
+            tutti_place place = steps[s].x[i];
+            const float *memory =
+                place.kind == TUTTI_PLACE_REGISTERS ? value : r->pointer(r->context, place);
+            bool moves = place.kind != TUTTI_PLACE_REGISTERS && place.kind != TUTTI_PLACE_SCALAR;
+            args.x[i] = moves ? memory + start : memory;
+        }
         steps[s].loop(&args);
         float *kept = steps[s].keep ? (float *)r->pointer(r->context, steps[s].y) + start : value;
         for (int64_t i = 0; kept != value && i < elements - start; i++)

@@ -212,7 +212,7 @@ VEC_INLINE vec vec_gelu(vec x)
 {
     vec a = vec_at_most(vec_abs(x), 14.0f), half = a * 0.5f, s = half * a;
     vec lost = vec_fnma(half, a, s);
-    vec tail = x * 0.5f * scaled_erfc(a * 0.70710678f) * vec_exp(-s);
+    vec tail = vec_copysign(half, x) * scaled_erfc(a * 0.70710678f) * vec_exp(-s);
     tail = vec_fma(tail, lost, tail);
     vec y = vec_select(vec_lt(x, S(0.0f)), tail, x - tail);
     return vec_select(vec_lt(x, S(-13.1f)), S(-0.0f), y);

@@ -223,18 +223,32 @@ static tutti_status add_value(compiler *c, int v)
     return TUTTI_OK;
 }
 
-/* Results that do not stand in their output yet. */
-static void add_stores(compiler *c)
+static void add_store(compiler *c, int output)
 {
-    for (int i = 0; i < c->body->output_count; i++) {
-        int v = c->body->result_values[i];
-        tutti_place place = c->states[root_of(c, v)].place;
-        if (place.kind == TUTTI_PLACE_OUTPUT && place.index == i)
-            continue;
+    int v = c->body->result_values[output];
+    tutti_place place = c->states[root_of(c, v)].place;
+    if (place.kind != TUTTI_PLACE_OUTPUT || place.index != output)
         add_step(c, (tutti_tile_step){.loop = type_loop(c, "store", value_at(c, v)->type.dtype),
                                       .name = ".store", .inputs = 1, .x = {place},
-                                      .y = {TUTTI_PLACE_OUTPUT, i}});
-    }
+                                      .y = {TUTTI_PLACE_OUTPUT, output}});
+}
+
+static bool reads_input(const compiler *c, int output)
+{
+    return c->states[root_of(c, c->body->result_values[output])].place.kind == TUTTI_PLACE_INPUT;
+}
+
+/* Results that do not stand in their output yet. Output 0 may share an input's memory, so what reads
+ * inputs goes before it. */
+static void add_stores(compiler *c)
+{
+    for (int i = 1; i < c->body->output_count; i++)
+        if (reads_input(c, i))
+            add_store(c, i);
+    add_store(c, 0);
+    for (int i = 1; i < c->body->output_count; i++)
+        if (!reads_input(c, i))
+            add_store(c, i);
 }
 
 static tutti_status make_steps(compiler *c)

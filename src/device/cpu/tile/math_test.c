@@ -1,0 +1,131 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/params.h"
+#include "base/test.h"
+#include "device/cpu/tile/tile.h"
+#include "program/kernel.h"
+
+enum { COUNT = 1024 };
+
+static double sigmoid(double x)
+{
+    double e = exp(-fabs(x));
+    return (x < 0 ? e : 1) / (1 + e);
+}
+
+static double softplus(double x)
+{
+    return (x > 0 || isnan(x) ? x : 0) + log1p(exp(-fabs(x)));
+}
+
+static double gelu(double x)
+{
+    return isinf(x) ? fmax(x, -0.0) : 0.5 * x * erfc(-x * M_SQRT1_2);
+}
+
+static double silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+static double rsqrt(double x)
+{
+    return 1 / sqrt(x);
+}
+
+static const struct {
+    const char *name;
+    double (*exact)(double);
+} functions[] = {
+    {"exp", exp},         {"expm1", expm1}, {"log", log},   {"log1p", log1p}, {"tanh", tanh},
+    {"erf", erf},         {"sin", sin},     {"cos", cos},   {"sigmoid", sigmoid},
+    {"softplus", softplus}, {"gelu", gelu}, {"silu", silu}, {"rsqrt", rsqrt}, {"sqrt", sqrt},
+};
+
+/* Distance in units of the last place of the exact value. Results below 1e-36 may become 0. */
+static double distance(float actual, double exact)
+{
+    float nearest = (float)exact;
+    if (actual == nearest || (isnan(actual) && isnan(exact)))
+        return 0;
+    if (fabs(exact) < 1e-36 && fabsf(actual) < 1e-36f)
+        return 0;
+    if (isnan(actual) || isnan(exact) || isinf(actual) || isinf(nearest))
+        return INFINITY;
+    float size = fabsf(nearest);
+    return fabs((double)actual - exact) / (double)(nextafterf(size, INFINITY) - size);
+}
+
+static void check_tile(int function, const float *x, double limit)
+{
+    static const double none[TUTTI_TILE_PARAMS];
+    const tutti_attr exact_form = TUTTI_INT("approximate", 0);
+    float y[COUNT];
+    const tutti_tile_op *row = tutti__tile_find(functions[function].name, &exact_form, 1);
+    CHECK(row != NULL);
+    row->f32(&(tutti_tile_args){.count = COUNT, .x = {x}, .y = y, .params = none});
+    for (int i = 0; i < COUNT; i++) {
+        double exact = functions[function].exact((double)x[i]), off = distance(y[i], exact);
+        if (off > limit)
+            tutti__test_fail(__FILE__, __LINE__, "%s(%.9g) is %.9g, exact %.9g: %.1f units",
+                             functions[function].name, (double)x[i], (double)y[i], exact, off);
+    }
+}
+
+/* Floats of every size and sign by their bits, then numbers round zero; then what is special. */
+static void check_function(int function, double limit)
+{
+    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, 0x1p-149f,
+                                    -0x1p-149f, 0x1p-126f, 0x1.fffffep127f, -0x1.fffffep127f};
+    float x[COUNT];
+    uint32_t step = TUTTI_TEST_SANITIZED ? 1000003 : 50021, bits = 0;
+    for (uint64_t total = 0; total < UINT64_C(1) << 32; total += (uint64_t)step * COUNT) {
+        for (int i = 0; i < COUNT; i++, bits += step)
+            memcpy(&x[i], &bits, sizeof bits);
+        check_tile(function, x, limit);
+    }
+    for (int part = 0; part < 60; part++) {
+        for (int i = 0; i < COUNT; i++)
+            x[i] = (float)(part * COUNT + i) * (30.0f / (60 * COUNT)) - 15;
+        check_tile(function, x, limit);
+    }
+    for (int i = 0; i < COUNT; i++)
+        x[i] = special[i % (int)TUTTI_COUNT(special)];
+    check_tile(function, x, limit);
+}
+
+/* Without fused multiply-adds the sums that need them lose some bits. */
+TUTTI_TEST(tile_functions_are_within_four_units)
+{
+    static const char *const isas[] = {"base", "avx2", "avx512", "sve"};
+    for (size_t s = 0; s < TUTTI_COUNT(isas); s++) {
+        if (!tutti__isa_present(isas[s]))
+            continue;
+        CHECK_OK(tutti__param_set("ISA", isas[s]));
+#if defined(__x86_64__)
+        double limit = strcmp(isas[s], "base") == 0 ? 200 : 4;
+#else
+        double limit = 4;
+#endif
+        for (size_t f = 0; f < TUTTI_COUNT(functions); f++)
+            check_function((int)f, limit);
+    }
+    CHECK_OK(tutti__param_set("ISA", NULL));
+}
+
+TUTTI_TEST(tile_loops_leave_what_lies_behind)
+{
+    static const double none[TUTTI_TILE_PARAMS];
+    const tutti_tile_op *row = tutti__tile_find("exp", NULL, 0);
+    for (int count = 0; count < 40; count++) {
+        float x[64], y[64];
+        for (int i = 0; i < 64; i++) {
+            x[i] = 1;
+            y[i] = 7;
+        }
+        row->f32(&(tutti_tile_args){.count = count, .x = {x}, .y = y, .params = none});
+        for (int i = 0; i < 64; i++)
+            CHECK_NEAR(y[i], i < count ? 2.718282 : 7, 1e-5);
+    }
+}
