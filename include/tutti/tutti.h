@@ -6,6 +6,7 @@
 #include "tutti/data.h"
 #include "tutti/gradients.h"
 #include "tutti/graph.h"
+#include "tutti/job.h"
 #include "tutti/op.h"
 #include "tutti/ops.h"
 #include "tutti/optimizer.h"

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/world_files.h"
+
 static int64_t clock_ns(clockid_t clock)
 {
     struct timespec t;
@@ -45,8 +47,7 @@ static void real_sleep_ns(void *self, int64_t ns)
         ;
 }
 
-/* The status for `error`, an errno. */
-static tutti_status fail_path(int error, const char *verb, const char *path)
+tutti_status tutti__fail_path(int error, const char *verb, const char *path)
 {
     tutti_status status = error == ENOENT || error == ENOTDIR ? TUTTI_NOT_FOUND
                           : error == ENOMEM                   ? TUTTI_NO_MEMORY
@@ -66,7 +67,7 @@ static tutti_status check_file(int fd, const char *path, size_t limit, size_t *r
 {
     struct stat about;
     if (fstat(fd, &about) != 0)
-        return fail_path(errno, "look at", path);
+        return tutti__fail_path(errno, "look at", path);
     if (!S_ISREG(about.st_mode))
         return tutti_fail(TUTTI_INVALID, "'%s' is not a regular file", path);
     if ((uintmax_t)about.st_size > limit)
@@ -101,7 +102,7 @@ static tutti_status read_to_end(int fd, const char *path, size_t limit, size_t e
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            status = fail_path(errno, "read", path);
+            status = tutti__fail_path(errno, "read", path);
         if (got <= 0)
             break;
         size += (size_t)got;
@@ -130,7 +131,7 @@ static tutti_status real_read_file(void *self, const char *path, size_t limit, v
         limit = PTRDIFF_MAX / 2;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return fail_path(errno, "open", path);
+        return tutti__fail_path(errno, "open", path);
     size_t expected = 0;
     tutti_status status = check_file(fd, path, limit, &expected);
     if (status == TUTTI_OK)
@@ -139,8 +140,7 @@ static tutti_status real_read_file(void *self, const char *path, size_t limit, v
     return status;
 }
 
-/* Creates a new file beside `path`; the name written to `name` was free. Returns -1 with errno. */
-static int open_beside(const char *path, char *name, size_t name_size)
+int tutti__open_beside(const char *path, char *name, size_t name_size)
 {
     static atomic_uint serial;
     for (int attempt = 0; attempt < 1000; attempt++) {
@@ -172,8 +172,8 @@ static int fill_and_close(int fd, const char *data, size_t size)
     return error;
 }
 
-/* Makes the rename durable; 0 or an errno. File systems without it answer EINVAL. */
-static int sync_folder(const char *path, char *name, size_t name_size)
+/* File systems without it answer EINVAL. */
+int tutti__sync_folder(const char *path, char *name, size_t name_size)
 {
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
@@ -194,7 +194,7 @@ static tutti_status real_write_file(void *self, const char *path, const void *da
     char *name = malloc(name_size);
     if (name == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to write '%s'", path);
-    int error = 0, fd = open_beside(path, name, name_size);
+    int error = 0, fd = tutti__open_beside(path, name, name_size);
     if (fd < 0)
         error = errno;
     else {
@@ -204,10 +204,10 @@ static tutti_status real_write_file(void *self, const char *path, const void *da
         if (error != 0)
             unlink(name);
         else
-            error = sync_folder(path, name, name_size);
+            error = tutti__sync_folder(path, name, name_size);
     }
     free(name);
-    return error == 0 ? TUTTI_OK : fail_path(error, "write", path);
+    return error == 0 ? TUTTI_OK : tutti__fail_path(error, "write", path);
 }
 
 /* mkdir for every prefix that ends before a slash, then for the whole path. */
@@ -231,7 +231,7 @@ static tutti_status real_make_folder(void *self, const char *path)
     if (error == 0 && (stat(name, &about) != 0 || !S_ISDIR(about.st_mode)))
         error = ENOTDIR;
     free(name);
-    return error == 0 ? TUTTI_OK : fail_path(error, "make the folder", path);
+    return error == 0 ? TUTTI_OK : tutti__fail_path(error, "make the folder", path);
 }
 
 static const tutti_world real_world = {
@@ -241,6 +241,13 @@ static const tutti_world real_world = {
     .read_file = real_read_file,
     .write_file = real_write_file,
     .make_folder = real_make_folder,
+    .open_file = tutti__real_open_file,
+    .read_at = tutti__real_read_at,
+    .write_at = tutti__real_write_at,
+    .sync_file = tutti__real_sync_file,
+    .close_file = tutti__real_close_file,
+    .list_folder = tutti__real_list_folder,
+    .remove_file = tutti__real_remove_file,
 };
 static const tutti_world *current = &real_world;
 

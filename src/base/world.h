@@ -5,6 +5,16 @@
 
 #include "base/status.h"
 
+/* How a file is opened. REPLACE writes a temporary file beside the path, which takes its place when
+ * it is closed with `keep`; until then nothing at the path changes. APPEND writes at the end of the
+ * file itself, made when it is missing, so that others can follow it as it grows. */
+typedef enum tutti_file_mode {
+    TUTTI_FILE_READ,
+    TUTTI_FILE_REPLACE,
+    TUTTI_FILE_APPEND,
+} tutti_file_mode;
+typedef struct tutti_file tutti_file; /* belongs to the world that opened it */
+
 typedef struct tutti_world {
     int64_t (*now_ns)(void *self);  /* monotonic */
     int64_t (*wall_ns)(void *self); /* since 1970 */
@@ -17,6 +27,25 @@ typedef struct tutti_world {
     tutti_status (*write_file)(void *self, const char *path, const void *data, size_t size);
     /* Makes a folder, and those above it that are missing; one that is there is fine. */
     tutti_status (*make_folder)(void *self, const char *path);
+    /* Regular files only. *ret_size is the size at the moment of opening, 0 for REPLACE. */
+    tutti_status (*open_file)(void *self, const char *path, tutti_file_mode mode,
+                              tutti_file **ret_file, int64_t *ret_size);
+    /* Fills `data`; *ret_got is less than `size` only at the file's end. Threads may share a file
+     * that is open to read. */
+    tutti_status (*read_at)(void *self, tutti_file *file, int64_t offset, void *data, size_t size,
+                            size_t *ret_got);
+    tutti_status (*write_at)(void *self, tutti_file *file, int64_t offset, const void *data,
+                             size_t size);
+    tutti_status (*sync_file)(void *self, tutti_file *file);
+    /* Ends the file's life in every case. With `keep`, what was written is durable at the path when
+     * this succeeds (fsync, rename, fsync of the folder); without, or after a failure, REPLACE
+     * leaves the path as it was. */
+    tutti_status (*close_file)(void *self, tutti_file *file, bool keep);
+    /* Names in a folder, without "." and "..", sorted by bytes; one block from malloc, *ret_names
+     * is NULL when there are none. */
+    tutti_status (*list_folder)(void *self, const char *path, char ***ret_names, size_t *ret_count);
+    /* Removes a file, or an empty folder. */
+    tutti_status (*remove_file)(void *self, const char *path);
     void *self;
 } tutti_world;
 

@@ -1,0 +1,61 @@
+/* job.h: what a training program holds from its first line to its last.
+ *
+ *     tutti_job *job = tutti_open(&argc, &argv);
+ *     …datasets, models, fit…
+ *     return tutti_close(job);
+ *
+ * A job owns what is made with it: nothing has to be released one by one. Calls need no checking:
+ * the job carries the first error, later calls do nothing, and tutti_close reports it. */
+#ifndef TUTTI_JOB_H
+#define TUTTI_JOB_H
+
+#include "tutti/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_job tutti_job;
+
+/* Takes the flags that every program understands out of argv and leaves the others there:
+ *     --data DIR  --epochs N  --steps-per-epoch N  --batch N  --seed N  --threads N  --lr RATE
+ *     --device NAME  --strategy NAME  --devices LIST  --precision f32|bf16|f16
+ *     --save FILE  --logs DIR  --resume  --quiet  --json  --set KEY=VALUE  --help
+ * Each can be given by environment as well: TUTTI_EPOCHS and so on; the command line wins. Both
+ * pointers may be NULL. Never NULL: when memory is short the job carries that error. */
+TUTTI_API tutti_job *tutti_open(int *argc, char ***argv);
+
+/* Reports the first error on standard error ("tutti: …"), releases everything and returns the
+ * program's exit code: 0, 1 after an error, 2 after wrong flags. NULL is fine (0). */
+TUTTI_API int tutti_close(tutti_job *job);
+
+/* TUTTI_OK, or the first error; its message becomes the thread's last. */
+TUTTI_API tutti_status tutti_job_check(const tutti_job *job);
+/* Should the program go on? False after an error, after --help, and when Ctrl-C was pressed. */
+TUTTI_API bool tutti_job_ok(const tutti_job *job);
+/* Makes a program's own failure the job's: `tutti_job_fail(job, tutti_fail(TUTTI_INVALID, …))`. The
+ * first one stays. Returns the status given. */
+TUTTI_API tutti_status tutti_job_fail(tutti_job *job, tutti_status status);
+
+/* Flags by name without dashes ("epochs"), and those of --set; `fallback` when not given. A number
+ * that cannot be read is the job's error. */
+TUTTI_API const char *tutti_flag_text(tutti_job *job, const char *name, const char *fallback);
+TUTTI_API int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallback);
+TUTTI_API double tutti_flag_number(tutti_job *job, const char *name, double fallback);
+TUTTI_API bool tutti_flag_on(tutti_job *job, const char *name);
+
+/* Hands an object to the job: destroy(object) is called at its end, the newest first. False, and
+ * destroyed at once, when there is no memory. */
+TUTTI_API bool tutti_job_own(tutti_job *job, void *object, void (*destroy)(void *object));
+
+/* Every later random number of the job follows from this: --seed, or 1. */
+TUTTI_API uint64_t tutti_job_seed(const tutti_job *job);
+
+/* Ctrl-C: the first asks the job to end after the present step and to save; the second ends the
+ * process. In force while a fit runs. */
+TUTTI_API bool tutti_interrupted(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

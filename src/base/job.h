@@ -1,0 +1,35 @@
+/* job.h: the job from inside. */
+#ifndef TUTTI_BASE_JOB_H
+#define TUTTI_BASE_JOB_H
+
+#include "base/arena.h"
+#include "base/container.h"
+#include "tutti/job.h"
+
+typedef struct tutti_owned {
+    void *object;
+    void (*destroy)(void *object);
+} tutti_owned;
+
+struct tutti_job {
+    tutti_error error; /* the first */
+    int exit_code;     /* for that error */
+    bool helped;       /* --help was answered; nothing more is to be done */
+    tutti_map flags;   /* name → text; "" when a flag has no value */
+    tutti_arena arena; /* for what lives as long as the job */
+    TUTTI_VEC(tutti_owned) owned;
+    uint64_t seed;
+    char program[64]; /* argv[0]'s last part */
+};
+
+/* Inside a function that makes something: false when the job is NULL or has failed. */
+static inline bool tutti__job_able(const tutti_job *job)
+{
+    return job && job->error.status == TUTTI_OK && !job->helped;
+}
+
+/* Between these Ctrl-C sets a flag instead of ending the process. They nest. */
+void tutti__interrupt_begin(void);
+void tutti__interrupt_end(void);
+
+#endif

@@ -1,0 +1,82 @@
+/* job_test.c: flags, errors and ownership of a job. */
+#include "base/job.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/test.h"
+
+TUTTI_TEST(job_takes_its_flags_and_leaves_the_others)
+{
+    const char *list[] = {"dir/mnist", "--epochs", "3",       "file",  "--data=there",
+                          "--resume",  "--set",    "key=a=b", "--own", NULL};
+    int argc = 9;
+    char **argv = (char **)list;
+    tutti_job *job = tutti_open(&argc, &argv);
+    CHECK_INT(argc, 3);
+    CHECK_STR(argv[1], "file");
+    CHECK_STR(argv[2], "--own");
+    CHECK(argv[3] == NULL);
+    CHECK_INT(tutti_flag_int(job, "epochs", 1), 3);
+    CHECK_INT(tutti_flag_int(job, "batch", 64), 64);
+    CHECK_STR(tutti_flag_text(job, "data", NULL), "there");
+    CHECK_STR(tutti_flag_text(job, "key", NULL), "a=b");
+    CHECK(tutti_flag_on(job, "resume") && !tutti_flag_on(job, "json"));
+    CHECK_INT(tutti_job_seed(job), 1);
+    CHECK_STR(job->program, "mnist");
+    CHECK_INT(tutti_close(job), 0);
+}
+
+static int destroyed[3], destroyed_count;
+static void note(void *object)
+{
+    destroyed[destroyed_count++] = *(int *)object;
+}
+
+TUTTI_TEST(job_destroys_the_newest_first_and_keeps_the_first_error)
+{
+    int one = 1, two = 2;
+    tutti_job *job = tutti_open(NULL, NULL);
+    destroyed_count = 0;
+    CHECK(tutti_job_own(job, &one, note) && tutti_job_own(job, &two, note));
+    CHECK(tutti_job_ok(job));
+    job->exit_code = 0; /* nothing on standard error here */
+    tutti_job_fail(job, tutti_fail(TUTTI_NOT_FOUND, "first"));
+    tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "second"));
+    CHECK(!tutti_job_ok(job));
+    CHECK_STATUS(tutti_job_check(job), TUTTI_NOT_FOUND);
+    CHECK_STR(tutti_error_message(), "first");
+    CHECK_INT(tutti_close(job), 0);
+    CHECK_INT(destroyed_count, 2);
+    CHECK(destroyed[0] == 2 && destroyed[1] == 1);
+}
+
+TUTTI_TEST(wrong_flags_are_the_jobs_error)
+{
+    const char *cases[][4] = {{"p", "--epochs", "many", NULL},
+                        {"p", "--batch", NULL, NULL},
+                        {"p", "--resume=1", NULL, NULL},
+                        {"p", "--set", "nothing", NULL}};
+    int counts[] = {3, 2, 2, 3};
+    for (int i = 0; i < 4; i++) {
+        char **argv = (char **)cases[i];
+        int argc = counts[i];
+        tutti_job *job = tutti_open(&argc, &argv);
+        tutti_flag_int(job, "epochs", 1);
+        CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
+        job->exit_code = 0;
+        tutti_close(job);
+    }
+}
+
+TUTTI_TEST(interrupt_sets_a_flag_while_it_is_in_force)
+{
+    struct sigaction now;
+    tutti__interrupt_begin();
+    sigaction(SIGINT, NULL, &now);
+    CHECK(now.sa_handler != SIG_DFL);
+    tutti__interrupt_end();
+    sigaction(SIGINT, NULL, &now);
+    CHECK(now.sa_handler == SIG_DFL);
+    CHECK(!tutti_interrupted());
+}

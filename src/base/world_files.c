@@ -1,0 +1,200 @@
+/* world_files.c: the real world's open files and folders. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "base/world_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct tutti_file {
+    int fd;
+    tutti_file_mode mode;
+    char *path;
+    char *name; /* the temporary file of REPLACE, else room for a folder's name */
+    size_t name_size;
+};
+
+static void forget(tutti_file *file)
+{
+    if (file == NULL)
+        return;
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->path);
+    free(file->name);
+    free(file);
+}
+
+static int open_mode(tutti_file *file)
+{
+    switch (file->mode) {
+    case TUTTI_FILE_REPLACE:
+        return tutti__open_beside(file->path, file->name, file->name_size);
+    case TUTTI_FILE_APPEND:
+        return open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    default:
+        return open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    }
+}
+
+tutti_status tutti__real_open_file(void *self, const char *path, tutti_file_mode mode,
+                                   tutti_file **ret_file, int64_t *ret_size)
+{
+    TUTTI_UNUSED(self);
+    tutti_file *file = calloc(1, sizeof *file);
+    if (file != NULL) {
+        *file = (tutti_file){.fd = -1, .mode = mode, .name_size = strlen(path) + 64};
+        file->path = strdup(path);
+        file->name = malloc(file->name_size);
+    }
+    if (file == NULL || file->path == NULL || file->name == NULL) {
+        forget(file);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", path);
+    }
+    file->fd = open_mode(file);
+    struct stat about = {0};
+    tutti_status status = TUTTI_OK;
+    if (file->fd < 0)
+        status = tutti__fail_path(errno, mode == TUTTI_FILE_READ ? "open" : "write", path);
+    else if (fstat(file->fd, &about) != 0)
+        status = tutti__fail_path(errno, "look at", path);
+    else if (!S_ISREG(about.st_mode))
+        status = tutti_fail(TUTTI_INVALID, "'%s' is not a regular file", path);
+    if (status != TUTTI_OK) {
+        forget(file);
+        return status;
+    }
+    *ret_file = file;
+    *ret_size = (int64_t)about.st_size;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__real_read_at(void *self, tutti_file *file, int64_t offset, void *data,
+                                 size_t size, size_t *ret_got)
+{
+    TUTTI_UNUSED(self);
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(file->fd, (char *)data + done, size - done, (off_t)offset + (off_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return tutti__fail_path(errno, "read", file->path);
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    *ret_got = done;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__real_write_at(void *self, tutti_file *file, int64_t offset, const void *data,
+                                  size_t size)
+{
+    TUTTI_UNUSED(self);
+    for (size_t done = 0; done < size;) {
+        ssize_t put =
+            pwrite(file->fd, (const char *)data + done, size - done, (off_t)offset + (off_t)done);
+        if (put < 0 && errno != EINTR)
+            return tutti__fail_path(errno, "write", file->path);
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__real_sync_file(void *self, tutti_file *file)
+{
+    TUTTI_UNUSED(self);
+    return fsync(file->fd) == 0 ? TUTTI_OK : tutti__fail_path(errno, "sync", file->path);
+}
+
+/* Until the rename nothing at the path changes; after it only the folder's sync can fail. */
+static int finish_replacement(tutti_file *file, bool keep)
+{
+    int error = keep && fsync(file->fd) != 0 ? errno : 0;
+    if (close(file->fd) != 0 && error == 0 && errno != EINTR)
+        error = errno;
+    file->fd = -1;
+    if (keep && error == 0 && rename(file->name, file->path) != 0)
+        error = errno;
+    if (!keep || error != 0)
+        unlink(file->name);
+    else
+        error = tutti__sync_folder(file->path, file->name, file->name_size);
+    return error;
+}
+
+tutti_status tutti__real_close_file(void *self, tutti_file *file, bool keep)
+{
+    TUTTI_UNUSED(self);
+    if (file == NULL)
+        return TUTTI_OK;
+    int error = 0;
+    if (file->mode == TUTTI_FILE_REPLACE)
+        error = finish_replacement(file, keep);
+    else if (file->mode == TUTTI_FILE_APPEND && keep && fsync(file->fd) != 0)
+        error = errno;
+    tutti_status status =
+        error == 0 ? TUTTI_OK : tutti__fail_path(error, "finish writing", file->path);
+    forget(file);
+    return status;
+}
+
+/* "." and ".." are no contents. */
+static int is_content(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Pointers first, then the bytes they point to. */
+static char **pack_names(struct dirent **found, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += sizeof(char *) + strlen(found[i]->d_name) + 1;
+    char **names = malloc(bytes);
+    char *at = names != NULL ? (char *)(names + count) : NULL;
+    for (size_t i = 0; names != NULL && i < count; i++) {
+        size_t size = strlen(found[i]->d_name) + 1;
+        names[i] = memcpy(at, found[i]->d_name, size);
+        at += size;
+    }
+    return names;
+}
+
+tutti_status tutti__real_list_folder(void *self, const char *path, char ***ret_names,
+                                     size_t *ret_count)
+{
+    TUTTI_UNUSED(self);
+    struct dirent **found = NULL;
+    int count = scandir(path, &found, is_content, by_bytes);
+    if (count < 0)
+        return tutti__fail_path(errno, "list the folder", path);
+    char **names = count > 0 ? pack_names(found, (size_t)count) : NULL;
+    for (int i = 0; i < count; i++)
+        free(found[i]);
+    free(found);
+    if (count > 0 && names == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the %d names in '%s'", count, path);
+    *ret_names = names;
+    *ret_count = (size_t)count;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__real_remove_file(void *self, const char *path)
+{
+    TUTTI_UNUSED(self);
+    return remove(path) == 0 ? TUTTI_OK : tutti__fail_path(errno, "remove", path);
+}

@@ -1,0 +1,28 @@
+/* world_files.h: what world.c and world_files.c share. Everything else calls through tutti__world.
+ */
+#ifndef TUTTI_BASE_WORLD_FILES_H
+#define TUTTI_BASE_WORLD_FILES_H
+
+#include "base/world.h"
+
+/* Records "cannot <verb> '<path>': …" with the status for `error`, an errno. */
+tutti_status tutti__fail_path(int error, const char *verb, const char *path);
+/* Creates a new file beside `path`; the name written to `name` was free. Returns -1 with errno. */
+int tutti__open_beside(const char *path, char *name, size_t name_size);
+/* Makes a rename to `path` durable; 0 or an errno. `name` is room to work in, of strlen(path) + 64
+ * bytes. */
+int tutti__sync_folder(const char *path, char *name, size_t name_size);
+
+tutti_status tutti__real_open_file(void *self, const char *path, tutti_file_mode mode,
+                                   tutti_file **ret_file, int64_t *ret_size);
+tutti_status tutti__real_read_at(void *self, tutti_file *file, int64_t offset, void *data,
+                                 size_t size, size_t *ret_got);
+tutti_status tutti__real_write_at(void *self, tutti_file *file, int64_t offset, const void *data,
+                                  size_t size);
+tutti_status tutti__real_sync_file(void *self, tutti_file *file);
+tutti_status tutti__real_close_file(void *self, tutti_file *file, bool keep);
+tutti_status tutti__real_list_folder(void *self, const char *path, char ***ret_names,
+                                     size_t *ret_count);
+tutti_status tutti__real_remove_file(void *self, const char *path);
+
+#endif

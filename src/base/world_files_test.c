@@ -1,0 +1,108 @@
+/* world_files_test.c: files that are open for a while, and folders. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/test.h"
+#include "base/world.h"
+
+static char folder[64], path[96];
+
+static const tutti_world *begin(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/tutti-files-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/data", folder);
+    return tutti__world();
+}
+
+static size_t names_in_folder(const tutti_world *w)
+{
+    char **names;
+    size_t count;
+    CHECK_OK(w->list_folder(w->self, folder, &names, &count));
+    free(names);
+    return count;
+}
+
+static void check_content(const tutti_world *w, const char *expected)
+{
+    tutti_file *file;
+    int64_t size;
+    char text[64] = {0};
+    size_t got;
+    CHECK_OK(w->open_file(w->self, path, TUTTI_FILE_READ, &file, &size));
+    CHECK_OK(w->read_at(w->self, file, 0, text, sizeof text - 1, &got));
+    CHECK_OK(w->close_file(w->self, file, true));
+    CHECK_INT(size, got);
+    CHECK_STR(text, expected);
+}
+
+static tutti_status write_text(const tutti_world *w, tutti_file_mode mode, const char *text,
+                               bool keep)
+{
+    tutti_file *file;
+    int64_t size;
+    TUTTI_TRY(w->open_file(w->self, path, mode, &file, &size));
+    CHECK_OK(w->write_at(w->self, file, size, text, strlen(text)));
+    CHECK_OK(w->sync_file(w->self, file));
+    return w->close_file(w->self, file, keep);
+}
+
+TUTTI_TEST(world_replaces_a_file_only_when_it_is_kept)
+{
+    const tutti_world *w = begin();
+    CHECK_OK(write_text(w, TUTTI_FILE_REPLACE, "first", true));
+    check_content(w, "first");
+    CHECK_OK(write_text(w, TUTTI_FILE_REPLACE, "second", false));
+    check_content(w, "first");
+    CHECK_INT(names_in_folder(w), 1);
+    CHECK_OK(write_text(w, TUTTI_FILE_REPLACE, "second", true));
+    check_content(w, "second");
+    CHECK_OK(write_text(w, TUTTI_FILE_APPEND, " and third", true));
+    check_content(w, "second and third");
+    CHECK_OK(w->remove_file(w->self, path));
+    CHECK_STATUS(w->remove_file(w->self, path), TUTTI_NOT_FOUND);
+    CHECK_INT(names_in_folder(w), 0);
+    CHECK_OK(w->remove_file(w->self, folder));
+}
+
+TUTTI_TEST(world_opens_regular_files_only)
+{
+    const tutti_world *w = begin();
+    tutti_file *file;
+    int64_t size;
+    CHECK_STATUS(w->open_file(w->self, path, TUTTI_FILE_READ, &file, &size), TUTTI_NOT_FOUND);
+    CHECK_STATUS(w->open_file(w->self, folder, TUTTI_FILE_READ, &file, &size), TUTTI_INVALID);
+    CHECK_STATUS(w->open_file(w->self, "/dev/zero", TUTTI_FILE_READ, &file, &size), TUTTI_INVALID);
+    char inside[128];
+    snprintf(inside, sizeof inside, "%s/none/x", folder);
+    CHECK_STATUS(w->open_file(w->self, inside, TUTTI_FILE_REPLACE, &file, &size), TUTTI_NOT_FOUND);
+    CHECK_CONTAINS(tutti_error_message(), inside);
+    CHECK_OK(w->remove_file(w->self, folder));
+}
+
+TUTTI_TEST(world_lists_a_folder_in_order)
+{
+    const tutti_world *w = begin();
+    char **names, name[128];
+    size_t count;
+    for (const char *each = "cab"; *each; each++) {
+        snprintf(name, sizeof name, "%s/%c", folder, *each);
+        CHECK_OK(w->write_file(w->self, name, "x", 1));
+    }
+    CHECK_OK(w->list_folder(w->self, folder, &names, &count));
+    CHECK_INT(count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_INT(names[i][0], "abc"[i]);
+        snprintf(name, sizeof name, "%s/%s", folder, names[i]);
+        CHECK_OK(w->remove_file(w->self, name));
+    }
+    free(names);
+    CHECK_OK(w->remove_file(w->self, folder));
+    CHECK_STATUS(w->list_folder(w->self, folder, &names, &count), TUTTI_NOT_FOUND);
+}
