@@ -36,7 +36,8 @@ static void run_chain(void *context)
 {
     work *w = context;
     tutti_tensor *out;
-    tutti__bench_must(tutti_run(w->session, .feed = TUTTI_FEED({w->x, w->value}), .fetch = TUTTI_FETCH({w->y, &out})));
+    tutti__bench_must(tutti_run(w->session, .feed = TUTTI_FEED({w->x, w->value}),
+                                .fetch = TUTTI_FETCH({w->y, &out})));
     tutti_tensor_release(out);
 }
 
@@ -46,7 +47,10 @@ static void copy_piece(void *context, int64_t i)
     memcpy(w->to + i * (COUNT / 64), w->from + i * (COUNT / 64), COUNT / 64 * sizeof(float));
 }
 
-static void copy(void *context) { tutti__pool_run(((work *)context)->pool, 64, copy_piece, context); }
+static void copy(void *context)
+{
+    tutti__pool_run(((work *)context)->pool, 64, copy_piece, context);
+}
 
 static double chain_seconds(work *w, tutti_sym (*build)(tutti_sym))
 {
@@ -68,16 +72,18 @@ static int run(int argc, char **argv, bool json)
     tutti_tensor *to = tutti__bench_tensor(TUTTI_F32, 1, (int64_t[]){COUNT}, 4);
     w.from = tutti_tensor_data(w.value);
     w.to = tutti_tensor_data(to);
-    tutti__bench_must(tutti__pool_create(tutti__cpu_count(), -1, &w.pool));
+    tutti__bench_must(tutti__pool_create(tutti__bench_threads(), -1, &w.pool));
     double copied = tutti__best_seconds(20, 1, copy, &w);
     double limit = tutti__bench_wide_vectors() ? 2 : 3;
     tutti__report(json, &(tutti_result){"fused", "copy of 64 MiB", copied * 1e3, "ms"});
     double seconds = chain_seconds(&w, cheap);
     tutti__report(json, &(tutti_result){"fused", "ten cheap operators", seconds * 1e3, "ms"});
-    tutti__report(json, &(tutti_result){"fused", "ten cheap operators, against a copy", seconds / copied, "x", limit});
+    tutti__report(json, &(tutti_result){"fused", "ten cheap operators, against a copy",
+                                        seconds / copied, "x", limit});
     seconds = chain_seconds(&w, dear);
     tutti__report(json, &(tutti_result){"fused", "with two transcendentals", seconds * 1e3, "ms"});
-    tutti__report(json, &(tutti_result){"fused", "with two transcendentals, against a copy", seconds / copied, "x", 4});
+    tutti__report(json, &(tutti_result){"fused", "with two transcendentals, against a copy",
+                                        seconds / copied, "x", 4});
     tutti__pool_destroy(w.pool);
     tutti_tensor_release(w.value);
     tutti_tensor_release(to);

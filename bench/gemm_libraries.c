@@ -177,12 +177,12 @@ static int run_contender(const char *name)
     bool own = strchr(name, ',') != NULL;
     if (!session && !plain && tutti__gemm_engine_load(library, &engine) != TUTTI_OK)
         return tutti__complain("%s", tutti_error_message());
-    if (own && !own_threads(engine, tutti__cpu_count(), &p))
+    if (own && !own_threads(engine, tutti__bench_threads(), &p))
         return TUTTI_EXIT_FAILED;
     if (session)
         open_session(&p);
     else if (!own)
-        tutti__bench_must(tutti__pool_create(tutti__cpu_count(), -1, &p.pool));
+        tutti__bench_must(tutti__pool_create(tutti__bench_threads(), -1, &p.pool));
     for (int s = 0; s < SIZES; s++) {
         make_product(&p, FIRST_SIZE << s, engine);
         double speed = best_speed(&p, session ? run_session : own ? run_call : run_plan), other = 0;

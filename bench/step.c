@@ -21,7 +21,7 @@ static void tape_step(void *context)
     work *w = context;
     tutti_sym x = tutti_use(w->eager, w->images), y = tutti_use(w->eager, w->labels), loss;
     TUTTI_TAPE(tape, w->eager)
-    loss = tutti__lecture_loss(&w->net, x, y);
+        loss = tutti__lecture_loss(&w->net, x, y);
     tutti_sym weights[] = {w->net.kernel, w->net.bias, w->net.w1, w->net.b1, w->net.w2, w->net.b2};
     tutti_grad grads[6];
     tutti_gradients(&tape, loss, 6, weights, grads);

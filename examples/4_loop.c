@@ -53,6 +53,7 @@ static double evaluate(tutti_eager *e, const tutti_sym *weights, tutti_tensor *i
         tutti_tensor_release(x);
         tutti_tensor_release(y);
     }
+    must(tutti_eager_check(e));
     return right / (double)(count / size * size);
 }
 

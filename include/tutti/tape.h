@@ -1,22 +1,29 @@
+/* clang-format off */
 /* tape.h: applying operators to values one after the other, with gradients: custom training loops.
  *
  *     tutti_eager *e;
  *     tutti_eager_open(&e);
- *     tutti_sym w = tutti_variable(tutti_eager_graph(e), tutti_glorot_uniform(784, 10), .name =
- * "w"); while (next_batch(&images, &labels)) { TUTTI_STEP(e) { tutti_sym x = tutti_use(e, images),
- * y = tutti_use(e, labels), loss; TUTTI_TAPE(tape, e) loss =
- * tutti_mean(tutti_sparse_cross_entropy_of(y, tutti_matmul(x, w))); tutti_grad grad;
+ *     tutti_sym w = tutti_variable(tutti_eager_graph(e), tutti_glorot_uniform(784, 10), .name = "w");
+ *     while (next_batch(&images, &labels))
+ *         TUTTI_STEP(e) {
+ *             tutti_sym x = tutti_use(e, images), y = tutti_use(e, labels), loss;
+ *             TUTTI_TAPE(tape, e)
+ *                 loss = tutti_mean(tutti_sparse_cross_entropy_of(y, tutti_matmul(x, w)));
+ *             tutti_grad grad;
  *             tutti_gradients(&tape, loss, 1, &w, &grad);
  *             tutti_apply_gradients(tutti_sgd(0.5), 1, &w, &grad);
  *             printf("%g\n", tutti_item(loss));
  *         }
- *     }
+ *     if (tutti_eager_check(e) != TUTTI_OK)
+ *         fprintf(stderr, "%s\n", tutti_error_message());
+ *     tutti_eager_close(e);
  *
  * Operators queue until a value is read or the step ends; what is queued then runs as one program.
  * A step that does the same as an earlier one runs from the cache; another one is compiled anew.
  *
  * Symbols live until the end of their step; variables live on. A read value is the caller's tensor.
  * One thread at a time may use an eager context. */
+/* clang-format on */
 #ifndef TUTTI_TAPE_H
 #define TUTTI_TAPE_H
 
@@ -51,6 +58,12 @@ TUTTI_API double tutti_item(tutti_sym sym);
 /* Ends a step: runs what is queued for its effect (updates), then forgets the step's symbols.
  * Returns the step's first mistake; the next step begins clean. */
 TUTTI_API tutti_status tutti_step(tutti_eager *eager);
+/* The first failure of a step since the context was opened or this was asked last, with its message
+ * in tutti_error_message; TUTTI_OK when every step went well. Asking again gives TUTTI_OK. */
+TUTTI_API tutti_status tutti_eager_check(tutti_eager *eager);
+/* A step as a block: TUTTI_STEP(e) { … } ends it by itself; tutti_eager_check tells how it went.
+ * Leave the block by its end: after break, goto or return the step is not over, and what follows
+ * belongs to it. */
 #define TUTTI_STEP(eager)                                                                          \
     for (int tutti_once_step = 1; tutti_once_step; tutti_once_step = (tutti_step(eager), 0))
 

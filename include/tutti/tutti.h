@@ -4,9 +4,12 @@
 
 #include "tutti/base.h"
 #include "tutti/data.h"
+#include "tutti/dataset.h"
+#include "tutti/files.h"
 #include "tutti/gradients.h"
 #include "tutti/graph.h"
 #include "tutti/job.h"
+#include "tutti/model.h"
 #include "tutti/op.h"
 #include "tutti/ops.h"
 #include "tutti/optimizer.h"

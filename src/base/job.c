@@ -224,8 +224,8 @@ int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallback)
     long long value = strtoll(text, &end, 10);
     if (errno == 0 && end != text && !*end && value >= 0)
         return value;
-    tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "--%s takes a whole number, not '%s'", name,
-                                   text));
+    tutti_job_fail(job,
+                   tutti_fail(TUTTI_INVALID, "--%s takes a whole number, not '%s'", name, text));
     return fallback;
 }
 

@@ -54,9 +54,9 @@ TUTTI_TEST(job_destroys_the_newest_first_and_keeps_the_first_error)
 TUTTI_TEST(wrong_flags_are_the_jobs_error)
 {
     const char *cases[][4] = {{"p", "--epochs", "many", NULL},
-                        {"p", "--batch", NULL, NULL},
-                        {"p", "--resume=1", NULL, NULL},
-                        {"p", "--set", "nothing", NULL}};
+                              {"p", "--batch", NULL, NULL},
+                              {"p", "--resume=1", NULL, NULL},
+                              {"p", "--set", "nothing", NULL}};
     int counts[] = {3, 2, 2, 3};
     for (int i = 0; i < 4; i++) {
         char **argv = (char **)cases[i];

@@ -82,7 +82,8 @@ tutti_status tutti__real_read_at(void *self, tutti_file *file, int64_t offset, v
     TUTTI_UNUSED(self);
     size_t done = 0;
     while (done < size) {
-        ssize_t got = pread(file->fd, (char *)data + done, size - done, (off_t)offset + (off_t)done);
+        ssize_t got =
+            pread(file->fd, (char *)data + done, size - done, (off_t)offset + (off_t)done);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)

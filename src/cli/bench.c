@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/params.h"
 #include "base/pool.h"
 #include "base/random.h"
 #include "tables/bench.h"
@@ -17,11 +18,18 @@ static const char usage[] =
     "--json prints one object a line with bench, work, value, unit, limit, ok, cpu.\n\n"
     "  tutti bench step [mnist] [--batch N] [--steps N]   one training step of an example, first and steady\n";
 
+int tutti__bench_threads(void)
+{
+    static const tutti_param threads = TUTTI_PARAM("THREADS", "0", "CPU threads; 0 takes all granted");
+    int64_t count = tutti__param_int(&threads);
+    return count > 0 ? (int)count : tutti__cpu_count();
+}
+
 const char *tutti__bench_cpu(void)
 {
     static char text[160];
     if (!text[0])
-        snprintf(text, sizeof text, "%s, %d threads", tutti__cpu()->model, tutti__cpu_count());
+        snprintf(text, sizeof text, "%s, %d threads", tutti__cpu()->model, tutti__bench_threads());
     return text;
 }
 

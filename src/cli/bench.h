@@ -31,7 +31,10 @@ static inline double tutti__seconds(void)
     return (double)tutti__now_ns() * 1e-9;
 }
 
-/* The CPU's name and the threads in use, for every report. */
+/* Threads of the session's CPU device, for what is measured beside it. */
+int tutti__bench_threads(void);
+
+/* The CPU's name and those threads, for every report. */
 const char *tutti__bench_cpu(void);
 
 /* Whether the CPU has 512-bit vectors: some limits go by that. */

@@ -195,7 +195,8 @@ int tutti__digit_draw(uint64_t seed, uint64_t index, float ret_pixels[SIDE * SID
     for (int i = 0; i < SIDE * SIDE; i++) {
         float value =
             ret_pixels[i] * ink + noise * (tutti__random_f32(d.key, 2000 + (uint64_t)i) - 0.5f);
-        ret_pixels[i] = value < 0 ? 0 : value > 1 ? 1 : value;
+        value = value < 0 ? 0 : value > 1 ? 1 : value;
+        ret_pixels[i] = (float)(int)(value * 255 + 0.5f) / 255;
     }
     return label;
 }

@@ -5,29 +5,20 @@
 
 #include "base/pool.h"
 #include "base/random.h"
-#include "base/world.h"
+#include "data/bytes.h"
 #include "data/digits.h"
-#include "io/gzip.h"
+#include "data/mnist.h"
 #include "io/idx.h"
 #include "tutti/data.h"
 
-#define FILE_LIMIT ((size_t)4 << 30)
 #define PIXELS (TUTTI_DIGIT_SIDE * TUTTI_DIGIT_SIDE)
 
 tutti_status tutti_idx_read(const char *path, tutti_tensor **ret_tensor)
 {
-    const tutti_world *world = tutti__world();
-    void *data, *unpacked;
+    void *data;
     size_t size;
-    TUTTI_TRY(world->read_file(world->self, path, FILE_LIMIT, &data, &size));
-    tutti_status status = TUTTI_OK;
-    if (tutti__gzip_is(data, size)) {
-        status = tutti__gzip_unpack(path, data, size, FILE_LIMIT, &unpacked, &size);
-        free(data);
-        data = status == TUTTI_OK ? unpacked : NULL;
-    }
-    if (status == TUTTI_OK)
-        status = tutti__idx_parse(path, data, size, ret_tensor);
+    TUTTI_TRY(tutti__bytes_read(path, &data, &size));
+    tutti_status status = tutti__idx_parse(path, data, size, ret_tensor);
     free(data);
     return status;
 }
@@ -80,24 +71,37 @@ static tutti_status check(const char *directory, const tutti_tensor *images,
     return TUTTI_OK;
 }
 
-static tutti_status load_files(const char *directory, bool train, int64_t limit,
-                               tutti_tensor **ret_images, tutti_tensor **ret_labels)
+tutti_status tutti__mnist_files(const char *directory, bool train, tutti_tensor **ret_images,
+                                tutti_tensor **ret_labels)
 {
-    tutti_tensor *images, *labels, *pixels = NULL, *classes = NULL;
+    tutti_tensor *images, *labels = NULL;
     TUTTI_TRY(read_either(directory, train ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte",
                           &images));
     tutti_status status = read_either(
         directory, train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte", &labels);
-    if (status == TUTTI_OK) {
+    if (status == TUTTI_OK)
         status = check(directory, images, labels);
-        int64_t count = tutti_tensor_count(labels);
-        count = limit > 0 && limit < count ? limit : count;
-        if (status == TUTTI_OK)
-            status = convert(images, count, true, &pixels);
-        if (status == TUTTI_OK)
-            status = convert(labels, count, false, &classes);
+    if (status != TUTTI_OK) {
+        tutti_tensor_release(images);
         tutti_tensor_release(labels);
+        return status;
     }
+    *ret_images = images;
+    *ret_labels = labels;
+    return TUTTI_OK;
+}
+
+static tutti_status load_files(const char *directory, bool train, int64_t limit,
+                               tutti_tensor **ret_images, tutti_tensor **ret_labels)
+{
+    tutti_tensor *images, *labels, *pixels = NULL, *classes = NULL;
+    TUTTI_TRY(tutti__mnist_files(directory, train, &images, &labels));
+    int64_t count = tutti_tensor_count(labels);
+    count = limit > 0 && limit < count ? limit : count;
+    tutti_status status = convert(images, count, true, &pixels);
+    if (status == TUTTI_OK)
+        status = convert(labels, count, false, &classes);
+    tutti_tensor_release(labels);
     tutti_tensor_release(images);
     if (status != TUTTI_OK) {
         tutti_tensor_release(pixels);
@@ -160,7 +164,7 @@ tutti_status tutti_mnist_load(const char *directory, const char *split, int64_t 
     if (directory && directory[0])
         return load_files(directory, train, limit, ret_images, ret_labels);
     int64_t count = train ? 60000 : 10000;
-    return tutti_digits_draw(20, train ? 0 : 60000, limit > 0 && limit < count ? limit : count,
+    return tutti_digits_draw(TUTTI_DIGIT_SEED, train ? 0 : 60000, limit > 0 && limit < count ? limit : count,
                              ret_images, ret_labels);
 }
 

@@ -32,8 +32,7 @@ static job start(int size, const char *const *devices, tutti_dtype dtype, collec
         &j.session, j.graph, .deadline_seconds = 10,
         .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {size}, .devices = devices}));
     for (int r = 0; r < size; r++)
-        TUTTI_WITH_DEVICE(j.graph, devices[r])
-        {
+        TUTTI_WITH_DEVICE(j.graph, devices[r]) {
             j.x[r] = (tutti_placeholder)(j.graph, TUTTI_TYPE(dtype, size, 2 * size));
             j.y[r] = fn(j.x[r], size, option);
         }
@@ -261,9 +260,8 @@ static void go_in_a_circle(const char *const *devices)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), first = TUTTI_NO_SYM, use = TUTTI_NO_SYM,
               second = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, devices[1])
-    first = tutti_all_reduce(x, "batch", 2, TUTTI_SUM);
-    TUTTI_WITH_DEVICE(g, devices[0])
-    {
+        first = tutti_all_reduce(x, "batch", 2, TUTTI_SUM);
+    TUTTI_WITH_DEVICE(g, devices[0]) {
         use = tutti_square(first);
         second = tutti_all_reduce(tutti_square(x), "batch", 2, TUTTI_SUM);
     }
@@ -300,14 +298,13 @@ TUTTI_TEST(collectives_say_what_does_not_fit_the_mesh)
     CHECK_OK(tutti_session_open(&bare, g, .deadline_seconds = 0.5));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), wide = TUTTI_NO_SYM, alone = TUTTI_NO_SYM,
               elsewhere = TUTTI_NO_SYM, named = TUTTI_NO_SYM;
-    TUTTI_WITH_DEVICE(g, "cpu:0")
-    {
+    TUTTI_WITH_DEVICE(g, "cpu:0") {
         wide = tutti_all_reduce(x, "batch", 3, TUTTI_SUM);
         alone = tutti_all_reduce(x, "batch", 2, TUTTI_SUM);
         named = tutti_all_reduce(x, "model", 2, TUTTI_SUM);
     }
     TUTTI_WITH_DEVICE(g, "far:0")
-    elsewhere = tutti_all_reduce(x, "batch", 2, TUTTI_SUM);
+        elsewhere = tutti_all_reduce(x, "batch", 2, TUTTI_SUM);
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){3}, &in));
     CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({wide, &out})),
                  TUTTI_INVALID);
@@ -340,15 +337,14 @@ TUTTI_TEST(collectives_end_with_the_first_error)
         .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = three_far}));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), y[2], other = TUTTI_NO_SYM;
     for (int r = 0; r < 2; r++)
-        TUTTI_WITH_DEVICE(g, three_far[r])
-        {
+        TUTTI_WITH_DEVICE(g, three_far[r]) {
             tutti_sym mine = r == 0 ? x
                                     : tutti_apply_op(g, "check_numerics", 1, &x, 1,
                                                      &TUTTI_STR("message", "rank 1's part"));
             y[r] = tutti_all_reduce(mine, "batch", 2, TUTTI_SUM);
         }
     TUTTI_WITH_DEVICE(g, "cpu:0")
-    other = tutti_square(y[1]); /* waits for what never comes */
+        other = tutti_square(y[1]); /* waits for what never comes */
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_inff()}, &in));
     CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}),
                            .fetch = TUTTI_FETCH({y[0], &out[0]}, {other, &out[1]})),

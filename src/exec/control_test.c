@@ -226,8 +226,7 @@ TUTTI_TEST(control_edges_order_what_has_effects)
               done = TUTTI_NO_SYM;
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY);
     add = tutti_assign_add(v, tutti_scalar(b.graph, TUTTI_F32, 1));
-    TUTTI_WITH_CONTROL(b.graph, add)
-    {
+    TUTTI_WITH_CONTROL(b.graph, add) {
         done = tutti_no_op(b.graph);
         size = tutti_size(x); /* known ahead, but asked for after the update */
     }
@@ -249,7 +248,7 @@ TUTTI_TEST(control_checks_say_what_they_found)
               zero = tutti_scalar(b.graph, TUTTI_F32, 0), y = TUTTI_NO_SYM;
     tutti_sym positive = tutti_assert(tutti_greater(x, zero), "all must be positive", x);
     TUTTI_WITH_CONTROL(b.graph, positive)
-    y = tutti_log(x);
+        y = tutti_log(x);
     tutti_sym finite = tutti_check_numerics(tutti_log(x), "logarithm");
     tutti_tensor *bad = vector(3, (float[]){1, -2, 3}), *good = vector(3, (float[]){1, 2, 3}), *out;
     CHECK_STATUS(

@@ -8,31 +8,18 @@
 
 #include "base/params.h"
 #include "base/world.h"
-#include "exec/plan.h"
+#include "exec/cache.h"
 
 static const tutti_param device_param =
     TUTTI_PARAM("DEVICE", "cpu:0",
                 "where nodes go that have no wish, in sessions and tapes that name no device");
-
-/* Everything a plan depends on, as words; compared whole. */
-typedef struct key {
-    uint64_t hash;
-    size_t count;
-    uint64_t *words;
-} key;
-
-typedef struct entry {
-    key key;
-    tutti_plan *plan;
-    uint64_t used; /* when last, in runs */
-} entry;
 
 struct tutti_engine {
     tutti_engine_options options;
     char *device;
     tutti_state *state;
     pthread_mutex_t lock;
-    TUTTI_VEC(entry) entries;
+    tutti_plan_cache cache;
     tutti_plan *last; /* compiled last, for print */
     uint64_t runs, compiles;
     double compile_seconds;
@@ -52,7 +39,8 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
     if (engine->options.deadline_ns <= 0)
         engine->options.deadline_ns = 300 * (int64_t)1000000000;
     pthread_mutex_init(&engine->lock, NULL);
-    tutti_status status = engine->device ? tutti__state_create(&engine->state) : TUTTI_NO_MEMORY;
+    tutti_status status = engine->device ? tutti__state_create(&engine->state)
+                                         : tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
     tutti_device *device;
     if (status == TUTTI_OK)
         status = tutti__device_open(engine->device, &device);
@@ -67,11 +55,7 @@ void tutti__engine_destroy(tutti_engine *engine)
 {
     if (!engine)
         return;
-    for (size_t i = 0; i < engine->entries.count; i++) {
-        tutti__plan_release(engine->entries.data[i].plan);
-        free(engine->entries.data[i].key.words);
-    }
-    TUTTI_VEC_FREE(&engine->entries);
+    tutti__cache_free(&engine->cache);
     tutti__plan_release(engine->last);
     tutti__state_destroy(engine->state);
     pthread_mutex_destroy(&engine->lock);
@@ -82,106 +66,6 @@ void tutti__engine_destroy(tutti_engine *engine)
 tutti_state *tutti__engine_state(tutti_engine *engine)
 {
     return engine->state;
-}
-
-/* The key of a request, written into a buffer that the caller gives (from malloc when too small).
- */
-#define KEY_WORDS 128
-typedef struct key_writer {
-    uint64_t *words;
-    size_t count, capacity;
-    uint64_t inlined[KEY_WORDS];
-    bool failed;
-} key_writer;
-
-static void put(key_writer *w, uint64_t word)
-{
-    if (w->count == w->capacity) {
-        uint64_t *words = malloc(2 * w->capacity * sizeof *words);
-        if (!words) {
-            w->failed = true;
-            return;
-        }
-        memcpy(words, w->words, w->count * sizeof *words);
-        if (w->words != w->inlined)
-            free(w->words);
-        w->words = words;
-        w->capacity *= 2;
-    }
-    w->words[w->count++] = word;
-}
-
-static void put_edge(key_writer *w, tutti_edge edge)
-{
-    put(w, (uint64_t)edge.node->id << 16 | edge.index);
-}
-
-static void write_key(key_writer *w, const tutti_graph *graph, const tutti_request *request,
-                      const tutti_type *types)
-{
-    w->words = w->inlined;
-    w->count = 0;
-    w->capacity = KEY_WORDS;
-    w->failed = false;
-    put(w, request->key ? request->key : graph->serial);
-    put(w, request->key ? 0 : graph->version);
-    put(w, request->device ? tutti__hash_string(0, request->device) : 0);
-    put(w, (uint64_t)request->feed_count << 40 | (uint64_t)request->fetch_count << 20 |
-               (uint64_t)request->target_count);
-    for (int i = 0; i < request->feed_count; i++) {
-        put_edge(w, request->feeds[i]);
-        put(w, (uint64_t)types[i].dtype << 8 | (uint64_t)types[i].rank);
-        for (int d = 0; d < types[i].rank; d++)
-            put(w, (uint64_t)types[i].dims[d]);
-    }
-    for (int i = 0; i < request->fetch_count; i++)
-        put_edge(w, request->fetches[i]);
-    for (int i = 0; i < request->target_count; i++)
-        put(w, request->targets[i]->id);
-}
-
-/* Under the lock. */
-static tutti_plan *find(tutti_engine *engine, const key_writer *w, uint64_t hash)
-{
-    for (size_t i = 0; i < engine->entries.count; i++) {
-        entry *e = &engine->entries.data[i];
-        if (e->key.hash == hash && e->key.count == w->count &&
-            memcmp(e->key.words, w->words, w->count * sizeof *w->words) == 0) {
-            e->used = engine->runs;
-            return tutti__plan_retain(e->plan);
-        }
-    }
-    return NULL;
-}
-
-/* Under the lock: the least recently used entry goes when the cache is full. Another thread may
- * have kept a plan for the same request meanwhile. */
-static void keep(tutti_engine *engine, const key_writer *w, uint64_t hash, tutti_plan *plan)
-{
-    tutti_plan *other = find(engine, w, hash);
-    if (other) {
-        tutti__plan_release(other);
-        return;
-    }
-    entry e = {.key = {hash, w->count, malloc(w->count * sizeof *w->words)},
-               .plan = plan,
-               .used = engine->runs};
-    if (!e.key.words)
-        return;
-    memcpy(e.key.words, w->words, w->count * sizeof *w->words);
-    if (engine->entries.count >= (size_t)engine->options.cache_limit) {
-        size_t oldest = 0;
-        for (size_t i = 1; i < engine->entries.count; i++)
-            if (engine->entries.data[i].used < engine->entries.data[oldest].used)
-                oldest = i;
-        tutti__plan_release(engine->entries.data[oldest].plan);
-        free(engine->entries.data[oldest].key.words);
-        engine->entries.data[oldest] = engine->entries.data[--engine->entries.count];
-    }
-    if (TUTTI_VEC_PUSH(&engine->entries, e))
-        tutti__plan_retain(plan);
-    else
-        free(e.key.words);
 }
 
 static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutti_request *request,
@@ -201,26 +85,23 @@ static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutt
 static tutti_status plan_for(tutti_engine *engine, tutti_graph *graph, const tutti_request *request,
                              const tutti_type *types, tutti_plan **ret)
 {
-    key_writer w;
-    write_key(&w, graph, request, types);
-    if (w.failed)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
-    uint64_t hash = tutti__hash_bytes(0, w.words, w.count * sizeof *w.words);
+    tutti_key key;
+    TUTTI_TRY(tutti__key_write(&key, graph, request, types));
     pthread_mutex_lock(&engine->lock);
     engine->runs++;
-    tutti_plan *plan = find(engine, &w, hash);
+    tutti_plan *plan = tutti__cache_find(&engine->cache, &key, engine->runs);
     pthread_mutex_unlock(&engine->lock);
     tutti_status status = TUTTI_OK;
     if (!plan) {
         status = compile(engine, graph, request, types, &plan);
         if (status == TUTTI_OK) {
             pthread_mutex_lock(&engine->lock);
-            keep(engine, &w, hash, plan);
+            tutti__cache_keep(&engine->cache, (size_t)engine->options.cache_limit, &key, plan,
+                              engine->runs);
             pthread_mutex_unlock(&engine->lock);
         }
     }
-    if (w.words != w.inlined)
-        free(w.words);
+    tutti__key_free(&key);
     if (status == TUTTI_OK)
         *ret = plan;
     return status;
@@ -246,7 +127,8 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan,
                           .target_count = plan->rest_target_count,
                           .targets = plan->rest_targets,
                           .deadline = request->deadline,
-                          .device = request->device};
+                          .device = request->device,
+                          .watched = request->watched};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
     for (int i = 0; status == TUTTI_OK && i < plan->fetch_count; i++) {
         int from = plan->fetches[i];
@@ -267,6 +149,8 @@ static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan,
                      .owner = engine,
                      .call_graph = call_graph,
                      .mesh = engine->options.mesh.axis_count ? &engine->options.mesh : NULL};
+    /* With several pieces the own flag comes first: it ends what waits for a piece that failed. */
+    run.watched = request->watched && plan->piece_count == 1 ? request->watched : &run.cancelled;
     run.deadline =
         request->deadline ? request->deadline : tutti__now_ns() + engine->options.deadline_ns;
     if (!plan->rest)
@@ -366,6 +250,7 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
                              .feeds = feeds,
                              .values = values,
                              .deadline = run->deadline,
+                             .watched = run->watched,
                              .fetch_count = (int)body->results.count,
                              .fetches = body->results.data,
                              .device = device->name};
@@ -383,7 +268,7 @@ void tutti__engine_stats(tutti_engine *engine, tutti_engine_stats *ret)
     pthread_mutex_lock(&engine->lock);
     *ret = (tutti_engine_stats){.runs = engine->runs,
                                 .compiles = engine->compiles,
-                                .cached = engine->entries.count,
+                                .cached = engine->cache.entries.count,
                                 .compile_seconds = engine->compile_seconds,
                                 .arena_bytes = engine->last ? engine->last->arena_bytes : 0};
     pthread_mutex_unlock(&engine->lock);

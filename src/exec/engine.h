@@ -38,8 +38,9 @@ typedef struct tutti_request {
     tutti_tensor *const *values; /* of the feeds; contiguous or not */
     const tutti_edge *fetches;
     tutti_node *const *targets;
-    int64_t deadline;   /* absolute; 0: the engine's */
-    const char *device; /* NULL: the engine's */
+    int64_t deadline;            /* absolute; 0: the engine's */
+    const char *device;          /* NULL: the engine's */
+    const _Atomic bool *watched; /* of the run inside which this one runs, or NULL */
     uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and
                      version */
 } tutti_request;

@@ -7,6 +7,32 @@
 
 #include "exec/segment.h"
 
+static tutti_status add_updated(tutti_plan *plan, tutti_state *state, const tutti_node *node)
+{
+    tutti_state_variable *variable;
+    const char *name = tutti__str(node, "shared_name");
+    TUTTI_TRY(tutti__state_variable(state, name[0] ? name : node->name, &node->types[0],
+                                    tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
+                                    &variable));
+    for (size_t i = 0; i < plan->updated.count; i++)
+        if (plan->updated.data[i] == variable)
+            return TUTTI_OK;
+    return TUTTI_VEC_PUSH(&plan->updated, variable)
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+}
+
+static tutti_status find_updated(tutti_plan *plan, tutti_state *state, const tutti_graph *graph)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        for (int i = 0; (node->op->flags & TUTTI_OP_UPDATES) && i < node->input_count; i++)
+            if (tutti__is(node->inputs[i].node, "variable"))
+                TUTTI_TRY(add_updated(plan, state, node->inputs[i].node));
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_options *options,
                                   tutti_piece_graph *from, tutti_plan_piece *piece)
 {
@@ -39,6 +65,9 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
         status = compile_piece(engine, options, &pieces[i], &plan->pieces[i]);
         plan->piece_count = i + 1;
         const tutti_executable *executable = plan->pieces[i].executable;
+        if (status == TUTTI_OK)
+            status = find_updated(plan, tutti__engine_state(engine), pieces[i].graph);
+        plan->shadows = plan->shadows || (status == TUTTI_OK && executable->shadows);
         if (status == TUTTI_OK && executable->table->memory)
             plan->arena_bytes += executable->table->memory(executable);
     }
@@ -140,6 +169,7 @@ void tutti__plan_release(tutti_plan *plan)
         free(plan->pieces[i].results);
     }
     free(plan->pieces);
+    TUTTI_VEC_FREE(&plan->updated);
     tutti_graph_destroy(plan->rest);
     free(plan->rest_feeds);
     free(plan->rest_fetches);

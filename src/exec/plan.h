@@ -19,6 +19,10 @@ typedef struct tutti_plan {
     int piece_count;
     tutti_plan_piece *pieces;
     int result_count; /* results of the pieces: first segment's */
+    /* Variables that the pieces update. With shadows a run claims them; else it commits when nobody
+     * claims them. */
+    TUTTI_VEC(tutti_state_variable *) updated;
+    bool shadows;
     /* Rest of a graph whose shapes depend on data; rest NULL: there is none. The rest is fed with
      * the first segment's results (rest_feeds[i] takes result i) and gives some of the fetches. */
     tutti_graph *rest;

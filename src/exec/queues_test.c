@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/test.h"
 #include "tutti/tutti.h"
@@ -136,6 +137,87 @@ TUTTI_TEST(queues_take_and_give_many)
     tutti_tensor_release(values);
     tutti_session_close(s);
     tutti_graph_destroy(g);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void dequeue_and_add(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                            void *context)
+{
+    tutti_sym queue = tutti_fifo_queue_named(body, "never_fed", 1, TUTTI_TYPE(TUTTI_F32));
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_add(args[0], tutti_dequeue(queue));
+}
+
+static void same(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = args[0];
+}
+
+static tutti_sym wait_plainly(tutti_graph *g, tutti_sym x)
+{
+    TUTTI_UNUSED(x);
+    return tutti_dequeue(tutti_fifo_queue_named(g, "never_fed", 1, TUTTI_TYPE(TUTTI_F32)));
+}
+
+static tutti_sym wait_for_room(tutti_graph *g, tutti_sym x)
+{
+    tutti_sym queue = tutti_fifo_queue_named(g, "full", 1, TUTTI_TYPE(TUTTI_F32));
+    tutti_sym first = tutti_enqueue(queue, x), second = TUTTI_NO_SYM;
+    TUTTI_WITH_CONTROL(g, first)
+        second = tutti_enqueue(queue, x);
+    return second;
+}
+
+static tutti_sym wait_in_a_branch(tutti_graph *g, tutti_sym x)
+{
+    TUTTI_UNUSED(g);
+    return tutti_cond(tutti_is_nan(x), dequeue_and_add, same, NULL, TUTTI_SYMS(x), 1, NULL);
+}
+
+/* One device waits in a queue, the other one fails a little later: the run ends then, with the
+ * failure, long before its deadline. */
+static void check_end(const char *waiting, const char *failing,
+                      tutti_sym (*wait)(tutti_graph *g, tutti_sym x))
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *bad;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32), waits = TUTTI_NO_SYM, fails = TUTTI_NO_SYM;
+    TUTTI_WITH_DEVICE(g, waiting)
+        waits = wait(g, x);
+    TUTTI_WITH_DEVICE(g, failing)
+        fails = tutti_check_numerics(
+            tutti_matmul(tutti_broadcast_to(x, 300, 300), tutti_broadcast_to(x, 300, 300)),
+            "the other device");
+    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 100));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_nanf("")}, &bad));
+    double start = seconds();
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .targets = TUTTI_TARGETS(waits, fails)),
+                 TUTTI_CHECK_FAILED);
+    CHECK_CONTAINS(tutti_error_message(), "the other device");
+    CHECK(seconds() - start < 50);
+    tutti_tensor_release(bad);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(queues_let_go_when_another_device_fails)
+{
+    check_end("cpu:0", "far:0", wait_plainly);
+    check_end("far:0", "cpu:0", wait_plainly);
+    check_end("cpu:0", "whole:0", wait_for_room);
+    check_end("cpu:0", "far:0", wait_in_a_branch);
 }
 
 static tutti_tensor *words(int64_t count, const char *const *texts)

@@ -176,22 +176,26 @@ void tutti__rendezvous_fail(tutti_run *run, tutti_status status)
     tutti__state_wake(run->state);
 }
 
+/* Waits for others' claims until the run's deadline. */
+static tutti_status begin(tutti_run *run)
+{
+    const tutti_rendezvous *r = run->rendezvous;
+    return tutti__state_commit_begin_on(run->state, r->update_count, r->updates, run->deadline);
+}
+
 /* The last to arrive takes the state's commit lock for all. */
 tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
 {
     tutti_rendezvous *r = run->rendezvous;
-    if (r->partitions == 1) {
-        if (status == TUTTI_OK)
-            tutti__state_commit_begin(run->state);
-        return status;
-    }
+    if (r->partitions == 1)
+        return status == TUTTI_OK ? begin(run) : status;
     if (status != TUTTI_OK) {
         tutti__rendezvous_fail(run, status);
         return status;
     }
     pthread_mutex_lock(&r->lock);
-    if (++r->arrived == r->partitions && !run->cancelled)
-        tutti__state_commit_begin(run->state);
+    if (++r->arrived == r->partitions && !run->cancelled && (status = begin(run)) != TUTTI_OK)
+        note_failure(run, status);
     pthread_cond_broadcast(&r->changed);
     while (r->arrived < r->partitions && !run->cancelled && status == TUTTI_OK)
         if (!wait(run) && r->arrived < r->partitions && !run->cancelled) {

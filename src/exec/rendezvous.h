@@ -15,6 +15,8 @@ typedef struct tutti_rendezvous {
     int arrived;       /* at the commit point */
     int left;          /* it */
     tutti_error error; /* the first */
+    int update_count;  /* variables that must be nobody's claim when the commit begins */
+    tutti_state_variable *const *updates;
 } tutti_rendezvous;
 
 tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions);

@@ -70,16 +70,15 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
     return status;
 }
 
-tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
-                             tutti_tensor **ret_results)
+static tutti_status run_pieces(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                               tutti_tensor **results)
 {
-    tutti_tensor *few[16], **results = few;
-    size_t count = (size_t)plan->result_count;
-    if (count > 16 && !(results = malloc(count * sizeof *results)))
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
-    memset(results, 0, count * sizeof *results);
     tutti_rendezvous rendezvous;
     tutti__rendezvous_init(&rendezvous, plan->piece_count);
+    if (!plan->shadows) {
+        rendezvous.update_count = (int)plan->updated.count;
+        rendezvous.updates = plan->updated.data;
+    }
     run->rendezvous = &rendezvous;
     run->commit_begin = tutti__commit_begin;
     run->commit_end = tutti__commit_end;
@@ -91,6 +90,30 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
         status = run_many(plan, run, values, results);
     }
     tutti__rendezvous_end(&rendezvous);
+    return status;
+}
+
+static tutti_status run_claiming(const tutti_plan *plan, tutti_run *run,
+                                 tutti_tensor *const *values, tutti_tensor **results)
+{
+    if (!plan->shadows)
+        return run_pieces(plan, run, values, results);
+    int count = (int)plan->updated.count;
+    TUTTI_TRY(tutti__state_claim(run->state, count, plan->updated.data, run->deadline));
+    tutti_status status = run_pieces(plan, run, values, results);
+    tutti__state_unclaim(run->state, count, plan->updated.data);
+    return status;
+}
+
+tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                             tutti_tensor **ret_results)
+{
+    tutti_tensor *few[16], **results = few;
+    size_t count = (size_t)plan->result_count;
+    if (count > 16 && !(results = malloc(count * sizeof *results)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    memset(results, 0, count * sizeof *results);
+    tutti_status status = run_claiming(plan, run, values, results);
     for (size_t i = 0; i < count; i++) {
         if (status == TUTTI_OK)
             ret_results[i] = results[i];

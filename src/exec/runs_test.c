@@ -129,16 +129,15 @@ TUTTI_TEST(runs_cross_devices)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), a = TUTTI_NO_SYM, b = TUTTI_NO_SYM,
               v = TUTTI_NO_SYM, count, late = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, "/cpu:1")
-    a = tutti_scale(x, 3);
-    TUTTI_WITH_DEVICE(g, "/job:worker/task:0/device:far:2")
-    {
+        a = tutti_scale(x, 3);
+    TUTTI_WITH_DEVICE(g, "/job:worker/task:0/device:far:2") {
         v = tutti_variable(g, tutti_zeros(), .name = "v");
         b = tutti_add(a, x);
         count = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 1));
     }
     TUTTI_WITH_DEVICE(g, "cpu:0")
-    TUTTI_WITH_CONTROL(g, count)
-    late = tutti_scale(b, 2);
+        TUTTI_WITH_CONTROL(g, count)
+            late = tutti_scale(b, 2);
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     tutti_tensor *in = vector(2, (float[]){1, 2}), *out[3];
     for (int i = 1; i < 4; i++) {
@@ -156,7 +155,7 @@ TUTTI_TEST(runs_cross_devices)
     CHECK_CONTAINS(text, "program on far:2");
     free(text);
     TUTTI_WITH_DEVICE(g, "cpu:7")
-    a = tutti_scale(x, 5);
+        a = tutti_scale(x, 5);
     CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({a, &out[0]})),
                  TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(), "cpu:7");

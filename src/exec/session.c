@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "base/world.h"
-#include "exec/engine.h"
+#include "exec/share.h"
 #include "program/trace.h"
 
 struct tutti_session {
     tutti_graph *graph;
     tutti_engine *engine;
+    bool shared; /* the engine is somebody else's */
 };
 
 static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
@@ -62,12 +63,24 @@ tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_option
     return status;
 }
 
+tutti_status tutti__session_share(tutti_graph *graph, tutti_engine *engine,
+                                  tutti_session **ret_session)
+{
+    tutti_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
+    *session = (tutti_session){.graph = graph, .engine = engine, .shared = true};
+    *ret_session = session;
+    return TUTTI_OK;
+}
+
 void tutti_session_close(tutti_session *session)
 {
     if (!session)
         return;
     tutti__trace_flush();
-    tutti__engine_destroy(session->engine);
+    if (!session->shared)
+        tutti__engine_destroy(session->engine);
     free(session);
 }
 

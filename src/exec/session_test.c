@@ -81,7 +81,7 @@ TUTTI_TEST(session_reads_old_values_and_follows_updates)
     tutti_sym add = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 2));
     tutti_sym after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(g, add)
-    after = tutti_scale(tutti_read(v), 10);
+        after = tutti_scale(tutti_read(v), 10);
     CHECK_OK(tutti_session_open(&s, g));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     tutti_tensor *out[4];

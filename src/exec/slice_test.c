@@ -32,19 +32,16 @@ static replica build(tutti_graph *g, int number, const char *first, const char *
     replica r;
     char scope[16];
     snprintf(scope, sizeof scope, "replica%d", number);
-    TUTTI_WITH_NAME(g, scope)
-    {
+    TUTTI_WITH_NAME(g, scope) {
         tutti_tensor *w1 = rows(5, 16, 1, 0), *w2 = rows(16, 3, 2, 0);
         tutti_sym h = TUTTI_NO_SYM;
-        TUTTI_WITH_DEVICE(g, first)
-        {
+        TUTTI_WITH_DEVICE(g, first) {
             r.x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 5);
             r.variables[0] = tutti_variable(g, tutti_from_tensor(w1), .name = "w1");
             r.variables[1] = tutti_variable(g, tutti_zeros(16), .name = "b1");
             h = tutti_tanh(tutti_add(tutti_matmul(r.x, r.variables[0]), r.variables[1]));
         }
-        TUTTI_WITH_DEVICE(g, second)
-        {
+        TUTTI_WITH_DEVICE(g, second) {
             r.y = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 3);
             r.variables[2] = tutti_variable(g, tutti_from_tensor(w2), .name = "w2");
             r.variables[3] = tutti_variable(g, tutti_zeros(3), .name = "b2");
@@ -97,7 +94,7 @@ static double train_slice(const char *const devices[4], double *ret_weight)
         r[i] = build(g, i, devices[2 * i], devices[2 * i + 1]);
         for (int v = 0; v < 4; v++)
             TUTTI_WITH_COLOCATION(g, r[i].variables[v])
-        r[i].grads[v].value = tutti_all_reduce(r[i].grads[v].value, "data", 2, TUTTI_MEAN);
+                r[i].grads[v].value = tutti_all_reduce(r[i].grads[v].value, "data", 2, TUTTI_MEAN);
         steps[i] = tutti_apply_gradients(tutti_sgd(0.1, .name = i ? "sgd1" : "sgd0"), 4,
                                          r[i].variables, r[i].grads);
         x[i] = rows(ROWS, 5, 3, i * ROWS);

@@ -33,11 +33,9 @@ static void drop(bool read_first)
         tutti_tensor_set(ones, i, 1);
     double kept[3] = {0};
     for (int step = 0; step < 3; step++) {
-        TUTTI_STEP(e)
-        {
+        TUTTI_STEP(e) {
             tutti_sym x = tutti_use(e, ones), y;
-            TUTTI_TAPE(tape, e)
-            {
+            TUTTI_TAPE(tape, e) {
                 tutti_watch(&tape, x);
                 y = tutti_dropout_of(x, TUTTI_NO_SYM, 0.5);
             }
@@ -75,11 +73,10 @@ TUTTI_TEST(tape_reads_values_before_it_asks_for_gradients)
     tutti_tensor *t = vector(2, (float[]){1, 2});
     double expected = 3;
     for (int i = 0; i < 4; i++) {
-        TUTTI_STEP(e)
-        {
+        TUTTI_STEP(e) {
             tutti_sym x = tutti_use(e, t), loss;
             TUTTI_TAPE(tape, e)
-            loss = tutti_sum(tutti_mul(x, tutti_square(w)));
+                loss = tutti_sum(tutti_mul(x, tutti_square(w)));
             CHECK_NEAR(
                 tutti_item(loss),
                 1 * expected * expected +
@@ -105,8 +102,7 @@ TUTTI_TEST(tape_traces_anew_when_the_flow_changes)
     tutti_session_info info;
     for (int round = 0; round < 3; round++)
         for (int depth = 1; depth < 5; depth++) {
-            TUTTI_STEP(e)
-            {
+            TUTTI_STEP(e) {
                 tutti_sym x = tutti_use(e, t);
                 for (int i = 0; i < depth; i++)
                     x = i % 2 ? tutti_scale(x, 2) : tutti_square(x);
@@ -132,8 +128,7 @@ TUTTI_TEST(tape_makes_variables_in_the_middle_of_a_loop)
     tutti_sym vars[6];
     char name[16];
     for (int i = 0; i < 6; i++) {
-        TUTTI_STEP(e)
-        {
+        TUTTI_STEP(e) {
             snprintf(name, sizeof name, "v%d", i);
             vars[i] = tutti_get_variable(g, name, tutti_full(i), .not_trainable = true);
             for (int k = 0; k <= i; k++)
@@ -202,7 +197,7 @@ TUTTI_TEST(tape_differentiates_after_the_update_or_says_why_not)
     tutti_sym w = tutti_variable(tutti_eager_graph(e), tutti_full(3), .name = "w"), loss;
     tutti_grad grad;
     TUTTI_TAPE(tape, e)
-    loss = tutti_square(w);
+        loss = tutti_square(w);
     tutti_assign_add(w, tutti_scalar(tutti_eager_graph(e), TUTTI_F32, 1));
     CHECK_NEAR(tutti_item(w), 4, 0); /* the update has run */
     tutti_gradients(&tape, loss, 1, &w, &grad);
@@ -214,11 +209,9 @@ TUTTI_TEST(tape_differentiates_after_the_update_or_says_why_not)
 
 static void train_step(tutti_eager *e, tutti_sym *vars, tutti_tensor *xs, tutti_tensor *ys)
 {
-    TUTTI_STEP(e)
-    {
+    TUTTI_STEP(e) {
         tutti_sym x = tutti_use(e, xs), y = tutti_use(e, ys), loss;
-        TUTTI_TAPE(tape, e)
-        {
+        TUTTI_TAPE(tape, e) {
             tutti_sym h = tutti_dropout_of(tutti_mul(x, vars[0]), TUTTI_NO_SYM, 0.1);
             loss = tutti_mean(tutti_square(tutti_sub(tutti_add(h, vars[1]), y)));
         }

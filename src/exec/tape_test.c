@@ -22,12 +22,11 @@ TUTTI_TEST(tape_trains_a_line)
                  *value;
     double last = 0;
     for (int i = 0; i < 1000; i++) {
-        TUTTI_STEP(e)
-        {
+        TUTTI_STEP(e) {
             tutti_sym x = tutti_use(e, xs), y = tutti_use(e, ys), loss;
             TUTTI_TAPE(tape, e)
-            loss =
-                tutti_mean(tutti_square(tutti_sub(tutti_add(tutti_mul(x, vars[0]), vars[1]), y)));
+                loss = tutti_mean(
+                    tutti_square(tutti_sub(tutti_add(tutti_mul(x, vars[0]), vars[1]), y)));
             tutti_grad grads[2];
             tutti_gradients(&tape, loss, 2, vars, grads);
             tutti_apply_gradients(tutti_adam(.learning_rate = 0.05), 2, vars, grads);
@@ -53,11 +52,9 @@ TUTTI_TEST(tape_nests)
     tutti_tensor *t = vector(1, (float[]){3});
     tutti_sym x = tutti_use(e, t), cube;
     tutti_grad first, second;
-    TUTTI_TAPE(outer, e)
-    {
+    TUTTI_TAPE(outer, e) {
         tutti_watch(&outer, x);
-        TUTTI_TAPE(inner, e)
-        {
+        TUTTI_TAPE(inner, e) {
             tutti_watch(&inner, x);
             cube = tutti_mul(x, tutti_mul(x, x));
         }
@@ -78,13 +75,12 @@ TUTTI_TEST(tape_gives_no_gradient_to_what_it_does_not_watch)
     tutti_tensor *t = vector(1, (float[]){3});
     tutti_sym x = tutti_use(e, t), before = tutti_scale(x, 2), y;
     TUTTI_TAPE(tape, e)
-    y = tutti_square(before);
+        y = tutti_square(before);
     tutti_grad grads[2];
     tutti_gradients(&tape, y, 2, (tutti_sym[]){x, before}, grads);
     CHECK(!tutti_grad_ok(grads[0]));
     CHECK(!tutti_grad_ok(grads[1]));
-    TUTTI_TAPE(watching, e)
-    {
+    TUTTI_TAPE(watching, e) {
         tutti_watch(&watching, before);
         y = tutti_square(before);
     }
@@ -128,5 +124,31 @@ TUTTI_TEST(tape_says_what_is_wrong_and_goes_on)
     CHECK_STATUS(tutti_value(old, &value), TUTTI_INVALID);
     tutti_tensor_release(a);
     tutti_tensor_release(b);
+    tutti_eager_close(e);
+}
+
+TUTTI_TEST(tape_keeps_the_first_failure_of_its_steps)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_tensor *values[] = {vector(1, (float[]){2}), vector(1, (float[]){NAN}),
+                              vector(1, (float[]){INFINITY})};
+    const char *names[] = {"good", "first", "second"};
+    CHECK_OK(tutti_eager_check(e));
+    for (int i = 0; i < 4; i++)
+        TUTTI_STEP(e)
+            tutti_item(tutti_check_numerics(tutti_use(e, values[i % 3]), names[i % 3]));
+    tutti_fail(TUTTI_INVALID, "something else");
+    CHECK_STATUS(tutti_eager_check(e), TUTTI_CHECK_FAILED);
+    CHECK_CONTAINS(tutti_error_message(), "first");
+    CHECK_OK(tutti_eager_check(e)); /* it was told */
+    TUTTI_STEP(e)
+        tutti_add(tutti_use(e, values[0]), TUTTI_NO_SYM);
+    CHECK_STATUS(tutti_eager_check(e), TUTTI_INVALID);
+    TUTTI_STEP(e)
+        CHECK_NEAR(tutti_item(tutti_use(e, values[0])), 2, 0);
+    CHECK_OK(tutti_eager_check(e));
+    for (int i = 0; i < 3; i++)
+        tutti_tensor_release(values[i]);
     tutti_eager_close(e);
 }

@@ -149,7 +149,7 @@ static void tell(uint64_t seed, const char *device, const char *second, bool may
     CHECK_OK(tutti_session_open(&session, s.graph, .device = device, .deadline_seconds = 20));
     for (int v = 0; v < VARIABLES; v++)
         TUTTI_WITH_DEVICE(s.graph, v == 1 ? second : device)
-    s.variables[v] = tutti_variable(s.graph, tutti_full(s.before[v] = 1024 << v, 2));
+            s.variables[v] = tutti_variable(s.graph, tutti_full(s.before[v] = 1024 << v, 2));
     for (int n = 0; n < NODES; n++) {
         choose(&s, n, may_fail);
         build(&s, &s.steps[n]);

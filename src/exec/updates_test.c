@@ -62,10 +62,10 @@ TUTTI_TEST(updates_of_one_variable_each_give_their_value)
     tutti_sym v = tutti_variable(b.graph, tutti_full(1), .name = "v"), first, second = TUTTI_NO_SYM;
     first = tutti_assign_add(v, number(b, 10));
     TUTTI_WITH_CONTROL(b.graph, first)
-    second = tutti_assign_add(v, number(b, 100));
+        second = tutti_assign_add(v, number(b, 100));
     tutti_sym twice = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(b.graph, second)
-    twice = tutti_scale(first, 2);
+        twice = tutti_scale(first, 2);
     initialize(b);
     tutti_tensor *out[4];
     CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({first, &out[0]}, {second, &out[1]},
@@ -84,10 +84,10 @@ TUTTI_TEST(updates_of_one_variable_each_give_their_value_when_something_may_fail
     tutti_sym v = tutti_variable(b.graph, tutti_full(1), .name = "v"), first, second = TUTTI_NO_SYM;
     first = tutti_assign_add(v, number(b, 10));
     TUTTI_WITH_CONTROL(b.graph, first)
-    second = tutti_assign_add(v, number(b, 100));
+        second = tutti_assign_add(v, number(b, 100));
     tutti_sym checked = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(b.graph, second)
-    checked = tutti_check_numerics(first, "first");
+        checked = tutti_check_numerics(first, "first");
     initialize(b);
     tutti_tensor *out[4];
     CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({first, &out[0]}, {second, &out[1]},
@@ -133,7 +133,7 @@ TUTTI_TEST(updates_name_a_variable_without_value_that_only_the_commit_reads)
     tutti_sym counted = tutti_assign_add(w, number(b, 1)),
               product = tutti_mul(tutti_read(v), counted), late = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(b.graph, counted)
-    late = tutti_read(v);
+        late = tutti_read(v);
     tutti_tensor *one = scalar(1), *out;
     CHECK_OK(tutti_run(b.session, .target = tutti_assign(w, number(b, 5))));
     CHECK_STATUS(tutti_run(b.session, .target = product), TUTTI_UNINITIALIZED);
@@ -228,7 +228,7 @@ TUTTI_TEST(updates_and_views)
     tutti_sym flat = tutti_reshape(v, 6), counted = tutti_assign_add(w, number(b, 1)),
               flat_late = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(b.graph, counted)
-    flat_late = tutti_reshape(v, 6);
+        flat_late = tutti_reshape(v, 6);
     tutti_sym checked = tutti_check_numerics(tutti_sum(flat_late), "sum");
     tutti_sym update = tutti_assign(v, tutti_reshape(tutti_scale(flat, 5), 2, 3));
     tutti_sym flat_new = tutti_reshape(update, 3, 2);
@@ -255,13 +255,11 @@ static void fail_across(const char *first, const char *second)
     bench b = start();
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32), v, add, checked = TUTTI_NO_SYM, other,
               count;
-    TUTTI_WITH_DEVICE(b.graph, first)
-    {
+    TUTTI_WITH_DEVICE(b.graph, first) {
         v = tutti_variable(b.graph, tutti_zeros(), .name = "v");
         add = tutti_assign_add(v, x);
     }
-    TUTTI_WITH_DEVICE(b.graph, second)
-    {
+    TUTTI_WITH_DEVICE(b.graph, second) {
         other = tutti_variable(b.graph, tutti_zeros(), .name = "other");
         count = tutti_assign_add(other, number(b, 1));
         checked = tutti_check_numerics(tutti_scale(add, 2), "the new value");
@@ -295,9 +293,8 @@ TUTTI_TEST(updates_travel_through_sends_of_the_user)
     bench b = start();
     tutti_sym got = TUTTI_NO_SYM, sent = TUTTI_NO_SYM, v = TUTTI_NO_SYM, add;
     TUTTI_WITH_DEVICE(b.graph, "far:1")
-    got = tutti_scale(tutti_recv(b.graph, "news", "cpu:0", TUTTI_TYPE(TUTTI_F32)), 10);
-    TUTTI_WITH_DEVICE(b.graph, "cpu:0")
-    {
+        got = tutti_scale(tutti_recv(b.graph, "news", "cpu:0", TUTTI_TYPE(TUTTI_F32)), 10);
+    TUTTI_WITH_DEVICE(b.graph, "cpu:0") {
         v = tutti_variable(b.graph, tutti_full(2), .name = "v");
         add = tutti_assign_add(v, number(b, 1));
         sent = tutti_send(add, "news", "far:1");

@@ -154,9 +154,9 @@ TUTTI_TEST(name_scopes_nest)
 {
     tutti_graph *g = new_graph();
     tutti_sym inner = TUTTI_NO_SYM, outer = TUTTI_NO_SYM;
-    TUTTI_WITH_NAME(g, "net")
-    {
-        TUTTI_WITH_NAME(g, "layer1") inner = input(g, "w");
+    TUTTI_WITH_NAME(g, "net") {
+        TUTTI_WITH_NAME(g, "layer1")
+            inner = input(g, "w");
         outer = input(g, "w");
     }
     tutti_sym free_sym = input(g, "w");
@@ -207,13 +207,13 @@ TUTTI_TEST(device_scopes_merge_and_functions_are_asked)
     tutti_graph *g = new_graph();
     tutti_sym x = TUTTI_NO_SYM, y = TUTTI_NO_SYM, z = TUTTI_NO_SYM, w = TUTTI_NO_SYM;
     int asked = 0;
-    TUTTI_WITH_DEVICE(g, "/job:worker/task:1")
-    {
-        TUTTI_WITH_DEVICE(g, "/device:GPU:0") x = input(g, "x");
-        TUTTI_WITH_DEVICE_FN(g, by_op, &asked)
-        {
+    TUTTI_WITH_DEVICE(g, "/job:worker/task:1") {
+        TUTTI_WITH_DEVICE(g, "/device:GPU:0")
+            x = input(g, "x");
+        TUTTI_WITH_DEVICE_FN(g, by_op, &asked) {
             y = tutti_neg(x);
-            TUTTI_WITH_DEVICE(g, "cpu:1") z = tutti_neg(x);
+            TUTTI_WITH_DEVICE(g, "cpu:1")
+                z = tutti_neg(x);
             w = tutti_exp(x);
         }
     }
@@ -232,7 +232,8 @@ TUTTI_TEST(device_scopes_merge_and_functions_are_asked)
 TUTTI_TEST(a_bad_device_is_a_mistake)
 {
     tutti_graph *g = new_graph();
-    TUTTI_WITH_DEVICE(g, "/cpu:zero") input(g, "x");
+    TUTTI_WITH_DEVICE(g, "/cpu:zero")
+        input(g, "x");
     CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "/cpu:zero");
     tutti_graph_destroy(g);
@@ -243,9 +244,9 @@ TUTTI_TEST(control_scopes_make_nodes_wait)
     tutti_graph *g = new_graph();
     tutti_sym x = input(g, "x"), a = tutti_neg(x), b = tutti_exp(x), c = TUTTI_NO_SYM,
               d = TUTTI_NO_SYM;
-    TUTTI_WITH_CONTROL(g, a)
-    {
-        TUTTI_WITH_CONTROL(g, b, a) c = tutti_square(x);
+    TUTTI_WITH_CONTROL(g, a) {
+        TUTTI_WITH_CONTROL(g, b, a)
+            c = tutti_square(x);
         d = tutti_square(x);
     }
     tutti_sym e = tutti_square(x);
@@ -266,15 +267,16 @@ TUTTI_TEST(colocation_scopes_name_a_neighbour)
 {
     tutti_graph *g = new_graph(), *h = new_graph();
     tutti_sym x = input(g, "x"), y = TUTTI_NO_SYM, z = TUTTI_NO_SYM;
-    TUTTI_WITH_COLOCATION(g, x)
-    {
+    TUTTI_WITH_COLOCATION(g, x) {
         y = tutti_neg(x);
-        TUTTI_WITH_COLOCATION(g, y) z = tutti_neg(x);
+        TUTTI_WITH_COLOCATION(g, y)
+            z = tutti_neg(x);
     }
     CHECK(y.node->colocate == x.node);
     CHECK(z.node->colocate == y.node);
     CHECK(tutti_neg(x).node->colocate == NULL);
-    TUTTI_WITH_COLOCATION(h, x) input(h, "y");
+    TUTTI_WITH_COLOCATION(h, x)
+        input(h, "y");
     CHECK_STATUS(tutti_graph_check(h), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "'x' belongs to another graph");
     tutti_graph_destroy(g);
@@ -292,7 +294,8 @@ TUTTI_TEST(variables_are_read_where_values_are_wanted)
     CHECK_STR(tutti_node_op(a.node->inputs[0].node), "read");
     CHECK(b.node->inputs[0].node == a.node->inputs[0].node);
     CHECK(b.node->inputs[1].node == a.node->inputs[0].node);
-    TUTTI_WITH_CONTROL(g, a) c = tutti_neg(v);
+    TUTTI_WITH_CONTROL(g, a)
+        c = tutti_neg(v);
     CHECK(c.node->inputs[0].node != a.node->inputs[0].node);
     CHECK(c.node->inputs[0].node->controls[0] == a.node);
     d = tutti_assign_add(v, a);

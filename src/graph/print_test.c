@@ -43,7 +43,9 @@ TUTTI_TEST(a_node_is_one_line)
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 3);
     TUTTI_WITH_DEVICE(g, "/job:worker/cpu:0")
-    TUTTI_WITH_CONTROL(g, x) TUTTI_WITH_NAME(g, "net") tutti_add(x, x);
+        TUTTI_WITH_CONTROL(g, x)
+            TUTTI_WITH_NAME(g, "net")
+                tutti_add(x, x);
     prints(g, "%x = placeholder() {dtype=f32, dims=[-1,3]} : f32[?,3]\n"
               "%net/add = add(%x, %x) : f32[?,3] @/job:worker/cpu:0 ^%x\n");
 }
@@ -68,7 +70,8 @@ TUTTI_TEST(outputs_variables_and_neighbours_are_shown)
     tutti_sym inputs[] = {x};
     tutti_attr attrs[] = {TUTTI_INT("outputs", 2), TUTTI_INT("axis", 0)};
     tutti_sym rows = tutti_apply_named(g, "unstack", "rows", 1, inputs, 2, attrs);
-    TUTTI_WITH_COLOCATION(g, x) tutti_add(tutti_output_of(rows, 1), rows);
+    TUTTI_WITH_COLOCATION(g, x)
+        tutti_add(tutti_output_of(rows, 1), rows);
     CHECK_OK(tutti__graph_result(g, (tutti_edge){rows.node, 1}));
     CHECK_OK(tutti__graph_result(g, (tutti_edge){x.node, 0}));
     CHECK(TUTTI_VEC_PUSH(&g->targets, x.node) && TUTTI_VEC_PUSH(&g->targets, rows.node));
@@ -209,10 +212,13 @@ TUTTI_TEST(graphviz_shows_devices_edges_and_subgraphs)
 {
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32), y = TUTTI_NO_SYM, z = TUTTI_NO_SYM;
-    TUTTI_WITH_DEVICE(g, "/far:0") y = tutti_neg(x);
-    TUTTI_WITH_DEVICE(g, "/far:1") z = tutti_neg(y);
     TUTTI_WITH_DEVICE(g, "/far:0")
-    TUTTI_WITH_CONTROL(g, z) tutti_while(below, twice, NULL, 1, &x, 0, NULL, NULL);
+        y = tutti_neg(x);
+    TUTTI_WITH_DEVICE(g, "/far:1")
+        z = tutti_neg(y);
+    TUTTI_WITH_DEVICE(g, "/far:0")
+        TUTTI_WITH_CONTROL(g, z)
+            tutti_while(below, twice, NULL, 1, &x, 0, NULL, NULL);
     CHECK_OK(tutti_graph_check(g));
     CHECK_OK(tutti__graph_result(g, tutti__edge(z)));
     char *text = NULL;

@@ -139,7 +139,9 @@ TUTTI_TEST(a_copy_is_equal_and_independent)
     tutti_node **map = NULL;
     tutti_sym x = input(g, "x"), gone = tutti_exp(x), y = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, "/far:0")
-    TUTTI_WITH_CONTROL(g, x) TUTTI_WITH_COLOCATION(g, x) y = named(g, "neg", "y", x);
+        TUTTI_WITH_CONTROL(g, x)
+            TUTTI_WITH_COLOCATION(g, x)
+                y = named(g, "neg", "y", x);
     tutti_tensor *tensor = NULL;
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 0, NULL, &tensor));
     tutti_constant(g, tensor);
@@ -195,8 +197,8 @@ static uint64_t hash_of(int variant)
     tutti_graph *g = new_graph();
     tutti_sym x = input(g, "x"), z = input(g, "z"), y = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, variant == 1 ? "/far:1" : "/far:0")
-    y = tutti_apply_named(g, variant == 2 ? "exp" : "neg", variant == 3 ? "other" : "y", 1,
-                          variant == 4 ? &z : &x, 0, NULL);
+        y = tutti_apply_named(g, variant == 2 ? "exp" : "neg", variant == 3 ? "other" : "y", 1,
+                              variant == 4 ? &z : &x, 0, NULL);
     if (variant == 5)
         CHECK_OK(tutti__node_after(y.node, z.node));
     CHECK_OK(tutti__graph_result(g, tutti__edge(variant == 6 ? x : y)));
@@ -253,9 +255,12 @@ TUTTI_TEST(extract_keeps_the_place_of_a_neighbour_that_is_left_out)
 {
     tutti_graph *g = new_graph(), *part = NULL;
     tutti_sym x = input(g, "x"), left_out = TUTTI_NO_SYM, between = TUTTI_NO_SYM, y = TUTTI_NO_SYM;
-    TUTTI_WITH_DEVICE(g, "/far:1") left_out = tutti_exp(x);
-    TUTTI_WITH_COLOCATION(g, left_out) between = tutti_exp(x);
-    TUTTI_WITH_COLOCATION(g, between) y = tutti_neg(x);
+    TUTTI_WITH_DEVICE(g, "/far:1")
+        left_out = tutti_exp(x);
+    TUTTI_WITH_COLOCATION(g, left_out)
+        between = tutti_exp(x);
+    TUTTI_WITH_COLOCATION(g, between)
+        y = tutti_neg(x);
     tutti_edge fetch = tutti__edge(y);
     tutti_extract wanted = {.fetch_count = 1, .fetches = &fetch};
     CHECK_OK(tutti__graph_extract(g, &wanted, &part));

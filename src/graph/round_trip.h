@@ -130,8 +130,12 @@ static inline tutti_graph *rich_graph(void)
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 3), y = TUTTI_NO_SYM,
               u = TUTTI_NO_SYM;
     tutti_sym v = tutti_variable(g, tutti_zeros(2, 3), .name = "v");
-    TUTTI_WITH_DEVICE(g, "/job:ps/task:1/far:0") TUTTI_WITH_NAME(g, "net") y = tutti_add(x, v);
-    TUTTI_WITH_COLOCATION(g, y) TUTTI_WITH_CONTROL(g, x, y) u = tutti_assign_sub(v, y);
+    TUTTI_WITH_DEVICE(g, "/job:ps/task:1/far:0")
+        TUTTI_WITH_NAME(g, "net")
+            y = tutti_add(x, v);
+    TUTTI_WITH_COLOCATION(g, y)
+        TUTTI_WITH_CONTROL(g, x, y)
+            u = tutti_assign_sub(v, y);
     tutti_sym start = tutti_scalar(g, TUTTI_F32, 1);
     tutti_while(below, step, NULL, 1, &start, 0, NULL, NULL);
     y.node->shardings = all;

@@ -13,7 +13,8 @@ static void build(void)
     y = tutti_apply_named(graph, "neg", "y", 1, &x, 0, NULL);
     z = tutti_apply_named(graph, "add", "z", 2, ((tutti_sym[]){x, y}), 0, NULL);
     v = tutti_variable(graph, tutti_zeros(2, 3), .name = "v");
-    TUTTI_WITH_CONTROL(graph, y) u = tutti_assign_sub(v, z);
+    TUTTI_WITH_CONTROL(graph, y)
+        u = tutti_assign_sub(v, z);
     CHECK_OK(tutti_graph_check(graph));
     CHECK_OK(tutti__graph_result(graph, tutti__edge(z)));
     CHECK_OK(tutti_graph_verify(graph));

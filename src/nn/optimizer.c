@@ -23,11 +23,11 @@ static tutti_sym state(tutti_graph *graph, const char *scope, const char *name, 
 
 tutti_sym tutti_learning_rate(tutti_graph *graph, tutti_optimizer optimizer)
 {
-    return state(graph, optimizer.name, "learning_rate", tutti_full(optimizer.learning_rate),
-                 TUTTI_F32);
+    return state(graph, optimizer.name, "learning_rate",
+                 tutti_full(tutti__optimizer_rate(&optimizer, 0)), TUTTI_F32);
 }
 
-tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name)
+tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name, double initial)
 {
     tutti_graph *graph = tutti_sym_graph(update->variable);
     tutti_type type = tutti_sym_type(update->variable);
@@ -35,48 +35,135 @@ tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name)
     tutti_sym slot = TUTTI_NO_SYM;
     snprintf(full, sizeof full, "%s/%s/%s", update->variable.node->name, update->optimizer->name,
              name);
-    tutti_init zeros = tutti_init_make(TUTTI_INIT_FULL, 0, 0, type.rank, type.dims);
+    tutti_init init = tutti_init_make(TUTTI_INIT_FULL, initial, 0, type.rank, type.dims);
     tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
-    TUTTI_WITH_COLOCATION(graph, update->variable)
-    {
-        slot = tutti_get_variable(graph, full, zeros, .not_trainable = true, .dtype = type.dtype,
+    TUTTI_WITH_COLOCATION(graph, update->variable) {
+        slot = tutti_get_variable(graph, full, init, .not_trainable = true, .dtype = type.dtype,
                                   .slot_of = update->variable.node->name);
     }
     tutti__scopes_show(graph, hidden);
     return slot;
 }
 
-tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tutti_sym *variables,
-                                 const tutti_grad *grads)
+enum { MOST_ATTRS = TUTTI_OPTIMIZER_NUMBERS + 1, MOST_SLOTS = 3, MOST_INPUTS = MOST_SLOTS + 6 };
+
+/* The operator's attributes that the optimizer has numbers for. */
+static int fill_attrs(const tutti_optimizer *optimizer, const tutti_op *op, tutti_attr *ret)
 {
-    tutti_graph *graph = count > 0 ? tutti_sym_graph(variables[0]) : NULL;
-    if (!graph || tutti_graph_check(graph) != TUTTI_OK)
-        return TUTTI_NO_SYM;
-    tutti_sym *updates = calloc((size_t)count + 1, sizeof *updates);
-    if (!updates)
-        return tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for %d updates", count);
-    tutti_update update = {.optimizer = &optimizer,
-                           .learning_rate = tutti_learning_rate(graph, optimizer)};
-    if (optimizer.def->counts_steps) {
-        tutti_sym steps = state(graph, optimizer.name, "step", tutti_zeros(), TUTTI_I64);
-        update.step = tutti_assign_add(steps, tutti_scalar(graph, TUTTI_I64, 1));
+    int count = 0;
+    for (const tutti_attr_spec *spec = op->attrs; spec && spec->name && count < MOST_ATTRS; spec++) {
+        double number = strcmp(spec->name, "weight_decay") == 0
+                            ? optimizer->weight_decay
+                            : tutti__optimizer_number(optimizer, spec->name);
+        ret[count++] = spec->kind == TUTTI_ATTR_INT ? TUTTI_INT(spec->name, number != 0)
+                                                    : TUTTI_FLOAT(spec->name, number);
     }
+    return count;
+}
+
+/* The operator for rows, where there is one and only rows move: decay moves all. */
+static const tutti_op *rows_op(const tutti_update *update)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_rows", update->optimizer->def->op);
+    return update->grad.rows.node && update->optimizer->weight_decay == 0 ? tutti_op_find(name)
+                                                                          : NULL;
+}
+
+/* The update node: variable, slots, gradient or indices and rows, rate, step, apply. */
+static tutti_sym build(const tutti_update *update)
+{
+    const tutti_optimizer_def *def = update->optimizer->def;
+    const tutti_op *rows = rows_op(update), *op = rows ? rows : tutti_op_find(def->op);
+    tutti_optimizer_slot slots[MOST_SLOTS];
+    tutti_sym inputs[MOST_INPUTS] = {update->variable};
+    tutti_attr attrs[MOST_ATTRS];
+    int count = 1, slot_count = def->slots ? def->slots(update->optimizer, slots) : 0;
+    for (int i = 0; i < slot_count; i++)
+        inputs[count++] = tutti__optimizer_slot(update, slots[i].name, slots[i].initial);
+    if (rows) {
+        inputs[count++] = tutti__value_of(update->grad.rows);
+        inputs[count++] = tutti__value_of(update->grad.value);
+    } else {
+        inputs[count++] = tutti__value_of(tutti_grad_dense(update->grad, update->variable));
+    }
+    inputs[count++] = tutti__value_of(update->learning_rate);
+    if (def->counts_steps)
+        inputs[count++] = update->step;
+    if (update->apply.node)
+        inputs[count++] = update->apply;
+    int attr_count = fill_attrs(update->optimizer, op, attrs);
+    return (tutti_apply_op)(tutti_sym_graph(update->variable), op->name, count, inputs, attr_count,
+                            attrs);
+}
+
+/* One more than the steps done, or as many when this one is not applied. */
+static tutti_sym count_step(tutti_graph *graph, const tutti_optimizer *optimizer, tutti_sym apply)
+{
+    tutti_sym steps = state(graph, optimizer->name, "step", tutti_zeros(), TUTTI_I64);
+    return tutti_assign_add(steps, apply.node ? tutti_cast(apply, TUTTI_I64)
+                                              : tutti_scalar(graph, TUTTI_I64, 1));
+}
+
+/* All updates into `ret`; how many. */
+static int build_all(const tutti_updates *updates, tutti_graph *graph, const tutti_grad *grads,
+                     tutti_sym *ret)
+{
+    const tutti_optimizer *optimizer = updates->optimizer;
+    tutti_update update = {.optimizer = optimizer,
+                           .learning_rate = tutti_learning_rate(graph, *optimizer),
+                           .apply = updates->apply};
+    if (optimizer->def->counts_steps || optimizer->ema_decay != 0)
+        update.step = count_step(graph, optimizer, updates->apply);
     int made = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < updates->count; i++) {
         if (!tutti_grad_ok(grads[i]))
             continue;
-        update.variable = variables[i];
+        update.variable = updates->variables[i];
         update.grad = grads[i];
-        updates[made++] = optimizer.def->build(&update);
+        ret[made++] = build(&update);
+        if (optimizer->ema_decay != 0) {
+            ret[made] = tutti__optimizer_ema(&update, ret[made - 1]);
+            made++;
+        }
     }
     if (made == 0)
         tutti__poison(
             graph, TUTTI_INVALID,
             "%s: there is no gradient to apply: the loss depends on none of the %d variables",
-            optimizer.name, count);
-    tutti_sym group = (tutti_group)(graph, NULL, made, updates);
-    free(updates);
+            optimizer->name, updates->count);
+    return made;
+}
+
+tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
+{
+    int count = updates->count;
+    tutti_graph *graph = count > 0 ? tutti_sym_graph(updates->variables[0]) : NULL;
+    if (!graph || tutti_graph_check(graph) != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    if (tutti_schedule_check(&updates->optimizer->schedule) != TUTTI_OK)
+        return tutti__poison(graph, TUTTI_INVALID, "%s: %s", updates->optimizer->name,
+                             tutti_error_message());
+    tutti_sym *nodes = calloc(2 * (size_t)count, sizeof *nodes), group = TUTTI_NO_SYM;
+    tutti_grad *grads = calloc((size_t)count, sizeof *grads);
+    if (!nodes || !grads) {
+        tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for %d updates", count);
+    } else {
+        memcpy(grads, updates->grads, (size_t)count * sizeof *grads);
+        tutti__optimizer_clip(updates->optimizer, graph, count, grads);
+        int made = build_all(updates, graph, grads, nodes);
+        group = (tutti_group)(graph, NULL, made, nodes);
+    }
+    free(nodes);
+    free(grads);
     return group;
+}
+
+tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tutti_sym *variables,
+                                 const tutti_grad *grads)
+{
+    return tutti__optimizer_apply(&(tutti_updates){
+        .optimizer = &optimizer, .count = count, .variables = variables, .grads = grads});
 }
 
 tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)

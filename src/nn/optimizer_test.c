@@ -169,7 +169,7 @@ TUTTI_TEST(optimizers_keep_slots_beside_their_variables)
     bench b = start();
     tutti_sym first = tutti_minimize(tutti_adam(), b.loss), second = TUTTI_NO_SYM;
     TUTTI_WITH_NAME(b.graph, "again")
-    second = tutti_minimize(tutti_adam(.name = "slow", .learning_rate = 1e-4), b.loss);
+        second = tutti_minimize(tutti_adam(.name = "slow", .learning_rate = 1e-4), b.loss);
     CHECK_OK(tutti_graph_check(b.graph));
     CHECK(tutti_graph_find(b.graph, "w/adam/m") != NULL);
     CHECK(tutti_graph_find(b.graph, "w/slow/m") != NULL); /* not of the scope it was made in */

@@ -3,6 +3,8 @@
 #ifndef TUTTI_OPS_CALL_H
 #define TUTTI_OPS_CALL_H
 
+#include <stdatomic.h>
+
 #include "tutti/op.h"
 
 typedef struct tutti_call_host {
@@ -14,6 +16,8 @@ typedef struct tutti_call_host {
      * deeply); its type fits the output's. For kernels that get finished tensors from elsewhere
      * (queues). NULL: they copy into the output's memory, and cannot give strings. */
     tutti_status (*give)(const tutti_call *call, int index, tutti_tensor *tensor);
+    /* (optional) Turns true when the run has failed elsewhere: kernels that wait then stop. */
+    const atomic_bool *cancelled;
 } tutti_call_host;
 
 #endif

@@ -103,7 +103,7 @@ TUTTI_TEST(reference_updates_variables_in_place_and_in_order)
     tutti_sym add = tutti_apply_op(graph, "assign_add", 2, (tutti_sym[]){v, x}, 0, NULL),
               after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(graph, add)
-    after = tutti_square(v);
+        after = tutti_square(v);
     CHECK_OK(tutti_graph_check(graph));
     tutti_tensor *state = scalar(2), *value = scalar(3), *result = NULL;
     tutti_reference_feed feeds[] = {{tutti__edge(v), state}, {tutti__edge(x), value}};

@@ -61,12 +61,10 @@ TUTTI_TEST(cse_respects_device_wishes)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 3));
-    TUTTI_WITH_DEVICE(g, "/cpu:0")
-    {
+    TUTTI_WITH_DEVICE(g, "/cpu:0") {
         tutti__test_result(tutti_exp(x));
     }
-    TUTTI_WITH_DEVICE(g, "/far:0")
-    {
+    TUTTI_WITH_DEVICE(g, "/far:0") {
         tutti__test_result(tutti_exp(x));
     }
     CHECK_INT(tutti__test_pass(&tutti_pass_cse, NULL, g, NULL, "return exp(p0), exp(p0)"), 0);
@@ -92,8 +90,7 @@ TUTTI_TEST(cse_reads_with_the_same_control_edges)
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 3)), after = TUTTI_NO_SYM;
     tutti_sym v = tutti_variable(g, tutti_zeros(3), .name = "v");
     tutti_sym first = tutti_read(v), second = tutti_read(v);
-    TUTTI_WITH_CONTROL(g, tutti_assign_add(v, x))
-    {
+    TUTTI_WITH_CONTROL(g, tutti_assign_add(v, x)) {
         after = tutti_read(v);
     }
     tutti__test_result(tutti_add(tutti_add(first, second), after));

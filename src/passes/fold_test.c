@@ -19,8 +19,7 @@ TUTTI_TEST(fold_computes_constants)
 TUTTI_TEST(fold_keeps_place_of_the_node)
 {
     tutti_graph *g = tutti__test_graph();
-    TUTTI_WITH_DEVICE(g, "/cpu:0")
-    {
+    TUTTI_WITH_DEVICE(g, "/cpu:0") {
         tutti__test_result(tutti_neg(tutti_scalar(g, TUTTI_F32, 3)));
     }
     g->results.data[0].node->file = "user.c";
@@ -82,8 +81,7 @@ TUTTI_TEST(fold_leaves_nodes_that_wait)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 2)), y = TUTTI_NO_SYM;
     tutti_sym v = tutti_variable(g, tutti_zeros(2), .name = "v");
-    TUTTI_WITH_CONTROL(g, tutti_assign(v, x))
-    {
+    TUTTI_WITH_CONTROL(g, tutti_assign(v, x)) {
         y = tutti_neg(tutti_scalar(g, TUTTI_F32, 1));
     }
     tutti__test_result(y);

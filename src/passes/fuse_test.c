@@ -140,8 +140,7 @@ TUTTI_TEST(fuse_leaves_nodes_that_wait)
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4)), y = tutti_neg(x),
               z = TUTTI_NO_SYM;
     tutti_sym v = tutti_variable(g, tutti_zeros(4), .name = "v");
-    TUTTI_WITH_CONTROL(g, tutti_assign(v, x))
-    {
+    TUTTI_WITH_CONTROL(g, tutti_assign(v, x)) {
         z = tutti_exp(y);
     }
     tutti__test_result(z);

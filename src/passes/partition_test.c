@@ -79,9 +79,9 @@ TUTTI_TEST(partition_sends_a_value_once_to_each_device)
               a = TUTTI_NO_SYM, b = TUTTI_NO_SYM;
     e = tutti_exp(x);
     TUTTI_WITH_DEVICE(g, "far:0")
-    a = tutti_add(tutti_mul(e, e), tutti_add(e, tutti_mul(y, one)));
+        a = tutti_add(tutti_mul(e, e), tutti_add(e, tutti_mul(y, one)));
     TUTTI_WITH_DEVICE(g, "far:1")
-    b = tutti_sub(e, one);
+        b = tutti_sub(e, one);
     tutti__test_result(b);
     tutti__test_result(a);
     pieces p = cut(g);
@@ -114,8 +114,8 @@ TUTTI_TEST(partition_carries_control_edges)
     tutti_sym x = input(g, 0), v = tutti_variable(g, tutti_zeros(4), .name = "v"),
               add = tutti_assign_add(v, x), after = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, "far:0")
-    TUTTI_WITH_CONTROL(g, add)
-    after = tutti_exp(x);
+        TUTTI_WITH_CONTROL(g, add)
+            after = tutti_exp(x);
     tutti__test_result(after);
     pieces p = cut(g);
     tutti_graph *home = piece_on(&p, "cpu:0"), *far = piece_on(&p, "far:0");
@@ -139,8 +139,8 @@ TUTTI_TEST(partition_says_when_a_failure_may_follow_an_update)
         tutti_sym x = input(g, 0), v = tutti_variable(g, tutti_zeros(4), .name = "v"),
                   add = tutti_assign_add(v, x), last = TUTTI_NO_SYM;
         TUTTI_WITH_DEVICE(g, "far:0")
-        last =
-            fails ? tutti_check_numerics(add, "new") : tutti_exp(tutti_check_numerics(x, "input"));
+            last = fails ? tutti_check_numerics(add, "new")
+                         : tutti_exp(tutti_check_numerics(x, "input"));
         run_target(add);
         tutti__test_result(last);
         pieces p = cut(g);
@@ -155,12 +155,12 @@ TUTTI_TEST(place_follows_scopes_handles_and_inputs)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = input(g, 0), v = TUTTI_NO_SYM, near = TUTTI_NO_SYM, wish = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, "/job:ps/task:3/far:1")
-    v = tutti_variable(g, tutti_zeros(4), .name = "v");
+        v = tutti_variable(g, tutti_zeros(4), .name = "v");
     tutti_sym add = tutti_assign_add(v, x), next = tutti_exp(add), free_one = tutti_neg(x);
     TUTTI_WITH_COLOCATION(g, v)
-    near = tutti_exp(x);
+        near = tutti_exp(x);
     TUTTI_WITH_DEVICE(g, "/job:worker")
-    wish = tutti_sin(x);
+        wish = tutti_sin(x);
     run_target(next);
     run_target(free_one);
     run_target(near);
@@ -181,7 +181,7 @@ TUTTI_TEST(place_names_a_device_that_does_not_exist)
 {
     tutti_graph *g = tutti__test_graph();
     TUTTI_WITH_DEVICE(g, "gpu:9")
-    tutti__test_result(tutti_exp(input(g, 0)));
+        tutti__test_result(tutti_exp(input(g, 0)));
     CHECK_STATUS(tutti__place(g, "cpu:0"), TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(), "gpu:9");
     CHECK_CONTAINS(tutti_error_message(), "exp");
@@ -197,7 +197,7 @@ TUTTI_TEST(place_leaves_to_the_cpu_what_a_device_cannot_run)
         tutti_sym x = input(g, 0), inner = TUTTI_NO_SYM, odd = TUTTI_NO_SYM;
         tutti_sym queue = tutti_fifo_queue(g, 2, TUTTI_TYPE(TUTTI_F32, 4));
         TUTTI_WITH_DEVICE(g, "whole:0")
-        inner = tutti_exp(x);
+            inner = tutti_exp(x);
         if (wished)
             tutti_device_push(g, "whole:0");
         odd = tutti_print(inner, "seen");

@@ -230,8 +230,7 @@ TUTTI_TEST(simplify_leaves_nodes_that_wait)
     g = tutti__test_graph();
     tutti_sym x = input(0, TUTTI_TYPE(TUTTI_F32, 2)), y = TUTTI_NO_SYM;
     tutti_sym v = tutti_variable(g, tutti_zeros(2), .name = "v");
-    TUTTI_WITH_CONTROL(g, tutti_assign(v, x))
-    {
+    TUTTI_WITH_CONTROL(g, tutti_assign(v, x)) {
         y = tutti_identity(x);
     }
     tutti__test_result(y);

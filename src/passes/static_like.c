@@ -88,7 +88,7 @@ static tutti_status sum_like(tutti_rewrite *rewrite, tutti_node *node, tutti_edg
     int count = 0, lead = x->rank - like->rank;
     tutti_edge sum = node->inputs[0];
     for (int i = 0; i < x->rank; i++)
-        if (x->dims[i] != 1 && (i < lead || like->dims[i - lead] == 1))
+        if ((i < lead || like->dims[i - lead] == 1) && x->dims[i] != 1)
             axes[count++] = i;
     if (count > 0)
         TUTTI_TRY(tutti__rewrite_add(rewrite, node, "sum", 1, &sum, 1,

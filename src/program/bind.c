@@ -2,6 +2,7 @@
  * size depends on data, outputs that come as finished tensors. */
 #include <string.h>
 
+#include "program/dynamic.h"
 #include "program/program.h"
 
 tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device,
@@ -56,7 +57,9 @@ tutti_status tutti__program_allocate(const tutti_program *program, size_t instru
                           call->op->name, call->name, index);
     tutti_tensor *tensor;
     tutti_type type = tutti_type_make(call->outputs[index].dtype, rank, dims);
-    TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &type, &tensor));
+    tutti_status status = tutti__tensor_in(tutti__dynamic_memory(), &type, &tensor);
+    if (status != TUTTI_OK)
+        return tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
     tutti_tensor_release(context->dynamic[value->slot]);
     context->dynamic[value->slot] = tensor;
     call->outputs[index].data = tutti_tensor_data(tensor);

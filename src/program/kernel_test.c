@@ -29,15 +29,16 @@ TUTTI_TEST(kernel_list_puts_an_operators_own_kernels_first)
     count = tutti__kernel_list("add", "cpu", 16, kernels);
     CHECK(count > 0);
     for (int i = 0; i < count && i < 16; i++)
-        CHECK(strcmp(kernels[i]->op, "add") == 0 || strcmp(kernels[i]->op, TUTTI_KERNEL_ELEMENTWISE) == 0);
+        CHECK(strcmp(kernels[i]->op, "add") == 0 ||
+              strcmp(kernels[i]->op, TUTTI_KERNEL_ELEMENTWISE) == 0);
 }
 
 static const tutti_kernel *pick(const char *op, const char *text, bool deterministic)
 {
     tutti_sample *sample;
     CHECK_OK(tutti__sample_parse(tutti_op_find(op), text, 1, &sample));
-    tutti_kernel_query query = {.node = tutti__sample_rule(sample), .threads = 1,
-                                .deterministic = deterministic};
+    tutti_kernel_query query = {
+        .node = tutti__sample_rule(sample), .threads = 1, .deterministic = deterministic};
     const tutti_kernel *kernel = tutti__kernel_pick("cpu", &query);
     tutti__sample_free(sample);
     return kernel;

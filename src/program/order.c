@@ -197,6 +197,7 @@ static tutti_status make_instructions(tutti_order *o, const tutti_partition *par
 {
     bool shadows = partition->shadows || tutti__fails_late(o->graph, o->commits);
     bool committing = false;
+    o->program->shadows = shadows && o->program->updates;
     for (size_t p = 0; p <= o->sequence_count; p++) {
         bool at_commit = p == o->sequence_count || o->commits[o->sequence[p]->id];
         if (at_commit && !committing) {

@@ -73,6 +73,7 @@ typedef struct tutti_program {
     tutti_program_result *results;
     size_t arena_size;
     bool updates;        /* some variable is written */
+    bool shadows;        /* new values are made before the commit, from those of the snapshot */
     int32_t (*clock)[8]; /* of streams.c; NULL with one stream */
     uint64_t hash;
 } tutti_program;
@@ -112,8 +113,8 @@ tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *
                                      tutti_tensor **ret_snapshots);
 /* Releases tensors and forgets them; entries may be NULL. */
 void tutti__tensors_drop(int count, tutti_tensor **tensors);
-/* Behind tutti_call_allocate in an instruction's kernel: a host tensor, kept in the context's
- * `dynamic`. */
+/* Behind tutti_call_allocate in an instruction's kernel: a host tensor of the pool in dynamic.h,
+ * kept in the context's `dynamic`. */
 tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction,
                                      const tutti_call *call, int index, int rank,
                                      const int64_t *dims);

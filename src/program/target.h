@@ -48,6 +48,8 @@ typedef struct tutti_executable_table {
 struct tutti_executable {
     const tutti_executable_table *table;
     uint64_t hash; /* kernels' names, versions, instruction sets; graph */
+    bool shadows;  /* makes variables' new values from present ones before the commit: whoever runs
+                      it claims the variables first (tutti__state_claim) */
 };
 
 struct tutti_target {
@@ -82,8 +84,10 @@ typedef struct tutti_mesh {
 /* One run of a job, shared by the partitions that take part in it. */
 struct tutti_run {
     uint64_t id;
-    int64_t deadline;       /* monotonic ns */
-    _Atomic bool cancelled; /* set with the first error */
+    int64_t deadline;            /* monotonic ns */
+    _Atomic bool cancelled;      /* set with the first error */
+    const _Atomic bool *watched; /* what waiting kernels look at: `cancelled`, or in a run inside
+                                    another one the flag of that one; NULL: nothing */
     tutti_state *state;
     const tutti_mesh *mesh; /* or NULL */
     struct tutti_rendezvous *rendezvous;

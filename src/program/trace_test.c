@@ -8,61 +8,7 @@
 
 #include "base/container.h"
 #include "base/test.h"
-
-/* ---- a reader of just enough JSON ---- */
-
-static const char *skip(const char *at)
-{
-    while (*at == ' ' || *at == '\n')
-        at++;
-    return at;
-}
-
-static const char *value(const char *at);
-
-static const char *string(const char *at)
-{
-    CHECK(*at == '"');
-    for (at++; *at != '"'; at++) {
-        CHECK((unsigned char)*at >= 32);
-        if (*at == '\\')
-            at++;
-    }
-    return skip(at + 1);
-}
-
-static const char *list(const char *at, char end, bool named)
-{
-    at = skip(at + 1);
-    while (*at != end) {
-        if (named) {
-            at = string(at);
-            CHECK(*at == ':');
-            at = skip(at + 1);
-        }
-        at = value(at);
-        CHECK(*at == ',' || *at == end);
-        if (*at == ',') {
-            at = skip(at + 1);
-            CHECK(*at != end);
-        }
-    }
-    return skip(at + 1);
-}
-
-static const char *value(const char *at)
-{
-    if (*at == '{')
-        return list(at, '}', true);
-    if (*at == '[')
-        return list(at, ']', false);
-    if (*at == '"')
-        return string(at);
-    char *after;
-    strtod(at, &after);
-    CHECK(after != at);
-    return skip(after);
-}
+#include "program/testing.h"
 
 static char *read_trace(void)
 {
@@ -71,15 +17,8 @@ static char *read_trace(void)
     CHECK(file >= 0);
     fclose(fdopen(file, "w"));
     CHECK_OK(tutti__trace_write(path));
-    FILE *in = fopen(path, "r");
-    CHECK(in != NULL);
-    char *text = calloc(1, 1 << 24);
-    size_t size = fread(text, 1, (1 << 24) - 1, in);
-    fclose(in);
-    remove(path);
-    CHECK(size > 0);
-    const char *after = value(skip(text));
-    CHECK(*after == '\0');
+    char *text = tutti__take_file(path);
+    tutti__check_json(text);
     return text;
 }
 

@@ -1,26 +1,21 @@
 /* state.c: variables by name, their pieces, commits; queues by name. */
-#include "state/state.h"
+#include "state/state_inside.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct tutti_state {
-    pthread_mutex_t lock; /* guards everything here and every piece's value pointer */
-    pthread_cond_t idle;  /* nobody commits any more */
-    bool committing;      /* one thread may begin a commit and another end it */
-    tutti_map variables;  /* name → tutti_state_variable */
-    tutti_map queues;     /* name → tutti_queue */
-};
 
 tutti_status tutti__state_create(tutti_state **ret)
 {
     tutti_state *state = calloc(1, sizeof *state);
     if (!state)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for state");
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&state->lock, NULL);
-    pthread_cond_init(&state->idle, NULL);
+    pthread_cond_init(&state->idle, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     *ret = state;
     return TUTTI_OK;
 }
@@ -103,6 +98,17 @@ tutti_state_variable *tutti__state_find(tutti_state *state, const char *name)
     return variable;
 }
 
+bool tutti__state_has_value(tutti_state *state, const char *name)
+{
+    bool has = false;
+    pthread_mutex_lock(&state->lock);
+    tutti_state_variable *variable = tutti__map_get(&state->variables, name);
+    for (size_t i = 0; variable && !has && i < variable->pieces.count; i++)
+        has = variable->pieces.data[i]->value != NULL;
+    pthread_mutex_unlock(&state->lock);
+    return has;
+}
+
 tutti_state_variable *tutti__state_at(tutti_state *state, size_t index)
 {
     pthread_mutex_lock(&state->lock);
@@ -176,11 +182,7 @@ tutti_tensor *tutti__piece_acquire(tutti_state *state, const tutti_piece *piece)
 
 void tutti__state_commit_begin(tutti_state *state)
 {
-    pthread_mutex_lock(&state->lock);
-    while (state->committing)
-        pthread_cond_wait(&state->idle, &state->lock);
-    state->committing = true;
-    pthread_mutex_unlock(&state->lock);
+    (void)tutti__state_commit_begin_on(state, 0, NULL, TUTTI_NO_DEADLINE);
 }
 
 void tutti__state_commit_end(tutti_state *state)
@@ -229,6 +231,8 @@ tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool kee
     /* Only the committer changes piece->value, so it may be read here without the lock. */
     if (!in_place) {
         tutti_tensor *fresh;
+        /* The value goes along whatever `keep` says: memory for the next variable may be missing,
+         * and then this one has not changed. */
         TUTTI_TRY(copy_piece(piece, piece->value, piece->value != NULL, &fresh));
         pthread_mutex_lock(&state->lock);
         tutti_tensor *old = piece->value;
@@ -308,8 +312,8 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
     }
     tutti_tensor *host;
     TUTTI_TRY(tutti_tensor_contiguous(value, &host));
-    tutti__state_commit_begin(state);
-    tutti_status status = TUTTI_OK;
+    /* Without a deadline: whoever claims the variable is a run, which has one. */
+    tutti_status status = tutti__state_commit_begin_on(state, 1, &variable, TUTTI_NO_DEADLINE);
     tutti_piece *piece;
     for (size_t i = 0; status == TUTTI_OK && (piece = piece_at(state, variable, i)) != NULL; i++)
         status = set_piece(state, piece, host);

@@ -4,9 +4,11 @@
  *  1. A variable is known by name; its type is fixed when it is made.
  *  2. A piece's value is a tensor in its device's memory. A run takes a reference to the value it
  *     reads (a snapshot); a commit writes in place when nobody else holds one, else into a copy
- * that takes its place. Values are taken between commits, never during one, so that nobody sees
- * half a step; a run that has its values neither waits for writers nor keeps them waiting.
+ *     that takes its place. Values are taken between commits, never during one, so that nobody sees
+ *     half a step; a run that has its values neither waits for writers nor keeps them waiting.
  *  3. Writes happen between tutti__state_commit_begin and _end, one committer at a time.
+ *  4. What a claim covers is written by the claimer only. So a run that computes a new value from
+ *     the present one before its commit loses nobody's update.
  */
 #ifndef TUTTI_STATE_STATE_H
 #define TUTTI_STATE_STATE_H
@@ -33,6 +35,7 @@ typedef struct tutti_state_variable {
     tutti_type type;
     bool trainable;
     uint64_t version; /* counts commits that wrote it */
+    bool claimed;     /* under the state's lock */
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
 
@@ -43,6 +46,8 @@ void tutti__state_destroy(tutti_state *state); /* NULL is fine */
 tutti_status tutti__state_variable(tutti_state *state, const char *name, const tutti_type *type,
                                    const char *slot_of, bool trainable, tutti_state_variable **ret);
 tutti_state_variable *tutti__state_find(tutti_state *state, const char *name); /* or NULL */
+/* Whether that variable is there and has been given a value. */
+bool tutti__state_has_value(tutti_state *state, const char *name);
 /* All variables in the order they were made: index from 0; NULL past the end. */
 tutti_state_variable *tutti__state_at(tutti_state *state, size_t index);
 
@@ -60,9 +65,19 @@ tutti_tensor *tutti__piece_take(const tutti_piece *piece);
 /* All three for one value. */
 tutti_tensor *tutti__piece_acquire(tutti_state *state, const tutti_piece *piece);
 
-/* Between these two the caller alone writes. */
+/* All of these variables for the caller, or none: waits while others claim one of them. Readers are
+ * not kept waiting. A claim is made before values are taken; who claims does not claim again before
+ * he has given up all he has, so that claimers never wait for each other in a circle. */
+tutti_status tutti__state_claim(tutti_state *state, int count,
+                                tutti_state_variable *const *variables, int64_t deadline);
+void tutti__state_unclaim(tutti_state *state, int count, tutti_state_variable *const *variables);
+
+/* Between these two the caller alone writes: variables that he claims, or that nobody claims. */
 void tutti__state_commit_begin(tutti_state *state);
 void tutti__state_commit_end(tutti_state *state);
+/* The same, but waits while others claim one of these variables. On failure no commit has begun. */
+tutti_status tutti__state_commit_begin_on(tutti_state *state, int count,
+                                          tutti_state_variable *const *variables, int64_t deadline);
 /* Inside a commit: memory to write the next value into, which becomes the piece's value. It holds
  * the present value when `keep`, else anything. UNINITIALIZED when keep and there is none. The
  * pointer is the state's; valid until the commit ends. */

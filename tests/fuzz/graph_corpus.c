@@ -33,20 +33,22 @@ static void tensors(tutti_graph *g)
 static void layer(tutti_graph *g)
 {
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 3);
-    TUTTI_WITH_NAME(g, "dense") TUTTI_WITH_DEVICE(g, "/job:worker/task:1/cpu:0")
-    {
-        tutti_sym w = tutti_variable(g, tutti_zeros(3, 2), .name = "w");
-        tutti_sym y =
-            tutti_relu(tutti_apply_op(g, "matmul", 2, ((tutti_sym[]){x, tutti_read(w)}), 0, NULL));
-        if (y.node)
-            tutti__graph_result(g, tutti__edge(y));
-    }
+    TUTTI_WITH_NAME(g, "dense")
+        TUTTI_WITH_DEVICE(g, "/job:worker/task:1/cpu:0") {
+            tutti_sym w = tutti_variable(g, tutti_zeros(3, 2), .name = "w");
+            tutti_sym y = tutti_relu(
+                tutti_apply_op(g, "matmul", 2, ((tutti_sym[]){x, tutti_read(w)}), 0, NULL));
+            if (y.node)
+                tutti__graph_result(g, tutti__edge(y));
+        }
 }
 
 static void order(tutti_graph *g)
 {
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, 2), y = tutti_neg(x), z = TUTTI_NO_SYM;
-    TUTTI_WITH_CONTROL(g, x, y) TUTTI_WITH_COLOCATION(g, y) z = tutti_exp(x);
+    TUTTI_WITH_CONTROL(g, x, y)
+        TUTTI_WITH_COLOCATION(g, y)
+            z = tutti_exp(x);
     y.node->colocate = z.node;
     z.node->colocate = NULL;
     if (!TUTTI_VEC_PUSH(&g->targets, z.node))

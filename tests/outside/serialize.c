@@ -18,8 +18,7 @@ static tutti_graph *make_graph(void)
     tutti_sym rows = acme_rows(acme_swish(x, 0.25), w, 3);
     tutti_sym loss = tutti_apply_named(
         g, "add", "loss", 2, (tutti_sym[]){tutti_sum(rows), tutti_output_of(rows, 1)}, 0, NULL);
-    TUTTI_WITH_NAME(g, "grads")
-    {
+    TUTTI_WITH_NAME(g, "grads") {
         tutti_gradient_of(loss, w);
         tutti_apply_named(g, "identity", "x", 1, (tutti_sym[]){tutti_gradient_of(loss, x)}, 0,
                           NULL);

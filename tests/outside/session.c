@@ -61,14 +61,12 @@ static network make_network(const char *first, const char *second)
     network n = {0};
     tutti_sym h = TUTTI_NO_SYM;
     CHECK_OK(tutti_graph_create(&n.graph));
-    TUTTI_WITH_DEVICE(n.graph, first)
-    {
+    TUTTI_WITH_DEVICE(n.graph, first) {
         n.x = tutti_placeholder(n.graph, TUTTI_F32, TUTTI_ANY, 3);
         n.hidden = tutti_variable(n.graph, tutti_glorot_uniform(3, 4), .name = "hidden", .seed = 5);
         h = acme_swish(tutti_matmul(n.x, n.hidden), 0.2);
     }
-    TUTTI_WITH_DEVICE(n.graph, second)
-    {
+    TUTTI_WITH_DEVICE(n.graph, second) {
         n.target = tutti_placeholder(n.graph, TUTTI_F32, TUTTI_ANY);
         tutti_sym weight = tutti_variable(n.graph, tutti_full(0.5, 6), .name = "weight");
         tutti_sym guess = acme_rows(h, weight, 2);
@@ -129,8 +127,7 @@ static void check_failure(const char *device)
     tutti_sym count = tutti_variable(g, tutti_zeros(), .name = "count");
     tutti_sym total = tutti_output_of(acme_rows(x, w, 1), 1);
     tutti_sym add = tutti_assign_add(count, tutti_scalar(g, TUTTI_F32, 1)), after = TUTTI_NO_SYM;
-    TUTTI_WITH_CONTROL(g, add)
-    {
+    TUTTI_WITH_CONTROL(g, add) {
         after = acme_rows(tutti_identity(x), w, 2); /* follows the update, and may fail */
     }
     CHECK_OK(tutti_session_open(&session, g, .device = device));

@@ -12,11 +12,9 @@ static void check_gradients(const char *device)
     tutti_tensor *x = check_tensor(2, (int64_t[]){2, 2}, 0.5, 0.25),
                  *w = check_tensor(1, (int64_t[]){2}, 1, 1);
     tutti_tensor *k = check_tensor(1, (int64_t[]){2}, 3, -1), *dx = NULL, *dw = NULL;
-    TUTTI_STEP(e)
-    {
+    TUTTI_STEP(e) {
         tutti_sym inputs[] = {tutti_use(e, x), tutti_use(e, w)}, loss;
-        TUTTI_TAPE(tape, e)
-        {
+        TUTTI_TAPE(tape, e) {
             tutti_watch(&tape, inputs[0]);
             tutti_watch(&tape, inputs[1]);
             tutti_sym y = acme_rows(inputs[0], inputs[1], 3), total = tutti_output_of(y, 1);
@@ -49,8 +47,7 @@ static double train(const char *device)
     double first = NAN, last = NAN;
     for (int i = 0; i < 80; i++) {
         tutti_sym wanted = tutti_use(e, goal), loss;
-        TUTTI_TAPE(tape, e)
-        {
+        TUTTI_TAPE(tape, e) {
             loss = tutti_mean(tutti_square(tutti_sub(acme_swish(v, 0.5), wanted)));
         }
         tutti_grad grad;

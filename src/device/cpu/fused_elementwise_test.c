@@ -28,7 +28,8 @@ static fused make_fused(body_builder *build, int input_count, const char *const 
     CHECK_OK(tutti_graph_create(&f.body));
     for (int i = 0; i < input_count; i++) {
         tutti_sample *sample;
-        CHECK_OK(tutti__sample_parse(tutti_op_find("identity"), texts[i], 5 + (uint64_t)i, &sample));
+        CHECK_OK(
+            tutti__sample_parse(tutti_op_find("identity"), texts[i], 5 + (uint64_t)i, &sample));
         f.values[i] = tutti_tensor_retain(sample->values[0]);
         f.types[i] = sample->types[0];
         tutti__sample_free(sample);
@@ -62,10 +63,13 @@ static tutti_view view_of(tutti_tensor *tensor)
 /* Runs the kernel; `inplace` >= 0: output 0 shares that input's memory, a copy of it. */
 static void run_fused(const fused *f, int threads, int inplace, tutti_tensor **ret_outputs)
 {
-    tutti_kernel_query query = {.node = {.op = f->node->op, .name = "fused",
+    tutti_kernel_query query = {.node = {.op = f->node->op,
+                                         .name = "fused",
                                          .input_count = f->input_count,
-                                         .output_count = f->node->output_count, .inputs = f->types,
-                                         .attrs = f->node->attrs, .attr_count = f->node->attr_count,
+                                         .output_count = f->node->output_count,
+                                         .inputs = f->types,
+                                         .attrs = f->node->attrs,
+                                         .attr_count = f->node->attr_count,
                                          .outputs = f->node->types},
                                 .threads = threads};
     const tutti_kernel *kernel = tutti__kernel_pick("cpu", &query);
@@ -90,10 +94,17 @@ static void run_fused(const fused *f, int threads, int inplace, tutti_tensor **r
         }
         outputs[i] = view_of(ret_outputs[i]);
     }
-    tutti_call call = {.op = f->node->op, .name = "fused", .attrs = f->node->attrs,
-                       .attr_count = f->node->attr_count, .input_count = f->input_count,
-                       .output_count = f->node->output_count, .inputs = inputs, .outputs = outputs,
-                       .workspace = workspace, .plan = plan, .pool = pool};
+    tutti_call call = {.op = f->node->op,
+                       .name = "fused",
+                       .attrs = f->node->attrs,
+                       .attr_count = f->node->attr_count,
+                       .input_count = f->input_count,
+                       .output_count = f->node->output_count,
+                       .inputs = inputs,
+                       .outputs = outputs,
+                       .workspace = workspace,
+                       .plan = plan,
+                       .pool = pool};
     CHECK_OK(kernel->run(&call));
     kernel->discard(plan);
     tutti__pool_destroy(pool);
@@ -149,8 +160,8 @@ static int two_results(const tutti_sym *in, tutti_sym *ret)
 static int conversions(const tutti_sym *in, tutti_sym *ret)
 {
     tutti_sym half = tutti_cast(tutti_mul(in[0], in[1]), TUTTI_BF16);
-    ret[0] = tutti_add(tutti_cast(half, TUTTI_F32),
-                       tutti_cast(tutti_less(in[0], in[1]), TUTTI_F32));
+    ret[0] =
+        tutti_add(tutti_cast(half, TUTTI_F32), tutti_cast(tutti_less(in[0], in[1]), TUTTI_F32));
     return 1;
 }
 
@@ -164,10 +175,10 @@ static int passed_through(const tutti_sym *in, tutti_sym *ret)
 }
 
 static const char *const shapes[][2] = {
-    {"f32[5000]", "f32[5000]"},     {"f32[37]", "f32[37]"},         {"f32[40000]", "f32[]"},
-    {"f32[300,70]", "f32[70]"},     {"f32[300,70]", "f32[300,1]"},  {"f32[3,5000]", "f32[5000]"},
-    {"f32[4,30,50]", "f32[30,1]"},  {"f32[7,9,5]", "f32[7,1,5]"},   {"f32[0,3]", "f32[3]"},
-    {"f32[1]", "f32[1]"},           {"f64[20,30]", "f64[30]"},
+    {"f32[5000]", "f32[5000]"},    {"f32[37]", "f32[37]"},        {"f32[40000]", "f32[]"},
+    {"f32[300,70]", "f32[70]"},    {"f32[300,70]", "f32[300,1]"}, {"f32[3,5000]", "f32[5000]"},
+    {"f32[4,30,50]", "f32[30,1]"}, {"f32[7,9,5]", "f32[7,1,5]"},  {"f32[0,3]", "f32[3]"},
+    {"f32[1]", "f32[1]"},          {"f64[20,30]", "f64[30]"},
 };
 
 TUTTI_TEST(fused_elementwise_matches_reference)

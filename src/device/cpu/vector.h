@@ -52,6 +52,13 @@ VEC_INLINE vec vec_splat(float x)
     return x - (vec){0};
 }
 
+/* Whether vec_fma and vec_fnma round once. */
+#if defined(__aarch64__) || defined(__AVX2__)
+#define VEC_FUSED 1
+#else
+#define VEC_FUSED 0
+#endif
+
 VEC_INLINE vec vec_fma(vec a, vec b, vec c)
 {
 #if defined(__aarch64__)
@@ -161,13 +168,24 @@ VEC_INLINE vec vec_sqrt(vec x)
 
 VEC_INLINE vec vec_abs(vec x)
 {
+#if defined(__aarch64__)
+    return vabsq_f32(x);
+#else
     return (vec)((ivec)x & 0x7fffffff);
+#endif
 }
 
 /* |x| with the sign of `sign`. */
 VEC_INLINE vec vec_copysign(vec x, vec sign)
 {
+#if defined(__aarch64__)
+    return vbslq_f32(vdupq_n_u32(0x7fffffff), x, sign);
+#elif defined(__AVX512F__)
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(
+        _mm512_set1_epi32(0x7fffffff), _mm512_castps_si512(x), _mm512_castps_si512(sign), 0xca));
+#else
     return (vec)(((ivec)x & 0x7fffffff) | ((ivec)sign & INT32_MIN));
+#endif
 }
 
 /* Rows 0..3 become columns 0..3. */

@@ -275,9 +275,9 @@ TUTTI_TEST(far_failure_reaches_the_other_devices)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
     TUTTI_WITH_DEVICE(g, "far:1")
-    there = tutti_exp(tutti_check_numerics(x, "on far:1"));
+        there = tutti_exp(tutti_check_numerics(x, "on far:1"));
     TUTTI_WITH_DEVICE(g, "far:0")
-    back = tutti_sum(tutti_scale(there, 2));
+        back = tutti_sum(tutti_scale(there, 2));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_nanf("")}, &bad));
     CHECK_OK(tutti_session_open(&s, g, .device = "far:0", .deadline_seconds = 50));
     int64_t start = tutti__now_ns();
@@ -326,15 +326,13 @@ TUTTI_TEST(far_carries_what_users_send)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 3);
     TUTTI_WITH_DEVICE(g, "far:0")
-    back = tutti_recv(g, "answer", "far:1", TUTTI_TYPE(TUTTI_F32, 3));
-    TUTTI_WITH_DEVICE(g, "far:0")
-    {
+        back = tutti_recv(g, "answer", "far:1", TUTTI_TYPE(TUTTI_F32, 3));
+    TUTTI_WITH_DEVICE(g, "far:0") {
         tutti_sym half = tutti_relu(tutti_scale(x, 0.5));
         question = tutti_send(half, "question", "far:1");
         result = tutti_add(tutti_neg(half), back);
     }
-    TUTTI_WITH_DEVICE(g, "far:1")
-    {
+    TUTTI_WITH_DEVICE(g, "far:1") {
         there = tutti_recv(g, "question", "far:0", TUTTI_TYPE(TUTTI_F32, 3));
         answer = tutti_send(tutti_square(there), "answer", "far:0");
     }

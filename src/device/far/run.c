@@ -36,6 +36,7 @@ static void give_back(tutti_far_executable *e, tutti_far_frame *f)
 static void reset(tutti_far_frame *f, tutti_run *run)
 {
     f->run = f->context.run = run;
+    f->context.host.cancelled = run->watched;
     f->seed = (uint64_t)tutti__param_int(&seed_param);
     f->delay_ns = tutti__param_int(&delay_param) * 1000;
     f->committing = f->failed = f->told = false;

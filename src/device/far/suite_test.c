@@ -39,13 +39,12 @@ void tutti__suite_variables(const char *device)
               w = tutti_variable(g, tutti_full(1), .name = "w");
     tutti_sym before = tutti_scale(v, 3), there = tutti_is_initialized(v);
     tutti_sym add = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 2));
-    TUTTI_WITH_CONTROL(g, add)
-    {
+    TUTTI_WITH_CONTROL(g, add) {
         after = tutti_scale(tutti_read(v), 10);
         again = tutti_assign_sub(v, tutti_scalar(g, TUTTI_F32, 1));
     }
     TUTTI_WITH_CONTROL(g, again)
-    last = tutti_assign(w, tutti_add(tutti_read(v), tutti_read(w)));
+        last = tutti_assign(w, tutti_add(tutti_read(v), tutti_read(w)));
     CHECK_OK(tutti_session_open(&s, g, .device = device));
     expect(s, there, 0);
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]})), TUTTI_UNINITIALIZED);
@@ -114,13 +113,11 @@ void tutti__suite_late(const char *first, const char *second)
     tutti_sym add = TUTTI_NO_SYM, plain = TUTTI_NO_SYM, checked = TUTTI_NO_SYM, v, w;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
-    TUTTI_WITH_DEVICE(g, first)
-    {
+    TUTTI_WITH_DEVICE(g, first) {
         v = tutti_variable(g, tutti_full(1), .name = "v");
         add = tutti_assign_add(v, x);
     }
-    TUTTI_WITH_DEVICE(g, second)
-    {
+    TUTTI_WITH_DEVICE(g, second) {
         w = tutti_variable(g, tutti_full(10), .name = "w");
         plain = tutti_assign_sub(w, add);
         checked = tutti_check_numerics(tutti_scale(plain, 2), "late");

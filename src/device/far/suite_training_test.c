@@ -47,9 +47,8 @@ void tutti__suite_network_make(const char *first, const char *second, tutti_suit
     n.x = tutti_placeholder(n.graph, TUTTI_F32, TUTTI_ANY, 6);
     n.labels = tutti_placeholder(n.graph, TUTTI_I32, TUTTI_ANY);
     TUTTI_WITH_DEVICE(n.graph, first)
-    hidden = tutti_relu(dense(n.graph, n.x, 6, 5, n.variables));
-    TUTTI_WITH_DEVICE(n.graph, second)
-    {
+        hidden = tutti_relu(dense(n.graph, n.x, 6, 5, n.variables));
+    TUTTI_WITH_DEVICE(n.graph, second) {
         n.logits = dense(n.graph, hidden, 5, 3, n.variables + 2);
         n.loss = tutti_mean(tutti_sparse_cross_entropy_of(n.labels, n.logits));
     }

@@ -213,6 +213,7 @@ static tutti_status whole_compile(tutti_device *device, const tutti_partition *p
         return status;
     }
     e->executable.hash = tutti__hash_string(tutti__graph_hash(e->graph), "whole");
+    e->executable.shadows = e->shadows;
     *ret = &e->executable;
     return TUTTI_OK;
 }

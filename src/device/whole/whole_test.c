@@ -93,7 +93,7 @@ TUTTI_TEST(whole_says_what_it_cannot_run)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), free_node = tutti_scale(tutti_print(x, "x"), 2);
     TUTTI_WITH_DEVICE(g, "whole:0")
-    wished = tutti_print(x, "wished");
+        wished = tutti_print(x, "wished");
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){4}, &value));
     CHECK_OK(tutti_session_open(&s, g, .device = "whole:0"));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({free_node, &out})));

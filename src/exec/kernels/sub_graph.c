@@ -85,6 +85,10 @@ tutti_status tutti__loop_run(const tutti_call *call,
         if (tutti__now_ns() > call->deadline)
             status = tutti_fail(TUTTI_DEADLINE, "%s '%s' was still looping at the run's deadline",
                                 call->op->name, call->name);
+        const tutti_run *run = tutti__context(call)->run;
+        if (status == TUTTI_OK && run->watched && *run->watched)
+            status = tutti_fail(TUTTI_CANCELLED, "%s '%s': the run was cancelled while it looped",
+                                call->op->name, call->name);
         if (status == TUTTI_OK && each)
             status = each(context, &state);
         if (status == TUTTI_OK)

@@ -1,42 +1,37 @@
 /* adam.c: Adam, in Keras' form or PyTorch's. */
 #include "nn/optimizer.h"
-#include "ops/build.h"
 
-static tutti_sym build(const tutti_update *update)
+static const tutti_optimizer_field fields[] = {
+    TUTTI_FIELD(tutti_adam_settings, beta1, 0.9, 0.9),
+    TUTTI_FIELD(tutti_adam_settings, beta2, 0.999, 0.999),
+    TUTTI_FIELD(tutti_adam_settings, epsilon, 1e-7, 1e-8),
+    TUTTI_FIELD_FLAG(tutti_adam_settings, amsgrad),
+    TUTTI_FIELD_FLAG(tutti_adam_settings, torch_form),
+    {NULL},
+};
+
+static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
-    const tutti_optimizer *adam = update->optimizer;
-    tutti_sym m = tutti__optimizer_slot(update, "m"), s = tutti__optimizer_slot(update, "v");
-    tutti_adam_options options = {.struct_size = sizeof options,
-                                  .beta1 = adam->beta1,
-                                  .beta2 = adam->beta2,
-                                  .epsilon = adam->epsilon,
-                                  .torch_form = adam->torch_form};
-    if (update->grad.rows.node)
-        return (tutti_adam_update_rows)(update->variable, m, s, update->grad.rows,
-                                        update->grad.value, update->learning_rate, update->step,
-                                        &options);
-    return (tutti_adam_update)(update->variable, m, s, update->grad.value, update->learning_rate,
-                               update->step, &options);
+    ret[0] = (tutti_optimizer_slot){"m", 0};
+    ret[1] = (tutti_optimizer_slot){"v", 0};
+    ret[2] = (tutti_optimizer_slot){"v_largest", 0};
+    return tutti__optimizer_number(optimizer, "amsgrad") != 0 ? 3 : 2;
 }
 
 extern const tutti_optimizer_def tutti_optimizer_adam;
 
 tutti_optimizer tutti_adam_make(const tutti_adam_settings *settings)
 {
-    return (tutti_optimizer){.def = &tutti_optimizer_adam,
-                             .name = settings->name ? settings->name : "adam",
-                             .learning_rate =
-                                 settings->learning_rate != 0 ? settings->learning_rate : 0.001,
-                             .beta1 = settings->beta1,
-                             .beta2 = settings->beta2,
-                             .epsilon = settings->epsilon,
-                             .torch_form = settings->torch_form};
+    return tutti__optimizer_make(&tutti_optimizer_adam, settings);
 }
 
 const tutti_optimizer_def tutti_optimizer_adam = {
     .name = "adam",
     .doc =
         "m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w = w - lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + e)",
+    .op = "adam_update",
     .counts_steps = true,
-    .build = build,
+    .learning_rate = 0.001,
+    .fields = fields,
+    .slots = slots,
 };

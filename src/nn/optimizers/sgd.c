@@ -1,27 +1,32 @@
-/* sgd.c: gradient descent. */
+/* sgd.c: gradient descent, with momentum or without. */
 #include "nn/optimizer.h"
-#include "ops/build.h"
 
-static tutti_sym build(const tutti_update *update)
+static const tutti_optimizer_field fields[] = {
+    TUTTI_FIELD(tutti_sgd_settings, momentum, 0, 0),
+    TUTTI_FIELD_FLAG(tutti_sgd_settings, nesterov),
+    TUTTI_FIELD_FLAG(tutti_sgd_settings, torch_form),
+    {NULL},
+};
+
+static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
-    if (update->grad.rows.node)
-        return tutti_sgd_update_rows(update->variable, update->grad.rows, update->grad.value,
-                                     update->learning_rate);
-    return tutti_sgd_update(update->variable, update->grad.value, update->learning_rate);
+    ret[0] = (tutti_optimizer_slot){"momentum", 0};
+    return tutti__optimizer_number(optimizer, "momentum") != 0;
 }
 
 extern const tutti_optimizer_def tutti_optimizer_sgd;
 
 tutti_optimizer tutti_sgd_make(const tutti_sgd_settings *settings)
 {
-    return (tutti_optimizer){.def = &tutti_optimizer_sgd,
-                             .name = settings->name ? settings->name : "sgd",
-                             .learning_rate =
-                                 settings->learning_rate != 0 ? settings->learning_rate : 0.01};
+    return tutti__optimizer_make(&tutti_optimizer_sgd, settings);
 }
 
 const tutti_optimizer_def tutti_optimizer_sgd = {
     .name = "sgd",
-    .doc = "w = w - lr g",
-    .build = build,
+    .doc =
+        "w = w - lr g; with momentum m = u m - lr g, w = w + m",
+    .op = "sgd_update",
+    .learning_rate = 0.01,
+    .fields = fields,
+    .slots = slots,
 };

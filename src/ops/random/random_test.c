@@ -50,11 +50,10 @@ TUTTI_TEST(random_counter_is_one_variable_outside_every_scope)
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
     TUTTI_WITH_NAME(g, "deep")
-    TUTTI_WITH_CONTROL(g, x)
-    {
-        tutti_random_normal(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2));
-        tutti_random_normal(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2));
-    }
+        TUTTI_WITH_CONTROL(g, x) {
+            tutti_random_normal(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2));
+            tutti_random_normal(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2));
+        }
     tutti_random_normal(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2));
     CHECK_OK(tutti_graph_check(g));
     tutti_node *counter = tutti_graph_find(g, TUTTI_RANDOM_COUNTER);

@@ -13,7 +13,7 @@ static tutti_status reference(const tutti_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];
-    tutti_queue_wait wait = {.deadline = call->deadline};
+    tutti_queue_wait wait = tutti__queue_wait_of(call);
     TUTTI_TRY(tutti__queue_of_call(call, call->output_count, &queue));
     TUTTI_TRY(tutti__queue_dequeue_many(queue, RULE_INT(call, "n"), wait, tuple));
     return tutti__queue_give_outputs(call, tuple);

@@ -13,7 +13,7 @@ static tutti_status reference(const tutti_call *call)
     int count = call->input_count - 1;
     TUTTI_TRY(tutti__queue_of_call(call, count, &queue));
     TUTTI_TRY(tutti__queue_take_inputs(call, tuple));
-    tutti_queue_wait wait = {.deadline = call->deadline};
+    tutti_queue_wait wait = tutti__queue_wait_of(call);
     tutti_status status = tutti__queue_enqueue(queue, tuple, wait);
     tutti__queue_release_tuple(count, tuple);
     return status;

@@ -34,7 +34,8 @@ static tutti_status run_target(tutti_sym target, int feed_count, const tutti_ref
 {
     tutti_graph *g = tutti_sym_graph(target);
     tutti_sym after = TUTTI_NO_SYM;
-    TUTTI_WITH_CONTROL(g, target) after = tutti_scalar(g, TUTTI_F32, 0);
+    TUTTI_WITH_CONTROL(g, target)
+        after = tutti_scalar(g, TUTTI_F32, 0);
     tutti_tensor *value = NULL;
     TUTTI_TRY(try_fetch(after, feed_count, feeds, &value));
     tutti_tensor_release(value);
@@ -142,7 +143,8 @@ TUTTI_TEST(dequeue_waits_for_another_thread)
     bound_queue bound = bind_queue(q);
     consumer c = {.take = tutti_dequeue(q), .queue = q, .handle = bound.handle};
     tutti_sym after = TUTTI_NO_SYM;
-    TUTTI_WITH_CONTROL(g, put) after = tutti_scalar(g, TUTTI_F32, 0);
+    TUTTI_WITH_CONTROL(g, put)
+        after = tutti_scalar(g, TUTTI_F32, 0);
     pthread_t thread;
     CHECK_INT(pthread_create(&thread, NULL, consume, &c), 0);
     tutti_tensor *value = SCALAR(TUTTI_F32, 42);

@@ -80,6 +80,13 @@ tutti_status tutti__queue_of_call(const tutti_call *call, int components, tutti_
     return TUTTI_OK;
 }
 
+tutti_queue_wait tutti__queue_wait_of(const tutti_call *call)
+{
+    const tutti_call_host *host = call->context;
+    return (tutti_queue_wait){.deadline = call->deadline,
+                              .cancelled = host ? host->cancelled : NULL};
+}
+
 void tutti__queue_release_tuple(int count, tutti_tensor **tuple)
 {
     for (int i = 0; i < count; i++)

@@ -25,6 +25,8 @@ tutti_status tutti__infer_dequeue(tutti_infer *node, bool many, int64_t rows);
 
 /* The queue, which must have as many components as the call handles. */
 tutti_status tutti__queue_of_call(const tutti_call *call, int components, tutti_queue **ret);
+/* Until the run's deadline, or until it has failed elsewhere. */
+tutti_queue_wait tutti__queue_wait_of(const tutti_call *call);
 /* Copies of the components, one reference each. */
 tutti_status tutti__queue_take_inputs(const tutti_call *call, tutti_tensor **ret_tuple);
 /* Fills the outputs and releases the tuple. */

@@ -78,7 +78,8 @@ tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init,
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
     tutti__controls_hide(graph);
     tutti_sym variable = make_handle(graph, name, &type, options);
-    if (tutti_sym_ok(variable))
+    if (tutti_sym_ok(variable) &&
+        !(graph->holds && graph->holds(graph, tutti__str(variable.node, "shared_name"))))
         make_initializer(graph, variable, &init, options->seed);
     tutti__controls_show(graph);
     return graph->error.status == TUTTI_OK ? variable : TUTTI_NO_SYM;

@@ -35,8 +35,7 @@ static double stddev(tutti_tensor *tensor)
 TUTTI_TEST(variable_has_name_type_and_initializer)
 {
     tutti_graph *g = new_graph();
-    TUTTI_WITH_NAME(g, "layer")
-    {
+    TUTTI_WITH_NAME(g, "layer") {
         tutti_sym w = tutti_variable(g, tutti_full(2.5, 2, 3), .name = "w");
         CHECK_STR(tutti_node_name(w.node), "layer/w");
         CHECK_STR(tutti__str(w.node, "shared_name"), "layer/w");
@@ -143,8 +142,7 @@ TUTTI_TEST(get_variable_finds_or_makes_by_scoped_name)
 {
     tutti_graph *g = new_graph();
     tutti_sym first = TUTTI_NO_SYM, again = TUTTI_NO_SYM, outside;
-    TUTTI_WITH_NAME(g, "a")
-    {
+    TUTTI_WITH_NAME(g, "a") {
         first = tutti_get_variable(g, "w", tutti_zeros(3));
         again = tutti_get_variable(g, "w", tutti_ones(3));
     }
@@ -184,7 +182,8 @@ TUTTI_TEST(initialize_all_waits_for_every_initializer_and_nothing_else)
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32);
     tutti_variable(g, tutti_zeros(2), .name = "a");
-    TUTTI_WITH_CONTROL(g, x) tutti_variable(g, tutti_zeros(2), .name = "b", .not_trainable = true);
+    TUTTI_WITH_CONTROL(g, x)
+        tutti_variable(g, tutti_zeros(2), .name = "b", .not_trainable = true);
     tutti_sym all = tutti_initialize_all(g);
     CHECK_INT(all.node->control_count, 2);
     CHECK_INT(tutti_output_count(all), 0);
@@ -193,7 +192,8 @@ TUTTI_TEST(initialize_all_waits_for_every_initializer_and_nothing_else)
     tutti_sym trainable[4];
     CHECK_INT(tutti_trainable_variables(g, 4, trainable), 1);
     CHECK(trainable[0].node == tutti_graph_find(g, "a"));
-    TUTTI_WITH_CONTROL(g, x) CHECK_INT(tutti_identity(x).node->control_count, 1);
+    TUTTI_WITH_CONTROL(g, x)
+        CHECK_INT(tutti_identity(x).node->control_count, 1);
     tutti_graph_destroy(g);
 }
 

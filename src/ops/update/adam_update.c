@@ -1,53 +1,65 @@
-/* adam_update.c: Adam. */
-#include "ops/update/update.h"
+/* adam_update.c: Adam in Keras' form or torch's, AMSGrad, and with decoupled decay AdamW. */
+#include <math.h>
 
-/* variable, m, s (variables), gradient, lr f32 [], step i64 [] */
-static tutti_status infer(tutti_infer *node)
+#include "ops/update/rule.h"
+
+static int slot_count(const tutti_attr *attrs, int count)
 {
-    TUTTI_TRY(tutti__need_float_variable(node, 0));
-    TUTTI_TRY(tutti__need_slot(node, 1));
-    TUTTI_TRY(tutti__need_slot(node, 2));
-    TUTTI_TRY(tutti__need_type(node, 3, &node->inputs[0], "the variable"));
-    TUTTI_TRY(tutti__need_scalar(node, 4, TUTTI_F32, "lr"));
-    TUTTI_TRY(tutti__need_scalar(node, 5, TUTTI_I64, "step"));
-    TUTTI_TRY(tutti__need_adam_attrs(node));
-    return tutti_infer_same(node);
+    return ATTR_FLAG("amsgrad") ? 3 : 2;
 }
 
-static tutti_status reference(const tutti_call *call)
+static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
 {
-    const tutti_view *in = call->inputs;
-    int64_t count = tutti_view_count(&in[0]);
-    tutti_adam adam =
-        tutti__adam_make(call, tutti_view_get(&in[4], 0), tutti_view_get_int(&in[5], 0));
-    for (int64_t i = 0; i < count; i++)
-        tutti__adam_element(&adam, &in[0], &in[1], &in[2], i, tutti_view_get(&in[3], i));
-    tutti__view_copy(&call->outputs[0], &in[0]);
-    return TUTTI_OK;
+    double beta1 = ATTR_FLOAT("beta1"), beta2 = ATTR_FLOAT("beta2");
+    double correction1 = 1 - pow(beta1, step), correction2 = 1 - pow(beta2, step);
+    bool torch = ATTR_FLAG("torch_form");
+    n[ADAM_BETA1] = beta1;
+    n[ADAM_REST1] = 1 - beta1;
+    n[ADAM_BETA2] = beta2;
+    n[ADAM_REST2] = 1 - beta2;
+    n[ADAM_EPSILON] = ATTR_FLOAT("epsilon");
+    n[ADAM_RATE] = lr / correction1 * (torch ? 1 : sqrt(correction2));
+    n[ADAM_INVERSE] = torch ? 1 / correction2 : 1;
+    n[ADAM_AMSGRAD] = ATTR_FLAG("amsgrad");
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+/* x: w, m, s and with AMSGrad the largest s so far, which then stands under the root. */
+static void element(const double *n, double g, double *x)
 {
-    tutti__cost_elementwise(node, ret);
-    ret->bytes_written *= 3; /* m and s too */
-    ret->flops *= 14;
+    x[1] = n[ADAM_BETA1] * x[1] + n[ADAM_REST1] * g;
+    x[2] = n[ADAM_BETA2] * x[2] + n[ADAM_REST2] * g * g;
+    double second = x[2];
+    if (n[ADAM_AMSGRAD] != 0)
+        second = x[3] = x[3] > x[2] ? x[3] : x[2];
+    x[0] -= n[ADAM_RATE] * x[1] / (sqrt(second * n[ADAM_INVERSE]) + n[ADAM_EPSILON]);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
-{
-    for (int axis = 0; axis < node->inputs[0].rank && axis < capacity; axis++) {
-        int8_t a = (int8_t)axis;
-        ret[axis] = (tutti_split){.inputs = {a, a, a, a, TUTTI_WHOLE, TUTTI_WHOLE}, .outputs = {a}};
-    }
-    return node->inputs[0].rank;
-}
+const tutti_update_rule tutti_update_rule_adam = {
+    .name = "adam",
+    .slot_count = slot_count,
+    .counts_steps = true,
+    .flops = 14,
+    .fractions = (const char *const[]){"beta1", "beta2", NULL},
+    .numbers = numbers,
+    .element = element,
+};
 
-static const tutti_attr_spec attrs[] = {TUTTI_ADAM_ATTRS, {0}};
+static const tutti_attr_spec attrs[] = {
+    {"beta1", TUTTI_ATTR_FLOAT, "0.9"},
+    {"beta2", TUTTI_ATTR_FLOAT, "0.999"},
+    {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
+    {"amsgrad", TUTTI_ATTR_INT, "false"},
+    {"torch_form", TUTTI_ATTR_INT, "false"},
+    TUTTI_UPDATE_DECAY,
+    {NULL},
+};
 
 static const char *const samples[] = {
     "&f32[2,3] &f32[2,3] &f32[2,3]{0.1:1} f32[2,3] f32[]{0.1:0.2} i64[]{=1}",
-    "&f64[5] &f64[5] &f64[5]{0.1:1} f64[5] f32[]{0.1:0.2} i64[]{=7} | form=torch epsilon=1e-8",
+    "&f64[5] &f64[5] &f64[5]{0.1:1} f64[5] f32[]{0.1:0.2} i64[]{=7} | torch_form=true epsilon=1e-8",
     "&bf16[4] &bf16[4] &bf16[4]{0.1:1} bf16[4] f32[]{0.1:0.2} i64[]{=100} | beta1=0.5 beta2=0.9",
+    "&f32[9] &f32[9] &f32[9]{0.1:1} &f32[9]{0.1:1} f32[9] f32[]{0.1:0.2} i64[]{=2} bool[]{=1} | amsgrad=true weight_decay=0.1",
+    "&f32[3] &f32[3] &f32[3]{0.1:1} f32[3] f32[]{0.1:0.2} i64[]{=2} bool[]{=0}",
     NULL,
 };
 
@@ -56,12 +68,16 @@ extern const tutti_op tutti_op_adam_update;
 tutti_sym(tutti_adam_update)(tutti_sym variable, tutti_sym m, tutti_sym s, tutti_sym gradient,
                              tutti_sym lr, tutti_sym step, const tutti_adam_options *options)
 {
-    tutti_attr given[4];
+    double epsilon = options->torch_form ? 1e-8 : 1e-7;
     tutti_sym inputs[] = {
         variable, m, s, tutti__value_of(gradient), tutti__value_of(lr), tutti__value_of(step),
     };
-    tutti__adam_attrs(options, given);
-    return tutti__nary(&tutti_op_adam_update, TUTTI_COUNT(inputs), inputs, 4, given);
+    return TUTTI_NARY(
+        &tutti_op_adam_update, inputs,
+        TUTTI_FLOAT("beta1", options->beta1 != 0 ? options->beta1 : 0.9),
+        TUTTI_FLOAT("beta2", options->beta2 != 0 ? options->beta2 : 0.999),
+        TUTTI_FLOAT("epsilon", options->epsilon != 0 ? options->epsilon : epsilon),
+        TUTTI_INT("torch_form", options->torch_form));
 }
 
 const tutti_op tutti_op_adam_update = {
@@ -69,16 +85,16 @@ const tutti_op tutti_op_adam_update = {
     .name = "adam_update",
     .version = 1,
     .doc =
-        "adam_update(v, m, s, g, lr, t): m = b1 m + (1-b1) g; s = b2 s + (1-b2) g^2; v = v - lr sqrt(1-b2^t)/(1-b1^t) m/(sqrt(s)+e); y = v",
+        "adam_update(v, m, s, [largest,] g, lr, t[, apply]): m = b1 m + (1-b1) g; s = b2 s + (1-b2) g^2; v = v - lr sqrt(1-b2^t)/(1-b1^t) m/(sqrt(s)+e); y = v",
     .category = "update",
     .min_inputs = 6,
-    .max_inputs = 6,
+    .max_inputs = 8,
     .outputs = 1,
-    .flags = TUTTI_OP_UPDATES | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_STATEFUL,
+    .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = tutti__update_infer,
+    .cost = tutti__update_cost,
+    .split = tutti__update_split,
+    .reference = tutti__update_reference,
     .samples = samples,
 };

@@ -1,45 +1,62 @@
-/* sgd_update.c: gradient descent. */
-#include "ops/update/update.h"
+/* sgd_update.c: gradient descent, with momentum or without. */
+#include "ops/update/rule.h"
 
-/* variable, gradient, lr f32 [] */
-static tutti_status infer(tutti_infer *node)
+static int slot_count(const tutti_attr *attrs, int count)
 {
-    TUTTI_TRY(tutti__need_float_variable(node, 0));
-    TUTTI_TRY(tutti__need_type(node, 1, &node->inputs[0], "the variable"));
-    TUTTI_TRY(tutti__need_scalar(node, 2, TUTTI_F32, "lr"));
-    return tutti_infer_same(node);
+    return ATTR_FLOAT("momentum") != 0;
 }
 
-static tutti_status reference(const tutti_call *call)
+/* Keras' momentum is m = u m - lr g, w = w + m; torch's m = u m + g, w = w - lr m: they differ when
+ * the rate changes. Nesterov: w = w + u m - lr g, and w = w - lr (u m + g). */
+static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
 {
-    const tutti_view *variable = &call->inputs[0], *gradient = &call->inputs[1];
-    double lr = tutti_view_get(&call->inputs[2], 0);
-    int64_t count = tutti_view_count(variable);
-    for (int64_t i = 0; i < count; i++)
-        tutti_view_set(variable, i, tutti_view_get(variable, i) - lr * tutti_view_get(gradient, i));
-    tutti__view_copy(&call->outputs[0], variable);
-    return TUTTI_OK;
+    double inner = ATTR_FLAG("torch_form") ? 1 : -lr;
+    bool ahead = ATTR_FLAG("nesterov");
+    (void)step;
+    n[SGD_RATE] = lr;
+    n[SGD_MOMENTUM] = ATTR_FLOAT("momentum");
+    n[SGD_INNER] = inner;
+    n[SGD_OUTER] = ATTR_FLAG("torch_form") ? -lr : 1;
+    n[SGD_OF_SLOT] = ahead ? n[SGD_MOMENTUM] : 1;
+    n[SGD_OF_GRADIENT] = ahead ? inner : 0;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void element(const double *n, double g, double *x)
 {
-    tutti__cost_elementwise(node, ret);
-    ret->flops *= 2;
+    if (n[SGD_MOMENTUM] == 0) {
+        x[0] -= n[SGD_RATE] * g;
+        return;
+    }
+    x[1] = n[SGD_MOMENTUM] * x[1] + n[SGD_INNER] * g;
+    x[0] += n[SGD_OUTER] * (n[SGD_OF_SLOT] * x[1] + n[SGD_OF_GRADIENT] * g);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
-{
-    for (int axis = 0; axis < node->inputs[0].rank && axis < capacity; axis++)
-        ret[axis] = (tutti_split){.inputs = {(int8_t)axis, (int8_t)axis, TUTTI_WHOLE},
-                                  .outputs = {(int8_t)axis}};
-    return node->inputs[0].rank;
-}
+const tutti_update_rule tutti_update_rule_sgd = {
+    .name = "sgd",
+    .slot_count = slot_count,
+    .flops = 6,
+    .fractions = (const char *const[]){"momentum", NULL},
+    .numbers = numbers,
+    .element = element,
+};
+
+static const tutti_attr_spec attrs[] = {
+    {"momentum", TUTTI_ATTR_FLOAT, "0"},
+    {"nesterov", TUTTI_ATTR_INT, "false"},
+    {"torch_form", TUTTI_ATTR_INT, "false"},
+    TUTTI_UPDATE_DECAY,
+    {NULL},
+};
 
 static const char *const samples[] = {
     "&f32[2,3] f32[2,3] f32[]{0.1:0.2}",
     "&f64[5] f64[5] f32[]{0.1:0.2}",
-    "&bf16[4] bf16[4] f32[]{0.1:0.2}",
+    "&bf16[4] bf16[4] f32[]{0.1:0.2} | weight_decay=0.5",
     "&f32[] f32[] f32[]{0.1:0.2}",
+    "&f32[7] &f32[7] f32[7] f32[]{0.1:0.2} | momentum=0.9",
+    "&f32[2,5] &f32[2,5] f32[2,5] f32[]{0.1:0.2} bool[]{=1} | momentum=0.9 nesterov=true",
+    "&f64[4] &f64[4] f64[4] f32[]{0.1:0.2} | momentum=0.5 nesterov=true torch_form=true",
+    "&f32[4] f32[4] f32[]{0.1:0.2} bool[]{=0}",
     NULL,
 };
 
@@ -55,15 +72,17 @@ const tutti_op tutti_op_sgd_update = {
     .struct_size = sizeof(tutti_op),
     .name = "sgd_update",
     .version = 1,
-    .doc = "sgd_update(v, g, lr): v = v - lr g; y = v",
+    .doc =
+        "sgd_update(v, [m,] g, lr[, apply]; momentum u): v = v - lr g; with momentum m = u m - lr g, v = v + m; y = v",
     .category = "update",
     .min_inputs = 3,
-    .max_inputs = 3,
+    .max_inputs = 5,
     .outputs = 1,
-    .flags = TUTTI_OP_UPDATES | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_STATEFUL,
-    .infer = infer,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .flags = TUTTI_UPDATE_FLAGS,
+    .attrs = attrs,
+    .infer = tutti__update_infer,
+    .cost = tutti__update_cost,
+    .split = tutti__update_split,
+    .reference = tutti__update_reference,
     .samples = samples,
 };

@@ -25,25 +25,13 @@ double tutti__row_groups_sum(const tutti_row_groups *groups, const tutti_view *r
 /* Where the next group begins. */
 int64_t tutti__row_groups_next(const tutti_row_groups *groups, int64_t at);
 
-/* The Adam rule for one element. */
-typedef struct tutti_adam {
-    double beta1, beta2, epsilon;
-    double rate;           /* lr, with the correction of Keras' form in it */
-    double scale1, scale2; /* what m and s are divided by: 1 in Keras' form */
-} tutti_adam;
-/* From the attributes. A step below 1 counts as 1. */
-tutti_adam tutti__adam_make(const tutti_call *call, double lr, int64_t step);
-/* Moves element i of variable, m and s by gradient g. */
-void tutti__adam_element(const tutti_adam *adam, const tutti_view *variable, const tutti_view *m,
-                         const tutti_view *s, int64_t i, double g);
-/* Attributes of both Adam operators, and their check. */
-#define TUTTI_ADAM_ATTRS                                                                           \
-    {"beta1", TUTTI_ATTR_FLOAT, "0.9"}, {"beta2", TUTTI_ATTR_FLOAT, "0.999"},                      \
-        {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},                                                     \
-    {                                                                                              \
-        "form", TUTTI_ATTR_STRING, "keras"                                                         \
-    }
-tutti_status tutti__need_adam_attrs(const tutti_infer *node);
-void tutti__adam_attrs(const tutti_adam_options *options, tutti_attr ret_attrs[4]);
+/* A gradient's rows in which every sum stands in one piece: rows[i] is the sum over all of index
+ * indices[i] where i is the first of them, else 0. Its norm is that of the dense gradient, and its
+ * elements may be clipped. */
+tutti_sym tutti__combine_rows(tutti_sym rows, tutti_sym indices);
+/* f32 []: the sum of the squares of all elements of all xs. */
+tutti_sym tutti__square_sum(int count, const tutti_sym *xs);
+/* bool []: every element of every x is finite. */
+tutti_sym tutti__all_finite(int count, const tutti_sym *xs);
 
 #endif

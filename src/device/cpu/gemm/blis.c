@@ -17,8 +17,15 @@ static tutti_status start(void *handle)
                                              "libblis4-serial, or set TUTTI_GEMM=plain");
     sgemm = (tutti_cblas_sgemm *)found;
     float one = 1, result;
-    tutti__cblas_multiply(sgemm, &(tutti_gemm){.m = 1, .n = 1, .k = 1, .a = &one, .b = &one,
-                                               .c = &result, .lda = 1, .ldb = 1, .ldc = 1});
+    tutti__cblas_multiply(sgemm, &(tutti_gemm){.m = 1,
+                                               .n = 1,
+                                               .k = 1,
+                                               .a = &one,
+                                               .b = &one,
+                                               .c = &result,
+                                               .lda = 1,
+                                               .ldb = 1,
+                                               .ldc = 1});
     return TUTTI_OK;
 }
 
@@ -28,7 +35,9 @@ static tutti_status load(void)
     /* Numbers of BLIS's arch_t: 0 is skx, 3 is haswell. */
     const tutti_cpu *cpu = tutti__cpu();
     tutti_library_variable variables[] = {
-        {"BLIS_ARCH_TYPE", cpu->avx512 ? "0" : cpu->avx2 ? "3" : NULL},
+        {"BLIS_ARCH_TYPE", cpu->avx512 ? "0"
+                           : cpu->avx2 ? "3"
+                                       : NULL},
         {"BLIS_NUM_THREADS", "1"},
         {"OMP_NUM_THREADS", "1"},
     };

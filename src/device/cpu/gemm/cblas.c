@@ -18,8 +18,8 @@ static tutti_status start(void *handle)
 
 static tutti_status load(void)
 {
-    static const char *const files[] = {"libcblas.so.3", "libblas.so.3", "libcblas.so", "libblas.so",
-                                        NULL};
+    static const char *const files[] = {"libcblas.so.3", "libblas.so.3", "libcblas.so",
+                                        "libblas.so", NULL};
     static const tutti_library_variable variables[] = {
         {"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"BLIS_NUM_THREADS", "1"}};
     void *handle;

@@ -16,8 +16,8 @@
 #include "device/cpu/gemm/gemm.h"
 #include "tables/gemm_engine.h"
 
-static tutti_param gemm_param =
-    TUTTI_PARAM("GEMM", "plain", "engine of large matrix products: plain, blis, onednn, openblas, cblas");
+static tutti_param gemm_param = TUTTI_PARAM(
+    "GEMM", "plain", "engine of large matrix products: plain, blis, onednn, openblas, cblas");
 
 /* `lock` guards the states. An engine is loaded once; a failure is remembered with its message. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,17 +56,25 @@ static void check_speed(const tutti_gemm_engine *engine)
     float *memory = calloc(floats, sizeof(float));
     if (memory == NULL)
         return;
-    tutti_gemm gemm = {.m = PROBE, .n = PROBE, .k = PROBE, .a = memory, .b = memory + matrix,
-                       .c = memory + 2 * matrix, .lda = PROBE, .ldb = PROBE, .ldc = PROBE};
+    tutti_gemm gemm = {.m = PROBE,
+                       .n = PROBE,
+                       .k = PROBE,
+                       .a = memory,
+                       .b = memory + matrix,
+                       .c = memory + 2 * matrix,
+                       .lda = PROBE,
+                       .ldb = PROBE,
+                       .ldc = PROBE};
     int64_t plain = probe(&plan, &gemm, memory + 3 * matrix);
     plan.engine = engine;
     int64_t library = probe(&plan, &gemm, NULL);
     free(memory);
     if (library > 2 * plain)
-        tutti__log(TUTTI_LOG_WARNING,
-                   "matrix library %s needs %.1f times as long as the plain tiles: it misjudges this "
-                   "CPU; set TUTTI_GEMM=plain",
-                   engine->name, (double)library / (double)plain);
+        tutti__log(
+            TUTTI_LOG_WARNING,
+            "matrix library %s needs %.1f times as long as the plain tiles: it misjudges this "
+            "CPU; set TUTTI_GEMM=plain",
+            engine->name, (double)library / (double)plain);
 }
 
 tutti_status tutti__gemm_engine_load(const char *name, const tutti_gemm_engine **ret_engine)

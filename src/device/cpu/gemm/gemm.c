@@ -1,8 +1,8 @@
 /* gemm.c: the plain product: pack, then multiply, chunk by chunk.
  *
- * A chunk packs B[chunk_k, chunk_n] and A[chunk_m, chunk_k] once, on all threads, then its pieces of
- * C are computed on all threads. In a packed chunk the blocks of `depth` along k stand one after the
- * other; in a block the panels. */
+ * A chunk packs B[chunk_k, chunk_n] and A[chunk_m, chunk_k] once, on all threads, then its pieces
+ * of C are computed on all threads. In a packed chunk the blocks of `depth` along k stand one after
+ * the other; in a block the panels. */
 #include "device/cpu/gemm/gemm.h"
 
 #include <string.h>
@@ -102,8 +102,8 @@ static bool splits_k(const tutti_gemm_plan *plan)
 {
     int64_t blocks = divide_up(plan->k, plan->tile->depth);
     double block_flops = 2.0 * (double)plan->m * (double)plan->n * plan->tile->depth;
-    int64_t pieces = divide_up(plan->m, plan->piece_m) *
-                     divide_up(plan->n, plan->piece_n * plan->tile->wide);
+    int64_t pieces =
+        divide_up(plan->m, plan->piece_m) * divide_up(plan->n, plan->piece_n * plan->tile->wide);
     return plan->parallel && blocks >= 4 && pieces < ENOUGH_PIECES && pieces < blocks &&
            block_flops >= BLOCK_FLOPS && plan->chunk_k == plan->k && plan->chunk_m == plan->m &&
            plan->chunk_n == plan->n && blocks * plan->m * plan->n <= PACKED_A;
@@ -150,7 +150,8 @@ size_t tutti__gemm_workspace(const tutti_gemm_plan *plan)
 {
     if (plan->engine != NULL)
         return 0;
-    size_t sums = plan->split_k ? (size_t)(divide_up(plan->k, plan->tile->depth) * plan->m * plan->n) : 0;
+    size_t sums =
+        plan->split_k ? (size_t)(divide_up(plan->k, plan->tile->depth) * plan->m * plan->n) : 0;
     return 4 * (packed_a_floats(plan) + packed_b_floats(plan) + sums);
 }
 
@@ -239,8 +240,8 @@ static void multiply_block(const chunk *c, int64_t row, int64_t rows, int64_t fi
         if (start >= c->n)
             continue;
         if (c->direct)
-            tile->multiply_rows(rows, n, depth, rows_a, g->lda, b + start * depth, width, to + start,
-                                ldc, add);
+            tile->multiply_rows(rows, n, depth, rows_a, g->lda, b + start * depth, width,
+                                to + start, ldc, add);
         else
             tile->multiply(rows, n, depth, a, b + start * depth, width, to + start, ldc, add);
     }
@@ -295,7 +296,8 @@ static void sum_piece(void *context, int64_t index)
         float *to = g->c + i * g->ldc;
         if (!g->add)
             memcpy(to, c->sums + i * c->n, (size_t)c->n * sizeof(float));
-        for (int64_t block = g->add ? 0 : 1; block < divide_up(c->k, c->plan->tile->depth); block++) {
+        for (int64_t block = g->add ? 0 : 1; block < divide_up(c->k, c->plan->tile->depth);
+             block++) {
             const float *sum = c->sums + (block * c->m + i) * c->n;
             for (int64_t j = 0; j < c->n; j++)
                 to[j] += sum[j];
@@ -314,7 +316,12 @@ static bool rows_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
                       void *workspace)
 {
-    chunk c = {.plan = plan, .gemm = gemm, .packed_a = workspace, .m = plan->m, .n = plan->n, .k = plan->k,
+    chunk c = {.plan = plan,
+               .gemm = gemm,
+               .packed_a = workspace,
+               .m = plan->m,
+               .n = plan->n,
+               .k = plan->k,
                .direct = rows_direct(plan, gemm)};
     c.packed_b = c.packed_a + packed_a_floats(plan);
     c.sums = c.packed_b + packed_b_floats(plan);
@@ -326,7 +333,8 @@ static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
 static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
                       void *workspace)
 {
-    chunk c = {.plan = plan, .gemm = gemm, .packed_a = workspace, .direct = rows_direct(plan, gemm)};
+    chunk c = {
+        .plan = plan, .gemm = gemm, .packed_a = workspace, .direct = rows_direct(plan, gemm)};
     c.packed_b = c.packed_a + packed_a_floats(plan);
     for (c.n0 = 0; c.n0 < plan->n; c.n0 += plan->chunk_n) {
         c.n = least(plan->chunk_n, plan->n - c.n0);

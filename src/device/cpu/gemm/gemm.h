@@ -1,7 +1,8 @@
 /* gemm.h: matrix products on the device's threads.
  *
  * A plan is made once from the shape; running it cuts the product into tiles by shape, so the bits
- * do not depend on the number of threads. The plain tiles' results do not depend on the plan either. */
+ * do not depend on the number of threads. The plain tiles' results do not depend on the plan
+ * either. */
 #ifndef TUTTI_DEVICE_CPU_GEMM_GEMM_H
 #define TUTTI_DEVICE_CPU_GEMM_GEMM_H
 
@@ -14,7 +15,7 @@ typedef struct tutti_gemm_plan {
     const tutti_gemm_tile *tile;
     int64_t m, n, k;
     int64_t chunk_m, chunk_n, chunk_k; /* packed at once */
-    int64_t piece_m, piece_n;          /* of C, computed by one call of one thread; piece_n in panels */
+    int64_t piece_m, piece_n; /* of C, computed by one call of one thread; piece_n in panels */
     bool parallel, split_k;
 } tutti_gemm_plan;
 
@@ -33,8 +34,8 @@ size_t tutti__gemm_workspace(const tutti_gemm_plan *plan);
 void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
                      void *workspace);
 
-/* One matrix b for many products: packed once, then shared by threads. The gemm's trans_b, n, k, b and
- * ldb count. */
+/* One matrix b for many products: packed once, then shared by threads. The gemm's trans_b, n, k, b
+ * and ldb count. */
 int64_t tutti__gemm_packed_floats(int64_t n, int64_t k);
 void tutti__gemm_pack(const tutti_gemm *gemm, float *packed);
 /* A product with it, on the calling thread, by the plain tiles. `scratch`: as many floats as

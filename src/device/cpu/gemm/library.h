@@ -18,9 +18,9 @@ tutti_status tutti__library_open(const char *const *files, const char *package, 
                                  tutti_status (*start)(void *handle), void **ret_handle);
 
 /* CBLAS, as every BLAS of a distribution offers it. */
-typedef void tutti_cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
-                               const float *a, int lda, const float *b, int ldb, float beta, float *c,
-                               int ldc);
+typedef void tutti_cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k,
+                               float alpha, const float *a, int lda, const float *b, int ldb,
+                               float beta, float *c, int ldc);
 void tutti__cblas_multiply(tutti_cblas_sgemm *sgemm, const tutti_gemm *gemm);
 
 #endif

@@ -1,13 +1,13 @@
-/* onednn.c: oneDNN's dnnl_sgemm, the same in versions 2 and 3. Its OpenMP threads are turned off for
- * the length of a product: the number of threads is a setting of the calling thread. */
+/* onednn.c: oneDNN's dnnl_sgemm, the same in versions 2 and 3. Its OpenMP threads are turned off
+ * for the length of a product: the number of threads is a setting of the calling thread. */
 #include <dlfcn.h>
 
 #include "device/cpu/gemm/engine.h"
 #include "device/cpu/gemm/library.h"
 
 typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k,
-                                float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
-                                float beta, float *c, int64_t ldc);
+                                float alpha, const float *a, int64_t lda, const float *b,
+                                int64_t ldb, float beta, float *c, int64_t ldc);
 static dnnl_sgemm_function *sgemm;
 static int (*get_threads)(void);
 static void (*set_threads)(int);

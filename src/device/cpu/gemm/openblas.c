@@ -1,5 +1,5 @@
-/* openblas.c: OpenBLAS. It picks its kernels when it is loaded, by a list of models; one that it does
- * not know runs the oldest. OPENBLAS_CORETYPE overrules the list. */
+/* openblas.c: OpenBLAS. It picks its kernels when it is loaded, by a list of models; one that it
+ * does not know runs the oldest. OPENBLAS_CORETYPE overrules the list. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@ static tutti_cblas_sgemm *sgemm;
 
 static tutti_status start(void *handle)
 {
-    void *found = dlsym(handle, "cblas_sgemm"), *threads = dlsym(handle, "openblas_set_num_threads");
+    void *found = dlsym(handle, "cblas_sgemm"),
+         *threads = dlsym(handle, "openblas_set_num_threads");
     if (found == NULL)
         return tutti_fail(TUTTI_UNSUPPORTED, "libopenblas has no CBLAS interface: install package "
                                              "libopenblas0, or set TUTTI_GEMM=plain");

@@ -25,21 +25,19 @@ enum { PREFETCH_ROWS = 96 };
 VEC_INLINE void step(int rows, int vecs, const float *a, const float *b, vec c[ROWS][WIDE])
 {
     vec line[WIDE];
-    VEC_UNROLL for (int j = 0; j < vecs; j++)
-        line[j] = vec_load(b + VEC_LANES * j);
+    VEC_UNROLL for (int j = 0; j < vecs; j++) line[j] = vec_load(b + VEC_LANES * j);
 #if defined(__aarch64__)
     /* The multiply-add takes one lane of a register as its scalar. */
     vec four[ROWS / 4];
-    VEC_UNROLL for (int i = 0; i < rows / 4; i++)
-        four[i] = vec_load(a + 4 * i);
+    VEC_UNROLL for (int i = 0; i < rows / 4; i++) four[i] = vec_load(a + 4 * i);
 #define SCALAR(i) four[(i) / 4][(i) % 4]
 #else
 #define SCALAR(i) a[i]
 #endif
-    VEC_UNROLL for (int i = 0; i < rows; i++) {
+    VEC_UNROLL for (int i = 0; i < rows; i++)
+    {
         vec scalar = vec_splat(SCALAR(i));
-        VEC_UNROLL for (int j = 0; j < vecs; j++)
-            c[i][j] = vec_fma(line[j], scalar, c[i][j]);
+        VEC_UNROLL for (int j = 0; j < vecs; j++) c[i][j] = vec_fma(line[j], scalar, c[i][j]);
     }
 }
 
@@ -48,25 +46,23 @@ VEC_INLINE void step_rows(int rows, int vecs, const float *a, int64_t lda, const
                           vec c[ROWS][WIDE])
 {
     vec line[WIDE];
-    VEC_UNROLL for (int j = 0; j < vecs; j++)
-        line[j] = vec_load(b + VEC_LANES * j);
-    VEC_UNROLL for (int i = 0; i < rows; i++) {
+    VEC_UNROLL for (int j = 0; j < vecs; j++) line[j] = vec_load(b + VEC_LANES * j);
+    VEC_UNROLL for (int i = 0; i < rows; i++)
+    {
         vec scalar = vec_splat(a[i * lda]);
-        VEC_UNROLL for (int j = 0; j < vecs; j++)
-            c[i][j] = vec_fma(line[j], scalar, c[i][j]);
+        VEC_UNROLL for (int j = 0; j < vecs; j++) c[i][j] = vec_fma(line[j], scalar, c[i][j]);
     }
 }
 
-/* c[rows, vecs * VEC_LANES] = or += the product of rows and a panel of `vecs` registers. The rows are
- * a packed panel of ROWS, or, with an lda that is not 0, rows that were not packed. */
+/* c[rows, vecs * VEC_LANES] = or += the product of rows and a panel of `vecs` registers. The rows
+ * are a packed panel of ROWS, or, with an lda that is not 0, rows that were not packed. */
 VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, int64_t lda, const float *b,
                      float *c, int64_t ldc, bool add)
 {
     vec sum[ROWS][WIDE];
     int64_t p = 0;
-    VEC_UNROLL for (int i = 0; i < rows; i++)
-        VEC_UNROLL for (int j = 0; j < vecs; j++)
-            sum[i][j] = (vec){0};
+    VEC_UNROLL for (int i = 0; i < rows; i++) VEC_UNROLL for (int j = 0; j < vecs; j++) sum[i][j] =
+        (vec){0};
     if (lda == 0) {
         VEC_UNROLL_BY_4
         for (; p < k; p++)
@@ -76,11 +72,11 @@ VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, int64_t lda,
         for (; p < k; p++)
             step_rows(rows, vecs, a + p, lda, b + p * vecs * VEC_LANES, sum);
     }
-    VEC_UNROLL for (int i = 0; i < rows; i++)
-        VEC_UNROLL for (int j = 0; j < vecs; j++) {
-            float *at = c + i * ldc + j * VEC_LANES;
-            vec_store(at, add ? vec_load(at) + sum[i][j] : sum[i][j]);
-        }
+    VEC_UNROLL for (int i = 0; i < rows; i++) VEC_UNROLL for (int j = 0; j < vecs; j++)
+    {
+        float *at = c + i * ldc + j * VEC_LANES;
+        vec_store(at, add ? vec_load(at) + sum[i][j] : sum[i][j]);
+    }
 }
 
 typedef void tile_function(int64_t k, const float *a, int64_t lda, const float *b, float *c,
@@ -177,7 +173,8 @@ static void pack_four(int64_t width, int64_t k, const float *source, int64_t str
 }
 
 /* Lines that are contiguous across the panel: copies of `width` elements. */
-VEC_INLINE void copy_across(int64_t width, int64_t k, const float *source, int64_t step_, float *panel)
+VEC_INLINE void copy_across(int64_t width, int64_t k, const float *source, int64_t step_,
+                            float *panel)
 {
     for (int64_t p = 0; p < k; p++, source += step_, panel += width) {
         int64_t i = 0;

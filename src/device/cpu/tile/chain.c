@@ -78,8 +78,7 @@ OPERATION(finish)
 /* Alone, and followed by a cheap operator of one: fewer calls for the same work. */
 #define PAIR_AND_THEN(name, f)                                                                     \
     PAIR(name, f)                                                                                  \
-    PAIR(name##_relu, f##_RELU) PAIR(name##_negate, f##_NEGATE)                                    \
-        PAIR(name##_absolute, f##_ABSOLUTE)
+    PAIR(name##_relu, f##_RELU) PAIR(name##_negate, f##_NEGATE) PAIR(name##_absolute, f##_ABSOLUTE)
 #define THEN(f)                                                                                    \
     VEC_INLINE vec f##_RELU(vec a, vec b)                                                          \
     {                                                                                              \
@@ -138,6 +137,18 @@ SINGLE(twice, DOUBLE)
 SINGLE(leaky_relu, LEAKY_RELU)
 SINGLE(clip, CLIP)
 SINGLE(not_, NOT)
+#define RECIPROCAL_ROOT(x) (1.0f / vec_sqrt(x))
+SINGLE(root, vec_sqrt)
+SINGLE(reciprocal_root, RECIPROCAL_ROOT)
+SINGLE(exponential, vec_exp)
+SINGLE(exponential_less_one, vec_expm1)
+SINGLE(logarithm, vec_log)
+SINGLE(logarithm_of_one_plus, vec_log1p)
+SINGLE(hyperbolic_tangent, vec_tanh)
+SINGLE(error, vec_erf)
+SINGLE(sigmoid, vec_sigmoid)
+SINGLE(softplus, vec_softplus)
+SINGLE(silu, vec_silu)
 
 /* where: the value in registers is the condition. */
 #define WHERE(a, b, c) vec_select(vec_ne(a, S(0.0f)), b, c)
@@ -199,6 +210,17 @@ static const tutti_chain_entry entries[] = {
     {"leaky_relu", TUTTI_CHAIN_ALONE, NULL, RUN(leaky_relu)},
     {"clip", TUTTI_CHAIN_ALONE, NULL, RUN(clip)},
     {"logical_not", TUTTI_CHAIN_ALONE, NULL, RUN(not_)},
+    {"sqrt", TUTTI_CHAIN_ALONE, NULL, RUN(root)},
+    {"rsqrt", TUTTI_CHAIN_ALONE, NULL, RUN(reciprocal_root)},
+    {"exp", TUTTI_CHAIN_ALONE, NULL, RUN(exponential)},
+    {"expm1", TUTTI_CHAIN_ALONE, NULL, RUN(exponential_less_one)},
+    {"log", TUTTI_CHAIN_ALONE, NULL, RUN(logarithm)},
+    {"log1p", TUTTI_CHAIN_ALONE, NULL, RUN(logarithm_of_one_plus)},
+    {"tanh", TUTTI_CHAIN_ALONE, NULL, RUN(hyperbolic_tangent)},
+    {"erf", TUTTI_CHAIN_ALONE, NULL, RUN(error)},
+    {"sigmoid", TUTTI_CHAIN_ALONE, NULL, RUN(sigmoid)},
+    {"softplus", TUTTI_CHAIN_ALONE, NULL, RUN(softplus)},
+    {"silu", TUTTI_CHAIN_ALONE, NULL, RUN(silu)},
     {"where", TUTTI_CHAIN_MEMORY, NULL, RUN(where_memory)},
     {"where", TUTTI_CHAIN_SCALAR, NULL, RUN(where_scalar)},
     {"where", TUTTI_CHAIN_SCALAR_FIRST, NULL, RUN(where_scalar_first)},

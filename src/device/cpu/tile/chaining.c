@@ -1,6 +1,6 @@
 /* chaining.c: which steps form a chain, and running one. A step follows in a chain when one of its
- * operands is the value of the step before, which then stays in registers; it is written to its place
- * too when somebody else reads it later. */
+ * operands is the value of the step before, which then stays in registers; it is written to its
+ * place too when somebody else reads it later. */
 #include "device/cpu/tile/chaining.h"
 
 static bool same_place(tutti_place a, tutti_place b)
@@ -27,15 +27,19 @@ static int form_of(const tutti_tile_step *step, int in_registers)
     }
     if (in_registers != 0 || (scalar[1] && scalar[2]))
         return -1;
-    return scalar[2] ? TUTTI_CHAIN_SCALAR : scalar[1] ? TUTTI_CHAIN_SCALAR_FIRST : TUTTI_CHAIN_MEMORY;
+    return scalar[2]   ? TUTTI_CHAIN_SCALAR
+           : scalar[1] ? TUTTI_CHAIN_SCALAR_FIRST
+                       : TUTTI_CHAIN_MEMORY;
 }
 
 /* The operation for a step with that operand in registers, or NULL. */
-static tutti_chain_function *operation(const tutti_tile_program *program, const tutti_tile_step *step,
-                                       int in_registers)
+static tutti_chain_function *operation(const tutti_tile_program *program,
+                                       const tutti_tile_step *step, int in_registers)
 {
     int form = form_of(step, in_registers);
-    return form < 0 || step->name[0] == '.' ? NULL : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form, NULL);
+    return form < 0 || step->name[0] == '.'
+               ? NULL
+               : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form, NULL);
 }
 
 /* Gives `step` its operation with operand i in registers, if there is one. */
@@ -77,7 +81,8 @@ static bool follow(const tutti_tile_program *program, tutti_tile_step *step, tut
     return false;
 }
 
-/* Whether the value that step `index` puts into its place is read after it, as of registers apart. */
+/* Whether the value that step `index` puts into its place is read after it, as of registers apart.
+ */
 static bool read_later(const tutti_tile_program *program, int index)
 {
     tutti_place place = program->steps[index].y;
@@ -152,7 +157,8 @@ static void set_operands(const chain_run *r, const tutti_tile_step *step, tutti_
 }
 
 /* At most an operation and a store for each step. */
-static void run_blocks(const chain_run *r, const tutti_tile_step *steps, int count, int64_t elements)
+static void run_blocks(const chain_run *r, const tutti_tile_step *steps, int count,
+                       int64_t elements)
 {
     const tutti_chain *chain = r->program->chain;
     tutti_chain_op ops[2 * TUTTI_CHAIN_MOST]; /* fields that an operation does not read stay open */

@@ -95,8 +95,8 @@ VEC_INLINE uint16_t f16_of_f32(float x)
 #define CONVERT(name, memory, load, store)                                                         \
     LOAD(load_##name##_loop_f32, float, memory, load)                                              \
     LOAD(load_##name##_loop_f64, double, memory, load)                                             \
-        STORE(store_##name##_loop_f32, float, memory, store)                                       \
-            STORE(store_##name##_loop_f64, double, memory, store)
+    STORE(store_##name##_loop_f32, float, memory, store)                                           \
+    STORE(store_##name##_loop_f64, double, memory, store)
 
 CONVERT(f32, float, x, x)
 CONVERT(f64, double, x, x)

@@ -9,6 +9,7 @@
 #define TUTTI_DEVICE_CPU_TILE_MATH_H
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "device/cpu/vector.h"
 
@@ -85,12 +86,37 @@ VEC_INLINE vec reduce_by_ln2(vec x, vec *ret_r)
     return rounded;
 }
 
-/* 2^n as 2 * 2^(n-1), so that n = 128 has its place and larger results become infinite. */
+/* The same as ROUNDER, but the low bits hold n + 126: shifted to the exponent's place they are
+ * 2^(n-1), and 0 for n = -126. */
+#define HALF_POWER_ROUNDER (ROUNDER + 126.0f)
+VEC_INLINE vec half_power_of_two(vec rounded)
+{
+    return (vec)((ivec)rounded << 23);
+}
+
+/* 2 e^r for |r| <= ln 2 / 2, to 1 unit */
+VEC_INLINE vec twice_exp(vec r)
+{
+    vec p = HORNER(S(1.662495546e-02f), r, 8.378110081e-02f);
+    p = HORNER(p, r, 3.333423138e-01f);
+    p = HORNER(p, r, 9.999845624e-01f);
+    return HORNER(HORNER(p, r, 2.0f), r, 2.0f);
+}
+
+/* e^x = 2 e^r 2^(n-1): so n = 128 has its place, larger results become infinite and n = -126
+ * gives 0. `close`: with one more term, for those who have little error to spend. */
+VEC_INLINE vec exp_of(vec x, bool close)
+{
+    vec z = vec_at_least(vec_at_most(x, 89.0f), -87.4f);
+    vec rounded = HORNER(z, S(1.44269504f), HALF_POWER_ROUNDER), n = rounded - HALF_POWER_ROUNDER;
+    vec r = vec_fma(n, S(2.12194440e-4f), vec_fnma(n, S(0.693359375f), z));
+    vec p = close ? (vec_fma(exp_tail(r), r * r, r) + 1.0f) * 2.0f : twice_exp(r);
+    return p * half_power_of_two(rounded);
+}
+
 VEC_INLINE vec vec_exp(vec x)
 {
-    vec r, rounded = reduce_by_ln2(vec_at_most(x, 89.0f), &r);
-    vec y = (vec_fma(exp_tail(r), r * r, r) + 1.0f) * power_of_two(rounded, -1);
-    return vec_select(vec_lt(x, S(-86.9f)), S(0.0f), y + y);
+    return exp_of(x, false);
 }
 
 /* e^x - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)) */
@@ -145,20 +171,26 @@ VEC_INLINE vec vec_log1p(vec x)
     return vec_select(vec_lt(x, S(INFINITY)), y, x);
 }
 
-/* With u = (e^(2|x|) - 1) / 2: tanh |x| = u / (u + 1). */
+/* With |x| = n ln 2 / 2 + r and u = (e^(2|x|) - 1) / 2 = 2^(n-1) (e^(2r) - 1) + (2^(n-1) - 1/2):
+ * tanh |x| = u / (u + 1). */
 VEC_INLINE vec vec_tanh(vec x)
 {
-    vec a = vec_abs(x), r, rounded = reduce_by_ln2(vec_at_most(a + a, 20.0f), &r);
-    vec scale = power_of_two(rounded, -1);
-    vec u = vec_fma(scale, vec_fma(exp_tail(r), r * r, r), scale - 0.5f);
+    vec a = vec_at_most(vec_abs(x), 10.0f);
+    vec rounded = HORNER(a, S(2.88539008f), HALF_POWER_ROUNDER), n = rounded - HALF_POWER_ROUNDER;
+    vec r = vec_fnma(n, S(0.34657359f), a);
+    vec p = HORNER(S(8.884806186e-02f), r, 2.677305639e-01f);
+    p = HORNER(p, r, 6.666752100e-01f);
+    p = HORNER(p, r, 1.333323479f);
+    p = HORNER(HORNER(p, r, 1.999999881f), r, 2.0f);
+    vec scale = half_power_of_two(rounded);
+    vec u = vec_fma(scale, p * r, scale - 0.5f);
     return vec_copysign(u / (u + 1.0f), x);
 }
 
-/* e = e^-|x| never overflows: 1 / (1 + e) or e / (1 + e). */
+/* e^-x may be infinite: then the result is 0. */
 VEC_INLINE vec vec_sigmoid(vec x)
 {
-    vec e = vec_exp(-vec_abs(x));
-    return vec_select(vec_lt(x, S(0.0f)), e, S(1.0f)) / (e + 1.0f);
+    return 1.0f / (vec_exp(-x) + 1.0f);
 }
 
 VEC_INLINE vec vec_softplus(vec x)
@@ -212,7 +244,7 @@ VEC_INLINE vec vec_gelu(vec x)
 {
     vec a = vec_at_most(vec_abs(x), 14.0f), half = a * 0.5f, s = half * a;
     vec lost = vec_fnma(half, a, s);
-    vec tail = vec_copysign(half, x) * scaled_erfc(a * 0.70710678f) * vec_exp(-s);
+    vec tail = vec_copysign(half, x) * scaled_erfc(a * 0.70710678f) * exp_of(-s, true);
     tail = vec_fma(tail, lost, tail);
     vec y = vec_select(vec_lt(x, S(0.0f)), tail, x - tail);
     return vec_select(vec_lt(x, S(-13.1f)), S(-0.0f), y);
@@ -229,14 +261,29 @@ VEC_INLINE vec vec_gelu_tanh(vec x)
     return x * 0.5f * (vec_tanh(u) + 1.0f);
 }
 
-/* sin (quarter 0) or cos (quarter 1) of |x| <= TRIG_MOST: x = n pi/2 + r, pi/2 in three parts. */
+/* x - n pi/2 for |n| < 2^13. n times a part but the last is exact, fused or because the part has 11
+ * bits; and each difference is exact where it is small. */
+VEC_INLINE vec reduce_by_half_pi(vec x, vec n)
+{
+#if VEC_FUSED
+    vec r = vec_fnma(n, S(1.57079601287841797f), x);
+    r = vec_fnma(n, S(3.1391647326017846353e-07f), r);
+    return vec_fnma(n, S(5.390302529957764765e-15f), r);
+#else
+    vec r = x - n * 0x1.92p+0f;
+    r = r - n * 0x1.fb4p-12f;
+    r = r - n * 0x1.444p-24f;
+    r = r - n * 0x1.68cp-39f;
+    return r - n * 6.1232339957367660e-17f;
+#endif
+}
+
+/* sin (quarter 0) or cos (quarter 1) of |x| <= TRIG_MOST: x = n pi/2 + r. */
 #define TRIG_MOST 8192.0f
 VEC_INLINE vec vec_trig(vec x, int quarter)
 {
     vec rounded = HORNER(x, S(0.636619772f), ROUNDER), n = rounded - ROUNDER;
-    vec r = vec_fnma(n, S(1.57079601287841797f), x);
-    r = vec_fnma(n, S(3.1391647326017846353e-07f), r);
-    r = vec_fnma(n, S(5.390302529957764765e-15f), r);
+    vec r = reduce_by_half_pi(x, n);
     ivec quadrant = (ivec)rounded + quarter;
     vec z = r * r;
     vec s = HORNER(HORNER(S(2.86567956e-6f), z, -1.98559923e-4f), z, 8.33338592e-3f);

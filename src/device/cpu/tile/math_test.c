@@ -38,9 +38,10 @@ static const struct {
     const char *name;
     double (*exact)(double);
 } functions[] = {
-    {"exp", exp},         {"expm1", expm1}, {"log", log},   {"log1p", log1p}, {"tanh", tanh},
-    {"erf", erf},         {"sin", sin},     {"cos", cos},   {"sigmoid", sigmoid},
-    {"softplus", softplus}, {"gelu", gelu}, {"silu", silu}, {"rsqrt", rsqrt}, {"sqrt", sqrt},
+    {"exp", exp},         {"expm1", expm1},       {"log", log},   {"log1p", log1p},
+    {"tanh", tanh},       {"erf", erf},           {"sin", sin},   {"cos", cos},
+    {"sigmoid", sigmoid}, {"softplus", softplus}, {"gelu", gelu}, {"silu", silu},
+    {"rsqrt", rsqrt},     {"sqrt", sqrt},
 };
 
 /* Distance in units of the last place of the exact value. Results below 1e-36 may become 0. */
@@ -76,7 +77,8 @@ static void check_tile(int function, const float *x, double limit)
 /* Floats of every size and sign by their bits, then numbers round zero; then what is special. */
 static void check_function(int function, double limit)
 {
-    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, 0x1p-149f,
+    static const float special[] = {0.0f,       -0.0f,     INFINITY,        -INFINITY,
+                                    NAN,        1.0f,      -1.0f,           0x1p-149f,
                                     -0x1p-149f, 0x1p-126f, 0x1.fffffep127f, -0x1.fffffep127f};
     float x[COUNT];
     uint32_t step = TUTTI_TEST_SANITIZED ? 1000003 : 50021, bits = 0;

@@ -140,10 +140,11 @@ static void place_sources(compiler *c)
             s->place = (tutti_place){TUTTI_PLACE_INPUT, v};
             continue;
         }
-        s->place = (tutti_place){reach == TUTTI_REACH_SCALAR ? TUTTI_PLACE_SCALAR : TUTTI_PLACE_SLOT,
-                                 take_slot(c)};
+        s->place = (tutti_place){
+            reach == TUTTI_REACH_SCALAR ? TUTTI_PLACE_SCALAR : TUTTI_PLACE_SLOT, take_slot(c)};
         program->loads[program->load_count++] =
-            (tutti_tile_load){.source = v, .slot = s->place.index,
+            (tutti_tile_load){.source = v,
+                              .slot = s->place.index,
                               .element = tutti_dtype_size(dtype),
                               .convert = type_loop(c, "load", dtype)};
     }
@@ -165,7 +166,8 @@ static void free_slots(compiler *c, int v)
         int root = root_of(c, value->inputs[i]);
         bool kept = root < c->body->source_count &&
                     c->program->space.inputs[root].reach != TUTTI_REACH_LINEAR;
-        if (c->states[root].last_use <= v && c->states[root].place.kind == TUTTI_PLACE_SLOT && !kept)
+        if (c->states[root].last_use <= v && c->states[root].place.kind == TUTTI_PLACE_SLOT &&
+            !kept)
             c->taken[c->states[root].place.index] = false;
     }
 }
@@ -190,8 +192,11 @@ static void add_rounding(compiler *c, int v)
     tutti_dtype dtype = value_at(c, v)->type.dtype;
     tutti_place place = c->states[v].place;
     if (dtype != c->type && tutti_dtype_is_float(dtype))
-        add_step(c, (tutti_tile_step){.loop = type_loop(c, "round", dtype), .name = ".round",
-                                      .inputs = 1, .x = {place}, .y = place});
+        add_step(c, (tutti_tile_step){.loop = type_loop(c, "round", dtype),
+                                      .name = ".round",
+                                      .inputs = 1,
+                                      .x = {place},
+                                      .y = place});
 }
 
 static tutti_status add_value(compiler *c, int v)
@@ -229,7 +234,9 @@ static void add_store(compiler *c, int output)
     tutti_place place = c->states[root_of(c, v)].place;
     if (place.kind != TUTTI_PLACE_OUTPUT || place.index != output)
         add_step(c, (tutti_tile_step){.loop = type_loop(c, "store", value_at(c, v)->type.dtype),
-                                      .name = ".store", .inputs = 1, .x = {place},
+                                      .name = ".store",
+                                      .inputs = 1,
+                                      .x = {place},
                                       .y = {TUTTI_PLACE_OUTPUT, output}});
 }
 
@@ -238,8 +245,8 @@ static bool reads_input(const compiler *c, int output)
     return c->states[root_of(c, c->body->result_values[output])].place.kind == TUTTI_PLACE_INPUT;
 }
 
-/* Results that do not stand in their output yet. Output 0 may share an input's memory, so what reads
- * inputs goes before it. */
+/* Results that do not stand in their output yet. Output 0 may share an input's memory, so what
+ * reads inputs goes before it. */
 static void add_stores(compiler *c)
 {
     for (int i = 1; i < c->body->output_count; i++)

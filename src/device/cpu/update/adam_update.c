@@ -1,73 +1,49 @@
 /* adam_update.c: Adam in one pass over the memory. */
-#include <math.h>
-#include <string.h>
-
-#include "ops/update/update.h"
+#include "device/cpu/update/update.h"
 #include "program/isa.h"
-#include "program/kernel.h"
 
-#define PIECE 16384
-
-typedef struct work {
-    int64_t count;
-    float *variable, *m, *s;
-    const float *gradient;
-    float beta1, beta2, rest1, rest2, epsilon, rate, inverse1, inverse2;
-} work;
-
-static void move_piece(void *context, int64_t piece)
+VEC_INLINE void moments(const float *n, vec g, vec *x)
 {
-    const work w = *(const work *)context;
-    int64_t first = piece * PIECE, end = first + PIECE < w.count ? first + PIECE : w.count;
-    float *restrict variable = w.variable, *restrict m = w.m, *restrict s = w.s;
-    const float *restrict gradient = w.gradient;
-    for (int64_t i = first; i < end; i++) {
-        float g = gradient[i];
-        float mean = w.beta1 * m[i] + w.rest1 * g, square = w.beta2 * s[i] + w.rest2 * (g * g);
-        m[i] = mean;
-        s[i] = square;
-        variable[i] -= w.rate * (mean * w.inverse1) / (sqrtf(square * w.inverse2) + w.epsilon);
-    }
+    x[1] = n[ADAM_BETA1] * x[1] + n[ADAM_REST1] * g;
+    x[2] = n[ADAM_BETA2] * x[2] + n[ADAM_REST2] * (g * g);
 }
 
-static int score(const tutti_kernel_query *query)
+VEC_INLINE void element(const float *n, vec g, vec *x)
 {
-    for (int i = 0; i < 4; i++)
-        if (query->node.inputs[i].dtype != TUTTI_F32)
-            return 0;
-    return 100;
+    moments(n, g, x);
+    x[0] -= n[ADAM_RATE] * x[1] / (vec_sqrt(x[2] * n[ADAM_INVERSE]) + n[ADAM_EPSILON]);
+}
+
+VEC_INLINE void element_amsgrad(const float *n, vec g, vec *x)
+{
+    moments(n, g, x);
+    x[3] = vec_select(vec_gt(x[3], x[2]), x[3], x[2]);
+    x[0] -= n[ADAM_RATE] * x[1] / (vec_sqrt(x[3] * n[ADAM_INVERSE]) + n[ADAM_EPSILON]);
+}
+
+static void piece(void *work, int64_t index)
+{
+    if (((const tutti_update_work *)work)->slots == 3)
+        update_piece(work, index, 3, element_amsgrad);
+    else
+        update_piece(work, index, 2, element);
 }
 
 static tutti_status run(const tutti_call *call)
 {
-    tutti_adam adam = tutti__adam_make(call, tutti_view_get(&call->inputs[4], 0),
-                                       tutti_view_get_int(&call->inputs[5], 0));
-    work w = {.count = tutti_view_count(&call->inputs[0]),
-              .variable = call->inputs[0].data,
-              .m = call->inputs[1].data,
-              .s = call->inputs[2].data,
-              .gradient = call->inputs[3].data,
-              .beta1 = (float)adam.beta1,
-              .beta2 = (float)adam.beta2,
-              .rest1 = (float)(1 - adam.beta1),
-              .rest2 = (float)(1 - adam.beta2),
-              .epsilon = (float)adam.epsilon,
-              .rate = (float)adam.rate,
-              .inverse1 = (float)(1 / adam.scale1),
-              .inverse2 = (float)(1 / adam.scale2)};
-    tutti_parallel(call, (w.count + PIECE - 1) / PIECE, move_piece, &w);
-    if (call->outputs[0].data != w.variable)
-        memcpy(call->outputs[0].data, w.variable, (size_t)w.count * sizeof(float));
-    return TUTTI_OK;
+    return tutti__update_run(call, piece, NULL);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adam_update_pass) = {
+    UPDATE_KERNEL,
     .name = "adam_update.pass",
-    .version = 1,
     .op = "adam_update",
-    .target = "cpu",
-    .isa = TUTTI_ISA_TEXT,
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
+    .run = run,
+};
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adam_update_rows_pass) = {
+    UPDATE_KERNEL,
+    .name = "adam_update_rows.pass",
+    .op = "adam_update_rows",
     .run = run,
 };

@@ -1,50 +1,41 @@
 /* sgd_update.c: gradient descent in one pass over the memory. */
-#include <string.h>
-
+#include "device/cpu/update/update.h"
 #include "program/isa.h"
-#include "program/kernel.h"
 
-#define PIECE 32768
-
-typedef struct work {
-    int64_t count;
-    float *variable;
-    const float *gradient;
-    float rate;
-} work;
-
-static void move_piece(void *context, int64_t piece)
+VEC_INLINE void element(const float *n, vec g, vec *x)
 {
-    const work w = *(const work *)context;
-    int64_t first = piece * PIECE, end = first + PIECE < w.count ? first + PIECE : w.count;
-    for (int64_t i = first; i < end; i++)
-        w.variable[i] -= w.rate * w.gradient[i];
+    x[0] -= n[SGD_RATE] * g;
 }
 
-static int score(const tutti_kernel_query *query)
+VEC_INLINE void element_momentum(const float *n, vec g, vec *x)
 {
-    return query->node.inputs[0].dtype == TUTTI_F32 && query->node.inputs[1].dtype == TUTTI_F32
-               ? 100
-               : 0;
+    x[1] = n[SGD_MOMENTUM] * x[1] + n[SGD_INNER] * g;
+    x[0] += n[SGD_OUTER] * (n[SGD_OF_SLOT] * x[1] + n[SGD_OF_GRADIENT] * g);
+}
+
+static void piece(void *work, int64_t index)
+{
+    if (((const tutti_update_work *)work)->slots == 1)
+        update_piece(work, index, 1, element_momentum);
+    else
+        update_piece(work, index, 0, element);
 }
 
 static tutti_status run(const tutti_call *call)
 {
-    work w = {tutti_view_count(&call->inputs[0]), call->inputs[0].data, call->inputs[1].data,
-              (float)tutti_view_get(&call->inputs[2], 0)};
-    tutti_parallel(call, (w.count + PIECE - 1) / PIECE, move_piece, &w);
-    if (call->outputs[0].data != w.variable)
-        memcpy(call->outputs[0].data, w.variable, (size_t)w.count * sizeof(float));
-    return TUTTI_OK;
+    return tutti__update_run(call, piece, NULL);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sgd_update_pass) = {
+    UPDATE_KERNEL,
     .name = "sgd_update.pass",
-    .version = 1,
     .op = "sgd_update",
-    .target = "cpu",
-    .isa = TUTTI_ISA_TEXT,
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
+    .run = run,
+};
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sgd_update_rows_pass) = {
+    UPDATE_KERNEL,
+    .name = "sgd_update_rows.pass",
+    .op = "sgd_update_rows",
     .run = run,
 };

@@ -1,0 +1,163 @@
+/* dataset.h: datasets from inside: what a source or transform gives, and what it is given.
+ *
+ * A dataset is a description. Two ways lead to its elements:
+ *  - a stream: an iterator per dataset of the pipeline, one pulling from the other;
+ *  - random access, where `access` is not NONE: element i of an epoch by number, through a tree of
+ *    tutti_access nodes that keep what is costly to find (an epoch's permutation).
+ * Iterators over datasets with random access are made here from it; `skip` is then free.
+ *
+ * Invariants:
+ *  1. What element i of epoch e holds depends on the settings, seed, e and i alone.
+ *  2. Settings never change after construction (except a cache's store, which guards itself), so
+ *     iterators of one dataset may live on different threads.
+ *  3. An iterator is used by one thread at a time. Whoever runs one on a thread of its own gives it
+ *     a flag to cancel it by; waits inside look at the flag every TUTTI_DATA_POLL_NS.
+ *  4. Tensors handed on may be shared: nobody writes to one that it did not make. */
+#ifndef TUTTI_DATA_DATASET_H
+#define TUTTI_DATA_DATASET_H
+
+#include <stdatomic.h>
+
+#include "base/job.h"
+#include "tutti/dataset.h"
+
+typedef enum tutti_access_level {
+    TUTTI_ACCESS_NONE,
+    TUTTI_ACCESS_ELEMENTS, /* `at` works */
+    TUTTI_ACCESS_ROWS,     /* `gather` works as well: types are static */
+} tutti_access_level;
+
+typedef struct tutti_access {
+    const tutti_dataset *dataset;
+    void *state;                  /* of def->access_size bytes, zeroed */
+    struct tutti_access **inputs; /* as many as the dataset's; NULL where that has no access */
+    const atomic_bool *cancel;    /* the iterator's */
+} tutti_access;
+
+/* A kind of source or transform. One file each, ending in its descriptor.
+ *
+ * tables: tutti_dataset_def
+ */
+typedef struct tutti_dataset_def {
+    const char *name, *doc;
+    size_t settings_size, state_size, access_size;
+    void (*destroy)(tutti_dataset *dataset); /* (optional) what the settings hold */
+
+    /* Stream; not needed where access is always there. The iterator's inputs are opened already,
+     * unless `opens_inputs`. */
+    tutti_status (*open)(tutti_iterator *iterator);                       /* (optional) */
+    tutti_status (*next)(tutti_iterator *iterator, tutti_element *ret);   /* ret is empty before */
+    tutti_status (*skip)(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped); /* (opt.) */
+    void (*close)(tutti_iterator *iterator); /* (optional); also after a failed open */
+    bool opens_inputs;
+
+    /* Random access. `at` may be missing where `gather` is there: one row is gathered then.
+     * gather writes the elements `indices[0 … count)` as rows first, first + 1, … of `rows`, one
+     * contiguous tensor for each component, of the dataset's types with or without an axis before. */
+    tutti_status (*at)(tutti_access *access, uint64_t epoch, int64_t index, tutti_element *ret);
+    tutti_status (*gather)(tutti_access *access, uint64_t epoch, int64_t count,
+                           const int64_t *indices, tutti_tensor *const *rows, int64_t first);
+    /* Instead of both: the numbers that elements have in input 0. */
+    tutti_status (*renumber)(tutti_access *access, uint64_t epoch, int64_t count,
+                             const int64_t *indices, int64_t *ret_indices);
+    void (*leave)(tutti_access *access); /* (optional) what the state holds */
+} tutti_dataset_def;
+
+struct tutti_dataset {
+    const tutti_dataset_def *def;
+    tutti_job *job;
+    void *settings;
+    int input_count;
+    tutti_dataset **inputs;
+    tutti_dataset_info info;
+    tutti_access_level access;
+    uint64_t hash;    /* of the pipeline: kinds and numbers, for positions */
+    char place[96];   /* "train.c:12", or "" */
+    tutti_iterator *open_iterators;
+    uint64_t epochs_begun; /* by TUTTI_EACH_BATCH */
+    tutti_iterator *loop;  /* of tutti_next_batch */
+    tutti_element loop_element;
+};
+
+struct tutti_iterator {
+    tutti_dataset *dataset;
+    uint64_t epoch;
+    int64_t delivered; /* elements given or passed over */
+    void *state;       /* of def->state_size bytes, zeroed */
+    tutti_iterator **inputs;
+    tutti_access *access; /* instead of inputs, where the dataset has random access */
+    const atomic_bool *cancel; /* NULL, or: when it is set, everything ends with TUTTI_CANCELLED */
+    bool ended;
+    tutti_error error; /* the first */
+    /* Of iterators that a user holds. */
+    int64_t waited_ns;
+    tutti_iterator *next_open, **open_place;
+};
+
+/* A dataset with settings zeroed, job, names and types those of input 0, cardinality unknown, no
+ * random access; owned by the job. NULL when the job (or an input) is NULL or has failed. */
+tutti_dataset *tutti__dataset_create(const tutti_dataset_def *def, tutti_job *job, int input_count,
+                                     tutti_dataset *const *inputs);
+/* Makes a failure of a constructor the job's, with the def's name and the user's place; NULL. */
+tutti_dataset *tutti__dataset_fail(tutti_job *job, const tutti_dataset_def *def,
+                                   tutti_status status);
+/* The same for a wrong argument: the message is "batch (train.c:12): …". */
+tutti_dataset *tutti__dataset_wrong(tutti_job *job, const tutti_dataset_def *def,
+                                    const char *format, ...) TUTTI_PRINTF(3, 4);
+/* A name kept as long as the job; "" when there is no memory. */
+const char *tutti__dataset_name(tutti_job *job, const char *name);
+/* Names "x", "y", then "2", "3", … for those that have none. */
+void tutti__dataset_default_names(tutti_dataset *dataset);
+/* Mixes a number that changes what the elements are into the pipeline's hash. */
+void tutti__dataset_note(tutti_dataset *dataset, uint64_t number);
+/* A type that nothing is known of. */
+tutti_type tutti__type_unknown(void);
+/* The seed in force: `seed`, or the job's. */
+uint64_t tutti__dataset_seed(const tutti_dataset *dataset, uint64_t seed);
+/* ROWS needs static types of every component; lowers the level where they are not. */
+void tutti__dataset_set_access(tutti_dataset *dataset, tutti_access_level level);
+/* "map (train.c:12): element 7 of epoch 0: …" before the last message. */
+tutti_status tutti__element_failed(const tutti_dataset *dataset, uint64_t epoch, int64_t index,
+                                   tutti_status status);
+
+/* ---- iterators inside the pipeline ---- */
+
+#define TUTTI_DATA_POLL_NS 10000000
+
+tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch,
+                                  const atomic_bool *cancel, tutti_iterator **ret);
+void tutti__iterator_close(tutti_iterator *iterator); /* NULL is fine */
+/* The next element, or an empty one at the end, which is then the end for good. */
+tutti_status tutti__iterator_next(tutti_iterator *iterator, tutti_element *ret);
+/* *ret_skipped < count only at the end. */
+tutti_status tutti__iterator_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped);
+/* TUTTI_CANCELLED when the iterator's flag is set. */
+tutti_status tutti__iterator_check(const tutti_iterator *iterator);
+
+/* ---- random access ---- */
+
+tutti_status tutti__access_open(const tutti_dataset *dataset, const atomic_bool *cancel,
+                                tutti_access **ret);
+void tutti__access_close(tutti_access *access); /* NULL is fine */
+tutti_status tutti__access_at(tutti_access *access, uint64_t epoch, int64_t index,
+                              tutti_element *ret);
+tutti_status tutti__access_gather(tutti_access *access, uint64_t epoch, int64_t count,
+                                  const int64_t *indices, tutti_tensor *const *rows,
+                                  int64_t first);
+
+/* ---- elements ---- */
+
+/* New tensors for `rows` rows of types (rows < 0: without an axis for them), contents undefined. */
+tutti_status tutti__element_create(int components, const tutti_type *types, int64_t rows,
+                                   tutti_element *ret);
+/* Puts `tensor` into row `row` of `rows`, a contiguous tensor with one axis more. */
+tutti_status tutti__row_put(tutti_tensor *rows, int64_t row, const tutti_tensor *tensor);
+/* A view of row `row`. */
+tutti_status tutti__row_of(tutti_tensor *tensor, int64_t row, tutti_tensor **ret);
+/* Elements with equal types stacked along a new axis 0. */
+tutti_status tutti__element_stack(int64_t count, const tutti_element *elements,
+                                  tutti_element *ret);
+/* Retains all components. */
+tutti_element tutti__element_share(const tutti_element *element);
+
+#endif

@@ -1,0 +1,176 @@
+/* frame.c: see frame.h. */
+#include "device/cpu/frame.h"
+
+#include <stdlib.h>
+
+void tutti__cpu_frame_destroy(tutti_cpu_frame *f)
+{
+    if (!f)
+        return;
+    free(f->memory);
+    free(f->calls);
+    free(f->views);
+    free(f->snapshots);
+    free(f->context.dynamic);
+    TUTTI_VEC_FREE(&f->context.kept);
+    for (int i = 0; f->inputs && f->inputs[i].count >= 0; i++)
+        free(f->inputs[i].views);
+    free(f->inputs);
+    free(f);
+}
+
+static tutti_cpu_patch *patch_of(tutti_cpu_frame *f, const tutti_program_value *value)
+{
+    switch (value->space) {
+    case TUTTI_IN_INPUT:
+        return &f->inputs[value->slot];
+    case TUTTI_IN_RESULT:
+        return &f->results[value->slot];
+    case TUTTI_IN_VARIABLE:
+        return &f->variables[value->slot];
+    default:
+        return NULL;
+    }
+}
+
+/* Fills one view; false when out of memory. */
+static bool resolve(tutti_cpu_frame *f, const tutti_program *program, int32_t index,
+                    tutti_view *view)
+{
+    const tutti_program_value *value = &program->values[index];
+    *view = (tutti_view){
+        .dtype = value->type->dtype, .rank = value->type->rank, .dims = value->type->dims};
+    if (value->space == TUTTI_IN_ARENA)
+        view->data = (char *)f->memory + value->offset;
+    else if (value->space == TUTTI_IN_CONSTANT)
+        view->data = tutti_tensor_data(program->constants[value->slot]);
+    else if (value->space == TUTTI_IN_QUEUE)
+        view->data = program->queues[value->slot];
+    tutti_cpu_patch *p = patch_of(f, value);
+    if (!p)
+        return true;
+    if ((p->count & (p->count - 1)) == 0) { /* grows by doubling */
+        tutti_view **views =
+            realloc(p->views, (size_t)(p->count ? 2 * p->count : 1) * sizeof *views);
+        if (!views)
+            return false;
+        p->views = views;
+    }
+    p->views[p->count++] = view;
+    return true;
+}
+
+static bool fill_calls(tutti_cpu_frame *f, const tutti_program *program)
+{
+    tutti_view *view = f->views;
+    for (size_t i = 0; i < program->instruction_count; i++) {
+        const tutti_instruction *instruction = &program->instructions[i];
+        f->calls[i] = (tutti_call){.op = instruction->node->op,
+                                   .name = instruction->node->name,
+                                   .attrs = instruction->node->attrs,
+                                   .attr_count = instruction->node->attr_count,
+                                   .input_count = instruction->input_count,
+                                   .output_count = instruction->output_count,
+                                   .inputs = view,
+                                   .outputs = view + instruction->input_count,
+                                   .plan = instruction->plan,
+                                   .pool = program->device->pool,
+                                   .context = &f->context};
+        for (int k = 0; k < instruction->input_count; k++)
+            if (!resolve(f, program, instruction->inputs[k], view++))
+                return false;
+        for (int k = 0; k < instruction->output_count; k++)
+            if (!resolve(f, program, instruction->outputs[k], view++))
+                return false;
+        if (instruction->workspace >= 0)
+            f->calls[i].workspace =
+                (char *)f->memory + program->values[instruction->workspace].offset;
+    }
+    return true;
+}
+
+/* A kernel's output whose size depends on data. */
+static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank,
+                                     const int64_t *dims)
+{
+    const tutti_cpu_frame *f =
+        (const tutti_cpu_frame *)(const void *)((const char *)call->context -
+                                                offsetof(tutti_cpu_frame, context));
+    return tutti__program_allocate(f->program, (size_t)(call - f->calls), call, index, rank, dims);
+}
+
+static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor)
+{
+    const tutti_cpu_frame *f =
+        (const tutti_cpu_frame *)(const void *)((const char *)call->context -
+                                                offsetof(tutti_cpu_frame, context));
+    return tutti__program_give(f->program, (size_t)(call - f->calls), call, index, tensor);
+}
+
+static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame **ret)
+{
+    tutti_cpu_frame *f = calloc(1, sizeof *f);
+    size_t views = 1,
+           patches =
+               (size_t)(program->input_count + program->result_count + program->variable_count) + 1;
+    for (size_t i = 0; i < program->instruction_count; i++)
+        views +=
+            (size_t)(program->instructions[i].input_count + program->instructions[i].output_count);
+    bool ok = f != NULL;
+    if (ok) {
+        f->calls = calloc(program->instruction_count + 1, sizeof *f->calls);
+        f->views = calloc(views, sizeof *f->views);
+        f->inputs = calloc(patches, sizeof *f->inputs);
+        f->snapshots = calloc((size_t)program->variable_count + 1, sizeof *f->snapshots);
+        f->context.dynamic = calloc((size_t)program->dynamic_count + 1, sizeof *f->context.dynamic);
+        f->memory = aligned_alloc(64, (program->arena_size + 127) / 64 * 64);
+        ok = f->calls && f->views && f->inputs && f->snapshots && f->context.dynamic && f->memory;
+    }
+    if (ok) {
+        f->results = f->inputs + program->input_count;
+        f->variables = f->results + program->result_count;
+        f->program = program;
+        f->context.device = program->device;
+        f->context.host.allocate = allocate_dynamic;
+        f->context.host.give = give;
+        f->inputs[patches - 1].count = -1; /* ends the list */
+        ok = fill_calls(f, program);
+    }
+    if (!ok) {
+        tutti__cpu_frame_destroy(f);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run: the arena takes %zu bytes",
+                          program->arena_size);
+    }
+    *ret = f;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__cpu_frame_lease(tutti_cpu_executable *e, tutti_cpu_frame **ret)
+{
+    pthread_mutex_lock(&e->lock);
+    tutti_cpu_frame *f = e->frames;
+    if (f)
+        e->frames = f->next;
+    pthread_mutex_unlock(&e->lock);
+    if (!f)
+        return frame_create(e->program, ret);
+    *ret = f;
+    return TUTTI_OK;
+}
+
+void tutti__cpu_frame_return(tutti_cpu_executable *e, tutti_cpu_frame *f)
+{
+    pthread_mutex_lock(&e->lock);
+    f->next = e->frames;
+    e->frames = f;
+    pthread_mutex_unlock(&e->lock);
+}
+
+void tutti__cpu_patch_set(tutti_cpu_patch *p, void *pointer)
+{
+    if (p->pointer == pointer)
+        return;
+    for (int i = 0; i < p->count; i++)
+        p->views[i]->data = pointer;
+    p->pointer = pointer;
+}

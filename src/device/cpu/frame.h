@@ -1,0 +1,48 @@
+/* frame.h: what a run of a program on the CPU leases: an arena and the kernel calls resolved to
+ * pointers into it. Pointers to inputs, results and variables are patched where they changed since
+ * the frame's last run; a steady step allocates nothing but its results. */
+#ifndef TUTTI_DEVICE_CPU_FRAME_H
+#define TUTTI_DEVICE_CPU_FRAME_H
+
+#include <pthread.h>
+
+#include "program/program.h"
+
+/* All views that hold one slot's pointer. */
+typedef struct tutti_cpu_patch {
+    int count;
+    tutti_view **views;
+    void *pointer; /* as patched last */
+} tutti_cpu_patch;
+
+typedef struct tutti_cpu_frame {
+    struct tutti_cpu_frame *next;
+    const tutti_program *program;
+    void *memory;
+    tutti_context context;
+    tutti_call *calls;
+    tutti_view *views;
+    tutti_cpu_patch *inputs, *results, *variables;
+    tutti_tensor **snapshots; /* by variable, during a run */
+} tutti_cpu_frame;
+
+typedef struct tutti_cpu_executable {
+    tutti_executable executable;
+    tutti_program *program;
+    uint32_t *names; /* of instructions, for the trace */
+    uint32_t lane;
+    pthread_mutex_t lock; /* of the list of free frames */
+    tutti_cpu_frame *frames;
+} tutti_cpu_executable;
+
+/* A free frame, or a new one. */
+tutti_status tutti__cpu_frame_lease(tutti_cpu_executable *executable, tutti_cpu_frame **ret);
+void tutti__cpu_frame_return(tutti_cpu_executable *executable, tutti_cpu_frame *frame);
+void tutti__cpu_frame_destroy(tutti_cpu_frame *frame); /* NULL is fine */
+void tutti__cpu_patch_set(tutti_cpu_patch *patch, void *pointer);
+
+/* The executable's table slot. */
+tutti_status tutti__cpu_run(tutti_executable *executable, tutti_run *run,
+                            tutti_tensor *const *inputs, tutti_tensor **ret_results);
+
+#endif

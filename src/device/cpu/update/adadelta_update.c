@@ -1,0 +1,28 @@
+/* adadelta_update.c: Adadelta in one pass over the memory. */
+#include "device/cpu/update/update.h"
+#include "program/isa.h"
+
+VEC_INLINE void element(const float *n, vec g, vec *x)
+{
+    x[1] = n[ADADELTA_RHO] * x[1] + n[ADADELTA_REST] * (g * g);
+    vec move = g * vec_sqrt((x[2] + n[ADADELTA_EPSILON]) / (x[1] + n[ADADELTA_EPSILON]));
+    x[2] = n[ADADELTA_RHO] * x[2] + n[ADADELTA_REST] * (move * move);
+    x[0] -= n[ADADELTA_RATE] * move;
+}
+
+static void piece(void *work, int64_t index)
+{
+    update_piece(work, index, 2, element);
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    return tutti__update_run(call, piece, NULL);
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adadelta_update_pass) = {
+    UPDATE_KERNEL,
+    .name = "adadelta_update.pass",
+    .op = "adadelta_update",
+    .run = run,
+};

@@ -1,0 +1,33 @@
+/* adagrad_update.c: Adagrad in one pass over the memory. */
+#include "device/cpu/update/update.h"
+#include "program/isa.h"
+
+VEC_INLINE void element(const float *n, vec g, vec *x)
+{
+    x[1] += g * g;
+    x[0] -= n[ADAGRAD_RATE] * g / (vec_sqrt(x[1] + n[ADAGRAD_INSIDE]) + n[ADAGRAD_OUTSIDE]);
+}
+
+static void piece(void *work, int64_t index)
+{
+    update_piece(work, index, 1, element);
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    return tutti__update_run(call, piece, NULL);
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adagrad_update_pass) = {
+    UPDATE_KERNEL,
+    .name = "adagrad_update.pass",
+    .op = "adagrad_update",
+    .run = run,
+};
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adagrad_update_rows_pass) = {
+    UPDATE_KERNEL,
+    .name = "adagrad_update_rows.pass",
+    .op = "adagrad_update_rows",
+    .run = run,
+};

@@ -1,0 +1,35 @@
+/* adamax_update.c: Adamax in one pass over the memory. */
+#include "device/cpu/update/update.h"
+#include "program/isa.h"
+
+VEC_INLINE void element(const float *n, vec g, vec *x)
+{
+    vec size = vec_abs(g) + n[ADAMAX_INSIDE], faded = n[ADAMAX_BETA2] * x[2];
+    x[1] = n[ADAMAX_BETA1] * x[1] + n[ADAMAX_REST1] * g;
+    x[2] = vec_select(vec_gt(faded, size), faded, size);
+    x[0] -= n[ADAMAX_RATE] * x[1] / (x[2] + n[ADAMAX_OUTSIDE]);
+}
+
+static void piece(void *work, int64_t index)
+{
+    update_piece(work, index, 2, element);
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    return tutti__update_run(call, piece, NULL);
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adamax_update_pass) = {
+    UPDATE_KERNEL,
+    .name = "adamax_update.pass",
+    .op = "adamax_update",
+    .run = run,
+};
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adamax_update_rows_pass) = {
+    UPDATE_KERNEL,
+    .name = "adamax_update_rows.pass",
+    .op = "adamax_update_rows",
+    .run = run,
+};

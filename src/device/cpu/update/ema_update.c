@@ -1,0 +1,25 @@
+/* ema_update.c: running means in one pass over the memory. */
+#include "device/cpu/update/update.h"
+#include "program/isa.h"
+
+VEC_INLINE void element(const float *n, vec value, vec *x)
+{
+    x[0] = n[EMA_DECAY] * x[0] + n[EMA_REST] * value;
+}
+
+static void piece(void *work, int64_t index)
+{
+    update_piece(work, index, 0, element);
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    return tutti__update_run(call, piece, NULL);
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_ema_update_pass) = {
+    UPDATE_KERNEL,
+    .name = "ema_update.pass",
+    .op = "ema_update",
+    .run = run,
+};

@@ -1,0 +1,35 @@
+/* nadam_update.c: Nadam in one pass over the memory. */
+#include "device/cpu/update/update.h"
+#include "program/isa.h"
+
+VEC_INLINE void element(const float *n, vec g, vec *x)
+{
+    x[1] = n[NADAM_BETA1] * x[1] + n[NADAM_REST1] * g;
+    x[2] = n[NADAM_BETA2] * x[2] + n[NADAM_REST2] * (g * g);
+    x[0] -= (n[NADAM_OF_MEAN] * x[1] + n[NADAM_OF_GRADIENT] * g) /
+            (vec_sqrt(x[2] * n[NADAM_INVERSE]) + n[NADAM_EPSILON]);
+}
+
+static void piece(void *work, int64_t index)
+{
+    update_piece(work, index, 2, element);
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    return tutti__update_run(call, piece, NULL);
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_nadam_update_pass) = {
+    UPDATE_KERNEL,
+    .name = "nadam_update.pass",
+    .op = "nadam_update",
+    .run = run,
+};
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_nadam_update_rows_pass) = {
+    UPDATE_KERNEL,
+    .name = "nadam_update_rows.pass",
+    .op = "nadam_update_rows",
+    .run = run,
+};

@@ -1,0 +1,52 @@
+/* eager.h: a step as a graph that grows (a trace), shared by eager.c, flush.c and tape.c.
+ *
+ * Reading a value flushes: everything queued that has an effect runs, with the wanted value, as one
+ * program; its plan is found by a hash of the trace.
+ *
+ * Invariants:
+ *  1. Nodes below `done` have run. Their values are known (`known`) or can be computed again from
+ *     known ones; updates among them are never run again.
+ *  2. What is queued runs whole or not at all. After a run that failed nothing more of the step
+ *     runs.
+ *  3. A read of a variable that was updated since it ran cannot be computed again. Small ones are
+ *     kept when they run; needing a large one is an error that says what to do.
+ */
+#ifndef TUTTI_EXEC_EAGER_H
+#define TUTTI_EXEC_EAGER_H
+
+#include "exec/engine.h"
+#include "tutti/tape.h"
+
+typedef struct tutti_known {
+    tutti_edge edge;
+    tutti_tensor *value;
+} tutti_known;
+
+typedef TUTTI_VEC(tutti_edge) tutti_edges;
+
+struct tutti_eager {
+    tutti_engine *engine;
+    bool shared; /* the engine is somebody else's */
+    tutti_graph *graph;
+    tutti_arena lasting;
+    TUTTI_VEC(tutti_known) known;
+    uint32_t done;
+    tutti_error failed; /* of a run of this step: nothing of the step runs any more */
+    tutti_error first;  /* of the first step that failed since tutti_eager_check */
+    uint64_t hash;      /* of nodes [0, hashed) */
+    uint32_t hashed;
+    tutti_edges feeds, fetches; /* of the flush at hand; kept for their memory */
+    TUTTI_VEC(tutti_node *) targets;
+    TUTTI_VEC(tutti_tensor *) values;
+    TUTTI_VEC(const tutti_node *) stack;
+    TUTTI_VEC(uint8_t) seen;
+};
+
+/* The value of an edge that has run or was given, or NULL. The context's. */
+tutti_tensor *tutti__eager_known(const tutti_eager *eager, tutti_edge edge);
+/* Takes over one reference of the value, also on failure. */
+tutti_status tutti__eager_remember(tutti_eager *eager, tutti_edge edge, tutti_tensor *value);
+/* Runs what is queued; `edge` (node NULL: none) is known afterwards. */
+tutti_status tutti__eager_flush(tutti_eager *eager, tutti_edge edge);
+
+#endif

@@ -1,0 +1,13 @@
+/* share.h: several sessions and eager contexts over one engine: the same variables, one cache. The
+ * engine must outlive them. */
+#ifndef TUTTI_EXEC_SHARE_H
+#define TUTTI_EXEC_SHARE_H
+
+#include "exec/engine.h"
+#include "tutti/tape.h"
+
+tutti_status tutti__session_share(tutti_graph *graph, tutti_engine *engine,
+                                  tutti_session **ret_session);
+tutti_status tutti__eager_share(tutti_engine *engine, tutti_eager **ret_eager);
+
+#endif

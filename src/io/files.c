@@ -1,0 +1,71 @@
+/* files.c: the public functions of files.h: a path, the format behind it, and tensors. */
+#include "tutti/files.h"
+
+#include <string.h>
+
+#include "io/named.h"
+#include "io/npy.h"
+#include "io/npz.h"
+#include "io/safetensors.h"
+
+tutti_status tutti_safetensors_load(const char *path, tutti_named_tensors *ret_list)
+{
+    tutti_safetensors *file;
+    tutti_named_tensors list = {0};
+    TUTTI_TRY(tutti__safetensors_open(path, false, &file));
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < file->count && status == TUTTI_OK; i++) {
+        const tutti_safetensor *item = &file->items[i];
+        tutti_tensor *tensor;
+        status = tutti__safetensors_tensor(file, item, &tensor);
+        if (status == TUTTI_OK)
+            status = tutti__named_add(&list, item->name, strlen(item->name), tensor);
+    }
+    tutti__safetensors_close(file);
+    if (status != TUTTI_OK)
+        tutti_named_tensors_clear(&list);
+    else
+        *ret_list = list;
+    return status;
+}
+
+tutti_status(tutti_safetensors_save)(const char *path, size_t count,
+                                     const tutti_named_tensor *tensors,
+                                     const tutti_safetensors_options *options)
+{
+    return tutti__safetensors_save(path, count, tensors, options->metadata_count,
+                                   options->metadata, options->shard_bytes);
+}
+
+tutti_status tutti_npy_load(const char *path, tutti_tensor **ret_tensor)
+{
+    tutti_source *source;
+    TUTTI_TRY(tutti__source_file(path, &source));
+    tutti_status status = tutti__npy_read(source, ret_tensor);
+    tutti__source_close(source);
+    return status;
+}
+
+tutti_status tutti_npy_save(const char *path, tutti_tensor *tensor)
+{
+    tutti_sink *sink;
+    TUTTI_TRY(tutti__sink_file(path, TUTTI_FILE_REPLACE, &sink));
+    return tutti__sink_end(sink, tutti__npy_write(sink, tensor));
+}
+
+tutti_status tutti_npz_load(const char *path, tutti_named_tensors *ret_list)
+{
+    tutti_source *source;
+    TUTTI_TRY(tutti__source_file(path, &source));
+    tutti_status status = tutti__npz_read(source, ret_list);
+    tutti__source_close(source);
+    return status;
+}
+
+tutti_status tutti_npz_save(const char *path, size_t count, const tutti_named_tensor *tensors,
+                            bool compress)
+{
+    tutti_sink *sink;
+    TUTTI_TRY(tutti__sink_file(path, TUTTI_FILE_REPLACE, &sink));
+    return tutti__sink_end(sink, tutti__npz_write(sink, count, tensors, compress));
+}

@@ -1,0 +1,164 @@
+/* batch.c: which component of the data is which input, target or weight; single batches. */
+#include <stdio.h>
+#include <string.h>
+
+#include "nn/trainer.h"
+
+static int find_name(const tutti_dataset_info *info, const char *name)
+{
+    for (int i = 0; i < info->components; i++)
+        if (info->names[i] && strcmp(info->names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* By name, when every input has a component of its name. */
+static bool wire_by_name(const tutti_model *model, const tutti_dataset_info *info, bool targets,
+                         tutti_wiring *ret)
+{
+    tutti_wiring wiring = {0};
+    size_t goals = targets ? model->trainer->goals.count : 0;
+    if (model->inputs.count + 2 * goals > TUTTI_MAX_COMPONENTS)
+        return false;
+    for (size_t i = 0; i < model->inputs.count; i++)
+        if ((wiring.order[wiring.count++] = find_name(info, model->inputs.data[i].name)) < 0)
+            return false;
+    wiring.inputs = wiring.count;
+    for (size_t i = 0; i < goals; i++)
+        if ((wiring.order[wiring.count++] = find_name(
+                 info, model->outputs.data[model->trainer->goals.data[i].output].name)) < 0)
+            return false;
+    int weighted = 0;
+    for (size_t i = 0; i < goals; i++) {
+        char name[300];
+        snprintf(name, sizeof name, "%s_weight",
+                 model->outputs.data[model->trainer->goals.data[i].output].name);
+        int at = find_name(info, name);
+        if (at >= 0)
+            wiring.order[wiring.count + weighted++] = at;
+    }
+    if (weighted == (int)goals)
+        wiring.count += weighted;
+    *ret = wiring;
+    return true;
+}
+
+/* By place: inputs, then a target for each loss, then a weight for each loss. */
+static tutti_status wire_by_place(const tutti_model *model, const tutti_dataset_info *info,
+                                  bool targets, tutti_wiring *ret)
+{
+    int inputs = (int)model->inputs.count;
+    int goals = targets ? (int)model->trainer->goals.count : 0;
+    if (info->components < inputs + goals)
+        return tutti_fail(TUTTI_INVALID,
+                          "model '%s' takes %d inputs and %d targets, an element of the data has "
+                          "%d components; name them with tutti_named, or check the pipeline",
+                          model->name, inputs, goals, info->components);
+    bool weighted = targets && info->components >= inputs + 2 * goals;
+    ret->count = inputs + goals * (weighted ? 2 : 1);
+    ret->inputs = inputs;
+    for (int i = 0; i < ret->count; i++)
+        ret->order[i] = i;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__wire(tutti_model *model, const tutti_dataset_info *info, bool targets,
+                         tutti_wiring *ret)
+{
+    if (wire_by_name(model, info, targets, ret))
+        return TUTTI_OK;
+    return wire_by_place(model, info, targets, ret);
+}
+
+/* Types of the components; where the pipeline cannot tell, its first element does. */
+static tutti_status learn_types(tutti_dataset *data, tutti_dataset_info *ret)
+{
+    TUTTI_TRY(tutti_dataset_describe(data, ret));
+    bool known = ret->components > 0;
+    for (int i = 0; known && i < ret->components; i++) {
+        known = ret->types[i].dtype != TUTTI_NO_DTYPE && ret->types[i].rank >= 0;
+        for (int k = 1; known && k < ret->types[i].rank; k++)
+            known = ret->types[i].dims[k] >= 0 || ret->types[i].dtype != TUTTI_F32;
+    }
+    if (known)
+        return TUTTI_OK;
+    tutti_element first;
+    TUTTI_TRY(tutti_dataset_peek(data, &first));
+    if (first.count == 0)
+        return tutti_fail(TUTTI_INVALID, "the data has no elements");
+    ret->components = first.count;
+    for (int i = 0; i < first.count; i++)
+        ret->types[i] = *tutti_tensor_type(first.tensors[i]);
+    tutti_element_release(&first);
+    return TUTTI_OK;
+}
+
+static tutti_status meet(tutti_model *model, tutti_dataset *data, bool targets, tutti_wiring *ret)
+{
+    tutti_dataset_info info;
+    if (!data)
+        return tutti_fail(TUTTI_INVALID, "there is no data; the call that should make it failed");
+    TUTTI_TRY(learn_types(data, &info));
+    if (info.batch == 0 && info.components > 0 && info.types[0].rank == 0)
+        return tutti_fail(TUTTI_INVALID, "the data has single examples; join them with tutti_batch");
+    if (!model->built) {
+        tutti_type types[TUTTI_MAX_COMPONENTS];
+        int inputs = model->inputs.count > 0 ? (int)model->inputs.count : 1;
+        tutti_wiring wiring = {.count = inputs};
+        for (int i = 0; i < inputs && i < TUTTI_MAX_COMPONENTS; i++)
+            wiring.order[i] = i;
+        if (model->inputs.count > 0 && !model->kind)
+            TUTTI_TRY(tutti__wire(model, &info, false, &wiring));
+        for (int i = 0; i < inputs && i < info.components; i++)
+            types[i] = info.types[wiring.order[i]];
+        TUTTI_TRY(tutti__model_build_batched(
+            model, inputs < info.components ? inputs : info.components, types));
+    }
+    return tutti__wire(model, &info, targets, ret);
+}
+
+tutti_status tutti__model_meet(tutti_model *model, tutti_dataset *data, bool targets,
+                               tutti_wiring *ret)
+{
+    TUTTI_TRY(tutti_model_check(model));
+    return tutti__model_fail(model, meet(model, data, targets, ret));
+}
+
+/* ---- single batches ---- */
+
+static tutti_status one_batch(tutti_model *model, bool training, int count,
+                              tutti_tensor *const *tensors, tutti_logs *ret_logs)
+{
+    tutti_form *form;
+    tutti_type types[TUTTI_MAX_COMPONENTS];
+    TUTTI_TRY(tutti__need_trainer(model));
+    if (count < 1 || count > TUTTI_MAX_COMPONENTS)
+        return tutti__model_fail(model, tutti_fail(TUTTI_INVALID, "a batch has 1 to %d tensors",
+                                                   TUTTI_MAX_COMPONENTS));
+    int inputs = model->inputs.count > 0 ? (int)model->inputs.count : 1;
+    for (int i = 0; i < inputs && i < count; i++)
+        types[i] = *tutti_tensor_type(tensors[i]);
+    TUTTI_TRY(tutti__model_build_batched(model, inputs < count ? inputs : count, types));
+    TUTTI_TRY(tutti__form_for(model, training, count, tensors, &form));
+    if (ret_logs)
+        TUTTI_TRY(tutti__track_reset(model, training));
+    TUTTI_TRY(tutti__form_run(model, form, count, tensors));
+    if (training)
+        model->trainer->steps++;
+    if (!ret_logs)
+        return TUTTI_OK;
+    ret_logs->count = 0;
+    return tutti__track_read(model, training, false, ret_logs);
+}
+
+tutti_status tutti_train_on_batch(tutti_model *model, int count, tutti_tensor *const *tensors,
+                                  tutti_logs *ret_logs)
+{
+    return one_batch(model, true, count, tensors, ret_logs);
+}
+
+tutti_status tutti_test_on_batch(tutti_model *model, int count, tutti_tensor *const *tensors,
+                                 tutti_logs *ret_logs)
+{
+    return one_batch(model, false, count, tensors, ret_logs);
+}

@@ -1,0 +1,220 @@
+/* compile.c: optimizer, losses and metrics of a model. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/optimizer.h"
+#include "nn/trainer.h"
+
+void tutti__trainer_destroy(tutti_trainer *trainer)
+{
+    if (!trainer)
+        return;
+    for (int i = 0; i < TUTTI_FORMS; i++) {
+        TUTTI_VEC_FREE(&trainer->forms[i].feeds);
+        tutti__building_free(&trainer->forms[i].building);
+    }
+    TUTTI_VEC_FREE(&trainer->goals);
+    TUTTI_VEC_FREE(&trainer->tracked);
+    tutti_tensor_release(trainer->class_weights);
+    tutti__history_destroy(trainer->history);
+    free(trainer);
+}
+
+static tutti_status no_memory(void)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory to compile the model");
+}
+
+/* The output's index by name; of a sequential or subclassed model that is not built yet there is
+ * one output, 0. */
+static tutti_status find_output(const tutti_model *model, const char *name, int *ret)
+{
+    int index = name ? tutti__port_find(&model->outputs, name) : 0;
+    if (index >= 0 || (model->outputs.count == 0 && !name)) {
+        *ret = index < 0 ? 0 : index;
+        return TUTTI_OK;
+    }
+    char list[400] = "";
+    for (size_t i = 0, used = 0; i < model->outputs.count && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                 model->outputs.data[i].name);
+    return tutti_fail(TUTTI_NOT_FOUND, "model '%s' has no output '%s'; it has: %s", model->name,
+                      name, list[0] ? list : "none yet");
+}
+
+static tutti_status add_goal(tutti_model *model, const char *output, const tutti_loss *loss,
+                             double weight)
+{
+    tutti_goal goal = {.loss = *loss, .weight = weight};
+    TUTTI_TRY(find_output(model, output, &goal.output));
+    if (!loss->def)
+        return tutti_fail(TUTTI_NOT_FOUND, "output '%s': there is no such loss",
+                          output ? output : "");
+    for (size_t i = 0; i < model->trainer->goals.count; i++)
+        if (model->trainer->goals.data[i].output == goal.output)
+            return tutti_fail(TUTTI_EXISTS, "output '%s' has two losses", output ? output : "");
+    return TUTTI_VEC_PUSH(&model->trainer->goals, goal) ? TUTTI_OK : no_memory();
+}
+
+static tutti_status add_goals(tutti_model *model, const tutti_compile_options *options)
+{
+    for (int i = 0; i < options->losses.count; i++) {
+        const tutti_output_loss *entry = &options->losses.list[i];
+        TUTTI_TRY(add_goal(model, entry->output, &entry->loss,
+                           entry->weight != 0 ? entry->weight : 1));
+    }
+    if (options->losses.count > 0 || !options->loss.def)
+        return options->losses.count > 0
+                   ? TUTTI_OK
+                   : tutti_fail(TUTTI_INVALID, "tutti_compile: the model needs a loss");
+    for (size_t i = 0; i < model->outputs.count; i++)
+        TUTTI_TRY(add_goal(model, model->outputs.data[i].name, &options->loss, 1));
+    return model->outputs.count > 0 ? TUTTI_OK : add_goal(model, NULL, &options->loss, 1);
+}
+
+/* The losses among what is shown: "loss", and one for each output when there are several. */
+static tutti_status track_losses(tutti_model *model)
+{
+    tutti_trainer *trainer = model->trainer;
+    TUTTI_TRY(tutti__track(model, "loss", -1, NULL));
+    for (size_t i = 0; trainer->goals.count > 1 && i < trainer->goals.count; i++) {
+        char name[300];
+        snprintf(name, sizeof name, "%s_loss",
+                 model->outputs.data[trainer->goals.data[i].output].name);
+        TUTTI_TRY(tutti__track(model, name, trainer->goals.data[i].output, NULL));
+    }
+    return TUTTI_OK;
+}
+
+static bool output_from_logits(const tutti_trainer *trainer, int output)
+{
+    for (size_t i = 0; i < trainer->goals.count; i++)
+        if (trainer->goals.data[i].output == output)
+            return trainer->goals.data[i].loss.from_logits;
+    return false;
+}
+
+static tutti_status track_metric(tutti_model *model, const char *output, tutti_metric metric)
+{
+    int index;
+    char name[300];
+    TUTTI_TRY(find_output(model, output, &index));
+    metric.from_logits = metric.from_logits || output_from_logits(model->trainer, index);
+    if (model->trainer->goals.count > 1)
+        snprintf(name, sizeof name, "%s_%s", model->outputs.data[index].name, metric.name);
+    else
+        snprintf(name, sizeof name, "%s", metric.name);
+    return tutti__track(model, name, index, &metric);
+}
+
+/* "accuracy, department:auc": names with an output before a colon, or of every output. */
+static tutti_status track_named(tutti_model *model, const char *text)
+{
+    while (text && *text) {
+        char entry[200];
+        size_t size = strcspn(text, ","), from = strspn(text, " ");
+        if (size - from >= sizeof entry)
+            return tutti_fail(TUTTI_INVALID, "a metric's name is too long: '%s'", text);
+        memcpy(entry, text + from, size - from);
+        entry[size - from] = 0;
+        for (size_t end = size - from; end > 0 && entry[end - 1] == ' ';)
+            entry[--end] = 0;
+        text += size + (text[size] == ',');
+        char *colon = strchr(entry, ':');
+        if (colon)
+            *colon = 0;
+        tutti_metric metric = tutti_metric_named(colon ? colon + 1 : entry, NULL);
+        if (!metric.def)
+            return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'",
+                              colon ? colon + 1 : entry);
+        size_t outputs = !colon && model->outputs.count > 1 ? model->outputs.count : 1;
+        for (size_t i = 0; i < outputs; i++)
+            TUTTI_TRY(track_metric(model,
+                                   colon          ? entry
+                                   : outputs > 1 ? model->outputs.data[i].name
+                                                 : NULL,
+                                   metric));
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status compile(tutti_model *model, const tutti_compile_options *options)
+{
+    tutti_trainer *trainer = model->trainer;
+    trainer->optimizer = options->optimizer.def ? options->optimizer : tutti_adam();
+    trainer->optimizer.learning_rate =
+        tutti_flag_number(model->job, "lr", trainer->optimizer.learning_rate);
+    trainer->rate = trainer->optimizer.learning_rate;
+    trainer->accumulate = options->accumulate > 1 ? options->accumulate : 1;
+    TUTTI_TRY(add_goals(model, options));
+    TUTTI_TRY(track_losses(model));
+    TUTTI_TRY(track_named(model, options->metrics));
+    for (int i = 0; i < options->metric_list.count; i++) {
+        const tutti_output_metric *entry = &options->metric_list.list[i];
+        if (!entry->metric.def)
+            return tutti_fail(TUTTI_NOT_FOUND, "metric %d of the list does not exist", i);
+        TUTTI_TRY(track_metric(model, entry->output, entry->metric));
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options *options)
+{
+    TUTTI_TRY(tutti_model_check(model));
+    if (model->trainer && model->trainer->steps > 0)
+        return tutti__model_fail(
+            model, tutti_fail(TUTTI_EXISTS, "model '%s' has been compiled and trained already",
+                              model->name));
+    tutti__trainer_destroy(model->trainer);
+    model->trainer = calloc(1, sizeof *model->trainer);
+    if (!model->trainer)
+        return tutti__model_fail(model, no_memory());
+    model->deterministic = options->deterministic;
+    return tutti__model_fail(model, compile(model, options));
+}
+
+tutti_status tutti__need_trainer(tutti_model *model)
+{
+    TUTTI_TRY(tutti_model_check(model));
+    if (!model->trainer)
+        return tutti__model_fail(model, tutti_fail(TUTTI_INVALID,
+                                                   "model '%s' needs tutti_compile first",
+                                                   model->name));
+    return TUTTI_OK;
+}
+
+double tutti_get_learning_rate(tutti_model *model)
+{
+    return model && model->trainer ? model->trainer->rate : NAN;
+}
+
+void tutti_set_learning_rate(tutti_model *model, double rate)
+{
+    if (!model || !model->trainer)
+        return;
+    model->trainer->rate = rate;
+    model->trainer->optimizer.learning_rate = rate;
+    if (!model->built)
+        return;
+    tutti_sym variable = tutti_learning_rate(model->graph, model->trainer->optimizer);
+    tutti_tensor *value;
+    float f = (float)rate;
+    if (tutti__model_fail(model, tutti__model_initialize(model)) != TUTTI_OK ||
+        tutti__model_fail(model, tutti_tensor_from(TUTTI_F32, 0, NULL, &f, &value)) != TUTTI_OK)
+        return;
+    tutti__model_fail(model, tutti_session_set(model->session, variable, value));
+    tutti_tensor_release(value);
+}
+
+int64_t tutti_model_steps(const tutti_model *model)
+{
+    return model && model->trainer ? model->trainer->steps : 0;
+}
+
+void tutti_stop_training(tutti_model *model)
+{
+    if (model && model->trainer)
+        model->trainer->stop = true;
+}

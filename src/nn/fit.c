@@ -1,0 +1,276 @@
+/* fit.c: epochs of steps over a dataset, with validation and callbacks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/world.h"
+#include "nn/callback.h"
+
+static double since(int64_t start)
+{
+    return 1e-9 * (double)(tutti__now_ns() - start);
+}
+
+/* One batch through a form, with its events. */
+static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_element *element,
+                              bool training)
+{
+    tutti_model *model = fit->model;
+    tutti_tensor *tensors[TUTTI_MAX_COMPONENTS];
+    tutti_form *form;
+    for (int i = 0; i < wiring->count; i++) {
+        if (wiring->order[i] >= element->count)
+            return tutti_fail(TUTTI_INVALID, "an element of the data has only %d components",
+                              element->count);
+        tensors[i] = element->tensors[wiring->order[i]];
+    }
+    TUTTI_TRY(tutti__form_for(model, training, wiring->count, tensors, &form));
+    fit->logs_read = false;
+    fit->event.logs = NULL;
+    TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
+    int64_t start = tutti__now_ns();
+    TUTTI_TRY(tutti__form_run(model, form, wiring->count, tensors));
+    if (training)
+        fit->event.step = ++model->trainer->steps;
+    fit->event.step_seconds = since(start);
+    fit->event.seconds = since(fit->epoch_started);
+    fit->event.examples += tutti_tensor_dims(tensors[0])[0];
+    return TUTTI_OK;
+}
+
+/* Batches of one pass. Ends with the data, after `limit` (> 0), or when asked to. */
+static tutti_status run_batches(tutti_fit *fit, tutti_iterator *iterator,
+                                const tutti_wiring *wiring, int64_t limit, bool training)
+{
+    tutti_trainer *trainer = fit->model->trainer;
+    for (; limit <= 0 || fit->event.batch < limit; fit->event.batch++) {
+        tutti_element element;
+        if (training && (trainer->stop || tutti_interrupted()))
+            break;
+        TUTTI_TRY(tutti_next_element(iterator, &element));
+        fit->event.waited_seconds = 1e-9 * (double)tutti_iterator_waited_ns(iterator);
+        if (element.count == 0) {
+            fit->event.batch_count = fit->event.batch;
+            break;
+        }
+        tutti_status status = run_batch(fit, wiring, &element, training);
+        tutti_element_release(&element);
+        TUTTI_TRY(status);
+        if (training)
+            tutti_iterator_save(iterator, &trainer->position);
+        TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_end)));
+    }
+    return TUTTI_OK;
+}
+
+static int64_t count_batches(tutti_dataset *data, int64_t limit)
+{
+    tutti_dataset_info info;
+    int64_t count = -1;
+    if (tutti_dataset_describe(data, &info) == TUTTI_OK && info.cardinality >= 0)
+        count = info.cardinality;
+    return limit > 0 && (count < 0 || limit < count) ? limit : count;
+}
+
+tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t steps,
+                             tutti_fit *fit, tutti_logs *ret_logs)
+{
+    tutti_wiring wiring;
+    tutti_event before = fit->event;
+    TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
+    tutti_iterator *iterator = tutti_iterate(data, 0);
+    if (!iterator)
+        return tutti_job_check(model->job);
+    int64_t started = fit->epoch_started;
+    fit->epoch_started = tutti__now_ns();
+    fit->event.validating = true;
+    fit->event.batch = 0;
+    fit->event.examples = 0;
+    fit->event.batch_count = count_batches(data, steps);
+    tutti_status status = tutti__track_reset(model, false);
+    if (status == TUTTI_OK)
+        status = run_batches(fit, iterator, &wiring, steps, false);
+    if (status == TUTTI_OK && fit->event.batch == 0)
+        status = tutti_fail(TUTTI_INVALID, "the data to evaluate on is empty");
+    tutti_iterator_close(iterator);
+    fit->event = before;
+    fit->epoch_started = started;
+    TUTTI_TRY(status);
+    return tutti__track_read(model, false, fit->event.epochs > 0, ret_logs);
+}
+
+/* ---- epochs ---- */
+
+typedef struct plan {
+    tutti_dataset *data, *validation;
+    tutti_wiring wiring;
+    int first, last; /* epochs */
+    int64_t steps, validation_steps;
+    int validation_every;
+    tutti_iterator *iterator; /* one that goes on over epochs that do not end with the data */
+} plan;
+
+static tutti_status open_data(tutti_fit *fit, plan *p)
+{
+    tutti_trainer *trainer = fit->model->trainer;
+    if (trainer->resumed && trainer->position.epoch == (uint64_t)fit->event.epoch) {
+        fit->event.batch = trainer->position.delivered;
+        p->iterator = tutti_iterate_from(p->data, &trainer->position);
+    } else {
+        p->iterator = tutti_iterate(p->data, (uint64_t)fit->event.epoch);
+    }
+    trainer->resumed = false;
+    return p->iterator ? TUTTI_OK : tutti_job_check(fit->model->job);
+}
+
+static tutti_status run_epoch(tutti_fit *fit, plan *p)
+{
+    tutti_model *model = fit->model;
+    bool resumed = model->trainer->resumed;
+    tutti_logs logs = {0};
+    fit->event.batch = fit->event.examples = 0;
+    fit->event.batch_count = count_batches(p->data, p->steps);
+    fit->epoch_started = tutti__now_ns();
+    fit->event.seconds = fit->event.waited_seconds = 0;
+    fit->event.logs = NULL;
+    TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(epoch_begin)));
+    if (!resumed)
+        TUTTI_TRY(tutti__track_reset(model, true));
+    TUTTI_TRY(open_data(fit, p));
+    tutti_status status = run_batches(fit, p->iterator, &p->wiring, p->steps, true);
+    tutti_iterator_close(p->iterator);
+    TUTTI_TRY(status);
+    if (fit->event.batch == 0 && !tutti_interrupted() && !model->trainer->stop)
+        return tutti_fail(TUTTI_INVALID, "the data to train on is empty");
+    TUTTI_TRY(tutti__track_read(model, true, false, &logs));
+    bool last = fit->event.epoch + 1 == p->last;
+    if (p->validation && !tutti_interrupted() &&
+        ((fit->event.epoch + 1) % p->validation_every == 0 || last))
+        TUTTI_TRY(tutti__evaluate(model, p->validation, p->validation_steps, fit, &logs));
+    tutti_logs_set(&logs, "lr", tutti_get_learning_rate(model));
+    fit->event.seconds = since(fit->epoch_started);
+    fit->event.logs = &logs;
+    status = tutti__history_add(model->trainer->history, &logs);
+    if (status == TUTTI_OK)
+        status = tutti__fit_tell(fit, TUTTI_AT_EVENT(epoch_end));
+    fit->event.logs = NULL;
+    return status;
+}
+
+static tutti_status run_epochs(tutti_fit *fit, plan *p)
+{
+    tutti_model *model = fit->model;
+    TUTTI_TRY(tutti__model_meet(model, p->data, true, &p->wiring));
+    TUTTI_TRY(tutti__history_begin(model->trainer));
+    model->trainer->stop = false;
+    fit->event.epochs = p->last;
+    TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(train_begin)));
+    if (model->trainer->resumed && (int)model->trainer->position.epoch > p->first)
+        p->first = (int)model->trainer->position.epoch;
+    fit->event.step = model->trainer->steps;
+    tutti_status status = TUTTI_OK;
+    for (int epoch = p->first; epoch < p->last && status == TUTTI_OK; epoch++) {
+        fit->event.epoch = epoch;
+        status = run_epoch(fit, p);
+        if (tutti_interrupted() || model->trainer->stop)
+            break;
+    }
+    fit->event.interrupted = tutti_interrupted();
+    TUTTI_TRY(status);
+    return tutti__fit_tell(fit, TUTTI_AT_EVENT(train_end));
+}
+
+/* The first part to train on, the rest to validate on. */
+static tutti_status split_data(plan *p, double share)
+{
+    int64_t count = count_batches(p->data, 0);
+    if (!(share > 0 && share < 1))
+        return tutti_fail(TUTTI_INVALID, "validation_split is between 0 and 1, not %g", share);
+    if (count < 2)
+        return tutti_fail(TUTTI_INVALID,
+                          "validation_split needs data of a known number of batches, at least 2");
+    int64_t kept = count - (int64_t)((double)count * share + 0.5);
+    kept = kept < 1 ? 1 : kept == count ? count - 1 : kept;
+    p->validation = tutti_skip(p->data, kept);
+    p->data = tutti_take(p->data, kept);
+    return p->validation && p->data ? TUTTI_OK : tutti_fail(TUTTI_INVALID, "cannot cut the data");
+}
+
+static tutti_status take_class_weights(tutti_model *model, const tutti_fit_options *options)
+{
+    tutti_trainer *trainer = model->trainer;
+    tutti_tensor_release(trainer->class_weights);
+    trainer->class_weights = NULL;
+    if (options->class_weights.count == 0)
+        return TUTTI_OK;
+    if (trainer->forms[0].built || trainer->forms[1].built)
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "class weights must be given to a model's first fit; compile it again");
+    int64_t dims[] = {options->class_weights.count};
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, dims, &trainer->class_weights));
+    for (int i = 0; i < options->class_weights.count; i++)
+        tutti_tensor_set(trainer->class_weights, i, options->class_weights.weights[i]);
+    return TUTTI_OK;
+}
+
+static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fit_options *options)
+{
+    tutti_job *job = fit->model->job;
+    plan p = {.data = data,
+              .validation = options->validation,
+              .first = options->initial_epoch,
+              .last = (int)tutti_flag_int(job, "epochs", options->epochs > 0 ? options->epochs : 1),
+              .steps = tutti_flag_int(job, "steps-per-epoch", options->steps_per_epoch),
+              .validation_steps = options->validation_steps,
+              .validation_every = options->validation_every > 0 ? options->validation_every : 1};
+    TUTTI_TRY(tutti_job_check(job));
+    if (!p.validation && options->validation_split != 0)
+        TUTTI_TRY(split_data(&p, options->validation_split));
+    TUTTI_TRY(take_class_weights(fit->model, options));
+    TUTTI_TRY(tutti__fit_add_standard(fit, options->quiet));
+    tutti__interrupt_begin();
+    tutti_status status = run_epochs(fit, &p);
+    tutti__interrupt_end();
+    return status;
+}
+
+const tutti_history *tutti_fit_model(tutti_model *model, tutti_dataset *data,
+                                     const tutti_fit_options *options)
+{
+    tutti_fit *fit = calloc(1, sizeof *fit);
+    tutti_status status = fit ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to train");
+    for (int i = 0; i < options->callbacks.count; i++) {
+        if (status == TUTTI_OK)
+            status = tutti__fit_add(fit, options->callbacks.list[i]);
+        else
+            tutti_callback_release(options->callbacks.list[i]);
+    }
+    if (fit && model) {
+        fit->model = fit->event.model = model;
+        if (status == TUTTI_OK)
+            status = tutti__need_trainer(model);
+        if (status == TUTTI_OK)
+            status = fit_with(fit, data, options);
+        tutti__model_fail(model, status);
+    }
+    if (fit)
+        tutti__fit_end(fit);
+    free(fit);
+    return model && status == TUTTI_OK ? model->trainer->history : NULL;
+}
+
+tutti_status tutti_evaluate_model(tutti_model *model, tutti_dataset *data,
+                                  const tutti_evaluate_options *options, tutti_logs *ret_logs)
+{
+    tutti_logs logs = {0};
+    TUTTI_TRY(tutti__need_trainer(model));
+    tutti_fit *fit = calloc(1, sizeof *fit);
+    if (!fit)
+        return tutti__model_fail(model, tutti_fail(TUTTI_NO_MEMORY, "no memory to evaluate"));
+    fit->model = fit->event.model = model;
+    tutti_status status = tutti__evaluate(model, data, options->steps, fit, &logs);
+    tutti__fit_end(fit);
+    free(fit);
+    if (status == TUTTI_OK && ret_logs)
+        *ret_logs = logs;
+    return tutti__model_fail(model, status);
+}

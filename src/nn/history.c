@@ -1,0 +1,70 @@
+/* history.c: what a training's epochs gave, and named numbers. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/trainer.h"
+
+struct tutti_history {
+    TUTTI_VEC(tutti_logs *) epochs;
+};
+
+double tutti_logs_get(const tutti_logs *logs, const char *name)
+{
+    for (int i = 0; logs && i < logs->count; i++)
+        if (strcmp(logs->items[i].name, name) == 0)
+            return logs->items[i].value;
+    return NAN;
+}
+
+void tutti_logs_set(tutti_logs *logs, const char *name, double value)
+{
+    int i = 0;
+    while (i < logs->count && strcmp(logs->items[i].name, name) != 0)
+        i++;
+    if (i == TUTTI_LOGS)
+        return;
+    logs->items[i].name = name;
+    logs->items[i].value = value;
+    logs->count = i < logs->count ? logs->count : i + 1;
+}
+
+tutti_status tutti__history_begin(tutti_trainer *trainer)
+{
+    tutti__history_destroy(trainer->history);
+    trainer->history = calloc(1, sizeof *trainer->history);
+    return trainer->history ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for the history");
+}
+
+void tutti__history_destroy(tutti_history *history)
+{
+    if (!history)
+        return;
+    for (size_t i = 0; i < history->epochs.count; i++)
+        free(history->epochs.data[i]);
+    TUTTI_VEC_FREE(&history->epochs);
+    free(history);
+}
+
+tutti_status tutti__history_add(tutti_history *history, const tutti_logs *logs)
+{
+    tutti_logs *copy = malloc(sizeof *copy);
+    if (!copy || !TUTTI_VEC_PUSH(&history->epochs, copy)) {
+        free(copy);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the history");
+    }
+    *copy = *logs;
+    return TUTTI_OK;
+}
+
+int tutti_history_epochs(const tutti_history *history)
+{
+    return history ? (int)history->epochs.count : 0;
+}
+
+double tutti_history_get(const tutti_history *history, const char *name, int epoch)
+{
+    int count = tutti_history_epochs(history);
+    epoch = epoch < 0 ? count + epoch : epoch;
+    return epoch >= 0 && epoch < count ? tutti_logs_get(history->epochs.data[epoch], name) : NAN;
+}

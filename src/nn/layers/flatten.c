@@ -1,0 +1,14 @@
+/* flatten.c: [batch, …] as [batch, everything]. */
+#include "nn/layers/common.h"
+
+static tutti_sym call(tutti_layer_call *call)
+{
+    return tutti_flatten_of(call->inputs[0]);
+}
+
+const tutti_layer_kind tutti_layer_flatten = {
+    .struct_size = sizeof(tutti_layer_kind),
+    .name = "flatten",
+    .doc = "flatten(): [batch, ...] as [batch, everything]",
+    .call = call,
+};

@@ -1,0 +1,110 @@
+/* loss.c: losses by name, and from one loss an example to one number. */
+#include "nn/loss.h"
+
+#include <string.h>
+
+#include "tables/loss_def.h"
+
+tutti_loss tutti_loss_named(const char *name, const tutti_loss *like)
+{
+    tutti_loss loss = like ? *like : (tutti_loss){0};
+    loss.def = NULL;
+    for (const tutti_loss_def *const *def = tutti__loss_def_table; *def; def++)
+        if (strcmp((*def)->name, name) == 0)
+            loss.def = *def;
+    return loss;
+}
+
+static tutti_sym call_custom(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
+{
+    return loss->fn(loss, truth, guess);
+}
+
+tutti_loss tutti_custom_loss(tutti_loss_fn *fn, void *context, const char *name)
+{
+    static const tutti_loss_def custom = {.name = "custom", .doc = "", .each = call_custom};
+    return (tutti_loss){.def = fn ? &custom : NULL, .fn = fn, .context = context, .name = name};
+}
+
+tutti_sym tutti__targets_for(tutti_sym truth, tutti_sym guess, bool classes)
+{
+    if (!truth.node || !guess.node)
+        return TUTTI_NO_SYM;
+    tutti_type have = tutti_sym_type(truth), want = tutti_sym_type(guess);
+    if (classes) {
+        if (have.rank == want.rank && have.rank > 0 && have.dims[have.rank - 1] == 1)
+            truth = tutti_squeeze(truth, -1);
+        return tutti_dtype_is_int(have.dtype) ? truth : tutti_cast(truth, TUTTI_I64);
+    }
+    if (have.rank + 1 == want.rank && want.dims[want.rank - 1] == 1)
+        truth = tutti_expand_dims(truth, -1);
+    return have.dtype == want.dtype ? truth : tutti_cast(truth, want.dtype);
+}
+
+tutti_sym tutti__mean_of_rest(tutti_sym x)
+{
+    if (!x.node)
+        return x;
+    tutti_axes rest = {.count = tutti_sym_type(x).rank - 1};
+    for (int i = 0; i < rest.count; i++)
+        rest.values[i] = i + 1;
+    return rest.count > 0 ? tutti_mean(x, .axes = rest) : x;
+}
+
+tutti_sym tutti__weights_like(tutti_sym weights, tutti_sym x)
+{
+    if (!weights.node || !x.node)
+        return weights;
+    int missing = tutti_sym_type(x).rank - tutti_sym_type(weights).rank;
+    for (int i = 0; i < missing; i++)
+        weights = tutti_expand_dims(weights, -1);
+    tutti_dtype dtype = tutti_sym_type(x).dtype;
+    return tutti_sym_type(weights).dtype == dtype ? weights : tutti_cast(weights, dtype);
+}
+
+tutti_sym(tutti_loss_each)(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
+{
+    if (!guess.node)
+        return TUTTI_NO_SYM;
+    if (!loss || !loss->def)
+        return tutti__poison(guess.node->graph, TUTTI_NOT_FOUND, "there is no such loss");
+    bool own = loss->fn != NULL;
+    return loss->def->each(
+        loss, own ? truth : tutti__targets_for(truth, guess, loss->def->classes), guess);
+}
+
+tutti_loss_parts tutti__loss_parts(const tutti_loss *loss, tutti_sym truth, tutti_sym guess,
+                                   tutti_sym weights)
+{
+    tutti_sym each = (tutti_loss_each)(loss, truth, guess);
+    tutti_loss_parts parts = {0};
+    if (!each.node)
+        return parts;
+    tutti_graph *graph = each.node->graph;
+    tutti_sym number = tutti_cast(tutti_size(each), TUTTI_F32);
+    if (!weights.node && loss->reduction != TUTTI_LOSS_SUM) {
+        parts.value = tutti_mean(each); /* one pass where loss and gradient are fused */
+        parts.count = number;
+        parts.sum = tutti_mul(parts.value, number);
+        return parts;
+    }
+    tutti_sym weighted = each, share = TUTTI_NO_SYM;
+    if (weights.node) {
+        share = tutti_broadcast_like(tutti__weights_like(weights, each), each);
+        weighted = tutti_mul(each, share);
+    }
+    parts.sum = tutti_sum(weighted);
+    parts.count = loss->reduction == TUTTI_LOSS_SUM ? tutti_scalar(graph, TUTTI_F32, 1)
+                  : loss->reduction == TUTTI_LOSS_WEIGHTED_MEAN && weights.node
+                      ? tutti_sum(share)
+                      : number;
+    parts.value = tutti_div(parts.sum, tutti_maximum(parts.count, tutti_scalar(graph, TUTTI_F32,
+                                                                               1e-30)));
+    return parts;
+}
+
+tutti_sym(tutti_loss_of)(const tutti_loss *loss, tutti_sym truth, tutti_sym guess,
+                         tutti_sym weights)
+{
+    return tutti__loss_parts(loss, truth, guess, weights).value;
+}

@@ -1,0 +1,17 @@
+/* sparse_accuracy.c: how often the largest output is that of the right class. */
+#include "nn/metric.h"
+
+static void build(tutti_metric_build *build)
+{
+    tutti_sym truth = tutti__targets_for(build->truth, build->guess, true);
+    tutti_sym answer = tutti_argmax(build->guess, -1);
+    if (tutti_sym_type(truth).dtype != TUTTI_I64)
+        truth = tutti_cast(truth, TUTTI_I64);
+    tutti__metric_mean(build, tutti_equal(answer, truth));
+}
+
+const tutti_metric_def tutti_metric_sparse_accuracy = {
+    .name = "sparse_accuracy",
+    .doc = "mean(argmax(outputs) = class)",
+    .build = build,
+};

@@ -1,0 +1,261 @@
+/* step.c: building the training step and the test step into the work graph. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/optimizer.h"
+#include "nn/trainer.h"
+#include "ops/state/state.h"
+
+/* What a form is built from. */
+typedef struct making {
+    tutti_model *model;
+    tutti_form *form;
+    int inputs, targets;
+    tutti_sym x[64], outputs[64];
+    tutti_sym truth[64], weights[64]; /* by goal */
+    tutti_sym batch;                  /* number of examples, f32 scalar */
+    tutti_sym total;                  /* the loss that is differentiated */
+} making;
+
+static tutti_status make_feeds(making *m, int count, tutti_tensor *const *tensors)
+{
+    tutti_model *model = m->model;
+    for (int i = 0; i < count; i++) {
+        char name[64];
+        tutti_type type = i < m->inputs ? model->inputs.data[i].type : *tutti_tensor_type(tensors[i]);
+        if (type.rank < 1)
+            return tutti_fail(TUTTI_INVALID, "component %d of the data is a scalar: no batch", i);
+        type.dims[0] = TUTTI_ANY;
+        snprintf(name, sizeof name, "%s/feed", m->form->training ? "training" : "testing");
+        tutti_sym feed = (tutti_placeholder_named)(model->graph, name, type);
+        if (!feed.node || !TUTTI_VEC_PUSH(&m->form->feeds, feed))
+            return tutti_graph_check(model->graph) != TUTTI_OK
+                       ? tutti_graph_check(model->graph)
+                       : tutti_fail(TUTTI_NO_MEMORY, "no memory for a step");
+        if (i < m->inputs)
+            m->x[i] = feed;
+        else if (i < m->inputs + m->targets)
+            m->truth[i - m->inputs] = feed;
+        else
+            m->weights[i - m->inputs - m->targets] = feed;
+    }
+    return TUTTI_OK;
+}
+
+/* Class weights as weights of examples: by class number, or by the one-hot target. */
+static tutti_sym class_weights(making *m, int goal)
+{
+    tutti_trainer *trainer = m->model->trainer;
+    tutti_sym truth = m->truth[goal];
+    tutti_sym by_class = tutti_constant(m->model->graph, trainer->class_weights);
+    tutti_type type = tutti_sym_type(truth);
+    if (type.rank > 1 && type.dims[type.rank - 1] > 1 && tutti_dtype_is_float(type.dtype))
+        truth = tutti_argmax(truth, -1);
+    else {
+        if (type.rank > 1 && type.dims[type.rank - 1] == 1)
+            truth = tutti_squeeze(truth, -1);
+        if (!tutti_dtype_is_int(type.dtype))
+            truth = tutti_cast(truth, TUTTI_I64);
+    }
+    return tutti_gather(by_class, truth, 0);
+}
+
+/* Weights of a goal's losses: of examples, of classes, of the mask. */
+static tutti_sym goal_weights(making *m, int index)
+{
+    tutti_sym weights = m->weights[index];
+    if (weights.node && tutti_sym_type(weights).dtype != TUTTI_F32)
+        weights = tutti_cast(weights, TUTTI_F32);
+    if (m->model->trainer->class_weights && m->form->training) {
+        tutti_sym classes = class_weights(m, index);
+        weights = weights.node ? tutti_mul(weights, classes) : classes;
+    }
+    return weights;
+}
+
+static void track_loss(making *m, int index, tutti_sym value)
+{
+    if (!value.node)
+        return;
+    tutti_sym adds[TUTTI_METRIC_SUMS] = {tutti_mul(value, m->batch), m->batch};
+    tutti__track_build(m->model, m->form, index, adds);
+}
+
+static void build_losses(making *m)
+{
+    tutti_trainer *trainer = m->model->trainer;
+    int shown = 1; /* item 0 is the total */
+    for (size_t i = 0; i < trainer->goals.count; i++) {
+        const tutti_goal *goal = &trainer->goals.data[i];
+        tutti_sym guess = m->outputs[goal->output];
+        tutti_loss_parts parts =
+            tutti__loss_parts(&goal->loss, m->truth[i], guess, goal_weights(m, (int)i));
+        if (!parts.value.node)
+            return;
+        if (trainer->goals.count > 1)
+            track_loss(m, shown++, parts.value);
+        tutti_sym term =
+            goal->weight == 1 ? parts.value : tutti_scale(parts.value, goal->weight);
+        m->total = m->total.node ? tutti_add(m->total, term) : term;
+    }
+    for (size_t i = 0; i < m->form->building.losses.count; i++) {
+        tutti_sym term = m->form->building.losses.data[i];
+        if (tutti_sym_type(term).dtype != TUTTI_F32)
+            term = tutti_cast(term, TUTTI_F32);
+        m->total = tutti_add(m->total, term);
+    }
+    track_loss(m, 0, m->total);
+}
+
+static void build_metrics(making *m)
+{
+    tutti_trainer *trainer = m->model->trainer;
+    for (size_t i = 0; i < trainer->tracked.count; i++) {
+        const tutti_tracked *item = &trainer->tracked.data[i];
+        if (!item->metric.def)
+            continue;
+        int goal = -1;
+        for (size_t k = 0; k < trainer->goals.count; k++)
+            if (trainer->goals.data[k].output == item->output)
+                goal = (int)k;
+        tutti_metric_build build = {.metric = &item->metric,
+                                    .guess = tutti_stop_gradient(m->outputs[item->output])};
+        if (goal >= 0) {
+            build.truth = m->truth[goal];
+            build.weights = m->weights[goal];
+        }
+        if (!build.truth.node || !build.guess.node) {
+            tutti__poison(m->model->graph, TUTTI_INVALID,
+                          "metric '%s' is of an output without a loss: it has no targets",
+                          item->name);
+            return;
+        }
+        item->metric.def->build(&build);
+        if (tutti_graph_check(m->model->graph) != TUTTI_OK)
+            return;
+        tutti__track_build(m->model, m->form, (int)i, build.adds);
+    }
+}
+
+static int trainable(tutti_model *model, tutti_sym *ret)
+{
+    int count = 0;
+    for (size_t i = 0; i < model->weight_end; i++) {
+        tutti_node *node = model->graph->nodes.data[i];
+        if (!tutti__is(node, "variable") || !tutti__int(node, "trainable"))
+            continue;
+        if (ret)
+            ret[count] = tutti__sym(node, 0);
+        count++;
+    }
+    return count;
+}
+
+/* Weights under a constraint are brought back after the update. */
+static void constrain(making *m, tutti_sym update)
+{
+    for (size_t i = 0; i < m->form->building.constraints.count; i++) {
+        const tutti_constrained *c = &m->form->building.constraints.data[i];
+        tutti_sym value;
+        tutti_graph *graph = m->model->graph;
+        TUTTI_WITH_CONTROL(graph, update)
+        {
+            if (tutti__constraint(c->constraint, c->variable, &value) != TUTTI_OK) {
+                tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
+            } else {
+                tutti_sym assign = tutti_assign(c->variable, value);
+                if (assign.node && !TUTTI_VEC_PUSH(&m->form->building.updates, assign))
+                    tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for a step");
+            }
+        }
+    }
+}
+
+static tutti_status build_descent(making *m)
+{
+    tutti_model *model = m->model;
+    int count = trainable(model, NULL);
+    if (count == 0)
+        return tutti_fail(TUTTI_INVALID, "model '%s' has no weights to train", model->name);
+    tutti_sym *variables = calloc((size_t)count, sizeof *variables);
+    tutti_grad *grads = calloc((size_t)count, sizeof *grads);
+    if (!variables || !grads) {
+        free(variables);
+        free(grads);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a step");
+    }
+    trainable(model, variables);
+    (tutti_differentiate)(m->total, count, variables, grads);
+    tutti_sym update =
+        (tutti_apply_gradients)(model->trainer->optimizer, count, variables, grads);
+    free(variables);
+    free(grads);
+    TUTTI_TRY(tutti_graph_check(model->graph));
+    if (!TUTTI_VEC_PUSH(&m->form->building.updates, update))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a step");
+    constrain(m, update);
+    return tutti_graph_check(model->graph);
+}
+
+static tutti_status build_form(making *m, int count, tutti_tensor *const *tensors)
+{
+    tutti_model *model = m->model;
+    tutti_form *form = m->form;
+    TUTTI_TRY(make_feeds(m, count, tensors));
+    form->building = tutti__model_building(model, form->training);
+    model->graph->building = &form->building;
+    tutti_status status = tutti__model_instantiate(model, model->graph, m->x, m->outputs);
+    model->graph->building = NULL;
+    TUTTI_TRY(status);
+    m->batch = tutti_cast(tutti_size(m->x[0], 0), TUTTI_F32);
+    build_losses(m);
+    TUTTI_TRY(tutti_graph_check(model->graph));
+    build_metrics(m);
+    TUTTI_TRY(tutti_graph_check(model->graph));
+    if (form->training)
+        TUTTI_TRY(build_descent(m));
+    form->target = (tutti_group)(model->graph, NULL, (int)form->building.updates.count,
+                                 form->building.updates.data);
+    TUTTI_TRY(tutti_graph_check(model->graph));
+    form->built = true;
+    return tutti__model_initialize(model);
+}
+
+tutti_status tutti__form_for(tutti_model *model, bool training, int count,
+                             tutti_tensor *const *tensors, tutti_form **ret)
+{
+    TUTTI_TRY(tutti__need_trainer(model));
+    tutti_trainer *trainer = model->trainer;
+    int inputs = (int)model->inputs.count, targets = (int)trainer->goals.count;
+    bool weighted = count == inputs + 2 * targets;
+    if (count != inputs + targets && !weighted)
+        return tutti__model_fail(
+            model, tutti_fail(TUTTI_INVALID,
+                              "model '%s' takes %d inputs and %d targets (and as many weights), "
+                              "the data has %d components",
+                              model->name, inputs, targets, count));
+    tutti_form *form = &trainer->forms[(training ? 0 : 2) + weighted];
+    if (!form->built) {
+        making *m = calloc(1, sizeof *m);
+        if (!m)
+            return tutti__model_fail(model, tutti_fail(TUTTI_NO_MEMORY, "no memory for a step"));
+        form->training = training;
+        form->weighted = weighted;
+        *m = (making){.model = model, .form = form, .inputs = inputs, .targets = targets};
+        tutti_status status = build_form(m, count, tensors);
+        free(m);
+        TUTTI_TRY(tutti__model_fail(model, status));
+    }
+    *ret = form;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int count,
+                             tutti_tensor *const *tensors)
+{
+    tutti_feed feeds[3 * 64];
+    for (int i = 0; i < count; i++)
+        feeds[i] = (tutti_feed){form->feeds.data[i], tensors[i]};
+    return tutti_run(model->session, .feed = {count, feeds}, .target = form->target);
+}

@@ -1,0 +1,103 @@
+/* trainer.h: what compile makes of a model: the training step and the test step as targets of the
+ * work graph, with loss and metrics as sums in variables.
+ *
+ * A form is built when the first data shows the types of the targets. Variables of the training
+ * (sums, loss scale) are named "training/…"; the optimizer's slots are slots of the weights.
+ */
+#ifndef TUTTI_NN_TRAINER_H
+#define TUTTI_NN_TRAINER_H
+
+#include "nn/loss.h"
+#include "nn/metric.h"
+#include "nn/model.h"
+
+/* The loss of one output. */
+typedef struct tutti_goal {
+    int output;
+    tutti_loss loss;
+    double weight;
+    char *name; /* in the logs: "loss" when it is the only one, else "department_loss" */
+} tutti_goal;
+
+/* A mean that is shown: the loss, the loss of an output, a metric. */
+typedef struct tutti_tracked {
+    char *name;          /* "accuracy" */
+    char *val_name;      /* "val_accuracy" */
+    tutti_metric metric; /* def NULL: a loss, kept as sum and weight */
+    int output;
+    int sum_count;
+    tutti_sym sums[2][TUTTI_METRIC_SUMS]; /* of the training form, of the test form */
+} tutti_tracked;
+
+/* One way to run a batch. */
+typedef struct tutti_form {
+    bool built, weighted; /* weights of examples are fed too */
+    bool training;
+    TUTTI_VEC(tutti_sym) feeds; /* inputs, targets, weights */
+    tutti_sym target;           /* the whole step */
+    tutti_sym gather;           /* only adds the gradients up; when batches are accumulated */
+    tutti_building building;
+} tutti_form;
+
+enum { TUTTI_FORMS = 4 }; /* training, test; each without and with weights */
+
+struct tutti_trainer {
+    tutti_optimizer optimizer;
+    TUTTI_VEC(tutti_goal) goals;
+    TUTTI_VEC(tutti_tracked) tracked;
+    tutti_form forms[TUTTI_FORMS];
+    int accumulate, gathered; /* batches of a step; of the step at hand */
+    double rate;              /* the learning rate, as last set */
+    int64_t steps;
+    bool stop; /* asked by a callback */
+    tutti_tensor *class_weights; /* f32 [classes], or NULL */
+    tutti_position position;     /* where the data stands after the last step */
+    bool resumed;                /* `position` was restored: fit goes on from there */
+    tutti_history *history;
+};
+
+/* ---- step.c ---- */
+/* The form for these tensors: inputs, targets and, when there are more, weights. */
+tutti_status tutti__form_for(tutti_model *model, bool training, int count,
+                             tutti_tensor *const *tensors, tutti_form **ret);
+/* Runs one batch; nothing is read back. */
+tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int count,
+                             tutti_tensor *const *tensors);
+
+/* ---- track.c ---- */
+tutti_status tutti__track(tutti_model *model, const char *name, int output,
+                          const tutti_metric *metric);
+/* Adds a batch's share to the sums of item `index`; the assignments are appended to `updates`. */
+void tutti__track_build(tutti_model *model, tutti_form *form, int index, tutti_sym const *adds);
+tutti_status tutti__track_reset(tutti_model *model, bool training);
+/* Reads every sum and adds the values to the logs; names of the test form begin with val_ if asked.
+ */
+tutti_status tutti__track_read(tutti_model *model, bool training, bool val, tutti_logs *logs);
+
+/* ---- batch.c ---- */
+/* The components of an element in the order that forms are fed: inputs, targets, weights. Borrowed.
+ */
+typedef struct tutti_wiring {
+    int count;                   /* of tensors to feed */
+    int order[TUTTI_MAX_COMPONENTS];
+    int inputs; /* how many of them are inputs */
+} tutti_wiring;
+tutti_status tutti__wire(tutti_model *model, const tutti_dataset_info *info, bool targets,
+                         tutti_wiring *ret);
+/* Builds the model for the data, if it is not built; gives the wiring. */
+tutti_status tutti__model_meet(tutti_model *model, tutti_dataset *data, bool targets,
+                               tutti_wiring *ret);
+tutti_status tutti__need_trainer(tutti_model *model);
+
+/* ---- history.c ---- */
+tutti_status tutti__history_begin(tutti_trainer *trainer);
+tutti_status tutti__history_add(tutti_history *history, const tutti_logs *logs);
+void tutti__history_destroy(tutti_history *history);
+
+/* ---- evaluate.c ---- */
+struct tutti_fit;
+/* Runs the test form over the data; `fit` gets its events, or NULL. */
+tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t steps,
+                             struct tutti_fit *fit, tutti_logs *ret_logs);
+
+#endif

@@ -1,0 +1,38 @@
+/* rmsprop_update_rows.c: RMSprop where the gradient is rows at indices; other rows and their slots rest. */
+#include "ops/update/rule.h"
+
+static const tutti_attr_spec attrs[] = {
+    {"rho", TUTTI_ATTR_FLOAT, "0.9"},
+    {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
+    {"momentum", TUTTI_ATTR_FLOAT, "0"},
+    {"centered", TUTTI_ATTR_INT, "false"},
+    {"torch_form", TUTTI_ATTR_INT, "false"},
+    TUTTI_UPDATE_DECAY,
+    {NULL},
+};
+
+static const char *const samples[] = {
+    "&f32[4,3] &f32[4,3]{0.1:1} i64[3]{=2,0,2} f32[3,3] f32[]{0.1:0.2}",
+    "&f64[5] &f64[5]{0.5:1} &f64[5]{0.1:0.5} i32[2]{=1,4} f64[2] f32[]{0.1:0.2} bool[]{=1} | centered=true",
+    "&f32[4,5] &f32[4,5]{0.1:1} &f32[4,5] i64[2]{=2,0} f32[2,5] f32[]{0.1:0.2} bool[]{=0} | momentum=0.9",
+    NULL,
+};
+
+const tutti_op tutti_op_rmsprop_update_rows = {
+    .struct_size = sizeof(tutti_op),
+    .name = "rmsprop_update_rows",
+    .version = 1,
+    .doc =
+        "rmsprop_update_rows(v, s, [mean, momentum,] indices, rows, lr[, apply]): rmsprop_update on the rows at the indices, equal ones summed first; y = v",
+    .category = "update",
+    .min_inputs = 5,
+    .max_inputs = 8,
+    .outputs = 1,
+    .flags = TUTTI_UPDATE_FLAGS | TUTTI_OP_FALLIBLE,
+    .attrs = attrs,
+    .infer = tutti__update_infer,
+    .cost = tutti__update_cost,
+    .split = tutti__update_split,
+    .reference = tutti__update_reference,
+    .samples = samples,
+};

@@ -1,0 +1,72 @@
+/* square_sum.c: the sum of the squares of gradients, for norms over many tensors. */
+#include "ops/update/update.h"
+
+static tutti_status infer(tutti_infer *node)
+{
+    char text[TUTTI_TYPE_TEXT];
+    for (int i = 0; i < node->input_count; i++) {
+        TUTTI_TRY(tutti__need_value(node, i));
+        if (!tutti_dtype_is_float(node->inputs[i].dtype))
+            return RULE_FAIL(node, TUTTI_INVALID, "input %d is %s, needs floats", i,
+                             tutti_type_text(&node->inputs[i], text));
+    }
+    node->outputs[0] = (tutti_type){.dtype = TUTTI_F32};
+    return TUTTI_OK;
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    double sum = 0;
+    for (int k = 0; k < call->input_count; k++) {
+        int64_t count = tutti_view_count(&call->inputs[k]);
+        for (int64_t i = 0; i < count; i++) {
+            double x = tutti_view_get(&call->inputs[k], i);
+            sum += x * x;
+        }
+    }
+    tutti_view_set(&call->outputs[0], 0, sum);
+    return TUTTI_OK;
+}
+
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__cost_move(node, ret);
+    ret->flops = ret->bytes_read / 2; /* two an element of four bytes */
+}
+
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    if (node->input_count != 1)
+        return 0;
+    for (int axis = 0; axis < node->inputs[0].rank && axis < capacity; axis++)
+        ret[axis] = (tutti_split){.inputs = {(int8_t)axis}, .outputs = {TUTTI_PARTIAL_SUM}};
+    return node->inputs[0].rank;
+}
+
+static const char *const samples[] = {
+    "f32[2,3]", "f32[5] f64[2] bf16[]", "f16[4]", "f32[0]", "f32[3]{=1,2,-3} f32[7]", NULL,
+};
+
+extern const tutti_op tutti_op_square_sum;
+
+tutti_sym tutti__square_sum(int count, const tutti_sym *xs)
+{
+    return tutti__nary(&tutti_op_square_sum, count, xs, 0, NULL);
+}
+
+const tutti_op tutti_op_square_sum = {
+    .struct_size = sizeof(tutti_op),
+    .name = "square_sum",
+    .version = 1,
+    .doc = "square_sum(x...): y = sum of the squares of every element of every x",
+    .category = "update",
+    .min_inputs = 1,
+    .max_inputs = -1,
+    .outputs = 1,
+    .flags = TUTTI_OP_NO_GRADIENT,
+    .infer = infer,
+    .cost = cost,
+    .split = split,
+    .reference = reference,
+    .samples = samples,
+};

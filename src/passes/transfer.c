@@ -1,0 +1,176 @@
+/* transfer.c: what travels between the pieces of a job. A control edge travels as an empty value.
+ *
+ * What a recv gets may depend, by way of other devices, on what its own device sent before. Control
+ * edges from those sends to the recv keep this known inside the piece: otherwise a pass could fuse
+ * what is sent with what uses the answer, and both devices would wait for ever. */
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/attr.h"
+#include "passes/meet.h"
+#include "passes/partition_inside.h"
+
+static tutti_status no_memory(void)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory to partition a graph");
+}
+
+/* Marks everything that a node of the job needs, through users' own pairs of send and recv and the
+ * peers of collectives too. */
+static void find_causes(tutti_partitioner *b, const tutti_node *node)
+{
+    size_t depth = 0;
+    memset(b->seen, 0, b->job->nodes.count * sizeof *b->seen);
+    b->seen[node->id] = true;
+    b->stack[depth++] = node;
+    while (depth > 0) {
+        const tutti_node *at = b->stack[--depth], *partner = b->partner[at->id];
+        for (int i = 0; i < at->input_count + at->control_count + 1; i++) {
+            const tutti_node *before = i < at->input_count ? at->inputs[i].node
+                                       : i < at->input_count + at->control_count
+                                           ? at->controls[i - at->input_count]
+                                           : partner;
+            if (!before || b->seen[before->id])
+                continue;
+            b->seen[before->id] = true;
+            b->stack[depth++] = before;
+        }
+    }
+}
+
+/* A recv or collective in a piece waits for what its piece sent towards it. `from`: the job's node
+ * whose value comes. */
+static tutti_status follow_sends(tutti_partitioner *b, int piece, const tutti_node *from,
+                                 tutti_node *recv)
+{
+    find_causes(b, from);
+    for (size_t i = 0; i < b->sends.count; i++)
+        if (b->sends.data[i].from == piece && b->seen[b->sends.data[i].source->id])
+            TUTTI_TRY(tutti__node_after(recv, b->sends.data[i].send));
+    return TUTTI_OK;
+}
+
+/* Collectives without a channel meet by their order along the axis on each device. They stay in the
+ * order in which all devices have them. */
+tutti_status tutti__partition_collective(tutti_partitioner *b, int piece, const tutti_node *node,
+                                         tutti_node *copy)
+{
+    tutti_graph *graph = b->pieces[piece].graph;
+    char *text = tutti__arena_format(&graph->arena, "#%d", b->number[node->id]);
+    if (!text)
+        return no_memory();
+    for (int i = 0; i < copy->attr_count && !tutti__str(node, "channel")[0]; i++)
+        if (strcmp(copy->attrs[i].name, "channel") == 0) {
+            copy->attrs[i].value.s = text;
+            copy->attrs[i].count = (int32_t)strlen(text);
+        }
+    TUTTI_TRY(follow_sends(b, piece, node, copy));
+    tutti_sent one = {node, piece, copy};
+    tutti_node *last = b->last_collective[piece];
+    b->last_collective[piece] = copy;
+    if (!TUTTI_VEC_PUSH(&b->sends, one))
+        return no_memory();
+    return last ? tutti__node_after(copy, last) : TUTTI_OK;
+}
+
+static tutti_status send(tutti_partitioner *b, tutti_edge edge, bool control, int to,
+                         const char *channel)
+{
+    int from = b->home[edge.node->id];
+    tutti_graph *graph = b->pieces[from].graph;
+    tutti_edge value = {b->maps[from][edge.node->id], edge.index};
+    tutti_node *source = value.node, *node;
+    if (control) { /* nothing to carry but that it happened */
+        tutti_attr fill[] = {TUTTI_INTS("dims", 0, NULL), TUTTI_INT("dtype", TUTTI_U8)};
+        TUTTI_TRY(
+            tutti__node_add(graph, tutti_op_find("fill"), NULL, 0, NULL, 2, fill, &value.node));
+        value.index = 0;
+        TUTTI_TRY(tutti__node_after(value.node, source));
+    }
+    tutti_attr attrs[] = {TUTTI_STR("channel", channel), TUTTI_STR("to", b->pieces[to].device)};
+    TUTTI_TRY(tutti__node_add(graph, tutti_op_find("send"), NULL, 1, &value, 2, attrs, &node));
+    node->device = source->device;
+    value.node->device = source->device;
+    tutti_sent one = {edge.node, from, node};
+    return TUTTI_VEC_PUSH(&graph->targets, node) && TUTTI_VEC_PUSH(&b->sends, one) ? TUTTI_OK
+                                                                                   : no_memory();
+}
+
+/* The value of a foreign edge in a piece, received once. */
+static tutti_status receive(tutti_partitioner *b, tutti_edge edge, bool control, int to,
+                            tutti_node **ret)
+{
+    for (size_t i = 0; i < b->arrived[to].count; i++) {
+        tutti_carried *c = &b->arrived[to].data[i];
+        if (c->edge.node == edge.node && c->edge.index == edge.index && c->control == control) {
+            *ret = c->recv;
+            return TUTTI_OK;
+        }
+    }
+    char channel[64];
+    snprintf(channel, sizeof channel, "cut.%u.%u.%d%s", edge.node->id, edge.index, to,
+             control ? ".after" : "");
+    TUTTI_TRY(send(b, edge, control, to, channel));
+    tutti_type type = control ? (tutti_type){.dtype = TUTTI_U8} : *tutti__edge_type(edge);
+    tutti_attr attrs[] = {TUTTI_STR("channel", channel), TUTTI_INT("dtype", type.dtype),
+                          TUTTI_INTS("dims", type.rank, type.dims),
+                          TUTTI_STR("from", b->pieces[b->home[edge.node->id]].device),
+                          TUTTI_INT("late", b->late[edge.node->id])};
+    tutti_carried c = {edge, control, NULL};
+    TUTTI_TRY(tutti__node_add(b->pieces[to].graph, tutti_op_find("recv"), NULL, 0, NULL, 5, attrs,
+                              &c.recv));
+    c.recv->device = tutti__arena_string(&b->pieces[to].graph->arena, b->pieces[to].device);
+    if (!c.recv->device || !TUTTI_VEC_PUSH(&b->arrived[to], c))
+        return no_memory();
+    TUTTI_TRY(follow_sends(b, to, edge.node, c.recv));
+    *ret = c.recv;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__partition_edge(tutti_partitioner *b, tutti_edge edge, int piece,
+                                   tutti_edge *ret)
+{
+    tutti_node *source = edge.node;
+    if (tutti__floats(source) && !b->maps[piece][source->id])
+        TUTTI_TRY(tutti__partition_copy(b, piece, source));
+    if (b->maps[piece][source->id]) {
+        *ret = (tutti_edge){b->maps[piece][source->id], edge.index};
+        return TUTTI_OK;
+    }
+    if (tutti__edge_type(edge)->handle)
+        return tutti_fail(TUTTI_INVALID,
+                          "variable '%s' on %s is used as a handle on %s; place its update with it",
+                          source->name, source->device, b->pieces[piece].device);
+    ret->index = 0;
+    return receive(b, edge, false, piece, &ret->node);
+}
+
+tutti_status tutti__partition_control(tutti_partitioner *b, tutti_node *before, int piece,
+                                      tutti_node **ret)
+{
+    if (b->home[before->id] != piece)
+        return receive(b, (tutti_edge){before, 0}, true, piece, ret);
+    *ret = b->maps[piece][before->id];
+    return TUTTI_OK;
+}
+
+tutti_status tutti__partition_transfers(tutti_partitioner *b)
+{
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
+        const tutti_node *node = b->job->nodes.data[n];
+        tutti_sent one = {node, b->home[n], b->home[n] < 0 ? NULL : b->maps[b->home[n]][n]};
+        if (tutti__is(node, "send") && !TUTTI_VEC_PUSH(&b->sends, one))
+            return no_memory();
+    }
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
+        const tutti_node *node = b->job->nodes.data[n];
+        const tutti_node *from =
+            tutti__is(node, "recv") ? tutti__matching_send(b->job, node) : NULL;
+        int piece = b->home[n];
+        if (!from)
+            continue;
+        TUTTI_TRY(follow_sends(b, piece, from, b->maps[piece][n]));
+        TUTTI_TRY(tutti__graph_sort(b->pieces[piece].graph));
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,80 @@
+/* testing.c: a reader of just enough JSON. */
+#include "program/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/test.h"
+
+static const char *skip(const char *at)
+{
+    while (*at == ' ' || *at == '\n')
+        at++;
+    return at;
+}
+
+static const char *value(const char *at);
+
+static const char *string(const char *at)
+{
+    CHECK(*at == '"');
+    for (at++; *at != '"'; at++) {
+        CHECK((unsigned char)*at >= 32);
+        if (*at == '\\')
+            at++;
+    }
+    return skip(at + 1);
+}
+
+static const char *list(const char *at, char end, bool named)
+{
+    at = skip(at + 1);
+    while (*at != end) {
+        if (named) {
+            at = string(at);
+            CHECK(*at == ':');
+            at = skip(at + 1);
+        }
+        at = value(at);
+        CHECK(*at == ',' || *at == end);
+        if (*at == ',') {
+            at = skip(at + 1);
+            CHECK(*at != end);
+        }
+    }
+    return skip(at + 1);
+}
+
+static const char *value(const char *at)
+{
+    if (*at == '{')
+        return list(at, '}', true);
+    if (*at == '[')
+        return list(at, ']', false);
+    if (*at == '"')
+        return string(at);
+    char *after;
+    strtod(at, &after);
+    CHECK(after != at);
+    return skip(after);
+}
+
+void tutti__check_json(const char *text)
+{
+    const char *after = value(skip(text));
+    CHECK(*after == '\0');
+}
+
+char *tutti__take_file(const char *path)
+{
+    enum { MOST = 1 << 24 };
+    FILE *in = fopen(path, "r");
+    CHECK(in != NULL);
+    char *text = calloc(1, MOST);
+    CHECK(text != NULL);
+    size_t size = fread(text, 1, MOST - 1, in);
+    fclose(in);
+    remove(path);
+    CHECK(size > 0 && size < MOST - 1);
+    return text;
+}
