@@ -12,8 +12,8 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure demo test unit bench bench-peers deps deps-dev install format check asan ubsan tsan fuzz \
-        clean help
+.PHONY: all configure demo test unit bench bench-peers peers-files deps deps-dev install format check \
+        asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
 	@$(call ninja)
@@ -43,6 +43,9 @@ bench: all ## benchmarks with the limits they promise; ARGS=--json, ARGS='--roun
 
 bench-peers: all ## the same work by PyTorch and TensorFlow, side by side; PEERS_PYTHON=..., ARGS=step
 	@bench/peers/run.sh $(BUILD) $(ARGS)
+
+peers-files: all ## our files read by NumPy, safetensors, TensorFlow and TensorBoard, and theirs by us
+	@tests/peers/run.sh $(BUILD)
 
 deps: ## installs what building, testing and running need
 	@tools/deps.sh test

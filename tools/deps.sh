@@ -40,6 +40,12 @@ need_build_tools() {
     need_header zlib.h zlib1g-dev
 }
 
+# Images: without these everything else is built, and JPEG or PNG names the package.
+need_image_libraries() {
+    need_header turbojpeg.h libturbojpeg0-dev
+    need_header png.h libpng-dev
+}
+
 # Matrix products: the fastest library on each kind of CPU, in a build without threads of its own
 # where there is one. Without it a plain kernel in C does the work, slowly.
 need_matrix_library() {
@@ -59,6 +65,7 @@ need_developer_tools() {
 }
 
 need_build_tools
+need_image_libraries
 [ "$purpose" = build ] || need_matrix_library
 [ "$purpose" != develop ] || need_developer_tools
 
@@ -92,7 +99,7 @@ fi
 tail -n 20 "$log" >&2
 echo "could not install ${missing[*]}" >&2
 
-# The matrix library alone is no reason to stop: everything works without it, only slower.
+# Matrix and image libraries are no reason to stop: all else works without them, some of it slower.
 missing=()
 need_build_tools
-[ ${#missing[@]} -eq 0 ] && [ "$purpose" = test ] && [ $quiet = yes ]
+[ ${#missing[@]} -eq 0 ] && [ "$purpose" != develop ] && [ $quiet = yes ]

@@ -4,9 +4,9 @@
  *     tutti_dataset *train = tutti_prefetch(tutti_batch(tutti_shuffle(tutti_mnist(job, "train"), 10000), 64), 2);
  *     TUTTI_EACH_BATCH(train, x, y) { … }
  *
- * A dataset says how elements are made; nothing is read before somebody iterates. An element is a
- * list of 1 … 16 tensors, its components, each with a name: ("x", "y") unless the source or
- * tutti_named gives others.
+ * A dataset says how elements are made; they are made when somebody iterates. (Sources that hold
+ * their data in memory read their files at once.) An element is a list of 1 … 16 tensors, its
+ * components, each with a name: "x" and "y" unless the source or tutti_named gives others.
  *
  * The job owns datasets and iterators: nothing has to be released. A call that cannot make its dataset
  * gives NULL and leaves its error with the job; NULL for a dataset gives NULL, quietly.
@@ -45,7 +45,8 @@ typedef struct tutti_element {
     uint64_t random;
 } tutti_element;
 
-/* Puts a tensor, whose reference it takes, in the place of component `which`, or behind the last. */
+/* Puts a tensor, whose reference it takes, in the place of component `which`, or behind the last.
+ */
 TUTTI_API tutti_status tutti_element_set(tutti_element *element, int which, tutti_tensor *tensor);
 /* Gives all components back and makes the element empty. */
 TUTTI_API void tutti_element_release(tutti_element *element);
@@ -63,7 +64,8 @@ typedef struct tutti_dataset_info {
 } tutti_dataset_info;
 TUTTI_API tutti_status tutti_dataset_describe(const tutti_dataset *dataset,
                                               tutti_dataset_info *ret_info);
-/* The first element of epoch 0; the caller releases it. For shapes that only data can tell. */
+/* The first element of epoch 0, empty when there is none; the caller releases it. For shapes that
+ * only data can tell. */
 TUTTI_API tutti_status tutti_dataset_peek(tutti_dataset *dataset, tutti_element *ret_element);
 /* The pipeline as text, from malloc: "prefetch(batch(shuffle(mnist)))". */
 TUTTI_API tutti_status tutti_dataset_print(const tutti_dataset *dataset, char **ret_text);
@@ -72,8 +74,7 @@ TUTTI_API tutti_job *tutti_dataset_job(const tutti_dataset *dataset);
 /* ---- sources ---- */
 
 #define TUTTI_TENSOR_LIST(...)                                                                     \
-    (int)(sizeof((tutti_tensor *[]){__VA_ARGS__}) / sizeof(tutti_tensor *)),                       \
-        (tutti_tensor *[])                                                                         \
+    (int)(sizeof((tutti_tensor *[]){__VA_ARGS__}) / sizeof(tutti_tensor *)), (tutti_tensor *[])    \
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
@@ -83,8 +84,7 @@ TUTTI_API tutti_job *tutti_dataset_job(const tutti_dataset *dataset);
 TUTTI_API tutti_dataset *tutti_from_tensors(tutti_job *job, int count,
                                             tutti_tensor *const *tensors);
 /* tutti_from(job, images, labels) */
-#define tutti_from(job, ...)                                                                       \
-    TUTTI_AT(tutti_from_tensors((job), TUTTI_TENSOR_LIST(__VA_ARGS__)))
+#define tutti_from(job, ...) TUTTI_AT(tutti_from_tensors((job), TUTTI_TENSOR_LIST(__VA_ARGS__)))
 
 /* Scalars i64 start, start + step, … before stop. */
 TUTTI_API tutti_dataset *tutti_range_dataset(tutti_job *job, int64_t start, int64_t stop,
@@ -107,22 +107,25 @@ TUTTI_API tutti_dataset *tutti_from_generator(tutti_job *job, const tutti_genera
 /* The lines of a text file (also gzip), without their ends, as string scalars "line". */
 TUTTI_API tutti_dataset *tutti_text_lines(tutti_job *job, const char *path);
 
-/* A file of comma-separated values with a header line. Each column is a component with the column's
- * name: i64, f32 or string, whichever its cells allow. `columns` chooses some, in that order;
- * `label` puts one last; `stack` makes one f32[columns] component "x" of all numbers but the label. */
-typedef struct tutti_csv_options {
+/* A file of comma-separated values (also gzip), with a header line. Each column is a component with
+ * the column's name: i64, f32 (missing values are NaN) or string, whichever its cells allow.
+ * `columns` chooses some, in that order; `label` puts one last, and texts there become i64 numbers
+ * of classes, in the texts' order; `stack` makes one f32[columns] component "x" of all the others.
+ * The file is read when the dataset is made. */
+typedef struct tutti_csv_settings {
     size_t struct_size;
     const char *label;
     const char *columns[TUTTI_MAX_COMPONENTS];
-    char separator;           /* ',' */
-    bool stack, no_header;    /* without header the columns are named "0", "1", … */
-    const char *missing_text; /* a cell that reads as NaN (or 0); empty cells always do */
-} tutti_csv_options;
+    char separator;      /* ',' */
+    bool stack;          /* all columns but the label must be numbers */
+    bool no_header;      /* the columns are named "0", "1", … */
+    const char *missing; /* a cell that holds no value, beside the empty one */
+} tutti_csv_settings;
 TUTTI_API tutti_dataset *tutti_dataset_csv(tutti_job *job, const char *path,
-                                           const tutti_csv_options *options);
-/* tutti_csv(job, "iris.csv", .label = "species") */
+                                           const tutti_csv_settings *settings);
+/* tutti_csv(job, "iris.csv", .label = "species", .stack = true) */
 #define tutti_csv(job, path, ...)                                                                  \
-    TUTTI_AT(tutti_dataset_csv((job), (path), TUTTI_OPTIONS(tutti_csv_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_dataset_csv((job), (path), TUTTI_OPTIONS(tutti_csv_settings, __VA_ARGS__)))
 
 /* Images and labels from IDX files (also gzip), as they are stored: u8 images to f32 in [0,1] with
  * a channel axis, u8 labels to i64. `labels` NULL: images alone. */
@@ -131,8 +134,8 @@ TUTTI_API tutti_dataset *tutti_idx(tutti_job *job, const char *images, const cha
 /* "train" or "test": images "x" f32 [28,28,1] in [0,1], labels "y" i64. MNIST from the folder of
  * --data, or as many drawn digits (60,000 and 10,000). */
 TUTTI_API tutti_dataset *tutti_mnist(tutti_job *job, const char *split);
-/* "train" or "test": images f32 [32,32,3] in [0,1], labels i64, ten classes. CIFAR-10's binary files
- * from the folder of --data, or as many generated images (50,000 and 10,000). */
+/* "train" or "test": images f32 [32,32,3] in [0,1], labels i64, ten classes. CIFAR-10's binary
+ * files from the folder of --data, or as many generated images (50,000 and 10,000). */
 TUTTI_API tutti_dataset *tutti_cifar10(tutti_job *job, const char *split);
 
 /* Rows of NPY files, one component for each; named after the files. */
@@ -211,7 +214,7 @@ typedef struct tutti_load_options {
 TUTTI_API tutti_dataset *tutti_dataset_load(tutti_job *job, const char *name, const char *split,
                                             const tutti_load_options *options);
 /* tutti_load(job, "mnist", "train", .one_hot = true) */
-#define tutti_load(job, name, split, ...)                                                  \
+#define tutti_load(job, name, split, ...)                                                          \
     TUTTI_AT(tutti_dataset_load((job), (name), (split),                                            \
                                 TUTTI_OPTIONS(tutti_load_options, __VA_ARGS__)))
 
@@ -303,7 +306,8 @@ TUTTI_API tutti_dataset *tutti_dataset_padded_batch(tutti_dataset *dataset, int6
 TUTTI_API tutti_dataset *tutti_dataset_unbatch(tutti_dataset *dataset);
 #define tutti_unbatch(dataset) TUTTI_AT(tutti_dataset_unbatch(dataset))
 
-/* Makes up to `count` elements ahead, on a thread of its own. */
+/* Makes up to `count` elements ahead, on a thread of its own, which begins with the first that is
+ * asked for. Closing the iterator waits for the one element that is being made. */
 TUTTI_API tutti_dataset *tutti_dataset_prefetch(tutti_dataset *dataset, int64_t count);
 #define tutti_prefetch(dataset, count) TUTTI_AT(tutti_dataset_prefetch((dataset), (count)))
 
@@ -332,9 +336,8 @@ TUTTI_API tutti_dataset *tutti_dataset_interleave(const tutti_interleave_options
 /* The components of several datasets side by side, as long as the shortest. */
 TUTTI_API tutti_dataset *tutti_dataset_zip(int count, tutti_dataset *const *datasets);
 #define tutti_zip(...)                                                                             \
-    TUTTI_AT(                                                                                      \
-        tutti_dataset_zip((int)(sizeof((tutti_dataset *[]){__VA_ARGS__}) / sizeof(void *)),        \
-                          (tutti_dataset *[]){__VA_ARGS__}))
+    TUTTI_AT(tutti_dataset_zip((int)(sizeof((tutti_dataset *[]){__VA_ARGS__}) / sizeof(void *)),   \
+                               (tutti_dataset *[]){__VA_ARGS__}))
 
 /* The first `count` elements; those behind them. */
 TUTTI_API tutti_dataset *tutti_dataset_take(tutti_dataset *dataset, int64_t count);
@@ -371,9 +374,9 @@ TUTTI_API tutti_dataset *tutti_dataset_one_hot(tutti_dataset *dataset, int compo
 TUTTI_API tutti_dataset *tutti_dataset_named(tutti_dataset *dataset, int count,
                                              const char *const *names);
 #define tutti_named(dataset, ...)                                                                  \
-    TUTTI_AT(tutti_dataset_named(                                                                  \
-        (dataset), (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),                  \
-        (const char *[]){__VA_ARGS__}))
+    TUTTI_AT(tutti_dataset_named((dataset),                                                        \
+                                 (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),    \
+                                 (const char *[]){__VA_ARGS__}))
 
 /* ---- iteration ---- */
 
@@ -400,13 +403,14 @@ TUTTI_API void tutti_iterator_save(const tutti_iterator *iterator, tutti_positio
 TUTTI_API tutti_iterator *tutti_iterate_from(tutti_dataset *dataset,
                                              const tutti_position *position);
 
-/* For hand-written loops: the next batch, epoch after epoch. The tensors are the dataset's until the
- * next call; NULL after a failure. `ret_y` may be NULL. */
+/* For hand-written loops: the next batch, epoch after epoch. The tensors are the dataset's until
+ * the next call; NULL after a failure. `ret_y` may be NULL. */
 TUTTI_API tutti_status tutti_next_batch(tutti_dataset *dataset, tutti_tensor **ret_x,
                                         tutti_tensor **ret_y);
 
-/* One epoch, batch by batch: TUTTI_EACH_BATCH(train, x, y) { … }. Declares x and y, which live until
- * the round's end. Each use is the dataset's next epoch. break and continue work as in any loop. */
+/* One epoch, batch by batch: TUTTI_EACH_BATCH(train, x, y) { … }. Declares x and y, which live
+ * until the round's end. Each use is the dataset's next epoch. break and continue work as in any
+ * loop. */
 typedef struct tutti_each {
     tutti_iterator *iterator;
     tutti_element element;
@@ -418,7 +422,7 @@ TUTTI_API void tutti_each_end(tutti_each *each);
 #define TUTTI_EACH_BATCH(dataset, x, y)                                                            \
     for (tutti_each tutti_each_##x = tutti_each_begin(dataset); !tutti_each_##x.over;              \
          tutti_each_end(&tutti_each_##x))                                                          \
-        for (tutti_tensor *x, *y; tutti_each_next(&tutti_each_##x, &x, &y);)
+        for (tutti_tensor * x, *y; tutti_each_next(&tutti_each_##x, &x, &y);)
 
 #ifdef __cplusplus
 }

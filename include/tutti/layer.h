@@ -76,7 +76,7 @@ typedef struct tutti_layer_settings {
     TUTTI_LAYER_SETTINGS
 } tutti_layer_settings;
 
-#define TUTTI_LAYER_OUTPUTS 4
+#define TUTTI_LAYER_OUTPUTS 5
 
 /* What a layer's call sees. */
 typedef struct tutti_layer_call {
@@ -138,7 +138,8 @@ typedef struct tutti_weight_options {
     const char *initializer; /* "zeros" "ones" "constant(0.1)" "uniform(-0.1,0.1)" "normal(0,0.02)"
                                 "truncated_normal(0,0.02)" "glorot_uniform" "glorot_normal"
                                 "he_uniform" "he_normal" "lecun_uniform" "lecun_normal"
-                                "orthogonal" "identity"; default "glorot_uniform" */
+                                "orthogonal" "identity" "unit_forget" (0, but 1 in the second
+                                quarter: of an lstm's bias); default "glorot_uniform" */
     const char *regularizer; /* "l1(0.01)" "l2(0.01)" "l1_l2(0.01,0.01)" "orthogonal(0.01)"; none */
     const char *constraint;  /* "max_norm(2)" "unit_norm" "non_negative" "min_max_norm(0,1)"; none */
     bool not_trainable;

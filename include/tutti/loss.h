@@ -27,7 +27,8 @@ typedef struct tutti_loss {
     bool from_logits;       /* outputs have not been through softmax or sigmoid */
     double label_smoothing; /* 0 to 1: targets are drawn to the uniform ones */
     double delta;           /* of huber: 1; of quantile: 0.5 */
-    double alpha, gamma;    /* of focal losses: 0.25, 2 */
+    double gamma;           /* of binary_focal: 2 */
+    double alpha;           /* of binary_focal: weight of 1, and 1 - alpha of 0; 0: both weigh 1 */
     tutti_loss_fn *fn;      /* of tutti_custom_loss */
     void *context;
     const char *name; /* of a custom loss */

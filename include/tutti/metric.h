@@ -3,7 +3,7 @@
 #ifndef TUTTI_METRIC_H
 #define TUTTI_METRIC_H
 
-#include "tutti/ops.h"
+#include "tutti/layer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +28,10 @@ typedef struct tutti_metric {
     void *context;
 } tutti_metric;
 
+/* Unless a line says otherwise, metrics are means over examples, weighted by the weights of examples
+ * and by the outputs' mask. precision, recall, f1 and auc take targets 0 or 1 of the outputs' shape
+ * and count every output. */
+
 /* A metric by name, with the settings of `like` (or none): def NULL when there is no such metric. */
 TUTTI_API tutti_metric tutti_metric_named(const char *name, const tutti_metric *like);
 #define TUTTI_METRIC_(name_, ...) tutti_metric_named((name_), &(tutti_metric){__VA_ARGS__})
@@ -46,8 +50,13 @@ TUTTI_API tutti_metric tutti_metric_named(const char *name, const tutti_metric *
 #define tutti_mse_metric(...) TUTTI_METRIC_("mse", __VA_ARGS__)
 #define tutti_rmse_metric(...) TUTTI_METRIC_("rmse", __VA_ARGS__)
 #define tutti_mae_metric(...) TUTTI_METRIC_("mae", __VA_ARGS__)
-/* Shown as its accuracy; the counts are a variable [truth, guess]. */
+/* Shown as its accuracy; tutti_metric_counts gives the counts [truth, guess]. */
 #define tutti_confusion_matrix(...) TUTTI_METRIC_("confusion_matrix", __VA_ARGS__)
+/* What a compiled model's metric has added up since the epoch began, a copy for the caller to
+ * release: of "confusion_matrix" the training's counts, of "val_confusion_matrix" the validation's
+ * (and tutti_evaluate's). Of other metrics: their first sum. */
+TUTTI_API tutti_status tutti_metric_counts(tutti_model *model, const char *name,
+                                           tutti_tensor **ret_counts);
 TUTTI_API tutti_metric tutti_custom_metric(tutti_metric_fn *fn, void *context, const char *name);
 
 #ifdef __cplusplus

@@ -31,6 +31,9 @@
 #if __has_include("tutti/ops_control.h")
 #include "tutti/ops_control.h"
 #endif
+#if __has_include("tutti/ops_text.h")
+#include "tutti/ops_text.h"
+#endif
 #if __has_include("tutti/ops_comm.h")
 #include "tutti/ops_comm.h"
 #endif

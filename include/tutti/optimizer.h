@@ -70,7 +70,7 @@ TUTTI_API tutti_optimizer tutti_sgd_make(const tutti_sgd_settings *settings);
     tutti_sgd_make(TUTTI_OPTIONS(tutti_sgd_settings, .learning_rate = __VA_ARGS__))
 
 typedef struct tutti_adam_settings {
-    TUTTI_OPTIMIZER_SETTINGS;     /* learning_rate 0.001; weight_decay of AdamW 0.004 (torch 0.01) */
+    TUTTI_OPTIMIZER_SETTINGS; /* learning_rate 0.001; weight_decay of AdamW 0.004 (torch 0.01) */
     double beta1, beta2, epsilon; /* 0.9, 0.999, 1e-7 (1e-8 in torch's form) */
     bool amsgrad;                 /* the largest second moment so far */
     bool torch_form; /* epsilon after the correction of the second moment, as PyTorch has it; with
@@ -111,7 +111,8 @@ typedef struct tutti_rmsprop_settings {
     bool torch_form;          /* b = u b + g / (sqrt(v) + e), w = w - lr b */
 } tutti_rmsprop_settings;
 TUTTI_API tutti_optimizer tutti_rmsprop_make(const tutti_rmsprop_settings *settings);
-/* v = r v + (1 - r) g^2; x = lr g / sqrt(v + e); w = w - x, with momentum b = u b + x, w = w - b. */
+/* v = r v + (1 - r) g^2; x = lr g / sqrt(v + e); w = w - x, with momentum b = u b + x, w = w - b.
+ */
 #define tutti_rmsprop(...) tutti_rmsprop_make(TUTTI_OPTIONS(tutti_rmsprop_settings, __VA_ARGS__))
 
 typedef struct tutti_adamax_settings {

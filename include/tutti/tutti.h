@@ -3,6 +3,8 @@
 #define TUTTI_H
 
 #include "tutti/base.h"
+#include "tutti/callbacks.h"
+#include "tutti/checkpoint.h"
 #include "tutti/data.h"
 #include "tutti/dataset.h"
 #include "tutti/files.h"

@@ -248,6 +248,7 @@ static const tutti_world real_world = {
     .close_file = tutti__real_close_file,
     .list_folder = tutti__real_list_folder,
     .remove_file = tutti__real_remove_file,
+    .link_file = tutti__real_link_file,
 };
 static const tutti_world *current = &real_world;
 

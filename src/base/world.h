@@ -46,6 +46,8 @@ typedef struct tutti_world {
     tutti_status (*list_folder)(void *self, const char *path, char ***ret_names, size_t *ret_count);
     /* Removes a file, or an empty folder. */
     tutti_status (*remove_file)(void *self, const char *path);
+    /* Gives the file at `path` a second name, in the place of what had that name before. */
+    tutti_status (*link_file)(void *self, const char *path, const char *second);
     void *self;
 } tutti_world;
 

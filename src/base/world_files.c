@@ -199,3 +199,18 @@ tutti_status tutti__real_remove_file(void *self, const char *path)
     TUTTI_UNUSED(self);
     return remove(path) == 0 ? TUTTI_OK : tutti__fail_path(errno, "remove", path);
 }
+
+/* Where a file system knows no second names, the file moves to the second. */
+tutti_status tutti__real_link_file(void *self, const char *path, const char *second)
+{
+    TUTTI_UNUSED(self);
+    char beside[4300];
+    if (snprintf(beside, sizeof beside, "%s.link", second) >= (int)sizeof beside)
+        return tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", second);
+    unlink(beside);
+    if (link(path, beside) == 0)
+        return rename(beside, second) == 0 ? TUTTI_OK : tutti__fail_path(errno, "rename", beside);
+    if (errno == ENOENT)
+        return tutti__fail_path(errno, "link", path);
+    return rename(path, second) == 0 ? TUTTI_OK : tutti__fail_path(errno, "rename", path);
+}

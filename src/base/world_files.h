@@ -24,5 +24,6 @@ tutti_status tutti__real_close_file(void *self, tutti_file *file, bool keep);
 tutti_status tutti__real_list_folder(void *self, const char *path, char ***ret_names,
                                      size_t *ret_count);
 tutti_status tutti__real_remove_file(void *self, const char *path);
+tutti_status tutti__real_link_file(void *self, const char *path, const char *second);
 
 #endif

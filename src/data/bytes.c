@@ -17,8 +17,7 @@ tutti_status tutti__bytes_read(const char *path, void **ret_data, size_t *ret_si
         return tutti_fail(TUTTI_INVALID, "the path is NULL");
     TUTTI_TRY(world->read_file(world->self, path, FILE_LIMIT, &data, &size));
     if (tutti__gzip_is(data, size)) {
-        tutti_status status =
-            tutti__gzip_unpack(path, data, size, FILE_LIMIT, &unpacked, &size);
+        tutti_status status = tutti__gzip_unpack(path, data, size, FILE_LIMIT, &unpacked, &size);
         free(data);
         if (status != TUTTI_OK)
             return status;

@@ -45,15 +45,17 @@ typedef struct tutti_dataset_def {
 
     /* Stream; not needed where access is always there. The iterator's inputs are opened already,
      * unless `opens_inputs`. */
-    tutti_status (*open)(tutti_iterator *iterator);                       /* (optional) */
-    tutti_status (*next)(tutti_iterator *iterator, tutti_element *ret);   /* ret is empty before */
-    tutti_status (*skip)(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped); /* (opt.) */
-    void (*close)(tutti_iterator *iterator); /* (optional); also after a failed open */
+    tutti_status (*open)(tutti_iterator *iterator);                     /* (optional) */
+    tutti_status (*next)(tutti_iterator *iterator, tutti_element *ret); /* ret is empty before */
+    tutti_status (*skip)(tutti_iterator *iterator, int64_t count,
+                         int64_t *ret_skipped); /* (opt.) */
+    void (*close)(tutti_iterator *iterator);    /* (optional); also after a failed open */
     bool opens_inputs;
 
     /* Random access. `at` may be missing where `gather` is there: one row is gathered then.
      * gather writes the elements `indices[0 … count)` as rows first, first + 1, … of `rows`, one
-     * contiguous tensor for each component, of the dataset's types with or without an axis before. */
+     * contiguous tensor for each component, of the dataset's types with or without an axis before.
+     */
     tutti_status (*at)(tutti_access *access, uint64_t epoch, int64_t index, tutti_element *ret);
     tutti_status (*gather)(tutti_access *access, uint64_t epoch, int64_t count,
                            const int64_t *indices, tutti_tensor *const *rows, int64_t first);
@@ -71,8 +73,8 @@ struct tutti_dataset {
     tutti_dataset **inputs;
     tutti_dataset_info info;
     tutti_access_level access;
-    uint64_t hash;    /* of the pipeline: kinds and numbers, for positions */
-    char place[96];   /* "train.c:12", or "" */
+    uint64_t hash;  /* of the pipeline: kinds and numbers, for positions */
+    char place[96]; /* "train.c:12", or "" */
     tutti_iterator *open_iterators;
     uint64_t epochs_begun; /* by TUTTI_EACH_BATCH */
     tutti_iterator *loop;  /* of tutti_next_batch */
@@ -85,7 +87,7 @@ struct tutti_iterator {
     int64_t delivered; /* elements given or passed over */
     void *state;       /* of def->state_size bytes, zeroed */
     tutti_iterator **inputs;
-    tutti_access *access; /* instead of inputs, where the dataset has random access */
+    tutti_access *access;      /* instead of inputs, where the dataset has random access */
     const atomic_bool *cancel; /* NULL, or: when it is set, everything ends with TUTTI_CANCELLED */
     bool ended;
     tutti_error error; /* the first */
@@ -124,8 +126,8 @@ tutti_status tutti__element_failed(const tutti_dataset *dataset, uint64_t epoch,
 
 #define TUTTI_DATA_POLL_NS 10000000
 
-tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch,
-                                  const atomic_bool *cancel, tutti_iterator **ret);
+tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch, const atomic_bool *cancel,
+                                  tutti_iterator **ret);
 void tutti__iterator_close(tutti_iterator *iterator); /* NULL is fine */
 /* The next element, or an empty one at the end, which is then the end for good. */
 tutti_status tutti__iterator_next(tutti_iterator *iterator, tutti_element *ret);
@@ -142,8 +144,7 @@ void tutti__access_close(tutti_access *access); /* NULL is fine */
 tutti_status tutti__access_at(tutti_access *access, uint64_t epoch, int64_t index,
                               tutti_element *ret);
 tutti_status tutti__access_gather(tutti_access *access, uint64_t epoch, int64_t count,
-                                  const int64_t *indices, tutti_tensor *const *rows,
-                                  int64_t first);
+                                  const int64_t *indices, tutti_tensor *const *rows, int64_t first);
 
 /* ---- elements ---- */
 
@@ -155,8 +156,7 @@ tutti_status tutti__row_put(tutti_tensor *rows, int64_t row, const tutti_tensor 
 /* A view of row `row`. */
 tutti_status tutti__row_of(tutti_tensor *tensor, int64_t row, tutti_tensor **ret);
 /* Elements with equal types stacked along a new axis 0. */
-tutti_status tutti__element_stack(int64_t count, const tutti_element *elements,
-                                  tutti_element *ret);
+tutti_status tutti__element_stack(int64_t count, const tutti_element *elements, tutti_element *ret);
 /* Retains all components. */
 tutti_element tutti__element_share(const tutti_element *element);
 

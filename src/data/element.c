@@ -137,8 +137,7 @@ tutti_status tutti__element_stack(int64_t count, const tutti_element *elements, 
     TUTTI_TRY(tutti__element_create(elements[0].count, types, count, &stacked));
     for (int64_t i = 0; i < count; i++)
         for (int c = 0; c < stacked.count; c++) {
-            tutti_status status =
-                tutti__row_put(stacked.tensors[c], i, elements[i].tensors[c]);
+            tutti_status status = tutti__row_put(stacked.tensors[c], i, elements[i].tensors[c]);
             if (status != TUTTI_OK) {
                 tutti_element_release(&stacked);
                 return status;

@@ -14,8 +14,8 @@ static tutti_status open_inputs(tutti_iterator *iterator)
     return TUTTI_OK;
 }
 
-tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch,
-                                  const atomic_bool *cancel, tutti_iterator **ret)
+tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch, const atomic_bool *cancel,
+                                  tutti_iterator **ret)
 {
     const tutti_dataset_def *def = dataset->def;
     tutti_iterator *made = calloc(1, sizeof *made);
@@ -233,8 +233,7 @@ tutti_iterator *tutti_iterate_from(tutti_dataset *dataset, const tutti_position 
         status = tutti_fail(TUTTI_INVALID,
                             "the saved data position stands behind %lld elements of %s, which now "
                             "has %lld: is the data the same?",
-                            (long long)position->delivered, dataset->def->name,
-                            (long long)skipped);
+                            (long long)position->delivered, dataset->def->name, (long long)skipped);
     if (status == TUTTI_OK)
         return iterator;
     tutti_job_fail(dataset->job, status);

@@ -25,9 +25,8 @@ static tutti_status refuse(const char *name)
     tutti_text known = {0};
     for (int i = 0; tutti__dataset_kind_table[i]; i++)
         tutti__text_add(&known, "%s%s", i ? ", " : "", tutti__dataset_kind_table[i]->name);
-    tutti_status status =
-        tutti_fail(TUTTI_NOT_FOUND, "there is no dataset '%s'; there are: %s",
-                   name ? name : "(null)", known.data ? known.data : "");
+    tutti_status status = tutti_fail(TUTTI_NOT_FOUND, "there is no dataset '%s'; there are: %s",
+                                     name ? name : "(null)", known.data ? known.data : "");
     tutti__text_free(&known);
     return status;
 }

@@ -164,8 +164,8 @@ tutti_status tutti_mnist_load(const char *directory, const char *split, int64_t 
     if (directory && directory[0])
         return load_files(directory, train, limit, ret_images, ret_labels);
     int64_t count = train ? 60000 : 10000;
-    return tutti_digits_draw(TUTTI_DIGIT_SEED, train ? 0 : 60000, limit > 0 && limit < count ? limit : count,
-                             ret_images, ret_labels);
+    return tutti_digits_draw(TUTTI_DIGIT_SEED, train ? 0 : 60000,
+                             limit > 0 && limit < count ? limit : count, ret_images, ret_labels);
 }
 
 tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count, const int64_t *rows,

@@ -1,6 +1,6 @@
-/* pipelines_test.c: what must hold for every pipeline, over a list of them that uses each transform:
- * an epoch is the same each time; any position restores exactly, also into a dataset made anew;
- * skipping is the same as reading; cardinality is what comes. */
+/* pipelines_test.c: what must hold for every pipeline, over a list of them that uses each
+ * transform: an epoch is the same each time; any position restores exactly, also into a dataset
+ * made anew; skipping is the same as reading; cardinality is what comes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,51 +111,92 @@ static tutti_dataset *texts(tutti_job *job)
 static tutti_dataset *make(tutti_job *job, int which)
 {
     switch (which) {
-    case 0: return numbers(job, 10);
-    case 1: return pairs(job);
-    case 2: return tutti_shuffle(pairs(job), 0);
-    case 3: return tutti_batch(tutti_shuffle(pairs(job), 0), 4);
-    case 4: return tutti_batch(tutti_shuffle(pairs(job), 5), 4, .drop_remainder = true);
-    case 5: return tutti_batch(tutti_repeat(tutti_shuffle(pairs(job), 0), 3), 7);
-    case 6: return tutti_map(numbers(job, 20), add_index);
-    case 7: return tutti_map(numbers(job, 20), add_index, .parallel = 2);
-    case 8: return tutti_map(numbers(job, 20), add_index, .parallel = 4);
-    case 9: return tutti_filter(numbers(job, 20), not_third, NULL);
-    case 10: return tutti_shuffle(tutti_filter(numbers(job, 20), not_third, NULL), 4);
-    case 11: return tutti_shuffle(stream(job, 15), 0);
-    case 12: return tutti_batch(stream(job, 15), 4);
-    case 13: return tutti_repeat(tutti_shuffle(stream(job, 7), 3), 3);
-    case 14: return tutti_padded_batch(tutti_map(numbers(job, 13), ragged), 4, .values = {-1});
-    case 15: return tutti_unbatch(tutti_batch(tutti_shuffle(pairs(job), 0), 4));
-    case 16: return tutti_prefetch(tutti_batch(tutti_shuffle(pairs(job), 0), 4), 2);
-    case 17: return tutti_prefetch(tutti_map(stream(job, 12), add_index, .parallel = 3), 3);
+    case 0:
+        return numbers(job, 10);
+    case 1:
+        return pairs(job);
+    case 2:
+        return tutti_shuffle(pairs(job), 0);
+    case 3:
+        return tutti_batch(tutti_shuffle(pairs(job), 0), 4);
+    case 4:
+        return tutti_batch(tutti_shuffle(pairs(job), 5), 4, .drop_remainder = true);
+    case 5:
+        return tutti_batch(tutti_repeat(tutti_shuffle(pairs(job), 0), 3), 7);
+    case 6:
+        return tutti_map(numbers(job, 20), add_index);
+    case 7:
+        return tutti_map(numbers(job, 20), add_index, .parallel = 2);
+    case 8:
+        return tutti_map(numbers(job, 20), add_index, .parallel = 4);
+    case 9:
+        return tutti_filter(numbers(job, 20), not_third, NULL);
+    case 10:
+        return tutti_shuffle(tutti_filter(numbers(job, 20), not_third, NULL), 4);
+    case 11:
+        return tutti_shuffle(stream(job, 15), 0);
+    case 12:
+        return tutti_batch(stream(job, 15), 4);
+    case 13:
+        return tutti_repeat(tutti_shuffle(stream(job, 7), 3), 3);
+    case 14:
+        return tutti_padded_batch(tutti_map(numbers(job, 13), ragged), 4, .values = {-1});
+    case 15:
+        return tutti_unbatch(tutti_batch(tutti_shuffle(pairs(job), 0), 4));
+    case 16:
+        return tutti_prefetch(tutti_batch(tutti_shuffle(pairs(job), 0), 4), 2);
+    case 17:
+        return tutti_prefetch(tutti_map(stream(job, 12), add_index, .parallel = 3), 3);
     case 18:
         return tutti_interleave(.datasets = TUTTI_DATASETS(numbers(job, 5), stream(job, 9),
                                                            tutti_range_dataset(job, 50, 53, 1)),
                                 .block = 2, .cycle = 2);
-    case 19: return tutti_zip(tutti_shuffle(numbers(job, 11), 0), pairs(job));
-    case 20: return tutti_zip(stream(job, 11), pairs(job));
-    case 21: return tutti_take(tutti_shuffle(pairs(job), 0), 9);
-    case 22: return tutti_take(tutti_repeat(stream(job, 4), 0), 9);
-    case 23: return tutti_skip(tutti_shuffle(pairs(job), 0), 9);
-    case 24: return tutti_skip(stream(job, 9), 4);
-    case 25: return tutti_shard(tutti_shuffle(numbers(job, 20), 0), 3, 1);
-    case 26: return tutti_shard(stream(job, 20), 3, 2);
-    case 27: return tutti_window(numbers(job, 20), 4, .shift = 2);
-    case 28: return tutti_window(stream(job, 20), 3, .shift = 7, .stride = 2, .keep_remainder = true);
-    case 29: return tutti_batch(tutti_one_hot_labels(tutti_shuffle(pairs(job), 0), 1, 5), 4);
-    case 30: return tutti_one_hot_labels(tutti_map(pairs(job), ragged), 1, 5);
-    case 31: return tutti_named(pairs(job), "image", "label");
-    case 32: return tutti_cache(tutti_shuffle(pairs(job), 0));
-    case 33: return tutti_batch(tutti_shuffle(tutti_cache(stream(job, 10)), 4), 3);
-    case 34: return tutti_batch(tutti_shuffle(texts(job), 0), 4);
-    case 35: return tutti_prefetch(tutti_batch(tutti_prefetch(stream(job, 10), 2), 3), 2);
-    case 36: return tutti_batch(tutti_repeat(numbers(job, 5), 2), 10);
-    case 37: return tutti_batch(tutti_zip(numbers(job, 23), tutti_shuffle(pairs(job), 0)), 5);
-    case 38: return tutti_shuffle(tutti_map(numbers(job, 20), add_index, .parallel = 2), 0);
-    case 39: return tutti_shuffle(tutti_cache(tutti_map(numbers(job, 20), add_index)), 0);
-    case 40: return tutti_window(tutti_shuffle(texts(job), 3), 2, .shift = 1);
-    default: return NULL;
+    case 19:
+        return tutti_zip(tutti_shuffle(numbers(job, 11), 0), pairs(job));
+    case 20:
+        return tutti_zip(stream(job, 11), pairs(job));
+    case 21:
+        return tutti_take(tutti_shuffle(pairs(job), 0), 9);
+    case 22:
+        return tutti_take(tutti_repeat(stream(job, 4), 0), 9);
+    case 23:
+        return tutti_skip(tutti_shuffle(pairs(job), 0), 9);
+    case 24:
+        return tutti_skip(stream(job, 9), 4);
+    case 25:
+        return tutti_shard(tutti_shuffle(numbers(job, 20), 0), 3, 1);
+    case 26:
+        return tutti_shard(stream(job, 20), 3, 2);
+    case 27:
+        return tutti_window(numbers(job, 20), 4, .shift = 2);
+    case 28:
+        return tutti_window(stream(job, 20), 3, .shift = 7, .stride = 2, .keep_remainder = true);
+    case 29:
+        return tutti_batch(tutti_one_hot_labels(tutti_shuffle(pairs(job), 0), 1, 5), 4);
+    case 30:
+        return tutti_one_hot_labels(tutti_map(pairs(job), ragged), 1, 5);
+    case 31:
+        return tutti_named(pairs(job), "image", "label");
+    case 32:
+        return tutti_cache(tutti_shuffle(pairs(job), 0));
+    case 33:
+        return tutti_batch(tutti_shuffle(tutti_cache(stream(job, 10)), 4), 3);
+    case 34:
+        return tutti_batch(tutti_shuffle(texts(job), 0), 4);
+    case 35:
+        return tutti_prefetch(tutti_batch(tutti_prefetch(stream(job, 10), 2), 3), 2);
+    case 36:
+        return tutti_batch(tutti_repeat(numbers(job, 5), 2), 10);
+    case 37:
+        return tutti_batch(tutti_zip(numbers(job, 23), tutti_shuffle(pairs(job), 0)), 5);
+    case 38:
+        return tutti_shuffle(tutti_map(numbers(job, 20), add_index, .parallel = 2), 0);
+    case 39:
+        return tutti_shuffle(tutti_cache(tutti_map(numbers(job, 20), add_index)), 0);
+    case 40:
+        return tutti_window(tutti_shuffle(texts(job), 3), 2, .shift = 1);
+    default:
+        return NULL;
     }
 }
 #define PIPELINES 41

@@ -6,8 +6,8 @@
 #include "base/params.h"
 #include "base/world.h"
 
-static tutti_param seconds = TUTTI_PARAM("DATA_DEADLINE", "600",
-                                         "seconds that a pipeline's element may take");
+static tutti_param seconds =
+    TUTTI_PARAM("DATA_DEADLINE", "600", "seconds that a pipeline's element may take");
 
 void tutti__wait_init(pthread_cond_t *condition)
 {

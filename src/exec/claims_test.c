@@ -134,8 +134,8 @@ TUTTI_TEST(claims_end_with_the_run_that_fails)
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym v = tutti_variable(g, tutti_zeros(), .name = "v"),
-              x = tutti_placeholder(g, TUTTI_F32), step = TUTTI_NO_SYM;
-    step = tutti_check_numerics(tutti_assign_add(v, x), "sum");
+              x = tutti_placeholder(g, TUTTI_F32),
+              step = tutti_check_numerics(tutti_assign_add(v, x), "sum");
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 60));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     tutti_tensor *bad, *good;

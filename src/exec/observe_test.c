@@ -90,9 +90,9 @@ TUTTI_TEST(trace_of_a_session_is_a_file_that_names_its_nodes)
     tutti_session *s;
     tutti_tensor *fed = pair(1, 2), *out;
     CHECK_OK(tutti_graph_create(&g));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), product = TUTTI_NO_SYM, v = TUTTI_NO_SYM;
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), product = TUTTI_NO_SYM;
     TUTTI_WITH_NAME(g, "tower") {
-        v = tutti_variable(g, tutti_full(3, 2, 2), .name = "weights");
+        tutti_sym v = tutti_variable(g, tutti_full(3, 2, 2), .name = "weights");
         product = tutti_matmul(tutti_reshape(x, 1, 2), v);
     }
     tutti_sym sorted = tutti_cumsum(product, 1);

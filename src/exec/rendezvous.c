@@ -26,7 +26,7 @@ tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions)
 
 static void slot_destroy(slot *s)
 {
-    for (int i = 0; s && i < s->size; i++)
+    for (int i = 0; s && s->values && i < s->size; i++)
         tutti_tensor_release(s->values[i]);
     if (s)
         free(s->values);

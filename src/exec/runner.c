@@ -44,6 +44,8 @@ static void *drive_thread(void *argument)
 static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
                              tutti_tensor **results)
 {
+    if (plan->piece_count < 1)
+        return TUTTI_OK; /* nothing to run */
     driver *drivers = calloc((size_t)plan->piece_count, sizeof *drivers);
     if (!drivers)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");

@@ -9,6 +9,8 @@
 #include "exec/share.h"
 #include "program/trace.h"
 
+#define MOST_COUNT ((1 << 20) - 1) /* feeds, fetches, targets: so many fit into a plan's key */
+
 struct tutti_session {
     tutti_graph *graph;
     tutti_engine *engine;
@@ -139,9 +141,9 @@ static tutti_status make_room(lists *l, int feeds, int fetches, int targets)
     l->block = NULL;
     if (feeds <= 16 && fetches <= 16 && targets <= 17)
         return TUTTI_OK;
-    size_t edge_count = (size_t)(feeds + fetches);
-    l->block =
-        calloc(1, edge_count * sizeof *l->feeds + (size_t)(feeds + targets) * sizeof(void *));
+    size_t edge_count = (size_t)feeds + (size_t)fetches;
+    l->block = calloc(1, edge_count * sizeof *l->feeds +
+                             ((size_t)feeds + (size_t)targets) * sizeof(void *));
     if (!l->block)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     l->feeds = l->block;
@@ -222,8 +224,14 @@ tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *
     if (!session || !options)
         return tutti_fail(TUTTI_INVALID, "tutti_run needs a session");
     TUTTI_TRY(tutti_graph_check(session->graph));
-    if (options->feed.count < 0 || options->fetch.count < 0 || options->targets.count < 0)
-        return tutti_fail(TUTTI_INVALID, "tutti_run: a count is negative");
+    int counts[] = {options->feed.count, options->fetch.count, options->targets.count};
+    for (size_t i = 0; i < TUTTI_COUNT(counts); i++)
+        if (counts[i] < 0 || counts[i] >= MOST_COUNT)
+            return tutti_fail(
+                TUTTI_INVALID,
+                "tutti_run: %d feeds, %d fetches and %d targets; none may be negative "
+                "or %d and more",
+                counts[0], counts[1], counts[2], MOST_COUNT);
     lists l;
     TUTTI_TRY(make_room(&l, options->feed.count, options->fetch.count, options->targets.count + 1));
     tutti_status status = run(session, options, &l);
@@ -239,7 +247,14 @@ static tutti_status find_variable(tutti_session *session, tutti_sym sym, tutti_s
                           sym.node->op->name);
     const char *name = tutti__str(sym.node, "shared_name");
     name = name[0] ? name : sym.node->name;
-    *ret = tutti__state_find(tutti__engine_state(session->engine), name);
+    tutti_state *state = tutti__engine_state(session->engine);
+    *ret = tutti__state_find(state, name);
+    if (!*ret && tutti__state_expected(state, name)) {
+        tutti_type type = sym.node->types[0];
+        type.handle = false;
+        TUTTI_TRY(tutti__state_variable(state, name, &type, tutti__str(sym.node, "slot_of"),
+                                        tutti__int(sym.node, "trainable") != 0, ret));
+    }
     if (!*ret)
         return tutti_fail(TUTTI_UNINITIALIZED,
                           "variable '%s' has no value yet; run tutti_initialize_all(graph) first",

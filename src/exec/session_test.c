@@ -1,4 +1,5 @@
 /* session_test.c: feeds, fetches, variables, caching, errors. */
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -151,6 +152,11 @@ TUTTI_TEST(session_names_what_is_wrong)
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({v, &out})), TUTTI_UNINITIALIZED);
     CHECK_CONTAINS(tutti_error_message(), "weights");
     tutti_tensor_release(a);
+    tutti_run_options many = {.struct_size = sizeof many, .targets = {.count = INT_MAX}};
+    CHECK_STATUS(tutti_session_run(s, &many), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "2147483647 targets");
+    many.targets.count = -1;
+    CHECK_STATUS(tutti_session_run(s, &many), TUTTI_INVALID);
     tutti_session_close(s);
     tutti_graph_destroy(g);
     tutti_graph_destroy(other);

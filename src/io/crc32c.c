@@ -1,6 +1,6 @@
 /* crc32c.c: see crc32c.h. The instruction has a latency of 2 or 3 cycles and starts every cycle, so
- * three streams run side by side and are joined: crc(a b) = shift(crc(a), |b|) ^ crc(b), where shift
- * multiplies by x^(8 |b|) modulo the polynomial. */
+ * three streams run side by side and are joined: crc(a b) = shift(crc(a), |b|) ^ crc(b), where
+ * shift multiplies by x^(8 |b|) modulo the polynomial. */
 #include "io/crc32c.h"
 
 #include <pthread.h>

@@ -25,8 +25,9 @@ static double wall_seconds(void)
 static tutti_status put_event(tutti_events *events, tutti_text *event)
 {
     tutti_status status =
-        event->failed ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for an event", events->sink->name)
-                      : tutti__tfrecord_put(events->sink, event->data, event->size);
+        event->failed
+            ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for an event", events->sink->name)
+            : tutti__tfrecord_put(events->sink, event->data, event->size);
     tutti__text_free(event);
     return status;
 }

@@ -1,6 +1,6 @@
-/* events.h: TensorBoard's event files: a TFRecord file of Event messages, written and followed while
- * it grows. Scalars, histograms and texts are written as TensorFlow 2 writes them: tensors that name
- * their plugin.
+/* events.h: TensorBoard's event files: a TFRecord file of Event messages, written and followed
+ * while it grows. Scalars, histograms and texts are written as TensorFlow 2 writes them: tensors
+ * that name their plugin.
  *
  *     Event   { double wall_time = 1; int64 step = 2; string file_version = 3; bytes graph_def = 4;
  *               Summary summary = 5; }
@@ -25,7 +25,8 @@ tutti_status tutti__events_create(const char *folder, const char *suffix, tutti_
 /* Into any sink, which it takes over, also on failure. */
 tutti_status tutti__events_begin(tutti_sink *sink, tutti_events *ret);
 
-tutti_status tutti__events_scalar(tutti_events *events, int64_t step, const char *tag, double value);
+tutti_status tutti__events_scalar(tutti_events *events, int64_t step, const char *tag,
+                                  double value);
 /* `count` bins as [left, right, number] each: f64[count, 3]. */
 tutti_status tutti__events_histogram(tutti_events *events, int64_t step, const char *tag,
                                      size_t count, const double (*bins)[3]);
@@ -45,7 +46,7 @@ tutti_status tutti__events_flush(tutti_events *events);
 tutti_status tutti__events_close(tutti_events *events); /* zeroed is fine */
 
 /* One value of an event. Texts are valid until the next call of the reader. */
-typedef struct tutti_event {
+typedef struct tutti_event_value {
     double wall_time; /* seconds since 1970 */
     int64_t step;
     const char *tag;     /* "" for file_version and graph */
@@ -56,7 +57,7 @@ typedef struct tutti_event {
     int dtype; /* of a tensor, TensorFlow's number; 0 when there is none */
     int rank;
     int64_t dims[TUTTI_MAX_RANK];
-} tutti_event;
+} tutti_event_value;
 
 typedef struct tutti_events_reader {
     tutti_tfrecord records;
@@ -70,7 +71,8 @@ typedef struct tutti_events_reader {
 tutti_status tutti__events_open(tutti_source *source, tutti_events_reader *ret);
 /* *ret_more is false at the end. A record that is not whole yet ends the file too, as while it is
  * being written. */
-tutti_status tutti__events_next(tutti_events_reader *reader, tutti_event *ret, bool *ret_more);
+tutti_status tutti__events_next(tutti_events_reader *reader, tutti_event_value *ret,
+                                bool *ret_more);
 void tutti__events_reader_close(tutti_events_reader *reader); /* zeroed is fine */
 
 #endif

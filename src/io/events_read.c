@@ -32,7 +32,7 @@ static const char *keep(tutti_text *text, const tutti_proto_field *field)
     return text->failed ? "" : text->data;
 }
 
-static void read_shape(tutti_proto shape, tutti_event *ret)
+static void read_shape(tutti_proto shape, tutti_event_value *ret)
 {
     tutti_proto_field f, size;
     while (tutti__proto_next(&shape, &f))
@@ -47,7 +47,7 @@ static void read_shape(tutti_proto shape, tutti_event *ret)
 }
 
 /* A number of rank 0 becomes the value. */
-static void read_tensor(tutti_proto tensor, tutti_event *ret)
+static void read_tensor(tutti_proto tensor, tutti_event_value *ret)
 {
     tutti_proto_field f;
     while (tutti__proto_next(&tensor, &f)) {
@@ -76,7 +76,7 @@ static void read_tensor(tutti_proto tensor, tutti_event *ret)
     }
 }
 
-static void read_metadata(tutti_events_reader *reader, tutti_proto metadata, tutti_event *ret)
+static void read_metadata(tutti_events_reader *reader, tutti_proto metadata, tutti_event_value *ret)
 {
     tutti_proto_field f, name;
     while (tutti__proto_next(&metadata, &f))
@@ -88,7 +88,8 @@ static void read_metadata(tutti_events_reader *reader, tutti_proto metadata, tut
         }
 }
 
-static tutti_status read_value(tutti_events_reader *reader, tutti_proto value, tutti_event *ret)
+static tutti_status read_value(tutti_events_reader *reader, tutti_proto value,
+                               tutti_event_value *ret)
 {
     tutti_proto_field f;
     while (tutti__proto_next(&value, &f)) {
@@ -109,8 +110,8 @@ static tutti_status read_value(tutti_events_reader *reader, tutti_proto value, t
 }
 
 /* Value number reader->next of the summary; *ret_found is false when there are no more. */
-static tutti_status read_summary(tutti_events_reader *reader, tutti_proto summary, tutti_event *ret,
-                                 bool *ret_found)
+static tutti_status read_summary(tutti_events_reader *reader, tutti_proto summary,
+                                 tutti_event_value *ret, bool *ret_found)
 {
     tutti_proto_field f;
     size_t index = 0;
@@ -123,11 +124,11 @@ static tutti_status read_summary(tutti_events_reader *reader, tutti_proto summar
 }
 
 /* The event's fields, and one value of its summary; or its graph or version. */
-static tutti_status read_event(tutti_events_reader *reader, tutti_event *ret, bool *ret_found)
+static tutti_status read_event(tutti_events_reader *reader, tutti_event_value *ret, bool *ret_found)
 {
     tutti_proto p = tutti__proto(reader->records.source->name, reader->record, reader->record_size);
     tutti_proto_field f;
-    tutti_event event = {.tag = "", .plugin = "", .value = NAN};
+    tutti_event_value event = {.tag = "", .plugin = "", .value = NAN};
     bool found = false;
     while (tutti__proto_next(&p, &f)) {
         if (f.number == 1)
@@ -166,7 +167,7 @@ static bool ends_early(const tutti_events_reader *reader)
            tutti__get_u64(head) > (uint64_t)(source->size - reader->records.at - 16);
 }
 
-tutti_status tutti__events_next(tutti_events_reader *reader, tutti_event *ret, bool *ret_more)
+tutti_status tutti__events_next(tutti_events_reader *reader, tutti_event_value *ret, bool *ret_more)
 {
     for (;;) {
         bool found = false;

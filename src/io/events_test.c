@@ -33,7 +33,7 @@ static tutti_status count_events(const void *data, size_t size, int *ret_count)
 {
     tutti_source *source;
     tutti_events_reader reader;
-    tutti_event event;
+    tutti_event_value event;
     bool more = true;
     int count = 0;
     tutti_status status = TUTTI_OK;
@@ -46,9 +46,9 @@ static tutti_status count_events(const void *data, size_t size, int *ret_count)
     return status;
 }
 
-static tutti_event next(tutti_events_reader *reader)
+static tutti_event_value next(tutti_events_reader *reader)
 {
-    tutti_event event;
+    tutti_event_value event;
     bool more;
     CHECK_OK(tutti__events_next(reader, &event, &more));
     CHECK(more);
@@ -63,7 +63,7 @@ TUTTI_TEST(events_are_listed_as_written)
     write_sample(&text);
     CHECK_OK(tutti__source_bytes("e", text.data, text.size, &source));
     CHECK_OK(tutti__events_open(source, &reader));
-    tutti_event e = next(&reader);
+    tutti_event_value e = next(&reader);
     CHECK_STR(e.plugin, "version");
     CHECK(e.size == 13 && memcmp(e.data, "brain.Event:2", 13) == 0);
     CHECK(e.wall_time > 1e9);

@@ -10,8 +10,8 @@ static void set(tutti_tensor *tensor, int64_t index, const tutti_proto_field *va
                 tutti_status *status)
 {
     if (*status == TUTTI_OK)
-        *status = tutti_tensor_set_string(tensor, index, (const char *)value->data,
-                                          (int64_t)value->size);
+        *status =
+            tutti_tensor_set_string(tensor, index, (const char *)value->data, (int64_t)value->size);
 }
 
 /* Values of one list of kind 1 bytes, 2 floats, 3 integers; stored when `tensor` is given. */
@@ -68,7 +68,8 @@ static tutti_status parse_feature(tutti_proto feature, tutti_tensor **ret_tensor
 }
 
 /* Adds, or replaces what has the same name. */
-static tutti_status add(tutti_named_tensors *list, const tutti_proto_field *key, tutti_tensor *tensor)
+static tutti_status add(tutti_named_tensors *list, const tutti_proto_field *key,
+                        tutti_tensor *tensor)
 {
     for (size_t i = 0; i < list->count; i++)
         if (tutti__proto_is(key, list->items[i].name)) {
@@ -146,7 +147,10 @@ static void put_list(tutti_text *text, const tutti_tensor *tensor)
         }
     } else if (count > 0) {
         size_t packed = tutti__proto_open(text, 1);
-        for (int64_t i = 0; i < count; i++) {
+        bool as_is = dtype == TUTTI_F32 && tutti_tensor_is_contiguous(tensor); /* NaNs too */
+        if (as_is)
+            tutti__text_bytes(text, tutti_tensor_data(tensor), 4 * (size_t)count);
+        for (int64_t i = 0; !as_is && i < count; i++) {
             float real = (float)tutti_tensor_get(tensor, i);
             if (kind == 2)
                 tutti__text_bytes(text, &real, 4);

@@ -1,8 +1,10 @@
 /* files.c: the public functions of files.h: a path, the format behind it, and tensors. */
 #include "tutti/files.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "io/image.h"
 #include "io/named.h"
 #include "io/npy.h"
 #include "io/npz.h"
@@ -33,8 +35,8 @@ tutti_status(tutti_safetensors_save)(const char *path, size_t count,
                                      const tutti_named_tensor *tensors,
                                      const tutti_safetensors_options *options)
 {
-    return tutti__safetensors_save(path, count, tensors, options->metadata_count,
-                                   options->metadata, options->shard_bytes);
+    return tutti__safetensors_save(path, count, tensors, options->metadata_count, options->metadata,
+                                   options->shard_bytes);
 }
 
 tutti_status tutti_npy_load(const char *path, tutti_tensor **ret_tensor)
@@ -68,4 +70,32 @@ tutti_status tutti_npz_save(const char *path, size_t count, const tutti_named_te
     tutti_sink *sink;
     TUTTI_TRY(tutti__sink_file(path, TUTTI_FILE_REPLACE, &sink));
     return tutti__sink_end(sink, tutti__npz_write(sink, count, tensors, compress));
+}
+
+tutti_status tutti_image_decode(const char *name, const void *data, size_t size, int channels,
+                                tutti_tensor **ret_image)
+{
+    return tutti__image_decode(name, data, size, channels, 0, ret_image);
+}
+
+tutti_status tutti_image_load(const char *path, int channels, tutti_tensor **ret_image)
+{
+    const tutti_world *world = tutti__world();
+    void *data;
+    size_t size;
+    TUTTI_TRY(world->read_file(world->self, path, (size_t)1 << 30, &data, &size));
+    tutti_status status = tutti__image_decode(path, data, size, channels, 0, ret_image);
+    free(data);
+    return status;
+}
+
+tutti_status tutti_png_save(const char *path, tutti_tensor *image)
+{
+    const tutti_world *world = tutti__world();
+    tutti_text text = {0};
+    tutti_status status = tutti__png_encode(image, &text);
+    if (status == TUTTI_OK)
+        status = world->write_file(world->self, path, text.data, text.size);
+    tutti__text_free(&text);
+    return status;
 }

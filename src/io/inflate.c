@@ -68,8 +68,9 @@ static tutti_status read_inflater(tutti_source *self, int64_t offset, void *data
     inflater *f = self->inside;
     size_t done = 0;
     if (offset != f->position)
-        return tutti_fail(TUTTI_INTERNAL, "%s: packed data is read in order, not at %lld after %lld",
-                          self->name, (long long)offset, (long long)f->position);
+        return tutti_fail(TUTTI_INTERNAL,
+                          "%s: packed data is read in order, not at %lld after %lld", self->name,
+                          (long long)offset, (long long)f->position);
     while (done < size && !f->ended) {
         size_t left = size - done;
         f->z.next_out = (Bytef *)data + done;

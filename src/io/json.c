@@ -24,8 +24,8 @@ static tutti_status fail_at(const parser *p, size_t at, const char *expected)
                           p->name, p->size, expected);
     unsigned char c = (unsigned char)p->text[at];
     return c > ' ' && c < 127
-               ? tutti_fail(TUTTI_CORRUPT, "%s: offset %zu: found '%c' in JSON, expected %s", p->name,
-                            at, c, expected)
+               ? tutti_fail(TUTTI_CORRUPT, "%s: offset %zu: found '%c' in JSON, expected %s",
+                            p->name, at, c, expected)
                : tutti_fail(TUTTI_CORRUPT, "%s: offset %zu: found byte 0x%02x in JSON, expected %s",
                             p->name, at, c, expected);
 }
@@ -98,7 +98,7 @@ static tutti_status parse_escape(parser *p, char *to, size_t *length)
     if (c != 'u')
         return fail_at(p, p->at, "one of \" \\ / b f n r t u after a backslash");
     p->at++;
-    uint32_t code;
+    uint32_t code = 0;
     TUTTI_TRY(parse_unicode(p, &code));
     *length += tutti__utf8_put(code, to + *length);
     return TUTTI_OK;
@@ -182,8 +182,8 @@ static tutti_status parse_number(parser *p, tutti_json *json)
     json->kind = TUTTI_JSON_REAL;
     if (!tutti__number_parse(p->text + start, at - start, &json->as.real) ||
         !isfinite(json->as.real))
-        return tutti_fail(TUTTI_CORRUPT, "%s: offset %zu: the number does not fit a double", p->name,
-                          start);
+        return tutti_fail(TUTTI_CORRUPT, "%s: offset %zu: the number does not fit a double",
+                          p->name, start);
     return TUTTI_OK;
 }
 
@@ -197,7 +197,8 @@ static tutti_status fail_values(const parser *p)
     return p->values > p->most_values
                ? tutti_fail(TUTTI_TOO_LARGE, "%s: more than %zu JSON values, the most allowed here",
                             p->name, p->most_values)
-               : tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for JSON value %zu", p->name, p->values);
+               : tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for JSON value %zu", p->name,
+                            p->values);
 }
 
 static int by_key(const void *a, const void *b)
@@ -221,16 +222,16 @@ static tutti_status check_keys(const parser *p, const tutti_json *object)
     tutti_status status = TUTTI_OK;
     for (size_t i = 1; i < n && status == TUTTI_OK; i++)
         if (strcmp(members[i - 1]->key, members[i]->key) == 0)
-            status = tutti_fail(
-                TUTTI_CORRUPT, "%s: the JSON object at offset %u holds the key \"%.100s\" twice",
-                p->name, object->offset, members[i]->key);
+            status = tutti_fail(TUTTI_CORRUPT,
+                                "%s: the JSON object at offset %u holds the key \"%.100s\" twice",
+                                p->name, object->offset, members[i]->key);
     free(members);
     return status;
 }
 
 static tutti_status parse_key(parser *p, tutti_json *member)
 {
-    size_t length;
+    size_t length = 0;
     if (!take(p, '"'))
         return fail_at(p, p->at, "a key in quotes");
     size_t start = p->at;

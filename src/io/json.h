@@ -88,8 +88,8 @@ void tutti__json_put_string(tutti_json_writer *writer, const char *text);
 /* Bytes that are no UTF-8 become U+FFFD. */
 void tutti__json_put_bytes(tutti_json_writer *writer, const char *text, size_t size);
 void tutti__json_put_int(tutti_json_writer *writer, int64_t value);
-void tutti__json_put_real(tutti_json_writer *writer, double value);  /* not finite: null */
-void tutti__json_put_float(tutti_json_writer *writer, float value);  /* the shortest for f32 */
+void tutti__json_put_real(tutti_json_writer *writer, double value); /* not finite: null */
+void tutti__json_put_float(tutti_json_writer *writer, float value); /* the shortest for f32 */
 void tutti__json_put_bool(tutti_json_writer *writer, bool value);
 void tutti__json_put_null(tutti_json_writer *writer);
 /* A parsed tree again. */

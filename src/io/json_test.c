@@ -100,7 +100,8 @@ TUTTI_TEST(json_limits_depth_values_and_bytes)
     CHECK_OK(tutti__json_parse("t", "[[[1]]]", 7, &limits, &arena, &root));
     CHECK_STATUS(tutti__json_parse("t", "[[[[]]]]", 8, &limits, &arena, &root), TUTTI_TOO_LARGE);
     CHECK_OK(tutti__json_parse("t", "[1,1,1,1]", 9, &limits, &arena, &root));
-    CHECK_STATUS(tutti__json_parse("t", "[1,1,1,1,1]", 11, &limits, &arena, &root), TUTTI_TOO_LARGE);
+    CHECK_STATUS(tutti__json_parse("t", "[1,1,1,1,1]", 11, &limits, &arena, &root),
+                 TUTTI_TOO_LARGE);
     CHECK_STATUS(tutti__json_parse("t", "\"012345678901234567890\"", 23, &limits, &arena, &root),
                  TUTTI_TOO_LARGE);
     char *deep = malloc(100000);

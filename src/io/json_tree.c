@@ -24,7 +24,7 @@ const tutti_json *tutti__json_get(const tutti_json *json, const char *key)
 const char *tutti__json_text(const tutti_json *json, const char *fallback)
 {
     return is(json, TUTTI_JSON_STRING) && strlen(json->as.text) == json->count ? json->as.text
-                                                                              : fallback;
+                                                                               : fallback;
 }
 
 int64_t tutti__json_int(const tutti_json *json, int64_t fallback)

@@ -84,7 +84,8 @@ static void put_quoted(tutti_text *text, const char *from, size_t size)
                from[plain] != '\\')
             plain++;
         tutti__text_bytes(text, from, plain);
-        size_t taken = plain < size ? plain + put_character(text, from + plain, size - plain) : plain;
+        size_t taken =
+            plain < size ? plain + put_character(text, from + plain, size - plain) : plain;
         from += taken;
         size -= taken;
     }

@@ -10,10 +10,9 @@ tutti_status tutti__named_add(tutti_named_tensors *list, const char *name, size_
     char *copy = malloc(name_size + 1);
     bool full = (list->count & (list->count - 1)) == 0; /* 0, 1, 2, 4, … */
     size_t room = list->count == 0 ? 1 : 2 * list->count;
-    tutti_named_tensor *items =
-        copy == NULL ? NULL
-        : full       ? realloc(list->items, room * sizeof *items)
-                     : list->items;
+    tutti_named_tensor *items = copy == NULL ? NULL
+                                : full       ? realloc(list->items, room * sizeof *items)
+                                             : list->items;
     if (items == NULL) {
         free(copy);
         tutti_tensor_release(tensor);

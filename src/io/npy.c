@@ -59,11 +59,12 @@ static tutti_status check_size(const tutti_source *source, const tutti_npy_heade
         if (!tutti__mul_size(count, header->dims[i], &count))
             return tutti_fail(TUTTI_TOO_LARGE, "%s: its dimensions overflow 64 bits", source->name);
     if (!tutti__mul_size(count, header->kind.size, &bytes) || bytes != source->size - at)
-        return tutti_fail(TUTTI_CORRUPT,
-                          "%s: the NPY header promises %lld elements of %lld bytes, from offset %lld "
-                          "on there are %lld bytes",
-                          source->name, (long long)count, (long long)header->kind.size,
-                          (long long)at, (long long)(source->size - at));
+        return tutti_fail(
+            TUTTI_CORRUPT,
+            "%s: the NPY header promises %lld elements of %lld bytes, from offset %lld "
+            "on there are %lld bytes",
+            source->name, (long long)count, (long long)header->kind.size, (long long)at,
+            (long long)(source->size - at));
     if (header->kind.dtype == TUTTI_STRING && header->kind.size == 0 && count > 1 << 20)
         return tutti_fail(TUTTI_TOO_LARGE, "%s: %lld empty texts, at most 2^20 are read",
                           source->name, (long long)count);
@@ -132,13 +133,14 @@ static tutti_status write_header(tutti_sink *sink, const char *descr, const tutt
 {
     char text[512];
     int rank = tutti_tensor_rank(tensor);
-    size_t size = (size_t)snprintf(
-        text, sizeof text, "%s%c%c  {'descr': '%s', 'fortran_order': False, 'shape': (", MAGIC, 1, 0,
-        descr);
+    size_t size = (size_t)snprintf(text, sizeof text,
+                                   "%s%c%c  {'descr': '%s', 'fortran_order': False, 'shape': (",
+                                   MAGIC, 1, 0, descr);
     text[7] = '\0';
     for (int i = 0; i < rank; i++)
-        size += (size_t)snprintf(text + size, sizeof text - size, i + 1 < rank ? "%lld, " : "%lld%s",
-                                 (long long)tutti_tensor_dims(tensor)[i], rank == 1 ? "," : "");
+        size +=
+            (size_t)snprintf(text + size, sizeof text - size, i + 1 < rank ? "%lld, " : "%lld%s",
+                             (long long)tutti_tensor_dims(tensor)[i], rank == 1 ? "," : "");
     size += (size_t)snprintf(text + size, sizeof text - size, "), }");
     while ((size + 1) % 64 != 0)
         text[size++] = ' ';
@@ -153,10 +155,11 @@ static tutti_status write_texts(tutti_sink *sink, const tutti_tensor *tensor)
     for (int64_t i = 0; i < count; i++) {
         tutti_string text = tutti_tensor_get_string(tensor, i);
         if (text.size > 0 && text.data[text.size - 1] == '\0')
-            return tutti_fail(TUTTI_UNSUPPORTED,
-                              "%s: text %lld ends in NUL, which NPY cannot keep; use safetensors of "
-                              "u8",
-                              sink->name, (long long)i);
+            return tutti_fail(
+                TUTTI_UNSUPPORTED,
+                "%s: text %lld ends in NUL, which NPY cannot keep; use safetensors of "
+                "u8",
+                sink->name, (long long)i);
         longest = text.size > longest ? text.size : longest;
     }
     char descr[32];
@@ -180,9 +183,8 @@ static tutti_status write_texts(tutti_sink *sink, const tutti_tensor *tensor)
 static tutti_status write_contiguous(tutti_sink *sink, tutti_tensor *tensor)
 {
     static const char *const descr[TUTTI_DTYPE_END] = {
-        [TUTTI_F32] = "<f4", [TUTTI_F64] = "<f8", [TUTTI_F16] = "<f2",
-        [TUTTI_I8] = "|i1",  [TUTTI_U8] = "|u1",  [TUTTI_I32] = "<i4",
-        [TUTTI_I64] = "<i8", [TUTTI_BOOL] = "|b1"};
+        [TUTTI_F32] = "<f4", [TUTTI_F64] = "<f8", [TUTTI_F16] = "<f2", [TUTTI_I8] = "|i1",
+        [TUTTI_U8] = "|u1",  [TUTTI_I32] = "<i4", [TUTTI_I64] = "<i8", [TUTTI_BOOL] = "|b1"};
     tutti_dtype dtype = tutti_tensor_dtype(tensor);
     if (dtype == TUTTI_STRING)
         return write_texts(sink, tensor);

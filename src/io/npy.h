@@ -17,7 +17,7 @@ tutti_status tutti__npy_write(tutti_sink *sink, tutti_tensor *tensor);
 
 /* How elements stand in a file. */
 typedef struct tutti_npy_kind {
-    char letter; /* f i u b S U */
+    char letter;  /* f i u b S U */
     int64_t size; /* bytes of one element */
     bool big_endian;
     tutti_dtype dtype; /* that it becomes */

@@ -78,13 +78,13 @@ tutti_status tutti__npy_parse_descr(const char *name, const char *text, size_t s
         }
     }
     if (kind.dtype == TUTTI_NO_DTYPE)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "%s: NPY elements of type '%.*s' are not read%s; save them as f2 f4 f8 i1 "
-                          "to i8, u1 to u8, b1, S or U",
-                          name, (int)(size < 40 ? size : 40), text,
-                          memchr(text, 'O', size) != NULL
-                              ? " (objects could run code that the file brings)"
-                              : "");
+        return tutti_fail(
+            TUTTI_UNSUPPORTED,
+            "%s: NPY elements of type '%.*s' are not read%s; save them as f2 f4 f8 i1 "
+            "to i8, u1 to u8, b1, S or U",
+            name, (int)(size < 40 ? size : 40), text,
+            memchr(text, 'O', size) != NULL ? " (objects could run code that the file brings)"
+                                            : "");
     *ret = kind;
     return TUTTI_OK;
 }

@@ -50,7 +50,8 @@ TUTTI_TEST(npy_round_trip)
                     tutti_tensor_set(tensor, i, (double)i + 0.5);
             write_text(&text, tensor);
             CHECK_OK(read_bytes(text.data, text.size, &back));
-            CHECK_OK(tutti_tensor_cast(tensor, d == TUTTI_BF16 ? TUTTI_F32 : (tutti_dtype)d, &same));
+            CHECK_OK(
+                tutti_tensor_cast(tensor, d == TUTTI_BF16 ? TUTTI_F32 : (tutti_dtype)d, &same));
             CHECK(tutti_tensor_same(back, same));
             for (size_t size = 0; size < text.size; size++)
                 CHECK(read_bytes(text.data, size, &back) != TUTTI_OK);
@@ -65,7 +66,8 @@ TUTTI_TEST(npy_reads_either_order)
 {
     static const uint8_t big[] = {0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0xff, 0xfa};
     tutti_tensor *t;
-    CHECK_OK(read_made("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n", big, 12, &t));
+    CHECK_OK(
+        read_made("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n", big, 12, &t));
     CHECK_INT(tutti_tensor_dtype(t), TUTTI_I32);
     CHECK_INT(tutti_tensor_dims(t)[0], 2);
     CHECK_INT(tutti_tensor_get_int(t, 1), 3); /* [0,1] is the third in column-major order */
@@ -76,8 +78,8 @@ TUTTI_TEST(npy_reads_either_order)
     CHECK_INT(tutti_tensor_get_string(t, 0).size, 2);
     CHECK(memcmp(tutti_tensor_get_string(t, 0).data, "\xc3\xa9", 2) == 0);
     tutti_tensor_release(t);
-    CHECK_OK(read_made("{'descr': '<u4', 'fortran_order': False, 'shape': ()}", "\xff\xff\xff\xff", 4,
-                       &t));
+    CHECK_OK(read_made("{'descr': '<u4', 'fortran_order': False, 'shape': ()}", "\xff\xff\xff\xff",
+                       4, &t));
     CHECK_INT(tutti_tensor_get_int(t, 0), 4294967295);
     tutti_tensor_release(t);
 }

@@ -44,9 +44,9 @@ static tutti_status write_member(tutti_zip_writer *writer, const tutti_named_ten
     tutti_text name = {0};
     tutti_sink *sink;
     tutti__text_add(&name, "%s.npy", each->name);
-    tutti_status status =
-        name.failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory to write '%s'", each->name)
-                    : tutti__zip_begin_member(writer, name.data, compress, &sink);
+    tutti_status status = name.failed
+                              ? tutti_fail(TUTTI_NO_MEMORY, "no memory to write '%s'", each->name)
+                              : tutti__zip_begin_member(writer, name.data, compress, &sink);
     tutti__text_free(&name);
     TUTTI_TRY(status);
     return tutti__zip_end_member(writer, sink, tutti__npy_write(sink, each->tensor));

@@ -100,8 +100,8 @@ static void write_member(tutti_text *text, const char *name)
 
 TUTTI_TEST(zip_refuses_names_that_escape)
 {
-    static const char *const names[] = {"../x.npy", "/x.npy", "a/../x.npy", "a/..", "c:x.npy",
-                                        "a\\x.npy"};
+    static const char *const names[] = {"../x.npy", "/x.npy",  "a/../x.npy",
+                                        "a/..",     "c:x.npy", "a\\x.npy"};
     tutti_named_tensors list = {0};
     for (size_t i = 0; i < TUTTI_COUNT(names); i++) {
         tutti_text text = {0};
@@ -159,8 +159,8 @@ TUTTI_TEST(zip_refuses_two_members_in_one_place)
     CHECK_STATUS(tutti__zip_open(source, &zip), TUTTI_CORRUPT);
     CHECK_CONTAINS(tutti_error_message(), "twice");
     size_t second = 2 * ENTRY + 46 + 1;
-    text.data[ENTRY + 30] = 'y';          /* the second member's own name */
-    text.data[second + 46] = 'y';         /* and in the directory */
+    text.data[ENTRY + 30] = 'y';  /* the second member's own name */
+    text.data[second + 46] = 'y'; /* and in the directory */
     CHECK_OK(tutti__zip_open(source, &zip));
     tutti__zip_close(zip);
     text.data[30] = 'y';

@@ -10,7 +10,8 @@
 tutti_proto tutti__proto(const char *name, const void *data, size_t size)
 {
     const uint8_t *bytes = data;
-    return (tutti_proto){.name = name, .start = bytes, .at = bytes, .end = size ? bytes + size : bytes};
+    return (tutti_proto){
+        .name = name, .start = bytes, .at = bytes, .end = size ? bytes + size : bytes};
 }
 
 void tutti__proto_stop(tutti_proto *p, const char *expected)
@@ -23,8 +24,8 @@ tutti_status tutti__proto_end(const tutti_proto *p)
 {
     if (p->wrong == NULL && p->at == p->end)
         return TUTTI_OK;
-    return tutti_fail(TUTTI_CORRUPT, "%s: offset %zu of the message: protobuf, expected %s", p->name,
-                      (size_t)(p->at - p->start), p->wrong != NULL ? p->wrong : "its end");
+    return tutti_fail(TUTTI_CORRUPT, "%s: offset %zu of the message: protobuf, expected %s",
+                      p->name, (size_t)(p->at - p->start), p->wrong != NULL ? p->wrong : "its end");
 }
 
 /* Seven bits a byte, the lowest first; at most ten bytes. */

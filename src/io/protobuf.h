@@ -1,5 +1,5 @@
-/* protobuf.h: the wire form of protocol buffers: fields of number and kind, one after another. Enough
- * for ONNX, tf.train.Example and TensorBoard's events.
+/* protobuf.h: the wire form of protocol buffers: fields of number and kind, one after another.
+ * Enough for ONNX, tf.train.Example and TensorBoard's events.
  *
  *     tutti_proto p = tutti__proto("model.onnx", data, size);
  *     tutti_proto_field f;
@@ -8,8 +8,8 @@
  *             TUTTI_TRY(parse_graph(tutti__proto_inside(&p, &f)));
  *     TUTTI_TRY(tutti__proto_end(&p));
  *
- * A reader never leaves its bytes. Damage, groups (which nobody writes any more) and messages nested
- * deeper than 100 end the loop, and tutti__proto_end says why. */
+ * A reader never leaves its bytes. Damage, groups (which nobody writes any more) and messages
+ * nested deeper than 100 end the loop, and tutti__proto_end says why. */
 #ifndef TUTTI_IO_PROTOBUF_H
 #define TUTTI_IO_PROTOBUF_H
 

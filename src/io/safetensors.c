@@ -15,12 +15,24 @@ static const struct {
     tutti_dtype dtype;
     int bits;
 } kinds[] = {
-    {"F32", TUTTI_F32, 32},         {"F64", TUTTI_F64, 64},         {"F16", TUTTI_F16, 16},
-    {"BF16", TUTTI_BF16, 16},       {"I8", TUTTI_I8, 8},            {"U8", TUTTI_U8, 8},
-    {"I32", TUTTI_I32, 32},         {"I64", TUTTI_I64, 64},         {"BOOL", TUTTI_BOOL, 8},
-    {"I16", TUTTI_NO_DTYPE, 16},    {"U16", TUTTI_NO_DTYPE, 16},    {"U32", TUTTI_NO_DTYPE, 32},
-    {"U64", TUTTI_NO_DTYPE, 64},    {"F8_E4M3", TUTTI_NO_DTYPE, 8}, {"F8_E5M2", TUTTI_NO_DTYPE, 8},
-    {"F8_E8M0", TUTTI_NO_DTYPE, 8}, {"F4", TUTTI_NO_DTYPE, 4},      {"C64", TUTTI_NO_DTYPE, 64},
+    {"F32", TUTTI_F32, 32},
+    {"F64", TUTTI_F64, 64},
+    {"F16", TUTTI_F16, 16},
+    {"BF16", TUTTI_BF16, 16},
+    {"I8", TUTTI_I8, 8},
+    {"U8", TUTTI_U8, 8},
+    {"I32", TUTTI_I32, 32},
+    {"I64", TUTTI_I64, 64},
+    {"BOOL", TUTTI_BOOL, 8},
+    {"I16", TUTTI_NO_DTYPE, 16},
+    {"U16", TUTTI_NO_DTYPE, 16},
+    {"U32", TUTTI_NO_DTYPE, 32},
+    {"U64", TUTTI_NO_DTYPE, 64},
+    {"F8_E4M3", TUTTI_NO_DTYPE, 8},
+    {"F8_E5M2", TUTTI_NO_DTYPE, 8},
+    {"F8_E8M0", TUTTI_NO_DTYPE, 8},
+    {"F4", TUTTI_NO_DTYPE, 4},
+    {"C64", TUTTI_NO_DTYPE, 64},
 };
 
 const char *tutti__safetensors_dtype_text(tutti_dtype dtype)
@@ -96,11 +108,12 @@ static tutti_status parse_offsets(const tutti_source *source, const tutti_json *
         return fail_entry(source, entry, "expected \"data_offsets\": [begin, end]");
     int64_t begin = tutti__json_int(first, -1), end = tutti__json_int(first->next, -1);
     if (begin < 0 || end < begin || end > source->size - data_at)
-        return tutti_fail(TUTTI_CORRUPT,
-                          "%s: tensor '%.200s' claims bytes %lld to %lld of %lld bytes of data; the "
-                          "file is truncated or its header damaged",
-                          source->name, entry->key, (long long)begin, (long long)end,
-                          (long long)(source->size - data_at));
+        return tutti_fail(
+            TUTTI_CORRUPT,
+            "%s: tensor '%.200s' claims bytes %lld to %lld of %lld bytes of data; the "
+            "file is truncated or its header damaged",
+            source->name, entry->key, (long long)begin, (long long)end,
+            (long long)(source->size - data_at));
     if (end - begin != bytes)
         return tutti_fail(TUTTI_CORRUPT,
                           "%s: tensor '%.200s': shape and dtype need %lld bytes, data_offsets give "
@@ -138,8 +151,9 @@ static tutti_status check_layout(const tutti_source *source, const tutti_safeten
     int64_t at = data_at;
     for (size_t i = 0; i < count; at += items[i].size, i++)
         if (items[i].offset != at)
-            return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%.200s' begins at offset %lld, expected "
-                                             "%lld: tensors %s",
+            return tutti_fail(TUTTI_CORRUPT,
+                              "%s: tensor '%.200s' begins at offset %lld, expected "
+                              "%lld: tensors %s",
                               source->name, items[i].name, (long long)items[i].offset,
                               (long long)at, items[i].offset < at ? "overlap" : "leave a hole");
     if (at != source->size)
@@ -249,7 +263,8 @@ static tutti_status parse_header(tutti_safetensors *all, tutti_safetensors_file 
                                  uint64_t n)
 {
     const tutti_json *root;
-    TUTTI_TRY(tutti__json_parse(file->source->name, header + 8, (size_t)n, NULL, &all->arena, &root));
+    TUTTI_TRY(
+        tutti__json_parse(file->source->name, header + 8, (size_t)n, NULL, &all->arena, &root));
     if (root->kind != TUTTI_JSON_OBJECT)
         return tutti_fail(TUTTI_CORRUPT, "%s: offset 8: the header is %s, expected an object",
                           file->source->name, tutti__json_kind_text(root));
@@ -299,11 +314,12 @@ tutti_status tutti__safetensors_fetch(const tutti_safetensors *file, const tutti
         at += piece;
     }
     if (item->checked && crc != item->crc)
-        return tutti_fail(TUTTI_CORRUPT,
-                          "%s: tensor '%.200s' (bytes %lld to %lld) has the checksum %08x, the file "
-                          "says %08x: it is damaged",
-                          source->name, item->name, (long long)item->offset,
-                          (long long)(item->offset + item->size), crc, item->crc);
+        return tutti_fail(
+            TUTTI_CORRUPT,
+            "%s: tensor '%.200s' (bytes %lld to %lld) has the checksum %08x, the file "
+            "says %08x: it is damaged",
+            source->name, item->name, (long long)item->offset,
+            (long long)(item->offset + item->size), crc, item->crc);
     for (int64_t i = 0; item->type.dtype == TUTTI_BOOL && i < item->size; i++)
         if (data[i] > 1)
             return tutti_fail(TUTTI_CORRUPT,
@@ -316,8 +332,9 @@ tutti_status tutti__safetensors_tensor(const tutti_safetensors *file, const tutt
                                        tutti_tensor **ret_tensor)
 {
     if (item->type.dtype == TUTTI_NO_DTYPE)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s: tensor '%.200s' has the dtype %s, which is not "
-                                             "read here; convert it first",
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "%s: tensor '%.200s' has the dtype %s, which is not "
+                          "read here; convert it first",
                           file->files[item->file].source->name, item->name, item->dtype);
     tutti_tensor *tensor;
     TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &item->type, &tensor));

@@ -23,8 +23,8 @@
 
 typedef struct tutti_safetensor {
     const char *name;
-    const char *dtype;   /* as it stands in the file: "F32" */
-    tutti_type type;     /* dtype is TUTTI_NO_DTYPE when there is none here */
+    const char *dtype;    /* as it stands in the file: "F32" */
+    tutti_type type;      /* dtype is TUTTI_NO_DTYPE when there is none here */
     int64_t offset, size; /* bytes, in its file */
     int file;
     bool checked; /* crc is known */
@@ -77,7 +77,7 @@ typedef struct tutti_safetensors_plan {
 typedef struct tutti_safetensors_writer {
     tutti_sink *sink;
     size_t count;
-    int64_t *sizes;  /* bytes of each tensor */
+    int64_t *sizes; /* bytes of each tensor */
     uint32_t *crcs;
     size_t current;  /* tensor being written */
     int64_t written; /* bytes of it */

@@ -130,7 +130,9 @@ static tutti_status open_any(const char *path, tutti_safetensors **ret)
     status = index.failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", path)
                           : tutti__safetensors_open_index(index.data, ret);
     tutti__text_free(&index);
-    return status == TUTTI_NOT_FOUND ? tutti__error_restore(&missing) : status;
+    if (status == TUTTI_NOT_FOUND)
+        tutti__error_restore(&missing);
+    return status;
 }
 
 tutti_status tutti__safetensors_open(const char *path, bool checked, tutti_safetensors **ret)

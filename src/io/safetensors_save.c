@@ -73,10 +73,10 @@ static tutti_status write_range(saving *s, size_t first, size_t end, tutti_sink 
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to write %zu tensors", s->path,
                           end - first);
     for (size_t i = first; i < end; i++)
-        plan[i - first] = (tutti_safetensors_plan){.name = s->tensors[i]->name,
-                                                   .type = *tutti_tensor_type(s->tensors[i]->tensor)};
-    tutti_status status = tutti__safetensors_begin(sink, end - first, plan, s->metadata_count,
-                                                   s->metadata, &writer);
+        plan[i - first] = (tutti_safetensors_plan){
+            .name = s->tensors[i]->name, .type = *tutti_tensor_type(s->tensors[i]->tensor)};
+    tutti_status status =
+        tutti__safetensors_begin(sink, end - first, plan, s->metadata_count, s->metadata, &writer);
     for (size_t i = first; i < end && status == TUTTI_OK; i++)
         status = tutti__safetensors_write_tensor(&writer, s->tensors[i]->tensor);
     if (status == TUTTI_OK)
@@ -161,7 +161,7 @@ static tutti_status write_all(saving *s)
 {
     tutti_text index = {0}, shard = {0};
     tutti__text_add(&index, "%.*s.safetensors.index.json", (int)s->stem, s->path);
-    tutti_status status = index.failed ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory", s->path)
+    tutti_status status = index.failed     ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory", s->path)
                           : s->shards == 1 ? write_shard(s, 0, s->path)
                                            : TUTTI_OK;
     for (int i = 0; s->shards > 1 && i < s->shards && status == TUTTI_OK; i++) {
@@ -187,10 +187,10 @@ static tutti_status check_unique(const saving *s)
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < s->count && status == TUTTI_OK; i++) {
         const char *name = s->tensors[i]->name;
-        status = tutti__map_get(&seen, name) != NULL
-                     ? tutti_fail(TUTTI_INVALID, "%s: the name '%.200s' is given twice", s->path,
-                                  name)
-                     : tutti__map_set(&seen, name, s->tensors[i]->tensor);
+        status =
+            tutti__map_get(&seen, name) != NULL
+                ? tutti_fail(TUTTI_INVALID, "%s: the name '%.200s' is given twice", s->path, name)
+                : tutti__map_set(&seen, name, s->tensors[i]->tensor);
     }
     tutti__map_free(&seen);
     return status;

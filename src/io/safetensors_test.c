@@ -37,8 +37,9 @@ static tutti_named_tensor samples[KINDS + 1];
 
 static void make_samples(void)
 {
-    static const tutti_dtype dtypes[KINDS] = {TUTTI_BOOL, TUTTI_F32, TUTTI_F64, TUTTI_F16, TUTTI_BF16,
-                                              TUTTI_I8,   TUTTI_U8,  TUTTI_I32, TUTTI_I64};
+    static const tutti_dtype dtypes[KINDS] = {TUTTI_BOOL, TUTTI_F32,  TUTTI_F64,
+                                              TUTTI_F16,  TUTTI_BF16, TUTTI_I8,
+                                              TUTTI_U8,   TUTTI_I32,  TUTTI_I64};
     for (int i = 0; i < KINDS; i++) {
         int64_t dims[] = {i == 5 ? 0 : 2, 3};
         CHECK_OK(tutti_tensor_create(dtypes[i], i == 1 ? 0 : 2, dims, &samples[i].tensor));
@@ -190,7 +191,8 @@ TUTTI_TEST(safetensors_refuse_hostile_headers)
     char absurd[16] = {0};
     memset(absurd, 0xff, 8);
     CHECK_STATUS(read_all(absurd, 16), TUTTI_CORRUPT);
-    char boolean[] = "\0\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[0,1]}}\x02";
+    char boolean[] =
+        "\0\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[0,1]}}\x02";
     tutti__put_u64(boolean, sizeof boolean - 10);
     CHECK_STATUS(read_all(boolean, sizeof boolean - 1), TUTTI_CORRUPT);
     CHECK_CONTAINS(tutti_error_message(), "boolean");
@@ -210,8 +212,8 @@ static void check_loads(const char *path)
     CHECK_OK(tutti_safetensors_load(path, &list));
     CHECK_INT(list.count, KINDS);
     for (int i = 0; i < KINDS; i++)
-        CHECK(tutti_tensor_same(tutti_named_tensors_find(&list, samples[i].name),
-                                samples[i].tensor));
+        CHECK(
+            tutti_tensor_same(tutti_named_tensors_find(&list, samples[i].name), samples[i].tensor));
     tutti_named_tensors_clear(&list);
 }
 
@@ -246,8 +248,8 @@ TUTTI_TEST(safetensors_in_several_files_with_an_index)
 
 TUTTI_TEST(safetensors_index_cannot_leave_its_folder)
 {
-    static const char *const names[] = {"../x.safetensors", "/etc/passwd", "a/b", "..", "", "a\\\\b",
-                                        "x\\u0000y"};
+    static const char *const names[] = {"../x.safetensors", "/etc/passwd", "a/b", "..", "",
+                                        "a\\\\b",           "x\\u0000y"};
     char path[100], text[300];
     tutti_safetensors *file;
     make_folder();
@@ -275,7 +277,8 @@ TUTTI_TEST(safetensors_index_cannot_leave_its_folder)
 
 TUTTI_TEST(safetensors_refuse_to_write_what_they_cannot_hold)
 {
-    tutti_named_tensor twice[2] = {{"a", NULL}, {"a", NULL}}, text = {"t", NULL}, bad = {"\xff", NULL};
+    tutti_named_tensor twice[2] = {{"a", NULL}, {"a", NULL}}, text = {"t", NULL},
+                       bad = {"\xff", NULL};
     char path[100];
     make_folder();
     snprintf(path, sizeof path, "%s/z.safetensors", folder);

@@ -30,7 +30,8 @@ static tutti_status check_names(const char *path, size_t count, const char **nam
     qsort(names, count, sizeof *names, by_text);
     for (size_t i = 1; i < count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            return tutti_fail(TUTTI_INVALID, "%s: the name '%.200s' is given twice", path, names[i]);
+            return tutti_fail(TUTTI_INVALID, "%s: the name '%.200s' is given twice", path,
+                              names[i]);
     return TUTTI_OK;
 }
 
@@ -80,11 +81,11 @@ static tutti_status put_entry(tutti_safetensors_writer *w, tutti_json_writer *js
     const char *dtype = tutti__safetensors_dtype_text(plan->type.dtype);
     int64_t count = tutti_type_count(&plan->type), size, end;
     if (dtype == NULL || count < 0)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "%s: tensor '%.200s' is of %s with %lld elements, which safetensors cannot "
-                          "hold (f32 f64 f16 bf16 i8 u8 i32 i64 bool of known shape)",
-                          w->sink->name, plan->name, tutti_dtype_name(plan->type.dtype),
-                          (long long)count);
+        return tutti_fail(
+            TUTTI_UNSUPPORTED,
+            "%s: tensor '%.200s' is of %s with %lld elements, which safetensors cannot "
+            "hold (f32 f64 f16 bf16 i8 u8 i32 i64 bool of known shape)",
+            w->sink->name, plan->name, tutti_dtype_name(plan->type.dtype), (long long)count);
     if (!tutti__mul_size(count, (int64_t)tutti_dtype_size(plan->type.dtype), &size) ||
         !tutti__add_size(*at, size, &end))
         return tutti_fail(TUTTI_TOO_LARGE, "%s: sizes overflow at tensor '%.200s'", w->sink->name,
@@ -147,10 +148,10 @@ tutti_status tutti__safetensors_begin(tutti_sink *sink, size_t count,
                                   .count = count,
                                   .sizes = calloc(count + 1, sizeof(int64_t)),
                                   .crcs = calloc(count + 1, sizeof(uint32_t))};
-    tutti_status status = w.sizes != NULL && w.crcs != NULL
-                              ? put_header(&w, plan, metadata_count, metadata)
-                              : tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to write %zu tensors",
-                                           sink->name, count);
+    tutti_status status =
+        w.sizes != NULL && w.crcs != NULL
+            ? put_header(&w, plan, metadata_count, metadata)
+            : tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to write %zu tensors", sink->name, count);
     if (status == TUTTI_OK)
         status = tutti__sink_write(sink, w.header.data, w.header.size);
     if (status != TUTTI_OK) {

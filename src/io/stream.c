@@ -93,11 +93,11 @@ tutti_status tutti__source_read(tutti_source *source, int64_t offset, void *data
                           what, (long long)offset);
     TUTTI_TRY(source->read(source, offset, data, size, &got));
     if (got < size)
-        return tutti_fail(TUTTI_CORRUPT,
-                          "%s: ends at byte %lld inside %s, which needs %zu bytes from offset %lld; "
-                          "the file is truncated",
-                          source->name, (long long)(offset + (int64_t)got), what, size,
-                          (long long)offset);
+        return tutti_fail(
+            TUTTI_CORRUPT,
+            "%s: ends at byte %lld inside %s, which needs %zu bytes from offset %lld; "
+            "the file is truncated",
+            source->name, (long long)(offset + (int64_t)got), what, size, (long long)offset);
     return TUTTI_OK;
 }
 
@@ -236,6 +236,8 @@ tutti_status tutti__sink_end(tutti_sink *sink, tutti_status status)
         status = world->close_file(world->self, sink->file, true);
     else if (sink->file != NULL)
         world->close_file(world->self, sink->file, false);
+    if (sink->finish != NULL)
+        status = sink->finish(sink, status);
     free_sink(sink);
     return status;
 }

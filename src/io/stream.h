@@ -52,6 +52,8 @@ typedef struct tutti_sink {
     size_t waiting;
     /* Of any other: takes all bytes itself; such a sink cannot be patched. */
     tutti_status (*write)(struct tutti_sink *self, const void *data, size_t size);
+    /* (optional) At the end; `status` says how it went so far. Returns how it went. */
+    tutti_status (*finish)(struct tutti_sink *self, tutti_status status);
     void *inside;
 } tutti_sink;
 
@@ -59,7 +61,7 @@ typedef struct tutti_sink {
 tutti_status tutti__sink_text(const char *name, tutti_text *text, tutti_sink **ret_sink);
 /* Into a file: TUTTI_FILE_REPLACE changes it at commit, TUTTI_FILE_APPEND at once. */
 tutti_status tutti__sink_file(const char *path, tutti_file_mode mode, tutti_sink **ret_sink);
-/* A sink of another kind; `inside` stays the caller's. */
+/* A sink of another kind; `inside` stays the caller's, who may set `finish`. */
 tutti_status tutti__sink_make(const char *name,
                               tutti_status (*write)(tutti_sink *self, const void *data,
                                                     size_t size),

@@ -6,7 +6,9 @@
 #include "io/crc32c.h"
 #include "io/gzip.h"
 
-#define FIRST_PIECE ((size_t)1 << 20) /* memory grows with the bytes that come, not with promises */
+#define FIRST_PIECE                                                                                \
+    ((size_t)1 << 20) /* memory grows with the bytes that come, not with promises                  \
+                       */
 
 static uint32_t masked(const void *data, size_t size)
 {
@@ -35,7 +37,8 @@ tutti_status tutti__tfrecord_open(tutti_source *source, size_t limit, tutti_tfre
     }
     if (!is_plain(start, got)) {
         tutti_packing packing = tutti__gzip_is(start, got) ? TUTTI_PACKED_GZIP : TUTTI_PACKED_ZLIB;
-        TUTTI_TRY(tutti__source_inflate(source, 0, source->size, packing, -1, true, &reader.source));
+        TUTTI_TRY(
+            tutti__source_inflate(source, 0, source->size, packing, -1, true, &reader.source));
         reader.packed = true;
     }
     *ret_reader = reader;
@@ -60,16 +63,16 @@ static tutti_status read_body(tutti_tfrecord *r, int64_t at, size_t total)
 {
     size_t done = 0, step = r->source->size >= 0 ? total : FIRST_PIECE;
     if (r->source->size >= 0 && (int64_t)total > r->source->size - at)
-        return tutti_fail(TUTTI_CORRUPT,
-                          "%s: the record at offset %lld needs %zu bytes, %lld are left; the file is "
-                          "truncated",
-                          r->source->name, (long long)r->at, total,
-                          (long long)(r->source->size - at));
+        return tutti_fail(
+            TUTTI_CORRUPT,
+            "%s: the record at offset %lld needs %zu bytes, %lld are left; the file is "
+            "truncated",
+            r->source->name, (long long)r->at, total, (long long)(r->source->size - at));
     while (done < total) {
         size_t piece = total - done < step ? total - done : step;
         TUTTI_TRY(make_room(r, done + piece));
-        TUTTI_TRY(tutti__source_read(r->source, at + (int64_t)done, r->data + done, piece,
-                                     "a record"));
+        TUTTI_TRY(
+            tutti__source_read(r->source, at + (int64_t)done, r->data + done, piece, "a record"));
         done += piece;
         step = done;
     }
@@ -101,8 +104,9 @@ tutti_status tutti__tfrecord_next(tutti_tfrecord *r, const uint8_t **ret_data, s
                           r->source->name, (long long)r->at, (unsigned long long)size, r->limit);
     TUTTI_TRY(read_body(r, r->at + 12, (size_t)size + 4));
     if (tutti__get_u32(r->data + size) != masked(r->data, (size_t)size))
-        return tutti_fail(TUTTI_CORRUPT, "%s: the record at offset %lld (%llu bytes) is damaged: its "
-                                         "checksum differs",
+        return tutti_fail(TUTTI_CORRUPT,
+                          "%s: the record at offset %lld (%llu bytes) is damaged: its "
+                          "checksum differs",
                           r->source->name, (long long)r->at, (unsigned long long)size);
     r->at += 16 + (int64_t)size;
     *ret_data = r->data;
@@ -124,8 +128,8 @@ tutti_status tutti__tfrecord_seek(tutti_tfrecord *r, int64_t at)
             break;
     }
     if (r->at != at)
-        return tutti_fail(TUTTI_OUT_OF_RANGE, "%s: no record begins at offset %lld", r->source->name,
-                          (long long)at);
+        return tutti_fail(TUTTI_OUT_OF_RANGE, "%s: no record begins at offset %lld",
+                          r->source->name, (long long)at);
     return TUTTI_OK;
 }
 

@@ -17,8 +17,8 @@ typedef struct tutti_tfrecord {
     bool packed;
 } tutti_tfrecord;
 
-/* Takes the source over, also on failure. Packed files are recognised. `limit` bounds one record (0:
- * 1 GiB). */
+/* Takes the source over, also on failure. Packed files are recognised. `limit` bounds one record
+ * (0: 1 GiB). */
 tutti_status tutti__tfrecord_open(tutti_source *source, size_t limit, tutti_tfrecord *ret_reader);
 /* The next record; *ret_data is NULL at the file's end, and else valid until the next call. A file
  * that ends inside a record is TUTTI_CORRUPT; reader.at stays before it, so that a file that grows

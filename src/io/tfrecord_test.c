@@ -111,7 +111,7 @@ TUTTI_TEST(tfrecord_seeks_and_limits)
 
 static void make_features(tutti_named_tensor features[4])
 {
-    static const float reals[] = {1.5F, -2};
+    static const uint32_t reals[] = {0x3fc00000, 0x7fbfffff}; /* 1.5 and a signalling NaN */
     static const int64_t integers[] = {-1, 1, INT64_MAX};
     static const tutti_string strings[] = {{"a\0b", 3}, {"", 0}};
     static const bool truth[] = {true, false};

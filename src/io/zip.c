@@ -58,8 +58,9 @@ static tutti_status find_ending(tutti_source *source, ending *ret)
             tutti__get_u16(tail + at + 20) != size - at - END_BYTES))
         at--;
     if (status == TUTTI_OK && at < 0)
-        status = fail_at(source, source->size, "the end of its directory; the file is truncated or "
-                                               "no zip archive");
+        status = fail_at(source, source->size,
+                         "the end of its directory; the file is truncated or "
+                         "no zip archive");
     if (status == TUTTI_OK)
         *ret = (ending){.at = base + at,
                         .directory_at = tutti__get_u32(tail + at + 16),

@@ -1,8 +1,8 @@
 /* zip.h: zip archives with stored and deflated members, also beyond 4 GiB (zip64).
  *
  * Invariants of an archive that was accepted: names differ, are relative and climb nowhere; members
- * do not overlap; what a member unpacks to is bounded by deflate's best ratio, 1032 to 1. A member's
- * CRC is compared when its last byte is read. */
+ * do not overlap; what a member unpacks to is bounded by deflate's best ratio, 1032 to 1. A
+ * member's CRC is compared when its last byte is read. */
 #ifndef TUTTI_IO_ZIP_H
 #define TUTTI_IO_ZIP_H
 

@@ -56,10 +56,10 @@ tutti_status tutti__zip_member_source(tutti_zip *zip, size_t index, tutti_source
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to read a member", zip->source->name);
     }
     *r = (reading){.member = m, .from = zip->source, .packed = m->method == 8};
-    tutti_status status =
-        r->packed ? tutti__source_inflate(zip->source, m->at, m->at + m->packed, TUTTI_PACKED_RAW,
-                                          m->size, false, &r->from)
-                  : TUTTI_OK;
+    tutti_status status = r->packed
+                              ? tutti__source_inflate(zip->source, m->at, m->at + m->packed,
+                                                      TUTTI_PACKED_RAW, m->size, false, &r->from)
+                              : TUTTI_OK;
     const tutti_source kind = {.read = read_member, .close = close_member};
     if (status == TUTTI_OK)
         status = tutti__source_make(name.data, m->size, &kind, r, ret_source);

@@ -1,5 +1,5 @@
-/* zip_write.c: the writer. A member's header is written with sizes left open, in 64 bits, and filled
- * in when the member ends. Times are fixed, so that equal contents give equal bytes. */
+/* zip_write.c: the writer. A member's header is written with sizes left open, in 64 bits, and
+ * filled in when the member ends. Times are fixed, so that equal contents give equal bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,8 +81,8 @@ tutti_status tutti__zip_begin_member(tutti_zip_writer *w, const char *name, bool
     uint8_t header[30] = "PK\x03\x04", extra[LOCAL_EXTRA] = {1, 0, 16, 0};
     put_common(header + 4, w, UINT32_MAX, UINT32_MAX, length, LOCAL_EXTRA);
     w->z = (z_stream){0};
-    if (w->name == NULL || (compress && deflateInit2(&w->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8,
-                                                     Z_DEFAULT_STRATEGY) != Z_OK))
+    if (w->name == NULL || (compress && deflateInit2(&w->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15,
+                                                     8, Z_DEFAULT_STRATEGY) != Z_OK))
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to write '%s'", w->sink->name, name);
     tutti_status status = tutti__sink_write(w->sink, header, sizeof header);
     if (status == TUTTI_OK)

@@ -137,10 +137,18 @@ static const tutti_layer_kind model_kind = {
     .call = call_model,
 };
 
+tutti_layer *tutti__model_layer_named(tutti_model *model, const char *name)
+{
+    return (tutti_layer_custom)(&model_kind,
+                                TUTTI_OPTIONS(model_settings, .name = name, .model = model));
+}
+
 tutti_layer *tutti_model_layer(tutti_model *model)
 {
-    if (!model)
-        return NULL;
-    return (tutti_layer_custom)(&model_kind, TUTTI_OPTIONS(model_settings, .name = model->name,
-                                                           .model = model));
+    return model ? tutti__model_layer_named(model, model->name) : NULL;
+}
+
+tutti_model *tutti__layer_model(const tutti_layer *layer)
+{
+    return layer->kind == &model_kind ? ((const model_settings *)layer->settings)->model : NULL;
 }

@@ -28,8 +28,4 @@ void tutti__fit_end(tutti_fit *fit);
 /* What flags ask for, and the progress bar: progress, --json, --logs, --save, --resume. */
 tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet);
 
-/* The callbacks that flags make, one file each in callbacks/. */
-tutti_callback *tutti__progress_bar(void);
-tutti_callback *tutti__json_lines(void);
-
 #endif

@@ -146,7 +146,7 @@ static tutti_status compile(tutti_model *model, const tutti_compile_options *opt
     trainer->optimizer = options->optimizer.def ? options->optimizer : tutti_adam();
     trainer->optimizer.learning_rate =
         tutti_flag_number(model->job, "lr", trainer->optimizer.learning_rate);
-    trainer->rate = trainer->optimizer.learning_rate;
+    trainer->rate = tutti__optimizer_rate(&trainer->optimizer, 0);
     trainer->accumulate = options->accumulate > 1 ? options->accumulate : 1;
     TUTTI_TRY(add_goals(model, options));
     TUTTI_TRY(track_losses(model));
@@ -192,7 +192,7 @@ double tutti_get_learning_rate(tutti_model *model)
 
 void tutti_set_learning_rate(tutti_model *model, double rate)
 {
-    if (!model || !model->trainer)
+    if (!model || !model->trainer || model->trainer->rate == rate)
         return;
     model->trainer->rate = rate;
     model->trainer->optimizer.learning_rate = rate;

@@ -156,6 +156,18 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     return status;
 }
 
+/* Where a restored training goes on: in its epoch, or with the next when that one is complete. */
+static void resume(tutti_trainer *trainer, plan *p)
+{
+    int64_t count = count_batches(p->data, p->steps);
+    if (!trainer->resumed)
+        return;
+    bool complete = count >= 0 && trainer->position.delivered >= count;
+    int epoch = (int)trainer->position.epoch + complete;
+    trainer->resumed = !complete;
+    p->first = epoch > p->first ? epoch : p->first;
+}
+
 static tutti_status run_epochs(tutti_fit *fit, plan *p)
 {
     tutti_model *model = fit->model;
@@ -164,8 +176,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     model->trainer->stop = false;
     fit->event.epochs = p->last;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(train_begin)));
-    if (model->trainer->resumed && (int)model->trainer->position.epoch > p->first)
-        p->first = (int)model->trainer->position.epoch;
+    resume(model->trainer, p);
     fit->event.step = model->trainer->steps;
     tutti_status status = TUTTI_OK;
     for (int epoch = p->first; epoch < p->last && status == TUTTI_OK; epoch++) {

@@ -85,6 +85,17 @@ static tutti_status identity(const tutti_type *type, double gain, tutti_tensor *
     return TUTTI_OK;
 }
 
+/* The bias of an lstm, whose second quarter belongs to the forget gate. */
+static tutti_status unit_forget(const tutti_type *type, tutti_tensor **ret)
+{
+    if (type->rank != 1 || type->dims[0] % 4 != 0)
+        return tutti_fail(TUTTI_INVALID, "unit_forget needs a vector of four equal parts");
+    TUTTI_TRY(tutti_tensor_create(type->dtype, type->rank, type->dims, ret));
+    for (int64_t i = type->dims[0] / 4; i < type->dims[0] / 2; i++)
+        tutti_tensor_set(*ret, i, 1);
+    return TUTTI_OK;
+}
+
 tutti_status tutti__initializer(const char *text, const tutti_type *type, uint64_t seed,
                                 const char *name, tutti_init *ret)
 {
@@ -107,6 +118,8 @@ tutti_status tutti__initializer(const char *text, const tutti_type *type, uint64
         TUTTI_TRY(orthogonal(type, gain, seed, name, &tensor));
     else if (strcmp(spec.name, "identity") == 0)
         TUTTI_TRY(identity(type, gain, &tensor));
+    else if (strcmp(spec.name, "unit_forget") == 0)
+        TUTTI_TRY(unit_forget(type, &tensor));
     else
         return tutti_fail(TUTTI_NOT_FOUND, "there is no initializer '%s'", spec.name);
     *ret = tutti_from_tensor(tensor);

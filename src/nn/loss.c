@@ -62,15 +62,35 @@ tutti_sym tutti__weights_like(tutti_sym weights, tutti_sym x)
     return tutti_sym_type(weights).dtype == dtype ? weights : tutti_cast(weights, dtype);
 }
 
+/* Targets of another shape would broadcast to something that nobody meant. */
+static bool shapes_agree(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
+{
+    if (!truth.node)
+        return false;
+    char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
+    tutti_type t = tutti_sym_type(truth), g = tutti_sym_type(guess);
+    bool agree = t.rank == g.rank - loss->def->classes;
+    for (int i = 0; agree && i < t.rank; i++)
+        agree = t.dims[i] == g.dims[i] || t.dims[i] == TUTTI_ANY || g.dims[i] == TUTTI_ANY;
+    if (!agree)
+        tutti__poison(guess.node->graph, TUTTI_INVALID,
+                      "loss %s: targets are %s, outputs %s; targets need %s", loss->def->name,
+                      tutti_type_text(&t, have), tutti_type_text(&g, want),
+                      loss->def->classes ? "the outputs' shape without its last axis: class numbers"
+                                         : "the outputs' shape");
+    return agree;
+}
+
 tutti_sym(tutti_loss_each)(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     if (!guess.node)
         return TUTTI_NO_SYM;
     if (!loss || !loss->def)
         return tutti__poison(guess.node->graph, TUTTI_NOT_FOUND, "there is no such loss");
-    bool own = loss->fn != NULL;
-    return loss->def->each(
-        loss, own ? truth : tutti__targets_for(truth, guess, loss->def->classes), guess);
+    if (loss->fn)
+        return loss->def->each(loss, truth, guess);
+    truth = tutti__targets_for(truth, guess, loss->def->classes);
+    return shapes_agree(loss, truth, guess) ? loss->def->each(loss, truth, guess) : TUTTI_NO_SYM;
 }
 
 tutti_loss_parts tutti__loss_parts(const tutti_loss *loss, tutti_sym truth, tutti_sym guess,

@@ -1,5 +1,6 @@
 /* model.c: making models and what belongs to them. */
 #include "nn/model.h"
+#include "nn/saver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ tutti_status tutti_model_check(const tutti_model *model)
 static void destroy(void *object)
 {
     tutti_model *model = object;
+    tutti__saver_destroy(model->saver);
     tutti__trainer_destroy(model->trainer);
     tutti_eager_close(model->eager);
     tutti_session_close(model->session);

@@ -51,6 +51,7 @@ struct tutti_model {
     TUTTI_VEC(tutti_sym) fed; /* placeholders, as inputs */
     TUTTI_VEC(tutti_sym) answers;
     tutti_trainer *trainer; /* from compile; NULL before */
+    struct tutti_saver *saver; /* from the first saving in the background */
 };
 
 /* ---- model.c ---- */
@@ -74,6 +75,12 @@ extern const tutti_op *const tutti__layer_op;
  * in the graph. */
 tutti_status tutti__model_instantiate(tutti_model *model, tutti_graph *graph,
                                       const tutti_sym *inputs, tutti_sym *ret_outputs);
+
+/* ---- apply.c ---- */
+
+/* The model that a layer stands for, or NULL; a layer for a model under another name. */
+tutti_model *tutti__layer_model(const tutti_layer *layer);
+tutti_layer *tutti__model_layer_named(tutti_model *model, const char *name);
 
 /* ---- weights.c ---- */
 

@@ -51,7 +51,8 @@ enum { MOST_ATTRS = TUTTI_OPTIMIZER_NUMBERS + 1, MOST_SLOTS = 3, MOST_INPUTS = M
 static int fill_attrs(const tutti_optimizer *optimizer, const tutti_op *op, tutti_attr *ret)
 {
     int count = 0;
-    for (const tutti_attr_spec *spec = op->attrs; spec && spec->name && count < MOST_ATTRS; spec++) {
+    for (const tutti_attr_spec *spec = op->attrs; spec && spec->name && count < MOST_ATTRS;
+         spec++) {
         double number = strcmp(spec->name, "weight_decay") == 0
                             ? optimizer->weight_decay
                             : tutti__optimizer_number(optimizer, spec->name);

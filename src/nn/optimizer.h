@@ -19,11 +19,11 @@ typedef struct tutti_optimizer_field {
 } tutti_optimizer_field;
 #define TUTTI_FIELD(settings, field, fallback_, torch_fallback_)                                   \
     {                                                                                              \
-        #field, offsetof(settings, field), false, fallback_, torch_fallback_                       \
+#field, offsetof(settings, field), false, fallback_, torch_fallback_                       \
     }
 #define TUTTI_FIELD_FLAG(settings, field)                                                          \
     {                                                                                              \
-        #field, offsetof(settings, field), true, 0, 0                                              \
+#field, offsetof(settings, field), true, 0, 0                                              \
     }
 
 typedef struct tutti_optimizer_slot {
@@ -43,13 +43,14 @@ struct tutti_optimizer_def {
     int (*slots)(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret);
 };
 
-/* The value that settings make; all settings begin with TUTTI_OPTIMIZER_SETTINGS. NULL: defaults. */
+/* The value that settings make; all settings begin with TUTTI_OPTIMIZER_SETTINGS. NULL: defaults.
+ */
 tutti_optimizer tutti__optimizer_make(const tutti_optimizer_def *def, const void *settings);
 /* A number of the def's table by key; 0 when it has none of that name. */
 double tutti__optimizer_number(const tutti_optimizer *optimizer, const char *key);
 
-/* What one call moves. `apply`: a bool scalar; when it is false in a step, nothing changes, not even
- * the step count; TUTTI_NO_SYM: always. */
+/* What one call moves. `apply`: a bool scalar; when it is false in a step, nothing changes, not
+ * even the step count; TUTTI_NO_SYM: always. */
 typedef struct tutti_updates {
     const tutti_optimizer *optimizer;
     int count;

@@ -48,7 +48,8 @@ void tutti__optimizer_clip(const tutti_optimizer *optimizer, tutti_graph *graph,
 {
     double value = optimizer->clip_value, norm = optimizer->clip_norm,
            global = optimizer->global_clip_norm;
-    if ((value != 0) + (norm != 0) + (global != 0) > 1 || !(value >= 0 && norm >= 0 && global >= 0)) {
+    if ((value != 0) + (norm != 0) + (global != 0) > 1 ||
+        !(value >= 0 && norm >= 0 && global >= 0)) {
         tutti__poison(graph, TUTTI_INVALID,
                       "%s: clip_value is %g, clip_norm %g, global_clip_norm %g; only one may be "
                       "given, and it must be above 0",

@@ -104,20 +104,19 @@ static const struct {
 
 int tutti__optimizer_settings(const tutti_optimizer *optimizer, int capacity, tutti_setting *ret)
 {
-    int count = 0, common = (int)TUTTI_COUNT(common_keys);
+    int count = 0;
     const tutti_optimizer_field *fields = optimizer->def->fields;
-    for (; count < common; count++)
+    for (size_t i = 0; i < TUTTI_COUNT(common_keys); i++, count++)
         if (count < capacity)
-            ret[count] = (tutti_setting){
-                .key = common_keys[count].key,
-                .count = 1,
-                .values =
-                    (const double *)(const void *)((const char *)optimizer +
-                                                   common_keys[count].offset)};
+            ret[count] =
+                (tutti_setting){.key = common_keys[i].key,
+                                .count = 1,
+                                .values = (const double *)(const void *)((const char *)optimizer +
+                                                                         common_keys[i].offset)};
     for (int i = 0; fields && fields[i].key; i++, count++)
         if (count < capacity)
-            ret[count] = (tutti_setting){
-                .key = fields[i].key, .count = 1, .values = &optimizer->numbers[i]};
+            ret[count] =
+                (tutti_setting){.key = fields[i].key, .count = 1, .values = &optimizer->numbers[i]};
     return count;
 }
 

@@ -54,7 +54,8 @@ static tutti_status set(tutti_schedule *schedule, const tutti_setting *setting)
                           setting->key);
     int most = field->list ? TUTTI_SCHEDULE_PIECES + field->more : 1;
     if (setting->count < field->more || setting->count > most)
-        return tutti_fail(TUTTI_INVALID, "schedule %s: '%s' has %d numbers, at most %d are possible",
+        return tutti_fail(TUTTI_INVALID,
+                          "schedule %s: '%s' has %d numbers, at most %d are possible",
                           schedule->def->name, setting->key, setting->count, most);
     for (int i = 0; i < setting->count; i++)
         schedule->numbers[field->at + i] = setting->values[i];
@@ -62,8 +63,10 @@ static tutti_status set(tutti_schedule *schedule, const tutti_setting *setting)
         return TUTTI_OK;
     int count = setting->count - field->more;
     if (schedule->count >= 0 && schedule->count != count)
-        return tutti_fail(TUTTI_INVALID, "schedule %s: there are %d boundaries; values must be one "
-                          "more than boundaries", schedule->def->name, schedule->count);
+        return tutti_fail(TUTTI_INVALID,
+                          "schedule %s: there are %d boundaries; values must be one "
+                          "more than boundaries",
+                          schedule->def->name, schedule->count);
     schedule->count = count;
     return TUTTI_OK;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/accumulate.h"
+#include "nn/loss_scale.h"
 #include "nn/optimizer.h"
 #include "nn/trainer.h"
 #include "ops/state/state.h"
@@ -61,17 +63,46 @@ static tutti_sym class_weights(making *m, int goal)
     return tutti_gather(by_class, truth, 0);
 }
 
+/* An output's mask as weights, f32 [batch, time]; TUTTI_NO_SYM without one. */
+static tutti_sym output_mask(const making *m, int output)
+{
+    tutti_sym mask = tutti__mask_of(&m->form->building, m->outputs[output]);
+    return mask.node ? tutti_cast(mask, TUTTI_F32) : mask;
+}
+
+/* Both weights, where there are both; the one of lower rank holds for all of the other's last axes.
+ */
+static tutti_sym join_weights(tutti_sym a, tutti_sym b)
+{
+    if (!a.node || !b.node)
+        return a.node ? a : b;
+    a = tutti__weights_like(a, b);
+    return tutti_mul(a, tutti__weights_like(b, a));
+}
+
+/* The mask in a mean: what is left out does not count, so that the rest weighs total / left. */
+static tutti_sym mask_in_mean(tutti_sym mask)
+{
+    tutti_sym total = tutti_cast(tutti_size(mask), TUTTI_F32);
+    tutti_sym left = tutti_maximum(tutti_sum(mask), tutti_scalar_like(mask, 1));
+    return tutti_mul(mask, tutti_div(total, left));
+}
+
 /* Weights of a goal's losses: of examples, of classes, of the mask. */
 static tutti_sym goal_weights(making *m, int index)
 {
+    const tutti_goal *goal = &m->model->trainer->goals.data[index];
     tutti_sym weights = m->weights[index];
     if (weights.node && tutti_sym_type(weights).dtype != TUTTI_F32)
         weights = tutti_cast(weights, TUTTI_F32);
     if (m->model->trainer->class_weights && m->form->training) {
         tutti_sym classes = class_weights(m, index);
-        weights = weights.node ? tutti_mul(weights, classes) : classes;
+        weights = join_weights(weights, classes);
     }
-    return weights;
+    tutti_sym mask = output_mask(m, goal->output);
+    if (mask.node && goal->loss.reduction == TUTTI_LOSS_MEAN)
+        mask = mask_in_mean(mask);
+    return join_weights(weights, mask);
 }
 
 static void track_loss(making *m, int index, tutti_sym value)
@@ -123,7 +154,7 @@ static void build_metrics(making *m)
                                     .guess = tutti_stop_gradient(m->outputs[item->output])};
         if (goal >= 0) {
             build.truth = m->truth[goal];
-            build.weights = m->weights[goal];
+            build.weights = join_weights(m->weights[goal], output_mask(m, item->output));
         }
         if (!build.truth.node || !build.guess.node) {
             tutti__poison(m->model->graph, TUTTI_INVALID,
@@ -172,6 +203,65 @@ static void constrain(making *m, tutti_sym update)
     }
 }
 
+static void add_update(making *m, tutti_sym update)
+{
+    if (update.node && !TUTTI_VEC_PUSH(&m->form->building.updates, update))
+        tutti__poison(m->model->graph, TUTTI_NO_MEMORY, "no memory for a step");
+}
+
+/* Several batches make one step. Gradients are gathered as sums over examples, and so are the
+ * examples, so that batches of different sizes weigh what they should. */
+static void accumulate(making *m, int count, const tutti_sym *variables, tutti_grad *grads)
+{
+    tutti_graph *graph = m->model->graph;
+    size_t shared = m->form->building.updates.count; /* metrics and the like: in both targets */
+    tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
+    tutti_sym gathered = tutti_get_variable(graph, "training/gathered", tutti_zeros(),
+                                            .not_trainable = true);
+    tutti__scopes_show(graph, hidden);
+    add_update(m, tutti__accumulate_add(count, variables, grads));
+    add_update(m, tutti_assign_add(gathered, m->batch));
+    m->form->gather = (tutti_group)(graph, NULL, (int)m->form->building.updates.count,
+                                    m->form->building.updates.data);
+    m->form->building.updates.count = shared;
+    add_update(m, tutti__accumulate_take(count, variables, grads, 1, grads));
+    tutti_sym examples = tutti_add(tutti_read(gathered), m->batch);
+    add_update(m, tutti_assign(gathered, tutti_scalar(graph, TUTTI_F32, 0)));
+    for (int i = 0; i < count; i++)
+        if (tutti_grad_ok(grads[i]))
+            grads[i].value = tutti_div(
+                grads[i].value, tutti_sym_type(grads[i].value).dtype == TUTTI_F32
+                                    ? examples
+                                    : tutti_cast(examples, tutti_sym_type(grads[i].value).dtype));
+}
+
+/* From the loss to the updates: scaled in 16-bit floats, gathered over batches, applied. */
+static tutti_sym descend(making *m, int count, const tutti_sym *variables, tutti_grad *grads)
+{
+    tutti_model *model = m->model;
+    tutti_updates updates = {.optimizer = &model->trainer->optimizer,
+                             .count = count,
+                             .variables = variables,
+                             .grads = grads};
+    bool scaled = model->compute == TUTTI_F16, several = model->trainer->accumulate > 1;
+    tutti_loss_scale scale = {0};
+    tutti_sym loss = several ? tutti_mul(m->total, m->batch) : m->total;
+    if (scaled) {
+        scale = tutti__loss_scale_open(model->graph);
+        loss = tutti__loss_scale_up(&scale, loss);
+    }
+    (tutti_differentiate)(loss, count, variables, grads);
+    if (tutti_graph_check(model->graph) != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    if (scaled) {
+        add_update(m, tutti__loss_scale_build(&scale, count, grads, grads));
+        updates.apply = scale.finite;
+    }
+    if (several)
+        accumulate(m, count, variables, grads);
+    return tutti__optimizer_apply(&updates);
+}
+
 static tutti_status build_descent(making *m)
 {
     tutti_model *model = m->model;
@@ -186,14 +276,11 @@ static tutti_status build_descent(making *m)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a step");
     }
     trainable(model, variables);
-    (tutti_differentiate)(m->total, count, variables, grads);
-    tutti_sym update =
-        (tutti_apply_gradients)(model->trainer->optimizer, count, variables, grads);
+    tutti_sym update = descend(m, count, variables, grads);
     free(variables);
     free(grads);
     TUTTI_TRY(tutti_graph_check(model->graph));
-    if (!TUTTI_VEC_PUSH(&m->form->building.updates, update))
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a step");
+    add_update(m, update);
     constrain(m, update);
     return tutti_graph_check(model->graph);
 }
@@ -255,7 +342,18 @@ tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int count,
                              tutti_tensor *const *tensors)
 {
     tutti_feed feeds[3 * 64];
+    tutti_trainer *trainer = model->trainer;
+    tutti_sym target = form->target;
     for (int i = 0; i < count; i++)
         feeds[i] = (tutti_feed){form->feeds.data[i], tensors[i]};
-    return tutti_run(model->session, .feed = {count, feeds}, .target = form->target);
+    if (form->training) {
+        if (trainer->optimizer.schedule.def)
+            tutti_set_learning_rate(model,
+                                    tutti__optimizer_rate(&trainer->optimizer, trainer->updates));
+        bool last = ++trainer->gathered >= trainer->accumulate;
+        target = last ? form->target : form->gather;
+        trainer->gathered = last ? 0 : trainer->gathered;
+        trainer->updates += last;
+    }
+    return tutti_run(model->session, .feed = {count, feeds}, .target = target);
 }

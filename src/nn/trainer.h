@@ -48,7 +48,8 @@ struct tutti_trainer {
     tutti_form forms[TUTTI_FORMS];
     int accumulate, gathered; /* batches of a step; of the step at hand */
     double rate;              /* the learning rate, as last set */
-    int64_t steps;
+    int64_t steps;   /* batches trained on */
+    int64_t updates; /* of the weights: fewer when batches are accumulated */
     bool stop; /* asked by a callback */
     tutti_tensor *class_weights; /* f32 [classes], or NULL */
     tutti_position position;     /* where the data stands after the last step */

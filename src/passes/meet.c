@@ -82,7 +82,7 @@ static bool is_ready(const meeting *m, const tutti_node *node)
         return false;
     if (!is_collective(node) || m->apart[node->id])
         return true;
-    for (; partner != node; partner = m->partner[partner->id])
+    for (; partner && partner != node; partner = m->partner[partner->id])
         if (!has_what_it_needs(m, partner))
             return false;
     return true;

@@ -45,9 +45,11 @@ static const char *inherited(const tutti_node *node)
 
 static const char *of_inputs(const tutti_node *node)
 {
-    for (int i = 0; i < node->input_count; i++)
-        if (!floats(node->inputs[i].node) && node->inputs[i].node->device[0])
-            return node->inputs[i].node->device;
+    for (int i = 0; i < node->input_count; i++) {
+        const char *device = node->inputs[i].node->device;
+        if (!floats(node->inputs[i].node) && device && device[0])
+            return device;
+    }
     return NULL;
 }
 

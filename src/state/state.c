@@ -40,8 +40,11 @@ void tutti__state_destroy(tutti_state *state)
         variable_destroy(state->variables.entries[i].value);
     for (size_t i = 0; i < state->queues.count; i++)
         tutti__queue_release(state->queues.entries[i].value);
+    for (size_t i = 0; i < state->expected.count; i++)
+        tutti_tensor_release(state->expected.entries[i].value);
     tutti__map_free(&state->variables);
     tutti__map_free(&state->queues);
+    tutti__map_free(&state->expected);
     pthread_mutex_destroy(&state->lock);
     pthread_cond_destroy(&state->idle);
     free(state);
@@ -105,6 +108,7 @@ bool tutti__state_has_value(tutti_state *state, const char *name)
     tutti_state_variable *variable = tutti__map_get(&state->variables, name);
     for (size_t i = 0; variable && !has && i < variable->pieces.count; i++)
         has = variable->pieces.data[i]->value != NULL;
+    has = has || tutti__map_get(&state->expected, name) != NULL;
     pthread_mutex_unlock(&state->lock);
     return has;
 }
@@ -148,6 +152,8 @@ tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variab
     pthread_mutex_lock(&state->lock);
     tutti_piece *piece = find_piece(variable, device);
     tutti_status status = piece ? TUTTI_OK : make_piece(variable, device, memory, &piece);
+    if (status == TUTTI_OK && !piece->value)
+        status = tutti__piece_expected(state, piece);
     pthread_mutex_unlock(&state->lock);
     if (status == TUTTI_OK)
         *ret = piece;
@@ -260,6 +266,9 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
     tutti__state_read_begin(state);
     for (size_t i = 0; i < variable->pieces.count && !value; i++)
         value = tutti__piece_take(variable->pieces.data[i]);
+    tutti_tensor *expected = tutti__map_get(&state->expected, variable->name);
+    if (!value && expected)
+        value = tutti_tensor_retain(expected);
     tutti__state_read_end(state);
     if (!value)
         return tutti_fail(TUTTI_UNINITIALIZED,
@@ -315,9 +324,12 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
     /* Without a deadline: whoever claims the variable is a run, which has one. */
     tutti_status status = tutti__state_commit_begin_on(state, 1, &variable, TUTTI_NO_DEADLINE);
     tutti_piece *piece;
-    for (size_t i = 0; status == TUTTI_OK && (piece = piece_at(state, variable, i)) != NULL; i++)
+    size_t set = 0;
+    for (; status == TUTTI_OK && (piece = piece_at(state, variable, set)) != NULL; set++)
         status = set_piece(state, piece, host);
     tutti__state_commit_end(state);
+    if (status == TUTTI_OK && set == 0)
+        status = tutti__state_expect(state, variable->name, host);
     tutti_tensor_release(host);
     return status;
 }

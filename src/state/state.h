@@ -46,7 +46,27 @@ void tutti__state_destroy(tutti_state *state); /* NULL is fine */
 tutti_status tutti__state_variable(tutti_state *state, const char *name, const tutti_type *type,
                                    const char *slot_of, bool trainable, tutti_state_variable **ret);
 tutti_state_variable *tutti__state_find(tutti_state *state, const char *name); /* or NULL */
-/* Whether that variable is there and has been given a value. */
+/* Gives a variable its value, also one that is not there yet: it is then made with that value.
+ * Retains the tensor, whose contents must not change. */
+tutti_status tutti__state_expect(tutti_state *state, const char *name, tutti_tensor *value);
+/* A value that waits for its variable (borrowed), or NULL. */
+tutti_tensor *tutti__state_expected(tutti_state *state, const char *name);
+
+/* Every variable that has a value, as of one moment between two commits, in the order they were
+ * made; and values that wait for theirs. Values are held, not copied: a commit that would write to
+ * them writes to a copy instead. */
+typedef struct tutti_snapshot_entry {
+    char *name;
+    tutti_tensor *value;
+} tutti_snapshot_entry;
+typedef struct tutti_snapshot {
+    size_t count;
+    tutti_snapshot_entry *entries;
+} tutti_snapshot;
+tutti_status tutti__snapshot_take(tutti_state *state, tutti_snapshot *ret);
+void tutti__snapshot_release(tutti_snapshot *snapshot); /* zeroed is fine */
+
+/* Whether that variable is there and has been given a value, or its value waits. */
 bool tutti__state_has_value(tutti_state *state, const char *name);
 /* All variables in the order they were made: index from 0; NULL past the end. */
 tutti_state_variable *tutti__state_at(tutti_state *state, size_t index);

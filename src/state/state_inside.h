@@ -12,6 +12,10 @@ struct tutti_state {
     bool committing;      /* one thread may begin a commit and another end it */
     tutti_map variables;  /* name → tutti_state_variable */
     tutti_map queues;     /* name → tutti_queue */
+    tutti_map expected;   /* name → tutti_tensor on the host, or NULL once taken */
 };
+
+/* Gives a piece the value that waits for its variable, if there is one. Under the lock. */
+tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
 
 #endif

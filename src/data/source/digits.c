@@ -22,8 +22,7 @@ static void draw_piece(void *context, int64_t piece)
     drawing *d = context;
     float image[PIXELS];
     for (int64_t i = piece * PIECE; i < (piece + 1) * PIECE && i < d->count; i++) {
-        d->labels[i] =
-            (uint8_t)tutti__digit_draw(TUTTI_DIGIT_SEED, d->first + (uint64_t)i, image);
+        d->labels[i] = (uint8_t)tutti__digit_draw(TUTTI_DIGIT_SEED, d->first + (uint64_t)i, image);
         for (int p = 0; p < PIXELS; p++)
             d->pixels[i * PIXELS + p] = (uint8_t)(image[p] * 255 + 0.5f);
     }
@@ -72,7 +71,8 @@ static tutti_dataset *open(tutti_job *job, const char *split)
 {
     bool train;
     tutti_tensor *images, *labels;
-    if (!tutti__job_able(job) || !tutti__split_is_train(job, &tutti_dataset_def_digits, split, &train))
+    if (!tutti__job_able(job) ||
+        !tutti__split_is_train(job, &tutti_dataset_def_digits, split, &train))
         return NULL;
     tutti_status status = tutti__digits_split(train, &images, &labels);
     if (status != TUTTI_OK)

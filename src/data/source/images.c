@@ -22,7 +22,8 @@ tutti_status tutti__images_create(int64_t count, int64_t height, int64_t width, 
 tutti_dataset *tutti__images_dataset(tutti_job *job, const tutti_dataset_def *def,
                                      tutti_tensor *images, tutti_tensor *labels, int64_t classes)
 {
-    static const tutti_reading readings[] = {TUTTI_READ_UNIT, TUTTI_READ_CLASS};
+    bool bytes = labels && tutti_tensor_dtype(labels) == TUTTI_U8;
+    const tutti_reading readings[] = {TUTTI_READ_UNIT, bytes ? TUTTI_READ_CLASS : TUTTI_READ_AS_IS};
     tutti_type types[2] = {*tutti_tensor_type(images), tutti_type_make(TUTTI_I64, 0, NULL)};
     types[0].dtype = TUTTI_F32;
     memmove(types[0].dims, types[0].dims + 1, 3 * sizeof types[0].dims[0]);
@@ -30,8 +31,7 @@ tutti_dataset *tutti__images_dataset(tutti_job *job, const tutti_dataset_def *de
         types[0].dims[2] = 1;
     types[0].rank = 3;
     tutti_tensor *both[] = {images, labels};
-    tutti_dataset *dataset =
-        tutti__rows_dataset(job, def, labels ? 2 : 1, both, readings, types);
+    tutti_dataset *dataset = tutti__rows_dataset(job, def, labels ? 2 : 1, both, readings, types);
     if (dataset)
         dataset->info.classes = classes;
     tutti_tensor_release(images);

@@ -14,9 +14,8 @@ tutti_dataset *tutti_mnist(tutti_job *job, const char *split)
     if (!tutti__job_able(job) || !tutti__split_is_train(job, def, split, &train))
         return NULL;
     const char *folder = tutti_flag_text(job, "data", NULL);
-    tutti_status status = folder && folder[0]
-                              ? tutti__mnist_files(folder, train, &images, &labels)
-                              : tutti__digits_split(train, &images, &labels);
+    tutti_status status = folder && folder[0] ? tutti__mnist_files(folder, train, &images, &labels)
+                                              : tutti__digits_split(train, &images, &labels);
     if (status != TUTTI_OK)
         return tutti__dataset_fail(job, def, status);
     return tutti__images_dataset(job, def, images, labels, 10);

@@ -18,11 +18,11 @@ void tutti__rows_destroy(tutti_dataset *dataset)
         tutti_tensor_release(s->tensors[i]);
 }
 
-/* k / 255, rounded once, in a form that the compiler turns into vectors: 1/255 = a + b, where k a is
- * exact for every byte k. (A test compares all 256.) */
+/* k / 255, rounded once, in a form that the compiler turns into vectors: 1/255 = a + b, where k a
+ * is exact for every byte k. (A test compares all 256.) */
 static inline float unit(uint8_t k)
 {
-    return (float)k * 0x1.0101p-8f + (float)k * 0x1.010102p-32f;
+    return (float)k * 0x1.0101p-8f + (float)k * 0x1.0101p-32f;
 }
 
 static void read_units(int64_t count, const int64_t *indices, int64_t width, const uint8_t *from,
@@ -112,8 +112,7 @@ static tutti_status row_at(tutti_access *access, int component, int64_t index, t
     return status;
 }
 
-tutti_status tutti__rows_at(tutti_access *access, uint64_t epoch, int64_t index,
-                            tutti_element *ret)
+tutti_status tutti__rows_at(tutti_access *access, uint64_t epoch, int64_t index, tutti_element *ret)
 {
     tutti_element element = {0};
     for (int c = 0; c < access->dataset->info.components; c++) {
@@ -185,7 +184,9 @@ tutti_dataset *tutti__rows_dataset(tutti_job *job, const tutti_dataset_def *def,
         if (status != TUTTI_OK)
             return tutti__dataset_fail(job, def, status);
         s->readings[i] = readings ? readings[i] : TUTTI_READ_AS_IS;
-        dataset->info.types[i] = row_types ? row_types[i] : row_type(s->tensors[i], readings ? readings[i] : TUTTI_READ_AS_IS);
+        dataset->info.types[i] =
+            row_types ? row_types[i]
+                      : row_type(s->tensors[i], readings ? readings[i] : TUTTI_READ_AS_IS);
         tutti__dataset_note(dataset, (uint64_t)s->tensors[i]->count);
     }
     dataset->info.components = count;

@@ -63,9 +63,9 @@ tutti_dataset *tutti_text_lines(tutti_job *job, const char *path)
     int64_t count = find_lines(s, NULL);
     s->begins = malloc((size_t)(count + 1) * sizeof *s->begins);
     if (!s->begins)
-        return tutti__dataset_fail(job, def,
-                                   tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %lld lines",
-                                              path, (long long)count));
+        return tutti__dataset_fail(
+            job, def,
+            tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %lld lines", path, (long long)count));
     find_lines(s, s->begins);
     dataset->info.components = 1;
     dataset->info.names[0] = "line";

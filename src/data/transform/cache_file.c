@@ -160,8 +160,7 @@ static tutti_status read_element(const settings *s, int64_t number, tutti_elemen
     if (!bytes)
         return tutti_fail(TUTTI_NO_MEMORY, "cache: no memory for %lld bytes", (long long)size);
     tutti_status status = tutti__source_read(s->source, begin, bytes, (size_t)size, "element");
-    if (status == TUTTI_OK &&
-        tutti__hash_bytes(1, bytes, (size_t)size) != s->index[number].hash)
+    if (status == TUTTI_OK && tutti__hash_bytes(1, bytes, (size_t)size) != s->index[number].hash)
         status = refuse(s, "is damaged");
     if (status == TUTTI_OK)
         status = tutti__element_decode(s->path, bytes, (size_t)size, ret);

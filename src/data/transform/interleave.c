@@ -118,11 +118,11 @@ tutti_dataset *tutti_dataset_interleave(const tutti_interleave_options *options)
         return NULL;
     tutti_job *job = inputs[0]->job;
     if (count > MAX_DATASETS || options->cycle < 0 || options->block < 0)
-        return tutti__dataset_wrong(job, &tutti_dataset_def_interleave,
-                                    "%d datasets, cycle %lld, block %lld: needs at most %d datasets "
-                                    "and numbers that are not negative",
-                                    count, (long long)options->cycle, (long long)options->block,
-                                    MAX_DATASETS);
+        return tutti__dataset_wrong(
+            job, &tutti_dataset_def_interleave,
+            "%d datasets, cycle %lld, block %lld: needs at most %d datasets "
+            "and numbers that are not negative",
+            count, (long long)options->cycle, (long long)options->block, MAX_DATASETS);
     for (int i = 1; i < count; i++)
         if (inputs[i]->info.components != inputs[0]->info.components)
             return tutti__dataset_wrong(job, &tutti_dataset_def_interleave,

@@ -90,8 +90,8 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     tutti_element element = {0};
     TUTTI_TRY(tutti__iterator_next(iterator->inputs[0], &element));
     if (element.count > 0)
-        TUTTI_TRY(tutti__map_apply(iterator->dataset, iterator->epoch, iterator->delivered,
-                                   &element));
+        TUTTI_TRY(
+            tutti__map_apply(iterator->dataset, iterator->epoch, iterator->delivered, &element));
     *ret = element;
     return TUTTI_OK;
 }

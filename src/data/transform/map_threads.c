@@ -149,8 +149,9 @@ tutti_status tutti__map_threads_take(tutti_map_threads *t, const tutti_iterator 
         return status;
     }
     if (p->element.count == 0)
-        return tutti_fail(TUTTI_NO_MEMORY, "map: element %lld failed, and there was no memory to "
-                                           "say why",
+        return tutti_fail(TUTTI_NO_MEMORY,
+                          "map: element %lld failed, and there was no memory to "
+                          "say why",
                           (long long)p->index);
     *ret = p->element;
     return TUTTI_OK;

@@ -111,8 +111,8 @@ tutti_dataset *tutti_dataset_one_hot(tutti_dataset *input, int component, int64_
     classes = classes == 0 ? input->info.classes : classes;
     component = component == -1 ? input->info.components - 1 : component;
     if (component < 0 || component >= input->info.components)
-        return tutti__dataset_wrong(input->job, &tutti_dataset_def_one_hot,
-                                    "component %d of %d", component, input->info.components);
+        return tutti__dataset_wrong(input->job, &tutti_dataset_def_one_hot, "component %d of %d",
+                                    component, input->info.components);
     const tutti_type *labels = &input->info.types[component];
     if (classes < 1 || classes > INT32_MAX)
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_one_hot,

@@ -85,8 +85,8 @@ static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
         for (; run < PIECE && done + run < count && indices[done + run] / all == round; run++)
             below[run] = indices[done + run] % all;
         TUTTI_TRY(tutti__access_gather(access->inputs[0],
-                                       inner_epoch(access->dataset, epoch, round), run, below,
-                                       rows, first + done));
+                                       inner_epoch(access->dataset, epoch, round), run, below, rows,
+                                       first + done));
         done += run;
     }
     return TUTTI_OK;

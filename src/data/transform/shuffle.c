@@ -181,8 +181,9 @@ tutti_dataset *tutti_dataset_shuffle(tutti_dataset *input, int64_t buffer,
     dataset->info.cardinality = all;
     tutti__dataset_note(dataset, (uint64_t)buffer);
     tutti__dataset_note(dataset, s->seed);
-    tutti__dataset_set_access(dataset, all >= 0 && all <= ORDER_LIMIT ? input->access
-                                                                      : TUTTI_ACCESS_NONE);
+    tutti__dataset_note(dataset, s->same_order);
+    tutti__dataset_set_access(dataset,
+                              all >= 0 && all <= ORDER_LIMIT ? input->access : TUTTI_ACCESS_NONE);
     return dataset;
 }
 

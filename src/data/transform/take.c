@@ -35,8 +35,8 @@ extern const tutti_dataset_def tutti_dataset_def_take;
 tutti_dataset *tutti_dataset_take(tutti_dataset *input, int64_t count)
 {
     if (input && count < 0)
-        return tutti__dataset_wrong(input->job, &tutti_dataset_def_take,
-                                    "%lld elements are wanted", (long long)count);
+        return tutti__dataset_wrong(input->job, &tutti_dataset_def_take, "%lld elements are wanted",
+                                    (long long)count);
     tutti_dataset *dataset = tutti__dataset_create(&tutti_dataset_def_take, NULL, 1, &input);
     if (!dataset)
         return NULL;

@@ -12,9 +12,9 @@ typedef struct settings {
     bool keep_remainder;
 } settings;
 typedef struct state {
-    tutti_element *held;  /* `reach` places: elements first, first + 1, … */
+    tutti_element *held;   /* `reach` places: elements first, first + 1, … */
     tutti_element *chosen; /* `size` places, borrowed */
-    int64_t first, count; /* number of the first held */
+    int64_t first, count;  /* number of the first held */
 } state;
 
 static tutti_status open(tutti_iterator *iterator)
@@ -42,8 +42,8 @@ static tutti_status move_to(tutti_iterator *iterator, int64_t first)
         TUTTI_TRY(tutti__iterator_skip(iterator->inputs[0], first - s->first, &skipped));
         s->first = first;
     }
-    TUTTI_TRY(tutti__collect(iterator->inputs[0], given->reach - s->count, s->held + s->count,
-                             &more));
+    TUTTI_TRY(
+        tutti__collect(iterator->inputs[0], given->reach - s->count, s->held + s->count, &more));
     s->count += more;
     return TUTTI_OK;
 }
@@ -109,10 +109,9 @@ tutti_dataset *tutti_dataset_window(tutti_dataset *input, int64_t size,
                       .shift = options && options->shift ? options->shift : size,
                       .stride = options && options->stride ? options->stride : 1,
                       .keep_remainder = options && options->keep_remainder};
-    bool good = size >= 1 && given.shift >= 1 && given.stride >= 1 &&
-                given.shift <= TUTTI_BATCH_LIMIT &&
-                tutti__mul_size(size - 1, given.stride, &given.reach) &&
-                given.reach++ < TUTTI_BATCH_LIMIT;
+    bool good =
+        size >= 1 && given.shift >= 1 && given.stride >= 1 && given.shift <= TUTTI_BATCH_LIMIT &&
+        tutti__mul_size(size - 1, given.stride, &given.reach) && given.reach++ < TUTTI_BATCH_LIMIT;
     if (input && !good)
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_window,
                                     "size %lld, shift %lld, stride %lld: needs numbers of 1 or "

@@ -96,13 +96,12 @@ tutti_dataset *tutti_dataset_zip(int count, tutti_dataset *const *datasets)
     if (components > TUTTI_MAX_COMPONENTS)
         return tutti__dataset_wrong(datasets[0]->job, &tutti_dataset_def_zip,
                                     "%d components: at most %d", components, TUTTI_MAX_COMPONENTS);
-    tutti_dataset *dataset =
-        tutti__dataset_create(&tutti_dataset_def_zip, NULL, count, datasets);
+    tutti_dataset *dataset = tutti__dataset_create(&tutti_dataset_def_zip, NULL, count, datasets);
     if (!dataset)
         return NULL;
     tutti_access_level access = TUTTI_ACCESS_ROWS;
-    dataset->info = (tutti_dataset_info){.cardinality = TUTTI_ENDLESS,
-                                         .batch = datasets[0]->info.batch};
+    dataset->info =
+        (tutti_dataset_info){.cardinality = TUTTI_ENDLESS, .batch = datasets[0]->info.batch};
     for (int i = 0; i < count; i++)
         add(dataset, datasets[i], &access);
     tutti__dataset_set_access(dataset, access);

@@ -67,7 +67,7 @@ tutti_status tutti__whole_body(tutti_whole_run *r, const tutti_graph *body, int 
 static tutti_status holds(tutti_whole_run *r, const tutti_node *node, tutti_tensor *const *state,
                           bool *ret)
 {
-    tutti_tensor *answer;
+    tutti_tensor *answer = NULL;
     TUTTI_TRY(tutti__whole_body(r, body_of(node, "cond_graph"), node->input_count, state, &answer));
     *ret = tutti_tensor_get_int(answer, 0) != 0;
     tutti_tensor_release(answer);

@@ -63,6 +63,9 @@ static tutti_status holds(const tutti_call *call, tutti_graph *condition, const 
 {
     tutti_values answer = {0};
     TUTTI_TRY(tutti__values_call(call, condition, state, &answer));
+    if (answer.count == 0 || !answer.list)
+        return tutti_fail(TUTTI_INTERNAL, "%s '%s': its condition gives nothing", call->op->name,
+                          call->name);
     *ret = tutti_tensor_get_int(answer.list[0], 0) != 0;
     tutti__values_free(&answer);
     return TUTTI_OK;

@@ -3,7 +3,7 @@
 
 static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
-    tutti_sym logits = loss->from_logits ? guess : tutti_log(tutti_clip(guess, 1e-7, 1));
+    tutti_sym logits = loss->from_logits ? guess : tutti_log(tutti_clip(guess, 1e-7, 1 - 1e-7));
     tutti_sym cross = tutti_sparse_cross_entropy_of(truth, logits);
     if (loss->label_smoothing == 0)
         return cross;

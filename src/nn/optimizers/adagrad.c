@@ -24,8 +24,7 @@ tutti_optimizer tutti_adagrad_make(const tutti_adagrad_settings *settings)
 
 const tutti_optimizer_def tutti_optimizer_adagrad = {
     .name = "adagrad",
-    .doc =
-        "s = s + g^2; w = w - lr g / sqrt(s + e)",
+    .doc = "s = s + g^2; w = w - lr g / sqrt(s + e)",
     .op = "adagrad_update",
     .learning_rate = 0.001,
     .fields = fields,

@@ -26,8 +26,7 @@ tutti_optimizer tutti_adamax_make(const tutti_adamax_settings *settings)
 
 const tutti_optimizer_def tutti_optimizer_adamax = {
     .name = "adamax",
-    .doc =
-        "m = b1 m + (1 - b1) g; u = max(b2 u, |g|); w = w - lr / (1 - b1^t) m / (u + e)",
+    .doc = "m = b1 m + (1 - b1) g; u = max(b2 u, |g|); w = w - lr / (1 - b1^t) m / (u + e)",
     .op = "adamax_update",
     .counts_steps = true,
     .learning_rate = 0.001,

@@ -27,8 +27,7 @@ tutti_optimizer tutti_adamw_make(const tutti_adam_settings *settings)
 
 const tutti_optimizer_def tutti_optimizer_adamw = {
     .name = "adamw",
-    .doc =
-        "w = w - lr decay w; then adam",
+    .doc = "w = w - lr decay w; then adam",
     .op = "adam_update",
     .counts_steps = true,
     .learning_rate = 0.001,

@@ -25,8 +25,7 @@ tutti_optimizer tutti_lamb_make(const tutti_lamb_settings *settings)
 
 const tutti_optimizer_def tutti_optimizer_lamb = {
     .name = "lamb",
-    .doc =
-        "u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + e); w = w - lr |w| / |u| u",
+    .doc = "u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + e); w = w - lr |w| / |u| u",
     .op = "lamb_update",
     .counts_steps = true,
     .learning_rate = 0.001,

@@ -25,8 +25,7 @@ tutti_optimizer tutti_lars_make(const tutti_lars_settings *settings)
 
 const tutti_optimizer_def tutti_optimizer_lars = {
     .name = "lars",
-    .doc =
-        "r = trust |w| / (|g| + decay |w| + e); m = u m + lr r (g + decay w); w = w - m",
+    .doc = "r = trust |w| / (|g| + decay |w| + e); m = u m + lr r (g + decay w); w = w - m",
     .op = "lars_update",
     .learning_rate = 0.01,
     .fields = fields,

@@ -23,8 +23,7 @@ tutti_optimizer tutti_lion_make(const tutti_lion_settings *settings)
 
 const tutti_optimizer_def tutti_optimizer_lion = {
     .name = "lion",
-    .doc =
-        "w = w - lr sign(b1 m + (1 - b1) g); m = b2 m + (1 - b2) g",
+    .doc = "w = w - lr sign(b1 m + (1 - b1) g); m = b2 m + (1 - b2) g",
     .op = "lion_update",
     .learning_rate = 0.001,
     .fields = fields,

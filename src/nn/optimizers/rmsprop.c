@@ -30,8 +30,7 @@ tutti_optimizer tutti_rmsprop_make(const tutti_rmsprop_settings *settings)
 
 const tutti_optimizer_def tutti_optimizer_rmsprop = {
     .name = "rmsprop",
-    .doc =
-        "v = r v + (1 - r) g^2; w = w - lr g / sqrt(v + e)",
+    .doc = "v = r v + (1 - r) g^2; w = w - lr g / sqrt(v + e)",
     .op = "rmsprop_update",
     .learning_rate = 0.001,
     .fields = fields,

@@ -23,8 +23,7 @@ tutti_optimizer tutti_sgd_make(const tutti_sgd_settings *settings)
 
 const tutti_optimizer_def tutti_optimizer_sgd = {
     .name = "sgd",
-    .doc =
-        "w = w - lr g; with momentum m = u m - lr g, w = w + m",
+    .doc = "w = w - lr g; with momentum m = u m - lr g, w = w + m",
     .op = "sgd_update",
     .learning_rate = 0.01,
     .fields = fields,

@@ -25,8 +25,7 @@ static double fall(const tutti_schedule *s, double step)
     if (s->numbers[RESTARTS] != 0) {
         double before = falls_before(time, t);
         height = pow(s->numbers[M_MUL], before);
-        time = t == 1 ? time - before
-                      : (time - (1 - pow(t, before)) / (1 - t)) / pow(t, before);
+        time = t == 1 ? time - before : (time - (1 - pow(t, before)) / (1 - t)) / pow(t, before);
     }
     time = time < 1 ? time : 1;
     const double pi = 3.14159265358979323846, alpha = s->numbers[ALPHA];

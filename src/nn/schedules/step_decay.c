@@ -28,10 +28,9 @@ tutti_schedule tutti_step_decay_make(const tutti_step_decay_settings *settings)
 const tutti_schedule_def tutti_schedule_def_step_decay = {
     .name = "step_decay",
     .doc = "rate factor^floor(step / every)",
-    .fields = (const tutti_schedule_field[]){{"learning_rate", RATE},
-                                             {"every", EVERY},
-                                             {"factor", FACTOR},
-                                             {NULL}},
+    .fields =
+        (const tutti_schedule_field[]){
+            {"learning_rate", RATE}, {"every", EVERY}, {"factor", FACTOR}, {NULL}},
     .at = at,
     .check = check,
 };

@@ -44,8 +44,7 @@ const tutti_op tutti_op_adagrad_update = {
     .struct_size = sizeof(tutti_op),
     .name = "adagrad_update",
     .version = 1,
-    .doc =
-        "adagrad_update(v, s, g, lr[, apply]): s = s + g^2; v = v - lr g / sqrt(s + e); y = v",
+    .doc = "adagrad_update(v, s, g, lr[, apply]): s = s + g^2; v = v - lr g / sqrt(s + e); y = v",
     .category = "update",
     .min_inputs = 4,
     .max_inputs = 5,

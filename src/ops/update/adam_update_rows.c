@@ -1,4 +1,5 @@
-/* adam_update_rows.c: Adam where the gradient is rows at indices; other rows and their moments rest. */
+/* adam_update_rows.c: Adam where the gradient is rows at indices; other rows and their moments
+ * rest. */
 #include "ops/update/rule.h"
 
 static const tutti_attr_spec attrs[] = {
@@ -35,12 +36,11 @@ tutti_sym(tutti_adam_update_rows)(tutti_sym variable, tutti_sym m, tutti_sym s, 
         tutti__value_of(lr),
         tutti__value_of(step),
     };
-    return TUTTI_NARY(
-        &tutti_op_adam_update_rows, inputs,
-        TUTTI_FLOAT("beta1", options->beta1 != 0 ? options->beta1 : 0.9),
-        TUTTI_FLOAT("beta2", options->beta2 != 0 ? options->beta2 : 0.999),
-        TUTTI_FLOAT("epsilon", options->epsilon != 0 ? options->epsilon : epsilon),
-        TUTTI_INT("torch_form", options->torch_form));
+    return TUTTI_NARY(&tutti_op_adam_update_rows, inputs,
+                      TUTTI_FLOAT("beta1", options->beta1 != 0 ? options->beta1 : 0.9),
+                      TUTTI_FLOAT("beta2", options->beta2 != 0 ? options->beta2 : 0.999),
+                      TUTTI_FLOAT("epsilon", options->epsilon != 0 ? options->epsilon : epsilon),
+                      TUTTI_INT("torch_form", options->torch_form));
 }
 
 const tutti_op tutti_op_adam_update_rows = {

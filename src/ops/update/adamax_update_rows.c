@@ -1,4 +1,5 @@
-/* adamax_update_rows.c: Adamax where the gradient is rows at indices; other rows and their slots rest. */
+/* adamax_update_rows.c: Adamax where the gradient is rows at indices; other rows and their slots
+ * rest. */
 #include "ops/update/rule.h"
 
 static const tutti_attr_spec attrs[] = {

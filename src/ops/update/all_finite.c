@@ -34,8 +34,7 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     if (node->input_count != 1)
         return 0;
     for (int axis = 0; axis < node->inputs[0].rank && axis < capacity; axis++)
-        ret[axis] =
-            (tutti_split){.inputs = {(int8_t)axis}, .outputs = {TUTTI_PARTIAL_MIN}};
+        ret[axis] = (tutti_split){.inputs = {(int8_t)axis}, .outputs = {TUTTI_PARTIAL_MIN}};
     return node->inputs[0].rank;
 }
 

@@ -42,14 +42,15 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     int ways = 0;
     for (int axis = node->inputs[1].rank; axis < node->inputs[0].rank; axis++, ways++)
         if (ways < capacity)
-            ret[ways] = (tutti_split){.inputs = {(int8_t)axis, TUTTI_WHOLE},
-                                      .outputs = {(int8_t)axis}};
+            ret[ways] =
+                (tutti_split){.inputs = {(int8_t)axis, TUTTI_WHOLE}, .outputs = {(int8_t)axis}};
     return ways;
 }
 
 static const char *const samples[] = {
-    "f32[3,2] i64[3]{=4,0,4}", "f64[2,2,3] i32[2,2]{=1,0,1,1}", "bf16[] i64[]{=2}",
-    "f32[5] i64[5]{=1,1,1,0,7}", "f32[0,2] i64[0]",               NULL,
+    "f32[3,2] i64[3]{=4,0,4}", "f64[2,2,3] i32[2,2]{=1,0,1,1}",
+    "bf16[] i64[]{=2}",        "f32[5] i64[5]{=1,1,1,0,7}",
+    "f32[0,2] i64[0]",         NULL,
 };
 
 extern const tutti_op tutti_op_combine_rows;

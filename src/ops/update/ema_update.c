@@ -41,8 +41,7 @@ const tutti_op tutti_op_ema_update = {
     .struct_size = sizeof(tutti_op),
     .name = "ema_update",
     .version = 1,
-    .doc =
-        "ema_update(mean, x, t[, apply]): mean = d mean + (1-d) x, but x where t = 1; y = mean",
+    .doc = "ema_update(mean, x, t[, apply]): mean = d mean + (1-d) x, but x where t = 1; y = mean",
     .category = "update",
     .min_inputs = 3,
     .max_inputs = 4,

@@ -1,4 +1,5 @@
-/* nadam_update_rows.c: Nadam where the gradient is rows at indices; other rows and their moments rest. */
+/* nadam_update_rows.c: Nadam where the gradient is rows at indices; other rows and their moments
+ * rest. */
 #include "ops/update/rule.h"
 
 static const tutti_attr_spec attrs[] = {

@@ -1,4 +1,5 @@
-/* rmsprop_update_rows.c: RMSprop where the gradient is rows at indices; other rows and their slots rest. */
+/* rmsprop_update_rows.c: RMSprop where the gradient is rows at indices; other rows and their slots
+ * rest. */
 #include "ops/update/rule.h"
 
 static const tutti_attr_spec attrs[] = {

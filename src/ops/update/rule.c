@@ -22,8 +22,9 @@ tutti_update_layout tutti__update_layout(const tutti_op *op, const tutti_attr *a
     const tutti_update_rule *rule = rule_of(op);
     const char *end = strstr(op->name, "_update");
     bool rows = strcmp(end, "_update_rows") == 0;
-    tutti_update_layout layout = {
-        .rule = rule, .slots = rule->slot_count ? rule->slot_count(attrs, attr_count) : rule->slots};
+    tutti_update_layout layout = {.rule = rule,
+                                  .slots = rule->slot_count ? rule->slot_count(attrs, attr_count)
+                                                            : rule->slots};
     int at = 1 + layout.slots;
     layout.indices = rows ? at++ : -1;
     layout.gradient = at++;
@@ -70,8 +71,7 @@ tutti_status tutti__update_infer(tutti_infer *node)
                          "slots, %s%s%s, and perhaps apply",
                          node->input_count, at.inputs, at.slots,
                          at.indices >= 0 ? "indices, rows" : "the gradient",
-                         at.lr >= 0 ? ", lr" : "",
-                         at.step >= 0 ? ", step" : "");
+                         at.lr >= 0 ? ", lr" : "", at.step >= 0 ? ", step" : "");
     TUTTI_TRY(tutti__need_float_variable(node, 0));
     for (int i = 1; i <= at.slots; i++)
         TUTTI_TRY(tutti__need_slot(node, i));

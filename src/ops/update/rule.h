@@ -25,7 +25,7 @@ typedef struct tutti_update_rule {
     int slots;
     int (*slot_count)(const tutti_attr *attrs, int count); /* (optional) where attributes decide */
     bool counts_steps;
-    bool no_rate; /* there is no input lr */
+    bool no_rate;                 /* there is no input lr */
     int flops;                    /* per element */
     const char *const *fractions; /* attributes that must lie in [0, 1), then NULL; all other floats
                                      must not be negative */
@@ -66,7 +66,10 @@ void tutti__update_cost(const tutti_infer *node, tutti_cost *ret);
 int tutti__update_split(const tutti_infer *node, int capacity, tutti_split *ret);
 
 #define TUTTI_UPDATE_FLAGS (TUTTI_OP_UPDATES | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_STATEFUL)
-#define TUTTI_UPDATE_DECAY {"weight_decay", TUTTI_ATTR_FLOAT, "0"}
+#define TUTTI_UPDATE_DECAY                                                                         \
+    {                                                                                              \
+        "weight_decay", TUTTI_ATTR_FLOAT, "0"                                                      \
+    }
 
 /* Attributes, short, inside rules. */
 #define ATTR_FLOAT(name) tutti_attr_float(attrs, count, name)
@@ -76,9 +79,9 @@ int tutti__update_split(const tutti_infer *node, int capacity, tutti_split *ret)
 enum {
     SGD_RATE = 1,
     SGD_MOMENTUM,
-    SGD_INNER,    /* factor of g in the momentum: -lr, in torch's form 1 */
-    SGD_OUTER,    /* factor of the whole move: 1, in torch's form -lr */
-    SGD_OF_SLOT,  /* the move is SGD_OF_SLOT m + SGD_OF_GRADIENT g */
+    SGD_INNER,   /* factor of g in the momentum: -lr, in torch's form 1 */
+    SGD_OUTER,   /* factor of the whole move: 1, in torch's form -lr */
+    SGD_OF_SLOT, /* the move is SGD_OF_SLOT m + SGD_OF_GRADIENT g */
     SGD_OF_GRADIENT
 };
 enum {
@@ -87,9 +90,9 @@ enum {
     ADAM_BETA2,
     ADAM_REST2,
     ADAM_EPSILON,
-    ADAM_RATE,   /* Keras' form: lr sqrt(1 - b2^t) / (1 - b1^t); torch's: lr / (1 - b1^t) */
+    ADAM_RATE,    /* Keras' form: lr sqrt(1 - b2^t) / (1 - b1^t); torch's: lr / (1 - b1^t) */
     ADAM_INVERSE, /* what the second moment is multiplied by: 1; torch's form 1 / (1 - b2^t) */
-    ADAM_AMSGRAD /* 1 or 0 */
+    ADAM_AMSGRAD  /* 1 or 0 */
 };
 enum { ADAGRAD_RATE = 1, ADAGRAD_INSIDE, ADAGRAD_OUTSIDE };
 enum { ADADELTA_RATE = 1, ADADELTA_RHO, ADADELTA_REST, ADADELTA_EPSILON };

@@ -1,5 +1,5 @@
-/* sgd_update_rows.c: gradient descent where the gradient is rows at indices; other rows and their momentum
- * rest. */
+/* sgd_update_rows.c: gradient descent where the gradient is rows at indices; other rows and their
+ * momentum rest. */
 #include "ops/update/rule.h"
 
 static const tutti_attr_spec attrs[] = {

@@ -24,48 +24,70 @@ tutti_status tutti__need_slot(const tutti_infer *node, int i)
     return TUTTI_OK;
 }
 
-typedef struct placed {
-    int64_t index, row;
-} placed;
-
-static int compare(const void *a, const void *b)
+size_t tutti__row_groups_bytes(int64_t count)
 {
-    const placed *x = a, *y = b;
-    if (x->index != y->index)
-        return x->index < y->index ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
+    return (size_t)count * 4 * sizeof(int64_t);
+}
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+
+/* One stable pass: rows in order of the digit at `shift`. */
+static void sort_by_digit(int64_t count, int shift, const int64_t *order, const int64_t *index,
+                          int64_t *ret_order, int64_t *ret_index)
+{
+    int64_t starts[DIGITS + 1] = {0};
+    for (int64_t i = 0; i < count; i++)
+        starts[(index[i] >> shift & (DIGITS - 1)) + 1]++;
+    for (int d = 0; d < DIGITS; d++)
+        starts[d + 1] += starts[d];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t to = starts[index[i] >> shift & (DIGITS - 1)]++;
+        ret_order[to] = order[i];
+        ret_index[to] = index[i];
+    }
+}
+
+tutti_status tutti__row_groups_in(const tutti_call *call, const tutti_view *indices, int64_t limit,
+                                  void *memory, tutti_row_groups *ret)
+{
+    int64_t count = tutti_view_count(indices), most = 0, *arrays = memory;
+    TUTTI_TRY(tutti__check_indices(call, indices, limit));
+    tutti_row_groups groups = {.count = count, .order = arrays, .index = arrays + count};
+    tutti_row_groups sorted = {
+        .count = count, .order = arrays + 2 * count, .index = arrays + 3 * count};
+    for (int64_t i = 0; i < count; i++) {
+        groups.order[i] = i;
+        groups.index[i] = tutti_view_get_int(indices, i);
+        most = groups.index[i] > most ? groups.index[i] : most;
+    }
+    for (int shift = 0; shift < 63 && most >> shift > 0; shift += DIGIT_BITS) {
+        sort_by_digit(count, shift, groups.order, groups.index, sorted.order, sorted.index);
+        tutti_row_groups swap = groups;
+        groups = sorted;
+        sorted = swap;
+    }
+    *ret = groups;
+    return TUTTI_OK;
 }
 
 tutti_status tutti__row_groups(const tutti_call *call, const tutti_view *indices, int64_t limit,
                                tutti_row_groups *ret)
 {
-    TUTTI_TRY(tutti__check_indices(call, indices, limit));
     int64_t count = tutti_view_count(indices);
-    placed *rows = calloc((size_t)count + 1, sizeof *rows);
-    tutti_row_groups groups = {.count = count,
-                               .order = calloc((size_t)count + 1, sizeof *groups.order),
-                               .index = calloc((size_t)count + 1, sizeof *groups.index)};
-    if (!rows || !groups.order || !groups.index) {
-        free(rows);
-        tutti__row_groups_free(&groups);
+    void *memory = malloc(tutti__row_groups_bytes(count) + 1);
+    if (!memory)
         return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory to sort %lld rows", (long long)count);
-    }
-    for (int64_t i = 0; i < count; i++)
-        rows[i] = (placed){tutti_view_get_int(indices, i), i};
-    qsort(rows, (size_t)count, sizeof *rows, compare);
-    for (int64_t i = 0; i < count; i++) {
-        groups.order[i] = rows[i].row;
-        groups.index[i] = rows[i].index;
-    }
-    free(rows);
-    *ret = groups;
-    return TUTTI_OK;
+    tutti_status status = tutti__row_groups_in(call, indices, limit, memory, ret);
+    if (status != TUTTI_OK)
+        free(memory);
+    else
+        ret->memory = memory;
+    return status;
 }
 
 void tutti__row_groups_free(tutti_row_groups *groups)
 {
-    free(groups->order);
-    free(groups->index);
+    free(groups->memory);
 }
 
 int64_t tutti__row_groups_next(const tutti_row_groups *groups, int64_t at)

@@ -1,7 +1,10 @@
 /* update_test.c: optimizers' updates against numbers from their formulas. */
 #include <math.h>
+#include <stdio.h>
 
 #include "ops/state/testing.h"
+#include "ops/update/rule.h"
+#include "tables/update_rule.h"
 
 typedef struct adam_case {
     tutti_graph *g;
@@ -142,4 +145,58 @@ TUTTI_TEST(updates_read_handles_where_they_want_values)
     CHECK(!tutti_sym_ok(
         tutti_sgd_update(v, tutti_placeholder(g, TUTTI_F32, 2), tutti_scalar(g, TUTTI_F64, 1))));
     check_mistake(g, TUTTI_INVALID, "input 2 (lr) is f64[], needs a scalar f32");
+}
+
+/* The functions that all update operators share find a rule for each. */
+TUTTI_TEST(updates_have_rules)
+{
+    const tutti_op *ops[1000];
+    size_t count = tutti_op_list(TUTTI_COUNT(ops), ops);
+    int found = 0;
+    CHECK(count <= TUTTI_COUNT(ops));
+    for (size_t i = 0; i < count; i++) {
+        if (ops[i]->infer != tutti__update_infer)
+            continue;
+        bool rows = strstr(ops[i]->name, "_update_rows") != NULL;
+        CHECK(rows == ((ops[i]->flags & TUTTI_OP_FALLIBLE) != 0));
+        found++;
+    }
+    int rules = 0;
+    for (const tutti_update_rule *const *rule = tutti__update_rule_table; *rule; rule++, rules++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_update", (*rule)->name);
+        const tutti_op *op = tutti_op_find(name);
+        CHECK(op != NULL && op->infer == tutti__update_infer);
+        snprintf(name, sizeof name, "%s_update_rows", (*rule)->name);
+        const tutti_op *other = tutti_op_find(name);
+        found -= 1 + (other != NULL);
+        for (int k = 0; other && op->attrs[k].name; k++) { /* both take the same attributes */
+            CHECK_STR(other->attrs[k].name, op->attrs[k].name);
+            CHECK_STR(other->attrs[k].fallback, op->attrs[k].fallback);
+        }
+    }
+    CHECK_INT(found, 0);
+    CHECK(rules >= 11);
+}
+
+TUTTI_TEST(updates_say_what_is_wrong_with_their_inputs)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym v = tutti_variable(g, tutti_zeros(2), .name = "v");
+    tutti_sym inputs[] = {v, tutti_placeholder(g, TUTTI_F32, 2), tutti_placeholder(g, TUTTI_F32),
+                          tutti_placeholder(g, TUTTI_F32)};
+    CHECK(!tutti_sym_ok(tutti_apply_op(g, "sgd_update", 4, inputs, 0, NULL)));
+    check_mistake(g, TUTTI_INVALID, "input 3 (apply) is f32[], needs a scalar bool");
+    g = new_graph();
+    v = tutti_variable(g, tutti_zeros(2), .name = "v");
+    tutti_sym few[] = {v, tutti_placeholder(g, TUTTI_F32, 2), tutti_placeholder(g, TUTTI_F32)};
+    tutti_attr momentum = TUTTI_FLOAT("momentum", 0.5);
+    CHECK(!tutti_sym_ok(tutti_apply_op(g, "sgd_update", 3, few, 1, &momentum)));
+    check_mistake(g, TUTTI_INVALID, "1 slots");
+    g = new_graph();
+    v = tutti_variable(g, tutti_zeros(2), .name = "v");
+    tutti_sym good[] = {v, tutti_placeholder(g, TUTTI_F32, 2), tutti_placeholder(g, TUTTI_F32)};
+    tutti_attr decay = TUTTI_FLOAT("weight_decay", -1);
+    CHECK(!tutti_sym_ok(tutti_apply_op(g, "sgd_update", 3, good, 1, &decay)));
+    check_mistake(g, TUTTI_INVALID, "weight_decay is -1");
 }

@@ -1,4 +1,4 @@
-/* chain.h: runs of cheap element-wise operators whose value stays in registers, one set for each
+/* chain.h: runs of element-wise operators whose value stays in registers, one set for each
  * instruction set.
  *
  * A chain is a list of operations on a block of elements, held in eight vector registers. Each does

@@ -1,7 +1,8 @@
 /* math.h: elementary functions on vectors of floats, without branches.
  *
- * At most 4 units in the last place over the whole range where the result is a normal number; smaller
- * results may become 0. Infinities and NaN give what C's functions give.
+ * At most 4 units in the last place where the result is above 2e-38 in size; smaller results may
+ * become 0. Without fused multiply-adds some functions lose more bits. Infinities and NaN give what
+ * C's functions give.
  *
  * Rounding to a whole number is done by adding and taking away ROUNDER = 1.5 * 2^23: between the two,
  * the low bits of the sum hold the number as an integer. */

@@ -19,15 +19,25 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adagrad_update_pass) = {
-    UPDATE_KERNEL,
     .name = "adagrad_update.pass",
+    .version = 1,
     .op = "adagrad_update",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = tutti__update_score,
+    .workspace = tutti__update_workspace,
     .run = run,
 };
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adagrad_update_rows_pass) = {
-    UPDATE_KERNEL,
     .name = "adagrad_update_rows.pass",
+    .version = 1,
     .op = "adagrad_update_rows",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = tutti__update_score,
+    .workspace = tutti__update_workspace,
     .run = run,
 };

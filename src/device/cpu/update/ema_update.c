@@ -18,8 +18,13 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_ema_update_pass) = {
-    UPDATE_KERNEL,
     .name = "ema_update.pass",
+    .version = 1,
     .op = "ema_update",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = tutti__update_score,
+    .workspace = tutti__update_workspace,
     .run = run,
 };

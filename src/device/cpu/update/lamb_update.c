@@ -36,9 +36,13 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lamb_update_pass) = {
-    UPDATE_KERNEL,
     .name = "lamb_update.pass",
+    .version = 1,
     .op = "lamb_update",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = tutti__update_score,
     .workspace = tutti__update_workspace,
     .run = run,
 };

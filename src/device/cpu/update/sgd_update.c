@@ -27,15 +27,25 @@ static tutti_status run(const tutti_call *call)
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sgd_update_pass) = {
-    UPDATE_KERNEL,
     .name = "sgd_update.pass",
+    .version = 2,
     .op = "sgd_update",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = tutti__update_score,
+    .workspace = tutti__update_workspace,
     .run = run,
 };
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sgd_update_rows_pass) = {
-    UPDATE_KERNEL,
     .name = "sgd_update_rows.pass",
+    .version = 1,
     .op = "sgd_update_rows",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = tutti__update_score,
+    .workspace = tutti__update_workspace,
     .run = run,
 };

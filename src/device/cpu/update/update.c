@@ -19,12 +19,23 @@ int tutti__update_score(const tutti_kernel_query *query)
     return node->inputs[at.gradient].dtype == TUTTI_F32 ? 100 : 0;
 }
 
-size_t tutti__update_workspace(const tutti_kernel_query *query)
+static int64_t count_of(const tutti_type *type)
 {
     int64_t count = 1;
-    for (int i = 0; i < query->node.inputs[0].rank; i++)
-        count *= query->node.inputs[0].dims[i];
-    return (size_t)pieces_of(count) * 2 * sizeof(double);
+    for (int i = 0; i < type->rank; i++)
+        count *= type->dims[i];
+    return count;
+}
+
+size_t tutti__update_workspace(const tutti_kernel_query *query)
+{
+    const tutti_infer *node = &query->node;
+    tutti_update_layout at =
+        tutti__update_layout(node->op, node->attrs, node->attr_count, node->input_count);
+    if (at.indices >= 0)
+        return tutti__row_groups_bytes(count_of(&node->inputs[at.indices]));
+    return at.rule->measure ? (size_t)pieces_of(count_of(&node->inputs[0])) * 2 * sizeof(double)
+                            : 0;
 }
 
 /* The norms, pieces in order: the same sum whatever threads computed them. */
@@ -51,13 +62,12 @@ static void set_numbers(tutti_update_work *work, const double *numbers)
 static tutti_status run_rows(const tutti_call *call, const tutti_update_layout *at,
                              tutti_update_work *work, void (*piece)(void *work, int64_t index))
 {
-    tutti_row_groups groups;
     work->row_size = tutti__row_count(&call->inputs[0]);
-    TUTTI_TRY(tutti__row_groups(call, &call->inputs[at->indices], call->inputs[0].dims[0], &groups));
-    work->groups = &groups;
+    TUTTI_TRY(tutti__row_groups_in(call, &call->inputs[at->indices], call->inputs[0].dims[0],
+                                   call->workspace, &work->groups));
     if (work->row_size > 0)
-        tutti_parallel(call, (groups.count + UPDATE_ROW_PIECE - 1) / UPDATE_ROW_PIECE, piece, work);
-    tutti__row_groups_free(&groups);
+        tutti_parallel(call, (work->groups.count + UPDATE_ROW_PIECE - 1) / UPDATE_ROW_PIECE, piece,
+                       work);
     return TUTTI_OK;
 }
 

@@ -22,9 +22,9 @@ typedef struct tutti_update_work {
     float *x[1 + TUTTI_UPDATE_SLOTS]; /* written */
     const float *gradient;            /* or the rows */
     float numbers[TUTTI_UPDATE_NUMBERS];
-    int64_t row_size;               /* elements; 0: the gradient is dense */
-    const tutti_row_groups *groups; /* of the rows */
-    double *sums;                   /* two for each piece, for rules that go by norms */
+    int64_t row_size;        /* elements; 0: the gradient is dense */
+    tutti_row_groups groups; /* of the rows */
+    double *sums;            /* two for each piece, for rules that go by norms */
 } tutti_update_work;
 
 /* The rule for a register of elements; see tutti_update_rule. */
@@ -33,34 +33,61 @@ typedef vec tutti_update_measure(const float *numbers, vec g, const vec *x);
 
 /* Bids for f32. */
 int tutti__update_score(const tutti_kernel_query *query);
-/* Room for the sums of rules that go by norms. */
+/* Room for the sums of rules that go by norms, and for rows in order. */
 size_t tutti__update_workspace(const tutti_kernel_query *query);
 /* The whole kernel: `piece` is called with a tutti_update_work; `measure` (optional) before. */
 tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work, int64_t index),
                                void (*measure)(void *work, int64_t index));
 
-/* Elements [at, at + lanes) of the arrays; their gradient is g. */
-VEC_INLINE void update_lanes(const float *n, float *const *x, int64_t at, int lanes, int slots,
-                             vec g, tutti_update_element *element)
+/* Registers of the variable and of each slot there is. Written out: an array becomes registers only
+ * where every index is a constant. */
+VEC_INLINE void update_load_all(vec *value, float *const *x, int64_t at, int slots)
+{
+    value[0] = vec_load(x[0] + at);
+    if (slots > 0)
+        value[1] = vec_load(x[1] + at);
+    if (slots > 1)
+        value[2] = vec_load(x[2] + at);
+    if (slots > 2)
+        value[3] = vec_load(x[3] + at);
+}
+
+VEC_INLINE void update_store_all(const vec *value, float *const *x, int64_t at, int slots)
+{
+    vec_store(x[0] + at, value[0]);
+    if (slots > 0)
+        vec_store(x[1] + at, value[1]);
+    if (slots > 1)
+        vec_store(x[2] + at, value[2]);
+    if (slots > 2)
+        vec_store(x[3] + at, value[3]);
+}
+
+/* Elements [at, at + VEC_LANES) of the arrays; their gradient is g. */
+VEC_INLINE void update_register(const float *n, float *const *x, int64_t at, int slots, vec g,
+                                tutti_update_element *element)
 {
     vec value[1 + TUTTI_UPDATE_SLOTS];
-    float rest[1 + TUTTI_UPDATE_SLOTS][VEC_LANES];
-    if (lanes < VEC_LANES)
-        for (int k = 0; k <= slots; k++)
-            for (int i = 0; i < VEC_LANES; i++)
-                rest[k][i] = i < lanes ? x[k][at + i] : 1;
-    VEC_UNROLL
-    for (int k = 0; k <= slots; k++)
-        value[k] = vec_load(lanes < VEC_LANES ? rest[k] : x[k] + at);
+    update_load_all(value, x, at, slots);
     value[0] *= n[TUTTI_UPDATE_KEEP];
     element(n, g, value);
-    VEC_UNROLL
+    update_store_all(value, x, at, slots);
+}
+
+/* The same for fewer elements than fill a register. */
+VEC_INLINE void update_rest(const float *n, float *const *x, int64_t at, int lanes, int slots,
+                            vec g, tutti_update_element *element)
+{
+    float rest[1 + TUTTI_UPDATE_SLOTS][VEC_LANES], *all[1 + TUTTI_UPDATE_SLOTS];
+    for (int k = 0; k <= slots; k++) {
+        all[k] = rest[k];
+        for (int i = 0; i < VEC_LANES; i++)
+            rest[k][i] = i < lanes ? x[k][at + i] : 1;
+    }
+    update_register(n, all, 0, slots, g, element);
     for (int k = 0; k <= slots; k++)
-        vec_store(lanes < VEC_LANES ? rest[k] : x[k] + at, value[k]);
-    if (lanes < VEC_LANES)
-        for (int k = 0; k <= slots; k++)
-            for (int i = 0; i < lanes; i++)
-                x[k][at + i] = rest[k][i];
+        for (int i = 0; i < lanes; i++)
+            x[k][at + i] = rest[k][i];
 }
 
 /* A register of which only `lanes` are there; the others 0. */
@@ -77,31 +104,31 @@ VEC_INLINE void update_span(const float *n, float *const *x, const float *gradie
 {
     int64_t i = first;
     for (; i + VEC_LANES <= end; i += VEC_LANES)
-        update_lanes(n, x, i, VEC_LANES, slots, vec_load(gradient + i), element);
+        update_register(n, x, i, slots, vec_load(gradient + i), element);
     if (i < end)
-        update_lanes(n, x, i, (int)(end - i), slots, update_load(gradient + i, (int)(end - i)),
-                     element);
+        update_rest(n, x, i, (int)(end - i), slots, update_load(gradient + i, (int)(end - i)),
+                    element);
 }
 
 /* Rows [at, end) of the order have one index: their sum moves that row of the variable. */
 VEC_INLINE void update_row(const tutti_update_work *w, const float *n, float *const *x, int64_t at,
                            int64_t end, int slots, tutti_update_element *element)
 {
-    const int64_t size = w->row_size, base = w->groups->index[at] * size;
-    const int64_t *order = w->groups->order;
+    const int64_t size = w->row_size, base = w->groups.index[at] * size;
+    const int64_t *order = w->groups.order;
     int64_t c = 0;
     for (; c + VEC_LANES <= size; c += VEC_LANES) {
         vec g = vec_load(w->gradient + order[at] * size + c);
         for (int64_t r = at + 1; r < end; r++)
             g += vec_load(w->gradient + order[r] * size + c);
-        update_lanes(n, x, base + c, VEC_LANES, slots, g, element);
+        update_register(n, x, base + c, slots, g, element);
     }
     if (c < size) {
         int lanes = (int)(size - c);
         vec g = update_load(w->gradient + order[at] * size + c, lanes);
         for (int64_t r = at + 1; r < end; r++)
             g += update_load(w->gradient + order[r] * size + c, lanes);
-        update_lanes(n, x, base + c, lanes, slots, g, element);
+        update_rest(n, x, base + c, lanes, slots, g, element);
     }
 }
 
@@ -109,7 +136,7 @@ VEC_INLINE void update_row(const tutti_update_work *w, const float *n, float *co
 VEC_INLINE void update_rows(const tutti_update_work *w, const float *n, float *const *x,
                             int64_t piece, int slots, tutti_update_element *element)
 {
-    const tutti_row_groups *groups = w->groups;
+    const tutti_row_groups *groups = &w->groups;
     int64_t at = piece * UPDATE_ROW_PIECE, stop = at + UPDATE_ROW_PIECE;
     stop = stop < groups->count ? stop : groups->count;
     if (at > 0 && at < stop && groups->index[at] == groups->index[at - 1])
@@ -143,7 +170,8 @@ VEC_INLINE void update_measure(const void *context, int64_t piece, int slots,
                                tutti_update_measure *measure)
 {
     const tutti_update_work *w = context;
-    int64_t i = piece * UPDATE_PIECE, end = i + UPDATE_PIECE < w->count ? i + UPDATE_PIECE : w->count;
+    int64_t i = piece * UPDATE_PIECE,
+            end = i + UPDATE_PIECE < w->count ? i + UPDATE_PIECE : w->count;
     double variable = 0, measured = 0;
     while (i < end) {
         vec squares = {0}, others = {0};
@@ -166,10 +194,5 @@ VEC_INLINE void update_measure(const void *context, int64_t piece, int slots,
     w->sums[2 * piece] = variable;
     w->sums[2 * piece + 1] = measured;
 }
-
-/* Lines that are the same in every kernel of an update. */
-#define UPDATE_KERNEL                                                                              \
-    .version = 1, .target = "cpu", .isa = TUTTI_ISA_TEXT, .flags = TUTTI_KERNEL_ROW_INVARIANT,      \
-    .score = tutti__update_score
 
 #endif

@@ -32,15 +32,14 @@ TUTTI_TEST(kernel_updates_match_over_many_pieces)
     check("sgd_update", "&" MANY " &" MANY " " MANY " f32[]{0.1:0.2} | momentum=0.9 nesterov=true");
     check("adam_update", "&" MANY " &" MANY " &" MANY "{0.1:1} " MANY " f32[]{0.1:0.2} i64[]{=3}");
     check("adagrad_update", "&" MANY " &" MANY "{0.1:1} " MANY " f32[]{0.1:0.2}");
-    check("adadelta_update",
-          "&" MANY " &" MANY "{0.1:1} &" MANY "{0.1:1} " MANY " f32[]{0.1:0.2}");
+    check("adadelta_update", "&" MANY " &" MANY "{0.1:1} &" MANY "{0.1:1} " MANY " f32[]{0.1:0.2}");
     check("rmsprop_update",
           "&" MANY " &" MANY "{0.1:1} &" MANY " " MANY " f32[]{0.1:0.2} | momentum=0.9");
     check("adamax_update",
           "&" MANY " &" MANY " &" MANY "{0.1:1} " MANY " f32[]{0.1:0.2} i64[]{=3}");
     check("nadam_update", "&" MANY " &" MANY " &" MANY "{0.1:1} " MANY " f32[]{0.1:0.2} i64[]{=3}");
-    check("lamb_update", "&" MANY " &" MANY " &" MANY
-                         "{0.1:1} " MANY " f32[]{0.1:0.2} i64[]{=3} | weight_decay=0.1");
+    check("lamb_update", "&" MANY " &" MANY " &" MANY "{0.1:1} " MANY
+                         " f32[]{0.1:0.2} i64[]{=3} | weight_decay=0.1");
     check("lars_update", "&" MANY " &" MANY " " MANY " f32[]{0.1:0.2} | weight_decay=0.1 trust=1");
     check("lion_update", "&" MANY " &" MANY " " MANY " f32[]{0.1:0.2}");
     check("ema_update", "&" MANY " " MANY " i64[]{=3}");
@@ -69,8 +68,7 @@ TUTTI_TEST(kernel_all_finite_finds_one_among_many)
     tutti__kernel_check_op("all_finite");
     CHECK(tutti__kernel_check("all_finite", "f32[70001] f32[200]", 0) > 0);
     tutti_sample *sample;
-    CHECK_OK(
-        tutti__sample_parse(tutti_op_find("all_finite"), "f32[70001] f32[19]", 7, &sample));
+    CHECK_OK(tutti__sample_parse(tutti_op_find("all_finite"), "f32[70001] f32[19]", 7, &sample));
     static const double bad[] = {INFINITY, -INFINITY, NAN};
     for (int64_t at = 69990; at < 70001; at++) {
         tutti_tensor_set(sample->values[0], at, bad[at % 3]);
@@ -85,4 +83,11 @@ TUTTI_TEST(kernel_square_sum_matches)
 {
     tutti__kernel_check_op("square_sum");
     CHECK(tutti__kernel_check("square_sum", "f32[70001] f32[19] f32[3,32768]", 1e-6) > 0);
+}
+
+TUTTI_TEST(kernel_combine_rows_matches)
+{
+    tutti__kernel_check_op("combine_rows");
+    CHECK(tutti__kernel_check("combine_rows", "f32[300,13] i64[300]{0:7}", 1e-5) > 0);
+    CHECK(tutti__kernel_check("combine_rows", "f32[20,30] i32[20,30]{0:100000}", 1e-5) > 0);
 }

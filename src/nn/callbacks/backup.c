@@ -1,0 +1,130 @@
+/* backup.c: a training that can be cut off at any time and goes on when it is started again. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "nn/callbacks/checkpoint.h"
+#include "tutti/checkpoint.h"
+
+typedef struct backup {
+    char *folder;
+    int64_t every_steps;
+    bool keep;
+    int64_t saved; /* step of the newest; -1: none */
+    int64_t before; /* of the one before; -1: none */
+} backup;
+
+tutti_status tutti__resume_from(tutti_model *model, const char *folder, bool *ret_found)
+{
+    char path[4096];
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    tutti_status status = tutti_latest_checkpoint(folder, sizeof path, path);
+    if (status == TUTTI_NOT_FOUND) {
+        tutti__error_restore(&before);
+        *ret_found = false;
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(status);
+    TUTTI_TRY(tutti_restore_checkpoint(model, path));
+    tutti__log(TUTTI_LOG_INFO, "training goes on from %s, step %lld", path,
+               (long long)tutti_model_steps(model));
+    *ret_found = true;
+    return TUTTI_OK;
+}
+
+static void remove_step(const backup *b, int64_t step)
+{
+    char path[4096];
+    if (step < 0)
+        return;
+    snprintf(path, sizeof path, "%s/backup-%lld", b->folder, (long long)step);
+    tutti__checkpoint_remove(path);
+}
+
+/* The one before stays until the new one is whole: saving waits for it to be. */
+static tutti_status save(backup *b, tutti_event *event)
+{
+    char path[4096];
+    if (b->saved == event->step)
+        return TUTTI_OK;
+    snprintf(path, sizeof path, "%s/backup-%lld", b->folder, (long long)event->step);
+    TUTTI_TRY(tutti_save_checkpoint_async(event->model, path));
+    remove_step(b, b->before);
+    b->before = b->saved;
+    b->saved = event->step;
+    return TUTTI_OK;
+}
+
+static tutti_status train_begin(void *self, tutti_event *event)
+{
+    backup *b = self;
+    bool found;
+    TUTTI_TRY(tutti__resume_from(event->model, b->folder, &found));
+    b->before = -1;
+    b->saved = found ? tutti_model_steps(event->model) : -1;
+    return TUTTI_OK;
+}
+
+static tutti_status batch_end(void *self, tutti_event *event)
+{
+    backup *b = self;
+    if (event->validating || b->every_steps <= 0 || event->step % b->every_steps != 0)
+        return TUTTI_OK;
+    return save(b, event);
+}
+
+static tutti_status epoch_end(void *self, tutti_event *event)
+{
+    return save(self, event);
+}
+
+static tutti_status train_end(void *self, tutti_event *event)
+{
+    backup *b = self;
+    if (event->interrupted && event->step > 0)
+        TUTTI_TRY(save(b, event));
+    TUTTI_TRY(tutti_checkpoint_wait(event->model));
+    remove_step(b, b->before);
+    if (!event->interrupted && !b->keep)
+        remove_step(b, b->saved);
+    return TUTTI_OK;
+}
+
+static void destroy(void *self)
+{
+    backup *b = self;
+    free(b->folder);
+    free(b);
+}
+
+static const tutti_callback_kind kind = {
+    .struct_size = sizeof(tutti_callback_kind),
+    .name = "backup",
+    .train_begin = train_begin,
+    .train_end = train_end,
+    .epoch_end = epoch_end,
+    .batch_end = batch_end,
+    .destroy = destroy,
+};
+
+bool tutti__is_backup(const tutti_callback *callback)
+{
+    return callback->kind == &kind;
+}
+
+tutti_callback *tutti_backup_with(const char *folder, const tutti_backup_options *options)
+{
+    backup *b = calloc(1, sizeof *b);
+    char *copy = folder ? strdup(folder) : NULL;
+    if (!b || !copy) {
+        free(b);
+        free(copy);
+        return NULL;
+    }
+    *b = (backup){.folder = copy,
+                  .every_steps = options->every_steps,
+                  .keep = options->keep,
+                  .saved = -1,
+                  .before = -1};
+    return tutti_callback_make(&kind, b);
+}

@@ -1,0 +1,203 @@
+/* checkpoint.c: saves the training every epoch or every so many steps. */
+#include "nn/callbacks/checkpoint.h"
+
+#include <stdio.h>
+
+#include "base/world.h"
+#include "state/checkpoint.h"
+#include "tutti/checkpoint.h"
+
+typedef TUTTI_VEC(char *) paths;
+
+typedef struct saving {
+    char *pattern;
+    tutti_checkpoint_options options;
+    tutti_monitor monitor;
+    int64_t saved_step; /* of the newest file; -1: none */
+    paths saved;        /* oldest first */
+} saving;
+
+/* {epoch} and {step} replaced. */
+static tutti_status expand(const saving *s, const tutti_event *event, char *ret, size_t size)
+{
+    tutti_text text = {0};
+    for (const char *at = s->pattern; *at;) {
+        if (strncmp(at, "{epoch}", 7) == 0) {
+            tutti__text_add(&text, "%d", event->epoch + 1);
+            at += 7;
+        } else if (strncmp(at, "{step}", 6) == 0) {
+            tutti__text_add(&text, "%lld", (long long)event->step);
+            at += 6;
+        } else {
+            tutti__text_bytes(&text, at++, 1);
+        }
+    }
+    bool fits = !text.failed && text.size < size;
+    if (fits)
+        snprintf(ret, size, "%s", text.data ? text.data : "");
+    tutti__text_free(&text);
+    return fits ? TUTTI_OK : tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", s->pattern);
+}
+
+static void remove_quietly(const char *path)
+{
+    const tutti_world *world = tutti__world();
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    if (world->remove_file(world->self, path) != TUTTI_OK)
+        tutti__error_restore(&before);
+}
+
+/* "<stem>-00001-of-00002.safetensors" and "<stem>.safetensors.index.json" of a large one. */
+static void remove_pieces(const char *path)
+{
+    const tutti_world *world = tutti__world();
+    char folder[4200], piece[4400], **names;
+    size_t count;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t stem = strlen(name) - strlen(".safetensors");
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    snprintf(piece, sizeof piece, "%s.index.json", path);
+    remove_quietly(piece);
+    if (world->list_folder(world->self, folder, &names, &count) != TUTTI_OK)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        int number, of, read = 0;
+        if (strncmp(names[i], name, stem) == 0 &&
+            sscanf(names[i] + stem, "-%5d-of-%5d.safetensors%n", &number, &of, &read) == 2 &&
+            read > 0 && names[i][stem + (size_t)read] == 0) {
+            snprintf(piece, sizeof piece, "%s/%s", folder, names[i]);
+            remove_quietly(piece);
+        }
+    }
+    free(names);
+}
+
+void tutti__checkpoint_remove(const char *path)
+{
+    char full[4096], previous[4200];
+    if (tutti__checkpoint_path(path, full, sizeof full) != TUTTI_OK)
+        return;
+    snprintf(previous, sizeof previous, "%s.previous", full);
+    remove_quietly(full);
+    remove_quietly(previous);
+    remove_pieces(full);
+}
+
+/* Notes a path as the newest; removes what is too old. */
+static tutti_status note(saving *s, const char *path)
+{
+    for (size_t i = 0; i < s->saved.count; i++)
+        if (strcmp(s->saved.data[i], path) == 0) {
+            char *same = s->saved.data[i];
+            memmove(&s->saved.data[i], &s->saved.data[i + 1],
+                    (s->saved.count - i - 1) * sizeof *s->saved.data);
+            s->saved.data[s->saved.count - 1] = same;
+            return TUTTI_OK;
+        }
+    char *copy = strdup(path);
+    if (!copy || !TUTTI_VEC_PUSH(&s->saved, copy)) {
+        free(copy);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a checkpoint's path");
+    }
+    while (s->options.keep > 0 && s->saved.count > (size_t)s->options.keep) {
+        tutti__checkpoint_remove(s->saved.data[0]);
+        free(s->saved.data[0]);
+        memmove(s->saved.data, s->saved.data + 1, --s->saved.count * sizeof *s->saved.data);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status save(saving *s, tutti_event *event)
+{
+    char path[4000];
+    if (s->saved_step == event->step)
+        return TUTTI_OK;
+    TUTTI_TRY(expand(s, event, path, sizeof path));
+    TUTTI_TRY(s->options.weights_only ? tutti_save_weights(event->model, path)
+                                      : tutti_save_checkpoint_async(event->model, path));
+    s->saved_step = event->step;
+    return note(s, path);
+}
+
+static tutti_status train_begin(void *self, tutti_event *event)
+{
+    saving *s = self;
+    return s->options.best_only ? tutti__monitor_check(&s->monitor, event->model) : TUTTI_OK;
+}
+
+static tutti_status batch_end(void *self, tutti_event *event)
+{
+    saving *s = self;
+    int64_t every = s->options.every_steps;
+    if (event->validating || s->options.best_only || every <= 0 || event->step % every != 0)
+        return TUTTI_OK;
+    return save(s, event);
+}
+
+static tutti_status epoch_end(void *self, tutti_event *event)
+{
+    saving *s = self;
+    bool better = true;
+    if (s->options.best_only)
+        return tutti__monitor_see(&s->monitor, event, &better) && better ? save(s, event)
+                                                                         : TUTTI_OK;
+    return s->options.every_steps > 0 ? TUTTI_OK : save(s, event);
+}
+
+static tutti_status train_end(void *self, tutti_event *event)
+{
+    saving *s = self;
+    if (event->interrupted && !s->options.best_only && event->step > 0)
+        TUTTI_TRY(save(s, event));
+    return tutti_checkpoint_wait(event->model);
+}
+
+static void destroy(void *self)
+{
+    saving *s = self;
+    for (size_t i = 0; i < s->saved.count; i++)
+        free(s->saved.data[i]);
+    TUTTI_VEC_FREE(&s->saved);
+    free(s->pattern);
+    free(s);
+}
+
+static const tutti_callback_kind kind = {
+    .struct_size = sizeof(tutti_callback_kind),
+    .name = "checkpoint",
+    .train_begin = train_begin,
+    .train_end = train_end,
+    .epoch_end = epoch_end,
+    .batch_end = batch_end,
+    .destroy = destroy,
+};
+
+tutti_callback *tutti_checkpoint_with(const char *path, const tutti_checkpoint_options *options)
+{
+    saving *s = calloc(1, sizeof *s);
+    char *copy = path ? strdup(path) : NULL;
+    if (!s || !copy) {
+        free(s);
+        free(copy);
+        return NULL;
+    }
+    s->pattern = copy;
+    s->options = *options;
+    s->saved_step = -1;
+    tutti__monitor_begin(&s->monitor, options->monitor, options->mode, 0);
+    return tutti_callback_make(&kind, s);
+}
+
+bool tutti__checkpoint_folder(const tutti_callback *callback, size_t size, char *ret_folder)
+{
+    const saving *s = callback->self;
+    if (callback->kind != &kind || s->options.weights_only)
+        return false;
+    const char *slash = strrchr(s->pattern, '/');
+    size_t length = slash ? (size_t)(slash - s->pattern) : 1;
+    if (length >= size || memchr(s->pattern, '{', length))
+        return false;
+    snprintf(ret_folder, size, "%.*s", (int)length, slash ? s->pattern : ".");
+    return true;
+}

@@ -1,0 +1,22 @@
+/* checkpoint.h: checkpoints for callbacks that go on from them. */
+#ifndef TUTTI_NN_CALLBACKS_CHECKPOINT_H
+#define TUTTI_NN_CALLBACKS_CHECKPOINT_H
+
+#include "nn/callbacks/common.h"
+
+/* Removes a checkpoint's files; what is not there does not matter. */
+void tutti__checkpoint_remove(const char *path);
+/* The folder that a tutti_checkpoint callback saves into; false for any other callback, and where
+ * the folder's name changes or holds weights alone. */
+bool tutti__checkpoint_folder(const tutti_callback *callback, size_t size, char *ret_folder);
+
+/* Restores the newest checkpoint of a folder; *ret_found is false when there is none. */
+tutti_status tutti__resume_from(tutti_model *model, const char *folder, bool *ret_found);
+bool tutti__is_backup(const tutti_callback *callback);
+
+/* What --save and --resume ask for: saves the model to `path` (or NULL) when training ends; when it
+ * is interrupted, a checkpoint beside it too. With `resume`, begins with the newest checkpoint of
+ * `folder` (or NULL), else with that one. */
+tutti_callback *tutti__keeper(const char *path, bool resume, const char *folder);
+
+#endif

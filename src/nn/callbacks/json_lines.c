@@ -1,0 +1,139 @@
+/* json_lines.c: what --json shows: one JSON object an epoch, and a last one. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/world.h"
+#include "io/json.h"
+#include "nn/callbacks/common.h"
+
+typedef struct lines {
+    tutti_text *into;  /* NULL: standard output */
+    double trained;    /* seconds of this epoch's steps, validation left out */
+    int64_t started;   /* when training began */
+    int64_t examples;  /* of all epochs */
+    double all_trained;
+    int epochs;        /* done in this run */
+    tutti_logs last;   /* of the last epoch */
+} lines;
+
+static tutti_status put_line(lines *l, tutti_json_writer *w)
+{
+    tutti_text *text = w->text;
+    tutti__json_end(w);
+    tutti_status status = tutti__json_finish(w);
+    tutti__text_add(text, "\n");
+    if (status == TUTTI_OK && text->failed)
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a line");
+    if (status == TUTTI_OK && l->into) {
+        tutti__text_bytes(l->into, text->data, text->size);
+    } else if (status == TUTTI_OK) {
+        fwrite(text->data, 1, text->size, stdout);
+        fflush(stdout);
+    }
+    tutti__text_free(text);
+    return status;
+}
+
+static void put_logs(tutti_json_writer *w, const tutti_logs *logs)
+{
+    for (int i = 0; i < logs->count; i++) {
+        tutti__json_key(w, logs->items[i].name);
+        tutti__json_put_float(w, (float)logs->items[i].value);
+    }
+}
+
+/* Seconds to the millisecond, and examples a second of training to the tenth. */
+static void put_speed(tutti_json_writer *w, double seconds, int64_t examples, double trained)
+{
+    tutti__json_key(w, "seconds");
+    tutti__json_put_real(w, round(seconds * 1e3) / 1e3);
+    tutti__json_key(w, "samples_per_second");
+    tutti__json_put_real(w, trained > 0 ? round(10 * (double)examples / trained) / 10 : 0);
+}
+
+static tutti_status train_begin(void *self, tutti_event *event)
+{
+    lines *l = self;
+    (void)event;
+    l->started = tutti__now_ns();
+    return TUTTI_OK;
+}
+
+static tutti_status epoch_begin(void *self, tutti_event *event)
+{
+    lines *l = self;
+    (void)event;
+    l->trained = 0;
+    return TUTTI_OK;
+}
+
+static tutti_status batch_end(void *self, tutti_event *event)
+{
+    lines *l = self;
+    if (!event->validating)
+        l->trained = event->seconds;
+    return TUTTI_OK;
+}
+
+static tutti_status epoch_end(void *self, tutti_event *event)
+{
+    lines *l = self;
+    tutti_text text = {0};
+    tutti_json_writer w = {.text = &text};
+    l->epochs++;
+    l->examples += event->examples;
+    l->all_trained += l->trained;
+    l->last = *event->logs;
+    tutti__json_begin(&w, '{');
+    tutti__json_key(&w, "epoch");
+    tutti__json_put_int(&w, event->epoch + 1);
+    put_logs(&w, event->logs);
+    put_speed(&w, event->seconds, event->examples, l->trained);
+    return put_line(l, &w);
+}
+
+static tutti_status train_end(void *self, tutti_event *event)
+{
+    lines *l = self;
+    tutti_text text = {0};
+    tutti_json_writer w = {.text = &text};
+    tutti__json_begin(&w, '{');
+    tutti__json_key(&w, "done");
+    tutti__json_put_bool(&w, true);
+    tutti__json_key(&w, "interrupted");
+    tutti__json_put_bool(&w, event->interrupted);
+    tutti__json_key(&w, "epochs");
+    tutti__json_put_int(&w, l->epochs);
+    tutti__json_key(&w, "steps");
+    tutti__json_put_int(&w, event->step);
+    tutti__json_key(&w, "samples");
+    tutti__json_put_int(&w, l->examples);
+    put_logs(&w, &l->last);
+    put_speed(&w, 1e-9 * (double)(tutti__now_ns() - l->started), l->examples, l->all_trained);
+    return put_line(l, &w);
+}
+
+static const tutti_callback_kind kind = {
+    .struct_size = sizeof(tutti_callback_kind),
+    .name = "json_lines",
+    .train_begin = train_begin,
+    .train_end = train_end,
+    .epoch_begin = epoch_begin,
+    .epoch_end = epoch_end,
+    .batch_end = batch_end,
+    .destroy = free,
+};
+
+tutti_callback *tutti__json_lines_into(tutti_text *into)
+{
+    lines *l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->into = into;
+    return tutti_callback_make(&kind, l);
+}
+
+tutti_callback *tutti_json_lines(void)
+{
+    return tutti__json_lines_into(NULL);
+}

@@ -1,0 +1,85 @@
+/* keeper.c: what --save and --resume ask for. */
+#include <stdio.h>
+
+#include "nn/callbacks/checkpoint.h"
+#include "tutti/checkpoint.h"
+
+typedef struct keeper {
+    char *path;       /* of --save, or NULL */
+    char *checkpoint; /* "<path>.checkpoint", or NULL */
+    char *folder;     /* with checkpoints to go on from, or NULL */
+    bool resume;
+} keeper;
+
+static tutti_status resume_own(keeper *k, tutti_event *event)
+{
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    tutti_status status = tutti_restore_checkpoint(event->model, k->checkpoint);
+    if (status == TUTTI_NOT_FOUND) {
+        tutti__error_restore(&before);
+        return TUTTI_OK;
+    }
+    return status;
+}
+
+static tutti_status train_begin(void *self, tutti_event *event)
+{
+    keeper *k = self;
+    bool found = false;
+    if (!k->resume || event->model->trainer->resumed)
+        return TUTTI_OK;
+    if (!k->folder && !k->checkpoint)
+        return tutti_fail(TUTTI_INVALID,
+                          "--resume: nothing says where the checkpoints are; add --save FILE, or "
+                          "give tutti_checkpoint or tutti_backup to tutti_fit");
+    if (k->folder)
+        TUTTI_TRY(tutti__resume_from(event->model, k->folder, &found));
+    return found || !k->checkpoint ? TUTTI_OK : resume_own(k, event);
+}
+
+static tutti_status train_end(void *self, tutti_event *event)
+{
+    keeper *k = self;
+    if (!k->path)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_save(event->model, k->path));
+    if (event->interrupted)
+        return tutti_save_checkpoint(event->model, k->checkpoint);
+    tutti__checkpoint_remove(k->checkpoint);
+    return TUTTI_OK;
+}
+
+static void destroy(void *self)
+{
+    keeper *k = self;
+    free(k->path);
+    free(k->checkpoint);
+    free(k->folder);
+    free(k);
+}
+
+static const tutti_callback_kind kind = {
+    .struct_size = sizeof(tutti_callback_kind),
+    .name = "save",
+    .train_begin = train_begin,
+    .train_end = train_end,
+    .destroy = destroy,
+};
+
+tutti_callback *tutti__keeper(const char *path, bool resume, const char *folder)
+{
+    keeper *k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->resume = resume;
+    k->path = path ? strdup(path) : NULL;
+    k->folder = folder ? strdup(folder) : NULL;
+    if (path && asprintf(&k->checkpoint, "%s.checkpoint", path) < 0)
+        k->checkpoint = NULL;
+    if ((path && (!k->path || !k->checkpoint)) || (folder && !k->folder)) {
+        destroy(k);
+        return NULL;
+    }
+    return tutti_callback_make(&kind, k);
+}

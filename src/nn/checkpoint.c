@@ -1,0 +1,272 @@
+/* checkpoint.c: saving and restoring all that training needs, also while it goes on. */
+#include "tutti/checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/saver.h"
+#include "nn/trainer.h"
+#include "state/checkpoint.h"
+
+#define SHARD_BYTES ((int64_t)5000000000)
+
+/* ---- paths ---- */
+
+/* {epoch} and {step} replaced; the ending added. */
+static tutti_status expand_path(const tutti_model *model, const char *pattern, char *ret,
+                                size_t size)
+{
+    char path[4000];
+    size_t used = 0;
+    const tutti_trainer *trainer = model->trainer;
+    int64_t epoch = trainer ? (int64_t)trainer->position.epoch + 1 : 0;
+    int64_t step = trainer ? trainer->steps : 0;
+    for (const char *at = pattern; at && *at;) {
+        char number[24] = "";
+        size_t skip = 1;
+        if (strncmp(at, "{epoch}", 7) == 0)
+            skip = 7, snprintf(number, sizeof number, "%" PRId64, epoch);
+        else if (strncmp(at, "{step}", 6) == 0)
+            skip = 6, snprintf(number, sizeof number, "%" PRId64, step);
+        else
+            number[0] = *at, number[1] = 0;
+        if (used + strlen(number) >= sizeof path)
+            return tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s…' is too long", pattern);
+        used += (size_t)snprintf(path + used, sizeof path - used, "%s", number);
+        at += skip;
+    }
+    path[used] = 0;
+    return tutti__checkpoint_path(path, ret, size);
+}
+
+/* ---- what stands in the metadata ---- */
+
+typedef struct facts {
+    char step[24], epoch[24], delivered[24], pipeline[24], rate[40], seed[24], updates[24], gathered[24];
+    tutti_text_pair pairs[12];
+    size_t count;
+} facts;
+
+static void add_fact(facts *f, const char *key, const char *value)
+{
+    f->pairs[f->count++] = (tutti_text_pair){key, value};
+}
+
+static void collect(const tutti_model *model, facts *f)
+{
+    const tutti_trainer *trainer = model->trainer;
+    f->count = 0;
+    add_fact(f, "format", "pt"); /* as transformers expects it */
+    add_fact(f, "tutti.kind", trainer ? "checkpoint" : "weights");
+    add_fact(f, "tutti.model", model->name);
+    snprintf(f->seed, sizeof f->seed, "%" PRIu64, tutti_job_seed(model->job));
+    add_fact(f, "tutti.seed", f->seed);
+    if (!trainer)
+        return;
+    snprintf(f->step, sizeof f->step, "%" PRId64, trainer->steps);
+    snprintf(f->epoch, sizeof f->epoch, "%" PRIu64, trainer->position.epoch);
+    snprintf(f->delivered, sizeof f->delivered, "%" PRId64, trainer->position.delivered);
+    snprintf(f->pipeline, sizeof f->pipeline, "%" PRIu64, trainer->position.pipeline);
+    snprintf(f->rate, sizeof f->rate, "%.17g", trainer->rate);
+    add_fact(f, "tutti.step", f->step);
+    add_fact(f, "tutti.epoch", f->epoch);
+    add_fact(f, "tutti.delivered", f->delivered);
+    add_fact(f, "tutti.pipeline", f->pipeline);
+    snprintf(f->updates, sizeof f->updates, "%" PRId64, trainer->updates);
+    snprintf(f->gathered, sizeof f->gathered, "%d", trainer->gathered);
+    add_fact(f, "tutti.learning_rate", f->rate);
+    add_fact(f, "tutti.updates", f->updates);
+    add_fact(f, "tutti.gathered", f->gathered);
+}
+
+/* ---- saving ---- */
+
+static tutti_status able_to_save(tutti_model *model)
+{
+    TUTTI_TRY(tutti_model_check(model));
+    if (!model->built)
+        return tutti_fail(TUTTI_UNINITIALIZED,
+                          "model '%s' has no weights to save yet: call tutti_build or train it",
+                          model->name);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
+{
+    char full[4096];
+    facts f;
+    tutti_snapshot snapshot;
+    TUTTI_TRY(able_to_save(model));
+    TUTTI_TRY(tutti_checkpoint_wait(model));
+    TUTTI_TRY(expand_path(model, path, full, sizeof full));
+    collect(model, &f);
+    TUTTI_TRY(tutti__snapshot_take(tutti__engine_state(model->engine), &snapshot));
+    tutti_status status = tutti__checkpoint_write(full, &snapshot, f.count, f.pairs, SHARD_BYTES);
+    tutti__snapshot_release(&snapshot);
+    return status;
+}
+
+/* Written by the saver's thread. */
+typedef struct job {
+    char path[4096];
+    facts f;
+    tutti_snapshot snapshot;
+} job;
+
+static tutti_status write_job(void *context)
+{
+    job *j = context;
+    tutti_status status =
+        tutti__checkpoint_write(j->path, &j->snapshot, j->f.count, j->f.pairs, SHARD_BYTES);
+    tutti__snapshot_release(&j->snapshot);
+    free(j);
+    return status;
+}
+
+tutti_status tutti_save_checkpoint_async(tutti_model *model, const char *path)
+{
+    TUTTI_TRY(able_to_save(model));
+    if (!model->saver)
+        TUTTI_TRY(tutti__saver_create(&model->saver));
+    TUTTI_TRY(tutti__saver_wait(model->saver));
+    job *j = calloc(1, sizeof *j);
+    if (!j)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a checkpoint");
+    tutti_status status = expand_path(model, path, j->path, sizeof j->path);
+    if (status == TUTTI_OK)
+        status = tutti__snapshot_take(tutti__engine_state(model->engine), &j->snapshot);
+    if (status != TUTTI_OK) {
+        free(j);
+        return status;
+    }
+    collect(model, &j->f);
+    tutti__saver_start(model->saver, write_job, j);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_checkpoint_wait(tutti_model *model)
+{
+    return model && model->saver ? tutti__saver_wait(model->saver) : TUTTI_OK;
+}
+
+/* ---- restoring ---- */
+
+static int64_t number(const tutti_safetensors *file, const char *key)
+{
+    const char *text = tutti__safetensors_metadata(file, key);
+    return text ? (int64_t)strtoull(text, NULL, 10) : 0;
+}
+
+/* Tensors that are weights of this model must be of their shape. */
+static tutti_status compare(tutti_model *model, const tutti_safetensors *file, const char *path)
+{
+    tutti_weight_info info;
+    for (int i = 0; model->built && tutti_weight_at(model, i, &info) == TUTTI_OK; i++) {
+        const tutti_safetensor *item = tutti__safetensors_find(file, info.name);
+        char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
+        if (!item)
+            return tutti_fail(TUTTI_NOT_FOUND, "%s has no weight '%s' of model '%s'", path,
+                              info.name, model->name);
+        if (!tutti_type_equal(&item->type, &info.type))
+            return tutti_fail(TUTTI_INVALID, "weight '%s' is %s in %s, the model has %s", info.name,
+                              tutti_type_text(&item->type, have), path,
+                              tutti_type_text(&info.type, want));
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status need_engine(tutti_model *model)
+{
+    tutti_engine_options options;
+    if (model->engine)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__engine_options_of(
+        TUTTI_OPTIONS(tutti_session_options, .deterministic = model->deterministic), &options));
+    return tutti__engine_create(&options, &model->engine);
+}
+
+static tutti_status restore(tutti_model *model, const tutti_safetensors *file, const char *path)
+{
+    tutti_trainer *trainer = model->trainer;
+    const char *kind = tutti__safetensors_metadata(file, "tutti.kind");
+    if (!kind || strcmp(kind, "checkpoint") != 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "%s is no checkpoint of a training; load it with tutti_load_weights",
+                          path);
+    TUTTI_TRY(compare(model, file, path));
+    TUTTI_TRY(need_engine(model));
+    TUTTI_TRY(tutti__checkpoint_restore(file, tutti__engine_state(model->engine)));
+    trainer->steps = number(file, "tutti.step");
+    trainer->updates = number(file, "tutti.updates");
+    trainer->gathered = (int)number(file, "tutti.gathered");
+    trainer->position = (tutti_position){.epoch = (uint64_t)number(file, "tutti.epoch"),
+                                         .delivered = number(file, "tutti.delivered"),
+                                         .pipeline = (uint64_t)number(file, "tutti.pipeline")};
+    trainer->resumed = trainer->steps > 0;
+    const char *rate = tutti__safetensors_metadata(file, "tutti.learning_rate");
+    if (rate)
+        trainer->rate = trainer->optimizer.learning_rate = strtod(rate, NULL);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_restore_checkpoint(tutti_model *model, const char *path)
+{
+    char full[4096];
+    tutti_safetensors *file;
+    TUTTI_TRY(tutti__need_trainer(model));
+    TUTTI_TRY(tutti_checkpoint_wait(model));
+    TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
+    TUTTI_TRY(tutti__checkpoint_open(full, &file));
+    tutti_status status = restore(model, file, full);
+    tutti__safetensors_close(file);
+    return status;
+}
+
+/* ---- the newest ---- */
+
+static bool has_ending(const char *name, const char *ending)
+{
+    size_t n = strlen(name), e = strlen(ending);
+    return n >= e && strcmp(name + n - e, ending) == 0;
+}
+
+/* The step of a checkpoint whose every byte is right; -1 of anything else. */
+static int64_t step_of(const char *path)
+{
+    tutti_safetensors *file;
+    if (tutti__checkpoint_open(path, &file) != TUTTI_OK)
+        return -1;
+    const char *step = tutti__safetensors_metadata(file, "tutti.step");
+    int64_t result = step ? strtoll(step, NULL, 10) : -1;
+    tutti__safetensors_close(file);
+    return result;
+}
+
+tutti_status tutti_latest_checkpoint(const char *folder, size_t size, char *ret_path)
+{
+    const tutti_world *world = tutti__world();
+    char **names, best_path[4096] = "", path[4096];
+    size_t count;
+    int64_t best = -1;
+    TUTTI_TRY(world->list_folder(world->self, folder, &names, &count));
+    for (size_t i = 0; i < count; i++) {
+        bool plain = has_ending(names[i], ".safetensors");
+        bool index = has_ending(names[i], ".safetensors.index.json");
+        if ((!plain && !index) ||
+            snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= (int)sizeof path)
+            continue;
+        int64_t step = step_of(path);
+        if (step > best) {
+            best = step;
+            memcpy(best_path, path, sizeof path);
+        }
+    }
+    free(names);
+    if (best < 0)
+        return tutti_fail(TUTTI_NOT_FOUND, "there is no good checkpoint in %s", folder);
+    if (snprintf(ret_path, size, "%s", best_path) >= (int)size)
+        return tutti_fail(TUTTI_TOO_LARGE, "the path %s does not fit %zu bytes", best_path, size);
+    return TUTTI_OK;
+}

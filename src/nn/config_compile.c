@@ -1,0 +1,179 @@
+/* config_compile.c: optimizer, losses and metrics of a compiled model in its JSON. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/config.h"
+#include "nn/optimizer.h"
+
+static const tutti_field loss_fields[] = {
+    TUTTI_FLAG_FIELD(tutti_loss, from_logits), TUTTI_NUMBER_FIELD(tutti_loss, label_smoothing),
+    TUTTI_NUMBER_FIELD(tutti_loss, delta),     TUTTI_NUMBER_FIELD(tutti_loss, alpha),
+    TUTTI_NUMBER_FIELD(tutti_loss, gamma),     TUTTI_CODE_FIELD(tutti_loss, fn),
+    {0},
+};
+static const tutti_field metric_fields[] = {
+    TUTTI_FLAG_FIELD(tutti_metric, from_logits), TUTTI_NUMBER_FIELD(tutti_metric, threshold),
+    TUTTI_INT_FIELD(tutti_metric, k),            TUTTI_INT_FIELD(tutti_metric, thresholds),
+    TUTTI_INT_FIELD(tutti_metric, classes),      TUTTI_CODE_FIELD(tutti_metric, fn),
+    {0},
+};
+
+static void write_optimizer(const tutti_optimizer *optimizer, tutti_json_writer *w)
+{
+    tutti_setting settings[TUTTI_OPTIMIZER_KEYS];
+    int count = tutti__optimizer_settings(optimizer, TUTTI_OPTIMIZER_KEYS, settings);
+    tutti__json_key(w, "optimizer");
+    tutti__json_begin(w, '{');
+    tutti__json_key(w, "kind");
+    tutti__json_put_string(w, optimizer->def->name);
+    for (int i = 0; i < count; i++) {
+        tutti__json_key(w, settings[i].key);
+        tutti__json_put_real(w, settings[i].values[0]);
+    }
+    tutti__json_end(w);
+}
+
+static tutti_status write_losses(const tutti_model *model, tutti_json_writer *w)
+{
+    tutti__json_key(w, "losses");
+    tutti__json_begin(w, '[');
+    for (size_t i = 0; i < model->trainer->goals.count; i++) {
+        const tutti_goal *goal = &model->trainer->goals.data[i];
+        tutti__json_begin(w, '{');
+        tutti__json_key(w, "output");
+        tutti__json_put_int(w, goal->output);
+        tutti__json_key(w, "loss");
+        tutti__json_put_string(w, goal->loss.def->name);
+        tutti__json_key(w, "weight");
+        tutti__json_put_real(w, goal->weight);
+        tutti__json_key(w, "reduction");
+        tutti__json_put_int(w, goal->loss.reduction);
+        TUTTI_TRY(tutti__settings_write("the loss", loss_fields, &goal->loss, w));
+        tutti__json_end(w);
+    }
+    tutti__json_end(w);
+    return TUTTI_OK;
+}
+
+static tutti_status write_metrics(const tutti_model *model, tutti_json_writer *w)
+{
+    tutti__json_key(w, "metrics");
+    tutti__json_begin(w, '[');
+    for (size_t i = 0; i < model->trainer->tracked.count; i++) {
+        const tutti_tracked *item = &model->trainer->tracked.data[i];
+        if (!item->metric.def)
+            continue;
+        tutti__json_begin(w, '{');
+        tutti__json_key(w, "output");
+        tutti__json_put_int(w, item->output);
+        tutti__json_key(w, "metric");
+        tutti__json_put_string(w, item->metric.def->name);
+        tutti__json_key(w, "name");
+        tutti__json_put_string(w, item->name);
+        TUTTI_TRY(tutti__settings_write(item->name, metric_fields, &item->metric, w));
+        tutti__json_end(w);
+    }
+    tutti__json_end(w);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__config_write_compile(tutti_model *model, tutti_json_writer *w)
+{
+    for (size_t i = 0; i < model->trainer->goals.count; i++)
+        if (model->trainer->goals.data[i].loss.fn)
+            return TUTTI_OK; /* code of the program: whoever loads the model compiles it */
+    for (size_t i = 0; i < model->trainer->tracked.count; i++)
+        if (model->trainer->tracked.data[i].metric.fn)
+            return TUTTI_OK;
+    tutti__json_key(w, "compile");
+    tutti__json_begin(w, '{');
+    write_optimizer(&model->trainer->optimizer, w);
+    TUTTI_TRY(write_losses(model, w));
+    TUTTI_TRY(write_metrics(model, w));
+    tutti__json_end(w);
+    return TUTTI_OK;
+}
+
+/* ---- reading ---- */
+
+static tutti_status read_optimizer(const tutti_json *json, tutti_optimizer *ret)
+{
+    tutti_setting settings[TUTTI_OPTIMIZER_KEYS];
+    double values[TUTTI_OPTIMIZER_KEYS];
+    int count = 0;
+    const char *kind = tutti__json_text(tutti__json_get(json, "kind"), "adam");
+    for (const tutti_json *each = tutti__json_first(json); each; each = each->next) {
+        if (strcmp(each->key, "kind") == 0)
+            continue;
+        if (count == TUTTI_OPTIMIZER_KEYS)
+            return tutti_fail(TUTTI_CORRUPT, "the model's optimizer has too many settings");
+        values[count] = tutti__json_real(each, 0);
+        settings[count] = (tutti_setting){.key = each->key, .count = 1, .values = &values[count]};
+        count++;
+    }
+    return tutti__optimizer_from(kind, count, settings, ret);
+}
+
+static const char *const loss_members[] = {"output", "loss", "weight", "reduction", NULL};
+static const char *const metric_members[] = {"output", "metric", "name", NULL};
+
+static tutti_status read_index(const tutti_model *model, const tutti_json *json, const char **ret)
+{
+    int64_t index = tutti__json_int(tutti__json_get(json, "output"), 0);
+    if (index < 0 || (index > 0 && (size_t)index >= model->outputs.count))
+        return tutti_fail(TUTTI_CORRUPT, "the model's JSON speaks of output %lld, which is not there",
+                          (long long)index);
+    *ret = (size_t)index < model->outputs.count ? model->outputs.data[index].name : NULL;
+    return TUTTI_OK;
+}
+
+static tutti_status read_loss(tutti_model *model, const tutti_json *json, tutti_arena *arena,
+                              tutti_output_loss *ret)
+{
+    const char *name = tutti__json_text(tutti__json_get(json, "loss"), "");
+    tutti_loss loss = tutti_loss_named(name, NULL);
+    if (!loss.def)
+        return tutti_fail(TUTTI_NOT_FOUND, "there is no loss '%s'", name);
+    int64_t reduction = tutti__json_int(tutti__json_get(json, "reduction"), 0);
+    loss.reduction = reduction >= 0 && reduction <= 2 ? (tutti_loss_reduction)reduction : 0;
+    TUTTI_TRY(tutti__settings_read(name, loss_fields, json, loss_members, arena, &loss));
+    *ret = (tutti_output_loss){.loss = loss,
+                               .weight = tutti__json_real(tutti__json_get(json, "weight"), 1)};
+    return read_index(model, json, &ret->output);
+}
+
+static tutti_status read_metric(tutti_model *model, const tutti_json *json, tutti_arena *arena,
+                                tutti_output_metric *ret)
+{
+    const char *name = tutti__json_text(tutti__json_get(json, "metric"), "");
+    tutti_metric metric = tutti_metric_named(name, NULL);
+    if (!metric.def)
+        return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'", name);
+    TUTTI_TRY(tutti__settings_read(name, metric_fields, json, metric_members, arena, &metric));
+    *ret = (tutti_output_metric){.metric = metric};
+    return read_index(model, json, &ret->output);
+}
+
+tutti_status tutti__config_read_compile(tutti_model *model, const tutti_json *json)
+{
+    tutti_output_loss losses[32];
+    tutti_output_metric metrics[32];
+    int loss_count = 0, metric_count = 0;
+    tutti_optimizer optimizer = {0};
+    const tutti_json *list = tutti__json_get(json, "optimizer");
+    if (list)
+        TUTTI_TRY(read_optimizer(list, &optimizer));
+    list = tutti__json_get(json, "losses");
+    for (const tutti_json *each = tutti__json_first(list); each && loss_count < 32;
+         each = each->next)
+        TUTTI_TRY(read_loss(model, each, &model->arena, &losses[loss_count++]));
+    list = tutti__json_get(json, "metrics");
+    for (const tutti_json *each = tutti__json_first(list); each && metric_count < 32;
+         each = each->next)
+        TUTTI_TRY(read_metric(model, each, &model->arena, &metrics[metric_count++]));
+    tutti_compile_options options = {.struct_size = sizeof options,
+                                     .optimizer = optimizer,
+                                     .losses = {loss_count, losses},
+                                     .metric_list = {metric_count, metrics}};
+    return tutti_compile_model(model, &options);
+}

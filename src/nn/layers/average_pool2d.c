@@ -1,0 +1,23 @@
+/* average_pool2d.c: the mean of each window. */
+#include "nn/layers/common.h"
+
+static tutti_sym call(tutti_layer_call *call)
+{
+    const tutti_pool2d_settings *s = call->settings;
+    int64_t height = tutti__pair(s->pool_size, 0, 2), width = tutti__pair(s->pool_size, 1, 2);
+    if (!tutti__layer_takes(call, 4, TUTTI_IMAGES))
+        return TUTTI_NO_SYM;
+    return tutti_average_pool2d_of(
+        call->inputs[0], .window = {height, width},
+        .strides = {tutti__pair(s->strides, 0, height), tutti__pair(s->strides, 1, width)},
+        .padding = s->padding);
+}
+
+const tutti_layer_kind tutti_layer_average_pool2d = {
+    .struct_size = sizeof(tutti_layer_kind),
+    .name = "average_pool2d",
+    .doc = "average_pool2d(size): the mean of each window",
+    .settings_size = sizeof(tutti_pool2d_settings),
+    .fields = tutti__pool2d_fields,
+    .call = call,
+};

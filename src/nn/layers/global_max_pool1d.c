@@ -1,0 +1,25 @@
+/* global_max_pool1d.c: the maximum of each feature over time. */
+#include "nn/layers/common.h"
+
+#include <math.h>
+
+static tutti_sym call(tutti_layer_call *call)
+{
+    const tutti_global_pool_settings *s = call->settings;
+    tutti_sym x = call->inputs[0];
+    if (!tutti__layer_takes(call, 3, TUTTI_SEQUENCES))
+        return TUTTI_NO_SYM;
+    if (call->mask.node)
+        x = tutti_where(tutti_expand_dims(call->mask, 2), x, tutti_scalar_like(x, -INFINITY));
+    tutti_sym y = tutti_global_max_pool1d_of(x);
+    return s->keepdims ? tutti_expand_dims(y, 1) : y;
+}
+
+const tutti_layer_kind tutti_layer_global_max_pool1d = {
+    .struct_size = sizeof(tutti_layer_kind),
+    .name = "global_max_pool1d",
+    .doc = "global_max_pool1d(): [batch, time, features] to [batch, features] by the maximum",
+    .settings_size = sizeof(tutti_global_pool_settings),
+    .fields = tutti__global_pool_fields,
+    .call = call,
+};

@@ -1,0 +1,23 @@
+/* layer_norm.c: each row with mean 0 and variance 1. */
+#include "nn/layers/norm.h"
+
+static tutti_sym call(tutti_layer_call *call)
+{
+    const tutti_norm_settings *s = call->settings;
+    tutti_type type = tutti_sym_type(call->inputs[0]);
+    if (type.rank < 2 || !tutti__layer_takes(call, type.rank, "[batch, …, features]"))
+        return tutti_layer_fail(call, "takes floats [batch, …, features]");
+    tutti_sym gamma = tutti__norm_factor(call, true), beta = tutti__norm_factor(call, false);
+    return tutti_layer_norm_of(call->inputs[0], gamma, beta,
+                               .epsilon = tutti__number_or(s->epsilon, 1e-3));
+}
+
+const tutti_layer_kind tutti_layer_layer_norm = {
+    .struct_size = sizeof(tutti_layer_kind),
+    .name = "layer_norm",
+    .doc = "layer_norm(): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over the last axis",
+    .settings_size = sizeof(tutti_norm_settings),
+    .fields = tutti__norm_fields,
+    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .call = call,
+};

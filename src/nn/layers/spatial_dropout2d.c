@@ -1,0 +1,20 @@
+/* spatial_dropout2d.c: in training some channels of an example are zero. */
+#include "nn/layers/common.h"
+
+static tutti_sym call(tutti_layer_call *call)
+{
+    const tutti_dropout_settings *s = call->settings;
+    if (!tutti__layer_takes(call, 4, TUTTI_IMAGES))
+        return TUTTI_NO_SYM;
+    return tutti__layer_dropout_shared(call, tutti_identity(call->inputs[0]), s->rate, s->seed, 1,
+                                       3);
+}
+
+const tutti_layer_kind tutti_layer_spatial_dropout2d = {
+    .struct_size = sizeof(tutti_layer_kind),
+    .name = "spatial_dropout2d",
+    .doc = "spatial_dropout2d(rate): dropout of whole channels of an example",
+    .settings_size = sizeof(tutti_dropout_settings),
+    .fields = tutti__dropout_fields,
+    .call = call,
+};

@@ -1,0 +1,15 @@
+/* quantile.c: the loss whose least expectation is the quantile q = delta. */
+#include "nn/losses/common.h"
+
+static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
+{
+    double q = loss->delta != 0 ? loss->delta : 0.5;
+    tutti_sym error = tutti_sub(truth, guess);
+    return tutti__last_mean(tutti_maximum(tutti_scale(error, q), tutti_scale(error, q - 1)));
+}
+
+const tutti_loss_def tutti_loss_quantile = {
+    .name = "quantile",
+    .doc = "mean(max(q d, (q - 1) d)); d = y - p",
+    .each = each,
+};

@@ -1,0 +1,14 @@
+/* mae.c: the mean of absolute errors. */
+#include "nn/metrics/common.h"
+
+static void build(tutti_metric_build *build)
+{
+    tutti_sym truth = tutti__targets_for(build->truth, build->guess, false);
+    tutti__metric_mean(build, tutti_abs(tutti_sub(build->guess, truth)));
+}
+
+const tutti_metric_def tutti_metric_mae = {
+    .name = "mae",
+    .doc = "mean(|y - p|)",
+    .build = build,
+};

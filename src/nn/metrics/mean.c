@@ -1,0 +1,13 @@
+/* mean.c: the mean of the outputs. */
+#include "nn/metrics/common.h"
+
+static void build(tutti_metric_build *build)
+{
+    tutti__metric_mean(build, build->guess);
+}
+
+const tutti_metric_def tutti_metric_mean = {
+    .name = "mean",
+    .doc = "mean(p)",
+    .build = build,
+};

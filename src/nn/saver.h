@@ -1,0 +1,15 @@
+/* saver.h: one thread that writes files while training goes on, one piece of work at a time. */
+#ifndef TUTTI_NN_SAVER_H
+#define TUTTI_NN_SAVER_H
+
+#include "base/status.h"
+
+typedef struct tutti_saver tutti_saver;
+tutti_status tutti__saver_create(tutti_saver **ret);
+void tutti__saver_destroy(tutti_saver *saver); /* waits; NULL is fine */
+/* Starts a piece of work; the one before must have been waited for. */
+void tutti__saver_start(tutti_saver *saver, tutti_status (*work)(void *context), void *context);
+/* Until nothing is being written; the error of the last piece of work, once. */
+tutti_status tutti__saver_wait(tutti_saver *saver);
+
+#endif

@@ -1,0 +1,119 @@
+/* snapshot.c: all values of one moment, and values that come before their variables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "state/state_inside.h"
+
+tutti_tensor *tutti__state_expected(tutti_state *state, const char *name)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_tensor *value = tutti__map_get(&state->expected, name);
+    pthread_mutex_unlock(&state->lock);
+    return value;
+}
+
+tutti_status tutti__state_expect(tutti_state *state, const char *name, tutti_tensor *value)
+{
+    tutti_state_variable *variable = tutti__state_find(state, name);
+    if (variable && variable->pieces.count > 0)
+        return tutti__variable_set(state, variable, value);
+    pthread_mutex_lock(&state->lock);
+    tutti_tensor *before = tutti__map_get(&state->expected, name);
+    tutti_status status = tutti__map_set(&state->expected, name, tutti_tensor_retain(value));
+    pthread_mutex_unlock(&state->lock);
+    tutti_tensor_release(status == TUTTI_OK ? before : value);
+    return status;
+}
+
+static tutti_status give(tutti_piece *piece, tutti_tensor *host)
+{
+    tutti_tensor *to;
+    const tutti_memory *memory = piece->memory;
+    TUTTI_TRY(tutti__tensor_in(memory, &piece->type, &to));
+    size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
+    tutti_status status = memory->host_visible
+                              ? tutti_tensor_copy(to, host)
+                              : memory->copy_in(memory->self, tutti_tensor_data(to),
+                                                tutti_tensor_data(host), size);
+    if (status == TUTTI_OK)
+        piece->value = to;
+    else
+        tutti_tensor_release(to);
+    return status;
+}
+
+tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece)
+{
+    const char *name = piece->variable->name;
+    tutti_tensor *value = tutti__map_get(&state->expected, name), *host;
+    if (!value)
+        return TUTTI_OK;
+    if (!tutti_type_equal(tutti_tensor_type(value), &piece->type)) {
+        char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
+        return tutti_fail(TUTTI_INVALID, "variable '%s' is %s, the value it was given before is %s",
+                          name, tutti_type_text(&piece->type, want),
+                          tutti_type_text(tutti_tensor_type(value), have));
+    }
+    TUTTI_TRY(tutti_tensor_contiguous(value, &host));
+    tutti_status status = give(piece, host);
+    tutti_tensor_release(host);
+    TUTTI_TRY(status);
+    TUTTI_TRY(tutti__map_set(&state->expected, name, NULL));
+    tutti_tensor_release(value);
+    return TUTTI_OK;
+}
+
+/* ---- snapshots ---- */
+
+static bool note(tutti_snapshot *snapshot, const char *name, tutti_tensor *value)
+{
+    char *copy = strdup(name);
+    if (!copy)
+        return false;
+    snapshot->entries[snapshot->count++] =
+        (tutti_snapshot_entry){copy, tutti_tensor_retain(value)};
+    return true;
+}
+
+static tutti_tensor *value_of(const tutti_state_variable *variable)
+{
+    for (size_t i = 0; i < variable->pieces.count; i++)
+        if (variable->pieces.data[i]->value)
+            return variable->pieces.data[i]->value;
+    return NULL;
+}
+
+tutti_status tutti__snapshot_take(tutti_state *state, tutti_snapshot *ret)
+{
+    tutti_snapshot snapshot = {0};
+    tutti__state_read_begin(state);
+    size_t most = state->variables.count + state->expected.count;
+    snapshot.entries = calloc(most + 1, sizeof *snapshot.entries);
+    bool ok = snapshot.entries != NULL;
+    for (size_t i = 0; ok && i < state->variables.count; i++) {
+        const tutti_state_variable *variable = state->variables.entries[i].value;
+        tutti_tensor *value = value_of(variable);
+        if (value)
+            ok = note(&snapshot, variable->name, value);
+    }
+    for (size_t i = 0; ok && i < state->expected.count; i++)
+        if (state->expected.entries[i].value)
+            ok = note(&snapshot, state->expected.entries[i].key, state->expected.entries[i].value);
+    tutti__state_read_end(state);
+    if (!ok) {
+        tutti__snapshot_release(&snapshot);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a snapshot of the state");
+    }
+    *ret = snapshot;
+    return TUTTI_OK;
+}
+
+void tutti__snapshot_release(tutti_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->count; i++) {
+        free(snapshot->entries[i].name);
+        tutti_tensor_release(snapshot->entries[i].value);
+    }
+    free(snapshot->entries);
+    *snapshot = (tutti_snapshot){0};
+}
