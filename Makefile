@@ -26,8 +26,14 @@ configure:
 
 demo: ## installs what is missing, builds, and trains a network on digits drawn here
 	@tools/deps.sh --quiet test
-	@$(MAKE) --no-print-directory all
-	@$(BUILD)/examples/4_loop
+	@$(MAKE) --no-print-directory configure
+	@$(call ninja, tutti)
+	@$(BUILD)/tutti train mnist --epochs 2 --set expect=0.98 --save $(BUILD)/demo/mnist \
+	    --logs $(BUILD)/demo/logs --set checkpoints=$(BUILD)/demo/ckpt/{epoch}
+	@echo
+	@echo "It is saved: $(BUILD)/tutti eval $(BUILD)/demo/mnist"
+	@echo "Its curves:  tensorboard --logdir $(BUILD)/demo/logs"
+	@echo "More to do:  $(BUILD)/tutti train --help; the programs are in examples/, the manual is docs/guide.md"
 
 test: ## everything that must hold; the last line is "N passed, N failed, N skipped"
 	@tools/deps.sh --quiet test

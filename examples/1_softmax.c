@@ -3,84 +3,72 @@
  *     ./1_softmax                 on drawn digits: at least 0.90 of the test digits are right
  *     ./1_softmax --data DIR      on MNIST's files in DIR: at least 0.91
  *
- * The program fails (exit 1) when it ends below that. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+ * The program fails (exit 1) when it ends below that. --save FILE writes W and b. */
 #include <tutti/tutti.h>
 
-#define BATCH 100
-#define STEPS 2000
-
-static void must(tutti_status status)
+static tutti_status save(tutti_session *session, const char *path, tutti_sym W, tutti_sym b)
 {
+    tutti_named_tensor weights[] = {{.name = "W"}, {.name = "b"}};
+    tutti_status status = tutti_session_get(session, W, &weights[0].tensor);
     if (status == TUTTI_OK)
-        return;
-    fprintf(stderr, "tutti: %s\n", tutti_error_message());
-    exit(1);
+        status = tutti_session_get(session, b, &weights[1].tensor);
+    if (status == TUTTI_OK)
+        status = tutti_safetensors_save(path, 2, weights);
+    tutti_tensor_release(weights[0].tensor);
+    tutti_tensor_release(weights[1].tensor);
+    return status;
 }
 
-int main(int argc, char **argv)
+static tutti_status train(tutti_job *job, tutti_graph *g, tutti_session *session)
 {
-    const char *data = argc == 3 && strcmp(argv[1], "--data") == 0 ? argv[2] : NULL;
-    if (argc != 1 && !data) {
-        fprintf(stderr, "usage: %s [--data DIR]\n", argv[0]);
-        return 2;
-    }
-    tutti_tensor *images, *labels, *test_images, *test_labels;
-    must(tutti_mnist_load(data, "train", 0, &images, &labels));
-    must(tutti_mnist_load(data, "test", 0, &test_images, &test_labels));
+    int64_t batch = tutti_flag_int(job, "batch", 100);
+    tutti_dataset *digits = tutti_batch(tutti_shuffle(tutti_mnist(job, "train"), 0), batch);
+    tutti_dataset *test = tutti_batch(tutti_mnist(job, "test"), 10000);
 
-    tutti_graph *g;
-    must(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 28, 28, 1),
               y_ = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY);
     tutti_sym W = tutti_variable(g, tutti_zeros(784, 10), .name = "W");
     tutti_sym b = tutti_variable(g, tutti_zeros(10), .name = "b");
     tutti_sym y = tutti_add(tutti_matmul(tutti_reshape(x, -1, 784), W), b);
     tutti_sym loss = tutti_mean(tutti_sparse_cross_entropy_of(y_, y));
-    tutti_sym step = tutti_minimize(tutti_sgd(0.5), loss);
+    tutti_sym step = tutti_minimize(tutti_sgd(tutti_flag_number(job, "lr", 0.5)), loss);
     tutti_sym right = tutti_equal(tutti_argmax(y, 1), y_);
     tutti_sym accuracy = tutti_mean(tutti_cast(right, TUTTI_F32));
+    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
 
-    tutti_session *session;
-    must(tutti_session_open(&session, g));
-    must(tutti_run(session, .target = tutti_initialize_all(g)));
-
-    int64_t count = tutti_tensor_dims(images)[0], *order = malloc((size_t)count * sizeof *order);
-    if (!order)
-        return 1;
-    int64_t per_epoch = count / BATCH;
-    for (int64_t i = 0; i <= STEPS; i++) {
-        if (i % per_epoch == 0)
-            tutti_shuffled(1, (uint64_t)(i / per_epoch), count, order);
-        tutti_tensor *bx, *by, *value;
-        must(tutti_take_rows(images, BATCH, order + i % per_epoch * BATCH, &bx));
-        must(tutti_take_rows(labels, BATCH, order + i % per_epoch * BATCH, &by));
-        must(tutti_run(session, .feed = TUTTI_FEED({x, bx}, {y_, by}), .target = step));
-        if (i % 500 == 0) {
-            must(tutti_run(session, .feed = TUTTI_FEED({x, bx}, {y_, by}),
-                           .fetch = TUTTI_FETCH({loss, &value})));
-            printf("step %4lld  loss %.4f\n", (long long)i, tutti_tensor_get(value, 0));
+    double reached = 0;
+    tutti_tensor *bx, *by, *value;
+    tutti_progress *progress = tutti_progress_open(job, 4, 500);
+    while (tutti_progress_epoch(progress)) {
+        do {
+            TUTTI_TRY(tutti_next_batch(digits, &bx, &by));
+            TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, bx}, {y_, by}),
+                                .fetch = TUTTI_FETCH({loss, &value}), .target = step));
+            tutti_progress_mean(progress, "loss", tutti_tensor_get(value, 0));
             tutti_tensor_release(value);
-        }
-        tutti_tensor_release(bx);
-        tutti_tensor_release(by);
-    }
-    tutti_tensor *value;
-    must(tutti_run(session, .feed = TUTTI_FEED({x, test_images}, {y_, test_labels}),
-                   .fetch = TUTTI_FETCH({accuracy, &value})));
-    double reached = tutti_tensor_get(value, 0), expected = data ? 0.91 : 0.90;
-    printf("test accuracy %.4f\n", reached);
+        } while (tutti_progress_step(progress, tutti_tensor_dims(bx)[0]));
 
-    free(order);
-    tutti_tensor_release(value);
-    tutti_tensor_release(images);
-    tutti_tensor_release(labels);
-    tutti_tensor_release(test_images);
-    tutti_tensor_release(test_labels);
+        TUTTI_TRY(tutti_next_batch(test, &bx, &by));
+        TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, bx}, {y_, by}),
+                            .fetch = TUTTI_FETCH({accuracy, &value})));
+        reached = tutti_tensor_get(value, 0);
+        tutti_progress_set(progress, "val_accuracy", reached);
+        tutti_tensor_release(value);
+    }
+    tutti_expect(job, "test accuracy", reached, tutti_flag_text(job, "data", NULL) ? 0.91 : 0.90);
+    const char *path = tutti_flag_text(job, "save", NULL);
+    return path ? save(session, path, W, b) : TUTTI_OK;
+}
+
+int main(int argc, char **argv)
+{
+    tutti_job *job = tutti_open(&argc, &argv);
+    tutti_graph *g = NULL;
+    tutti_session *session = NULL;
+    if (tutti_job_ok(job) && tutti_job_fail(job, tutti_graph_create(&g)) == TUTTI_OK &&
+        tutti_job_fail(job, tutti_session_open(&session, g)) == TUTTI_OK)
+        tutti_job_fail(job, train(job, g, session));
     tutti_session_close(session);
     tutti_graph_destroy(g);
-    return reached >= expected ? 0 : 1;
+    return tutti_close(job);
 }

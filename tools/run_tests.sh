@@ -42,10 +42,7 @@ for device in far:0 whole:0; do
 done
 suite "layers" python3 tools/layers.py
 suite "installed library" tests/outside/run.sh "$build"
-for example in "$build"/examples/[0-9]*; do
-    [ -f "$example" ] && [ -x "$example" ] || continue
-    suite "example $(basename "$example")" timeout 300 "$example"
-done
+suite "examples" tests/examples.sh "$build"
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

@@ -24,8 +24,8 @@ extern "C" {
  * model will never have fails the training when it begins. */
 
 /* Saves a checkpoint (weights, optimizer, step, data position: checkpoint.h) at the end of every
- * epoch, or every so many steps, while training goes on. {epoch} (from 1) and {step} in the path are
- * replaced. After Ctrl-C the present state is saved too. */
+ * epoch, or every so many steps, while training goes on. {epoch} (from 1) and {step} in the path
+ * are replaced. After Ctrl-C the present state is saved too. */
 typedef struct tutti_checkpoint_options {
     size_t struct_size;
     int64_t every_steps; /* 0: every epoch */
@@ -41,14 +41,15 @@ TUTTI_API tutti_callback *tutti_checkpoint_with(const char *path,
     tutti_checkpoint_with((path), TUTTI_OPTIONS(tutti_checkpoint_options, __VA_ARGS__))
 
 /* Backs the training up in a folder of its own and, when the folder holds a backup as training
- * begins, goes on from there. The folder is emptied when training has come to its end, unless it was
- * interrupted. */
+ * begins, goes on from there. The folder is emptied when training has come to its end, unless it
+ * was interrupted. */
 typedef struct tutti_backup_options {
     size_t struct_size;
     int64_t every_steps; /* 0: every epoch */
     bool keep;           /* leaves the last backup there at the end */
 } tutti_backup_options;
-TUTTI_API tutti_callback *tutti_backup_with(const char *folder, const tutti_backup_options *options);
+TUTTI_API tutti_callback *tutti_backup_with(const char *folder,
+                                            const tutti_backup_options *options);
 #define tutti_backup(folder, ...)                                                                  \
     tutti_backup_with((folder), TUTTI_OPTIONS(tutti_backup_options, __VA_ARGS__))
 
@@ -115,8 +116,9 @@ TUTTI_API tutti_callback *tutti_rate_by_step(tutti_schedule schedule);
 #define tutti_schedule(rate) tutti_rate_by_epoch(rate)
 #else
 #define tutti_schedule(...)                                                                        \
-    _Generic((__VA_ARGS__), tutti_schedule: tutti_rate_by_step, default: tutti_rate_by_epoch)(     \
-        __VA_ARGS__)
+    _Generic((__VA_ARGS__), tutti_schedule                                                         \
+             : tutti_rate_by_step, default                                                         \
+             : tutti_rate_by_epoch)(__VA_ARGS__)
 #endif
 
 /* Your functions, each optional: tutti_lambda_callback(.epoch_end = print_rate). */
@@ -140,6 +142,36 @@ TUTTI_API tutti_callback *tutti_progress_bar(void);
 /* What --json gives: on standard output one JSON object an epoch, with epoch (from 1), loss, …, lr,
  * seconds and samples_per_second, and a last one with "done": true. */
 TUTTI_API tutti_callback *tutti_json_lines(void);
+
+/* ---- the same display for hand-written loops ----
+ *
+ *     tutti_progress *p = tutti_progress_open(job, 3, steps);
+ *     while (tutti_progress_epoch(p)) {
+ *         TUTTI_EACH_BATCH(train, x, y) {
+ *             …
+ *             tutti_progress_mean(p, "loss", tutti_item(loss));
+ *             if (!tutti_progress_step(p, rows))
+ *                 break;
+ *         }
+ *         tutti_progress_set(p, "val_accuracy", accuracy);
+ *     }
+ *
+ * Shows what fit shows: the bar, plain lines, JSON or nothing, and with --logs writes files for
+ * TensorBoard. Ctrl-C ends the loop after the step. The job owns it; NULL is fine everywhere. */
+typedef struct tutti_progress tutti_progress;
+/* --epochs and --steps-per-epoch win over what is given; `steps` 0: not known. */
+TUTTI_API tutti_progress *tutti_progress_open(tutti_job *job, int epochs, int64_t steps);
+/* Ends the epoch that was under way and begins the next. False when there is none, or when the job
+ * should not go on. */
+TUTTI_API bool tutti_progress_epoch(tutti_progress *progress);
+/* A step with so many examples is over. False when the epoch should end: after its steps, and when
+ * the job should not go on. */
+TUTTI_API bool tutti_progress_step(tutti_progress *progress, int64_t examples);
+/* Adds to an epoch's mean, and sets a number of the epoch. */
+TUTTI_API void tutti_progress_mean(tutti_progress *progress, const char *name, double value);
+TUTTI_API void tutti_progress_set(tutti_progress *progress, const char *name, double value);
+/* The epoch under way, from 0. */
+TUTTI_API int tutti_progress_at(const tutti_progress *progress);
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ typedef struct tutti_job tutti_job;
 
 /* Takes the flags that every program understands out of argv and leaves the others there:
  *     --data DIR  --epochs N  --steps-per-epoch N  --batch N  --seed N  --threads N  --lr RATE
- *     --device NAME  --strategy NAME  --devices LIST  --precision f32|bf16|f16
+ *     --device NAME  --strategy NAME  --devices LIST  --precision f32|bf16|f16  --deterministic
  *     --save FILE  --logs DIR  --resume  --quiet  --json  --set KEY=VALUE  --help
  * Each can be given by environment as well: TUTTI_EPOCHS and so on; the command line wins. Both
  * pointers may be NULL. Never NULL: when memory is short the job carries that error. */
@@ -43,6 +43,13 @@ TUTTI_API const char *tutti_flag_text(tutti_job *job, const char *name, const ch
 TUTTI_API int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallback);
 TUTTI_API double tutti_flag_number(tutti_job *job, const char *name, double fallback);
 TUTTI_API bool tutti_flag_on(tutti_job *job, const char *name);
+
+/* With --quiet and --json a program prints nothing of its own. */
+TUTTI_API bool tutti_job_quiet(tutti_job *job);
+/* What the program reaches: a value below `at_least`, or NaN, is the job's error, and so the exit
+ * code is 1. A run that --epochs or --steps-per-epoch change is not held to it. --set expect=V asks
+ * for V instead, in any run. */
+TUTTI_API void tutti_expect(tutti_job *job, const char *name, double value, double at_least);
 
 /* Hands an object to the job: destroy(object) is called at its end, the newest first. False, and
  * destroyed at once, when there is no memory. */

@@ -150,10 +150,10 @@ typedef struct tutti_dims_settings {
     int64_t dims[TUTTI_MAX_RANK];
 } tutti_dims_settings;
 #define TUTTI_DIMS_LAYER_(kind, ...)                                                               \
-    tutti_layer_make(kind, TUTTI_OPTIONS(tutti_dims_settings,                                      \
-                                         .rank = (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) /      \
-                                                           sizeof(int64_t)),                       \
-                                         .dims = {__VA_ARGS__}))
+    tutti_layer_make(                                                                              \
+        kind, TUTTI_OPTIONS(tutti_dims_settings,                                                   \
+                            .rank = (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+                            .dims = {__VA_ARGS__}))
 #define tutti_reshape_layer(...) TUTTI_DIMS_LAYER_("reshape", __VA_ARGS__)
 #define tutti_permute(...) TUTTI_DIMS_LAYER_("permute", __VA_ARGS__)
 
@@ -288,10 +288,10 @@ typedef struct tutti_gaussian_noise_settings {
  * else, and in a frozen layer, they are the averages. */
 typedef struct tutti_batch_norm_settings {
     TUTTI_LAYER_SETTINGS
-    double momentum; /* 0.99 */
-    double epsilon;  /* 1e-3 */
-    bool no_center;  /* no beta */
-    bool no_scale;   /* no gamma */
+    double momentum;                                  /* 0.99 */
+    double epsilon;                                   /* 1e-3 */
+    bool no_center;                                   /* no beta */
+    bool no_scale;                                    /* no gamma */
     const char *beta_initializer, *gamma_initializer; /* "zeros", "ones" */
     const char *moving_mean_initializer, *moving_variance_initializer;
     const char *beta_regularizer, *gamma_regularizer;
@@ -326,7 +326,7 @@ typedef struct tutti_norm_settings {
 typedef struct tutti_embedding_settings {
     TUTTI_LAYER_SETTINGS
     int64_t input_dim, output_dim;
-    bool mask_zero; /* id 0 is padding, which later layers pass over */
+    bool mask_zero;                     /* id 0 is padding, which later layers pass over */
     const char *embeddings_initializer; /* "uniform" */
     const char *embeddings_regularizer, *embeddings_constraint;
 } tutti_embedding_settings;
@@ -342,8 +342,9 @@ typedef struct tutti_position_embedding_settings {
     const char *initializer; /* "glorot_uniform" */
 } tutti_position_embedding_settings;
 #define tutti_position_embedding(max_length_, ...)                                                 \
-    tutti_layer_make("position_embedding", TUTTI_OPTIONS(tutti_position_embedding_settings,        \
-                                                         .max_length = (max_length_), __VA_ARGS__))
+    tutti_layer_make("position_embedding",                                                         \
+                     TUTTI_OPTIONS(tutti_position_embedding_settings, .max_length = (max_length_), \
+                                   __VA_ARGS__))
 
 /* Steps of time whose features all are mask_value become zeros that later layers pass over. */
 typedef struct tutti_masking_settings {
@@ -399,12 +400,12 @@ typedef struct tutti_multi_head_attention_settings {
 } tutti_multi_head_attention_settings;
 #define tutti_multi_head_attention(num_heads_, key_dim_, ...)                                      \
     tutti_layer_make("multi_head_attention",                                                       \
-                     TUTTI_OPTIONS(tutti_multi_head_attention_settings,                            \
-                                   .num_heads = (num_heads_), .key_dim = (key_dim_), __VA_ARGS__))
+                     TUTTI_OPTIONS(tutti_multi_head_attention_settings, .num_heads = (num_heads_), \
+                                   .key_dim = (key_dim_), __VA_ARGS__))
 
 /* Attention to itself, then a network of two dense layers, each with a residual connection:
- * a = norm(x + attention(x)), y = norm(a + mlp(a)); with normalize_first a = x + attention(norm(x)),
- * y = a + mlp(norm(a)). Dropout stands before each sum. */
+ * a = norm(x + attention(x)), y = norm(a + mlp(a)); with normalize_first a = x +
+ * attention(norm(x)), y = a + mlp(norm(a)). Dropout stands before each sum. */
 typedef struct tutti_transformer_block_settings {
     TUTTI_LAYER_SETTINGS
     int64_t num_heads;

@@ -82,7 +82,8 @@ TUTTI_API tutti_model *tutti_subclass(tutti_job *job, const tutti_model_kind *ki
 /* A model as a layer of another; its weights are its own, under its name. */
 TUTTI_API tutti_layer *tutti_model_layer(tutti_model *model);
 
-/* Makes the weights for an input of this shape: tutti_build(m, TUTTI_F32, 28, 28, 1). */
+/* Makes the weights for an input of this shape: tutti_build(m, TUTTI_F32, 28, 28, 1). With count 0,
+ * for the inputs that the model knows itself. */
 TUTTI_API tutti_status tutti_model_build(tutti_model *model, int count, const tutti_type *types);
 #define tutti_build(model, ...) tutti_model_build((model), 1, &TUTTI_TYPE_VALUE_(__VA_ARGS__))
 #define TUTTI_TYPE_VALUE_(...) ((tutti_type[]){TUTTI_TYPE(__VA_ARGS__)})[0]

@@ -23,6 +23,7 @@ static const struct flag {
     {"strategy", "NAME", "how to distribute; default one device"},
     {"devices", "LIST", "devices of the strategy: cpu:0,cpu:1"},
     {"precision", "P", "f32, bf16 or f16; default f32"},
+    {"deterministic", NULL, "the same bits for any cut of the batch; slower on some machines"},
     {"save", "FILE", "writes the trained model there"},
     {"logs", "DIR", "writes event files for TensorBoard there"},
     {"resume", NULL, "goes on from the newest checkpoint"},
@@ -141,6 +142,12 @@ static void apply(tutti_job *job)
         if (text)
             tutti__param_set(params[i].param, text);
     }
+    const char *strategy = tutti_flag_text(job, "strategy", NULL);
+    if (strategy && strcmp(strategy, "one_device") != 0)
+        tutti_job_fail(job, tutti_fail(TUTTI_UNSUPPORTED,
+                                       "--strategy %s is not available in this version; known: "
+                                       "one_device",
+                                       strategy));
     tutti_flag_int(job, "threads", 0);
     job->seed = (uint64_t)tutti_flag_int(job, "seed", 1);
     if (job->error.status != TUTTI_OK)
@@ -169,8 +176,14 @@ int tutti_close(tutti_job *job)
     int code = job->error.status == TUTTI_OK ? 0 : job->exit_code;
     if (code != 0)
         fprintf(stderr, "tutti: %s\n", job->error.message);
-    if (job == &nothing)
-        return code;
+    tutti__job_discard(job);
+    return code;
+}
+
+void tutti__job_discard(tutti_job *job)
+{
+    if (!job || job == &nothing)
+        return;
     while (job->owned.count > 0) {
         tutti_owned *last = &job->owned.data[--job->owned.count];
         last->destroy(last->object);
@@ -179,7 +192,6 @@ int tutti_close(tutti_job *job)
     tutti__map_free(&job->flags);
     tutti__arena_free(&job->arena);
     free(job);
-    return code;
 }
 
 tutti_status tutti_job_check(const tutti_job *job)
@@ -246,6 +258,25 @@ bool tutti_flag_on(tutti_job *job, const char *name)
 {
     const char *text = tutti_flag_text(job, name, NULL);
     return text && strcmp(text, "0") != 0 && strcmp(text, "false") != 0 && strcmp(text, "no") != 0;
+}
+
+bool tutti_job_quiet(tutti_job *job)
+{
+    return tutti_flag_on(job, "quiet") || tutti_flag_on(job, "json");
+}
+
+void tutti_expect(tutti_job *job, const char *name, double value, double at_least)
+{
+    bool changed = tutti_flag_text(job, "epochs", NULL) != NULL ||
+                   tutti_flag_text(job, "steps-per-epoch", NULL) != NULL;
+    bool given = tutti_flag_text(job, "expect", NULL) != NULL;
+    double limit = tutti_flag_number(job, "expect", at_least);
+    if (!job || job->helped || tutti_interrupted() || (changed && !given) || value >= limit)
+        return;
+    tutti_job_fail(job, tutti_fail(TUTTI_CHECK_FAILED,
+                                   "%s is %.4f, at least %g is expected; --set expect=V asks for "
+                                   "another value",
+                                   name, value, limit));
 }
 
 bool tutti_job_own(tutti_job *job, void *object, void (*destroy)(void *object))

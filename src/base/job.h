@@ -28,6 +28,9 @@ static inline bool tutti__job_able(const tutti_job *job)
     return job && job->error.status == TUTTI_OK && !job->helped;
 }
 
+/* Releases everything, like tutti_close, and says nothing. */
+void tutti__job_discard(tutti_job *job);
+
 /* Between these Ctrl-C sets a flag instead of ending the process. They nest. */
 void tutti__interrupt_begin(void);
 void tutti__interrupt_end(void);

@@ -20,7 +20,8 @@ static const char usage[] =
 
 int tutti__bench_threads(void)
 {
-    static const tutti_param threads = TUTTI_PARAM("THREADS", "0", "CPU threads; 0 takes all granted");
+    static const tutti_param threads =
+        TUTTI_PARAM("THREADS", "0", "CPU threads; 0 takes all granted");
     int64_t count = tutti__param_int(&threads);
     return count > 0 ? (int)count : tutti__cpu_count();
 }

@@ -12,6 +12,7 @@ typedef struct tutti_command {
     const char *name;
     const char *summary;               /* one line */
     const char *usage;                 /* the whole help text */
+    void (*more)(void);                /* (optional) prints what only the program knows behind it */
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
 } tutti_command;
 

@@ -29,6 +29,8 @@ static int run(const tutti_command *command, int argc, char **argv)
 {
     if (tutti__flag(&argc, argv, "--help") || tutti__flag(&argc, argv, "-h")) {
         printf("%s", command->usage);
+        if (command->more)
+            command->more();
         return TUTTI_EXIT_OK;
     }
     return command->run(argc, argv);

@@ -175,6 +175,22 @@ static void draw_stroke(dice *d, const stroke *s, const bend *b, const float aff
     }
 }
 
+/* pixel = ink pixel + noise (u - 1/2), as a multiple of 1/255; u is number 2000 + i of the image.
+ */
+static void add_noise(tutti_random_key key, float ink, float noise, float *pixels)
+{
+    for (int i = 0; i < SIDE * SIDE; i += 4) {
+        uint32_t words[4];
+        tutti__random_block(key, (uint64_t)(2000 + i) / 4, words);
+        for (int k = 0; k < 4; k++) {
+            float u = (float)(words[k] >> 8) * 0x1p-24f;
+            float value = pixels[i + k] * ink + noise * (u - 0.5f);
+            value = value < 0 ? 0 : value > 1 ? 1 : value;
+            pixels[i + k] = (float)(int)(value * 255 + 0.5f) / 255;
+        }
+    }
+}
+
 int tutti__digit_draw(uint64_t seed, uint64_t index, float ret_pixels[SIDE * SIDE])
 {
     dice d = {.key = {.seed = seed ^ 0x646967697473ULL, .stream = index}};
@@ -192,11 +208,6 @@ int tutti__digit_draw(uint64_t seed, uint64_t index, float ret_pixels[SIDE * SID
     memset(ret_pixels, 0, SIDE * SIDE * sizeof *ret_pixels);
     for (int i = 0; i < MAX_STROKES && (way[i].rx != 0 || way[i].from != 0 || way[i].to != 0); i++)
         draw_stroke(&d, &way[i], &b, affine, radius, ret_pixels);
-    for (int i = 0; i < SIDE * SIDE; i++) {
-        float value =
-            ret_pixels[i] * ink + noise * (tutti__random_f32(d.key, 2000 + (uint64_t)i) - 0.5f);
-        value = value < 0 ? 0 : value > 1 ? 1 : value;
-        ret_pixels[i] = (float)(int)(value * 255 + 0.5f) / 255;
-    }
+    add_noise(d.key, ink, noise, ret_pixels);
     return label;
 }

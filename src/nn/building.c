@@ -92,6 +92,14 @@ static void note_terms(tutti_layer_call *call, const char *name, tutti_sym varia
         no_memory(call->graph);
 }
 
+/* A layer may be frozen after its weights were made. */
+static void set_trainable(tutti_node *variable, bool trainable)
+{
+    for (int i = 0; i < variable->attr_count; i++)
+        if (strcmp(variable->attrs[i].name, "trainable") == 0)
+            variable->attrs[i].value.i = trainable;
+}
+
 tutti_sym(tutti_weight)(tutti_layer_call *call, const char *name, tutti_type type,
                         const tutti_weight_options *options)
 {
@@ -100,6 +108,7 @@ tutti_sym(tutti_weight)(tutti_layer_call *call, const char *name, tutti_type typ
     tutti_sym variable = make_variable(call, name, type, options, trainable);
     if (!variable.node)
         return variable;
+    set_trainable(variable.node, trainable);
     if (trainable)
         note_terms(call, name, variable, options);
     if (building->compute == type.dtype || options->full_precision ||

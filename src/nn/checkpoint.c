@@ -85,12 +85,7 @@ static void collect(const tutti_model *model, facts *f)
 
 static tutti_status able_to_save(tutti_model *model)
 {
-    TUTTI_TRY(tutti_model_check(model));
-    if (!model->built)
-        return tutti_fail(TUTTI_UNINITIALIZED,
-                          "model '%s' has no weights to save yet: call tutti_build or train it",
-                          model->name);
-    return TUTTI_OK;
+    return tutti__model_need_built(model);
 }
 
 tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)

@@ -163,15 +163,18 @@ static tutti_status compile(tutti_model *model, const tutti_compile_options *opt
 tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options *options)
 {
     TUTTI_TRY(tutti_model_check(model));
-    if (model->trainer && model->trainer->steps > 0)
+    if (options->deterministic && model->engine && !model->deterministic)
         return tutti__model_fail(
-            model, tutti_fail(TUTTI_EXISTS, "model '%s' has been compiled and trained already",
+            model, tutti_fail(TUTTI_INVALID, "model '%s' has been built already: give "
+                                             "--deterministic, or compile it before it has a shape",
                               model->name));
+    int64_t steps = model->trainer ? model->trainer->steps : 0;
     tutti__trainer_destroy(model->trainer);
     model->trainer = calloc(1, sizeof *model->trainer);
     if (!model->trainer)
         return tutti__model_fail(model, no_memory());
-    model->deterministic = options->deterministic;
+    model->trainer->steps = steps;
+    model->deterministic = model->deterministic || options->deterministic;
     return tutti__model_fail(model, compile(model, options));
 }
 

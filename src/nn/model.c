@@ -77,6 +77,7 @@ static tutti_status fill(tutti_model *model, const tutti_model_options *options,
                                 ? options->precision
                                 : tutti_flag_text(model->job, "precision", "f32");
     TUTTI_TRY(read_precision(precision, &model->compute));
+    model->deterministic = tutti_flag_on(model->job, "deterministic");
     if (blueprint) {
         TUTTI_TRY(tutti_graph_create(&model->blueprint));
         model->plan = tutti__model_building(model, false);
@@ -198,6 +199,10 @@ tutti_model *tutti_sequential_of(tutti_job *job, int count, tutti_layer *const *
         else
             tutti_layer_release(layers[i]);
     }
+    /* Weights need no data where the first layer says the shape of an example. */
+    if (model && count > 1 && tutti__model_able(model) &&
+        strcmp(tutti_layer_kind_name(layers[0]), "input") == 0)
+        tutti_model_build(model, 0, NULL);
     return model;
 }
 

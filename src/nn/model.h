@@ -90,6 +90,8 @@ tutti_status tutti__model_initialize(tutti_model *model);
 tutti_status tutti__model_describe(tutti_model *model, int count, const tutti_type *types);
 /* A zeroed building of this model. */
 tutti_building tutti__model_building(tutti_model *model, bool training);
+/* Builds with the shapes the model knows itself; TUTTI_UNINITIALIZED when it knows none. */
+tutti_status tutti__model_need_built(tutti_model *model);
 /* Builds with the types of a dataset or tensors (batch first), if it is not built yet. */
 tutti_status tutti__model_build_batched(tutti_model *model, int count, const tutti_type *types);
 

@@ -39,11 +39,7 @@ tutti_status tutti_save_weights(tutti_model *model, const char *path)
 {
     char full[4096];
     tutti_snapshot snapshot;
-    TUTTI_TRY(tutti_model_check(model));
-    if (!model->built)
-        return tutti_fail(TUTTI_UNINITIALIZED,
-                          "model '%s' has no weights to save yet: call tutti_build or train it",
-                          model->name);
+    TUTTI_TRY(tutti__model_need_built(model));
     TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
     TUTTI_TRY(take_weights(model, &snapshot));
     tutti_text_pair metadata[] = {
@@ -166,12 +162,7 @@ tutti_status tutti_load_weights_from(tutti_model *model, const char *path,
                                      const tutti_load_weights_options *options)
 {
     tutti_safetensors *file;
-    TUTTI_TRY(tutti_model_check(model));
-    if (!model->built)
-        return tutti_fail(TUTTI_UNINITIALIZED,
-                          "model '%s' has no weights yet: its input's shape is not known; call "
-                          "tutti_build first",
-                          model->name);
+    TUTTI_TRY(tutti__model_need_built(model));
     char full[4096];
     TUTTI_TRY(with_ending(path, ".safetensors", full, sizeof full));
     TUTTI_TRY(tutti__safetensors_open(full, false, &file));
@@ -199,12 +190,7 @@ static tutti_status load_model(tutti_job *job, const char *path, tutti_model **r
     free(text);
     if (!model)
         return tutti__error_prefix(tutti_job_check(job), "%s", architecture);
-    tutti_type types[64];
-    if (model->inputs.count == 0 || model->inputs.count > 64)
-        return tutti_fail(TUTTI_CORRUPT, "%s: the model has no input shape", architecture);
-    for (size_t i = 0; i < model->inputs.count; i++)
-        types[i] = model->inputs.data[i].type;
-    TUTTI_TRY(tutti__model_build_batched(model, (int)model->inputs.count, types));
+    TUTTI_TRY(tutti__model_need_built(model));
     TUTTI_TRY(tutti_load_weights(model, path));
     *ret = model;
     return TUTTI_OK;

@@ -253,12 +253,12 @@ static tutti_sym descend(making *m, int count, const tutti_sym *variables, tutti
     (tutti_differentiate)(loss, count, variables, grads);
     if (tutti_graph_check(model->graph) != TUTTI_OK)
         return TUTTI_NO_SYM;
-    if (scaled) {
+    if (several)
+        accumulate(m, count, variables, grads);
+    if (scaled) { /* of the sum: one batch that is not finite spoils the whole step */
         add_update(m, tutti__loss_scale_build(&scale, count, grads, grads));
         updates.apply = scale.finite;
     }
-    if (several)
-        accumulate(m, count, variables, grads);
     return tutti__optimizer_apply(&updates);
 }
 

@@ -218,12 +218,7 @@ tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
     totals t = {0};
     tutti_text text = {0};
     int64_t all;
-    TUTTI_TRY(tutti_model_check(model));
-    if (!model->built)
-        return tutti_fail(TUTTI_UNINITIALIZED,
-                          "model '%s' is not built: its input's shape is not known yet; call "
-                          "tutti_build or begin it with tutti_input_shape",
-                          model->name);
+    TUTTI_TRY(tutti__model_need_built(model));
     batch = batch > 0 ? batch : 1;
     tutti_status status = collect_rows(model, &list);
     if (status == TUTTI_OK)

@@ -7,6 +7,7 @@
 #include "nn/model.h"
 #include "ops/build.h"
 #include "ops/state/state.h"
+#include "tutti/layers.h"
 
 tutti_building tutti__model_building(tutti_model *model, bool training)
 {
@@ -115,10 +116,47 @@ tutti_status tutti__model_build_batched(tutti_model *model, int count, const tut
     return tutti__model_fail(model, build(model, count, open));
 }
 
+/* The input that a sequential model's first layer asks for, batch first. */
+static bool first_shape(const tutti_model *model, tutti_type *ret)
+{
+    const tutti_layer *first = model->layers.count > 0 ? model->layers.data[0] : NULL;
+    if (!model->sequential || !first || strcmp(first->kind->name, "input") != 0)
+        return false;
+    const tutti_input_settings *s = first->settings;
+    if (s->rank < 0 || s->rank >= TUTTI_MAX_RANK)
+        return false;
+    *ret = (tutti_type){.dtype = s->dtype ? (tutti_dtype)s->dtype : TUTTI_F32,
+                        .rank = (int32_t)s->rank + 1,
+                        .dims = {TUTTI_ANY}};
+    memcpy(ret->dims + 1, s->dims, (size_t)s->rank * sizeof(int64_t));
+    return true;
+}
+
+tutti_status tutti__model_need_built(tutti_model *model)
+{
+    tutti_type types[64];
+    TUTTI_TRY(tutti_model_check(model));
+    if (model->built)
+        return TUTTI_OK;
+    size_t count = model->inputs.count;
+    for (size_t i = 0; i < count && i < 64; i++)
+        types[i] = model->inputs.data[i].type;
+    if (count == 0 && first_shape(model, &types[0]))
+        count = 1;
+    if (count == 0 || count > 64)
+        return tutti_fail(TUTTI_UNINITIALIZED,
+                          "model '%s' has no weights yet: its input's shape is not known; begin "
+                          "it with tutti_input_shape, call tutti_build, or give it data",
+                          model->name);
+    return tutti__model_build_batched(model, (int)count, types);
+}
+
 tutti_status tutti_model_build(tutti_model *model, int count, const tutti_type *types)
 {
     tutti_type batched[64];
     TUTTI_TRY(tutti_model_check(model));
+    if (count == 0)
+        return tutti__model_fail(model, tutti__model_need_built(model));
     for (int i = 0; i < count && i < 64; i++) {
         batched[i] = types[i];
         if (types[i].rank >= TUTTI_MAX_RANK)
@@ -174,6 +212,8 @@ static tutti_node *weight_node(tutti_model *model, int index)
 int tutti_weight_count(tutti_model *model)
 {
     int count = 0;
+    if (tutti__model_need_built(model) != TUTTI_OK)
+        return 0;
     while (weight_node(model, count))
         count++;
     return count;
@@ -193,12 +233,7 @@ tutti_status tutti_weight_at(tutti_model *model, int index, tutti_weight_info *r
 
 static tutti_status find_weight(tutti_model *model, const char *name, tutti_node **ret)
 {
-    TUTTI_TRY(tutti_model_check(model));
-    if (!model->built)
-        return tutti_fail(TUTTI_UNINITIALIZED,
-                          "model '%s' has no weights yet: its input's shape is not known; call "
-                          "tutti_build or give it data",
-                          model->name);
+    TUTTI_TRY(tutti__model_need_built(model));
     tutti_node *node = tutti_graph_find(model->graph, name);
     if (!node || !tutti__is(node, "variable"))
         return tutti_fail(TUTTI_NOT_FOUND, "model '%s' has no weight '%s'", model->name, name);

@@ -53,11 +53,14 @@ static void make(tutti_named_tensor tensors[KINDS])
     }
 }
 
-static void write_records(size_t count, const tutti_named_tensor *tensors)
+static void write_records(const char *file, bool packed, size_t count,
+                          const tutti_named_tensor *tensors)
 {
     tutti_sink *sink;
     tutti_text example = {0};
-    must(tutti__sink_file(in_folder("ours.tfrecord"), TUTTI_FILE_REPLACE, &sink));
+    must(tutti__sink_file(in_folder(file), TUTTI_FILE_REPLACE, &sink));
+    if (packed)
+        must(tutti__sink_deflate(sink, TUTTI_PACKED_GZIP, &sink));
     for (int i = 0; i < 3; i++) {
         must(tutti__example_build(count, tensors, &example));
         must(tutti__tfrecord_put(sink, example.data, example.size));
@@ -104,7 +107,8 @@ static void write_all(void)
     must(tutti_npz_save(in_folder("ours.npz"), KINDS, tensors, false));
     must(tutti_npz_save(in_folder("packed.npz"), KINDS, tensors, true));
     must(tutti_npy_save(in_folder("ours.npy"), tensors[0].tensor));
-    write_records(KINDS, tensors);
+    write_records("ours.tfrecord", false, KINDS, tensors);
+    write_records("ours.tfrecord.gz", true, KINDS, tensors);
     write_events(tensors[0].tensor);
     write_images();
     for (size_t i = 0; i < KINDS; i++)

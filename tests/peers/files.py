@@ -3,7 +3,8 @@
 
     python3 tests/peers/files.py PROGRAM     (tests/peers/files.c, compiled)
 
-Needs numpy, safetensors, torch, tensorflow and tensorboard; with Pillow, images too."""
+Needs numpy, safetensors, torch, tensorflow and tensorboard."""
+import json
 import os
 import subprocess
 import sys
@@ -51,7 +52,6 @@ def read_safetensors(folder):
         same(tensor.float().numpy() if name == 'bf16' else tensor.numpy(), name)
     with safetensors.safe_open(folder + '/ours.safetensors', 'np') as file:
         assert file.metadata()['note'] == 'from Tutti'
-    import json
     with open(folder + '/parts.safetensors.index.json', encoding='utf-8') as file:
         index = json.load(file)
     assert len(set(index['weight_map'].values())) > 1
@@ -74,14 +74,16 @@ def read_numpy(folder):
 
 def read_records(folder):
     count = 0
-    for record in tf.data.TFRecordDataset(folder + '/ours.tfrecord'):
+    plain = tf.data.TFRecordDataset(folder + '/ours.tfrecord')
+    packed = tf.data.TFRecordDataset(folder + '/ours.tfrecord.gz', 'GZIP')
+    for record in plain.concatenate(packed):
         feature = tf.train.Example.FromString(record.numpy()).features.feature
         assert set(feature) == set(TYPES)
         for name in TYPES:
             found = feature[name].float_list if 'f' in name else feature[name].int64_list
             assert np.array_equal(np.array(found.value), values(name).ravel()), name
         count += 1
-    assert count == 3
+    assert count == 6
 
 
 def read_events(folder):

@@ -1,13 +1,25 @@
 #!/usr/bin/env bash
-# Files of Tutti beside those of NumPy, safetensors, TensorFlow and TensorBoard:
-# tests/peers/run.sh [BUILD]. PEERS_PYTHON names a Python that has all four.
+# Tutti beside its peers: its files beside those of NumPy, safetensors, TensorFlow and TensorBoard, its
+# losses beside those of PyTorch and Keras. tests/peers/run.sh [BUILD [curve ARGUMENTS]]. PEERS_PYTHON
+# names a Python that has them all.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${1:-build}
 python=${PEERS_PYTHON:-$build/peers/bin/python}
-program=$build/peer_files
 libraries=$(pkg-config --libs --silence-errors libturbojpeg libpng zlib || echo -lz)
-# shellcheck disable=SC2086
-"${CC:-cc}" -std=gnu17 -O1 -D_GNU_SOURCE -Iinclude -Isrc -I"$build" tests/peers/files.c \
-    "$build/libtutti.a" $libraries -lm -lpthread -ldl -o "$program"
-"$python" tests/peers/files.py "$program"
+
+# compile NAME: tests/peers/NAME.c to $build/peer_NAME
+compile() {
+    # shellcheck disable=SC2086
+    "${CC:-cc}" -std=gnu17 -O1 -D_GNU_SOURCE -Iinclude -Isrc -I"$build" "tests/peers/$1.c" \
+        "$build/libtutti.a" $libraries -lm -lpthread -ldl -o "$build/peer_$1"
+}
+
+if [ "${2:-files}" = files ]; then
+    compile files
+    "$python" tests/peers/files.py "$build/peer_files"
+fi
+if [ "${2:-curve}" = curve ]; then
+    compile curve
+    "$python" tests/peers/curve.py "$build/peer_curve" "${@:3}"
+fi

@@ -121,7 +121,7 @@ static size_t workspace(const tutti_kernel_query *query)
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     const tutti_gemm_engine *engine;
-    TUTTI_TRY(tutti__gemm_engine(&engine));
+    TUTTI_TRY(tutti__gemm_engine(false, &engine));
     matmul_plan *plan = malloc(sizeof *plan);
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/world.h"
 #include "nn/callbacks/checkpoint.h"
 #include "tutti/checkpoint.h"
 
@@ -9,7 +10,7 @@ typedef struct backup {
     char *folder;
     int64_t every_steps;
     bool keep;
-    int64_t saved; /* step of the newest; -1: none */
+    int64_t saved;  /* step of the newest; -1: none */
     int64_t before; /* of the one before; -1: none */
 } backup;
 
@@ -41,6 +42,26 @@ static void remove_step(const backup *b, int64_t step)
     tutti__checkpoint_remove(path);
 }
 
+/* Removes every backup but that of one step (-1: every one); others' files stay. */
+static void clear(const backup *b, int64_t except)
+{
+    const tutti_world *world = tutti__world();
+    char **names;
+    size_t count;
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    if (world->list_folder(world->self, b->folder, &names, &count) != TUTTI_OK) {
+        tutti__error_restore(&before);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        long long step;
+        if (sscanf(names[i], "backup-%lld.", &step) == 1 && step != except)
+            remove_step(b, step);
+    }
+    free(names);
+}
+
 /* The one before stays until the new one is whole: saving waits for it to be. */
 static tutti_status save(backup *b, tutti_event *event)
 {
@@ -62,6 +83,8 @@ static tutti_status train_begin(void *self, tutti_event *event)
     TUTTI_TRY(tutti__resume_from(event->model, b->folder, &found));
     b->before = -1;
     b->saved = found ? tutti_model_steps(event->model) : -1;
+    if (found)
+        clear(b, b->saved); /* those that were older when a training was cut off */
     return TUTTI_OK;
 }
 
@@ -84,9 +107,7 @@ static tutti_status train_end(void *self, tutti_event *event)
     if (event->interrupted && event->step > 0)
         TUTTI_TRY(save(b, event));
     TUTTI_TRY(tutti_checkpoint_wait(event->model));
-    remove_step(b, b->before);
-    if (!event->interrupted && !b->keep)
-        remove_step(b, b->saved);
+    clear(b, event->interrupted || b->keep ? b->saved : -1);
     return TUTTI_OK;
 }
 
@@ -106,11 +127,6 @@ static const tutti_callback_kind kind = {
     .batch_end = batch_end,
     .destroy = destroy,
 };
-
-bool tutti__is_backup(const tutti_callback *callback)
-{
-    return callback->kind == &kind;
-}
 
 tutti_callback *tutti_backup_with(const char *folder, const tutti_backup_options *options)
 {

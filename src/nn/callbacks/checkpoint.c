@@ -36,7 +36,8 @@ static tutti_status expand(const saving *s, const tutti_event *event, char *ret,
     if (fits)
         snprintf(ret, size, "%s", text.data ? text.data : "");
     tutti__text_free(&text);
-    return fits ? TUTTI_OK : tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", s->pattern);
+    return fits ? TUTTI_OK
+                : tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", s->pattern);
 }
 
 static void remove_quietly(const char *path)

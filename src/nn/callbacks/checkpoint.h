@@ -12,7 +12,6 @@ bool tutti__checkpoint_folder(const tutti_callback *callback, size_t size, char 
 
 /* Restores the newest checkpoint of a folder; *ret_found is false when there is none. */
 tutti_status tutti__resume_from(tutti_model *model, const char *folder, bool *ret_found);
-bool tutti__is_backup(const tutti_callback *callback);
 
 /* What --save and --resume ask for: saves the model to `path` (or NULL) when training ends; when it
  * is interrupted, a checkpoint beside it too. With `resume`, begins with the newest checkpoint of

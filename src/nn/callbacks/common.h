@@ -30,6 +30,9 @@ tutti_status tutti__weights_keep(tutti_model *model, tutti_kept_weights *kept);
 tutti_status tutti__weights_bring_back(tutti_model *model, const tutti_kept_weights *kept);
 void tutti__weights_drop(tutti_kept_weights *kept);
 
+/* Is it a tutti_tensorboard that writes into this folder? */
+bool tutti__is_board_in(const tutti_callback *callback, const char *folder);
+
 /* The same as the public ones, into a text instead of standard output. */
 tutti_callback *tutti__json_lines_into(tutti_text *into);
 tutti_callback *tutti__progress_into(tutti_text *into, bool terminal, int columns);

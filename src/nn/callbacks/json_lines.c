@@ -7,13 +7,13 @@
 #include "nn/callbacks/common.h"
 
 typedef struct lines {
-    tutti_text *into;  /* NULL: standard output */
-    double trained;    /* seconds of this epoch's steps, validation left out */
-    int64_t started;   /* when training began */
-    int64_t examples;  /* of all epochs */
+    tutti_text *into; /* NULL: standard output */
+    double trained;   /* seconds of this epoch's steps, validation left out */
+    int64_t started;  /* when training began */
+    int64_t examples; /* of all epochs */
     double all_trained;
-    int epochs;        /* done in this run */
-    tutti_logs last;   /* of the last epoch */
+    int epochs;      /* done in this run */
+    tutti_logs last; /* of the last epoch */
 } lines;
 
 static tutti_status put_line(lines *l, tutti_json_writer *w)

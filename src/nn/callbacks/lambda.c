@@ -1,7 +1,8 @@
 /* lambda.c: functions of the user as a callback. */
 #include "nn/callbacks/common.h"
 
-static tutti_status tell(tutti_event_fn *fn, const tutti_lambda_callback_options *all, tutti_event *event)
+static tutti_status tell(tutti_event_fn *fn, const tutti_lambda_callback_options *all,
+                         tutti_event *event)
 {
     if (fn)
         fn(all->context, event);
@@ -11,7 +12,7 @@ static tutti_status tell(tutti_event_fn *fn, const tutti_lambda_callback_options
 #define TELL(name)                                                                                 \
     static tutti_status name(void *self, tutti_event *event)                                       \
     {                                                                                              \
-        const tutti_lambda_callback_options *all = self;                                                    \
+        const tutti_lambda_callback_options *all = self;                                           \
         return tell(all->name, all, event);                                                        \
     }
 TELL(train_begin)

@@ -147,7 +147,7 @@ static tutti_status batch_end(void *self, tutti_event *event)
     if (event->validating)
         tutti__text_add(&p->line, "  validating");
     add_logs(&p->line, tutti_event_logs(event));
-    if (!event->validating)
+    if (!event->validating && event->model) /* a hand-written loop has none */
         tutti__text_add(&p->line, "  lr %.4g", tutti_get_learning_rate(event->model));
     return show(p, false);
 }

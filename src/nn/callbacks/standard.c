@@ -10,12 +10,38 @@ static bool find_folder(const tutti_fit *fit, size_t size, char *ret_folder)
     return false;
 }
 
-static bool has_backup(const tutti_fit *fit)
+static bool is(const tutti_callback *callback, const char *kind)
+{
+    return callback->kind->name && strcmp(callback->kind->name, kind) == 0;
+}
+
+static bool has(const tutti_fit *fit, const char *kind)
 {
     for (size_t i = 0; i < fit->callbacks.count; i++)
-        if (tutti__is_backup(fit->callbacks.data[i]))
+        if (is(fit->callbacks.data[i], kind))
             return true;
     return false;
+}
+
+/* What shows the training comes first, so that its line has ended when the user's callbacks print.
+ */
+static tutti_status add_first(tutti_fit *fit, tutti_callback *callback)
+{
+    TUTTI_TRY(tutti__fit_add(fit, callback));
+    memmove(fit->callbacks.data + 1, fit->callbacks.data,
+            (fit->callbacks.count - 1) * sizeof *fit->callbacks.data);
+    fit->callbacks.data[0] = callback;
+    return TUTTI_OK;
+}
+
+static tutti_status add_display(tutti_fit *fit, bool quiet)
+{
+    tutti_job *job = fit->model->job;
+    if (has(fit, "progress_bar") || has(fit, "json_lines"))
+        return TUTTI_OK;
+    if (tutti_flag_on(job, "json"))
+        return add_first(fit, tutti_json_lines());
+    return quiet || tutti_flag_on(job, "quiet") ? TUTTI_OK : add_first(fit, tutti_progress_bar());
 }
 
 tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet)
@@ -24,16 +50,12 @@ tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet)
     char folder[4096];
     const char *logs = tutti_flag_text(job, "logs", NULL);
     const char *save = tutti_flag_text(job, "save", NULL);
-    bool resume = tutti_flag_on(job, "resume") && !has_backup(fit);
+    bool resume = tutti_flag_on(job, "resume") && !has(fit, "backup");
     if (save || resume) {
         bool found = find_folder(fit, sizeof folder, folder);
         TUTTI_TRY(tutti__fit_add(fit, tutti__keeper(save, resume, found ? folder : NULL)));
     }
     if (logs)
         TUTTI_TRY(tutti__fit_add(fit, tutti_tensorboard(logs)));
-    if (tutti_flag_on(job, "json"))
-        return tutti__fit_add(fit, tutti_json_lines());
-    if (quiet || tutti_flag_on(job, "quiet"))
-        return TUTTI_OK;
-    return tutti__fit_add(fit, tutti_progress_bar());
+    return add_display(fit, quiet);
 }

@@ -51,7 +51,8 @@ static tutti_status train_begin(void *self, tutti_event *event)
 {
     board *b = self;
     TUTTI_TRY(open_events(b, "train", &b->train));
-    TUTTI_TRY(put_summary(b, event->model));
+    if (event->model) /* a hand-written loop has none */
+        TUTTI_TRY(put_summary(b, event->model));
     return tutti__events_flush(&b->train);
 }
 
@@ -167,4 +168,9 @@ tutti_callback *tutti_tensorboard_with(const char *folder, const tutti_tensorboa
     b->folder = copy;
     b->options = *options;
     return tutti_callback_make(&kind, b);
+}
+
+bool tutti__is_board_in(const tutti_callback *callback, const char *folder)
+{
+    return callback->kind == &kind && strcmp(((const board *)callback->self)->folder, folder) == 0;
 }

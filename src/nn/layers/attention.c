@@ -18,17 +18,16 @@ static tutti_sym project(tutti_layer_call *call, tutti_sym x,
 {
     char name[128];
     snprintf(name, sizeof name, "%s%s/kernel", p->prefix, p->name);
-    tutti_sym kernel = tutti_weight(call, name, p->shape, .initializer = s->kernel_initializer,
-                                    .regularizer = s->kernel_regularizer,
-                                    .constraint = s->kernel_constraint);
+    tutti_sym kernel =
+        tutti_weight(call, name, p->shape, .initializer = s->kernel_initializer,
+                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
     tutti_sym y = tutti_matmul(x, tutti_reshape(kernel, p->in, p->out));
     if (s->no_bias)
         return y;
     snprintf(name, sizeof name, "%s%s/bias", p->prefix, p->name);
-    tutti_sym bias = tutti_weight(call, name, p->bias,
-                                  .initializer = tutti__text_or(s->bias_initializer, "zeros"),
-                                  .regularizer = s->bias_regularizer,
-                                  .constraint = s->bias_constraint);
+    tutti_sym bias = tutti_weight(
+        call, name, p->bias, .initializer = tutti__text_or(s->bias_initializer, "zeros"),
+        .regularizer = s->bias_regularizer, .constraint = s->bias_constraint);
     return tutti_add(y, p->bias.rank == 1 ? bias : tutti_reshape(bias, p->out));
 }
 
@@ -70,7 +69,8 @@ static tutti_sym from_heads(tutti_sym y, int64_t heads, int64_t size)
     return (tutti_concat)(2, (int)heads, parts);
 }
 
-/* 0 where all masks let a query see a key, else -inf: broadcasts to [batch, heads, queries, keys]. */
+/* 0 where all masks let a query see a key, else -inf: broadcasts to [batch, heads, queries, keys].
+ */
 static tutti_sym added_mask(const tutti_heads *heads, tutti_sym like)
 {
     tutti_sym all = TUTTI_NO_SYM;
@@ -78,7 +78,8 @@ static tutti_sym added_mask(const tutti_heads *heads, tutti_sym like)
         tutti_sym mask = heads->hidden[i];
         if (!mask.node)
             continue;
-        mask = i < 2 ? tutti_expand_dims(tutti_expand_dims(mask, 1), 1) : tutti_expand_dims(mask, 1);
+        mask =
+            i < 2 ? tutti_expand_dims(tutti_expand_dims(mask, 1), 1) : tutti_expand_dims(mask, 1);
         all = all.node ? tutti_logical_and(all, mask) : mask;
     }
     if (!all.node)
@@ -98,8 +99,8 @@ tutti_sym tutti__layer_attention(tutti_layer_call *call, const tutti_heads *head
     tutti_sym v = to_heads(call, s, heads->prefix, "value", heads->value, value_dim);
     if (!q.node || !k.node || !v.node)
         return TUTTI_NO_SYM;
-    tutti_sym y = tutti_attention_of(q, k, v, .mask = added_mask(heads, q),
-                                     .causal = s->use_causal_mask);
+    tutti_sym y =
+        tutti_attention_of(q, k, v, .mask = added_mask(heads, q), .causal = s->use_causal_mask);
     projection out = {.prefix = heads->prefix,
                       .name = "attention_output",
                       .in = s->num_heads * value_dim,

@@ -1,32 +1,34 @@
-/* attention_layers_test.c: attention and blocks of transformers against Keras and their formulas. */
+/* attention_layers_test.c: attention and blocks of transformers against Keras and their formulas.
+ */
 #include "nn/layers/layers_test.h"
 
 TUTTI_TEST(attention_layers_are_those_of_keras)
 {
     expect_of(tutti_multi_head_attention(2, 3), TENSORS(floats(DIMS(1, 3, 4))), DIMS(1, 3, 4),
               (double[]){-5.123009, 6.419399, -5.78486, 1.924737, -2.410954, 3.467591, -4.65379,
-                  3.386622, -4.066339, 4.861738, -4.923631, 1.76363});
+                         3.386622, -4.066339, 4.861738, -4.923631, 1.76363});
     expect_of(tutti_multi_head_attention(2, 3, .use_causal_mask = true, .no_bias = true),
-        TENSORS(floats(DIMS(1, 3, 4))), DIMS(1, 3, 4),
+              TENSORS(floats(DIMS(1, 3, 4))), DIMS(1, 3, 4),
               (double[]){4.65, -2.335, 0.01800012, -0.3659999, 1.633773, -0.7160404, -0.7414098,
-                  1.270106, 1.18223, -1.365958, 0.3204967, 0.03327887});
+                         1.270106, 1.18223, -1.365958, 0.3204967, 0.03327887});
     expect_of(tutti_multi_head_attention(2, 2, .value_dim = 3, .output_dim = 5),
-        TENSORS(floats(DIMS(1, 2, 4)), floats(DIMS(1, 3, 2))), DIMS(1, 2, 5),
+              TENSORS(floats(DIMS(1, 2, 4)), floats(DIMS(1, 3, 2))), DIMS(1, 2, 5),
               (double[]){-0.9768021, 0.5324281, 0.8881813, 0.9717447, 0.1809751, -0.9593988,
-                  0.537187, 0.556407, 0.9835283, 0.1801141});
-    expect_of(tutti_multi_head_attention(1, 2), TENSORS(floats(DIMS(1, 2, 4)), floats(DIMS(1, 3,
-        2)), floats(DIMS(1, 3, 3))), DIMS(1, 2, 4),
-              (double[]){-1.844773, 1.351333, -1.620801, 1.575305, -1.977398, 1.409063,
-                  -1.71288, 1.673581});
+                         0.537187, 0.556407, 0.9835283, 0.1801141});
+    expect_of(tutti_multi_head_attention(1, 2),
+              TENSORS(floats(DIMS(1, 2, 4)), floats(DIMS(1, 3, 2)), floats(DIMS(1, 3, 3))),
+              DIMS(1, 2, 4),
+              (double[]){-1.844773, 1.351333, -1.620801, 1.575305, -1.977398, 1.409063, -1.71288,
+                         1.673581});
 }
 
 /* Padding is seen by nobody; Keras gives these two of four steps, the others are padding's own. */
 TUTTI_TEST(attention_layer_passes_over_what_is_masked)
 {
-    const double expected[2][8] = {{2.176572, -0.336322, -2.836802, 3.693867, 2.230996, -0.3762909,
-                                    -2.8879, 3.762676},
-                                   {-1.180834, -0.2040389, 0.8788697, -0.5216457, -1.180684,
-                                    -0.1918224, 0.8689827, -0.5116117}};
+    const double expected[2][8] = {
+        {2.176572, -0.336322, -2.836802, 3.693867, 2.230996, -0.3762909, -2.8879, 3.762676},
+        {-1.180834, -0.2040389, 0.8788697, -0.5216457, -1.180684, -0.1918224, 0.8689827,
+         -0.5116117}};
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *model = tutti_sequential(job, tutti_embedding(5, 4, .mask_zero = true),
                                           tutti_multi_head_attention(2, 2));
@@ -43,8 +45,7 @@ TUTTI_TEST(attention_layer_passes_over_what_is_masked)
 
 TUTTI_TEST(transformer_block_layer_follows_its_formula)
 {
-    expect(LAYERS(tutti_transformer_block(2, .mlp_ratio = 2)), floats(DIMS(1, 3, 4)),
-           DIMS(1, 3, 4),
+    expect(LAYERS(tutti_transformer_block(2, .mlp_ratio = 2)), floats(DIMS(1, 3, 4)), DIMS(1, 3, 4),
            (double[]){0.8722253, 1.838099, -0.6959543, -0.01118408, 0.7685816, 1.823201, -0.8700741,
                       -0.04036634, 0.8227613, 1.892174, -0.6900271, 0.1195669});
     expect(LAYERS(tutti_transformer_block(2, .mlp_ratio = 2, .normalize_first = true,

@@ -8,8 +8,8 @@ static tutti_sym call(tutti_layer_call *call)
     if (!tutti__layer_takes(call, 3, TUTTI_SEQUENCES))
         return TUTTI_NO_SYM;
     return tutti_average_pool1d_of(call->inputs[0], .window = window,
-                               .stride = s->strides > 0 ? s->strides : window,
-                               .padding = s->padding);
+                                   .stride = s->strides > 0 ? s->strides : window,
+                                   .padding = s->padding);
 }
 
 const tutti_layer_kind tutti_layer_average_pool1d = {

@@ -29,24 +29,25 @@ static tutti_sym call(tutti_layer_call *call)
     if (!(momentum > 0 && momentum < 1))
         return tutti_layer_fail(call, "the momentum is between 0 and 1, not %g", momentum);
     int64_t channels = type.dims[type.rank - 1];
-    tutti_sym gamma = factor(call, s->no_scale, "gamma", 1, channels,
-                             (tutti_weight_options){
-                                 .initializer = tutti__text_or(s->gamma_initializer, "ones"),
-                                 .regularizer = s->gamma_regularizer,
-                                 .constraint = s->gamma_constraint});
-    tutti_sym beta = factor(call, s->no_center, "beta", 0, channels,
-                            (tutti_weight_options){
-                                .initializer = tutti__text_or(s->beta_initializer, "zeros"),
-                                .regularizer = s->beta_regularizer,
-                                .constraint = s->beta_constraint});
+    tutti_sym gamma =
+        factor(call, s->no_scale, "gamma", 1, channels,
+               (tutti_weight_options){.initializer = tutti__text_or(s->gamma_initializer, "ones"),
+                                      .regularizer = s->gamma_regularizer,
+                                      .constraint = s->gamma_constraint});
+    tutti_sym beta =
+        factor(call, s->no_center, "beta", 0, channels,
+               (tutti_weight_options){.initializer = tutti__text_or(s->beta_initializer, "zeros"),
+                                      .regularizer = s->beta_regularizer,
+                                      .constraint = s->beta_constraint});
     tutti_type vector = TUTTI_TYPE(TUTTI_F32, channels);
-    tutti_sym mean = tutti_layer_state(
-        call, "moving_mean", vector,
-        .initializer = tutti__text_or(s->moving_mean_initializer, "zeros"));
-    tutti_sym variance = tutti_layer_state(
-        call, "moving_variance", vector,
-        .initializer = tutti__text_or(s->moving_variance_initializer, "ones"));
-    tutti_sym x = type.dtype == TUTTI_F32 ? call->inputs[0] : tutti_cast(call->inputs[0], TUTTI_F32);
+    tutti_sym mean =
+        tutti_layer_state(call, "moving_mean", vector,
+                          .initializer = tutti__text_or(s->moving_mean_initializer, "zeros"));
+    tutti_sym variance =
+        tutti_layer_state(call, "moving_variance", vector,
+                          .initializer = tutti__text_or(s->moving_variance_initializer, "ones"));
+    tutti_sym x =
+        type.dtype == TUTTI_F32 ? call->inputs[0] : tutti_cast(call->inputs[0], TUTTI_F32);
     tutti_sym y;
     if (call->training && !call->layer->frozen) {
         y = tutti_batch_norm_of(x, gamma, beta, .epsilon = epsilon);
@@ -77,7 +78,8 @@ static const tutti_field fields[] = {
 const tutti_layer_kind tutti_layer_batch_norm = {
     .struct_size = sizeof(tutti_layer_kind),
     .name = "batch_norm",
-    .doc = "batch_norm(): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over the batch; moving averages when not training",
+    .doc =
+        "batch_norm(): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over the batch; moving averages when not training",
     .settings_size = sizeof(tutti_batch_norm_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,

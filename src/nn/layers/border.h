@@ -6,8 +6,7 @@
 
 /* Before and after along each of the 1 or 2 axes behind the batch; false after a mistake. */
 static inline bool tutti__border(tutti_layer_call *call, int axes, const int64_t *amount,
-                                 const int64_t *pads, tutti_axes *ret_before,
-                                 tutti_axes *ret_after)
+                                 const int64_t *pads, tutti_axes *ret_before, tutti_axes *ret_after)
 {
     bool exact = false;
     for (int i = 0; i < 2 * axes; i++)

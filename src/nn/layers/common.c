@@ -60,8 +60,7 @@ tutti_sym tutti__layer_dropout(tutti_layer_call *call, tutti_sym x, double rate,
     salt = tutti__hash_string(salt, tutti_layer_name(call->layer));
     if (which[0])
         salt = tutti__hash_string(salt, which);
-    return tutti_dropout_of(x, TUTTI_NO_SYM, rate,
-                            .seed = seed ? seed : (int64_t)building->seed,
+    return tutti_dropout_of(x, TUTTI_NO_SYM, rate, .seed = seed ? seed : (int64_t)building->seed,
                             .salt = (int64_t)(salt >> 1));
 }
 
@@ -113,9 +112,9 @@ tutti_sym tutti__layer_affine(tutti_layer_call *call, tutti_sym x, const tutti_a
                         .initializer = affine->kernel_initializer));
     if (!affine->no_bias) {
         snprintf(name, sizeof name, "%s%sbias", affine->name, slash);
-        y = tutti_add(y, tutti_weight(call, name, TUTTI_TYPE(TUTTI_F32, affine->units),
-                                      .initializer =
-                                          tutti__text_or(affine->bias_initializer, "zeros")));
+        y = tutti_add(
+            y, tutti_weight(call, name, TUTTI_TYPE(TUTTI_F32, affine->units),
+                            .initializer = tutti__text_or(affine->bias_initializer, "zeros")));
     }
     return tutti_activate(y, affine->activation);
 }

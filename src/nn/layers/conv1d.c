@@ -14,13 +14,12 @@ static tutti_sym call(tutti_layer_call *call)
                                 (long long)s->filters, (long long)x.dims[2], (long long)groups);
     tutti_type shape = TUTTI_TYPE(TUTTI_F32, s->kernel_size > 0 ? s->kernel_size : 1,
                                   x.dims[2] > 0 ? x.dims[2] / groups : x.dims[2], s->filters);
-    tutti_sym kernel = tutti_weight(
-        call, "kernel", shape, .initializer = s->kernel_initializer,
-        .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
-    tutti_sym y = tutti_conv1d_of(call->inputs[0], kernel,
-                                  .stride = s->strides > 0 ? s->strides : 1,
-                                  .dilation = s->dilations > 0 ? s->dilations : 1,
-                                  .padding = s->padding, .groups = groups);
+    tutti_sym kernel =
+        tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
+                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
+    tutti_sym y = tutti_conv1d_of(
+        call->inputs[0], kernel, .stride = s->strides > 0 ? s->strides : 1,
+        .dilation = s->dilations > 0 ? s->dilations : 1, .padding = s->padding, .groups = groups);
     if (!s->no_bias)
         y = tutti_add(y, tutti_weight(call, "bias", TUTTI_TYPE(TUTTI_F32, s->filters),
                                       .initializer = tutti__text_or(s->bias_initializer, "zeros"),

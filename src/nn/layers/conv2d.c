@@ -20,9 +20,9 @@ static tutti_sym call(tutti_layer_call *call)
     tutti_type shape =
         TUTTI_TYPE(TUTTI_F32, tutti__pair(s->kernel_size, 0, 1), tutti__pair(s->kernel_size, 1, 1),
                    x.dims[3] > 0 ? x.dims[3] / groups : x.dims[3], s->filters);
-    tutti_sym kernel = tutti_weight(
-        call, "kernel", shape, .initializer = s->kernel_initializer,
-        .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
+    tutti_sym kernel =
+        tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
+                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
     tutti_sym y = tutti_conv2d_of(
         call->inputs[0], kernel,
         .strides = {tutti__pair(s->strides, 0, 1), tutti__pair(s->strides, 1, 1)},

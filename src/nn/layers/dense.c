@@ -12,10 +12,10 @@ static tutti_sym call(tutti_layer_call *call)
         return tutti_layer_fail(call, "takes floats [batch, …, features], the input is %s",
                                 tutti_type_text(&x, text));
     }
-    tutti_sym kernel = tutti_weight(call, "kernel", TUTTI_TYPE(TUTTI_F32, x.dims[x.rank - 1], s->units),
-                                    .initializer = s->kernel_initializer,
-                                    .regularizer = s->kernel_regularizer,
-                                    .constraint = s->kernel_constraint);
+    tutti_sym kernel =
+        tutti_weight(call, "kernel", TUTTI_TYPE(TUTTI_F32, x.dims[x.rank - 1], s->units),
+                     .initializer = s->kernel_initializer, .regularizer = s->kernel_regularizer,
+                     .constraint = s->kernel_constraint);
     tutti_sym y = tutti_matmul(call->inputs[0], kernel);
     if (!s->no_bias)
         y = tutti_add(y, tutti_weight(call, "bias", TUTTI_TYPE(TUTTI_F32, s->units),

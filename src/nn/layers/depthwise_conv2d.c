@@ -8,12 +8,11 @@ static tutti_sym call(tutti_layer_call *call)
     int64_t multiplier = s->depth_multiplier > 0 ? s->depth_multiplier : 1;
     if (!tutti__layer_takes(call, 4, TUTTI_IMAGES) || !tutti__layer_knows(call, 3))
         return TUTTI_NO_SYM;
-    tutti_type shape =
-        TUTTI_TYPE(TUTTI_F32, tutti__pair(s->kernel_size, 0, 1), tutti__pair(s->kernel_size, 1, 1),
-                   x.dims[3], multiplier);
-    tutti_sym kernel = tutti_weight(
-        call, "kernel", shape, .initializer = s->depthwise_initializer,
-        .regularizer = s->depthwise_regularizer, .constraint = s->depthwise_constraint);
+    tutti_type shape = TUTTI_TYPE(TUTTI_F32, tutti__pair(s->kernel_size, 0, 1),
+                                  tutti__pair(s->kernel_size, 1, 1), x.dims[3], multiplier);
+    tutti_sym kernel = tutti_weight(call, "kernel", shape, .initializer = s->depthwise_initializer,
+                                    .regularizer = s->depthwise_regularizer,
+                                    .constraint = s->depthwise_constraint);
     tutti_sym y = tutti_depthwise_conv2d_of(
         call->inputs[0], kernel,
         .strides = {tutti__pair(s->strides, 0, 1), tutti__pair(s->strides, 1, 1)},

@@ -10,8 +10,7 @@ static tutti_sym call(tutti_layer_call *call)
         return tutti_layer_fail(call, "the standard deviation is not negative, %g is", s->stddev);
     if (!call->training || s->stddev == 0)
         return x;
-    return tutti_add(x, tutti_random_normal(call->graph, 0, s->stddev, tutti_sym_type(x),
-                                            .like = x,
+    return tutti_add(x, tutti_random_normal(call->graph, 0, s->stddev, tutti_sym_type(x), .like = x,
                                             .seed = s->seed ? s->seed : (int64_t)building->seed));
 }
 

@@ -13,7 +13,8 @@ static tutti_sym call(tutti_layer_call *call)
 const tutti_layer_kind tutti_layer_global_average_pool2d = {
     .struct_size = sizeof(tutti_layer_kind),
     .name = "global_average_pool2d",
-    .doc = "global_average_pool2d(): [batch, height, width, channels] to [batch, channels] by the mean",
+    .doc =
+        "global_average_pool2d(): [batch, height, width, channels] to [batch, channels] by the mean",
     .settings_size = sizeof(tutti_global_pool_settings),
     .fields = tutti__global_pool_fields,
     .call = call,

@@ -22,7 +22,8 @@ static tutti_sym call(tutti_layer_call *call)
 const tutti_layer_kind tutti_layer_group_norm = {
     .struct_size = sizeof(tutti_layer_kind),
     .name = "group_norm",
-    .doc = "group_norm(groups): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over each group of channels",
+    .doc =
+        "group_norm(groups): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over each group of channels",
     .settings_size = sizeof(tutti_norm_settings),
     .fields = tutti__norm_fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,

@@ -72,8 +72,8 @@ TUTTI_TEST(layer_kinds_have_a_line_of_documentation)
 static void put(const tutti_field *field, char *settings, int number)
 {
     void *at = settings + field->offset;
-    for (int i = 0; i < field->count && (field->kind == TUTTI_FIELD_INT ||
-                                         field->kind == TUTTI_FIELD_INTS);
+    for (int i = 0;
+         i < field->count && (field->kind == TUTTI_FIELD_INT || field->kind == TUTTI_FIELD_INTS);
          i++)
         ((int64_t *)at)[i] = number + i;
     if (field->kind == TUTTI_FIELD_NUMBER)

@@ -15,7 +15,8 @@ static tutti_sym call(tutti_layer_call *call)
 const tutti_layer_kind tutti_layer_layer_norm = {
     .struct_size = sizeof(tutti_layer_kind),
     .name = "layer_norm",
-    .doc = "layer_norm(): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over the last axis",
+    .doc =
+        "layer_norm(): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over the last axis",
     .settings_size = sizeof(tutti_norm_settings),
     .fields = tutti__norm_fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,

@@ -1,7 +1,7 @@
 /* layers_test.h: layers against numbers that Keras gives. Inputs and weights follow a rule, so that
  * only results have to be written down: element i of tensor number n is
- * ((37 i + 11 n + 5) mod 23 - 11) / 10; inputs have number 0, weights 1, 2, … in the order they were
- * made; variances are |…| + 1/2. */
+ * ((37 i + 11 n + 5) mod 23 - 11) / 10; inputs have number 0, weights 1, 2, … in the order they
+ * were made; variances are |…| + 1/2. */
 #ifndef TUTTI_NN_LAYERS_TEST_H
 #define TUTTI_NN_LAYERS_TEST_H
 

@@ -3,34 +3,34 @@
 
 TUTTI_TEST(layers_merge_as_keras_does)
 {
-    expect_of(tutti_add_layer(), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3)), floats(DIMS(2,
-        3))), DIMS(2, 3),
+    expect_of(tutti_add_layer(),
+              TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3)), floats(DIMS(2, 3))), DIMS(2, 3),
               (double[]){-1.8, 2.4, -0.3, -3, 1.2, -1.5});
     expect_of(tutti_subtract_layer(), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3))), DIMS(2, 3),
               (double[]){0, 0, 0, 0, 0, 0});
-    expect_of(tutti_multiply_layer(), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3)),
-        floats(DIMS(2, 3))), DIMS(2, 3),
+    expect_of(tutti_multiply_layer(),
+              TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3)), floats(DIMS(2, 3))), DIMS(2, 3),
               (double[]){-0.216, 0.512, -0.001, -1, 0.064, -0.125});
-    expect_of(tutti_average_layer(), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3)),
-        floats(DIMS(2, 3))), DIMS(2, 3),
+    expect_of(tutti_average_layer(),
+              TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3)), floats(DIMS(2, 3))), DIMS(2, 3),
               (double[]){-0.6, 0.8, -0.1, -1, 0.4, -0.5});
-    expect_of(tutti_maximum_layer(), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3))), DIMS(2, 3),
-              (double[]){-0.6, 0.8, -0.1, -0.6, 0.8, -0.1});
+    expect_of(tutti_maximum_layer(), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 1))), DIMS(2, 3),
+              (double[]){-0.6, 0.8, -0.1, 0.8, 0.8, 0.8});
+    expect_of(tutti_minimum_layer(), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 1))), DIMS(2, 3),
+              (double[]){-0.6, -0.6, -0.6, -1, 0.4, -0.5});
     expect_of(tutti_concatenate_layer(), TENSORS(floats(DIMS(2, 1)), floats(DIMS(2, 2))),
-        DIMS(2, 3),
-              (double[]){-0.6, -0.6, 0.8, 0.8, -0.1, -1});
-    expect_of(tutti_concatenate_layer(.axis = 1), TENSORS(floats(DIMS(1, 1, 2)), floats(DIMS(1,
-        2, 2))), DIMS(1, 3, 2),
+              DIMS(2, 3), (double[]){-0.6, -0.6, 0.8, 0.8, -0.1, -1});
+    expect_of(tutti_concatenate_layer(.axis = 1),
+              TENSORS(floats(DIMS(1, 1, 2)), floats(DIMS(1, 2, 2))), DIMS(1, 3, 2),
               (double[]){-0.6, 0.8, -0.6, 0.8, -0.1, -1});
     expect_of(tutti_dot_layer(), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3))), DIMS(2, 1),
               (double[]){1.01, 1.41});
-    expect_of(tutti_dot_layer(.axes = {1, 2}), TENSORS(floats(DIMS(2, 3, 2)), floats(DIMS(2, 4,
-        3))), DIMS(2, 2, 4),
-              (double[]){0.24, 0.36, -0.9, 0.14, -1.23, -0.95, 1.17, 0.3, 0.57, -1.34, -1.18,
-                  -1.02, 0.2, 0.75, 0.15, -0.45});
-    expect_of(tutti_dot_layer(.normalize = true), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2,
-        3))), DIMS(2, 1),
-              (double[]){0.9999999, 1});
+    expect_of(tutti_dot_layer(.axes = {1, 2}),
+              TENSORS(floats(DIMS(2, 3, 2)), floats(DIMS(2, 4, 3))), DIMS(2, 2, 4),
+              (double[]){0.24, 0.36, -0.9, 0.14, -1.23, -0.95, 1.17, 0.3, 0.57, -1.34, -1.18, -1.02,
+                         0.2, 0.75, 0.15, -0.45});
+    expect_of(tutti_dot_layer(.normalize = true), TENSORS(floats(DIMS(2, 3)), floats(DIMS(2, 3))),
+              DIMS(2, 1), (double[]){0.9999999, 1});
 }
 
 TUTTI_TEST(merging_functions_do_what_layers_do)
@@ -78,7 +78,8 @@ TUTTI_TEST(merging_layers_join_masks)
 {
     for (int axis = 1; axis < 3; axis++) {
         tutti_job *job = tutti_open(NULL, NULL);
-        tutti_tensor *x[2] = {ids(DIMS(1, 2), (int64_t[]){1, 0}), ids(DIMS(1, 2), (int64_t[]){2, 2})};
+        tutti_tensor *x[2] = {ids(DIMS(1, 2), (int64_t[]){1, 0}),
+                              ids(DIMS(1, 2), (int64_t[]){2, 2})};
         tutti_tensor *y;
         tutti_sym s[2];
         tutti_model *model = model_like(job, 2, x, s);
@@ -89,12 +90,11 @@ TUTTI_TEST(merging_layers_join_masks)
         build_with(model, 2, x); /* rows of the table: rule(1, 2 id), rule(1, 2 id + 1) */
         CHECK_OK(tutti_predict_on_batch(model, 2, x, 1, &y));
         if (axis == 1)
-            check_tensor(y, DIMS(1, 2),
-                         (double[]){(rule(1, 2) + 2 * rule(1, 4)) / 3,
-                                    (rule(1, 3) + 2 * rule(1, 5)) / 3});
+            check_tensor(
+                y, DIMS(1, 2),
+                (double[]){(rule(1, 2) + 2 * rule(1, 4)) / 3, (rule(1, 3) + 2 * rule(1, 5)) / 3});
         else
-            check_tensor(y, DIMS(1, 4),
-                         (double[]){rule(1, 2), rule(1, 3), rule(1, 4), rule(1, 5)});
+            check_tensor(y, DIMS(1, 4), (double[]){rule(1, 2), rule(1, 3), rule(1, 4), rule(1, 5)});
         tutti_tensor_release(y);
         tutti_tensor_release(x[0]);
         tutti_tensor_release(x[1]);

@@ -8,8 +8,9 @@ static bool check(tutti_layer_call *call)
         tutti_type type = tutti_sym_type(call->inputs[i]);
         if (type.rank == 3 && tutti_dtype_is_float(type.dtype) && type.dims[2] >= 0)
             continue;
-        tutti_layer_fail(call, "takes " TUTTI_SEQUENCES " of floats with known features; input %d "
-                               "is %s",
+        tutti_layer_fail(call,
+                         "takes " TUTTI_SEQUENCES " of floats with known features; input %d "
+                         "is %s",
                          i, tutti_type_text(&type, text));
         return false;
     }
@@ -29,15 +30,15 @@ static tutti_sym call(tutti_layer_call *call)
     int value = call->input_count > 1 ? 1 : 0, key = call->input_count > 2 ? 2 : value;
     if (!check(call))
         return TUTTI_NO_SYM;
-    tutti_heads heads = {
-        .prefix = "",
-        .query = call->inputs[0],
-        .value = call->inputs[value],
-        .key = call->inputs[key],
-        .hidden = {tutti__layer_mask(call, value),
-                   key != value ? tutti__layer_mask(call, key) : TUTTI_NO_SYM,
-                   call->input_count > 3 ? call->inputs[3] : TUTTI_NO_SYM},
-        .output_dim = s->output_dim > 0 ? s->output_dim : tutti_sym_type(call->inputs[0]).dims[2]};
+    tutti_heads heads = {.prefix = "",
+                         .query = call->inputs[0],
+                         .value = call->inputs[value],
+                         .key = call->inputs[key],
+                         .hidden = {tutti__layer_mask(call, value),
+                                    key != value ? tutti__layer_mask(call, key) : TUTTI_NO_SYM,
+                                    call->input_count > 3 ? call->inputs[3] : TUTTI_NO_SYM},
+                         .output_dim = s->output_dim > 0 ? s->output_dim
+                                                         : tutti_sym_type(call->inputs[0]).dims[2]};
     return tutti__layer_attention(call, &heads, s);
 }
 
@@ -60,7 +61,8 @@ static const tutti_field fields[] = {
 const tutti_layer_kind tutti_layer_multi_head_attention = {
     .struct_size = sizeof(tutti_layer_kind),
     .name = "multi_head_attention",
-    .doc = "multi_head_attention(num_heads, key_dim): softmax(q k^T / sqrt(key_dim)) v by heads, of query, value, key",
+    .doc =
+        "multi_head_attention(num_heads, key_dim): softmax(q k^T / sqrt(key_dim)) v by heads, of query, value, key",
     .settings_size = sizeof(tutti_multi_head_attention_settings),
     .fields = fields,
     .min_inputs = 1,

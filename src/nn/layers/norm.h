@@ -15,8 +15,7 @@ static inline tutti_sym tutti__norm_factor(tutti_layer_call *call, bool scale)
     if (scale)
         return tutti_weight(call, "gamma", TUTTI_TYPE(TUTTI_F32, size),
                             .initializer = tutti__text_or(s->gamma_initializer, "ones"),
-                            .regularizer = s->gamma_regularizer,
-                            .constraint = s->gamma_constraint);
+                            .regularizer = s->gamma_regularizer, .constraint = s->gamma_constraint);
     return tutti_weight(call, "beta", TUTTI_TYPE(TUTTI_F32, size),
                         .initializer = tutti__text_or(s->beta_initializer, "zeros"),
                         .regularizer = s->beta_regularizer, .constraint = s->beta_constraint);

@@ -4,24 +4,24 @@
 TUTTI_TEST(layers_normalise_as_keras_does)
 {
     expect(LAYERS(tutti_batch_norm()), floats(DIMS(2, 2, 3)), DIMS(2, 2, 3),
-           (double[]){-1.13836, 0.2044247, -1.317336, -1.313705, 0.3569094, -1.76427,
-               -0.4808198, 0.5093941, -2.211205, -0.6561639, 0.6618788, -0.08826637});
+           (double[]){-1.13836, 0.2044247, -1.317336, -1.313705, 0.3569094, -1.76427, -0.4808198,
+                      0.5093941, -2.211205, -0.6561639, 0.6618788, -0.08826637});
     expect(LAYERS(tutti_batch_norm(.no_center = true, .no_scale = true, .epsilon = 0.1)),
-        floats(DIMS(2, 3)), DIMS(2, 3),
+           floats(DIMS(2, 3)), DIMS(2, 3),
            (double[]){-0.9647638, 1.05247, -1.229837, -1.315587, 0.7016464, -1.677051});
     expect(LAYERS(tutti_layer_norm()), floats(DIMS(2, 2, 3)), DIMS(2, 2, 3),
            (double[]){-1.245851, 0.1713865, -0.4298319, -1.245851, 0.1713865, -0.4298319,
-               -0.08819377, 0.7, -1.423612, -0.585084, 1.228613, 0.8917017});
+                      -0.08819377, 0.7, -1.423612, -0.585084, 1.228613, 0.8917017});
     expect(LAYERS(tutti_layer_norm(.no_center = true, .epsilon = 0.1)), floats(DIMS(2, 3)),
-        DIMS(2, 3),
+           DIMS(2, 3),
            (double[]){-0.4798225, -0.4646702, -0.2020305, -0.4798224, -0.4646702, -0.2020305});
     expect(LAYERS(tutti_group_norm(2)), floats(DIMS(2, 2, 1, 4)), DIMS(2, 2, 1, 4),
-           (double[]){-1.226065, 0.1781433, -0.2742474, -1.24107, -0.3843608, 1.053516,
-               1.210701, -1.092575, -1.226065, 0.1781433, -1.25213, -0.9695359, -0.3843609,
-               1.053516, 0.4312782, -1.188379});
+           (double[]){-1.226065, 0.1781433, -0.2742474, -1.24107, -0.3843608, 1.053516, 1.210701,
+                      -1.092575, -1.226065, 0.1781433, -1.25213, -0.9695359, -0.3843609, 1.053516,
+                      0.4312782, -1.188379});
     expect(LAYERS(tutti_group_norm(-1)), floats(DIMS(1, 2, 2, 2)), DIMS(1, 2, 2, 2),
-           (double[]){-1.36975, 0.1139643, -0.9232499, 1.195876, -0.4767501, 0.8953452,
-               -0.03025037, 0.5948141});
+           (double[]){-1.36975, 0.1139643, -0.9232499, 1.195876, -0.4767501, 0.8953452, -0.03025037,
+                      0.5948141});
     expect(LAYERS(tutti_rms_norm()), floats(DIMS(2, 3)), DIMS(2, 3),
            (double[]){-0.5170357, -0.5515048, -0.1723452, -0.7293242, -0.2333837, -0.7293242});
 }
@@ -29,9 +29,10 @@ TUTTI_TEST(layers_normalise_as_keras_does)
 TUTTI_TEST(normalising_layers_learn)
 {
     learns(LAYERS(tutti_batch_norm(), tutti_dense(3), tutti_layer_norm(), tutti_dense(2)),
-        floats(DIMS(6, 4)), 0.3);
+           floats(DIMS(6, 4)), 0.3);
     learns(LAYERS(tutti_group_norm(2), tutti_rms_norm(), tutti_global_average_pool2d(),
-        tutti_dense(2)), floats(DIMS(3, 2, 2, 4)), 0.3);
+                  tutti_dense(2)),
+           floats(DIMS(3, 2, 2, 4)), 0.3);
 }
 
 TUTTI_TEST(normalising_layers_say_what_is_wrong)

@@ -4,8 +4,8 @@
 /* 0, 1, …, time - 1 for a time that is known only when it runs. */
 static tutti_sym steps(tutti_sym x)
 {
-    tutti_sym row = tutti_slice(x, .begin = TUTTI_INDEX(0, 0, 0),
-                                .end = TUTTI_INDEX(1, TUTTI_LAST, 1));
+    tutti_sym row =
+        tutti_slice(x, .begin = TUTTI_INDEX(0, 0, 0), .end = TUTTI_INDEX(1, TUTTI_LAST, 1));
     tutti_sym ones = tutti_cast(tutti_ones_like(tutti_squeeze(row, 0, 2)), TUTTI_I64);
     return tutti_cumsum(ones, 0, .exclusive = true);
 }

@@ -6,8 +6,7 @@ TUTTI_TEST(layers_scale_data_as_keras_does)
     expect(LAYERS(tutti_rescaling(2, .offset = -0.5)), floats(DIMS(1, 4)), DIMS(1, 4),
            (double[]){-1.7, 1.1, -0.7, -2.5});
     expect(LAYERS(tutti_normalization(.mean = "0.5,-1,2", .variance = "4,0.25,1")),
-        floats(DIMS(2, 3)), DIMS(2, 3),
-           (double[]){-0.55, 3.6, -2.1, -0.75, 2.8, -2.5});
+           floats(DIMS(2, 3)), DIMS(2, 3), (double[]){-0.55, 3.6, -2.1, -0.75, 2.8, -2.5});
 }
 
 TUTTI_TEST(normalization_layer_adapts_to_data)
@@ -72,7 +71,8 @@ TUTTI_TEST(text_layers_find_their_vocabulary_in_data)
 {
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *x = texts(3, (const char *[]){"b a c", "a b", "B, d"});
-    tutti_layer *words = tutti_text_vectorization(2), *few = tutti_text_vectorization(2, .max_tokens = 4);
+    tutti_layer *words = tutti_text_vectorization(2),
+                *few = tutti_text_vectorization(2, .max_tokens = 4);
     tutti_layer *strings = tutti_string_lookup(NULL);
     CHECK_OK(tutti_adapt_vocabulary(words, tutti_from(job, x), 0));
     CHECK_STR(tutti_vocabulary(words), "b\na\nc\nd");

@@ -21,7 +21,8 @@ static void read_weights(tutti_layer_call *call, const tutti_recurrence *kind, c
                           .initializer = tutti__text_or(s->recurrent_initializer, "orthogonal"),
                           .regularizer = s->recurrent_regularizer,
                           .constraint = s->recurrent_constraint);
-    tutti_type bias = kind->two_biases ? TUTTI_TYPE(TUTTI_F32, 2, wide) : TUTTI_TYPE(TUTTI_F32, wide);
+    tutti_type bias =
+        kind->two_biases ? TUTTI_TYPE(TUTTI_F32, 2, wide) : TUTTI_TYPE(TUTTI_F32, wide);
     snprintf(name, sizeof name, "%sbias", prefix);
     if (s->no_bias)
         ret[2] = (tutti_fill)(call->graph, x.dtype, 0, bias.rank, bias.dims);
@@ -45,8 +46,8 @@ static tutti_sym run(tutti_layer_call *call, const tutti_recurrence *kind, tutti
     read_weights(call, kind, prefix, weights);
     for (int i = 0; i < kind->states; i++) {
         int input = 1 + direction * kind->states + i;
-        states[i] = input < call->input_count ? call->inputs[input]
-                                              : tutti__layer_zeros(x, s->units);
+        states[i] =
+            input < call->input_count ? call->inputs[input] : tutti__layer_zeros(x, s->units);
     }
     return kind->run(x, states, weights, &options);
 }
@@ -79,8 +80,9 @@ static bool check(tutti_layer_call *call, const tutti_recurrence *kind)
     else if (s->bidirectional && s->go_backwards)
         tutti_layer_fail(call, "is bidirectional: it goes backwards already");
     else if (call->input_count != 1 && call->input_count != 1 + states)
-        tutti_layer_fail(call, "takes a sequence, or a sequence and %d initial states; it is called "
-                               "with %d inputs",
+        tutti_layer_fail(call,
+                         "takes a sequence, or a sequence and %d initial states; it is called "
+                         "with %d inputs",
                          states, call->input_count);
     else
         return true;
@@ -109,8 +111,7 @@ tutti_sym tutti__layer_recurrent(tutti_layer_call *call, const tutti_recurrence 
     int directions = s->bidirectional ? 2 : 1;
     if (!check(call, kind))
         return TUTTI_NO_SYM;
-    tutti_sym x =
-        tutti__layer_dropout_shared(call, call->inputs[0], s->dropout, s->seed, 1, 2);
+    tutti_sym x = tutti__layer_dropout_shared(call, call->inputs[0], s->dropout, s->seed, 1, 2);
     if (call->mask.node)
         lengths = tutti_sum(tutti_cast(call->mask, TUTTI_I64), .axes = TUTTI_AXES(1));
     for (int i = 0; i < directions; i++)

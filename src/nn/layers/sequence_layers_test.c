@@ -4,76 +4,107 @@
 TUTTI_TEST(recurrent_layers_are_those_of_keras)
 {
     expect(LAYERS(tutti_embedding(5, 3)), ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}),
-        DIMS(2, 4, 3),
-           (double[]){-0.7, 0.7, -0.2, 0.1, -0.8, 0.6, -0.3, 1.1, 0.2, 0.5, -0.4, 1, -1.1, 0.3,
-               -0.6, -0.3, 1.1, 0.2, 0.5, -0.4, 1, 0.5, -0.4, 1});
+           DIMS(2, 4, 3),
+           (double[]){-0.7, 0.7, -0.2, 0.1,  -0.8, 0.6, -0.3, 1.1,  0.2, 0.5, -0.4, 1,
+                      -1.1, 0.3, -0.6, -0.3, 1.1,  0.2, 0.5,  -0.4, 1,   0.5, -0.4, 1});
     expect(LAYERS(tutti_simple_rnn(2)), floats(DIMS(2, 3, 2)), DIMS(2, 2),
            (double[]){0.5628411, -0.890504, 0.7452729, -0.7892474});
-    expect(LAYERS(tutti_simple_rnn(2, .return_sequences = true, .go_backwards = true, .no_bias =
-        true)), floats(DIMS(1, 3, 2)), DIMS(1, 3, 2),
+    expect(LAYERS(tutti_simple_rnn(2, .return_sequences = true, .go_backwards = true,
+                                   .no_bias = true)),
+           floats(DIMS(1, 3, 2)), DIMS(1, 3, 2),
            (double[]){-0.2913126, -0.2069665, -0.6666493, -0.03623981, 0.7504142, -0.1063866});
     expect(LAYERS(tutti_gru(2)), floats(DIMS(2, 3, 2)), DIMS(2, 2),
            (double[]){-0.4382111, 0.515611, 0.2429825, 0.2122243});
-    expect(LAYERS(tutti_gru(2, .return_sequences = true, .go_backwards = true, .no_bias =
-        true)), floats(DIMS(1, 3, 2)), DIMS(1, 3, 2),
+    expect(LAYERS(tutti_gru(2, .return_sequences = true, .go_backwards = true, .no_bias = true)),
+           floats(DIMS(1, 3, 2)), DIMS(1, 3, 2),
            (double[]){-0.2418204, 0.2195412, -0.3684556, 0.3398859, 0.1878707, 0.1572718});
     expect(LAYERS(tutti_lstm(2)), floats(DIMS(2, 3, 2)), DIMS(2, 2),
            (double[]){-0.1899387, 0.2137463, -0.2134415, 0.1616116});
-    expect(LAYERS(tutti_lstm(2, .return_sequences = true, .go_backwards = true, .no_bias =
-        true)), floats(DIMS(1, 3, 2)), DIMS(1, 3, 2),
+    expect(LAYERS(tutti_lstm(2, .return_sequences = true, .go_backwards = true, .no_bias = true)),
+           floats(DIMS(1, 3, 2)), DIMS(1, 3, 2),
            (double[]){0.06435367, 0.0250359, 0.2457667, -0.06888673, 0.02305734, -0.08970891});
-    expect(LAYERS(tutti_gru(2, .bidirectional = true, .merge_mode = "sum")), floats(DIMS(1, 3,
-        2)), DIMS(1, 2),
-           (double[]){-0.6517918, 0.8607343});
-    expect(LAYERS(tutti_gru(2, .bidirectional = true, .merge_mode = "mul")), floats(DIMS(1, 3,
-        2)), DIMS(1, 2),
-           (double[]){0.09359347, 0.1779494});
-    expect(LAYERS(tutti_gru(2, .bidirectional = true, .merge_mode = "ave")), floats(DIMS(1, 3,
-        2)), DIMS(1, 2),
-           (double[]){-0.3258959, 0.4303671});
+    expect(LAYERS(tutti_gru(2, .bidirectional = true, .merge_mode = "sum")), floats(DIMS(1, 3, 2)),
+           DIMS(1, 2), (double[]){-0.6517918, 0.8607343});
+    expect(LAYERS(tutti_gru(2, .bidirectional = true, .merge_mode = "mul")), floats(DIMS(1, 3, 2)),
+           DIMS(1, 2), (double[]){0.09359347, 0.1779494});
+    expect(LAYERS(tutti_gru(2, .bidirectional = true, .merge_mode = "ave")), floats(DIMS(1, 3, 2)),
+           DIMS(1, 2), (double[]){-0.3258959, 0.4303671});
 }
 
 TUTTI_TEST(recurrent_layers_pass_over_what_is_masked)
 {
-    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_simple_rnn(2)), ids(DIMS(2,
-        4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 2),
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_simple_rnn(2)),
+           ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 2),
            (double[]){-0.270186, -0.484776, -0.7533399, -0.6685893});
-    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_simple_rnn(2,
-        .return_sequences = true, .bidirectional = true)), ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0,
-        4, 2, 0, 0}), DIMS(2, 4, 4),
-           (double[]){-0.4699452, -0.4929879, 0.9430915, -0.8891773, -0.8215825, 0.8906317,
-               -0.8858607, -0.5450525, -0.270186, -0.484776, 0.6584091, -0.5005202, 0, 0, 0, 0,
-               -0.2636249, -0.1390924, 0.3073713, -0.4472967, -0.7533399, -0.6685893, 0.6584091,
-               -0.5005202, 0, 0, 0, 0, 0, 0, 0, 0});
-    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_gru(2)), ids(DIMS(2, 4),
-        (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 2),
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true),
+                  tutti_simple_rnn(2, .return_sequences = true, .bidirectional = true)),
+           ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 4, 4),
+           (double[]){-0.4699452, -0.4929879, 0.9430915,  -0.8891773, -0.8215825, 0.8906317,
+                      -0.8858607, -0.5450525, -0.270186,  -0.484776,  0.6584091,  -0.5005202,
+                      0,          0,          0,          0,          -0.2636249, -0.1390924,
+                      0.3073713,  -0.4472967, -0.7533399, -0.6685893, 0.6584091,  -0.5005202,
+                      0,          0,          0,          0,          0,          0,
+                      0,          0});
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_gru(2)),
+           ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 2),
            (double[]){0.3487492, 0.5239726, -0.2257121, 0.5142505});
-    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_gru(2, .return_sequences =
-        true, .bidirectional = true)), ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2,
-        4, 4),
-           (double[]){-0.1552146, 0.390965, -0.122971, 0.2242294, 0.5591637, -0.05849972,
-               -0.3503681, 0.5202892, 0.3487492, 0.5239726, -0.06273871, -0.02098634, 0, 0, 0, 0,
-               -0.2144459, 0.3399759, 0.3951703, -0.2266996, -0.2257121, 0.5142505, -0.06273871,
-               -0.02098634, 0, 0, 0, 0, 0, 0, 0, 0});
-    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_lstm(2)), ids(DIMS(2, 4),
-        (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 2),
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true),
+                  tutti_gru(2, .return_sequences = true, .bidirectional = true)),
+           ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 4, 4),
+           (double[]){-0.1552146, 0.390965,   -0.122971,  0.2242294, 0.5591637,   -0.05849972,
+                      -0.3503681, 0.5202892,  0.3487492,  0.5239726, -0.06273871, -0.02098634,
+                      0,          0,          0,          0,         -0.2144459,  0.3399759,
+                      0.3951703,  -0.2266996, -0.2257121, 0.5142505, -0.06273871, -0.02098634,
+                      0,          0,          0,          0,         0,           0,
+                      0,          0});
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_lstm(2)),
+           ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 2),
            (double[]){-0.004575338, -0.1647777, -0.01953734, -0.2194186});
-    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_lstm(2, .return_sequences =
-        true, .bidirectional = true)), ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2,
-        4, 4),
-           (double[]){0.007007076, -0.1930726, -0.04613261, 0.04298276, -0.06523921,
-               0.006192709, -0.1146636, 0.04198006, -0.004575338, -0.1647777, 0.03657063,
-               0.04105479, 0, 0, 0, 0, 0.006537742, -0.1876338, 0.01912133, 0.0053368, -0.01953734,
-               -0.2194186, 0.03657063, 0.04105479, 0, 0, 0, 0, 0, 0, 0, 0});
-    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_lstm(2, .return_sequences =
-        true), tutti_gru(2)), ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 2),
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true),
+                  tutti_lstm(2, .return_sequences = true, .bidirectional = true)),
+           ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 4, 4),
+           (double[]){0.007007076,
+                      -0.1930726,
+                      -0.04613261,
+                      0.04298276,
+                      -0.06523921,
+                      0.006192709,
+                      -0.1146636,
+                      0.04198006,
+                      -0.004575338,
+                      -0.1647777,
+                      0.03657063,
+                      0.04105479,
+                      0,
+                      0,
+                      0,
+                      0,
+                      0.006537742,
+                      -0.1876338,
+                      0.01912133,
+                      0.0053368,
+                      -0.01953734,
+                      -0.2194186,
+                      0.03657063,
+                      0.04105479,
+                      0,
+                      0,
+                      0,
+                      0,
+                      0,
+                      0,
+                      0,
+                      0});
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_lstm(2, .return_sequences = true),
+                  tutti_gru(2)),
+           ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 2),
            (double[]){-0.6463227, 0.2926479, -0.5787973, 0.2561869});
     expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_global_average_pool1d()),
-        ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 3),
+           ids(DIMS(2, 4), (int64_t[]){3, 1, 2, 0, 4, 2, 0, 0}), DIMS(2, 3),
            (double[]){-0.3, 0.3333333, 0.2, -0.7, 0.7, -0.2});
     expect(LAYERS(tutti_rescaling(2, .offset = -0.5), tutti_masking(.mask_value = -2.7),
-        tutti_lstm(2)), floats(DIMS(1, 3, 2)), DIMS(1, 2),
-           (double[]){0.2826087, -0.07782609});
+                  tutti_lstm(2)),
+           floats(DIMS(1, 3, 2)), DIMS(1, 2), (double[]){0.2826087, -0.07782609});
 }
 
 /* Initial states go in, final states come out. */
@@ -87,8 +118,8 @@ TUTTI_TEST(lstm_layer_takes_and_gives_states)
     tutti_sym h = tutti_layer_apply(tutti_lstm(2, .return_state = true), 3, syms);
     CHECK_INT(tutti_output_count(h), 3);
     tutti_output(model, "y", h);
-    tutti_output(model, "h", tutti_output_of(h, 1));
-    tutti_output(model, "c", tutti_output_of(h, 2));
+    tutti_output(model, "last", tutti_output_of(h, 1));
+    tutti_output(model, "carry", tutti_output_of(h, 2));
     build_with(model, 3, inputs);
     CHECK_OK(tutti_predict_on_batch(model, 3, inputs, 3, y));
     check_tensor(y[0], DIMS(1, 2), (double[]){-0.2280907, 0.2976968});
@@ -154,8 +185,8 @@ TUTTI_TEST(recurrent_layers_learn)
                   tutti_gru(3, .bidirectional = true, .return_sequences = true, .dropout = 0.1),
                   tutti_simple_rnn(3, .go_backwards = true), tutti_dense(2)),
            ids(DIMS(3, 4), words), 0.3);
-    learns(LAYERS(tutti_embedding(5, 4), tutti_position_embedding(6),
-                  tutti_global_average_pool1d(), tutti_dense(2)),
+    learns(LAYERS(tutti_embedding(5, 4), tutti_position_embedding(6), tutti_global_average_pool1d(),
+                  tutti_dense(2)),
            ids(DIMS(3, 4), words), 0.2);
 }
 

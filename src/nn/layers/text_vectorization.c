@@ -11,8 +11,9 @@ static tutti_sym call(tutti_layer_call *call)
     if (type.rank == 2 && type.dims[1] == 1)
         x = tutti_squeeze(x, 1);
     else if (type.rank != 1 || type.dtype != TUTTI_STRING)
-        return tutti_layer_fail(call, "takes one string an example, [batch] or [batch, 1], the "
-                                      "input is %s",
+        return tutti_layer_fail(call,
+                                "takes one string an example, [batch] or [batch, 1], the "
+                                "input is %s",
                                 tutti_type_text(&type, text));
     if (s->output_sequence_length < 1)
         return tutti_layer_fail(call, "needs an output_sequence_length of 1 or more, not %lld",
@@ -22,10 +23,9 @@ static tutti_sym call(tutti_layer_call *call)
                                       "tutti_adapt_vocabulary");
     if (tutti__vocabulary_parse(s->vocabulary, &vocabulary) != TUTTI_OK)
         return tutti_layer_fail(call, "%s", tutti_error_message());
-    tutti_sym y = tutti_text_vectorize(x, vocabulary, s->output_sequence_length,
-                                       .keep_case = s->keep_case,
-                                       .keep_punctuation = s->keep_punctuation,
-                                       .characters = s->characters);
+    tutti_sym y =
+        tutti_text_vectorize(x, vocabulary, s->output_sequence_length, .keep_case = s->keep_case,
+                             .keep_punctuation = s->keep_punctuation, .characters = s->characters);
     tutti_tensor_release(vocabulary);
     if (s->mask_zero && y.node)
         call->ret_mask = tutti_not_equal(y, tutti_scalar_like(y, 0));
@@ -46,7 +46,8 @@ static const tutti_field fields[] = {
 const tutti_layer_kind tutti_layer_text_vectorization = {
     .struct_size = sizeof(tutti_layer_kind),
     .name = "text_vectorization",
-    .doc = "text_vectorization(length): the numbers of the first words of each text, counted from 2; 1 for others, 0 behind the last",
+    .doc =
+        "text_vectorization(length): the numbers of the first words of each text, counted from 2; 1 for others, 0 behind the last",
     .settings_size = sizeof(tutti_text_vectorization_settings),
     .fields = fields,
     .call = call,

@@ -68,7 +68,8 @@ static const tutti_field fields[] = {
 const tutti_layer_kind tutti_layer_up_sampling2d = {
     .struct_size = sizeof(tutti_layer_kind),
     .name = "up_sampling2d",
-    .doc = "up_sampling2d(size): y[h, w] = x[h / size, w / size], or bilinear between centres of pixels",
+    .doc =
+        "up_sampling2d(size): y[h, w] = x[h / size, w / size], or bilinear between centres of pixels",
     .settings_size = sizeof(tutti_up_sampling2d_settings),
     .fields = fields,
     .call = call,

@@ -165,7 +165,8 @@ static tutti_status keep(tutti_layer *layer, const tutti_map *counts, const wish
         count = (size_t)wanted->most;
     for (size_t i = 0; i < count; i++)
         write_word(&text, list[i].key);
-    char *kept = text.failed ? NULL : tutti__arena_string(&layer->arena, text.data ? text.data : "");
+    char *kept =
+        text.failed ? NULL : tutti__arena_string(&layer->arena, text.data ? text.data : "");
     if (kept && kept[0])
         kept[strlen(kept) - 1] = '\0'; /* the last line's end */
     free(list);

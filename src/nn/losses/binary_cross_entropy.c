@@ -11,6 +11,7 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 
 const tutti_loss_def tutti_loss_binary_cross_entropy = {
     .name = "binary_cross_entropy",
-    .doc = "-mean(y log p + (1 - y) log(1 - p)); p = sigmoid(outputs) from logits, else held in [e, 1 - e]",
+    .doc =
+        "-mean(y log p + (1 - y) log(1 - p)); p = sigmoid(outputs) from logits, else held in [e, 1 - e]",
     .each = each,
 };

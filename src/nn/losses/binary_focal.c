@@ -21,6 +21,7 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 
 const tutti_loss_def tutti_loss_binary_focal = {
     .name = "binary_focal",
-    .doc = "mean(w (1 - t)^gamma c); c = binary cross-entropy, t = y p + (1 - y) (1 - p), w = y alpha + (1 - y) (1 - alpha)",
+    .doc =
+        "mean(w (1 - t)^gamma c); c = binary cross-entropy, t = y p + (1 - y) (1 - p), w = y alpha + (1 - y) (1 - alpha)",
     .each = each,
 };

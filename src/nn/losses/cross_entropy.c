@@ -21,6 +21,7 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 
 const tutti_loss_def tutti_loss_cross_entropy = {
     .name = "cross_entropy",
-    .doc = "-sum(y log p); p = softmax(outputs) from logits, else outputs / sum, held in [e, 1 - e]",
+    .doc =
+        "-sum(y log p); p = softmax(outputs) from logits, else outputs / sum, held in [e, 1 - e]",
     .each = each,
 };

@@ -29,6 +29,7 @@ typedef struct example {
     double each[ROWS], mean, weighted, sum, by_weight;
 } example;
 
+/* clang-format off */
 static const example examples[] = {
     {"cross_entropy", ONE, P, {0}, {0.356674969, 1.20397282, 0.693147182, 0.105360538},
      0.589788854, 0.672910929, 2.69164371, 0.769041061},
@@ -79,6 +80,7 @@ static const example examples[] = {
     {"cosine_similarity", R, Z, {0}, {0.216532812, -0.190252945, -0.737045527, 0.735767126},
      0.00625036657, 0.115881912, 0.46352765, 0.132436469},
 };
+/* clang-format on */
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 
 static tutti_sym use(tutti_eager *eager, int rank, const int64_t *dims, const float *data)
@@ -123,8 +125,7 @@ TUTTI_TEST(losses_equal_those_of_keras)
         check_number(e->name, "the weighted mean",
                      tutti_item(tutti_loss_of(&loss, truth, guess, w)), e->weighted);
         loss.reduction = TUTTI_LOSS_SUM;
-        check_number(e->name, "the sum", tutti_item(tutti_loss_of(&loss, truth, guess, w)),
-                     e->sum);
+        check_number(e->name, "the sum", tutti_item(tutti_loss_of(&loss, truth, guess, w)), e->sum);
         loss.reduction = TUTTI_LOSS_WEIGHTED_MEAN;
         check_number(e->name, "the mean by weight",
                      tutti_item(tutti_loss_of(&loss, truth, guess, w)), e->by_weight);
@@ -136,8 +137,8 @@ TUTTI_TEST(losses_equal_those_of_keras)
 static double loss_at(tutti_eager *eager, const tutti_loss *loss, const float *truth,
                       const float *guess)
 {
-    double value = tutti_item(tutti_loss_of(loss, use_matrix(eager, truth),
-                                            use_matrix(eager, guess), TUTTI_NO_SYM));
+    double value = tutti_item(
+        tutti_loss_of(loss, use_matrix(eager, truth), use_matrix(eager, guess), TUTTI_NO_SYM));
     CHECK_OK(tutti_step(eager));
     return value;
 }
@@ -148,8 +149,7 @@ static void gradient_at(tutti_eager *eager, const tutti_loss *loss, const float 
     tutti_sym y = use_matrix(eager, truth), p = use_matrix(eager, guess), value;
     tutti_grad grad;
     tutti_tensor *dense;
-    TUTTI_TAPE(tape, eager)
-    {
+    TUTTI_TAPE(tape, eager) {
         tutti_watch(&tape, p);
         value = tutti_loss_of(loss, y, p, TUTTI_NO_SYM);
     }
@@ -225,11 +225,11 @@ TUTTI_TEST(losses_sparse_cross_entropy_takes_class_numbers)
         tutti_tensor *labels, *values;
         tutti_loss loss = tutti_sparse_cross_entropy(.from_logits = k % 2 == 0);
         /* [batch] and [batch, 1] */
-        CHECK_OK(tutti_tensor_from(TUTTI_I64, k < 2 ? 1 : 2, (int64_t[]){ROWS, 1}, classes,
-                                   &labels));
+        CHECK_OK(
+            tutti_tensor_from(TUTTI_I64, k < 2 ? 1 : 2, (int64_t[]){ROWS, 1}, classes, &labels));
         tutti_sym truth = tutti_use(eager, labels);
-        CHECK_OK(tutti_value(
-            tutti_loss_each(&loss, truth, use_matrix(eager, k % 2 == 0 ? Z : P)), &values));
+        CHECK_OK(tutti_value(tutti_loss_each(&loss, truth, use_matrix(eager, k % 2 == 0 ? Z : P)),
+                             &values));
         for (int i = 0; i < ROWS; i++)
             CHECK_NEAR(tutti_tensor_get(values, i), each[k % 2][i], 1e-5);
         tutti_tensor_release(labels);

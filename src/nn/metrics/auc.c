@@ -1,9 +1,9 @@
 /* auc.c: the area under the curve of the true positive rate over the false positive rate (ROC).
  *
- * Sums 0 and 1 hold how much weight of yes and of no falls between thresholds: an output p in [0, 1]
- * goes to bucket max(ceil(p (n - 1)) - 1, 0) of n. With thresholds t[0] < 0, t[i] = i / (n - 1) and
- * t[n-1] > 1, p > t[i] where its bucket is i or more, so that a sum from the end gives the counts at
- * every threshold. The area is that of the trapezoids between them. */
+ * Sums 0 and 1 hold how much weight of yes and of no falls between thresholds: an output p in [0,
+ * 1] goes to bucket max(ceil(p (n - 1)) - 1, 0) of n. With thresholds t[0] < 0, t[i] = i / (n - 1)
+ * and t[n-1] > 1, p > t[i] where its bucket is i or more, so that a sum from the end gives the
+ * counts at every threshold. The area is that of the trapezoids between them. */
 #include "nn/metrics/common.h"
 
 static int64_t thresholds(const tutti_metric *metric)

@@ -25,10 +25,10 @@ static inline tutti_yes_no tutti__yes_no(const tutti_metric_build *build)
     tutti_sym said = tutti_greater(build->guess, tutti_scalar_like(build->guess, threshold));
     tutti_sym is = tutti_not_equal(truth, tutti_scalar_like(truth, 0));
     tutti_yes_no result = {tutti_cast(said, TUTTI_F32), tutti_cast(is, TUTTI_F32), TUTTI_NO_SYM};
-    result.weight = build->weights.node
-                        ? tutti_broadcast_like(tutti__weights_like(build->weights, result.said),
-                                               result.said)
-                        : tutti_ones_like(result.said);
+    result.weight =
+        build->weights.node
+            ? tutti_broadcast_like(tutti__weights_like(build->weights, result.said), result.said)
+            : tutti_ones_like(result.said);
     return result;
 }
 
@@ -55,8 +55,7 @@ static inline tutti_sym tutti__classes(tutti_sym truth, tutti_sym guess)
 {
     tutti_type have = tutti_sym_type(truth), want = tutti_sym_type(guess);
     bool one_hot = have.rank == want.rank && have.rank > 0 && have.dims[have.rank - 1] != 1;
-    tutti_sym classes =
-        one_hot ? tutti_argmax(truth, -1) : tutti__targets_for(truth, guess, true);
+    tutti_sym classes = one_hot ? tutti_argmax(truth, -1) : tutti__targets_for(truth, guess, true);
     return classes.node && tutti_sym_type(classes).dtype != TUTTI_I64
                ? tutti_cast(classes, TUTTI_I64)
                : classes;

@@ -35,10 +35,9 @@ tutti_sym(tutti_string_lookup_of)(tutti_sym x, tutti_tensor *vocabulary,
     if (tutti__words_sort(vocabulary, o.first ? o.first : 1, &words, &ids) != TUTTI_OK)
         return tutti__poison(x.node->graph, TUTTI_INVALID, "string_lookup: %s",
                              tutti_error_message());
-    tutti_sym y =
-        TUTTI_NARY(&tutti_op_string_lookup, ((tutti_sym[]){x}), TUTTI_TENSOR_ATTR("words", words),
-                   TUTTI_INTS("ids", tutti_tensor_count(words), ids),
-                   TUTTI_INT("unknown", o.unknown));
+    tutti_sym y = TUTTI_NARY(
+        &tutti_op_string_lookup, ((tutti_sym[]){x}), TUTTI_TENSOR_ATTR("words", words),
+        TUTTI_INTS("ids", tutti_tensor_count(words), ids), TUTTI_INT("unknown", o.unknown));
     tutti_tensor_release(words);
     free(ids);
     return y;

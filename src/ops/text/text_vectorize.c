@@ -9,8 +9,7 @@ static tutti_status infer(tutti_infer *node)
     int64_t dims[TUTTI_MAX_RANK + 1], length = RULE_INT(node, "length");
     TUTTI_TRY(tutti__words_check(node));
     if (length < 1)
-        return RULE_FAIL(node, TUTTI_INVALID, "length is %lld, needs 1 or more",
-                         (long long)length);
+        return RULE_FAIL(node, TUTTI_INVALID, "length is %lld, needs 1 or more", (long long)length);
     memcpy(dims, x->dims, sizeof x->dims);
     dims[x->rank] = length;
     return tutti__shape_output(node, 0, TUTTI_I64, x->rank + 1, dims);
@@ -53,27 +52,22 @@ tutti_sym(tutti_text_vectorize)(tutti_sym x, tutti_tensor *vocabulary, int64_t l
     if (tutti__words_sort(vocabulary, o.first ? o.first : 2, &words, &ids) != TUTTI_OK)
         return tutti__poison(x.node->graph, TUTTI_INVALID, "text_vectorize: %s",
                              tutti_error_message());
-    tutti_sym y = TUTTI_NARY(&tutti_op_text_vectorize, ((tutti_sym[]){x}),
-                             TUTTI_TENSOR_ATTR("words", words),
-                             TUTTI_INTS("ids", tutti_tensor_count(words), ids),
-                             TUTTI_INT("unknown", o.unknown ? o.unknown : 1),
-                             TUTTI_INT("length", length), TUTTI_INT("keep_case", o.keep_case),
-                             TUTTI_INT("keep_punctuation", o.keep_punctuation),
-                             TUTTI_INT("characters", o.characters));
+    tutti_sym y = TUTTI_NARY(
+        &tutti_op_text_vectorize, ((tutti_sym[]){x}), TUTTI_TENSOR_ATTR("words", words),
+        TUTTI_INTS("ids", tutti_tensor_count(words), ids),
+        TUTTI_INT("unknown", o.unknown ? o.unknown : 1), TUTTI_INT("length", length),
+        TUTTI_INT("keep_case", o.keep_case), TUTTI_INT("keep_punctuation", o.keep_punctuation),
+        TUTTI_INT("characters", o.characters));
     tutti_tensor_release(words);
     free(ids);
     return y;
 }
 
 static const tutti_attr_spec attrs[] = {
-    {"words", TUTTI_ATTR_TENSOR, NULL},
-    {"ids", TUTTI_ATTR_INTS, NULL},
-    {"unknown", TUTTI_ATTR_INT, "1"},
-    {"length", TUTTI_ATTR_INT, NULL},
-    {"keep_case", TUTTI_ATTR_INT, "false"},
-    {"keep_punctuation", TUTTI_ATTR_INT, "false"},
-    {"characters", TUTTI_ATTR_INT, "false"},
-    {NULL},
+    {"words", TUTTI_ATTR_TENSOR, NULL},      {"ids", TUTTI_ATTR_INTS, NULL},
+    {"unknown", TUTTI_ATTR_INT, "1"},        {"length", TUTTI_ATTR_INT, NULL},
+    {"keep_case", TUTTI_ATTR_INT, "false"},  {"keep_punctuation", TUTTI_ATTR_INT, "false"},
+    {"characters", TUTTI_ATTR_INT, "false"}, {NULL},
 };
 static const char *const samples[] = {
     "string[3]{=Red,green,red} | words=string[2]{=blue,red} ids=[3,2] length=2",
@@ -87,7 +81,8 @@ const tutti_op tutti_op_text_vectorize = {
     .struct_size = sizeof(tutti_op),
     .name = "text_vectorize",
     .version = 1,
-    .doc = "text_vectorize(x; words, ids, length): y[.., j] = number of word j of text x[..], 0 behind the last",
+    .doc =
+        "text_vectorize(x; words, ids, length): y[.., j] = number of word j of text x[..], 0 behind the last",
     .category = "text",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -29,6 +29,7 @@ enum {
 #define BLOCK_FLOPS 2e5
 #define PARALLEL_FLOPS 6e5
 #define ENGINE_FLOPS 4e6
+#define ENGINE_SIDE 128
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -115,7 +116,9 @@ tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags
     bool one = flags & TUTTI_GEMM_ONE_THREAD;
     tutti_gemm_plan plan = {.tile = tutti__gemm_tile(), .m = m, .n = n, .k = k};
     bool library = flops >= ENGINE_FLOPS && m <= INT32_MAX && n <= INT32_MAX && k <= INT32_MAX;
-    if (library && !(flags & TUTTI_GEMM_PLAIN) && tutti__gemm_engine(&plan.engine) != TUTTI_OK)
+    bool square = m >= ENGINE_SIDE && n >= ENGINE_SIDE && k >= ENGINE_SIDE;
+    if (library && !(flags & TUTTI_GEMM_PLAIN) &&
+        tutti__gemm_engine(square, &plan.engine) != TUTTI_OK)
         plan.engine = NULL;
     plan.parallel = !one && flops >= PARALLEL_FLOPS;
     plan.chunk_n = n;

@@ -225,10 +225,10 @@ TUTTI_TEST(gemm_engine_is_chosen_by_name)
 {
     const tutti_gemm_engine *engine = tutti__gemm_engine_table[0];
     CHECK_OK(tutti__param_set("GEMM", "plain"));
-    CHECK_OK(tutti__gemm_engine(&engine));
+    CHECK_OK(tutti__gemm_engine(true, &engine));
     CHECK(engine == NULL);
     CHECK_OK(tutti__param_set("GEMM", "abacus"));
-    CHECK_STATUS(tutti__gemm_engine(&engine), TUTTI_NOT_FOUND);
+    CHECK_STATUS(tutti__gemm_engine(true, &engine), TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(), "abacus");
     CHECK_OK(tutti__param_set("GEMM", NULL));
 }

@@ -4,8 +4,8 @@
  * become 0. Without fused multiply-adds some functions lose more bits. Infinities and NaN give what
  * C's functions give.
  *
- * Rounding to a whole number is done by adding and taking away ROUNDER = 1.5 * 2^23: between the two,
- * the low bits of the sum hold the number as an integer. */
+ * Rounding to a whole number is done by adding and taking away ROUNDER = 1.5 * 2^23: between the
+ * two, the low bits of the sum hold the number as an integer. */
 #ifndef TUTTI_DEVICE_CPU_TILE_MATH_H
 #define TUTTI_DEVICE_CPU_TILE_MATH_H
 
@@ -32,7 +32,8 @@ VEC_INLINE vec vec_maximum(vec a, vec b)
 #if defined(__aarch64__)
     return vmaxq_f32(a, b);
 #elif defined(__AVX512F__)
-    return vec_select(vec_ne(a, a), a, _mm512_maskz_max_ps(0xffff, a, b)); /* gives b when either is NaN */
+    return vec_select(vec_ne(a, a), a,
+                      _mm512_maskz_max_ps(0xffff, a, b)); /* gives b when either is NaN */
 #elif defined(__AVX2__)
     return vec_select(vec_ne(a, a), a, _mm256_max_ps(a, b));
 #else
@@ -219,7 +220,8 @@ VEC_INLINE vec vec_erf(vec x)
     return vec_select(vec_ne(x, x), x, y);
 }
 
-/* e^(a^2) erfc(a) for a in [0, 10]: (1 + 2a) times it is 1 + a polynomial in q = (a - 2) / (a + 2). */
+/* e^(a^2) erfc(a) for a in [0, 10]: (1 + 2a) times it is 1 + a polynomial in q = (a - 2) / (a + 2).
+ */
 VEC_INLINE vec scaled_erfc(vec a)
 {
     vec r = 1.0f / (a + 2.0f), q = (a - 2.0f) * r;
@@ -240,7 +242,8 @@ VEC_INLINE vec scaled_erfc(vec a)
     return vec_fma(rest, r, q);
 }
 
-/* x P(x) with P(x) = erfc(|x| / sqrt 2) / 2 for x < 0, without cancellation; x^2 / 2 in two parts. */
+/* x P(x) with P(x) = erfc(|x| / sqrt 2) / 2 for x < 0, without cancellation; x^2 / 2 in two parts.
+ */
 VEC_INLINE vec vec_gelu(vec x)
 {
     vec a = vec_at_most(vec_abs(x), 14.0f), half = a * 0.5f, s = half * a;

@@ -1,0 +1,150 @@
+/* 10_queues.c: streaming: threads put digits into a queue, the trainer takes them out.
+ *
+ *     ./10_queues                 digits as they are drawn: at least 0.88 of the test digits are
+ *                                 right, none of which was seen before
+ *     ./10_queues --data DIR      MNIST's files in DIR: at least 0.88
+ *
+ * Nobody waits longer than needed: a full queue holds up those who fill it, an empty one the
+ * trainer. The program fails (exit 1) when it ends below that. */
+#include <pthread.h>
+
+#include <tutti/tutti.h>
+
+enum { FILLERS = 2, PIECE = 100, DIGITS = 60000 };
+
+typedef struct stream {
+    tutti_job *job;
+    tutti_graph *graph;
+    tutti_session *session;
+    tutti_tensor *images, *labels; /* of --data; NULL: they are drawn */
+    int64_t count;                 /* of digits that are put into the queue in all */
+    tutti_sym new_images, new_labels, put, close; /* placeholders, and two targets */
+} stream;
+
+typedef struct filler {
+    stream *stream;
+    int which;
+    pthread_t thread;
+} filler;
+
+static tutti_status piece_at(const stream *s, int64_t at, tutti_tensor **images,
+                             tutti_tensor **labels)
+{
+    if (!s->images)
+        return tutti_digits_draw(1000 + tutti_job_seed(s->job), at, PIECE, images, labels);
+    TUTTI_TRY(tutti_tensor_slice(s->images, 0, at % DIGITS, PIECE, 1, images));
+    return tutti_tensor_slice(s->labels, 0, at % DIGITS, PIECE, 1, labels);
+}
+
+/* Every FILLERS-th piece into the queue, until all are in or the queue is closed. */
+static void *fill(void *context)
+{
+    const filler *f = context;
+    const stream *s = f->stream;
+    tutti_status status = TUTTI_OK;
+    int64_t at = f->which * PIECE;
+    for (; status == TUTTI_OK && at < s->count; at += FILLERS * PIECE) {
+        tutti_tensor *images = NULL, *labels = NULL;
+        status = piece_at(s, at, &images, &labels);
+        if (status == TUTTI_OK)
+            status = tutti_run(s->session, .feed = TUTTI_FEED({s->new_images, images},
+                                                              {s->new_labels, labels}),
+                               .target = s->put);
+        tutti_tensor_release(images);
+        tutti_tensor_release(labels);
+    }
+    return NULL;
+}
+
+/* Starts the fillers, waits for them and closes the queue behind the last. */
+static void *fill_all(void *context)
+{
+    filler fillers[FILLERS];
+    stream *s = context;
+    int count = 0;
+    for (; count < FILLERS; count++) {
+        fillers[count] = (filler){.stream = s, .which = count};
+        if (pthread_create(&fillers[count].thread, NULL, fill, &fillers[count]) != 0)
+            break;
+    }
+    for (int i = 0; i < count; i++)
+        pthread_join(fillers[i].thread, NULL);
+    tutti_run(s->session, .target = s->close);
+    return NULL;
+}
+
+static tutti_sym scores(tutti_sym x, tutti_sym w, tutti_sym b)
+{
+    return tutti_add(tutti_matmul(tutti_reshape(x, -1, 784), w), b);
+}
+
+static tutti_status train(stream *s)
+{
+    tutti_graph *g = s->graph;
+    int64_t batch = tutti_flag_int(s->job, "batch", 50);
+    s->new_images = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 28, 28, 1);
+    s->new_labels = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY);
+    tutti_sym queue = tutti_fifo_queue(g, 2000, TUTTI_TYPE(TUTTI_F32, 28, 28, 1),
+                                       TUTTI_TYPE(TUTTI_I64));
+    s->put = tutti_enqueue_many(queue, s->new_images, s->new_labels);
+    s->close = tutti_queue_close(queue, true);
+
+    tutti_sym w = tutti_variable(g, tutti_zeros(784, 10), .name = "w");
+    tutti_sym b = tutti_variable(g, tutti_zeros(10), .name = "b");
+    tutti_sym x = tutti_dequeue_many(queue, batch), y = tutti_output_of(x, 1);
+    tutti_sym loss = tutti_mean(tutti_sparse_cross_entropy_of(y, scores(x, w, b)));
+    tutti_sym step = tutti_minimize(tutti_sgd(tutti_flag_number(s->job, "lr", 0.1)), loss);
+    tutti_sym guess = tutti_argmax(scores(s->new_images, w, b), 1);
+    tutti_sym accuracy = tutti_mean(tutti_cast(tutti_equal(guess, s->new_labels), TUTTI_F32));
+    TUTTI_TRY(tutti_run(s->session, .target = tutti_initialize_all(g)));
+
+    pthread_t filling;
+    if (pthread_create(&filling, NULL, fill_all, s) != 0)
+        return tutti_fail(TUTTI_NO_MEMORY, "no thread can be started");
+    tutti_status status = TUTTI_OK;
+    tutti_tensor *value, *images, *labels;
+    tutti_dataset *test = tutti_batch(tutti_mnist(s->job, "test"), 10000);
+    tutti_progress *progress = tutti_progress_open(s->job, 1, DIGITS / batch);
+    while (tutti_progress_epoch(progress)) {
+        do {
+            status = tutti_run(s->session, .fetch = TUTTI_FETCH({loss, &value}), .target = step);
+            if (status != TUTTI_OK) /* TUTTI_OUT_OF_RANGE: the queue is closed and used up */
+                break;
+            tutti_progress_mean(progress, "loss", tutti_tensor_get(value, 0));
+            tutti_tensor_release(value);
+        } while (tutti_progress_step(progress, batch));
+        if (status != TUTTI_OK && status != TUTTI_OUT_OF_RANGE)
+            break;
+        status = tutti_next_batch(test, &images, &labels);
+        if (status == TUTTI_OK)
+            status = tutti_run(s->session, .feed = TUTTI_FEED({s->new_images, images},
+                                                              {s->new_labels, labels}),
+                               .fetch = TUTTI_FETCH({accuracy, &value}));
+        if (status != TUTTI_OK)
+            break;
+        tutti_progress_set(progress, "val_accuracy", tutti_tensor_get(value, 0));
+        tutti_expect(s->job, "test accuracy", tutti_tensor_get(value, 0), 0.88);
+        tutti_tensor_release(value);
+    }
+    tutti_job_fail(s->job, status == TUTTI_OUT_OF_RANGE ? TUTTI_OK : status);
+    tutti_run(s->session, .target = s->close); /* fillers that still wait give up */
+    pthread_join(filling, NULL);
+    return tutti_job_check(s->job);
+}
+
+int main(int argc, char **argv)
+{
+    tutti_job *job = tutti_open(&argc, &argv);
+    const char *data = tutti_flag_text(job, "data", NULL);
+    stream s = {.job = job, .count = DIGITS * tutti_flag_int(job, "epochs", 1)};
+    if (tutti_job_ok(job) && data)
+        tutti_job_fail(job, tutti_mnist_load(data, "train", 0, &s.images, &s.labels));
+    if (tutti_job_ok(job) && tutti_job_fail(job, tutti_graph_create(&s.graph)) == TUTTI_OK &&
+        tutti_job_fail(job, tutti_session_open(&s.session, s.graph)) == TUTTI_OK)
+        tutti_job_fail(job, train(&s));
+    tutti_session_close(s.session);
+    tutti_graph_destroy(s.graph);
+    tutti_tensor_release(s.images);
+    tutti_tensor_release(s.labels);
+    return tutti_close(job);
+}

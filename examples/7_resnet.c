@@ -1,0 +1,76 @@
+/* 7_resnet.c: a residual network, with batch normalisation, shifted images and a cosine decay.
+ *
+ *     ./7_resnet                on drawn digits: at least 0.99 of the test digits are right
+ *     ./7_resnet --data DIR     on MNIST's files in DIR: at least 0.993
+ *
+ * The program fails (exit 1) when it ends below that. */
+#include <tutti/tutti.h>
+
+enum { SIDE = 28, REACH = 2 };
+
+/* Shifts an image by up to REACH pixels each way; what comes in is black. */
+static tutti_status shift(void *context, tutti_element *element)
+{
+    tutti_tensor *image;
+    const float *from = tutti_tensor_data(element->tensors[0]);
+    int span = 2 * REACH + 1, down = (int)(element->random % (unsigned)span) - REACH,
+        right = (int)(element->random / 1000 % (unsigned)span) - REACH;
+    (void)context;
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 3, (int64_t[]){SIDE, SIDE, 1}, &image));
+    float *to = tutti_tensor_data(image);
+    for (int y = 0; y < SIDE; y++)
+        for (int x = 0; x < SIDE; x++) {
+            int j = y - down, i = x - right;
+            if (j >= 0 && j < SIDE && i >= 0 && i < SIDE)
+                to[y * SIDE + x] = from[j * SIDE + i];
+        }
+    return tutti_element_set(element, 0, image);
+}
+
+static tutti_sym normalised(tutti_sym x, int64_t filters, int64_t size, int64_t stride)
+{
+    x = tutti_call(tutti_conv2d(filters, size, .strides = {stride}, .padding = "same",
+                                .no_bias = true, .kernel_initializer = "he_normal"), x);
+    return tutti_call(tutti_batch_norm(.momentum = 0.9, .epsilon = 1e-5), x);
+}
+
+/* relu(x + f(x)); where f changes the shape, x goes through a convolution of size 1. */
+static tutti_sym block(tutti_sym x, int64_t filters, int64_t stride)
+{
+    tutti_sym y = tutti_relu(normalised(x, filters, 3, stride));
+    y = normalised(y, filters, 3, 1);
+    tutti_sym way = stride == 1 ? x : normalised(x, filters, 1, stride);
+    return tutti_relu(tutti_add(way, y));
+}
+
+int main(int argc, char **argv)
+{
+    tutti_job *job = tutti_open(&argc, &argv);
+    int64_t batch = tutti_flag_int(job, "batch", 128), epochs = tutti_flag_int(job, "epochs", 8);
+    int64_t steps = tutti_flag_int(job, "steps-per-epoch", 60000 / batch);
+
+    tutti_dataset *train = tutti_map(tutti_shuffle(tutti_mnist(job, "train"), 0), shift);
+    train = tutti_prefetch(tutti_batch(train, batch, .drop_remainder = true), 4);
+    tutti_dataset *test = tutti_batch(tutti_mnist(job, "test"), 500);
+
+    tutti_model *m = tutti_functional(job, .name = "resnet");
+    tutti_sym x = tutti_input(m, "x", TUTTI_F32, SIDE, SIDE, 1);
+    x = tutti_relu(normalised(x, 16, 3, 1));
+    x = block(x, 16, 1);
+    x = block(x, 32, 2);
+    x = block(x, 64, 2);
+    x = tutti_call(tutti_global_average_pool2d(), x);
+    tutti_output(m, "y", tutti_call(tutti_dense(10), x));
+
+    tutti_schedule cosine = tutti_cosine_decay(.learning_rate = tutti_flag_number(job, "lr", 4e-3),
+                                               .decay_steps = (double)(epochs * steps),
+                                               .warmup_steps = (double)steps / 4);
+    tutti_compile(m, .optimizer = tutti_adamw(.schedule = cosine, .weight_decay = 0.01),
+                  .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy");
+    const tutti_history *history =
+        tutti_fit(m, train, .epochs = (int)epochs, .validation = test);
+
+    tutti_expect(job, "test accuracy", tutti_history_get(history, "val_accuracy", -1),
+                 tutti_flag_text(job, "data", NULL) ? 0.993 : 0.99);
+    return tutti_close(job);
+}

@@ -1,0 +1,54 @@
+/* onnx.h: models as ONNX files, which other programs run: onnxruntime, TensorRT, OpenVINO, …
+ *
+ *     tutti_export_onnx(model, "mnist.onnx");
+ *     tutti_model *again = tutti_import_onnx(job, "mnist.onnx");
+ *
+ * Files hold a model's inference form: dropout is gone, batch norm uses its moving averages. Inputs
+ * and outputs keep their names and our order of dimensions, images stay [batch, height, width,
+ * channels]; inside, convolutions and pooling see channels first, as ONNX has it. */
+#ifndef TUTTI_ONNX_H
+#define TUTTI_ONNX_H
+
+#include "tutti/model.h"
+#include "tutti/session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_onnx_options {
+    size_t struct_size;
+    int opset; /* 17 (the default) to 21 */
+} tutti_onnx_options;
+
+/* Writes the model's outputs as functions of its inputs, with the weights' present values under
+ * their names. The first dimension is free and named "batch"; other unknown dimensions of an input
+ * are named after it. The model must have been built. The file appears whole or not at all.
+ * TUTTI_UNSUPPORTED names every operator that has no form in ONNX. Strings cannot be exported. */
+TUTTI_API tutti_status tutti_export_onnx(tutti_model *model, const char *path,
+                                         const tutti_onnx_options *options);
+#define tutti_export_onnx(model, path, ...)                                                        \
+    (tutti_export_onnx)((model), (path), TUTTI_OPTIONS(tutti_onnx_options, __VA_ARGS__))
+
+/* The same for a graph: `outputs` as functions of `inputs`, which are placeholders or any other
+ * symbols; variables have the session's values. Names are those of the nodes. */
+TUTTI_API tutti_status tutti_export_graph_onnx(tutti_session *session, const char *path,
+                                               int input_count, const tutti_sym *inputs,
+                                               int output_count, const tutti_sym *outputs,
+                                               const tutti_onnx_options *options);
+#define tutti_export_graph_onnx(session, path, input_count, inputs, output_count, outputs, ...)    \
+    (tutti_export_graph_onnx)((session), (path), (input_count), (inputs), (output_count),          \
+                              (outputs), TUTTI_OPTIONS(tutti_onnx_options, __VA_ARGS__))
+
+/* A functional model made from an ONNX file of opset 13 to 21, which runs, trains and is saved like
+ * any other. Floating initializers become trainable weights under their names, in our order of
+ * dimensions where only convolutions or recurrent layers use them; means and variances of batch
+ * norm are weights that are not trained, and batch norm stays in its inference form. Dimension 0 of
+ * every input and output counts as the batch. NULL after an error, which is the job's: a damaged
+ * file, data outside the file, or operators that are not known, all of them named at once. */
+TUTTI_API tutti_model *tutti_import_onnx(tutti_job *job, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,216 @@
+/* onnx.h: what an operator's rules between us and ONNX see. One file in onnx/ for each operator or
+ * small family; each rule ends in one const descriptor.
+ * tables: tutti_onnx_op
+ *
+ * Order of dimensions. Ours is channels last, ONNX's convolutions and pooling want channels first.
+ * A value is kept in the order it was made in, and turned only where somebody wants the other one:
+ *   exporting, an edge may have a name `plain` (our order) and a name `first` (channels first);
+ *   importing, a name may stand for a symbol `plain` (the file's order) and one `last`.
+ * Rules that work element by element take whichever is there (tutti__onnx_pick, _joined), so that a
+ * chain of convolutions, activations and pooling turns its data once at each end. */
+#ifndef TUTTI_BRIDGE_ONNX_H
+#define TUTTI_BRIDGE_ONNX_H
+
+#include "bridge/onnx_proto.h"
+#include "graph/graph.h"
+#include "nn/model.h"
+#include "ops/build.h"
+#include "tutti/onnx.h"
+
+#define ONNX_OPSET_LOWEST 17 /* that is written */
+#define ONNX_OPSET_HIGHEST 21
+#define ONNX_OPSET_OLDEST 13 /* that is read */
+
+typedef struct tutti_onnx_export tutti_onnx_export;
+typedef struct tutti_onnx_import tutti_onnx_import;
+
+/* One operator of ours and one of ONNX's; either side may be absent. */
+typedef struct tutti_onnx_op {
+    const char *op;   /* ours; NULL: only read */
+    const char *type; /* ONNX's; NULL: only written, as several nodes */
+    /* Writes x->node. A failure is noted in x. */
+    void (*write)(tutti_onnx_export *x);
+    /* Builds m->node. A failure is noted in m or in the graph. */
+    void (*read)(tutti_onnx_import *m);
+} tutti_onnx_op;
+
+/* By our name or by ONNX's; NULL when there is no such rule. */
+const tutti_onnx_op *tutti__onnx_writer(const char *op);
+const tutti_onnx_op *tutti__onnx_reader(const char *type);
+
+/* Axes of channels first, as the order of a transpose from channels last, and the reverse. */
+void tutti__onnx_first_order(int rank, int64_t *ret_order);
+void tutti__onnx_last_order(int rank, int64_t *ret_order);
+
+/* ---- writing ---- */
+
+typedef struct tutti_onnx_edge {
+    const char *plain, *first; /* names in the file; NULL: not written in that order */
+    int uses;                  /* by nodes that are written, and as outputs */
+} tutti_onnx_edge;
+
+struct tutti_onnx_export {
+    tutti_onnx *onnx;
+    tutti_graph *graph;
+    tutti_session *session; /* for the values of variables */
+    const tutti_node *node; /* that is being written */
+    const tutti_onnx_op *rule;
+    bool *needed;            /* per node */
+    size_t *start;           /* per node: its first edge */
+    tutti_onnx_edge *edges;
+    tutti_map names;         /* that are taken */
+    tutti_map shared;        /* constants by what they hold → name */
+    tutti_onnx_node *last;   /* node written last: attributes go there */
+    tutti_status status;     /* the first failure, with its message in `error` */
+    tutti_error error;
+};
+
+/* The first failure stays; the message names the node. */
+void tutti__onnx_write_fail(tutti_onnx_export *x, tutti_status status, const char *format, ...)
+    TUTTI_PRINTF(3, 4);
+
+/* Names of input i of the present node: in our order, channels first, or `first` by choice. */
+const char *tutti__onnx_in(tutti_onnx_export *x, int i);
+const char *tutti__onnx_in_first(tutti_onnx_export *x, int i);
+const char *tutti__onnx_in_as(tutti_onnx_export *x, int i, bool first);
+/* The present node's output i is that value. */
+void tutti__onnx_out(tutti_onnx_export *x, int i, const char *name);
+void tutti__onnx_out_as(tutti_onnx_export *x, int i, const char *name, bool first);
+/* True when all inputs of rank 3 and more are there channels first, are of the output's rank, and
+ * the others are scalars: then an element-wise node may work on them as they are. */
+bool tutti__onnx_pick(const tutti_onnx_export *x);
+/* Whether somebody uses output i. */
+bool tutti__onnx_wants(const tutti_onnx_export *x, int i);
+const tutti_type *tutti__onnx_type_in(const tutti_onnx_export *x, int i);
+
+/* Adds a node of ONNX's and returns the name of its (first) output:
+ *     ONNX(x, "Mul", a, b)
+ * An input "" is left out. Attributes and further outputs go to the node added last. */
+const char *tutti__onnx_node(tutti_onnx_export *x, const char *type, size_t count,
+                             const char *const *inputs);
+#define ONNX(x, type, ...)                                                                         \
+    tutti__onnx_node((x), (type), sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *),    \
+                     (const char *[]){__VA_ARGS__})
+const char *tutti__onnx_more(tutti_onnx_export *x); /* one more output of the last node */
+void tutti__onnx_set_int(tutti_onnx_export *x, const char *name, int64_t value);
+void tutti__onnx_set_float(tutti_onnx_export *x, const char *name, double value);
+void tutti__onnx_set_string(tutti_onnx_export *x, const char *name, const char *value);
+void tutti__onnx_set_ints(tutti_onnx_export *x, const char *name, int count, const int64_t *values);
+void tutti__onnx_set_tensor(tutti_onnx_export *x, const char *name, tutti_tensor *value);
+
+/* Constants: a vector of i64, a scalar, any tensor (taken over). Equal ones are shared. */
+const char *tutti__onnx_ints(tutti_onnx_export *x, int count, const int64_t *values);
+const char *tutti__onnx_number(tutti_onnx_export *x, tutti_dtype dtype, double value);
+const char *tutti__onnx_constant(tutti_onnx_export *x, tutti_tensor *value);
+
+/* The value of an edge that is a variable, a constant, or one of them in another shape, order or
+ * element type; *ret_node is the variable or constant. False when it is none. The tensor is the
+ * caller's. */
+bool tutti__onnx_value_of(tutti_onnx_export *x, tutti_edge edge, tutti_tensor **ret_value,
+                          const tutti_node **ret_node);
+/* A weight under the name of its variable, in another form; `form` tells forms apart. Takes the
+ * tensor over. */
+const char *tutti__onnx_weight(tutti_onnx_export *x, const tutti_node *node, const char *form,
+                               tutti_tensor *value);
+
+/* Pieces that several rules need: axes as attribute or input, whichever the operator has in this
+ * opset; x turned; x without or with axes. */
+const char *tutti__onnx_turned(tutti_onnx_export *x, const char *name, int rank,
+                               const int64_t *order);
+const char *tutti__onnx_squeezed(tutti_onnx_export *x, const char *name, int64_t axis);
+const char *tutti__onnx_unsqueezed(tutti_onnx_export *x, const char *name, int64_t axis);
+const char *tutti__onnx_cast(tutti_onnx_export *x, const char *name, tutti_dtype dtype);
+
+/* Attributes of the present node. */
+#define NODE_INT(x, name) tutti__int((x)->node, (name))
+#define NODE_FLOAT(x, name) tutti__float((x)->node, (name))
+#define NODE_STR(x, name) tutti__str((x)->node, (name))
+#define NODE_INTS(x, name, ret) tutti_attr_ints((x)->node->attrs, (x)->node->attr_count, (name), ret)
+
+/* Ready-made: one node with the same inputs and no attributes. */
+void tutti__onnx_write_plain(tutti_onnx_export *x);
+
+/* ---- reading ---- */
+
+/* What a name stands for. */
+typedef struct tutti_onnx_known {
+    const char *name;
+    tutti_sym plain, last; /* TUTTI_NO_SYM: not built in that order */
+    tutti_tensor *value;   /* of a constant; the file's */
+    bool weight;           /* an initializer: becomes a variable where it is floating */
+    bool frozen;           /* that is not trained */
+    tutti_sym shape_of;    /* the value is the shape of this; TUTTI_NO_SYM: it is not */
+} tutti_onnx_known;
+
+struct tutti_onnx_import {
+    const tutti_onnx *onnx;
+    const char *file;
+    tutti_graph *graph;
+    const tutti_onnx_node *node; /* that is being built */
+    const tutti_onnx_op *rule;
+    tutti_arena arena;
+    tutti_map known; /* name → tutti_onnx_known */
+    tutti_status status;
+    tutti_error error;
+};
+
+void tutti__onnx_read_fail(tutti_onnx_import *m, tutti_status status, const char *format, ...)
+    TUTTI_PRINTF(3, 4);
+
+/* Is input i given? Its symbol in the file's order; channels last. */
+bool tutti__onnx_has(const tutti_onnx_import *m, int i);
+tutti_sym tutti__onnx_sym(tutti_onnx_import *m, int i);
+tutti_sym tutti__onnx_sym_last(tutti_onnx_import *m, int i);
+tutti_sym tutti__onnx_sym_as(tutti_onnx_import *m, int i, bool last);
+/* Output i is that symbol. */
+void tutti__onnx_made(tutti_onnx_import *m, int i, tutti_sym sym);
+void tutti__onnx_made_as(tutti_onnx_import *m, int i, tutti_sym sym, bool last);
+/* True when all inputs of rank 3 and more are there channels last and the others are scalars. */
+bool tutti__onnx_joined(tutti_onnx_import *m);
+/* Whether output i has a name. */
+bool tutti__onnx_names(const tutti_onnx_import *m, int i);
+tutti_onnx_known *tutti__onnx_input(tutti_onnx_import *m, int i); /* NULL: not given */
+
+/* Constant inputs. The tensor is the file's; NULL, and a failure, when it is not known. */
+tutti_tensor *tutti__onnx_read_constant(tutti_onnx_import *m, int i, const char *what);
+/* Integers of a constant; at most TUTTI_MAX_RANK. False after a failure. */
+bool tutti__onnx_read_ints(tutti_onnx_import *m, int i, const char *what, tutti_axes *ret);
+/* Input i, or where it is not there the attribute; none: count 0. */
+bool tutti__onnx_read_axes(tutti_onnx_import *m, int i, const char *name, tutti_axes *ret);
+bool tutti__onnx_read_number(tutti_onnx_import *m, int i, double fallback, double *ret);
+
+int64_t tutti__onnx_attr_int(const tutti_onnx_import *m, const char *name, int64_t fallback);
+double tutti__onnx_attr_float(const tutti_onnx_import *m, const char *name, double fallback);
+const char *tutti__onnx_attr_string(const tutti_onnx_import *m, const char *name,
+                                    const char *fallback);
+/* A list; its count, 0 without. */
+int tutti__onnx_attr_ints(const tutti_onnx_import *m, const char *name, const int64_t **ret);
+
+/* Input i as a weight in another form: a variable of these values under the initializer's name.
+ * Takes the tensor over. */
+tutti_sym tutti__onnx_variable(tutti_onnx_import *m, int i, tutti_tensor *value);
+/* Whether input i is an initializer that has no symbol yet, so that its form is free. */
+bool tutti__onnx_free_weight(tutti_onnx_import *m, int i);
+
+/* Ready-made: the operator rule->op with the same inputs and no attributes. */
+void tutti__onnx_read_plain(tutti_onnx_import *m);
+
+/* ---- whole files ---- */
+
+/* A graph as ONNX; ports name inputs and outputs. *ret_onnx is freed by tutti__onnx_free. */
+typedef struct tutti_onnx_port {
+    const char *name;
+    tutti_sym sym;
+} tutti_onnx_port;
+tutti_status tutti__onnx_from_graph(tutti_graph *graph, tutti_session *session, const char *name,
+                                    int opset, int input_count, const tutti_onnx_port *inputs,
+                                    int output_count, const tutti_onnx_port *outputs,
+                                    tutti_onnx **ret_onnx);
+/* Drops nodes, initializers that no output needs. */
+tutti_status tutti__onnx_prune(tutti_onnx *onnx);
+/* Builds into a functional model that has neither inputs nor outputs yet. */
+tutti_status tutti__onnx_into_model(const tutti_onnx *onnx, const char *file, tutti_model *model);
+/* Inputs, outputs, opset, operators and parameters, as text for a person. */
+tutti_status tutti__onnx_describe(const char *path, tutti_text *text);
+
+#endif

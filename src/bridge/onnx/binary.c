@@ -1,0 +1,207 @@
+/* binary.c: arithmetic, comparisons and logic of two. */
+#include "bridge/onnx.h"
+#include "bridge/onnx/patterns.h"
+
+/* An addition may be the end of a larger thing that ONNX has as one operator. */
+static void write_add(tutti_onnx_export *x)
+{
+    if (!tutti__onnx_write_bias(x) && !tutti__onnx_write_batch_norm(x))
+        tutti__onnx_write_plain(x);
+}
+
+static void write_not_equal(tutti_onnx_export *x)
+{
+    bool first = tutti__onnx_pick(x);
+    const char *a = tutti__onnx_in_as(x, 0, first), *b = tutti__onnx_in_as(x, 1, first);
+    tutti__onnx_out_as(x, 0, ONNX(x, "Not", ONNX(x, "Equal", a, b)), first);
+}
+
+/* floor(a / b); of integers (a - a mod b) / b, because ONNX's division of them cuts towards zero. */
+static void write_floordiv(tutti_onnx_export *x)
+{
+    bool first = tutti__onnx_pick(x);
+    const char *a = tutti__onnx_in_as(x, 0, first), *b = tutti__onnx_in_as(x, 1, first);
+    const char *y = tutti_dtype_is_float(x->node->types[0].dtype)
+                        ? ONNX(x, "Floor", ONNX(x, "Div", a, b))
+                        : ONNX(x, "Div", ONNX(x, "Sub", a, ONNX(x, "Mod", a, b)), b);
+    tutti__onnx_out_as(x, 0, y, first);
+}
+
+/* ONNX's Mod of floats has the sign of a; ours has b's. */
+static void write_mod(tutti_onnx_export *x)
+{
+    bool first = tutti__onnx_pick(x);
+    const char *a = tutti__onnx_in_as(x, 0, first), *b = tutti__onnx_in_as(x, 1, first);
+    if (!tutti_dtype_is_float(x->node->types[0].dtype)) {
+        tutti__onnx_out_as(x, 0, ONNX(x, "Mod", a, b), first);
+        return;
+    }
+    const char *times = ONNX(x, "Floor", ONNX(x, "Div", a, b));
+    tutti__onnx_out_as(x, 0, ONNX(x, "Sub", a, ONNX(x, "Mul", b, times)), first);
+}
+
+static void read_mod(tutti_onnx_import *m)
+{
+    if (tutti__onnx_attr_int(m, "fmod", 0) != 0)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "fmod = 1 is not supported");
+    else
+        tutti__onnx_read_plain(m);
+}
+
+/* Division of integers cuts towards zero. */
+static void read_div(tutti_onnx_import *m)
+{
+    tutti_sym a = tutti__onnx_sym(m, 0), b = tutti__onnx_sym(m, 1);
+    if (!a.node || !b.node || tutti_dtype_is_float(tutti_sym_type(a).dtype)) {
+        tutti__onnx_read_plain(m);
+        return;
+    }
+    tutti_sym size = tutti_floordiv(tutti_abs(a), tutti_abs(b));
+    tutti__onnx_made(m, 0, tutti_mul(size, tutti_mul(tutti_sign(a), tutti_sign(b))));
+}
+
+/* Max, Min and Sum of any number of inputs. */
+static void read_fold(tutti_onnx_import *m)
+{
+    bool last = tutti__onnx_joined(m);
+    tutti_sym y = tutti__onnx_sym_as(m, 0, last);
+    for (size_t i = 1; i < m->node->inputs.count && m->status == TUTTI_OK; i++) {
+        tutti_sym both[2] = {y, tutti__onnx_sym_as(m, (int)i, last)};
+        y = tutti_apply_op(m->graph, m->rule->op ? m->rule->op : "add", 2, both, 0, NULL);
+    }
+    tutti__onnx_made_as(m, 0, y, last);
+}
+
+const tutti_onnx_op tutti_onnx_add = {
+    .op = "add",
+    .type = "Add",
+    .write = write_add,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_sub = {
+    .op = "sub",
+    .type = "Sub",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_div = {
+    .op = "div",
+    .type = "Div",
+    .write = tutti__onnx_write_plain,
+    .read = read_div,
+};
+
+const tutti_onnx_op tutti_onnx_mul = {
+    .op = "mul",
+    .type = "Mul",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_pow = {
+    .op = "pow",
+    .type = "Pow",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_equal = {
+    .op = "equal",
+    .type = "Equal",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_less = {
+    .op = "less",
+    .type = "Less",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_less_equal = {
+    .op = "less_equal",
+    .type = "LessOrEqual",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_greater = {
+    .op = "greater",
+    .type = "Greater",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_greater_equal = {
+    .op = "greater_equal",
+    .type = "GreaterOrEqual",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_logical_and = {
+    .op = "logical_and",
+    .type = "And",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_logical_or = {
+    .op = "logical_or",
+    .type = "Or",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_logical_xor = {
+    .op = "logical_xor",
+    .type = "Xor",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_where = {
+    .op = "where",
+    .type = "Where",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_maximum = {
+    .op = "maximum",
+    .type = "Max",
+    .write = tutti__onnx_write_plain,
+    .read = read_fold,
+};
+
+const tutti_onnx_op tutti_onnx_minimum = {
+    .op = "minimum",
+    .type = "Min",
+    .write = tutti__onnx_write_plain,
+    .read = read_fold,
+};
+
+const tutti_onnx_op tutti_onnx_sum_of_many = {
+    .type = "Sum",
+    .read = read_fold,
+};
+
+const tutti_onnx_op tutti_onnx_not_equal = {
+    .op = "not_equal",
+    .write = write_not_equal,
+};
+
+const tutti_onnx_op tutti_onnx_floordiv = {
+    .op = "floordiv",
+    .write = write_floordiv,
+};
+
+const tutti_onnx_op tutti_onnx_mod = {
+    .op = "mod",
+    .type = "Mod",
+    .write = write_mod,
+    .read = read_mod,
+};

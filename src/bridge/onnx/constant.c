@@ -1,0 +1,251 @@
+/* constant.c: what enters a graph: weights, constants, values of one number; and what passes through. */
+#include "bridge/onnx.h"
+
+#include <string.h>
+
+/* ---- writing ---- */
+
+/* A variable is written where it is read. */
+static void write_nothing(tutti_onnx_export *x)
+{
+    (void)x;
+}
+
+static void write_value(tutti_onnx_export *x)
+{
+    tutti_tensor *value;
+    const tutti_node *node;
+    tutti_edge edge = {(tutti_node *)x->node, 0};
+    if (tutti__onnx_value_of(x, edge, &value, &node))
+        tutti__onnx_out(x, 0, tutti__onnx_weight(x, node, "", value));
+    else
+        tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED, "has no value");
+}
+
+static void write_fill(tutti_onnx_export *x)
+{
+    const tutti_type *type = &x->node->types[0];
+    int64_t one[1] = {1};
+    tutti_tensor *value;
+    if (tutti_tensor_create(type->dtype, 1, one, &value) != TUTTI_OK) {
+        tutti__onnx_write_fail(x, TUTTI_NO_MEMORY, "no memory for the file");
+        return;
+    }
+    tutti_tensor_set(value, 0, NODE_FLOAT(x, "value"));
+    tutti__onnx_out(
+        x, 0, ONNX(x, "ConstantOfShape", tutti__onnx_ints(x, type->rank, type->dims)));
+    tutti__onnx_set_tensor(x, "value", value);
+}
+
+/* Zeros or ones of the shape of x. */
+static void write_like(tutti_onnx_export *x, double number)
+{
+    const tutti_type *type = &x->node->types[0];
+    int64_t one[1] = {1};
+    tutti_tensor *value;
+    if (tutti_tensor_create(type->dtype, 1, one, &value) != TUTTI_OK) {
+        tutti__onnx_write_fail(x, TUTTI_NO_MEMORY, "no memory for the file");
+        return;
+    }
+    tutti_tensor_set(value, 0, number);
+    const char *shape = ONNX(x, "Shape", tutti__onnx_in(x, 0));
+    tutti__onnx_out(x, 0, ONNX(x, "ConstantOfShape", shape));
+    tutti__onnx_set_tensor(x, "value", value);
+}
+
+static void write_zeros_like(tutti_onnx_export *x)
+{
+    write_like(x, 0);
+}
+
+static void write_ones_like(tutti_onnx_export *x)
+{
+    write_like(x, 1);
+}
+
+/* The same value: no node. */
+static void write_same(tutti_onnx_export *x)
+{
+    bool first = tutti__onnx_pick(x);
+    tutti__onnx_out_as(x, 0, tutti__onnx_in_as(x, 0, first), first);
+}
+
+static void write_cast(tutti_onnx_export *x)
+{
+    bool first = tutti__onnx_pick(x);
+    const char *a = tutti__onnx_in_as(x, 0, first);
+    tutti__onnx_out_as(x, 0, tutti__onnx_cast(x, a, x->node->types[0].dtype), first);
+}
+
+static void write_range(tutti_onnx_export *x)
+{
+    tutti_dtype dtype = x->node->types[0].dtype;
+    const char *start = tutti__onnx_number(x, dtype, NODE_FLOAT(x, "start"));
+    const char *limit = tutti__onnx_number(x, dtype, NODE_FLOAT(x, "limit"));
+    const char *delta = tutti__onnx_number(x, dtype, NODE_FLOAT(x, "delta"));
+    tutti__onnx_out(x, 0, ONNX(x, "Range", start, limit, delta));
+}
+
+/* ---- reading ---- */
+
+static tutti_tensor *numbers(tutti_onnx_import *m)
+{
+    static const char *const names[] = {"value_float", "value_int", "value_floats", "value_ints"};
+    const tutti_onnx_attr *attr = NULL;
+    static const tutti_onnx_attr_kind kinds[] = {ONNX_FLOAT, ONNX_INT, ONNX_FLOATS, ONNX_INTS};
+    size_t kind = 0;
+    while (kind < 4 && !(attr = tutti__onnx_attr(m->node, names[kind], kinds[kind])))
+        kind++;
+    if (!attr)
+        return NULL;
+    int64_t count[1] = {kind < 2 ? 1 : (int64_t)(kind == 2 ? attr->floats.count : attr->ints.count)};
+    tutti_tensor *value = NULL;
+    if (tutti_tensor_create(kind % 2 ? TUTTI_I64 : TUTTI_F32, kind < 2 ? 0 : 1, count, &value) !=
+        TUTTI_OK)
+        return NULL;
+    for (int64_t i = 0; i < count[0]; i++)
+        if (kind % 2)
+            tutti_tensor_set_int(value, i, kind == 1 ? attr->i : attr->ints.items[i]);
+        else
+            tutti_tensor_set(value, i, (double)(kind == 0 ? attr->f : attr->floats.items[i]));
+    return value;
+}
+
+static void read_constant(tutti_onnx_import *m)
+{
+    const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, "value", ONNX_TENSOR);
+    tutti_tensor *value = attr ? tutti_tensor_retain(attr->tensor) : numbers(m);
+    if (!value) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is a kind of constant that is not known");
+        return;
+    }
+    tutti__onnx_made(m, 0, tutti_constant(m->graph, value));
+    tutti_onnx_known *known = tutti__onnx_names(m, 0)
+                                  ? tutti__map_get(&m->known, m->node->outputs.items[0])
+                                  : NULL;
+    if (known && known->plain.node) /* the graph keeps the tensor as long as it lives */
+        known->value = tutti_attr_find(known->plain.node->attrs, known->plain.node->attr_count,
+                                       "value")
+                           ->value.tensor;
+    tutti_tensor_release(value);
+}
+
+/* value[0] in the shape of another tensor. */
+static tutti_sym full_like(tutti_sym like, const tutti_tensor *value)
+{
+    tutti_dtype dtype = value ? tutti_tensor_dtype(value) : TUTTI_F32;
+    double number = value ? tutti_tensor_get(value, 0) : 0;
+    tutti_sym y = number == 1 ? tutti_ones_like(like) : tutti_zeros_like(like);
+    if (tutti_sym_ok(y) && tutti_sym_type(y).dtype != dtype)
+        y = tutti_cast(y, dtype);
+    return number == 0 || number == 1 ? y : tutti_add_scalar(y, number);
+}
+
+static void read_constant_of_shape(tutti_onnx_import *m)
+{
+    const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, "value", ONNX_TENSOR);
+    const tutti_tensor *value = attr ? attr->tensor : NULL;
+    const tutti_onnx_known *shape = tutti__onnx_input(m, 0);
+    tutti_axes dims;
+    if (value && tutti_tensor_count(value) != 1)
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "its value has not one element");
+    else if (shape && tutti_sym_ok(shape->shape_of))
+        tutti__onnx_made(m, 0, full_like(shape->shape_of, value));
+    else if (tutti__onnx_read_ints(m, 0, "the shape", &dims))
+        tutti__onnx_made(m, 0,
+                         (tutti_fill)(m->graph, value ? tutti_tensor_dtype(value) : TUTTI_F32,
+                                      value ? tutti_tensor_get(value, 0) : 0, dims.count,
+                                      dims.values));
+}
+
+/* Dropout gives its first input when it is not training. */
+static void read_same(tutti_onnx_import *m)
+{
+    const tutti_onnx_known *known = tutti__onnx_input(m, 0);
+    bool last = known && known->last.node && !known->plain.node;
+    if (tutti__onnx_names(m, 1))
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "its second output is used");
+    tutti__onnx_made_as(m, 0, tutti_identity(tutti__onnx_sym_as(m, 0, last)), last);
+}
+
+static void read_cast(tutti_onnx_import *m)
+{
+    bool last = tutti__onnx_joined(m);
+    tutti_dtype dtype = tutti__onnx_dtype_of(tutti__onnx_attr_int(m, "to", 0));
+    tutti_sym a = tutti__onnx_sym_as(m, 0, last);
+    if (dtype == TUTTI_NO_DTYPE || dtype == TUTTI_STRING)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "converts to ONNX type %lld",
+                              (long long)tutti__onnx_attr_int(m, "to", 0));
+    else
+        tutti__onnx_made_as(m, 0, tutti_cast(a, dtype), last);
+}
+
+const tutti_onnx_op tutti_onnx_variable = {
+    .op = "variable",
+    .write = write_nothing,
+};
+
+const tutti_onnx_op tutti_onnx_read_variable = {
+    .op = "read",
+    .write = write_value,
+};
+
+const tutti_onnx_op tutti_onnx_constant = {
+    .op = "constant",
+    .type = "Constant",
+    .write = write_value,
+    .read = read_constant,
+};
+
+const tutti_onnx_op tutti_onnx_fill = {
+    .op = "fill",
+    .type = "ConstantOfShape",
+    .write = write_fill,
+    .read = read_constant_of_shape,
+};
+
+const tutti_onnx_op tutti_onnx_zeros_like = {
+    .op = "zeros_like",
+    .write = write_zeros_like,
+};
+
+const tutti_onnx_op tutti_onnx_ones_like = {
+    .op = "ones_like",
+    .write = write_ones_like,
+};
+
+const tutti_onnx_op tutti_onnx_identity = {
+    .op = "identity",
+    .type = "Identity",
+    .write = write_same,
+    .read = read_same,
+};
+
+const tutti_onnx_op tutti_onnx_stop_gradient = {
+    .op = "stop_gradient",
+    .write = write_same,
+};
+
+const tutti_onnx_op tutti_onnx_dropout_absent = {
+    .type = "Dropout",
+    .read = read_same,
+};
+
+const tutti_onnx_op tutti_onnx_cast = {
+    .op = "cast",
+    .type = "Cast",
+    .write = write_cast,
+    .read = read_cast,
+};
+
+const tutti_onnx_op tutti_onnx_range = {
+    .op = "range",
+    .write = write_range,
+};
+
+const tutti_onnx_op tutti_onnx_range_dynamic = {
+    .op = "range_dynamic",
+    .type = "Range",
+    .write = tutti__onnx_write_plain,
+    .read = tutti__onnx_read_plain,
+};

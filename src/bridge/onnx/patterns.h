@@ -1,0 +1,13 @@
+/* patterns.h: several nodes of ours that are one of ONNX's. Each function looks at the present node,
+ * writes the whole when it is the end of such a thing, and says whether it was. */
+#ifndef TUTTI_BRIDGE_ONNX_PATTERNS_H
+#define TUTTI_BRIDGE_ONNX_PATTERNS_H
+
+#include "bridge/onnx.h"
+
+/* conv2d(x, kernel) + bias: the Conv that was written gets the bias. */
+bool tutti__onnx_write_bias(tutti_onnx_export *x);
+/* x * f + (offset - mean * f), f = scale * rsqrt(variance + epsilon): BatchNormalization. */
+bool tutti__onnx_write_batch_norm(tutti_onnx_export *x);
+
+#endif

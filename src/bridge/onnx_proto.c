@@ -1,0 +1,85 @@
+/* onnx_proto.c: what reading and writing ONNX's messages share. */
+#include "bridge/onnx_proto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool tutti__onnx_grow(tutti_arena *arena, void **items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity) {
+        memset((char *)*items + count * size, 0, size);
+        return true;
+    }
+    size_t wanted = *capacity == 0 ? 4 : 2 * *capacity;
+    void *larger = tutti__arena_array(arena, wanted, size);
+    if (!larger)
+        return false;
+    if (count > 0)
+        memcpy(larger, *items, count * size);
+    *items = larger;
+    *capacity = wanted;
+    return true;
+}
+
+tutti_status tutti__onnx_create(tutti_onnx **ret_onnx)
+{
+    tutti_onnx *onnx = calloc(1, sizeof *onnx);
+    if (!onnx)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for an ONNX model");
+    onnx->producer = onnx->producer_version = "";
+    onnx->graph.name = "";
+    *ret_onnx = onnx;
+    return TUTTI_OK;
+}
+
+void tutti__onnx_free(tutti_onnx *onnx)
+{
+    if (!onnx)
+        return;
+    for (size_t i = 0; i < onnx->tensors.count; i++)
+        tutti_tensor_release(onnx->tensors.data[i]);
+    TUTTI_VEC_FREE(&onnx->tensors);
+    tutti__arena_free(&onnx->arena);
+    free(onnx);
+}
+
+tutti_status tutti__onnx_keep(tutti_onnx *onnx, tutti_tensor *tensor)
+{
+    if (TUTTI_VEC_PUSH(&onnx->tensors, tensor))
+        return TUTTI_OK;
+    tutti_tensor_release(tensor);
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory for an ONNX model");
+}
+
+static const struct {
+    tutti_dtype dtype;
+    int number;
+} dtypes[] = {
+    {TUTTI_F32, 1},  {TUTTI_U8, 2},   {TUTTI_I8, 3},   {TUTTI_I32, 6},   {TUTTI_I64, 7},
+    {TUTTI_STRING, 8}, {TUTTI_BOOL, 9}, {TUTTI_F16, 10}, {TUTTI_F64, 11}, {TUTTI_BF16, 16},
+};
+
+int tutti__onnx_dtype(tutti_dtype dtype)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(dtypes); i++)
+        if (dtypes[i].dtype == dtype)
+            return dtypes[i].number;
+    return 0;
+}
+
+tutti_dtype tutti__onnx_dtype_of(int64_t number)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(dtypes); i++)
+        if (dtypes[i].number == number)
+            return dtypes[i].dtype;
+    return TUTTI_NO_DTYPE;
+}
+
+const tutti_onnx_attr *tutti__onnx_attr(const tutti_onnx_node *node, const char *name,
+                                        tutti_onnx_attr_kind kind)
+{
+    for (size_t i = 0; i < node->attrs.count; i++)
+        if (node->attrs.items[i].kind == kind && strcmp(node->attrs.items[i].name, name) == 0)
+            return &node->attrs.items[i];
+    return NULL;
+}

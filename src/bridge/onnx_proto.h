@@ -1,0 +1,121 @@
+/* onnx_proto.h: ONNX's messages as structs, read from and written to protobuf.
+ *
+ * Everything belongs to a tutti_onnx: names and lists stand in its arena, tensors are released with
+ * it. A name that a file leaves out is "", a list of inputs may hold "" for an input that is not
+ * given.
+ *
+ * Reading is safe for hostile bytes: there are at most ONNX_OBJECTS of all kinds, a tensor's bytes
+ * must be exactly as many as its dimensions say, sub-graphs nest at most ONNX_DEPTH deep, and data
+ * outside the file is refused. */
+#ifndef TUTTI_BRIDGE_ONNX_PROTO_H
+#define TUTTI_BRIDGE_ONNX_PROTO_H
+
+#include "base/arena.h"
+#include "base/container.h"
+#include "tutti/tensor.h"
+
+#define ONNX_DEPTH 16
+#define ONNX_OBJECTS 2000000 /* nodes, attributes, tensors, inputs, outputs */
+#define ONNX_BYTES ((size_t)1 << 31) /* protobuf's own limit */
+
+/* A list in the arena. */
+#define ONNX_LIST(type)                                                                            \
+    struct {                                                                                       \
+        type *items;                                                                               \
+        size_t count, capacity;                                                                    \
+    }
+/* A new zeroed element at the end, or NULL when there is no memory. */
+#define ONNX_PUSH(arena, list)                                                                     \
+    (tutti__onnx_grow((arena), (void **)&(list)->items, (list)->count, &(list)->capacity,          \
+                      sizeof *(list)->items)                                                       \
+         ? &(list)->items[(list)->count++]                                                         \
+         : NULL)
+bool tutti__onnx_grow(tutti_arena *arena, void **items, size_t count, size_t *capacity,
+                      size_t size);
+
+/* AttributeProto.AttributeType. */
+typedef enum tutti_onnx_attr_kind {
+    ONNX_NONE = 0,
+    ONNX_FLOAT = 1,
+    ONNX_INT = 2,
+    ONNX_STRING = 3,
+    ONNX_TENSOR = 4,
+    ONNX_GRAPH = 5,
+    ONNX_FLOATS = 6,
+    ONNX_INTS = 7,
+    ONNX_STRINGS = 8,
+} tutti_onnx_attr_kind;
+
+typedef struct tutti_onnx_graph tutti_onnx_graph;
+
+typedef struct tutti_onnx_attr {
+    const char *name;
+    tutti_onnx_attr_kind kind; /* others than those above read as ONNX_NONE */
+    float f;
+    int64_t i;
+    const char *s;        /* NUL-terminated; its bytes may hold more NULs, which are cut off */
+    tutti_tensor *tensor; /* the tutti_onnx's */
+    tutti_onnx_graph *graph;
+    ONNX_LIST(float) floats;
+    ONNX_LIST(int64_t) ints;
+    ONNX_LIST(const char *) strings;
+} tutti_onnx_attr;
+
+typedef ONNX_LIST(const char *) tutti_onnx_names;
+
+typedef struct tutti_onnx_node {
+    const char *name, *type, *domain;
+    tutti_onnx_names inputs, outputs;
+    ONNX_LIST(tutti_onnx_attr) attrs;
+} tutti_onnx_node;
+
+/* An initializer. */
+typedef struct tutti_onnx_tensor {
+    const char *name;
+    tutti_tensor *value; /* the tutti_onnx's */
+} tutti_onnx_tensor;
+
+/* An input or output with its type; dims -1 where the file gives a name or nothing. */
+typedef struct tutti_onnx_value {
+    const char *name;
+    tutti_type type;   /* dtype TUTTI_NO_DTYPE: not a tensor, or of elements we do not have */
+    bool ranked;       /* false: the file says nothing about its dimensions */
+    const char *names[TUTTI_MAX_RANK]; /* of dimensions, NULL or "" without */
+} tutti_onnx_value;
+
+struct tutti_onnx_graph {
+    const char *name;
+    ONNX_LIST(tutti_onnx_node) nodes;
+    ONNX_LIST(tutti_onnx_tensor) initializers;
+    ONNX_LIST(tutti_onnx_value) inputs, outputs;
+};
+
+typedef struct tutti_onnx {
+    tutti_arena arena;
+    TUTTI_VEC(tutti_tensor *) tensors;
+    int64_t ir_version, opset; /* of the default domain; 0: none given */
+    const char *producer, *producer_version;
+    tutti_onnx_names domains; /* other domains that the file uses */
+    tutti_onnx_graph graph;
+} tutti_onnx;
+
+/* Reads a ModelProto; `name` is for messages. *ret_onnx is freed by tutti__onnx_free. */
+tutti_status tutti__onnx_decode(const char *name, const void *data, size_t size,
+                                tutti_onnx **ret_onnx);
+tutti_status tutti__onnx_load(const char *path, tutti_onnx **ret_onnx);
+/* Appends a ModelProto. */
+tutti_status tutti__onnx_encode(const tutti_onnx *onnx, tutti_text *text);
+tutti_status tutti__onnx_create(tutti_onnx **ret_onnx);
+void tutti__onnx_free(tutti_onnx *onnx); /* NULL is fine */
+/* Hands a tensor to the file's struct, also on failure. */
+tutti_status tutti__onnx_keep(tutti_onnx *onnx, tutti_tensor *tensor);
+
+/* TensorProto.DataType of an element type and the reverse; 0 and TUTTI_NO_DTYPE for none. */
+int tutti__onnx_dtype(tutti_dtype dtype);
+tutti_dtype tutti__onnx_dtype_of(int64_t number);
+
+/* The attribute of that name and kind, or NULL. */
+const tutti_onnx_attr *tutti__onnx_attr(const tutti_onnx_node *node, const char *name,
+                                        tutti_onnx_attr_kind kind);
+
+#endif

@@ -1,0 +1,320 @@
+/* onnx_read.c: what rules that read nodes of ONNX's are made of. */
+#include "bridge/onnx.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tables/onnx_op.h"
+
+const tutti_onnx_op *tutti__onnx_reader(const char *type)
+{
+    for (const tutti_onnx_op *const *at = tutti__onnx_op_table; *at; at++)
+        if ((*at)->type && (*at)->read && strcmp((*at)->type, type) == 0)
+            return *at;
+    return NULL;
+}
+
+void tutti__onnx_read_fail(tutti_onnx_import *m, tutti_status status, const char *format, ...)
+{
+    char text[700];
+    va_list list;
+    if (m->status != TUTTI_OK)
+        return;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (m->node)
+        m->status = tutti_fail(status, "%s: %s '%s' (opset %lld): %s", m->file, m->node->type,
+                               m->node->name[0] || m->node->outputs.count == 0
+                                   ? m->node->name
+                                   : m->node->outputs.items[0],
+                               (long long)m->onnx->opset, text);
+    else
+        m->status = tutti_fail(status, "%s: %s", m->file, text);
+    tutti__error_capture(m->status, &m->error);
+}
+
+/* ---- inputs ---- */
+
+bool tutti__onnx_has(const tutti_onnx_import *m, int i)
+{
+    return i >= 0 && (size_t)i < m->node->inputs.count && m->node->inputs.items[i][0] != 0;
+}
+
+bool tutti__onnx_names(const tutti_onnx_import *m, int i)
+{
+    return i >= 0 && (size_t)i < m->node->outputs.count && m->node->outputs.items[i][0] != 0;
+}
+
+tutti_onnx_known *tutti__onnx_input(tutti_onnx_import *m, int i)
+{
+    return tutti__onnx_has(m, i) ? tutti__map_get(&m->known, m->node->inputs.items[i]) : NULL;
+}
+
+/* A name the graph takes: other characters become '_'. */
+static void legal_name(const char *name, char ret[256])
+{
+    size_t size = 0;
+    for (; name[size] && size < 200; size++)
+        ret[size] = isalnum((unsigned char)name[size]) || strchr("_./-+:@", name[size])
+                        ? name[size]
+                        : '_';
+    while (size > 0 && ret[size - 1] == '/')
+        ret[--size] = 0;
+    ret[size] = 0;
+    if (ret[0] == 0 || ret[0] == '/' || strstr(ret, "//"))
+        for (size_t i = 0; i < size || i == 0; i++)
+            ret[i] = ret[i] == '/' || ret[i] == 0 ? '_' : ret[i];
+    ret[size == 0 ? 1 : size] = 0;
+}
+
+static tutti_sym make_variable(tutti_onnx_import *m, const tutti_onnx_known *known,
+                               tutti_tensor *value)
+{
+    char name[256];
+    legal_name(known->name, name);
+    return tutti_variable(m->graph, tutti_from_tensor(value), .name = name,
+                          .not_trainable = known->frozen);
+}
+
+/* Constants and initializers get their node when it is first asked for. */
+static void materialize(tutti_onnx_import *m, tutti_onnx_known *known)
+{
+    if (known->plain.node || known->last.node || !known->value)
+        return;
+    if (known->weight && tutti_dtype_is_float(tutti_tensor_dtype(known->value)))
+        known->plain = make_variable(m, known, known->value);
+    else
+        known->plain = tutti_constant(m->graph, known->value);
+}
+
+static tutti_onnx_known *needed(tutti_onnx_import *m, int i)
+{
+    tutti_onnx_known *known = tutti__onnx_input(m, i);
+    if (m->status != TUTTI_OK)
+        return NULL;
+    if (known) {
+        materialize(m, known);
+        return known;
+    }
+    if (tutti__onnx_has(m, i))
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "its input '%s' is made by nobody before it",
+                              m->node->inputs.items[i]);
+    else
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "input %d is missing", i);
+    return NULL;
+}
+
+static tutti_sym turned(tutti_sym sym, bool to_first)
+{
+    int64_t order[TUTTI_MAX_RANK];
+    int rank = tutti_sym_type(sym).rank;
+    if (rank < 3)
+        return sym;
+    if (to_first)
+        tutti__onnx_first_order(rank, order);
+    else
+        tutti__onnx_last_order(rank, order);
+    return (tutti_transpose)(sym, rank, order);
+}
+
+tutti_sym tutti__onnx_sym(tutti_onnx_import *m, int i)
+{
+    tutti_onnx_known *known = needed(m, i);
+    if (!known)
+        return TUTTI_NO_SYM;
+    if (!known->plain.node && known->last.node)
+        known->plain = turned(known->last, true);
+    return known->plain;
+}
+
+tutti_sym tutti__onnx_sym_last(tutti_onnx_import *m, int i)
+{
+    tutti_onnx_known *known = needed(m, i);
+    if (!known)
+        return TUTTI_NO_SYM;
+    if (!known->last.node && known->plain.node)
+        known->last = turned(known->plain, false);
+    return known->last;
+}
+
+tutti_sym tutti__onnx_sym_as(tutti_onnx_import *m, int i, bool last)
+{
+    const tutti_onnx_known *known = needed(m, i);
+    if (!last || (known && known->plain.node && tutti_sym_type(known->plain).rank == 0))
+        return tutti__onnx_sym(m, i);
+    return tutti__onnx_sym_last(m, i);
+}
+
+/* Inputs of equal rank of which one is there channels last only; others are scalars. */
+bool tutti__onnx_joined(tutti_onnx_import *m)
+{
+    int rank = 0;
+    bool any = false;
+    for (size_t i = 0; i < m->node->inputs.count; i++) {
+        const tutti_onnx_known *known = needed(m, (int)i);
+        if (!known)
+            return false;
+        tutti_sym sym = known->plain.node ? known->plain : known->last;
+        int own = sym.node ? tutti_sym_type(sym).rank : 0;
+        if (own == 0)
+            continue;
+        if (own < 3 || (rank != 0 && own != rank))
+            return false;
+        rank = own;
+        any = any || !known->plain.node;
+    }
+    return any;
+}
+
+/* ---- outputs ---- */
+
+void tutti__onnx_made_as(tutti_onnx_import *m, int i, tutti_sym sym, bool last)
+{
+    if (m->status != TUTTI_OK || !tutti__onnx_names(m, i) || !sym.node)
+        return;
+    tutti_onnx_known *known = tutti__arena_take(&m->arena, sizeof *known);
+    if (!known) {
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+        return;
+    }
+    known->name = m->node->outputs.items[i];
+    if (tutti__map_get(&m->known, known->name)) {
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "'%s' is made twice", known->name);
+        return;
+    }
+    if (last)
+        known->last = sym;
+    else
+        known->plain = sym;
+    if (tutti__map_set(&m->known, known->name, known) != TUTTI_OK)
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+}
+
+void tutti__onnx_made(tutti_onnx_import *m, int i, tutti_sym sym)
+{
+    tutti__onnx_made_as(m, i, sym, false);
+}
+
+void tutti__onnx_read_plain(tutti_onnx_import *m)
+{
+    tutti_sym inputs[16];
+    bool last = tutti__onnx_joined(m);
+    size_t count = m->node->inputs.count;
+    if (count == 0 || count > 16) {
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "has %zu inputs", count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        inputs[i] = tutti__onnx_sym_as(m, (int)i, last);
+    if (m->status == TUTTI_OK)
+        tutti__onnx_made_as(
+            m, 0, tutti_apply_op(m->graph, m->rule->op, (int)count, inputs, 0, NULL), last);
+}
+
+/* ---- constants ---- */
+
+tutti_tensor *tutti__onnx_read_constant(tutti_onnx_import *m, int i, const char *what)
+{
+    const tutti_onnx_known *known = tutti__onnx_input(m, i);
+    if (known && known->value)
+        return known->value;
+    tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "%s (input %d) must be known before it runs", what,
+                          i);
+    return NULL;
+}
+
+static bool take_ints(tutti_onnx_import *m, int64_t count, const char *what, tutti_axes *ret)
+{
+    *ret = (tutti_axes){0};
+    if (count >= 0 && count <= TUTTI_MAX_RANK)
+        return true;
+    tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "%s has %lld entries, at most %d are possible", what,
+                          (long long)count, TUTTI_MAX_RANK);
+    return false;
+}
+
+bool tutti__onnx_read_ints(tutti_onnx_import *m, int i, const char *what, tutti_axes *ret)
+{
+    const tutti_tensor *value = tutti__onnx_read_constant(m, i, what);
+    if (!value || !take_ints(m, tutti_tensor_count(value), what, ret))
+        return false;
+    for (int64_t k = 0; k < tutti_tensor_count(value); k++)
+        ret->values[ret->count++] = tutti_tensor_get_int(value, k);
+    return true;
+}
+
+bool tutti__onnx_read_axes(tutti_onnx_import *m, int i, const char *name, tutti_axes *ret)
+{
+    const int64_t *values;
+    if (tutti__onnx_has(m, i))
+        return tutti__onnx_read_ints(m, i, name, ret);
+    int count = tutti__onnx_attr_ints(m, name, &values);
+    if (!take_ints(m, count, name, ret))
+        return false;
+    while (ret->count < count) {
+        ret->values[ret->count] = values[ret->count];
+        ret->count++;
+    }
+    return true;
+}
+
+bool tutti__onnx_read_number(tutti_onnx_import *m, int i, double fallback, double *ret)
+{
+    *ret = fallback;
+    if (!tutti__onnx_has(m, i))
+        return true;
+    const tutti_tensor *value = tutti__onnx_read_constant(m, i, "a number");
+    if (value)
+        *ret = tutti_tensor_get(value, 0);
+    return value != NULL;
+}
+
+/* ---- attributes ---- */
+
+int64_t tutti__onnx_attr_int(const tutti_onnx_import *m, const char *name, int64_t fallback)
+{
+    const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, name, ONNX_INT);
+    return attr ? attr->i : fallback;
+}
+
+double tutti__onnx_attr_float(const tutti_onnx_import *m, const char *name, double fallback)
+{
+    const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, name, ONNX_FLOAT);
+    return attr ? (double)attr->f : fallback;
+}
+
+const char *tutti__onnx_attr_string(const tutti_onnx_import *m, const char *name,
+                                    const char *fallback)
+{
+    const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, name, ONNX_STRING);
+    return attr ? attr->s : fallback;
+}
+
+int tutti__onnx_attr_ints(const tutti_onnx_import *m, const char *name, const int64_t **ret)
+{
+    const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, name, ONNX_INTS);
+    *ret = attr ? attr->ints.items : NULL;
+    return attr && attr->ints.count < INT32_MAX ? (int)attr->ints.count : 0;
+}
+
+/* ---- weights in another form ---- */
+
+bool tutti__onnx_free_weight(tutti_onnx_import *m, int i)
+{
+    const tutti_onnx_known *known = tutti__onnx_input(m, i);
+    return known && known->value && !known->plain.node;
+}
+
+tutti_sym tutti__onnx_variable(tutti_onnx_import *m, int i, tutti_tensor *value)
+{
+    const tutti_onnx_known *known = tutti__onnx_input(m, i);
+    tutti_sym sym = TUTTI_NO_SYM;
+    if (known && m->status == TUTTI_OK)
+        sym = known->weight && tutti_dtype_is_float(tutti_tensor_dtype(value))
+                  ? make_variable(m, known, value)
+                  : tutti_constant(m->graph, value);
+    tutti_tensor_release(value);
+    return sym;
+}

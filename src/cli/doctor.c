@@ -1,0 +1,105 @@
+/* doctor.c: `tutti doctor`: what this machine has, what is missing, and how to get it. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/pool.h"
+#include "cli/command.h"
+#include "device/cpu/gemm/engine.h"
+#include "nn/layer.h"
+#include "program/kernel.h"
+#include "program/target.h"
+#include "tables/gemm_engine.h"
+#include "tables/target.h"
+
+static const char usage[] =
+    "usage: tutti doctor\n\n"
+    "Says which CPU this is and what it can do, which devices and engines there are, which\n"
+    "libraries for matrix products can be loaded and what core type they were told, and what is\n"
+    "missing and how to get it. Exit code 0 also when optional parts are missing.\n";
+
+static void show_cpu(void)
+{
+    const tutti_cpu *cpu = tutti__cpu();
+    struct utsname system;
+    if (uname(&system) == 0)
+        printf("system      %s %s on %s\n", system.sysname, system.release, system.machine);
+    printf("cpu         %s, %d of %ld granted\n", cpu->model, tutti__cpu_count(),
+           sysconf(_SC_NPROCESSORS_ONLN));
+    printf("features   ");
+    const struct {
+        bool has;
+        const char *name;
+    } features[] = {{cpu->avx2, "avx2"}, {cpu->avx512, "avx512"}, {cpu->avx512_bf16, "avx512-bf16"},
+                    {cpu->amx_bf16, "amx-bf16"}, {cpu->neon, "neon"}, {cpu->sve, "sve"},
+                    {cpu->bf16, "bf16"}, {cpu->i8mm, "i8mm"}};
+    for (size_t i = 0; i < sizeof features / sizeof *features; i++)
+        if (features[i].has)
+            printf(" %s", features[i].name);
+    printf("\ncaches      L1 %lld KiB, L2 %lld KiB, L3 %lld KiB\n", (long long)cpu->l1_bytes / 1024,
+           (long long)cpu->l2_bytes / 1024, (long long)cpu->l3_bytes / 1024);
+}
+
+static void show_devices(void)
+{
+    printf("devices    ");
+    for (const tutti_target *const *target = tutti__target_table; *target; target++)
+        printf(" %s", (*target)->name);
+    printf("   (far and whole are for tests)\n");
+    printf("strategies  one_device\n");
+}
+
+static int show_products(void)
+{
+    const tutti_gemm_engine *best = NULL;
+    int missing = 0;
+    tutti_status status = tutti__gemm_engine(true, &best);
+    printf("products    %s%s\n", status != TUTTI_OK ? "error: " : best ? best->name : "own tiles",
+           status != TUTTI_OK ? tutti_error_message() : "");
+    for (const tutti_gemm_engine *const *engine = tutti__gemm_engine_table; *engine; engine++) {
+        const tutti_gemm_engine *loaded;
+        bool there = tutti__gemm_engine_load((*engine)->name, &loaded) == TUTTI_OK;
+        printf("  %-10s%s%s\n", (*engine)->name,
+               there ? "can be loaded (TUTTI_GEMM names it)" : "missing: apt install ",
+               there ? "" : (*engine)->package);
+        missing += !there;
+    }
+    return missing;
+}
+
+static void show_library(const char *what, const char *file, const char *package)
+{
+    void *handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+    printf("  %-10s%s%s\n", what, handle ? "found" : "missing: apt install ",
+           handle ? "" : package);
+    if (handle)
+        dlclose(handle);
+}
+
+static int run(int argc, char **argv)
+{
+    (void)argv;
+    if (argc != 1)
+        return tutti__complain("doctor takes no arguments"), TUTTI_EXIT_USAGE;
+    printf("tutti       %s\n", tutti_version());
+    show_cpu();
+    show_devices();
+    int missing = show_products();
+    printf("files\n");
+    show_library("gzip", "libz.so.1", "zlib1g");
+    show_library("PNG", "libpng16.so.16", "libpng16-16");
+    show_library("JPEG", "libturbojpeg.so.0", "libturbojpeg0");
+    if (missing > 0)
+        printf("Nothing that training needs is missing; the libraries above are optional.\n");
+    return TUTTI_EXIT_OK;
+}
+
+const tutti_command tutti_command_doctor = {
+    .name = "doctor",
+    .summary = "what this machine has, what is missing and how to get it",
+    .usage = usage,
+    .run = run,
+};

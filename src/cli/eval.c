@@ -1,0 +1,52 @@
+/* eval.c: `tutti eval`: loss and metrics of a saved model on a test split. */
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/models.h"
+
+static const char usage[] =
+    "usage: tutti eval FILE [FLAGS]\n\n"
+    "Loads the model in FILE.json and FILE.safetensors and prints its loss and metrics on the\n"
+    "data's test split.\n\n" TUTTI_DATA_FLAGS
+    "  --set split=NAME       another split\n"
+    "  --set expect=V         exit code 1 when the accuracy is below V\n"
+    "  --json                 one JSON object\n\n"
+    "exit codes: 0 success, 1 it failed or is below what was expected, 2 wrong usage\n";
+
+static void print_logs(const tutti_logs *logs, bool json)
+{
+    if (json)
+        printf("{");
+    for (int i = 0; i < logs->count; i++)
+        if (json)
+            printf("%s\"%s\":%.9g", i ? "," : "", logs->items[i].name, logs->items[i].value);
+        else
+            printf("%s%s %.4f", i ? "  " : "", logs->items[i].name, logs->items[i].value);
+    printf(json ? "}\n" : "\n");
+}
+
+static int run(int argc, char **argv)
+{
+    tutti_job *job = tutti_open(&argc, &argv);
+    if (argc != 2 && tutti_job_ok(job)) {
+        tutti__complain("eval takes one model's FILE; 'tutti eval --help' tells more");
+        tutti_close(job);
+        return TUTTI_EXIT_USAGE;
+    }
+    tutti_logs logs = {0};
+    tutti_model *model = argc == 2 ? tutti_load_model(job, argv[1]) : NULL;
+    tutti__cli_compile(model);
+    tutti_dataset *data = tutti__cli_data(job, tutti_flag_text(job, "split", "test"), 500);
+    if (tutti_job_ok(job) && tutti_evaluate(model, data, &logs) == TUTTI_OK)
+        print_logs(&logs, tutti_flag_on(job, "json"));
+    if (tutti_flag_text(job, "expect", NULL))
+        tutti_expect(job, "accuracy", tutti_logs_get(&logs, "accuracy"), 0);
+    return tutti_close(job);
+}
+
+const tutti_command tutti_command_eval = {
+    .name = "eval",
+    .summary = "loss and metrics of a saved model on a test split",
+    .usage = usage,
+    .run = run,
+};

@@ -1,0 +1,106 @@
+/* train.c: `tutti train`: trains an example by name, or a model from its JSON. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <trainable.h>
+
+#include "base/world.h"
+#include "cli/command.h"
+#include "cli/models.h"
+
+static const char usage[] =
+    "usage: tutti train NAME|MODEL.json [FLAGS]\n\n"
+    "Trains one of the examples (below), or a model whose architecture is in a JSON file, such as\n"
+    "--save writes, from fresh weights.\n\n"
+    "  --epochs N             passes over the data\n"
+    "  --steps-per-epoch N    ends an epoch after N steps\n" TUTTI_DATA_FLAGS
+    "  --lr RATE              learning rate\n"
+    "  --seed N               of weights, order and every random number; default 1\n"
+    "  --precision P          f32, bf16 or f16; default f32\n"
+    "  --strategy NAME        one_device\n"
+    "  --save FILE            writes FILE.json and FILE.safetensors\n"
+    "  --logs DIR             writes event files for TensorBoard\n"
+    "  --resume               goes on from the newest checkpoint\n"
+    "  --quiet                prints nothing but errors\n"
+    "  --json                 one JSON object an epoch, and a last one\n"
+    "  --set KEY=VALUE        any other setting; expect=V: exit code 1 below this accuracy\n\n"
+    "exit codes: 0 success, 1 the training failed or ended below what was expected, 2 wrong usage\n";
+
+typedef int entry(int argc, char **argv);
+
+/* The examples' main functions, and their list. */
+#define DECLARE(name, line) entry tutti_example_##name;
+TUTTI_EXAMPLES(DECLARE)
+#undef DECLARE
+
+static const struct example {
+    const char *name, *line;
+    entry *run;
+} examples[] = {
+#define LIST(name, line) {#name, line, tutti_example_##name},
+    TUTTI_EXAMPLES(LIST)
+#undef LIST
+};
+
+static void list(FILE *to)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        fprintf(to, "  %-12s %s\n", examples[i].name, examples[i].line);
+}
+
+static void print_names(void)
+{
+    printf("\nnames:\n");
+    list(stdout);
+}
+
+static int train_file(const char *path, int argc, char **argv)
+{
+    const tutti_world *world = tutti__world();
+    void *text = NULL;
+    size_t size;
+    tutti_job *job = tutti_open(&argc, &argv);
+    if (argc > 1)
+        tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "'%s' is no flag of train", argv[1]));
+    if (tutti_job_ok(job))
+        tutti_job_fail(job, world->read_file(world->self, path, (size_t)256 << 20, &text, &size));
+    tutti_model *model = tutti_job_ok(job) ? tutti_model_from_json(job, text) : NULL;
+    free(text);
+    tutti__cli_compile(model);
+    if (model) {
+        tutti_dataset *data = tutti_load(job, tutti_flag_text(job, "dataset", "mnist"), "train");
+        data = tutti_batch(tutti_shuffle(data, 0), tutti_flag_int(job, "batch", 64));
+        tutti_dataset *test = tutti__cli_data(job, "test", 500);
+        const tutti_history *history = tutti_fit(model, data, .epochs = 3, .validation = test);
+        double accuracy = tutti_history_get(history, "val_accuracy", -1);
+        if (tutti_flag_text(job, "expect", NULL))
+            tutti_expect(job, "test accuracy", accuracy, 0);
+    }
+    return tutti_close(job);
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2 || argv[1][0] == '-') {
+        tutti__complain("train takes the name of an example or a model's JSON file first:");
+        list(stderr);
+        return TUTTI_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        if (strcmp(examples[i].name, argv[1]) == 0)
+            return examples[i].run(argc - 1, argv + 1);
+    size_t length = strlen(argv[1]);
+    if (length > 5 && strcmp(argv[1] + length - 5, ".json") == 0)
+        return train_file(argv[1], argc - 1, argv + 1);
+    tutti__complain("there is no example '%s', and it is no .json file; these exist:", argv[1]);
+    list(stderr);
+    return TUTTI_EXIT_USAGE;
+}
+
+const tutti_command tutti_command_train = {
+    .name = "train",
+    .summary = "train an example by name, or a model from its JSON",
+    .usage = usage,
+    .more = print_names,
+    .run = run,
+};

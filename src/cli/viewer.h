@@ -1,0 +1,27 @@
+/* viewer.h: a kind of file that `tutti show` knows. One file each in show/, ending in one
+ * descriptor.
+ * tables: tutti_viewer */
+#ifndef TUTTI_CLI_VIEWER_H
+#define TUTTI_CLI_VIEWER_H
+
+#include "tutti/tutti.h"
+
+/* What is seen of a file before it is opened in earnest. */
+typedef struct tutti_glance {
+    const char *path;
+    int64_t size;
+    uint8_t head[64];
+    size_t head_size;
+} tutti_glance;
+
+typedef struct tutti_viewer {
+    const char *kind;                             /* "safetensors" */
+    int (*recognise)(const tutti_glance *glance); /* 0: no; the highest wins */
+    tutti_status (*show)(const tutti_glance *glance, bool json); /* to standard output */
+} tutti_viewer;
+
+bool tutti__ends_with(const char *text, const char *ending);
+/* One line of a list of tensors. */
+void tutti__show_tensor(const char *name, const tutti_type *type, int64_t bytes, bool json);
+
+#endif

@@ -1,0 +1,153 @@
+/* loop.c: what fit shows, for loops written by hand. */
+#include "base/job.h"
+#include "base/world.h"
+#include "nn/callbacks/common.h"
+
+struct tutti_progress {
+    tutti_fit fit; /* without a model: its event always has logs */
+    tutti_job *job;
+    int epochs;
+    int64_t steps;  /* of an epoch; 0: not known */
+    bool begun;     /* an epoch is under way */
+    bool listening; /* Ctrl-C sets a flag */
+    tutti_logs logs;
+    int64_t counts[TUTTI_LOGS]; /* values in the mean; 0: set */
+};
+
+static void tell(tutti_progress *p, size_t which)
+{
+    tutti_job_fail(p->job, tutti__fit_tell(&p->fit, which));
+}
+
+static void listen(tutti_progress *p, bool on)
+{
+    if (p->listening != on)
+        (on ? tutti__interrupt_begin : tutti__interrupt_end)();
+    p->listening = on;
+}
+
+static void destroy(void *object)
+{
+    tutti_progress *p = object;
+    listen(p, false);
+    tutti__fit_end(&p->fit);
+    free(p);
+}
+
+static tutti_status add_callbacks(tutti_progress *p)
+{
+    const char *logs = tutti_flag_text(p->job, "logs", NULL);
+    if (logs)
+        TUTTI_TRY(tutti__fit_add(&p->fit, tutti_tensorboard(logs)));
+    if (tutti_flag_on(p->job, "json"))
+        return tutti__fit_add(&p->fit, tutti_json_lines());
+    return tutti_flag_on(p->job, "quiet") ? TUTTI_OK
+                                          : tutti__fit_add(&p->fit, tutti_progress_bar());
+}
+
+tutti_progress *tutti_progress_open(tutti_job *job, int epochs, int64_t steps)
+{
+    if (!tutti__job_able(job))
+        return NULL;
+    tutti_progress *p = calloc(1, sizeof *p);
+    if (!p) {
+        tutti_job_fail(job, tutti_fail(TUTTI_NO_MEMORY, "no memory to show progress"));
+        return NULL;
+    }
+    p->job = job;
+    p->epochs = (int)tutti_flag_int(job, "epochs", epochs);
+    p->steps = tutti_flag_int(job, "steps-per-epoch", steps);
+    p->fit.event.epochs = p->epochs;
+    p->fit.event.epoch = -1;
+    p->fit.event.logs = &p->logs;
+    tutti_job_fail(job, add_callbacks(p));
+    if (!tutti_job_own(job, p, destroy))
+        return NULL;
+    tell(p, TUTTI_AT_EVENT(train_begin));
+    listen(p, true);
+    return p;
+}
+
+static void end_epoch(tutti_progress *p)
+{
+    tutti_event *event = &p->fit.event;
+    p->begun = false;
+    event->seconds = 1e-9 * (double)(tutti__now_ns() - p->fit.epoch_started);
+    event->batch_count = event->batch;
+    tell(p, TUTTI_AT_EVENT(epoch_end));
+}
+
+bool tutti_progress_epoch(tutti_progress *p)
+{
+    if (!p)
+        return false;
+    tutti_event *event = &p->fit.event;
+    if (p->begun)
+        end_epoch(p);
+    if (!p->listening)
+        return false;
+    if (event->epoch + 1 >= p->epochs || !tutti_job_ok(p->job)) {
+        event->interrupted = tutti_interrupted();
+        tell(p, TUTTI_AT_EVENT(train_end));
+        listen(p, false);
+        return false;
+    }
+    p->begun = true;
+    p->fit.epoch_started = tutti__now_ns();
+    p->logs.count = 0;
+    event->epoch++;
+    event->batch = event->examples = 0;
+    event->batch_count = p->steps > 0 ? p->steps : -1;
+    event->seconds = 0;
+    tell(p, TUTTI_AT_EVENT(epoch_begin));
+    return tutti_job_ok(p->job);
+}
+
+bool tutti_progress_step(tutti_progress *p, int64_t examples)
+{
+    if (!p || !p->begun)
+        return false;
+    tutti_event *event = &p->fit.event;
+    double seconds = 1e-9 * (double)(tutti__now_ns() - p->fit.epoch_started);
+    event->step_seconds = seconds - event->seconds;
+    event->seconds = seconds;
+    event->examples += examples;
+    event->step++;
+    tell(p, TUTTI_AT_EVENT(batch_end));
+    event->batch++;
+    return tutti_job_ok(p->job) && (p->steps <= 0 || event->batch < p->steps);
+}
+
+/* Place of a name in the logs, made when it is new; -1 when they are full. */
+static int place(tutti_progress *p, const char *name)
+{
+    for (int i = 0; i < p->logs.count; i++)
+        if (strcmp(p->logs.items[i].name, name) == 0)
+            return i;
+    char *kept = p->logs.count < TUTTI_LOGS ? tutti__arena_string(&p->job->arena, name) : NULL;
+    if (!kept)
+        return -1;
+    p->counts[p->logs.count] = 0;
+    p->logs.items[p->logs.count].name = kept;
+    p->logs.items[p->logs.count].value = 0;
+    return p->logs.count++;
+}
+
+void tutti_progress_mean(tutti_progress *p, const char *name, double value)
+{
+    int at = p ? place(p, name) : -1;
+    if (at >= 0)
+        p->logs.items[at].value += (value - p->logs.items[at].value) / (double)++p->counts[at];
+}
+
+void tutti_progress_set(tutti_progress *p, const char *name, double value)
+{
+    int at = p ? place(p, name) : -1;
+    if (at >= 0)
+        p->logs.items[at].value = value;
+}
+
+int tutti_progress_at(const tutti_progress *p)
+{
+    return p ? p->fit.event.epoch : -1;
+}

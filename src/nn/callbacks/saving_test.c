@@ -1,0 +1,253 @@
+/* saving_test.c: checkpoints, backups, --save and --resume, event files, through whole trainings.
+ */
+#include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "io/events.h"
+#include "nn/callbacks/training.h"
+
+static bool exists(const training *t, const char *name)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", t->folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static char *in_folder(const training *t, const char *name, char path[400])
+{
+    snprintf(path, 400, "%s/%s", t->folder, name);
+    return path;
+}
+
+TUTTI_TEST(saving_checkpoints_every_epoch_keeps_the_newest)
+{
+    training t = training_begin(NULL);
+    char path[400];
+    in_folder(&t, "ckpt/{epoch}", path);
+    CHECK(tutti_fit(t.model, t.data, .epochs = 5, .quiet = true,
+                    .callbacks = TUTTI_LIST(tutti_checkpoint(path, .keep = 2))));
+    CHECK(!exists(&t, "ckpt/1.safetensors"));
+    CHECK(!exists(&t, "ckpt/3.safetensors"));
+    CHECK(exists(&t, "ckpt/4.safetensors"));
+    CHECK(exists(&t, "ckpt/5.safetensors"));
+    double trained = training_kernel(&t);
+    char latest[4096];
+    CHECK_OK(tutti_latest_checkpoint(in_folder(&t, "ckpt", path), sizeof latest, latest));
+    CHECK_CONTAINS(latest, "ckpt/5.safetensors");
+    training other = training_begin(NULL);
+    CHECK_OK(tutti_restore_checkpoint(other.model, latest));
+    CHECK_OK(tutti_build(other.model, TUTTI_F32, 1));
+    CHECK_NEAR(training_kernel(&other), trained, 0);
+    training_end(other);
+    training_end(t);
+}
+
+TUTTI_TEST(saving_checkpoints_every_so_many_steps)
+{
+    training t = training_begin(NULL);
+    char path[400];
+    in_folder(&t, "c-{epoch}-{step}", path);
+    CHECK(tutti_fit(t.model, t.data, .epochs = 2, .quiet = true,
+                    .callbacks = TUTTI_LIST(tutti_checkpoint(path, .every_steps = 3))));
+    CHECK(exists(&t, "c-1-3.safetensors"));
+    CHECK(exists(&t, "c-2-6.safetensors"));
+    CHECK(!exists(&t, "c-2-8.safetensors"));
+    training_end(t);
+}
+
+TUTTI_TEST(saving_only_the_best_weights)
+{
+    training t = training_begin(NULL);
+    char path[400];
+    in_folder(&t, "best", path);
+    CHECK_OK(tutti_build(t.model, TUTTI_F32, 1));
+    tutti_callback *c = tutti_checkpoint(path, .best_only = true, .weights_only = true);
+    static const double losses[] = {1, 0.5, 0.7};
+    for (int i = 0; i < 3; i++) {
+        tutti_tensor *value;
+        tutti_logs logs = {0};
+        tutti_logs_set(&logs, "val_loss", losses[i]);
+        tutti_event event = {.model = t.model, .epoch = i, .step = i + 1, .logs = &logs};
+        CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){1, 1}, (float[]){(float)i}, &value));
+        CHECK_OK(tutti_set_weight(t.model, "d/kernel", value));
+        tutti_tensor_release(value);
+        CHECK_OK(c->kind->epoch_end(c->self, &event));
+    }
+    tutti_callback_release(c);
+    CHECK_NEAR(training_kernel(&t), 2, 0);
+    CHECK_OK(tutti_load_weights(t.model, path));
+    CHECK_NEAR(training_kernel(&t), 1, 0);
+    training_end(t);
+}
+
+static tutti_status cut_off(void *self, tutti_event *event)
+{
+    (void)self;
+    return !event->validating && event->step == 7 ? tutti_fail(TUTTI_IO, "the power failed")
+                                                  : TUTTI_OK;
+}
+static const tutti_callback_kind failing = {
+    .struct_size = sizeof failing, .name = "failing", .batch_end = cut_off};
+
+/* Cut off in the second epoch by a failure, then started again: the same weights, to the bit, as
+ * without. */
+TUTTI_TEST(saving_a_backup_goes_on_where_training_was_cut_off)
+{
+    training whole = training_begin(NULL), first = training_begin(NULL), then;
+    char path[400];
+    CHECK(tutti_fit(whole.model, whole.data, .epochs = 3, .quiet = true));
+    in_folder(&first, "backup", path);
+    CHECK(!tutti_fit(first.model, first.data, .epochs = 3, .quiet = true,
+                     .callbacks = TUTTI_LIST(tutti_backup(path, .every_steps = 2),
+                                             tutti_callback_make(&failing, NULL))));
+    CHECK_STATUS(tutti_job_check(first.job), TUTTI_IO);
+    CHECK_INT(tutti_close(first.job), 1);
+    then = training_begin(NULL);
+    const tutti_history *history =
+        tutti_fit(then.model, then.data, .epochs = 3, .quiet = true,
+                  .callbacks = TUTTI_LIST(tutti_backup(path, .every_steps = 2)));
+    CHECK(history);
+    CHECK_INT(tutti_history_epochs(history), 2); /* the rest of the second, and the third */
+    CHECK_INT(tutti_model_steps(then.model), 12);
+    CHECK_NEAR(training_kernel(&then), training_kernel(&whole), 0);
+    CHECK_NEAR(tutti_history_get(history, "loss", -1),
+               tutti_history_get(whole.model->trainer->history, "loss", -1), 0);
+    /* The folder is empty again. */
+    const tutti_world *world = tutti__world();
+    char **names;
+    size_t count;
+    CHECK_OK(world->list_folder(world->self, path, &names, &count));
+    CHECK_INT(count, 0);
+    free(names);
+    training_end(whole);
+    training_end(then);
+    snprintf(path, sizeof path, "rm -rf %s", first.folder);
+    CHECK_INT(system(path), 0);
+}
+
+static void press_ctrl_c(void *context, tutti_event *event)
+{
+    (void)context;
+    if (event->step == 6)
+        raise(SIGINT);
+}
+
+/* In a process of its own, which ends as after Ctrl-C; made before this one has threads. */
+static void train_until_ctrl_c(const char *save)
+{
+    pid_t child = fork();
+    int status = -1;
+    if (child == 0) {
+        training t = training_begin((const char *[]){"--save", save, NULL});
+        bool done =
+            tutti_fit(t.model, t.data, .epochs = 3, .quiet = true,
+                      .callbacks = TUTTI_LIST(tutti_lambda_callback(.batch_end = press_ctrl_c)));
+        bool right = done && tutti_model_steps(t.model) == 6;
+        training_end(t);
+        _exit(right ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+}
+
+TUTTI_TEST(saving_on_ctrl_c_and_resuming_by_flags)
+{
+    char save[] = "/tmp/tutti-resume-XXXXXX", model[100], path[200];
+    CHECK(mkdtemp(save) != NULL);
+    snprintf(model, sizeof model, "%s/model", save);
+    train_until_ctrl_c(model);
+    snprintf(path, sizeof path, "%s.safetensors", model);
+    CHECK(access(path, F_OK) == 0);
+    training whole = training_begin(NULL);
+    CHECK(tutti_fit(whole.model, whole.data, .epochs = 3, .quiet = true));
+    training then = training_begin((const char *[]){"--save", model, "--resume", NULL});
+    CHECK(tutti_fit(then.model, then.data, .epochs = 3, .quiet = true));
+    CHECK_INT(tutti_model_steps(then.model), 12);
+    CHECK_NEAR(training_kernel(&then), training_kernel(&whole), 0);
+    snprintf(path, sizeof path, "%s.checkpoint.safetensors", model);
+    CHECK(access(path, F_OK) != 0); /* the training is over */
+    training_end(then);
+    training_end(whole);
+    snprintf(path, sizeof path, "rm -rf %s", save);
+    CHECK_INT(system(path), 0);
+}
+
+TUTTI_TEST(saving_resume_finds_the_folder_of_a_checkpoint_callback)
+{
+    training first = training_begin(NULL),
+             then = training_begin((const char *[]){"--resume", NULL});
+    char path[400];
+    in_folder(&first, "ckpt/{step}", path);
+    CHECK(tutti_fit(first.model, first.data, .epochs = 2, .quiet = true,
+                    .callbacks = TUTTI_LIST(tutti_checkpoint(path))));
+    CHECK(tutti_fit(then.model, then.data, .epochs = 3, .quiet = true,
+                    .callbacks = TUTTI_LIST(tutti_checkpoint(path))));
+    CHECK_INT(tutti_model_steps(then.model), 12);
+    training_end(then);
+    then = training_begin((const char *[]){"--resume", NULL});
+    CHECK(!tutti_fit(then.model, then.data, .epochs = 3, .quiet = true));
+    CHECK_CONTAINS(tutti_error_message(), "--save FILE");
+    training_end_with(then, 1);
+    training_end(first);
+}
+
+/* ---- event files ---- */
+
+typedef struct tally {
+    int scalars, histograms, texts;
+    double last; /* of epoch_loss */
+} tally;
+
+static void read_events(const training *t, const char *part, tally *ret)
+{
+    const tutti_world *world = tutti__world();
+    char folder[400], path[700], **names;
+    size_t count;
+    snprintf(folder, sizeof folder, "%s/logs/%s", t->folder, part);
+    CHECK_OK(world->list_folder(world->self, folder, &names, &count));
+    CHECK_INT(count, 1);
+    snprintf(path, sizeof path, "%s/%s", folder, names[0]);
+    free(names);
+    tutti_source *source;
+    tutti_events_reader reader;
+    tutti_event_value value;
+    bool more;
+    *ret = (tally){0};
+    CHECK_OK(tutti__source_file(path, &source));
+    CHECK_OK(tutti__events_open(source, &reader));
+    for (;;) {
+        CHECK_OK(tutti__events_next(&reader, &value, &more));
+        if (!more)
+            break;
+        ret->scalars += strcmp(value.plugin, "scalars") == 0;
+        ret->histograms += strcmp(value.plugin, "histograms") == 0;
+        ret->texts += strcmp(value.plugin, "text") == 0;
+        if (strcmp(value.tag, "epoch_loss") == 0)
+            ret->last = value.value;
+    }
+    tutti__events_reader_close(&reader);
+}
+
+TUTTI_TEST(saving_event_files_for_tensorboard)
+{
+    training t = training_begin(NULL);
+    char path[400];
+    tally train, validation;
+    in_folder(&t, "logs", path);
+    const tutti_history *history =
+        tutti_fit(t.model, t.data, .epochs = 4, .validation = t.data, .quiet = true,
+                  .callbacks = TUTTI_LIST(
+                      tutti_tensorboard(path, .histograms = 2, .every_steps = 8, .profile = true)));
+    CHECK(history);
+    read_events(&t, "train", &train);
+    read_events(&t, "validation", &validation);
+    CHECK_INT(train.scalars, 4 * 3 + 2 * 3); /* loss, mae, lr: by epoch, and at steps 8 and 16 */
+    CHECK_INT(train.histograms, 2 * 2);      /* kernel and bias, in epochs 0 and 2 */
+    CHECK_INT(train.texts, 1);
+    CHECK_INT(validation.scalars, 4 * 2 * 2); /* by epoch and by step */
+    CHECK_NEAR(train.last, tutti_history_get(history, "loss", -1), 1e-6);
+    CHECK_NEAR(validation.last, tutti_history_get(history, "val_loss", -1), 1e-6);
+    CHECK(exists(&t, "logs/plugins/profile"));
+    training_end(t);
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Runs every example briefly, and the command on the same work: tests/examples.sh BUILD
+# Each is held to what so few steps reach. The last line is "N passed, N failed".
+set -u
+build=$(realpath "${1:-build}")
+passed=0 failed=0
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+# expect CODE NAME COMMAND...: one test; what the command prints is shown when it fails.
+expect() {
+    local code=$1 name=$2 started=$SECONDS status
+    shift 2
+    timeout 120 "$@" > out 2> err
+    status=$?
+    if [ $status -eq "$code" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        cat out err
+        echo "example $name: exit status $status, not $code"
+    fi
+    [ $((SECONDS - started)) -lt 20 ] || echo "example $name: $((SECONDS - started)) s"
+}
+
+# holds TEXT: what the last command printed contains TEXT.
+holds() {
+    if cat out err | grep -q -- "$1"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        cat out err
+        echo "not there: $1"
+    fi
+}
+
+run() { # run PROGRAM STEPS EXPECT ARGS...
+    local program=$1 steps=$2 least=$3
+    shift 3
+    expect 0 "$program" "$build/examples/$program" --epochs 1 --steps-per-epoch "$steps" \
+        --set expect="$least" "$@"
+}
+
+run 1_softmax 300 0.85 --save softmax
+run 2_mnist 200 0.90 --save mnist --quiet --logs board
+expect 0 "9_inference" "$build/examples/9_inference" mnist --set expect=0.90
+run 3_tickets 60 0.25
+run 4_loop 150 0.85 --save loop --quiet
+run 5_cifar 150 0.20
+run 6_text 40 0.20 --batch 8 --set sample=20
+run 7_resnet 60 0.30 --batch 32
+run 8_autoencoder 150 0.30
+run 10_queues 300 0.80
+
+tutti=$build/tutti
+expect 0 "train by name" "$tutti" train mnist --epochs 1 --steps-per-epoch 20 --json --seed 3 --batch 16
+holds '"val_accuracy":'
+holds '"done":true'
+expect 0 "train goes on" "$tutti" train mnist --epochs 2 --steps-per-epoch 20 --json --seed 3 --batch 16 --resume
+holds '"epoch":2'
+expect 0 "train a file" "$tutti" train mnist.json --epochs 1 --steps-per-epoch 100 --set expect=0.7 --json
+holds '"samples_per_second":'
+expect 0 "eval" "$tutti" eval mnist --set expect=0.90 --json
+holds '"accuracy":0.9'
+expect 1 "eval nothing" "$tutti" eval nothing
+holds 'nothing.json'
+expect 2 "train nothing" "$tutti" train nothing
+holds 'autoencoder'
+expect 2 "train without a name" "$tutti" train
+expect 0 "train's help" "$tutti" train --help
+holds 'exit codes:'
+expect 2 "an unknown strategy" "$tutti" train mnist --strategy mirrored
+holds 'not available in this version; known: one_device'
+expect 1 "too little" "$tutti" train softmax --epochs 1 --steps-per-epoch 2 --set expect=0.99 --quiet
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
