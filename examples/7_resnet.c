@@ -46,7 +46,7 @@ static tutti_sym block(tutti_sym x, int64_t filters, int64_t stride)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    int64_t batch = tutti_flag_int(job, "batch", 128), epochs = tutti_flag_int(job, "epochs", 8);
+    int64_t batch = tutti_flag_int(job, "batch", 128), epochs = tutti_flag_int(job, "epochs", 10);
     int64_t steps = tutti_flag_int(job, "steps-per-epoch", 60000 / batch);
 
     tutti_dataset *train = tutti_map(tutti_shuffle(tutti_mnist(job, "train"), 0), shift);
@@ -56,9 +56,9 @@ int main(int argc, char **argv)
     tutti_model *m = tutti_functional(job, .name = "resnet");
     tutti_sym x = tutti_input(m, "x", TUTTI_F32, SIDE, SIDE, 1);
     x = tutti_relu(normalised(x, 16, 3, 1));
-    x = block(x, 16, 1);
-    x = block(x, 32, 2);
-    x = block(x, 64, 2);
+    x = block(x, 16, 2); /* [14, 14, 16] */
+    x = block(x, 32, 2); /* [7, 7, 32] */
+    x = block(x, 64, 2); /* [4, 4, 64] */
     x = tutti_call(tutti_global_average_pool2d(), x);
     tutti_output(m, "y", tutti_call(tutti_dense(10), x));
 

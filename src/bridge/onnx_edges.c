@@ -12,10 +12,18 @@ const tutti_type *tutti__onnx_type_in(const tutti_onnx_export *x, int i)
     return tutti__edge_type(x->node->inputs[i]);
 }
 
-static bool check_there(tutti_onnx_export *x, tutti_edge edge, const tutti_onnx_edge *e)
+/* Weights and constants are written where they are first used, in the form that is wanted there. */
+static bool check_there(tutti_onnx_export *x, tutti_edge edge, tutti_onnx_edge *e)
 {
+    tutti_tensor *value;
+    const tutti_node *node;
     if (e->plain || e->first)
         return true;
+    if ((tutti__is(edge.node, "read") || tutti__is(edge.node, "constant")) &&
+        tutti__onnx_value_of(x, edge, &value, &node)) {
+        e->plain = tutti__onnx_weight(x, node, "", value);
+        return true;
+    }
     tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED, "output %u of %s '%s' has no form in ONNX",
                            edge.index, edge.node->op->name, edge.node->name);
     return false;

@@ -124,7 +124,8 @@ static tutti_status name_output(tutti_onnx_import *m, tutti_model *model, const 
     m->node = NULL;
     if (m->status != TUTTI_OK)
         return tutti__error_restore(&m->error);
-    (tutti_output)(model, name, tutti_identity(sym));
+    bool made = sym.node->input_count > 0 && !tutti_sym_type(sym).handle;
+    (tutti_output)(model, name, made ? sym : tutti_identity(sym));
     return tutti_model_check(model);
 }
 

@@ -12,6 +12,22 @@ static int find_name(const tutti_dataset_info *info, const char *name)
     return -1;
 }
 
+/* As many components as there are goals that no input or target took are their weights, in order;
+ * returns how many there are: all or none. */
+static int take_unused(const tutti_dataset_info *info, tutti_wiring *wiring, int goals)
+{
+    int unused = 0;
+    for (int i = 0; i < info->components; i++) {
+        bool taken = false;
+        for (int k = 0; k < wiring->count; k++)
+            taken = taken || wiring->order[k] == i;
+        if (!taken && unused < goals)
+            wiring->order[wiring->count + unused] = i;
+        unused += !taken;
+    }
+    return unused == goals ? goals : 0;
+}
+
 /* By name, when every input has a component of its name. */
 static bool wire_by_name(const tutti_model *model, const tutti_dataset_info *info, bool targets,
                          tutti_wiring *ret)
@@ -37,8 +53,9 @@ static bool wire_by_name(const tutti_model *model, const tutti_dataset_info *inf
         if (at >= 0)
             wiring.order[wiring.count + weighted++] = at;
     }
-    if (weighted == (int)goals)
-        wiring.count += weighted;
+    if (weighted < (int)goals)
+        weighted = take_unused(info, &wiring, (int)goals);
+    wiring.count += weighted;
     *ret = wiring;
     return true;
 }

@@ -139,11 +139,13 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     tutti_status status = run_batches(fit, p->iterator, &p->wiring, p->steps, true);
     tutti_iterator_close(p->iterator);
     TUTTI_TRY(status);
-    if (fit->event.batch == 0 && !tutti_interrupted() && !model->trainer->stop)
+    if (tutti_interrupted()) /* the epoch is not over; it is told of when it is resumed */
+        return TUTTI_OK;
+    if (fit->event.batch == 0 && !model->trainer->stop)
         return tutti_fail(TUTTI_INVALID, "the data to train on is empty");
     TUTTI_TRY(tutti__track_read(model, true, false, &logs));
     bool last = fit->event.epoch + 1 == p->last;
-    if (p->validation && !tutti_interrupted() &&
+    if (p->validation &&
         ((fit->event.epoch + 1) % p->validation_every == 0 || last))
         TUTTI_TRY(tutti__evaluate(model, p->validation, p->validation_steps, fit, &logs));
     tutti_logs_set(&logs, "lr", tutti_get_learning_rate(model));

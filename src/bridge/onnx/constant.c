@@ -5,21 +5,10 @@
 
 /* ---- writing ---- */
 
-/* A variable is written where it is read. */
+/* Variables, what reads them, and constants are written where they are used: tutti__onnx_in. */
 static void write_nothing(tutti_onnx_export *x)
 {
     (void)x;
-}
-
-static void write_value(tutti_onnx_export *x)
-{
-    tutti_tensor *value;
-    const tutti_node *node;
-    tutti_edge edge = {(tutti_node *)x->node, 0};
-    if (tutti__onnx_value_of(x, edge, &value, &node))
-        tutti__onnx_out(x, 0, tutti__onnx_weight(x, node, "", value));
-    else
-        tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED, "has no value");
 }
 
 static void write_fill(tutti_onnx_export *x)
@@ -187,13 +176,13 @@ const tutti_onnx_op tutti_onnx_variable = {
 
 const tutti_onnx_op tutti_onnx_read_variable = {
     .op = "read",
-    .write = write_value,
+    .write = write_nothing,
 };
 
 const tutti_onnx_op tutti_onnx_constant = {
     .op = "constant",
     .type = "Constant",
-    .write = write_value,
+    .write = write_nothing,
     .read = read_constant,
 };
 

@@ -53,18 +53,19 @@ static bool same_edge(tutti_edge a, tutti_edge b)
     return a.node == b.node && a.index == b.index;
 }
 
-/* Names for scale, offset, mean and variance, when all are weights or constants. */
-static bool name_vectors(tutti_onnx_export *x, const tutti_edge *edges, const char **ret)
+/* The name of another node's input. */
+static const char *name_of(tutti_onnx_export *x, const tutti_node *node, int i, bool first)
 {
-    for (int i = 0; i < 4; i++) {
-        tutti_tensor *value;
-        const tutti_node *node;
-        if (tutti__edge_type(edges[i])->rank != 1 ||
-            !tutti__onnx_value_of(x, edges[i], &value, &node))
-            return false;
-        ret[i] = tutti__onnx_weight(x, node, tutti_dtype_name(tutti_tensor_dtype(value)), value);
-    }
-    return true;
+    const tutti_node *here = x->node;
+    x->node = node;
+    const char *name = first ? tutti__onnx_in_first(x, i) : tutti__onnx_in(x, i);
+    x->node = here;
+    return name;
+}
+
+static bool is_vector(const tutti_node *node, int i)
+{
+    return tutti__edge_type(node->inputs[i])->rank == 1;
 }
 
 bool tutti__onnx_write_batch_norm(tutti_onnx_export *x)
@@ -74,23 +75,19 @@ bool tutti__onnx_write_batch_norm(tutti_onnx_export *x)
     const tutti_node *root = under(x, factor, 1, "rsqrt"), *sum = under(x, root, 0, "add");
     tutti_tensor *epsilon;
     const tutti_node *node;
-    const char *names[4];
     if (!sum || !shift || !same_edge(scaled->inputs[1], shift->inputs[1]) ||
-        x->node->types[0].rank < 2 || tutti__edge_type(scaled->inputs[0])->rank < 2 ||
+        tutti__edge_type(scaled->inputs[0])->rank < 2 || !is_vector(factor, 0) ||
+        !is_vector(rest, 0) || !is_vector(shift, 0) || !is_vector(sum, 0) ||
         tutti__edge_type(sum->inputs[1])->rank != 0 ||
         !tutti__onnx_value_of(x, sum->inputs[1], &epsilon, &node))
         return false;
     double small = tutti_tensor_get(epsilon, 0);
     tutti_tensor_release(epsilon);
-    tutti_edge edges[4] = {factor->inputs[0], rest->inputs[0], shift->inputs[0], sum->inputs[0]};
-    if (!name_vectors(x, edges, names))
-        return false;
-    const tutti_node *here = x->node;
-    bool first = here->types[0].rank > 2;
-    x->node = scaled;
-    const char *a = first ? tutti__onnx_in_first(x, 0) : tutti__onnx_in(x, 0);
-    x->node = here;
-    const char *y = ONNX(x, "BatchNormalization", a, names[0], names[1], names[2], names[3]);
+    bool first = x->node->types[0].rank > 2;
+    const char *a = name_of(x, scaled, 0, first), *scale = name_of(x, factor, 0, false);
+    const char *offset = name_of(x, rest, 0, false), *mean = name_of(x, shift, 0, false);
+    const char *variance = name_of(x, sum, 0, false);
+    const char *y = ONNX(x, "BatchNormalization", a, scale, offset, mean, variance);
     tutti__onnx_set_float(x, "epsilon", small);
     tutti__onnx_out_as(x, 0, y, first);
     return true;

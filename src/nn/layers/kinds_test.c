@@ -97,12 +97,13 @@ TUTTI_TEST(layers_copy_their_settings_through_the_fields)
         tutti_layer *layer = tutti_layer_make(kind->name, settings);
         CHECK(layer != NULL && layer->error.status == TUTTI_OK);
         for (const tutti_field *field = kind->fields; field && field->key; field++) {
-            char *copy = (char *)layer->settings + field->offset;
+            void *copy = (char *)layer->settings + field->offset;
+            void *given = settings + field->offset;
             if (field->kind != TUTTI_FIELD_TEXT) {
-                CHECK(memcmp(copy, settings + field->offset, field_size(field)) == 0);
+                CHECK(memcmp(copy, given, field_size(field)) == 0);
                 continue;
             }
-            CHECK(*(char **)copy != *(char **)(settings + field->offset));
+            CHECK(*(char **)copy != *(char **)given);
             CHECK_STR(*(char **)copy, "some text");
         }
         tutti_layer_release(layer);
