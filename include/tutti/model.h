@@ -255,6 +255,9 @@ TUTTI_API tutti_status tutti_test_on_batch(tutti_model *model, int count,
 /* The optimizer's learning rate now, and setting it. NaN before tutti_compile. */
 TUTTI_API double tutti_get_learning_rate(tutti_model *model);
 TUTTI_API void tutti_set_learning_rate(tutti_model *model, double rate);
+/* Swaps the weights with their running means (.ema_decay of the optimizer): before evaluating or
+ * saving, and again before training goes on. */
+TUTTI_API tutti_status tutti_swap_averages(tutti_model *model);
 /* Steps trained so far. */
 TUTTI_API int64_t tutti_model_steps(const tutti_model *model);
 /* Asks fit to end after this step. */

@@ -211,6 +211,23 @@ void tutti_set_learning_rate(tutti_model *model, double rate)
     tutti_tensor_release(value);
 }
 
+tutti_status tutti_swap_averages(tutti_model *model)
+{
+    TUTTI_TRY(tutti__need_trainer(model));
+    tutti_sym swap = TUTTI_NO_SYM;
+    if (model->built && !model->trainer->swap.node)
+        model->trainer->swap =
+            tutti__optimizer_swap_ema(model->graph, &model->trainer->optimizer);
+    swap = model->trainer->swap;
+    if (!swap.node)
+        return tutti__model_fail(
+            model, tutti_fail(TUTTI_INVALID,
+                              "model '%s' keeps no running means: give its optimizer .ema_decay and "
+                              "train it",
+                              model->name));
+    return tutti__model_fail(model, tutti_run(model->session, .target = swap));
+}
+
 int64_t tutti_model_steps(const tutti_model *model)
 {
     return model && model->trainer ? model->trainer->steps : 0;

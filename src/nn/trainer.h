@@ -55,6 +55,7 @@ struct tutti_trainer {
     tutti_position position;     /* where the data stands after the last step */
     bool resumed;                /* `position` was restored: fit goes on from there */
     tutti_history *history;
+    tutti_sym swap; /* of weights and running means; made on first use */
 };
 
 /* ---- step.c ---- */
