@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         tutti_tensor_release(scores);
     }
     if (tutti_job_ok(job) && !tutti_flag_on(job, "quiet"))
-        printf(tutti_flag_on(job, "json") ? "{\"accuracy\":%.4f}\n" : "accuracy %.4f\n",
+        printf(tutti_flag_on(job, "json") ? "{\"accuracy\": %.4f}\n" : "accuracy %.4f\n",
                right / seen);
     tutti_expect(job, "test accuracy", right / seen, 0.97);
     return tutti_close(job);

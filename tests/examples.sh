@@ -55,14 +55,14 @@ run 10_queues 300 0.80
 
 tutti=$build/tutti
 expect 0 "train by name" "$tutti" train mnist --epochs 1 --steps-per-epoch 20 --json --seed 3 --batch 16
-holds '"val_accuracy":'
-holds '"done":true'
+holds '"val_accuracy": '
+holds '"done": true'
 expect 0 "train goes on" "$tutti" train mnist --epochs 2 --steps-per-epoch 20 --json --seed 3 --batch 16 --resume
-holds '"epoch":2'
+holds '"epoch": 2'
 expect 0 "train a file" "$tutti" train mnist.json --epochs 1 --steps-per-epoch 100 --set expect=0.7 --json
-holds '"samples_per_second":'
+holds '"samples_per_second": '
 expect 0 "eval" "$tutti" eval mnist --set expect=0.90 --json
-holds '"accuracy":0.9'
+holds '"accuracy": 0.9'
 expect 1 "eval nothing" "$tutti" eval nothing
 holds 'nothing.json'
 expect 2 "train nothing" "$tutti" train nothing

@@ -19,7 +19,7 @@ static void print_logs(const tutti_logs *logs, bool json)
         printf("{");
     for (int i = 0; i < logs->count; i++)
         if (json)
-            printf("%s\"%s\":%.9g", i ? "," : "", logs->items[i].name, logs->items[i].value);
+            printf("%s\"%s\": %.9g", i ? ", " : "", logs->items[i].name, logs->items[i].value);
         else
             printf("%s%s %.4f", i ? "  " : "", logs->items[i].name, logs->items[i].value);
     printf(json ? "}\n" : "\n");

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "program/kernel.h"
+#include "tables/composite.h"
 
 static const char usage[] =
     "usage: tutti ops [TEXT] [--json]\n\n"
@@ -45,6 +46,24 @@ static int by_category(const void *a, const void *b)
     return order ? order : strcmp(x->name, y->name);
 }
 
+/* What is made of other operators. */
+static size_t list_composites(const char *text, bool json)
+{
+    size_t shown = 0;
+    for (const tutti_composite *const *each = tutti__composite_table; *each; each++) {
+        if (text && !strstr((*each)->name, text) && !strstr((*each)->category, text))
+            continue;
+        if (json)
+            printf("{\"name\":\"%s\",\"category\":\"%s\",\"doc\":\"%s\",\"made_of\":\"%s\"}\n",
+                   (*each)->name, (*each)->category, (*each)->doc, (*each)->made_of);
+        else
+            printf("%s  %-34s %s\n  %-34s made of %s\n", shown ? "" : "\nmade of others\n",
+                   (*each)->name, (*each)->doc, "", (*each)->made_of);
+        shown++;
+    }
+    return shown;
+}
+
 static int run(int argc, char **argv)
 {
     bool json = tutti__flag(&argc, argv, "--json");
@@ -70,8 +89,10 @@ static int run(int argc, char **argv)
         shown++;
     }
     free(ops);
+    size_t composites = list_composites(text, json);
     if (!json)
-        printf("\n%zu operators\n", shown);
+        printf("\n%zu operators, %zu made of others\n", shown, composites);
+    shown += composites;
     return shown ? TUTTI_EXIT_OK : tutti__complain("no operator matches '%s'", text);
 }
 

@@ -14,14 +14,14 @@ import sys
 import textwrap
 
 BLOCK = re.compile(r'^( *)```(c|cpp)\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
-DEFINES = re.compile(r'^(static|const|extern|enum|#define|#include|TUTTI_TEST|TUTTI_API|tutti_sym \w+\(|tutti_status \w+\()',
+DEFINES = re.compile(r'^(static|const (?!tutti_history)|extern|enum|typedef|#define|#include|TUTTI_TEST|TUTTI_API|tutti_sym \w+\(|tutti_status \w+\()',
                      re.MULTILINE)
 
 
 def form(language, text):
     if 'int main(' in text:
         return '_program.c', text
-    if re.search(r'^#include "(base|graph|ops|program|device|passes|nn|cli)/', text, re.MULTILINE):
+    if re.search(r'^#include "(base|data|graph|io|ops|program|device|passes|nn|cli)/', text, re.MULTILINE):
         return '_inside.c', text
     lines = '#include "lines.h"\n\nstatic void lines(void)\n{\n' + text + '}\n'
     if language == 'cpp':
@@ -35,12 +35,13 @@ def main(root, out):
     os.makedirs(out, exist_ok=True)
     for old in glob.glob(os.path.join(out, '*')):
         os.remove(old)
-    for path in [os.path.join(root, 'README.md')] + sorted(glob.glob(os.path.join(root, 'docs', '*.md'))):
+    pages = glob.glob(os.path.join(root, 'docs', '**', '*.md'), recursive=True)
+    for path in [os.path.join(root, 'README.md')] + sorted(pages):
         with open(path, encoding='utf-8') as file:
             text = file.read()
         for match in BLOCK.finditer(text):
             line = text.count('\n', 0, match.start()) + 2
-            name = os.path.basename(path).removesuffix('.md').replace('-', '_')
+            name = os.path.relpath(path, root).removesuffix('.md').replace('-', '_').replace(os.sep, '_')
             ending, code = form(match.group(2), textwrap.dedent(match.group(3)))
             with open(os.path.join(out, f'{name}_{line}{ending}'), 'w', encoding='utf-8') as file:
                 file.write(code)

@@ -11,5 +11,8 @@ static tutti_graph *g;
 static tutti_session *s;
 static tutti_sym a, b, w, x, y, loss, step, next;
 static tutti_tensor *images, *digits, *tensor;
+static tutti_job *job;
+static tutti_dataset *train, *test;
+static tutti_model *m;
 
 #endif

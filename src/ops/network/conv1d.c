@@ -1,5 +1,6 @@
 /* conv1d.c: convolutions that are conv2d in another shape: along time, and each channel by itself.
  */
+#include "ops/composite.h"
 #include "ops/network/network.h"
 
 /* Causal padding: as much before the first step as the kernel reaches back. */
@@ -72,3 +73,17 @@ tutti_sym(tutti_depthwise_conv2d_of)(tutti_sym x, tutti_sym kernel,
     return (tutti_conv2d_of)(x, tutti_reshape(kernel, dims[0], dims[1], 1, dims[2] * dims[3]),
                              &options);
 }
+
+const tutti_composite tutti_composite_conv1d = {
+    .name = "conv1d",
+    .category = "network",
+    .doc = "conv1d(x, kernel): y[n,t,f] = sum over i,c of x[n, t*stride - pad + i*dilation, c] * kernel[i,c,f]",
+    .made_of = "conv2d over [batch, 1, time, channels]",
+};
+
+const tutti_composite tutti_composite_depthwise_conv2d = {
+    .name = "depthwise_conv2d",
+    .category = "network",
+    .doc = "depthwise_conv2d(x, kernel): each channel by itself; channel c gives outputs c * multiplier and on",
+    .made_of = "conv2d with as many groups as channels",
+};

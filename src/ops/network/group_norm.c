@@ -1,5 +1,6 @@
 /* group_norm.c: normalisation over parts of the channels, made of other operators. Statistics are
  * taken channel by channel first, so that only [batch, channels] is ever reshaped. */
+#include "ops/composite.h"
 #include "ops/network/norm.h"
 
 /* m [batch, channels] to the mean of each group, repeated for its channels and with axes of length
@@ -58,3 +59,10 @@ tutti_sym(tutti_group_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset, i
     tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, epsilon));
     return tutti_add(tutti_mul(tutti_mul(centred, r), scale), offset);
 }
+
+const tutti_composite tutti_composite_group_norm = {
+    .name = "group_norm",
+    .category = "network",
+    .doc = "group_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset over each group of channels",
+    .made_of = "reshape, mean, variance and element-wise operators, which fuse",
+};

@@ -1,4 +1,5 @@
 /* pool1d.c: pooling that is made of other operators: along time, and over everything. */
+#include "ops/composite.h"
 #include "ops/network/network.h"
 
 typedef tutti_sym pool2d_fn(tutti_sym x, const tutti_pool2d_options *options);
@@ -55,3 +56,45 @@ tutti_sym(tutti_global_average_pool1d_of)(tutti_sym x)
 {
     return tutti_mean(x, .axes = TUTTI_AXES(1));
 }
+
+const tutti_composite tutti_composite_max_pool1d = {
+    .name = "max_pool1d",
+    .category = "network",
+    .doc = "max_pool1d(x): the maximum of each window of time",
+    .made_of = "max_pool2d over [batch, 1, time, channels]",
+};
+
+const tutti_composite tutti_composite_average_pool1d = {
+    .name = "average_pool1d",
+    .category = "network",
+    .doc = "average_pool1d(x): the mean of each window of time",
+    .made_of = "average_pool2d over [batch, 1, time, channels]",
+};
+
+const tutti_composite tutti_composite_global_max_pool2d = {
+    .name = "global_max_pool2d",
+    .category = "network",
+    .doc = "global_max_pool2d(x): y[n,c] = max over h,w of x[n,h,w,c]",
+    .made_of = "max",
+};
+
+const tutti_composite tutti_composite_global_average_pool2d = {
+    .name = "global_average_pool2d",
+    .category = "network",
+    .doc = "global_average_pool2d(x): y[n,c] = mean over h,w of x[n,h,w,c]",
+    .made_of = "mean",
+};
+
+const tutti_composite tutti_composite_global_max_pool1d = {
+    .name = "global_max_pool1d",
+    .category = "network",
+    .doc = "global_max_pool1d(x): y[n,c] = max over t of x[n,t,c]",
+    .made_of = "max",
+};
+
+const tutti_composite tutti_composite_global_average_pool1d = {
+    .name = "global_average_pool1d",
+    .category = "network",
+    .doc = "global_average_pool1d(x): y[n,c] = mean over t of x[n,t,c]",
+    .made_of = "mean",
+};

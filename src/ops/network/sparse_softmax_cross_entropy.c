@@ -1,5 +1,6 @@
 /* sparse_softmax_cross_entropy(logits, labels): y = -log_softmax(logits)[label] over the last axis.
  */
+#include "ops/composite.h"
 #include "ops/network/sparse_cross_entropy.h"
 
 extern const tutti_op tutti_op_sparse_softmax_cross_entropy;
@@ -76,4 +77,11 @@ const tutti_op tutti_op_sparse_softmax_cross_entropy = {
     .split = tutti__row_loss_split,
     .reference = reference,
     .samples = samples,
+};
+
+const tutti_composite tutti_composite_sparse_cross_entropy = {
+    .name = "sparse_cross_entropy",
+    .category = "network",
+    .doc = "sparse_cross_entropy(labels, logits): -log softmax(logits)[label]",
+    .made_of = "sparse_softmax_cross_entropy",
 };
