@@ -5,7 +5,7 @@
  *     ./10_queues --data DIR      MNIST's files in DIR: at least 0.88
  *
  * Nobody waits longer than needed: a full queue holds up those who fill it, an empty one the
- * trainer. The program fails (exit 1) when it ends below that. */
+ * trainer. --save FILE writes w and b. The program fails (exit 1) when it ends below that. */
 #include <pthread.h>
 
 #include <tutti/tutti.h>
@@ -16,9 +16,10 @@ typedef struct stream {
     tutti_job *job;
     tutti_graph *graph;
     tutti_session *session;
-    tutti_tensor *images, *labels; /* of --data; NULL: they are drawn */
-    int64_t count;                 /* of digits that are put into the queue in all */
+    tutti_tensor *images, *labels;                /* of --data; NULL: they are drawn */
+    int64_t count;                                /* of digits that are put into the queue in all */
     tutti_sym new_images, new_labels, put, close; /* placeholders, and two targets */
+    tutti_sym w, b, loss, step, accuracy;
 } stream;
 
 typedef struct filler {
@@ -47,8 +48,8 @@ static void *fill(void *context)
         tutti_tensor *images = NULL, *labels = NULL;
         status = piece_at(s, at, &images, &labels);
         if (status == TUTTI_OK)
-            status = tutti_run(s->session, .feed = TUTTI_FEED({s->new_images, images},
-                                                              {s->new_labels, labels}),
+            status = tutti_run(s->session,
+                               .feed = TUTTI_FEED({s->new_images, images}, {s->new_labels, labels}),
                                .target = s->put);
         tutti_tensor_release(images);
         tutti_tensor_release(labels);
@@ -73,75 +74,108 @@ static void *fill_all(void *context)
     return NULL;
 }
 
-static tutti_sym scores(tutti_sym x, tutti_sym w, tutti_sym b)
+static tutti_sym scores(const stream *s, tutti_sym x)
 {
-    return tutti_add(tutti_matmul(tutti_reshape(x, -1, 784), w), b);
+    return tutti_add(tutti_matmul(tutti_reshape(x, -1, 784), s->w), s->b);
 }
 
-static tutti_status train(stream *s)
+static void build(stream *s, int64_t batch)
 {
     tutti_graph *g = s->graph;
-    int64_t batch = tutti_flag_int(s->job, "batch", 50);
     s->new_images = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 28, 28, 1);
     s->new_labels = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY);
-    tutti_sym queue = tutti_fifo_queue(g, 2000, TUTTI_TYPE(TUTTI_F32, 28, 28, 1),
-                                       TUTTI_TYPE(TUTTI_I64));
+    tutti_sym queue =
+        tutti_fifo_queue(g, 2000, TUTTI_TYPE(TUTTI_F32, 28, 28, 1), TUTTI_TYPE(TUTTI_I64));
     s->put = tutti_enqueue_many(queue, s->new_images, s->new_labels);
     s->close = tutti_queue_close(queue, true);
 
-    tutti_sym w = tutti_variable(g, tutti_zeros(784, 10), .name = "w");
-    tutti_sym b = tutti_variable(g, tutti_zeros(10), .name = "b");
+    s->w = tutti_variable(g, tutti_zeros(784, 10), .name = "w");
+    s->b = tutti_variable(g, tutti_zeros(10), .name = "b");
     tutti_sym x = tutti_dequeue_many(queue, batch), y = tutti_output_of(x, 1);
-    tutti_sym loss = tutti_mean(tutti_sparse_cross_entropy_of(y, scores(x, w, b)));
-    tutti_sym step = tutti_minimize(tutti_sgd(tutti_flag_number(s->job, "lr", 0.1)), loss);
-    tutti_sym guess = tutti_argmax(scores(s->new_images, w, b), 1);
-    tutti_sym accuracy = tutti_mean(tutti_cast(tutti_equal(guess, s->new_labels), TUTTI_F32));
-    TUTTI_TRY(tutti_run(s->session, .target = tutti_initialize_all(g)));
+    s->loss = tutti_mean(tutti_sparse_cross_entropy_of(y, scores(s, x)));
+    s->step = tutti_minimize(tutti_sgd(tutti_flag_number(s->job, "lr", 0.1)), s->loss);
+    tutti_sym guess = tutti_argmax(scores(s, s->new_images), 1);
+    s->accuracy = tutti_mean(tutti_cast(tutti_equal(guess, s->new_labels), TUTTI_F32));
+}
 
+static tutti_status evaluate(const stream *s, tutti_dataset *test, double *ret_accuracy)
+{
+    tutti_tensor *images, *labels, *value;
+    TUTTI_TRY(tutti_next_batch(test, &images, &labels));
+    TUTTI_TRY(tutti_run(s->session,
+                        .feed = TUTTI_FEED({s->new_images, images}, {s->new_labels, labels}),
+                        .fetch = TUTTI_FETCH({s->accuracy, &value})));
+    *ret_accuracy = tutti_tensor_get(value, 0);
+    tutti_tensor_release(value);
+    return TUTTI_OK;
+}
+
+static tutti_status train(stream *s, int64_t batch)
+{
+    double accuracy = 0;
+    tutti_tensor *loss;
+    tutti_dataset *test = tutti_batch(tutti_mnist(s->job, "test"), 10000);
+    tutti_progress *progress = tutti_progress_open(s->job, 1, DIGITS / (batch > 0 ? batch : 1));
+    while (tutti_progress_epoch(progress)) {
+        tutti_status status;
+        do {
+            status =
+                tutti_run(s->session, .fetch = TUTTI_FETCH({s->loss, &loss}), .target = s->step);
+            if (status == TUTTI_OUT_OF_RANGE) /* the queue is closed, and too few are left in it */
+                break;
+            TUTTI_TRY(status);
+            tutti_progress_mean(progress, "loss", tutti_tensor_get(loss, 0));
+            tutti_tensor_release(loss);
+        } while (tutti_progress_step(progress, batch));
+        TUTTI_TRY(evaluate(s, test, &accuracy));
+        tutti_progress_set(progress, "val_accuracy", accuracy);
+    }
+    tutti_expect(s->job, "test accuracy", accuracy, 0.88);
+    return TUTTI_OK;
+}
+
+/* Builds, fills and trains, each side on its own threads. */
+static tutti_status stream_and_train(stream *s)
+{
     pthread_t filling;
+    int64_t batch = tutti_flag_int(s->job, "batch", 50);
+    build(s, batch);
+    TUTTI_TRY(tutti_run(s->session, .target = tutti_initialize_all(s->graph)));
     if (pthread_create(&filling, NULL, fill_all, s) != 0)
         return tutti_fail(TUTTI_NO_MEMORY, "no thread can be started");
-    tutti_status status = TUTTI_OK;
-    tutti_tensor *value, *images, *labels;
-    tutti_dataset *test = tutti_batch(tutti_mnist(s->job, "test"), 10000);
-    tutti_progress *progress = tutti_progress_open(s->job, 1, DIGITS / batch);
-    while (tutti_progress_epoch(progress)) {
-        do {
-            status = tutti_run(s->session, .fetch = TUTTI_FETCH({loss, &value}), .target = step);
-            if (status != TUTTI_OK) /* TUTTI_OUT_OF_RANGE: the queue is closed and used up */
-                break;
-            tutti_progress_mean(progress, "loss", tutti_tensor_get(value, 0));
-            tutti_tensor_release(value);
-        } while (tutti_progress_step(progress, batch));
-        if (status != TUTTI_OK && status != TUTTI_OUT_OF_RANGE)
-            break;
-        status = tutti_next_batch(test, &images, &labels);
-        if (status == TUTTI_OK)
-            status = tutti_run(s->session, .feed = TUTTI_FEED({s->new_images, images},
-                                                              {s->new_labels, labels}),
-                               .fetch = TUTTI_FETCH({accuracy, &value}));
-        if (status != TUTTI_OK)
-            break;
-        tutti_progress_set(progress, "val_accuracy", tutti_tensor_get(value, 0));
-        tutti_expect(s->job, "test accuracy", tutti_tensor_get(value, 0), 0.88);
-        tutti_tensor_release(value);
-    }
-    tutti_job_fail(s->job, status == TUTTI_OUT_OF_RANGE ? TUTTI_OK : status);
+    tutti_job_fail(s->job, train(s, batch));
     tutti_run(s->session, .target = s->close); /* fillers that still wait give up */
     pthread_join(filling, NULL);
     return tutti_job_check(s->job);
 }
 
+static tutti_status save(const stream *s, const char *path)
+{
+    tutti_named_tensor weights[] = {{.name = "w"}, {.name = "b"}};
+    tutti_status status = tutti_session_get(s->session, s->w, &weights[0].tensor);
+    if (status == TUTTI_OK)
+        status = tutti_session_get(s->session, s->b, &weights[1].tensor);
+    if (status == TUTTI_OK)
+        status = tutti_safetensors_save(path, 2, weights);
+    tutti_tensor_release(weights[0].tensor);
+    tutti_tensor_release(weights[1].tensor);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
+    tutti_no_other_flags(job, argc, argv);
     const char *data = tutti_flag_text(job, "data", NULL);
     stream s = {.job = job, .count = DIGITS * tutti_flag_int(job, "epochs", 1)};
     if (tutti_job_ok(job) && data)
         tutti_job_fail(job, tutti_mnist_load(data, "train", 0, &s.images, &s.labels));
     if (tutti_job_ok(job) && tutti_job_fail(job, tutti_graph_create(&s.graph)) == TUTTI_OK &&
         tutti_job_fail(job, tutti_session_open(&s.session, s.graph)) == TUTTI_OK)
-        tutti_job_fail(job, train(&s));
+        tutti_job_fail(job, stream_and_train(&s));
+    const char *path = tutti_flag_text(job, "save", NULL);
+    if (tutti_job_ok(job) && path)
+        tutti_job_fail(job, save(&s, path));
     tutti_session_close(s.session);
     tutti_graph_destroy(s.graph);
     tutti_tensor_release(s.images);

@@ -3,7 +3,8 @@
  *     ./1_softmax                 on drawn digits: at least 0.90 of the test digits are right
  *     ./1_softmax --data DIR      on MNIST's files in DIR: at least 0.91
  *
- * The program fails (exit 1) when it ends below that. --save FILE writes W and b. */
+ * The program fails (exit 1) when it ends below that. --save FILE writes W and b; with --resume they
+ * are read from there first. */
 #include <tutti/tutti.h>
 
 static tutti_status save(tutti_session *session, const char *path, tutti_sym W, tutti_sym b)
@@ -16,6 +17,17 @@ static tutti_status save(tutti_session *session, const char *path, tutti_sym W, 
         status = tutti_safetensors_save(path, 2, weights);
     tutti_tensor_release(weights[0].tensor);
     tutti_tensor_release(weights[1].tensor);
+    return status;
+}
+
+static tutti_status resume(tutti_session *session, const char *path, tutti_sym W, tutti_sym b)
+{
+    tutti_named_tensors list = {0};
+    TUTTI_TRY(tutti_safetensors_load(path, &list));
+    tutti_status status = tutti_session_set(session, W, tutti_named_tensors_find(&list, "W"));
+    if (status == TUTTI_OK)
+        status = tutti_session_set(session, b, tutti_named_tensors_find(&list, "b"));
+    tutti_named_tensors_clear(&list);
     return status;
 }
 
@@ -35,6 +47,9 @@ static tutti_status train(tutti_job *job, tutti_graph *g, tutti_session *session
     tutti_sym right = tutti_equal(tutti_argmax(y, 1), y_);
     tutti_sym accuracy = tutti_mean(tutti_cast(right, TUTTI_F32));
     TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
+    const char *path = tutti_flag_text(job, "save", NULL);
+    if (path && tutti_flag_on(job, "resume"))
+        TUTTI_TRY(resume(session, path, W, b));
 
     double reached = 0;
     tutti_tensor *bx, *by, *value;
@@ -56,13 +71,13 @@ static tutti_status train(tutti_job *job, tutti_graph *g, tutti_session *session
         tutti_tensor_release(value);
     }
     tutti_expect(job, "test accuracy", reached, tutti_flag_text(job, "data", NULL) ? 0.91 : 0.90);
-    const char *path = tutti_flag_text(job, "save", NULL);
     return path ? save(session, path, W, b) : TUTTI_OK;
 }
 
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
+    tutti_no_other_flags(job, argc, argv);
     tutti_graph *g = NULL;
     tutti_session *session = NULL;
     if (tutti_job_ok(job) && tutti_job_fail(job, tutti_graph_create(&g)) == TUTTI_OK &&

@@ -1,7 +1,7 @@
 /* 3_tickets.c: a functional model with three inputs and two outputs: support tickets, each with a
  * title, a body and tags, get a priority and a department.
  *
- *     ./3_tickets        at least 0.95 of the test tickets go to the right department
+ *     ./3_tickets        at least 0.98 of the test tickets go to the right department
  *
  * The tickets are made up here. Every department has words of its own, mixed with common ones, and
  * two tags that it is often given; a ticket is urgent when an urgent word stands in its title, or
@@ -73,18 +73,17 @@ static tutti_status write_ticket(void *context, tutti_element *element)
 static tutti_dataset *tickets(tutti_job *job, int64_t first, int64_t last)
 {
     tutti_dataset *numbers = tutti_range_dataset(job, first, last, 1);
-    return tutti_cache(tutti_map(numbers, write_ticket, .seed = (uint64_t)first + 1,
-                                 .components = 5,
-                                 .types = {TUTTI_TYPE(TUTTI_I32, TITLE),
-                                           TUTTI_TYPE(TUTTI_I32, BODY),
-                                           TUTTI_TYPE(TUTTI_F32, TAGS), TUTTI_TYPE(TUTTI_F32, 1),
-                                           TUTTI_TYPE(TUTTI_I64)},
-                                 .names = {"title", "body", "tags", "priority", "department"}));
+    return tutti_cache(tutti_map(
+        numbers, write_ticket, .seed = (uint64_t)first + 1, .components = 5,
+        .types = {TUTTI_TYPE(TUTTI_I32, TITLE), TUTTI_TYPE(TUTTI_I32, BODY),
+                  TUTTI_TYPE(TUTTI_F32, TAGS), TUTTI_TYPE(TUTTI_F32, 1), TUTTI_TYPE(TUTTI_I64)},
+        .names = {"title", "body", "tags", "priority", "department"}));
 }
 
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
+    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 32);
     tutti_dataset *train = tutti_batch(tutti_shuffle(tickets(job, 0, 20000), 0), batch);
     tutti_dataset *test = tutti_batch(tickets(job, 20000, 22000), 128);
@@ -101,15 +100,15 @@ int main(int argc, char **argv)
     tutti_output(m, "priority", tutti_call(tutti_dense(1, .activation = TUTTI_SIGMOID), x));
     tutti_output(m, "department", tutti_call(tutti_dense(DEPARTMENTS), x));
 
-    tutti_compile(
-        m, .optimizer = tutti_adam(.learning_rate = 2e-3),
-        .losses = TUTTI_LOSSES({"priority", tutti_binary_cross_entropy(), .weight = 1.0},
-                               {"department", tutti_sparse_cross_entropy(.from_logits = true),
-                                .weight = 0.2}),
-        .metrics = "priority:accuracy,department:accuracy");
+    tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 2e-3),
+                  .losses =
+                      TUTTI_LOSSES({"priority", tutti_binary_cross_entropy(), .weight = 1.0},
+                                   {"department", tutti_sparse_cross_entropy(.from_logits = true),
+                                    .weight = 0.2}),
+                  .metrics = "priority:accuracy,department:accuracy");
     const tutti_history *history = tutti_fit(m, train, .epochs = 2, .validation = test);
 
     tutti_expect(job, "accuracy of departments",
-                 tutti_history_get(history, "val_department_accuracy", -1), 0.95);
+                 tutti_history_get(history, "val_department_accuracy", -1), 0.98);
     return tutti_close(job);
 }

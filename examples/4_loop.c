@@ -25,16 +25,19 @@ static double evaluate(tutti_model *m, tutti_dataset *data)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
+    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 64);
     tutti_dataset *train = tutti_batch(tutti_shuffle(tutti_mnist(job, "train"), 0), batch);
     tutti_dataset *test = tutti_batch(tutti_mnist(job, "test"), 500);
 
+    /* clang-format off */
     tutti_model *m = tutti_sequential(job,
-                                      tutti_conv2d(32, 3, .activation = TUTTI_RELU),
-                                      tutti_max_pool2d(2),
-                                      tutti_flatten(),
-                                      tutti_dense(64, .activation = TUTTI_RELU),
-                                      tutti_dense(10));
+        tutti_conv2d(32, 3, .activation = TUTTI_RELU),
+        tutti_max_pool2d(2),
+        tutti_flatten(),
+        tutti_dense(64, .activation = TUTTI_RELU),
+        tutti_dense(10));
+    /* clang-format on */
     tutti_build(m, TUTTI_F32, 28, 28, 1);
     const char *file = tutti_flag_text(job, "save", NULL);
     if (file && tutti_flag_on(job, "resume"))
@@ -45,7 +48,7 @@ int main(int argc, char **argv)
     tutti_eager *e = tutti_model_eager(m);
     double accuracy = 0;
 
-    tutti_progress *progress = tutti_progress_open(job, 1, 60000 / batch);
+    tutti_progress *progress = tutti_progress_open(job, 1, tutti_cardinality(train));
     while (tutti_progress_epoch(progress)) {
         TUTTI_EACH_BATCH(train, bx, by) {
             TUTTI_STEP(e) {

@@ -23,14 +23,17 @@ typedef struct text {
 /* The house that Jack built: each verse is a new line and all the lines before it. */
 static tutti_status write_rhyme(text *t)
 {
-    static const char *const lines[] = {
-        "house that Jack built.\n\n", "malt\nThat lay in the ", "rat\nThat ate the ",
-        "cat\nThat killed the ", "dog\nThat worried the ",
-        "cow with the crumpled horn\nThat tossed the ",
-        "maiden all forlorn\nThat milked the ", "man all tattered and torn\nThat kissed the ",
-        "priest all shaven and shorn\nThat married the ",
-        "cock that crowed in the morn\nThat waked the ",
-        "farmer sowing his corn\nThat kept the "};
+    static const char *const lines[] = {"house that Jack built.\n\n",
+                                        "malt\nThat lay in the ",
+                                        "rat\nThat ate the ",
+                                        "cat\nThat killed the ",
+                                        "dog\nThat worried the ",
+                                        "cow with the crumpled horn\nThat tossed the ",
+                                        "maiden all forlorn\nThat milked the ",
+                                        "man all tattered and torn\nThat kissed the ",
+                                        "priest all shaven and shorn\nThat married the ",
+                                        "cock that crowed in the morn\nThat waked the ",
+                                        "farmer sowing his corn\nThat kept the "};
     FILE *to = open_memstream(&t->data, &(size_t){0});
     if (!to)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the text");
@@ -56,7 +59,8 @@ static tutti_status read_text(const char *path, text *t)
     fclose(from);
     t->size = (int64_t)size;
     if (t->size < 10000)
-        return tutti_fail(TUTTI_INVALID, "%s has %zu bytes, at least 10,000 are needed", path, size);
+        return tutti_fail(TUTTI_INVALID, "%s has %zu bytes, at least 10,000 are needed", path,
+                          size);
     return TUTTI_OK;
 }
 
@@ -125,6 +129,7 @@ static tutti_status write_sample(tutti_model *m, const text *t, int64_t count)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
+    tutti_no_other_flags(job, argc, argv);
     const char *path = tutti_flag_text(job, "data", NULL);
     text all = {.context = tutti_flag_int(job, "context", 64)};
     if (tutti_job_ok(job))
@@ -139,22 +144,21 @@ int main(int argc, char **argv)
     int64_t batch = tutti_flag_int(job, "batch", 16), width = tutti_flag_int(job, "width", 128);
     tutti_dataset *numbers = tutti_range_dataset(job, 0, 100 * batch, 1);
     tutti_dataset *data = tutti_batch(tutti_map(numbers, cut, .context = &train), batch);
-    tutti_dataset *check = tutti_batch(tutti_map(tutti_range_dataset(job, 0, 320, 1), cut,
-                                                 .context = &test), 32);
+    tutti_dataset *check =
+        tutti_batch(tutti_map(tutti_range_dataset(job, 0, 320, 1), cut, .context = &test), 32);
 
-    tutti_model *m = tutti_sequential(job,
-                                      tutti_embedding(BYTES, width),
-                                      tutti_position_embedding(all.context));
+    tutti_model *m =
+        tutti_sequential(job, tutti_embedding(BYTES, width), tutti_position_embedding(all.context));
     for (int64_t i = 0; i < tutti_flag_int(job, "blocks", path ? 4 : 2); i++)
-        tutti_model_add(m, tutti_transformer_block(4, .use_causal_mask = true,
-                                                   .normalize_first = true));
+        tutti_model_add(
+            m, tutti_transformer_block(4, .use_causal_mask = true, .normalize_first = true));
     tutti_model_add(m, tutti_layer_norm());
     tutti_model_add(m, tutti_dense(BYTES));
-    tutti_compile(m, .optimizer = tutti_adamw(.learning_rate = 1e-3, .global_clip_norm = 1,
-                                              .weight_decay = 0.01),
+    tutti_compile(m,
+                  .optimizer = tutti_adamw(.learning_rate = 1e-3, .global_clip_norm = 1,
+                                           .weight_decay = 0.01),
                   .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy");
-    const tutti_history *history =
-        tutti_fit(m, data, .epochs = path ? 20 : 5, .validation = check);
+    const tutti_history *history = tutti_fit(m, data, .epochs = path ? 20 : 5, .validation = check);
 
     if (tutti_job_ok(job) && !tutti_job_quiet(job))
         tutti_job_fail(job, write_sample(m, &all, tutti_flag_int(job, "sample", 300)));

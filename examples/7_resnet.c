@@ -30,7 +30,8 @@ static tutti_status shift(void *context, tutti_element *element)
 static tutti_sym normalised(tutti_sym x, int64_t filters, int64_t size, int64_t stride)
 {
     x = tutti_call(tutti_conv2d(filters, size, .strides = {stride}, .padding = "same",
-                                .no_bias = true, .kernel_initializer = "he_normal"), x);
+                                .no_bias = true, .kernel_initializer = "he_normal"),
+                   x);
     return tutti_call(tutti_batch_norm(.momentum = 0.9, .epsilon = 1e-5), x);
 }
 
@@ -46,11 +47,12 @@ static tutti_sym block(tutti_sym x, int64_t filters, int64_t stride)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
+    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 128), epochs = tutti_flag_int(job, "epochs", 10);
-    int64_t steps = tutti_flag_int(job, "steps-per-epoch", 60000 / batch);
 
     tutti_dataset *train = tutti_map(tutti_shuffle(tutti_mnist(job, "train"), 0), shift);
     train = tutti_prefetch(tutti_batch(train, batch, .drop_remainder = true), 4);
+    int64_t steps = tutti_flag_int(job, "steps-per-epoch", tutti_cardinality(train));
     tutti_dataset *test = tutti_batch(tutti_mnist(job, "test"), 500);
 
     tutti_model *m = tutti_functional(job, .name = "resnet");
@@ -67,8 +69,7 @@ int main(int argc, char **argv)
                                                .warmup_steps = (double)steps / 4);
     tutti_compile(m, .optimizer = tutti_adamw(.schedule = cosine, .weight_decay = 0.01),
                   .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy");
-    const tutti_history *history =
-        tutti_fit(m, train, .epochs = (int)epochs, .validation = test);
+    const tutti_history *history = tutti_fit(m, train, .epochs = (int)epochs, .validation = test);
 
     tutti_expect(job, "test accuracy", tutti_history_get(history, "val_accuracy", -1),
                  tutti_flag_text(job, "data", NULL) ? 0.993 : 0.99);

@@ -59,6 +59,12 @@ holds '"val_accuracy": '
 holds '"done": true'
 expect 0 "train goes on" "$tutti" train mnist --epochs 2 --steps-per-epoch 20 --json --seed 3 --batch 16 --resume
 holds '"epoch": 2'
+expect 0 "a loop in JSON" "$tutti" train loop --epochs 2 --steps-per-epoch 10 --json --logs board2
+holds '"epoch": 2, "loss": '
+holds '"done": true'
+expect 0 "its event files" test -d board2/train -a -d board2/validation
+expect 2 "a wrong flag" "$tutti" train mnist --epoch 1
+holds "'--epoch' is no flag of mnist"
 expect 0 "train a file" "$tutti" train mnist.json --epochs 1 --steps-per-epoch 100 --set expect=0.7 --json
 holds '"samples_per_second": '
 expect 0 "eval" "$tutti" eval mnist --set expect=0.90 --json

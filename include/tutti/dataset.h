@@ -64,6 +64,8 @@ typedef struct tutti_dataset_info {
 } tutti_dataset_info;
 TUTTI_API tutti_status tutti_dataset_describe(const tutti_dataset *dataset,
                                               tutti_dataset_info *ret_info);
+/* Elements of an epoch, TUTTI_UNKNOWN (also for NULL) or TUTTI_ENDLESS. */
+TUTTI_API int64_t tutti_cardinality(const tutti_dataset *dataset);
 /* The first element of epoch 0, empty when there is none; the caller releases it. For shapes that
  * only data can tell. */
 TUTTI_API tutti_status tutti_dataset_peek(tutti_dataset *dataset, tutti_element *ret_element);

@@ -44,6 +44,8 @@ TUTTI_API int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallb
 TUTTI_API double tutti_flag_number(tutti_job *job, const char *name, double fallback);
 TUTTI_API bool tutti_flag_on(tutti_job *job, const char *name);
 
+/* For programs that take nothing else: anything left in argv is a wrong flag. */
+TUTTI_API void tutti_no_other_flags(tutti_job *job, int argc, char **argv);
 /* With --quiet and --json a program prints nothing of its own. */
 TUTTI_API bool tutti_job_quiet(tutti_job *job);
 /* What the program reaches: a value below `at_least`, or NaN, is the job's error, and so the exit

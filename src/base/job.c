@@ -260,6 +260,15 @@ bool tutti_flag_on(tutti_job *job, const char *name)
     return text && strcmp(text, "0") != 0 && strcmp(text, "false") != 0 && strcmp(text, "no") != 0;
 }
 
+void tutti_no_other_flags(tutti_job *job, int argc, char **argv)
+{
+    if (argc < 2 || job->error.status != TUTTI_OK)
+        return;
+    tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "'%s' is no flag of %s; --help lists them",
+                                   argv[1], job->program));
+    job->exit_code = 2;
+}
+
 bool tutti_job_quiet(tutti_job *job)
 {
     return tutti_flag_on(job, "quiet") || tutti_flag_on(job, "json");

@@ -1,6 +1,7 @@
 /* job_test.c: flags, errors and ownership of a job. */
 #include "base/job.h"
 
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 
@@ -67,6 +68,57 @@ TUTTI_TEST(wrong_flags_are_the_jobs_error)
         job->exit_code = 0;
         tutti_close(job);
     }
+}
+
+TUTTI_TEST(other_flags_can_be_refused)
+{
+    const char *list[] = {"p", "--epochs", "3", "--epoch", "3", NULL};
+    int argc = 5;
+    char **argv = (char **)list;
+    tutti_job *job = tutti_open(&argc, &argv);
+    CHECK_OK(tutti_job_check(job));
+    tutti_no_other_flags(job, argc, argv);
+    CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
+    CHECK(strstr(tutti_error_message(), "'--epoch' is no flag of p") != NULL);
+    CHECK_INT(job->exit_code, 2);
+    job->exit_code = 0;
+    tutti_close(job);
+}
+
+/* The status of a job with these flags that expected 0.9 and reached `value`. */
+static tutti_status expecting(int argc, const char *const *list, double value)
+{
+    char **argv = (char **)list;
+    tutti_job *job = tutti_open(&argc, &argv);
+    tutti_expect(job, "accuracy", value, 0.9);
+    tutti_status status = tutti_job_check(job);
+    job->exit_code = 0;
+    tutti_close(job);
+    return status;
+}
+
+TUTTI_TEST(a_full_run_is_held_to_what_is_expected)
+{
+    const char *full[] = {"p", NULL}, *brief[] = {"p", "--epochs", "1", NULL},
+               *other[] = {"p", "--epochs", "1", "--set", "expect=0.5", NULL};
+    CHECK_OK(expecting(1, full, 0.9));
+    CHECK_STATUS(expecting(1, full, 0.89), TUTTI_CHECK_FAILED);
+    CHECK_STATUS(expecting(1, full, NAN), TUTTI_CHECK_FAILED);
+    CHECK_OK(expecting(3, brief, 0.1));
+    CHECK_OK(expecting(5, other, 0.5));
+    CHECK_STATUS(expecting(5, other, 0.4), TUTTI_CHECK_FAILED);
+}
+
+TUTTI_TEST(an_unknown_strategy_is_the_jobs_error)
+{
+    const char *list[] = {"p", "--strategy", "mirrored", NULL};
+    int argc = 3;
+    char **argv = (char **)list;
+    tutti_job *job = tutti_open(&argc, &argv);
+    CHECK_STATUS(tutti_job_check(job), TUTTI_UNSUPPORTED);
+    CHECK_INT(job->exit_code, 2);
+    job->exit_code = 0;
+    tutti_close(job);
 }
 
 TUTTI_TEST(interrupt_sets_a_flag_while_it_is_in_force)

@@ -139,6 +139,8 @@ typedef struct tutti_onnx_known {
     tutti_tensor *value;   /* of a constant; the file's */
     bool weight;           /* an initializer: becomes a variable where it is floating */
     bool frozen;           /* that is not trained */
+    tutti_sym formed;      /* the weight in the form that an operator has made of it */
+    const char *form;      /* which form that is */
     tutti_sym shape_of;    /* the value is the shape of this; TUTTI_NO_SYM: it is not */
 } tutti_onnx_known;
 
@@ -178,19 +180,23 @@ bool tutti__onnx_read_ints(tutti_onnx_import *m, int i, const char *what, tutti_
 /* Input i, or where it is not there the attribute; none: count 0. */
 bool tutti__onnx_read_axes(tutti_onnx_import *m, int i, const char *name, tutti_axes *ret);
 bool tutti__onnx_read_number(tutti_onnx_import *m, int i, double fallback, double *ret);
+bool tutti__onnx_read_int(tutti_onnx_import *m, int i, int64_t fallback, int64_t *ret);
 
 int64_t tutti__onnx_attr_int(const tutti_onnx_import *m, const char *name, int64_t fallback);
+/* The same for an axis; one that no tensor has is made TUTTI_MAX_RANK, which builders refuse. */
+int tutti__onnx_attr_axis(const tutti_onnx_import *m, const char *name, int fallback);
 double tutti__onnx_attr_float(const tutti_onnx_import *m, const char *name, double fallback);
 const char *tutti__onnx_attr_string(const tutti_onnx_import *m, const char *name,
                                     const char *fallback);
 /* A list; its count, 0 without. */
 int tutti__onnx_attr_ints(const tutti_onnx_import *m, const char *name, const int64_t **ret);
 
-/* Input i as a weight in another form: a variable of these values under the initializer's name.
- * Takes the tensor over. */
-tutti_sym tutti__onnx_variable(tutti_onnx_import *m, int i, tutti_tensor *value);
-/* Whether input i is an initializer that has no symbol yet, so that its form is free. */
-bool tutti__onnx_free_weight(tutti_onnx_import *m, int i);
+/* Input i, a constant, in another form: of an initializer a variable under its name. `make` gives
+ * the values, NULL when there is no memory; it is asked once for each form, so that operators that
+ * share a weight share the variable. */
+typedef tutti_tensor *tutti_onnx_form_fn(const tutti_tensor *value, const void *context);
+tutti_sym tutti__onnx_formed(tutti_onnx_import *m, int i, const char *form,
+                             tutti_onnx_form_fn *make, const void *context);
 
 /* Ready-made: the operator rule->op with the same inputs and no attributes. */
 void tutti__onnx_read_plain(tutti_onnx_import *m);

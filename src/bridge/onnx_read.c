@@ -52,21 +52,20 @@ tutti_onnx_known *tutti__onnx_input(tutti_onnx_import *m, int i)
     return tutti__onnx_has(m, i) ? tutti__map_get(&m->known, m->node->inputs.items[i]) : NULL;
 }
 
-/* A name the graph takes: other characters become '_'. */
+/* A name the graph takes: other characters, and slashes that part nothing, become '_'. */
 static void legal_name(const char *name, char ret[256])
 {
     size_t size = 0;
-    for (; name[size] && size < 200; size++)
-        ret[size] = isalnum((unsigned char)name[size]) || strchr("_./-+:@", name[size])
-                        ? name[size]
-                        : '_';
-    while (size > 0 && ret[size - 1] == '/')
-        ret[--size] = 0;
+    for (; name[size] && size < 200; size++) {
+        bool slash = name[size] == '/' && (size == 0 || ret[size - 1] == '/' || !name[size + 1]);
+        bool legal = isalnum((unsigned char)name[size]) || strchr("_./-+:@", name[size]);
+        ret[size] = legal && !slash ? name[size] : '_';
+    }
+    if (size > 0 && ret[size - 1] == '/') /* the name was cut here */
+        ret[size - 1] = '_';
+    if (size == 0)
+        ret[size++] = '_';
     ret[size] = 0;
-    if (ret[0] == 0 || ret[0] == '/' || strstr(ret, "//"))
-        for (size_t i = 0; i < size || i == 0; i++)
-            ret[i] = ret[i] == '/' || ret[i] == 0 ? '_' : ret[i];
-    ret[size == 0 ? 1 : size] = 0;
 }
 
 static tutti_sym make_variable(tutti_onnx_import *m, const tutti_onnx_known *known,
@@ -271,12 +270,29 @@ bool tutti__onnx_read_number(tutti_onnx_import *m, int i, double fallback, doubl
     return value != NULL;
 }
 
+bool tutti__onnx_read_int(tutti_onnx_import *m, int i, int64_t fallback, int64_t *ret)
+{
+    *ret = fallback;
+    if (!tutti__onnx_has(m, i))
+        return true;
+    const tutti_tensor *value = tutti__onnx_read_constant(m, i, "a number");
+    if (value)
+        *ret = tutti_tensor_get_int(value, 0);
+    return value != NULL;
+}
+
 /* ---- attributes ---- */
 
 int64_t tutti__onnx_attr_int(const tutti_onnx_import *m, const char *name, int64_t fallback)
 {
     const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, name, ONNX_INT);
     return attr ? attr->i : fallback;
+}
+
+int tutti__onnx_attr_axis(const tutti_onnx_import *m, const char *name, int fallback)
+{
+    int64_t axis = tutti__onnx_attr_int(m, name, fallback);
+    return axis < -TUTTI_MAX_RANK || axis > TUTTI_MAX_RANK ? TUTTI_MAX_RANK : (int)axis;
 }
 
 double tutti__onnx_attr_float(const tutti_onnx_import *m, const char *name, double fallback)
@@ -301,20 +317,22 @@ int tutti__onnx_attr_ints(const tutti_onnx_import *m, const char *name, const in
 
 /* ---- weights in another form ---- */
 
-bool tutti__onnx_free_weight(tutti_onnx_import *m, int i)
+tutti_sym tutti__onnx_formed(tutti_onnx_import *m, int i, const char *form,
+                             tutti_onnx_form_fn *make, const void *context)
 {
-    const tutti_onnx_known *known = tutti__onnx_input(m, i);
-    return known && known->value && !known->plain.node;
-}
-
-tutti_sym tutti__onnx_variable(tutti_onnx_import *m, int i, tutti_tensor *value)
-{
-    const tutti_onnx_known *known = tutti__onnx_input(m, i);
-    tutti_sym sym = TUTTI_NO_SYM;
-    if (known && m->status == TUTTI_OK)
-        sym = known->weight && tutti_dtype_is_float(tutti_tensor_dtype(value))
-                  ? make_variable(m, known, value)
-                  : tutti_constant(m->graph, value);
+    tutti_onnx_known *known = tutti__onnx_input(m, i);
+    if (!known || !known->value || m->status != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    if (known->formed.node && strcmp(known->form, form) == 0)
+        return known->formed;
+    tutti_tensor *value = make(known->value, context);
+    if (!value) {
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+        return TUTTI_NO_SYM;
+    }
+    bool weight = known->weight && tutti_dtype_is_float(tutti_tensor_dtype(value));
+    known->formed = weight ? make_variable(m, known, value) : tutti_constant(m->graph, value);
+    known->form = form;
     tutti_tensor_release(value);
-    return sym;
+    return known->formed;
 }

@@ -7,8 +7,7 @@
 static const char usage[] =
     "usage: tutti eval FILE [FLAGS]\n\n"
     "Loads the model in FILE.json and FILE.safetensors and prints its loss and metrics on the\n"
-    "data's test split.\n\n" TUTTI_DATA_FLAGS
-    "  --set split=NAME       another split\n"
+    "data's test split.\n\n" TUTTI_DATA_FLAGS "  --set split=NAME       another split\n"
     "  --set expect=V         exit code 1 when the accuracy is below V\n"
     "  --json                 one JSON object\n\n"
     "exit codes: 0 success, 1 it failed or is below what was expected, 2 wrong usage\n";

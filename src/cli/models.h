@@ -7,7 +7,7 @@
 /* The flags that those who use models share, for their help. */
 #define TUTTI_DATA_FLAGS                                                                           \
     "  --data DIR             the data's files; without it the data is drawn\n"                    \
-    "  --set dataset=NAME     mnist (the default), cifar10, …: 'tutti data' lists them\n"          \
+    "  --set dataset=NAME     mnist (the default), cifar10, …: 'tutti data' lists them\n"        \
     "  --batch N              examples in a step\n"                                                \
     "  --threads N            CPU threads; default all that are granted\n"                         \
     "  --device NAME          where to compute: cpu:0\n"

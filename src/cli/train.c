@@ -60,8 +60,7 @@ static int train_file(const char *path, int argc, char **argv)
     void *text = NULL;
     size_t size;
     tutti_job *job = tutti_open(&argc, &argv);
-    if (argc > 1)
-        tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "'%s' is no flag of train", argv[1]));
+    tutti_no_other_flags(job, argc, argv);
     if (tutti_job_ok(job))
         tutti_job_fail(job, world->read_file(world->self, path, (size_t)256 << 20, &text, &size));
     tutti_model *model = tutti_job_ok(job) ? tutti_model_from_json(job, text) : NULL;

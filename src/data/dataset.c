@@ -67,8 +67,10 @@ tutti_dataset *tutti__dataset_create(const tutti_dataset_def *def, tutti_job *jo
     note_place(dataset);
     if (input_count > 0)
         dataset->info = inputs[0]->info;
-    for (int i = 0; i < input_count; i++)
+    for (int i = 0; i < input_count; i++) {
         dataset->hash = tutti__hash_mix(dataset->hash, inputs[i]->hash);
+        dataset->once = dataset->once || inputs[i]->once;
+    }
     dataset->info.cardinality = TUTTI_UNKNOWN;
     dataset->info.random_access = false;
     return tutti_job_own(job, dataset, destroy) ? dataset : NULL;
@@ -167,6 +169,11 @@ tutti_status tutti_dataset_describe(const tutti_dataset *dataset, tutti_dataset_
         return tutti_fail(TUTTI_INVALID, "there is no dataset to describe");
     *ret_info = dataset->info;
     return TUTTI_OK;
+}
+
+int64_t tutti_cardinality(const tutti_dataset *dataset)
+{
+    return dataset ? dataset->info.cardinality : TUTTI_UNKNOWN;
 }
 
 tutti_job *tutti_dataset_job(const tutti_dataset *dataset)

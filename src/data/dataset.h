@@ -75,7 +75,9 @@ struct tutti_dataset {
     tutti_access_level access;
     uint64_t hash;  /* of the pipeline: kinds and numbers, for positions */
     char place[96]; /* "train.c:12", or "" */
+    bool once; /* it can be read once: a generator without reset is in it */
     tutti_iterator *open_iterators;
+    tutti_iterator *peeked; /* of epoch 0, kept where the data can be read once */
     uint64_t epochs_begun; /* by TUTTI_EACH_BATCH */
     tutti_iterator *loop;  /* of tutti_next_batch */
     tutti_element loop_element;
@@ -92,6 +94,7 @@ struct tutti_iterator {
     bool ended;
     tutti_error error; /* the first */
     /* Of iterators that a user holds. */
+    tutti_element first; /* was peeked at: comes next */
     int64_t waited_ns;
     tutti_iterator *next_open, **open_place;
 };

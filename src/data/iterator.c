@@ -88,6 +88,12 @@ tutti_status tutti__iterator_next(tutti_iterator *iterator, tutti_element *ret)
     if (iterator->error.status != TUTTI_OK)
         return tutti__error_restore(&iterator->error);
     TUTTI_TRY(tutti__iterator_check(iterator));
+    if (iterator->first.count > 0) {
+        *ret = iterator->first;
+        iterator->first = (tutti_element){0};
+        iterator->delivered++;
+        return TUTTI_OK;
+    }
     if (iterator->access && left(iterator, 1) > 0)
         status = tutti__access_at(iterator->access, iterator->epoch, iterator->delivered, &element);
     else if (!iterator->access && !iterator->ended)
@@ -125,6 +131,13 @@ tutti_status tutti__iterator_skip(tutti_iterator *iterator, int64_t count, int64
     tutti_status status = TUTTI_OK;
     if (iterator->error.status != TUTTI_OK)
         return tutti__error_restore(&iterator->error);
+    if (iterator->first.count > 0 && count > 0) {
+        tutti_element_release(&iterator->first);
+        iterator->delivered++;
+        TUTTI_TRY(tutti__iterator_skip(iterator, count - 1, &skipped));
+        *ret_skipped = skipped + 1;
+        return TUTTI_OK;
+    }
     if (iterator->access) {
         skipped = left(iterator, count);
         iterator->delivered += skipped;
@@ -148,6 +161,11 @@ tutti_iterator *tutti_iterate(tutti_dataset *dataset, uint64_t epoch)
     tutti_iterator *iterator;
     if (!dataset || !tutti__job_able(dataset->job))
         return NULL;
+    if (dataset->peeked && epoch == 0) {
+        iterator = dataset->peeked;
+        dataset->peeked = NULL;
+        return iterator;
+    }
     tutti_status status = tutti__iterator_open(dataset, epoch, NULL, &iterator);
     if (status != TUTTI_OK) {
         tutti_job_fail(dataset->job, status);
@@ -167,6 +185,9 @@ void tutti_iterator_close(tutti_iterator *iterator)
         return;
     if (iterator->dataset->loop == iterator)
         iterator->dataset->loop = NULL;
+    if (iterator->dataset->peeked == iterator)
+        iterator->dataset->peeked = NULL;
+    tutti_element_release(&iterator->first);
     *iterator->open_place = iterator->next_open;
     if (iterator->next_open)
         iterator->next_open->open_place = iterator->open_place;

@@ -1,6 +1,17 @@
 /* loop.c: batches for hand-written loops. */
 #include "data/dataset.h"
 
+/* Data that can be read once is not used up by a look at it: the iterator waits for who asks for
+ * epoch 0, and gives the element again. */
+static void keep_peeked(tutti_iterator *iterator, const tutti_element *element)
+{
+    iterator->first = *element;
+    for (int c = 0; c < element->count; c++)
+        tutti_tensor_retain(element->tensors[c]);
+    iterator->delivered -= element->count > 0;
+    iterator->dataset->peeked = iterator;
+}
+
 tutti_status tutti_dataset_peek(tutti_dataset *dataset, tutti_element *ret_element)
 {
     tutti_element element = {0};
@@ -12,7 +23,10 @@ tutti_status tutti_dataset_peek(tutti_dataset *dataset, tutti_element *ret_eleme
                    ? tutti_job_check(dataset->job)
                    : tutti_fail(TUTTI_CANCELLED, "the job has ended");
     tutti_status status = tutti_next_element(iterator, &element);
-    tutti_iterator_close(iterator);
+    if (status == TUTTI_OK && dataset->once)
+        keep_peeked(iterator, &element);
+    else
+        tutti_iterator_close(iterator);
     if (status == TUTTI_OK)
         *ret_element = element;
     return status;

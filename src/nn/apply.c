@@ -107,11 +107,13 @@ static tutti_sym call_model(tutti_layer_call *call)
     inner.prefix = prefix;
     inner.model = s->model;
     inner.records = false;
+    inner.frozen = tutti__layer_frozen(call);
     call->graph->building = &inner;
     tutti_status status = tutti__model_instantiate(s->model, call->graph, call->inputs, outputs);
     inner.prefix = outer->prefix;
     inner.model = outer->model;
     inner.records = outer->records;
+    inner.frozen = outer->frozen;
     *outer = inner; /* the lists have grown */
     call->graph->building = outer;
     if (status != TUTTI_OK)

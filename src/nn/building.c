@@ -24,6 +24,12 @@ tutti_sym tutti__mask_of(const tutti_building *building, tutti_sym sym)
     return TUTTI_NO_SYM;
 }
 
+bool tutti__layer_frozen(const tutti_layer_call *call)
+{
+    const tutti_building *building = call->graph->building;
+    return call->layer->frozen || building->frozen;
+}
+
 static void no_memory(tutti_graph *graph)
 {
     tutti__poison(graph, TUTTI_NO_MEMORY, "no memory to build the model");
@@ -104,7 +110,7 @@ tutti_sym(tutti_weight)(tutti_layer_call *call, const char *name, tutti_type typ
                         const tutti_weight_options *options)
 {
     tutti_building *building = call->graph->building;
-    bool trainable = !call->layer->frozen && !options->not_trainable;
+    bool trainable = !tutti__layer_frozen(call) && !options->not_trainable;
     tutti_sym variable = make_variable(call, name, type, options, trainable);
     if (!variable.node)
         return variable;

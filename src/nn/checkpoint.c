@@ -21,7 +21,7 @@ static tutti_status expand_path(const tutti_model *model, const char *pattern, c
     char path[4000];
     size_t used = 0;
     const tutti_trainer *trainer = model->trainer;
-    int64_t epoch = trainer ? (int64_t)trainer->position.epoch + 1 : 0;
+    int64_t epoch = trainer ? (int64_t)trainer->epoch + 1 : 0;
     int64_t step = trainer ? trainer->steps : 0;
     for (const char *at = pattern; at && *at;) {
         char number[24] = "";
@@ -44,8 +44,9 @@ static tutti_status expand_path(const tutti_model *model, const char *pattern, c
 /* ---- what stands in the metadata ---- */
 
 typedef struct facts {
-    char step[24], epoch[24], delivered[24], pipeline[24], rate[40], seed[24], updates[24], gathered[24];
-    tutti_text_pair pairs[12];
+    char step[24], epoch[24], batch[24], updates[24], gathered[24], rate[40], seed[24];
+    char data_epoch[24], delivered[24], pipeline[24];
+    tutti_text_pair pairs[16];
     size_t count;
 } facts;
 
@@ -66,12 +67,16 @@ static void collect(const tutti_model *model, facts *f)
     if (!trainer)
         return;
     snprintf(f->step, sizeof f->step, "%" PRId64, trainer->steps);
-    snprintf(f->epoch, sizeof f->epoch, "%" PRIu64, trainer->position.epoch);
+    snprintf(f->epoch, sizeof f->epoch, "%d", trainer->epoch);
+    snprintf(f->batch, sizeof f->batch, "%" PRId64, trainer->batch);
+    snprintf(f->data_epoch, sizeof f->data_epoch, "%" PRIu64, trainer->position.epoch);
     snprintf(f->delivered, sizeof f->delivered, "%" PRId64, trainer->position.delivered);
     snprintf(f->pipeline, sizeof f->pipeline, "%" PRIu64, trainer->position.pipeline);
     snprintf(f->rate, sizeof f->rate, "%.17g", trainer->rate);
     add_fact(f, "tutti.step", f->step);
     add_fact(f, "tutti.epoch", f->epoch);
+    add_fact(f, "tutti.batch", f->batch);
+    add_fact(f, "tutti.data_epoch", f->data_epoch);
     add_fact(f, "tutti.delivered", f->delivered);
     add_fact(f, "tutti.pipeline", f->pipeline);
     snprintf(f->updates, sizeof f->updates, "%" PRId64, trainer->updates);
@@ -196,7 +201,9 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
     trainer->steps = number(file, "tutti.step");
     trainer->updates = number(file, "tutti.updates");
     trainer->gathered = (int)number(file, "tutti.gathered");
-    trainer->position = (tutti_position){.epoch = (uint64_t)number(file, "tutti.epoch"),
+    trainer->epoch = (int)number(file, "tutti.epoch");
+    trainer->batch = number(file, "tutti.batch");
+    trainer->position = (tutti_position){.epoch = (uint64_t)number(file, "tutti.data_epoch"),
                                          .delivered = number(file, "tutti.delivered"),
                                          .pipeline = (uint64_t)number(file, "tutti.pipeline")};
     trainer->resumed = trainer->steps > 0;

@@ -11,10 +11,8 @@ void tutti__trainer_destroy(tutti_trainer *trainer)
 {
     if (!trainer)
         return;
-    for (int i = 0; i < TUTTI_FORMS; i++) {
-        TUTTI_VEC_FREE(&trainer->forms[i].feeds);
-        tutti__building_free(&trainer->forms[i].building);
-    }
+    for (int i = 0; i < TUTTI_FORMS; i++)
+        tutti__form_drop(&trainer->forms[i]);
     TUTTI_VEC_FREE(&trainer->goals);
     TUTTI_VEC_FREE(&trainer->tracked);
     tutti_tensor_release(trainer->class_weights);

@@ -47,7 +47,8 @@ static tutti_status run_batches(tutti_fit *fit, tutti_iterator *iterator,
         if (training && (trainer->stop || tutti_interrupted()))
             break;
         TUTTI_TRY(tutti_next_element(iterator, &element));
-        fit->event.waited_seconds = 1e-9 * (double)tutti_iterator_waited_ns(iterator);
+        fit->event.waited_seconds =
+            1e-9 * (double)(tutti_iterator_waited_ns(iterator) - fit->waited_before);
         if (element.count == 0) {
             fit->event.batch_count = fit->event.batch;
             break;
@@ -55,8 +56,11 @@ static tutti_status run_batches(tutti_fit *fit, tutti_iterator *iterator,
         tutti_status status = run_batch(fit, wiring, &element, training);
         tutti_element_release(&element);
         TUTTI_TRY(status);
-        if (training)
+        if (training) {
+            trainer->epoch = fit->event.epoch;
+            trainer->batch = fit->event.batch + 1;
             tutti_iterator_save(iterator, &trainer->position);
+        }
         TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_end)));
     }
     return TUTTI_OK;
@@ -106,28 +110,52 @@ typedef struct plan {
     int first, last; /* epochs */
     int64_t steps, validation_steps;
     int validation_every;
-    tutti_iterator *iterator; /* one that goes on over epochs that do not end with the data */
+    /* Data whose end is not known, in epochs of so many steps: each goes on where the last one
+     * stopped. */
+    bool flows;
+    bool restores; /* the data goes on from trainer->position */
+    tutti_iterator *iterator;
 } plan;
 
 static tutti_status open_data(tutti_fit *fit, plan *p)
 {
-    tutti_trainer *trainer = fit->model->trainer;
-    if (trainer->resumed && trainer->position.epoch == (uint64_t)fit->event.epoch) {
-        fit->event.batch = trainer->position.delivered;
-        p->iterator = tutti_iterate_from(p->data, &trainer->position);
-    } else {
+    if (!p->iterator && p->restores)
+        p->iterator = tutti_iterate_from(p->data, &fit->model->trainer->position);
+    else if (!p->iterator)
         p->iterator = tutti_iterate(p->data, (uint64_t)fit->event.epoch);
-    }
-    trainer->resumed = false;
+    p->restores = false;
+    fit->waited_before = tutti_iterator_waited_ns(p->iterator);
     return p->iterator ? TUTTI_OK : tutti_job_check(fit->model->job);
+}
+
+static void close_data(plan *p)
+{
+    tutti_iterator_close(p->iterator);
+    p->iterator = NULL;
+}
+
+/* The batches of an epoch. Data that flows and is at its end begins anew. */
+static tutti_status run_data(tutti_fit *fit, plan *p)
+{
+    tutti_trainer *trainer = fit->model->trainer;
+    bool goes_on = p->iterator != NULL;
+    TUTTI_TRY(open_data(fit, p));
+    tutti_status status = run_batches(fit, p->iterator, &p->wiring, p->steps, true);
+    bool over = fit->event.batch < p->steps && !trainer->stop && !tutti_interrupted();
+    if (status != TUTTI_OK || !p->flows || over)
+        close_data(p);
+    TUTTI_TRY(status);
+    return goes_on && over && fit->event.batch == 0 ? run_data(fit, p) : TUTTI_OK;
 }
 
 static tutti_status run_epoch(tutti_fit *fit, plan *p)
 {
     tutti_model *model = fit->model;
-    bool resumed = model->trainer->resumed;
+    bool resumed = model->trainer->resumed && model->trainer->epoch == fit->event.epoch;
     tutti_logs logs = {0};
-    fit->event.batch = fit->event.examples = 0;
+    fit->event.batch = resumed ? model->trainer->batch : 0;
+    fit->event.examples = 0;
+    model->trainer->resumed = false;
     fit->event.batch_count = count_batches(p->data, p->steps);
     fit->epoch_started = tutti__now_ns();
     fit->event.seconds = fit->event.waited_seconds = 0;
@@ -135,10 +163,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(epoch_begin)));
     if (!resumed)
         TUTTI_TRY(tutti__track_reset(model, true));
-    TUTTI_TRY(open_data(fit, p));
-    tutti_status status = run_batches(fit, p->iterator, &p->wiring, p->steps, true);
-    tutti_iterator_close(p->iterator);
-    TUTTI_TRY(status);
+    TUTTI_TRY(run_data(fit, p));
     if (tutti_interrupted()) /* the epoch is not over; it is told of when it is resumed */
         return TUTTI_OK;
     if (fit->event.batch == 0 && !model->trainer->stop)
@@ -151,7 +176,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     tutti_logs_set(&logs, "lr", tutti_get_learning_rate(model));
     fit->event.seconds = since(fit->epoch_started);
     fit->event.logs = &logs;
-    status = tutti__history_add(model->trainer->history, &logs);
+    tutti_status status = tutti__history_add(model->trainer->history, &logs);
     if (status == TUTTI_OK)
         status = tutti__fit_tell(fit, TUTTI_AT_EVENT(epoch_end));
     fit->event.logs = NULL;
@@ -164,10 +189,18 @@ static void resume(tutti_trainer *trainer, plan *p)
     int64_t count = count_batches(p->data, p->steps);
     if (!trainer->resumed)
         return;
-    bool complete = count >= 0 && trainer->position.delivered >= count;
-    int epoch = (int)trainer->position.epoch + complete;
-    trainer->resumed = !complete;
+    bool complete = count >= 0 && trainer->batch >= count;
+    int epoch = trainer->epoch + complete;
+    trainer->resumed = !complete && epoch >= p->first;
+    p->restores = trainer->resumed || (p->flows && epoch >= p->first);
     p->first = epoch > p->first ? epoch : p->first;
+}
+
+/* Is the number of elements unknown, or endless? */
+static bool has_no_end(tutti_dataset *data)
+{
+    tutti_dataset_info info;
+    return tutti_dataset_describe(data, &info) == TUTTI_OK && info.cardinality < 0;
 }
 
 static tutti_status run_epochs(tutti_fit *fit, plan *p)
@@ -178,6 +211,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     model->trainer->stop = false;
     fit->event.epochs = p->last;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(train_begin)));
+    p->flows = p->steps > 0 && has_no_end(p->data);
     resume(model->trainer, p);
     fit->event.step = model->trainer->steps;
     tutti_status status = TUTTI_OK;
@@ -187,6 +221,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
         if (tutti_interrupted() || model->trainer->stop)
             break;
     }
+    close_data(p);
     fit->event.interrupted = tutti_interrupted();
     TUTTI_TRY(status);
     return tutti__fit_tell(fit, TUTTI_AT_EVENT(train_end));
@@ -211,17 +246,18 @@ static tutti_status split_data(plan *p, double share)
 static tutti_status take_class_weights(tutti_model *model, const tutti_fit_options *options)
 {
     tutti_trainer *trainer = model->trainer;
-    tutti_tensor_release(trainer->class_weights);
-    trainer->class_weights = NULL;
-    if (options->class_weights.count == 0)
-        return TUTTI_OK;
-    if (trainer->forms[0].built || trainer->forms[1].built)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "class weights must be given to a model's first fit; compile it again");
+    tutti_tensor *weights = NULL, *before = trainer->class_weights;
     int64_t dims[] = {options->class_weights.count};
-    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, dims, &trainer->class_weights));
+    if (options->class_weights.count > 0)
+        TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, dims, &weights));
     for (int i = 0; i < options->class_weights.count; i++)
-        tutti_tensor_set(trainer->class_weights, i, options->class_weights.weights[i]);
+        tutti_tensor_set(weights, i, options->class_weights.weights[i]);
+    if (weights && before ? !tutti_tensor_same(weights, before) : weights != before) {
+        tutti__form_drop(&trainer->forms[0]); /* they stand in the training step */
+        tutti__form_drop(&trainer->forms[1]);
+    }
+    tutti_tensor_release(before);
+    trainer->class_weights = weights;
     return TUTTI_OK;
 }
 

@@ -35,6 +35,7 @@ typedef struct tutti_building {
     tutti_model *model;  /* or NULL: layers used by themselves */
     bool records;        /* a blueprint: calls are noted, not carried out */
     bool training;
+    bool frozen;         /* a model inside that is not trained: none of its layers is */
     const char *prefix;  /* of the names of weights: "" or "encoder/" */
     tutti_dtype compute; /* what layers compute in: f32, bf16, f16 */
     uint64_t seed;
@@ -44,6 +45,8 @@ typedef struct tutti_building {
     TUTTI_VEC(tutti_masked) masks;
 } tutti_building;
 
+/* Is the layer, or a model it stands in, not trained? */
+bool tutti__layer_frozen(const tutti_layer_call *call);
 void tutti__building_free(tutti_building *building);
 tutti_sym tutti__mask_of(const tutti_building *building, tutti_sym sym); /* TUTTI_NO_SYM: none */
 void tutti__mask_set(tutti_building *building, tutti_sym sym, tutti_sym mask);

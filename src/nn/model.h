@@ -95,6 +95,18 @@ tutti_status tutti__model_need_built(tutti_model *model);
 /* Builds with the types of a dataset or tensors (batch first), if it is not built yet. */
 tutti_status tutti__model_build_batched(tutti_model *model, int count, const tutti_type *types);
 
+/* The inference form in the work graph, in place of the one there was; its variables are the
+ * weights. */
+tutti_status tutti__model_build_inference(tutti_model *model);
+
+/* ---- widen.c ---- */
+
+/* Dimensions behind the batch in which `seen` differs become unknown; true when there are any. */
+bool tutti__type_widen(tutti_type *type, const tutti_type *seen);
+/* Makes a built model take inputs of these shapes too; a failure says which input does not fit, and
+ * changes nothing. */
+tutti_status tutti__model_widen(tutti_model *model, int count, tutti_tensor *const *tensors);
+
 /* ---- trainer ---- */
 void tutti__trainer_destroy(tutti_trainer *trainer);
 

@@ -23,6 +23,7 @@ tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
                           "model '%s' has %zu inputs and %zu outputs, asked for are %d and %d",
                           model->name, model->inputs.count, model->outputs.count, input_count,
                           output_count);
+    TUTTI_TRY(tutti__model_widen(model, input_count, inputs));
     for (int i = 0; i < input_count; i++)
         feeds[i] = (tutti_feed){model->fed.data[i], inputs[i]};
     for (int i = 0; i < output_count; i++)

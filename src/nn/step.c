@@ -14,21 +14,19 @@ typedef struct making {
     tutti_model *model;
     tutti_form *form;
     int inputs, targets;
+    const tutti_type *types; /* of what is fed */
     tutti_sym x[64], outputs[64];
     tutti_sym truth[64], weights[64]; /* by goal */
     tutti_sym batch;                  /* number of examples, f32 scalar */
     tutti_sym total;                  /* the loss that is differentiated */
 } making;
 
-static tutti_status make_feeds(making *m, int count, tutti_tensor *const *tensors)
+static tutti_status make_feeds(making *m, int count)
 {
     tutti_model *model = m->model;
     for (int i = 0; i < count; i++) {
         char name[64];
-        tutti_type type = i < m->inputs ? model->inputs.data[i].type : *tutti_tensor_type(tensors[i]);
-        if (type.rank < 1)
-            return tutti_fail(TUTTI_INVALID, "component %d of the data is a scalar: no batch", i);
-        type.dims[0] = TUTTI_ANY;
+        tutti_type type = m->types[i];
         snprintf(name, sizeof name, "%s/feed", m->form->training ? "training" : "testing");
         tutti_sym feed = (tutti_placeholder_named)(model->graph, name, type);
         if (!feed.node || !TUTTI_VEC_PUSH(&m->form->feeds, feed))
@@ -285,11 +283,11 @@ static tutti_status build_descent(making *m)
     return tutti_graph_check(model->graph);
 }
 
-static tutti_status build_form(making *m, int count, tutti_tensor *const *tensors)
+static tutti_status build_form(making *m, int count)
 {
     tutti_model *model = m->model;
     tutti_form *form = m->form;
-    TUTTI_TRY(make_feeds(m, count, tensors));
+    TUTTI_TRY(make_feeds(m, count));
     form->building = tutti__model_building(model, form->training);
     model->graph->building = &form->building;
     tutti_status status = tutti__model_instantiate(model, model->graph, m->x, m->outputs);
@@ -309,6 +307,59 @@ static tutti_status build_form(making *m, int count, tutti_tensor *const *tensor
     return tutti__model_initialize(model);
 }
 
+/* The types that a form is fed: those it has, widened where these tensors are of other shapes; true
+ * when the form has to be built for them. */
+static tutti_status feed_types(tutti_model *model, const tutti_form *form, int count,
+                               tutti_tensor *const *tensors, tutti_type *ret_types, bool *ret_new)
+{
+    int inputs = (int)model->inputs.count;
+    char got[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
+    *ret_new = !form->built;
+    for (int i = 0; i < count; i++) {
+        const tutti_type *seen = tutti_tensor_type(tensors[i]);
+        tutti_type before = form->built ? form->feeds.data[i].node->types[0] : *seen;
+        const char *what = i < inputs + (int)model->trainer->goals.count ? "targets" : "weights";
+        if (seen->rank < 1)
+            return tutti_fail(TUTTI_INVALID,
+                              "component %d of the data is a scalar: it has no batch; join "
+                              "examples with tutti_batch",
+                              i);
+        if (before.dtype != seen->dtype || before.rank != seen->rank)
+            return tutti_fail(TUTTI_INVALID, "model '%s': the %s are %s, those before were %s",
+                              model->name, what, tutti_type_text(seen, got),
+                              tutti_type_text(&before, wanted));
+        ret_types[i] = i < inputs ? model->inputs.data[i].type : before;
+        ret_types[i].dims[0] = TUTTI_ANY;
+        if (i >= inputs)
+            tutti__type_widen(&ret_types[i], seen);
+        *ret_new = *ret_new || !tutti_type_equal(&ret_types[i], &before);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status form_for(tutti_model *model, tutti_form *form, int count,
+                             tutti_tensor *const *tensors)
+{
+    int inputs = (int)model->inputs.count, targets = (int)model->trainer->goals.count;
+    tutti_type types[3 * 64];
+    bool anew, training = form->training, weighted = form->weighted;
+    TUTTI_TRY(tutti__model_widen(model, inputs, tensors));
+    TUTTI_TRY(feed_types(model, form, count, tensors, types, &anew));
+    if (!anew)
+        return TUTTI_OK;
+    making *m = calloc(1, sizeof *m);
+    if (!m)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a step");
+    tutti__form_drop(form);
+    form->training = training;
+    form->weighted = weighted;
+    *m = (making){
+        .model = model, .form = form, .inputs = inputs, .targets = targets, .types = types};
+    tutti_status status = build_form(m, count);
+    free(m);
+    return status;
+}
+
 tutti_status tutti__form_for(tutti_model *model, bool training, int count,
                              tutti_tensor *const *tensors, tutti_form **ret)
 {
@@ -323,17 +374,9 @@ tutti_status tutti__form_for(tutti_model *model, bool training, int count,
                               "the data has %d components",
                               model->name, inputs, targets, count));
     tutti_form *form = &trainer->forms[(training ? 0 : 2) + weighted];
-    if (!form->built) {
-        making *m = calloc(1, sizeof *m);
-        if (!m)
-            return tutti__model_fail(model, tutti_fail(TUTTI_NO_MEMORY, "no memory for a step"));
-        form->training = training;
-        form->weighted = weighted;
-        *m = (making){.model = model, .form = form, .inputs = inputs, .targets = targets};
-        tutti_status status = build_form(m, count, tensors);
-        free(m);
-        TUTTI_TRY(tutti__model_fail(model, status));
-    }
+    form->training = training;
+    form->weighted = weighted;
+    TUTTI_TRY(tutti__model_fail(model, form_for(model, form, count, tensors)));
     *ret = form;
     return TUTTI_OK;
 }

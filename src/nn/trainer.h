@@ -52,11 +52,17 @@ struct tutti_trainer {
     int64_t updates; /* of the weights: fewer when batches are accumulated */
     bool stop; /* asked by a callback */
     tutti_tensor *class_weights; /* f32 [classes], or NULL */
-    tutti_position position;     /* where the data stands after the last step */
+    int epoch;                   /* after the last step: its epoch, */
+    int64_t batch;               /* the batches of it that are done, */
+    tutti_position position;     /* and where the data stands */
     bool resumed;                /* `position` was restored: fit goes on from there */
     tutti_history *history;
     tutti_sym swap; /* of weights and running means; made on first use */
 };
+
+/* ---- widen.c ---- */
+/* Forgets what was built; it is built again when it is needed. */
+void tutti__form_drop(tutti_form *form);
 
 /* ---- step.c ---- */
 /* The form for these tensors: inputs, targets and, when there are more, weights. */

@@ -59,12 +59,14 @@ tutti_status tutti__model_describe(tutti_model *model, int count, const tutti_ty
 }
 
 /* The inference form in the work graph: its variables are the weights. */
-static tutti_status build_inference(tutti_model *model)
+tutti_status tutti__model_build_inference(tutti_model *model)
 {
     tutti_sym inputs[64], outputs[64];
     size_t count = model->inputs.count;
     if (count > 64 || model->outputs.count > 64)
         return tutti_fail(TUTTI_TOO_LARGE, "a model has at most 64 inputs and outputs");
+    model->fed.count = model->answers.count = 0;
+    tutti__building_free(&model->inference);
     model->inference = tutti__model_building(model, false);
     model->graph->building = &model->inference;
     for (size_t i = 0; i < count; i++) {
@@ -92,7 +94,7 @@ static tutti_status build(tutti_model *model, int count, const tutti_type *types
     if (!model->engine)
         TUTTI_TRY(tutti__engine_create(&options, &model->engine));
     TUTTI_TRY(tutti__session_share(model->graph, model->engine, &model->session));
-    TUTTI_TRY(build_inference(model));
+    TUTTI_TRY(tutti__model_build_inference(model));
     model->built = true;
     model->weight_end = model->graph->nodes.count;
     return tutti__model_initialize(model);

@@ -14,7 +14,7 @@ import sys
 import textwrap
 
 BLOCK = re.compile(r'^( *)```(c|cpp)\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
-DEFINES = re.compile(r'^(static|const (?!tutti_history)|extern|enum|typedef|#define|#include|TUTTI_TEST|TUTTI_API|tutti_sym \w+\(|tutti_status \w+\()',
+DEFINES = re.compile(r'^(static|const \w+ \w|extern|enum|typedef|#define|#include|TUTTI_TEST|TUTTI_API|tutti_sym \w+\(|tutti_status \w+\()',
                      re.MULTILINE)
 
 

@@ -9,6 +9,30 @@ static void write_add(tutti_onnx_export *x)
         tutti__onnx_write_plain(x);
 }
 
+/* ONNX orders numbers only: false and true become 0 and 1. */
+static void write_order(tutti_onnx_export *x)
+{
+    if (tutti__onnx_type_in(x, 0)->dtype != TUTTI_BOOL) {
+        tutti__onnx_write_plain(x);
+        return;
+    }
+    const char *a = tutti__onnx_cast(x, tutti__onnx_in(x, 0), TUTTI_I32);
+    const char *b = tutti__onnx_cast(x, tutti__onnx_in(x, 1), TUTTI_I32);
+    tutti__onnx_out(x, 0, ONNX(x, x->rule->type, a, b));
+}
+
+/* Of bools (c and a) or (not c and b): runtimes choose between numbers only. */
+static void write_where(tutti_onnx_export *x)
+{
+    if (x->node->types[0].dtype != TUTTI_BOOL) {
+        tutti__onnx_write_plain(x);
+        return;
+    }
+    const char *c = tutti__onnx_in(x, 0), *a = tutti__onnx_in(x, 1), *b = tutti__onnx_in(x, 2);
+    const char *otherwise = ONNX(x, "And", ONNX(x, "Not", c), b);
+    tutti__onnx_out(x, 0, ONNX(x, "Or", ONNX(x, "And", c, a), otherwise));
+}
+
 static void write_not_equal(tutti_onnx_export *x)
 {
     bool first = tutti__onnx_pick(x);
@@ -117,28 +141,28 @@ const tutti_onnx_op tutti_onnx_equal = {
 const tutti_onnx_op tutti_onnx_less = {
     .op = "less",
     .type = "Less",
-    .write = tutti__onnx_write_plain,
+    .write = write_order,
     .read = tutti__onnx_read_plain,
 };
 
 const tutti_onnx_op tutti_onnx_less_equal = {
     .op = "less_equal",
     .type = "LessOrEqual",
-    .write = tutti__onnx_write_plain,
+    .write = write_order,
     .read = tutti__onnx_read_plain,
 };
 
 const tutti_onnx_op tutti_onnx_greater = {
     .op = "greater",
     .type = "Greater",
-    .write = tutti__onnx_write_plain,
+    .write = write_order,
     .read = tutti__onnx_read_plain,
 };
 
 const tutti_onnx_op tutti_onnx_greater_equal = {
     .op = "greater_equal",
     .type = "GreaterOrEqual",
-    .write = tutti__onnx_write_plain,
+    .write = write_order,
     .read = tutti__onnx_read_plain,
 };
 
@@ -166,7 +190,7 @@ const tutti_onnx_op tutti_onnx_logical_xor = {
 const tutti_onnx_op tutti_onnx_where = {
     .op = "where",
     .type = "Where",
-    .write = tutti__onnx_write_plain,
+    .write = write_where,
     .read = tutti__onnx_read_plain,
 };
 

@@ -8,10 +8,10 @@
 
 /* ---- writing ---- */
 
-static tutti_tensor *permuted(tutti_tensor *value, const int *order)
+static tutti_tensor *permuted(const tutti_tensor *value, const int *order)
 {
     tutti_tensor *view, *copy = NULL;
-    if (tutti_tensor_permute(value, order, &view) != TUTTI_OK)
+    if (tutti_tensor_permute((tutti_tensor *)value, order, &view) != TUTTI_OK)
         return NULL;
     if (tutti_tensor_contiguous(view, &copy) != TUTTI_OK)
         copy = NULL;
@@ -77,19 +77,27 @@ bool tutti__onnx_write_bias(tutti_onnx_export *x)
 
 /* ---- reading ---- */
 
-/* Our kernel, [.., channels, filters]. */
-static tutti_sym read_kernel(tutti_onnx_import *m, int rank)
+/* ONNX's kernel in our order. */
+static const int *order_of(int rank)
 {
     static const int orders[2][4] = {{2, 1, 0, 0}, {2, 3, 1, 0}};
+    return orders[rank - 3];
+}
+
+static tutti_tensor *form_kernel(const tutti_tensor *value, const void *context)
+{
+    (void)context;
+    return permuted(value, order_of(tutti_tensor_rank(value)));
+}
+
+static tutti_sym read_kernel(tutti_onnx_import *m, int rank)
+{
     const tutti_onnx_known *known = tutti__onnx_input(m, 1);
-    const int *order = orders[rank - 3];
+    const int *order = order_of(rank);
     int64_t wide[4] = {order[0], order[1], order[2], order[3]};
-    if (!tutti__onnx_free_weight(m, 1))
-        return (tutti_transpose)(tutti__onnx_sym(m, 1), rank, wide);
-    tutti_tensor *turned = permuted(known->value, order);
-    if (!turned)
-        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
-    return turned ? tutti__onnx_variable(m, 1, turned) : TUTTI_NO_SYM;
+    if (known->value && !known->plain.node)
+        return tutti__onnx_formed(m, 1, "conv kernel", form_kernel, NULL);
+    return (tutti_transpose)(tutti__onnx_sym(m, 1), rank, wide);
 }
 
 static int kernel_rank(tutti_onnx_import *m)

@@ -19,11 +19,20 @@ static void write_gather_nd(tutti_onnx_export *x)
     tutti__onnx_out(x, 0, ONNX(x, "GatherND", tutti__onnx_in(x, 0), indices));
 }
 
+/* Runtimes know it for i64 indices and for f32 and i64 values; others are converted. */
 static void write_one_hot(tutti_onnx_export *x)
 {
-    tutti_dtype dtype = x->node->types[0].dtype;
+    tutti_dtype wanted = x->node->types[0].dtype;
+    tutti_dtype dtype = wanted == TUTTI_I64 ? TUTTI_I64 : TUTTI_F32;
     int64_t two[1] = {2};
     tutti_tensor *values;
+    const char *indices = tutti__onnx_in(x, 0);
+    if (NODE_INT(x, "depth") < 1) {
+        tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED, "runtimes refuse a depth of 0");
+        return;
+    }
+    if (tutti__onnx_type_in(x, 0)->dtype != TUTTI_I64)
+        indices = tutti__onnx_cast(x, indices, TUTTI_I64);
     if (tutti_tensor_create(dtype, 1, two, &values) != TUTTI_OK) {
         tutti__onnx_write_fail(x, TUTTI_NO_MEMORY, "no memory for the file");
         return;
@@ -32,8 +41,9 @@ static void write_one_hot(tutti_onnx_export *x)
     tutti_tensor_set(values, 1, NODE_FLOAT(x, "on"));
     const char *depth = tutti__onnx_number(x, TUTTI_I64, (double)NODE_INT(x, "depth"));
     const char *both = tutti__onnx_constant(x, values);
-    tutti__onnx_out(x, 0, ONNX(x, "OneHot", tutti__onnx_in(x, 0), depth, both));
+    const char *y = ONNX(x, "OneHot", indices, depth, both);
     tutti__onnx_set_int(x, "axis", -1);
+    tutti__onnx_out(x, 0, dtype == wanted ? y : tutti__onnx_cast(x, y, wanted));
 }
 
 /* ---- reading ---- */
@@ -76,7 +86,7 @@ static void read_gather(tutti_onnx_import *m)
 static void read_gather_elements(tutti_onnx_import *m)
 {
     tutti__onnx_made(m, 0, tutti_take_along(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
-                                            (int)tutti__onnx_attr_int(m, "axis", 0)));
+                                            tutti__onnx_attr_axis(m, "axis", 0)));
 }
 
 static void read_gather_nd(tutti_onnx_import *m)
@@ -89,15 +99,15 @@ static void read_gather_nd(tutti_onnx_import *m)
 
 static void read_one_hot(tutti_onnx_import *m)
 {
-    double depth;
+    int64_t depth;
     const tutti_tensor *values = tutti__onnx_read_constant(m, 2, "the values");
-    if (!values || !tutti__onnx_read_number(m, 1, 0, &depth))
+    if (!values || !tutti__onnx_read_int(m, 1, 0, &depth))
         return;
     if (tutti_tensor_count(values) != 2 || tutti__onnx_attr_int(m, "axis", -1) != -1) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "only a last axis of two values is supported");
         return;
     }
-    tutti_attr attrs[] = {TUTTI_INT("depth", (int64_t)depth),
+    tutti_attr attrs[] = {TUTTI_INT("depth", depth),
                           TUTTI_FLOAT("on", tutti_tensor_get(values, 1)),
                           TUTTI_FLOAT("off", tutti_tensor_get(values, 0)),
                           TUTTI_INT("dtype", tutti_tensor_dtype(values))};

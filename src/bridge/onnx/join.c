@@ -99,7 +99,7 @@ static void read_concat(tutti_onnx_import *m)
     tutti_sym inputs[64];
     size_t count = m->node->inputs.count;
     bool last = tutti__onnx_joined(m);
-    int64_t axis = tutti__onnx_attr_int(m, "axis", 0);
+    int64_t axis = tutti__onnx_attr_axis(m, "axis", 0);
     if (count == 0 || count > 64) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "joins %zu inputs; 1 to 64 are possible", count);
         return;
@@ -117,7 +117,7 @@ static void read_split(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0), y;
     size_t count = m->node->outputs.count;
-    int axis = (int)tutti__onnx_attr_int(m, "axis", 0);
+    int axis = tutti__onnx_attr_axis(m, "axis", 0);
     if (!x.node || count == 0 || count > 64) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "makes %zu pieces; 1 to 64 are possible", count);
         return;

@@ -25,10 +25,26 @@ static void write_matmul(tutti_onnx_export *x)
     tutti__onnx_out(x, 0, ONNX(x, "MatMul", a, b));
 }
 
+/* A diagonal that is filled: ONNX cannot say it. */
+static bool repeats_label(const char *equation)
+{
+    const char *result = strstr(equation, "->");
+    for (const char *at = result ? result + 2 : ""; *at; at++)
+        if (*at != '.' && *at != ' ' && strchr(at + 1, *at))
+            return true;
+    return false;
+}
+
 static void write_einsum(tutti_onnx_export *x)
 {
     const char *inputs[16];
     int count = x->node->input_count;
+    if (count > 16 || repeats_label(NODE_STR(x, "equation"))) {
+        tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED,
+                               "'%s' has a label twice in its result, or too many operands",
+                               NODE_STR(x, "equation"));
+        return;
+    }
     for (int i = 0; i < count && i < 16; i++)
         inputs[i] = tutti__onnx_in(x, i);
     const char *y = tutti__onnx_node(x, "Einsum", (size_t)count, inputs);

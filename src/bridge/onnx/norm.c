@@ -129,7 +129,7 @@ static void read_layer_norm(tutti_onnx_import *m)
 
 static void read_softmax(tutti_onnx_import *m)
 {
-    int axis = (int)tutti__onnx_attr_int(m, "axis", -1);
+    int axis = tutti__onnx_attr_axis(m, "axis", -1);
     tutti_sym x = tutti__onnx_sym(m, 0);
     bool log = strcmp(m->rule->type, "LogSoftmax") == 0;
     tutti__onnx_made(m, 0, log ? tutti_log_softmax_along(x, axis) : tutti_softmax_along(x, axis));

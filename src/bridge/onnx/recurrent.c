@@ -52,8 +52,9 @@ static tutti_tensor *matrix_to_onnx(const cell *c, const tutti_tensor *from)
     return to;
 }
 
-static tutti_tensor *matrix_from_onnx(const cell *c, const tutti_tensor *from)
+static tutti_tensor *matrix_from_onnx(const tutti_tensor *from, const void *context)
 {
+    const cell *c = context;
     const int64_t *dims = tutti_tensor_dims(from);
     int64_t wide = dims[1], rows = dims[2], units = wide / c->gates;
     tutti_tensor *to;
@@ -82,16 +83,17 @@ static tutti_tensor *bias_to_onnx(const cell *c, const tutti_tensor *from)
     return to;
 }
 
-/* Two halves become one by addition. NULL in `from`: zeros. */
-static tutti_tensor *bias_from_onnx(const cell *c, tutti_dtype dtype, int64_t wide,
-                                    const tutti_tensor *from)
+/* Two halves become one by addition. */
+static tutti_tensor *bias_from_onnx(const tutti_tensor *from, const void *context)
 {
-    int64_t units = wide / c->gates, dims[2] = {c->biases, wide};
+    const cell *c = context;
+    int64_t wide = tutti_tensor_count(from) / 2, units = wide / c->gates;
+    int64_t dims[2] = {c->biases, wide};
     tutti_tensor *to;
-    if (tutti_tensor_create(dtype, c->biases == 2 ? 2 : 1, c->biases == 2 ? dims : dims + 1, &to) !=
-        TUTTI_OK)
+    if (tutti_tensor_create(tutti_tensor_dtype(from), c->biases, c->biases == 2 ? dims : dims + 1,
+                            &to) != TUTTI_OK)
         return NULL;
-    for (int64_t j = 0; from && j < 2 * wide; j++) {
+    for (int64_t j = 0; j < 2 * wide; j++) {
         int64_t half = c->biases == 2 ? j / wide : 0, k = j % wide;
         int64_t at = half * wide + c->order[k / units] * units + k % units;
         tutti_tensor_set(to, at, tutti_tensor_get(to, at) + tutti_tensor_get(from, j));
@@ -245,19 +247,12 @@ static bool read_weights(tutti_onnx_import *m, const cell *c, tutti_sym ret[3])
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "the shapes of its weights do not fit");
         return false;
     }
-    tutti_tensor *formed[3] = {matrix_from_onnx(c, w), matrix_from_onnx(c, r),
-                               bias_from_onnx(c, tutti_tensor_dtype(w), wide[1], b)};
-    for (int i = 0; i < 3; i++) {
-        if (!formed[i]) {
-            tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
-        } else if (i == 2 && !b) {
-            ret[i] = tutti_constant(m->graph, formed[i]);
-            tutti_tensor_release(formed[i]);
-        } else {
-            ret[i] = tutti__onnx_variable(m, 1 + i, formed[i]);
-        }
-    }
-    return m->status == TUTTI_OK;
+    ret[0] = tutti__onnx_formed(m, 1, c->type, matrix_from_onnx, c);
+    ret[1] = tutti__onnx_formed(m, 2, c->type, matrix_from_onnx, c);
+    ret[2] = b ? tutti__onnx_formed(m, 3, c->type, bias_from_onnx, c)
+               : (tutti_fill)(m->graph, tutti_tensor_dtype(w), 0, c->biases,
+                              c->biases == 2 ? (int64_t[]){2, wide[1]} : (int64_t[]){wide[1]});
+    return m->status == TUTTI_OK && ret[0].node && ret[1].node && ret[2].node;
 }
 
 /* An initial state [1, batch, units] as [batch, units]; zeros with the batch of x when not given. */
@@ -294,7 +289,7 @@ static void read_recurrent(tutti_onnx_import *m)
     const cell *c = cell_of(m->rule->type);
     tutti_sym sequence = tutti__onnx_sym(m, 0), states[2], w[3];
     tutti_rnn_options options = {.struct_size = sizeof options};
-    if (!sequence.node || !check_cell(m, c) || !read_weights(m, c, w) || !w[1].node)
+    if (!sequence.node || !check_cell(m, c) || !read_weights(m, c, w))
         return;
     options.reverse = strcmp(tutti__onnx_attr_string(m, "direction", "forward"), "reverse") == 0;
     options.lengths = tutti__onnx_has(m, 4) ? tutti__onnx_sym(m, 4) : TUTTI_NO_SYM;

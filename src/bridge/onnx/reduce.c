@@ -57,15 +57,26 @@ static void write_norm(tutti_onnx_export *x)
     write_as(x, NODE_INT(x, "ord") == 1 ? "ReduceL1" : "ReduceL2");
 }
 
-/* Of bools by way of integers: any is the largest, all the smallest. */
-static void write_any_all(tutti_onnx_export *x)
+/* Whether some are true: their number is not 0. */
+static const char *some(tutti_onnx_export *x, const char *bools)
 {
     const int64_t *axes;
     int count = NODE_INTS(x, "axes", &axes);
-    const char *type = strcmp(x->node->op->name, "any") == 0 ? "ReduceMax" : "ReduceMin";
-    const char *numbers = tutti__onnx_cast(x, tutti__onnx_in(x, 0), TUTTI_I32);
-    const char *y = reduced(x, type, numbers, count, axes, NODE_INT(x, "keep_dims") != 0);
-    tutti__onnx_out(x, 0, tutti__onnx_cast(x, y, TUTTI_BOOL));
+    const char *numbers = tutti__onnx_cast(x, bools, TUTTI_I32);
+    const char *sum =
+        reduced(x, "ReduceSum", numbers, count, axes, NODE_INT(x, "keep_dims") != 0);
+    return tutti__onnx_cast(x, sum, TUTTI_BOOL);
+}
+
+static void write_any(tutti_onnx_export *x)
+{
+    tutti__onnx_out(x, 0, some(x, tutti__onnx_in(x, 0)));
+}
+
+/* None is false. */
+static void write_all(tutti_onnx_export *x)
+{
+    tutti__onnx_out(x, 0, ONNX(x, "Not", some(x, ONNX(x, "Not", tutti__onnx_in(x, 0)))));
 }
 
 static void write_variance(tutti_onnx_export *x)
@@ -149,7 +160,7 @@ static void read_reduce(tutti_onnx_import *m)
 
 static void read_position(tutti_onnx_import *m)
 {
-    int axis = (int)tutti__onnx_attr_int(m, "axis", 0);
+    int axis = tutti__onnx_attr_axis(m, "axis", 0);
     tutti_sym x = tutti__onnx_sym(m, 0);
     if (tutti__onnx_attr_int(m, "select_last_index", 0)) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "select_last_index is not supported");
@@ -162,9 +173,13 @@ static void read_position(tutti_onnx_import *m)
 
 static void read_cumsum(tutti_onnx_import *m)
 {
-    double axis;
+    int64_t axis;
     tutti_sym x = tutti__onnx_sym(m, 0);
-    if (tutti__onnx_read_number(m, 1, 0, &axis))
+    if (!tutti__onnx_read_int(m, 1, 0, &axis))
+        return;
+    if (axis < -TUTTI_MAX_RANK || axis > TUTTI_MAX_RANK)
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "axis %lld is not there", (long long)axis);
+    else
         tutti__onnx_made(m, 0,
                          tutti_cumsum(x, (int)axis,
                                       .exclusive = tutti__onnx_attr_int(m, "exclusive", 0) != 0,
@@ -173,16 +188,16 @@ static void read_cumsum(tutti_onnx_import *m)
 
 static void read_top_k(tutti_onnx_import *m)
 {
-    double k;
+    int64_t k;
     tutti_sym x = tutti__onnx_sym(m, 0);
-    if (!x.node || !tutti__onnx_read_number(m, 1, 1, &k))
+    if (!x.node || !tutti__onnx_read_int(m, 1, 1, &k))
         return;
     int64_t axis = tutti__onnx_attr_int(m, "axis", -1), rank = tutti_sym_type(x).rank;
     if (!tutti__onnx_attr_int(m, "largest", 1) || (axis != -1 && axis != rank - 1)) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "only the largest along the last axis");
         return;
     }
-    tutti_sym y = tutti_top_k(x, (int64_t)k);
+    tutti_sym y = tutti_top_k(x, k);
     tutti__onnx_made(m, 0, y);
     if (tutti__onnx_names(m, 1) && y.node)
         tutti__onnx_made(m, 1, tutti_cast(tutti_output_of(y, 1), TUTTI_I64));
@@ -244,12 +259,12 @@ const tutti_onnx_op tutti_onnx_norm_l1 = {
 
 const tutti_onnx_op tutti_onnx_any = {
     .op = "any",
-    .write = write_any_all,
+    .write = write_any,
 };
 
 const tutti_onnx_op tutti_onnx_all = {
     .op = "all",
-    .write = write_any_all,
+    .write = write_all,
 };
 
 const tutti_onnx_op tutti_onnx_variance = {

@@ -23,6 +23,7 @@ static void write_reshape_like(tutti_onnx_export *x)
 {
     const char *a = tutti__onnx_in(x, 0), *like = tutti__onnx_in(x, 1);
     tutti__onnx_out(x, 0, ONNX(x, "Reshape", a, ONNX(x, "Shape", like)));
+    tutti__onnx_set_int(x, "allowzero", 1);
 }
 
 static void write_flatten(tutti_onnx_export *x)
@@ -35,7 +36,14 @@ static void write_flatten(tutti_onnx_export *x)
 static void write_squeeze(tutti_onnx_export *x)
 {
     const int64_t *axes;
+    int64_t ones[TUTTI_MAX_RANK];
     int count = NODE_INTS(x, "axes", &axes);
+    const tutti_type *type = tutti__onnx_type_in(x, 0);
+    for (int i = 0; i < type->rank && (count == 0 || axes == ones); i++)
+        if (type->dims[i] == 1) {
+            axes = ones;
+            ones[count++] = i;
+        }
     const char *list = count > 0 ? tutti__onnx_ints(x, count, axes) : "";
     tutti__onnx_out(x, 0, ONNX(x, "Squeeze", tutti__onnx_in(x, 0), list));
 }

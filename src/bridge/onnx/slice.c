@@ -13,6 +13,15 @@ static const char *sliced(tutti_onnx_export *x, const char *name, int count, con
     return ONNX(x, "Slice", name, starts, ends, along, steps);
 }
 
+/* A scalar has no axes to take from or to add to. */
+static bool write_scalar(tutti_onnx_export *x)
+{
+    if (x->node->types[0].rank > 0)
+        return false;
+    tutti__onnx_out(x, 0, tutti__onnx_in(x, 0));
+    return true;
+}
+
 /* Both sides count from the end and stop at the ends alike. */
 static void write_slice(tutti_onnx_export *x)
 {
@@ -21,6 +30,8 @@ static void write_slice(tutti_onnx_export *x)
     int counts[3] = {NODE_INTS(x, "begin", &begins), NODE_INTS(x, "end", &ends),
                      NODE_INTS(x, "step", &steps)};
     int rank = x->node->types[0].rank;
+    if (write_scalar(x))
+        return;
     for (int i = 0; i < rank; i++) {
         axes[i] = i;
         step[i] = i < counts[2] ? steps[i] : 1;
@@ -37,6 +48,8 @@ static void write_reverse(tutti_onnx_export *x)
     int64_t begin[TUTTI_MAX_RANK], end[TUTTI_MAX_RANK], axes[TUTTI_MAX_RANK], step[TUTTI_MAX_RANK];
     int count = NODE_INTS(x, "axes", &given), rank = x->node->types[0].rank;
     int all = count == 0 ? rank : count;
+    if (write_scalar(x))
+        return;
     for (int i = 0; i < all; i++) {
         axes[i] = count == 0 ? i : given[i];
         begin[i] = INT64_MAX;
@@ -53,12 +66,11 @@ static void write_roll(tutti_onnx_export *x)
     int64_t axis = NODE_INT(x, "axis"), shift = NODE_INT(x, "shift");
     axis += axis < 0 ? rank : 0;
     int64_t size = x->node->types[0].dims[axis];
-    if (size > 0)
-        shift = (shift % size + size) % size;
-    if (size <= 0) {
+    if (size < 0) {
         tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED, "the size of its axis must be known");
         return;
     }
+    shift = size > 0 ? (shift % size + size) % size : 0;
     const char *a = tutti__onnx_in(x, 0);
     int64_t cut = size - shift, zero = 0, last = INT64_MAX, one = 1;
     const char *tail = sliced(x, a, 1, &cut, &last, &axis, &one);
@@ -73,6 +85,8 @@ static void write_pad(tutti_onnx_export *x)
     int64_t pads[2 * TUTTI_MAX_RANK];
     int rank = x->node->types[0].rank;
     const char *mode = NODE_STR(x, "mode"), *value = "";
+    if (write_scalar(x))
+        return;
     NODE_INTS(x, "paddings", &paddings);
     for (int i = 0; i < rank; i++) {
         pads[i] = paddings[2 * i];

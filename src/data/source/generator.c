@@ -87,6 +87,7 @@ tutti_dataset *tutti_from_generator(tutti_job *job, const tutti_generator *gener
     if (!dataset)
         return NULL;
     ((settings *)dataset->settings)->given = *generator;
+    dataset->once = !generator->reset;
     tutti_dataset_info *info = &dataset->info;
     info->components = generator->components;
     info->cardinality = generator->cardinality > 0 || generator->cardinality == TUTTI_ENDLESS

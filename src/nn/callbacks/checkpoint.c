@@ -85,6 +85,16 @@ void tutti__checkpoint_remove(const char *path)
     remove_pieces(full);
 }
 
+/* Removes all but the newest `keep`. */
+static void forget(saving *s, int keep)
+{
+    while (s->options.keep > 0 && s->saved.count > (size_t)keep) {
+        tutti__checkpoint_remove(s->saved.data[0]);
+        free(s->saved.data[0]);
+        memmove(s->saved.data, s->saved.data + 1, --s->saved.count * sizeof *s->saved.data);
+    }
+}
+
 /* Notes a path as the newest; removes what is too old. */
 static tutti_status note(saving *s, const char *path)
 {
@@ -101,11 +111,8 @@ static tutti_status note(saving *s, const char *path)
         free(copy);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a checkpoint's path");
     }
-    while (s->options.keep > 0 && s->saved.count > (size_t)s->options.keep) {
-        tutti__checkpoint_remove(s->saved.data[0]);
-        free(s->saved.data[0]);
-        memmove(s->saved.data, s->saved.data + 1, --s->saved.count * sizeof *s->saved.data);
-    }
+    /* The newest is still being written: the one before it stays until it is whole. */
+    forget(s, s->options.keep > 1 ? s->options.keep : 2);
     return TUTTI_OK;
 }
 
@@ -151,7 +158,9 @@ static tutti_status train_end(void *self, tutti_event *event)
     saving *s = self;
     if (event->interrupted && !s->options.best_only && event->step > 0)
         TUTTI_TRY(save(s, event));
-    return tutti_checkpoint_wait(event->model);
+    TUTTI_TRY(tutti_checkpoint_wait(event->model));
+    forget(s, s->options.keep);
+    return TUTTI_OK;
 }
 
 static void destroy(void *self)

@@ -1,0 +1,507 @@
+/* onnx_test.c: models to ONNX and back. That onnxruntime gives the same outputs is shown by
+ * tests/peers/onnx_check.py. */
+#include "base/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bridge/onnx.h"
+#include "bridge/onnx_test.h"
+#include "io/protobuf.h"
+#include "ops/sample.h"
+
+static void path_of(char path[64])
+{
+    snprintf(path, 64, "/tmp/tutti_onnx_%d.onnx", (int)getpid());
+}
+
+static void check_near(const tutti_tensor *actual, const tutti_tensor *expected)
+{
+    CHECK(tutti_type_equal(tutti_tensor_type(actual), tutti_tensor_type(expected)));
+    for (int64_t i = 0; i < tutti_tensor_count(expected); i++) {
+        double wanted = tutti_tensor_get(expected, i);
+        CHECK_NEAR(tutti_tensor_get(actual, i), wanted, 1e-5 * (1 + fabs(wanted)));
+    }
+}
+
+/* The outputs of two models of the same inputs are the same. */
+static void check_same(const onnx_case *c, tutti_model *again)
+{
+    tutti_tensor *expected[8] = {0}, *actual[8] = {0};
+    CHECK_OK(tutti_predict_on_batch(c->model, c->inputs, c->tensors, c->outputs, expected));
+    CHECK_OK(tutti_predict_on_batch(again, c->inputs, c->tensors, c->outputs, actual));
+    for (int i = 0; i < c->outputs; i++) {
+        check_near(actual[i], expected[i]);
+        tutti_tensor_release(expected[i]);
+        tutti_tensor_release(actual[i]);
+    }
+}
+
+static void build(const onnx_case *c)
+{
+    tutti_tensor *outputs[8];
+    CHECK_OK(tutti_predict_on_batch(c->model, c->inputs, c->tensors, c->outputs, outputs));
+    for (int i = 0; i < c->outputs; i++)
+        tutti_tensor_release(outputs[i]);
+    CHECK_OK(onnx_vary(c->model));
+}
+
+static void release(const onnx_case *c)
+{
+    for (int i = 0; i < c->inputs; i++)
+        tutti_tensor_release(c->tensors[i]);
+}
+
+static void round_trip(const onnx_network *network, int opset)
+{
+    char path[64];
+    onnx_case c;
+    tutti_job *job = tutti_open(NULL, NULL);
+    network->make(job, &c);
+    build(&c);
+    path_of(path);
+    CHECK_OK(tutti_export_onnx(c.model, path, .opset = opset));
+    tutti_model *again = tutti_import_onnx(job, path);
+    CHECK_OK(tutti_job_check(job));
+    check_same(&c, again);
+    /* What was imported is exported again as well. */
+    CHECK_OK(tutti_export_onnx(again, path, .opset = opset));
+    check_same(&c, tutti_import_onnx(job, path));
+    remove(path);
+    release(&c);
+    CHECK_INT(tutti_close(job), 0);
+}
+
+TUTTI_TEST(onnx_models_come_back_with_the_same_outputs)
+{
+    for (size_t i = 0; i < ONNX_NETWORKS; i++)
+        round_trip(&onnx_networks[i], 17);
+}
+
+TUTTI_TEST(onnx_models_come_back_in_the_newest_opset)
+{
+    for (size_t i = 0; i < ONNX_NETWORKS; i++)
+        round_trip(&onnx_networks[i], 21);
+}
+
+/* Weights keep names, order of dimensions and values. */
+TUTTI_TEST(onnx_weights_keep_their_names_and_forms)
+{
+    static const char *const names[] = {"mnist", "tickets", "resnet", "recurrent", "shared"};
+    char path[64];
+    path_of(path);
+    for (size_t n = 0; n < ONNX_NETWORKS; n++) {
+        bool chosen = false;
+        for (size_t i = 0; i < TUTTI_COUNT(names); i++)
+            chosen = chosen || strcmp(names[i], onnx_networks[n].name) == 0;
+        if (!chosen)
+            continue;
+        onnx_case c;
+        tutti_job *job = tutti_open(NULL, NULL);
+        onnx_networks[n].make(job, &c);
+        build(&c);
+        CHECK_OK(tutti_export_onnx(c.model, path));
+        tutti_model *again = tutti_import_onnx(job, path);
+        CHECK_INT(tutti_weight_count(again), tutti_weight_count(c.model));
+        for (int i = 0; i < tutti_weight_count(c.model); i++) {
+            tutti_weight_info info, other;
+            tutti_tensor *a, *b;
+            CHECK_OK(tutti_weight_at(c.model, i, &info));
+            CHECK_OK(tutti_get_weight(c.model, info.name, &a));
+            CHECK_OK(tutti_get_weight(again, info.name, &b));
+            CHECK(tutti_tensor_same(a, b));
+            tutti_tensor_release(a);
+            tutti_tensor_release(b);
+            for (int k = 0; k < tutti_weight_count(again); k++) {
+                CHECK_OK(tutti_weight_at(again, k, &other));
+                if (strcmp(other.name, info.name) == 0)
+                    CHECK_INT(other.trainable, info.trainable);
+            }
+        }
+        remove(path);
+        release(&c);
+        CHECK_INT(tutti_close(job), 0);
+    }
+}
+
+/* What an imported sample gives, compared with the operator itself. */
+static tutti_status compare_sample(const tutti_sample *s, const tutti_onnx *onnx, tutti_job *job)
+{
+    tutti_tensor *expected[16], *actual = NULL;
+    tutti_model *model = tutti_functional(job);
+    TUTTI_TRY(tutti__onnx_into_model(onnx, s->op->name, model));
+    TUTTI_TRY(tutti_predict_on_batch(model, s->input_count, s->values, 1, &actual));
+    CHECK_OK(tutti__sample_run(s, expected));
+    /* Attributes of ONNX's are f32. */
+    double tolerance = tutti_tensor_dtype(expected[0]) == TUTTI_F64 ? 1e-6 : -1;
+    tutti_status status = tutti__tensor_near(actual, expected[0], tolerance, s->op->name);
+    tutti_tensor_release(actual);
+    for (int i = 0; i < s->output_count; i++)
+        tutti_tensor_release(expected[i]);
+    return status;
+}
+
+/* There and back; what went wrong is added to the text. Forms that ONNX lacks are passed over. */
+static bool check_sample(const tutti_sample *s, tutti_text *failures)
+{
+    tutti_onnx_port inputs[16], output = {"output", tutti__sym(s->node, 0)};
+    tutti_session *session;
+    tutti_onnx *onnx;
+    for (int i = 0; i < s->input_count; i++)
+        inputs[i] = (tutti_onnx_port){s->node->inputs[i].node->name,
+                                      tutti__sym(s->node->inputs[i].node, 0)};
+    CHECK_OK(tutti_session_open(&session, s->graph));
+    tutti_status status = tutti__onnx_from_graph(s->graph, session, "sample", 17, s->input_count,
+                                                 inputs, 1, &output, &onnx);
+    tutti_session_close(session);
+    CHECK(status == TUTTI_OK || status == TUTTI_UNSUPPORTED);
+    if (status == TUTTI_UNSUPPORTED)
+        return false;
+    tutti_job *job = tutti_open(NULL, NULL);
+    if (compare_sample(s, onnx, job) != TUTTI_OK)
+        tutti__text_add(failures, "%s %s: %s\n", s->op->name, s->text, tutti_error_message());
+    tutti__onnx_free(onnx);
+    tutti_close(job);
+    return true;
+}
+
+/* Models take tensors with a batch, whose size is not known; recurrent weights must be constants. */
+static bool can_be_model(const tutti_sample *s)
+{
+    if (s->input_count == 0 || s->node->types[0].dtype == TUTTI_STRING ||
+        strstr("lstm gru simple_rnn", s->op->name))
+        return false;
+    for (int i = 0; i < s->input_count; i++)
+        if (s->types[i].rank < (strcmp(s->op->name, "gather_nd") == 0 ? 2 : 1) || s->types[i].handle || s->types[i].dtype == TUTTI_STRING)
+            return false;
+    return true;
+}
+
+TUTTI_TEST(onnx_operators_come_back_with_the_same_outputs)
+{
+    static const tutti_op *ops[1000];
+    size_t count = tutti_op_list(1000, ops);
+    int checked = 0;
+    tutti_text failures = {0};
+    for (size_t n = 0; n < count && n < 1000; n++)
+        for (int i = 0; ops[n]->samples && ops[n]->samples[i]; i++) {
+            tutti_sample *sample;
+            if (!tutti__onnx_writer(ops[n]->name))
+                break;
+            CHECK_OK(tutti__sample_parse(ops[n], ops[n]->samples[i], 1, &sample));
+            if (can_be_model(sample))
+                checked += check_sample(sample, &failures);
+            tutti__sample_free(sample);
+        }
+    CHECK_STR(failures.data ? failures.data : "", "");
+    CHECK(checked > 300);
+    tutti__text_free(&failures);
+}
+
+TUTTI_TEST(an_imported_model_learns)
+{
+    char path[64];
+    onnx_case c;
+    double first = 0, last = 0;
+    int64_t labels[3] = {1, 5, 9};
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *target;
+    path_of(path);
+    onnx_mnist(job, &c);
+    build(&c);
+    CHECK_OK(tutti_export_onnx(c.model, path));
+    tutti_model *m = tutti_import_onnx(job, path);
+    CHECK_OK(tutti_compile(m, .optimizer = tutti_adam(),
+                           .loss = tutti_sparse_cross_entropy(.from_logits = true)));
+    CHECK_OK(tutti_tensor_from(TUTTI_I64, 1, (int64_t[]){3}, labels, &target));
+    for (int step = 0; step < 15; step++) {
+        tutti_logs logs;
+        CHECK_OK(tutti_train_on_batch(m, 2, (tutti_tensor *[]){c.tensors[0], target}, &logs));
+        last = tutti_logs_get(&logs, "loss");
+        first = step == 0 ? last : first;
+    }
+    CHECK(last < 0.3 * first);
+    tutti_tensor_release(target);
+    remove(path);
+    release(&c);
+    CHECK_INT(tutti_close(job), 0);
+}
+
+/* Convolutions, activations, batch norm and additions share one order of dimensions. */
+TUTTI_TEST(onnx_turns_images_only_at_the_ends)
+{
+    onnx_case c;
+    tutti_onnx *onnx;
+    int turned = 0, norms = 0, others = 0;
+    tutti_job *job = tutti_open(NULL, NULL);
+    onnx_resnet(job, &c);
+    build(&c);
+    tutti_onnx_port in = {"x", c.model->fed.data[0]}, out = {"y", c.model->answers.data[0]};
+    CHECK_OK(tutti__onnx_from_graph(c.model->graph, c.model->session, "g", 17, 1, &in, 1, &out,
+                                    &onnx));
+    for (size_t i = 0; i < onnx->graph.nodes.count; i++) {
+        turned += strcmp(onnx->graph.nodes.items[i].type, "Transpose") == 0;
+        norms += strcmp(onnx->graph.nodes.items[i].type, "BatchNormalization") == 0;
+        others += strcmp(onnx->graph.nodes.items[i].type, "Mul") == 0;
+    }
+    CHECK_INT(turned, 1);
+    CHECK_INT(norms, 7);
+    CHECK_INT(others, 0);
+    tutti__onnx_free(onnx);
+    release(&c);
+    CHECK_INT(tutti_close(job), 0);
+}
+
+TUTTI_TEST(a_graph_is_exported_with_its_session)
+{
+    char path[64];
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *x, *y, *z;
+    path_of(path);
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym in = tutti_placeholder_named(g, "in", TUTTI_F32, TUTTI_ANY, 3);
+    tutti_sym w = tutti_variable(g, tutti_normal_init(0, 1, 3, 2), .name = "w");
+    tutti_sym out = tutti_tanh(tutti_matmul(in, w));
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_export_graph_onnx(s, path, 1, &in, 1, &out));
+    x = ONNX_FLOATS(4, 3);
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({in, x}), .fetch = TUTTI_FETCH({out, &y})));
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = tutti_import_onnx(job, path);
+    CHECK_OK(tutti_predict_on_batch(m, 1, &x, 1, &z));
+    check_near(z, y);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    tutti_tensor_release(z);
+    CHECK_INT(tutti_close(job), 0);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+    remove(path);
+}
+
+TUTTI_TEST(onnx_names_every_operator_without_a_form)
+{
+    char path[64];
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = tutti_functional(job);
+    tutti_sym x = tutti_input(m, "x", TUTTI_F32, 4);
+    tutti_sym y = tutti_check_numerics(tutti_prod_except(x, 1), "x");
+    tutti_output(m, "y", y);
+    CHECK_OK(tutti_build(m, TUTTI_F32, 4));
+    path_of(path);
+    CHECK_STATUS(tutti_export_onnx(m, path), TUTTI_UNSUPPORTED);
+    CHECK_CONTAINS(tutti_error_message(), "prod_except");
+    CHECK_CONTAINS(tutti_error_message(), "check_numerics");
+    CHECK(access(path, F_OK) != 0);
+    CHECK_INT(tutti_close(job), 1);
+}
+
+TUTTI_TEST(onnx_refuses_opsets_and_models_it_cannot_write)
+{
+    char path[64];
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = tutti_sequential(job, tutti_dense(2));
+    path_of(path);
+    CHECK_STATUS(tutti_export_onnx(m, path), TUTTI_UNINITIALIZED);
+    CHECK_CONTAINS(tutti_error_message(), "tutti_build");
+    CHECK_INT(tutti_close(job), 1);
+    job = tutti_open(NULL, NULL);
+    m = tutti_sequential(job, tutti_input_shape(3), tutti_dense(2));
+    CHECK_OK(tutti_build(m, TUTTI_F32, 3));
+    CHECK_STATUS(tutti_export_onnx(m, path, .opset = 16), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "17 to 21");
+    CHECK_INT(tutti_close(job), 1);
+}
+
+/* ---- files ---- */
+
+static void put_node(tutti_text *graph, const char *type, const char *domain, const char *in,
+                     const char *out)
+{
+    size_t mark = tutti__proto_open(graph, 1);
+    tutti__proto_put_string(graph, 1, in);
+    tutti__proto_put_string(graph, 2, out);
+    tutti__proto_put_string(graph, 3, type);
+    tutti__proto_put_string(graph, 4, type);
+    tutti__proto_put_string(graph, 7, domain);
+    tutti__proto_close(graph, mark);
+}
+
+static void put_port(tutti_text *graph, uint32_t number, const char *name)
+{
+    size_t value = tutti__proto_open(graph, number);
+    tutti__proto_put_string(graph, 1, name);
+    size_t type = tutti__proto_open(graph, 2), tensor = tutti__proto_open(graph, 1);
+    tutti__proto_put_int(graph, 1, 1);
+    size_t shape = tutti__proto_open(graph, 2), dim = tutti__proto_open(graph, 1);
+    tutti__proto_put_string(graph, 2, "batch");
+    tutti__proto_close(graph, dim);
+    tutti__proto_close(graph, shape);
+    tutti__proto_close(graph, tensor);
+    tutti__proto_close(graph, type);
+    tutti__proto_close(graph, value);
+}
+
+/* A model of these graph bytes. */
+static tutti_status load(const tutti_text *graph, int opset, tutti_onnx **ret)
+{
+    tutti_text text = {0};
+    tutti__proto_put_int(&text, 1, 8);
+    tutti__proto_put_bytes(&text, 7, graph->data, graph->size);
+    size_t mark = tutti__proto_open(&text, 8);
+    tutti__proto_put_int(&text, 2, opset);
+    tutti__proto_close(&text, mark);
+    tutti_status status = tutti__onnx_decode("x.onnx", text.data, text.size, ret);
+    tutti__text_free(&text);
+    return status;
+}
+
+TUTTI_TEST(onnx_import_names_everything_that_is_missing)
+{
+    tutti_text graph = {0};
+    tutti_onnx *onnx;
+    tutti_job *job = tutti_open(NULL, NULL);
+    put_node(&graph, "Mish", "", "x", "a");
+    put_node(&graph, "Relu", "", "a", "b");
+    put_node(&graph, "FusedThing", "com.example", "b", "y");
+    put_port(&graph, 11, "x");
+    put_port(&graph, 12, "y");
+    CHECK_OK(load(&graph, 17, &onnx));
+    CHECK_STATUS(tutti__onnx_into_model(onnx, "x.onnx", tutti_functional(job)), TUTTI_UNSUPPORTED);
+    CHECK_CONTAINS(tutti_error_message(), "Mish");
+    CHECK_CONTAINS(tutti_error_message(), "com.example.FusedThing");
+    CHECK_CONTAINS(tutti_error_message(), "opset 17");
+    tutti__onnx_free(onnx);
+    tutti__text_free(&graph);
+    CHECK_INT(tutti_close(job), 0);
+}
+
+TUTTI_TEST(onnx_import_refuses_broken_graphs)
+{
+    static const struct {
+        const char *type, *in;
+        int opset;
+        const char *part;
+    } cases[] = {
+        {"Relu", "nothing", 17, "made by nobody"},
+        {"MatMul", "x", 17, "input 1 is missing"},
+        {"Relu", "x", 9, "13 to 21"},
+        {"Conv", "x", 17, "dimensions"},
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        tutti_text graph = {0};
+        tutti_onnx *onnx;
+        tutti_job *job = tutti_open(NULL, NULL);
+        put_node(&graph, cases[i].type, "", cases[i].in, "y");
+        put_port(&graph, 11, "x");
+        put_port(&graph, 12, "y");
+        CHECK_OK(load(&graph, cases[i].opset, &onnx));
+        CHECK(tutti__onnx_into_model(onnx, "x.onnx", tutti_functional(job)) != TUTTI_OK);
+        CHECK_CONTAINS(tutti_error_message(), cases[i].part);
+        CHECK_CONTAINS(tutti_error_message(), "x.onnx");
+        tutti__onnx_free(onnx);
+        tutti__text_free(&graph);
+        tutti_close(job);
+    }
+}
+
+/* A tensor message: dims, type and raw bytes. */
+static void put_tensor(tutti_text *graph, int64_t dim, int64_t type, size_t bytes, bool outside)
+{
+    size_t mark = tutti__proto_open(graph, 5);
+    tutti__proto_put_int(graph, 1, dim);
+    tutti__proto_put_int(graph, 2, type);
+    tutti__proto_put_string(graph, 8, "w");
+    tutti__proto_put_bytes(graph, 9, "0123456789abcdef", bytes);
+    if (outside)
+        tutti__proto_put_int(graph, 14, 1);
+    tutti__proto_close(graph, mark);
+}
+
+TUTTI_TEST(onnx_decode_refuses_tensors_that_lie)
+{
+    static const struct {
+        int64_t dim, type;
+        size_t bytes;
+        bool outside;
+        tutti_status status;
+    } cases[] = {
+        {4, 1, 16, false, TUTTI_OK},
+        {5, 1, 16, false, TUTTI_CORRUPT},
+        {3, 1, 13, false, TUTTI_CORRUPT},
+        {-1, 1, 4, false, TUTTI_CORRUPT},
+        {INT64_MAX, 7, 8, false, TUTTI_CORRUPT},
+        {4, 1, 16, true, TUTTI_UNSUPPORTED},
+        {4, 14, 16, false, TUTTI_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        tutti_text graph = {0};
+        tutti_onnx *onnx;
+        put_tensor(&graph, cases[i].dim, cases[i].type, cases[i].bytes, cases[i].outside);
+        CHECK_STATUS(load(&graph, 17, &onnx), cases[i].status);
+        if (cases[i].status == TUTTI_OK)
+            tutti__onnx_free(onnx);
+        tutti__text_free(&graph);
+    }
+}
+
+/* Every cut and many changed bytes: an answer or an error, never more. */
+TUTTI_TEST(onnx_damaged_files_are_refused_or_read)
+{
+    onnx_case c;
+    tutti_onnx *onnx;
+    tutti_text text = {0};
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = tutti_sequential(job, tutti_conv2d(2, 3, .activation = TUTTI_RELU),
+                                      tutti_flatten(), tutti_dense(2));
+    onnx_one(&c, m, ONNX_FLOATS(1, 5, 5, 1));
+    build(&c);
+    tutti_onnx_port in = {"x", m->fed.data[0]}, out = {"y", m->answers.data[0]};
+    CHECK_OK(tutti__onnx_from_graph(m->graph, m->session, "g", 17, 1, &in, 1, &out, &onnx));
+    CHECK_OK(tutti__onnx_encode(onnx, &text));
+    tutti__onnx_free(onnx);
+    for (size_t i = 0; i < text.size; i++) {
+        if (tutti__onnx_decode("cut", text.data, i, &onnx) == TUTTI_OK)
+            tutti__onnx_free(onnx);
+        char kept = text.data[i];
+        text.data[i] = (char)(kept ^ (1 << i % 8));
+        if (tutti__onnx_decode("changed", text.data, text.size, &onnx) == TUTTI_OK) {
+            tutti_job *other = tutti_open(NULL, NULL);
+            (void)tutti__onnx_into_model(onnx, "changed", tutti_functional(other));
+            tutti__onnx_free(onnx);
+            tutti_job_check(other);
+            CHECK(tutti_close(other) <= 1);
+        }
+        text.data[i] = kept;
+    }
+    tutti__text_free(&text);
+    release(&c);
+    CHECK_INT(tutti_close(job), 0);
+}
+
+TUTTI_TEST(onnx_describe_says_what_is_in_a_file)
+{
+    char path[64];
+    onnx_case c;
+    tutti_text text = {0};
+    tutti_job *job = tutti_open(NULL, NULL);
+    path_of(path);
+    onnx_tickets(job, &c);
+    build(&c);
+    CHECK_OK(tutti_export_onnx(c.model, path, .opset = 18));
+    CHECK_OK(tutti__onnx_describe(path, &text));
+    CHECK_CONTAINS(text.data, "ONNX model 'tickets', opset 18, IR version 8, by tutti");
+    CHECK_CONTAINS(text.data, "title: i32[batch,title_1]");
+    CHECK_CONTAINS(text.data, "department: f32[batch,4]");
+    CHECK_CONTAINS(text.data, "LSTM 2");
+    CHECK_CONTAINS(text.data, "weight   dense/kernel: f32[172,1]");
+    tutti__text_free(&text);
+    remove(path);
+    release(&c);
+    CHECK_STATUS(tutti__onnx_describe("/no/such.onnx", &text), TUTTI_NOT_FOUND);
+    CHECK_INT(tutti_close(job), 0);
+}
