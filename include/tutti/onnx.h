@@ -24,7 +24,8 @@ typedef struct tutti_onnx_options {
 /* Writes the model's outputs as functions of its inputs, with the weights' present values under
  * their names. The first dimension is free and named "batch"; other unknown dimensions of an input
  * are named after it. The model must have been built. The file appears whole or not at all.
- * TUTTI_UNSUPPORTED names every operator that has no form in ONNX. Strings cannot be exported. */
+ * A model that computes in bf16 computes in f32 there. TUTTI_UNSUPPORTED names every operator that
+ * has no form in ONNX. Strings cannot be exported. */
 TUTTI_API tutti_status tutti_export_onnx(tutti_model *model, const char *path,
                                          const tutti_onnx_options *options);
 #define tutti_export_onnx(model, path, ...)                                                        \

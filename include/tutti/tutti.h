@@ -12,6 +12,7 @@
 #include "tutti/graph.h"
 #include "tutti/job.h"
 #include "tutti/model.h"
+#include "tutti/onnx.h"
 #include "tutti/op.h"
 #include "tutti/ops.h"
 #include "tutti/optimizer.h"

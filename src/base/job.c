@@ -119,7 +119,7 @@ static int read_flag(tutti_job *job, int argc, char **argv, int i)
 static void read_flags(tutti_job *job, int *argc, char **argv)
 {
     int kept = 1;
-    for (int i = 1; i < *argc;) {
+    for (int i = 1; i < *argc && argv[i];) {
         int used = read_flag(job, *argc, argv, i);
         if (used == 0)
             argv[kept++] = argv[i++];
@@ -226,6 +226,14 @@ const char *tutti_flag_text(tutti_job *job, const char *name, const char *fallba
     return text ? text : fallback;
 }
 
+/* A flag that cannot be read is wrong usage, whenever it is asked for. */
+static void flag_error(tutti_job *job, tutti_status status)
+{
+    if (job && job->error.status == TUTTI_OK)
+        job->exit_code = 2;
+    tutti_job_fail(job, status);
+}
+
 int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallback)
 {
     const char *text = tutti_flag_text(job, name, NULL);
@@ -236,8 +244,7 @@ int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallback)
     long long value = strtoll(text, &end, 10);
     if (errno == 0 && end != text && !*end && value >= 0)
         return value;
-    tutti_job_fail(job,
-                   tutti_fail(TUTTI_INVALID, "--%s takes a whole number, not '%s'", name, text));
+    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s takes a whole number, not '%s'", name, text));
     return fallback;
 }
 
@@ -250,7 +257,7 @@ double tutti_flag_number(tutti_job *job, const char *name, double fallback)
     double value = strtod(text, &end);
     if (end != text && !*end)
         return value;
-    tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "--%s takes a number, not '%s'", name, text));
+    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s takes a number, not '%s'", name, text));
     return fallback;
 }
 

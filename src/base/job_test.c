@@ -88,7 +88,9 @@ TUTTI_TEST(other_flags_can_be_refused)
 /* The status of a job with these flags that expected 0.9 and reached `value`. */
 static tutti_status expecting(int argc, const char *const *list, double value)
 {
-    char **argv = (char **)list;
+    char *copy[8] = {0}, **argv = copy; /* flags are taken out of it */
+    for (int i = 0; i < argc; i++)
+        copy[i] = (char *)list[i];
     tutti_job *job = tutti_open(&argc, &argv);
     tutti_expect(job, "accuracy", value, 0.9);
     tutti_status status = tutti_job_check(job);

@@ -55,13 +55,13 @@ struct tutti_onnx_export {
     tutti_session *session; /* for the values of variables */
     const tutti_node *node; /* that is being written */
     const tutti_onnx_op *rule;
-    bool *needed;            /* per node */
-    size_t *start;           /* per node: its first edge */
+    bool *needed;  /* per node */
+    size_t *start; /* per node: its first edge */
     tutti_onnx_edge *edges;
-    tutti_map names;         /* that are taken */
-    tutti_map shared;        /* constants by what they hold → name */
-    tutti_onnx_node *last;   /* node written last: attributes go there */
-    tutti_status status;     /* the first failure, with its message in `error` */
+    tutti_map names;       /* that are taken */
+    tutti_map shared;      /* constants by what they hold → name */
+    tutti_onnx_node *last; /* node written last: attributes go there */
+    tutti_status status;   /* the first failure, with its message in `error` */
     tutti_error error;
 };
 
@@ -113,6 +113,10 @@ bool tutti__onnx_value_of(tutti_onnx_export *x, tutti_edge edge, tutti_tensor **
 const char *tutti__onnx_weight(tutti_onnx_export *x, const tutti_node *node, const char *form,
                                tutti_tensor *value);
 
+/* The element type that stands in the file: before opset 22 hardly any operator of ONNX's takes
+ * bf16, so f32 stands for it. */
+tutti_dtype tutti__onnx_written(tutti_dtype dtype);
+
 /* Pieces that several rules need: axes as attribute or input, whichever the operator has in this
  * opset; x turned; x without or with axes. */
 const char *tutti__onnx_turned(tutti_onnx_export *x, const char *name, int rank,
@@ -125,7 +129,8 @@ const char *tutti__onnx_cast(tutti_onnx_export *x, const char *name, tutti_dtype
 #define NODE_INT(x, name) tutti__int((x)->node, (name))
 #define NODE_FLOAT(x, name) tutti__float((x)->node, (name))
 #define NODE_STR(x, name) tutti__str((x)->node, (name))
-#define NODE_INTS(x, name, ret) tutti_attr_ints((x)->node->attrs, (x)->node->attr_count, (name), ret)
+#define NODE_INTS(x, name, ret)                                                                    \
+    tutti_attr_ints((x)->node->attrs, (x)->node->attr_count, (name), ret)
 
 /* Ready-made: one node with the same inputs and no attributes. */
 void tutti__onnx_write_plain(tutti_onnx_export *x);

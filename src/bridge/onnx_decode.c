@@ -21,7 +21,8 @@ static tutti_status count_object(tutti_onnx_decoder *d)
     return TUTTI_OK;
 }
 
-tutti_status tutti__onnx_take_string(tutti_onnx_decoder *d, const tutti_proto_field *f, const char **ret)
+tutti_status tutti__onnx_take_string(tutti_onnx_decoder *d, const tutti_proto_field *f,
+                                     const char **ret)
 {
     if (f->kind != TUTTI_PROTO_BYTES)
         return tutti_fail(TUTTI_CORRUPT, "%s: field %u should be a text", d->file, f->number);
@@ -34,7 +35,8 @@ tutti_status tutti__onnx_take_string(tutti_onnx_decoder *d, const tutti_proto_fi
     return TUTTI_OK;
 }
 
-static tutti_status push_name(tutti_onnx_decoder *d, const tutti_proto_field *f, tutti_onnx_names *list)
+static tutti_status push_name(tutti_onnx_decoder *d, const tutti_proto_field *f,
+                              tutti_onnx_names *list)
 {
     const char *name = NULL;
     TUTTI_TRY(tutti__onnx_take_string(d, f, &name));
@@ -129,7 +131,8 @@ static tutti_status read_numbers(tutti_onnx_decoder *d, tutti_proto *p, const tu
     return TUTTI_OK;
 }
 
-static tutti_status read_text(tutti_onnx_decoder *d, const tutti_proto_field *f, tutti_onnx_attr *attr)
+static tutti_status read_text(tutti_onnx_decoder *d, const tutti_proto_field *f,
+                              tutti_onnx_attr *attr)
 {
     if (f->number == 1)
         return tutti__onnx_take_string(d, f, &attr->name);
@@ -178,7 +181,8 @@ static tutti_status read_attr(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_a
         if (f.number == 3)
             attr->i = tutti__proto_int(&f);
         if (f.number == 5)
-            TUTTI_TRY(tutti__onnx_take_tensor(d, tutti__proto_inside(&p, &f), &unused, &attr->tensor));
+            TUTTI_TRY(
+                tutti__onnx_take_tensor(d, tutti__proto_inside(&p, &f), &unused, &attr->tensor));
         if (f.number == 6)
             TUTTI_TRY(read_subgraph(d, tutti__proto_inside(&p, &f), attr));
         if (f.number == 7 || f.number == 8)
@@ -222,7 +226,8 @@ static tutti_status read_node(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_n
 
 /* ---- graph and model ---- */
 
-static tutti_status read_part(tutti_onnx_decoder *d, tutti_proto p, uint32_t number, tutti_onnx_graph *graph)
+static tutti_status read_part(tutti_onnx_decoder *d, tutti_proto p, uint32_t number,
+                              tutti_onnx_graph *graph)
 {
     TUTTI_TRY(count_object(d));
     if (number == 1) {

@@ -9,12 +9,13 @@ typedef struct parts {
     int64_t number; /* data_type */
     int rank;
     int64_t dims[TUTTI_MAX_RANK];
-    tutti_proto_field raw;      /* number 0: none */
-    tutti_proto values;         /* the message again, to walk its typed data */
+    tutti_proto_field raw; /* number 0: none */
+    tutti_proto values;    /* the message again, to walk its typed data */
     bool outside;
 } parts;
 
-static tutti_status read_dims(tutti_onnx_decoder *d, tutti_proto *p, const tutti_proto_field *f, parts *t)
+static tutti_status read_dims(tutti_onnx_decoder *d, tutti_proto *p, const tutti_proto_field *f,
+                              parts *t)
 {
     int64_t dim;
     for (size_t at = 0; tutti__proto_each_int(p, f, &at, &dim);) {
@@ -86,8 +87,8 @@ static tutti_status take_elements(tutti_proto *p, const tutti_proto_field *f, tu
     int64_t count = tensor ? tutti_tensor_count(tensor) : INT64_MAX;
     if (dtype == TUTTI_STRING) {
         if (tensor && *done < count)
-            TUTTI_TRY(tutti_tensor_set_string(tensor, *done, (const char *)f->data,
-                                              (int64_t)f->size));
+            TUTTI_TRY(
+                tutti_tensor_set_string(tensor, *done, (const char *)f->data, (int64_t)f->size));
         (*done)++;
         return TUTTI_OK;
     }
@@ -144,8 +145,8 @@ static tutti_status check_tensor(const tutti_onnx_decoder *d, const parts *t, tu
         given = (int64_t)(t->raw.size / tutti_dtype_size(dtype));
     else
         TUTTI_TRY(walk_typed(t, dtype, NULL, &given));
-    bool odd = t->raw.number != 0 && dtype != TUTTI_STRING &&
-               t->raw.size % tutti_dtype_size(dtype) != 0;
+    bool odd =
+        t->raw.number != 0 && dtype != TUTTI_STRING && t->raw.size % tutti_dtype_size(dtype) != 0;
     if (count < 0 || count != given || odd)
         return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%s' has %lld elements, its data holds %lld",
                           d->file, t->name, (long long)count, (long long)given);

@@ -16,7 +16,8 @@ static void add_value(tutti_text *text, const char *what, const tutti_onnx_value
         if (value->type.dims[i] >= 0)
             tutti__text_add(text, "%lld", (long long)value->type.dims[i]);
         else
-            tutti__text_add(text, "%s", value->names[i] && value->names[i][0] ? value->names[i] : "?");
+            tutti__text_add(text, "%s",
+                            value->names[i] && value->names[i][0] ? value->names[i] : "?");
     }
     tutti__text_add(text, "]\n");
 }

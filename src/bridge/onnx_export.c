@@ -87,11 +87,12 @@ static tutti_status fill_value(tutti_onnx_export *x, tutti_onnx_value *value, co
     tutti_arena *arena = &x->onnx->arena;
     if (!value)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to export a model");
+    type.dtype = tutti__onnx_written(type.dtype);
     if (tutti__onnx_dtype(type.dtype) == 0 || type.dtype == TUTTI_STRING)
         return tutti_fail(TUTTI_UNSUPPORTED, "'%s' is of %s, which cannot be exported", name,
                           tutti_dtype_name(type.dtype));
-    *value = (tutti_onnx_value){
-        .name = tutti__arena_string(arena, name), .type = type, .ranked = true};
+    *value =
+        (tutti_onnx_value){.name = tutti__arena_string(arena, name), .type = type, .ranked = true};
     for (int i = 0; i < type.rank; i++) {
         if (type.dims[i] >= 0)
             continue;
@@ -166,8 +167,8 @@ static tutti_status close_port(tutti_onnx_export *x, const tutti_onnx_port *port
     tutti_onnx_graph *graph = &x->onnx->graph;
     tutti_edge edge = tutti__edge(port->sym);
     /* An identity stands for the output: its input is the edge in our order. */
-    tutti_node end = {.name = port->name, .op = tutti_op_find("identity"), .inputs = &edge,
-                      .input_count = 1};
+    tutti_node end = {
+        .name = port->name, .op = tutti_op_find("identity"), .inputs = &edge, .input_count = 1};
     tutti_onnx_value value;
     TUTTI_TRY(fill_value(x, &value, port->name, tutti_sym_type(port->sym), false));
     x->node = &end;
@@ -310,8 +311,9 @@ tutti_status(tutti_export_graph_onnx)(tutti_session *session, const char *path, 
     tutti_onnx *onnx;
     if (!session || !path || input_count < 0 || input_count > 64 || output_count < 1 ||
         output_count > 64)
-        return tutti_fail(TUTTI_INVALID, "tutti_export_graph_onnx: needs a session, a path, at most "
-                                         "64 inputs and 1 to 64 outputs");
+        return tutti_fail(TUTTI_INVALID,
+                          "tutti_export_graph_onnx: needs a session, a path, at most "
+                          "64 inputs and 1 to 64 outputs");
     for (int i = 0; i < input_count + output_count; i++) {
         tutti_sym sym = i < input_count ? inputs[i] : outputs[i - input_count];
         if (!sym.node || sym.node->graph != outputs[0].node->graph)

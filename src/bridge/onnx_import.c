@@ -93,9 +93,9 @@ static tutti_status learn_all(tutti_onnx_import *m, tutti_model *model)
 {
     const tutti_onnx_graph *graph = &m->onnx->graph;
     for (size_t i = 0; i < graph->initializers.count; i++)
-        TUTTI_TRY(learn(m, graph->initializers.items[i].name,
-                        (tutti_onnx_known){.value = graph->initializers.items[i].value,
-                                           .weight = true}));
+        TUTTI_TRY(
+            learn(m, graph->initializers.items[i].name,
+                  (tutti_onnx_known){.value = graph->initializers.items[i].value, .weight = true}));
     for (size_t i = 0; i < graph->inputs.count; i++)
         TUTTI_TRY(learn_input(m, model, &graph->inputs.items[i]));
     freeze_statistics(m);
@@ -152,8 +152,8 @@ tutti_model *tutti_import_onnx(tutti_job *job, const char *path)
     tutti_model *model = NULL;
     if (!tutti__job_able(job))
         return NULL;
-    tutti_status status =
-        path ? tutti__onnx_load(path, &onnx) : tutti_fail(TUTTI_INVALID, "tutti_import_onnx: no path");
+    tutti_status status = path ? tutti__onnx_load(path, &onnx)
+                               : tutti_fail(TUTTI_INVALID, "tutti_import_onnx: no path");
     if (status == TUTTI_OK) {
         const char *name = onnx->graph.name[0] ? onnx->graph.name : "onnx";
         model = (tutti_functional_of)(job, TUTTI_OPTIONS(tutti_model_options, .name = name));

@@ -55,7 +55,7 @@ static const struct {
     tutti_dtype dtype;
     int number;
 } dtypes[] = {
-    {TUTTI_F32, 1},  {TUTTI_U8, 2},   {TUTTI_I8, 3},   {TUTTI_I32, 6},   {TUTTI_I64, 7},
+    {TUTTI_F32, 1},    {TUTTI_U8, 2},   {TUTTI_I8, 3},   {TUTTI_I32, 6},  {TUTTI_I64, 7},
     {TUTTI_STRING, 8}, {TUTTI_BOOL, 9}, {TUTTI_F16, 10}, {TUTTI_F64, 11}, {TUTTI_BF16, 16},
 };
 

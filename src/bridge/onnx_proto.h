@@ -15,7 +15,7 @@
 #include "tutti/tensor.h"
 
 #define ONNX_DEPTH 16
-#define ONNX_OBJECTS 2000000 /* nodes, attributes, tensors, inputs, outputs */
+#define ONNX_OBJECTS 2000000         /* nodes, attributes, tensors, inputs, outputs */
 #define ONNX_BYTES ((size_t)1 << 31) /* protobuf's own limit */
 
 /* A list in the arena. */
@@ -78,8 +78,8 @@ typedef struct tutti_onnx_tensor {
 /* An input or output with its type; dims -1 where the file gives a name or nothing. */
 typedef struct tutti_onnx_value {
     const char *name;
-    tutti_type type;   /* dtype TUTTI_NO_DTYPE: not a tensor, or of elements we do not have */
-    bool ranked;       /* false: the file says nothing about its dimensions */
+    tutti_type type; /* dtype TUTTI_NO_DTYPE: not a tensor, or of elements we do not have */
+    bool ranked;     /* false: the file says nothing about its dimensions */
     const char *names[TUTTI_MAX_RANK]; /* of dimensions, NULL or "" without */
 } tutti_onnx_value;
 

@@ -25,11 +25,11 @@ void tutti__onnx_read_fail(tutti_onnx_import *m, tutti_status status, const char
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     if (m->node)
-        m->status = tutti_fail(status, "%s: %s '%s' (opset %lld): %s", m->file, m->node->type,
-                               m->node->name[0] || m->node->outputs.count == 0
-                                   ? m->node->name
-                                   : m->node->outputs.items[0],
-                               (long long)m->onnx->opset, text);
+        m->status =
+            tutti_fail(status, "%s: %s '%s' (opset %lld): %s", m->file, m->node->type,
+                       m->node->name[0] || m->node->outputs.count == 0 ? m->node->name
+                                                                       : m->node->outputs.items[0],
+                       (long long)m->onnx->opset, text);
     else
         m->status = tutti_fail(status, "%s: %s", m->file, text);
     tutti__error_capture(m->status, &m->error);
@@ -56,7 +56,7 @@ tutti_onnx_known *tutti__onnx_input(tutti_onnx_import *m, int i)
 static void legal_name(const char *name, char ret[256])
 {
     size_t size = 0;
-    for (; name[size] && size < 200; size++) {
+    for (; size < 200 && name[size]; size++) {
         bool slash = name[size] == '/' && (size == 0 || ret[size - 1] == '/' || !name[size + 1]);
         bool legal = isalnum((unsigned char)name[size]) || strchr("_./-+:@", name[size]);
         ret[size] = legal && !slash ? name[size] : '_';
@@ -229,8 +229,8 @@ static bool take_ints(tutti_onnx_import *m, int64_t count, const char *what, tut
     *ret = (tutti_axes){0};
     if (count >= 0 && count <= TUTTI_MAX_RANK)
         return true;
-    tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "%s has %lld entries, at most %d are possible", what,
-                          (long long)count, TUTTI_MAX_RANK);
+    tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "%s has %lld entries, at most %d are possible",
+                          what, (long long)count, TUTTI_MAX_RANK);
     return false;
 }
 

@@ -134,9 +134,8 @@ static inline void onnx_text_free(tutti_job *job, onnx_case *ret)
 
 static inline tutti_sym onnx_normalised(tutti_sym x, int64_t filters, int64_t size, int64_t stride)
 {
-    x = tutti_call(tutti_conv2d(filters, size, .strides = {stride}, .padding = "same",
-                                .no_bias = true),
-                   x);
+    x = tutti_call(
+        tutti_conv2d(filters, size, .strides = {stride}, .padding = "same", .no_bias = true), x);
     return tutti_call(tutti_batch_norm(.moving_mean_initializer = "normal(0,0.3)",
                                        .moving_variance_initializer = "uniform(0.5,2)"),
                       x);
@@ -168,15 +167,14 @@ static inline void onnx_recurrent(tutti_job *job, onnx_case *ret)
     tutti_model *m = tutti_functional(job, .name = "recurrent");
     tutti_sym words = tutti_input(m, "words", TUTTI_I64, 9);
     tutti_sym x = tutti_call(tutti_embedding(50, 8, .mask_zero = true), words);
-    tutti_sym both = tutti_call(
-        tutti_gru(6, .bidirectional = true, .return_sequences = true,
-                  .bias_initializer = "uniform(-0.5,0.5)"),
-        x);
-    tutti_sym one = tutti_call(tutti_lstm(5, .return_sequences = true,
+    tutti_sym both = tutti_call(tutti_gru(6, .bidirectional = true, .return_sequences = true,
                                           .bias_initializer = "uniform(-0.5,0.5)"),
-                               both);
+                                x);
+    tutti_sym one = tutti_call(
+        tutti_lstm(5, .return_sequences = true, .bias_initializer = "uniform(-0.5,0.5)"), both);
     tutti_sym plain = tutti_call(tutti_embedding(50, 8), words);
-    tutti_sym back = tutti_call(tutti_lstm(4, .go_backwards = true, .return_sequences = true), plain);
+    tutti_sym back =
+        tutti_call(tutti_lstm(4, .go_backwards = true, .return_sequences = true), plain);
     tutti_sym simple = tutti_call(tutti_simple_rnn(3), plain);
     tutti_output(m, "sequence", one);
     tutti_output(m, "backwards", back);
@@ -184,10 +182,9 @@ static inline void onnx_recurrent(tutti_job *job, onnx_case *ret)
     *ret = (onnx_case){
         .model = m, .inputs = 1, .outputs = 3, .tensors = {ONNX_IDS(TUTTI_I64, 49, 3, 9)}};
     for (int64_t i = 0; i < 27; i++)
-        tutti_tensor_set_int(ret->tensors[0], i,
-                             i % 9 >= 9 - 2 * (i / 9)
-                                 ? 0
-                                 : tutti_tensor_get_int(ret->tensors[0], i) + 1);
+        tutti_tensor_set_int(
+            ret->tensors[0], i,
+            i % 9 >= 9 - 2 * (i / 9) ? 0 : tutti_tensor_get_int(ret->tensors[0], i) + 1);
 }
 
 /* Layers of images and sequences that are made of other operators. */
@@ -212,8 +209,7 @@ static inline void onnx_layers(tutti_job *job, onnx_case *ret)
     s = tutti_call(tutti_multi_head_attention(2, 5), s);
     s = tutti_call(tutti_leaky_relu_layer(), tutti_call(tutti_relu_layer(.max_value = 6), s));
     tutti_output(m, "sequence_out", tutti_call(tutti_global_max_pool1d(), s));
-    *ret = (onnx_case){
-        .model = m, .inputs = 1, .outputs = 2, .tensors = {ONNX_FLOATS(2, 8, 9, 4)}};
+    *ret = (onnx_case){.model = m, .inputs = 1, .outputs = 2, .tensors = {ONNX_FLOATS(2, 8, 9, 4)}};
 }
 
 /* Operators used by themselves. */
@@ -254,8 +250,10 @@ static inline void onnx_operators(tutti_job *job, onnx_case *ret)
 static inline void onnx_shared(tutti_job *job, onnx_case *ret)
 {
     tutti_model *m = tutti_functional(job, .name = "shared");
-    tutti_sym a = tutti_input(m, "a", TUTTI_F32, 6, 6, 3), b = tutti_input(m, "b", TUTTI_F32, 6, 6, 3);
-    tutti_layer *conv = tutti_conv2d(4, 3), *lstm = tutti_lstm(5), *line = tutti_reshape_layer(16, 4);
+    tutti_sym a = tutti_input(m, "a", TUTTI_F32, 6, 6, 3),
+              b = tutti_input(m, "b", TUTTI_F32, 6, 6, 3);
+    tutti_layer *conv = tutti_conv2d(4, 3), *lstm = tutti_lstm(5),
+                *line = tutti_reshape_layer(16, 4);
     tutti_sym x = tutti_call(lstm, tutti_call(line, tutti_call(conv, a)));
     tutti_sym y = tutti_call(lstm, tutti_call(line, tutti_call(conv, b)));
     tutti_output(m, "y", tutti_sub(x, y));

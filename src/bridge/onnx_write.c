@@ -57,6 +57,24 @@ static const char *fresh(tutti_onnx_export *x, const char *wish)
     return kept;
 }
 
+tutti_dtype tutti__onnx_written(tutti_dtype dtype)
+{
+    return dtype == TUTTI_BF16 ? TUTTI_F32 : dtype;
+}
+
+/* The tensor as it is written; takes it over. NULL after a failure. */
+static tutti_tensor *written(tutti_onnx_export *x, tutti_tensor *value)
+{
+    tutti_tensor *wide = NULL;
+    tutti_dtype dtype = tutti_tensor_dtype(value);
+    if (tutti__onnx_written(dtype) == dtype)
+        return value;
+    if (tutti_tensor_cast(value, tutti__onnx_written(dtype), &wide) != TUTTI_OK)
+        tutti__onnx_write_fail(x, TUTTI_NO_MEMORY, "no memory for the file");
+    tutti_tensor_release(value);
+    return wide;
+}
+
 /* ---- nodes ---- */
 
 const char *tutti__onnx_node(tutti_onnx_export *x, const char *type, size_t count,
@@ -155,12 +173,13 @@ void tutti__onnx_set_ints(tutti_onnx_export *x, const char *name, int count, con
 void tutti__onnx_set_tensor(tutti_onnx_export *x, const char *name, tutti_tensor *value)
 {
     tutti_onnx_attr *attr = attribute(x, name, ONNX_TENSOR);
+    tutti_tensor *kept = written(x, value);
     if (!attr)
-        tutti_tensor_release(value);
-    else if (tutti__onnx_keep(x->onnx, value) != TUTTI_OK)
+        tutti_tensor_release(kept);
+    else if (!kept || tutti__onnx_keep(x->onnx, kept) != TUTTI_OK)
         tutti__onnx_write_fail(x, TUTTI_NO_MEMORY, "no memory for the file");
     else
-        attr->tensor = value;
+        attr->tensor = kept;
 }
 
 /* ---- constants ---- */
@@ -168,13 +187,14 @@ void tutti__onnx_set_tensor(tutti_onnx_export *x, const char *name, tutti_tensor
 static const char *initializer(tutti_onnx_export *x, const char *wish, tutti_tensor *value)
 {
     const char *name = fresh(x, wish);
-    if (tutti__onnx_keep(x->onnx, value) != TUTTI_OK) {
+    tutti_tensor *kept = written(x, value);
+    if (!kept || tutti__onnx_keep(x->onnx, kept) != TUTTI_OK) {
         tutti__onnx_write_fail(x, TUTTI_NO_MEMORY, "no memory for the file");
         return "";
     }
     tutti_onnx_tensor *slot = ONNX_PUSH(&x->onnx->arena, &x->onnx->graph.initializers);
     if (slot)
-        *slot = (tutti_onnx_tensor){name, value};
+        *slot = (tutti_onnx_tensor){name, kept};
     else
         tutti__onnx_write_fail(x, TUTTI_NO_MEMORY, "no memory for the file");
     return name;
@@ -273,6 +293,6 @@ const char *tutti__onnx_unsqueezed(tutti_onnx_export *x, const char *name, int64
 const char *tutti__onnx_cast(tutti_onnx_export *x, const char *name, tutti_dtype dtype)
 {
     const char *made = ONNX(x, "Cast", name);
-    tutti__onnx_set_int(x, "to", tutti__onnx_dtype(dtype));
+    tutti__onnx_set_int(x, "to", tutti__onnx_dtype(tutti__onnx_written(dtype)));
     return made;
 }

@@ -122,6 +122,25 @@ TUTTI_TEST(a_functional_model_survives_json)
     CHECK_INT(tutti_close(job), 0);
 }
 
+TUTTI_TEST(a_schedule_survives_json)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = tutti_sequential(job, tutti_input_shape(6), tutti_dense(2));
+    tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true),
+                  .optimizer = tutti_adam(.schedule = tutti_piecewise(.boundaries = {10, 20},
+                                                                      .values = {0.1, 0.01, 0.001})));
+    char *first, *second;
+    CHECK_OK(tutti_model_json(m, &first));
+    CHECK_CONTAINS(first, "piecewise");
+    tutti_model *again = tutti_model_from_json(job, first);
+    CHECK_OK(tutti_job_check(job));
+    CHECK_OK(tutti_model_json(again, &second));
+    CHECK_STR(first, second);
+    free(first);
+    free(second);
+    CHECK_INT(tutti_close(job), 0);
+}
+
 /* Ends after `stop` batches. */
 static tutti_status stop_at(void *self, tutti_event *event)
 {

@@ -18,6 +18,27 @@ static const tutti_field metric_fields[] = {
     {0},
 };
 
+/* One of C code (fields NULL) is left out: its present rate stands beside it. */
+static void write_schedule(const tutti_schedule *schedule, tutti_json_writer *w)
+{
+    tutti_setting settings[TUTTI_SCHEDULE_NUMBERS];
+    int count = tutti__schedule_settings(schedule, TUTTI_SCHEDULE_NUMBERS, settings);
+    tutti__json_key(w, "schedule");
+    tutti__json_begin(w, '{');
+    tutti__json_key(w, "kind");
+    tutti__json_put_string(w, schedule->def->name);
+    for (int i = 0; i < count; i++) {
+        tutti__json_key(w, settings[i].key);
+        if (settings[i].list)
+            tutti__json_begin(w, '[');
+        for (int k = 0; k < settings[i].count; k++)
+            tutti__json_put_real(w, settings[i].values[k]);
+        if (settings[i].list)
+            tutti__json_end(w);
+    }
+    tutti__json_end(w);
+}
+
 static void write_optimizer(const tutti_optimizer *optimizer, tutti_json_writer *w)
 {
     tutti_setting settings[TUTTI_OPTIMIZER_KEYS];
@@ -30,6 +51,8 @@ static void write_optimizer(const tutti_optimizer *optimizer, tutti_json_writer 
         tutti__json_key(w, settings[i].key);
         tutti__json_put_real(w, settings[i].values[0]);
     }
+    if (optimizer->schedule.def && optimizer->schedule.def->fields)
+        write_schedule(&optimizer->schedule, w);
     tutti__json_end(w);
 }
 
@@ -96,6 +119,30 @@ tutti_status tutti__config_write_compile(tutti_model *model, tutti_json_writer *
 
 /* ---- reading ---- */
 
+static tutti_status read_schedule(const tutti_json *json, tutti_schedule *ret)
+{
+    tutti_setting settings[TUTTI_SCHEDULE_NUMBERS];
+    double values[TUTTI_SCHEDULE_NUMBERS];
+    int count = 0, used = 0;
+    for (const tutti_json *each = tutti__json_first(json); each; each = each->next) {
+        bool list = each->kind == TUTTI_JSON_ARRAY;
+        int numbers = list ? (int)each->count : 1;
+        if (strcmp(each->key, "kind") == 0)
+            continue;
+        if (count == TUTTI_SCHEDULE_NUMBERS || each->count > TUTTI_SCHEDULE_NUMBERS ||
+            used + numbers > TUTTI_SCHEDULE_NUMBERS)
+            return tutti_fail(TUTTI_CORRUPT, "the model's schedule has too many numbers");
+        settings[count++] = (tutti_setting){
+            .key = each->key, .list = list, .count = numbers, .values = &values[used]};
+        if (!list)
+            values[used++] = tutti__json_real(each, 0);
+        for (const tutti_json *n = list ? tutti__json_first(each) : NULL; n; n = n->next)
+            values[used++] = tutti__json_real(n, 0);
+    }
+    return tutti__schedule_make(tutti__json_text(tutti__json_get(json, "kind"), ""), count,
+                                settings, ret);
+}
+
 static tutti_status read_optimizer(const tutti_json *json, tutti_optimizer *ret)
 {
     tutti_setting settings[TUTTI_OPTIMIZER_KEYS];
@@ -103,7 +150,7 @@ static tutti_status read_optimizer(const tutti_json *json, tutti_optimizer *ret)
     int count = 0;
     const char *kind = tutti__json_text(tutti__json_get(json, "kind"), "adam");
     for (const tutti_json *each = tutti__json_first(json); each; each = each->next) {
-        if (strcmp(each->key, "kind") == 0)
+        if (strcmp(each->key, "kind") == 0 || strcmp(each->key, "schedule") == 0)
             continue;
         if (count == TUTTI_OPTIMIZER_KEYS)
             return tutti_fail(TUTTI_CORRUPT, "the model's optimizer has too many settings");
@@ -111,7 +158,9 @@ static tutti_status read_optimizer(const tutti_json *json, tutti_optimizer *ret)
         settings[count] = (tutti_setting){.key = each->key, .count = 1, .values = &values[count]};
         count++;
     }
-    return tutti__optimizer_from(kind, count, settings, ret);
+    TUTTI_TRY(tutti__optimizer_from(kind, count, settings, ret));
+    const tutti_json *schedule = tutti__json_get(json, "schedule");
+    return schedule ? read_schedule(schedule, &ret->schedule) : TUTTI_OK;
 }
 
 static const char *const loss_members[] = {"output", "loss", "weight", "reduction", NULL};

@@ -304,7 +304,11 @@ static tutti_status build_form(making *m, int count)
                                  form->building.updates.data);
     TUTTI_TRY(tutti_graph_check(model->graph));
     form->built = true;
-    return tutti__model_initialize(model);
+    TUTTI_TRY(tutti__model_initialize(model));
+    if (!model->trainer->reset_later[!form->training])
+        return TUTTI_OK;
+    model->trainer->reset_later[!form->training] = false;
+    return tutti__track_reset(model, form->training);
 }
 
 /* The types that a form is fed: those it has, widened where these tensors are of other shapes; true

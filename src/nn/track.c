@@ -66,8 +66,10 @@ tutti_status tutti__track_reset(tutti_model *model, bool training)
         const tutti_tracked *item = &model->trainer->tracked.data[i];
         for (int k = 0; k < item->sum_count; k++) {
             tutti_sym variable = item->sums[!training][k];
-            if (!variable.node)
+            if (!variable.node) {
+                model->trainer->reset_later[!training] = true;
                 continue;
+            }
             tutti_type type = variable.node->types[0];
             tutti_tensor *zeros;
             TUTTI_TRY(tutti_tensor_create(type.dtype, type.rank, type.dims, &zeros));

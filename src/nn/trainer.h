@@ -45,6 +45,8 @@ struct tutti_trainer {
     tutti_optimizer optimizer;
     TUTTI_VEC(tutti_goal) goals;
     TUTTI_VEC(tutti_tracked) tracked;
+    bool reset_later[2]; /* the training's sums, the test's: a checkpoint may hold values of sums
+                            that no form has yet */
     tutti_form forms[TUTTI_FORMS];
     int accumulate, gathered; /* batches of a step; of the step at hand */
     double rate;              /* the learning rate, as last set */

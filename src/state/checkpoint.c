@@ -46,9 +46,14 @@ static tutti_status keep_previous(const char *path)
 {
     const tutti_world *world = tutti__world();
     char previous[4200];
+    tutti_error before;
     TUTTI_TRY(previous_of(path, previous, sizeof previous));
+    tutti__error_capture(TUTTI_OK, &before);
     tutti_status status = world->link_file(world->self, path, previous);
-    return status == TUTTI_NOT_FOUND ? TUTTI_OK : status;
+    if (status != TUTTI_NOT_FOUND)
+        return status;
+    tutti__error_restore(&before); /* that there is none yet is no error */
+    return TUTTI_OK;
 }
 
 tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *snapshot,

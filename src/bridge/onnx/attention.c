@@ -57,8 +57,7 @@ static const char *write_scores(tutti_onnx_export *x)
     if (scale == 0 && features <= 0)
         tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED, "the number of features must be known");
     scale = scale == 0 ? 1 / sqrt((double)features) : scale;
-    const char *query =
-        ONNX(x, "Mul", tutti__onnx_in(x, 0), tutti__onnx_number(x, dtype, scale));
+    const char *query = ONNX(x, "Mul", tutti__onnx_in(x, 0), tutti__onnx_number(x, dtype, scale));
     const char *keys = tutti__onnx_turned(x, tutti__onnx_in(x, 1), 4, order);
     return ONNX(x, "MatMul", query, keys);
 }

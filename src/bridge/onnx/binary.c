@@ -40,7 +40,8 @@ static void write_not_equal(tutti_onnx_export *x)
     tutti__onnx_out_as(x, 0, ONNX(x, "Not", ONNX(x, "Equal", a, b)), first);
 }
 
-/* floor(a / b); of integers (a - a mod b) / b, because ONNX's division of them cuts towards zero. */
+/* floor(a / b); of integers (a - a mod b) / b, because ONNX's division of them cuts towards zero.
+ */
 static void write_floordiv(tutti_onnx_export *x)
 {
     bool first = tutti__onnx_pick(x);

@@ -1,4 +1,5 @@
-/* constant.c: what enters a graph: weights, constants, values of one number; and what passes through. */
+/* constant.c: what enters a graph: weights, constants, values of one number; and what passes
+ * through. */
 #include "bridge/onnx.h"
 
 #include <string.h>
@@ -21,8 +22,7 @@ static void write_fill(tutti_onnx_export *x)
         return;
     }
     tutti_tensor_set(value, 0, NODE_FLOAT(x, "value"));
-    tutti__onnx_out(
-        x, 0, ONNX(x, "ConstantOfShape", tutti__onnx_ints(x, type->rank, type->dims)));
+    tutti__onnx_out(x, 0, ONNX(x, "ConstantOfShape", tutti__onnx_ints(x, type->rank, type->dims)));
     tutti__onnx_set_tensor(x, "value", value);
 }
 
@@ -87,7 +87,8 @@ static tutti_tensor *numbers(tutti_onnx_import *m)
         kind++;
     if (!attr)
         return NULL;
-    int64_t count[1] = {kind < 2 ? 1 : (int64_t)(kind == 2 ? attr->floats.count : attr->ints.count)};
+    int64_t count[1] = {kind < 2 ? 1
+                                 : (int64_t)(kind == 2 ? attr->floats.count : attr->ints.count)};
     tutti_tensor *value = NULL;
     if (tutti_tensor_create(kind % 2 ? TUTTI_I64 : TUTTI_F32, kind < 2 ? 0 : 1, count, &value) !=
         TUTTI_OK)
@@ -109,13 +110,12 @@ static void read_constant(tutti_onnx_import *m)
         return;
     }
     tutti__onnx_made(m, 0, tutti_constant(m->graph, value));
-    tutti_onnx_known *known = tutti__onnx_names(m, 0)
-                                  ? tutti__map_get(&m->known, m->node->outputs.items[0])
-                                  : NULL;
+    tutti_onnx_known *known =
+        tutti__onnx_names(m, 0) ? tutti__map_get(&m->known, m->node->outputs.items[0]) : NULL;
     if (known && known->plain.node) /* the graph keeps the tensor as long as it lives */
-        known->value = tutti_attr_find(known->plain.node->attrs, known->plain.node->attr_count,
-                                       "value")
-                           ->value.tensor;
+        known->value =
+            tutti_attr_find(known->plain.node->attrs, known->plain.node->attr_count, "value")
+                ->value.tensor;
     tutti_tensor_release(value);
 }
 

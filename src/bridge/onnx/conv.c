@@ -106,9 +106,7 @@ static int kernel_rank(tutti_onnx_import *m)
     if (!known)
         return 0;
     tutti_sym sym = known->plain.node ? known->plain : known->last;
-    return known->value ? tutti_tensor_rank(known->value)
-           : sym.node   ? tutti_sym_type(sym).rank
-                        : 0;
+    return known->value ? tutti_tensor_rank(known->value) : sym.node ? tutti_sym_type(sym).rank : 0;
 }
 
 static void read_conv(tutti_onnx_import *m)

@@ -58,8 +58,8 @@ static tutti_sym positive_indices(tutti_onnx_import *m, tutti_sym x, int axis)
         negative = negative || tutti_tensor_get_int(known->value, i) < 0;
     if (!negative)
         return tutti__onnx_sym(m, 1);
-    tutti_sym size_sym = size >= 0 ? tutti_scalar_like(tutti__onnx_sym(m, 1), (double)size)
-                                   : tutti_size(x, axis);
+    tutti_sym size_sym =
+        size >= 0 ? tutti_scalar_like(tutti__onnx_sym(m, 1), (double)size) : tutti_size(x, axis);
     tutti_sym indices = tutti__onnx_sym(m, 1);
     if (size < 0 && tutti_sym_type(indices).dtype != TUTTI_I64)
         indices = tutti_cast(indices, TUTTI_I64);
@@ -85,8 +85,9 @@ static void read_gather(tutti_onnx_import *m)
 
 static void read_gather_elements(tutti_onnx_import *m)
 {
-    tutti__onnx_made(m, 0, tutti_take_along(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
-                                            tutti__onnx_attr_axis(m, "axis", 0)));
+    tutti__onnx_made(m, 0,
+                     tutti_take_along(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
+                                      tutti__onnx_attr_axis(m, "axis", 0)));
 }
 
 static void read_gather_nd(tutti_onnx_import *m)
@@ -107,8 +108,7 @@ static void read_one_hot(tutti_onnx_import *m)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "only a last axis of two values is supported");
         return;
     }
-    tutti_attr attrs[] = {TUTTI_INT("depth", depth),
-                          TUTTI_FLOAT("on", tutti_tensor_get(values, 1)),
+    tutti_attr attrs[] = {TUTTI_INT("depth", depth), TUTTI_FLOAT("on", tutti_tensor_get(values, 1)),
                           TUTTI_FLOAT("off", tutti_tensor_get(values, 0)),
                           TUTTI_INT("dtype", tutti_tensor_dtype(values))};
     tutti_sym indices = tutti__onnx_sym(m, 0);

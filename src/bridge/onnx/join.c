@@ -101,7 +101,8 @@ static void read_concat(tutti_onnx_import *m)
     bool last = tutti__onnx_joined(m);
     int64_t axis = tutti__onnx_attr_axis(m, "axis", 0);
     if (count == 0 || count > 64) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "joins %zu inputs; 1 to 64 are possible", count);
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "joins %zu inputs; 1 to 64 are possible",
+                              count);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -119,7 +120,8 @@ static void read_split(tutti_onnx_import *m)
     size_t count = m->node->outputs.count;
     int axis = tutti__onnx_attr_axis(m, "axis", 0);
     if (!x.node || count == 0 || count > 64) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "makes %zu pieces; 1 to 64 are possible", count);
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "makes %zu pieces; 1 to 64 are possible",
+                              count);
         return;
     }
     if (tutti__onnx_has(m, 1)) {

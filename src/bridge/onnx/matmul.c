@@ -78,7 +78,8 @@ static void read_matmul(tutti_onnx_import *m)
 /* y = alpha a b + beta c */
 static void read_gemm(tutti_onnx_import *m)
 {
-    double alpha = tutti__onnx_attr_float(m, "alpha", 1), beta = tutti__onnx_attr_float(m, "beta", 1);
+    double alpha = tutti__onnx_attr_float(m, "alpha", 1),
+           beta = tutti__onnx_attr_float(m, "beta", 1);
     tutti_sym y = tutti_matmul(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
                                .transpose_a = tutti__onnx_attr_int(m, "transA", 0) != 0,
                                .transpose_b = tutti__onnx_attr_int(m, "transB", 0) != 0);
@@ -95,14 +96,15 @@ static void read_einsum(tutti_onnx_import *m)
     tutti_sym inputs[15];
     size_t count = m->node->inputs.count;
     if (count == 0 || count > 15) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "has %zu operands, 1 to 15 are possible", count);
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "has %zu operands, 1 to 15 are possible",
+                              count);
         return;
     }
     for (size_t i = 0; i < count; i++)
         inputs[i] = tutti__onnx_sym(m, (int)i);
     if (m->status == TUTTI_OK)
-        tutti__onnx_made(m, 0, (tutti_einsum)(tutti__onnx_attr_string(m, "equation", ""),
-                                              (int)count, inputs));
+        tutti__onnx_made(
+            m, 0, (tutti_einsum)(tutti__onnx_attr_string(m, "equation", ""), (int)count, inputs));
 }
 
 const tutti_onnx_op tutti_onnx_matmul = {

@@ -27,8 +27,7 @@ static void write_rms_norm(tutti_onnx_export *x)
         tutti__onnx_set_ints(x, "axes", 1, (int64_t[]){-1});
     }
     tutti__onnx_set_int(x, "keepdims", 1);
-    const char *sum =
-        ONNX(x, "Add", mean, tutti__onnx_number(x, dtype, NODE_FLOAT(x, "epsilon")));
+    const char *sum = ONNX(x, "Add", mean, tutti__onnx_number(x, dtype, NODE_FLOAT(x, "epsilon")));
     const char *unit = ONNX(x, "Div", a, ONNX(x, "Sqrt", sum));
     tutti__onnx_out(x, 0, ONNX(x, "Mul", unit, tutti__onnx_in(x, 1)));
 }
@@ -119,12 +118,11 @@ static void read_layer_norm(tutti_onnx_import *m)
                               "normalises more than the last axis, or its statistics are used");
         return;
     }
-    tutti_sym offset = tutti__onnx_has(m, 2) ? tutti__onnx_sym(m, 2)
-                                             : tutti_zeros_like(tutti_read(scale));
-    tutti__onnx_made(
-        m, 0,
-        tutti_layer_norm_of(x, scale, offset,
-                            .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5)));
+    tutti_sym offset =
+        tutti__onnx_has(m, 2) ? tutti__onnx_sym(m, 2) : tutti_zeros_like(tutti_read(scale));
+    tutti__onnx_made(m, 0,
+                     tutti_layer_norm_of(x, scale, offset,
+                                         .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5)));
 }
 
 static void read_softmax(tutti_onnx_import *m)

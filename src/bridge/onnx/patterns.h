@@ -1,5 +1,5 @@
-/* patterns.h: several nodes of ours that are one of ONNX's. Each function looks at the present node,
- * writes the whole when it is the end of such a thing, and says whether it was. */
+/* patterns.h: several nodes of ours that are one of ONNX's. Each function looks at the present
+ * node, writes the whole when it is the end of such a thing, and says whether it was. */
 #ifndef TUTTI_BRIDGE_ONNX_PATTERNS_H
 #define TUTTI_BRIDGE_ONNX_PATTERNS_H
 

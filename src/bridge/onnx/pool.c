@@ -16,16 +16,15 @@ static void write_pool(tutti_onnx_export *x)
 
 static bool check_pool(tutti_onnx_import *m, const tutti_onnx_window *w, int axes)
 {
-    bool padded = w->pads[0] || w->pads[1] || w->pads[2] || w->pads[3] ||
-                  strcmp(w->padding, "same") == 0;
-    const char *wrong = axes < 1 || axes > 2                     ? "is over more than 2 axes"
-                        : tutti__onnx_attr_int(m, "ceil_mode", 0) ? "ceil_mode is not supported"
-                        : tutti__onnx_names(m, 1)                 ? "its indices are used"
-                        : w->dilations[0] != 1 || w->dilations[1] != 1
-                            ? "dilations are not supported"
-                        : padded && tutti__onnx_attr_int(m, "count_include_pad", 0)
-                            ? "padding counts in the mean"
-                            : NULL;
+    bool padded =
+        w->pads[0] || w->pads[1] || w->pads[2] || w->pads[3] || strcmp(w->padding, "same") == 0;
+    const char *wrong =
+        axes < 1 || axes > 2                                        ? "is over more than 2 axes"
+        : tutti__onnx_attr_int(m, "ceil_mode", 0)                   ? "ceil_mode is not supported"
+        : tutti__onnx_names(m, 1)                                   ? "its indices are used"
+        : w->dilations[0] != 1 || w->dilations[1] != 1              ? "dilations are not supported"
+        : padded && tutti__onnx_attr_int(m, "count_include_pad", 0) ? "padding counts in the mean"
+                                                                    : NULL;
     if (wrong)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "%s", wrong);
     return wrong == NULL;

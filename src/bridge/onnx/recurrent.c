@@ -77,8 +77,7 @@ static tutti_tensor *bias_to_onnx(const cell *c, const tutti_tensor *from)
     for (int64_t j = 0; j < wide * c->biases; j++) {
         int64_t half = j / wide, k = j % wide;
         tutti_tensor_set(
-            to, j,
-            tutti_tensor_get(from, half * wide + c->order[k / units] * units + k % units));
+            to, j, tutti_tensor_get(from, half * wide + c->order[k / units] * units + k % units));
     }
     return to;
 }
@@ -112,7 +111,8 @@ static const char *write_weight(tutti_onnx_export *x, const cell *c, int i, form
     char key[40] = "recurrent ";
     if (!tutti__onnx_value_of(x, x->node->inputs[i], &value, &node)) {
         tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED,
-                               "input %d is computed; only weights and constants can be written", i);
+                               "input %d is computed; only weights and constants can be written",
+                               i);
         return "";
     }
     tutti_tensor *formed = form(c, value);
@@ -216,17 +216,17 @@ static void write_recurrent(tutti_onnx_export *x)
 static bool check_cell(tutti_onnx_import *m, const cell *c)
 {
     const char *direction = tutti__onnx_attr_string(m, "direction", "forward");
-    const char *wrong =
-        strcmp(direction, "forward") != 0 && strcmp(direction, "reverse") != 0
-            ? "direction is not supported"
-        : tutti__onnx_attr(m->node, "activations", ONNX_STRINGS) ? "activations are set"
-        : tutti__onnx_attr(m->node, "clip", ONNX_FLOAT)          ? "clip is set"
-        : tutti__onnx_attr_int(m, "layout", 0)                   ? "layout is set"
-        : tutti__onnx_attr_int(m, "input_forget", 0)             ? "input_forget is set"
-        : tutti__onnx_has(m, 7)                                  ? "peepholes are used"
-        : c->gates == 3 && !tutti__onnx_attr_int(m, "linear_before_reset", 0)
-            ? "linear_before_reset is not set"
-            : NULL;
+    const char *wrong = strcmp(direction, "forward") != 0 && strcmp(direction, "reverse") != 0
+                            ? "direction is not supported"
+                        : tutti__onnx_attr(m->node, "activations", ONNX_STRINGS)
+                            ? "activations are set"
+                        : tutti__onnx_attr(m->node, "clip", ONNX_FLOAT) ? "clip is set"
+                        : tutti__onnx_attr_int(m, "layout", 0)          ? "layout is set"
+                        : tutti__onnx_attr_int(m, "input_forget", 0)    ? "input_forget is set"
+                        : tutti__onnx_has(m, 7)                         ? "peepholes are used"
+                        : c->gates == 3 && !tutti__onnx_attr_int(m, "linear_before_reset", 0)
+                            ? "linear_before_reset is not set"
+                            : NULL;
     if (wrong)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "%s", wrong);
     return wrong == NULL;
@@ -255,7 +255,8 @@ static bool read_weights(tutti_onnx_import *m, const cell *c, tutti_sym ret[3])
     return m->status == TUTTI_OK && ret[0].node && ret[1].node && ret[2].node;
 }
 
-/* An initial state [1, batch, units] as [batch, units]; zeros with the batch of x when not given. */
+/* An initial state [1, batch, units] as [batch, units]; zeros with the batch of x when not given.
+ */
 static tutti_sym read_state(tutti_onnx_import *m, int i, tutti_sym x, int64_t units)
 {
     if (tutti__onnx_has(m, i))

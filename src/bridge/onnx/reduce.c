@@ -63,8 +63,7 @@ static const char *some(tutti_onnx_export *x, const char *bools)
     const int64_t *axes;
     int count = NODE_INTS(x, "axes", &axes);
     const char *numbers = tutti__onnx_cast(x, bools, TUTTI_I32);
-    const char *sum =
-        reduced(x, "ReduceSum", numbers, count, axes, NODE_INT(x, "keep_dims") != 0);
+    const char *sum = reduced(x, "ReduceSum", numbers, count, axes, NODE_INT(x, "keep_dims") != 0);
     return tutti__onnx_cast(x, sum, TUTTI_BOOL);
 }
 
@@ -86,8 +85,8 @@ static void write_variance(tutti_onnx_export *x)
     const char *a = tutti__onnx_in(x, 0);
     const char *far = ONNX(x, "Sub", a, reduced(x, "ReduceMean", a, count, axes, true));
     const char *square = ONNX(x, "Mul", far, far);
-    tutti__onnx_out(
-        x, 0, reduced(x, "ReduceMean", square, count, axes, NODE_INT(x, "keep_dims") != 0));
+    tutti__onnx_out(x, 0,
+                    reduced(x, "ReduceMean", square, count, axes, NODE_INT(x, "keep_dims") != 0));
 }
 
 static void write_position(tutti_onnx_export *x)
@@ -166,9 +165,9 @@ static void read_position(tutti_onnx_import *m)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "select_last_index is not supported");
         return;
     }
-    tutti_sym y = strcmp(m->rule->op, "argmax") == 0 ? tutti_argmax(x, axis) : tutti_argmin(x, axis);
-    tutti__onnx_made(m, 0,
-                     tutti__onnx_attr_int(m, "keepdims", 1) ? tutti_expand_dims(y, axis) : y);
+    tutti_sym y =
+        strcmp(m->rule->op, "argmax") == 0 ? tutti_argmax(x, axis) : tutti_argmin(x, axis);
+    tutti__onnx_made(m, 0, tutti__onnx_attr_int(m, "keepdims", 1) ? tutti_expand_dims(y, axis) : y);
 }
 
 static void read_cumsum(tutti_onnx_import *m)

@@ -50,8 +50,7 @@ static void write_squeeze(tutti_onnx_export *x)
 
 static void write_expand_dims(tutti_onnx_export *x)
 {
-    tutti__onnx_out(x, 0,
-                    tutti__onnx_unsqueezed(x, tutti__onnx_in(x, 0), NODE_INT(x, "axis")));
+    tutti__onnx_out(x, 0, tutti__onnx_unsqueezed(x, tutti__onnx_in(x, 0), NODE_INT(x, "axis")));
 }
 
 static void write_transpose(tutti_onnx_export *x)
@@ -221,9 +220,8 @@ static void read_transpose(tutti_onnx_import *m)
     tutti__onnx_made(m, 0, (tutti_transpose)(tutti__onnx_sym(m, 0), count, order));
     /* And what turns to channels first is kept as what it was made of. */
     tutti__onnx_first_order(count > 2 && count <= TUTTI_MAX_RANK ? count : 0, to_last);
-    tutti_onnx_known *made = tutti__onnx_names(m, 0)
-                                 ? tutti__map_get(&m->known, m->node->outputs.items[0])
-                                 : NULL;
+    tutti_onnx_known *made =
+        tutti__onnx_names(m, 0) ? tutti__map_get(&m->known, m->node->outputs.items[0]) : NULL;
     if (made && count > 2 && count <= TUTTI_MAX_RANK &&
         memcmp(order, to_last, (size_t)count * sizeof *order) == 0)
         made->last = tutti__onnx_sym(m, 0);
@@ -268,9 +266,8 @@ static void read_shape(tutti_onnx_import *m)
         return;
     }
     tutti__onnx_made(m, 0, tutti_shape(x));
-    tutti_onnx_known *made = tutti__onnx_names(m, 0)
-                                 ? tutti__map_get(&m->known, m->node->outputs.items[0])
-                                 : NULL;
+    tutti_onnx_known *made =
+        tutti__onnx_names(m, 0) ? tutti__map_get(&m->known, m->node->outputs.items[0]) : NULL;
     if (made)
         made->shape_of = x;
 }

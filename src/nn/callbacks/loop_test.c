@@ -6,7 +6,9 @@
 
 static tutti_job *open_with(int argc, const char *const *list)
 {
-    char **argv = (char **)list;
+    char *copy[8] = {0}, **argv = copy; /* flags are taken out of it */
+    for (int i = 0; i < argc; i++)
+        copy[i] = (char *)list[i];
     return tutti_open(&argc, &argv);
 }
 
