@@ -6,7 +6,7 @@
 #include "base/job.h"
 #include "cli/command.h"
 #include "nn/model.h"
-#define tutti_import_onnx tutti_load_model /* until the bridge is linked */
+#include "tutti/onnx.h"
 
 static const char usage[] =
     "usage: tutti predict FILE --input [NAME=]x.npy … [--output out.npz] [--json]\n\n"
