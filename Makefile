@@ -12,7 +12,7 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure demo test unit bench bench-peers peers-files deps deps-dev install format check \
+.PHONY: all configure demo test unit bench bench-peers peers-check deps deps-dev install format check \
         asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -50,8 +50,9 @@ bench: all ## benchmarks with the limits they promise; ARGS=--json, ARGS='--roun
 bench-peers: all ## the same work by PyTorch and TensorFlow, side by side; PEERS_PYTHON=..., ARGS=step
 	@bench/peers/run.sh $(BUILD) $(ARGS)
 
-peers-files: all ## our files read by NumPy, safetensors, TensorFlow and TensorBoard, and theirs by us
+peers-check: all ## our files, losses and ONNX models beside those of NumPy, TensorFlow, PyTorch and onnxruntime
 	@tests/peers/run.sh $(BUILD)
+	@tests/peers/onnx.sh $(BUILD)
 
 deps: ## installs what building, testing and running need
 	@tools/deps.sh test

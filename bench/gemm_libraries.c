@@ -172,7 +172,7 @@ static int run_contender(const char *name)
     char library[48];
     product p = {0};
     const tutti_gemm_engine *engine = NULL;
-    snprintf(library, sizeof library, "%.*s", (int)strcspn(name, ","), name);
+    snprintf(library, sizeof library, "%.*s", name ? (int)strcspn(name, ",") : 0, name ? name : "");
     bool session = strcmp(name, "session") == 0, plain = strcmp(name, "plain") == 0;
     bool own = strchr(name, ',') != NULL;
     if (!session && !plain && tutti__gemm_engine_load(library, &engine) != TUTTI_OK)

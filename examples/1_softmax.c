@@ -3,8 +3,8 @@
  *     ./1_softmax                 on drawn digits: at least 0.90 of the test digits are right
  *     ./1_softmax --data DIR      on MNIST's files in DIR: at least 0.91
  *
- * The program fails (exit 1) when it ends below that. --save FILE writes W and b; with --resume they
- * are read from there first. */
+ * The program fails (exit 1) when it ends below that. --save FILE writes W and b; with --resume
+ * they are read from there first. */
 #include <tutti/tutti.h>
 
 static tutti_status save(tutti_session *session, const char *path, tutti_sym W, tutti_sym b)

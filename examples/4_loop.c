@@ -62,9 +62,11 @@ int main(int argc, char **argv)
             if (!tutti_progress_step(progress, tutti_tensor_dims(bx)[0]))
                 break;
         }
+        tutti_job_fail(job, tutti_eager_check(e));
+        if (!tutti_job_ok(job)) /* Ctrl-C, too */
+            continue;
         accuracy = evaluate(m, test);
         tutti_progress_set(progress, "val_accuracy", accuracy);
-        tutti_job_fail(job, tutti_eager_check(e));
     }
     if (file)
         tutti_job_fail(job, tutti_save(m, file));

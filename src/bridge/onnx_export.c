@@ -303,29 +303,34 @@ tutti_status(tutti_export_onnx)(tutti_model *model, const char *path,
     return tutti__model_fail(model, status);
 }
 
+/* Symbols under the names of their nodes. */
+static tutti_status name_ports(const tutti_graph *graph, int count, const tutti_sym *syms,
+                               tutti_onnx_port *ret)
+{
+    if (count < 0 || count > 64)
+        return tutti_fail(TUTTI_INVALID, "tutti_export_graph_onnx: at most 64 inputs and outputs");
+    for (int i = 0; i < count; i++) {
+        if (!syms[i].node || syms[i].node->graph != graph)
+            return tutti_fail(TUTTI_INVALID,
+                              "tutti_export_graph_onnx: input or output %d is not of the graph", i);
+        ret[i] = (tutti_onnx_port){syms[i].node->name, syms[i]};
+    }
+    return TUTTI_OK;
+}
+
 tutti_status(tutti_export_graph_onnx)(tutti_session *session, const char *path, int input_count,
                                       const tutti_sym *inputs, int output_count,
                                       const tutti_sym *outputs, const tutti_onnx_options *options)
 {
-    tutti_onnx_port ports[2][64];
+    tutti_onnx_port fed[64], wanted[64];
     tutti_onnx *onnx;
-    if (!session || !path || input_count < 0 || input_count > 64 || output_count < 1 ||
-        output_count > 64)
+    tutti_graph *graph = output_count > 0 ? tutti_sym_graph(outputs[0]) : NULL;
+    if (!session || !path || !graph)
         return tutti_fail(TUTTI_INVALID,
-                          "tutti_export_graph_onnx: needs a session, a path, at most "
-                          "64 inputs and 1 to 64 outputs");
-    for (int i = 0; i < input_count + output_count; i++) {
-        tutti_sym sym = i < input_count ? inputs[i] : outputs[i - input_count];
-        if (!sym.node || sym.node->graph != outputs[0].node->graph)
-            return tutti_fail(TUTTI_INVALID,
-                              "tutti_export_graph_onnx: input or output %d is not of the graph", i);
-        tutti_onnx_port port = {sym.node->name, sym};
-        if (i < input_count)
-            ports[0][i] = port;
-        else
-            ports[1][i - input_count] = port;
-    }
-    TUTTI_TRY(tutti__onnx_from_graph(outputs[0].node->graph, session, "graph", opset_of(options),
-                                     input_count, ports[0], output_count, ports[1], &onnx));
+                          "tutti_export_graph_onnx: needs a session, a path and an output");
+    TUTTI_TRY(name_ports(graph, input_count, inputs, fed));
+    TUTTI_TRY(name_ports(graph, output_count, outputs, wanted));
+    TUTTI_TRY(tutti__onnx_from_graph(graph, session, "graph", opset_of(options), input_count, fed,
+                                     output_count, wanted, &onnx));
     return save(onnx, path);
 }

@@ -159,7 +159,7 @@ tutti_model *tutti_import_onnx(tutti_job *job, const char *path)
         model = (tutti_functional_of)(job, TUTTI_OPTIONS(tutti_model_options, .name = name));
         status = model ? tutti__onnx_into_model(onnx, path, model) : tutti_job_check(job);
     }
-    if (status == TUTTI_OK) { /* weights have their values at once */
+    if (status == TUTTI_OK && model) { /* weights have their values at once */
         tutti_type types[64];
         for (size_t i = 0; i < model->inputs.count && i < 64; i++)
             types[i] = model->inputs.data[i].type;

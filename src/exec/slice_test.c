@@ -30,7 +30,7 @@ typedef struct replica {
 static replica build(tutti_graph *g, int number, const char *first, const char *second)
 {
     replica r;
-    char scope[16];
+    char scope[24];
     snprintf(scope, sizeof scope, "replica%d", number);
     TUTTI_WITH_NAME(g, scope) {
         tutti_tensor *w1 = rows(5, 16, 1, 0), *w2 = rows(16, 3, 2, 0);

@@ -24,6 +24,8 @@ static void encode(bool png, tutti_tensor *image, tutti_text *text)
     tutti_status status =
         png ? tutti__png_encode(image, text) : tutti__jpeg_encode(image, 95, text);
     if (status == TUTTI_UNSUPPORTED)
+        tutti_tensor_release(image);
+    if (status == TUTTI_UNSUPPORTED)
         SKIP("%s", tutti_error_message());
     CHECK_OK(status);
 }

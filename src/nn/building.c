@@ -181,6 +181,29 @@ static bool check_inputs(tutti_layer_call *call, int count)
     return false;
 }
 
+/* Sizes of windows and steps, of which 0 is the default, are never negative. */
+static bool check_sizes(tutti_layer_call *call)
+{
+    static const char *const keys[] = {"kernel_size", "pool_size", "size",
+                                       "strides",     "dilations", "depth_multiplier"};
+    const tutti_field *field = call->layer->kind->fields;
+    bool own = strchr(call->layer->kind->name, '.') != NULL; /* a user's: it may mean anything */
+    for (; !own && field && field->key; field++)
+        for (size_t k = 0; k < TUTTI_COUNT(keys); k++) {
+            const int64_t *value =
+                (const void *)((const char *)call->layer->settings + field->offset);
+            bool sizes = strcmp(field->key, keys[k]) == 0 &&
+                         (field->kind == TUTTI_FIELD_INT || field->kind == TUTTI_FIELD_INTS);
+            for (int i = 0; sizes && i < field->count; i++)
+                if (value[i] < 0) {
+                    tutti_layer_fail(call, "%s is %lld, it cannot be negative", field->key,
+                                     (long long)value[i]);
+                    return false;
+                }
+        }
+    return true;
+}
+
 int tutti__layer_build(tutti_layer *layer, tutti_graph *graph, int count, const tutti_sym *inputs,
                        tutti_sym *ret_outputs)
 {
@@ -197,7 +220,7 @@ int tutti__layer_build(tutti_layer *layer, tutti_graph *graph, int count, const 
         tutti__poison(graph, layer->error.status, "%s", layer->error.message);
         return 0;
     }
-    if (!check_inputs(&call, count))
+    if (!check_inputs(&call, count) || !check_sizes(&call))
         return 0;
     lower_inputs(building, count, inputs, lowered);
     call.inputs = lowered;
@@ -209,6 +232,8 @@ int tutti__layer_build(tutti_layer *layer, tutti_graph *graph, int count, const 
     tutti_name_push(graph, tutti_layer_name(layer));
     ret_outputs[0] = layer->kind->call(&call);
     tutti_name_pop(graph);
+    if (!ret_outputs[0].node && tutti_graph_check(graph) == TUTTI_OK)
+        tutti_layer_fail(&call, "its call gave no output");
     if (!ret_outputs[0].node || tutti_graph_check(graph) != TUTTI_OK)
         return 0;
     tutti__mask_set(building, ret_outputs[0], call.ret_mask);

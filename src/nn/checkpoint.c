@@ -207,6 +207,7 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
                                          .delivered = number(file, "tutti.delivered"),
                                          .pipeline = (uint64_t)number(file, "tutti.pipeline")};
     trainer->resumed = trainer->steps > 0;
+    trainer->restored = true;
     const char *rate = tutti__safetensors_metadata(file, "tutti.learning_rate");
     if (rate)
         trainer->rate = trainer->optimizer.learning_rate = strtod(rate, NULL);

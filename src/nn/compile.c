@@ -66,7 +66,7 @@ static tutti_status add_goals(tutti_model *model, const tutti_compile_options *o
     if (options->losses.count > 0 || !options->loss.def)
         return options->losses.count > 0
                    ? TUTTI_OK
-                   : tutti_fail(TUTTI_INVALID, "tutti_compile: the model needs a loss");
+                   : tutti_fail(TUTTI_INVALID, "the model needs a loss, one that exists");
     for (size_t i = 0; i < model->outputs.count; i++)
         TUTTI_TRY(add_goal(model, model->outputs.data[i].name, &options->loss, 1));
     return model->outputs.count > 0 ? TUTTI_OK : add_goal(model, NULL, &options->loss, 1);
@@ -145,6 +145,9 @@ static tutti_status compile(tutti_model *model, const tutti_compile_options *opt
     trainer->optimizer.learning_rate =
         tutti_flag_number(model->job, "lr", trainer->optimizer.learning_rate);
     trainer->rate = tutti__optimizer_rate(&trainer->optimizer, 0);
+    if (options->accumulate < 0)
+        return tutti_fail(TUTTI_INVALID, "accumulate is %d batches, it cannot be negative",
+                          options->accumulate);
     trainer->accumulate = options->accumulate > 1 ? options->accumulate : 1;
     TUTTI_TRY(add_goals(model, options));
     TUTTI_TRY(track_losses(model));
@@ -173,7 +176,13 @@ tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options
         return tutti__model_fail(model, no_memory());
     model->trainer->steps = steps;
     model->deterministic = model->deterministic || options->deterministic;
-    return tutti__model_fail(model, compile(model, options));
+    const char *file;
+    int line;
+    tutti__here_get(&file, &line);
+    tutti_status status = compile(model, options);
+    if (status != TUTTI_OK && file)
+        tutti__error_prefix(status, "tutti_compile (%s:%d)", file, line);
+    return tutti__model_fail(model, status);
 }
 
 tutti_status tutti__need_trainer(tutti_model *model)

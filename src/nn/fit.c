@@ -272,6 +272,14 @@ static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fi
               .validation_steps = options->validation_steps,
               .validation_every = options->validation_every > 0 ? options->validation_every : 1};
     TUTTI_TRY(tutti_job_check(job));
+    if (options->epochs < 0 || p.last < 0 || p.first < 0 || p.steps < 0 ||
+        p.validation_steps < 0 || options->validation_every < 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "tutti_fit: epochs %d, initial_epoch %d, steps_per_epoch %lld, "
+                          "validation_steps %lld, validation_every %d: none may be negative",
+                          options->epochs < 0 ? options->epochs : p.last, p.first,
+                          (long long)p.steps, (long long)p.validation_steps,
+                          options->validation_every);
     if (!p.validation && options->validation_split != 0)
         TUTTI_TRY(split_data(&p, options->validation_split));
     TUTTI_TRY(take_class_weights(fit->model, options));

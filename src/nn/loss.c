@@ -87,8 +87,17 @@ tutti_sym(tutti_loss_each)(const tutti_loss *loss, tutti_sym truth, tutti_sym gu
         return TUTTI_NO_SYM;
     if (!loss || !loss->def)
         return tutti__poison(guess.node->graph, TUTTI_NOT_FOUND, "there is no such loss");
-    if (loss->fn)
-        return loss->def->each(loss, truth, guess);
+    if (!(loss->label_smoothing >= 0 && loss->label_smoothing <= 1))
+        return tutti__poison(guess.node->graph, TUTTI_INVALID,
+                             "loss %s: label_smoothing is from 0 to 1, not %g", loss->def->name,
+                             loss->label_smoothing);
+    if (loss->fn) {
+        tutti_sym each = loss->def->each(loss, truth, guess);
+        if (!each.node && tutti_graph_check(guess.node->graph) == TUTTI_OK)
+            tutti__poison(guess.node->graph, TUTTI_INVALID, "loss %s: its function gave nothing",
+                          loss->name ? loss->name : loss->def->name);
+        return each;
+    }
     truth = tutti__targets_for(truth, guess, loss->def->classes);
     return shapes_agree(loss, truth, guess) ? loss->def->each(loss, truth, guess) : TUTTI_NO_SYM;
 }

@@ -145,6 +145,10 @@ tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
     if (tutti_schedule_check(&updates->optimizer->schedule) != TUTTI_OK)
         return tutti__poison(graph, TUTTI_INVALID, "%s: %s", updates->optimizer->name,
                              tutti_error_message());
+    double rate = tutti__optimizer_rate(updates->optimizer, 0);
+    if (!(rate >= 0 && rate <= 1e30))
+        return tutti__poison(graph, TUTTI_INVALID, "%s: %g is no learning rate; it is 0 or above",
+                             updates->optimizer->name, rate);
     tutti_sym *nodes = calloc(2 * (size_t)count, sizeof *nodes), group = TUTTI_NO_SYM;
     tutti_grad *grads = calloc((size_t)count, sizeof *grads);
     if (!nodes || !grads) {

@@ -48,7 +48,8 @@ static tutti_sym class_weights(making *m, int goal)
 {
     tutti_trainer *trainer = m->model->trainer;
     tutti_sym truth = m->truth[goal];
-    tutti_sym by_class = tutti_constant(m->model->graph, trainer->class_weights);
+    tutti_graph *graph = m->model->graph;
+    tutti_sym by_class = tutti_constant(graph, trainer->class_weights), weights;
     tutti_type type = tutti_sym_type(truth);
     if (type.rank > 1 && type.dims[type.rank - 1] > 1 && tutti_dtype_is_float(type.dtype))
         truth = tutti_argmax(truth, -1);
@@ -58,7 +59,11 @@ static tutti_sym class_weights(making *m, int goal)
         if (!tutti_dtype_is_int(type.dtype))
             truth = tutti_cast(truth, TUTTI_I64);
     }
-    return tutti_gather(by_class, truth, 0);
+    TUTTI_WITH_NAME(graph, "class_weights") /* its message says which class has none */
+    {
+        weights = tutti_gather(by_class, truth, 0);
+    }
+    return weights;
 }
 
 /* An output's mask as weights, f32 [batch, time]; TUTTI_NO_SYM without one. */

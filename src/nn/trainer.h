@@ -58,6 +58,7 @@ struct tutti_trainer {
     int64_t batch;               /* the batches of it that are done, */
     tutti_position position;     /* and where the data stands */
     bool resumed;                /* `position` was restored: fit goes on from there */
+    bool restored;               /* from a checkpoint, some time ago */
     tutti_history *history;
     tutti_sym swap; /* of weights and running means; made on first use */
 };

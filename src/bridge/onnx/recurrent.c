@@ -201,7 +201,7 @@ static void write_recurrent(tutti_onnx_export *x)
         tutti__onnx_set_string(x, "direction", "reverse");
     if (c->gates == 3)
         tutti__onnx_set_int(x, "linear_before_reset", 1);
-    for (int i = 0; i < c->states; i++) {
+    for (int i = 0; i < c->states && i < 2; i++) {
         states[i] = tutti__onnx_squeezed(x, states[i], 0);
         tutti__onnx_out(x, 1 + i, states[i]);
     }
@@ -288,7 +288,7 @@ static tutti_sym run_cell(const cell *c, tutti_sym x, const tutti_sym *states, c
 static void read_recurrent(tutti_onnx_import *m)
 {
     const cell *c = cell_of(m->rule->type);
-    tutti_sym sequence = tutti__onnx_sym(m, 0), states[2], w[3];
+    tutti_sym sequence = tutti__onnx_sym(m, 0), states[2] = {{0}}, w[3] = {{0}};
     tutti_rnn_options options = {.struct_size = sizeof options};
     if (!sequence.node || !check_cell(m, c) || !read_weights(m, c, w))
         return;

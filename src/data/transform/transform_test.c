@@ -188,7 +188,7 @@ TUTTI_TEST(one_hot_marks_the_class)
     CHECK_STATUS(
         tutti_dataset_peek(tutti_batch(tutti_one_hot_labels(numbers(job, 9), 0, 3), 9), &element),
         TUTTI_OUT_OF_RANGE);
-    CHECK_CONTAINS(tutti_error_message(), "class 3 of 3");
+    CHECK_CONTAINS(tutti_error_message(), "label 3 is none of the 3 classes");
     tutti_close(job);
 }
 

@@ -124,6 +124,8 @@ static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame *
         f->snapshots = calloc((size_t)program->variable_count + 1, sizeof *f->snapshots);
         f->context.dynamic = calloc((size_t)program->dynamic_count + 1, sizeof *f->context.dynamic);
         f->memory = aligned_alloc(64, (program->arena_size + 127) / 64 * 64);
+        if (f->inputs)
+            f->inputs[patches - 1].count = -1; /* ends the list */
         ok = f->calls && f->views && f->inputs && f->snapshots && f->context.dynamic && f->memory;
     }
     if (ok) {
@@ -133,7 +135,6 @@ static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame *
         f->context.device = program->device;
         f->context.host.allocate = allocate_dynamic;
         f->context.host.give = give;
-        f->inputs[patches - 1].count = -1; /* ends the list */
         ok = fill_calls(f, program);
     }
     if (!ok) {

@@ -13,6 +13,7 @@ typedef struct saving {
     char *pattern;
     tutti_checkpoint_options options;
     tutti_monitor monitor;
+    bool looked;        /* for files of the run that this one goes on from */
     int64_t saved_step; /* of the newest file; -1: none */
     paths saved;        /* oldest first */
 } saving;
@@ -116,11 +117,88 @@ static tutti_status note(saving *s, const char *path)
     return TUTTI_OK;
 }
 
+/* ---- files of the run before ---- */
+
+typedef struct older {
+    long long epoch, step;
+    char *path;
+} older;
+
+static int compare_older(const void *left, const void *right)
+{
+    const older *a = left, *b = right;
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    return (a->epoch > b->epoch) - (a->epoch < b->epoch);
+}
+
+/* Reads a file's name by the pattern; its ending is left out of *ret_size where the pattern has
+ * none. */
+static bool read_name(const char *pattern, const char *name, older *ret, int *ret_size)
+{
+    const char *at = name;
+    *ret = (older){0};
+    while (*pattern) {
+        bool epoch = strncmp(pattern, "{epoch}", 7) == 0;
+        if (epoch || strncmp(pattern, "{step}", 6) == 0) {
+            char *end;
+            if (*at < '0' || *at > '9')
+                return false;
+            *(epoch ? &ret->epoch : &ret->step) = strtoll(at, &end, 10);
+            at = end;
+            pattern += epoch ? 7 : 6;
+        } else if (*pattern++ != *at++) {
+            return false;
+        }
+    }
+    *ret_size = (int)(at - name);
+    return *at == 0 || strcmp(at, ".safetensors") == 0;
+}
+
+/* A training that goes on keeps as many files as one that was never cut off. */
+static tutti_status adopt_older(saving *s, const tutti_event *event)
+{
+    const tutti_world *world = tutti__world();
+    const char *slash = strrchr(s->pattern, '/'), *base = slash ? slash + 1 : s->pattern;
+    char folder[4000], **names;
+    size_t count;
+    TUTTI_VEC(older) found = {0};
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - s->pattern) : 1,
+             slash ? s->pattern : ".");
+    if (strchr(folder, '{') || !strchr(base, '{'))
+        return TUTTI_OK;
+    TUTTI_TRY(world->list_folder(world->self, folder, &names, &count));
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        older item;
+        int size;
+        if (!read_name(base, names[i], &item, &size) || item.step > event->step ||
+            item.epoch > event->epoch + 1)
+            continue;
+        ok = asprintf(&item.path, "%.*s%.*s", (int)(base - s->pattern), s->pattern, size,
+                      names[i]) >= 0 &&
+             TUTTI_VEC_PUSH(&found, item);
+    }
+    free(names);
+    if (found.count > 0)
+        qsort(found.data, found.count, sizeof *found.data, compare_older);
+    for (size_t i = 0; i < found.count; i++)
+        if (!TUTTI_VEC_PUSH(&s->saved, found.data[i].path)) {
+            free(found.data[i].path);
+            ok = false;
+        }
+    TUTTI_VEC_FREE(&found);
+    return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for checkpoints' paths");
+}
+
 static tutti_status save(saving *s, tutti_event *event)
 {
     char path[4000];
     if (s->saved_step == event->step)
         return TUTTI_OK;
+    if (!s->looked && s->options.keep > 0 && event->model->trainer->restored)
+        TUTTI_TRY(adopt_older(s, event));
+    s->looked = true;
     TUTTI_TRY(expand(s, event, path, sizeof path));
     TUTTI_TRY(s->options.weights_only ? tutti_save_weights(event->model, path)
                                       : tutti_save_checkpoint_async(event->model, path));

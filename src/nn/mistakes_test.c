@@ -1,0 +1,73 @@
+/* mistakes_test.c: what a user gets wrong is said, with the name of what is wrong. */
+#include "tutti/tutti.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/test.h"
+
+static tutti_dataset *examples(tutti_job *job)
+{
+    tutti_tensor *x, *y;
+    int64_t dims[] = {8, 4};
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, dims, &x));
+    CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, dims, &y));
+    for (int64_t i = 0; i < 8; i++)
+        tutti_tensor_set_int(y, i, i % 3);
+    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), 4);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    return data;
+}
+
+static tutti_sym nothing(tutti_layer_call *call)
+{
+    (void)call;
+    return TUTTI_NO_SYM;
+}
+static const tutti_layer_kind empty = {.struct_size = sizeof(tutti_layer_kind),
+                                       .name = "my.empty",
+                                       .settings_size = sizeof(tutti_layer_settings),
+                                       .call = nothing};
+static tutti_sym no_loss(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
+{
+    (void)loss, (void)truth, (void)guess;
+    return TUTTI_NO_SYM;
+}
+
+/* The job's error after a fit of a model with this layer, optimizer and loss. */
+static void check_says(tutti_layer *layer, tutti_optimizer optimizer, tutti_loss loss,
+                       int accumulate, int epochs, const char *text)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = tutti_sequential(job, layer);
+    tutti_compile(m, .optimizer = optimizer, .loss = loss, .accumulate = accumulate);
+    CHECK(tutti_fit(m, examples(job), .epochs = epochs, .quiet = true) == NULL);
+    CHECK(tutti_job_check(job) != TUTTI_OK);
+    CHECK_CONTAINS(tutti_error_message(), text);
+    CHECK_INT(tutti_close(job), 1);
+}
+
+TUTTI_TEST(mistakes_in_training_are_said)
+{
+    tutti_loss loss = tutti_sparse_cross_entropy(.from_logits = true), smooth = loss;
+    smooth.label_smoothing = 2;
+    check_says(tutti_layer_custom(&empty, NULL), tutti_adam(), loss, 0, 1,
+               "my.empty 'my.empty': its call gave no output");
+    check_says(tutti_conv1d(3, 3, .strides = -1), tutti_adam(), loss, 0, 1,
+               "conv1d 'conv1d': strides is -1");
+    check_says(tutti_dense(3), tutti_adam(.learning_rate = -1), loss, 0, 1,
+               "adam: -1 is no learning rate");
+    check_says(tutti_dense(3), tutti_sgd(NAN), loss, 0, 1, "is no learning rate");
+    check_says(tutti_dense(3), tutti_adam(), smooth, 0, 1, "label_smoothing is from 0 to 1, not 2");
+    check_says(tutti_dense(3), tutti_adam(), tutti_custom_loss(no_loss, NULL, "mine"), 0, 1,
+               "loss mine: its function gave nothing");
+    check_says(tutti_dense(3), tutti_adam(), loss, -2, 1, "accumulate is -2");
+    check_says(tutti_dense(3), tutti_adam(), loss, 0, -4, "epochs -4");
+}
+
+TUTTI_TEST(a_model_too_large_for_memory_fails_and_nothing_else)
+{
+    check_says(tutti_dense(INT64_C(1000000000000)), tutti_adam(),
+               tutti_sparse_cross_entropy(.from_logits = true), 0, 1, "no memory");
+}
