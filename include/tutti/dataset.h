@@ -61,6 +61,7 @@ typedef struct tutti_dataset_info {
     int64_t batch;                          /* rows of an element; 0 when it is not batched */
     int64_t classes;                        /* of the labels; 0 when not known */
     bool random_access;                     /* any element can be had at once */
+    bool reorders;                          /* each epoch has an order of its own: shuffled */
 } tutti_dataset_info;
 TUTTI_API tutti_status tutti_dataset_describe(const tutti_dataset *dataset,
                                               tutti_dataset_info *ret_info);

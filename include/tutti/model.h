@@ -206,7 +206,8 @@ typedef struct tutti_fit_options {
     int initial_epoch;
     int64_t steps_per_epoch; /* --steps-per-epoch, else this; 0: until the data ends */
     tutti_dataset *validation;
-    double validation_split; /* of the data's last batches, when no validation is given */
+    double validation_split; /* of the data's last batches, when no validation is given; not of data
+                                that is shuffled anew in each epoch */
     int64_t validation_steps;
     int validation_every; /* epochs; 1 */
     struct {

@@ -70,6 +70,7 @@ tutti_dataset *tutti__dataset_create(const tutti_dataset_def *def, tutti_job *jo
     for (int i = 0; i < input_count; i++) {
         dataset->hash = tutti__hash_mix(dataset->hash, inputs[i]->hash);
         dataset->once = dataset->once || inputs[i]->once;
+        dataset->info.reorders = dataset->info.reorders || inputs[i]->info.reorders;
     }
     dataset->info.cardinality = TUTTI_UNKNOWN;
     dataset->info.random_access = false;

@@ -79,9 +79,29 @@ static tutti_status wire_by_place(const tutti_model *model, const tutti_dataset_
     return TUTTI_OK;
 }
 
+/* Weights by name are of every output that has a loss, or of none. */
+static tutti_status check_weights(const tutti_model *model, const tutti_dataset_info *info)
+{
+    int with = -1, without = -1;
+    for (size_t i = 0; i < model->trainer->goals.count; i++) {
+        char name[300];
+        int output = model->trainer->goals.data[i].output;
+        snprintf(name, sizeof name, "%s_weight", model->outputs.data[output].name);
+        *(find_name(info, name) >= 0 ? &with : &without) = output;
+    }
+    if (with < 0 || without < 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID,
+                      "the data has '%s_weight' and no '%s_weight'; give weights of all outputs "
+                      "that have a loss, or of none",
+                      model->outputs.data[with].name, model->outputs.data[without].name);
+}
+
 tutti_status tutti__wire(tutti_model *model, const tutti_dataset_info *info, bool targets,
                          tutti_wiring *ret)
 {
+    if (targets)
+        TUTTI_TRY(check_weights(model, info));
     if (wire_by_name(model, info, targets, ret))
         return TUTTI_OK;
     return wire_by_place(model, info, targets, ret);

@@ -236,6 +236,13 @@ static tutti_status split_data(plan *p, double share)
     if (count < 2)
         return tutti_fail(TUTTI_INVALID,
                           "validation_split needs data of a known number of batches, at least 2");
+    tutti_dataset_info info;
+    TUTTI_TRY(tutti_dataset_describe(p->data, &info));
+    if (info.reorders)
+        return tutti_fail(TUTTI_INVALID,
+                          "validation_split: the data is shuffled anew in each epoch, so that "
+                          "examples to validate on would be trained on; cut it with tutti_take and "
+                          "tutti_skip before tutti_shuffle, or shuffle with .same_order");
     int64_t kept = count - (int64_t)((double)count * share + 0.5);
     kept = kept < 1 ? 1 : kept == count ? count - 1 : kept;
     p->validation = tutti_skip(p->data, kept);

@@ -71,3 +71,37 @@ TUTTI_TEST(a_model_too_large_for_memory_fails_and_nothing_else)
     check_says(tutti_dense(INT64_C(1000000000000)), tutti_adam(),
                tutti_sparse_cross_entropy(.from_logits = true), 0, 1, "no memory");
 }
+
+TUTTI_TEST(shuffled_data_is_not_split_for_validation)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = tutti_sequential(job, tutti_dense(3));
+    tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true));
+    tutti_dataset *same = tutti_shuffle(examples(job), 0, .same_order = true);
+    CHECK(tutti_fit(m, same, .validation_split = 0.5, .quiet = true) != NULL);
+    CHECK(tutti_fit(m, tutti_cache(tutti_shuffle(examples(job), 0)), .validation_split = 0.5,
+                    .quiet = true) != NULL);
+    CHECK(tutti_fit(m, tutti_prefetch(tutti_shuffle(examples(job), 0), 1), .validation_split = 0.5,
+                    .quiet = true) == NULL);
+    CHECK_CONTAINS(tutti_error_message(), "shuffled anew in each epoch");
+    CHECK_INT(tutti_close(job), 1);
+}
+
+TUTTI_TEST(weights_of_one_output_of_two_are_refused)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *x;
+    int64_t dims[] = {4, 1};
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, dims, &x));
+    tutti_model *m = tutti_functional(job);
+    tutti_sym a = tutti_input(m, "x", TUTTI_F32, 1);
+    tutti_output(m, "p", tutti_call(tutti_dense(1), a));
+    tutti_output(m, "q", tutti_call(tutti_dense(1), a));
+    tutti_compile(m, .loss = tutti_mse());
+    tutti_dataset *data =
+        tutti_batch(tutti_named(tutti_from(job, x, x, x, x), "x", "p", "q", "q_weight"), 2);
+    CHECK(tutti_fit(m, data, .quiet = true) == NULL);
+    CHECK_CONTAINS(tutti_error_message(), "'q_weight' and no 'p_weight'");
+    tutti_tensor_release(x);
+    CHECK_INT(tutti_close(job), 1);
+}

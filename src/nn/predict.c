@@ -56,6 +56,18 @@ static tutti_status join(const pieces *list, tutti_tensor **ret)
     for (size_t i = 0; status == TUTTI_OK && i < list->count; i++) {
         tutti_tensor *view;
         int64_t count = tutti_tensor_dims(list->data[i])[0];
+        const tutti_type *type = tutti_tensor_type(list->data[i]);
+        char one[TUTTI_TYPE_TEXT], other[TUTTI_TYPE_TEXT];
+        if (type->rank != first->rank ||
+            memcmp(type->dims + 1, first->dims + 1,
+                   (size_t)(first->rank - 1) * sizeof *first->dims) != 0) {
+            status = tutti_fail(TUTTI_INVALID,
+                                "tutti_predict: the outputs of batches 0 and %zu are %s and %s, "
+                                "which cannot be joined; give all batches one length, or predict "
+                                "them one by one",
+                                i, tutti_type_text(first, one), tutti_type_text(type, other));
+            break;
+        }
         status = tutti_tensor_slice(all, 0, at, count, 1, &view);
         if (status != TUTTI_OK)
             break;

@@ -113,6 +113,7 @@ tutti_dataset *tutti_dataset_cache(tutti_dataset *input, const tutti_cache_optio
         return NULL;
     pthread_mutex_init(&((store *)dataset->settings)->mutex, NULL);
     dataset->info.cardinality = input->info.cardinality;
+    dataset->info.reorders = false;
     tutti__dataset_set_access(dataset, TUTTI_ACCESS_ELEMENTS);
     return dataset;
 }

@@ -179,6 +179,7 @@ tutti_dataset *tutti_dataset_shuffle(tutti_dataset *input, int64_t buffer,
     s->seed = tutti__dataset_seed(dataset, options ? options->seed : 0);
     s->same_order = options && options->same_order;
     dataset->info.cardinality = all;
+    dataset->info.reorders = dataset->info.reorders || !s->same_order;
     tutti__dataset_note(dataset, (uint64_t)buffer);
     tutti__dataset_note(dataset, s->seed);
     tutti__dataset_note(dataset, s->same_order);

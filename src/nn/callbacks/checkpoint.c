@@ -165,9 +165,14 @@ static tutti_status adopt_older(saving *s, const tutti_event *event)
     TUTTI_VEC(older) found = {0};
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - s->pattern) : 1,
              slash ? s->pattern : ".");
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
     if (strchr(folder, '{') || !strchr(base, '{'))
         return TUTTI_OK;
-    TUTTI_TRY(world->list_folder(world->self, folder, &names, &count));
+    if (world->list_folder(world->self, folder, &names, &count) != TUTTI_OK) {
+        tutti__error_restore(&before); /* it is not there yet */
+        return TUTTI_OK;
+    }
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         older item;
@@ -196,7 +201,8 @@ static tutti_status save(saving *s, tutti_event *event)
     char path[4000];
     if (s->saved_step == event->step)
         return TUTTI_OK;
-    if (!s->looked && s->options.keep > 0 && event->model->trainer->restored)
+    if (!s->looked && s->options.keep > 0 && !s->options.best_only &&
+        event->model->trainer->restored)
         TUTTI_TRY(adopt_older(s, event));
     s->looked = true;
     TUTTI_TRY(expand(s, event, path, sizeof path));

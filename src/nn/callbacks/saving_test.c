@@ -43,6 +43,25 @@ TUTTI_TEST(saving_checkpoints_every_epoch_keeps_the_newest)
     training_end(t);
 }
 
+TUTTI_TEST(saving_goes_on_with_the_files_of_the_run_before)
+{
+    training t = training_begin(NULL);
+    char path[400], from[400];
+    in_folder(&t, "c-{step}", path);
+    CHECK(tutti_fit(t.model, t.data, .epochs = 2, .quiet = true,
+                    .callbacks = TUTTI_LIST(tutti_checkpoint(path, .every_steps = 2, .keep = 3))));
+    CHECK(exists(&t, "c-4.safetensors") && exists(&t, "c-8.safetensors"));
+    training other = training_begin(NULL);
+    CHECK_OK(tutti_restore_checkpoint(other.model, in_folder(&t, "c-8", from)));
+    CHECK(tutti_fit(other.model, other.data, .epochs = 3, .quiet = true,
+                    .callbacks = TUTTI_LIST(tutti_checkpoint(path, .every_steps = 2, .keep = 1))));
+    CHECK(exists(&t, "c-12.safetensors"));
+    CHECK(!exists(&t, "c-4.safetensors") && !exists(&t, "c-6.safetensors"));
+    CHECK(!exists(&t, "c-8.safetensors") && !exists(&t, "c-10.safetensors"));
+    training_end(other);
+    training_end(t);
+}
+
 TUTTI_TEST(saving_checkpoints_every_so_many_steps)
 {
     training t = training_begin(NULL);
