@@ -72,19 +72,21 @@ def find_kinds(headers):
     return kinds
 
 
-def find_descriptors(kinds, sources, isa_sources, isas):
+def find_descriptors(kinds, sources, isa_sources, isas, stream_sources, stream_isas):
     """kind -> sorted names"""
     found, places = {kind: [] for kind in kinds}, {}
-    for path in sources + isa_sources:
+    every_isa_source = isa_sources + stream_sources
+    for path in sources + every_isa_source:
         for match, place in find(DESCRIPTOR, path):
             kind, plain, isa_name = match.groups()
             if kind not in kinds:
                 raise Mistake(f'{place}: no header says `tables: {kind}`, so this descriptor would '
                               'be lost (if it is not one, make it static)')
-            if bool(isa_name) != (path in isa_sources):
+            if bool(isa_name) != (path in every_isa_source):
                 raise Mistake(f'{place}: files in tutti_isa_sources, and only they, write '
                               'TUTTI_ISA_NAME(name)')
-            names = [f'{isa_name}_{isa}' for isa in isas] if isa_name else [plain]
+            own = stream_isas if path in stream_sources else isas
+            names = [f'{isa_name}_{isa}' for isa in own] if isa_name else [plain]
             for name in names:
                 if name in places:
                     raise Mistake(f'{place}: {name} is defined at {places[name]} too')
@@ -182,6 +184,8 @@ def main():
     parser.add_argument('--sources', nargs='*', default=[])
     parser.add_argument('--isa-sources', nargs='*', default=[])
     parser.add_argument('--isa', nargs='*', default=[])
+    parser.add_argument('--stream-sources', nargs='*', default=[])
+    parser.add_argument('--stream-isa', nargs='*', default=[])
     parser.add_argument('--tests', nargs='*')
     args = parser.parse_args()
 
@@ -191,7 +195,8 @@ def main():
     headers, folders = walk_headers([os.path.join(ROOT, f) for f in args.headers],
                                     {os.path.join(ROOT, f) for f in args.skipped})
     kinds = find_kinds(headers)
-    found = find_descriptors(kinds, args.sources, args.isa_sources, args.isa)
+    found = find_descriptors(kinds, args.sources, args.isa_sources, args.isa,
+                             args.stream_sources, args.stream_isa)
     write_tables(args.output, kinds, found)
     if args.depfile:
         write_depfile(args.depfile, args.output, headers + folders)

@@ -316,36 +316,6 @@ static tutti_status build_form(making *m, int count)
     return tutti__track_reset(model, form->training);
 }
 
-/* The types that a form is fed: those it has, widened where these tensors are of other shapes; true
- * when the form has to be built for them. */
-static tutti_status feed_types(tutti_model *model, const tutti_form *form, int count,
-                               tutti_tensor *const *tensors, tutti_type *ret_types, bool *ret_new)
-{
-    int inputs = (int)model->inputs.count;
-    char got[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
-    *ret_new = !form->built;
-    for (int i = 0; i < count; i++) {
-        const tutti_type *seen = tutti_tensor_type(tensors[i]);
-        tutti_type before = form->built ? form->feeds.data[i].node->types[0] : *seen;
-        const char *what = i < inputs + (int)model->trainer->goals.count ? "targets" : "weights";
-        if (seen->rank < 1)
-            return tutti_fail(TUTTI_INVALID,
-                              "component %d of the data is a scalar: it has no batch; join "
-                              "examples with tutti_batch",
-                              i);
-        if (before.dtype != seen->dtype || before.rank != seen->rank)
-            return tutti_fail(TUTTI_INVALID, "model '%s': the %s are %s, those before were %s",
-                              model->name, what, tutti_type_text(seen, got),
-                              tutti_type_text(&before, wanted));
-        ret_types[i] = i < inputs ? model->inputs.data[i].type : before;
-        ret_types[i].dims[0] = TUTTI_ANY;
-        if (i >= inputs)
-            tutti__type_widen(&ret_types[i], seen);
-        *ret_new = *ret_new || !tutti_type_equal(&ret_types[i], &before);
-    }
-    return TUTTI_OK;
-}
-
 static tutti_status form_for(tutti_model *model, tutti_form *form, int count,
                              tutti_tensor *const *tensors)
 {
@@ -353,7 +323,7 @@ static tutti_status form_for(tutti_model *model, tutti_form *form, int count,
     tutti_type types[3 * 64];
     bool anew, training = form->training, weighted = form->weighted;
     TUTTI_TRY(tutti__model_widen(model, inputs, tensors));
-    TUTTI_TRY(feed_types(model, form, count, tensors, types, &anew));
+    TUTTI_TRY(tutti__form_types(model, form, count, tensors, types, &anew));
     if (!anew)
         return TUTTI_OK;
     making *m = calloc(1, sizeof *m);

@@ -64,6 +64,10 @@ struct tutti_trainer {
 };
 
 /* ---- widen.c ---- */
+/* The types that a form is fed: those it has, widened where these tensors are of other shapes.
+ * *ret_new: it has to be built for them. */
+tutti_status tutti__form_types(const tutti_model *model, const tutti_form *form, int count,
+                               tutti_tensor *const *tensors, tutti_type *ret_types, bool *ret_new);
 /* Forgets what was built; it is built again when it is needed. */
 void tutti__form_drop(tutti_form *form);
 

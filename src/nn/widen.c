@@ -68,6 +68,34 @@ tutti_status tutti__model_widen(tutti_model *model, int count, tutti_tensor *con
     return tutti__model_build_inference(model);
 }
 
+tutti_status tutti__form_types(const tutti_model *model, const tutti_form *form, int count,
+                               tutti_tensor *const *tensors, tutti_type *ret_types, bool *ret_new)
+{
+    int inputs = (int)model->inputs.count;
+    char got[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
+    *ret_new = !form->built;
+    for (int i = 0; i < count; i++) {
+        const tutti_type *seen = tutti_tensor_type(tensors[i]);
+        tutti_type before = form->built ? form->feeds.data[i].node->types[0] : *seen;
+        const char *what = i < inputs + (int)model->trainer->goals.count ? "targets" : "weights";
+        if (seen->rank < 1)
+            return tutti_fail(TUTTI_INVALID,
+                              "component %d of the data is a scalar: it has no batch; join "
+                              "examples with tutti_batch",
+                              i);
+        if (before.dtype != seen->dtype || before.rank != seen->rank)
+            return tutti_fail(TUTTI_INVALID, "model '%s': the %s are %s, those before were %s",
+                              model->name, what, tutti_type_text(seen, got),
+                              tutti_type_text(&before, wanted));
+        ret_types[i] = i < inputs ? model->inputs.data[i].type : before;
+        ret_types[i].dims[0] = TUTTI_ANY;
+        if (i >= inputs)
+            tutti__type_widen(&ret_types[i], seen);
+        *ret_new = *ret_new || !tutti_type_equal(&ret_types[i], &before);
+    }
+    return TUTTI_OK;
+}
+
 void tutti__form_drop(tutti_form *form)
 {
     TUTTI_VEC_FREE(&form->feeds);

@@ -286,6 +286,7 @@ tutti_dataset *tutti__cache_file(tutti_dataset *input, const char *path)
     pthread_mutex_init(&s->mutex, NULL);
     s->path = tutti__dataset_name(dataset->job, path);
     dataset->info.cardinality = input->info.cardinality;
+    dataset->info.reorders = false;
     return dataset;
 }
 
