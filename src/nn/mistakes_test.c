@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/params.h"
 #include "base/test.h"
 
 static tutti_dataset *examples(tutti_job *job)
@@ -68,8 +69,10 @@ TUTTI_TEST(mistakes_in_training_are_said)
 
 TUTTI_TEST(a_model_too_large_for_memory_fails_and_nothing_else)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* the memory of test devices is not real */
     check_says(tutti_dense(INT64_C(1000000000000)), tutti_adam(),
                tutti_sparse_cross_entropy(.from_logits = true), 0, 1, "no memory");
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
 TUTTI_TEST(shuffled_data_is_not_split_for_validation)
