@@ -11,9 +11,9 @@
 
 static tutti_model *make_model(tutti_job *job)
 {
-    tutti_model *m = tutti_sequential(
-        job, tutti_conv2d(32, 3, .activation = TUTTI_RELU), tutti_max_pool2d(2), tutti_flatten(),
-        tutti_dense(64, .activation = TUTTI_RELU), tutti_dense(10));
+    tutti_model *m = tutti_sequential(job, tutti_conv2d(32, 3, .activation = TUTTI_RELU),
+                                      tutti_max_pool2d(2), tutti_flatten(),
+                                      tutti_dense(64, .activation = TUTTI_RELU), tutti_dense(10));
     tutti_compile(m, .optimizer = tutti_adam(),
                   .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy");
     return m;
@@ -80,7 +80,8 @@ static int run(int argc, char **argv, bool json)
     remove("/tmp/tutti-bench-fit.safetensors.previous");
     tutti_element_release(&batch);
     tutti__report(json, &(tutti_result){"fit", "the compiled step alone", bare * 1e3, "ms"});
-    tutti__report(json, &(tutti_result){"fit", "fit, against the step alone", fit / bare, "x", 1.05});
+    tutti__report(json,
+                  &(tutti_result){"fit", "fit, against the step alone", fit / bare, "x", 1.05});
     tutti__report(json, &(tutti_result){"fit", "saving the state every 50 steps, against fit",
                                         saving / fit, "x", 1.02});
     return tutti_close(job);

@@ -1,8 +1,8 @@
 /* 6_text.c: a transformer that learns a text character by character, then writes.
  *
  *     ./6_text                   on a nursery rhyme: at least 0.90 of the next characters are right
- *     ./6_text --data FILE       on a text of yours, of 10,000 bytes or more: at least 0.40 (0.49 of
- *                                Tiny Shakespeare)
+ *     ./6_text --data FILE       on a text of yours, of 10,000 bytes or more: at least 0.40 (0.49
+ * of Tiny Shakespeare)
  *     ./6_text --set context=128 --set width=256 --set blocks=6 --set sample=1000
  *
  * The program fails (exit 1) when it ends below that. */

@@ -34,17 +34,17 @@ TUTTI_API void tutti_logs_set(tutti_logs *logs, const char *name, double value);
 /* Where the training stands. */
 typedef struct tutti_event {
     tutti_model *model;
-    int epoch, epochs;           /* from 0; the number in all */
-    int64_t batch, batch_count;  /* in this epoch, from 0; -1 when not known yet */
-    int64_t step;                /* since the model was made, or restored */
-    bool validating;             /* batches of an evaluation inside fit, or of tutti_evaluate */
-    double seconds;              /* since the epoch began */
-    double step_seconds;         /* of this batch, waiting for data included */
-    double waited_seconds;       /* for data, in this epoch */
-    int64_t examples;            /* seen in this epoch */
-    const tutti_logs *logs;      /* at the ends: of an epoch, all; of a batch, the running means; NULL
-                                    at the begins */
-    bool interrupted;            /* at train end: by Ctrl-C */
+    int epoch, epochs;          /* from 0; the number in all */
+    int64_t batch, batch_count; /* in this epoch, from 0; -1 when not known yet */
+    int64_t step;               /* since the model was made, or restored */
+    bool validating;            /* batches of an evaluation inside fit, or of tutti_evaluate */
+    double seconds;             /* since the epoch began */
+    double step_seconds;        /* of this batch, waiting for data included */
+    double waited_seconds;      /* for data, in this epoch */
+    int64_t examples;           /* seen in this epoch */
+    const tutti_logs *logs; /* at the ends: of an epoch, all; of a batch, the running means; NULL
+                               at the begins */
+    bool interrupted;       /* at train end: by Ctrl-C */
 } tutti_event;
 
 /* Running means cost a read of the device: a batch's logs are filled when this is called. */

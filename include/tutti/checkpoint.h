@@ -2,12 +2,12 @@
  *
  *     tutti_save(m, "mnist")                 mnist.safetensors and mnist.json
  *     tutti_load_model(job, "mnist")         the same model again
- *     tutti_save_checkpoint(m, "ckpt/{epoch}")   weights, optimizer, step, random state, data position
- *     tutti_restore_checkpoint(m, "ckpt/3")      training goes on as if it had never stopped
+ *     tutti_save_checkpoint(m, "ckpt/{epoch}")   weights, optimizer, step, random state, data
+ * position tutti_restore_checkpoint(m, "ckpt/3")      training goes on as if it had never stopped
  *
  * Files are safetensors, which other programs read. They carry checksums and are replaced
- * atomically; the file that was there before stays as "….previous" and is used, with a message, when
- * the newer one is damaged. */
+ * atomically; the file that was there before stays as "….previous" and is used, with a message,
+ * when the newer one is damaged. */
 #ifndef TUTTI_CHECKPOINT_H
 #define TUTTI_CHECKPOINT_H
 
@@ -32,8 +32,8 @@ typedef struct tutti_load_report {
 } tutti_load_report;
 typedef struct tutti_load_weights_options {
     size_t struct_size;
-    bool partial;             /* takes what matches; otherwise anything else is an error */
-    const char *prefix;       /* only names that begin with this, without it */
+    bool partial;              /* takes what matches; otherwise anything else is an error */
+    const char *prefix;        /* only names that begin with this, without it */
     tutti_load_report *report; /* or NULL */
 } tutti_load_weights_options;
 /* By name, from any safetensors file. The model must have been built. */
@@ -43,7 +43,8 @@ TUTTI_API tutti_status tutti_load_weights_from(tutti_model *model, const char *p
     tutti_load_weights_from((model), (path), TUTTI_OPTIONS(tutti_load_weights_options, __VA_ARGS__))
 
 /* The architecture as JSON text (from malloc): layers with their settings, how they are joined, and
- * what compile was given. Layers with code in them (lambda) and subclassed models cannot be told. */
+ * what compile was given. Layers with code in them (lambda) and subclassed models cannot be told.
+ */
 TUTTI_API tutti_status tutti_model_json(tutti_model *model, char **ret_text);
 /* A model from such text; its weights are new. NULL after an error. */
 TUTTI_API tutti_model *tutti_model_from_json(tutti_job *job, const char *text);

@@ -70,7 +70,7 @@ typedef struct tutti_field {
 /* What every settings struct begins with. Zero means the default. */
 #define TUTTI_LAYER_SETTINGS                                                                       \
     size_t struct_size;                                                                            \
-    const char *name; /* by default the kind's, made unique in the model */                       \
+    const char *name; /* by default the kind's, made unique in the model */                        \
     bool frozen;      /* its weights are not trained */
 typedef struct tutti_layer_settings {
     TUTTI_LAYER_SETTINGS
@@ -141,9 +141,9 @@ typedef struct tutti_weight_options {
                                 "orthogonal" "identity" "unit_forget" (0, but 1 in the second
                                 quarter: of an lstm's bias); default "glorot_uniform" */
     const char *regularizer; /* "l1(0.01)" "l2(0.01)" "l1_l2(0.01,0.01)" "orthogonal(0.01)"; none */
-    const char *constraint;  /* "max_norm(2)" "unit_norm" "non_negative" "min_max_norm(0,1)"; none */
+    const char *constraint; /* "max_norm(2)" "unit_norm" "non_negative" "min_max_norm(0,1)"; none */
     bool not_trainable;
-    bool full_precision;     /* stays f32 where the model computes in less */
+    bool full_precision; /* stays f32 where the model computes in less */
 } tutti_weight_options;
 /* A weight of the layer: "<layer>/<name>". Made on first use, found afterwards. A handle, or its
  * value in the precision the model computes in. */

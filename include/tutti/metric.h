@@ -28,11 +28,12 @@ typedef struct tutti_metric {
     void *context;
 } tutti_metric;
 
-/* Unless a line says otherwise, metrics are means over examples, weighted by the weights of examples
- * and by the outputs' mask. precision, recall, f1 and auc take targets 0 or 1 of the outputs' shape
- * and count every output. */
+/* Unless a line says otherwise, metrics are means over examples, weighted by the weights of
+ * examples and by the outputs' mask. precision, recall, f1 and auc take targets 0 or 1 of the
+ * outputs' shape and count every output. */
 
-/* A metric by name, with the settings of `like` (or none): def NULL when there is no such metric. */
+/* A metric by name, with the settings of `like` (or none): def NULL when there is no such metric.
+ */
 TUTTI_API tutti_metric tutti_metric_named(const char *name, const tutti_metric *like);
 #define TUTTI_METRIC_(name_, ...) tutti_metric_named((name_), &(tutti_metric){__VA_ARGS__})
 

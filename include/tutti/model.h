@@ -31,7 +31,7 @@ extern "C" {
 
 typedef struct tutti_model_options {
     size_t struct_size;
-    const char *name; /* "model" */
+    const char *name;      /* "model" */
     const char *precision; /* "f32", "bf16", "f16"; default --precision, else "f32" */
 } tutti_model_options;
 
@@ -39,10 +39,9 @@ typedef struct tutti_model_options {
  * the first layer is tutti_input_shape(28, 28, 1). */
 TUTTI_API tutti_model *tutti_sequential_of(tutti_job *job, int count, tutti_layer *const *layers);
 #define tutti_sequential(job, ...)                                                                 \
-    TUTTI_AT(tutti_sequential_of((job),                                                            \
-                                 (int)(sizeof((tutti_layer *[]){__VA_ARGS__}) /                    \
-                                       sizeof(tutti_layer *)),                                     \
-                                 (tutti_layer *[]){__VA_ARGS__}))
+    TUTTI_AT(tutti_sequential_of(                                                                  \
+        (job), (int)(sizeof((tutti_layer *[]){__VA_ARGS__}) / sizeof(tutti_layer *)),              \
+        (tutti_layer *[]){__VA_ARGS__}))
 /* Adds a layer to a sequential model that has not been used yet. */
 TUTTI_API void tutti_model_add(tutti_model *model, tutti_layer *layer);
 
@@ -172,13 +171,13 @@ typedef struct tutti_compile_options {
     struct {
         int count;
         const tutti_output_loss *list;
-    } losses; /* per output: TUTTI_LOSSES({"y", tutti_mse(), .weight = 0.5}, …) */
+    } losses;            /* per output: TUTTI_LOSSES({"y", tutti_mse(), .weight = 0.5}, …) */
     const char *metrics; /* by name: "accuracy", "accuracy,auc", "department:accuracy" */
     struct {
         int count;
         const tutti_output_metric *list;
-    } metric_list;    /* with settings: TUTTI_METRICS({NULL, tutti_auc(.thresholds = 100)}) */
-    int accumulate;   /* batches whose gradients make one step; 1 */
+    } metric_list;      /* with settings: TUTTI_METRICS({NULL, tutti_auc(.thresholds = 100)}) */
+    int accumulate;     /* batches whose gradients make one step; 1 */
     bool deterministic; /* only kernels whose results do not depend on how a batch is cut */
 } tutti_compile_options;
 TUTTI_API tutti_status tutti_compile_model(tutti_model *model,

@@ -114,13 +114,16 @@ static tutti_status write_split(const char *folder, const char *split, const cha
     char path[2][4096];
     bool train = strcmp(split, "train") == 0;
     if (strcmp(format, "idx") == 0) {
-        snprintf(path[0], sizeof path[0], "%s/%s-images-idx3-ubyte", folder, train ? "train" : "t10k");
-        snprintf(path[1], sizeof path[1], "%s/%s-labels-idx1-ubyte", folder, train ? "train" : "t10k");
+        snprintf(path[0], sizeof path[0], "%s/%s-images-idx3-ubyte", folder,
+                 train ? "train" : "t10k");
+        snprintf(path[1], sizeof path[1], "%s/%s-labels-idx1-ubyte", folder,
+                 train ? "train" : "t10k");
         TUTTI_TRY(write_idx(path[0], all->tensors[0]));
         return write_idx(path[1], all->tensors[1]);
     }
     if (strcmp(format, "cifar") == 0) {
-        snprintf(path[0], sizeof path[0], "%s/%s.bin", folder, train ? "data_batch_1" : "test_batch");
+        snprintf(path[0], sizeof path[0], "%s/%s.bin", folder,
+                 train ? "data_batch_1" : "test_batch");
         return write_cifar(path[0], all);
     }
     if (strcmp(format, "npz") != 0)

@@ -33,9 +33,10 @@ static void show_cpu(void)
     const struct {
         bool has;
         const char *name;
-    } features[] = {{cpu->avx2, "avx2"}, {cpu->avx512, "avx512"}, {cpu->avx512_bf16, "avx512-bf16"},
-                    {cpu->amx_bf16, "amx-bf16"}, {cpu->neon, "neon"}, {cpu->sve, "sve"},
-                    {cpu->bf16, "bf16"}, {cpu->i8mm, "i8mm"}};
+    } features[] = {
+        {cpu->avx2, "avx2"},         {cpu->avx512, "avx512"}, {cpu->avx512_bf16, "avx512-bf16"},
+        {cpu->amx_bf16, "amx-bf16"}, {cpu->neon, "neon"},     {cpu->sve, "sve"},
+        {cpu->bf16, "bf16"},         {cpu->i8mm, "i8mm"}};
     for (size_t i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             printf(" %s", features[i].name);
@@ -57,7 +58,10 @@ static int show_products(void)
     const tutti_gemm_engine *best = NULL;
     int missing = 0;
     tutti_status status = tutti__gemm_engine(true, &best);
-    printf("products    %s%s\n", status != TUTTI_OK ? "error: " : best ? best->name : "own tiles",
+    printf("products    %s%s\n",
+           status != TUTTI_OK ? "error: "
+           : best             ? best->name
+                              : "own tiles",
            status != TUTTI_OK ? tutti_error_message() : "");
     for (const tutti_gemm_engine *const *engine = tutti__gemm_engine_table; *engine; engine++) {
         const tutti_gemm_engine *loaded;

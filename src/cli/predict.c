@@ -73,8 +73,9 @@ static tutti_status arrange(const tutti_model *model, const given *g, tutti_tens
                 (g->count == 1 && model->inputs.count == 1))
                 found = k;
         if (found < 0)
-            return tutti_fail(TUTTI_NOT_FOUND, "input '%s' of the model is not given: --input %s=x.npy",
-                              port->name, port->name);
+            return tutti_fail(TUTTI_NOT_FOUND,
+                              "input '%s' of the model is not given: --input %s=x.npy", port->name,
+                              port->name);
         TUTTI_TRY(tutti_tensor_cast(g->tensors[found], port->type.dtype, &ret[i]));
     }
     return TUTTI_OK;

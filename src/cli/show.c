@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/world.h"
 #include "cli/command.h"
 #include "cli/viewer.h"
-#include "base/world.h"
 #include "tables/viewer.h"
 
 static const char usage[] =

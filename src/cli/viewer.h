@@ -15,8 +15,8 @@ typedef struct tutti_glance {
 } tutti_glance;
 
 typedef struct tutti_viewer {
-    const char *kind;                             /* "safetensors" */
-    int (*recognise)(const tutti_glance *glance); /* 0: no; the highest wins */
+    const char *kind;                                            /* "safetensors" */
+    int (*recognise)(const tutti_glance *glance);                /* 0: no; the highest wins */
     tutti_status (*show)(const tutti_glance *glance, bool json); /* to standard output */
 } tutti_viewer;
 

@@ -75,11 +75,11 @@ struct tutti_dataset {
     tutti_access_level access;
     uint64_t hash;  /* of the pipeline: kinds and numbers, for positions */
     char place[96]; /* "train.c:12", or "" */
-    bool once; /* it can be read once: a generator without reset is in it */
+    bool once;      /* it can be read once: a generator without reset is in it */
     tutti_iterator *open_iterators;
     tutti_iterator *peeked; /* of epoch 0, kept where the data can be read once */
-    uint64_t epochs_begun; /* by TUTTI_EACH_BATCH */
-    tutti_iterator *loop;  /* of tutti_next_batch */
+    uint64_t epochs_begun;  /* by TUTTI_EACH_BATCH */
+    tutti_iterator *loop;   /* of tutti_next_batch */
     tutti_element loop_element;
 };
 

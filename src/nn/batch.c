@@ -137,7 +137,8 @@ static tutti_status meet(tutti_model *model, tutti_dataset *data, bool targets, 
         return tutti_fail(TUTTI_INVALID, "there is no data; the call that should make it failed");
     TUTTI_TRY(learn_types(data, &info));
     if (info.batch == 0 && info.components > 0 && info.types[0].rank == 0)
-        return tutti_fail(TUTTI_INVALID, "the data has single examples; join them with tutti_batch");
+        return tutti_fail(TUTTI_INVALID,
+                          "the data has single examples; join them with tutti_batch");
     if (!model->built) {
         tutti_type types[TUTTI_MAX_COMPONENTS];
         int inputs = model->inputs.count > 0 ? (int)model->inputs.count : 1;
@@ -170,8 +171,8 @@ static tutti_status one_batch(tutti_model *model, bool training, int count,
     tutti_type types[TUTTI_MAX_COMPONENTS];
     TUTTI_TRY(tutti__need_trainer(model));
     if (count < 1 || count > TUTTI_MAX_COMPONENTS)
-        return tutti__model_fail(model, tutti_fail(TUTTI_INVALID, "a batch has 1 to %d tensors",
-                                                   TUTTI_MAX_COMPONENTS));
+        return tutti__model_fail(
+            model, tutti_fail(TUTTI_INVALID, "a batch has 1 to %d tensors", TUTTI_MAX_COMPONENTS));
     int inputs = model->inputs.count > 0 ? (int)model->inputs.count : 1;
     for (int i = 0; i < inputs && i < count; i++)
         types[i] = *tutti_tensor_type(tensors[i]);

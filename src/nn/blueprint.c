@@ -192,8 +192,8 @@ static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *g
         outputs[i] = tutti__sym(made.node, (uint32_t)i);
 }
 
-static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph,
-                                    const tutti_sym *inputs, tutti_sym *ret_outputs)
+static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph, const tutti_sym *inputs,
+                                    tutti_sym *ret_outputs)
 {
     copies c;
     const tutti_graph *blueprint = model->blueprint;
@@ -239,8 +239,8 @@ static tutti_status build_subclass(tutti_model *model, tutti_graph *graph, const
                               model->name, i);
         snprintf(name, sizeof name, i == 0 ? "output" : "output_%d", i);
         if (model->outputs.count < (size_t)call.output_count)
-            TUTTI_TRY(tutti__port_add(model, &model->outputs, name,
-                                      tutti_sym_type(call.outputs[i]), TUTTI_NO_SYM));
+            TUTTI_TRY(tutti__port_add(model, &model->outputs, name, tutti_sym_type(call.outputs[i]),
+                                      TUTTI_NO_SYM));
         ret_outputs[i] = call.outputs[i];
     }
     return TUTTI_OK;

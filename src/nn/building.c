@@ -93,8 +93,9 @@ static void note_terms(tutti_layer_call *call, const char *name, tutti_sym varia
         else
             tutti_layer_loss(call, term);
     }
-    if (options->constraint && !TUTTI_VEC_PUSH(&building->constraints, ((tutti_constrained){
-                                                   variable, options->constraint})))
+    if (options->constraint &&
+        !TUTTI_VEC_PUSH(&building->constraints,
+                        ((tutti_constrained){variable, options->constraint})))
         no_memory(call->graph);
 }
 

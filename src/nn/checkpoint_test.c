@@ -1,4 +1,5 @@
-/* checkpoint_test.c: models in files: JSON, weights, checkpoints, damage, going on to the same bits. */
+/* checkpoint_test.c: models in files: JSON, weights, checkpoints, damage, going on to the same
+ * bits. */
 #include "tutti/tutti.h"
 
 #include <fcntl.h>
@@ -40,9 +41,10 @@ static void make_data(tutti_tensor **ret_x, tutti_tensor **ret_y)
 
 static tutti_model *make_model(tutti_job *job)
 {
-    tutti_model *m = tutti_sequential(job, tutti_input_shape(6),
-                                      tutti_dense(8, .activation = TUTTI_RELU, .kernel_regularizer = "l2(0.001)"),
-                                      tutti_dropout(0.2), tutti_dense(2, .name = "out"));
+    tutti_model *m = tutti_sequential(
+        job, tutti_input_shape(6),
+        tutti_dense(8, .activation = TUTTI_RELU, .kernel_regularizer = "l2(0.001)"),
+        tutti_dropout(0.2), tutti_dense(2, .name = "out"));
     tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 0.01),
                   .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy");
     return m;
@@ -127,8 +129,9 @@ TUTTI_TEST(a_schedule_survives_json)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *m = tutti_sequential(job, tutti_input_shape(6), tutti_dense(2));
     tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true),
-                  .optimizer = tutti_adam(.schedule = tutti_piecewise(.boundaries = {10, 20},
-                                                                      .values = {0.1, 0.01, 0.001})));
+                  .optimizer =
+                      tutti_adam(.schedule = tutti_piecewise(.boundaries = {10, 20},
+                                                             .values = {0.1, 0.01, 0.001})));
     char *first, *second;
     CHECK_OK(tutti_model_json(m, &first));
     CHECK_CONTAINS(first, "piecewise");

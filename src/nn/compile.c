@@ -60,8 +60,8 @@ static tutti_status add_goals(tutti_model *model, const tutti_compile_options *o
 {
     for (int i = 0; i < options->losses.count; i++) {
         const tutti_output_loss *entry = &options->losses.list[i];
-        TUTTI_TRY(add_goal(model, entry->output, &entry->loss,
-                           entry->weight != 0 ? entry->weight : 1));
+        TUTTI_TRY(
+            add_goal(model, entry->output, &entry->loss, entry->weight != 0 ? entry->weight : 1));
     }
     if (options->losses.count > 0 || !options->loss.def)
         return options->losses.count > 0
@@ -130,7 +130,7 @@ static tutti_status track_named(tutti_model *model, const char *text)
         size_t outputs = !colon && model->outputs.count > 1 ? model->outputs.count : 1;
         for (size_t i = 0; i < outputs; i++)
             TUTTI_TRY(track_metric(model,
-                                   colon          ? entry
+                                   colon         ? entry
                                    : outputs > 1 ? model->outputs.data[i].name
                                                  : NULL,
                                    metric));
@@ -165,10 +165,11 @@ tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options
 {
     TUTTI_TRY(tutti_model_check(model));
     if (options->deterministic && model->engine && !model->deterministic)
-        return tutti__model_fail(
-            model, tutti_fail(TUTTI_INVALID, "model '%s' has been built already: give "
-                                             "--deterministic, or compile it before it has a shape",
-                              model->name));
+        return tutti__model_fail(model,
+                                 tutti_fail(TUTTI_INVALID,
+                                            "model '%s' has been built already: give "
+                                            "--deterministic, or compile it before it has a shape",
+                                            model->name));
     int64_t steps = model->trainer ? model->trainer->steps : 0;
     tutti__trainer_destroy(model->trainer);
     model->trainer = calloc(1, sizeof *model->trainer);
@@ -189,9 +190,8 @@ tutti_status tutti__need_trainer(tutti_model *model)
 {
     TUTTI_TRY(tutti_model_check(model));
     if (!model->trainer)
-        return tutti__model_fail(model, tutti_fail(TUTTI_INVALID,
-                                                   "model '%s' needs tutti_compile first",
-                                                   model->name));
+        return tutti__model_fail(
+            model, tutti_fail(TUTTI_INVALID, "model '%s' needs tutti_compile first", model->name));
     return TUTTI_OK;
 }
 
@@ -223,15 +223,15 @@ tutti_status tutti_swap_averages(tutti_model *model)
     TUTTI_TRY(tutti__need_trainer(model));
     tutti_sym swap = TUTTI_NO_SYM;
     if (model->built && !model->trainer->swap.node)
-        model->trainer->swap =
-            tutti__optimizer_swap_ema(model->graph, &model->trainer->optimizer);
+        model->trainer->swap = tutti__optimizer_swap_ema(model->graph, &model->trainer->optimizer);
     swap = model->trainer->swap;
     if (!swap.node)
         return tutti__model_fail(
-            model, tutti_fail(TUTTI_INVALID,
-                              "model '%s' keeps no running means: give its optimizer .ema_decay and "
-                              "train it",
-                              model->name));
+            model,
+            tutti_fail(TUTTI_INVALID,
+                       "model '%s' keeps no running means: give its optimizer .ema_decay and "
+                       "train it",
+                       model->name));
     return tutti__model_fail(model, tutti_run(model->session, .target = swap));
 }
 

@@ -25,8 +25,9 @@ tutti_status tutti__settings_write(const char *who, const tutti_field *fields, c
                                    tutti_json_writer *writer);
 /* Fills zeroed settings from an object; members that are no field and not in `others` (NULL at the
  * end) are refused. Texts go into the arena. */
-tutti_status tutti__settings_read(const char *who, const tutti_field *fields, const tutti_json *json,
-                                  const char *const *others, tutti_arena *arena, void *settings);
+tutti_status tutti__settings_read(const char *who, const tutti_field *fields,
+                                  const tutti_json *json, const char *const *others,
+                                  tutti_arena *arena, void *settings);
 
 /* What compile was given; nothing when the model is not compiled. */
 tutti_status tutti__config_write_compile(tutti_model *model, tutti_json_writer *writer);

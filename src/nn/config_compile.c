@@ -6,15 +6,21 @@
 #include "nn/optimizer.h"
 
 static const tutti_field loss_fields[] = {
-    TUTTI_FLAG_FIELD(tutti_loss, from_logits), TUTTI_NUMBER_FIELD(tutti_loss, label_smoothing),
-    TUTTI_NUMBER_FIELD(tutti_loss, delta),     TUTTI_NUMBER_FIELD(tutti_loss, alpha),
-    TUTTI_NUMBER_FIELD(tutti_loss, gamma),     TUTTI_CODE_FIELD(tutti_loss, fn),
+    TUTTI_FLAG_FIELD(tutti_loss, from_logits),
+    TUTTI_NUMBER_FIELD(tutti_loss, label_smoothing),
+    TUTTI_NUMBER_FIELD(tutti_loss, delta),
+    TUTTI_NUMBER_FIELD(tutti_loss, alpha),
+    TUTTI_NUMBER_FIELD(tutti_loss, gamma),
+    TUTTI_CODE_FIELD(tutti_loss, fn),
     {0},
 };
 static const tutti_field metric_fields[] = {
-    TUTTI_FLAG_FIELD(tutti_metric, from_logits), TUTTI_NUMBER_FIELD(tutti_metric, threshold),
-    TUTTI_INT_FIELD(tutti_metric, k),            TUTTI_INT_FIELD(tutti_metric, thresholds),
-    TUTTI_INT_FIELD(tutti_metric, classes),      TUTTI_CODE_FIELD(tutti_metric, fn),
+    TUTTI_FLAG_FIELD(tutti_metric, from_logits),
+    TUTTI_NUMBER_FIELD(tutti_metric, threshold),
+    TUTTI_INT_FIELD(tutti_metric, k),
+    TUTTI_INT_FIELD(tutti_metric, thresholds),
+    TUTTI_INT_FIELD(tutti_metric, classes),
+    TUTTI_CODE_FIELD(tutti_metric, fn),
     {0},
 };
 
@@ -170,7 +176,8 @@ static tutti_status read_index(const tutti_model *model, const tutti_json *json,
 {
     int64_t index = tutti__json_int(tutti__json_get(json, "output"), 0);
     if (index < 0 || (index > 0 && (size_t)index >= model->outputs.count))
-        return tutti_fail(TUTTI_CORRUPT, "the model's JSON speaks of output %lld, which is not there",
+        return tutti_fail(TUTTI_CORRUPT,
+                          "the model's JSON speaks of output %lld, which is not there",
                           (long long)index);
     *ret = (size_t)index < model->outputs.count ? model->outputs.data[index].name : NULL;
     return TUTTI_OK;

@@ -314,9 +314,9 @@ tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_mo
         (!sequential && strcmp(kind, "functional") != 0))
         return bad("it is not a model of Tutti: \"tutti\" and \"kind\" are missing");
     tutti_model *model = tutti_functional_of(
-        job, TUTTI_OPTIONS(tutti_model_options,
-                           .name = tutti__json_text(tutti__json_get(json, "name"), NULL),
-                           .precision = tutti__json_text(tutti__json_get(json, "precision"), NULL)));
+        job, TUTTI_OPTIONS(
+                 tutti_model_options, .name = tutti__json_text(tutti__json_get(json, "name"), NULL),
+                 .precision = tutti__json_text(tutti__json_get(json, "precision"), NULL)));
     if (!model)
         return tutti_job_check(job);
     model->sequential = sequential;
@@ -339,9 +339,8 @@ tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
     tutti_model *model = NULL;
     if (!tutti__job_able(job))
         return NULL;
-    tutti_status status =
-        tutti__json_parse("the model's JSON", text ? text : "", text ? strlen(text) : 0, NULL,
-                          &arena, &root);
+    tutti_status status = tutti__json_parse("the model's JSON", text ? text : "",
+                                            text ? strlen(text) : 0, NULL, &arena, &root);
     if (status == TUTTI_OK)
         status = tutti__config_read(job, root, &model);
     tutti__arena_free(&arena);

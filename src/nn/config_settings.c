@@ -129,8 +129,9 @@ static bool listed(const char *const *names, const char *name)
     return false;
 }
 
-tutti_status tutti__settings_read(const char *who, const tutti_field *fields, const tutti_json *json,
-                                  const char *const *others, tutti_arena *arena, void *settings)
+tutti_status tutti__settings_read(const char *who, const tutti_field *fields,
+                                  const tutti_json *json, const char *const *others,
+                                  tutti_arena *arena, void *settings)
 {
     for (const tutti_json *each = tutti__json_first(json); each; each = each->next) {
         if (listed(others, each->key))

@@ -75,8 +75,8 @@ static int64_t count_batches(tutti_dataset *data, int64_t limit)
     return limit > 0 && (count < 0 || limit < count) ? limit : count;
 }
 
-tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t steps,
-                             tutti_fit *fit, tutti_logs *ret_logs)
+tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t steps, tutti_fit *fit,
+                             tutti_logs *ret_logs)
 {
     tutti_wiring wiring;
     tutti_event before = fit->event;
@@ -170,8 +170,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
         return tutti_fail(TUTTI_INVALID, "the data to train on is empty");
     TUTTI_TRY(tutti__track_read(model, true, false, &logs));
     bool last = fit->event.epoch + 1 == p->last;
-    if (p->validation &&
-        ((fit->event.epoch + 1) % p->validation_every == 0 || last))
+    if (p->validation && ((fit->event.epoch + 1) % p->validation_every == 0 || last))
         TUTTI_TRY(tutti__evaluate(model, p->validation, p->validation_steps, fit, &logs));
     tutti_logs_set(&logs, "lr", tutti_get_learning_rate(model));
     fit->event.seconds = since(fit->epoch_started);
@@ -279,8 +278,8 @@ static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fi
               .validation_steps = options->validation_steps,
               .validation_every = options->validation_every > 0 ? options->validation_every : 1};
     TUTTI_TRY(tutti_job_check(job));
-    if (options->epochs < 0 || p.last < 0 || p.first < 0 || p.steps < 0 ||
-        p.validation_steps < 0 || options->validation_every < 0)
+    if (options->epochs < 0 || p.last < 0 || p.first < 0 || p.steps < 0 || p.validation_steps < 0 ||
+        options->validation_every < 0)
         return tutti_fail(TUTTI_INVALID,
                           "tutti_fit: epochs %d, initial_epoch %d, steps_per_epoch %lld, "
                           "validation_steps %lld, validation_every %d: none may be negative",

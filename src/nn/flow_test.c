@@ -1,5 +1,5 @@
-/* flow_test.c: data of other shapes than the first batch's, data that goes on over epochs, data that
- * can be read once; and models inside models that are not trained. */
+/* flow_test.c: data of other shapes than the first batch's, data that goes on over epochs, data
+ * that can be read once; and models inside models that are not trained. */
 #include "tutti/tutti.h"
 
 #include <math.h>
@@ -22,7 +22,8 @@ TUTTI_TEST(batches_of_other_lengths_are_taken)
 {
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *m = tutti_sequential(job, tutti_lstm(4, .return_sequences = true), tutti_dense(3));
-    tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy");
+    tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true),
+                  .metrics = "accuracy");
     for (int64_t length = 3; length < 7; length++) {
         tutti_logs logs;
         tutti_tensor *y = filled(TUTTI_I64, 2, (int64_t[]){2, length}), *guess;
@@ -100,8 +101,8 @@ static tutti_dataset *endless(tutti_job *job, counter *c)
     tutti_tensor *x = filled(TUTTI_F32, 2, (int64_t[]){7, 1});
     for (int i = 0; i < 7; i++)
         tutti_tensor_set(x, i, i);
-    tutti_dataset *data = tutti_map(tutti_repeat(tutti_batch(tutti_from(job, x, x), 1), 0), note,
-                                    .context = c);
+    tutti_dataset *data =
+        tutti_map(tutti_repeat(tutti_batch(tutti_from(job, x, x), 1), 0), note, .context = c);
     tutti_tensor_release(x);
     return data;
 }
@@ -143,9 +144,10 @@ TUTTI_TEST(class_weights_may_change_from_fit_to_fit)
                   .loss = tutti_sparse_cross_entropy(.from_logits = true));
     double twice[] = {2, 2, 2}, thrice[] = {3, 3, 3}, *weights[] = {twice, twice, NULL, thrice};
     for (int i = 0; i < 4; i++) {
-        const tutti_history *h = tutti_fit(
-            m, data, .quiet = true, .class_weights = {weights[i] ? 3 : 0, weights[i]});
-        CHECK_NEAR(tutti_history_get(h, "loss", 0), log(3) * (weights[i] ? weights[i][0] : 1), 1e-5);
+        const tutti_history *h =
+            tutti_fit(m, data, .quiet = true, .class_weights = {weights[i] ? 3 : 0, weights[i]});
+        CHECK_NEAR(tutti_history_get(h, "loss", 0), log(3) * (weights[i] ? weights[i][0] : 1),
+                   1e-5);
     }
     tutti_tensor_release(x);
     tutti_tensor_release(y);
@@ -166,8 +168,7 @@ TUTTI_TEST(sums_of_a_restored_training_begin_anew)
     tutti_fit(m, data, .epochs = 1, .validation = data, .quiet = true);
     CHECK_OK(tutti_save_checkpoint(m, path));
     CHECK_OK(tutti_restore_checkpoint(again, path));
-    const tutti_history *h =
-        tutti_fit(again, data, .epochs = 2, .validation = data, .quiet = true);
+    const tutti_history *h = tutti_fit(again, data, .epochs = 2, .validation = data, .quiet = true);
     const tutti_history *whole =
         tutti_fit(m, data, .epochs = 2, .initial_epoch = 1, .validation = data, .quiet = true);
     CHECK_INT(tutti_history_epochs(h), 1);

@@ -50,8 +50,8 @@ static void orthogonalise(double *rows, int64_t count, int64_t columns)
 }
 
 /* gain Q of a random matrix [product of all but the last, last]. */
-static tutti_status orthogonal(const tutti_type *type, double gain, uint64_t seed,
-                               const char *name, tutti_tensor **ret)
+static tutti_status orthogonal(const tutti_type *type, double gain, uint64_t seed, const char *name,
+                               tutti_tensor **ret)
 {
     int64_t total = tutti_type_count(type);
     int64_t last = type->rank > 0 ? type->dims[type->rank - 1] : 1;

@@ -66,8 +66,8 @@ tutti_status tutti__settings_copy(const tutti_field *fields, tutti_arena *arena,
 
 static tutti_status take_settings(tutti_layer *layer, const void *settings)
 {
-    size_t size = layer->kind->settings_size ? layer->kind->settings_size
-                                             : sizeof(tutti_layer_settings);
+    size_t size =
+        layer->kind->settings_size ? layer->kind->settings_size : sizeof(tutti_layer_settings);
     layer->settings = tutti__arena_take(&layer->arena, size);
     if (!layer->settings)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a layer");

@@ -32,8 +32,8 @@ typedef struct tutti_constrained {
 
 /* What is being built into a graph; graph->building points to it. */
 typedef struct tutti_building {
-    tutti_model *model;  /* or NULL: layers used by themselves */
-    bool records;        /* a blueprint: calls are noted, not carried out */
+    tutti_model *model; /* or NULL: layers used by themselves */
+    bool records;       /* a blueprint: calls are noted, not carried out */
     bool training;
     bool frozen;         /* a model inside that is not trained: none of its layers is */
     const char *prefix;  /* of the names of weights: "" or "encoder/" */

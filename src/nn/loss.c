@@ -124,11 +124,10 @@ tutti_loss_parts tutti__loss_parts(const tutti_loss *loss, tutti_sym truth, tutt
     }
     parts.sum = tutti_sum(weighted);
     parts.count = loss->reduction == TUTTI_LOSS_SUM ? tutti_scalar(graph, TUTTI_F32, 1)
-                  : loss->reduction == TUTTI_LOSS_WEIGHTED_MEAN && weights.node
-                      ? tutti_sum(share)
-                      : number;
-    parts.value = tutti_div(parts.sum, tutti_maximum(parts.count, tutti_scalar(graph, TUTTI_F32,
-                                                                               1e-30)));
+                  : loss->reduction == TUTTI_LOSS_WEIGHTED_MEAN && weights.node ? tutti_sum(share)
+                                                                                : number;
+    parts.value =
+        tutti_div(parts.sum, tutti_maximum(parts.count, tutti_scalar(graph, TUTTI_F32, 1e-30)));
     return parts;
 }
 

@@ -42,10 +42,8 @@ static void build_custom(tutti_metric_build *build)
 tutti_metric tutti_custom_metric(tutti_metric_fn *fn, void *context, const char *name)
 {
     static const tutti_metric_def custom = {.name = "custom", .doc = "", .build = build_custom};
-    return (tutti_metric){.def = fn ? &custom : NULL,
-                          .fn = fn,
-                          .context = context,
-                          .name = name ? name : "custom"};
+    return (tutti_metric){
+        .def = fn ? &custom : NULL, .fn = fn, .context = context, .name = name ? name : "custom"};
 }
 
 double tutti__metric_value(const tutti_metric *metric, tutti_tensor *const *sums)

@@ -216,8 +216,8 @@ void tutti_model_add(tutti_model *model, tutti_layer *layer)
         return;
     }
     if (!model->sequential || model->closed)
-        status = tutti_fail(TUTTI_INVALID,
-                            "layers are added to a sequential model before it is used");
+        status =
+            tutti_fail(TUTTI_INVALID, "layers are added to a sequential model before it is used");
     else
         status = tutti__model_adopt(model, layer);
     if (tutti__model_fail(model, status) != TUTTI_OK)
@@ -268,12 +268,11 @@ tutti_model *tutti_subclass(tutti_job *job, const tutti_model_kind *kind, void *
     if (!tutti__job_able(job))
         return NULL;
     if (!kind || kind->struct_size != sizeof *kind || !kind->call) {
-        tutti_job_fail(job, tutti_fail(TUTTI_INVALID,
-                                       "a kind of model needs its struct_size and a call"));
+        tutti_job_fail(
+            job, tutti_fail(TUTTI_INVALID, "a kind of model needs its struct_size and a call"));
         return NULL;
     }
-    tutti_model *model =
-        make(job, TUTTI_OPTIONS(tutti_model_options, .name = kind->name), false);
+    tutti_model *model = make(job, TUTTI_OPTIONS(tutti_model_options, .name = kind->name), false);
     if (model) {
         model->kind = kind;
         model->self = self;

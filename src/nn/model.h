@@ -35,9 +35,9 @@ struct tutti_model {
     const tutti_model_kind *kind;    /* of a subclass, or NULL */
     void *self;
     bool sequential;
-    bool closed;               /* the blueprint has all its nodes */
-    tutti_graph *blueprint;    /* NULL for a subclass */
-    tutti_building plan;       /* the blueprint's */
+    bool closed;            /* the blueprint has all its nodes */
+    tutti_graph *blueprint; /* NULL for a subclass */
+    tutti_building plan;    /* the blueprint's */
     tutti_ports inputs, outputs;
     tutti_dtype compute;
     /* the work graph */
@@ -46,11 +46,11 @@ struct tutti_model {
     tutti_session *session;
     tutti_eager *eager;
     bool built, deterministic;
-    size_t weight_end; /* variables among the graph's first so many nodes are weights */
+    size_t weight_end;        /* variables among the graph's first so many nodes are weights */
     tutti_building inference; /* what the inference form noted */
     TUTTI_VEC(tutti_sym) fed; /* placeholders, as inputs */
     TUTTI_VEC(tutti_sym) answers;
-    tutti_trainer *trainer; /* from compile; NULL before */
+    tutti_trainer *trainer;    /* from compile; NULL before */
     struct tutti_saver *saver; /* from the first saving in the background */
 };
 

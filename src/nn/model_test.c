@@ -134,9 +134,9 @@ TUTTI_TEST(a_functional_model_has_named_inputs_and_outputs)
     tutti_job *job = open_job();
     tutti_model *m = forked(job);
     tutti_compile(m, .optimizer = tutti_sgd(0.1),
-                  .losses = TUTTI_LOSSES({"class", tutti_sparse_cross_entropy(.from_logits = true),
-                                          .weight = 0.5},
-                                         {"double", tutti_custom_loss(absolute, NULL, "absolute")}),
+                  .losses = TUTTI_LOSSES(
+                      {"class", tutti_sparse_cross_entropy(.from_logits = true), .weight = 0.5},
+                      {"double", tutti_custom_loss(absolute, NULL, "absolute")}),
                   .metrics = "class:accuracy");
     tutti_tensor *t[4];
     make_data(40, 4, &t[0], &t[2]);
@@ -271,8 +271,8 @@ static double train(int64_t batch, int accumulate, const char *precision, int st
     make_data(96, 8, &x, &y);
     tutti_dataset *data = tutti_batch(tutti_from(job, x, y), batch);
     tutti_model *m = tutti_functional(job, .precision = precision);
-    tutti_sym h = tutti_call(tutti_dense(16, .activation = TUTTI_RELU),
-                             tutti_input(m, "x", TUTTI_F32, 8));
+    tutti_sym h =
+        tutti_call(tutti_dense(16, .activation = TUTTI_RELU), tutti_input(m, "x", TUTTI_F32, 8));
     tutti_output(m, "y", tutti_call(tutti_dense(2), h));
     tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 0.01),
                   .loss = tutti_sparse_cross_entropy(.from_logits = true),

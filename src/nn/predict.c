@@ -19,10 +19,9 @@ tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
     TUTTI_TRY(tutti__model_build_batched(model, input_count, types));
     if ((size_t)input_count != model->inputs.count || output_count < 1 ||
         (size_t)output_count > model->outputs.count)
-        return tutti_fail(TUTTI_INVALID,
-                          "model '%s' has %zu inputs and %zu outputs, asked for are %d and %d",
-                          model->name, model->inputs.count, model->outputs.count, input_count,
-                          output_count);
+        return tutti_fail(
+            TUTTI_INVALID, "model '%s' has %zu inputs and %zu outputs, asked for are %d and %d",
+            model->name, model->inputs.count, model->outputs.count, input_count, output_count);
     TUTTI_TRY(tutti__model_widen(model, input_count, inputs));
     for (int i = 0; i < input_count; i++)
         feeds[i] = (tutti_feed){model->fed.data[i], inputs[i]};
@@ -112,9 +111,9 @@ tutti_status tutti_predict(tutti_model *model, tutti_dataset *data, int count,
     tutti_tensor *joined[64] = {0};
     TUTTI_TRY(tutti__model_meet(model, data, false, &wiring));
     if (count < 1 || (size_t)count > model->outputs.count)
-        return tutti__model_fail(model, tutti_fail(TUTTI_INVALID,
-                                                   "model '%s' has %zu outputs, not %d",
-                                                   model->name, model->outputs.count, count));
+        return tutti__model_fail(model,
+                                 tutti_fail(TUTTI_INVALID, "model '%s' has %zu outputs, not %d",
+                                            model->name, model->outputs.count, count));
     tutti_iterator *iterator = tutti_iterate(data, 0);
     tutti_status status = iterator ? predict_all(model, iterator, &wiring, count, outputs)
                                    : tutti_job_check(model->job);

@@ -102,9 +102,9 @@ static tutti_status load_one(loading *l, const tutti_weight_info *info)
                         tutti_type_text(&info->type, want));
         return TUTTI_OK;
     }
-    bool same_shape = item->type.rank == info->type.rank &&
-                      memcmp(item->type.dims, info->type.dims,
-                             (size_t)info->type.rank * sizeof(int64_t)) == 0;
+    bool same_shape =
+        item->type.rank == info->type.rank &&
+        memcmp(item->type.dims, info->type.dims, (size_t)info->type.rank * sizeof(int64_t)) == 0;
     if (!same_shape || item->type.dtype == TUTTI_NO_DTYPE) {
         l->report.mismatched++;
         tutti__text_add(&l->lines, "mismatched  %s: %s in the file, %s in the model\n", info->name,
@@ -151,11 +151,12 @@ static tutti_status load_all(loading *l)
     if (l->options->partial || (l->report.missing == 0 && l->report.mismatched == 0 &&
                                 (l->report.unused == 0 || training)))
         return TUTTI_OK;
-    return tutti_fail(TUTTI_INVALID,
-                      "%s does not fit model '%s' (%d loaded, %d missing, %d unused, %d mismatched; "
-                      ".partial takes what fits):\n%s",
-                      l->path, l->model->name, l->report.loaded, l->report.missing,
-                      l->report.unused, l->report.mismatched, l->lines.data ? l->lines.data : "");
+    return tutti_fail(
+        TUTTI_INVALID,
+        "%s does not fit model '%s' (%d loaded, %d missing, %d unused, %d mismatched; "
+        ".partial takes what fits):\n%s",
+        l->path, l->model->name, l->report.loaded, l->report.missing, l->report.unused,
+        l->report.mismatched, l->lines.data ? l->lines.data : "");
 }
 
 tutti_status tutti_load_weights_from(tutti_model *model, const char *path,

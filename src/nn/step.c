@@ -129,8 +129,7 @@ static void build_losses(making *m)
             return;
         if (trainer->goals.count > 1)
             track_loss(m, shown++, parts.value);
-        tutti_sym term =
-            goal->weight == 1 ? parts.value : tutti_scale(parts.value, goal->weight);
+        tutti_sym term = goal->weight == 1 ? parts.value : tutti_scale(parts.value, goal->weight);
         m->total = m->total.node ? tutti_add(m->total, term) : term;
     }
     for (size_t i = 0; i < m->form->building.losses.count; i++) {
@@ -193,8 +192,7 @@ static void constrain(making *m, tutti_sym update)
         const tutti_constrained *c = &m->form->building.constraints.data[i];
         tutti_sym value;
         tutti_graph *graph = m->model->graph;
-        TUTTI_WITH_CONTROL(graph, update)
-        {
+        TUTTI_WITH_CONTROL(graph, update) {
             if (tutti__constraint(c->constraint, c->variable, &value) != TUTTI_OK) {
                 tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
             } else {
@@ -219,8 +217,8 @@ static void accumulate(making *m, int count, const tutti_sym *variables, tutti_g
     tutti_graph *graph = m->model->graph;
     size_t shared = m->form->building.updates.count; /* metrics and the like: in both targets */
     tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
-    tutti_sym gathered = tutti_get_variable(graph, "training/gathered", tutti_zeros(),
-                                            .not_trainable = true);
+    tutti_sym gathered =
+        tutti_get_variable(graph, "training/gathered", tutti_zeros(), .not_trainable = true);
     tutti__scopes_show(graph, hidden);
     add_update(m, tutti__accumulate_add(count, variables, grads));
     add_update(m, tutti_assign_add(gathered, m->batch));

@@ -35,8 +35,7 @@ static bool is_under(const char *name, const char *layer)
     return strncmp(name, layer, size) == 0 && name[size] == '/';
 }
 
-static void count_weights(tutti_model *model, const char *layer, int64_t *ret_parameters,
-                          totals *t)
+static void count_weights(tutti_model *model, const char *layer, int64_t *ret_parameters, totals *t)
 {
     tutti_weight_info info;
     int count = tutti_weight_count(model);
@@ -101,7 +100,8 @@ static tutti_status count_nodes(tutti_model *model, int64_t batch, rows *list, t
     tutti_status status = tutti__model_instantiate(model, graph, inputs, outputs);
     for (size_t i = 0; status == TUTTI_OK && i < graph->nodes.count; i++) {
         const tutti_node *node = graph->nodes.data[i];
-        if (node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_UPDATES) || strstr(node->name, "/initial"))
+        if (node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_UPDATES) ||
+            strstr(node->name, "/initial"))
             continue;
         double flops = flops_of(node);
         bool own = !(node->op->flags & TUTTI_OP_VIEW) && !tutti__is(node, "read") &&
@@ -226,8 +226,7 @@ tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
     count_weights(model, NULL, &all, &t);
     if (model->trainer && model->trainer->optimizer.def->slots) {
         tutti_optimizer_slot slots[8];
-        int count =
-            model->trainer->optimizer.def->slots(&model->trainer->optimizer, slots);
+        int count = model->trainer->optimizer.def->slots(&model->trainer->optimizer, slots);
         t.slots = count * t.trainable_bytes;
     }
     if (status == TUTTI_OK)

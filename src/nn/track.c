@@ -51,8 +51,7 @@ void tutti__track_build(tutti_model *model, tutti_form *form, int index, tutti_s
             tutti__poison(graph, TUTTI_INTERNAL, "metric '%s' has no sum %d", item->name, k);
             return;
         }
-        tutti_sym variable =
-            sum_variable(graph, item, form->training, k, tutti_sym_type(adds[k]));
+        tutti_sym variable = sum_variable(graph, item, form->training, k, tutti_sym_type(adds[k]));
         item->sums[!form->training][k] = variable;
         tutti_sym add = tutti_assign_add(variable, tutti_stop_gradient(adds[k]));
         if (add.node && !TUTTI_VEC_PUSH(&form->building.updates, add))

@@ -48,11 +48,11 @@ struct tutti_trainer {
     bool reset_later[2]; /* the training's sums, the test's: a checkpoint may hold values of sums
                             that no form has yet */
     tutti_form forms[TUTTI_FORMS];
-    int accumulate, gathered; /* batches of a step; of the step at hand */
-    double rate;              /* the learning rate, as last set */
-    int64_t steps;   /* batches trained on */
-    int64_t updates; /* of the weights: fewer when batches are accumulated */
-    bool stop; /* asked by a callback */
+    int accumulate, gathered;    /* batches of a step; of the step at hand */
+    double rate;                 /* the learning rate, as last set */
+    int64_t steps;               /* batches trained on */
+    int64_t updates;             /* of the weights: fewer when batches are accumulated */
+    bool stop;                   /* asked by a callback */
     tutti_tensor *class_weights; /* f32 [classes], or NULL */
     int epoch;                   /* after the last step: its epoch, */
     int64_t batch;               /* the batches of it that are done, */
@@ -93,7 +93,7 @@ tutti_status tutti__track_read(tutti_model *model, bool training, bool val, tutt
 /* The components of an element in the order that forms are fed: inputs, targets, weights. Borrowed.
  */
 typedef struct tutti_wiring {
-    int count;                   /* of tensors to feed */
+    int count; /* of tensors to feed */
     int order[TUTTI_MAX_COMPONENTS];
     int inputs; /* how many of them are inputs */
 } tutti_wiring;

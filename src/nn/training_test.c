@@ -1,5 +1,5 @@
-/* training_test.c: what surrounds a step: penalties, constraints, class weights, validation, running
- * means, schedules, summaries. */
+/* training_test.c: what surrounds a step: penalties, constraints, class weights, validation,
+ * running means, schedules, summaries. */
 #include "tutti/tutti.h"
 
 #include <math.h>
@@ -82,15 +82,16 @@ TUTTI_TEST(regularizers_add_to_the_loss_and_pull)
         tutti_fit(m, data, .epochs = 50, .quiet = true);
     }
     CHECK_OK(tutti_job_check(job));
-    CHECK(fabs(weight_at(held, "out/kernel", 0)) < 0.5 * fabs(weight_at(free_one, "out/kernel", 0)));
+    CHECK(fabs(weight_at(held, "out/kernel", 0)) <
+          0.5 * fabs(weight_at(free_one, "out/kernel", 0)));
     tutti_logs logs;
     tutti_tensor *zeros;
     int64_t dims[] = {1, 2};
     float big[] = {2, 0};
     CHECK_OK(tutti_evaluate(held, data, &logs));
     double before = tutti_logs_get(&logs, "loss");
-    double penalty = 0.5 * (pow(weight_at(held, "out/kernel", 0), 2) +
-                            pow(weight_at(held, "out/kernel", 1), 2));
+    double penalty =
+        0.5 * (pow(weight_at(held, "out/kernel", 0), 2) + pow(weight_at(held, "out/kernel", 1), 2));
     CHECK(before > penalty);
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, dims, big, &zeros));
     CHECK_OK(tutti_set_weight(held, "out/kernel", zeros));
@@ -104,7 +105,8 @@ TUTTI_TEST(constraints_hold_after_every_step)
 {
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_dataset *data = lopsided(job, 16);
-    tutti_model *m = logits(job, NULL, "max_norm(0.1)"), *positive = logits(job, NULL, "non_negative");
+    tutti_model *m = logits(job, NULL, "max_norm(0.1)"),
+                *positive = logits(job, NULL, "non_negative");
     for (int i = 0; i < 2; i++) {
         tutti_model *each = i == 0 ? m : positive;
         tutti_compile(each, .optimizer = tutti_sgd(1.0),
@@ -157,9 +159,10 @@ TUTTI_TEST(a_schedule_sets_the_rate_of_every_step)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_dataset *data = lopsided(job, 16); /* four steps an epoch */
     tutti_model *m = logits(job, NULL, NULL);
-    tutti_compile(m, .optimizer = tutti_sgd(1.0, .schedule = tutti_step_decay(.learning_rate = 0.8,
-                                                                              .every = 2,
-                                                                              .factor = 0.5)),
+    tutti_compile(m,
+                  .optimizer =
+                      tutti_sgd(1.0, .schedule = tutti_step_decay(.learning_rate = 0.8, .every = 2,
+                                                                  .factor = 0.5)),
                   .loss = tutti_sparse_cross_entropy(.from_logits = true));
     const tutti_history *h = tutti_fit(m, data, .epochs = 2, .quiet = true);
     CHECK_OK(tutti_job_check(job));

@@ -40,8 +40,7 @@ static tutti_status refuse(const tutti_model *model, int input, const tutti_type
     char got[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
     const tutti_port *port = &model->inputs.data[input];
     return tutti_fail(TUTTI_INVALID, "model '%s': input '%s' is %s, it takes %s", model->name,
-                      port->name, tutti_type_text(seen, got),
-                      tutti_type_text(&port->type, wanted));
+                      port->name, tutti_type_text(seen, got), tutti_type_text(&port->type, wanted));
 }
 
 tutti_status tutti__model_widen(tutti_model *model, int count, tutti_tensor *const *tensors)

@@ -1,6 +1,8 @@
-/* composite.h: what looks like an operator to users and is made of others: its gradient, split rules,
- * cost and kernels are theirs. Listed by `tutti ops`.
- * tables: tutti_composite */
+/* composite.h: what looks like an operator to users and is made of others: its gradient, split
+ * rules, cost and kernels are theirs. Listed by `tutti ops`.
+ *
+ * tables: tutti_composite
+ */
 #ifndef TUTTI_OPS_COMPOSITE_H
 #define TUTTI_OPS_COMPOSITE_H
 

@@ -31,10 +31,10 @@ static tutti_status give(tutti_piece *piece, tutti_tensor *host)
     const tutti_memory *memory = piece->memory;
     TUTTI_TRY(tutti__tensor_in(memory, &piece->type, &to));
     size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
-    tutti_status status = memory->host_visible
-                              ? tutti_tensor_copy(to, host)
-                              : memory->copy_in(memory->self, tutti_tensor_data(to),
-                                                tutti_tensor_data(host), size);
+    tutti_status status =
+        memory->host_visible
+            ? tutti_tensor_copy(to, host)
+            : memory->copy_in(memory->self, tutti_tensor_data(to), tutti_tensor_data(host), size);
     if (status == TUTTI_OK)
         piece->value = to;
     else
@@ -70,8 +70,7 @@ static bool note(tutti_snapshot *snapshot, const char *name, tutti_tensor *value
     char *copy = strdup(name);
     if (!copy)
         return false;
-    snapshot->entries[snapshot->count++] =
-        (tutti_snapshot_entry){copy, tutti_tensor_retain(value)};
+    snapshot->entries[snapshot->count++] = (tutti_snapshot_entry){copy, tutti_tensor_retain(value)};
     return true;
 }
 

@@ -23,7 +23,7 @@ static int recognise_idx(const tutti_glance *glance)
         h[3] <= 8)
         return 2;
     return glance->head_size > 2 && h[0] == 0x1f && h[1] == 0x8b && strstr(glance->path, "idx") ? 2
-                                                                                             : 0;
+                                                                                                : 0;
 }
 
 static void show_one(const char *name, const tutti_tensor *tensor, bool json)

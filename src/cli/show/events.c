@@ -25,7 +25,8 @@ static tutti_status note(tutti_map *tags, const tutti_event_value *value)
     tag *t = tutti__map_get(tags, name);
     if (!t) {
         t = calloc(1, sizeof *t);
-        if (!t || !(t->plugin = strdup(value->plugin)) || tutti__map_set(tags, name, t) != TUTTI_OK) {
+        if (!t || !(t->plugin = strdup(value->plugin)) ||
+            tutti__map_set(tags, name, t) != TUTTI_OK) {
             if (t)
                 free(t->plugin);
             free(t);

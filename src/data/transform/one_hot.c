@@ -15,7 +15,8 @@ static tutti_status expand(const tutti_tensor *labels, int64_t count, int64_t cl
     for (int64_t i = 0; i < count; i++) {
         int64_t label = tutti_tensor_get_int(labels, i);
         if (label < 0 || label >= classes)
-            return tutti_fail(TUTTI_OUT_OF_RANGE, "one_hot_labels: label %lld is none of the %lld classes",
+            return tutti_fail(TUTTI_OUT_OF_RANGE,
+                              "one_hot_labels: label %lld is none of the %lld classes",
                               (long long)label, (long long)classes);
         to[i * classes + label] = 1;
     }

@@ -279,8 +279,7 @@ TUTTI_TEST(each_batch_is_one_epoch)
         tutti_batch(tutti_zip(tutti_shuffle(numbers(job, 9), 0), numbers(job, 9)), 2), 2);
     int64_t sum = 0, rounds = 0, firsts[2] = {0};
     for (int epoch = 0; epoch < 2; epoch++)
-        TUTTI_EACH_BATCH(dataset, x, y)
-        {
+        TUTTI_EACH_BATCH(dataset, x, y) {
             for (int64_t i = 0; i < tutti_tensor_count(x); i++)
                 sum += tutti_tensor_get_int(x, i);
             firsts[epoch] = firsts[epoch] * 10 + tutti_tensor_get_int(x, 0);
@@ -291,13 +290,12 @@ TUTTI_TEST(each_batch_is_one_epoch)
     CHECK_INT(sum, 72);
     CHECK_INT(rounds, 8);
     CHECK(firsts[0] != firsts[1]);
-    TUTTI_EACH_BATCH(dataset, x, y)
-    {
+    TUTTI_EACH_BATCH(dataset, x, y) {
         CHECK(y != NULL);
         if (tutti_tensor_count(x) > 0)
             break;
     }
     TUTTI_EACH_BATCH((tutti_dataset *)NULL, x, y)
-    CHECK(x == y); /* not reached */
+        CHECK(x == y); /* not reached */
     CHECK_INT(tutti_close(job), 0);
 }

@@ -16,9 +16,8 @@ static tutti_status call_runner(tutti_whole_run *r, const tutti_kernel *kernel,
                                 const tutti_node *node, tutti_tensor *const *inputs,
                                 tutti_tensor **ret_outputs)
 {
-    tutti_context context = {.host.cancelled = r->run->watched,
-                             .run = r->run,
-                             .device = r->executable->device};
+    tutti_context context = {
+        .host.cancelled = r->run->watched, .run = r->run, .device = r->executable->device};
     tutti_view in = node->input_count ? tutti__tensor_view_of(inputs[0]) : (tutti_view){0},
                out = {0};
     tutti_tensor *output = NULL;

@@ -77,13 +77,15 @@ tutti_sym(tutti_depthwise_conv2d_of)(tutti_sym x, tutti_sym kernel,
 const tutti_composite tutti_composite_conv1d = {
     .name = "conv1d",
     .category = "network",
-    .doc = "conv1d(x, kernel): y[n,t,f] = sum over i,c of x[n, t*stride - pad + i*dilation, c] * kernel[i,c,f]",
+    .doc =
+        "conv1d(x, kernel): y[n,t,f] = sum over i,c of x[n, t*stride - pad + i*dilation, c] * kernel[i,c,f]",
     .made_of = "conv2d over [batch, 1, time, channels]",
 };
 
 const tutti_composite tutti_composite_depthwise_conv2d = {
     .name = "depthwise_conv2d",
     .category = "network",
-    .doc = "depthwise_conv2d(x, kernel): each channel by itself; channel c gives outputs c * multiplier and on",
+    .doc =
+        "depthwise_conv2d(x, kernel): each channel by itself; channel c gives outputs c * multiplier and on",
     .made_of = "conv2d with as many groups as channels",
 };

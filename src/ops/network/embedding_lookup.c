@@ -10,6 +10,7 @@ tutti_sym(tutti_embedding_lookup)(tutti_sym table, tutti_sym ids)
 const tutti_composite tutti_composite_embedding_lookup = {
     .name = "embedding_lookup",
     .category = "network",
-    .doc = "embedding_lookup(table, ids): y[..., :] = table[ids[...], :]; the gradient of the table is rows",
+    .doc =
+        "embedding_lookup(table, ids): y[..., :] = table[ids[...], :]; the gradient of the table is rows",
     .made_of = "gather",
 };

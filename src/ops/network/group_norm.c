@@ -63,6 +63,7 @@ tutti_sym(tutti_group_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset, i
 const tutti_composite tutti_composite_group_norm = {
     .name = "group_norm",
     .category = "network",
-    .doc = "group_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset over each group of channels",
+    .doc =
+        "group_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset over each group of channels",
     .made_of = "reshape, mean, variance and element-wise operators, which fuse",
 };

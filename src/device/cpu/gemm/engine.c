@@ -33,7 +33,8 @@ static struct {
 static tutti_status unknown_engine(const char *name)
 {
     return tutti_fail(TUTTI_NOT_FOUND,
-                      "TUTTI_GEMM is '%s': needs auto, plain, blis, onednn, openblas or cblas", name);
+                      "TUTTI_GEMM is '%s': needs auto, plain, blis, onednn, openblas or cblas",
+                      name);
 }
 
 enum { PROBE = 128, PROBE_RUNS = 3 };
