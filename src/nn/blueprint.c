@@ -80,10 +80,10 @@ static tutti_sym note_call(tutti_graph *graph, tutti_layer *layer, int count,
     int made = try_layer(graph, layer, count, inputs, types);
     if (made == 0)
         return TUTTI_NO_SYM;
-    int64_t index = 0;
-    while (model->layers.data[index] != layer)
+    size_t index = 0;
+    while (index < model->layers.count && model->layers.data[index] != layer)
         index++;
-    tutti_attr attrs[] = {TUTTI_INT("layer", index), TUTTI_TYPES_ATTR("types", made, types)};
+    tutti_attr attrs[] = {TUTTI_INT("layer", (int64_t)index), TUTTI_TYPES_ATTR("types", made, types)};
     return tutti__build(graph, &layer_op, tutti_layer_name(layer), count, inputs, 2, attrs);
 }
 

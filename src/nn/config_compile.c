@@ -138,8 +138,9 @@ static tutti_status read_schedule(const tutti_json *json, tutti_schedule *ret)
         if (count == TUTTI_SCHEDULE_NUMBERS || each->count > TUTTI_SCHEDULE_NUMBERS ||
             used + numbers > TUTTI_SCHEDULE_NUMBERS)
             return tutti_fail(TUTTI_CORRUPT, "the model's schedule has too many numbers");
-        settings[count++] = (tutti_setting){
+        settings[count] = (tutti_setting){
             .key = each->key, .list = list, .count = numbers, .values = &values[used]};
+        count++;
         if (!list)
             values[used++] = tutti__json_real(each, 0);
         for (const tutti_json *n = list ? tutti__json_first(each) : NULL; n; n = n->next)

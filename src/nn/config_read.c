@@ -47,7 +47,7 @@ static tutti_status read_layer(tutti_model *model, const tutti_json *json)
     if (!kind || !name || !name[0])
         return bad("a layer needs a kind and a name");
     if (inner) {
-        tutti_model *other;
+        tutti_model *other = NULL;
         TUTTI_TRY(tutti__config_read(model->job, inner, &other));
         layer = tutti__model_layer_named(other, name);
         if (!layer)

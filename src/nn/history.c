@@ -54,6 +54,7 @@ tutti_status tutti__history_add(tutti_history *history, const tutti_logs *logs)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the history");
     }
     *copy = *logs;
+    /* cppcheck-suppress memleak ; the history holds it */
     return TUTTI_OK;
 }
 

@@ -60,7 +60,7 @@ static tutti_status orthogonal(const tutti_type *type, double gain, uint64_t see
     int64_t first = total / last, small = first < last ? first : last, large = total / small;
     if (small > 8192)
         return tutti_fail(TUTTI_TOO_LARGE, "orthogonal is for at most 8192 rows or columns");
-    double *rows = malloc((size_t)(total > 0 ? total : 1) * sizeof *rows);
+    double *rows = calloc((size_t)(total > 0 ? total : 1), sizeof *rows);
     if (!rows)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for an orthogonal matrix");
     tutti_random_key key = {tutti__hash_string(seed, name), 0};

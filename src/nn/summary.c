@@ -147,7 +147,7 @@ static bool add_row(tutti_model *model, rows *list, const tutti_layer *layer, co
     if (type)
         shape_text(type, r.shape, sizeof r.shape);
     if (r.layer)
-        count_weights(model, layer->name, &r.parameters, NULL);
+        count_weights(model, r.layer->name, &r.parameters, NULL);
     return TUTTI_VEC_PUSH(list, r);
 }
 
@@ -242,7 +242,7 @@ tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
 
 void tutti_print_summary(tutti_model *model, int64_t batch)
 {
-    char *text;
+    char *text = NULL;
     if (!model || !tutti__job_able(model->job))
         return;
     if (tutti__model_fail(model, tutti_summary(model, batch, &text)) != TUTTI_OK)

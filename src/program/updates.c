@@ -33,7 +33,7 @@ void tutti__order_mark_updates(tutti_order *o)
  * gave: the next update after it. */
 static int32_t valid_until(const tutti_order *o, uint32_t slot, int32_t from)
 {
-    for (size_t p = (size_t)(from + 1); p < o->sequence_count; p++) {
+    for (size_t p = (size_t)from + 1; p < o->sequence_count; p++) {
         const tutti_node *node = o->sequence[p];
         if (!(node->op->flags & TUTTI_OP_UPDATES))
             continue;

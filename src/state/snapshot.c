@@ -71,6 +71,7 @@ static bool note(tutti_snapshot *snapshot, const char *name, tutti_tensor *value
     if (!copy)
         return false;
     snapshot->entries[snapshot->count++] = (tutti_snapshot_entry){copy, tutti_tensor_retain(value)};
+    /* cppcheck-suppress memleak ; the snapshot holds it */
     return true;
 }
 

@@ -236,7 +236,7 @@ const char *tutti__kernel_error(const char *op, const char *text, tutti_status s
     tutti_view inputs[MOST], outputs[MOST];
     for (int i = 0; i < sample->input_count; i++)
         inputs[i] = view_of(sample->values[i]);
-    tutti_tensor *out[MOST];
+    tutti_tensor *out[MOST] = {0};
     for (int i = 0; i < sample->output_count; i++) {
         out[i] = new_output(&c, &sample->node->types[i]);
         outputs[i] = view_of(out[i]);

@@ -12,7 +12,7 @@ static tutti_sym call(tutti_layer_call *call)
     for (int i = 1; i < end.count; i++) {
         if (x.dims[i] >= 0 && begin.values[i] + after.values[i] >= x.dims[i])
             return tutti_layer_fail(call, "takes %lld off axis %d, which has %lld",
-                                    (long long)(begin.values[i] + after.values[i]), i,
+                                    (long long)begin.values[i] + (long long)after.values[i], i,
                                     (long long)x.dims[i]);
         end.values[i] = after.values[i] > 0 ? -after.values[i] : TUTTI_LAST;
     }

@@ -88,7 +88,7 @@ tutti_status tutti__attention_backward_infer(const tutti_infer *node)
 {
     tutti_attention_slots slots =
         tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
-    tutti_type outputs[2];
+    tutti_type outputs[2] = {0};
     if (slots.count != node->input_count)
         return RULE_FAIL(node, TUTTI_INVALID, "has %d inputs, its attribute grads asks for %d",
                          node->input_count, slots.count);

@@ -118,7 +118,7 @@ static void load(const tutti_call *call, const double *numbers, int slots, int64
 static void move(const tutti_call *call, const tutti_update_layout *at, const double *numbers,
                  int64_t i, double g)
 {
-    double x[1 + TUTTI_UPDATE_SLOTS];
+    double x[1 + TUTTI_UPDATE_SLOTS] = {0};
     load(call, numbers, at->slots, i, x);
     at->rule->element(numbers, g, x);
     for (int k = 0; k <= at->slots; k++)
@@ -142,7 +142,7 @@ static tutti_status move_rows(const tutti_call *call, const tutti_update_layout 
 
 static void measure(const tutti_call *call, const tutti_update_layout *at, double *numbers)
 {
-    double x[1 + TUTTI_UPDATE_SLOTS], variable = 0, measured = 0;
+    double x[1 + TUTTI_UPDATE_SLOTS] = {0}, variable = 0, measured = 0;
     int64_t count = tutti_view_count(&call->inputs[0]);
     for (int64_t i = 0; i < count; i++) {
         load(call, numbers, at->slots, i, x);
