@@ -70,7 +70,7 @@ static tutti_sym note_call(tutti_graph *graph, tutti_layer *layer, int count,
     tutti_building *plan = graph->building;
     tutti_model *model = plan->model;
     tutti_type types[TUTTI_LAYER_OUTPUTS];
-    if (tutti_graph_check(graph) != TUTTI_OK)
+    if (!model || tutti_graph_check(graph) != TUTTI_OK)
         return TUTTI_NO_SYM;
     for (int i = 0; i < count; i++)
         if (!inputs[i].node || inputs[i].node->graph != graph)
@@ -83,7 +83,8 @@ static tutti_sym note_call(tutti_graph *graph, tutti_layer *layer, int count,
     size_t index = 0;
     while (index < model->layers.count && model->layers.data[index] != layer)
         index++;
-    tutti_attr attrs[] = {TUTTI_INT("layer", (int64_t)index), TUTTI_TYPES_ATTR("types", made, types)};
+    tutti_attr attrs[] = {TUTTI_INT("layer", (int64_t)index),
+                          TUTTI_TYPES_ATTR("types", made, types)};
     return tutti__build(graph, &layer_op, tutti_layer_name(layer), count, inputs, 2, attrs);
 }
 

@@ -88,7 +88,7 @@ static tutti_type bias_type(const tutti_sequence *s, tutti_dtype dtype)
 tutti_status tutti__rnn_infer(tutti_infer *node, const tutti_cell *cell)
 {
     int kernel = 1 + cell->states;
-    tutti_sequence s = {0};
+    tutti_sequence s = {.cell = cell};
     TUTTI_TRY(check_operands(node, cell, kernel, &s));
     tutti_type bias = bias_type(&s, node->inputs[0].dtype);
     TUTTI_TRY(tutti__need_floats(node, 0, kernel + 3));
@@ -104,7 +104,7 @@ tutti_status tutti__rnn_backward_infer(tutti_infer *node, const tutti_cell *cell
     static const char *const grad_names[] = {"gradient of output 0", "gradient of output 1",
                                              "gradient of output 2", "gradient of output 3"};
     tutti_rnn_slots slots = tutti__rnn_slots(cell, RULE_INT(node, "grads"), node->input_count);
-    tutti_sequence s = {0};
+    tutti_sequence s = {.cell = cell};
     tutti_type outputs[4] = {0};
     if (slots.count != node->input_count)
         return RULE_FAIL(node, TUTTI_INVALID, "has %d inputs, its attribute grads asks for %d",

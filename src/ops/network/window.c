@@ -122,7 +122,8 @@ tutti_status tutti__windows_infer(const tutti_infer *node, const int64_t in[2],
 tutti_status tutti__size_infer(const tutti_infer *node, int like_index, int first_axis,
                                int64_t ret_size[2])
 {
-    const int64_t *size = NULL;
+    static const int64_t none[2];
+    const int64_t *size = none;
     if (node->input_count > like_index) {
         ret_size[0] = node->inputs[like_index].dims[first_axis];
         ret_size[1] = node->inputs[like_index].dims[first_axis + 1];

@@ -49,10 +49,10 @@ static int64_t round_up(int64_t a, int64_t b)
 const tutti_gemm_tile *tutti__gemm_tile(void)
 {
     const char *isa = tutti__best_isa();
-    for (const tutti_gemm_tile *const *t = tutti__gemm_tile_table; *t != NULL; t++)
-        if (strcmp((*t)->isa, isa) == 0)
-            return *t;
-    return NULL;
+    const tutti_gemm_tile *const *tile = tutti__gemm_tile_table;
+    while (strcmp((*tile)->isa, isa) != 0 && tile[1] != NULL)
+        tile++;
+    return *tile;
 }
 
 tutti_gemm_panels tutti__gemm_panels(const tutti_gemm_tile *tile, int64_t n)

@@ -36,6 +36,7 @@ VEC_INLINE void step(int rows, int vecs, const float *a, const float *b, vec c[R
 #endif
     VEC_UNROLL for (int i = 0; i < rows; i++)
     {
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): rows are a multiple of 4 */
         vec scalar = vec_splat(SCALAR(i));
         VEC_UNROLL for (int j = 0; j < vecs; j++) c[i][j] = vec_fma(line[j], scalar, c[i][j]);
     }

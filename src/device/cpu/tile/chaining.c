@@ -13,7 +13,7 @@ static int form_of(const tutti_tile_step *step, int in_registers)
 {
     if (step->inputs == 1)
         return TUTTI_CHAIN_ALONE;
-    bool scalar[TUTTI_TILE_INPUTS];
+    bool scalar[TUTTI_TILE_INPUTS] = {0};
     for (int i = 0; i < step->inputs; i++)
         scalar[i] = step->x[i].kind == TUTTI_PLACE_SCALAR;
     if (step->inputs == 2 && step->x[0].kind == TUTTI_PLACE_REGISTERS &&
