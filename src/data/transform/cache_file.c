@@ -198,7 +198,7 @@ static tutti_status write_footer(state *own, uint64_t pipeline)
     tutti__put_u64(footer + 8, index_at);
     tutti__put_u64(footer + 16, pipeline);
     tutti__put_u64(footer + 24, footer_hash(bytes, own->count * 16, footer));
-    memcpy(footer + 32, MAGIC, MAGIC_SIZE); /* NOLINT(bugprone-not-null-terminated-result) */
+    memcpy(footer + 32, MAGIC, MAGIC_SIZE);
     tutti_status status = tutti__sink_write(own->sink, bytes, own->count * 16);
     free(bytes);
     return status == TUTTI_OK ? tutti__sink_write(own->sink, footer, FOOTER_SIZE) : status;
