@@ -15,6 +15,12 @@
 #include "tables/gemm_engine.h"
 #include "tables/target.h"
 
+#ifdef __clang__
+#define COMPILER "clang"
+#else
+#define COMPILER "gcc"
+#endif
+
 static const char usage[] =
     "usage: tutti doctor\n\n"
     "Says which CPU this is and what it can do, which devices and engines there are, which\n"
@@ -63,11 +69,15 @@ static int show_products(void)
            : best             ? best->name
                               : "own tiles",
            status != TUTTI_OK ? tutti_error_message() : "");
+    const tutti_gemm_engine *loaded;
+    /* First: cblas may be the same library, which would then be loaded without being told. */
+    (void)tutti__gemm_engine_load("openblas", &loaded);
     for (const tutti_gemm_engine *const *engine = tutti__gemm_engine_table; *engine; engine++) {
-        const tutti_gemm_engine *loaded;
         bool there = tutti__gemm_engine_load((*engine)->name, &loaded) == TUTTI_OK;
-        printf("  %-10s%s%s\n", (*engine)->name,
-               there ? "can be loaded (TUTTI_GEMM names it)" : "missing: apt install ",
+        char text[160] = "can be loaded";
+        if (there && loaded->describe)
+            loaded->describe(text, sizeof text);
+        printf("  %-10s%s%s\n", (*engine)->name, there ? text : "missing: apt install ",
                there ? "" : (*engine)->package);
         missing += !there;
     }
@@ -88,7 +98,7 @@ static int run(int argc, char **argv)
     (void)argv;
     if (argc != 1)
         return tutti__complain("doctor takes no arguments"), TUTTI_EXIT_USAGE;
-    printf("tutti       %s\n", tutti_version());
+    printf("tutti       %s, built by %s %s\n", tutti_version(), COMPILER, __VERSION__);
     show_cpu();
     show_devices();
     int missing = show_products();

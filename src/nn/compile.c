@@ -200,6 +200,22 @@ double tutti_get_learning_rate(tutti_model *model)
     return model && model->trainer ? model->trainer->rate : NAN;
 }
 
+/* A schedule comes here before every step: the variable is looked for once. */
+static tutti_status write_rate(tutti_model *model, double rate)
+{
+    tutti_trainer *trainer = model->trainer;
+    tutti_tensor *value;
+    float f = (float)rate;
+    if (!trainer->rate_variable.node) {
+        trainer->rate_variable = tutti_learning_rate(model->graph, trainer->optimizer);
+        TUTTI_TRY(tutti__model_initialize(model));
+    }
+    TUTTI_TRY(tutti_tensor_from(TUTTI_F32, 0, NULL, &f, &value));
+    tutti_status status = tutti_session_set(model->session, trainer->rate_variable, value);
+    tutti_tensor_release(value);
+    return status;
+}
+
 void tutti_set_learning_rate(tutti_model *model, double rate)
 {
     if (!model || !model->trainer || model->trainer->rate == rate)
@@ -208,14 +224,7 @@ void tutti_set_learning_rate(tutti_model *model, double rate)
     model->trainer->optimizer.learning_rate = rate;
     if (!model->built)
         return;
-    tutti_sym variable = tutti_learning_rate(model->graph, model->trainer->optimizer);
-    tutti_tensor *value;
-    float f = (float)rate;
-    if (tutti__model_fail(model, tutti__model_initialize(model)) != TUTTI_OK ||
-        tutti__model_fail(model, tutti_tensor_from(TUTTI_F32, 0, NULL, &f, &value)) != TUTTI_OK)
-        return;
-    tutti__model_fail(model, tutti_session_set(model->session, variable, value));
-    tutti_tensor_release(value);
+    tutti__model_fail(model, write_rate(model, rate));
 }
 
 tutti_status tutti_swap_averages(tutti_model *model)

@@ -3,6 +3,12 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include "base/params.h"
+
+static tutti_param deadline =
+    TUTTI_PARAM("SAVE_DEADLINE", "600", "seconds that a checkpoint may take to be written");
 
 struct tutti_saver {
     pthread_t thread;
@@ -44,7 +50,11 @@ tutti_status tutti__saver_create(tutti_saver **ret)
     if (!saver)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for saving in the background");
     pthread_mutex_init(&saver->lock, NULL);
-    pthread_cond_init(&saver->changed, NULL);
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&saver->changed, &clock);
+    pthread_condattr_destroy(&clock);
     if (pthread_create(&saver->thread, NULL, run, saver) != 0) {
         free(saver);
         return tutti_fail(TUTTI_NO_MEMORY, "no thread for saving in the background");
@@ -66,9 +76,20 @@ void tutti__saver_start(tutti_saver *saver, tutti_status (*work)(void *context),
 tutti_status tutti__saver_wait(tutti_saver *saver)
 {
     tutti_error error;
+    struct timespec until;
+    int waited = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)tutti__param_int(&deadline);
     pthread_mutex_lock(&saver->lock);
-    while (saver->busy)
-        pthread_cond_wait(&saver->changed, &saver->lock);
+    while (saver->busy && waited == 0)
+        waited = pthread_cond_timedwait(&saver->changed, &saver->lock, &until);
+    if (saver->busy) {
+        pthread_mutex_unlock(&saver->lock);
+        return tutti_fail(TUTTI_DEADLINE,
+                          "a checkpoint is still being written after %s s: is its disk or file "
+                          "server stuck? TUTTI_SAVE_DEADLINE sets the limit",
+                          tutti__param_text(&deadline));
+    }
     error = saver->error;
     saver->error.status = TUTTI_OK;
     pthread_mutex_unlock(&saver->lock);

@@ -9,7 +9,8 @@ tutti_status tutti__saver_create(tutti_saver **ret);
 void tutti__saver_destroy(tutti_saver *saver); /* waits; NULL is fine */
 /* Starts a piece of work; the one before must have been waited for. */
 void tutti__saver_start(tutti_saver *saver, tutti_status (*work)(void *context), void *context);
-/* Until nothing is being written; the error of the last piece of work, once. */
+/* Until nothing is being written, for TUTTI_SAVE_DEADLINE seconds (600) at most; the error of the
+ * last piece of work, once. */
 tutti_status tutti__saver_wait(tutti_saver *saver);
 
 #endif

@@ -60,7 +60,8 @@ struct tutti_trainer {
     bool resumed;                /* `position` was restored: fit goes on from there */
     bool restored;               /* from a checkpoint, some time ago */
     tutti_history *history;
-    tutti_sym swap; /* of weights and running means; made on first use */
+    tutti_sym rate_variable; /* found on first use */
+    tutti_sym swap;          /* of weights and running means; made on first use */
 };
 
 /* ---- widen.c ---- */

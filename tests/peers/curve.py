@@ -4,7 +4,8 @@ Keras', step by step.
 
     python3 tests/peers/curve.py PROGRAM [ARGUMENTS]     (tests/peers/curve.c, compiled)
 
-Needs numpy, safetensors, torch and tensorflow. Fails when a loss differs by more than 1e-4 of it."""
+Needs numpy, safetensors, torch and tensorflow. Fails when losses differ by more than 1e-4 for
+more than one of three seeds."""
 import os
 import subprocess
 import sys
@@ -73,20 +74,25 @@ def run(program, arguments):
 
 
 def main():
-    # Where a ReLU or a maximum is decided by rounding, curves part for good, PyTorch's and Keras' too;
-    # this seed meets no such place in 100 steps.
-    program, arguments = sys.argv[1], sys.argv[2:] or ['--seed', '2']
+    """In f32 a curve sometimes parts from the exact one, ours as well as the peers': every seed is
+    shown, and two of three must agree."""
+    program, arguments = sys.argv[1], sys.argv[2:]
     failed = False
     for name, peer, more in (('PyTorch', torch_losses, ['--set', 'torch=1']),
                              ('Keras', keras_losses, [])):
-        start, x, y, ours = run(program, arguments + more)
-        theirs = peer(start, x, y)
-        distance = np.abs(ours - theirs) / np.abs(theirs)
-        print(f'{name:8} {len(ours)} steps  loss {ours[0]:.6f} to {ours[-1]:.6f}  theirs '
-              f'{theirs[0]:.6f} to {theirs[-1]:.6f}  largest relative distance {distance.max():.2e} '
-              f'at step {distance.argmax()}')
-        failed |= bool(distance.max() > LIMIT) or len(ours) < 100
-    print('failed' if failed else f'every loss within {LIMIT:g}')
+        agree = 0
+        for seed in (1, 2, 3):
+            start, x, y, ours = run(program, arguments + more + ['--seed', str(seed)])
+            theirs = peer(start, x, y)
+            distance = np.abs(ours - theirs) / np.abs(theirs)
+            within = bool(distance.max() <= LIMIT) and len(ours) >= 100
+            agree += within
+            print(f'{name:8} seed {seed}  {len(ours)} steps  loss {ours[0]:.6f} to {ours[-1]:.6f}  '
+                  f'theirs {theirs[0]:.6f} to {theirs[-1]:.6f}  largest relative distance '
+                  f'{distance.max():.2e} at step {distance.argmax()}'
+                  f'{"" if within else "  PARTED"}', flush=True)
+        failed |= agree < 2
+    print('failed' if failed else f'two of three seeds or more within {LIMIT:g} of each peer')
     return failed
 
 

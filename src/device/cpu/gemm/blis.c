@@ -1,12 +1,21 @@
 /* blis.c: BLIS. It reads BLIS_ARCH_TYPE at its first product, and takes CPUs it does not know for
  * older ones. */
 #include <dlfcn.h>
+#include <stdio.h>
 
 #include "base/cpu.h"
 #include "device/cpu/gemm/engine.h"
 #include "device/cpu/gemm/library.h"
 
 static tutti_cblas_sgemm *sgemm;
+static const char *(*get_version)(void);
+
+/* Number of BLIS's arch_t: 0 is skx, 3 is haswell. NULL leaves the choice to the library. */
+static const char *arch_type(void)
+{
+    const tutti_cpu *cpu = tutti__cpu();
+    return cpu->avx512 ? "0" : cpu->avx2 ? "3" : NULL;
+}
 
 /* A first product, so that BLIS decides while its variables are set. */
 static tutti_status start(void *handle)
@@ -16,6 +25,7 @@ static tutti_status start(void *handle)
         return tutti_fail(TUTTI_UNSUPPORTED, "libblis has no CBLAS interface: install package "
                                              "libblis4-serial, or set TUTTI_GEMM=plain");
     sgemm = (tutti_cblas_sgemm *)found;
+    get_version = (const char *(*)(void))dlsym(handle, "bli_info_get_version_str");
     float one = 1, result;
     tutti__cblas_multiply(sgemm, &(tutti_gemm){.m = 1,
                                                .n = 1,
@@ -32,18 +42,23 @@ static tutti_status start(void *handle)
 static tutti_status load(void)
 {
     static const char *const files[] = {"libblis.so.4", "libblis.so", NULL};
-    /* Numbers of BLIS's arch_t: 0 is skx, 3 is haswell. */
-    const tutti_cpu *cpu = tutti__cpu();
     tutti_library_variable variables[] = {
-        {"BLIS_ARCH_TYPE", cpu->avx512 ? "0"
-                           : cpu->avx2 ? "3"
-                                       : NULL},
+        {"BLIS_ARCH_TYPE", arch_type()},
         {"BLIS_NUM_THREADS", "1"},
         {"OMP_NUM_THREADS", "1"},
     };
     void *handle;
     return tutti__library_open(files, "libblis4-serial", (int)TUTTI_COUNT(variables), variables,
                                start, &handle);
+}
+
+static void describe(char *ret_text, size_t size)
+{
+    const char *told = arch_type();
+    snprintf(ret_text, size, "version %s, told core type %s", get_version ? get_version() : "?",
+             !told            ? "nothing"
+             : told[0] == '0' ? "skx"
+                              : "haswell");
 }
 
 static void multiply(const tutti_gemm *gemm)
@@ -56,5 +71,6 @@ const tutti_gemm_engine tutti_gemm_engine_blis = {
     .package = "libblis4-serial",
     .row_invariant = false,
     .load = load,
+    .describe = describe,
     .multiply = multiply,
 };

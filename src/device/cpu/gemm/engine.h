@@ -21,6 +21,8 @@ typedef struct tutti_gemm_engine {
 
     /* Loads the library and tells it the CPU. Called once; not at the same time as any other. */
     tutti_status (*load)(void);
+    /* (optional) Its version, the core type it was told and the one it runs, once it is loaded. */
+    void (*describe)(char *ret_text, size_t size);
     /* Runs on the calling thread only; many threads may call at once. m, n, k > 0. */
     void (*multiply)(const tutti_gemm *gemm);
 } tutti_gemm_engine;

@@ -1,6 +1,7 @@
 /* onednn.c: oneDNN's dnnl_sgemm, the same in versions 2 and 3. Its OpenMP threads are turned off
  * for the length of a product: the number of threads is a setting of the calling thread. */
 #include <dlfcn.h>
+#include <stdio.h>
 
 #include "device/cpu/gemm/engine.h"
 #include "device/cpu/gemm/library.h"
@@ -11,6 +12,10 @@ typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n
 static dnnl_sgemm_function *sgemm;
 static int (*get_threads)(void);
 static void (*set_threads)(int);
+typedef struct dnnl_version { /* as oneDNN's header has it, up to what is read here */
+    int major, minor, patch;
+} dnnl_version;
+static const dnnl_version *(*get_version)(void);
 
 static tutti_status start(void *handle)
 {
@@ -21,6 +26,7 @@ static tutti_status start(void *handle)
                           "libdnnl has no dnnl_sgemm: install package libdnnl2 or libdnnl3, or set "
                           "TUTTI_GEMM=plain");
     sgemm = (dnnl_sgemm_function *)found;
+    get_version = (const dnnl_version *(*)(void))dlsym(handle, "dnnl_version");
     if (get != NULL && set != NULL) {
         get_threads = (int (*)(void))get;
         set_threads = (void (*)(int))set;
@@ -33,6 +39,14 @@ static tutti_status load(void)
     static const char *const files[] = {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so", NULL};
     void *handle;
     return tutti__library_open(files, "libdnnl2", 0, NULL, start, &handle);
+}
+
+static void describe(char *ret_text, size_t size)
+{
+    const dnnl_version *version = get_version ? get_version() : NULL;
+    if (version)
+        snprintf(ret_text, size, "version %d.%d.%d, reads the CPU itself", version->major,
+                 version->minor, version->patch);
 }
 
 static void multiply(const tutti_gemm *g)
@@ -51,5 +65,6 @@ const tutti_gemm_engine tutti_gemm_engine_onednn = {
     .package = "libdnnl2",
     .row_invariant = false,
     .load = load,
+    .describe = describe,
     .multiply = multiply,
 };

@@ -1,6 +1,7 @@
 /* openblas.c: OpenBLAS. It picks its kernels when it is loaded, by a list of models; one that it
  * does not know runs the oldest. OPENBLAS_CORETYPE overrules the list. */
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -8,6 +9,7 @@
 #include "device/cpu/gemm/library.h"
 
 static tutti_cblas_sgemm *sgemm;
+static const char *(*get_config)(void), *(*get_core)(void);
 
 static tutti_status start(void *handle)
 {
@@ -19,6 +21,8 @@ static tutti_status start(void *handle)
     if (threads != NULL)
         ((void (*)(int))threads)(1);
     sgemm = (tutti_cblas_sgemm *)found;
+    get_config = (const char *(*)(void))dlsym(handle, "openblas_get_config");
+    get_core = (const char *(*)(void))dlsym(handle, "openblas_get_corename");
     return TUTTI_OK;
 }
 
@@ -47,6 +51,14 @@ static tutti_status load(void)
                                &handle);
 }
 
+static void describe(char *ret_text, size_t size)
+{
+    const char *told = core_type(tutti__cpu()), *config = get_config ? get_config() : "OpenBLAS";
+    const char *version = strncmp(config, "OpenBLAS ", 9) == 0 ? config + 9 : config;
+    snprintf(ret_text, size, "version %.*s, told core type %s, runs %s", (int)strcspn(version, " "),
+             version, told ? told : "nothing", get_core ? get_core() : "?");
+}
+
 static void multiply(const tutti_gemm *gemm)
 {
     tutti__cblas_multiply(sgemm, gemm);
@@ -57,5 +69,6 @@ const tutti_gemm_engine tutti_gemm_engine_openblas = {
     .package = "libopenblas0",
     .row_invariant = false,
     .load = load,
+    .describe = describe,
     .multiply = multiply,
 };
