@@ -1,20 +1,10 @@
 /* inverse_decay.c: the inverse of time. */
-#include <math.h>
-
-#include "nn/schedule.h"
-
-enum { RATE, STEPS, DECAY, STAIRCASE };
+#include "nn/schedules/decay.h"
 
 static double at(const tutti_schedule *s, double step)
 {
-    double time = step / s->numbers[STEPS];
-    time = s->numbers[STAIRCASE] != 0 ? floor(time) : time;
+    double time = tutti__decay_time(s, step);
     return s->numbers[RATE] / (1 + s->numbers[DECAY] * time);
-}
-
-static const char *check(const tutti_schedule *s)
-{
-    return s->numbers[STEPS] > 0 ? NULL : "decay_steps must be above 0";
 }
 
 extern const tutti_schedule_def tutti_schedule_def_inverse_decay;
@@ -31,11 +21,7 @@ tutti_schedule tutti_inverse_decay_make(const tutti_inverse_decay_settings *sett
 const tutti_schedule_def tutti_schedule_def_inverse_decay = {
     .name = "inverse_decay",
     .doc = "rate / (1 + decay_rate step / decay_steps), the quotient rounded down with staircase",
-    .fields = (const tutti_schedule_field[]){{"learning_rate", RATE},
-                                             {"decay_steps", STEPS},
-                                             {"decay_rate", DECAY},
-                                             {"staircase", STAIRCASE},
-                                             {NULL}},
+    .fields = TUTTI_DECAY_FIELDS,
     .at = at,
-    .check = check,
+    .check = tutti__decay_check,
 };
