@@ -47,7 +47,7 @@ unit: configure ## unit tests only; FILTER=text takes those whose file or name c
 bench: all ## benchmarks with the limits they promise; ARGS=--json, ARGS='--rounds 5'
 	@bench/run.sh $(BUILD) $(ARGS)
 
-bench-peers: all ## the same work by PyTorch and TensorFlow, side by side; PEERS_PYTHON=..., ARGS=step
+bench-peers: all ## the same work by PyTorch, TensorFlow and KANN, one table; PEERS_PYTHON=... KANN_DIR=... ARGS=step
 	@bench/peers/run.sh $(BUILD) $(ARGS)
 
 peers-check: all ## our files, losses and ONNX models beside those of NumPy, TensorFlow, PyTorch and onnxruntime

@@ -24,13 +24,26 @@ busy() { awk -v cpus="$(nproc)" '$1 > 0.5 * cpus { print $1 }' /proc/loadavg 2> 
 load=$(busy)
 [ -z "$load" ] || echo "the machine is busy (load $load): these figures will be worse than it can do" >&2
 
+steps() {
+    local name folder
+    folder=$(mktemp -d)
+    TUTTI_CACHE=$folder "$tutti" bench step mnist --cold --json
+    rm -rf "$folder"
+    for name in mnist softmax tickets loop cifar text resnet autoencoder; do
+        "$tutti" bench step $name --json || return
+    done
+    "$tutti" bench step cifar --batch 4 --json && "$tutti" bench step text --precision bf16 --json
+}
+
 measure() {
     "$tutti" bench dispatch --json &&
         TUTTI_TRACE_RING=0 "$tutti" bench dispatch --json &&
-        "$tutti" bench step mnist --json &&
+        steps &&
         "$tutti" bench trace --json &&
         "$tutti" bench fused --json &&
         "$tutti" bench gemm --json &&
+        "$tutti" bench conv --json &&
+        "$tutti" bench epoch --json &&
         "$tutti" bench gemm_libraries --rounds 1 --json
 }
 

@@ -1,33 +1,61 @@
-/* step.c: one training step of the lecture's MNIST network: convolution 32x3x3 relu, max-pool 2,
- * dense 64 relu, dense 10, Adam; as a session and as a tape; and the time from process start to its
- * end. */
+/* step.c: one training step. With an example's name: its own model, optimizer and compiled step, as
+ * fit runs it, on a synthetic batch; from process start to the first one's end, and steady.
+ * Without: the lecture's network as a session and as a tape. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <trainable.h>
 #include <unistd.h>
 
 #include "bench/lecture.h"
+#include "bench/roofline.h"
+#include "bench/stand_in.h"
 
-typedef struct work {
-    tutti_tensor *images, *labels;
-    tutti_eager *eager;
-    tutti_lecture net;
-} work;
+#define WARM_STEPS 2
+#define MOST_STEPS 100
+#define MOST_SECONDS 5.0
 
-static void tape_step(void *context)
-{
-    work *w = context;
-    tutti_sym x = tutti_use(w->eager, w->images), y = tutti_use(w->eager, w->labels), loss;
-    TUTTI_TAPE(tape, w->eager)
-        loss = tutti__lecture_loss(&w->net, x, y);
-    tutti_sym weights[] = {w->net.kernel, w->net.bias, w->net.w1, w->net.b1, w->net.w2, w->net.b2};
-    tutti_grad grads[6];
-    tutti_gradients(&tape, loss, 6, weights, grads);
-    tutti_apply_gradients(tutti_adam(), 6, weights, grads);
-    tutti__bench_must(tutti_step(w->eager));
-}
+/* ---- examples ---- */
+
+typedef int entry(int argc, char **argv);
+#define DECLARE(name, line) entry tutti_example_##name;
+TUTTI_EXAMPLES(DECLARE)
+#undef DECLARE
+
+/* `settings` are flags of the example; sizes are those that docs/performance.md speaks of. */
+static const struct example {
+    const char *name;
+    entry *run;
+    int64_t batch;
+    const char *settings[2];
+} examples[] = {
+    {"softmax", tutti_example_softmax, 100, {0}},
+    {"mnist", tutti_example_mnist, 64, {0}},
+    {"tickets", tutti_example_tickets, 32, {0}},
+    {"loop", tutti_example_loop, 64, {0}},
+    {"cifar", tutti_example_cifar, 64, {0}},
+    {"text", tutti_example_text, 32, {"--set", "blocks=4"}},
+    {"resnet", tutti_example_resnet, 64, {"--steps-per-epoch", "1000"}},
+    {"autoencoder", tutti_example_autoencoder, 128, {0}},
+};
+#define EXAMPLES (sizeof examples / sizeof *examples)
+
+typedef struct measurement {
+    const struct example *example;
+    int64_t batch, steps; /* steps 0: as many as fit into MOST_SECONDS, at most MOST_STEPS */
+    const char *precision;
+    bool json, profiled;
+    bool cold; /* the first step is all that is asked for, nothing tuned */
+    int64_t done;
+    double first, memory, compiled; /* seconds, MiB, seconds */
+    double began, last;             /* of the timed steps; of the present step */
+    double best, sum;
+    tutti_roofline *roofline;
+    tutti_peak peak;
+} measurement;
 
 /* Seconds since this process began, by the kernel's account. */
 static double since_start(void)
@@ -58,9 +86,30 @@ static double resident_mib(void)
     return (double)usage.ru_maxrss / 1024;
 }
 
+/* ---- the lecture's network by hand ---- */
+
+typedef struct taped {
+    tutti_tensor *images, *labels;
+    tutti_eager *eager;
+    tutti_lecture net;
+} taped;
+
+static void tape_step(void *context)
+{
+    taped *w = context;
+    tutti_sym x = tutti_use(w->eager, w->images), y = tutti_use(w->eager, w->labels), loss;
+    TUTTI_TAPE(tape, w->eager)
+        loss = tutti__lecture_loss(&w->net, x, y);
+    tutti_sym weights[] = {w->net.kernel, w->net.bias, w->net.w1, w->net.b1, w->net.w2, w->net.b2};
+    tutti_grad grads[6];
+    tutti_gradients(&tape, loss, 6, weights, grads);
+    tutti_apply_gradients(tutti_adam(), 6, weights, grads);
+    tutti__bench_must(tutti_step(w->eager));
+}
+
 static double tape_seconds(const tutti_lecture_session *lecture, int steps)
 {
-    work w = {.images = lecture->images, .labels = lecture->labels};
+    taped w = {.images = lecture->images, .labels = lecture->labels};
     tutti__bench_must(tutti_eager_open(&w.eager));
     w.net = tutti__lecture_variables(tutti_eager_graph(w.eager));
     double seconds = tutti__best_seconds(steps, 1, tape_step, &w);
@@ -68,40 +117,181 @@ static double tape_seconds(const tutti_lecture_session *lecture, int steps)
     return seconds;
 }
 
-static int run(int argc, char **argv, bool json)
+static void lecture_lines(int64_t batch, int steps, bool json)
 {
-    int64_t batch = 64, steps = 100;
-    if (!tutti__option_int(&argc, argv, "--batch", 1, 1 << 20, &batch) ||
-        !tutti__option_int(&argc, argv, "--steps", 1, 1 << 20, &steps))
-        return TUTTI_EXIT_USAGE;
-    if (argc > 1 && strcmp(argv[1], "mnist") != 0)
-        return tutti__complain("bench step knows mnist, not '%s'", argv[1]), TUTTI_EXIT_USAGE;
     tutti_lecture_session lecture;
+    tutti_session_info info;
     tutti__lecture_open(batch, &lecture);
     tutti__lecture_step(&lecture);
-    double first = since_start(), memory = resident_mib();
-    tutti_session_info info;
     tutti_session_describe(lecture.session, &info);
-    bool alone = argc > 1; /* in a run of all benchmarks the process is old */
-    if (alone) {
-        tutti__report(json, &(tutti_result){"step", "process start to first finished step",
-                                            first * 1e3, "ms", 100});
-        tutti__report(json, &(tutti_result){"step", "resident memory", memory, "MiB", 100});
-    }
     tutti__report(json, &(tutti_result){"step", "compiling the training step",
                                         info.last_compile_seconds * 1e3, "ms", 5});
-    double session = tutti__best_seconds((int)steps, 1, tutti__lecture_step, &lecture);
+    double session = tutti__best_seconds(steps, 1, tutti__lecture_step, &lecture);
     tutti__report(json, &(tutti_result){"step", "lecture network, session", session * 1e3, "ms"});
     tutti__report(json, &(tutti_result){"step", "lecture network, session", (double)batch / session,
                                         "samples/s"});
     tutti__report(json, &(tutti_result){"step", "the same with the tape, against the session",
-                                        tape_seconds(&lecture, (int)steps) / session, "x", 1.15});
+                                        tape_seconds(&lecture, steps) / session, "x", 1.15});
     tutti__lecture_close(&lecture);
-    return TUTTI_EXIT_OK;
+}
+
+/* ---- an example's step ---- */
+
+static void report_example(const measurement *m)
+{
+    const char *name = m->example->name, *precision = m->precision ? m->precision : "f32";
+    double flops = tutti__roofline_flops(m->roofline);
+    double most = strcmp(precision, "bf16") == 0 ? m->peak.bf16_flops : m->peak.flops;
+    double share = flops / m->best / most, speed = (double)m->batch / m->best;
+    int64_t timed = m->done - 1 - WARM_STEPS;
+    double mean = m->sum / (double)timed, total = tutti__roofline_total(m->roofline);
+    if (m->json)
+        printf("{\"bench\":\"step\",\"work\":\"%s\",\"value\":%.6g,\"unit\":\"ms\",\"limit\":0,"
+               "\"ok\":true,\"name\":\"%s\",\"batch\":%lld,\"precision\":\"%s\",\"threads\":%d,"
+               "\"steps\":%lld,\"ms\":%.6g,\"mean_ms\":%.6g,\"undisturbed_ms\":%.6g,"
+               "\"samples_per_second\":%.6g,"
+               "\"share_of_peak\":%.4g,\"gflop\":%.6g,\"peak_gflops\":%.5g,\"peak_gbytes\":%.4g,"
+               "\"compile_ms\":%.5g,\"first_step_ms\":%.5g,\"resident_mib\":%.5g,\"cpu\":\"%s\"}\n",
+               name, m->best * 1e3, name, (long long)m->batch, precision, tutti__bench_threads(),
+               (long long)timed, m->best * 1e3, mean * 1e3, total * 1e3, speed, share, flops * 1e-9,
+               most * 1e-9, m->peak.bytes * 1e-9, m->compiled * 1e3, m->first * 1e3, m->memory,
+               tutti__bench_cpu());
+    else
+        printf("step       %s, batch %lld, %s: %.4g ms (mean %.4g of %lld, undisturbed %.4g), "
+               "%.5g samples/s, %.3g GFLOP, %.1f%% of %.4g GFLOP/s\n",
+               name, (long long)m->batch, precision, m->best * 1e3, mean * 1e3, (long long)timed,
+               total * 1e3, speed, flops * 1e-9, 100 * share, most * 1e-9);
+}
+
+/* What is promised of the first step is promised of the lecture's. */
+static void finish(measurement *m)
+{
+    const char *name = m->example->name;
+    bool lecture = strcmp(name, "mnist") == 0;
+    tutti__stand_in_set(NULL);
+    tutti__peak_raise(&m->peak, tutti__bench_threads());
+    char first[80] = "process start to first finished step", memory[80] = "resident memory";
+    if (!lecture) {
+        snprintf(first, sizeof first, "%s: process start to first finished step", name);
+        snprintf(memory, sizeof memory, "%s: resident memory", name);
+    }
+    tutti__report(m->json, &(tutti_result){"step", first, m->first * 1e3, "ms", lecture ? 60 : 0});
+    tutti__report(m->json, &(tutti_result){"step", memory, m->memory, "MiB", lecture ? 64 : 0});
+    if (lecture && !m->profiled)
+        lecture_lines(m->batch, (int)(m->done - 1 - WARM_STEPS), m->json);
+    if (m->profiled)
+        tutti__roofline_report(m->roofline, name, &m->peak, m->json);
+    report_example(m);
+    tutti__roofline_close(m->roofline);
+    fflush(stdout);
+    exit(TUTTI_EXIT_OK); /* the example would go on to train and to evaluate */
+}
+
+/* What was tuned in earlier runs is in the folder TUTTI_CACHE; the caller names an empty one. */
+static void finish_cold(const measurement *m)
+{
+    char work[80];
+    snprintf(work, sizeof work, "%s: first run ever, process start to first finished step",
+             m->example->name);
+    tutti__report(m->json, &(tutti_result){"step", work, m->first * 1e3, "ms", 500});
+    exit(TUTTI_EXIT_OK);
+}
+
+static void step_done(void *context, tutti_engine *engine)
+{
+    measurement *m = context;
+    double now = tutti__seconds();
+    if (m->done++ == 0) {
+        tutti_engine_stats stats;
+        m->first = since_start();
+        m->memory = resident_mib();
+        if (m->cold)
+            finish_cold(m);
+        tutti__engine_stats(engine, &stats);
+        m->compiled = stats.compile_seconds;
+        m->best = INFINITY;
+        tutti__peak_raise(&m->peak, tutti__bench_threads());
+    }
+    double seconds = m->done > 1 ? now - m->last : 0;
+    int64_t timed = m->done - 1 - WARM_STEPS;
+    if (timed == 0) { /* the program that runs from now on is compiled */
+        m->roofline = tutti__roofline_open(engine);
+        m->began = tutti__seconds();
+    }
+    if (timed >= 0)
+        tutti__roofline_step(m->roofline, seconds);
+    if (timed > 0) {
+        m->best = seconds < m->best ? seconds : m->best;
+        m->sum += seconds;
+        if (timed >= (m->steps ? m->steps : MOST_STEPS) ||
+            (!m->steps && timed >= 3 && now - m->began > MOST_SECONDS))
+            finish(m);
+    }
+    m->last = tutti__seconds();
+}
+
+/* The example runs with its flags; what is left of argv goes to it too. */
+static int run_example(measurement *m, int argc, char **argv)
+{
+    char batch[32];
+    const char *given[64];
+    int count = 0;
+    snprintf(batch, sizeof batch, "%lld", (long long)m->batch);
+    given[count++] = argv[1];
+    given[count++] = "--quiet";
+    given[count++] = "--batch";
+    given[count++] = batch;
+    if (m->precision) {
+        given[count++] = "--precision";
+        given[count++] = m->precision;
+    }
+    for (int i = 0; i < 2 && m->example->settings[i]; i++)
+        given[count++] = m->example->settings[i];
+    for (int i = 2; i < argc && count < 63; i++)
+        given[count++] = argv[i];
+    given[count] = NULL;
+    tutti_stand_in stand_in = {m->batch, step_done, m};
+    tutti__stand_in_set(&stand_in);
+    int code = m->example->run(count, (char **)given);
+    tutti__stand_in_set(NULL);
+    return code ? code : tutti__complain("%s ended before its steps were done", m->example->name);
+}
+
+static int find_example(const char *name, const struct example **ret)
+{
+    for (size_t i = 0; i < EXAMPLES; i++)
+        if (strcmp(examples[i].name, name) == 0) {
+            *ret = &examples[i];
+            return TUTTI_EXIT_OK;
+        }
+    tutti__complain("bench step does not know '%s'; it knows:", name);
+    for (size_t i = 0; i < EXAMPLES; i++)
+        fprintf(stderr, "  %-12s batch %lld\n", examples[i].name, (long long)examples[i].batch);
+    return TUTTI_EXIT_USAGE;
+}
+
+static int run(int argc, char **argv, bool json)
+{
+    int64_t batch = 0;
+    measurement m = {.json = json};
+    if (!tutti__option_int(&argc, argv, "--batch", 1, 1 << 20, &batch) ||
+        !tutti__option_int(&argc, argv, "--steps", 1, 1 << 20, &m.steps))
+        return TUTTI_EXIT_USAGE;
+    if (argc < 2) {
+        lecture_lines(batch ? batch : 64, m.steps ? (int)m.steps : MOST_STEPS, json);
+        return TUTTI_EXIT_OK;
+    }
+    m.profiled = tutti__flag(&argc, argv, "--profile");
+    m.cold = tutti__flag(&argc, argv, "--cold");
+    tutti__option(&argc, argv, "--precision", &m.precision);
+    if (find_example(argv[1], &m.example) != TUTTI_EXIT_OK)
+        return TUTTI_EXIT_USAGE;
+    m.batch = batch ? batch : m.example->batch;
+    return run_example(&m, argc, argv);
 }
 
 const tutti_bench tutti_bench_step = {
     .name = "step",
-    .summary = "one training step of the lecture's MNIST network",
+    .summary = "one training step of an example, first and steady",
     .run = run,
 };

@@ -8,7 +8,7 @@ import statistics
 import sys
 
 SPEEDS = {'GFLOP/s', 'samples/s'}  # more is better
-RATIOS = {'x', 'share', '%'}
+RATIOS = {'x', 'share', 'times', '%'}
 
 
 def combine(unit, values):
@@ -22,7 +22,12 @@ def read(lines):
     found, cpu = {}, 'unknown CPU'
     for line in lines:
         result = json.loads(line)
-        key = result['bench'], result['work'], result['unit']
+        work = result['work']
+        if 'name' in result:  # a step: its figures stand in one object
+            work = f'{work}, batch {result["batch"]}, {result["precision"]}'
+            key = result['bench'], f'{work}, of peak', '%'
+            found.setdefault(key, [[], 0])[0].append(100 * result['share_of_peak'])
+        key = result['bench'], work, result['unit']
         found.setdefault(key, [[], result['limit']])[0].append(result['value'])
         cpu = result['cpu']
     return found, cpu
@@ -39,8 +44,9 @@ def share_of_best(values, work):
 def verdict(unit, value, limit):
     if not limit:
         return ''
-    good = value >= limit if unit == 'share' else value <= limit
-    side = 'at least' if unit == 'share' else 'at most '
+    more = unit in ('share', 'times')
+    good = value >= limit if more else value <= limit
+    side = 'at least' if more else 'at most '
     return f'{side} {limit:<6g} {"ok" if good else "MISSED"}'
 
 

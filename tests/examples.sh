@@ -80,5 +80,38 @@ expect 2 "an unknown strategy" "$tutti" train mnist --strategy mirrored
 holds 'not available in this version; known: one_device'
 expect 1 "too little" "$tutti" train softmax --epochs 1 --steps-per-epoch 2 --set expect=0.99 --quiet
 
+# One training step of each, measured; the last line is the step's.
+cat > step_fields.py << 'END'
+import json, sys
+step = json.loads(open("step.json").read().splitlines()[-1])
+assert step["name"] == sys.argv[1] and step["batch"] == int(sys.argv[2]) and step["threads"] == 1, step
+assert step["precision"] == sys.argv[3] and step["steps"] == 2 and step["cpu"], step
+for field in ("ms", "samples_per_second", "share_of_peak", "first_step_ms", "resident_mib", "gflop"):
+    assert step[field] > 0, field
+assert abs(step["samples_per_second"] * step["ms"] / 1000 / step["batch"] - 1) < 1e-3, step
+assert step["first_step_ms"] > step["compile_ms"], step
+END
+while read -r name batch precision; do
+    expect 0 "a step of $name" "$tutti" bench step "$name" --batch "$batch" --precision "$precision" \
+        --threads 1 --steps 2 --json
+    cp out step.json
+    expect 0 "its fields" python3 step_fields.py "$name" "$batch" "$precision"
+done << 'END'
+softmax 100 f32
+mnist 64 f32
+tickets 8 f32
+loop 16 f32
+cifar 4 f32
+text 2 bf16
+resnet 4 f32
+autoencoder 32 f32
+END
+expect 0 "where a step goes" "$tutti" bench step mnist --steps 2 --profile --json
+holds '"kernel":"matmul'
+holds '"share_of_roofline":'
+expect 2 "a step of nothing" "$tutti" bench step nothing
+holds 'autoencoder'
+expect 2 "a wrong flag of a step" "$tutti" bench step mnist --step 2
+
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

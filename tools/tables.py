@@ -72,10 +72,10 @@ def find_kinds(headers):
     return kinds
 
 
-def find_descriptors(kinds, sources, isa_sources, isas, stream_sources, stream_isas):
-    """kind -> sorted names"""
+def find_descriptors(kinds, sources, sets):
+    """kind -> sorted names; `sets`: (sources, instruction sets they are compiled for)"""
     found, places = {kind: [] for kind in kinds}, {}
-    every_isa_source = isa_sources + stream_sources
+    every_isa_source = [path for isa_sources, _ in sets for path in isa_sources]
     for path in sources + every_isa_source:
         for match, place in find(DESCRIPTOR, path):
             kind, plain, isa_name = match.groups()
@@ -85,7 +85,7 @@ def find_descriptors(kinds, sources, isa_sources, isas, stream_sources, stream_i
             if bool(isa_name) != (path in every_isa_source):
                 raise Mistake(f'{place}: files in tutti_isa_sources, and only they, write '
                               'TUTTI_ISA_NAME(name)')
-            own = stream_isas if path in stream_sources else isas
+            own = [isa for isa_sources, isas in sets if path in isa_sources for isa in isas]
             names = [f'{isa_name}_{isa}' for isa in own] if isa_name else [plain]
             for name in names:
                 if name in places:
@@ -186,6 +186,8 @@ def main():
     parser.add_argument('--isa', nargs='*', default=[])
     parser.add_argument('--stream-sources', nargs='*', default=[])
     parser.add_argument('--stream-isa', nargs='*', default=[])
+    parser.add_argument('--bf16-sources', nargs='*', default=[])
+    parser.add_argument('--bf16-isa', nargs='*', default=[])
     parser.add_argument('--tests', nargs='*')
     args = parser.parse_args()
 
@@ -195,8 +197,9 @@ def main():
     headers, folders = walk_headers([os.path.join(ROOT, f) for f in args.headers],
                                     {os.path.join(ROOT, f) for f in args.skipped})
     kinds = find_kinds(headers)
-    found = find_descriptors(kinds, args.sources, args.isa_sources, args.isa,
-                             args.stream_sources, args.stream_isa)
+    found = find_descriptors(kinds, args.sources, [(args.isa_sources, args.isa),
+                                                   (args.stream_sources, args.stream_isa),
+                                                   (args.bf16_sources, args.bf16_isa)])
     write_tables(args.output, kinds, found)
     if args.depfile:
         write_depfile(args.depfile, args.output, headers + folders)

@@ -9,12 +9,18 @@ import resource
 import sys
 import time
 
+PYTORCH = ('pytorch', 'pytorch-fused', 'pytorch-last', 'pytorch-compiled')
+TENSORFLOW = ('tensorflow', 'tensorflow-xla')
 
-def arguments(*peers):
-    """The peer to measure; the number of threads goes into the environment before any import."""
+
+def arguments(*peers, more=None):
+    """The peer to measure; the number of threads goes into the environment before any import.
+    `more` adds arguments of the benchmark's own."""
     parser = argparse.ArgumentParser()
     parser.add_argument('peer', choices=peers)
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
+    if more:
+        more(parser)
     given = parser.parse_args()
     os.environ['OMP_NUM_THREADS'] = str(given.threads)
     os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'
@@ -47,13 +53,16 @@ def peer_module(peer):
     return 'tensorflow' if peer.startswith('tensorflow') else 'torch'
 
 
-def best_seconds(repeats, times, work):
-    """Of the fastest of `repeats` rounds, each doing the work `times` times; two warm it up."""
+def best_seconds(repeats, times, work, most_seconds=5):
+    """Of the fastest of at most `repeats` rounds in `most_seconds`, at least 3, each doing the work
+    `times` times; two warm it up."""
     work()
     work()
-    best = float('inf')
-    for _ in range(repeats):
+    best, began = float('inf'), time.perf_counter()
+    for done in range(repeats):
         start = time.perf_counter()
+        if done >= 3 and start - began > most_seconds:
+            break
         for _ in range(times):
             work()
         best = min(best, (time.perf_counter() - start) / times)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Ours beside PyTorch and TensorFlow: bench/peers/run.sh [BUILD [ARGUMENTS of compare.py...]]
+# Ours beside PyTorch, TensorFlow and KANN: bench/peers/run.sh [BUILD [ARGUMENTS of compare.py...]]
 #
 # PEERS_PYTHON names a Python that has torch and tensorflow. Without it they are installed by pip
-# into BUILD/peers, which `make clean` takes away again (about 2 GiB).
+# into BUILD/peers, which `make clean` takes away again (about 2 GiB). KANN_DIR names KANN's source
+# folder; without it KANN is left out.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${1:-build}
@@ -24,4 +25,16 @@ if ! "$python" -c 'import importlib.util as u, sys; sys.exit(not (u.find_spec("t
     [ -z "${PEERS_PYTHON:-}" ] || { echo "$PEERS_PYTHON lacks torch or tensorflow" >&2 && exit 1; }
     install
 fi
-exec python3 bench/peers/compare.py --tutti "$build/tutti" --python "$python" "$@"
+
+kann=()
+if [ -n "${KANN_DIR:-}" ]; then
+    if "${CC:-cc}" -O3 -march=native -DHAVE_PTHREAD -I"$KANN_DIR" -o "$build/kann" bench/peers/kann.c \
+        "$KANN_DIR/kann.c" "$KANN_DIR/kautodiff.c" -lpthread -lm 2> "$build/kann.log"; then
+        kann=(--kann "$build/kann")
+    else
+        echo "KANN did not compile: see $build/kann.log" >&2
+    fi
+else
+    echo "KANN is left out: KANN_DIR=... names its source folder" >&2
+fi
+exec python3 bench/peers/compare.py --tutti "$build/tutti" --python "$python" "${kann[@]}" "$@"

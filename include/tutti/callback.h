@@ -61,6 +61,16 @@ typedef struct tutti_callback_kind {
     tutti_status (*batch_begin)(void *self, tutti_event *event);
     tutti_status (*batch_end)(void *self, tutti_event *event);
     void (*destroy)(void *self);
+    /* It saves the training, or goes on from what was saved: told before the others when training
+     * begins and ends, after them when a batch or an epoch ends, so that what they changed is
+     * saved.
+     */
+    bool saves;
+    /* What it remembers from epoch to epoch: numbers, by names that are texts of the program. They
+     * go into every checkpoint, and are given back, after all train_begin, when training goes on
+     * from one. */
+    void (*remember)(void *self, tutti_logs *memory);
+    tutti_status (*recall)(void *self, tutti_event *event, const tutti_logs *memory);
 } tutti_callback_kind;
 
 typedef struct tutti_callback tutti_callback;

@@ -59,8 +59,9 @@ typedef struct tutti_tensorboard_options {
     size_t struct_size;
     int histograms;      /* of every weight, each so many epochs; 0: none */
     int64_t every_steps; /* batch_loss, … each so many steps; 0: none */
-    bool profile;        /* a trace of the first epoch's steps, for the profile page and
-                            chrome://tracing: plugins/profile/<time>/<host>.trace.json */
+    bool profile;        /* the first steps (200 at most) and their operators, for the profile page
+                            (trace viewer, overview, operator statistics) and for Perfetto:
+                            plugins/profile/<time>/<host>.xplane.pb and .trace.json.gz */
 } tutti_tensorboard_options;
 TUTTI_API tutti_callback *tutti_tensorboard_with(const char *folder,
                                                  const tutti_tensorboard_options *options);
@@ -132,8 +133,8 @@ TUTTI_API tutti_callback *tutti_lambda_callback_with(const tutti_lambda_callback
 #define tutti_lambda_callback(...)                                                                 \
     tutti_lambda_callback_with(TUTTI_OPTIONS(tutti_lambda_callback_options, __VA_ARGS__))
 
-/* Ends training after the first batch whose loss is NaN or infinite. The loss is read after every
- * step. */
+/* Ends training after the first batch whose loss is NaN or infinite, with a line in the log; that
+ * is no error: tutti_history_diverged tells it. The loss is read after every step. */
 TUTTI_API tutti_callback *tutti_terminate_on_nan(void);
 
 /* What fit shows by itself unless it is quiet: a live bar on a terminal, one line an epoch

@@ -6,8 +6,8 @@
  * position tutti_restore_checkpoint(m, "ckpt/3")      training goes on as if it had never stopped
  *
  * Files are safetensors, which other programs read. They carry checksums and are replaced
- * atomically; the file that was there before stays as "….previous" and is used, with a message,
- * when the newer one is damaged. */
+ * atomically; what was there before stays as "….previous" and is used, with a message, when the
+ * newer one is damaged. Temporary files of processes that died go with the next saving. */
 #ifndef TUTTI_CHECKPOINT_H
 #define TUTTI_CHECKPOINT_H
 
@@ -17,8 +17,8 @@
 extern "C" {
 #endif
 
-/* Weights alone. ".safetensors" is added to the path when it is missing. Above `shard_bytes` (5 GB)
- * of data, several files with an index. */
+/* Weights alone. ".safetensors" is added to the path when it is missing. Above 5 GB of data
+ * (TUTTI_SHARD_BYTES), several files with an index: docs/file-formats.md. */
 TUTTI_API tutti_status tutti_save_weights(tutti_model *model, const char *path);
 
 /* What did and did not match when weights were loaded. Texts are lists of names, with shapes where

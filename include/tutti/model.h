@@ -190,6 +190,8 @@ typedef struct tutti_history tutti_history;
 TUTTI_API int tutti_history_epochs(const tutti_history *history);
 /* Of epoch 0, 1, …; -1 is the last. NaN when there is none. */
 TUTTI_API double tutti_history_get(const tutti_history *history, const char *name, int epoch);
+/* Did tutti_terminate_on_nan end the training? */
+TUTTI_API bool tutti_history_diverged(const tutti_history *history);
 
 #define TUTTI_LIST(...)                                                                            \
     {                                                                                              \

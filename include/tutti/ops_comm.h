@@ -7,19 +7,11 @@
 #define TUTTI_OPS_COMM_H
 
 #include "tutti/op.h"
+#include "tutti/reduction.h" /* gradients flow through sum and mean */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* How values of several devices become one. Gradients flow through sum and mean. */
-typedef enum tutti_reduction {
-    TUTTI_SUM,
-    TUTTI_MEAN,
-    TUTTI_MIN,
-    TUTTI_MAX,
-    TUTTI_PROD
-} tutti_reduction;
 
 /* The reduction over all devices, on every device. */
 TUTTI_API tutti_sym tutti_all_reduce(tutti_sym x, const char *axis, int64_t size,

@@ -10,6 +10,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static uint64_t saved_registers(void)
 {
@@ -22,6 +24,13 @@ static uint64_t saved_registers(void)
 #define SAVES_AVX 0x6u
 #define SAVES_AVX512 0xe6u
 #define SAVES_AMX 0x60000u
+
+/* AMX registers are large: a process asks Linux for them before it uses them, once. */
+static bool ask_for_amx(void)
+{
+    const long ask = 0x1023, tile_data = 18;
+    return syscall(SYS_arch_prctl, ask, tile_data) == 0;
+}
 
 static bool bit(uint32_t word, int index)
 {
@@ -54,7 +63,7 @@ static void read_features(tutti_cpu *cpu)
     cpu->avx2 = (saved & SAVES_AVX) == SAVES_AVX && fma && f16c && bit(b, 5);
     cpu->avx512 = cpu->avx2 && (saved & SAVES_AVX512) == SAVES_AVX512 && bit(b, 16) && bit(b, 17) &&
                   bit(b, 30) && bit(b, 31);
-    cpu->amx_bf16 = (saved & SAVES_AMX) == SAVES_AMX && bit(d, 22) && bit(d, 24);
+    cpu->amx_bf16 = (saved & SAVES_AMX) == SAVES_AMX && bit(d, 22) && bit(d, 24) && ask_for_amx();
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d))
         cpu->avx512_bf16 = cpu->avx512 && bit(a, 5);
 }

@@ -1,4 +1,4 @@
-/* world.c: the real world: the system's clocks and files. */
+/* world.c: the real world: the system's clocks, files and sockets. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/world_files.h"
+#include "base/world_sockets.h"
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -140,6 +142,16 @@ static tutti_status real_read_file(void *self, const char *path, size_t limit, v
     return status;
 }
 
+/* False when somebody took the new file for an abandoned one before it was locked: he holds the
+ * lock, or has removed it. Where a file system knows no locks, nobody takes it. */
+static bool lock_new_file(int fd)
+{
+    struct stat about;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return errno != EWOULDBLOCK;
+    return fstat(fd, &about) != 0 || about.st_nlink > 0;
+}
+
 int tutti__open_beside(const char *path, char *name, size_t name_size)
 {
     static atomic_uint serial;
@@ -147,14 +159,19 @@ int tutti__open_beside(const char *path, char *name, size_t name_size)
         snprintf(name, name_size, "%s.%ld-%u.tmp", path, (long)getpid(),
                  atomic_fetch_add(&serial, 1));
         int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
+        if (fd < 0 && errno != EEXIST)
             return fd;
+        if (fd >= 0 && lock_new_file(fd))
+            return fd;
+        if (fd >= 0)
+            close(fd);
     }
+    errno = EEXIST;
     return -1;
 }
 
-/* Writes and syncs; 0 or an errno. Closes fd in either case. */
-static int fill_and_close(int fd, const char *data, size_t size)
+/* Writes and syncs; 0 or an errno. */
+static int fill(int fd, const char *data, size_t size)
 {
     int error = 0;
     while (size > 0 && error == 0) {
@@ -166,8 +183,6 @@ static int fill_and_close(int fd, const char *data, size_t size)
             error = errno;
     }
     if (error == 0 && fsync(fd) != 0)
-        error = errno;
-    if (close(fd) != 0 && error == 0 && errno != EINTR)
         error = errno;
     return error;
 }
@@ -198,12 +213,13 @@ static tutti_status real_write_file(void *self, const char *path, const void *da
     if (fd < 0)
         error = errno;
     else {
-        error = fill_and_close(fd, data, size);
+        error = fill(fd, data, size);
         if (error == 0 && rename(name, path) != 0)
             error = errno;
         if (error != 0)
             unlink(name);
-        else
+        close(fd); /* after the rename: until then its lock says that it is not abandoned */
+        if (error == 0)
             error = tutti__sync_folder(path, name, name_size);
     }
     free(name);
@@ -249,6 +265,17 @@ static const tutti_world real_world = {
     .list_folder = tutti__real_list_folder,
     .remove_file = tutti__real_remove_file,
     .link_file = tutti__real_link_file,
+    .remove_abandoned = tutti__real_remove_abandoned,
+    .resolve = tutti__real_resolve,
+    .listen = tutti__real_listen,
+    .accept = tutti__real_accept,
+    .connect = tutti__real_connect,
+    .connected = tutti__real_connected,
+    .send = tutti__real_send,
+    .receive = tutti__real_receive,
+    .wait = tutti__real_wait,
+    .end_sending = tutti__real_end_sending,
+    .close_socket = tutti__real_close_socket,
 };
 static const tutti_world *current = &real_world;
 

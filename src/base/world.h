@@ -1,5 +1,5 @@
-/* world.h: the one seam for time and files (sockets join with the cluster), so that a simulator can
- * stand in for them. Nothing else in the house calls clock_gettime, open or fopen. */
+/* world.h: the one seam for time, sockets and files, so that a simulator can stand in for them.
+ * Nothing else in the house calls clock_gettime, open, fopen or socket. */
 #ifndef TUTTI_BASE_WORLD_H
 #define TUTTI_BASE_WORLD_H
 
@@ -14,6 +14,20 @@ typedef enum tutti_file_mode {
     TUTTI_FILE_APPEND,
 } tutti_file_mode;
 typedef struct tutti_file tutti_file; /* belongs to the world that opened it */
+
+/* Where a socket is or goes: a sockaddr of the system. */
+typedef struct tutti_address {
+    _Alignas(8) unsigned char bytes[128];
+    uint32_t size;
+} tutti_address;
+
+/* What is awaited on a socket (or any descriptor of the system), and what came. */
+enum { TUTTI_WAIT_READ = 1, TUTTI_WAIT_WRITE = 2, TUTTI_WAIT_END = 4 /* error or hang-up */ };
+typedef struct tutti_wait {
+    int socket; /* negative: left out */
+    int wants;
+    int ret_came;
+} tutti_wait;
 
 typedef struct tutti_world {
     int64_t (*now_ns)(void *self);  /* monotonic */
@@ -48,6 +62,28 @@ typedef struct tutti_world {
     tutti_status (*remove_file)(void *self, const char *path);
     /* Gives the file at `path` a second name, in the place of what had that name before. */
     tutti_status (*link_file)(void *self, const char *path, const char *second);
+    /* Removes a temporary file of REPLACE or write_file ("<path>.<process>-<number>.tmp") when its
+     * writer is no more. One that is still being written stays; that is no error. */
+    tutti_status (*remove_abandoned)(void *self, const char *temporary);
+    /* Addresses of a name, or of every interface where `host` is NULL; at most `limit`. Blocks as
+     * long as the system's resolver does. NOT_FOUND when the name does not resolve. */
+    tutti_status (*resolve)(void *self, const char *host, int port, size_t limit,
+                            tutti_address *ret_addresses, size_t *ret_count);
+    /* Sockets never block, carry streams, and are not inherited by other programs. */
+    tutti_status (*listen)(void *self, const tutti_address *at, int *ret_socket, int *ret_port);
+    /* These return what was asked for, or -errno: -EAGAIN when it would block. `connect` begins,
+     * from the address `from` unless that is NULL; the socket is writable when it has ended, and
+     * `connected` is then 0 or -errno. */
+    int (*accept)(void *self, int listener, tutti_address *ret_from);
+    int (*connect)(void *self, const tutti_address *to, const tutti_address *from);
+    int (*connected)(void *self, int socket);
+    int64_t (*send)(void *self, int socket, const void *data, size_t size);
+    int64_t (*receive)(void *self, int socket, void *data, size_t size); /* 0: the other side ended
+                                                                          */
+    /* How many of `waits` have something; 0 after `timeout_ns` (TUTTI_NO_DEADLINE: never). */
+    int (*wait)(void *self, tutti_wait *waits, size_t count, int64_t timeout_ns);
+    void (*end_sending)(void *self, int socket); /* the other side reads to the end, then sees it */
+    void (*close_socket)(void *self, int socket);
     void *self;
 } tutti_world;
 
@@ -61,6 +97,11 @@ static inline int64_t tutti__now_ns(void)
     const tutti_world *w = tutti__world();
     return w->now_ns(w->self);
 }
+
+/* "10.0.0.2", "fe80::1"; without the port. */
+void tutti__address_text(const tutti_address *address, char *ret_text, size_t size);
+int tutti__address_port(const tutti_address *address);
+bool tutti__address_loopback(const tutti_address *address);
 
 /* The CPU's cycle or tick counter: cheap (a few ns), monotonic on one core, for the trace only. */
 static inline uint64_t tutti__ticks(void)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,18 +117,18 @@ tutti_status tutti__real_sync_file(void *self, tutti_file *file)
     return fsync(file->fd) == 0 ? TUTTI_OK : tutti__fail_path(errno, "sync", file->path);
 }
 
-/* Until the rename nothing at the path changes; after it only the folder's sync can fail. */
+/* Until the rename nothing at the path changes; after it only the folder's sync can fail. The file
+ * stays open until it is renamed: its lock says that it is not abandoned. */
 static int finish_replacement(tutti_file *file, bool keep)
 {
     int error = keep && fsync(file->fd) != 0 ? errno : 0;
-    if (close(file->fd) != 0 && error == 0 && errno != EINTR)
-        error = errno;
-    file->fd = -1;
     if (keep && error == 0 && rename(file->name, file->path) != 0)
         error = errno;
     if (!keep || error != 0)
         unlink(file->name);
-    else
+    close(file->fd);
+    file->fd = -1;
+    if (keep && error == 0)
         error = tutti__sync_folder(file->path, file->name, file->name_size);
     return error;
 }
@@ -208,9 +209,25 @@ tutti_status tutti__real_link_file(void *self, const char *path, const char *sec
     if (snprintf(beside, sizeof beside, "%s.link", second) >= (int)sizeof beside)
         return tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", second);
     unlink(beside);
-    if (link(path, beside) == 0)
-        return rename(beside, second) == 0 ? TUTTI_OK : tutti__fail_path(errno, "rename", beside);
+    if (link(path, beside) == 0) {
+        int error = rename(beside, second) == 0 ? 0 : errno;
+        unlink(beside); /* it stays where both were names of one file already */
+        return error == 0 ? TUTTI_OK : tutti__fail_path(error, "rename", beside);
+    }
     if (errno == ENOENT)
         return tutti__fail_path(errno, "link", path);
     return rename(path, second) == 0 ? TUTTI_OK : tutti__fail_path(errno, "rename", path);
+}
+
+/* Where a file system knows no locks, nothing tells the dead from the living: the file stays. */
+tutti_status tutti__real_remove_abandoned(void *self, const char *temporary)
+{
+    TUTTI_UNUSED(self);
+    int fd = open(temporary, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = 0;
+    if (fd < 0)
+        return errno == ENOENT ? TUTTI_OK : tutti__fail_path(errno, "open", temporary);
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && unlink(temporary) != 0 && errno != ENOENT)
+        error = errno;
+    close(fd);
+    return error == 0 ? TUTTI_OK : tutti__fail_path(error, "remove", temporary);
 }

@@ -7,7 +7,8 @@
 
 /* Records "cannot <verb> '<path>': …" with the status for `error`, an errno. */
 tutti_status tutti__fail_path(int error, const char *verb, const char *path);
-/* Creates a new file beside `path`; the name written to `name` was free. Returns -1 with errno. */
+/* Creates a new file beside `path`; the name written to `name` was free. It is locked while it is
+ * open, which tells it from one whose writer died. Returns -1 with errno. */
 int tutti__open_beside(const char *path, char *name, size_t name_size);
 /* Makes a rename to `path` durable; 0 or an errno. `name` is room to work in, of strlen(path) + 64
  * bytes. */
@@ -25,5 +26,6 @@ tutti_status tutti__real_list_folder(void *self, const char *path, char ***ret_n
                                      size_t *ret_count);
 tutti_status tutti__real_remove_file(void *self, const char *path);
 tutti_status tutti__real_link_file(void *self, const char *path, const char *second);
+tutti_status tutti__real_remove_abandoned(void *self, const char *temporary);
 
 #endif

@@ -106,3 +106,26 @@ TUTTI_TEST(world_lists_a_folder_in_order)
     CHECK_OK(w->remove_file(w->self, folder));
     CHECK_STATUS(w->list_folder(w->self, folder, &names, &count), TUTTI_NOT_FOUND);
 }
+
+TUTTI_TEST(world_removes_only_what_was_abandoned)
+{
+    const tutti_world *w = begin();
+    tutti_file *file;
+    int64_t size;
+    char **names, temporary[400];
+    size_t count;
+    CHECK_OK(w->open_file(w->self, path, TUTTI_FILE_REPLACE, &file, &size));
+    CHECK_OK(w->list_folder(w->self, folder, &names, &count));
+    CHECK_INT(count, 1);
+    snprintf(temporary, sizeof temporary, "%s/%s", folder, names[0]);
+    free(names);
+    CHECK_OK(w->remove_abandoned(w->self, temporary));
+    CHECK_INT(names_in_folder(w), 1); /* its writer lives */
+    CHECK_OK(w->close_file(w->self, file, true));
+    CHECK_OK(w->write_file(w->self, temporary, "x", 1));
+    CHECK_OK(w->remove_abandoned(w->self, temporary));
+    CHECK_OK(w->remove_abandoned(w->self, temporary)); /* gone is fine */
+    CHECK_INT(names_in_folder(w), 1);
+    CHECK_OK(w->remove_file(w->self, path));
+    CHECK_OK(w->remove_file(w->self, folder));
+}

@@ -14,9 +14,20 @@
 
 static const char usage[] =
     "usage: tutti bench [NAME [OPTIONS]] [--json]\n\n"
-    "Runs one benchmark, or all of them. Each line names the work, the figure, and the limit that is promised for it.\n"
-    "--json prints one object a line with bench, work, value, unit, limit, ok, cpu.\n\n"
-    "  tutti bench step [mnist] [--batch N] [--steps N]   one training step of an example, first and steady\n";
+    "Runs one benchmark, or all of them. Each line names the work, the figure, and the limit that is\n"
+    "promised for it. --json prints one object a line with bench, work, value, unit, limit, ok, cpu.\n\n"
+    "  tutti bench step EXAMPLE [FLAGS]   one training step of an example, first and steady: softmax,\n"
+    "                                     mnist, tickets, loop, cifar, text, resnet, autoencoder\n"
+    "      --batch N --precision f32|bf16|f16 --threads N\n"
+    "      --steps N      as many timed steps; else 100, or what fits into 5 s\n"
+    "      --profile      where the step's time goes, kernel by kernel, with each one's share of its\n"
+    "                     roofline\n"
+    "      --cold         the first step alone; with an empty folder TUTTI_CACHE nothing is tuned yet\n"
+    "      --json         the last object has name, batch, precision, threads, ms, samples_per_second,\n"
+    "                     share_of_peak, first_step_ms, resident_mib\n"
+    "  tutti bench conv [--repeats N]     3x3 convolutions, forward and both backward\n"
+    "  tutti bench gemm                   products: square, and those of training, f32 and bf16\n"
+    "  tutti bench peak                   what this machine can do at best\n";
 
 int tutti__bench_threads(void)
 {

@@ -274,6 +274,14 @@ void tutti__engine_stats(tutti_engine *engine, tutti_engine_stats *ret)
     pthread_mutex_unlock(&engine->lock);
 }
 
+tutti_plan *tutti__engine_last(tutti_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    tutti_plan *plan = engine->last ? tutti__plan_retain(engine->last) : NULL;
+    pthread_mutex_unlock(&engine->lock);
+    return plan;
+}
+
 void tutti__engine_print(tutti_engine *engine, tutti_text *text)
 {
     pthread_mutex_lock(&engine->lock);

@@ -41,6 +41,8 @@ tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options
                                 const tutti_type *feed_types, tutti_plan **ret);
 tutti_plan *tutti__plan_retain(tutti_plan *plan);
 void tutti__plan_release(tutti_plan *plan);
+/* The plan that the engine compiled last, retained, or NULL. */
+tutti_plan *tutti__engine_last(tutti_engine *engine);
 
 /* Runs the pieces (not the rest). `values`: the request's feeds, contiguous host tensors. */
 tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,

@@ -76,6 +76,11 @@ tutti_status tutti__session_share(tutti_graph *graph, tutti_engine *engine,
     return TUTTI_OK;
 }
 
+tutti_engine *tutti__session_engine(tutti_session *session)
+{
+    return session->engine;
+}
+
 void tutti_session_close(tutti_session *session)
 {
     if (!session)

@@ -8,6 +8,8 @@
 
 tutti_status tutti__session_share(tutti_graph *graph, tutti_engine *engine,
                                   tutti_session **ret_session);
+/* What a session stands on; the session's. */
+tutti_engine *tutti__session_engine(tutti_session *session);
 tutti_status tutti__eager_share(tutti_engine *engine, tutti_eager **ret_eager);
 
 #endif

@@ -24,6 +24,4 @@ tutti_status tutti__node_copy_edges(tutti_graph *to, const tutti_node *from, tut
 tutti_status tutti__node_copy_colocation(tutti_graph *to, const tutti_node *from, tutti_node **map,
                                          tutti_node *node);
 
-uint64_t tutti__hash_type(uint64_t seed, const tutti_type *type);
-
 #endif

@@ -202,6 +202,7 @@ tutti_status tutti__node_infer_known(tutti_node *node, tutti_type *ret_types);
 uint64_t tutti__graph_hash(const tutti_graph *graph);
 bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b);
 uint64_t tutti__attr_hash(uint64_t seed, const tutti_attr *attr);
+uint64_t tutti__hash_type(uint64_t seed, const tutti_type *type);
 
 /* Attributes of a node by name. */
 static inline int64_t tutti__int(const tutti_node *n, const char *name)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+
 #define PLANE 1024 /* 32 x 32 */
 
 static tutti_status check_size(const tutti_source *source)
@@ -131,6 +133,9 @@ static tutti_status open_all(const char *folder, bool train, tutti_source *ret[5
         TUTTI_TRY(check_size(ret[*ret_count - 1]));
         *ret_records += ret[*ret_count - 1]->size / TUTTI_CIFAR_RECORD;
     }
+    if (train && *ret_count < 5)
+        tutti__log(TUTTI_LOG_WARNING, "%s holds %d of CIFAR-10's 5 files data_batch_1.bin, …",
+                   folder, *ret_count);
     return TUTTI_OK;
 }
 

@@ -59,6 +59,62 @@ TUTTI_TEST(cifar_loads_the_batches_of_a_folder)
     CHECK_OK(w->remove_file(w->self, folder));
 }
 
+/* What cifar-10-binary.tar.gz unpacks to, with fewer records. */
+static void unpack_archive(const char *folder)
+{
+    const tutti_world *w = tutti__world();
+    char path[200];
+    snprintf(path, sizeof path, "%s/cifar-10-batches-bin", folder);
+    CHECK_OK(w->make_folder(w->self, path));
+    for (int i = 0; i < 6; i++) {
+        if (i < 5)
+            snprintf(path, sizeof path, "%s/cifar-10-batches-bin/data_batch_%d.bin", folder, i + 1);
+        else
+            snprintf(path, sizeof path, "%s/cifar-10-batches-bin/test_batch.bin", folder);
+        write_batch(path, 4, i);
+    }
+    snprintf(path, sizeof path, "%s/cifar-10-batches-bin/batches.meta.txt", folder);
+    CHECK_OK(w->write_file(w->self, path, "airplane\nautomobile\n", 20));
+    snprintf(path, sizeof path, "%s/cifar-10-batches-bin/readme.html", folder);
+    CHECK_OK(w->write_file(w->self, path, "<html>", 6));
+}
+
+static void check_splits(const char *folder)
+{
+    tutti_tensor *images, *labels;
+    for (int train = 0; train < 2; train++) {
+        CHECK_OK(tutti__cifar_load(folder, train ? "train" : "test", &images, &labels));
+        CHECK_INT(tutti_tensor_dims(images)[0], train ? 20 : 4);
+        for (int64_t i = 0; i < tutti_tensor_count(labels); i++)
+            CHECK_INT(tutti_tensor_get_int(labels, i), train ? i / 4 : 5);
+        tutti_tensor_release(images);
+        tutti_tensor_release(labels);
+    }
+}
+
+TUTTI_TEST(cifar_is_found_in_the_unpacked_archive)
+{
+    char folder[] = "/tmp/tutti-cifar-XXXXXX", inner[100], batch[200], command[200];
+    const tutti_world *w = tutti__world();
+    tutti_tensor *images, *labels;
+    CHECK(mkdtemp(folder) != NULL);
+    unpack_archive(folder);
+    snprintf(inner, sizeof inner, "%s/cifar-10-batches-bin", folder);
+    check_splits(folder);
+    check_splits(inner);
+    snprintf(batch, sizeof batch, "%s/data_batch_3.bin", inner);
+    static const size_t wrong[] = {0, 1, TUTTI_CIFAR_RECORD - 1, TUTTI_CIFAR_RECORD + 1};
+    static const uint8_t bytes[TUTTI_CIFAR_RECORD + 1];
+    for (size_t i = 0; i < TUTTI_COUNT(wrong); i++) {
+        CHECK_OK(w->write_file(w->self, batch, bytes, wrong[i]));
+        CHECK_STATUS(tutti__cifar_load(folder, "train", &images, &labels), TUTTI_CORRUPT);
+        CHECK_CONTAINS(tutti_error_message(), "data_batch_3.bin");
+        CHECK_STATUS(tutti__cifar_load(inner, "train", &images, &labels), TUTTI_CORRUPT);
+    }
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    CHECK_INT(system(command), 0);
+}
+
 TUTTI_TEST(cifar_refuses_wrong_sizes_and_labels)
 {
     static uint8_t bytes[2 * TUTTI_CIFAR_RECORD] = {1};

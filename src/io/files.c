@@ -36,7 +36,7 @@ tutti_status(tutti_safetensors_save)(const char *path, size_t count,
                                      const tutti_safetensors_options *options)
 {
     return tutti__safetensors_save(path, count, tensors, options->metadata_count, options->metadata,
-                                   options->shard_bytes);
+                                   options->shard_bytes, false);
 }
 
 tutti_status tutti_npy_load(const char *path, tutti_tensor **ret_tensor)

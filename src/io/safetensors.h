@@ -50,7 +50,8 @@ typedef struct tutti_safetensors {
 
 /* One file, from a source that must outlive the result. */
 tutti_status tutti__safetensors_read(tutti_source *source, tutti_safetensors **ret);
-/* A file, an index (…index.json), or, when `path` is not there, its index beside it. With
+/* A file, an index (…index.json, …index.json.previous), or, when `path` is not there, its index
+ * beside it. With
  * `checked`, files without checksums are refused as damaged. */
 tutti_status tutti__safetensors_open(const char *path, bool checked, tutti_safetensors **ret);
 void tutti__safetensors_close(tutti_safetensors *file); /* NULL is fine */
@@ -102,11 +103,14 @@ void tutti__safetensors_free(tutti_safetensors_writer *writer); /* zeroed is fin
 
 /* All tensors into `path` (…safetensors), or, when they exceed `shard_bytes` (0: no limit), into
  * files of at most that many bytes of data, or one tensor each, with an index. Each file is written
- * beside its place, synced and renamed; the index comes last. Largest elements come first, so that
- * everything is aligned; within that the given order is kept. */
+ * beside its place, synced and renamed; the index comes last, and until then the saving before it
+ * is whole (safetensors_files.h). With `keep_previous` that one stays as the generation before.
+ * Largest elements come first, so that everything is aligned; within that the given order is kept.
+ */
 tutti_status tutti__safetensors_save(const char *path, size_t count,
                                      const tutti_named_tensor *tensors, size_t metadata_count,
-                                     const tutti_text_pair *metadata, int64_t shard_bytes);
+                                     const tutti_text_pair *metadata, int64_t shard_bytes,
+                                     bool keep_previous);
 
 /* "F32"; NULL for a dtype that the format does not know. */
 const char *tutti__safetensors_dtype_text(tutti_dtype dtype);

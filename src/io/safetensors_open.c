@@ -114,7 +114,7 @@ static bool ends_with(const char *text, const char *end)
 /* The file, or the index beside it when only that is there. */
 static tutti_status open_any(const char *path, tutti_safetensors **ret)
 {
-    if (ends_with(path, ".index.json"))
+    if (ends_with(path, ".index.json") || ends_with(path, ".index.json.previous"))
         return tutti__safetensors_open_index(path, ret);
     tutti_source *source;
     tutti_status status = tutti__source_file(path, &source);
@@ -205,6 +205,8 @@ static tutti_status add_shard(const char *path, const char *name, tutti_safetens
             ? tutti_fail(TUTTI_TOO_LARGE, "%s: more than %d files", path, FILES_LIMIT)
             : tutti__source_file(shard.data, &source);
     tutti__text_free(&shard);
+    if (status == TUTTI_NOT_FOUND) /* the index is there, and so should be its files */
+        status = TUTTI_CORRUPT;
     if (status != TUTTI_OK)
         return tutti__error_prefix(status, "%s", path);
     return tutti__safetensors_add(file, source);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io/safetensors.h"
+#include "io/safetensors_files.h"
 
 typedef struct saving {
     const char *path;
@@ -13,6 +14,8 @@ typedef struct saving {
     const tutti_text_pair *metadata;
     int *shard_of; /* of each tensor */
     int shards;
+    int64_t generation; /* of the shards' names */
+    bool keep_previous;
     int64_t total; /* bytes */
     uint32_t *header_crcs;
 } saving;
@@ -53,8 +56,11 @@ static void divide(saving *s, int64_t limit)
 static void add_shard_name(const saving *s, int shard, tutti_text *text)
 {
     const char *slash = strrchr(s->path, '/'), *file = slash != NULL ? slash + 1 : s->path;
-    tutti__text_add(text, "%.*s-%05d-of-%05d.safetensors", (int)(s->path + s->stem - file), file,
-                    shard + 1, s->shards);
+    tutti__text_add(text, "%.*s-%05d-of-%05d", (int)(s->path + s->stem - file), file, shard + 1,
+                    s->shards);
+    if (s->generation > 0)
+        tutti__text_add(text, ".g%lld", (long long)s->generation);
+    tutti__text_add(text, ".safetensors");
 }
 
 static void add_folder(const saving *s, tutti_text *text)
@@ -97,7 +103,10 @@ static tutti_status write_shard(saving *s, int shard, const char *path)
         end++;
     tutti_sink *sink;
     TUTTI_TRY(tutti__sink_file(path, TUTTI_FILE_REPLACE, &sink));
-    return tutti__sink_end(sink, write_range(s, first, end, sink, &s->header_crcs[shard]));
+    tutti_status status = write_range(s, first, end, sink, &s->header_crcs[shard]);
+    if (status == TUTTI_OK && s->shards == 1 && s->keep_previous)
+        status = tutti__safetensors_keep_previous(s->path);
+    return tutti__sink_end(sink, status);
 }
 
 static void put_index(const saving *s, tutti_json_writer *json)
@@ -147,37 +156,34 @@ static tutti_status write_index(const saving *s, const char *path)
     return status;
 }
 
-/* A file of an earlier saving that would stand beside this one; one that is not there is fine. */
-static tutti_status remove_stale(const char *path)
+static tutti_status write_shards(saving *s)
 {
-    const tutti_world *world = tutti__world();
-    tutti_error before;
-    tutti__error_capture(TUTTI_OK, &before);
-    tutti_status status = world->remove_file(world->self, path);
-    return status == TUTTI_NOT_FOUND ? tutti__error_restore(&before) : status;
-}
-
-static tutti_status write_all(saving *s)
-{
-    tutti_text index = {0}, shard = {0};
-    tutti__text_add(&index, "%.*s.safetensors.index.json", (int)s->stem, s->path);
-    tutti_status status = index.failed     ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory", s->path)
-                          : s->shards == 1 ? write_shard(s, 0, s->path)
-                                           : TUTTI_OK;
-    for (int i = 0; s->shards > 1 && i < s->shards && status == TUTTI_OK; i++) {
+    tutti_text shard = {0};
+    tutti_status status = tutti__safetensors_next_generation(s->path, &s->generation);
+    for (int i = 0; i < s->shards && status == TUTTI_OK; i++) {
         shard.size = 0;
         add_folder(s, &shard);
         add_shard_name(s, i, &shard);
         status = shard.failed ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory", s->path)
                               : write_shard(s, i, shard.data);
     }
-    if (status == TUTTI_OK && s->shards > 1)
-        status = write_index(s, index.data);
-    if (status == TUTTI_OK)
-        status = remove_stale(s->shards > 1 ? s->path : index.data);
-    tutti__text_free(&index);
+    if (status == TUTTI_OK && s->keep_previous)
+        status = tutti__safetensors_keep_previous(s->path);
+    if (status == TUTTI_OK) {
+        shard.size = 0;
+        tutti__text_add(&shard, "%.*s.safetensors.index.json", (int)s->stem, s->path);
+        status = shard.failed ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory", s->path)
+                              : write_index(s, shard.data);
+    }
     tutti__text_free(&shard);
     return status;
+}
+
+static tutti_status write_all(saving *s)
+{
+    bool pieces = s->shards > 1;
+    TUTTI_TRY(pieces ? write_shards(s) : write_shard(s, 0, s->path));
+    return tutti__safetensors_clean(s->path, pieces);
 }
 
 /* Across all files: each file checks only its own names. */
@@ -198,7 +204,8 @@ static tutti_status check_unique(const saving *s)
 
 tutti_status tutti__safetensors_save(const char *path, size_t count,
                                      const tutti_named_tensor *tensors, size_t metadata_count,
-                                     const tutti_text_pair *metadata, int64_t shard_bytes)
+                                     const tutti_text_pair *metadata, int64_t shard_bytes,
+                                     bool keep_previous)
 {
     size_t length = strlen(path), suffix = strlen(".safetensors");
     bool has_suffix = length > suffix && strcmp(path + length - suffix, ".safetensors") == 0;
@@ -207,6 +214,7 @@ tutti_status tutti__safetensors_save(const char *path, size_t count,
                 .count = count,
                 .metadata_count = metadata_count,
                 .metadata = metadata,
+                .keep_previous = keep_previous,
                 .tensors = calloc(count + 1, sizeof(tutti_named_tensor *)),
                 .shard_of = calloc(count + 1, sizeof(int)),
                 .header_crcs = calloc(count + 1, sizeof(uint32_t))};

@@ -227,9 +227,9 @@ TUTTI_TEST(safetensors_in_several_files_with_an_index)
     snprintf(index, sizeof index, "%s.index.json", path);
     snprintf(shard, sizeof shard, "%s/x-00001-of-00003.safetensors", folder);
     snprintf(other, sizeof other, "%s/x-00002-of-00003.safetensors", folder);
-    CHECK_OK(tutti__safetensors_save(path, KINDS, samples, 0, NULL, 0));
+    CHECK_OK(tutti__safetensors_save(path, KINDS, samples, 0, NULL, 0, false));
     check_loads(path);
-    CHECK_OK(tutti__safetensors_save(path, KINDS, samples, 0, NULL, 60));
+    CHECK_OK(tutti__safetensors_save(path, KINDS, samples, 0, NULL, 60, false));
     CHECK_OK(tutti__safetensors_open(path, true, &file));
     CHECK_INT(file->file_count, 3);
     tutti__safetensors_close(file);
@@ -237,9 +237,9 @@ TUTTI_TEST(safetensors_in_several_files_with_an_index)
     check_loads(index);
     /* A file of another saving with the same names is not taken for this one's. */
     tutti_tensor_set(samples[7].tensor, 0, 99);
-    CHECK_OK(tutti__safetensors_save(other, 1, &samples[7], 0, NULL, 0));
+    CHECK_OK(tutti__safetensors_save(other, 1, &samples[7], 0, NULL, 0, false));
     CHECK_STATUS(tutti__safetensors_open(path, true, &file), TUTTI_CORRUPT);
-    CHECK_OK(tutti__safetensors_save(path, KINDS, samples, 0, NULL, 0));
+    CHECK_OK(tutti__safetensors_save(path, KINDS, samples, 0, NULL, 0, false));
     check_loads(path);
     CHECK_STATUS(tutti__safetensors_open(index, true, &file), TUTTI_NOT_FOUND);
     free_samples();
@@ -261,7 +261,8 @@ TUTTI_TEST(safetensors_index_cannot_leave_its_folder)
         CHECK_CONTAINS(tutti_error_message(), "without folders");
     }
     write_file("y.safetensors.index.json", "{\"weight_map\": {\"w\": \"gone.safetensors\"}}");
-    CHECK_STATUS(tutti__safetensors_open(path, false, &file), TUTTI_NOT_FOUND);
+    CHECK_STATUS(tutti__safetensors_open(path, false, &file), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "gone.safetensors");
     write_file("y.safetensors.index.json", "{\"weight_map\": []}");
     CHECK_STATUS(tutti__safetensors_open(path, false, &file), TUTTI_CORRUPT);
     char plain[] = "\x02\0\0\0\0\0\0\0{}";
@@ -285,10 +286,10 @@ TUTTI_TEST(safetensors_refuse_to_write_what_they_cannot_hold)
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 0, NULL, &twice[0].tensor));
     CHECK_OK(tutti_tensor_create(TUTTI_STRING, 0, NULL, &text.tensor));
     twice[1].tensor = bad.tensor = twice[0].tensor;
-    CHECK_STATUS(tutti__safetensors_save(path, 2, twice, 0, NULL, 0), TUTTI_INVALID);
-    CHECK_STATUS(tutti__safetensors_save(path, 2, twice, 0, NULL, 1), TUTTI_INVALID);
-    CHECK_STATUS(tutti__safetensors_save(path, 1, &bad, 0, NULL, 0), TUTTI_INVALID);
-    CHECK_STATUS(tutti__safetensors_save(path, 1, &text, 0, NULL, 0), TUTTI_UNSUPPORTED);
+    CHECK_STATUS(tutti__safetensors_save(path, 2, twice, 0, NULL, 0, false), TUTTI_INVALID);
+    CHECK_STATUS(tutti__safetensors_save(path, 2, twice, 0, NULL, 1, false), TUTTI_INVALID);
+    CHECK_STATUS(tutti__safetensors_save(path, 1, &bad, 0, NULL, 0, false), TUTTI_INVALID);
+    CHECK_STATUS(tutti__safetensors_save(path, 1, &text, 0, NULL, 0, false), TUTTI_UNSUPPORTED);
     tutti_tensor_release(twice[0].tensor);
     tutti_tensor_release(text.tensor);
     remove_folder(); /* and nothing was left in it */

@@ -130,29 +130,67 @@ static tutti_status learn_types(tutti_dataset *data, tutti_dataset_info *ret)
     return TUTTI_OK;
 }
 
+static tutti_status build_for(tutti_model *model, const tutti_dataset_info *info)
+{
+    tutti_type types[TUTTI_MAX_COMPONENTS];
+    int inputs = model->inputs.count > 0 ? (int)model->inputs.count : 1;
+    tutti_wiring wiring = {.count = inputs};
+    for (int i = 0; i < inputs && i < TUTTI_MAX_COMPONENTS; i++)
+        wiring.order[i] = i;
+    if (model->inputs.count > 0 && !model->kind)
+        TUTTI_TRY(tutti__wire(model, info, false, &wiring));
+    for (int i = 0; i < inputs && i < info->components; i++)
+        types[i] = info->types[wiring.order[i]];
+    return tutti__model_build_batched(model, inputs < info->components ? inputs : info->components,
+                                      types);
+}
+
+/* A pipeline that was not batched may still give batches, as a generator's own: only a missing
+ * dimension says that they are single examples. */
+static tutti_status check_batched(const tutti_model *model, const tutti_dataset_info *info,
+                                  const tutti_wiring *wiring)
+{
+    char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT] = "a batch";
+    for (int i = 0; info->batch == 0 && i < wiring->count; i++) {
+        const tutti_type *type = &info->types[wiring->order[i]];
+        const tutti_type *input =
+            i < wiring->inputs && i < (int)model->inputs.count ? &model->inputs.data[i].type : NULL;
+        if (type->rank != 0 && !(input && input->rank > 0 && type->rank == input->rank - 1))
+            continue;
+        if (input)
+            tutti_type_text(input, want);
+        return tutti_fail(TUTTI_INVALID,
+                          "the data has single examples: its component %d is %s, model '%s' takes "
+                          "%s; join them with tutti_batch",
+                          wiring->order[i], tutti_type_text(type, have), model->name, want);
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status meet(tutti_model *model, tutti_dataset *data, bool targets, tutti_wiring *ret)
 {
     tutti_dataset_info info;
+    tutti_wiring wiring;
     if (!data)
         return tutti_fail(TUTTI_INVALID, "there is no data; the call that should make it failed");
     TUTTI_TRY(learn_types(data, &info));
-    if (info.batch == 0 && info.components > 0 && info.types[0].rank == 0)
-        return tutti_fail(TUTTI_INVALID,
-                          "the data has single examples; join them with tutti_batch");
-    if (!model->built) {
-        tutti_type types[TUTTI_MAX_COMPONENTS];
-        int inputs = model->inputs.count > 0 ? (int)model->inputs.count : 1;
-        tutti_wiring wiring = {.count = inputs};
-        for (int i = 0; i < inputs && i < TUTTI_MAX_COMPONENTS; i++)
-            wiring.order[i] = i;
-        if (model->inputs.count > 0 && !model->kind)
-            TUTTI_TRY(tutti__wire(model, &info, false, &wiring));
-        for (int i = 0; i < inputs && i < info.components; i++)
-            types[i] = info.types[wiring.order[i]];
-        TUTTI_TRY(tutti__model_build_batched(
-            model, inputs < info.components ? inputs : info.components, types));
-    }
-    return tutti__wire(model, &info, targets, ret);
+    int needed = (model->inputs.count > 0 ? (int)model->inputs.count : 1) +
+                 (targets ? (int)model->trainer->goals.count : 0);
+    for (int i = 0; info.batch == 0 && i < info.components && i < needed; i++)
+        if (info.types[i].rank == 0) /* said before the model is built for it in vain */
+            return tutti_fail(TUTTI_INVALID,
+                              "the data has single examples: its component %d is a scalar; join "
+                              "them with tutti_batch",
+                              i);
+    tutti_status status = model->built ? TUTTI_OK : build_for(model, &info);
+    if (status != TUTTI_OK)
+        return info.batch > 0 ? status
+                              : tutti__error_prefix(status, "the data is not batched, which "
+                                                            "tutti_batch would do");
+    TUTTI_TRY(tutti__wire(model, &info, targets, &wiring));
+    TUTTI_TRY(check_batched(model, &info, &wiring));
+    *ret = wiring;
+    return TUTTI_OK;
 }
 
 tutti_status tutti__model_meet(tutti_model *model, tutti_dataset *data, bool targets,

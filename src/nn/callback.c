@@ -41,18 +41,28 @@ void tutti__fit_end(tutti_fit *fit)
     TUTTI_VEC_FREE(&fit->callbacks);
 }
 
-tutti_status tutti__fit_tell(tutti_fit *fit, size_t which)
+/* Those that save, or the others. */
+static tutti_status tell_some(tutti_fit *fit, size_t which, bool savers)
 {
     for (size_t i = 0; i < fit->callbacks.count; i++) {
         tutti_status (*function)(void *, tutti_event *);
         const tutti_callback *callback = fit->callbacks.data[i];
         memcpy(&function, (const char *)callback->kind + which, sizeof function);
-        tutti_status status = function ? function(callback->self, &fit->event) : TUTTI_OK;
+        if (!function || tutti__callback_saves(callback) != savers)
+            continue;
+        tutti_status status = function(callback->self, &fit->event);
         if (status != TUTTI_OK)
             return tutti__error_prefix(status, "callback %s",
                                        callback->kind->name ? callback->kind->name : "of yours");
     }
     return TUTTI_OK;
+}
+
+tutti_status tutti__fit_tell(tutti_fit *fit, size_t which)
+{
+    bool savers_last = which == TUTTI_AT_EVENT(batch_end) || which == TUTTI_AT_EVENT(epoch_end);
+    TUTTI_TRY(tell_some(fit, which, !savers_last));
+    return tell_some(fit, which, savers_last);
 }
 
 const tutti_logs *tutti_event_logs(tutti_event *event)

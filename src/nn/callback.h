@@ -25,6 +25,12 @@ tutti_status tutti__fit_tell(tutti_fit *fit, size_t which);
 tutti_status tutti__fit_add(tutti_fit *fit, tutti_callback *callback);
 void tutti__fit_end(tutti_fit *fit);
 
+/* ---- memory.c ---- */
+bool tutti__callback_saves(const tutti_callback *callback);
+/* What the callbacks remember, as text from malloc; and back. */
+tutti_status tutti__fit_remember(const tutti_fit *fit, char **ret_text);
+tutti_status tutti__fit_recall(tutti_fit *fit, const char *text);
+
 /* What flags ask for, and the progress bar: progress, --json, --logs, --save, --resume. */
 tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet);
 

@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/safetensors_files.h"
+#include "nn/callback.h"
 #include "nn/saver.h"
-#include "nn/trainer.h"
 #include "state/checkpoint.h"
-
-#define SHARD_BYTES ((int64_t)5000000000)
 
 /* ---- paths ---- */
 
@@ -46,7 +45,8 @@ static tutti_status expand_path(const tutti_model *model, const char *pattern, c
 typedef struct facts {
     char step[24], epoch[24], batch[24], updates[24], gathered[24], rate[40], seed[24];
     char data_epoch[24], delivered[24], pipeline[24];
-    tutti_text_pair pairs[16];
+    char *memory; /* from malloc, or NULL */
+    tutti_text_pair pairs[18];
     size_t count;
 } facts;
 
@@ -55,17 +55,31 @@ static void add_fact(facts *f, const char *key, const char *value)
     f->pairs[f->count++] = (tutti_text_pair){key, value};
 }
 
-static void collect(const tutti_model *model, facts *f)
+/* What callbacks remember, of the fit under way or the last one. */
+static tutti_status collect_memory(const tutti_trainer *trainer, facts *f)
+{
+    if (trainer->fit)
+        TUTTI_TRY(tutti__fit_remember(trainer->fit, &f->memory));
+    else if (trainer->memory && !(f->memory = strdup(trainer->memory)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a checkpoint");
+    if (f->memory && strcmp(f->memory, "[]") != 0)
+        add_fact(f, "tutti.callbacks", f->memory);
+    return TUTTI_OK;
+}
+
+/* `f->memory` is to be freed. */
+static tutti_status collect(const tutti_model *model, facts *f)
 {
     const tutti_trainer *trainer = model->trainer;
     f->count = 0;
+    f->memory = NULL;
     add_fact(f, "format", "pt"); /* as transformers expects it */
     add_fact(f, "tutti.kind", trainer ? "checkpoint" : "weights");
     add_fact(f, "tutti.model", model->name);
     snprintf(f->seed, sizeof f->seed, "%" PRIu64, tutti_job_seed(model->job));
     add_fact(f, "tutti.seed", f->seed);
     if (!trainer)
-        return;
+        return TUTTI_OK;
     snprintf(f->step, sizeof f->step, "%" PRId64, trainer->steps);
     snprintf(f->epoch, sizeof f->epoch, "%d", trainer->epoch);
     snprintf(f->batch, sizeof f->batch, "%" PRId64, trainer->batch);
@@ -76,6 +90,7 @@ static void collect(const tutti_model *model, facts *f)
     add_fact(f, "tutti.step", f->step);
     add_fact(f, "tutti.epoch", f->epoch);
     add_fact(f, "tutti.batch", f->batch);
+    add_fact(f, "tutti.epoch_ended", trainer->ended ? "1" : "0");
     add_fact(f, "tutti.data_epoch", f->data_epoch);
     add_fact(f, "tutti.delivered", f->delivered);
     add_fact(f, "tutti.pipeline", f->pipeline);
@@ -84,6 +99,7 @@ static void collect(const tutti_model *model, facts *f)
     add_fact(f, "tutti.learning_rate", f->rate);
     add_fact(f, "tutti.updates", f->updates);
     add_fact(f, "tutti.gathered", f->gathered);
+    return collect_memory(trainer, f);
 }
 
 /* ---- saving ---- */
@@ -101,10 +117,14 @@ tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
     TUTTI_TRY(able_to_save(model));
     TUTTI_TRY(tutti_checkpoint_wait(model));
     TUTTI_TRY(expand_path(model, path, full, sizeof full));
-    collect(model, &f);
-    TUTTI_TRY(tutti__snapshot_take(tutti__engine_state(model->engine), &snapshot));
-    tutti_status status = tutti__checkpoint_write(full, &snapshot, f.count, f.pairs, SHARD_BYTES);
-    tutti__snapshot_release(&snapshot);
+    TUTTI_TRY(collect(model, &f));
+    tutti_status status = tutti__snapshot_take(tutti__engine_state(model->engine), &snapshot);
+    if (status == TUTTI_OK) {
+        status = tutti__checkpoint_write(full, &snapshot, f.count, f.pairs,
+                                         tutti__checkpoint_shard_bytes());
+        tutti__snapshot_release(&snapshot);
+    }
+    free(f.memory);
     return status;
 }
 
@@ -115,13 +135,19 @@ typedef struct job {
     tutti_snapshot snapshot;
 } job;
 
+static void free_job(job *j)
+{
+    tutti__snapshot_release(&j->snapshot);
+    free(j->f.memory);
+    free(j);
+}
+
 static tutti_status write_job(void *context)
 {
     job *j = context;
-    tutti_status status =
-        tutti__checkpoint_write(j->path, &j->snapshot, j->f.count, j->f.pairs, SHARD_BYTES);
-    tutti__snapshot_release(&j->snapshot);
-    free(j);
+    tutti_status status = tutti__checkpoint_write(j->path, &j->snapshot, j->f.count, j->f.pairs,
+                                                  tutti__checkpoint_shard_bytes());
+    free_job(j);
     return status;
 }
 
@@ -137,11 +163,12 @@ tutti_status tutti_save_checkpoint_async(tutti_model *model, const char *path)
     tutti_status status = expand_path(model, path, j->path, sizeof j->path);
     if (status == TUTTI_OK)
         status = tutti__snapshot_take(tutti__engine_state(model->engine), &j->snapshot);
+    if (status == TUTTI_OK)
+        status = collect(model, &j->f);
     if (status != TUTTI_OK) {
-        free(j);
+        free_job(j);
         return status;
     }
-    collect(model, &j->f);
     tutti__saver_start(model->saver, write_job, j);
     return TUTTI_OK;
 }
@@ -203,11 +230,17 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
     trainer->gathered = (int)number(file, "tutti.gathered");
     trainer->epoch = (int)number(file, "tutti.epoch");
     trainer->batch = number(file, "tutti.batch");
+    trainer->ended = !tutti__safetensors_metadata(file, "tutti.epoch_ended") ||
+                     number(file, "tutti.epoch_ended") != 0;
     trainer->position = (tutti_position){.epoch = (uint64_t)number(file, "tutti.data_epoch"),
                                          .delivered = number(file, "tutti.delivered"),
                                          .pipeline = (uint64_t)number(file, "tutti.pipeline")};
     trainer->resumed = trainer->steps > 0;
     trainer->restored = true;
+    const char *memory = tutti__safetensors_metadata(file, "tutti.callbacks");
+    free(trainer->memory);
+    trainer->memory = memory ? strdup(memory) : NULL;
+    trainer->recalls = memory != NULL;
     const char *rate = tutti__safetensors_metadata(file, "tutti.learning_rate");
     if (rate)
         trainer->rate = trainer->optimizer.learning_rate = strtod(rate, NULL);
@@ -221,7 +254,7 @@ tutti_status tutti_restore_checkpoint(tutti_model *model, const char *path)
     TUTTI_TRY(tutti__need_trainer(model));
     TUTTI_TRY(tutti_checkpoint_wait(model));
     TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
-    TUTTI_TRY(tutti__checkpoint_open(full, &file));
+    TUTTI_TRY(tutti__checkpoint_open(full, true, &file));
     tutti_status status = restore(model, file, full);
     tutti__safetensors_close(file);
     return status;
@@ -235,11 +268,27 @@ static bool has_ending(const char *name, const char *ending)
     return n >= e && strcmp(name + n - e, ending) == 0;
 }
 
+/* Is the name that of a checkpoint? Of one that was lost, "x.previous" is taken, as "x". */
+static bool is_checkpoint(char *const *names, size_t count, char *name)
+{
+    if (has_ending(name, ".previous")) {
+        name[strlen(name) - strlen(".previous")] = 0;
+        for (size_t i = 0; i < count; i++)
+            if (names[i] != name && strcmp(names[i], name) == 0)
+                return false;
+    }
+    if (has_ending(name, ".safetensors"))
+        return !tutti__safetensors_is_piece(name);
+    return has_ending(name, ".safetensors.index.json");
+}
+
 /* The step of a checkpoint whose every byte is right; -1 of anything else. */
 static int64_t step_of(const char *path)
 {
+    char full[4096];
     tutti_safetensors *file;
-    if (tutti__checkpoint_open(path, &file) != TUTTI_OK)
+    if (tutti__checkpoint_path(path, full, sizeof full) != TUTTI_OK ||
+        tutti__checkpoint_open(full, true, &file) != TUTTI_OK)
         return -1;
     const char *step = tutti__safetensors_metadata(file, "tutti.step");
     int64_t result = step ? strtoll(step, NULL, 10) : -1;
@@ -255,9 +304,7 @@ tutti_status tutti_latest_checkpoint(const char *folder, size_t size, char *ret_
     int64_t best = -1;
     TUTTI_TRY(world->list_folder(world->self, folder, &names, &count));
     for (size_t i = 0; i < count; i++) {
-        bool plain = has_ending(names[i], ".safetensors");
-        bool index = has_ending(names[i], ".safetensors.index.json");
-        if ((!plain && !index) ||
+        if (!is_checkpoint(names, count, names[i]) ||
             snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= (int)sizeof path)
             continue;
         int64_t step = step_of(path);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/params.h"
 #include "base/test.h"
 #include "base/world.h"
 
@@ -177,6 +178,32 @@ TUTTI_TEST(training_goes_on_to_the_same_bits)
         check_same_weights(reference, rest);
         CHECK_INT(tutti_close(job), 0);
     }
+}
+
+TUTTI_TEST(a_checkpoint_in_pieces_is_found_and_gone_on_from)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_dataset *data = make_dataset(job);
+    tutti_model *m = make_model(job), *rest = make_model(job), *weights = make_model(job);
+    CHECK_OK(tutti__param_set("SHARD_BYTES", "200"));
+    for (int epoch = 1; epoch <= 3; epoch++) {
+        tutti_fit(m, data, .epochs = epoch, .initial_epoch = epoch - 1, .quiet = true);
+        CHECK_OK(tutti_save_checkpoint(m, path_of("pieces/same")));
+        CHECK_OK(tutti_save_checkpoint(m, path_of("pieces/other-{epoch}")));
+    }
+    CHECK_OK(tutti__param_set("SHARD_BYTES", NULL));
+    char latest[300];
+    CHECK(access(path_of("pieces/same.safetensors.index.json.previous"), F_OK) == 0);
+    CHECK(access(path_of("pieces/same.safetensors"), F_OK) != 0);
+    CHECK_OK(tutti_latest_checkpoint(path_of("pieces"), sizeof latest, latest));
+    CHECK_CONTAINS(latest, "index.json");
+    CHECK_OK(tutti_restore_checkpoint(rest, latest));
+    CHECK_INT(tutti_model_steps(rest), 39);
+    check_same_weights(m, rest);
+    CHECK_OK(tutti_build(weights, TUTTI_F32, 6));
+    CHECK_OK(tutti_load_weights(weights, path_of("pieces/same")));
+    check_same_weights(m, weights);
+    CHECK_INT(tutti_close(job), 0);
 }
 
 static int warnings;

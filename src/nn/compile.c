@@ -17,6 +17,7 @@ void tutti__trainer_destroy(tutti_trainer *trainer)
     TUTTI_VEC_FREE(&trainer->tracked);
     tutti_tensor_release(trainer->class_weights);
     tutti__history_destroy(trainer->history);
+    free(trainer->memory);
     free(trainer);
 }
 

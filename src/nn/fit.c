@@ -59,6 +59,7 @@ static tutti_status run_batches(tutti_fit *fit, tutti_iterator *iterator,
         if (training) {
             trainer->epoch = fit->event.epoch;
             trainer->batch = fit->event.batch + 1;
+            trainer->ended = false;
             tutti_iterator_save(iterator, &trainer->position);
         }
         TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_end)));
@@ -175,6 +176,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     tutti_logs_set(&logs, "lr", tutti_get_learning_rate(model));
     fit->event.seconds = since(fit->epoch_started);
     fit->event.logs = &logs;
+    model->trainer->ended = true;
     tutti_status status = tutti__history_add(model->trainer->history, &logs);
     if (status == TUTTI_OK)
         status = tutti__fit_tell(fit, TUTTI_AT_EVENT(epoch_end));
@@ -182,13 +184,14 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     return status;
 }
 
-/* Where a restored training goes on: in its epoch, or with the next when that one is complete. */
+/* Where a restored training goes on: in its epoch, if only to end it, or with the next when that
+ * one is over. */
 static void resume(tutti_trainer *trainer, plan *p)
 {
     int64_t count = count_batches(p->data, p->steps);
     if (!trainer->resumed)
         return;
-    bool complete = count >= 0 && trainer->batch >= count;
+    bool complete = count >= 0 && trainer->batch >= count && trainer->ended;
     int epoch = trainer->epoch + complete;
     trainer->resumed = !complete && epoch >= p->first;
     p->restores = trainer->resumed || (p->flows && epoch >= p->first);
@@ -210,15 +213,18 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     model->trainer->stop = false;
     fit->event.epochs = p->last;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(train_begin)));
+    if (model->trainer->recalls && model->trainer->memory)
+        TUTTI_TRY(tutti__fit_recall(fit, model->trainer->memory));
+    model->trainer->recalls = false;
     p->flows = p->steps > 0 && has_no_end(p->data);
     resume(model->trainer, p);
     fit->event.step = model->trainer->steps;
     tutti_status status = TUTTI_OK;
-    for (int epoch = p->first; epoch < p->last && status == TUTTI_OK; epoch++) {
+    bool stop = model->trainer->stop;
+    for (int epoch = p->first; epoch < p->last && status == TUTTI_OK && !stop; epoch++) {
         fit->event.epoch = epoch;
         status = run_epoch(fit, p);
-        if (tutti_interrupted() || model->trainer->stop)
-            break;
+        stop = tutti_interrupted() || model->trainer->stop;
     }
     close_data(p);
     fit->event.interrupted = tutti_interrupted();
@@ -267,6 +273,16 @@ static tutti_status take_class_weights(tutti_model *model, const tutti_fit_optio
     return TUTTI_OK;
 }
 
+/* For a checkpoint that is saved when the fit is over. */
+static tutti_status keep_memory(tutti_fit *fit)
+{
+    char *memory;
+    TUTTI_TRY(tutti__fit_remember(fit, &memory));
+    free(fit->model->trainer->memory);
+    fit->model->trainer->memory = memory;
+    return TUTTI_OK;
+}
+
 static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fit_options *options)
 {
     tutti_job *job = fit->model->job;
@@ -291,9 +307,11 @@ static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fi
     TUTTI_TRY(take_class_weights(fit->model, options));
     TUTTI_TRY(tutti__fit_add_standard(fit, options->quiet));
     tutti__interrupt_begin();
+    fit->model->trainer->fit = fit;
     tutti_status status = run_epochs(fit, &p);
+    fit->model->trainer->fit = NULL;
     tutti__interrupt_end();
-    return status;
+    return status == TUTTI_OK ? keep_memory(fit) : status;
 }
 
 const tutti_history *tutti_fit_model(tutti_model *model, tutti_dataset *data,

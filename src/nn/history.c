@@ -7,6 +7,7 @@
 
 struct tutti_history {
     TUTTI_VEC(tutti_logs *) epochs;
+    bool diverged;
 };
 
 double tutti_logs_get(const tutti_logs *logs, const char *name)
@@ -68,4 +69,14 @@ double tutti_history_get(const tutti_history *history, const char *name, int epo
     int count = tutti_history_epochs(history);
     epoch = epoch < 0 ? count + epoch : epoch;
     return epoch >= 0 && epoch < count ? tutti_logs_get(history->epochs.data[epoch], name) : NAN;
+}
+
+void tutti__history_diverge(tutti_history *history)
+{
+    history->diverged = true;
+}
+
+bool tutti_history_diverged(const tutti_history *history)
+{
+    return history && history->diverged;
 }

@@ -108,3 +108,33 @@ TUTTI_TEST(weights_of_one_output_of_two_are_refused)
     tutti_tensor_release(x);
     CHECK_INT(tutti_close(job), 1);
 }
+
+/* Data that was not batched says so, whatever it breaks first. */
+TUTTI_TEST(single_examples_are_pointed_to_tutti_batch)
+{
+    for (int which = 0; which < 5; which++) {
+        tutti_job *job = tutti_open(NULL, NULL);
+        tutti_tensor *x, *y, *one_hot;
+        CHECK_OK(tutti_tensor_create(TUTTI_F32, 4, (int64_t[]){10, 8, 8, 1}, &x));
+        CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){10}, &y));
+        CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){10, 3}, &one_hot));
+        tutti_dataset *data = tutti_from(job, x, which == 4 ? one_hot : y);
+        tutti_layer *first = which == 1 ? tutti_conv2d(4, 3) : tutti_flatten();
+        tutti_model *m =
+            which == 0 || which == 4
+                ? tutti_sequential(job, tutti_input_shape(8, 8, 1), first, tutti_dense(3))
+                : tutti_sequential(job, first, tutti_flatten(), tutti_dense(3));
+        tutti_compile(m, .loss = which == 4 ? tutti_cross_entropy(.from_logits = true)
+                                            : tutti_sparse_cross_entropy(.from_logits = true));
+        if (which == 2)
+            CHECK(tutti_evaluate(m, data, NULL) != TUTTI_OK);
+        else
+            CHECK(!tutti_fit(m, data, .epochs = 1, .quiet = true));
+        CHECK(tutti_job_check(job) != TUTTI_OK);
+        CHECK_CONTAINS(tutti_error_message(), "tutti_batch");
+        tutti_tensor_release(x);
+        tutti_tensor_release(y);
+        tutti_tensor_release(one_hot);
+        CHECK_INT(tutti_close(job), 1);
+    }
+}

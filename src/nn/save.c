@@ -7,8 +7,6 @@
 #include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
 
-#define SHARD_BYTES ((int64_t)5000000000)
-
 /* ---- saving ---- */
 
 static tutti_status take_weights(tutti_model *model, tutti_snapshot *ret)
@@ -44,15 +42,16 @@ tutti_status tutti_save_weights(tutti_model *model, const char *path)
     TUTTI_TRY(take_weights(model, &snapshot));
     tutti_text_pair metadata[] = {
         {"format", "pt"}, {"tutti.kind", "weights"}, {"tutti.model", model->name}};
-    tutti_status status = tutti__checkpoint_write(full, &snapshot, 3, metadata, SHARD_BYTES);
+    tutti_status status =
+        tutti__checkpoint_write(full, &snapshot, 3, metadata, tutti__checkpoint_shard_bytes());
     tutti__snapshot_release(&snapshot);
     return status;
 }
 
-/* `path` without ".safetensors" or ".json", with another ending. */
+/* `path` without ".safetensors", its index's ending or ".json", with another ending. */
 static tutti_status with_ending(const char *path, const char *ending, char *ret, size_t size)
 {
-    static const char *const known[] = {".safetensors", ".json"};
+    static const char *const known[] = {".safetensors.index.json", ".safetensors", ".json"};
     size_t length = path ? strlen(path) : 0;
     for (size_t i = 0; i < TUTTI_COUNT(known); i++) {
         size_t n = strlen(known[i]);
@@ -166,7 +165,7 @@ tutti_status tutti_load_weights_from(tutti_model *model, const char *path,
     TUTTI_TRY(tutti__model_need_built(model));
     char full[4096];
     TUTTI_TRY(with_ending(path, ".safetensors", full, sizeof full));
-    TUTTI_TRY(tutti__safetensors_open(full, false, &file));
+    TUTTI_TRY(tutti__checkpoint_open(full, false, &file));
     loading l = {.model = model, .file = file, .options = options, .path = full};
     tutti_status status = load_all(&l);
     tutti__safetensors_close(file);

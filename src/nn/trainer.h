@@ -56,9 +56,13 @@ struct tutti_trainer {
     tutti_tensor *class_weights; /* f32 [classes], or NULL */
     int epoch;                   /* after the last step: its epoch, */
     int64_t batch;               /* the batches of it that are done, */
+    bool ended;                  /* callbacks were told of that epoch's end */
     tutti_position position;     /* and where the data stands */
     bool resumed;                /* `position` was restored: fit goes on from there */
     bool restored;               /* from a checkpoint, some time ago */
+    struct tutti_fit *fit;       /* that is under way, or NULL */
+    char *memory;                /* of its callbacks: from a checkpoint, or of the last fit */
+    bool recalls;                /* the next fit gives `memory` to its callbacks */
     tutti_history *history;
     tutti_sym rate_variable; /* found on first use */
     tutti_sym swap;          /* of weights and running means; made on first use */
@@ -109,6 +113,7 @@ tutti_status tutti__need_trainer(tutti_model *model);
 tutti_status tutti__history_begin(tutti_trainer *trainer);
 tutti_status tutti__history_add(tutti_history *history, const tutti_logs *logs);
 void tutti__history_destroy(tutti_history *history);
+void tutti__history_diverge(tutti_history *history);
 
 /* ---- evaluate.c ---- */
 struct tutti_fit;

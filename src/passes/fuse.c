@@ -1,19 +1,23 @@
 /* fuse.c: element-wise operators that work on one shape become one fused node, which a kernel runs
- * tile by tile instead of array by array.
+ * tile by tile instead of array by array. Reductions of rows take part where a tile holds whole
+ * rows, and with them element-wise work on what is there once for each row.
  *
  * Nodes are looked at in topological order; each joins the groups of its inputs, if
  *  1. both work on the same dimensions (inputs from outside may be smaller and broadcast);
  *  2. the group keeps the limits of group.h;
  *  3. no path leads from one to the other through a node outside: the fused node would have to run
  *     before and after it. Groups count as single nodes here, since that is what they become.
+ * At last sums over other axes join the group of what they sum: it is then read while it is in the
+ * tile, and not written if nobody else wants it. A sum has no other input, so no path can lead to
+ * it but from its group.
+ *
  * Nodes that wait for control edges, or are waited for, take no part. A group for which no kernel
  * bids, or with too many outputs, is cut in two in topological order, and so on; both halves are
  * legal groups because the whole was. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/params.h"
-#include "passes/group.h"
+#include "passes/rows.h"
 
 /* How many nodes a search for a path may visit before it gives up and forbids the merge. */
 enum { MAX_VISITS = 4096 };
@@ -28,11 +32,12 @@ typedef struct fuser {
     tutti_node **stack;
 } fuser;
 
-static bool is_fusable(const tutti_node *node)
+/* Whether a node may be part of any group. */
+static bool is_free(const tutti_node *node)
 {
-    if (!(node->op->flags & TUTTI_OP_ELEMENTWISE) || !tutti__is_pure(node) ||
-        tutti__rewrite_pinned(node) || node->output_count != 1 || node->input_count < 1 ||
-        !tutti_type_is_static(&node->types[0]) || node->types[0].dtype == TUTTI_STRING)
+    if (!tutti__is_pure(node) || tutti__rewrite_pinned(node) || node->output_count != 1 ||
+        node->input_count < 1 || !tutti_type_is_static(&node->types[0]) ||
+        node->types[0].dtype == TUTTI_STRING)
         return false;
     for (int i = 0; i < node->input_count; i++) {
         const tutti_type *type = tutti__edge_type(node->inputs[i]);
@@ -40,6 +45,12 @@ static bool is_fusable(const tutti_node *node)
             return false;
     }
     return true;
+}
+
+static bool is_fusable(const tutti_node *node)
+{
+    return ((node->op->flags & TUTTI_OP_ELEMENTWISE) || tutti__works_on_rows(node, NULL)) &&
+           is_free(node);
 }
 
 /* ---- paths ---- */
@@ -106,8 +117,7 @@ static bool merges(fuser *f, const tutti_node_group *a, const tutti_node_group *
                    tutti_node_group *ret)
 {
     tutti_edge inputs[TUTTI_GROUP_INPUTS];
-    if (a->count + b->count > TUTTI_GROUP_NODES ||
-        !tutti__same_dims(&a->nodes[0]->types[0], &b->nodes[0]->types[0]))
+    if (a->count + b->count > TUTTI_GROUP_NODES || !tutti__rows_agree(a, b))
         return false;
     *ret = *a;
     memcpy(ret->nodes + a->count, b->nodes, (size_t)b->count * sizeof *b->nodes);
@@ -173,13 +183,37 @@ static tutti_status find_groups(fuser *f)
     return TUTTI_OK;
 }
 
+/* Sums over rows join the group of what they sum. */
+static void join_totals(fuser *f)
+{
+    for (size_t n = 0; n < f->rewrite.node_count; n++) {
+        tutti_node *node = f->rewrite.graph->nodes.data[n];
+        if (f->groups[n] != NULL || !tutti__is_total(node) || !is_free(node))
+            continue;
+        tutti_node_group *group = f->groups[node->inputs[0].node->id];
+        if (group == NULL || group->count == TUTTI_GROUP_NODES ||
+            !tutti__same_dims(tutti__edge_type(node->inputs[0]), tutti__rows_full(group->nodes[0])))
+            continue;
+        group->nodes[group->count++] =
+            node; /* after what it sums: bodies are built in this order */
+    }
+}
+
 static tutti_status emit(fuser *f, const tutti_node_group *group)
 {
     bool fused;
+    tutti_node_group plain;
     if (group->count < 2)
         return TUTTI_OK;
-    TUTTI_TRY(tutti__group_fuse(&f->rewrite, &f->uses, group, "elementwise", &fused));
-    if (fused || group->count < 3)
+    bool totals = tutti__rows_drop_totals(group, &plain);
+    TUTTI_TRY(tutti__group_fuse(&f->rewrite, &f->uses, group,
+                                totals || tutti__group_has_rows(group) ? "reduce" : "elementwise",
+                                &fused));
+    if (fused)
+        return TUTTI_OK;
+    if (totals)
+        return emit(f, &plain);
+    if (group->count < 3)
         return TUTTI_OK;
     int half = group->count / 2;
     tutti_node_group part = {.count = half};
@@ -200,19 +234,17 @@ static tutti_status fuse(fuser *f)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to fuse %zu nodes", count);
     TUTTI_TRY(tutti__uses_create(f->rewrite.graph, &f->uses));
     TUTTI_TRY(find_groups(f));
+    join_totals(f);
     for (size_t n = 0; n < count; n++)
         if (f->groups[n] != NULL && f->groups[n]->nodes[0]->id == n)
             TUTTI_TRY(emit(f, f->groups[n]));
     return TUTTI_OK;
 }
 
-static const tutti_param fuse_param =
-    TUTTI_PARAM("FUSE", "1", "fuse element-wise operators; 0 keeps them apart");
-
 static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
 {
     fuser f = {0};
-    if (!tutti__group_device_fuses(context) || !tutti__param_flag(&fuse_param)) {
+    if (!tutti__group_device_fuses(context)) {
         *ret_changes = 0;
         return TUTTI_OK;
     }
@@ -229,7 +261,8 @@ static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, i
 
 const tutti_pass tutti_pass_fuse = {
     .name = "fuse",
-    .doc = "element-wise operators on one shape become one kernel that works tile by tile",
+    .doc =
+        "element-wise operators, and reductions of them, become one kernel that works tile by tile",
     .stage = TUTTI_PASS_PARTITION,
     .order = 60,
     .run = run,

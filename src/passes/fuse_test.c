@@ -238,3 +238,106 @@ TUTTI_TEST(fuse_random_graphs_with_products)
     }
     CHECK(fused > 300);
 }
+
+static tutti_sym reduced(const char *op, tutti_sym x, int64_t axis)
+{
+    tutti_attr attrs[] = {TUTTI_INTS("axes", 1, &axis), TUTTI_INT("keep_dims", true)};
+    return tutti_apply_op(tutti_sym_graph(x), op, 1, &x, 2, attrs);
+}
+
+/* A bias's gradient is summed while the activation's gradient is in the tile. */
+TUTTI_TEST(fuse_sum_over_rows)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym y = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 8, 6)),
+              dy = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 8, 6)),
+              none = tutti_scalar(g, TUTTI_F32, 0);
+    tutti_sym dx = tutti_where(tutti_greater(y, none), dy, none);
+    tutti__test_result(tutti_sum(dx, .axes = TUTTI_AXES(0)));
+    tutti__test_result(tutti_matmul(dx, dx, .transpose_b = true));
+    CHECK_INT(check(g, NULL,
+                    "t0 = fused(p0, p1){body=(t0 = where(greater(p0, 0), p1, 0); return t0, "
+                    "sum(t0){axes=[0]}) pattern=\"reduce\"}\n"
+                    "return t0:1, matmul(t0:0, t0:0){transpose_b=true}"),
+              1);
+    tutti_graph_destroy(g);
+}
+
+/* Not written at all where only the sum is wanted; one operator is enough. */
+TUTTI_TEST(fuse_sum_of_everything)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 8, 6));
+    tutti__test_result(tutti_mean(tutti_square(x)));
+    CHECK_INT(check(g, NULL, "return fused(p0){body=(return mean(square(p0))) pattern=\"reduce\"}"),
+              1);
+    tutti_graph_destroy(g);
+}
+
+/* Layer norm written out: rows are whole in the tile, so that their mean is used at once. */
+TUTTI_TEST(fuse_rows_used_at_once)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 8, 6));
+    tutti_sym centred = tutti_sub(x, reduced("mean", x, -1));
+    tutti_sym variance = reduced("mean", tutti_square(centred), -1);
+    tutti__test_result(
+        tutti_mul(centred, tutti_rsqrt(tutti_add(variance, tutti_scalar(g, TUTTI_F32, 0.5)))));
+    CHECK_INT(check(g, NULL, NULL), 1);
+    CHECK_INT(g->nodes.count, 2);
+    tutti_graph_destroy(g);
+}
+
+/* Layer norm is faster by its own kernel. */
+TUTTI_TEST(fuse_leaves_operators_over_rows)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 8, 6)),
+              scale = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 6));
+    tutti_sym sum = tutti_add(tutti_neg(x), scale);
+    tutti__test_result(sum);
+    tutti__test_result(tutti_layer_norm_of(sum, scale, scale));
+    CHECK_INT(check(g, NULL,
+                    "t0 = fused(p0, p1){body=(return add(neg(p0), p1)) pattern=\"elementwise\"}\n"
+                    "return t0, layer_norm(t0, p1, p1)"),
+              1);
+    tutti_graph_destroy(g);
+}
+
+/* A mean over the batch that the same values are shifted by needs two walks. */
+TUTTI_TEST(fuse_no_sum_over_rows_that_is_used_at_once)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 8, 6));
+    tutti_sym y = tutti_exp(x);
+    tutti__test_result(tutti_square(tutti_sub(y, reduced("mean", y, 0))));
+    CHECK_INT(check(g, NULL,
+                    "t0 = fused(p0){body=(t0 = exp(p0); return t0, mean(t0){axes=[0] "
+                    "keep_dims=true}) pattern=\"reduce\"}\n"
+                    "return fused(t0:0, t0:1){body=(return square(sub(p0, p1))) "
+                    "pattern=\"elementwise\"}"),
+              2);
+    tutti_graph_destroy(g);
+}
+
+/* No kernel sums over a middle axis, or the batch in a deterministic session: the rest is fused. */
+TUTTI_TEST(fuse_leaves_sums_that_no_kernel_takes)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4, 8, 6));
+    tutti__test_result(tutti_sum(tutti_exp(tutti_neg(x)), .axes = TUTTI_AXES(1)));
+    CHECK_INT(check(g, NULL,
+                    "return sum(fused(p0){body=(return exp(neg(p0))) "
+                    "pattern=\"elementwise\"}){axes=[1]}"),
+              1);
+    tutti_graph_destroy(g);
+    tutti_pass_context strict = *tutti__test_on_cpu();
+    strict.deterministic = true;
+    g = tutti__test_graph();
+    x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4, 8));
+    tutti__test_result(tutti_sum(tutti_square(x), .axes = TUTTI_AXES(0)));
+    CHECK_INT(
+        tutti__test_pass(&tutti_pass_fuse, &strict, g, NULL, "return sum(square(p0)){axes=[0]}"),
+        0);
+    tutti_graph_destroy(g);
+}

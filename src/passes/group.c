@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/params.h"
 #include "graph/attr.h"
 
 /* ---- users ---- */
@@ -252,14 +253,24 @@ typedef struct fusion {
     tutti_attr attrs[2];
 } fusion;
 
-static const tutti_kernel *ask(const tutti_pass_context *context, const char *name, fusion *f)
+/* The operator of the fused node: one that may fail, if a part may. */
+static const char *operator_for(const tutti_node_group *group)
+{
+    for (int i = 0; i < group->count; i++)
+        if (group->nodes[i]->op->flags & TUTTI_OP_FALLIBLE)
+            return "fused_checked";
+    return "fused";
+}
+
+static const tutti_kernel *ask(const tutti_pass_context *context, const char *op, const char *name,
+                               fusion *f)
 {
     tutti_type inputs[TUTTI_GROUP_INPUTS], outputs[TUTTI_GROUP_OUTPUTS];
     for (int i = 0; i < f->input_count; i++)
         inputs[i] = *tutti__edge_type(f->inputs[i]);
     for (int i = 0; i < f->output_count; i++)
         outputs[i] = *tutti__edge_type(f->outputs[i]);
-    tutti_kernel_query query = {.node = {.op = tutti_op_find("fused"),
+    tutti_kernel_query query = {.node = {.op = tutti_op_find(op),
                                          .name = name,
                                          .input_count = f->input_count,
                                          .output_count = f->output_count,
@@ -288,8 +299,8 @@ static tutti_status replace(tutti_rewrite *rewrite, const tutti_node_group *grou
                             const char *name)
 {
     tutti_edge fused;
-    TUTTI_TRY(tutti__rewrite_add(rewrite, group->nodes[group->count - 1], "fused", f->input_count,
-                                 f->inputs, 2, f->attrs, &fused));
+    TUTTI_TRY(tutti__rewrite_add(rewrite, group->nodes[group->count - 1], operator_for(group),
+                                 f->input_count, f->inputs, 2, f->attrs, &fused));
     if (rewrite->graph->trace)
         fused.node->name = name;
     int changes = rewrite->changes;
@@ -310,7 +321,7 @@ static tutti_status fuse(tutti_rewrite *rewrite, const tutti_node_group *group, 
     f->attrs[0] = TUTTI_GRAPH_ATTR("body", f->body);
     f->attrs[1] = TUTTI_STR("pattern", pattern);
     f->attrs[1].count = (int32_t)strlen(pattern);
-    const tutti_kernel *kernel = ask(rewrite->context, name, f);
+    const tutti_kernel *kernel = ask(rewrite->context, operator_for(group), name, f);
     if (kernel == NULL)
         return TUTTI_OK;
     TUTTI_TRY(replace(rewrite, group, f, name));
@@ -339,8 +350,12 @@ tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,
     return status;
 }
 
+static const tutti_param fuse_param =
+    TUTTI_PARAM("FUSE", "1", "fuse operators into one kernel; 0 keeps them apart");
+
 bool tutti__group_device_fuses(const tutti_pass_context *context)
 {
-    return context != NULL && context->device != NULL && context->device->target->kernels != NULL &&
+    return tutti__param_flag(&fuse_param) && context != NULL && context->device != NULL &&
+           context->device->target->kernels != NULL &&
            tutti__kernel_list("fused", context->device->target->kernels, 0, NULL) > 0;
 }

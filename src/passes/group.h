@@ -37,7 +37,8 @@ int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, 
 tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,
                                const tutti_node_group *group, const char *pattern, bool *ret_fused);
 
-/* Whether the device of a pass has kernels for fused nodes at all. */
+/* Whether the device of a pass has kernels for fused nodes at all, and TUTTI_FUSE=0 does not forbid
+ * them. */
 bool tutti__group_device_fuses(const tutti_pass_context *context);
 
 #endif

@@ -15,6 +15,10 @@ typedef struct tutti_pattern {
      * better one. That the inner values are used nowhere else, and that nothing waits for them, is
      * seen to elsewhere. */
     bool (*match)(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group);
+    /* The nodes stand side by side: all may be used outside, and `match` has made sure that no path
+     * leads from one to another, also where other matches of this pattern count as one node. They
+     * may fail. */
+    bool side_by_side;
 } tutti_pattern;
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Only the last node of a match may be used outside. Every path out of the match then starts at its
  * last node, so no path can leave it and come back, and any number of matches may be fused at once.
- */
+ * Nodes side by side see to that themselves: see pattern.h. */
 #include <stdlib.h>
 
 #include "passes/pattern.h"
@@ -34,14 +34,24 @@ static bool used_only_inside(const tutti_node_group *group, const tutti_uses *us
     return true;
 }
 
-static bool is_legal(const tutti_node_group *group, const tutti_uses *uses, const bool *claimed)
+static bool may_be_part(const tutti_node *node, const tutti_pattern *pattern)
+{
+    const uint32_t fallible = TUTTI_OP_FALLIBLE;
+    bool pure = tutti__is_pure(node) ||
+                (pattern->side_by_side &&
+                 (node->op->flags & (fallible | TUTTI_OP_STATEFUL | TUTTI_OP_RANDOM)) == fallible);
+    return pure && !tutti__rewrite_pinned(node) && node->output_count == 1 &&
+           tutti_type_is_static(&node->types[0]);
+}
+
+static bool is_legal(const tutti_pattern *pattern, const tutti_node_group *group,
+                     const tutti_uses *uses, const bool *claimed)
 {
     for (int i = 0; i < group->count; i++) {
         const tutti_node *node = group->nodes[i];
         bool last = i == group->count - 1;
-        if (claimed[node->id] || tutti__rewrite_pinned(node) || !tutti__is_pure(node) ||
-            node->output_count != 1 || !tutti_type_is_static(&node->types[0]) ||
-            (!last && !used_only_inside(group, uses, node->id)))
+        if (claimed[node->id] || !may_be_part(node, pattern) ||
+            (!last && !pattern->side_by_side && !used_only_inside(group, uses, node->id)))
             return false;
     }
     return group->count >= 2;
@@ -57,7 +67,8 @@ static tutti_status claim(tutti_rewrite *rewrite, const tutti_uses *uses, bool *
         for (int p = 0; p < pattern_count && !claimed[n]; p++) {
             tutti_node_group group = {0};
             bool fused;
-            if (!patterns[p]->match(node, uses, &group) || !is_legal(&group, uses, claimed))
+            if (!patterns[p]->match(node, uses, &group) ||
+                !is_legal(patterns[p], &group, uses, claimed))
                 continue;
             TUTTI_TRY(tutti__group_fuse(rewrite, uses, &group, patterns[p]->name, &fused));
             for (int i = 0; fused && i < group.count; i++)

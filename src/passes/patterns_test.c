@@ -97,3 +97,74 @@ TUTTI_TEST(pattern_before_elementwise_fusion)
                        0);
     tutti_graph_destroy(g);
 }
+
+static tutti_sym backward_of(tutti_sym logits, tutti_sym labels, tutti_sym grad)
+{
+    return tutti_apply_op(g, "sparse_softmax_cross_entropy_backward", 3,
+                          ((tutti_sym[]){logits, labels, grad}), 0, NULL);
+}
+
+static tutti_sym loss_of(tutti_sym logits, tutti_sym labels)
+{
+    return tutti_apply_op(g, "sparse_softmax_cross_entropy", 2, ((tutti_sym[]){logits, labels}), 0,
+                          NULL);
+}
+
+TUTTI_TEST(pattern_loss_and_gradient)
+{
+    start();
+    tutti_sym labels = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_I64, 4)),
+              logits = tutti_matmul(a, b), grad = tutti_fill(g, TUTTI_F32, 0.25, 4);
+    tutti__test_result(tutti_mean(loss_of(logits, labels)));
+    tutti__test_result(backward_of(logits, labels, grad));
+    CHECK_INT(
+        check(g, NULL,
+              "t0 = fused_checked(matmul(p0, p1), p3, fill(){dims=[4] value=0.25}){body=(return "
+              "sparse_softmax_cross_entropy_backward(p0, p1, p2), "
+              "sparse_softmax_cross_entropy(p0, p1)) pattern=\"loss_and_gradient\"}\n"
+              "return mean(t0:1), t0:0"),
+        1);
+}
+
+/* The gradient depends on the loss; other labels; no loss beside. */
+TUTTI_TEST(pattern_loss_and_gradient_leaves_the_rest)
+{
+    start();
+    tutti_sym labels = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_I64, 4)),
+              others = tutti__test_input(g, 4, TUTTI_TYPE(TUTTI_I64, 4)),
+              grad = tutti_fill(g, TUTTI_F32, 0.25, 4), loss = loss_of(a, labels);
+    tutti__test_result(loss);
+    tutti__test_result(backward_of(a, labels, tutti_square(loss)));
+    tutti__test_result(backward_of(a, others, grad));
+    tutti__test_result(backward_of(tutti_neg(a), labels, grad));
+    CHECK_INT(check(g, NULL, NULL), 0);
+}
+
+/* A sum of three products: the second and the third accumulate. */
+TUTTI_TEST(pattern_matmul_add)
+{
+    g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 32, 32)),
+              y = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 32, 32)),
+              z = tutti__test_input(g, 2, TUTTI_TYPE(TUTTI_F32, 32, 32));
+    tutti_sym sum = tutti_add(tutti_add(tutti_matmul(x, y), tutti_matmul(y, z)),
+                              tutti_matmul(z, x, .transpose_b = true));
+    tutti__test_result(tutti_transpose(sum));
+    CHECK_INT(check(g, NULL,
+                    "return transpose(fused(p2, p0, fused(p1, p2, matmul(p0, p1)){body=(return "
+                    "add(p2, matmul(p0, p1))) pattern=\"matmul_add\"}){body=(return add(p2, "
+                    "matmul(p0, p1){transpose_b=true})) pattern=\"matmul_add\"})"),
+              2);
+}
+
+/* What is added to is needed elsewhere, or is better fused with what makes it. */
+TUTTI_TEST(pattern_matmul_add_leaves_the_rest)
+{
+    g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 32, 32));
+    tutti_sym first = tutti_matmul(x, x);
+    tutti__test_result(first);
+    tutti__test_result(tutti_add(first, tutti_matmul(x, x, .transpose_b = true)));
+    tutti__test_result(tutti_add(tutti_exp(x), tutti_matmul(x, x, .transpose_a = true)));
+    CHECK_INT(check(g, NULL, NULL), 0);
+}

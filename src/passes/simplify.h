@@ -33,5 +33,6 @@ tutti_rewrite_rule tutti__simplify_matmul;    /* a transposed operand: the produ
 tutti_rewrite_rule tutti__simplify_broadcast; /* that change nothing, of broadcasts */
 tutti_rewrite_rule tutti__simplify_whole;     /* pieces, paddings, joins that change nothing */
 tutti_rewrite_rule tutti__simplify_reduce_nothing; /* over axes of size 1: a reshape */
+tutti_rewrite_rule tutti__simplify_reduce_view;    /* over all axes: of what the view shows */
 
 #endif

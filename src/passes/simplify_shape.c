@@ -8,6 +8,20 @@ static bool is_view(const tutti_node *node)
            node->types[0].dtype == tutti__edge_type(node->inputs[0])->dtype;
 }
 
+/* A view of one number, repeated, is that number repeated in other dimensions. */
+static tutti_status view_of_repeated(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *ret)
+{
+    const tutti_node *repeated = node->inputs[0].node;
+    const tutti_type *type = &node->types[0];
+    tutti_edge number;
+    if (tutti_type_count(tutti__edge_type(repeated->inputs[0])) != 1)
+        return TUTTI_OK;
+    TUTTI_TRY(
+        tutti__rewrite_reshape(rewrite, node, repeated->inputs[0], 0, (int64_t[1]){0}, &number));
+    return tutti__rewrite_add(rewrite, node, "broadcast_to", 1, &number, 1,
+                              &TUTTI_INTS("dims", type->rank, type->dims), ret);
+}
+
 /* A view has its input's bytes, so only the dimensions at the end of a chain of views count. */
 tutti_status tutti__simplify_view(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *ret)
 {
@@ -19,6 +33,8 @@ tutti_status tutti__simplify_view(tutti_rewrite *rewrite, tutti_node *node, tutt
         *ret = x;
         return TUTTI_OK;
     }
+    if (tutti__is(x.node, "broadcast_to"))
+        return view_of_repeated(rewrite, node, ret);
     if (!is_view(x.node) || !tutti_type_is_static(tutti__edge_type(x.node->inputs[0])))
         return TUTTI_OK;
     return tutti__rewrite_reshape(rewrite, node, x.node->inputs[0], type->rank, type->dims, ret);
@@ -126,4 +142,23 @@ tutti_status tutti__simplify_reduce_nothing(tutti_rewrite *rewrite, tutti_node *
         tutti_type_count(type) != tutti_type_count(x))
         return TUTTI_OK;
     return tutti__rewrite_reshape(rewrite, node, node->inputs[0], type->rank, type->dims, ret);
+}
+
+/* A reduction over all axes does not see how they are cut. */
+tutti_status tutti__simplify_reduce_view(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *ret)
+{
+    const tutti_type *type = &node->types[0];
+    const tutti_node *view = node->inputs[0].node;
+    if (node->output_count != 1 || node->input_count != 1 || tutti_type_count(type) != 1 ||
+        !is_view(view) || tutti__is(view, "read"))
+        return TUTTI_OK;
+    const int64_t *axes;
+    int count = tutti_attr_ints(node->attrs, node->attr_count, "axes", &axes);
+    tutti_edge sum;
+    if ((count > 0 && count != tutti__edge_type(node->inputs[0])->rank) ||
+        !tutti_type_is_static(tutti__edge_type(view->inputs[0])))
+        return TUTTI_OK;
+    TUTTI_TRY(
+        tutti__rewrite_add(rewrite, node, node->op->name, 1, &view->inputs[0], 0, NULL, &sum));
+    return tutti__rewrite_reshape(rewrite, node, sum, type->rank, type->dims, ret);
 }

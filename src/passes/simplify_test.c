@@ -249,3 +249,25 @@ TUTTI_TEST(simplify_random_graphs)
     }
     CHECK(changes > 100);
 }
+
+/* Over all axes it does not matter how they are cut; over some it does. */
+TUTTI_TEST(simplify_reductions_of_views)
+{
+    g = tutti__test_graph();
+    tutti_sym x = input(0, TUTTI_TYPE(TUTTI_F32, 2, 3)), y = tutti_reshape(x, 3, 2);
+    tutti__test_result(tutti_mean(y));
+    tutti__test_result(tutti_sum(y, .axes = TUTTI_AXES(0, 1), .keep_dims = true));
+    tutti__test_result(tutti_max(y, .axes = TUTTI_AXES(0)));
+    check(g, NULL,
+          "return mean(p0), reshape(sum(p0)){dims=[1,1]}, max(reshape(p0){dims=[3,2]}){axes=[0]}");
+}
+
+/* So that the broadcast meets the operator that does without it. */
+TUTTI_TEST(simplify_views_of_a_repeated_number)
+{
+    g = tutti__test_graph();
+    tutti_sym x = input(0, TUTTI_TYPE(TUTTI_F32, 2, 3)), one = input(1, TUTTI_TYPE(TUTTI_F32));
+    tutti__test_result(tutti_mul(x, tutti_reshape(tutti_broadcast_to(one, 6), 2, 3)));
+    tutti__test_result(tutti_reshape(tutti_broadcast_to(one, 6), 3, 2));
+    check(g, NULL, "return mul(p0, p1), broadcast_to(p1){dims=[3,2]}");
+}

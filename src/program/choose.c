@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "program/program.h"
+#include "program/tune.h"
 
 /* A workspace is one more byte tensor at the end of the values, where tutti__program_kernels made
  * room. */
@@ -39,7 +40,7 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
                                          .outputs = node->types},
                                 .threads = tutti__pool_threads(program->device->pool),
                                 .deterministic = deterministic};
-    const tutti_kernel *kernel = tutti__kernel_pick(program->device->target->kernels, &query);
+    const tutti_kernel *kernel = tutti__tune_pick(program->device, &query);
     instruction->host =
         (node->op->flags & (TUTTI_OP_HOST | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE)) != 0;
     if (!kernel && !instruction->run)
@@ -70,5 +71,6 @@ tutti_status tutti__program_kernels(tutti_program *program, bool deterministic)
     for (size_t i = 0; i < program->instruction_count; i++)
         if (program->instructions[i].run != tutti__copy_bytes)
             TUTTI_TRY(choose(program, &program->instructions[i], i, deterministic));
+    tutti__tune_save();
     return TUTTI_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/params.h"
 
 static const tutti_param bound_param =
@@ -86,10 +87,10 @@ static void *take(int number, size_t bytes, size_t most)
     }
     if (kept > 0 && bytes > most - used - kept)
         drop_kept();
-    void *data = aligned_alloc(ALIGNMENT, bytes);
+    void *data = tutti__aligned_alloc(ALIGNMENT, bytes);
     if (!data && kept > 0) {
         drop_kept();
-        data = aligned_alloc(ALIGNMENT, bytes);
+        data = tutti__aligned_alloc(ALIGNMENT, bytes);
     }
     return data;
 }

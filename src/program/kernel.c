@@ -13,10 +13,13 @@
 static const struct {
     const char *name;
     int rank;
-} isas[] = {{"base", 0}, {"avx2", 1}, {"avx512", 2}, {"sve", 1}};
+} isas[] = {{"base", 0}, {"avx2", 1}, {"avx512", 2}, {"avx512bf16", 3},
+            {"amx", 4},  {"sve", 1},  {"bf16", 2}};
 
 static tutti_param isa_param = TUTTI_PARAM(
-    "ISA", "", "best instruction set to use: base, avx2, avx512, sve; empty: what the CPU has");
+    "ISA", "",
+    "best instruction set to use: base, avx2, avx512, avx512bf16, amx, sve, bf16; empty: "
+    "what the CPU has");
 
 /* -1 for a name that is none. */
 static int isa_rank(const char *isa)
@@ -32,20 +35,38 @@ bool tutti__isa_present(const char *isa)
     if (strcmp(isa, "base") == 0)
         return true;
     const tutti_cpu *cpu = tutti__cpu();
-    bool present = strcmp(isa, "avx2") == 0     ? cpu->avx2
-                   : strcmp(isa, "avx512") == 0 ? cpu->avx512
-                   : strcmp(isa, "sve") == 0    ? cpu->sve
-                                                : false;
+    bool present = strcmp(isa, "avx2") == 0         ? cpu->avx2
+                   : strcmp(isa, "avx512") == 0     ? cpu->avx512
+                   : strcmp(isa, "avx512bf16") == 0 ? cpu->avx512_bf16
+                   : strcmp(isa, "amx") == 0        ? cpu->avx512 && cpu->amx_bf16
+                   : strcmp(isa, "sve") == 0        ? cpu->sve
+                   : strcmp(isa, "bf16") == 0       ? cpu->neon && cpu->bf16
+                                                    : false;
     if (!present)
         return false;
     int most = isa_rank(tutti__param_text(&isa_param));
     return most < 0 || isa_rank(isa) <= most;
 }
 
+bool tutti__isa_better(const char *isa, const char *other)
+{
+    return isa_rank(isa) > isa_rank(other);
+}
+
 static bool runs(const tutti_kernel *kernel, const tutti_op *op)
 {
-    return strcmp(kernel->op, op->name) == 0 ||
+    return strcmp(kernel->op, op->name) == 0 || strcmp(kernel->op, TUTTI_KERNEL_ANY) == 0 ||
            (op->flags & TUTTI_OP_ELEMENTWISE && strcmp(kernel->op, TUTTI_KERNEL_ELEMENTWISE) == 0);
+}
+
+/* 0 when it cannot run the node here. */
+static int bid(const tutti_kernel *kernel, const char *target, const tutti_kernel_query *query)
+{
+    if (!runs(kernel, query->node.op) || strcmp(kernel->target, target) != 0 ||
+        (query->deterministic && !(kernel->flags & TUTTI_KERNEL_ROW_INVARIANT)) ||
+        !tutti__isa_present(kernel->isa))
+        return 0;
+    return kernel->score(query);
 }
 
 const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_query *query)
@@ -53,11 +74,7 @@ const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_qu
     const tutti_kernel *best = NULL;
     int best_score = 0;
     for (const tutti_kernel *const *k = tutti__kernel_table; *k != NULL; k++) {
-        if (!runs(*k, query->node.op) || strcmp((*k)->target, target) != 0 ||
-            (query->deterministic && !((*k)->flags & TUTTI_KERNEL_ROW_INVARIANT)) ||
-            !tutti__isa_present((*k)->isa))
-            continue;
-        int score = (*k)->score(query);
+        int score = bid(*k, target, query);
         if (score > best_score ||
             (score == best_score && best != NULL && isa_rank((*k)->isa) > isa_rank(best->isa))) {
             best = *k;
@@ -65,6 +82,37 @@ const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_qu
         }
     }
     return best;
+}
+
+/* Takes the place of the same kernel of a lesser set, or is added. */
+static int add_rival(const tutti_kernel *kernel, int count, int capacity, const tutti_kernel **ret)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(ret[i]->name, kernel->name) == 0) {
+            if (isa_rank(kernel->isa) > isa_rank(ret[i]->isa))
+                ret[i] = kernel;
+            return count;
+        }
+    if (count < capacity)
+        ret[count++] = kernel;
+    return count;
+}
+
+int tutti__kernel_rivals(const char *target, const tutti_kernel_query *query, int capacity,
+                         const tutti_kernel **ret)
+{
+    const tutti_kernel *best = tutti__kernel_pick(target, query);
+    if (best == NULL || !(best->flags & TUTTI_KERNEL_TUNED) || capacity < 1)
+        return 0;
+    int count = 1, least = best->score(query) / 4;
+    ret[0] = best;
+    for (const tutti_kernel *const *k = tutti__kernel_table; *k != NULL; k++)
+        if ((*k)->flags & TUTTI_KERNEL_TUNED) {
+            int score = bid(*k, target, query);
+            if (score > 0 && score >= least)
+                count = add_rival(*k, count, capacity, ret);
+        }
+    return count;
 }
 
 /* Whether `a` goes before `b` in a list: own kernels before general ones, better sets first. */

@@ -15,18 +15,21 @@ typedef struct tutti_kernel_query {
 enum {
     TUTTI_KERNEL_STRIDED = 1 << 0, /* takes inputs with any strides, also 0 */
     TUTTI_KERNEL_ROW_INVARIANT =
-        1 << 1 /* a row's result does not depend on how many rows stand beside it */
+        1 << 1, /* a row's result does not depend on how many rows stand beside it */
+    TUTTI_KERNEL_TUNED = 1 << 2 /* its score is a guess: measured against the others so marked */
 };
 
 /* As tutti_kernel.op: any operator with TUTTI_OP_ELEMENTWISE. */
 #define TUTTI_KERNEL_ELEMENTWISE "*elementwise"
+/* Any operator. */
+#define TUTTI_KERNEL_ANY "*any"
 
 typedef struct tutti_kernel {
     const char *name; /* "matmul.gemm"; goes into the program's hash with version and isa */
     int version;
-    const char *op;     /* the operator it runs, or TUTTI_KERNEL_ELEMENTWISE */
+    const char *op;     /* the operator it runs, TUTTI_KERNEL_ELEMENTWISE or TUTTI_KERNEL_ANY */
     const char *target; /* "cpu": also used by targets that share its kernels (far) */
-    const char *isa;    /* "base", "avx2", "avx512", "sve": the CPU must have it */
+    const char *isa;    /* "base", "avx2", … as TUTTI_ISA: the CPU must have it */
     uint32_t flags;
     uint32_t inplace; /* bit i: output 0 may be written over input i when their types agree */
 
@@ -41,12 +44,19 @@ typedef struct tutti_kernel {
 /* The best kernel for the node on a target, or NULL when only the reference is left. */
 const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_query *query);
 
+/* Those marked TUTTI_KERNEL_TUNED whose bid is at least a quarter of the best, each of its best
+ * instruction set; none when the best bid is not so marked. Best first; returns their number. */
+int tutti__kernel_rivals(const char *target, const tutti_kernel_query *query, int capacity,
+                         const tutti_kernel **ret);
+
 /* All kernels for an operator on a target, best first; returns their number. */
 int tutti__kernel_list(const char *op, const char *target, int capacity, const tutti_kernel **ret);
 
 /* Whether this CPU runs code of an instruction set named as in tutti_kernel.isa. TUTTI_ISA=avx2 in
  * the environment hides the better ones. */
 bool tutti__isa_present(const char *isa);
+/* Of two sets of one family. */
+bool tutti__isa_better(const char *isa, const char *other);
 
 /* Views of a call's attributes, short. */
 static inline int64_t tutti__call_int(const tutti_call *c, const char *name)

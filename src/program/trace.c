@@ -17,6 +17,7 @@ static const tutti_param file_param =
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_trace *rings;
 static tutti_map names; /* text → number */
+static tutti_map ops;   /* of nodes: name → operator's name */
 static int threads;
 static _Thread_local tutti_trace *mine;
 static _Thread_local bool asked;
@@ -79,6 +80,42 @@ uint32_t tutti__trace_name(const char *text)
     return (uint32_t)number;
 }
 
+uint32_t tutti__trace_operator(const char *node, const char *op)
+{
+    uint32_t number = tutti__trace_name(node);
+    pthread_mutex_lock(&lock);
+    if (number != 0 && !tutti__map_get(&ops, node)) /* without memory it has none */
+        (void)tutti__map_set(&ops, node, (void *)(uintptr_t)op);
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+static const char *text_of(uint32_t number)
+{
+    return number ? names.entries[number - 1].key : "?";
+}
+
+void tutti__trace_visit(uint64_t since, void (*visit)(void *context, const tutti_trace_item *item),
+                        void *context)
+{
+    pthread_mutex_lock(&lock);
+    for (const tutti_trace *ring = rings; ring; ring = ring->next)
+        for (uint64_t back = 1; back <= ring->count && back <= TUTTI_TRACE_RING; back++) {
+            const tutti_trace_event *event =
+                &ring->events[(ring->count - back) & (TUTTI_TRACE_RING - 1)];
+            if (event->start < since)
+                break;
+            const char *name = text_of(event->name);
+            visit(context, &(tutti_trace_item){.thread = ring->thread,
+                                               .name = name,
+                                               .op = tutti__map_get(&ops, name),
+                                               .lane = text_of(event->lane),
+                                               .start = event->start,
+                                               .end = event->end});
+        }
+    pthread_mutex_unlock(&lock);
+}
+
 /* A JSON string: users' names may hold any byte. */
 static void add_quoted(tutti_text *text, const char *name)
 {
@@ -99,8 +136,7 @@ static void write_ring(const tutti_trace *ring, tutti_text *text, double us_per_
     uint64_t first = ring->count > TUTTI_TRACE_RING ? ring->count - TUTTI_TRACE_RING : 0;
     for (uint64_t i = first; i < ring->count; i++) {
         const tutti_trace_event *event = &ring->events[i & (TUTTI_TRACE_RING - 1)];
-        const char *name = event->name ? names.entries[event->name - 1].key : "?";
-        const char *lane = event->lane ? names.entries[event->lane - 1].key : "?";
+        const char *name = text_of(event->name), *lane = text_of(event->lane);
         tutti__text_add(text, "%s\n{\"name\":", text->size > 20 ? "," : "");
         add_quoted(text, name);
         tutti__text_add(

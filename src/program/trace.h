@@ -34,6 +34,20 @@ static inline void tutti__trace_add(tutti_trace *trace, uint32_t name, uint32_t 
 /* A number for a text, the same for equal texts; 0 once 100,000 texts are known. Thread-safe. */
 uint32_t tutti__trace_name(const char *text);
 
+/* The number of a node's name, whose operator is noted for who reads the trace. */
+uint32_t tutti__trace_operator(const char *node, const char *op);
+
+/* One event; texts live as long as the process. */
+typedef struct tutti_trace_item {
+    int thread;
+    const char *name, *op, *lane; /* op: NULL when it is none's */
+    uint64_t start, end;          /* ticks */
+} tutti_trace_item;
+/* Gives all events that began at `since` (ticks) or later and are still remembered to `visit`,
+ * thread by thread, newest first. Nothing may run meanwhile. */
+void tutti__trace_visit(uint64_t since, void (*visit)(void *context, const tutti_trace_item *item),
+                        void *context);
+
 /* Writes all rings in Chrome's trace format. Threads may go on running; their newest events may be
  * missing. */
 tutti_status tutti__trace_write(const char *path);

@@ -6,16 +6,36 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/params.h"
 
 #define ENDING ".safetensors"
+#define INDEX ".index.json"
+
+static tutti_param shard_bytes_limit =
+    TUTTI_PARAM("SHARD_BYTES", "5000000000",
+                "bytes of data in one file of weights or of a checkpoint; more goes into several");
+
+int64_t tutti__checkpoint_shard_bytes(void)
+{
+    return tutti__param_int(&shard_bytes_limit);
+}
+
+/* Does the text of that length end so? */
+static bool ends(const char *text, size_t length, const char *ending)
+{
+    size_t size = strlen(ending);
+    return length >= size && strncmp(text + length - size, ending, size) == 0;
+}
 
 tutti_status tutti__checkpoint_path(const char *path, char *ret_path, size_t size)
 {
     size_t length = path ? strlen(path) : 0;
-    bool there = length >= strlen(ENDING) && strcmp(path + length - strlen(ENDING), ENDING) == 0;
     if (length == 0)
         return tutti_fail(TUTTI_INVALID, "a checkpoint needs a path");
-    if (snprintf(ret_path, size, "%s%s", path, there ? "" : ENDING) >= (int)size)
+    if (ends(path, length, ENDING INDEX))
+        length -= strlen(INDEX);
+    if (snprintf(ret_path, size, "%.*s%s", (int)length, path,
+                 ends(path, length, ENDING) ? "" : ENDING) >= (int)size)
         return tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s…' is too long", path);
     return TUTTI_OK;
 }
@@ -34,28 +54,6 @@ static tutti_status make_folder_of(const char *path)
     return world->make_folder(world->self, folder);
 }
 
-static tutti_status previous_of(const char *path, char *ret, size_t size)
-{
-    if (snprintf(ret, size, "%s.previous", path) >= (int)size)
-        return tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s…' is too long", path);
-    return TUTTI_OK;
-}
-
-/* The present file gets a second name, which stays when the first is given to the new file. */
-static tutti_status keep_previous(const char *path)
-{
-    const tutti_world *world = tutti__world();
-    char previous[4200];
-    tutti_error before;
-    TUTTI_TRY(previous_of(path, previous, sizeof previous));
-    tutti__error_capture(TUTTI_OK, &before);
-    tutti_status status = world->link_file(world->self, path, previous);
-    if (status != TUTTI_NOT_FOUND)
-        return status;
-    tutti__error_restore(&before); /* that there is none yet is no error */
-    return TUTTI_OK;
-}
-
 tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *snapshot,
                                      size_t metadata_count, const tutti_text_pair *metadata,
                                      int64_t shard_bytes)
@@ -72,10 +70,8 @@ tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *sna
     if (status == TUTTI_OK)
         status = make_folder_of(path);
     if (status == TUTTI_OK)
-        status = keep_previous(path);
-    if (status == TUTTI_OK)
         status = tutti__safetensors_save(path, snapshot->count, tensors, metadata_count, metadata,
-                                         shard_bytes);
+                                         shard_bytes, true);
     for (size_t i = 0; i < count; i++)
         tutti_tensor_release(tensors[i].tensor);
     free(tensors);
@@ -84,21 +80,23 @@ tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *sna
 
 /* ---- reading ---- */
 
-/* Every tensor once, so that damage is found before anything is used. */
+/* Every tensor with a checksum once, so that damage is found before anything is used. */
 static tutti_status check_all(const tutti_safetensors *file)
 {
     for (size_t i = 0; i < file->count; i++) {
         tutti_tensor *tensor;
+        if (!file->items[i].checked)
+            continue;
         TUTTI_TRY(tutti__safetensors_tensor(file, &file->items[i], &tensor));
         tutti_tensor_release(tensor);
     }
     return TUTTI_OK;
 }
 
-static tutti_status open_one(const char *path, tutti_safetensors **ret)
+static tutti_status open_one(const char *path, bool checked, tutti_safetensors **ret)
 {
     tutti_safetensors *file;
-    TUTTI_TRY(tutti__safetensors_open(path, true, &file));
+    TUTTI_TRY(tutti__safetensors_open(path, checked, &file));
     tutti_status status = check_all(file);
     if (status == TUTTI_OK)
         *ret = file;
@@ -107,20 +105,24 @@ static tutti_status open_one(const char *path, tutti_safetensors **ret)
     return status;
 }
 
-tutti_status tutti__checkpoint_open(const char *path, tutti_safetensors **ret)
+tutti_status tutti__checkpoint_open(const char *path, bool checked, tutti_safetensors **ret)
 {
+    static const char *const endings[] = {".previous", INDEX ".previous"};
     char previous[4200];
     tutti_error first;
-    tutti_status status = open_one(path, ret);
+    tutti_status status = open_one(path, checked, ret);
     if (status == TUTTI_OK || (status != TUTTI_CORRUPT && status != TUTTI_NOT_FOUND))
         return status;
     tutti__error_capture(status, &first);
-    TUTTI_TRY(previous_of(path, previous, sizeof previous));
-    if (open_one(previous, ret) != TUTTI_OK)
-        return tutti__error_restore(&first);
-    tutti__log(TUTTI_LOG_WARNING, "%s; the generation before it is used instead: %s", first.message,
-               previous);
-    return TUTTI_OK;
+    for (size_t i = 0; i < TUTTI_COUNT(endings); i++) {
+        if (snprintf(previous, sizeof previous, "%s%s", path, endings[i]) >= (int)sizeof previous ||
+            open_one(previous, true, ret) != TUTTI_OK)
+            continue;
+        tutti__log(TUTTI_LOG_WARNING, "%s; the generation before it is used instead: %s",
+                   first.message, previous);
+        return TUTTI_OK;
+    }
+    return tutti__error_restore(&first);
 }
 
 tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_state *state)

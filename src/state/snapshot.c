@@ -25,6 +25,17 @@ tutti_status tutti__state_expect(tutti_state *state, const char *name, tutti_ten
     return status;
 }
 
+void tutti__state_forget(tutti_state *state, const char *name)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_tensor *value = tutti__map_get(&state->expected, name);
+    if (value)
+        (void)tutti__map_set(&state->expected, name,
+                             NULL); /* a name that is there needs no memory */
+    pthread_mutex_unlock(&state->lock);
+    tutti_tensor_release(value);
+}
+
 static tutti_status give(tutti_piece *piece, tutti_tensor *host)
 {
     tutti_tensor *to;

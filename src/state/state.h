@@ -51,6 +51,8 @@ tutti_state_variable *tutti__state_find(tutti_state *state, const char *name); /
 tutti_status tutti__state_expect(tutti_state *state, const char *name, tutti_tensor *value);
 /* A value that waits for its variable (borrowed), or NULL. */
 tutti_tensor *tutti__state_expected(tutti_state *state, const char *name);
+/* Drops a value that waits for its variable, if there is one. */
+void tutti__state_forget(tutti_state *state, const char *name);
 
 /* Every variable that has a value, as of one moment between two commits, in the order they were
  * made; and values that wait for theirs. Values are held, not copied: a commit that would write to

@@ -4,8 +4,11 @@ Keras', step by step.
 
     python3 tests/peers/curve.py PROGRAM [ARGUMENTS]     (tests/peers/curve.c, compiled)
 
-Needs numpy, safetensors, torch and tensorflow. Fails when losses differ by more than 1e-4 for
-more than one of three seeds."""
+Needs numpy, safetensors, torch and tensorflow. What f32 allows is shown by PyTorch in f64 from the
+same weights: a pre-activation that is zero but for rounding falls on either side of ReLU's kink, and
+from there on a curve parts from the exact one, ours as well as the peers'. Fails when, for more than
+two of eight seeds, ours differs from a peer's by more than 1e-4 (and it is not the peer's alone that
+parted from f64), or when ours is farther from f64 than the peer's in the median of the seeds."""
 import os
 import subprocess
 import sys
@@ -19,13 +22,28 @@ import numpy as np
 import safetensors.numpy
 
 LIMIT = 1e-4
+SEEDS = range(1, 9)
+ENOUGH = 6  # of them
 
 
-def torch_losses(start, x, y):
+def keras_adam(parameters, moments, step, rate=1e-3, epsilon=1e-7):
+    """Keras' form, where epsilon is added to the root before the bias is corrected."""
+    import torch
+    rate *= (1 - 0.999 ** step) ** 0.5 / (1 - 0.9 ** step)
+    with torch.no_grad():
+        for parameter, (m, v) in zip(parameters, moments):
+            m += (parameter.grad - m) * (1 - 0.9)
+            v += (parameter.grad ** 2 - v) * (1 - 0.999)
+            parameter -= rate * m / (v.sqrt() + epsilon)
+
+
+def torch_losses(start, x, y, exact=False, keras=False):
     import torch
     from torch import nn
     net = nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
                         nn.Linear(5408, 64), nn.ReLU(), nn.Linear(64, 10))
+    dtype = torch.float64 if exact else torch.float32
+    net = net.to(dtype)
     # Ours flattens [13, 13, 32], PyTorch's [32, 13, 13].
     hidden = start['hidden/kernel'].reshape(13, 13, 32, 64).transpose(2, 0, 1, 3).reshape(5408, 64)
     values = [start['conv/kernel'].transpose(3, 2, 0, 1), start['conv/bias'], hidden.T,
@@ -34,13 +52,17 @@ def torch_losses(start, x, y):
         for parameter, value in zip(net.parameters(), values):
             parameter.copy_(torch.from_numpy(np.ascontiguousarray(value)))
     adam = torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-8)
+    moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in net.parameters()]
     losses = []
-    for images, labels in zip(x, y):
-        loss = nn.functional.cross_entropy(net(torch.from_numpy(images).permute(0, 3, 1, 2)),
-                                           torch.from_numpy(labels))
+    for step, (images, labels) in enumerate(zip(x, y), 1):
+        inputs = torch.from_numpy(images).permute(0, 3, 1, 2).to(dtype)
+        loss = nn.functional.cross_entropy(net(inputs), torch.from_numpy(labels))
         adam.zero_grad()
         loss.backward()
-        adam.step()
+        if keras:
+            keras_adam(list(net.parameters()), moments, step)
+        else:
+            adam.step()
         losses.append(loss.item())
     return np.array(losses)
 
@@ -73,27 +95,41 @@ def run(program, arguments):
                 batches['x'], batches['y'], np.load(os.path.join(folder, 'losses.npy')))
 
 
+def distance(losses, from_losses):
+    """The largest relative distance over the steps."""
+    return float((np.abs(losses - from_losses) / np.abs(from_losses)).max())
+
+
+def compare(name, peer, program, arguments, keras):
+    """Every seed beside one peer, and both beside f64. True when they agree."""
+    agree = good = 0
+    offs = []
+    for seed in SEEDS:
+        start, x, y, ours = run(program, arguments + ['--seed', str(seed)])
+        theirs, exact = peer(start, x, y), torch_losses(start, x, y, exact=True, keras=keras)
+        apart = distance(ours, theirs)
+        ours_off, theirs_off = distance(ours, exact), distance(theirs, exact)
+        offs.append((ours_off, theirs_off))
+        within = apart <= LIMIT and len(ours) >= 100
+        agree += within
+        good += within or ours_off <= LIMIT < theirs_off
+        verdict = '' if within else ' OURS PARTED' if ours_off > LIMIT else ' THEIRS PARTED'
+        print(f'{name:8} seed {seed}  {len(ours)} steps  loss {ours[0]:.6f} to {ours[-1]:.6f}  '
+              f'apart {apart:.1e}  from f64: ours {ours_off:.1e}, theirs {theirs_off:.1e}{verdict}',
+              flush=True)
+    ours_off, theirs_off = np.median(offs, axis=0)
+    print(f'{name:8} {agree} of {len(SEEDS)} seeds within {LIMIT:g} of each other, {good} with those '
+          f'where only theirs parted from f64; {ENOUGH} are asked for. Median distance from f64: '
+          f'ours {ours_off:.1e}, theirs {theirs_off:.1e}')
+    return good >= ENOUGH and ours_off <= theirs_off
+
+
 def main():
-    """In f32 a curve sometimes parts from the exact one, ours as well as the peers': every seed is
-    shown, and two of three must agree."""
     program, arguments = sys.argv[1], sys.argv[2:]
-    failed = False
-    for name, peer, more in (('PyTorch', torch_losses, ['--set', 'torch=1']),
-                             ('Keras', keras_losses, [])):
-        agree = 0
-        for seed in (1, 2, 3):
-            start, x, y, ours = run(program, arguments + more + ['--seed', str(seed)])
-            theirs = peer(start, x, y)
-            distance = np.abs(ours - theirs) / np.abs(theirs)
-            within = bool(distance.max() <= LIMIT) and len(ours) >= 100
-            agree += within
-            print(f'{name:8} seed {seed}  {len(ours)} steps  loss {ours[0]:.6f} to {ours[-1]:.6f}  '
-                  f'theirs {theirs[0]:.6f} to {theirs[-1]:.6f}  largest relative distance '
-                  f'{distance.max():.2e} at step {distance.argmax()}'
-                  f'{"" if within else "  PARTED"}', flush=True)
-        failed |= agree < 2
-    print('failed' if failed else f'two of three seeds or more within {LIMIT:g} of each peer')
-    return failed
+    good = compare('PyTorch', torch_losses, program, arguments + ['--set', 'torch=1'], False)
+    good = compare('Keras', keras_losses, program, arguments, True) and good
+    print('passed' if good else 'failed')
+    return not good
 
 
 if __name__ == '__main__':

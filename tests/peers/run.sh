@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tutti beside its peers: its files beside those of NumPy, safetensors, TensorFlow and TensorBoard, its
-# losses beside those of PyTorch and Keras. tests/peers/run.sh [BUILD [curve ARGUMENTS]]. PEERS_PYTHON
+# profile in TensorBoard's plugin, its losses beside those of PyTorch and Keras. tests/peers/run.sh [BUILD [curve ARGUMENTS]]. PEERS_PYTHON
 # names a Python that has them all.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -18,6 +18,10 @@ compile() {
 if [ "${2:-files}" = files ]; then
     compile files
     "$python" tests/peers/files.py "$build/peer_files"
+fi
+if [ "${2:-profile}" = profile ]; then
+    compile profile
+    "$python" tests/peers/profile_check.py "$build/peer_profile"
 fi
 if [ "${2:-curve}" = curve ]; then
     compile curve

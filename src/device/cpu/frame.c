@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 void tutti__cpu_frame_destroy(tutti_cpu_frame *f)
 {
     if (!f)
@@ -123,7 +125,7 @@ static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame *
         f->inputs = calloc(patches, sizeof *f->inputs);
         f->snapshots = calloc((size_t)program->variable_count + 1, sizeof *f->snapshots);
         f->context.dynamic = calloc((size_t)program->dynamic_count + 1, sizeof *f->context.dynamic);
-        f->memory = aligned_alloc(64, (program->arena_size + 127) / 64 * 64);
+        f->memory = tutti__aligned_alloc(64, (program->arena_size + 127) / 64 * 64);
         if (f->inputs)
             f->inputs[patches - 1].count = -1; /* ends the list */
         ok = f->calls && f->views && f->inputs && f->snapshots && f->context.dynamic && f->memory;

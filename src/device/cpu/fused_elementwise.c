@@ -12,8 +12,9 @@ static int score(const tutti_kernel_query *query)
     if (strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) != 0 ||
         tutti__tile_compile(query, &program) != TUTTI_OK)
         return 0;
+    int score = program->body->row_count == 0 ? 100 : 0;
     tutti__tile_discard(program);
-    return 100;
+    return score;
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)

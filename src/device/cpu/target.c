@@ -55,7 +55,8 @@ static tutti_status cpu_compile(tutti_device *device, const tutti_partition *par
     e->lane = tutti__trace_name(device->name);
     e->names = calloc(e->program->instruction_count + 1, sizeof *e->names);
     for (size_t i = 0; e->names && i < e->program->instruction_count; i++)
-        e->names[i] = tutti__trace_name(e->program->instructions[i].node->name);
+        e->names[i] = tutti__trace_operator(e->program->instructions[i].node->name,
+                                            e->program->instructions[i].node->op->name);
     if (!e->names) {
         cpu_destroy(&e->executable);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");

@@ -78,7 +78,8 @@ static tutti_status fill_executable(tutti_far_executable *e, tutti_device *devic
     if (!e->names || !e->constants)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");
     for (size_t i = 0; i < e->program->instruction_count; i++)
-        e->names[i] = tutti__trace_name(e->program->instructions[i].node->name);
+        e->names[i] = tutti__trace_operator(e->program->instructions[i].node->name,
+                                            e->program->instructions[i].node->op->name);
     for (int s = 0; s < TUTTI_FAR_STREAMS; s++) {
         char lane[96];
         snprintf(lane, sizeof lane, "%s stream %d", device->name, s);

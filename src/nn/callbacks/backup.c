@@ -126,6 +126,7 @@ static const tutti_callback_kind kind = {
     .epoch_end = epoch_end,
     .batch_end = batch_end,
     .destroy = destroy,
+    .saves = true,
 };
 
 tutti_callback *tutti_backup_with(const char *folder, const tutti_backup_options *options)

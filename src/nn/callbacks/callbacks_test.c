@@ -246,8 +246,10 @@ TUTTI_TEST(callbacks_terminate_on_nan_ends_training)
     seen s = {0};
     tutti_set_learning_rate(t.model, 1e30);
     tutti_callback *own = tutti_lambda_callback(.epoch_begin = see_epoch_begin, .context = &s);
-    CHECK(tutti_fit(t.model, t.data, .epochs = 50, .quiet = true,
-                    .callbacks = TUTTI_LIST(tutti_terminate_on_nan(), own)));
+    const tutti_history *history =
+        tutti_fit(t.model, t.data, .epochs = 50, .quiet = true,
+                  .callbacks = TUTTI_LIST(tutti_terminate_on_nan(), own));
+    CHECK(history && tutti_history_diverged(history));
     CHECK_INT(s.epoch_begin, 1);
     CHECK(tutti_model_steps(t.model) <= 4);
     training_end(t);

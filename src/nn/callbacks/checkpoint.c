@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/world.h"
+#include "io/safetensors_files.h"
 #include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
 
@@ -41,49 +42,11 @@ static tutti_status expand(const saving *s, const tutti_event *event, char *ret,
                 : tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", s->pattern);
 }
 
-static void remove_quietly(const char *path)
-{
-    const tutti_world *world = tutti__world();
-    tutti_error before;
-    tutti__error_capture(TUTTI_OK, &before);
-    if (world->remove_file(world->self, path) != TUTTI_OK)
-        tutti__error_restore(&before);
-}
-
-/* "<stem>-00001-of-00002.safetensors" and "<stem>.safetensors.index.json" of a large one. */
-static void remove_pieces(const char *path)
-{
-    const tutti_world *world = tutti__world();
-    char folder[4200], piece[4400], **names;
-    size_t count;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t stem = strlen(name) - strlen(".safetensors");
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    snprintf(piece, sizeof piece, "%s.index.json", path);
-    remove_quietly(piece);
-    if (world->list_folder(world->self, folder, &names, &count) != TUTTI_OK)
-        return;
-    for (size_t i = 0; i < count; i++) {
-        int number, of, read = 0;
-        if (strncmp(names[i], name, stem) == 0 &&
-            sscanf(names[i] + stem, "-%5d-of-%5d.safetensors%n", &number, &of, &read) == 2 &&
-            read > 0 && names[i][stem + (size_t)read] == 0) {
-            snprintf(piece, sizeof piece, "%s/%s", folder, names[i]);
-            remove_quietly(piece);
-        }
-    }
-    free(names);
-}
-
 void tutti__checkpoint_remove(const char *path)
 {
-    char full[4096], previous[4200];
-    if (tutti__checkpoint_path(path, full, sizeof full) != TUTTI_OK)
-        return;
-    snprintf(previous, sizeof previous, "%s.previous", full);
-    remove_quietly(full);
-    remove_quietly(previous);
-    remove_pieces(full);
+    char full[4096];
+    if (tutti__checkpoint_path(path, full, sizeof full) == TUTTI_OK)
+        tutti__safetensors_remove(full);
 }
 
 /* Removes all but the newest `keep`. */
@@ -152,7 +115,8 @@ static bool read_name(const char *pattern, const char *name, older *ret, int *re
         }
     }
     *ret_size = (int)(at - name);
-    return *at == 0 || strcmp(at, ".safetensors") == 0;
+    return *at == 0 || strcmp(at, ".safetensors") == 0 ||
+           strcmp(at, ".safetensors.index.json") == 0;
 }
 
 /* A training that goes on keeps as many files as one that was never cut off. */
@@ -201,8 +165,7 @@ static tutti_status save(saving *s, tutti_event *event)
     char path[4000];
     if (s->saved_step == event->step)
         return TUTTI_OK;
-    if (!s->looked && s->options.keep > 0 && !s->options.best_only &&
-        event->model->trainer->restored)
+    if (!s->looked && s->options.keep > 0 && event->model->trainer->restored)
         TUTTI_TRY(adopt_older(s, event));
     s->looked = true;
     TUTTI_TRY(expand(s, event, path, sizeof path));
@@ -257,6 +220,22 @@ static void destroy(void *self)
     free(s);
 }
 
+static void remember(void *self, tutti_logs *memory)
+{
+    const saving *s = self;
+    if (s->options.best_only)
+        tutti__monitor_remember(&s->monitor, memory);
+}
+
+static tutti_status recall(void *self, tutti_event *event, const tutti_logs *memory)
+{
+    saving *s = self;
+    (void)event;
+    if (s->options.best_only)
+        tutti__monitor_recall(&s->monitor, memory);
+    return TUTTI_OK;
+}
+
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "checkpoint",
@@ -265,6 +244,9 @@ static const tutti_callback_kind kind = {
     .epoch_end = epoch_end,
     .batch_end = batch_end,
     .destroy = destroy,
+    .saves = true,
+    .remember = remember,
+    .recall = recall,
 };
 
 tutti_callback *tutti_checkpoint_with(const char *path, const tutti_checkpoint_options *options)

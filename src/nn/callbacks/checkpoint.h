@@ -13,9 +13,11 @@ bool tutti__checkpoint_folder(const tutti_callback *callback, size_t size, char 
 /* Restores the newest checkpoint of a folder; *ret_found is false when there is none. */
 tutti_status tutti__resume_from(tutti_model *model, const char *folder, bool *ret_found);
 
-/* What --save and --resume ask for: saves the model to `path` (or NULL) when training ends; when it
- * is interrupted, a checkpoint beside it too. With `resume`, begins with the newest checkpoint of
- * `folder` (or NULL), else with that one. */
-tutti_callback *tutti__keeper(const char *path, bool resume, const char *folder);
+/* What --save and --resume ask for. With `resume`, training begins with the newest checkpoint of
+ * `folder` (or NULL), else with the one beside `path` (or NULL), which is saved when training is
+ * interrupted. */
+tutti_callback *tutti__training_keeper(const char *path, bool resume, const char *folder);
+/* Saves the model when training ends; when it was not interrupted, removes that checkpoint. */
+tutti_callback *tutti__model_keeper(const char *path);
 
 #endif

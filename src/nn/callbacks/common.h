@@ -24,6 +24,10 @@ tutti_status tutti__monitor_check(const tutti_monitor *monitor, const tutti_mode
 /* True when the epoch's logs have it; *ret_better: it is better than the best, which it becomes. */
 bool tutti__monitor_see(tutti_monitor *monitor, const tutti_event *event, bool *ret_better);
 
+/* For tutti_callback_kind: the best value, under "best". */
+void tutti__monitor_remember(const tutti_monitor *monitor, tutti_logs *memory);
+void tutti__monitor_recall(tutti_monitor *monitor, const tutti_logs *memory);
+
 /* Values of all weights, to come back to. Zeroed is empty. */
 typedef TUTTI_VEC(tutti_tensor *) tutti_kept_weights;
 tutti_status tutti__weights_keep(tutti_model *model, tutti_kept_weights *kept);

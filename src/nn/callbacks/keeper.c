@@ -38,15 +38,21 @@ static tutti_status train_begin(void *self, tutti_event *event)
     return found || !k->checkpoint ? TUTTI_OK : resume_own(k, event);
 }
 
-static tutti_status train_end(void *self, tutti_event *event)
+/* The training as it stands, before others change the weights at its end. */
+static tutti_status save_training(void *self, tutti_event *event)
 {
-    keeper *k = self;
-    if (!k->path)
-        return TUTTI_OK;
+    const keeper *k = self;
+    return k->checkpoint && event->interrupted ? tutti_save_checkpoint(event->model, k->checkpoint)
+                                               : TUTTI_OK;
+}
+
+/* The model, after them. */
+static tutti_status save_model(void *self, tutti_event *event)
+{
+    const keeper *k = self;
     TUTTI_TRY(tutti_save(event->model, k->path));
-    if (event->interrupted)
-        return tutti_save_checkpoint(event->model, k->checkpoint);
-    tutti__checkpoint_remove(k->checkpoint);
+    if (!event->interrupted)
+        tutti__checkpoint_remove(k->checkpoint);
     return TUTTI_OK;
 }
 
@@ -59,15 +65,24 @@ static void destroy(void *self)
     free(k);
 }
 
-static const tutti_callback_kind kind = {
+static const tutti_callback_kind training_kind = {
+    .struct_size = sizeof(tutti_callback_kind),
+    .name = "resume",
+    .train_begin = train_begin,
+    .train_end = save_training,
+    .destroy = destroy,
+    .saves = true,
+};
+
+static const tutti_callback_kind model_kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "save",
-    .train_begin = train_begin,
-    .train_end = train_end,
+    .train_end = save_model,
     .destroy = destroy,
 };
 
-tutti_callback *tutti__keeper(const char *path, bool resume, const char *folder)
+static tutti_callback *make(const tutti_callback_kind *kind, const char *path, bool resume,
+                            const char *folder)
 {
     keeper *k = calloc(1, sizeof *k);
     if (!k)
@@ -81,5 +96,15 @@ tutti_callback *tutti__keeper(const char *path, bool resume, const char *folder)
         destroy(k);
         return NULL;
     }
-    return tutti_callback_make(&kind, k);
+    return tutti_callback_make(kind, k);
+}
+
+tutti_callback *tutti__training_keeper(const char *path, bool resume, const char *folder)
+{
+    return make(&training_kind, path, resume, folder);
+}
+
+tutti_callback *tutti__model_keeper(const char *path)
+{
+    return make(&model_kind, path, false, NULL);
 }

@@ -59,6 +59,19 @@ bool tutti__monitor_see(tutti_monitor *monitor, const tutti_event *event, bool *
     return true;
 }
 
+void tutti__monitor_remember(const tutti_monitor *monitor, tutti_logs *memory)
+{
+    if (monitor->any)
+        tutti_logs_set(memory, "best", monitor->best);
+}
+
+void tutti__monitor_recall(tutti_monitor *monitor, const tutti_logs *memory)
+{
+    double best = tutti_logs_get(memory, "best");
+    monitor->any = !isnan(best);
+    monitor->best = monitor->any ? best : 0;
+}
+
 tutti_status tutti__weights_keep(tutti_model *model, tutti_kept_weights *kept)
 {
     tutti__weights_drop(kept);

@@ -1,11 +1,4 @@
-/* profile.c: the steps of an epoch as a trace.
- *
- *     XSpace { repeated XPlane planes = 1; repeated string hostnames = 4; }
- *     XPlane { int64 id = 1; string name = 2; repeated XLine lines = 3;
- *              map<int64, XEventMetadata> event_metadata = 4; }
- *     XLine  { int64 id = 1; string name = 2; int64 timestamp_ns = 3; repeated XEvent events = 4; }
- *     XEvent { int64 metadata_id = 1; int64 offset_ps = 2; int64 duration_ps = 3; }
- *     XEventMetadata { int64 id = 1; string name = 2; } */
+/* profile.c: collecting what ran when, and writing it in Chrome's trace format. */
 #include "nn/callbacks/profile.h"
 
 #include <stdio.h>
@@ -13,25 +6,14 @@
 #include <unistd.h>
 
 #include "base/world.h"
+#include "io/inflate.h"
 #include "io/json.h"
-#include "io/protobuf.h"
+#include "program/trace.h"
 
-static const char *const names[] = {"", "step", "input and callbacks"};
-
-static int kind_of(const tutti_span *span)
+void tutti__profile_begin(tutti_profile *profile)
 {
-    return span->step >= 0 ? 1 : 2;
-}
-
-void tutti__profile_step(tutti_profile *profile, const tutti_event *event)
-{
-    int64_t now = tutti__now_ns(), begin = now - (int64_t)(1e9 * event->step_seconds);
-    if (profile->spans.count + 2 > TUTTI_PROFILE_SPANS)
-        return;
-    if (profile->ended > 0 && begin > profile->ended)
-        (void)TUTTI_VEC_PUSH(&profile->spans, ((tutti_span){profile->ended, begin, -1}));
-    (void)TUTTI_VEC_PUSH(&profile->spans, ((tutti_span){begin, now, event->step}));
-    profile->ended = now;
+    profile->begin = tutti__now_ns();
+    profile->ticks = profile->since = tutti__ticks();
 }
 
 void tutti__profile_free(tutti_profile *profile)
@@ -39,29 +21,88 @@ void tutti__profile_free(tutti_profile *profile)
     TUTTI_VEC_FREE(&profile->spans);
 }
 
-/* A complete event ("ph": "X") of Chrome's trace format; times in microseconds. */
+static void add(tutti_profile *profile, tutti_span span)
+{
+    if (profile->spans.count < TUTTI_PROFILE_SPANS)
+        (void)TUTTI_VEC_PUSH(&profile->spans, span); /* without memory it is left out */
+}
+
+static void add_operator(void *context, const tutti_trace_item *item)
+{
+    tutti_profile *p = context;
+    double ns = tutti__tick_ns();
+    add(p, (tutti_span){.begin = p->begin + (int64_t)((double)(item->start - p->ticks) * ns),
+                        .end = p->begin + (int64_t)((double)(item->end - p->ticks) * ns),
+                        .name = item->name,
+                        .op = item->op ? item->op : "",
+                        .step = -1,
+                        .thread = item->thread});
+}
+
+void tutti__profile_step(tutti_profile *profile, const tutti_event *event)
+{
+    int64_t now = tutti__now_ns(), begin = now - (int64_t)(1e9 * event->step_seconds);
+    const tutti_trace *mine = tutti__trace_mine();
+    tutti_span span = {.name = "step", .thread = mine ? mine->thread : 0};
+    if (profile->steps++ >= TUTTI_PROFILE_STEPS)
+        return;
+    if (profile->ended > 0 && begin > profile->ended) {
+        tutti_span between = {.name = "input and callbacks", .thread = span.thread, .step = -1};
+        between.begin = profile->ended;
+        between.end = begin;
+        add(profile, between);
+    }
+    span.begin = begin;
+    span.end = profile->ended = now;
+    span.step = event->step;
+    add(profile, span);
+    uint64_t since = profile->since;
+    profile->since = tutti__ticks();
+    tutti__trace_visit(since, add_operator, profile);
+}
+
+/* ---- writing ---- */
+
+/* By thread, then time; what encloses comes before what it encloses. */
+static int in_order(const void *left, const void *right)
+{
+    const tutti_span *a = left, *b = right;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    return (a->end < b->end) - (a->end > b->end);
+}
+
+static void put_text(tutti_json_writer *w, const char *key, const char *text)
+{
+    tutti__json_key(w, key);
+    tutti__json_put_string(w, text);
+}
+
+/* A complete event ("ph": "X"); times in microseconds. */
 static void put_span(tutti_json_writer *w, const tutti_span *span, int64_t start)
 {
     tutti__json_begin(w, '{');
-    tutti__json_key(w, "name");
-    tutti__json_put_string(w, names[kind_of(span)]);
-    tutti__json_key(w, "ph");
-    tutti__json_put_string(w, "X");
+    put_text(w, "name", span->name);
+    put_text(w, "ph", "X");
     tutti__json_key(w, "pid");
     tutti__json_put_int(w, 1);
     tutti__json_key(w, "tid");
-    tutti__json_put_int(w, kind_of(span));
+    tutti__json_put_int(w, span->thread + 1);
     tutti__json_key(w, "ts");
     tutti__json_put_real(w, 1e-3 * (double)(span->begin - start));
     tutti__json_key(w, "dur");
     tutti__json_put_real(w, 1e-3 * (double)(span->end - span->begin));
+    tutti__json_key(w, "args");
+    tutti__json_begin(w, '{');
     if (span->step >= 0) {
-        tutti__json_key(w, "args");
-        tutti__json_begin(w, '{');
         tutti__json_key(w, "step");
         tutti__json_put_int(w, span->step);
-        tutti__json_end(w);
     }
+    if (span->op)
+        put_text(w, "operator", span->op);
+    tutti__json_end(w);
     tutti__json_end(w);
 }
 
@@ -69,66 +110,33 @@ static tutti_status put_trace(const tutti_profile *profile, tutti_text *text)
 {
     tutti_json_writer w = {.text = text};
     tutti__json_begin(&w, '{');
-    tutti__json_key(&w, "displayTimeUnit");
-    tutti__json_put_string(&w, "ms");
+    put_text(&w, "displayTimeUnit", "ms");
     tutti__json_key(&w, "traceEvents");
     tutti__json_begin(&w, '[');
     for (size_t i = 0; i < profile->spans.count; i++)
-        put_span(&w, &profile->spans.data[i], profile->spans.data[0].begin);
+        put_span(&w, &profile->spans.data[i], profile->begin);
     tutti__json_end(&w);
     tutti__json_end(&w);
     return tutti__json_finish(&w);
 }
 
-static void put_planes(const tutti_profile *profile, const char *host, int64_t wall,
-                       tutti_text *text)
-{
-    int64_t start = profile->spans.count > 0 ? profile->spans.data[0].begin : 0;
-    size_t plane = tutti__proto_open(text, 1);
-    tutti__proto_put_int(text, 1, 1);
-    tutti__proto_put_string(text, 2, "/host:CPU");
-    for (int kind = 1; kind <= 2; kind++) {
-        size_t line = tutti__proto_open(text, 3);
-        tutti__proto_put_int(text, 1, kind);
-        tutti__proto_put_string(text, 2, kind == 1 ? "Steps" : "Between steps");
-        tutti__proto_put_int(text, 3, wall);
-        for (size_t i = 0; i < profile->spans.count; i++) {
-            const tutti_span *span = &profile->spans.data[i];
-            if (kind_of(span) != kind)
-                continue;
-            size_t event = tutti__proto_open(text, 4);
-            tutti__proto_put_int(text, 1, kind);
-            tutti__proto_put_int(text, 2, 1000 * (span->begin - start));
-            tutti__proto_put_int(text, 3, 1000 * (span->end - span->begin));
-            tutti__proto_close(text, event);
-        }
-        tutti__proto_close(text, line);
-    }
-    for (int kind = 1; kind <= 2; kind++) {
-        size_t entry = tutti__proto_open(text, 4);
-        tutti__proto_put_int(text, 1, kind);
-        size_t value = tutti__proto_open(text, 2);
-        tutti__proto_put_int(text, 1, kind);
-        tutti__proto_put_string(text, 2, names[kind]);
-        tutti__proto_close(text, value);
-        tutti__proto_close(text, entry);
-    }
-    tutti__proto_close(text, plane);
-    tutti__proto_put_string(text, 4, host);
-}
-
 static tutti_status write_text(const char *folder, const char *host, const char *ending,
                                const tutti_text *text)
 {
-    const tutti_world *world = tutti__world();
     char path[4400];
+    tutti_sink *sink;
+    size_t length = strlen(ending);
     if (text->failed)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a trace");
     snprintf(path, sizeof path, "%s/%s.%s", folder, host, ending);
-    return world->write_file(world->self, path, text->data ? text->data : "", text->size);
+    TUTTI_TRY(tutti__sink_file(path, TUTTI_FILE_REPLACE, &sink));
+    if (length > 3 && strcmp(ending + length - 3, ".gz") == 0)
+        TUTTI_TRY(tutti__sink_deflate(sink, TUTTI_PACKED_GZIP, &sink));
+    return tutti__sink_end(sink, text->size > 0 ? tutti__sink_write(sink, text->data, text->size)
+                                                : TUTTI_OK);
 }
 
-tutti_status tutti__profile_write(const tutti_profile *profile, const char *folder)
+tutti_status tutti__profile_write(tutti_profile *profile, const char *folder)
 {
     const tutti_world *world = tutti__world();
     char path[4200], host[64] = "", stamp[40];
@@ -142,11 +150,15 @@ tutti_status tutti__profile_write(const tutti_profile *profile, const char *fold
     if (snprintf(path, sizeof path, "%s/plugins/profile/%s", folder, stamp) >= 4096)
         return tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", folder);
     TUTTI_TRY(world->make_folder(world->self, path));
+    if (profile->spans.count > 0)
+        qsort(profile->spans.data, profile->spans.count, sizeof *profile->spans.data, in_order);
     tutti_text trace = {0}, planes = {0};
     tutti_status status = put_trace(profile, &trace);
     if (status == TUTTI_OK)
-        status = write_text(path, host, "trace.json", &trace);
-    put_planes(profile, host, wall, &planes);
+        status = write_text(path, host, "trace.json.gz", &trace);
+    if (status == TUTTI_OK)
+        status = tutti__profile_planes(profile, host, wall - (tutti__now_ns() - profile->begin),
+                                       &planes);
     if (status == TUTTI_OK)
         status = write_text(path, host, "xplane.pb", &planes);
     tutti__text_free(&trace);

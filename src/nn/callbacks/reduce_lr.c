@@ -47,12 +47,32 @@ static tutti_status epoch_end(void *self, tutti_event *event)
     return TUTTI_OK;
 }
 
+static void remember(void *self, tutti_logs *memory)
+{
+    const reducing *r = self;
+    tutti__monitor_remember(&r->monitor, memory);
+    tutti_logs_set(memory, "waited", r->waited);
+    tutti_logs_set(memory, "cooling", r->cooling);
+}
+
+static tutti_status recall(void *self, tutti_event *event, const tutti_logs *memory)
+{
+    reducing *r = self;
+    (void)event;
+    tutti__monitor_recall(&r->monitor, memory);
+    r->waited = (int)tutti_logs_get(memory, "waited");
+    r->cooling = (int)tutti_logs_get(memory, "cooling");
+    return TUTTI_OK;
+}
+
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "reduce_lr_on_plateau",
     .train_begin = train_begin,
     .epoch_end = epoch_end,
     .destroy = free,
+    .remember = remember,
+    .recall = recall,
 };
 
 tutti_callback *tutti_reduce_lr_with(const tutti_reduce_lr_options *options)

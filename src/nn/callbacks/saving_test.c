@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "io/events.h"
+#include "io/gzip.h"
 #include "nn/callbacks/training.h"
 
 static bool exists(const training *t, const char *name)
@@ -248,6 +249,39 @@ static void read_events(const training *t, const char *part, tally *ret)
     tutti__events_reader_close(&reader);
 }
 
+/* Steps and operators by name, packed and as planes. */
+static void check_profile(const char *logs)
+{
+    static const char *const endings[] = {".trace.json.gz", ".xplane.pb"};
+    static const char *const texts[2][3] = {{"\"step\"", "\"sgd_update\"", "\"dur\""},
+                                            {"step_num", ":SgdUpdate", "/host:CPU"}};
+    const tutti_world *world = tutti__world();
+    char folder[500], path[1000], **runs, **names;
+    size_t count, size;
+    snprintf(folder, sizeof folder, "%s/plugins/profile", logs);
+    CHECK_OK(world->list_folder(world->self, folder, &runs, &count));
+    CHECK_INT(count, 1);
+    snprintf(folder, sizeof folder, "%s/plugins/profile/%s", logs, runs[0]);
+    CHECK_OK(world->list_folder(world->self, folder, &names, &count));
+    CHECK_INT(count, 2); /* sorted: the trace, the planes */
+    for (int i = 0; i < 2; i++) {
+        void *data, *plain;
+        CHECK_CONTAINS(names[i], endings[i]);
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        CHECK_OK(world->read_file(world->self, path, 1 << 20, &data, &size));
+        if (i == 0) {
+            CHECK_OK(tutti__gzip_unpack(path, data, size, 1 << 24, &plain, &size));
+            free(data);
+            data = plain;
+        }
+        for (int k = 0; k < 3; k++)
+            CHECK(memmem(data, size, texts[i][k], strlen(texts[i][k])) != NULL);
+        free(data);
+    }
+    free(names);
+    free(runs);
+}
+
 TUTTI_TEST(saving_event_files_for_tensorboard)
 {
     training t = training_begin(NULL);
@@ -267,6 +301,6 @@ TUTTI_TEST(saving_event_files_for_tensorboard)
     CHECK_INT(validation.scalars, 4 * 2 * 2); /* by epoch and by step */
     CHECK_NEAR(train.last, tutti_history_get(history, "loss", -1), 1e-6);
     CHECK_NEAR(validation.last, tutti_history_get(history, "val_loss", -1), 1e-6);
-    CHECK(exists(&t, "logs/plugins/profile"));
+    check_profile(path);
     training_end(t);
 }

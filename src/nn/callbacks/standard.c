@@ -53,8 +53,10 @@ tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet)
     bool resume = tutti_flag_on(job, "resume") && !has(fit, "backup");
     if (save || resume) {
         bool found = find_folder(fit, sizeof folder, folder);
-        TUTTI_TRY(tutti__fit_add(fit, tutti__keeper(save, resume, found ? folder : NULL)));
+        TUTTI_TRY(tutti__fit_add(fit, tutti__training_keeper(save, resume, found ? folder : NULL)));
     }
+    if (save)
+        TUTTI_TRY(tutti__fit_add(fit, tutti__model_keeper(save)));
     if (logs)
         TUTTI_TRY(tutti__fit_add(fit, tutti_tensorboard(logs)));
     return add_display(fit, quiet);

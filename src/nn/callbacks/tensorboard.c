@@ -53,6 +53,7 @@ static tutti_status train_begin(void *self, tutti_event *event)
     TUTTI_TRY(open_events(b, "train", &b->train));
     if (event->model) /* a hand-written loop has none */
         TUTTI_TRY(put_summary(b, event->model));
+    tutti__profile_begin(&b->profile);
     return tutti__events_flush(&b->train);
 }
 

@@ -11,6 +11,7 @@ static tutti_status batch_end(void *self, tutti_event *event)
         return TUTTI_OK;
     tutti__log(TUTTI_LOG_WARNING, "step %lld: the loss is not finite; training ends",
                (long long)event->step);
+    tutti__history_diverge(event->model->trainer->history);
     tutti_stop_training(event->model);
     return TUTTI_OK;
 }

@@ -138,3 +138,21 @@ const tutti_op tutti_op_fused = {
     .cost = cost,
     .reference = reference,
 };
+
+/* The same of a body that may fail. */
+const tutti_op tutti_op_fused_checked = {
+    .struct_size = sizeof(tutti_op),
+    .name = "fused_checked",
+    .version = 1,
+    .doc =
+        "fused_checked(xs...): ys = body(xs), in one kernel, where the body checks its arguments",
+    .category = "control",
+    .min_inputs = 0,
+    .max_inputs = -1,
+    .outputs = -1,
+    .flags = TUTTI_OP_FALLIBLE,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+};

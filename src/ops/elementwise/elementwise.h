@@ -13,6 +13,9 @@ tutti_status tutti__infer_float_test(tutti_infer *node);
 tutti_status tutti__infer_numbers(tutti_infer *node);
 tutti_status tutti__infer_bools(tutti_infer *node);
 
+/* P(x) + x p(x), of which dy times is the gradient of the exact gelu: see gelu_slope.c. */
+tutti_sym tutti__gelu_slope(tutti_sym x);
+
 /* A function that a CPU computes by a polynomial: counted as 16 FLOPs an element. */
 void tutti__cost_transcendental(const tutti_infer *node, tutti_cost *ret);
 

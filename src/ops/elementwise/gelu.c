@@ -15,15 +15,6 @@ tutti_sym(tutti_gelu)(tutti_sym x, const tutti_gelu_options *options)
     return TUTTI_NARY(&tutti_op_gelu, ((tutti_sym[]){x}), TUTTI_INT("approximate", approximate));
 }
 
-/* P(x) + x * p(x), p(x) = e^(-x^2 / 2) / sqrt(2 pi) */
-static tutti_sym exact_slope(tutti_sym x)
-{
-    tutti_sym erf_part = tutti_erf(tutti_scale(x, M_SQRT1_2));
-    tutti_sym below = tutti_scale(tutti_add_scalar(erf_part, 1), 0.5);
-    tutti_sym bell = tutti_exp(tutti_scale(tutti_square(x), -0.5));
-    return tutti_add(below, tutti_mul(x, tutti_scale(bell, ROOT / 2)));
-}
-
 /* (1 + t) / 2 + x / 2 * (1 - t^2) * du, t = tanh(u), du = sqrt(2 / pi) * (1 + 3 * 0.044715 * x^2)
  */
 static tutti_sym tanh_slope(tutti_sym x)
@@ -41,7 +32,7 @@ static tutti_sym tanh_slope(tutti_sym x)
 static tutti_status gradient(tutti_gradient *node)
 {
     tutti_sym x = node->inputs[0];
-    tutti_sym slope = RULE_INT(node, "approximate") ? tanh_slope(x) : exact_slope(x);
+    tutti_sym slope = RULE_INT(node, "approximate") ? tanh_slope(x) : tutti__gelu_slope(x);
     node->input_grads[0] = tutti_mul(node->output_grads[0], slope);
     return TUTTI_OK;
 }

@@ -33,7 +33,7 @@ const tutti_update_rule tutti_update_rule_adadelta = {
 static const tutti_attr_spec attrs[] = {
     {"rho", TUTTI_ATTR_FLOAT, "0.95"},
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -53,7 +53,7 @@ const tutti_op tutti_op_adadelta_update = {
         "adadelta_update(v, s, d, g, lr[, apply]): s = r s + (1-r) g^2; x = g sqrt(d + e) / sqrt(s + e); d = r d + (1-r) x^2; v = v - lr x; y = v",
     .category = "update",
     .min_inputs = 5,
-    .max_inputs = 6,
+    .max_inputs = 7,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

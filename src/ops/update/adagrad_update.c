@@ -28,7 +28,7 @@ const tutti_update_rule tutti_update_rule_adagrad = {
 static const tutti_attr_spec attrs[] = {
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -47,7 +47,7 @@ const tutti_op tutti_op_adagrad_update = {
     .doc = "adagrad_update(v, s, g, lr[, apply]): s = s + g^2; v = v - lr g / sqrt(s + e); y = v",
     .category = "update",
     .min_inputs = 4,
-    .max_inputs = 5,
+    .max_inputs = 6,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

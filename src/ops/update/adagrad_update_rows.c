@@ -5,7 +5,7 @@
 static const tutti_attr_spec attrs[] = {
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -24,7 +24,7 @@ const tutti_op tutti_op_adagrad_update_rows = {
         "adagrad_update_rows(v, s, indices, rows, lr[, apply]): adagrad_update on the rows at the indices, equal ones summed first; y = v",
     .category = "update",
     .min_inputs = 5,
-    .max_inputs = 6,
+    .max_inputs = 7,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS | TUTTI_OP_FALLIBLE,
     .attrs = attrs,

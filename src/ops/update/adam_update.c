@@ -50,7 +50,7 @@ static const tutti_attr_spec attrs[] = {
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
     {"amsgrad", TUTTI_ATTR_INT, "false"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -60,6 +60,8 @@ static const char *const samples[] = {
     "&bf16[4] &bf16[4] &bf16[4]{0.1:1} bf16[4] f32[]{0.1:0.2} i64[]{=100} | beta1=0.5 beta2=0.9",
     "&f32[9] &f32[9] &f32[9]{0.1:1} &f32[9]{0.1:1} f32[9] f32[]{0.1:0.2} i64[]{=2} bool[]{=1} | amsgrad=true weight_decay=0.1",
     "&f32[3] &f32[3] &f32[3]{0.1:1} f32[3] f32[]{0.1:0.2} i64[]{=2} bool[]{=0}",
+    "&f32[21] &f32[21] &f32[21]{0.1:1} f32[21] f32[]{0.1:0.2} i64[]{=3} f32[]{0.3:0.6} | scaled=true",
+    "&f32[6] &f32[6] &f32[6]{0.1:1} f32[6] f32[]{0.1:0.2} i64[]{=3} | clip=0.5",
     NULL,
 };
 
@@ -87,7 +89,7 @@ const tutti_op tutti_op_adam_update = {
         "adam_update(v, m, s, [largest,] g, lr, t[, apply]): m = b1 m + (1-b1) g; s = b2 s + (1-b2) g^2; v = v - lr sqrt(1-b2^t)/(1-b1^t) m/(sqrt(s)+e); y = v",
     .category = "update",
     .min_inputs = 6,
-    .max_inputs = 8,
+    .max_inputs = 9,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

@@ -8,7 +8,7 @@ static const tutti_attr_spec attrs[] = {
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
     {"amsgrad", TUTTI_ATTR_INT, "false"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -17,6 +17,7 @@ static const char *const samples[] = {
     "&f64[5] &f64[5] &f64[5]{0.1:1} i32[2]{=1,4} f64[2] f32[]{0.1:0.2} i64[]{=7} | torch_form=true",
     "&f32[4,9] &f32[4,9] &f32[4,9]{0.1:1} &f32[4,9]{0.1:1} i64[3]{=2,0,2} f32[3,9] f32[]{0.1:0.2} i64[]{=1} bool[]{=1} | amsgrad=true",
     "&f32[4,3] &f32[4,3] &f32[4,3]{0.1:1} i64[3]{=2,0,2} f32[3,3] f32[]{0.1:0.2} i64[]{=1} bool[]{=0}",
+    "&f32[4,3] &f32[4,3] &f32[4,3]{0.1:1} i64[3]{=2,0,2} f32[3,3] f32[]{0.1:0.2} i64[]{=3} f32[]{0.3:0.6} | scaled=true",
     NULL,
 };
 
@@ -51,7 +52,7 @@ const tutti_op tutti_op_adam_update_rows = {
         "adam_update_rows(v, m, s, [largest,] indices, rows, lr, t[, apply]): adam_update on the rows at the indices, equal ones summed first; y = v",
     .category = "update",
     .min_inputs = 7,
-    .max_inputs = 9,
+    .max_inputs = 10,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS | TUTTI_OP_FALLIBLE,
     .attrs = attrs,

@@ -36,7 +36,7 @@ static const tutti_attr_spec attrs[] = {
     {"beta2", TUTTI_ATTR_FLOAT, "0.999"},
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -56,7 +56,7 @@ const tutti_op tutti_op_adamax_update = {
         "adamax_update(v, m, u, g, lr, t[, apply]): m = b1 m + (1-b1) g; u = max(b2 u, |g|); v = v - lr / (1-b1^t) m / (u + e); y = v",
     .category = "update",
     .min_inputs = 6,
-    .max_inputs = 7,
+    .max_inputs = 8,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

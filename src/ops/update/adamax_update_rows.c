@@ -7,7 +7,7 @@ static const tutti_attr_spec attrs[] = {
     {"beta2", TUTTI_ATTR_FLOAT, "0.999"},
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -26,7 +26,7 @@ const tutti_op tutti_op_adamax_update_rows = {
         "adamax_update_rows(v, m, u, indices, rows, lr, t[, apply]): adamax_update on the rows at the indices, equal ones summed first; y = v",
     .category = "update",
     .min_inputs = 7,
-    .max_inputs = 8,
+    .max_inputs = 9,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS | TUTTI_OP_FALLIBLE,
     .attrs = attrs,

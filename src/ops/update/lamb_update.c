@@ -56,7 +56,7 @@ static const tutti_attr_spec attrs[] = {
     {"beta1", TUTTI_ATTR_FLOAT, "0.9"},
     {"beta2", TUTTI_ATTR_FLOAT, "0.999"},
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -66,6 +66,7 @@ static const char *const samples[] = {
     "&bf16[4] &bf16[4] &bf16[4]{0.1:1} bf16[4] f32[]{0.1:0.2} i64[]{=3}",
     "&f32[3]{=0,0,0} &f32[3] &f32[3]{0.1:1} f32[3] f32[]{0.1:0.2} i64[]{=3}",
     "&f32[3] &f32[3] &f32[3]{0.1:1} f32[3] f32[]{0.1:0.2} i64[]{=3} bool[]{=0}",
+    "&f32[6] &f32[6] &f32[6]{0.1:1} f32[6] f32[]{0.1:0.2} i64[]{=3} f32[]{0.3:0.6} | scaled=true clip=0.2",
     NULL,
 };
 
@@ -77,7 +78,7 @@ const tutti_op tutti_op_lamb_update = {
         "lamb_update(v, m, s, g, lr, t[, apply]): m, s as adam; u = m / (1-b1^t) / (sqrt(s / (1-b2^t)) + e); v = v - lr |v| / |u| u; y = v",
     .category = "update",
     .min_inputs = 6,
-    .max_inputs = 7,
+    .max_inputs = 8,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

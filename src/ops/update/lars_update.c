@@ -50,7 +50,7 @@ static const tutti_attr_spec attrs[] = {
     {"nesterov", TUTTI_ATTR_INT, "false"},
     {"trust", TUTTI_ATTR_FLOAT, "0.001"},
     {"epsilon", TUTTI_ATTR_FLOAT, "0"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -72,7 +72,7 @@ const tutti_op tutti_op_lars_update = {
         "lars_update(v, m, g, lr[, apply]): r = trust |v| / (|g| + decay |v| + e); m = u m + lr r (g + decay v); v = v - m; y = v",
     .category = "update",
     .min_inputs = 4,
-    .max_inputs = 5,
+    .max_inputs = 6,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

@@ -31,7 +31,7 @@ const tutti_update_rule tutti_update_rule_lion = {
 static const tutti_attr_spec attrs[] = {
     {"beta1", TUTTI_ATTR_FLOAT, "0.9"},
     {"beta2", TUTTI_ATTR_FLOAT, "0.99"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -52,7 +52,7 @@ const tutti_op tutti_op_lion_update = {
         "lion_update(v, m, g, lr[, apply]): v = v - lr sign(b1 m + (1-b1) g); m = b2 m + (1-b2) g; y = v",
     .category = "update",
     .min_inputs = 4,
-    .max_inputs = 5,
+    .max_inputs = 6,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

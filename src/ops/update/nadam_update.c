@@ -55,7 +55,7 @@ static const tutti_attr_spec attrs[] = {
     {"beta2", TUTTI_ATTR_FLOAT, "0.999"},
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
     {"momentum_decay", TUTTI_ATTR_FLOAT, "1"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -75,7 +75,7 @@ const tutti_op tutti_op_nadam_update = {
         "nadam_update(v, m, s, g, lr, t[, apply]): m, s as adam; v = v - lr (u' m / (1-U u') + (1-u) g / (1-U)) / (sqrt(s / (1-b2^t)) + e), u = b1 (1 - 0.96^(t d) / 2), u' = u at t + 1, U = product of u; y = v",
     .category = "update",
     .min_inputs = 6,
-    .max_inputs = 7,
+    .max_inputs = 8,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

@@ -7,7 +7,7 @@ static const tutti_attr_spec attrs[] = {
     {"beta2", TUTTI_ATTR_FLOAT, "0.999"},
     {"epsilon", TUTTI_ATTR_FLOAT, "1e-7"},
     {"momentum_decay", TUTTI_ATTR_FLOAT, "1"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -26,7 +26,7 @@ const tutti_op tutti_op_nadam_update_rows = {
         "nadam_update_rows(v, m, s, indices, rows, lr, t[, apply]): nadam_update on the rows at the indices, equal ones summed first; y = v",
     .category = "update",
     .min_inputs = 7,
-    .max_inputs = 8,
+    .max_inputs = 9,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS | TUTTI_OP_FALLIBLE,
     .attrs = attrs,

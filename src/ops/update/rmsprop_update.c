@@ -56,7 +56,7 @@ static const tutti_attr_spec attrs[] = {
     {"momentum", TUTTI_ATTR_FLOAT, "0"},
     {"centered", TUTTI_ATTR_INT, "false"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -78,7 +78,7 @@ const tutti_op tutti_op_rmsprop_update = {
         "rmsprop_update(v, s, [mean, momentum,] g, lr[, apply]): s = r s + (1-r) g^2; v = v - lr g / sqrt(s + e); y = v",
     .category = "update",
     .min_inputs = 4,
-    .max_inputs = 7,
+    .max_inputs = 8,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

@@ -8,7 +8,7 @@ static const tutti_attr_spec attrs[] = {
     {"momentum", TUTTI_ATTR_FLOAT, "0"},
     {"centered", TUTTI_ATTR_INT, "false"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -27,7 +27,7 @@ const tutti_op tutti_op_rmsprop_update_rows = {
         "rmsprop_update_rows(v, s, [mean, momentum,] indices, rows, lr[, apply]): rmsprop_update on the rows at the indices, equal ones summed first; y = v",
     .category = "update",
     .min_inputs = 5,
-    .max_inputs = 8,
+    .max_inputs = 9,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS | TUTTI_OP_FALLIBLE,
     .attrs = attrs,

@@ -30,6 +30,8 @@ tutti_update_layout tutti__update_layout(const tutti_op *op, const tutti_attr *a
     layout.gradient = at++;
     layout.lr = rule->no_rate ? -1 : at++;
     layout.step = rule->counts_steps ? at++ : -1;
+    const tutti_attr *scaled = tutti_attr_find(attrs, attr_count, "scaled");
+    layout.scale = scaled && scaled->value.i ? at++ : -1;
     layout.apply = input_count > at ? at++ : -1;
     layout.inputs = at;
     return layout;
@@ -68,10 +70,11 @@ tutti_status tutti__update_infer(tutti_infer *node)
     if (node->input_count != at.inputs)
         return RULE_FAIL(node, TUTTI_INVALID,
                          "it has %d inputs, with these attributes needs %d: the variable, %d "
-                         "slots, %s%s%s, and perhaps apply",
+                         "slots, %s%s%s%s, and perhaps apply",
                          node->input_count, at.inputs, at.slots,
                          at.indices >= 0 ? "indices, rows" : "the gradient",
-                         at.lr >= 0 ? ", lr" : "", at.step >= 0 ? ", step" : "");
+                         at.lr >= 0 ? ", lr" : "", at.step >= 0 ? ", step" : "",
+                         at.scale >= 0 ? ", scale" : "");
     TUTTI_TRY(tutti__need_float_variable(node, 0));
     for (int i = 1; i <= at.slots; i++)
         TUTTI_TRY(tutti__need_slot(node, i));
@@ -83,6 +86,8 @@ tutti_status tutti__update_infer(tutti_infer *node)
         TUTTI_TRY(tutti__need_scalar(node, at.lr, TUTTI_F32, "lr"));
     if (at.step >= 0)
         TUTTI_TRY(tutti__need_scalar(node, at.step, TUTTI_I64, "step"));
+    if (at.scale >= 0)
+        TUTTI_TRY(tutti__need_scalar(node, at.scale, TUTTI_F32, "scale"));
     if (at.apply >= 0)
         TUTTI_TRY(tutti__need_scalar(node, at.apply, TUTTI_BOOL, "apply"));
     TUTTI_TRY(check_attrs(node, at.rule));
@@ -93,6 +98,25 @@ bool tutti__update_skipped(const tutti_call *call)
 {
     const tutti_view *last = &call->inputs[call->input_count - 1];
     return last->dtype == TUTTI_BOOL && !tutti_view_get_int(last, 0);
+}
+
+double tutti__update_scale(const tutti_call *call, const tutti_update_layout *layout)
+{
+    return layout->scale >= 0 ? tutti_view_get(&call->inputs[layout->scale], 0) : 1;
+}
+
+double tutti__update_clip(const tutti_call *call)
+{
+    const tutti_attr *clip = tutti_attr_find(call->attrs, call->attr_count, "clip");
+    return clip && clip->value.f > 0 ? clip->value.f : (double)INFINITY;
+}
+
+/* The gradient as the rule sees it; a NaN stays one. */
+static double gradient_of(const tutti_call *call, const tutti_update_layout *at, double g)
+{
+    double most = tutti__update_clip(call);
+    g *= tutti__update_scale(call, at);
+    return g > most ? most : g < -most ? -most : g;
 }
 
 /* A step below 1 counts as 1: nobody has counted yet. */
@@ -120,7 +144,7 @@ static void move(const tutti_call *call, const tutti_update_layout *at, const do
 {
     double x[1 + TUTTI_UPDATE_SLOTS] = {0};
     load(call, numbers, at->slots, i, x);
-    at->rule->element(numbers, g, x);
+    at->rule->element(numbers, gradient_of(call, at, g), x);
     for (int k = 0; k <= at->slots; k++)
         tutti_view_set(&call->inputs[k], i, x[k]);
 }
@@ -146,7 +170,8 @@ static void measure(const tutti_call *call, const tutti_update_layout *at, doubl
     int64_t count = tutti_view_count(&call->inputs[0]);
     for (int64_t i = 0; i < count; i++) {
         load(call, numbers, at->slots, i, x);
-        double y = at->rule->measure(numbers, tutti_view_get(&call->inputs[at->gradient], i), x);
+        double g = gradient_of(call, at, tutti_view_get(&call->inputs[at->gradient], i));
+        double y = at->rule->measure(numbers, g, x);
         variable += x[0] * x[0];
         measured += y * y;
     }

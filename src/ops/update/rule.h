@@ -3,7 +3,9 @@
  * kernels.
  *
  * Inputs of both: variable, slots..., gradient (or indices, rows), lr f32 [], step i64 [] where the
- * rule counts steps, and perhaps apply bool []: when it is false nothing changes.
+ * rule counts steps, scale f32 [] where the attribute "scaled" says so, and perhaps apply bool []:
+ * when it is false nothing changes. The rule sees the gradient times `scale`, then within [-clip,
+ * clip] where the attribute "clip" is above 0.
  *
  * tables: tutti_update_rule
  */
@@ -45,7 +47,7 @@ typedef struct tutti_update_rule {
 typedef struct tutti_update_layout {
     const tutti_update_rule *rule;
     int slots; /* inputs 1 to slots */
-    int indices, gradient, lr, step, apply;
+    int indices, gradient, lr, step, scale, apply;
     int inputs; /* of all; with `apply` where the node has that many */
 } tutti_update_layout;
 tutti_update_layout tutti__update_layout(const tutti_op *op, const tutti_attr *attrs,
@@ -54,6 +56,9 @@ tutti_update_layout tutti__update_layout(const tutti_op *op, const tutti_attr *a
 /* Whether this run is to change nothing: the last input is a bool and false. Kernels then only give
  * the variable's value. */
 bool tutti__update_skipped(const tutti_call *call);
+/* What a gradient is multiplied by, and the largest size that is left of it; INFINITY: any. */
+double tutti__update_scale(const tutti_call *call, const tutti_update_layout *layout);
+double tutti__update_clip(const tutti_call *call);
 /* The rule's numbers for this run. */
 void tutti__update_numbers(const tutti_call *call, const tutti_update_layout *layout,
                            double ret_numbers[TUTTI_UPDATE_NUMBERS]);
@@ -66,9 +71,11 @@ void tutti__update_cost(const tutti_infer *node, tutti_cost *ret);
 int tutti__update_split(const tutti_infer *node, int capacity, tutti_split *ret);
 
 #define TUTTI_UPDATE_FLAGS (TUTTI_OP_UPDATES | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_STATEFUL)
-#define TUTTI_UPDATE_DECAY                                                                         \
+/* What all rules that take a rate have; the last two are for passes, which fold clipping in. */
+#define TUTTI_UPDATE_ATTRS                                                                         \
+    {"weight_decay", TUTTI_ATTR_FLOAT, "0"}, {"scaled", TUTTI_ATTR_INT, "false"},                  \
     {                                                                                              \
-        "weight_decay", TUTTI_ATTR_FLOAT, "0"                                                      \
+        "clip", TUTTI_ATTR_FLOAT, "0"                                                              \
     }
 
 /* Attributes, short, inside rules. */

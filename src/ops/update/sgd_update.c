@@ -44,7 +44,7 @@ static const tutti_attr_spec attrs[] = {
     {"momentum", TUTTI_ATTR_FLOAT, "0"},
     {"nesterov", TUTTI_ATTR_INT, "false"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -57,6 +57,7 @@ static const char *const samples[] = {
     "&f32[2,5] &f32[2,5] f32[2,5] f32[]{0.1:0.2} bool[]{=1} | momentum=0.9 nesterov=true",
     "&f64[4] &f64[4] f64[4] f32[]{0.1:0.2} | momentum=0.5 nesterov=true torch_form=true",
     "&f32[4] f32[4] f32[]{0.1:0.2} bool[]{=0}",
+    "&f32[37] f32[37] f32[]{0.1:0.2} f32[]{0.3:0.6} bool[]{=1} | scaled=true clip=0.25",
     NULL,
 };
 
@@ -76,7 +77,7 @@ const tutti_op tutti_op_sgd_update = {
         "sgd_update(v, [m,] g, lr[, apply]; momentum u): v = v - lr g; with momentum m = u m - lr g, v = v + m; y = v",
     .category = "update",
     .min_inputs = 3,
-    .max_inputs = 5,
+    .max_inputs = 6,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS,
     .attrs = attrs,

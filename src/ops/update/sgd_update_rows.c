@@ -6,7 +6,7 @@ static const tutti_attr_spec attrs[] = {
     {"momentum", TUTTI_ATTR_FLOAT, "0"},
     {"nesterov", TUTTI_ATTR_INT, "false"},
     {"torch_form", TUTTI_ATTR_INT, "false"},
-    TUTTI_UPDATE_DECAY,
+    TUTTI_UPDATE_ATTRS,
     {NULL},
 };
 
@@ -37,7 +37,7 @@ const tutti_op tutti_op_sgd_update_rows = {
         "sgd_update_rows(v, [m,] indices, rows, lr[, apply]): sgd_update on the rows at the indices, equal ones summed first; y = v",
     .category = "update",
     .min_inputs = 4,
-    .max_inputs = 6,
+    .max_inputs = 7,
     .outputs = 1,
     .flags = TUTTI_UPDATE_FLAGS | TUTTI_OP_FALLIBLE,
     .attrs = attrs,

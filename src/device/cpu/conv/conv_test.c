@@ -1,4 +1,4 @@
-/* conv_test.c: direct convolutions against the references. */
+/* conv_test.c: convolutions against the references. */
 #include "base/test.h"
 #include "device/cpu/kernel_check.h"
 
@@ -16,18 +16,28 @@ TUTTI_TEST(direct_convolutions_agree_on_larger_shapes)
         "f32[2,9,13,5] f32[3,3,5,17] | padding=same strides=[2,2]",
         "f32[1,11,8,3] f32[5,3,3,10] | dilations=[2,2] padding=same",
         "f32[2,7,20,8] f32[1,1,8,40]",
+        "f32[2,9,8,16] f32[1,1,16,16] | padding=same strides=[2,2]",
+        "f32[1,12,12,4] f32[3,3,4,6] | strides=[3,2] dilations=[2,3]",
         NULL,
     };
     static const char *const input[] = {
         "f32[3,3,1,32] f32[3,26,26,32] | size=[28,28]",
         "f32[3,3,5,17] f32[2,5,7,17] | padding=same strides=[2,2] size=[9,13]",
         "f32[5,3,3,10] f32[1,11,8,10] | dilations=[2,2] padding=same size=[11,8]",
+        "f32[1,1,16,16] f32[2,5,4,16] | padding=same strides=[2,2] size=[9,8]",
+        "f32[3,3,4,6] f32[1,3,3,6] | strides=[3,2] dilations=[2,3] size=[12,12]",
+        "f32[5,5,6,16] f32[2,10,10,16] | size=[14,14]",
+        "f32[2,2,3,5] f32[1,2,2,5] | strides=[4,3] size=[7,6]",
         NULL,
     };
     static const char *const kernel[] = {
         "f32[19,28,28,1] f32[19,26,26,32] | size=[3,3]",
         "f32[2,9,13,5] f32[2,5,7,17] | padding=same strides=[2,2] size=[3,3]",
         "f32[1,11,8,3] f32[1,11,8,10] | dilations=[2,2] padding=same size=[5,3]",
+        "f32[2,14,14,6] f32[2,10,10,16] | size=[5,5]",
+        "f32[2,32,32,3] f32[2,28,28,6] | size=[5,5]",
+        "f32[2,6,6,1] f32[2,5,5,3] | size=[2,2]",
+        "f32[2,9,8,16] f32[2,5,4,16] | padding=same strides=[2,2] size=[1,1]",
         NULL,
     };
     for (int i = 0; forward[i]; i++)
@@ -36,4 +46,55 @@ TUTTI_TEST(direct_convolutions_agree_on_larger_shapes)
         CHECK(tutti__kernel_check("conv2d_backward_input", input[i], 1e-4) > 0);
     for (int i = 0; kernel[i]; i++)
         CHECK(tutti__kernel_check("conv2d_backward_kernel", kernel[i], 1e-3) > 0);
+}
+
+TUTTI_TEST(winograd_convolutions_agree_with_their_references)
+{
+    static const char *const forward[] = {
+        "f32[2,13,9,16] f32[3,3,16,16] | padding=same",
+        "f32[1,10,14,13] f32[3,3,13,21]",
+        "f32[3,7,7,32] f32[3,3,32,40] | padding=same",
+        "f32[1,8,7,12] f32[3,3,12,12] | padding=explicit pads=[3,1,0,4]",
+        "f32[5,4,4,64] f32[3,3,64,64] | padding=same",
+        NULL,
+    };
+    static const char *const input[] = {
+        "f32[3,3,16,16] f32[2,13,9,16] | padding=same size=[13,9]",
+        "f32[3,3,13,21] f32[1,8,12,21] | size=[10,14]",
+        "f32[3,3,32,40] f32[3,7,7,40] | padding=same size=[7,7]",
+        "f32[3,3,12,12] f32[1,10,9,12] | padding=explicit pads=[3,1,0,4] size=[8,7]",
+        NULL,
+    };
+    static const char *const kernel[] = {
+        "f32[2,13,9,16] f32[2,13,9,16] | padding=same size=[3,3]",
+        "f32[1,10,14,13] f32[1,8,12,21] | size=[3,3]",
+        "f32[3,7,7,32] f32[3,7,7,40] | padding=same size=[3,3]",
+        "f32[1,8,7,12] f32[1,10,9,12] | padding=explicit pads=[3,1,0,4] size=[3,3]",
+        "f32[40,12,12,16] f32[40,12,12,16] | padding=same size=[3,3]",
+        NULL,
+    };
+    for (int i = 0; forward[i]; i++)
+        CHECK(tutti__kernel_check("conv2d", forward[i], 1e-4) > 1);
+    for (int i = 0; input[i]; i++)
+        CHECK(tutti__kernel_check("conv2d_backward_input", input[i], 1e-4) > 1);
+    for (int i = 0; kernel[i]; i++)
+        CHECK(tutti__kernel_check("conv2d_backward_kernel", kernel[i], 1e-3) > 1);
+}
+
+TUTTI_TEST(depthwise_convolutions_agree_with_their_references)
+{
+    CHECK(tutti__kernel_check("conv2d", "f32[2,9,8,37] f32[3,3,1,37] | groups=37 padding=same",
+                              1e-4) > 0);
+    CHECK(tutti__kernel_check("conv2d",
+                              "f32[2,9,8,64] f32[3,2,1,64] | groups=64 strides=[2,1] "
+                              "dilations=[2,2]",
+                              1e-4) > 0);
+    CHECK(tutti__kernel_check("conv2d_backward_input",
+                              "f32[3,3,1,37] f32[2,5,4,37] | groups=37 padding=same strides=[2,2] "
+                              "size=[9,8]",
+                              1e-4) > 0);
+    CHECK(tutti__kernel_check("conv2d_backward_kernel",
+                              "f32[2,9,8,37] f32[2,5,4,37] | groups=37 padding=same strides=[2,2] "
+                              "size=[3,3]",
+                              1e-4) > 0);
 }

@@ -1,185 +1,269 @@
 /* direct.h: direct convolution in tiles of pixels and filters, for files compiled once for each
  * instruction set.
  *
- * A tile is TILE_PIXELS outputs of one row times TILE_FILTERS filters, held in registers while the
- * window is walked. Weights lie in panels [taps][TILE_FILTERS], the last panel filled up with
+ * A tile is PIXELS outputs, wherever they stand, times PANEL filters, held in registers while the
+ * window is walked. Weights lie in panels [taps][PANEL] for each phase, the last filled up with
  * zeros. Input is padded beforehand where the window reaches outside, so that the inner loop has no
  * bounds. Every output is one sum in the same order whatever stands beside it: rows are invariant.
  */
 #ifndef TUTTI_DEVICE_CPU_CONV_DIRECT_H
 #define TUTTI_DEVICE_CPU_CONV_DIRECT_H
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cpu/conv/shape.h"
+#include "device/cpu/conv/walk.h"
 #include "device/cpu/vector.h"
 
-#if VEC_LANES == 16
-#define TILE_PIXELS 12
-#define TILE_VECTORS 2
-#elif VEC_LANES == 8
-#define TILE_PIXELS 6
-#define TILE_VECTORS 2
+#if defined(__AVX512F__) || defined(__aarch64__)
+enum { PIXELS = 8, VECTORS = 2 };
+#elif defined(__AVX2__)
+enum { PIXELS = 6, VECTORS = 2 };
 #else
-#define TILE_PIXELS 6
-#define TILE_VECTORS 4
+enum { PIXELS = 4, VECTORS = 2 };
 #endif
-#define TILE_FILTERS (TILE_VECTORS * VEC_LANES)
+enum { PANEL = VECTORS * VEC_LANES, BLOCK = 8 * PIXELS };
+#define PIECE_FLOPS (1 << 19)
+
+typedef struct direct_work {
+    const tutti_conv_walk *walk;
+    const float *x, *kernel, *bias; /* bias NULL: none */
+    float *panels, *y;
+    bool backward, relu;
+    const tutti_conv_phase *phase; /* at hand */
+    int64_t blocks;                /* of BLOCK outputs, in one piece */
+} direct_work;
 
 static inline int64_t panel_count(int64_t filters)
 {
-    return (filters + TILE_FILTERS - 1) / TILE_FILTERS;
+    return (filters + PANEL - 1) / PANEL;
 }
 
-/* Walks the window for `pixels` neighbouring outputs of one row. */
-static inline __attribute__((always_inline)) void walk_window(int pixels,
-                                                              const tutti_direct_conv *c,
-                                                              const float *x, const float *panel,
-                                                              vec acc[TILE_PIXELS][TILE_VECTORS])
+/* Room for all panels, in floats. */
+static inline int64_t direct_panel_floats(const tutti_conv_walk *w)
 {
-    for (int p = 0; p < pixels; p++)
-        for (int v = 0; v < TILE_VECTORS; v++)
-            acc[p][v] = vec_splat(0);
-    for (int64_t i = 0; i < c->size[0]; i++)
-        for (int64_t run = 0; run < c->runs; run++) {
-            const float *a = x + i * c->dilation[0] * c->row + run * c->run_step;
-            for (int64_t k = 0; k < c->run_length; k++, panel += TILE_FILTERS) {
-                vec w[TILE_VECTORS];
-                for (int v = 0; v < TILE_VECTORS; v++)
-                    w[v] = vec_load(panel + v * VEC_LANES);
-                for (int p = 0; p < pixels; p++) {
-                    vec s = vec_splat(a[p * c->pixel + k]);
-                    for (int v = 0; v < TILE_VECTORS; v++)
-                        acc[p][v] = vec_fma(s, w[v], acc[p][v]);
-                }
+    return panel_count(w->filters) * PANEL * w->cells * w->channels;
+}
+
+/* Where the panels of a phase begin, and the floats of one of them. */
+static inline float *phase_panels(const direct_work *w, const tutti_conv_phase *phase)
+{
+    return w->panels +
+           phase->first_cell * w->walk->channels * panel_count(w->walk->filters) * PANEL;
+}
+
+/* Forward: kernel [cell][channels][filters]. Lines of PANEL filters are copied. */
+static inline void pack_forward(const tutti_conv_walk *w, const float *from, int64_t first,
+                                int64_t count, float *to)
+{
+    for (int64_t c = 0; c < w->channels; c++, to += PANEL) {
+        memcpy(to, from + c * w->filters + first, (size_t)count * sizeof *to);
+        memset(to + count, 0, (size_t)(PANEL - count) * sizeof *to);
+    }
+}
+
+/* Backward: kernel [cell][filters][channels]. */
+static inline void pack_backward(const tutti_conv_walk *w, const float *from, int64_t first,
+                                 int64_t count, float *to)
+{
+    for (int64_t f = 0; f < PANEL; f++)
+        for (int64_t c = 0; c < w->channels; c++)
+            to[c * PANEL + f] = f < count ? from[(first + f) * w->channels + c] : 0;
+}
+
+/* Piece: one panel of every phase. */
+static void pack_piece(void *context, int64_t panel)
+{
+    const direct_work *w = context;
+    const tutti_conv_walk *walk = w->walk;
+    int64_t first = panel * PANEL, left = walk->filters - first,
+            count = left < PANEL ? left : PANEL;
+    for (int64_t p = 0; p < walk->phases; p++) {
+        const tutti_conv_phase *phase = &walk->phase[p];
+        float *to = phase_panels(w, phase) + panel * phase->cells * walk->channels * PANEL;
+        for (int64_t i = 0; i < phase->cells; i++, to += walk->channels * PANEL) {
+            const float *from = w->kernel + phase->cell[i] * walk->channels * walk->filters;
+            (w->backward ? pack_backward : pack_forward)(walk, from, first, count, to);
+        }
+    }
+}
+
+/* One tap of the window: acc[p] += scalar of pixel p * a line of the panel. */
+#define DIRECT_LINE(w, at)                                                                         \
+    vec line[VECTORS];                                                                             \
+    VEC_UNROLL for (int v = 0; v < vectors; v++) line[v] =                                         \
+        vec_load((w) + (at)*PANEL + v * VEC_LANES)
+
+#if defined(__aarch64__)
+/* Four taps: the multiply-add takes one lane of a register as its scalar. */
+#define DIRECT_LANE(lane)                                                                          \
+    do {                                                                                           \
+        DIRECT_LINE(w, lane);                                                                      \
+        VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)   \
+            acc[p][v] = vfmaq_laneq_f32(acc[p][v], line[v], four[p], lane);                        \
+    } while (0)
+#endif
+
+/* What becomes of a sum: the greater of sum + bias and `low`, which is 0 for relu and else below
+ * all. A NaN stays one. */
+typedef struct finish {
+    vec bias[VECTORS];
+    float low;
+} finish;
+
+/* The window of PIXELS outputs, whose inputs are at x, times one panel, of which the first
+ * `vectors` registers count; output p goes to y[p] + f. */
+VEC_INLINE void walk_window(int vectors, const tutti_conv_phase *phase, const float *const *x,
+                            const float *w, const finish *end, float *const *y, int64_t f)
+{
+    vec acc[PIXELS][VECTORS];
+    VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
+        acc[p][v] = vec_splat(0);
+    for (int64_t run = 0; run < phase->runs; run++) {
+        const float *at[PIXELS];
+        int64_t k = 0, length = phase->length;
+        VEC_UNROLL for (int p = 0; p < PIXELS; p++) at[p] = x[p] + phase->offset[run];
+#if defined(__aarch64__)
+        for (; k + 4 <= length; k += 4, w += 4 * PANEL) {
+            vec four[PIXELS];
+            VEC_UNROLL for (int p = 0; p < PIXELS; p++) four[p] = vec_load(at[p] + k);
+            DIRECT_LANE(0);
+            DIRECT_LANE(1);
+            DIRECT_LANE(2);
+            DIRECT_LANE(3);
+        }
+#endif
+        for (; k < length; k++, w += PANEL) {
+            DIRECT_LINE(w, 0);
+            VEC_UNROLL for (int p = 0; p < PIXELS; p++)
+            {
+                vec scalar = vec_splat(at[p][k]);
+                VEC_UNROLL for (int v = 0; v < vectors; v++) acc[p][v] =
+                    vec_fma(line[v], scalar, acc[p][v]);
             }
         }
-}
-
-static inline void store_pixel(float *y, const vec *acc, int64_t filters)
-{
-    if (filters >= TILE_FILTERS) {
-        for (int v = 0; v < TILE_VECTORS; v++)
-            vec_store(y + v * VEC_LANES, acc[v]);
-        return;
     }
-    float all[TILE_FILTERS];
-    for (int v = 0; v < TILE_VECTORS; v++)
-        vec_store(all + v * VEC_LANES, acc[v]);
-    memcpy(y, all, (size_t)filters * sizeof *y);
+    VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
+        vec_store(y[p] + f + v * VEC_LANES, vec_at_least(acc[p][v] + end->bias[v], end->low));
 }
 
-/* One output row of one panel. The last tile moves back so that it ends with the row: some outputs
- * are computed twice, to the same bits. */
-static inline void convolve_row(const tutti_direct_conv *c, const float *x, const float *panel,
-                                float *y, int64_t filters)
+static void walk_wide(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                      const finish *end, float *const *y, int64_t f)
 {
-    vec acc[TILE_PIXELS][TILE_VECTORS];
-    int64_t width = c->out[1];
-    if (width < TILE_PIXELS) {
-        for (int64_t p = 0; p < width; p++) {
-            walk_window(1, c, x + p * c->pixel, panel, acc);
-            store_pixel(y + p * c->filters, acc[0], filters);
+    walk_window(VECTORS, phase, x, w, end, y, f);
+}
+
+static void walk_narrow(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                        const finish *end, float *const *y, int64_t f)
+{
+    walk_window(1, phase, x, w, end, y, f);
+}
+
+/* One panel with `left` filters that do not fill its registers: through memory beside. */
+static inline void walk_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                             const finish *end, float *const *y, int64_t f, int64_t left)
+{
+    float whole[PIXELS][PANEL], *to[PIXELS];
+    for (int p = 0; p < PIXELS; p++)
+        to[p] = whole[p];
+    (left > VEC_LANES ? walk_wide : walk_narrow)(phase, x, w, end, to, 0);
+    for (int p = 0; p < PIXELS; p++)
+        for (int64_t i = 0; i < left; i++)
+            y[p][f + i] = whole[p][i];
+}
+
+static inline finish finish_of(const float *bias, bool relu, int64_t left)
+{
+    finish f = {.low = relu ? 0 : -INFINITY};
+    float some[PANEL] = {0};
+    if (bias != NULL)
+        memcpy(some, bias, (size_t)left * sizeof *some);
+    for (int v = 0; v < VECTORS; v++)
+        f.bias[v] = vec_load(some + v * VEC_LANES);
+    return f;
+}
+
+/* `count` outputs, all filters: `x` their inputs and `y` their places, both filled up to a multiple
+ * of PIXELS with any of them. */
+static inline void convolve_block(const direct_work *w, const float *const *x, float *const *y,
+                                  int64_t count)
+{
+    const tutti_conv_phase *phase = w->phase;
+    int64_t filters = w->walk->filters, size = phase->cells * w->walk->channels * PANEL;
+    const float *panel = phase_panels(w, phase);
+    for (int64_t f = 0; f < filters; f += PANEL, panel += size) {
+        int64_t left = filters - f < PANEL ? filters - f : PANEL;
+        finish end = finish_of(w->bias == NULL ? NULL : w->bias + f, w->relu, left);
+        for (int64_t p = 0; p < count; p += PIXELS)
+            if (left == PANEL)
+                walk_wide(phase, x + p, panel, &end, y + p, f);
+            else if (left == VEC_LANES)
+                walk_narrow(phase, x + p, panel, &end, y + p, f);
+            else
+                walk_edge(phase, x + p, panel, &end, y + p, f, left);
+    }
+}
+
+/* Outputs first .. first + count of a phase, counted through all images. */
+static inline void convolve_outputs(const direct_work *w, int64_t first, int64_t count)
+{
+    const tutti_conv_walk *walk = w->walk;
+    const tutti_conv_phase *phase = w->phase;
+    const float *x[BLOCK];
+    float *y[BLOCK];
+    int64_t column = first % phase->count[1], rows = first / phase->count[1],
+            row = rows % phase->count[0], image = rows / phase->count[0];
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = w->x + image * walk->image + phase->base + row * phase->row + column * phase->column;
+        y[i] =
+            w->y + ((image * walk->out[0] + phase->first[0] + row * phase->step[0]) * walk->out[1] +
+                    phase->first[1] + column * phase->step[1]) *
+                       walk->filters;
+        if (++column == phase->count[1]) {
+            column = 0;
+            row = row + 1 == phase->count[0] ? 0 : row + 1;
+            image += row == 0;
         }
-        return;
     }
-    for (int64_t at = 0; at < width; at += TILE_PIXELS) {
-        int64_t first = at + TILE_PIXELS > width ? width - TILE_PIXELS : at;
-        walk_window(TILE_PIXELS, c, x + first * c->pixel, panel, acc);
-        for (int p = 0; p < TILE_PIXELS; p++)
-            store_pixel(y + (first + p) * c->filters, acc[p], filters);
+    for (int64_t i = count; i % PIXELS != 0; i++) {
+        x[i] = x[0];
+        y[i] = y[0];
+    }
+    convolve_block(w, x, y, count);
+}
+
+static void convolve_piece(void *context, int64_t piece)
+{
+    const direct_work *w = context;
+    int64_t all = w->walk->batch * w->phase->count[0] * w->phase->count[1],
+            first = piece * w->blocks * BLOCK, end = first + w->blocks * BLOCK;
+    end = end < all ? end : all;
+    for (; first < end; first += BLOCK)
+        convolve_outputs(w, first, end - first < BLOCK ? end - first : BLOCK);
+}
+
+/* Pads x, packs the kernel, convolves. The workspace holds padded input, then panels. */
+static inline void direct_run(const tutti_call *call, const tutti_conv_walk *walk, direct_work *w)
+{
+    float *padded = call->workspace;
+    w->walk = walk;
+    w->panels = padded + walk->padded;
+    w->x = tutti__conv_pad(call, walk, w->x, padded);
+    tutti_parallel(call, panel_count(walk->filters), pack_piece, w);
+    for (int64_t p = 0; p < walk->phases; p++) {
+        w->phase = &walk->phase[p];
+        int64_t outputs = walk->batch * w->phase->count[0] * w->phase->count[1];
+        int64_t flops = 2 * BLOCK * (w->phase->cells * walk->channels + 8) * walk->filters;
+        w->blocks = PIECE_FLOPS / flops + 1;
+        int64_t piece = w->blocks * BLOCK;
+        tutti_parallel(call, (outputs + piece - 1) / piece, convolve_piece, w);
     }
 }
 
-typedef struct convolve_work {
-    const tutti_direct_conv *shape;
-    const float *x, *panels;
-    float *y;
-    int64_t blocks; /* of rows, per image */
-} convolve_work;
-
-#define BLOCK_ROWS 4
-
-/* Piece: one image's block of rows, all panels. */
-static inline void convolve_piece(void *context, int64_t piece)
+static inline size_t direct_workspace(const tutti_conv_walk *w)
 {
-    const convolve_work *w = context;
-    const tutti_direct_conv *c = w->shape;
-    int64_t image = piece / w->blocks, first = piece % w->blocks * BLOCK_ROWS;
-    int64_t end = first + BLOCK_ROWS < c->out[0] ? first + BLOCK_ROWS : c->out[0];
-    const float *x = w->x + image * c->image;
-    float *y = w->y + image * c->out[0] * c->out[1] * c->filters;
-    for (int64_t p = 0; p < panel_count(c->filters); p++) {
-        const float *panel = w->panels + p * c->taps * TILE_FILTERS;
-        int64_t filters = c->filters - p * TILE_FILTERS;
-        for (int64_t row = first; row < end; row++)
-            convolve_row(c, x + row * c->stride[0] * c->row, panel,
-                         y + row * c->out[1] * c->filters + p * TILE_FILTERS, filters);
-    }
-}
-
-static inline void convolve(const tutti_call *call, const tutti_direct_conv *c, const float *x,
-                            const float *panels, float *y)
-{
-    convolve_work work = {c, x, panels, y, (c->out[0] + BLOCK_ROWS - 1) / BLOCK_ROWS};
-    tutti_parallel(call, c->batch * work.blocks, convolve_piece, &work);
-}
-
-/* Room for panels of `taps` by `filters`, in floats. */
-static inline int64_t panels_size(int64_t taps, int64_t filters)
-{
-    return panel_count(filters) * TILE_FILTERS * taps;
-}
-
-/* What the kernels that run `convolve` keep: geometry, and how the workspace is cut. */
-typedef struct direct_plan {
-    tutti_direct_conv shape;
-    tutti_conv_padding padding;
-    int64_t padded; /* floats of padded input before the panels, a multiple of 16 */
-} direct_plan;
-
-typedef void direct_geometry(const tutti_convolution *c, tutti_direct_conv *ret,
-                             tutti_conv_padding *ret_padding);
-
-/* x, kernel, y: which input each is, -1 for the output. False where these kernels do not apply. */
-static inline bool direct_plan_make(const tutti_kernel_query *query, int x, int kernel, int y,
-                                    direct_geometry *geometry, direct_plan *ret)
-{
-    tutti_convolution c;
-    if (!tutti__conv_query(query, x, kernel, y, &c))
-        return false;
-    geometry(&c, &ret->shape, &ret->padding);
-    ret->padded = (tutti__conv_padded_size(&ret->shape, &ret->padding) + 15) / 16 * 16;
-    return true;
-}
-
-static inline size_t direct_plan_workspace(const direct_plan *p)
-{
-    return (size_t)(p->padded + panels_size(p->shape.taps, p->shape.filters)) * sizeof(float);
-}
-
-static inline tutti_status direct_plan_keep(const direct_plan *p, void **ret_plan)
-{
-    direct_plan *kept = malloc(sizeof *kept);
-    if (!kept)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    *kept = *p;
-    *ret_plan = kept;
-    return TUTTI_OK;
-}
-
-/* Pads x, lets `pack` fill the panels, convolves. */
-static inline tutti_status direct_run(const tutti_call *call, const float *x, const float *kernel,
-                                      void (*pack)(const tutti_direct_conv *c, const float *kernel,
-                                                   float *panels))
-{
-    const direct_plan *p = call->plan;
-    float *padded = call->workspace, *panels = padded + p->padded;
-    const float *input = tutti__conv_pad(call, &p->shape, &p->padding, x, padded);
-    pack(&p->shape, kernel, panels);
-    convolve(call, &p->shape, input, panels, call->outputs[0].data);
-    return TUTTI_OK;
+    return (size_t)(w->padded + direct_panel_floats(w)) * sizeof(float);
 }
 
 #endif

@@ -9,9 +9,25 @@
 typedef struct tutti_gemm {
     bool trans_a, trans_b, add;
     int64_t m, n, k;
-    const float *a, *b;
-    float *c;
+    union {
+        const float *a;
+        const uint16_t *a16; /* a_bf16: bf16; the same for b and c. Never with an engine. */
+    };
+    union {
+        const float *b;
+        const uint16_t *b16;
+    };
+    union {
+        float *c;
+        uint16_t *c16; /* rounded once from sums of f32; never with `add` */
+    };
     int64_t lda, ldb, ldc; /* elements from one stored row to the next */
+    bool a_bf16, b_bf16, c_bf16;
+
+    /* What tutti__gemm_run does to a finished C, and nobody else: C = relu(C + bias), the bias one
+     * row of n f32 or bf16, or NULL. */
+    const void *bias;
+    bool bias_bf16, relu;
 } tutti_gemm;
 
 typedef struct tutti_gemm_engine {

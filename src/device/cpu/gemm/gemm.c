@@ -8,28 +8,16 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "device/cpu/isa.h"
-#include "tables/gemm_tile.h"
 
 enum {
-    ALIGNMENT = 64,
-    PACKED_A = 1 << 21, /* floats in a chunk */
-    PACKED_B = 1 << 22,
-    PACKED_A_ONE = 1 << 16,
-    PACKED_B_ONE = 1 << 17,
-    PIECE_ROWS = 128,
-    PIECE_COLS = 384,
     PACK_PIECE = 1 << 15,
-    ENOUGH_PIECES = 24,
+    PACK_LINES = 64, /* a multiple of every tile's pad */
     SUM_PIECE = 1 << 13,
     DIRECT_COLUMNS = 128,
     DIRECT_ELEMENTS = 1 << 17,
+    MOST_ROWS = TUTTI_GEMM_PIECE_ROWS + 32, /* of a piece of any tile */
+    MOST_WIDE = 64,
 };
-#define PIECE_FLOPS 1e6
-#define BLOCK_FLOPS 2e5
-#define PARALLEL_FLOPS 6e5
-#define ENGINE_FLOPS 4e6
-#define ENGINE_SIDE 128
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -46,128 +34,18 @@ static int64_t round_up(int64_t a, int64_t b)
     return divide_up(a, b) * b;
 }
 
-const tutti_gemm_tile *tutti__gemm_tile(void)
-{
-    const char *isa = tutti__best_isa();
-    const tutti_gemm_tile *const *tile = tutti__gemm_tile_table;
-    while (strcmp((*tile)->isa, isa) != 0 && tile[1] != NULL)
-        tile++;
-    return *tile;
-}
-
-tutti_gemm_panels tutti__gemm_panels(const tutti_gemm_tile *tile, int64_t n)
-{
-    tutti_gemm_panels best = {0, 0, INT64_MAX};
-    for (int64_t narrows = 0; narrows <= 2; narrows++) {
-        int64_t rest = n - narrows * tile->narrow;
-        int64_t wides = rest > 0 ? divide_up(rest, tile->wide) : 0;
-        int64_t padded = wides * tile->wide + narrows * tile->narrow;
-        if (padded < best.padded)
-            best = (tutti_gemm_panels){wides, narrows, padded};
-    }
-    return best;
-}
-
-static double piece_flops(const tutti_gemm_plan *plan)
-{
-    return 2.0 * (double)least(plan->piece_m, plan->m) *
-           (double)least(plan->piece_n * plan->tile->wide, plan->n) * (double)plan->k;
-}
-
-/* Halves pieces until there are enough of them for many threads or they are small. A panel of B
- * should serve several tiles of rows, so rows are cut last. */
-static void cut_pieces(tutti_gemm_plan *plan)
-{
-    const tutti_gemm_tile *tile = plan->tile;
-    int64_t fewest = least(plan->m, 4 * tile->rows);
-    plan->piece_m = least(round_up(plan->chunk_m, tile->rows), round_up(PIECE_ROWS, tile->rows));
-    plan->piece_n = least(divide_up(plan->chunk_n, tile->wide), PIECE_COLS / tile->wide);
-    while (plan->parallel && piece_flops(plan) >= 2 * PIECE_FLOPS) {
-        int64_t pieces = divide_up(plan->chunk_m, plan->piece_m) *
-                         divide_up(plan->chunk_n, plan->piece_n * tile->wide);
-        bool tall = plan->piece_m / 2 >= fewest;
-        if (pieces >= ENOUGH_PIECES || (!tall && plan->piece_n == 1))
-            return;
-        if (tall && plan->piece_m >= plan->piece_n * tile->wide)
-            plan->piece_m = round_up(plan->piece_m / 2, tile->rows);
-        else if (plan->piece_n > 1)
-            plan->piece_n = divide_up(plan->piece_n, 2);
-        else
-            plan->piece_m = round_up(plan->piece_m / 2, tile->rows);
-    }
-}
-
-/* Few elements of C and a long k: the blocks along k are computed side by side, then summed in
- * order, which gives the same bits. */
-static bool splits_k(const tutti_gemm_plan *plan)
-{
-    int64_t blocks = divide_up(plan->k, plan->tile->depth);
-    double block_flops = 2.0 * (double)plan->m * (double)plan->n * plan->tile->depth;
-    int64_t pieces =
-        divide_up(plan->m, plan->piece_m) * divide_up(plan->n, plan->piece_n * plan->tile->wide);
-    return plan->parallel && blocks >= 4 && pieces < ENOUGH_PIECES && pieces < blocks &&
-           block_flops >= BLOCK_FLOPS && plan->chunk_k == plan->k && plan->chunk_m == plan->m &&
-           plan->chunk_n == plan->n && blocks * plan->m * plan->n <= PACKED_A;
-}
-
-tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags)
-{
-    double flops = 2.0 * (double)m * (double)n * (double)k;
-    bool one = flags & TUTTI_GEMM_ONE_THREAD;
-    tutti_gemm_plan plan = {.tile = tutti__gemm_tile(), .m = m, .n = n, .k = k};
-    bool library = flops >= ENGINE_FLOPS && m <= INT32_MAX && n <= INT32_MAX && k <= INT32_MAX;
-    bool square = m >= ENGINE_SIDE && n >= ENGINE_SIDE && k >= ENGINE_SIDE;
-    if (library && !(flags & TUTTI_GEMM_PLAIN) &&
-        tutti__gemm_engine(square, &plan.engine) != TUTTI_OK)
-        plan.engine = NULL;
-    plan.parallel = !one && flops >= PARALLEL_FLOPS;
-    plan.chunk_n = n;
-    plan.chunk_k = k;
-    while (plan.chunk_n * plan.chunk_k > (one ? PACKED_B_ONE : PACKED_B)) {
-        if (plan.chunk_k > 2 * plan.tile->depth)
-            plan.chunk_k = round_up(plan.chunk_k / 2, plan.tile->depth);
-        else
-            plan.chunk_n = round_up(plan.chunk_n / 2, plan.tile->wide);
-    }
-    int64_t rows = (one ? PACKED_A_ONE : PACKED_A) / (plan.chunk_k > 0 ? plan.chunk_k : 1);
-    rows = rows / plan.tile->rows * plan.tile->rows;
-    plan.chunk_m = least(m, rows < plan.tile->rows ? plan.tile->rows : rows);
-    cut_pieces(&plan);
-    plan.split_k = splits_k(&plan);
-    return plan;
-}
-
-static size_t packed_a_floats(const tutti_gemm_plan *plan)
-{
-    return (size_t)round_up(round_up(plan->chunk_m, plan->tile->rows) * plan->chunk_k,
-                            ALIGNMENT / 4);
-}
-
-/* A chunk of fewer columns may have more padding: at most two narrow panels. */
-static size_t packed_b_floats(const tutti_gemm_plan *plan)
-{
-    return (size_t)((plan->chunk_n + plan->tile->wide + 2 * plan->tile->narrow) * plan->chunk_k);
-}
-
-size_t tutti__gemm_workspace(const tutti_gemm_plan *plan)
-{
-    if (plan->engine != NULL)
-        return 0;
-    size_t sums =
-        plan->split_k ? (size_t)(divide_up(plan->k, plan->tile->depth) * plan->m * plan->n) : 0;
-    return 4 * (packed_a_floats(plan) + packed_b_floats(plan) + sums);
-}
-
 /* One chunk: [m0, m0 + m) x [n0, n0 + n), k from k0. */
 typedef struct chunk {
     const tutti_gemm_plan *plan;
     const tutti_gemm *gemm;
-    float *packed_a, *packed_b, *sums; /* sums: of split_k, C's shape for each block */
+    char *packed_a, *packed_b;
+    float *sums; /* of split_k: C's shape for each block */
     int64_t m0, n0, k0, m, n, k;
     tutti_gemm_panels panels;
     int64_t a_group, b_group, b_pieces; /* panels packed by one piece; pieces that pack B */
     int64_t n_pieces;
-    bool direct; /* A is used as it stands, not packed */
+    bool direct;         /* A is used as it stands, not packed */
+    bool direct_columns; /* B is, but for panels that are not full */
 } chunk;
 
 static int64_t panel_count(const chunk *c)
@@ -192,26 +70,71 @@ static int64_t panel_start(const chunk *c, int64_t j, int64_t *ret_width)
     return c->panels.wides * tile->wide + (j - c->panels.wides) * tile->narrow;
 }
 
-/* Packs panel j of B for the block of `depth` that begins at p. */
-static void pack_b(const chunk *c, int64_t j, int64_t p, int64_t depth)
+/* Where panel lines from `start` of the block that begins at p stand in a packed chunk. */
+static char *packed_at(const chunk *c, char *packed, int64_t lines, int64_t start, int64_t p,
+                       int64_t depth)
+{
+    const tutti_gemm_tile *tile = c->plan->tile;
+    return packed + (p * lines + start * round_up(depth, tile->pad)) * tile->element;
+}
+
+/* Steps [p + q, p + q + k) along k of a panel, in the block of `depth` that begins at p. */
+typedef struct pack_part {
+    int64_t p, depth, q, k;
+} pack_part;
+
+/* Packs a part of panel j of B. */
+static void pack_b(const chunk *c, int64_t j, pack_part t)
 {
     const tutti_gemm *g = c->gemm;
     int64_t step = g->trans_b ? 1 : g->ldb, stride = g->trans_b ? g->ldb : 1, width;
     int64_t start = panel_start(c, j, &width);
-    if (start < c->n)
-        c->plan->tile->pack(width, least(width, c->n - start), depth,
-                            g->b + (c->k0 + p) * step + (c->n0 + start) * stride, step, stride,
-                            c->packed_b + p * c->panels.padded + start * depth);
+    int64_t first = (c->k0 + t.p + t.q) * step + (c->n0 + start) * stride;
+    tutti_gemm_lines lines = {.width = width,
+                              .count = least(width, c->n - start),
+                              .k = t.k,
+                              .step = step,
+                              .stride = stride,
+                              .bf16 = g->b_bf16,
+                              .columns = true};
+    lines.source = g->b_bf16 ? (const void *)(g->b16 + first) : g->b + first;
+    bool stays = c->direct_columns && lines.count == width;
+    if (start < c->n && !stays)
+        c->plan->tile->pack_lines(&lines,
+                                  packed_at(c, c->packed_b, c->panels.padded, start, t.p, t.depth) +
+                                      t.q * width * c->plan->tile->element);
 }
 
-static void pack_a(const chunk *c, int64_t i, int64_t p, int64_t depth)
+static void pack_a(const chunk *c, int64_t i, pack_part t)
 {
     const tutti_gemm *g = c->gemm;
     int64_t step = g->trans_a ? g->lda : 1, stride = g->trans_a ? 1 : g->lda;
     int64_t rows = c->plan->tile->rows, start = i * rows;
-    c->plan->tile->pack(rows, least(rows, c->m - start), depth,
-                        g->a + (c->k0 + p) * step + (c->m0 + start) * stride, step, stride,
-                        c->packed_a + p * round_up(c->m, rows) + start * depth);
+    int64_t first = (c->k0 + t.p + t.q) * step + (c->m0 + start) * stride;
+    tutti_gemm_lines lines = {.width = rows,
+                              .count = least(rows, c->m - start),
+                              .k = t.k,
+                              .step = step,
+                              .stride = stride,
+                              .bf16 = g->a_bf16};
+    lines.source = g->a_bf16 ? (const void *)(g->a16 + first) : g->a + first;
+    c->plan->tile->pack_lines(&lines,
+                              packed_at(c, c->packed_a, round_up(c->m, rows), start, t.p, t.depth) +
+                                  t.q * rows * c->plan->tile->element);
+}
+
+/* Packs panels first..end of B or of A in one block. Where lines stand across the panels, a few of
+ * them are cut into all panels while they are in the cache. */
+static void pack_block(const chunk *c, bool columns, int64_t first, int64_t end, int64_t p)
+{
+    pack_part t = {.p = p, .depth = least(c->plan->tile->depth, c->k - p)};
+    bool across = columns ? !c->gemm->trans_b : c->gemm->trans_a;
+    int64_t few = across ? PACK_LINES : t.depth;
+    for (t.q = 0; t.q < t.depth; t.q += few) {
+        t.k = least(few, t.depth - t.q);
+        for (int64_t i = first; i < end; i++)
+            (columns ? pack_b : pack_a)(c, i, t);
+    }
 }
 
 /* Packs a group of panels of B or of A, in all blocks of the chunk. */
@@ -222,31 +145,73 @@ static void pack_piece(void *context, int64_t index)
     int64_t group = columns ? c->b_group : c->a_group;
     int64_t first = (columns ? index : index - c->b_pieces) * group;
     int64_t end = least(first + group, columns ? panel_count(c) : row_panel_count(c));
-    for (int64_t p = 0; p < c->k; p += c->plan->tile->depth) {
-        int64_t depth = least(c->plan->tile->depth, c->k - p);
-        for (int64_t i = first; i < end; i++)
-            (columns ? pack_b : pack_a)(c, i, p, depth);
-    }
+    for (int64_t p = 0; p < c->k; p += c->plan->tile->depth)
+        pack_block(c, columns, first, end, p);
 }
 
-/* C[rows from `row`, panels first..end) = or += the block of `depth` that begins at p. */
-static void multiply_block(const chunk *c, int64_t row, int64_t rows, int64_t first, int64_t end,
-                           int64_t p, int64_t depth, float *to, int64_t ldc, bool add)
+/* C[rows from `row`, panel j] = or += the block of `depth` that begins at p. `to` is the first
+ * element of those rows and columns. */
+static void multiply_panel(const chunk *c, int64_t row, int64_t rows, int64_t j, int64_t p,
+                           int64_t depth, float *to, int64_t ldc, bool add)
 {
     const tutti_gemm_tile *tile = c->plan->tile;
     const tutti_gemm *g = c->gemm;
-    const float *a = c->packed_a + p * round_up(c->m, tile->rows) + row * depth;
-    const float *rows_a = g->a + (c->m0 + row) * g->lda + c->k0 + p;
-    const float *b = c->packed_b + p * c->panels.padded;
+    int64_t width, start = panel_start(c, j, &width), n = least(width, c->n - start);
+    const void *b = packed_at(c, c->packed_b, c->panels.padded, start, p, depth);
+    const void *a = packed_at(c, c->packed_a, round_up(c->m, tile->rows), row, p, depth);
+    if (c->direct_columns && n == width)
+        tile->multiply_columns(rows, depth, a, g->b + (c->k0 + p) * g->ldb + c->n0 + start, g->ldb,
+                               width, to, ldc, add);
+    else if (c->direct)
+        tile->multiply_rows(rows, n, depth, g->a + (c->m0 + row) * g->lda + c->k0 + p, g->lda, b,
+                            width, to, ldc, add);
+    else
+        tile->multiply(rows, n, depth, a, b, width, to, ldc, add);
+}
+
+/* The same for panels first..end; `to` is the first element of those rows. */
+static void multiply_block(const chunk *c, int64_t row, int64_t rows, int64_t first, int64_t end,
+                           int64_t p, int64_t depth, float *to, int64_t ldc, bool add)
+{
     for (int64_t j = first; j < end; j++) {
-        int64_t width, start = panel_start(c, j, &width), n = least(width, c->n - start);
+        int64_t width, start = panel_start(c, j, &width);
+        if (start < c->n)
+            multiply_panel(c, row, rows, j, p, depth, to + start, ldc, add);
+    }
+}
+
+/* What is done to finished sums: bias, activation, rounding. Column 0 of them is `column` of C. */
+static void finish(const tutti_gemm_tile *tile, const tutti_gemm *g, int64_t row, int64_t rows,
+                   int64_t column, int64_t n, const float *from, int64_t ld)
+{
+    tutti_gemm_finish f = {.rows = rows,
+                           .n = n,
+                           .from = from,
+                           .ld = ld,
+                           .ldc = g->ldc,
+                           .bf16 = g->c_bf16,
+                           .bias_bf16 = g->bias_bf16,
+                           .relu = g->relu};
+    int64_t first = row * g->ldc + column;
+    f.to = g->c_bf16 ? (void *)(g->c16 + first) : g->c + first;
+    if (g->bias != NULL)
+        f.bias = (const char *)g->bias + column * (g->bias_bf16 ? 2 : 4);
+    tile->finish(&f);
+}
+
+/* Rows of bf16: each panel is summed over all of k, then rounded. */
+static void multiply_rounded(const chunk *c, int64_t row, int64_t rows, int64_t first, int64_t end)
+{
+    float sums[MOST_ROWS * MOST_WIDE];
+    const int64_t depth = c->plan->tile->depth;
+    for (int64_t j = first; j < end; j++) {
+        int64_t width, start = panel_start(c, j, &width);
         if (start >= c->n)
             continue;
-        if (c->direct)
-            tile->multiply_rows(rows, n, depth, rows_a, g->lda, b + start * depth, width,
-                                to + start, ldc, add);
-        else
-            tile->multiply(rows, n, depth, a, b + start * depth, width, to + start, ldc, add);
+        for (int64_t p = 0; p < c->k; p += depth)
+            multiply_panel(c, row, rows, j, p, least(depth, c->k - p), sums, width, p > 0);
+        finish(c->plan->tile, c->gemm, c->m0 + row, rows, c->n0 + start, least(width, c->n - start),
+               sums, width);
     }
 }
 
@@ -255,13 +220,21 @@ static void multiply_piece(void *context, int64_t index)
     const chunk *c = context;
     const tutti_gemm_plan *plan = c->plan;
     const tutti_gemm *g = c->gemm;
-    int64_t row = index / c->n_pieces * plan->piece_m;
+    int64_t row = index / c->n_pieces * plan->piece_m, rows = least(plan->piece_m, c->m - row);
     int64_t first = index % c->n_pieces * plan->piece_n;
     int64_t end = least(first + plan->piece_n, panel_count(c));
+    if (g->c_bf16) {
+        multiply_rounded(c, row, rows, first, end);
+        return;
+    }
+    float *to = g->c + (c->m0 + row) * g->ldc + c->n0;
     for (int64_t p = 0; p < c->k; p += plan->tile->depth)
-        multiply_block(c, row, least(plan->piece_m, c->m - row), first, end, p,
-                       least(plan->tile->depth, c->k - p), g->c + (c->m0 + row) * g->ldc + c->n0,
-                       g->ldc, g->add || c->k0 + p > 0);
+        multiply_block(c, row, rows, first, end, p, least(plan->tile->depth, c->k - p), to, g->ldc,
+                       g->add || c->k0 + p > 0);
+    int64_t width, start = panel_start(c, first, &width);
+    int64_t last = least(panel_start(c, end - 1, &width) + width, c->n);
+    if ((g->bias != NULL || g->relu) && c->k0 + c->k == plan->k && start < last)
+        finish(plan->tile, g, c->m0 + row, rows, c->n0 + start, last - start, to + start, g->ldc);
 }
 
 /* Packs B only when `pack_columns`: the chunks of rows share it. */
@@ -281,23 +254,23 @@ static void split_piece(void *context, int64_t index)
 {
     const chunk *c = context;
     int64_t p = index * c->plan->tile->depth, depth = least(c->plan->tile->depth, c->k - p);
-    for (int64_t j = 0; j < panel_count(c); j++)
-        pack_b(c, j, p, depth);
-    for (int64_t i = 0; i < row_panel_count(c) && !c->direct; i++)
-        pack_a(c, i, p, depth);
+    pack_block(c, true, 0, panel_count(c), p);
+    if (!c->direct)
+        pack_block(c, false, 0, row_panel_count(c), p);
     multiply_block(c, 0, c->m, 0, panel_count(c), p, depth, c->sums + index * c->m * c->n, c->n,
                    false);
 }
 
-/* Sums the blocks for SUM_PIECE elements of C, block by block. */
+/* Sums the blocks for SUM_PIECE elements of C, block by block, in the place of the first block. */
 static void sum_piece(void *context, int64_t index)
 {
     const chunk *c = context;
     const tutti_gemm *g = c->gemm;
     int64_t rows = 1 + SUM_PIECE / c->n, row = index * rows;
     for (int64_t i = row; i < least(row + rows, c->m); i++) {
-        float *to = g->c + i * g->ldc;
-        if (!g->add)
+        bool in_place = !g->c_bf16;
+        float *to = in_place ? g->c + i * g->ldc : c->sums + i * c->n;
+        if (in_place && !g->add)
             memcpy(to, c->sums + i * c->n, (size_t)c->n * sizeof(float));
         for (int64_t block = g->add ? 0 : 1; block < divide_up(c->k, c->plan->tile->depth);
              block++) {
@@ -305,6 +278,8 @@ static void sum_piece(void *context, int64_t index)
             for (int64_t j = 0; j < c->n; j++)
                 to[j] += sum[j];
         }
+        if (g->c_bf16 || g->bias != NULL || g->relu)
+            finish(c->plan->tile, g, i, 1, 0, c->n, to, c->n);
     }
 }
 
@@ -313,21 +288,33 @@ static void sum_piece(void *context, int64_t index)
 static bool rows_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 {
     bool pays = plan->n <= DIRECT_COLUMNS || plan->m * plan->k <= DIRECT_ELEMENTS;
-    return pays && plan->tile->multiply_rows != NULL && !gemm->trans_a && gemm->lda % 1024 != 0;
+    return pays && plan->tile->multiply_rows != NULL && !gemm->a_bf16 && !gemm->trans_a &&
+           gemm->lda % 1024 != 0;
+}
+
+/* The same for columns that are used for few rows. */
+static bool columns_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
+{
+    return plan->m <= 2 * plan->tile->rows && plan->tile->multiply_columns != NULL &&
+           !gemm->b_bf16 && !gemm->trans_b && gemm->ldb % 1024 != 0;
+}
+
+/* Packs as little as pays. */
+static void start_chunk(chunk *c, const tutti_gemm_plan *plan, const tutti_gemm *gemm)
+{
+    c->plan = plan;
+    c->gemm = gemm;
+    c->direct_columns = columns_direct(plan, gemm);
+    c->direct = !c->direct_columns && rows_direct(plan, gemm);
 }
 
 static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
                       void *workspace)
 {
-    chunk c = {.plan = plan,
-               .gemm = gemm,
-               .packed_a = workspace,
-               .m = plan->m,
-               .n = plan->n,
-               .k = plan->k,
-               .direct = rows_direct(plan, gemm)};
-    c.packed_b = c.packed_a + packed_a_floats(plan);
-    c.sums = c.packed_b + packed_b_floats(plan);
+    chunk c = {.packed_a = workspace, .m = plan->m, .n = plan->n, .k = plan->k};
+    start_chunk(&c, plan, gemm);
+    c.packed_b = c.packed_a + tutti__gemm_packed_a(plan);
+    c.sums = (float *)(void *)(c.packed_b + tutti__gemm_packed_b(plan));
     c.panels = tutti__gemm_panels(plan->tile, c.n);
     tutti__pool_run(pool, divide_up(c.k, plan->tile->depth), split_piece, &c);
     tutti__pool_run(pool, divide_up(c.m, 1 + SUM_PIECE / c.n), sum_piece, &c);
@@ -336,9 +323,9 @@ static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
 static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
                       void *workspace)
 {
-    chunk c = {
-        .plan = plan, .gemm = gemm, .packed_a = workspace, .direct = rows_direct(plan, gemm)};
-    c.packed_b = c.packed_a + packed_a_floats(plan);
+    chunk c = {.packed_a = workspace};
+    start_chunk(&c, plan, gemm);
+    c.packed_b = c.packed_a + tutti__gemm_packed_a(plan);
     for (c.n0 = 0; c.n0 < plan->n; c.n0 += plan->chunk_n) {
         c.n = least(plan->chunk_n, plan->n - c.n0);
         c.panels = tutti__gemm_panels(plan->tile, c.n);
@@ -370,6 +357,17 @@ static void engine_piece(void *context, int64_t index)
     part.b += part.trans_b ? col * part.ldb : col;
     part.c += row * part.ldc + col;
     c->plan->engine->multiply(&part);
+    if (part.bias != NULL || part.relu)
+        finish(c->plan->tile, c->gemm, row, part.m, col, part.n, part.c, part.ldc);
+}
+
+/* No k: C is the bias. */
+static void run_empty(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
+{
+    static const float zeros[MOST_WIDE];
+    for (int64_t i = 0; i < plan->m && !gemm->add; i++)
+        for (int64_t j = 0; j < plan->n; j += MOST_WIDE)
+            finish(plan->tile, gemm, i, 1, j, least(MOST_WIDE, plan->n - j), zeros, MOST_WIDE);
 }
 
 void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
@@ -378,8 +376,7 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
     if (plan->m == 0 || plan->n == 0)
         return;
     if (plan->k == 0) {
-        for (int64_t i = 0; i < plan->m && !gemm->add; i++)
-            memset(gemm->c + i * gemm->ldc, 0, (size_t)plan->n * sizeof(float));
+        run_empty(plan, gemm);
         return;
     }
     pool = plan->parallel ? pool : NULL;

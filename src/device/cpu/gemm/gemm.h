@@ -19,9 +19,13 @@ typedef struct tutti_gemm_plan {
     bool parallel, split_k;
 } tutti_gemm_plan;
 
+enum { TUTTI_GEMM_PIECE_ROWS = 128 }; /* rows of a piece before they are rounded up to tiles */
+
 enum {
     TUTTI_GEMM_ONE_THREAD = 1 << 0, /* small buffers, for products that run side by side */
-    TUTTI_GEMM_PLAIN = 1 << 1       /* no library */
+    TUTTI_GEMM_PLAIN = 1 << 1,      /* no library */
+    TUTTI_GEMM_ROUNDED = 1 << 2,    /* operands or C may be bf16; no library */
+    TUTTI_GEMM_BF16 = 1 << 3        /* rounded, and multiplied in bf16 where the CPU can */
 };
 /* Never fails: with a library that cannot be loaded the plain tiles are planned. Kernels call
  * tutti__gemm_engine in their prepare, to report that. */
@@ -29,6 +33,9 @@ tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags
 
 /* Bytes that a run needs, 64-byte aligned. */
 size_t tutti__gemm_workspace(const tutti_gemm_plan *plan);
+/* Of which A, then B, packed, take. */
+size_t tutti__gemm_packed_a(const tutti_gemm_plan *plan);
+size_t tutti__gemm_packed_b(const tutti_gemm_plan *plan);
 
 /* pool NULL runs on the calling thread. Shapes are the plan's. */
 void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,

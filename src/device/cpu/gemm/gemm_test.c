@@ -110,7 +110,7 @@ TUTTI_TEST(gemm_plain_matches_double_sums)
 TUTTI_TEST(gemm_every_instruction_set_matches)
 {
     for (const tutti_gemm_tile *const *tile = tutti__gemm_tile_table; *tile != NULL; tile++) {
-        if (!tutti__isa_present((*tile)->isa))
+        if (!tutti__isa_present((*tile)->isa) || (*tile)->element != sizeof(float))
             continue;
         CHECK_OK(tutti__param_set("ISA", (*tile)->isa));
         CHECK(tutti__gemm_tile() == *tile);
@@ -121,6 +121,65 @@ TUTTI_TEST(gemm_every_instruction_set_matches)
         free_product(&p);
     }
     CHECK_OK(tutti__param_set("ISA", NULL));
+}
+
+/* Operands that bf16 holds exactly. */
+static uint16_t *round_operand(float *x, size_t count)
+{
+    uint16_t *rounded = malloc((count + 1) * sizeof *rounded);
+    CHECK(rounded != NULL);
+    for (size_t i = 0; i < count; i++) {
+        rounded[i] = tutti_f32_to_bf16(x[i]);
+        x[i] = tutti_bf16_to_f32(rounded[i]);
+    }
+    return rounded;
+}
+
+static void check_bf16(int64_t m, int64_t n, int64_t k, int mode, uint32_t flags)
+{
+    product p = make_product(m, n, k, mode & 1, mode & 2, mode & 4);
+    uint16_t *a = round_operand(p.a, (size_t)((mode & 1 ? k : m) * p.gemm.lda));
+    uint16_t *b = round_operand(p.b, (size_t)((mode & 2 ? n : k) * p.gemm.ldb));
+    tutti_gemm_plan plan = tutti__gemm_plan(m, n, k, flags);
+    run_product(&p, &plan, NULL); /* f32 is rounded while it is packed */
+    check_product(&p);
+    tutti_gemm floats = p.gemm;
+    p.gemm.a16 = a;
+    p.gemm.b16 = b;
+    p.gemm.a_bf16 = p.gemm.b_bf16 = true;
+    run_product(&p, &plan, NULL);
+    p.gemm.a = floats.a;
+    p.gemm.b = floats.b;
+    check_product(&p);
+    free(a);
+    free(b);
+    free_product(&p);
+}
+
+TUTTI_TEST(gemm_of_bf16_matches_double_sums)
+{
+    for (size_t s = 0; s < TUTTI_COUNT(shapes); s++)
+        for (int mode = 0; mode < 8; mode++) {
+            check_bf16(shapes[s][0], shapes[s][1], shapes[s][2], mode, TUTTI_GEMM_ROUNDED);
+            check_bf16(shapes[s][0], shapes[s][1], shapes[s][2], mode, TUTTI_GEMM_BF16);
+        }
+}
+
+TUTTI_TEST(gemm_of_every_bf16_set_matches)
+{
+    int tried = 0;
+    for (const tutti_gemm_tile *const *tile = tutti__gemm_tile_table; *tile != NULL; tile++) {
+        if ((*tile)->element != 2 || !tutti__isa_present((*tile)->isa))
+            continue;
+        CHECK_OK(tutti__param_set("ISA", (*tile)->isa));
+        CHECK(tutti__gemm_bf16_tile() == *tile);
+        for (int mode = 0; mode < 8; mode++)
+            check_bf16(67, 91, 1300, mode, TUTTI_GEMM_BF16);
+        tried++;
+    }
+    CHECK_OK(tutti__param_set("ISA", NULL));
+    if (tried == 0)
+        SKIP("this CPU has no instructions for products of bf16");
 }
 
 /* Bits of one product under a plan and a pool. */
@@ -134,28 +193,31 @@ static void check_same_bits(product *p, const float *expected, uint32_t flags, t
 TUTTI_TEST(gemm_bits_do_not_depend_on_threads_or_plan)
 {
     static const int64_t sizes[][3] = {{150, 160, 170}, {24, 40, 3000}, {300, 20, 900}};
+    static const uint32_t kinds[] = {TUTTI_GEMM_PLAIN, TUTTI_GEMM_BF16};
     tutti_pool *pool;
     CHECK_OK(tutti__pool_create(3, -1, &pool));
-    for (size_t s = 0; s < TUTTI_COUNT(sizes); s++) {
-        product p = make_product(sizes[s][0], sizes[s][1], sizes[s][2], false, false, true);
-        tutti_gemm_plan plan = tutti__gemm_plan(p.gemm.m, p.gemm.n, p.gemm.k, TUTTI_GEMM_PLAIN);
+    for (size_t s = 0; s < TUTTI_COUNT(sizes) * TUTTI_COUNT(kinds); s++) {
+        const int64_t *size = sizes[s / TUTTI_COUNT(kinds)];
+        uint32_t kind = kinds[s % TUTTI_COUNT(kinds)];
+        product p = make_product(size[0], size[1], size[2], false, false, true);
+        tutti_gemm_plan plan = tutti__gemm_plan(p.gemm.m, p.gemm.n, p.gemm.k, kind);
         run_product(&p, &plan, NULL);
         float *expected = malloc(p.c_count * sizeof(float));
         CHECK(expected != NULL);
         memcpy(expected, p.c, p.c_count * sizeof(float));
         for (int i = 0; i < 5; i++)
-            check_same_bits(&p, expected, TUTTI_GEMM_PLAIN, pool);
-        check_same_bits(&p, expected, TUTTI_GEMM_PLAIN | TUTTI_GEMM_ONE_THREAD, pool);
+            check_same_bits(&p, expected, kind, pool);
+        check_same_bits(&p, expected, kind | TUTTI_GEMM_ONE_THREAD, pool);
         free(expected);
         free_product(&p);
     }
     tutti__pool_destroy(pool);
 }
 
-TUTTI_TEST(gemm_rows_do_not_depend_on_their_neighbours)
+static void check_rows(uint32_t flags)
 {
     product all = make_product(200, 70, 900, false, false, false);
-    tutti_gemm_plan plan = tutti__gemm_plan(200, 70, 900, TUTTI_GEMM_PLAIN);
+    tutti_gemm_plan plan = tutti__gemm_plan(200, 70, 900, flags);
     run_product(&all, &plan, NULL);
     static const int64_t cuts[][2] = {{0, 1}, {3, 7}, {11, 64}, {50, 150}};
     for (size_t i = 0; i < TUTTI_COUNT(cuts); i++) {
@@ -163,7 +225,7 @@ TUTTI_TEST(gemm_rows_do_not_depend_on_their_neighbours)
         product part = make_product(rows, 70, 900, false, false, false);
         part.gemm.a = all.a + row * all.gemm.lda;
         part.gemm.b = all.b;
-        plan = tutti__gemm_plan(rows, 70, 900, TUTTI_GEMM_PLAIN);
+        plan = tutti__gemm_plan(rows, 70, 900, flags);
         run_product(&part, &plan, NULL);
         for (int64_t r = 0; r < rows; r++)
             CHECK(memcmp(part.c + r * part.gemm.ldc, all.c + (row + r) * all.gemm.ldc,
@@ -171,6 +233,12 @@ TUTTI_TEST(gemm_rows_do_not_depend_on_their_neighbours)
         free_product(&part);
     }
     free_product(&all);
+}
+
+TUTTI_TEST(gemm_rows_do_not_depend_on_their_neighbours)
+{
+    check_rows(TUTTI_GEMM_PLAIN);
+    check_rows(TUTTI_GEMM_BF16);
 }
 
 TUTTI_TEST(gemm_with_packed_matrix_has_the_same_bits)

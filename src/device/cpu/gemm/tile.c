@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "device/cpu/gemm/finish.h"
 #include "device/cpu/vector.h"
 #include "program/isa.h"
 
@@ -17,6 +18,9 @@ enum { ROWS = 4, WIDE = 3, NARROW = 2, DEPTH = 256 };
 #else
 enum { ROWS = 4, WIDE = 2, NARROW = 1, DEPTH = 256 };
 #endif
+
+/* From this depth on the sums that a tile adds to are fetched while it is computed. */
+enum { FETCHED_C = 64 };
 
 /* Fewer rows than this do not pay for fetching the next panel ahead. */
 enum { PREFETCH_ROWS = 96 };
@@ -56,22 +60,27 @@ VEC_INLINE void step_rows(int rows, int vecs, const float *a, int64_t lda, const
 }
 
 /* c[rows, vecs * VEC_LANES] = or += the product of rows and a panel of `vecs` registers. The rows
- * are a packed panel of ROWS, or, with an lda that is not 0, rows that were not packed. */
+ * are a packed panel of ROWS, or, with an lda that is not 0, rows that were not packed; lines of
+ * the panel of B lie ldb apart. */
 VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, int64_t lda, const float *b,
-                     float *c, int64_t ldc, bool add)
+                     int64_t ldb, float *c, int64_t ldc, bool add)
 {
     vec sum[ROWS][WIDE];
     int64_t p = 0;
+    for (int i = 0; i < rows && add && k >= FETCHED_C; i++) {
+        __builtin_prefetch(c + i * ldc, 1, 3);
+        __builtin_prefetch(c + i * ldc + vecs * VEC_LANES - 1, 1, 3);
+    }
     VEC_UNROLL for (int i = 0; i < rows; i++) VEC_UNROLL for (int j = 0; j < vecs; j++) sum[i][j] =
         (vec){0};
     if (lda == 0) {
         VEC_UNROLL_BY_4
         for (; p < k; p++)
-            step(rows, vecs, a + p * ROWS, b + p * vecs * VEC_LANES, sum);
+            step(rows, vecs, a + p * ROWS, b + p * ldb, sum);
     } else {
         VEC_UNROLL_BY_4
         for (; p < k; p++)
-            step_rows(rows, vecs, a + p, lda, b + p * vecs * VEC_LANES, sum);
+            step_rows(rows, vecs, a + p, lda, b + p * ldb, sum);
     }
     VEC_UNROLL for (int i = 0; i < rows; i++) VEC_UNROLL for (int j = 0; j < vecs; j++)
     {
@@ -87,14 +96,25 @@ typedef void tile_function(int64_t k, const float *a, int64_t lda, const float *
                      int64_t ldc, bool add)                                                        \
     {                                                                                              \
         (void)lda;                                                                                 \
-        tile(rows, vecs, k, a, 0, b, c, ldc, add);                                                 \
+        tile(rows, vecs, k, a, 0, b, (vecs)*VEC_LANES, c, ldc, add);                               \
     }
 #define TILE_OF_ROWS(name, rows, vecs)                                                             \
     static void name(int64_t k, const float *a, int64_t lda, const float *b, float *c,             \
                      int64_t ldc, bool add)                                                        \
     {                                                                                              \
-        tile(rows, vecs, k, a, lda, b, c, ldc, add);                                               \
+        tile(rows, vecs, k, a, lda, b, (vecs)*VEC_LANES, c, ldc, add);                             \
     }
+/* Lines of B that were not packed, `lda` apart. */
+#define TILE_OF_COLUMNS(name, rows, vecs)                                                          \
+    static void name(int64_t k, const float *a, int64_t lda, const float *b, float *c,             \
+                     int64_t ldc, bool add)                                                        \
+    {                                                                                              \
+        tile(rows, vecs, k, a, 0, b, lda, c, ldc, add);                                            \
+    }
+TILE_OF_COLUMNS(tile_columns_wide, ROWS, WIDE)
+TILE_OF_COLUMNS(tile_columns_narrow, ROWS, NARROW)
+TILE_OF_COLUMNS(tile_columns_low_wide, 4, WIDE)
+TILE_OF_COLUMNS(tile_columns_low_narrow, 4, NARROW)
 TILE(tile_wide, ROWS, WIDE)
 TILE(tile_narrow, ROWS, NARROW)
 #if !defined(__aarch64__)
@@ -124,9 +144,10 @@ static void edge(tile_function *function, int64_t rows, int64_t cols, int64_t k,
         }
 }
 
-static void multiply(int64_t m, int64_t n, int64_t k, const float *a, const float *b, int64_t width,
-                     float *c, int64_t ldc, bool add)
+static void multiply(int64_t m, int64_t n, int64_t k, const void *packed_a, const void *packed_b,
+                     int64_t width, float *c, int64_t ldc, bool add)
 {
+    const float *a = packed_a, *b = packed_b;
     bool wide = width == WIDE * VEC_LANES;
     const float *next = b + width * k; /* the next panel, fetched while this one is used */
     int64_t lines = m < PREFETCH_ROWS ? 0 : (width * k / 16 * ROWS + m - 1) / m;
@@ -141,6 +162,24 @@ static void multiply(int64_t m, int64_t n, int64_t k, const float *a, const floa
             low(k, a, 0, b, c, ldc, add);
         else
             edge(m - i <= 4 ? low : whole, m - i < ROWS ? m - i : ROWS, n, k, a, 0, b, c, ldc, add);
+    }
+}
+
+/* Few rows are not worth packing B for. */
+static void multiply_columns(int64_t m, int64_t k, const void *packed_a, const float *b,
+                             int64_t ldb, int64_t width, float *c, int64_t ldc, bool add)
+{
+    const float *a = packed_a;
+    bool wide = width == WIDE * VEC_LANES;
+    for (int64_t i = 0; i < m; i += ROWS, a += ROWS * k, c += ROWS * ldc) {
+        int64_t rows = m - i < ROWS ? m - i : ROWS;
+        bool low = rows <= 4;
+        tile_function *function = wide ? (low ? tile_columns_low_wide : tile_columns_wide)
+                                       : (low ? tile_columns_low_narrow : tile_columns_narrow);
+        if (rows == ROWS || rows == 4)
+            function(k, a, ldb, b, c, ldc, add);
+        else
+            edge(function, rows, width, k, a, ldb, b, c, ldc, add);
     }
 }
 
@@ -211,6 +250,32 @@ static void pack(int64_t width, int64_t count, int64_t k, const float *source, i
         pack_line(width, k, i < count ? source + i * stride : NULL, step_, panel + i);
 }
 
+/* Lines of bf16 are widened a few steps of k at a time. */
+static void pack_lines(const tutti_gemm_lines *l, void *panel)
+{
+    enum { CHUNK = 64, WIDEST = ROWS > WIDE * VEC_LANES ? ROWS : WIDE * VEC_LANES };
+    float widened[CHUNK * WIDEST];
+    const uint16_t *source = l->source;
+    float *to = panel;
+    if (!l->bf16) {
+        pack(l->width, l->count, l->k, l->source, l->step, l->stride, panel);
+        return;
+    }
+    bool along = l->step == 1;
+    for (int64_t p = 0; p < l->k; p += CHUNK, to += CHUNK * l->width) {
+        int64_t k = l->k - p < CHUNK ? l->k - p : CHUNK, length = along ? k : l->count;
+        int64_t lines = along ? l->count : k, room = along ? CHUNK : WIDEST;
+        for (int64_t i = 0; i < lines; i++) {
+            const uint16_t *from = source + p * l->step + i * (along ? l->stride : l->step);
+            for (int64_t j = 0; j < length; j++) {
+                uint32_t bits = (uint32_t)from[j] << 16;
+                memcpy(widened + i * room + j, &bits, sizeof bits);
+            }
+        }
+        pack(l->width, l->count, k, widened, along ? 1 : room, along ? room : 1, to);
+    }
+}
+
 #if !defined(__aarch64__) /* there a multiply-add by a lane wants its scalars side by side */
 /* The last rows, fewer than four, are packed. */
 static void multiply_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
@@ -242,8 +307,13 @@ const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile) = {
     .wide = WIDE * VEC_LANES,
     .narrow = NARROW * VEC_LANES,
     .depth = DEPTH,
+    .element = sizeof(float),
+    .pad = 1,
     .pack = pack,
+    .pack_lines = pack_lines,
     .multiply = multiply,
+    .multiply_columns = multiply_columns,
+    .finish = finish,
 #if !defined(__aarch64__)
     .multiply_rows = multiply_rows,
 #endif

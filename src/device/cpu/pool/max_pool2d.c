@@ -1,5 +1,6 @@
 /* max_pool2d.c: the maximum of each window. */
 #include "device/cpu/pool/pool.h"
+#include "device/cpu/pool/window_greater.h"
 #include "program/isa.h"
 
 typedef struct work {
@@ -7,6 +8,16 @@ typedef struct work {
     const float *x;
     float *y;
 } work;
+
+/* The maximum of one window, VEC_LANES channels. */
+static inline vec maximum(const pool_window *p, int64_t width, int64_t channels, const float *x)
+{
+    vec most = vec_load(x + (p->top * width + p->left) * channels);
+    for (int64_t i = p->top; i < p->bottom; i++)
+        for (int64_t j = p->left; j < p->right; j++)
+            most = window_greater(most, vec_load(x + (i * width + j) * channels));
+    return most;
+}
 
 /* Piece: one output row. */
 static void pool_row(void *context, int64_t piece)
@@ -19,13 +30,17 @@ static void pool_row(void *context, int64_t piece)
     float *y = w->y + piece * windows->out[1] * channels;
     for (int64_t column = 0; column < windows->out[1]; column++, y += channels) {
         pool_window p = pool_window_at(windows, row, column);
-        memcpy(y, x + (p.top * windows->in[1] + p.left) * channels, (size_t)channels * sizeof *y);
-        for (int64_t i = p.top; i < p.bottom; i++)
-            for (int64_t j = p.left; j < p.right; j++) {
-                const float *tap = x + (i * windows->in[1] + j) * channels;
-                for (int64_t c = 0; c < channels; c++)
-                    y[c] = pool_better(y[c], tap[c]) ? tap[c] : y[c];
-            }
+        const float *first = x + (p.top * windows->in[1] + p.left) * channels;
+        int64_t c = 0;
+        for (; c + VEC_LANES <= channels; c += VEC_LANES)
+            vec_store(y + c, maximum(&p, windows->in[1], channels, x + c));
+        memcpy(y + c, first + c, (size_t)(channels - c) * sizeof *y);
+        for (; c < channels; c++)
+            for (int64_t i = p.top; i < p.bottom; i++)
+                for (int64_t j = p.left; j < p.right; j++) {
+                    float tap = x[(i * windows->in[1] + j) * channels + c];
+                    y[c] = pool_better(y[c], tap) ? tap : y[c];
+                }
     }
 }
 

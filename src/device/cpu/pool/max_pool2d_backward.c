@@ -1,5 +1,6 @@
 /* max_pool2d_backward.c: each window's gradient goes to its first maximum. */
 #include "device/cpu/pool/pool.h"
+#include "device/cpu/pool/window_greater.h"
 #include "device/cpu/vector.h"
 #include "program/isa.h"
 
@@ -9,31 +10,23 @@ typedef struct work {
     float *x_grad;
 } work;
 
-/* One window, VEC_LANES channels: finds the tap of each channel's maximum, then hands the gradient
- * out tap by tap. Taps are counted in floats, which are exact far beyond any window. */
+/* One window, VEC_LANES channels: finds each channel's maximum, then hands the gradient to the
+ * first tap that equals it. A NaN is the maximum where there is one, and only NaNs are not equal
+ * then. */
 static inline void give(bool tiles, const pool_window *p, int64_t width, int64_t channels,
                         const float *x, const float *grad, float *x_grad)
 {
-    vec best = vec_load(x + (p->top * width + p->left) * channels), at = vec_splat(0),
-        g = vec_load(grad);
-    float tap = 0;
+    vec most = vec_load(x + (p->top * width + p->left) * channels), left = vec_load(grad);
     for (int64_t i = p->top; i < p->bottom; i++)
-        for (int64_t j = p->left; j < p->right; j++, tap++) {
-            vec value = vec_load(x + (i * width + j) * channels);
-            /* greater, or the first NaN: a NaN that is held is never replaced */
-            vmask held = vec_ne(best, best), nan = vec_ne(value, value);
-            vec index = vec_select(vec_gt(value, best), vec_splat(tap), at);
-            vec most = vec_select(vec_gt(value, best), value, best);
-            index = vec_select(nan, vec_splat(tap), index);
-            most = vec_select(nan, value, most);
-            at = vec_select(held, at, index);
-            best = vec_select(held, best, most);
-        }
-    tap = 0;
+        for (int64_t j = p->left; j < p->right; j++)
+            most = window_greater(most, vec_load(x + (i * width + j) * channels));
     for (int64_t i = p->top; i < p->bottom; i++)
-        for (int64_t j = p->left; j < p->right; j++, tap++) {
+        for (int64_t j = p->left; j < p->right; j++) {
             float *to = x_grad + (i * width + j) * channels;
-            vec given = vec_select(vec_eq(at, vec_splat(tap)), g, vec_splat(0));
+            vec value = vec_load(x + (i * width + j) * channels);
+            vmask here = vec_eq(value, most) | vec_ne(value, value);
+            vec given = vec_select(here, left, vec_splat(0));
+            left = vec_select(here, vec_splat(0), left);
             vec_store(to, tiles ? given : vec_load(to) + given);
         }
 }
@@ -83,7 +76,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_max_pool2d_backward_images) = {
     .name = "max_pool2d_backward.images",
-    .version = 1,
+    .version = 2,
     .op = "max_pool2d_backward",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

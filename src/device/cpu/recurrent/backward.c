@@ -12,7 +12,7 @@ typedef struct backward_work {
     tutti_slots slots;
 } backward_work;
 
-static void add(float *to, const float *from, int64_t count)
+static void add(float *restrict to, const float *restrict from, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         to[i] += from[i];

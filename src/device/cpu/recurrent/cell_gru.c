@@ -1,22 +1,19 @@
 /* cell_gru.c: steps of gru. */
 #include "device/cpu/recurrent/each.h"
 
+/* A loop for each function, over gates that lie side by side: there the CPU computes several
+ * vectors at once. */
 static void step(const tutti_row_step *s)
 {
-    int64_t units = s->units;
-#define STATE(g) (GATE(s->b, g) + GATE(s->state_bias, g))
-#define INPUT(g) (GATE(s->a, g) + GATE(s->bias, g))
-    EACH_VECTOR({
-        vec z = vec_sigmoid(INPUT(0) + STATE(0)), r = vec_sigmoid(INPUT(1) + STATE(1));
-        vec b2 = STATE(2), n = vec_tanh(INPUT(2) + r * b2);
-        PUT(s->h, z * ROW_AT(s->h) + (1.0f - z) * n);
-        PUT(s->reserve, z);
-        PUT(s->reserve + units, r);
-        PUT(s->reserve + 2 * units, n);
-        PUT(s->reserve + 3 * units, b2);
-    });
-#undef STATE
-#undef INPUT
+    const int64_t units = s->units;
+    float *z = s->reserve, *r = z + units, *n = r + units, *b2 = n + units;
+    const float *a_n = s->a + 2 * units, *bias_n = s->bias + 2 * units;
+    const float *b_n = s->b + 2 * units, *state_bias_n = s->state_bias + 2 * units;
+    ROW_MAP(z, 2 * units,
+            vec_sigmoid((ROW_AT(s->a) + ROW_AT(s->bias)) + (ROW_AT(s->b) + ROW_AT(s->state_bias))));
+    ROW_MAP(b2, units, ROW_AT(b_n) + ROW_AT(state_bias_n));
+    ROW_MAP(n, units, vec_tanh(ROW_AT(a_n) + ROW_AT(bias_n) + ROW_AT(r) * ROW_AT(b2)));
+    ROW_MAP(s->h, units, ROW_AT(z) * ROW_AT(s->h) + (1.0f - ROW_AT(z)) * ROW_AT(n));
 }
 
 static void back(const tutti_row_step *s)

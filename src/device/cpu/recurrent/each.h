@@ -11,12 +11,17 @@
 #define SUM(g) (GATE(s->a, g) + GATE(s->b, g) + GATE(s->bias, g))
 #define EXTRA(g) (s->kept_grad == NULL ? S(0.0f) : GATE(s->kept_grad, g))
 
-/* Runs BODY for each vector of units; PUT(pointer, value) stores. */
+/* Runs BODY for each vector of units; PUT(pointer, value) stores. Whole vectors have a loop of
+ * their own, in which row_rest is 0 for the compiler too. */
 #define EACH_VECTOR(...)                                                                           \
     do {                                                                                           \
-        int64_t row_i = 0, row_rest = 0;                                                           \
-        for (; row_i < units; row_i += VEC_LANES) {                                                \
-            row_rest = units - row_i < VEC_LANES ? units - row_i : 0;                              \
+        int64_t row_i = 0;                                                                         \
+        for (; row_i + VEC_LANES <= units; row_i += VEC_LANES) {                                   \
+            const int64_t row_rest = 0;                                                            \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+        if (row_i < units) {                                                                       \
+            const int64_t row_rest = units - row_i;                                                \
             __VA_ARGS__                                                                            \
         }                                                                                          \
     } while (0)

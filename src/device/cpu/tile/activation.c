@@ -25,6 +25,8 @@ TILE_1(elu, vec_select(POSITIVE, x, p[0] * vec_expm1(x)), x > 0 ? x : p[0] * exp
 TILE_1(selu, vec_select(POSITIVE, x, vec_expm1(x) * (float)SELU_ALPHA) * (float)SELU_SCALE,
        SELU_SCALE *(x > 0 ? x : SELU_ALPHA * expm1(x)))
 TILE_1(gelu, vec_gelu(x), 0.5 * x * erfc(-x * 0.70710678118654752440))
+TILE_1(gelu_slope, vec_gelu_slope(x),
+       0.5 * erfc(-x * 0.70710678118654752440) + x * exp(-0.5 * x * x) * (0.5 * ROOT))
 TILE_1(gelu_tanh, vec_gelu_tanh(x), 0.5 * x * (1 + tanh(ROOT * (x + 0.044715 * x * x * x))))
 TILE_1(silu, vec_silu(x), x / (1 + exp(-x)))
 TILE_1(sigmoid, vec_sigmoid(x), sigmoid(x))
@@ -45,6 +47,7 @@ static const tutti_tile_op ops[] = {
     TILE_ROW("selu", 1, selu),
     {"gelu", 1, gelu_tanh_loop_f32, gelu_tanh_loop_f64, {0}, "approximate"},
     TILE_ROW("gelu", 1, gelu),
+    TILE_ROW("gelu_slope", 1, gelu_slope),
     TILE_ROW("silu", 1, silu),
     TILE_ROW("sigmoid", 1, sigmoid),
     TILE_ROW("softplus", 1, softplus),

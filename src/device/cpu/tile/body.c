@@ -61,8 +61,40 @@ static tutti_status read_single(const tutti_infer *node, tutti_body **ret_body)
     body->result_values[0] = body->value_count;
     body->values[body->value_count++] = last;
     body->output_count = 1;
+    body->full = node->outputs[0];
     *ret_body = body;
     return TUTTI_OK;
+}
+
+/* What a reduction or an operator over rows works along; false when it is neither. */
+static bool read_kind(const tutti_node *node, tutti_body_value *value)
+{
+    static const char *const reductions[] = {"sum", "mean", "max", "min", NULL};
+    static const char *const over_rows[] = {"softmax", "log_softmax", "layer_norm", "rms_norm",
+                                            NULL};
+    const int64_t *axes;
+    value->kept = *tutti__edge_type(node->inputs[0]);
+    int rank = value->kept.rank;
+    for (int i = 0; reductions[i] != NULL; i++) {
+        if (!tutti__is(node, reductions[i]))
+            continue;
+        int count = tutti_attr_ints(node->attrs, node->attr_count, "axes", &axes);
+        for (int a = 0; a < (count > 0 ? count : rank); a++)
+            value->kept.dims[count == 0 ? a : axes[a] < 0 ? axes[a] + rank : axes[a]] = 1;
+        value->kind = TUTTI_BODY_REDUCES;
+        return true;
+    }
+    for (int i = 0; over_rows[i] != NULL; i++) {
+        if (!tutti__is(node, over_rows[i]) || rank < 1)
+            continue;
+        const tutti_attr *axis = tutti_attr_find(node->attrs, node->attr_count, "axis");
+        if (axis != NULL && axis->value.i != -1 && axis->value.i != rank - 1)
+            return false;
+        value->kept.dims[rank - 1] = 1;
+        value->kind = TUTTI_BODY_ROWS;
+        return true;
+    }
+    return false;
 }
 
 /* Parameters come first, in the order of their index, whether the body uses them or not. */
@@ -86,8 +118,7 @@ static tutti_status read_nodes(const tutti_graph *graph, tutti_body *body, int *
         const tutti_node *node = graph->nodes.data[i];
         if (node->dead || tutti__is(node, "parameter") || tutti__is(node, "constant"))
             continue;
-        if (!(node->op->flags & TUTTI_OP_ELEMENTWISE) || node->input_count > TUTTI_TILE_INPUTS ||
-            node->output_count != 1)
+        if (node->input_count > TUTTI_TILE_INPUTS || node->output_count != 1)
             return refuse();
         tutti_body_value value = {.op = node->op,
                                   .attrs = node->attrs,
@@ -95,6 +126,12 @@ static tutti_status read_nodes(const tutti_graph *graph, tutti_body *body, int *
                                   .output = -1,
                                   .attr_count = node->attr_count,
                                   .type = node->types[0]};
+        if (!(node->op->flags & TUTTI_OP_ELEMENTWISE)) {
+            if (!read_kind(node, &value))
+                return refuse();
+            if (body->row_count++ == 0)
+                body->full = *tutti__edge_type(node->inputs[0]);
+        }
         for (int k = 0; k < node->input_count; k++)
             value.inputs[k] = value_of[node->inputs[k].node->id];
         value_of[i] = body->value_count;
@@ -130,6 +167,7 @@ static tutti_status read_graph(const tutti_infer *node, const tutti_graph *graph
     if (status == TUTTI_OK) {
         for (int i = 0; i < node->input_count; i++)
             add_source(body, &node->inputs[i], NULL);
+        body->full = node->outputs[0];
         status = read_nodes(graph, body, value_of);
     }
     if (status == TUTTI_OK)

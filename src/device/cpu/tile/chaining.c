@@ -37,7 +37,7 @@ static tutti_chain_function *operation(const tutti_tile_program *program,
                                        const tutti_tile_step *step, int in_registers)
 {
     int form = form_of(step, in_registers);
-    return form < 0 || step->name[0] == '.'
+    return form < 0 || step->name[0] == '.' || step->kind != TUTTI_STEP_ELEMENTS
                ? NULL
                : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form, NULL);
 }

@@ -18,17 +18,22 @@ static bool suits(const tutti_tile_op *row, const char *name, const tutti_attr *
            (attrs != NULL && tutti_attr_int(attrs, attr_count, row->when) != 0);
 }
 
+/* Sets beyond the best one of vectors add to it: their few loops go first. */
 const tutti_tile_op *tutti__tile_find(const char *name, const tutti_attr *attrs, int attr_count)
 {
     const char *isa = tutti__best_isa();
+    const tutti_tile_op *found = NULL;
     for (const tutti_tile_family *const *tile = tutti__tile_family_table; *tile != NULL; tile++) {
-        if (strcmp((*tile)->isa, isa) != 0)
+        bool beyond = tutti__isa_better((*tile)->isa, isa) && tutti__isa_present((*tile)->isa);
+        if (!beyond && (found != NULL || strcmp((*tile)->isa, isa) != 0))
             continue;
         for (const tutti_tile_op *row = (*tile)->ops; row->name != NULL; row++)
-            if (suits(row, name, attrs, attr_count))
-                return row;
+            if (suits(row, name, attrs, attr_count)) {
+                found = row;
+                break;
+            }
     }
-    return NULL;
+    return found;
 }
 
 const tutti_chain *tutti__chain(void)

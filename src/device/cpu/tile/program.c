@@ -7,26 +7,14 @@
 
 #include "device/cpu/slots.h"
 #include "device/cpu/tile/chaining.h"
+#include "device/cpu/tile/compiler.h"
 
-/* What is known of a value while steps are made. `root`: the value whose place this one shares (a
- * cast that changes nothing); itself otherwise. */
-typedef struct state {
-    int root, last_use; /* last_use: index of the last value that reads it; END to the end */
-    tutti_place place;
-} state;
+typedef tutti_tile_state state;
+typedef tutti_tile_compiler compiler;
 
 enum { END = 1 << 30 };
 
-typedef struct compiler {
-    tutti_tile_program *program;
-    const tutti_body *body;
-    tutti_dtype type; /* computed in: TUTTI_F32 or TUTTI_F64 */
-    state *states;
-    bool *taken;         /* per slot */
-    int last_input_read; /* the last value that reads an input's memory */
-} compiler;
-
-static tutti_status refuse(const char *what)
+tutti_status tutti__tile_refuse(const char *what)
 {
     return tutti_fail(TUTTI_UNSUPPORTED, "no tile loops for %s", what);
 }
@@ -53,14 +41,14 @@ static tutti_status check_types(const compiler *c)
         const tutti_body_value *value = value_at(c, v);
         bool whole = tutti_dtype_is_int(value->type.dtype);
         if (value->type.dtype == TUTTI_STRING || (whole && value->op != NULL && !is_cast(value)))
-            return refuse("this element type");
+            return tutti__tile_refuse("this element type");
         if (input_count(value) < 0 || input_count(value) > TUTTI_TILE_INPUTS)
-            return refuse(value->op->name);
+            return tutti__tile_refuse(value->op->name);
         for (int i = 0; i < input_count(value); i++) {
             const tutti_body_value *input = value_at(c, value->inputs[i]);
             bool from_whole = tutti_dtype_is_int(input->type.dtype);
             if (from_whole && (whole || !is_cast(value) || input->op != NULL))
-                return refuse("integers");
+                return tutti__tile_refuse("integers");
         }
     }
     return TUTTI_OK;
@@ -97,11 +85,17 @@ static void find_uses(compiler *c)
         for (int i = 0; i < input_count(value); i++)
             c->states[root_of(c, value->inputs[i])].last_use = v;
     }
-    for (int i = 0; i < c->body->output_count; i++)
-        c->states[root_of(c, c->body->result_values[i])].last_use = END;
 }
 
-static int take_slot(compiler *c)
+/* Results are used to the end, but totals, which go to their output by themselves. */
+static void keep_results(compiler *c)
+{
+    for (int i = 0; i < c->body->output_count; i++)
+        if (c->states[c->body->result_values[i]].total < 0)
+            c->states[root_of(c, c->body->result_values[i])].last_use = END;
+}
+
+int tutti__tile_take_slot(compiler *c)
 {
     int slot = 0;
     while (c->taken[slot])
@@ -140,8 +134,9 @@ static void place_sources(compiler *c)
             s->place = (tutti_place){TUTTI_PLACE_INPUT, v};
             continue;
         }
-        s->place = (tutti_place){
-            reach == TUTTI_REACH_SCALAR ? TUTTI_PLACE_SCALAR : TUTTI_PLACE_SLOT, take_slot(c)};
+        s->place =
+            (tutti_place){reach == TUTTI_REACH_SCALAR ? TUTTI_PLACE_SCALAR : TUTTI_PLACE_SLOT,
+                          tutti__tile_take_slot(c)};
         program->loads[program->load_count++] =
             (tutti_tile_load){.source = v,
                               .slot = s->place.index,
@@ -175,28 +170,57 @@ static void free_slots(compiler *c, int v)
 static tutti_place place_result(compiler *c, int v)
 {
     const tutti_body_value *value = value_at(c, v);
-    if (value->output >= 0 && value->type.dtype == c->type && v >= c->last_input_read)
+    if (c->states[v].total >= 0)
+        return (tutti_place){TUTTI_PLACE_TOTAL, c->states[v].total};
+    if (value->output >= 0 && value->type.dtype == c->type && v >= c->last_input_read &&
+        !c->states[v].by_row)
         return (tutti_place){TUTTI_PLACE_OUTPUT, value->output};
-    return (tutti_place){TUTTI_PLACE_SLOT, take_slot(c)};
+    return (tutti_place){TUTTI_PLACE_SLOT, tutti__tile_take_slot(c)};
 }
 
-static void add_step(compiler *c, tutti_tile_step step)
+void tutti__tile_add_step(compiler *c, tutti_tile_step step)
 {
     step.chain = 1;
     c->program->steps[c->program->step_count++] = step;
 }
 
-/* Results of a smaller type than is computed in are rounded to it. */
+static tutti_step_kind kind_for(const compiler *c, int v)
+{
+    return c->states[v].by_row ? TUTTI_STEP_BY_ROW : TUTTI_STEP_ELEMENTS;
+}
+
+/* Results of a smaller type than is computed in are rounded to it: in a chain of f32, those of 16
+ * bits where a cast asks for it and, by the store, where they leave the chain. */
 static void add_rounding(compiler *c, int v)
 {
     tutti_dtype dtype = value_at(c, v)->type.dtype;
     tutti_place place = c->states[v].place;
-    if (dtype != c->type && tutti_dtype_is_float(dtype))
-        add_step(c, (tutti_tile_step){.loop = type_loop(c, "round", dtype),
-                                      .name = ".round",
-                                      .inputs = 1,
-                                      .x = {place},
-                                      .y = place});
+    if (c->type == TUTTI_F32 && !is_cast(value_at(c, v)))
+        return;
+    if (dtype != c->type && tutti_dtype_is_float(dtype) && c->states[v].total < 0)
+        tutti__tile_add_step(c, (tutti_tile_step){.loop = type_loop(c, "round", dtype),
+                                                  .name = ".round",
+                                                  .kind = kind_for(c, v),
+                                                  .inputs = 1,
+                                                  .x = {place},
+                                                  .y = place});
+}
+
+/* The loop that computes a value, and its name. */
+static const tutti_tile_op *find_loop(const compiler *c, int v, const char **ret_name)
+{
+    const tutti_body_value *value = value_at(c, v);
+    if (value->kind != TUTTI_BODY_ELEMENTS) {
+        const tutti_tile_op *row = tutti__tile_row_loop(c, v);
+        *ret_name = row != NULL ? row->name : value->op->name;
+        return row;
+    }
+    *ret_name = !is_cast(value)                   ? value->op->name
+                : value->type.dtype == TUTTI_BOOL ? ".truth"
+                                                  : ".load_f32";
+    if (is_cast(value) && value->type.dtype != TUTTI_BOOL && c->type == TUTTI_F64)
+        *ret_name = ".load_f64"; /* a copy, rounded below */
+    return tutti__tile_find(*ret_name, value->attrs, value->attr_count);
 }
 
 static tutti_status add_value(compiler *c, int v)
@@ -206,24 +230,26 @@ static tutti_status add_value(compiler *c, int v)
         c->states[v].place = c->states[root_of(c, v)].place;
         return TUTTI_OK;
     }
-    if (c->states[v].last_use < 0)
+    if (c->states[v].last_use < 0 && c->states[v].total < 0)
         return TUTTI_OK;
-    const char *name = !is_cast(value)                   ? value->op->name
-                       : value->type.dtype == TUTTI_BOOL ? ".truth"
-                                                         : ".load_f32";
-    if (is_cast(value) && value->type.dtype != TUTTI_BOOL && c->type == TUTTI_F64)
-        name = ".load_f64"; /* a copy, rounded below */
-    const tutti_tile_op *row = tutti__tile_find(name, value->attrs, value->attr_count);
+    const char *name;
+    const tutti_tile_op *row = find_loop(c, v, &name);
     if (row == NULL || row->inputs != input_count(value))
-        return refuse(value->op->name);
+        return tutti__tile_refuse(value->op->name);
     tutti_tile_step step = {.loop = loop_of(c, row), .name = name, .inputs = row->inputs};
-    for (int i = 0; i < row->inputs; i++)
-        step.x[i] = c->states[root_of(c, value->inputs[i])].place;
+    bool rows = value->kind != TUTTI_BODY_ELEMENTS;
+    step.kind = rows ? TUTTI_STEP_ROWS : kind_for(c, v);
+    for (int i = 0; i < row->inputs; i++) {
+        int root = root_of(c, value->inputs[i]);
+        step.x[i] = step.kind == TUTTI_STEP_ELEMENTS && c->states[root].by_row
+                        ? tutti__tile_widened(c, root)
+                        : c->states[root].place;
+    }
     for (int i = 0; i < TUTTI_TILE_PARAMS && row->attrs[i] != NULL; i++)
-        step.params[i] = tutti_attr_float(value->attrs, value->attr_count, row->attrs[i]);
+        step.params[i + rows] = tutti_attr_float(value->attrs, value->attr_count, row->attrs[i]);
     free_slots(c, v);
     step.y = c->states[v].place = place_result(c, v);
-    add_step(c, step);
+    tutti__tile_add_step(c, step);
     add_rounding(c, v);
     return TUTTI_OK;
 }
@@ -232,12 +258,19 @@ static void add_store(compiler *c, int output)
 {
     int v = c->body->result_values[output];
     tutti_place place = c->states[root_of(c, v)].place;
+    tutti_tile_loop *store = type_loop(c, "store", value_at(c, v)->type.dtype);
+    if (c->states[v].total >= 0) {
+        c->program->totals[c->states[v].total].store = store;
+        return;
+    }
+    c->program->output_by_row[output] = c->states[root_of(c, v)].by_row;
     if (place.kind != TUTTI_PLACE_OUTPUT || place.index != output)
-        add_step(c, (tutti_tile_step){.loop = type_loop(c, "store", value_at(c, v)->type.dtype),
-                                      .name = ".store",
-                                      .inputs = 1,
-                                      .x = {place},
-                                      .y = {TUTTI_PLACE_OUTPUT, output}});
+        tutti__tile_add_step(c, (tutti_tile_step){.loop = store,
+                                                  .name = ".store",
+                                                  .kind = kind_for(c, root_of(c, v)),
+                                                  .inputs = 1,
+                                                  .x = {place},
+                                                  .y = {TUTTI_PLACE_OUTPUT, output}});
 }
 
 static bool reads_input(const compiler *c, int output)
@@ -258,9 +291,11 @@ static void add_stores(compiler *c)
             add_store(c, i);
 }
 
-static tutti_status make_steps(compiler *c)
+static tutti_status make_steps(const tutti_kernel_query *query, compiler *c)
 {
     find_uses(c);
+    TUTTI_TRY(tutti__tile_classify(query, c));
+    keep_results(c);
     place_sources(c);
     for (int v = c->body->source_count; v < c->body->value_count; v++)
         TUTTI_TRY(add_value(c, v));
@@ -270,52 +305,11 @@ static tutti_status make_steps(compiler *c)
     return TUTTI_OK;
 }
 
-static tutti_status make_space(const tutti_kernel_query *query, tutti_tile_program *program,
-                               int64_t tile_elements)
-{
-    const tutti_body *body = program->body;
-    tutti_type sources[TUTTI_SPACE_INPUTS];
-    const tutti_type *out = &query->node.outputs[0];
-    if (body->source_count > TUTTI_SPACE_INPUTS || body->output_count > TUTTI_SPACE_INPUTS ||
-        body->output_count < 1)
-        return refuse("so many inputs or outputs");
-    for (int i = 0; i < body->source_count; i++)
-        sources[i] = body->values[i].type;
-    for (int i = 0; i < body->output_count; i++) {
-        const tutti_type *other = &query->node.outputs[i];
-        bool same = other->rank == out->rank &&
-                    memcmp(other->dims, out->dims, (size_t)out->rank * sizeof out->dims[0]) == 0;
-        if (!same || other->dtype != body->values[body->result_values[i]].type.dtype)
-            return refuse("outputs of different shapes");
-        program->output_elements[i] = tutti_dtype_size(other->dtype);
-    }
-    if (!tutti__space_make(out, body->source_count, sources, tile_elements, &program->space))
-        return refuse("these shapes");
-    return TUTTI_OK;
-}
-
-/* Whether no value but repeated scalars goes through a slot: then tiles need not fit in one. */
-static bool needs_no_slots(const tutti_tile_program *program)
-{
-    for (int i = 0; i < program->load_count; i++)
-        if (program->space.inputs[program->loads[i].source].reach != TUTTI_REACH_SCALAR)
-            return false;
-    for (int s = 0; s < program->step_count; s++) {
-        const tutti_tile_step *step = &program->steps[s];
-        if (step->chain == 1 || (step->keep && step->y.kind == TUTTI_PLACE_SLOT))
-            return false;
-        for (int i = 0; i < step->inputs; i++)
-            if (step->x[i].kind == TUTTI_PLACE_SLOT)
-                return false;
-    }
-    return true;
-}
-
 /* The program with room for loads and steps, in one block of memory. */
 static tutti_tile_program *allocate(tutti_body *body)
 {
     size_t values = (size_t)body->value_count, outputs = (size_t)body->output_count;
-    size_t steps = 2 * values + outputs;
+    size_t steps = 3 * values + outputs; /* computed, rounded, widened */
     tutti_tile_program *program = calloc(1, sizeof *program + values * sizeof(tutti_tile_load) +
                                                 steps * sizeof(tutti_tile_step));
     if (program == NULL) {
@@ -335,17 +329,20 @@ static tutti_status compile(const tutti_kernel_query *query, tutti_tile_program 
     program->chain = tutti__chain();
     program->threads = query->threads;
     TUTTI_TRY(check_types(&c));
-    TUTTI_TRY(make_space(query, program, TUTTI_TILE_BYTES / (int64_t)program->element));
+    TUTTI_TRY(tutti__tile_check_outputs(query, program));
+    TUTTI_TRY(tutti__tile_make_space(program, TUTTI_TILE_BYTES / (int64_t)program->element));
     size_t values = (size_t)program->body->value_count;
     c.states = calloc(values, sizeof *c.states);
-    c.taken = calloc(2 * values + 1, sizeof *c.taken);
+    c.taken = calloc(3 * values + 1, sizeof *c.taken);
     tutti_status status = c.states == NULL || c.taken == NULL
                               ? tutti_fail(TUTTI_NO_MEMORY, "no memory to plan tiles")
-                              : make_steps(&c);
+                              : make_steps(query, &c);
     free(c.states);
     free(c.taken);
-    if (status == TUTTI_OK && needs_no_slots(program))
-        status = make_space(query, program, TUTTI_TILE_WIDE);
+    if (status == TUTTI_OK && program->body->row_count == 0 && tutti__tile_needs_no_slots(program))
+        status = tutti__tile_make_space(program, TUTTI_TILE_WIDE);
+    if (status == TUTTI_OK && program->total_count > 0 && !tutti__tile_plan_totals(program))
+        return tutti__tile_refuse("totals of wide rows and of everything together");
     return status;
 }
 
@@ -376,5 +373,6 @@ void tutti__tile_discard(void *program)
 size_t tutti__tile_workspace(const tutti_tile_program *program)
 {
     return (size_t)tutti__slot_count(program->threads) *
-           tutti__slot_bytes((size_t)program->slot_count * TUTTI_TILE_BYTES);
+               tutti__slot_bytes((size_t)program->slot_count * TUTTI_TILE_BYTES) +
+           (size_t)program->chunks * program->chunk_bytes;
 }

@@ -5,6 +5,9 @@
  * them has been used for the last time. An output is written directly only once no input is read
  * any more, so that it may share memory with an input.
  *
+ * Bodies with reductions, and with operators over rows, are run on tiles of whole rows: see
+ * reducing.c.
+ *
  * Values are computed in float, or in double when any value is f64; after each operator they are
  * rounded to their own type, as a sequence of single operators would do. */
 #ifndef TUTTI_DEVICE_CPU_TILE_PROGRAM_H
@@ -16,12 +19,14 @@
 
 /* Elements of a tile of a program that keeps nothing in slots. */
 #define TUTTI_TILE_WIDE 16384
+#define TUTTI_TILE_TOTALS 4
 
 typedef enum tutti_place_kind {
     TUTTI_PLACE_SLOT,
     TUTTI_PLACE_SCALAR, /* a slot that holds one number, repeated */
     TUTTI_PLACE_INPUT,
     TUTTI_PLACE_OUTPUT,
+    TUTTI_PLACE_TOTAL,    /* where a chunk gathers a total */
     TUTTI_PLACE_REGISTERS /* only inside a chain: the value of the step before */
 } tutti_place_kind;
 
@@ -30,8 +35,15 @@ typedef struct tutti_place {
     int index;
 } tutti_place;
 
+typedef enum tutti_step_kind {
+    TUTTI_STEP_ELEMENTS, /* on all elements of the tile */
+    TUTTI_STEP_BY_ROW,   /* on one element for each row */
+    TUTTI_STEP_ROWS      /* on all, told how many a row has: params[0] */
+} tutti_step_kind;
+
 typedef struct tutti_tile_step {
     tutti_tile_loop *loop;
+    tutti_step_kind kind;
     const char *name; /* of the operator */
     int inputs;
     tutti_place x[TUTTI_TILE_INPUTS], y;
@@ -51,6 +63,16 @@ typedef struct tutti_tile_load {
     tutti_tile_loop *convert;
 } tutti_tile_load;
 
+/* A sum over rows, or over everything, of the tiles of all chunks. */
+typedef struct tutti_tile_total {
+    int output;
+    bool whole;             /* one number; else one for each column */
+    int64_t width;          /* how many */
+    double divisor;         /* of a mean */
+    size_t at;              /* byte in the memory of a chunk: floats, of a whole total one double */
+    tutti_tile_loop *store; /* to the output's type */
+} tutti_tile_total;
+
 typedef struct tutti_tile_program {
     tutti_body *body;
     tutti_space space;
@@ -60,6 +82,14 @@ typedef struct tutti_tile_program {
     tutti_tile_load *loads;
     tutti_tile_step *steps;
     size_t output_elements[TUTTI_SPACE_INPUTS]; /* bytes of one, per output */
+    bool output_by_row[TUTTI_SPACE_INPUTS];     /* outputs of one element for each row */
+    int total_count;
+    tutti_tile_total totals[TUTTI_TILE_TOTALS];
+    /* For totals tiles are cut into chunks: of all tiles in order, or, when a total has columns, of
+     * rows of tiles, which are done column by column. */
+    int64_t chunks, chunk_tiles;
+    bool chunk_rows;
+    size_t chunk_bytes;
 } tutti_tile_program;
 
 /* UNSUPPORTED when some operator has no loop or types do not fit. */

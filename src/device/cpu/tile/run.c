@@ -11,7 +11,7 @@ enum { PIECE_ELEMENTS = 16384, COLUMN_GROUP = 64 };
 typedef struct worker {
     const tutti_tile_program *program;
     const tutti_call *call;
-    char *slots;
+    char *slots, *totals; /* totals: of the chunk */
     tutti_space_tile tile;
     struct {
         int64_t offset, rows, columns;
@@ -36,9 +36,16 @@ static void *place_pointer(void *context, tutti_place place)
     if (place.kind == TUTTI_PLACE_INPUT)
         return (char *)(uintptr_t)source_data(w, place.index) +
                (size_t)offset * w->program->element;
-    if (place.kind == TUTTI_PLACE_OUTPUT)
+    if (place.kind == TUTTI_PLACE_OUTPUT) {
+        if (w->program->output_by_row[place.index])
+            offset /= w->program->space.columns;
         return (char *)w->call->outputs[place.index].data +
                (size_t)offset * w->program->output_elements[place.index];
+    }
+    if (place.kind == TUTTI_PLACE_TOTAL) {
+        const tutti_tile_total *total = &w->program->totals[place.index];
+        return w->totals + total->at + (total->whole ? 0 : (size_t)w->tile.column * sizeof(float));
+    }
     return slot_at(w, place.index);
 }
 
@@ -151,8 +158,10 @@ static void run_tile(worker *w)
             s += step->chain - 1;
             continue;
         }
-        tutti_tile_args args = {
-            .count = count, .y = place_pointer(w, step->y), .params = step->params};
+        double params[TUTTI_TILE_PARAMS] = {(double)w->tile.columns, step->params[1]};
+        tutti_tile_args args = {.count = step->kind == TUTTI_STEP_BY_ROW ? w->tile.rows : count,
+                                .y = place_pointer(w, step->y),
+                                .params = step->kind == TUTTI_STEP_ROWS ? params : step->params};
         for (int i = 0; i < step->inputs; i++)
             args.x[i] = place_pointer(w, step->x[i]);
         step->loop(&args);
@@ -164,22 +173,97 @@ typedef struct job {
     const tutti_call *call;
     tutti_slots slots;
     int64_t tiles, tiles_per_piece;
+    char *chunks; /* memory for totals */
 } job;
 
-static void run_piece(void *context, int64_t index)
+static worker start_worker(job *j)
 {
-    job *j = context;
     worker w = {.program = j->program, .call = j->call};
     w.slots = j->program->slot_count > 0 ? tutti__slot_take(&j->slots) : NULL;
     for (int i = 0; i < j->program->load_count; i++)
         w.loaded[i].rows = -1;
+    return w;
+}
+
+static void end_worker(job *j, worker *w)
+{
+    if (w->slots != NULL)
+        tutti__slot_give(&j->slots, w->slots);
+}
+
+static void run_piece(void *context, int64_t index)
+{
+    job *j = context;
+    worker w = start_worker(j);
     int64_t first = index * j->tiles_per_piece, end = first + j->tiles_per_piece;
     for (int64_t t = first; t < end && t < j->tiles; t++) {
         w.tile = tutti__space_tile(&j->program->space, t);
         run_tile(&w);
     }
-    if (w.slots != NULL)
-        tutti__slot_give(&j->slots, w.slots);
+    end_worker(j, &w);
+}
+
+/* A chunk of tiles, where totals have columns of one column of tiles; its totals begin at 0. */
+static void run_chunk(void *context, int64_t index)
+{
+    job *j = context;
+    const tutti_tile_program *program = j->program;
+    const tutti_space *space = &program->space;
+    int64_t columns = program->chunk_rows ? space->column_tiles : 1, column = index % columns;
+    int64_t tile = index / columns * program->chunk_tiles, end = tile + program->chunk_tiles;
+    int64_t tiles = tutti__space_tiles(space) / columns;
+    worker w = start_worker(j);
+    w.totals = j->chunks + (size_t)(index / columns) * program->chunk_bytes;
+    w.tile = tutti__space_tile(space, tile * columns + column);
+    for (int i = 0; i < program->total_count; i++)
+        memset(place_pointer(&w, (tutti_place){TUTTI_PLACE_TOTAL, i}), 0,
+               program->totals[i].whole ? sizeof(double) : (size_t)w.tile.columns * sizeof(float));
+    for (; tile < end && tile < tiles; tile++) {
+        w.tile = tutti__space_tile(space, tile * columns + column);
+        run_tile(&w);
+    }
+    end_worker(j, &w);
+}
+
+/* The chunks' totals, added over a binary tree into the first one's. */
+static void join_chunks(const job *j, const tutti_tile_total *total)
+{
+    size_t bytes = j->program->chunk_bytes;
+    for (int64_t stride = 1; stride < j->program->chunks; stride *= 2)
+        for (int64_t c = 0; c + stride < j->program->chunks; c += 2 * stride) {
+            char *to = j->chunks + (size_t)c * bytes + total->at,
+                 *from = to + (size_t)stride * bytes;
+            if (total->whole)
+                *(double *)(void *)to += *(double *)(void *)from;
+            for (int64_t i = 0; !total->whole && i < total->width; i++)
+                ((float *)(void *)to)[i] += ((float *)(void *)from)[i];
+        }
+}
+
+static void finish_total(const job *j, const tutti_tile_total *total)
+{
+    char *sum = j->chunks + total->at;
+    static const double none[TUTTI_TILE_PARAMS];
+    join_chunks(j, total);
+    float one = total->whole ? (float)(*(double *)(void *)sum / total->divisor) : 0;
+    for (int64_t i = 0; !total->whole && total->divisor != 1 && i < total->width; i++)
+        ((float *)(void *)sum)[i] /= (float)total->divisor;
+    total->store(&(tutti_tile_args){.count = total->width,
+                                    .x = {total->whole ? (char *)&one : sum},
+                                    .y = j->call->outputs[total->output].data,
+                                    .params = none});
+}
+
+static void run_chunks(job *j)
+{
+    const tutti_tile_program *program = j->program;
+    j->chunks = (char *)j->call->workspace +
+                (size_t)tutti__slot_count(program->threads) *
+                    tutti__slot_bytes((size_t)program->slot_count * TUTTI_TILE_BYTES);
+    int64_t columns = program->chunk_rows ? program->space.column_tiles : 1;
+    tutti_parallel(j->call, program->chunks * columns, run_chunk, j);
+    for (int i = 0; i < program->total_count; i++)
+        finish_total(j, &program->totals[i]);
 }
 
 tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call *call)
@@ -190,6 +274,10 @@ tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call
         return TUTTI_OK;
     tutti__slots_start(&j.slots, call->workspace, (size_t)program->slot_count * TUTTI_TILE_BYTES,
                        program->threads);
+    if (program->total_count > 0) {
+        run_chunks(&j);
+        return TUTTI_OK;
+    }
     int64_t tile = space->tile_rows * space->tile_columns;
     j.tiles_per_piece = tile >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / tile;
     tutti_parallel(call, (j.tiles + j.tiles_per_piece - 1) / j.tiles_per_piece, run_piece, &j);

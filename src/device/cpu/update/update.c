@@ -85,6 +85,8 @@ tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work,
     if (!tutti__update_skipped(call)) {
         tutti__update_numbers(call, &at, numbers);
         set_numbers(&work, numbers);
+        work.scale = (float)tutti__update_scale(call, &at);
+        work.clip = (float)tutti__update_clip(call);
         if (measure) {
             measure_all(call, at.rule, &work, numbers, measure);
             set_numbers(&work, numbers);

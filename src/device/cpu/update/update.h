@@ -6,6 +6,8 @@
 #ifndef TUTTI_DEVICE_CPU_UPDATE_UPDATE_H
 #define TUTTI_DEVICE_CPU_UPDATE_UPDATE_H
 
+#include <math.h>
+
 #include "device/cpu/vector.h"
 #include "ops/update/rule.h"
 #include "program/kernel.h"
@@ -21,6 +23,7 @@ typedef struct tutti_update_work {
     int slots;                        /* x[0] is the variable, then these */
     float *x[1 + TUTTI_UPDATE_SLOTS]; /* written */
     const float *gradient;            /* or the rows */
+    float scale, clip;                /* of the gradient: times scale, then within [-clip, clip] */
     float numbers[TUTTI_UPDATE_NUMBERS];
     int64_t row_size;        /* elements; 0: the gradient is dense */
     tutti_row_groups groups; /* of the rows */
@@ -63,6 +66,12 @@ VEC_INLINE void update_store_all(const vec *value, float *const *x, int64_t at, 
         vec_store(x[3] + at, value[3]);
 }
 
+/* The gradient as the rule sees it; a NaN stays one. */
+VEC_INLINE vec update_gradient(const tutti_update_work *w, vec g)
+{
+    return vec_at_most(vec_at_least(g * w->scale, -w->clip), w->clip);
+}
+
 /* Elements [at, at + VEC_LANES) of the arrays; their gradient is g. */
 VEC_INLINE void update_register(const float *n, float *const *x, int64_t at, int slots, vec g,
                                 tutti_update_element *element)
@@ -99,15 +108,20 @@ VEC_INLINE vec update_load(const float *p, int lanes)
     return vec_load(rest);
 }
 
-VEC_INLINE void update_span(const float *n, float *const *x, const float *gradient, int64_t first,
-                            int64_t end, int slots, tutti_update_element *element)
+VEC_INLINE void update_span(const tutti_update_work *w, const float *n, float *const *x,
+                            int64_t first, int64_t end, int slots, tutti_update_element *element)
 {
+    const tutti_update_work cut = {.scale = w->scale, .clip = w->clip}; /* in registers */
+    const float *gradient = w->gradient;
     int64_t i = first;
+    if (cut.scale == 1 && cut.clip == INFINITY)
+        for (; i + VEC_LANES <= end; i += VEC_LANES)
+            update_register(n, x, i, slots, vec_load(gradient + i), element);
     for (; i + VEC_LANES <= end; i += VEC_LANES)
-        update_register(n, x, i, slots, vec_load(gradient + i), element);
+        update_register(n, x, i, slots, update_gradient(&cut, vec_load(gradient + i)), element);
     if (i < end)
-        update_rest(n, x, i, (int)(end - i), slots, update_load(gradient + i, (int)(end - i)),
-                    element);
+        update_rest(n, x, i, (int)(end - i), slots,
+                    update_gradient(&cut, update_load(gradient + i, (int)(end - i))), element);
 }
 
 /* Rows [at, end) of the order have one index: their sum moves that row of the variable. */
@@ -121,14 +135,14 @@ VEC_INLINE void update_row(const tutti_update_work *w, const float *n, float *co
         vec g = vec_load(w->gradient + order[at] * size + c);
         for (int64_t r = at + 1; r < end; r++)
             g += vec_load(w->gradient + order[r] * size + c);
-        update_register(n, x, base + c, slots, g, element);
+        update_register(n, x, base + c, slots, update_gradient(w, g), element);
     }
     if (c < size) {
         int lanes = (int)(size - c);
         vec g = update_load(w->gradient + order[at] * size + c, lanes);
         for (int64_t r = at + 1; r < end; r++)
             g += update_load(w->gradient + order[r] * size + c, lanes);
-        update_rest(n, x, base + c, lanes, slots, g, element);
+        update_rest(n, x, base + c, lanes, slots, update_gradient(w, g), element);
     }
 }
 
@@ -162,7 +176,7 @@ VEC_INLINE void update_piece(const void *context, int64_t piece, int slots,
     if (w->row_size > 0)
         update_rows(w, n, x, piece, slots, element);
     else
-        update_span(n, x, w->gradient, first, end < w->count ? end : w->count, slots, element);
+        update_span(w, n, x, first, end < w->count ? end : w->count, slots, element);
 }
 
 /* Sums of squares of the variable and of what the rule measures, over one piece. */
@@ -182,7 +196,7 @@ VEC_INLINE void update_measure(const void *context, int64_t piece, int slots,
             for (int k = 0; k <= slots; k++)
                 x[k] = lanes < VEC_LANES ? update_load(w->x[k] + i, lanes) : vec_load(w->x[k] + i);
             x[0] *= w->numbers[TUTTI_UPDATE_KEEP];
-            vec y = measure(w->numbers, g, x);
+            vec y = measure(w->numbers, update_gradient(w, g), x);
             squares += x[0] * x[0];
             others += y * y;
         }

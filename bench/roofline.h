@@ -1,0 +1,36 @@
+/* roofline.h: where a step's time goes, kernel by kernel, from the runner's trace. */
+#ifndef TUTTI_BENCH_ROOFLINE_H
+#define TUTTI_BENCH_ROOFLINE_H
+
+#include "bench/peak.h"
+#include "exec/engine.h"
+
+typedef struct tutti_roofline tutti_roofline;
+
+/* Of the program that the engine compiled last: it is what a steady step runs. */
+tutti_roofline *tutti__roofline_open(tutti_engine *engine);
+void tutti__roofline_close(tutti_roofline *roofline); /* NULL is fine */
+
+/* FLOPs of one run of the program, by the operators' cost rules. */
+double tutti__roofline_flops(const tutti_roofline *roofline);
+
+/* Seconds of all kernels, but of those of the operator `except`; each instruction's least over the
+ * steps. */
+double tutti__roofline_seconds(const tutti_roofline *roofline, const char *except);
+
+/* Takes what the calling thread's ring has got since the last call: the events of one step, which
+ * took so many seconds (0: not known). */
+void tutti__roofline_step(tutti_roofline *roofline, double seconds);
+
+/* Seconds of a step that nobody disturbs: each instruction's least over the steps, and the least
+ * that was ever between them. */
+double tutti__roofline_total(const tutti_roofline *roofline);
+
+/* One row for each kernel, operator and shape, the longest first: its time (each instruction's
+ * least over the steps), its share of the step (the sum of these, and of what no kernel ran in),
+ * and its share of its own roofline: max(FLOPs / peak FLOP/s, bytes / peak bytes/s) / time. Data
+ * that a cache holds moves faster than the roofline's bytes/s, so that a share may pass 100 %. */
+void tutti__roofline_report(const tutti_roofline *roofline, const char *name,
+                            const tutti_peak *peak, bool json);
+
+#endif

@@ -1,0 +1,138 @@
+/* stand_in.c: examples on one synthetic batch, step by step. */
+#include "bench/stand_in.h"
+
+#include "cli/bench.h"
+#include "exec/eager.h"
+#include "exec/share.h"
+#include "nn/trainer.h"
+
+static const tutti_stand_in *measured; /* NULL: nothing is */
+static tutti_engine *engine;           /* of the example's session or tape */
+static tutti_tensor *kept_x, *kept_y;  /* the batch of hand-written loops */
+
+void tutti__stand_in_set(const tutti_stand_in *stand_in)
+{
+    measured = stand_in;
+}
+
+/* ---- data ---- */
+
+static tutti_dataset *images(tutti_job *job, int64_t side, int64_t channels)
+{
+    int64_t dims[] = {measured->batch, side, side, channels};
+    tutti_tensor *pixels = tutti__bench_tensor(TUTTI_F32, 4, dims, 1);
+    tutti_tensor *labels = tutti__bench_tensor(TUTTI_I64, 1, dims, 2);
+    tutti_dataset *data = tutti_from(job, pixels, labels);
+    tutti_tensor_release(pixels);
+    tutti_tensor_release(labels);
+    return data;
+}
+
+tutti_dataset *tutti__stand_in_mnist(tutti_job *job, const char *split)
+{
+    return measured && tutti_job_ok(job) ? images(job, 28, 1) : tutti_mnist(job, split);
+}
+
+tutti_dataset *tutti__stand_in_cifar10(tutti_job *job, const char *split)
+{
+    return measured && tutti_job_ok(job) ? images(job, 32, 3) : tutti_cifar10(job, split);
+}
+
+tutti_dataset *tutti__stand_in_range_dataset(tutti_job *job, int64_t start, int64_t stop,
+                                             int64_t step)
+{
+    if (measured && stop > start + measured->batch * step)
+        stop = start + measured->batch * step;
+    return tutti_range_dataset(job, start, stop, step);
+}
+
+/* ---- loops ---- */
+
+static void keep(tutti_tensor *x, tutti_tensor *y)
+{
+    kept_x = tutti_tensor_retain(x);
+    kept_y = y ? tutti_tensor_retain(y) : NULL;
+}
+
+tutti_status tutti__stand_in_next_batch(tutti_dataset *dataset, tutti_tensor **ret_x,
+                                        tutti_tensor **ret_y)
+{
+    if (!measured || !kept_x) {
+        TUTTI_TRY(tutti_next_batch(dataset, ret_x, ret_y));
+        if (measured)
+            keep(*ret_x, ret_y ? *ret_y : NULL);
+        return TUTTI_OK;
+    }
+    *ret_x = kept_x;
+    if (ret_y)
+        *ret_y = kept_y;
+    return TUTTI_OK;
+}
+
+bool tutti__stand_in_each_next(tutti_each *each, tutti_tensor **ret_x, tutti_tensor **ret_y)
+{
+    if (measured && kept_x) {
+        *ret_x = kept_x;
+        *ret_y = kept_y;
+        return true;
+    }
+    if (!tutti_each_next(each, ret_x, ret_y))
+        return false;
+    if (measured)
+        keep(*ret_x, *ret_y);
+    return true;
+}
+
+bool tutti__stand_in_progress_step(tutti_progress *progress, int64_t examples)
+{
+    if (!measured)
+        return tutti_progress_step(progress, examples);
+    measured->step_done(measured->context, engine);
+    return true;
+}
+
+tutti_status tutti__stand_in_session_create(tutti_graph *graph,
+                                            const tutti_session_options *options,
+                                            tutti_session **ret_session)
+{
+    TUTTI_TRY(tutti_session_create(graph, options, ret_session));
+    engine = tutti__session_engine(*ret_session);
+    return TUTTI_OK;
+}
+
+tutti_eager *tutti__stand_in_model_eager(tutti_model *model)
+{
+    tutti_eager *eager = tutti_model_eager(model);
+    if (eager)
+        engine = eager->engine;
+    return eager;
+}
+
+/* ---- fit ---- */
+
+static tutti_status steps(tutti_model *model, tutti_dataset *data)
+{
+    tutti_wiring wiring;
+    tutti_element element;
+    tutti_tensor *tensors[TUTTI_MAX_COMPONENTS];
+    tutti_form *form;
+    TUTTI_TRY(tutti__need_trainer(model));
+    TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
+    TUTTI_TRY(tutti_dataset_peek(data, &element));
+    for (int i = 0; i < wiring.count; i++)
+        tensors[i] = element.tensors[wiring.order[i]];
+    for (;;) {
+        TUTTI_TRY(tutti__form_for(model, true, wiring.count, tensors, &form));
+        TUTTI_TRY(tutti__form_run(model, form, wiring.count, tensors));
+        measured->step_done(measured->context, tutti__session_engine(model->session));
+    }
+}
+
+const tutti_history *tutti__stand_in_fit_model(tutti_model *model, tutti_dataset *data,
+                                               const tutti_fit_options *options)
+{
+    if (!measured || !model)
+        return tutti_fit_model(model, data, options);
+    tutti_job_fail(tutti_model_job(model), steps(model, data));
+    return NULL;
+}

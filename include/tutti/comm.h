@@ -1,0 +1,225 @@
+/* comm.h: collectives between ranks: threads of a process, processes of a machine, machines.
+ *
+ *     tutti_comm *comm;
+ *     TUTTI_TRY(tutti_comm_open(cluster, NULL, &comm));          // every process of the job
+ *     TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, n, TUTTI_F32, TUTTI_SUM, NULL));
+ *     TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, n, TUTTI_F32, TUTTI_SUM,
+ *                                     TUTTI_CALL(.algorithm = "ring", .timeout = 5)));
+ *     TUTTI_TRY(tutti_comm_close(comm));
+ *
+ * All ranks of a group call the same collectives with the same sizes in the same order. One thread
+ * of a rank at a time calls functions of one group; different groups may be used by different
+ * threads at once. Every call has a deadline. Where a collective fails, the group is broken: all
+ * later calls, on every rank that can be reached, return the first failure with its message. */
+#ifndef TUTTI_COMM_H
+#define TUTTI_COMM_H
+
+#include "tutti/base.h"
+#include "tutti/cluster.h"
+#include "tutti/reduction.h"
+#include "tutti/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A group of ranks, as one rank sees it. */
+typedef struct tutti_comm tutti_comm;
+/* One asynchronous call under way. */
+typedef struct tutti_request tutti_request;
+
+/* What a collective costs. Times in seconds, for links of one class. A message of n bytes takes
+ * alpha + n * beta(n); beta is known at 4 KiB, 64 KiB, 1 MiB, 16 MiB and 64 MiB, and between them
+ * it changes with the logarithm of n. */
+enum { TUTTI_COMM_SIZES = 5 };
+typedef enum tutti_comm_link {
+    TUTTI_LINK_WITHIN,  /* ranks of one machine */
+    TUTTI_LINK_BETWEEN, /* ranks of different machines */
+    TUTTI_LINK_COUNT
+} tutti_comm_link;
+typedef struct tutti_comm_cost {
+    struct {
+        double alpha;                      /* of one message */
+        double beta[TUTTI_COMM_SIZES];     /* seconds a byte, one way */
+        double exchange[TUTTI_COMM_SIZES]; /* seconds a byte while as much comes the other way */
+        double turn;                       /* extra cost of an exchange beyond one message */
+    } link[TUTTI_LINK_COUNT];
+    double gamma[TUTTI_COMM_SIZES]; /* seconds a byte: y += x */
+    double phase;                   /* shared memory: all ranks wait for each other once */
+    double copy[TUTTI_COMM_SIZES];  /* shared memory: seconds a byte of an all-reduce in place */
+    double staged[TUTTI_COMM_SIZES]; /* the same from private memory */
+    int hosts;                      /* machines that the ranks are spread over; 0 means 1 */
+} tutti_comm_cost;
+
+typedef struct tutti_comm_options {
+    size_t struct_size;
+    const char *engine;     /* "local", "shm", "tcp", "mpi"; NULL: shm within a machine, else tcp */
+    const char *all_reduce; /* algorithms by size, see tutti_comm_spec_check; NULL: by cost */
+    int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB */
+    int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond */
+    double timeout;         /* seconds that a call may take; 0: 300 */
+    double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
+    bool measure;           /* measure the cost of links now, on all ranks alike (some ms) */
+    const tutti_comm_cost *cost; /* known beforehand; copied */
+} tutti_comm_options;
+#define TUTTI_COMM_OPTIONS(...) TUTTI_OPTIONS(tutti_comm_options, __VA_ARGS__)
+
+/* The ranks of a cluster meet; returns on all of them or fails with who is missing. `cluster` must
+ * outlive the group. Ranks of one machine talk through shared memory, others through sockets. */
+TUTTI_API tutti_status tutti_comm_open(const tutti_cluster *cluster,
+                                       const tutti_comm_options *options, tutti_comm **ret_comm);
+/* `size` ranks for as many threads of this process: ret_comms[r] is for the thread that is rank r.
+ * `engine` may be any, also those that need no threads. */
+TUTTI_API tutti_status tutti_comm_local(int size, const tutti_comm_options *options,
+                                        tutti_comm **ret_comms);
+/* The calling process becomes rank 0 and forks `size` - 1 others, where this returns as well, with
+ * their rank. To be called before threads are started. A child ends by _exit or exit after
+ * tutti_comm_close; rank 0's tutti_comm_close waits for them. Engines: shm, tcp. */
+TUTTI_API tutti_status tutti_comm_fork(int size, const tutti_comm_options *options,
+                                       tutti_comm **ret_comm);
+/* Groups of the ranks that give the same `color`, ordered by `key`, then by rank. Collective over
+ * `comm`. A negative color takes part in none: *ret_comm is NULL. */
+TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key,
+                                        tutti_comm **ret_comm);
+/* Ends the group on this rank, after what is still queued. For a group that was opened, waits until
+ * all ranks have come here. In every case the handle is gone. NULL is fine. */
+TUTTI_API tutti_status tutti_comm_close(tutti_comm *comm);
+/* Breaks the group for all ranks that can be reached: pending calls return TUTTI_CANCELLED with
+ * `why`. May be called by any thread. */
+TUTTI_API void tutti_comm_abort(tutti_comm *comm, const char *why);
+
+TUTTI_API int tutti_comm_rank(const tutti_comm *comm);
+TUTTI_API int tutti_comm_size(const tutti_comm *comm);
+TUTTI_API int tutti_comm_hosts(const tutti_comm *comm);               /* machines in the group */
+TUTTI_API const char *tutti_comm_engine(const tutti_comm *comm, int peer); /* "shm", "tcp", … */
+/* The cost model in force: measured, given or a guess. */
+TUTTI_API void tutti_comm_get_cost(const tutti_comm *comm, tutti_comm_cost *ret_cost);
+/* What this rank has sent to others since the group was made: bytes of payload. Shared-memory
+ * algorithms send nothing. */
+TUTTI_API int64_t tutti_comm_bytes_sent(const tutti_comm *comm);
+
+/* Memory that all ranks of the machine can reach: collectives on it need no copies. Aligned to 64
+ * bytes, zeroed when it is new. Where ranks share no memory this is ordinary memory. */
+TUTTI_API tutti_status tutti_comm_allocate(tutti_comm *comm, int64_t bytes, void **ret_memory);
+TUTTI_API void tutti_comm_free(tutti_comm *comm, void *memory); /* NULL is fine */
+
+/* Another form for numbers on their way: f32 in, bytes out. `bound` says how many bytes `count`
+ * numbers take at most; encode returns how many they took; decode gets exactly those back. */
+typedef struct tutti_comm_codec {
+    const char *name;
+    int64_t (*bound)(void *context, int64_t count);
+    int64_t (*encode)(void *context, const float *numbers, int64_t count, void *ret_bytes);
+    void (*decode)(void *context, const void *bytes, int64_t size, int64_t count,
+                   float *ret_numbers);
+    void *context;
+} tutti_comm_codec;
+
+/* What a single call may ask for. Zero means the default. */
+typedef struct tutti_comm_call {
+    size_t struct_size;
+    const char *algorithm; /* by name ("ring") or by size ("tree:64k:ring"); NULL: the group's */
+    double timeout;        /* seconds; 0: the group's */
+    tutti_request **request; /* set: do not wait; *request is for tutti_comm_wait */
+    tutti_dtype wire;      /* all_reduce of f32: TUTTI_BF16 or TUTTI_F16 between ranks */
+    const tutti_comm_codec *codec; /* all_reduce of f32: any other form; must outlive the call */
+    int shards; /* all_reduce: `in` holds one block of `count` for each shard of this rank */
+} tutti_comm_call;
+#define TUTTI_CALL(...) TUTTI_OPTIONS(tutti_comm_call, __VA_ARGS__)
+
+/* The collectives. f32 f64 f16 bf16 i32 i64 u8; those that add nothing take every data type but
+ * strings. `call` may be NULL. Sizes are in elements. Memory belongs to the caller and must stay
+ * until the call, or its request, is done; only outputs change. Where not said otherwise, inputs
+ * and outputs do not overlap. Ranks get the same bits. */
+TUTTI_API tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call);
+TUTTI_API tutti_status tutti_comm_broadcast(tutti_comm *comm, void *data, int64_t count,
+                                            tutti_dtype dtype, int root,
+                                            const tutti_comm_call *call);
+/* `out` [count] is used on the root only; in == out is fine. */
+TUTTI_API tutti_status tutti_comm_reduce(tutti_comm *comm, const void *in, void *out,
+                                         int64_t count, tutti_dtype dtype,
+                                         tutti_reduction reduction, int root,
+                                         const tutti_comm_call *call);
+/* in == out is fine. With `shards` = V the job's batch was cut into V parts of which rank r of p
+ * holds [r V / p, (r + 1) V / p); `in` is [parts of this rank, count], and the result has the same
+ * bits for every p up to V and every engine. */
+TUTTI_API tutti_status tutti_comm_all_reduce(tutti_comm *comm, const void *in, void *out,
+                                             int64_t count, tutti_dtype dtype,
+                                             tutti_reduction reduction,
+                                             const tutti_comm_call *call);
+/* `in` [size * count], `out` [count]: block `rank` of the reduction. */
+TUTTI_API tutti_status tutti_comm_reduce_scatter(tutti_comm *comm, const void *in, void *out,
+                                                 int64_t count, tutti_dtype dtype,
+                                                 tutti_reduction reduction,
+                                                 const tutti_comm_call *call);
+/* `in` [count], `out` [size * count]; `in` may be its own block of `out`. */
+TUTTI_API tutti_status tutti_comm_all_gather(tutti_comm *comm, const void *in, void *out,
+                                             int64_t count, tutti_dtype dtype,
+                                             const tutti_comm_call *call);
+/* Rank r gives counts[r] elements; blocks stand one behind the other in `out`. All ranks give the
+ * same counts, which are copied. */
+TUTTI_API tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in,
+                                                    const int64_t *counts, void *out,
+                                                    tutti_dtype dtype,
+                                                    const tutti_comm_call *call);
+/* `in` [count], `out` [size * count] on the root only. */
+TUTTI_API tutti_status tutti_comm_gather(tutti_comm *comm, const void *in, void *out,
+                                         int64_t count, tutti_dtype dtype, int root,
+                                         const tutti_comm_call *call);
+/* `in` [size * count] on the root only, `out` [count]. */
+TUTTI_API tutti_status tutti_comm_scatter(tutti_comm *comm, const void *in, void *out,
+                                          int64_t count, tutti_dtype dtype, int root,
+                                          const tutti_comm_call *call);
+/* Block r of `in` [size * count] goes to rank r; block r of `out` came from rank r. */
+TUTTI_API tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, void *out,
+                                             int64_t count, tutti_dtype dtype,
+                                             const tutti_comm_call *call);
+
+/* Messages between two ranks. Those with the same tag (0 to 2^30) arrive in the order they were
+ * sent; sizes must agree. A receive whose deadline passes may be repeated. */
+TUTTI_API tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data,
+                                       int64_t bytes, const tutti_comm_call *call);
+TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void *data,
+                                       int64_t bytes, const tutti_comm_call *call);
+
+/* Ends a request: waits for it (for as long as its call may take) and gives its status. The handle
+ * is gone afterwards. */
+TUTTI_API tutti_status tutti_comm_wait(tutti_request *request);
+/* True when tutti_comm_wait would not wait. */
+TUTTI_API bool tutti_comm_test(tutti_request *request);
+
+/* Many tensors in one all_reduce: consecutive ones are joined until `bucket_bytes` (0: 4 MiB) or
+ * `bucket_count` (0: 1000) is reached. Each is reduced in place. */
+typedef struct tutti_comm_piece {
+    void *data;
+    int64_t count;
+} tutti_comm_piece;
+typedef struct tutti_comm_bucket {
+    size_t struct_size;
+    int64_t bucket_bytes;
+    int bucket_count;
+} tutti_comm_bucket;
+#define TUTTI_BUCKET(...) TUTTI_OPTIONS(tutti_comm_bucket, __VA_ARGS__)
+TUTTI_API tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece *pieces,
+                                                  int piece_count, tutti_dtype dtype,
+                                                  tutti_reduction reduction,
+                                                  const tutti_comm_bucket *bucket,
+                                                  const tutti_comm_call *call);
+
+/* Algorithms by size: "NAME[/BETWEEN][#PARTS][:LIMIT:…]". The first NAME is for messages up to
+ * LIMIT bytes (k, m and g multiply by 1024), the next for those beyond, and so on. NAME/BETWEEN uses
+ * the first within machines and the second between them; #PARTS cuts a message into parts that go
+ * one after the other. "central:4k:tree:1m:direct/ring#2". Fails with what cannot be read. */
+TUTTI_API tutti_status tutti_comm_spec_check(const char *spec);
+
+/* Names of the algorithms of an operation ("all_reduce"), sorted; NULL after the last. */
+TUTTI_API const char *const *tutti_comm_algorithms(const char *operation);
+/* The time that the model gives an algorithm, in seconds; infinity where it cannot be used. */
+TUTTI_API double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation,
+                                    const char *algorithm, int ranks, int64_t bytes);
+/* The formula behind it, in the textbooks' letters; NULL where there is none. */
+TUTTI_API const char *tutti_comm_formula(const char *operation, const char *algorithm);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,63 @@
+/* memory.c: the limit is the machine's or the control groups', whichever is less. */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/sysinfo.h>
+
+#include "base/cgroup.h"
+
+/* "max", or what is no number, is no limit. */
+static int64_t read_bytes(const char *folder, const char *file)
+{
+    char *text = tutti__cgroup_text(folder, file);
+    long long bytes = text == NULL ? 0 : atoll(text);
+    free(text);
+    return bytes <= 0 ? INT64_MAX : bytes;
+}
+
+/* Without a limit on swap a group may swap as much as the machine has. */
+static int64_t bytes_v2(const char *folder)
+{
+    int64_t memory = read_bytes(folder, "memory.max");
+    int64_t swap = read_bytes(folder, "memory.swap.max");
+    struct sysinfo info;
+    if (memory == INT64_MAX || sysinfo(&info) != 0)
+        return memory;
+    int64_t all = (int64_t)info.totalswap * info.mem_unit;
+    return memory + (swap < all ? swap : all);
+}
+
+static int64_t bytes_v1(const char *folder)
+{
+    return read_bytes(folder, "memory.limit_in_bytes");
+}
+
+static int64_t find_limit(void)
+{
+    struct sysinfo info;
+    int64_t machine = INT64_MAX;
+    if (sysinfo(&info) == 0)
+        machine = (int64_t)(info.totalram + info.totalswap) * info.mem_unit;
+    int64_t groups = tutti__cgroup_least("memory", bytes_v1, bytes_v2);
+    return groups < machine ? groups : machine;
+}
+
+int64_t tutti__memory_limit(void)
+{
+    static _Atomic int64_t known; /* two threads may find it at once: they find the same */
+    int64_t limit = atomic_load_explicit(&known, memory_order_relaxed);
+    if (limit == 0) {
+        limit = find_limit();
+        atomic_store_explicit(&known, limit, memory_order_relaxed);
+    }
+    return limit;
+}
+
+void *tutti__aligned_alloc(size_t alignment, size_t size)
+{
+    /* Small sizes never ask for the limit: reading it takes time at the start. */
+    if (size > (1u << 30) && size > (uint64_t)tutti__memory_limit())
+        return NULL;
+    return aligned_alloc(alignment, size);
+}

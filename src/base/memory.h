@@ -1,0 +1,16 @@
+/* memory.h: how much memory this process can ever have.
+ *
+ * Many systems grant any size and kill the process when it touches what is not there, so a size
+ * beyond everything the machine has must be refused before it is asked for. */
+#ifndef TUTTI_BASE_MEMORY_H
+#define TUTTI_BASE_MEMORY_H
+
+#include "base/status.h"
+
+/* Bytes of memory and swap, or the least limit of the control groups. Read once. */
+int64_t tutti__memory_limit(void);
+
+/* NULL when there is no room. `size` is a multiple of `alignment`. */
+void *tutti__aligned_alloc(size_t alignment, size_t size);
+
+#endif

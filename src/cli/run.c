@@ -1,0 +1,227 @@
+/* run.c: `tutti run`: starts the ranks of a job, here or on other hosts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/run/run.h"
+#include "cluster/cluster.h"
+#include "cluster/secret.h"
+
+static const char usage[] =
+    "usage: tutti run [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
+    "Starts the ranks of a job, watches them and ends them together. Every line of output begins\n"
+    "with its rank; on a terminal rank 0's is shown as it is, with its progress bar. When a rank\n"
+    "fails, the others are told and end; the first failure is printed last.\n\n"
+    "  -n, --ranks N          ranks; default 1, or what --hosts says\n"
+    "  --hosts A:2,B:2        hosts and how many ranks on each, over ssh (without a password); tutti\n"
+    "                         and the program must be there at the same path\n"
+    "  --ps K                 the last K ranks are parameter servers\n"
+    "  --engine E             how ranks communicate: shm, tcp, mpi; default: what fits\n"
+    "  --env NAME[=VALUE]     passes a variable on; may be repeated (TUTTI_... go anyway)\n"
+    "  --restarts K           starts the job again, at most K times, after a failure\n"
+    "  --no-prefix            output as it comes, without ranks\n"
+    "  --ssh PROGRAM          instead of ssh; --remote-tutti PATH: tutti on the other hosts\n\n"
+    "exit codes: 0 all ranks succeeded; else that of the first rank that failed, 128 + N for\n"
+    "signal N, 130 after Ctrl-C; 2 wrong usage\n";
+
+/* Takes `--name value` or `--name=value` at argv[*at]; NULL when it is another option. */
+static const char *take(int argc, char **argv, int *at, const char *name)
+{
+    size_t size = strlen(name);
+    if (strcmp(argv[*at], name) == 0 && *at + 1 < argc)
+        return argv[(*at += 2) - 1];
+    if (strncmp(argv[*at], name, size) == 0 && argv[*at][size] == '=')
+        return argv[(*at)++] + size + 1;
+    return NULL;
+}
+
+static bool read_number(const char *name, const char *text, int low, int high, int *ret)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || value < low || value > high) {
+        tutti__complain("%s takes a whole number from %d to %d, not '%s'", name, low, high, text);
+        return false;
+    }
+    *ret = (int)value;
+    return true;
+}
+
+static bool is_local(const char *host)
+{
+    char own[256] = "";
+    gethostname(own, sizeof own - 1);
+    return tutti__host_loopback(host) || strcmp(host, own) == 0;
+}
+
+static bool add_host(tutti_run_job *job, const char *name, int count)
+{
+    tutti_run_host host = {.count = count, .local = is_local(name)};
+    snprintf(host.name, sizeof host.name, "%s", name);
+    job->size += count;
+    if (job->size > TUTTI_MOST_RANKS || !TUTTI_VEC_PUSH(&job->hosts, host)) {
+        tutti__complain("a job has at most %d ranks", TUTTI_MOST_RANKS);
+        return false;
+    }
+    return true;
+}
+
+/* "a:2,b": names as ssh takes them, user@host too. */
+static bool read_hosts(tutti_run_job *job, const char *text)
+{
+    while (*text != '\0') {
+        char name[256];
+        int count = 1;
+        size_t size = strcspn(text, ",");
+        snprintf(name, sizeof name, "%.*s", (int)size, text);
+        char *colon = strrchr(name, ':');
+        if (colon != NULL &&
+            !read_number("a host's number of ranks", colon + 1, 1, TUTTI_MOST_RANKS, &count))
+            return false;
+        if (colon != NULL)
+            *colon = '\0';
+        if (name[0] == '\0' || name[0] == '-' || size >= sizeof name) {
+            tutti__complain("--hosts takes names and numbers of ranks, such as a:2,b:2");
+            return false;
+        }
+        if (!add_host(job, name, count))
+            return false;
+        text += size + (text[size] == ',');
+    }
+    return true;
+}
+
+static bool add_variable(tutti_run_job *job, const char *text)
+{
+    char *copy = NULL;
+    if (strchr(text, '=') != NULL)
+        copy = strdup(text);
+    else if (getenv(text) == NULL)
+        return true;
+    else if (asprintf(&copy, "%s=%s", text, getenv(text)) < 0)
+        copy = NULL;
+    return copy != NULL && TUTTI_VEC_PUSH(&job->variables, copy);
+}
+
+static bool add_engine(tutti_run_job *job, const char *engine)
+{
+    char text[100];
+    snprintf(text, sizeof text, "TUTTI_ENGINE=%s", engine);
+    return add_variable(job, text);
+}
+
+/* One option; false with a complaint when it is wrong. */
+static bool read_option(tutti_run_job *job, int argc, char **argv, int *at, int *ranks)
+{
+    const char *value;
+    if ((value = take(argc, argv, at, "-n")) || (value = take(argc, argv, at, "--ranks")))
+        return read_number("-n", value, 1, TUTTI_MOST_RANKS, ranks);
+    if ((value = take(argc, argv, at, "--hosts")))
+        return read_hosts(job, value);
+    if ((value = take(argc, argv, at, "--ps")))
+        return read_number("--ps", value, 0, TUTTI_MOST_RANKS, &job->ps);
+    if ((value = take(argc, argv, at, "--restarts")))
+        return read_number("--restarts", value, 0, 1000000, &job->restarts);
+    if ((value = take(argc, argv, at, "--engine")))
+        return add_engine(job, value);
+    if ((value = take(argc, argv, at, "--env")))
+        return add_variable(job, value);
+    if ((value = take(argc, argv, at, "--ssh")))
+        return job->ssh = value, true;
+    if ((value = take(argc, argv, at, "--remote-tutti")))
+        return job->remote = value, true;
+    if (strcmp(argv[*at], "--no-prefix") == 0)
+        return job->prefix = false, (*at)++, true;
+    tutti__complain(
+        "run does not know the option '%s', or it lacks its value; see tutti run --help",
+        argv[*at]);
+    return false;
+}
+
+static bool check_job(tutti_run_job *job, int ranks)
+{
+    bool local = false, remote = false;
+    if (job->hosts.count == 0 && !add_host(job, "localhost", ranks > 0 ? ranks : 1))
+        return false;
+    if (ranks > 0 && ranks != job->size) {
+        tutti__complain("-n says %d ranks, --hosts %d; leave one out", ranks, job->size);
+        return false;
+    }
+    for (size_t i = 0; i < job->hosts.count; i++) {
+        local = local || tutti__host_loopback(job->hosts.data[i].name);
+        remote = remote || !job->hosts.data[i].local;
+    }
+    if (local && remote) {
+        tutti__complain("--hosts names localhost beside other machines, for which localhost is "
+                        "themselves; write this machine's name");
+        return false;
+    }
+    if (job->ps >= job->size) {
+        tutti__complain("--ps %d leaves no worker among %d ranks", job->ps, job->size);
+        return false;
+    }
+    return true;
+}
+
+static bool make_secret(tutti_run_job *job)
+{
+    unsigned char bytes[32];
+    if (tutti__random_fill(bytes, sizeof bytes) != TUTTI_OK)
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(job->secret + 2 * i, 3, "%02x", bytes[i]);
+    explicit_bzero(bytes, sizeof bytes);
+    return true;
+}
+
+static int start(tutti_run_job *job)
+{
+    bool interrupted = false;
+    int code = 1;
+    for (int epoch = 0; epoch <= job->restarts; epoch++) {
+        if (!make_secret(job))
+            return tutti__complain("%s", tutti_error_message());
+        code = tutti__launch(job, epoch, &interrupted);
+        if (code == 0 || interrupted)
+            break;
+        if (epoch < job->restarts)
+            fprintf(stderr, "tutti run: starting again, %d of %d\n", epoch + 1, job->restarts);
+    }
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    char own[4096] = "tutti";
+    ssize_t size = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[size > 0 ? size : 5] = '\0';
+    tutti_run_job job = {.ssh = "ssh", .remote = own, .prefix = true};
+    int at = 1, ranks = 0;
+    if (argc == 2 && strcmp(argv[1], "--station") == 0)
+        return tutti__station_run(STDIN_FILENO, STDOUT_FILENO);
+    while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0)
+        if (!read_option(&job, argc, argv, &at, &ranks))
+            return TUTTI_EXIT_USAGE;
+    at += at < argc && strcmp(argv[at], "--") == 0;
+    if (at >= argc) {
+        tutti__complain("run takes the program to start: tutti run -n 4 ./train");
+        return TUTTI_EXIT_USAGE;
+    }
+    job.program = argv + at;
+    int code = check_job(&job, ranks) ? start(&job) : TUTTI_EXIT_USAGE;
+    explicit_bzero(job.secret, sizeof job.secret);
+    for (size_t i = 0; i < job.variables.count; i++)
+        free((void *)(uintptr_t)job.variables.data[i]);
+    TUTTI_VEC_FREE(&job.variables);
+    TUTTI_VEC_FREE(&job.hosts);
+    return code;
+}
+
+const tutti_command tutti_command_run = {
+    .name = "run",
+    .summary = "start the ranks of a job, here or on other hosts",
+    .usage = usage,
+    .run = run,
+};

@@ -1,0 +1,381 @@
+/* launch.c: one start of a job: stations, their frames, the first failure. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/world.h"
+#include "cli/run/run.h"
+
+enum { SECOND = 1000000000 };
+
+typedef struct launch_rank {
+    char host[256];
+    int process;
+    bool started, ended, by_signal;
+    int number; /* exit code or signal */
+    tutti_run_output output;
+} launch_rank;
+
+typedef struct launch_station {
+    pid_t process;
+    int to; /* its stdin; -1: closed */
+    tutti_frames from;
+    int first, count;
+    bool gone;
+} launch_station;
+
+typedef struct launch {
+    const tutti_run_job *job;
+    int epoch, signals, width;
+    launch_station *stations;
+    launch_rank *ranks;
+    int first_failed;       /* rank; -1: none */
+    int interrupts;         /* Ctrl-C and SIGTERM so far */
+    int64_t patience_until; /* of the others, after a failure; 0: nothing failed */
+    int force;              /* signals sent since: 0, SIGTERM, SIGKILL */
+} launch;
+
+/* ---- starting ---- */
+
+static _Noreturn void become_station(const launch *l, const tutti_run_host *host, const int in[2],
+                                     const int out[2])
+{
+    setpgid(0, 0);
+    for (size_t i = 0; i < l->job->hosts.count; i++)
+        if (l->stations[i].to >= 0)
+            close(l->stations[i].to); /* else a station would never see the launcher's end */
+    close(in[1]);
+    close(out[0]);
+    if (host->local)
+        _exit(tutti__station_run(in[0], out[1]));
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    dup2(in[0], STDIN_FILENO);
+    dup2(out[1], STDOUT_FILENO);
+    execlp(l->job->ssh, l->job->ssh, "-o", "BatchMode=yes", host->name, l->job->remote, "run",
+           "--station", (char *)NULL);
+    fprintf(stderr, "tutti run: cannot start '%s': %s\n", l->job->ssh, strerror(errno));
+    _exit(127);
+}
+
+static bool start_station(launch *l, int number)
+{
+    const tutti_run_host *host = &l->job->hosts.data[number];
+    launch_station *station = &l->stations[number];
+    int in[2], out[2];
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+        return false;
+    fflush(NULL);
+    station->process = fork();
+    if (station->process < 0)
+        return false;
+    if (station->process == 0)
+        become_station(l, host, in, out);
+    close(in[0]);
+    close(out[1]);
+    station->to = in[1];
+    station->from = (tutti_frames){.fd = out[0]};
+    return true;
+}
+
+/* A remote station gets our TUTTI_ variables; a local one has them. */
+static bool send_variables(const launch *l, const launch_station *station, bool local)
+{
+    extern char **environ;
+    bool good = true;
+    for (char **each = environ; !local && *each != NULL; each++)
+        if (strncmp(*each, "TUTTI_", 6) == 0 && strncmp(*each, "TUTTI_SECRET", 12) != 0)
+            good =
+                good && tutti__frame_write(station->to, TUTTI_FRAME_VARIABLE, *each, strlen(*each));
+    for (size_t i = 0; i < l->job->variables.count; i++) {
+        const char *variable = l->job->variables.data[i];
+        good = good &&
+               tutti__frame_write(station->to, TUTTI_FRAME_VARIABLE, variable, strlen(variable));
+    }
+    return good;
+}
+
+static bool brief_station(const launch *l, int number)
+{
+    const launch_station *station = &l->stations[number];
+    const tutti_run_job *job = l->job;
+    bool local = job->hosts.data[number].local, spread = job->hosts.count > 1;
+    char folder[4096];
+    bool good =
+        tutti__frame_write(station->to, TUTTI_FRAME_SECRET, job->secret, strlen(job->secret)) &&
+        send_variables(l, station, local);
+    if (getcwd(folder, sizeof folder) != NULL)
+        good = good && tutti__frame_write(station->to, TUTTI_FRAME_FOLDER, folder, strlen(folder));
+    for (char **each = job->program; *each != NULL; each++)
+        good = good && tutti__frame_write(station->to, TUTTI_FRAME_ARGUMENT, *each, strlen(*each));
+    int terminal = l->ranks[0].output.raw;
+    return good &&
+           tutti__frame_text(station->to, TUTTI_FRAME_PLAN, "%d %d %d %d %d %d %d", station->first,
+                             station->count, job->size, job->ps, l->epoch, terminal, spread);
+}
+
+static void tell_all(launch *l, char type, const char *text)
+{
+    for (size_t i = 0; i < l->job->hosts.count; i++)
+        if (l->stations[i].to >= 0)
+            tutti__frame_write(l->stations[i].to, type, text, strlen(text));
+}
+
+static void signal_all(launch *l, int number)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", number);
+    tell_all(l, TUTTI_FRAME_SIGNAL, text);
+}
+
+/* ---- what stations say ---- */
+
+static void fail_first(launch *l, int rank)
+{
+    if (l->first_failed < 0)
+        l->first_failed = rank;
+    if (l->patience_until == 0)
+        l->patience_until = tutti__now_ns() + 3 * (int64_t)SECOND;
+}
+
+static void take_ended(launch *l, const char *text)
+{
+    int rank, number;
+    char how[16], news[64];
+    if (sscanf(text, "%d %15s %d", &rank, how, &number) != 3 || rank < 0 || rank >= l->job->size)
+        return;
+    launch_rank *r = &l->ranks[rank];
+    r->ended = true;
+    r->by_signal = strcmp(how, "signal") == 0;
+    r->number = number;
+    tutti__output_end(&r->output, l->width);
+    if (r->by_signal || number != 0)
+        fail_first(l, rank);
+    snprintf(news, sizeof news, "rank %d %s %d\n", rank, how, number);
+    tell_all(l, TUTTI_FRAME_NEWS, news);
+}
+
+static void take_output(launch *l, const tutti_frame *frame)
+{
+    if (frame->size < 5)
+        return;
+    const unsigned char *at = (const unsigned char *)frame->data;
+    uint32_t rank = at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    if (rank < (uint32_t)l->job->size && (at[4] == 1 || at[4] == 2))
+        tutti__output_add(&l->ranks[rank].output, at[4], frame->data + 5, frame->size - 5,
+                          l->width);
+}
+
+static void take_frame(launch *l, const tutti_frame *frame)
+{
+    int rank, process;
+    char host[256], meeting[300];
+    switch (frame->type) {
+    case TUTTI_FRAME_PORT:
+        snprintf(meeting, sizeof meeting, "%s:%s",
+                 l->job->hosts.count > 1 ? l->job->hosts.data[0].name : "127.0.0.1", frame->data);
+        tell_all(l, TUTTI_FRAME_MEETING, meeting);
+        break;
+    case TUTTI_FRAME_STARTED:
+        if (sscanf(frame->data, "%d %d %255s", &rank, &process, host) == 3 && rank >= 0 &&
+            rank < l->job->size) {
+            l->ranks[rank].started = true;
+            l->ranks[rank].process = process;
+            snprintf(l->ranks[rank].host, sizeof l->ranks[rank].host, "%s", host);
+        }
+        break;
+    case TUTTI_FRAME_OUTPUT:
+        take_output(l, frame);
+        break;
+    case TUTTI_FRAME_ENDED:
+        take_ended(l, frame->data);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Ranks whose station is gone count as killed: the system has done that. */
+static void lose_station(launch *l, launch_station *station)
+{
+    station->gone = true;
+    close(station->to);
+    close(station->from.fd);
+    station->to = -1;
+    tutti__frames_free(&station->from);
+    for (int r = station->first; r < station->first + station->count; r++)
+        if (!l->ranks[r].ended) {
+            l->ranks[r].ended = true;
+            l->ranks[r].by_signal = l->ranks[r].started;
+            l->ranks[r].number = l->ranks[r].started ? SIGKILL : 255;
+            tutti__output_end(&l->ranks[r].output, l->width);
+            fail_first(l, r);
+        }
+}
+
+static void read_station(launch *l, launch_station *station)
+{
+    tutti_frame frame;
+    int found = 0;
+    bool more = tutti__frames_fill(&station->from);
+    while (more && (found = tutti__frames_next(&station->from, &frame)) == 1)
+        take_frame(l, &frame);
+    if (!more || found < 0)
+        lose_station(l, station);
+}
+
+/* ---- the loop ---- */
+
+/* The first Ctrl-C asks the program to end, the second insists, the third kills. */
+static void take_signal(launch *l)
+{
+    static const int insist[] = {SIGTERM, SIGKILL};
+    struct signalfd_siginfo info;
+    if (read(l->signals, &info, sizeof info) != sizeof info)
+        return;
+    int number = (int)info.ssi_signo;
+    if (l->interrupts > 0)
+        number = insist[l->interrupts > 1];
+    l->interrupts++;
+    signal_all(l, number);
+}
+
+/* Others end by themselves, with their verdict; who does not is made to. */
+static void lose_patience(launch *l)
+{
+    if (l->patience_until == 0 || tutti__now_ns() < l->patience_until || l->force == SIGKILL)
+        return;
+    l->force = l->force == 0 ? SIGTERM : SIGKILL;
+    l->patience_until += 3 * (int64_t)SECOND;
+    signal_all(l, l->force);
+}
+
+static bool all_gone(const launch *l)
+{
+    for (size_t i = 0; i < l->job->hosts.count; i++)
+        if (!l->stations[i].gone)
+            return false;
+    return true;
+}
+
+static void supervise(launch *l, struct pollfd *polls)
+{
+    size_t count = l->job->hosts.count;
+    while (!all_gone(l)) {
+        polls[0] = (struct pollfd){l->signals, POLLIN, 0};
+        for (size_t i = 0; i < count; i++)
+            polls[1 + i] =
+                (struct pollfd){l->stations[i].gone ? -1 : l->stations[i].from.fd, POLLIN, 0};
+        poll(polls, (nfds_t)count + 1, l->patience_until != 0 ? 100 : -1);
+        if (polls[0].revents != 0)
+            take_signal(l);
+        for (size_t i = 0; i < count; i++)
+            if (polls[1 + i].revents != 0)
+                read_station(l, &l->stations[i]);
+        lose_patience(l);
+    }
+    for (size_t i = 0; i < count; i++)
+        waitpid(l->stations[i].process, NULL, 0);
+}
+
+/* ---- the end ---- */
+
+/* The first failure stands last, where the reader looks. */
+static void report(const launch *l)
+{
+    const launch_rank *r = &l->ranks[l->first_failed];
+    int others = 0;
+    for (int i = 0; i < l->job->size; i++)
+        others += i != l->first_failed && l->ranks[i].ended &&
+                  (l->ranks[i].by_signal || l->ranks[i].number != 0);
+    fprintf(stderr, "tutti run: ");
+    if (others > 0)
+        fprintf(stderr, "%d other rank%s failed after it; ", others, others == 1 ? "" : "s");
+    fprintf(stderr, "first failed rank %d (host %s, process %d): ", l->first_failed,
+            r->host[0] ? r->host : "?", r->process);
+    if (!r->started)
+        fprintf(stderr, "it was not started; see above\n");
+    else if (r->by_signal)
+        fprintf(stderr, "ended by signal %d (%s)\n", r->number, strsignal(r->number));
+    else
+        fprintf(stderr, "exit code %d\n", r->number);
+    if (others > 0 && r->output.tail_size > 0) {
+        const char *at = r->output.tail, *end = at + r->output.tail_size;
+        while (at < end) {
+            const char *line = memchr(at, '\n', (size_t)(end - at));
+            int size = (int)((line != NULL ? line : end) - at);
+            fprintf(stderr, "  | %.*s\n", size, at);
+            at += size + 1;
+        }
+    }
+}
+
+static int exit_code(const launch *l)
+{
+    if (l->first_failed < 0)
+        return 0;
+    const launch_rank *r = &l->ranks[l->first_failed];
+    return r->by_signal ? 128 + r->number : r->number;
+}
+
+static bool start_all(launch *l)
+{
+    int first = 0;
+    for (size_t i = 0; i < l->job->hosts.count; i++) {
+        l->stations[i] =
+            (launch_station){.to = -1, .first = first, .count = l->job->hosts.data[i].count};
+        first += l->job->hosts.data[i].count;
+    }
+    for (int r = 0; r < l->job->size; r++)
+        l->ranks[r].output = (tutti_run_output){.rank = r, .raw = !l->job->prefix};
+    l->ranks[0].output.raw = !l->job->prefix || isatty(STDOUT_FILENO) == 1;
+    for (size_t i = 0; i < l->job->hosts.count; i++)
+        if (!start_station(l, (int)i))
+            return false;
+    /* Rank 0's station last: its answer starts the others, which must know their plan by then. */
+    for (size_t i = l->job->hosts.count; i > 0; i--)
+        brief_station(l, (int)i - 1); /* one that is gone already is seen by its end */
+    return true;
+}
+
+int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
+{
+    launch l = {.job = job, .epoch = epoch, .first_failed = -1};
+    sigset_t handled, before;
+    sigemptyset(&handled);
+    sigaddset(&handled, SIGINT);
+    sigaddset(&handled, SIGTERM);
+    sigprocmask(SIG_BLOCK, &handled, &before);
+    signal(SIGPIPE, SIG_IGN);
+    for (int n = job->size - 1; n > 0; n /= 10)
+        l.width++;
+    l.signals = signalfd(-1, &handled, SFD_CLOEXEC);
+    l.stations = calloc(job->hosts.count, sizeof *l.stations);
+    l.ranks = calloc((size_t)job->size, sizeof *l.ranks);
+    struct pollfd *polls = calloc(job->hosts.count + 1, sizeof *polls);
+    int code = 1;
+    if (l.signals >= 0 && l.stations && l.ranks && polls && start_all(&l)) {
+        supervise(&l, polls);
+        code = l.interrupts > 0 && l.first_failed < 0 ? 0 : exit_code(&l);
+        if (l.interrupts > 0 && code != 0)
+            code = 130;
+        else if (l.first_failed >= 0)
+            report(&l);
+    } else
+        fprintf(stderr, "tutti run: cannot start: %s\n", strerror(errno));
+    *ret_interrupted = l.interrupts > 0;
+    close(l.signals);
+    free(polls);
+    free(l.stations);
+    free(l.ranks);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return code;
+}

@@ -1,0 +1,105 @@
+/* run.h: the launcher: one process launches, one station on each host starts and watches the ranks
+ * there. A station is a fork of the launcher, or `tutti run --station` behind ssh; both speak the
+ * same frames over two pipes.
+ *
+ * Nobody is left behind: a station that loses its launcher ends its ranks' process groups; ranks
+ * that lose their station are killed by the system (PR_SET_PDEATHSIG); a launcher that loses a
+ * station ends the others. */
+#ifndef TUTTI_CLI_RUN_RUN_H
+#define TUTTI_CLI_RUN_RUN_H
+
+#include "base/container.h"
+#include "cluster/membership.h"
+
+/* ---- frames: a type, a u32 of bytes (little-endian), the bytes ---- */
+
+enum {
+    /* to a station */
+    TUTTI_FRAME_SECRET = 's',
+    TUTTI_FRAME_VARIABLE = 'e', /* NAME=VALUE */
+    TUTTI_FRAME_FOLDER = 'd',
+    TUTTI_FRAME_ARGUMENT = 'a',
+    TUTTI_FRAME_PLAN = 'p',    /* tutti_station_plan as text */
+    TUTTI_FRAME_MEETING = 'm', /* host:port: start the ranks */
+    TUTTI_FRAME_SIGNAL = 'k',  /* a number in text */
+    TUTTI_FRAME_NEWS = 'n',    /* how a rank ended, for the others: a line */
+    /* from a station */
+    TUTTI_FRAME_PORT = 'P',    /* a number in text: rank 0's port is bound */
+    TUTTI_FRAME_OUTPUT = 'O',  /* u32 rank, u8 1 stdout or 2 stderr, bytes */
+    TUTTI_FRAME_STARTED = 'S', /* "rank process host" */
+    TUTTI_FRAME_ENDED = 'E',   /* "rank signal|exit number" */
+    TUTTI_RUN_FRAME_BYTES = 1 << 20,
+};
+
+typedef struct tutti_frame {
+    char type;
+    uint32_t size;
+    char *data; /* NUL-terminated beyond size; valid until the next read */
+} tutti_frame;
+
+typedef struct tutti_frames {
+    int fd;
+    char *data;
+    size_t size, capacity, used;
+} tutti_frames;
+
+/* Writes all of it; false when the other side is gone. */
+bool tutti__frame_write(int fd, char type, const void *data, size_t size);
+bool tutti__frame_text(int fd, char type, const char *format, ...) TUTTI_PRINTF(3, 4);
+/* Reads what is there; false at the end or on an error. Call once for each readiness, then take
+ * frames until there is none. */
+bool tutti__frames_fill(tutti_frames *frames);
+/* 1: a frame; 0: not whole yet; -1: malformed. */
+int tutti__frames_next(tutti_frames *frames, tutti_frame *ret_frame);
+void tutti__frames_free(tutti_frames *frames);
+
+/* ---- the station ---- */
+
+/* What a station is told of its ranks: `first` .. first+count-1 of `size`. */
+typedef struct tutti_station_plan {
+    int first, count, size, ps, epoch;
+    int terminal; /* rank 0's output is a terminal's */
+    int open;     /* bind rank 0's port on the network, not on loopback */
+} tutti_station_plan;
+
+/* Runs until its ranks have ended, or `in` has. */
+int tutti__station_run(int in, int out);
+
+/* ---- the launcher ---- */
+
+typedef struct tutti_run_host {
+    char name[256];
+    int count;
+    bool local;
+} tutti_run_host;
+
+typedef struct tutti_run_job {
+    TUTTI_VEC(tutti_run_host) hosts;
+    TUTTI_VEC(const char *) variables; /* NAME=VALUE */
+    char **program;                    /* NULL-terminated */
+    const char *ssh, *remote;          /* programs: "ssh", "tutti" on the other side */
+    int size, ps, restarts;
+    bool prefix, quiet;
+    char secret[65];
+} tutti_run_job;
+
+/* One start of the job; the exit code of the first rank that failed (128 + signal), 0 when none
+ * did. *ret_interrupted: the user ended it. */
+int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted);
+
+/* ---- output ---- */
+
+typedef struct tutti_run_output {
+    int rank;
+    bool raw;
+    tutti_text line[2]; /* what has no end yet, of stdout and stderr */
+    char tail[2048];    /* the last of stderr, or of stdout where there is none */
+    size_t tail_size;
+} tutti_run_output;
+
+/* `stream` 1 or 2. Whole lines, with "[rank] " before each unless raw. */
+void tutti__output_add(tutti_run_output *output, int stream, const char *data, size_t size,
+                       int width);
+void tutti__output_end(tutti_run_output *output, int width);
+
+#endif

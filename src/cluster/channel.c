@@ -1,0 +1,158 @@
+/* channel.c: streams between two ranks: the lower rank dials, the higher one's keeper has accepted.
+ */
+#include "cluster/channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cluster/keeper.h"
+
+struct tutti_channel {
+    tutti_wire wire;
+    int peer;
+    pthread_mutex_t lock; /* TLS only: a connection of OpenSSL's is for one thread at a time */
+};
+
+/* The callers that came before they were asked for wait in a list. */
+static bool take_caller(tutti_keeper *keeper, int rank, uint32_t number, tutti_wire *ret_wire)
+{
+    for (size_t i = 0; i < keeper->callers.count; i++) {
+        tutti_caller *caller = &keeper->callers.data[i];
+        if (caller->rank == rank && caller->number == number) {
+            *ret_wire = caller->wire;
+            *caller = keeper->callers.data[--keeper->callers.count];
+            return true;
+        }
+    }
+    return false;
+}
+
+static tutti_status await_caller(tutti_membership *membership, int peer, uint32_t number,
+                                 int64_t deadline_ns, tutti_wire *ret_wire)
+{
+    tutti_keeper *keeper = membership->keeper;
+    bool in_time = true, found;
+    pthread_mutex_lock(&keeper->lock);
+    while (!(found = take_caller(keeper, peer, number, ret_wire)) &&
+           !tutti__membership_failed(membership) && in_time)
+        in_time = tutti__keeper_wait(keeper, deadline_ns);
+    pthread_mutex_unlock(&keeper->lock);
+    if (found)
+        return TUTTI_OK;
+    if (tutti__membership_failed(membership))
+        return tutti__membership_fail(membership);
+    return tutti_fail(TUTTI_DEADLINE,
+                      "rank %d (host %s) has not opened channel %u to rank %d in time", peer,
+                      membership->peers[peer].host, number, membership->rank);
+}
+
+static tutti_status dial_peer(tutti_membership *membership, int peer, uint32_t number,
+                              int64_t deadline_ns, tutti_wire *ret_wire)
+{
+    const tutti_peer *p = &membership->peers[peer];
+    char reached[64];
+    tutti_status status =
+        tutti__dial(membership->keeper, p->address, p->port, TUTTI_PURPOSE_CHANNEL, peer, number,
+                    deadline_ns, ret_wire, reached);
+    if (status != TUTTI_OK && tutti__membership_failed(membership))
+        return tutti__membership_fail(membership);
+    return status;
+}
+
+tutti_status tutti__channel_open(tutti_membership *membership, int peer, uint32_t number,
+                                 int64_t deadline_ns, tutti_channel **ret_channel)
+{
+    tutti_wire wire;
+    if (peer < 0 || peer >= membership->size || peer == membership->rank)
+        return tutti_fail(TUTTI_OUT_OF_RANGE, "rank %d cannot open a channel to rank %d of %d",
+                          membership->rank, peer, membership->size);
+    if (membership->rank < peer)
+        TUTTI_TRY(dial_peer(membership, peer, number, deadline_ns, &wire));
+    else
+        TUTTI_TRY(await_caller(membership, peer, number, deadline_ns, &wire));
+    tutti_channel *channel = calloc(1, sizeof *channel);
+    if (channel == NULL) {
+        tutti__wire_close(&wire);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a channel");
+    }
+    channel->wire = wire;
+    channel->peer = peer;
+    pthread_mutex_init(&channel->lock, NULL);
+    *ret_channel = channel;
+    return TUTTI_OK;
+}
+
+void tutti__channel_close(tutti_channel *channel)
+{
+    if (channel == NULL)
+        return;
+    tutti__wire_close(&channel->wire);
+    pthread_mutex_destroy(&channel->lock);
+    free(channel);
+}
+
+/* What a result of the wire means to users of the channel. */
+static tutti_status finish(const tutti_channel *channel, const char *verb, int64_t result,
+                           size_t *ret_done)
+{
+    if (result > 0 || result == -EAGAIN) {
+        *ret_done = result > 0 ? (size_t)result : 0;
+        return TUTTI_OK;
+    }
+    if (result == 0)
+        return tutti_fail(TUTTI_CLOSED, "rank %d has ended its connection", channel->peer);
+    return tutti_fail(result == -EPIPE || result == -ECONNRESET ? TUTTI_CLOSED : TUTTI_IO,
+                      "the connection to rank %d broke while %s: %s", channel->peer, verb,
+                      tutti__wire_reason(&channel->wire, result));
+}
+
+tutti_status tutti__channel_send(tutti_channel *channel, const void *data, size_t size,
+                                 size_t *ret_done)
+{
+    bool encrypted = channel->wire.tls != NULL;
+    if (size == 0) {
+        *ret_done = 0;
+        return TUTTI_OK;
+    }
+    if (encrypted)
+        pthread_mutex_lock(&channel->lock);
+    int64_t result = tutti__wire_send(&channel->wire, data, size);
+    if (encrypted)
+        pthread_mutex_unlock(&channel->lock);
+    return finish(channel, "sending", result, ret_done);
+}
+
+tutti_status tutti__channel_recv(tutti_channel *channel, void *data, size_t size, size_t *ret_done)
+{
+    bool encrypted = channel->wire.tls != NULL;
+    if (size == 0) {
+        *ret_done = 0;
+        return TUTTI_OK;
+    }
+    if (encrypted)
+        pthread_mutex_lock(&channel->lock);
+    int64_t result = tutti__wire_receive(&channel->wire, data, size);
+    if (encrypted)
+        pthread_mutex_unlock(&channel->lock);
+    return finish(channel, "receiving", result, ret_done);
+}
+
+int tutti__channel_fd(const tutti_channel *channel)
+{
+    return channel->wire.socket;
+}
+
+bool tutti__channel_pending(const tutti_channel *channel)
+{
+    return channel->wire.tls != NULL && tutti__tls_pending(channel->wire.tls);
+}
+
+bool tutti__channel_encrypted(const tutti_channel *channel)
+{
+    return channel->wire.tls != NULL;
+}
+
+int tutti__channel_peer(const tutti_channel *channel)
+{
+    return channel->peer;
+}

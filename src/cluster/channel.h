@@ -1,0 +1,30 @@
+/* channel.h: an authenticated byte stream between two ranks. Plain TCP after the
+ * challenge-response, TLS 1.3 with mutual certificates where they are configured (TUTTI_TLS_CERT,
+ * TUTTI_TLS_KEY, TUTTI_TLS_CA). */
+#ifndef TUTTI_CLUSTER_CHANNEL_H
+#define TUTTI_CLUSTER_CHANNEL_H
+
+#include "cluster/membership.h"
+
+typedef struct tutti_channel tutti_channel;
+
+/* Both ranks call it with the same number; the lower rank connects, the higher accepts. Blocks
+ * until the stream stands, the deadline passes or the membership fails. A pair may be opened only
+ * once per number. Close every channel before the membership ends. */
+tutti_status tutti__channel_open(tutti_membership *membership, int peer, uint32_t number,
+                                 int64_t deadline_ns, tutti_channel **ret_channel);
+void tutti__channel_close(tutti_channel *channel); /* NULL is fine */
+
+/* Never block. *ret_done is what was taken, 0 when the stream is full or empty for now (poll the
+ * fd). TUTTI_CLOSED when the other side ended, TUTTI_IO when the connection broke; then suspect the
+ * peer, or await the verdict. One thread may send while another receives, in TLS too. */
+tutti_status tutti__channel_send(tutti_channel *channel, const void *data, size_t size,
+                                 size_t *ret_done);
+tutti_status tutti__channel_recv(tutti_channel *channel, void *data, size_t size, size_t *ret_done);
+/* For poll. Before polling for reading ask tutti__channel_pending: TLS may hold bytes already. */
+int tutti__channel_fd(const tutti_channel *channel);
+bool tutti__channel_pending(const tutti_channel *channel);
+bool tutti__channel_encrypted(const tutti_channel *channel);
+int tutti__channel_peer(const tutti_channel *channel);
+
+#endif

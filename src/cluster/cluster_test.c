@@ -1,0 +1,302 @@
+#include "cluster/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/test.h"
+
+/* A clean environment; tests run in processes of their own. */
+static void forget(void)
+{
+    static const char *const names[] = {"TUTTI_RANK",
+                                        "TUTTI_SIZE",
+                                        "TUTTI_MEETING",
+                                        "TF_CONFIG",
+                                        "RANK",
+                                        "WORLD_SIZE",
+                                        "MASTER_ADDR",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "PMI_RANK",
+                                        "PMIX_RANK",
+                                        "SLURM_PROCID",
+                                        "SLURM_STEP_NUM_TASKS",
+                                        "JOB_COMPLETION_INDEX",
+                                        "TUTTI_SECRET",
+                                        "TUTTI_SECRET_FILE"};
+    for (size_t i = 0; i < TUTTI_COUNT(names); i++)
+        unsetenv(names[i]);
+}
+
+static tutti_cluster *resolved(void)
+{
+    tutti_cluster *cluster = NULL;
+    CHECK_OK(tutti_cluster_resolve(NULL, &cluster));
+    return cluster;
+}
+
+static void refused(tutti_status status, const char *part)
+{
+    tutti_cluster *cluster = NULL;
+    CHECK_STATUS(tutti_cluster_resolve(NULL, &cluster), status);
+    CHECK(cluster == NULL);
+    CHECK_CONTAINS(tutti_error_message(), part);
+}
+
+TUTTI_TEST(cluster_without_variables_is_this_process)
+{
+    forget();
+    tutti_cluster *c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "single");
+    CHECK_INT(tutti_cluster_rank(c), 0);
+    CHECK_INT(tutti_cluster_size(c), 1);
+    CHECK_STR(tutti_cluster_secret_source(c), "none");
+    tutti_cluster_free(c);
+}
+
+TUTTI_TEST(cluster_from_tf_config)
+{
+    forget();
+    setenv("TF_CONFIG",
+           "{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\", \"c:1\"], \"ps\": [\"d:1\"],"
+           " \"evaluator\": [\"e:1\"]}, \"environment\": \"cloud\", \"other\": {\"x\": [1, {}]},"
+           " \"task\": {\"type\": \"worker\", \"index\": 1}}",
+           1);
+    tutti_cluster *c = resolved();
+    tutti_role role;
+    int index;
+    CHECK_STR(tutti_cluster_resolver(c), "tf_config");
+    CHECK_INT(tutti_cluster_rank(c), 2);
+    CHECK_INT(tutti_cluster_size(c), 4);
+    CHECK_INT(tutti_cluster_role(c), TUTTI_ROLE_WORKER);
+    CHECK_STR(tutti_cluster_meeting(c), "a:1");
+    CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_PS, 0), "d:1");
+    CHECK(tutti_cluster_task(c, TUTTI_ROLE_PS, 1) == NULL);
+    CHECK(tutti_cluster_of_rank(c, 3, &role, &index));
+    CHECK_INT(role, TUTTI_ROLE_PS);
+    CHECK(!tutti_cluster_of_rank(c, 4, &role, &index));
+    tutti_cluster_free(c);
+    setenv("TF_CONFIG",
+           "{\"cluster\":{\"worker\":[\"b:1\"]},\"task\":{\"type\":\"evaluator\",\"index\":\"0\"}}",
+           1);
+    c = resolved();
+    CHECK_INT(tutti_cluster_rank(c), -1);
+    tutti_cluster_free(c);
+}
+
+TUTTI_TEST(cluster_refuses_what_cannot_work)
+{
+    static const struct {
+        const char *config, *part;
+        tutti_status status;
+    } bad[] = {
+        {"{", "expected", TUTTI_INVALID},
+        {"[]", "object", TUTTI_INVALID},
+        {"{} x", "expected the end", TUTTI_INVALID},
+        {"{\"cluster\":{\"boss\":[]}}", "no role 'boss'", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"a:1\"]}}", "task.type is missing", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "name at least one worker", TUTTI_INVALID},
+        {"{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
+         "nobody who trains", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
+         "no task of that role", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"a:1\",\"b:1\"]},\"task\":{\"type\":\"worker\",\"index\":2}}",
+         "numbers go from 0 to 1", TUTTI_OUT_OF_RANGE},
+        {"{\"cluster\":{\"worker\":[\"a:1\",\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "twice", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"a:1\",\"b:x\"]},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "host:port", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"localhost:1\",\"b:1\"]},\"task\":{\"type\":\"worker\","
+         "\"index\":0}}",
+         "all machines reach it", TUTTI_INVALID},
+        {"{\"cluster\":{\"chief\":[\"a:1\",\"b:1\"]},\"task\":{\"type\":\"chief\",\"index\":0}}",
+         "chiefs", TUTTI_INVALID},
+    };
+    forget();
+    for (size_t i = 0; i < TUTTI_COUNT(bad); i++) {
+        setenv("TF_CONFIG", bad[i].config, 1);
+        refused(bad[i].status, bad[i].part);
+        CHECK_CONTAINS(tutti_error_message(), "TF_CONFIG");
+    }
+    setenv("TF_CONFIG",
+           "{\"cluster\":{\"worker\":[\"localhost:1\",\"localhost:2\"]},\"task\":{\"type\":"
+           "\"worker\",\"index\":0}}",
+           1); /* two ports of one machine are fine */
+    tutti_cluster_free(resolved());
+}
+
+TUTTI_TEST(cluster_from_slurm)
+{
+    forget();
+    setenv("SLURM_PROCID", "3", 1); /* a batch script without srun */
+    tutti_cluster *c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "single");
+    tutti_cluster_free(c);
+    setenv("SLURM_STEP_NUM_TASKS", "5", 1);
+    setenv("SLURM_LOCALID", "1", 1);
+    setenv("SLURM_JOB_ID", "77", 1);
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_STEP_NODELIST", "node[001-002],b", 1);
+    setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2),1", 1);
+    c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "slurm");
+    CHECK_INT(tutti_cluster_rank(c), 3);
+    CHECK_INT(tutti_cluster_size(c), 5);
+    CHECK_INT(tutti_cluster_local_rank(c), 1);
+    CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 1), "node001");
+    CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 3), "node002");
+    CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 4), "b");
+    CHECK(strncmp(tutti_cluster_meeting(c), "node001:2", 9) == 0);
+    tutti_cluster_free(c);
+    setenv("SLURM_STEP_RESV_PORTS", "12000-12003", 1);
+    c = resolved();
+    CHECK_STR(tutti_cluster_meeting(c), "node001:12000");
+    tutti_cluster_free(c);
+    setenv("SLURM_STEP_NODELIST", "node[001-", 1);
+    refused(TUTTI_INVALID, "not closed");
+}
+
+TUTTI_TEST(cluster_from_mpi)
+{
+    forget();
+    setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
+    setenv("PMIX_NAMESPACE", "prterun-vm-1@1", 1);
+    tutti_cluster *c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "mpi");
+    CHECK_INT(tutti_cluster_rank(c), 1);
+    CHECK(strncmp(tutti_cluster_meeting(c), "127.0.0.1:2", 11) == 0);
+    tutti_cluster_free(c);
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1); /* two machines */
+    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
+    unsetenv("SLURM_JOB_NODELIST");
+    refused(TUTTI_INVALID, "-x TUTTI_MEETING=HOST:PORT");
+    setenv("TUTTI_MEETING", "a:4000", 1);
+    c = resolved();
+    CHECK_STR(tutti_cluster_meeting(c), "a:4000");
+    tutti_cluster_free(c);
+}
+
+TUTTI_TEST(cluster_from_torchrun)
+{
+    forget();
+    setenv("RANK", "1", 1);
+    setenv("WORLD_SIZE", "3", 1);
+    setenv("MASTER_ADDR", "a", 1);
+    setenv("MASTER_PORT", "29400", 1);
+    tutti_cluster *c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "torchrun");
+    CHECK_STR(tutti_cluster_meeting(c), "a:29400");
+    CHECK_INT(tutti_cluster_size(c), 3);
+    tutti_cluster_free(c);
+    setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
+    setenv("MASTER_ADDR", "fe80::1", 1);
+    c = resolved();
+    CHECK_STR(tutti_cluster_meeting(c), "[fe80::1]:29401");
+    tutti_cluster_free(c);
+    setenv("RANK", "3", 1);
+    refused(TUTTI_INVALID, "RANK is '3'");
+}
+
+TUTTI_TEST(cluster_from_kubernetes)
+{
+    forget();
+    setenv("JOB_COMPLETION_INDEX", "2", 1);
+    setenv("TUTTI_SIZE", "3", 1);
+    setenv("TUTTI_SERVICE", "train-net", 1);
+    setenv("HOSTNAME", "train-2", 1);
+    tutti_cluster *c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "kubernetes");
+    CHECK_INT(tutti_cluster_rank(c), 2);
+    CHECK_STR(tutti_cluster_meeting(c), "train-0.train-net:4711");
+    tutti_cluster_free(c);
+}
+
+TUTTI_TEST(cluster_from_flags)
+{
+    forget();
+    setenv("TF_CONFIG", "nonsense that is not asked", 1);
+    tutti_cluster *c = NULL;
+    CHECK_OK(tutti_cluster_resolve(
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = "a:1,b:1", .ps = "c:1", .role = "ps"), &c));
+    CHECK_STR(tutti_cluster_resolver(c), "flags");
+    CHECK_INT(tutti_cluster_rank(c), 2);
+    tutti_cluster_free(c);
+    CHECK_STATUS(
+        tutti_cluster_resolve(TUTTI_OPTIONS(tutti_cluster_options, .resolver = "telepathy"), &c),
+        TUTTI_NOT_FOUND);
+    CHECK_CONTAINS(tutti_error_message(), "tf_config");
+}
+
+TUTTI_TEST(cluster_from_the_launcher)
+{
+    forget();
+    setenv("TUTTI_RANK", "3", 1);
+    setenv("TUTTI_SIZE", "4", 1);
+    refused(TUTTI_INVALID, "TUTTI_MEETING");
+    setenv("TUTTI_MEETING", "127.0.0.1:5", 1);
+    setenv("TUTTI_PS", "1", 1);
+    setenv("TUTTI_EPOCH", "2", 1);
+    tutti_cluster *c = resolved();
+    CHECK_INT(tutti_cluster_role(c), TUTTI_ROLE_PS);
+    CHECK_INT(tutti_cluster_index(c), 0);
+    CHECK_INT(c->epoch, 2);
+    tutti_cluster_free(c);
+    setenv("TUTTI_RANK", "4", 1);
+    refused(TUTTI_INVALID, "from 0 to 3");
+}
+
+/* ---- host lists and tasks ---- */
+
+static tutti_status add_name(void *context, const char *host)
+{
+    strcat(context, host);
+    strcat(context, " ");
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(host_lists_are_read_as_slurm_writes_them)
+{
+    static const struct {
+        const char *list, *names;
+    } good[] = {
+        {"a", "a "},
+        {"a,b", "a b "},
+        {"node[001-003,7],b", "node001 node002 node003 node7 b "},
+        {"n[9-11]", "n9 n10 n11 "},
+        {"r[1-2]n[1-2]", "r1n1 r1n2 r2n1 r2n2 "},
+        {"a[1]-ib,c", "a1-ib c "},
+    };
+    static const char *const bad[] = {"",   "a[", "a[]",  "a[x]",      "a[3-1]",
+                                      "a]", ",",  "a[1-", "a[1-99999]"};
+    for (size_t i = 0; i < TUTTI_COUNT(good); i++) {
+        char names[200] = "";
+        CHECK_OK(tutti__hostlist(good[i].list, add_name, names));
+        CHECK_STR(names, good[i].names);
+    }
+    for (size_t i = 0; i < TUTTI_COUNT(bad); i++) {
+        char names[200] = "";
+        CHECK_STATUS(tutti__hostlist(bad[i], add_name, names), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), "host list");
+    }
+}
+
+TUTTI_TEST(tasks_are_split_into_host_and_port)
+{
+    char host[64];
+    int port;
+    CHECK(tutti__task_split("a.b:80", host, sizeof host, &port));
+    CHECK_STR(host, "a.b");
+    CHECK_INT(port, 80);
+    CHECK(tutti__task_split("[::1]:81", host, sizeof host, &port));
+    CHECK_STR(host, "::1");
+    CHECK_INT(port, 81);
+    CHECK(tutti__task_split("a", host, sizeof host, &port));
+    CHECK_INT(port, 0);
+    static const char *const bad[] = {"",        ":1",   "a:",   "a:0",
+                                      "a:65536", "a:1x", "[::1", "http://a:1"};
+    for (size_t i = 0; i < TUTTI_COUNT(bad); i++)
+        CHECK(!tutti__task_split(bad[i], host, sizeof host, &port));
+}

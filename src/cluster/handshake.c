@@ -1,0 +1,133 @@
+/* handshake.c: challenge, hello, admit. */
+#include "cluster/handshake.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
+                                tutti_message *ret_challenge)
+{
+    *ret_challenge = (tutti_message){.type = TUTTI_MESSAGE_CHALLENGE};
+    ret_challenge->as.challenge.protocol = TUTTI_PROTOCOL;
+    snprintf(ret_challenge->as.challenge.version, sizeof ret_challenge->as.challenge.version, "%s",
+             tutti_version());
+    memcpy(ret_challenge->as.challenge.nonce, nonce, TUTTI_NONCE_BYTES);
+    ret_challenge->as.challenge.epoch = me->epoch;
+    ret_challenge->as.challenge.rank = (uint32_t)tutti_cluster_rank(me->cluster);
+}
+
+static void prove_hello(const tutti_identity *me, const uint8_t *acceptor_nonce,
+                        const tutti_message *hello, uint8_t ret_proof[TUTTI_SHA256_BYTES])
+{
+    static const char label[] = "tutti hello";
+    tutti_message bare = *hello;
+    uint8_t frame[TUTTI_FRAME_BYTES];
+    tutti_hmac hmac;
+    memset(bare.as.hello.proof, 0, sizeof bare.as.hello.proof);
+    size_t size = tutti__message_write(&bare, frame);
+    tutti__hmac_begin(&hmac, me->secret, me->secret_size);
+    tutti__hmac_add(&hmac, label, sizeof label);
+    tutti__hmac_add(&hmac, acceptor_nonce, TUTTI_NONCE_BYTES);
+    tutti__hmac_add(&hmac, frame, size);
+    tutti__hmac_end(&hmac, ret_proof);
+}
+
+static void prove_admit(const tutti_identity *me, const uint8_t *acceptor_nonce,
+                        const tutti_message *hello, uint8_t ret_proof[TUTTI_SHA256_BYTES])
+{
+    static const char label[] = "tutti admit";
+    tutti_hmac hmac;
+    tutti__hmac_begin(&hmac, me->secret, me->secret_size);
+    tutti__hmac_add(&hmac, label, sizeof label);
+    tutti__hmac_add(&hmac, acceptor_nonce, TUTTI_NONCE_BYTES);
+    tutti__hmac_add(&hmac, hello->as.hello.proof, TUTTI_SHA256_BYTES);
+    tutti__hmac_end(&hmac, ret_proof);
+}
+
+tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_message *challenge,
+                                     uint32_t purpose, int to, uint32_t number,
+                                     const uint8_t nonce[TUTTI_NONCE_BYTES],
+                                     tutti_message *ret_hello)
+{
+    if (challenge->as.challenge.protocol != TUTTI_PROTOCOL ||
+        strcmp(challenge->as.challenge.version, tutti_version()) != 0)
+        return TUTTI_REFUSAL_VERSION;
+    if (challenge->as.challenge.epoch != me->epoch)
+        return TUTTI_REFUSAL_EPOCH;
+    if (challenge->as.challenge.rank != (uint32_t)to)
+        return TUTTI_REFUSAL_ROLE;
+    tutti_message hello = {.type = TUTTI_MESSAGE_HELLO};
+    hello.as.hello.protocol = TUTTI_PROTOCOL;
+    snprintf(hello.as.hello.version, sizeof hello.as.hello.version, "%s", tutti_version());
+    memcpy(hello.as.hello.nonce, nonce, TUTTI_NONCE_BYTES);
+    hello.as.hello.epoch = me->epoch;
+    hello.as.hello.purpose = purpose;
+    hello.as.hello.rank = (uint32_t)tutti_cluster_rank(me->cluster);
+    hello.as.hello.to = (uint32_t)to;
+    hello.as.hello.size = (uint32_t)tutti_cluster_size(me->cluster);
+    hello.as.hello.role = tutti_cluster_role(me->cluster);
+    hello.as.hello.index = (uint32_t)tutti_cluster_index(me->cluster);
+    hello.as.hello.number = number;
+    hello.as.hello.port = (uint32_t)me->port;
+    hello.as.hello.pid = me->pid;
+    hello.as.hello.machine = me->machine;
+    snprintf(hello.as.hello.host, sizeof hello.as.hello.host, "%s", me->host);
+    snprintf(hello.as.hello.address, sizeof hello.as.hello.address, "%s", me->address);
+    prove_hello(me, challenge->as.challenge.nonce, &hello, hello.as.hello.proof);
+    *ret_hello = hello;
+    return TUTTI_REFUSAL_NONE;
+}
+
+tutti_refusal tutti__handshake_judge(const tutti_identity *me,
+                                     const uint8_t nonce[TUTTI_NONCE_BYTES],
+                                     const tutti_message *hello)
+{
+    uint8_t proof[TUTTI_SHA256_BYTES];
+    tutti_role role = TUTTI_ROLE_COUNT;
+    int index = -1;
+    if (hello->as.hello.protocol != TUTTI_PROTOCOL ||
+        strcmp(hello->as.hello.version, tutti_version()) != 0)
+        return TUTTI_REFUSAL_VERSION;
+    prove_hello(me, nonce, hello, proof);
+    if (!tutti__digest_equal(proof, hello->as.hello.proof))
+        return TUTTI_REFUSAL_SECRET;
+    if (hello->as.hello.epoch != me->epoch)
+        return TUTTI_REFUSAL_EPOCH;
+    int rank = (int)hello->as.hello.rank, own = tutti_cluster_rank(me->cluster);
+    bool known = tutti_cluster_of_rank(me->cluster, rank, &role, &index);
+    if (!known || role != (tutti_role)hello->as.hello.role || index != (int)hello->as.hello.index ||
+        hello->as.hello.size != (uint32_t)tutti_cluster_size(me->cluster) ||
+        hello->as.hello.to != (uint32_t)own || rank == own || hello->as.hello.purpose == 0 ||
+        (hello->as.hello.purpose == TUTTI_PURPOSE_MEMBER) != (own == 0))
+        return TUTTI_REFUSAL_ROLE;
+    return TUTTI_REFUSAL_NONE;
+}
+
+void tutti__handshake_admit(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
+                            const tutti_message *hello, tutti_message *ret_admit)
+{
+    *ret_admit = (tutti_message){.type = TUTTI_MESSAGE_ADMIT};
+    prove_admit(me, nonce, hello, ret_admit->as.admit.proof);
+}
+
+bool tutti__handshake_confirm(const tutti_identity *me, const tutti_message *challenge,
+                              const tutti_message *hello, const tutti_message *admit)
+{
+    uint8_t proof[TUTTI_SHA256_BYTES];
+    prove_admit(me, challenge->as.challenge.nonce, hello, proof);
+    return tutti__digest_equal(proof, admit->as.admit.proof);
+}
+
+const char *tutti__refusal_text(tutti_refusal refusal)
+{
+    static const char *const texts[TUTTI_REFUSAL_COUNT] = {
+        [TUTTI_REFUSAL_NONE] = "admitted",
+        [TUTTI_REFUSAL_VERSION] = "wrong version of tutti",
+        [TUTTI_REFUSAL_SECRET] = "wrong secret",
+        [TUTTI_REFUSAL_ROLE] = "wrong role: rank, task or world size disagree",
+        [TUTTI_REFUSAL_EPOCH] = "a process of another start of this job",
+        [TUTTI_REFUSAL_TAKEN] = "that rank is here already",
+        [TUTTI_REFUSAL_LATE] = "rendezvous was given up",
+    };
+    return refusal >= 0 && refusal < TUTTI_REFUSAL_COUNT ? texts[refusal] : "unknown";
+}

@@ -1,0 +1,51 @@
+/* handshake.h: how two processes prove to each other that they know the job's secret, before
+ * anything else is believed. Pure functions on messages; nonces come from outside.
+ *
+ *     acceptor                       connector
+ *     challenge(nonce A)   ------->
+ *                          <-------  hello(nonce C, who, proof C)
+ *     admit(proof A)       ------->                        or refuse(reason)
+ *
+ * proof C = HMAC(secret, "tutti hello" | nonce A | the hello without its proof)
+ * proof A = HMAC(secret, "tutti admit" | nonce A | proof C)
+ *
+ * Both nonces and the epoch are under the proof, so neither an earlier run's messages nor the
+ * other direction's are of any use. */
+#ifndef TUTTI_CLUSTER_HANDSHAKE_H
+#define TUTTI_CLUSTER_HANDSHAKE_H
+
+#include "cluster/message.h"
+
+/* What a process says of itself, and its secret. */
+typedef struct tutti_identity {
+    const tutti_cluster *cluster;
+    uint32_t epoch;
+    int64_t pid;
+    uint64_t machine;
+    int port;
+    char host[256], address[64];
+    const void *secret;
+    size_t secret_size; /* 0: none; proofs are then with an empty key */
+} tutti_identity;
+
+void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
+                                tutti_message *ret_challenge);
+/* The connector's answer. NONE, or why it is useless to go on (VERSION, EPOCH, ROLE). */
+tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_message *challenge,
+                                     uint32_t purpose, int to, uint32_t number,
+                                     const uint8_t nonce[TUTTI_NONCE_BYTES],
+                                     tutti_message *ret_hello);
+/* The acceptor's judgement; `nonce` is the one of its challenge. */
+tutti_refusal tutti__handshake_judge(const tutti_identity *me,
+                                     const uint8_t nonce[TUTTI_NONCE_BYTES],
+                                     const tutti_message *hello);
+void tutti__handshake_admit(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
+                            const tutti_message *hello, tutti_message *ret_admit);
+/* Whether the acceptor knows the secret too. */
+bool tutti__handshake_confirm(const tutti_identity *me, const tutti_message *challenge,
+                              const tutti_message *hello, const tutti_message *admit);
+
+/* "wrong secret"; never NULL. */
+const char *tutti__refusal_text(tutti_refusal refusal);
+
+#endif

@@ -1,0 +1,116 @@
+#include "cluster/handshake.h"
+
+#include <string.h>
+
+#include "base/test.h"
+
+static tutti_cluster *resolve_as(const char *role, int index)
+{
+    tutti_cluster *cluster = NULL;
+    CHECK_OK(
+        tutti_cluster_resolve(TUTTI_OPTIONS(tutti_cluster_options, .chief = "a:1",
+                                            .workers = "b:1,c:1", .role = role, .index = index),
+                              &cluster));
+    return cluster;
+}
+
+typedef struct pair {
+    tutti_identity acceptor, connector;
+    uint8_t near[TUTTI_NONCE_BYTES], far[TUTTI_NONCE_BYTES];
+    tutti_message challenge, hello, admit;
+} pair;
+
+/* Rank 0 accepts, rank 2 connects. */
+static void begin(pair *p)
+{
+    static const char secret[] = "the secret of this job";
+    memset(p, 0, sizeof *p);
+    p->acceptor = (tutti_identity){.cluster = resolve_as("chief", 0),
+                                   .epoch = 3,
+                                   .port = 1,
+                                   .secret = secret,
+                                   .secret_size = sizeof secret};
+    p->connector = p->acceptor;
+    p->connector.cluster = resolve_as("worker", 1);
+    memset(p->near, 1, sizeof p->near);
+    memset(p->far, 2, sizeof p->far);
+    tutti__handshake_challenge(&p->acceptor, p->near, &p->challenge);
+}
+
+static void end(pair *p)
+{
+    tutti_cluster_free((tutti_cluster *)(uintptr_t)p->acceptor.cluster);
+    tutti_cluster_free((tutti_cluster *)(uintptr_t)p->connector.cluster);
+}
+
+static tutti_refusal greet(pair *p)
+{
+    return tutti__handshake_hello(&p->connector, &p->challenge, TUTTI_PURPOSE_MEMBER, 0, 0, p->far,
+                                  &p->hello);
+}
+
+TUTTI_TEST(handshake_admits_who_knows_the_secret)
+{
+    pair p;
+    begin(&p);
+    CHECK_INT(greet(&p), TUTTI_REFUSAL_NONE);
+    CHECK_INT(p.hello.as.hello.rank, 2);
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_NONE);
+    tutti__handshake_admit(&p.acceptor, p.near, &p.hello, &p.admit);
+    CHECK(tutti__handshake_confirm(&p.connector, &p.challenge, &p.hello, &p.admit));
+    end(&p);
+}
+
+TUTTI_TEST(handshake_refuses_a_wrong_secret_on_either_side)
+{
+    pair p;
+    begin(&p);
+    p.connector.secret_size -= 2;
+    CHECK_INT(greet(&p), TUTTI_REFUSAL_NONE);
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_SECRET);
+    p.connector.secret_size += 2;
+    greet(&p);
+    p.acceptor.secret_size -= 2;
+    tutti__handshake_admit(&p.acceptor, p.near, &p.hello, &p.admit);
+    CHECK(!tutti__handshake_confirm(&p.connector, &p.challenge, &p.hello, &p.admit));
+    end(&p);
+}
+
+TUTTI_TEST(handshake_refuses_replay_and_tampering)
+{
+    pair p;
+    begin(&p);
+    greet(&p);
+    uint8_t fresh[TUTTI_NONCE_BYTES] = {9};
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, fresh, &p.hello), TUTTI_REFUSAL_SECRET);
+    p.hello.as.hello.port = 99;
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_SECRET);
+    greet(&p); /* its proof sent back is no admission */
+    p.admit.type = TUTTI_MESSAGE_ADMIT;
+    memcpy(p.admit.as.admit.proof, p.hello.as.hello.proof, TUTTI_SHA256_BYTES);
+    CHECK(!tutti__handshake_confirm(&p.connector, &p.challenge, &p.hello, &p.admit));
+    end(&p);
+}
+
+TUTTI_TEST(handshake_tells_versions_epochs_and_roles_apart)
+{
+    pair p;
+    begin(&p);
+    p.challenge.as.challenge.protocol++;
+    CHECK_INT(greet(&p), TUTTI_REFUSAL_VERSION);
+    p.challenge.as.challenge.protocol--;
+    p.connector.epoch++;
+    CHECK_INT(greet(&p), TUTTI_REFUSAL_EPOCH);
+    p.connector.epoch--;
+    p.challenge.as.challenge.rank = 1;
+    CHECK_INT(greet(&p), TUTTI_REFUSAL_ROLE);
+    p.challenge.as.challenge.rank = 0;
+    greet(&p);
+    strcpy(p.hello.as.hello.version, "0.0.9");
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_VERSION);
+    tutti_cluster_free((tutti_cluster *)(uintptr_t)p.connector.cluster);
+    p.connector.cluster = resolve_as("chief", 0); /* it takes itself for rank 0 too */
+    greet(&p);
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_ROLE);
+    end(&p);
+}

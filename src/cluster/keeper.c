@@ -1,0 +1,329 @@
+/* keeper.c: the thread that keeps a membership. */
+#include "cluster/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/params.h"
+#include "cluster/place.h"
+
+static tutti_param silence_param = TUTTI_PARAM(
+    "SILENCE_MS", "5000", "milliseconds without a sign of life until a rank is given up");
+
+/* ---- the roster's ways out; under the lock ---- */
+
+static void keeper_send(void *context, int rank, const tutti_message *message)
+{
+    tutti_keeper *keeper = context;
+    tutti_link *link = tutti__link_of(keeper, rank);
+    if (link != NULL)
+        tutti__link_send(link, message);
+}
+
+/* The other side reads to the end before it sees that we are gone. */
+static void keeper_drop(void *context, int rank)
+{
+    tutti_keeper *keeper = context;
+    tutti_link *link = tutti__link_of(keeper, rank);
+    if (link != NULL)
+        link->state = TUTTI_LINK_ENDING;
+}
+
+static void keeper_where(void *context, tutti_where *ret_where)
+{
+    const tutti_keeper *keeper = context;
+    tutti__recorder_where(&keeper->recorder, ret_where);
+}
+
+static size_t keeper_arrivals(void *context, tutti_arrival *ret_arrivals, size_t limit)
+{
+    tutti_keeper *keeper = context;
+    return tutti__recorder_arrivals(&keeper->recorder, tutti__now_ns(), ret_arrivals, limit);
+}
+
+/* ---- telling others ---- */
+
+void tutti__keeper_wake(tutti_keeper *keeper)
+{
+    uint64_t one = 1;
+    if (keeper->wake_fd >= 0 && write(keeper->wake_fd, &one, sizeof one) < 0)
+        return; /* full: it is awake */
+}
+
+void tutti__keeper_publish(tutti_keeper *keeper)
+{
+    uint64_t one = 1;
+    if (keeper->roster.phase == TUTTI_PHASE_FAILED &&
+        !atomic_exchange(&keeper->membership.failed, true) && keeper->failed_fd >= 0)
+        (void)!write(keeper->failed_fd, &one, sizeof one);
+    pthread_cond_broadcast(&keeper->changed);
+}
+
+bool tutti__keeper_wait(tutti_keeper *keeper, int64_t deadline_ns)
+{
+    if (deadline_ns == TUTTI_NO_DEADLINE)
+        return pthread_cond_wait(&keeper->changed, &keeper->lock) == 0;
+    if (tutti__now_ns() >= deadline_ns)
+        return false;
+    struct timespec until = {.tv_sec = deadline_ns / 1000000000,
+                             .tv_nsec = deadline_ns % 1000000000};
+    return pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until) != ETIMEDOUT;
+}
+
+/* ---- the launcher's pipe ---- */
+
+/* "rank 2 signal 9" or "rank 2 exit 1" */
+static void take_line(tutti_keeper *keeper, const char *line)
+{
+    int rank, number;
+    char word[16];
+    if (sscanf(line, "rank %d %15s %d", &rank, word, &number) != 3)
+        return;
+    tutti_failure why = strcmp(word, "signal") == 0 ? TUTTI_FAILURE_SIGNAL : TUTTI_FAILURE_EXIT;
+    if (rank != keeper->cluster->rank)
+        tutti__roster_suspect(&keeper->roster, tutti__now_ns(), rank, why, number, "");
+}
+
+static void lose_launcher(tutti_keeper *keeper)
+{
+    tutti_roster *roster = &keeper->roster;
+    if (roster->phase != TUTTI_PHASE_RUNNING && roster->phase != TUTTI_PHASE_LEAVING)
+        return;
+    roster->verdict = (tutti_verdict){.rank = -1, .why = TUTTI_FAILURE_LAUNCHER};
+    tutti__verdict_write(&roster->verdict, keeper->cluster->size, 0);
+    roster->phase = TUTTI_PHASE_FAILED;
+}
+
+static void read_launcher(tutti_keeper *keeper, int *fd)
+{
+    char bytes[256];
+    ssize_t got = read(*fd, bytes, sizeof bytes);
+    if (got < 0)
+        return;
+    if (got == 0) {
+        *fd = -1;
+        lose_launcher(keeper);
+    }
+    for (ssize_t i = 0; i < got; i++) {
+        if (bytes[i] == '\n') {
+            keeper->launcher_line[keeper->launcher_size] = '\0';
+            take_line(keeper, keeper->launcher_line);
+            keeper->launcher_size = 0;
+        } else if (keeper->launcher_size + 1 < sizeof keeper->launcher_line)
+            keeper->launcher_line[keeper->launcher_size++] = bytes[i];
+    }
+}
+
+/* ---- the loop ---- */
+
+enum { WAIT_WAKE, WAIT_LISTENER, WAIT_LAUNCHER, WAIT_LINKS };
+
+typedef TUTTI_VEC(tutti_wait) wait_list;
+
+/* Under the lock. False when memory is out; then the keeper sleeps a little and tries again. */
+static bool list_waits(const tutti_keeper *keeper, int launcher, wait_list *waits)
+{
+    waits->count = 0;
+    const tutti_wait fixed[] = {{keeper->wake_fd, TUTTI_WAIT_READ, 0},
+                                {keeper->listener, TUTTI_WAIT_READ, 0},
+                                {launcher, TUTTI_WAIT_READ, 0}};
+    for (size_t i = 0; i < TUTTI_COUNT(fixed); i++)
+        if (!TUTTI_VEC_PUSH(waits, fixed[i]))
+            return false;
+    for (size_t i = 0; i < keeper->links.count; i++) {
+        const tutti_link *link = keeper->links.data[i];
+        bool sends = link->out_sent < link->out.size && tutti__wire_ready(&link->wire);
+        tutti_wait each = {link->wire.socket, TUTTI_WAIT_READ | (sends ? TUTTI_WAIT_WRITE : 0), 0};
+        if (!TUTTI_VEC_PUSH(waits, each))
+            return false;
+    }
+    return true;
+}
+
+static void flush_links(tutti_keeper *keeper)
+{
+    for (size_t i = 0; i < keeper->links.count; i++)
+        tutti__link_flush(keeper, keeper->links.data[i]);
+}
+
+/* Links before the launcher: a goodbye that has come counts before news of the process that sent
+ * it. Links are not added or moved between listing and here, except by `join`, behind the listed
+ * ones. */
+static void handle(tutti_keeper *keeper, const wait_list *waits, int *launcher)
+{
+    uint64_t drained;
+    int64_t now = tutti__now_ns();
+    if (waits->data[WAIT_WAKE].ret_came != 0)
+        (void)!read(keeper->wake_fd, &drained, sizeof drained);
+    for (size_t i = WAIT_LINKS; i < waits->count; i++)
+        if (waits->data[i].ret_came != 0)
+            tutti__link_read(keeper, keeper->links.data[i - WAIT_LINKS]);
+    if (waits->data[WAIT_LISTENER].ret_came != 0)
+        tutti__link_accept(keeper);
+    if (waits->data[WAIT_LAUNCHER].ret_came != 0)
+        read_launcher(keeper, launcher);
+    tutti__roster_tick(&keeper->roster, now);
+    flush_links(keeper);
+    tutti__link_sweep(keeper, now);
+    tutti__keeper_publish(keeper);
+}
+
+static void *keep(void *context)
+{
+    tutti_keeper *keeper = context;
+    const tutti_world *world = tutti__world();
+    int launcher = keeper->cluster->launcher_fd;
+    wait_list waits = {0};
+    pthread_mutex_lock(&keeper->lock);
+    while (!keeper->stop) {
+        int64_t timeout = tutti__roster_next(&keeper->roster) - tutti__now_ns();
+        bool listed = list_waits(keeper, launcher, &waits);
+        pthread_mutex_unlock(&keeper->lock);
+        timeout = timeout < 0 ? 0 : timeout > 1000000000 ? 1000000000 : timeout;
+        int came = listed ? world->wait(world->self, waits.data, waits.count, timeout) : -ENOMEM;
+        if (came < 0)
+            world->sleep_ns(world->self, 10000000);
+        pthread_mutex_lock(&keeper->lock);
+        if (came < 0)
+            waits.count = 0;
+        if (waits.count > 0)
+            handle(keeper, &waits, &launcher);
+    }
+    pthread_mutex_unlock(&keeper->lock);
+    TUTTI_VEC_FREE(&waits);
+    return NULL;
+}
+
+/* Signals are the program's: its own threads take them. */
+tutti_status tutti__keeper_start(tutti_keeper *keeper)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&keeper->thread, NULL, keep, keeper);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0)
+        return tutti_fail(TUTTI_NO_MEMORY,
+                          "cannot start the thread that keeps the job together: %s",
+                          strerror(error));
+    keeper->running = true;
+    return TUTTI_OK;
+}
+
+/* ---- making and ending ---- */
+
+static void keep_from_children(int fd)
+{
+    if (fd >= 0)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static void init_identity(tutti_keeper *keeper)
+{
+    tutti_identity *me = &keeper->me;
+    me->cluster = keeper->cluster;
+    me->epoch = keeper->cluster->epoch;
+    me->pid = getpid();
+    me->machine = tutti__machine();
+    me->secret = keeper->secret.bytes;
+    me->secret_size = keeper->secret.size;
+    tutti__host_name(me->host, sizeof me->host);
+}
+
+static tutti_status fill_keeper(tutti_keeper *keeper)
+{
+    const tutti_cluster *cluster = keeper->cluster;
+    uint64_t job;
+    TUTTI_TRY(tutti__secret_load(cluster->secret_fd, &keeper->secret));
+    TUTTI_TRY(tutti__tls_context_create(&keeper->tls));
+    TUTTI_TRY(tutti__random_fill(&job, sizeof job));
+    init_identity(keeper);
+    keeper->silence_ns = tutti__param_int(&silence_param) * 1000000;
+    if (keeper->silence_ns < 100000000)
+        return tutti_fail(TUTTI_INVALID, "TUTTI_SILENCE_MS must be at least 100");
+    keeper->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    keeper->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    keeper->seen = calloc((size_t)cluster->size, sizeof *keeper->seen);
+    keeper->seen_from = calloc((size_t)cluster->size, sizeof *keeper->seen_from);
+    if (keeper->wake_fd < 0 || keeper->failed_fd < 0 || !keeper->seen || !keeper->seen_from)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory or descriptors for a membership");
+    tutti_roster_options options = {.rank = cluster->rank,
+                                    .size = cluster->size,
+                                    .epoch = cluster->epoch,
+                                    .job = job,
+                                    .silence_ns = keeper->silence_ns,
+                                    .supervised = cluster->launcher_fd >= 0};
+    tutti_roster_ways ways = {keeper, keeper_send, keeper_drop, keeper_where, keeper_arrivals};
+    return tutti__roster_init(&keeper->roster, &options, &ways, tutti__now_ns());
+}
+
+tutti_status tutti__keeper_create(const tutti_cluster *cluster, tutti_keeper **ret_keeper)
+{
+    tutti_keeper *keeper = calloc(1, sizeof *keeper);
+    if (keeper == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a membership");
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&keeper->lock, NULL);
+    pthread_cond_init(&keeper->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    keeper->cluster = cluster;
+    keeper->listener = keeper->wake_fd = keeper->failed_fd = -1;
+    keeper->membership = (tutti_membership){
+        .rank = cluster->rank, .size = cluster->size, .epoch = cluster->epoch, .keeper = keeper};
+    keep_from_children(cluster->secret_fd);
+    keep_from_children(cluster->launcher_fd);
+    if (cluster->launcher_fd >= 0)
+        fcntl(cluster->launcher_fd, F_SETFL, O_NONBLOCK);
+    tutti_status status = fill_keeper(keeper);
+    if (status != TUTTI_OK)
+        tutti__keeper_free(keeper);
+    else
+        *ret_keeper = keeper;
+    return status;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+void tutti__keeper_free(tutti_keeper *keeper)
+{
+    if (keeper == NULL)
+        return;
+    if (keeper->running) {
+        pthread_mutex_lock(&keeper->lock);
+        keeper->stop = true;
+        pthread_mutex_unlock(&keeper->lock);
+        tutti__keeper_wake(keeper);
+        pthread_join(keeper->thread, NULL);
+    }
+    for (size_t i = 0; i < keeper->links.count; i++)
+        tutti__link_free(keeper->links.data[i]);
+    for (size_t i = 0; i < keeper->callers.count; i++)
+        tutti__wire_close(&keeper->callers.data[i].wire);
+    TUTTI_VEC_FREE(&keeper->links);
+    TUTTI_VEC_FREE(&keeper->callers);
+    if (keeper->listener >= 0)
+        tutti__world()->close_socket(tutti__world()->self, keeper->listener);
+    close_fd(keeper->wake_fd);
+    close_fd(keeper->failed_fd);
+    free((void *)(uintptr_t)keeper->membership.peers);
+    free(keeper->seen);
+    free(keeper->seen_from);
+    tutti__roster_free(&keeper->roster);
+    tutti__tls_context_free(keeper->tls);
+    tutti__secret_wipe(&keeper->secret);
+    pthread_cond_destroy(&keeper->changed);
+    pthread_mutex_destroy(&keeper->lock);
+    free(keeper);
+}

@@ -1,0 +1,104 @@
+/* keeper.h: the thread behind a membership: its sockets, and the roster that it drives.
+ *
+ * `lock` guards everything below it. The keeper sleeps without it. Other threads may speak to the
+ * roster under the lock; what it sends goes out at once if the socket takes it, else the keeper is
+ * woken to send the rest. */
+#ifndef TUTTI_CLUSTER_KEEPER_H
+#define TUTTI_CLUSTER_KEEPER_H
+
+#include <pthread.h>
+
+#include "base/container.h"
+#include "base/world.h"
+#include "cluster/cluster.h"
+#include "cluster/handshake.h"
+#include "cluster/recorder.h"
+#include "cluster/roster.h"
+#include "cluster/secret.h"
+#include "cluster/wire.h"
+
+typedef enum tutti_link_state {
+    TUTTI_LINK_STRANGER, /* accepted; challenged; has not proved itself */
+    TUTTI_LINK_MEMBER,   /* authenticated; `rank` is at the other end */
+    TUTTI_LINK_ENDING,   /* what is left is sent, then it is closed */
+    TUTTI_LINK_CLOSED,   /* to be swept */
+} tutti_link_state;
+
+typedef struct tutti_link {
+    tutti_wire wire;
+    tutti_link_state state;
+    int rank;
+    int64_t since_ns;
+    tutti_address from;
+    uint8_t nonce[TUTTI_NONCE_BYTES];
+    size_t in_size, out_sent;
+    tutti_text out;
+    uint8_t in[TUTTI_FRAME_BYTES];
+} tutti_link;
+
+/* A channel that another rank opened and nobody has asked for yet. */
+typedef struct tutti_caller {
+    int rank;
+    uint32_t number;
+    tutti_wire wire;
+} tutti_caller;
+
+struct tutti_keeper {
+    tutti_membership membership; /* what callers hold; `peers` is ours */
+    const tutti_cluster *cluster;
+    tutti_identity me;
+    tutti_secret secret;
+    tutti_tls_context *tls;
+    int64_t silence_ns;
+    int listener, wake_fd, failed_fd;
+    char reached[64]; /* the address at which rank 0 was reached */
+    tutti_recorder recorder;
+    pthread_t thread;
+    bool running;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* phase, links, callers, exchange; monotonic clock */
+    bool stop;
+    tutti_roster roster;
+    TUTTI_VEC(tutti_link *) links;
+    TUTTI_VEC(tutti_caller) callers;
+    tutti_refusal *seen;    /* [size] at rank 0: how a process that claimed a rank was refused */
+    char (*seen_from)[64];  /* [size] from where */
+    char launcher_line[64]; /* beginning of a line from the launcher */
+    size_t launcher_size;
+};
+
+/* ---- keeper.c ---- */
+tutti_status tutti__keeper_create(const tutti_cluster *cluster, tutti_keeper **ret_keeper);
+tutti_status tutti__keeper_start(tutti_keeper *keeper); /* the thread */
+void tutti__keeper_free(tutti_keeper *keeper);          /* ends the thread; NULL is fine */
+void tutti__keeper_wake(tutti_keeper *keeper);
+/* Under the lock: tells those who wait, and raises the flag after a failure. */
+void tutti__keeper_publish(tutti_keeper *keeper);
+/* Under the lock: waits for `changed`; false when the deadline has passed. */
+bool tutti__keeper_wait(tutti_keeper *keeper, int64_t deadline_ns);
+
+/* ---- link.c; all under the lock ---- */
+tutti_status tutti__link_add(tutti_keeper *keeper, tutti_wire wire, tutti_link_state state,
+                             int rank, tutti_link **ret_link);
+void tutti__link_accept(tutti_keeper *keeper); /* everybody who waits at the listener */
+void tutti__link_read(tutti_keeper *keeper, tutti_link *link);
+void tutti__link_flush(tutti_keeper *keeper, tutti_link *link);
+void tutti__link_send(tutti_link *link, const tutti_message *message);
+void tutti__link_sweep(tutti_keeper *keeper, int64_t now_ns); /* closed ones, idle strangers */
+tutti_link *tutti__link_of(tutti_keeper *keeper, int rank);   /* NULL: none */
+void tutti__link_free(tutti_link *link);
+
+/* ---- dial.c ---- */
+/* Connects to a rank and proves each to the other; tries again until the deadline while nobody
+ * listens there. *ret_reached is the numeric address. Not under the lock. */
+tutti_status tutti__dial(tutti_keeper *keeper, const char *host, int port, uint32_t purpose, int to,
+                         uint32_t number, int64_t deadline_ns, tutti_wire *ret_wire,
+                         char ret_reached[64]);
+
+/* ---- table.c ---- */
+/* Who has not come to the rendezvous and why; rank 0. Not under the lock; takes at most a second.
+ */
+void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_text, size_t size);
+
+#endif

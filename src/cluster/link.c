@@ -1,0 +1,283 @@
+/* link.c: control connections: strangers who must prove themselves, and members.
+ *
+ * A stranger holds one socket and 4 KiB. There are at most 256 of them: the oldest goes when one
+ * more comes, so that a flood of idle connections shuts nobody out, since an honest process proves
+ * itself within milliseconds and tries again if it was unlucky. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/keeper.h"
+
+enum { MOST_STRANGERS = 256, MOST_OUT = 64 << 20 };
+static const int64_t stranger_ns = INT64_C(10000000000);
+
+void tutti__link_free(tutti_link *link)
+{
+    if (link == NULL)
+        return;
+    tutti__wire_close(&link->wire);
+    tutti__text_free(&link->out);
+    free(link);
+}
+
+tutti_status tutti__link_add(tutti_keeper *keeper, tutti_wire wire, tutti_link_state state,
+                             int rank, tutti_link **ret_link)
+{
+    tutti_link *link = calloc(1, sizeof *link);
+    if (link == NULL || !TUTTI_VEC_PUSH(&keeper->links, link)) {
+        free(link);
+        tutti__wire_close(&wire);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a connection");
+    }
+    link->wire = wire;
+    link->state = state;
+    link->rank = rank;
+    link->since_ns = tutti__now_ns();
+    *ret_link = link;
+    return TUTTI_OK;
+}
+
+tutti_link *tutti__link_of(tutti_keeper *keeper, int rank)
+{
+    for (size_t i = 0; i < keeper->links.count; i++) {
+        tutti_link *link = keeper->links.data[i];
+        if (link->state == TUTTI_LINK_MEMBER && link->rank == rank)
+            return link;
+    }
+    return NULL;
+}
+
+/* The end of a link, whoever caused it; the roster hears of members. */
+static void end_link(tutti_keeper *keeper, tutti_link *link, const char *reason)
+{
+    bool member = link->state == TUTTI_LINK_MEMBER;
+    link->state = TUTTI_LINK_CLOSED;
+    tutti__wire_close(&link->wire);
+    if (member)
+        tutti__roster_closed(&keeper->roster, tutti__now_ns(), link->rank, reason);
+}
+
+/* What could not be sent yet stays; a peer that takes nothing is silent and found by that. */
+void tutti__link_flush(tutti_keeper *keeper, tutti_link *link)
+{
+    while (link->state != TUTTI_LINK_CLOSED && link->out_sent < link->out.size) {
+        int64_t done = tutti__wire_send(&link->wire, link->out.data + link->out_sent,
+                                        link->out.size - link->out_sent);
+        if (done == -EAGAIN)
+            return;
+        if (done <= 0) {
+            end_link(keeper, link, tutti__wire_reason(&link->wire, done));
+            return;
+        }
+        link->out_sent += (size_t)done;
+    }
+    link->out.size = link->out_sent = 0;
+    if (link->state == TUTTI_LINK_ENDING)
+        end_link(keeper, link, "");
+}
+
+void tutti__link_send(tutti_link *link, const tutti_message *message)
+{
+    uint8_t frame[TUTTI_FRAME_BYTES];
+    size_t size = tutti__message_write(message, frame);
+    if (link->out.size + size > MOST_OUT)
+        return;
+    tutti__text_bytes(&link->out, frame, size);
+}
+
+/* ---- strangers ---- */
+
+static size_t count_strangers(const tutti_keeper *keeper, tutti_link **ret_oldest)
+{
+    size_t count = 0;
+    *ret_oldest = NULL;
+    for (size_t i = 0; i < keeper->links.count; i++)
+        if (keeper->links.data[i]->state == TUTTI_LINK_STRANGER && count++ == 0)
+            *ret_oldest = keeper->links.data[i];
+    return count;
+}
+
+static void challenge(tutti_keeper *keeper, int socket, const tutti_address *from)
+{
+    tutti_wire wire;
+    tutti_link *link;
+    tutti_message message;
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    if (tutti__wire_open(socket, keeper->tls, true, &wire) == TUTTI_OK &&
+        tutti__link_add(keeper, wire, TUTTI_LINK_STRANGER, -1, &link) == TUTTI_OK) {
+        link->from = *from;
+        if (tutti__random_fill(link->nonce, sizeof link->nonce) != TUTTI_OK)
+            end_link(keeper, link, "");
+        tutti__handshake_challenge(&keeper->me, link->nonce, &message);
+        tutti__link_send(link, &message);
+        tutti__link_flush(keeper, link);
+    }
+    tutti__error_restore(&before);
+}
+
+void tutti__link_accept(tutti_keeper *keeper)
+{
+    const tutti_world *world = tutti__world();
+    tutti_link *oldest;
+    for (int i = 0; i < 256; i++) { /* then others have their turn */
+        tutti_address from;
+        int socket = world->accept(world->self, keeper->listener, &from);
+        if (socket < 0 && (socket == -EMFILE || socket == -ENFILE) &&
+            count_strangers(keeper, &oldest) > 0)
+            end_link(keeper, oldest, "");
+        if (socket < 0)
+            return;
+        if (count_strangers(keeper, &oldest) >= MOST_STRANGERS)
+            end_link(keeper, oldest, "");
+        challenge(keeper, socket, &from);
+    }
+}
+
+static void refuse(tutti_keeper *keeper, tutti_link *link, tutti_refusal refusal,
+                   const tutti_message *hello)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_REFUSE};
+    int claimed = (int)hello->as.hello.rank;
+    if (keeper->seen != NULL && claimed < keeper->cluster->size) {
+        keeper->seen[claimed] = refusal;
+        tutti__address_text(&link->from, keeper->seen_from[claimed],
+                            sizeof keeper->seen_from[claimed]);
+    }
+    m.as.refuse.reason = refusal;
+    snprintf(m.as.refuse.text, sizeof m.as.refuse.text, "%s", tutti__refusal_text(refusal));
+    tutti__link_send(link, &m);
+    link->state = TUTTI_LINK_ENDING;
+}
+
+/* Its own word for its address, else where it was seen; "" for one on this machine, which others
+ * reach where they reach rank 0. */
+static tutti_peer peer_of(const tutti_link *link, const tutti_message *hello)
+{
+    tutti_peer peer = {.port = (int)hello->as.hello.port,
+                       .pid = hello->as.hello.pid,
+                       .machine = hello->as.hello.machine,
+                       .role = (tutti_role)hello->as.hello.role,
+                       .index = (int)hello->as.hello.index};
+    snprintf(peer.host, sizeof peer.host, "%s", hello->as.hello.host);
+    if (hello->as.hello.address[0] != '\0')
+        snprintf(peer.address, sizeof peer.address, "%s", hello->as.hello.address);
+    else if (!tutti__address_loopback(&link->from))
+        tutti__address_text(&link->from, peer.address, sizeof peer.address);
+    return peer;
+}
+
+static void admit_member(tutti_keeper *keeper, tutti_link *link, const tutti_message *hello)
+{
+    int rank = (int)hello->as.hello.rank;
+    tutti_peer peer = peer_of(link, hello);
+    link->state = TUTTI_LINK_MEMBER;
+    link->rank = rank;
+    keeper->seen[rank] = TUTTI_REFUSAL_NONE;
+    tutti__roster_admit(&keeper->roster, tutti__now_ns(), rank, &peer);
+}
+
+/* The wire leaves the link; what the caller has already sent behind its hello cannot be there,
+ * since it waits for the admission. The admission goes out here: 50 bytes into an empty socket. */
+static void admit_channel(tutti_keeper *keeper, tutti_link *link, const tutti_message *hello)
+{
+    tutti__link_flush(keeper, link);
+    if (link->state != TUTTI_LINK_STRANGER || link->out.size > 0)
+        return;
+    tutti_caller caller = {(int)hello->as.hello.rank, hello->as.hello.number, link->wire};
+    if (!TUTTI_VEC_PUSH(&keeper->callers, caller))
+        return;
+    link->wire = (tutti_wire){.socket = -1};
+    link->state = TUTTI_LINK_CLOSED;
+}
+
+static void judge_stranger(tutti_keeper *keeper, tutti_link *link, const tutti_message *hello)
+{
+    if (hello->type != TUTTI_MESSAGE_HELLO) {
+        end_link(keeper, link, "");
+        return;
+    }
+    bool member = hello->as.hello.purpose == TUTTI_PURPOSE_MEMBER;
+    tutti_refusal refusal = tutti__handshake_judge(&keeper->me, link->nonce, hello);
+    if (refusal == TUTTI_REFUSAL_NONE && member)
+        refusal = tutti__roster_may_admit(&keeper->roster, (int)hello->as.hello.rank);
+    if (refusal != TUTTI_REFUSAL_NONE) {
+        refuse(keeper, link, refusal, hello);
+        return;
+    }
+    tutti_message admit;
+    tutti__handshake_admit(&keeper->me, link->nonce, hello, &admit);
+    tutti__link_send(link, &admit);
+    if (member)
+        admit_member(keeper, link, hello);
+    else
+        admit_channel(keeper, link, hello);
+}
+
+/* ---- reading ---- */
+
+static void take_message(tutti_keeper *keeper, tutti_link *link, const tutti_message *message)
+{
+    if (link->state == TUTTI_LINK_STRANGER)
+        judge_stranger(keeper, link, message);
+    else if (link->state == TUTTI_LINK_MEMBER)
+        tutti__roster_receive(&keeper->roster, tutti__now_ns(), link->rank, message);
+}
+
+/* Every whole frame in the buffer. False when the link has no more to say. */
+static bool take_frames(tutti_keeper *keeper, tutti_link *link)
+{
+    size_t used = 0, at = 0;
+    do {
+        tutti_message message;
+        if (tutti__message_read(link->in + at, link->in_size - at, &message, &used) != TUTTI_OK) {
+            end_link(keeper, link, "it sent what is no message");
+            return false;
+        }
+        at += used;
+        if (used > 0)
+            take_message(keeper, link, &message);
+    } while (used > 0 && (link->state == TUTTI_LINK_STRANGER || link->state == TUTTI_LINK_MEMBER));
+    link->in_size -= at;
+    memmove(link->in, link->in + at, link->in_size);
+    return link->state == TUTTI_LINK_STRANGER || link->state == TUTTI_LINK_MEMBER;
+}
+
+void tutti__link_read(tutti_keeper *keeper, tutti_link *link)
+{
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    for (bool more = true; more && link->state != TUTTI_LINK_CLOSED;) {
+        int64_t got = tutti__wire_receive(&link->wire, link->in + link->in_size,
+                                          sizeof link->in - link->in_size);
+        if (got == -EAGAIN)
+            break;
+        if (got <= 0) {
+            end_link(keeper, link, got < 0 ? tutti__wire_reason(&link->wire, got) : "");
+            break;
+        }
+        link->in_size += (size_t)got;
+        more = link->state != TUTTI_LINK_ENDING && take_frames(keeper, link);
+        if (link->state == TUTTI_LINK_ENDING)
+            link->in_size = 0;
+    }
+    tutti__error_restore(&before);
+}
+
+void tutti__link_sweep(tutti_keeper *keeper, int64_t now_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < keeper->links.count; i++) {
+        tutti_link *link = keeper->links.data[i];
+        bool waits = link->state == TUTTI_LINK_STRANGER || link->state == TUTTI_LINK_ENDING;
+        if (waits && now_ns - link->since_ns > stranger_ns)
+            end_link(keeper, link, "");
+        if (link->state == TUTTI_LINK_CLOSED)
+            tutti__link_free(link);
+        else
+            keeper->links.data[kept++] = link;
+    }
+    keeper->links.count = kept;
+}

@@ -1,0 +1,125 @@
+/* membership.h: the ranks of a job from rendezvous to the shutdown barrier.
+ *
+ *     tutti_membership *members;
+ *     TUTTI_TRY(tutti__membership_join(cluster, tutti__now_ns() + 60 * SECOND, &members));
+ *     ... members->rank, members->size, members->peers[r] ...
+ *     TUTTI_TRY(tutti__membership_leave(members, deadline));   // or _abandon after a failure
+ *
+ * Rank 0 coordinates: every other rank holds one authenticated connection to it. A thread per
+ * process, the keeper, sends heartbeats, accepts channels and collects what becomes the verdict.
+ * Functions may be called by any thread unless they say otherwise; none blocks without a deadline
+ * (absolute, tutti__now_ns). */
+#ifndef TUTTI_CLUSTER_MEMBERSHIP_H
+#define TUTTI_CLUSTER_MEMBERSHIP_H
+
+#include <stdatomic.h>
+
+#include "base/status.h"
+#include "tutti/cluster.h"
+
+enum { TUTTI_MOST_RANKS = 4096, TUTTI_EXCHANGE_BYTES = 2048 };
+
+typedef struct tutti_peer {
+    char host[256];   /* as it calls itself */
+    char address[64]; /* numeric, as seen from here; IPv4 or IPv6 */
+    int port;         /* where it accepts channels */
+    int64_t pid;
+    uint64_t machine; /* equal for ranks that can share memory: boot id and namespaces */
+    tutti_role role;
+    int index; /* within the role */
+} tutti_peer;
+
+/* Why a rank was given up. Numbers travel between ranks. */
+typedef enum tutti_failure {
+    TUTTI_FAILURE_NONE,
+    TUTTI_FAILURE_CLOSED,    /* its connection ended */
+    TUTTI_FAILURE_SIGNAL,    /* the launcher saw it end by signal `detail` */
+    TUTTI_FAILURE_EXIT,      /* the launcher saw it exit with code `detail` */
+    TUTTI_FAILURE_SILENT,    /* nothing heard for `detail` milliseconds */
+    TUTTI_FAILURE_SUSPECTED, /* another rank gave it up, for the reason in the text */
+    TUTTI_FAILURE_LAUNCHER,  /* the launcher is gone; rank is -1 */
+    TUTTI_FAILURE_COUNT,
+} tutti_failure;
+
+typedef struct tutti_verdict {
+    int rank; /* -1: none in particular */
+    tutti_failure why;
+    int64_t detail;
+    char host[256];
+    int64_t pid;
+    char reason[200];   /* where `why` needs words */
+    char operation[96]; /* what the others were in; "" when nothing was under way */
+    uint64_t sequence;
+    int arrived_count; /* ranks that had entered it */
+    uint64_t arrived[TUTTI_MOST_RANKS / 64];
+    char text[1000]; /* all of it, for the user */
+} tutti_verdict;
+
+/* What the flight recorder knows of a rank's lateness against the first to arrive. */
+typedef struct tutti_skew {
+    uint64_t samples, times_last;
+    int64_t mean_ns, most_ns;
+} tutti_skew;
+
+typedef struct tutti_keeper tutti_keeper;
+typedef struct tutti_membership {
+    int rank, size;
+    uint32_t epoch;          /* 0, then one more for each restart */
+    uint64_t job;            /* random, equal on all ranks: for names of shared memory */
+    const tutti_peer *peers; /* [size] */
+    atomic_bool failed;      /* read it through tutti__membership_failed */
+    tutti_keeper *keeper;
+} tutti_membership;
+
+/* Rendezvous: returns when every rank has met, or with TUTTI_DEADLINE and a table of who is missing
+ * and why. A job of one rank needs no network. `cluster` must outlive the membership. */
+tutti_status tutti__membership_join(const tutti_cluster *cluster, int64_t deadline_ns,
+                                    tutti_membership **ret_membership);
+/* Shutdown barrier: success means that every rank has come here, and that nothing which any of them
+ * does afterwards is seen as a failure. Ends the membership in every case; channels must be closed
+ * before. */
+tutti_status tutti__membership_leave(tutti_membership *membership, int64_t deadline_ns);
+/* Ends it without a word; the others see a closed connection. NULL is fine. */
+void tutti__membership_abandon(tutti_membership *membership);
+
+/* Cheap; true from the moment a verdict is there. */
+static inline bool tutti__membership_failed(const tutti_membership *membership)
+{
+    return atomic_load_explicit(&membership->failed, memory_order_acquire);
+}
+/* Readable (POLLIN) from that moment on; never read from it. -1 in a job of one rank. */
+int tutti__membership_fd(const tutti_membership *membership);
+/* The verdict: equal on all ranks that rank 0 can reach. *ret_verdict.why is NONE while nothing
+ * failed. */
+void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict *ret_verdict);
+/* Records the verdict's text as the thread's error: `return tutti__membership_fail(m)`.
+ * TUTTI_CLOSED; TUTTI_DEADLINE for silence. */
+tutti_status tutti__membership_fail(const tutti_membership *membership);
+/* Says that `rank` cannot be reached or misbehaves, in words ("connection reset while sending").
+ * Rank 0 decides within a second: the failure flag goes up on every rank. */
+void tutti__membership_suspect(tutti_membership *membership, int rank, const char *why);
+/* Waits until a verdict is there, for callers that saw a symptom first: after a channel closed, the
+ * reason is usually some milliseconds away. False when the deadline came first. */
+bool tutti__membership_await_verdict(tutti_membership *membership, int64_t deadline_ns);
+
+/* The flight recorder: `arrived` true on entering operation number `sequence`, false on leaving it.
+ * `operation` must live as long as the membership (intern it). Costs some nanoseconds, allocates
+ * nothing. Sequence numbers of one rank rise; equal numbers on two ranks mean the same operation.
+ */
+void tutti__membership_note(tutti_membership *membership, const char *operation, uint64_t sequence,
+                            bool arrived);
+/* Rank 0 only: how late `rank` comes to operations. Zeros elsewhere. */
+tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank);
+
+/* Small all-gather through rank 0, for set-up: ret[r * size .. ) is what rank r gave; size at most
+ * TUTTI_EXCHANGE_BYTES and equal on all ranks. One at a time. */
+tutti_status tutti__membership_exchange(tutti_membership *membership, const void *data, size_t size,
+                                        int64_t deadline_ns, void *ret);
+/* Succeeds when every rank gives the same hash; else names the first rank that differs from rank 0.
+ * `what` is for the message: "communication schedule". */
+tutti_status tutti__membership_agree(tutti_membership *membership, const char *what, uint64_t hash,
+                                     int64_t deadline_ns);
+/* "4 ranks on 2 hosts (a: 0-1, b: 2-3), resolved by slurm, epoch 0": a line for the banner. */
+void tutti__membership_describe(const tutti_membership *membership, char *ret_text, size_t size);
+
+#endif

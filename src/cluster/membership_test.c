@@ -1,0 +1,150 @@
+/* membership_test.c: real sockets on loopback, ranks as threads of one process. */
+#include "cluster/membership.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/test.h"
+#include "base/world.h"
+#include "cluster/channel.h"
+
+#define SECOND INT64_C(1000000000)
+enum { RANKS = 4 };
+
+typedef struct seat {
+    pthread_t thread;
+    int rank, port;
+    bool deserts; /* abandons instead of leaving */
+    tutti_status joined, exchanged, streamed, ended;
+    tutti_verdict verdict;
+    char banner[300];
+} seat;
+
+static int64_t soon(void)
+{
+    return tutti__now_ns() + 20 * SECOND;
+}
+
+static tutti_status swap(tutti_membership *m)
+{
+    int32_t mine = m->rank * 10, all[RANKS];
+    for (int round = 0; round < 20; round++) {
+        TUTTI_TRY(tutti__membership_exchange(m, &mine, sizeof mine, soon(), all));
+        for (int r = 0; r < m->size; r++)
+            if (all[r] != r * 10)
+                return TUTTI_INTERNAL;
+    }
+    return tutti__membership_agree(m, "plan", 5, soon());
+}
+
+/* A ring: everybody opens a channel to both neighbours and sends a megabyte through it. */
+static tutti_status stream(tutti_membership *m)
+{
+    tutti_channel *near = NULL, *far = NULL;
+    int next = (m->rank + 1) % m->size, last = (m->rank + m->size - 1) % m->size;
+    char *out = calloc(1, 1 << 20), *in = calloc(1, 1 << 20);
+    size_t sent = 0, got = 0, done, size = 1 << 20;
+    memset(out, 'a' + m->rank, size);
+    tutti_status status = tutti__channel_open(m, next, 1 + (uint32_t)m->rank, soon(), &near);
+    if (status == TUTTI_OK)
+        status = tutti__channel_open(m, last, 1 + (uint32_t)last, soon(), &far);
+    while (status == TUTTI_OK && (sent < size || got < size)) {
+        status = tutti__channel_send(near, out + sent, size - sent, &done);
+        sent += status == TUTTI_OK ? done : 0;
+        if (status == TUTTI_OK && got < size) {
+            status = tutti__channel_recv(far, in + got, size - got, &done);
+            got += status == TUTTI_OK ? done : 0;
+        }
+    }
+    if (status == TUTTI_OK && (in[0] != 'a' + last || in[size - 1] != 'a' + last))
+        status = TUTTI_INTERNAL;
+    tutti__channel_close(near);
+    tutti__channel_close(far);
+    free(out);
+    free(in);
+    return status;
+}
+
+static void *sit(void *context)
+{
+    seat *s = context;
+    tutti_cluster *cluster;
+    tutti_membership *m;
+    char workers[200] = "";
+    for (int r = 0; r < RANKS; r++)
+        snprintf(workers + strlen(workers), sizeof workers - strlen(workers), "%slocalhost:%d",
+                 r > 0 ? "," : "", s->port + r);
+    s->joined = tutti_cluster_resolve(
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = s->rank), &cluster);
+    if (s->joined == TUTTI_OK)
+        s->joined = tutti__membership_join(cluster, soon(), &m);
+    if (s->joined != TUTTI_OK)
+        return NULL;
+    tutti__membership_describe(m, s->banner, sizeof s->banner);
+    s->exchanged = swap(m);
+    s->streamed = stream(m);
+    if (s->streamed == TUTTI_OK)
+        s->streamed = swap(m); /* all have come so far */
+    if (s->deserts)
+        tutti__membership_abandon(m);
+    else {
+        tutti__membership_note(m, "barrier", 7, true);
+        s->ended = tutti__membership_leave(m, soon());
+    }
+    tutti_cluster_free(cluster);
+    return NULL;
+}
+
+static void run_job(seat seats[RANKS], int deserter)
+{
+    static int jobs;
+    int port = 21000 + (int)(getpid() * 16 + jobs++ * RANKS) % 8000;
+    for (int r = 0; r < RANKS; r++) {
+        seats[r] = (seat){.rank = r, .port = port, .deserts = r == deserter};
+        CHECK_INT(pthread_create(&seats[r].thread, NULL, sit, &seats[r]), 0);
+    }
+    for (int r = 0; r < RANKS; r++)
+        pthread_join(seats[r].thread, NULL);
+}
+
+TUTTI_TEST(membership_joins_exchanges_streams_and_leaves)
+{
+    seat seats[RANKS];
+    run_job(seats, -1);
+    for (int r = 0; r < RANKS; r++) {
+        CHECK_INT(seats[r].joined, TUTTI_OK);
+        CHECK_INT(seats[r].exchanged, TUTTI_OK);
+        CHECK_INT(seats[r].streamed, TUTTI_OK);
+        CHECK_INT(seats[r].ended, TUTTI_OK);
+        CHECK_CONTAINS(seats[r].banner, "4 ranks on 1 host");
+    }
+}
+
+TUTTI_TEST(membership_sees_a_rank_that_goes_without_leaving)
+{
+    seat seats[RANKS];
+    run_job(seats, 2);
+    for (int r = 0; r < RANKS; r++) {
+        CHECK_INT(seats[r].streamed, TUTTI_OK);
+        if (r != 2)
+            CHECK_INT(seats[r].ended, TUTTI_CLOSED);
+    }
+}
+
+TUTTI_TEST(membership_of_one_needs_no_network)
+{
+    tutti_cluster *cluster;
+    tutti_membership *m;
+    int32_t mine = 5, all = 0;
+    CHECK_OK(tutti_cluster_resolve(TUTTI_OPTIONS(tutti_cluster_options, .workers = "localhost:1"),
+                                   &cluster));
+    CHECK_OK(tutti__membership_join(cluster, soon(), &m));
+    CHECK_INT(tutti__membership_fd(m), -1);
+    CHECK_OK(tutti__membership_exchange(m, &mine, sizeof mine, soon(), &all));
+    CHECK_INT(all, 5);
+    CHECK_OK(tutti__membership_leave(m, soon()));
+    tutti_cluster_free(cluster);
+}

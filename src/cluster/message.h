@@ -1,0 +1,156 @@
+/* message.h: what ranks say to each other on control connections. docs/protocol.md is the manual.
+ *
+ * A frame is "TT", the type (u8), 0 (u8), the body's size (u32), the body; never more than 4 KiB.
+ * Numbers are little-endian, texts a u16 of bytes and the bytes, blobs the same. */
+#ifndef TUTTI_CLUSTER_MESSAGE_H
+#define TUTTI_CLUSTER_MESSAGE_H
+
+#include "cluster/membership.h"
+#include "cluster/sha256.h"
+
+enum {
+    TUTTI_PROTOCOL = 1,
+    TUTTI_FRAME_BYTES = 4096,
+    TUTTI_FRAME_HEAD = 8,
+    TUTTI_NONCE_BYTES = 32,
+    TUTTI_BEAT_ARRIVALS = 32,
+};
+
+typedef enum tutti_message_type {
+    TUTTI_MESSAGE_CHALLENGE = 1,
+    TUTTI_MESSAGE_HELLO,
+    TUTTI_MESSAGE_ADMIT,
+    TUTTI_MESSAGE_REFUSE,
+    TUTTI_MESSAGE_PEER,
+    TUTTI_MESSAGE_START,
+    TUTTI_MESSAGE_BEAT,
+    TUTTI_MESSAGE_SUSPECT,
+    TUTTI_MESSAGE_ASK,
+    TUTTI_MESSAGE_REPORT,
+    TUTTI_MESSAGE_VERDICT,
+    TUTTI_MESSAGE_LEAVE,
+    TUTTI_MESSAGE_GOODBYE,
+    TUTTI_MESSAGE_EXCHANGE,
+    TUTTI_MESSAGE_GATHERED,
+    TUTTI_MESSAGE_TYPES,
+} tutti_message_type;
+
+/* Why a HELLO is refused. */
+typedef enum tutti_refusal {
+    TUTTI_REFUSAL_NONE,
+    TUTTI_REFUSAL_VERSION,
+    TUTTI_REFUSAL_SECRET,
+    TUTTI_REFUSAL_ROLE,  /* rank, role, index or world size disagree */
+    TUTTI_REFUSAL_EPOCH, /* a process of an earlier or later start */
+    TUTTI_REFUSAL_TAKEN, /* that rank is here already */
+    TUTTI_REFUSAL_LATE,  /* rendezvous was given up; the text is the table of who is missing */
+    TUTTI_REFUSAL_COUNT,
+} tutti_refusal;
+
+enum { TUTTI_PURPOSE_MEMBER = 1, TUTTI_PURPOSE_CHANNEL = 2 };
+
+/* Where a rank is in its operations. */
+typedef struct tutti_where {
+    char operation[96];
+    uint64_t sequence;
+    uint32_t inside; /* 1: entered and not left */
+    int64_t for_ns;  /* how long ago it entered or left */
+} tutti_where;
+
+/* One operation entered: the clock is the coordinator's. */
+typedef struct tutti_arrival {
+    uint64_t sequence;
+    int64_t at_ns;
+} tutti_arrival;
+
+typedef struct tutti_blob {
+    uint16_t size;
+    uint8_t data[TUTTI_EXCHANGE_BYTES];
+} tutti_blob;
+
+typedef struct tutti_message {
+    tutti_message_type type;
+    union {
+        struct {
+            uint32_t protocol;
+            char version[32];
+            uint8_t nonce[TUTTI_NONCE_BYTES];
+            uint32_t epoch, rank; /* of the acceptor */
+        } challenge;
+        struct {
+            uint32_t protocol;
+            char version[32];
+            uint8_t nonce[TUTTI_NONCE_BYTES];
+            uint32_t epoch, purpose, rank, to, size, role, index;
+            uint32_t number; /* of a channel */
+            uint32_t port;
+            int64_t pid;
+            uint64_t machine;
+            char host[256], address[64];
+            uint8_t proof[TUTTI_SHA256_BYTES];
+        } hello;
+        struct {
+            uint8_t proof[TUTTI_SHA256_BYTES];
+        } admit;
+        struct {
+            uint32_t reason;
+            char text[1000];
+        } refuse;
+        struct {
+            uint32_t rank, role, index, port;
+            int64_t pid;
+            uint64_t machine;
+            char host[256], address[64]; /* address "": where rank 0 was reached */
+        } peer;
+        struct {
+            uint32_t epoch, size;
+            uint64_t job;
+        } start;
+        struct {
+            int64_t sent_ns;    /* the sender's clock */
+            int64_t echo_ns;    /* sent_ns of the last beat that the sender got; 0: none */
+            int64_t held_ns;    /* how long ago that was */
+            tutti_where where;  /* of the sender */
+            tutti_blob arrived; /* tutti_arrival as pairs of u64 */
+        } beat;
+        struct {
+            uint32_t rank, why;
+            int64_t detail;
+            char reason[200];
+        } suspect;
+        struct {
+            tutti_where where;
+        } report;
+        struct {
+            int32_t rank;
+            uint32_t why;
+            int64_t detail, pid;
+            char host[256], reason[200], operation[96];
+            uint64_t sequence;
+            uint32_t arrived_count;
+            tutti_blob arrived; /* a bit for each rank */
+            char text[1000];
+        } verdict;
+        struct {
+            uint64_t round;
+            uint32_t rank;
+            tutti_blob data;
+        } exchange; /* GATHERED too */
+    } as;
+} tutti_message;
+
+/* Writes a frame; returns its bytes. Texts are cut at their room; every message fits a frame. */
+size_t tutti__message_write(const tutti_message *message, uint8_t ret_frame[TUTTI_FRAME_BYTES]);
+/* Reads the frame at the beginning of `data`. *ret_used is 0 while it is not whole yet.
+ * TUTTI_CORRUPT when it is no frame, is too large, has bytes left over or holds a number that
+ * cannot be. */
+tutti_status tutti__message_read(const uint8_t *data, size_t size, tutti_message *ret_message,
+                                 size_t *ret_used);
+/* "hello"; never NULL. */
+const char *tutti__message_text(tutti_message_type type);
+
+/* Pairs of u64 in a blob. */
+size_t tutti__arrivals_read(const tutti_blob *blob, tutti_arrival *ret_arrivals, size_t limit);
+void tutti__arrivals_write(const tutti_arrival *arrivals, size_t count, tutti_blob *ret_blob);
+
+#endif

@@ -1,0 +1,15 @@
+/* place.h: where this process is: its machine, its host's name, the interface it should use. */
+#ifndef TUTTI_CLUSTER_PLACE_H
+#define TUTTI_CLUSTER_PLACE_H
+
+#include "base/world.h"
+
+/* Equal for processes that can share memory: the boot of the machine and its /dev/shm, which
+ * containers may have for themselves. TUTTI_MACHINE=text makes it another one, for trials. */
+uint64_t tutti__machine(void);
+void tutti__host_name(char *ret_name, size_t size);
+/* The address of the interface TUTTI_IFACE; *ret_given is false when that is not set. An unknown
+ * name is an error that lists the interfaces. */
+tutti_status tutti__interface(tutti_address *ret_address, bool *ret_given);
+
+#endif

@@ -1,0 +1,232 @@
+/* rendezvous.c: how the ranks of a job find each other. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cluster/keeper.h"
+#include "cluster/place.h"
+
+static const int64_t table_ns = INT64_C(3000000000); /* others wait that long for rank 0's table */
+
+/* ---- listening ---- */
+
+static tutti_status refuse_open(const char *host)
+{
+    return tutti_fail(TUTTI_INVALID,
+                      "this job would listen on the network (rank 0 is at '%s') without a secret: "
+                      "anybody could join it. Make one where all its machines see it:\n"
+                      "  (umask 077; openssl rand -hex 32 > ~/.tutti-secret)\n"
+                      "  export TUTTI_SECRET_FILE=~/.tutti-secret\n"
+                      "or start it with tutti run, or configure TUTTI_TLS_CERT, TUTTI_TLS_KEY and "
+                      "TUTTI_TLS_CA",
+                      host);
+}
+
+/* IPv6's any-address takes IPv4 too; where there is no IPv6, IPv4's. */
+static tutti_status listen_any(tutti_keeper *keeper, int port)
+{
+    const tutti_world *world = tutti__world();
+    tutti_address addresses[8];
+    size_t count = 0;
+    TUTTI_TRY(world->resolve(world->self, NULL, port, TUTTI_COUNT(addresses), addresses, &count));
+    tutti_status status = tutti_fail(TUTTI_NOT_FOUND, "this machine has no network");
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count; i++) {
+            const struct sockaddr *raw = (const void *)addresses[i].bytes;
+            if ((raw->sa_family == AF_INET6) != (pass == 0))
+                continue;
+            status = world->listen(world->self, &addresses[i], &keeper->listener, &keeper->me.port);
+            if (status == TUTTI_OK || status == TUTTI_EXISTS)
+                return status;
+        }
+    return status;
+}
+
+static tutti_status listen_at(tutti_keeper *keeper, const char *host, int port)
+{
+    const tutti_world *world = tutti__world();
+    tutti_address address;
+    size_t count = 0;
+    TUTTI_TRY(world->resolve(world->self, host, port, 1, &address, &count));
+    return world->listen(world->self, &address, &keeper->listener, &keeper->me.port);
+}
+
+/* The launcher has bound rank 0's port already, so that nobody can take it in between. */
+static bool take_listener(tutti_keeper *keeper, int port)
+{
+    if (keeper->cluster->listen_fd < 0 || keeper->cluster->rank != 0)
+        return false;
+    keeper->listener = keeper->cluster->listen_fd;
+    keeper->me.port = port;
+    return true;
+}
+
+static int own_port(const tutti_cluster *cluster, int meeting_port)
+{
+    char host[256];
+    int port = 0;
+    const char *task = tutti_cluster_task(cluster, cluster->role, cluster->index);
+    if (cluster->rank == 0)
+        return meeting_port;
+    return task != NULL && tutti__task_split(task, host, sizeof host, &port) ? port : 0;
+}
+
+static tutti_status open_listener(tutti_keeper *keeper, const char *host, int meeting_port)
+{
+    bool loopback = tutti__host_loopback(host), bound = false;
+    tutti_address interface;
+    if (!loopback && keeper->secret.size == 0 && keeper->tls == NULL)
+        return refuse_open(host);
+    TUTTI_TRY(tutti__interface(&interface, &bound));
+    if (bound)
+        tutti__address_text(&interface, keeper->me.address, sizeof keeper->me.address);
+    if (take_listener(keeper, meeting_port))
+        return TUTTI_OK;
+    int port = own_port(keeper->cluster, meeting_port);
+    tutti_status status = loopback ? listen_at(keeper, host, port)
+                          : bound  ? listen_at(keeper, keeper->me.address, port)
+                                   : listen_any(keeper, port);
+    if (status == TUTTI_EXISTS)
+        return tutti__error_prefix(status,
+                                   "rank %d: another program, or an earlier run, uses its port",
+                                   keeper->cluster->rank);
+    return status;
+}
+
+/* ---- meeting ---- */
+
+static tutti_status wait_as_zero(tutti_keeper *keeper, int64_t begun_ns, int64_t deadline_ns)
+{
+    tutti_verdict table;
+    pthread_mutex_lock(&keeper->lock);
+    while (keeper->roster.phase == TUTTI_PHASE_GATHERING && tutti__keeper_wait(keeper, deadline_ns))
+        ;
+    bool met = keeper->roster.phase != TUTTI_PHASE_GATHERING;
+    pthread_mutex_unlock(&keeper->lock);
+    if (met)
+        return TUTTI_OK;
+    tutti__missing_table(keeper, tutti__now_ns() - begun_ns, table.text, sizeof table.text);
+    pthread_mutex_lock(&keeper->lock);
+    met = keeper->roster.phase != TUTTI_PHASE_GATHERING; /* the last one came meanwhile */
+    if (!met)
+        tutti__roster_give_up(&keeper->roster, table.text);
+    pthread_mutex_unlock(&keeper->lock);
+    tutti__keeper_wake(keeper);
+    return met ? TUTTI_OK : tutti_fail(TUTTI_DEADLINE, "%s", table.text);
+}
+
+static tutti_status link_to_zero(tutti_keeper *keeper, const char *host, int port,
+                                 int64_t deadline_ns)
+{
+    tutti_wire wire;
+    tutti_link *link;
+    TUTTI_TRY(tutti__dial(keeper, host, port, TUTTI_PURPOSE_MEMBER, 0, 0, deadline_ns, &wire,
+                          keeper->reached));
+    pthread_mutex_lock(&keeper->lock);
+    tutti_status status = tutti__link_add(keeper, wire, TUTTI_LINK_MEMBER, 0, &link);
+    if (status == TUTTI_OK) {
+        tutti__roster_linked(&keeper->roster, tutti__now_ns());
+        tutti__link_read(keeper, link); /* TLS may hold what came behind the admission */
+    }
+    pthread_mutex_unlock(&keeper->lock);
+    tutti__keeper_wake(keeper);
+    return status;
+}
+
+/* Rank 0 may go and come again while ranks gather, so a link that ends is made anew. */
+static tutti_status wait_as_member(tutti_keeper *keeper, const char *host, int port,
+                                   int64_t deadline_ns)
+{
+    for (;;) {
+        TUTTI_TRY(link_to_zero(keeper, host, port, deadline_ns));
+        int64_t patience = deadline_ns == TUTTI_NO_DEADLINE ? deadline_ns : deadline_ns + table_ns;
+        bool in_time = true;
+        pthread_mutex_lock(&keeper->lock);
+        while (keeper->roster.phase == TUTTI_PHASE_GATHERING && keeper->roster.members[0].linked &&
+               in_time)
+            in_time = tutti__keeper_wait(keeper, patience);
+        tutti_phase phase = keeper->roster.phase;
+        pthread_mutex_unlock(&keeper->lock);
+        if (phase == TUTTI_PHASE_FAILED && keeper->roster.refusal != TUTTI_REFUSAL_NONE)
+            return tutti_fail(TUTTI_DEADLINE, "rank 0 gave up: %s", keeper->roster.verdict.text);
+        if (phase != TUTTI_PHASE_GATHERING)
+            return TUTTI_OK;
+        if (!in_time)
+            return tutti_fail(TUTTI_DEADLINE,
+                              "rank 0 at %s was reached, but not all ranks came in time",
+                              keeper->cluster->meeting);
+    }
+}
+
+/* The table of peers as this rank can use it. */
+static tutti_status fill_peers(tutti_keeper *keeper)
+{
+    int size = keeper->cluster->size;
+    tutti_peer *peers = calloc((size_t)size, sizeof *peers);
+    if (peers == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", size);
+    pthread_mutex_lock(&keeper->lock);
+    for (int r = 0; r < size; r++) {
+        peers[r] = keeper->roster.members[r].peer;
+        if (peers[r].address[0] == '\0')
+            snprintf(peers[r].address, sizeof peers[r].address, "%s",
+                     keeper->reached[0] != '\0' ? keeper->reached : "127.0.0.1");
+    }
+    keeper->membership.job = keeper->roster.job;
+    pthread_mutex_unlock(&keeper->lock);
+    keeper->membership.peers = peers;
+    return TUTTI_OK;
+}
+
+static tutti_status meet(tutti_keeper *keeper, int64_t deadline_ns)
+{
+    const tutti_cluster *cluster = keeper->cluster;
+    int64_t begun = tutti__now_ns();
+    char host[256] = "127.0.0.1";
+    int port = 0;
+    bool alone = cluster->size == 1;
+    if (!alone && (cluster->meeting == NULL ||
+                   !tutti__task_split(cluster->meeting, host, sizeof host, &port) || port == 0))
+        return tutti_fail(TUTTI_INVALID, "where rank 0 is to be reached is '%s', not host:port",
+                          cluster->meeting != NULL ? cluster->meeting : "");
+    if (tutti__host_loopback(host) && strncmp(host, "127.", 4) != 0 && strcmp(host, "::1") != 0)
+        snprintf(host, sizeof host, "127.0.0.1");
+    if (!alone)
+        TUTTI_TRY(open_listener(keeper, host, port));
+    tutti_peer self = {.port = keeper->me.port,
+                       .pid = keeper->me.pid,
+                       .machine = keeper->me.machine,
+                       .role = cluster->role,
+                       .index = cluster->index};
+    snprintf(self.host, sizeof self.host, "%s", keeper->me.host);
+    snprintf(self.address, sizeof self.address, "%s", cluster->rank ? keeper->me.address : "");
+    tutti__roster_self(&keeper->roster, &self);
+    if (alone)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__keeper_start(keeper));
+    return cluster->rank == 0 ? wait_as_zero(keeper, begun, deadline_ns)
+                              : wait_as_member(keeper, host, port, deadline_ns);
+}
+
+tutti_status tutti__membership_join(const tutti_cluster *cluster, int64_t deadline_ns,
+                                    tutti_membership **ret_membership)
+{
+    tutti_keeper *keeper;
+    if (cluster->rank < 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "an evaluator stands beside the job and has no rank in it; "
+                          "let it read checkpoints instead of joining");
+    TUTTI_TRY(tutti__keeper_create(cluster, &keeper));
+    tutti_status status = meet(keeper, deadline_ns);
+    if (status == TUTTI_OK)
+        status = fill_peers(keeper);
+    if (status != TUTTI_OK) {
+        tutti_error error;
+        tutti__error_capture(status, &error);
+        tutti__membership_abandon(&keeper->membership);
+        return tutti__error_restore(&error);
+    }
+    *ret_membership = &keeper->membership;
+    return TUTTI_OK;
+}

@@ -1,0 +1,96 @@
+/* mpi.c: mpirun's variables: OpenMPI, MPICH and Intel (PMI), PMIx. They say nothing of where rank 0
+ * is: on one machine that is loopback, on several TUTTI_MEETING or Slurm's host list must say it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cluster/cluster.h"
+
+static const struct family {
+    const char *rank, *size, *local_rank, *local_size, *job;
+} families[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_ID"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE", "MPIRUN_ID"},
+    {"PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", "PMIX_LOCAL_SIZE", "PMIX_NAMESPACE"},
+};
+
+static const struct family *find_family(void)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(families); i++)
+        if (tutti__environment_has(families[i].rank) && tutti__environment_has(families[i].size))
+            return &families[i];
+    return NULL;
+}
+
+static bool present(const tutti_cluster_options *options)
+{
+    TUTTI_UNUSED(options);
+    return find_family() != NULL;
+}
+
+static tutti_status keep_first(void *context, const char *host)
+{
+    char *first = context;
+    if (*first == '\0')
+        snprintf(first, 256, "%s", host);
+    return TUTTI_OK;
+}
+
+/* All ranks of one mpirun see the same of these, and two mpiruns different ones. */
+static int choose_port(const struct family *family)
+{
+    char job[200];
+    const char *name = getenv(family->job), *step = getenv("SLURM_JOB_ID");
+    if (family->job[0] == 'P' && family->job[3] == '_') /* PMI_ID is the rank's own */
+        name = getenv("HYDI_CONTROL_FD") != NULL ? getenv("PMI_PORT") : NULL;
+    snprintf(job, sizeof job, "%s %s", name != NULL ? name : "mpi", step != NULL ? step : "");
+    return tutti__derived_port(job);
+}
+
+static tutti_status find_meeting(tutti_cluster *cluster, const struct family *family, int size)
+{
+    char first[256] = "";
+    const char *meeting = getenv("TUTTI_MEETING"), *nodes = getenv("SLURM_JOB_NODELIST");
+    if (meeting != NULL && *meeting != '\0') {
+        cluster->meeting = tutti__arena_string(&cluster->arena, meeting);
+        return cluster->meeting != NULL ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory");
+    }
+    if (cluster->local_size == size || size == 1)
+        return tutti__cluster_meet(cluster, "127.0.0.1", choose_port(family));
+    if (nodes == NULL || *nodes == '\0')
+        return tutti_fail(TUTTI_INVALID,
+                          "mpirun does not say where rank 0 of %d is; add '-x "
+                          "TUTTI_MEETING=HOST:PORT' (OpenMPI) or '-genv TUTTI_MEETING HOST:PORT' "
+                          "(MPICH) with the first machine's name and a free port",
+                          size);
+    TUTTI_TRY(tutti__hostlist(nodes, keep_first, first));
+    return tutti__cluster_meet(cluster, first, choose_port(family));
+}
+
+static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+{
+    TUTTI_UNUSED(options);
+    const struct family *family = find_family();
+    int64_t rank, size, value;
+    if (family == NULL)
+        return tutti_fail(TUTTI_NOT_FOUND, "none of mpirun's variables is set");
+    TUTTI_TRY(tutti__environment_int(family->size, 1, TUTTI_MOST_RANKS, 1, &size));
+    TUTTI_TRY(tutti__environment_int(family->rank, 0, size - 1, 0, &rank));
+    TUTTI_TRY(tutti__environment_int(family->local_rank, 0, size - 1, -1, &value));
+    cluster->local_rank = (int)value;
+    TUTTI_TRY(tutti__environment_int(family->local_size, 1, size, 0, &value));
+    cluster->local_size = (int)value;
+    TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, 0));
+    return find_meeting(cluster, family, (int)size);
+}
+
+const tutti_resolver tutti_resolver_mpi = {
+    .name = "mpi",
+    .order = 50,
+    .reads = "OMPI_COMM_WORLD_*, PMI_RANK, MV2_COMM_WORLD_*, PMIX_RANK",
+    .present = present,
+    .resolve = resolve,
+};

@@ -1,0 +1,98 @@
+/* slurm.c: a job step of Slurm (srun). In a batch script without srun only the first task runs, so
+ * SLURM_STEP_NUM_TASKS must be there. Rank 0 is on the first host of the step's list, under any
+ * distribution. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+
+static bool present(const tutti_cluster_options *options)
+{
+    TUTTI_UNUSED(options);
+    return tutti__environment_has("SLURM_PROCID") && tutti__environment_has("SLURM_STEP_NUM_TASKS");
+}
+
+/* A port that Slurm reserved for the step ("12000-12003"), else one derived from the step. */
+static int choose_port(void)
+{
+    char step[100];
+    const char *reserved = getenv("SLURM_STEP_RESV_PORTS");
+    int port = reserved != NULL ? atoi(reserved) : 0;
+    if (port > 0 && port < 65536)
+        return port;
+    const char *job = getenv("SLURM_JOB_ID"), *number = getenv("SLURM_STEP_ID");
+    snprintf(step, sizeof step, "slurm %s.%s", job != NULL ? job : "",
+             number != NULL ? number : "");
+    return tutti__derived_port(step);
+}
+
+typedef struct placing {
+    tutti_cluster *cluster;
+    const char *counts; /* "2(x3),1": tasks on each host */
+    int repeats, count, placed;
+    char first[256];
+} placing;
+
+/* The next host's number of tasks; 0 when the list is at its end or no list. */
+static int next_count(placing *p)
+{
+    char *end;
+    if (p->repeats > 0)
+        return p->repeats--, p->count;
+    if (p->counts == NULL || *p->counts == '\0')
+        return 0;
+    p->count = (int)strtol(p->counts, &end, 10);
+    if (end[0] == '(' && end[1] == 'x')
+        p->repeats = (int)strtol(end + 2, &end, 10) - 1;
+    end += strcspn(end, ",");
+    p->counts = *end == ',' ? end + 1 : end;
+    return p->count;
+}
+
+/* Places are told only where tasks are distributed in blocks; elsewhere rendezvous finds them. */
+static tutti_status place(void *context, const char *host)
+{
+    placing *p = context;
+    if (p->first[0] == '\0')
+        snprintf(p->first, sizeof p->first, "%s", host);
+    int count = next_count(p), size = (int)p->cluster->tasks[TUTTI_ROLE_WORKER].count;
+    for (int i = 0; i < count && p->placed < size; i++) {
+        const char *kept = tutti__arena_string(&p->cluster->arena, host);
+        if (kept == NULL)
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory");
+        p->cluster->tasks[TUTTI_ROLE_WORKER].data[p->placed++] = kept;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+{
+    TUTTI_UNUSED(options);
+    int64_t rank, size, value;
+    TUTTI_TRY(tutti__environment_int("SLURM_STEP_NUM_TASKS", 1, TUTTI_MOST_RANKS, 1, &size));
+    TUTTI_TRY(tutti__environment_int("SLURM_PROCID", 0, size - 1, 0, &rank));
+    TUTTI_TRY(tutti__environment_int("SLURM_LOCALID", 0, size - 1, -1, &value));
+    cluster->local_rank = (int)value;
+    TUTTI_TRY(tutti__environment_int("SLURM_RESTART_COUNT", 0, INT32_MAX, 0, &value));
+    cluster->epoch = (uint32_t)value;
+    TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, 0));
+    const char *nodes = getenv("SLURM_STEP_NODELIST"), *spread = getenv("SLURM_DISTRIBUTION");
+    if (nodes == NULL)
+        nodes = getenv("SLURM_JOB_NODELIST");
+    if (nodes == NULL)
+        return tutti_fail(TUTTI_INVALID, "SLURM_STEP_NODELIST is not set; start it with srun");
+    placing p = {.cluster = cluster};
+    if (spread == NULL || strncmp(spread, "block", 5) == 0)
+        p.counts = getenv("SLURM_STEP_TASKS_PER_NODE");
+    TUTTI_TRY(tutti__hostlist(nodes, place, &p));
+    return tutti__cluster_meet(cluster, p.first, choose_port());
+}
+
+const tutti_resolver tutti_resolver_slurm = {
+    .name = "slurm",
+    .order = 60,
+    .reads = "SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_STEP_NODELIST",
+    .present = present,
+    .resolve = resolve,
+};

@@ -1,0 +1,124 @@
+/* tf_config.c: TF_CONFIG, as TensorFlow's users write it and Kubeflow's TFJob sets it:
+ *
+ *     {"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]},
+ *      "task": {"type": "worker", "index": 0}}
+ *
+ * Members that are not understood ("environment", "rpc_layer", "sparseCluster") are passed over. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+#include "cluster/json_reader.h"
+
+static bool present(const tutti_cluster_options *options)
+{
+    TUTTI_UNUSED(options);
+    return tutti__environment_has("TF_CONFIG");
+}
+
+/* A list of addresses, or one address alone. */
+static tutti_status read_tasks(tutti_json_reader *reader, tutti_role role, tutti_cluster *cluster)
+{
+    char task[300];
+    if (tutti__json_peek(reader) == '"') {
+        TUTTI_TRY(tutti__json_read_text(reader, task, sizeof task));
+        return tutti__cluster_add(cluster, role, task);
+    }
+    bool more;
+    TUTTI_TRY(tutti__json_open(reader, '[', &more));
+    while (more) {
+        TUTTI_TRY(tutti__json_read_text(reader, task, sizeof task));
+        TUTTI_TRY(tutti__cluster_add(cluster, role, task));
+        TUTTI_TRY(tutti__json_more(reader, ']', &more));
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status read_cluster(tutti_json_reader *reader, tutti_cluster *cluster)
+{
+    char key[64];
+    tutti_role role;
+    bool more;
+    TUTTI_TRY(tutti__json_open(reader, '{', &more));
+    while (more) {
+        TUTTI_TRY(tutti__json_key_name(reader, key, sizeof key));
+        TUTTI_TRY(tutti__role_read(key, &role));
+        TUTTI_TRY(read_tasks(reader, role, cluster));
+        TUTTI_TRY(tutti__json_more(reader, '}', &more));
+    }
+    return TUTTI_OK;
+}
+
+/* The index may be written as a text. */
+static tutti_status read_index(tutti_json_reader *reader, tutti_cluster *cluster)
+{
+    char text[32], *end;
+    if (tutti__json_peek(reader) != '"')
+        return tutti__json_read_int(reader, 0, TUTTI_MOST_RANKS, &cluster->index);
+    TUTTI_TRY(tutti__json_read_text(reader, text, sizeof text));
+    long index = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || index < 0 || index > TUTTI_MOST_RANKS)
+        return tutti_fail(TUTTI_INVALID, "task.index is '%s', not a whole number from 0", text);
+    cluster->index = (int)index;
+    return TUTTI_OK;
+}
+
+static tutti_status read_task(tutti_json_reader *reader, tutti_cluster *cluster, bool *ret_typed)
+{
+    char key[64], role[32];
+    bool more;
+    TUTTI_TRY(tutti__json_open(reader, '{', &more));
+    while (more) {
+        TUTTI_TRY(tutti__json_key_name(reader, key, sizeof key));
+        if (strcmp(key, "type") == 0) {
+            TUTTI_TRY(tutti__json_read_text(reader, role, sizeof role));
+            TUTTI_TRY(tutti__role_read(role, &cluster->role));
+            *ret_typed = true;
+        } else if (strcmp(key, "index") == 0)
+            TUTTI_TRY(read_index(reader, cluster));
+        else
+            TUTTI_TRY(tutti__json_skip(reader));
+        TUTTI_TRY(tutti__json_more(reader, '}', &more));
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status read_config(tutti_json_reader *reader, tutti_cluster *cluster)
+{
+    char key[64];
+    bool more, typed = false;
+    TUTTI_TRY(tutti__json_open(reader, '{', &more));
+    while (more) {
+        TUTTI_TRY(tutti__json_key_name(reader, key, sizeof key));
+        if (strcmp(key, "cluster") == 0)
+            TUTTI_TRY(read_cluster(reader, cluster));
+        else if (strcmp(key, "task") == 0)
+            TUTTI_TRY(read_task(reader, cluster, &typed));
+        else
+            TUTTI_TRY(tutti__json_skip(reader));
+        TUTTI_TRY(tutti__json_more(reader, '}', &more));
+    }
+    TUTTI_TRY(tutti__json_end_of_text(reader));
+    if (!typed)
+        return tutti_fail(TUTTI_INVALID, "task.type is missing; write \"task\": {\"type\": "
+                                         "\"worker\", \"index\": 0}");
+    return TUTTI_OK;
+}
+
+static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+{
+    TUTTI_UNUSED(options);
+    const char *text = getenv("TF_CONFIG");
+    if (text == NULL)
+        return tutti_fail(TUTTI_NOT_FOUND, "TF_CONFIG is not set");
+    tutti_json_reader reader = {.text = text, .at = text};
+    return read_config(&reader, cluster);
+}
+
+const tutti_resolver tutti_resolver_tf_config = {
+    .name = "tf_config",
+    .order = 20,
+    .reads = "TF_CONFIG",
+    .present = present,
+    .resolve = resolve,
+};

@@ -1,0 +1,486 @@
+/* roster.c: gathering, beating, leaving. roster_verdict.c decides when something fails. */
+#include "cluster/roster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MILLISECOND = 1000000 };
+static const int64_t parting_ns = 2000 * (int64_t)MILLISECOND;
+
+tutti_status tutti__roster_init(tutti_roster *roster, const tutti_roster_options *options,
+                                const tutti_roster_ways *ways, int64_t now_ns)
+{
+    *roster = (tutti_roster){.options = *options,
+                             .ways = *ways,
+                             .job = options->job,
+                             .ticked_ns = now_ns,
+                             .beat_ns = now_ns,
+                             .trip_ns = INT64_MAX,
+                             .verdict = {.rank = -1}};
+    roster->members = calloc((size_t)options->size, sizeof *roster->members);
+    if (roster->members == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", options->size);
+    tutti_status status = TUTTI_OK;
+    if (options->rank == 0)
+        status = tutti__skews_create(options->size, &roster->skews);
+    if (status != TUTTI_OK)
+        tutti__roster_free(roster);
+    else if (options->size == 1)
+        roster->phase = TUTTI_PHASE_RUNNING;
+    return status;
+}
+
+void tutti__roster_free(tutti_roster *roster)
+{
+    free(roster->members);
+    tutti__skews_free(roster->skews);
+    *roster = (tutti_roster){0};
+}
+
+void tutti__roster_self(tutti_roster *roster, const tutti_peer *peer)
+{
+    tutti_roster_member *own = &roster->members[roster->options.rank];
+    own->peer = *peer;
+    own->known = true;
+}
+
+void tutti__roster_send(tutti_roster *roster, int rank, const tutti_message *message)
+{
+    if (roster->members[rank].linked)
+        roster->ways.send(roster->ways.context, rank, message);
+}
+
+void tutti__roster_send_all(tutti_roster *roster, const tutti_message *message)
+{
+    for (int r = 0; r < roster->options.size; r++)
+        tutti__roster_send(roster, r, message);
+}
+
+/* ---- gathering ---- */
+
+tutti_refusal tutti__roster_may_admit(const tutti_roster *roster, int rank)
+{
+    if (roster->members[rank].linked)
+        return TUTTI_REFUSAL_TAKEN;
+    return roster->phase == TUTTI_PHASE_GATHERING ? TUTTI_REFUSAL_NONE : TUTTI_REFUSAL_LATE;
+}
+
+static tutti_message peer_message(const tutti_roster *roster, int rank)
+{
+    const tutti_peer *peer = &roster->members[rank].peer;
+    tutti_message m = {.type = TUTTI_MESSAGE_PEER};
+    m.as.peer.rank = (uint32_t)rank;
+    m.as.peer.role = peer->role;
+    m.as.peer.index = (uint32_t)peer->index;
+    m.as.peer.port = (uint32_t)peer->port;
+    m.as.peer.pid = peer->pid;
+    m.as.peer.machine = peer->machine;
+    snprintf(m.as.peer.host, sizeof m.as.peer.host, "%s", peer->host);
+    snprintf(m.as.peer.address, sizeof m.as.peer.address, "%s", peer->address);
+    return m;
+}
+
+static void start(tutti_roster *roster, int64_t now_ns)
+{
+    roster->phase = TUTTI_PHASE_RUNNING;
+    for (int r = 0; r < roster->options.size; r++) {
+        tutti_message peer = peer_message(roster, r);
+        roster->members[r].heard_ns = now_ns;
+        tutti__roster_send_all(roster, &peer);
+    }
+    tutti_message m = {.type = TUTTI_MESSAGE_START};
+    m.as.start.epoch = roster->options.epoch;
+    m.as.start.size = (uint32_t)roster->options.size;
+    m.as.start.job = roster->job;
+    tutti__roster_send_all(roster, &m);
+}
+
+void tutti__roster_admit(tutti_roster *roster, int64_t now_ns, int rank, const tutti_peer *peer)
+{
+    tutti_roster_member *member = &roster->members[rank];
+    member->peer = *peer;
+    member->linked = member->known = true;
+    member->heard_ns = now_ns;
+    for (int r = 1; r < roster->options.size; r++)
+        if (!roster->members[r].linked)
+            return;
+    start(roster, now_ns);
+}
+
+void tutti__roster_linked(tutti_roster *roster, int64_t now_ns)
+{
+    roster->members[0].linked = true;
+    roster->members[0].heard_ns = now_ns;
+}
+
+void tutti__roster_give_up(tutti_roster *roster, const char *text)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_REFUSE};
+    m.as.refuse.reason = TUTTI_REFUSAL_LATE;
+    snprintf(m.as.refuse.text, sizeof m.as.refuse.text, "%s", text);
+    tutti__roster_send_all(roster, &m);
+    roster->phase = TUTTI_PHASE_FAILED;
+}
+
+static void receive_peer(tutti_roster *roster, const tutti_message *m)
+{
+    if (roster->phase != TUTTI_PHASE_GATHERING || (int)m->as.peer.rank >= roster->options.size ||
+        (int)m->as.peer.rank == roster->options.rank)
+        return;
+    tutti_roster_member *member = &roster->members[m->as.peer.rank];
+    member->peer = (tutti_peer){.port = (int)m->as.peer.port,
+                                .pid = m->as.peer.pid,
+                                .machine = m->as.peer.machine,
+                                .role = (tutti_role)m->as.peer.role,
+                                .index = (int)m->as.peer.index};
+    snprintf(member->peer.host, sizeof member->peer.host, "%s", m->as.peer.host);
+    snprintf(member->peer.address, sizeof member->peer.address, "%s", m->as.peer.address);
+    member->known = true;
+}
+
+static void receive_start(tutti_roster *roster, const tutti_message *m)
+{
+    bool whole =
+        (int)m->as.start.size == roster->options.size && m->as.start.epoch == roster->options.epoch;
+    for (int r = 0; whole && r < roster->options.size; r++)
+        whole = roster->members[r].known;
+    if (roster->phase != TUTTI_PHASE_GATHERING || !whole)
+        return;
+    roster->job = m->as.start.job;
+    roster->phase = TUTTI_PHASE_RUNNING;
+}
+
+/* The link is not needed any more; rank 0 waits for its end before it goes, so that nothing which
+ * it said is lost. */
+static void drop_zero(tutti_roster *roster)
+{
+    roster->members[0].linked = false;
+    roster->ways.drop(roster->ways.context, 0);
+}
+
+static void receive_refuse(tutti_roster *roster, const tutti_message *m)
+{
+    roster->refusal = (tutti_refusal)m->as.refuse.reason;
+    snprintf(roster->verdict.text, sizeof roster->verdict.text, "%s", m->as.refuse.text);
+    roster->phase = TUTTI_PHASE_FAILED;
+    drop_zero(roster);
+}
+
+/* ---- beats ---- */
+
+static void send_beats(tutti_roster *roster, int64_t now_ns)
+{
+    tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
+    tutti_message m = {.type = TUTTI_MESSAGE_BEAT};
+    size_t count = 0;
+    roster->beat_ns = now_ns;
+    roster->ways.where(roster->ways.context, &m.as.beat.where);
+    if (roster->ways.arrivals != NULL)
+        count = roster->ways.arrivals(roster->ways.context, arrivals, TUTTI_BEAT_ARRIVALS);
+    if (roster->options.rank == 0)
+        tutti__skews_add(roster->skews, roster, 0, arrivals, count);
+    else if (roster->trip_ns != INT64_MAX) {
+        for (size_t i = 0; i < count; i++)
+            arrivals[i].at_ns += roster->offset_ns;
+        tutti__arrivals_write(arrivals, count, &m.as.beat.arrived);
+    }
+    m.as.beat.sent_ns = now_ns;
+    for (int r = 0; r < roster->options.size; r++) {
+        const tutti_roster_member *member = &roster->members[r];
+        m.as.beat.echo_ns = member->beat_sent;
+        m.as.beat.held_ns = now_ns - member->beat_heard;
+        tutti__roster_send(roster, r, &m);
+    }
+}
+
+/* Rank 0's clock minus ours = its sending time + half the trip - now; the shortest trip is the most
+ * exact, and grows old so that drift is followed. */
+static void measure_clock(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
+{
+    if (m->as.beat.echo_ns == 0)
+        return;
+    int64_t trip;
+    if (__builtin_sub_overflow(now_ns - m->as.beat.echo_ns, m->as.beat.held_ns, &trip) || trip < 0)
+        return;
+    int64_t aged = roster->trip_ns == INT64_MAX ? INT64_MAX : roster->trip_ns + roster->trip_ns / 8;
+    if (trip > aged) {
+        roster->trip_ns = aged;
+        return;
+    }
+    roster->trip_ns = trip;
+    roster->offset_ns = (int64_t)((uint64_t)m->as.beat.sent_ns - (uint64_t)now_ns) + trip / 2;
+}
+
+static void receive_beat(tutti_roster *roster, int64_t now_ns, int from, const tutti_message *m)
+{
+    tutti_roster_member *member = &roster->members[from];
+    member->where = m->as.beat.where;
+    member->beat_sent = m->as.beat.sent_ns;
+    member->beat_heard = now_ns;
+    if (roster->options.rank != 0) {
+        measure_clock(roster, now_ns, m);
+        return;
+    }
+    tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
+    size_t count = tutti__arrivals_read(&m->as.beat.arrived, arrivals, TUTTI_BEAT_ARRIVALS);
+    tutti__skews_add(roster->skews, roster, from, arrivals, count);
+}
+
+static bool watching(const tutti_roster *roster)
+{
+    return roster->phase == TUTTI_PHASE_RUNNING || roster->phase == TUTTI_PHASE_LEAVING;
+}
+
+/* Invariant 4: time in which this process did not run is nobody's silence. Two beats late is a
+ * stopped or starved process, or a clock that leaped. */
+static void forgive_absence(tutti_roster *roster, int64_t now_ns)
+{
+    int64_t beat = roster->options.silence_ns / 5, away = now_ns - roster->ticked_ns;
+    roster->ticked_ns = now_ns;
+    if (away <= 2 * beat)
+        return;
+    for (int r = 0; r < roster->options.size; r++)
+        roster->members[r].heard_ns += away;
+    if (roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING)
+        roster->until_ns += away;
+}
+
+static void watch_silence(tutti_roster *roster, int64_t now_ns)
+{
+    for (int r = 0; r < roster->options.size && watching(roster); r++) {
+        const tutti_roster_member *member = &roster->members[r];
+        int64_t silent = now_ns - member->heard_ns;
+        if (member->linked && silent > roster->options.silence_ns)
+            tutti__roster_accuse(roster, now_ns, r, TUTTI_FAILURE_SILENT, silent / MILLISECOND, "");
+    }
+}
+
+static void finish_parting(tutti_roster *roster, int64_t now_ns)
+{
+    bool linked = false;
+    for (int r = 0; r < roster->options.size; r++)
+        linked = linked || roster->members[r].linked;
+    if (!linked || now_ns >= roster->until_ns)
+        roster->phase = TUTTI_PHASE_LEFT;
+}
+
+void tutti__roster_tick(tutti_roster *roster, int64_t now_ns)
+{
+    forgive_absence(roster, now_ns);
+    if (roster->phase == TUTTI_PHASE_LEFT || roster->phase == TUTTI_PHASE_FAILED)
+        return;
+    if (now_ns - roster->beat_ns >= roster->options.silence_ns / 5)
+        send_beats(roster, now_ns);
+    watch_silence(roster, now_ns);
+    if (roster->phase == TUTTI_PHASE_PARTING)
+        finish_parting(roster, now_ns);
+    if (roster->phase == TUTTI_PHASE_ASKING)
+        tutti__roster_decide(roster, now_ns);
+}
+
+int64_t tutti__roster_next(const tutti_roster *roster)
+{
+    int64_t next = roster->beat_ns + roster->options.silence_ns / 5;
+    if ((roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING) &&
+        roster->until_ns < next)
+        next = roster->until_ns;
+    for (int r = 0; r < roster->options.size && watching(roster); r++) {
+        int64_t expires = roster->members[r].heard_ns + roster->options.silence_ns + 1;
+        if (roster->members[r].linked && expires < next)
+            next = expires;
+    }
+    return next;
+}
+
+/* ---- the shutdown barrier ---- */
+
+static void part(tutti_roster *roster, int64_t now_ns)
+{
+    for (int r = 0; r < roster->options.size; r++)
+        if (!roster->members[r].left)
+            return;
+    tutti_message m = {.type = TUTTI_MESSAGE_GOODBYE};
+    tutti__roster_send_all(roster, &m);
+    roster->phase = TUTTI_PHASE_PARTING;
+    roster->until_ns = now_ns + parting_ns;
+    finish_parting(roster, now_ns);
+}
+
+void tutti__roster_leave(tutti_roster *roster, int64_t now_ns)
+{
+    if (roster->phase != TUTTI_PHASE_RUNNING)
+        return;
+    tutti_message m = {.type = TUTTI_MESSAGE_LEAVE};
+    roster->phase = TUTTI_PHASE_LEAVING;
+    roster->members[roster->options.rank].left = true;
+    if (roster->options.rank == 0)
+        part(roster, now_ns);
+    else
+        tutti__roster_send(roster, 0, &m);
+}
+
+static void receive_leave(tutti_roster *roster, int64_t now_ns, int from)
+{
+    roster->members[from].left = true;
+    if (roster->phase == TUTTI_PHASE_LEAVING)
+        part(roster, now_ns);
+}
+
+static void receive_goodbye(tutti_roster *roster)
+{
+    if (roster->phase != TUTTI_PHASE_LEAVING)
+        return;
+    roster->phase = TUTTI_PHASE_LEFT;
+    drop_zero(roster);
+}
+
+/* ---- exchange ---- */
+
+/* Rank 0: when everybody has given his part of a round, everybody gets all. */
+void tutti__roster_gather(tutti_roster *roster)
+{
+    for (int r = 0; r < roster->options.size; r++)
+        if (roster->members[r].round != roster->gathered + 1)
+            return;
+    roster->gathered++;
+    for (int r = 0; r < roster->options.size; r++) {
+        tutti_message m = {.type = TUTTI_MESSAGE_GATHERED};
+        m.as.exchange.round = roster->gathered;
+        m.as.exchange.rank = (uint32_t)r;
+        m.as.exchange.data = roster->members[r].result = roster->members[r].given;
+        tutti__roster_send_all(roster, &m);
+    }
+}
+
+void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *data, size_t size)
+{
+    TUTTI_UNUSED(now_ns);
+    tutti_roster_member *own = &roster->members[roster->options.rank];
+    tutti_message m = {.type = TUTTI_MESSAGE_EXCHANGE};
+    roster->gathered_count = 0;
+    own->round = ++roster->round;
+    own->given.size = (uint16_t)size;
+    memcpy(own->given.data, data, size);
+    m.as.exchange.round = roster->round;
+    m.as.exchange.rank = (uint32_t)roster->options.rank;
+    m.as.exchange.data = own->given;
+    if (roster->options.rank == 0)
+        tutti__roster_gather(roster);
+    else
+        tutti__roster_send(roster, 0, &m);
+}
+
+static void receive_gathered(tutti_roster *roster, const tutti_message *m)
+{
+    if (m->as.exchange.round != roster->round || roster->gathered == roster->round ||
+        (int)m->as.exchange.rank != roster->gathered_count)
+        return;
+    roster->members[m->as.exchange.rank].result = m->as.exchange.data;
+    if (++roster->gathered_count == roster->options.size)
+        roster->gathered = roster->round;
+}
+
+/* ---- what comes in ---- */
+
+static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, const tutti_message *m)
+{
+    tutti_roster_member *member = &roster->members[from];
+    switch (m->type) {
+    case TUTTI_MESSAGE_BEAT:
+        receive_beat(roster, now_ns, from, m);
+        break;
+    case TUTTI_MESSAGE_SUSPECT:
+        if ((int)m->as.suspect.rank < roster->options.size)
+            tutti__roster_accuse(roster, now_ns, (int)m->as.suspect.rank,
+                                 (tutti_failure)m->as.suspect.why, m->as.suspect.detail,
+                                 m->as.suspect.reason);
+        break;
+    case TUTTI_MESSAGE_REPORT:
+        member->where = m->as.report.where;
+        member->reported = true;
+        break;
+    case TUTTI_MESSAGE_LEAVE:
+        receive_leave(roster, now_ns, from);
+        break;
+    case TUTTI_MESSAGE_EXCHANGE:
+        if (m->as.exchange.round == member->round + 1) {
+            member->round++;
+            member->given = m->as.exchange.data;
+            tutti__roster_gather(roster);
+        }
+        break;
+    default: /* a message that only rank 0 sends: the link is given up */
+        tutti__roster_accuse(roster, now_ns, from, TUTTI_FAILURE_SUSPECTED, 0,
+                             "it sent a message that only rank 0 may send");
+    }
+}
+
+static void receive_verdict(tutti_roster *roster, const tutti_message *m)
+{
+    tutti_verdict *v = &roster->verdict;
+    size_t bytes = m->as.verdict.arrived.size;
+    *v = (tutti_verdict){.rank = m->as.verdict.rank,
+                         .why = (tutti_failure)m->as.verdict.why,
+                         .detail = m->as.verdict.detail,
+                         .pid = m->as.verdict.pid,
+                         .sequence = m->as.verdict.sequence,
+                         .arrived_count = (int)m->as.verdict.arrived_count};
+    snprintf(v->host, sizeof v->host, "%s", m->as.verdict.host);
+    snprintf(v->reason, sizeof v->reason, "%s", m->as.verdict.reason);
+    snprintf(v->operation, sizeof v->operation, "%s", m->as.verdict.operation);
+    snprintf(v->text, sizeof v->text, "%s", m->as.verdict.text);
+    for (size_t i = 0; i < bytes && i < sizeof v->arrived; i++)
+        v->arrived[i / 8] |= (uint64_t)m->as.verdict.arrived.data[i] << (8 * (i % 8));
+    roster->phase = TUTTI_PHASE_FAILED;
+    drop_zero(roster);
+}
+
+static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
+{
+    tutti_message report = {.type = TUTTI_MESSAGE_REPORT};
+    switch (m->type) {
+    case TUTTI_MESSAGE_PEER:
+        receive_peer(roster, m);
+        break;
+    case TUTTI_MESSAGE_START:
+        receive_start(roster, m);
+        break;
+    case TUTTI_MESSAGE_REFUSE:
+        receive_refuse(roster, m);
+        break;
+    case TUTTI_MESSAGE_BEAT:
+        receive_beat(roster, now_ns, 0, m);
+        break;
+    case TUTTI_MESSAGE_ASK:
+        roster->ways.where(roster->ways.context, &report.as.report.where);
+        tutti__roster_send(roster, 0, &report);
+        break;
+    case TUTTI_MESSAGE_VERDICT:
+        receive_verdict(roster, m);
+        break;
+    case TUTTI_MESSAGE_GOODBYE:
+        receive_goodbye(roster);
+        break;
+    case TUTTI_MESSAGE_GATHERED:
+        receive_gathered(roster, m);
+        break;
+    default:
+        break;
+    }
+}
+
+void tutti__roster_receive(tutti_roster *roster, int64_t now_ns, int from,
+                           const tutti_message *message)
+{
+    if (roster->phase == TUTTI_PHASE_LEFT || roster->phase == TUTTI_PHASE_FAILED)
+        return;
+    if (now_ns > roster->members[from].heard_ns)
+        roster->members[from].heard_ns = now_ns;
+    if (roster->options.rank == 0)
+        receive_at_zero(roster, now_ns, from, message);
+    else
+        receive_at_member(roster, now_ns, message);
+    if (roster->phase == TUTTI_PHASE_ASKING)
+        tutti__roster_decide(roster, now_ns);
+}

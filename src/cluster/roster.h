@@ -1,0 +1,123 @@
+/* roster.h: membership as a pure state machine: messages, ends of links and clock ticks in,
+ * messages out. It never looks at a clock, a socket or memory outside itself, so that a simulator
+ * can run thousands of jobs a second (roster_test.c).
+ *
+ * Invariants
+ * 1. Links are authenticated before the roster hears of them. Rank 0 has one to every other rank,
+ *    every other rank has one to rank 0; a link is named by the rank at its other end.
+ * 2. RUNNING begins on all ranks with the same epoch, job and table of peers, and only when all
+ * have met.
+ * 3. The first failure decides: rank 0 asks everybody where he is, chooses one culprit, and sends
+ *    the same verdict to all. A rank that cannot reach rank 0 decides for itself, and always that
+ *    rank 0 is the culprit.
+ * 4. A rank that was itself away (its clock leaped between two ticks) blames nobody for the time.
+ * 5. After LEFT nothing is a failure. */
+#ifndef TUTTI_CLUSTER_ROSTER_H
+#define TUTTI_CLUSTER_ROSTER_H
+
+#include "cluster/message.h"
+
+typedef enum tutti_phase {
+    TUTTI_PHASE_GATHERING,
+    TUTTI_PHASE_RUNNING,
+    TUTTI_PHASE_LEAVING, /* this rank has come to the shutdown barrier */
+    TUTTI_PHASE_PARTING, /* rank 0: all have, and were told; their links end */
+    TUTTI_PHASE_LEFT,
+    TUTTI_PHASE_ASKING, /* something failed; evidence is collected */
+    TUTTI_PHASE_FAILED, /* the verdict is there */
+} tutti_phase;
+
+/* What the roster needs of its surroundings. */
+typedef struct tutti_roster_ways {
+    void *context;
+    void (*send)(void *context, int rank, const tutti_message *message);
+    void (*drop)(void *context, int rank); /* ends a link; `closed` need not be called for it */
+    void (*where)(void *context, tutti_where *ret_where); /* of this process */
+    /* Operations entered since the last call, this process's clock; (optional) */
+    size_t (*arrivals)(void *context, tutti_arrival *ret_arrivals, size_t limit);
+} tutti_roster_ways;
+
+typedef struct tutti_roster_options {
+    int rank, size;
+    uint32_t epoch;
+    uint64_t job;       /* rank 0 only */
+    int64_t silence_ns; /* how long nothing may be heard; beats go out five times as often */
+    bool supervised;    /* a launcher will say how a process ended: wait for it a little */
+} tutti_roster_options;
+
+typedef struct tutti_roster_member {
+    tutti_peer peer;
+    bool linked, left, asked, reported, known; /* known: a member has its peer entry */
+    int64_t heard_ns;
+    int accusation; /* 1 for the first accused, 2 ...; 0 not accused */
+    tutti_failure why;
+    int64_t detail;
+    char reason[200];
+    tutti_where where;             /* as last heard */
+    int64_t beat_sent, beat_heard; /* of its last beat: its clock, ours */
+    uint64_t round;                /* of its last exchange */
+    tutti_blob given, result;      /* for the next exchange; of the last finished one */
+    tutti_skew skew;
+} tutti_roster_member;
+
+typedef struct tutti_roster {
+    tutti_roster_options options;
+    tutti_roster_ways ways;
+    tutti_phase phase;
+    uint64_t job;
+    int64_t ticked_ns, beat_ns; /* last tick; last beat sent */
+    int64_t until_ns;           /* of ASKING and PARTING */
+    int accusations;
+    tutti_roster_member *members; /* [size] */
+    tutti_verdict verdict;
+    tutti_refusal refusal;      /* REFUSE came: why, in verdict.text */
+    uint64_t round, gathered;   /* exchange begun; finished */
+    int gathered_count;         /* entries of the present round that came */
+    int64_t offset_ns, trip_ns; /* rank 0's clock minus ours, and the round trip that says so */
+    struct tutti_skews *skews;  /* rank 0 */
+} tutti_roster;
+
+tutti_status tutti__roster_init(tutti_roster *roster, const tutti_roster_options *options,
+                                const tutti_roster_ways *ways, int64_t now_ns);
+void tutti__roster_free(tutti_roster *roster); /* a zeroed one is fine */
+
+/* This process's own entry, before anything else. */
+void tutti__roster_self(tutti_roster *roster, const tutti_peer *peer);
+/* Rank 0: a process has proved itself and wants to be `rank`. NONE, or TAKEN or LATE. The admission
+ * must have been sent before, since the roster may speak at once. */
+tutti_refusal tutti__roster_may_admit(const tutti_roster *roster, int rank);
+void tutti__roster_admit(tutti_roster *roster, int64_t now_ns, int rank, const tutti_peer *peer);
+/* Others: the link to rank 0 stands. */
+void tutti__roster_linked(tutti_roster *roster, int64_t now_ns);
+void tutti__roster_receive(tutti_roster *roster, int64_t now_ns, int from,
+                           const tutti_message *message);
+void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const char *reason);
+/* Often, at the latest at tutti__roster_next. */
+void tutti__roster_tick(tutti_roster *roster, int64_t now_ns);
+int64_t tutti__roster_next(const tutti_roster *roster);
+
+/* What this process says. */
+void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
+                           int64_t detail, const char *reason);
+void tutti__roster_leave(tutti_roster *roster, int64_t now_ns);
+/* Rank 0 gives rendezvous up: everybody who is there gets the text. */
+void tutti__roster_give_up(tutti_roster *roster, const char *text);
+/* Begins the next exchange; it is finished when roster->gathered == roster->round. What rank r gave
+ * is then members[r].result. */
+void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *data, size_t size);
+
+/* For roster_*.c only. */
+void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
+                          int64_t detail, const char *reason);
+void tutti__roster_decide(tutti_roster *roster, int64_t now_ns);
+void tutti__roster_gather(tutti_roster *roster);
+void tutti__roster_send(tutti_roster *roster, int rank, const tutti_message *message);
+void tutti__roster_send_all(tutti_roster *roster, const tutti_message *message);
+void tutti__skews_add(struct tutti_skews *skews, tutti_roster *roster, int rank,
+                      const tutti_arrival *arrivals, size_t count);
+tutti_status tutti__skews_create(int size, struct tutti_skews **ret_skews);
+void tutti__skews_free(struct tutti_skews *skews);
+/* Writes verdict->text from the rest of it. */
+void tutti__verdict_write(tutti_verdict *verdict, int size, int writer);
+
+#endif

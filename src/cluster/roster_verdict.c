@@ -1,0 +1,187 @@
+/* roster_verdict.c: from the first sign of a failure to one verdict for all.
+ *
+ * Rank 0 asks everybody where he is and waits for the answers, at most 200 ms; under a launcher up
+ * to 400 ms more for how the process ended, since a closed connection arrives before its reason. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/roster.h"
+
+enum { MILLISECOND = 1000000 };
+
+/* A launcher's word is worth more than a closed connection, and that more than hearsay. */
+static int strength(tutti_failure why)
+{
+    static const int strengths[TUTTI_FAILURE_COUNT] = {
+        [TUTTI_FAILURE_SUSPECTED] = 1, [TUTTI_FAILURE_SILENT] = 2, [TUTTI_FAILURE_CLOSED] = 3,
+        [TUTTI_FAILURE_EXIT] = 4,      [TUTTI_FAILURE_SIGNAL] = 5,
+    };
+    return strengths[why];
+}
+
+static void ask(tutti_roster *roster, int64_t now_ns)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_ASK};
+    roster->phase = TUTTI_PHASE_ASKING;
+    roster->until_ns = now_ns + (roster->options.supervised ? 600 : 200) * (int64_t)MILLISECOND;
+    for (int r = 0; roster->options.rank == 0 && r < roster->options.size; r++) {
+        tutti_roster_member *member = &roster->members[r];
+        member->asked = member->linked && member->accusation == 0;
+        if (member->asked)
+            tutti__roster_send(roster, r, &m);
+    }
+}
+
+void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
+                          int64_t detail, const char *reason)
+{
+    tutti_roster_member *member = &roster->members[rank];
+    if (roster->phase != TUTTI_PHASE_RUNNING && roster->phase != TUTTI_PHASE_LEAVING &&
+        roster->phase != TUTTI_PHASE_ASKING)
+        return;
+    if (member->accusation == 0)
+        member->accusation = ++roster->accusations;
+    if (strength(why) > strength(member->why)) {
+        member->why = why;
+        member->detail = detail;
+        snprintf(member->reason, sizeof member->reason, "%s", reason);
+    }
+    if (roster->phase != TUTTI_PHASE_ASKING)
+        ask(roster, now_ns);
+    tutti__roster_decide(roster, now_ns);
+}
+
+/* What the launcher reports of rank 0 is kept by the others until their link ends too: it may have
+ * left properly, with its goodbye still on the way. */
+void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
+                           int64_t detail, const char *reason)
+{
+    if (rank < 0 || rank >= roster->options.size)
+        return;
+    if (roster->options.rank == 0) {
+        tutti__roster_accuse(roster, now_ns, rank, why, detail, reason);
+        return;
+    }
+    tutti_roster_member *member = &roster->members[rank];
+    bool watched = why == TUTTI_FAILURE_SIGNAL || why == TUTTI_FAILURE_EXIT;
+    if (rank == 0 && watched) {
+        member->why = why;
+        member->detail = detail;
+        if (roster->phase == TUTTI_PHASE_ASKING)
+            tutti__roster_decide(roster, now_ns);
+        return;
+    }
+    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    m.as.suspect.rank = (uint32_t)rank;
+    m.as.suspect.why = why;
+    m.as.suspect.detail = detail;
+    snprintf(m.as.suspect.reason, sizeof m.as.suspect.reason, "%s", reason);
+    tutti__roster_send(roster, 0, &m);
+}
+
+void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const char *reason)
+{
+    tutti_roster_member *member = &roster->members[rank];
+    member->linked = false;
+    if (roster->phase == TUTTI_PHASE_PARTING)
+        tutti__roster_tick(roster, now_ns);
+    else if (roster->phase != TUTTI_PHASE_GATHERING)
+        tutti__roster_accuse(roster, now_ns, rank, TUTTI_FAILURE_CLOSED, 0, reason);
+}
+
+/* The launcher's word first, then who was accused first. */
+static int choose(const tutti_roster *roster)
+{
+    int best = -1;
+    for (int r = 0; r < roster->options.size; r++) {
+        const tutti_roster_member *member = &roster->members[r];
+        if (member->accusation == 0)
+            continue;
+        const tutti_roster_member *leader = best < 0 ? NULL : &roster->members[best];
+        bool signal = member->why == TUTTI_FAILURE_SIGNAL;
+        bool leads = leader != NULL && leader->why == TUTTI_FAILURE_SIGNAL;
+        if (leader == NULL || (signal && !leads) ||
+            (signal == leads && member->accusation < leader->accusation))
+            best = r;
+    }
+    return best;
+}
+
+/* Whether waiting longer could still bring something. */
+static bool complete(const tutti_roster *roster)
+{
+    for (int r = 0; roster->options.rank == 0 && r < roster->options.size; r++) {
+        const tutti_roster_member *member = &roster->members[r];
+        if (member->asked && member->linked && !member->reported)
+            return false;
+    }
+    const tutti_roster_member *culprit = &roster->members[choose(roster)];
+    return !roster->options.supervised || culprit->why != TUTTI_FAILURE_CLOSED;
+}
+
+/* The operation that ranks are stuck in is the latest that anybody is inside; whoever is in it or
+ * beyond has arrived. */
+static void find_operation(const tutti_roster *roster, tutti_verdict *verdict)
+{
+    const tutti_where *latest = NULL;
+    for (int r = 0; r < roster->options.size; r++) {
+        const tutti_where *where = &roster->members[r].where;
+        if (where->inside == 1 && (latest == NULL || where->sequence > latest->sequence))
+            latest = where;
+    }
+    if (latest == NULL)
+        return;
+    snprintf(verdict->operation, sizeof verdict->operation, "%s", latest->operation);
+    verdict->sequence = latest->sequence;
+    for (int r = 0; r < roster->options.size; r++) {
+        const tutti_where *where = &roster->members[r].where;
+        if (where->operation[0] != '\0' && where->sequence >= latest->sequence) {
+            verdict->arrived[r / 64] |= UINT64_C(1) << (r % 64);
+            verdict->arrived_count++;
+        }
+    }
+}
+
+static void send_verdict(tutti_roster *roster)
+{
+    const tutti_verdict *v = &roster->verdict;
+    tutti_message m = {.type = TUTTI_MESSAGE_VERDICT};
+    m.as.verdict.rank = v->rank;
+    m.as.verdict.why = v->why;
+    m.as.verdict.detail = v->detail;
+    m.as.verdict.pid = v->pid;
+    m.as.verdict.sequence = v->sequence;
+    m.as.verdict.arrived_count = (uint32_t)v->arrived_count;
+    snprintf(m.as.verdict.host, sizeof m.as.verdict.host, "%s", v->host);
+    snprintf(m.as.verdict.reason, sizeof m.as.verdict.reason, "%s", v->reason);
+    snprintf(m.as.verdict.operation, sizeof m.as.verdict.operation, "%s", v->operation);
+    snprintf(m.as.verdict.text, sizeof m.as.verdict.text, "%s", v->text);
+    int bytes = (roster->options.size + 7) / 8;
+    for (int i = 0; i < bytes; i++)
+        m.as.verdict.arrived.data[i] = (uint8_t)(v->arrived[i / 8] >> (8 * (i % 8)));
+    m.as.verdict.arrived.size = (uint16_t)bytes;
+    tutti__roster_send_all(roster, &m);
+}
+
+void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
+{
+    if (roster->phase != TUTTI_PHASE_ASKING || (now_ns < roster->until_ns && !complete(roster)))
+        return;
+    int rank = choose(roster), own = roster->options.rank;
+    const tutti_roster_member *culprit = &roster->members[rank];
+    tutti_verdict *v = &roster->verdict;
+    *v = (tutti_verdict){
+        .rank = rank, .why = culprit->why, .detail = culprit->detail, .pid = culprit->peer.pid};
+    snprintf(v->host, sizeof v->host, "%s", culprit->peer.host);
+    snprintf(v->reason, sizeof v->reason, "%s", culprit->reason);
+    roster->ways.where(roster->ways.context, &roster->members[own].where);
+    find_operation(roster, v);
+    tutti__verdict_write(v, roster->options.size, own);
+    roster->phase = TUTTI_PHASE_FAILED;
+    if (own == 0)
+        send_verdict(roster);
+    else if (roster->members[0].linked) { /* half-open: rank 0 may still hear us, and should not */
+        roster->members[0].linked = false;
+        roster->ways.drop(roster->ways.context, 0);
+    }
+}

@@ -1,0 +1,136 @@
+/* secret.c: loading and guarding the job's secret. */
+#include "cluster/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+static const char *variable(const char *name)
+{
+    const char *text = getenv(name);
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+void tutti__secret_source(int fd, char *ret_text, size_t size)
+{
+    const char *file = variable("TUTTI_SECRET_FILE");
+    snprintf(ret_text, size, "%s",
+             fd >= 0                            ? "launcher"
+             : file != NULL                     ? file
+             : variable("TUTTI_SECRET") != NULL ? "environment"
+                                                : "none");
+}
+
+tutti_status tutti__secret_set(const void *bytes, size_t size, const char *source,
+                               tutti_secret *ret_secret)
+{
+    const char *text = bytes;
+    while (size > 0 && strchr(" \t\r\n", text[size - 1]) != NULL)
+        size--;
+    if (size < TUTTI_SECRET_LEAST || size > TUTTI_SECRET_MOST)
+        return tutti_fail(TUTTI_INVALID,
+                          "the secret from %s has %zu bytes; it needs %d to %d: make one with "
+                          "'openssl rand -hex 32'",
+                          source, size, TUTTI_SECRET_LEAST, TUTTI_SECRET_MOST);
+    uint8_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the secret");
+    madvise(page, PAGE, MADV_DONTDUMP);
+    (void)mlock(page, PAGE); /* out of swap where the limit allows it */
+    memcpy(page, bytes, size);
+    *ret_secret = (tutti_secret){page, size};
+    return TUTTI_OK;
+}
+
+/* Reads from the beginning and leaves the descriptor as it was, for programs that join twice. */
+static tutti_status read_descriptor(int fd, const char *source, tutti_secret *ret_secret)
+{
+    char bytes[TUTTI_SECRET_MOST + 1];
+    ssize_t got;
+    do
+        got = pread(fd, bytes, sizeof bytes, 0);
+    while (got < 0 && errno == EINTR);
+    tutti_status status = got < 0 ? tutti_fail(TUTTI_IO, "cannot read the secret from %s: %s",
+                                               source, strerror(errno))
+                                  : tutti__secret_set(bytes, (size_t)got, source, ret_secret);
+    explicit_bzero(bytes, sizeof bytes);
+    return status;
+}
+
+static tutti_status check_file(int fd, const char *path)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return tutti_fail(TUTTI_IO, "cannot look at the secret file '%s': %s", path,
+                          strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return tutti_fail(TUTTI_INVALID, "the secret file '%s' is not a regular file", path);
+    if ((about.st_mode & 077) != 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "the secret file '%s' has mode %04o, so others can read it; run 'chmod "
+                          "600 %s' (a Kubernetes volume: defaultMode: 0400)",
+                          path, (unsigned)about.st_mode & 07777, path);
+    if (about.st_uid != geteuid() && about.st_uid != 0)
+        return tutti_fail(TUTTI_INVALID, "the secret file '%s' belongs to user %u, not to you",
+                          path, (unsigned)about.st_uid);
+    return TUTTI_OK;
+}
+
+static tutti_status read_file(const char *path, tutti_secret *ret_secret)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return tutti_fail(errno == ENOENT ? TUTTI_NOT_FOUND : TUTTI_IO,
+                          "cannot open the secret file '%s' (TUTTI_SECRET_FILE): %s", path,
+                          strerror(errno));
+    tutti_status status = check_file(fd, path);
+    if (status == TUTTI_OK)
+        status = read_descriptor(fd, path, ret_secret);
+    close(fd);
+    return status;
+}
+
+tutti_status tutti__secret_load(int fd, tutti_secret *ret_secret)
+{
+    const char *path = variable("TUTTI_SECRET_FILE"), *text = variable("TUTTI_SECRET");
+    if (fd >= 0)
+        return read_descriptor(fd, "the launcher", ret_secret);
+    if (path != NULL)
+        return read_file(path, ret_secret);
+    if (text != NULL)
+        return tutti__secret_set(text, strlen(text), "TUTTI_SECRET", ret_secret);
+    *ret_secret = (tutti_secret){0};
+    return TUTTI_OK;
+}
+
+void tutti__secret_wipe(tutti_secret *secret)
+{
+    if (secret->bytes != NULL) {
+        explicit_bzero(secret->bytes, PAGE);
+        munmap(secret->bytes, PAGE);
+    }
+    *secret = (tutti_secret){0};
+}
+
+tutti_status tutti__random_fill(void *data, size_t size)
+{
+    uint8_t *at = data;
+    while (size > 0) {
+        ssize_t got = getrandom(at, size, 0);
+        if (got < 0 && errno != EINTR)
+            return tutti_fail(TUTTI_IO, "the system gives no random numbers: %s", strerror(errno));
+        if (got > 0) {
+            at += got;
+            size -= (size_t)got;
+        }
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,54 @@
+#include "cluster/secret.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/test.h"
+
+static void forget(void)
+{
+    unsetenv("TUTTI_SECRET");
+    unsetenv("TUTTI_SECRET_FILE");
+}
+
+TUTTI_TEST(secret_may_be_absent)
+{
+    tutti_secret secret;
+    char source[64];
+    forget();
+    CHECK_OK(tutti__secret_load(-1, &secret));
+    CHECK_INT(secret.size, 0);
+    tutti__secret_source(-1, source, sizeof source);
+    CHECK_STR(source, "none");
+}
+
+TUTTI_TEST(secret_file_is_its_owners_alone)
+{
+    tutti_secret secret = {0};
+    char path[] = "/tmp/tutti-secret-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    CHECK_INT(write(fd, "0123456789abcdef\n", 17), 17);
+    forget();
+    setenv("TUTTI_SECRET_FILE", path, 1);
+    fchmod(fd, 0640);
+    CHECK_STATUS(tutti__secret_load(-1, &secret), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "chmod 600");
+    fchmod(fd, 0600);
+    CHECK_OK(tutti__secret_load(-1, &secret));
+    CHECK_INT(secret.size, 16); /* without the end of the line */
+    CHECK(memcmp(secret.bytes, "0123456789abcdef", 16) == 0);
+    tutti__secret_wipe(&secret);
+    CHECK_OK(tutti__secret_load(fd, &secret)); /* the launcher's descriptor, read from its start */
+    CHECK_INT(secret.size, 16);
+    tutti__secret_wipe(&secret);
+    CHECK_INT(ftruncate(fd, 15), 0);
+    CHECK_STATUS(tutti__secret_load(-1, &secret), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "openssl rand -hex 32");
+    unlink(path);
+    close(fd);
+    CHECK_STATUS(tutti__secret_load(-1, &secret), TUTTI_NOT_FOUND);
+}

@@ -1,0 +1,104 @@
+/* table.c: who is missing at the rendezvous, and why. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/keeper.h"
+
+enum { MOST_LISTED = 8, MILLISECOND = 1000000 };
+
+/* Whether something answers at an address: 0, or -errno (-EAGAIN: no answer within 100 ms). */
+static int knock(const tutti_address *address)
+{
+    const tutti_world *world = tutti__world();
+    int socket = world->connect(world->self, address, NULL);
+    if (socket < 0)
+        return socket;
+    tutti_wait wait = {.socket = socket, .wants = TUTTI_WAIT_WRITE};
+    int came = world->wait(world->self, &wait, 1, 100 * MILLISECOND);
+    int result = came > 0 ? world->connected(world->self, socket) : -EAGAIN;
+    world->close_socket(world->self, socket);
+    return result;
+}
+
+/* What can be found out about a task from outside. */
+static void explore(const char *task, char *ret_text, size_t size)
+{
+    const tutti_world *world = tutti__world();
+    tutti_address address;
+    size_t count = 0;
+    char host[256];
+    int port;
+    if (!tutti__task_split(task, host, sizeof host, &port)) {
+        snprintf(ret_text, size, "it has not been heard of");
+        return;
+    }
+    if (world->resolve(world->self, host, port, 1, &address, &count) != TUTTI_OK || count == 0) {
+        snprintf(ret_text, size, "the name '%s' does not resolve", host);
+        return;
+    }
+    int result = port > 0 ? knock(&address) : -EAGAIN;
+    if (port == 0)
+        snprintf(ret_text, size, "it has not been heard of");
+    else if (result == 0)
+        snprintf(ret_text, size, "it listens at port %d but has not come; can it reach rank 0?",
+                 port);
+    else if (result == -EAGAIN)
+        snprintf(ret_text, size, "no answer from %s; is a firewall between?", host);
+    else
+        snprintf(ret_text, size, "%s at port %d; was it started?", strerror(-result), port);
+}
+
+typedef struct gap {
+    int rank;
+    tutti_refusal seen;
+    char from[64];
+} gap;
+
+/* Under the lock. */
+static int find_gaps(const tutti_keeper *keeper, gap gaps[MOST_LISTED])
+{
+    int count = 0;
+    for (int r = 1; r < keeper->cluster->size; r++) {
+        if (keeper->roster.members[r].linked)
+            continue;
+        if (count < MOST_LISTED) {
+            gaps[count] = (gap){.rank = r, .seen = keeper->seen[r]};
+            snprintf(gaps[count].from, sizeof gaps[count].from, "%s", keeper->seen_from[r]);
+        }
+        count++;
+    }
+    return count;
+}
+
+void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_text, size_t size)
+{
+    gap gaps[MOST_LISTED];
+    tutti_text text = {0};
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    pthread_mutex_lock(&keeper->lock);
+    int count = find_gaps(keeper, gaps), world = keeper->cluster->size;
+    pthread_mutex_unlock(&keeper->lock);
+    tutti__text_add(&text, "after %.1f s, %d of %d ranks have met at %s; missing:",
+                    (double)waited_ns / 1e9, world - count, world, keeper->cluster->meeting);
+    for (int i = 0; i < count && i < MOST_LISTED; i++) {
+        tutti_role role = TUTTI_ROLE_WORKER;
+        int index = 0;
+        char why[400];
+        tutti_cluster_of_rank(keeper->cluster, gaps[i].rank, &role, &index);
+        const char *task = tutti_cluster_task(keeper->cluster, role, index);
+        if (gaps[i].seen != TUTTI_REFUSAL_NONE)
+            snprintf(why, sizeof why, "a process at %s was refused: %s", gaps[i].from,
+                     tutti__refusal_text(gaps[i].seen));
+        else
+            explore(task != NULL ? task : "", why, sizeof why);
+        tutti__text_add(&text, "\n  rank %d (%s %d%s%s): %s", gaps[i].rank, tutti_role_text(role),
+                        index, task && *task ? " at " : "", task ? task : "", why);
+    }
+    if (count > MOST_LISTED)
+        tutti__text_add(&text, "\n  and %d more", count - MOST_LISTED);
+    snprintf(ret_text, size, "%s", text.failed ? "ranks are missing" : text.data);
+    tutti__text_free(&text);
+    tutti__error_restore(&before);
+}

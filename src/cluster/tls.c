@@ -1,0 +1,327 @@
+/* tls.c: OpenSSL 1.1.1 or 3 by its stable binary interface. Its headers are not needed to build,
+ * and the library is not loaded unless certificates are configured. Bytes go through the world's
+ * sockets by a BIO of our own, so that a broken connection raises no SIGPIPE. */
+#include "cluster/tls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/params.h"
+#include "base/world.h"
+
+static tutti_param certificate_param =
+    TUTTI_PARAM("TLS_CERT", "", "this process's certificate (PEM, with its chain)");
+static tutti_param key_param = TUTTI_PARAM("TLS_KEY", "", "its private key (PEM)");
+static tutti_param authority_param = TUTTI_PARAM(
+    "TLS_CA", "", "certificates of the job's authority (PEM); who it signed is admitted");
+
+/* Opaque types and numbers of OpenSSL's interface. */
+typedef struct ssl_ctx_st SSL_CTX;
+typedef struct ssl_st SSL;
+typedef struct bio_st BIO;
+typedef struct bio_method_st BIO_METHOD;
+enum {
+    FILETYPE_PEM = 1,
+    VERIFY_MUTUAL = 3, /* PEER and FAIL_IF_NO_PEER_CERT */
+    CTRL_MODE = 33,
+    CTRL_MIN_VERSION = 123,
+    MODE = 1 | 2, /* partial writes, from a buffer that may move */
+    TLS_1_3 = 0x0304,
+    ERROR_WANT_READ = 2,
+    ERROR_WANT_WRITE = 3,
+    ERROR_ZERO_RETURN = 6,
+    BIO_SHOULD_RETRY = 8,
+    BIO_READ = 1,
+    BIO_WRITE = 2,
+    BIO_CTRL_FLUSH = 11,
+    BIO_TYPE = 0x0400 | 100,
+};
+
+#define FUNCTIONS(X)                                                                               \
+    X(SSL_CTX *, SSL_CTX_new, (const void *))                                                      \
+    X(void, SSL_CTX_free, (SSL_CTX *))                                                             \
+    X(const void *, TLS_method, (void))                                                            \
+    X(long, SSL_CTX_ctrl, (SSL_CTX *, int, long, void *))                                          \
+    X(int, SSL_CTX_use_certificate_chain_file, (SSL_CTX *, const char *))                          \
+    X(int, SSL_CTX_use_PrivateKey_file, (SSL_CTX *, const char *, int))                            \
+    X(int, SSL_CTX_check_private_key, (const SSL_CTX *))                                           \
+    X(int, SSL_CTX_load_verify_locations, (SSL_CTX *, const char *, const char *))                 \
+    X(void, SSL_CTX_set_verify, (SSL_CTX *, int, void *))                                          \
+    X(int, SSL_CTX_set_ciphersuites, (SSL_CTX *, const char *))                                    \
+    X(int, SSL_CTX_set_num_tickets, (SSL_CTX *, size_t))                                           \
+    X(SSL *, SSL_new, (SSL_CTX *))                                                                 \
+    X(void, SSL_free, (SSL *))                                                                     \
+    X(void, SSL_set_bio, (SSL *, BIO *, BIO *))                                                    \
+    X(void, SSL_set_accept_state, (SSL *))                                                         \
+    X(void, SSL_set_connect_state, (SSL *))                                                        \
+    X(int, SSL_do_handshake, (SSL *))                                                              \
+    X(int, SSL_read, (SSL *, void *, int))                                                         \
+    X(int, SSL_write, (SSL *, const void *, int))                                                  \
+    X(int, SSL_pending, (const SSL *))                                                             \
+    X(int, SSL_shutdown, (SSL *))                                                                  \
+    X(int, SSL_get_error, (const SSL *, int))                                                      \
+    X(unsigned long, ERR_get_error, (void))                                                        \
+    X(void, ERR_clear_error, (void))                                                               \
+    X(void, ERR_error_string_n, (unsigned long, char *, size_t))                                   \
+    X(BIO_METHOD *, BIO_meth_new, (int, const char *))                                             \
+    X(int, BIO_meth_set_write, (BIO_METHOD *, int (*)(BIO *, const char *, int)))                  \
+    X(int, BIO_meth_set_read, (BIO_METHOD *, int (*)(BIO *, char *, int)))                         \
+    X(int, BIO_meth_set_ctrl, (BIO_METHOD *, long (*)(BIO *, int, long, void *)))                  \
+    X(BIO *, BIO_new, (const BIO_METHOD *))                                                        \
+    X(void, BIO_set_data, (BIO *, void *))                                                         \
+    X(void *, BIO_get_data, (BIO *))                                                               \
+    X(void, BIO_set_init, (BIO *, int))                                                            \
+    X(void, BIO_set_flags, (BIO *, int))                                                           \
+    X(void, BIO_clear_flags, (BIO *, int))
+
+#define DECLARE(result, name, arguments) result(*name) arguments;
+static struct {
+    FUNCTIONS(DECLARE)
+    BIO_METHOD *method;
+    char missing[100]; /* "": loaded */
+} ssl;
+#undef DECLARE
+
+struct tutti_tls_context {
+    SSL_CTX *context;
+};
+
+struct tutti_tls {
+    SSL *ssl;
+    int socket;
+    bool ready, broken;
+    char reason[200];
+};
+
+static int bio_write(BIO *bio, const char *data, int size)
+{
+    const tutti_tls *tls = ssl.BIO_get_data(bio);
+    const tutti_world *world = tutti__world();
+    int64_t done = world->send(world->self, tls->socket, data, (size_t)size);
+    ssl.BIO_clear_flags(bio, BIO_READ | BIO_WRITE | BIO_SHOULD_RETRY);
+    if (done == -EAGAIN)
+        ssl.BIO_set_flags(bio, BIO_WRITE | BIO_SHOULD_RETRY);
+    return done < 0 ? -1 : (int)done;
+}
+
+static int bio_read(BIO *bio, char *data, int size)
+{
+    const tutti_tls *tls = ssl.BIO_get_data(bio);
+    const tutti_world *world = tutti__world();
+    int64_t done = world->receive(world->self, tls->socket, data, (size_t)size);
+    ssl.BIO_clear_flags(bio, BIO_READ | BIO_WRITE | BIO_SHOULD_RETRY);
+    if (done == -EAGAIN)
+        ssl.BIO_set_flags(bio, BIO_READ | BIO_SHOULD_RETRY);
+    return done < 0 ? -1 : (int)done;
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer)
+{
+    TUTTI_UNUSED(bio);
+    TUTTI_UNUSED(number);
+    TUTTI_UNUSED(pointer);
+    return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+static void load_openssl(void)
+{
+    void *library = dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        library = dlopen("libssl.so.1.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        snprintf(ssl.missing, sizeof ssl.missing, "libssl.so.3");
+        return;
+    }
+#define LOAD(result, name, arguments)                                                              \
+    if ((*(void **)&ssl.name = dlsym(library, #name)) == NULL)                                     \
+        snprintf(ssl.missing, sizeof ssl.missing, "the function " #name);
+    FUNCTIONS(LOAD)
+#undef LOAD
+    if (ssl.missing[0] != '\0')
+        return;
+    ssl.method = ssl.BIO_meth_new(BIO_TYPE, "tutti");
+    if (ssl.method == NULL || ssl.BIO_meth_set_write(ssl.method, bio_write) != 1 ||
+        ssl.BIO_meth_set_read(ssl.method, bio_read) != 1 ||
+        ssl.BIO_meth_set_ctrl(ssl.method, bio_control) != 1)
+        snprintf(ssl.missing, sizeof ssl.missing, "memory for it");
+}
+
+/* OpenSSL's oldest reason of this thread, in words. */
+static void take_reason(char *ret_text, size_t size)
+{
+    unsigned long code = ssl.ERR_get_error();
+    if (code != 0)
+        ssl.ERR_error_string_n(code, ret_text, size);
+    else
+        snprintf(ret_text, size, "no reason given");
+    ssl.ERR_clear_error();
+}
+
+static tutti_status fail_file(const tutti_param *param)
+{
+    char reason[200];
+    take_reason(reason, sizeof reason);
+    return tutti_fail(TUTTI_INVALID, "TUTTI_%s: '%s' cannot be used: %s", param->name,
+                      tutti__param_text(param), reason);
+}
+
+static tutti_status fill_context(SSL_CTX *context)
+{
+    static const char suites[] =
+        "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+    ssl.SSL_CTX_ctrl(context, CTRL_MODE, MODE, NULL);
+    if (ssl.SSL_CTX_ctrl(context, CTRL_MIN_VERSION, TLS_1_3, NULL) != 1 ||
+        ssl.SSL_CTX_set_ciphersuites(context, suites) != 1)
+        return tutti_fail(TUTTI_UNSUPPORTED, "this OpenSSL has no TLS 1.3");
+    ssl.SSL_CTX_set_num_tickets(context, 0);
+    ssl.SSL_CTX_set_verify(context, VERIFY_MUTUAL, NULL);
+    if (ssl.SSL_CTX_use_certificate_chain_file(context, tutti__param_text(&certificate_param)) != 1)
+        return fail_file(&certificate_param);
+    if (ssl.SSL_CTX_use_PrivateKey_file(context, tutti__param_text(&key_param), FILETYPE_PEM) !=
+            1 ||
+        ssl.SSL_CTX_check_private_key(context) != 1)
+        return fail_file(&key_param);
+    if (ssl.SSL_CTX_load_verify_locations(context, tutti__param_text(&authority_param), NULL) != 1)
+        return fail_file(&authority_param);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__tls_context_create(tutti_tls_context **ret_context)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int given = (*tutti__param_text(&certificate_param) != '\0') +
+                (*tutti__param_text(&key_param) != '\0') +
+                (*tutti__param_text(&authority_param) != '\0');
+    if (given == 0) {
+        *ret_context = NULL;
+        return TUTTI_OK;
+    }
+    if (given < 3)
+        return tutti_fail(TUTTI_INVALID,
+                          "TLS needs TUTTI_TLS_CERT, TUTTI_TLS_KEY and TUTTI_TLS_CA; "
+                          "set all three, or none");
+    pthread_once(&once, load_openssl);
+    if (ssl.missing[0] != '\0')
+        return tutti_fail(
+            TUTTI_UNSUPPORTED,
+            "TLS is configured, but OpenSSL lacks %s; install it: apt install libssl3",
+            ssl.missing);
+    tutti_tls_context *context = calloc(1, sizeof *context);
+    if (context == NULL || (context->context = ssl.SSL_CTX_new(ssl.TLS_method())) == NULL) {
+        free(context);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for TLS");
+    }
+    tutti_status status = fill_context(context->context);
+    if (status != TUTTI_OK)
+        tutti__tls_context_free(context);
+    else
+        *ret_context = context;
+    return status;
+}
+
+void tutti__tls_context_free(tutti_tls_context *context)
+{
+    if (context == NULL)
+        return;
+    ssl.SSL_CTX_free(context->context);
+    free(context);
+}
+
+tutti_status tutti__tls_create(tutti_tls_context *context, int socket, bool accept,
+                               tutti_tls **ret_tls)
+{
+    tutti_tls *tls = calloc(1, sizeof *tls);
+    BIO *bio = tls != NULL ? ssl.BIO_new(ssl.method) : NULL;
+    if (bio == NULL || (tls->ssl = ssl.SSL_new(context->context)) == NULL) {
+        free(tls); /* a BIO without its SSL leaks when memory is out, which is the end anyway */
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a TLS connection");
+    }
+    tls->socket = socket;
+    ssl.BIO_set_data(bio, tls);
+    ssl.BIO_set_init(bio, 1);
+    ssl.SSL_set_bio(tls->ssl, bio, bio);
+    if (accept)
+        ssl.SSL_set_accept_state(tls->ssl);
+    else
+        ssl.SSL_set_connect_state(tls->ssl);
+    *ret_tls = tls;
+    return TUTTI_OK;
+}
+
+void tutti__tls_free(tutti_tls *tls)
+{
+    if (tls == NULL)
+        return;
+    if (tls->ready && !tls->broken)
+        ssl.SSL_shutdown(tls->ssl);
+    ssl.ERR_clear_error();
+    ssl.SSL_free(tls->ssl);
+    free(tls);
+}
+
+/* What a call that did not succeed means. */
+static int judge(tutti_tls *tls, int result)
+{
+    int error = ssl.SSL_get_error(tls->ssl, result);
+    if (error == ERROR_WANT_READ || error == ERROR_WANT_WRITE)
+        return -EAGAIN;
+    if (error == ERROR_ZERO_RETURN)
+        return 0;
+    tls->broken = true;
+    take_reason(tls->reason, sizeof tls->reason);
+    return -EPROTO;
+}
+
+int tutti__tls_handshake(tutti_tls *tls)
+{
+    if (tls->ready)
+        return 0;
+    if (tls->broken)
+        return -EPROTO;
+    ssl.ERR_clear_error();
+    int result = ssl.SSL_do_handshake(tls->ssl);
+    tls->ready = result == 1;
+    if (tls->ready)
+        return 0;
+    result = judge(tls, result);
+    return result == 0 ? -EPROTO : result;
+}
+
+int64_t tutti__tls_send(tutti_tls *tls, const void *data, size_t size)
+{
+    int result = tutti__tls_handshake(tls);
+    if (result != 0)
+        return result;
+    ssl.ERR_clear_error();
+    result = ssl.SSL_write(tls->ssl, data, size > 1 << 30 ? 1 << 30 : (int)size);
+    return result > 0 ? result : judge(tls, result);
+}
+
+int64_t tutti__tls_receive(tutti_tls *tls, void *data, size_t size)
+{
+    int result = tutti__tls_handshake(tls);
+    if (result != 0)
+        return result;
+    ssl.ERR_clear_error();
+    result = ssl.SSL_read(tls->ssl, data, size > 1 << 30 ? 1 << 30 : (int)size);
+    return result > 0 ? result : judge(tls, result);
+}
+
+bool tutti__tls_ready(const tutti_tls *tls)
+{
+    return tls->ready;
+}
+
+bool tutti__tls_pending(tutti_tls *tls)
+{
+    return tls->ready && ssl.SSL_pending(tls->ssl) > 0;
+}
+
+const char *tutti__tls_reason(const tutti_tls *tls)
+{
+    return tls->reason;
+}

@@ -1,0 +1,82 @@
+/* verdict.c: a verdict in words. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/container.h"
+#include "cluster/roster.h"
+
+static void write_cause(const tutti_verdict *v, tutti_text *text)
+{
+    switch (v->why) {
+    case TUTTI_FAILURE_CLOSED:
+        tutti__text_add(text, " is gone: connection closed by host%s%s", v->reason[0] ? ", " : "",
+                        v->reason);
+        break;
+    case TUTTI_FAILURE_SIGNAL:
+        tutti__text_add(text, " was ended by signal %d (%s)", (int)v->detail,
+                        strsignal((int)v->detail));
+        break;
+    case TUTTI_FAILURE_EXIT:
+        tutti__text_add(text, " exited with code %d before the job was finished", (int)v->detail);
+        break;
+    case TUTTI_FAILURE_SILENT:
+        tutti__text_add(
+            text,
+            " has not been heard for %.1f s: stopped, without a network, or its machine "
+            "is down",
+            (double)v->detail / 1000);
+        break;
+    default:
+        tutti__text_add(text, " was given up: %s", v->reason);
+    }
+}
+
+/* "0-2, 5" */
+static void write_ranks(const tutti_verdict *v, int size, bool arrived, tutti_text *text)
+{
+    const char *comma = "";
+    int listed = 0;
+    for (int r = 0; r < size; r++) {
+        int first = r;
+        while (r < size && (v->arrived[r / 64] >> (r % 64) & 1) == (uint64_t)arrived)
+            r++;
+        if (r == first)
+            continue;
+        if (listed++ == 16) {
+            tutti__text_add(text, ", ...");
+            return;
+        }
+        tutti__text_add(text, r - first > 1 ? "%s%d-%d" : "%s%d", comma, first, r - 1);
+        comma = ", ";
+    }
+    if (listed == 0)
+        tutti__text_add(text, "none");
+}
+
+void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
+{
+    tutti_text text = {0};
+    if (verdict->rank < 0)
+        tutti__text_add(&text, "the launcher is gone%s%s", verdict->reason[0] ? ": " : "",
+                        verdict->reason);
+    else {
+        tutti__text_add(&text, "rank %d (host %s, process %lld)", verdict->rank,
+                        verdict->host[0] ? verdict->host : "?", (long long)verdict->pid);
+        write_cause(verdict, &text);
+    }
+    if (verdict->operation[0] != '\0') {
+        tutti__text_add(&text, "; in %s number %llu; %s: ", verdict->operation,
+                        (unsigned long long)verdict->sequence,
+                        writer == 0 ? "arrived" : "known to have arrived");
+        write_ranks(verdict, size, true, &text);
+        if (writer == 0) {
+            tutti__text_add(&text, "; missing: ");
+            write_ranks(verdict, size, false, &text);
+        }
+    } else
+        tutti__text_add(&text, "; no operation was under way");
+    if (writer != 0)
+        tutti__text_add(&text, " (as rank %d sees it: rank 0 cannot be asked)", writer);
+    snprintf(verdict->text, sizeof verdict->text, "%s", text.failed ? "a rank failed" : text.data);
+    tutti__text_free(&text);
+}

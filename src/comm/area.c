@@ -1,0 +1,155 @@
+/* area.c: phases of a group in shared memory. */
+#include "comm/area.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/world.h"
+#include "comm/fabric.h"
+
+static const int64_t slice_ns = 20000000;
+
+static size_t slots_bytes(int size)
+{
+    return (size_t)size * 2 * sizeof(tutti_slot);
+}
+
+size_t tutti__area_bytes(int size)
+{
+    return slots_bytes(size) + TUTTI_LINE + (size_t)size * 4 * TUTTI_STAGE_BYTES;
+}
+
+tutti_status tutti__area_open(tutti_fabric *fabric, int rank, int size, int *places,
+                              uint64_t offset, tutti_area **ret_area)
+{
+    tutti_area *area = calloc(1, sizeof *area);
+    const void **inputs = calloc(2 * (size_t)size, sizeof *inputs);
+    void **outputs = calloc((size_t)size, sizeof *outputs);
+    if (!area || !inputs || !outputs) {
+        free(area), free(inputs), free(outputs);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", size);
+    }
+    *area = (tutti_area){.fabric = fabric,
+                         .segment = fabric->segment,
+                         .rank = rank,
+                         .size = size,
+                         .places = places,
+                         .base = fabric->segment->base + offset,
+                         .inputs = inputs,
+                         .outputs = outputs};
+    *ret_area = area;
+    return TUTTI_OK;
+}
+
+void tutti__area_close(tutti_area *area)
+{
+    if (!area)
+        return;
+    free(area->places);
+    free(area->inputs);
+    free(area->outputs);
+    free(area);
+}
+
+void tutti__area_arrive(tutti_area *area)
+{
+    area->phase++;
+    atomic_store_explicit(&tutti__area_slot(area, area->rank)->phase, area->phase,
+                          memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    for (int i = 0; i < area->size; i++)
+        if (i != area->rank)
+            tutti__segment_wake(area->segment, area->places[i]);
+}
+
+static bool here(tutti_slot *slot, uint64_t phase)
+{
+    return atomic_load_explicit(&slot->phase, memory_order_acquire) == phase;
+}
+
+/* Who has come and who has not. */
+static tutti_status late(tutti_area *area)
+{
+    char text[400];
+    int used = 0, missing = 0;
+    for (int i = 0; i < area->size && used < 300; i++)
+        if (i != area->rank && !here(tutti__area_slot(area, i), area->phase))
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s%d", missing++ ? ", " : "",
+                             i);
+    return tutti_fail(TUTTI_DEADLINE,
+                      "waited too long for rank %s; %d of %d ranks of the group had come", text,
+                      area->size - missing, area->size);
+}
+
+tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
+{
+    tutti_slot *slot = tutti__area_slot(area, rank);
+    tutti_fabric *fabric = area->fabric;
+    for (int round = 0;; round++) {
+        if (here(slot, area->phase))
+            return TUTTI_OK;
+        if (round < fabric->spin && (round & 255) != 255) {
+            TUTTI_PAUSE();
+            continue;
+        }
+        TUTTI_TRY(tutti__fabric_check(fabric));
+        bool pending = atomic_load_explicit(&fabric->pending, memory_order_relaxed) > 0;
+        if (pending)
+            tutti__fabric_progress(fabric);
+        int64_t left = deadline_ns - tutti__now_ns();
+        if (left <= 0)
+            return late(area);
+        if (round < fabric->spin)
+            continue;
+        if (round < fabric->spin + 20) {
+            sched_yield();
+            continue;
+        }
+        left = left < slice_ns ? left : slice_ns;
+        unsigned seen = tutti__segment_sleep_begin(area->segment);
+        left = here(slot, area->phase) ? 0 : pending && left > 200000 ? 200000 : left;
+        tutti__segment_sleep_end(area->segment, seen, left);
+    }
+}
+
+tutti_status tutti__area_await_all(tutti_area *area, int64_t deadline_ns)
+{
+    for (int i = 1; i < area->size; i++) {
+        int rank = area->rank + i < area->size ? area->rank + i : area->rank + i - area->size;
+        TUTTI_TRY(tutti__area_await(area, rank, deadline_ns));
+    }
+    return TUTTI_OK;
+}
+
+static char *stages(const tutti_area *area, int rank, int number)
+{
+    return area->base + slots_bytes(area->size) + TUTTI_LINE +
+           ((size_t)rank * 4 + (size_t)number) * TUTTI_STAGE_BYTES;
+}
+
+char *tutti__area_stage(const tutti_area *area, int rank, uint64_t phase)
+{
+    return stages(area, rank, (int)(phase & 1));
+}
+
+char *tutti__area_result(const tutti_area *area, int rank, uint64_t phase)
+{
+    return stages(area, rank, 2 + (int)(phase & 1));
+}
+
+/* The counter holds the phase it counts for, so that nobody has to set it back. */
+int64_t tutti__area_claim(tutti_area *area, int64_t count)
+{
+    _Atomic uint64_t *counter = (_Atomic uint64_t *)(void *)(area->base + slots_bytes(area->size));
+    uint64_t phase = area->phase & UINT32_MAX;
+    uint64_t now = atomic_load_explicit(counter, memory_order_relaxed);
+    for (;;) {
+        uint64_t next = now >> 32 == phase ? now & UINT32_MAX : 0;
+        if ((int64_t)next >= count)
+            return -1;
+        if (atomic_compare_exchange_weak_explicit(counter, &now, phase << 32 | (next + 1),
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return (int64_t)next;
+    }
+}

@@ -1,0 +1,63 @@
+/* area.h: where the ranks of a group meet in shared memory.
+ *
+ * Work goes in phases, numbered alike on all ranks. To arrive at a phase a rank writes its slot for
+ * it (two slots, used in turn) and then the number. Whoever awaits all others at phase f knows:
+ *  1. every rank has finished what it did before arriving at f;
+ *  2. slots of phase f stay as they are until this rank arrives at f + 1;
+ *  3. nobody is ahead of f + 1, so a slot holds f or an older phase, never a newer one.
+ * Stages (one of each pair belongs to even, one to odd phases) follow the same rules. */
+#ifndef TUTTI_COMM_AREA_H
+#define TUTTI_COMM_AREA_H
+
+#include "comm/segment.h"
+
+enum {
+    TUTTI_SLOT_BYTES = 4096,
+    TUTTI_SLOT_PAYLOAD = TUTTI_SLOT_BYTES - 8,
+    TUTTI_STAGE_BYTES = 256 << 10,
+};
+
+typedef struct tutti_slot {
+    _Alignas(TUTTI_LINE) _Atomic uint64_t phase;
+    char payload[TUTTI_SLOT_PAYLOAD];
+} tutti_slot;
+
+typedef struct tutti_area {
+    tutti_fabric *fabric;
+    tutti_segment *segment;
+    int rank, size;      /* of the group */
+    int *places;         /* [size]: ranks of the segment */
+    char *base;          /* in the segment */
+    uint64_t phase;      /* the last one arrived at */
+    const void **inputs; /* [2 size] room for pointers */
+    void **outputs;      /* [size] */
+} tutti_area;
+
+size_t tutti__area_bytes(int size);
+/* `offset` is of zeroed memory in the fabric's segment, the same on all ranks of the group. */
+tutti_status tutti__area_open(tutti_fabric *fabric, int rank, int size, int *places,
+                              uint64_t offset, tutti_area **ret_area);
+void tutti__area_close(tutti_area *area); /* NULL is fine */
+
+static inline tutti_slot *tutti__area_slot(const tutti_area *area, int rank)
+{
+    return (tutti_slot *)(void *)area->base + ((size_t)rank * 2 + (area->phase & 1));
+}
+/* The own slot of the next phase, to be filled before arriving. */
+static inline char *tutti__area_next(const tutti_area *area)
+{
+    tutti_slot *slots = (tutti_slot *)(void *)area->base;
+    return slots[(size_t)area->rank * 2 + ((area->phase + 1) & 1)].payload;
+}
+void tutti__area_arrive(tutti_area *area);
+/* Waits until `rank` has arrived at the present phase. */
+tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns);
+tutti_status tutti__area_await_all(tutti_area *area, int64_t deadline_ns);
+
+/* Memory of `rank` for phase number `phase`: what it gives, and what it has computed. */
+char *tutti__area_stage(const tutti_area *area, int rank, uint64_t phase);
+char *tutti__area_result(const tutti_area *area, int rank, uint64_t phase);
+/* The next of `count` pieces of this phase's work that nobody has taken; -1 when all are. */
+int64_t tutti__area_claim(tutti_area *area, int64_t count);
+
+#endif

@@ -1,0 +1,360 @@
+/* call.c: the public collectives: checks, choice of the algorithm, and what a failure means. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/container.h"
+#include "base/world.h"
+#include "comm/comm.h"
+#include "comm/wire.h"
+
+int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call)
+{
+    double seconds = call && call->timeout > 0 ? call->timeout : comm->timeout;
+    if (seconds > 1e9)
+        return TUTTI_NO_DEADLINE;
+    return tutti__now_ns() + (int64_t)(seconds * 1e9);
+}
+
+/* A connection ended: did a process? One that has closed the group is none. */
+static bool found_dead(tutti_fabric *fabric)
+{
+    fabric->watched_ns = 0;
+    return tutti__fabric_check(fabric) != TUTTI_OK;
+}
+
+/* The collective is named in every message of a failure, which breaks the group. */
+static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
+{
+    char why[1024], first[800];
+    tutti_comm *comm = c->comm;
+    tutti_membership *members = comm->fabric->membership;
+    snprintf(first, sizeof first, "%s", tutti_error_message());
+    /* A connection that ended is a symptom; who died and why is known a moment later. */
+    if (members && (status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE) &&
+        tutti__membership_await_verdict(members, tutti__now_ns() + 700000000))
+        status = tutti__membership_fail(members);
+    else if (comm->fabric->family && status == TUTTI_CLOSED && found_dead(comm->fabric))
+        status = comm->fabric->error.status;
+    if (atomic_load(&comm->fabric->broken))
+        snprintf(why, sizeof why, "%s", comm->fabric->error.message);
+    else
+        snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s",
+                 tutti__operation_names[c->operation], (unsigned long long)comm->sequence,
+                 by ? by->name : "none", (long long)c->count, tutti_dtype_name(c->dtype), c->size,
+                 first);
+    return tutti__fabric_break(comm->fabric, status, why);
+}
+
+static tutti_status unknown_algorithm(const tutti_collective *c, const char *name)
+{
+    tutti_text names = {0};
+    const char *const *each = tutti_comm_algorithms(tutti__operation_names[c->operation]);
+    for (; *each; each++)
+        tutti__text_add(&names, "%s%s", names.size ? ", " : "", *each);
+    tutti_status status = tutti_fail(
+        TUTTI_INVALID, "%s by '%s' is not possible in this group of %d ranks on %d machines; there "
+                       "are: %s",
+        tutti__operation_names[c->operation], name, c->size, c->comm->hosts,
+        names.data ? names.data : "none");
+    tutti__text_free(&names);
+    return status;
+}
+
+static tutti_status by_name(const tutti_collective *c, const char *name, const tutti_coll **ret)
+{
+    const tutti_coll *coll = tutti__coll_find(name);
+    if (!coll || !coll->on[c->operation].run || (coll->shared && !c->comm->area) ||
+        (coll->machines && !c->comm->within) ||
+        (c->codec && strcmp(name, "compressed") != 0) ||
+        (!c->codec && strcmp(name, "compressed") == 0) ||
+        (c->shards && strcmp(name, "fixed") != 0))
+        return unknown_algorithm(c, name);
+    *ret = coll;
+    return TUTTI_OK;
+}
+
+/* A large message in parts that go one after the other. */
+static tutti_status run_parts(tutti_collective *c, const tutti_coll *by, int parts)
+{
+    for (int i = 0; i < parts; i++) {
+        tutti_collective part = *c;
+        int64_t low = tutti__coll_cut(c->count, parts, i);
+        part.count = tutti__coll_cut(c->count, parts, i + 1) - low;
+        part.in = (const char *)c->in + (size_t)low * c->element;
+        part.out = (char *)c->out + (size_t)low * c->element;
+        TUTTI_TRY(by->on[c->operation].run(&part));
+    }
+    return TUTTI_OK;
+}
+
+/* By a list of sizes. */
+static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
+                                const tutti_coll **ret_by)
+{
+    int i = 0;
+    while (spec->range[i].limit < tutti__coll_bytes(c))
+        i++;
+    const char *name = spec->range[i].within;
+    if (spec->range[i].between[0] && c->comm->within) {
+        c->inside = name;
+        c->between = spec->range[i].between;
+        name = "hierarchical";
+    }
+    TUTTI_TRY(by_name(c, name, ret_by));
+    return run_parts(c, *ret_by, spec->range[i].parts);
+}
+
+static tutti_status run_chosen(tutti_collective *c, const tutti_comm_call *call,
+                               const tutti_coll **ret_by)
+{
+    const char *asked = call ? call->algorithm : NULL;
+    bool by_size = asked && strpbrk(asked, "/#:");
+    if (by_size && c->operation == TUTTI_ALL_REDUCE) {
+        tutti_spec spec;
+        TUTTI_TRY(tutti__comm_spec_parse(asked, &spec));
+        return run_by_spec(c, &spec, ret_by);
+    }
+    if (asked)
+        TUTTI_TRY(by_name(c, asked, ret_by));
+    else if (c->codec)
+        *ret_by = tutti__coll_find("compressed");
+    else if (c->shards)
+        *ret_by = tutti__coll_find("fixed");
+    else if (c->operation == TUTTI_ALL_REDUCE && c->comm->spec.count)
+        return run_by_spec(c, &c->comm->spec, ret_by);
+    else
+        *ret_by = tutti__coll_choose(c);
+    return (*ret_by)->on[c->operation].run(c);
+}
+
+/* A group of one. */
+static void run_alone(const tutti_collective *c)
+{
+    size_t bytes = (size_t)c->count * c->element;
+    if (c->operation != TUTTI_BARRIER && c->operation != TUTTI_BROADCAST && c->out != c->in &&
+        c->counts == NULL && bytes)
+        memmove(c->out, c->in, bytes);
+    else if (c->counts && c->out != c->in && c->counts[0])
+        memmove(c->out, c->in, (size_t)c->counts[0] * c->element);
+}
+
+tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *call)
+{
+    tutti_comm *comm = c->comm;
+    tutti_fabric *fabric = comm->fabric;
+    const tutti_coll *by = NULL;
+    if (atomic_load_explicit(&fabric->broken, memory_order_acquire))
+        return tutti__error_restore(&fabric->error);
+    comm->sequence++;
+    c->tag = (uint32_t)(UINT32_C(0x80000000) | (comm->sequence & 0x7fffffff));
+    if (c->size == 1 && !c->shards) {
+        run_alone(c);
+        return TUTTI_OK;
+    }
+    bool noted = fabric->membership && comm->opened;
+    if (noted)
+        tutti__membership_note(fabric->membership, tutti__operation_names[c->operation],
+                               comm->sequence, true);
+    tutti_status status = run_chosen(c, call, &by);
+    if (noted)
+        tutti__membership_note(fabric->membership, tutti__operation_names[c->operation],
+                               comm->sequence, false);
+    if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
+        return broke(c, by, status);
+    return status;
+}
+
+static tutti_status check(const tutti_collective *c, bool folds)
+{
+    const char *name = tutti__operation_names[c->operation];
+    int64_t bytes, total;
+    if (c->count < 0)
+        return tutti_fail(TUTTI_INVALID, "%s: count is %lld; it cannot be negative", name,
+                          (long long)c->count);
+    if (c->dtype == TUTTI_STRING || c->element == 0)
+        return tutti_fail(TUTTI_INVALID, "%s: elements of type %s cannot travel", name,
+                          tutti_dtype_name(c->dtype));
+    if (folds && !c->fold)
+        return tutti_fail(TUTTI_INVALID,
+                          "%s: reduction %d of %s is not defined; types are f32 f64 f16 bf16 i32 "
+                          "i64 u8",
+                          name, (int)c->reduction, tutti_dtype_name(c->dtype));
+    if (c->root < 0 || c->root >= c->size)
+        return tutti_fail(TUTTI_OUT_OF_RANGE, "%s: root is %d; ranks are 0 to %d", name, c->root,
+                          c->size - 1);
+    if (!tutti__mul_size(c->count, (int64_t)c->element, &bytes) ||
+        !tutti__mul_size(bytes, c->size + 1, &total))
+        return tutti_fail(TUTTI_TOO_LARGE, "%s: %lld x %s for each of %d ranks overflows", name,
+                          (long long)c->count, tutti_dtype_name(c->dtype), c->size);
+    return TUTTI_OK;
+}
+
+static tutti_status start(tutti_collective *c, const tutti_comm_call *call, bool folds)
+{
+    c->rank = c->comm->rank;
+    c->size = c->comm->size;
+    c->element = tutti_dtype_size(c->dtype);
+    c->fold = folds ? tutti__fold_find(c->dtype, c->reduction) : NULL;
+    TUTTI_TRY(check(c, folds));
+    if (call && call->request)
+        return tutti__worker_queue(c->comm, c, call, call->request);
+    if (c->comm->worker)
+        TUTTI_TRY(tutti__worker_drain(c->comm));
+    c->deadline_ns = tutti__comm_deadline(c->comm, call);
+    return tutti__collective_run(c, call);
+}
+
+tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call)
+{
+    return start(
+        &(tutti_collective){.comm = comm, .operation = TUTTI_BARRIER, .dtype = TUTTI_U8}, call,
+        false);
+}
+
+tutti_status tutti_comm_broadcast(tutti_comm *comm, void *data, int64_t count, tutti_dtype dtype,
+                                  int root, const tutti_comm_call *call)
+{
+    return start(&(tutti_collective){.comm = comm,
+                                     .operation = TUTTI_BROADCAST,
+                                     .in = data,
+                                     .out = data,
+                                     .count = count,
+                                     .dtype = dtype,
+                                     .root = root},
+                 call, false);
+}
+
+tutti_status tutti_comm_reduce(tutti_comm *comm, const void *in, void *out, int64_t count,
+                               tutti_dtype dtype, tutti_reduction reduction, int root,
+                               const tutti_comm_call *call)
+{
+    return start(&(tutti_collective){.comm = comm,
+                                     .operation = TUTTI_REDUCE,
+                                     .in = in,
+                                     .out = out,
+                                     .count = count,
+                                     .dtype = dtype,
+                                     .reduction = reduction,
+                                     .root = root},
+                 call, true);
+}
+
+static tutti_status wire_of(const tutti_comm_call *call, tutti_dtype dtype,
+                            const tutti_comm_codec **ret_codec)
+{
+    if (!call || (!call->wire && !call->codec) || call->wire == dtype) {
+        *ret_codec = NULL;
+        return TUTTI_OK;
+    }
+    *ret_codec = call->codec ? call->codec : tutti__wire_codec(call->wire);
+    if (!*ret_codec || dtype != TUTTI_F32 || call->shards)
+        return tutti_fail(TUTTI_INVALID,
+                          "all_reduce: %s as %s on the wire is not possible; f32 can travel as f16, "
+                          "bf16 or by a codec, without shards",
+                          tutti_dtype_name(dtype),
+                          call->codec ? call->codec->name : tutti_dtype_name(call->wire));
+    return TUTTI_OK;
+}
+
+tutti_status tutti_comm_all_reduce(tutti_comm *comm, const void *in, void *out, int64_t count,
+                                   tutti_dtype dtype, tutti_reduction reduction,
+                                   const tutti_comm_call *call)
+{
+    tutti_collective c = {.comm = comm,
+                          .operation = TUTTI_ALL_REDUCE,
+                          .in = in,
+                          .out = out,
+                          .count = count,
+                          .dtype = dtype,
+                          .reduction = reduction,
+                          .shards = call ? call->shards : 0};
+    TUTTI_TRY(wire_of(call, dtype, &c.codec));
+    if (c.shards < 0)
+        return tutti_fail(TUTTI_INVALID, "all_reduce: %d shards; 0 means one for each rank",
+                          c.shards);
+    return start(&c, call, true);
+}
+
+tutti_status tutti_comm_reduce_scatter(tutti_comm *comm, const void *in, void *out, int64_t count,
+                                       tutti_dtype dtype, tutti_reduction reduction,
+                                       const tutti_comm_call *call)
+{
+    return start(&(tutti_collective){.comm = comm,
+                                     .operation = TUTTI_REDUCE_SCATTER,
+                                     .in = in,
+                                     .out = out,
+                                     .count = count,
+                                     .dtype = dtype,
+                                     .reduction = reduction},
+                 call, true);
+}
+
+tutti_status tutti_comm_all_gather(tutti_comm *comm, const void *in, void *out, int64_t count,
+                                   tutti_dtype dtype, const tutti_comm_call *call)
+{
+    return start(&(tutti_collective){.comm = comm,
+                                     .operation = TUTTI_ALL_GATHER,
+                                     .in = in,
+                                     .out = out,
+                                     .count = count,
+                                     .dtype = dtype},
+                 call, false);
+}
+
+tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in, const int64_t *counts,
+                                          void *out, tutti_dtype dtype,
+                                          const tutti_comm_call *call)
+{
+    int64_t total = 0;
+    for (int r = 0; r < comm->size; r++)
+        if (counts[r] < 0 || !tutti__add_size(total, counts[r], &total))
+            return tutti_fail(TUTTI_INVALID, "all_gather: rank %d's count is %lld", r,
+                              (long long)counts[r]);
+    return start(&(tutti_collective){.comm = comm,
+                                     .operation = TUTTI_ALL_GATHER,
+                                     .in = in,
+                                     .out = out,
+                                     .count = total / comm->size + 1,
+                                     .counts = counts,
+                                     .dtype = dtype},
+                 call, false);
+}
+
+tutti_status tutti_comm_gather(tutti_comm *comm, const void *in, void *out, int64_t count,
+                               tutti_dtype dtype, int root, const tutti_comm_call *call)
+{
+    return start(&(tutti_collective){.comm = comm,
+                                     .operation = TUTTI_GATHER,
+                                     .in = in,
+                                     .out = out,
+                                     .count = count,
+                                     .dtype = dtype,
+                                     .root = root},
+                 call, false);
+}
+
+tutti_status tutti_comm_scatter(tutti_comm *comm, const void *in, void *out, int64_t count,
+                                tutti_dtype dtype, int root, const tutti_comm_call *call)
+{
+    return start(&(tutti_collective){.comm = comm,
+                                     .operation = TUTTI_SCATTER,
+                                     .in = in,
+                                     .out = out,
+                                     .count = count,
+                                     .dtype = dtype,
+                                     .root = root},
+                 call, false);
+}
+
+tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, void *out, int64_t count,
+                                   tutti_dtype dtype, const tutti_comm_call *call)
+{
+    return start(&(tutti_collective){.comm = comm,
+                                     .operation = TUTTI_ALL_TO_ALL,
+                                     .in = in,
+                                     .out = out,
+                                     .count = count,
+                                     .dtype = dtype},
+                 call, false);
+}

@@ -1,0 +1,111 @@
+/* coll.h: an algorithm for collectives. One file each in coll/, ending in one descriptor.
+ * tables: tutti_coll
+ *
+ * An algorithm is plain blocking code over send, recv and exchange with the ranks of the group. It
+ * runs on all ranks of the group at once, in the order of calls. A failure ends the group, so
+ * nothing needs to be put in order behind one. */
+#ifndef TUTTI_COMM_COLL_H
+#define TUTTI_COMM_COLL_H
+
+#include "comm/area.h"
+#include "comm/fold.h"
+#include "tutti/comm.h"
+
+typedef enum tutti_operation {
+    TUTTI_BARRIER,
+    TUTTI_BROADCAST,
+    TUTTI_REDUCE,
+    TUTTI_ALL_REDUCE,
+    TUTTI_REDUCE_SCATTER,
+    TUTTI_ALL_GATHER,
+    TUTTI_GATHER,
+    TUTTI_SCATTER,
+    TUTTI_ALL_TO_ALL,
+    TUTTI_OPERATION_COUNT
+} tutti_operation;
+extern const char *const tutti__operation_names[TUTTI_OPERATION_COUNT];
+/* TUTTI_OPERATION_COUNT when there is none of that name. */
+tutti_operation tutti__operation_find(const char *name);
+
+/* One call. */
+typedef struct tutti_collective {
+    tutti_comm *comm;
+    int rank, size;
+    tutti_operation operation;
+    const void *in;
+    void *out;
+    int64_t count;         /* elements of one rank's block, see tutti/comm.h */
+    const int64_t *counts; /* all_gather: of each rank, or NULL when all have `count` */
+    tutti_dtype dtype;
+    size_t element; /* bytes */
+    tutti_reduction reduction;
+    tutti_fold_function *fold;
+    int root;
+    const tutti_comm_codec *codec;
+    int shards;
+    const char *between; /* hierarchical: algorithm between machines, or NULL */
+    const char *inside;  /* hierarchical: algorithm within machines, or NULL */
+    uint32_t tag;        /* new for each call */
+    int64_t deadline_ns;
+} tutti_collective;
+
+/* What a formula is asked. */
+typedef struct tutti_cost_query {
+    const tutti_comm_cost *cost;
+    int ranks;    /* p */
+    double bytes; /* M: of the whole message; of one block for all_gather, scatter, all_to_all, … */
+    tutti_comm_link link;
+} tutti_cost_query;
+
+typedef struct tutti_coll {
+    const char *name, *doc;
+    bool shared; /* all ranks must share memory */
+    bool special; /* only where its own options ask for it: codec, shards */
+    bool machines; /* only for groups of several machines */
+    struct {
+        tutti_status (*run)(tutti_collective *collective); /* NULL: not this operation */
+        double (*cost)(const tutti_cost_query *query);     /* seconds */
+        const char *formula; /* a: alpha, b: beta, g: gamma, p: ranks, M: bytes */
+    } on[TUTTI_OPERATION_COUNT];
+} tutti_coll;
+
+/* NULL when there is none. */
+const tutti_coll *tutti__coll_find(const char *name);
+/* The cheapest that can be used for this call. */
+const tutti_coll *tutti__coll_choose(const tutti_collective *collective);
+/* The message's size as formulas mean it. */
+int64_t tutti__coll_bytes(const tutti_collective *collective);
+
+/* Blocking, with the call's deadline. Ranks are the group's. Sizes in bytes; 0 is fine. */
+tutti_status tutti__coll_send(tutti_collective *collective, int to, const void *data, size_t size);
+tutti_status tutti__coll_recv(tutti_collective *collective, int from, void *data, size_t size);
+tutti_status tutti__coll_exchange(tutti_collective *collective, int to, const void *out,
+                                  size_t out_size, int from, void *in, size_t in_size);
+/* Many at once: to each rank r but this one out[r], from each in[r]; NULL for none. */
+tutti_status tutti__coll_exchange_all(tutti_collective *collective, const struct iovec *out,
+                                      const struct iovec *in);
+/* Memory that stays the group's; contents are undefined. */
+tutti_status tutti__coll_scratch(tutti_collective *collective, size_t size, void **ret_memory);
+
+/* out = a ∘ b, in this order. */
+static inline void tutti__coll_fold(const tutti_collective *c, void *out, const void *a,
+                                    const void *b, int64_t count)
+{
+    if (count > 0)
+        c->fold(out, (const void *[]){a, b}, 2, count);
+}
+
+/* Where the i-th of `parts` parts of `count` elements begins; parts differ by at most one. */
+static inline int64_t tutti__coll_cut(int64_t count, int parts, int i)
+{
+    return count / parts * i + (count % parts) * i / parts;
+}
+
+/* Formulas: one message of `bytes`, one while as much comes the other way, an addition. */
+double tutti__cost_message(const tutti_cost_query *query, double bytes);
+double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
+double tutti__cost_add(const tutti_cost_query *query, double bytes);
+/* Logarithm to the base 2, rounded up. */
+int tutti__log2(int ranks);
+
+#endif

@@ -1,0 +1,125 @@
+/* central.c: one rank, the manager (the root, else rank 0), collects and hands out. An all-reduce
+ * moves 2 (p - 1) M bytes through it: in p - 1 messages of M, out as many. */
+#include <string.h>
+
+#include "comm/coll.h"
+
+static tutti_status broadcast_from(tutti_collective *c, int root, void *data, size_t bytes)
+{
+    if (c->rank != root)
+        return tutti__coll_recv(c, root, data, bytes);
+    for (int i = 1; i < c->size; i++)
+        TUTTI_TRY(tutti__coll_send(c, (root + i) % c->size, data, bytes));
+    return TUTTI_OK;
+}
+
+/* Folded in the order of ranks. */
+static tutti_status reduce_to(tutti_collective *c, int root)
+{
+    size_t bytes = (size_t)c->count * c->element;
+    void *scratch;
+    if (c->rank != root)
+        return tutti__coll_send(c, root, c->in, bytes);
+    TUTTI_TRY(tutti__coll_scratch(c, 2 * bytes + 1, &scratch));
+    char *sum = scratch, *next = sum + bytes;
+    for (int r = 0; r < c->size; r++) {
+        if (r != root)
+            TUTTI_TRY(tutti__coll_recv(c, r, r == 0 ? sum : next, bytes));
+        const void *given = r == root ? c->in : next;
+        if (r == 0 && root == 0)
+            memcpy(sum, c->in, bytes);
+        else if (r > 0)
+            tutti__coll_fold(c, r == c->size - 1 ? c->out : sum, sum, given, c->count);
+    }
+    if (c->size == 1 && bytes)
+        memcpy(c->out, sum, bytes);
+    tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
+    return TUTTI_OK;
+}
+
+static tutti_status broadcast(tutti_collective *c)
+{
+    return broadcast_from(c, c->root, c->out, (size_t)c->count * c->element);
+}
+
+static tutti_status reduce(tutti_collective *c)
+{
+    return reduce_to(c, c->root);
+}
+
+static tutti_status all_reduce(tutti_collective *c)
+{
+    TUTTI_TRY(reduce_to(c, 0));
+    return broadcast_from(c, 0, c->out, (size_t)c->count * c->element);
+}
+
+static tutti_status gather(tutti_collective *c)
+{
+    size_t bytes = (size_t)c->count * c->element;
+    if (c->rank != c->root)
+        return tutti__coll_send(c, c->root, c->in, bytes);
+    for (int r = 0; r < c->size; r++) {
+        char *to = (char *)c->out + (size_t)r * bytes;
+        if (r != c->rank)
+            TUTTI_TRY(tutti__coll_recv(c, r, to, bytes));
+        else if (to != c->in && bytes)
+            memmove(to, c->in, bytes);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status scatter(tutti_collective *c)
+{
+    size_t bytes = (size_t)c->count * c->element;
+    if (c->rank != c->root)
+        return tutti__coll_recv(c, c->root, c->out, bytes);
+    for (int r = 0; r < c->size; r++) {
+        const char *from = (const char *)c->in + (size_t)r * bytes;
+        if (r != c->rank)
+            TUTTI_TRY(tutti__coll_send(c, r, from, bytes));
+        else if (from != c->out && bytes)
+            memmove(c->out, from, bytes);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status barrier(tutti_collective *c)
+{
+    char nothing = 0;
+    if (c->rank != 0)
+        return tutti__coll_exchange(c, 0, &nothing, 0, 0, &nothing, 0);
+    for (int r = 1; r < c->size; r++)
+        TUTTI_TRY(tutti__coll_recv(c, r, &nothing, 0));
+    return broadcast_from(c, 0, &nothing, 0);
+}
+
+static double cost_one_way(const tutti_cost_query *q)
+{
+    return (q->ranks - 1) * tutti__cost_message(q, q->bytes);
+}
+static double cost_reduce(const tutti_cost_query *q)
+{
+    return (q->ranks - 1) * (tutti__cost_message(q, q->bytes) + tutti__cost_add(q, q->bytes));
+}
+static double cost_all_reduce(const tutti_cost_query *q)
+{
+    return cost_reduce(q) + cost_one_way(q);
+}
+static double cost_barrier(const tutti_cost_query *q)
+{
+    return 2 * (q->ranks - 1) * tutti__cost_message(q, 0);
+}
+
+const tutti_coll tutti_coll_central = {
+    .name = "central",
+    .doc = "one rank collects and hands out (parameter server)",
+    .on =
+        {
+            [TUTTI_BARRIER] = {barrier, cost_barrier, "2(p-1)a"},
+            [TUTTI_BROADCAST] = {broadcast, cost_one_way, "(p-1)(a + Mb)"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "(p-1)(a + Mb + Mg)"},
+            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2(p-1)(a + Mb) + (p-1)Mg"},
+            [TUTTI_GATHER] = {gather, cost_one_way, "(p-1)(a + Mb)"},
+            [TUTTI_SCATTER] = {scatter, cost_one_way, "(p-1)(a + Mb)"},
+        },
+};

@@ -1,0 +1,123 @@
+/* compressed.c: an all-reduce of f32 in another form on its way. Rank c gets part c of all ranks'
+ * values, folds them in f32 in the order of ranks, and gives the result, encoded once, to everybody
+ * (itself too): numbers are rounded twice however many ranks there are, and all get the same bits. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/coll.h"
+
+/* A message: how many bytes the codec made, then these, in a place of fixed size. */
+static size_t place_bytes(const tutti_comm_codec *codec, int64_t count)
+{
+    return (size_t)codec->bound(codec->context, count) + sizeof(int64_t);
+}
+
+static void encode(const tutti_comm_codec *codec, const float *numbers, int64_t count, char *to)
+{
+    int64_t size = codec->encode(codec->context, numbers, count, to + sizeof size);
+    memcpy(to, &size, sizeof size);
+}
+
+static tutti_status decode(const tutti_comm_codec *codec, const char *from, size_t place,
+                           int64_t count, float *to)
+{
+    int64_t size;
+    memcpy(&size, from, sizeof size);
+    if (size < 0 || (size_t)size > place - sizeof size)
+        return tutti_fail(TUTTI_CORRUPT, "codec '%s': %lld bytes where at most %zu fit", codec->name,
+                          (long long)size, place - sizeof size);
+    codec->decode(codec->context, from + sizeof size, size, count, to);
+    return TUTTI_OK;
+}
+
+typedef struct work {
+    tutti_collective *call;
+    char *out, *in;     /* places of all ranks' parts */
+    float *sum, *other; /* of this rank's part */
+    struct iovec *tables;
+} work;
+
+static int64_t low_of(const tutti_collective *c, int part)
+{
+    return tutti__coll_cut(c->count, c->size, part);
+}
+
+/* The fold of all ranks' part `rank`, in `sum`. */
+static tutti_status fold_part(work *w, size_t stride)
+{
+    tutti_collective *c = w->call;
+    int64_t low = low_of(c, c->rank), count = low_of(c, c->rank + 1) - low;
+    struct iovec *out = w->tables, *in = out + c->size;
+    for (int r = 0; r < c->size; r++) {
+        int64_t start = low_of(c, r), size = low_of(c, r + 1) - start;
+        out[r] = (struct iovec){w->out + (size_t)r * stride, place_bytes(c->codec, size)};
+        in[r] = (struct iovec){w->in + (size_t)r * stride, place_bytes(c->codec, count)};
+        if (r != c->rank)
+            encode(c->codec, (const float *)c->in + start, size, out[r].iov_base);
+    }
+    TUTTI_TRY(tutti__coll_exchange_all(c, out, in));
+    for (int r = 0; r < c->size; r++) {
+        float *to = r == 0 ? w->sum : w->other;
+        if (r == c->rank)
+            memcpy(to, (const float *)c->in + low, (size_t)count * sizeof *to);
+        else
+            TUTTI_TRY(decode(c->codec, in[r].iov_base, in[r].iov_len, count, to));
+        if (r > 0)
+            tutti__coll_fold(c, w->sum, w->sum, w->other, count);
+    }
+    tutti__fold_finish(c->dtype, c->reduction, w->sum, count, c->size);
+    return TUTTI_OK;
+}
+
+static tutti_status share(work *w, size_t stride)
+{
+    tutti_collective *c = w->call;
+    struct iovec *out = w->tables, *in = out + c->size;
+    int64_t count = low_of(c, c->rank + 1) - low_of(c, c->rank);
+    char *own = w->in + (size_t)c->rank * stride;
+    encode(c->codec, w->sum, count, own);
+    for (int r = 0; r < c->size; r++) {
+        out[r] = (struct iovec){own, place_bytes(c->codec, count)};
+        in[r] = (struct iovec){w->in + (size_t)r * stride,
+                               place_bytes(c->codec, low_of(c, r + 1) - low_of(c, r))};
+    }
+    TUTTI_TRY(tutti__coll_exchange_all(c, out, in));
+    for (int r = 0; r < c->size; r++)
+        TUTTI_TRY(decode(c->codec, in[r].iov_base, in[r].iov_len, low_of(c, r + 1) - low_of(c, r),
+                         (float *)c->out + low_of(c, r)));
+    return TUTTI_OK;
+}
+
+static tutti_status all_reduce(tutti_collective *c)
+{
+    int64_t part = c->count / c->size + 1;
+    size_t stride = (place_bytes(c->codec, part) + 63) / 64 * 64, ranks = (size_t)c->size;
+    void *scratch;
+    TUTTI_TRY(tutti__coll_scratch(c, 2 * stride * ranks + 2 * (size_t)part * 4, &scratch));
+    work w = {.call = c, .out = scratch, .in = (char *)scratch + stride * ranks};
+    w.sum = (float *)(void *)(w.in + stride * ranks);
+    w.other = w.sum + part;
+    w.tables = calloc(ranks * 2, sizeof *w.tables);
+    if (!w.tables)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for messages to %d ranks", c->size);
+    tutti_status status = fold_part(&w, stride);
+    if (status == TUTTI_OK)
+        status = share(&w, stride);
+    free(w.tables);
+    return status;
+}
+
+/* For 16 bits on the wire. */
+static double cost_all_reduce(const tutti_cost_query *q)
+{
+    double part = q->bytes / q->ranks;
+    return (q->ranks - 1) * (2 * tutti__cost_exchange(q, part / 2) + 2 * tutti__cost_add(q, part));
+}
+
+const tutti_coll tutti_coll_compressed = {
+    .name = "compressed",
+    .doc = "another form on the wire: 16-bit floats, or any codec",
+    .special = true,
+    .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+                                 "2(p-1)a + (p-1)/p Mb + 2(p-1)/p Mg (16 bits)"}},
+};

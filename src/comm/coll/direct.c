@@ -1,0 +1,308 @@
+/* direct.c: ranks of one machine read each other's memory. What is given lies in memory that all
+ * can reach (the arena, or one process): nothing is copied; else it goes through stages, piece by
+ * piece, while the caches hold it. */
+#include "comm/coll/direct.h"
+
+#include <string.h>
+
+#include "comm/comm.h"
+
+/* What the ranks tell each other before they start. */
+typedef struct notice {
+    uint64_t address; /* in the segment (plus 1), or a pointer in one process; 0: private memory */
+} notice;
+
+uint64_t tutti__direct_address(const tutti_area *area, const void *data, size_t bytes)
+{
+    if (!tutti__segment_holds(area->segment, data, bytes))
+        return 0;
+    if (area->segment->one_process)
+        return (uint64_t)(uintptr_t)data;
+    return (uint64_t)((const char *)data - area->segment->base) + 1;
+}
+
+void *tutti__direct_pointer(const tutti_area *area, uint64_t address)
+{
+    if (area->segment->one_process)
+        return (void *)(uintptr_t)address;
+    return area->segment->base + address - 1;
+}
+
+/* An operation in which ranks only read what others give and write what is theirs. */
+typedef struct pull {
+    tutti_collective *call;
+    const void *in;
+    /* Bytes that a rank gives; 0 for none. */
+    size_t (*given)(const tutti_collective *call, int rank);
+    /* Takes what this rank needs of bytes [offset, offset + size) of every rank: rank r's piece
+     * begins at pieces[r] and is shorter where r gives less. */
+    void (*take)(const tutti_collective *call, const void *const *pieces, size_t offset,
+                 size_t size);
+} pull;
+
+static size_t most_given(const pull *p)
+{
+    size_t most = 0;
+    for (int r = 0; r < p->call->size; r++) {
+        size_t given = p->given(p->call, r);
+        most = given > most ? given : most;
+    }
+    return most;
+}
+
+/* Small: everything is in the slots, one phase. */
+static tutti_status pull_small(const pull *p, size_t most)
+{
+    tutti_area *area = p->call->comm->area;
+    memcpy(tutti__area_next(area), p->in, p->given(p->call, area->rank));
+    tutti__area_arrive(area);
+    for (int r = 0; r < area->size; r++)
+        area->inputs[r] = tutti__area_slot(area, r)->payload;
+    TUTTI_TRY(tutti__area_await_all(area, p->call->deadline_ns));
+    p->take(p->call, area->inputs, 0, most);
+    return TUTTI_OK;
+}
+
+static tutti_status pull_staged(const pull *p, size_t most)
+{
+    tutti_area *area = p->call->comm->area;
+    size_t mine = p->given(p->call, area->rank);
+    for (size_t offset = 0; offset < most; offset += TUTTI_STAGE_BYTES) {
+        size_t size = most - offset < TUTTI_STAGE_BYTES ? most - offset : TUTTI_STAGE_BYTES;
+        if (offset < mine)
+            memcpy(tutti__area_stage(area, area->rank, area->phase + 1),
+                   (const char *)p->in + offset, mine - offset < size ? mine - offset : size);
+        tutti__area_arrive(area);
+        for (int r = 0; r < area->size; r++)
+            area->inputs[r] = tutti__area_stage(area, r, area->phase);
+        TUTTI_TRY(tutti__area_await_all(area, p->call->deadline_ns));
+        p->take(p->call, area->inputs, offset, size);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status pull_run(const pull *p)
+{
+    tutti_area *area = p->call->comm->area;
+    size_t most = most_given(p), mine = p->given(p->call, area->rank);
+    if (most <= TUTTI_SLOT_PAYLOAD)
+        return pull_small(p, most);
+    notice own = {.address = tutti__direct_address(area, p->in, mine)};
+    memcpy(tutti__area_next(area), &own, sizeof own);
+    tutti__area_arrive(area);
+    TUTTI_TRY(tutti__area_await_all(area, p->call->deadline_ns));
+    bool all = true;
+    for (int r = 0; r < area->size; r++) {
+        notice theirs;
+        memcpy(&theirs, tutti__area_slot(area, r)->payload, sizeof theirs);
+        all &= theirs.address != 0 || p->given(p->call, r) == 0;
+        area->inputs[r] = theirs.address ? tutti__direct_pointer(area, theirs.address) : NULL;
+    }
+    if (!all)
+        return pull_staged(p, most);
+    p->take(p->call, area->inputs, 0, most);
+    tutti__area_arrive(area);
+    return tutti__area_await_all(area, p->call->deadline_ns);
+}
+
+static tutti_status barrier(tutti_collective *c)
+{
+    tutti__area_arrive(c->comm->area);
+    return tutti__area_await_all(c->comm->area, c->deadline_ns);
+}
+
+/* Broadcast, gather and all_gather take whole blocks. */
+static size_t from_root(const tutti_collective *c, int rank)
+{
+    return rank == c->root ? (size_t)c->count * c->element : 0;
+}
+
+static void take_broadcast(const tutti_collective *c, const void *const *pieces, size_t offset,
+                           size_t size)
+{
+    if (c->rank != c->root)
+        memcpy((char *)c->out + offset, pieces[c->root], size);
+}
+
+static tutti_status broadcast(tutti_collective *c)
+{
+    return pull_run(&(pull){c, c->out, from_root, take_broadcast});
+}
+
+static size_t block(const tutti_collective *c, int rank)
+{
+    return (size_t)(c->counts ? c->counts[rank] : c->count) * c->element;
+}
+
+static void take_all(const tutti_collective *c, const void *const *pieces, size_t offset,
+                     size_t size)
+{
+    char *out = c->out;
+    for (int r = 0; r < c->size; r++) {
+        size_t bytes = block(c, r);
+        size_t part = offset < bytes ? bytes - offset : 0;
+        part = part < size ? part : size;
+        if (r != c->rank || out != c->in)
+            memmove(out + offset, r == c->rank ? (const char *)c->in + offset : pieces[r], part);
+        out += bytes;
+    }
+}
+
+static tutti_status all_gather(tutti_collective *c)
+{
+    return pull_run(&(pull){c, c->in, block, take_all});
+}
+
+static void take_at_root(const tutti_collective *c, const void *const *pieces, size_t offset,
+                         size_t size)
+{
+    if (c->rank == c->root)
+        take_all(c, pieces, offset, size);
+}
+
+static tutti_status gather(tutti_collective *c)
+{
+    return pull_run(&(pull){c, c->in, block, take_at_root});
+}
+
+/* Scatter, all_to_all and reduce_scatter give all blocks and take those of this rank. */
+static size_t all_from_root(const tutti_collective *c, int rank)
+{
+    return rank == c->root ? (size_t)c->count * c->element * (size_t)c->size : 0;
+}
+
+static size_t all_blocks(const tutti_collective *c, int rank)
+{
+    (void)rank;
+    return (size_t)c->count * c->element * (size_t)c->size;
+}
+
+/* The part of [offset, offset + size) that lies in this rank's block: where it begins in the piece
+ * and in the block. */
+static size_t overlap(const tutti_collective *c, size_t offset, size_t size, size_t *ret_piece,
+                      size_t *ret_block)
+{
+    size_t bytes = (size_t)c->count * c->element, start = bytes * (size_t)c->rank;
+    size_t low = offset > start ? offset : start;
+    size_t high = offset + size < start + bytes ? offset + size : start + bytes;
+    if (low >= high)
+        return 0;
+    *ret_piece = low - offset;
+    *ret_block = low - start;
+    return high - low;
+}
+
+static void take_scatter(const tutti_collective *c, const void *const *pieces, size_t offset,
+                         size_t size)
+{
+    size_t at, to, bytes = overlap(c, offset, size, &at, &to);
+    if (bytes)
+        memmove((char *)c->out + to, (const char *)pieces[c->root] + at, bytes);
+}
+
+static tutti_status scatter(tutti_collective *c)
+{
+    return pull_run(&(pull){c, c->in, all_from_root, take_scatter});
+}
+
+static void take_all_to_all(const tutti_collective *c, const void *const *pieces, size_t offset,
+                            size_t size)
+{
+    size_t at, to, bytes = overlap(c, offset, size, &at, &to);
+    size_t each = (size_t)c->count * c->element;
+    for (int r = 0; bytes && r < c->size; r++)
+        memcpy((char *)c->out + (size_t)r * each + to, (const char *)pieces[r] + at, bytes);
+}
+
+static tutti_status all_to_all(tutti_collective *c)
+{
+    return pull_run(&(pull){c, c->in, all_blocks, take_all_to_all});
+}
+
+/* Folds `bytes` of every piece from `at` on into out + to. */
+static void fold_pieces(const tutti_collective *c, const void *const *pieces, size_t at, size_t to,
+                        size_t bytes)
+{
+    tutti_area *area = c->comm->area;
+    int64_t count = (int64_t)(bytes / c->element);
+    char *out = (char *)c->out + to;
+    for (int r = 0; r < c->size; r++)
+        area->outputs[r] = (char *)pieces[r] + at;
+    c->fold(out, (const void *const *)area->outputs, c->size, count);
+    tutti__fold_finish(c->dtype, c->reduction, out, count, c->size);
+}
+
+static void take_reduce_scatter(const tutti_collective *c, const void *const *pieces, size_t offset,
+                                size_t size)
+{
+    size_t at, to, bytes = overlap(c, offset, size, &at, &to);
+    if (bytes)
+        fold_pieces(c, pieces, at, to, bytes);
+}
+
+static tutti_status reduce_scatter(tutti_collective *c)
+{
+    return pull_run(&(pull){c, c->in, all_blocks, take_reduce_scatter});
+}
+
+static void take_reduce(const tutti_collective *c, const void *const *pieces, size_t offset,
+                        size_t size)
+{
+    if (c->rank == c->root)
+        fold_pieces(c, pieces, 0, offset, size);
+}
+
+static tutti_status reduce(tutti_collective *c)
+{
+    return pull_run(&(pull){c, c->in, block, take_reduce});
+}
+
+static void take_all_reduce(const tutti_collective *c, const void *const *pieces, size_t offset,
+                            size_t size)
+{
+    fold_pieces(c, pieces, 0, offset, size);
+}
+
+static tutti_status all_reduce(tutti_collective *c)
+{
+    if ((size_t)c->count * c->element <= TUTTI_SLOT_PAYLOAD)
+        return pull_run(&(pull){c, c->in, block, take_all_reduce});
+    return tutti__direct_all_reduce(c);
+}
+
+/* One phase each way, and the bytes that a rank copies: all of what it takes. */
+static double cost_bytes(const tutti_cost_query *q, double bytes)
+{
+    bool small = bytes <= TUTTI_SLOT_PAYLOAD;
+    return q->cost->phase * (small ? 1 : 2) + tutti__cost_copy(q, bytes, false);
+}
+static double cost_barrier(const tutti_cost_query *q)
+{
+    return q->cost->phase;
+}
+static double cost_block(const tutti_cost_query *q)
+{
+    return cost_bytes(q, q->bytes);
+}
+static double cost_blocks(const tutti_cost_query *q)
+{
+    return cost_bytes(q, q->bytes * q->ranks);
+}
+
+const tutti_coll tutti_coll_direct = {
+    .name = "direct",
+    .doc = "ranks read each other's memory",
+    .shared = true,
+    .on =
+        {
+            [TUTTI_BARRIER] = {barrier, cost_barrier, "f"},
+            [TUTTI_BROADCAST] = {broadcast, cost_block, "2f + Mc"},
+            [TUTTI_REDUCE] = {reduce, cost_block, "2f + Mc"},
+            [TUTTI_ALL_REDUCE] = {all_reduce, cost_block, "2f + Mc"},
+            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_block, "2f + Mc"},
+            [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "2f + pMc"},
+            [TUTTI_GATHER] = {gather, cost_blocks, "2f + pMc"},
+            [TUTTI_SCATTER] = {scatter, cost_block, "2f + Mc"},
+            [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "2f + pMc"},
+        },
+};

@@ -1,0 +1,127 @@
+/* direct_all_reduce.c: every block of the result is computed once, by whoever takes it, from all
+ * ranks' inputs in the order of ranks, and written to all ranks' outputs. A rank reads M bytes and
+ * writes M bytes in all, like a copy. */
+#include <string.h>
+
+#include "comm/coll/direct.h"
+#include "comm/comm.h"
+
+enum {
+    BLOCK_LEAST = 16 << 10, /* bytes that one rank takes at a time */
+    BLOCK_MOST = 256 << 10,
+    INNER = 8 << 10, /* bytes of each rank that stay in the nearest cache */
+};
+
+typedef struct notice {
+    uint64_t in, out;
+} notice;
+
+/* All outputs get the fold of all inputs, elements [low, high). */
+static void fold_to_all(tutti_collective *c, int64_t low, int64_t high)
+{
+    tutti_area *area = c->comm->area;
+    const void *in[64], **inputs = c->size <= 64 ? in : area->inputs + c->size;
+    char *own = area->outputs[area->rank];
+    int64_t inner = INNER / (int64_t)c->element;
+    for (int64_t start = low; start < high; start += inner) {
+        int64_t count = high - start < inner ? high - start : inner;
+        size_t offset = (size_t)start * c->element, bytes = (size_t)count * c->element;
+        for (int r = 0; r < c->size; r++)
+            inputs[r] = (const char *)area->inputs[r] + offset;
+        c->fold(own + offset, inputs, c->size, count);
+        tutti__fold_finish(c->dtype, c->reduction, own + offset, count, c->size);
+        for (int r = 0; r < c->size; r++)
+            if (r != area->rank)
+                memcpy((char *)area->outputs[r] + offset, own + offset, bytes);
+    }
+}
+
+static tutti_status in_place(tutti_collective *c)
+{
+    tutti_area *area = c->comm->area;
+    int64_t bytes = c->count * (int64_t)c->element;
+    int64_t block = bytes / (c->size * 4);
+    block = block < BLOCK_LEAST ? BLOCK_LEAST : block > BLOCK_MOST ? BLOCK_MOST : block;
+    int64_t step = block / TUTTI_LINE * TUTTI_LINE / (int64_t)c->element;
+    int64_t blocks = (c->count + step - 1) / step, taken;
+    while ((taken = tutti__area_claim(area, blocks)) >= 0) {
+        int64_t low = taken * step, high = low + step < c->count ? low + step : c->count;
+        fold_to_all(c, low, high);
+    }
+    tutti__area_arrive(area);
+    return tutti__area_await_all(area, c->deadline_ns);
+}
+
+/* This rank's share of a piece of `count` elements. */
+static void fold_share(tutti_collective *c, uint64_t phase, int64_t count)
+{
+    tutti_area *area = c->comm->area;
+    int64_t low = tutti__coll_cut(count, c->size, c->rank);
+    int64_t high = tutti__coll_cut(count, c->size, c->rank + 1);
+    for (int r = 0; r < c->size; r++)
+        area->inputs[r] = tutti__area_stage(area, r, phase) + (size_t)low * c->element;
+    char *result = tutti__area_result(area, area->rank, phase);
+    c->fold(result, area->inputs, c->size, high - low);
+    tutti__fold_finish(c->dtype, c->reduction, result, high - low, c->size);
+}
+
+static void copy_out(tutti_collective *c, uint64_t phase, int64_t start, int64_t count)
+{
+    tutti_area *area = c->comm->area;
+    for (int r = 0; r < c->size; r++) {
+        int64_t low = tutti__coll_cut(count, c->size, r);
+        int64_t high = tutti__coll_cut(count, c->size, r + 1);
+        memcpy((char *)c->out + (size_t)(start + low) * c->element,
+               tutti__area_result(area, r, phase), (size_t)(high - low) * c->element);
+    }
+}
+
+/* Through stages. In phase k piece k is folded, piece k - 1 copied out and piece k + 1 staged, so
+ * that ranks wait for each other once a piece. */
+static tutti_status staged(tutti_collective *c)
+{
+    tutti_area *area = c->comm->area;
+    int64_t piece = TUTTI_STAGE_BYTES / (int64_t)c->element;
+    int64_t pieces = (c->count + piece - 1) / piece;
+    for (int64_t k = -1; k <= pieces; k++) {
+        int64_t size = c->count - k * piece < piece ? c->count - k * piece : piece;
+        int64_t after = c->count - (k + 1) * piece < piece ? c->count - (k + 1) * piece : piece;
+        if (k >= 0 && k < pieces)
+            fold_share(c, area->phase, size);
+        if (k + 1 < pieces)
+            memcpy(tutti__area_stage(area, area->rank, area->phase + 1),
+                   (const char *)c->in + (size_t)((k + 1) * piece) * c->element,
+                   (size_t)after * c->element);
+        if (k >= 1)
+            copy_out(c, area->phase - 1, (k - 1) * piece, piece < c->count - (k - 1) * piece
+                                                              ? piece
+                                                              : c->count - (k - 1) * piece);
+        if (k == pieces)
+            break;
+        tutti__area_arrive(area);
+        TUTTI_TRY(tutti__area_await_all(area, c->deadline_ns));
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__direct_all_reduce(tutti_collective *c)
+{
+    tutti_area *area = c->comm->area;
+    size_t bytes = (size_t)c->count * c->element;
+    notice own = {.in = tutti__direct_address(area, c->in, bytes),
+                  .out = tutti__direct_address(area, c->out, bytes)};
+    memcpy(tutti__area_next(area), &own, sizeof own);
+    tutti__area_arrive(area);
+    TUTTI_TRY(tutti__area_await_all(area, c->deadline_ns));
+    bool reachable = true;
+    for (int r = 0; r < c->size; r++) {
+        notice theirs;
+        memcpy(&theirs, tutti__area_slot(area, r)->payload, sizeof theirs);
+        reachable &= theirs.in != 0 && theirs.out != 0;
+        if (!reachable)
+            break;
+        area->inputs[r] = tutti__direct_pointer(area, theirs.in);
+        area->outputs[r] = tutti__direct_pointer(area, theirs.out);
+    }
+    return reachable ? in_place(c) : staged(c);
+}

@@ -1,0 +1,166 @@
+/* ring.c: rank r gives to r + 1 and takes from r - 1. The message is cut into p blocks; after p - 1
+ * steps each rank has one block of the sum, after p - 1 more everybody has all. 2 (p - 1) / p M
+ * bytes leave each rank, which no algorithm over messages can better. */
+#include <string.h>
+
+#include "comm/coll.h"
+
+enum { CHAIN = 128 << 10 }; /* bytes that a broadcast hands on at a time */
+
+static int around(const tutti_collective *c, int rank)
+{
+    return ((rank % c->size) + c->size) % c->size;
+}
+
+static char *at(const tutti_collective *c, void *base, int64_t element)
+{
+    return (char *)base + (size_t)element * c->element;
+}
+
+/* Blocks of `count` elements in all, cut as `cut` says; each rank ends with block `rank` of the
+ * fold. `work` holds this rank's values and is overwritten; `room` takes one block. */
+static tutti_status scatter_sums(tutti_collective *c, char *work, int64_t count, char *room)
+{
+    for (int step = 1; step < c->size; step++) {
+        int give = around(c, c->rank - step), take = around(c, c->rank - step - 1);
+        int64_t give_low = tutti__coll_cut(count, c->size, give);
+        int64_t give_size = tutti__coll_cut(count, c->size, give + 1) - give_low;
+        int64_t low = tutti__coll_cut(count, c->size, take);
+        int64_t size = tutti__coll_cut(count, c->size, take + 1) - low;
+        TUTTI_TRY(tutti__coll_exchange(c, around(c, c->rank + 1), at(c, work, give_low),
+                                       (size_t)give_size * c->element, around(c, c->rank - 1),
+                                       room, (size_t)size * c->element));
+        tutti__coll_fold(c, at(c, work, low), room, at(c, work, low), size);
+    }
+    return TUTTI_OK;
+}
+
+/* Block `rank` of `data` is right on each rank; afterwards all are. `counts` are the blocks' sizes,
+ * or NULL for an even cut of `count`. */
+static tutti_status gather_blocks(tutti_collective *c, char *data, int64_t count,
+                                  const int64_t *counts)
+{
+    int64_t give_low = 0;
+    for (int i = 0; counts && i < c->rank; i++)
+        give_low += counts[i];
+    for (int step = 0; step + 1 < c->size; step++) {
+        int give = around(c, c->rank - step), take = around(c, c->rank - step - 1);
+        int64_t give_size, size, low;
+        if (counts) {
+            give_size = counts[give], size = counts[take];
+            low = (take < give ? give_low : count) - size;
+        } else {
+            give_low = tutti__coll_cut(count, c->size, give);
+            give_size = tutti__coll_cut(count, c->size, give + 1) - give_low;
+            low = tutti__coll_cut(count, c->size, take);
+            size = tutti__coll_cut(count, c->size, take + 1) - low;
+        }
+        TUTTI_TRY(tutti__coll_exchange(c, around(c, c->rank + 1), at(c, data, give_low),
+                                       (size_t)give_size * c->element, around(c, c->rank - 1),
+                                       at(c, data, low), (size_t)size * c->element));
+        give_low = low;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status all_reduce(tutti_collective *c)
+{
+    void *room;
+    int64_t low = tutti__coll_cut(c->count, c->size, c->rank);
+    int64_t high = tutti__coll_cut(c->count, c->size, c->rank + 1);
+    TUTTI_TRY(tutti__coll_scratch(c, ((size_t)c->count / (size_t)c->size + 1) * c->element, &room));
+    if (c->in != c->out && c->count)
+        memcpy(c->out, c->in, (size_t)c->count * c->element);
+    TUTTI_TRY(scatter_sums(c, c->out, c->count, room));
+    tutti__fold_finish(c->dtype, c->reduction, at(c, c->out, low), high - low, c->size);
+    return gather_blocks(c, c->out, c->count, NULL);
+}
+
+static tutti_status reduce_scatter(tutti_collective *c)
+{
+    void *scratch;
+    int64_t total = c->count * c->size;
+    size_t bytes = (size_t)total * c->element, block = (size_t)c->count * c->element;
+    TUTTI_TRY(tutti__coll_scratch(c, bytes + block + 1, &scratch));
+    char *work = scratch;
+    memcpy(work, c->in, bytes);
+    TUTTI_TRY(scatter_sums(c, work, total, work + bytes));
+    memcpy(c->out, work + (size_t)c->rank * block, block);
+    tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
+    return TUTTI_OK;
+}
+
+static tutti_status all_gather(tutti_collective *c)
+{
+    int64_t start = 0, total = 0, mine = c->counts ? c->counts[c->rank] : c->count;
+    for (int i = 0; i < c->size; i++) {
+        start = i == c->rank ? total : start;
+        total += c->counts ? c->counts[i] : c->count;
+    }
+    char *own = at(c, c->out, start);
+    if (own != c->in && mine)
+        memmove(own, c->in, (size_t)mine * c->element);
+    return gather_blocks(c, c->out, total, c->counts);
+}
+
+/* A chain from the root: while one piece goes on, the next comes in. */
+static tutti_status broadcast(tutti_collective *c)
+{
+    size_t bytes = (size_t)c->count * c->element, had = 0;
+    char *data = c->out;
+    int place = around(c, c->rank - c->root), next = around(c, c->rank + 1);
+    int before = around(c, c->rank - 1);
+    bool last = place == c->size - 1;
+    for (size_t start = 0; start < bytes || had; start += CHAIN) {
+        size_t size = start >= bytes ? 0 : bytes - start < CHAIN ? bytes - start : CHAIN;
+        if (place == 0) {
+            if (size)
+                TUTTI_TRY(tutti__coll_send(c, next, data + start, size));
+            continue;
+        }
+        if (had && size && !last)
+            TUTTI_TRY(tutti__coll_exchange(c, next, data + start - had, had, before, data + start,
+                                           size));
+        else if (size)
+            TUTTI_TRY(tutti__coll_recv(c, before, data + start, size));
+        else if (!last)
+            TUTTI_TRY(tutti__coll_send(c, next, data + bytes - had, had));
+        had = size;
+    }
+    return TUTTI_OK;
+}
+
+static double cost_gather(const tutti_cost_query *q)
+{
+    return (q->ranks - 1) * tutti__cost_exchange(q, q->bytes);
+}
+static double cost_scatter(const tutti_cost_query *q)
+{
+    double block = q->bytes / q->ranks;
+    return (q->ranks - 1) * (tutti__cost_exchange(q, block) + tutti__cost_add(q, block));
+}
+static double cost_all_reduce(const tutti_cost_query *q)
+{
+    return cost_scatter(q) + (q->ranks - 1) * tutti__cost_exchange(q, q->bytes / q->ranks);
+}
+static double cost_broadcast(const tutti_cost_query *q)
+{
+    double piece = q->bytes < CHAIN ? q->bytes : CHAIN, pieces = q->bytes / CHAIN;
+    pieces = pieces < 1 ? 1 : pieces;
+    double each = q->ranks > 2 ? tutti__cost_exchange(q, piece) : tutti__cost_message(q, piece);
+    return (pieces + q->ranks - 2) * each;
+}
+
+const tutti_coll tutti_coll_ring = {
+    .name = "ring",
+    .doc = "blocks go round a ring",
+    .on =
+        {
+            [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "(M/C + p-2)(a + Cb), C = 128 KiB"},
+            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+                                  "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"},
+            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scatter,
+                                      "(p-1)a + (p-1)/p Mb + (p-1)/p Mg"},
+            [TUTTI_ALL_GATHER] = {all_gather, cost_gather, "(p-1)(a + Mb)"},
+        },
+};

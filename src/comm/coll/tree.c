@@ -1,0 +1,114 @@
+/* tree.c: a binomial tree. In step k ranks whose distance to the root is an odd multiple of 2^k
+ * give to the rank 2^k below; a broadcast goes the same way back. log2 p steps each. */
+#include <string.h>
+
+#include "comm/coll.h"
+
+static int real(const tutti_collective *c, int root, int place)
+{
+    return (place + root) % c->size;
+}
+
+static int place_of(const tutti_collective *c, int root)
+{
+    return (c->rank - root + c->size) % c->size;
+}
+
+static tutti_status broadcast_from(tutti_collective *c, int root, void *data, size_t bytes)
+{
+    int place = place_of(c, root), step = 1 << tutti__log2(c->size);
+    for (; step > 0; step /= 2) {
+        if (place % (2 * step) == step)
+            TUTTI_TRY(tutti__coll_recv(c, real(c, root, place - step), data, bytes));
+        else if (place % (2 * step) == 0 && place + step < c->size)
+            TUTTI_TRY(tutti__coll_send(c, real(c, root, place + step), data, bytes));
+    }
+    return TUTTI_OK;
+}
+
+/* The fold of all is in `sum` on the root afterwards; `sum` starts as this rank's own values. */
+static tutti_status reduce_to(tutti_collective *c, int root, void *sum, void *room)
+{
+    int place = place_of(c, root);
+    size_t bytes = (size_t)c->count * c->element;
+    for (int step = 1; step < c->size; step *= 2) {
+        if (place % (2 * step) == step)
+            return tutti__coll_send(c, real(c, root, place - step), sum, bytes);
+        if (place + step < c->size) {
+            TUTTI_TRY(tutti__coll_recv(c, real(c, root, place + step), room, bytes));
+            tutti__coll_fold(c, sum, sum, room, c->count);
+        }
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status broadcast(tutti_collective *c)
+{
+    return broadcast_from(c, c->root, c->out, (size_t)c->count * c->element);
+}
+
+static tutti_status reduce(tutti_collective *c)
+{
+    size_t bytes = (size_t)c->count * c->element;
+    bool root = c->rank == c->root;
+    void *scratch;
+    TUTTI_TRY(tutti__coll_scratch(c, 2 * bytes + 1, &scratch));
+    char *sum = root ? c->out : scratch;
+    if (sum != c->in && bytes)
+        memcpy(sum, c->in, bytes);
+    TUTTI_TRY(reduce_to(c, c->root, sum, (char *)scratch + bytes));
+    if (root)
+        tutti__fold_finish(c->dtype, c->reduction, sum, c->count, c->size);
+    return TUTTI_OK;
+}
+
+static tutti_status all_reduce(tutti_collective *c)
+{
+    size_t bytes = (size_t)c->count * c->element;
+    void *room;
+    TUTTI_TRY(tutti__coll_scratch(c, bytes + 1, &room));
+    if (c->out != c->in && bytes)
+        memcpy(c->out, c->in, bytes);
+    TUTTI_TRY(reduce_to(c, 0, c->out, room));
+    if (c->rank == 0)
+        tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
+    return broadcast_from(c, 0, c->out, bytes);
+}
+
+static tutti_status barrier(tutti_collective *c)
+{
+    char nothing = 0, room = 0;
+    c->count = 0;
+    TUTTI_TRY(reduce_to(c, 0, &nothing, &room));
+    return broadcast_from(c, 0, &nothing, 0);
+}
+
+static double cost_broadcast(const tutti_cost_query *q)
+{
+    return tutti__log2(q->ranks) * tutti__cost_message(q, q->bytes);
+}
+static double cost_reduce(const tutti_cost_query *q)
+{
+    return tutti__log2(q->ranks) *
+           (tutti__cost_message(q, q->bytes) + tutti__cost_add(q, q->bytes));
+}
+static double cost_all_reduce(const tutti_cost_query *q)
+{
+    return cost_reduce(q) + cost_broadcast(q);
+}
+static double cost_barrier(const tutti_cost_query *q)
+{
+    return 2 * tutti__log2(q->ranks) * tutti__cost_message(q, 0);
+}
+
+const tutti_coll tutti_coll_tree = {
+    .name = "tree",
+    .doc = "a binomial tree, up and down",
+    .on =
+        {
+            [TUTTI_BARRIER] = {barrier, cost_barrier, "2 log p a"},
+            [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "log p (a + Mb)"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "log p (a + Mb + Mg)"},
+            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2 log p (a + Mb) + log p Mg"},
+        },
+};

@@ -1,0 +1,75 @@
+/* comm.h: a group of ranks from inside. */
+#ifndef TUTTI_COMM_COMM_H
+#define TUTTI_COMM_COMM_H
+
+#include "comm/coll.h"
+#include "comm/fabric.h"
+
+enum { TUTTI_SPEC_MOST = 8, TUTTI_COLL_NAME = 24 };
+
+/* Algorithms by size. */
+typedef struct tutti_spec {
+    int count; /* 0: by cost */
+    struct {
+        char within[TUTTI_COLL_NAME], between[TUTTI_COLL_NAME]; /* `between` may be "" */
+        int parts;
+        int64_t limit; /* bytes; INT64_MAX for the last */
+    } range[TUTTI_SPEC_MOST];
+} tutti_spec;
+tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec);
+
+struct tutti_comm {
+    tutti_fabric *fabric; /* shared with the groups made by splitting */
+    int rank, size;
+    int *members;     /* [size]: ranks of the fabric */
+    uint32_t context; /* tells the group's messages from others' */
+    int hosts;
+    tutti_area *area; /* NULL unless all members share memory */
+    /* Where there are several machines: the group's ranks on this one, and the first ranks of all
+     * machines (NULL on the others). */
+    tutti_comm *within, *between;
+    tutti_comm_cost cost;
+    tutti_spec spec;
+    const tutti_coll *chosen[TUTTI_OPERATION_COUNT][65]; /* by cost, for each power of two */
+    double timeout;
+    uint64_t sequence; /* of collectives; equal on all ranks */
+    _Atomic int64_t bytes_sent;
+    void *scratch;
+    size_t scratch_bytes;
+    bool opened, forked;
+    bool inner;                    /* `within` or `between` of another */
+    struct tutti_worker *worker;   /* runs asynchronous calls; NULL until there was one */
+};
+
+/* Members are ranks of the fabric; `context` must be equal on all of them and new. */
+tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *members, int rank,
+                                uint32_t context, const tutti_comm_options *options,
+                                tutti_comm **ret_comm);
+/* Sets up what needs all ranks to talk: shared areas, groups within and between machines. */
+tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *options);
+void tutti__comm_destroy(tutti_comm *comm); /* NULL is fine */
+/* Options with defaults in the place of zeros; NULL is fine. */
+tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options);
+/* Over ranks that have met already; the membership stays the caller's. */
+tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_options *options,
+                              tutti_comm **ret_comm);
+
+/* Runs a collective on this thread: chooses the algorithm, waits, breaks the group on failure. */
+tutti_status tutti__collective_run(tutti_collective *collective, const tutti_comm_call *call);
+
+/* Asynchronous calls. */
+tutti_status tutti__worker_queue(tutti_comm *comm, const tutti_collective *collective,
+                                 const tutti_comm_call *call, tutti_request **ret_request);
+tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message,
+                                   double timeout, tutti_request **ret_request);
+/* Waits until nothing is queued, so that a synchronous call keeps its place. */
+tutti_status tutti__worker_drain(tutti_comm *comm);
+void tutti__worker_stop(tutti_comm *comm);
+
+/* Measures the model's constants; collective. Thorough: some seconds instead of milliseconds. */
+tutti_status tutti__cost_measure(tutti_comm *comm, bool thorough);
+tutti_comm_cost tutti__cost_guess(const tutti_comm *comm);
+
+int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call);
+
+#endif

@@ -1,0 +1,161 @@
+/* cost.c: what a message, an exchange, an addition and a copy cost; the cheapest algorithm. */
+#include <math.h>
+#include <string.h>
+
+#include "comm/coll/direct.h"
+#include "comm/comm.h"
+#include "tables/coll.h"
+
+/* Sizes at which the constants are known; between them they change with the logarithm. */
+static const double known[TUTTI_COMM_SIZES] = {0x1p12, 0x1p16, 0x1p20, 0x1p24, 0x1p26};
+
+static double per_byte(const double *values, double bytes)
+{
+    if (bytes <= known[0])
+        return values[0];
+    for (int i = 1; i < TUTTI_COMM_SIZES; i++)
+        if (bytes <= known[i]) {
+            double part = log2(bytes / known[i - 1]) / log2(known[i] / known[i - 1]);
+            return values[i - 1] * (1 - part) + values[i] * part;
+        }
+    return values[TUTTI_COMM_SIZES - 1];
+}
+
+double tutti__cost_message(const tutti_cost_query *q, double bytes)
+{
+    return q->cost->link[q->link].alpha + bytes * per_byte(q->cost->link[q->link].beta, bytes);
+}
+
+double tutti__cost_exchange(const tutti_cost_query *q, double bytes)
+{
+    return q->cost->link[q->link].alpha + q->cost->link[q->link].turn +
+           bytes * per_byte(q->cost->link[q->link].exchange, bytes);
+}
+
+double tutti__cost_add(const tutti_cost_query *q, double bytes)
+{
+    return bytes * per_byte(q->cost->gamma, bytes);
+}
+
+double tutti__cost_copy(const tutti_cost_query *q, double bytes, bool staged)
+{
+    return bytes * per_byte(staged ? q->cost->staged : q->cost->copy, bytes);
+}
+
+static bool usable(const tutti_coll *coll, const tutti_collective *c)
+{
+    const tutti_comm *comm = c->comm;
+    return coll->on[c->operation].run && !coll->special && (!coll->shared || comm->area) &&
+           (!coll->machines || comm->within);
+}
+
+int64_t tutti__coll_bytes(const tutti_collective *c)
+{
+    int64_t count = c->count;
+    if (c->operation == TUTTI_REDUCE_SCATTER)
+        count *= c->size;
+    if (c->counts) {
+        int64_t total = 0;
+        for (int i = 0; i < c->size; i++)
+            total += c->counts[i];
+        count = total / c->size;
+    }
+    return count * (int64_t)c->element;
+}
+
+/* Chosen once for each power of two, at its lower end, so that all ranks choose alike. */
+const tutti_coll *tutti__coll_choose(const tutti_collective *c)
+{
+    tutti_comm *comm = c->comm;
+    if (comm->area)
+        return tutti__coll_find("direct");
+    int64_t bytes = tutti__coll_bytes(c);
+    int power = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
+    const tutti_coll **chosen = &comm->chosen[c->operation][power];
+    if (*chosen)
+        return *chosen;
+    tutti_cost_query query = {.cost = &comm->cost,
+                              .ranks = comm->size,
+                              .bytes = power > 0 ? ldexp(1, power - 1) : 0,
+                              .link = comm->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN};
+    double least = INFINITY;
+    for (const tutti_coll *const *each = tutti__coll_table; *each; each++) {
+        if (!usable(*each, c))
+            continue;
+        double cost = (*each)->on[c->operation].cost(&query);
+        if (!*chosen || cost < least) {
+            *chosen = *each;
+            least = cost;
+        }
+    }
+    return *chosen;
+}
+
+static void fill(double *values, const double (*given)[TUTTI_COMM_SIZES])
+{
+    memcpy(values, given, sizeof *given);
+}
+
+/* What a machine of today does, until it is measured. */
+tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
+{
+    tutti_comm_cost cost = {.phase = 0.4e-6, .hosts = comm->hosts};
+    static const double memory[] = {0.1e-9, 0.1e-9, 0.1e-9, 0.12e-9, 0.12e-9};
+    static const double loopback[] = {0.4e-9, 0.25e-9, 0.2e-9, 0.2e-9, 0.2e-9};
+    static const double network[] = {1e-9, 0.9e-9, 0.8e-9, 0.8e-9, 0.8e-9};
+    static const double adding[] = {0.03e-9, 0.05e-9, 0.05e-9, 0.08e-9, 0.08e-9};
+    bool rings = comm->fabric->segment != NULL;
+    cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;
+    fill(cost.link[TUTTI_LINK_WITHIN].beta, rings ? &memory : &loopback);
+    fill(cost.link[TUTTI_LINK_WITHIN].exchange, rings ? &memory : &loopback);
+    cost.link[TUTTI_LINK_BETWEEN].alpha = 25e-6;
+    fill(cost.link[TUTTI_LINK_BETWEEN].beta, &network);
+    fill(cost.link[TUTTI_LINK_BETWEEN].exchange, &network);
+    fill(cost.gamma, &adding);
+    fill(cost.copy, &memory);
+    fill(cost.staged, &memory);
+    return cost;
+}
+
+double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation,
+                          const char *algorithm, int ranks, int64_t bytes)
+{
+    tutti_operation number = tutti__operation_find(operation);
+    const tutti_coll *coll = tutti__coll_find(algorithm);
+    if (!coll || number == TUTTI_OPERATION_COUNT || !coll->on[number].cost)
+        return INFINITY;
+    if (ranks < 2)
+        return 0;
+    tutti_cost_query query = {.cost = cost,
+                              .ranks = ranks,
+                              .bytes = (double)bytes,
+                              .link = cost->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN};
+    return coll->on[number].cost(&query);
+}
+
+const char *tutti_comm_formula(const char *operation, const char *algorithm)
+{
+    tutti_operation number = tutti__operation_find(operation);
+    const tutti_coll *coll = tutti__coll_find(algorithm);
+    return coll && number != TUTTI_OPERATION_COUNT ? coll->on[number].formula : NULL;
+}
+
+enum { MOST_NAMES = 32 };
+static const char *names[TUTTI_OPERATION_COUNT + 1][MOST_NAMES];
+
+static void collect_names(void)
+{
+    for (int op = 0; op < TUTTI_OPERATION_COUNT; op++) {
+        int count = 0;
+        for (const tutti_coll *const *each = tutti__coll_table; *each; each++)
+            if ((*each)->on[op].run && count + 1 < MOST_NAMES)
+                names[op][count++] = (*each)->name;
+    }
+}
+
+const char *const *tutti_comm_algorithms(const char *operation)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, collect_names);
+    return names[tutti__operation_find(operation)];
+}

@@ -1,0 +1,228 @@
+/* fabric.c: the life of a fabric, and what ends it. */
+#include "comm/fabric.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/pool.h"
+#include "base/world.h"
+#include "comm/segment.h"
+
+enum {
+    SPIN_ALONE = 4000,  /* rounds of a wait before it sleeps, a CPU for each rank */
+    SPIN_CROWDED = 200, /* with more ranks than CPUs */
+};
+
+tutti_status tutti__fabric_create(int rank, int size, tutti_fabric **ret_fabric)
+{
+    tutti_fabric *fabric = calloc(1, sizeof *fabric);
+    if (fabric) {
+        fabric->streams = calloc((size_t)size, sizeof *fabric->streams);
+        fabric->engines = calloc((size_t)size, sizeof *fabric->engines);
+        fabric->machine = calloc((size_t)size, sizeof *fabric->machine);
+    }
+    if (!fabric || !fabric->streams || !fabric->engines || !fabric->machine) {
+        if (fabric)
+            free(fabric->streams), free(fabric->engines), free(fabric->machine);
+        free(fabric);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", size);
+    }
+    fabric->rank = rank;
+    fabric->size = size;
+    fabric->machines = 1;
+    fabric->kick = -1;
+    atomic_store(&fabric->references, 1);
+    atomic_store(&fabric->contexts, 1);
+    pthread_mutex_init(&fabric->lock, NULL);
+    for (int i = 0; i < size; i++) {
+        fabric->streams[i].sending.last = &fabric->streams[i].sending.first;
+        fabric->streams[i].posted.last = &fabric->streams[i].posted.first;
+    }
+    *ret_fabric = fabric;
+    return TUTTI_OK;
+}
+
+void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *state)
+{
+    fabric->open[fabric->open_count].engine = engine;
+    fabric->open[fabric->open_count++].state = state;
+}
+
+tutti_status tutti__fabric_ready(tutti_fabric *fabric)
+{
+    bool polled = false;
+    int neighbours = 0;
+    for (int peer = 0; peer < fabric->size; peer++) {
+        tutti_stream *stream = &fabric->streams[peer];
+        neighbours += fabric->machine[peer] == fabric->machine[fabric->rank];
+        if (peer == fabric->rank)
+            continue;
+        stream->engine = fabric->engines[peer];
+        for (int i = 0; i < fabric->open_count; i++)
+            if (fabric->open[i].engine == stream->engine)
+                stream->state = fabric->open[i].state;
+        polled |= stream->engine->descriptor != NULL;
+    }
+    fabric->spin = neighbours <= tutti__cpu_count() ? SPIN_ALONE : SPIN_CROWDED;
+    if (polled && (fabric->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        return tutti_fail(TUTTI_IO, "no event descriptor: %s", strerror(errno));
+    return TUTTI_OK;
+}
+
+static void free_early(tutti_stream *stream)
+{
+    while (stream->early) {
+        tutti_unexpected *next = stream->early->next;
+        free(stream->early);
+        stream->early = next;
+    }
+}
+
+void tutti__fabric_release(tutti_fabric *fabric)
+{
+    if (!fabric || atomic_fetch_sub(&fabric->references, 1) > 1)
+        return;
+    for (int i = 0; i < fabric->open_count; i++)
+        fabric->open[i].engine->detach(fabric, fabric->open[i].state);
+    for (int i = 0; i < fabric->size; i++) {
+        free_early(&fabric->streams[i]);
+        free(fabric->streams[i].error);
+        if (fabric->watch && fabric->watch[i] >= 0)
+            close(fabric->watch[i]);
+    }
+    if (fabric->family) {
+        atomic_store(&fabric->family[fabric->rank].left, 1);
+        munmap(fabric->family, (size_t)fabric->size * sizeof *fabric->family);
+    }
+    tutti__segment_close(fabric->segment);
+    if (fabric->kick >= 0)
+        close(fabric->kick);
+    pthread_mutex_destroy(&fabric->lock);
+    free(fabric->watch);
+    free(fabric->streams);
+    free(fabric->engines);
+    free(fabric->machine);
+    free(fabric);
+}
+
+const char *tutti__fabric_name(const tutti_fabric *fabric, int peer, char *ret_text, size_t size)
+{
+    if (fabric->membership)
+        snprintf(ret_text, size, "rank %d (host %s, process %lld)", peer,
+                 fabric->membership->peers[peer].host,
+                 (long long)fabric->membership->peers[peer].pid);
+    else if (fabric->family)
+        snprintf(ret_text, size, "rank %d (process %d)", peer,
+                 atomic_load(&fabric->family[peer].id));
+    else
+        snprintf(ret_text, size, "rank %d", peer);
+    return ret_text;
+}
+
+/* Tells the ranks of this machine. */
+static void break_segment(tutti_segment *segment, const tutti_error *error)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&segment->header->broken, &none, 1))
+        return;
+    segment->header->status = error->status;
+    memcpy(segment->header->why, error->message, sizeof segment->header->why);
+    segment->header->why[sizeof segment->header->why - 1] = 0;
+    atomic_store(&segment->header->broken, 2);
+    for (int i = 0; i < segment->size; i++)
+        tutti__segment_wake(segment, i);
+}
+
+tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why)
+{
+    pthread_mutex_lock(&fabric->lock);
+    if (!atomic_load(&fabric->broken)) {
+        fabric->error.status = status;
+        snprintf(fabric->error.message, sizeof fabric->error.message, "%s", why);
+        atomic_store(&fabric->broken, true);
+        if (fabric->segment)
+            break_segment(fabric->segment, &fabric->error);
+    }
+    pthread_mutex_unlock(&fabric->lock);
+    tutti__fabric_kick(fabric);
+    return tutti__error_restore(&fabric->error);
+}
+
+static tutti_status rank_ended(tutti_fabric *fabric, int rank)
+{
+    char text[400], ending[64] = "", name[320];
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)atomic_load(&fabric->family[rank].id), &info,
+               WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid != 0)
+        snprintf(ending, sizeof ending,
+                 info.si_code == CLD_EXITED ? ", exit code %d" : ", killed by signal %d",
+                 info.si_status);
+    snprintf(text, sizeof text, "%s ended without closing the group%s",
+             tutti__fabric_name(fabric, rank, name, sizeof name), ending);
+    return tutti__fabric_break(fabric, TUTTI_CLOSED, text);
+}
+
+/* Whether a process of a forked group ended. */
+static tutti_status check_processes(tutti_fabric *fabric)
+{
+    for (int i = 0; i < fabric->size; i++) {
+        int id = atomic_load(&fabric->family[i].id), *watch = &fabric->watch[i];
+        if (i == fabric->rank || id == 0 || *watch == -2)
+            continue;
+        if (*watch == -1)
+            *watch = (int)syscall(SYS_pidfd_open, id, 0);
+        struct pollfd polled = {.fd = *watch, .events = POLLIN};
+        bool over = *watch < 0 ? errno == ESRCH : poll(&polled, 1, 0) > 0;
+        if (!over)
+            continue;
+        if (*watch >= 0)
+            close(*watch);
+        *watch = -2;
+        if (!atomic_load(&fabric->family[i].left))
+            return rank_ended(fabric, i);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__fabric_check(tutti_fabric *fabric)
+{
+    if (atomic_load_explicit(&fabric->broken, memory_order_acquire))
+        return tutti__error_restore(&fabric->error);
+    if (fabric->membership && tutti__membership_failed(fabric->membership)) {
+        tutti_status status = tutti__membership_fail(fabric->membership);
+        char why[1024];
+        snprintf(why, sizeof why, "%s", tutti_error_message());
+        return tutti__fabric_break(fabric, status, why);
+    }
+    if (fabric->segment && atomic_load(&fabric->segment->header->broken) == 2) {
+        tutti_error error = {.status = fabric->segment->header->status};
+        memcpy(error.message, fabric->segment->header->why, sizeof error.message);
+        return tutti__fabric_break(fabric, error.status, error.message);
+    }
+    int64_t now = fabric->family ? tutti__now_ns() : 0;
+    if (fabric->family && now - fabric->watched_ns > 20000000) {
+        fabric->watched_ns = now;
+        return check_processes(fabric);
+    }
+    return TUTTI_OK;
+}
+
+void tutti__fabric_kick(tutti_fabric *fabric)
+{
+    uint64_t one = 1;
+    if (atomic_load(&fabric->sleepers) == 0)
+        return;
+    if (fabric->kick >= 0 && write(fabric->kick, &one, sizeof one) < 0)
+        return; /* full: it is readable anyway */
+    if (fabric->segment)
+        tutti__segment_wake(fabric->segment, fabric->segment->rank);
+}

@@ -1,0 +1,133 @@
+/* fabric.h: messages between the ranks of a job, over whatever engines connect them.
+ *
+ * Invariants:
+ *  1. A message is a header (context, tag, size) and its bytes. Messages from one rank to another
+ *     leave in the order they were posted and are matched in that order within (context, tag).
+ *  2. Only peers from which something is expected are read; the engines hold the rest back.
+ *  3. `lock` guards queues and streams. Nobody sleeps with it held.
+ *  4. A sleeper counts itself in `sleepers` before it looks for the last time; whoever completes a
+ *     message that is not his own then kicks. */
+#ifndef TUTTI_COMM_FABRIC_H
+#define TUTTI_COMM_FABRIC_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "comm/engine.h"
+
+typedef struct tutti_message {
+    struct tutti_message *next;
+    int peer;
+    uint32_t context, tag;
+    char *data;
+    size_t size, done; /* of a send, `done` counts the header too */
+    struct {
+        uint32_t context, tag;
+        uint64_t size;
+    } header;
+    bool outgoing;
+    atomic_bool complete;
+    tutti_status status;
+} tutti_message;
+
+typedef struct tutti_queue_of_messages {
+    tutti_message *first, **last;
+} tutti_queue_of_messages;
+
+typedef struct tutti_unexpected {
+    struct tutti_unexpected *next;
+    uint32_t context, tag;
+    size_t size, done;
+    tutti_message *waiting; /* posted while its bytes were still coming */
+    bool unwanted;          /* its receiver went away */
+    char data[];
+} tutti_unexpected;
+
+typedef struct tutti_stream {
+    const tutti_engine *engine; /* NULL for oneself */
+    void *state;
+    tutti_queue_of_messages sending, posted;
+    tutti_unexpected *early; /* in order of arrival */
+    size_t early_bytes;
+    tutti_error *error; /* why it can carry nothing any more, or NULL */
+    struct {
+        char header[16];
+        size_t header_done;
+        bool matched;
+        tutti_message *target;   /* of the message under way, or */
+        tutti_unexpected *early; /* nobody asked for it yet */
+    } in;
+} tutti_stream;
+
+enum { TUTTI_FABRIC_ENGINES = 4 };
+
+/* A process of a forked group. */
+typedef struct tutti_process {
+    atomic_int id;   /* 0 until it runs */
+    atomic_int left; /* it has closed the group, whatever it does then */
+} tutti_process;
+
+struct tutti_fabric {
+    int rank, size;
+    atomic_int references;
+    tutti_stream *streams;                /* [size] */
+    const tutti_engine **engines;         /* [size], which engine reaches a peer */
+    struct {
+        const tutti_engine *engine;
+        void *state;
+    } open[TUTTI_FABRIC_ENGINES];
+    int open_count;
+    tutti_segment *segment;        /* shared with `neighbours`; NULL when there is none */
+    int *machine;                  /* [size]: number of the machine that a rank is on */
+    int machines;
+    tutti_membership *membership;  /* NULL without a cluster; owned */
+    struct tutti_process *family;  /* [size], shared memory of a forked group, or NULL */
+    int *watch;                    /* [size] pidfds of the others in it; -1: not open, -2: left */
+    int64_t watched_ns;            /* when they were looked at */
+    pthread_mutex_t lock;
+    int kick;                      /* eventfd, -1 when no stream is polled */
+    atomic_int sleepers, pending;  /* pending: messages that are not complete */
+    atomic_bool broken;            /* `error` holds why; set once, under `lock` */
+    tutti_error error;
+    atomic_uint contexts;          /* the next free context */
+    int spin;                      /* rounds before a wait sleeps */
+    int64_t arena_bytes;
+};
+
+enum { TUTTI_HEADER_BYTES = 16 };
+
+tutti_status tutti__fabric_create(int rank, int size, tutti_fabric **ret_fabric);
+void tutti__fabric_release(tutti_fabric *fabric); /* NULL is fine */
+/* Takes an engine's state for the peers that `engines` says; NULL state is fine. */
+void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *state);
+/* After all engines were added: links streams, decides how long to spin. */
+tutti_status tutti__fabric_ready(tutti_fabric *fabric);
+
+/* Posting never blocks; small sends are often complete at once. The message stays the caller's and
+ * must live until it is complete or cancelled. A send to oneself is not allowed. */
+void tutti__fabric_send(tutti_fabric *fabric, tutti_message *message);
+void tutti__fabric_recv(tutti_fabric *fabric, tutti_message *message);
+/* Moves what can be moved. */
+void tutti__fabric_progress(tutti_fabric *fabric);
+/* Waits for all of them. After a failure none of them is posted any more. */
+tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *messages, int count,
+                                int64_t deadline_ns);
+/* Moves what can be moved, then sleeps until more may come from or go to these peers, at most `ns`.
+ */
+void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outgoing, int count,
+                        int64_t ns);
+/* Takes it out of every queue: its memory is not touched any more. */
+void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
+
+/* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
+ * Returns `status` with the reason in force as the message. */
+tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
+/* The slow part of every wait: TUTTI_OK while nobody died and nothing was aborted. */
+tutti_status tutti__fabric_check(tutti_fabric *fabric);
+/* Wakes threads of this rank that sleep in the fabric. */
+void tutti__fabric_kick(tutti_fabric *fabric);
+/* "rank 3 (host a, process 77)", into a buffer of at least 320 bytes; returns it. */
+const char *tutti__fabric_name(const tutti_fabric *fabric, int peer, char *ret_text, size_t size);
+
+#endif

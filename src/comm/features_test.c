@@ -1,0 +1,341 @@
+/* features_test.c: what calls may ask for: asynchrony, groups, shards, wire forms, sizes, buckets. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/world.h"
+#include "comm/testing.h"
+
+static const char *const engines[] = {"local", "shm", "tcp"};
+
+static void on_every_engine(int size, tutti_rank_work *work, void *context)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        tutti__test_ranks(size, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 60), work,
+                          context);
+}
+
+/* Every rank receives first: nothing may depend on the order of posting. Large ones do not fit into
+ * any buffer on the way. */
+static tutti_status round_trip(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    static const int64_t sizes[] = {0, 1, 100000, 3 << 20};
+    for (size_t s = 0; s < TUTTI_COUNT(sizes); s++) {
+        size_t bytes = (size_t)sizes[s];
+        char *out = malloc(2 * bytes + 2), *in = calloc(1, 2 * bytes + 2);
+        tutti_request *requests[4];
+        memset(out, rank + 1, 2 * bytes + 1);
+        memset(out + bytes, rank + 101, bytes + 1);
+        for (int i = 0; i < 2; i++) /* tags cross */
+            TUTTI_TRY(tutti_comm_recv(comm, before, 7 - i, in + (size_t)i * bytes, sizes[s],
+                                      TUTTI_CALL(.request = &requests[i])));
+        for (int i = 0; i < 2; i++)
+            TUTTI_TRY(tutti_comm_send(comm, next, 6 + i, out + (size_t)i * bytes, sizes[s],
+                                      TUTTI_CALL(.request = &requests[2 + i])));
+        TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+        for (int i = 3; i >= 0; i--)
+            TUTTI_TRY(tutti_comm_wait(requests[i]));
+        for (size_t i = 0; i < bytes; i += 997)
+            EXPECT(in[i] == (char)(before + 101) && in[bytes + i] == (char)(before + 1));
+        free(out);
+        free(in);
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_messages_by_tag_both_ways_at_once)
+{
+    on_every_engine(3, round_trip, NULL);
+}
+
+static tutti_status overlapped(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { CALLS = 20, COUNT = 5000 };
+    float *data = calloc(CALLS * COUNT, sizeof *data);
+    tutti_request *requests[CALLS];
+    for (int i = 0; i < CALLS * COUNT; i++)
+        data[i] = (float)(tutti_comm_rank(comm) + i / COUNT);
+    for (int i = 0; i < CALLS; i++)
+        TUTTI_TRY(tutti_comm_all_reduce(comm, data + i * COUNT, data + i * COUNT, COUNT, TUTTI_F32,
+                                        TUTTI_SUM, TUTTI_CALL(.request = &requests[i])));
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL)); /* keeps its place behind them */
+    for (int i = 0; i < CALLS; i++)
+        EXPECT(tutti_comm_test(requests[i]));
+    for (int i = 0; i < CALLS; i++)
+        TUTTI_TRY(tutti_comm_wait(requests[i]));
+    int size = tutti_comm_size(comm);
+    for (int i = 0; i < CALLS * COUNT; i++)
+        EXPECT(data[i] == (float)(size * (size - 1) / 2 + size * (i / COUNT)));
+    free(data);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_asynchronous_calls_run_in_order)
+{
+    on_every_engine(3, overlapped, NULL);
+}
+
+static tutti_status split(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
+    tutti_comm *odd = NULL, *few = NULL;
+    TUTTI_TRY(tutti_comm_split(comm, rank % 2, -rank, &odd));
+    EXPECT(tutti_comm_size(odd) == (size + 1 - rank % 2) / 2);
+    EXPECT(tutti_comm_rank(odd) == tutti_comm_size(odd) - 1 - rank / 2);
+    int64_t sum = rank, all = rank;
+    TUTTI_TRY(tutti_comm_all_reduce(odd, &sum, &sum, 1, TUTTI_I64, TUTTI_SUM, NULL));
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &all, &all, 1, TUTTI_I64, TUTTI_MAX, NULL));
+    int64_t want = 0;
+    for (int r = rank % 2; r < size; r += 2)
+        want += r;
+    EXPECT(sum == want && all == size - 1);
+    TUTTI_TRY(tutti_comm_split(odd, tutti_comm_rank(odd) == 0 ? 0 : -1, 0, &few));
+    EXPECT((few != NULL) == (tutti_comm_rank(odd) == 0));
+    TUTTI_TRY(tutti_comm_close(few));
+    return tutti_comm_close(odd);
+}
+
+TUTTI_TEST(comm_split_into_groups)
+{
+    on_every_engine(5, split, NULL);
+}
+
+/* One sum over 8 shards, for any number of ranks. */
+typedef struct shards {
+    float sum[301];
+    bool known;
+} shards;
+
+static tutti_status sum_shards(tutti_comm *comm, void *context)
+{
+    shards *want = context;
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
+    int low = rank * 8 / size, high = (rank + 1) * 8 / size;
+    float *in = calloc(8 * 301, sizeof *in), out[301];
+    for (int s = low; s < high; s++)
+        for (int i = 0; i < 301; i++)
+            in[(s - low) * 301 + i] = sinf((float)(s * 301 + i)) * powf(10, (float)(i % 7));
+    TUTTI_TRY(tutti_comm_all_reduce(comm, in, out, 301, TUTTI_F32, TUTTI_SUM,
+                                    TUTTI_CALL(.shards = 8)));
+    free(in);
+    if (!want->known) /* one rank only */
+        memcpy(want->sum, out, sizeof out);
+    EXPECT(memcmp(want->sum, out, sizeof out) == 0);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_sums_over_shards_have_the_same_bits_for_any_number_of_ranks)
+{
+    shards want = {0};
+    tutti__test_ranks(1, NULL, sum_shards, &want);
+    want.known = true;
+    double plain = 0;
+    for (int s = 0; s < 8; s++)
+        plain += sinf((float)(s * 301));
+    CHECK_NEAR(want.sum[0], plain, 1e-5);
+    for (int size = 2; size <= 9; size++)
+        on_every_engine(size, sum_shards, &want);
+}
+
+static tutti_status wired(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int size = tutti_comm_size(comm);
+    float data[1001], same[1001];
+    for (int wire = TUTTI_F16; wire <= TUTTI_BF16; wire++) {
+        for (int i = 0; i < 1001; i++)
+            data[i] = cosf((float)i) * (float)(tutti_comm_rank(comm) + 1);
+        int64_t before = tutti_comm_bytes_sent(comm);
+        TUTTI_TRY(tutti_comm_all_reduce(comm, data, data, 1001, TUTTI_F32, TUTTI_SUM,
+                                        TUTTI_CALL(.wire = (tutti_dtype)wire)));
+        EXPECT(tutti_comm_bytes_sent(comm) - before < 2 * 1001 * 2 + 64 * size);
+        for (int i = 0; i < 1001; i++)
+            EXPECT(fabs(data[i] - cosf((float)i) * (float)(size * (size + 1) / 2)) <
+                   (wire == TUTTI_F16 ? 0.002 : 0.02) * size * size);
+        memcpy(same, data, sizeof data);
+        TUTTI_TRY(tutti_comm_broadcast(comm, same, 1001, TUTTI_F32, 0, NULL));
+        EXPECT(memcmp(same, data, sizeof data) == 0);
+    }
+    EXPECT(tutti_comm_all_reduce(comm, data, data, 10, TUTTI_F32, TUTTI_SUM,
+                                 TUTTI_CALL(.wire = TUTTI_I32)) == TUTTI_INVALID);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_sixteen_bits_on_the_wire)
+{
+    on_every_engine(2, wired, NULL);
+    on_every_engine(5, wired, NULL);
+}
+
+static tutti_status by_size(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float data[5000];
+    for (int count = 1; count <= 5000; count *= 17) {
+        for (int i = 0; i < count; i++)
+            data[i] = 1;
+        TUTTI_TRY(tutti_comm_all_reduce(comm, data, data, count, TUTTI_F32, TUTTI_SUM, NULL));
+        EXPECT(data[0] == 3 && data[count - 1] == 3);
+    }
+    EXPECT(tutti_comm_all_reduce(comm, data, data, 3, TUTTI_F32, TUTTI_SUM,
+                                 TUTTI_CALL(.algorithm = "telepathy")) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "ring") != NULL);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_algorithms_by_size)
+{
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp", .all_reduce = "tree:1k:ring/ring#3"),
+                      by_size, NULL);
+    tutti_spec spec;
+    CHECK_OK(tutti__comm_spec_parse("central:4k:tree:1m:naive/ring#2", &spec));
+    CHECK_INT(spec.count, 3);
+    CHECK_INT(spec.range[0].limit, 4096);
+    CHECK_STR(spec.range[2].between, "ring");
+    CHECK_INT(spec.range[2].parts, 2);
+    CHECK_STATUS(tutti_comm_spec_check("tree:ring"), TUTTI_INVALID);
+    CHECK_STATUS(tutti_comm_spec_check("tree:4k:ring:2k:tree"), TUTTI_INVALID);
+    CHECK_STATUS(tutti_comm_spec_check("postman"), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "tree:64k:ring");
+}
+
+static tutti_status many(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float data[200][11];
+    tutti_comm_piece pieces[200];
+    for (int i = 0; i < 200; i++) {
+        pieces[i] = (tutti_comm_piece){data[i], i % 12};
+        for (int j = 0; j < 11; j++)
+            data[i][j] = (float)(i + j);
+    }
+    TUTTI_TRY(tutti_comm_all_reduce_many(comm, pieces, 200, TUTTI_F32, TUTTI_SUM,
+                                         TUTTI_BUCKET(.bucket_bytes = 256, .bucket_count = 9),
+                                         NULL));
+    for (int i = 0; i < 200; i++)
+        for (int j = 0; j < 11; j++)
+            EXPECT(data[i][j] == (float)((i + j) * (j < i % 12 ? 3 : 1)));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_buckets_of_many_small_tensors)
+{
+    on_every_engine(3, many, NULL);
+}
+
+static tutti_status late(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float one = 1;
+    if (tutti_comm_rank(comm) == 1)
+        return TUTTI_OK; /* does not come */
+    int64_t start = tutti__now_ns();
+    tutti_status status = tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM,
+                                                TUTTI_CALL(.timeout = 0.2));
+    EXPECT(status != TUTTI_OK);
+    EXPECT(tutti__now_ns() - start < 5000000000);
+    EXPECT(status == TUTTI_CLOSED || strstr(tutti_error_message(), "rank 1") != NULL);
+    EXPECT(tutti_comm_barrier(comm, NULL) == status); /* broken for good */
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_deadline_names_who_did_not_come)
+{
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "local"), late, NULL);
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), late, NULL);
+}
+
+static tutti_status receive_again(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int value = 0;
+    if (tutti_comm_rank(comm) == 0) {
+        EXPECT(tutti_comm_recv(comm, 1, 3, &value, 4, TUTTI_CALL(.timeout = 0.02)) ==
+               TUTTI_DEADLINE);
+        TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+        TUTTI_TRY(tutti_comm_recv(comm, 1, 3, &value, 4, NULL));
+        EXPECT(value == 42);
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    value = 42;
+    return tutti_comm_send(comm, 0, 3, &value, 4, NULL);
+}
+
+TUTTI_TEST(comm_a_receive_may_be_repeated_after_its_deadline)
+{
+    on_every_engine(2, receive_again, NULL);
+}
+
+static tutti_status aborting(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float one = 1;
+    if (tutti_comm_rank(comm) == 0) {
+        tutti__world()->sleep_ns(tutti__world()->self, 20000000);
+        tutti_comm_abort(comm, "out of coffee");
+        return TUTTI_OK;
+    }
+    tutti_status status =
+        tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL);
+    EXPECT(status == TUTTI_CANCELLED && strstr(tutti_error_message(), "out of coffee"));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_abort_reaches_ranks_that_share_memory)
+{
+    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "shm"), aborting, NULL);
+}
+
+TUTTI_TEST(comm_unknown_engines_and_sizes_are_refused)
+{
+    tutti_comm *comms[2];
+    CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.engine = "pigeon"), comms),
+                 TUTTI_NOT_FOUND);
+    CHECK_CONTAINS(tutti_error_message(), "shm");
+    CHECK_STATUS(tutti_comm_local(0, NULL, comms), TUTTI_INVALID);
+}
+
+static tutti_status measured(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_comm_cost cost;
+    tutti_comm_get_cost(comm, &cost);
+    EXPECT(cost.link[TUTTI_LINK_WITHIN].alpha > 0 && cost.link[TUTTI_LINK_WITHIN].alpha < 0.1);
+    EXPECT(cost.link[TUTTI_LINK_WITHIN].exchange[2] > 0 && cost.gamma[2] > 0);
+    EXPECT(tutti_comm_predict(&cost, "all_reduce", "ring", 2, 1 << 20) > 0);
+    float one = 1;
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL));
+    EXPECT(one == 2);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cost_is_measured)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = engines[e], .measure = true), measured,
+                          NULL);
+}
+
+TUTTI_TEST(comm_formulas_are_the_textbooks)
+{
+    tutti_comm_cost cost = {.hosts = 1};
+    cost.link[TUTTI_LINK_WITHIN].alpha = 1e-5;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.link[TUTTI_LINK_WITHIN].beta[i] = cost.link[TUTTI_LINK_WITHIN].exchange[i] = 1e-9;
+    double a = 1e-5, m = 1 << 20, b = 1e-9;
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "ring", 8, 1 << 20),
+               14 * a + 14.0 / 8 * m * b, 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "tree", 8, 1 << 20), 6 * a + 6 * m * b,
+               1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "central", 8, 1 << 20),
+               14 * a + 14 * m * b, 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "halving", 8, 1 << 20),
+               6 * a + 14.0 / 8 * m * b, 1e-9);
+    CHECK(isinf(tutti_comm_predict(&cost, "all_reduce", "pairwise", 8, 1 << 20)));
+}

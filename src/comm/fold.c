@@ -1,0 +1,217 @@
+/* fold.c: out = a ∘ b ∘ …, for every data type and reduction. Plain loops, which compilers turn
+ * into vectors; two to four sources go in one pass over memory, more in blocks that stay in the
+ * nearest cache. */
+#include "comm/fold.h"
+
+#include <string.h>
+
+#include "base/isa.h"
+
+enum { BLOCK = 1024 }; /* elements that stay in the nearest cache */
+
+#define ADD(a, b) ((a) + (b))
+#define MUL(a, b) ((a) * (b))
+/* A NaN in either stays. */
+#define LEAST(a, b) (((a) < (b) || (a) != (a)) ? (a) : (b))
+#define MOST(a, b) (((a) > (b) || (a) != (a)) ? (a) : (b))
+
+/* `out` may be an input: element i is read before it is written, which is what ivdep says. */
+#if defined(__clang__)
+#define NO_CARRY _Pragma("clang loop vectorize(enable)")
+#else
+#define NO_CARRY _Pragma("GCC ivdep")
+#endif
+
+/* Of one type that is computed as it is (`wide` = `type` but for unsigned arithmetic, which wraps). */
+#define FOLD(name, type, wide, OP)                                                                 \
+    static void name(void *out, const void *const *in, int sources, int64_t count)                 \
+    {                                                                                              \
+        type *o = out;                                                                             \
+        const type *a = in[0], *b = in[sources > 1], *c = in[sources > 2 ? 2 : 0];                 \
+        const type *d = in[sources > 3 ? 3 : 0];                                                   \
+        if (sources == 1) {                                                                        \
+            if (o != a)                                                                            \
+                memcpy(o, a, (size_t)count * sizeof(type));                                        \
+        } else if (sources == 2) {                                                                 \
+            NO_CARRY for (int64_t i = 0; i < count; i++) o[i] =                                    \
+                (type)OP((wide)a[i], (wide)b[i]);                                                  \
+        } else if (sources == 3) {                                                                 \
+            NO_CARRY for (int64_t i = 0; i < count; i++)                                           \
+            {                                                                                      \
+                wide s = OP((wide)a[i], (wide)b[i]);                                               \
+                o[i] = (type)OP(s, (wide)c[i]);                                                    \
+            }                                                                                      \
+        } else if (sources == 4) {                                                                 \
+            NO_CARRY for (int64_t i = 0; i < count; i++)                                           \
+            {                                                                                      \
+                wide s = OP((wide)a[i], (wide)b[i]);                                               \
+                s = OP(s, (wide)c[i]);                                                             \
+                o[i] = (type)OP(s, (wide)d[i]);                                                    \
+            }                                                                                      \
+        } else {                                                                                   \
+            name##_many(o, in, sources, count);                                                    \
+        }                                                                                          \
+    }
+
+#define FOLD_MANY(name, type, wide, OP)                                                            \
+    static void name##_many(type *out, const void *const *in, int sources, int64_t count)          \
+    {                                                                                              \
+        wide sum[BLOCK];                                                                           \
+        for (int64_t start = 0; start < count; start += BLOCK) {                                   \
+            int n = (int)(count - start < BLOCK ? count - start : BLOCK);                          \
+            const type *first = (const type *)in[0] + start;                                       \
+            for (int i = 0; i < n; i++)                                                            \
+                sum[i] = (wide)first[i];                                                           \
+            for (int s = 1; s < sources; s++) {                                                    \
+                const type *next = (const type *)in[s] + start;                                    \
+                for (int i = 0; i < n; i++)                                                        \
+                    sum[i] = OP(sum[i], (wide)next[i]);                                            \
+            }                                                                                      \
+            for (int i = 0; i < n; i++)                                                            \
+                out[start + i] = (type)sum[i];                                                     \
+        }                                                                                          \
+    }
+
+#define FOLDS(prefix, type, wide)                                                                  \
+    FOLD_MANY(prefix##_add, type, wide, ADD)                                                       \
+    FOLD(prefix##_add, type, wide, ADD)                                                            \
+    FOLD_MANY(prefix##_mul, type, wide, MUL)                                                       \
+    FOLD(prefix##_mul, type, wide, MUL)                                                            \
+    FOLD_MANY(prefix##_least, type, type, LEAST)                                                   \
+    FOLD(prefix##_least, type, type, LEAST)                                                        \
+    FOLD_MANY(prefix##_most, type, type, MOST)                                                     \
+    FOLD(prefix##_most, type, type, MOST)                                                          \
+    static void prefix##_divide(void *data, int64_t count, int64_t by)                             \
+    {                                                                                              \
+        type *x = data;                                                                            \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            x[i] = (type)(x[i] / (type)by);                                                        \
+    }
+
+FOLDS(f32, float, float)
+FOLDS(f64, double, double)
+FOLDS(i32, int32_t, uint32_t)
+FOLDS(i64, int64_t, uint64_t)
+FOLDS(u8, uint8_t, uint8_t)
+
+/* Bits of an f32. */
+static inline float from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static inline uint32_t to_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float bf16_wide(uint16_t x)
+{
+    return from_bits((uint32_t)x << 16);
+}
+static inline uint16_t bf16_narrow(float x)
+{
+    uint32_t bits = to_bits(x);
+    uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    uint32_t nan = (bits >> 16) | 0x40u;
+    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+/* Exponents are moved from f16's bias to f32's by a multiplication, which gets subnormals right. */
+static inline float f16_wide(uint16_t x)
+{
+    uint32_t magnitude = (uint32_t)(x & 0x7fffu) << 13, sign = (uint32_t)(x & 0x8000u) << 16;
+    uint32_t moved = to_bits(from_bits(magnitude) * 0x1p112f);
+    uint32_t special = magnitude | 0x7f800000u;
+    return from_bits(sign | ((x & 0x7c00u) == 0x7c00u ? special : moved));
+}
+static inline uint16_t f16_narrow(float x)
+{
+    uint32_t bits = to_bits(x), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+    /* Normal: round at bit 13 and move the exponent. */
+    uint32_t normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23)) >> 13;
+    /* Below 2^-14: adding 0.5 puts the last bit of f16's subnormals at the end of the f32. */
+    uint32_t small = to_bits(from_bits(magnitude) + 0.5f) - 0x3f000000u;
+    uint32_t big = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+    uint32_t in_range = magnitude < 0x38800000u ? small : normal;
+    return (uint16_t)(sign | (magnitude >= 0x477ff000u ? big : in_range));
+}
+
+#define CONVERT(prefix)                                                                            \
+    static void prefix##_widen_all(const uint16_t *in, int64_t count, float *out)                  \
+    {                                                                                              \
+        NO_CARRY for (int64_t i = 0; i < count; i++) out[i] = prefix##_wide(in[i]);                \
+    }                                                                                              \
+    static void prefix##_narrow_all(const float *in, int64_t count, uint16_t *out)                 \
+    {                                                                                              \
+        NO_CARRY for (int64_t i = 0; i < count; i++) out[i] = prefix##_narrow(in[i]);              \
+    }                                                                                              \
+    static void prefix##_divide(void *data, int64_t count, int64_t by)                             \
+    {                                                                                              \
+        uint16_t *x = data;                                                                        \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            x[i] = prefix##_narrow(prefix##_wide(x[i]) / (float)by);                               \
+    }
+
+#define FOLD_HALF(name, prefix, OP)                                                                \
+    static void name(void *out, const void *const *in, int sources, int64_t count)                 \
+    {                                                                                              \
+        float sum[BLOCK];                                                                          \
+        for (int64_t start = 0; start < count; start += BLOCK) {                                   \
+            int n = (int)(count - start < BLOCK ? count - start : BLOCK);                          \
+            prefix##_widen_all((const uint16_t *)in[0] + start, n, sum);                           \
+            for (int s = 1; s < sources; s++) {                                                    \
+                const uint16_t *next = (const uint16_t *)in[s] + start;                            \
+                for (int i = 0; i < n; i++) {                                                      \
+                    float x = prefix##_wide(next[i]);                                              \
+                    sum[i] = OP(sum[i], x);                                                        \
+                }                                                                                  \
+            }                                                                                      \
+            prefix##_narrow_all(sum, n, (uint16_t *)out + start);                                  \
+        }                                                                                          \
+    }
+
+#define FOLDS_HALF(prefix)                                                                         \
+    CONVERT(prefix)                                                                                \
+    FOLD_HALF(prefix##_add, prefix, ADD)                                                           \
+    FOLD_HALF(prefix##_mul, prefix, MUL)                                                           \
+    FOLD_HALF(prefix##_least, prefix, LEAST)                                                       \
+    FOLD_HALF(prefix##_most, prefix, MOST)
+
+FOLDS_HALF(f16)
+FOLDS_HALF(bf16)
+
+#define ROW(prefix)                                                                                \
+    {                                                                                              \
+        [TUTTI_SUM] = prefix##_add, [TUTTI_MEAN] = prefix##_add, [TUTTI_MIN] = prefix##_least,     \
+        [TUTTI_MAX] = prefix##_most, [TUTTI_PROD] = prefix##_mul                                   \
+    }
+
+const tutti_fold TUTTI_ISA_NAME(tutti_fold) = {
+    .isa = TUTTI_ISA_TEXT,
+    .fold =
+        {
+            [TUTTI_F32] = ROW(f32),
+            [TUTTI_F64] = ROW(f64),
+            [TUTTI_F16] = ROW(f16),
+            [TUTTI_BF16] = ROW(bf16),
+            [TUTTI_I32] = ROW(i32),
+            [TUTTI_I64] = ROW(i64),
+            [TUTTI_U8] = ROW(u8),
+        },
+    .divide =
+        {
+            [TUTTI_F32] = f32_divide,
+            [TUTTI_F64] = f64_divide,
+            [TUTTI_F16] = f16_divide,
+            [TUTTI_BF16] = bf16_divide,
+            [TUTTI_I32] = i32_divide,
+            [TUTTI_I64] = i64_divide,
+            [TUTTI_U8] = u8_divide,
+        },
+    .widen = {[TUTTI_F16] = f16_widen_all, [TUTTI_BF16] = bf16_widen_all},
+    .narrow = {[TUTTI_F16] = f16_narrow_all, [TUTTI_BF16] = bf16_narrow_all},
+};

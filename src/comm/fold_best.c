@@ -1,0 +1,47 @@
+/* fold_best.c: the reductions for this CPU. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "comm/fold.h"
+#include "tables/fold.h"
+
+static const tutti_fold *find(const char *isa)
+{
+    for (const tutti_fold *const *each = tutti__fold_table; *each; each++)
+        if (strcmp((*each)->isa, isa) == 0)
+            return *each;
+    return NULL;
+}
+
+const tutti_fold *tutti__fold_best(void)
+{
+    static _Atomic(const tutti_fold *) best;
+    const tutti_fold *found = atomic_load_explicit(&best, memory_order_acquire);
+    if (found)
+        return found;
+    const tutti_cpu *cpu = tutti__cpu();
+    if (cpu->avx512)
+        found = find("avx512");
+    if (!found && cpu->avx2)
+        found = find("avx2");
+    if (!found)
+        found = find("base");
+    atomic_store_explicit(&best, found, memory_order_release);
+    return found;
+}
+
+tutti_fold_function *tutti__fold_find(tutti_dtype dtype, tutti_reduction reduction)
+{
+    if (dtype <= TUTTI_NO_DTYPE || dtype >= TUTTI_DTYPE_END || reduction < TUTTI_SUM ||
+        reduction > TUTTI_PROD)
+        return NULL;
+    return tutti__fold_best()->fold[dtype][reduction];
+}
+
+void tutti__fold_finish(tutti_dtype dtype, tutti_reduction reduction, void *data, int64_t count,
+                        int64_t ranks)
+{
+    if (reduction == TUTTI_MEAN && ranks > 1)
+        tutti__fold_best()->divide[dtype](data, count, ranks);
+}

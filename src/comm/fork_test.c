@@ -1,0 +1,101 @@
+/* fork_test.c: ranks as processes: shared memory between them, and what happens when one dies. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/world.h"
+#include "comm/testing.h"
+
+static tutti_status sum(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int64_t count = 300000;
+    for (int arena = 0; arena < 2; arena++) {
+        float *data = NULL;
+        if (arena)
+            TUTTI_TRY(tutti_comm_allocate(comm, count * 4, (void **)&data));
+        else
+            EXPECT((data = malloc((size_t)count * 4)) != NULL);
+        for (int64_t i = 0; i < count; i++)
+            data[i] = (float)(tutti_comm_rank(comm) + i % 10);
+        TUTTI_TRY(tutti_comm_all_reduce(comm, data, data, count, TUTTI_F32, TUTTI_SUM, NULL));
+        for (int64_t i = 0; i < count; i++)
+            EXPECT(data[i] == (float)(6 + 4 * (i % 10)));
+        if (arena)
+            tutti_comm_free(comm, data);
+        else
+            free(data);
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_forked_processes_sum)
+{
+    tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "shm"), sum, NULL);
+    tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "tcp", .streams = 3), sum, NULL);
+}
+
+/* Rank 2 dies, or stops, while the others wait for it in an all-reduce. All must learn of it. */
+static tutti_status lose_one(tutti_comm *comm, void *context)
+{
+    int signal_number = *(const int *)context;
+    float x[100] = {0};
+    TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM, NULL));
+    if (tutti_comm_rank(comm) == 2) {
+        kill(getpid(), signal_number);
+        _exit(0);
+    }
+    int64_t start = tutti__now_ns();
+    tutti_status status = tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
+                                                TUTTI_CALL(.timeout = 2));
+    double seconds = (double)(tutti__now_ns() - start) * 1e-9;
+    EXPECT(status != TUTTI_OK);
+    EXPECT(seconds < (signal_number == SIGKILL ? 1.0 : 4.0));
+    /* Over sockets a rank that waits for one who waits for rank 2 cannot tell who has stopped. */
+    EXPECT((signal_number == SIGSTOP && !comm->fabric->segment) ||
+           strstr(tutti_error_message(), "rank 2") != NULL);
+    return TUTTI_OK;
+}
+
+/* Not through tutti__test_forked: closing a group with a dead rank is an error. */
+static void check_loss(const char *engine, int signal_number)
+{
+    tutti_comm *comm;
+    CHECK_OK(tutti_comm_fork(4, TUTTI_COMM_OPTIONS(.engine = engine), &comm));
+    bool child = tutti_comm_rank(comm) > 0;
+    const tutti_process *family = comm->fabric->family;
+    pid_t lost = family[2].id, others[2] = {family[1].id, family[3].id};
+    tutti_status status = lose_one(comm, &signal_number);
+    tutti_error error = {0};
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &error);
+    (void)tutti_comm_close(comm);
+    if (child && status != TUTTI_OK)
+        fprintf(stderr, "%s\n", error.message);
+    if (child)
+        _exit(status != TUTTI_OK);
+    kill(lost, SIGKILL);
+    waitpid(lost, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        int ending = -1;
+        waitpid(others[i], &ending, 0);
+        CHECK_INT(ending, 0);
+    }
+    if (status != TUTTI_OK)
+        tutti__test_fail(engine, signal_number, "%s", error.message);
+}
+
+TUTTI_TEST(comm_a_killed_process_is_seen_by_all)
+{
+    check_loss("shm", SIGKILL);
+    check_loss("tcp", SIGKILL);
+}
+
+TUTTI_TEST(comm_a_stopped_process_is_seen_at_the_deadline)
+{
+    check_loss("shm", SIGSTOP);
+    check_loss("tcp", SIGSTOP);
+}

@@ -1,0 +1,361 @@
+/* group.c: groups: made, split, closed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/params.h"
+#include "base/world.h"
+#include "comm/comm.h"
+
+enum { FIRST_CONTEXT = 1 };
+
+tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options)
+{
+    static const tutti_param all_reduce =
+        TUTTI_PARAM("ALL_REDUCE", "", "algorithms of all_reduce by size: tree:64k:ring");
+    tutti_comm_options full = {.struct_size = sizeof full};
+    if (options)
+        memcpy(&full, options,
+               options->struct_size < sizeof full ? options->struct_size : sizeof full);
+    if (!full.all_reduce && tutti__param_text(&all_reduce)[0])
+        full.all_reduce = tutti__param_text(&all_reduce);
+    full.arena_bytes = full.arena_bytes > 0 ? full.arena_bytes : (int64_t)1 << 30;
+    full.timeout = full.timeout > 0 ? full.timeout : 300;
+    full.join_timeout = full.join_timeout > 0 ? full.join_timeout : 60;
+    return full;
+}
+
+static int count_hosts(const tutti_comm *comm)
+{
+    int hosts = 0;
+    for (int i = 0; i < comm->size; i++) {
+        int j = 0;
+        while (comm->fabric->machine[comm->members[j]] != comm->fabric->machine[comm->members[i]])
+            j++;
+        hosts += j == i;
+    }
+    return hosts;
+}
+
+tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *members, int rank,
+                                uint32_t context, const tutti_comm_options *options,
+                                tutti_comm **ret_comm)
+{
+    tutti_spec spec = {0};
+    if (options->all_reduce)
+        TUTTI_TRY(tutti__comm_spec_parse(options->all_reduce, &spec));
+    tutti_comm *comm = calloc(1, sizeof *comm);
+    int *copy = malloc((size_t)size * sizeof *copy);
+    if (!comm || !copy) {
+        free(comm), free(copy);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", size);
+    }
+    for (int i = 0; i < size; i++)
+        copy[i] = members ? members[i] : i;
+    atomic_fetch_add(&fabric->references, 1);
+    *comm = (tutti_comm){.fabric = fabric,
+                         .rank = rank,
+                         .size = size,
+                         .members = copy,
+                         .context = context,
+                         .spec = spec,
+                         .timeout = options->timeout};
+    comm->hosts = count_hosts(comm);
+    comm->cost = options->cost ? *options->cost : tutti__cost_guess(comm);
+    comm->cost.hosts = comm->hosts;
+    *ret_comm = comm;
+    return TUTTI_OK;
+}
+
+void tutti__comm_destroy(tutti_comm *comm)
+{
+    if (!comm)
+        return;
+    tutti__worker_stop(comm);
+    tutti__comm_destroy(comm->within);
+    tutti__comm_destroy(comm->between);
+    tutti__area_close(comm->area);
+    tutti__fabric_release(comm->fabric);
+    free(comm->members);
+    free(comm->scratch);
+    free(comm);
+}
+
+/* The segment's rank of each member, or NULL when one of them is not in it. */
+static int *places_of(const tutti_comm *comm)
+{
+    const tutti_fabric *fabric = comm->fabric;
+    int *places = malloc((size_t)comm->size * sizeof *places), own = fabric->machine[fabric->rank];
+    for (int i = 0; places && i < comm->size; i++) {
+        places[i] = 0;
+        for (int r = 0; r < comm->members[i]; r++)
+            places[i] += fabric->machine[r] == own;
+    }
+    return places;
+}
+
+/* Rank 0 takes memory in the segment and tells the others where. Over messages: the group has no
+ * other way yet. */
+static tutti_status settle_area(tutti_comm *comm)
+{
+    tutti_fabric *fabric = comm->fabric;
+    uint64_t offset = 0;
+    if (!fabric->segment || comm->hosts > 1 || comm->size < 2)
+        return TUTTI_OK;
+    tutti_collective c = {.comm = comm,
+                          .rank = comm->rank,
+                          .size = comm->size,
+                          .out = &offset,
+                          .count = 1,
+                          .element = sizeof offset,
+                          .tag = 0x80000000u,
+                          .deadline_ns = tutti__comm_deadline(comm, NULL)};
+    if (comm->rank == 0)
+        offset = tutti__segment_take(fabric->segment, tutti__area_bytes(comm->size));
+    TUTTI_TRY(tutti__coll_find("tree")->on[TUTTI_BROADCAST].run(&c));
+    atomic_store(&comm->bytes_sent, 0);
+    int *places = offset ? places_of(comm) : NULL;
+    if (!offset)
+        return TUTTI_OK; /* the segment is full: messages will do */
+    if (!places)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", comm->size);
+    tutti_status status =
+        tutti__area_open(fabric, comm->rank, comm->size, places, offset, &comm->area);
+    if (status != TUTTI_OK)
+        free(places);
+    return status;
+}
+
+/* A group of those members for which `chosen` holds. */
+static tutti_status settle_part(tutti_comm *comm, const tutti_comm_options *options,
+                                const bool *chosen, uint32_t context, tutti_comm **ret_part)
+{
+    int *members = malloc((size_t)comm->size * sizeof *members), size = 0, rank = -1;
+    if (!members)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", comm->size);
+    for (int i = 0; i < comm->size; i++)
+        if (chosen[i]) {
+            rank = i == comm->rank ? size : rank;
+            members[size++] = comm->members[i];
+        }
+    tutti_comm_options plain = *options;
+    plain.all_reduce = NULL;
+    tutti_status status = rank < 0 ? TUTTI_OK
+                                   : tutti__comm_create(comm->fabric, size, members, rank, context,
+                                                        &plain, ret_part);
+    if (status == TUTTI_OK && rank >= 0)
+        (*ret_part)->inner = true, status = settle_area(*ret_part);
+    free(members);
+    return status;
+}
+
+/* Within this machine, and the first ranks of all machines. */
+static tutti_status settle_levels(tutti_comm *comm, const tutti_comm_options *options)
+{
+    const int *machine = comm->fabric->machine;
+    bool *here = calloc((size_t)comm->size * 2, sizeof *here), *first = here + comm->size;
+    if (!here)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", comm->size);
+    for (int i = 0; i < comm->size; i++) {
+        int j = 0;
+        while (machine[comm->members[j]] != machine[comm->members[i]])
+            j++;
+        first[i] = j == i;
+        here[i] = machine[comm->members[i]] == machine[comm->members[comm->rank]];
+    }
+    tutti_status status =
+        settle_part(comm, options, here, comm->context | UINT32_C(0x40000000), &comm->within);
+    if (status == TUTTI_OK)
+        status =
+            settle_part(comm, options, first, comm->context | UINT32_C(0x80000000), &comm->between);
+    free(here);
+    return status;
+}
+
+tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *options)
+{
+    TUTTI_TRY(settle_area(comm));
+    if (comm->hosts > 1)
+        TUTTI_TRY(settle_levels(comm, options));
+    if (options->measure && comm->size > 1)
+        TUTTI_TRY(tutti__cost_measure(comm, false));
+    return TUTTI_OK;
+}
+
+/* color, key, rank, and the next context that this rank has free */
+typedef struct ballot {
+    int32_t color, key, rank;
+    uint32_t context;
+} ballot;
+
+static int by_key(const void *a, const void *b)
+{
+    const ballot *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **ret_comm)
+{
+    tutti_fabric *fabric = comm->fabric;
+    ballot own = {color, key, comm->rank, atomic_load(&fabric->contexts)};
+    ballot *all = calloc((size_t)comm->size, sizeof *all);
+    int *members = malloc((size_t)comm->size * sizeof *members), size = 0, rank = 0;
+    tutti_comm *part = NULL;
+    tutti_status status = TUTTI_OK;
+    if (!all || !members)
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", comm->size);
+    if (status == TUTTI_OK)
+        status = tutti_comm_all_gather(comm, &own, all, sizeof own, TUTTI_U8, NULL);
+    uint32_t context = 0;
+    for (int i = 0; status == TUTTI_OK && i < comm->size; i++)
+        context = all[i].context > context ? all[i].context : context;
+    if (status == TUTTI_OK && color >= 0) {
+        qsort(all, (size_t)comm->size, sizeof *all, by_key);
+        for (int i = 0; i < comm->size; i++)
+            if (all[i].color == color) {
+                rank = all[i].rank == comm->rank ? size : rank;
+                members[size++] = comm->members[all[i].rank];
+            }
+        tutti_comm_options options =
+            tutti__comm_defaults(TUTTI_COMM_OPTIONS(.timeout = comm->timeout));
+        status = tutti__comm_create(fabric, size, members, rank, context + 1, &options, &part);
+        if (status == TUTTI_OK) {
+            int hosts = part->cost.hosts;
+            part->cost = comm->cost;
+            part->cost.hosts = hosts;
+            part->spec = comm->spec;
+            status = tutti__comm_settle(part, &options);
+        }
+    }
+    atomic_store(&fabric->contexts, context + 1);
+    free(all);
+    free(members);
+    if (status != TUTTI_OK)
+        tutti__comm_destroy(part);
+    else
+        *ret_comm = part;
+    return status;
+}
+
+/* Ranks that were forked end before rank 0 returns. */
+static tutti_status reap(tutti_fabric *fabric, int64_t deadline_ns)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 1; i < fabric->size; i++) {
+        int ending = 0;
+        pid_t done, child = atomic_load(&fabric->family[i].id);
+        while ((done = waitpid(child, &ending, WNOHANG)) == 0 &&
+               tutti__now_ns() < deadline_ns)
+            tutti__world()->sleep_ns(tutti__world()->self, 1000000);
+        if (done == 0)
+            status = tutti_fail(TUTTI_DEADLINE, "rank %d (process %d) has not ended", i,
+                                (int)child);
+        else if (done > 0 && ending != 0)
+            status = tutti_fail(TUTTI_CLOSED, "rank %d (process %d) ended with %s %d", i,
+                                (int)child,
+                                WIFEXITED(ending) ? "exit code" : "signal",
+                                WIFEXITED(ending) ? WEXITSTATUS(ending) : WTERMSIG(ending));
+    }
+    return status;
+}
+
+tutti_status tutti_comm_close(tutti_comm *comm)
+{
+    if (!comm)
+        return TUTTI_OK;
+    tutti_fabric *fabric = comm->fabric;
+    tutti_membership *members = comm->opened ? fabric->membership : NULL;
+    bool reaping = comm->forked && comm->rank == 0, broken = atomic_load(&fabric->broken);
+    int64_t deadline = tutti__now_ns() + (int64_t)(comm->timeout * 1e9);
+    tutti_status status = TUTTI_OK;
+    if (comm->worker)
+        tutti__worker_drain(comm);
+    /* Nobody leaves while another still needs what it has sent. */
+    if (!broken && (comm->forked || members))
+        status = tutti_comm_barrier(comm, NULL);
+    tutti_fabric *kept = fabric;
+    atomic_fetch_add(&kept->references, 1);
+    tutti__comm_destroy(comm);
+    if (reaping && status == TUTTI_OK && !broken)
+        status = reap(kept, deadline);
+    kept->membership = members ? NULL : kept->membership;
+    tutti__fabric_release(kept);
+    if (members && (broken || status != TUTTI_OK))
+        tutti__membership_abandon(members);
+    else if (members)
+        status = tutti__membership_leave(members, deadline);
+    return status;
+}
+
+void tutti_comm_abort(tutti_comm *comm, const char *why)
+{
+    char text[600];
+    snprintf(text, sizeof text, "rank %d aborted: %s", comm->rank, why ? why : "no reason given");
+    if (comm->fabric->membership)
+        tutti__membership_suspect(comm->fabric->membership, comm->fabric->rank, text);
+    (void)tutti__fabric_break(comm->fabric, TUTTI_CANCELLED, text);
+}
+
+int tutti_comm_rank(const tutti_comm *comm)
+{
+    return comm->rank;
+}
+
+int tutti_comm_size(const tutti_comm *comm)
+{
+    return comm->size;
+}
+
+int tutti_comm_hosts(const tutti_comm *comm)
+{
+    return comm->hosts;
+}
+
+const char *tutti_comm_engine(const tutti_comm *comm, int peer)
+{
+    if (peer < 0 || peer >= comm->size || peer == comm->rank)
+        return "";
+    return comm->fabric->engines[comm->members[peer]]->name;
+}
+
+void tutti_comm_get_cost(const tutti_comm *comm, tutti_comm_cost *ret_cost)
+{
+    *ret_cost = comm->cost;
+}
+
+int64_t tutti_comm_bytes_sent(const tutti_comm *comm)
+{
+    return atomic_load(&comm->bytes_sent);
+}
+
+tutti_status tutti_comm_allocate(tutti_comm *comm, int64_t bytes, void **ret_memory)
+{
+    tutti_segment *segment = comm->fabric->segment;
+    if (bytes < 0)
+        return tutti_fail(TUTTI_INVALID, "%lld bytes of memory", (long long)bytes);
+    void *memory = NULL;
+    if (segment)
+        memory = tutti__arena_allocate(segment, bytes);
+    else if ((memory = aligned_alloc(4096, ((size_t)bytes + 4096) / 4096 * 4096)))
+        memset(memory, 0, (size_t)bytes);
+    if (!memory)
+        return tutti_fail(TUTTI_NO_MEMORY,
+                          "no room for %lld bytes in the arena of %lld; open the group with a "
+                          "larger .arena_bytes",
+                          (long long)bytes, segment ? (long long)segment->arena_bytes : 0);
+    *ret_memory = memory;
+    return TUTTI_OK;
+}
+
+void tutti_comm_free(tutti_comm *comm, void *memory)
+{
+    if (!memory)
+        return;
+    if (comm->fabric->segment)
+        tutti__arena_give_back(comm->fabric->segment, memory);
+    else
+        free(memory);
+}

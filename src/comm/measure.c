@@ -1,0 +1,187 @@
+/* measure.c: the constants of the cost model, measured among the ranks that will use them.
+ *
+ * One way: ranks 0 and 1 send to and fro, half of the time counts. Exchange: all ranks give to the
+ * next and take from the one before, as a ring does. Addition and copies: all ranks at once, since
+ * they share memory. The least of several rounds counts; rank 0's figures are everybody's. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/world.h"
+#include "comm/comm.h"
+
+static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
+
+typedef struct bench {
+    tutti_comm *comm;
+    tutti_collective call;
+    char *a, *b; /* of the largest size */
+    int levels;  /* sizes that are measured; the last stands for larger ones */
+    bool thorough;
+} bench;
+
+static int rounds_of(const bench *m, size_t bytes)
+{
+    if (bytes <= 4096)
+        return m->thorough ? 400 : 40;
+    if (bytes <= 1 << 16)
+        return m->thorough ? 200 : 12;
+    return m->thorough ? (bytes > 1 << 20 ? 8 : 40) : (bytes > 1 << 20 ? 2 : 4);
+}
+
+static tutti_status one_way(bench *m, size_t bytes)
+{
+    tutti_collective *c = &m->call;
+    if (c->rank == 0) {
+        TUTTI_TRY(tutti__coll_send(c, 1, m->a, bytes));
+        return tutti__coll_recv(c, 1, m->b, bytes);
+    }
+    if (c->rank > 1)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__coll_recv(c, 0, m->b, bytes));
+    return tutti__coll_send(c, 0, m->a, bytes);
+}
+
+static tutti_status exchange(bench *m, size_t bytes)
+{
+    tutti_collective *c = &m->call;
+    return tutti__coll_exchange(c, (c->rank + 1) % c->size, m->a, bytes,
+                                (c->rank + c->size - 1) % c->size, m->b, bytes);
+}
+
+static tutti_status add(bench *m, size_t bytes)
+{
+    tutti__fold_find(TUTTI_F32, TUTTI_SUM)(m->a, (const void *[]){m->a, m->b}, 2,
+                                           (int64_t)(bytes / 4));
+    return TUTTI_OK;
+}
+
+static tutti_status reduce_in_place(bench *m, size_t bytes)
+{
+    tutti_collective c = m->call;
+    c.operation = TUTTI_ALL_REDUCE;
+    c.in = c.out = m->a;
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    c.count = (int64_t)(bytes / 4);
+    c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
+    return tutti__coll_find("direct")->on[TUTTI_ALL_REDUCE].run(&c);
+}
+
+static tutti_status phases(bench *m, size_t bytes)
+{
+    (void)bytes;
+    tutti__area_arrive(m->comm->area);
+    return tutti__area_await_all(m->comm->area, m->call.deadline_ns);
+}
+
+static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), size_t bytes,
+                            double *ret_seconds)
+{
+    double best = INFINITY;
+    int rounds = rounds_of(m, bytes);
+    for (int i = 0; i < rounds + 2; i++) {
+        int64_t start = tutti__now_ns();
+        TUTTI_TRY(work(m, bytes));
+        double seconds = (double)(tutti__now_ns() - start) * 1e-9;
+        if (i >= 2)
+            best = fmin(best, seconds);
+    }
+    *ret_seconds = best;
+    return TUTTI_OK;
+}
+
+/* Seconds a byte at each size, after `base` for none at all. */
+static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), double base,
+                          double share, double *ret)
+{
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        if (i >= m->levels) {
+            ret[i] = ret[i - 1];
+            continue;
+        }
+        double seconds;
+        TUTTI_TRY(time_of(m, work, sizes[i], &seconds));
+        ret[i] = fmax(seconds * share - base, 0.1 * seconds * share) / (double)sizes[i];
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_cost *cost,
+                                 tutti_comm_link link)
+{
+    double there_and_back, both;
+    m->call.comm = group;
+    m->call.rank = group->rank;
+    m->call.size = group->size;
+    m->call.tag = (uint32_t)(UINT32_C(0x80000000) | (++group->sequence & 0x7fffffff));
+    TUTTI_TRY(time_of(m, one_way, 8, &there_and_back));
+    cost->link[link].alpha = there_and_back / 2;
+    TUTTI_TRY(curve(m, one_way, there_and_back / 2, 0.5, cost->link[link].beta));
+    TUTTI_TRY(time_of(m, exchange, 8, &both));
+    cost->link[link].turn = fmax(both - there_and_back / 2, 0);
+    double base = cost->link[link].alpha + cost->link[link].turn;
+    return curve(m, exchange, base, 1, cost->link[link].exchange);
+}
+
+static tutti_status measure_shared(tutti_comm *group, bench *m, tutti_comm_cost *cost)
+{
+    m->comm = m->call.comm = group;
+    TUTTI_TRY(time_of(m, phases, 8, &cost->phase));
+    TUTTI_TRY(curve(m, reduce_in_place, 2 * cost->phase, 1, cost->copy));
+    char *arena = m->a, *private = calloc(1, sizes[m->levels - 1]);
+    if (!private)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to measure with");
+    m->a = private;
+    tutti_status status = curve(m, reduce_in_place, 2 * cost->phase, 1, cost->staged);
+    m->a = arena;
+    free(private);
+    return status;
+}
+
+static tutti_status measure_all(tutti_comm *comm, bench *m, tutti_comm_cost *cost)
+{
+    tutti_comm *within = comm->within ? comm->within : comm;
+    TUTTI_TRY(curve(m, add, 0, 1, cost->gamma));
+    if (within->size > 1)
+        TUTTI_TRY(measure_link(within, m, cost, TUTTI_LINK_WITHIN));
+    if (within->area)
+        TUTTI_TRY(measure_shared(within, m, cost));
+    if (comm->between)
+        TUTTI_TRY(measure_link(comm->between, m, cost, TUTTI_LINK_BETWEEN));
+    return TUTTI_OK;
+}
+
+tutti_status tutti__cost_measure(tutti_comm *comm, bool thorough)
+{
+    bench m = {.comm = comm, .thorough = thorough, .levels = thorough ? 5 : 4};
+    tutti_comm_cost cost = comm->cost;
+    size_t most = sizes[m.levels - 1];
+    m.call = (tutti_collective){.comm = comm,
+                                .rank = comm->rank,
+                                .size = comm->size,
+                                .deadline_ns = tutti__comm_deadline(comm, NULL)};
+    TUTTI_TRY(tutti_comm_allocate(comm, (int64_t)most, (void **)&m.a));
+    tutti_status status = tutti_comm_allocate(comm, (int64_t)most, (void **)&m.b);
+    if (status == TUTTI_OK) {
+        memset(m.a, 0, most);
+        memset(m.b, 0, most);
+        status = measure_all(comm, &m, &cost);
+        tutti_comm_free(comm, m.b);
+    }
+    tutti_comm_free(comm, m.a);
+    TUTTI_TRY(status);
+    TUTTI_TRY(tutti_comm_broadcast(comm, &cost, sizeof cost, TUTTI_U8, 0, NULL));
+    comm->cost = cost;
+    memset(comm->chosen, 0, sizeof comm->chosen);
+    atomic_store(&comm->bytes_sent, 0);
+    for (tutti_comm **part = &comm->within; part; part = part == &comm->within ? &comm->between
+                                                                               : NULL)
+        if (*part) {
+            int hosts = (*part)->cost.hosts;
+            (*part)->cost = cost;
+            (*part)->cost.hosts = hosts;
+            memset((*part)->chosen, 0, sizeof (*part)->chosen);
+        }
+    return TUTTI_OK;
+}

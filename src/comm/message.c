@@ -1,0 +1,447 @@
+/* message.c: posting, matching and moving messages. */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/world.h"
+#include "comm/fabric.h"
+#include "comm/segment.h"
+
+enum { EARLY_BYTES = 256 << 20 }; /* most that is kept of what nobody asked for, for each peer */
+static const int64_t slice_ns = 20000000; /* between two looks at who has died */
+static const int64_t mixed_slice_ns = 200000;
+
+static void push(tutti_queue_of_messages *queue, tutti_message *message)
+{
+    message->next = NULL;
+    *queue->last = message;
+    queue->last = &message->next;
+}
+
+static bool take_out(tutti_queue_of_messages *queue, const tutti_message *message)
+{
+    tutti_message **at = &queue->first;
+    while (*at && *at != message)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = message->next;
+    if (!*at)
+        queue->last = at;
+    return true;
+}
+
+static void finish(tutti_fabric *fabric, tutti_message *message, tutti_status status)
+{
+    message->status = status;
+    atomic_fetch_sub(&fabric->pending, 1);
+    atomic_store_explicit(&message->complete, true, memory_order_release);
+}
+
+/* The stream failed: everything that needs it does too, now and later. The reason is the calling
+ * thread's error. */
+static void fail_stream(tutti_fabric *fabric, tutti_stream *stream, tutti_status status)
+{
+    tutti_message *message;
+    if (!stream->error && (stream->error = malloc(sizeof *stream->error)))
+        tutti__error_capture(status, stream->error);
+    while ((message = stream->sending.first)) {
+        take_out(&stream->sending, message);
+        finish(fabric, message, status);
+    }
+    while ((message = stream->posted.first)) {
+        take_out(&stream->posted, message);
+        finish(fabric, message, status);
+    }
+    if (stream->in.target)
+        finish(fabric, stream->in.target, status);
+    stream->in.target = NULL;
+}
+
+static tutti_status pump_out(tutti_fabric *fabric, int peer)
+{
+    tutti_stream *stream = &fabric->streams[peer];
+    tutti_message *message;
+    while ((message = stream->sending.first)) {
+        struct iovec parts[2];
+        size_t done = 0, header = sizeof message->header;
+        int count = 0;
+        if (message->done < header)
+            parts[count++] = (struct iovec){(char *)&message->header + message->done,
+                                            header - message->done};
+        size_t sent = message->done > header ? message->done - header : 0;
+        if (sent < message->size)
+            parts[count++] = (struct iovec){message->data + sent, message->size - sent};
+        TUTTI_TRY(stream->engine->send(stream->state, peer, parts, count, &done));
+        message->done += done;
+        if (message->done < header + message->size)
+            return TUTTI_OK;
+        take_out(&stream->sending, message);
+        finish(fabric, message, TUTTI_OK);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_message *find_posted(const tutti_stream *stream, uint32_t context, uint32_t tag)
+{
+    for (tutti_message *m = stream->posted.first; m; m = m->next)
+        if (m->context == context && m->tag == tag)
+            return m;
+    return NULL;
+}
+
+static tutti_status wrong_size(const tutti_message *message, uint64_t size)
+{
+    return tutti_fail(TUTTI_INVALID,
+                      "rank %d sent %llu bytes where %zu were expected (tag %u); ranks must call "
+                      "the same operations with the same sizes in the same order",
+                      message->peer, (unsigned long long)size, message->size, message->tag);
+}
+
+/* A header is complete: where do its bytes go? Sets `matched` unless there is no room yet. */
+static tutti_status match(tutti_stream *stream)
+{
+    uint32_t context, tag;
+    uint64_t size;
+    memcpy(&context, stream->in.header, 4);
+    memcpy(&tag, stream->in.header + 4, 4);
+    memcpy(&size, stream->in.header + 8, 8);
+    tutti_message *posted = find_posted(stream, context, tag);
+    if (posted) {
+        if (posted->size != size)
+            return wrong_size(posted, size);
+        take_out(&stream->posted, posted);
+        stream->in.target = posted;
+        stream->in.matched = true;
+        return TUTTI_OK;
+    }
+    if (size > EARLY_BYTES - stream->early_bytes)
+        return TUTTI_OK;
+    tutti_unexpected *early = malloc(sizeof *early + size), **at = &stream->early;
+    if (!early)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a message of %llu bytes",
+                          (unsigned long long)size);
+    *early = (tutti_unexpected){.context = context, .tag = tag, .size = size};
+    while (*at)
+        at = &(*at)->next;
+    *at = early;
+    stream->early_bytes += size;
+    stream->in.early = early;
+    stream->in.matched = true;
+    return TUTTI_OK;
+}
+
+static void drop_early(tutti_stream *stream, tutti_unexpected *early)
+{
+    tutti_unexpected **at = &stream->early;
+    while (*at != early)
+        at = &(*at)->next;
+    *at = early->next;
+    stream->early_bytes -= early->size;
+    free(early);
+}
+
+/* The message under way has all its bytes. */
+static void arrived(tutti_fabric *fabric, tutti_stream *stream)
+{
+    tutti_message *target = stream->in.target;
+    tutti_unexpected *early = stream->in.early;
+    memset(&stream->in, 0, sizeof stream->in);
+    if (target) {
+        finish(fabric, target, TUTTI_OK);
+    } else if (early && early->waiting) {
+        memcpy(early->waiting->data, early->data, early->size);
+        finish(fabric, early->waiting, TUTTI_OK);
+        drop_early(stream, early);
+    } else if (early && early->unwanted) {
+        drop_early(stream, early);
+    }
+}
+
+/* Up to 64 KiB of what was cancelled half way goes nowhere. */
+static tutti_status pump_in(tutti_fabric *fabric, int peer)
+{
+    tutti_stream *stream = &fabric->streams[peer];
+    for (;;) {
+        size_t done = 0;
+        if (stream->in.header_done < TUTTI_HEADER_BYTES) {
+            TUTTI_TRY(stream->engine->recv(stream->state, peer,
+                                           stream->in.header + stream->in.header_done,
+                                           TUTTI_HEADER_BYTES - stream->in.header_done, &done));
+            stream->in.header_done += done;
+            if (stream->in.header_done < TUTTI_HEADER_BYTES)
+                return TUTTI_OK;
+        }
+        if (!stream->in.matched)
+            TUTTI_TRY(match(stream));
+        if (!stream->in.matched)
+            return TUTTI_OK;
+        tutti_message *target = stream->in.target;
+        tutti_unexpected *early = stream->in.early;
+        size_t *have = target ? &target->done : &early->done;
+        size_t size = target ? target->size : early->size;
+        char *data = target ? target->data : early->data;
+        if (*have < size) {
+            TUTTI_TRY(
+                stream->engine->recv(stream->state, peer, data + *have, size - *have, &done));
+            *have += done;
+            if (*have < size)
+                return TUTTI_OK;
+        }
+        arrived(fabric, stream);
+        if (!stream->posted.first)
+            return TUTTI_OK;
+    }
+}
+
+static bool expecting(const tutti_stream *stream)
+{
+    return stream->posted.first || stream->in.target || (stream->in.early && stream->in.matched);
+}
+
+static void pump(tutti_fabric *fabric, int peer)
+{
+    tutti_stream *stream = &fabric->streams[peer];
+    tutti_status status = TUTTI_OK;
+    if (stream->sending.first)
+        status = pump_out(fabric, peer);
+    if (status == TUTTI_OK && expecting(stream))
+        status = pump_in(fabric, peer);
+    if (status != TUTTI_OK)
+        fail_stream(fabric, stream, status);
+}
+
+static void progress_locked(tutti_fabric *fabric)
+{
+    for (int peer = 0; peer < fabric->size; peer++)
+        if (fabric->streams[peer].sending.first || expecting(&fabric->streams[peer]))
+            pump(fabric, peer);
+}
+
+void tutti__fabric_progress(tutti_fabric *fabric)
+{
+    pthread_mutex_lock(&fabric->lock);
+    int before = atomic_load(&fabric->pending);
+    progress_locked(fabric);
+    bool some = atomic_load(&fabric->pending) < before;
+    pthread_mutex_unlock(&fabric->lock);
+    if (some)
+        tutti__fabric_kick(fabric);
+}
+
+void tutti__fabric_send(tutti_fabric *fabric, tutti_message *message)
+{
+    tutti_stream *stream = &fabric->streams[message->peer];
+    message->done = 0;
+    message->status = TUTTI_OK;
+    atomic_store_explicit(&message->complete, false, memory_order_relaxed);
+    message->outgoing = true;
+    message->header.context = message->context;
+    message->header.tag = message->tag;
+    message->header.size = message->size;
+    pthread_mutex_lock(&fabric->lock);
+    atomic_fetch_add(&fabric->pending, 1);
+    bool alone = !stream->sending.first;
+    push(&stream->sending, message);
+    tutti_status status = stream->error ? stream->error->status
+                          : alone       ? pump_out(fabric, message->peer)
+                                        : TUTTI_OK;
+    if (status != TUTTI_OK)
+        fail_stream(fabric, stream, status);
+    pthread_mutex_unlock(&fabric->lock);
+}
+
+/* True when it came earlier; then it is complete, or will be when its last bytes are there. */
+static bool take_early(tutti_fabric *fabric, tutti_stream *stream, tutti_message *message)
+{
+    tutti_unexpected *early = stream->early;
+    while (early && (early->context != message->context || early->tag != message->tag ||
+                     early->waiting || early->unwanted))
+        early = early->next;
+    if (!early)
+        return false;
+    if (early->size != message->size) {
+        finish(fabric, message, wrong_size(message, early->size));
+    } else if (early->done < early->size) {
+        early->waiting = message;
+    } else {
+        memcpy(message->data, early->data, early->size);
+        finish(fabric, message, TUTTI_OK);
+        if (stream->in.early != early)
+            drop_early(stream, early);
+    }
+    return true;
+}
+
+void tutti__fabric_recv(tutti_fabric *fabric, tutti_message *message)
+{
+    tutti_stream *stream = &fabric->streams[message->peer];
+    message->done = 0;
+    message->outgoing = false;
+    message->status = TUTTI_OK;
+    atomic_store_explicit(&message->complete, false, memory_order_relaxed);
+    pthread_mutex_lock(&fabric->lock);
+    atomic_fetch_add(&fabric->pending, 1);
+    if (!take_early(fabric, stream, message))
+        push(&stream->posted, message);
+    if (stream->error)
+        fail_stream(fabric, stream, stream->error->status);
+    pthread_mutex_unlock(&fabric->lock);
+}
+
+/* A message whose bytes are on their way keeps going into memory of ours. */
+static void let_go(tutti_stream *stream, tutti_message *message)
+{
+    for (tutti_unexpected *early = stream->early; early; early = early->next)
+        if (early->waiting == message) {
+            early->waiting = NULL;
+            early->unwanted = true;
+        }
+    if (stream->in.target != message)
+        return;
+    tutti_unexpected *early = malloc(sizeof *early + message->size);
+    stream->in.target = NULL;
+    if (!early)
+        return; /* the stream is out of step and will say so */
+    *early = (tutti_unexpected){.size = message->size, .done = message->done, .unwanted = true};
+    early->next = stream->early;
+    stream->early = early;
+    stream->early_bytes += early->size;
+    stream->in.early = early;
+}
+
+void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
+{
+    pthread_mutex_lock(&fabric->lock);
+    if (!atomic_load(&message->complete)) {
+        tutti_stream *stream = &fabric->streams[message->peer];
+        if (take_out(&stream->sending, message)) {
+            if (message->done > 0)
+                fail_stream(fabric, stream,
+                            tutti_fail(TUTTI_CANCELLED, "a message to rank %d was given up half way",
+                                       message->peer));
+        } else if (!take_out(&stream->posted, message)) {
+            let_go(stream, message);
+        }
+        finish(fabric, message, TUTTI_CANCELLED);
+    }
+    pthread_mutex_unlock(&fabric->lock);
+}
+
+static bool all_complete(tutti_message *const *messages, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!atomic_load_explicit(&messages[i]->complete, memory_order_acquire))
+            return false;
+    return true;
+}
+
+/* Sleeps until something may have happened for one of the peers, at most `ns`. */
+void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outgoing, int count,
+                        int64_t ns)
+{
+    struct pollfd polled[65];
+    int descriptors = 0;
+    bool rings = false;
+    uint64_t drained;
+    atomic_fetch_add(&fabric->sleepers, 1);
+    for (int i = 0; i < count && descriptors < 64; i++) {
+        tutti_stream *stream = &fabric->streams[peers[i]];
+        if (stream->engine->descriptor)
+            stream->engine->descriptor(stream->state, peers[i], outgoing[i],
+                                       &polled[descriptors++]);
+        else
+            rings = true;
+    }
+    int before = atomic_load(&fabric->pending);
+    if (descriptors == 0 && fabric->segment) {
+        unsigned seen = tutti__segment_sleep_begin(fabric->segment);
+        tutti__fabric_progress(fabric);
+        bool some = atomic_load(&fabric->pending) != before;
+        tutti__segment_sleep_end(fabric->segment, seen, some ? 0 : ns);
+    } else {
+        if (fabric->kick >= 0)
+            polled[descriptors++] = (struct pollfd){.fd = fabric->kick, .events = POLLIN};
+        ns = (rings || fabric->kick < 0) && ns > mixed_slice_ns ? mixed_slice_ns : ns;
+        struct timespec timeout = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+        tutti__fabric_progress(fabric);
+        if (atomic_load(&fabric->pending) == before &&
+            ppoll(polled, (nfds_t)descriptors, &timeout, NULL) > 0 && fabric->kick >= 0 &&
+            polled[descriptors - 1].revents)
+            drained = read(fabric->kick, &drained, sizeof drained) > 0;
+    }
+    atomic_fetch_sub(&fabric->sleepers, 1);
+}
+
+/* For those of the messages that are not complete. */
+static void sleep_for(tutti_fabric *fabric, tutti_message *const *messages, int count, int64_t ns)
+{
+    int peers[64], open = 0;
+    bool outgoing[64];
+    atomic_fetch_add(&fabric->sleepers, 1);
+    for (int i = 0; i < count && open < 64; i++)
+        if (!atomic_load(&messages[i]->complete)) {
+            peers[open] = messages[i]->peer;
+            outgoing[open++] = messages[i]->outgoing;
+        }
+    if (open > 0)
+        tutti__fabric_doze(fabric, peers, outgoing, open, ns);
+    atomic_fetch_sub(&fabric->sleepers, 1);
+}
+
+static tutti_status late(tutti_fabric *fabric, tutti_message *const *messages, int count)
+{
+    char name[320];
+    for (int i = 0; i < count; i++)
+        if (!atomic_load(&messages[i]->complete)) {
+            return tutti_fail(TUTTI_DEADLINE, "waited too long for %s, %zu of %zu bytes %s",
+                              tutti__fabric_name(fabric, messages[i]->peer, name, sizeof name),
+                              messages[i]->done, messages[i]->size,
+                              messages[i]->outgoing ? "sent" : "received");
+        }
+    return tutti_fail(TUTTI_DEADLINE, "waited too long");
+}
+
+static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *messages, int count,
+                             int64_t deadline_ns)
+{
+    for (int round = 0;; round++) {
+        tutti__fabric_progress(fabric);
+        if (all_complete(messages, count))
+            return TUTTI_OK;
+        if (round < fabric->spin && (round & 255) != 255) {
+            TUTTI_PAUSE();
+            continue;
+        }
+        TUTTI_TRY(tutti__fabric_check(fabric));
+        int64_t left = deadline_ns - tutti__now_ns();
+        if (left <= 0)
+            return late(fabric, messages, count);
+        if (round < fabric->spin) {
+            continue;
+        }
+        if (round < fabric->spin + 20) {
+            sched_yield();
+            continue;
+        }
+        sleep_for(fabric, messages, count, left < slice_ns ? left : slice_ns);
+    }
+}
+
+tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *messages, int count,
+                                int64_t deadline_ns)
+{
+    tutti_status status = wait_all(fabric, messages, count, deadline_ns);
+    for (int i = 0; i < count; i++) {
+        if (status == TUTTI_OK && messages[i]->status != TUTTI_OK) {
+            const tutti_error *why = fabric->streams[messages[i]->peer].error;
+            status = why ? tutti__error_restore(why) : messages[i]->status;
+        }
+        if (status != TUTTI_OK)
+            tutti__fabric_cancel(fabric, messages[i]);
+    }
+    return status;
+}

@@ -1,0 +1,298 @@
+/* open.c: where groups come from: threads, forked processes, the ranks of a cluster. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/world.h"
+#include "comm/comm.h"
+
+enum { MOST_RANKS = 4096, WORLD = 1 };
+
+static tutti_status check_size(int size, const tutti_comm_options *options,
+                               const char *fallback, const tutti_engine **ret_engine)
+{
+    if (size < 1 || size > MOST_RANKS)
+        return tutti_fail(TUTTI_INVALID, "a group of %d ranks; 1 to %d are possible", size,
+                          MOST_RANKS);
+    TUTTI_TRY(tutti__engine_find(options->engine ? options->engine : fallback, ret_engine));
+    if (!(*ret_engine)->prepare)
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "the engine '%s' cannot connect ranks of one program; start them with "
+                          "mpirun or tutti run",
+                          (*ret_engine)->name);
+    return TUTTI_OK;
+}
+
+/* One rank over an engine that was prepared. */
+static tutti_status attach(int rank, int size, const tutti_engine *engine, void *shared,
+                           const tutti_comm_options *options, tutti_comm **ret_comm)
+{
+    tutti_fabric *fabric;
+    void *state = NULL;
+    TUTTI_TRY(tutti__fabric_create(rank, size, &fabric));
+    for (int i = 0; i < size; i++)
+        fabric->engines[i] = engine;
+    tutti_status status = engine->attach(fabric, shared, &state);
+    if (status == TUTTI_OK) {
+        tutti__fabric_add(fabric, engine, state);
+        status = tutti__fabric_ready(fabric);
+    }
+    if (status == TUTTI_OK)
+        status = tutti__comm_create(fabric, size, NULL, rank, WORLD, options, ret_comm);
+    tutti__fabric_release(fabric);
+    return status;
+}
+
+typedef struct settling {
+    tutti_comm *comm;
+    const tutti_comm_options *options;
+    tutti_error error;
+    pthread_t thread;
+} settling;
+
+static void *settle(void *given)
+{
+    settling *s = given;
+    tutti_status status = tutti__comm_settle(s->comm, s->options);
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &s->error);
+    return NULL;
+}
+
+/* Ranks must talk to settle: each on a thread of its own. */
+static tutti_status settle_all(int size, tutti_comm **comms, const tutti_comm_options *options)
+{
+    settling *all = calloc((size_t)size, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d threads", size);
+    int started = 0;
+    tutti_status status = TUTTI_OK;
+    for (; started < size && status == TUTTI_OK; started++) {
+        all[started] = (settling){.comm = comms[started], .options = options};
+        if (pthread_create(&all[started].thread, NULL, settle, &all[started]) != 0) {
+            status = tutti_fail(TUTTI_NO_MEMORY, "no thread for rank %d", started);
+            for (int i = 0; i < size; i++)
+                tutti_comm_abort(comms[i], "the group could not be made");
+            break;
+        }
+    }
+    for (int i = 0; i < started; i++) {
+        pthread_join(all[i].thread, NULL);
+        if (status == TUTTI_OK && all[i].error.status)
+            status = tutti__error_restore(&all[i].error);
+    }
+    free(all);
+    return status;
+}
+
+tutti_status tutti_comm_local(int size, const tutti_comm_options *given, tutti_comm **ret_comms)
+{
+    tutti_comm_options options = tutti__comm_defaults(given);
+    const tutti_engine *engine;
+    void *shared;
+    TUTTI_TRY(check_size(size, &options, "local", &engine));
+    TUTTI_TRY(engine->prepare(size, &options, false, &shared));
+    tutti_comm **comms = calloc((size_t)size, sizeof *comms);
+    tutti_status status = TUTTI_OK;
+    if (!comms)
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d threads", size);
+    int made = 0;
+    while (status == TUTTI_OK && made < size) {
+        status = attach(made, size, engine, shared, &options, &comms[made]);
+        made += status == TUTTI_OK;
+    }
+    engine->discard(shared, made > 0 ? 0 : -1);
+    if (status == TUTTI_OK && size > 1)
+        status = settle_all(size, comms, &options);
+    for (int i = 0; i < made; i++) {
+        if (status == TUTTI_OK)
+            ret_comms[i] = comms[i];
+        else
+            tutti__comm_destroy(comms[i]);
+    }
+    free(comms);
+    return status;
+}
+
+/* Forks the others; returns this process's rank. */
+static tutti_status fork_all(int size, tutti_process *family, int *ret_rank)
+{
+    atomic_store(&family[0].id, (int)getpid());
+    for (int i = 1; i < size; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            atomic_store(&family[i].id, (int)getpid());
+            *ret_rank = i;
+            return TUTTI_OK;
+        }
+        if (child < 0) {
+            tutti_status status =
+                tutti_fail(TUTTI_NO_MEMORY, "cannot fork rank %d: %s", i, strerror(errno));
+            for (int k = 1; k < i; k++)
+                kill(atomic_load(&family[k].id), SIGKILL);
+            return status;
+        }
+        atomic_store(&family[i].id, (int)child);
+    }
+    *ret_rank = 0;
+    return TUTTI_OK;
+}
+
+/* Everybody watches everybody. */
+static tutti_status watch_all(tutti_fabric *fabric, tutti_process *family)
+{
+    fabric->watch = malloc((size_t)fabric->size * sizeof *fabric->watch);
+    if (!fabric->watch)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to watch %d processes", fabric->size);
+    for (int i = 0; i < fabric->size; i++)
+        fabric->watch[i] = -1;
+    fabric->family = family;
+    return TUTTI_OK;
+}
+
+/* One process after the fork. */
+static tutti_status become(int rank, int size, const tutti_engine *engine, void *shared,
+                           tutti_process *family, const tutti_comm_options *options,
+                           tutti_comm **ret_comm)
+{
+    tutti_comm *comm;
+    TUTTI_TRY(attach(rank, size, engine, shared, options, &comm));
+    tutti_status status = watch_all(comm->fabric, family);
+    comm->forked = true;
+    if (status == TUTTI_OK)
+        status = tutti__comm_settle(comm, options);
+    if (status == TUTTI_OK)
+        *ret_comm = comm;
+    else
+        tutti__comm_destroy(comm);
+    return status;
+}
+
+tutti_status tutti_comm_fork(int size, const tutti_comm_options *given, tutti_comm **ret_comm)
+{
+    tutti_comm_options options = tutti__comm_defaults(given);
+    const tutti_engine *engine;
+    void *shared;
+    TUTTI_TRY(check_size(size, &options, "shm", &engine));
+    TUTTI_TRY(engine->prepare(size, &options, true, &shared));
+    tutti_process *family = mmap(NULL, (size_t)size * sizeof *family, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int rank = -1;
+    tutti_status status = TUTTI_OK;
+    if (family == MAP_FAILED)
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory for %d processes", size);
+    if (status == TUTTI_OK)
+        status = fork_all(size, family, &rank);
+    if (status == TUTTI_OK)
+        status = become(rank, size, engine, shared, family, &options, ret_comm);
+    engine->discard(shared, rank);
+    if (status != TUTTI_OK && rank > 0)
+        _exit(1); /* the caller's code is for ranks of a group that stands */
+    return status;
+}
+
+/* Numbers machines in the order of their first ranks, and says how each peer is reached. */
+static tutti_status map_peers(tutti_fabric *fabric, const tutti_comm_options *options)
+{
+    const tutti_peer *peers = fabric->membership->peers;
+    const tutti_engine *near, *far, *named = NULL;
+    TUTTI_TRY(tutti__engine_find("shm", &near));
+    TUTTI_TRY(tutti__engine_find("tcp", &far));
+    if (options->engine)
+        TUTTI_TRY(tutti__engine_find(options->engine, &named));
+    fabric->machines = 0;
+    for (int i = 0; i < fabric->size; i++) {
+        int j = 0;
+        while (peers[j].machine != peers[i].machine)
+            j++;
+        fabric->machine[i] = j == i ? fabric->machines++ : fabric->machine[j];
+    }
+    for (int i = 0; i < fabric->size; i++) {
+        bool same = peers[i].machine == peers[fabric->rank].machine;
+        fabric->engines[i] = named && named != near ? named : same ? near : far;
+        if (named == near && fabric->machines > 1)
+            return tutti_fail(TUTTI_INVALID,
+                              "the engine 'shm' was asked for, but rank %d (%s) is on another "
+                              "machine; leave the engine out, or use 'tcp'",
+                              i, peers[i].host);
+    }
+    return TUTTI_OK;
+}
+
+/* Every engine that connects some pair of ranks, on all ranks alike. */
+static tutti_status join_engines(tutti_fabric *fabric, const tutti_comm_options *options,
+                                 int64_t deadline_ns)
+{
+    const tutti_engine *near, *far, *named = NULL;
+    TUTTI_TRY(tutti__engine_find("shm", &near));
+    TUTTI_TRY(tutti__engine_find("tcp", &far));
+    if (options->engine)
+        TUTTI_TRY(tutti__engine_find(options->engine, &named));
+    bool neighbours = fabric->machines < fabric->size;
+    const tutti_engine *used[2] = {
+        named ? named : neighbours ? near : far,
+        !named && neighbours && fabric->machines > 1 ? far : NULL,
+    };
+    for (int i = 0; i < 2 && used[i]; i++) {
+        void *state = NULL;
+        if (!used[i]->join)
+            return tutti_fail(TUTTI_UNSUPPORTED, "the engine '%s' cannot connect processes",
+                              used[i]->name);
+        TUTTI_TRY(used[i]->join(fabric, options, deadline_ns, &state));
+        if (state)
+            tutti__fabric_add(fabric, used[i], state);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_options *given,
+                              tutti_comm **ret_comm)
+{
+    tutti_comm_options options = tutti__comm_defaults(given);
+    int64_t deadline = tutti__now_ns() + (int64_t)(options.join_timeout * 1e9);
+    tutti_fabric *fabric;
+    tutti_comm *comm = NULL;
+    TUTTI_TRY(tutti__fabric_create(membership->rank, membership->size, &fabric));
+    fabric->membership = membership;
+    tutti_status status = TUTTI_OK;
+    if (fabric->size > 1) {
+        status = map_peers(fabric, &options);
+        if (status == TUTTI_OK)
+            status = join_engines(fabric, &options, deadline);
+        if (status == TUTTI_OK)
+            status = tutti__fabric_ready(fabric);
+    }
+    if (status == TUTTI_OK)
+        status = tutti__comm_create(fabric, fabric->size, NULL, fabric->rank, WORLD, &options,
+                                    &comm);
+    tutti__fabric_release(fabric);
+    if (status == TUTTI_OK)
+        status = tutti__comm_settle(comm, &options);
+    if (status != TUTTI_OK)
+        tutti__comm_destroy(comm);
+    else
+        *ret_comm = comm;
+    return status;
+}
+
+tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_options *given,
+                             tutti_comm **ret_comm)
+{
+    tutti_comm_options options = tutti__comm_defaults(given);
+    int64_t deadline = tutti__now_ns() + (int64_t)(options.join_timeout * 1e9);
+    tutti_membership *members;
+    TUTTI_TRY(tutti__membership_join(cluster, deadline, &members));
+    tutti_status status = tutti__comm_over(members, &options, ret_comm);
+    if (status != TUTTI_OK) {
+        tutti_error error;
+        tutti__error_capture(status, &error);
+        tutti__membership_abandon(members);
+        return tutti__error_restore(&error);
+    }
+    (*ret_comm)->opened = true;
+    return TUTTI_OK;
+}

@@ -1,0 +1,100 @@
+/* segment.h: memory that ranks of one machine share: streams between each pair, bells to wake each
+ * other, areas for direct collectives, and an arena each.
+ *
+ * Layout: [header][places][rings][heap]. Offsets are from the segment's start, because processes
+ * may map it at different addresses. Pages are taken by the system when they are first touched.
+ *
+ * Waking: a rank that is about to sleep on its bell adds itself to `sleeping` and then looks once
+ * more; a rank that made something visible then looks at `sleeping` of those who may wait for it.
+ * Both put a full fence between. */
+#ifndef TUTTI_COMM_SEGMENT_H
+#define TUTTI_COMM_SEGMENT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "comm/engine.h"
+
+enum { TUTTI_LINE = 128 }; /* bytes that two ranks should not share */
+
+/* One for each rank. */
+typedef struct tutti_place {
+    _Alignas(TUTTI_LINE) atomic_uint bell;
+    atomic_uint sleeping;
+    atomic_int gone; /* the rank has detached */
+} tutti_place;
+
+/* Bytes from one rank to another: positions only grow. */
+typedef struct tutti_ring {
+    _Alignas(TUTTI_LINE) _Atomic uint64_t written;
+    _Alignas(TUTTI_LINE) _Atomic uint64_t read;
+    _Alignas(TUTTI_LINE) char data[];
+} tutti_ring;
+
+typedef struct tutti_segment_header {
+    uint64_t magic;
+    int32_t size;
+    uint32_t ring_bytes;
+    uint64_t rings, heap, end; /* offsets */
+    _Atomic uint64_t heap_used;
+    atomic_int broken;         /* 1: being written, 2: `status` and `why` are valid */
+    int32_t status;
+    char why[1024];
+} tutti_segment_header;
+
+struct tutti_segment {
+    tutti_segment_header *header;
+    char *base;
+    size_t bytes;
+    int rank, size; /* within the segment */
+    bool one_process; /* any pointer of one rank is good for the others */
+    bool mapped;      /* to be unmapped by this rank */
+    uint64_t arena_offset, arena_bytes; /* own */
+    struct tutti_free *arena_free;      /* own, sorted by offset */
+    struct tutti_free *arena_taken;
+    pthread_mutex_t arena_lock;
+};
+
+/* How large a segment is, and making one in zeroed memory of that size. */
+size_t tutti__segment_bytes(int size, int64_t arena_bytes);
+void tutti__segment_format(void *memory, size_t bytes, int size);
+/* One rank's view of formatted memory. */
+tutti_status tutti__segment_open(void *memory, size_t bytes, int rank, bool one_process,
+                                 bool mapped, int64_t arena_bytes, tutti_segment **ret_segment);
+void tutti__segment_close(tutti_segment *segment); /* NULL is fine */
+
+tutti_place *tutti__segment_place(const tutti_segment *segment, int rank);
+tutti_ring *tutti__segment_ring(const tutti_segment *segment, int from, int to);
+/* Zeroed memory for all ranks, for good; 0 when the segment is full. */
+uint64_t tutti__segment_take(tutti_segment *segment, size_t bytes);
+
+/* After something was made visible. */
+void tutti__segment_wake(tutti_segment *segment, int rank);
+/* Sleep on the own bell, until it rings or `ns` have passed. `seen` is the bell before the last
+ * look. */
+unsigned tutti__segment_sleep_begin(tutti_segment *segment);
+void tutti__segment_sleep_end(tutti_segment *segment, unsigned seen, int64_t ns);
+void tutti__segment_sleep_cancel(tutti_segment *segment);
+
+/* Streams over rings, for engines: `state` is the segment, peers are its ranks. */
+tutti_status tutti__ring_send(tutti_segment *segment, int peer, const struct iovec *parts,
+                              int count, size_t *ret_done);
+tutti_status tutti__ring_recv(tutti_segment *segment, int peer, void *data, size_t size,
+                              size_t *ret_done);
+
+/* The own arena. NULL when it is full. */
+void *tutti__arena_allocate(tutti_segment *segment, int64_t bytes);
+/* False when `memory` is not from there. */
+bool tutti__arena_give_back(tutti_segment *segment, void *memory);
+/* Whether the others can reach these bytes. */
+bool tutti__segment_holds(const tutti_segment *segment, const void *data, size_t bytes);
+
+#if defined(__x86_64__)
+#define TUTTI_PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define TUTTI_PAUSE() __asm__ volatile("isb" ::: "memory")
+#else
+#define TUTTI_PAUSE() ((void)0)
+#endif
+
+#endif

@@ -1,0 +1,47 @@
+/* send.c: messages between two ranks, for users. */
+#include "comm/comm.h"
+
+static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, int64_t bytes,
+                             bool outgoing, const tutti_comm_call *call)
+{
+    const char *name = outgoing ? "send" : "recv";
+    if (peer < 0 || peer >= comm->size || peer == comm->rank)
+        return tutti_fail(TUTTI_OUT_OF_RANGE, "%s: rank %d; others in this group are 0 to %d but %d",
+                          name, peer, comm->size - 1, comm->rank);
+    if (tag < 0 || tag > 1 << 30 || bytes < 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "%s: tag %d, %lld bytes; tags are 0 to 2^30, sizes not negative", name,
+                          tag, (long long)bytes);
+    if (atomic_load(&comm->fabric->broken))
+        return tutti__error_restore(&comm->fabric->error);
+    tutti_message message = {.peer = comm->members[peer],
+                             .context = comm->context,
+                             .tag = (uint32_t)tag,
+                             .data = data,
+                             .size = (size_t)bytes,
+                             .outgoing = outgoing};
+    if (outgoing)
+        atomic_fetch_add(&comm->bytes_sent, bytes);
+    if (call && call->request)
+        return tutti__worker_message(comm, &message, call->timeout, call->request);
+    tutti_message *all = &message;
+    if (outgoing)
+        tutti__fabric_send(comm->fabric, &message);
+    else
+        tutti__fabric_recv(comm->fabric, &message);
+    tutti_status status =
+        tutti__fabric_wait(comm->fabric, &all, 1, tutti__comm_deadline(comm, call));
+    return status == TUTTI_OK ? status : tutti__error_prefix(status, "%s, tag %d", name, tag);
+}
+
+tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data, int64_t bytes,
+                             const tutti_comm_call *call)
+{
+    return transfer(comm, to, tag, (void *)(uintptr_t)data, bytes, true, call);
+}
+
+tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void *data, int64_t bytes,
+                             const tutti_comm_call *call)
+{
+    return transfer(comm, from, tag, data, bytes, false, call);
+}

@@ -1,0 +1,85 @@
+/* spec.c: algorithms by size: "NAME[/BETWEEN][#PARTS][:LIMIT:…]". */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/comm.h"
+
+static tutti_status wrong(const char *text, const char *at, const char *what)
+{
+    return tutti_fail(TUTTI_INVALID,
+                      "algorithms by size '%s': %s at '%s'; the form is NAME[/BETWEEN][#PARTS]"
+                      "[:LIMIT:NAME...], as in tree:64k:ring",
+                      text, what, at);
+}
+
+/* A name up to one of / # : or the end. */
+static tutti_status read_name(const char *text, const char **at, char *ret_name)
+{
+    size_t length = strcspn(*at, "/#:");
+    char name[TUTTI_COLL_NAME];
+    if (length == 0 || length >= TUTTI_COLL_NAME)
+        return wrong(text, *at, "an algorithm's name is missing");
+    memcpy(name, *at, length);
+    name[length] = 0;
+    const tutti_coll *coll = tutti__coll_find(name);
+    if (!coll || !coll->on[TUTTI_ALL_REDUCE].run)
+        return wrong(text, *at, "there is no such algorithm for all_reduce");
+    memcpy(ret_name, name, length + 1);
+    *at += length;
+    return TUTTI_OK;
+}
+
+static tutti_status read_number(const char *text, const char **at, int64_t most, int64_t *ret)
+{
+    char *end;
+    long long value = strtoll(*at, &end, 10);
+    int shift = *end == 'k' || *end == 'K'   ? 10
+                : *end == 'm' || *end == 'M' ? 20
+                : *end == 'g' || *end == 'G' ? 30
+                                             : 0;
+    if (end == *at || value < 1 || value > most >> shift)
+        return wrong(text, *at, "a number is expected");
+    *ret = (int64_t)value << shift;
+    *at = end + (shift != 0);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec)
+{
+    tutti_spec spec = {0};
+    const char *at = text;
+    for (;;) {
+        if (spec.count == TUTTI_SPEC_MOST)
+            return wrong(text, at, "there are too many ranges");
+        int i = spec.count++;
+        int64_t number = 1;
+        TUTTI_TRY(read_name(text, &at, spec.range[i].within));
+        if (*at == '/') {
+            at++;
+            TUTTI_TRY(read_name(text, &at, spec.range[i].between));
+        }
+        if (*at == '#') {
+            at++;
+            TUTTI_TRY(read_number(text, &at, 1024, &number));
+        }
+        spec.range[i].parts = (int)number;
+        spec.range[i].limit = INT64_MAX;
+        if (!*at)
+            break;
+        if (*at++ != ':')
+            return wrong(text, at - 1, "a colon is expected");
+        TUTTI_TRY(read_number(text, &at, INT64_MAX, &spec.range[i].limit));
+        if (i > 0 && spec.range[i].limit <= spec.range[i - 1].limit)
+            return wrong(text, at, "limits must rise");
+        if (*at++ != ':')
+            return wrong(text, at - 1, "an algorithm for larger messages is expected");
+    }
+    *ret_spec = spec;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_comm_spec_check(const char *spec)
+{
+    tutti_spec parsed;
+    return tutti__comm_spec_parse(spec, &parsed);
+}

@@ -1,0 +1,396 @@
+/* tcp.c: sockets between machines. Two ranks have one stream of bytes each way, dealt out in blocks
+ * over several connections, so that more than one carries it at a time. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/container.h"
+#include "cluster/channel.h"
+#include "comm/fabric.h"
+
+enum {
+    STREAMS_MOST = 16,
+    BLOCK = 256 << 10, /* bytes of the stream that one connection takes before the next */
+    STREAMS_NEAR = 1,
+    STREAMS_FAR = 4,
+};
+
+/* What a group inside one process, or of forked ones, starts from. */
+typedef struct shared {
+    int size, streams;
+    int *descriptors; /* [size][size][streams]: the first rank's end; -1 when it was taken */
+} shared;
+
+typedef struct connection {
+    int descriptor;
+    tutti_channel *channel; /* NULL: the descriptor is used as it is, and owned */
+} connection;
+
+typedef struct peer_state {
+    connection *connections; /* [streams], NULL when another engine reaches this peer */
+    int streams;
+    uint64_t sent, received; /* position in the stream: says which connection is next */
+} peer_state;
+
+typedef struct state {
+    tutti_fabric *fabric;
+    int size;
+    peer_state peers[];
+} state;
+
+static tutti_status socket_failed(const char *what)
+{
+    return tutti_fail(TUTTI_IO, "%s on loopback: %s", what, strerror(errno));
+}
+
+static void tune(int descriptor)
+{
+    int yes = 1;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
+static tutti_status connect_pair(int listener, const struct sockaddr_in *address, int *ret_a,
+                                 int *ret_b)
+{
+    int a = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), b;
+    if (a < 0 || connect(a, (const struct sockaddr *)address, sizeof *address) != 0 ||
+        (b = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) {
+        tutti_status status = socket_failed("cannot connect");
+        if (a >= 0)
+            close(a);
+        return status;
+    }
+    tune(a);
+    tune(b);
+    *ret_a = a;
+    *ret_b = b;
+    return TUTTI_OK;
+}
+
+static int *descriptor_of(const shared *all, int from, int to, int stream)
+{
+    size_t pair = (size_t)from * (size_t)all->size + (size_t)to;
+    return &all->descriptors[pair * (size_t)all->streams + (size_t)stream];
+}
+
+static tutti_status connect_all(shared *all)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    tutti_status status = TUTTI_OK;
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(listener, 16) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) != 0)
+        status = socket_failed("cannot listen");
+    for (int i = 0; status == TUTTI_OK && i < all->size; i++)
+        for (int j = i + 1; status == TUTTI_OK && j < all->size; j++)
+            for (int s = 0; status == TUTTI_OK && s < all->streams; s++)
+                status = connect_pair(listener, &address, descriptor_of(all, i, j, s),
+                                      descriptor_of(all, j, i, s));
+    if (listener >= 0)
+        close(listener);
+    return status;
+}
+
+static void discard(void *given, int rank)
+{
+    (void)rank;
+    shared *all = given;
+    size_t count = (size_t)all->size * (size_t)all->size * (size_t)all->streams;
+    for (size_t i = 0; i < count; i++)
+        if (all->descriptors[i] >= 0)
+            close(all->descriptors[i]);
+    free(all->descriptors);
+    free(all);
+}
+
+static tutti_status prepare(int size, const tutti_comm_options *options, bool forked,
+                            void **ret_shared)
+{
+    (void)forked;
+    shared *all = calloc(1, sizeof *all);
+    int streams = options->streams ? options->streams : STREAMS_NEAR;
+    size_t count = (size_t)size * (size_t)size * (size_t)streams;
+    if (streams < 0 || streams > STREAMS_MOST) {
+        free(all);
+        return tutti_fail(TUTTI_INVALID, "%d streams between two ranks; use 1 to %d", streams,
+                          STREAMS_MOST);
+    }
+    if (all)
+        all->descriptors = malloc(count * sizeof *all->descriptors);
+    if (!all || !all->descriptors) {
+        free(all);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu connections", count);
+    }
+    all->size = size;
+    all->streams = streams;
+    for (size_t i = 0; i < count; i++)
+        all->descriptors[i] = -1;
+    tutti_status status = connect_all(all);
+    if (status != TUTTI_OK)
+        discard(all, -1);
+    else
+        *ret_shared = all;
+    return status;
+}
+
+static void detach(tutti_fabric *fabric, void *given)
+{
+    (void)fabric;
+    state *own = given;
+    for (int i = 0; i < own->size; i++) {
+        for (int s = 0; s < own->peers[i].streams; s++) {
+            connection *each = &own->peers[i].connections[s];
+            if (each->channel)
+                tutti__channel_close(each->channel);
+            else if (each->descriptor >= 0)
+                close(each->descriptor);
+        }
+        free(own->peers[i].connections);
+    }
+    free(own);
+}
+
+static state *new_state(tutti_fabric *fabric)
+{
+    state *own = calloc(1, sizeof *own + (size_t)fabric->size * sizeof own->peers[0]);
+    if (own)
+        own->size = fabric->size, own->fabric = fabric;
+    return own;
+}
+
+static bool add_connections(state *own, int peer, int streams)
+{
+    peer_state *to = &own->peers[peer];
+    to->connections = calloc((size_t)streams, sizeof *to->connections);
+    if (!to->connections)
+        return false;
+    to->streams = streams;
+    for (int s = 0; s < streams; s++)
+        to->connections[s].descriptor = -1;
+    return true;
+}
+
+static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
+{
+    shared *all = given;
+    state *own = new_state(fabric);
+    if (!own)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
+    for (int peer = 0; peer < fabric->size; peer++) {
+        if (peer == fabric->rank)
+            continue;
+        if (!add_connections(own, peer, all->streams)) {
+            detach(fabric, own);
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
+        }
+        for (int s = 0; s < all->streams; s++) {
+            int *descriptor = descriptor_of(all, fabric->rank, peer, s);
+            own->peers[peer].connections[s].descriptor = *descriptor;
+            *descriptor = -1;
+        }
+    }
+    *ret_state = own;
+    return TUTTI_OK;
+}
+
+static tutti_status open_channels(tutti_fabric *fabric, state *own, int peer, int streams,
+                                  int64_t deadline_ns)
+{
+    if (!add_connections(own, peer, streams))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to rank %d", peer);
+    for (int s = 0; s < streams; s++) {
+        connection *each = &own->peers[peer].connections[s];
+        TUTTI_TRY(tutti__channel_open(fabric->membership, peer, (uint32_t)s, deadline_ns,
+                                      &each->channel));
+        each->descriptor = tutti__channel_fd(each->channel);
+    }
+    return TUTTI_OK;
+}
+
+/* Round k joins the ranks whose numbers add up to k modulo the size: each has one partner at a
+ * time, and nobody waits in a circle. */
+static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options,
+                         int64_t deadline_ns, void **ret_state)
+{
+    state *own = new_state(fabric);
+    if (!own)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
+    for (int round = 0; round < fabric->size; round++) {
+        int peer = (round + fabric->size - fabric->rank) % fabric->size;
+        if (peer == fabric->rank || strcmp(fabric->engines[peer]->name, "tcp") != 0)
+            continue;
+        bool near = fabric->machine[peer] == fabric->machine[fabric->rank];
+        int streams = options->streams ? options->streams : near ? STREAMS_NEAR : STREAMS_FAR;
+        streams = streams > STREAMS_MOST ? STREAMS_MOST : streams;
+        tutti_status status = open_channels(fabric, own, peer, streams, deadline_ns);
+        if (status != TUTTI_OK) {
+            detach(fabric, own);
+            return status;
+        }
+    }
+    *ret_state = own;
+    return TUTTI_OK;
+}
+
+/* The connection that carries position `at` of the stream, and how many bytes it takes. */
+static connection *connection_at(const peer_state *peer, uint64_t at, size_t *ret_room)
+{
+    if (peer->streams == 1) {
+        *ret_room = SIZE_MAX;
+        return &peer->connections[0];
+    }
+    *ret_room = BLOCK - at % BLOCK;
+    return &peer->connections[at / BLOCK % (uint64_t)peer->streams];
+}
+
+static tutti_status lost(const state *own, int peer, tutti_status status, const char *why)
+{
+    char name[320];
+    if (own->fabric->membership)
+        tutti__membership_suspect(own->fabric->membership, peer, why);
+    return tutti_fail(status, "%s: %s",
+                      tutti__fabric_name(own->fabric, peer, name, sizeof name), why);
+}
+
+/* A part of at most `room` bytes; *ret_done as for the engine's send. */
+static tutti_status send_plain(int descriptor, const struct iovec *parts, int count, size_t room,
+                               size_t *ret_done)
+{
+    struct iovec cut[2];
+    int used = 0;
+    for (; used < count && used < 2 && room > 0; used++) {
+        cut[used] = parts[used];
+        if (cut[used].iov_len > room)
+            cut[used].iov_len = room;
+        room -= cut[used].iov_len;
+    }
+    struct msghdr message = {.msg_iov = cut, .msg_iovlen = (size_t)used};
+    ssize_t sent = sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    *ret_done = sent > 0 ? (size_t)sent : 0;
+    if (sent < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
+        return TUTTI_IO;
+    return TUTTI_OK;
+}
+
+/* A channel takes one piece at a time: the header and the start of the data go in one. */
+static tutti_status send_channel(tutti_channel *channel, const struct iovec *parts, int count,
+                                 size_t room, size_t *ret_done)
+{
+    char small[16 << 10];
+    const void *data = parts[0].iov_base;
+    size_t size = parts[0].iov_len;
+    if (count > 1 && size < sizeof small) {
+        size_t more = sizeof small - size;
+        more = parts[1].iov_len < more ? parts[1].iov_len : more;
+        memcpy(small, data, size);
+        memcpy(small + size, parts[1].iov_base, more);
+        size += more;
+        data = small;
+    }
+    return tutti__channel_send(channel, data, size < room ? size : room, ret_done);
+}
+
+static tutti_status send_bytes(void *given, int peer, const struct iovec *parts, int count,
+                               size_t *ret_done)
+{
+    state *own = given;
+    peer_state *to = &own->peers[peer];
+    struct iovec left[2] = {parts[0], count > 1 ? parts[1] : (struct iovec){0}};
+    size_t total = 0;
+    for (;;) {
+        int first = left[0].iov_len == 0, remaining = (left[0].iov_len > 0) + (left[1].iov_len > 0);
+        if (remaining == 0)
+            break;
+        size_t room, done = 0;
+        connection *by = connection_at(to, to->sent, &room);
+        tutti_status status =
+            by->channel ? send_channel(by->channel, left + first, remaining, room, &done)
+                        : send_plain(by->descriptor, left + first, remaining, room, &done);
+        if (status != TUTTI_OK)
+            return lost(own, peer, status == TUTTI_CLOSED ? status : TUTTI_IO,
+                        status == TUTTI_CLOSED ? "closed its connection"
+                                               : "the connection broke while sending");
+        to->sent += done;
+        total += done;
+        if (done == 0)
+            break;
+        for (int i = 0; i < 2; i++) {
+            size_t part = done < left[i].iov_len ? done : left[i].iov_len;
+            left[i].iov_base = (char *)left[i].iov_base + part;
+            left[i].iov_len -= part;
+            done -= part;
+        }
+    }
+    *ret_done = total;
+    return TUTTI_OK;
+}
+
+static tutti_status recv_plain(int descriptor, void *data, size_t size, size_t *ret_done)
+{
+    ssize_t got = recv(descriptor, data, size, MSG_DONTWAIT);
+    *ret_done = got > 0 ? (size_t)got : 0;
+    if (got == 0)
+        return TUTTI_CLOSED;
+    if (got < 0 && errno != EAGAIN && errno != EINTR)
+        return TUTTI_IO;
+    return TUTTI_OK;
+}
+
+static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, size_t *ret_done)
+{
+    state *own = given;
+    peer_state *from = &own->peers[peer];
+    size_t total = 0;
+    while (total < size) {
+        size_t room, done = 0;
+        connection *by = connection_at(from, from->received, &room);
+        size_t part = size - total < room ? size - total : room;
+        tutti_status status = by->channel
+                                  ? tutti__channel_recv(by->channel, (char *)data + total, part,
+                                                        &done)
+                                  : recv_plain(by->descriptor, (char *)data + total, part, &done);
+        if (status != TUTTI_OK && total == 0)
+            return lost(own, peer, status,
+                        status == TUTTI_CLOSED ? "closed its connection"
+                                               : "the connection broke while receiving");
+        from->received += done;
+        total += done;
+        if (done == 0 || (done < part && !by->channel))
+            break; /* of a plain connection the kernel had no more */
+    }
+    *ret_done = total;
+    return TUTTI_OK;
+}
+
+static void descriptor_for(void *given, int peer, bool sending, struct pollfd *ret)
+{
+    state *own = given;
+    peer_state *to = &own->peers[peer];
+    size_t room;
+    connection *in = connection_at(to, to->received, &room);
+    connection *out = connection_at(to, to->sent, &room);
+    *ret = (struct pollfd){.fd = sending ? out->descriptor : in->descriptor,
+                           .events = sending ? POLLOUT : POLLIN};
+}
+
+const tutti_engine tutti_engine_tcp = {
+    .name = "tcp",
+    .doc = "sockets, between machines or within one",
+    .processes = true,
+    .prepare = prepare,
+    .attach = attach,
+    .discard = discard,
+    .join = join,
+    .detach = detach,
+    .send = send_bytes,
+    .recv = recv_bytes,
+    .descriptor = descriptor_for,
+};

@@ -1,0 +1,29 @@
+/* testing.h: groups of threads for the tests of this room. */
+#ifndef TUTTI_COMM_TESTING_H
+#define TUTTI_COMM_TESTING_H
+
+#include "base/test.h"
+#include "comm/comm.h"
+
+/* Runs work(comm, context) as every rank of a group of threads over an engine; a test fails when a
+ * rank returns an error, with its message. */
+typedef tutti_status tutti_rank_work(tutti_comm *comm, void *context);
+void tutti__test_ranks(int size, const tutti_comm_options *options, tutti_rank_work *work,
+                       void *context);
+/* The same, in processes; rank 0 is the test's own. */
+void tutti__test_forked(int size, const tutti_comm_options *options, tutti_rank_work *work,
+                        void *context);
+
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            return tutti_fail(TUTTI_CHECK_FAILED, "%s:%d: %s", __FILE__, __LINE__, #condition);    \
+    } while (0)
+
+/* Element i of rank r's input, small whole numbers, so that sums are exact in every type. */
+static inline int tutti__test_value(int rank, int64_t i)
+{
+    return (int)((i * 7 + rank * 3) % 5) + 1;
+}
+
+#endif

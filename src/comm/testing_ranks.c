@@ -1,0 +1,64 @@
+/* testing_ranks.c: groups of threads and processes for tests. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "comm/testing.h"
+
+typedef struct rank_thread {
+    pthread_t thread;
+    tutti_comm *comm;
+    tutti_rank_work *work;
+    void *context;
+    tutti_error error;
+} rank_thread;
+
+static void *run_rank(void *given)
+{
+    rank_thread *rank = given;
+    tutti_status status = rank->work(rank->comm, rank->context);
+    if (status != TUTTI_OK) {
+        tutti__error_capture(status, &rank->error);
+        tutti_comm_abort(rank->comm, tutti_error_message());
+    }
+    return NULL;
+}
+
+void tutti__test_ranks(int size, const tutti_comm_options *options, tutti_rank_work *work,
+                       void *context)
+{
+    tutti_comm *comms[64];
+    rank_thread ranks[64] = {0};
+    tutti_comm_options small = options ? *options : (tutti_comm_options){.struct_size = sizeof small};
+    small.arena_bytes = 64 << 20; /* sanitizers have little room */
+    CHECK_OK(tutti_comm_local(size, &small, comms));
+    for (int i = 0; i < size; i++) {
+        ranks[i] = (rank_thread){.comm = comms[i], .work = work, .context = context};
+        CHECK(pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]) == 0);
+    }
+    for (int i = 0; i < size; i++)
+        pthread_join(ranks[i].thread, NULL);
+    for (int i = 0; i < size; i++)
+        (void)tutti_comm_close(comms[i]);
+    for (int i = 0; i < size; i++)
+        if (ranks[i].error.status && ranks[i].error.status != TUTTI_CANCELLED)
+            tutti__test_fail("rank", i, "%s (%s)", ranks[i].error.message,
+                             options && options->engine ? options->engine : "local");
+}
+
+void tutti__test_forked(int size, const tutti_comm_options *options, tutti_rank_work *work,
+                        void *context)
+{
+    tutti_comm *comm;
+    CHECK_OK(tutti_comm_fork(size, options, &comm));
+    bool child = tutti_comm_rank(comm) > 0;
+    tutti_status status = work(comm, context);
+    tutti_error error = {0};
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &error);
+    tutti_status closed = tutti_comm_close(comm);
+    if (child)
+        _exit(status != TUTTI_OK || closed != TUTTI_OK);
+    if (status != TUTTI_OK)
+        tutti__test_fail("rank", 0, "%s", error.message);
+    CHECK_OK(closed);
+}

@@ -1,0 +1,221 @@
+/* attention_lanes_backward.c: the gradients of attention (see attention_backward.c) with one query
+ * in each lane. A head is one piece: its tiles add to the same rows of dk and dv in order. */
+#include "device/cpu/attention/lanes.h"
+
+typedef struct attention_work {
+    tutti_attention a;
+    const attention_plan *plan;
+    const float *q, *k, *v, *y, *l, *mask, *dy, *dl; /* the last three may be NULL */
+    float *dq, *dk, *dv;
+    tutti_slots slots;
+} attention_work;
+
+/* A slot: p and ds [key][BLOCK] of one block; q^T, dy^T and dq^T of the blocks of a tile. */
+typedef struct parts {
+    float *p, *ds, *q, *dy, *dq;
+    float shared[ATTENTION_TILE], l[ATTENTION_TILE];
+} parts;
+
+/* dl - sum(dy y) of a row */
+static float shared_of(const attention_work *w, int64_t row)
+{
+    float sum = 0;
+    if (w->dy != NULL) {
+        const float *dy = w->dy + row * w->a.values, *y = w->y + row * w->a.values;
+        ROW_SUM(sum, w->a.values, ROW_AT(dy) * ROW_AT(y));
+    }
+    return (w->dl == NULL ? 0 : w->dl[row]) - sum;
+}
+
+/* What a block's rows need with every tile of keys. Where l is infinite p becomes 0: rows that see
+ * nothing, and lanes without a row. */
+static void take_block(const attention_work *w, const lanes_block *b, int64_t index, parts *s)
+{
+    const tutti_attention *a = &w->a;
+    int64_t first = b->head * a->queries + b->query;
+    lanes_take(b->rows, a->features, w->q + first * a->features,
+               s->q + index * BLOCK * a->features);
+    if (w->dy != NULL)
+        lanes_take(b->rows, a->values, w->dy + first * a->values,
+                   s->dy + index * BLOCK * a->values);
+    for (int64_t i = 0; i < BLOCK; i++) {
+        float l = i < b->rows ? w->l[first + i] : INFINITY;
+        s->l[index * BLOCK + i] = l == -INFINITY ? INFINITY : l;
+        s->shared[index * BLOCK + i] = i < b->rows ? shared_of(w, first + i) : 0;
+    }
+}
+
+/* p = exp(s - l), ds = scale p (dp + shared), over scores and dp. */
+static void finish_scores(const attention_work *w, int64_t keys, int64_t index, const parts *s)
+{
+    const float scale = (float)w->a.scale;
+    float *p = s->p, *ds = s->ds;
+    VEC_UNROLL for (int v = 0; v < BLOCK_VECS; v++)
+    {
+        const vec l = vec_load(s->l + index * BLOCK + v * VEC_LANES);
+        const vec shared = vec_load(s->shared + index * BLOCK + v * VEC_LANES);
+        for (int64_t at = v * VEC_LANES; at < keys * BLOCK; at += BLOCK) {
+            vec x = vec_exp(vec_load(p + at) - l);
+            vec_store(p + at, x);
+            vec_store(ds + at, x * (vec_load(ds + at) + shared) * scale);
+        }
+    }
+}
+
+/* p, ds and the part of dq^T of one block by a tile of keys. */
+static void run_block(const attention_work *w, lanes_block *b, int64_t index, const parts *s)
+{
+    const tutti_attention *a = &w->a;
+    const int64_t at = b->head * a->keys + b->key;
+    lanes_look(a, b);
+    lanes_dot(b->keys, a->features, w->k + at * a->features, s->q + index * BLOCK * a->features,
+              s->p);
+    if (w->dy != NULL)
+        lanes_dot(b->keys, a->values, w->v + at * a->values, s->dy + index * BLOCK * a->values,
+                  s->ds);
+    else
+        memset(s->ds, 0, SCORES * sizeof(float));
+    lanes_mask(a, b, w->mask, s->p);
+    finish_scores(w, b->keys, index, s);
+    lanes_combine(b->keys, a->features, w->k + at * a->features, s->ds,
+                  s->dq + index * BLOCK * a->features, true);
+}
+
+/* to[rows][count] += sum over the rows of a block of its scores [row][BLOCK] times x[count]. */
+VEC_INLINE void add_rows(int rows, int64_t queries, int64_t count, const float *scores,
+                         const float *x, float *to)
+{
+    lanes_scalars s = {scores, BLOCK, 1};
+    int64_t c = 0;
+    for (; c + BLOCK <= count; c += BLOCK)
+        lanes_rows(rows, BLOCK_VECS, queries, s, x + c, count, to + c, count, true);
+    for (; c < count; c += VEC_LANES)
+        lanes_rows(rows, 1, queries, s, x + c, count, to + c, count, true);
+}
+
+/* Adds a block's part to rows of dk (from ds and q) or of dv (from p and dy). */
+static void add_block(const lanes_block *b, int64_t count, const float *scores, const float *x,
+                      float *to)
+{
+    int64_t key = 0;
+    for (; key + MANY <= b->keys; key += MANY)
+        add_rows(MANY, b->rows, count, scores + key * BLOCK, x, to + key * count);
+    for (; key < b->keys; key++)
+        add_rows(1, b->rows, count, scores + key * BLOCK, x, to + key * count);
+}
+
+static void run_tile(const attention_work *w, lanes_block *blocks, int64_t count, const parts *s)
+{
+    const tutti_attention *a = &w->a;
+    const int64_t last = blocks[count - 1].query + blocks[count - 1].rows - 1;
+    const int64_t head = blocks[0].head, seen = tutti__keys_seen(a, last);
+    for (int64_t key = 0; key < seen; key += ATTENTION_TILE) {
+        const int64_t column = head * a->keys + key;
+        for (int64_t i = 0; i < count; i++) {
+            lanes_block *b = &blocks[i];
+            const int64_t row = head * a->queries + b->query;
+            b->key = key;
+            run_block(w, b, i, s);
+            add_block(b, a->features, s->ds, w->q + row * a->features,
+                      w->dk + column * a->features);
+            if (w->dy != NULL)
+                add_block(b, a->values, s->p, w->dy + row * a->values, w->dv + column * a->values);
+        }
+    }
+}
+
+static void run_queries(const attention_work *w, int64_t head, int64_t first, parts *s)
+{
+    const tutti_attention *a = &w->a;
+    const int64_t end = first + ATTENTION_TILE < a->queries ? first + ATTENTION_TILE : a->queries;
+    lanes_block blocks[BLOCKS];
+    float ones[BLOCK];
+    int64_t count = 0;
+    for (int64_t i = 0; i < BLOCK; i++)
+        ones[i] = 1;
+    for (int64_t query = first; query < end; query += BLOCK, count++) {
+        blocks[count] = (lanes_block){
+            .head = head, .query = query, .rows = end - query < BLOCK ? end - query : BLOCK};
+        take_block(w, &blocks[count], count, s);
+    }
+    memset(s->dq, 0, (size_t)(ATTENTION_TILE * a->features) * sizeof(float));
+    run_tile(w, blocks, count, s);
+    for (int64_t i = 0; i < count; i++)
+        lanes_give(blocks[i].rows, a->features, s->dq + i * BLOCK * a->features, ones,
+                   w->dq + (head * a->queries + blocks[i].query) * a->features);
+}
+
+static void run_head(void *context, int64_t head)
+{
+    attention_work *w = context;
+    const tutti_attention *a = &w->a;
+    float *memory = tutti__slot_take(&w->slots);
+    parts s = {.p = memory, .ds = memory + SCORES};
+    s.q = s.ds + SCORES;
+    s.dq = s.q + ATTENTION_TILE * a->features;
+    s.dy = s.dq + ATTENTION_TILE * a->features;
+    int64_t k = a->keys * a->features, v = a->keys * a->values;
+    memset(w->dk + head * k, 0, (size_t)k * sizeof(float));
+    memset(w->dv + head * v, 0, (size_t)v * sizeof(float));
+    for (int64_t first = 0; first < a->queries; first += ATTENTION_TILE)
+        run_queries(w, head, first, &s);
+    tutti__slot_give(&w->slots, memory);
+}
+
+static const float *slot_data(const tutti_call *call, int slot)
+{
+    return slot < 0 ? NULL : call->inputs[slot].data;
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    tutti_attention_slots slots =
+        tutti__attention_slots(tutti__call_int(call, "grads"), call->input_count);
+    attention_work w = {.a = tutti__attention(call, slots.mask),
+                        .plan = call->plan,
+                        .q = call->inputs[ATTENTION_Q].data,
+                        .k = call->inputs[ATTENTION_K].data,
+                        .v = call->inputs[ATTENTION_V].data,
+                        .y = call->inputs[ATTENTION_Y].data,
+                        .l = call->inputs[ATTENTION_L].data,
+                        .mask = slot_data(call, slots.mask),
+                        .dy = slot_data(call, slots.y_grad),
+                        .dl = slot_data(call, slots.l_grad),
+                        .dq = call->outputs[0].data,
+                        .dk = call->outputs[1].data,
+                        .dv = call->outputs[2].data};
+    tutti__slots_start(&w.slots, call->workspace, w.plan->slot_floats * sizeof(float),
+                       w.plan->threads);
+    tutti_parallel(call, w.a.batch * w.a.heads, run_head, &w);
+    return TUTTI_OK;
+}
+
+static size_t slot_floats(const tutti_kernel_query *query)
+{
+    const tutti_type *in = query->node.inputs;
+    return 2 * SCORES + ATTENTION_TILE * (size_t)(2 * in[0].dims[3] + in[2].dims[3]);
+}
+
+static size_t workspace(const tutti_kernel_query *query)
+{
+    return lanes_bytes(query, slot_floats(query));
+}
+
+static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    return lanes_plan(query, slot_floats(query), ret_plan);
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_attention_lanes_backward) = {
+    .name = "attention_backward.lanes",
+    .version = 1,
+    .op = "attention_backward",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = lanes_score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = free,
+    .run = run,
+};

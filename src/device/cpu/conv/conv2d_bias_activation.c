@@ -1,0 +1,90 @@
+/* conv2d_bias_activation.c: y = f(conv2d(x, kernel) + bias), f the identity or relu: bias and f
+ * while the sums are in registers. */
+#include "device/cpu/conv/direct.h"
+#include "device/cpu/conv/layer.h"
+#include "device/cpu/conv/winograd_run.h"
+#include "program/isa.h"
+
+typedef struct layer_plan {
+    tutti_conv_layer layer;
+    bool tiles; /* by transformed tiles, or direct */
+    winograd_plan winograd;
+    tutti_conv_walk *walk;
+} layer_plan;
+
+/* Everything but the walk. */
+static bool make(const tutti_kernel_query *query, layer_plan *ret)
+{
+    if (!tutti__conv_layer(&query->node, "conv2d_bias_activation", &ret->layer))
+        return false;
+    ret->tiles = winograd_plan_make(query, &ret->layer.shape, false, &ret->winograd) &&
+                 winograd_pays(&ret->winograd);
+    return true;
+}
+
+static int score(const tutti_kernel_query *query)
+{
+    layer_plan p;
+    return make(query, &p) ? 100 : 0;
+}
+
+static size_t workspace(const tutti_kernel_query *query)
+{
+    layer_plan p;
+    if (!make(query, &p))
+        return 0;
+    tutti_conv_walk sizes = tutti__conv_walk_sizes(&p.layer.shape, false);
+    return p.tiles ? winograd_workspace(&p.winograd) : direct_workspace(&sizes);
+}
+
+static void discard(void *pointer)
+{
+    layer_plan *p = pointer;
+    if (p != NULL)
+        free(p->walk);
+    free(p);
+}
+
+static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    layer_plan *p = calloc(1, sizeof *p);
+    if (p == NULL || !make(query, p)) {
+        free(p);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
+    }
+    tutti_status status = tutti__conv_walk(&p->layer.shape, false, &p->walk);
+    if (status != TUTTI_OK)
+        discard(p);
+    else
+        *ret_plan = p;
+    return status;
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    const layer_plan *p = call->plan;
+    const float *x = call->inputs[p->layer.x].data, *kernel = call->inputs[p->layer.kernel].data,
+                *bias = call->inputs[p->layer.bias].data;
+    if (p->tiles) {
+        winograd_run(call, &p->winograd, false, x, kernel, bias, p->layer.relu);
+        return TUTTI_OK;
+    }
+    direct_work work = {
+        .x = x, .kernel = kernel, .bias = bias, .y = call->outputs[0].data, .relu = p->layer.relu};
+    direct_run(call, p->walk, &work);
+    return TUTTI_OK;
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_bias_activation) = {
+    .name = "fused.conv2d_bias_activation",
+    .version = 1,
+    .op = "fused",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = discard,
+    .run = run,
+};

@@ -1,0 +1,211 @@
+/* conv2d_pool_gradient.c: the gradients of kernel and bias of p = max_pool2d(y),
+ * y = relu(conv2d(x, kernel) + bias), from y and the gradient of p. The gradient of the map is made
+ * a few rows at a time and summed while it is in the first cache. */
+#include "device/cpu/conv/kernel_sum.h"
+#include "device/cpu/conv/layer.h"
+#include "device/cpu/pool/window_greater.h"
+#include "device/cpu/slots.h"
+#include "program/isa.h"
+
+enum { MOST_CELLS = 64 }; /* of a pool's window */
+
+typedef struct plan {
+    tutti_conv_layer_gradient layer;
+    kernel_sum sum;
+    int threads;
+} plan;
+
+/* Everything but the walk. Many channels are for transformed tiles. */
+static bool make(const tutti_kernel_query *query, plan *ret)
+{
+    if (!tutti__conv_layer_gradient(&query->node, "conv2d_pool_gradient", &ret->layer))
+        return false;
+    const tutti_convolution *c = &ret->layer.shape;
+    kernel_sum_make(c, ret->layer.windows.size[0], 1, &ret->sum);
+    ret->threads = query->threads;
+    return c->cin < 12 && ret->layer.windows.size[0] * ret->layer.windows.size[1] <= MOST_CELLS;
+}
+
+static int score(const tutti_kernel_query *query)
+{
+    plan p;
+    return make(query, &p) ? 100 : 0;
+}
+
+/* A block of the map's gradient, and room to read a whole panel at its end. */
+static size_t slot_bytes(const plan *p)
+{
+    const tutti_convolution *c = &p->layer.shape;
+    return tutti__slot_bytes((size_t)(p->sum.block * c->windows.out[1] * c->cout + PANEL) *
+                             sizeof(float));
+}
+
+static int64_t before_slots(const plan *p, int64_t padded)
+{
+    return (padded + kernel_sum_partials(&p->sum) + 15) / 16 * 16;
+}
+
+static size_t workspace(const tutti_kernel_query *query)
+{
+    plan p;
+    if (!make(query, &p))
+        return 0;
+    int64_t padded = tutti__conv_walk_sizes(&p.layer.shape, false).padded;
+    return (size_t)before_slots(&p, padded) * sizeof(float) +
+           slot_bytes(&p) * (size_t)tutti__slot_count(p.threads);
+}
+
+static void discard(void *pointer)
+{
+    plan *p = pointer;
+    if (p != NULL)
+        kernel_sum_free(&p->sum);
+    free(p);
+}
+
+static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    plan *p = calloc(1, sizeof *p);
+    if (p == NULL || !make(query, p)) {
+        free(p);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
+    }
+    tutti_status status = kernel_sum_prepare(&p->layer.shape, &p->sum);
+    if (status != TUTTI_OK)
+        free(p);
+    else
+        *ret_plan = p;
+    return status;
+}
+
+typedef struct work {
+    const plan *plan;
+    const float *x, *y, *grad;
+    float *partial;
+    tutti_slots slots;
+} work;
+
+/* One window, VEC_LANES channels: the gradient goes to the first maximum, if that is above 0. A NaN
+ * is greater than all, equals nothing and is not above 0. Returns what was given. */
+VEC_INLINE vec give(int64_t rows, int64_t columns, int64_t row, int64_t channels, const float *y,
+                    vec grad, float *to)
+{
+    const vec none = vec_splat(0);
+    vec most = vec_load(y);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i == 0; j < columns; j++)
+            most = window_greater(most, vec_load(y + i * row + j * channels));
+    grad = vec_select(vec_gt(most, none), grad, none);
+    vec left = grad;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            vmask here = vec_eq(vec_load(y + i * row + j * channels), most);
+            vec_store(to + i * row + j * channels, vec_select(here, left, none));
+            left = vec_select(here, none, left);
+        }
+    return vec_select(vec_eq(most, most), grad, none);
+}
+
+/* The same for one channel. */
+static inline float give_one(const tutti_windows *w, int64_t channels, const float *y, float grad,
+                             float *to)
+{
+    int64_t row = w->in[1] * channels, best = 0;
+    for (int64_t i = 0; i < w->size[0]; i++)
+        for (int64_t j = 0; j < w->size[1]; j++) {
+            int64_t at = i * row + j * channels;
+            best = y[at] > y[best] || y[at] != y[at] ? at : best;
+            to[at] = 0;
+        }
+    grad = y[best] > 0 ? grad : 0;
+    to[best] = grad;
+    return grad;
+}
+
+/* One row of windows; columns that no window sees get zeros. */
+static void give_row(const tutti_windows *w, int64_t channels, const float *y, const float *grad,
+                     float *to, float *bias)
+{
+    int64_t row = w->in[1] * channels;
+    for (int64_t column = 0; column < w->out[1]; column++, grad += channels) {
+        int64_t at = column * w->size[1] * channels, c = 0;
+        for (; c + VEC_LANES <= channels; c += VEC_LANES) {
+            bool pairs = w->size[0] == 2 && w->size[1] == 2;
+            vec g = vec_load(grad + c);
+            vec given =
+                pairs ? give(2, 2, row, channels, y + at + c, g, to + at + c)
+                      : give(w->size[0], w->size[1], row, channels, y + at + c, g, to + at + c);
+            vec_store(bias + c, vec_load(bias + c) + given);
+        }
+        for (; c < channels; c++)
+            bias[c] += give_one(w, channels, y + at + c, grad[c], to + at + c);
+    }
+    int64_t rest = w->in[1] - w->out[1] * w->size[1];
+    for (int64_t i = 0; i < w->size[0] && rest > 0; i++)
+        memset(to + (i * w->in[1] + w->in[1] - rest) * channels, 0,
+               (size_t)(rest * channels) * sizeof *to);
+}
+
+/* The gradient of a block of the map. */
+static void give_block(const work *w, block_place at, float *to, float *bias)
+{
+    const tutti_windows *windows = &w->plan->layer.windows;
+    int64_t channels = w->plan->layer.shape.cout, line = windows->in[1] * channels, row = at.row;
+    for (; row + windows->size[0] <= at.row + at.rows && row / windows->size[0] < windows->out[0];
+         row += windows->size[0], to += windows->size[0] * line)
+        give_row(windows, channels, w->y + (at.image * windows->in[0] + row) * line,
+                 w->grad + (at.image * windows->out[0] + row / windows->size[0]) * windows->out[1] *
+                               channels,
+                 to, bias);
+    memset(to, 0, (size_t)((at.row + at.rows - row) * line) * sizeof *to);
+}
+
+/* Piece: a chunk, block after block. */
+static void sum_piece(void *context, int64_t chunk)
+{
+    work *w = context;
+    const kernel_sum *p = &w->plan->sum;
+    float *map = tutti__slot_take(&w->slots), *sums = w->partial + chunk * p->lines * p->width,
+          *bias = sums + p->taps * p->width;
+    int64_t first = chunk_begin(p, chunk);
+    memset(bias, 0, (size_t)p->width * sizeof *bias);
+    for (int64_t block = first; block < chunk_begin(p, chunk + 1); block++) {
+        block_place at = block_at(p, block);
+        int64_t size = at.rows * p->walk->out[1] * p->walk->filters;
+        give_block(w, at, map, bias);
+        memset(map + size, 0, PANEL * sizeof *map);
+        sum_block(p, at, w->x, map, map + size + PANEL, sums, block > first);
+    }
+    tutti__slot_give(&w->slots, map);
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    const plan *p = call->plan;
+    const tutti_conv_layer_gradient *layer = &p->layer;
+    const tutti_conv_walk *walk = p->sum.walk;
+    float *padded = call->workspace;
+    work w = {.plan = p,
+              .y = call->inputs[layer->y].data,
+              .grad = call->inputs[layer->grad].data,
+              .partial = padded + walk->padded};
+    tutti__slots_start(&w.slots, padded + before_slots(p, walk->padded), slot_bytes(p), p->threads);
+    w.x = tutti__conv_pad(call, walk, call->inputs[layer->x].data, padded);
+    tutti_parallel(call, p->sum.chunks, sum_piece, &w);
+    kernel_sum_finish(call, &p->sum, w.partial, call->outputs[layer->kernel_grad].data,
+                      layer->bias_grad < 0 ? NULL : call->outputs[layer->bias_grad].data);
+    return TUTTI_OK;
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_pool_gradient) = {
+    .name = "fused.conv2d_pool_gradient",
+    .version = 1,
+    .op = "fused",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = discard,
+    .run = run,
+};

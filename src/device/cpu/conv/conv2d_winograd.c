@@ -1,0 +1,49 @@
+/* conv2d_winograd.c: 3 x 3 convolution by transformed tiles. */
+#include "device/cpu/conv/winograd_run.h"
+#include "program/isa.h"
+
+static bool make(const tutti_kernel_query *query, winograd_plan *ret)
+{
+    tutti_convolution c;
+    return tutti__conv_query(query, 0, 1, -1, &c) && winograd_plan_make(query, &c, false, ret) &&
+           winograd_pays(ret);
+}
+
+static int score(const tutti_kernel_query *query)
+{
+    winograd_plan p;
+    return make(query, &p) ? 120 : 0;
+}
+
+static size_t workspace(const tutti_kernel_query *query)
+{
+    winograd_plan p;
+    return make(query, &p) ? winograd_workspace(&p) : 0;
+}
+
+static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    winograd_plan p = {0};
+    make(query, &p);
+    return winograd_plan_keep(&p, ret_plan);
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    winograd_run(call, call->plan, false, call->inputs[0].data, call->inputs[1].data, NULL, false);
+    return TUTTI_OK;
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_winograd) = {
+    .name = "conv2d.winograd",
+    .version = 1,
+    .op = "conv2d",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = free,
+    .run = run,
+};

@@ -1,0 +1,224 @@
+/* kernel_sum.h: the gradient of the kernel, for files compiled once for each instruction set: for
+ * every tap and filter a sum over all pixels.
+ *
+ * A tile is ROWS or ROWS + 1 taps times PANEL filters in registers while the pixels of some rows go
+ * by. Rows are cut into chunks by shape; each chunk has a partial sum of its own, and these are
+ * added over one binary tree. */
+#ifndef TUTTI_DEVICE_CPU_CONV_KERNEL_SUM_H
+#define TUTTI_DEVICE_CPU_CONV_KERNEL_SUM_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cpu/conv/walk.h"
+#include "device/cpu/vector.h"
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+enum { ROWS = 8, VECTORS = 2 };
+#else
+enum { ROWS = 4, VECTORS = 2 };
+#endif
+enum { PANEL = VECTORS * VEC_LANES, MOST_CHUNKS = 16, GRAD_FLOATS = 1 << 12 };
+#define MOST_PARTIALS ((int64_t)4 << 20) /* floats */
+#define REDUCE_PIECE 4096
+
+typedef struct kernel_sum {
+    tutti_conv_walk *walk; /* forward: one phase */
+    int64_t taps, width;   /* width: filters, filled up to PANEL */
+    int64_t lines;         /* of width floats in a partial sum: taps, and what else is summed */
+    int64_t block, blocks; /* output rows that go by at once; blocks in all */
+    int64_t chunks;
+    int64_t *offsets; /* of each tap in x */
+} kernel_sum;
+
+/* Everything but the walk and the offsets. Blocks are a multiple of `rows`. */
+static inline void kernel_sum_make(const tutti_convolution *c, int64_t rows, int64_t more,
+                                   kernel_sum *ret)
+{
+    const int64_t *out = c->windows.out;
+    ret->taps = c->windows.size[0] * c->windows.size[1] * c->cin;
+    ret->lines = ret->taps + more;
+    ret->width = (c->cout + PANEL - 1) / PANEL * PANEL;
+    int64_t block = GRAD_FLOATS / (rows * out[1] * c->cout) * rows;
+    block = block > out[0] ? out[0] : block;
+    ret->block = block < rows ? rows : block;
+    ret->blocks = c->batch * ((out[0] + ret->block - 1) / ret->block);
+    int64_t chunks = MOST_PARTIALS / (ret->lines * ret->width);
+    chunks = chunks > MOST_CHUNKS ? MOST_CHUNKS : chunks;
+    chunks = chunks > ret->blocks ? ret->blocks : chunks;
+    ret->chunks = chunks < 1 ? 1 : chunks;
+}
+
+static inline int64_t kernel_sum_partials(const kernel_sum *p)
+{
+    return p->chunks * p->lines * p->width;
+}
+
+static inline void kernel_sum_free(kernel_sum *p)
+{
+    free(p->walk);
+    free(p->offsets);
+}
+
+static inline tutti_status kernel_sum_prepare(const tutti_convolution *c, kernel_sum *p)
+{
+    TUTTI_TRY(tutti__conv_walk(c, false, &p->walk));
+    p->offsets = calloc((size_t)p->taps, sizeof *p->offsets);
+    if (p->offsets == NULL) {
+        free(p->walk);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
+    }
+    const tutti_conv_phase *phase = p->walk->phase;
+    for (int64_t t = 0; t < p->taps; t++)
+        p->offsets[t] = phase->offset[t / phase->length] + t % phase->length;
+    return TUTTI_OK;
+}
+
+/* Rows of pixels that go by. */
+typedef struct band {
+    const float *x, *grad, *end; /* end: of the memory that grad points into */
+    int64_t rows;
+    float *sums; /* [taps][width] of the chunk, at the panel */
+    bool add;
+} band;
+
+/* sum[t] += x[t] grad */
+VEC_INLINE void add_pixel(int taps, const float *const *x, int64_t at, const float *grad,
+                          vec sum[ROWS + 1][VECTORS])
+{
+    vec g[VECTORS];
+    VEC_UNROLL for (int v = 0; v < VECTORS; v++) g[v] = vec_load(grad + v * VEC_LANES);
+    VEC_UNROLL for (int t = 0; t < taps; t++)
+    {
+        vec scalar = vec_splat(x[t][at]);
+        VEC_UNROLL for (int v = 0; v < VECTORS; v++) sum[t][v] = vec_fma(scalar, g[v], sum[t][v]);
+    }
+}
+
+/* sums[taps, PANEL] = or += over the pixels of the band x[pixel + tap] grad[pixel]. */
+VEC_INLINE void sum_tile(int taps, const kernel_sum *p, const band *b, int64_t first)
+{
+    const tutti_conv_phase *phase = p->walk->phase;
+    vec sum[ROWS + 1][VECTORS];
+    float *to = b->sums + first * p->width;
+    VEC_UNROLL for (int t = 0; t < taps; t++) VEC_UNROLL for (int v = 0; v < VECTORS; v++)
+        sum[t][v] = b->add ? vec_load(to + t * p->width + v * VEC_LANES) : vec_splat(0);
+    const float *grad = b->grad;
+    for (int64_t row = 0; row < b->rows; row++) {
+        const float *x[ROWS + 1];
+        VEC_UNROLL for (int t = 0; t < taps; t++) x[t] =
+            b->x + row * phase->row + p->offsets[first + t];
+        /* Lanes past the filters are sums that nobody reads, but past the end nothing is read. */
+        int64_t column = 0, at = 0, whole = (b->end - PANEL - grad) / p->walk->filters + 1;
+        whole = grad + PANEL > b->end ? 0 : whole < phase->count[1] ? whole : phase->count[1];
+        for (; column < whole; column++, at += phase->column, grad += p->walk->filters)
+            add_pixel(taps, x, at, grad, sum);
+        for (; column < phase->count[1]; column++, at += phase->column, grad += p->walk->filters) {
+            float some[PANEL] = {0};
+            memcpy(some, grad, (size_t)(b->end - grad) * sizeof *some);
+            add_pixel(taps, x, at, some, sum);
+        }
+    }
+    VEC_UNROLL for (int t = 0; t < taps; t++) VEC_UNROLL for (int v = 0; v < VECTORS; v++)
+        vec_store(to + t * p->width + v * VEC_LANES, sum[t][v]);
+}
+
+static void sum_rows(const kernel_sum *p, const band *b, int64_t first)
+{
+    sum_tile(ROWS, p, b, first);
+}
+
+static void sum_rows_more(const kernel_sum *p, const band *b, int64_t first)
+{
+    sum_tile(ROWS + 1, p, b, first);
+}
+
+static void sum_one(const kernel_sum *p, const band *b, int64_t first)
+{
+    sum_tile(1, p, b, first);
+}
+
+/* All taps of a band: tiles of ROWS + 1 as many as make the rest a multiple of ROWS; taps that this
+ * cannot cut are taken one by one. */
+static void sum_band(const kernel_sum *p, const band *b)
+{
+    int64_t longer = p->taps % ROWS, tap = 0;
+    if (longer * (ROWS + 1) > p->taps)
+        longer = p->taps / (ROWS + 1);
+    for (; longer > 0; longer--, tap += ROWS + 1)
+        sum_rows_more(p, b, tap);
+    for (; tap + ROWS <= p->taps; tap += ROWS)
+        sum_rows(p, b, tap);
+    for (; tap < p->taps; tap++)
+        sum_one(p, b, tap);
+}
+
+/* Blocks [first, end) of a chunk. */
+static inline int64_t chunk_begin(const kernel_sum *p, int64_t chunk)
+{
+    return p->blocks * chunk / p->chunks;
+}
+
+/* Where a block stands. */
+typedef struct block_place {
+    int64_t image, row, rows;
+} block_place;
+
+static inline block_place block_at(const kernel_sum *p, int64_t block)
+{
+    int64_t each = p->blocks / p->walk->batch, row = block % each * p->block,
+            left = p->walk->out[0] - row;
+    return (block_place){block / each, row, left < p->block ? left : p->block};
+}
+
+/* A block's pixels go by, panel after panel; `grad` are its gradients. */
+static inline void sum_block(const kernel_sum *p, block_place at, const float *x, const float *grad,
+                             const float *end, float *sums, bool add)
+{
+    const tutti_conv_walk *walk = p->walk;
+    for (int64_t f = 0; f < walk->filters; f += PANEL) {
+        band b = {.x = x + at.image * walk->image + at.row * walk->phase->row,
+                  .grad = grad + f,
+                  .end = end,
+                  .rows = at.rows,
+                  .sums = sums + f,
+                  .add = add};
+        sum_band(p, &b);
+    }
+}
+
+typedef struct reduction {
+    const kernel_sum *sum;
+    float *partial, *to, *more; /* more: where the lines after the taps go; NULL: nowhere */
+    int64_t lines;              /* of one piece */
+} reduction;
+
+static void reduce_piece(void *context, int64_t piece)
+{
+    const reduction *r = context;
+    const kernel_sum *p = r->sum;
+    int64_t line = piece * r->lines, last = line + r->lines < p->lines ? line + r->lines : p->lines;
+    int64_t first = line * p->width, end = last * p->width, size = p->lines * p->width;
+    for (int64_t stride = 1; stride < p->chunks; stride *= 2)
+        for (int64_t c = 0; c + stride < p->chunks; c += 2 * stride) {
+            float *a = r->partial + c * size;
+            const float *b = r->partial + (c + stride) * size;
+            for (int64_t i = first; i < end; i++)
+                a[i] += b[i];
+        }
+    int64_t filters = p->walk->filters;
+    for (; line < last; line++) {
+        float *to = line < p->taps ? r->to + line * filters : r->more;
+        if (to != NULL)
+            memcpy(to, r->partial + line * p->width, (size_t)filters * sizeof(float));
+    }
+}
+
+static inline void kernel_sum_finish(const tutti_call *call, const kernel_sum *p, float *partial,
+                                     float *to, float *more)
+{
+    reduction r = {p, partial, to, more, REDUCE_PIECE / p->width + 1};
+    tutti_parallel(call, (p->lines + r.lines - 1) / r.lines, reduce_piece, &r);
+}
+
+#endif

@@ -1,0 +1,271 @@
+/* winograd_run.h: a convolution by transformed tiles, forward or turned round.
+ *
+ * The kernel is transformed once into panels of WIDTH filters, U [36][panel][channels][WIDTH].
+ * Then strips of tiles go by, each on one thread with scratch that stays in its cache: input
+ * transformed V [36][strip][channels], products M [36][strip][filters], output transformed. */
+#ifndef TUTTI_DEVICE_CPU_CONV_WINOGRAD_RUN_H
+#define TUTTI_DEVICE_CPU_CONV_WINOGRAD_RUN_H
+
+#include <math.h>
+
+#include "device/cpu/conv/winograd.h"
+
+/* Tiles and registers of filters in a product that is held in registers. */
+#if defined(__AVX512F__)
+enum { ROWS = 12, VECS = 2 };
+#elif defined(__AVX2__)
+enum { ROWS = 6, VECS = 2 };
+#elif defined(__aarch64__)
+enum { ROWS = 8, VECS = 2 };
+#else
+enum { ROWS = 4, VECS = 2 };
+#endif
+enum { WIDTH = VECS * VEC_LANES, MOST_STRIP = 48, STRIPS = 32, LINE = 16 };
+
+typedef struct winograd_plan {
+    winograd_grid grid;
+    int64_t channels, filters; /* as they are */
+    int64_t depth, width;      /* filled up: to VEC_LANES, to WIDTH */
+    int64_t strip;             /* tiles, a multiple of ROWS */
+    int64_t point_v, point_m;  /* floats from one point to the next */
+    int threads;
+} winograd_plan;
+
+static inline bool winograd_plan_make(const tutti_kernel_query *query, const tutti_convolution *c,
+                                      bool turned, winograd_plan *ret)
+{
+    if (!winograd_grid_make(c, turned, &ret->grid))
+        return false;
+    ret->channels = turned ? c->cout : c->cin;
+    ret->filters = turned ? c->cin : c->cout;
+    ret->depth = round_to(ret->channels, VEC_LANES);
+    ret->width = round_to(ret->filters, WIDTH);
+    int64_t strip = round_to(ret->grid.count / STRIPS + 1, ROWS);
+    ret->strip = strip > MOST_STRIP ? MOST_STRIP : strip;
+    /* Points a power of two apart would fall on one place in the cache. */
+    ret->point_v = ret->strip * ret->depth + LINE;
+    ret->point_m = ret->strip * ret->width + LINE;
+    ret->threads = query->threads;
+    return true;
+}
+
+/* Whether the fewer multiplications outweigh the transforms. */
+static inline bool winograd_pays(const winograd_plan *p)
+{
+    return p->channels >= 12 && p->filters >= 12 && winograd_filled(&p->grid) > 0.55;
+}
+
+static inline int64_t winograd_kernel_floats(const winograd_plan *p)
+{
+    return POINTS * p->depth * p->width;
+}
+
+static inline size_t winograd_slot_bytes(const winograd_plan *p)
+{
+    return tutti__slot_bytes((size_t)(POINTS * (p->point_v + p->point_m) + p->depth) *
+                             sizeof(float));
+}
+
+static inline size_t winograd_workspace(const winograd_plan *p)
+{
+    return (size_t)winograd_kernel_floats(p) * sizeof(float) +
+           winograd_slot_bytes(p) * (size_t)tutti__slot_count(p->threads);
+}
+
+typedef struct winograd_work {
+    const winograd_plan *plan;
+    const float *x, *kernel, *bias; /* bias NULL: none */
+    float *panels, *y;
+    bool turned;
+    float low; /* of outputs: 0 for relu, else below all */
+    tutti_slots slots;
+} winograd_work;
+
+/* One row of the kernel for channel c and filters from f: forward kernel[i][j][c][f], turned round
+ * kernel[2-i][2-j][f][c]. */
+static inline vec winograd_tap(const winograd_work *w, int i, int j, int64_t c, int64_t f)
+{
+    const winograd_plan *p = w->plan;
+    int64_t left = p->filters - f, count = left < 0 ? 0 : left < VEC_LANES ? left : VEC_LANES;
+    if (c >= p->channels || count == 0)
+        return vec_splat(0);
+    if (!w->turned) {
+        const float *from = w->kernel + ((i * 3 + j) * p->channels + c) * p->filters + f;
+        return count == VEC_LANES ? vec_load(from) : load_some(from, count);
+    }
+    const float *from = w->kernel + (((2 - i) * 3 + 2 - j) * p->filters + f) * p->channels + c;
+    float some[VEC_LANES] = {0};
+    for (int64_t l = 0; l < count; l++)
+        some[l] = from[l * p->channels];
+    return vec_load(some);
+}
+
+/* Piece: G g G' of one panel. */
+static void winograd_kernel_piece(void *context, int64_t panel)
+{
+    const winograd_work *w = context;
+    int64_t depth = w->plan->depth, point = depth * w->plan->width;
+    for (int64_t c = 0; c < depth; c++)
+        for (int v = 0; v < VECS; v++) {
+            vec half[PATCH][3], g[3], u[PATCH];
+            for (int j = 0; j < 3; j++) {
+                for (int i = 0; i < 3; i++)
+                    g[i] = winograd_tap(w, i, j, c, panel * WIDTH + v * VEC_LANES);
+                transform_kernel(g, u);
+                for (int i = 0; i < PATCH; i++)
+                    half[i][j] = u[i];
+            }
+            float *to = w->panels + (panel * depth + c) * WIDTH + v * VEC_LANES;
+            for (int i = 0; i < PATCH; i++) {
+                transform_kernel(half[i], u);
+                for (int j = 0; j < PATCH; j++)
+                    vec_store(to + (i * PATCH + j) * point, u[j]);
+            }
+        }
+}
+
+/* m[ROWS][WIDTH] = v[ROWS][depth] u[depth][WIDTH] */
+static void winograd_tile(int64_t depth, const float *v, const float *u, float *m, int64_t ldm)
+{
+    vec sum[ROWS][VECS];
+    VEC_UNROLL for (int i = 0; i < ROWS; i++) VEC_UNROLL for (int j = 0; j < VECS; j++) sum[i][j] =
+        vec_splat(0);
+#if defined(__aarch64__)
+    for (int64_t p = 0; p < depth; p += 4, u += 4 * WIDTH) {
+        vec four[ROWS];
+        VEC_UNROLL for (int i = 0; i < ROWS; i++) four[i] = vec_load(v + i * depth + p);
+#define WINOGRAD_STEP(lane)                                                                        \
+    do {                                                                                           \
+        vec line[VECS];                                                                            \
+        VEC_UNROLL for (int j = 0; j < VECS; j++) line[j] =                                        \
+            vec_load(u + (lane)*WIDTH + j * VEC_LANES);                                            \
+        VEC_UNROLL for (int i = 0; i < ROWS; i++) VEC_UNROLL for (int j = 0; j < VECS; j++)        \
+            sum[i][j] = vfmaq_laneq_f32(sum[i][j], line[j], four[i], lane);                        \
+    } while (0)
+        WINOGRAD_STEP(0);
+        WINOGRAD_STEP(1);
+        WINOGRAD_STEP(2);
+        WINOGRAD_STEP(3);
+#undef WINOGRAD_STEP
+    }
+#else
+    for (int64_t p = 0; p < depth; p++, u += WIDTH) {
+        vec line[VECS];
+        VEC_UNROLL for (int j = 0; j < VECS; j++) line[j] = vec_load(u + j * VEC_LANES);
+        VEC_UNROLL for (int i = 0; i < ROWS; i++)
+        {
+            vec scalar = vec_splat(v[i * depth + p]);
+            VEC_UNROLL for (int j = 0; j < VECS; j++) sum[i][j] =
+                vec_fma(line[j], scalar, sum[i][j]);
+        }
+    }
+#endif
+    VEC_UNROLL for (int i = 0; i < ROWS; i++) VEC_UNROLL for (int j = 0; j < VECS; j++)
+        vec_store(m + i * ldm + j * VEC_LANES, sum[i][j]);
+}
+
+/* M = V U for a strip of `rows` tiles, a multiple of ROWS. */
+static inline void winograd_products(const winograd_work *w, const float *v, int64_t rows, float *m)
+{
+    const winograd_plan *p = w->plan;
+    for (int64_t point = 0; point < POINTS; point++)
+        for (int64_t f = 0; f < p->width; f += WIDTH) {
+            const float *u = w->panels + (point * p->width + f) * p->depth;
+            for (int64_t row = 0; row < rows; row += ROWS)
+                winograd_tile(p->depth, v + point * p->point_v + row * p->depth, u,
+                              m + point * p->point_m + row * p->width + f, p->width);
+        }
+}
+
+/* VEC_LANES filters, or the `some` last ones, of A' m A + bias. */
+VEC_INLINE void winograd_output_lanes(const winograd_work *w, winograd_place place, const float *m,
+                                      int64_t f, int64_t some)
+{
+    const winograd_plan *p = w->plan;
+    vec half[CORE][PATCH], column[PATCH], y[CORE];
+    vec bias = w->bias == NULL ? vec_splat(0)
+               : some          ? load_some(w->bias + f, some)
+                               : vec_load(w->bias + f);
+    for (int j = 0; j < PATCH; j++) {
+        VEC_UNROLL for (int i = 0; i < PATCH; i++) column[i] =
+            vec_load(m + (i * PATCH + j) * p->point_m + f);
+        transform_output(column, y);
+        VEC_UNROLL for (int i = 0; i < CORE; i++) half[i][j] = y[i];
+    }
+    int64_t rows = p->grid.out[0] - place.row, columns = p->grid.out[1] - place.column;
+    float *to =
+        w->y +
+        ((place.image * p->grid.out[0] + place.row) * p->grid.out[1] + place.column) * p->filters +
+        f;
+    for (int64_t i = 0; i < CORE && i < rows; i++) {
+        transform_output(half[i], y);
+        for (int64_t j = 0; j < CORE && j < columns; j++) {
+            float *pixel = to + (i * p->grid.out[1] + j) * p->filters;
+            vec value = vec_at_least(y[j] + bias, w->low);
+            if (some)
+                store_some(pixel, value, some);
+            else
+                vec_store(pixel, value);
+        }
+    }
+}
+
+static inline void winograd_output(const winograd_work *w, int64_t tile, const float *m)
+{
+    winograd_place place = winograd_place_of(&w->plan->grid, tile);
+    int64_t f = 0, filters = w->plan->filters;
+    for (; f + VEC_LANES <= filters; f += VEC_LANES)
+        winograd_output_lanes(w, place, m, f, 0);
+    if (f < filters)
+        winograd_output_lanes(w, place, m, f, filters - f);
+}
+
+/* Piece: one strip. */
+static void winograd_strip_piece(void *context, int64_t piece)
+{
+    winograd_work *w = context;
+    const winograd_plan *p = w->plan;
+    int64_t first = piece * p->strip, left = p->grid.count - first;
+    int64_t tiles = left < p->strip ? left : p->strip, rows = round_to(tiles, ROWS);
+    float *v = tutti__slot_take(&w->slots), *m = v + POINTS * p->point_v,
+          *zeros = m + POINTS * p->point_m;
+    memset(zeros, 0, (size_t)p->depth * sizeof *zeros);
+    for (int64_t t = 0; t < tiles; t++)
+        winograd_input(&p->grid, first + t, p->channels, w->x, zeros, v + t * p->depth, p->point_v);
+    for (int64_t point = 0; point < POINTS && rows > tiles; point++)
+        memset(v + point * p->point_v + tiles * p->depth, 0,
+               (size_t)((rows - tiles) * p->depth) * sizeof *v);
+    winograd_products(w, v, rows, m);
+    for (int64_t t = 0; t < tiles; t++)
+        winograd_output(w, first + t, m + t * p->width);
+    tutti__slot_give(&w->slots, v);
+}
+
+static inline void winograd_run(const tutti_call *call, const winograd_plan *p, bool turned,
+                                const float *x, const float *kernel, const float *bias, bool relu)
+{
+    winograd_work w = {.plan = p,
+                       .x = x,
+                       .kernel = kernel,
+                       .bias = bias,
+                       .panels = call->workspace,
+                       .y = call->outputs[0].data,
+                       .turned = turned,
+                       .low = relu ? 0 : -INFINITY};
+    tutti__slots_start(&w.slots, w.panels + winograd_kernel_floats(p), winograd_slot_bytes(p),
+                       p->threads);
+    tutti_parallel(call, p->width / WIDTH, winograd_kernel_piece, &w);
+    tutti_parallel(call, (p->grid.count + p->strip - 1) / p->strip, winograd_strip_piece, &w);
+}
+
+static inline tutti_status winograd_plan_keep(const winograd_plan *p, void **ret_plan)
+{
+    winograd_plan *kept = malloc(sizeof *kept);
+    if (!kept)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    *kept = *p;
+    *ret_plan = kept;
+    return TUTTI_OK;
+}
+
+#endif

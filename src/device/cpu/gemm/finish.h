@@ -1,0 +1,87 @@
+/* finish.h: finished sums on their way to C, in every instruction set that tiles are made for. */
+#ifndef TUTTI_DEVICE_CPU_GEMM_FINISH_H
+#define TUTTI_DEVICE_CPU_GEMM_FINISH_H
+
+#include <string.h>
+
+#include "device/cpu/gemm/tile.h"
+#include "device/cpu/vector.h"
+
+typedef uint32_t bits_vec __attribute__((vector_size(VEC_BYTES)));
+typedef uint16_t half_vec __attribute__((vector_size(VEC_BYTES / 2)));
+typedef uint16_t half_unaligned __attribute__((vector_size(VEC_BYTES / 2), aligned(2), may_alias));
+
+/* To nearest even; a NaN stays one. */
+VEC_INLINE uint16_t round_one(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)(x != x ? bits >> 16 | 0x40 : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
+VEC_INLINE void round_vec(vec x, uint16_t *to)
+{
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+    vst1_bf16((bfloat16_t *)to, vget_low_bf16(vcvtq_low_bf16_f32(x)));
+#else
+    bits_vec bits = (bits_vec)x, high = bits >> 16;
+    bits_vec rounded = (bits + 0x7fff + (high & 1)) >> 16;
+    rounded = (bits_vec)vec_select(vec_ne(x, x), (vec)(high | 0x40), (vec)rounded);
+    *(half_unaligned *)to = __builtin_convertvector(rounded, half_vec);
+#endif
+}
+
+/* As relu says, a NaN stays one. */
+VEC_INLINE void finish_row(const tutti_gemm_finish *f, int64_t row, int64_t first, int64_t n,
+                           const float *bias, bool relu, bool bf16)
+{
+    const float *from = f->from + row * f->ld + first;
+    float *to = (float *)f->to + row * f->ldc + first;
+    uint16_t *to16 = (uint16_t *)f->to + row * f->ldc + first;
+    int64_t i = 0;
+    for (; i + VEC_LANES <= n; i += VEC_LANES) {
+        vec sum = vec_load(from + i) + vec_load(bias + i);
+        if (relu)
+            sum = vec_select(vec_le(sum, (vec){0}), (vec){0}, sum);
+        if (bf16)
+            round_vec(sum, to16 + i);
+        else
+            vec_store(to + i, sum);
+    }
+    for (; i < n; i++) {
+        float sum = from[i] + bias[i];
+        sum = relu && sum <= 0 ? 0 : sum;
+        if (bf16)
+            to16[i] = round_one(sum);
+        else
+            to[i] = sum;
+    }
+}
+
+static void finish(const tutti_gemm_finish *f)
+{
+    enum { PART = 64 };
+    for (int64_t first = 0; first < f->n; first += PART) {
+        int64_t n = f->n - first < PART ? f->n - first : PART;
+        float bias[PART];
+        for (int64_t i = 0; i < n; i++) {
+            uint32_t bits = f->bias == NULL || !f->bias_bf16
+                                ? 0x80000000 /* -0: x + -0 = x */
+                                : (uint32_t)((const uint16_t *)f->bias)[first + i] << 16;
+            memcpy(bias + i, &bits, sizeof bits);
+        }
+        if (f->bias != NULL && !f->bias_bf16)
+            memcpy(bias, (const float *)f->bias + first, (size_t)n * sizeof(float));
+        for (int64_t row = 0; row < f->rows; row++)
+            if (f->bf16 && f->relu)
+                finish_row(f, row, first, n, bias, true, true);
+            else if (f->bf16)
+                finish_row(f, row, first, n, bias, false, true);
+            else if (f->relu)
+                finish_row(f, row, first, n, bias, true, false);
+            else
+                finish_row(f, row, first, n, bias, false, false);
+    }
+}
+
+#endif

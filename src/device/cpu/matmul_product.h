@@ -1,0 +1,26 @@
+/* matmul_product.h: products of matrices of floats: y[.., m, n] = a[.., m, k] b[.., k, n], each
+ * optionally stored transposed. Leading axes broadcast. bf16 is packed as it stands, and rounded
+ * once; f16 is converted, multiplied as floats and rounded once. What the kernels of matmul, alone
+ * and with a bias, share. */
+#ifndef TUTTI_DEVICE_CPU_MATMUL_PRODUCT_H
+#define TUTTI_DEVICE_CPU_MATMUL_PRODUCT_H
+
+#include "program/kernel.h"
+
+typedef struct tutti_matmul_plan tutti_matmul_plan;
+
+/* y = f(a b + bias), f the identity or relu; not for f16. */
+typedef struct tutti_matmul_finish {
+    const void *bias; /* a row of y's type; may be NULL */
+    bool relu;
+} tutti_matmul_finish;
+
+/* query->node is the product. bf16_tile: the CPU's instructions for bf16 are used. free() discards
+ * the plan. */
+size_t tutti__matmul_workspace(const tutti_kernel_query *query, bool bf16_tile);
+tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, bool bf16_tile,
+                                   tutti_matmul_plan **ret_plan);
+void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, const tutti_view *a,
+                       const tutti_view *b, tutti_matmul_finish finish);
+
+#endif

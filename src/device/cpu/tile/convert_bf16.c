@@ -1,0 +1,40 @@
+/* convert_bf16.c: roundings to bf16 by the CPU's own instruction, where that rounds as convert.c
+ * does: bfcvtn does, vcvtneps2bf16 makes zeros of the smallest numbers. */
+#include "device/cpu/tile/loops.h"
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+
+static void store_loop_f32(const tutti_tile_args *t)
+{
+    const float *x = t->x[0];
+    bfloat16_t *y = t->y;
+    int64_t i = 0;
+    for (; i + 8 <= t->count; i += 8) {
+        bfloat16x8_t low = vcvtq_low_bf16_f32(vld1q_f32(x + i));
+        vst1q_bf16(y + i, vcvtq_high_bf16_f32(low, vld1q_f32(x + i + 4)));
+    }
+    for (; i < t->count; i++)
+        y[i] = vcvth_bf16_f32(x[i]);
+}
+
+static void store_loop_f64(const tutti_tile_args *t)
+{
+    const double *x = t->x[0];
+    bfloat16_t *y = t->y;
+    for (int64_t i = 0; i < t->count; i++)
+        y[i] = vcvth_bf16_f32((float)x[i]);
+}
+
+static const tutti_tile_op ops[] = {
+    {.name = ".store_bf16", .inputs = 1, .f32 = store_loop_f32, .f64 = store_loop_f64},
+    {0},
+};
+#else
+static const tutti_tile_op ops[] = {{0}};
+#endif
+
+const tutti_tile_family TUTTI_ISA_NAME(tutti_tile_family_convert_bf16) = {
+    .isa = TUTTI_ISA_TEXT,
+    .ops = ops,
+};

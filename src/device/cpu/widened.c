@@ -1,0 +1,231 @@
+/* widened.c: operators on f16 and bf16 that have a fast kernel of f32 only: inputs are widened,
+ * that kernel runs, its outputs are rounded once. Any kernel made for the type itself wins. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cpu/isa.h"
+#include "device/cpu/slots.h"
+#include "device/cpu/tile/tile.h"
+#include "program/isa.h"
+
+enum { MOST = 16, PIECE = 8192 }; /* inputs and outputs; elements that one piece converts */
+
+typedef struct widened_plan {
+    const tutti_kernel *kernel; /* of f32 */
+    void *plan;                 /* and its plan */
+    int input_count, output_count;
+    tutti_dtype dtypes[2 * MOST]; /* of inputs, then outputs, where they are converted; else none */
+    int64_t counts[2 * MOST];
+    size_t offsets[2 * MOST], inner; /* in the workspace */
+} widened_plan;
+
+/* The query with f32 for every narrow type. */
+typedef struct wide_query {
+    tutti_kernel_query query;
+    tutti_type inputs[MOST], outputs[MOST];
+} wide_query;
+
+static bool is_narrow(const tutti_type *type)
+{
+    return type->dtype == TUTTI_BF16 || type->dtype == TUTTI_F16;
+}
+
+static int widen_types(int count, const tutti_type *types, tutti_type *ret)
+{
+    int narrow = 0;
+    for (int i = 0; i < count; i++) {
+        ret[i] = types[i];
+        if (is_narrow(&types[i])) {
+            ret[i].dtype = TUTTI_F32;
+            narrow++;
+        }
+    }
+    return narrow;
+}
+
+/* Operators whose meaning is in their types or in memory that outlives the call stay as they are,
+ * and so do those that only move elements. */
+static bool may_widen(const tutti_infer *node)
+{
+    const uint32_t other = TUTTI_OP_VIEW | TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES |
+                           TUTTI_OP_BLOCKING | TUTTI_OP_DYNAMIC | TUTTI_OP_COLLECTIVE |
+                           TUTTI_OP_CONTROL | TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE |
+                           TUTTI_OP_HOST;
+    if (node->op->flags & other || node->input_count < 1 || node->input_count > MOST ||
+        node->output_count < 1 || node->output_count > MOST)
+        return false;
+    for (int i = 0; i < node->attr_count; i++)
+        if (strcmp(node->attrs[i].name, "dtype") == 0 || node->attrs[i].kind == TUTTI_ATTR_GRAPH)
+            return false;
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i].handle)
+            return false;
+    return true;
+}
+
+/* The kernel of f32, or NULL. */
+static const tutti_kernel *find(const tutti_kernel_query *query, wide_query *ret)
+{
+    const tutti_infer *node = &query->node;
+    if (!may_widen(node))
+        return NULL;
+    int narrow = widen_types(node->input_count, node->inputs, ret->inputs) +
+                 widen_types(node->output_count, node->outputs, ret->outputs);
+    if (narrow == 0)
+        return NULL;
+    ret->query = *query;
+    ret->query.node.inputs = ret->inputs;
+    ret->query.node.outputs = ret->outputs;
+    ret->query.node.values = NULL;
+    return tutti__kernel_pick("cpu", &ret->query);
+}
+
+/* Above the reference, below every kernel of the type itself. */
+static int score(const tutti_kernel_query *query)
+{
+    wide_query wide;
+    if (strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) != 0)
+        return 0;
+    return find(query, &wide) != NULL ? 10 : 0;
+}
+
+/* Gives every converted value its place; returns the bytes of all. */
+static size_t lay_out(const tutti_infer *node, widened_plan *plan)
+{
+    size_t bytes = 0;
+    plan->input_count = node->input_count;
+    plan->output_count = node->output_count;
+    for (int i = 0; i < node->input_count + node->output_count; i++) {
+        const tutti_type *type =
+            i < node->input_count ? &node->inputs[i] : &node->outputs[i - node->input_count];
+        plan->offsets[i] = bytes;
+        if (!is_narrow(type))
+            continue;
+        plan->dtypes[i] = type->dtype;
+        plan->counts[i] = tutti_type_count(type);
+        bytes += tutti__slot_bytes((size_t)plan->counts[i] * sizeof(float));
+    }
+    plan->inner = bytes;
+    return bytes;
+}
+
+static size_t workspace(const tutti_kernel_query *query)
+{
+    wide_query wide;
+    widened_plan plan = {0};
+    const tutti_kernel *kernel = find(query, &wide);
+    size_t inner = kernel->workspace != NULL ? kernel->workspace(&wide.query) : 0;
+    return lay_out(&query->node, &plan) + inner;
+}
+
+static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    wide_query wide;
+    widened_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
+    plan->kernel = find(query, &wide);
+    lay_out(&query->node, plan);
+    tutti_status status =
+        plan->kernel->prepare != NULL ? plan->kernel->prepare(&wide.query, &plan->plan) : TUTTI_OK;
+    if (status != TUTTI_OK)
+        free(plan);
+    else
+        *ret_plan = plan;
+    return status;
+}
+
+static void discard(void *self)
+{
+    widened_plan *plan = self;
+    if (plan != NULL && plan->kernel->discard != NULL)
+        plan->kernel->discard(plan->plan);
+    free(plan);
+}
+
+typedef struct conversion {
+    tutti_tile_loop *loop;
+    const char *from;
+    char *to;
+    size_t from_element, to_element;
+    int64_t count;
+} conversion;
+
+static void convert_piece(void *context, int64_t index)
+{
+    static const double none[TUTTI_TILE_PARAMS];
+    const conversion *c = context;
+    int64_t first = index * PIECE, rest = c->count - first;
+    c->loop(&(tutti_tile_args){.count = rest < PIECE ? rest : PIECE,
+                               .x = {c->from + (size_t)first * c->from_element},
+                               .y = c->to + (size_t)first * c->to_element,
+                               .params = none});
+}
+
+static void convert(const tutti_call *call, const char *loop, conversion c)
+{
+    c.loop = tutti__tile_find(loop, NULL, 0)->f32;
+    tutti_parallel(call, (c.count + PIECE - 1) / PIECE, convert_piece, &c);
+}
+
+/* The views that the kernel of f32 sees; inputs are converted on the way. */
+static void widen(const tutti_call *call, const widened_plan *plan, tutti_view *inputs,
+                  tutti_view *outputs)
+{
+    for (int i = 0; i < plan->input_count + plan->output_count; i++) {
+        int at = i - plan->input_count;
+        tutti_view *view = at < 0 ? &inputs[i] : &outputs[at];
+        *view = at < 0 ? call->inputs[i] : call->outputs[at];
+        if (plan->dtypes[i] == TUTTI_NO_DTYPE)
+            continue;
+        char *memory = (char *)call->workspace + plan->offsets[i];
+        if (at < 0)
+            convert(call, plan->dtypes[i] == TUTTI_F16 ? ".load_f16" : ".load_bf16",
+                    (conversion){.from = view->data,
+                                 .to = memory,
+                                 .from_element = sizeof(uint16_t),
+                                 .to_element = sizeof(float),
+                                 .count = plan->counts[i]});
+        view->data = memory;
+        view->dtype = TUTTI_F32;
+    }
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    const widened_plan *plan = call->plan;
+    tutti_view inputs[MOST], outputs[MOST];
+    tutti_call inner = *call;
+    widen(call, plan, inputs, outputs);
+    inner.inputs = inputs;
+    inner.outputs = outputs;
+    inner.plan = plan->plan;
+    inner.workspace = (char *)call->workspace + plan->inner;
+    TUTTI_TRY(plan->kernel->run(&inner));
+    for (int i = 0; i < plan->output_count; i++) {
+        tutti_dtype dtype = plan->dtypes[plan->input_count + i];
+        if (dtype != TUTTI_NO_DTYPE)
+            convert(call, dtype == TUTTI_F16 ? ".store_f16" : ".store_bf16",
+                    (conversion){.from = outputs[i].data,
+                                 .to = call->outputs[i].data,
+                                 .from_element = sizeof(float),
+                                 .to_element = sizeof(uint16_t),
+                                 .count = plan->counts[plan->input_count + i]});
+    }
+    return TUTTI_OK;
+}
+
+/* Row-invariant when the kernel of f32 is, which deterministic mode sees to. */
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_widened) = {
+    .name = "widened",
+    .version = 1,
+    .op = TUTTI_KERNEL_ANY,
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = discard,
+    .run = run,
+};

@@ -1,0 +1,103 @@
+/* conv2d_test.c: convolutions with what follows them become one node, and compute the same. */
+#include <string.h>
+
+#include "passes/testing.h"
+
+extern const tutti_pass tutti_pass_static_like, tutti_pass_simplify, tutti_pass_cse,
+    tutti_pass_patterns;
+
+static tutti_graph *g;
+static tutti_sym x, kernel, bias, grad;
+
+static void start(void)
+{
+    g = tutti__test_graph();
+    x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 2, 6, 6, 1));
+    kernel = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 3, 3, 1, 8));
+    bias = tutti__test_input(g, 2, TUTTI_TYPE(TUTTI_F32, 8));
+    grad = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, 2, 2, 2, 8));
+}
+
+static int check(const char *after)
+{
+    const tutti_pass *passes[] = {&tutti_pass_patterns};
+    int changes = tutti__test_passes(1, passes, tutti__test_on_cpu(), g, NULL, after, 1e-5);
+    tutti_graph_destroy(g);
+    return changes;
+}
+
+static int count_pattern(const char *pattern)
+{
+    int count = 0;
+    for (size_t n = 0; n < g->nodes.count; n++)
+        count += tutti__is(g->nodes.data[n], "fused") &&
+                 strcmp(tutti__str(g->nodes.data[n], "pattern"), pattern) == 0;
+    return count;
+}
+
+TUTTI_TEST(pattern_conv2d_bias_activation)
+{
+    start();
+    tutti__test_result(tutti_relu(tutti_add(tutti_conv2d_of(x, kernel), bias)));
+    CHECK_INT(check("return fused(p0, p1, p2){body=(return relu(add(conv2d(p0, p1), p2))) "
+                    "pattern=\"conv2d_bias_activation\"}"),
+              1);
+}
+
+/* Work that goes on element by element takes the bias along; a sum that is wanted stays. */
+TUTTI_TEST(pattern_conv2d_bias_leaves_others)
+{
+    start();
+    tutti__test_result(tutti_tanh(tutti_add(tutti_conv2d_of(x, kernel), bias)));
+    CHECK_INT(check("return tanh(add(conv2d(p0, p1), p2))"), 0);
+    start();
+    tutti_sym c = tutti_conv2d_of(x, kernel);
+    tutti__test_result(c);
+    tutti__test_result(tutti_relu(tutti_add(c, bias)));
+    CHECK_INT(check(NULL), 0);
+}
+
+TUTTI_TEST(pattern_conv2d_relu_pool)
+{
+    start();
+    tutti_sym y = tutti_relu(tutti_add(tutti_conv2d_of(x, kernel), bias));
+    tutti__test_result(tutti_max_pool2d_of(y));
+    CHECK_INT(check("return fused(p0, p1, p2){body=(return max_pool2d(relu(add(conv2d(p0, p1), "
+                    "p2)))) pattern=\"conv2d_relu_pool\"}"),
+              1);
+}
+
+/* The layer with a loss, and gradients of it, after the passes that come before patterns. */
+static void train(tutti_sym a, tutti_sym b)
+{
+    static const tutti_pass *const passes[] = {&tutti_pass_static_like, &tutti_pass_simplify,
+                                               &tutti_pass_cse, &tutti_pass_patterns};
+    tutti_sym y = tutti_relu(tutti_add(tutti_conv2d_of(x, kernel), bias));
+    tutti_sym loss = tutti_sum(tutti_mul(tutti_max_pool2d_of(y), grad));
+    tutti_grad grads[2];
+    tutti_differentiate(loss, 2, (tutti_sym[]){a, b}, grads);
+    tutti__test_result(loss);
+    tutti__test_result(grads[0].value);
+    tutti__test_result(grads[1].value);
+    tutti__test_passes(4, passes, tutti__test_on_cpu(), g, NULL, NULL, 1e-5);
+}
+
+/* A training step: two nodes, of which the first also gives the map. */
+TUTTI_TEST(pattern_conv2d_pool_gradient)
+{
+    start();
+    train(kernel, bias);
+    CHECK_INT(count_pattern("conv2d_relu_pool"), 1);
+    CHECK_INT(count_pattern("conv2d_pool_gradient"), 1);
+    tutti_graph_destroy(g);
+}
+
+/* The gradient of the input needs the gradient of the map: that stays. */
+TUTTI_TEST(pattern_conv2d_pool_gradient_leaves_inner_layers)
+{
+    start();
+    train(kernel, x);
+    CHECK_INT(count_pattern("conv2d_relu_pool"), 1);
+    CHECK_INT(count_pattern("conv2d_pool_gradient"), 0);
+    tutti_graph_destroy(g);
+}

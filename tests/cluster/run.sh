@@ -1,0 +1,440 @@
+#!/usr/bin/env bash
+# Jobs of several processes, and what happens when one of them fails: tests/cluster/run.sh BUILD [NAME]
+# The last line is "N passed, N failed, N skipped". NAME runs only the tests whose name contains it.
+set -u
+here=$(realpath "$(dirname "$0")")
+build=$(realpath "${1:-build}")
+only=${2:-}
+tutti=$build/tutti
+member=$build/cluster_member
+[ -x "$member" ] || member=$build/tests/cluster/cluster_member
+passed=0 failed=0 skipped=0
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+port=$((30000 + $$ % 20000))
+
+fail() {
+    echo "cluster $name: $*"
+    cat out* 2> /dev/null | head -40
+    bad=1
+}
+skip() {
+    echo "cluster $name: skipped: $*"
+    skipped=$((skipped + 1))
+    bad=2
+}
+# has FILE TEXT [COUNT]: the text stands there, COUNT times if given.
+has() {
+    local count
+    count=$(grep -c -- "$2" "$1")
+    if [ $# -gt 2 ]; then
+        [ "$count" -eq "$3" ] || fail "'$2' stands $count times in $1, not $3 times"
+    else
+        [ "$count" -gt 0 ] || fail "'$2' does not stand in $1"
+    fi
+}
+lacks() { ! grep -q -- "$2" "$1" || fail "'$2' stands in $1"; }
+code() { [ "$1" -eq "$2" ] || fail "exit code $1, not $2"; }
+# under LIMIT SECONDS
+under() { awk -v a="$2" -v b="$1" 'BEGIN { exit !(a <= b) }' || fail "$2 s, more than $1 s"; }
+
+# ranks N COMMAND...: N processes without a launcher, in out.RANK; their ids are in pids.
+ranks() {
+    local size=$1 rank
+    shift
+    port=$((port + 1))
+    pids=()
+    for ((rank = 0; rank < size; rank++)); do
+        env TUTTI_RANK=$rank TUTTI_SIZE="$size" TUTTI_MEETING="${meeting:-localhost:$port}" "$@" \
+            > out.$rank 2>&1 &
+        pids+=($!)
+    done
+}
+# await FILE TEXT COUNT: until it stands there.
+await() {
+    local i
+    for ((i = 0; i < 200; i++)); do
+        [ "$(cat $1 2> /dev/null | grep -c -- "$2")" -ge "$3" ] && return
+        sleep 0.05
+    done
+    fail "'$2' did not come"
+}
+# seen FILES...: the latest time at which a verdict was seen.
+seen() { sed -n 's/^\(\[[ 0-9]*\] \)\?seen at //p' "$@" | sort -n | tail -1; }
+now() { date +%s.%N; }
+since() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f", b - a }'; }
+
+test_meet_exchange_and_leave() {
+    timeout 20 "$tutti" run -n 4 "$member" exchange 20 channel > out 2> out.err
+    code $? 0
+    has out "4 ranks on 1 host" 4
+    has out "authenticated" 4
+    has out "exchanged 20" 4
+    has out "channels plain" 4
+    has out "left" 4
+    [ ! -s out.err ] || fail "something on stderr"
+}
+
+test_sixty_four_ranks_meet() {
+    local best=99 i took
+    for i in 1 2 3; do
+        timeout 30 "$tutti" run -n 64 "$member" exchange 2 > out 2>&1
+        code $? 0
+        has out "left" 64
+        took=$(sed -n 's/.*joined as [0-9]* in \([0-9.]*\) s.*/\1/p' out | sort -n | tail -1)
+        best=$(printf '%s\n%s\n' "$best" "$took" | sort -n | head -1)
+        awk -v t="$best" 'BEGIN { exit !(t < 2) }' && break
+    done
+    under 2 "$best"
+    figure="64 ranks meet in $best s"
+}
+
+test_killed_rank() {
+    ranks 4 timeout -k 1 20 "$member" spin
+    await "out.*" spinning 4
+    local at victim
+    victim=$(sed -n 's/^spinning //p' out.1)
+    at=$(now)
+    kill -9 "$victim"
+    wait "${pids[0]}" "${pids[2]}" "${pids[3]}"
+    for rank in 0 2 3; do
+        has out.$rank "rank 1 (host .*, process $victim) is gone: connection closed by host"
+        has out.$rank "in all_reduce number 42; arrived: 0, 2-3; missing: 1"
+    done
+    figure="death is known everywhere after $(since "$at" "$(seen out.*)") s"
+    under 1 "$(since "$at" "$(seen out.*)")"
+}
+
+test_killed_rank_zero() {
+    ranks 3 timeout -k 1 20 "$member" spin
+    await "out.*" spinning 3
+    local at
+    at=$(now)
+    kill -9 "$(sed -n 's/^spinning //p' out.0)"
+    wait "${pids[1]}" "${pids[2]}"
+    has out.1 "rank 0 (host .*) is gone"
+    has out.2 "rank 0 (host .*) is gone"
+    under 1 "$(since "$at" "$(seen out.*)")"
+}
+
+test_killed_rank_under_the_launcher() {
+    timeout 20 "$tutti" run -n 4 "$member" spin > out 2> out.err &
+    local launcher=$! at
+    await out spinning 4
+    at=$(now)
+    kill -9 "$(sed -n 's/^\[2\] spinning //p' out)"
+    wait $launcher
+    code $? 137
+    has out "rank 2 (host .*) was ended by signal 9 (Killed)" 3
+    [[ $(tail -n 1 out.err) == *"first failed rank 2"*"signal 9"* ]] || fail "the first failure is not last"
+    under 1 "$(since "$at" "$(seen out)")"
+}
+
+test_exit_code_and_abort() {
+    timeout 20 "$tutti" run -n 3 "$member" crash 7 spin > out 2>&1
+    code $? 7
+    has out "rank 1 (host .*) exited with code 7 before the job was finished" 2
+    timeout 20 "$tutti" run -n 3 "$member" abort spin > out 2>&1
+    code $? 134
+    has out "signal 6 (Aborted)" 3
+}
+
+test_stopped_rank() {
+    export TUTTI_SILENCE_MS=1000
+    ranks 3 timeout -k 1 20 "$member" spin
+    unset TUTTI_SILENCE_MS
+    await "out.*" spinning 3
+    local at victim
+    victim=$(sed -n 's/^spinning //p' out.2)
+    at=$(now)
+    kill -STOP "$victim"
+    wait "${pids[0]}" "${pids[1]}"
+    kill -CONT "$victim"
+    wait "${pids[2]}"
+    has out.0 "rank 2 .* has not been heard for 1.0 s"
+    has out.1 "rank 2 .* has not been heard for 1.0 s"
+    has out.2 "rank 2 .* has not been heard for 1.0 s" # it hears of it itself
+    under 1.5 "$(since "$at" "$(seen out.0 out.1)")"
+}
+
+test_half_open_connection() {
+    port=$((port + 1))
+    python3 "$here/proxy.py" $((port + 1000)) $((port + 1)) > proxy.log 2>&1 &
+    local proxy=$!
+    await proxy.log ready 1
+    export TUTTI_SILENCE_MS=1000
+    TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$((port + 1)) timeout 20 "$member" spin > out.0 2>&1 &
+    pids=($!)
+    TUTTI_RANK=1 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$((port + 1000)) timeout 20 "$member" spin > out.1 2>&1 &
+    pids+=($!)
+    unset TUTTI_SILENCE_MS
+    await "out.*" spinning 2
+    kill -USR1 $proxy # swallows everything from now on
+    wait "${pids[@]}"
+    kill $proxy
+    has out.0 "rank 1 .* has not been heard for 1.0 s"
+    has out.1 "rank 0 .* has not been heard for 1.0 s"
+    port=$((port + 1))
+}
+
+test_missing_ranks_and_why() {
+    port=$((port + 3))
+    local cluster="\"cluster\":{\"worker\":[\"localhost:$port\",\"localhost:$((port + 1))\",\"localhost:$((port + 2))\"]}"
+    TF_CONFIG="{$cluster,\"task\":{\"type\":\"worker\",\"index\":1}}" timeout 20 "$member" --deadline 1 > out.1 &
+    TF_CONFIG="{$cluster,\"task\":{\"type\":\"worker\",\"index\":0}}" timeout 20 "$member" --deadline 1 > out.0
+    code $? 4
+    wait $!
+    code $? 4
+    has out.0 "2 of 3 ranks have met"
+    has out.0 "rank 2 (worker 2 at localhost:$((port + 2))): Connection refused"
+    has out.1 "rank 0 gave up: .*2 of 3 ranks have met"
+    has out.1 "rank 2 (worker 2"
+}
+
+test_wrong_secret_role_and_version() {
+    port=$((port + 1))
+    local at="TUTTI_MEETING=localhost:$port"
+    env TUTTI_RANK=0 TUTTI_SIZE=3 "$at" TUTTI_SECRET=0123456789abcdef timeout 20 "$member" --deadline 2 > out.0 &
+    env TUTTI_RANK=1 TUTTI_SIZE=3 "$at" TUTTI_SECRET=fedcba9876543210 timeout 20 "$member" --deadline 2 > out.1
+    code $? 4
+    has out.1 "refused: wrong secret"
+    env TUTTI_RANK=2 TUTTI_SIZE=4 "$at" TUTTI_SECRET=0123456789abcdef timeout 20 "$member" --deadline 2 > out.2
+    code $? 4
+    has out.2 "refused: wrong role"
+    wait $!
+    has out.0 "rank 1 (worker 1): a process at 127.0.0.1 was refused: wrong secret"
+    has out.0 "rank 2 (worker 2): a process at 127.0.0.1 was refused: wrong role"
+}
+
+test_secret_files() {
+    printf 'a secret of some length\n' > secret
+    chmod 644 secret
+    TUTTI_SECRET_FILE=secret ranks 1 timeout 20 "$member"
+    wait "${pids[0]}"
+    has out.0 "chmod 600"
+    chmod 600 secret
+    export TUTTI_SECRET_FILE=$folder/secret
+    ranks 2 timeout 20 "$member" exchange 1
+    wait "${pids[@]}"
+    unset TUTTI_SECRET_FILE
+    has out.0 "authenticated"
+    has out.1 "left"
+    meeting=$(hostname):$port ranks 2 timeout 20 "$member"
+    wait "${pids[@]}"
+    has out.0 "openssl rand -hex 32"
+    has out.0 "export TUTTI_SECRET_FILE="
+}
+
+test_secret_is_not_in_sight() {
+    timeout 20 "$tutti" run -n 2 "$member" spin > out 2>&1 &
+    local launcher=$! process fd secret
+    await out spinning 2
+    process=$(sed -n 's/^\[1\] spinning //p' out)
+    fd=$(tr '\0' '\n' < "/proc/$process/environ" | sed -n 's/^TUTTI_SECRET_FD=//p')
+    secret=$(cat "/proc/$process/fd/$fd")
+    [ ${#secret} -eq 64 ] || fail "the secret has ${#secret} characters"
+    for each in $launcher $(pgrep -g $$) $(pgrep -x tutti) $(sed -n 's/.*spinning //p' out); do
+        for file in "/proc/$each/cmdline" "/proc/$each/environ"; do
+            if tr '\0' '\n' 2> /dev/null < "$file" | grep -q "$secret"; then fail "the secret stands in $file"; fi
+        done
+    done 2> /dev/null
+    kill -INT $launcher
+    wait $launcher
+}
+
+test_garbage_and_a_thousand_idle_connections() {
+    ranks 3 timeout -k 1 30 "$member" work 1 exchange 50 work 1 channel exchange 50
+    await "out.*" joined 3
+    python3 "$here/flood.py" "$port" > flood.log 2>&1 &
+    wait "${pids[@]}"
+    for rank in 0 1 2; do
+        has out.$rank "exchanged 50" 2
+        has out.$rank left
+    done
+    wait
+    has flood.log "1000 idle connections"
+}
+
+test_rendezvous_behind_a_flood() {
+    port=$((port + 1))
+    TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port timeout 20 "$member" exchange 1 > out.0 2>&1 &
+    pids=($!)
+    python3 "$here/flood.py" "$port" > flood.log 2>&1 &
+    await flood.log "1000 idle" 1
+    TUTTI_RANK=1 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port timeout 20 "$member" exchange 1 > out.1 2>&1
+    code $? 0
+    wait
+    has out.0 left
+}
+
+test_no_orphans_when_the_launcher_is_killed() {
+    "$tutti" run -n 3 sh -c "sleep 60 & echo \$\$ \$! >> $folder/processes; wait" > out 2>&1 &
+    local launcher=$! left
+    await processes " " 3
+    kill -9 $launcher
+    wait $launcher 2> /dev/null
+    sleep 0.5
+    left=0
+    for process in $(cat processes); do
+        [ ! -d "/proc/$process" ] || grep -q 'State:.Z' "/proc/$process/status" || left=$((left + 1))
+    done
+    [ $left -eq 0 ] || fail "$left processes are left"
+    rm -f processes
+}
+
+test_interrupt_reaches_everyone() {
+    timeout 20 "$tutti" run -n 3 sh -c 'trap "echo stopped; exit 5" INT; echo ready; while :; do sleep 0.05; done' > out 2>&1 &
+    local launcher=$!
+    await out ready 3
+    kill -INT "$(pgrep -P $launcher)" 2> /dev/null || kill -INT $launcher
+    wait $launcher
+    has out stopped 3
+}
+
+test_restarts() {
+    timeout 20 "$tutti" run -n 2 --restarts 2 sh -c 'echo epoch $TUTTI_EPOCH; [ $TUTTI_EPOCH -gt 1 ]' > out 2>&1
+    code $? 0
+    has out "epoch 2" 2
+    has out "starting again, 2 of 2"
+    timeout 20 "$tutti" run -n 1 --restarts 1 sh -c 'exit 9' > out 2>&1
+    code $? 9
+}
+
+test_output_and_environment() {
+    timeout 20 "$tutti" run -n 2 --engine tcp --env COLOUR=blue sh -c \
+        'echo "$TUTTI_RANK/$TUTTI_SIZE $TUTTI_LOCAL_RANK $TUTTI_ENGINE $COLOUR"; printf "no end"; echo complaint >&2' > out 2> out.err
+    code $? 0
+    has out "^\[0\] 0/2 0 tcp blue$"
+    has out "^\[1\] 1/2 1 tcp blue$"
+    has out "no end" 2
+    has out.err "^\[1\] complaint$"
+    timeout 20 "$tutti" run -n 1 ./nothing-here > out 2>&1
+    code $? 127
+    has out "cannot start './nothing-here'"
+    timeout 20 "$tutti" run --hosts localhost:1,other:1 true > out 2>&1
+    code $? 2
+    has out "write this machine's name"
+}
+
+test_over_ssh() {
+    local ip
+    ip=$(ip -4 -o addr show scope global 2> /dev/null | awk '{ sub("/.*", "", $4); print $4; exit }')
+    [ -n "$ip" ] || { skip "this machine has no address but loopback"; return; }
+    mkdir -p bin
+    cat > bin/ssh << 'END'
+#!/bin/sh
+shift 2 # -o BatchMode=yes
+echo "$@" >> ssh.log
+shift
+TUTTI_MACHINE=$$ exec env -u TUTTI_SECRET "$@"
+END
+    chmod +x bin/ssh
+    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:2,$ip:2" --env COLOUR=red "$member" exchange 5 channel > out 2>&1
+    code $? 0
+    has out "4 ranks on 2 hosts" 4
+    has out "0-1; .*: 2-3" 4
+    has out "channels plain" 4
+    has ssh.log "$ip .*tutti run --station" 2
+    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:2,$ip:2" "$member" abort spin > out 2>&1
+    code $? 134
+    has out "rank 1 (host .*) was ended by signal 6" 3
+    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:1,$ip:1" --remote-tutti /nowhere/tutti true > out 2>&1
+    code $? 255
+    has out "it was not started"
+}
+
+test_tls() {
+    command -v openssl > /dev/null || { skip "there is no openssl"; return; }
+    for authority in ca other; do
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=$authority \
+            -keyout $authority.key -out $authority.pem 2> /dev/null
+        openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=rank \
+            -keyout $authority-rank.key -out rank.csr 2> /dev/null
+        openssl x509 -req -in rank.csr -CA $authority.pem -CAkey $authority.key -CAcreateserial -days 1 \
+            -out $authority-rank.pem 2> /dev/null
+    done
+    export TUTTI_TLS_CERT=$folder/ca-rank.pem TUTTI_TLS_KEY=$folder/ca-rank.key TUTTI_TLS_CA=$folder/ca.pem
+    ranks 3 timeout 20 "$member" exchange 5 channel
+    wait "${pids[@]}"
+    for rank in 0 1 2; do
+        has out.$rank "TLS 1.3"
+        has out.$rank "channels encrypted"
+        has out.$rank left
+    done
+    port=$((port + 1))
+    TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port timeout 20 "$member" --deadline 1 > out.0 2>&1 &
+    TUTTI_TLS_CERT=$folder/other-rank.pem TUTTI_TLS_KEY=$folder/other-rank.key TUTTI_RANK=1 TUTTI_SIZE=2 \
+        TUTTI_MEETING=localhost:$port timeout 20 "$member" --deadline 1 > out.1 2>&1
+    code $? 4
+    lacks out.1 joined
+    has out.1 "TLS"
+    wait
+    unset TUTTI_TLS_CA
+    ranks 2 timeout 20 "$member"
+    wait "${pids[@]}"
+    unset TUTTI_TLS_CERT TUTTI_TLS_KEY
+    has out.0 "set all three"
+}
+
+test_schedules_and_stragglers() {
+    timeout 20 "$tutti" run -n 3 "$member" agree 9 agree 2 > out 2>&1
+    code $? 3
+    has out "rank 2 (host .*) has another schedule than rank 0" 3
+    TUTTI_SILENCE_MS=1000 timeout 20 "$tutti" run -n 3 "$member" slow 20 exchange 60 skew > out 2>&1
+    code $? 0
+    local late
+    late=$(sed -n 's/.*skew 1: \([0-9]*\) samples, last \([0-9]*\) times.*/\1 \2/p' out)
+    awk -v l="$late" 'BEGIN { split(l, a, " "); exit !(a[1] > 5 && a[2] > 0.7 * a[1]) }' ||
+        fail "the straggler was last only so often: '$late'"
+}
+
+test_hosts_in_network_namespaces() {
+    [ "$(id -u)" -eq 0 ] || { skip "needs root for network namespaces"; return; }
+    local a=tutti-a-$$ b=tutti-b-$$
+    if ! ip netns add $a 2> /dev/null || ! ip netns add $b 2> /dev/null; then
+        skip "network namespaces cannot be made here"
+        ip netns del $a 2> /dev/null
+        return
+    fi
+    ip link add va-$$ type veth peer name vb-$$ && ip link set va-$$ netns $a && ip link set vb-$$ netns $b
+    ip -n $a addr add 10.77.0.1/24 dev va-$$ && ip -n $a link set va-$$ up && ip -n $a link set lo up
+    ip -n $b addr add 10.77.0.2/24 dev vb-$$ && ip -n $b link set vb-$$ up && ip -n $b link set lo up
+    export TUTTI_SECRET=a-secret-for-two-hosts TUTTI_SILENCE_MS=1000 TUTTI_SIZE=3 TUTTI_MEETING=10.77.0.1:4500
+    TUTTI_RANK=0 TUTTI_MACHINE=a TUTTI_IFACE=va-$$ ip netns exec $a timeout 20 "$member" exchange 5 channel spin > out.0 2>&1 &
+    pids=($!)
+    TUTTI_RANK=1 TUTTI_MACHINE=a ip netns exec $a timeout 20 "$member" exchange 5 channel spin > out.1 2>&1 &
+    pids+=($!)
+    TUTTI_RANK=2 TUTTI_MACHINE=b ip netns exec $b timeout 20 "$member" exchange 5 channel spin > out.2 2>&1 &
+    pids+=($!)
+    unset TUTTI_SECRET TUTTI_SILENCE_MS TUTTI_SIZE TUTTI_MEETING
+    await "out.*" spinning 3
+    has out.0 "3 ranks on 2 hosts"
+    has out.2 "channels plain"
+    ip -n $b link set vb-$$ down # the cable is pulled
+    wait "${pids[@]}"
+    has out.0 "rank 2 .* has not been heard"
+    has out.1 "rank 2 .* has not been heard"
+    has out.2 "rank 0 .* has not been heard"
+    TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_MEETING=10.77.0.1:4500 TUTTI_IFACE=eth77 TUTTI_SECRET=0123456789abcdef \
+        ip netns exec $a timeout 20 "$member" > out.0 2>&1
+    has out.0 "no interface of that name"
+    ip netns del $a
+    ip netns del $b
+}
+
+tests=$(declare -F | sed -n 's/^declare -f test_//p')
+for name in $tests; do
+    [[ $name == *$only* ]] || continue
+    bad=0 figure=
+    started=$(now)
+    rm -f out* ./*.log
+    "test_$name"
+    case $bad in
+        0) passed=$((passed + 1)) ;;
+        1) failed=$((failed + 1)) ;;
+    esac
+    [ -z "${VERBOSE:-}" ] || echo "$name: $(since "$started" "$(now)") s $figure"
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
