@@ -12,7 +12,7 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure demo test unit bench bench-peers peers-check deps deps-dev install format check \
+.PHONY: all configure demo test test-slurm test-collectives unit bench bench-peers peers-check deps deps-dev install format check \
         asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -39,6 +39,14 @@ test: ## everything that must hold; the last line is "N passed, N failed, N skip
 	@tools/deps.sh --quiet test
 	@$(MAKE) --no-print-directory all || { echo "the build failed"; echo "0 passed, 1 failed"; exit 1; }
 	@tools/run_tests.sh $(BUILD)
+
+test-collectives: configure ## every collective algorithm on 64 MiB over every engine
+	@$(call ninja, tutti_tests)
+	@TUTTI_TEST_LARGE=1 $(BUILD)/tutti_tests comm_messages_of_64_mib
+
+test-slurm: all ## the resolver for Slurm under the real Slurm: installs and starts it (Debian, root)
+	@$(call ninja, tests/cluster/cluster_member)
+	@tests/cluster/slurm.sh $(BUILD)
 
 unit: configure ## unit tests only; FILTER=text takes those whose file or name contains it
 	@$(call ninja, tutti_tests)

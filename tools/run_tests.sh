@@ -43,6 +43,7 @@ done
 suite "layers" python3 tools/layers.py
 suite "installed library" tests/outside/run.sh "$build"
 suite "examples" tests/examples.sh "$build"
+suite "cluster" tests/cluster/run.sh "$build"
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

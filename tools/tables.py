@@ -75,7 +75,7 @@ def find_kinds(headers):
 def find_descriptors(kinds, sources, sets):
     """kind -> sorted names; `sets`: (sources, instruction sets they are compiled for)"""
     found, places = {kind: [] for kind in kinds}, {}
-    every_isa_source = [path for isa_sources, _ in sets for path in isa_sources]
+    every_isa_source = list(dict.fromkeys(path for isa_sources, _ in sets for path in isa_sources))
     for path in sources + every_isa_source:
         for match, place in find(DESCRIPTOR, path):
             kind, plain, isa_name = match.groups()
@@ -186,6 +186,8 @@ def main():
     parser.add_argument('--isa', nargs='*', default=[])
     parser.add_argument('--stream-sources', nargs='*', default=[])
     parser.add_argument('--stream-isa', nargs='*', default=[])
+    parser.add_argument('--wide-sources', nargs='*', default=[])
+    parser.add_argument('--wide-isa', nargs='*', default=[])
     parser.add_argument('--bf16-sources', nargs='*', default=[])
     parser.add_argument('--bf16-isa', nargs='*', default=[])
     parser.add_argument('--tests', nargs='*')
@@ -199,6 +201,7 @@ def main():
     kinds = find_kinds(headers)
     found = find_descriptors(kinds, args.sources, [(args.isa_sources, args.isa),
                                                    (args.stream_sources, args.stream_isa),
+                                                   (args.wide_sources, args.wide_isa),
                                                    (args.bf16_sources, args.bf16_isa)])
     write_tables(args.output, kinds, found)
     if args.depfile:

@@ -36,8 +36,8 @@ def epochs_tensorflow(given):
     import networks_tensorflow
     network = networks_tensorflow.make('mnist', BATCH).network
     network.compile(tf.keras.optimizers.Adam(),
-                    tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), ['accuracy'],
-                    jit_compile=given.peer == 'tensorflow-xla')
+                    tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                    metrics=['accuracy'], jit_compile=given.peer == 'tensorflow-xla')
     images = numpy.random.rand(COUNT, 28, 28, 1).astype('float32')
     labels = numpy.random.randint(0, 10, COUNT)
     return lambda: network.fit(images, labels, batch_size=BATCH, epochs=1, verbose=1)

@@ -44,11 +44,11 @@ typedef struct tutti_comm_cost {
         double exchange[TUTTI_COMM_SIZES]; /* seconds a byte while as much comes the other way */
         double turn;                       /* extra cost of an exchange beyond one message */
     } link[TUTTI_LINK_COUNT];
-    double gamma[TUTTI_COMM_SIZES]; /* seconds a byte: y += x */
-    double phase;                   /* shared memory: all ranks wait for each other once */
-    double copy[TUTTI_COMM_SIZES];  /* shared memory: seconds a byte of an all-reduce in place */
+    double gamma[TUTTI_COMM_SIZES];  /* seconds a byte: y += x */
+    double phase;                    /* shared memory: all ranks wait for each other once */
+    double copy[TUTTI_COMM_SIZES];   /* shared memory: seconds a byte of an all-reduce in place */
     double staged[TUTTI_COMM_SIZES]; /* the same from private memory */
-    int hosts;                      /* machines that the ranks are spread over; 0 means 1 */
+    int hosts;                       /* machines that the ranks are spread over; 0 means 1 */
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {
@@ -90,7 +90,7 @@ TUTTI_API void tutti_comm_abort(tutti_comm *comm, const char *why);
 
 TUTTI_API int tutti_comm_rank(const tutti_comm *comm);
 TUTTI_API int tutti_comm_size(const tutti_comm *comm);
-TUTTI_API int tutti_comm_hosts(const tutti_comm *comm);               /* machines in the group */
+TUTTI_API int tutti_comm_hosts(const tutti_comm *comm); /* machines in the group */
 TUTTI_API const char *tutti_comm_engine(const tutti_comm *comm, int peer); /* "shm", "tcp", … */
 /* The cost model in force: measured, given or a guess. */
 TUTTI_API void tutti_comm_get_cost(const tutti_comm *comm, tutti_comm_cost *ret_cost);
@@ -117,10 +117,10 @@ typedef struct tutti_comm_codec {
 /* What a single call may ask for. Zero means the default. */
 typedef struct tutti_comm_call {
     size_t struct_size;
-    const char *algorithm; /* by name ("ring") or by size ("tree:64k:ring"); NULL: the group's */
-    double timeout;        /* seconds; 0: the group's */
+    const char *algorithm;   /* by name ("ring") or by size ("tree:64k:ring"); NULL: the group's */
+    double timeout;          /* seconds; 0: the group's */
     tutti_request **request; /* set: do not wait; *request is for tutti_comm_wait */
-    tutti_dtype wire;      /* all_reduce of f32: TUTTI_BF16 or TUTTI_F16 between ranks */
+    tutti_dtype wire;        /* all_reduce of f32: TUTTI_BF16 or TUTTI_F16 between ranks */
     const tutti_comm_codec *codec; /* all_reduce of f32: any other form; must outlive the call */
     int shards; /* all_reduce: `in` holds one block of `count` for each shard of this rank */
 } tutti_comm_call;
@@ -135,9 +135,8 @@ TUTTI_API tutti_status tutti_comm_broadcast(tutti_comm *comm, void *data, int64_
                                             tutti_dtype dtype, int root,
                                             const tutti_comm_call *call);
 /* `out` [count] is used on the root only; in == out is fine. */
-TUTTI_API tutti_status tutti_comm_reduce(tutti_comm *comm, const void *in, void *out,
-                                         int64_t count, tutti_dtype dtype,
-                                         tutti_reduction reduction, int root,
+TUTTI_API tutti_status tutti_comm_reduce(tutti_comm *comm, const void *in, void *out, int64_t count,
+                                         tutti_dtype dtype, tutti_reduction reduction, int root,
                                          const tutti_comm_call *call);
 /* in == out is fine. With `shards` = V the job's batch was cut into V parts of which rank r of p
  * holds [r V / p, (r + 1) V / p); `in` is [parts of this rank, count], and the result has the same
@@ -159,12 +158,10 @@ TUTTI_API tutti_status tutti_comm_all_gather(tutti_comm *comm, const void *in, v
  * same counts, which are copied. */
 TUTTI_API tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in,
                                                     const int64_t *counts, void *out,
-                                                    tutti_dtype dtype,
-                                                    const tutti_comm_call *call);
+                                                    tutti_dtype dtype, const tutti_comm_call *call);
 /* `in` [count], `out` [size * count] on the root only. */
-TUTTI_API tutti_status tutti_comm_gather(tutti_comm *comm, const void *in, void *out,
-                                         int64_t count, tutti_dtype dtype, int root,
-                                         const tutti_comm_call *call);
+TUTTI_API tutti_status tutti_comm_gather(tutti_comm *comm, const void *in, void *out, int64_t count,
+                                         tutti_dtype dtype, int root, const tutti_comm_call *call);
 /* `in` [size * count] on the root only, `out` [count]. */
 TUTTI_API tutti_status tutti_comm_scatter(tutti_comm *comm, const void *in, void *out,
                                           int64_t count, tutti_dtype dtype, int root,
@@ -206,9 +203,9 @@ TUTTI_API tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_
                                                   const tutti_comm_call *call);
 
 /* Algorithms by size: "NAME[/BETWEEN][#PARTS][:LIMIT:…]". The first NAME is for messages up to
- * LIMIT bytes (k, m and g multiply by 1024), the next for those beyond, and so on. NAME/BETWEEN uses
- * the first within machines and the second between them; #PARTS cuts a message into parts that go
- * one after the other. "central:4k:tree:1m:direct/ring#2". Fails with what cannot be read. */
+ * LIMIT bytes (k, m and g multiply by 1024), the next for those beyond, and so on. NAME/BETWEEN
+ * uses the first within machines and the second between them; #PARTS cuts a message into parts that
+ * go one after the other. "central:4k:tree:1m:direct/ring#2". Fails with what cannot be read. */
 TUTTI_API tutti_status tutti_comm_spec_check(const char *spec);
 
 /* Names of the algorithms of an operation ("all_reduce"), sorted; NULL after the last. */

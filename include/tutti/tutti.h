@@ -5,6 +5,8 @@
 #include "tutti/base.h"
 #include "tutti/callbacks.h"
 #include "tutti/checkpoint.h"
+#include "tutti/cluster.h"
+#include "tutti/comm.h"
 #include "tutti/data.h"
 #include "tutti/dataset.h"
 #include "tutti/files.h"

@@ -14,6 +14,8 @@ typedef struct tutti_command {
     const char *usage;                 /* the whole help text */
     void (*more)(void);                /* (optional) prints what only the program knows behind it */
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
+    bool starts_program;               /* --help counts only as the first argument: others may be
+                                          the program's */
 } tutti_command;
 
 /* Prints "tutti: message" to standard error; returns TUTTI_EXIT_FAILED. */

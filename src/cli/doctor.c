@@ -106,6 +106,8 @@ static int run(int argc, char **argv)
     show_library("gzip", "libz.so.1", "zlib1g");
     show_library("PNG", "libpng16.so.16", "libpng16-16");
     show_library("JPEG", "libturbojpeg.so.0", "libturbojpeg0");
+    printf("cluster\n");
+    show_library("TLS", "libssl.so.3", "libssl3");
     if (missing > 0)
         printf("Nothing that training needs is missing; the libraries above are optional.\n");
     return TUTTI_EXIT_OK;

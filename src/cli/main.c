@@ -27,7 +27,8 @@ static void print_log(void *context, tutti_log_level level, const char *message)
 
 static int run(const tutti_command *command, int argc, char **argv)
 {
-    if (tutti__flag(&argc, argv, "--help") || tutti__flag(&argc, argv, "-h")) {
+    int own = command->starts_program && argc > 2 ? 2 : argc; /* arguments that are ours */
+    if (tutti__flag(&own, argv, "--help") || tutti__flag(&own, argv, "-h")) {
         printf("%s", command->usage);
         if (command->more)
             command->more();

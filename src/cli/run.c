@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -102,7 +103,11 @@ static bool add_variable(tutti_run_job *job, const char *text)
         return true;
     else if (asprintf(&copy, "%s=%s", text, getenv(text)) < 0)
         copy = NULL;
-    return copy != NULL && TUTTI_VEC_PUSH(&job->variables, copy);
+    if (copy == NULL || !TUTTI_VEC_PUSH(&job->variables, copy)) {
+        free(copy);
+        return false;
+    }
+    return true;
 }
 
 static bool add_engine(tutti_run_job *job, const char *engine)
@@ -180,6 +185,8 @@ static int start(tutti_run_job *job)
 {
     bool interrupted = false;
     int code = 1;
+    prctl(PR_SET_DUMPABLE,
+          0); /* the secret passes through here; programs that we start dump again */
     for (int epoch = 0; epoch <= job->restarts; epoch++) {
         if (!make_secret(job))
             return tutti__complain("%s", tutti_error_message());
@@ -199,7 +206,7 @@ static int run(int argc, char **argv)
     own[size > 0 ? size : 5] = '\0';
     tutti_run_job job = {.ssh = "ssh", .remote = own, .prefix = true};
     int at = 1, ranks = 0;
-    if (argc == 2 && strcmp(argv[1], "--station") == 0)
+    if (argc == 2 && strcmp(argv[1], "--station") == 0 && prctl(PR_SET_DUMPABLE, 0) == 0)
         return tutti__station_run(STDIN_FILENO, STDOUT_FILENO);
     while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0)
         if (!read_option(&job, argc, argv, &at, &ranks))
@@ -224,4 +231,5 @@ const tutti_command tutti_command_run = {
     .summary = "start the ranks of a job, here or on other hosts",
     .usage = usage,
     .run = run,
+    .starts_program = true,
 };

@@ -142,9 +142,14 @@ int tutti__channel_fd(const tutti_channel *channel)
     return channel->wire.socket;
 }
 
-bool tutti__channel_pending(const tutti_channel *channel)
+bool tutti__channel_pending(tutti_channel *channel)
 {
-    return channel->wire.tls != NULL && tutti__tls_pending(channel->wire.tls);
+    if (channel->wire.tls == NULL)
+        return false;
+    pthread_mutex_lock(&channel->lock);
+    bool pending = tutti__tls_pending(channel->wire.tls);
+    pthread_mutex_unlock(&channel->lock);
+    return pending;
 }
 
 bool tutti__channel_encrypted(const tutti_channel *channel)

@@ -23,7 +23,7 @@ tutti_status tutti__channel_send(tutti_channel *channel, const void *data, size_
 tutti_status tutti__channel_recv(tutti_channel *channel, void *data, size_t size, size_t *ret_done);
 /* For poll. Before polling for reading ask tutti__channel_pending: TLS may hold bytes already. */
 int tutti__channel_fd(const tutti_channel *channel);
-bool tutti__channel_pending(const tutti_channel *channel);
+bool tutti__channel_pending(tutti_channel *channel);
 bool tutti__channel_encrypted(const tutti_channel *channel);
 int tutti__channel_peer(const tutti_channel *channel);
 

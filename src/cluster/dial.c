@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/keeper.h"
+#include "cluster/lookup.h"
 #include "cluster/place.h"
 
 enum { MILLISECOND = 1000000 };
@@ -153,11 +154,9 @@ static tutti_status prove(dialing *d, int64_t until_ns)
 /* Every address of the name once. */
 static tutti_status attempt(dialing *d, char ret_reached[64])
 {
-    const tutti_world *world = tutti__world();
-    tutti_address addresses[8];
+    tutti_address addresses[TUTTI_LOOKUP_MOST];
     size_t count = 0;
-    tutti_status status =
-        world->resolve(world->self, d->host, d->port, TUTTI_COUNT(addresses), addresses, &count);
+    tutti_status status = tutti__lookup(d->host, d->port, d->deadline_ns, addresses, &count);
     if (status != TUTTI_OK)
         return note(d, false, status);
     int64_t until = tutti__now_ns() + 5000 * (int64_t)MILLISECOND;

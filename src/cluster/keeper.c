@@ -86,7 +86,11 @@ static void take_line(tutti_keeper *keeper, const char *line)
     if (sscanf(line, "rank %d %15s %d", &rank, word, &number) != 3)
         return;
     tutti_failure why = strcmp(word, "signal") == 0 ? TUTTI_FAILURE_SIGNAL : TUTTI_FAILURE_EXIT;
-    if (rank != keeper->cluster->rank)
+    if (rank == keeper->cluster->rank)
+        return;
+    if (keeper->roster.phase == TUTTI_PHASE_GATHERING)
+        tutti__roster_despair(&keeper->roster, rank, why, number);
+    else
         tutti__roster_suspect(&keeper->roster, tutti__now_ns(), rank, why, number, "");
 }
 

@@ -97,7 +97,8 @@ tutti_status tutti__dial(tutti_keeper *keeper, const char *host, int port, uint3
                          char ret_reached[64]);
 
 /* ---- table.c ---- */
-/* Who has not come to the rendezvous and why; rank 0. Not under the lock; takes at most a second.
+/* Who has not come to the rendezvous and why; rank 0. Not under the lock; takes at most three
+ * seconds.
  */
 void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_text, size_t size);
 

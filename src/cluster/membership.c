@@ -2,6 +2,7 @@
 #include "cluster/membership.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/keeper.h"
@@ -127,22 +128,19 @@ tutti_status tutti__membership_exchange(tutti_membership *membership, const void
 tutti_status tutti__membership_agree(tutti_membership *membership, const char *what, uint64_t hash,
                                      int64_t deadline_ns)
 {
-    TUTTI_VEC(uint64_t) all = {0};
-    for (int r = 0; r < membership->size; r++)
-        if (!TUTTI_VEC_PUSH(&all, 0)) {
-            TUTTI_VEC_FREE(&all);
-            return tutti_fail(TUTTI_NO_MEMORY, "no memory for the hashes of %d ranks", r);
-        }
+    uint64_t *all = calloc((size_t)membership->size, sizeof *all);
+    if (all == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d hashes", membership->size);
     tutti_status status =
-        tutti__membership_exchange(membership, &hash, sizeof hash, deadline_ns, all.data);
+        tutti__membership_exchange(membership, &hash, sizeof hash, deadline_ns, all);
     for (int r = 1; status == TUTTI_OK && r < membership->size; r++)
-        if (all.data[r] != all.data[0])
+        if (all[r] != all[0])
             status = tutti_fail(TUTTI_INVALID,
                                 "rank %d (host %s) has another %s than rank 0 (%016llx, not "
                                 "%016llx): do all ranks run the same program, options and version?",
-                                r, membership->peers[r].host, what, (unsigned long long)all.data[r],
-                                (unsigned long long)all.data[0]);
-    TUTTI_VEC_FREE(&all);
+                                r, membership->peers[r].host, what, (unsigned long long)all[r],
+                                (unsigned long long)all[0]);
+    free(all);
     return status;
 }
 

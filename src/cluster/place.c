@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +40,24 @@ void tutti__host_name(char *ret_name, size_t size)
     if (gethostname(ret_name, size) != 0)
         snprintf(ret_name, size, "unknown");
     ret_name[size - 1] = '\0';
+}
+
+tutti_status tutti__allow_descriptors(int count)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)count + 512; /* files and channels of the program */
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return TUTTI_OK;
+    if (limit.rlim_max < wanted)
+        return tutti_fail(TUTTI_TOO_LARGE,
+                          "%d connections need %llu descriptors, but this process may open only "
+                          "%llu; raise the limit: 'ulimit -n %llu', or nofile in "
+                          "/etc/security/limits.conf",
+                          count, (unsigned long long)wanted, (unsigned long long)limit.rlim_max,
+                          (unsigned long long)wanted);
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return TUTTI_OK;
 }
 
 static size_t address_size(const struct ifaddrs *each)

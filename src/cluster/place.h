@@ -8,6 +8,9 @@
  * containers may have for themselves. TUTTI_MACHINE=text makes it another one, for trials. */
 uint64_t tutti__machine(void);
 void tutti__host_name(char *ret_name, size_t size);
+/* Makes sure that this process may open so many descriptors more, by raising its soft limit as far
+ * as its hard limit allows. */
+tutti_status tutti__allow_descriptors(int count);
 /* The address of the interface TUTTI_IFACE; *ret_given is false when that is not set. An unknown
  * name is an error that lists the interfaces. */
 tutti_status tutti__interface(tutti_address *ret_address, bool *ret_given);

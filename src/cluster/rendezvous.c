@@ -7,7 +7,7 @@
 #include "cluster/keeper.h"
 #include "cluster/place.h"
 
-static const int64_t table_ns = INT64_C(3000000000); /* others wait that long for rank 0's table */
+static const int64_t table_ns = INT64_C(4000000000); /* others wait that long for rank 0's table */
 
 /* ---- listening ---- */
 
@@ -96,6 +96,21 @@ static tutti_status open_listener(tutti_keeper *keeper, const char *host, int me
 
 /* ---- meeting ---- */
 
+/* The ranks gather no more: they have met, or something came between. */
+static tutti_status check_gathered(tutti_keeper *keeper)
+{
+    tutti_verdict verdict;
+    pthread_mutex_lock(&keeper->lock);
+    bool failed = keeper->roster.phase == TUTTI_PHASE_FAILED;
+    bool refused = keeper->roster.refusal != TUTTI_REFUSAL_NONE;
+    verdict = keeper->roster.verdict;
+    pthread_mutex_unlock(&keeper->lock);
+    if (failed && refused)
+        return tutti_fail(TUTTI_DEADLINE, "rank 0 gave up: %s", verdict.text);
+    return failed ? tutti_fail(TUTTI_CLOSED, "before all ranks had met, %s", verdict.text)
+                  : TUTTI_OK;
+}
+
 static tutti_status wait_as_zero(tutti_keeper *keeper, int64_t begun_ns, int64_t deadline_ns)
 {
     tutti_verdict table;
@@ -105,7 +120,7 @@ static tutti_status wait_as_zero(tutti_keeper *keeper, int64_t begun_ns, int64_t
     bool met = keeper->roster.phase != TUTTI_PHASE_GATHERING;
     pthread_mutex_unlock(&keeper->lock);
     if (met)
-        return TUTTI_OK;
+        return check_gathered(keeper);
     tutti__missing_table(keeper, tutti__now_ns() - begun_ns, table.text, sizeof table.text);
     pthread_mutex_lock(&keeper->lock);
     met = keeper->roster.phase != TUTTI_PHASE_GATHERING; /* the last one came meanwhile */
@@ -139,7 +154,9 @@ static tutti_status wait_as_member(tutti_keeper *keeper, const char *host, int p
                                    int64_t deadline_ns)
 {
     for (;;) {
-        TUTTI_TRY(link_to_zero(keeper, host, port, deadline_ns));
+        tutti_status status = link_to_zero(keeper, host, port, deadline_ns);
+        if (status != TUTTI_OK)
+            return tutti__membership_failed(&keeper->membership) ? check_gathered(keeper) : status;
         int64_t patience = deadline_ns == TUTTI_NO_DEADLINE ? deadline_ns : deadline_ns + table_ns;
         bool in_time = true;
         pthread_mutex_lock(&keeper->lock);
@@ -148,10 +165,8 @@ static tutti_status wait_as_member(tutti_keeper *keeper, const char *host, int p
             in_time = tutti__keeper_wait(keeper, patience);
         tutti_phase phase = keeper->roster.phase;
         pthread_mutex_unlock(&keeper->lock);
-        if (phase == TUTTI_PHASE_FAILED && keeper->roster.refusal != TUTTI_REFUSAL_NONE)
-            return tutti_fail(TUTTI_DEADLINE, "rank 0 gave up: %s", keeper->roster.verdict.text);
         if (phase != TUTTI_PHASE_GATHERING)
-            return TUTTI_OK;
+            return check_gathered(keeper);
         if (!in_time)
             return tutti_fail(TUTTI_DEADLINE,
                               "rank 0 at %s was reached, but not all ranks came in time",
@@ -170,8 +185,7 @@ static tutti_status fill_peers(tutti_keeper *keeper)
     for (int r = 0; r < size; r++) {
         peers[r] = keeper->roster.members[r].peer;
         if (peers[r].address[0] == '\0')
-            snprintf(peers[r].address, sizeof peers[r].address, "%s",
-                     keeper->reached[0] != '\0' ? keeper->reached : "127.0.0.1");
+            snprintf(peers[r].address, sizeof peers[r].address, "%s", keeper->reached);
     }
     keeper->membership.job = keeper->roster.job;
     pthread_mutex_unlock(&keeper->lock);
@@ -192,6 +206,9 @@ static tutti_status meet(tutti_keeper *keeper, int64_t deadline_ns)
                           cluster->meeting != NULL ? cluster->meeting : "");
     if (tutti__host_loopback(host) && strncmp(host, "127.", 4) != 0 && strcmp(host, "::1") != 0)
         snprintf(host, sizeof host, "127.0.0.1");
+    if (cluster->rank == 0) /* where it finds ranks of its own machine */
+        snprintf(keeper->reached, sizeof keeper->reached, "%.63s",
+                 tutti__host_loopback(host) ? host : "127.0.0.1");
     if (!alone)
         TUTTI_TRY(open_listener(keeper, host, port));
     tutti_peer self = {.port = keeper->me.port,
@@ -204,6 +221,8 @@ static tutti_status meet(tutti_keeper *keeper, int64_t deadline_ns)
     tutti__roster_self(&keeper->roster, &self);
     if (alone)
         return TUTTI_OK;
+    if (cluster->rank == 0)
+        TUTTI_TRY(tutti__allow_descriptors(cluster->size));
     TUTTI_TRY(tutti__keeper_start(keeper));
     return cluster->rank == 0 ? wait_as_zero(keeper, begun, deadline_ns)
                               : wait_as_member(keeper, host, port, deadline_ns);

@@ -1,12 +1,12 @@
-/* roster.c: gathering, beating, leaving. roster_verdict.c decides when something fails. */
+/* roster.c: gathering, exchanging, leaving. roster_beat.c hears who lives, roster_verdict.c decides
+ * when something fails. */
 #include "cluster/roster.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MILLISECOND = 1000000 };
-static const int64_t parting_ns = 2000 * (int64_t)MILLISECOND;
+static const int64_t parting_ns = INT64_C(2000000000);
 
 tutti_status tutti__roster_init(tutti_roster *roster, const tutti_roster_options *options,
                                 const tutti_roster_ways *ways, int64_t now_ns)
@@ -167,94 +167,7 @@ static void receive_refuse(tutti_roster *roster, const tutti_message *m)
     drop_zero(roster);
 }
 
-/* ---- beats ---- */
-
-static void send_beats(tutti_roster *roster, int64_t now_ns)
-{
-    tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
-    tutti_message m = {.type = TUTTI_MESSAGE_BEAT};
-    size_t count = 0;
-    roster->beat_ns = now_ns;
-    roster->ways.where(roster->ways.context, &m.as.beat.where);
-    if (roster->ways.arrivals != NULL)
-        count = roster->ways.arrivals(roster->ways.context, arrivals, TUTTI_BEAT_ARRIVALS);
-    if (roster->options.rank == 0)
-        tutti__skews_add(roster->skews, roster, 0, arrivals, count);
-    else if (roster->trip_ns != INT64_MAX) {
-        for (size_t i = 0; i < count; i++)
-            arrivals[i].at_ns += roster->offset_ns;
-        tutti__arrivals_write(arrivals, count, &m.as.beat.arrived);
-    }
-    m.as.beat.sent_ns = now_ns;
-    for (int r = 0; r < roster->options.size; r++) {
-        const tutti_roster_member *member = &roster->members[r];
-        m.as.beat.echo_ns = member->beat_sent;
-        m.as.beat.held_ns = now_ns - member->beat_heard;
-        tutti__roster_send(roster, r, &m);
-    }
-}
-
-/* Rank 0's clock minus ours = its sending time + half the trip - now; the shortest trip is the most
- * exact, and grows old so that drift is followed. */
-static void measure_clock(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
-{
-    if (m->as.beat.echo_ns == 0)
-        return;
-    int64_t trip;
-    if (__builtin_sub_overflow(now_ns - m->as.beat.echo_ns, m->as.beat.held_ns, &trip) || trip < 0)
-        return;
-    int64_t aged = roster->trip_ns == INT64_MAX ? INT64_MAX : roster->trip_ns + roster->trip_ns / 8;
-    if (trip > aged) {
-        roster->trip_ns = aged;
-        return;
-    }
-    roster->trip_ns = trip;
-    roster->offset_ns = (int64_t)((uint64_t)m->as.beat.sent_ns - (uint64_t)now_ns) + trip / 2;
-}
-
-static void receive_beat(tutti_roster *roster, int64_t now_ns, int from, const tutti_message *m)
-{
-    tutti_roster_member *member = &roster->members[from];
-    member->where = m->as.beat.where;
-    member->beat_sent = m->as.beat.sent_ns;
-    member->beat_heard = now_ns;
-    if (roster->options.rank != 0) {
-        measure_clock(roster, now_ns, m);
-        return;
-    }
-    tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
-    size_t count = tutti__arrivals_read(&m->as.beat.arrived, arrivals, TUTTI_BEAT_ARRIVALS);
-    tutti__skews_add(roster->skews, roster, from, arrivals, count);
-}
-
-static bool watching(const tutti_roster *roster)
-{
-    return roster->phase == TUTTI_PHASE_RUNNING || roster->phase == TUTTI_PHASE_LEAVING;
-}
-
-/* Invariant 4: time in which this process did not run is nobody's silence. Two beats late is a
- * stopped or starved process, or a clock that leaped. */
-static void forgive_absence(tutti_roster *roster, int64_t now_ns)
-{
-    int64_t beat = roster->options.silence_ns / 5, away = now_ns - roster->ticked_ns;
-    roster->ticked_ns = now_ns;
-    if (away <= 2 * beat)
-        return;
-    for (int r = 0; r < roster->options.size; r++)
-        roster->members[r].heard_ns += away;
-    if (roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING)
-        roster->until_ns += away;
-}
-
-static void watch_silence(tutti_roster *roster, int64_t now_ns)
-{
-    for (int r = 0; r < roster->options.size && watching(roster); r++) {
-        const tutti_roster_member *member = &roster->members[r];
-        int64_t silent = now_ns - member->heard_ns;
-        if (member->linked && silent > roster->options.silence_ns)
-            tutti__roster_accuse(roster, now_ns, r, TUTTI_FAILURE_SILENT, silent / MILLISECOND, "");
-    }
-}
+/* ---- ticks ---- */
 
 static void finish_parting(tutti_roster *roster, int64_t now_ns)
 {
@@ -267,12 +180,12 @@ static void finish_parting(tutti_roster *roster, int64_t now_ns)
 
 void tutti__roster_tick(tutti_roster *roster, int64_t now_ns)
 {
-    forgive_absence(roster, now_ns);
+    tutti__roster_forgive(roster, now_ns);
     if (roster->phase == TUTTI_PHASE_LEFT || roster->phase == TUTTI_PHASE_FAILED)
         return;
     if (now_ns - roster->beat_ns >= roster->options.silence_ns / 5)
-        send_beats(roster, now_ns);
-    watch_silence(roster, now_ns);
+        tutti__roster_send_beats(roster, now_ns);
+    tutti__roster_watch_silence(roster, now_ns);
     if (roster->phase == TUTTI_PHASE_PARTING)
         finish_parting(roster, now_ns);
     if (roster->phase == TUTTI_PHASE_ASKING)
@@ -285,7 +198,7 @@ int64_t tutti__roster_next(const tutti_roster *roster)
     if ((roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING) &&
         roster->until_ns < next)
         next = roster->until_ns;
-    for (int r = 0; r < roster->options.size && watching(roster); r++) {
+    for (int r = 0; r < roster->options.size && tutti__roster_watching(roster); r++) {
         int64_t expires = roster->members[r].heard_ns + roster->options.silence_ns + 1;
         if (roster->members[r].linked && expires < next)
             next = expires;
@@ -338,7 +251,7 @@ static void receive_goodbye(tutti_roster *roster)
 /* ---- exchange ---- */
 
 /* Rank 0: when everybody has given his part of a round, everybody gets all. */
-void tutti__roster_gather(tutti_roster *roster)
+static void gather(tutti_roster *roster)
 {
     for (int r = 0; r < roster->options.size; r++)
         if (roster->members[r].round != roster->gathered + 1)
@@ -366,7 +279,7 @@ void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *da
     m.as.exchange.rank = (uint32_t)roster->options.rank;
     m.as.exchange.data = own->given;
     if (roster->options.rank == 0)
-        tutti__roster_gather(roster);
+        gather(roster);
     else
         tutti__roster_send(roster, 0, &m);
 }
@@ -388,7 +301,7 @@ static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, cons
     tutti_roster_member *member = &roster->members[from];
     switch (m->type) {
     case TUTTI_MESSAGE_BEAT:
-        receive_beat(roster, now_ns, from, m);
+        tutti__roster_receive_beat(roster, now_ns, from, m);
         break;
     case TUTTI_MESSAGE_SUSPECT:
         if ((int)m->as.suspect.rank < roster->options.size)
@@ -407,7 +320,7 @@ static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, cons
         if (m->as.exchange.round == member->round + 1) {
             member->round++;
             member->given = m->as.exchange.data;
-            tutti__roster_gather(roster);
+            gather(roster);
         }
         break;
     default: /* a message that only rank 0 sends: the link is given up */
@@ -450,7 +363,7 @@ static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_
         receive_refuse(roster, m);
         break;
     case TUTTI_MESSAGE_BEAT:
-        receive_beat(roster, now_ns, 0, m);
+        tutti__roster_receive_beat(roster, now_ns, 0, m);
         break;
     case TUTTI_MESSAGE_ASK:
         roster->ways.where(roster->ways.context, &report.as.report.where);

@@ -99,6 +99,9 @@ int64_t tutti__roster_next(const tutti_roster *roster);
 /* What this process says. */
 void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                            int64_t detail, const char *reason);
+/* The launcher says that `rank` has ended while ranks gather: it will not come, and every process
+ * of that launcher hears the same. */
+void tutti__roster_despair(tutti_roster *roster, int rank, tutti_failure why, int64_t detail);
 void tutti__roster_leave(tutti_roster *roster, int64_t now_ns);
 /* Rank 0 gives rendezvous up: everybody who is there gets the text. */
 void tutti__roster_give_up(tutti_roster *roster, const char *text);
@@ -110,7 +113,12 @@ void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *da
 void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                           int64_t detail, const char *reason);
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns);
-void tutti__roster_gather(tutti_roster *roster);
+bool tutti__roster_watching(const tutti_roster *roster); /* failures count in this phase */
+void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns);
+void tutti__roster_receive_beat(tutti_roster *roster, int64_t now_ns, int from,
+                                const tutti_message *m);
+void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns);
+void tutti__roster_watch_silence(tutti_roster *roster, int64_t now_ns);
 void tutti__roster_send(tutti_roster *roster, int rank, const tutti_message *message);
 void tutti__roster_send_all(tutti_roster *roster, const tutti_message *message);
 void tutti__skews_add(struct tutti_skews *skews, tutti_roster *roster, int rank,

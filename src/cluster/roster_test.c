@@ -70,15 +70,19 @@ static uint64_t draw(simulation *sim, uint64_t below)
     return tutti__random_below((tutti_random_key){.seed = sim->seed}, sim->drawn++, below);
 }
 
+static tutti_message *copy_of(const tutti_message *message)
+{
+    tutti_message *copy = message != NULL ? malloc(sizeof *copy) : NULL;
+    if (copy != NULL)
+        *copy = *message;
+    return copy;
+}
+
 static void post(simulation *sim, int64_t at, kind what, int to, int other,
                  const tutti_message *message)
 {
-    event e = {at, sim->order++, what, to, other, NULL};
-    if (message != NULL) {
-        e.message = malloc(sizeof *message);
-        HOLDS(e.message != NULL);
-        *e.message = *message;
-    }
+    event e = {at, sim->order++, what, to, other, copy_of(message)};
+    HOLDS((message == NULL) == (e.message == NULL));
     HOLDS(TUTTI_VEC_PUSH(&sim->queue, e));
 }
 
@@ -224,6 +228,15 @@ static void end_links(simulation *sim, int rank)
         }
 }
 
+static void kill_node(simulation *sim, node *victim)
+{
+    end_links(sim, victim->rank);
+    victim->dead = true;
+    for (int r = 0; sim->supervised && r < sim->size; r++)
+        post(sim, sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 5), OBITUARY, r, victim->rank,
+             NULL);
+}
+
 static void break_something(simulation *sim)
 {
     node *victim = &sim->nodes[sim->victim];
@@ -231,11 +244,7 @@ static void break_something(simulation *sim)
     sim->broken = !ended(victim) && !victim->leaving && !sim->nodes[link].leaving;
     switch (sim->fault) {
     case FAULT_KILL:
-        end_links(sim, sim->victim);
-        victim->dead = true;
-        for (int r = 0; sim->supervised && r < sim->size; r++)
-            post(sim, sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 5), OBITUARY, r, sim->victim,
-                 NULL);
+        kill_node(sim, victim);
         break;
     case FAULT_STOP:
         victim->stopped = true;

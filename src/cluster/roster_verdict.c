@@ -79,6 +79,18 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
     tutti__roster_send(roster, 0, &m);
 }
 
+void tutti__roster_despair(tutti_roster *roster, int rank, tutti_failure why, int64_t detail)
+{
+    if (roster->phase != TUTTI_PHASE_GATHERING || rank < 0 || rank >= roster->options.size)
+        return;
+    const tutti_peer *peer = &roster->members[rank].peer; /* empty, unless it had come already */
+    tutti_verdict *v = &roster->verdict;
+    *v = (tutti_verdict){.rank = rank, .why = why, .detail = detail, .pid = peer->pid};
+    snprintf(v->host, sizeof v->host, "%s", peer->host);
+    tutti__verdict_write(v, roster->options.size, 0);
+    roster->phase = TUTTI_PHASE_FAILED;
+}
+
 void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const char *reason)
 {
     tutti_roster_member *member = &roster->members[rank];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/keeper.h"
+#include "cluster/lookup.h"
 
 enum { MOST_LISTED = 8, MILLISECOND = 1000000 };
 
@@ -24,8 +25,7 @@ static int knock(const tutti_address *address)
 /* What can be found out about a task from outside. */
 static void explore(const char *task, char *ret_text, size_t size)
 {
-    const tutti_world *world = tutti__world();
-    tutti_address address;
+    tutti_address addresses[TUTTI_LOOKUP_MOST];
     size_t count = 0;
     char host[256];
     int port;
@@ -33,11 +33,12 @@ static void explore(const char *task, char *ret_text, size_t size)
         snprintf(ret_text, size, "it has not been heard of");
         return;
     }
-    if (world->resolve(world->self, host, port, 1, &address, &count) != TUTTI_OK || count == 0) {
+    int64_t until = tutti__now_ns() + 200 * MILLISECOND;
+    if (tutti__lookup(host, port, until, addresses, &count) != TUTTI_OK || count == 0) {
         snprintf(ret_text, size, "the name '%s' does not resolve", host);
         return;
     }
-    int result = port > 0 ? knock(&address) : -EAGAIN;
+    int result = port > 0 ? knock(&addresses[0]) : -EAGAIN;
     if (port == 0)
         snprintf(ret_text, size, "it has not been heard of");
     else if (result == 0)

@@ -28,7 +28,9 @@ enum {
     FILETYPE_PEM = 1,
     VERIFY_MUTUAL = 3, /* PEER and FAIL_IF_NO_PEER_CERT */
     CTRL_MODE = 33,
+    CTRL_READ_AHEAD = 41,
     CTRL_MIN_VERSION = 123,
+    READ_BYTES = 128 << 10,
     MODE = 1 | 2, /* partial writes, from a buffer that may move */
     TLS_1_3 = 0x0304,
     ERROR_WANT_READ = 2,
@@ -61,7 +63,8 @@ enum {
     X(int, SSL_do_handshake, (SSL *))                                                              \
     X(int, SSL_read, (SSL *, void *, int))                                                         \
     X(int, SSL_write, (SSL *, const void *, int))                                                  \
-    X(int, SSL_pending, (const SSL *))                                                             \
+    X(int, SSL_has_pending, (const SSL *))                                                         \
+    X(void, SSL_CTX_set_default_read_buffer_len, (SSL_CTX *, size_t))                              \
     X(int, SSL_shutdown, (SSL *))                                                                  \
     X(int, SSL_get_error, (const SSL *, int))                                                      \
     X(unsigned long, ERR_get_error, (void))                                                        \
@@ -94,6 +97,7 @@ struct tutti_tls {
     SSL *ssl;
     int socket;
     bool ready, broken;
+    bool dry; /* the last receive found no whole record: only the socket can bring more */
     char reason[200];
 };
 
@@ -174,6 +178,8 @@ static tutti_status fill_context(SSL_CTX *context)
     static const char suites[] =
         "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
     ssl.SSL_CTX_ctrl(context, CTRL_MODE, MODE, NULL);
+    ssl.SSL_CTX_ctrl(context, CTRL_READ_AHEAD, 1, NULL); /* several records by one receive */
+    ssl.SSL_CTX_set_default_read_buffer_len(context, READ_BYTES);
     if (ssl.SSL_CTX_ctrl(context, CTRL_MIN_VERSION, TLS_1_3, NULL) != 1 ||
         ssl.SSL_CTX_set_ciphersuites(context, suites) != 1)
         return tutti_fail(TUTTI_UNSUPPORTED, "this OpenSSL has no TLS 1.3");
@@ -308,6 +314,7 @@ int64_t tutti__tls_receive(tutti_tls *tls, void *data, size_t size)
         return result;
     ssl.ERR_clear_error();
     result = ssl.SSL_read(tls->ssl, data, size > 1 << 30 ? 1 << 30 : (int)size);
+    tls->dry = result <= 0;
     return result > 0 ? result : judge(tls, result);
 }
 
@@ -318,7 +325,7 @@ bool tutti__tls_ready(const tutti_tls *tls)
 
 bool tutti__tls_pending(tutti_tls *tls)
 {
-    return tls->ready && ssl.SSL_pending(tls->ssl) > 0;
+    return tls->ready && !tls->dry && ssl.SSL_has_pending(tls->ssl) == 1;
 }
 
 const char *tutti__tls_reason(const tutti_tls *tls)

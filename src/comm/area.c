@@ -75,8 +75,8 @@ static tutti_status late(tutti_area *area)
     int used = 0, missing = 0;
     for (int i = 0; i < area->size && used < 300; i++)
         if (i != area->rank && !here(tutti__area_slot(area, i), area->phase))
-            used += snprintf(text + used, sizeof text - (size_t)used, "%s%d", missing++ ? ", " : "",
-                             i);
+            used +=
+                snprintf(text + used, sizeof text - (size_t)used, "%s%d", missing++ ? ", " : "", i);
     return tutti_fail(TUTTI_DEADLINE,
                       "waited too long for rank %s; %d of %d ranks of the group had come", text,
                       area->size - missing, area->size);
@@ -89,9 +89,14 @@ tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
     for (int round = 0;; round++) {
         if (here(slot, area->phase))
             return TUTTI_OK;
-        if (round < fabric->spin && (round & 255) != 255) {
+        if (round < fabric->spin && (round & 127) != 127) {
             TUTTI_PAUSE();
             continue;
+        }
+        if (round < fabric->spin + fabric->yields) {
+            sched_yield(); /* perhaps the one we wait for shares this CPU */
+            if ((round & 127) != 127)
+                continue;
         }
         TUTTI_TRY(tutti__fabric_check(fabric));
         bool pending = atomic_load_explicit(&fabric->pending, memory_order_relaxed) > 0;
@@ -100,12 +105,8 @@ tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)
             return late(area);
-        if (round < fabric->spin)
+        if (round < fabric->spin + fabric->yields)
             continue;
-        if (round < fabric->spin + 20) {
-            sched_yield();
-            continue;
-        }
         left = left < slice_ns ? left : slice_ns;
         unsigned seen = tutti__segment_sleep_begin(area->segment);
         left = here(slot, area->phase) ? 0 : pending && left > 200000 ? 200000 : left;

@@ -26,24 +26,26 @@ static bool found_dead(tutti_fabric *fabric)
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
-    char why[1024], first[800];
-    tutti_comm *comm = c->comm;
-    tutti_membership *members = comm->fabric->membership;
-    snprintf(first, sizeof first, "%s", tutti_error_message());
+    char why[1024], cause[800];
+    tutti_fabric *fabric = c->comm->fabric;
+    tutti_membership *members = fabric->membership;
+    bool symptom = status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE;
+    snprintf(cause, sizeof cause, "%s", tutti_error_message());
     /* A connection that ended is a symptom; who died and why is known a moment later. */
-    if (members && (status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE) &&
-        tutti__membership_await_verdict(members, tutti__now_ns() + 700000000))
+    if (members && symptom && !atomic_load(&fabric->broken) &&
+        tutti__membership_await_verdict(members, tutti__now_ns() + 700000000)) {
         status = tutti__membership_fail(members);
-    else if (comm->fabric->family && status == TUTTI_CLOSED && found_dead(comm->fabric))
-        status = comm->fabric->error.status;
-    if (atomic_load(&comm->fabric->broken))
-        snprintf(why, sizeof why, "%s", comm->fabric->error.message);
-    else
-        snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s",
-                 tutti__operation_names[c->operation], (unsigned long long)comm->sequence,
-                 by ? by->name : "none", (long long)c->count, tutti_dtype_name(c->dtype), c->size,
-                 first);
-    return tutti__fabric_break(comm->fabric, status, why);
+        snprintf(cause, sizeof cause, "%s", tutti_error_message());
+    } else if (fabric->family && symptom) {
+        (void)found_dead(fabric);
+    }
+    if (atomic_load(&fabric->broken))
+        return tutti__error_restore(&fabric->error);
+    snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s",
+             tutti__operation_names[c->operation], (unsigned long long)c->comm->sequence,
+             by ? by->name : "none", (long long)c->count, tutti_dtype_name(c->dtype), c->size,
+             cause);
+    return tutti__fabric_break(fabric, status, why);
 }
 
 static tutti_status unknown_algorithm(const tutti_collective *c, const char *name)
@@ -52,11 +54,12 @@ static tutti_status unknown_algorithm(const tutti_collective *c, const char *nam
     const char *const *each = tutti_comm_algorithms(tutti__operation_names[c->operation]);
     for (; *each; each++)
         tutti__text_add(&names, "%s%s", names.size ? ", " : "", *each);
-    tutti_status status = tutti_fail(
-        TUTTI_INVALID, "%s by '%s' is not possible in this group of %d ranks on %d machines; there "
-                       "are: %s",
-        tutti__operation_names[c->operation], name, c->size, c->comm->hosts,
-        names.data ? names.data : "none");
+    tutti_status status =
+        tutti_fail(TUTTI_INVALID,
+                   "%s by '%s' is not possible in this group of %d ranks on %d machines; there "
+                   "are: %s",
+                   tutti__operation_names[c->operation], name, c->size, c->comm->hosts,
+                   names.data ? names.data : "none");
     tutti__text_free(&names);
     return status;
 }
@@ -64,11 +67,9 @@ static tutti_status unknown_algorithm(const tutti_collective *c, const char *nam
 static tutti_status by_name(const tutti_collective *c, const char *name, const tutti_coll **ret)
 {
     const tutti_coll *coll = tutti__coll_find(name);
-    if (!coll || !coll->on[c->operation].run || (coll->shared && !c->comm->area) ||
-        (coll->machines && !c->comm->within) ||
+    if (!coll || !coll->on[c->operation].run || !tutti__coll_possible(coll, c->comm) ||
         (c->codec && strcmp(name, "compressed") != 0) ||
-        (!c->codec && strcmp(name, "compressed") == 0) ||
-        (c->shards && strcmp(name, "fixed") != 0))
+        (!c->codec && strcmp(name, "compressed") == 0) || (c->shards && strcmp(name, "fixed") != 0))
         return unknown_algorithm(c, name);
     *ret = coll;
     return TUTTI_OK;
@@ -125,6 +126,9 @@ static tutti_status run_chosen(tutti_collective *c, const tutti_comm_call *call,
         return run_by_spec(c, &c->comm->spec, ret_by);
     else
         *ret_by = tutti__coll_choose(c);
+    if (!*ret_by)
+        return tutti_fail(TUTTI_INTERNAL, "there is no algorithm for %s",
+                          tutti__operation_names[c->operation]);
     return (*ret_by)->on[c->operation].run(c);
 }
 
@@ -207,9 +211,8 @@ static tutti_status start(tutti_collective *c, const tutti_comm_call *call, bool
 
 tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call)
 {
-    return start(
-        &(tutti_collective){.comm = comm, .operation = TUTTI_BARRIER, .dtype = TUTTI_U8}, call,
-        false);
+    return start(&(tutti_collective){.comm = comm, .operation = TUTTI_BARRIER, .dtype = TUTTI_U8},
+                 call, false);
 }
 
 tutti_status tutti_comm_broadcast(tutti_comm *comm, void *data, int64_t count, tutti_dtype dtype,
@@ -249,11 +252,12 @@ static tutti_status wire_of(const tutti_comm_call *call, tutti_dtype dtype,
     }
     *ret_codec = call->codec ? call->codec : tutti__wire_codec(call->wire);
     if (!*ret_codec || dtype != TUTTI_F32 || call->shards)
-        return tutti_fail(TUTTI_INVALID,
-                          "all_reduce: %s as %s on the wire is not possible; f32 can travel as f16, "
-                          "bf16 or by a codec, without shards",
-                          tutti_dtype_name(dtype),
-                          call->codec ? call->codec->name : tutti_dtype_name(call->wire));
+        return tutti_fail(
+            TUTTI_INVALID,
+            "all_reduce: %s as %s on the wire is not possible; f32 can travel as f16, "
+            "bf16 or by a codec, without shards",
+            tutti_dtype_name(dtype),
+            call->codec ? call->codec->name : tutti_dtype_name(call->wire));
     return TUTTI_OK;
 }
 
@@ -303,8 +307,7 @@ tutti_status tutti_comm_all_gather(tutti_comm *comm, const void *in, void *out, 
 }
 
 tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in, const int64_t *counts,
-                                          void *out, tutti_dtype dtype,
-                                          const tutti_comm_call *call)
+                                          void *out, tutti_dtype dtype, const tutti_comm_call *call)
 {
     int64_t total = 0;
     for (int r = 0; r < comm->size; r++)

@@ -76,6 +76,96 @@ tutti_status tutti__coll_exchange(tutti_collective *c, int to, const void *out, 
     return tutti__fabric_wait(c->comm->fabric, both, 2, c->deadline_ns);
 }
 
+/* An exchange in pieces: two of them are on their way each way. */
+typedef struct pieces {
+    tutti_collective *call;
+    int to, from;
+    const char *out;
+    char *target, *room;
+    int64_t out_count, target_count, step; /* elements */
+    tutti_message sent[2], got[2];
+    bool after;
+} pieces;
+
+static int64_t piece_size(int64_t count, int64_t step, int64_t k)
+{
+    int64_t left = count - k * step;
+    return left < 0 ? 0 : left < step ? left : step;
+}
+
+static void post_piece(pieces *p, int64_t k)
+{
+    tutti_collective *c = p->call;
+    int64_t in = piece_size(p->target_count, p->step, k);
+    int64_t out = piece_size(p->out_count, p->step, k);
+    size_t offset = (size_t)(k * p->step) * c->element;
+    if (in > 0) {
+        p->got[k & 1] =
+            message_of(c, p->from, p->room + (k & 1) * TUTTI_FOLD_PIECE, (size_t)in * c->element);
+        tutti__fabric_recv(c->comm->fabric, &p->got[k & 1]);
+    }
+    if (out > 0) {
+        p->sent[k & 1] = message_of(c, p->to, p->out + offset, (size_t)out * c->element);
+        post_send(c, &p->sent[k & 1]);
+    }
+}
+
+static void fold_piece(pieces *p, int64_t k)
+{
+    tutti_collective *c = p->call;
+    char *target = p->target + (size_t)(k * p->step) * c->element;
+    const char *got = p->room + (k & 1) * TUTTI_FOLD_PIECE;
+    tutti__coll_fold(c, target, p->after ? target : got, p->after ? got : target,
+                     piece_size(p->target_count, p->step, k));
+}
+
+/* After a failure nothing of this call may stay posted. */
+static tutti_status give_up(pieces *p, tutti_status status)
+{
+    for (int i = 0; i < 2; i++) {
+        if (p->got[i].size)
+            tutti__fabric_cancel(p->call->comm->fabric, &p->got[i]);
+        if (p->sent[i].size)
+            tutti__fabric_cancel(p->call->comm->fabric, &p->sent[i]);
+    }
+    return status;
+}
+
+tutti_status tutti__coll_exchange_fold(tutti_collective *c, int to, const void *out,
+                                       int64_t out_count, int from, void *target,
+                                       int64_t target_count, bool after, void *room)
+{
+    int64_t most = out_count > target_count ? out_count : target_count;
+    pieces p = {.call = c,
+                .to = to,
+                .from = from,
+                .out = out,
+                .target = target,
+                .room = room,
+                .out_count = out_count,
+                .target_count = target_count,
+                .step = TUTTI_FOLD_PIECE / (int64_t)c->element,
+                .after = after};
+    int64_t count = (most + p.step - 1) / p.step;
+    for (int64_t k = 0; k < 2 && k < count; k++)
+        post_piece(&p, k);
+    for (int64_t k = 0; k < count; k++) {
+        tutti_message *both[2];
+        int open = 0;
+        if (piece_size(target_count, p.step, k) > 0)
+            both[open++] = &p.got[k & 1];
+        if (piece_size(out_count, p.step, k) > 0)
+            both[open++] = &p.sent[k & 1];
+        tutti_status status = tutti__fabric_wait(c->comm->fabric, both, open, c->deadline_ns);
+        if (status != TUTTI_OK)
+            return give_up(&p, status);
+        fold_piece(&p, k);
+        if (k + 2 < count)
+            post_piece(&p, k + 2);
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti__coll_exchange_all(tutti_collective *c, const struct iovec *out,
                                       const struct iovec *in)
 {

@@ -59,9 +59,10 @@ typedef struct tutti_cost_query {
 
 typedef struct tutti_coll {
     const char *name, *doc;
-    bool shared; /* all ranks must share memory */
-    bool special; /* only where its own options ask for it: codec, shards */
+    bool shared;   /* all ranks must share memory */
+    bool special;  /* only where its own options ask for it: codec, shards */
     bool machines; /* only for groups of several machines */
+    bool native;   /* only where the engine has collectives of its own */
     struct {
         tutti_status (*run)(tutti_collective *collective); /* NULL: not this operation */
         double (*cost)(const tutti_cost_query *query);     /* seconds */
@@ -71,6 +72,8 @@ typedef struct tutti_coll {
 
 /* NULL when there is none. */
 const tutti_coll *tutti__coll_find(const char *name);
+/* Whether the group has what it needs: shared memory, several machines, an engine's own. */
+bool tutti__coll_possible(const tutti_coll *coll, const tutti_comm *comm);
 /* The cheapest that can be used for this call. */
 const tutti_coll *tutti__coll_choose(const tutti_collective *collective);
 /* The message's size as formulas mean it. */
@@ -81,6 +84,13 @@ tutti_status tutti__coll_send(tutti_collective *collective, int to, const void *
 tutti_status tutti__coll_recv(tutti_collective *collective, int from, void *data, size_t size);
 tutti_status tutti__coll_exchange(tutti_collective *collective, int to, const void *out,
                                   size_t out_size, int from, void *in, size_t in_size);
+/* The same in pieces, of which each is folded into `target` while the next is on its way:
+ * target = got ∘ target, or target ∘ got with `after`. `out` may be `target`: then a piece has left
+ * before it changes. `room` takes TUTTI_FOLD_ROOM bytes. Counts in elements. */
+enum { TUTTI_FOLD_PIECE = 512 << 10, TUTTI_FOLD_ROOM = 2 * TUTTI_FOLD_PIECE };
+tutti_status tutti__coll_exchange_fold(tutti_collective *collective, int to, const void *out,
+                                       int64_t out_count, int from, void *target,
+                                       int64_t target_count, bool after, void *room);
 /* Many at once: to each rank r but this one out[r], from each in[r]; NULL for none. */
 tutti_status tutti__coll_exchange_all(tutti_collective *collective, const struct iovec *out,
                                       const struct iovec *in);
@@ -105,6 +115,8 @@ static inline int64_t tutti__coll_cut(int64_t count, int parts, int i)
 double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
+/* An addition of what comes in, piece by piece, while it is in the caches. */
+double tutti__cost_fold(const tutti_cost_query *query, double bytes);
 /* Logarithm to the base 2, rounded up. */
 int tutti__log2(int ranks);
 

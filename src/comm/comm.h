@@ -34,11 +34,11 @@ struct tutti_comm {
     double timeout;
     uint64_t sequence; /* of collectives; equal on all ranks */
     _Atomic int64_t bytes_sent;
-    void *scratch;
-    size_t scratch_bytes;
+    void *scratch, *bucket; /* both stay; `bucket` is from the arena */
+    size_t scratch_bytes, bucket_bytes;
     bool opened, forked;
-    bool inner;                    /* `within` or `between` of another */
-    struct tutti_worker *worker;   /* runs asynchronous calls; NULL until there was one */
+    bool inner;                  /* `within` or `between` of another */
+    struct tutti_worker *worker; /* runs asynchronous calls; NULL until there was one */
 };
 
 /* Members are ranks of the fabric; `context` must be equal on all of them and new. */
@@ -60,14 +60,15 @@ tutti_status tutti__collective_run(tutti_collective *collective, const tutti_com
 /* Asynchronous calls. */
 tutti_status tutti__worker_queue(tutti_comm *comm, const tutti_collective *collective,
                                  const tutti_comm_call *call, tutti_request **ret_request);
-tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message,
-                                   double timeout, tutti_request **ret_request);
+tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, double timeout,
+                                   tutti_request **ret_request);
 /* Waits until nothing is queued, so that a synchronous call keeps its place. */
 tutti_status tutti__worker_drain(tutti_comm *comm);
 void tutti__worker_stop(tutti_comm *comm);
 
-/* Measures the model's constants; collective. Thorough: some seconds instead of milliseconds. */
-tutti_status tutti__cost_measure(tutti_comm *comm, bool thorough);
+/* Measures the model's constants; collective. Some milliseconds; with `thorough` > 0 some seconds,
+ * for messages up to so many bytes. */
+tutti_status tutti__cost_measure(tutti_comm *comm, int64_t thorough);
 tutti_comm_cost tutti__cost_guess(const tutti_comm *comm);
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call);

@@ -77,8 +77,9 @@ static tutti_status check_folded(const plan *p, int size, const void *out, int64
 {
     for (int64_t i = 0; i < p->count; i++)
         if (!near(p, get(out, p->dtype, i), expected(p, size, first + i)))
-            return tutti_fail(TUTTI_CHECK_FAILED, "%s by %s, %s, reduction %d, %lld elements, %d "
-                                                  "ranks: element %lld is %g, should be %g",
+            return tutti_fail(TUTTI_CHECK_FAILED,
+                              "%s by %s, %s, reduction %d, %lld elements, %d "
+                              "ranks: element %lld is %g, should be %g",
                               tutti__operation_names[p->operation], p->algorithm,
                               tutti_dtype_name(p->dtype), p->reduction, (long long)p->count, size,
                               (long long)i, get(out, p->dtype, i), expected(p, size, first + i));
@@ -105,8 +106,7 @@ static tutti_status folds(tutti_comm *comm, const plan *p, void *in, void *out)
     }
     if (p->operation == TUTTI_REDUCE) {
         int root = size / 2;
-        TUTTI_TRY(
-            tutti_comm_reduce(comm, in, out, p->count, p->dtype, p->reduction, root, call));
+        TUTTI_TRY(tutti_comm_reduce(comm, in, out, p->count, p->dtype, p->reduction, root, call));
         return rank == root ? check_folded(p, size, out, 0) : TUTTI_OK;
     }
     TUTTI_TRY(tutti_comm_all_reduce(comm, in, out, p->count, p->dtype, p->reduction, call));
@@ -177,8 +177,7 @@ static tutti_status all_sizes(tutti_comm *comm, plan *p)
 static bool possible(const tutti_comm *comm, const char *name)
 {
     const tutti_coll *coll = tutti__coll_find(name);
-    return (!coll->shared || comm->area) && (!coll->machines || comm->within) &&
-           strcmp(name, "compressed") != 0;
+    return tutti__coll_possible(coll, comm) && strcmp(name, "compressed") != 0;
 }
 
 /* Every algorithm of every operation, f32. */
@@ -215,8 +214,8 @@ static tutti_status all_types(tutti_comm *comm, void *context)
             continue;
         for (size_t t = 0; t < TUTTI_COUNT(types); t++)
             for (int reduction = TUTTI_SUM; reduction <= TUTTI_PROD; reduction++) {
-                plan p = {*names, TUTTI_ALL_REDUCE, types[t], (tutti_reduction)reduction, 123,
-                          reduction % 2};
+                plan p = {*names, TUTTI_ALL_REDUCE, types[t], (tutti_reduction)reduction,
+                          123,    reduction % 2};
                 if (types[t] == TUTTI_U8 && reduction == TUTTI_PROD)
                     continue; /* it wraps */
                 TUTTI_TRY(run_plan(comm, &p));
@@ -238,8 +237,8 @@ static tutti_status large(tutti_comm *comm, void *context)
     const char *const *names = tutti_comm_algorithms("all_reduce");
     for (; *names; names++)
         for (int arena = 0; arena < 2; arena++) {
-            plan p = {*names, TUTTI_ALL_REDUCE, TUTTI_F32, TUTTI_SUM, *(const int64_t *)context,
-                      arena};
+            plan p = {*names,    TUTTI_ALL_REDUCE,          TUTTI_F32,
+                      TUTTI_SUM, *(const int64_t *)context, arena};
             if (possible(comm, *names))
                 TUTTI_TRY(run_plan(comm, &p));
         }
@@ -252,6 +251,56 @@ TUTTI_TEST(comm_large_messages)
     for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
         tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 60), large,
                           &count);
+}
+
+/* 64 MiB and a little, in place, by every algorithm. */
+static tutti_status largest(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int64_t count = (16 << 20) + 3;
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
+    const char *const *names = tutti_comm_algorithms("all_reduce");
+    for (int arena = 0; arena < 2; arena++) {
+        plan p = {.dtype = TUTTI_F32, .arena = arena};
+        float *x;
+        TUTTI_TRY(memory(comm, &p, count, (void **)&x));
+        for (const char *const *name = names; *name; name++) {
+            if (!possible(comm, *name))
+                continue;
+            for (int64_t i = 0; i < count; i++)
+                x[i] = (float)(rank + (i & 15));
+            TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, count, TUTTI_F32, TUTTI_SUM,
+                                            TUTTI_CALL(.algorithm = *name)));
+            for (int64_t i = 0; i < count; i++)
+                EXPECT(x[i] == (float)(size * (size - 1) / 2 + size * (i & 15)));
+        }
+        give_back(comm, &p, x);
+    }
+    return TUTTI_OK;
+}
+
+static void test_largest(const char *engine)
+{
+    if (!getenv("TUTTI_TEST_LARGE"))
+        SKIP("64 MiB messages take a minute: make test-collectives");
+    for (int size = 2; size <= 4; size++)
+        tutti__test_ranks(size, TUTTI_COMM_OPTIONS(.engine = engine, .timeout = 300), largest,
+                          NULL);
+}
+
+TUTTI_TEST(comm_messages_of_64_mib_local)
+{
+    test_largest("local");
+}
+
+TUTTI_TEST(comm_messages_of_64_mib_shm)
+{
+    test_largest("shm");
+}
+
+TUTTI_TEST(comm_messages_of_64_mib_tcp)
+{
+    test_largest("tcp");
 }
 
 static tutti_status bytes_counted(tutti_comm *comm, void *context)

@@ -37,16 +37,22 @@ double tutti__cost_add(const tutti_cost_query *q, double bytes)
     return bytes * per_byte(q->cost->gamma, bytes);
 }
 
+double tutti__cost_fold(const tutti_cost_query *q, double bytes)
+{
+    return bytes * per_byte(q->cost->gamma, fmin(bytes, TUTTI_FOLD_PIECE));
+}
+
 double tutti__cost_copy(const tutti_cost_query *q, double bytes, bool staged)
 {
     return bytes * per_byte(staged ? q->cost->staged : q->cost->copy, bytes);
 }
 
-static bool usable(const tutti_coll *coll, const tutti_collective *c)
+bool tutti__coll_possible(const tutti_coll *coll, const tutti_comm *comm)
 {
-    const tutti_comm *comm = c->comm;
-    return coll->on[c->operation].run && !coll->special && (!coll->shared || comm->area) &&
-           (!coll->machines || comm->within);
+    const tutti_fabric *fabric = comm->fabric;
+    bool native = fabric->open_count == 1 && fabric->open[0].engine->native;
+    return (!coll->shared || comm->area) && (!coll->machines || comm->within) &&
+           (!coll->native || native);
 }
 
 int64_t tutti__coll_bytes(const tutti_collective *c)
@@ -63,6 +69,26 @@ int64_t tutti__coll_bytes(const tutti_collective *c)
     return count * (int64_t)c->element;
 }
 
+static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operation, double bytes)
+{
+    tutti_cost_query query = {.cost = &comm->cost,
+                              .ranks = comm->size,
+                              .bytes = bytes,
+                              .link = comm->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN};
+    const tutti_coll *best = NULL;
+    double least = INFINITY;
+    for (const tutti_coll *const *each = tutti__coll_table; *each; each++) {
+        if (!(*each)->on[operation].run || (*each)->special || !tutti__coll_possible(*each, comm))
+            continue;
+        double cost = (*each)->on[operation].cost(&query);
+        if (!best || cost < least) {
+            best = *each;
+            least = cost;
+        }
+    }
+    return best;
+}
+
 /* Chosen once for each power of two, at its lower end, so that all ranks choose alike. */
 const tutti_coll *tutti__coll_choose(const tutti_collective *c)
 {
@@ -72,22 +98,8 @@ const tutti_coll *tutti__coll_choose(const tutti_collective *c)
     int64_t bytes = tutti__coll_bytes(c);
     int power = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
     const tutti_coll **chosen = &comm->chosen[c->operation][power];
-    if (*chosen)
-        return *chosen;
-    tutti_cost_query query = {.cost = &comm->cost,
-                              .ranks = comm->size,
-                              .bytes = power > 0 ? ldexp(1, power - 1) : 0,
-                              .link = comm->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN};
-    double least = INFINITY;
-    for (const tutti_coll *const *each = tutti__coll_table; *each; each++) {
-        if (!usable(*each, c))
-            continue;
-        double cost = (*each)->on[c->operation].cost(&query);
-        if (!*chosen || cost < least) {
-            *chosen = *each;
-            least = cost;
-        }
-    }
+    if (!*chosen)
+        *chosen = cheapest(comm, c->operation, power > 0 ? ldexp(1, power - 1) : 0);
     return *chosen;
 }
 
@@ -117,8 +129,8 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
     return cost;
 }
 
-double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation,
-                          const char *algorithm, int ranks, int64_t bytes)
+double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation, const char *algorithm,
+                          int ranks, int64_t bytes)
 {
     tutti_operation number = tutti__operation_find(operation);
     const tutti_coll *coll = tutti__coll_find(algorithm);

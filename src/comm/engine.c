@@ -17,9 +17,8 @@ tutti_status tutti__engine_find(const char *name, const tutti_engine **ret_engin
         }
         tutti__text_add(&names, "%s%s", names.size ? ", " : "", (*each)->name);
     }
-    tutti_status status =
-        tutti_fail(TUTTI_NOT_FOUND, "there is no engine '%s'; these exist: %s", name,
-                   names.data ? names.data : "none");
+    tutti_status status = tutti_fail(TUTTI_NOT_FOUND, "there is no engine '%s'; these exist: %s",
+                                     name, names.data ? names.data : "none");
     tutti__text_free(&names);
     return status;
 }

@@ -16,9 +16,12 @@
 #include "base/world.h"
 #include "comm/segment.h"
 
+/* Rounds of a wait before it yields its CPU each time, and before it sleeps. */
 enum {
-    SPIN_ALONE = 4000,  /* rounds of a wait before it sleeps, a CPU for each rank */
-    SPIN_CROWDED = 200, /* with more ranks than CPUs */
+    SPIN_ALONE = 4000, /* a CPU for each rank */
+    YIELDS_ALONE = 20,
+    SPIN_CROWDED = 1, /* more ranks than CPUs: somebody else should run */
+    YIELDS_CROWDED = 200,
 };
 
 tutti_status tutti__fabric_create(int rank, int size, tutti_fabric **ret_fabric)
@@ -71,7 +74,9 @@ tutti_status tutti__fabric_ready(tutti_fabric *fabric)
                 stream->state = fabric->open[i].state;
         polled |= stream->engine->descriptor != NULL;
     }
-    fabric->spin = neighbours <= tutti__cpu_count() ? SPIN_ALONE : SPIN_CROWDED;
+    bool crowded = neighbours > tutti__cpu_count();
+    fabric->spin = crowded ? SPIN_CROWDED : SPIN_ALONE;
+    fabric->yields = crowded ? YIELDS_CROWDED : YIELDS_ALONE;
     if (polled && (fabric->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
         return tutti_fail(TUTTI_IO, "no event descriptor: %s", strerror(errno));
     return TUTTI_OK;

@@ -71,27 +71,27 @@ typedef struct tutti_process {
 struct tutti_fabric {
     int rank, size;
     atomic_int references;
-    tutti_stream *streams;                /* [size] */
-    const tutti_engine **engines;         /* [size], which engine reaches a peer */
+    tutti_stream *streams;        /* [size] */
+    const tutti_engine **engines; /* [size], which engine reaches a peer */
     struct {
         const tutti_engine *engine;
         void *state;
     } open[TUTTI_FABRIC_ENGINES];
     int open_count;
-    tutti_segment *segment;        /* shared with `neighbours`; NULL when there is none */
-    int *machine;                  /* [size]: number of the machine that a rank is on */
+    tutti_segment *segment; /* shared with `neighbours`; NULL when there is none */
+    int *machine;           /* [size]: number of the machine that a rank is on */
     int machines;
-    tutti_membership *membership;  /* NULL without a cluster; owned */
-    struct tutti_process *family;  /* [size], shared memory of a forked group, or NULL */
-    int *watch;                    /* [size] pidfds of the others in it; -1: not open, -2: left */
-    int64_t watched_ns;            /* when they were looked at */
+    tutti_membership *membership; /* NULL without a cluster; owned */
+    struct tutti_process *family; /* [size], shared memory of a forked group, or NULL */
+    int *watch;                   /* [size] pidfds of the others in it; -1: not open, -2: left */
+    int64_t watched_ns;           /* when they were looked at */
     pthread_mutex_t lock;
-    int kick;                      /* eventfd, -1 when no stream is polled */
-    atomic_int sleepers, pending;  /* pending: messages that are not complete */
-    atomic_bool broken;            /* `error` holds why; set once, under `lock` */
+    int kick;                     /* eventfd, -1 when no stream is polled */
+    atomic_int sleepers, pending; /* pending: messages that are not complete */
+    atomic_bool broken;           /* `error` holds why; set once, under `lock` */
     tutti_error error;
-    atomic_uint contexts;          /* the next free context */
-    int spin;                      /* rounds before a wait sleeps */
+    atomic_uint contexts; /* the next free context */
+    int spin, yields;     /* rounds of a wait before it yields, and then before it sleeps */
     int64_t arena_bytes;
 };
 

@@ -1,4 +1,5 @@
-/* features_test.c: what calls may ask for: asynchrony, groups, shards, wire forms, sizes, buckets. */
+/* features_test.c: what calls may ask for: asynchrony, groups, shards, wire forms, sizes, buckets.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,8 +121,8 @@ static tutti_status sum_shards(tutti_comm *comm, void *context)
     for (int s = low; s < high; s++)
         for (int i = 0; i < 301; i++)
             in[(s - low) * 301 + i] = sinf((float)(s * 301 + i)) * powf(10, (float)(i % 7));
-    TUTTI_TRY(tutti_comm_all_reduce(comm, in, out, 301, TUTTI_F32, TUTTI_SUM,
-                                    TUTTI_CALL(.shards = 8)));
+    TUTTI_TRY(
+        tutti_comm_all_reduce(comm, in, out, 301, TUTTI_F32, TUTTI_SUM, TUTTI_CALL(.shards = 8)));
     free(in);
     if (!want->known) /* one rank only */
         memcpy(want->sum, out, sizeof out);
@@ -281,8 +282,7 @@ static tutti_status aborting(tutti_comm *comm, void *context)
         tutti_comm_abort(comm, "out of coffee");
         return TUTTI_OK;
     }
-    tutti_status status =
-        tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL);
+    tutti_status status = tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL);
     EXPECT(status == TUTTI_CANCELLED && strstr(tutti_error_message(), "out of coffee"));
     return TUTTI_OK;
 }
@@ -333,8 +333,8 @@ TUTTI_TEST(comm_formulas_are_the_textbooks)
                14 * a + 14.0 / 8 * m * b, 1e-9);
     CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "tree", 8, 1 << 20), 6 * a + 6 * m * b,
                1e-9);
-    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "central", 8, 1 << 20),
-               14 * a + 14 * m * b, 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "central", 8, 1 << 20), 14 * a + 14 * m * b,
+               1e-9);
     CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "halving", 8, 1 << 20),
                6 * a + 14.0 / 8 * m * b, 1e-9);
     CHECK(isinf(tutti_comm_predict(&cost, "all_reduce", "pairwise", 8, 1 << 20)));

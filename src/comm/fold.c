@@ -22,7 +22,8 @@ enum { BLOCK = 1024 }; /* elements that stay in the nearest cache */
 #define NO_CARRY _Pragma("GCC ivdep")
 #endif
 
-/* Of one type that is computed as it is (`wide` = `type` but for unsigned arithmetic, which wraps). */
+/* Of one type that is computed as it is (`wide` = `type` but for unsigned arithmetic, which wraps).
+ */
 #define FOLD(name, type, wide, OP)                                                                 \
     static void name(void *out, const void *const *in, int sources, int64_t count)                 \
     {                                                                                              \
@@ -33,8 +34,7 @@ enum { BLOCK = 1024 }; /* elements that stay in the nearest cache */
             if (o != a)                                                                            \
                 memcpy(o, a, (size_t)count * sizeof(type));                                        \
         } else if (sources == 2) {                                                                 \
-            NO_CARRY for (int64_t i = 0; i < count; i++) o[i] =                                    \
-                (type)OP((wide)a[i], (wide)b[i]);                                                  \
+            NO_CARRY for (int64_t i = 0; i < count; i++) o[i] = (type)OP((wide)a[i], (wide)b[i]);  \
         } else if (sources == 3) {                                                                 \
             NO_CARRY for (int64_t i = 0; i < count; i++)                                           \
             {                                                                                      \

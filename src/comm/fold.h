@@ -16,8 +16,9 @@ typedef struct tutti_fold {
     const char *isa;
     tutti_fold_function *fold[TUTTI_DTYPE_END][TUTTI_PROD + 1]; /* NULL where it is not defined */
     void (*divide[TUTTI_DTYPE_END])(void *data, int64_t count, int64_t by);
-    void (*widen[TUTTI_DTYPE_END])(const uint16_t *in, int64_t count, float *out);  /* f16 bf16 */
-    void (*narrow[TUTTI_DTYPE_END])(const float *in, int64_t count, uint16_t *out); /* nearest even */
+    void (*widen[TUTTI_DTYPE_END])(const uint16_t *in, int64_t count, float *out); /* f16 bf16 */
+    void (*narrow[TUTTI_DTYPE_END])(const float *in, int64_t count,
+                                    uint16_t *out); /* nearest even */
 } tutti_fold;
 
 /* For this CPU. */

@@ -49,8 +49,8 @@ static tutti_status lose_one(tutti_comm *comm, void *context)
         _exit(0);
     }
     int64_t start = tutti__now_ns();
-    tutti_status status = tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
-                                                TUTTI_CALL(.timeout = 2));
+    tutti_status status =
+        tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM, TUTTI_CALL(.timeout = 2));
     double seconds = (double)(tutti__now_ns() - start) * 1e-9;
     EXPECT(status != TUTTI_OK);
     EXPECT(seconds < (signal_number == SIGKILL ? 1.0 : 4.0));

@@ -43,10 +43,12 @@ tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *membe
                                 tutti_comm **ret_comm)
 {
     tutti_spec spec = {0};
+    if (size < 1)
+        return tutti_fail(TUTTI_INVALID, "a group of %d ranks", size);
     if (options->all_reduce)
         TUTTI_TRY(tutti__comm_spec_parse(options->all_reduce, &spec));
     tutti_comm *comm = calloc(1, sizeof *comm);
-    int *copy = malloc((size_t)size * sizeof *copy);
+    int *copy = calloc((size_t)size, sizeof *copy);
     if (!comm || !copy) {
         free(comm), free(copy);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", size);
@@ -76,6 +78,7 @@ void tutti__comm_destroy(tutti_comm *comm)
     tutti__comm_destroy(comm->within);
     tutti__comm_destroy(comm->between);
     tutti__area_close(comm->area);
+    tutti_comm_free(comm, comm->bucket);
     tutti__fabric_release(comm->fabric);
     free(comm->members);
     free(comm->scratch);
@@ -141,9 +144,9 @@ static tutti_status settle_part(tutti_comm *comm, const tutti_comm_options *opti
         }
     tutti_comm_options plain = *options;
     plain.all_reduce = NULL;
-    tutti_status status = rank < 0 ? TUTTI_OK
-                                   : tutti__comm_create(comm->fabric, size, members, rank, context,
-                                                        &plain, ret_part);
+    tutti_status status =
+        rank < 0 ? TUTTI_OK
+                 : tutti__comm_create(comm->fabric, size, members, rank, context, &plain, ret_part);
     if (status == TUTTI_OK && rank >= 0)
         (*ret_part)->inner = true, status = settle_area(*ret_part);
     free(members);
@@ -154,9 +157,10 @@ static tutti_status settle_part(tutti_comm *comm, const tutti_comm_options *opti
 static tutti_status settle_levels(tutti_comm *comm, const tutti_comm_options *options)
 {
     const int *machine = comm->fabric->machine;
-    bool *here = calloc((size_t)comm->size * 2, sizeof *here), *first = here + comm->size;
+    bool *here = calloc((size_t)comm->size * 2, sizeof *here);
     if (!here)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", comm->size);
+    bool *first = here + comm->size;
     for (int i = 0; i < comm->size; i++) {
         int j = 0;
         while (machine[comm->members[j]] != machine[comm->members[i]])
@@ -179,7 +183,7 @@ tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *opti
     if (comm->hosts > 1)
         TUTTI_TRY(settle_levels(comm, options));
     if (options->measure && comm->size > 1)
-        TUTTI_TRY(tutti__cost_measure(comm, false));
+        TUTTI_TRY(tutti__cost_measure(comm, 0));
     return TUTTI_OK;
 }
 
@@ -247,16 +251,14 @@ static tutti_status reap(tutti_fabric *fabric, int64_t deadline_ns)
     for (int i = 1; i < fabric->size; i++) {
         int ending = 0;
         pid_t done, child = atomic_load(&fabric->family[i].id);
-        while ((done = waitpid(child, &ending, WNOHANG)) == 0 &&
-               tutti__now_ns() < deadline_ns)
+        while ((done = waitpid(child, &ending, WNOHANG)) == 0 && tutti__now_ns() < deadline_ns)
             tutti__world()->sleep_ns(tutti__world()->self, 1000000);
         if (done == 0)
-            status = tutti_fail(TUTTI_DEADLINE, "rank %d (process %d) has not ended", i,
-                                (int)child);
+            status =
+                tutti_fail(TUTTI_DEADLINE, "rank %d (process %d) has not ended", i, (int)child);
         else if (done > 0 && ending != 0)
             status = tutti_fail(TUTTI_CLOSED, "rank %d (process %d) ended with %s %d", i,
-                                (int)child,
-                                WIFEXITED(ending) ? "exit code" : "signal",
+                                (int)child, WIFEXITED(ending) ? "exit code" : "signal",
                                 WIFEXITED(ending) ? WEXITSTATUS(ending) : WTERMSIG(ending));
     }
     return status;

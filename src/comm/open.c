@@ -12,8 +12,8 @@
 
 enum { MOST_RANKS = 4096, WORLD = 1 };
 
-static tutti_status check_size(int size, const tutti_comm_options *options,
-                               const char *fallback, const tutti_engine **ret_engine)
+static tutti_status check_size(int size, const tutti_comm_options *options, const char *fallback,
+                               const tutti_engine **ret_engine)
 {
     if (size < 1 || size > MOST_RANKS)
         return tutti_fail(TUTTI_INVALID, "a group of %d ranks; 1 to %d are possible", size,
@@ -234,7 +234,9 @@ static tutti_status join_engines(tutti_fabric *fabric, const tutti_comm_options 
         TUTTI_TRY(tutti__engine_find(options->engine, &named));
     bool neighbours = fabric->machines < fabric->size;
     const tutti_engine *used[2] = {
-        named ? named : neighbours ? near : far,
+        named        ? named
+        : neighbours ? near
+                     : far,
         !named && neighbours && fabric->machines > 1 ? far : NULL,
     };
     for (int i = 0; i < 2 && used[i]; i++) {
@@ -267,8 +269,8 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
             status = tutti__fabric_ready(fabric);
     }
     if (status == TUTTI_OK)
-        status = tutti__comm_create(fabric, fabric->size, NULL, fabric->rank, WORLD, &options,
-                                    &comm);
+        status =
+            tutti__comm_create(fabric, fabric->size, NULL, fabric->rank, WORLD, &options, &comm);
     tutti__fabric_release(fabric);
     if (status == TUTTI_OK)
         status = tutti__comm_settle(comm, &options);

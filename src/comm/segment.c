@@ -58,8 +58,7 @@ void tutti__segment_format(void *memory, size_t bytes, int size)
     tutti_segment_header *header = memory;
     header->size = size;
     header->ring_bytes = ring_bytes(size);
-    header->rings =
-        round_up(sizeof *header, TUTTI_LINE) + (uint64_t)size * sizeof(tutti_place);
+    header->rings = round_up(sizeof *header, TUTTI_LINE) + (uint64_t)size * sizeof(tutti_place);
     header->heap = heap_offset(size);
     header->end = bytes;
     atomic_store(&header->heap_used, header->heap);
@@ -71,8 +70,9 @@ tutti_status tutti__segment_open(void *memory, size_t bytes, int rank, bool one_
 {
     tutti_segment_header *header = memory;
     if (header->magic != MAGIC || header->end != bytes || rank < 0 || rank >= header->size)
-        return tutti_fail(TUTTI_CORRUPT, "the shared memory is not of this job: it is marked for "
-                                         "%d ranks; remove it from /dev/shm and start again",
+        return tutti_fail(TUTTI_CORRUPT,
+                          "the shared memory is not of this job: it is marked for "
+                          "%d ranks; remove it from /dev/shm and start again",
                           header->size);
     tutti_segment *segment = calloc(1, sizeof *segment);
     if (!segment)

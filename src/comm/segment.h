@@ -37,7 +37,7 @@ typedef struct tutti_segment_header {
     uint32_t ring_bytes;
     uint64_t rings, heap, end; /* offsets */
     _Atomic uint64_t heap_used;
-    atomic_int broken;         /* 1: being written, 2: `status` and `why` are valid */
+    atomic_int broken; /* 1: being written, 2: `status` and `why` are valid */
     int32_t status;
     char why[1024];
 } tutti_segment_header;
@@ -46,9 +46,9 @@ struct tutti_segment {
     tutti_segment_header *header;
     char *base;
     size_t bytes;
-    int rank, size; /* within the segment */
-    bool one_process; /* any pointer of one rank is good for the others */
-    bool mapped;      /* to be unmapped by this rank */
+    int rank, size;                     /* within the segment */
+    bool one_process;                   /* any pointer of one rank is good for the others */
+    bool mapped;                        /* to be unmapped by this rank */
     uint64_t arena_offset, arena_bytes; /* own */
     struct tutti_free *arena_free;      /* own, sorted by offset */
     struct tutti_free *arena_taken;

@@ -6,8 +6,9 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
 {
     const char *name = outgoing ? "send" : "recv";
     if (peer < 0 || peer >= comm->size || peer == comm->rank)
-        return tutti_fail(TUTTI_OUT_OF_RANGE, "%s: rank %d; others in this group are 0 to %d but %d",
-                          name, peer, comm->size - 1, comm->rank);
+        return tutti_fail(TUTTI_OUT_OF_RANGE,
+                          "%s: rank %d; others in this group are 0 to %d but %d", name, peer,
+                          comm->size - 1, comm->rank);
     if (tag < 0 || tag > 1 << 30 || bytes < 0)
         return tutti_fail(TUTTI_INVALID,
                           "%s: tag %d, %lld bytes; tags are 0 to 2^30, sizes not negative", name,

@@ -28,8 +28,10 @@ void tutti__test_ranks(int size, const tutti_comm_options *options, tutti_rank_w
 {
     tutti_comm *comms[64];
     rank_thread ranks[64] = {0};
-    tutti_comm_options small = options ? *options : (tutti_comm_options){.struct_size = sizeof small};
-    small.arena_bytes = 64 << 20; /* sanitizers have little room */
+    tutti_comm_options small =
+        options ? *options : (tutti_comm_options){.struct_size = sizeof small};
+    small.arena_bytes =
+        getenv("TUTTI_TEST_LARGE") ? 1 << 30 : 64 << 20; /* sanitizers have little */
     CHECK_OK(tutti_comm_local(size, &small, comms));
     for (int i = 0; i < size; i++) {
         ranks[i] = (rank_thread){.comm = comms[i], .work = work, .context = context};

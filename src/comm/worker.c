@@ -279,6 +279,5 @@ bool tutti_comm_test(tutti_request *request)
     if (!atomic_load(&request->message.complete))
         tutti__fabric_progress(request->comm->fabric);
     return atomic_load_explicit(&request->message.complete, memory_order_acquire) ||
-           atomic_load(&request->comm->fabric->broken) ||
-           tutti__now_ns() >= request->deadline_ns;
+           atomic_load(&request->comm->fabric->broken) || tutti__now_ns() >= request->deadline_ns;
 }

@@ -147,9 +147,10 @@ TUTTI_TEST(pattern_matmul_add)
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 32, 32)),
               y = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 32, 32)),
               z = tutti__test_input(g, 2, TUTTI_TYPE(TUTTI_F32, 32, 32));
-    tutti_sym sum = tutti_add(tutti_add(tutti_matmul(x, y), tutti_matmul(y, z)),
-                              tutti_matmul(z, x, .transpose_b = true));
-    tutti__test_result(tutti_transpose(sum));
+    /* One after the other: C does not say which argument is made first. */
+    tutti_sym first = tutti_matmul(x, y), second = tutti_matmul(y, z);
+    tutti_sym third = tutti_matmul(z, x, .transpose_b = true);
+    tutti__test_result(tutti_transpose(tutti_add(tutti_add(first, second), third)));
     CHECK_INT(check(g, NULL,
                     "return transpose(fused(p2, p0, fused(p1, p2, matmul(p0, p1)){body=(return "
                     "add(p2, matmul(p0, p1))) pattern=\"matmul_add\"}){body=(return add(p2, "

@@ -39,7 +39,7 @@ bool tutti__isa_present(const char *isa)
                    : strcmp(isa, "avx512") == 0     ? cpu->avx512
                    : strcmp(isa, "avx512bf16") == 0 ? cpu->avx512_bf16
                    : strcmp(isa, "amx") == 0        ? cpu->avx512 && cpu->amx_bf16
-                   : strcmp(isa, "sve") == 0        ? cpu->sve
+                   : strcmp(isa, "sve") == 0        ? cpu->sve_bytes == 64 /* as it is compiled */
                    : strcmp(isa, "bf16") == 0       ? cpu->neon && cpu->bf16
                                                     : false;
     if (!present)

@@ -1,11 +1,12 @@
 /* member.c: a rank for the tests of this folder: joins, does what it is told, says what happened.
  *
- *     member [--deadline S] [--pause MS] DEED...
+ *     cluster_member [--deadline S] DEED...
  *
- * Deeds, in order: exchange N (rounds), channel (a byte each way with every other rank), spin
- * (enters an operation and waits for a failure), work S (sleeps), slow MS (before each round, on
- * rank 1 only), crash CODE, abort, leave. Prints one line a deed; exit code 0 success, 3 a verdict,
- * 4 no rendezvous. */
+ * Deeds, in order: exchange N (rounds), channel (some bytes each way with every other rank), spin
+ * (enters an operation and waits for a failure), work S (sleeps), slow MS (before each round, rank
+ * 1 only), skew (rank 0 says who is late), agree R (rank R has another hash), crash CODE and abort
+ * (rank 1 only). At the end it leaves. Prints one line a deed; exit code 0 success, 3 a verdict, 4
+ * no rendezvous. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 
 #define SECOND INT64_C(1000000000)
 
+static tutti_cluster *cluster;
 static tutti_membership *members;
 static int64_t deadline_s = 20;
 static int slow_ms;
@@ -35,12 +37,14 @@ static int give_up(const char *what, tutti_status status)
     printf("seen at %.3f\n", (double)(seen / 1000000) / 1e3);
     fflush(stdout);
     tutti__membership_abandon(members);
+    tutti_cluster_free(cluster);
     return 3;
 }
 
 static tutti_status exchange(int rounds)
 {
-    int64_t mine[2], all[2 * 256];
+    static int64_t all[2 * TUTTI_MOST_RANKS];
+    int64_t mine[2];
     for (int i = 0; i < rounds; i++) {
         mine[0] = members->rank;
         mine[1] = i;
@@ -157,7 +161,6 @@ static bool takes_value(const char *deed)
 
 int main(int argc, char **argv)
 {
-    tutti_cluster *cluster;
     int at = 1;
     if (at + 1 < argc && strcmp(argv[at], "--deadline") == 0) {
         deadline_s = atoi(argv[at + 1]);
@@ -169,6 +172,7 @@ int main(int argc, char **argv)
         status = tutti__membership_join(cluster, deadline(), &members);
     if (status != TUTTI_OK) {
         printf("join: %s: %s\n", tutti_status_text(status), tutti_error_message());
+        tutti_cluster_free(cluster);
         return 4;
     }
     char banner[500];

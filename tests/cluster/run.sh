@@ -12,7 +12,7 @@ passed=0 failed=0 skipped=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
-port=$((30000 + $$ % 20000))
+port=$((20000 + $$ % 10000)) # below the ports that the system gives out
 
 fail() {
     echo "cluster $name: $*"
@@ -96,8 +96,8 @@ test_killed_rank() {
     local at victim
     victim=$(sed -n 's/^spinning //p' out.1)
     at=$(now)
-    kill -9 "$victim"
-    wait "${pids[0]}" "${pids[2]}" "${pids[3]}"
+    { kill -9 "$victim"; wait "${pids[1]}"; } 2> /dev/null
+    { wait "${pids[0]}" "${pids[2]}" "${pids[3]}"; } 2> /dev/null
     for rank in 0 2 3; do
         has out.$rank "rank 1 (host .*, process $victim) is gone: connection closed by host"
         has out.$rank "in all_reduce number 42; arrived: 0, 2-3; missing: 1"
@@ -111,7 +111,7 @@ test_killed_rank_zero() {
     await "out.*" spinning 3
     local at
     at=$(now)
-    kill -9 "$(sed -n 's/^spinning //p' out.0)"
+    { kill -9 "$(sed -n "s/^spinning //p" out.0)"; wait "${pids[0]}"; } 2> /dev/null
     wait "${pids[1]}" "${pids[2]}"
     has out.1 "rank 0 (host .*) is gone"
     has out.2 "rank 0 (host .*) is gone"
@@ -138,6 +138,12 @@ test_exit_code_and_abort() {
     timeout 20 "$tutti" run -n 3 "$member" abort spin > out 2>&1
     code $? 134
     has out "signal 6 (Aborted)" 3
+}
+
+test_rank_that_never_joins() {
+    timeout 20 "$tutti" run -n 4 sh -c "[ \$TUTTI_RANK != 2 ] || exit 5; exec $member" > out 2> out.err
+    code $? 5
+    has out "before all ranks had met, rank 2 .* exited with code 5" 3
 }
 
 test_stopped_rank() {
@@ -205,6 +211,37 @@ test_wrong_secret_role_and_version() {
     wait $!
     has out.0 "rank 1 (worker 1): a process at 127.0.0.1 was refused: wrong secret"
     has out.0 "rank 2 (worker 2): a process at 127.0.0.1 was refused: wrong role"
+}
+
+test_ranks_may_come_again_while_others_gather() {
+    port=$((port + 1))
+    export TUTTI_SIZE=3 TUTTI_MEETING=localhost:$port
+    local first again
+    for rank in 0 1; do
+        TUTTI_RANK=$rank timeout 20 "$member" exchange 2 > out.$rank 2>&1 &
+        first[rank]=$!
+    done
+    sleep 0.3
+    { kill -9 "$(pgrep -P "${first[0]}")" "$(pgrep -P "${first[1]}")"; wait "${first[@]}"; } 2> /dev/null
+    for rank in 2 1 0; do # rank 0 last: the others wait for it
+        TUTTI_RANK=$rank timeout 20 "$member" exchange 2 > out.$rank 2>&1 &
+        again[rank]=$!
+        sleep 0.1
+    done
+    unset TUTTI_SIZE TUTTI_MEETING
+    for rank in 0 1 2; do
+        wait "${again[rank]}"
+        code $? 0
+        has out.$rank left
+    done
+}
+
+test_ipv6() {
+    [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6 || { skip "there is no IPv6"; return; }
+    port=$((port + 1))
+    meeting=[::1]:$port ranks 3 timeout 20 "$member" exchange 3 channel
+    wait "${pids[@]}"
+    for rank in 0 1 2; do has out.$rank left; done
 }
 
 test_secret_files() {
@@ -289,6 +326,7 @@ test_interrupt_reaches_everyone() {
     await out ready 3
     kill -INT "$(pgrep -P $launcher)" 2> /dev/null || kill -INT $launcher
     wait $launcher
+    code $? 130
     has out stopped 3
 }
 
@@ -317,6 +355,16 @@ test_output_and_environment() {
     has out "write this machine's name"
 }
 
+test_terminal_of_rank_zero() {
+    python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$tutti" run -n 2 sh -c \
+        'if [ -t 1 ]; then printf "1/2\r2/2\n"; else echo plain; fi' < /dev/null > out 2>&1
+    code $? 0
+    has out "^1/2"
+    has out "^\[1\] plain"
+    timeout 20 "$tutti" run -n 1 sh -c 'echo "$1"' sh --help > out 2>&1 # the program's own
+    has out "^\[0\] --help"
+}
+
 test_over_ssh() {
     local ip
     ip=$(ip -4 -o addr show scope global 2> /dev/null | awk '{ sub("/.*", "", $4); print $4; exit }')
@@ -342,6 +390,24 @@ END
     PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:1,$ip:1" --remote-tutti /nowhere/tutti true > out 2>&1
     code $? 255
     has out "it was not started"
+}
+
+test_under_mpirun() {
+    command -v mpirun > /dev/null || { skip "there is no mpirun"; return; }
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        timeout 30 mpirun -n 3 "$member" exchange 5 channel > out 2>&1
+    code $? 0
+    has out "by mpi" 3
+    has out "left" 3
+}
+
+test_under_torchrun() {
+    local torchrun=${TORCHRUN:-$(command -v torchrun)}
+    [ -n "$torchrun" ] || { skip "there is no torchrun (TORCHRUN=path)"; return; }
+    timeout 60 "$torchrun" --nproc-per-node 2 --master-port $((port += 2)) --no-python "$member" exchange 5 > out 2>&1
+    code $? 0
+    has out "by torchrun" 2
+    has out "left" 2
 }
 
 test_tls() {

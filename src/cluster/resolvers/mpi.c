@@ -3,15 +3,17 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cluster/cluster.h"
 
 static const struct family {
-    const char *rank, *size, *local_rank, *local_size, *job;
+    const char *rank, *size, *local_rank, *local_size;
+    const char *job; /* NULL: none that all ranks share */
 } families[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_ID"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", NULL},
     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
      "MV2_COMM_WORLD_LOCAL_SIZE", "MPIRUN_ID"},
     {"PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", "PMIX_LOCAL_SIZE", "PMIX_NAMESPACE"},
@@ -39,14 +41,19 @@ static tutti_status keep_first(void *context, const char *host)
     return TUTTI_OK;
 }
 
-/* All ranks of one mpirun see the same of these, and two mpiruns different ones. */
+static const char *text_of(const char *name)
+{
+    const char *text = name != NULL ? getenv(name) : NULL;
+    return text != NULL ? text : "";
+}
+
+/* All ranks of one mpirun see the same of these, and two mpiruns different ones; MPICH's alone say
+ * nothing of the kind, so that two of its jobs at once on one machine need TUTTI_MEETING. */
 static int choose_port(const struct family *family)
 {
-    char job[200];
-    const char *name = getenv(family->job), *step = getenv("SLURM_JOB_ID");
-    if (family->job[0] == 'P' && family->job[3] == '_') /* PMI_ID is the rank's own */
-        name = getenv("HYDI_CONTROL_FD") != NULL ? getenv("PMI_PORT") : NULL;
-    snprintf(job, sizeof job, "%s %s", name != NULL ? name : "mpi", step != NULL ? step : "");
+    char job[300];
+    snprintf(job, sizeof job, "mpi %s %s.%s %u", text_of(family->job), text_of("SLURM_JOB_ID"),
+             text_of("SLURM_STEP_ID"), (unsigned)getuid());
     return tutti__derived_port(job);
 }
 

@@ -13,26 +13,18 @@ static tutti_status broadcast_from(tutti_collective *c, int root, void *data, si
     return TUTTI_OK;
 }
 
-/* Folded in the order of ranks. */
+/* Folded as they come by rank, the root's own first. */
 static tutti_status reduce_to(tutti_collective *c, int root)
 {
-    size_t bytes = (size_t)c->count * c->element;
-    void *scratch;
+    void *room;
+    TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
     if (c->rank != root)
-        return tutti__coll_send(c, root, c->in, bytes);
-    TUTTI_TRY(tutti__coll_scratch(c, 2 * bytes + 1, &scratch));
-    char *sum = scratch, *next = sum + bytes;
-    for (int r = 0; r < c->size; r++) {
+        return tutti__coll_exchange_fold(c, root, c->in, c->count, root, NULL, 0, true, room);
+    if (c->out != c->in && c->count)
+        memcpy(c->out, c->in, (size_t)c->count * c->element);
+    for (int r = 0; r < c->size; r++)
         if (r != root)
-            TUTTI_TRY(tutti__coll_recv(c, r, r == 0 ? sum : next, bytes));
-        const void *given = r == root ? c->in : next;
-        if (r == 0 && root == 0)
-            memcpy(sum, c->in, bytes);
-        else if (r > 0)
-            tutti__coll_fold(c, r == c->size - 1 ? c->out : sum, sum, given, c->count);
-    }
-    if (c->size == 1 && bytes)
-        memcpy(c->out, sum, bytes);
+            TUTTI_TRY(tutti__coll_exchange_fold(c, r, NULL, 0, r, c->out, c->count, true, room));
     tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
     return TUTTI_OK;
 }
@@ -99,7 +91,7 @@ static double cost_one_way(const tutti_cost_query *q)
 }
 static double cost_reduce(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * (tutti__cost_message(q, q->bytes) + tutti__cost_add(q, q->bytes));
+    return (q->ranks - 1) * (tutti__cost_message(q, q->bytes) + tutti__cost_fold(q, q->bytes));
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {

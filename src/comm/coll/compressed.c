@@ -1,6 +1,7 @@
 /* compressed.c: an all-reduce of f32 in another form on its way. Rank c gets part c of all ranks'
  * values, folds them in f32 in the order of ranks, and gives the result, encoded once, to everybody
- * (itself too): numbers are rounded twice however many ranks there are, and all get the same bits. */
+ * (itself too): numbers are rounded twice however many ranks there are, and all get the same bits.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,8 @@ static tutti_status decode(const tutti_comm_codec *codec, const char *from, size
     int64_t size;
     memcpy(&size, from, sizeof size);
     if (size < 0 || (size_t)size > place - sizeof size)
-        return tutti_fail(TUTTI_CORRUPT, "codec '%s': %lld bytes where at most %zu fit", codec->name,
-                          (long long)size, place - sizeof size);
+        return tutti_fail(TUTTI_CORRUPT, "codec '%s': %lld bytes where at most %zu fit",
+                          codec->name, (long long)size, place - sizeof size);
     codec->decode(codec->context, from + sizeof size, size, count, to);
     return TUTTI_OK;
 }

@@ -93,9 +93,8 @@ static tutti_status staged(tutti_collective *c)
                    (const char *)c->in + (size_t)((k + 1) * piece) * c->element,
                    (size_t)after * c->element);
         if (k >= 1)
-            copy_out(c, area->phase - 1, (k - 1) * piece, piece < c->count - (k - 1) * piece
-                                                              ? piece
-                                                              : c->count - (k - 1) * piece);
+            copy_out(c, area->phase - 1, (k - 1) * piece,
+                     piece < c->count - (k - 1) * piece ? piece : c->count - (k - 1) * piece);
         if (k == pieces)
             break;
         tutti__area_arrive(area);

@@ -2,9 +2,9 @@
  *
  * The node [a, b) is the fold of [a, m) and [m, b), m = (a + b) / 2, down to single shards. Rank r
  * holds shards [r V / p, (r + 1) V / p); it folds every node that lies wholly in there and has a
- * parent that does not (at most 2 log V of them), and gives part c of each to rank c, which finishes
- * the tree for its part and gives that to everybody. (k + 1) (p - 1) / p M bytes leave a rank of k
- * nodes. */
+ * parent that does not (at most 2 log V of them), and gives part c of each to rank c, which
+ * finishes the tree for its part and gives that to everybody. (k + 1) (p - 1) / p M bytes leave a
+ * rank of k nodes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,11 +164,13 @@ static tutti_status all_reduce(tutti_collective *c)
     return status;
 }
 
-/* With one node for each rank: p - 1 messages out and in, twice. */
+/* With one node for each rank: p - 1 messages out and in, twice; the message is copied once more.
+ */
 static double cost_all_reduce(const tutti_cost_query *q)
 {
     double part = q->bytes / q->ranks;
-    return (q->ranks - 1) * (2 * tutti__cost_exchange(q, part) + tutti__cost_add(q, part));
+    return (q->ranks - 1) * (2 * tutti__cost_exchange(q, part) + tutti__cost_add(q, part)) +
+           tutti__cost_add(q, q->bytes);
 }
 
 const tutti_coll tutti_coll_fixed = {
@@ -176,5 +178,5 @@ const tutti_coll tutti_coll_fixed = {
     .doc = "one tree over shards: the same bits for every number of ranks",
     .special = true,
     .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
-                                 "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"}},
+                                 "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg + Mg"}},
 };

@@ -32,11 +32,8 @@ static tutti_status halve(halving *h, int steps, char *room)
         bool lower = h->place < other;
         int64_t keep_low = lower ? low : middle, keep_high = lower ? middle : high;
         int64_t give_low = lower ? middle : low, give_high = lower ? high : middle;
-        TUTTI_TRY(tutti__coll_exchange(c, peer, at(c, give_low),
-                                       (size_t)(give_high - give_low) * c->element, peer, room,
-                                       (size_t)(keep_high - keep_low) * c->element));
-        void *kept = at(c, keep_low);
-        tutti__coll_fold(c, kept, lower ? kept : room, lower ? room : kept, keep_high - keep_low);
+        TUTTI_TRY(tutti__coll_exchange_fold(c, peer, at(c, give_low), give_high - give_low, peer,
+                                            at(c, keep_low), keep_high - keep_low, lower, room));
         h->low[k + 1] = keep_low;
         h->high[k + 1] = keep_high;
     }
@@ -67,16 +64,17 @@ static tutti_status all_reduce(tutti_collective *c)
     bool paired = c->rank < 2 * h.extra;
     int partner = c->rank ^ 1;
     void *room;
-    TUTTI_TRY(tutti__coll_scratch(c, bytes + c->element, &room));
+    TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
     if (c->out != c->in && bytes)
         memcpy(c->out, c->in, bytes);
     if (paired && c->rank % 2 == 1) {
-        TUTTI_TRY(tutti__coll_send(c, partner, c->out, bytes));
+        TUTTI_TRY(
+            tutti__coll_exchange_fold(c, partner, c->out, c->count, partner, NULL, 0, true, room));
         return tutti__coll_recv(c, partner, c->out, bytes);
     }
     if (paired) {
-        TUTTI_TRY(tutti__coll_recv(c, partner, room, bytes));
-        tutti__coll_fold(c, c->out, c->out, room, c->count);
+        TUTTI_TRY(
+            tutti__coll_exchange_fold(c, partner, NULL, 0, partner, c->out, c->count, true, room));
     }
     h.place = paired ? c->rank / 2 : c->rank - h.extra;
     TUTTI_TRY(halve(&h, steps, room));

@@ -81,8 +81,7 @@ static tutti_status barrier(tutti_collective *c)
 static double within_cost(const tutti_cost_query *q)
 {
     int hosts = q->cost->hosts > 0 ? q->cost->hosts : 1;
-    tutti_cost_query inner = {q->cost, (q->ranks + hosts - 1) / hosts, q->bytes,
-                              TUTTI_LINK_WITHIN};
+    tutti_cost_query inner = {q->cost, (q->ranks + hosts - 1) / hosts, q->bytes, TUTTI_LINK_WITHIN};
     return inner.ranks > 1 ? tutti__coll_find("direct")->on[TUTTI_REDUCE].cost(&inner) : 0;
 }
 static double between_cost(const tutti_cost_query *q, tutti_operation operation)

@@ -132,8 +132,7 @@ const tutti_coll tutti_coll_naive = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "(p-1)a"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_folded, "(p-1)(a + Mb + Mg)"},
-            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scattered,
-                                      "(p-1)(a + M/p b + M/p g)"},
+            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scattered, "(p-1)(a + M/p b + M/p g)"},
             [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "(p-1)(a + Mb)"},
             [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "(p-1)(a + Mb)"},
         },

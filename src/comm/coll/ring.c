@@ -18,7 +18,7 @@ static char *at(const tutti_collective *c, void *base, int64_t element)
 }
 
 /* Blocks of `count` elements in all, cut as `cut` says; each rank ends with block `rank` of the
- * fold. `work` holds this rank's values and is overwritten; `room` takes one block. */
+ * fold. `work` holds this rank's values and is overwritten. */
 static tutti_status scatter_sums(tutti_collective *c, char *work, int64_t count, char *room)
 {
     for (int step = 1; step < c->size; step++) {
@@ -27,10 +27,9 @@ static tutti_status scatter_sums(tutti_collective *c, char *work, int64_t count,
         int64_t give_size = tutti__coll_cut(count, c->size, give + 1) - give_low;
         int64_t low = tutti__coll_cut(count, c->size, take);
         int64_t size = tutti__coll_cut(count, c->size, take + 1) - low;
-        TUTTI_TRY(tutti__coll_exchange(c, around(c, c->rank + 1), at(c, work, give_low),
-                                       (size_t)give_size * c->element, around(c, c->rank - 1),
-                                       room, (size_t)size * c->element));
-        tutti__coll_fold(c, at(c, work, low), room, at(c, work, low), size);
+        TUTTI_TRY(tutti__coll_exchange_fold(c, around(c, c->rank + 1), at(c, work, give_low),
+                                            give_size, around(c, c->rank - 1), at(c, work, low),
+                                            size, false, room));
     }
     return TUTTI_OK;
 }
@@ -68,7 +67,7 @@ static tutti_status all_reduce(tutti_collective *c)
     void *room;
     int64_t low = tutti__coll_cut(c->count, c->size, c->rank);
     int64_t high = tutti__coll_cut(c->count, c->size, c->rank + 1);
-    TUTTI_TRY(tutti__coll_scratch(c, ((size_t)c->count / (size_t)c->size + 1) * c->element, &room));
+    TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
     if (c->in != c->out && c->count)
         memcpy(c->out, c->in, (size_t)c->count * c->element);
     TUTTI_TRY(scatter_sums(c, c->out, c->count, room));
@@ -81,7 +80,7 @@ static tutti_status reduce_scatter(tutti_collective *c)
     void *scratch;
     int64_t total = c->count * c->size;
     size_t bytes = (size_t)total * c->element, block = (size_t)c->count * c->element;
-    TUTTI_TRY(tutti__coll_scratch(c, bytes + block + 1, &scratch));
+    TUTTI_TRY(tutti__coll_scratch(c, bytes + TUTTI_FOLD_ROOM, &scratch));
     char *work = scratch;
     memcpy(work, c->in, bytes);
     TUTTI_TRY(scatter_sums(c, work, total, work + bytes));
@@ -119,8 +118,8 @@ static tutti_status broadcast(tutti_collective *c)
             continue;
         }
         if (had && size && !last)
-            TUTTI_TRY(tutti__coll_exchange(c, next, data + start - had, had, before, data + start,
-                                           size));
+            TUTTI_TRY(
+                tutti__coll_exchange(c, next, data + start - had, had, before, data + start, size));
         else if (size)
             TUTTI_TRY(tutti__coll_recv(c, before, data + start, size));
         else if (!last)

@@ -30,14 +30,12 @@ static tutti_status broadcast_from(tutti_collective *c, int root, void *data, si
 static tutti_status reduce_to(tutti_collective *c, int root, void *sum, void *room)
 {
     int place = place_of(c, root);
-    size_t bytes = (size_t)c->count * c->element;
     for (int step = 1; step < c->size; step *= 2) {
+        int up = real(c, root, place - step + c->size), down = real(c, root, place + step);
         if (place % (2 * step) == step)
-            return tutti__coll_send(c, real(c, root, place - step), sum, bytes);
-        if (place + step < c->size) {
-            TUTTI_TRY(tutti__coll_recv(c, real(c, root, place + step), room, bytes));
-            tutti__coll_fold(c, sum, sum, room, c->count);
-        }
+            return tutti__coll_exchange_fold(c, up, sum, c->count, up, NULL, 0, true, room);
+        if (place + step < c->size)
+            TUTTI_TRY(tutti__coll_exchange_fold(c, down, NULL, 0, down, sum, c->count, true, room));
     }
     return TUTTI_OK;
 }
@@ -52,7 +50,7 @@ static tutti_status reduce(tutti_collective *c)
     size_t bytes = (size_t)c->count * c->element;
     bool root = c->rank == c->root;
     void *scratch;
-    TUTTI_TRY(tutti__coll_scratch(c, 2 * bytes + 1, &scratch));
+    TUTTI_TRY(tutti__coll_scratch(c, bytes + TUTTI_FOLD_ROOM, &scratch));
     char *sum = root ? c->out : scratch;
     if (sum != c->in && bytes)
         memcpy(sum, c->in, bytes);
@@ -66,7 +64,7 @@ static tutti_status all_reduce(tutti_collective *c)
 {
     size_t bytes = (size_t)c->count * c->element;
     void *room;
-    TUTTI_TRY(tutti__coll_scratch(c, bytes + 1, &room));
+    TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
     if (c->out != c->in && bytes)
         memcpy(c->out, c->in, bytes);
     TUTTI_TRY(reduce_to(c, 0, c->out, room));
@@ -77,9 +75,16 @@ static tutti_status all_reduce(tutti_collective *c)
 
 static tutti_status barrier(tutti_collective *c)
 {
-    char nothing = 0, room = 0;
-    c->count = 0;
-    TUTTI_TRY(reduce_to(c, 0, &nothing, &room));
+    char nothing = 0;
+    int place = c->rank;
+    for (int step = 1; step < c->size; step *= 2) {
+        if (place % (2 * step) == step) {
+            TUTTI_TRY(tutti__coll_send(c, place - step, &nothing, 0));
+            break;
+        }
+        if (place + step < c->size)
+            TUTTI_TRY(tutti__coll_recv(c, place + step, &nothing, 0));
+    }
     return broadcast_from(c, 0, &nothing, 0);
 }
 
@@ -90,7 +95,7 @@ static double cost_broadcast(const tutti_cost_query *q)
 static double cost_reduce(const tutti_cost_query *q)
 {
     return tutti__log2(q->ranks) *
-           (tutti__cost_message(q, q->bytes) + tutti__cost_add(q, q->bytes));
+           (tutti__cost_message(q, q->bytes) + tutti__cost_fold(q, q->bytes));
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {

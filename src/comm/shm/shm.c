@@ -32,8 +32,8 @@ static tutti_status no_memory(int size, int64_t arena_bytes)
 /* Maps and, for the one who made it, formats. */
 static tutti_status map(int descriptor, size_t bytes, int size, bool format, void **ret_memory)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                        descriptor, 0);
+    void *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
     if (memory == MAP_FAILED)
         return no_memory(size, (int64_t)bytes / size);
     if (format)
@@ -180,7 +180,7 @@ static tutti_status map_by_name(tutti_fabric *fabric, int first, size_t bytes, i
 static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options,
                          int64_t deadline_ns, void **ret_state)
 {
-    int *ranks = malloc((size_t)fabric->size * sizeof *ranks), count = 0;
+    int *ranks = calloc((size_t)fabric->size, sizeof *ranks), count = 0;
     if (!ranks)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a list of %d ranks", fabric->size);
     for (int i = 0; i < fabric->size; i++)

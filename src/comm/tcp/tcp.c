@@ -18,6 +18,7 @@ enum {
     BLOCK = 256 << 10, /* bytes of the stream that one connection takes before the next */
     STREAMS_NEAR = 1,
     STREAMS_FAR = 4,
+    NEAR_BYTES = 512 << 10, /* that the kernel keeps of what a rank of this machine sends */
 };
 
 /* What a group inside one process, or of forked ones, starts from. */
@@ -48,10 +49,13 @@ static tutti_status socket_failed(const char *what)
     return tutti_fail(TUTTI_IO, "%s on loopback: %s", what, strerror(errno));
 }
 
-static void tune(int descriptor)
+/* Within a machine as much is on its way as caches hold; between machines the kernel knows best. */
+static void tune(int descriptor, bool near)
 {
-    int yes = 1;
+    int yes = 1, bytes = NEAR_BYTES;
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (near)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
 static tutti_status connect_pair(int listener, const struct sockaddr_in *address, int *ret_a,
@@ -65,8 +69,8 @@ static tutti_status connect_pair(int listener, const struct sockaddr_in *address
             close(a);
         return status;
     }
-    tune(a);
-    tune(b);
+    tune(a, true);
+    tune(b, true);
     *ret_a = a;
     *ret_b = b;
     return TUTTI_OK;
@@ -80,8 +84,7 @@ static int *descriptor_of(const shared *all, int from, int to, int stream)
 
 static tutti_status connect_all(shared *all)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     tutti_status status = TUTTI_OK;
@@ -211,6 +214,7 @@ static tutti_status open_channels(tutti_fabric *fabric, state *own, int peer, in
         TUTTI_TRY(tutti__channel_open(fabric->membership, peer, (uint32_t)s, deadline_ns,
                                       &each->channel));
         each->descriptor = tutti__channel_fd(each->channel);
+        tune(each->descriptor, fabric->machine[peer] == fabric->machine[fabric->rank]);
     }
     return TUTTI_OK;
 }
@@ -256,8 +260,8 @@ static tutti_status lost(const state *own, int peer, tutti_status status, const 
     char name[320];
     if (own->fabric->membership)
         tutti__membership_suspect(own->fabric->membership, peer, why);
-    return tutti_fail(status, "%s: %s",
-                      tutti__fabric_name(own->fabric, peer, name, sizeof name), why);
+    return tutti_fail(status, "%s: %s", tutti__fabric_name(own->fabric, peer, name, sizeof name),
+                      why);
 }
 
 /* A part of at most `room` bytes; *ret_done as for the engine's send. */
@@ -353,10 +357,9 @@ static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, s
         size_t room, done = 0;
         connection *by = connection_at(from, from->received, &room);
         size_t part = size - total < room ? size - total : room;
-        tutti_status status = by->channel
-                                  ? tutti__channel_recv(by->channel, (char *)data + total, part,
-                                                        &done)
-                                  : recv_plain(by->descriptor, (char *)data + total, part, &done);
+        tutti_status status =
+            by->channel ? tutti__channel_recv(by->channel, (char *)data + total, part, &done)
+                        : recv_plain(by->descriptor, (char *)data + total, part, &done);
         if (status != TUTTI_OK && total == 0)
             return lost(own, peer, status,
                         status == TUTTI_CLOSED ? "closed its connection"

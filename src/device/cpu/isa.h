@@ -6,13 +6,11 @@
 
 #include "program/kernel.h"
 
-/* The best set this CPU has; every table of tutti_isa_sources has an entry for it. */
+/* The best set of tutti_isa_sources that this CPU has; each of their tables has an entry for it. */
 static inline const char *tutti__best_isa(void)
 {
 #if defined(__x86_64__)
     static const char *const best_first[] = {"avx512", "avx2"};
-#elif defined(__aarch64__)
-    static const char *const best_first[] = {"sve"};
 #else
     static const char *const best_first[] = {"base"};
 #endif

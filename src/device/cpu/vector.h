@@ -7,9 +7,14 @@
 
 #include <stdint.h>
 
-#if defined(__aarch64__)
+#if defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS > 128
+#include <arm_sve.h>
+#define VEC_BYTES (__ARM_FEATURE_SVE_BITS / 8)
+#define VEC_SVE 1
+#elif defined(__aarch64__)
 #include <arm_neon.h>
 #define VEC_BYTES 16
+#define VEC_NEON 1
 #elif defined(__AVX512F__)
 #include <immintrin.h>
 #define VEC_BYTES 64
@@ -20,6 +25,12 @@
 #define VEC_BYTES 16
 #endif
 #define VEC_LANES (VEC_BYTES / 4)
+#ifndef VEC_NEON
+#define VEC_NEON 0
+#endif
+#ifndef VEC_SVE
+#define VEC_SVE 0
+#endif
 
 typedef float vec __attribute__((vector_size(VEC_BYTES)));
 typedef float vec_unaligned __attribute__((vector_size(VEC_BYTES), aligned(4), may_alias));
@@ -27,6 +38,10 @@ typedef int32_t ivec __attribute__((vector_size(VEC_BYTES)));
 /* Four floats, whatever the set. */
 typedef float quad __attribute__((vector_size(16)));
 typedef float quad_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
+
+#if VEC_SVE
+typedef svfloat32_t vec_sve __attribute__((arm_sve_vector_bits(__ARM_FEATURE_SVE_BITS)));
+#endif
 
 /* What a comparison of two vectors gives: one truth for each lane. */
 #if defined(__AVX512F__)
@@ -61,8 +76,10 @@ VEC_INLINE vec vec_splat(float x)
 
 VEC_INLINE vec vec_fma(vec a, vec b, vec c)
 {
-#if defined(__aarch64__)
+#if VEC_NEON
     return vfmaq_f32(c, a, b);
+#elif VEC_SVE
+    return svmla_f32_x(svptrue_b32(), (vec_sve)c, (vec_sve)a, (vec_sve)b);
 #elif defined(__AVX512F__)
     return _mm512_fmadd_ps(a, b, c);
 #elif defined(__AVX2__)
@@ -75,8 +92,10 @@ VEC_INLINE vec vec_fma(vec a, vec b, vec c)
 /* c - a * b */
 VEC_INLINE vec vec_fnma(vec a, vec b, vec c)
 {
-#if defined(__aarch64__)
+#if VEC_NEON
     return vfmsq_f32(c, a, b);
+#elif VEC_SVE
+    return svmls_f32_x(svptrue_b32(), (vec_sve)c, (vec_sve)a, (vec_sve)b);
 #elif defined(__AVX512F__)
     return _mm512_fnmadd_ps(a, b, c);
 #elif defined(__AVX2__)
@@ -109,7 +128,7 @@ VEC_COMPARE(vec_ne, !=, _CMP_NEQ_UQ)
 /* yes where m, else no */
 VEC_INLINE vec vec_select(vmask m, vec yes, vec no)
 {
-#if defined(__aarch64__)
+#if VEC_NEON
     return vbslq_f32((uint32x4_t)m, yes, no);
 #elif defined(__AVX512F__)
     return _mm512_mask_blend_ps(m, no, yes);
@@ -124,7 +143,7 @@ VEC_INLINE vec vec_select(vmask m, vec yes, vec no)
 VEC_INLINE vec vec_at_least(vec x, float low)
 {
     const vec bound = vec_splat(low);
-#if defined(__aarch64__)
+#if VEC_NEON
     return vmaxq_f32(x, bound);
 #elif defined(__AVX512F__)
     return _mm512_maskz_max_ps(0xffff, bound, x);
@@ -138,7 +157,7 @@ VEC_INLINE vec vec_at_least(vec x, float low)
 VEC_INLINE vec vec_at_most(vec x, float high)
 {
     const vec bound = vec_splat(high);
-#if defined(__aarch64__)
+#if VEC_NEON
     return vminq_f32(x, bound);
 #elif defined(__AVX512F__)
     return _mm512_maskz_min_ps(0xffff, bound, x);
@@ -151,7 +170,7 @@ VEC_INLINE vec vec_at_most(vec x, float high)
 
 VEC_INLINE vec vec_sqrt(vec x)
 {
-#if defined(__aarch64__)
+#if VEC_NEON
     return vsqrtq_f32(x);
 #elif defined(__AVX512F__)
     return _mm512_maskz_sqrt_ps(0xffff, x);
@@ -168,7 +187,7 @@ VEC_INLINE vec vec_sqrt(vec x)
 
 VEC_INLINE vec vec_abs(vec x)
 {
-#if defined(__aarch64__)
+#if VEC_NEON
     return vabsq_f32(x);
 #else
     return (vec)((ivec)x & 0x7fffffff);
@@ -178,7 +197,7 @@ VEC_INLINE vec vec_abs(vec x)
 /* |x| with the sign of `sign`. */
 VEC_INLINE vec vec_copysign(vec x, vec sign)
 {
-#if defined(__aarch64__)
+#if VEC_NEON
     return vbslq_f32(vdupq_n_u32(0x7fffffff), x, sign);
 #elif defined(__AVX512F__)
     return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(

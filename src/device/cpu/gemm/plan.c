@@ -35,23 +35,25 @@ static int64_t round_up(int64_t a, int64_t b)
     return divide_up(a, b) * b;
 }
 
+/* The best one for elements of a size that this CPU runs, or NULL. */
+static const tutti_gemm_tile *best_tile(int element)
+{
+    const tutti_gemm_tile *best = NULL;
+    for (const tutti_gemm_tile *const *tile = tutti__gemm_tile_table; *tile != NULL; tile++)
+        if ((*tile)->element == element && tutti__isa_present((*tile)->isa) &&
+            (best == NULL || tutti__isa_better((*tile)->isa, best->isa)))
+            best = *tile;
+    return best;
+}
+
 const tutti_gemm_tile *tutti__gemm_tile(void)
 {
-    const char *isa = tutti__best_isa();
-    const tutti_gemm_tile *const *tile = tutti__gemm_tile_table;
-    while (((*tile)->element != sizeof(float) || strcmp((*tile)->isa, isa) != 0) && tile[1] != NULL)
-        tile++;
-    return *tile;
+    return best_tile(sizeof(float));
 }
 
 const tutti_gemm_tile *tutti__gemm_bf16_tile(void)
 {
-    const tutti_gemm_tile *best = NULL;
-    for (const tutti_gemm_tile *const *tile = tutti__gemm_tile_table; *tile != NULL; tile++)
-        if ((*tile)->element == 2 && tutti__isa_present((*tile)->isa) &&
-            (best == NULL || tutti__isa_better((*tile)->isa, best->isa)))
-            best = *tile;
-    return best;
+    return best_tile(2);
 }
 
 tutti_gemm_panels tutti__gemm_panels(const tutti_gemm_tile *tile, int64_t n)

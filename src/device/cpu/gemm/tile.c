@@ -9,9 +9,9 @@
 #include "program/isa.h"
 
 /* Rows of a tile, and registers in a row of a wide and of a narrow one. */
-#if defined(__aarch64__)
+#if VEC_NEON
 enum { ROWS = 8, WIDE = 3, NARROW = 2, DEPTH = 384 };
-#elif defined(__AVX512F__)
+#elif VEC_LANES == 16 /* and 32 registers: AVX-512, SVE */
 enum { ROWS = 12, WIDE = 2, NARROW = 1, DEPTH = 320 };
 #elif defined(__AVX2__)
 enum { ROWS = 4, WIDE = 3, NARROW = 2, DEPTH = 256 };
@@ -30,7 +30,7 @@ VEC_INLINE void step(int rows, int vecs, const float *a, const float *b, vec c[R
 {
     vec line[WIDE];
     VEC_UNROLL for (int j = 0; j < vecs; j++) line[j] = vec_load(b + VEC_LANES * j);
-#if defined(__aarch64__)
+#if VEC_NEON
     /* The multiply-add takes one lane of a register as its scalar. */
     vec four[ROWS / 4];
     VEC_UNROLL for (int i = 0; i < rows / 4; i++) four[i] = vec_load(a + 4 * i);
@@ -117,13 +117,13 @@ TILE_OF_COLUMNS(tile_columns_low_wide, 4, WIDE)
 TILE_OF_COLUMNS(tile_columns_low_narrow, 4, NARROW)
 TILE(tile_wide, ROWS, WIDE)
 TILE(tile_narrow, ROWS, NARROW)
-#if !defined(__aarch64__)
+#if !VEC_NEON
 TILE_OF_ROWS(tile_rows_wide, ROWS, WIDE)
 TILE_OF_ROWS(tile_rows_narrow, ROWS, NARROW)
 TILE_OF_ROWS(tile_rows_low_wide, 4, WIDE)
 TILE_OF_ROWS(tile_rows_low_narrow, 4, NARROW)
 #endif
-#if defined(__aarch64__) || defined(__AVX512F__)
+#if VEC_NEON || VEC_LANES == 16
 TILE(tile_low_wide, 4, WIDE)
 TILE(tile_low_narrow, 4, NARROW)
 #else
@@ -276,7 +276,7 @@ static void pack_lines(const tutti_gemm_lines *l, void *panel)
     }
 }
 
-#if !defined(__aarch64__) /* there a multiply-add by a lane wants its scalars side by side */
+#if !VEC_NEON /* there a multiply-add by a lane wants its scalars side by side */
 /* The last rows, fewer than four, are packed. */
 static void multiply_rows(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                           const float *b, int64_t width, float *c, int64_t ldc, bool add)
@@ -314,7 +314,7 @@ const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile) = {
     .multiply = multiply,
     .multiply_columns = multiply_columns,
     .finish = finish,
-#if !defined(__aarch64__)
+#if !VEC_NEON
     .multiply_rows = multiply_rows,
 #endif
 };

@@ -1,0 +1,323 @@
+/* collectives.c: collectives between ranks of this machine, or of the job that runs it: size, time,
+ * bandwidth, and what the cost model predicts, for every algorithm. */
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/pool.h"
+#include "cli/bench.h"
+#include "comm/comm.h"
+
+static const char usage[] =
+    "usage: tutti bench collectives [-n RANKS] [--engine E] [--op OP] [--algorithm A] [--bytes N] [--json]\n\n"
+    "  -n RANKS       processes to fork (2); under tutti run or mpirun the job's own ranks\n"
+    "  --engine E     shm (default), tcp, local (threads are not forked: tests only), mpi\n"
+    "  --op OP        all_reduce (default), broadcast, reduce, reduce_scatter, all_gather, gather,\n"
+    "                 scatter, all_to_all, barrier, copy (what memory can do), all\n"
+    "  --algorithm A  one only; auto: what the cost model picks\n"
+    "  --bytes N      one size only; k and m multiply by 1024\n"
+    "  --private      buffers outside of the shared arena\n"
+    "  --free         do not pin rank i to CPU i where there are enough\n"
+    "  --streams N    connections between two ranks (tcp)\n";
+
+typedef struct settings {
+    int64_t ranks, streams;
+    const char *engine, *operation, *algorithm;
+    int64_t bytes; /* 0: a list */
+    bool json, private_memory, free;
+} settings;
+
+typedef struct run_state {
+    tutti_comm *comm;
+    const settings *given;
+    const char *operation, *algorithm; /* NULL: auto */
+    int64_t bytes, count;              /* of the message; elements of a call */
+    float *a, *b;
+    tutti_comm_cost cost;
+} run_state;
+
+/* Operations whose blocks make up the message. */
+static bool in_blocks(const char *operation)
+{
+    static const char *const names[] = {"reduce_scatter", "all_gather", "gather", "scatter",
+                                        "all_to_all"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(operation, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static tutti_status call_once(run_state *s)
+{
+    const tutti_comm_call *call = TUTTI_CALL(.algorithm = s->algorithm);
+    const char *op = s->operation;
+    tutti_comm *comm = s->comm;
+    int64_t n = s->count;
+    if (strcmp(op, "all_reduce") == 0)
+        return tutti_comm_all_reduce(comm, s->a, s->a, n, TUTTI_F32, TUTTI_SUM, call);
+    if (strcmp(op, "broadcast") == 0)
+        return tutti_comm_broadcast(comm, s->a, n, TUTTI_F32, 0, call);
+    if (strcmp(op, "reduce") == 0)
+        return tutti_comm_reduce(comm, s->a, s->b, n, TUTTI_F32, TUTTI_SUM, 0, call);
+    if (strcmp(op, "reduce_scatter") == 0)
+        return tutti_comm_reduce_scatter(comm, s->a, s->b, n, TUTTI_F32, TUTTI_SUM, call);
+    if (strcmp(op, "all_gather") == 0)
+        return tutti_comm_all_gather(comm, s->a, s->b, n, TUTTI_F32, call);
+    if (strcmp(op, "gather") == 0)
+        return tutti_comm_gather(comm, s->a, s->b, n, TUTTI_F32, 0, call);
+    if (strcmp(op, "scatter") == 0)
+        return tutti_comm_scatter(comm, s->a, s->b, n, TUTTI_F32, 0, call);
+    if (strcmp(op, "all_to_all") == 0)
+        return tutti_comm_all_to_all(comm, s->a, s->b, n, TUTTI_F32, call);
+    if (strcmp(op, "copy") == 0) {
+        memcpy(s->b, s->a, (size_t)n * 4);
+        return TUTTI_OK;
+    }
+    return tutti_comm_barrier(comm, call);
+}
+
+/* Seconds of a call: the best of several short rounds, of the slowest rank. */
+static tutti_status time_calls(run_state *s, double *ret_seconds)
+{
+    int times = s->bytes >= 1 << 18 ? 1 : s->bytes >= 1 << 14 ? 20 : 100;
+    int rounds = s->bytes >= 16 << 20 ? 10 : 40;
+    double best = INFINITY;
+    for (int round = 0; round < rounds; round++) {
+        TUTTI_TRY(tutti_comm_barrier(s->comm, NULL));
+        double start = tutti__seconds();
+        for (int i = 0; i < times; i++)
+            TUTTI_TRY(call_once(s));
+        double each = (tutti__seconds() - start) / times;
+        TUTTI_TRY(tutti_comm_all_reduce(s->comm, &each, &each, 1, TUTTI_F64, TUTTI_MAX, NULL));
+        best = fmin(best, each);
+    }
+    *ret_seconds = best;
+    return TUTTI_OK;
+}
+
+static double bus_bytes(const run_state *s)
+{
+    double ranks = tutti_comm_size(s->comm), share = (ranks - 1) / ranks;
+    if (strcmp(s->operation, "all_reduce") == 0)
+        return 2 * share * (double)s->bytes;
+    return (in_blocks(s->operation) ? share : 1) * (double)s->bytes;
+}
+
+static void print_row(const run_state *s, double seconds, double predicted)
+{
+    const char *algorithm = s->algorithm ? s->algorithm : "auto";
+    const char *engine = tutti_comm_size(s->comm) > 1 ? tutti_comm_engine(s->comm, 1) : "none";
+    double bus = bus_bytes(s) / seconds * 1e-9;
+    if (s->given->json) {
+        printf("{\"op\":\"%s\",\"engine\":\"%s\",\"algorithm\":\"%s\",\"ranks\":%d,\"bytes\":%lld,"
+               "\"us\":%.4g,\"predicted_us\":",
+               s->operation, engine, algorithm, tutti_comm_size(s->comm), (long long)s->bytes,
+               seconds * 1e6);
+        printf(isfinite(predicted) ? "%.4g" : "null", predicted * 1e6);
+        printf(",\"bus_gb_per_s\":%.4g,\"memory\":\"%s\",\"cpu\":\"%s\"}\n", bus,
+               s->given->private_memory ? "private" : "arena", tutti__bench_cpu());
+    } else {
+        printf("%-14s %-6s %-13s %5d %10lld %12.2f", s->operation, engine, algorithm,
+               tutti_comm_size(s->comm), (long long)s->bytes, seconds * 1e6);
+        if (isfinite(predicted))
+            printf(" %12.2f %+6.0f%%", predicted * 1e6, (predicted / seconds - 1) * 100);
+        else
+            printf(" %12s %7s", "-", "");
+        printf(" %9.2f %9.2f\n", (double)s->bytes / seconds * 1e-9, bus);
+    }
+    fflush(stdout);
+}
+
+/* The model's time of what was chosen. */
+static double predict(const run_state *s)
+{
+    int ranks = tutti_comm_size(s->comm);
+    int64_t bytes = in_blocks(s->operation) && strcmp(s->operation, "reduce_scatter") != 0
+                        ? s->bytes / ranks
+                        : s->bytes;
+    if (s->algorithm)
+        return tutti_comm_predict(&s->cost, s->operation, s->algorithm, ranks, bytes);
+    tutti_operation number = tutti__operation_find(s->operation);
+    if (number == TUTTI_OPERATION_COUNT)
+        return INFINITY;
+    tutti_collective c = {
+        .comm = s->comm, .size = ranks, .operation = number, .count = s->count, .element = 4};
+    const tutti_coll *by = tutti__coll_choose(&c);
+    return tutti_comm_predict(&s->cost, s->operation, by->name, ranks, bytes);
+}
+
+static bool usable(const run_state *s, const char *name)
+{
+    const tutti_coll *coll = tutti__coll_find(name);
+    return coll && tutti__coll_possible(coll, s->comm) && strcmp(name, "compressed") != 0;
+}
+
+static tutti_status measure(run_state *s, const char *algorithm, int64_t bytes)
+{
+    int ranks = tutti_comm_size(s->comm);
+    double seconds;
+    s->algorithm = strcmp(algorithm, "auto") == 0 ? NULL : algorithm;
+    s->count = in_blocks(s->operation) ? bytes / 4 / ranks : bytes / 4;
+    s->bytes = strcmp(s->operation, "barrier") == 0 ? 0
+               : in_blocks(s->operation)            ? s->count * 4 * ranks
+                                                    : s->count * 4;
+    TUTTI_TRY(time_calls(s, &seconds));
+    if (tutti_comm_rank(s->comm) == 0)
+        print_row(s, seconds, predict(s));
+    return TUTTI_OK;
+}
+
+static tutti_status measure_sizes(run_state *s, const char *algorithm)
+{
+    static const int64_t sizes[] = {8, 1024, 1 << 16, 1 << 20, 16 << 20, 64 << 20};
+    if (s->given->bytes || strcmp(s->operation, "barrier") == 0)
+        return measure(s, algorithm, s->given->bytes);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        TUTTI_TRY(measure(s, algorithm, sizes[i]));
+    return TUTTI_OK;
+}
+
+static tutti_status measure_operation(run_state *s, const char *operation)
+{
+    s->operation = operation;
+    if (strcmp(operation, "copy") == 0)
+        return measure_sizes(s, "auto");
+    if (s->given->algorithm)
+        return measure_sizes(s, s->given->algorithm);
+    TUTTI_TRY(measure_sizes(s, "auto"));
+    const char *const *names = tutti_comm_algorithms(operation);
+    for (; *names; names++)
+        if (usable(s, *names))
+            TUTTI_TRY(measure_sizes(s, *names));
+    return TUTTI_OK;
+}
+
+static tutti_status allocate(run_state *s, int64_t bytes, float **ret)
+{
+    if (!s->given->private_memory)
+        TUTTI_TRY(tutti_comm_allocate(s->comm, bytes, (void **)ret));
+    else if (!(*ret = aligned_alloc(4096, (size_t)(bytes + 4095) / 4096 * 4096)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %lld bytes", (long long)bytes);
+    memset(*ret, 0, (size_t)bytes);
+    return TUTTI_OK;
+}
+
+static tutti_status run_all(run_state *s)
+{
+    int64_t most = s->given->bytes ? s->given->bytes : 64 << 20;
+    TUTTI_TRY(allocate(s, most + 4096, &s->a));
+    TUTTI_TRY(allocate(s, most + 4096, &s->b));
+    if (tutti_comm_size(s->comm) > 1)
+        TUTTI_TRY(tutti__cost_measure(s->comm, most));
+    tutti_comm_get_cost(s->comm, &s->cost);
+    if (tutti_comm_rank(s->comm) == 0 && !s->given->json)
+        printf("%-14s %-6s %-13s %5s %10s %12s %12s %7s %9s %9s\n", "operation", "engine",
+               "algorithm", "ranks", "bytes", "us", "predicted us", "", "GB/s", "bus GB/s");
+    if (strcmp(s->given->operation, "all") != 0)
+        return measure_operation(s, s->given->operation);
+    for (int op = 0; op < TUTTI_OPERATION_COUNT; op++)
+        TUTTI_TRY(measure_operation(s, tutti__operation_names[op]));
+    return TUTTI_OK;
+}
+
+static void pin(int rank)
+{
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    int number = rank % CPU_COUNT(&all);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && number-- == 0) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+        }
+}
+
+static tutti_status open_group(const settings *given, tutti_cluster **ret_cluster,
+                               tutti_comm **ret_comm)
+{
+    tutti_cluster *cluster;
+    const tutti_comm_options *options =
+        TUTTI_COMM_OPTIONS(.engine = given->engine, .streams = (int)given->streams, .timeout = 120);
+    TUTTI_TRY(tutti_cluster_resolve(NULL, &cluster));
+    if (tutti_cluster_size(cluster) > 1) {
+        *ret_cluster = cluster;
+        return tutti_comm_open(cluster, options, ret_comm);
+    }
+    tutti_cluster_free(cluster);
+    return tutti_comm_fork((int)given->ranks, options, ret_comm);
+}
+
+static int bench(const settings *given)
+{
+    tutti_cluster *cluster = NULL;
+    run_state s = {.given = given};
+    fflush(stdout);
+    tutti__bench_must(open_group(given, &cluster, &s.comm));
+    if (!s.comm)
+        return TUTTI_EXIT_FAILED;
+    bool forked = s.comm->forked && tutti_comm_rank(s.comm) > 0;
+    if (!given->free && tutti_comm_size(s.comm) <= tutti__cpu_count())
+        pin(tutti_comm_rank(s.comm));
+    tutti_status status = run_all(&s);
+    if (status != TUTTI_OK && tutti_comm_rank(s.comm) == 0)
+        tutti__complain("%s", tutti_error_message());
+    if (given->private_memory)
+        free(s.a), free(s.b);
+    tutti_status closed = tutti_comm_close(s.comm);
+    tutti_cluster_free(cluster);
+    if (forked)
+        _exit(status != TUTTI_OK);
+    if (status == TUTTI_OK)
+        tutti__bench_must(closed);
+    return status == TUTTI_OK ? TUTTI_EXIT_OK : TUTTI_EXIT_FAILED;
+}
+
+static bool read_bytes(const char *text, int64_t *ret)
+{
+    char *end;
+    long long value = strtoll(text, &end, 10);
+    int shift = *end == 'k' ? 10 : *end == 'm' ? 20 : 0;
+    if (end == text || value < 1 || value > (1 << 30) >> shift || value << shift < 4 ||
+        end[shift != 0])
+        return tutti__complain("--bytes takes a number from 4 to 1g, not '%s'", text), false;
+    *ret = (int64_t)value << shift;
+    return true;
+}
+
+static int run(int argc, char **argv, bool json)
+{
+    settings given = {.ranks = 2, .json = json, .operation = "all_reduce"};
+    const char *bytes = NULL;
+    if (argc > 1 && tutti__flag(&argc, argv, "--help"))
+        return printf("%s", usage), TUTTI_EXIT_OK;
+    (void)tutti__option(&argc, argv, "--engine", &given.engine);
+    (void)tutti__option(&argc, argv, "--op", &given.operation);
+    (void)tutti__option(&argc, argv, "--algorithm", &given.algorithm);
+    given.private_memory = tutti__flag(&argc, argv, "--private");
+    given.free = tutti__flag(&argc, argv, "--free");
+    if (!tutti__option_int(&argc, argv, "-n", 1, 256, &given.ranks) ||
+        !tutti__option_int(&argc, argv, "--streams", 1, 16, &given.streams) ||
+        (tutti__option(&argc, argv, "--bytes", &bytes) && !read_bytes(bytes, &given.bytes)))
+        return TUTTI_EXIT_USAGE;
+    bool known = strcmp(given.operation, "copy") == 0 || strcmp(given.operation, "all") == 0 ||
+                 tutti__operation_find(given.operation) != TUTTI_OPERATION_COUNT;
+    if (argc > 1 || !known)
+        return tutti__complain("collectives: unknown %s; see tutti bench collectives --help",
+                               argc > 1 ? argv[1] : given.operation),
+               TUTTI_EXIT_USAGE;
+    if (given.algorithm && strcmp(given.algorithm, "auto") != 0 &&
+        !tutti__coll_find(given.algorithm))
+        return tutti__complain("there is no algorithm '%s'", given.algorithm), TUTTI_EXIT_USAGE;
+    return bench(&given);
+}
+
+const tutti_bench tutti_bench_collectives = {
+    .name = "collectives",
+    .summary = "collectives by every algorithm, predicted and measured",
+    .run = run,
+};

@@ -1,0 +1,33 @@
+/* station.h: a station from inside. */
+#ifndef TUTTI_CLI_RUN_STATION_H
+#define TUTTI_CLI_RUN_STATION_H
+
+#include <sys/types.h>
+
+#include "cli/run/run.h"
+
+typedef struct tutti_station_rank {
+    int number;
+    pid_t process; /* 0: ended and reported */
+    int status;    /* of waitpid */
+    bool ended;    /* seen, its output perhaps not read to the end */
+    int output[2]; /* we read its stdout and stderr; -1: at the end */
+    int news;      /* we write how others ended */
+} tutti_station_rank;
+
+typedef struct tutti_station {
+    int out, signals, listener, secret_fd;
+    int64_t quiet_until_ns; /* output of a dead rank's children is read no longer than that */
+    tutti_station_plan plan;
+    tutti_frames in;
+    TUTTI_VEC(char *) arguments;
+    char meeting[300];
+    tutti_station_rank *ranks;
+    bool started, lost;
+} tutti_station;
+
+/* Starts rank number `local` of this host and reports it; false with errno when that is not
+ * possible. */
+bool tutti__station_start(tutti_station *s, int local);
+
+#endif

@@ -1,0 +1,92 @@
+/* roster_beat.c: heartbeats, clocks and silence. */
+#include "cluster/roster.h"
+
+enum { MILLISECOND = 1000000 };
+
+void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
+{
+    tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
+    tutti_message m = {.type = TUTTI_MESSAGE_BEAT};
+    size_t count = 0;
+    roster->beat_ns = now_ns;
+    roster->ways.where(roster->ways.context, &m.as.beat.where);
+    if (roster->ways.arrivals != NULL)
+        count = roster->ways.arrivals(roster->ways.context, arrivals, TUTTI_BEAT_ARRIVALS);
+    if (roster->options.rank == 0)
+        tutti__skews_add(roster->skews, roster, 0, arrivals, count);
+    else if (roster->trip_ns != INT64_MAX) {
+        for (size_t i = 0; i < count; i++)
+            arrivals[i].at_ns += roster->offset_ns;
+        tutti__arrivals_write(arrivals, count, &m.as.beat.arrived);
+    }
+    m.as.beat.sent_ns = now_ns;
+    for (int r = 0; r < roster->options.size; r++) {
+        const tutti_roster_member *member = &roster->members[r];
+        m.as.beat.echo_ns = member->beat_sent;
+        m.as.beat.held_ns = now_ns - member->beat_heard;
+        tutti__roster_send(roster, r, &m);
+    }
+}
+
+/* Rank 0's clock minus ours = its sending time + half the trip - now; the shortest trip is the most
+ * exact, and grows old so that drift is followed. */
+static void measure_clock(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
+{
+    if (m->as.beat.echo_ns == 0)
+        return;
+    int64_t trip;
+    if (__builtin_sub_overflow(now_ns - m->as.beat.echo_ns, m->as.beat.held_ns, &trip) || trip < 0)
+        return;
+    int64_t aged = roster->trip_ns == INT64_MAX ? INT64_MAX : roster->trip_ns + roster->trip_ns / 8;
+    if (trip > aged) {
+        roster->trip_ns = aged;
+        return;
+    }
+    roster->trip_ns = trip;
+    roster->offset_ns = (int64_t)((uint64_t)m->as.beat.sent_ns - (uint64_t)now_ns) + trip / 2;
+}
+
+void tutti__roster_receive_beat(tutti_roster *roster, int64_t now_ns, int from,
+                                const tutti_message *m)
+{
+    tutti_roster_member *member = &roster->members[from];
+    member->where = m->as.beat.where;
+    member->beat_sent = m->as.beat.sent_ns;
+    member->beat_heard = now_ns;
+    if (roster->options.rank != 0) {
+        measure_clock(roster, now_ns, m);
+        return;
+    }
+    tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
+    size_t count = tutti__arrivals_read(&m->as.beat.arrived, arrivals, TUTTI_BEAT_ARRIVALS);
+    tutti__skews_add(roster->skews, roster, from, arrivals, count);
+}
+
+bool tutti__roster_watching(const tutti_roster *roster)
+{
+    return roster->phase == TUTTI_PHASE_RUNNING || roster->phase == TUTTI_PHASE_LEAVING;
+}
+
+/* Invariant 4: time in which this process did not run is nobody's silence. Two beats late is a
+ * stopped or starved process, or a clock that leaped. */
+void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns)
+{
+    int64_t beat = roster->options.silence_ns / 5, away = now_ns - roster->ticked_ns;
+    roster->ticked_ns = now_ns;
+    if (away <= 2 * beat)
+        return;
+    for (int r = 0; r < roster->options.size; r++)
+        roster->members[r].heard_ns += away;
+    if (roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING)
+        roster->until_ns += away;
+}
+
+void tutti__roster_watch_silence(tutti_roster *roster, int64_t now_ns)
+{
+    for (int r = 0; r < roster->options.size && tutti__roster_watching(roster); r++) {
+        const tutti_roster_member *member = &roster->members[r];
+        int64_t silent = now_ns - member->heard_ns;
+        if (member->linked && silent > roster->options.silence_ns)
+            tutti__roster_accuse(roster, now_ns, r, TUTTI_FAILURE_SILENT, silent / MILLISECOND, "");
+    }
+}

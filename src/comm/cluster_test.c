@@ -1,0 +1,195 @@
+/* cluster_test.c: groups of processes that meet as a cluster, and what they learn when one of them
+ * dies or stops. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/params.h"
+#include "base/world.h"
+#include "comm/testing.h"
+
+enum { RANKS = 4 };
+
+/* "127.0.0.1:port,…" with ports that were free a moment ago. */
+static void free_addresses(int count, char *ret_text, size_t size)
+{
+    int sockets[RANKS], used = 0;
+    for (int i = 0; i < count; i++) {
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t length = sizeof address;
+        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(sockets[i] >= 0);
+        CHECK_INT(bind(sockets[i], (struct sockaddr *)&address, sizeof address), 0);
+        CHECK_INT(getsockname(sockets[i], (struct sockaddr *)&address, &length), 0);
+        used += snprintf(ret_text + used, size - (size_t)used, "%s127.0.0.1:%d", i ? "," : "",
+                         ntohs(address.sin_port));
+    }
+    for (int i = 0; i < count; i++)
+        close(sockets[i]);
+}
+
+static int machines = 1; /* that ranks believe to be on */
+
+static tutti_status as_rank(int rank, const char *workers, const tutti_comm_options *options,
+                            tutti_rank_work *work, void *context)
+{
+    tutti_cluster *cluster;
+    tutti_comm *comm;
+    TUTTI_TRY(tutti__param_set("MACHINE", rank * machines / RANKS ? "second" : "first"));
+    TUTTI_TRY(tutti__param_set("SILENCE_MS", "1500"));
+    TUTTI_TRY(tutti_cluster_resolve(
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .role = "worker", .index = rank),
+        &cluster));
+    TUTTI_TRY(tutti_comm_open(cluster, options, &comm));
+    tutti_status status = work(comm, context);
+    tutti_error error = {0};
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &error);
+    bool broken = atomic_load(&comm->fabric->broken);
+    tutti_status closed = tutti_comm_close(comm);
+    tutti_cluster_free(cluster);
+    if (status != TUTTI_OK)
+        return tutti__error_restore(&error);
+    return broken ? TUTTI_OK : closed;
+}
+
+/* Runs every rank in a process; `lost` may end in any way. */
+static void run_cluster(const tutti_comm_options *options, tutti_rank_work *work, void *context,
+                        int lost)
+{
+    char workers[256];
+    pid_t children[RANKS];
+    free_addresses(RANKS, workers, sizeof workers);
+    for (int rank = 0; rank < RANKS; rank++) {
+        children[rank] = fork();
+        CHECK(children[rank] >= 0);
+        if (children[rank] > 0)
+            continue;
+        tutti_status status = as_rank(rank, workers, options, work, context);
+        if (status != TUTTI_OK)
+            fprintf(stderr, "rank %d: %s\n", rank, tutti_error_message());
+        _exit(status != TUTTI_OK);
+    }
+    bool good = true;
+    for (int rank = 0; rank < RANKS; rank++) {
+        int ending = -1;
+        if (rank != lost)
+            waitpid(children[rank], &ending, 0);
+        good &= rank == lost || ending == 0;
+    }
+    if (lost >= 0) {
+        kill(children[lost], SIGKILL);
+        waitpid(children[lost], NULL, 0);
+    }
+    CHECK(good);
+}
+
+static tutti_status every_operation(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
+    float *x;
+    int64_t count = 100000;
+    EXPECT(size == RANKS);
+    TUTTI_TRY(tutti_comm_allocate(comm, count * 4, (void **)&x));
+    for (int round = 0; round < 20; round++) {
+        for (int64_t i = 0; i < count; i++)
+            x[i] = (float)(rank + i % 3);
+        TUTTI_TRY(
+            tutti_comm_all_reduce(comm, x, x, round % 2 ? count : 10, TUTTI_F32, TUTTI_SUM, NULL));
+        for (int64_t i = 0; i < 10; i++)
+            EXPECT(x[i] == (float)(6 + 4 * (i % 3)));
+    }
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    tutti_comm_free(comm, x);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_of_processes_over_shared_memory_and_sockets)
+{
+    run_cluster(NULL, every_operation, NULL, -1);
+    run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp", .streams = 2), every_operation, NULL, -1);
+}
+
+static tutti_status lose_rank_2(tutti_comm *comm, void *context)
+{
+    int signal_number = *(const int *)context;
+    float x[1000] = {0};
+    TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, 1000, TUTTI_F32, TUTTI_SUM, NULL));
+    if (tutti_comm_rank(comm) == 2) {
+        kill(getpid(), signal_number);
+        _exit(0);
+    }
+    int64_t start = tutti__now_ns();
+    tutti_status status = tutti_comm_all_reduce(comm, x, x, 1000, TUTTI_F32, TUTTI_SUM, NULL);
+    double seconds = (double)(tutti__now_ns() - start) * 1e-9;
+    EXPECT(status != TUTTI_OK);
+    if (seconds > (signal_number == SIGKILL ? 1.5 : 4.0) ||
+        !strstr(tutti_error_message(), "rank 2"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "after %.2f s", seconds);
+    return TUTTI_OK;
+}
+
+/* Two machines, as far as the ranks know: shared memory within, sockets between. */
+static tutti_status two_machines(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int rank = tutti_comm_rank(comm);
+    EXPECT(tutti_comm_hosts(comm) == 2);
+    EXPECT(strcmp(tutti_comm_engine(comm, rank ^ 1), "shm") == 0);
+    EXPECT(strcmp(tutti_comm_engine(comm, (rank + 2) % RANKS), "tcp") == 0);
+    const char *const *names = tutti_comm_algorithms("all_reduce");
+    for (; *names; names++) {
+        if (!tutti__coll_possible(tutti__coll_find(*names), comm) ||
+            strcmp(*names, "compressed") == 0)
+            continue;
+        static float x[30000];
+        for (int count = 1; count <= 30000; count = count * 29 + 1) {
+            for (int i = 0; i < count; i++)
+                x[i] = (float)(rank + i % 7);
+            TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, count, TUTTI_F32, TUTTI_MEAN,
+                                            TUTTI_CALL(.algorithm = *names)));
+            for (int i = 0; i < count; i++)
+                EXPECT(x[i] == (float)(1.5 + i % 7));
+        }
+    }
+    for (int root = 0; root < RANKS; root++) {
+        int64_t value = rank;
+        TUTTI_TRY(tutti_comm_broadcast(comm, &value, 1, TUTTI_I64, root,
+                                       TUTTI_CALL(.algorithm = "hierarchical")));
+        EXPECT(value == root);
+    }
+    TUTTI_TRY(tutti_comm_barrier(comm, TUTTI_CALL(.algorithm = "hierarchical")));
+    float one = 1;
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM,
+                                    TUTTI_CALL(.algorithm = "direct/ring#1")));
+    EXPECT(one == RANKS);
+    return every_operation(comm, NULL);
+}
+
+TUTTI_TEST(comm_cluster_of_two_machines_uses_both_engines)
+{
+    machines = 2;
+    run_cluster(TUTTI_COMM_OPTIONS(.measure = true), two_machines, NULL, -1);
+}
+
+TUTTI_TEST(comm_cluster_a_killed_rank_is_everybodys_verdict)
+{
+    int signal_number = SIGKILL;
+    run_cluster(NULL, lose_rank_2, &signal_number, 2);
+    run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), lose_rank_2, &signal_number, 2);
+}
+
+TUTTI_TEST(comm_cluster_a_stopped_rank_is_everybodys_verdict)
+{
+    int signal_number = SIGSTOP;
+    run_cluster(NULL, lose_rank_2, &signal_number, 2);
+    run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), lose_rank_2, &signal_number, 2);
+}

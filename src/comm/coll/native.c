@@ -1,0 +1,48 @@
+/* native.c: the collectives of the library behind the engine (MPI's own), for groups of all ranks.
+ */
+#include "comm/native.h"
+
+#include "comm/comm.h"
+
+static tutti_status run(tutti_collective *c)
+{
+    tutti_fabric *fabric = c->comm->fabric;
+    const tutti_engine *engine = fabric->open_count == 1 ? fabric->open[0].engine : NULL;
+    if (!engine || !engine->native || c->size != fabric->size || c->comm->context != 1)
+        return tutti_fail(
+            TUTTI_UNSUPPORTED,
+            "the algorithm 'native' needs an engine with collectives of its own (mpi) "
+            "and a group of all %d ranks",
+            fabric->size);
+    return engine->native->run(fabric->open[0].state, c);
+}
+
+/* What is inside is not known; a good library does as halving does. */
+static double cost(const tutti_cost_query *q)
+{
+    return tutti__coll_find("halving")->on[TUTTI_ALL_REDUCE].cost(q);
+}
+
+#define NATIVE                                                                                     \
+    {                                                                                              \
+        run, cost, "the library's own"                                                             \
+    }
+
+const tutti_coll tutti_coll_native = {
+    .name = "native",
+    .doc = "the collectives of the library behind the engine",
+    .special = true,
+    .native = true,
+    .on =
+        {
+            [TUTTI_BARRIER] = NATIVE,
+            [TUTTI_BROADCAST] = NATIVE,
+            [TUTTI_REDUCE] = NATIVE,
+            [TUTTI_ALL_REDUCE] = NATIVE,
+            [TUTTI_REDUCE_SCATTER] = NATIVE,
+            [TUTTI_ALL_GATHER] = NATIVE,
+            [TUTTI_GATHER] = NATIVE,
+            [TUTTI_SCATTER] = NATIVE,
+            [TUTTI_ALL_TO_ALL] = NATIVE,
+        },
+};

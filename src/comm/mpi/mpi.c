@@ -1,0 +1,303 @@
+/* mpi.c: OpenMPI or MPICH, through a module that is loaded when this engine is first used. Messages
+ * of ours travel as MPI messages, piece by piece; MPI's own collectives are the algorithm 'native'.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/params.h"
+#include "base/world.h"
+#include "comm/comm.h"
+#include "comm/mpi/module.h"
+#include "comm/native.h"
+
+enum {
+    TOGETHER = 8 << 10, /* a header travels with the start of its message */
+    PIECE = 16 << 20,   /* most bytes of one MPI message */
+};
+
+typedef struct peer_state {
+    int rank;      /* MPI's */
+    void *sending; /* a request, or NULL */
+    size_t sending_size;
+    char *together; /* [TOGETHER] what `sending` may point to */
+    char *early;    /* of a message that was longer than asked for */
+    size_t early_at, early_size;
+} peer_state;
+
+typedef struct state {
+    tutti_fabric *fabric;
+    const tutti_mpi_module *mpi;
+    int size;
+    peer_state peers[];
+} state;
+
+static const tutti_mpi_module *load(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    const tutti_mpi_module *(*get)(void) = NULL;
+    if (library)
+        *(void **)(&get) = dlsym(library, TUTTI_MPI_MODULE_SYMBOL);
+    const tutti_mpi_module *found = get ? get() : NULL;
+    return found && found->version == TUTTI_MPI_MODULE_VERSION ? found : NULL;
+}
+
+/* TUTTI_MODULES, beside the program, in the build's or the installation's folder, as the system
+ * finds it. */
+static const tutti_mpi_module *find(void)
+{
+    static const tutti_param modules = TUTTI_PARAM("MODULES", "", "folder of loadable modules");
+    static const char *const beside[] = {
+        "",
+        "src/comm/mpi/",
+        "../lib/tutti/",
+#if defined(__aarch64__)
+        "../lib/aarch64-linux-gnu/tutti/",
+#elif defined(__x86_64__)
+        "../lib/x86_64-linux-gnu/tutti/",
+#endif
+    };
+    char program[PATH_MAX - 64], path[PATH_MAX];
+    const tutti_mpi_module *found = NULL;
+    const char *folder = tutti__param_text(&modules);
+    if (folder[0]) {
+        snprintf(path, sizeof path, "%s/tutti_mpi.so", folder);
+        found = load(path);
+    }
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    while (length > 0 && program[length - 1] != '/')
+        length--;
+    program[length > 0 ? length : 0] = 0;
+    for (size_t i = 0; !found && length > 0 && i < TUTTI_COUNT(beside); i++) {
+        snprintf(path, sizeof path, "%s%stutti_mpi.so", program, beside[i]);
+        found = load(path);
+    }
+    return found ? found : load("tutti_mpi.so");
+}
+
+static const tutti_mpi_module *module(void)
+{
+    static const tutti_mpi_module *found; /* set once: every writer writes the same */
+    const tutti_mpi_module *known = __atomic_load_n(&found, __ATOMIC_ACQUIRE);
+    if (!known && (known = find()))
+        __atomic_store_n(&found, known, __ATOMIC_RELEASE);
+    return known;
+}
+
+static tutti_status available(void)
+{
+    if (module())
+        return TUTTI_OK;
+    return tutti_fail(
+        TUTTI_UNSUPPORTED,
+        "the engine 'mpi' needs the module tutti_mpi.so, which is built when an MPI is "
+        "installed (apt install libopenmpi-dev, then build again); TUTTI_MODULES names "
+        "another folder to look in");
+}
+
+static void detach(tutti_fabric *fabric, void *given)
+{
+    state *own = given;
+    if (atomic_load(&fabric->broken))
+        own->mpi->stay();
+    for (int i = 0; i < own->size; i++) {
+        free(own->peers[i].together);
+        free(own->peers[i].early);
+    }
+    free(own);
+}
+
+/* Ranks of the job and of MPI may be numbered differently. */
+static tutti_status map_ranks(tutti_fabric *fabric, state *own, int rank, int64_t deadline_ns)
+{
+    int32_t mine = rank, *all = malloc((size_t)fabric->size * sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", fabric->size);
+    tutti_status status =
+        tutti__membership_exchange(fabric->membership, &mine, sizeof mine, deadline_ns, all);
+    for (int i = 0; status == TUTTI_OK && i < fabric->size; i++)
+        own->peers[i].rank = all[i];
+    free(all);
+    return status;
+}
+
+static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options,
+                         int64_t deadline_ns, void **ret_state)
+{
+    (void)options;
+    TUTTI_TRY(available());
+    int rank, size;
+    if (module()->start(&rank, &size) != 0)
+        return tutti_fail(TUTTI_IO, "MPI could not be started; start the program with mpirun or "
+                                    "srun --mpi=pmix");
+    if (size != fabric->size)
+        return tutti_fail(TUTTI_INVALID,
+                          "MPI (%s) has %d ranks, the job %d; start all of them with one mpirun",
+                          module()->library(), size, fabric->size);
+    state *own = calloc(1, sizeof *own + (size_t)size * sizeof own->peers[0]);
+    if (!own)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", size);
+    own->fabric = fabric;
+    own->mpi = module();
+    own->size = size;
+    tutti_status status = map_ranks(fabric, own, rank, deadline_ns);
+    if (status != TUTTI_OK) {
+        detach(fabric, own);
+        return status;
+    }
+    *ret_state = own;
+    return TUTTI_OK;
+}
+
+static tutti_status failed(int peer, const char *what, int number)
+{
+    return tutti_fail(TUTTI_IO, "rank %d: MPI error %d while %s", peer, number, what);
+}
+
+/* The first bytes of a message, header and all, or a piece of its data from where it lies. */
+static tutti_status begin_send(state *own, int peer, const struct iovec *parts, int count)
+{
+    peer_state *to = &own->peers[peer];
+    const char *data = parts[0].iov_base;
+    size_t size = parts[0].iov_len;
+    if (count > 1) {
+        if (!to->together && !(to->together = malloc(TOGETHER)))
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for messages to rank %d", peer);
+        size_t more = TOGETHER - size < parts[1].iov_len ? TOGETHER - size : parts[1].iov_len;
+        memcpy(to->together, data, size);
+        memcpy(to->together + size, parts[1].iov_base, more);
+        data = to->together;
+        size += more;
+    }
+    to->sending_size = size < PIECE ? size : PIECE;
+    int error = own->mpi->send(to->rank, data, to->sending_size, &to->sending);
+    return error ? failed(peer, "sending", error) : TUTTI_OK;
+}
+
+static tutti_status send_bytes(void *given, int peer, const struct iovec *parts, int count,
+                               size_t *ret_done)
+{
+    state *own = given;
+    peer_state *to = &own->peers[peer];
+    int error = 0;
+    if (to->sending)
+        error = own->mpi->test(&to->sending);
+    else
+        TUTTI_TRY(begin_send(own, peer, parts, count));
+    if (error)
+        return failed(peer, "sending", error);
+    *ret_done = to->sending ? 0 : to->sending_size;
+    return TUTTI_OK;
+}
+
+static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, size_t *ret_done)
+{
+    state *own = given;
+    peer_state *from = &own->peers[peer];
+    void *message = NULL;
+    size_t there = 0;
+    *ret_done = 0;
+    if (!from->early) {
+        int error = own->mpi->probe(from->rank, &message, &there);
+        if (error)
+            return failed(peer, "receiving", error);
+        if (!message)
+            return TUTTI_OK;
+        if (there > PIECE)
+            return tutti_fail(TUTTI_CORRUPT, "rank %d sent an MPI message of %zu bytes", peer,
+                              there);
+        bool fits = there <= size;
+        if (!fits && !(from->early = malloc(there)))
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu bytes of rank %d", there, peer);
+        error = own->mpi->take(message, fits ? data : from->early, there);
+        if (error)
+            return failed(peer, "receiving", error);
+        from->early_at = 0, from->early_size = there;
+        if (fits) {
+            *ret_done = there;
+            return TUTTI_OK;
+        }
+    }
+    size_t left = from->early_size - from->early_at, part = left < size ? left : size;
+    memcpy(data, from->early + from->early_at, part);
+    from->early_at += part;
+    *ret_done = part;
+    if (from->early_at == from->early_size) {
+        free(from->early);
+        from->early = NULL;
+    }
+    return TUTTI_OK;
+}
+
+static int type_number(tutti_dtype dtype)
+{
+    switch (dtype) {
+    case TUTTI_F32:
+        return TUTTI_MPI_F32;
+    case TUTTI_F64:
+        return TUTTI_MPI_F64;
+    case TUTTI_I32:
+        return TUTTI_MPI_I32;
+    case TUTTI_I64:
+        return TUTTI_MPI_I64;
+    case TUTTI_U8:
+        return TUTTI_MPI_U8;
+    default:
+        return -1;
+    }
+}
+
+static tutti_status native(void *given, tutti_collective *c)
+{
+    state *own = given;
+    int type = type_number(c->dtype), error;
+    if (type < 0 || c->count > INT_MAX || c->counts)
+        return tutti_fail(TUTTI_UNSUPPORTED, "MPI has no %s of %lld x %s",
+                          tutti__operation_names[c->operation], (long long)c->count,
+                          tutti_dtype_name(c->dtype));
+    tutti_mpi_operation operation = {.operation = (int)c->operation,
+                                     .type = type,
+                                     .reduction = (int)c->reduction,
+                                     .root = own->peers[c->root].rank,
+                                     .count = (int)c->count,
+                                     .in = c->in == c->out ? NULL : c->in,
+                                     .out = c->out};
+    void *request = NULL;
+    error = own->mpi->begin(&operation, &request);
+    for (int round = 0; !error && request; round++) {
+        error = own->mpi->test(&request);
+        if ((round & 1023) != 1023)
+            continue;
+        TUTTI_TRY(tutti__fabric_check(own->fabric));
+        if (tutti__now_ns() > c->deadline_ns)
+            return tutti_fail(TUTTI_DEADLINE, "MPI's %s did not end in time",
+                              tutti__operation_names[c->operation]);
+        sched_yield();
+    }
+    if (error)
+        return tutti_fail(TUTTI_IO, "MPI error %d in %s", error,
+                          tutti__operation_names[c->operation]);
+    bool here = c->operation == TUTTI_ALL_REDUCE || c->operation == TUTTI_REDUCE_SCATTER ||
+                (c->operation == TUTTI_REDUCE && c->rank == c->root);
+    if (here)
+        tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
+    return TUTTI_OK;
+}
+
+static const tutti_native natives = {.run = native};
+
+const tutti_engine tutti_engine_mpi = {
+    .name = "mpi",
+    .doc = "OpenMPI or MPICH, under mpirun or srun",
+    .processes = true,
+    .available = available,
+    .join = join,
+    .detach = detach,
+    .send = send_bytes,
+    .recv = recv_bytes,
+    .native = &natives,
+};

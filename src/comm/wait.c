@@ -1,0 +1,126 @@
+/* wait.c: waiting for messages: spin, yield, sleep; never without a deadline. */
+#include <sched.h>
+#include <unistd.h>
+
+#include "base/world.h"
+#include "comm/fabric.h"
+#include "comm/segment.h"
+
+static const int64_t slice_ns = 20000000; /* between two looks at who has died */
+static const int64_t mixed_slice_ns = 200000;
+
+static bool all_complete(tutti_message *const *messages, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!atomic_load_explicit(&messages[i]->complete, memory_order_acquire))
+            return false;
+    return true;
+}
+
+/* Sleeps until something may have happened for one of the peers, at most `ns`. */
+void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outgoing, int count,
+                        int64_t ns)
+{
+    struct pollfd polled[65];
+    int descriptors = 0;
+    bool rings = false;
+    uint64_t drained;
+    atomic_fetch_add(&fabric->sleepers, 1);
+    pthread_mutex_lock(&fabric->lock);
+    for (int i = 0; i < count && descriptors < 64; i++) {
+        tutti_stream *stream = &fabric->streams[peers[i]];
+        if (stream->engine->descriptor)
+            stream->engine->descriptor(stream->state, peers[i], outgoing[i],
+                                       &polled[descriptors++]);
+        else
+            rings = true;
+    }
+    pthread_mutex_unlock(&fabric->lock);
+    int before = atomic_load(&fabric->pending);
+    if (descriptors == 0 && fabric->segment) {
+        unsigned seen = tutti__segment_sleep_begin(fabric->segment);
+        tutti__fabric_progress(fabric);
+        bool some = atomic_load(&fabric->pending) != before;
+        tutti__segment_sleep_end(fabric->segment, seen, some ? 0 : ns);
+    } else {
+        if (fabric->kick >= 0)
+            polled[descriptors++] = (struct pollfd){.fd = fabric->kick, .events = POLLIN};
+        ns = (rings || fabric->kick < 0) && ns > mixed_slice_ns ? mixed_slice_ns : ns;
+        struct timespec timeout = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+        tutti__fabric_progress(fabric);
+        if (atomic_load(&fabric->pending) == before &&
+            ppoll(polled, (nfds_t)descriptors, &timeout, NULL) > 0 && fabric->kick >= 0 &&
+            polled[descriptors - 1].revents)
+            drained = read(fabric->kick, &drained, sizeof drained) > 0;
+    }
+    atomic_fetch_sub(&fabric->sleepers, 1);
+}
+
+/* For those of the messages that are not complete. */
+static void sleep_for(tutti_fabric *fabric, tutti_message *const *messages, int count, int64_t ns)
+{
+    int peers[64], open = 0;
+    bool outgoing[64];
+    atomic_fetch_add(&fabric->sleepers, 1);
+    for (int i = 0; i < count && open < 64; i++)
+        if (!atomic_load(&messages[i]->complete)) {
+            peers[open] = messages[i]->peer;
+            outgoing[open++] = messages[i]->outgoing;
+        }
+    if (open > 0)
+        tutti__fabric_doze(fabric, peers, outgoing, open, ns);
+    atomic_fetch_sub(&fabric->sleepers, 1);
+}
+
+static tutti_status late(tutti_fabric *fabric, tutti_message *const *messages, int count)
+{
+    char name[320];
+    for (int i = 0; i < count; i++)
+        if (!atomic_load(&messages[i]->complete)) {
+            return tutti_fail(TUTTI_DEADLINE, "waited too long for %s, %zu of %zu bytes %s",
+                              tutti__fabric_name(fabric, messages[i]->peer, name, sizeof name),
+                              messages[i]->done, messages[i]->size,
+                              messages[i]->outgoing ? "sent" : "received");
+        }
+    return tutti_fail(TUTTI_DEADLINE, "waited too long");
+}
+
+static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *messages, int count,
+                             int64_t deadline_ns)
+{
+    for (int round = 0;; round++) {
+        tutti__fabric_progress(fabric);
+        if (all_complete(messages, count))
+            return TUTTI_OK;
+        if (round < fabric->spin && (round & 127) != 127) {
+            TUTTI_PAUSE();
+            continue;
+        }
+        if (round < fabric->spin + fabric->yields) {
+            sched_yield(); /* perhaps the one we wait for shares this CPU */
+            if ((round & 127) != 127)
+                continue;
+        }
+        TUTTI_TRY(tutti__fabric_check(fabric));
+        int64_t left = deadline_ns - tutti__now_ns();
+        if (left <= 0)
+            return late(fabric, messages, count);
+        if (round >= fabric->spin + fabric->yields)
+            sleep_for(fabric, messages, count, left < slice_ns ? left : slice_ns);
+    }
+}
+
+tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *messages, int count,
+                                int64_t deadline_ns)
+{
+    tutti_status status = wait_all(fabric, messages, count, deadline_ns);
+    for (int i = 0; i < count; i++) {
+        if (status == TUTTI_OK && messages[i]->status != TUTTI_OK) {
+            const tutti_error *why = fabric->streams[messages[i]->peer].error;
+            status = why ? tutti__error_restore(why) : messages[i]->status;
+        }
+        if (status != TUTTI_OK)
+            tutti__fabric_cancel(fabric, messages[i]);
+    }
+    return status;
+}
