@@ -74,7 +74,7 @@ static tutti_status call_once(run_state *s)
         return tutti_comm_all_to_all(comm, s->a, s->b, n, TUTTI_F32, call);
     if (strcmp(op, "copy") == 0) {
         memcpy(s->b, s->a, (size_t)n * 4);
-        return TUTTI_OK;
+        return tutti_comm_barrier(comm, NULL);
     }
     return tutti_comm_barrier(comm, call);
 }
@@ -213,6 +213,8 @@ static tutti_status run_all(run_state *s)
     if (tutti_comm_size(s->comm) > 1)
         TUTTI_TRY(tutti__cost_measure(s->comm, most));
     tutti_comm_get_cost(s->comm, &s->cost);
+    if (s->given->private_memory)
+        memcpy(s->cost.copy, s->cost.staged, sizeof s->cost.copy);
     if (tutti_comm_rank(s->comm) == 0 && !s->given->json)
         printf("%-14s %-6s %-13s %5s %10s %12s %12s %7s %9s %9s\n", "operation", "engine",
                "algorithm", "ranks", "bytes", "us", "predicted us", "", "GB/s", "bus GB/s");

@@ -14,9 +14,7 @@ install() {
     echo "installing PyTorch and TensorFlow into $build/peers; PEERS_PYTHON=... takes others"
     python3 -m venv "$build/peers"
     local pip=("$build/peers/bin/pip" install --quiet --disable-pip-version-check)
-    # The CPU builds where there are any: the others bring gigabytes for graphics cards.
-    "${pip[@]}" torch --index-url https://download.pytorch.org/whl/cpu 2> /dev/null ||
-        "${pip[@]}" torch
+    "${pip[@]}" torch
     "${pip[@]}" numpy setuptools
     "${pip[@]}" tensorflow-cpu 2> /dev/null || "${pip[@]}" tensorflow
 }

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
 #include "base/cgroup.h"
@@ -54,10 +55,25 @@ int64_t tutti__memory_limit(void)
     return limit;
 }
 
+/* Pages of 2 MiB where the system has them: rows of matrices that lie a page apart then share one
+ * entry of the translation cache. */
+#define HUGE_PAGE ((size_t)2 << 20)
+static void *large_alloc(size_t size)
+{
+    void *data = aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+#if defined(MADV_HUGEPAGE)
+    if (data != NULL)
+        (void)madvise(data, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+#endif
+    return data;
+}
+
 void *tutti__aligned_alloc(size_t alignment, size_t size)
 {
     /* Small sizes never ask for the limit: reading it takes time at the start. */
     if (size > (1u << 30) && size > (uint64_t)tutti__memory_limit())
         return NULL;
+    if (size >= 2 * HUGE_PAGE && alignment <= HUGE_PAGE)
+        return large_alloc(size);
     return aligned_alloc(alignment, size);
 }

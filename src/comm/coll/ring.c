@@ -138,6 +138,11 @@ static double cost_scatter(const tutti_cost_query *q)
     double block = q->bytes / q->ranks;
     return (q->ranks - 1) * (tutti__cost_exchange(q, block) + tutti__cost_add(q, block));
 }
+/* The input must stay as it is: it is copied first. */
+static double cost_reduce_scatter(const tutti_cost_query *q)
+{
+    return cost_scatter(q) + tutti__cost_add(q, q->bytes);
+}
 static double cost_all_reduce(const tutti_cost_query *q)
 {
     return cost_scatter(q) + (q->ranks - 1) * tutti__cost_exchange(q, q->bytes / q->ranks);
@@ -158,8 +163,8 @@ const tutti_coll tutti_coll_ring = {
             [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "(M/C + p-2)(a + Cb), C = 128 KiB"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                   "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"},
-            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scatter,
-                                      "(p-1)a + (p-1)/p Mb + (p-1)/p Mg"},
+            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter,
+                                      "(p-1)a + (p-1)/p Mb + (p-1)/p Mg + Mg"},
             [TUTTI_ALL_GATHER] = {all_gather, cost_gather, "(p-1)(a + Mb)"},
         },
 };

@@ -62,6 +62,59 @@ VEC_INLINE void vec_store(float *p, vec x)
     *(vec_unaligned *)p = x;
 }
 
+/* Whether parts of a vector can be loaded and stored by themselves. */
+#if defined(__AVX512F__) || defined(__AVX2__)
+#define VEC_MASKED 1
+#else
+#define VEC_MASKED 0
+#endif
+
+#if VEC_MASKED
+/* The first `count` lanes: zeros beyond, and nothing is touched there. */
+VEC_INLINE vec vec_load_part(const float *p, int64_t count)
+{
+#if defined(__AVX512F__)
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
+#else
+    ivec lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+    return _mm256_maskload_ps(p, (__m256i)(lanes < (ivec){0} + (int32_t)count));
+#endif
+}
+
+VEC_INLINE void vec_store_part(float *p, vec x, int64_t count)
+{
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), x);
+#else
+    ivec lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+    _mm256_maskstore_ps(p, (__m256i)(lanes < (ivec){0} + (int32_t)count), x);
+#endif
+}
+#endif
+
+/* All lanes, or where parts are possible the first `lanes`. */
+VEC_INLINE vec vec_load_lanes(const float *p, int64_t lanes)
+{
+#if VEC_MASKED
+    if (lanes < VEC_LANES)
+        return vec_load_part(p, lanes);
+#endif
+    (void)lanes;
+    return vec_load(p);
+}
+
+VEC_INLINE void vec_store_lanes(float *p, vec x, int64_t lanes)
+{
+#if VEC_MASKED
+    if (lanes < VEC_LANES) {
+        vec_store_part(p, x, lanes);
+        return;
+    }
+#endif
+    (void)lanes;
+    vec_store(p, x);
+}
+
 VEC_INLINE vec vec_splat(float x)
 {
     return x - (vec){0};

@@ -249,6 +249,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_kernel_winograd) 
     .op = "conv2d_backward_kernel",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_TUNED,
     .score = score,
     .workspace = workspace,
     .prepare = prepare,

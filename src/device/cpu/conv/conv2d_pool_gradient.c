@@ -85,22 +85,22 @@ typedef struct work {
     tutti_slots slots;
 } work;
 
-/* One window, VEC_LANES channels: the gradient goes to the first maximum, if that is above 0. A NaN
+/* One window, `lanes` channels: the gradient goes to the first maximum, if that is above 0. A NaN
  * is greater than all, equals nothing and is not above 0. Returns what was given. */
 VEC_INLINE vec give(int64_t rows, int64_t columns, int64_t row, int64_t channels, const float *y,
-                    vec grad, float *to)
+                    vec grad, float *to, int64_t lanes)
 {
     const vec none = vec_splat(0);
-    vec most = vec_load(y);
+    vec most = vec_load_lanes(y, lanes);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = i == 0; j < columns; j++)
-            most = window_greater(most, vec_load(y + i * row + j * channels));
+            most = window_greater(most, vec_load_lanes(y + i * row + j * channels, lanes));
     grad = vec_select(vec_gt(most, none), grad, none);
     vec left = grad;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) {
-            vmask here = vec_eq(vec_load(y + i * row + j * channels), most);
-            vec_store(to + i * row + j * channels, vec_select(here, left, none));
+            vmask here = vec_eq(vec_load_lanes(y + i * row + j * channels, lanes), most);
+            vec_store_lanes(to + i * row + j * channels, vec_select(here, left, none), lanes);
             left = vec_select(here, none, left);
         }
     return vec_select(vec_eq(most, most), grad, none);
@@ -132,11 +132,20 @@ static void give_row(const tutti_windows *w, int64_t channels, const float *y, c
         for (; c + VEC_LANES <= channels; c += VEC_LANES) {
             bool pairs = w->size[0] == 2 && w->size[1] == 2;
             vec g = vec_load(grad + c);
-            vec given =
-                pairs ? give(2, 2, row, channels, y + at + c, g, to + at + c)
-                      : give(w->size[0], w->size[1], row, channels, y + at + c, g, to + at + c);
+            vec given = pairs ? give(2, 2, row, channels, y + at + c, g, to + at + c, VEC_LANES)
+                              : give(w->size[0], w->size[1], row, channels, y + at + c, g,
+                                     to + at + c, VEC_LANES);
             vec_store(bias + c, vec_load(bias + c) + given);
         }
+#if VEC_MASKED
+        int64_t lanes = channels - c;
+        if (lanes > 0) {
+            vec given = give(w->size[0], w->size[1], row, channels, y + at + c,
+                             vec_load_part(grad + c, lanes), to + at + c, lanes);
+            vec_store_part(bias + c, vec_load_part(bias + c, lanes) + given, lanes);
+        }
+        c = channels;
+#endif
         for (; c < channels; c++)
             bias[c] += give_one(w, channels, y + at + c, grad[c], to + at + c);
     }

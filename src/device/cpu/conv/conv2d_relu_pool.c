@@ -118,14 +118,14 @@ static void convolve_rows(const direct_work *w, int64_t image, int64_t first, in
     }
 }
 
-/* The maximum of one window, VEC_LANES channels. */
+/* The maximum of one window, `lanes` channels. */
 VEC_INLINE vec window_maximum(int64_t rows, int64_t columns, int64_t row, int64_t channels,
-                              const float *map)
+                              const float *map, int64_t lanes)
 {
-    vec most = vec_load(map);
+    vec most = vec_load_lanes(map, lanes);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = i == 0; j < columns; j++)
-            most = window_greater(most, vec_load(map + i * row + j * channels));
+            most = window_greater(most, vec_load_lanes(map + i * row + j * channels, lanes));
     return most;
 }
 
@@ -137,10 +137,18 @@ static void pool_row(const tutti_windows *w, int64_t channels, const float *map,
         int64_t c = 0;
         for (; c + VEC_LANES <= channels; c += VEC_LANES) {
             bool pairs = w->size[0] == 2 && w->size[1] == 2;
-            vec_store(to + c, pairs
-                                  ? window_maximum(2, 2, row, channels, map + c)
-                                  : window_maximum(w->size[0], w->size[1], row, channels, map + c));
+            vec_store(to + c, pairs ? window_maximum(2, 2, row, channels, map + c, VEC_LANES)
+                                    : window_maximum(w->size[0], w->size[1], row, channels,
+                                                     map + c, VEC_LANES));
         }
+#if VEC_MASKED
+        if (c < channels)
+            vec_store_part(to + c,
+                           window_maximum(w->size[0], w->size[1], row, channels, map + c,
+                                          channels - c),
+                           channels - c);
+        c = channels;
+#endif
         for (; c < channels; c++) {
             float best = map[c];
             for (int64_t i = 0; i < w->size[0]; i++)

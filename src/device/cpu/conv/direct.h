@@ -113,9 +113,10 @@ typedef struct finish {
 } finish;
 
 /* The window of PIXELS outputs, whose inputs are at x, times one panel, of which the first
- * `vectors` registers count; output p goes to y[p] + f. */
+ * `vectors` registers count, and `lanes` of the last of these; output p goes to y[p] + f. */
 VEC_INLINE void walk_window(int vectors, const tutti_conv_phase *phase, const float *const *x,
-                            const float *w, const finish *end, float *const *y, int64_t f)
+                            const float *w, const finish *end, float *const *y, int64_t f,
+                            int64_t lanes)
 {
     vec acc[PIXELS][VECTORS];
     VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
@@ -145,33 +146,60 @@ VEC_INLINE void walk_window(int vectors, const tutti_conv_phase *phase, const fl
         }
     }
     VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
-        vec_store(y[p] + f + v * VEC_LANES, vec_at_least(acc[p][v] + end->bias[v], end->low));
+        vec_store_lanes(y[p] + f + v * VEC_LANES,
+                        vec_at_least(acc[p][v] + end->bias[v], end->low),
+                        v + 1 < vectors ? VEC_LANES : lanes);
 }
 
+typedef void walk_function(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                           const finish *end, float *const *y, int64_t f, int64_t left);
+
 static void walk_wide(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                      const finish *end, float *const *y, int64_t f)
+                      const finish *end, float *const *y, int64_t f, int64_t left)
 {
-    walk_window(VECTORS, phase, x, w, end, y, f);
+    (void)left;
+    walk_window(VECTORS, phase, x, w, end, y, f, VEC_LANES);
 }
 
 static void walk_narrow(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                        const finish *end, float *const *y, int64_t f)
+                        const finish *end, float *const *y, int64_t f, int64_t left)
 {
-    walk_window(1, phase, x, w, end, y, f);
+    (void)left;
+    walk_window(1, phase, x, w, end, y, f, VEC_LANES);
 }
 
-/* One panel with `left` filters that do not fill its registers: through memory beside. */
-static inline void walk_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
+/* One panel with `left` filters that do not fill its registers. */
+#if VEC_MASKED
+static void walk_wide_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                           const finish *end, float *const *y, int64_t f, int64_t left)
+{
+    walk_window(VECTORS, phase, x, w, end, y, f, left - (VECTORS - 1) * VEC_LANES);
+}
+
+static void walk_narrow_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
                              const finish *end, float *const *y, int64_t f, int64_t left)
+{
+    walk_window(1, phase, x, w, end, y, f, left);
+}
+
+static void walk_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                      const finish *end, float *const *y, int64_t f, int64_t left)
+{
+    (left > VEC_LANES ? walk_wide_edge : walk_narrow_edge)(phase, x, w, end, y, f, left);
+}
+#else /* through memory beside */
+static void walk_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                      const finish *end, float *const *y, int64_t f, int64_t left)
 {
     float whole[PIXELS][PANEL], *to[PIXELS];
     for (int p = 0; p < PIXELS; p++)
         to[p] = whole[p];
-    (left > VEC_LANES ? walk_wide : walk_narrow)(phase, x, w, end, to, 0);
+    (left > VEC_LANES ? walk_wide : walk_narrow)(phase, x, w, end, to, 0, left);
     for (int p = 0; p < PIXELS; p++)
         for (int64_t i = 0; i < left; i++)
             y[p][f + i] = whole[p][i];
 }
+#endif
 
 static inline finish finish_of(const float *bias, bool relu, int64_t left)
 {
@@ -195,13 +223,11 @@ static inline void convolve_block(const direct_work *w, const float *const *x, f
     for (int64_t f = 0; f < filters; f += PANEL, panel += size) {
         int64_t left = filters - f < PANEL ? filters - f : PANEL;
         finish end = finish_of(w->bias == NULL ? NULL : w->bias + f, w->relu, left);
+        walk_function *walk = left == PANEL       ? walk_wide
+                              : left == VEC_LANES ? walk_narrow
+                                                  : walk_edge;
         for (int64_t p = 0; p < count; p += PIXELS)
-            if (left == PANEL)
-                walk_wide(phase, x + p, panel, &end, y + p, f);
-            else if (left == VEC_LANES)
-                walk_narrow(phase, x + p, panel, &end, y + p, f);
-            else
-                walk_edge(phase, x + p, panel, &end, y + p, f, left);
+            walk(phase, x + p, panel, &end, y + p, f, left);
     }
 }
 

@@ -83,25 +83,27 @@ typedef struct band {
 } band;
 
 /* sum[t] += x[t] grad */
-VEC_INLINE void add_pixel(int taps, const float *const *x, int64_t at, const float *grad,
-                          vec sum[ROWS + 1][VECTORS])
+VEC_INLINE void add_pixel(int taps, int vectors, const float *const *x, int64_t at,
+                          const float *grad, vec sum[ROWS + 1][VECTORS])
 {
     vec g[VECTORS];
-    VEC_UNROLL for (int v = 0; v < VECTORS; v++) g[v] = vec_load(grad + v * VEC_LANES);
+    VEC_UNROLL for (int v = 0; v < vectors; v++) g[v] = vec_load(grad + v * VEC_LANES);
     VEC_UNROLL for (int t = 0; t < taps; t++)
     {
         vec scalar = vec_splat(x[t][at]);
-        VEC_UNROLL for (int v = 0; v < VECTORS; v++) sum[t][v] = vec_fma(scalar, g[v], sum[t][v]);
+        VEC_UNROLL for (int v = 0; v < vectors; v++) sum[t][v] = vec_fma(scalar, g[v], sum[t][v]);
     }
 }
 
-/* sums[taps, PANEL] = or += over the pixels of the band x[pixel + tap] grad[pixel]. */
-VEC_INLINE void sum_tile(int taps, const kernel_sum *p, const band *b, int64_t first)
+/* sums[taps, PANEL] = or += over the pixels of the band x[pixel + tap] grad[pixel]; of the panel
+ * the first `vectors` registers. */
+VEC_INLINE void sum_tile(int taps, int vectors, const kernel_sum *p, const band *b, int64_t first)
 {
+    const int64_t panel = (int64_t)vectors * VEC_LANES;
     const tutti_conv_phase *phase = p->walk->phase;
     vec sum[ROWS + 1][VECTORS];
     float *to = b->sums + first * p->width;
-    VEC_UNROLL for (int t = 0; t < taps; t++) VEC_UNROLL for (int v = 0; v < VECTORS; v++)
+    VEC_UNROLL for (int t = 0; t < taps; t++) VEC_UNROLL for (int v = 0; v < vectors; v++)
         sum[t][v] = b->add ? vec_load(to + t * p->width + v * VEC_LANES) : vec_splat(0);
     const float *grad = b->grad;
     for (int64_t row = 0; row < b->rows; row++) {
@@ -109,46 +111,46 @@ VEC_INLINE void sum_tile(int taps, const kernel_sum *p, const band *b, int64_t f
         VEC_UNROLL for (int t = 0; t < taps; t++) x[t] =
             b->x + row * phase->row + p->offsets[first + t];
         /* Lanes past the filters are sums that nobody reads, but past the end nothing is read. */
-        int64_t column = 0, at = 0, whole = (b->end - PANEL - grad) / p->walk->filters + 1;
-        whole = grad + PANEL > b->end ? 0 : whole < phase->count[1] ? whole : phase->count[1];
+        int64_t column = 0, at = 0, whole = (b->end - panel - grad) / p->walk->filters + 1;
+        whole = grad + panel > b->end ? 0 : whole < phase->count[1] ? whole : phase->count[1];
         for (; column < whole; column++, at += phase->column, grad += p->walk->filters)
-            add_pixel(taps, x, at, grad, sum);
+            add_pixel(taps, vectors, x, at, grad, sum);
         for (; column < phase->count[1]; column++, at += phase->column, grad += p->walk->filters) {
             float some[PANEL] = {0};
             memcpy(some, grad, (size_t)(b->end - grad) * sizeof *some);
-            add_pixel(taps, x, at, some, sum);
+            add_pixel(taps, vectors, x, at, some, sum);
         }
     }
-    VEC_UNROLL for (int t = 0; t < taps; t++) VEC_UNROLL for (int v = 0; v < VECTORS; v++)
+    VEC_UNROLL for (int t = 0; t < taps; t++) VEC_UNROLL for (int v = 0; v < vectors; v++)
         vec_store(to + t * p->width + v * VEC_LANES, sum[t][v]);
 }
 
-static void sum_rows(const kernel_sum *p, const band *b, int64_t first)
-{
-    sum_tile(ROWS, p, b, first);
-}
+typedef void sum_function(const kernel_sum *p, const band *b, int64_t first);
+#define SUM_TILE(name, taps, vectors)                                                              \
+    static void name(const kernel_sum *p, const band *b, int64_t first)                            \
+    {                                                                                              \
+        sum_tile(taps, vectors, p, b, first);                                                      \
+    }
+SUM_TILE(sum_rows, ROWS, VECTORS)
+SUM_TILE(sum_rows_more, ROWS + 1, VECTORS)
+SUM_TILE(sum_rows_narrow, ROWS, 1)
+SUM_TILE(sum_rows_more_narrow, ROWS + 1, 1)
+SUM_TILE(sum_one, 1, VECTORS)
 
-static void sum_rows_more(const kernel_sum *p, const band *b, int64_t first)
-{
-    sum_tile(ROWS + 1, p, b, first);
-}
-
-static void sum_one(const kernel_sum *p, const band *b, int64_t first)
-{
-    sum_tile(1, p, b, first);
-}
-
-/* All taps of a band: tiles of ROWS + 1 as many as make the rest a multiple of ROWS; taps that this
+/* All taps of a band, for the first of so many filters that fill a panel: tiles of ROWS + 1 as many as make the rest a multiple of ROWS; taps that this
  * cannot cut are taken one by one. */
-static void sum_band(const kernel_sum *p, const band *b)
+static void sum_band(const kernel_sum *p, const band *b, int64_t filters)
 {
+    bool narrow = filters <= VEC_LANES;
+    sum_function *rows = narrow ? sum_rows_narrow : sum_rows;
+    sum_function *more = narrow ? sum_rows_more_narrow : sum_rows_more;
     int64_t longer = p->taps % ROWS, tap = 0;
     if (longer * (ROWS + 1) > p->taps)
         longer = p->taps / (ROWS + 1);
     for (; longer > 0; longer--, tap += ROWS + 1)
-        sum_rows_more(p, b, tap);
+        more(p, b, tap);
     for (; tap + ROWS <= p->taps; tap += ROWS)
-        sum_rows(p, b, tap);
+        rows(p, b, tap);
     for (; tap < p->taps; tap++)
         sum_one(p, b, tap);
 }
@@ -183,7 +185,7 @@ static inline void sum_block(const kernel_sum *p, block_place at, const float *x
                   .rows = at.rows,
                   .sums = sums + f,
                   .add = add};
-        sum_band(p, &b);
+        sum_band(p, &b, walk->filters - f);
     }
 }
 
