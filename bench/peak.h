@@ -5,7 +5,7 @@
 #include "cli/bench.h"
 
 typedef struct tutti_peak {
-    double flops;      /* f32, a second: multiply-adds on registers, on all threads */
+    double flops;      /* f32, a second: multiply-adds on registers or of a product, all threads */
     double bf16_flops; /* bf16 products into f32; `flops` where the CPU has none */
     double bytes;      /* a second, read and written by a copy of more than the caches hold */
 } tutti_peak;

@@ -72,7 +72,8 @@ typedef struct trial {
 /* Values between 0.5 and 1: no infinity, no number so small that it is slow. */
 static void fill(tutti_tensor *tensor)
 {
-    size_t bytes = (size_t)tutti_tensor_count(tensor) * tutti_dtype_size(tutti_tensor_dtype(tensor));
+    size_t bytes =
+        (size_t)tutti_tensor_count(tensor) * tutti_dtype_size(tutti_tensor_dtype(tensor));
     memset(tutti_tensor_data(tensor), 0, bytes);
     if (tutti_tensor_dtype(tensor) == TUTTI_F32) {
         float *x = tutti_tensor_data(tensor);

@@ -45,7 +45,8 @@ static uint64_t sum_of(const char *text, size_t size)
 static bool whole(const char *text, size_t size, size_t *ret_size)
 {
     uint64_t sum;
-    if (size < sizeof HEAD - 1 || memcmp(text, HEAD, sizeof HEAD - 1) != 0 || text[size - 1] != '\n')
+    if (size < sizeof HEAD - 1 || memcmp(text, HEAD, sizeof HEAD - 1) != 0 ||
+        text[size - 1] != '\n')
         return false;
     size_t end = size - 1;
     while (end > 0 && text[end - 1] != '\n')
@@ -107,8 +108,8 @@ tutti_status tutti__choices_write(const tutti_choices *choices, const char *path
         tutti__text_add(&text, "%016" PRIx64 " %s %.0f\n", choices->data[i].key,
                         choices->data[i].kernel, choices->data[i].nanoseconds);
     tutti__text_add(&text, "sum %016" PRIx64 "\n", sum_of(text.data, text.size));
-    tutti_status status = text.failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a text")
-                                      : make_folder_of(path);
+    tutti_status status =
+        text.failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a text") : make_folder_of(path);
     if (status == TUTTI_OK)
         status = world->write_file(world->self, path, text.data, text.size);
     tutti__text_free(&text);

@@ -27,8 +27,8 @@ static bench bench_make(void)
     CHECK_OK(tutti__param_set("CACHE", b.folder));
     CHECK_OK(tutti__param_set("TUNE", "1"));
     tutti__tune_forget();
-    CHECK_OK(tutti__sample_parse(tutti_op_find("conv2d"), "f32[2,9,9,16] f32[3,3,16,16]", 1,
-                                 &b.sample));
+    CHECK_OK(
+        tutti__sample_parse(tutti_op_find("conv2d"), "f32[2,9,9,16] f32[3,3,16,16]", 1, &b.sample));
     CHECK_OK(tutti__device_open("cpu:0", &b.device));
     b.query = (tutti_kernel_query){.node = tutti__sample_rule(b.sample), .threads = 1};
     b.count = tutti__kernel_rivals("cpu", &b.query, 8, b.rivals);

@@ -24,7 +24,8 @@ static tutti_status host_allocate(void *self, size_t size, void **ret)
     size_t padded = (size + TUTTI_HOST_ALIGNMENT - 1) / TUTTI_HOST_ALIGNMENT * TUTTI_HOST_ALIGNMENT;
     void *data = tutti__large_take(padded);
     if (data == NULL)
-        data = tutti__aligned_alloc(TUTTI_HOST_ALIGNMENT, padded > 0 ? padded : TUTTI_HOST_ALIGNMENT);
+        data =
+            tutti__aligned_alloc(TUTTI_HOST_ALIGNMENT, padded > 0 ? padded : TUTTI_HOST_ALIGNMENT);
     if (data == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "host memory: no room for %zu bytes", size);
     *ret = data;

@@ -138,15 +138,15 @@ static void pool_row(const tutti_windows *w, int64_t channels, const float *map,
         for (; c + VEC_LANES <= channels; c += VEC_LANES) {
             bool pairs = w->size[0] == 2 && w->size[1] == 2;
             vec_store(to + c, pairs ? window_maximum(2, 2, row, channels, map + c, VEC_LANES)
-                                    : window_maximum(w->size[0], w->size[1], row, channels,
-                                                     map + c, VEC_LANES));
+                                    : window_maximum(w->size[0], w->size[1], row, channels, map + c,
+                                                     VEC_LANES));
         }
 #if VEC_MASKED
         if (c < channels)
-            vec_store_part(to + c,
-                           window_maximum(w->size[0], w->size[1], row, channels, map + c,
-                                          channels - c),
-                           channels - c);
+            vec_store_part(
+                to + c,
+                window_maximum(w->size[0], w->size[1], row, channels, map + c, channels - c),
+                channels - c);
         c = channels;
 #endif
         for (; c < channels; c++) {

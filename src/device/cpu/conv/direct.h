@@ -146,8 +146,7 @@ VEC_INLINE void walk_window(int vectors, const tutti_conv_phase *phase, const fl
         }
     }
     VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
-        vec_store_lanes(y[p] + f + v * VEC_LANES,
-                        vec_at_least(acc[p][v] + end->bias[v], end->low),
+        vec_store_lanes(y[p] + f + v * VEC_LANES, vec_at_least(acc[p][v] + end->bias[v], end->low),
                         v + 1 < vectors ? VEC_LANES : lanes);
 }
 

@@ -137,8 +137,8 @@ SUM_TILE(sum_rows_narrow, ROWS, 1)
 SUM_TILE(sum_rows_more_narrow, ROWS + 1, 1)
 SUM_TILE(sum_one, 1, VECTORS)
 
-/* All taps of a band, for the first of so many filters that fill a panel: tiles of ROWS + 1 as many as make the rest a multiple of ROWS; taps that this
- * cannot cut are taken one by one. */
+/* All taps of a band, for the first of so many filters that fill a panel: tiles of ROWS + 1 as many
+ * as make the rest a multiple of ROWS; taps that this cannot cut are taken one by one. */
 static void sum_band(const kernel_sum *p, const band *b, int64_t filters)
 {
     bool narrow = filters <= VEC_LANES;

@@ -98,7 +98,7 @@ TUTTI_TEST(kernel_rows_to_dense_matches)
     CHECK(tutti__kernel_check("rows_to_dense", "f32[300,13] i64[300]{0:7} f32[9,13]", 1e-5) > 0);
     CHECK(tutti__kernel_check("rows_to_dense", "f32[20,30,129] i32[20,30]{0:999} f32[1000,129]",
                               1e-5) > 0);
-    CHECK_CONTAINS(tutti__kernel_error("rows_to_dense", "f32[2,2] i64[2]{=0,3} f32[3,2]",
-                                       TUTTI_OUT_OF_RANGE),
-                   "index 3");
+    CHECK_CONTAINS(
+        tutti__kernel_error("rows_to_dense", "f32[2,2] i64[2]{=0,3} f32[3,2]", TUTTI_OUT_OF_RANGE),
+        "index 3");
 }
