@@ -274,8 +274,11 @@ static void check_profile(const char *logs)
             free(data);
             data = plain;
         }
+        /* A device that runs whole graphs does not say when it ran which operator. */
+        const char *device = getenv("TUTTI_DEVICE");
+        bool whole = device != NULL && strncmp(device, "whole", 5) == 0;
         for (int k = 0; k < 3; k++)
-            CHECK(memmem(data, size, texts[i][k], strlen(texts[i][k])) != NULL);
+            CHECK((whole && k == 1) || memmem(data, size, texts[i][k], strlen(texts[i][k])) != NULL);
         free(data);
     }
     free(names);
