@@ -63,7 +63,7 @@ VEC_INLINE void vec_store(float *p, vec x)
 }
 
 /* Whether parts of a vector can be loaded and stored by themselves. */
-#if defined(__AVX512F__) || defined(__AVX2__)
+#if VEC_NEON || defined(__AVX512F__) || defined(__AVX2__)
 #define VEC_MASKED 1
 #else
 #define VEC_MASKED 0
@@ -73,7 +73,18 @@ VEC_INLINE void vec_store(float *p, vec x)
 /* The first `count` lanes: zeros beyond, and nothing is touched there. */
 VEC_INLINE vec vec_load_part(const float *p, int64_t count)
 {
-#if defined(__AVX512F__)
+#if VEC_NEON
+    vec x = {0};
+    if (count >= VEC_LANES)
+        return vec_load(p);
+    if (count >= 2)
+        x = vcombine_f32(vld1_f32(p), vdup_n_f32(0));
+    if (count == 3)
+        x = vld1q_lane_f32(p + 2, x, 2);
+    if (count == 1)
+        x = vld1q_lane_f32(p, x, 0);
+    return x;
+#elif defined(__AVX512F__)
     return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
 #else
     ivec lanes = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -83,7 +94,16 @@ VEC_INLINE vec vec_load_part(const float *p, int64_t count)
 
 VEC_INLINE void vec_store_part(float *p, vec x, int64_t count)
 {
-#if defined(__AVX512F__)
+#if VEC_NEON
+    if (count >= VEC_LANES)
+        vec_store(p, x);
+    else if (count >= 2)
+        vst1_f32(p, vget_low_f32(x));
+    if (count == 3)
+        vst1q_lane_f32(p + 2, x, 2);
+    if (count == 1)
+        vst1q_lane_f32(p, x, 0);
+#elif defined(__AVX512F__)
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), x);
 #else
     ivec lanes = {0, 1, 2, 3, 4, 5, 6, 7};

@@ -278,7 +278,8 @@ static void check_profile(const char *logs)
         const char *device = getenv("TUTTI_DEVICE");
         bool whole = device != NULL && strncmp(device, "whole", 5) == 0;
         for (int k = 0; k < 3; k++)
-            CHECK((whole && k == 1) || memmem(data, size, texts[i][k], strlen(texts[i][k])) != NULL);
+            CHECK((whole && k == 1) ||
+                  memmem(data, size, texts[i][k], strlen(texts[i][k])) != NULL);
         free(data);
     }
     free(names);
