@@ -110,7 +110,7 @@ static tutti_status match(tutti_stream *stream)
         stream->in.matched = true;
         return TUTTI_OK;
     }
-    if (size > EARLY_BYTES - stream->early_bytes)
+    if (stream->early_bytes >= EARLY_BYTES || size > EARLY_BYTES - stream->early_bytes)
         return TUTTI_OK;
     tutti_unexpected *early = malloc(sizeof *early + size), **at = &stream->early;
     if (!early)

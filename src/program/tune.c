@@ -15,7 +15,8 @@
 #include "program/tune_file.h"
 
 enum { MOST_RIVALS = 8, MOST_VIEWS = 16, RUNS = 3 };
-#define ENOUGH_NS 4000000 /* a rival is not run again after this long */
+#define ENOUGH_NS 4000000    /* a rival is not run again after this long */
+#define MOST_BYTES (1 << 28) /* of a node that is tried: larger ones are decided by score */
 
 static tutti_param tune_param = TUTTI_PARAM(
     "TUNE", "1", "measure which kernel is fastest, once for a shape; 0: decide by shape alone");
@@ -67,6 +68,7 @@ typedef struct trial {
     tutti_view inputs[MOST_VIEWS], outputs[MOST_VIEWS];
     tutti_tensor *tensors[2 * MOST_VIEWS];
     int tensor_count;
+    int64_t bytes;
 } trial;
 
 /* Values between 0.5 and 1: no infinity, no number so small that it is slow. */
@@ -85,7 +87,11 @@ static void fill(tutti_tensor *tensor)
 static bool add_view(trial *t, const tutti_type *type, tutti_view *ret)
 {
     tutti_tensor *tensor;
-    if (type->handle || type->dtype == TUTTI_STRING ||
+    int64_t count = tutti_type_count(type);
+    if (count < 0 || count > MOST_BYTES / 8)
+        return false;
+    t->bytes += count * (int64_t)tutti_dtype_size(type->dtype);
+    if (t->bytes > MOST_BYTES || type->handle || type->dtype == TUTTI_STRING ||
         tutti_tensor_create(type->dtype, type->rank, type->dims, &tensor) != TUTTI_OK)
         return false;
     t->tensors[t->tensor_count++] = tensor;

@@ -266,6 +266,18 @@ static bool all_gone(const launch *l)
     return true;
 }
 
+/* A station whose pipe has closed is about to end; one that does not (a hanging ssh) is ended. */
+static void reap(pid_t process)
+{
+    for (int waits = 0; waits < 50; waits++) {
+        if (waitpid(process, NULL, WNOHANG) != 0)
+            return;
+        poll(NULL, 0, 100);
+    }
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
+}
+
 static void supervise(launch *l, struct pollfd *polls)
 {
     size_t count = l->job->hosts.count;
@@ -283,7 +295,7 @@ static void supervise(launch *l, struct pollfd *polls)
         lose_patience(l);
     }
     for (size_t i = 0; i < count; i++)
-        waitpid(l->stations[i].process, NULL, 0);
+        reap(l->stations[i].process);
 }
 
 /* ---- the end ---- */

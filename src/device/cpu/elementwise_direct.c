@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/tile/tile.h"
-#include "program/isa.h"
 
 enum { TILE_ELEMENTS = TUTTI_TILE_BYTES / 8, PIECE_ELEMENTS = 16384 };
 

@@ -1,9 +1,9 @@
 /* fused_elementwise.c: the body of a fused node, all of it on one tile after the other. */
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/tile/program.h"
-#include "program/isa.h"
 
 /* Only the best set bids: the loops are looked up for it. */
 static int score(const tutti_kernel_query *query)
@@ -17,29 +17,6 @@ static int score(const tutti_kernel_query *query)
     return score;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
-{
-    tutti_tile_program *program;
-    TUTTI_TRY(tutti__tile_compile(query, &program));
-    *ret_plan = program;
-    return TUTTI_OK;
-}
-
-static size_t workspace(const tutti_kernel_query *query)
-{
-    tutti_tile_program *program;
-    if (tutti__tile_compile(query, &program) != TUTTI_OK)
-        return 0;
-    size_t bytes = tutti__tile_workspace(program);
-    tutti__tile_discard(program);
-    return bytes;
-}
-
-static tutti_status run(const tutti_call *call)
-{
-    return tutti__tile_run(call->plan, call);
-}
-
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_fused_elementwise) = {
     .name = "fused.elementwise",
     .version = 1,
@@ -49,8 +26,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_fused_elementwise) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = ~UINT32_C(0),
     .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .workspace = tutti__tile_room,
+    .prepare = tutti__tile_prepare,
     .discard = tutti__tile_discard,
-    .run = run,
+    .run = tutti__tile_call,
 };

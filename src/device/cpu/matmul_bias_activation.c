@@ -1,9 +1,9 @@
 /* matmul_bias_activation.c: y = f(a b + bias), bias a row, f the identity or relu. */
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/matmul_dense.h"
-#include "program/isa.h"
 
 static int score(const tutti_kernel_query *query)
 {

@@ -1,9 +1,9 @@
 /* matmul_bias_activation_bf16.c: y = f(a b + bias) of bf16, by the CPU's own instructions. */
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/gemm/tile.h"
 #include "device/cpu/matmul_dense.h"
-#include "program/isa.h"
 
 static int score(const tutti_kernel_query *query)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program/isa.h"
+#include "base/isa.h"
 #include "program/kernel.h"
 
 enum { ROWS = 4, TURN = 16 };

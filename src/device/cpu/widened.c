@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/slots.h"
 #include "device/cpu/tile/tile.h"
-#include "program/isa.h"
 
 enum { MOST = 16, PIECE = 8192 }; /* inputs and outputs; elements that one piece converts */
 

@@ -1,6 +1,6 @@
 /* conv2d.c: convolution forward, direct. */
+#include "base/isa.h"
 #include "device/cpu/conv/direct.h"
-#include "program/isa.h"
 
 static int score(const tutti_kernel_query *query)
 {

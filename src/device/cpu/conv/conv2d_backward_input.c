@@ -1,7 +1,7 @@
 /* conv2d_backward_input.c: the gradient of the input: direct convolutions over the gradient of the
  * output, one for each remainder of the position by the stride. */
+#include "base/isa.h"
 #include "device/cpu/conv/direct.h"
-#include "program/isa.h"
 
 static int score(const tutti_kernel_query *query)
 {

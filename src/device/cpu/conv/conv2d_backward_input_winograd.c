@@ -1,7 +1,7 @@
 /* conv2d_backward_input_winograd.c: the gradient of the input of a 3 x 3 convolution: a convolution
  * over the gradient of the output, with the kernel turned round, by transformed tiles. */
+#include "base/isa.h"
 #include "device/cpu/conv/winograd_run.h"
-#include "program/isa.h"
 
 static bool make(const tutti_kernel_query *query, winograd_plan *ret)
 {

@@ -1,6 +1,6 @@
 /* conv2d_backward_kernel.c: the gradient of the kernel, direct. */
+#include "base/isa.h"
 #include "device/cpu/conv/kernel_sum.h"
-#include "program/isa.h"
 
 static bool make(const tutti_kernel_query *query, tutti_convolution *ret_c, kernel_sum *ret)
 {

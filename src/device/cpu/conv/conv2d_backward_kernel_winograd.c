@@ -3,8 +3,8 @@
  * dU[36][channels, filters] = sum over tiles of V' Z, V the transformed input and Z the transformed
  * gradient; then dg = G' dU G. Groups of tiles go by: all threads transform them, then all threads
  * multiply, each at some of the 36 points, so that every sum runs over the tiles in order. */
+#include "base/isa.h"
 #include "device/cpu/conv/winograd.h"
-#include "program/isa.h"
 
 /* Channels and registers of filters in a product that is held in registers. */
 #if defined(__AVX2__) && !defined(__AVX512F__)

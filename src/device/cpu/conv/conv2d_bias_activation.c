@@ -1,9 +1,9 @@
 /* conv2d_bias_activation.c: y = f(conv2d(x, kernel) + bias), f the identity or relu: bias and f
  * while the sums are in registers. */
+#include "base/isa.h"
 #include "device/cpu/conv/direct.h"
 #include "device/cpu/conv/layer.h"
 #include "device/cpu/conv/winograd_run.h"
-#include "program/isa.h"
 
 typedef struct layer_plan {
     tutti_conv_layer layer;

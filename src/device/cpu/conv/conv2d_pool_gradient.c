@@ -1,11 +1,11 @@
 /* conv2d_pool_gradient.c: the gradients of kernel and bias of p = max_pool2d(y),
  * y = relu(conv2d(x, kernel) + bias), from y and the gradient of p. The gradient of the map is made
  * a few rows at a time and summed while it is in the first cache. */
+#include "base/isa.h"
 #include "device/cpu/conv/kernel_sum.h"
 #include "device/cpu/conv/layer.h"
 #include "device/cpu/pool/window_greater.h"
 #include "device/cpu/slots.h"
-#include "program/isa.h"
 
 enum { MOST_CELLS = 64 }; /* of a pool's window */
 

@@ -1,11 +1,11 @@
 /* conv2d_relu_pool.c: p = max_pool2d(relu(conv2d(x, kernel) + bias)), direct: the rows of a few
  * windows are convolved and pooled while they are in the first cache. The map itself is written
  * only where it is wanted, that is, by gradients. */
+#include "base/isa.h"
 #include "device/cpu/conv/direct.h"
 #include "device/cpu/conv/layer.h"
 #include "device/cpu/conv/winograd_run.h"
 #include "device/cpu/pool/window_greater.h"
-#include "program/isa.h"
 
 enum { MAP_FLOATS = 1 << 13 }; /* of the map, convolved before they are pooled */
 

@@ -1,6 +1,6 @@
 /* conv2d_winograd.c: 3 x 3 convolution by transformed tiles. */
+#include "base/isa.h"
 #include "device/cpu/conv/winograd_run.h"
-#include "program/isa.h"
 
 static bool make(const tutti_kernel_query *query, winograd_plan *ret)
 {

@@ -1,7 +1,7 @@
 /* depthwise_backward_input.c: dx[h, c] = sum over taps with h = o stride - before + tap dilation of
  * dy[o, c] k[tap, c]. */
+#include "base/isa.h"
 #include "device/cpu/conv/depthwise.h"
-#include "program/isa.h"
 
 static int score(const tutti_kernel_query *query)
 {

@@ -1,8 +1,8 @@
 /* depthwise_backward_kernel.c: dk[tap, c] = sum over images and outputs o of
  * x[o stride - before + tap dilation, c] dy[o, c]. Every tap and stretch of channels is one piece,
  * whose sum runs over the rows in order; rows are summed by themselves first. */
+#include "base/isa.h"
 #include "device/cpu/conv/depthwise.h"
-#include "program/isa.h"
 
 static int score(const tutti_kernel_query *query)
 {

@@ -1,7 +1,7 @@
 /* depthwise_forward.c: y[o, c] = sum over taps of x[o stride - before + tap dilation, c] k[tap, c].
  */
+#include "base/isa.h"
 #include "device/cpu/conv/depthwise.h"
-#include "program/isa.h"
 
 static int score(const tutti_kernel_query *query)
 {

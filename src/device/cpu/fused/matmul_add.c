@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/gemm/gemm.h"
 #include "device/cpu/isa.h"
 #include "graph/graph.h"
-#include "program/isa.h"
 #include "program/kernel.h"
 
 enum { A, B, X, LEAST = 32 }; /* inputs; the least size of a side that pays */

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/gemm/finish.h"
 #include "device/cpu/vector.h"
-#include "program/isa.h"
 
 /* Rows of a tile, and registers in a row of a wide and of a narrow one. */
 #if VEC_NEON

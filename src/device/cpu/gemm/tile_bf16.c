@@ -2,10 +2,10 @@
  * vdpbf16ps (AVX-512-BF16) and AMX. Compiled once for each of those sets. */
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/gemm/finish.h"
 #include "device/cpu/gemm/tile.h"
 #include "device/cpu/vector.h"
-#include "program/isa.h"
 
 #if defined(__AMX_BF16__)
 #include "device/cpu/gemm/amx.h"

@@ -1,7 +1,7 @@
 /* max_pool2d.c: the maximum of each window. */
+#include "base/isa.h"
 #include "device/cpu/pool/pool.h"
 #include "device/cpu/pool/window_greater.h"
-#include "program/isa.h"
 
 typedef struct work {
     const pool_plan *plan;

@@ -1,8 +1,8 @@
 /* max_pool2d_backward.c: each window's gradient goes to its first maximum. */
+#include "base/isa.h"
 #include "device/cpu/pool/pool.h"
 #include "device/cpu/pool/window_greater.h"
 #include "device/cpu/vector.h"
-#include "program/isa.h"
 
 typedef struct work {
     const pool_plan *plan;

@@ -1,6 +1,6 @@
 /* random_uniform.c: floats in [low, high): the reference's bits, four to a block. */
+#include "base/isa.h"
 #include "ops/random/draw.h"
-#include "program/isa.h"
 #include "program/kernel.h"
 
 #define PIECE 4096

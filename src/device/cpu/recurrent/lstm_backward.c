@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/recurrent/sequence.h"
-#include "program/isa.h"
 
 static int score(const tutti_kernel_query *query)
 {

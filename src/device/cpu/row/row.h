@@ -7,8 +7,8 @@
 
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/tile/math.h"
-#include "program/isa.h"
 #include "program/kernel.h"
 
 enum { ROW_SUMS = 4, ROW_PIECE_FLOATS = 8192 };

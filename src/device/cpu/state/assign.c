@@ -1,7 +1,7 @@
 /* assign.c: a variable takes a value: a copy in parallel. */
 #include <string.h>
 
-#include "program/isa.h"
+#include "base/isa.h"
 #include "program/kernel.h"
 
 #define PIECE ((size_t)256 << 10) /* bytes */

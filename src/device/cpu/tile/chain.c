@@ -1,8 +1,8 @@
 /* chain.c: the operations of chains. Results have the same bits as those of the tile loops. */
 #include "device/cpu/tile/chain.h"
 
+#include "base/isa.h"
 #include "device/cpu/tile/math.h"
-#include "program/isa.h"
 
 #define VALUE vec a0, vec a1, vec a2, vec a3, vec a4, vec a5, vec a6, vec a7
 #define EACH(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7)

@@ -7,9 +7,9 @@
 #ifndef TUTTI_DEVICE_CPU_TILE_LOOPS_H
 #define TUTTI_DEVICE_CPU_TILE_LOOPS_H
 
+#include "base/isa.h"
 #include "device/cpu/tile/math.h"
 #include "device/cpu/tile/tile.h"
-#include "program/isa.h"
 
 /* Elements do not depend on each other, also where the result overwrites an operand. */
 #if defined(__clang__)

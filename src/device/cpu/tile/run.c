@@ -283,3 +283,26 @@ tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call
     tutti_parallel(call, (j.tiles + j.tiles_per_piece - 1) / j.tiles_per_piece, run_piece, &j);
     return TUTTI_OK;
 }
+
+tutti_status tutti__tile_prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    tutti_tile_program *program;
+    TUTTI_TRY(tutti__tile_compile(query, &program));
+    *ret_plan = program;
+    return TUTTI_OK;
+}
+
+size_t tutti__tile_room(const tutti_kernel_query *query)
+{
+    tutti_tile_program *program;
+    if (tutti__tile_compile(query, &program) != TUTTI_OK)
+        return 0;
+    size_t bytes = tutti__tile_workspace(program);
+    tutti__tile_discard(program);
+    return bytes;
+}
+
+tutti_status tutti__tile_call(const tutti_call *call)
+{
+    return tutti__tile_run(call->plan, call);
+}

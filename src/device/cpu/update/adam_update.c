@@ -1,6 +1,6 @@
 /* adam_update.c: Adam in one pass over the memory. */
+#include "base/isa.h"
 #include "device/cpu/update/update.h"
-#include "program/isa.h"
 
 VEC_INLINE void moments(const float *n, vec g, vec *x)
 {

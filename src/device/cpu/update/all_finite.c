@@ -1,8 +1,8 @@
 /* all_finite.c: one pass over each gradient. */
 #include <stdatomic.h>
 
+#include "base/isa.h"
 #include "device/cpu/vector.h"
-#include "program/isa.h"
 #include "program/kernel.h"
 
 enum { PIECE = 65536 };

@@ -1,8 +1,8 @@
 /* combine_rows.c: rows of one index summed into the first of them. */
 #include <string.h>
 
+#include "base/isa.h"
 #include "ops/update/update.h"
-#include "program/isa.h"
 #include "program/kernel.h"
 
 enum { PIECE = 64 /* rows in order of their index */ };

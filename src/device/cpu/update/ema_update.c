@@ -1,6 +1,6 @@
 /* ema_update.c: running means in one pass over the memory. */
+#include "base/isa.h"
 #include "device/cpu/update/update.h"
-#include "program/isa.h"
 
 VEC_INLINE void element(const float *n, vec value, vec *x)
 {

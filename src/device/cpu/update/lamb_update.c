@@ -1,6 +1,6 @@
 /* lamb_update.c: LAMB in two passes over the memory: norms, then the move. */
+#include "base/isa.h"
 #include "device/cpu/update/update.h"
-#include "program/isa.h"
 
 VEC_INLINE vec direction(const float *n, vec m, vec s)
 {

@@ -1,6 +1,6 @@
 /* lars_update.c: LARS in two passes over the memory: norms, then the move. */
+#include "base/isa.h"
 #include "device/cpu/update/update.h"
-#include "program/isa.h"
 
 VEC_INLINE vec measure(const float *n, vec g, const vec *x)
 {

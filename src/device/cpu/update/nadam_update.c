@@ -1,6 +1,6 @@
 /* nadam_update.c: Nadam in one pass over the memory. */
+#include "base/isa.h"
 #include "device/cpu/update/update.h"
-#include "program/isa.h"
 
 VEC_INLINE void element(const float *n, vec g, vec *x)
 {

@@ -1,6 +1,6 @@
 /* rmsprop_update.c: RMSprop in one pass over the memory. */
+#include "base/isa.h"
 #include "device/cpu/update/update.h"
-#include "program/isa.h"
 
 /* What g is divided by, from the mean square and what is taken off it. */
 VEC_INLINE vec move_of(const float *n, vec g, vec spread)

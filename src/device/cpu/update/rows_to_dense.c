@@ -2,8 +2,8 @@
  * of y is written once, the empty ones before an index with it. */
 #include <string.h>
 
+#include "base/isa.h"
 #include "ops/update/update.h"
-#include "program/isa.h"
 #include "program/kernel.h"
 
 enum { PIECE = 64 /* rows in order of their index */ };

@@ -1,7 +1,7 @@
 /* square_sum.c: one pass over each gradient. Sums of pieces are added in order, so that the bits do
  * not depend on threads. */
+#include "base/isa.h"
 #include "device/cpu/vector.h"
-#include "program/isa.h"
 #include "program/kernel.h"
 
 enum { PIECE = 32768, BLOCK = 32 /* times four registers, before they go into a double */ };
