@@ -1,31 +1,13 @@
 /* attention_lanes_backward.c: the gradients of attention (see attention_backward.c) with one query
  * in each lane. A head is one piece: its tiles add to the same rows of dk and dv in order. */
+#include "device/cpu/attention/backward.h"
 #include "device/cpu/attention/lanes.h"
-
-typedef struct attention_work {
-    tutti_attention a;
-    const attention_plan *plan;
-    const float *q, *k, *v, *y, *l, *mask, *dy, *dl; /* the last three may be NULL */
-    float *dq, *dk, *dv;
-    tutti_slots slots;
-} attention_work;
 
 /* A slot: p and ds [key][BLOCK] of one block; q^T, dy^T and dq^T of the blocks of a tile. */
 typedef struct parts {
     float *p, *ds, *q, *dy, *dq;
     float shared[ATTENTION_TILE], l[ATTENTION_TILE];
 } parts;
-
-/* dl - sum(dy y) of a row */
-static float shared_of(const attention_work *w, int64_t row)
-{
-    float sum = 0;
-    if (w->dy != NULL) {
-        const float *dy = w->dy + row * w->a.values, *y = w->y + row * w->a.values;
-        ROW_SUM(sum, w->a.values, ROW_AT(dy) * ROW_AT(y));
-    }
-    return (w->dl == NULL ? 0 : w->dl[row]) - sum;
-}
 
 /* What a block's rows need with every tile of keys. Where l is infinite p becomes 0: rows that see
  * nothing, and lanes without a row. */
@@ -162,32 +144,9 @@ static void run_head(void *context, int64_t head)
     tutti__slot_give(&w->slots, memory);
 }
 
-static const float *slot_data(const tutti_call *call, int slot)
-{
-    return slot < 0 ? NULL : call->inputs[slot].data;
-}
-
 static tutti_status run(const tutti_call *call)
 {
-    tutti_attention_slots slots =
-        tutti__attention_slots(tutti__call_int(call, "grads"), call->input_count);
-    attention_work w = {.a = tutti__attention(call, slots.mask),
-                        .plan = call->plan,
-                        .q = call->inputs[ATTENTION_Q].data,
-                        .k = call->inputs[ATTENTION_K].data,
-                        .v = call->inputs[ATTENTION_V].data,
-                        .y = call->inputs[ATTENTION_Y].data,
-                        .l = call->inputs[ATTENTION_L].data,
-                        .mask = slot_data(call, slots.mask),
-                        .dy = slot_data(call, slots.y_grad),
-                        .dl = slot_data(call, slots.l_grad),
-                        .dq = call->outputs[0].data,
-                        .dk = call->outputs[1].data,
-                        .dv = call->outputs[2].data};
-    tutti__slots_start(&w.slots, call->workspace, w.plan->slot_floats * sizeof(float),
-                       w.plan->threads);
-    tutti_parallel(call, w.a.batch * w.a.heads, run_head, &w);
-    return TUTTI_OK;
+    return backward_run(call, run_head);
 }
 
 static size_t slot_floats(const tutti_kernel_query *query)
