@@ -12,8 +12,8 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure demo test test-slurm test-collectives unit bench bench-peers peers-check deps deps-dev install format check \
-        asan ubsan tsan fuzz clean help
+.PHONY: all configure demo test test-slurm test-collectives unit bench bench-peers peers-check deps deps-dev install uninstall \
+        dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
 	@$(call ninja)
@@ -61,6 +61,8 @@ bench-peers: all ## the same work by PyTorch, TensorFlow and KANN, one table; PE
 peers-check: all ## our files, losses and ONNX models beside those of NumPy, TensorFlow, PyTorch and onnxruntime
 	@tests/peers/run.sh $(BUILD)
 	@tests/peers/onnx.sh $(BUILD)
+	@tests/peers/onnx_backend.sh $(BUILD)
+	@$${PEERS_PYTHON:-$(BUILD)/peers/bin/python} tests/peers/onnx_models.py $(BUILD)/tutti
 
 deps: ## installs what building, testing and running need
 	@tools/deps.sh test
@@ -71,7 +73,21 @@ deps-dev: ## installs the tools of `make check`, `make format` and `make fuzz` a
 install: all ## installs under PREFIX (/usr/local), below DESTDIR if given
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
 	@$(call quietly, ninja -C $(BUILD) build.ninja)
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet --no-rebuild
+	@cp $(BUILD)/meson-logs/install-log.txt $(BUILD)/installed.txt
+
+uninstall: ## removes what the last `make install` of this build installed
+	@tools/uninstall.sh $(BUILD)/installed.txt
+
+dist: ## release tarball in build/: builds without git, the same sources give the same bytes
+	@tools/dist.sh $(BUILD)
+
+deb: ## Debian packages in build/deb/: library, development files, documentation, command; judged by lintian
+	@tools/deb.sh $(BUILD)/deb
+
+reference: configure ## reference of the C API, from the headers: build/packaging/reference/index.html
+	@$(call ninja, packaging/reference)
+	@python3 tools/reference.py include/tutti --check
 
 format: ## formats the sources
 	@tools/check.sh format-fix

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/pool.h"
+#include "bench/socket.h"
 #include "cli/bench.h"
 #include "comm/comm.h"
 
@@ -16,7 +17,8 @@ static const char usage[] =
     "  -n RANKS       processes to fork (2); under tutti run or mpirun the job's own ranks\n"
     "  --engine E     shm (default), tcp, local (threads are not forked: tests only), mpi\n"
     "  --op OP        all_reduce (default), broadcast, reduce, reduce_scatter, all_gather, gather,\n"
-    "                 scatter, all_to_all, barrier, copy (what memory can do), all\n"
+    "                 scatter, all_to_all, barrier, all; copy (what memory can do), socket (what a\n"
+    "                 plain connection can do, there and back), async (all_reduce, started and waited for)\n"
     "  --algorithm A  one only; auto: what the cost model picks\n"
     "  --bytes N      one size only; k and m multiply by 1024\n"
     "  --private      buffers outside of the shared arena\n"
@@ -36,6 +38,7 @@ typedef struct run_state {
     const char *operation, *algorithm; /* NULL: auto */
     int64_t bytes, count;              /* of the message; elements of a call */
     float *a, *b;
+    int socket; /* -1 until it is needed */
     tutti_comm_cost cost;
 } run_state;
 
@@ -48,6 +51,13 @@ static bool in_blocks(const char *operation)
         if (strcmp(operation, names[i]) == 0)
             return true;
     return false;
+}
+
+/* What is no collective. */
+static bool is_other(const char *operation)
+{
+    return strcmp(operation, "copy") == 0 || strcmp(operation, "socket") == 0 ||
+           strcmp(operation, "async") == 0;
 }
 
 static tutti_status call_once(run_state *s)
@@ -76,14 +86,32 @@ static tutti_status call_once(run_state *s)
         memcpy(s->b, s->a, (size_t)n * 4);
         return tutti_comm_barrier(comm, NULL);
     }
+    if (strcmp(op, "socket") == 0)
+        return tutti__bench_round_trip(comm, s->socket, s->b, (size_t)n * 4);
+    if (strcmp(op, "async") == 0) {
+        tutti_request *request;
+        TUTTI_TRY(tutti_comm_all_reduce(comm, s->a, s->a, n, TUTTI_F32, TUTTI_SUM,
+                                        TUTTI_CALL(.request = &request)));
+        return tutti_comm_wait(request);
+    }
     return tutti_comm_barrier(comm, call);
+}
+
+/* Operations after which the root, or the others, may be ahead: calls in a row would overlap. */
+static bool one_way(const char *operation)
+{
+    static const char *const names[] = {"broadcast", "reduce", "gather", "scatter"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(operation, names[i]) == 0)
+            return true;
+    return false;
 }
 
 /* Seconds of a call: the best of several short rounds, of the slowest rank. */
 static tutti_status time_calls(run_state *s, double *ret_seconds)
 {
-    int times = s->bytes >= 1 << 18 ? 1 : s->bytes >= 1 << 14 ? 20 : 100;
-    int rounds = s->bytes >= 16 << 20 ? 10 : 40;
+    int times = s->bytes >= 1 << 18 || one_way(s->operation) ? 1 : s->bytes >= 1 << 14 ? 20 : 100;
+    int rounds = s->bytes >= 16 << 20 ? 10 : times == 1 && s->bytes < 1 << 18 ? 400 : 40;
     double best = INFINITY;
     for (int round = 0; round < rounds; round++) {
         TUTTI_TRY(tutti_comm_barrier(s->comm, NULL));
@@ -183,7 +211,9 @@ static tutti_status measure_sizes(run_state *s, const char *algorithm)
 static tutti_status measure_operation(run_state *s, const char *operation)
 {
     s->operation = operation;
-    if (strcmp(operation, "copy") == 0)
+    if (strcmp(operation, "socket") == 0 && s->socket < 0)
+        TUTTI_TRY(tutti__bench_socket(s->comm, &s->socket));
+    if (is_other(operation))
         return measure_sizes(s, "auto");
     if (s->given->algorithm)
         return measure_sizes(s, s->given->algorithm);
@@ -257,7 +287,7 @@ static tutti_status open_group(const settings *given, tutti_cluster **ret_cluste
 static int bench(const settings *given)
 {
     tutti_cluster *cluster = NULL;
-    run_state s = {.given = given};
+    run_state s = {.given = given, .socket = -1};
     fflush(stdout);
     tutti__bench_must(open_group(given, &cluster, &s.comm));
     if (!s.comm)
@@ -268,6 +298,8 @@ static int bench(const settings *given)
     tutti_status status = run_all(&s);
     if (status != TUTTI_OK && tutti_comm_rank(s.comm) == 0)
         tutti__complain("%s", tutti_error_message());
+    if (s.socket >= 0)
+        close(s.socket);
     if (given->private_memory)
         free(s.a), free(s.b);
     tutti_status closed = tutti_comm_close(s.comm);
@@ -306,7 +338,7 @@ static int run(int argc, char **argv, bool json)
         !tutti__option_int(&argc, argv, "--streams", 1, 16, &given.streams) ||
         (tutti__option(&argc, argv, "--bytes", &bytes) && !read_bytes(bytes, &given.bytes)))
         return TUTTI_EXIT_USAGE;
-    bool known = strcmp(given.operation, "copy") == 0 || strcmp(given.operation, "all") == 0 ||
+    bool known = is_other(given.operation) || strcmp(given.operation, "all") == 0 ||
                  tutti__operation_find(given.operation) != TUTTI_OPERATION_COUNT;
     if (argc > 1 || !known)
         return tutti__complain("collectives: unknown %s; see tutti bench collectives --help",

@@ -41,9 +41,12 @@ for device in far:0 whole:0; do
     suite "sessions on $device" env TUTTI_DEVICE=$device "$build/tutti_tests" exec/ nn/
 done
 suite "layers" python3 tools/layers.py
+suite "list of ONNX operators" python3 tools/onnx_docs.py --check
 suite "installed library" tests/outside/run.sh "$build"
+suite "packaging" packaging/test.sh "$build"
 suite "examples" tests/examples.sh "$build"
 suite "cluster" tests/cluster/run.sh "$build"
+suite "strategies" tests/strategies/run.sh "$build"
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

@@ -190,6 +190,8 @@ def main():
     parser.add_argument('--wide-isa', nargs='*', default=[])
     parser.add_argument('--bf16-sources', nargs='*', default=[])
     parser.add_argument('--bf16-isa', nargs='*', default=[])
+    parser.add_argument('--int8-sources', nargs='*', default=[])
+    parser.add_argument('--int8-isa', nargs='*', default=[])
     parser.add_argument('--tests', nargs='*')
     args = parser.parse_args()
 
@@ -202,7 +204,8 @@ def main():
     found = find_descriptors(kinds, args.sources, [(args.isa_sources, args.isa),
                                                    (args.stream_sources, args.stream_isa),
                                                    (args.wide_sources, args.wide_isa),
-                                                   (args.bf16_sources, args.bf16_isa)])
+                                                   (args.bf16_sources, args.bf16_isa),
+                                                   (args.int8_sources, args.int8_isa)])
     write_tables(args.output, kinds, found)
     if args.depfile:
         write_depfile(args.depfile, args.output, headers + folders)

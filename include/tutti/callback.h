@@ -71,6 +71,9 @@ typedef struct tutti_callback_kind {
      * from one. */
     void (*remember)(void *self, tutti_logs *memory);
     tutti_status (*recall)(void *self, tutti_event *event, const tutti_logs *memory);
+    /* It prints or writes files of its own: told on the first process of a job only. Those that
+     * save are told there too, and on the others when training begins, to go on from the same. */
+    bool writes;
 } tutti_callback_kind;
 
 typedef struct tutti_callback tutti_callback;

@@ -8,9 +8,11 @@
  *     TUTTI_TRY(tutti_comm_close(comm));
  *
  * All ranks of a group call the same collectives with the same sizes in the same order. One thread
- * of a rank at a time calls functions of one group; different groups may be used by different
- * threads at once. Every call has a deadline. Where a collective fails, the group is broken: all
- * later calls, on every rank that can be reached, return the first failure with its message. */
+ * of a rank at a time calls functions of one group, whichever thread that is; different groups may
+ * be used by different threads at once. Asynchronous calls may be started and waited for by several
+ * threads at once; they run in the order in which they were started, beside the program, also while
+ * nobody waits for them. Every call has a deadline. Where a collective fails, the group is broken:
+ * all later calls, on every rank that can be reached, return the first failure with its message. */
 #ifndef TUTTI_COMM_H
 #define TUTTI_COMM_H
 
@@ -27,10 +29,12 @@ extern "C" {
 typedef struct tutti_comm tutti_comm;
 /* One asynchronous call under way. */
 typedef struct tutti_request tutti_request;
+/* What is remembered of one tensor between its compressed all-reduces. */
+typedef struct tutti_compressor tutti_compressor;
 
 /* What a collective costs. Times in seconds, for links of one class. A message of n bytes takes
  * alpha + n * beta(n); beta is known at 4 KiB, 64 KiB, 1 MiB, 16 MiB and 64 MiB, and between them
- * it changes with the logarithm of n. */
+ * the time changes linearly with n. */
 enum { TUTTI_COMM_SIZES = 5 };
 typedef enum tutti_comm_link {
     TUTTI_LINK_WITHIN,  /* ranks of one machine */
@@ -49,6 +53,7 @@ typedef struct tutti_comm_cost {
     double copy[TUTTI_COMM_SIZES];   /* shared memory: seconds a byte of an all-reduce in place */
     double staged[TUTTI_COMM_SIZES]; /* the same from private memory */
     int hosts;                       /* machines that the ranks are spread over; 0 means 1 */
+    double move[TUTTI_COMM_SIZES];   /* seconds a byte: y = x; 0: three quarters of gamma */
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {
@@ -88,6 +93,7 @@ TUTTI_API tutti_status tutti_comm_close(tutti_comm *comm);
  * `why`. May be called by any thread. */
 TUTTI_API void tutti_comm_abort(tutti_comm *comm, const char *why);
 
+/* Which rank this is, 0 … size-1, and how many there are. Any thread may ask. */
 TUTTI_API int tutti_comm_rank(const tutti_comm *comm);
 TUTTI_API int tutti_comm_size(const tutti_comm *comm);
 TUTTI_API int tutti_comm_hosts(const tutti_comm *comm); /* machines in the group */
@@ -123,6 +129,12 @@ typedef struct tutti_comm_call {
     tutti_dtype wire;        /* all_reduce of f32: TUTTI_BF16 or TUTTI_F16 between ranks */
     const tutti_comm_codec *codec; /* all_reduce of f32: any other form; must outlive the call */
     int shards; /* all_reduce: `in` holds one block of `count` for each shard of this rank */
+    /* What is reduced, for messages and the flight recorder: "bucket 3", "dense/kernel". Copied;
+     * of asynchronous calls the other pointers in here must stay until the request is done. */
+    const char *label;
+    tutti_compressor *compressor; /* all_reduce of f32, sum or mean: by what it was made for */
+    bool folded; /* with shards: `in` holds one block for each node of the tree that lies wholly in
+                    this rank's shards and whose parent does not, in their order */
 } tutti_comm_call;
 #define TUTTI_CALL(...) TUTTI_OPTIONS(tutti_comm_call, __VA_ARGS__)
 
@@ -181,11 +193,23 @@ TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void
 /* Ends a request: waits for it (for as long as its call may take) and gives its status. The handle
  * is gone afterwards. */
 TUTTI_API tutti_status tutti_comm_wait(tutti_request *request);
+/* The same, for so many seconds at most: TUTTI_DEADLINE when they have passed, and then the request
+ * goes on and is to be waited for again. With any other status the handle is gone. */
+TUTTI_API tutti_status tutti_comm_wait_for(tutti_request *request, double seconds);
 /* True when tutti_comm_wait would not wait. */
 TUTTI_API bool tutti_comm_test(tutti_request *request);
 
+/* Succeeds when all ranks give the same list of texts and the same hash, to be called before a
+ * schedule of communication is run for the first time. Else TUTTI_INVALID on every rank, with the
+ * first operation that differs, as the first rank that differs has it and as rank 0 has it; the
+ * group stays whole. `what` is for the message ("communication schedule"); `hash` stands for what
+ * the texts do not say. Collective. */
+TUTTI_API tutti_status tutti_comm_agree(tutti_comm *comm, const char *what,
+                                        const char *const *operations, int64_t count, uint64_t hash,
+                                        const tutti_comm_call *call);
+
 /* Many tensors in one all_reduce: consecutive ones are joined until `bucket_bytes` (0: 4 MiB) or
- * `bucket_count` (0: 1000) is reached. Each is reduced in place. */
+ * `bucket_count` (0: 1000) is reached. Each is reduced in place. The list is copied. */
 typedef struct tutti_comm_piece {
     void *data;
     int64_t count;
@@ -201,6 +225,23 @@ TUTTI_API tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_
                                                   tutti_reduction reduction,
                                                   const tutti_comm_bucket *bucket,
                                                   const tutti_comm_call *call);
+
+/* Compression of gradients, by name: "bf16", "f16" (16 bits on the wire), "topk:0.01" (the largest
+ * hundredth; what is left out is added the next time), "powersgd:2" (a product of two thin matrices
+ * of rank 2; the difference is added the next time). One compressor for each tensor and rank, of
+ * the shape that the tensor has: powersgd takes the first dimensions but the last as rows, and
+ * leaves tensors that would not become smaller as they are. A call with `.compressor` reduces
+ * exactly that many f32 elements. All ranks get the same bits. */
+TUTTI_API tutti_status tutti_compressor_create(const char *name, int dim_count, const int64_t *dims,
+                                               tutti_compressor **ret_compressor);
+TUTTI_API void tutti_compressor_free(tutti_compressor *compressor); /* NULL is fine */
+/* Fails with what can be said for a name. */
+TUTTI_API tutti_status tutti_compressor_check(const char *name);
+/* Bytes that stand for the tensor between ranks, in place of its own. */
+TUTTI_API int64_t tutti_compressor_bytes(const tutti_compressor *compressor);
+/* What is remembered, for checkpoints: *ret_count numbers, owned by the compressor; NULL for
+ * none. */
+TUTTI_API float *tutti_compressor_state(tutti_compressor *compressor, int64_t *ret_count);
 
 /* Algorithms by size: "NAME[/BETWEEN][#PARTS][:LIMIT:…]". The first NAME is for messages up to
  * LIMIT bytes (k, m and g multiply by 1024), the next for those beyond, and so on. NAME/BETWEEN

@@ -17,6 +17,7 @@ typedef struct tutti_grad {
     tutti_sym rows;
 } tutti_grad;
 
+/* Does y depend on this x at all? */
 static inline bool tutti_grad_ok(tutti_grad grad)
 {
     return grad.value.node != NULL;

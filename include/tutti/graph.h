@@ -27,11 +27,13 @@ typedef struct tutti_sym {
 } tutti_sym;
 
 #define TUTTI_NO_SYM ((tutti_sym){0})
+/* False for TUTTI_NO_SYM. */
 static inline bool tutti_sym_ok(tutti_sym sym)
 {
     return sym.node != NULL;
 }
 
+/* An empty graph, which owns its nodes; one thread at a time may build. The caller destroys it. */
 TUTTI_API tutti_status tutti_graph_create(tutti_graph **ret_graph);
 TUTTI_API void tutti_graph_destroy(tutti_graph *graph); /* NULL is fine */
 /* TUTTI_OK, or the first mistake made while building (its message becomes the last error). */
@@ -39,6 +41,8 @@ TUTTI_API tutti_status tutti_graph_check(const tutti_graph *graph);
 TUTTI_API size_t tutti_graph_node_count(const tutti_graph *graph);
 TUTTI_API tutti_node *tutti_graph_find(const tutti_graph *graph, const char *name); /* or NULL */
 
+/* What a node is: its name, its operator's name, its device; of a result its graph and type. They
+ * belong to the graph and live as long. */
 TUTTI_API const char *tutti_node_name(const tutti_node *node);
 TUTTI_API const char *tutti_node_op(const tutti_node *node);
 TUTTI_API const char *tutti_node_device(const tutti_node *node); /* "" when free */

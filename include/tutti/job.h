@@ -25,8 +25,13 @@ typedef struct tutti_job tutti_job;
  * pointers may be NULL. Never NULL: when memory is short the job carries that error. */
 TUTTI_API tutti_job *tutti_open(int *argc, char ***argv);
 
+/* What a program returns that was asked by SIGTERM to end, and has saved: start it again with
+ * --resume. */
+enum { TUTTI_EXIT_PREEMPTED = 75 };
+
 /* Reports the first error on standard error ("tutti: …"), releases everything and returns the
- * program's exit code: 0, 1 after an error, 2 after wrong flags. NULL is fine (0). */
+ * program's exit code: 0, 1 after an error, 2 after wrong flags, 75 after SIGTERM. NULL is fine (0).
+ */
 TUTTI_API int tutti_close(tutti_job *job);
 
 /* TUTTI_OK, or the first error; its message becomes the thread's last. */

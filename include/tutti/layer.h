@@ -178,6 +178,8 @@ TUTTI_API tutti_sym tutti_layer_fail(tutti_layer_call *call, const char *format,
 #define TUTTI_SILU "silu"
 #define TUTTI_SIGMOID "sigmoid"
 #define TUTTI_HARD_SIGMOID "hard_sigmoid"
+#define TUTTI_HARD_SWISH "hard_swish"
+#define TUTTI_MISH "mish"
 #define TUTTI_TANH "tanh"
 #define TUTTI_SOFTPLUS "softplus"
 #define TUTTI_SOFTSIGN "softsign"

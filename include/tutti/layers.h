@@ -95,6 +95,114 @@ typedef struct tutti_depthwise_conv2d_settings {
     tutti_layer_make("depthwise_conv2d", TUTTI_OPTIONS(tutti_depthwise_conv2d_settings,            \
                                                        .kernel_size = {(size_)}, __VA_ARGS__))
 
+/* Over volumes [batch, depth, height, width, channels]; kernel [depth, height, width,
+ * channels / groups, filters]. A triple of sizes {3} means {3, 3, 3}. */
+typedef struct tutti_conv3d_settings {
+    TUTTI_LAYER_SETTINGS
+    int64_t filters;
+    int64_t kernel_size[3], strides[3], dilations[3];
+    const char *padding; /* "valid" or "same" */
+    int64_t groups;      /* 1 */
+    const char *activation;
+    bool no_bias;
+    const char *kernel_initializer, *bias_initializer;
+    const char *kernel_regularizer, *bias_regularizer;
+    const char *kernel_constraint, *bias_constraint;
+} tutti_conv3d_settings;
+#define tutti_conv3d(filters_, size_, ...)                                                         \
+    tutti_layer_make("conv3d", TUTTI_OPTIONS(tutti_conv3d_settings, .filters = (filters_),         \
+                                             .kernel_size = {(size_)}, __VA_ARGS__))
+
+/* Transposed convolutions, which make images larger: `strides` times as large with padding "same",
+ * and by as much as the kernel is larger than the stride with "valid". Kernel [height, width,
+ * filters, channels]. Where output_padding is given, the output has  (input - 1) * stride + kernel
+ * + output_padding  rows, with "same"  2 * (kernel / 2)  less. */
+typedef struct tutti_conv2d_transpose_settings {
+    TUTTI_LAYER_SETTINGS
+    int64_t filters;
+    int64_t kernel_size[2], strides[2], dilations[2], output_padding[2];
+    const char *padding; /* "valid" or "same" */
+    const char *activation;
+    bool no_bias;
+    const char *kernel_initializer, *bias_initializer;
+    const char *kernel_regularizer, *bias_regularizer;
+    const char *kernel_constraint, *bias_constraint;
+} tutti_conv2d_transpose_settings;
+#define tutti_conv2d_transpose(filters_, size_, ...)                                               \
+    tutti_layer_make("conv2d_transpose",                                                           \
+                     TUTTI_OPTIONS(tutti_conv2d_transpose_settings, .filters = (filters_),         \
+                                   .kernel_size = {(size_)}, __VA_ARGS__))
+/* Along time; kernel [size, filters, channels]. */
+typedef struct tutti_conv1d_transpose_settings {
+    TUTTI_LAYER_SETTINGS
+    int64_t filters;
+    int64_t kernel_size, strides, dilations, output_padding;
+    const char *padding; /* "valid" or "same" */
+    const char *activation;
+    bool no_bias;
+    const char *kernel_initializer, *bias_initializer;
+    const char *kernel_regularizer, *bias_regularizer;
+    const char *kernel_constraint, *bias_constraint;
+} tutti_conv1d_transpose_settings;
+#define tutti_conv1d_transpose(filters_, size_, ...)                                               \
+    tutti_layer_make("conv1d_transpose",                                                           \
+                     TUTTI_OPTIONS(tutti_conv1d_transpose_settings, .filters = (filters_),         \
+                                   .kernel_size = (size_), __VA_ARGS__))
+/* Over volumes; kernel [depth, height, width, filters, channels]. */
+typedef struct tutti_conv3d_transpose_settings {
+    TUTTI_LAYER_SETTINGS
+    int64_t filters;
+    int64_t kernel_size[3], strides[3], dilations[3], output_padding[3];
+    const char *padding; /* "valid" or "same" */
+    const char *activation;
+    bool no_bias;
+    const char *kernel_initializer, *bias_initializer;
+    const char *kernel_regularizer, *bias_regularizer;
+    const char *kernel_constraint, *bias_constraint;
+} tutti_conv3d_transpose_settings;
+#define tutti_conv3d_transpose(filters_, size_, ...)                                               \
+    tutti_layer_make("conv3d_transpose",                                                           \
+                     TUTTI_OPTIONS(tutti_conv3d_transpose_settings, .filters = (filters_),         \
+                                   .kernel_size = {(size_)}, __VA_ARGS__))
+
+/* Each channel by itself, then all channels of each pixel: y =
+ * activation(conv2d(depthwise_conv2d(x, depthwise_kernel), pointwise_kernel) + bias); kernels
+ * [height, width, channels, depth_multiplier] and [1, 1, channels * depth_multiplier, filters]. */
+typedef struct tutti_separable_conv2d_settings {
+    TUTTI_LAYER_SETTINGS
+    int64_t filters;
+    int64_t kernel_size[2], strides[2], dilations[2];
+    int64_t depth_multiplier; /* 1 */
+    const char *padding;      /* "valid" or "same" */
+    const char *activation;
+    bool no_bias;
+    const char *depthwise_initializer, *pointwise_initializer, *bias_initializer;
+    const char *depthwise_regularizer, *pointwise_regularizer, *bias_regularizer;
+    const char *depthwise_constraint, *pointwise_constraint, *bias_constraint;
+} tutti_separable_conv2d_settings;
+#define tutti_separable_conv2d(filters_, size_, ...)                                               \
+    tutti_layer_make("separable_conv2d",                                                           \
+                     TUTTI_OPTIONS(tutti_separable_conv2d_settings, .filters = (filters_),         \
+                                   .kernel_size = {(size_)}, __VA_ARGS__))
+/* Along time; kernels [size, channels, depth_multiplier] and [1, channels * depth_multiplier,
+ * filters]. */
+typedef struct tutti_separable_conv1d_settings {
+    TUTTI_LAYER_SETTINGS
+    int64_t filters;
+    int64_t kernel_size, strides, dilations;
+    int64_t depth_multiplier; /* 1 */
+    const char *padding;      /* "valid" or "same" */
+    const char *activation;
+    bool no_bias;
+    const char *depthwise_initializer, *pointwise_initializer, *bias_initializer;
+    const char *depthwise_regularizer, *pointwise_regularizer, *bias_regularizer;
+    const char *depthwise_constraint, *pointwise_constraint, *bias_constraint;
+} tutti_separable_conv1d_settings;
+#define tutti_separable_conv1d(filters_, size_, ...)                                               \
+    tutti_layer_make("separable_conv1d",                                                           \
+                     TUTTI_OPTIONS(tutti_separable_conv1d_settings, .filters = (filters_),         \
+                                   .kernel_size = (size_), __VA_ARGS__))
+
 /* ---- pooling ---- */
 
 /* The maximum or the mean of each window; padding counts in neither. */
@@ -123,8 +231,22 @@ typedef struct tutti_pool1d_settings {
     tutti_layer_make("average_pool1d",                                                             \
                      TUTTI_OPTIONS(tutti_pool1d_settings, .pool_size = (size_), __VA_ARGS__))
 
-/* Over all of height and width, or of time: [batch, channels]. Over time only steps that the mask
- * lets through count. */
+/* Over volumes, whose dimensions but the batch are known. */
+typedef struct tutti_pool3d_settings {
+    TUTTI_LAYER_SETTINGS
+    int64_t pool_size[3]; /* {2, 2, 2} */
+    int64_t strides[3];   /* the window */
+    const char *padding;  /* "valid" or "same" */
+} tutti_pool3d_settings;
+#define tutti_max_pool3d(size_, ...)                                                               \
+    tutti_layer_make("max_pool3d",                                                                 \
+                     TUTTI_OPTIONS(tutti_pool3d_settings, .pool_size = {(size_)}, __VA_ARGS__))
+#define tutti_average_pool3d(size_, ...)                                                           \
+    tutti_layer_make("average_pool3d",                                                             \
+                     TUTTI_OPTIONS(tutti_pool3d_settings, .pool_size = {(size_)}, __VA_ARGS__))
+
+/* Over all of depth, height and width, or of time: [batch, channels]. Over time only steps that the
+ * mask lets through count. */
 typedef struct tutti_global_pool_settings {
     TUTTI_LAYER_SETTINGS
     bool keepdims; /* the axes stay, with size 1 */
@@ -135,6 +257,8 @@ typedef struct tutti_global_pool_settings {
 #define tutti_global_max_pool2d(...) TUTTI_GLOBAL_POOL_("global_max_pool2d", __VA_ARGS__)
 #define tutti_global_average_pool1d(...) TUTTI_GLOBAL_POOL_("global_average_pool1d", __VA_ARGS__)
 #define tutti_global_average_pool2d(...) TUTTI_GLOBAL_POOL_("global_average_pool2d", __VA_ARGS__)
+#define tutti_global_max_pool3d(...) TUTTI_GLOBAL_POOL_("global_max_pool3d", __VA_ARGS__)
+#define tutti_global_average_pool3d(...) TUTTI_GLOBAL_POOL_("global_average_pool3d", __VA_ARGS__)
 
 /* ---- shapes ---- */
 
@@ -193,10 +317,12 @@ typedef struct tutti_border1d_settings {
     tutti_layer_make("cropping1d",                                                                 \
                      TUTTI_OPTIONS(tutti_border1d_settings, .amount = (amount_), __VA_ARGS__))
 
-/* Each step of time, or each pixel, `size` times over: tutti_up_sampling2d(2). */
+/* Each step of time, or each pixel, `size` times over: tutti_up_sampling2d(2); or interpolated
+ * between the centres of steps or pixels. */
 typedef struct tutti_up_sampling1d_settings {
     TUTTI_LAYER_SETTINGS
-    int64_t size; /* 2 */
+    int64_t size;              /* 2 */
+    const char *interpolation; /* "nearest", "linear" or "cubic" */
 } tutti_up_sampling1d_settings;
 #define tutti_up_sampling1d(size_, ...)                                                            \
     tutti_layer_make("up_sampling1d",                                                              \
@@ -204,11 +330,19 @@ typedef struct tutti_up_sampling1d_settings {
 typedef struct tutti_up_sampling2d_settings {
     TUTTI_LAYER_SETTINGS
     int64_t size[2];           /* {2, 2} */
-    const char *interpolation; /* "nearest", or "bilinear" between the centres of pixels */
+    const char *interpolation; /* "nearest", "bilinear" or "bicubic" */
 } tutti_up_sampling2d_settings;
 #define tutti_up_sampling2d(size_, ...)                                                            \
     tutti_layer_make("up_sampling2d",                                                              \
                      TUTTI_OPTIONS(tutti_up_sampling2d_settings, .size = {(size_)}, __VA_ARGS__))
+typedef struct tutti_up_sampling3d_settings {
+    TUTTI_LAYER_SETTINGS
+    int64_t size[3];           /* {2, 2, 2} */
+    const char *interpolation; /* "nearest", "trilinear" or "tricubic" */
+} tutti_up_sampling3d_settings;
+#define tutti_up_sampling3d(size_, ...)                                                            \
+    tutti_layer_make("up_sampling3d",                                                              \
+                     TUTTI_OPTIONS(tutti_up_sampling3d_settings, .size = {(size_)}, __VA_ARGS__))
 
 /* ---- activations ---- */
 
@@ -237,6 +371,16 @@ typedef struct tutti_leaky_relu_settings {
 } tutti_leaky_relu_settings;
 #define tutti_leaky_relu_layer(...)                                                                \
     tutti_layer_make("leaky_relu", TUTTI_OPTIONS(tutti_leaky_relu_settings, __VA_ARGS__))
+
+/* y = x > 0 ? x : alpha x; alpha is a weight, one for each feature of the last axis. */
+typedef struct tutti_prelu_settings {
+    TUTTI_LAYER_SETTINGS
+    bool shared;                   /* one alpha for all */
+    const char *alpha_initializer; /* "constant(0.25)" */
+    const char *alpha_regularizer, *alpha_constraint;
+} tutti_prelu_settings;
+#define tutti_prelu_layer(...)                                                                     \
+    tutti_layer_make("prelu", TUTTI_OPTIONS(tutti_prelu_settings, __VA_ARGS__))
 
 /* y = x > 0 ? x : alpha (e^x - 1). */
 typedef struct tutti_elu_settings {
@@ -317,6 +461,9 @@ typedef struct tutti_norm_settings {
 #define tutti_group_norm(groups_, ...)                                                             \
     tutti_layer_make("group_norm",                                                                 \
                      TUTTI_OPTIONS(tutti_norm_settings, .groups = (groups_), __VA_ARGS__))
+/* As group_norm with a group for each channel. */
+#define tutti_instance_norm(...)                                                                   \
+    tutti_layer_make("instance_norm", TUTTI_OPTIONS(tutti_norm_settings, __VA_ARGS__))
 #define tutti_rms_norm(...)                                                                        \
     tutti_layer_make("rms_norm", TUTTI_OPTIONS(tutti_norm_settings, __VA_ARGS__))
 

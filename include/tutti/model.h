@@ -132,6 +132,7 @@ TUTTI_API tutti_status tutti_summary(tutti_model *model, int64_t batch, char **r
 /* The same on standard output. */
 TUTTI_API void tutti_print_summary(tutti_model *model, int64_t batch);
 
+/* The model's name, its job, and TUTTI_OK or the first mistake made while building it. */
 TUTTI_API const char *tutti_model_name(const tutti_model *model);
 TUTTI_API tutti_job *tutti_model_job(const tutti_model *model);
 TUTTI_API tutti_status tutti_model_check(const tutti_model *model);
@@ -164,6 +165,8 @@ typedef struct tutti_output_metric {
         }                                                                                          \
     }
 
+/* How a model is trained: tutti_compile(m, .optimizer = tutti_adam(), .loss = tutti_mse()). Before
+ * fit, evaluate and train_on_batch; again to change it. */
 typedef struct tutti_compile_options {
     size_t struct_size;
     tutti_optimizer optimizer; /* tutti_adam() */

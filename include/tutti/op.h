@@ -48,6 +48,18 @@ typedef struct tutti_gradient {
     tutti_sym *input_grad_rows;
 } tutti_gradient;
 
+/* The same outputs by operators that can be cut where this one cannot, as new nodes in the same
+ * graph. All dimensions are known. */
+typedef struct tutti_expansion {
+    tutti_graph *graph;
+    const char *name;
+    int input_count, output_count;
+    const tutti_sym *inputs;
+    const tutti_attr *attrs;
+    int attr_count;
+    tutti_sym *outputs; /* to be written */
+} tutti_expansion;
+
 /* What one run of a node costs; feeds the planner and the roofline. */
 typedef struct tutti_cost {
     double flops, bytes_read, bytes_written;
@@ -126,7 +138,10 @@ enum {
         1 << 12,                    /* input 0 (and any other handle) stays a handle, is not read */
     TUTTI_OP_NO_GRADIENT = 1 << 13, /* differentiating through it is zero, not an error */
     TUTTI_OP_HOST = 1 << 14,        /* its kernel runs on the host whatever the device */
-    TUTTI_OP_OVERWRITES = 1 << 15   /* an update that does not need the old value */
+    TUTTI_OP_OVERWRITES = 1 << 15,  /* an update that does not need the old value */
+    TUTTI_OP_LINEAR = 1 << 16,      /* f(a + b, c + d) = f(a, c) + f(b, d) */
+    TUTTI_OP_LINEAR_EACH = 1 << 17, /* f(a + b, c) = f(a, c) + f(b, c), and so in every input */
+    TUTTI_OP_LINEAR_FIRST = 1 << 18 /* in input 0 only */
 };
 
 /* An operator. Slots marked (optional) may be NULL. */
@@ -147,6 +162,7 @@ struct tutti_op {
                  tutti_cost *ret_cost); /* (optional) bytes in and out, one FLOP an element */
     int (*split)(const tutti_infer *node, int capacity,
                  tutti_split *ret); /* (optional) how many ways; writes at most capacity */
+    tutti_status (*expand)(tutti_expansion *node); /* (optional) */
     tutti_kernel_fn
         *reference; /* (optional for views and control) right for every type it accepts */
 

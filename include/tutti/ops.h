@@ -34,6 +34,9 @@
 #if __has_include("tutti/ops_text.h")
 #include "tutti/ops_text.h"
 #endif
+#if __has_include("tutti/ops_quantized.h")
+#include "tutti/ops_quantized.h"
+#endif
 #if __has_include("tutti/ops_comm.h")
 #include "tutti/ops_comm.h"
 #endif

@@ -119,6 +119,13 @@ TUTTI_API tutti_sym tutti_sigmoid(tutti_sym x); /* 1 / (1 + e^-x) */
 #define tutti_sigmoid(...) TUTTI_AT(tutti_sigmoid(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_hard_sigmoid(tutti_sym x); /* relu6(x + 3) / 6 */
 #define tutti_hard_sigmoid(...) TUTTI_AT(tutti_hard_sigmoid(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_hard_swish(tutti_sym x); /* x * hard_sigmoid(x) */
+#define tutti_hard_swish(...) TUTTI_AT(tutti_hard_swish(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_mish(tutti_sym x); /* x * tanh(softplus(x)) */
+#define tutti_mish(...) TUTTI_AT(tutti_mish(__VA_ARGS__))
+/* x > 0 ? x : slope * x; slope broadcasts and has a gradient. */
+TUTTI_API tutti_sym tutti_prelu(tutti_sym x, tutti_sym slope);
+#define tutti_prelu(...) TUTTI_AT(tutti_prelu(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_silu(tutti_sym x); /* x * sigmoid(x) */
 #define tutti_silu(...) TUTTI_AT(tutti_silu(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_softplus(tutti_sym x); /* log(1 + e^x) */
@@ -164,6 +171,14 @@ TUTTI_API tutti_sym tutti_logical_xor(tutti_sym a, tutti_sym b);
 #define tutti_logical_xor(...) TUTTI_AT(tutti_logical_xor(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_logical_not(tutti_sym x);
 #define tutti_logical_not(...) TUTTI_AT(tutti_logical_not(__VA_ARGS__))
+
+/* Bit by bit, of integers of one type. */
+TUTTI_API tutti_sym tutti_bitwise_and(tutti_sym a, tutti_sym b);
+#define tutti_bitwise_and(...) TUTTI_AT(tutti_bitwise_and(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_bitwise_or(tutti_sym a, tutti_sym b);
+#define tutti_bitwise_or(...) TUTTI_AT(tutti_bitwise_or(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_bitwise_xor(tutti_sym a, tutti_sym b);
+#define tutti_bitwise_xor(...) TUTTI_AT(tutti_bitwise_xor(__VA_ARGS__))
 
 /* Tests of floats: bool. */
 TUTTI_API tutti_sym tutti_is_nan(tutti_sym x);

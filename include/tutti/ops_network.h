@@ -13,6 +13,7 @@
 #define TUTTI_OPS_NETWORK_H
 
 #include "tutti/op.h"
+#include "tutti/ops_shape.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -61,6 +62,80 @@ TUTTI_API tutti_sym tutti_conv1d_of(tutti_sym x, tutti_sym kernel,
 #define tutti_conv1d_of(x, kernel, ...)                                                            \
     TUTTI_AT(tutti_conv1d_of((x), (kernel), TUTTI_OPTIONS(tutti_conv1d_options, __VA_ARGS__)))
 
+/* Volumes [batch, depth, height, width, channels]. */
+typedef struct tutti_conv3d_options {
+    size_t struct_size;
+    int64_t strides[3];   /* {1, 1, 1} */
+    int64_t dilations[3]; /* {1, 1, 1} */
+    const char *padding;  /* "valid", "same", "explicit" */
+    int64_t pads[6];      /* front, back, top, bottom, left, right */
+    int64_t groups;       /* 1 */
+} tutti_conv3d_options;
+
+/* The same over depth too. Kernels [depth, height, width, channels / groups, filters]. */
+TUTTI_API tutti_sym tutti_conv3d_of(tutti_sym x, tutti_sym kernel,
+                                    const tutti_conv3d_options *options);
+#define tutti_conv3d_of(x, kernel, ...)                                                            \
+    TUTTI_AT(tutti_conv3d_of((x), (kernel), TUTTI_OPTIONS(tutti_conv3d_options, __VA_ARGS__)))
+
+/* Transposed convolution, the gradient of a convolution's input as a layer of its own: every
+ * element of x adds itself times the kernel to a window of y. Kernels [height, width,
+ * filters / groups, channels]. y has  (x - 1) * stride + (kernel - 1) * dilation + 1 - pads + more
+ * rows, where `more` is output_padding; with padding "same"  x * stride;  or those of `size`. */
+typedef struct tutti_conv2d_transpose_options {
+    size_t struct_size;
+    int64_t strides[2];        /* {1, 1} */
+    int64_t dilations[2];      /* {1, 1} */
+    const char *padding;       /* "valid"; "same"; "explicit" when pads are given */
+    int64_t pads[4];           /* taken off y: top, bottom, left, right */
+    int64_t groups;            /* 1 */
+    int64_t output_padding[2]; /* rows and columns more below and right, less than the stride */
+    int64_t size[2];           /* of y, where given */
+} tutti_conv2d_transpose_options;
+
+TUTTI_API tutti_sym tutti_conv2d_transpose_of(tutti_sym x, tutti_sym kernel,
+                                              const tutti_conv2d_transpose_options *options);
+#define tutti_conv2d_transpose_of(x, kernel, ...)                                                  \
+    TUTTI_AT(tutti_conv2d_transpose_of(                                                            \
+        (x), (kernel), TUTTI_OPTIONS(tutti_conv2d_transpose_options, __VA_ARGS__)))
+
+typedef struct tutti_conv1d_transpose_options {
+    size_t struct_size;
+    int64_t stride;         /* 1 */
+    int64_t dilation;       /* 1 */
+    const char *padding;    /* "valid", "same", "explicit" */
+    int64_t pads[2];        /* before, after */
+    int64_t groups;         /* 1 */
+    int64_t output_padding; /* more at the end */
+    int64_t size;           /* of y, where given */
+} tutti_conv1d_transpose_options;
+
+/* Over [batch, time, channels] with kernels [time, filters / groups, channels]. */
+TUTTI_API tutti_sym tutti_conv1d_transpose_of(tutti_sym x, tutti_sym kernel,
+                                              const tutti_conv1d_transpose_options *options);
+#define tutti_conv1d_transpose_of(x, kernel, ...)                                                  \
+    TUTTI_AT(tutti_conv1d_transpose_of(                                                            \
+        (x), (kernel), TUTTI_OPTIONS(tutti_conv1d_transpose_options, __VA_ARGS__)))
+
+typedef struct tutti_conv3d_transpose_options {
+    size_t struct_size;
+    int64_t strides[3];        /* {1, 1, 1} */
+    int64_t dilations[3];      /* {1, 1, 1} */
+    const char *padding;       /* "valid", "same", "explicit" */
+    int64_t pads[6];           /* front, back, top, bottom, left, right */
+    int64_t groups;            /* 1 */
+    int64_t output_padding[3]; /* more behind, below and right */
+    int64_t size[3];           /* of y, where given */
+} tutti_conv3d_transpose_options;
+
+/* Over [batch, depth, height, width, channels] with kernels [depth, height, width,
+ * filters / groups, channels]. */
+TUTTI_API tutti_sym tutti_conv3d_transpose_of(tutti_sym x, tutti_sym kernel,
+                                              const tutti_conv3d_transpose_options *options);
+#define tutti_conv3d_transpose_of(x, kernel, ...)                                                  \
+    TUTTI_AT(tutti_conv3d_transpose_of(                                                            \
+        (x), (kernel), TUTTI_OPTIONS(tutti_conv3d_transpose_options, __VA_ARGS__)))
+
 /* ---- pooling ---- */
 
 /* Padding never counts: not as a maximum, not in a mean. */
@@ -107,6 +182,111 @@ TUTTI_API tutti_sym tutti_global_max_pool1d_of(tutti_sym x);
 TUTTI_API tutti_sym tutti_global_average_pool1d_of(tutti_sym x);
 #define tutti_global_average_pool1d_of(...) TUTTI_AT(tutti_global_average_pool1d_of(__VA_ARGS__))
 
+/* The same over volumes [batch, depth, height, width, channels], of which only the batch may be
+ * unknown. */
+typedef struct tutti_pool3d_options {
+    size_t struct_size;
+    int64_t window[3];   /* {2, 2, 2} */
+    int64_t strides[3];  /* the window */
+    const char *padding; /* "valid", "same", "explicit" */
+    int64_t pads[6];     /* front, back, top, bottom, left, right; each less than the window */
+} tutti_pool3d_options;
+
+TUTTI_API tutti_sym tutti_max_pool3d_of(tutti_sym x, const tutti_pool3d_options *options);
+#define tutti_max_pool3d_of(x, ...)                                                                \
+    TUTTI_AT(tutti_max_pool3d_of((x), TUTTI_OPTIONS(tutti_pool3d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_average_pool3d_of(tutti_sym x, const tutti_pool3d_options *options);
+#define tutti_average_pool3d_of(x, ...)                                                            \
+    TUTTI_AT(tutti_average_pool3d_of((x), TUTTI_OPTIONS(tutti_pool3d_options, __VA_ARGS__)))
+/* The whole volume as one window. */
+TUTTI_API tutti_sym tutti_global_max_pool3d_of(tutti_sym x);
+#define tutti_global_max_pool3d_of(...) TUTTI_AT(tutti_global_max_pool3d_of(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_global_average_pool3d_of(tutti_sym x);
+#define tutti_global_average_pool3d_of(...) TUTTI_AT(tutti_global_average_pool3d_of(__VA_ARGS__))
+
+/* ---- resizing ---- */
+
+/* Interpolation axis by axis, as ONNX's Resize does it. Numbers stand one for each axis, and sizes
+ * or scales must be given:
+ *
+ *     y = tutti_resize(x, .sizes = {224, 224}, .mode = "linear");
+ *     y = tutti_resize(x, .scales = {2, 2}, .coordinates = "asymmetric", .nearest_mode = "floor");
+ */
+typedef struct tutti_resize_options {
+    size_t struct_size;
+    tutti_axes axes;               /* by default all between batch and channels */
+    int64_t sizes[TUTTI_MAX_RANK]; /* of the output */
+    double scales[TUTTI_MAX_RANK]; /* output = floor(input * scale); with sizes: for coordinates */
+    const char *mode;              /* "nearest" (any element type), "linear", "cubic" */
+    /* Where an output stands in the input: "half_pixel" (centres of pixels), "align_corners",
+     * "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize" */
+    const char *coordinates;
+    const char *nearest_mode;       /* "round_prefer_floor", "round_prefer_ceil", "floor", "ceil" */
+    double cubic_coefficient;       /* -0.75 */
+    bool exclude_outside;           /* beyond the ends there is nothing; else the end repeats */
+    bool antialias;                 /* smaller: all inputs count */
+    const char *aspect;             /* "stretch"; "not_larger" or "not_smaller" than sizes */
+    double roi[2 * TUTTI_MAX_RANK]; /* of tf_crop_and_resize: starts, then ends, as parts of 1 */
+    double extrapolation_value;     /* of tf_crop_and_resize, beyond the input */
+} tutti_resize_options;
+
+TUTTI_API tutti_sym tutti_resize(tutti_sym x, const tutti_resize_options *options);
+#define tutti_resize(x, ...)                                                                       \
+    TUTTI_AT(tutti_resize((x), TUTTI_OPTIONS(tutti_resize_options, __VA_ARGS__)))
+
+typedef struct tutti_grid_sample_options {
+    size_t struct_size;
+    const char *mode;    /* "linear", "nearest", "cubic" */
+    const char *padding; /* beyond the image: "zeros", "border" (its edge), "reflection" */
+    bool align_corners;  /* -1 and 1 are the centres of the outermost pixels, not their edges */
+} tutti_grid_sample_options;
+
+/* x [batch, height, width, channels] at the places grid [batch, rows, columns, 2], whose pairs are
+ * (x, y), each from -1 to 1: [batch, rows, columns, channels]. Also along one axis, with places
+ * (x), and over volumes, with places (x, y, z). */
+TUTTI_API tutti_sym tutti_grid_sample(tutti_sym x, tutti_sym grid,
+                                      const tutti_grid_sample_options *options);
+#define tutti_grid_sample(x, grid, ...)                                                            \
+    TUTTI_AT(tutti_grid_sample((x), (grid), TUTTI_OPTIONS(tutti_grid_sample_options, __VA_ARGS__)))
+
+/* ---- detection ---- */
+
+typedef struct tutti_non_max_suppression_options {
+    size_t struct_size;
+    int64_t max_output;       /* boxes of a class at most; 0: none */
+    double iou_threshold;     /* overlap (intersection / union) above which a box goes; 0 */
+    double score_threshold;   /* what scores must exceed, */
+    bool has_score_threshold; /* where this is set */
+    bool center_point_box;    /* boxes are [x, y, width, height] round their centre */
+} tutti_non_max_suppression_options;
+
+/* Of boxes [batch, boxes, 4], by any two opposite corners [y, x, y, x], with scores [batch,
+ * classes, boxes]: for each class those that do not overlap one of a higher score. The result, i64
+ * [selected, 3], has a row [image, class, box] for each, as many as the data says. */
+TUTTI_API tutti_sym tutti_non_max_suppression(tutti_sym boxes, tutti_sym scores,
+                                              const tutti_non_max_suppression_options *options);
+#define tutti_non_max_suppression(boxes, scores, ...)                                              \
+    TUTTI_AT(tutti_non_max_suppression(                                                            \
+        (boxes), (scores), TUTTI_OPTIONS(tutti_non_max_suppression_options, __VA_ARGS__)))
+
+typedef struct tutti_roi_align_options {
+    size_t struct_size;
+    int64_t size[2];        /* {1, 1}: rows and columns of bins */
+    int64_t sampling_ratio; /* places along each side of a bin; 0: as many as it has pixels */
+    double spatial_scale;   /* 1: of regions to x's pixels */
+    const char *mode;       /* "mean", or "max" of pixels times their weights, as ONNX has it */
+    bool output_half_pixel; /* regions are not moved by half a pixel, and are at least one long */
+} tutti_roi_align_options;
+
+/* Regions [regions, 4], corners (x1, y1, x2, y2), of x [batch, height, width, channels], each in
+ * the image that images [regions] (i32 or i64) names: [regions, rows, columns, channels]. A region
+ * of no image fails the run. */
+TUTTI_API tutti_sym tutti_roi_align(tutti_sym x, tutti_sym regions, tutti_sym images,
+                                    const tutti_roi_align_options *options);
+#define tutti_roi_align(x, regions, images, ...)                                                   \
+    TUTTI_AT(tutti_roi_align((x), (regions), (images),                                             \
+                             TUTTI_OPTIONS(tutti_roi_align_options, __VA_ARGS__)))
+
 /* ---- normalisation ---- */
 
 typedef struct tutti_normalize_options {
@@ -148,6 +328,28 @@ TUTTI_API tutti_sym tutti_rms_norm_of(tutti_sym x, tutti_sym scale,
                                       const tutti_normalize_options *options);
 #define tutti_rms_norm_of(x, scale, ...)                                                           \
     TUTTI_AT(tutti_rms_norm_of((x), (scale), TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+
+/* The same with mean and variance over each channel of each example by itself; x has at least one
+ * axis between batch and channels. Epsilon is 1e-5. */
+TUTTI_API tutti_sym tutti_instance_norm_of(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                           const tutti_normalize_options *options);
+#define tutti_instance_norm_of(x, scale, offset, ...)                                              \
+    TUTTI_AT(tutti_instance_norm_of((x), (scale), (offset),                                        \
+                                    TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+
+typedef struct tutti_lrn_options {
+    size_t struct_size;
+    double alpha; /* 1e-4 */
+    double beta;  /* 0.75 */
+    double bias;  /* 1 */
+} tutti_lrn_options;
+
+/* Local response normalisation, y[c] = x[c] / (bias + alpha / size * s[c])^beta, where s[c] is the
+ * sum of x^2 over the channels c - floor((size - 1) / 2) to c + ceil((size - 1) / 2). The number of
+ * channels must be known. */
+TUTTI_API tutti_sym tutti_lrn(tutti_sym x, int64_t size, const tutti_lrn_options *options);
+#define tutti_lrn(x, size, ...)                                                                    \
+    TUTTI_AT(tutti_lrn((x), (size), TUTTI_OPTIONS(tutti_lrn_options, __VA_ARGS__)))
 
 /* ---- dropout, embedding ---- */
 

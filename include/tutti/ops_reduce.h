@@ -79,6 +79,12 @@ TUTTI_API tutti_sym tutti_cumsum(tutti_sym x, int axis, const tutti_cumsum_optio
 #define tutti_cumsum(x, axis, ...)                                                                 \
     TUTTI_AT(tutti_cumsum((x), (axis), TUTTI_OPTIONS(tutti_cumsum_options, __VA_ARGS__)))
 
+/* Running product along an axis, with the same options. Floats and integers (which wrap round). Its
+ * gradient is right at zeros too, and takes memory for the square of the axis. */
+TUTTI_API tutti_sym tutti_cumprod(tutti_sym x, int axis, const tutti_cumsum_options *options);
+#define tutti_cumprod(x, axis, ...)                                                                \
+    TUTTI_AT(tutti_cumprod((x), (axis), TUTTI_OPTIONS(tutti_cumsum_options, __VA_ARGS__)))
+
 /* The k largest along the last axis, largest first, of equal ones the first; output 1 (by
  * tutti_output_of) holds their positions as i32. */
 TUTTI_API tutti_sym tutti_top_k(tutti_sym x, int64_t k);

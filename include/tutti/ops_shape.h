@@ -138,6 +138,25 @@ TUTTI_API tutti_sym tutti_take_along(tutti_sym x, tutti_sym indices, int axis);
 TUTTI_API tutti_sym tutti_put_along(tutti_sym indices, tutti_sym updates, tutti_sym like, int axis);
 #define tutti_put_along(...) TUTTI_AT(tutti_put_along(__VA_ARGS__))
 
+/* take_along, but an index may be negative and then counts from the end, and the indices may be
+ * fewer than x's elements along the other axes (ONNX GatherElements, PyTorch's gather). */
+TUTTI_API tutti_sym tutti_gather_elements(tutti_sym x, tutti_sym indices, int axis);
+#define tutti_gather_elements(...) TUTTI_AT(tutti_gather_elements(__VA_ARGS__))
+/* x with elements replaced: y[i, indices[i, j]] = updates[i, j] for axis 1. `reduction` "add",
+ * "mul", "max", "min" combines them with what is there instead; NULL or "none" replaces, and of
+ * equal indices the last stays. Indices may be negative, and fewer than x's elements along the
+ * other axes. Gradients for x and updates; that of "mul" needs updates that are not 0. */
+TUTTI_API tutti_sym tutti_scatter_elements(tutti_sym x, tutti_sym indices, tutti_sym updates,
+                                           int axis, const char *reduction);
+#define tutti_scatter_elements(...) TUTTI_AT(tutti_scatter_elements(__VA_ARGS__))
+
+/* The upper triangle of matrices [.., rows, columns], 0 elsewhere: elements with column >= row +
+ * offset; the lower one: column <= row + offset. */
+TUTTI_API tutti_sym tutti_triu(tutti_sym x, int64_t offset);
+#define tutti_triu(...) TUTTI_AT(tutti_triu(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_tril(tutti_sym x, int64_t offset);
+#define tutti_tril(...) TUTTI_AT(tutti_tril(__VA_ARGS__))
+
 /* y[…, j] = on where j = indices[…], off elsewhere; an index outside [0, depth) gives a row of off.
  *     tutti_one_hot(labels, 10) */
 typedef struct tutti_one_hot_options {
@@ -171,6 +190,7 @@ TUTTI_API tutti_sym tutti_shape(tutti_sym x);
 TUTTI_API tutti_sym tutti_size(tutti_sym x, int count, const int64_t *axes);
 #define tutti_size(x, ...) TUTTI_AT(tutti_size((x), TUTTI_DIMS_(__VA_ARGS__)))
 
+/* Zeros, ones in the shape and dtype of x. */
 TUTTI_API tutti_sym tutti_zeros_like(tutti_sym x);
 #define tutti_zeros_like(...) TUTTI_AT(tutti_zeros_like(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_ones_like(tutti_sym x);
@@ -180,6 +200,14 @@ TUTTI_API tutti_sym tutti_fill(tutti_graph *graph, tutti_dtype dtype, double val
                                const int64_t *dims);
 #define tutti_fill(graph, dtype, value, ...)                                                       \
     TUTTI_AT(tutti_fill((graph), (dtype), (value), TUTTI_DIMS_(__VA_ARGS__)))
+
+/* The same in a shape that is known only when it runs: i64[rank]. `dims` (or rank 0) says what is
+ * known of it, -1 where nothing is. tutti_reshape_like and tutti_broadcast_like to it are reshaping
+ * and repeating to a shape that was computed. */
+TUTTI_API tutti_sym tutti_fill_dynamic(tutti_sym shape, tutti_dtype dtype, double value, int rank,
+                                       const int64_t *dims);
+#define tutti_fill_dynamic(shape, dtype, value, ...)                                               \
+    TUTTI_AT(tutti_fill_dynamic((shape), (dtype), (value), TUTTI_DIMS_(__VA_ARGS__)))
 
 #ifdef __cplusplus
 }

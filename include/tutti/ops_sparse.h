@@ -39,6 +39,20 @@ TUTTI_API tutti_sym tutti_to_dense(tutti_sparse_sym x);
 TUTTI_API tutti_sparse_sym tutti_to_sparse(tutti_sym x);
 #define tutti_to_sparse(...) TUTTI_AT(tutti_to_sparse(__VA_ARGS__))
 
+/* A sparse tensor of any element type as strings: [indices, values, dense shape], each a serialised
+ * tensor in TensorFlow's form (TensorProto with tensor_content), which its DeserializeSparse reads.
+ * `rows`: one such line for each index along axis 0, string [rows, 3], how many depending on data.
+ * Dense string tensors go through queues, batches and files as others do. */
+TUTTI_API tutti_sym tutti_serialize_sparse(tutti_sparse_sym x);
+#define tutti_serialize_sparse(...) TUTTI_AT(tutti_serialize_sparse(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_serialize_sparse_rows(tutti_sparse_sym x);
+#define tutti_serialize_sparse_rows(...) TUTTI_AT(tutti_serialize_sparse_rows(__VA_ARGS__))
+/* Back from string [3]; `rank` is that of each serialised tensor. Of string [rows, 3] one sparse
+ * tensor with one more axis 0; its other dimensions are the largest of the rows'. Damaged strings
+ * are an error when it runs. */
+TUTTI_API tutti_sparse_sym tutti_deserialize_sparse(tutti_sym x, tutti_dtype dtype, int rank);
+#define tutti_deserialize_sparse(...) TUTTI_AT(tutti_deserialize_sparse(__VA_ARGS__))
+
 /* Zeros of like's shape with rows[i] added at indices[i] of axis 0: the dense form of a gradient
  * that is rows. */
 TUTTI_API tutti_sym tutti_rows_to_dense(tutti_sym rows, tutti_sym indices, tutti_sym like);

@@ -89,6 +89,7 @@ TUTTI_API tutti_init tutti_init_make(tutti_init_kind kind, double a, double b, i
 #define TUTTI_FAN_OUT 1.0
 #define TUTTI_FAN_AVERAGE 2.0
 
+/* The first values of a variable by shape: tutti_zeros(3, 4), tutti_uniform_init(-1, 1, 3, 4). */
 #define tutti_zeros(...) tutti_init_make(TUTTI_INIT_FULL, 0, 0, TUTTI_DIMS(__VA_ARGS__))
 #define tutti_ones(...) tutti_init_make(TUTTI_INIT_FULL, 1, 0, TUTTI_DIMS(__VA_ARGS__))
 #define tutti_full(value, ...) tutti_init_make(TUTTI_INIT_FULL, (value), 0, TUTTI_DIMS(__VA_ARGS__))
@@ -126,6 +127,8 @@ typedef struct tutti_variable_options {
     tutti_dtype dtype;       /* TUTTI_F32, or the tensor's or node's */
     int64_t seed;            /* of random initial values, mixed with the variable's name */
     const char *shared_name; /* its name in the state; by default the node's full name */
+    bool on_read; /* under a strategy every replica adds to a value of its own, and whoever reads it
+                     gets their sum; without it they are kept equal on every write */
     const char *slot_of;     /* full name of the variable whose slot (momentum, …) this is */
     tutti_partitioner *partitioner;
 } tutti_variable_options;
@@ -212,11 +215,11 @@ TUTTI_API tutti_sym tutti_adam_update_rows(tutti_sym variable, tutti_sym m, tutt
     TUTTI_AT(tutti_adam_update_rows((variable), (m), (s), (indices), (rows), (lr), (step),         \
                                     TUTTI_OPTIONS(tutti_adam_options, __VA_ARGS__)))
 
-/* ---- queues: first in, first out, shared between runs ---- */
+/* ---- queues, shared between runs ---- */
 
-/* A queue of tuples: tutti_fifo_queue(g, 32, TUTTI_TYPE(TUTTI_F32, 28, 28), TUTTI_TYPE(TUTTI_I64)).
- * Dimensions may be TUTTI_ANY. A full queue blocks enqueue, an empty one dequeue, until the run's
- * deadline. Its name in the state is the node's. */
+/* A queue of tuples, first in, first out: tutti_fifo_queue(g, 32, TUTTI_TYPE(TUTTI_F32, 28, 28),
+ * TUTTI_TYPE(TUTTI_I64)). Dimensions may be TUTTI_ANY. A full queue blocks enqueue, an empty one
+ * dequeue, until the run's deadline. Its name in the state is the node's. */
 TUTTI_API tutti_sym tutti_fifo_queue(tutti_graph *graph, const char *name, int64_t capacity,
                                      int count, const tutti_type *types);
 #define tutti_fifo_queue(graph, capacity, ...)                                                     \
@@ -226,6 +229,38 @@ TUTTI_API tutti_sym tutti_fifo_queue(tutti_graph *graph, const char *name, int64
         (tutti_fifo_queue)((graph), (name), (capacity),                                            \
                            (int)(sizeof((const tutti_type[]){__VA_ARGS__}) / sizeof(tutti_type)),  \
                            (const tutti_type[]){__VA_ARGS__}))
+#define TUTTI_QUEUE_TYPES_(...)                                                                    \
+    (int)(sizeof((const tutti_type[]){__VA_ARGS__}) / sizeof(tutti_type)), (const tutti_type[])    \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+/* A queue out of which any of its tuples comes, drawn by the seed. `min_after_dequeue` tuples stay
+ * in it to mix with, until it is closed; the capacity must be larger, or 0. */
+TUTTI_API tutti_sym tutti_shuffle_queue(tutti_graph *graph, const char *name, int64_t capacity,
+                                        int64_t min_after_dequeue, int64_t seed, int count,
+                                        const tutti_type *types);
+#define tutti_shuffle_queue(graph, capacity, min_after_dequeue, seed, ...)                         \
+    tutti_shuffle_queue_named(graph, NULL, capacity, min_after_dequeue, seed, __VA_ARGS__)
+#define tutti_shuffle_queue_named(graph, name, capacity, min_after_dequeue, seed, ...)             \
+    TUTTI_AT((tutti_shuffle_queue)((graph), (name), (capacity), (min_after_dequeue), (seed),       \
+                                   TUTTI_QUEUE_TYPES_(__VA_ARGS__)))
+/* A queue out of which the tuple with the lowest priority comes first, of equal ones the first that
+ * came. The priority is one more component, an i64 scalar before the others: tutti_enqueue(q,
+ * priority, x), and dequeues give it as output 0. */
+TUTTI_API tutti_sym tutti_priority_queue(tutti_graph *graph, const char *name, int64_t capacity,
+                                         int count, const tutti_type *types);
+#define tutti_priority_queue(graph, capacity, ...)                                                 \
+    tutti_priority_queue_named(graph, NULL, capacity, __VA_ARGS__)
+#define tutti_priority_queue_named(graph, name, capacity, ...)                                     \
+    TUTTI_AT((tutti_priority_queue)((graph), (name), (capacity), TUTTI_QUEUE_TYPES_(__VA_ARGS__)))
+/* First in, first out; dequeue_many and dequeue_up_to fill tuples up with zeros (false, "") behind,
+ * to the largest of the batch along each dimension that is TUTTI_ANY. */
+TUTTI_API tutti_sym tutti_padding_queue(tutti_graph *graph, const char *name, int64_t capacity,
+                                        int count, const tutti_type *types);
+#define tutti_padding_queue(graph, capacity, ...)                                                  \
+    tutti_padding_queue_named(graph, NULL, capacity, __VA_ARGS__)
+#define tutti_padding_queue_named(graph, name, capacity, ...)                                      \
+    TUTTI_AT((tutti_padding_queue)((graph), (name), (capacity), TUTTI_QUEUE_TYPES_(__VA_ARGS__)))
 /* One tuple in; a node to be run as a target. */
 TUTTI_API tutti_sym tutti_enqueue(tutti_sym queue, int count, const tutti_sym *components);
 #define tutti_enqueue(queue, ...) TUTTI_AT(tutti_enqueue((queue), TUTTI_SYMS(__VA_ARGS__)))

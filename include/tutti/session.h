@@ -13,12 +13,11 @@
 #define TUTTI_SESSION_H
 
 #include "tutti/graph.h"
+#include "tutti/strategy.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct tutti_session tutti_session;
 
 /* Devices in a grid with named axes; collectives name an axis. The strings and the list must
  * outlive the session. */
@@ -36,6 +35,7 @@ typedef struct tutti_session_options {
     bool deterministic;      /* only kernels whose results do not depend on the batch's cut */
     int cache_limit;         /* compiled programs kept; default 128 */
     tutti_mesh_options mesh;
+    tutti_strategy *strategy; /* how runs are spread; NULL: not at all. Must outlive the session */
 } tutti_session_options;
 
 /* The graph must outlive the session; it may grow while the session is open. */
@@ -71,6 +71,9 @@ typedef struct tutti_run_options {
     } targets;
     tutti_sym target;        /* one more target */
     double deadline_seconds; /* 0: the session's */
+    /* Under a strategy of several processes: rows of the whole batch, of which feeds marked by
+     * tutti_split_batch hold the rows of this process (tutti_strategy_rows). 0: they hold all. */
+    int64_t batch;
 } tutti_run_options;
 
 #define TUTTI_FEED(...)                                                                            \
@@ -99,6 +102,9 @@ typedef struct tutti_run_options {
 TUTTI_API tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *options);
 #define tutti_run(session, ...)                                                                    \
     tutti_session_run(session, TUTTI_OPTIONS(tutti_run_options, __VA_ARGS__))
+
+/* Marks a placeholder: its dimension 0 is the batch, which a strategy cuts. Returns it. */
+TUTTI_API tutti_sym tutti_split_batch(tutti_sym placeholder);
 
 /* A variable's present value (a copy), and setting it, without a run. */
 TUTTI_API tutti_status tutti_session_get(tutti_session *session, tutti_sym variable,

@@ -63,6 +63,7 @@ static void read_features(tutti_cpu *cpu)
     cpu->avx2 = (saved & SAVES_AVX) == SAVES_AVX && fma && f16c && bit(b, 5);
     cpu->avx512 = cpu->avx2 && (saved & SAVES_AVX512) == SAVES_AVX512 && bit(b, 16) && bit(b, 17) &&
                   bit(b, 30) && bit(b, 31);
+    cpu->avx512_vnni = cpu->avx512 && bit(c, 11);
     cpu->amx_bf16 = (saved & SAVES_AMX) == SAVES_AMX && bit(d, 22) && bit(d, 24) && ask_for_amx();
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d))
         cpu->avx512_bf16 = cpu->avx512 && bit(a, 5);
@@ -75,6 +76,7 @@ static void read_features(tutti_cpu *cpu)
 /* Bits of the auxiliary vector, as the kernel's interface fixes them. */
 #define CAP_ASIMD (1ul << 1)
 #define CAP_CPUID (1ul << 11)
+#define CAP_DOTPROD (1ul << 20)
 #define CAP_SVE (1ul << 22)
 #define CAP2_I8MM (1ul << 13)
 #define CAP2_BF16 (1ul << 14)
@@ -106,6 +108,7 @@ static void read_features(tutti_cpu *cpu)
     unsigned long caps = getauxval(AT_HWCAP), caps2 = getauxval(AT_HWCAP2);
     cpu->neon = caps & CAP_ASIMD;
     cpu->sve = caps & CAP_SVE;
+    cpu->dotprod = caps & CAP_DOTPROD;
     cpu->bf16 = caps2 & CAP2_BF16;
     cpu->i8mm = caps2 & CAP2_I8MM;
     int length = cpu->sve ? prctl(GET_SVE_LENGTH) : 0;

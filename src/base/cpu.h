@@ -11,10 +11,10 @@ typedef struct tutti_cpu {
     /* x86_64. Set only when the operating system saves the registers too. */
     bool avx2;   /* with fma and f16c */
     bool avx512; /* f, bw, dq and vl */
-    bool avx512_bf16, amx_bf16;
+    bool avx512_bf16, avx512_vnni, amx_bf16;
 
     /* aarch64 */
-    bool neon, sve, bf16, i8mm;
+    bool neon, sve, bf16, dotprod, i8mm;
     int sve_bytes; /* of one vector; 0 without SVE */
 
     /* Data caches one core sees, in bytes; typical sizes where the system does not say. */

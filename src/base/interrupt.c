@@ -17,13 +17,29 @@ static void on_signal(int number)
     struct sigaction standard;
     memset(&standard, 0, sizeof standard);
     standard.sa_handler = SIG_DFL;
-    asked = 1;
+    asked = number;
     sigaction(number, &standard, NULL);
 }
 
 bool tutti_interrupted(void)
 {
     return asked != 0;
+}
+
+int tutti__interrupt_signal(void)
+{
+    return asked;
+}
+
+void tutti__interrupt_hear(int number)
+{
+    if (!asked)
+        asked = number;
+}
+
+bool tutti__preempted(void)
+{
+    return asked == SIGTERM;
 }
 
 void tutti__interrupt_begin(void)

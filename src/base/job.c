@@ -20,7 +20,7 @@ static const struct flag {
     {"seed", "N", "of weights, order and every random number; default 1"},
     {"threads", "N", "CPU threads; default all that are granted"},
     {"device", "NAME", "where to compute: cpu:0"},
-    {"strategy", "NAME", "how to distribute; default one device"},
+    {"strategy", "NAME", "one_device, mirrored, multi_worker_mirrored, central_storage; default auto"},
     {"devices", "LIST", "devices of the strategy: cpu:0,cpu:1"},
     {"precision", "P", "f32, bf16 or f16; default f32"},
     {"deterministic", NULL, "the same bits for any cut of the batch; slower on some machines"},
@@ -142,12 +142,6 @@ static void apply(tutti_job *job)
         if (text)
             tutti__param_set(params[i].param, text);
     }
-    const char *strategy = tutti_flag_text(job, "strategy", NULL);
-    if (strategy && strcmp(strategy, "one_device") != 0)
-        tutti_job_fail(job, tutti_fail(TUTTI_UNSUPPORTED,
-                                       "--strategy %s is not available in this version; known: "
-                                       "one_device",
-                                       strategy));
     tutti_flag_int(job, "threads", 0);
     job->seed = (uint64_t)tutti_flag_int(job, "seed", 1);
     if (job->error.status != TUTTI_OK)
@@ -177,7 +171,7 @@ int tutti_close(tutti_job *job)
     if (code != 0)
         fprintf(stderr, "tutti: %s\n", job->error.message);
     tutti__job_discard(job);
-    return code;
+    return code == 0 && tutti__preempted() ? TUTTI_EXIT_PREEMPTED : code;
 }
 
 void tutti__job_discard(tutti_job *job)
@@ -278,7 +272,7 @@ void tutti_no_other_flags(tutti_job *job, int argc, char **argv)
 
 bool tutti_job_quiet(tutti_job *job)
 {
-    return tutti_flag_on(job, "quiet") || tutti_flag_on(job, "json");
+    return tutti_flag_on(job, "quiet") || tutti_flag_on(job, "json") || (job && job->silent);
 }
 
 void tutti_expect(tutti_job *job, const char *name, double value, double at_least)

@@ -20,6 +20,8 @@ struct tutti_job {
     TUTTI_VEC(tutti_owned) owned;
     uint64_t seed;
     char program[64]; /* argv[0]'s last part */
+    void *strategy;   /* dist's; owned like anything else */
+    bool silent;      /* another process of the job prints */
 };
 
 /* Inside a function that makes something: false when the job is NULL or has failed. */
@@ -30,6 +32,12 @@ static inline bool tutti__job_able(const tutti_job *job)
 
 /* Releases everything, like tutti_close, and says nothing. */
 void tutti__job_discard(tutti_job *job);
+
+/* The signal that asked to end, or 0; and one that another process of the job got. */
+int tutti__interrupt_signal(void);
+void tutti__interrupt_hear(int number);
+/* Whether the signal was SIGTERM: a scheduler wants the machine back. */
+bool tutti__preempted(void);
 
 /* Between these Ctrl-C sets a flag instead of ending the process. They nest. */
 void tutti__interrupt_begin(void);

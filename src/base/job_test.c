@@ -111,18 +111,6 @@ TUTTI_TEST(a_full_run_is_held_to_what_is_expected)
     CHECK_STATUS(expecting(5, other, 0.4), TUTTI_CHECK_FAILED);
 }
 
-TUTTI_TEST(an_unknown_strategy_is_the_jobs_error)
-{
-    const char *list[] = {"p", "--strategy", "mirrored", NULL};
-    int argc = 3;
-    char **argv = (char **)list;
-    tutti_job *job = tutti_open(&argc, &argv);
-    CHECK_STATUS(tutti_job_check(job), TUTTI_UNSUPPORTED);
-    CHECK_INT(job->exit_code, 2);
-    job->exit_code = 0;
-    tutti_close(job);
-}
-
 TUTTI_TEST(interrupt_sets_a_flag_while_it_is_in_force)
 {
     struct sigaction now;

@@ -19,15 +19,20 @@
 
 #define ONNX_OPSET_LOWEST 17 /* that is written */
 #define ONNX_OPSET_HIGHEST 21
-#define ONNX_OPSET_OLDEST 13 /* that is read */
+#define ONNX_OPSET_OLDEST 7 /* that is read */
+#define ONNX_OPSET_NEWEST 28
+#define ONNX_ELEMENTS 64 /* of a list of integers that is followed through the graph */
+#define ONNX_UNROLL 64   /* rounds of a loop that are built one after the other */
 
 typedef struct tutti_onnx_export tutti_onnx_export;
 typedef struct tutti_onnx_import tutti_onnx_import;
 
 /* One operator of ours and one of ONNX's; either side may be absent. */
 typedef struct tutti_onnx_op {
-    const char *op;   /* ours; NULL: only read */
-    const char *type; /* ONNX's; NULL: only written, as several nodes */
+    const char *op;     /* ours; NULL: only read */
+    const char *type;   /* ONNX's; NULL: only written, as several nodes */
+    const char *domain; /* of the type; NULL: ONNX's own */
+    const char *note;   /* for the manual: what is not supported; NULL: nothing */
     /* Writes x->node. A failure is noted in x. */
     void (*write)(tutti_onnx_export *x);
     /* Builds m->node. A failure is noted in m or in the graph. */
@@ -36,7 +41,7 @@ typedef struct tutti_onnx_op {
 
 /* By our name or by ONNX's; NULL when there is no such rule. */
 const tutti_onnx_op *tutti__onnx_writer(const char *op);
-const tutti_onnx_op *tutti__onnx_reader(const char *type);
+const tutti_onnx_op *tutti__onnx_reader(const char *domain, const char *type);
 
 /* Axes of channels first, as the order of a transpose from channels last, and the reverse. */
 void tutti__onnx_first_order(int rank, int64_t *ret_order);
@@ -137,6 +142,19 @@ void tutti__onnx_write_plain(tutti_onnx_export *x);
 
 /* ---- reading ---- */
 
+/* One integer of a list that is followed through the graph: a number, or a scalar of i64. */
+typedef struct tutti_onnx_element {
+    bool known;
+    int64_t value;
+    tutti_sym sym; /* when it is not known */
+} tutti_onnx_element;
+typedef struct tutti_onnx_elements {
+    int rank; /* 0 or 1 */
+    int count;
+    tutti_dtype dtype; /* i64 or i32 */
+    tutti_onnx_element items[ONNX_ELEMENTS];
+} tutti_onnx_elements;
+
 /* What a name stands for. */
 typedef struct tutti_onnx_known {
     const char *name;
@@ -144,21 +162,40 @@ typedef struct tutti_onnx_known {
     tutti_tensor *value;   /* of a constant; the file's */
     bool weight;           /* an initializer: becomes a variable where it is floating */
     bool frozen;           /* that is not trained */
+    bool lost;             /* its node could not be built */
     tutti_sym formed;      /* the weight in the form that an operator has made of it */
     const char *form;      /* which form that is */
     tutti_sym shape_of;    /* the value is the shape of this; TUTTI_NO_SYM: it is not */
+    const tutti_onnx_elements *elements; /* of a list some of which are known; or NULL */
+    bool sequence;                       /* a list of tensors, known while the graph is built */
+    size_t item_count;
+    struct tutti_onnx_known **items;
 } tutti_onnx_known;
 
+/* Scopes: a sub-graph or function is built by an importer of its own. One that is built in place
+ * (`around`) sees the names around it; one that becomes a body of cond or while (`beyond`) sees
+ * constants and what it was given. The root owns memory, made values and what is missing. */
 struct tutti_onnx_import {
     const tutti_onnx *onnx;
     const char *file;
     tutti_graph *graph;
     const tutti_onnx_node *node; /* that is being built */
     const tutti_onnx_op *rule;
-    tutti_arena arena;
+    int64_t opset; /* of the default domain, here */
+    tutti_onnx_import *root, *around, *beyond;
+    int depth;
     tutti_map known; /* name → tutti_onnx_known */
     tutti_status status;
     tutti_error error;
+    /* Of the root: */
+    tutti_arena arena;
+    TUTTI_VEC(tutti_tensor *) made; /* values computed on the way */
+    tutti_text needs;               /* what is not supported, one after the other */
+    size_t need_count;
+    bool constants; /* weights are constants, not variables */
+    size_t given_count;
+    const tutti_onnx_given *given; /* inputs whose values are known already */
+    tutti_onnx_known *missing;     /* stands for an optional value that is absent */
 };
 
 void tutti__onnx_read_fail(tutti_onnx_import *m, tutti_status status, const char *format, ...)
@@ -172,14 +209,34 @@ tutti_sym tutti__onnx_sym_as(tutti_onnx_import *m, int i, bool last);
 /* Output i is that symbol. */
 void tutti__onnx_made(tutti_onnx_import *m, int i, tutti_sym sym);
 void tutti__onnx_made_as(tutti_onnx_import *m, int i, tutti_sym sym, bool last);
+/* Output i is what another name stands for; a constant (the tensor is taken over); a list. */
+void tutti__onnx_made_known(tutti_onnx_import *m, int i, tutti_onnx_known *known);
+void tutti__onnx_made_value(tutti_onnx_import *m, int i, tutti_tensor *value);
+void tutti__onnx_made_elements(tutti_onnx_import *m, int i, const tutti_onnx_elements *elements);
 /* True when all inputs of rank 3 and more are there channels last and the others are scalars. */
 bool tutti__onnx_joined(tutti_onnx_import *m);
 /* Whether output i has a name. */
 bool tutti__onnx_names(const tutti_onnx_import *m, int i);
 tutti_onnx_known *tutti__onnx_input(tutti_onnx_import *m, int i); /* NULL: not given */
+tutti_onnx_known *tutti__onnx_find(tutti_onnx_import *m, const char *name);
+tutti_onnx_known *tutti__onnx_learn(tutti_onnx_import *m, const char *name,
+                                    tutti_onnx_known known); /* NULL after a failure */
+/* The symbol of a name in the file's order; TUTTI_NO_SYM after a failure. */
+tutti_sym tutti__onnx_symbol(tutti_onnx_import *m, tutti_onnx_known *known);
 
-/* Constant inputs. The tensor is the file's; NULL, and a failure, when it is not known. */
+/* Constant inputs. The tensor is the file's or the importer's; NULL when it is not known, with a
+ * failure for _read_constant. What is made of constants and given inputs alone is computed. */
+tutti_tensor *tutti__onnx_try_constant(tutti_onnx_import *m, int i);
 tutti_tensor *tutti__onnx_read_constant(tutti_onnx_import *m, int i, const char *what);
+/* Input i as a list of integers, as far as they are known; false when its length is not. */
+bool tutti__onnx_read_elements(tutti_onnx_import *m, int i, tutti_onnx_elements *ret);
+bool tutti__onnx_all_known(const tutti_onnx_elements *elements);
+/* As a tensor of i64 in the graph. */
+tutti_sym tutti__onnx_elements_sym(tutti_onnx_import *m, const tutti_onnx_elements *elements);
+/* The present node where it computes with shapes: true when it was done. */
+bool tutti__onnx_fold(tutti_onnx_import *m);
+/* Whether two dimensions of unknown size are always the same. */
+bool tutti__onnx_same_dim(tutti_sym a, int axis_a, tutti_sym b, int axis_b);
 /* Integers of a constant; at most TUTTI_MAX_RANK. False after a failure. */
 bool tutti__onnx_read_ints(tutti_onnx_import *m, int i, const char *what, tutti_axes *ret);
 /* Input i, or where it is not there the attribute; none: count 0. */
@@ -206,13 +263,39 @@ tutti_sym tutti__onnx_formed(tutti_onnx_import *m, int i, const char *form,
 /* Ready-made: the operator rule->op with the same inputs and no attributes. */
 void tutti__onnx_read_plain(tutti_onnx_import *m);
 
+/* ---- sub-graphs ---- */
+
+/* Builds nodes one after the other; what is not supported is noted, other failures are m's. */
+void tutti__onnx_build_nodes(tutti_onnx_import *m, size_t count, const tutti_onnx_node *nodes);
+/* A sub-graph's nodes right here; ret_outputs[i] is what its output i stands for. False after a
+ * failure, or when something in it is not supported. */
+bool tutti__onnx_inline(tutti_onnx_import *m, const tutti_onnx_graph *graph, size_t input_count,
+                        tutti_onnx_known *const *inputs, tutti_onnx_known **ret_outputs);
+/* Names around it that a sub-graph uses and that are no constants; at most `limit`. False when
+ * there are more. */
+bool tutti__onnx_captures(tutti_onnx_import *m, const tutti_onnx_graph *graph, int limit,
+                          int *count, const char **names);
+/* A sub-graph as the body of cond or while: `inputs` are symbols of `body`, captures stand for the
+ * names. A failure is the body's. */
+typedef struct tutti_onnx_body {
+    const tutti_onnx_graph *graph;
+    int input_count, capture_count;
+    const tutti_sym *inputs, *captures;
+    const char *const *names;
+} tutti_onnx_body;
+void tutti__onnx_build_body(tutti_onnx_import *m, tutti_graph *body, const tutti_onnx_body *what,
+                            tutti_sym *ret_outputs);
+/* The function of the model's own that a node calls, or NULL. */
+const tutti_onnx_function *tutti__onnx_function_of(const tutti_onnx *onnx,
+                                                   const tutti_onnx_node *node);
+void tutti__onnx_call_function(tutti_onnx_import *m, const tutti_onnx_function *function);
+/* Everything in a file that is not supported: operators, element types, …; TUTTI_OK when there is
+ * nothing. */
+tutti_status tutti__onnx_check_needs(const tutti_onnx *onnx, const char *file);
+
 /* ---- whole files ---- */
 
 /* A graph as ONNX; ports name inputs and outputs. *ret_onnx is freed by tutti__onnx_free. */
-typedef struct tutti_onnx_port {
-    const char *name;
-    tutti_sym sym;
-} tutti_onnx_port;
 tutti_status tutti__onnx_from_graph(tutti_graph *graph, tutti_session *session, const char *name,
                                     int opset, int input_count, const tutti_onnx_port *inputs,
                                     int output_count, const tutti_onnx_port *outputs,
@@ -221,6 +304,10 @@ tutti_status tutti__onnx_from_graph(tutti_graph *graph, tutti_session *session, 
 tutti_status tutti__onnx_prune(tutti_onnx *onnx);
 /* Builds into a functional model that has neither inputs nor outputs yet. */
 tutti_status tutti__onnx_into_model(const tutti_onnx *onnx, const char *file, tutti_model *model);
+/* Builds into a graph; inputs become placeholders. */
+tutti_status tutti__onnx_into_graph(const tutti_onnx *onnx, const char *file, tutti_graph *graph,
+                                    const tutti_onnx_graph_options *options,
+                                    tutti_onnx_ports *ret_ports);
 /* Inputs, outputs, opset, operators and parameters, as text for a person. */
 tutti_status tutti__onnx_describe(const char *path, tutti_text *text);
 

@@ -1,9 +1,8 @@
 /* onnx_decode.c: ONNX's messages from protobuf, which may come from anybody. Numbers of fields are
  * those of onnx.proto. */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/world.h"
 #include "bridge/onnx_decode.h"
 #include "io/protobuf.h"
 
@@ -13,7 +12,7 @@ tutti_status tutti__onnx_no_memory(const tutti_onnx_decoder *d)
 }
 
 /* One more object; a few bytes in the file are a struct here. */
-static tutti_status count_object(tutti_onnx_decoder *d)
+tutti_status tutti__onnx_count(tutti_onnx_decoder *d)
 {
     if (++d->objects > ONNX_OBJECTS)
         return tutti_fail(TUTTI_TOO_LARGE, "%s: more than %d nodes, tensors and attributes",
@@ -35,8 +34,8 @@ tutti_status tutti__onnx_take_string(tutti_onnx_decoder *d, const tutti_proto_fi
     return TUTTI_OK;
 }
 
-static tutti_status push_name(tutti_onnx_decoder *d, const tutti_proto_field *f,
-                              tutti_onnx_names *list)
+tutti_status tutti__onnx_take_name(tutti_onnx_decoder *d, const tutti_proto_field *f,
+                                   tutti_onnx_names *list)
 {
     const char *name = NULL;
     TUTTI_TRY(tutti__onnx_take_string(d, f, &name));
@@ -44,6 +43,25 @@ static tutti_status push_name(tutti_onnx_decoder *d, const tutti_proto_field *f,
     if (!slot)
         return tutti__onnx_no_memory(d);
     *slot = name;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__onnx_note_need(tutti_onnx_decoder *d, const char *format, ...)
+{
+    char text[300];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    for (size_t i = 0; i < d->onnx->needs.count; i++)
+        if (strcmp(d->onnx->needs.items[i], text) == 0)
+            return TUTTI_OK;
+    const char **slot = ONNX_PUSH(&d->onnx->arena, &d->onnx->needs);
+    char *copy = slot ? tutti__arena_take(&d->onnx->arena, strlen(text) + 1) : NULL;
+    if (!copy)
+        return tutti__onnx_no_memory(d);
+    memcpy(copy, text, strlen(text) + 1);
+    *slot = copy;
     return TUTTI_OK;
 }
 
@@ -81,8 +99,10 @@ static tutti_status read_tensor_type(tutti_onnx_decoder *d, tutti_proto p, tutti
 {
     tutti_proto_field f;
     while (tutti__proto_next(&p, &f)) {
-        if (f.number == 1)
-            v->type.dtype = tutti__onnx_dtype_of(tutti__proto_int(&f));
+        if (f.number == 1) {
+            v->element = tutti__proto_int(&f);
+            v->type.dtype = tutti__onnx_dtype_of(v->element);
+        }
         if (f.number == 2)
             TUTTI_TRY(read_shape(d, tutti__proto_inside(&p, &f), v));
     }
@@ -99,17 +119,18 @@ static tutti_status read_value(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_
         if (f.number != 2)
             continue;
         tutti_proto type = tutti__proto_inside(&p, &f);
-        while (tutti__proto_next(&type, &inner))
+        while (tutti__proto_next(&type, &inner)) {
+            v->other = v->other ||
+                       (inner.number != 1 && inner.kind == TUTTI_PROTO_BYTES && inner.number != 6);
             if (inner.number == 1)
                 TUTTI_TRY(read_tensor_type(d, tutti__proto_inside(&type, &inner), v));
+        }
         TUTTI_TRY(tutti__proto_end(&type));
     }
     return tutti__proto_end(&p);
 }
 
 /* ---- nodes ---- */
-
-static tutti_status read_graph(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_graph *graph);
 
 static tutti_status read_numbers(tutti_onnx_decoder *d, tutti_proto *p, const tutti_proto_field *f,
                                  tutti_onnx_attr *attr)
@@ -150,7 +171,7 @@ static tutti_status read_subgraph(tutti_onnx_decoder *d, tutti_proto p, tutti_on
     if (!attr->graph)
         return tutti__onnx_no_memory(d);
     d->depth++;
-    tutti_status status = read_graph(d, p, attr->graph);
+    tutti_status status = tutti__onnx_take_graph(d, p, attr->graph);
     d->depth--;
     return status;
 }
@@ -166,13 +187,14 @@ static tutti_onnx_attr_kind kind_of(int64_t given, uint32_t field)
     return field < TUTTI_COUNT(kinds) ? kinds[field] : ONNX_NONE;
 }
 
-static tutti_status read_attr(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_attr *attr)
+tutti_status tutti__onnx_take_attr(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_attr *attr)
 {
     tutti_proto_field f;
     const char *unused;
     int64_t given = 0;
     uint32_t last = 0;
-    attr->name = attr->s = "";
+    bool tensor = false; /* one is there, whatever its elements are */
+    attr->name = attr->s = attr->refers = "";
     while (tutti__proto_next(&p, &f)) {
         if (f.number == 1 || f.number == 4 || f.number == 9)
             TUTTI_TRY(read_text(d, &f, attr));
@@ -187,26 +209,31 @@ static tutti_status read_attr(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_a
             TUTTI_TRY(read_subgraph(d, tutti__proto_inside(&p, &f), attr));
         if (f.number == 7 || f.number == 8)
             TUTTI_TRY(read_numbers(d, &p, &f, attr));
+        tensor = tensor || f.number == 5;
         if (f.number >= 2 && f.number <= 9)
             last = f.number;
+        if (f.number == 21)
+            TUTTI_TRY(tutti__onnx_take_string(d, &f, &attr->refers));
         if (f.number == 20)
             given = tutti__proto_int(&f);
     }
     attr->kind = kind_of(given, last);
-    if ((attr->kind == ONNX_TENSOR && !attr->tensor) || (attr->kind == ONNX_GRAPH && !attr->graph))
+    bool empty =
+        (attr->kind == ONNX_TENSOR && !tensor) || (attr->kind == ONNX_GRAPH && !attr->graph);
+    if (empty && !attr->refers[0])
         return tutti_fail(TUTTI_CORRUPT, "%s: attribute '%s' has no value", d->file, attr->name);
     return tutti__proto_end(&p);
 }
 
-static tutti_status read_node(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_node *node)
+tutti_status tutti__onnx_take_node(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_node *node)
 {
     tutti_proto_field f;
     node->name = node->type = node->domain = "";
     while (tutti__proto_next(&p, &f)) {
         if (f.number == 1)
-            TUTTI_TRY(push_name(d, &f, &node->inputs));
+            TUTTI_TRY(tutti__onnx_take_name(d, &f, &node->inputs));
         if (f.number == 2)
-            TUTTI_TRY(push_name(d, &f, &node->outputs));
+            TUTTI_TRY(tutti__onnx_take_name(d, &f, &node->outputs));
         if (f.number == 3)
             TUTTI_TRY(tutti__onnx_take_string(d, &f, &node->name));
         if (f.number == 4)
@@ -214,11 +241,11 @@ static tutti_status read_node(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_n
         if (f.number == 7)
             TUTTI_TRY(tutti__onnx_take_string(d, &f, &node->domain));
         if (f.number == 5) {
-            TUTTI_TRY(count_object(d));
+            TUTTI_TRY(tutti__onnx_count(d));
             tutti_onnx_attr *attr = ONNX_PUSH(&d->onnx->arena, &node->attrs);
             if (!attr)
                 return tutti__onnx_no_memory(d);
-            TUTTI_TRY(read_attr(d, tutti__proto_inside(&p, &f), attr));
+            TUTTI_TRY(tutti__onnx_take_attr(d, tutti__proto_inside(&p, &f), attr));
         }
     }
     return tutti__proto_end(&p);
@@ -229,10 +256,10 @@ static tutti_status read_node(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_n
 static tutti_status read_part(tutti_onnx_decoder *d, tutti_proto p, uint32_t number,
                               tutti_onnx_graph *graph)
 {
-    TUTTI_TRY(count_object(d));
+    TUTTI_TRY(tutti__onnx_count(d));
     if (number == 1) {
         tutti_onnx_node *node = ONNX_PUSH(&d->onnx->arena, &graph->nodes);
-        return node ? read_node(d, p, node) : tutti__onnx_no_memory(d);
+        return node ? tutti__onnx_take_node(d, p, node) : tutti__onnx_no_memory(d);
     }
     if (number == 5) {
         tutti_onnx_tensor *t = ONNX_PUSH(&d->onnx->arena, &graph->initializers);
@@ -243,7 +270,7 @@ static tutti_status read_part(tutti_onnx_decoder *d, tutti_proto p, uint32_t num
     return v ? read_value(d, p, v) : tutti__onnx_no_memory(d);
 }
 
-static tutti_status read_graph(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_graph *graph)
+tutti_status tutti__onnx_take_graph(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_graph *graph)
 {
     tutti_proto_field f;
     graph->name = "";
@@ -253,82 +280,7 @@ static tutti_status read_graph(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_
         if (f.number == 1 || f.number == 5 || f.number == 11 || f.number == 12)
             TUTTI_TRY(read_part(d, tutti__proto_inside(&p, &f), f.number, graph));
         if (f.number == 15)
-            return tutti_fail(TUTTI_UNSUPPORTED, "%s: sparse initializers are not supported",
-                              d->file);
+            TUTTI_TRY(tutti__onnx_note_need(d, "sparse initializers"));
     }
     return tutti__proto_end(&p);
-}
-
-/* The default domain is "" or "ai.onnx". */
-static tutti_status read_opset(tutti_onnx_decoder *d, tutti_proto p)
-{
-    tutti_proto_field f;
-    const char *domain = "";
-    int64_t version = 0;
-    while (tutti__proto_next(&p, &f)) {
-        if (f.number == 1)
-            TUTTI_TRY(tutti__onnx_take_string(d, &f, &domain));
-        if (f.number == 2)
-            version = tutti__proto_int(&f);
-    }
-    if (domain[0] == 0 || strcmp(domain, "ai.onnx") == 0) {
-        d->onnx->opset = version;
-        return tutti__proto_end(&p);
-    }
-    const char **slot = ONNX_PUSH(&d->onnx->arena, &d->onnx->domains);
-    if (!slot)
-        return tutti__onnx_no_memory(d);
-    *slot = domain;
-    return tutti__proto_end(&p);
-}
-
-static tutti_status read_model(tutti_onnx_decoder *d, tutti_proto p)
-{
-    tutti_proto_field f;
-    bool found = false;
-    while (tutti__proto_next(&p, &f)) {
-        if (f.number == 1)
-            d->onnx->ir_version = tutti__proto_int(&f);
-        if (f.number == 2)
-            TUTTI_TRY(tutti__onnx_take_string(d, &f, &d->onnx->producer));
-        if (f.number == 3)
-            TUTTI_TRY(tutti__onnx_take_string(d, &f, &d->onnx->producer_version));
-        if (f.number == 8)
-            TUTTI_TRY(read_opset(d, tutti__proto_inside(&p, &f)));
-        if (f.number != 7)
-            continue;
-        if (found)
-            return tutti_fail(TUTTI_CORRUPT, "%s: the file holds two graphs", d->file);
-        found = true;
-        TUTTI_TRY(read_graph(d, tutti__proto_inside(&p, &f), &d->onnx->graph));
-    }
-    TUTTI_TRY(tutti__proto_end(&p));
-    if (!found)
-        return tutti_fail(TUTTI_CORRUPT, "%s: there is no graph in it; is it an ONNX file?",
-                          d->file);
-    return TUTTI_OK;
-}
-
-tutti_status tutti__onnx_decode(const char *name, const void *data, size_t size,
-                                tutti_onnx **ret_onnx)
-{
-    tutti_onnx_decoder d = {.file = name};
-    TUTTI_TRY(tutti__onnx_create(&d.onnx));
-    tutti_status status = read_model(&d, tutti__proto(name, data, size));
-    if (status == TUTTI_OK)
-        *ret_onnx = d.onnx;
-    else
-        tutti__onnx_free(d.onnx);
-    return status;
-}
-
-tutti_status tutti__onnx_load(const char *path, tutti_onnx **ret_onnx)
-{
-    void *data;
-    size_t size;
-    const tutti_world *world = tutti__world();
-    TUTTI_TRY(world->read_file(world->self, path, ONNX_BYTES, &data, &size));
-    tutti_status status = tutti__onnx_decode(path, data, size, ret_onnx);
-    free(data);
-    return status;
 }

@@ -7,7 +7,8 @@
 
 typedef struct tutti_onnx_decoder {
     tutti_onnx *onnx;
-    const char *file; /* for messages */
+    const char *file; /* for messages, and the folder of data outside it */
+    bool inside;      /* there is no folder: data outside the file is refused */
     int depth;        /* of sub-graphs */
     size_t objects;   /* nodes, attributes, tensors, inputs, outputs so far */
 } tutti_onnx_decoder;
@@ -16,7 +17,25 @@ tutti_status tutti__onnx_no_memory(const tutti_onnx_decoder *d);
 /* A copy of a text field; NUL-terminated. */
 tutti_status tutti__onnx_take_string(tutti_onnx_decoder *d, const tutti_proto_field *field,
                                      const char **ret);
-/* A TensorProto; the tensor is the file's. */
+/* One more name at the end of a list. */
+tutti_status tutti__onnx_take_name(tutti_onnx_decoder *d, const tutti_proto_field *field,
+                                   tutti_onnx_names *list);
+/* Counts one more object, of which a file has a limited number. */
+tutti_status tutti__onnx_count(tutti_onnx_decoder *d);
+/* Something that we have no form for. */
+tutti_status tutti__onnx_note_need(tutti_onnx_decoder *d, const char *format, ...)
+    TUTTI_PRINTF(2, 3);
+tutti_status tutti__onnx_take_node(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_node *node);
+tutti_status tutti__onnx_take_attr(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_attr *attr);
+tutti_status tutti__onnx_take_graph(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_graph *graph);
+/* `size` bytes of external data, entry by entry as the tensor names them, into `to`. */
+typedef struct tutti_onnx_outside {
+    const char *location;
+    int64_t offset, length; /* length -1: not said */
+} tutti_onnx_outside;
+tutti_status tutti__onnx_take_outside(const tutti_onnx_decoder *d, const char *tensor,
+                                      const tutti_onnx_outside *where, void *to, size_t size);
+/* A TensorProto; the tensor is the file's, NULL when its elements are among the needs. */
 tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const char **ret_name,
                                      tutti_tensor **ret);
 

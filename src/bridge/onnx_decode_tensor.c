@@ -1,4 +1,5 @@
 /* onnx_decode_tensor.c: TensorProto: elements as raw bytes or as lists of numbers. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "bridge/onnx_decode.h"
@@ -12,7 +13,28 @@ typedef struct parts {
     tutti_proto_field raw; /* number 0: none */
     tutti_proto values;    /* the message again, to walk its typed data */
     bool outside;
+    tutti_onnx_outside where;
 } parts;
+
+/* StringStringEntryProto: key 1, value 2. */
+static tutti_status read_entry(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_outside *where)
+{
+    tutti_proto_field f;
+    const char *key = "", *value = "";
+    while (tutti__proto_next(&p, &f)) {
+        if (f.number == 1)
+            TUTTI_TRY(tutti__onnx_take_string(d, &f, &key));
+        if (f.number == 2)
+            TUTTI_TRY(tutti__onnx_take_string(d, &f, &value));
+    }
+    if (strcmp(key, "location") == 0)
+        where->location = value;
+    if (strcmp(key, "offset") == 0)
+        where->offset = strtoll(value, NULL, 10);
+    if (strcmp(key, "length") == 0)
+        where->length = strtoll(value, NULL, 10);
+    return tutti__proto_end(&p);
+}
 
 static tutti_status read_dims(tutti_onnx_decoder *d, tutti_proto *p, const tutti_proto_field *f,
                               parts *t)
@@ -33,7 +55,7 @@ static tutti_status read_dims(tutti_onnx_decoder *d, tutti_proto *p, const tutti
 static tutti_status read_parts(tutti_onnx_decoder *d, tutti_proto p, parts *t)
 {
     tutti_proto_field f;
-    *t = (parts){.name = "", .values = p};
+    *t = (parts){.name = "", .values = p, .where = {.location = "", .length = -1}};
     while (tutti__proto_next(&p, &f)) {
         if (f.number == 1)
             TUTTI_TRY(read_dims(d, &p, &f, t));
@@ -43,7 +65,9 @@ static tutti_status read_parts(tutti_onnx_decoder *d, tutti_proto p, parts *t)
             TUTTI_TRY(tutti__onnx_take_string(d, &f, &t->name));
         if (f.number == 9 && f.kind == TUTTI_PROTO_BYTES)
             t->raw = f;
-        if (f.number == 13 || (f.number == 14 && tutti__proto_int(&f) == 1))
+        if (f.number == 13)
+            TUTTI_TRY(read_entry(d, tutti__proto_inside(&p, &f), &t->where));
+        if (f.number == 14 && tutti__proto_int(&f) == 1)
             t->outside = true;
     }
     return tutti__proto_end(&p);
@@ -128,29 +152,24 @@ static tutti_status walk_typed(const parts *t, tutti_dtype dtype, tutti_tensor *
     return tutti__proto_end(&p);
 }
 
-static tutti_status check_tensor(const tutti_onnx_decoder *d, const parts *t, tutti_dtype dtype,
-                                 int64_t *ret_count)
+static tutti_status check_tensor(const tutti_onnx_decoder *d, const parts *t, tutti_dtype dtype)
 {
     tutti_type type = tutti_type_make(dtype, t->rank, t->dims);
     int64_t count = tutti_type_count(&type), given = 0;
-    if (t->outside)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "%s: the data of tensor '%s' stands outside the file; save the model as "
-                          "one file",
+    size_t bytes = t->outside ? (size_t)t->where.length : t->raw.size;
+    bool raw = dtype != TUTTI_STRING && (t->outside ? t->where.length >= 0 : t->raw.number != 0);
+    if (t->outside && dtype == TUTTI_STRING)
+        return tutti_fail(TUTTI_UNSUPPORTED, "%s: the texts of tensor '%s' stand outside the file",
                           d->file, t->name);
-    if (dtype == TUTTI_NO_DTYPE)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s: tensor '%s' has elements of ONNX type %lld",
-                          d->file, t->name, (long long)t->number);
-    if (t->raw.number != 0 && dtype != TUTTI_STRING)
-        given = (int64_t)(t->raw.size / tutti_dtype_size(dtype));
+    if (t->outside && !raw)
+        given = count;
+    else if (raw)
+        given = (int64_t)(bytes / tutti_dtype_size(dtype));
     else
         TUTTI_TRY(walk_typed(t, dtype, NULL, &given));
-    bool odd =
-        t->raw.number != 0 && dtype != TUTTI_STRING && t->raw.size % tutti_dtype_size(dtype) != 0;
-    if (count < 0 || count != given || odd)
+    if (count < 0 || count != given || (raw && bytes % tutti_dtype_size(dtype) != 0))
         return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%s' has %lld elements, its data holds %lld",
                           d->file, t->name, (long long)count, (long long)given);
-    *ret_count = count;
     return TUTTI_OK;
 }
 
@@ -162,26 +181,39 @@ static void fix_bools(tutti_tensor *tensor)
         bytes[i] = bytes[i] != 0;
 }
 
+static tutti_status fill(tutti_onnx_decoder *d, const parts *t, tutti_dtype dtype,
+                         tutti_tensor *tensor)
+{
+    size_t size = (size_t)tutti_tensor_count(tensor) * tutti_dtype_size(dtype);
+    int64_t done = 0;
+    if (t->outside)
+        TUTTI_TRY(tutti__onnx_take_outside(d, t->name, &t->where, tutti_tensor_data(tensor), size));
+    else if (t->raw.number == 0 || dtype == TUTTI_STRING)
+        return walk_typed(t, dtype, tensor, &done);
+    else if (size > 0)
+        memcpy(tutti_tensor_data(tensor), t->raw.data, size);
+    fix_bools(tensor);
+    return TUTTI_OK;
+}
+
 tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const char **ret_name,
                                      tutti_tensor **ret)
 {
     parts t;
-    int64_t count = 0, done = 0;
     tutti_tensor *tensor;
     TUTTI_TRY(read_parts(d, p, &t));
     tutti_dtype dtype = tutti__onnx_dtype_of(t.number);
-    TUTTI_TRY(check_tensor(d, &t, dtype, &count));
+    *ret_name = t.name;
+    if (dtype == TUTTI_NO_DTYPE) {
+        *ret = NULL;
+        return tutti__onnx_note_need(d, "elements of type %s (tensor '%s')",
+                                     tutti__onnx_element(t.number), t.name);
+    }
+    TUTTI_TRY(check_tensor(d, &t, dtype));
     TUTTI_TRY(tutti_tensor_create(dtype, t.rank, t.dims, &tensor));
     tutti_status status = tutti__onnx_keep(d->onnx, tensor);
     TUTTI_TRY(status);
-    if (t.raw.number != 0 && dtype != TUTTI_STRING) {
-        if (count > 0)
-            memcpy(tutti_tensor_data(tensor), t.raw.data, t.raw.size);
-        fix_bools(tensor);
-    } else {
-        TUTTI_TRY(walk_typed(&t, dtype, tensor, &done));
-    }
-    *ret_name = t.name;
+    TUTTI_TRY(fill(d, &t, dtype, tensor));
     *ret = tensor;
     return TUTTI_OK;
 }

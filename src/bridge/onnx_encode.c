@@ -22,6 +22,9 @@ static tutti_status put_tensor(tutti_text *text, uint32_t number, const char *na
                                tutti_tensor *tensor)
 {
     tutti_tensor *flat;
+    if (!tensor)
+        return tutti_fail(TUTTI_UNSUPPORTED, "tensor '%s' has elements that cannot be written",
+                          name);
     TUTTI_TRY(tutti_tensor_contiguous(tensor, &flat));
     size_t mark = tutti__proto_open(text, number);
     for (int i = 0; i < tutti_tensor_rank(flat); i++)
@@ -69,10 +72,12 @@ static void put_value(tutti_text *text, uint32_t number, const tutti_onnx_value 
 
 static tutti_status put_graph(tutti_text *text, uint32_t number, const tutti_onnx_graph *graph);
 
-/* AttributeProto: name 1, f 2, i 3, s 4, t 5, g 6, floats 7, ints 8, strings 9, type 20. */
-static tutti_status put_attr(tutti_text *text, const tutti_onnx_attr *attr)
+/* AttributeProto: name 1, f 2, i 3, s 4, t 5, g 6, floats 7, ints 8, strings 9, type 20,
+ * ref_attr_name 21. */
+static tutti_status put_attr(tutti_text *text, uint32_t number, const tutti_onnx_attr *attr)
 {
-    size_t mark = tutti__proto_open(text, 5);
+    bool refers = attr->refers && attr->refers[0];
+    size_t mark = tutti__proto_open(text, number);
     tutti__proto_put_string(text, 1, attr->name);
     if (attr->kind == ONNX_FLOAT)
         tutti__proto_put_float(text, 2, attr->f);
@@ -80,9 +85,9 @@ static tutti_status put_attr(tutti_text *text, const tutti_onnx_attr *attr)
         tutti__proto_put_int(text, 3, attr->i);
     if (attr->kind == ONNX_STRING)
         tutti__proto_put_string(text, 4, attr->s);
-    if (attr->kind == ONNX_TENSOR)
+    if (attr->kind == ONNX_TENSOR && !refers)
         TUTTI_TRY(put_tensor(text, 5, "", attr->tensor));
-    if (attr->kind == ONNX_GRAPH)
+    if (attr->kind == ONNX_GRAPH && !refers)
         TUTTI_TRY(put_graph(text, 6, attr->graph));
     for (size_t i = 0; i < attr->floats.count; i++)
         tutti__proto_put_float(text, 7, attr->floats.items[i]);
@@ -91,20 +96,21 @@ static tutti_status put_attr(tutti_text *text, const tutti_onnx_attr *attr)
     for (size_t i = 0; i < attr->strings.count; i++)
         tutti__proto_put_string(text, 9, attr->strings.items[i]);
     tutti__proto_put_int(text, 20, attr->kind);
+    put_given(text, 21, attr->refers);
     tutti__proto_close(text, mark);
     return TUTTI_OK;
 }
 
 /* NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7. */
-static tutti_status put_node(tutti_text *text, const tutti_onnx_node *node)
+static tutti_status put_node(tutti_text *text, uint32_t number, const tutti_onnx_node *node)
 {
-    size_t mark = tutti__proto_open(text, 1);
+    size_t mark = tutti__proto_open(text, number);
     put_names(text, 1, &node->inputs);
     put_names(text, 2, &node->outputs);
     put_given(text, 3, node->name);
     tutti__proto_put_string(text, 4, node->type);
     for (size_t i = 0; i < node->attrs.count; i++)
-        TUTTI_TRY(put_attr(text, &node->attrs.items[i]));
+        TUTTI_TRY(put_attr(text, 5, &node->attrs.items[i]));
     put_given(text, 7, node->domain);
     tutti__proto_close(text, mark);
     return TUTTI_OK;
@@ -115,7 +121,7 @@ static tutti_status put_graph(tutti_text *text, uint32_t number, const tutti_onn
 {
     size_t mark = tutti__proto_open(text, number);
     for (size_t i = 0; i < graph->nodes.count; i++)
-        TUTTI_TRY(put_node(text, &graph->nodes.items[i]));
+        TUTTI_TRY(put_node(text, 1, &graph->nodes.items[i]));
     tutti__proto_put_string(text, 2, graph->name);
     for (size_t i = 0; i < graph->initializers.count; i++)
         TUTTI_TRY(put_tensor(text, 5, graph->initializers.items[i].name,
@@ -128,18 +134,47 @@ static tutti_status put_graph(tutti_text *text, uint32_t number, const tutti_onn
     return TUTTI_OK;
 }
 
-/* ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8;
- * OperatorSetIdProto: domain 1, version 2. */
+/* OperatorSetIdProto: domain 1, version 2. */
+static void put_opset(tutti_text *text, uint32_t number, const char *domain, int64_t version)
+{
+    size_t mark = tutti__proto_open(text, number);
+    tutti__proto_put_string(text, 1, domain);
+    tutti__proto_put_int(text, 2, version);
+    tutti__proto_close(text, mark);
+}
+
+/* FunctionProto: name 1, input 4, output 5, node 7, opset_import 9, domain 10, attribute_proto 11.
+ */
+static tutti_status put_function(tutti_text *text, const tutti_onnx_function *f)
+{
+    size_t mark = tutti__proto_open(text, 25);
+    tutti__proto_put_string(text, 1, f->name);
+    put_names(text, 4, &f->inputs);
+    put_names(text, 5, &f->outputs);
+    for (size_t i = 0; i < f->nodes.count; i++)
+        TUTTI_TRY(put_node(text, 7, &f->nodes.items[i]));
+    if (f->opset > 0)
+        put_opset(text, 9, "", f->opset);
+    tutti__proto_put_string(text, 10, f->domain);
+    for (size_t i = 0; i < f->defaults.count; i++)
+        TUTTI_TRY(put_attr(text, 11, &f->defaults.items[i]));
+    tutti__proto_close(text, mark);
+    return TUTTI_OK;
+}
+
+/* ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8,
+ * functions 25. */
 tutti_status tutti__onnx_encode(const tutti_onnx *onnx, tutti_text *text)
 {
     tutti__proto_put_int(text, 1, onnx->ir_version);
     put_given(text, 2, onnx->producer);
     put_given(text, 3, onnx->producer_version);
     TUTTI_TRY(put_graph(text, 7, &onnx->graph));
-    size_t mark = tutti__proto_open(text, 8);
-    tutti__proto_put_string(text, 1, "");
-    tutti__proto_put_int(text, 2, onnx->opset);
-    tutti__proto_close(text, mark);
+    put_opset(text, 8, "", onnx->opset);
+    for (size_t i = 0; i < onnx->domains.count; i++)
+        put_opset(text, 8, onnx->domains.items[i], 1);
+    for (size_t i = 0; i < onnx->functions.count; i++)
+        TUTTI_TRY(put_function(text, &onnx->functions.items[i]));
     if (text->failed)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to write an ONNX model");
     if (text->size >= ONNX_BYTES)

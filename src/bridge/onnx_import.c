@@ -1,78 +1,15 @@
-/* onnx_import.c: ONNX files as models. Nodes are built in the file's order into the blueprint of a
- * functional model, each by its operator's rule. */
+/* onnx_import.c: ONNX files as graphs and models. Nodes are built in the file's order, each by its
+ * operator's rule. */
 #include "bridge/onnx.h"
 
 #include <string.h>
 
-/* Everything that is missing, at once: operators, domains. */
-static tutti_status check_rules(const tutti_onnx *onnx, const char *file)
-{
-    tutti_map missing = {0};
-    tutti_text text = {0};
-    tutti_status status = TUTTI_OK;
-    for (size_t i = 0; status == TUTTI_OK && i < onnx->graph.nodes.count; i++) {
-        const tutti_onnx_node *node = &onnx->graph.nodes.items[i];
-        bool foreign = node->domain[0] && strcmp(node->domain, "ai.onnx") != 0;
-        if ((foreign || !tutti__onnx_reader(node->type)) && !tutti__map_get(&missing, node->type))
-            status = tutti__map_set(&missing, node->type, (void *)node);
-    }
-    for (size_t i = 0; i < missing.count; i++) {
-        const tutti_onnx_node *node = missing.entries[i].value;
-        tutti__text_add(&text, "%s%s%s%s ('%s')", i > 0 ? ", " : "", node->domain,
-                        node->domain[0] ? "." : "", node->type, node->name);
-    }
-    if (status == TUTTI_OK && missing.count > 0)
-        status = tutti_fail(TUTTI_UNSUPPORTED,
-                            "%s: these operators of ONNX are not known here (opset %lld): %s", file,
-                            (long long)onnx->opset, text.data ? text.data : "");
-    tutti__text_free(&text);
-    tutti__map_free(&missing);
-    return status;
-}
+/* Makes the symbol of an input; poison or TUTTI_NO_SYM after a failure. */
+typedef tutti_sym input_fn(tutti_onnx_import *m, const tutti_onnx_value *input, void *context);
 
-static tutti_status check_file(const tutti_onnx *onnx, const char *file)
+static bool is_known(const tutti_onnx_import *m, const char *name)
 {
-    if (onnx->opset < ONNX_OPSET_OLDEST || onnx->opset > ONNX_OPSET_HIGHEST)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "%s: is of opset %lld; %d to %d can be read; convert it with "
-                          "onnx.version_converter",
-                          file, (long long)onnx->opset, ONNX_OPSET_OLDEST, ONNX_OPSET_HIGHEST);
-    if (onnx->graph.outputs.count == 0 || onnx->graph.outputs.count > 64 ||
-        onnx->graph.inputs.count > 64 + onnx->graph.initializers.count)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s: models have 1 to 64 inputs and outputs", file);
-    return check_rules(onnx, file);
-}
-
-static tutti_status learn(tutti_onnx_import *m, const char *name, tutti_onnx_known known)
-{
-    tutti_onnx_known *kept = tutti__arena_take(&m->arena, sizeof *kept);
-    if (!kept)
-        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for the model", m->file);
-    *kept = known;
-    kept->name = name;
-    if (tutti__map_get(&m->known, name))
-        return tutti_fail(TUTTI_CORRUPT, "%s: '%s' is there twice", m->file, name);
-    return tutti__map_set(&m->known, name, kept);
-}
-
-static tutti_status learn_input(tutti_onnx_import *m, tutti_model *model,
-                                const tutti_onnx_value *input)
-{
-    char text[TUTTI_TYPE_TEXT];
-    tutti_type type = input->type;
-    if (tutti__map_get(&m->known, input->name))
-        return TUTTI_OK; /* an initializer's default value */
-    if (type.dtype == TUTTI_NO_DTYPE || !input->ranked || type.rank < 1)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "%s: input '%s' is %s; models take tensors whose first dimension is the "
-                          "batch",
-                          m->file, input->name,
-                          input->ranked ? tutti_type_text(&type, text) : "of unknown dimensions");
-    memmove(type.dims, type.dims + 1, sizeof type.dims - sizeof type.dims[0]);
-    type.rank--;
-    tutti_sym sym = (tutti_input)(model, input->name, type);
-    TUTTI_TRY(tutti_model_check(model));
-    return learn(m, input->name, (tutti_onnx_known){.plain = sym});
+    return tutti__map_get(&m->known, name) != NULL;
 }
 
 /* BatchNormalization's statistics are no trained weights. */
@@ -89,61 +26,121 @@ static void freeze_statistics(tutti_onnx_import *m)
     m->node = NULL;
 }
 
-static tutti_status learn_all(tutti_onnx_import *m, tutti_model *model)
+static void learn_all(tutti_onnx_import *m, input_fn *make, void *context)
 {
     const tutti_onnx_graph *graph = &m->onnx->graph;
-    for (size_t i = 0; i < graph->initializers.count; i++)
-        TUTTI_TRY(
-            learn(m, graph->initializers.items[i].name,
-                  (tutti_onnx_known){.value = graph->initializers.items[i].value, .weight = true}));
-    for (size_t i = 0; i < graph->inputs.count; i++)
-        TUTTI_TRY(learn_input(m, model, &graph->inputs.items[i]));
+    for (size_t i = 0; m->status == TUTTI_OK && i < graph->initializers.count; i++)
+        tutti__onnx_learn(
+            m, graph->initializers.items[i].name,
+            (tutti_onnx_known){.value = graph->initializers.items[i].value, .weight = true});
+    for (size_t i = 0; m->status == TUTTI_OK && i < graph->inputs.count; i++) {
+        const tutti_onnx_value *input = &graph->inputs.items[i];
+        if (is_known(m, input->name))
+            continue; /* an initializer's default value */
+        tutti_sym sym = make(m, input, context);
+        if (m->status == TUTTI_OK)
+            tutti__onnx_learn(m, input->name, (tutti_onnx_known){.plain = sym});
+    }
     freeze_statistics(m);
-    return TUTTI_OK;
 }
 
-/* A mistake in the graph gets the name of the node in the file. */
-static tutti_status build_node(tutti_onnx_import *m, const tutti_onnx_node *node)
+/* What is not supported, found while the nodes were built. */
+static void check_needs(tutti_onnx_import *m)
 {
-    m->node = node;
-    m->rule = tutti__onnx_reader(node->type);
-    m->rule->read(m);
-    if (m->status == TUTTI_OK && tutti_graph_check(m->graph) != TUTTI_OK)
+    if (m->status == TUTTI_OK && m->need_count > 0) {
+        m->status = tutti_fail(TUTTI_UNSUPPORTED, "%s", m->needs.data ? m->needs.data : m->file);
+        tutti__error_capture(m->status, &m->error);
+    }
+}
+
+static void begin(tutti_onnx_import *m, input_fn *make, void *context)
+{
+    m->root = m;
+    m->opset = m->onnx->opset;
+    m->missing = tutti__arena_take(&m->arena, sizeof *m->missing);
+    if (!m->missing)
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+    tutti_status status = tutti__onnx_check_needs(m->onnx, m->file);
+    if (status == TUTTI_OK &&
+        (m->onnx->graph.outputs.count == 0 || m->onnx->graph.outputs.count > 64 ||
+         m->onnx->graph.inputs.count > 64 + m->onnx->graph.initializers.count))
+        status =
+            tutti_fail(TUTTI_UNSUPPORTED, "%s: models have 1 to 64 inputs and outputs", m->file);
+    if (status != TUTTI_OK && m->status == TUTTI_OK) {
+        m->status = status;
+        tutti__error_capture(status, &m->error);
+    }
+    if (m->status == TUTTI_OK)
+        learn_all(m, make, context);
+    if (m->status == TUTTI_OK)
+        tutti__onnx_build_nodes(m, m->onnx->graph.nodes.count, m->onnx->graph.nodes.items);
+    check_needs(m);
+}
+
+static tutti_status end(tutti_onnx_import *m)
+{
+    tutti_status status = m->status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&m->error);
+    for (size_t i = 0; i < m->made.count; i++)
+        tutti_tensor_release(m->made.data[i]);
+    TUTTI_VEC_FREE(&m->made);
+    tutti__text_free(&m->needs);
+    tutti__map_free(&m->known);
+    tutti__arena_free(&m->arena);
+    return status;
+}
+
+static tutti_sym output_of(tutti_onnx_import *m, const char *name)
+{
+    tutti_onnx_known *known = tutti__onnx_find(m, name);
+    if (!known)
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "output '%s' is made by nobody", name);
+    return known ? tutti__onnx_symbol(m, known) : TUTTI_NO_SYM;
+}
+
+/* ---- models ---- */
+
+static tutti_sym model_input(tutti_onnx_import *m, const tutti_onnx_value *input, void *context)
+{
+    char text[TUTTI_TYPE_TEXT];
+    tutti_model *model = context;
+    tutti_type type = input->type;
+    if (type.dtype == TUTTI_NO_DTYPE || !input->ranked || type.rank < 1) {
+        tutti__onnx_read_fail(
+            m, TUTTI_UNSUPPORTED,
+            "input '%s' is %s; models take tensors whose first dimension is the "
+            "batch; others are imported by tutti_import_graph_onnx",
+            input->name, input->ranked ? tutti_type_text(&type, text) : "of unknown dimensions");
+        return TUTTI_NO_SYM;
+    }
+    memmove(type.dims, type.dims + 1, sizeof type.dims - sizeof type.dims[0]);
+    type.rank--;
+    tutti_sym sym = (tutti_input)(model, input->name, type);
+    if (tutti_model_check(model) != TUTTI_OK)
         tutti__onnx_read_fail(m, TUTTI_INVALID, "%s", tutti_error_message());
-    m->node = NULL;
-    return m->status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&m->error);
+    return sym;
 }
 
-static tutti_status name_output(tutti_onnx_import *m, tutti_model *model, const char *name)
+static void name_output(tutti_onnx_import *m, tutti_model *model, const char *name)
 {
-    /* As a node's input, so that the order of dimensions is the file's. */
-    tutti_onnx_names inputs = {.items = &name, .count = 1};
-    tutti_onnx_node end = {.name = name, .type = "output", .domain = "", .inputs = inputs};
-    m->node = &end;
-    tutti_sym sym = tutti__onnx_sym(m, 0);
-    m->node = NULL;
+    tutti_sym sym = output_of(m, name);
     if (m->status != TUTTI_OK)
-        return tutti__error_restore(&m->error);
+        return;
     bool made = sym.node->input_count > 0 && !tutti_sym_type(sym).handle;
     (tutti_output)(model, name, made ? sym : tutti_identity(sym));
-    return tutti_model_check(model);
+    if (tutti_model_check(model) != TUTTI_OK)
+        tutti__onnx_read_fail(m, TUTTI_INVALID, "output '%s': %s", name, tutti_error_message());
 }
 
 tutti_status tutti__onnx_into_model(const tutti_onnx *onnx, const char *file, tutti_model *model)
 {
     tutti_onnx_import m = {.onnx = onnx, .file = file, .graph = model->blueprint};
-    tutti_status status = check_file(onnx, file);
-    if (status == TUTTI_OK)
-        status = learn_all(&m, model);
-    for (size_t i = 0; status == TUTTI_OK && i < onnx->graph.nodes.count; i++)
-        status = build_node(&m, &onnx->graph.nodes.items[i]);
-    for (size_t i = 0; status == TUTTI_OK && i < onnx->graph.outputs.count; i++)
-        status = name_output(&m, model, onnx->graph.outputs.items[i].name);
-    if (status == TUTTI_OK && model->inputs.count == 0)
-        status = tutti_fail(TUTTI_UNSUPPORTED, "%s: the model has no inputs", file);
-    tutti__map_free(&m.known);
-    tutti__arena_free(&m.arena);
-    return status;
+    begin(&m, model_input, model);
+    for (size_t i = 0; m.status == TUTTI_OK && i < onnx->graph.outputs.count; i++)
+        name_output(&m, model, onnx->graph.outputs.items[i].name);
+    if (m.status == TUTTI_OK && model->inputs.count == 0)
+        tutti__onnx_read_fail(&m, TUTTI_UNSUPPORTED,
+                              "the model has no inputs; tutti_import_graph_onnx takes such ones");
+    return end(&m);
 }
 
 tutti_model *tutti_import_onnx(tutti_job *job, const char *path)
@@ -167,4 +164,93 @@ tutti_model *tutti_import_onnx(tutti_job *job, const char *path)
     }
     tutti__onnx_free(onnx);
     return tutti_job_fail(job, status) == TUTTI_OK ? model : NULL;
+}
+
+/* ---- graphs ---- */
+
+static tutti_sym graph_input(tutti_onnx_import *m, const tutti_onnx_value *input, void *context)
+{
+    tutti_type type = input->type;
+    (void)context;
+    for (size_t i = 0; !input->ranked && i < m->given_count; i++)
+        if (strcmp(m->given[i].name, input->name) == 0)
+            type = *tutti_tensor_type(m->given[i].value);
+    for (int i = 0; input->ranked && i < (int)m->given_count; i++)
+        if (strcmp(m->given[i].name, input->name) == 0 &&
+            tutti_tensor_rank(m->given[i].value) != type.rank)
+            type = *tutti_tensor_type(m->given[i].value); /* the file's rank is wrong */
+    if (type.dtype == TUTTI_NO_DTYPE || (!input->ranked && m->given_count == 0))
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "input '%s' is of unknown dimensions",
+                              input->name);
+    return (tutti_placeholder)(m->graph, type);
+}
+
+static const char *kept_name(tutti_onnx_import *m, const char *name)
+{
+    char *copy = tutti__arena_take(&m->graph->arena, strlen(name) + 1);
+    if (!copy) {
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+        return "";
+    }
+    memcpy(copy, name, strlen(name) + 1);
+    return copy;
+}
+
+static void give_ports(tutti_onnx_import *m, tutti_onnx_ports *ret)
+{
+    const tutti_onnx_graph *graph = &m->onnx->graph;
+    tutti_arena *arena = &m->graph->arena;
+    tutti_onnx_port *inputs = tutti__arena_array(arena, graph->inputs.count + 1, sizeof *inputs);
+    tutti_onnx_port *outputs = tutti__arena_array(arena, graph->outputs.count + 1, sizeof *outputs);
+    if (!inputs || !outputs)
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+    tutti_onnx_ports ports = {.inputs = inputs, .outputs = outputs};
+    for (size_t i = 0; m->status == TUTTI_OK && i < graph->inputs.count; i++) {
+        const tutti_onnx_known *known = tutti__onnx_find(m, graph->inputs.items[i].name);
+        if (known && !known->weight)
+            inputs[ports.input_count++] =
+                (tutti_onnx_port){kept_name(m, graph->inputs.items[i].name), known->plain};
+    }
+    for (size_t i = 0; m->status == TUTTI_OK && i < graph->outputs.count; i++) {
+        const char *name = graph->outputs.items[i].name;
+        tutti_sym sym = output_of(m, name);
+        if (m->status == TUTTI_OK)
+            outputs[ports.output_count++] = (tutti_onnx_port){
+                kept_name(m, name), tutti_sym_type(sym).handle ? tutti_read(sym) : sym};
+    }
+    if (m->status == TUTTI_OK)
+        *ret = ports;
+}
+
+tutti_status tutti__onnx_into_graph(const tutti_onnx *onnx, const char *file, tutti_graph *graph,
+                                    const tutti_onnx_graph_options *options,
+                                    tutti_onnx_ports *ret_ports)
+{
+    tutti_onnx_import m = {.onnx = onnx,
+                           .file = file,
+                           .graph = graph,
+                           .constants = options->constants,
+                           .given_count = (size_t)options->given_count,
+                           .given = options->given};
+    begin(&m, graph_input, NULL);
+    if (m.status == TUTTI_OK)
+        give_ports(&m, ret_ports);
+    return end(&m);
+}
+
+tutti_status(tutti_import_graph_onnx)(tutti_graph *graph, const char *path,
+                                      tutti_onnx_ports *ret_ports,
+                                      const tutti_onnx_graph_options *options)
+{
+    tutti_onnx_graph_options all = {0};
+    tutti_onnx *onnx;
+    size_t size = options ? options->struct_size : 0;
+    if (!graph || !path || !ret_ports)
+        return tutti_fail(TUTTI_INVALID, "tutti_import_graph_onnx: no graph, path or ports");
+    if (options)
+        memcpy(&all, options, size < sizeof all ? size : sizeof all);
+    TUTTI_TRY(tutti__onnx_load(path, &onnx));
+    tutti_status status = tutti__onnx_into_graph(onnx, path, graph, &all, ret_ports);
+    tutti__onnx_free(onnx);
+    return status;
 }

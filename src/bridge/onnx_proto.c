@@ -59,6 +59,16 @@ static const struct {
     {TUTTI_STRING, 8}, {TUTTI_BOOL, 9}, {TUTTI_F16, 10}, {TUTTI_F64, 11}, {TUTTI_BF16, 16},
 };
 
+const char *tutti__onnx_element(int64_t number)
+{
+    static const char *const names[] = {
+        "undefined",      "float",      "uint8",          "int8",       "uint16",   "int16",
+        "int32",          "int64",      "string",         "bool",       "float16",  "double",
+        "uint32",         "uint64",     "complex64",      "complex128", "bfloat16", "float8e4m3fn",
+        "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",      "int4",     "float4e2m1"};
+    return number >= 0 && number < (int64_t)TUTTI_COUNT(names) ? names[number] : "unknown";
+}
+
 int tutti__onnx_dtype(tutti_dtype dtype)
 {
     for (size_t i = 0; i < TUTTI_COUNT(dtypes); i++)

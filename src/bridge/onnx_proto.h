@@ -6,7 +6,8 @@
  *
  * Reading is safe for hostile bytes: there are at most ONNX_OBJECTS of all kinds, a tensor's bytes
  * must be exactly as many as its dimensions say, sub-graphs nest at most ONNX_DEPTH deep, and data
- * outside the file is refused. */
+ * outside the file must stand in the file's folder. What we have no form for (an element type, a
+ * sparse tensor) is noted among the model's needs, so that all of them can be named at once. */
 #ifndef TUTTI_BRIDGE_ONNX_PROTO_H
 #define TUTTI_BRIDGE_ONNX_PROTO_H
 
@@ -51,6 +52,7 @@ typedef struct tutti_onnx_graph tutti_onnx_graph;
 typedef struct tutti_onnx_attr {
     const char *name;
     tutti_onnx_attr_kind kind; /* others than those above read as ONNX_NONE */
+    const char *refers;        /* in a function: to this attribute of the call; "" for none */
     float f;
     int64_t i;
     const char *s;        /* NUL-terminated; its bytes may hold more NULs, which are cut off */
@@ -72,7 +74,7 @@ typedef struct tutti_onnx_node {
 /* An initializer. */
 typedef struct tutti_onnx_tensor {
     const char *name;
-    tutti_tensor *value; /* the tutti_onnx's */
+    tutti_tensor *value; /* the tutti_onnx's; NULL: what it holds is among the needs */
 } tutti_onnx_tensor;
 
 /* An input or output with its type; dims -1 where the file gives a name or nothing. */
@@ -80,6 +82,8 @@ typedef struct tutti_onnx_value {
     const char *name;
     tutti_type type; /* dtype TUTTI_NO_DTYPE: not a tensor, or of elements we do not have */
     bool ranked;     /* false: the file says nothing about its dimensions */
+    bool other;      /* a sequence, an optional value, a map: no tensor */
+    int64_t element; /* ONNX's number of the element type */
     const char *names[TUTTI_MAX_RANK]; /* of dimensions, NULL or "" without */
 } tutti_onnx_value;
 
@@ -90,19 +94,34 @@ struct tutti_onnx_graph {
     ONNX_LIST(tutti_onnx_value) inputs, outputs;
 };
 
+/* A function of the model's own: a node of its domain and name stands for its nodes. */
+typedef struct tutti_onnx_function {
+    const char *name, *domain;
+    tutti_onnx_names inputs, outputs;
+    ONNX_LIST(tutti_onnx_attr) defaults; /* of attributes that a call may leave out */
+    ONNX_LIST(tutti_onnx_node) nodes;
+    int64_t opset; /* of the default domain; 0: the model's */
+} tutti_onnx_function;
+
 typedef struct tutti_onnx {
     tutti_arena arena;
     TUTTI_VEC(tutti_tensor *) tensors;
     int64_t ir_version, opset; /* of the default domain; 0: none given */
     const char *producer, *producer_version;
     tutti_onnx_names domains; /* other domains that the file uses */
+    tutti_onnx_names needs;   /* what the model has that we have no form for */
     tutti_onnx_graph graph;
+    ONNX_LIST(tutti_onnx_function) functions;
 } tutti_onnx;
 
 /* Reads a ModelProto; `name` is for messages. *ret_onnx is freed by tutti__onnx_free. */
 tutti_status tutti__onnx_decode(const char *name, const void *data, size_t size,
                                 tutti_onnx **ret_onnx);
 tutti_status tutti__onnx_load(const char *path, tutti_onnx **ret_onnx);
+/* Reads a TensorProto by itself; TUTTI_UNSUPPORTED when its elements have no form here. The tensor
+ * is the caller's; the name, in ret_name, is cut to its size. */
+tutti_status tutti__onnx_decode_tensor(const char *name, const void *data, size_t size,
+                                       char ret_name[128], tutti_tensor **ret_tensor);
 /* Appends a ModelProto. */
 tutti_status tutti__onnx_encode(const tutti_onnx *onnx, tutti_text *text);
 tutti_status tutti__onnx_create(tutti_onnx **ret_onnx);
@@ -110,6 +129,8 @@ void tutti__onnx_free(tutti_onnx *onnx); /* NULL is fine */
 /* Hands a tensor to the file's struct, also on failure. */
 tutti_status tutti__onnx_keep(tutti_onnx *onnx, tutti_tensor *tensor);
 
+/* "uint16" for 4. */
+const char *tutti__onnx_element(int64_t number);
 /* TensorProto.DataType of an element type and the reverse; 0 and TUTTI_NO_DTYPE for none. */
 int tutti__onnx_dtype(tutti_dtype dtype);
 tutti_dtype tutti__onnx_dtype_of(int64_t number);

@@ -7,10 +7,13 @@
 
 #include "tables/onnx_op.h"
 
-const tutti_onnx_op *tutti__onnx_reader(const char *type)
+const tutti_onnx_op *tutti__onnx_reader(const char *domain, const char *type)
 {
+    if (strcmp(domain, "ai.onnx") == 0)
+        domain = "";
     for (const tutti_onnx_op *const *at = tutti__onnx_op_table; *at; at++)
-        if ((*at)->type && (*at)->read && strcmp((*at)->type, type) == 0)
+        if ((*at)->type && (*at)->read && strcmp((*at)->type, type) == 0 &&
+            strcmp((*at)->domain ? (*at)->domain : "", domain) == 0)
             return *at;
     return NULL;
 }
@@ -29,7 +32,7 @@ void tutti__onnx_read_fail(tutti_onnx_import *m, tutti_status status, const char
             tutti_fail(status, "%s: %s '%s' (opset %lld): %s", m->file, m->node->type,
                        m->node->name[0] || m->node->outputs.count == 0 ? m->node->name
                                                                        : m->node->outputs.items[0],
-                       (long long)m->onnx->opset, text);
+                       (long long)m->opset, text);
     else
         m->status = tutti_fail(status, "%s: %s", m->file, text);
     tutti__error_capture(m->status, &m->error);
@@ -39,7 +42,9 @@ void tutti__onnx_read_fail(tutti_onnx_import *m, tutti_status status, const char
 
 bool tutti__onnx_has(const tutti_onnx_import *m, int i)
 {
-    return i >= 0 && (size_t)i < m->node->inputs.count && m->node->inputs.items[i][0] != 0;
+    if (i < 0 || (size_t)i >= m->node->inputs.count || m->node->inputs.items[i][0] == 0)
+        return false;
+    return tutti__onnx_find((tutti_onnx_import *)m, m->node->inputs.items[i]) != m->root->missing;
 }
 
 bool tutti__onnx_names(const tutti_onnx_import *m, int i)
@@ -49,7 +54,7 @@ bool tutti__onnx_names(const tutti_onnx_import *m, int i)
 
 tutti_onnx_known *tutti__onnx_input(tutti_onnx_import *m, int i)
 {
-    return tutti__onnx_has(m, i) ? tutti__map_get(&m->known, m->node->inputs.items[i]) : NULL;
+    return tutti__onnx_has(m, i) ? tutti__onnx_find(m, m->node->inputs.items[i]) : NULL;
 }
 
 /* A name the graph takes: other characters, and slashes that part nothing, become '_'. */
@@ -80,9 +85,12 @@ static tutti_sym make_variable(tutti_onnx_import *m, const tutti_onnx_known *kno
 /* Constants and initializers get their node when it is first asked for. */
 static void materialize(tutti_onnx_import *m, tutti_onnx_known *known)
 {
+    if (known->elements && !known->plain.node && !known->value)
+        known->plain = tutti__onnx_elements_sym(m, known->elements);
     if (known->plain.node || known->last.node || !known->value)
         return;
-    if (known->weight && tutti_dtype_is_float(tutti_tensor_dtype(known->value)))
+    if (known->weight && !m->root->constants &&
+        tutti_dtype_is_float(tutti_tensor_dtype(known->value)))
         known->plain = make_variable(m, known, known->value);
     else
         known->plain = tutti_constant(m->graph, known->value);
@@ -93,6 +101,10 @@ static tutti_onnx_known *needed(tutti_onnx_import *m, int i)
     tutti_onnx_known *known = tutti__onnx_input(m, i);
     if (m->status != TUTTI_OK)
         return NULL;
+    if (known && known->sequence) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "input %d is a sequence, not a tensor", i);
+        return NULL;
+    }
     if (known) {
         materialize(m, known);
         return known;
@@ -169,31 +181,74 @@ bool tutti__onnx_joined(tutti_onnx_import *m)
 
 /* ---- outputs ---- */
 
+tutti_sym tutti__onnx_symbol(tutti_onnx_import *m, tutti_onnx_known *known)
+{
+    /* As a node's input, so that the order of dimensions is the file's. */
+    materialize(m, known);
+    if (!known->plain.node && known->last.node)
+        known->plain = turned(known->last, true);
+    if (!known->plain.node)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "'%s' is no tensor", known->name);
+    return known->plain;
+}
+
+void tutti__onnx_made_known(tutti_onnx_import *m, int i, tutti_onnx_known *known)
+{
+    if (m->status != TUTTI_OK || !tutti__onnx_names(m, i) || !known)
+        return;
+    const char *name = m->node->outputs.items[i];
+    if (tutti__map_get(&m->known, name))
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "'%s' is made twice", name);
+    else if (tutti__map_set(&m->known, name, known) != TUTTI_OK)
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+}
+
+static void keep_made(tutti_onnx_import *m, int i, tutti_onnx_known known)
+{
+    if (m->status != TUTTI_OK || !tutti__onnx_names(m, i))
+        return;
+    tutti_onnx_known *kept = tutti__arena_take(&m->root->arena, sizeof *kept);
+    if (!kept) {
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+        return;
+    }
+    *kept = known;
+    kept->name = m->node->outputs.items[i];
+    tutti__onnx_made_known(m, i, kept);
+}
+
 void tutti__onnx_made_as(tutti_onnx_import *m, int i, tutti_sym sym, bool last)
 {
-    if (m->status != TUTTI_OK || !tutti__onnx_names(m, i) || !sym.node)
-        return;
-    tutti_onnx_known *known = tutti__arena_take(&m->arena, sizeof *known);
-    if (!known) {
-        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
-        return;
-    }
-    known->name = m->node->outputs.items[i];
-    if (tutti__map_get(&m->known, known->name)) {
-        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "'%s' is made twice", known->name);
-        return;
-    }
-    if (last)
-        known->last = sym;
-    else
-        known->plain = sym;
-    if (tutti__map_set(&m->known, known->name, known) != TUTTI_OK)
-        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+    if (sym.node)
+        keep_made(m, i,
+                  (tutti_onnx_known){.plain = last ? TUTTI_NO_SYM : sym,
+                                     .last = last ? sym : TUTTI_NO_SYM});
 }
 
 void tutti__onnx_made(tutti_onnx_import *m, int i, tutti_sym sym)
 {
     tutti__onnx_made_as(m, i, sym, false);
+}
+
+void tutti__onnx_made_value(tutti_onnx_import *m, int i, tutti_tensor *value)
+{
+    if (!TUTTI_VEC_PUSH(&m->root->made, value)) {
+        tutti_tensor_release(value);
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+        return;
+    }
+    keep_made(m, i, (tutti_onnx_known){.value = value});
+}
+
+void tutti__onnx_made_elements(tutti_onnx_import *m, int i, const tutti_onnx_elements *elements)
+{
+    tutti_onnx_elements *copy = tutti__arena_take(&m->root->arena, sizeof *copy);
+    if (!copy) {
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+        return;
+    }
+    *copy = *elements;
+    keep_made(m, i, (tutti_onnx_known){.elements = copy});
 }
 
 void tutti__onnx_read_plain(tutti_onnx_import *m)
@@ -216,12 +271,11 @@ void tutti__onnx_read_plain(tutti_onnx_import *m)
 
 tutti_tensor *tutti__onnx_read_constant(tutti_onnx_import *m, int i, const char *what)
 {
-    const tutti_onnx_known *known = tutti__onnx_input(m, i);
-    if (known && known->value)
-        return known->value;
-    tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "%s (input %d) must be known before it runs", what,
-                          i);
-    return NULL;
+    tutti_tensor *value = tutti__onnx_try_constant(m, i);
+    if (!value)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "%s (input %d) must be known before it runs",
+                              what, i);
+    return value;
 }
 
 static bool take_ints(tutti_onnx_import *m, int64_t count, const char *what, tutti_axes *ret)
@@ -330,7 +384,8 @@ tutti_sym tutti__onnx_formed(tutti_onnx_import *m, int i, const char *form,
         tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
         return TUTTI_NO_SYM;
     }
-    bool weight = known->weight && tutti_dtype_is_float(tutti_tensor_dtype(value));
+    bool weight =
+        known->weight && !m->root->constants && tutti_dtype_is_float(tutti_tensor_dtype(value));
     known->formed = weight ? make_variable(m, known, value) : tutti_constant(m->graph, value);
     known->form = form;
     tutti_tensor_release(value);

@@ -27,7 +27,9 @@ static const char usage[] =
     "                     share_of_peak, first_step_ms, resident_mib\n"
     "  tutti bench conv [--repeats N]     3x3 convolutions, forward and both backward\n"
     "  tutti bench gemm                   products: square, and those of training, f32 and bf16\n"
-    "  tutti bench peak                   what this machine can do at best\n";
+    "  tutti bench peak                   what this machine can do at best\n"
+    "  tutti bench collectives [FLAGS]    collectives between processes: time, predicted, bandwidth\n"
+    "      -n N --engine shm|tcp|local|mpi --op OP --algorithm NAME --bytes SIZE --streams N --json\n";
 
 int tutti__bench_threads(void)
 {

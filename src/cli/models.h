@@ -19,4 +19,7 @@ tutti_dataset *tutti__cli_data(tutti_job *job, const char *split, int64_t batch)
  * and accuracy. */
 void tutti__cli_compile(tutti_model *model);
 
+/* `tutti train --from PATH`; argv as main has it, without that. The exit code. */
+int tutti__train_onnx(const char *path, int argc, char **argv);
+
 #endif

@@ -1,11 +1,12 @@
-/* plan.c: `tutti plan`: what the cost model says of clusters that are not at hand. */
+/* plan.c: `tutti plan`: what the cost model and the simulator say of clusters that are not at hand.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
-#include "tutti/comm.h"
+#include "cli/plan/plan.h"
 
 static const char usage[] =
     "usage: tutti plan collectives --ranks N --alpha SECONDS --beta SECONDS [OPTIONS]\n\n"
@@ -15,8 +16,19 @@ static const char usage[] =
     "  --beta S         seconds a byte (1ns; or a bandwidth: 10GB/s)\n"
     "  --gamma S        seconds a byte of an addition (0.05ns)\n"
     "  --hosts N        machines that the ranks are spread over (as many as ranks)\n"
+    "  --near-alpha S --near-beta S       the same within a machine (as between them)\n"
     "  --op OP          all_reduce (default), broadcast, all_gather, ...\n"
-    "  --json           one object a line: op, algorithm, ranks, bytes, predicted_us, best\n";
+    "  --json           one object a line: op, algorithm, ranks, bytes, predicted_us, best, and with\n"
+    "                   --simulate simulated_us, messages, busiest_link\n\n"
+    "  --simulate       runs every algorithm on a model of the network, event by event\n"
+    "  --switch N       machines below one switch (all)\n"
+    "  --oversubscription F               machines' bandwidth over that of a switch's uplinks (1)\n"
+    "  --stragglers N --slowdown F        so many ranks are F times slower\n"
+    "  --jitter S --seed N                ranks begin late by a random time of this mean\n"
+    "  --overhead F     share of alpha that keeps the sender busy (0.5)\n"
+    "  --limit N        most messages of one simulation (20000000)\n\n"
+    "  --measured FILE  what `tutti bench collectives --json` printed, to be set beside it\n"
+    "  --svg FILE       a picture: predicted, simulated and measured times\n";
 
 static bool is_unit(const char *text, const char *unit)
 {
@@ -48,158 +60,127 @@ static bool read_seconds(const char *name, const char *text, double *ret)
     return true;
 }
 
-static void set_cost(tutti_comm_cost *cost, double alpha, double beta, double gamma, int hosts)
+/* An option of seconds; keeps *ret when it was not given. */
+static bool option_seconds(int *argc, char **argv, const char *name, double *ret)
 {
-    cost->hosts = hosts;
-    cost->phase = 0.5e-6;
-    for (int link = 0; link < TUTTI_LINK_COUNT; link++)
-        cost->link[link].alpha = alpha;
-    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
-        for (int link = 0; link < TUTTI_LINK_COUNT; link++)
-            cost->link[link].beta[i] = cost->link[link].exchange[i] = beta;
-        cost->gamma[i] = gamma;
-        cost->copy[i] = cost->staged[i] = 0.12e-9;
+    const char *text;
+    return !tutti__option(argc, argv, name, &text) || read_seconds(name, text, ret);
+}
+
+static bool option_factor(int *argc, char **argv, const char *name, double low, double *ret)
+{
+    const char *text;
+    char *end;
+    if (!tutti__option(argc, argv, name, &text))
+        return true;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= low) || !(value <= 1e6)) {
+        tutti__complain("%s takes a number from %g on, not '%s'", name, low, text);
+        return false;
     }
+    *ret = value;
+    return true;
 }
 
-/* The formulas of shared memory hold within one machine only, those of several only beyond it. */
-static bool fits(const tutti_comm_cost *cost, const char *algorithm)
+static bool read_network(int *argc, char **argv, tutti_network *n)
 {
-    static const char *const others[] = {"compressed", "fixed", "native"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (strcmp(algorithm, others[i]) == 0)
-            return false;
-    return strcmp(algorithm, "direct") != 0 || cost->hosts == 1;
+    int64_t ranks = 0, hosts = 0, group = 0, stragglers = 0, seed = 0;
+    n->gamma = 0.05e-9;
+    n->overhead = 0.5;
+    n->oversubscription = n->slowdown = 1;
+    if (!tutti__option_int(argc, argv, "--ranks", 2, 1 << 20, &ranks) ||
+        !tutti__option_int(argc, argv, "--hosts", 1, 1 << 20, &hosts) ||
+        !tutti__option_int(argc, argv, "--switch", 1, 1 << 20, &group) ||
+        !tutti__option_int(argc, argv, "--stragglers", 0, 1 << 20, &stragglers) ||
+        !tutti__option_int(argc, argv, "--seed", 0, INT64_MAX, &seed) ||
+        !option_seconds(argc, argv, "--alpha", &n->alpha[TUTTI_LINK_BETWEEN]) ||
+        !option_seconds(argc, argv, "--beta", &n->beta[TUTTI_LINK_BETWEEN]) ||
+        !option_seconds(argc, argv, "--near-alpha", &n->alpha[TUTTI_LINK_WITHIN]) ||
+        !option_seconds(argc, argv, "--near-beta", &n->beta[TUTTI_LINK_WITHIN]) ||
+        !option_seconds(argc, argv, "--gamma", &n->gamma) ||
+        !option_seconds(argc, argv, "--jitter", &n->jitter) ||
+        !option_factor(argc, argv, "--oversubscription", 1, &n->oversubscription) ||
+        !option_factor(argc, argv, "--slowdown", 1, &n->slowdown) ||
+        !option_factor(argc, argv, "--overhead", 0, &n->overhead))
+        return false;
+    n->ranks = (int)ranks;
+    n->hosts = (int)(hosts > 0 && hosts <= ranks ? hosts : ranks);
+    n->switch_hosts = (int)group;
+    n->stragglers = (int)(stragglers < ranks ? stragglers : ranks);
+    n->seed = (uint64_t)seed;
+    n->overhead = fmin(n->overhead, 1);
+    if (n->alpha[TUTTI_LINK_WITHIN] == 0)
+        n->alpha[TUTTI_LINK_WITHIN] = n->alpha[TUTTI_LINK_BETWEEN];
+    if (n->beta[TUTTI_LINK_WITHIN] == 0)
+        n->beta[TUTTI_LINK_WITHIN] = n->beta[TUTTI_LINK_BETWEEN];
+    return true;
 }
 
-static double block_of(const char *operation, double bytes, int ranks)
+/* Shared memory of the machines of today, where no other figure is given. */
+static tutti_comm_cost cost_of(const tutti_network *n)
 {
-    bool blocks = strcmp(operation, "all_gather") == 0 || strcmp(operation, "gather") == 0 ||
-                  strcmp(operation, "scatter") == 0 || strcmp(operation, "all_to_all") == 0;
-    return blocks ? bytes / ranks : bytes;
+    tutti_comm_cost cost = tutti__network_cost(n);
+    cost.phase = 0.5e-6;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.copy[i] = cost.staged[i] = 0.12e-9;
+    return cost;
 }
 
-static double predict(const tutti_comm_cost *cost, const char *operation, const char *algorithm,
-                      int ranks, int64_t bytes)
+static int carry_out(tutti_comm_plan *plan, const char *measured, const char *picture)
 {
-    int64_t size = (int64_t)block_of(operation, (double)bytes, ranks);
-    return fits(cost, algorithm) ? tutti_comm_predict(cost, operation, algorithm, ranks, size)
-                                 : INFINITY;
-}
-
-static const char *best_of(const tutti_comm_cost *cost, const char *operation, int ranks,
-                           int64_t bytes)
-{
-    const char *best = "";
-    double least = INFINITY;
-    for (const char *const *name = tutti_comm_algorithms(operation); *name; name++) {
-        double time = predict(cost, operation, *name, ranks, bytes);
-        if (time < least)
-            least = time, best = *name;
-    }
-    return best;
-}
-
-static void print_size(int64_t bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
-    int unit = 0;
-    double value = (double)bytes;
-    while (value >= 1024 && unit < 3)
-        value /= 1024, unit++;
-    printf("%6.4g %-3s", value, units[unit]);
-}
-
-static void print_table(const tutti_comm_cost *cost, const char *operation, int ranks, bool json)
-{
-    const char *const *names = tutti_comm_algorithms(operation);
-    if (!json) {
-        printf("%s, %d ranks on %d machines; microseconds, * is the best\n%10s", operation, ranks,
-               cost->hosts, "bytes");
-        for (const char *const *name = names; *name; name++)
-            if (fits(cost, *name))
-                printf(" %14s", *name);
-        printf("\n");
-    }
-    for (int64_t bytes = 8; bytes <= INT64_C(1) << 30; bytes *= 8) {
-        const char *best = best_of(cost, operation, ranks, bytes);
-        if (!json)
-            print_size(bytes);
-        for (const char *const *name = names; *name; name++) {
-            double time = predict(cost, operation, *name, ranks, bytes);
-            if (!fits(cost, *name) || (json && !isfinite(time)))
-                continue;
-            if (json)
-                printf("{\"op\":\"%s\",\"algorithm\":\"%s\",\"ranks\":%d,\"bytes\":%lld,"
-                       "\"predicted_us\":%.6g,\"best\":%s}\n",
-                       operation, *name, ranks, (long long)bytes, time * 1e6,
-                       *name == best ? "true" : "false");
-            else
-                printf(" %13.5g%s", time * 1e6, *name == best ? "*" : " ");
-        }
-        if (!json)
-            printf("\n");
-    }
-}
-
-/* To the byte, by halving between two powers of two that differ. */
-static void print_crossovers(const tutti_comm_cost *cost, const char *operation, int ranks)
-{
-    const char *now = best_of(cost, operation, ranks, 1);
-    printf("\nbest: %s", now);
-    for (int64_t bytes = 2; bytes <= INT64_C(1) << 32; bytes *= 2) {
-        const char *next = best_of(cost, operation, ranks, bytes);
-        if (next == now)
-            continue;
-        int64_t low = bytes / 2, high = bytes;
-        while (high - low > 1) {
-            int64_t middle = low + (high - low) / 2;
-            *(best_of(cost, operation, ranks, middle) == now ? &low : &high) = middle;
-        }
-        now = best_of(cost, operation, ranks, high);
-        printf(" up to %lld bytes, then %s", (long long)low, now);
-    }
-    printf("\n\n");
-    for (const char *const *name = tutti_comm_algorithms(operation); *name; name++)
-        if (fits(cost, *name))
-            printf("  %-14s %s\n", *name, tutti_comm_formula(operation, *name));
-    printf("  a: alpha, b: beta, g: gamma, p: ranks, M: bytes of the message (of one block where "
-           "ranks have their own), log to the base 2\n");
+    int rows = 0;
+    tutti_status status = tutti__comm_plan_fill(plan);
+    if (status == TUTTI_OK && measured)
+        status = tutti__comm_plan_measured(plan, measured, &rows);
+    if (status != TUTTI_OK)
+        return tutti__complain("%s", tutti_error_message());
+    if (measured && rows == 0)
+        return tutti__complain("'%s' has no measurement of %s with %d ranks at these sizes",
+                               measured, plan->operation, plan->network.ranks);
+    tutti__comm_plan_print(plan);
+    if (picture && tutti__comm_plan_picture(plan, picture) != TUTTI_OK)
+        return tutti__complain("%s", tutti_error_message());
+    return TUTTI_EXIT_OK;
 }
 
 static int run(int argc, char **argv)
 {
-    const char *alpha = NULL, *beta = NULL, *gamma = "0.05ns", *operation = "all_reduce";
-    int64_t ranks = 0, hosts = 0;
-    double a, b, g;
-    bool json = tutti__flag(&argc, argv, "--json");
-    (void)tutti__option(&argc, argv, "--alpha", &alpha);
-    (void)tutti__option(&argc, argv, "--beta", &beta);
-    (void)tutti__option(&argc, argv, "--gamma", &gamma);
-    (void)tutti__option(&argc, argv, "--op", &operation);
-    if (!tutti__option_int(&argc, argv, "--ranks", 2, 1 << 20, &ranks) ||
-        !tutti__option_int(&argc, argv, "--hosts", 1, 1 << 20, &hosts))
-        return TUTTI_EXIT_USAGE;
-    if (argc != 2 || strcmp(argv[1], "collectives") != 0 || !ranks || !alpha || !beta)
-        return tutti__complain("plan: it takes `collectives`, --ranks, --alpha and --beta; see "
-                               "tutti plan --help"),
-               TUTTI_EXIT_USAGE;
-    if (!read_seconds("--alpha", alpha, &a) || !read_seconds("--beta", beta, &b) ||
-        !read_seconds("--gamma", gamma, &g))
-        return TUTTI_EXIT_USAGE;
-    if (!tutti_comm_algorithms(operation)[0])
-        return tutti__complain("there is no operation '%s'", operation), TUTTI_EXIT_USAGE;
-    tutti_comm_cost cost = {0};
-    set_cost(&cost, a, b, g, (int)(hosts > 0 && hosts <= ranks ? hosts : ranks));
-    print_table(&cost, operation, (int)ranks, json);
-    if (!json)
-        print_crossovers(&cost, operation, (int)ranks);
-    return TUTTI_EXIT_OK;
+    const char *measured = NULL, *picture = NULL;
+    int64_t limit = 20000000;
+    tutti_comm_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return tutti__complain("no memory");
+    plan->operation = "all_reduce";
+    plan->json = tutti__flag(&argc, argv, "--json");
+    plan->simulate = tutti__flag(&argc, argv, "--simulate");
+    (void)tutti__option(&argc, argv, "--op", &plan->operation);
+    (void)tutti__option(&argc, argv, "--measured", &measured);
+    (void)tutti__option(&argc, argv, "--svg", &picture);
+    const tutti_network *n = &plan->network;
+    int code = TUTTI_EXIT_USAGE;
+    if (!tutti__option_int(&argc, argv, "--limit", 1, INT64_MAX, &limit) ||
+        !read_network(&argc, argv, &plan->network))
+        code = TUTTI_EXIT_USAGE;
+    else if (argc != 2 || strcmp(argv[1], "collectives") != 0 || !n->ranks ||
+             n->alpha[TUTTI_LINK_BETWEEN] == 0 || n->beta[TUTTI_LINK_BETWEEN] == 0)
+        tutti__complain("plan: it takes `collectives`, --ranks, --alpha and --beta; see "
+                        "tutti plan --help");
+    else if (!tutti_comm_algorithms(plan->operation)[0])
+        tutti__complain("there is no operation '%s'", plan->operation);
+    else if (plan->simulate && n->ranks > TUTTI_SIM_RANKS)
+        tutti__complain("--simulate takes up to %d ranks", TUTTI_SIM_RANKS);
+    else {
+        plan->limit = (uint64_t)limit;
+        plan->cost = cost_of(n);
+        code = carry_out(plan, measured, picture);
+    }
+    free(plan);
+    return code;
 }
 
 const tutti_command tutti_command_plan = {
     .name = "plan",
-    .summary = "predict collectives on a cluster that is not at hand",
+    .summary = "predict and simulate collectives on a cluster that is not at hand",
     .usage = usage,
     .run = run,
 };

@@ -4,16 +4,18 @@
 #include <string.h>
 
 #include "base/job.h"
+#include "bridge/onnx.h"
 #include "cli/command.h"
 #include "nn/model.h"
-#include "tutti/onnx.h"
+#include "tutti/graphdef.h"
 
 static const char usage[] =
     "usage: tutti predict FILE --input [NAME=]x.npy … [--output out.npz] [--json]\n\n"
-    "Runs the model in FILE (written by tutti_save: FILE.json with FILE.safetensors, or ONNX) on\n"
-    "arrays, batch first. NAME is an input's; without it the inputs are taken in order. An NPZ\n"
-    "gives every input by its array's name. Outputs go to an NPZ, one array an output, or with\n"
-    "--json (small ones) to standard output.\n\n"
+    "Runs the model in FILE (written by tutti_save: FILE.json with FILE.safetensors; ONNX; or a\n"
+    "frozen GraphDef, .pb) on arrays, batch first. NAME is an input's; without it the inputs are\n"
+    "taken in order. An NPZ gives every input by its array's name. Outputs go to an NPZ, one array\n"
+    "an output, or with --json (small ones) to standard output. Of ONNX files inputs may have any shape, and those\n"
+    "that operators want to know beforehand (axes, pads, sizes) are taken from the arrays.\n\n"
     "exit codes: 0 success, 1 failure, 2 wrong usage\n";
 
 #define MOST 64
@@ -62,23 +64,19 @@ static tutti_status load(given *g, const char *text)
     return keep(g, name, tensor);
 }
 
-/* In the order of the model's inputs, in their element types. */
-static tutti_status arrange(const tutti_model *model, const given *g, tutti_tensor **ret)
+/* The array for input number i, called `name`, of `count`, in its element type. */
+static tutti_status take(const given *g, size_t i, size_t count, const char *name,
+                         tutti_dtype dtype, tutti_tensor **ret)
 {
-    for (size_t i = 0; i < model->inputs.count; i++) {
-        const tutti_port *port = &model->inputs.data[i];
-        int found = -1;
-        for (int k = 0; k < g->count; k++)
-            if (strcmp(g->names[k], port->name) == 0 || (!g->names[k][0] && (size_t)k == i) ||
-                (g->count == 1 && model->inputs.count == 1))
-                found = k;
-        if (found < 0)
-            return tutti_fail(TUTTI_NOT_FOUND,
-                              "input '%s' of the model is not given: --input %s=x.npy", port->name,
-                              port->name);
-        TUTTI_TRY(tutti_tensor_cast(g->tensors[found], port->type.dtype, &ret[i]));
-    }
-    return TUTTI_OK;
+    int found = -1;
+    for (int k = 0; k < g->count; k++)
+        if (strcmp(g->names[k], name) == 0 || (!g->names[k][0] && (size_t)k == i) ||
+            (g->count == 1 && count == 1))
+            found = k;
+    if (found < 0)
+        return tutti_fail(TUTTI_NOT_FOUND, "input '%s' of the model is not given: --input %s=x.npy",
+                          name, name);
+    return tutti_tensor_cast(g->tensors[found], dtype, ret);
 }
 
 static void print_values(const tutti_tensor *tensor, int axis, int64_t *at)
@@ -100,19 +98,14 @@ static void print_values(const tutti_tensor *tensor, int axis, int64_t *at)
     putchar(']');
 }
 
-static tutti_status give(const tutti_model *model, tutti_tensor **outputs, const char *path,
-                         bool json)
+static tutti_status give(size_t count, const tutti_named_tensor *list, const char *path, bool json)
 {
-    tutti_named_tensor list[MOST];
-    size_t count = model->outputs.count;
-    for (size_t i = 0; i < count; i++)
-        list[i] = (tutti_named_tensor){model->outputs.data[i].name, outputs[i]};
     if (json) {
         putchar('{');
         for (size_t i = 0; i < count; i++) {
             int64_t at = 0;
             printf("%s\"%s\":", i ? "," : "", list[i].name);
-            print_values(outputs[i], 0, &at);
+            print_values(list[i].tensor, 0, &at);
         }
         printf("}\n");
     }
@@ -120,34 +113,149 @@ static tutti_status give(const tutti_model *model, tutti_tensor **outputs, const
         return tutti_npz_save(path, count, list, false);
     for (size_t i = 0; !json && i < count; i++) {
         char text[TUTTI_TYPE_TEXT];
-        printf("%s %s\n", list[i].name, tutti_type_text(tutti_tensor_type(outputs[i]), text));
+        printf("%s %s\n", list[i].name, tutti_type_text(tutti_tensor_type(list[i].tensor), text));
     }
     return TUTTI_OK;
 }
 
-static bool is_onnx(const char *path)
+static bool ends_with(const char *path, const char *end)
 {
-    size_t size = strlen(path);
-    return size > 5 && strcmp(path + size - 5, ".onnx") == 0;
+    size_t size = strlen(path), tail = strlen(end);
+    return size > tail && strcmp(path + size - tail, end) == 0;
 }
 
-static tutti_status predict(tutti_job *job, const char *file, const given *g, const char *output,
-                            bool json)
+static tutti_status predict_model(tutti_job *job, const char *file, const given *g,
+                                  const char *output, bool json)
 {
     tutti_tensor *inputs[MOST] = {0}, *outputs[MOST] = {0};
-    tutti_model *model = is_onnx(file) ? tutti_import_onnx(job, file) : tutti_load_model(job, file);
+    tutti_named_tensor list[MOST];
+    tutti_model *model = tutti_load_model(job, file);
     TUTTI_TRY(tutti_job_check(job));
-    if (model->inputs.count > MOST || model->outputs.count > MOST)
+    size_t count = model->inputs.count;
+    if (count > MOST || model->outputs.count > MOST)
         return tutti_fail(TUTTI_TOO_LARGE, "at most %d inputs and outputs", MOST);
-    tutti_status status = arrange(model, g, inputs);
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; status == TUTTI_OK && i < count; i++)
+        status = take(g, i, count, model->inputs.data[i].name, model->inputs.data[i].type.dtype,
+                      &inputs[i]);
     if (status == TUTTI_OK)
-        status = tutti_predict_on_batch(model, (int)model->inputs.count, inputs,
-                                        (int)model->outputs.count, outputs);
+        status =
+            tutti_predict_on_batch(model, (int)count, inputs, (int)model->outputs.count, outputs);
+    for (size_t i = 0; i < model->outputs.count; i++)
+        list[i] = (tutti_named_tensor){model->outputs.data[i].name, outputs[i]};
     if (status == TUTTI_OK)
-        status = give(model, outputs, output, json);
+        status = give(model->outputs.count, list, output, json);
     for (int i = 0; i < MOST; i++) {
         tutti_tensor_release(inputs[i]);
         tutti_tensor_release(outputs[i]);
+    }
+    return status;
+}
+
+/* ---- ONNX ---- */
+
+typedef struct onnx_run {
+    int count;
+    tutti_onnx_given given[MOST]; /* what goes in; the values are ours */
+    tutti_tensor *outputs[MOST];
+} onnx_run;
+
+/* Inputs that are no initializers, in the file's order. */
+static tutti_status arrange(const tutti_onnx *onnx, const given *g, onnx_run *r)
+{
+    const tutti_onnx_value *wanted[MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < onnx->graph.inputs.count; i++) {
+        const tutti_onnx_value *input = &onnx->graph.inputs.items[i];
+        bool known = false;
+        for (size_t k = 0; !known && k < onnx->graph.initializers.count; k++)
+            known = strcmp(onnx->graph.initializers.items[k].name, input->name) == 0;
+        if (!known && count == MOST)
+            return tutti_fail(TUTTI_TOO_LARGE, "at most %d inputs", MOST);
+        if (!known)
+            wanted[count++] = input;
+    }
+    for (; r->count < (int)count; r->count++) {
+        const tutti_onnx_value *input = wanted[r->count];
+        tutti_tensor *value;
+        TUTTI_TRY(take(g, (size_t)r->count, count, input->name, input->type.dtype, &value));
+        r->given[r->count] = (tutti_onnx_given){input->name, value};
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status run_onnx(tutti_graph *graph, const tutti_onnx_ports *ports, onnx_run *r,
+                             const char *output, bool json)
+{
+    tutti_feed feeds[MOST];
+    tutti_fetch fetches[MOST];
+    tutti_named_tensor list[MOST];
+    tutti_session *session;
+    for (int i = 0; i < ports->input_count; i++)
+        feeds[i] = (tutti_feed){ports->inputs[i].sym, r->given[i].value};
+    for (int i = 0; i < ports->output_count; i++)
+        fetches[i] = (tutti_fetch){ports->outputs[i].sym, &r->outputs[i]};
+    TUTTI_TRY(tutti_session_open(&session, graph));
+    tutti_run_options options = {.struct_size = sizeof options,
+                                 .feed = {ports->input_count, feeds},
+                                 .fetch = {ports->output_count, fetches}};
+    tutti_status status = tutti_session_run(session, &options);
+    tutti_session_close(session);
+    TUTTI_TRY(status);
+    for (int i = 0; i < ports->output_count; i++)
+        list[i] = (tutti_named_tensor){ports->outputs[i].name, r->outputs[i]};
+    return give((size_t)ports->output_count, list, output, json);
+}
+
+static tutti_status predict_onnx(const char *file, const given *g, const char *output, bool json)
+{
+    onnx_run r = {0};
+    tutti_onnx *onnx;
+    tutti_graph *graph = NULL;
+    tutti_onnx_ports ports;
+    TUTTI_TRY(tutti__onnx_load(file, &onnx));
+    tutti_status status = tutti__onnx_check_needs(onnx, file);
+    if (status == TUTTI_OK)
+        status = arrange(onnx, g, &r);
+    if (status == TUTTI_OK)
+        status = tutti_graph_create(&graph);
+    tutti_onnx_graph_options options = {
+        .struct_size = sizeof options, .constants = true, .given_count = r.count, .given = r.given};
+    if (status == TUTTI_OK)
+        status = tutti__onnx_into_graph(onnx, file, graph, &options, &ports);
+    if (status == TUTTI_OK)
+        status = run_onnx(graph, &ports, &r, output, json);
+    if (graph)
+        tutti_graph_destroy(graph);
+    for (int i = 0; i < MOST; i++) {
+        tutti_tensor_release(r.given[i].value);
+        tutti_tensor_release(r.outputs[i]);
+    }
+    tutti__onnx_free(onnx);
+    return status;
+}
+
+/* ---- TensorFlow ---- */
+
+static tutti_status predict_graphdef(const char *file, const given *g, const char *output,
+                                     bool json)
+{
+    onnx_run r = {0};
+    tutti_graph *graph;
+    tutti_onnx_ports ports;
+    TUTTI_TRY(tutti_graph_create(&graph));
+    tutti_status status = tutti_import_graphdef(graph, file, &ports);
+    if (status == TUTTI_OK && (ports.input_count > MOST || ports.output_count > MOST))
+        status = tutti_fail(TUTTI_TOO_LARGE, "at most %d inputs and outputs", MOST);
+    for (int i = 0; status == TUTTI_OK && i < ports.input_count; i++)
+        status = take(g, (size_t)i, (size_t)ports.input_count, ports.inputs[i].name,
+                      tutti_sym_type(ports.inputs[i].sym).dtype, &r.given[i].value);
+    if (status == TUTTI_OK)
+        status = run_onnx(graph, &ports, &r, output, json);
+    tutti_graph_destroy(graph);
+    for (int i = 0; i < MOST; i++) {
+        tutti_tensor_release(r.given[i].value);
+        tutti_tensor_release(r.outputs[i]);
     }
     return status;
 }
@@ -166,7 +274,9 @@ static int run(int argc, char **argv)
                TUTTI_EXIT_USAGE;
     tutti_job *job = tutti_open(NULL, NULL);
     if (status == TUTTI_OK)
-        status = predict(job, argv[1], &g, output, json);
+        status = ends_with(argv[1], ".onnx") ? predict_onnx(argv[1], &g, output, json)
+                 : ends_with(argv[1], ".pb") ? predict_graphdef(argv[1], &g, output, json)
+                                             : predict_model(job, argv[1], &g, output, json);
     if (status != TUTTI_OK)
         tutti__complain("%s", tutti_error_message());
     tutti__job_discard(job);
@@ -177,7 +287,7 @@ static int run(int argc, char **argv)
 
 const tutti_command tutti_command_predict = {
     .name = "predict",
-    .summary = "outputs of a saved model or ONNX file for arrays in files",
+    .summary = "outputs of a saved model, ONNX file or frozen graph for arrays in files",
     .usage = usage,
     .run = run,
 };

@@ -9,9 +9,10 @@
 #include "cli/models.h"
 
 static const char usage[] =
-    "usage: tutti train NAME|MODEL.json [FLAGS]\n\n"
+    "usage: tutti train NAME|MODEL.json|--from MODEL.onnx [FLAGS]\n\n"
     "Trains one of the examples (below), or a model whose architecture is in a JSON file, such as\n"
-    "--save writes, from fresh weights.\n\n"
+    "--save writes, from fresh weights. --from goes on training an ONNX model, with its weights, on\n"
+    "examples in classes; --set onnx=OUT.onnx writes it again.\n\n"
     "  --epochs N             passes over the data\n"
     "  --steps-per-epoch N    ends an epoch after N steps\n" TUTTI_DATA_FLAGS
     "  --lr RATE              learning rate\n"
@@ -80,6 +81,9 @@ static int train_file(const char *path, int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
+    const char *from = NULL;
+    if (tutti__option(&argc, argv, "--from", &from))
+        return tutti__train_onnx(from, argc, argv);
     if (argc < 2 || argv[1][0] == '-') {
         tutti__complain("train takes the name of an example or a model's JSON file first:");
         list(stderr);
@@ -98,7 +102,7 @@ static int run(int argc, char **argv)
 
 const tutti_command tutti_command_train = {
     .name = "train",
-    .summary = "train an example by name, or a model from its JSON",
+    .summary = "train an example by name, or a model from its JSON or ONNX file",
     .usage = usage,
     .more = print_names,
     .run = run,

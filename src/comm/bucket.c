@@ -7,21 +7,34 @@
 
 enum { BUCKET_BYTES = 4 << 20, BUCKET_COUNT = 1000 };
 
+/* One call for many tensors. */
+typedef struct many {
+    tutti_comm_job job;
+    int piece_count, most;      /* pieces of a bucket */
+    int64_t bytes, deadline_ns; /* of a bucket */
+    tutti_dtype dtype;
+    tutti_reduction reduction;
+    tutti_comm_call call;
+    tutti_comm_piece pieces[];
+} many;
+
 /* Pieces [first, last) one behind the other, reduced, and back. */
-static tutti_status reduce_bucket(tutti_comm *comm, const tutti_comm_piece *pieces, int first,
-                                  int last, char *memory, tutti_dtype dtype,
-                                  tutti_reduction reduction, const tutti_comm_call *call)
+static tutti_status reduce_bucket(tutti_comm *comm, const many *m, int first, int last)
 {
-    size_t element = tutti_dtype_size(dtype);
+    const tutti_comm_piece *pieces = m->pieces;
+    char *memory = comm->bucket;
+    size_t element = tutti_dtype_size(m->dtype);
     int64_t total = 0;
     if (last - first == 1)
-        return tutti_comm_all_reduce(comm, pieces[first].data, pieces[first].data,
-                                     pieces[first].count, dtype, reduction, call);
+        return tutti__all_reduce_now(comm, pieces[first].data, pieces[first].data,
+                                     pieces[first].count, m->dtype, m->reduction, &m->call,
+                                     m->deadline_ns);
     for (int i = first; i < last; i++) {
         memcpy(memory + (size_t)total * element, pieces[i].data, (size_t)pieces[i].count * element);
         total += pieces[i].count;
     }
-    TUTTI_TRY(tutti_comm_all_reduce(comm, memory, memory, total, dtype, reduction, call));
+    TUTTI_TRY(tutti__all_reduce_now(comm, memory, memory, total, m->dtype, m->reduction, &m->call,
+                                    m->deadline_ns));
     total = 0;
     for (int i = first; i < last; i++) {
         memcpy(pieces[i].data, memory + (size_t)total * element, (size_t)pieces[i].count * element);
@@ -31,14 +44,14 @@ static tutti_status reduce_bucket(tutti_comm *comm, const tutti_comm_piece *piec
 }
 
 /* How many pieces from `first` on go together. */
-static int bucket_end(const tutti_comm_piece *pieces, int count, int first, int64_t most_elements,
-                      int most_pieces)
+static int bucket_end(const many *m, int first)
 {
-    int64_t total = pieces[first].count;
+    int64_t most_elements = m->bytes / (int64_t)tutti_dtype_size(m->dtype);
+    int64_t total = m->pieces[first].count;
     int last = first + 1;
-    while (last < count && last - first < most_pieces &&
-           pieces[last].count <= most_elements - total)
-        total += pieces[last++].count;
+    while (last < m->piece_count && last - first < m->most &&
+           m->pieces[last].count <= most_elements - total)
+        total += m->pieces[last++].count;
     return last;
 }
 
@@ -55,31 +68,66 @@ static tutti_status bucket_memory(tutti_comm *comm, int64_t bytes)
     return TUTTI_OK;
 }
 
-tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece *pieces,
-                                        int piece_count, tutti_dtype dtype,
-                                        tutti_reduction reduction, const tutti_comm_bucket *bucket,
-                                        const tutti_comm_call *call)
+static tutti_status run(tutti_comm *comm, tutti_comm_job *job)
 {
-    int64_t bytes = bucket && bucket->bucket_bytes > 0 ? bucket->bucket_bytes : BUCKET_BYTES;
-    int most = bucket && bucket->bucket_count > 0 ? bucket->bucket_count : BUCKET_COUNT;
-    int64_t element = (int64_t)tutti_dtype_size(dtype);
-    if ((call && (call->request || call->shards)) || element == 0)
+    const many *m = (const many *)(const void *)job;
+    TUTTI_TRY(bucket_memory(comm, m->bytes));
+    for (int first = 0; first < m->piece_count;) {
+        int last = bucket_end(m, first);
+        TUTTI_TRY(reduce_bucket(comm, m, first, last));
+        first = last;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status check(const tutti_comm_piece *pieces, int count, tutti_dtype dtype,
+                          const tutti_comm_call *call)
+{
+    if (call->shards || call->compressor || tutti_dtype_size(dtype) == 0)
         return tutti_fail(TUTTI_INVALID,
-                          "all_reduce of many tensors: it cannot be asynchronous or "
-                          "sharded; type is %s",
+                          "all_reduce of many tensors: it cannot be sharded or have one "
+                          "compressor for all; type is %s",
                           tutti_dtype_name(dtype));
-    for (int i = 0; i < piece_count; i++)
+    for (int i = 0; i < count; i++)
         if (pieces[i].count < 0)
             return tutti_fail(TUTTI_INVALID,
                               "all_reduce of many tensors: number %d has %lld "
                               "elements",
                               i, (long long)pieces[i].count);
-    TUTTI_TRY(bucket_memory(comm, bytes));
+    return TUTTI_OK;
+}
+
+tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece *pieces,
+                                        int piece_count, tutti_dtype dtype,
+                                        tutti_reduction reduction, const tutti_comm_bucket *bucket,
+                                        const tutti_comm_call *given)
+{
+    tutti_comm_call call = tutti__call_full(given);
+    TUTTI_TRY(check(pieces, piece_count, dtype, &call));
+    size_t list = (size_t)(piece_count > 0 ? piece_count : 0) * sizeof *pieces;
+    many *m = malloc(sizeof *m + list);
+    if (!m)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a list of %d tensors", piece_count);
+    *m = (many){.job = {run},
+                .piece_count = piece_count,
+                .most = bucket && bucket->bucket_count > 0 ? bucket->bucket_count : BUCKET_COUNT,
+                .bytes = bucket && bucket->bucket_bytes > 0 ? bucket->bucket_bytes : BUCKET_BYTES,
+                .deadline_ns = tutti__comm_deadline(comm, &call),
+                .dtype = dtype,
+                .reduction = reduction,
+                .call = call};
+    if (list)
+        memcpy(m->pieces, pieces, list);
+    m->call.request = NULL;
+    /* The list's label must outlive the caller. */
+    m->call.label = call.label ? tutti__comm_label("", call.label) : NULL;
+    if (call.request)
+        return tutti__worker_job(comm, &m->job, call.request);
     tutti_status status = TUTTI_OK;
-    for (int first = 0; status == TUTTI_OK && first < piece_count;) {
-        int last = bucket_end(pieces, piece_count, first, bytes / element, most);
-        status = reduce_bucket(comm, pieces, first, last, comm->bucket, dtype, reduction, call);
-        first = last;
-    }
+    if (comm->worker)
+        status = tutti__worker_drain(comm);
+    if (status == TUTTI_OK)
+        status = run(comm, &m->job);
+    free(m);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "base/container.h"
 #include "base/world.h"
 #include "comm/comm.h"
+#include "comm/compress.h"
 #include "comm/wire.h"
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call)
@@ -41,95 +42,10 @@ static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_statu
     }
     if (atomic_load(&fabric->broken))
         return tutti__error_restore(&fabric->error);
-    snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s",
-             tutti__operation_names[c->operation], (unsigned long long)c->comm->sequence,
-             by ? by->name : "none", (long long)c->count, tutti_dtype_name(c->dtype), c->size,
-             cause);
+    snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s", c->name,
+             (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
+             tutti_dtype_name(c->dtype), c->size, cause);
     return tutti__fabric_break(fabric, status, why);
-}
-
-static tutti_status unknown_algorithm(const tutti_collective *c, const char *name)
-{
-    tutti_text names = {0};
-    const char *const *each = tutti_comm_algorithms(tutti__operation_names[c->operation]);
-    for (; *each; each++)
-        tutti__text_add(&names, "%s%s", names.size ? ", " : "", *each);
-    tutti_status status =
-        tutti_fail(TUTTI_INVALID,
-                   "%s by '%s' is not possible in this group of %d ranks on %d machines; there "
-                   "are: %s",
-                   tutti__operation_names[c->operation], name, c->size, c->comm->hosts,
-                   names.data ? names.data : "none");
-    tutti__text_free(&names);
-    return status;
-}
-
-static tutti_status by_name(const tutti_collective *c, const char *name, const tutti_coll **ret)
-{
-    const tutti_coll *coll = tutti__coll_find(name);
-    if (!coll || !coll->on[c->operation].run || !tutti__coll_possible(coll, c->comm) ||
-        (c->codec && strcmp(name, "compressed") != 0) ||
-        (!c->codec && strcmp(name, "compressed") == 0) || (c->shards && strcmp(name, "fixed") != 0))
-        return unknown_algorithm(c, name);
-    *ret = coll;
-    return TUTTI_OK;
-}
-
-/* A large message in parts that go one after the other. */
-static tutti_status run_parts(tutti_collective *c, const tutti_coll *by, int parts)
-{
-    for (int i = 0; i < parts; i++) {
-        tutti_collective part = *c;
-        int64_t low = tutti__coll_cut(c->count, parts, i);
-        part.count = tutti__coll_cut(c->count, parts, i + 1) - low;
-        part.in = (const char *)c->in + (size_t)low * c->element;
-        part.out = (char *)c->out + (size_t)low * c->element;
-        TUTTI_TRY(by->on[c->operation].run(&part));
-    }
-    return TUTTI_OK;
-}
-
-/* By a list of sizes. */
-static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
-                                const tutti_coll **ret_by)
-{
-    int i = 0;
-    while (spec->range[i].limit < tutti__coll_bytes(c))
-        i++;
-    const char *name = spec->range[i].within;
-    if (spec->range[i].between[0] && c->comm->within) {
-        c->inside = name;
-        c->between = spec->range[i].between;
-        name = "hierarchical";
-    }
-    TUTTI_TRY(by_name(c, name, ret_by));
-    return run_parts(c, *ret_by, spec->range[i].parts);
-}
-
-static tutti_status run_chosen(tutti_collective *c, const tutti_comm_call *call,
-                               const tutti_coll **ret_by)
-{
-    const char *asked = call ? call->algorithm : NULL;
-    bool by_size = asked && strpbrk(asked, "/#:");
-    if (by_size && c->operation == TUTTI_ALL_REDUCE) {
-        tutti_spec spec;
-        TUTTI_TRY(tutti__comm_spec_parse(asked, &spec));
-        return run_by_spec(c, &spec, ret_by);
-    }
-    if (asked)
-        TUTTI_TRY(by_name(c, asked, ret_by));
-    else if (c->codec)
-        *ret_by = tutti__coll_find("compressed");
-    else if (c->shards)
-        *ret_by = tutti__coll_find("fixed");
-    else if (c->operation == TUTTI_ALL_REDUCE && c->comm->spec.count)
-        return run_by_spec(c, &c->comm->spec, ret_by);
-    else
-        *ret_by = tutti__coll_choose(c);
-    if (!*ret_by)
-        return tutti_fail(TUTTI_INTERNAL, "there is no algorithm for %s",
-                          tutti__operation_names[c->operation]);
-    return (*ret_by)->on[c->operation].run(c);
 }
 
 /* A group of one. */
@@ -158,12 +74,10 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     }
     bool noted = fabric->membership && comm->opened;
     if (noted)
-        tutti__membership_note(fabric->membership, tutti__operation_names[c->operation],
-                               comm->sequence, true);
-    tutti_status status = run_chosen(c, call, &by);
+        tutti__membership_note(fabric->membership, c->name, comm->sequence, true);
+    tutti_status status = tutti__collective_choose(c, call, &by);
     if (noted)
-        tutti__membership_note(fabric->membership, tutti__operation_names[c->operation],
-                               comm->sequence, false);
+        tutti__membership_note(fabric->membership, c->name, comm->sequence, false);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status);
     return status;
@@ -194,19 +108,34 @@ static tutti_status check(const tutti_collective *c, bool folds)
     return TUTTI_OK;
 }
 
-static tutti_status start(tutti_collective *c, const tutti_comm_call *call, bool folds)
+tutti_comm_call tutti__call_full(const tutti_comm_call *call)
+{
+    tutti_comm_call full = {.struct_size = sizeof full};
+    if (call)
+        memcpy(&full, call, call->struct_size < sizeof full ? call->struct_size : sizeof full);
+    return full;
+}
+
+static tutti_status prepare(tutti_collective *c, const tutti_comm_call *call, bool folds)
 {
     c->rank = c->comm->rank;
     c->size = c->comm->size;
     c->element = tutti_dtype_size(c->dtype);
     c->fold = folds ? tutti__fold_find(c->dtype, c->reduction) : NULL;
-    TUTTI_TRY(check(c, folds));
-    if (call && call->request)
-        return tutti__worker_queue(c->comm, c, call, call->request);
+    c->name = tutti__comm_label(tutti__operation_names[c->operation], call->label);
+    return check(c, folds);
+}
+
+static tutti_status start(tutti_collective *c, const tutti_comm_call *given, bool folds)
+{
+    tutti_comm_call call = tutti__call_full(given);
+    TUTTI_TRY(prepare(c, &call, folds));
+    if (call.request)
+        return tutti__worker_queue(c->comm, c, &call, call.request);
     if (c->comm->worker)
         TUTTI_TRY(tutti__worker_drain(c->comm));
-    c->deadline_ns = tutti__comm_deadline(c->comm, call);
-    return tutti__collective_run(c, call);
+    c->deadline_ns = tutti__comm_deadline(c->comm, &call);
+    return tutti__collective_run(c, &call);
 }
 
 tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call)
@@ -261,23 +190,44 @@ static tutti_status wire_of(const tutti_comm_call *call, tutti_dtype dtype,
     return TUTTI_OK;
 }
 
+static tutti_status all_reduce_of(tutti_collective *c, const tutti_comm_call *call)
+{
+    c->operation = TUTTI_ALL_REDUCE;
+    c->shards = call->shards;
+    c->folded = call->folded;
+    c->compressor = call->compressor;
+    TUTTI_TRY(wire_of(call, c->dtype, &c->codec));
+    if (c->shards < 0)
+        return tutti_fail(TUTTI_INVALID, "all_reduce: %d shards; 0 means one for each rank",
+                          c->shards);
+    return c->compressor ? tutti__compressor_fits(c) : TUTTI_OK;
+}
+
 tutti_status tutti_comm_all_reduce(tutti_comm *comm, const void *in, void *out, int64_t count,
                                    tutti_dtype dtype, tutti_reduction reduction,
-                                   const tutti_comm_call *call)
+                                   const tutti_comm_call *given)
+{
+    tutti_comm_call call = tutti__call_full(given);
+    tutti_collective c = {
+        .comm = comm, .in = in, .out = out, .count = count, .dtype = dtype, .reduction = reduction};
+    TUTTI_TRY(all_reduce_of(&c, &call));
+    return start(&c, &call, true);
+}
+
+tutti_status tutti__all_reduce_now(tutti_comm *comm, const void *in, void *out, int64_t count,
+                                   tutti_dtype dtype, tutti_reduction reduction,
+                                   const tutti_comm_call *call, int64_t deadline_ns)
 {
     tutti_collective c = {.comm = comm,
-                          .operation = TUTTI_ALL_REDUCE,
                           .in = in,
                           .out = out,
                           .count = count,
                           .dtype = dtype,
                           .reduction = reduction,
-                          .shards = call ? call->shards : 0};
-    TUTTI_TRY(wire_of(call, dtype, &c.codec));
-    if (c.shards < 0)
-        return tutti_fail(TUTTI_INVALID, "all_reduce: %d shards; 0 means one for each rank",
-                          c.shards);
-    return start(&c, call, true);
+                          .deadline_ns = deadline_ns};
+    TUTTI_TRY(all_reduce_of(&c, call));
+    TUTTI_TRY(prepare(&c, call, true));
+    return tutti__collective_run(&c, call);
 }
 
 tutti_status tutti_comm_reduce_scatter(tutti_comm *comm, const void *in, void *out, int64_t count,

@@ -36,13 +36,15 @@ static void free_addresses(int count, char *ret_text, size_t size)
 }
 
 static int machines = 1; /* that ranks believe to be on */
+static bool in_turn;     /* ranks 0, 2, … on the first, 1, 3, … on the second */
 
 static tutti_status as_rank(int rank, const char *workers, const tutti_comm_options *options,
                             tutti_rank_work *work, void *context)
 {
     tutti_cluster *cluster;
     tutti_comm *comm;
-    TUTTI_TRY(tutti__param_set("MACHINE", rank * machines / RANKS ? "second" : "first"));
+    bool second = in_turn ? rank % 2 : rank * machines / RANKS;
+    TUTTI_TRY(tutti__param_set("MACHINE", second ? "second" : "first"));
     TUTTI_TRY(tutti__param_set("SILENCE_MS", "1500"));
     TUTTI_TRY(tutti_cluster_resolve(
         TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .role = "worker", .index = rank),
@@ -137,6 +139,30 @@ static tutti_status lose_rank_2(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+static tutti_status reduce_and_gather(tutti_comm *comm)
+{
+    int rank = tutti_comm_rank(comm);
+    for (int root = 0; root < RANKS; root++) {
+        double in[500], out[500] = {0};
+        for (int i = 0; i < 500; i++)
+            in[i] = rank * i;
+        TUTTI_TRY(tutti_comm_reduce(comm, in, out, 500, TUTTI_F64, TUTTI_MEAN, root,
+                                    TUTTI_CALL(.algorithm = "hierarchical")));
+        EXPECT(rank != root || (out[1] == 1.5 && out[499] == 1.5 * 499));
+    }
+    for (int64_t count = 0; count <= 3000; count = count * 7 + 1) {
+        int64_t in[3000], *out = calloc((size_t)(RANKS * count + 1), sizeof *out);
+        for (int64_t i = 0; i < count; i++)
+            in[i] = rank * 100000 + i;
+        TUTTI_TRY(tutti_comm_all_gather(comm, in, out, count, TUTTI_I64,
+                                        TUTTI_CALL(.algorithm = "hierarchical")));
+        for (int64_t i = 0; i < RANKS * count; i++)
+            EXPECT(out[i] == i / count * 100000 + i % count);
+        free(out);
+    }
+    return TUTTI_OK;
+}
+
 /* Two machines, as far as the ranks know: shared memory within, sockets between. */
 static tutti_status two_machines(tutti_comm *comm, void *context)
 {
@@ -166,6 +192,7 @@ static tutti_status two_machines(tutti_comm *comm, void *context)
                                        TUTTI_CALL(.algorithm = "hierarchical")));
         EXPECT(value == root);
     }
+    TUTTI_TRY(reduce_and_gather(comm));
     TUTTI_TRY(tutti_comm_barrier(comm, TUTTI_CALL(.algorithm = "hierarchical")));
     float one = 1;
     TUTTI_TRY(tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM,
@@ -178,6 +205,32 @@ TUTTI_TEST(comm_cluster_of_two_machines_uses_both_engines)
 {
     machines = 2;
     run_cluster(TUTTI_COMM_OPTIONS(.measure = true), two_machines, NULL, -1);
+}
+
+static tutti_status hierarchies(tutti_comm *comm, void *context)
+{
+    (void)context;
+    const tutti_comm_call *call = TUTTI_CALL(.algorithm = "hierarchical");
+    int rank = tutti_comm_rank(comm);
+    EXPECT(tutti_comm_hosts(comm) == 2);
+    for (int root = 0; root < RANKS; root++) {
+        int64_t value = rank, sum = 0, all[RANKS];
+        TUTTI_TRY(tutti_comm_all_gather(comm, &value, all, 1, TUTTI_I64, call));
+        for (int r = 0; r < RANKS; r++)
+            EXPECT(all[r] == r);
+        TUTTI_TRY(tutti_comm_reduce(comm, &value, &sum, 1, TUTTI_I64, TUTTI_SUM, root, call));
+        EXPECT(rank != root || sum == RANKS * (RANKS - 1) / 2);
+        TUTTI_TRY(tutti_comm_broadcast(comm, &value, 1, TUTTI_I64, root, call));
+        EXPECT(value == root);
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_hierarchies_of_ranks_that_machines_have_in_turn)
+{
+    in_turn = true;
+    run_cluster(NULL, hierarchies, NULL, -1);
+    in_turn = false;
 }
 
 TUTTI_TEST(comm_cluster_a_killed_rank_is_everybodys_verdict)

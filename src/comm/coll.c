@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "comm/comm.h"
+#include "comm/sim/trace.h"
 #include "tables/coll.h"
 
 const char *const tutti__operation_names[TUTTI_OPERATION_COUNT] = {
@@ -45,24 +46,55 @@ static tutti_message message_of(tutti_collective *c, int peer, const void *data,
                            .size = size};
 }
 
+/* A rank of the simulator only notes what it would do. */
 static void post_send(tutti_collective *c, tutti_message *message)
 {
     atomic_fetch_add_explicit(&c->comm->bytes_sent, (int64_t)message->size, memory_order_relaxed);
-    tutti__fabric_send(c->comm->fabric, message);
+    if (c->comm->trace)
+        message->done = tutti__sim_trace_post(c->comm->trace, message->peer, true, message->size);
+    else
+        tutti__fabric_send(c->comm->fabric, message);
+}
+
+static void post_recv(tutti_collective *c, tutti_message *message)
+{
+    if (c->comm->trace)
+        message->done = tutti__sim_trace_post(c->comm->trace, message->peer, false, message->size);
+    else
+        tutti__fabric_recv(c->comm->fabric, message);
+}
+
+static tutti_status wait_for(tutti_collective *c, tutti_message *const *messages, int count)
+{
+    if (!c->comm->trace)
+        return tutti__fabric_wait(c->comm->fabric, messages, count, c->deadline_ns);
+    for (int i = 0; i < count; i++)
+        tutti__sim_trace_wait(c->comm->trace, messages[i]->done);
+    return TUTTI_OK;
+}
+
+void tutti__coll_copy(const tutti_collective *c, void *to, const void *from, size_t size)
+{
+    if (to == from || size == 0)
+        return;
+    if (c->comm->trace)
+        tutti__sim_trace_copy(c->comm->trace, size);
+    else
+        memmove(to, from, size);
 }
 
 tutti_status tutti__coll_send(tutti_collective *c, int to, const void *data, size_t size)
 {
     tutti_message message = message_of(c, to, data, size), *all = &message;
     post_send(c, &message);
-    return tutti__fabric_wait(c->comm->fabric, &all, 1, c->deadline_ns);
+    return wait_for(c, &all, 1);
 }
 
 tutti_status tutti__coll_recv(tutti_collective *c, int from, void *data, size_t size)
 {
     tutti_message message = message_of(c, from, data, size), *all = &message;
-    tutti__fabric_recv(c->comm->fabric, &message);
-    return tutti__fabric_wait(c->comm->fabric, &all, 1, c->deadline_ns);
+    post_recv(c, &message);
+    return wait_for(c, &all, 1);
 }
 
 tutti_status tutti__coll_exchange(tutti_collective *c, int to, const void *out, size_t out_size,
@@ -71,9 +103,9 @@ tutti_status tutti__coll_exchange(tutti_collective *c, int to, const void *out, 
     tutti_message sent = message_of(c, to, out, out_size);
     tutti_message got = message_of(c, from, in, in_size);
     tutti_message *both[] = {&got, &sent};
-    tutti__fabric_recv(c->comm->fabric, &got);
+    post_recv(c, &got);
     post_send(c, &sent);
-    return tutti__fabric_wait(c->comm->fabric, both, 2, c->deadline_ns);
+    return wait_for(c, both, 2);
 }
 
 /* An exchange in pieces: two of them are on their way each way. */
@@ -102,7 +134,7 @@ static void post_piece(pieces *p, int64_t k)
     if (in > 0) {
         p->got[k & 1] =
             message_of(c, p->from, p->room + (k & 1) * TUTTI_FOLD_PIECE, (size_t)in * c->element);
-        tutti__fabric_recv(c->comm->fabric, &p->got[k & 1]);
+        post_recv(c, &p->got[k & 1]);
     }
     if (out > 0) {
         p->sent[k & 1] = message_of(c, p->to, p->out + offset, (size_t)out * c->element);
@@ -156,7 +188,7 @@ tutti_status tutti__coll_exchange_fold(tutti_collective *c, int to, const void *
             both[open++] = &p.got[k & 1];
         if (piece_size(out_count, p.step, k) > 0)
             both[open++] = &p.sent[k & 1];
-        tutti_status status = tutti__fabric_wait(c->comm->fabric, both, open, c->deadline_ns);
+        tutti_status status = wait_for(c, both, open);
         if (status != TUTTI_OK)
             return give_up(&p, status);
         fold_piece(&p, k);
@@ -183,7 +215,7 @@ tutti_status tutti__coll_exchange_all(tutti_collective *c, const struct iovec *o
             continue;
         messages[count] = message_of(c, r, in[r].iov_base, in[r].iov_len);
         all[count] = &messages[count];
-        tutti__fabric_recv(c->comm->fabric, all[count++]);
+        post_recv(c, all[count++]);
     }
     for (int i = 1; out && i < c->size; i++) {
         int r = (c->rank + i) % c->size;
@@ -193,15 +225,36 @@ tutti_status tutti__coll_exchange_all(tutti_collective *c, const struct iovec *o
         all[count] = &messages[count];
         post_send(c, all[count++]);
     }
-    tutti_status status = tutti__fabric_wait(c->comm->fabric, all, count, c->deadline_ns);
+    tutti_status status = wait_for(c, all, count);
     free(messages);
     free(all);
     return status;
 }
 
+tutti_status tutti__coll_transfer(tutti_collective *c, const tutti_transfer *transfers, int count)
+{
+    enum { MOST = 16 };
+    tutti_message messages[MOST], *all[MOST];
+    if (count > MOST)
+        return tutti_fail(TUTTI_INTERNAL, "%d transfers at once", count);
+    for (int i = 0; i < count; i++) {
+        messages[i] = message_of(c, transfers[i].peer, transfers[i].data, transfers[i].size);
+        all[i] = &messages[i];
+        if (transfers[i].outgoing)
+            post_send(c, all[i]);
+        else
+            post_recv(c, all[i]);
+    }
+    return wait_for(c, all, count);
+}
+
 tutti_status tutti__coll_scratch(tutti_collective *c, size_t size, void **ret_memory)
 {
     tutti_comm *comm = c->comm;
+    if (comm->trace) {
+        *ret_memory = tutti__sim_trace_memory();
+        return TUTTI_OK;
+    }
     if (comm->scratch_bytes < size) {
         size_t bytes = (size + 4095) / 4096 * 4096;
         void *memory = aligned_alloc(4096, bytes);

@@ -32,6 +32,7 @@ typedef struct tutti_collective {
     tutti_comm *comm;
     int rank, size;
     tutti_operation operation;
+    const char *name; /* of the operation, with the caller's label */
     const void *in;
     void *out;
     int64_t count;         /* elements of one rank's block, see tutti/comm.h */
@@ -42,7 +43,9 @@ typedef struct tutti_collective {
     tutti_fold_function *fold;
     int root;
     const tutti_comm_codec *codec;
+    tutti_compressor *compressor;
     int shards;
+    bool folded; /* the input's blocks are nodes of the tree, not shards */
     const char *between; /* hierarchical: algorithm between machines, or NULL */
     const char *inside;  /* hierarchical: algorithm within machines, or NULL */
     uint32_t tag;        /* new for each call */
@@ -55,14 +58,17 @@ typedef struct tutti_cost_query {
     int ranks;    /* p */
     double bytes; /* M: of the whole message; of one block for all_gather, scatter, all_to_all, … */
     tutti_comm_link link;
+    double share; /* ranks that send through one machine's card at a time; 0: 1 */
 } tutti_cost_query;
 
 typedef struct tutti_coll {
     const char *name, *doc;
-    bool shared;   /* all ranks must share memory */
-    bool special;  /* only where its own options ask for it: codec, shards */
-    bool machines; /* only for groups of several machines */
-    bool native;   /* only where the engine has collectives of its own */
+    bool shared;    /* all ranks must share memory */
+    bool special;   /* only where its own options ask for it: codec, shards */
+    bool machines;  /* only for groups of several machines */
+    bool native;    /* only where the engine has collectives of its own */
+    bool all_cross; /* all ranks of a machine send to others at the same time */
+    bool in_parts;  /* large all-reduces are better done part by part, while caches hold them */
     struct {
         tutti_status (*run)(tutti_collective *collective); /* NULL: not this operation */
         double (*cost)(const tutti_cost_query *query);     /* seconds */
@@ -91,12 +97,23 @@ enum { TUTTI_FOLD_PIECE = 512 << 10, TUTTI_FOLD_ROOM = 2 * TUTTI_FOLD_PIECE };
 tutti_status tutti__coll_exchange_fold(tutti_collective *collective, int to, const void *out,
                                        int64_t out_count, int from, void *target,
                                        int64_t target_count, bool after, void *room);
+/* Any at once, to and from any ranks; those between two ranks in the same order on both. */
+typedef struct tutti_transfer {
+    bool outgoing;
+    int peer;
+    void *data;
+    size_t size;
+} tutti_transfer;
+tutti_status tutti__coll_transfer(tutti_collective *collective, const tutti_transfer *transfers,
+                                  int count);
 /* Many at once: to each rank r but this one out[r], from each in[r]; NULL for none. */
 tutti_status tutti__coll_exchange_all(tutti_collective *collective, const struct iovec *out,
                                       const struct iovec *in);
 /* Memory that stays the group's; contents are undefined. */
 tutti_status tutti__coll_scratch(tutti_collective *collective, size_t size, void **ret_memory);
 
+/* Where they are not the same memory already; they may overlap. */
+void tutti__coll_copy(const tutti_collective *collective, void *to, const void *from, size_t size);
 /* out = a ∘ b, in this order. */
 static inline void tutti__coll_fold(const tutti_collective *c, void *out, const void *a,
                                     const void *b, int64_t count)
@@ -111,10 +128,15 @@ static inline int64_t tutti__coll_cut(int64_t count, int parts, int i)
     return count / parts * i + (count % parts) * i / parts;
 }
 
-/* Formulas: one message of `bytes`, one while as much comes the other way, an addition. */
+/* Formulas: one message of `bytes`, one while as much comes the other way, an addition, a copy. */
 double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
+double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
+/* An exchange or a message of `bytes` at a time, of `all` in the end: caches hold what is on its
+ * way, not what was. */
+double tutti__cost_stream(const tutti_cost_query *query, double bytes, double all);
+double tutti__cost_stream_message(const tutti_cost_query *query, double bytes, double all);
 /* An addition of what comes in, piece by piece, while it is in the caches. */
 double tutti__cost_fold(const tutti_cost_query *query, double bytes);
 /* Logarithm to the base 2, rounded up. */

@@ -36,9 +36,10 @@ struct tutti_comm {
     _Atomic int64_t bytes_sent;
     void *scratch, *bucket; /* both stay; `bucket` is from the arena */
     size_t scratch_bytes, bucket_bytes;
+    struct tutti_sim_trace *trace; /* a rank of the simulator: notes what it would do; else NULL */
     bool opened, forked;
-    bool inner;                  /* `within` or `between` of another */
-    struct tutti_worker *worker; /* runs asynchronous calls; NULL until there was one */
+    bool inner;                            /* `within` or `between` of another */
+    _Atomic(struct tutti_worker *) worker; /* runs asynchronous calls; NULL until there was one */
 };
 
 /* Members are ranks of the fabric; `context` must be equal on all of them and new. */
@@ -56,8 +57,26 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
 
 /* Runs a collective on this thread: chooses the algorithm, waits, breaks the group on failure. */
 tutti_status tutti__collective_run(tutti_collective *collective, const tutti_comm_call *call);
+/* The part of it that chooses and runs. *ret_by is NULL while nothing was chosen. */
+tutti_status tutti__collective_choose(tutti_collective *collective, const tutti_comm_call *call,
+                                      const tutti_coll **ret_by);
 
-/* Asynchronous calls. */
+/* The same as tutti_comm_all_reduce, at once on this thread, whatever is queued: for jobs. */
+tutti_status tutti__all_reduce_now(tutti_comm *comm, const void *in, void *out, int64_t count,
+                                   tutti_dtype dtype, tutti_reduction reduction,
+                                   const tutti_comm_call *call, int64_t deadline_ns);
+/* `call` with zeros for what its caller's header did not know yet; NULL is fine. */
+tutti_comm_call tutti__call_full(const tutti_comm_call *call);
+/* "all_reduce bucket 3", for good; without a label the operation itself. */
+const char *tutti__comm_label(const char *operation, const char *label);
+
+/* Work of several collectives in the place of one. Jobs begin with this. */
+typedef struct tutti_comm_job {
+    tutti_status (*run)(tutti_comm *comm, struct tutti_comm_job *job);
+} tutti_comm_job;
+
+/* Asynchronous calls. A job becomes the request's, and is freed with it by free. */
+tutti_status tutti__worker_job(tutti_comm *comm, tutti_comm_job *job, tutti_request **ret_request);
 tutti_status tutti__worker_queue(tutti_comm *comm, const tutti_collective *collective,
                                  const tutti_comm_call *call, tutti_request **ret_request);
 tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, double timeout,

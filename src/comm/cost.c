@@ -6,7 +6,7 @@
 #include "comm/comm.h"
 #include "tables/coll.h"
 
-/* Sizes at which the constants are known; between them they change with the logarithm. */
+/* Sizes at which the constants are known; between them the time changes linearly. */
 static const double known[TUTTI_COMM_SIZES] = {0x1p12, 0x1p16, 0x1p20, 0x1p24, 0x1p26};
 
 static double per_byte(const double *values, double bytes)
@@ -15,26 +15,50 @@ static double per_byte(const double *values, double bytes)
         return values[0];
     for (int i = 1; i < TUTTI_COMM_SIZES; i++)
         if (bytes <= known[i]) {
-            double part = log2(bytes / known[i - 1]) / log2(known[i] / known[i - 1]);
-            return values[i - 1] * (1 - part) + values[i] * part;
+            double part = (bytes - known[i - 1]) / (known[i] - known[i - 1]);
+            double time = known[i - 1] * values[i - 1] * (1 - part) + known[i] * values[i] * part;
+            return time / bytes;
         }
     return values[TUTTI_COMM_SIZES - 1];
 }
 
+static double shared(const tutti_cost_query *q)
+{
+    return q->link == TUTTI_LINK_BETWEEN && q->share > 1 ? q->share : 1;
+}
+
 double tutti__cost_message(const tutti_cost_query *q, double bytes)
 {
-    return q->cost->link[q->link].alpha + bytes * per_byte(q->cost->link[q->link].beta, bytes);
+    return tutti__cost_stream_message(q, bytes, bytes);
 }
 
 double tutti__cost_exchange(const tutti_cost_query *q, double bytes)
 {
-    return q->cost->link[q->link].alpha + q->cost->link[q->link].turn +
-           bytes * per_byte(q->cost->link[q->link].exchange, bytes);
+    return tutti__cost_stream(q, bytes, bytes);
 }
 
 double tutti__cost_add(const tutti_cost_query *q, double bytes)
 {
     return bytes * per_byte(q->cost->gamma, bytes);
+}
+
+double tutti__cost_stream(const tutti_cost_query *q, double bytes, double all)
+{
+    return q->cost->link[q->link].alpha + q->cost->link[q->link].turn +
+           bytes * shared(q) * per_byte(q->cost->link[q->link].exchange, all);
+}
+
+double tutti__cost_stream_message(const tutti_cost_query *q, double bytes, double all)
+{
+    return q->cost->link[q->link].alpha +
+           bytes * shared(q) * per_byte(q->cost->link[q->link].beta, all);
+}
+
+double tutti__coll_cost_move(const tutti_cost_query *q, double bytes)
+{
+    if (q->cost->move[0] > 0)
+        return bytes * per_byte(q->cost->move, bytes);
+    return 0.75 * tutti__cost_add(q, bytes);
 }
 
 double tutti__cost_fold(const tutti_cost_query *q, double bytes)
@@ -69,6 +93,12 @@ int64_t tutti__coll_bytes(const tutti_collective *c)
     return count * (int64_t)c->element;
 }
 
+/* Ranks of a machine that cross the network at once. */
+static double share_of(const tutti_coll *coll, int ranks, int hosts)
+{
+    return coll->all_cross && hosts > 1 ? (double)ranks / hosts : 1;
+}
+
 static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operation, double bytes)
 {
     tutti_cost_query query = {.cost = &comm->cost,
@@ -80,6 +110,7 @@ static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operat
     for (const tutti_coll *const *each = tutti__coll_table; *each; each++) {
         if (!(*each)->on[operation].run || (*each)->special || !tutti__coll_possible(*each, comm))
             continue;
+        query.share = share_of(*each, comm->size, comm->hosts);
         double cost = (*each)->on[operation].cost(&query);
         if (!best || cost < least) {
             best = *each;
@@ -116,6 +147,7 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
     static const double loopback[] = {0.4e-9, 0.25e-9, 0.2e-9, 0.2e-9, 0.2e-9};
     static const double network[] = {1e-9, 0.9e-9, 0.8e-9, 0.8e-9, 0.8e-9};
     static const double adding[] = {0.03e-9, 0.05e-9, 0.05e-9, 0.08e-9, 0.08e-9};
+    static const double moving[] = {0.02e-9, 0.04e-9, 0.04e-9, 0.06e-9, 0.06e-9};
     bool rings = comm->fabric->segment != NULL;
     cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;
     fill(cost.link[TUTTI_LINK_WITHIN].beta, rings ? &memory : &loopback);
@@ -124,6 +156,7 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
     fill(cost.link[TUTTI_LINK_BETWEEN].beta, &network);
     fill(cost.link[TUTTI_LINK_BETWEEN].exchange, &network);
     fill(cost.gamma, &adding);
+    fill(cost.move, &moving);
     fill(cost.copy, &memory);
     fill(cost.staged, &memory);
     return cost;
@@ -141,7 +174,8 @@ double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation, co
     tutti_cost_query query = {.cost = cost,
                               .ranks = ranks,
                               .bytes = (double)bytes,
-                              .link = cost->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN};
+                              .link = cost->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN,
+                              .share = share_of(coll, ranks, cost->hosts)};
     return coll->on[number].cost(&query);
 }
 

@@ -6,7 +6,8 @@
  *  2. Only peers from which something is expected are read; the engines hold the rest back.
  *  3. `lock` guards queues and streams. Nobody sleeps with it held.
  *  4. A sleeper counts itself in `sleepers` before it looks for the last time; whoever completes a
- *     message that is not his own then kicks. */
+ *     message that is not his own then kicks. Who has moved bytes in that last look does not sleep:
+ *     there may be room or bytes again for which nobody will ring. */
 #ifndef TUTTI_COMM_FABRIC_H
 #define TUTTI_COMM_FABRIC_H
 
@@ -24,7 +25,7 @@ typedef struct tutti_message {
     size_t size, done; /* of a send, `done` counts the header too */
     struct {
         uint32_t context, tag;
-        uint64_t size;
+        uint64_t size; /* with TUTTI_HEADER_MARK in the upper 16 bits */
     } header;
     bool outgoing;
     atomic_bool complete;
@@ -88,6 +89,7 @@ struct tutti_fabric {
     pthread_mutex_t lock;
     int kick;                     /* eventfd, -1 when no stream is polled */
     atomic_int sleepers, pending; /* pending: messages that are not complete */
+    atomic_uint moved;            /* grows whenever bytes have moved */
     atomic_bool broken;           /* `error` holds why; set once, under `lock` */
     tutti_error error;
     atomic_uint contexts; /* the next free context */
@@ -96,6 +98,7 @@ struct tutti_fabric {
 };
 
 enum { TUTTI_HEADER_BYTES = 16 };
+#define TUTTI_HEADER_MARK (UINT64_C(0x5475) << 48)
 
 tutti_status tutti__fabric_create(int rank, int size, tutti_fabric **ret_fabric);
 void tutti__fabric_release(tutti_fabric *fabric); /* NULL is fine */

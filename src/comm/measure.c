@@ -56,6 +56,12 @@ static tutti_status add(bench *m, size_t bytes)
     return TUTTI_OK;
 }
 
+static tutti_status copy(bench *m, size_t bytes)
+{
+    memcpy(m->b, m->a, bytes);
+    return TUTTI_OK;
+}
+
 static tutti_status reduce_in_place(bench *m, size_t bytes)
 {
     tutti_collective c = m->call;
@@ -144,6 +150,7 @@ static tutti_status measure_all(tutti_comm *comm, bench *m, tutti_comm_cost *cos
 {
     tutti_comm *within = comm->within ? comm->within : comm;
     TUTTI_TRY(curve(m, add, 0, 1, cost->gamma));
+    TUTTI_TRY(curve(m, copy, 0, 1, cost->move));
     if (within->size > 1)
         TUTTI_TRY(measure_link(within, m, cost, TUTTI_LINK_WITHIN));
     if (within->area)

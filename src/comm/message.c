@@ -53,6 +53,12 @@ static void fail_stream(tutti_fabric *fabric, tutti_stream *stream, tutti_status
     stream->in.target = NULL;
 }
 
+static void note_moved(tutti_fabric *fabric, size_t bytes)
+{
+    if (bytes > 0)
+        atomic_fetch_add_explicit(&fabric->moved, 1, memory_order_relaxed);
+}
+
 static tutti_status pump_out(tutti_fabric *fabric, int peer)
 {
     tutti_stream *stream = &fabric->streams[peer];
@@ -69,6 +75,7 @@ static tutti_status pump_out(tutti_fabric *fabric, int peer)
             parts[count++] = (struct iovec){message->data + sent, message->size - sent};
         TUTTI_TRY(stream->engine->send(stream->state, peer, parts, count, &done));
         message->done += done;
+        note_moved(fabric, done);
         if (message->done < header + message->size)
             return TUTTI_OK;
         take_out(&stream->sending, message);
@@ -94,13 +101,19 @@ static tutti_status wrong_size(const tutti_message *message, uint64_t size)
 }
 
 /* A header is complete: where do its bytes go? Sets `matched` unless there is no room yet. */
-static tutti_status match(tutti_stream *stream)
+static tutti_status match(tutti_stream *stream, int peer)
 {
     uint32_t context, tag;
     uint64_t size;
     memcpy(&context, stream->in.header, 4);
     memcpy(&tag, stream->in.header + 4, 4);
     memcpy(&size, stream->in.header + 8, 8);
+    if (size >> 48 != TUTTI_HEADER_MARK >> 48)
+        return tutti_fail(TUTTI_CORRUPT,
+                          "rank %d sent bytes that are no message (%08x %08x %016llx): does "
+                          "something else write to this connection?",
+                          peer, context, tag, (unsigned long long)size);
+    size ^= TUTTI_HEADER_MARK;
     tutti_message *posted = find_posted(stream, context, tag);
     if (posted) {
         if (posted->size != size)
@@ -164,11 +177,12 @@ static tutti_status pump_in(tutti_fabric *fabric, int peer)
                                            stream->in.header + stream->in.header_done,
                                            TUTTI_HEADER_BYTES - stream->in.header_done, &done));
             stream->in.header_done += done;
+            note_moved(fabric, done);
             if (stream->in.header_done < TUTTI_HEADER_BYTES)
                 return TUTTI_OK;
         }
         if (!stream->in.matched)
-            TUTTI_TRY(match(stream));
+            TUTTI_TRY(match(stream, peer));
         if (!stream->in.matched)
             return TUTTI_OK;
         tutti_message *target = stream->in.target;
@@ -179,6 +193,7 @@ static tutti_status pump_in(tutti_fabric *fabric, int peer)
         if (*have < size) {
             TUTTI_TRY(stream->engine->recv(stream->state, peer, data + *have, size - *have, &done));
             *have += done;
+            note_moved(fabric, done);
             if (*have < size)
                 return TUTTI_OK;
         }
@@ -232,7 +247,7 @@ void tutti__fabric_send(tutti_fabric *fabric, tutti_message *message)
     message->outgoing = true;
     message->header.context = message->context;
     message->header.tag = message->tag;
-    message->header.size = message->size;
+    message->header.size = message->size | TUTTI_HEADER_MARK;
     pthread_mutex_lock(&fabric->lock);
     atomic_fetch_add(&fabric->pending, 1);
     bool alone = !stream->sending.first;

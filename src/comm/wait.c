@@ -37,10 +37,11 @@ void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outg
     }
     pthread_mutex_unlock(&fabric->lock);
     int before = atomic_load(&fabric->pending);
+    unsigned moved = atomic_load(&fabric->moved);
     if (descriptors == 0 && fabric->segment) {
         unsigned seen = tutti__segment_sleep_begin(fabric->segment);
         tutti__fabric_progress(fabric);
-        bool some = atomic_load(&fabric->pending) != before;
+        bool some = atomic_load(&fabric->pending) != before || atomic_load(&fabric->moved) != moved;
         tutti__segment_sleep_end(fabric->segment, seen, some ? 0 : ns);
     } else {
         if (fabric->kick >= 0)
@@ -48,7 +49,7 @@ void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outg
         ns = (rings || fabric->kick < 0) && ns > mixed_slice_ns ? mixed_slice_ns : ns;
         struct timespec timeout = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
         tutti__fabric_progress(fabric);
-        if (atomic_load(&fabric->pending) == before &&
+        if (atomic_load(&fabric->pending) == before && atomic_load(&fabric->moved) == moved &&
             ppoll(polled, (nfds_t)descriptors, &timeout, NULL) > 0 && fabric->kick >= 0 &&
             polled[descriptors - 1].revents)
             drained = read(fabric->kick, &drained, sizeof drained) > 0;

@@ -26,7 +26,7 @@ static void put_edge(tutti_key *w, tutti_edge edge)
     put(w, (uint64_t)edge.node->id << 16 | edge.index);
 }
 
-tutti_status tutti__key_write(tutti_key *w, const tutti_graph *graph, const tutti_request *request,
+tutti_status tutti__key_write(tutti_key *w, const tutti_graph *graph, const tutti_ask *request,
                               const tutti_type *types)
 {
     w->words = w->inlined;
@@ -36,6 +36,7 @@ tutti_status tutti__key_write(tutti_key *w, const tutti_graph *graph, const tutt
     put(w, request->key ? request->key : graph->serial);
     put(w, request->key ? 0 : graph->version);
     put(w, request->device ? tutti__hash_string(0, request->device) : 0);
+    put(w, (uint64_t)request->batch << 1 | request->spread_already);
     put(w, (uint64_t)request->feed_count << 40 | (uint64_t)request->fetch_count << 20 |
                (uint64_t)request->target_count);
     for (int i = 0; i < request->feed_count; i++) {

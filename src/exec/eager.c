@@ -84,6 +84,18 @@ tutti_graph *tutti_eager_graph(tutti_eager *eager)
 {
     return eager->graph;
 }
+/* Under a strategy, values with as many rows as the step's first one are cut by rows. What is
+ * computed does not depend on it: only who computes it. */
+static tutti_sym cut_batch(tutti_eager *eager, tutti_sym sym, const tutti_tensor *value)
+{
+    if (!tutti__strategy_spreads(tutti__engine_strategy(eager->engine)) ||
+        tutti_tensor_rank(value) == 0 || tutti_tensor_dims(value)[0] < 1)
+        return sym;
+    if (eager->batch == 0)
+        eager->batch = tutti_tensor_dims(value)[0];
+    return tutti_tensor_dims(value)[0] == eager->batch ? tutti_split_batch(sym) : sym;
+}
+
 tutti_sym(tutti_use)(tutti_eager *eager, tutti_tensor *value)
 {
     if (!value)
@@ -91,6 +103,7 @@ tutti_sym(tutti_use)(tutti_eager *eager, tutti_tensor *value)
     tutti_sym sym = (tutti_placeholder)(eager->graph, *tutti_tensor_type(value));
     if (!sym.node)
         return sym;
+    sym = cut_batch(eager, sym, value);
     if (tutti__eager_remember(eager, tutti__edge(sym), tutti_tensor_retain(value)) != TUTTI_OK)
         return tutti__poison(eager->graph, TUTTI_NO_MEMORY, "no memory for a step");
     return sym;
@@ -153,6 +166,7 @@ tutti_status tutti_step(tutti_eager *eager)
     forget_values(eager);
     tutti__graph_reset(eager->graph);
     eager->done = eager->hashed = 0;
+    eager->batch = 0;
     eager->hash = 0;
     eager->failed.status = TUTTI_OK;
     return status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&error);

@@ -31,6 +31,7 @@ struct tutti_eager {
     tutti_arena lasting;
     TUTTI_VEC(tutti_known) known;
     uint32_t done;
+    int64_t batch;      /* rows of the first value that was used in the step; 0: none yet */
     tutti_error failed; /* of a run of this step: nothing of the step runs any more */
     tutti_error first;  /* of the first step that failed since tutti_eager_check */
     uint64_t hash;      /* of nodes [0, hashed) */

@@ -39,6 +39,7 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
     if (engine->options.deadline_ns <= 0)
         engine->options.deadline_ns = 300 * (int64_t)1000000000;
     pthread_mutex_init(&engine->lock, NULL);
+    tutti__strategy_retain(options->strategy);
     tutti_status status = engine->device ? tutti__state_create(&engine->state)
                                          : tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
     tutti_device *device;
@@ -58,6 +59,7 @@ void tutti__engine_destroy(tutti_engine *engine)
     tutti__cache_free(&engine->cache);
     tutti__plan_release(engine->last);
     tutti__state_destroy(engine->state);
+    tutti_strategy_close(engine->options.strategy);
     pthread_mutex_destroy(&engine->lock);
     free(engine->device);
     free(engine);
@@ -68,7 +70,37 @@ tutti_state *tutti__engine_state(tutti_engine *engine)
     return engine->state;
 }
 
-static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutti_request *request,
+tutti_strategy *tutti__engine_strategy(const tutti_engine *engine)
+{
+    return engine->options.strategy;
+}
+
+tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy)
+{
+    if (!strategy || strategy == engine->options.strategy)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_strategy_check(strategy));
+    if (tutti__strategy_spreads(engine->options.strategy))
+        return tutti_fail(TUTTI_INVALID,
+                          "it is spread by strategy %s already and cannot take another one (%s)",
+                          tutti_strategy_name(engine->options.strategy),
+                          tutti_strategy_name(strategy));
+    char *device = strdup(tutti_strategy_device(strategy, 0));
+    if (!device)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
+    pthread_mutex_lock(&engine->lock);
+    tutti_strategy_close(engine->options.strategy);
+    engine->options.strategy = tutti__strategy_retain(strategy);
+    engine->options.deterministic |= strategy->options.deterministic;
+    free(engine->device);
+    engine->options.device = engine->device = device;
+    tutti__cache_free(&engine->cache); /* programs of one device */
+    engine->cache = (tutti_plan_cache){0};
+    pthread_mutex_unlock(&engine->lock);
+    return TUTTI_OK;
+}
+
+static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
                             const tutti_type *types, tutti_plan **ret)
 {
     int64_t start = tutti__now_ns();
@@ -82,7 +114,7 @@ static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutt
     return TUTTI_OK;
 }
 
-static tutti_status plan_for(tutti_engine *engine, tutti_graph *graph, const tutti_request *request,
+static tutti_status plan_for(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
                              const tutti_type *types, tutti_plan **ret)
 {
     tutti_key key;
@@ -113,13 +145,13 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
 
 /* Runs the rest of a graph whose shapes are known now, fed with what the first segment gave. */
 static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan,
-                             const tutti_request *request, tutti_tensor *const *results,
+                             const tutti_ask *request, tutti_tensor *const *results,
                              tutti_tensor **ret_values)
 {
     tutti_tensor **fetched = calloc((size_t)plan->rest_fetch_count + 1, sizeof *fetched);
     if (!fetched)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
-    tutti_request rest = {.feed_count = plan->rest_feed_count,
+    tutti_ask rest = {.feed_count = plan->rest_feed_count,
                           .feeds = plan->rest_feeds,
                           .values = results,
                           .fetch_count = plan->rest_fetch_count,
@@ -128,6 +160,8 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan,
                           .targets = plan->rest_targets,
                           .deadline = request->deadline,
                           .device = request->device,
+                          .batch = request->batch,
+                          .spread_already = true,
                           .watched = request->watched};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
     for (int i = 0; status == TUTTI_OK && i < plan->fetch_count; i++) {
@@ -141,13 +175,14 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan,
 }
 
 static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan,
-                             const tutti_request *request, tutti_tensor *const *values,
+                             const tutti_ask *request, tutti_tensor *const *values,
                              tutti_tensor **ret_values)
 {
     tutti_run run = {.id = atomic_fetch_add(&engine->next_run, 1),
                      .state = engine->state,
                      .owner = engine,
                      .call_graph = call_graph,
+                     .team = engine->options.strategy ? engine->options.strategy->team : NULL,
                      .mesh = engine->options.mesh.axis_count ? &engine->options.mesh : NULL};
     /* With several pieces the own flag comes first: it ends what waits for a piece that failed. */
     run.watched = request->watched && plan->piece_count == 1 ? request->watched : &run.cancelled;
@@ -160,7 +195,7 @@ static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan,
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     tutti_status status = tutti__plan_run(plan, &run, values, results);
     if (status == TUTTI_OK) {
-        tutti_request with_deadline = *request;
+        tutti_ask with_deadline = *request;
         with_deadline.deadline = run.deadline;
         status = run_rest(engine, plan, &with_deadline, results, ret_values);
         for (int i = 0; i < plan->result_count; i++)
@@ -177,13 +212,35 @@ typedef struct operands {
     tutti_tensor **all_values;
 } operands;
 
-static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph,
-                                   const tutti_request *request, operands *o,
-                                   tutti_tensor **ret_values)
+/* Of a feed that holds the whole batch: the rows of this process. *ret_batch: of the batch. */
+static tutti_status take_rows(tutti_engine *engine, const tutti_ask *request, int i,
+                              int64_t *ret_batch, tutti_tensor **ret)
 {
+    tutti_tensor *value = request->values[i];
+    tutti_strategy *strategy = engine->options.strategy;
+    bool cuts = request->batch == 0 && !request->spread_already && !request->device &&
+                tutti_strategy_workers(strategy) > 1 && tutti_tensor_rank(value) > 0 &&
+                tutti__is_batch(request->feeds[i].node, request->feeds[i].index);
+    if (!cuts)
+        return tutti_tensor_contiguous(value, ret);
+    int64_t first, rows;
+    tutti_tensor *part;
+    *ret_batch = tutti_tensor_dims(value)[0];
+    tutti_spread spread = tutti__strategy_spread(strategy, *ret_batch);
+    tutti__spread_own(&spread, *ret_batch, &first, &rows);
+    TUTTI_TRY(tutti_tensor_slice(value, 0, first, rows, 1, &part));
+    tutti_status status = tutti_tensor_contiguous(part, ret);
+    tutti_tensor_release(part);
+    return status;
+}
+
+static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph,
+                                   const tutti_ask *asked, operands *o, tutti_tensor **ret_values)
+{
+    tutti_ask own = *asked, *request = &own;
     for (int i = 0; i < request->feed_count; i++) {
-        o->all_types[i] = *tutti_tensor_type(request->values[i]);
-        TUTTI_TRY(tutti_tensor_contiguous(request->values[i], &o->all_values[i]));
+        TUTTI_TRY(take_rows(engine, asked, i, &own.batch, &o->all_values[i]));
+        o->all_types[i] = *tutti_tensor_type(o->all_values[i]);
     }
     tutti_plan *plan;
     TUTTI_TRY(plan_for(engine, graph, request, o->all_types, &plan));
@@ -193,7 +250,7 @@ static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph,
 }
 
 tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph,
-                               const tutti_request *request, tutti_tensor **ret_values)
+                               const tutti_ask *request, tutti_tensor **ret_values)
 {
     operands o;
     size_t count = (size_t)request->feed_count;
@@ -246,13 +303,14 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
             values[count++] = inputs[index];
         }
     }
-    tutti_request request = {.feed_count = count,
+    tutti_ask request = {.feed_count = count,
                              .feeds = feeds,
                              .values = values,
                              .deadline = run->deadline,
                              .watched = run->watched,
                              .fetch_count = (int)body->results.count,
                              .fetches = body->results.data,
+                             .spread_already = true,
                              .device = device->name};
     if (status == TUTTI_OK)
         status = tutti__engine_run(run->owner, body, &request, ret_results);

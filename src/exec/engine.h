@@ -2,6 +2,7 @@
 #ifndef TUTTI_EXEC_ENGINE_H
 #define TUTTI_EXEC_ENGINE_H
 
+#include "dist/strategy.h"
 #include "graph/graph.h"
 #include "program/target.h"
 #include "state/state.h"
@@ -15,6 +16,7 @@ typedef struct tutti_engine_options {
     int cache_limit;
     int64_t deadline_ns; /* of a run, relative */
     tutti_mesh mesh;     /* axis_count 0: none; the strings must outlive the engine */
+    tutti_strategy *strategy; /* NULL: one device; retained by the engine */
 } tutti_engine_options;
 
 /* Seconds from a user, infinity and nonsense too; a century is for ever. */
@@ -30,24 +32,30 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret);
 void tutti__engine_destroy(tutti_engine *engine); /* NULL is fine */
 tutti_state *tutti__engine_state(tutti_engine *engine);
+/* From now on runs are spread so. INVALID when another one spreads them already. */
+tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy);
+tutti_strategy *tutti__engine_strategy(const tutti_engine *engine); /* or NULL */
 
 /* What one run asks for. */
-typedef struct tutti_request {
+typedef struct tutti_ask {
     int feed_count, fetch_count, target_count;
     const tutti_edge *feeds;
     tutti_tensor *const *values; /* of the feeds; contiguous or not */
     const tutti_edge *fetches;
     tutti_node *const *targets;
     int64_t deadline;            /* absolute; 0: the engine's */
+    int64_t batch;      /* rows of the whole batch, of which feeds marked so hold this process's;
+                           0: they hold all */
+    bool spread_already; /* the graph is what a strategy made */
     const char *device;          /* NULL: the engine's */
     const _Atomic bool *watched; /* of the run inside which this one runs, or NULL */
     uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and
                      version */
-} tutti_request;
+} tutti_ask;
 
 /* Finds or compiles the program and runs it. ret_values: one new tensor per fetch. */
 tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph,
-                               const tutti_request *request, tutti_tensor **ret_values);
+                               const tutti_ask *request, tutti_tensor **ret_values);
 
 typedef struct tutti_engine_stats {
     uint64_t runs, compiles;

@@ -38,6 +38,8 @@ static uint64_t hash_node(uint64_t h, const tutti_node *node)
         h = tutti__hash_mix(h, ~(uint64_t)node->controls[i]->id);
     for (int i = 0; i < node->attr_count; i++)
         h = tutti__attr_hash(h, &node->attrs[i]);
+    if (node->shardings)
+        h = tutti__hash_mix(h, 1);
     if (node->device[0])
         h = tutti__hash_string(h, node->device);
     return h;
@@ -184,7 +186,7 @@ static tutti_status run(tutti_eager *eager)
     tutti_tensor **values = calloc(count + 1, sizeof *values);
     if (!values)
         return no_memory();
-    tutti_request request = {.feed_count = (int)eager->feeds.count,
+    tutti_ask request = {.feed_count = (int)eager->feeds.count,
                              .feeds = eager->feeds.data,
                              .values = eager->values.data,
                              .fetch_count = (int)count,

@@ -42,6 +42,8 @@ static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_optio
     tutti_partition partition = {.graph = from->graph,
                                  .state = tutti__engine_state(engine),
                                  .deterministic = options->deterministic,
+                                 .shared = options->strategy ? tutti__strategy_memory(options->strategy)
+                                                             : NULL,
                                  .shadows = from->shadows};
     TUTTI_TRY(piece->device->target->compile(piece->device, &partition, &piece->executable));
     piece->parameter_count = from->parameter_count;
@@ -99,15 +101,58 @@ static tutti_status cut(tutti_graph *graph, tutti_plan *plan)
     return status;
 }
 
+/* The job of one device as the job of its strategy's replicas; *graph changes. */
+static tutti_status spread(const tutti_engine_options *options, const tutti_ask *request,
+                           int64_t batch, tutti_graph **graph)
+{
+    if (request->spread_already || request->device || !tutti__strategy_spreads(options->strategy))
+        return TUTTI_OK;
+    tutti_spread how = tutti__strategy_spread(options->strategy, batch);
+    tutti_graph *replicas;
+    TUTTI_TRY(tutti__spread_rewrite(*graph, &how, &replicas));
+    tutti_graph_destroy(*graph);
+    *graph = replicas;
+    return TUTTI_OK;
+}
+
 static tutti_status compile(tutti_engine *engine, const tutti_engine_options *options,
-                            tutti_graph *graph, const char *device, tutti_plan *plan)
+                            const tutti_ask *request, int64_t batch, tutti_graph **graph,
+                            tutti_plan *plan)
 {
     tutti_pass_context context = {.deterministic = options->deterministic};
-    TUTTI_TRY(tutti__specialize(graph));
-    TUTTI_TRY(tutti__passes_run(TUTTI_PASS_JOB, graph, &context, "job"));
-    TUTTI_TRY(cut(graph, plan));
-    TUTTI_TRY(tutti__place(graph, device));
-    return compile_pieces(engine, options, graph, plan);
+    TUTTI_TRY(tutti__specialize(*graph));
+    TUTTI_TRY(tutti__passes_run(TUTTI_PASS_JOB, *graph, &context, "job"));
+    TUTTI_TRY(spread(options, request, batch, graph));
+    TUTTI_TRY(cut(*graph, plan));
+    TUTTI_TRY(tutti__place(*graph, request->device ? request->device : options->device));
+    return compile_pieces(engine, options, *graph, plan);
+}
+
+/* What the feeds are in the whole job: those cut along the batch have all its rows there. */
+static tutti_status whole_types(const tutti_engine_options *options, const tutti_ask *request,
+                                tutti_type *types, int64_t *ret_batch)
+{
+    int64_t batch = 0, first, rows;
+    if (request->spread_already || request->device || !tutti__strategy_spreads(options->strategy)) {
+        *ret_batch = 0;
+        return TUTTI_OK;
+    }
+    for (int i = 0; i < request->feed_count; i++) {
+        if (!tutti__is_batch(request->feeds[i].node, request->feeds[i].index) || types[i].rank < 1)
+            continue;
+        batch = request->batch > 0 ? request->batch : types[i].dims[0];
+        tutti_spread how = tutti__strategy_spread(options->strategy, batch);
+        tutti__spread_own(&how, batch, &first, &rows);
+        if (types[i].dims[0] != rows)
+            return tutti_fail(TUTTI_INVALID,
+                              "'%s' is fed with %lld rows; of a batch of %lld this process has %lld, "
+                              "from %lld on",
+                              request->feeds[i].node->name, (long long)types[i].dims[0],
+                              (long long)batch, (long long)rows, (long long)first);
+        types[i].dims[0] = batch;
+    }
+    *ret_batch = batch;
+    return TUTTI_OK;
 }
 
 /* A fetched variable is read; in the run's own graph, because others may be compiling the user's.
@@ -122,16 +167,16 @@ static tutti_status read_handles(tutti_graph *job)
     return TUTTI_OK;
 }
 
-tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options,
-                                tutti_graph *graph, const tutti_request *request,
-                                const tutti_type *feed_types, tutti_plan **ret)
+static tutti_status create(tutti_engine *engine, const tutti_engine_options *options,
+                           tutti_graph *graph, const tutti_ask *request, const tutti_type *types,
+                           int64_t batch, tutti_plan **ret)
 {
     tutti_extract wanted = {.feed_count = request->feed_count,
                             .fetch_count = request->fetch_count,
                             .target_count = request->target_count,
                             .feeds = request->feeds,
                             .fetches = request->fetches,
-                            .feed_types = feed_types,
+                            .feed_types = types,
                             .targets = request->targets};
     tutti_graph *job;
     TUTTI_TRY(tutti__graph_extract(graph, &wanted, &job));
@@ -142,13 +187,30 @@ tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options
         status = read_handles(job);
     }
     if (status == TUTTI_OK)
-        status = compile(engine, options, job, request->device ? request->device : options->device,
-                         plan);
+        status = compile(engine, options, request, batch, &job, plan);
     tutti_graph_destroy(job);
     if (status != TUTTI_OK)
         tutti__plan_release(plan);
     else
         *ret = plan;
+    return status;
+}
+
+tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options,
+                                tutti_graph *graph, const tutti_ask *request,
+                                const tutti_type *feed_types, tutti_plan **ret)
+{
+    int64_t batch;
+    tutti_type few[16], *types = few;
+    if (request->feed_count > 16 && !(types = malloc((size_t)request->feed_count * sizeof *types)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    if (request->feed_count > 0)
+        memcpy(types, feed_types, (size_t)request->feed_count * sizeof *types);
+    tutti_status status = whole_types(options, request, types, &batch);
+    if (status == TUTTI_OK)
+        status = create(engine, options, graph, request, types, batch, ret);
+    if (types != few)
+        free(types);
     return status;
 }
 

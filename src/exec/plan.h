@@ -37,7 +37,7 @@ typedef struct tutti_plan {
 } tutti_plan;
 
 tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options,
-                                tutti_graph *graph, const tutti_request *request,
+                                tutti_graph *graph, const tutti_ask *request,
                                 const tutti_type *feed_types, tutti_plan **ret);
 tutti_plan *tutti__plan_retain(tutti_plan *plan);
 void tutti__plan_release(tutti_plan *plan);

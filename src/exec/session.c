@@ -38,6 +38,7 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
                                       tutti_engine_options *ret)
 {
     tutti_engine_options engine = {.device = options->device,
+                                   .strategy = options->strategy,
                                    .deterministic = options->deterministic,
                                    .cache_limit = options->cache_limit,
                                    .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
@@ -159,7 +160,7 @@ static tutti_status make_room(lists *l, int feeds, int fetches, int targets)
 }
 
 static tutti_status fill(const tutti_session *session, const tutti_run_options *options, lists *l,
-                         tutti_request *ret)
+                         tutti_ask *ret)
 {
     for (int i = 0; i < options->feed.count; i++) {
         const tutti_feed *feed = &options->feed.list[i];
@@ -196,19 +197,20 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
         TUTTI_TRY(check_sym(session, options->target, "target", targets));
         l->nodes[targets++] = options->target.node;
     }
-    *ret = (tutti_request){.feed_count = options->feed.count,
+    *ret = (tutti_ask){.feed_count = options->feed.count,
                            .feeds = l->feeds,
                            .values = l->feed_values,
                            .fetch_count = options->fetch.count,
                            .fetches = l->fetches,
                            .target_count = targets,
+                           .batch = options->batch,
                            .targets = l->nodes};
     return TUTTI_OK;
 }
 
 static tutti_status run(tutti_session *session, const tutti_run_options *options, lists *l)
 {
-    tutti_request request;
+    tutti_ask request;
     tutti_tensor *few[16] = {0}, **values = few;
     int count = options->fetch.count;
     TUTTI_TRY(fill(session, options, l, &request));
@@ -305,4 +307,55 @@ tutti_status tutti_session_print(tutti_session *session, char **ret_text)
     }
     *ret_text = text.data;
     return TUTTI_OK;
+}
+
+tutti_sym tutti_split_batch(tutti_sym placeholder)
+{
+    static const tutti_shard rows = {TUTTI_BATCH_AXIS, TUTTI_SPLIT, 0};
+    static const tutti_sharding batch = {1, &rows};
+    if (!placeholder.node)
+        return placeholder;
+    tutti_graph *graph = placeholder.node->graph;
+    if (tutti_sym_type(placeholder).rank == 0)
+        return tutti__poison(graph, TUTTI_INVALID, "'%s' is a scalar: it has no batch to cut",
+                             placeholder.node->name);
+    const tutti_sharding **all =
+        tutti__arena_array(&graph->arena, (size_t)placeholder.node->output_count, sizeof *all);
+    if (!all)
+        return tutti__poison(graph, TUTTI_NO_MEMORY, "no memory to mark a placeholder");
+    all[placeholder.index] = &batch;
+    placeholder.node->shardings = all;
+    return placeholder;
+}
+
+int tutti_mirrored_count(tutti_session *session, tutti_sym variable)
+{
+    const char *name = variable.node ? tutti__str(variable.node, "shared_name") : "";
+    tutti_state_variable *found =
+        variable.node ? tutti__state_find(tutti__engine_state(session->engine),
+                                          name[0] ? name : variable.node->name)
+                      : NULL;
+    return found ? (int)found->pieces.count : 0;
+}
+
+tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int local,
+                                tutti_tensor **ret_value)
+{
+    tutti_state *state = tutti__engine_state(session->engine);
+    if (local < 0 || local >= tutti_mirrored_count(session, variable))
+        return tutti_fail(TUTTI_INVALID, "there is no copy %d of this variable", local);
+    const char *name = tutti__str(variable.node, "shared_name");
+    tutti_state_variable *found =
+        tutti__state_find(state, name[0] ? name : variable.node->name);
+    tutti_tensor *value = tutti__piece_acquire(state, found->pieces.data[local]), *host;
+    if (!value)
+        return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value on %s",
+                          variable.node->name, found->pieces.data[local]->device);
+    tutti_status status = tutti__tensor_to_host(value, &host);
+    if (status == TUTTI_OK) {
+        status = tutti_tensor_cast(host, tutti_tensor_dtype(host), ret_value);
+        tutti_tensor_release(host);
+    }
+    tutti_tensor_release(value);
+    return status;
 }

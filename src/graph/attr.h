@@ -19,6 +19,8 @@ tutti_status tutti__attrs_complete(tutti_graph *graph, const tutti_op *op, int g
  * then, when the map is complete, what it is colocated with. Where that has no copy, a free node
  * takes its device. */
 tutti_status tutti__node_copy(tutti_graph *to, const tutti_node *from, tutti_node **ret);
+/* Gives output 0 of a node the sharding that an edge has, if it has one. */
+tutti_status tutti__node_copy_sharding(tutti_graph *to, tutti_edge from, tutti_node *node);
 tutti_status tutti__node_copy_edges(tutti_graph *to, const tutti_node *from, tutti_node **map,
                                     tutti_node *node);
 tutti_status tutti__node_copy_colocation(tutti_graph *to, const tutti_node *from, tutti_node **map,

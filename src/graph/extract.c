@@ -55,6 +55,7 @@ static tutti_status add_parameters(extraction *x)
         x->fed[i]->origin = tutti__arena_string(&x->to->arena, x->wanted->feeds[i].node->origin);
         if (!x->fed[i]->device || !x->fed[i]->origin)
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run's graph");
+        TUTTI_TRY(tutti__node_copy_sharding(x->to, x->wanted->feeds[i], x->fed[i]));
     }
     return TUTTI_OK;
 }

@@ -19,7 +19,7 @@ static tutti_sym slot_of(tutti_sym variable)
     TUTTI_WITH_COLOCATION(graph, variable) {
         slot = tutti_get_variable(graph, full, zeros, .not_trainable = true,
                                   .dtype = type.dtype == TUTTI_F64 ? TUTTI_F64 : TUTTI_F32,
-                                  .slot_of = variable.node->name);
+                                  .on_read = true, .slot_of = variable.node->name);
     }
     tutti__scopes_show(graph, hidden);
     return slot;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec/share.h"
+#include "nn/spread.h"
 #include "nn/model.h"
 #include "ops/build.h"
 
@@ -53,10 +54,7 @@ tutti_sym tutti_apply_one(tutti_model *model, tutti_sym x, const tutti_apply_opt
 
 static tutti_status open_eager(tutti_model *model)
 {
-    tutti_engine_options options;
-    TUTTI_TRY(tutti__engine_options_of(TUTTI_OPTIONS(tutti_session_options, 0), &options));
-    if (!model->engine)
-        TUTTI_TRY(tutti__engine_create(&options, &model->engine));
+    TUTTI_TRY(tutti__model_engine(model));
     return tutti__eager_share(model->engine, &model->eager);
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/spread.h"
 #include "nn/trainer.h"
 
 static int find_name(const tutti_dataset_info *info, const char *name)
@@ -197,6 +198,7 @@ tutti_status tutti__model_meet(tutti_model *model, tutti_dataset *data, bool tar
                                tutti_wiring *ret)
 {
     TUTTI_TRY(tutti_model_check(model));
+    TUTTI_TRY(tutti__model_fail(model, tutti__model_engine(model)));
     return tutti__model_fail(model, meet(model, data, targets, ret));
 }
 

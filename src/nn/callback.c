@@ -1,8 +1,11 @@
 /* callback.c: telling callbacks what happens. */
 #include "nn/callback.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "nn/spread.h"
 
 tutti_callback *tutti_callback_make(const tutti_callback_kind *kind, void *self)
 {
@@ -41,6 +44,21 @@ void tutti__fit_end(tutti_fit *fit)
     TUTTI_VEC_FREE(&fit->callbacks);
 }
 
+/* Whether a callback is told on this process. */
+static bool is_told(const tutti_fit *fit, const tutti_callback *callback, size_t which)
+{
+    bool halfway = fit->model && fit->model->trainer && fit->model->trainer->gathered > 0 &&
+                   tutti__strategy_spreads(tutti__model_strategy(fit->model));
+    if (halfway && tutti__callback_saves(callback) && which == TUTTI_AT_EVENT(batch_end))
+        return false; /* the gradients gathered so far are each replica's own */
+    if (!fit->model || tutti__model_speaks(fit->model))
+        return true;
+    if (tutti__callback_saves(callback))
+        return which == TUTTI_AT_EVENT(train_begin);
+    return callback->kind->struct_size <= offsetof(tutti_callback_kind, writes) ||
+           !callback->kind->writes;
+}
+
 /* Those that save, or the others. */
 static tutti_status tell_some(tutti_fit *fit, size_t which, bool savers)
 {
@@ -48,7 +66,8 @@ static tutti_status tell_some(tutti_fit *fit, size_t which, bool savers)
         tutti_status (*function)(void *, tutti_event *);
         const tutti_callback *callback = fit->callbacks.data[i];
         memcpy(&function, (const char *)callback->kind + which, sizeof function);
-        if (!function || tutti__callback_saves(callback) != savers)
+        if (!function || tutti__callback_saves(callback) != savers ||
+            !is_told(fit, callback, which))
             continue;
         tutti_status status = function(callback->self, &fit->event);
         if (status != TUTTI_OK)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "io/safetensors_files.h"
+#include "nn/spread.h"
 #include "nn/callback.h"
 #include "nn/saver.h"
 #include "state/checkpoint.h"
@@ -109,12 +110,18 @@ static tutti_status able_to_save(tutti_model *model)
     return tutti__model_need_built(model);
 }
 
-tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
+/* Of several processes the first one writes. Callbacks of a fit are told there only; outside one all
+ * call, and wait until the file is there. */
+static tutti_status after_saving(tutti_model *model, tutti_status status)
+{
+    return model->trainer && model->trainer->fit ? status : tutti__model_together(model, status);
+}
+
+static tutti_status save_checkpoint(tutti_model *model, const char *path)
 {
     char full[4096];
     facts f;
     tutti_snapshot snapshot;
-    TUTTI_TRY(able_to_save(model));
     TUTTI_TRY(tutti_checkpoint_wait(model));
     TUTTI_TRY(expand_path(model, path, full, sizeof full));
     TUTTI_TRY(collect(model, &f));
@@ -126,6 +133,12 @@ tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
     }
     free(f.memory);
     return status;
+}
+
+tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
+{
+    TUTTI_TRY(able_to_save(model));
+    return after_saving(model, tutti__model_speaks(model) ? save_checkpoint(model, path) : TUTTI_OK);
 }
 
 /* Written by the saver's thread. */
@@ -154,6 +167,8 @@ static tutti_status write_job(void *context)
 tutti_status tutti_save_checkpoint_async(tutti_model *model, const char *path)
 {
     TUTTI_TRY(able_to_save(model));
+    if (!tutti__model_speaks(model))
+        return TUTTI_OK;
     if (!model->saver)
         TUTTI_TRY(tutti__saver_create(&model->saver));
     TUTTI_TRY(tutti__saver_wait(model->saver));
@@ -204,16 +219,6 @@ static tutti_status compare(tutti_model *model, const tutti_safetensors *file, c
     return TUTTI_OK;
 }
 
-static tutti_status need_engine(tutti_model *model)
-{
-    tutti_engine_options options;
-    if (model->engine)
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__engine_options_of(
-        TUTTI_OPTIONS(tutti_session_options, .deterministic = model->deterministic), &options));
-    return tutti__engine_create(&options, &model->engine);
-}
-
 static tutti_status restore(tutti_model *model, const tutti_safetensors *file, const char *path)
 {
     tutti_trainer *trainer = model->trainer;
@@ -223,7 +228,7 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
                           "%s is no checkpoint of a training; load it with tutti_load_weights",
                           path);
     TUTTI_TRY(compare(model, file, path));
-    TUTTI_TRY(need_engine(model));
+    TUTTI_TRY(tutti__model_engine(model));
     TUTTI_TRY(tutti__checkpoint_restore(file, tutti__engine_state(model->engine)));
     trainer->steps = number(file, "tutti.step");
     trainer->updates = number(file, "tutti.updates");

@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job.h"
 #include "base/world.h"
 #include "nn/callback.h"
+#include "nn/spread.h"
 
 static double since(int64_t start)
 {
@@ -37,6 +39,26 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     return TUTTI_OK;
 }
 
+/* A signal ends the training after the same step everywhere. Processes ask each other every few
+ * steps. */
+static tutti_status look_for_signals(tutti_fit *fit)
+{
+    enum { EVERY = 16 };
+    tutti_trainer *trainer = fit->model->trainer;
+    if (!tutti__model_shares(fit->model)) {
+        trainer->interrupted = tutti_interrupted();
+        return TUTTI_OK;
+    }
+    if (trainer->gathered > 0 || fit->event.batch / EVERY == trainer->asked / EVERY)
+        return TUTTI_OK;
+    trainer->asked = fit->event.batch;
+    int number;
+    TUTTI_TRY(tutti__model_agree(fit->model, tutti__interrupt_signal(), &number));
+    trainer->interrupted = number != 0;
+    tutti__interrupt_hear(number);
+    return TUTTI_OK;
+}
+
 /* Batches of one pass. Ends with the data, after `limit` (> 0), or when asked to. */
 static tutti_status run_batches(tutti_fit *fit, tutti_iterator *iterator,
                                 const tutti_wiring *wiring, int64_t limit, bool training)
@@ -44,7 +66,9 @@ static tutti_status run_batches(tutti_fit *fit, tutti_iterator *iterator,
     tutti_trainer *trainer = fit->model->trainer;
     for (; limit <= 0 || fit->event.batch < limit; fit->event.batch++) {
         tutti_element element;
-        if (training && (trainer->stop || tutti_interrupted()))
+        if (training)
+            TUTTI_TRY(look_for_signals(fit));
+        if (training && (trainer->stop || trainer->interrupted))
             break;
         TUTTI_TRY(tutti_next_element(iterator, &element));
         fit->event.waited_seconds =
@@ -142,7 +166,7 @@ static tutti_status run_data(tutti_fit *fit, plan *p)
     bool goes_on = p->iterator != NULL;
     TUTTI_TRY(open_data(fit, p));
     tutti_status status = run_batches(fit, p->iterator, &p->wiring, p->steps, true);
-    bool over = fit->event.batch < p->steps && !trainer->stop && !tutti_interrupted();
+    bool over = fit->event.batch < p->steps && !trainer->stop && !trainer->interrupted;
     if (status != TUTTI_OK || !p->flows || over)
         close_data(p);
     TUTTI_TRY(status);
@@ -165,7 +189,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     if (!resumed)
         TUTTI_TRY(tutti__track_reset(model, true));
     TUTTI_TRY(run_data(fit, p));
-    if (tutti_interrupted()) /* the epoch is not over; it is told of when it is resumed */
+    if (model->trainer->interrupted) /* the epoch is not over; it is told of when it is resumed */
         return TUTTI_OK;
     if (fit->event.batch == 0 && !model->trainer->stop)
         return tutti_fail(TUTTI_INVALID, "the data to train on is empty");
@@ -210,7 +234,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     tutti_model *model = fit->model;
     TUTTI_TRY(tutti__model_meet(model, p->data, true, &p->wiring));
     TUTTI_TRY(tutti__history_begin(model->trainer));
-    model->trainer->stop = false;
+    model->trainer->stop = model->trainer->interrupted = false;
     fit->event.epochs = p->last;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(train_begin)));
     if (model->trainer->recalls && model->trainer->memory)
@@ -224,10 +248,10 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     for (int epoch = p->first; epoch < p->last && status == TUTTI_OK && !stop; epoch++) {
         fit->event.epoch = epoch;
         status = run_epoch(fit, p);
-        stop = tutti_interrupted() || model->trainer->stop;
+        stop = model->trainer->interrupted || model->trainer->stop;
     }
     close_data(p);
-    fit->event.interrupted = tutti_interrupted();
+    fit->event.interrupted = model->trainer->interrupted;
     TUTTI_TRY(status);
     return tutti__fit_tell(fit, TUTTI_AT_EVENT(train_end));
 }

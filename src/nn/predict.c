@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/spread.h"
 #include "nn/trainer.h"
 
 tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
@@ -23,12 +24,16 @@ tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
             TUTTI_INVALID, "model '%s' has %zu inputs and %zu outputs, asked for are %d and %d",
             model->name, model->inputs.count, model->outputs.count, input_count, output_count);
     TUTTI_TRY(tutti__model_widen(model, input_count, inputs));
+    tutti_rows rows;
+    TUTTI_TRY(tutti__rows_take(model, input_count, inputs, &rows));
     for (int i = 0; i < input_count; i++)
-        feeds[i] = (tutti_feed){model->fed.data[i], inputs[i]};
+        feeds[i] = (tutti_feed){model->fed.data[i], rows.tensors[i]};
     for (int i = 0; i < output_count; i++)
         fetches[i] = (tutti_fetch){model->answers.data[i], &ret_outputs[i]};
-    return tutti_run(model->session, .feed = {input_count, feeds},
-                     .fetch = {output_count, fetches});
+    tutti_status status = tutti_run(model->session, .feed = {input_count, feeds},
+                                    .fetch = {output_count, fetches}, .batch = rows.batch);
+    tutti__rows_release(&rows);
+    return status;
 }
 
 /* Batches of one output, to be joined. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/spread.h"
+#include "nn/trainer.h"
 #include "nn/model.h"
 #include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
@@ -33,11 +35,10 @@ static tutti_status take_weights(tutti_model *model, tutti_snapshot *ret)
     return status;
 }
 
-tutti_status tutti_save_weights(tutti_model *model, const char *path)
+static tutti_status save_weights(tutti_model *model, const char *path)
 {
     char full[4096];
     tutti_snapshot snapshot;
-    TUTTI_TRY(tutti__model_need_built(model));
     TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
     TUTTI_TRY(take_weights(model, &snapshot));
     tutti_text_pair metadata[] = {
@@ -65,18 +66,37 @@ static tutti_status with_ending(const char *path, const char *ending, char *ret,
     return TUTTI_OK;
 }
 
-tutti_status tutti_save(tutti_model *model, const char *path)
+/* Of several processes the first one writes, and all go on when the file is there; within a fit only
+ * the first one comes here. */
+static tutti_status after_saving(tutti_model *model, tutti_status status)
+{
+    return model->trainer && model->trainer->fit ? status : tutti__model_together(model, status);
+}
+
+tutti_status tutti_save_weights(tutti_model *model, const char *path)
+{
+    TUTTI_TRY(tutti__model_need_built(model));
+    return after_saving(model, tutti__model_speaks(model) ? save_weights(model, path) : TUTTI_OK);
+}
+
+static tutti_status save(tutti_model *model, const char *path)
 {
     const tutti_world *world = tutti__world();
     char weights[4096], architecture[4096], *text;
     TUTTI_TRY(with_ending(path, ".safetensors", weights, sizeof weights));
     TUTTI_TRY(with_ending(path, ".json", architecture, sizeof architecture));
     TUTTI_TRY(tutti_model_json(model, &text));
-    tutti_status status = tutti_save_weights(model, weights);
+    tutti_status status = save_weights(model, weights);
     if (status == TUTTI_OK)
         status = world->write_file(world->self, architecture, text, strlen(text));
     free(text);
     return status;
+}
+
+tutti_status tutti_save(tutti_model *model, const char *path)
+{
+    TUTTI_TRY(tutti__model_need_built(model));
+    return after_saving(model, tutti__model_speaks(model) ? save(model, path) : TUTTI_OK);
 }
 
 /* ---- loading ---- */

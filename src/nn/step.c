@@ -6,6 +6,7 @@
 #include "nn/accumulate.h"
 #include "nn/loss_scale.h"
 #include "nn/optimizer.h"
+#include "nn/spread.h"
 #include "nn/trainer.h"
 #include "ops/state/state.h"
 
@@ -28,7 +29,8 @@ static tutti_status make_feeds(making *m, int count)
         char name[64];
         tutti_type type = m->types[i];
         snprintf(name, sizeof name, "%s/feed", m->form->training ? "training" : "testing");
-        tutti_sym feed = (tutti_placeholder_named)(model->graph, name, type);
+        tutti_sym feed =
+            tutti_split_batch((tutti_placeholder_named)(model->graph, name, type));
         if (!feed.node || !TUTTI_VEC_PUSH(&m->form->feeds, feed))
             return tutti_graph_check(model->graph) != TUTTI_OK
                        ? tutti_graph_check(model->graph)
@@ -364,8 +366,10 @@ tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int count,
     tutti_feed feeds[3 * 64];
     tutti_trainer *trainer = model->trainer;
     tutti_sym target = form->target;
+    tutti_rows rows;
+    TUTTI_TRY(tutti__rows_take(model, count, tensors, &rows));
     for (int i = 0; i < count; i++)
-        feeds[i] = (tutti_feed){form->feeds.data[i], tensors[i]};
+        feeds[i] = (tutti_feed){form->feeds.data[i], rows.tensors[i]};
     if (form->training) {
         if (trainer->optimizer.schedule.def)
             tutti_set_learning_rate(model,
@@ -375,5 +379,8 @@ tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int count,
         trainer->gathered = last ? 0 : trainer->gathered;
         trainer->updates += last;
     }
-    return tutti_run(model->session, .feed = {count, feeds}, .target = target);
+    tutti_status status = tutti_run(model->session, .feed = {count, feeds}, .target = target,
+                                    .batch = rows.batch);
+    tutti__rows_release(&rows);
+    return status;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec/share.h"
+#include "nn/spread.h"
 #include "nn/model.h"
 #include "ops/build.h"
 #include "ops/state/state.h"
@@ -72,6 +73,7 @@ tutti_status tutti__model_build_inference(tutti_model *model)
     for (size_t i = 0; i < count; i++) {
         inputs[i] = (tutti_placeholder_named)(model->graph, model->inputs.data[i].name,
                                               model->inputs.data[i].type);
+        inputs[i] = tutti_split_batch(inputs[i]);
         if (!TUTTI_VEC_PUSH(&model->fed, inputs[i]))
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for a model");
     }
@@ -86,13 +88,9 @@ tutti_status tutti__model_build_inference(tutti_model *model)
 
 static tutti_status build(tutti_model *model, int count, const tutti_type *types)
 {
-    tutti_engine_options options = {0};
-    TUTTI_TRY(tutti__engine_options_of(
-        TUTTI_OPTIONS(tutti_session_options, .deterministic = model->deterministic), &options));
     TUTTI_TRY(tutti__model_describe(model, count, types));
     TUTTI_TRY(tutti_graph_create(&model->graph));
-    if (!model->engine)
-        TUTTI_TRY(tutti__engine_create(&options, &model->engine));
+    TUTTI_TRY(tutti__model_engine(model));
     TUTTI_TRY(tutti__session_share(model->graph, model->engine, &model->session));
     TUTTI_TRY(tutti__model_build_inference(model));
     model->built = true;

@@ -250,7 +250,7 @@ TUTTI_TEST(every_cost_is_a_number)
 
 static tutti_status check_split(const tutti_sample *sample)
 {
-    return sample->op->flags & TUTTI_OP_RANDOM ? TUTTI_OK : tutti__split_check(sample, NULL);
+    return tutti__split_check(sample, NULL);
 }
 
 TUTTI_TEST(every_split_rule_cuts_and_combines)

@@ -82,18 +82,42 @@ static tutti_status cut_input(const tutti_cut *cut, int i, int piece, tutti_tens
     return status;
 }
 
+static tutti_attr *attr_named(tutti_attr *attrs, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(attrs[i].name, name) == 0)
+            return &attrs[i];
+    return NULL;
+}
+
+/* A piece of random numbers knows its place in the whole; unless the whole is a piece itself. */
+static void place_piece(const tutti_cut *cut, int piece, tutti_attr *attrs, int64_t *start)
+{
+    int count = cut->sample->attr_count, axis = (int)cut->way->outputs[0];
+    tutti_attr *whole = attr_named(attrs, count, "global_dims");
+    tutti_attr *from = attr_named(attrs, count, "start");
+    if (!(cut->sample->op->flags & TUTTI_OP_RANDOM) || axis < 0 || !whole || !from)
+        return;
+    int rank = tutti_tensor_rank(cut->whole[0]);
+    memset(start, 0, TUTTI_MAX_RANK * sizeof *start);
+    if (whole->count > 0)
+        memcpy(start, from->value.ints, (size_t)rank * sizeof *start);
+    else
+        *whole = (tutti_attr)TUTTI_INTS("global_dims", rank, tutti_tensor_dims(cut->whole[0]));
+    start[axis] += bound(dim_of(cut->whole[0], axis), cut->pieces, piece);
+    *from = (tutti_attr)TUTTI_INTS("start", rank, start);
+}
+
 /* The attributes of a piece: a size along the cut is cut too; -1 (unknown) stays. */
 static tutti_status cut_attrs(const tutti_cut *cut, int piece, tutti_attr *attrs, int64_t *ints)
 {
     const tutti_split *way = cut->way;
     int count = cut->sample->attr_count;
     memcpy(attrs, cut->sample->attrs, (size_t)count * sizeof *attrs);
+    place_piece(cut, piece, attrs, ints + 32);
     if (way->attr == NULL)
         return TUTTI_OK;
-    tutti_attr *attr = NULL;
-    for (int i = 0; i < count; i++)
-        if (strcmp(attrs[i].name, way->attr) == 0)
-            attr = &attrs[i];
+    tutti_attr *attr = attr_named(attrs, count, way->attr);
     if (attr == NULL || (attr->kind != TUTTI_ATTR_INT && attr->kind != TUTTI_ATTR_INTS) ||
         (attr->kind == TUTTI_ATTR_INTS && (way->attr_index < 0 || way->attr_index >= attr->count)))
         return tutti_fail(TUTTI_CHECK_FAILED, "%s: attribute '%s' is no size that can be cut",

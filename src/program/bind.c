@@ -13,6 +13,7 @@ tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device
     TUTTI_TRY(tutti__state_variable(state, name[0] ? name : node->name, &node->types[0],
                                     tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
                                     &variable));
+    variable->partial = tutti__int(node, "partial") != 0;
     return tutti__state_piece(state, variable, device->name, device->memory, ret);
 }
 
@@ -51,10 +52,14 @@ tutti_status tutti__program_allocate(const tutti_program *program, size_t instru
     tutti_context *context = call->context;
     const tutti_program_value *value =
         &program->values[program->instructions[instruction].outputs[index]];
-    if (value->space != TUTTI_IN_DYNAMIC)
+    if (value->space != TUTTI_IN_DYNAMIC) { /* its shape was known after all */
+        if (rank == value->type->rank &&
+            memcmp(dims, value->type->dims, (size_t)rank * sizeof *dims) == 0)
+            return TUTTI_OK;
         return tutti_fail(TUTTI_INTERNAL,
-                          "%s '%s' asks for memory of output %d, whose shape was known",
+                          "%s '%s' asks for memory of output %d in another shape than it said",
                           call->op->name, call->name, index);
+    }
     tutti_tensor *tensor;
     tutti_type type = tutti_type_make(call->outputs[index].dtype, rank, dims);
     tutti_status status = tutti__tensor_in(tutti__dynamic_memory(), &type, &tensor);

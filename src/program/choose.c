@@ -24,12 +24,19 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
                            bool deterministic)
 {
     const tutti_node *node = instruction->node;
+    size_t inputs = (size_t)node->input_count;
     tutti_type few[8], *types = few;
-    if (node->input_count > 8 &&
-        !(types = tutti__arena_array(&program->arena, (size_t)node->input_count, sizeof *types)))
+    tutti_tensor *few_values[8], **values = few_values; /* constants, for kernels to prepare */
+    if (inputs > 8 && (!(types = tutti__arena_array(&program->arena, inputs, sizeof *types)) ||
+                       !(values = tutti__arena_array(&program->arena, inputs, sizeof *values))))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
-    for (int i = 0; i < node->input_count; i++)
+    for (size_t i = 0; i < inputs; i++) {
+        const tutti_node *from = node->inputs[i].node;
         types[i] = *tutti__edge_type(node->inputs[i]);
+        values[i] = tutti__is(from, "constant")
+                        ? tutti_attr_find(from->attrs, from->attr_count, "value")->value.tensor
+                        : NULL;
+    }
     tutti_kernel_query query = {.node = {.op = node->op,
                                          .name = node->name,
                                          .input_count = node->input_count,
@@ -37,6 +44,7 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
                                          .inputs = types,
                                          .attrs = node->attrs,
                                          .attr_count = node->attr_count,
+                                         .values = values,
                                          .outputs = node->types},
                                 .threads = tutti__pool_threads(program->device->pool),
                                 .deterministic = deterministic};

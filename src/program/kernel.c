@@ -13,12 +13,13 @@
 static const struct {
     const char *name;
     int rank;
-} isas[] = {{"base", 0}, {"avx2", 1}, {"avx512", 2}, {"avx512bf16", 3},
-            {"amx", 4},  {"sve", 1},  {"bf16", 2}};
+} isas[] = {{"base", 0}, {"avx2", 1}, {"avx512", 2},  {"avx512vnni", 3}, {"avx512bf16", 3},
+            {"amx", 4},  {"sve", 1},  {"dotprod", 1}, {"bf16", 2},       {"i8mm", 3}};
 
 static tutti_param isa_param = TUTTI_PARAM(
     "ISA", "",
-    "best instruction set to use: base, avx2, avx512, avx512bf16, amx, sve, bf16; empty: "
+    "best instruction set to use: base, avx2, avx512, avx512vnni, avx512bf16, amx, dotprod, sve, "
+    "bf16, i8mm; empty: "
     "what the CPU has");
 
 /* -1 for a name that is none. */
@@ -37,10 +38,13 @@ bool tutti__isa_present(const char *isa)
     const tutti_cpu *cpu = tutti__cpu();
     bool present = strcmp(isa, "avx2") == 0         ? cpu->avx2
                    : strcmp(isa, "avx512") == 0     ? cpu->avx512
+                   : strcmp(isa, "avx512vnni") == 0 ? cpu->avx512_vnni
                    : strcmp(isa, "avx512bf16") == 0 ? cpu->avx512_bf16
                    : strcmp(isa, "amx") == 0        ? cpu->avx512 && cpu->amx_bf16
                    : strcmp(isa, "sve") == 0        ? cpu->sve_bytes == 64 /* as it is compiled */
+                   : strcmp(isa, "dotprod") == 0    ? cpu->neon && cpu->dotprod
                    : strcmp(isa, "bf16") == 0       ? cpu->neon && cpu->bf16
+                   : strcmp(isa, "i8mm") == 0       ? cpu->neon && cpu->i8mm && cpu->dotprod
                                                     : false;
     if (!present)
         return false;

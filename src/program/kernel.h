@@ -16,7 +16,8 @@ enum {
     TUTTI_KERNEL_STRIDED = 1 << 0, /* takes inputs with any strides, also 0 */
     TUTTI_KERNEL_ROW_INVARIANT =
         1 << 1, /* a row's result does not depend on how many rows stand beside it */
-    TUTTI_KERNEL_TUNED = 1 << 2 /* its score is a guess: measured against the others so marked */
+    TUTTI_KERNEL_TUNED = 1 << 2, /* its score is a guess: measured against the others so marked */
+    TUTTI_KERNEL_INPLACE_EACH = 1 << 3 /* output i may be written over input i, for every i */
 };
 
 /* As tutti_kernel.op: any operator with TUTTI_OP_ELEMENTWISE. */

@@ -48,6 +48,8 @@ tutti_status tutti__program_create(const tutti_device *device, const tutti_parti
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");
     program->graph = tutti__graph_retain(partition->graph);
     program->device = device;
+    program->shared = partition->shared;
+    program->shares = device->target->shares;
     tutti_status status = lower(program, partition);
     if (status != TUTTI_OK)
         tutti__program_destroy(program);
@@ -73,10 +75,10 @@ void tutti__program_destroy(tutti_program *program)
 static void print_value(const tutti_program *program, int32_t index, tutti_text *text)
 {
     static const char *const spaces[] = {"arena",    "constant", "input",  "result",
-                                         "variable", "queue",    "dynamic"};
+                                         "variable", "queue",    "shared", "dynamic"};
     const tutti_program_value *value = &program->values[index];
     char type[TUTTI_TYPE_TEXT];
-    if (value->space == TUTTI_IN_ARENA)
+    if (value->space == TUTTI_IN_ARENA || value->space == TUTTI_IN_SHARED)
         tutti__text_add(text, "%s @%zu", tutti_type_text(value->type, type), value->offset);
     else
         tutti__text_add(text, "%s %s.%u", tutti_type_text(value->type, type), spaces[value->space],

@@ -101,30 +101,39 @@ static void place(planner *p, int32_t root, int32_t instruction)
     insert(p, root);
 }
 
-/* The input whose place output 0 may take, or -1. */
-static int32_t reusable(const planner *p, const tutti_instruction *instruction, int32_t index)
+/* Whether output `k` may lie where input `i` lies: same size and type, and nobody else wants it. */
+static bool may_take(const planner *p, const tutti_instruction *instruction, int32_t index, int k,
+                     int i)
+{
+    const tutti_program_value *values = p->program->values;
+    const tutti_program_value *output = &values[instruction->outputs[k]];
+    int32_t root = values[instruction->inputs[i]].root;
+    if (values[root].space != TUTTI_IN_ARENA || values[root].size != output->size ||
+        values[root].type->dtype != output->type->dtype)
+        return false;
+    for (const use *u = p->uses[root]; u; u = u->next)
+        if (u->instruction != index &&
+            (u->instruction == INT32_MAX ||
+             !tutti__happens_before(p->program, u->instruction, index)))
+            return false;
+    int times = 0;
+    for (int other = 0; other < instruction->input_count; other++)
+        times += values[instruction->inputs[other]].root == root;
+    return times == 1;
+}
+
+/* The root whose place output `k` may take, or -1. */
+static int32_t reusable(const planner *p, const tutti_instruction *instruction, int32_t index,
+                        int k)
 {
     const tutti_kernel *kernel = instruction->kernel;
-    const tutti_program_value *values = p->program->values;
-    if (!kernel || !kernel->inplace || instruction->output_count < 1)
+    if (!kernel)
         return -1;
-    const tutti_program_value *output = &values[instruction->outputs[0]];
-    for (int i = 0; i < instruction->input_count && i < 32; i++) {
-        int32_t root = values[instruction->inputs[i]].root;
-        if (!(kernel->inplace & (1u << i)) || values[root].space != TUTTI_IN_ARENA ||
-            values[root].size != output->size || values[root].type->dtype != output->type->dtype)
-            continue;
-        bool free_after = true;
-        for (const use *u = p->uses[root]; u && free_after; u = u->next)
-            free_after = u->instruction == index ||
-                         (u->instruction != INT32_MAX &&
-                          tutti__happens_before(p->program, u->instruction, index));
-        int times = 0;
-        for (int k = 0; k < instruction->input_count; k++)
-            times += values[instruction->inputs[k]].root == root;
-        if (free_after && times == 1)
-            return root;
-    }
+    bool each = (kernel->flags & TUTTI_KERNEL_INPLACE_EACH) != 0;
+    for (int i = 0; i < instruction->input_count && (each || i < 32); i++)
+        if ((each ? i == k : k == 0 && (kernel->inplace >> i & 1)) &&
+            may_take(p, instruction, index, k, i))
+            return p->program->values[instruction->inputs[i]].root;
     return -1;
 }
 
@@ -141,6 +150,29 @@ static void merge(planner *p, int32_t from, int32_t into)
     p->uses[from] = NULL;
 }
 
+/* What a bucket exchanges is born where it is sent from: its inputs lie side by side in memory of
+ * their own, and so do its outputs, in their place. An input that somebody else wants too is copied;
+ * the outputs lie alike on all devices. */
+static void share_bucket(planner *p, int32_t index)
+{
+    tutti_program *program = p->program;
+    tutti_instruction *instruction = &program->instructions[index];
+    tutti_program_value *values = program->values;
+    for (int k = 0; k < instruction->output_count; k++) {
+        int32_t output = instruction->outputs[k], root = values[instruction->inputs[k]].root;
+        if (values[output].root != output || values[output].space != TUTTI_IN_ARENA ||
+            values[output].maker != index || values[output].size == 0)
+            continue;
+        bool born_there = values[root].maker >= 0 && may_take(p, instruction, index, k, k);
+        int32_t shared = born_there ? root : output;
+        values[shared].space = TUTTI_IN_SHARED;
+        values[shared].offset = program->shared_size;
+        program->shared_size += align(values[shared].size, program->device->target->alignment);
+        if (born_there)
+            merge(p, output, root);
+    }
+}
+
 static void place_outputs(planner *p, int32_t index)
 {
     tutti_instruction *instruction = &p->program->instructions[index];
@@ -155,7 +187,7 @@ static void place_outputs(planner *p, int32_t index)
         if (values[value].root != value || values[value].space != TUTTI_IN_ARENA ||
             values[value].maker != index)
             continue;
-        int32_t input = k == 0 ? reusable(p, instruction, index) : -1;
+        int32_t input = reusable(p, instruction, index, k);
         if (input >= 0)
             merge(p, value, input);
         else
@@ -174,12 +206,16 @@ tutti_status tutti__program_memory(tutti_program *program)
         tutti__arena_array(&program->arena, program->value_count + 1, sizeof *p.has_place);
     if (!p.uses || !p.placed || !p.has_place || !collect_uses(&p))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+    for (size_t i = 0; program->shares && i < program->instruction_count; i++)
+        if (program->instructions[i].kernel &&
+            (program->instructions[i].kernel->flags & TUTTI_KERNEL_INPLACE_EACH))
+            share_bucket(&p, (int32_t)i);
     for (size_t i = 0; i < program->instruction_count; i++)
         place_outputs(&p, (int32_t)i);
     for (size_t i = 0; i < program->value_count; i++) { /* views lie where their root lies */
         tutti_program_value *value = &program->values[i], *root = &program->values[value->root];
-        if (root->space == TUTTI_IN_ARENA) {
-            value->space = TUTTI_IN_ARENA;
+        if (root->space == TUTTI_IN_ARENA || root->space == TUTTI_IN_SHARED) {
+            value->space = root->space;
             value->offset = root->offset;
         }
     }

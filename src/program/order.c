@@ -80,9 +80,12 @@ static tutti_status bind_queue(tutti_order *o, const tutti_partition *partition,
     const char *name = tutti__str(node, "shared_name");
     const tutti_attr *types = tutti_attr_find(node->attrs, node->attr_count, "types");
     tutti_queue *queue;
-    TUTTI_TRY(tutti__state_queue(partition->state, name[0] ? name : node->name,
-                                 tutti__int(node, "capacity"), types ? types->count : 0,
-                                 types ? types->value.types : NULL, &queue));
+    tutti_queue_order order = {.kind = (tutti_queue_kind)tutti__int(node, "kind"),
+                               .min_after_dequeue = tutti__int(node, "min_after_dequeue"),
+                               .seed = (uint64_t)tutti__int(node, "seed")};
+    TUTTI_TRY(tutti__state_queue_ordered(partition->state, name[0] ? name : node->name,
+                                         tutti__int(node, "capacity"), types ? types->count : 0,
+                                         types ? types->value.types : NULL, &order, &queue));
     *ret_slot = (uint32_t)o->program->queue_count;
     o->program->queues[o->program->queue_count++] = queue;
     return TUTTI_OK;
@@ -247,7 +250,8 @@ static tutti_status make_results(tutti_order *o)
             (!result->after_commit || !variable->updated))
             variable->read = true;
         if (root->space == TUTTI_IN_ARENA && root->maker >= 0 &&
-            root->type->dtype != TUTTI_STRING) {
+            root->type->dtype != TUTTI_STRING &&
+            !(edge.node->op->flags & TUTTI_OP_COLLECTIVE)) { /* those lie alike on all devices */
             root->space = TUTTI_IN_RESULT; /* its kernel writes straight into the result */
             root->slot = (uint32_t)i;
             result->copy = false;

@@ -19,6 +19,7 @@ typedef enum tutti_space {
     TUTTI_IN_RESULT,   /* slot: result index; memory that outlives the run */
     TUTTI_IN_VARIABLE, /* slot: variables[slot] */
     TUTTI_IN_QUEUE,    /* slot: queues[slot] */
+    TUTTI_IN_SHARED,   /* offset into memory that others reach; nothing else ever lies there */
     TUTTI_IN_DYNAMIC   /* slot: allocated by its kernel */
 } tutti_space;
 
@@ -71,7 +72,9 @@ typedef struct tutti_program {
     tutti_program_variable *variables;
     tutti_queue **queues;
     tutti_program_result *results;
-    size_t arena_size;
+    size_t arena_size, shared_size;
+    const tutti_shared_memory *shared;
+    bool shares; /* values that are exchanged lie side by side in memory of their own */
     bool updates;        /* some variable is written */
     bool shadows;        /* new values are made before the commit, from those of the snapshot */
     int32_t (*clock)[8]; /* of streams.c; NULL with one stream */

@@ -22,12 +22,20 @@ typedef struct tutti_device {
     void *self;       /* the target's own */
 } tutti_device;
 
+/* Memory that others reach as well, for what is exchanged with them. */
+typedef struct tutti_shared_memory {
+    void *self;
+    void *(*allocate)(void *self, size_t bytes); /* NULL when there is none left */
+    void (*release)(void *self, void *memory);
+} tutti_shared_memory;
+
 /* One device's part of a job: a graph with known shapes whose parameters are the inputs, by index.
  */
 typedef struct tutti_partition {
     tutti_graph *graph; /* retained by whoever keeps it */
     tutti_state *state; /* variables and queues of the graph live here */
     bool deterministic;
+    const tutti_shared_memory *shared; /* or NULL; outlives the executable */
     bool shadows; /* on some device of the job something that can fail follows an update: no device
                      may write a variable, or wait for the commit of another, before all of that is
                      done */
@@ -58,6 +66,7 @@ struct tutti_target {
     const char *kernels; /* whose kernels it runs ("cpu"), or NULL: it compiles whole graphs */
     int streams;         /* how many instruction streams run beside each other */
     size_t alignment;    /* of values in an arena, bytes */
+    bool shares;         /* its values may lie in memory that other processes reach */
     int (*count)(void);  /* devices that exist; -1: any number */
     tutti_status (*open)(tutti_device *device); /* index and name are set */
     void (*close)(tutti_device *device);
@@ -90,6 +99,7 @@ struct tutti_run {
                                     another one the flag of that one; NULL: nothing */
     tutti_state *state;
     const tutti_mesh *mesh; /* or NULL */
+    struct tutti_team *team; /* the replicas of the job, or NULL */
     struct tutti_rendezvous *rendezvous;
     /* The commit point: every partition calls begin once its fallible work is done (status: how it
      * went) and, when that gave TUTTI_OK, end after its writes. begin returns an error when any

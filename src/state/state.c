@@ -146,6 +146,38 @@ static tutti_status make_piece(tutti_state_variable *variable, const char *devic
     return TUTTI_OK;
 }
 
+/* A piece that comes later begins with the value that the variable has elsewhere, if any. */
+static tutti_status copy_other(tutti_piece *piece)
+{
+    const tutti_piece *from = NULL;
+    tutti_tensor *host = NULL, *copy = NULL;
+    for (size_t i = 0; i < piece->variable->pieces.count && !from; i++)
+        if (piece->variable->pieces.data[i]->value)
+            from = piece->variable->pieces.data[i];
+    if (!from)
+        return TUTTI_OK;
+    if (piece->variable->partial) /* the others' sum is the value: this one begins with nothing */
+        TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &piece->type, &host));
+    else
+        TUTTI_TRY(tutti__tensor_to_host(from->value, &host));
+    if (piece->variable->partial)
+        memset(tutti_tensor_data(host), 0,
+               (size_t)tutti_tensor_count(host) * tutti_dtype_size(piece->type.dtype));
+    tutti_status status = tutti__tensor_in(piece->memory, &piece->type, &copy);
+    size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(piece->type.dtype);
+    if (status == TUTTI_OK && piece->memory->host_visible)
+        status = tutti_tensor_copy(copy, host);
+    else if (status == TUTTI_OK)
+        status = piece->memory->copy_in(piece->memory->self, tutti_tensor_data(copy),
+                                        tutti_tensor_data(host), size);
+    tutti_tensor_release(host);
+    if (status == TUTTI_OK)
+        piece->value = copy;
+    else
+        tutti_tensor_release(copy);
+    return status;
+}
+
 tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable,
                                 const char *device, const tutti_memory *memory, tutti_piece **ret)
 {
@@ -154,6 +186,8 @@ tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variab
     tutti_status status = piece ? TUTTI_OK : make_piece(variable, device, memory, &piece);
     if (status == TUTTI_OK && !piece->value)
         status = tutti__piece_expected(state, piece);
+    if (status == TUTTI_OK && !piece->value)
+        status = copy_other(piece);
     pthread_mutex_unlock(&state->lock);
     if (status == TUTTI_OK)
         *ret = piece;
@@ -259,6 +293,24 @@ void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value)
     tutti_tensor_release(old);
 }
 
+/* Adds the values of the second piece on: of a variable that is the sum over its pieces. */
+static tutti_status add_pieces(tutti_state *state, tutti_state_variable *variable,
+                               tutti_tensor *sum)
+{
+    for (size_t i = 1; i < variable->pieces.count; i++) {
+        tutti_tensor *value = tutti__piece_acquire(state, variable->pieces.data[i]), *host;
+        if (!value)
+            continue;
+        tutti_status status = tutti__tensor_to_host(value, &host);
+        tutti_tensor_release(value);
+        TUTTI_TRY(status);
+        for (int64_t k = 0; k < tutti_tensor_count(sum); k++)
+            tutti_tensor_set(sum, k, tutti_tensor_get(sum, k) + tutti_tensor_get(host, k));
+        tutti_tensor_release(host);
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor **ret)
 {
@@ -283,6 +335,8 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
         status = tutti_tensor_copy(copy, host);
     tutti_tensor_release(host);
     tutti_tensor_release(value);
+    if (status == TUTTI_OK && variable->partial)
+        status = add_pieces(state, variable, copy);
     if (status == TUTTI_OK)
         *ret = copy;
     else
@@ -299,6 +353,17 @@ static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tens
     size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
     return piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to),
                                   tutti_tensor_data(host), size);
+}
+
+static tutti_status clear_piece(tutti_state *state, tutti_piece *piece)
+{
+    tutti_tensor *zeros;
+    TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &piece->type, &zeros));
+    memset(tutti_tensor_data(zeros), 0,
+           (size_t)tutti_tensor_count(zeros) * tutti_dtype_size(piece->type.dtype));
+    tutti_status status = set_piece(state, piece, zeros);
+    tutti_tensor_release(zeros);
+    return status;
 }
 
 /* NULL past the end. Others may be adding pieces. */
@@ -326,7 +391,8 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
     tutti_piece *piece;
     size_t set = 0;
     for (; status == TUTTI_OK && (piece = piece_at(state, variable, set)) != NULL; set++)
-        status = set_piece(state, piece, host);
+        status = variable->partial && set > 0 ? clear_piece(state, piece)
+                                              : set_piece(state, piece, host);
     tutti__state_commit_end(state);
     if (status == TUTTI_OK && set == 0)
         status = tutti__state_expect(state, variable->name, host);
@@ -337,14 +403,27 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
 tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,
                                 int type_count, const tutti_type *types, tutti_queue **ret)
 {
+    return tutti__state_queue_ordered(state, name, capacity, type_count, types,
+                                      &(tutti_queue_order){.kind = TUTTI_QUEUE_FIFO}, ret);
+}
+
+tutti_status tutti__state_queue_ordered(tutti_state *state, const char *name, int64_t capacity,
+                                        int type_count, const tutti_type *types,
+                                        const tutti_queue_order *order, tutti_queue **ret)
+{
     pthread_mutex_lock(&state->lock);
     tutti_queue *queue = tutti__map_get(&state->queues, name);
     tutti_status status = TUTTI_OK;
     if (!queue) {
-        status = tutti__queue_create(name, capacity, type_count, types, &queue);
+        status = tutti__queue_create_ordered(name, capacity, type_count, types, order, &queue);
         if (status == TUTTI_OK &&
             (status = tutti__map_set(&state->queues, name, queue)) != TUTTI_OK)
             tutti__queue_release(queue);
+    } else if (tutti__queue_order_of(queue)->kind != order->kind) {
+        status = tutti_fail(TUTTI_INVALID,
+                            "queue '%s' is there already, but of another kind; give one of them "
+                            "another name",
+                            name);
     }
     pthread_mutex_unlock(&state->lock);
     if (status == TUTTI_OK)

@@ -36,6 +36,7 @@ typedef struct tutti_state_variable {
     bool trainable;
     uint64_t version; /* counts commits that wrote it */
     bool claimed;     /* under the state's lock */
+    bool partial;     /* its value is the sum over its pieces */
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
 
@@ -117,6 +118,10 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
 /* Queues by name, found or made. */
 tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,
                                 int type_count, const tutti_type *types, tutti_queue **ret);
+/* The same for any kind of queue. One of that name but of another kind is TUTTI_INVALID. */
+tutti_status tutti__state_queue_ordered(tutti_state *state, const char *name, int64_t capacity,
+                                        int type_count, const tutti_type *types,
+                                        const tutti_queue_order *order, tutti_queue **ret);
 /* Wakes everything that waits in a queue, so that it looks at its cancel flag. */
 void tutti__state_wake(tutti_state *state);
 

@@ -28,8 +28,8 @@ static tutti_status collect(tutti_queue *queue, tutti_queue_turn *self,
 {
     for (;;) {
         while (queue->consumers.first == self && taken->count < request->wanted &&
-               queue->elements.count > 0) {
-            tutti__tuple_append(taken, tutti__tuple_take_first(&queue->elements));
+               tutti__queue_may_take(queue)) {
+            tutti__tuple_append(taken, tutti__queue_pick(queue));
             pthread_cond_broadcast(&queue->producers.changed);
         }
         if (taken->count == request->wanted)
@@ -55,7 +55,9 @@ static tutti_status take_out(tutti_queue *queue, const tutti_queue_request *requ
         pthread_mutex_lock(&queue->lock);
     }
     if (status != TUTTI_OK)
-        tutti__tuple_put_back(&queue->elements, &taken);
+        tutti__queue_put_back(queue, &taken);
+    else
+        queue->out -= taken.count;
     tutti__queue_leave_line(&queue->consumers, &self);
     pthread_mutex_unlock(&queue->lock);
     tutti__tuple_clear(&taken);
@@ -89,11 +91,13 @@ static tutti_status stack(const tutti_queue *queue, tutti_tuple_list *taken,
                           tutti_tensor **ret_tuple)
 {
     tutti_tuple *stacked = NULL;
+    bool padded = queue->order.kind == TUTTI_QUEUE_PADDING;
     TUTTI_TRY(tutti__tuple_empty(queue->component_count, &stacked));
     for (; stacked->count < queue->component_count; stacked->count++) {
         tutti_tensor **place = &stacked->tensors[stacked->count];
-        tutti_status status = taken->count > 0 ? tutti__tuple_stack(taken, stacked->count, place)
-                                               : stack_nothing(queue, stacked->count, place);
+        tutti_status status = taken->count > 0
+                                  ? tutti__tuple_stack(taken, stacked->count, padded, place)
+                                  : stack_nothing(queue, stacked->count, place);
         if (status != TUTTI_OK) {
             tutti__tuple_destroy(stacked);
             return tutti__error_prefix(status, "queue '%s'", queue->name);

@@ -29,12 +29,13 @@ static tutti_status put_in(tutti_queue *queue, tutti_tuple_list *pending, tutti_
     }
     tutti__queue_stand_in_line(&queue->producers, &self);
     for (;;) {
-        while (queue->producers.first == &self && pending->count > 0 &&
-               queue->elements.count < queue->capacity) {
-            tutti__tuple_append(&queue->elements, tutti__tuple_take_first(pending));
+        status = tutti__queue_make_room(queue, pending->count);
+        while (status == TUTTI_OK && queue->producers.first == &self && pending->count > 0 &&
+               tutti__queue_held(queue) < queue->capacity) {
+            tutti__queue_insert(queue, tutti__tuple_take_first(pending));
             pthread_cond_broadcast(&queue->consumers.changed);
         }
-        if (pending->count == 0)
+        if (pending->count == 0 || status != TUTTI_OK)
             break;
         if (queue->cancel_pending)
             status = tutti_fail(TUTTI_CANCELLED,
@@ -97,8 +98,16 @@ tutti_status tutti__queue_push_front(tutti_queue *queue, tutti_tensor *const *tu
         return status;
     }
     pthread_mutex_lock(&queue->lock);
-    tutti__tuple_prepend(&queue->elements, element);
-    pthread_cond_broadcast(&queue->consumers.changed);
+    status = tutti__queue_make_room(queue, 1);
+    if (status == TUTTI_OK) {
+        tutti_tuple_list back = {0};
+        tutti__tuple_append(&back, element);
+        queue->out++;
+        tutti__queue_put_back(queue, &back);
+        pthread_cond_broadcast(&queue->consumers.changed);
+    }
     pthread_mutex_unlock(&queue->lock);
-    return TUTTI_OK;
+    if (status != TUTTI_OK)
+        tutti__tuple_destroy(element);
+    return status;
 }

@@ -35,14 +35,41 @@ static tutti_status copy_types(tutti_queue *queue, int count, const tutti_type *
     return TUTTI_OK;
 }
 
+static tutti_status check_order(const char *name, int64_t capacity, const tutti_type *types,
+                                const tutti_queue_order *order)
+{
+    char text[TUTTI_TYPE_TEXT];
+    if (order->kind == TUTTI_QUEUE_SHUFFLE &&
+        (order->min_after_dequeue < 0 || (capacity > 0 && order->min_after_dequeue >= capacity)))
+        return tutti_fail(TUTTI_INVALID,
+                          "queue '%s': %" PRId64 " elements are to stay in it, needs 0 or more and "
+                          "fewer than its capacity of %" PRId64,
+                          name, order->min_after_dequeue, capacity);
+    if (order->kind == TUTTI_QUEUE_PRIORITY &&
+        (types == NULL || types[0].dtype != TUTTI_I64 || types[0].rank != 0))
+        return tutti_fail(TUTTI_INVALID,
+                          "queue '%s': its first component is %s, needs i64[], the priority", name,
+                          types != NULL ? tutti_type_text(&types[0], text) : "of no known type");
+    return TUTTI_OK;
+}
+
 tutti_status tutti__queue_create(const char *name, int64_t capacity, int component_count,
                                  const tutti_type *types, tutti_queue **ret)
+{
+    return tutti__queue_create_ordered(name, capacity, component_count, types,
+                                       &(tutti_queue_order){.kind = TUTTI_QUEUE_FIFO}, ret);
+}
+
+tutti_status tutti__queue_create_ordered(const char *name, int64_t capacity, int component_count,
+                                         const tutti_type *types, const tutti_queue_order *order,
+                                         tutti_queue **ret)
 {
     if (capacity < 0 || component_count < 1)
         return tutti_fail(TUTTI_INVALID,
                           "queue '%s': capacity %" PRId64 " and %d components, needs a capacity of "
                           "0 (no bound) or more and at least 1 component",
                           name, capacity, component_count);
+    TUTTI_TRY(check_order(name, capacity, types, order));
     tutti_queue *queue = calloc(1, sizeof *queue);
     if (queue == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "queue '%s': no memory", name);
@@ -52,6 +79,9 @@ tutti_status tutti__queue_create(const char *name, int64_t capacity, int compone
     line_init(&queue->consumers);
     queue->capacity = capacity > 0 ? capacity : INT64_MAX;
     queue->component_count = component_count;
+    queue->order = *order;
+    if (order->kind != TUTTI_QUEUE_SHUFFLE)
+        queue->order.min_after_dequeue = 0;
     queue->name = strdup(name);
     tutti_status status = queue->name != NULL
                               ? copy_types(queue, component_count, types)
@@ -74,7 +104,7 @@ void tutti__queue_release(tutti_queue *queue)
 {
     if (queue == NULL || atomic_fetch_sub_explicit(&queue->references, 1, memory_order_acq_rel) > 1)
         return;
-    tutti__tuple_clear(&queue->elements);
+    tutti__queue_clear(queue);
     pthread_cond_destroy(&queue->producers.changed);
     pthread_cond_destroy(&queue->consumers.changed);
     pthread_mutex_destroy(&queue->lock);
@@ -149,9 +179,14 @@ tutti_status tutti__queue_wait_for_change(tutti_queue *queue, tutti_queue_line *
 int64_t tutti__queue_size(tutti_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    int64_t size = queue->elements.count;
+    int64_t size = tutti__queue_held(queue);
     pthread_mutex_unlock(&queue->lock);
     return size;
+}
+
+const tutti_queue_order *tutti__queue_order_of(const tutti_queue *queue)
+{
+    return &queue->order;
 }
 
 int tutti__queue_component_count(const tutti_queue *queue)

@@ -1,11 +1,11 @@
-/* queue.h: a blocking first-in-first-out queue of tuples of tensors, the resource behind the queue
- * operators. Any number of threads may use one queue.
+/* queue.h: a blocking queue of tuples of tensors, the resource behind the queue operators: first
+ * in, first out, or in another order. Any number of threads may use one queue.
  *
  * Invariants:
  *  1. One mutex guards everything; nothing is called under it that could take another lock.
- *  2. Elements leave in the order they came in. The elements of one enqueue_many stand together,
- * and so do those that one dequeue_many takes: callers on each side are served in order of arrival,
- *     and one who waits keeps those behind him waiting.
+ *  2. Elements leave in the order they came in, or as tutti_queue_kind says. The elements of one
+ * enqueue_many stand together, and so do those that one dequeue_many takes: callers on each side
+ * are served in order of arrival, and one who waits keeps those behind him waiting.
  *  3. A call that fails leaves the queue as if it had not been made, but for enqueue_many, see
  * there.
  *  4. Tensors go in and out by reference: whoever enqueued one must not write it any more.
@@ -30,10 +30,30 @@ typedef struct tutti_queue_wait {
 } tutti_queue_wait;
 #define TUTTI_QUEUE_FOREVER ((tutti_queue_wait){.deadline = TUTTI_NO_DEADLINE})
 
+/* Which element leaves next. */
+typedef enum tutti_queue_kind {
+    TUTTI_QUEUE_FIFO,
+    TUTTI_QUEUE_SHUFFLE,  /* any, drawn by a random number of the seed */
+    TUTTI_QUEUE_PRIORITY, /* that with the lowest component 0, an i64 scalar; of equals the first */
+    TUTTI_QUEUE_PADDING   /* as FIFO; batches are filled up with zeros to their largest element */
+} tutti_queue_kind;
+
+typedef struct tutti_queue_order {
+    tutti_queue_kind kind;
+    int64_t min_after_dequeue; /* of SHUFFLE: so many stay until the queue is closed */
+    uint64_t seed;
+} tutti_queue_order;
+
 /* `name` stands in messages. capacity 0: no bound. `types` (optional) says what each of the
  * `component_count` tensors of an element is; dimensions may be TUTTI_ANY. One reference. */
 tutti_status tutti__queue_create(const char *name, int64_t capacity, int component_count,
                                  const tutti_type *types, tutti_queue **ret);
+/* The same for any kind. SHUFFLE needs a capacity above min_after_dequeue, PRIORITY a component 0
+ * of i64[], PADDING types. */
+tutti_status tutti__queue_create_ordered(const char *name, int64_t capacity, int component_count,
+                                         const tutti_type *types, const tutti_queue_order *order,
+                                         tutti_queue **ret);
+const tutti_queue_order *tutti__queue_order_of(const tutti_queue *queue);
 tutti_queue *tutti__queue_retain(tutti_queue *queue);
 void tutti__queue_release(tutti_queue *queue); /* NULL is fine; nobody may wait in it */
 
@@ -46,8 +66,8 @@ tutti_status tutti__queue_enqueue(tutti_queue *queue, tutti_tensor *const *tuple
  * are in stay in. *ret_count (optional) is their number, also on failure. */
 tutti_status tutti__queue_enqueue_many(tutti_queue *queue, tutti_tensor *const *tuple,
                                        tutti_queue_wait wait, int64_t *ret_count);
-/* Puts an element back to the front: undoes a dequeue. Never waits, whatever the capacity, and
- * works on a closed queue. */
+/* Puts an element back, to the front of a FIFO: undoes a dequeue. Never waits, whatever the
+ * capacity, and works on a closed queue. */
 tutti_status tutti__queue_push_front(tutti_queue *queue, tutti_tensor *const *tuple);
 
 /* Takes the first element: ret_tuple gets component_count tensors, the caller's to release. Waits

@@ -1,5 +1,5 @@
-/* queue_inside.h: the queue's struct and its lines of waiting calls, shared by queue.c, enqueue.c
- * and dequeue.c only. */
+/* queue_inside.h: the queue's struct and its lines of waiting calls, shared by queue.c, enqueue.c,
+ * dequeue.c and queue_order.c only. */
 #ifndef TUTTI_TENSOR_QUEUE_INSIDE_H
 #define TUTTI_TENSOR_QUEUE_INSIDE_H
 
@@ -19,6 +19,13 @@ typedef struct tutti_queue_line {
     tutti_queue_turn *first, **end;
 } tutti_queue_line;
 
+/* An element of a queue that is no FIFO. */
+typedef struct tutti_queue_slot {
+    int64_t priority;
+    uint64_t number; /* in order of arrival */
+    tutti_tuple *tuple;
+} tutti_queue_slot;
+
 struct tutti_queue {
     atomic_int references;
     char *name;
@@ -27,7 +34,12 @@ struct tutti_queue {
     tutti_type *types; /* or NULL */
     pthread_mutex_t lock;
     tutti_queue_line producers, consumers;
-    tutti_tuple_list elements;
+    tutti_queue_order order;
+    tutti_tuple_list elements; /* of FIFO and PADDING */
+    tutti_queue_slot *slots;   /* of the others */
+    int64_t slot_count, slot_room;
+    int64_t out;              /* elements taken that may still be put back */
+    uint64_t numbered, drawn; /* elements that came, random numbers used */
     bool closed, cancel_pending;
 };
 
@@ -47,5 +59,14 @@ void tutti__queue_leave_line(tutti_queue_line *line, tutti_queue_turn *self); /*
  * looks again. */
 tutti_status tutti__queue_wait_for_change(tutti_queue *queue, tutti_queue_line *line,
                                           const tutti_queue_request *request);
+
+/* queue_order.c; all under the lock. make_room comes before insert. */
+int64_t tutti__queue_held(const tutti_queue *queue);
+bool tutti__queue_may_take(const tutti_queue *queue);
+tutti_status tutti__queue_make_room(tutti_queue *queue, int64_t more);
+void tutti__queue_insert(tutti_queue *queue, tutti_tuple *tuple);
+tutti_tuple *tutti__queue_pick(tutti_queue *queue); /* is out until put back or handed over */
+void tutti__queue_put_back(tutti_queue *queue, tutti_tuple_list *taken);
+void tutti__queue_clear(tutti_queue *queue);
 
 #endif

@@ -15,6 +15,7 @@ tutti_status tutti__tuple_empty(int room, tutti_tuple **ret)
         return tutti_fail(TUTTI_NO_MEMORY, "queue: no memory for an element of %d tensors", room);
     tuple->next = tuple->previous = NULL;
     tuple->count = 0;
+    tuple->number = 0;
     *ret = tuple;
     return TUTTI_OK;
 }
@@ -42,15 +43,6 @@ void tutti__tuple_append(tutti_tuple_list *list, tutti_tuple *tuple)
     tuple->previous = list->last;
     *(list->last != NULL ? &list->last->next : &list->first) = tuple;
     list->last = tuple;
-    list->count++;
-}
-
-void tutti__tuple_prepend(tutti_tuple_list *list, tutti_tuple *tuple)
-{
-    tuple->previous = NULL;
-    tuple->next = list->first;
-    *(list->first != NULL ? &list->first->previous : &list->last) = tuple;
-    list->first = tuple;
     list->count++;
 }
 
@@ -144,38 +136,74 @@ tutti_status tutti__tuple_split(int count, tutti_tensor *const *tensors, tutti_t
     return TUTTI_OK;
 }
 
-static tutti_status stack_type(const tutti_tuple_list *list, int i, tutti_type *ret)
+/* The smallest type that holds a and b, which differ in sizes only. */
+static bool widen(tutti_type *a, const tutti_type *b)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (int axis = 0; axis < a->rank; axis++)
+        if (b->dims[axis] > a->dims[axis])
+            a->dims[axis] = b->dims[axis];
+    return true;
+}
+
+static tutti_status stack_type(const tutti_tuple_list *list, int i, bool padded, tutti_type *ret)
 {
     char text[TUTTI_TYPE_TEXT], first[TUTTI_TYPE_TEXT];
-    const tutti_type *element = &list->first->tensors[i]->type;
+    tutti_type widest = list->first->tensors[i]->type, *element = &widest;
     if (element->rank == TUTTI_MAX_RANK)
         return tutti_fail(TUTTI_INVALID,
                           "component %d is %s; with one more axis its rank exceeds %d", i,
                           tutti_type_text(element, text), TUTTI_MAX_RANK);
     for (const tutti_tuple *tuple = list->first; tuple != NULL; tuple = tuple->next)
-        if (!tutti_type_equal(&tuple->tensors[i]->type, element))
+        if (padded ? !widen(&widest, &tuple->tensors[i]->type)
+                   : !tutti_type_equal(&tuple->tensors[i]->type, element))
             return tutti_fail(TUTTI_INVALID,
                               "component %d is %s in one element and %s in another; only equal "
-                              "types can be stacked",
+                              "types can be stacked%s",
                               i, tutti_type_text(element, first),
-                              tutti_type_text(&tuple->tensors[i]->type, text));
+                              tutti_type_text(&tuple->tensors[i]->type, text),
+                              padded ? ", after padding" : "");
     *ret = (tutti_type){.dtype = element->dtype, .rank = element->rank + 1, .dims = {list->count}};
     memcpy(ret->dims + 1, element->dims, (size_t)element->rank * sizeof element->dims[0]);
     return TUTTI_OK;
 }
 
-tutti_status tutti__tuple_stack(const tutti_tuple_list *list, int i, tutti_tensor **ret)
+/* The corner of `row` that has the size of `element`. */
+static tutti_status copy_to_corner(tutti_tensor *row, tutti_tensor *element)
+{
+    tutti_tensor *corner = tutti_tensor_retain(row);
+    tutti_status status = TUTTI_OK;
+    for (int axis = 0; axis < row->type.rank && status == TUTTI_OK; axis++) {
+        tutti_tensor *smaller = NULL;
+        status = tutti_tensor_slice(corner, axis, 0, element->type.dims[axis], 1, &smaller);
+        if (status == TUTTI_OK) {
+            tutti_tensor_release(corner);
+            corner = smaller;
+        }
+    }
+    if (status == TUTTI_OK)
+        status = tutti_tensor_copy(corner, element);
+    tutti_tensor_release(corner);
+    return status;
+}
+
+tutti_status tutti__tuple_stack(const tutti_tuple_list *list, int i, bool padded,
+                                tutti_tensor **ret)
 {
     tutti_type type;
     tutti_tensor *stacked = NULL;
-    TUTTI_TRY(stack_type(list, i, &type));
-    TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &type, &stacked));
+    TUTTI_TRY(stack_type(list, i, padded, &type));
+    if (padded)
+        TUTTI_TRY(tutti_tensor_create(type.dtype, type.rank, type.dims, &stacked));
+    else
+        TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &type, &stacked));
     int64_t row = 0;
     for (const tutti_tuple *tuple = list->first; tuple != NULL; tuple = tuple->next, row++) {
         tutti_tensor *place = NULL;
         tutti_status status = row_of(stacked, row, &place);
         if (status == TUTTI_OK)
-            status = tutti_tensor_copy(place, tuple->tensors[i]);
+            status = copy_to_corner(place, tuple->tensors[i]);
         tutti_tensor_release(place);
         if (status != TUTTI_OK) {
             tutti_tensor_release(stacked);

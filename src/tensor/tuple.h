@@ -7,6 +7,7 @@
 typedef struct tutti_tuple {
     struct tutti_tuple *next, *previous;
     int count;
+    uint64_t number; /* the queue's, in order of arrival */
     tutti_tensor *tensors[];
 } tutti_tuple;
 
@@ -23,7 +24,6 @@ tutti_status tutti__tuple_create(int count, tutti_tensor *const *tensors, tutti_
 void tutti__tuple_destroy(tutti_tuple *tuple); /* releases them; NULL is fine */
 
 void tutti__tuple_append(tutti_tuple_list *list, tutti_tuple *tuple);
-void tutti__tuple_prepend(tutti_tuple_list *list, tutti_tuple *tuple);
 tutti_tuple *tutti__tuple_take_first(tutti_tuple_list *list); /* NULL when empty */
 /* Moves all of `front` before the elements of `list`, in order. */
 void tutti__tuple_put_back(tutti_tuple_list *list, tutti_tuple_list *front);
@@ -32,7 +32,8 @@ void tutti__tuple_clear(tutti_tuple_list *list);
 /* The slices along axis 0 of each tensor, as tuples of views. Sizes of axis 0 must agree. */
 tutti_status tutti__tuple_split(int count, tutti_tensor *const *tensors, tutti_tuple_list *ret);
 /* The i-th tensors of all tuples (at least one), stacked along a new axis 0 in a new host tensor.
- */
-tutti_status tutti__tuple_stack(const tutti_tuple_list *list, int i, tutti_tensor **ret);
+ * Their shapes must be equal; `padded`: their ranks, and smaller ones are followed by zeros. */
+tutti_status tutti__tuple_stack(const tutti_tuple_list *list, int i, bool padded,
+                                tutti_tensor **ret);
 
 #endif

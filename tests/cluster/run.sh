@@ -8,6 +8,7 @@ only=${2:-}
 tutti=$build/tutti
 member=$build/cluster_member
 [ -x "$member" ] || member=$build/tests/cluster/cluster_member
+rank_program=$(dirname "$member")/cluster_rank # collectives, by rank.c
 passed=0 failed=0 skipped=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -455,17 +456,125 @@ test_schedules_and_stragglers() {
         fail "the straggler was last only so often: '$late'"
 }
 
-test_hosts_in_network_namespaces() {
-    [ "$(id -u)" -eq 0 ] || { skip "needs root for network namespaces"; return; }
-    local a=tutti-a-$$ b=tutti-b-$$
+# two_hosts: namespaces $a and $b, joined by a cable with the ends va-$$ (10.77.0.1) and vb-$$ (10.77.0.2).
+two_hosts() {
+    a=tutti-a-$$ b=tutti-b-$$
+    [ "$(id -u)" -eq 0 ] || { skip "needs root for network namespaces"; return 1; }
+    command -v ip > /dev/null || { skip "there is no ip (package iproute2)"; return 1; }
     if ! ip netns add $a 2> /dev/null || ! ip netns add $b 2> /dev/null; then
         skip "network namespaces cannot be made here"
         ip netns del $a 2> /dev/null
-        return
+        return 1
     fi
-    ip link add va-$$ type veth peer name vb-$$ && ip link set va-$$ netns $a && ip link set vb-$$ netns $b
+    if ! ip link add va-$$ type veth peer name vb-$$ 2> /dev/null; then
+        skip "a veth pair cannot be made here"
+        no_hosts
+        return 1
+    fi
+    ip link set va-$$ netns $a && ip link set vb-$$ netns $b
     ip -n $a addr add 10.77.0.1/24 dev va-$$ && ip -n $a link set va-$$ up && ip -n $a link set lo up
     ip -n $b addr add 10.77.0.2/24 dev vb-$$ && ip -n $b link set vb-$$ up && ip -n $b link set lo up
+}
+no_hosts() {
+    ip netns del $a
+    ip netns del $b
+}
+# on_hosts COMMAND...: ranks 0 and 1 in $a, 2 and 3 in $b.
+on_hosts() {
+    local rank host
+    pids=()
+    for rank in 0 1 2 3; do
+        [ $rank -lt 2 ] && host=$a || host=$b
+        TUTTI_SECRET=a-secret-for-two-hosts TUTTI_SILENCE_MS=1000 TUTTI_SIZE=4 TUTTI_MEETING=10.77.0.1:4500 \
+            TUTTI_RANK=$rank TUTTI_MACHINE=$host ip netns exec $host timeout -k 1 40 "$@" > out.$rank 2>&1 &
+        pids+=($!)
+    done
+}
+
+test_collectives_in_network_namespaces() {
+    local a b at
+    two_hosts || return
+    on_hosts "$rank_program" reduce 1 agree
+    wait "${pids[@]}"
+    for rank in 0 1 2 3; do
+        has out.$rank "rank $rank of 4 on 2 hosts"
+        has out.$rank "reduced by" # within by shared memory, between by sockets
+        has out.$rank "operation 2 is 'all_gather output' there and 'all_reduce output' on rank 0"
+        has out.$rank closed
+    done
+    on_hosts "$rank_program" loop
+    await "out.*" looping 4
+    sleep 0.3
+    at=$(now)
+    ip -n $b link set vb-$$ down # the cable is pulled: connections stay half open
+    wait "${pids[@]}"
+    for rank in 0 1; do has out.$rank "loop: .*rank [23] .* has not been heard"; done
+    has out.2 "loop: .*rank 0 .* has not been heard"
+    has out.0 "all_reduce bucket 3 number" # what was under way, with its label
+    under 3 "$(since "$at" "$(seen out.0 out.1 out.2 out.3)")"
+    figure="a pulled cable is known everywhere after $(since "$at" "$(seen out.0 out.1 out.2 out.3)") s"
+    no_hosts
+}
+
+# Half open in one direction: what host b sends goes to a card that is not there, what it hears arrives.
+test_collectives_over_a_connection_that_is_half_deaf() {
+    local a b
+    two_hosts || return
+    on_hosts "$rank_program" loop
+    await "out.*" looping 4
+    ip -n $b neigh replace 10.77.0.1 lladdr 02:00:00:00:00:99 dev vb-$$ nud permanent
+    wait "${pids[@]}"
+    for rank in 0 1 2 3; do has out.$rank "loop: .*rank [023] .* has not been heard"; done
+    no_hosts
+}
+
+test_collectives_beside_garbage_and_a_thousand_idle_connections() {
+    local engine rank cluster first
+    for engine in tcp shm; do
+        port=$((port + 4))
+        first=$port
+        port=$((port + 3))
+        cluster="\"cluster\":{\"worker\":[\"localhost:$first\",\"localhost:$((first + 1))\",\"localhost:$((first + 2))\"]}"
+        pids=()
+        for rank in 0 1 2; do
+            TF_CONFIG="{$cluster,\"task\":{\"type\":\"worker\",\"index\":$rank}}" \
+                timeout -k 1 60 "$rank_program" --engine $engine seconds 4 reduce 1 > out.$rank 2>&1 &
+            pids+=($!)
+        done
+        await "out.*" "open: rank" 3
+        for rank in 0 1 2; do python3 "$here/flood.py" $((first + rank)) > flood.$rank.log 2>&1 & done
+        wait "${pids[@]}"
+        for rank in 0 1 2; do
+            has out.$rank "reduced for a while"
+            has out.$rank "reduced by"
+            has out.$rank closed
+        done
+        wait
+        cat flood.*.log > flood.log
+        has flood.log "1000 idle connections" 3
+    done
+}
+
+test_collectives_lose_a_rank() {
+    local engine at victim rank
+    for engine in shm tcp; do
+        ranks 4 timeout -k 1 30 "$rank_program" --engine $engine loop
+        await "out.*" looping 4
+        victim=$(sed -n 's/^looping //p' out.2)
+        at=$(now)
+        { kill -9 "$victim"; wait "${pids[2]}"; } 2> /dev/null
+        { wait "${pids[0]}" "${pids[1]}" "${pids[3]}"; } 2> /dev/null
+        for rank in 0 1 3; do
+            has out.$rank "rank 2 (host .*, process $victim)"
+            has out.$rank "all_reduce bucket 3"
+        done
+        under 1.5 "$(since "$at" "$(seen out.0 out.1 out.3)")"
+    done
+}
+
+test_hosts_in_network_namespaces() {
+    local a b
+    two_hosts || return
     export TUTTI_SECRET=a-secret-for-two-hosts TUTTI_SILENCE_MS=1000 TUTTI_SIZE=3 TUTTI_MEETING=10.77.0.1:4500
     TUTTI_RANK=0 TUTTI_MACHINE=a TUTTI_IFACE=va-$$ ip netns exec $a timeout 20 "$member" exchange 5 channel spin > out.0 2>&1 &
     pids=($!)
@@ -485,8 +594,7 @@ test_hosts_in_network_namespaces() {
     TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_MEETING=10.77.0.1:4500 TUTTI_IFACE=eth77 TUTTI_SECRET=0123456789abcdef \
         ip netns exec $a timeout 20 "$member" > out.0 2>&1
     has out.0 "no interface of that name"
-    ip netns del $a
-    ip netns del $b
+    no_hosts
 }
 
 tests=$(declare -F | sed -n 's/^declare -f test_//p')

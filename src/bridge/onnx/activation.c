@@ -97,26 +97,29 @@ static void read_elu(tutti_onnx_import *m)
     tutti__onnx_made_as(m, 0, tutti_elu(a, tutti__onnx_attr_float(m, "alpha", 1)), last);
 }
 
-static void read_selu(tutti_onnx_import *m)
-{
-    if (fabs(tutti__onnx_attr_float(m, "alpha", 1.67326) - 1.67326) > 1e-4 ||
-        fabs(tutti__onnx_attr_float(m, "gamma", 1.05070) - 1.05070) > 1e-4)
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "alpha and gamma are other than usual");
-    else
-        tutti__onnx_read_plain(m);
-}
-
+/* Bounds that are known are attributes of ours, others operands. */
 static void read_clip(tutti_onnx_import *m)
 {
-    double low, high;
     const tutti_onnx_known *known = tutti__onnx_input(m, 0);
     bool last = known && known->last.node && !known->plain.node;
-    tutti_sym a = tutti__onnx_sym_as(m, 0, last);
-    if (!tutti__onnx_read_number(m, 1, -INFINITY, &low) ||
-        !tutti__onnx_read_number(m, 2, INFINITY, &high))
+    tutti_sym x = tutti__onnx_sym_as(m, 0, last);
+    const tutti_tensor *low = tutti__onnx_try_constant(m, 1),
+                       *high = tutti__onnx_try_constant(m, 2);
+    if (!x.node)
         return;
-    tutti__onnx_made_as(m, 0, low == 0 && high == 6 ? tutti_relu6(a) : tutti_clip(a, low, high),
-                        last);
+    double least = low ? tutti_tensor_get(low, 0) : tutti__onnx_attr_float(m, "min", -INFINITY);
+    double most = high ? tutti_tensor_get(high, 0) : tutti__onnx_attr_float(m, "max", INFINITY);
+    bool computed = (tutti__onnx_has(m, 1) && !low) || (tutti__onnx_has(m, 2) && !high);
+    if (tutti_dtype_is_float(tutti_sym_type(x).dtype) && !computed && least <= most) {
+        tutti__onnx_made_as(
+            m, 0, least == 0 && most == 6 ? tutti_relu6(x) : tutti_clip(x, least, most), last);
+        return;
+    }
+    if (tutti__onnx_has(m, 1))
+        x = tutti_maximum(x, tutti__onnx_sym(m, 1));
+    if (tutti__onnx_has(m, 2))
+        x = tutti_minimum(x, tutti__onnx_sym(m, 2));
+    tutti__onnx_made_as(m, 0, x, last);
 }
 
 static void read_hard_sigmoid(tutti_onnx_import *m)
@@ -151,13 +154,6 @@ const tutti_onnx_op tutti_onnx_elu = {
     .type = "Elu",
     .write = write_alpha,
     .read = read_elu,
-};
-
-const tutti_onnx_op tutti_onnx_selu = {
-    .op = "selu",
-    .type = "Selu",
-    .write = tutti__onnx_write_plain,
-    .read = read_selu,
 };
 
 const tutti_onnx_op tutti_onnx_relu6 = {

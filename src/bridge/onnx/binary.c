@@ -65,24 +65,73 @@ static void write_mod(tutti_onnx_export *x)
     tutti__onnx_out_as(x, 0, ONNX(x, "Sub", a, ONNX(x, "Mul", b, times)), first);
 }
 
-static void read_mod(tutti_onnx_import *m)
+/* Towards zero. */
+static tutti_sym truncated(tutti_sym x)
 {
-    if (tutti__onnx_attr_int(m, "fmod", 0) != 0)
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "fmod = 1 is not supported");
-    else
-        tutti__onnx_read_plain(m);
+    return tutti_where(tutti_less(x, tutti_scalar_like(x, 0)), tutti_ceil(x), tutti_floor(x));
 }
 
-/* Division of integers cuts towards zero. */
+/* The quotient of integers, towards zero. */
+static tutti_sym whole_quotient(tutti_sym a, tutti_sym b)
+{
+    if (tutti_sym_type(a).dtype == TUTTI_U8)
+        return tutti_floordiv(a, b);
+    tutti_sym size = tutti_floordiv(tutti_abs(a), tutti_abs(b));
+    return tutti_mul(size, tutti_mul(tutti_sign(a), tutti_sign(b)));
+}
+
+/* With fmod the sign is a's, else b's. */
+static void read_mod(tutti_onnx_import *m)
+{
+    tutti_sym a = tutti__onnx_sym(m, 0), b = tutti__onnx_sym(m, 1);
+    if (!a.node || !b.node)
+        return;
+    if (!tutti__onnx_attr_int(m, "fmod", 0)) {
+        tutti__onnx_made(m, 0, tutti_mod(a, b));
+        return;
+    }
+    bool whole = !tutti_dtype_is_float(tutti_sym_type(a).dtype);
+    tutti_sym times = whole ? whole_quotient(a, b) : truncated(tutti_div(a, b));
+    tutti__onnx_made(m, 0, tutti_sub(a, tutti_mul(b, times)));
+}
+
 static void read_div(tutti_onnx_import *m)
 {
     tutti_sym a = tutti__onnx_sym(m, 0), b = tutti__onnx_sym(m, 1);
-    if (!a.node || !b.node || tutti_dtype_is_float(tutti_sym_type(a).dtype)) {
+    if (!a.node || !b.node || tutti_dtype_is_float(tutti_sym_type(a).dtype))
         tutti__onnx_read_plain(m);
+    else
+        tutti__onnx_made(m, 0, whole_quotient(a, b));
+}
+
+/* The exponent may be of another type; the result has the base's. */
+static void read_pow(tutti_onnx_import *m)
+{
+    bool last = tutti__onnx_joined(m);
+    tutti_sym a = tutti__onnx_sym_as(m, 0, last), b = tutti__onnx_sym_as(m, 1, last);
+    if (!a.node || !b.node)
         return;
-    }
-    tutti_sym size = tutti_floordiv(tutti_abs(a), tutti_abs(b));
-    tutti__onnx_made(m, 0, tutti_mul(size, tutti_mul(tutti_sign(a), tutti_sign(b))));
+    tutti_dtype base = tutti_sym_type(a).dtype, power = tutti_sym_type(b).dtype;
+    const tutti_tensor *known = tutti__onnx_try_constant(m, 1);
+    bool whole = tutti_dtype_is_int(base) && tutti_dtype_is_float(power);
+    tutti_sym y;
+    if (known && tutti_tensor_count(known) == 1 && tutti_tensor_get(known, 0) == 2 &&
+        tutti_tensor_rank(known) <= tutti_sym_type(a).rank)
+        y = tutti_square(a);
+    else if (whole)
+        y = tutti_cast(tutti_pow(tutti_cast(a, TUTTI_F64), tutti_cast(b, TUTTI_F64)), base);
+    else
+        y = tutti_pow(a, base == power ? b : tutti_cast(b, base));
+    tutti__onnx_made_as(m, 0, y, last);
+}
+
+static void read_equal(tutti_onnx_import *m)
+{
+    tutti_sym a = tutti__onnx_sym(m, 0), b = tutti__onnx_sym(m, 1);
+    if (a.node && b.node && tutti_sym_type(a).dtype == TUTTI_STRING)
+        tutti__onnx_made(m, 0, tutti_string_equal(a, b));
+    else
+        tutti__onnx_read_plain(m);
 }
 
 /* Max, Min and Sum of any number of inputs. */
@@ -129,14 +178,14 @@ const tutti_onnx_op tutti_onnx_pow = {
     .op = "pow",
     .type = "Pow",
     .write = tutti__onnx_write_plain,
-    .read = tutti__onnx_read_plain,
+    .read = read_pow,
 };
 
 const tutti_onnx_op tutti_onnx_equal = {
     .op = "equal",
     .type = "Equal",
     .write = tutti__onnx_write_plain,
-    .read = tutti__onnx_read_plain,
+    .read = read_equal,
 };
 
 const tutti_onnx_op tutti_onnx_less = {
@@ -229,4 +278,53 @@ const tutti_onnx_op tutti_onnx_mod = {
     .type = "Mod",
     .write = write_mod,
     .read = read_mod,
+};
+
+/* -1 - x */
+static void read_bitwise_not(tutti_onnx_import *m)
+{
+    tutti_sym x = tutti__onnx_sym(m, 0);
+    if (!x.node)
+        return;
+    bool byte = tutti_sym_type(x).dtype == TUTTI_U8;
+    tutti__onnx_made(m, 0, tutti_sub(tutti_scalar_like(x, byte ? 255 : -1), x));
+}
+
+/* x times or divided by 2^y. */
+static void read_shift(tutti_onnx_import *m)
+{
+    tutti_sym x = tutti__onnx_sym(m, 0), y = tutti__onnx_sym(m, 1);
+    const char *way = tutti__onnx_attr_string(m, "direction", "");
+    if (!x.node || !y.node)
+        return;
+    tutti_sym power = tutti_pow(tutti_scalar_like(x, 2), y);
+    tutti__onnx_made(m, 0, way[0] == 'L' ? tutti_mul(x, power) : tutti_floordiv(x, power));
+}
+
+const tutti_onnx_op tutti_onnx_bitwise_not = {
+    .type = "BitwiseNot",
+    .read = read_bitwise_not,
+};
+
+const tutti_onnx_op tutti_onnx_bit_shift = {
+    .type = "BitShift",
+    .read = read_shift,
+};
+
+const tutti_onnx_op tutti_onnx_bitwise_and = {
+    .op = "bitwise_and",
+    .type = "BitwiseAnd",
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_bitwise_or = {
+    .op = "bitwise_or",
+    .type = "BitwiseOr",
+    .read = tutti__onnx_read_plain,
+};
+
+const tutti_onnx_op tutti_onnx_bitwise_xor = {
+    .op = "bitwise_xor",
+    .type = "BitwiseXor",
+    .read = tutti__onnx_read_plain,
 };

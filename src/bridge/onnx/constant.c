@@ -109,14 +109,7 @@ static void read_constant(tutti_onnx_import *m)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is a kind of constant that is not known");
         return;
     }
-    tutti__onnx_made(m, 0, tutti_constant(m->graph, value));
-    tutti_onnx_known *known =
-        tutti__onnx_names(m, 0) ? tutti__map_get(&m->known, m->node->outputs.items[0]) : NULL;
-    if (known && known->plain.node) /* the graph keeps the tensor as long as it lives */
-        known->value =
-            tutti_attr_find(known->plain.node->attrs, known->plain.node->attr_count, "value")
-                ->value.tensor;
-    tutti_tensor_release(value);
+    tutti__onnx_made_value(m, 0, value);
 }
 
 /* value[0] in the shape of another tensor. */
@@ -135,38 +128,101 @@ static void read_constant_of_shape(tutti_onnx_import *m)
     const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, "value", ONNX_TENSOR);
     const tutti_tensor *value = attr ? attr->tensor : NULL;
     const tutti_onnx_known *shape = tutti__onnx_input(m, 0);
-    tutti_axes dims;
+    tutti_dtype dtype = value ? tutti_tensor_dtype(value) : TUTTI_F32;
+    double number = value ? tutti_tensor_get(value, 0) : 0;
+    tutti_onnx_elements list;
+    int64_t dims[ONNX_ELEMENTS];
     if (value && tutti_tensor_count(value) != 1)
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "its value has not one element");
     else if (shape && tutti_sym_ok(shape->shape_of))
         tutti__onnx_made(m, 0, full_like(shape->shape_of, value));
-    else if (tutti__onnx_read_ints(m, 0, "the shape", &dims))
+    else if (!tutti__onnx_read_elements(m, 0, &list) || list.count > TUTTI_MAX_RANK)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "the number of its dimensions is not known");
+    else {
+        for (int i = 0; i < list.count; i++)
+            dims[i] = list.items[i].known ? list.items[i].value : -1;
         tutti__onnx_made(m, 0,
-                         (tutti_fill)(m->graph, value ? tutti_tensor_dtype(value) : TUTTI_F32,
-                                      value ? tutti_tensor_get(value, 0) : 0, dims.count,
-                                      dims.values));
+                         tutti__onnx_all_known(&list)
+                             ? (tutti_fill)(m->graph, dtype, number, list.count, dims)
+                             : (tutti_fill_dynamic)(tutti__onnx_elements_sym(m, &list), dtype,
+                                                    number, list.count, dims));
+    }
 }
 
-/* Dropout gives its first input when it is not training. */
-static void read_same(tutti_onnx_import *m)
+/* The same value under another name. */
+static void read_identity(tutti_onnx_import *m)
 {
-    const tutti_onnx_known *known = tutti__onnx_input(m, 0);
-    bool last = known && known->last.node && !known->plain.node;
+    tutti_onnx_known *known = tutti__onnx_input(m, 0);
+    if (!known)
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "its input is missing");
+    tutti__onnx_made_known(m, 0, known);
+}
+
+/* Dropout gives its first input when it is not training, and a mask of true. */
+static void read_dropout(tutti_onnx_import *m)
+{
+    double training = 0, ratio = 0.5;
+    if (!tutti__onnx_read_number(m, 2, 0, &training) || !tutti__onnx_read_number(m, 1, 0.5, &ratio))
+        return;
+    if (training != 0 && ratio != 0) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is in training mode");
+        return;
+    }
+    tutti__onnx_made_known(m, 0, tutti__onnx_input(m, 0));
     if (tutti__onnx_names(m, 1))
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "its second output is used");
-    tutti__onnx_made_as(m, 0, tutti_identity(tutti__onnx_sym_as(m, 0, last)), last);
+        tutti__onnx_made(m, 1,
+                         tutti_cast(tutti_ones_like(tutti__onnx_sym(m, 0)),
+                                    m->opset < 10 ? TUTTI_F32 : TUTTI_BOOL));
+}
+
+/* Texts say numbers. */
+static tutti_sym converted(tutti_onnx_import *m, tutti_sym x, tutti_dtype dtype)
+{
+    tutti_dtype from = tutti_sym_type(x).dtype;
+    if (from == dtype)
+        return tutti_identity(x);
+    if (from == TUTTI_STRING && dtype != TUTTI_BOOL)
+        return tutti_string_to_number(x, dtype);
+    if (dtype == TUTTI_STRING || from == TUTTI_STRING) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "converts %s to %s", tutti_dtype_name(from),
+                              tutti_dtype_name(dtype));
+        return TUTTI_NO_SYM;
+    }
+    return tutti_cast(x, dtype);
 }
 
 static void read_cast(tutti_onnx_import *m)
 {
     bool last = tutti__onnx_joined(m);
-    tutti_dtype dtype = tutti__onnx_dtype_of(tutti__onnx_attr_int(m, "to", 0));
+    int64_t to = tutti__onnx_attr_int(m, "to", 0);
+    tutti_dtype dtype = tutti__onnx_dtype_of(to);
     tutti_sym a = tutti__onnx_sym_as(m, 0, last);
-    if (dtype == TUTTI_NO_DTYPE || dtype == TUTTI_STRING)
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "converts to ONNX type %lld",
-                              (long long)tutti__onnx_attr_int(m, "to", 0));
+    if (!a.node)
+        return;
+    if (dtype == TUTTI_NO_DTYPE)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "converts to %s", tutti__onnx_element(to));
     else
-        tutti__onnx_made_as(m, 0, tutti_cast(a, dtype), last);
+        tutti__onnx_made_as(m, 0, converted(m, a, dtype), last);
+}
+
+static void read_cast_like(tutti_onnx_import *m)
+{
+    tutti_sym a = tutti__onnx_sym(m, 0), like = tutti__onnx_sym(m, 1);
+    if (a.node && like.node)
+        tutti__onnx_made(m, 0, converted(m, a, tutti_sym_type(like).dtype));
+}
+
+/* Exporters give vectors of one element for scalars. */
+static void read_range(tutti_onnx_import *m)
+{
+    tutti_sym ends[3];
+    for (int i = 0; i < 3; i++) {
+        ends[i] = tutti__onnx_sym(m, i);
+        if (ends[i].node && tutti_sym_type(ends[i]).rank > 0)
+            ends[i] = tutti_reshape(ends[i]);
+    }
+    if (m->status == TUTTI_OK)
+        tutti__onnx_made(m, 0, tutti_range_dynamic(ends[0], ends[1], ends[2]));
 }
 
 const tutti_onnx_op tutti_onnx_variable = {
@@ -207,7 +263,7 @@ const tutti_onnx_op tutti_onnx_identity = {
     .op = "identity",
     .type = "Identity",
     .write = write_same,
-    .read = read_same,
+    .read = read_identity,
 };
 
 const tutti_onnx_op tutti_onnx_stop_gradient = {
@@ -217,7 +273,8 @@ const tutti_onnx_op tutti_onnx_stop_gradient = {
 
 const tutti_onnx_op tutti_onnx_dropout_absent = {
     .type = "Dropout",
-    .read = read_same,
+    .read = read_dropout,
+    .note = "in inference form",
 };
 
 const tutti_onnx_op tutti_onnx_cast = {
@@ -225,6 +282,11 @@ const tutti_onnx_op tutti_onnx_cast = {
     .type = "Cast",
     .write = write_cast,
     .read = read_cast,
+};
+
+const tutti_onnx_op tutti_onnx_cast_like = {
+    .type = "CastLike",
+    .read = read_cast_like,
 };
 
 const tutti_onnx_op tutti_onnx_range = {
@@ -236,5 +298,5 @@ const tutti_onnx_op tutti_onnx_range_dynamic = {
     .op = "range_dynamic",
     .type = "Range",
     .write = tutti__onnx_write_plain,
-    .read = tutti__onnx_read_plain,
+    .read = read_range,
 };

@@ -77,10 +77,11 @@ bool tutti__onnx_write_bias(tutti_onnx_export *x)
 
 /* ---- reading ---- */
 
-/* ONNX's kernel in our order. */
+/* ONNX's kernel [filters, channels, …] in our order [… , channels, filters]; of a transposed
+ * convolution [channels, filters, …] as [… , filters, channels]. */
 static const int *order_of(int rank)
 {
-    static const int orders[2][4] = {{2, 1, 0, 0}, {2, 3, 1, 0}};
+    static const int orders[3][5] = {{2, 1, 0, 0, 0}, {2, 3, 1, 0, 0}, {2, 3, 4, 1, 0}};
     return orders[rank - 3];
 }
 
@@ -90,48 +91,146 @@ static tutti_tensor *form_kernel(const tutti_tensor *value, const void *context)
     return permuted(value, order_of(tutti_tensor_rank(value)));
 }
 
-static tutti_sym read_kernel(tutti_onnx_import *m, int rank)
+tutti_sym tutti__onnx_read_kernel(tutti_onnx_import *m, int i, int rank)
 {
-    const tutti_onnx_known *known = tutti__onnx_input(m, 1);
+    const tutti_onnx_known *known = tutti__onnx_input(m, i);
     const int *order = order_of(rank);
-    int64_t wide[4] = {order[0], order[1], order[2], order[3]};
+    int64_t wide[5] = {order[0], order[1], order[2], order[3], order[4]};
     if (known->value && !known->plain.node)
-        return tutti__onnx_formed(m, 1, "conv kernel", form_kernel, NULL);
-    return (tutti_transpose)(tutti__onnx_sym(m, 1), rank, wide);
+        return tutti__onnx_formed(m, i, "conv kernel", form_kernel, NULL);
+    return (tutti_transpose)(tutti__onnx_sym(m, i), rank, wide);
 }
 
-static int kernel_rank(tutti_onnx_import *m)
+int tutti__onnx_kernel_type(tutti_onnx_import *m, int i, int64_t size[3])
 {
-    const tutti_onnx_known *known = tutti__onnx_input(m, 1);
+    const tutti_onnx_known *known = tutti__onnx_input(m, i);
     if (!known)
         return 0;
-    tutti_sym sym = known->plain.node ? known->plain : known->last;
-    return known->value ? tutti_tensor_rank(known->value) : sym.node ? tutti_sym_type(sym).rank : 0;
+    tutti_sym sym = known->plain.node || known->value ? known->plain : known->last;
+    if (!known->value && !sym.node)
+        return 0;
+    tutti_type type = known->value ? *tutti_tensor_type(known->value) : tutti_sym_type(sym);
+    for (int k = 0; k < 3; k++)
+        size[k] = k + 2 < type.rank ? type.dims[k + 2] : 1;
+    if (type.rank >= 3 && type.rank <= 5)
+        return type.rank;
+    tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is in %d dimensions; 1 to 3 are supported",
+                          type.rank - 2);
+    return 0;
+}
+
+/* A bias beside channels last. */
+static tutti_sym biased(tutti_onnx_import *m, tutti_sym y, int i)
+{
+    return tutti__onnx_has(m, i) ? tutti_add(y, tutti__onnx_sym(m, i)) : y;
 }
 
 static void read_conv(tutti_onnx_import *m)
 {
     tutti_onnx_window w;
-    int rank = kernel_rank(m);
-    if (rank != 3 && rank != 4) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is in %d dimensions; 1 and 2 are supported",
-                              rank - 2);
+    int64_t size[3], groups = tutti__onnx_attr_int(m, "group", 1);
+    int rank = tutti__onnx_kernel_type(m, 1, size);
+    tutti_sym x = tutti__onnx_sym_last(m, 0), y;
+    if (rank == 0 || !tutti__onnx_read_window(m, x, rank - 2, size, &w))
         return;
-    }
-    if (!tutti__onnx_read_window(m, rank - 2, &w))
-        return;
-    tutti_sym x = tutti__onnx_sym_last(m, 0), kernel = read_kernel(m, rank), y;
-    int64_t groups = tutti__onnx_attr_int(m, "group", 1);
+    tutti_sym kernel = tutti__onnx_read_kernel(m, 1, rank);
+    const int64_t *s = w.strides, *d = w.dilations, *p = w.pads;
     if (rank == 3)
-        y = tutti_conv1d_of(x, kernel, .stride = w.strides[0], .dilation = w.dilations[0],
-                            .padding = w.padding, .pads = {w.pads[0], w.pads[1]}, .groups = groups);
+        y = tutti_conv1d_of(x, kernel, .stride = s[0], .dilation = d[0], .padding = w.padding,
+                            .pads = {p[0], p[1]}, .groups = groups);
+    else if (rank == 4)
+        y = tutti_conv2d_of(x, kernel, .strides = {s[0], s[1]}, .dilations = {d[0], d[1]},
+                            .padding = w.padding, .pads = {p[0], p[1], p[2], p[3]},
+                            .groups = groups);
     else
-        y = tutti_conv2d_of(x, kernel, .strides = {w.strides[0], w.strides[1]},
-                            .dilations = {w.dilations[0], w.dilations[1]}, .padding = w.padding,
-                            .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]}, .groups = groups);
-    if (tutti__onnx_has(m, 2))
-        y = tutti_add(y, tutti__onnx_sym(m, 2));
-    tutti__onnx_made_as(m, 0, y, true);
+        y = tutti_conv3d_of(x, kernel, .strides = {s[0], s[1], s[2]},
+                            .dilations = {d[0], d[1], d[2]}, .padding = w.padding,
+                            .pads = {p[0], p[1], p[2], p[3], p[4], p[5]}, .groups = groups);
+    tutti__onnx_made_as(m, 0, biased(m, y, 2), true);
+}
+
+/* ---- transposed ---- */
+
+typedef struct spread {
+    int64_t out_padding[3];
+    tutti_onnx_window w;
+} spread;
+
+/* Pads that give the wanted size: output_shape, or stride times the input for SAME. */
+static bool settle_size(tutti_onnx_import *m, tutti_sym x, const int64_t *size, spread *t)
+{
+    const int64_t *wanted, *extra;
+    tutti_type type = tutti_sym_type(x);
+    int axes = t->w.axes, given = tutti__onnx_attr_ints(m, "output_shape", &wanted);
+    const char *auto_pad = tutti__onnx_attr_string(m, "auto_pad", "NOTSET");
+    int extras = tutti__onnx_attr_ints(m, "output_padding", &extra);
+    bool same = strncmp(auto_pad, "SAME", 4) == 0;
+    for (int i = 0; i < axes; i++) {
+        t->out_padding[i] = i < extras ? extra[i] : 0;
+        if (given == 0 && !same)
+            continue;
+        if (type.dims[i + 1] < 0 && given > 0) {
+            tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "output_shape needs known dimensions");
+            return false;
+        }
+        int64_t in = type.dims[i + 1], reach = (size[i] - 1) * t->w.dilations[i] + 1;
+        int64_t out = given > 0 ? wanted[i + given - axes] : in * t->w.strides[i];
+        int64_t all = given > 0 || in >= 0
+                          ? t->w.strides[i] * (in - 1) + t->out_padding[i] + reach - out
+                          : reach - t->w.strides[i] + t->out_padding[i];
+        if (all < 0) { /* larger than the windows reach: more behind */
+            t->out_padding[i] -= all;
+            all = 0;
+        }
+        bool upper = strcmp(auto_pad, "SAME_UPPER") == 0;
+        t->w.pads[2 * i] = upper ? all / 2 : all - all / 2;
+        t->w.pads[2 * i + 1] = all - t->w.pads[2 * i];
+    }
+    t->w.padding = "explicit";
+    return true;
+}
+
+static void read_conv_transpose(tutti_onnx_import *m)
+{
+    spread t;
+    int64_t size[3], groups = tutti__onnx_attr_int(m, "group", 1);
+    int rank = tutti__onnx_kernel_type(m, 1, size);
+    tutti_sym x = tutti__onnx_sym_last(m, 0), y;
+    if (rank == 0 || !x.node)
+        return;
+    const char *auto_pad = tutti__onnx_attr_string(m, "auto_pad", "NOTSET");
+    const tutti_onnx_node *here = m->node;
+    tutti_onnx_node plain = *here;
+    if (strncmp(auto_pad, "SAME", 4) == 0) { /* its own rule, below */
+        tutti_onnx_attr *kept =
+            tutti__arena_array(&m->root->arena, here->attrs.count + 1, sizeof *kept);
+        plain.attrs.items = kept;
+        plain.attrs.count = 0;
+        for (size_t i = 0; kept && i < here->attrs.count; i++)
+            if (strcmp(here->attrs.items[i].name, "auto_pad") != 0)
+                kept[plain.attrs.count++] = here->attrs.items[i];
+    }
+    m->node = &plain;
+    bool read = tutti__onnx_read_window(m, x, rank - 2, size, &t.w);
+    m->node = here;
+    if (!read || !settle_size(m, x, size, &t))
+        return;
+    tutti_sym kernel = tutti__onnx_read_kernel(m, 1, rank);
+    const int64_t *s = t.w.strides, *d = t.w.dilations, *p = t.w.pads, *o = t.out_padding;
+    if (rank == 3)
+        y = tutti_conv1d_transpose_of(x, kernel, .stride = s[0], .dilation = d[0],
+                                      .padding = "explicit", .pads = {p[0], p[1]}, .groups = groups,
+                                      .output_padding = o[0]);
+    else if (rank == 4)
+        y = tutti_conv2d_transpose_of(x, kernel, .strides = {s[0], s[1]}, .dilations = {d[0], d[1]},
+                                      .padding = "explicit", .pads = {p[0], p[1], p[2], p[3]},
+                                      .groups = groups, .output_padding = {o[0], o[1]});
+    else
+        y = tutti_conv3d_transpose_of(x, kernel, .strides = {s[0], s[1], s[2]},
+                                      .dilations = {d[0], d[1], d[2]}, .padding = "explicit",
+                                      .pads = {p[0], p[1], p[2], p[3], p[4], p[5]},
+                                      .groups = groups, .output_padding = {o[0], o[1], o[2]});
+    tutti__onnx_made_as(m, 0, biased(m, y, 2), true);
 }
 
 const tutti_onnx_op tutti_onnx_conv = {
@@ -139,4 +238,9 @@ const tutti_onnx_op tutti_onnx_conv = {
     .type = "Conv",
     .write = write_conv2d,
     .read = read_conv,
+};
+
+const tutti_onnx_op tutti_onnx_conv_transpose = {
+    .type = "ConvTranspose",
+    .read = read_conv_transpose,
 };

@@ -40,6 +40,9 @@ static void write_one_hot(tutti_onnx_export *x)
     tutti_tensor_set(values, 0, NODE_FLOAT(x, "off"));
     tutti_tensor_set(values, 1, NODE_FLOAT(x, "on"));
     const char *depth = tutti__onnx_number(x, TUTTI_I64, (double)NODE_INT(x, "depth"));
+    /* ONNX counts negative ones from the end; ours are no class. */
+    const char *below = ONNX(x, "Less", indices, tutti__onnx_number(x, TUTTI_I64, 0));
+    indices = ONNX(x, "Where", below, depth, indices);
     const char *both = tutti__onnx_constant(x, values);
     const char *y = ONNX(x, "OneHot", indices, depth, both);
     tutti__onnx_set_int(x, "axis", -1);
@@ -48,22 +51,21 @@ static void write_one_hot(tutti_onnx_export *x)
 
 /* ---- reading ---- */
 
-/* Negative indices count from the end: constants are made positive here. */
+/* Negative indices count from the end. Those that are known not to be any are left alone. */
 static tutti_sym positive_indices(tutti_onnx_import *m, tutti_sym x, int axis)
 {
     const tutti_onnx_known *known = tutti__onnx_input(m, 1);
-    bool negative = false;
-    int64_t size = tutti_sym_type(x).dims[axis];
+    bool negative = !known || !known->value;
     for (int64_t i = 0; known && known->value && i < tutti_tensor_count(known->value); i++)
         negative = negative || tutti_tensor_get_int(known->value, i) < 0;
-    if (!negative)
-        return tutti__onnx_sym(m, 1);
-    tutti_sym size_sym =
-        size >= 0 ? tutti_scalar_like(tutti__onnx_sym(m, 1), (double)size) : tutti_size(x, axis);
     tutti_sym indices = tutti__onnx_sym(m, 1);
-    if (size < 0 && tutti_sym_type(indices).dtype != TUTTI_I64)
-        indices = tutti_cast(indices, TUTTI_I64);
-    return tutti_mod(indices, size_sym);
+    if (!negative || !indices.node)
+        return indices;
+    int64_t size = tutti_sym_type(x).dims[axis];
+    tutti_sym whole = size >= 0 ? tutti_scalar_like(indices, (double)size)
+                                : tutti_cast(tutti_size(x, axis), tutti_sym_type(indices).dtype);
+    tutti_sym below = tutti_less(indices, tutti_scalar_like(indices, 0));
+    return tutti_where(below, tutti_add(indices, whole), indices);
 }
 
 static void read_gather(tutti_onnx_import *m)
@@ -86,34 +88,116 @@ static void read_gather(tutti_onnx_import *m)
 static void read_gather_elements(tutti_onnx_import *m)
 {
     tutti__onnx_made(m, 0,
-                     tutti_take_along(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
-                                      tutti__onnx_attr_axis(m, "axis", 0)));
+                     tutti_gather_elements(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
+                                           tutti__onnx_attr_axis(m, "axis", 0)));
 }
 
+/* Rows of indices [.., k] with those below 0 counted from the end of their axis. */
+static tutti_sym positive_rows(tutti_sym indices, tutti_sym x, int64_t first)
+{
+    tutti_type type = tutti_sym_type(indices), of = tutti_sym_type(x);
+    int64_t depth = type.rank > 0 ? type.dims[type.rank - 1] : 0;
+    tutti_sym sizes[TUTTI_MAX_RANK];
+    indices = type.dtype == TUTTI_I64 ? indices : tutti_cast(indices, TUTTI_I64);
+    if (depth < 1 || depth + first > of.rank)
+        return indices;
+    for (int64_t i = 0; i < depth; i++)
+        sizes[i] = tutti_size(x, i + first);
+    tutti_sym whole = (tutti_stack)(0, (int)depth, sizes);
+    tutti_sym below = tutti_less(indices, tutti_scalar_like(indices, 0));
+    return tutti_where(below, tutti_add(indices, whole), indices);
+}
+
+/* With batch_dims the first axes of x and indices are in step: their places are put before the
+ * indices. */
 static void read_gather_nd(tutti_onnx_import *m)
 {
-    if (tutti__onnx_attr_int(m, "batch_dims", 0) != 0)
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "batch_dims is not supported");
-    else
-        tutti__onnx_made(m, 0, tutti_gather_nd(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1)));
+    tutti_sym x = tutti__onnx_sym(m, 0), indices = tutti__onnx_sym(m, 1);
+    int64_t batch = tutti__onnx_attr_int(m, "batch_dims", 0);
+    if (!x.node || !indices.node || batch < 0 || batch >= TUTTI_MAX_RANK)
+        return;
+    indices = positive_rows(indices, x, batch);
+    tutti_sym lead = tutti_sum(indices, .axes = TUTTI_AXES(-1), .keep_dims = true);
+    tutti_sym ones = tutti_ones_like(lead);
+    for (int64_t i = batch - 1; i >= 0; i--)
+        indices = tutti_concat(-1, tutti_cumsum(ones, (int)i, .exclusive = true), indices);
+    tutti__onnx_made(m, 0, tutti_gather_nd(x, indices));
 }
 
+/* axis may be any; depth and values may be computed: places == indices ? on : off. */
 static void read_one_hot(tutti_onnx_import *m)
 {
     int64_t depth;
-    const tutti_tensor *values = tutti__onnx_read_constant(m, 2, "the values");
-    if (!values || !tutti__onnx_read_int(m, 1, 0, &depth))
+    tutti_sym indices = tutti__onnx_sym(m, 0), values = tutti__onnx_sym(m, 2);
+    if (!indices.node || !values.node || !tutti__onnx_read_int(m, 1, 0, &depth))
         return;
-    if (tutti_tensor_count(values) != 2 || tutti__onnx_attr_int(m, "axis", -1) != -1) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "only a last axis of two values is supported");
+    int rank = tutti_sym_type(indices).rank;
+    int64_t axis = tutti__onnx_attr_int(m, "axis", -1), dims[TUTTI_MAX_RANK];
+    axis += axis < 0 ? rank + 1 : 0;
+    if (axis < 0 || axis > rank || rank + 1 > TUTTI_MAX_RANK) {
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "axis %lld is not there", (long long)axis);
         return;
     }
-    tutti_attr attrs[] = {TUTTI_INT("depth", depth), TUTTI_FLOAT("on", tutti_tensor_get(values, 1)),
-                          TUTTI_FLOAT("off", tutti_tensor_get(values, 0)),
-                          TUTTI_INT("dtype", tutti_tensor_dtype(values))};
-    tutti_sym indices = tutti__onnx_sym(m, 0);
-    if (indices.node)
-        tutti__onnx_made(m, 0, tutti_apply_op(m->graph, "one_hot", 1, &indices, 4, attrs));
+    if (tutti_sym_type(indices).dtype != TUTTI_I64)
+        indices = tutti_cast(indices, TUTTI_I64);
+    tutti_sym size = tutti_scalar_like(indices, (double)depth);
+    tutti_sym below = tutti_less(indices, tutti_scalar_like(indices, 0));
+    indices = tutti_where(below, tutti_add(indices, size), indices);
+    for (int i = 0; i <= rank; i++)
+        dims[i] = i == axis ? depth : 1;
+    tutti_sym places = tutti_range(m->graph, 0, (double)depth, 1, TUTTI_I64);
+    tutti_sym hit =
+        tutti_equal(tutti_expand_dims(indices, (int)axis), (tutti_reshape)(places, rank + 1, dims));
+    tutti_sym off = tutti_squeeze(tutti_slice_axis(values, 0, 0, 1), 0);
+    tutti_sym on = tutti_squeeze(tutti_slice_axis(values, 0, 1, 2), 0);
+    tutti__onnx_made(m, 0, tutti_where(hit, on, off));
+}
+
+static void read_scatter_elements(tutti_onnx_import *m)
+{
+    tutti__onnx_made(m, 0,
+                     tutti_scatter_elements(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
+                                            tutti__onnx_sym(m, 2),
+                                            tutti__onnx_attr_axis(m, "axis", 0),
+                                            tutti__onnx_attr_string(m, "reduction", "none")));
+}
+
+/* x flat, indices as places in it: rows [.., k] become i0 n1 n2 … + i1 n2 … + …, each with all the
+ * places of the rest; then scatter_elements along the only axis. */
+static void read_scatter_nd(tutti_onnx_import *m)
+{
+    tutti_sym x = tutti__onnx_sym(m, 0), rows = tutti__onnx_sym(m, 1);
+    tutti_sym updates = tutti__onnx_sym(m, 2);
+    if (!x.node || !rows.node || !updates.node)
+        return;
+    tutti_type type = tutti_sym_type(x), at = tutti_sym_type(rows);
+    int64_t depth = at.rank > 0 ? at.dims[at.rank - 1] : -1, inner = 1;
+    for (int i = 0; i < type.rank; i++)
+        if (i > 0 && type.dims[i] < 0)
+            depth = -1;
+    if (depth < 1 || depth > type.rank) {
+        tutti__onnx_read_fail(
+            m, TUTTI_UNSUPPORTED,
+            "dimensions but the first, and the length of its rows, must be known");
+        return;
+    }
+    int64_t strides[TUTTI_MAX_RANK], step = 1;
+    for (int i = type.rank - 1; i >= 0; i--) {
+        if (i >= depth)
+            inner *= type.dims[i];
+        else
+            strides[i] = step;
+        step *= i > 0 ? type.dims[i] : 1;
+    }
+    rows = positive_rows(rows, x, 0);
+    tutti_sym steps = (tutti_ints)(m->graph, (int)depth, strides);
+    tutti_sym flat = tutti_sum(tutti_mul(rows, steps), .axes = TUTTI_AXES(-1));
+    flat = tutti_add(tutti_reshape(flat, -1, 1),
+                     tutti_range(m->graph, 0, (double)inner, 1, TUTTI_I64));
+    tutti_sym y = tutti_scatter_elements(tutti_reshape(x, -1), tutti_reshape(flat, -1),
+                                         tutti_reshape(updates, -1), 0,
+                                         tutti__onnx_attr_string(m, "reduction", "none"));
+    tutti__onnx_made(m, 0, tutti_reshape_like(y, x));
 }
 
 const tutti_onnx_op tutti_onnx_gather = {
@@ -142,4 +226,19 @@ const tutti_onnx_op tutti_onnx_one_hot = {
     .type = "OneHot",
     .write = write_one_hot,
     .read = read_one_hot,
+};
+
+const tutti_onnx_op tutti_onnx_scatter_elements = {
+    .type = "ScatterElements",
+    .read = read_scatter_elements,
+};
+
+const tutti_onnx_op tutti_onnx_scatter = {
+    .type = "Scatter",
+    .read = read_scatter_elements,
+};
+
+const tutti_onnx_op tutti_onnx_scatter_nd = {
+    .type = "ScatterND",
+    .read = read_scatter_nd,
 };

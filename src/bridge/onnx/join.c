@@ -114,6 +114,37 @@ static void read_concat(tutti_onnx_import *m)
     tutti__onnx_made_as(m, 0, (tutti_concat)((int)axis, (int)count, inputs), last);
 }
 
+/* Sizes as input or attribute, or as equal as may be, the last one smaller; false: all equal. */
+static bool read_sizes(tutti_onnx_import *m, tutti_sym x, int axis, size_t count, int64_t *ret)
+{
+    const int64_t *given;
+    tutti_type type = tutti_sym_type(x);
+    int rank = type.rank, listed = tutti__onnx_attr_ints(m, "split", &given);
+    int64_t size = axis >= -rank && axis < rank ? type.dims[axis < 0 ? axis + rank : axis] : -1;
+    if (tutti__onnx_has(m, 1)) {
+        const tutti_tensor *sizes = tutti__onnx_read_constant(m, 1, "the sizes");
+        if (!sizes || tutti_tensor_count(sizes) != (int64_t)count) {
+            tutti__onnx_read_fail(m, TUTTI_CORRUPT, "has not one size for each output");
+            return false;
+        }
+        for (size_t i = 0; i < count; i++)
+            ret[i] = tutti_tensor_get_int(sizes, (int64_t)i);
+        return true;
+    }
+    if (listed == (int)count && count > 0) {
+        memcpy(ret, given, count * sizeof *ret);
+        return true;
+    }
+    int64_t pieces = (int64_t)count, each = (size + pieces - 1) / pieces;
+    if (size < 0 || size % pieces == 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = each < size ? each : size;
+        size -= ret[i];
+    }
+    return true;
+}
+
 static void read_split(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0), y;
@@ -124,19 +155,11 @@ static void read_split(tutti_onnx_import *m)
                               count);
         return;
     }
-    if (tutti__onnx_has(m, 1)) {
-        const tutti_tensor *sizes = tutti__onnx_read_constant(m, 1, "the sizes");
-        int64_t list[64];
-        if (!sizes || tutti_tensor_count(sizes) != (int64_t)count) {
-            tutti__onnx_read_fail(m, TUTTI_CORRUPT, "has not one size for each output");
-            return;
-        }
-        for (size_t i = 0; i < count; i++)
-            list[i] = tutti_tensor_get_int(sizes, (int64_t)i);
-        y = (tutti_split_sizes)(x, axis, (int)count, list);
-    } else {
+    int64_t list[64];
+    if (!read_sizes(m, x, axis, count, list))
         y = tutti_split_into(x, axis, (int)count);
-    }
+    else
+        y = (tutti_split_sizes)(x, axis, (int)count, list);
     for (size_t i = 0; y.node && i < count; i++)
         tutti__onnx_made(m, (int)i, tutti_output_of(y, (int)i));
 }

@@ -94,10 +94,31 @@ bool tutti__onnx_write_batch_norm(tutti_onnx_export *x)
 
 /* ---- reading ---- */
 
+/* In training: with the batch's own statistics; outputs 1 and 2 are the running ones, moved towards
+ * them. */
+static void read_batch_norm_training(tutti_onnx_import *m)
+{
+    double momentum = tutti__onnx_attr_float(m, "momentum", 0.9);
+    tutti_sym y = tutti_batch_norm_of(tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1),
+                                      tutti__onnx_sym(m, 2),
+                                      .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5));
+    if (!y.node)
+        return;
+    tutti__onnx_made_as(m, 0, y, true);
+    for (int i = 1; i < 3; i++)
+        tutti__onnx_made(m, i,
+                         tutti_add(tutti_scale(tutti__onnx_sym(m, 2 + i), momentum),
+                                   tutti_scale(tutti_output_of(y, i), 1 - momentum)));
+}
+
 static void read_batch_norm(tutti_onnx_import *m)
 {
-    if (tutti__onnx_attr_int(m, "training_mode", 0) || tutti__onnx_names(m, 1)) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is in training mode");
+    if (tutti__onnx_attr_int(m, "training_mode", 0)) {
+        read_batch_norm_training(m);
+        return;
+    }
+    if (tutti__onnx_names(m, 1)) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "its statistics are used");
         return;
     }
     tutti_sym y = tutti_batch_norm_inference_of(
@@ -107,30 +128,150 @@ static void read_batch_norm(tutti_onnx_import *m)
     tutti__onnx_made_as(m, 0, y, true);
 }
 
+/* Over all axes from `axis` on; outputs 1 and 2 are the mean and 1 / the standard deviation. */
 static void read_layer_norm(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0), scale = tutti__onnx_sym(m, 1);
-    int64_t axis = tutti__onnx_attr_int(m, "axis", -1);
     if (!x.node || !scale.node)
         return;
-    if (tutti__onnx_names(m, 1) || (axis != -1 && axis != tutti_sym_type(x).rank - 1)) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
-                              "normalises more than the last axis, or its statistics are used");
+    int rank = tutti_sym_type(x).rank;
+    int64_t axis = tutti__onnx_attr_int(m, "axis", -1);
+    double epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5);
+    axis += axis < 0 ? rank : 0;
+    bool rows = axis == rank - 1 && !tutti__onnx_names(m, 1) && !tutti__onnx_names(m, 2) &&
+                tutti_sym_type(scale).rank == 1;
+    if (rows && epsilon > 0) {
+        tutti_sym offset =
+            tutti__onnx_has(m, 2) ? tutti__onnx_sym(m, 2) : tutti_zeros_like(tutti_read(scale));
+        tutti__onnx_made(m, 0, tutti_layer_norm_of(x, scale, offset, .epsilon = epsilon));
         return;
     }
-    tutti_sym offset =
-        tutti__onnx_has(m, 2) ? tutti__onnx_sym(m, 2) : tutti_zeros_like(tutti_read(scale));
-    tutti__onnx_made(m, 0,
-                     tutti_layer_norm_of(x, scale, offset,
-                                         .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5)));
+    tutti_axes axes = {0};
+    for (int64_t i = axis < 0 ? 0 : axis; i < rank; i++)
+        axes.values[axes.count++] = i;
+    tutti_dtype dtype = tutti_sym_type(x).dtype;
+    bool wide = dtype == TUTTI_F16 || dtype == TUTTI_BF16;
+    tutti_sym a = wide ? tutti_cast(x, TUTTI_F32) : x;
+    tutti_sym mean = tutti_mean(a, .axes = axes, .keep_dims = true), far = tutti_sub(a, mean);
+    tutti_sym variance = tutti_mean(tutti_square(far), .axes = axes, .keep_dims = true);
+    tutti_sym unit = tutti_rsqrt(tutti_add_scalar(variance, epsilon)), y = tutti_mul(far, unit);
+    y = tutti_mul(wide ? tutti_cast(y, dtype) : y, scale);
+    tutti__onnx_made(m, 0, tutti__onnx_has(m, 2) ? tutti_add(y, tutti__onnx_sym(m, 2)) : y);
+    tutti__onnx_made(m, 1, mean);
+    tutti__onnx_made(m, 2, unit);
 }
 
+/* x / sqrt(mean(x^2) + epsilon) * scale over the axes from `axis` on. */
+static void read_rms_norm(tutti_onnx_import *m)
+{
+    tutti_sym x = tutti__onnx_sym(m, 0), scale = tutti__onnx_sym(m, 1);
+    if (!x.node || !scale.node)
+        return;
+    int rank = tutti_sym_type(x).rank;
+    int64_t axis = tutti__onnx_attr_int(m, "axis", -1);
+    tutti_axes axes = {0};
+    for (int64_t i = axis + (axis < 0 ? rank : 0); i >= 0 && i < rank; i++)
+        axes.values[axes.count++] = i;
+    tutti_sym mean = tutti_mean(tutti_square(x), .axes = axes, .keep_dims = true);
+    mean = tutti_add_scalar(mean, tutti__onnx_attr_float(m, "epsilon", 1e-5));
+    tutti__onnx_made(m, 0, tutti_mul(tutti_mul(x, tutti_rsqrt(mean)), scale));
+}
+
+static void read_instance_norm(tutti_onnx_import *m)
+{
+    tutti_sym y = tutti_instance_norm_of(tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1),
+                                         tutti__onnx_sym(m, 2),
+                                         .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5));
+    tutti__onnx_made_as(m, 0, y, true);
+}
+
+/* Before opset 21 scale and bias are one for each group. */
+static void read_group_norm(tutti_onnx_import *m)
+{
+    tutti_sym x = tutti__onnx_sym_last(m, 0);
+    tutti_sym affine[2] = {tutti__onnx_sym(m, 1), tutti__onnx_sym(m, 2)};
+    int64_t groups = tutti__onnx_attr_int(m, "num_groups", 1);
+    if (!x.node || !affine[0].node || !affine[1].node || groups < 1)
+        return;
+    tutti_type type = tutti_sym_type(x);
+    int64_t channels = type.dims[type.rank - 1];
+    for (int i = 0; i < 2 && tutti_sym_type(affine[i]).dims[0] == groups && channels != groups;
+         i++) {
+        tutti_sym column = tutti_expand_dims(affine[i], 1);
+        affine[i] = tutti_reshape(tutti_broadcast_to(column, -1, channels / groups), channels);
+    }
+    tutti__onnx_made_as(m, 0,
+                        tutti_group_norm_of(x, affine[0], affine[1], groups,
+                                            .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5)),
+                        true);
+}
+
+static void read_lrn(tutti_onnx_import *m)
+{
+    tutti_sym y = tutti_lrn(tutti__onnx_sym_last(m, 0), tutti__onnx_attr_int(m, "size", 1),
+                            .alpha = tutti__onnx_attr_float(m, "alpha", 1e-4),
+                            .beta = tutti__onnx_attr_float(m, "beta", 0.75),
+                            .bias = tutti__onnx_attr_float(m, "bias", 1));
+    tutti__onnx_made_as(m, 0, y, true);
+}
+
+/* (x - mean) / (standard deviation + 1e-9) over the axes. */
+static void read_mean_variance(tutti_onnx_import *m)
+{
+    tutti_sym x = tutti__onnx_sym(m, 0);
+    tutti_axes axes;
+    if (!x.node || !tutti__onnx_read_axes(m, 9, "axes", &axes))
+        return;
+    if (axes.count == 0)
+        axes = TUTTI_AXES(0, 2, 3);
+    tutti_sym far = tutti_sub(x, tutti_mean(x, .axes = axes, .keep_dims = true));
+    tutti_sym square = tutti_mean(tutti_square(far), .axes = axes, .keep_dims = true);
+    tutti__onnx_made(m, 0, tutti_div(far, tutti_add_scalar(tutti_sqrt(square), 1e-9)));
+}
+
+/* x / |x| along an axis; 0 / 0 counts as 0. */
+static void read_lp_norm(tutti_onnx_import *m)
+{
+    tutti_sym x = tutti__onnx_sym(m, 0);
+    int axis = tutti__onnx_attr_axis(m, "axis", -1);
+    tutti_sym size = tutti_norm(x, .axes = TUTTI_AXES(axis), .keep_dims = true,
+                                .ord = (int)tutti__onnx_attr_int(m, "p", 2));
+    tutti_sym none = tutti_equal(size, tutti_scalar_like(size, 0));
+    tutti__onnx_made(m, 0, tutti_div(x, tutti_where(none, tutti_scalar_like(size, 1), size)));
+}
+
+/* 1 at the first largest element, 0 elsewhere. */
+static void read_hardmax(tutti_onnx_import *m)
+{
+    tutti_sym x = tutti__onnx_sym(m, 0);
+    if (!x.node)
+        return;
+    int rank = tutti_sym_type(x).rank, axis = tutti__onnx_attr_axis(m, "axis", -1);
+    axis += axis < 0 ? rank : 0;
+    tutti_sym best = tutti_expand_dims(tutti_argmax(x, axis), axis);
+    tutti_sym ones = tutti_cast(tutti_ones_like(x), TUTTI_I64);
+    tutti_sym places = tutti_cumsum(ones, axis, .exclusive = true);
+    tutti__onnx_made(m, 0, tutti_cast(tutti_equal(places, best), tutti_sym_type(x).dtype));
+}
+
+/* Before opset 13 all axes from `axis` on count as one. */
 static void read_softmax(tutti_onnx_import *m)
 {
-    int axis = tutti__onnx_attr_axis(m, "axis", -1);
-    tutti_sym x = tutti__onnx_sym(m, 0);
-    bool log = strcmp(m->rule->type, "LogSoftmax") == 0;
-    tutti__onnx_made(m, 0, log ? tutti_log_softmax_along(x, axis) : tutti_softmax_along(x, axis));
+    bool flat = m->opset < 13, log = strcmp(m->rule->type, "LogSoftmax") == 0;
+    int axis = tutti__onnx_attr_axis(m, "axis", flat ? 1 : -1);
+    tutti_sym x = tutti__onnx_sym(m, 0), y = x;
+    if (!x.node)
+        return;
+    tutti_type type = tutti_sym_type(x);
+    int64_t after = 1;
+    axis += axis < 0 ? type.rank : 0;
+    for (int i = axis; i < type.rank; i++)
+        after = type.dims[i] < 0 || after < 0 ? -1 : after * type.dims[i];
+    flat = flat && axis < type.rank - 1 && after > 0;
+    y = flat ? tutti_reshape(x, -1, after) : x;
+    int at = flat ? 1 : axis;
+    y = log ? tutti_log_softmax_along(y, at) : tutti_softmax_along(y, at);
+    tutti__onnx_made(m, 0, flat ? tutti_reshape_like(y, x) : y);
 }
 
 const tutti_onnx_op tutti_onnx_batch_norm = {
@@ -147,7 +288,9 @@ const tutti_onnx_op tutti_onnx_layer_norm = {
 
 const tutti_onnx_op tutti_onnx_rms_norm = {
     .op = "rms_norm",
+    .type = "RMSNormalization",
     .write = write_rms_norm,
+    .read = read_rms_norm,
 };
 
 const tutti_onnx_op tutti_onnx_softmax = {
@@ -162,4 +305,34 @@ const tutti_onnx_op tutti_onnx_log_softmax = {
     .type = "LogSoftmax",
     .write = write_softmax,
     .read = read_softmax,
+};
+
+const tutti_onnx_op tutti_onnx_instance_norm = {
+    .type = "InstanceNormalization",
+    .read = read_instance_norm,
+};
+
+const tutti_onnx_op tutti_onnx_group_norm = {
+    .type = "GroupNormalization",
+    .read = read_group_norm,
+};
+
+const tutti_onnx_op tutti_onnx_lrn = {
+    .type = "LRN",
+    .read = read_lrn,
+};
+
+const tutti_onnx_op tutti_onnx_mean_variance = {
+    .type = "MeanVarianceNormalization",
+    .read = read_mean_variance,
+};
+
+const tutti_onnx_op tutti_onnx_lp_norm = {
+    .type = "LpNormalization",
+    .read = read_lp_norm,
+};
+
+const tutti_onnx_op tutti_onnx_hardmax = {
+    .type = "Hardmax",
+    .read = read_hardmax,
 };

@@ -10,4 +10,8 @@ bool tutti__onnx_write_bias(tutti_onnx_export *x);
 /* x * f + (offset - mean * f), f = scale * rsqrt(variance + epsilon): BatchNormalization. */
 bool tutti__onnx_write_batch_norm(tutti_onnx_export *x);
 
+/* Reading: a kernel in our order; its rank (0 after a failure) and the sizes of its window. */
+tutti_sym tutti__onnx_read_kernel(tutti_onnx_import *m, int i, int rank);
+int tutti__onnx_kernel_type(tutti_onnx_import *m, int i, int64_t size[3]);
+
 #endif

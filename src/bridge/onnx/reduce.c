@@ -119,14 +119,48 @@ static void write_top_k(tutti_onnx_export *x)
 
 /* ---- reading ---- */
 
-/* An operator of ours over axes. */
-static tutti_sym apply(tutti_onnx_import *m, const char *op, tutti_sym x, const tutti_axes *axes,
-                       bool keep)
+typedef struct reduction {
+    const tutti_axes *axes;
+    bool keep;
+} reduction;
+
+/* Of bools the largest is whether some are true, the smallest whether all are. */
+static const char *op_for(const char *type, tutti_dtype dtype)
 {
-    tutti_attr attrs[] = {TUTTI_INTS("axes", axes->count, axes->values),
-                          TUTTI_INT("keep_dims", keep), TUTTI_INT("ord", 1)};
-    bool l1 = strcmp(m->rule->type, "ReduceL1") == 0;
-    return tutti_apply_op(m->graph, op, 1, &x, l1 ? 3 : 2, attrs);
+    static const char *const ops[][2] = {
+        {"ReduceSum", "sum"},   {"ReduceMean", "mean"}, {"ReduceMax", "max"},
+        {"ReduceMin", "min"},   {"ReduceProd", "prod"}, {"ReduceLogSumExp", "logsumexp"},
+        {"ReduceL1", "sum"},    {"ReduceL2", "norm"},   {"ReduceSumSquare", "sum"},
+        {"ReduceLogSum", "sum"}};
+    if (dtype == TUTTI_BOOL)
+        return strcmp(type, "ReduceMax") == 0 ? "any" : "all";
+    for (size_t i = 0; i < TUTTI_COUNT(ops); i++)
+        if (strcmp(ops[i][0], type) == 0)
+            return ops[i][1];
+    return "sum";
+}
+
+/* Integers have no norm, mean or logarithm of ours: through f64. */
+static tutti_sym apply(tutti_onnx_import *m, tutti_sym x, const reduction *r)
+{
+    const char *type = m->rule->type;
+    tutti_dtype dtype = tutti_sym_type(x).dtype;
+    const char *op = op_for(type, dtype);
+    bool through = tutti_dtype_is_int(dtype) && strcmp(op, "sum") != 0 && strcmp(op, "max") != 0 &&
+                   strcmp(op, "min") != 0 && strcmp(op, "prod") != 0;
+    tutti_attr attrs[] = {TUTTI_INTS("axes", r->axes->count, r->axes->values),
+                          TUTTI_INT("keep_dims", r->keep)};
+    x = through || strcmp(type, "ReduceLogSum") == 0
+            ? (tutti_dtype_is_int(dtype) ? tutti_cast(x, TUTTI_F64) : x)
+            : x;
+    if (strcmp(type, "ReduceSumSquare") == 0)
+        x = tutti_square(x);
+    if (strcmp(type, "ReduceL1") == 0)
+        x = tutti_abs(x);
+    tutti_sym y = tutti_apply_op(m->graph, op, 1, &x, 2, attrs);
+    if (strcmp(type, "ReduceLogSum") == 0)
+        y = tutti_log(y);
+    return tutti_sym_ok(y) && tutti_sym_type(y).dtype != dtype ? tutti_cast(y, dtype) : y;
 }
 
 static void read_reduce(tutti_onnx_import *m)
@@ -153,20 +187,24 @@ static void read_reduce(tutti_onnx_import *m)
     }
     for (int i = 0; last && i < axes.count; i++)
         axes.values[i]--;
-    const char *op = m->rule->op ? m->rule->op : "norm";
-    tutti__onnx_made_as(m, 0, apply(m, op, x, &axes, keep), last && keep);
+    if (axes.count == 0 && tutti_sym_type(x).rank == 0)
+        keep = false;
+    tutti__onnx_made_as(m, 0, apply(m, x, &(reduction){&axes, keep}), last && keep);
 }
 
+/* The last of equal ones is the first from the end. */
 static void read_position(tutti_onnx_import *m)
 {
     int axis = tutti__onnx_attr_axis(m, "axis", 0);
     tutti_sym x = tutti__onnx_sym(m, 0);
-    if (tutti__onnx_attr_int(m, "select_last_index", 0)) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "select_last_index is not supported");
+    bool largest = strcmp(m->rule->op, "argmax") == 0;
+    bool final = tutti__onnx_attr_int(m, "select_last_index", 0) != 0;
+    if (!x.node)
         return;
-    }
-    tutti_sym y =
-        strcmp(m->rule->op, "argmax") == 0 ? tutti_argmax(x, axis) : tutti_argmin(x, axis);
+    tutti_sym line = final ? (tutti_reverse)(x, 1, (int64_t[]){axis}) : x;
+    tutti_sym y = largest ? tutti_argmax(line, axis) : tutti_argmin(line, axis);
+    if (final)
+        y = tutti_sub(tutti_add_scalar(tutti_size(x, axis), -1), y);
     tutti__onnx_made(m, 0, tutti__onnx_attr_int(m, "keepdims", 1) ? tutti_expand_dims(y, axis) : y);
 }
 
@@ -185,21 +223,38 @@ static void read_cumsum(tutti_onnx_import *m)
                                       .reverse = tutti__onnx_attr_int(m, "reverse", 0) != 0));
 }
 
+/* The smallest are the largest of the negated ones. */
 static void read_top_k(tutti_onnx_import *m)
 {
-    int64_t k;
+    int64_t k = tutti__onnx_attr_int(m, "k", 1);
     tutti_sym x = tutti__onnx_sym(m, 0);
-    if (!x.node || !tutti__onnx_read_int(m, 1, 1, &k))
+    if (!x.node || !tutti__onnx_read_int(m, 1, k, &k))
         return;
-    int64_t axis = tutti__onnx_attr_int(m, "axis", -1), rank = tutti_sym_type(x).rank;
-    if (!tutti__onnx_attr_int(m, "largest", 1) || (axis != -1 && axis != rank - 1)) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "only the largest along the last axis");
+    int rank = tutti_sym_type(x).rank, axis = tutti__onnx_attr_axis(m, "axis", -1);
+    bool largest = tutti__onnx_attr_int(m, "largest", 1) != 0;
+    int64_t order[TUTTI_MAX_RANK];
+    axis += axis < 0 ? rank : 0;
+    for (int i = 0; i < rank; i++)
+        order[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
+    x = axis == rank - 1 ? x : (tutti_transpose)(x, rank, order);
+    tutti_sym y = tutti_top_k(largest ? x : tutti_neg(x), k);
+    if (!y.node)
         return;
-    }
-    tutti_sym y = tutti_top_k(x, k);
-    tutti__onnx_made(m, 0, y);
-    if (tutti__onnx_names(m, 1) && y.node)
-        tutti__onnx_made(m, 1, tutti_cast(tutti_output_of(y, 1), TUTTI_I64));
+    tutti_sym values = largest ? y : tutti_neg(y);
+    tutti_sym places = tutti_cast(tutti_output_of(y, 1), TUTTI_I64);
+    tutti__onnx_made(m, 0, axis == rank - 1 ? values : (tutti_transpose)(values, rank, order));
+    tutti__onnx_made(m, 1, axis == rank - 1 ? places : (tutti_transpose)(places, rank, order));
+}
+
+/* The mean of any number of inputs. */
+static void read_mean(tutti_onnx_import *m)
+{
+    size_t count = m->node->inputs.count;
+    tutti_sym y = tutti__onnx_sym(m, 0);
+    for (size_t i = 1; i < count && m->status == TUTTI_OK; i++)
+        y = tutti_add(y, tutti__onnx_sym(m, (int)i));
+    if (m->status == TUTTI_OK)
+        tutti__onnx_made(m, 0, tutti_scale(y, 1.0 / (double)count));
 }
 
 const tutti_onnx_op tutti_onnx_reduce_sum = {
@@ -297,4 +352,19 @@ const tutti_onnx_op tutti_onnx_top_k = {
     .type = "TopK",
     .write = write_top_k,
     .read = read_top_k,
+};
+
+const tutti_onnx_op tutti_onnx_reduce_sum_square = {
+    .type = "ReduceSumSquare",
+    .read = read_reduce,
+};
+
+const tutti_onnx_op tutti_onnx_reduce_log_sum = {
+    .type = "ReduceLogSum",
+    .read = read_reduce,
+};
+
+const tutti_onnx_op tutti_onnx_mean_of_many = {
+    .type = "Mean",
+    .read = read_mean,
 };

@@ -1,30 +1,9 @@
-/* shape.c: other shapes and orders for the same elements; repeating them. */
+/* shape.c: other shapes and orders for the same elements; repeating them. See reshape.c too. */
 #include "bridge/onnx.h"
 
 #include <string.h>
 
 /* ---- writing ---- */
-
-/* Dimension 0 means "as it was" in ONNX unless allowzero is set. */
-static void write_reshape(tutti_onnx_export *x)
-{
-    const int64_t *dims;
-    bool zero = false;
-    int rank = NODE_INTS(x, "dims", &dims);
-    const char *y = ONNX(x, "Reshape", tutti__onnx_in(x, 0), tutti__onnx_ints(x, rank, dims));
-    for (int i = 0; i < rank; i++)
-        zero = zero || dims[i] == 0;
-    if (zero)
-        tutti__onnx_set_int(x, "allowzero", 1);
-    tutti__onnx_out(x, 0, y);
-}
-
-static void write_reshape_like(tutti_onnx_export *x)
-{
-    const char *a = tutti__onnx_in(x, 0), *like = tutti__onnx_in(x, 1);
-    tutti__onnx_out(x, 0, ONNX(x, "Reshape", a, ONNX(x, "Shape", like)));
-    tutti__onnx_set_int(x, "allowzero", 1);
-}
 
 static void write_flatten(tutti_onnx_export *x)
 {
@@ -63,24 +42,6 @@ static void write_transpose(tutti_onnx_export *x)
     tutti__onnx_out(x, 0, tutti__onnx_turned(x, tutti__onnx_in(x, 0), rank, whole));
 }
 
-/* ONNX repeats both ways: 1 keeps a dimension. */
-static void write_broadcast_to(tutti_onnx_export *x)
-{
-    const int64_t *dims;
-    int64_t wanted[TUTTI_MAX_RANK];
-    int rank = NODE_INTS(x, "dims", &dims);
-    for (int i = 0; i < rank; i++)
-        wanted[i] = dims[i] < 0 ? 1 : dims[i];
-    tutti__onnx_out(x, 0,
-                    ONNX(x, "Expand", tutti__onnx_in(x, 0), tutti__onnx_ints(x, rank, wanted)));
-}
-
-static void write_broadcast_like(tutti_onnx_export *x)
-{
-    const char *a = tutti__onnx_in(x, 0), *like = tutti__onnx_in(x, 1);
-    tutti__onnx_out(x, 0, ONNX(x, "Expand", a, ONNX(x, "Shape", like)));
-}
-
 static void write_tile(tutti_onnx_export *x)
 {
     const int64_t *times;
@@ -110,34 +71,6 @@ static void write_size(tutti_onnx_export *x)
 
 /* ---- reading ---- */
 
-/* 0 is the dimension as it was; one that is not known may stand for -1 once. */
-static bool read_dims(tutti_onnx_import *m, tutti_sym x, tutti_axes *dims)
-{
-    tutti_type type = tutti_sym_type(x);
-    int open = 0;
-    for (int i = 0; i < dims->count; i++) {
-        if (dims->values[i] == 0 && !tutti__onnx_attr_int(m, "allowzero", 0))
-            dims->values[i] = i < type.rank ? type.dims[i] : -1;
-        open += dims->values[i] < 0;
-    }
-    if (open > 1)
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "more than one dimension is left open");
-    return open <= 1;
-}
-
-static void read_reshape(tutti_onnx_import *m)
-{
-    tutti_sym x = tutti__onnx_sym(m, 0);
-    const tutti_onnx_known *shape = tutti__onnx_input(m, 1);
-    tutti_axes dims;
-    if (!x.node)
-        return;
-    if (shape && tutti_sym_ok(shape->shape_of))
-        tutti__onnx_made(m, 0, tutti_reshape_like(x, shape->shape_of));
-    else if (tutti__onnx_read_ints(m, 1, "the shape", &dims) && read_dims(m, x, &dims))
-        tutti__onnx_made(m, 0, (tutti_reshape)(x, dims.count, dims.values));
-}
-
 /* [d0 … d(axis-1), rest] */
 static void read_flatten(tutti_onnx_import *m)
 {
@@ -155,12 +88,18 @@ static void read_flatten(tutti_onnx_import *m)
         tutti__onnx_made(m, 0, tutti_flatten_of(x));
         return;
     }
-    for (int64_t i = 0; i < axis; i++)
-        if (type.dims[i] < 0 || !tutti__mul_size(before, type.dims[i], &before)) {
-            tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "dimensions before the axis are not known");
-            return;
-        }
-    tutti__onnx_made(m, 0, tutti_reshape(x, before, -1));
+    int64_t after = 1;
+    bool front = true, back = true;
+    for (int i = 0; i < type.rank; i++) {
+        bool *side = i < axis ? &front : &back;
+        *side =
+            *side && type.dims[i] >= 0 &&
+            tutti__mul_size(i < axis ? before : after, type.dims[i], i < axis ? &before : &after);
+    }
+    if (front || back)
+        tutti__onnx_made(m, 0, tutti_reshape(x, front ? before : -1, back ? after : -1));
+    else
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "dimensions on both sides are not known");
 }
 
 static void read_squeeze(tutti_onnx_import *m)
@@ -227,29 +166,6 @@ static void read_transpose(tutti_onnx_import *m)
         made->last = tutti__onnx_sym(m, 0);
 }
 
-static void read_expand(tutti_onnx_import *m)
-{
-    tutti_sym x = tutti__onnx_sym(m, 0);
-    const tutti_onnx_known *shape = tutti__onnx_input(m, 1);
-    tutti_axes dims;
-    if (!x.node)
-        return;
-    if (shape && tutti_sym_ok(shape->shape_of)) {
-        tutti__onnx_made(m, 0, tutti_broadcast_like(x, shape->shape_of));
-        return;
-    }
-    if (!tutti__onnx_read_ints(m, 1, "the shape", &dims))
-        return;
-    int own = tutti_sym_type(x).rank, rank = own > dims.count ? own : dims.count;
-    int64_t wanted[TUTTI_MAX_RANK];
-    for (int i = 0; i < rank; i++) {
-        int at = i - (rank - dims.count);
-        int64_t dim = at < 0 ? 1 : dims.values[at];
-        wanted[i] = dim == 1 && i >= rank - own ? -1 : dim;
-    }
-    tutti__onnx_made(m, 0, (tutti_broadcast_to)(x, rank, wanted));
-}
-
 static void read_tile(tutti_onnx_import *m)
 {
     tutti_axes times;
@@ -258,36 +174,16 @@ static void read_tile(tutti_onnx_import *m)
         tutti__onnx_made(m, 0, (tutti_tile)(x, times.count, times.values));
 }
 
+/* What folding left over. */
 static void read_shape(tutti_onnx_import *m)
 {
-    tutti_sym x = tutti__onnx_sym(m, 0);
-    if (tutti__onnx_attr_int(m, "start", 0) != 0 || tutti__onnx_attr(m->node, "end", ONNX_INT)) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "a part of a shape is not supported");
-        return;
-    }
-    tutti__onnx_made(m, 0, tutti_shape(x));
-    tutti_onnx_known *made =
-        tutti__onnx_names(m, 0) ? tutti__map_get(&m->known, m->node->outputs.items[0]) : NULL;
-    if (made)
-        made->shape_of = x;
+    tutti__onnx_made(m, 0, tutti_shape(tutti__onnx_sym(m, 0)));
 }
 
 static void read_size(tutti_onnx_import *m)
 {
     tutti__onnx_made(m, 0, (tutti_size)(tutti__onnx_sym(m, 0), 0, NULL));
 }
-
-const tutti_onnx_op tutti_onnx_reshape = {
-    .op = "reshape",
-    .type = "Reshape",
-    .write = write_reshape,
-    .read = read_reshape,
-};
-
-const tutti_onnx_op tutti_onnx_reshape_like = {
-    .op = "reshape_like",
-    .write = write_reshape_like,
-};
 
 const tutti_onnx_op tutti_onnx_flatten = {
     .op = "flatten",
@@ -315,18 +211,6 @@ const tutti_onnx_op tutti_onnx_transpose = {
     .type = "Transpose",
     .write = write_transpose,
     .read = read_transpose,
-};
-
-const tutti_onnx_op tutti_onnx_broadcast_to = {
-    .op = "broadcast_to",
-    .type = "Expand",
-    .write = write_broadcast_to,
-    .read = read_expand,
-};
-
-const tutti_onnx_op tutti_onnx_broadcast_like = {
-    .op = "broadcast_like",
-    .write = write_broadcast_like,
 };
 
 const tutti_onnx_op tutti_onnx_tile = {

@@ -102,15 +102,78 @@ static void write_pad(tutti_onnx_export *x)
 
 /* ---- reading ---- */
 
+/* Along one axis between places that are known only when it runs, by picking: the places are
+ * brought between 0 and the size, as ONNX has it. */
+static tutti_sym picked(tutti_onnx_import *m, tutti_sym x, int axis, tutti_onnx_element *ends,
+                        int64_t step)
+{
+    tutti_sym size = tutti_size(x, axis), places[2];
+    tutti_sym zero = tutti_scalar(m->graph, TUTTI_I64, 0);
+    for (int i = 0; i < 2; i++) {
+        tutti_sym at =
+            ends[i].known ? tutti_squeeze(tutti_ints(m->graph, ends[i].value), 0) : ends[i].sym;
+        at = tutti_where(tutti_less(at, zero), tutti_add(at, size), at);
+        tutti_sym low = step > 0 || i == 0 ? zero : tutti_scalar(m->graph, TUTTI_I64, -1);
+        tutti_sym high = step > 0 ? size : tutti_add_scalar(size, -1);
+        places[i] = tutti_minimum(tutti_maximum(at, low), high);
+    }
+    tutti_sym indices =
+        tutti_range_dynamic(places[0], places[1], tutti_scalar(m->graph, TUTTI_I64, (double)step));
+    return tutti_gather(x, indices, axis);
+}
+
+typedef struct part {
+    tutti_onnx_elements starts, ends, axes, steps;
+} part;
+
+/* Inputs from opset 10 on, attributes before. */
+static bool read_list(tutti_onnx_import *m, int i, const char *name, tutti_onnx_elements *ret)
+{
+    const int64_t *values;
+    *ret = (tutti_onnx_elements){.rank = 1, .dtype = TUTTI_I64};
+    if (tutti__onnx_has(m, i)) {
+        if (tutti__onnx_read_elements(m, i, ret))
+            return true;
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "the number of its %s is not known", name);
+        return false;
+    }
+    int count = tutti__onnx_attr_ints(m, name, &values);
+    for (; ret->count < count && ret->count < ONNX_ELEMENTS; ret->count++)
+        ret->items[ret->count] = (tutti_onnx_element){.known = true, .value = values[ret->count]};
+    return true;
+}
+
+static tutti_sym cut_axis(tutti_onnx_import *m, tutti_sym x, const part *p, int i,
+                          tutti_slice_options *options)
+{
+    int rank = tutti_sym_type(x).rank;
+    int64_t axis = i < p->axes.count ? p->axes.items[i].value : i;
+    tutti_onnx_element ends[2] = {p->starts.items[i], p->ends.items[i]};
+    tutti_onnx_element step = {.known = true, .value = 1};
+    step = i < p->steps.count ? p->steps.items[i] : step;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank || p->ends.count != p->starts.count || !step.known ||
+        step.value == 0 || (p->axes.count > i && !p->axes.items[i].known)) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
+                              "its lists do not fit %d axes, or axes and steps are not known",
+                              rank);
+        return x;
+    }
+    if (!ends[0].known || !ends[1].known)
+        return picked(m, x, (int)axis, ends, step.value);
+    options->begin.values[axis] = ends[0].value;
+    options->end.values[axis] = ends[1].value;
+    options->step.values[axis] = step.value;
+    return x;
+}
+
 static void read_slice(tutti_onnx_import *m)
 {
-    tutti_axes begin, end, axes = {0}, step = {0};
+    part p;
     tutti_slice_options options = {.struct_size = sizeof options};
     tutti_sym x = tutti__onnx_sym(m, 0);
-    if (!x.node || !tutti__onnx_read_ints(m, 1, "starts", &begin) ||
-        !tutti__onnx_read_ints(m, 2, "ends", &end) ||
-        (tutti__onnx_has(m, 3) && !tutti__onnx_read_ints(m, 3, "axes", &axes)) ||
-        (tutti__onnx_has(m, 4) && !tutti__onnx_read_ints(m, 4, "steps", &step)))
+    if (!x.node || !read_list(m, 1, "starts", &p.starts) || !read_list(m, 2, "ends", &p.ends) ||
+        !read_list(m, 3, "axes", &p.axes) || !read_list(m, 4, "steps", &p.steps))
         return;
     int rank = tutti_sym_type(x).rank;
     options.begin.count = options.end.count = options.step.count = rank;
@@ -119,18 +182,10 @@ static void read_slice(tutti_onnx_import *m)
         options.end.values[i] = TUTTI_LAST;
         options.step.values[i] = 1;
     }
-    for (int i = 0; i < begin.count; i++) {
-        int64_t axis = tutti__onnx_has(m, 3) && i < axes.count ? axes.values[i] : i;
-        axis += axis < 0 ? rank : 0;
-        if (axis < 0 || axis >= rank || end.count != begin.count) {
-            tutti__onnx_read_fail(m, TUTTI_CORRUPT, "its lists do not fit %d axes", rank);
-            return;
-        }
-        options.begin.values[axis] = begin.values[i];
-        options.end.values[axis] = end.values[i];
-        options.step.values[axis] = i < step.count ? step.values[i] : 1;
-    }
-    tutti__onnx_made(m, 0, (tutti_slice)(x, &options));
+    for (int i = 0; m->status == TUTTI_OK && i < p.starts.count; i++)
+        x = cut_axis(m, x, &p, i, &options);
+    if (m->status == TUTTI_OK)
+        tutti__onnx_made(m, 0, (tutti_slice)(x, &options));
 }
 
 /* Pads of the named axes, or of all. */
@@ -155,16 +210,63 @@ static bool spread_pads(tutti_onnx_import *m, int rank, const tutti_tensor *pads
     return true;
 }
 
+/* "wrap" goes round: picks (i - before) mod size along each axis. */
+static tutti_sym wrapped(tutti_onnx_import *m, tutti_sym x, const tutti_pad_options *o)
+{
+    tutti_type type = tutti_sym_type(x);
+    for (int axis = 0; axis < type.rank; axis++) {
+        int64_t before = o->before.values[axis], after = o->after.values[axis];
+        int64_t size = type.dims[axis], whole = size + before + after;
+        tutti_tensor *list;
+        if (before == 0 && after == 0)
+            continue;
+        if (size < 1 || whole < 0 ||
+            tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){whole}, &list) != TUTTI_OK) {
+            tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "mode wrap needs known dimensions");
+            return x;
+        }
+        for (int64_t i = 0; i < whole; i++)
+            tutti_tensor_set_int(list, i, ((i - before) % size + size) % size);
+        x = tutti_gather(x, tutti_constant(m->graph, list), axis);
+        tutti_tensor_release(list);
+    }
+    return x;
+}
+
+/* Negative pads take away. */
+static tutti_sym cut_off(tutti_sym x, tutti_pad_options *o)
+{
+    for (int axis = 0; axis < o->before.count; axis++) {
+        int64_t *before = &o->before.values[axis], *after = &o->after.values[axis];
+        if (*before < 0 || *after < 0)
+            x = tutti_slice_axis(x, axis, *before < 0 ? -*before : 0,
+                                 *after < 0 ? *after : TUTTI_LAST);
+        *before = *before < 0 ? 0 : *before;
+        *after = *after < 0 ? 0 : *after;
+    }
+    return x;
+}
+
+/* Pads and value are inputs from opset 11 on, attributes before. */
 static void read_pad(tutti_onnx_import *m)
 {
     tutti_pad_options options = {.struct_size = sizeof options};
     tutti_sym x = tutti__onnx_sym(m, 0);
-    const tutti_tensor *pads = tutti__onnx_read_constant(m, 1, "the pads");
-    options.mode = tutti__onnx_attr_string(m, "mode", "constant");
-    if (!x.node || !pads || !spread_pads(m, tutti_sym_type(x).rank, pads, &options) ||
-        !tutti__onnx_read_number(m, 2, 0, &options.value))
+    const int64_t *listed;
+    int count = tutti__onnx_attr_ints(m, "pads", &listed);
+    tutti_tensor *own = NULL;
+    if (count > 0 && tutti_tensor_from(TUTTI_I64, 1, (int64_t[]){count}, listed, &own) != TUTTI_OK)
         return;
-    tutti__onnx_made(m, 0, (tutti_pad)(x, &options));
+    const tutti_tensor *pads = own ? own : tutti__onnx_read_constant(m, 1, "the pads");
+    options.mode = tutti__onnx_attr_string(m, "mode", "constant");
+    options.value = tutti__onnx_attr_float(m, "value", 0);
+    if (x.node && pads && spread_pads(m, tutti_sym_type(x).rank, pads, &options) &&
+        tutti__onnx_read_number(m, 2, options.value, &options.value)) {
+        x = cut_off(x, &options);
+        bool wraps = strcmp(options.mode, "wrap") == 0;
+        tutti__onnx_made(m, 0, wraps ? wrapped(m, x, &options) : (tutti_pad)(x, &options));
+    }
+    tutti_tensor_release(own);
 }
 
 const tutti_onnx_op tutti_onnx_slice = {

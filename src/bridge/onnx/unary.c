@@ -222,13 +222,6 @@ const tutti_onnx_op tutti_onnx_is_nan = {
     .read = tutti__onnx_read_plain,
 };
 
-const tutti_onnx_op tutti_onnx_is_inf = {
-    .op = "is_inf",
-    .type = "IsInf",
-    .write = tutti__onnx_write_plain,
-    .read = tutti__onnx_read_plain,
-};
-
 const tutti_onnx_op tutti_onnx_rsqrt = {
     .op = "rsqrt",
     .write = write_rsqrt,

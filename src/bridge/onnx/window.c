@@ -49,25 +49,51 @@ static bool take(tutti_onnx_import *m, const char *name, int count, int64_t lowe
     return true;
 }
 
-bool tutti__onnx_read_window(tutti_onnx_import *m, int axes, tutti_onnx_window *ret)
+/* SAME_LOWER puts the odd one first. */
+static bool settle_same(tutti_onnx_import *m, tutti_sym x, const int64_t *size, bool lower,
+                        tutti_onnx_window *w)
 {
-    int64_t pads[4] = {0};
-    *ret = (tutti_onnx_window){.strides = {1, 1}, .dilations = {1, 1}, .padding = "explicit"};
+    tutti_type type = tutti_sym_type(x);
+    for (int i = 0; i < w->axes; i++) {
+        int64_t in = i + 1 < type.rank ? type.dims[i + 1] : -1, step = w->strides[i];
+        int64_t out = (in + step - 1) / step;
+        int64_t all = (out - 1) * step + (size[i] - 1) * w->dilations[i] + 1 - in;
+        if (in < 0) {
+            tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
+                                  "auto_pad SAME_LOWER needs dimensions that are known");
+            return false;
+        }
+        all = all > 0 ? all : 0;
+        w->pads[2 * i] = lower ? all - all / 2 : all / 2;
+        w->pads[2 * i + 1] = all - w->pads[2 * i];
+    }
+    return true;
+}
+
+bool tutti__onnx_read_window(tutti_onnx_import *m, tutti_sym x, int axes, const int64_t *size,
+                             tutti_onnx_window *ret)
+{
+    int64_t pads[6] = {0};
+    *ret = (tutti_onnx_window){
+        .axes = axes, .strides = {1, 1, 1}, .dilations = {1, 1, 1}, .padding = "explicit"};
     const char *auto_pad = tutti__onnx_attr_string(m, "auto_pad", "NOTSET");
-    if (!take(m, "strides", axes, 1, ret->strides) ||
+    if (!x.node || !take(m, "strides", axes, 1, ret->strides) ||
         !take(m, "dilations", axes, 1, ret->dilations) || !take(m, "pads", 2 * axes, 0, pads))
         return false;
-    for (int i = 0; i < axes; i++) {
+    bool same = strcmp(auto_pad, "SAME_UPPER") == 0, lower = strcmp(auto_pad, "SAME_LOWER") == 0;
+    if (!same && !lower && strcmp(auto_pad, "VALID") != 0 && strcmp(auto_pad, "NOTSET") != 0)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "auto_pad '%s' is not known", auto_pad);
+    for (int i = 0; strcmp(auto_pad, "NOTSET") == 0 && i < axes; i++) {
         ret->pads[2 * i] = pads[i];
         ret->pads[2 * i + 1] = pads[axes + i];
     }
-    if (strcmp(auto_pad, "SAME_UPPER") == 0)
+    tutti_type type = tutti_sym_type(x);
+    bool known = true;
+    for (int i = 1; i <= axes && i < type.rank; i++)
+        known = known && type.dims[i] >= 0;
+    if (same && !known)
         ret->padding = "same";
-    else if (strcmp(auto_pad, "VALID") == 0)
-        ret->padding = "valid";
-    else if (strcmp(auto_pad, "NOTSET") != 0)
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "auto_pad '%s' is not supported", auto_pad);
-    if (strcmp(ret->padding, "explicit") != 0)
-        memset(ret->pads, 0, sizeof ret->pads);
+    else if ((same || lower) && !settle_same(m, x, size, lower, ret))
+        return false;
     return m->status == TUTTI_OK;
 }

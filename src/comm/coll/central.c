@@ -1,7 +1,5 @@
 /* central.c: one rank, the manager (the root, else rank 0), collects and hands out. An all-reduce
  * moves 2 (p - 1) M bytes through it: in p - 1 messages of M, out as many. */
-#include <string.h>
-
 #include "comm/coll.h"
 
 static tutti_status broadcast_from(tutti_collective *c, int root, void *data, size_t bytes)
@@ -20,8 +18,7 @@ static tutti_status reduce_to(tutti_collective *c, int root)
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
     if (c->rank != root)
         return tutti__coll_exchange_fold(c, root, c->in, c->count, root, NULL, 0, true, room);
-    if (c->out != c->in && c->count)
-        memcpy(c->out, c->in, (size_t)c->count * c->element);
+    tutti__coll_copy(c, c->out, c->in, (size_t)c->count * c->element);
     for (int r = 0; r < c->size; r++)
         if (r != root)
             TUTTI_TRY(tutti__coll_exchange_fold(c, r, NULL, 0, r, c->out, c->count, true, room));
@@ -54,8 +51,8 @@ static tutti_status gather(tutti_collective *c)
         char *to = (char *)c->out + (size_t)r * bytes;
         if (r != c->rank)
             TUTTI_TRY(tutti__coll_recv(c, r, to, bytes));
-        else if (to != c->in && bytes)
-            memmove(to, c->in, bytes);
+        else
+            tutti__coll_copy(c, to, c->in, bytes);
     }
     return TUTTI_OK;
 }
@@ -69,8 +66,8 @@ static tutti_status scatter(tutti_collective *c)
         const char *from = (const char *)c->in + (size_t)r * bytes;
         if (r != c->rank)
             TUTTI_TRY(tutti__coll_send(c, r, from, bytes));
-        else if (from != c->out && bytes)
-            memmove(c->out, from, bytes);
+        else
+            tutti__coll_copy(c, c->out, from, bytes);
     }
     return TUTTI_OK;
 }
@@ -89,13 +86,22 @@ static double cost_one_way(const tutti_cost_query *q)
 {
     return (q->ranks - 1) * tutti__cost_message(q, q->bytes);
 }
-static double cost_reduce(const tutti_cost_query *q)
+static double cost_folds(const tutti_cost_query *q)
 {
     return (q->ranks - 1) * (tutti__cost_message(q, q->bytes) + tutti__cost_fold(q, q->bytes));
 }
+static double cost_reduce(const tutti_cost_query *q)
+{
+    return cost_folds(q) + tutti__coll_cost_move(q, q->bytes);
+}
+/* The manager has a block of its own. */
+static double cost_blocks(const tutti_cost_query *q)
+{
+    return cost_one_way(q) + tutti__coll_cost_move(q, q->bytes);
+}
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    return cost_reduce(q) + cost_one_way(q);
+    return cost_folds(q) + cost_one_way(q);
 }
 static double cost_barrier(const tutti_cost_query *q)
 {
@@ -109,9 +115,9 @@ const tutti_coll tutti_coll_central = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2(p-1)a"},
             [TUTTI_BROADCAST] = {broadcast, cost_one_way, "(p-1)(a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "(p-1)(a + Mb + Mg)"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "(p-1)(a + Mb + Mg) + Mm"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2(p-1)(a + Mb) + (p-1)Mg"},
-            [TUTTI_GATHER] = {gather, cost_one_way, "(p-1)(a + Mb)"},
-            [TUTTI_SCATTER] = {scatter, cost_one_way, "(p-1)(a + Mb)"},
+            [TUTTI_GATHER] = {gather, cost_blocks, "(p-1)(a + Mb) + Mm"},
+            [TUTTI_SCATTER] = {scatter, cost_blocks, "(p-1)(a + Mb) + Mm"},
         },
 };

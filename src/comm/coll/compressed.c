@@ -1,11 +1,12 @@
 /* compressed.c: an all-reduce of f32 in another form on its way. Rank c gets part c of all ranks'
  * values, folds them in f32 in the order of ranks, and gives the result, encoded once, to everybody
  * (itself too): numbers are rounded twice however many ranks there are, and all get the same bits.
- */
+ * Compressors that remember what they left out bring their own way (compress/). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "comm/coll.h"
+#include "comm/compress.h"
 
 /* A message: how many bytes the codec made, then these, in a place of fixed size. */
 static size_t place_bytes(const tutti_comm_codec *codec, int64_t count)
@@ -91,6 +92,8 @@ static tutti_status share(work *w, size_t stride)
 
 static tutti_status all_reduce(tutti_collective *c)
 {
+    if (c->compressor)
+        return c->compressor->by->reduce(c->compressor, c);
     int64_t part = c->count / c->size + 1;
     size_t stride = (place_bytes(c->codec, part) + 63) / 64 * 64, ranks = (size_t)c->size;
     void *scratch;
@@ -118,6 +121,7 @@ static double cost_all_reduce(const tutti_cost_query *q)
 const tutti_coll tutti_coll_compressed = {
     .name = "compressed",
     .doc = "another form on the wire: 16-bit floats, or any codec",
+    .all_cross = true,
     .special = true,
     .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                  "2(p-1)a + (p-1)/p Mb + 2(p-1)/p Mg (16 bits)"}},

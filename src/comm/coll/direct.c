@@ -270,23 +270,35 @@ static tutti_status all_reduce(tutti_collective *c)
     return tutti__direct_all_reduce(c);
 }
 
-/* One phase each way, and the bytes that a rank copies: all of what it takes. */
-static double cost_bytes(const tutti_cost_query *q, double bytes)
+/* One phase each way, one in all for what fits into a slot. */
+static double phases(const tutti_cost_query *q, double bytes)
 {
-    bool small = bytes <= TUTTI_SLOT_PAYLOAD;
-    return q->cost->phase * (small ? 1 : 2) + tutti__cost_copy(q, bytes, false);
+    return q->cost->phase * (bytes <= TUTTI_SLOT_PAYLOAD ? 1 : 2);
 }
 static double cost_barrier(const tutti_cost_query *q)
 {
     return q->cost->phase;
 }
+static double cost_all_reduce(const tutti_cost_query *q)
+{
+    return phases(q, q->bytes) + tutti__cost_copy(q, q->bytes, false);
+}
 static double cost_block(const tutti_cost_query *q)
 {
-    return cost_bytes(q, q->bytes);
+    return phases(q, q->bytes) + tutti__coll_cost_move(q, q->bytes);
 }
 static double cost_blocks(const tutti_cost_query *q)
 {
-    return cost_bytes(q, q->bytes * q->ranks);
+    return phases(q, q->bytes) + tutti__coll_cost_move(q, q->bytes * q->ranks);
+}
+/* The root folds alone. */
+static double cost_reduce(const tutti_cost_query *q)
+{
+    return phases(q, q->bytes) + (q->ranks - 1) * tutti__cost_add(q, q->bytes);
+}
+static double cost_reduce_scatter(const tutti_cost_query *q)
+{
+    return phases(q, q->bytes) + (q->ranks - 1) * tutti__cost_add(q, q->bytes / q->ranks);
 }
 
 const tutti_coll tutti_coll_direct = {
@@ -296,13 +308,13 @@ const tutti_coll tutti_coll_direct = {
     .on =
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "f"},
-            [TUTTI_BROADCAST] = {broadcast, cost_block, "2f + Mc"},
-            [TUTTI_REDUCE] = {reduce, cost_block, "2f + Mc"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_block, "2f + Mc"},
-            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_block, "2f + Mc"},
-            [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "2f + pMc"},
-            [TUTTI_GATHER] = {gather, cost_blocks, "2f + pMc"},
-            [TUTTI_SCATTER] = {scatter, cost_block, "2f + Mc"},
-            [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "2f + pMc"},
+            [TUTTI_BROADCAST] = {broadcast, cost_block, "2f + Mm"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "2f + (p-1)Mg"},
+            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2f + Mc"},
+            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter, "2f + (p-1)/p Mg"},
+            [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "2f + pMm"},
+            [TUTTI_GATHER] = {gather, cost_blocks, "2f + pMm"},
+            [TUTTI_SCATTER] = {scatter, cost_block, "2f + Mm"},
+            [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "2f + pMm"},
         },
 };

@@ -1,7 +1,7 @@
 /* doubling.c: recursive doubling. In step k ranks that differ in bit k exchange all they have;
  * log2 p steps of the whole message: the fastest for small ones. Ranks beyond the largest power of
  * two give theirs to a partner first and get the result from it. */
-#include <string.h>
+#include <math.h>
 
 #include "comm/coll.h"
 
@@ -21,8 +21,7 @@ static tutti_status all_reduce(tutti_collective *c)
     bool paired = c->rank < 2 * extra;
     void *room;
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
-    if (c->out != c->in && bytes)
-        memcpy(c->out, c->in, bytes);
+    tutti__coll_copy(c, c->out, c->in, bytes);
     if (paired && c->rank % 2 == 1) { /* gives, and waits for the result */
         TUTTI_TRY(
             tutti__coll_exchange_fold(c, partner, c->out, c->count, partner, NULL, 0, true, room));
@@ -63,8 +62,12 @@ static int steps(int ranks)
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    double extra = extra_steps(q->ranks), add = tutti__cost_add(q, q->bytes);
-    return steps(q->ranks) * (tutti__cost_exchange(q, q->bytes) + add) +
+    double extra = extra_steps(q->ranks), add = tutti__cost_fold(q, q->bytes);
+    tutti_cost_query near = *q; /* the first steps stay within a machine */
+    near.link = TUTTI_LINK_WITHIN;
+    double inside = q->share > 1 ? log2(q->share) : 0;
+    return (steps(q->ranks) - inside) * (tutti__cost_exchange(q, q->bytes) + add) +
+           inside * (tutti__cost_exchange(&near, q->bytes) + add) +
            extra * (2 * tutti__cost_message(q, q->bytes) + add);
 }
 static double cost_barrier(const tutti_cost_query *q)
@@ -75,6 +78,8 @@ static double cost_barrier(const tutti_cost_query *q)
 const tutti_coll tutti_coll_doubling = {
     .name = "doubling",
     .doc = "recursive doubling: everything, at distances 1, 2, 4, ...",
+    .all_cross = true,
+    .in_parts = true,
     .on =
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "log p a"},

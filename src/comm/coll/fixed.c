@@ -5,10 +5,8 @@
  * parent that does not (at most 2 log V of them), and gives part c of each to rank c, which
  * finishes the tree for its part and gives that to everybody. (k + 1) (p - 1) / p M bytes leave a
  * rank of k nodes. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "comm/coll.h"
+#include <stdlib.h>
 
 typedef struct fixed {
     tutti_collective *call;
@@ -60,6 +58,13 @@ static const void *fold_own(const fixed *f, int a, int b, int level, int side)
     return temporary(f, level, side);
 }
 
+/* A node that the caller folded. */
+static const void *given_node(const fixed *f, int low, int high, int a)
+{
+    int64_t before = count_nodes(low, high, 0, f->shards, a);
+    return (const char *)f->call->in + (size_t)(before * f->call->count + f->low) * f->call->element;
+}
+
 /* All nodes of this rank that others need, into `to`. */
 static char *write_nodes(const fixed *f, int a, int b, char *to)
 {
@@ -67,7 +72,10 @@ static char *write_nodes(const fixed *f, int a, int b, char *to)
     if (b <= low || a >= high)
         return to;
     if (low <= a && b <= high) {
-        memcpy(to, fold_own(f, a, b, 0, 0), part_bytes(f));
+        tutti__coll_copy(f->call, to,
+                         f->call->folded ? given_node(f, low, high, a)
+                                         : fold_own(f, a, b, 0, 0),
+                         part_bytes(f));
         return to + part_bytes(f);
     }
     to = write_nodes(f, a, (a + b) / 2, to);
@@ -130,7 +138,7 @@ static tutti_status share(fixed *f, struct iovec *out, struct iovec *in)
     }
     set_part(f, c->rank);
     if (f->count) {
-        memmove(in[c->rank].iov_base, fold_all(f, 0, f->shards, 0, 0), part_bytes(f));
+        tutti__coll_copy(c, in[c->rank].iov_base, fold_all(f, 0, f->shards, 0, 0), part_bytes(f));
         tutti__fold_finish(c->dtype, c->reduction, in[c->rank].iov_base, f->count, f->shards);
     }
     for (int r = 0; r < c->size; r++)
@@ -176,6 +184,7 @@ static double cost_all_reduce(const tutti_cost_query *q)
 const tutti_coll tutti_coll_fixed = {
     .name = "fixed",
     .doc = "one tree over shards: the same bits for every number of ranks",
+    .all_cross = true,
     .special = true,
     .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                  "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg + Mg"}},

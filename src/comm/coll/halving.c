@@ -1,8 +1,6 @@
 /* halving.c: recursive halving, then doubling. In step k ranks that differ in one bit exchange
  * halves of what is left and fold; then the same way back, exchanging results. 2 log2 p steps and
  * 2 (p - 1) / p M bytes for powers of two; ranks beyond give theirs to a partner first. */
-#include <string.h>
-
 #include "comm/coll.h"
 
 enum { STEPS = 32 };
@@ -65,8 +63,7 @@ static tutti_status all_reduce(tutti_collective *c)
     int partner = c->rank ^ 1;
     void *room;
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
-    if (c->out != c->in && bytes)
-        memcpy(c->out, c->in, bytes);
+    tutti__coll_copy(c, c->out, c->in, bytes);
     if (paired && c->rank % 2 == 1) {
         TUTTI_TRY(
             tutti__coll_exchange_fold(c, partner, c->out, c->count, partner, NULL, 0, true, room));
@@ -100,6 +97,8 @@ static double cost_all_reduce(const tutti_cost_query *q)
 const tutti_coll tutti_coll_halving = {
     .name = "halving",
     .doc = "recursive halving, then doubling",
+    .all_cross = true,
+    .in_parts = true,
     .on =
         {
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,

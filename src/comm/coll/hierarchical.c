@@ -1,13 +1,12 @@
 /* hierarchical.c: within machines first, then between them. The first rank of each machine speaks
  * for it, so that M bytes, not M for each rank, cross the network. */
-#include <math.h>
-#include <string.h>
-
 #include "comm/comm.h"
+#include <math.h>
+#include <stdlib.h>
 
 /* One step of the call in a part of the group. */
 static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation operation,
-                         const void *in, int root, const char *algorithm)
+                         const void *in, void *out, int64_t count, int root, const char *algorithm)
 {
     tutti_collective inner = *c;
     inner.comm = part;
@@ -15,12 +14,14 @@ static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation 
     inner.size = part->size;
     inner.operation = operation;
     inner.in = in;
+    inner.out = out;
+    inner.count = count;
     inner.root = root;
     inner.reduction = c->reduction == TUTTI_MEAN ? TUTTI_SUM : c->reduction;
     inner.tag = (uint32_t)(UINT32_C(0x80000000) | (++part->sequence & 0x7fffffff));
     if (part->size == 1) {
-        if (operation == TUTTI_REDUCE && in != c->out && c->count)
-            memcpy(c->out, in, (size_t)c->count * c->element);
+        if (operation != TUTTI_BARRIER)
+            tutti__coll_copy(c, out, in, (size_t)count * c->element);
         return TUTTI_OK;
     }
     const tutti_coll *by = algorithm ? tutti__coll_find(algorithm) : NULL;
@@ -32,61 +33,166 @@ static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation 
 static tutti_status all_reduce(tutti_collective *c)
 {
     tutti_comm *within = c->comm->within, *between = c->comm->between;
-    TUTTI_TRY(step(c, within, TUTTI_REDUCE, c->in, 0, c->inside));
+    /* In shared memory all ranks fold a part each; one alone would take as long as all parts. */
+    tutti_operation first = within->area ? TUTTI_ALL_REDUCE : TUTTI_REDUCE;
+    TUTTI_TRY(step(c, within, first, c->in, c->out, c->count, 0, c->inside));
     if (between) {
-        TUTTI_TRY(step(c, between, TUTTI_ALL_REDUCE, c->out, 0, c->between));
+        TUTTI_TRY(step(c, between, TUTTI_ALL_REDUCE, c->out, c->out, c->count, 0, c->between));
         tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
     }
-    return step(c, within, TUTTI_BROADCAST, c->out, 0, c->inside);
+    return step(c, within, TUTTI_BROADCAST, c->out, c->out, c->count, 0, c->inside);
 }
 
-/* The number of a rank's machine among the group's, in the order of their first ranks. */
-static int machine_of(const tutti_comm *comm, int rank)
+/* Where the group's ranks are. */
+typedef struct map {
+    int *number;  /* [ranks]: of a rank's machine, in the order of their first ranks */
+    int *members; /* [machines]: how many ranks it has */
+    int machines;
+} map;
+
+static tutti_status map_ranks(const tutti_collective *c, map *ret)
 {
-    const int *machine = comm->fabric->machine;
-    int number = 0;
-    for (int i = 0; i < comm->size; i++) {
-        int first = 0;
-        while (machine[comm->members[first]] != machine[comm->members[i]])
-            first++;
-        if (machine[comm->members[i]] == machine[comm->members[rank]])
-            return number;
-        number += first == i;
+    const tutti_comm *comm = c->comm;
+    size_t ranks = (size_t)c->size, machines = (size_t)comm->fabric->machines;
+    int *memory = calloc(ranks + 2 * machines, sizeof *memory);
+    if (!memory)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", c->size);
+    map m = {.number = memory, .members = memory + ranks};
+    int *known = m.members + machines; /* of the fabric's machine: number + 1 */
+    for (int r = 0; r < c->size; r++) {
+        int *number = &known[comm->fabric->machine[comm->members[r]]];
+        if (*number == 0)
+            *number = ++m.machines;
+        m.number[r] = *number - 1;
+        m.members[m.number[r]]++;
     }
-    return number;
+    *ret = m;
+    return TUTTI_OK;
+}
+
+/* A rank's place among the ranks of its machine. */
+static int place_of(const map *m, int rank)
+{
+    int place = 0;
+    for (int r = 0; r < rank; r++)
+        place += m->number[r] == m->number[rank];
+    return place;
 }
 
 static tutti_status broadcast(tutti_collective *c)
 {
     tutti_comm *comm = c->comm;
-    int home = machine_of(comm, c->root), root = 0;
-    bool at_home = machine_of(comm, c->rank) == home;
-    for (int i = 0; i < c->root; i++)
-        root += machine_of(comm, i) == home;
+    map m;
+    TUTTI_TRY(map_ranks(c, &m));
+    int home = m.number[c->root], root = place_of(&m, c->root);
+    bool at_home = m.number[c->rank] == home;
+    free(m.number);
     if (at_home)
-        TUTTI_TRY(step(c, comm->within, TUTTI_BROADCAST, c->out, root, c->inside));
+        TUTTI_TRY(
+            step(c, comm->within, TUTTI_BROADCAST, c->out, c->out, c->count, root, c->inside));
     if (comm->between)
-        TUTTI_TRY(step(c, comm->between, TUTTI_BROADCAST, c->out, home, c->between));
-    return at_home ? TUTTI_OK : step(c, comm->within, TUTTI_BROADCAST, c->out, 0, c->inside);
+        TUTTI_TRY(
+            step(c, comm->between, TUTTI_BROADCAST, c->out, c->out, c->count, home, c->between));
+    return at_home ? TUTTI_OK
+                   : step(c, comm->within, TUTTI_BROADCAST, c->out, c->out, c->count, 0, c->inside);
+}
+
+/* To the first rank of each machine, from there to the root's, from that to the root. */
+static tutti_status reduce(tutti_collective *c)
+{
+    tutti_comm *comm = c->comm;
+    size_t bytes = (size_t)c->count * c->element;
+    map m;
+    TUTTI_TRY(map_ranks(c, &m));
+    int home = m.number[c->root], root = place_of(&m, c->root);
+    bool at_home = m.number[c->rank] == home;
+    free(m.number);
+    void *sum = c->out;
+    if (c->rank != c->root)
+        TUTTI_TRY(tutti__coll_scratch(c, bytes + 1, &sum));
+    TUTTI_TRY(step(c, comm->within, TUTTI_REDUCE, c->in, sum, c->count, 0, c->inside));
+    if (comm->between)
+        TUTTI_TRY(step(c, comm->between, TUTTI_REDUCE, sum, sum, c->count, home, c->between));
+    if (at_home && root > 0) {
+        tutti_collective inner = *c;
+        inner.comm = comm->within;
+        inner.tag = (uint32_t)(UINT32_C(0x80000000) | (++comm->within->sequence & 0x7fffffff));
+        if (comm->between)
+            TUTTI_TRY(tutti__coll_send(&inner, root, sum, bytes));
+        else if (c->rank == c->root)
+            TUTTI_TRY(tutti__coll_recv(&inner, 0, c->out, bytes));
+    }
+    if (c->rank == c->root)
+        tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
+    return TUTTI_OK;
+}
+
+/* All blocks of a machine, machine after machine, in `blocks` of everybody. */
+static tutti_status gather_blocks(tutti_collective *c, const map *m, char *blocks)
+{
+    tutti_comm *comm = c->comm;
+    int64_t low = 0, *counts = calloc((size_t)m->machines, sizeof *counts);
+    if (!counts)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d machines", m->machines);
+    for (int i = 0; i < m->machines; i++) {
+        low += i < m->number[c->rank] ? m->members[i] * c->count : 0;
+        counts[i] = m->members[i] * c->count;
+    }
+    char *own = blocks + (size_t)low * c->element;
+    tutti_status status = step(c, comm->within, TUTTI_GATHER, c->in, own, c->count, 0, c->inside);
+    if (status == TUTTI_OK && comm->between) {
+        tutti_collective uneven = *c;
+        uneven.counts = counts;
+        status = step(&uneven, comm->between, TUTTI_ALL_GATHER, own, blocks,
+                      c->count * c->size / m->machines, 0, c->between);
+    }
+    free(counts);
+    if (status == TUTTI_OK)
+        status = step(c, comm->within, TUTTI_BROADCAST, blocks, blocks, c->count * c->size, 0,
+                      c->inside);
+    return status;
+}
+
+/* From the order of machines into the order of ranks. */
+static tutti_status all_gather(tutti_collective *c)
+{
+    size_t bytes = (size_t)c->count * c->element;
+    void *blocks;
+    map m;
+    if (c->counts)
+        return tutti__coll_find("ring")->on[TUTTI_ALL_GATHER].run(c);
+    TUTTI_TRY(tutti__coll_scratch(c, bytes * (size_t)c->size + 1, &blocks));
+    TUTTI_TRY(map_ranks(c, &m));
+    tutti_status status = gather_blocks(c, &m, blocks);
+    char *from = blocks;
+    for (int i = 0; status == TUTTI_OK && i < m.machines; i++)
+        for (int r = 0; r < c->size; r++)
+            if (m.number[r] == i) {
+                tutti__coll_copy(c, (char *)c->out + (size_t)r * bytes, from, bytes);
+                from += bytes;
+            }
+    free(m.number);
+    return status;
 }
 
 static tutti_status barrier(tutti_collective *c)
 {
-    TUTTI_TRY(step(c, c->comm->within, TUTTI_BARRIER, NULL, 0, NULL));
+    TUTTI_TRY(step(c, c->comm->within, TUTTI_BARRIER, NULL, NULL, 0, 0, NULL));
     if (c->comm->between)
-        TUTTI_TRY(step(c, c->comm->between, TUTTI_BARRIER, NULL, 0, NULL));
-    return step(c, c->comm->within, TUTTI_BARRIER, NULL, 0, NULL);
+        TUTTI_TRY(step(c, c->comm->between, TUTTI_BARRIER, NULL, NULL, 0, 0, NULL));
+    return step(c, c->comm->within, TUTTI_BARRIER, NULL, NULL, 0, 0, NULL);
 }
 
-static double within_cost(const tutti_cost_query *q)
+/* One operation within a machine, by shared memory. */
+static double within_cost(const tutti_cost_query *q, tutti_operation operation)
 {
     int hosts = q->cost->hosts > 0 ? q->cost->hosts : 1;
     tutti_cost_query inner = {q->cost, (q->ranks + hosts - 1) / hosts, q->bytes, TUTTI_LINK_WITHIN};
-    return inner.ranks > 1 ? tutti__coll_find("direct")->on[TUTTI_REDUCE].cost(&inner) : 0;
+    return inner.ranks > 1 ? tutti__coll_find("direct")->on[operation].cost(&inner) : 0;
 }
-static double between_cost(const tutti_cost_query *q, tutti_operation operation)
+static double between_cost(const tutti_cost_query *q, tutti_operation operation, double bytes)
 {
-    tutti_cost_query outer = {q->cost, q->cost->hosts, q->bytes, TUTTI_LINK_BETWEEN};
+    tutti_cost_query outer = {q->cost, q->cost->hosts, bytes, TUTTI_LINK_BETWEEN};
     static const char *const names[] = {"ring", "doubling", "tree", "halving"};
     double best = INFINITY;
     for (size_t i = 0; i < TUTTI_COUNT(names); i++) {
@@ -98,15 +204,36 @@ static double between_cost(const tutti_cost_query *q, tutti_operation operation)
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    return q->cost->hosts > 1 ? 2 * within_cost(q) + between_cost(q, TUTTI_ALL_REDUCE) : INFINITY;
+    return q->cost->hosts > 1
+               ? within_cost(q, TUTTI_ALL_REDUCE) + between_cost(q, TUTTI_ALL_REDUCE, q->bytes) +
+                     within_cost(q, TUTTI_BROADCAST)
+               : INFINITY;
 }
 static double cost_broadcast(const tutti_cost_query *q)
 {
-    return q->cost->hosts > 1 ? 2 * within_cost(q) + between_cost(q, TUTTI_BROADCAST) : INFINITY;
+    return q->cost->hosts > 1
+               ? 2 * within_cost(q, TUTTI_BROADCAST) + between_cost(q, TUTTI_BROADCAST, q->bytes)
+               : INFINITY;
+}
+static double cost_reduce(const tutti_cost_query *q)
+{
+    return q->cost->hosts > 1
+               ? within_cost(q, TUTTI_REDUCE) + between_cost(q, TUTTI_REDUCE, q->bytes)
+               : INFINITY;
+}
+/* Blocks of machines cross the network; everything goes to everybody within, and into its place. */
+static double cost_all_gather(const tutti_cost_query *q)
+{
+    if (q->cost->hosts < 2)
+        return INFINITY;
+    tutti_cost_query all = {q->cost, q->ranks, q->bytes * q->ranks, TUTTI_LINK_WITHIN};
+    return within_cost(q, TUTTI_GATHER) +
+           between_cost(q, TUTTI_ALL_GATHER, all.bytes / q->cost->hosts) +
+           within_cost(&all, TUTTI_BROADCAST) + tutti__coll_cost_move(q, all.bytes);
 }
 static double cost_barrier(const tutti_cost_query *q)
 {
-    return q->cost->hosts > 1 ? 2 * q->cost->phase + between_cost(q, TUTTI_BARRIER) : INFINITY;
+    return q->cost->hosts > 1 ? 2 * q->cost->phase + between_cost(q, TUTTI_BARRIER, 0) : INFINITY;
 }
 
 const tutti_coll tutti_coll_hierarchical = {
@@ -116,7 +243,10 @@ const tutti_coll tutti_coll_hierarchical = {
     .on =
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2f + log h a (h machines)"},
-            [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "2(2f + Mc) + best of h machines"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2(2f + Mc) + best of h machines"},
+            [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "2(2f + Mm) + best of h machines"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "2f + (p/h-1)Mg + best of h machines"},
+            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "4f + Mc + Mm + best of h machines"},
+            [TUTTI_ALL_GATHER] = {all_gather, cost_all_gather,
+                                  "4f + (p/h + 2p)Mm + best of h machines (pM/h)"},
         },
 };

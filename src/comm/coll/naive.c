@@ -1,9 +1,7 @@
 /* naive.c: everybody sends everything to everybody. (p - 1) M bytes leave each rank; one step. What
  * every other algorithm is checked against: results are folded in the order of ranks. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "comm/coll.h"
+#include <stdlib.h>
 
 static tutti_status tables(tutti_collective *c, struct iovec **ret_out, struct iovec **ret_in)
 {
@@ -48,8 +46,8 @@ static tutti_status all_gather(tutti_collective *c)
         size_t bytes = (size_t)(c->counts ? c->counts[r] : c->count) * c->element;
         out[r] = (struct iovec){(void *)(uintptr_t)c->in, mine};
         in[r] = (struct iovec){at, bytes};
-        if (r == c->rank && at != c->in)
-            memmove(at, c->in, mine);
+        if (r == c->rank)
+            tutti__coll_copy(c, at, c->in, mine);
         at += bytes;
     }
     tutti_status status = tutti__coll_exchange_all(c, out, in);
@@ -66,8 +64,7 @@ static tutti_status all_to_all(tutti_collective *c)
         out[r] = (struct iovec){(char *)(uintptr_t)c->in + (size_t)r * bytes, bytes};
         in[r] = (struct iovec){(char *)c->out + (size_t)r * bytes, bytes};
     }
-    if (bytes)
-        memcpy(in[c->rank].iov_base, out[c->rank].iov_base, bytes);
+    tutti__coll_copy(c, in[c->rank].iov_base, out[c->rank].iov_base, bytes);
     tutti_status status = tutti__coll_exchange_all(c, out, in);
     free(out);
     return status;
@@ -109,7 +106,7 @@ static tutti_status barrier(tutti_collective *c)
 
 static double cost_blocks(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__cost_exchange(q, q->bytes);
+    return (q->ranks - 1) * tutti__cost_exchange(q, q->bytes) + tutti__coll_cost_move(q, q->bytes);
 }
 static double cost_folded(const tutti_cost_query *q)
 {
@@ -128,12 +125,13 @@ static double cost_barrier(const tutti_cost_query *q)
 const tutti_coll tutti_coll_naive = {
     .name = "naive",
     .doc = "everybody sends to everybody",
+    .all_cross = true,
     .on =
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "(p-1)a"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_folded, "(p-1)(a + Mb + Mg)"},
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scattered, "(p-1)(a + M/p b + M/p g)"},
-            [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "(p-1)(a + Mb)"},
-            [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "(p-1)(a + Mb)"},
+            [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "(p-1)(a + Mb) + Mm"},
+            [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "(p-1)(a + Mb) + Mm"},
         },
 };

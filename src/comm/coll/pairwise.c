@@ -1,7 +1,5 @@
 /* pairwise.c: all_to_all in p - 1 steps; in step k rank r gives to r + k and takes from r - k, so
  * that each has one partner each way at a time. */
-#include <string.h>
-
 #include "comm/coll.h"
 
 static tutti_status all_to_all(tutti_collective *c)
@@ -9,8 +7,7 @@ static tutti_status all_to_all(tutti_collective *c)
     size_t bytes = (size_t)c->count * c->element;
     const char *in = c->in;
     char *out = c->out;
-    if (bytes)
-        memcpy(out + (size_t)c->rank * bytes, in + (size_t)c->rank * bytes, bytes);
+    tutti__coll_copy(c, out + (size_t)c->rank * bytes, in + (size_t)c->rank * bytes, bytes);
     for (int step = 1; step < c->size; step++) {
         int to = (c->rank + step) % c->size, from = (c->rank - step + c->size) % c->size;
         TUTTI_TRY(tutti__coll_exchange(c, to, in + (size_t)to * bytes, bytes, from,
@@ -21,11 +18,12 @@ static tutti_status all_to_all(tutti_collective *c)
 
 static double cost_all_to_all(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__cost_exchange(q, q->bytes);
+    return (q->ranks - 1) * tutti__cost_exchange(q, q->bytes) + tutti__coll_cost_move(q, q->bytes);
 }
 
 const tutti_coll tutti_coll_pairwise = {
     .name = "pairwise",
     .doc = "one partner at a time",
-    .on = {[TUTTI_ALL_TO_ALL] = {all_to_all, cost_all_to_all, "(p-1)(a + Mb)"}},
+    .all_cross = true,
+    .on = {[TUTTI_ALL_TO_ALL] = {all_to_all, cost_all_to_all, "(p-1)(a + Mb) + Mm"}},
 };

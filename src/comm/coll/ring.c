@@ -1,8 +1,6 @@
 /* ring.c: rank r gives to r + 1 and takes from r - 1. The message is cut into p blocks; after p - 1
  * steps each rank has one block of the sum, after p - 1 more everybody has all. 2 (p - 1) / p M
  * bytes leave each rank, which no algorithm over messages can better. */
-#include <string.h>
-
 #include "comm/coll.h"
 
 enum { CHAIN = 128 << 10 }; /* bytes that a broadcast hands on at a time */
@@ -68,8 +66,7 @@ static tutti_status all_reduce(tutti_collective *c)
     int64_t low = tutti__coll_cut(c->count, c->size, c->rank);
     int64_t high = tutti__coll_cut(c->count, c->size, c->rank + 1);
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
-    if (c->in != c->out && c->count)
-        memcpy(c->out, c->in, (size_t)c->count * c->element);
+    tutti__coll_copy(c, c->out, c->in, (size_t)c->count * c->element);
     TUTTI_TRY(scatter_sums(c, c->out, c->count, room));
     tutti__fold_finish(c->dtype, c->reduction, at(c, c->out, low), high - low, c->size);
     return gather_blocks(c, c->out, c->count, NULL);
@@ -82,9 +79,9 @@ static tutti_status reduce_scatter(tutti_collective *c)
     size_t bytes = (size_t)total * c->element, block = (size_t)c->count * c->element;
     TUTTI_TRY(tutti__coll_scratch(c, bytes + TUTTI_FOLD_ROOM, &scratch));
     char *work = scratch;
-    memcpy(work, c->in, bytes);
+    tutti__coll_copy(c, work, c->in, bytes);
     TUTTI_TRY(scatter_sums(c, work, total, work + bytes));
-    memcpy(c->out, work + (size_t)c->rank * block, block);
+    tutti__coll_copy(c, c->out, work + (size_t)c->rank * block, block);
     tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
     return TUTTI_OK;
 }
@@ -97,8 +94,7 @@ static tutti_status all_gather(tutti_collective *c)
         total += c->counts ? c->counts[i] : c->count;
     }
     char *own = at(c, c->out, start);
-    if (own != c->in && mine)
-        memmove(own, c->in, (size_t)mine * c->element);
+    tutti__coll_copy(c, own, c->in, (size_t)mine * c->element);
     return gather_blocks(c, c->out, total, c->counts);
 }
 
@@ -131,7 +127,7 @@ static tutti_status broadcast(tutti_collective *c)
 
 static double cost_gather(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__cost_exchange(q, q->bytes);
+    return (q->ranks - 1) * tutti__cost_exchange(q, q->bytes) + tutti__coll_cost_move(q, q->bytes);
 }
 static double cost_scatter(const tutti_cost_query *q)
 {
@@ -141,7 +137,8 @@ static double cost_scatter(const tutti_cost_query *q)
 /* The input must stay as it is: it is copied first. */
 static double cost_reduce_scatter(const tutti_cost_query *q)
 {
-    return cost_scatter(q) + tutti__cost_add(q, q->bytes);
+    return cost_scatter(q) + tutti__coll_cost_move(q, q->bytes) +
+           tutti__coll_cost_move(q, q->bytes / q->ranks);
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
@@ -151,20 +148,22 @@ static double cost_broadcast(const tutti_cost_query *q)
 {
     double piece = q->bytes < CHAIN ? q->bytes : CHAIN, pieces = q->bytes / CHAIN;
     pieces = pieces < 1 ? 1 : pieces;
-    double each = q->ranks > 2 ? tutti__cost_exchange(q, piece) : tutti__cost_message(q, piece);
+    double each = q->ranks > 2 ? tutti__cost_stream(q, piece, q->bytes)
+                               : tutti__cost_stream_message(q, piece, q->bytes);
     return (pieces + q->ranks - 2) * each;
 }
 
 const tutti_coll tutti_coll_ring = {
     .name = "ring",
     .doc = "blocks go round a ring",
+    .in_parts = true,
     .on =
         {
             [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "(M/C + p-2)(a + Cb), C = 128 KiB"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                   "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"},
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter,
-                                      "(p-1)a + (p-1)/p Mb + (p-1)/p Mg + Mg"},
-            [TUTTI_ALL_GATHER] = {all_gather, cost_gather, "(p-1)(a + Mb)"},
+                                      "(p-1)a + (p-1)/p Mb + (p-1)/p Mg + (p+1)/p Mm"},
+            [TUTTI_ALL_GATHER] = {all_gather, cost_gather, "(p-1)(a + Mb) + Mm"},
         },
 };

@@ -1,7 +1,5 @@
 /* tree.c: a binomial tree. In step k ranks whose distance to the root is an odd multiple of 2^k
  * give to the rank 2^k below; a broadcast goes the same way back. log2 p steps each. */
-#include <string.h>
-
 #include "comm/coll.h"
 
 static int real(const tutti_collective *c, int root, int place)
@@ -52,8 +50,7 @@ static tutti_status reduce(tutti_collective *c)
     void *scratch;
     TUTTI_TRY(tutti__coll_scratch(c, bytes + TUTTI_FOLD_ROOM, &scratch));
     char *sum = root ? c->out : scratch;
-    if (sum != c->in && bytes)
-        memcpy(sum, c->in, bytes);
+    tutti__coll_copy(c, sum, c->in, bytes);
     TUTTI_TRY(reduce_to(c, c->root, sum, (char *)scratch + bytes));
     if (root)
         tutti__fold_finish(c->dtype, c->reduction, sum, c->count, c->size);
@@ -65,8 +62,7 @@ static tutti_status all_reduce(tutti_collective *c)
     size_t bytes = (size_t)c->count * c->element;
     void *room;
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
-    if (c->out != c->in && bytes)
-        memcpy(c->out, c->in, bytes);
+    tutti__coll_copy(c, c->out, c->in, bytes);
     TUTTI_TRY(reduce_to(c, 0, c->out, room));
     if (c->rank == 0)
         tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
@@ -92,14 +88,18 @@ static double cost_broadcast(const tutti_cost_query *q)
 {
     return tutti__log2(q->ranks) * tutti__cost_message(q, q->bytes);
 }
-static double cost_reduce(const tutti_cost_query *q)
+static double cost_folds(const tutti_cost_query *q)
 {
     return tutti__log2(q->ranks) *
            (tutti__cost_message(q, q->bytes) + tutti__cost_fold(q, q->bytes));
 }
+static double cost_reduce(const tutti_cost_query *q)
+{
+    return cost_folds(q) + tutti__coll_cost_move(q, q->bytes);
+}
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    return cost_reduce(q) + cost_broadcast(q);
+    return cost_folds(q) + cost_broadcast(q);
 }
 static double cost_barrier(const tutti_cost_query *q)
 {
@@ -113,7 +113,7 @@ const tutti_coll tutti_coll_tree = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2 log p a"},
             [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "log p (a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "log p (a + Mb + Mg)"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "log p (a + Mb + Mg) + Mm"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2 log p (a + Mb) + log p Mg"},
         },
 };

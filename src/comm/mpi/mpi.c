@@ -46,6 +46,24 @@ static const tutti_mpi_module *load(const char *path)
     return found && found->version == TUTTI_MPI_MODULE_VERSION ? found : NULL;
 }
 
+/* Whose mpirun started this process: they give different variables. Processes without any are
+ * OpenMPI's first. */
+static bool by_mpich(void)
+{
+    static const tutti_param choice =
+        TUTTI_PARAM("MPI", "", "openmpi or mpich: the MPI behind the engine 'mpi'");
+    const char *named = tutti__param_text(&choice);
+    if (named[0])
+        return strcmp(named, "mpich") == 0;
+    bool openmpi = getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK");
+    return !openmpi && (getenv("PMI_RANK") || getenv("PMI_FD") || getenv("PMI_PORT"));
+}
+
+static const char *file_name(void)
+{
+    return by_mpich() ? "tutti_mpi_mpich.so" : "tutti_mpi.so";
+}
+
 /* TUTTI_MODULES, beside the program, in the build's or the installation's folder, as the system
  * finds it. */
 static const tutti_mpi_module *find(void)
@@ -65,7 +83,7 @@ static const tutti_mpi_module *find(void)
     const tutti_mpi_module *found = NULL;
     const char *folder = tutti__param_text(&modules);
     if (folder[0]) {
-        snprintf(path, sizeof path, "%s/tutti_mpi.so", folder);
+        snprintf(path, sizeof path, "%s/%s", folder, file_name());
         found = load(path);
     }
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -73,10 +91,10 @@ static const tutti_mpi_module *find(void)
         length--;
     program[length > 0 ? length : 0] = 0;
     for (size_t i = 0; !found && length > 0 && i < TUTTI_COUNT(beside); i++) {
-        snprintf(path, sizeof path, "%s%stutti_mpi.so", program, beside[i]);
+        snprintf(path, sizeof path, "%s%s%s", program, beside[i], file_name());
         found = load(path);
     }
-    return found ? found : load("tutti_mpi.so");
+    return found ? found : load(file_name());
 }
 
 static const tutti_mpi_module *module(void)
@@ -94,9 +112,10 @@ static tutti_status available(void)
         return TUTTI_OK;
     return tutti_fail(
         TUTTI_UNSUPPORTED,
-        "the engine 'mpi' needs the module tutti_mpi.so, which is built when an MPI is "
-        "installed (apt install libopenmpi-dev, then build again); TUTTI_MODULES names "
-        "another folder to look in");
+        "the engine 'mpi' needs the module %s, which is built when its MPI is installed (apt "
+        "install %s, then build again); TUTTI_MODULES names another folder to look in, TUTTI_MPI "
+        "the MPI (openmpi, mpich)",
+        file_name(), by_mpich() ? "libmpich-dev" : "libopenmpi-dev");
 }
 
 static void detach(tutti_fabric *fabric, void *given)

@@ -2,14 +2,41 @@
 #include "device/cpu/frame.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
+
+/* From the memory that others reach, or, when there is none left, from that of this process: then
+ * values are copied when they are exchanged. */
+static bool take_shared(tutti_cpu_frame *f, const tutti_program *program)
+{
+    const tutti_shared_memory *from = program->shared;
+    size_t bytes = (program->shared_size + 127) / 64 * 64;
+    if (program->shared_size == 0)
+        return true;
+    f->shared = from ? from->allocate(from->self, bytes) : NULL;
+    f->shared_from = f->shared ? from : NULL;
+    if (!f->shared)
+        f->shared = tutti__aligned_alloc(64, bytes);
+    if (f->shared)
+        memset(f->shared, 0, bytes);
+    return f->shared != NULL;
+}
+
+static void release_shared(tutti_cpu_frame *f)
+{
+    if (f->shared_from)
+        f->shared_from->release(f->shared_from->self, f->shared);
+    else
+        free(f->shared);
+}
 
 void tutti__cpu_frame_destroy(tutti_cpu_frame *f)
 {
     if (!f)
         return;
     free(f->memory);
+    release_shared(f);
     free(f->calls);
     free(f->views);
     free(f->snapshots);
@@ -44,6 +71,8 @@ static bool resolve(tutti_cpu_frame *f, const tutti_program *program, int32_t in
         .dtype = value->type->dtype, .rank = value->type->rank, .dims = value->type->dims};
     if (value->space == TUTTI_IN_ARENA)
         view->data = (char *)f->memory + value->offset;
+    else if (value->space == TUTTI_IN_SHARED)
+        view->data = (char *)f->shared + value->offset;
     else if (value->space == TUTTI_IN_CONSTANT)
         view->data = tutti_tensor_data(program->constants[value->slot]);
     else if (value->space == TUTTI_IN_QUEUE)
@@ -128,7 +157,8 @@ static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame *
         f->memory = tutti__aligned_alloc(64, (program->arena_size + 127) / 64 * 64);
         if (f->inputs)
             f->inputs[patches - 1].count = -1; /* ends the list */
-        ok = f->calls && f->views && f->inputs && f->snapshots && f->context.dynamic && f->memory;
+        ok = f->calls && f->views && f->inputs && f->snapshots && f->context.dynamic &&
+             f->memory && take_shared(f, program);
     }
     if (ok) {
         f->results = f->inputs + program->input_count;

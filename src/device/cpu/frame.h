@@ -18,7 +18,8 @@ typedef struct tutti_cpu_patch {
 typedef struct tutti_cpu_frame {
     struct tutti_cpu_frame *next;
     const tutti_program *program;
-    void *memory;
+    void *memory, *shared;
+    const tutti_shared_memory *shared_from; /* NULL: `shared` is this process's own */
     tutti_context context;
     tutti_call *calls;
     tutti_view *views;

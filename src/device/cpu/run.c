@@ -70,6 +70,8 @@ static tutti_status copy_results(const tutti_program *program, tutti_cpu_frame *
         const void *from = NULL;
         if (value->space == TUTTI_IN_ARENA)
             from = (char *)f->memory + value->offset;
+        else if (value->space == TUTTI_IN_SHARED)
+            from = (char *)f->shared + value->offset;
         else if (value->space == TUTTI_IN_CONSTANT)
             from = tutti_tensor_data(program->constants[value->slot]);
         else if (value->space == TUTTI_IN_INPUT)

@@ -27,7 +27,8 @@ static void cpu_destroy(tutti_executable *executable)
 
 static size_t cpu_memory(const tutti_executable *executable)
 {
-    return ((const tutti_cpu_executable *)executable)->program->arena_size;
+    const tutti_program *program = ((const tutti_cpu_executable *)executable)->program;
+    return program->arena_size + program->shared_size;
 }
 
 static void cpu_print(const tutti_executable *executable, tutti_text *text)
@@ -93,6 +94,7 @@ const tutti_target tutti_target_cpu = {
     .kernels = "cpu",
     .streams = 1,
     .alignment = 64,
+    .shares = true,
     .count = cpu_count,
     .open = cpu_open,
     .close = cpu_close,

@@ -163,14 +163,15 @@ static tutti_status note_variables(tutti_whole_executable *e, const tutti_node *
 
 static tutti_status find_runner_kernel(tutti_whole_executable *e, const tutti_node *node)
 {
-    tutti_type inputs[1];
     if (!is_transfer(node))
         return TUTTI_OK;
-    if (node->input_count > 1)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s: %s '%s' has %d inputs, at most 1 is expected",
-                          e->device->name, node->op->name, node->name, node->input_count);
-    if (node->input_count == 1)
-        inputs[0] = *tutti__edge_type(node->inputs[0]);
+    tutti_type *inputs = tutti__arena_array(&node->graph->arena, (size_t)node->input_count + 1,
+                                            sizeof *inputs);
+    if (!inputs)
+        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %s '%s'", e->device->name,
+                          node->op->name, node->name);
+    for (int i = 0; i < node->input_count; i++)
+        inputs[i] = *tutti__edge_type(node->inputs[i]);
     tutti_kernel_query query = {.node = {.op = node->op,
                                          .name = node->name,
                                          .input_count = node->input_count,

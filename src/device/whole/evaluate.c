@@ -11,19 +11,19 @@ static tutti_status no_memory(const tutti_node *node)
 
 /* ---- single nodes ---- */
 
-/* A kernel of the runner: it meets other devices through the run's rendezvous. */
-static tutti_status call_runner(tutti_whole_run *r, const tutti_kernel *kernel,
-                                const tutti_node *node, tutti_tensor *const *inputs,
-                                tutti_tensor **ret_outputs)
+/* A kernel of the runner: it meets other devices through the run's rendezvous. `views`: of inputs,
+ * then of outputs. */
+static tutti_status call_runner_with(tutti_whole_run *r, const tutti_kernel *kernel,
+                                     const tutti_node *node, tutti_tensor *const *inputs,
+                                     tutti_view *views, tutti_tensor **outputs)
 {
     tutti_context context = {
         .host.cancelled = r->run->watched, .run = r->run, .device = r->executable->device};
-    tutti_view in = node->input_count ? tutti__tensor_view_of(inputs[0]) : (tutti_view){0},
-               out = {0};
-    tutti_tensor *output = NULL;
-    if (node->output_count == 1) {
-        TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &node->types[0], &output));
-        out = tutti__tensor_view_of(output);
+    for (int i = 0; i < node->input_count; i++)
+        views[i] = tutti__tensor_view_of(inputs[i]);
+    for (int i = 0; i < node->output_count; i++) {
+        TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &node->types[i], &outputs[i]));
+        views[node->input_count + i] = tutti__tensor_view_of(outputs[i]);
     }
     tutti_call call = {.op = node->op,
                        .name = node->name,
@@ -31,15 +31,31 @@ static tutti_status call_runner(tutti_whole_run *r, const tutti_kernel *kernel,
                        .attr_count = node->attr_count,
                        .input_count = node->input_count,
                        .output_count = node->output_count,
-                       .inputs = &in,
-                       .outputs = &out,
+                       .inputs = views,
+                       .outputs = views + node->input_count,
                        .context = &context,
                        .deadline = r->run->deadline};
-    tutti_status status = kernel->run(&call);
-    if (status == TUTTI_OK && output)
-        ret_outputs[0] = output;
-    else
-        tutti_tensor_release(output);
+    return kernel->run(&call);
+}
+
+static tutti_status call_runner(tutti_whole_run *r, const tutti_kernel *kernel,
+                                const tutti_node *node, tutti_tensor *const *inputs,
+                                tutti_tensor **ret_outputs)
+{
+    size_t count = (size_t)node->output_count;
+    tutti_view *views = calloc((size_t)node->input_count + count + 1, sizeof *views);
+    tutti_tensor **outputs = calloc(count + 1, sizeof *outputs);
+    tutti_status status = views && outputs
+                              ? call_runner_with(r, kernel, node, inputs, views, outputs)
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for %s", node->op->name);
+    for (size_t i = 0; outputs && i < count; i++) {
+        if (status == TUTTI_OK)
+            ret_outputs[i] = outputs[i];
+        else
+            tutti_tensor_release(outputs[i]);
+    }
+    free(views);
+    free(outputs);
     return status;
 }
 

@@ -1,10 +1,13 @@
 /* all_reduce.c: everybody gets the reduction of all inputs. */
 #include "exec/kernels/collective.h"
+#include "exec/kernels/team.h"
 
 static tutti_status run(const tutti_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *sum = NULL;
+    if (tutti__call_team(call))
+        return tutti__call_reduce(call);
     TUTTI_TRY(tutti__meet(call, &meeting));
     tutti_status status = tutti__meeting_reduce(call, &meeting, &sum);
     if (status == TUTTI_OK)
@@ -20,6 +23,8 @@ const tutti_kernel tutti_kernel_all_reduce = {
     .op = "all_reduce",
     .target = "cpu",
     .isa = "base",
+    .inplace = 1,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = run,
 };

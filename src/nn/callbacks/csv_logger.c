@@ -86,6 +86,7 @@ static void destroy(void *self)
 
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
+    .writes = true,
     .name = "csv_logger",
     .train_begin = train_begin,
     .train_end = train_end,

@@ -115,6 +115,7 @@ static tutti_status train_end(void *self, tutti_event *event)
 
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
+    .writes = true,
     .name = "json_lines",
     .train_begin = train_begin,
     .train_end = train_end,

@@ -2,6 +2,7 @@
 #include "base/job.h"
 #include "base/world.h"
 #include "nn/callbacks/common.h"
+#include "tutti/strategy.h"
 
 struct tutti_progress {
     tutti_fit fit; /* without a model: its event always has logs */
@@ -37,6 +38,8 @@ static void destroy(void *object)
 static tutti_status add_callbacks(tutti_progress *p)
 {
     const char *logs = tutti_flag_text(p->job, "logs", NULL);
+    if (tutti_strategy_rank(tutti_job_strategy(p->job)) > 0) /* the first process shows it */
+        return tutti_job_check(p->job);
     if (logs)
         TUTTI_TRY(tutti__fit_add(&p->fit, tutti_tensorboard(logs)));
     if (tutti_flag_on(p->job, "json"))

@@ -188,6 +188,7 @@ static void destroy(void *self)
 
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
+    .writes = true,
     .name = "progress_bar",
     .train_end = train_end,
     .epoch_begin = epoch_begin,

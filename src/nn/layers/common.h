@@ -8,8 +8,8 @@
 #include "ops/build.h"
 #include "tutti/layers.h"
 
-/* Element i of a pair of sizes: {3} means {3, 3}, nothing means the fallback. */
-static inline int64_t tutti__pair(const int64_t pair[2], int i, int64_t fallback)
+/* Element i of a pair or triple of sizes: {3} means {3, 3}, nothing means the fallback. */
+static inline int64_t tutti__pair(const int64_t *pair, int i, int64_t fallback)
 {
     if (pair[i] > 0)
         return pair[i];
@@ -31,6 +31,7 @@ static inline double tutti__number_or(double number, double fallback)
 bool tutti__layer_takes(tutti_layer_call *call, int rank, const char *what);
 #define TUTTI_IMAGES "images [batch, height, width, channels]"
 #define TUTTI_SEQUENCES "sequences [batch, time, features]"
+#define TUTTI_VOLUMES "volumes [batch, depth, height, width, channels]"
 
 /* True when dimensions `first` and on of input 0 are known; else the mistake is noted. */
 bool tutti__layer_knows(tutti_layer_call *call, int first);
@@ -98,7 +99,7 @@ extern const tutti_field tutti__rnn_fields[];
 
 /* ---- fields that kinds share ---- */
 
-extern const tutti_field tutti__pool2d_fields[], tutti__pool1d_fields[],
+extern const tutti_field tutti__pool3d_fields[], tutti__pool2d_fields[], tutti__pool1d_fields[],
     tutti__global_pool_fields[], tutti__dims_fields[], tutti__border1d_fields[],
     tutti__border2d_fields[], tutti__dropout_fields[], tutti__norm_fields[];
 

@@ -1,6 +1,13 @@
 /* fields.c: the settings that several kinds have alike. */
 #include "nn/layers/common.h"
 
+const tutti_field tutti__pool3d_fields[] = {
+    TUTTI_INTS_FIELD(tutti_pool3d_settings, pool_size),
+    TUTTI_INTS_FIELD(tutti_pool3d_settings, strides),
+    TUTTI_TEXT_FIELD(tutti_pool3d_settings, padding),
+    {0},
+};
+
 const tutti_field tutti__pool2d_fields[] = {
     TUTTI_INTS_FIELD(tutti_pool2d_settings, pool_size),
     TUTTI_INTS_FIELD(tutti_pool2d_settings, strides),

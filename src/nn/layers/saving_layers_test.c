@@ -52,7 +52,7 @@ TUTTI_TEST(models_of_all_layers_come_back_from_text)
                       tutti_zero_padding1d(1), tutti_cropping1d(2), tutti_max_pool1d(2),
                       tutti_average_pool1d(2), tutti_leaky_relu_layer(),
                       tutti_elu_layer(.alpha = 0.5), tutti_activation(TUTTI_GELU),
-                      tutti_gaussian_noise(0.1), tutti_reshape_layer(-1, 2),
-                      tutti_global_max_pool1d(.keepdims = true)),
+                      tutti_prelu_layer(.alpha_initializer = "ones"), tutti_gaussian_noise(0.1),
+                      tutti_reshape_layer(-1, 2), tutti_global_max_pool1d(.keepdims = true)),
                floats(DIMS(2, 6, 2)));
 }

@@ -48,6 +48,8 @@ TUTTI_TEST(activation_layers_are_those_of_keras)
         (double[]){-0.08000001, 0.5, -0.03, -0.12, 0.4, -0.07, 0.5, -0.02, -0.11, 0.5, -0.06, 0.5});
     expect(LAYERS(tutti_leaky_relu_layer()), floats(DIMS(1, 6)), DIMS(1, 6),
            (double[]){-0.18, 0.8, -0.03, -0.3, 0.4, -0.15});
+    expect(LAYERS(tutti_prelu_layer()), floats(DIMS(1, 6)), DIMS(1, 6),
+           (double[]){-0.3, 0.8, -0.1, -0.1, 0.4, -0.3});
     expect(LAYERS(tutti_elu_layer(.alpha = 0.5)), floats(DIMS(1, 6)), DIMS(1, 6),
            (double[]){-0.2255942, 0.8, -0.04758132, -0.3160603, 0.4, -0.1967347});
     expect(LAYERS(tutti_softmax_layer()), floats(DIMS(2, 3)), DIMS(2, 3),
@@ -68,6 +70,7 @@ TUTTI_TEST(shape_layers_learn)
                   tutti_flatten()),
            floats(DIMS(3, 4)), 0.2);
     learns(LAYERS(tutti_dense(4), tutti_repeat_vector(3), tutti_activation(TUTTI_SILU),
+                  tutti_prelu_layer(.shared = true), tutti_prelu_layer(),
                   tutti_relu_layer(.negative_slope = 0.1), tutti_dense(1)),
            floats(DIMS(3, 4)), 0.2);
 }

@@ -268,6 +268,7 @@ const tutti_op tutti_op_matmul = {
     .min_inputs = 2,
     .max_inputs = 2,
     .outputs = 1,
+    .flags = TUTTI_OP_LINEAR_EACH,
     .attrs = attrs,
     .infer = infer,
     .gradient = gradient,

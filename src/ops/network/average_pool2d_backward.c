@@ -12,7 +12,7 @@ static tutti_status infer(tutti_infer *node)
     TUTTI_TRY(tutti__need_rank(node, GRAD, "grad", 4, "[batch,height,width,channels]"));
     if (node->input_count > LIKE)
         TUTTI_TRY(tutti__need_rank(node, LIKE, "x", 4, "[batch,height,width,channels]"));
-    TUTTI_TRY(tutti__size_infer(node, LIKE, 1, size));
+    TUTTI_TRY(tutti__size_infer(node, 2, 0, LIKE, 1, size));
     int64_t dims[] = {node->inputs[GRAD].dims[0], size[0], size[1], node->inputs[GRAD].dims[3]};
     tutti_type x = tutti_type_make(node->inputs[GRAD].dtype, 4, dims);
     TUTTI_TRY(tutti__pool_infer(node, &x, &w));

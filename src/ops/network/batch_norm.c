@@ -66,6 +66,22 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return ways.count;
 }
 
+/* In f32 where x has 16 bits, as the kernels do. Moments by sums over the rows:
+ * mean = sum(x) / n, variance = sum((x - mean)^2) / n. */
+static tutti_status expand(tutti_expansion *node)
+{
+    tutti_dtype own = tutti_sym_type(node->inputs[0]).dtype;
+    tutti_sym x = tutti__widened(node->inputs[0]), mean = tutti__mean_leading(x);
+    tutti_sym centred = tutti_sub(x, mean), variance = tutti__mean_leading(tutti_square(centred));
+    tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, RULE_FLOAT(node, "epsilon")));
+    tutti_sym factor = tutti_mul(tutti__widened(node->inputs[1]), r);
+    tutti_sym y = tutti_add(tutti_mul(centred, factor), tutti__widened(node->inputs[2]));
+    node->outputs[0] = tutti__narrowed(y, own);
+    node->outputs[1] = tutti__narrowed(mean, own);
+    node->outputs[2] = tutti__narrowed(variance, own);
+    return TUTTI_OK;
+}
+
 static void moments(int64_t rows, int64_t columns, const double *x, double *mean, double *variance)
 {
     for (int64_t row = 0; row < rows; row++)
@@ -139,6 +155,7 @@ const tutti_op tutti_op_batch_norm = {
     .gradient = gradient,
     .cost = cost,
     .split = split,
+    .expand = expand,
     .reference = reference,
     .samples = samples,
 };

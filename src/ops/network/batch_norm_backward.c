@@ -110,6 +110,26 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return ways.count;
 }
 
+/* The two sums over the rows first, then dx = scale r (grad - doffset / n - xhat dscale / n). */
+static tutti_status expand(tutti_expansion *node)
+{
+    tutti_type type = tutti_sym_type(node->inputs[X]);
+    tutti_sym x = tutti__widened(node->inputs[X]), grad = tutti__widened(node->inputs[GRAD]);
+    tutti_sym variance = tutti__widened(node->inputs[VARIANCE]);
+    tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, RULE_FLOAT(node, "epsilon")));
+    tutti_sym xhat = tutti_mul(tutti_sub(x, tutti__widened(node->inputs[MEAN])), r);
+    tutti_sym by_scale = tutti__sum_leading(tutti_mul(grad, xhat));
+    tutti_sym by_offset = tutti__sum_leading(grad);
+    double inverse = (double)type.dims[type.rank - 1] / (double)tutti_type_count(&type);
+    tutti_sym along = tutti_mul(xhat, tutti_scale(by_scale, inverse));
+    tutti_sym rest = tutti_sub(tutti_sub(grad, tutti_scale(by_offset, inverse)), along);
+    tutti_sym factor = tutti_mul(tutti__widened(node->inputs[SCALE]), r);
+    node->outputs[0] = tutti__narrowed(tutti_mul(factor, rest), type.dtype);
+    node->outputs[1] = tutti__narrowed(by_scale, type.dtype);
+    node->outputs[2] = tutti__narrowed(by_offset, type.dtype);
+    return TUTTI_OK;
+}
+
 static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
                         tutti_arena *scratch)
 {
@@ -167,6 +187,7 @@ const tutti_op tutti_op_batch_norm_backward = {
     .gradient = gradient,
     .cost = cost,
     .split = split,
+    .expand = expand,
     .reference = reference,
     .samples = samples,
 };

@@ -38,6 +38,15 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_flops(node, 7 * tutti__elements(&node->inputs[0]), ret);
 }
 
+/* Along every axis; the piece's place goes into the attributes. */
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    tutti_ways ways = {0, capacity, ret};
+    for (int axis = 0; axis < node->inputs[0].rank; axis++)
+        tutti__way_add(&ways, SLOTS(axis, TUTTI_WHOLE), SLOTS(axis));
+    return ways.count;
+}
+
 static tutti_draw draw_of(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0];
@@ -118,6 +127,7 @@ const tutti_op tutti_op_dropout = {
     .infer = infer,
     .gradient = gradient,
     .cost = cost,
+    .split = split,
     .reference = reference,
     .samples = samples,
 };

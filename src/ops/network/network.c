@@ -193,3 +193,14 @@ void tutti__way_add(tutti_ways *ways, int input_count, const int *inputs, int ou
     }
     ways->count++;
 }
+
+tutti_sym tutti__widened(tutti_sym x)
+{
+    tutti_dtype dtype = tutti_sym_type(x).dtype;
+    return dtype == TUTTI_F16 || dtype == TUTTI_BF16 ? tutti_cast(x, TUTTI_F32) : x;
+}
+
+tutti_sym tutti__narrowed(tutti_sym x, tutti_dtype dtype)
+{
+    return tutti_sym_type(x).dtype == dtype ? x : tutti_cast(x, dtype);
+}

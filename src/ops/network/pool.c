@@ -5,7 +5,7 @@ tutti_status tutti__pool_infer(const tutti_infer *node, const tutti_type *x, tut
 {
     const int64_t *window, *pads;
     TUTTI_TRY(tutti__need_ints(node, "window", 2, 1, &window));
-    TUTTI_TRY(tutti__windows_infer(node, x->dims + 1, window, ret));
+    TUTTI_TRY(tutti__windows_infer(node, 2, x->dims + 1, window, ret));
     tutti_attr_ints(node->attrs, node->attr_count, "pads", &pads);
     for (int i = 0; i < 4; i++)
         if (pads[i] >= window[i / 2])

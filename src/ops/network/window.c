@@ -1,4 +1,4 @@
-/* window.c: windows that slide over height and width; see window.h. */
+/* window.c: windows that slide over height and width, or depth too; see window.h. */
 #include "ops/network/window.h"
 
 #define LIMIT ((int64_t)1 << 31)
@@ -57,17 +57,16 @@ void tutti__window_taps(const tutti_windows *w, int axis, int64_t out, int64_t *
     *ret_end = end < w->size[axis] ? end : w->size[axis];
 }
 
-tutti_windows tutti__windows(const tutti_attr *attrs, int attr_count, const int64_t in[2],
-                             const int64_t size[2])
+tutti_windows tutti__windows(const tutti_attr *attrs, int attr_count, const int64_t *in,
+                             const int64_t *size)
 {
-    tutti_windows w;
     const int64_t *strides, *dilations, *pads;
     const char *padding = tutti_attr_string(attrs, attr_count, "padding");
     bool is_explicit = strcmp(padding, "explicit") == 0;
-    tutti_attr_ints(attrs, attr_count, "strides", &strides);
+    tutti_windows w = {.axes = tutti_attr_ints(attrs, attr_count, "strides", &strides)};
     tutti_attr_ints(attrs, attr_count, "pads", &pads);
-    bool dilated = tutti_attr_ints(attrs, attr_count, "dilations", &dilations) == 2;
-    for (int axis = 0; axis < 2; axis++) {
+    bool dilated = tutti_attr_ints(attrs, attr_count, "dilations", &dilations) == w.axes;
+    for (int axis = 0; axis < w.axes; axis++) {
         w.in[axis] = in[axis];
         w.size[axis] = size[axis];
         w.stride[axis] = strides[axis] > 0 ? strides[axis] : size[axis];
@@ -77,60 +76,100 @@ tutti_windows tutti__windows(const tutti_attr *attrs, int attr_count, const int6
     return w;
 }
 
-static tutti_status check_padding(const tutti_infer *node)
+static tutti_status check_padding(const tutti_infer *node, int axes)
 {
     const int64_t *pads;
     const char *padding = RULE_STRING(node, "padding");
-    TUTTI_TRY(tutti__need_ints(node, "pads", 4, 0, &pads));
+    TUTTI_TRY(tutti__need_ints(node, "pads", 2 * axes, 0, &pads));
     if (strcmp(padding, "valid") != 0 && strcmp(padding, "same") != 0 &&
         strcmp(padding, "explicit") != 0)
         return RULE_FAIL(
             node, TUTTI_INVALID,
             "padding is \"%s\", needs \"valid\", \"same\" or \"explicit\" (with pads = "
-            "{top, bottom, left, right})",
-            padding);
+            "{%stop, bottom, left, right})",
+            padding, axes == 3 ? "front, back, " : "");
     return TUTTI_OK;
 }
 
-tutti_status tutti__windows_infer(const tutti_infer *node, const int64_t in[2],
-                                  const int64_t size[2], tutti_windows *ret)
+static const char *axis_name(int axes, int axis)
 {
-    static const char *const names[] = {"height", "width"};
+    static const char *const names[] = {"depth", "height", "width"};
+    return names[TUTTI_WINDOW_AXES - axes + axis];
+}
+
+static tutti_status check_attrs(const tutti_infer *node, int axes)
+{
     const int64_t *ignored;
     bool dilated = tutti_attr_find(node->attrs, node->attr_count, "dilations") != NULL;
-    TUTTI_TRY(tutti__need_ints(node, "strides", 2, dilated ? 1 : 0, &ignored));
+    TUTTI_TRY(tutti__need_ints(node, "strides", axes, dilated ? 1 : 0, &ignored));
     if (dilated)
-        TUTTI_TRY(tutti__need_ints(node, "dilations", 2, 1, &ignored));
-    TUTTI_TRY(check_padding(node));
-    for (int axis = 0; axis < 2; axis++) {
+        TUTTI_TRY(tutti__need_ints(node, "dilations", axes, 1, &ignored));
+    return check_padding(node, axes);
+}
+
+tutti_status tutti__windows_infer(const tutti_infer *node, int axes, const int64_t *in,
+                                  const int64_t *size, tutti_windows *ret)
+{
+    TUTTI_TRY(check_attrs(node, axes));
+    for (int axis = 0; axis < axes; axis++) {
+        const char *name = axis_name(axes, axis);
         if (size[axis] == 0 || size[axis] >= LIMIT || in[axis] >= LIMIT * LIMIT / 4)
             return RULE_FAIL(node, TUTTI_INVALID, "a window of %s %lld over an input of %s %lld",
-                             names[axis], (long long)size[axis], names[axis], (long long)in[axis]);
+                             name, (long long)size[axis], name, (long long)in[axis]);
     }
     tutti_windows w = tutti__windows(node->attrs, node->attr_count, in, size);
-    for (int axis = 0; axis < 2; axis++)
+    for (int axis = 0; axis < axes; axis++)
         if (w.out[axis] == 0 && in[axis] > 0)
             return RULE_FAIL(node, TUTTI_INVALID,
                              "a window that spans %lld does not fit into %s %lld with padding "
                              "\"%s\"; use padding \"same\" or a larger input",
-                             (long long)extent(&w, axis), names[axis], (long long)in[axis],
-                             RULE_STRING(node, "padding"));
+                             (long long)extent(&w, axis), axis_name(axes, axis),
+                             (long long)in[axis], RULE_STRING(node, "padding"));
     *ret = w;
     return TUTTI_OK;
 }
 
-tutti_status tutti__size_infer(const tutti_infer *node, int like_index, int first_axis,
-                               int64_t ret_size[2])
+/* One axis: `both` is all of its padding. */
+static int64_t natural(const char *padding, int64_t out, int64_t stride, int64_t span, int64_t both)
 {
-    static const int64_t none[2];
-    const int64_t *size = none;
-    if (node->input_count > like_index) {
-        ret_size[0] = node->inputs[like_index].dims[first_axis];
-        ret_size[1] = node->inputs[like_index].dims[first_axis + 1];
-        return TUTTI_OK;
+    int64_t in = strcmp(padding, "same") == 0 ? out * stride : (out - 1) * stride + span;
+    if (strcmp(padding, "explicit") == 0)
+        in -= both;
+    return out == 0 || in < 0 ? 0 : in;
+}
+
+tutti_status tutti__windows_natural(const tutti_infer *node, int axes, const int64_t *out,
+                                    const int64_t *size, int64_t *ret_in)
+{
+    const int64_t *strides, *dilations, *pads;
+    const char *padding = RULE_STRING(node, "padding");
+    TUTTI_TRY(check_attrs(node, axes));
+    tutti_attr_ints(node->attrs, node->attr_count, "strides", &strides);
+    tutti_attr_ints(node->attrs, node->attr_count, "dilations", &dilations);
+    tutti_attr_ints(node->attrs, node->attr_count, "pads", &pads);
+    for (int axis = 0; axis < axes; axis++) {
+        if (out[axis] >= LIMIT / 8 || size[axis] == 0 || size[axis] >= LIMIT / 8)
+            return RULE_FAIL(node, TUTTI_INVALID, "a window of %s %lld, %lld times",
+                             axis_name(axes, axis), (long long)size[axis], (long long)out[axis]);
+        ret_in[axis] = TUTTI_ANY;
+        if (out[axis] == TUTTI_ANY || (size[axis] == TUTTI_ANY && strcmp(padding, "same") != 0))
+            continue;
+        ret_in[axis] =
+            natural(padding, out[axis], strides[axis], (size[axis] - 1) * dilations[axis] + 1,
+                    pads[2 * axis] + pads[2 * axis + 1]);
     }
-    TUTTI_TRY(tutti__need_ints(node, "size", 2, 0, &size));
-    ret_size[0] = size[0];
-    ret_size[1] = size[1];
+    return TUTTI_OK;
+}
+
+tutti_status tutti__size_infer(const tutti_infer *node, int axes, int64_t lowest, int like_index,
+                               int first_axis, int64_t *ret_size)
+{
+    const int64_t *size;
+    if (node->input_count > like_index) {
+        size = node->inputs[like_index].dims + first_axis;
+    } else {
+        TUTTI_TRY(tutti__need_ints(node, "size", axes, lowest, &size));
+    }
+    memcpy(ret_size, size, (size_t)axes * sizeof *size);
     return TUTTI_OK;
 }

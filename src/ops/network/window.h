@@ -1,19 +1,26 @@
-/* window.h: windows that slide over the height and width of [batch, height, width, channels].
+/* window.h: windows that slide over the height and width of [batch, height, width, channels], or
+ * over the depth, height and width of [batch, depth, height, width, channels].
  *
  * Tap k of the window at output o reads input  i = o * stride - before + k * dilation  where
  * 0 <= i < in, and padding elsewhere. With e = (size - 1) * dilation + 1:
  *   valid     before = after = 0    out = floor((in - e) / stride) + 1
  *   explicit  before, after given   out = floor((in + before + after - e) / stride) + 1
  *   same      out = ceil(in / stride), before = floor(max((out - 1) * stride + e - in, 0) / 2)
- * Explicit pads are [top, bottom, left, right]. */
+ * Explicit pads are [top, bottom, left, right], of volumes [front, back, top, bottom, left, right].
+ */
 #ifndef TUTTI_OPS_NETWORK_WINDOW_H
 #define TUTTI_OPS_NETWORK_WINDOW_H
 
 #include "ops/network/network.h"
 
-/* Index 0 is height, 1 is width. `in` and `out` are TUTTI_ANY where not known. */
+enum { TUTTI_WINDOW_AXES = 3 };
+
+/* Of two axes index 0 is height, 1 is width; of three 0 is depth. `in` and `out` are TUTTI_ANY
+ * where not known. */
 typedef struct tutti_windows {
-    int64_t in[2], out[2], size[2], stride[2], dilation[2], before[2];
+    int axes;
+    int64_t in[TUTTI_WINDOW_AXES], out[TUTTI_WINDOW_AXES], size[TUTTI_WINDOW_AXES];
+    int64_t stride[TUTTI_WINDOW_AXES], dilation[TUTTI_WINDOW_AXES], before[TUTTI_WINDOW_AXES];
 } tutti_windows;
 
 /* The input index that tap 0 of an output would read; tap k reads k * dilation further on. */
@@ -26,21 +33,30 @@ static inline int64_t tutti__window_start(const tutti_windows *w, int axis, int6
 void tutti__window_taps(const tutti_windows *w, int axis, int64_t out, int64_t *ret_first,
                         int64_t *ret_end);
 
-/* From attributes strides, padding, pads and, where the operator has it, dilations. `in` and `size`
- * give height and width; TUTTI_ANY where not known. The attributes were checked. */
-tutti_windows tutti__windows(const tutti_attr *attrs, int attr_count, const int64_t in[2],
-                             const int64_t size[2]);
+/* From attributes strides, which says how many axes there are, padding, pads and, where the
+ * operator has it, dilations. `in` and `size` give each axis; TUTTI_ANY where not known. The
+ * attributes were checked. */
+tutti_windows tutti__windows(const tutti_attr *attrs, int attr_count, const int64_t *in,
+                             const int64_t *size);
+
+/* Windows over two axes as windows over three: a depth of one. Those over three as they are. */
+tutti_windows tutti__windows_volume(const tutti_windows *flat);
 
 /* Checks the attributes, and that each window holds at least one tap inside padded input. */
-tutti_status tutti__windows_infer(const tutti_infer *node, const int64_t in[2],
-                                  const int64_t size[2], tutti_windows *ret);
+tutti_status tutti__windows_infer(const tutti_infer *node, int axes, const int64_t *in,
+                                  const int64_t *size, tutti_windows *ret);
+
+/* The largest input that padding "same" makes `out` outputs of; else the smallest that makes so
+ * many, at least 0. TUTTI_ANY where not known. Checks the attributes. */
+tutti_status tutti__windows_natural(const tutti_infer *node, int axes, const int64_t *out,
+                                    const int64_t *size, int64_t *ret_in);
 
 /* Attribute `name`, a list of `count` integers, each in [lowest, 2^31). */
 tutti_status tutti__need_ints(const tutti_infer *node, const char *name, int count, int64_t lowest,
                               const int64_t **ret);
 
-/* Convolution: x [batch, in, in, cin], kernel [size, size, cin / groups, cout],
- * y [batch, out, out, cout]; groups cut channels into consecutive parts. */
+/* Convolution: x [batch, in…, cin], kernel [size…, cin / groups, cout], y [batch, out…, cout];
+ * groups cut channels into consecutive parts. */
 typedef struct tutti_convolution {
     tutti_windows windows;
     int64_t batch, groups, cin, cout; /* channels of one group */
@@ -49,7 +65,43 @@ typedef struct tutti_convolution {
 /* The geometry from known shapes. */
 tutti_convolution tutti__convolution(const tutti_attr *attrs, int attr_count, const int64_t *x,
                                      const int64_t *kernel, const int64_t *y);
-/* 2 FLOPs for every output, tap and input channel of its group. */
+
+/* The attributes that convolution operators share, as a table's rows. */
+#define CONVOLUTION_ATTRS_(ones, pads)                                                             \
+    {"strides", TUTTI_ATTR_INTS, ones}, {"dilations", TUTTI_ATTR_INTS, ones},                      \
+        {"padding", TUTTI_ATTR_STRING, "valid"}, {"pads", TUTTI_ATTR_INTS, pads},                  \
+    {                                                                                              \
+        "groups", TUTTI_ATTR_INT, "1"                                                              \
+    }
+#define CONVOLUTION_ATTRS CONVOLUTION_ATTRS_("[1,1]", "[0,0,0,0]")
+#define CONVOLUTION3D_ATTRS CONVOLUTION_ATTRS_("[1,1,1]", "[0,0,0,0,0,0]")
+#define SAME_CONVOLUTION(node)                                                                     \
+    SAME_ATTR(node, "strides"), SAME_ATTR(node, "dilations"), SAME_ATTR(node, "padding"),          \
+        SAME_ATTR(node, "pads"), SAME_ATTR(node, "groups")
+
+/* The rules of conv2d and conv3d, which differ in their number of axes: y = conv(x, kernel). */
+tutti_status tutti__conv_infer(tutti_infer *node, int axes);
+tutti_status tutti__conv_gradient(tutti_gradient *node);
+void tutti__conv_cost(const tutti_infer *node, tutti_cost *ret);
+int tutti__conv_split(const tutti_infer *node, int capacity, tutti_split *ret);
+tutti_status tutti__conv_reference(const tutti_call *call);
+
+/* Of dx = conv_backward_input(kernel, grad[, x]). x's sizes are those of x, or attribute "size": a
+ * size s > 0 is meant as it is; s <= 0 is the natural size (see above) and -s more. */
+tutti_status tutti__conv_input_infer(tutti_infer *node, int axes);
+tutti_status tutti__conv_input_gradient(tutti_gradient *node);
+void tutti__conv_input_cost(const tutti_infer *node, tutti_cost *ret);
+int tutti__conv_input_split(const tutti_infer *node, int capacity, tutti_split *ret);
+tutti_status tutti__conv_input_reference(const tutti_call *call);
+
+/* Of dkernel = conv_backward_kernel(x, grad[, kernel]). */
+tutti_status tutti__conv_kernel_infer(tutti_infer *node, int axes);
+tutti_status tutti__conv_kernel_gradient(tutti_gradient *node);
+void tutti__conv_kernel_cost(const tutti_infer *node, tutti_cost *ret);
+int tutti__conv_kernel_split(const tutti_infer *node, int capacity, tutti_split *ret);
+tutti_status tutti__conv_kernel_reference(const tutti_call *call);
+
+/* What these share. 2 FLOPs for every output, tap and input channel of its group. */
 double tutti__convolution_flops(const tutti_type *kernel, const tutti_type *y);
 
 /* Calls `visit` for every output position and tap that reads input, with the offsets of the first
@@ -58,29 +110,20 @@ typedef void tutti_tap_fn(const tutti_convolution *c, void *context, int64_t x, 
                           int64_t y);
 void tutti__convolution_walk(const tutti_convolution *c, tutti_tap_fn *visit, void *context);
 
-/* The attributes that convolution operators share, as a table's rows. */
-#define CONVOLUTION_ATTRS                                                                          \
-    {"strides", TUTTI_ATTR_INTS, "[1,1]"}, {"dilations", TUTTI_ATTR_INTS, "[1,1]"},                \
-        {"padding", TUTTI_ATTR_STRING, "valid"}, {"pads", TUTTI_ATTR_INTS, "[0,0,0,0]"},           \
-    {                                                                                              \
-        "groups", TUTTI_ATTR_INT, "1"                                                              \
-    }
-#define SAME_CONVOLUTION(node)                                                                     \
-    SAME_ATTR(node, "strides"), SAME_ATTR(node, "dilations"), SAME_ATTR(node, "padding"),          \
-        SAME_ATTR(node, "pads"), SAME_ATTR(node, "groups")
+/* Nodes of the three convolution operators of as many axes as `node` has, with its attributes.
+ * `like`, whose sizes (of x or of the kernel) are wanted, joins the inputs only where they are not
+ * known yet. */
+tutti_sym tutti__conv_same(const tutti_gradient *node, tutti_sym x, tutti_sym kernel);
+tutti_sym tutti__conv_input_same(const tutti_gradient *node, tutti_sym kernel, tutti_sym grad,
+                                 tutti_sym like);
+tutti_sym tutti__conv_kernel_same(const tutti_gradient *node, tutti_sym x, tutti_sym grad,
+                                  tutti_sym like);
 
-/* Nodes of the three convolution operators with the attributes of `node`. `like`, whose height and
- * width (of x or of the kernel) are wanted, joins the inputs only where they are not known yet. */
-tutti_sym tutti__conv2d_same(const tutti_gradient *node, tutti_sym x, tutti_sym kernel);
-tutti_sym tutti__conv2d_input_same(const tutti_gradient *node, tutti_sym kernel, tutti_sym grad,
-                                   tutti_sym like);
-tutti_sym tutti__conv2d_kernel_same(const tutti_gradient *node, tutti_sym x, tutti_sym grad,
-                                    tutti_sym like);
-
-/* Height and width for a backward operator: from attribute "size", or from the last input, which
- * then has index `like_index` and axes first_axis, first_axis + 1. */
-tutti_status tutti__size_infer(const tutti_infer *node, int like_index, int first_axis,
-                               int64_t ret_size[2]);
+/* Sizes along the windows' axes for a backward operator: from attribute "size", whose numbers are
+ * at least `lowest`, or from the last input, which then has index `like_index` and these axes from
+ * first_axis on. */
+tutti_status tutti__size_infer(const tutti_infer *node, int axes, int64_t lowest, int like_index,
+                               int first_axis, int64_t *ret_size);
 
 /* Pooling: the attributes window, strides ([0,0]: the window's), padding, pads. */
 #define POOL_ATTRS                                                                                 \

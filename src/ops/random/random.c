@@ -91,6 +91,19 @@ tutti_status tutti__infer_random_floats(tutti_infer *node)
     return TUTTI_OK;
 }
 
+int tutti__split_random(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    int rank = node->outputs[0].rank;
+    for (int axis = 0; axis < rank && axis < capacity; axis++) {
+        ret[axis] = (tutti_split){.inputs = {TUTTI_WHOLE, (int8_t)axis}, .outputs = {(int8_t)axis}};
+        if (node->input_count == 1) {
+            ret[axis].attr = "dims";
+            ret[axis].attr_index = axis;
+        }
+    }
+    return rank;
+}
+
 void tutti__cost_random(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_elementwise(node, ret);

@@ -20,6 +20,9 @@ tutti_status tutti__need_piece(const tutti_infer *node, const tutti_type *output
 tutti_status tutti__infer_random(tutti_infer *node);
 /* The same for floats only. */
 tutti_status tutti__infer_random_floats(tutti_infer *node);
+/* Cuts along every axis of the output; the piece's place goes into the attributes, as of every
+ * operator marked TUTTI_OP_RANDOM. */
+int tutti__split_random(const tutti_infer *node, int capacity, tutti_split *ret);
 /* About 40 operations an element. */
 void tutti__cost_random(const tutti_infer *node, tutti_cost *ret);
 

@@ -59,6 +59,7 @@ const tutti_op tutti_op_random_bernoulli = {
     .attrs = attrs,
     .infer = infer,
     .cost = tutti__cost_random,
+    .split = tutti__split_random,
     .reference = reference,
     .samples = samples,
 };

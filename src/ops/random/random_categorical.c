@@ -20,6 +20,13 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    if (capacity > 0)
+        ret[0] = (tutti_split){.inputs = {TUTTI_WHOLE, 0}, .outputs = {0}};
+    return 1;
+}
+
 /* The largest logit of a row, and the sum of exp(logit - largest). */
 static tutti_status row_total(const tutti_call *call, int64_t row, int64_t classes,
                               double *ret_largest, double *ret_total)
@@ -114,6 +121,7 @@ const tutti_op tutti_op_random_categorical = {
     .attrs = attrs,
     .infer = infer,
     .cost = tutti__cost_random,
+    .split = split,
     .reference = reference,
     .samples = samples,
 };

@@ -9,6 +9,14 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
+/* mean = sum / n */
+static tutti_status expand(tutti_expansion *node)
+{
+    node->outputs[0] =
+        tutti__reduce_expand_mean(node, node->inputs[0], RULE_INT(node, "keep_dims") != 0);
+    return TUTTI_OK;
+}
+
 static tutti_status reference(const tutti_call *call)
 {
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
@@ -57,6 +65,7 @@ const tutti_op tutti_op_mean = {
     .gradient = gradient,
     .cost = tutti__reduce_cost,
     .split = tutti__reduce_split_kept,
+    .expand = expand,
     .reference = reference,
     .samples = samples,
 };

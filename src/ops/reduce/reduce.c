@@ -132,6 +132,21 @@ tutti_sym tutti__reduce_divide(const tutti_gradient *node, tutti_sym grad)
     return tutti_div(grad, tutti_cast(size, x.dtype));
 }
 
+tutti_sym tutti__reduce_expand_mean(const tutti_expansion *node, tutti_sym values, bool keep_dims)
+{
+    tutti_type x = tutti_sym_type(values);
+    tutti_gradient as = {.inputs = &values, .attrs = node->attrs, .attr_count = node->attr_count};
+    tutti_reduce_options keeping = tutti__reduce_keeping(&as);
+    int64_t count = 1;
+    for (int i = 0; i < keeping.axes.count; i++)
+        count *= x.dims[keeping.axes.values[i]];
+    keeping.keep_dims = keep_dims;
+    if (keeping.axes.count == 0) /* none, where an empty list would mean all */
+        return values;
+    return tutti_div((tutti_sum)(values, &keeping),
+                     tutti_fill(node->graph, x.dtype, (double)count));
+}
+
 /* dx = dy [x = y] / (number of x that are equal to y). */
 tutti_status tutti__reduce_extreme_gradient(tutti_gradient *node)
 {

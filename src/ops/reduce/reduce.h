@@ -33,6 +33,10 @@ tutti_sym tutti__reduce_keep(const tutti_gradient *node, tutti_sym reduced);
 tutti_reduce_options tutti__reduce_keeping(const tutti_gradient *node);
 tutti_sym tutti__reduce_divide(const tutti_gradient *node, tutti_sym grad);
 
+/* Expansions: the sum of `values`, of x's shape, over the node's axes, divided by the number of
+ * elements that make one result. */
+tutti_sym tutti__reduce_expand_mean(const tutti_expansion *node, tutti_sym values, bool keep_dims);
+
 /* Kernels. Element r of those that make result k lies at at(kept, k) + at(reduced, r). */
 typedef struct tutti_reduce_axes {
     int rank;

@@ -62,6 +62,7 @@ const tutti_op tutti_op_sum = {
     .min_inputs = 1,
     .max_inputs = 1,
     .outputs = 1,
+    .flags = TUTTI_OP_LINEAR,
     .attrs = attrs,
     .infer = tutti__reduce_numbers,
     .gradient = gradient,

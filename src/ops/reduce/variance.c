@@ -24,6 +24,16 @@ static double variance(const tutti_view *x, int64_t base, const tutti_reduce_axe
     return squares / (double)axes->count;
 }
 
+/* variance = sum((x - mean)^2) / n */
+static tutti_status expand(tutti_expansion *node)
+{
+    tutti_sym mean = tutti__reduce_expand_mean(node, node->inputs[0], true);
+    tutti_sym squares = tutti_square(tutti_sub(node->inputs[0], mean));
+    node->outputs[0] =
+        tutti__reduce_expand_mean(node, squares, RULE_INT(node, "keep_dims") != 0);
+    return TUTTI_OK;
+}
+
 static tutti_status reference(const tutti_call *call)
 {
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
@@ -67,6 +77,7 @@ const tutti_op tutti_op_variance = {
     .gradient = gradient,
     .cost = tutti__reduce_cost,
     .split = tutti__reduce_split_kept,
+    .expand = expand,
     .reference = reference,
     .samples = samples,
 };

@@ -74,6 +74,7 @@ const tutti_op tutti_op_broadcast_to = {
     .min_inputs = 1,
     .max_inputs = 1,
     .outputs = 1,
+    .flags = TUTTI_OP_LINEAR,
     .attrs = attrs,
     .infer = infer,
     .gradient = gradient,

@@ -74,3 +74,45 @@ TUTTI_TEST(sparse_operators_refuse_what_does_not_fit)
     CHECK(!tutti_sym_ok(tutti_to_dense(a)));
     check_mistake(g, TUTTI_INVALID, "need one value per row");
 }
+
+/* To strings and back, whole and row by row; what is not sound is refused. */
+TUTTI_TEST(sparse_tensors_become_strings_and_back)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 3, 4);
+    tutti_tensor *given = MATRIX(TUTTI_F32, 3, 4, 0, 1.5, 0, -2, 0, 0, 0, 0, 7, 0, 8, 0);
+    tutti_sparse_sym sparse = tutti_to_sparse(x);
+    tutti_sym whole = tutti_serialize_sparse(sparse), rows = tutti_serialize_sparse_rows(sparse);
+    CHECK_INT(tutti_sym_type(whole).dims[0], 3);
+    tutti_tensor *value =
+        fetch(tutti_to_dense(tutti_deserialize_sparse(whole, TUTTI_F32, 2)), FEEDS(FEED(x, given)));
+    CHECK(tutti_tensor_same(value, given));
+    tutti_tensor_release(value);
+    value =
+        fetch(tutti_to_dense(tutti_deserialize_sparse(rows, TUTTI_F32, 1)), FEEDS(FEED(x, given)));
+    CHECK(tutti_tensor_same(value, given));
+    tutti_tensor_release(value);
+    tutti_tensor *none = NULL;
+    tutti_sym wrong = tutti_deserialize_sparse(whole, TUTTI_I32, 2).values;
+    CHECK_STATUS(try_fetch(wrong, FEEDS(FEED(x, given)), &none), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "its type or rank is another");
+    wrong = tutti_deserialize_sparse(whole, TUTTI_F32, 1).values;
+    CHECK_STATUS(try_fetch(wrong, FEEDS(FEED(x, given)), &none), TUTTI_INVALID);
+    tutti_tensor_release(given);
+    tutti_graph_destroy(g);
+}
+
+/* The bytes are TensorFlow's: of values [1.5], dtype 1, shape {dim {size 1}}, tensor_content. */
+TUTTI_TEST(sparse_tensors_are_serialised_as_tensorflow_does)
+{
+    static const char expected[] = "\x08\x01\x12\x04\x12\x02\x08\x01\x22\x04\x00\x00\xc0\x3f";
+    tutti_graph *g = new_graph();
+    tutti_sparse_sym sparse = {tutti_reshape(tutti_ints(g, 2), 1, 1),
+                               tutti_fill(g, TUTTI_F32, 1.5, 1), tutti_ints(g, 5)};
+    tutti_tensor *value = fetch(tutti_serialize_sparse(sparse), 0, NULL);
+    tutti_string bytes = tutti_tensor_get_string(value, 1);
+    CHECK_INT(bytes.size, (int64_t)sizeof expected - 1);
+    CHECK(memcmp(bytes.data, expected, sizeof expected - 1) == 0);
+    tutti_tensor_release(value);
+    tutti_graph_destroy(g);
+}

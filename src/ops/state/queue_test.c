@@ -3,6 +3,7 @@
 
 #include "ops/state/queues.h"
 #include "ops/state/testing.h"
+#include "tutti/session.h"
 
 /* A queue node, and a queue bound to its handle. */
 typedef struct bound_queue {
@@ -16,8 +17,11 @@ static bound_queue bind_queue(tutti_sym node)
     tutti_type type = tutti__queue_type();
     const tutti_type *types;
     int count = tutti__queue_types(node.node->attrs, node.node->attr_count, &types);
-    CHECK_OK(tutti__queue_create(node.node->name, tutti__int(node.node, "capacity"), count, types,
-                                 &bound.queue));
+    tutti_queue_order order = {.kind = (tutti_queue_kind)tutti__int(node.node, "kind"),
+                               .min_after_dequeue = tutti__int(node.node, "min_after_dequeue"),
+                               .seed = (uint64_t)tutti__int(node.node, "seed")};
+    CHECK_OK(tutti__queue_create_ordered(node.node->name, tutti__int(node.node, "capacity"), count,
+                                         types, &order, &bound.queue));
     CHECK_OK(tutti_tensor_wrap(type.dtype, type.rank, type.dims, bound.queue, NULL, NULL,
                                &bound.handle));
     return bound;
@@ -194,4 +198,132 @@ TUTTI_TEST(queue_is_no_value)
     tutti_sym q = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32));
     CHECK(!tutti_sym_ok(tutti_neg(q)));
     check_mistake(g, TUTTI_INVALID, "queue");
+}
+
+/* Every tuple comes out once, in another order, the same for the same seed; some stay until the
+ * queue is closed. */
+TUTTI_TEST(shuffle_queue_mixes_and_keeps_some)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_shuffle_queue(g, 100, 3, 7, TUTTI_TYPE(TUTTI_I64));
+    tutti_sym x = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY), put = tutti_enqueue_many(q, x);
+    tutti_sym five = tutti_dequeue_many(q, 5), rest = tutti_dequeue_up_to(q, 9);
+    tutti_sym close = tutti_queue_close(q, false), size = tutti_queue_size(q);
+    tutti_tensor *numbers = VECTOR(TUTTI_I64, 0, 1, 2, 3, 4, 5, 6, 7), *first = NULL;
+    for (int round = 0; round < 2; round++) {
+        bound_queue bound = bind_queue(q);
+        bool seen[8] = {0}, moved = false;
+        CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(x, numbers))));
+        tutti_tensor *some = fetch(five, FEEDS(FEED(q, bound.handle)));
+        CHECK_NEAR(fetch_element(size, 0, FEEDS(FEED(q, bound.handle))), 3, 0);
+        tutti_tensor *none[1] = {NULL};
+        CHECK_STATUS(tutti__queue_dequeue(bound.queue, (tutti_queue_wait){.deadline = 0}, none),
+                     TUTTI_DEADLINE);
+        CHECK_OK(run_target(close, FEEDS(FEED(q, bound.handle))));
+        tutti_tensor *others = fetch(rest, FEEDS(FEED(q, bound.handle)));
+        CHECK_INT(tutti_tensor_count(others), 3);
+        for (int i = 0; i < 8; i++) {
+            int64_t value =
+                i < 5 ? tutti_tensor_get_int(some, i) : tutti_tensor_get_int(others, i - 5);
+            CHECK(!seen[value]);
+            seen[value] = true;
+            moved |= value != i;
+        }
+        CHECK(moved);
+        if (round == 1)
+            CHECK(tutti_tensor_same(first, some));
+        tutti_tensor_release(first);
+        first = some;
+        tutti_tensor_release(others);
+        unbind_queue(&bound);
+    }
+    tutti_tensor_release(first);
+    tutti_tensor_release(numbers);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(priority_queue_gives_the_lowest_first)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_priority_queue(g, 0, TUTTI_TYPE(TUTTI_F32));
+    tutti_sym p = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY),
+              x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
+    tutti_sym put = tutti_enqueue_many(q, p, x), all = tutti_dequeue_many(q, 7);
+    bound_queue bound = bind_queue(q);
+    tutti_tensor *priorities = VECTOR(TUTTI_I64, 5, -1, 3, 5, 3, 9, 3);
+    tutti_tensor *values = VECTOR(TUTTI_F32, 1, 2, 3, 4, 5, 6, 7);
+    CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(p, priorities), FEED(x, values))));
+    tutti_tensor *out = fetch(tutti_output_of(all, 1), FEEDS(FEED(q, bound.handle)));
+    CHECK_VALUES(out, 0, 2, 3, 5, 7, 1, 4, 6);
+    tutti_tensor_release(out);
+    CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(p, priorities), FEED(x, values))));
+    out = fetch(all, FEEDS(FEED(q, bound.handle)));
+    CHECK_VALUES(out, 0, -1, 3, 3, 3, 5, 5, 9);
+    tutti_tensor_release(out);
+    tutti_tensor_release(priorities);
+    tutti_tensor_release(values);
+    unbind_queue(&bound);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(padding_queue_fills_batches_up)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_padding_queue(g, 10, TUTTI_TYPE(TUTTI_F32, TUTTI_ANY, 2));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 2), put = tutti_enqueue(q, x);
+    tutti_sym both = tutti_dequeue_many(q, 2), one = tutti_dequeue(q);
+    bound_queue bound = bind_queue(q);
+    tutti_tensor *small = MATRIX(TUTTI_F32, 1, 2, 1, 2);
+    tutti_tensor *large = MATRIX(TUTTI_F32, 3, 2, 3, 4, 5, 6, 7, 8);
+    CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(x, small))));
+    CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(x, large))));
+    CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(x, small))));
+    tutti_tensor *out = fetch(both, FEEDS(FEED(q, bound.handle)));
+    CHECK_INT(tutti_tensor_rank(out), 3);
+    CHECK_INT(tutti_tensor_dims(out)[1], 3);
+    CHECK_VALUES(out, 0, 1, 2, 0, 0, 0, 0, 3, 4, 5, 6, 7, 8);
+    tutti_tensor_release(out);
+    out = fetch(one, FEEDS(FEED(q, bound.handle)));
+    CHECK_VALUES(out, 0, 1, 2);
+    tutti_tensor_release(out);
+    tutti_tensor_release(small);
+    tutti_tensor_release(large);
+    unbind_queue(&bound);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(queue_kinds_refuse_what_does_not_fit)
+{
+    tutti_graph *g = new_graph();
+    CHECK(!tutti_sym_ok(tutti_shuffle_queue(g, 4, 4, 0, TUTTI_TYPE(TUTTI_F32))));
+    check_mistake(g, TUTTI_INVALID, "min_after_dequeue is 4");
+    tutti_type type = tutti_type_make(TUTTI_F32, 0, NULL);
+    tutti_queue *queue = NULL;
+    CHECK_STATUS(tutti__queue_create_ordered(
+                     "q", 0, 1, &type, &(tutti_queue_order){.kind = TUTTI_QUEUE_PRIORITY}, &queue),
+                 TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "needs i64[], the priority");
+}
+
+/* Through a session: the kind is the state's, and one name has one kind. */
+TUTTI_TEST(queue_kinds_run_in_sessions)
+{
+    tutti_graph *g = new_graph();
+    tutti_session *s = NULL;
+    tutti_sym q = tutti_priority_queue_named(g, "jobs", 8, TUTTI_TYPE(TUTTI_F32));
+    tutti_sym p = tutti_placeholder(g, TUTTI_I64, 3), x = tutti_placeholder(g, TUTTI_F32, 3);
+    tutti_sym put = tutti_enqueue_many(q, p, x), get = tutti_dequeue(q);
+    CHECK_OK(tutti_session_open(&s, g));
+    tutti_tensor *priorities = VECTOR(TUTTI_I64, 2, 0, 1), *values = VECTOR(TUTTI_F32, 7, 8, 9);
+    tutti_tensor *out = NULL;
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({p, priorities}, {x, values}), .target = put));
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({tutti_output_of(get, 1), &out})));
+        CHECK_NEAR(tutti_tensor_get(out, 0), i == 0 ? 8 : i == 1 ? 9 : 7, 0);
+        tutti_tensor_release(out);
+    }
+    tutti_tensor_release(priorities);
+    tutti_tensor_release(values);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
 }

@@ -43,6 +43,7 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
         TUTTI_STR("shared_name", options->shared_name ? options->shared_name : ""),
         TUTTI_INT("trainable", !options->not_trainable),
         TUTTI_STR("slot_of", options->slot_of ? options->slot_of : ""),
+        TUTTI_INT("partial", options->on_read),
         TUTTI_STR("partition", partition),
     };
     tutti_sym variable =

@@ -98,3 +98,35 @@ TUTTI_TEST(depthwise_convolutions_agree_with_their_references)
                               "size=[3,3]",
                               1e-4) > 0);
 }
+
+TUTTI_TEST(gathered_convolutions_agree_with_their_references)
+{
+    static const char *const ops[] = {"conv3d", "conv3d_backward_input", "conv3d_backward_kernel"};
+    static const char *const samples[][2] = {
+        {"conv2d", "f32[2,9,7,12] f32[3,3,3,20] | groups=4 padding=same"},
+        {"conv2d", "f32[3,6,7,24] f32[2,3,1,48] | groups=24 strides=[2,1] dilations=[1,2]"},
+        {"conv2d", "f32[1,8,8,64] f32[3,3,32,64] | groups=2 padding=same strides=[2,2]"},
+        {"conv2d_backward_input", "f32[3,3,3,20] f32[2,5,4,20] | groups=4 padding=same "
+                                  "strides=[2,2] size=[9,7]"},
+        {"conv2d_backward_input", "f32[2,3,1,48] f32[3,3,3,48] | groups=24 strides=[2,1] "
+                                  "dilations=[1,2] size=[6,7]"},
+        {"conv2d_backward_kernel", "f32[2,9,7,12] f32[2,5,4,20] | groups=4 padding=same "
+                                   "strides=[2,2] size=[3,3]"},
+        {"conv2d_backward_kernel", "f32[3,6,7,24] f32[3,3,3,48] | groups=24 strides=[2,1] "
+                                   "dilations=[1,2] size=[2,3]"},
+        {"conv3d", "f32[2,6,9,8,5] f32[3,3,3,5,17] | padding=same strides=[2,1,2]"},
+        {"conv3d", "f32[1,5,6,7,8] f32[2,3,2,4,12] | groups=2 dilations=[3,1,2]"},
+        {"conv3d_backward_input", "f32[3,3,3,5,17] f32[2,3,9,4,17] | padding=same "
+                                  "strides=[2,1,2] size=[6,9,8]"},
+        {"conv3d_backward_input", "f32[2,3,2,4,12] f32[1,2,4,5,12] | groups=2 dilations=[3,1,2] "
+                                  "size=[5,6,7]"},
+        {"conv3d_backward_kernel", "f32[2,6,9,8,5] f32[2,3,9,4,17] | padding=same "
+                                   "strides=[2,1,2] size=[3,3,3]"},
+        {"conv3d_backward_kernel", "f32[1,5,6,7,8] f32[1,2,4,5,12] | groups=2 dilations=[3,1,2] "
+                                   "size=[2,3,2]"},
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(ops); i++)
+        tutti__kernel_check_op(ops[i]);
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check(samples[i][0], samples[i][1], 1e-3) > 0);
+}

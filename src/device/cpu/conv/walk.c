@@ -193,8 +193,8 @@ const float *tutti__conv_pad(const tutti_call *call, const tutti_conv_walk *w, c
     return to;
 }
 
-bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y,
-                       tutti_convolution *ret)
+bool tutti__conv_shapes(const tutti_kernel_query *query, int x, int kernel, int y,
+                        tutti_convolution *ret)
 {
     const tutti_infer *node = &query->node;
     const tutti_type *types[3];
@@ -207,5 +207,11 @@ bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y
     }
     *ret = tutti__convolution(node->attrs, node->attr_count, types[0]->dims, types[1]->dims,
                               types[2]->dims);
-    return ret->groups == 1;
+    return true;
+}
+
+bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y,
+                       tutti_convolution *ret)
+{
+    return tutti__conv_shapes(query, x, kernel, y, ret) && ret->groups == 1;
 }

@@ -46,5 +46,8 @@ const float *tutti__conv_pad(const tutti_call *call, const tutti_conv_walk *w, c
  * which input each is, -1 for the output. */
 bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y,
                        tutti_convolution *ret);
+/* The same with groups, and of two axes or three. */
+bool tutti__conv_shapes(const tutti_kernel_query *query, int x, int kernel, int y,
+                        tutti_convolution *ret);
 
 #endif

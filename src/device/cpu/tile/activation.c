@@ -18,6 +18,12 @@ static inline double softplus(double x)
     return (x > 0 || x != x ? x : 0) + log1p(exp(-fabs(x)));
 }
 
+static inline double mish(double x)
+{
+    double e = exp(-fabs(x)), n = x > 0 ? 1 + 2 * e : e * (e + 2);
+    return x * n / (x > 0 ? n + 2 * e * e : n + 2);
+}
+
 TILE_1(relu, vec_relu(x), x > 0 || x != x ? x : 0)
 TILE_1(relu6, vec_clip(x, S(0.0f), S(6.0f)), BETWEEN(x, 0, 6))
 TILE_1(leaky_relu, vec_select(POSITIVE, x, p[0] * x), x > 0 ? x : p[0] * x)
@@ -36,6 +42,9 @@ TILE_1(softsign,
                   x / (vec_abs(x) + 1.0f)),
        fabs(x) == (double)INFINITY ? copysign(1, x) : x / (1 + fabs(x)))
 TILE_1(hard_sigmoid, vec_clip(x + 3.0f, S(0.0f), S(6.0f)) / 6.0f, BETWEEN(x + 3, 0, 6) / 6)
+TILE_1(hard_swish, vec_hard_swish(x), x *(BETWEEN(x + 3, 0, 6) / 6))
+TILE_1(mish, vec_mish(x), mish(x))
+TILE_2(prelu, vec_select(vec_gt(a, S(0.0f)), a, b *a), a > 0 ? a : b * a)
 TILE_2(sigmoid_cross_entropy, vec_relu(a) - a * b + vec_log1p(vec_exp(-vec_abs(a))),
        (a > 0 ? a : 0) - a * b + log1p(exp(-fabs(a))))
 
@@ -53,6 +62,9 @@ static const tutti_tile_op ops[] = {
     TILE_ROW("softplus", 1, softplus),
     TILE_ROW("softsign", 1, softsign),
     TILE_ROW("hard_sigmoid", 1, hard_sigmoid),
+    TILE_ROW("hard_swish", 1, hard_swish),
+    TILE_ROW("mish", 1, mish),
+    TILE_ROW("prelu", 2, prelu),
     TILE_ROW("sigmoid_cross_entropy", 2, sigmoid_cross_entropy),
     {0},
 };

@@ -44,6 +44,7 @@ OPERATION(finish)
 #define LESS_EQUAL(a, b) vec_one(vec_le(a, b))
 #define GREATER(a, b) vec_one(vec_gt(a, b))
 #define GREATER_EQUAL(a, b) vec_one(vec_ge(a, b))
+#define PRELU(a, b) vec_select(vec_gt(a, S(0.0f)), a, (b) * (a))
 
 /* The four forms of an operator of two. */
 #define EIGHT(e0, e1, e2, e3, e4, e5, e6, e7)                                                      \
@@ -110,6 +111,7 @@ PAIR(less, LESS)
 PAIR(less_equal, LESS_EQUAL)
 PAIR(greater, GREATER)
 PAIR(greater_equal, GREATER_EQUAL)
+PAIR(prelu, PRELU)
 
 /* An operator of one; x is the register, p and q its parameters. */
 #define SINGLE(name, f)                                                                            \
@@ -149,6 +151,8 @@ SINGLE(error, vec_erf)
 SINGLE(sigmoid, vec_sigmoid)
 SINGLE(softplus, vec_softplus)
 SINGLE(silu, vec_silu)
+SINGLE(hard_swish, vec_hard_swish)
+SINGLE(mish, vec_mish)
 
 /* where: the value in registers is the condition. */
 #define WHERE(a, b, c) vec_select(vec_ne(a, S(0.0f)), b, c)
@@ -200,6 +204,7 @@ static const tutti_chain_entry entries[] = {
     ROWS_OF("less_equal", less_equal),
     ROWS_OF("greater", greater),
     ROWS_OF("greater_equal", greater_equal),
+    ROWS_OF("prelu", prelu),
     {"add", TUTTI_CHAIN_SELF, NULL, RUN(twice)},
     {"mul", TUTTI_CHAIN_SELF, NULL, RUN(square)},
     {"neg", TUTTI_CHAIN_ALONE, NULL, RUN(negate)},
@@ -221,6 +226,8 @@ static const tutti_chain_entry entries[] = {
     {"sigmoid", TUTTI_CHAIN_ALONE, NULL, RUN(sigmoid)},
     {"softplus", TUTTI_CHAIN_ALONE, NULL, RUN(softplus)},
     {"silu", TUTTI_CHAIN_ALONE, NULL, RUN(silu)},
+    {"hard_swish", TUTTI_CHAIN_ALONE, NULL, RUN(hard_swish)},
+    {"mish", TUTTI_CHAIN_ALONE, NULL, RUN(mish)},
     {"where", TUTTI_CHAIN_MEMORY, NULL, RUN(where_memory)},
     {"where", TUTTI_CHAIN_SCALAR, NULL, RUN(where_scalar)},
     {"where", TUTTI_CHAIN_SCALAR_FIRST, NULL, RUN(where_scalar_first)},

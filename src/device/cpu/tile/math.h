@@ -261,6 +261,20 @@ VEC_INLINE vec vec_silu(vec x)
     return x / (vec_exp(-x) + 1.0f);
 }
 
+VEC_INLINE vec vec_hard_swish(vec x)
+{
+    return x * (vec_clip(x + 3.0f, S(0.0f), S(6.0f)) / 6.0f);
+}
+
+/* x n / (n + 2), n = e^x (e^x + 2), written with a = e^|x| and 1 / a: for x > 0 the fraction is
+ * (1 + 2/a) / (1 + 2/a + 2/a^2), else (2 + 1/a) / (2 + 1/a + 2 a). */
+VEC_INLINE vec vec_mish(vec x)
+{
+    vec a = exp_of(vec_abs(x), true), e = 1.0f / a, left = e + 2.0f, right = e * 2.0f + 1.0f;
+    vec far = left / (left + a * 2.0f), near = right / vec_fma(e * 2.0f, e, right);
+    return x * vec_select(vec_gt(x, S(0.0f)), near, far);
+}
+
 VEC_INLINE vec vec_gelu_tanh(vec x)
 {
     vec u = (x + x * x * x * 0.044715f) * 0.79788456f;

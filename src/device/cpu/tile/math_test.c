@@ -29,6 +29,12 @@ static double silu(double x)
     return x / (1 + exp(-x));
 }
 
+static double mish(double x)
+{
+    double e = exp(-fabs(x)), n = x > 0 ? 1 + 2 * e : e * (e + 2);
+    return x * n / (x > 0 ? n + 2 * e * e : n + 2);
+}
+
 static double rsqrt(double x)
 {
     return 1 / sqrt(x);
@@ -41,7 +47,7 @@ static const struct {
     {"exp", exp},         {"expm1", expm1},       {"log", log},   {"log1p", log1p},
     {"tanh", tanh},       {"erf", erf},           {"sin", sin},   {"cos", cos},
     {"sigmoid", sigmoid}, {"softplus", softplus}, {"gelu", gelu}, {"silu", silu},
-    {"rsqrt", rsqrt},     {"sqrt", sqrt},
+    {"rsqrt", rsqrt},     {"mish", mish},         {"sqrt", sqrt},
 };
 
 /* Distance in units of the last place of the exact value. Results below 1e-36 may become 0. */

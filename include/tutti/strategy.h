@@ -1,0 +1,130 @@
+/* strategy.h: how a training is spread over devices and machines.
+ *
+ *     tutti_strategy *s = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+ *     TUTTI_WITH_STRATEGY(s) {
+ *         …model, compile, fit as ever…
+ *     }
+ *     tutti_strategy_close(s);
+ *
+ * Programs that do not name one take --strategy, --devices, --deterministic or TUTTI_STRATEGY, and
+ * under tutti run, mpirun, srun or TF_CONFIG the job's workers. The program text is the same for
+ * all. Batches are global: a strategy cuts them, and losses, gradients, metrics and random numbers
+ * are those of the whole batch. */
+#ifndef TUTTI_STRATEGY_H
+#define TUTTI_STRATEGY_H
+
+#include "tutti/cluster.h"
+#include "tutti/comm.h"
+#include "tutti/graph.h"
+#include "tutti/job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_strategy tutti_strategy;
+typedef struct tutti_session tutti_session;
+
+typedef struct tutti_strategy_options {
+    size_t struct_size;
+    const char *devices;   /* "cpu:0,cpu:1", "cpu:*" for all; NULL: the strategy's own choice */
+    const char *central;   /* central_storage: where variables live; NULL: the first device */
+    const char *reduction; /* "ring", "tree", "hierarchical", "central", …, or by size as
+                              tutti_comm_spec_check has it; NULL: by cost */
+    bool deterministic;    /* the same bits for any number of workers up to `shards` */
+    int shards;            /* parts that a batch is cut into when deterministic; 0: 8 */
+    int64_t bucket_bytes;  /* gradients are joined up to this size; 0: by the cost model */
+    int overlap;           /* communication beside the backward pass: 1 yes, -1 no, 0 by cost */
+    tutti_dtype wire;      /* f32 gradients between replicas as TUTTI_BF16 or TUTTI_F16 */
+    const tutti_cluster *cluster; /* multi_worker_mirrored; NULL: found from the environment */
+    const char *engine;           /* between processes: "shm", "tcp", "mpi"; NULL: the best */
+    double timeout;               /* seconds that a collective may wait; 0: 300 */
+    double join_timeout;          /* seconds until all workers must have come; 0: 60 */
+} tutti_strategy_options;
+
+/* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage", or "auto", which
+ * takes multi_worker_mirrored where the environment says that there are workers, mirrored where
+ * several devices are named, else one_device. Never NULL but for want of memory: a strategy that
+ * cannot be made carries its error, which becomes the error of the job that uses it. */
+TUTTI_API tutti_strategy *tutti_strategy_create(const char *name,
+                                                const tutti_strategy_options *options);
+#define tutti_strategy_one_device(...)                                                             \
+    tutti_strategy_create("one_device", TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
+#define tutti_strategy_mirrored(...)                                                               \
+    tutti_strategy_create("mirrored", TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
+#define tutti_strategy_multi_worker_mirrored(...)                                                  \
+    tutti_strategy_create("multi_worker_mirrored",                                                 \
+                          TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
+#define tutti_strategy_central_storage(...)                                                        \
+    tutti_strategy_create("central_storage", TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
+/* Ends it after the models that use it. Workers wait for each other, so that nobody sees an error
+ * after success. NULL is fine. */
+TUTTI_API tutti_status tutti_strategy_close(tutti_strategy *strategy);
+
+/* TUTTI_OK, or why it cannot be used. */
+TUTTI_API tutti_status tutti_strategy_check(const tutti_strategy *strategy);
+TUTTI_API const char *tutti_strategy_name(const tutti_strategy *strategy);
+TUTTI_API int tutti_strategy_replicas(const tutti_strategy *strategy); /* in the whole job */
+TUTTI_API int tutti_strategy_workers(const tutti_strategy *strategy);  /* processes */
+TUTTI_API int tutti_strategy_rank(const tutti_strategy *strategy);     /* of this process */
+TUTTI_API int tutti_strategy_local(const tutti_strategy *strategy); /* replicas of this process */
+TUTTI_API const char *tutti_strategy_device(const tutti_strategy *strategy, int local);
+
+/* Within the block the strategy is in force for this thread: models that are built, compiled or
+ * trained there use it. A model keeps the first one that it met. */
+TUTTI_API void tutti_strategy_enter(tutti_strategy *strategy);
+TUTTI_API void tutti_strategy_leave(void);
+#define TUTTI_WITH_STRATEGY(strategy)                                                              \
+    for (int tutti_within_ = (tutti_strategy_enter(strategy), 1); tutti_within_;                   \
+         tutti_within_ = 0, tutti_strategy_leave())
+/* The one in force, or NULL. */
+TUTTI_API tutti_strategy *tutti_strategy_current(void);
+
+/* The strategy of a job: its flags' and the environment's, made on first use, closed with the job.
+ * Within TUTTI_WITH_STRATEGY that one. */
+TUTTI_API tutti_strategy *tutti_job_strategy(tutti_job *job);
+/* What scripts multiply their batch and learning rate by. */
+TUTTI_API int tutti_num_replicas(tutti_job *job);
+
+/* ---- loops by hand ----
+ * On the tape and in sessions a loop is written for the whole batch, as for one device: values from
+ * tutti_use are cut, and gradients and means are those of the batch. For code that does something
+ * of its own on each replica: */
+typedef struct tutti_replica {
+    tutti_strategy *strategy;
+    int index, count;  /* of all replicas of the job */
+    int local;         /* of this process */
+    const char *device;
+} tutti_replica;
+typedef tutti_status tutti_replica_fn(const tutti_replica *replica, void *context);
+/* Calls fn once for each replica of this process, all at the same time, each on a thread of its own;
+ * returns the first failure. Every process of the job has to call it. */
+TUTTI_API tutti_status tutti_replica_run(tutti_strategy *strategy, tutti_replica_fn *fn,
+                                         void *context);
+/* Within fn, called by all replicas alike. The sum or mean (min, max, prod) over the replicas of
+ * tensors of one shape: a new tensor, equal on all. */
+TUTTI_API tutti_status tutti_replica_reduce(const tutti_replica *replica, tutti_tensor *value,
+                                            tutti_reduction how, tutti_tensor **ret_value);
+/* The replicas' tensors joined along dimension 0, in which they may differ. */
+TUTTI_API tutti_status tutti_replica_gather(const tutti_replica *replica, tutti_tensor *value,
+                                            tutti_tensor **ret_value);
+/* The first replica's tensor on all. */
+TUTTI_API tutti_status tutti_replica_broadcast(const tutti_replica *replica, tutti_tensor *value,
+                                               tutti_tensor **ret_value);
+/* Losses of the examples that a replica has, as its share of the mean over the whole batch: their
+ * sum / `batch`. The sum over replicas of these is the mean; the mean of the replicas' means is not
+ * where they have different numbers of examples. */
+TUTTI_API tutti_sym tutti_average_loss(tutti_sym losses, int64_t batch);
+/* The values of a variable on the devices of this process: how many, and one of them (a copy). */
+TUTTI_API int tutti_mirrored_count(tutti_session *session, tutti_sym variable);
+TUTTI_API tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int local,
+                                          tutti_tensor **ret_value);
+
+/* The rows of a batch of `batch` rows that a replica has. */
+TUTTI_API void tutti_strategy_rows(const tutti_strategy *strategy, int64_t batch, int replica,
+                                   int64_t *ret_first, int64_t *ret_rows);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

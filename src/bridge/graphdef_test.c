@@ -1,0 +1,225 @@
+/* graphdef_test.c: TensorFlow's graphs: written for TensorBoard, read when they are frozen. */
+#include "base/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/world.h"
+#include "bridge/graphdef.h"
+#include "tutti/session.h"
+
+/* ---- making frozen graphs ---- */
+
+static void put_type(tutti_text *text, const char *name, int type)
+{
+    size_t attr = tutti__proto_open(text, 5);
+    tutti__proto_put_string(text, 1, name);
+    size_t value = tutti__proto_open(text, 2);
+    tutti__proto_put_int(text, 6, type);
+    tutti__proto_close(text, value);
+    tutti__proto_close(text, attr);
+}
+
+static void put_dims(tutti_text *text, uint32_t number, int rank, const int64_t *dims)
+{
+    size_t shape = tutti__proto_open(text, number);
+    for (int i = 0; i < rank; i++) {
+        size_t dim = tutti__proto_open(text, 2);
+        tutti__proto_put_int(text, 1, dims[i]);
+        tutti__proto_close(text, dim);
+    }
+    tutti__proto_close(text, shape);
+}
+
+static size_t begin_node(tutti_text *text, const char *name, const char *op, const char *a,
+                         const char *b)
+{
+    size_t mark = tutti__proto_open(text, 1);
+    tutti__proto_put_string(text, 1, name);
+    tutti__proto_put_string(text, 2, op);
+    if (a)
+        tutti__proto_put_string(text, 3, a);
+    if (b)
+        tutti__proto_put_string(text, 3, b);
+    return mark;
+}
+
+static void put_node(tutti_text *text, const char *name, const char *op, const char *a,
+                     const char *b)
+{
+    tutti__proto_close(text, begin_node(text, name, op, a, b));
+}
+
+static void put_placeholder(tutti_text *text, const char *name, int rank, const int64_t *dims)
+{
+    size_t node = begin_node(text, name, "Placeholder", NULL, NULL);
+    put_type(text, "dtype", 1);
+    size_t attr = tutti__proto_open(text, 5);
+    tutti__proto_put_string(text, 1, "shape");
+    size_t value = tutti__proto_open(text, 2);
+    put_dims(text, 7, rank, dims);
+    tutti__proto_close(text, value);
+    tutti__proto_close(text, attr);
+    tutti__proto_close(text, node);
+}
+
+/* `type` 1: f32, 3: i32; one value stands for all that are missing. */
+static void put_const(tutti_text *text, const char *name, int type, int rank, const int64_t *dims,
+                      int count, const float *values)
+{
+    size_t node = begin_node(text, name, "Const", NULL, NULL);
+    size_t attr = tutti__proto_open(text, 5);
+    tutti__proto_put_string(text, 1, "value");
+    size_t value = tutti__proto_open(text, 2), tensor = tutti__proto_open(text, 8);
+    tutti__proto_put_int(text, 1, type);
+    put_dims(text, 2, rank, dims);
+    for (int i = 0; i < count; i++)
+        if (type == 1)
+            tutti__proto_put_float(text, 5, values[i]);
+        else
+            tutti__proto_put_int(text, 7, (int64_t)values[i]);
+    tutti__proto_close(text, tensor);
+    tutti__proto_close(text, value);
+    tutti__proto_close(text, attr);
+    tutti__proto_close(text, node);
+}
+
+/* relu(x w + b), users before what they use. */
+static void put_dense(tutti_text *text)
+{
+    put_node(text, "y", "Relu", "sum", NULL);
+    put_node(text, "sum", "BiasAdd", "product:0", "b");
+    put_node(text, "product", "MatMul", "x", "w/read");
+    put_node(text, "w/read", "Identity", "w", "^x");
+    put_const(text, "w", 1, 2, (int64_t[]){2, 2}, 4, (float[]){1, 2, 3, 4});
+    put_const(text, "b", 1, 1, (int64_t[]){2}, 1, (float[]){-5});
+    put_placeholder(text, "x", 2, (int64_t[]){-1, 2});
+}
+
+static tutti_status into_graph(const tutti_text *text, tutti_graph *graph, tutti_onnx_ports *ports)
+{
+    tutti_graphdef *def;
+    TUTTI_TRY(tutti__graphdef_decode("frozen", text->data, text->size, &def));
+    tutti_status status = tutti__graphdef_into_graph(def, graph, ports);
+    tutti__graphdef_free(def);
+    return status;
+}
+
+TUTTI_TEST(graphdef_frozen_graphs_run)
+{
+    tutti_text text = {0};
+    tutti_graph *graph;
+    tutti_session *session;
+    tutti_onnx_ports ports;
+    tutti_tensor *x, *y;
+    put_dense(&text);
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK_OK(into_graph(&text, graph, &ports));
+    CHECK_INT(ports.input_count, 1);
+    CHECK_INT(ports.output_count, 1);
+    CHECK_STR(ports.inputs[0].name, "x");
+    CHECK_STR(ports.outputs[0].name, "y");
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){2, 2}, (float[]){1, 1, 0, 2}, &x));
+    CHECK_OK(tutti_session_open(&session, graph));
+    CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({ports.inputs[0].sym, x}),
+                       .fetch = TUTTI_FETCH({ports.outputs[0].sym, &y})));
+    static const double expected[] = {0, 1, 1, 3};
+    for (int i = 0; i < 4; i++)
+        CHECK_NEAR(tutti_tensor_get(y, i), expected[i], 1e-6);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    tutti_session_close(session);
+    tutti_graph_destroy(graph);
+    tutti__text_free(&text);
+}
+
+TUTTI_TEST(graphdef_names_everything_that_is_missing)
+{
+    tutti_text text = {0};
+    tutti_graph *graph;
+    tutti_onnx_ports ports;
+    put_placeholder(&text, "x", 1, (int64_t[]){2});
+    put_node(&text, "a", "DecodeJpeg", "x", NULL);
+    put_node(&text, "b", "LookupTableFind", "a", NULL);
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK_STATUS(into_graph(&text, graph, &ports), TUTTI_UNSUPPORTED);
+    CHECK_CONTAINS(tutti_error_message(), "DecodeJpeg ('a')");
+    CHECK_CONTAINS(tutti_error_message(), "LookupTableFind ('b')");
+    tutti_graph_destroy(graph);
+    tutti__text_free(&text);
+}
+
+TUTTI_TEST(graphdef_refuses_cycles_and_unknown_names)
+{
+    static const char *const inputs[] = {"b", "nobody"};
+    for (int i = 0; i < 2; i++) {
+        tutti_text text = {0};
+        tutti_graph *graph;
+        tutti_onnx_ports ports;
+        put_node(&text, "a", "Relu", inputs[i], NULL);
+        put_node(&text, "b", "Relu", "a", NULL);
+        CHECK_OK(tutti_graph_create(&graph));
+        CHECK(into_graph(&text, graph, &ports) != TUTTI_OK);
+        CHECK_CONTAINS(tutti_error_message(), i == 0 ? "cycle" : "not there");
+        tutti_graph_destroy(graph);
+        tutti__text_free(&text);
+    }
+}
+
+/* What is written is read again: names, inputs, operators. */
+TUTTI_TEST(graphdef_shows_a_graph)
+{
+    char path[64];
+    const tutti_world *world = tutti__world();
+    tutti_graph *g;
+    tutti_graphdef *def;
+    void *data;
+    size_t size;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 3);
+    tutti_sym w = tutti_variable(g, tutti_normal_init(0, 1, 3, 2), .name = "dense/w");
+    tutti_tanh(tutti_matmul(x, w));
+    snprintf(path, sizeof path, "/tmp/tutti_graphdef_%d.pb", (int)getpid());
+    CHECK_OK(tutti_export_graphdef(g, path));
+    CHECK_OK(world->read_file(world->self, path, 1 << 20, &data, &size));
+    CHECK_OK(tutti__graphdef_decode(path, data, size, &def));
+    CHECK(def->nodes.count >= 4);
+    const tutti_graphdef_node *weight = tutti__map_get(&def->by_name, "dense/w");
+    CHECK(weight != NULL);
+    CHECK_STR(weight->op, "variable");
+    bool found = false;
+    for (size_t i = 0; i < def->nodes.count; i++)
+        found = found || (strcmp(def->nodes.items[i].op, "matmul") == 0 &&
+                          strcmp(def->nodes.items[i].inputs.items[0], "x") == 0);
+    CHECK(found);
+    tutti__graphdef_free(def);
+    free(data);
+    remove(path);
+    tutti_graph_destroy(g);
+}
+
+/* Every cut and many changed bytes: an answer or an error, never more. */
+TUTTI_TEST(graphdef_damaged_files_are_refused_or_read)
+{
+    tutti_text text = {0};
+    put_dense(&text);
+    for (size_t i = 0; i < text.size; i++) {
+        tutti_graphdef *def;
+        tutti_onnx_ports ports;
+        if (tutti__graphdef_decode("cut", text.data, i, &def) == TUTTI_OK)
+            tutti__graphdef_free(def);
+        char kept = text.data[i];
+        text.data[i] = (char)(kept ^ (1 << i % 8));
+        if (tutti__graphdef_decode("changed", text.data, text.size, &def) == TUTTI_OK) {
+            tutti_graph *graph;
+            CHECK_OK(tutti_graph_create(&graph));
+            (void)tutti__graphdef_into_graph(def, graph, &ports);
+            tutti_graph_destroy(graph);
+            tutti__graphdef_free(def);
+        }
+        text.data[i] = kept;
+    }
+    tutti__text_free(&text);
+}

@@ -1,0 +1,124 @@
+/* fill.c: predictions and simulations of every algorithm at every size. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/plan/plan.h"
+#include "comm/coll.h"
+
+int64_t tutti__comm_plan_block(const tutti_comm_plan *plan, int64_t bytes)
+{
+    static const char *const blocks[] = {"all_gather", "gather", "scatter", "all_to_all"};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (strcmp(plan->operation, blocks[i]) == 0)
+            return bytes / plan->network.ranks;
+    return bytes;
+}
+
+/* Shared memory is within one machine, several machines are needed for those of several. */
+static bool fits(const tutti_comm_plan *plan, const char *name)
+{
+    const tutti_coll *coll = tutti__coll_find(name);
+    return !coll->special && (!coll->shared || plan->cost.hosts == 1) &&
+           (!coll->machines || plan->cost.hosts > 1);
+}
+
+static tutti_status simulate(tutti_comm_plan *plan, int algorithm, int size)
+{
+    tutti_simulated result;
+    tutti_comm_plan_cell *cell = &plan->cells[algorithm][size];
+    tutti_status status =
+        tutti__simulate(&plan->network, plan->operation, plan->names[algorithm],
+                        tutti__comm_plan_block(plan, plan->bytes[size]), plan->limit, &result);
+    if (status == TUTTI_UNSUPPORTED)
+        return TUTTI_OK;
+    plan->skipped[algorithm] |= status == TUTTI_TOO_LARGE;
+    if (status == TUTTI_TOO_LARGE)
+        return TUTTI_OK;
+    TUTTI_TRY(status);
+    cell->simulated = result.seconds;
+    cell->messages = result.messages;
+    cell->busiest = result.busiest;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__comm_plan_fill(tutti_comm_plan *plan)
+{
+    const char *const *name = tutti_comm_algorithms(plan->operation);
+    for (int64_t bytes = 8; bytes <= INT64_C(1) << 30; bytes *= 8)
+        plan->bytes[plan->size_count++] = bytes;
+    for (; *name; name++) {
+        if (!fits(plan, *name) || plan->algorithm_count == TUTTI_COMM_PLAN_ALGORITHMS)
+            continue;
+        int at = plan->algorithm_count++;
+        plan->names[at] = *name;
+        for (int size = 0; size < plan->size_count; size++) {
+            plan->cells[at][size] =
+                (tutti_comm_plan_cell){.predicted = tutti_comm_predict(
+                                      &plan->cost, plan->operation, *name, plan->network.ranks,
+                                      tutti__comm_plan_block(plan, plan->bytes[size])),
+                                  .simulated = NAN,
+                                  .measured = NAN};
+            if (plan->simulate && !plan->skipped[at])
+                TUTTI_TRY(simulate(plan, at, size));
+        }
+    }
+    return TUTTI_OK;
+}
+
+/* ---- measured ---- */
+
+/* The number behind "name": in a line of our own JSON. */
+static bool number_in(const char *line, const char *name, double *ret)
+{
+    char key[40], *end;
+    snprintf(key, sizeof key, "\"%s\":", name);
+    const char *at = strstr(line, key);
+    if (!at)
+        return false;
+    at += strlen(key);
+    *ret = strtod(at, &end);
+    return end != at;
+}
+
+static bool has_text(const char *line, const char *name, const char *text)
+{
+    char key[100];
+    snprintf(key, sizeof key, "\"%s\":\"%s\"", name, text);
+    return strstr(line, key) != NULL;
+}
+
+static bool take_line(tutti_comm_plan *plan, const char *line)
+{
+    double ranks, bytes, us;
+    if (!has_text(line, "op", plan->operation) || !number_in(line, "ranks", &ranks) ||
+        !number_in(line, "bytes", &bytes) || !number_in(line, "us", &us) ||
+        ranks != plan->network.ranks || !(us > 0))
+        return false;
+    for (int a = 0; a < plan->algorithm_count; a++)
+        for (int s = 0; s < plan->size_count; s++)
+            if (has_text(line, "algorithm", plan->names[a]) &&
+                fabs(bytes / (double)plan->bytes[s] - 1) < 0.01) {
+                plan->cells[a][s].measured = us * 1e-6;
+                return true;
+            }
+    return false;
+}
+
+tutti_status tutti__comm_plan_measured(tutti_comm_plan *plan, const char *path, int *ret_rows)
+{
+    char line[4096];
+    int rows = 0;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return tutti_fail(TUTTI_IO,
+                          "cannot read '%s': %s; make it with tutti bench collectives --json", path,
+                          strerror(errno));
+    while (fgets(line, sizeof line, file))
+        rows += take_line(plan, line);
+    fclose(file);
+    *ret_rows = rows;
+    return TUTTI_OK;
+}

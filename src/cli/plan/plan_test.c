@@ -1,0 +1,87 @@
+/* plan_test.c: plans with simulations and measurements, and their picture. */
+#include "cli/plan/plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/test.h"
+
+static tutti_comm_plan *new_plan(void)
+{
+    tutti_comm_plan *plan = calloc(1, sizeof *plan);
+    CHECK(plan != NULL);
+    plan->operation = "all_reduce";
+    plan->simulate = true;
+    plan->limit = 1000000;
+    plan->network = (tutti_network){
+        .ranks = 8, .hosts = 8, .alpha = {1e-5, 1e-5}, .beta = {1e-9, 1e-9}, .overhead = 0.5};
+    plan->cost = tutti__network_cost(&plan->network);
+    CHECK_OK(tutti__comm_plan_fill(plan));
+    return plan;
+}
+
+static int find(const tutti_comm_plan *plan, const char *name)
+{
+    for (int a = 0; a < plan->algorithm_count; a++)
+        if (strcmp(plan->names[a], name) == 0)
+            return a;
+    return -1;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    fputs(text, file);
+    fclose(file);
+}
+
+TUTTI_TEST(plan_has_predictions_simulations_and_measurements)
+{
+    char path[] = "/tmp/tutti-plan-XXXXXX";
+    int rows = 0, descriptor = mkstemp(path);
+    CHECK(descriptor >= 0);
+    close(descriptor);
+    tutti_comm_plan *plan = new_plan();
+    int ring = find(plan, "ring");
+    CHECK(ring >= 0 && find(plan, "direct") < 0 && find(plan, "compressed") < 0);
+    CHECK_NEAR(plan->cells[ring][7].simulated / plan->cells[ring][7].predicted, 1, 0.01);
+    write_file(path,
+               "{\"op\":\"all_reduce\",\"engine\":\"tcp\",\"algorithm\":\"ring\",\"ranks\":8,"
+               "\"bytes\":262144,\"us\":700.5,\"predicted_us\":1}\n"
+               "{\"op\":\"all_reduce\",\"algorithm\":\"ring\",\"ranks\":4,\"bytes\":262144,"
+               "\"us\":3}\nnonsense\n{\"op\":\"all_reduce\",\"ranks\":8,\"bytes\":1,\"us\":\n");
+    CHECK_OK(tutti__comm_plan_measured(plan, path, &rows));
+    CHECK_INT(rows, 1);
+    CHECK_NEAR(plan->cells[ring][5].measured, 700.5e-6, 1e-12);
+    CHECK(isnan(plan->cells[ring][4].measured));
+    CHECK_STATUS(tutti__comm_plan_measured(plan, "/nowhere/at/all", &rows), TUTTI_IO);
+    CHECK_CONTAINS(tutti_error_message(), "tutti bench collectives --json");
+    free(plan);
+    unlink(path);
+}
+
+TUTTI_TEST(plan_draws_a_picture)
+{
+    char path[] = "/tmp/tutti-plan-XXXXXX", *text = calloc(1, 1 << 20);
+    int descriptor = mkstemp(path);
+    CHECK(descriptor >= 0 && text != NULL);
+    tutti_comm_plan *plan = new_plan();
+    plan->cells[0][3].measured = 1e-3;
+    CHECK_OK(tutti__comm_plan_picture(plan, path));
+    CHECK(read(descriptor, text, (1 << 20) - 1) > 1000);
+    close(descriptor);
+    CHECK(strncmp(text, "<svg ", 5) == 0);
+    CHECK(strcmp(text + strlen(text) - 7, "</svg>\n") == 0);
+    CHECK_CONTAINS(text, ">double_tree<");
+    CHECK_CONTAINS(text, "stroke-dasharray");
+    CHECK_CONTAINS(text, "<circle");
+    CHECK(strstr(text, "nan") == NULL && strstr(text, "inf") == NULL);
+    CHECK_STATUS(tutti__comm_plan_picture(plan, "/nowhere/at/all"), TUTTI_IO);
+    free(plan);
+    free(text);
+    unlink(path);
+}

@@ -1,0 +1,101 @@
+/* choose.c: by which algorithm, and in how many parts, a call is run. */
+#include <string.h>
+
+#include "base/container.h"
+#include "comm/comm.h"
+
+static tutti_status unknown_algorithm(const tutti_collective *c, const char *name)
+{
+    tutti_text names = {0};
+    const char *const *each = tutti_comm_algorithms(tutti__operation_names[c->operation]);
+    for (; *each; each++)
+        tutti__text_add(&names, "%s%s", names.size ? ", " : "", *each);
+    tutti_status status =
+        tutti_fail(TUTTI_INVALID,
+                   "%s by '%s' is not possible in this group of %d ranks on %d machines; there "
+                   "are: %s",
+                   tutti__operation_names[c->operation], name, c->size, c->comm->hosts,
+                   names.data ? names.data : "none");
+    tutti__text_free(&names);
+    return status;
+}
+
+static tutti_status by_name(const tutti_collective *c, const char *name, const tutti_coll **ret)
+{
+    const tutti_coll *coll = tutti__coll_find(name);
+    if (!coll || !coll->on[c->operation].run || !tutti__coll_possible(coll, c->comm) ||
+        (c->codec || c->compressor) != (strcmp(name, "compressed") == 0) ||
+        (c->shards && strcmp(name, "fixed") != 0))
+        return unknown_algorithm(c, name);
+    *ret = coll;
+    return TUTTI_OK;
+}
+
+/* A large message in parts that go one after the other. */
+static tutti_status run_parts(tutti_collective *c, const tutti_coll *by, int parts)
+{
+    for (int i = 0; i < parts; i++) {
+        tutti_collective part = *c;
+        if (parts == 1)
+            return by->on[c->operation].run(c);
+        int64_t low = tutti__coll_cut(c->count, parts, i);
+        part.count = tutti__coll_cut(c->count, parts, i + 1) - low;
+        part.in = (const char *)c->in + (size_t)low * c->element;
+        part.out = (char *)c->out + (size_t)low * c->element;
+        TUTTI_TRY(by->on[c->operation].run(&part));
+    }
+    return TUTTI_OK;
+}
+
+/* Within a machine bytes cost more than messages, and those in the caches the least. */
+static int parts_for(const tutti_collective *c, const tutti_coll *by)
+{
+    enum { PART = 512 << 10 }; /* bytes for each rank */
+    if (!by->in_parts || c->operation != TUTTI_ALL_REDUCE || c->comm->hosts > 1)
+        return 1;
+    int64_t parts = c->count * (int64_t)c->element / ((int64_t)PART * c->size);
+    return parts < 2 ? 1 : parts > 1024 ? 1024 : (int)parts;
+}
+
+/* By a list of sizes. */
+static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
+                                const tutti_coll **ret_by)
+{
+    int i = 0;
+    while (spec->range[i].limit < tutti__coll_bytes(c))
+        i++;
+    const char *name = spec->range[i].within;
+    if (spec->range[i].between[0] && c->comm->within) {
+        c->inside = name;
+        c->between = spec->range[i].between;
+        name = "hierarchical";
+    }
+    TUTTI_TRY(by_name(c, name, ret_by));
+    return run_parts(c, *ret_by, spec->range[i].parts);
+}
+
+tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call *call,
+                                      const tutti_coll **ret_by)
+{
+    const char *asked = call ? call->algorithm : NULL;
+    bool by_size = asked && strpbrk(asked, "/#:");
+    if (by_size && c->operation == TUTTI_ALL_REDUCE) {
+        tutti_spec spec;
+        TUTTI_TRY(tutti__comm_spec_parse(asked, &spec));
+        return run_by_spec(c, &spec, ret_by);
+    }
+    if (asked)
+        TUTTI_TRY(by_name(c, asked, ret_by));
+    else if (c->codec || c->compressor)
+        *ret_by = tutti__coll_find("compressed");
+    else if (c->shards)
+        *ret_by = tutti__coll_find("fixed");
+    else if (c->operation == TUTTI_ALL_REDUCE && c->comm->spec.count)
+        return run_by_spec(c, &c->comm->spec, ret_by);
+    else
+        *ret_by = tutti__coll_choose(c);
+    if (!*ret_by)
+        return tutti_fail(TUTTI_INTERNAL, "there is no algorithm for %s",
+                          tutti__operation_names[c->operation]);
+    return run_parts(c, *ret_by, parts_for(c, *ret_by));
+}

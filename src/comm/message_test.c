@@ -1,0 +1,111 @@
+/* message_test.c: what a peer may send that is no message, or not the one expected. The engine is a
+ * piece of memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/test.h"
+#include "base/world.h"
+#include "comm/fabric.h"
+
+typedef struct memory {
+    const char *data;
+    size_t size, at, step; /* at most `step` bytes at a time */
+} memory;
+
+static tutti_status send_nothing(void *state, int peer, const struct iovec *parts, int count,
+                                 size_t *ret_done)
+{
+    (void)state, (void)peer, (void)parts, (void)count;
+    *ret_done = 0;
+    return TUTTI_OK;
+}
+
+static tutti_status recv_memory(void *state, int peer, void *data, size_t size, size_t *ret_done)
+{
+    memory *from = state;
+    (void)peer;
+    size_t left = from->size - from->at, part = left < size ? left : size;
+    part = part < from->step ? part : from->step;
+    memcpy(data, from->data + from->at, part);
+    from->at += part;
+    *ret_done = part;
+    return left == 0 ? tutti_fail(TUTTI_CLOSED, "no more") : TUTTI_OK;
+}
+
+static void detach(tutti_fabric *fabric, void *state)
+{
+    (void)fabric, (void)state;
+}
+
+static const tutti_engine engine = {
+    .name = "memory", .send = send_nothing, .recv = recv_memory, .detach = detach};
+
+static tutti_fabric *fabric_over(memory *state)
+{
+    tutti_fabric *fabric;
+    CHECK_OK(tutti__fabric_create(0, 2, &fabric));
+    fabric->engines[1] = &engine;
+    tutti__fabric_add(fabric, &engine, state);
+    CHECK_OK(tutti__fabric_ready(fabric));
+    return fabric;
+}
+
+static size_t put(char *to, uint32_t context, uint32_t tag, uint64_t size, const char *data)
+{
+    memcpy(to, &context, 4);
+    memcpy(to + 4, &tag, 4);
+    memcpy(to + 8, &size, 8);
+    if (data)
+        memcpy(to + 16, data, strlen(data));
+    return 16 + (data ? strlen(data) : 0);
+}
+
+static tutti_status receive(tutti_fabric *fabric, uint32_t tag, char *data, size_t size)
+{
+    tutti_message message = {.peer = 1, .context = 1, .tag = tag, .data = data, .size = size};
+    tutti_message *all = &message;
+    tutti__fabric_recv(fabric, &message);
+    return tutti__fabric_wait(fabric, &all, 1, tutti__now_ns() + 100000000);
+}
+
+TUTTI_TEST(comm_messages_in_any_order_byte_by_byte)
+{
+    char bytes[200], got[8] = "";
+    size_t size = put(bytes, 1, 7, TUTTI_HEADER_MARK | 5, "later");
+    size += put(bytes + size, 2, 8, TUTTI_HEADER_MARK | 3, "own"); /* of another group */
+    size += put(bytes + size, 1, 8, TUTTI_HEADER_MARK | 5, "first");
+    for (size_t step = 1; step < 40; step += 7) {
+        memory state = {bytes, size, 0, step};
+        tutti_fabric *fabric = fabric_over(&state);
+        CHECK_OK(receive(fabric, 8, got, 5));
+        CHECK(memcmp(got, "first", 5) == 0);
+        CHECK_OK(receive(fabric, 7, got, 5));
+        CHECK(memcmp(got, "later", 5) == 0);
+        tutti__fabric_release(fabric);
+    }
+}
+
+TUTTI_TEST(comm_garbage_is_told_from_messages)
+{
+    char bytes[200], got[8];
+    memset(bytes, 'G', sizeof bytes);
+    memory garbage = {bytes, sizeof bytes, 0, 200};
+    tutti_fabric *fabric = fabric_over(&garbage);
+    CHECK_STATUS(receive(fabric, 8, got, 5), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "rank 1 sent bytes that are no message");
+    CHECK_STATUS(receive(fabric, 8, got, 5), TUTTI_CORRUPT); /* for good */
+    tutti__fabric_release(fabric);
+
+    size_t size = put(bytes, 1, 8, TUTTI_HEADER_MARK | 100, "x");
+    memory wrong = {bytes, size, 0, 200};
+    fabric = fabric_over(&wrong);
+    CHECK_STATUS(receive(fabric, 8, got, 5), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "sent 100 bytes where 5 were expected");
+    tutti__fabric_release(fabric);
+
+    size = put(bytes, 1, 9, TUTTI_HEADER_MARK | (UINT64_C(1) << 47), "x"); /* never takes memory */
+    memory huge = {bytes, size, 0, 200};
+    fabric = fabric_over(&huge);
+    CHECK_STATUS(receive(fabric, 8, got, 5), TUTTI_DEADLINE);
+    tutti__fabric_release(fabric);
+}

@@ -1,0 +1,36 @@
+/* resize_kernel_test.c: resizing against its reference. */
+#include "base/test.h"
+#include "device/cpu/kernel_check.h"
+
+TUTTI_TEST(resize_kernels_agree_with_their_references)
+{
+    static const char *const samples[] = {
+        "f32[2,13,17,20] | scales=[2,2] mode=linear",
+        "f32[1,40,33,3] | sizes=[17,19] mode=cubic antialias=true exclude_outside=true",
+        "f32[3,9,11] | axes=[0,2] sizes=[7,30] mode=linear coordinates=align_corners",
+        "f32[1,3,20,30] | axes=[2,3] scales=[2,3] coordinates=asymmetric nearest_mode=floor",
+        "f32[1,6,5,4,3] | sizes=[3,10,5] mode=linear",
+        "f32[1,9,8,4] | sizes=[5,11] mode=cubic coordinates=tf_crop_and_resize "
+        "roi=[0.1,0.2,1.3,0.9] extrapolation_value=2",
+    };
+    tutti__kernel_check_op("resize");
+    tutti__kernel_check_op("resize_backward");
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check("resize", samples[i], 1e-5) > 0);
+    CHECK(tutti__kernel_check("resize_backward",
+                              "f32[2,26,34,20] | scales=[2,2] mode=linear dims=[2,13,17,20]",
+                              1e-5) > 0);
+}
+
+TUTTI_TEST(grid_sample_kernels_agree_with_their_references)
+{
+    tutti__kernel_check_op("grid_sample");
+    tutti__kernel_check_op("grid_sample_backward_input");
+    tutti__kernel_check_op("grid_sample_backward_grid");
+    CHECK(tutti__kernel_check("grid_sample", "f32[3,9,8,20] f32[3,11,13,2]{-1.4:1.4} | mode=cubic",
+                              1e-5) > 0);
+    CHECK(tutti__kernel_check("grid_sample_backward_input",
+                              "f32[2,11,13,2]{-1.4:1.4} f32[2,11,13,20] | padding=border "
+                              "dims=[2,9,8,20]",
+                              1e-5) > 0);
+}

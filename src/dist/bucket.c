@@ -1,0 +1,183 @@
+/* bucket.c: sums over the replicas that need not be apart are made together.
+ *
+ * A sum whose value no other collective waits for (a gradient, a metric) may go with any other such
+ * sum; they are joined in the order in which they are born, up to a size. Those that others wait for
+ * (statistics of a batch norm) go with those at the same depth: as many collectives lie before
+ * them. Neither makes a circle: within a bucket nobody waits for anybody. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dist/walk.h"
+
+enum { NARROW_LEAST = 64 }; /* elements */
+
+typedef struct sum {
+    tutti_node *node;
+    uint32_t birth; /* of its input */
+    int depth;      /* collectives before it; -1: nobody waits for it */
+    int64_t bytes;
+    bool narrow; /* may go in a narrow form: not losses, metrics and counts, which are small */
+} sum;
+
+typedef struct buckets {
+    tutti_graph *graph;
+    const tutti_spread *spread;
+    int *depth;   /* by node id: collectives on the longest way to it */
+    bool *waited; /* by node id: a collective follows it */
+    sum *sums;
+    size_t count, found; /* nodes before any was joined */
+} buckets;
+
+static bool is_collective(const tutti_node *node)
+{
+    return (node->op->flags & TUTTI_OP_COLLECTIVE) != 0;
+}
+
+static bool is_sum(const tutti_node *node)
+{
+    if (strcmp(node->op->name, "all_reduce_shards") == 0)
+        return true;
+    return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0 &&
+           strcmp(tutti__str(node, "axis"), TUTTI_BATCH_AXIS) == 0;
+}
+
+static void follow(buckets *b, const tutti_node *before, const tutti_node *after)
+{
+    int depth = b->depth[before->id] + is_collective(before);
+    b->depth[after->id] = depth > b->depth[after->id] ? depth : b->depth[after->id];
+}
+
+static void measure(buckets *b)
+{
+    size_t count = b->graph->nodes.count;
+    for (size_t n = 0; n < count; n++) {
+        const tutti_node *node = b->graph->nodes.data[n];
+        for (int i = 0; i < node->input_count; i++)
+            follow(b, node->inputs[i].node, node);
+        for (int i = 0; i < node->control_count; i++)
+            follow(b, node->controls[i], node);
+    }
+    for (size_t n = count; n-- > 0;) {
+        const tutti_node *node = b->graph->nodes.data[n];
+        bool waited = b->waited[n] || is_collective(node);
+        for (int i = 0; waited && i < node->input_count; i++)
+            b->waited[node->inputs[i].node->id] = true;
+        for (int i = 0; waited && i < node->control_count; i++)
+            b->waited[node->controls[i]->id] = true;
+    }
+}
+
+static void collect(buckets *b, const char *device)
+{
+    b->count = 0;
+    for (size_t n = 0; n < b->found; n++) { /* not those that were joined meanwhile */
+        tutti_node *node = b->graph->nodes.data[n];
+        if (node->dead || !is_sum(node) || strcmp(node->device, device) != 0)
+            continue;
+        int64_t elements = tutti_type_count(&node->types[0]);
+        b->sums[b->count++] =
+            (sum){.node = node,
+                  .birth = node->inputs[0].node->id,
+                  .depth = b->waited[n] ? b->depth[n] : -1,
+                  .narrow = b->spread->wire != TUTTI_F32 && b->spread->wire != 0 && !b->waited[n] &&
+                            elements >= NARROW_LEAST,
+                  .bytes = elements * (int64_t)tutti_dtype_size(node->types[0].dtype)};
+    }
+}
+
+/* By depth, type, form, birth; equal ones as they stand in the graph. */
+static int compare(const void *left, const void *right)
+{
+    const sum *a = left, *b = right;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? -1 : 1;
+    if (a->node->types[0].dtype != b->node->types[0].dtype)
+        return a->node->types[0].dtype < b->node->types[0].dtype ? -1 : 1;
+    if (a->narrow != b->narrow)
+        return a->narrow ? 1 : -1;
+    if (a->birth != b->birth)
+        return a->birth < b->birth ? -1 : 1;
+    return a->node->id < b->node->id ? -1 : a->node->id > b->node->id;
+}
+
+static tutti_status join(buckets *b, const char *device, const sum *sums, int count, int number)
+{
+    tutti_edge *inputs = calloc((size_t)count, sizeof *inputs);
+    tutti_node *many;
+    char channel[32], name[64];
+    if (!inputs)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+    for (int i = 0; i < count; i++)
+        inputs[i] = sums[i].node->inputs[0];
+    snprintf(channel, sizeof channel, "bucket%d", number);
+    snprintf(name, sizeof name, "bucket_%d", number);
+    const char *wire = b->spread->wire == TUTTI_BF16  ? "bf16"
+                       : b->spread->wire == TUTTI_F16 ? "f16"
+                                                      : "";
+    bool shards = b->spread->shards > 0;
+    tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS),
+                          TUTTI_INT("size", b->spread->replicas),
+                          TUTTI_STR("channel", channel),
+                          TUTTI_INT("outputs", count),
+                          shards ? TUTTI_INT("shards", b->spread->shards) : TUTTI_STR("op", "sum"),
+                          shards ? TUTTI_INT("blocks", tutti__int(sums[0].node, "blocks"))
+                                 : TUTTI_STR("wire", sums[0].narrow ? wire : "")};
+    tutti_status status =
+        tutti__node_add(b->graph, tutti_op_find(shards ? "all_reduce_shards" : "all_reduce_many"),
+                        name, count, inputs, 6, attrs, &many);
+    free(inputs);
+    TUTTI_TRY(status);
+    many->device = tutti__arena_string(&b->graph->arena, device);
+    if (!many->device)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+    for (int i = 0; i < count; i++) {
+        tutti_node *node = sums[i].node;
+        tutti__graph_replace(b->graph, (tutti_edge){node, 0}, (tutti_edge){many, (uint32_t)i});
+        for (size_t t = 0; t < b->graph->targets.count; t++)
+            if (b->graph->targets.data[t] == node)
+                b->graph->targets.data[t] = many;
+        node->dead = true;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status join_device(buckets *b, const char *device)
+{
+    int number = 0;
+    collect(b, device);
+    qsort(b->sums, b->count, sizeof *b->sums, compare);
+    for (size_t first = 0; first < b->count;) {
+        size_t end = first;
+        int64_t bytes = 0;
+        while (end < b->count && b->sums[end].depth == b->sums[first].depth &&
+               b->sums[end].narrow == b->sums[first].narrow &&
+               b->sums[end].node->types[0].dtype == b->sums[first].node->types[0].dtype &&
+               (end == first || bytes + b->sums[end].bytes <= b->spread->bucket_bytes))
+            bytes += b->sums[end++].bytes;
+        TUTTI_TRY(join(b, device, b->sums + first, (int)(end - first), number++));
+        first = end;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *spread)
+{
+    size_t count = graph->nodes.count;
+    buckets b = {.graph = graph, .spread = spread, .found = count};
+    b.depth = calloc(count + 1, sizeof *b.depth);
+    b.waited = calloc(count + 1, sizeof *b.waited);
+    b.sums = calloc(count + 1, sizeof *b.sums);
+    tutti_status status = b.depth && b.waited && b.sums
+                              ? TUTTI_OK
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+    if (status == TUTTI_OK)
+        measure(&b);
+    /* Sums are found before any is joined: ids of new nodes are beyond the tables. */
+    for (int i = 0; status == TUTTI_OK && i < spread->local; i++)
+        status = join_device(&b, spread->devices[i]);
+    free(b.depth);
+    free(b.waited);
+    free(b.sums);
+    return status == TUTTI_OK ? tutti__graph_sort(graph) : status;
+}

@@ -1,0 +1,185 @@
+/* replica.c: code that runs once on each replica, and what it exchanges. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dist/strategy.h"
+#include "tutti/ops.h"
+
+typedef struct runner {
+    tutti_replica replica;
+    tutti_replica_fn *fn;
+    void *context;
+    tutti_error error;
+    pthread_t thread;
+    bool started;
+} runner;
+
+static void *run(void *argument)
+{
+    runner *r = argument;
+    tutti_status status = r->fn(&r->replica, r->context);
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &r->error);
+    return NULL;
+}
+
+/* Others of this process may be waiting for one that failed. */
+static void give_up(const tutti_strategy *strategy, const runner *runners, int count)
+{
+    const tutti_team *team = strategy->team;
+    for (int i = 0; team->inner && i < count; i++)
+        if (runners[i].error.status != TUTTI_OK)
+            tutti_comm_abort(team->inner[i], runners[i].error.message);
+}
+
+tutti_status tutti_replica_run(tutti_strategy *strategy, tutti_replica_fn *fn, void *context)
+{
+    TUTTI_TRY(tutti_strategy_check(strategy));
+    int count = strategy->team->local;
+    runner *runners = calloc((size_t)count, sizeof *runners);
+    if (!runners)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d replicas", count);
+    for (int i = 0; i < count; i++) {
+        runners[i] = (runner){.fn = fn, .context = context};
+        runners[i].replica = (tutti_replica){.strategy = strategy,
+                                             .index = strategy->team->first + i,
+                                             .count = strategy->team->size,
+                                             .local = i,
+                                             .device = strategy->devices[i]};
+        runners[i].started =
+            i > 0 && pthread_create(&runners[i].thread, NULL, run, &runners[i]) == 0;
+        if (i > 0 && !runners[i].started)
+            tutti__error_capture(tutti_fail(TUTTI_NO_MEMORY, "no thread for replica %d", i),
+                                 &runners[i].error);
+    }
+    run(&runners[0]);
+    give_up(strategy, runners, 1);
+    for (int i = 1; i < count; i++)
+        if (runners[i].started)
+            pthread_join(runners[i].thread, NULL);
+    tutti_status status = TUTTI_OK;
+    for (int i = count - 1; i >= 0; i--)
+        if (runners[i].error.status != TUTTI_OK)
+            status = tutti__error_restore(&runners[i].error);
+    free(runners);
+    return status;
+}
+
+static tutti_status copy_of(tutti_tensor *value, tutti_tensor **ret)
+{
+    tutti_tensor *contiguous;
+    if (!value)
+        return tutti_fail(TUTTI_INVALID, "the replica has no value to give");
+    TUTTI_TRY(tutti_tensor_contiguous(value, &contiguous));
+    tutti_status status =
+        tutti_tensor_from(tutti_tensor_dtype(value), tutti_tensor_rank(value),
+                          tutti_tensor_dims(value), tutti_tensor_data(contiguous), ret);
+    tutti_tensor_release(contiguous);
+    return status;
+}
+
+static tutti_status keep(tutti_tensor *value, tutti_status status, tutti_tensor **ret)
+{
+    if (status == TUTTI_OK)
+        *ret = value;
+    else
+        tutti_tensor_release(value);
+    return status;
+}
+
+static double timeout_of(const tutti_replica *replica)
+{
+    return replica->strategy->options.timeout;
+}
+
+tutti_status tutti_replica_reduce(const tutti_replica *replica, tutti_tensor *value,
+                                  tutti_reduction how, tutti_tensor **ret_value)
+{
+    tutti_tensor *own;
+    tutti_team *team = replica->strategy->team;
+    TUTTI_TRY(copy_of(value, &own));
+    tutti_comm_piece piece = {tutti_tensor_data(own), tutti_tensor_count(own)};
+    bool mean = how == TUTTI_MEAN && tutti_dtype_is_float(tutti_tensor_dtype(own));
+    if (how == TUTTI_MEAN && !mean) {
+        tutti_tensor_release(own);
+        return tutti_fail(TUTTI_INVALID, "a mean of %s is not defined; cast it first",
+                          tutti_dtype_name(tutti_tensor_dtype(value)));
+    }
+    tutti_status status = tutti__team_all_reduce(
+        team, replica->local, 1, &piece, tutti_tensor_dtype(own), mean ? TUTTI_SUM : how,
+        &(tutti_team_call){.name = "reduce", .timeout = timeout_of(replica)});
+    for (int64_t i = 0; status == TUTTI_OK && mean && i < piece.count; i++)
+        tutti_tensor_set(own, i, tutti_tensor_get(own, i) / team->size);
+    return keep(own, status, ret_value);
+}
+
+/* Rows of all replicas, by their number. */
+static tutti_status gather_rows(const tutti_replica *replica, int64_t own, int64_t *rows)
+{
+    tutti_team *team = replica->strategy->team;
+    memset(rows, 0, (size_t)team->size * sizeof *rows);
+    rows[replica->index] = own;
+    tutti_comm_piece piece = {rows, team->size};
+    return tutti__team_all_reduce(
+        team, replica->local, 1, &piece, TUTTI_I64, TUTTI_SUM,
+        &(tutti_team_call){.name = "gather", .timeout = timeout_of(replica)});
+}
+
+static tutti_status gather(const tutti_replica *replica, tutti_tensor *value, int64_t *rows,
+                           tutti_tensor **ret)
+{
+    tutti_team *team = replica->strategy->team;
+    int64_t dims[TUTTI_MAX_RANK], total = 0, row = 1;
+    memcpy(dims, tutti_tensor_dims(value), (size_t)tutti_tensor_rank(value) * sizeof *dims);
+    TUTTI_TRY(gather_rows(replica, dims[0], rows));
+    for (int i = 1; i < tutti_tensor_rank(value); i++)
+        row *= dims[i];
+    for (int r = 0; r < team->size; r++) {
+        total += rows[r];
+        rows[r] *= row;
+    }
+    dims[0] = total;
+    tutti_tensor *all;
+    TUTTI_TRY(tutti_tensor_create(tutti_tensor_dtype(value), tutti_tensor_rank(value), dims, &all));
+    tutti_status status = tutti__team_all_gather(
+        team, replica->local, tutti_tensor_data(value), rows, tutti_tensor_data(all),
+        tutti_tensor_dtype(value),
+        &(tutti_team_call){.name = "gather", .timeout = timeout_of(replica)});
+    return keep(all, status, ret);
+}
+
+tutti_status tutti_replica_gather(const tutti_replica *replica, tutti_tensor *value,
+                                  tutti_tensor **ret_value)
+{
+    tutti_tensor *own;
+    if (value && tutti_tensor_rank(value) == 0)
+        return tutti_fail(TUTTI_INVALID, "scalars have no dimension to be joined along");
+    TUTTI_TRY(copy_of(value, &own));
+    int64_t *rows = calloc((size_t)replica->count, sizeof *rows);
+    tutti_status status = rows ? gather(replica, own, rows, ret_value)
+                               : tutti_fail(TUTTI_NO_MEMORY, "no memory to gather");
+    free(rows);
+    tutti_tensor_release(own);
+    return status;
+}
+
+tutti_status tutti_replica_broadcast(const tutti_replica *replica, tutti_tensor *value,
+                                     tutti_tensor **ret_value)
+{
+    tutti_tensor *own;
+    TUTTI_TRY(copy_of(value, &own));
+    tutti_status status = tutti__team_broadcast(
+        replica->strategy->team, replica->local, tutti_tensor_data(own), tutti_tensor_count(own),
+        tutti_tensor_dtype(own), 0,
+        &(tutti_team_call){.name = "broadcast", .timeout = timeout_of(replica)});
+    return keep(own, status, ret_value);
+}
+
+tutti_sym tutti_average_loss(tutti_sym losses, int64_t batch)
+{
+    if (batch < 1 && losses.node)
+        return tutti__poison(losses.node->graph, TUTTI_INVALID,
+                             "tutti_average_loss: a batch of %lld examples", (long long)batch);
+    return tutti_scale(tutti_sum(losses), 1 / (double)(batch > 0 ? batch : 1));
+}

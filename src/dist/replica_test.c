@@ -1,0 +1,112 @@
+/* replica_test.c: code of each replica's own, and copies of variables. */
+#include "base/params.h"
+#include "base/test.h"
+#include "tutti/tutti.h"
+
+static tutti_status exchange(const tutti_replica *replica, void *context)
+{
+    tutti_tensor *value, *sum, *mean, *joined, *first;
+    int64_t rows = replica->index; /* none on the first */
+    _Atomic int *calls = context;
+    ++*calls;
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){2}, &value));
+    tutti_tensor_set(value, 0, 2 * replica->index + 2);
+    tutti_tensor_set(value, 1, 2 * replica->index + 3);
+    TUTTI_TRY(tutti_replica_reduce(replica, value, TUTTI_SUM, &sum));
+    TUTTI_TRY(tutti_replica_reduce(replica, value, TUTTI_MEAN, &mean));
+    TUTTI_TRY(tutti_replica_broadcast(replica, value, &first));
+    CHECK_NEAR(tutti_tensor_get(sum, 0), 2 + 4 + 6, 0);
+    CHECK_NEAR(tutti_tensor_get(mean, 1), (3 + 5 + 7) / 3.0, 1e-6);
+    CHECK_NEAR(tutti_tensor_get(first, 1), 3, 0);
+    tutti_tensor_release(value);
+    TUTTI_TRY(tutti_tensor_create(TUTTI_I32, 2, (int64_t[]){rows, 2}, &value));
+    for (int64_t i = 0; i < 2 * rows; i++)
+        tutti_tensor_set(value, i, 10 * replica->index + (double)i);
+    TUTTI_TRY(tutti_replica_gather(replica, value, &joined));
+    CHECK_INT(tutti_tensor_dims(joined)[0], 3);
+    static const int expected[] = {10, 11, 20, 21, 22, 23};
+    for (int i = 0; i < 6; i++)
+        CHECK_NEAR(tutti_tensor_get(joined, i), expected[i], 0);
+    tutti_tensor_release(value);
+    tutti_tensor_release(sum);
+    tutti_tensor_release(mean);
+    tutti_tensor_release(first);
+    tutti_tensor_release(joined);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(replica_code_exchanges_tensors)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "3"));
+    tutti_strategy *s = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1,cpu:2");
+    _Atomic int calls = 0;
+    CHECK_OK(tutti_replica_run(s, exchange, &calls));
+    CHECK_INT(calls, 3);
+    CHECK_OK(tutti_strategy_close(s));
+}
+
+static tutti_status fail_on_second(const tutti_replica *replica, void *context)
+{
+    TUTTI_UNUSED(context);
+    return replica->index == 1 ? tutti_fail(TUTTI_INVALID, "replica 1 will not") : TUTTI_OK;
+}
+
+TUTTI_TEST(replica_code_that_fails_says_so)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti_strategy *s = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+    CHECK_STATUS(tutti_replica_run(s, fail_on_second, NULL), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "replica 1 will not");
+    CHECK_OK(tutti_strategy_close(s));
+}
+
+/* Replica losses [2, 3] and [4, 5]: each share is its sum / 4; their sum is 3.5. */
+TUTTI_TEST(replica_losses_are_those_of_the_batch)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti_strategy *strategy = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&s, g, .strategy = strategy));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY));
+    tutti_sym mean = tutti_mean(x), share = tutti_average_loss(x, 4);
+    tutti_sym seen = tutti_variable(g, tutti_zeros(), .name = "seen");
+    tutti_sym count = tutti_assign_add(seen, tutti_sum(x));
+    tutti_tensor *in, *a, *b, *copy;
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){4}, (float[]){2, 3, 4, 5}, &in));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({mean, &a}, {share, &b}),
+                       .target = count));
+    CHECK_NEAR(tutti_tensor_get(a, 0), 3.5, 1e-6);
+    CHECK_NEAR(tutti_tensor_get(b, 0), 3.5, 1e-6);
+    CHECK_INT(tutti_mirrored_count(s, seen), 2);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(tutti_mirrored_get(s, seen, i, &copy));
+        CHECK_NEAR(tutti_tensor_get(copy, 0), 14, 1e-6);
+        tutti_tensor_release(copy);
+    }
+    tutti_tensor_release(in);
+    tutti_tensor_release(a);
+    tutti_tensor_release(b);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+    CHECK_OK(tutti_strategy_close(strategy));
+}
+
+TUTTI_TEST(strategies_say_what_is_wrong)
+{
+    tutti_strategy *s = tutti_strategy_create("mirored", NULL);
+    CHECK_STATUS(tutti_strategy_check(s), TUTTI_NOT_FOUND);
+    CHECK_CONTAINS(tutti_error_message(), "multi_worker_mirrored");
+    tutti_strategy_close(s);
+    s = tutti_strategy_mirrored(.devices = "cpu:0,cpu:0");
+    CHECK_STATUS(tutti_strategy_check(s), TUTTI_INVALID);
+    tutti_strategy_close(s);
+    s = tutti_strategy_mirrored(.devices = "cpu:0,", .reduction = "spiral");
+    CHECK(tutti_strategy_check(s) != TUTTI_OK);
+    tutti_strategy_close(s);
+    s = tutti_strategy_one_device(.devices = "cpu:0,far:0");
+    CHECK_STATUS(tutti_strategy_check(s), TUTTI_INVALID);
+    tutti_strategy_close(s);
+}

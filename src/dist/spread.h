@@ -1,0 +1,53 @@
+/* spread.h: a job of one device as the job of several replicas, each with its part of the batch.
+ *
+ * The graph is written for the whole batch. Every value of it becomes, on a replica, one of three
+ * forms: whole (all replicas have the same), cut (each has its rows) or partial (the sum over the
+ * replicas is the value). Operators' split rules say which form follows from which; where one form
+ * is needed and another is there, a collective turns it. Shapes, counts and random numbers are
+ * those of the whole batch, so that the replicas compute what one device would.
+ */
+#ifndef TUTTI_DIST_SPREAD_H
+#define TUTTI_DIST_SPREAD_H
+
+#include "graph/graph.h"
+
+/* The mesh axis that batches are cut along. */
+#define TUTTI_BATCH_AXIS "batch"
+
+typedef struct tutti_spread {
+    int replicas;        /* in the job */
+    int first, local;    /* those of this process: [first, first + local) */
+    const char *const *devices; /* of the local ones */
+    int64_t batch;       /* rows of the whole batch; 0: nothing is cut */
+    int shards;          /* deterministic: the batch is cut into so many parts, whoever has them; or 0 */
+    const char *central; /* the device that variables live on; NULL: on all */
+    int64_t bucket_bytes; /* gradients are joined up to this size; 0: one by one */
+    bool overlap;        /* collectives of gradients run beside the rest of the backward pass */
+    int wire;            /* tutti_dtype of f32 sums between replicas: TUTTI_F32, BF16, F16 */
+} tutti_spread;
+
+/* The rows of replica r: without `shards` they differ by at most one, the first ones have more;
+ * with them they are the rows of its shards. */
+void tutti__spread_rows(const tutti_spread *spread, int64_t batch, int r, int64_t *ret_first,
+                        int64_t *ret_rows);
+/* Of all replicas of this process together. */
+void tutti__spread_own(const tutti_spread *spread, int64_t batch, int64_t *ret_first,
+                       int64_t *ret_rows);
+/* The shards of replica r: [*ret_first, *ret_first + count). */
+int tutti__spread_shards(const tutti_spread *spread, int r, int *ret_first);
+/* Where shard s of the batch begins. */
+static inline int64_t tutti__shard_bound(int64_t batch, int shards, int s)
+{
+    return batch * s / shards;
+}
+
+/* `job`: all shapes known; parameters whose sharding says that they are split along the axis above
+ * have the whole batch as their dimension 0. In the result those hold the rows of this process.
+ * `job` is used up: nodes may be added to it. */
+tutti_status tutti__spread_rewrite(tutti_graph *job, const tutti_spread *spread,
+                                   tutti_graph **ret);
+
+/* Whether an edge is marked as cut along the batch. */
+bool tutti__is_batch(const tutti_node *node, uint32_t output);
+
+#endif

@@ -1,0 +1,387 @@
+/* strategy.c: strategies by name, their devices and their team. */
+#include "dist/strategy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/params.h"
+#include "program/target.h"
+#include "tables/strategy_kind.h"
+
+static const tutti_param shards_param =
+    TUTTI_PARAM("SHARDS", "8", "parts that a batch is cut into in deterministic mode");
+
+static const tutti_strategy_kind *find_kind(const char *name)
+{
+    for (const tutti_strategy_kind *const *kind = tutti__strategy_kind_table; *kind; kind++)
+        if (strcmp((*kind)->name, name) == 0)
+            return *kind;
+    return NULL;
+}
+
+static tutti_status unknown_kind(const char *name)
+{
+    tutti_text text = {0};
+    for (const tutti_strategy_kind *const *kind = tutti__strategy_kind_table; *kind; kind++)
+        tutti__text_add(&text, "%s%s", text.size ? ", " : "", (*kind)->name);
+    tutti_status status = tutti_fail(TUTTI_NOT_FOUND, "there is no strategy '%s'; there are: %s",
+                                     name, text.data ? text.data : "none");
+    tutti__text_free(&text);
+    return status;
+}
+
+/* ---- devices ---- */
+
+static tutti_status add_device(tutti_strategy *s, const char *name)
+{
+    for (int i = 0; i < s->local; i++)
+        if (strcmp(s->devices[i], name) == 0)
+            return tutti_fail(TUTTI_INVALID, "device %s is named twice", name);
+    void *devices = realloc(s->devices, (size_t)(s->local + 1) * sizeof *s->devices);
+    if (!devices)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for devices");
+    s->devices = devices;
+    snprintf(s->devices[s->local++], sizeof s->devices[0], "%s", name);
+    return TUTTI_OK;
+}
+
+/* One entry of a list: a device, or all of a kind. */
+static tutti_status read_entry(tutti_strategy *s, const char *text)
+{
+    size_t length = strlen(text);
+    char name[64];
+    tutti_device *device;
+    if (length > 2 && strcmp(text + length - 2, ":*") == 0) {
+        snprintf(name, sizeof name, "%.*s:0", (int)(length - 2), text);
+        TUTTI_TRY(tutti__device_open(name, &device));
+        int count = device->target->count();
+        for (int i = 0; i < (count < 1 ? 1 : count); i++) {
+            snprintf(name, sizeof name, "%s:%d", device->target->name, i);
+            TUTTI_TRY(add_device(s, name));
+        }
+        return TUTTI_OK;
+    }
+    tutti_device_name parsed;
+    TUTTI_TRY(tutti_device_parse(text, &parsed));
+    snprintf(name, sizeof name, "%s:%d", parsed.kind[0] ? parsed.kind : "cpu",
+             parsed.index < 0 ? 0 : parsed.index);
+    return add_device(s, name);
+}
+
+/* A list that names cpu:1 splits the cores into two, unless that was said otherwise. */
+static tutti_status split_cores(const tutti_strategy *s)
+{
+    static const tutti_param devices_param = TUTTI_PARAM("CPU_DEVICES", "1", "");
+    int64_t most = 0;
+    char text[24];
+    for (int i = 0; i < s->local; i++)
+        if (strncmp(s->devices[i], "cpu:", 4) == 0 && atoi(s->devices[i] + 4) + 1 > most)
+            most = atoi(s->devices[i] + 4) + 1;
+    if (most <= tutti__param_int(&devices_param))
+        return TUTTI_OK;
+    snprintf(text, sizeof text, "%lld", (long long)most);
+    return tutti__param_set("CPU_DEVICES", text);
+}
+
+static tutti_status read_devices(tutti_strategy *s)
+{
+    const char *list = s->options.devices ? s->options.devices : s->kind->devices;
+    char entry[64];
+    for (const char *at = list; *at;) {
+        size_t length = strcspn(at, ",");
+        while (length > 0 && at[0] == ' ') {
+            at++;
+            length--;
+        }
+        if (length == 0 || length >= sizeof entry)
+            return tutti_fail(TUTTI_INVALID,
+                              "devices \"%s\": give names like cpu:0,cpu:1 or cpu:*", list);
+        snprintf(entry, sizeof entry, "%.*s", (int)length, at);
+        TUTTI_TRY(read_entry(s, entry));
+        at += length + (at[length] == ',');
+    }
+    TUTTI_TRY(split_cores(s));
+    for (int i = 0; i < s->local; i++) {
+        tutti_device *device;
+        TUTTI_TRY(tutti__device_open(s->devices[i], &device));
+    }
+    if (s->local > 1 && !s->kind->several)
+        return tutti_fail(TUTTI_INVALID, "strategy %s takes one device, not \"%s\"; use mirrored",
+                          s->kind->name, list);
+    return s->local > 0 ? TUTTI_OK : tutti_fail(TUTTI_INVALID, "devices \"%s\" names none", list);
+}
+
+/* Where variables live: the device that was named, or the first one. */
+static tutti_status find_central(tutti_strategy *s)
+{
+    tutti_device *device;
+    if (!s->kind->central)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__device_open(s->options.central ? s->options.central : s->devices[0], &device));
+    snprintf(s->central, sizeof s->central, "%s", device->name);
+    return TUTTI_OK;
+}
+
+/* ---- making and ending ---- */
+
+static const char *keep_text(tutti_strategy *s, const char *text)
+{
+    return text ? tutti__arena_string(&s->strings, text) : NULL;
+}
+
+static void keep_options(tutti_strategy *s, const tutti_strategy_options *options)
+{
+    if (options)
+        memcpy(&s->options, options,
+               options->struct_size < sizeof s->options ? options->struct_size
+                                                        : sizeof s->options);
+    s->options.devices = keep_text(s, s->options.devices);
+    s->options.central = keep_text(s, s->options.central);
+    s->options.reduction = keep_text(s, s->options.reduction);
+    s->options.engine = keep_text(s, s->options.engine);
+    if (s->options.shards <= 0)
+        s->options.shards = (int)tutti__param_int(&shards_param);
+}
+
+/* Every worker would train the whole job for itself, and all would write the same files. */
+static tutti_status refuse_workers(const tutti_strategy *s)
+{
+    tutti_cluster *cluster;
+    if (tutti_cluster_resolve(NULL, &cluster) != TUTTI_OK)
+        return TUTTI_OK; /* no strategy of workers: what is wrong with them is not asked */
+    int size = tutti_cluster_size(cluster);
+    tutti_status status = TUTTI_OK;
+    if (size > 1)
+        status = tutti_fail(TUTTI_INVALID,
+                            "strategy %s is for one process, and %s started %d workers; use "
+                            "multi_worker_mirrored (or leave --strategy out), or start one process",
+                            s->kind->name, tutti_cluster_resolver(cluster), size);
+    tutti_cluster_free(cluster);
+    return status;
+}
+
+/* The processes of the job meet; NULL where there is one. */
+static tutti_status meet(tutti_strategy *s, tutti_comm **ret)
+{
+    const tutti_cluster *cluster = s->options.cluster;
+    *ret = NULL;
+    if (!s->kind->processes)
+        return s->kind->several ? refuse_workers(s) : TUTTI_OK;
+    if (!cluster) {
+        TUTTI_TRY(tutti_cluster_resolve(NULL, &s->cluster));
+        cluster = s->cluster;
+    }
+    if (tutti_cluster_size(cluster) == 1)
+        return TUTTI_OK;
+    tutti_comm_options options = {.struct_size = sizeof options,
+                                  .engine = s->options.engine,
+                                  .timeout = s->options.timeout,
+                                  .join_timeout = s->options.join_timeout,
+                                  .measure = true};
+    return tutti_comm_open(cluster, &options, ret);
+}
+
+/* The names that users of one room or another know algorithms by. */
+static const char *algorithm_of(const tutti_strategy *s)
+{
+    const char *name = s->options.reduction;
+    if (name && (strcmp(name, "reduce_to_one") == 0 || strcmp(name, "one_device") == 0))
+        return "central";
+    return name;
+}
+
+static void *allocate(void *self, size_t bytes)
+{
+    void *memory;
+    return tutti_comm_allocate(self, (int64_t)bytes, &memory) == TUTTI_OK ? memory : NULL;
+}
+
+static void release(void *self, void *memory)
+{
+    tutti_comm_free(self, memory);
+}
+
+static tutti_status open_strategy(tutti_strategy *s)
+{
+    tutti_comm *world;
+    const char *algorithm = algorithm_of(s);
+    if (s->options.shards < 1 || s->options.shards > 1024)
+        return tutti_fail(TUTTI_INVALID, "a batch is cut into 1 to 1024 shards, not %d",
+                          s->options.shards);
+    if (algorithm)
+        TUTTI_TRY(tutti_comm_spec_check(algorithm));
+    TUTTI_TRY(read_devices(s));
+    TUTTI_TRY(find_central(s));
+    TUTTI_TRY(meet(s, &world));
+    const char **names = calloc((size_t)s->local, sizeof *names);
+    if (!names) {
+        tutti_comm_close(world);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for devices");
+    }
+    for (int i = 0; i < s->local; i++)
+        names[i] = s->devices[i];
+    s->device_names = names;
+    TUTTI_TRY(tutti__team_create(world, s->local, names, algorithm, &s->team));
+    s->memory = (tutti_shared_memory){world, allocate, release};
+    if (s->options.deterministic && s->team->size > s->options.shards)
+        return tutti_fail(TUTTI_INVALID,
+                          "deterministic mode cuts a batch into %d shards, which %d replicas cannot "
+                          "share; give more: --set shards=%d",
+                          s->options.shards, s->team->size, s->team->size);
+    return TUTTI_OK;
+}
+
+const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy)
+{
+    return strategy->team && strategy->team->world ? &strategy->memory : NULL;
+}
+
+/* What "auto" stands for. */
+static const char *choose(const tutti_strategy_options *options)
+{
+    tutti_cluster *cluster = NULL;
+    bool workers = false;
+    if (options && options->cluster)
+        return "multi_worker_mirrored";
+    if (tutti_cluster_resolve(NULL, &cluster) == TUTTI_OK)
+        workers = tutti_cluster_size(cluster) > 1;
+    tutti_cluster_free(cluster);
+    if (workers)
+        return "multi_worker_mirrored";
+    const char *devices = options ? options->devices : NULL;
+    return devices && (strchr(devices, ',') || strchr(devices, '*')) ? "mirrored" : "one_device";
+}
+
+tutti_strategy *tutti_strategy_create(const char *name, const tutti_strategy_options *options)
+{
+    tutti_strategy *s = calloc(1, sizeof *s);
+    if (!s) {
+        (void)tutti_fail(TUTTI_NO_MEMORY, "no memory for a strategy");
+        return NULL;
+    }
+    s->references = 1;
+    const char *wanted = !name || strcmp(name, "auto") == 0 ? choose(options) : name;
+    s->kind = find_kind(wanted);
+    keep_options(s, options);
+    tutti_status status = s->kind ? open_strategy(s) : unknown_kind(wanted);
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &s->error);
+    return s;
+}
+
+tutti_strategy *tutti__strategy_retain(tutti_strategy *strategy)
+{
+    if (strategy)
+        atomic_fetch_add(&strategy->references, 1);
+    return strategy;
+}
+
+tutti_status tutti_strategy_close(tutti_strategy *strategy)
+{
+    if (!strategy || atomic_fetch_sub(&strategy->references, 1) != 1)
+        return TUTTI_OK;
+    tutti_status status = tutti__team_close(strategy->team);
+    tutti_cluster_free(strategy->cluster);
+    free(strategy->devices);
+    free(strategy->device_names);
+    tutti__arena_free(&strategy->strings);
+    free(strategy);
+    return status;
+}
+
+/* ---- what it is ---- */
+
+tutti_status tutti_strategy_check(const tutti_strategy *strategy)
+{
+    if (!strategy)
+        return tutti_fail(TUTTI_INVALID, "there is no strategy");
+    return strategy->error.status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&strategy->error);
+}
+
+const char *tutti_strategy_name(const tutti_strategy *strategy)
+{
+    return strategy && strategy->kind ? strategy->kind->name : "none";
+}
+
+int tutti_strategy_replicas(const tutti_strategy *strategy)
+{
+    return strategy && strategy->team ? strategy->team->size : 1;
+}
+
+int tutti_strategy_local(const tutti_strategy *strategy)
+{
+    return strategy && strategy->team ? strategy->team->local : 1;
+}
+
+int tutti_strategy_workers(const tutti_strategy *strategy)
+{
+    return tutti_strategy_replicas(strategy) / tutti_strategy_local(strategy);
+}
+
+int tutti_strategy_rank(const tutti_strategy *strategy)
+{
+    return strategy && strategy->team ? strategy->team->first / strategy->team->local : 0;
+}
+
+const char *tutti_strategy_device(const tutti_strategy *strategy, int local)
+{
+    return strategy && local >= 0 && local < strategy->local ? strategy->devices[local] : NULL;
+}
+
+bool tutti__strategy_spreads(const tutti_strategy *strategy)
+{
+    return strategy && strategy->team &&
+           (strategy->team->size > 1 || strategy->options.deterministic);
+}
+
+tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batch)
+{
+    const tutti_strategy_options *options = &strategy->options;
+    return (tutti_spread){.replicas = strategy->team->size,
+                          .first = strategy->team->first,
+                          .local = strategy->team->local,
+                          .devices = strategy->device_names,
+                          .batch = batch,
+                          .shards = options->deterministic ? options->shards : 0,
+                          .central = strategy->kind->central ? strategy->central : NULL,
+                          .bucket_bytes = options->bucket_bytes > 0 ? options->bucket_bytes
+                                                                    : (int64_t)25 << 20,
+                          .overlap = options->overlap > 0,
+                          .wire = options->deterministic ? TUTTI_F32 : options->wire};
+}
+
+void tutti_strategy_rows(const tutti_strategy *strategy, int64_t batch, int replica,
+                         int64_t *ret_first, int64_t *ret_rows)
+{
+    if (!strategy || !strategy->team) {
+        *ret_first = 0;
+        *ret_rows = batch;
+        return;
+    }
+    tutti_spread spread = tutti__strategy_spread(strategy, batch);
+    tutti__spread_rows(&spread, batch, replica, ret_first, ret_rows);
+}
+
+/* ---- the one in force ---- */
+
+enum { MOST_NESTED = 16 };
+static _Thread_local tutti_strategy *entered[MOST_NESTED];
+static _Thread_local int depth;
+
+void tutti_strategy_enter(tutti_strategy *strategy)
+{
+    if (depth < MOST_NESTED)
+        entered[depth] = strategy;
+    depth++;
+}
+
+void tutti_strategy_leave(void)
+{
+    depth -= depth > 0;
+}
+
+tutti_strategy *tutti_strategy_current(void)
+{
+    return depth > 0 && depth <= MOST_NESTED ? entered[depth - 1] : NULL;
+}

@@ -1,0 +1,46 @@
+/* strategy.h: what a strategy is. One file each, ending in one descriptor.
+ * tables: tutti_strategy_kind */
+#ifndef TUTTI_DIST_STRATEGY_H
+#define TUTTI_DIST_STRATEGY_H
+
+#include <stdatomic.h>
+
+#include "base/status.h"
+#include "dist/spread.h"
+#include "dist/team.h"
+#include "program/target.h"
+#include "tutti/strategy.h"
+
+typedef struct tutti_strategy_kind {
+    const char *name; /* "mirrored" */
+    const char *doc;  /* one line */
+    const char *devices; /* where none are named: "cpu:0", "cpu:*" */
+    bool several;        /* devices in one process */
+    bool processes;      /* workers of a cluster */
+    bool central;        /* variables live on one device */
+} tutti_strategy_kind;
+
+struct tutti_strategy {
+    const tutti_strategy_kind *kind;
+    _Atomic int references;
+    tutti_strategy_options options; /* strings are the strategy's own */
+    tutti_error error;              /* why it cannot be used */
+    tutti_cluster *cluster;         /* owned, or NULL */
+    tutti_team *team;
+    char (*devices)[64]; /* of this process */
+    const char **device_names;
+    int local;
+    char central[64]; /* where variables live, of central storage */
+    tutti_shared_memory memory;
+    tutti_arena strings;
+};
+
+/* How a job with a batch of so many rows is spread. */
+tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batch);
+/* Whether the job's graph is rewritten at all: not for one replica, unless deterministic. */
+bool tutti__strategy_spreads(const tutti_strategy *strategy);
+/* Memory that the job's other processes on this machine reach, or NULL. */
+const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy);
+tutti_strategy *tutti__strategy_retain(tutti_strategy *strategy);
+
+#endif

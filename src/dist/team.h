@@ -1,0 +1,49 @@
+/* team.h: the replicas of a job as they reach each other: devices of one process, processes of one
+ * or many machines, or both. */
+#ifndef TUTTI_DIST_TEAM_H
+#define TUTTI_DIST_TEAM_H
+
+#include "tutti/comm.h"
+
+typedef struct tutti_team {
+    int size;         /* replicas in the job */
+    int first, local; /* those of this process: [first, first + local) */
+    char (*devices)[64]; /* of the local ones */
+    tutti_comm *world;   /* processes; NULL: there is one */
+    tutti_comm **inner;  /* [local], between the devices of this process; NULL: there is one */
+    const char *algorithm; /* of all_reduce, NULL: by cost */
+    _Atomic int64_t exposed_ns; /* that the replicas waited in collectives */
+    _Atomic int64_t bytes;      /* given to collectives by the first local replica */
+} tutti_team;
+
+/* `world` may be NULL; it is taken over, also on failure. */
+tutti_status tutti__team_create(tutti_comm *world, int local, const char *const *devices,
+                                const char *algorithm, tutti_team **ret);
+/* Ends the processes' group as well. NULL is fine. */
+tutti_status tutti__team_close(tutti_team *team);
+
+/* The local replica on a device, or -1. */
+int tutti__team_find(const tutti_team *team, const char *device);
+
+typedef struct tutti_team_call {
+    const char *name;   /* for messages */
+    double timeout;     /* seconds */
+    tutti_dtype wire;   /* of f32: TUTTI_BF16, TUTTI_F16; else ignored */
+    int shards;         /* > 0: the piece holds the replica's nodes of the tree over so many shards,
+                           each of `count` elements; the first one becomes the sum */
+} tutti_team_call;
+
+/* Called by all replicas in the same order, each on a thread of its own. Values are reduced in
+ * place. */
+tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
+                                    const tutti_comm_piece *pieces, tutti_dtype dtype,
+                                    tutti_reduction reduction, const tutti_team_call *call);
+/* Blocks of `counts[r]` elements, one behind the other. */
+tutti_status tutti__team_all_gather(tutti_team *team, int local, const void *in,
+                                    const int64_t *counts, void *out, tutti_dtype dtype,
+                                    const tutti_team_call *call);
+/* From replica `root` to all, in place. */
+tutti_status tutti__team_broadcast(tutti_team *team, int local, void *data, int64_t count,
+                                   tutti_dtype dtype, int root, const tutti_team_call *call);
+
+#endif

@@ -1,0 +1,76 @@
+/* walk.h: the walk over a job that builds one replica's part; shared by walk.c, forms.c, spread.c.
+ */
+#ifndef TUTTI_DIST_WALK_H
+#define TUTTI_DIST_WALK_H
+
+#include "dist/spread.h"
+
+typedef enum tutti_form_kind { TUTTI_FORM_WHOLE, TUTTI_FORM_CUT, TUTTI_FORM_PARTIAL } tutti_form_kind;
+
+/* A value of the job as the replica has it. */
+typedef struct tutti_form {
+    tutti_form_kind kind;
+    int dim; /* of a cut */
+    tutti_edge edge;
+} tutti_form;
+
+enum { TUTTI_FORMS_MOST = 8 };
+typedef struct tutti_value_forms {
+    int count; /* the first is how it was made; others were turned from it */
+    tutti_form forms[TUTTI_FORMS_MOST];
+} tutti_value_forms;
+
+/* node->scratch of the job's nodes. */
+typedef struct tutti_walked {
+    tutti_node *node; /* what control edges wait for */
+    const struct tutti_walked *first; /* of the first replica's walk; NULL in that walk */
+    tutti_value_forms *outputs;
+} tutti_walked;
+
+typedef struct tutti_walk {
+    const tutti_spread *spread;
+    tutti_graph *from, *to;
+    int replica;         /* of all */
+    const char *device;
+    int64_t first, rows; /* of the batch */
+    int channel;         /* number of collectives so far: equal on all replicas */
+    tutti_arena *scratch;
+} tutti_walk;
+
+/* Takes a node of the job whose inputs have been walked. */
+tutti_status tutti__walk_node(tutti_walk *walk, tutti_node *node);
+
+/* ---- forms.c ---- */
+/* How the value was made. */
+const tutti_form *tutti__form_made(tutti_edge edge);
+/* The value in another form: found, or made by a collective, a slice, or by computing it so. */
+tutti_status tutti__form_as(tutti_walk *walk, tutti_edge edge, tutti_form_kind kind, int dim,
+                            tutti_edge *ret);
+/* An all_reduce of `from` in the name of `like`. */
+tutti_status tutti__form_reduce(tutti_walk *walk, const tutti_node *like, const char *how,
+                                tutti_edge from, tutti_edge *ret);
+/* The same for the replica's nodes of the tree over the shards. */
+tutti_status tutti__form_reduce_shards(tutti_walk *walk, const tutti_node *like, int blocks,
+                                       tutti_edge from, tutti_edge *ret);
+/* Whether a dimension can be cut as the batch is: a multiple of it. */
+bool tutti__form_divides(const tutti_walk *walk, int64_t size);
+/* That size on this replica, and where it begins. */
+int64_t tutti__form_size(const tutti_walk *walk, int64_t size);
+int64_t tutti__form_start(const tutti_walk *walk, int64_t size);
+
+/* ---- bucket.c ---- */
+/* Joins sums over the replicas; leaves the graph sorted. */
+tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *spread);
+
+/* ---- walk.c ---- */
+/* The ways to cut a node of the job. */
+int tutti__walk_ways(const tutti_node *node, int capacity, tutti_split *ret);
+/* A copy of the node in the replica's graph with these inputs, cut in that way; NULL: whole. */
+tutti_status tutti__walk_copy(tutti_walk *walk, const tutti_node *node, const tutti_edge *inputs,
+                              const tutti_split *way, tutti_node **ret);
+/* A new node beside what it stands for. */
+tutti_status tutti__walk_add(tutti_walk *walk, const tutti_node *like, const char *op,
+                             int input_count, const tutti_edge *inputs, int attr_count,
+                             const tutti_attr *attrs, tutti_node **ret);
+
+#endif

@@ -1,0 +1,143 @@
+/* team.c: see team.h. */
+#include "exec/kernels/team.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/world.h"
+#include "dist/spread.h"
+
+tutti_team *tutti__call_team(const tutti_call *call)
+{
+    const tutti_context *context = call->context;
+    tutti_team *team = context->run->team;
+    const char *axis = tutti_attr_string(call->attrs, call->attr_count, "axis");
+    return team && strcmp(axis, TUTTI_BATCH_AXIS) == 0 ? team : NULL;
+}
+
+tutti_status tutti__team_begin(const tutti_call *call, tutti_team_meeting *ret)
+{
+    const tutti_context *context = call->context;
+    tutti_team *team = tutti__call_team(call);
+    *ret = (tutti_team_meeting){.team = team, .start = tutti__now_ns()};
+    if (!team)
+        return tutti_fail(TUTTI_INVALID, "%s '%s' meets replicas, but the session has no strategy",
+                          call->op->name, call->name);
+    ret->local = tutti__team_find(team, context->device->name);
+    if (ret->local < 0)
+        return tutti_fail(TUTTI_INVALID, "%s '%s' runs on %s, which is no device of the strategy",
+                          call->op->name, call->name, context->device->name);
+    double left = 1e-9 * (double)(call->deadline - ret->start);
+    ret->call = (tutti_team_call){.name = call->name, .timeout = left > 1e-3 ? left : 1e-3};
+    return TUTTI_OK;
+}
+
+tutti_status tutti__team_done(const tutti_call *call, tutti_team_meeting *meeting,
+                              tutti_status status, int64_t bytes)
+{
+    if (meeting->local == 0) {
+        atomic_fetch_add(&meeting->team->exposed_ns, tutti__now_ns() - meeting->start);
+        atomic_fetch_add(&meeting->team->bytes, bytes);
+    }
+    return status == TUTTI_OK
+               ? TUTTI_OK
+               : tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
+}
+
+static tutti_reduction reduction_of(const tutti_call *call)
+{
+    static const char *const names[] = {"sum", "mean", "min", "max", "prod"};
+    const char *name = tutti_attr_string(call->attrs, call->attr_count, "op");
+    for (int i = 0; i < 5; i++)
+        if (strcmp(names[i], name) == 0)
+            return (tutti_reduction)i;
+    return TUTTI_SUM;
+}
+
+static tutti_dtype wire_of(const tutti_call *call)
+{
+    const tutti_attr *wire = tutti_attr_find(call->attrs, call->attr_count, "wire");
+    const char *name =
+        wire ? tutti_attr_string(call->attrs, call->attr_count, "wire") : "";
+    return strcmp(name, "bf16") == 0 ? TUTTI_BF16 : strcmp(name, "f16") == 0 ? TUTTI_F16 : TUTTI_F32;
+}
+
+/* A bucket is one message: its values one behind the other, each at a multiple of 64 bytes. Programs
+ * on the CPU keep them so; for others it is put together here. */
+typedef struct message {
+    const tutti_call *call;
+    size_t bytes;
+    char *memory;
+    bool staged;
+} message;
+
+static size_t value_bytes(const tutti_view *view)
+{
+    return (size_t)tutti_view_count(view) * tutti_dtype_size(view->dtype);
+}
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static tutti_status message_open(const tutti_call *call, message *m)
+{
+    *m = (message){.call = call};
+    for (int i = 0; i < call->output_count; i++) {
+        const tutti_view *out = &call->outputs[i];
+        size_t bytes = value_bytes(out);
+        if (bytes == 0)
+            continue;
+        if (m->bytes == 0)
+            m->memory = out->data;
+        m->staged = m->staged || (char *)out->data != m->memory + m->bytes;
+        m->bytes += padded(bytes);
+    }
+    if (m->staged && !(m->memory = calloc(1, m->bytes)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
+    size_t at = 0;
+    for (int i = 0; i < call->input_count; i++) {
+        size_t bytes = value_bytes(&call->inputs[i]);
+        if (bytes && call->inputs[i].data != m->memory + at)
+            memcpy(m->memory + at, call->inputs[i].data, bytes);
+        at += padded(bytes);
+    }
+    return TUTTI_OK;
+}
+
+static void message_close(message *m)
+{
+    size_t at = 0;
+    for (int i = 0; m->staged && i < m->call->output_count; i++) {
+        size_t bytes = value_bytes(&m->call->outputs[i]);
+        if (bytes)
+            memcpy(m->call->outputs[i].data, m->memory + at, bytes);
+        at += padded(bytes);
+    }
+    if (m->staged)
+        free(m->memory);
+}
+
+tutti_status tutti__call_reduce(const tutti_call *call)
+{
+    tutti_team_meeting meeting;
+    message m;
+    if (tutti__call_int(call, "size") == 1)
+        return call->op->reference(call);
+    TUTTI_TRY(tutti__team_begin(call, &meeting));
+    TUTTI_TRY(message_open(call, &m));
+    tutti_dtype dtype = call->inputs[0].dtype;
+    int64_t count = (int64_t)(m.bytes / tutti_dtype_size(dtype));
+    if (call->output_count == 1) /* nothing follows that would have to be aligned */
+        count = tutti_view_count(&call->outputs[0]);
+    tutti_comm_piece piece = {m.memory, count};
+    meeting.call.wire = wire_of(call);
+    tutti_status status = TUTTI_OK;
+    if (count > 0)
+        status = tutti__team_all_reduce(meeting.team, meeting.local, 1, &piece, dtype,
+                                        reduction_of(call), &meeting.call);
+    message_close(&m);
+    return tutti__team_done(call, &meeting, status, (int64_t)m.bytes);
+}

@@ -1,0 +1,26 @@
+/* instance_norm.c: each channel of an example with mean 0 and variance 1. */
+#include "nn/layers/norm.h"
+
+static tutti_sym call(tutti_layer_call *call)
+{
+    const tutti_norm_settings *s = call->settings;
+    tutti_type type = tutti_sym_type(call->inputs[0]);
+    if (type.rank < 3 || !tutti__layer_takes(call, type.rank, "[batch, …, channels]"))
+        return tutti_layer_fail(call, "takes floats [batch, …, channels]");
+    if (!tutti__layer_knows(call, type.rank - 1))
+        return TUTTI_NO_SYM;
+    tutti_sym gamma = tutti__norm_factor(call, true), beta = tutti__norm_factor(call, false);
+    return tutti_instance_norm_of(call->inputs[0], gamma, beta,
+                                  .epsilon = tutti__number_or(s->epsilon, 1e-3));
+}
+
+const tutti_layer_kind tutti_layer_instance_norm = {
+    .struct_size = sizeof(tutti_layer_kind),
+    .name = "instance_norm",
+    .doc =
+        "instance_norm(): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over each channel "
+        "of each example",
+    .settings_size = sizeof(tutti_norm_settings),
+    .fields = tutti__norm_fields,
+    .call = call,
+};

@@ -1,0 +1,26 @@
+/* max_pool3d.c: the maximum of each window of a volume. */
+#include "nn/layers/common.h"
+
+static tutti_sym call(tutti_layer_call *call)
+{
+    const tutti_pool3d_settings *s = call->settings;
+    int64_t window[3], strides[3];
+    if (!tutti__layer_takes(call, 5, TUTTI_VOLUMES) || !tutti__layer_knows(call, 1))
+        return TUTTI_NO_SYM;
+    for (int i = 0; i < 3; i++) {
+        window[i] = tutti__pair(s->pool_size, i, 2);
+        strides[i] = tutti__pair(s->strides, i, window[i]);
+    }
+    return tutti_max_pool3d_of(call->inputs[0], .window = {window[0], window[1], window[2]},
+                               .strides = {strides[0], strides[1], strides[2]},
+                               .padding = s->padding);
+}
+
+const tutti_layer_kind tutti_layer_max_pool3d = {
+    .struct_size = sizeof(tutti_layer_kind),
+    .name = "max_pool3d",
+    .doc = "max_pool3d(size): the maximum of each window of depth, height and width",
+    .settings_size = sizeof(tutti_pool3d_settings),
+    .fields = tutti__pool3d_fields,
+    .call = call,
+};

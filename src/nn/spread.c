@@ -1,0 +1,101 @@
+/* spread.c: a model and its strategy: which one it has, and the rows of a batch that are this
+ * process's. */
+#include "nn/spread.h"
+
+#include "base/job.h"
+
+tutti_status tutti__model_engine(tutti_model *model)
+{
+    tutti_engine_options options;
+    tutti_strategy *strategy = tutti_job_strategy(model->job);
+    TUTTI_TRY(tutti_job_check(model->job));
+    if (strategy)
+        TUTTI_TRY(tutti_strategy_check(strategy));
+    if (model->engine) /* one that is entered later counts; the job's own was there at the start */
+        return tutti__engine_spread(model->engine, tutti_strategy_current());
+    bool deterministic = model->deterministic || (strategy && strategy->options.deterministic);
+    TUTTI_TRY(tutti__engine_options_of(
+        TUTTI_OPTIONS(tutti_session_options, .deterministic = deterministic), &options));
+    if (strategy && strategy->local > 0)
+        options.device = tutti_strategy_device(strategy, 0);
+    options.strategy = strategy;
+    return tutti__engine_create(&options, &model->engine);
+}
+
+tutti_strategy *tutti__model_strategy(const tutti_model *model)
+{
+    return model->engine ? tutti__engine_strategy(model->engine) : NULL;
+}
+
+bool tutti__model_speaks(const tutti_model *model)
+{
+    return tutti_strategy_rank(tutti__model_strategy(model)) == 0;
+}
+
+bool tutti__model_shares(const tutti_model *model)
+{
+    return tutti_strategy_workers(tutti__model_strategy(model)) > 1;
+}
+
+void tutti__rows_release(tutti_rows *rows)
+{
+    for (int i = 0; i < rows->count; i++)
+        tutti_tensor_release(rows->tensors[i]);
+    rows->count = 0;
+}
+
+tutti_status tutti__rows_take(const tutti_model *model, int count, tutti_tensor *const *tensors,
+                              tutti_rows *ret)
+{
+    tutti_strategy *strategy = tutti__model_strategy(model);
+    *ret = (tutti_rows){.batch = count > 0 && tutti_tensor_rank(tensors[0]) > 0
+                                     ? tutti_tensor_dims(tensors[0])[0]
+                                     : 0};
+    int local = tutti_strategy_local(strategy), workers = tutti_strategy_workers(strategy);
+    int64_t first = 0, end = ret->batch, rows;
+    if (workers > 1) {
+        int rank = tutti_strategy_rank(strategy);
+        tutti_strategy_rows(strategy, ret->batch, rank * local, &first, &rows);
+        tutti_strategy_rows(strategy, ret->batch, rank * local + local - 1, &end, &rows);
+        end += rows;
+    }
+    for (int i = 0; i < count; i++) {
+        tutti_tensor *part = NULL;
+        tutti_status status = TUTTI_OK;
+        if (workers == 1 || tutti_tensor_rank(tensors[i]) == 0)
+            part = tutti_tensor_retain(tensors[i]);
+        else
+            status = tutti_tensor_slice(tensors[i], 0, first, end - first, 1, &part);
+        if (status != TUTTI_OK) {
+            tutti__rows_release(ret);
+            return status;
+        }
+        ret->tensors[ret->count++] = part;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_most)
+{
+    tutti_strategy *strategy = tutti__model_strategy(model);
+    int32_t number = mine;
+    if (tutti__model_shares(model))
+        TUTTI_TRY(tutti_comm_all_reduce(strategy->team->world, &number, &number, 1, TUTTI_I32,
+                                        TUTTI_MAX, NULL));
+    *ret_most = number;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__model_together(const tutti_model *model, tutti_status status)
+{
+    int failed = status != TUTTI_OK;
+    tutti_error error;
+    if (!tutti__model_shares(model))
+        return status;
+    if (failed)
+        tutti__error_capture(status, &error);
+    TUTTI_TRY(tutti__model_agree(model, failed, &failed));
+    if (status != TUTTI_OK)
+        return tutti__error_restore(&error);
+    return failed ? tutti_fail(TUTTI_IO, "the first process of the job could not save") : TUTTI_OK;
+}

@@ -1,0 +1,32 @@
+/* spread.h: a model and its strategy. */
+#ifndef TUTTI_NN_SPREAD_H
+#define TUTTI_NN_SPREAD_H
+
+#include "dist/strategy.h"
+#include "nn/model.h"
+
+/* Makes the model's engine, if there is none, with the strategy in force; gives it that strategy
+ * else. */
+tutti_status tutti__model_engine(tutti_model *model);
+tutti_strategy *tutti__model_strategy(const tutti_model *model); /* or NULL */
+/* Is this the process that prints and writes? */
+bool tutti__model_speaks(const tutti_model *model);
+/* Are there other processes? */
+bool tutti__model_shares(const tutti_model *model);
+
+/* The largest number that a process gives: all have to ask. */
+tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_most);
+/* All processes have come here, and all were well. */
+tutti_status tutti__model_together(const tutti_model *model, tutti_status status);
+
+/* The rows of a batch that are this process's. */
+typedef struct tutti_rows {
+    int64_t batch; /* rows of the whole batch */
+    int count;
+    tutti_tensor *tensors[3 * 64];
+} tutti_rows;
+tutti_status tutti__rows_take(const tutti_model *model, int count, tutti_tensor *const *tensors,
+                              tutti_rows *ret);
+void tutti__rows_release(tutti_rows *rows);
+
+#endif

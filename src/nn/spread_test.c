@@ -1,0 +1,111 @@
+/* spread_test.c: fit under strategies: the losses of one device, and its bits where that is asked. */
+#include <math.h>
+#include <string.h>
+
+#include "base/params.h"
+#include "base/test.h"
+#include "tutti/tutti.h"
+
+enum { EXAMPLES = 43, WIDTH = 6, CLASSES = 3 };
+
+typedef struct result {
+    double loss, accuracy, evaluated;
+    float weights[512];
+    int count;
+} result;
+
+static tutti_dataset *examples(tutti_job *job, int64_t batch)
+{
+    tutti_tensor *x, *y;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){EXAMPLES, WIDTH}, &x));
+    CHECK_OK(tutti_tensor_create(TUTTI_I32, 1, (int64_t[]){EXAMPLES}, &y));
+    for (int64_t i = 0; i < EXAMPLES * WIDTH; i++)
+        tutti_tensor_set(x, i, sin((double)(i * i % 101)));
+    for (int64_t i = 0; i < EXAMPLES; i++)
+        tutti_tensor_set(y, i, (double)(i * 5 % CLASSES));
+    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), batch);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    return data;
+}
+
+/* Batch norm, dropout, a short last batch, gradients of three batches in one step. */
+static result train(tutti_strategy *strategy, int accumulate, int64_t batch)
+{
+    result r = {0};
+    tutti_job *job = tutti_open(NULL, NULL);
+    TUTTI_WITH_STRATEGY(strategy) {
+        tutti_model *m = tutti_sequential(
+            job, tutti_dense(12, .activation = TUTTI_RELU), tutti_batch_norm(), tutti_dropout(0.2),
+            tutti_dense(CLASSES));
+        tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 0.02),
+                      .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy",
+                      .accumulate = accumulate);
+        const tutti_history *h = tutti_fit(m, examples(job, batch), .epochs = 3, .quiet = true);
+        CHECK_OK(tutti_job_check(job));
+        r.loss = tutti_history_get(h, "loss", 2);
+        r.accuracy = tutti_history_get(h, "accuracy", 2);
+        tutti_logs logs;
+        CHECK_OK(tutti_evaluate(m, examples(job, 7), &logs));
+        r.evaluated = tutti_logs_get(&logs, "loss");
+        tutti_weight_info info;
+        for (int i = 0; tutti_weight_at(m, i, &info) == TUTTI_OK; i++) {
+            tutti_tensor *value;
+            CHECK_OK(tutti_get_weight(m, info.name, &value));
+            for (int64_t k = 0; k < tutti_tensor_count(value) && r.count < 512; k++)
+                r.weights[r.count++] = (float)tutti_tensor_get(value, k);
+            tutti_tensor_release(value);
+        }
+    }
+    CHECK_INT(tutti_close(job), 0);
+    if (strategy)
+        CHECK_OK(tutti_strategy_close(strategy));
+    return r;
+}
+
+static void check_near(const result *a, const result *b)
+{
+    CHECK_NEAR(a->loss, b->loss, 1e-4 * fabs(a->loss));
+    CHECK_NEAR(a->evaluated, b->evaluated, 1e-4 * fabs(a->evaluated));
+    CHECK_NEAR(a->accuracy, b->accuracy, 1e-9);
+    CHECK_INT(a->count, b->count);
+}
+
+TUTTI_TEST(fit_under_strategies_equals_one_device)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "3"));
+    for (int accumulate = 1; accumulate <= 3; accumulate += 2) {
+        result one = train(NULL, accumulate, 10);
+        CHECK(one.count > 100);
+        result two = train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1"), accumulate, 10);
+        result three = train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1,far:0"), accumulate, 10);
+        result central =
+            train(tutti_strategy_central_storage(.devices = "cpu:0,cpu:1"), accumulate, 10);
+        check_near(&one, &two);
+        check_near(&one, &three);
+        check_near(&one, &central);
+    }
+}
+
+static void check_bits(const result *a, const result *b)
+{
+    CHECK_INT(a->count, b->count);
+    CHECK(memcmp(a->weights, b->weights, (size_t)a->count * sizeof *a->weights) == 0);
+    CHECK(memcmp(&a->loss, &b->loss, sizeof a->loss) == 0);
+    CHECK(memcmp(&a->evaluated, &b->evaluated, sizeof a->loss) == 0);
+}
+
+TUTTI_TEST(deterministic_fit_has_the_same_bits_on_1_to_5_replicas)
+{
+    static const char *const devices[] = {"cpu:0,cpu:1", "cpu:0,cpu:1,cpu:2", "cpu:0,cpu:1,cpu:2,cpu:3",
+                                          "cpu:0,cpu:1,cpu:2,cpu:3,cpu:4"};
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "5"));
+    for (int accumulate = 1; accumulate <= 3; accumulate += 2) {
+        result one = train(tutti_strategy_one_device(.deterministic = true), accumulate, 10);
+        for (size_t i = 0; i < 4; i++) {
+            result many = train(
+                tutti_strategy_mirrored(.devices = devices[i], .deterministic = true), accumulate, 10);
+            check_bits(&one, &many);
+        }
+    }
+}

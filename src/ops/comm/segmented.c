@@ -1,0 +1,359 @@
+/* segmented.c: see segmented.h. */
+#include "ops/comm/segmented.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/comm/comm.h"
+#include "ops/control/control.h"
+
+void tutti__segments_of(const tutti_attr *attrs, int attr_count, tutti_segments *ret)
+{
+    const int64_t *list;
+    const tutti_graph *body = tutti__attr_graph(attrs, attr_count, "body");
+    *ret = (tutti_segments){.inner = body->results.data[0].node,
+                            .shards = (int)tutti_attr_int(attrs, attr_count, "shards"),
+                            .first = (int)tutti_attr_int(attrs, attr_count, "first")};
+    ret->count = tutti_attr_ints(attrs, attr_count, "bounds", &ret->bounds) - 1;
+    ret->rows = ret->bounds[ret->count];
+    tutti_attr_ints(attrs, attr_count, "axes", &list);
+    for (int i = 0; i < ret->inner->input_count; i++) {
+        ret->axes[i] = list[i];
+        ret->inputs[i] = (int)tutti__int(ret->inner->inputs[i].node, "index");
+    }
+    tutti_attr_ints(attrs, attr_count, "kinds", &list);
+    for (int i = 0; i < ret->inner->output_count; i++)
+        ret->kinds[i] = list[i];
+}
+
+static int count_nodes(int low, int high, int a, int b)
+{
+    if (b <= low || a >= high)
+        return 0;
+    if (low <= a && b <= high)
+        return 1;
+    return count_nodes(low, high, a, (a + b) / 2) + count_nodes(low, high, (a + b) / 2, b);
+}
+
+int tutti__segment_nodes(int shards, int low, int high)
+{
+    return count_nodes(low, high, 0, shards);
+}
+
+/* ---- views ---- */
+
+static size_t type_bytes(const tutti_type *type)
+{
+    return (size_t)tutti_type_count(type) * tutti_dtype_size(type->dtype);
+}
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Elements before an axis: 1 where a cut along it leaves contiguous parts. */
+static int64_t outer(const int64_t *dims, int64_t axis)
+{
+    int64_t count = 1;
+    for (int64_t i = 0; i < axis; i++)
+        count *= dims[i];
+    return count;
+}
+
+typedef struct work {
+    const tutti_call *call;
+    const tutti_segments *s;
+    tutti_segment_fn *fn;
+    void *context;
+    char *inputs[TUTTI_SEGMENT_SLOTS];  /* for parts of inputs that are not contiguous */
+    char *outputs[TUTTI_SEGMENT_SLOTS]; /* the same of outputs */
+    char *sums[TUTTI_SEGMENT_SLOTS];    /* one for each level of the tree */
+    size_t bytes[TUTTI_SEGMENT_SLOTS];  /* of one summed output */
+} work;
+
+/* Copies rows [from, to) of `rows` along an axis between a whole and a part. */
+static void copy_part(char *whole, char *part, const int64_t *dims, int rank, int64_t axis,
+                      size_t size, int64_t start, int64_t length, bool out)
+{
+    int64_t before = outer(dims, axis), after = 1;
+    for (int i = (int)axis + 1; i < rank; i++)
+        after *= dims[i];
+    size_t line = (size_t)(length * after) * size, step = (size_t)(dims[axis] * after) * size;
+    for (int64_t i = 0; i < before && line > 0; i++) {
+        char *at = whole + (size_t)i * step + (size_t)(start * after) * size;
+        memcpy(out ? at : part + (size_t)i * line, out ? part + (size_t)i * line : at, line);
+    }
+}
+
+/* The part of a view that a shard has; *ret_dims gets its dimensions. */
+static tutti_view part_of(const work *w, const tutti_view *view, int64_t axis, int shard,
+                          char *scratch, bool fill, int64_t *dims)
+{
+    const tutti_segments *s = w->s;
+    tutti_view part = *view;
+    if (axis < 0)
+        return part;
+    memcpy(dims, view->dims, (size_t)view->rank * sizeof *dims);
+    int64_t unit = s->rows > 0 ? view->dims[axis] / s->rows : 0;
+    int64_t start = s->bounds[shard] * unit;
+    size_t size = tutti_dtype_size(view->dtype);
+    dims[axis] = s->bounds[shard + 1] * unit - start;
+    part.dims = dims;
+    if (outer(view->dims, axis) == 1) {
+        size_t row = size;
+        for (int i = (int)axis + 1; i < view->rank; i++)
+            row *= (size_t)view->dims[i];
+        part.data = (char *)view->data + (size_t)start * row;
+        return part;
+    }
+    part.data = scratch;
+    if (fill)
+        copy_part(view->data, scratch, view->dims, view->rank, axis, size, start, dims[axis],
+                  false);
+    return part;
+}
+
+/* ---- the tree ---- */
+
+/* Runs one shard; its sums go to `into` (by output, NULL for those that are cut). */
+static tutti_status run_shard(work *w, int shard, char *const *into)
+{
+    const tutti_segments *s = w->s;
+    const tutti_node *inner = s->inner;
+    tutti_view inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
+    int64_t in_dims[TUTTI_SEGMENT_SLOTS][TUTTI_MAX_RANK];
+    int64_t out_dims[TUTTI_SEGMENT_SLOTS][TUTTI_MAX_RANK];
+    for (int i = 0; i < inner->input_count; i++)
+        inputs[i] = part_of(w, &w->call->inputs[s->inputs[i]], s->axes[i], shard, w->inputs[i],
+                            true, in_dims[i]);
+    for (int i = 0; i < inner->output_count; i++) {
+        if (s->kinds[i] >= 0) {
+            outputs[i] = part_of(w, &w->call->outputs[i], s->kinds[i], shard, w->outputs[i], false,
+                                 out_dims[i]);
+            continue;
+        }
+        const tutti_type *type = &inner->types[i];
+        memcpy(out_dims[i], type->dims, sizeof out_dims[i]);
+        outputs[i] = (tutti_view){into[i], type->dtype, type->rank, out_dims[i], NULL};
+    }
+    int64_t rows = s->bounds[shard + 1] - s->bounds[shard];
+    if (rows == 0) {
+        for (int i = 0; i < inner->output_count; i++)
+            if (s->kinds[i] < 0)
+                memset(into[i], 0, w->bytes[i]);
+        return TUTTI_OK;
+    }
+    tutti_call call = *w->call;
+    call.op = inner->op;
+    call.attrs = inner->attrs;
+    call.attr_count = inner->attr_count;
+    call.input_count = inner->input_count;
+    call.output_count = inner->output_count;
+    call.inputs = inputs;
+    call.outputs = outputs;
+    TUTTI_TRY(w->fn(w->context, &call, rows));
+    for (int i = 0; i < inner->output_count; i++) {
+        const tutti_view *whole = &w->call->outputs[i];
+        if (s->kinds[i] >= 0 && outputs[i].data == w->outputs[i])
+            copy_part(whole->data, w->outputs[i], whole->dims, whole->rank, s->kinds[i],
+                      tutti_dtype_size(whole->dtype),
+                      s->bounds[shard] * (whole->dims[s->kinds[i]] / s->rows),
+                      outputs[i].dims[s->kinds[i]], true);
+    }
+    return TUTTI_OK;
+}
+
+typedef struct adding {
+    char *to;
+    const char *from;
+    tutti_dtype dtype;
+    int64_t count;
+} adding;
+
+enum { ADD_PIECE = 16384 };
+
+static void add_piece(void *context, int64_t piece)
+{
+    const adding *a = context;
+    int64_t first = piece * ADD_PIECE, left = a->count - first;
+    int64_t count = left < ADD_PIECE ? left : ADD_PIECE;
+    if (a->dtype == TUTTI_F32) {
+        float *to = (float *)(void *)a->to + first;
+        const float *from = (const float *)(const void *)a->from + first;
+        for (int64_t i = 0; i < count; i++)
+            to[i] += from[i];
+        return;
+    }
+    tutti_view to = {a->to, a->dtype, 1, &a->count, NULL};
+    tutti_view from = {(void *)(uintptr_t)a->from, a->dtype, 1, &a->count, NULL};
+    for (int64_t i = first; i < first + count; i++) {
+        if (tutti_dtype_is_float(a->dtype))
+            tutti_view_set(&to, i, tutti_view_get(&to, i) + tutti_view_get(&from, i));
+        else
+            tutti_view_set_int(&to, i, tutti_view_get_int(&to, i) + tutti_view_get_int(&from, i));
+    }
+}
+
+/* The node [a, b) into `into`; numbers are those of the job's shards. */
+static tutti_status fold(work *w, int a, int b, int level, char *const *into)
+{
+    const tutti_segments *s = w->s;
+    if (b - a == 1)
+        return run_shard(w, a - s->first, into);
+    char *right[TUTTI_SEGMENT_SLOTS] = {0};
+    for (int i = 0; i < s->inner->output_count; i++)
+        if (s->kinds[i] < 0)
+            right[i] = w->sums[i] + (size_t)level * padded(w->bytes[i]);
+    TUTTI_TRY(fold(w, a, (a + b) / 2, level + 1, into));
+    TUTTI_TRY(fold(w, (a + b) / 2, b, level + 1, right));
+    for (int i = 0; i < s->inner->output_count; i++) {
+        if (s->kinds[i] >= 0)
+            continue;
+        tutti_dtype dtype = s->inner->types[i].dtype;
+        adding add = {into[i], right[i], dtype, (int64_t)(w->bytes[i] / tutti_dtype_size(dtype))};
+        tutti_parallel(w->call, (add.count + ADD_PIECE - 1) / ADD_PIECE, add_piece, &add);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status fold_nodes(work *w, int a, int b, int *number)
+{
+    const tutti_segments *s = w->s;
+    int low = s->first, high = s->first + s->count;
+    if (b <= low || a >= high)
+        return TUTTI_OK;
+    if (a < low || b > high) {
+        TUTTI_TRY(fold_nodes(w, a, (a + b) / 2, number));
+        return fold_nodes(w, (a + b) / 2, b, number);
+    }
+    char *into[TUTTI_SEGMENT_SLOTS] = {0};
+    for (int i = 0; i < s->inner->output_count; i++)
+        if (s->kinds[i] < 0)
+            into[i] = (char *)w->call->outputs[i].data + (size_t)*number * w->bytes[i];
+    ++*number;
+    return fold(w, a, b, 0, into);
+}
+
+static bool is_scattered(const tutti_type *type, int64_t axis)
+{
+    return axis >= 0 && outer(type->dims, axis) > 1;
+}
+
+/* Lays out the workspace; with `base` NULL only counts. */
+static size_t lay_out(const tutti_segments *s, const tutti_type *inputs, const tutti_type *outputs,
+                      char *base, work *w)
+{
+    size_t at = 0;
+    for (int i = 0; i < s->inner->input_count; i++)
+        if (is_scattered(&inputs[s->inputs[i]], s->axes[i])) {
+            w->inputs[i] = base ? base + at : NULL;
+            at += padded(type_bytes(&inputs[s->inputs[i]]));
+        }
+    for (int i = 0; i < s->inner->output_count; i++) {
+        if (is_scattered(&outputs[i], s->kinds[i])) {
+            w->outputs[i] = base ? base + at : NULL;
+            at += padded(type_bytes(&outputs[i]));
+        }
+        if (s->kinds[i] >= 0)
+            continue;
+        w->bytes[i] = type_bytes(&s->inner->types[i]);
+        w->sums[i] = base ? base + at : NULL;
+        at += padded(w->bytes[i]) * TUTTI_SEGMENT_LEVELS;
+    }
+    return at;
+}
+
+size_t tutti__segmented_workspace(const tutti_segments *s, const tutti_type *inputs,
+                                  const tutti_type *outputs)
+{
+    work w = {0};
+    return lay_out(s, inputs, outputs, NULL, &w);
+}
+
+tutti_status tutti__segmented(const tutti_call *call, const tutti_segments *s, void *workspace,
+                              tutti_segment_fn *fn, void *context)
+{
+    work w = {.call = call, .s = s, .fn = fn, .context = context};
+    tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
+    int number = 0;
+    for (int i = 0; i < call->input_count; i++)
+        inputs[i] = tutti_type_make(call->inputs[i].dtype, call->inputs[i].rank,
+                                    call->inputs[i].dims);
+    for (int i = 0; i < call->output_count; i++)
+        outputs[i] = tutti_type_make(call->outputs[i].dtype, call->outputs[i].rank,
+                                     call->outputs[i].dims);
+    lay_out(s, inputs, outputs, workspace, &w);
+    return fold_nodes(&w, 0, s->shards, &number);
+}
+
+/* ---- the operator ---- */
+
+static tutti_status infer(tutti_infer *node)
+{
+    const tutti_attr *types = tutti_attr_find(node->attrs, node->attr_count, "types");
+    const int64_t *bounds;
+    if (types->count != node->output_count || node->input_count > TUTTI_SEGMENT_SLOTS ||
+        node->output_count > TUTTI_SEGMENT_SLOTS ||
+        tutti_attr_ints(node->attrs, node->attr_count, "bounds", &bounds) < 1)
+        return RULE_FAIL(node, TUTTI_INVALID, "has %d outputs and %d types", node->output_count,
+                         types->count);
+    for (int i = 0; i < node->output_count; i++)
+        node->outputs[i] = types->value.types[i];
+    return TUTTI_OK;
+}
+
+static tutti_status by_reference(void *context, tutti_call *shard, int64_t rows)
+{
+    TUTTI_UNUSED(context);
+    TUTTI_UNUSED(rows);
+    return shard->op->reference(shard);
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    tutti_segments s;
+    tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
+    tutti__segments_of(call->attrs, call->attr_count, &s);
+    for (int i = 0; i < call->input_count; i++)
+        inputs[i] = tutti_type_make(call->inputs[i].dtype, call->inputs[i].rank,
+                                    call->inputs[i].dims);
+    for (int i = 0; i < call->output_count; i++)
+        outputs[i] = tutti_type_make(call->outputs[i].dtype, call->outputs[i].rank,
+                                     call->outputs[i].dims);
+    void *workspace = malloc(tutti__segmented_workspace(&s, inputs, outputs) + 64);
+    if (!workspace)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a sum over shards");
+    tutti_status status = tutti__segmented(call, &s, workspace, by_reference, NULL);
+    free(workspace);
+    return status;
+}
+
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__cost_move(node, ret);
+}
+
+static const tutti_attr_spec attrs[] = {
+    {"body", TUTTI_ATTR_GRAPH, NULL},  {"types", TUTTI_ATTR_TYPES, NULL},
+    {"shards", TUTTI_ATTR_INT, NULL},  {"first", TUTTI_ATTR_INT, NULL},
+    {"bounds", TUTTI_ATTR_INTS, NULL}, {"axes", TUTTI_ATTR_INTS, NULL},
+    {"kinds", TUTTI_ATTR_INTS, NULL},  {NULL},
+};
+
+const tutti_op tutti_op_segmented = {
+    .struct_size = sizeof(tutti_op),
+    .name = "segmented",
+    .version = 1,
+    .doc = "segmented(x…): the operator of the body, its sums over the batch made shard by shard "
+           "and along one tree",
+    .category = "communication",
+    .min_inputs = 1,
+    .max_inputs = -1,
+    .outputs = -1,
+    .flags = TUTTI_OP_NO_GRADIENT,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+};

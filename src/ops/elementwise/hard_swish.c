@@ -1,0 +1,52 @@
+/* hard_swish(x): y = x * min(max(x + 3, 0), 6) / 6. */
+#include "ops/elementwise/elementwise.h"
+
+#include <math.h>
+
+extern const tutti_op tutti_op_hard_swish;
+
+tutti_sym(tutti_hard_swish)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_hard_swish, x);
+}
+
+/* dx = dy * (0 where x < -3, 1 where x > 3, else (2 x + 3) / 6) */
+static tutti_status gradient(tutti_gradient *node)
+{
+    tutti_sym dy = node->output_grads[0], x = node->inputs[0];
+    tutti_sym slope = tutti_add_scalar(tutti_scale(x, 1.0 / 3), 0.5);
+    tutti_sym right = tutti_greater(x, tutti_scalar_like(x, 3));
+    tutti_sym left = tutti_less(x, tutti_scalar_like(x, -3));
+    slope = tutti_where(right, tutti_scalar_like(x, 1), slope);
+    slope = tutti_where(left, tutti_scalar_like(x, 0), slope);
+    node->input_grads[0] = tutti_mul(dy, slope);
+    return TUTTI_OK;
+}
+
+static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+{
+    return isnan(x[0]) ? x[0] : x[0] * (fmin(fmax(x[0] + 3, 0), 6) / 6);
+}
+
+static const char *const samples[] = {
+    "f32[2,3]{=-4,-2.5,-0.3,0.4,2,3.5}", "f32[4,5]", "f64[3]{=-5,0.1,5}", "f16[4]", "f32[]", NULL,
+};
+
+const tutti_op tutti_op_hard_swish = {
+    .struct_size = sizeof(tutti_op),
+    .name = "hard_swish",
+    .version = 1,
+    .doc = "hard_swish(x): y = x * min(max(x + 3, 0), 6) / 6",
+    .category = "element-wise",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .flags = TUTTI_OP_ELEMENTWISE,
+    .infer = tutti__infer_float,
+    .gradient = gradient,
+    .cost = tutti__cost_elementwise,
+    .split = tutti_split_elementwise,
+    .reference = tutti_reference_elementwise,
+    .scalar = scalar,
+    .samples = samples,
+};

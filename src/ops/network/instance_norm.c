@@ -1,0 +1,33 @@
+/* instance_norm.c: normalisation of each channel of each example, made of other operators. */
+#include "ops/composite.h"
+#include "ops/network/norm.h"
+
+tutti_sym(tutti_instance_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                  const tutti_normalize_options *given)
+{
+    char text[TUTTI_TYPE_TEXT];
+    double epsilon = tutti__epsilon(given, 1e-5);
+    tutti_axes axes = {0};
+    if (!tutti_sym_ok(x))
+        return TUTTI_NO_SYM;
+    tutti_type type = tutti_sym_type(x);
+    if (type.rank < 3)
+        return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
+                             "instance_norm: x is %s, needs [batch, ..., channels] with at least "
+                             "one axis between batch and channels",
+                             tutti_type_text(&type, text));
+    for (int axis = 1; axis < type.rank - 1; axis++)
+        axes.values[axes.count++] = axis;
+    tutti_sym centred = tutti_sub(x, tutti_mean(x, .axes = axes, .keep_dims = true));
+    tutti_sym variance = tutti_mean(tutti_square(centred), .axes = axes, .keep_dims = true);
+    tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, epsilon));
+    return tutti_add(tutti_mul(tutti_mul(centred, r), scale), offset);
+}
+
+const tutti_composite tutti_composite_instance_norm = {
+    .name = "instance_norm",
+    .category = "network",
+    .doc =
+        "instance_norm(x, scale, offset): y = (x - mean) / sqrt(variance + epsilon) * scale + offset over each channel of each example",
+    .made_of = "mean and element-wise operators, which fuse",
+};

@@ -1,0 +1,79 @@
+/* conv_integer.c: convolutions of bytes, as i32. */
+#include "ops/network/window.h"
+#include "ops/quantized/quantized.h"
+
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__int_conv_infer(node, tutti__conv_integer_inputs(), TUTTI_I32);
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__int_conv_reference(call, tutti__conv_integer_inputs());
+}
+
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__int_conv_cost(node, tutti__conv_integer_inputs(), ret);
+}
+
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    return tutti__int_conv_split(node, tutti__conv_integer_inputs(), capacity, ret);
+}
+
+extern const tutti_op tutti_op_conv_integer;
+tutti_sym(tutti_conv_integer)(tutti_sym x, tutti_sym kernel, tutti_sym x_zero,
+                              tutti_sym kernel_zero, const tutti_conv2d_options *given)
+{
+    RULE_OPTIONS(tutti_conv2d_options, o, given);
+    int64_t any_pad = 0;
+    for (int axis = 0; axis < 2; axis++) {
+        o.strides[axis] += o.strides[axis] == 0;
+        o.dilations[axis] += o.dilations[axis] == 0;
+        any_pad |= o.pads[2 * axis] | o.pads[2 * axis + 1];
+    }
+    if (o.padding == NULL)
+        o.padding = any_pad ? "explicit" : "valid";
+    tutti_attr all[] = {TUTTI_INTS("strides", 2, o.strides),
+                        TUTTI_INTS("dilations", 2, o.dilations), TUTTI_STR("padding", o.padding),
+                        TUTTI_INTS("pads", 4, o.pads),
+                        TUTTI_INT("groups", o.groups == 0 ? 1 : o.groups)};
+    tutti_sym inputs[] = {x, kernel, x_zero, kernel_zero};
+    if (!x_zero.node && kernel_zero.node && tutti_sym_ok(x))
+        inputs[2] = tutti_scalar_like(x, 0);
+    return tutti__nary(&tutti_op_conv_integer,
+                       kernel_zero.node ? 4
+                       : x_zero.node    ? 3
+                                        : 2,
+                       inputs, TUTTI_COUNT(all), all);
+}
+
+static const tutti_attr_spec attrs[] = {CONVOLUTION_ATTRS, {NULL, TUTTI_ATTR_NONE, NULL}};
+
+static const char *const samples[] = {
+    "u8[2,5,4,2]{0:256} i8[3,2,2,3]{-128:128}",
+    "u8[1,6,5,2]{0:256} u8[3,3,2,2]{0:256} u8[]{=30} u8[2]{0:256} | strides=[2,2] padding=same",
+    "i8[2,4,5,4]{-128:128} i8[2,2,2,6]{-128:128} i8[]{=-7} | groups=2 strides=[1,2]",
+    "i8[1,3,4,2]{-128:128} u8[3,2,2,2]{0:256} i8[]{=5} u8[]{=9} i32[2]{-100:100} | padding=explicit pads=[2,1,0,3] strides=[2,1]",
+    "u8[1,4,4,3]{0:256} i8[3,3,1,3]{-128:128} u8[]{=4} | groups=3 padding=same dilations=[1,2]",
+    NULL,
+};
+const tutti_op tutti_op_conv_integer = {
+    .struct_size = sizeof(tutti_op),
+    .name = "conv_integer",
+    .version = 1,
+    .doc =
+        "conv_integer(x, kernel, x_zero, kernel_zero, bias): y[n, h, w, f] = bias[f] + sum over taps and channels of (x - x_zero) * (kernel - kernel_zero), as i32; attributes as conv2d",
+    .category = "quantized",
+    .min_inputs = 2,
+    .max_inputs = 5,
+    .outputs = 1,
+    .flags = TUTTI_OP_NO_GRADIENT,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .split = split,
+    .reference = reference,
+    .samples = samples,
+};

@@ -1,0 +1,72 @@
+/* qlinear_conv.c: quantised convolutions, quantised again. */
+#include "ops/network/window.h"
+#include "ops/quantized/quantized.h"
+
+static tutti_status infer(tutti_infer *node)
+{
+    return tutti__int_conv_infer(node, tutti__qlinear_conv_inputs(), node->inputs[7].dtype);
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__int_conv_reference(call, tutti__qlinear_conv_inputs());
+}
+
+static void cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__int_conv_cost(node, tutti__qlinear_conv_inputs(), ret);
+}
+
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    return tutti__int_conv_split(node, tutti__qlinear_conv_inputs(), capacity, ret);
+}
+
+extern const tutti_op tutti_op_qlinear_conv;
+tutti_sym(tutti_qlinear_conv)(tutti_quantized_sym x, tutti_quantized_sym kernel, tutti_sym y_scale,
+                              tutti_sym y_zero, tutti_sym bias, const tutti_conv2d_options *given)
+{
+    RULE_OPTIONS(tutti_conv2d_options, o, given);
+    int64_t any_pad = 0;
+    for (int axis = 0; axis < 2; axis++) {
+        o.strides[axis] += o.strides[axis] == 0;
+        o.dilations[axis] += o.dilations[axis] == 0;
+        any_pad |= o.pads[2 * axis] | o.pads[2 * axis + 1];
+    }
+    if (o.padding == NULL)
+        o.padding = any_pad ? "explicit" : "valid";
+    tutti_attr all[] = {TUTTI_INTS("strides", 2, o.strides),
+                        TUTTI_INTS("dilations", 2, o.dilations), TUTTI_STR("padding", o.padding),
+                        TUTTI_INTS("pads", 4, o.pads),
+                        TUTTI_INT("groups", o.groups == 0 ? 1 : o.groups)};
+    tutti_sym inputs[] = {x.q,         x.scale, x.zero, kernel.q, kernel.scale,
+                          kernel.zero, y_scale, y_zero, bias};
+    return tutti__nary(&tutti_op_qlinear_conv, bias.node ? 9 : 8, inputs, TUTTI_COUNT(all), all);
+}
+
+static const tutti_attr_spec attrs[] = {CONVOLUTION_ATTRS, {NULL, TUTTI_ATTR_NONE, NULL}};
+
+static const char *const samples[] = {
+    "u8[2,5,4,2]{0:256} f32[]{=0.02} u8[]{=128} i8[3,2,2,3]{-128:128} f32[3]{0.01:0.1} i8[3]{-5:5} f32[]{=0.3} u8[]{=100}",
+    "i8[1,6,5,2]{-128:128} f32[]{=0.02} i8[]{=3} u8[3,3,2,2]{0:256} f32[]{=0.01} u8[]{=99} f32[]{=0.2} i8[]{=7} i32[2]{-1000:1000} | strides=[2,2] padding=same",
+    "u8[2,4,5,4]{0:256} f32[1]{=0.1} u8[]{=9} i8[2,2,2,6]{-128:128} f32[6]{0.01:0.1} i8[]{=0} f32[]{=1} u8[]{=128} | groups=2",
+    NULL,
+};
+const tutti_op tutti_op_qlinear_conv = {
+    .struct_size = sizeof(tutti_op),
+    .name = "qlinear_conv",
+    .version = 1,
+    .doc =
+        "qlinear_conv(x, x_scale, x_zero, kernel, kernel_scale, kernel_zero, y_scale, y_zero, bias): y = round((bias + sum of (x - x_zero) * (kernel - kernel_zero)) * x_scale * kernel_scale / y_scale) + y_zero; attributes as conv2d",
+    .category = "quantized",
+    .min_inputs = 8,
+    .max_inputs = 9,
+    .outputs = 1,
+    .flags = TUTTI_OP_NO_GRADIENT,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .split = split,
+    .reference = reference,
+    .samples = samples,
+};

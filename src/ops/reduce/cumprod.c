@@ -1,0 +1,122 @@
+/* cumprod.c: the running product along an axis. */
+#include "ops/reduce/reduce.h"
+
+static tutti_status infer(tutti_infer *node)
+{
+    int axis;
+    TUTTI_TRY(tutti__shape_numbers(node, 0));
+    TUTTI_TRY(tutti__rule_axis(node, RULE_INT(node, "axis"), node->inputs[0].rank, &axis));
+    return tutti_infer_same(node);
+}
+
+/* dy[j] / dx[k] is the product of the others that y[j] has: with m[j, i] = x[i] where y[j] has
+ * x[i], else 1,
+ *   dx[k] = sum over the j whose y[j] has x[k] of dy[j] prod_except(m)[j, k]
+ * which is right where elements are 0, for the price of n^2 elements. y[j] has x[i] for i <= j;
+ * exclusive: i < j; reverse: the other way round. */
+static tutti_status gradient(tutti_gradient *node)
+{
+    tutti_sym x = node->inputs[0];
+    int axis = tutti__axis_of(RULE_INT(node, "axis"), tutti_sym_type(x).rank);
+    bool exclusive = RULE_INT(node, "exclusive") != 0, reverse = RULE_INT(node, "reverse") != 0;
+    tutti_sym place = tutti_cumsum(tutti_cast(tutti_ones_like(x), TUTTI_I32), axis);
+    tutti_sym i = tutti_expand_dims(place, axis), j = tutti_expand_dims(place, axis + 1);
+    tutti_sym low = reverse ? j : i, high = reverse ? i : j;
+    tutti_sym has = exclusive ? tutti_less(low, high) : tutti_less_equal(low, high);
+    tutti_sym row = tutti_expand_dims(x, axis);
+    tutti_sym others = tutti_prod_except(tutti_where(has, row, tutti_ones_like(row)), axis + 1);
+    tutti_sym grad = tutti_mul(others, tutti_expand_dims(node->output_grads[0], axis + 1));
+    node->input_grads[0] =
+        tutti_sum(tutti_where(has, grad, tutti_zeros_like(row)), .axes = TUTTI_AXES(axis));
+    return TUTTI_OK;
+}
+
+/* Elements base, base + step, …, `count` of them. */
+static void run_floats(const tutti_call *call, int64_t base, int64_t step, int64_t count,
+                       bool exclusive)
+{
+    double product = 1;
+    for (int64_t i = 0, at = base; i < count; i++, at += step) {
+        double before = product;
+        product *= tutti_view_get(&call->inputs[0], at);
+        tutti_view_set(&call->outputs[0], at, exclusive ? before : product);
+    }
+}
+
+static void run_ints(const tutti_call *call, int64_t base, int64_t step, int64_t count,
+                     bool exclusive)
+{
+    uint64_t product = 1;
+    for (int64_t i = 0, at = base; i < count; i++, at += step) {
+        uint64_t before = product;
+        product *= (uint64_t)tutti_view_get_int(&call->inputs[0], at);
+        tutti_view_set_int(&call->outputs[0], at, (int64_t)(exclusive ? before : product));
+    }
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    const tutti_view *x = &call->inputs[0];
+    tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));
+    bool exclusive = RULE_INT(call, "exclusive") != 0, reverse = RULE_INT(call, "reverse") != 0;
+    int64_t step = reverse ? -blocks.inner : blocks.inner;
+    int64_t first = reverse ? (blocks.size - 1) * blocks.inner : 0;
+    for (int64_t outer = 0; outer < blocks.outer; outer++)
+        for (int64_t i = 0; i < blocks.inner; i++) {
+            int64_t base = outer * blocks.size * blocks.inner + i + first;
+            if (tutti_dtype_is_int(x->dtype))
+                run_ints(call, base, step, blocks.size, exclusive);
+            else
+                run_floats(call, base, step, blocks.size, exclusive);
+        }
+    return TUTTI_OK;
+}
+
+static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
+    return tutti__split_other_axes(node, axis, capacity, ret);
+}
+
+extern const tutti_op tutti_op_cumprod;
+tutti_sym(tutti_cumprod)(tutti_sym x, int axis, const tutti_cumsum_options *options)
+{
+    RULE_OPTIONS(tutti_cumsum_options, o, options);
+    return TUTTI_NARY(&tutti_op_cumprod, ((tutti_sym[]){x}), TUTTI_INT("axis", axis),
+                      TUTTI_INT("exclusive", o.exclusive), TUTTI_INT("reverse", o.reverse));
+}
+
+static const tutti_attr_spec attrs[] = {
+    {"axis", TUTTI_ATTR_INT, "0"},
+    {"exclusive", TUTTI_ATTR_INT, "false"},
+    {"reverse", TUTTI_ATTR_INT, "false"},
+    {NULL},
+};
+static const char *const samples[] = {
+    "f32[3,4] | axis=1",
+    "f32[4,2,3] | axis=0 exclusive=true",
+    "f64[2,5]{=0.5,0,2,-3,1,1,2,0,0,-1} | axis=-1 reverse=true",
+    "f32[3,2]{0.5:2} | axis=0 exclusive=true reverse=true",
+    "i32[4,2] | axis=0 exclusive=true reverse=true",
+    "f32[2,0] | axis=1",
+    NULL,
+};
+
+const tutti_op tutti_op_cumprod = {
+    .struct_size = sizeof(tutti_op),
+    .name = "cumprod",
+    .version = 1,
+    .doc =
+        "cumprod(x; axis, exclusive, reverse): y[i] = x[0] * .. * x[i] along the axis, exclusive without x[i], reverse from the end",
+    .category = "reduction",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .attrs = attrs,
+    .infer = infer,
+    .gradient = gradient,
+    .cost = tutti__cost_elementwise,
+    .split = split,
+    .reference = reference,
+    .samples = samples,
+};

@@ -1,0 +1,101 @@
+/* elements_test.c: gather and scatter of elements, triangles, running products, and the newer
+ * activations, against numbers of PyTorch and of ONNX's reference. */
+#include "ops/network/network_test.h"
+
+#define DATA "f32[3,5]{=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15} "
+#define ROWS DATA "i64[3,2]{=0,3,4,-2,1,2} f32[3,2]{=1.5,-2,3,4,-5,6} | axis=1 reduction="
+#define COLUMNS DATA "i64[2,4]{=0,0,2,-1,0,1,2,2} f32[2,4]{=1,2,3,4,5,6,7,8} | reduction="
+
+TUTTI_TEST(scatter_elements_as_onnx)
+{
+    CHECK_OP("scatter_elements", ROWS "none", 0, 1.5, 2, 3, -2, 5, 6, 7, 8, 4, 3, 11, -5, 6, 14,
+             15);
+    CHECK_OP("scatter_elements", ROWS "add", 0, 2.5, 2, 3, 2, 5, 6, 7, 8, 13, 13, 11, 7, 19, 14,
+             15);
+    CHECK_OP("scatter_elements", ROWS "mul", 0, 1.5, 2, 3, -8, 5, 6, 7, 8, 36, 30, 11, -60, 78, 14,
+             15);
+    CHECK_OP("scatter_elements", ROWS "max", 0, 1.5, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+             15);
+    CHECK_OP("scatter_elements", ROWS "min", 0, 1, 2, 3, -2, 5, 6, 7, 8, 4, 3, 11, -5, 6, 14, 15);
+    CHECK_OP("scatter_elements", COLUMNS "add", 0, 7, 4, 3, 4, 5, 6, 13, 8, 9, 10, 11, 12, 23, 26,
+             15);
+    CHECK_OP("scatter_elements", COLUMNS "mul", 0, 5, 4, 3, 4, 5, 6, 42, 8, 9, 10, 11, 12, 273, 448,
+             15);
+    CHECK_OP("scatter_elements", COLUMNS "max", 0, 5, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+             15);
+    CHECK_OP("scatter_elements", COLUMNS "min", 0, 1, 2, 3, 4, 5, 6, 6, 8, 9, 10, 11, 12, 3, 4, 15);
+    CHECK_REFUSES("scatter_elements", "f32[3] i32[1]{=3} f32[1]", TUTTI_OUT_OF_RANGE,
+                  "indices run from -3 to 2");
+    CHECK_REFUSES("scatter_elements", "f32[3] i32[2]{=0,1} f32[1]", TUTTI_INVALID, "must agree");
+    CHECK_REFUSES("scatter_elements", "f32[3] i32[1]{=0} f32[1] | reduction=sum", TUTTI_INVALID,
+                  "knows none, add");
+}
+
+TUTTI_TEST(gather_elements_as_onnx)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti_reshape(tutti_range(g, 1, 16, 1, TUTTI_F32), 3, 5);
+    tutti_sym at = tutti_reshape(tutti_ints(g, 0, 3, 4, -2, 1, 2), 3, 2);
+    CHECK_SYM(tutti_gather_elements(x, at, 1), 1, 4, 10, 9, 12, 13);
+    tutti_sym few = tutti_reshape(tutti_ints(g, 0, -1), 1, 2);
+    CHECK_SYM(tutti_gather_elements(x, few, 0), 1, 12);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(triangles_of_matrices)
+{
+    CHECK_OP("trilu", "f32[3,4]{=1,2,3,4,5,6,7,8,9,10,11,12} | offset=1", 0, 0, 2, 3, 4, 0, 0, 7, 8,
+             0, 0, 0, 12);
+    CHECK_OP("trilu", "f32[3,4]{=1,2,3,4,5,6,7,8,9,10,11,12} | upper=false offset=-1", 0, 0, 0, 0,
+             0, 5, 0, 0, 0, 9, 10, 0, 0);
+    CHECK_OP("trilu", "i32[2,2]{=1,2,3,4} | offset=9223372036854775807", 0, 0, 0, 0, 0);
+    CHECK_OP("trilu", "i32[2,2]{=1,2,3,4} | offset=-9223372036854775808", 0, 1, 2, 3, 4);
+    CHECK_REFUSES("trilu", "f32[3]", TUTTI_INVALID, "at least 2 dimensions");
+}
+
+TUTTI_TEST(running_products)
+{
+    CHECK_OP("cumprod", "f32[2,4]{=1,2,3,4,0.5,0,2,-3} | axis=1", 0, 1, 2, 6, 24, 0.5, 0, 0, 0);
+    CHECK_OP("cumprod", "i8[4]{=2,3,4,11} | exclusive=true", 0, 1, 2, 6, 24);
+    CHECK_OP("cumprod", "i8[4]{=2,3,4,11}", 0, 2, 6, 24, 8);
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x =
+        tutti_reshape(tutti_concat(0, tutti_range(g, 1, 5, 1, TUTTI_F32),
+                                   tutti_fill(g, TUTTI_F32, 0.5, 1), tutti_fill(g, TUTTI_F32, 0, 1),
+                                   tutti_fill(g, TUTTI_F32, 2, 1), tutti_fill(g, TUTTI_F32, -3, 1)),
+                      2, 4);
+    tutti_sym weight = tutti_reshape(tutti_range(g, 1, 9, 1, TUTTI_F32), 2, 4);
+    tutti_sym loss = tutti_sum(tutti_mul(tutti_cumprod(x, 1), weight));
+    CHECK_SYM(tutti_gradient_of(loss, x), 119, 59, 38, 24, 5, -14, 0, 0);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(newer_activations_as_pytorch)
+{
+    CHECK_OP("hard_swish", "f32[8]{=-4,-2.5,-1,-0.3,0.4,2,3.5,90}", 0, 0, -0.2083333, -0.3333333,
+             -0.135, 0.2266667, 1.666667, 3.5, 90);
+    CHECK_OP("mish", "f32[8]{=-4,-2.5,-1,-0.3,0.4,2,3.5,90}", 0, -0.07259174, -0.1968162,
+             -0.3034015, -0.1511332, 0.2890305, 1.943959, 3.493991, 90);
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti_reshape(tutti_ints(g, 1, -2, 3, -4, 5, -6), 2, 3);
+    x = tutti_cast(x, TUTTI_F32);
+    tutti_sym slope = tutti_scale(tutti_range(g, 1, 4, 1, TUTTI_F32), 0.1);
+    tutti_sym weight = tutti_reshape(tutti_range(g, 1, 7, 1, TUTTI_F32), 2, 3);
+    tutti_sym y = tutti_prelu(x, slope), loss = tutti_sum(tutti_mul(y, weight));
+    CHECK_SYM(y, 1, -0.4, 3, -0.4, 5, -1.8);
+    CHECK_SYM(tutti_gradient_of(loss, x), 1, 0.4, 3, 0.4, 5, 1.8);
+    CHECK_SYM(tutti_gradient_of(loss, slope), -16, -4, -36);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(newer_activations_have_the_slopes_of_pytorch)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x =
+        tutti_scale(tutti_cast(tutti_ints(g, -40, -25, -10, -3, 4, 20, 35), TUTTI_F64), 0.1);
+    CHECK_SYM(tutti_gradient_of(tutti_sum(tutti_mish(x)), x), -0.05377321, -0.1097436, 0.05921673,
+              0.4085109, 0.8370175, 1.069318, 1.009939);
+    CHECK_SYM(tutti_gradient_of(tutti_sum(tutti_hard_swish(x)), x), 0, -0.3333333, 0.1666667, 0.4,
+              0.6333333, 1.166667, 1);
+    tutti_graph_destroy(g);
+}

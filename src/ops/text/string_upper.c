@@ -1,0 +1,47 @@
+/* string_upper.c: a to z as A to Z; all other bytes stay. */
+#include "ops/text/strings.h"
+
+static void upper(const tutti_call *call, tutti_string from, tutti_text *to)
+{
+    size_t at = to->size;
+    TUTTI_UNUSED(call);
+    tutti__text_bytes(to, from.data, (size_t)from.size);
+    for (; !to->failed && at < to->size; at++)
+        if (to->data[at] >= 'a' && to->data[at] <= 'z')
+            to->data[at] = (char)(to->data[at] - 'a' + 'A');
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    return tutti__map_strings(call, upper);
+}
+
+extern const tutti_op tutti_op_string_upper;
+tutti_sym(tutti_string_upper)(tutti_sym x)
+{
+    return tutti__unary(&tutti_op_string_upper, x);
+}
+
+static const char *const samples[] = {
+    "string[2,2]{=Red,GREEN,b1Z,x}",
+    "string[]{=abc}",
+    "string[0]",
+    NULL,
+};
+
+const tutti_op tutti_op_string_upper = {
+    .struct_size = sizeof(tutti_op),
+    .name = "string_upper",
+    .version = 1,
+    .doc = "string_upper(x): y = x with a to z as A to Z",
+    .category = "text",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .flags = TUTTI_TEXT_FLAGS,
+    .infer = tutti__infer_strings,
+    .cost = tutti__cost_move,
+    .split = tutti__split_strings,
+    .reference = reference,
+    .samples = samples,
+};

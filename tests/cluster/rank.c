@@ -1,0 +1,135 @@
+/* rank.c: a rank of collectives for the tests of this folder.
+ *
+ *     cluster_rank [--engine E] DEED...
+ *
+ * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
+ * N times, checked), seconds S (all-reduces for so long), loop (the same until one fails),
+ * agree (rank 1 has another schedule). Prints one line a deed; exit code 0 success, 3 a failure of
+ * the group, 4 no group. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/world.h"
+#include "comm/comm.h"
+
+enum { MOST = 1 << 18 };
+
+static float data[MOST];
+
+static tutti_status check_sum(tutti_comm *comm, int64_t count, const char *algorithm)
+{
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (float)(rank + i % 13);
+    TUTTI_TRY(tutti_comm_all_reduce(comm, data, data, count, TUTTI_F32, TUTTI_SUM,
+                                    TUTTI_CALL(.algorithm = algorithm, .label = "bucket 3")));
+    for (int64_t i = 0; i < count; i++)
+        if (data[i] != (float)(size * (size - 1) / 2 + size * (i % 13)))
+            return tutti_fail(TUTTI_INTERNAL, "%s, %lld numbers: number %lld is wrong",
+                              algorithm ? algorithm : "auto", (long long)count, (long long)i);
+    return TUTTI_OK;
+}
+
+static tutti_status reduce(tutti_comm *comm, int rounds)
+{
+    static const int64_t counts[] = {1, 1000, 100003, MOST};
+    int algorithms = 0;
+    for (int round = 0; round < rounds; round++)
+        for (const char *const *name = tutti_comm_algorithms("all_reduce"); *name; name++) {
+            if (!tutti__coll_possible(tutti__coll_find(*name), comm) ||
+                strcmp(*name, "compressed") == 0)
+                continue;
+            algorithms++;
+            for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+                TUTTI_TRY(check_sum(comm, counts[i], *name));
+        }
+    printf("reduced by %d algorithms\n", algorithms / rounds);
+    return TUTTI_OK;
+}
+
+/* Ranks must stop together: the first one says when. */
+static tutti_status reduce_for(tutti_comm *comm, double seconds)
+{
+    int64_t until = tutti__now_ns() + (int64_t)(seconds * 1e9), rounds = 0;
+    int32_t more = 1;
+    for (; more; rounds++) {
+        TUTTI_TRY(check_sum(comm, rounds % 2 ? 100003 : 10, NULL));
+        more = tutti__now_ns() < until;
+        TUTTI_TRY(tutti_comm_broadcast(comm, &more, 1, TUTTI_I32, 0, NULL));
+    }
+    printf("reduced for a while\n");
+    return TUTTI_OK;
+}
+
+static tutti_status loop(tutti_comm *comm)
+{
+    printf("looping %d\n", (int)getpid());
+    fflush(stdout);
+    for (;;)
+        TUTTI_TRY(check_sum(comm, 100003, NULL));
+}
+
+static tutti_status agree(tutti_comm *comm)
+{
+    const char *operations[] = {"all_reduce dense", "all_reduce output", "broadcast step"};
+    if (tutti_comm_rank(comm) == 1)
+        operations[1] = "all_gather output";
+    return tutti_comm_agree(comm, "communication schedule", operations, 3, 0, NULL);
+}
+
+static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
+{
+    if (strcmp(deed, "reduce") == 0)
+        return reduce(comm, atoi(value));
+    if (strcmp(deed, "seconds") == 0)
+        return reduce_for(comm, atof(value));
+    if (strcmp(deed, "agree") == 0)
+        return agree(comm);
+    return loop(comm);
+}
+
+static int fail(const char *what, tutti_status status, int code)
+{
+    int64_t seen = tutti__world()->wall_ns(tutti__world()->self);
+    printf("%s: %s: %s\n", what, tutti_status_text(status), tutti_error_message());
+    printf("seen at %.3f\n", (double)(seen / 1000000) / 1e3);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    tutti_cluster *cluster;
+    tutti_comm *comm;
+    int at = 1, code = 0;
+    const char *engine = NULL;
+    if (at + 1 < argc && strcmp(argv[at], "--engine") == 0) {
+        engine = argv[at + 1];
+        at += 2;
+    }
+    tutti_status status = tutti_cluster_resolve(NULL, &cluster);
+    if (status == TUTTI_OK)
+        status = tutti_comm_open(
+            cluster, TUTTI_COMM_OPTIONS(.engine = engine, .timeout = 30, .join_timeout = 20),
+            &comm);
+    if (status != TUTTI_OK)
+        return fail("open", status, 4);
+    printf("open: rank %d of %d on %d hosts\n", tutti_comm_rank(comm), tutti_comm_size(comm),
+           tutti_comm_hosts(comm));
+    fflush(stdout);
+    for (; at < argc && code == 0; at++) {
+        const char *deed = argv[at], *value = argv[at + 1];
+        bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0;
+        at += takes;
+        if ((status = act(comm, deed, value)) != TUTTI_OK)
+            code = fail(deed, status, 3);
+        fflush(stdout);
+    }
+    status = tutti_comm_close(comm);
+    tutti_cluster_free(cluster);
+    if (code == 0 && status != TUTTI_OK)
+        return fail("close", status, 3);
+    printf("closed\n");
+    return code;
+}

@@ -1,0 +1,356 @@
+#!/usr/bin/env bash
+# Every example under every strategy against one device, and what becomes of a training whose workers
+# fail: tests/strategies/run.sh BUILD [--long] [NAME]
+# The last line is "N passed, N failed, N skipped". --long takes 50 steps and every pair of example and
+# strategy; NAME runs only the tests whose name contains it; VERBOSE=1 shows those that pass, too.
+set -u
+build=$(realpath "${1:-build}")
+shift
+long=
+[ "${1:-}" != --long ] || { long=1 && shift; }
+only=${1:-}
+tutti=$build/tutti
+passed=0 failed=0 skipped=0
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+unset TUTTI_STRATEGY TUTTI_DEVICES TUTTI_DEVICE TUTTI_ENGINE
+
+fail() {
+    echo "FAIL strategies $name: $*"
+    [ $bad -ne 0 ] || tail -q -n 5 out out.err 2> /dev/null
+    bad=1
+}
+skip() {
+    echo "skip strategies $name: $*"
+    bad=2
+}
+# has FILE TEXT [COUNT]: the text stands there, COUNT times if given.
+has() {
+    local count
+    count=$(grep -c -- "$2" "$1")
+    if [ $# -gt 2 ]; then
+        [ "$count" -eq "$3" ] || fail "'$2' stands $count times in $1, not $3 times"
+    else
+        [ "$count" -gt 0 ] || fail "'$2' does not stand in $1"
+    fi
+}
+lacks() { ! grep -q -- "$2" "$1" || fail "'$2' stands in $1"; }
+code() { [ "$1" -eq "$2" ] || fail "exit code $1, not $2"; }
+# under LIMIT SECONDS
+under() { awk -v a="$2" -v b="$1" 'BEGIN { exit !(a <= b) }' || fail "$2 s, more than $1 s"; }
+# await FILE TEXT COUNT: until it stands there.
+await() {
+    local i
+    for ((i = 0; i < 400; i++)); do
+        [ "$(cat "$1" 2> /dev/null | grep -c -- "$2")" -ge "$3" ] && return
+        sleep 0.05
+    done
+    fail "'$2' did not come"
+}
+now() { date +%s.%N; }
+since() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f", b - a }'; }
+
+# ---- what is compared ----
+
+# same A B RELATIVE POINTS: two files of --json lines tell the same training: losses to a relative
+# error, accuracies to so many points of a hundred, counts to the digit, times left out.
+cat > same.awk << 'END'
+# value(NUMBER, NAME) for each pair of a line; text values count as they stand
+function pairs(line, into, order,    n, key) {
+    n = 0
+    while (match(line, /"[a-z_0-9]+": *[^,}]+/)) {
+        key = substr(line, RSTART + 1, RLENGTH - 1)
+        line = substr(line, RSTART + RLENGTH)
+        order[++n] = substr(key, 1, index(key, "\"") - 1)
+        sub(/^[^:]*: */, "", key)
+        into[order[n]] = key
+    }
+    return n
+}
+function size(x) { return x < 0 ? -x : x }
+function differ(what) { print FILENAME " line " FNR ": " what; wrong++ }
+FNR == NR { kept[FNR] = $0; lines = FNR; next }
+{
+    second = FNR
+    delete a; delete b; delete names; delete others
+    n = pairs(kept[FNR], a, names)
+    if (pairs($0, b, others) != n || n == 0)
+        differ("other fields: " kept[FNR] " | " $0)
+    for (i = 1; i <= n; i++) {
+        key = names[i]; x = a[key]; y = b[key]
+        if (key ~ /^(seconds|samples_per_second)$/) continue
+        if (y == "") differ(key " is missing")
+        else if (key ~ /accuracy/) { if (size(x - y) * 100 > points + 1e-9) differ(key " " x " | " y) }
+        else if (key ~ /loss|mse|mae/) {
+            if (x y ~ /n/ || size(x - y) > relative * size(x)) differ(key " " x " | " y) # nan, null, inf
+        } else if (x != y) differ(key " " x " | " y)
+    }
+}
+END { if (lines == 0 || second != lines) { print lines + 0 " lines, then " second + 0; wrong++ } exit wrong > 0 }
+END
+same() { awk -v relative="$3" -v points="$4" -f same.awk "$1" "$2" > out.same || fail "not the same: $(head -c 400 out.same | tr '\n' ';')"; }
+# lines FILE: the --json lines of the one rank that prints.
+lines() { sed -n 's/^\(\[0\] \)\?{/{/p' "$1"; }
+
+# ---- the examples ----
+
+"$tutti" data make mnist digits --limit 203 > /dev/null || exit 1
+"$tutti" data make cifar10 images --limit 203 > /dev/null || exit 1
+seq -s ' ' 1 3000 > numbers.txt
+examples="softmax mnist tickets loop cifar text resnet autoencoder queues"
+# flags EXAMPLE: small data and few steps; 31 rows are cut unevenly by 2, 3 and 4.
+flags() {
+    local batch=31 epochs=2 steps=2
+    [ -z "$long" ] || { epochs=5 && steps=10; }
+    case $1 in
+        softmax | mnist | loop | autoencoder) echo --data digits --batch $batch ;;
+        resnet) echo --data digits --batch 10 ;;
+        cifar) echo --data images --batch 13 ;;
+        tickets) echo --batch 7 ;;
+        text) echo --data numbers.txt --batch 5 --set context=16 --set width=32 --set blocks=1 --set sample=0 ;;
+        queues) echo --batch $batch ;;
+    esac
+    echo --epochs $epochs --steps-per-epoch $steps --json --set "checkpoints=ckpt/{epoch}"
+}
+# tolerance EXAMPLE: relative error of losses, points of accuracy. Attention's and batch norm's sums
+# amplify rounding.
+tolerance() {
+    case $1 in
+        text) echo 1e-4 0.3 ;;
+        resnet) echo ${long:+5}e-2 0.3 | sed 's/^e-2/1e-3/' ;;
+        *) echo 1e-5 0 ;;
+    esac
+}
+
+# trained WAY COMMAND... : one training in its own folder, spread that way; its lines are in out.json.
+trained() {
+    local way=$1 before=() after=() status
+    shift
+    case $way in
+        one) after=(--strategy one_device) ;;
+        mirrored2) after=(--strategy mirrored --devices "cpu:0,cpu:1") ;;
+        mirrored3) after=(--strategy mirrored --devices "cpu:0,cpu:1,cpu:2") ;;
+        far2) after=(--strategy mirrored --devices "far:0,far:1") ;;
+        mixed3) after=(--strategy mirrored --devices "cpu:0,far:0,whole:0") ;;
+        central2) after=(--strategy central_storage --devices "cpu:0,cpu:1") ;;
+        central3) after=(--strategy central_storage --devices "far:0,cpu:0,cpu:1") ;;
+        mpi*) before=(mpirun -n "${way#mpi}") ;;
+        levels*) # workers of two devices each
+            before=("$tutti" run -n "${way#levels}")
+            after=(--devices "cpu:0,far:0")
+            ;;
+        shm* | tcp*) before=("$tutti" run -n "${way:3}" --engine "${way:0:3}") ;;
+    esac
+    rm -rf run && mkdir run && ln -s ../digits ../images ../numbers.txt run/
+    (cd run && timeout -k 2 "${limit:-60}" "${before[@]}" "$@" "${after[@]}") > out 2> out.err
+    status=$?
+    lines out > out.json
+    return $status
+}
+
+# baseline EXAMPLE: the file with its training on one device, which is made once.
+baseline() {
+    [ -s "one.$1" ] || { trained one "$tutti" train "$1" $(flags "$1") && cp out.json "one.$1"; } ||
+        fail "$1 on one device: exit code $?"
+}
+
+check_example() {
+    local example=$1 way=$2
+    [[ $way != mpi* ]] || command -v mpirun > /dev/null || { skip "there is no mpirun"; return; }
+    baseline "$example"
+    [ $bad -eq 0 ] || return
+    trained "$way" "$tutti" train "$example" $(flags "$example")
+    code $? 0
+    lacks out '^\[[1-9]' # one rank prints
+    same "one.$example" out.json $(tolerance "$example")
+}
+
+# ---- batches that do not come out even ----
+
+# 203 rows in batches of 67 leave 2: fewer than replicas.
+check_short() {
+    local way=$1 batch=$2
+    local all=(--data digits --batch "$batch" --epochs 2 --json)
+    [ -s "one.short$batch" ] || { trained one "$tutti" train autoencoder "${all[@]}" && cp out.json "one.short$batch"; } ||
+        fail "on one device: exit code $?"
+    trained "$way" "$tutti" train autoencoder "${all[@]}"
+    code $? 0
+    same "one.short$batch" out.json 1e-5 0
+}
+
+# ---- files ----
+
+# What 2 workers save, 1 and 3 read, and evaluate alike.
+check_save_and_eval() {
+    trained shm2 "$tutti" train mnist $(flags mnist) --save ../model
+    code $? 0
+    [ -s model.safetensors ] || fail "there is no model.safetensors"
+    for way in one shm3 mirrored2; do
+        trained $way "$tutti" eval ../model --data digits --batch 50 --json
+        code $? 0
+        has out '"loss"' 1
+        cp out.json eval.$way
+        [ $way = one ] || same eval.one eval.$way 1e-5 0
+    done
+}
+
+# A checkpoint of 2 workers, gone on with by others, gives the curve of one device.
+check_resume() {
+    local way=$1 all=(--data digits --batch 31 --steps-per-epoch 3 --json --set "checkpoints=../kept.$1/{epoch}")
+    [ -s one.resume ] || { trained one "$tutti" train mnist "${all[@]}" --epochs 4 && cp out.json one.resume; }
+    rm -rf kept.*
+    trained shm2 "$tutti" train mnist "${all[@]}" --epochs 2
+    code $? 0
+    lines out > first.json
+    trained "$way" "$tutti" train mnist "${all[@]}" --epochs 4 --resume
+    code $? 0
+    { grep -v done first.json; lines out; } | grep -v done > both.json
+    grep -v done one.resume > curve.json
+    same curve.json both.json 1e-5 0
+}
+
+# ---- deterministic mode ----
+
+# The same bits in the weights, however the batch is cut, with a short last batch.
+check_bits() {
+    local example=$1 way=$2 all=(--deterministic --epochs 2 --json --set "checkpoints=ckpt/{epoch}")
+    case $example in
+        resnet) all+=(--data digits --batch 10 --steps-per-epoch 3) ;;
+        text) all+=($(flags text)) ;;
+        tickets) all+=(--batch 7 --steps-per-epoch 3) ;;
+        *) all+=(--data digits --batch 67) ;;
+    esac
+    [ -s "bits.$example.safetensors" ] || trained one "$tutti" train "$example" "${all[@]}" --save "../bits.$example"
+    [ -s "bits.$example.safetensors" ] || { fail "nothing was saved on one device"; return; }
+    rm -f other.*
+    trained "$way" "$tutti" train "$example" "${all[@]}" --save ../other
+    code $? 0
+    cmp -s "bits.$example.safetensors" other.safetensors || fail "the weights have other bits"
+}
+
+# ---- faults ----
+
+# started N ARGUMENTS...: a long training under the launcher, in the background; its first epoch is done.
+started() {
+    local ranks=$1
+    shift
+    rm -rf run && mkdir run && ln -s ../digits run/
+    (cd run && exec timeout -k 2 60 "$tutti" run -n "$ranks" "${launch[@]}" sh -c \
+        'echo $$ > process.$TUTTI_RANK; exec "$@"' sh "$tutti" train mnist --data digits --batch 31 --steps-per-epoch 3 \
+        --json "$@") > out 2> out.err &
+    launcher=$! # timeout, which has the launcher as its child
+    await out '"epoch": 2' 1
+}
+
+check_killed() {
+    local at rank=$1 launch=(--engine "$2")
+    started 3 --epochs 2000
+    at=$(now)
+    kill -9 "$(cat "run/process.$rank")"
+    wait $launcher
+    code $? 137
+    figure="ended after $(since "$at" "$(now)") s"
+    under 2 "$(since "$at" "$(now)")"
+    has out.err "rank $rank .*signal 9"
+    [[ $(tail -n 1 out.err) == *"first failed rank $rank"* ]] || fail "the first failure is not last"
+    lacks out.err "rank $(((rank + 1) % 3)) (.*signal"
+    lacks out '"done"'
+}
+
+# Started again, the job goes on from its last checkpoint and ends as if nothing had been.
+check_restarts() {
+    local launch=(--restarts 2)
+    local all=(--epochs 12 --set "checkpoints=ckpt/{epoch}")
+    started 2 "${all[@]}" --resume
+    kill -9 "$(cat run/process.1)"
+    wait $launcher
+    code $? 0
+    has out.err "starting again, 1 of 2"
+    has out '"done": true' 1
+    has out '"epoch": 1,' 1
+    lines out | grep -v done | awk '{ k[$2] = $0 } END { for (e in k) print k[e] }' | sort -t: -k2 -n > curve.json
+    trained one "$tutti" train mnist --data digits --batch 31 --steps-per-epoch 3 --json "${all[@]}"
+    grep -v done out.json | sort -t: -k2 -n > whole.json
+    same whole.json curve.json 1e-5 0
+}
+
+# SIGTERM to the launcher: all save after the same step and end with TUTTI_EXIT_PREEMPTED.
+check_preempted() {
+    local launch=() at
+    started 3 --epochs 2000 --save ../preempted --set "checkpoints=ckpt/{epoch}"
+    at=$(now)
+    kill -TERM "$(pgrep -P $launcher | head -1)"
+    wait $launcher
+    code $? 75
+    figure="ended after $(since "$at" "$(now)") s"
+    under 2 "$(since "$at" "$(now)")"
+    has out '"interrupted": true' 1
+    ls run/ckpt > /dev/null 2>&1 || fail "nothing was saved"
+    trained one "$tutti" train mnist --data digits --batch 31 --steps-per-epoch 3 --json --epochs 1 --quiet
+}
+
+# Workers that were not started alike end with a message that says so.
+check_unlike() {
+    local which=$1 first=$2 second=$3 text=$4 at
+    at=$(now)
+    limit=20 trained one "$tutti" run -n 2 sh -c \
+        "if [ \$TUTTI_RANK = 0 ]; then exec $tutti train $first; else exec $tutti train $second; fi"
+    local status=$?
+    figure="exit code $status after $(since "$at" "$(now)") s"
+    [ $status -ne 124 ] && [ $status -ne 137 ] || fail "it hung"
+    [ $status -ne 0 ] || fail "another $which went unnoticed"
+    has out.err "$text"
+}
+
+# ---- all of them ----
+
+run_test() {
+    name=$1
+    shift
+    [[ $name == *$only* ]] || return
+    bad=0 figure=
+    local started
+    started=$(now)
+    rm -f out out.*
+    "$@"
+    case $bad in
+        0) passed=$((passed + 1)) ;;
+        1) failed=$((failed + 1)) ;;
+        2) skipped=$((skipped + 1)) ;;
+    esac
+    [ -z "${VERBOSE:-}" ] || [ $bad -ne 0 ] || echo "ok $name ($(since "$started" "$(now)") s) $figure"
+}
+
+ways="mirrored2 mirrored3 far2 mixed3 central2 central3 shm2 shm3 shm4 tcp2 tcp3 tcp4 levels2 mpi2 mpi3"
+for example in $examples; do
+    case ${long:-$example} in
+        1 | mnist) mine=$ways ;;
+        autoencoder) mine="mirrored3 mixed3 central3 tcp3 levels2" ;;
+        *) mine="mirrored2 shm3" ;;
+    esac
+    for way in $mine; do run_test "${example}_$way" check_example "$example" "$way"; done
+done
+for way in mirrored3 far2 central2 shm2 shm4 levels2; do run_test "short_$way" check_short $way 67; done
+run_test three_rows_on_four_workers check_short tcp4 3
+run_test save_and_eval check_save_and_eval
+for example in autoencoder mnist resnet ${long:+text tickets cifar}; do
+    for way in mirrored2 tcp3 ${long:+mirrored3 far2 central2 shm2 shm4 levels2 mpi3}; do
+        run_test "bits_${example}_$way" check_bits "$example" "$way"
+    done
+done
+for way in one shm3 mirrored2; do run_test "resume_$way" check_resume $way; done
+run_test killed_rank_shm check_killed 1 shm
+run_test killed_rank_tcp check_killed 2 tcp
+run_test killed_rank_zero check_killed 0 shm
+run_test restarts check_restarts
+run_test preempted check_preempted
+plain="--data digits --epochs 1 --steps-per-epoch 3 --json"
+run_test unlike_batch check_unlike batch "mnist $plain --batch 8" "mnist $plain --batch 9" "rank 1"
+run_test unlike_model check_unlike model "mnist $plain --batch 8" "autoencoder $plain --batch 8" "rank 1"
+run_test unlike_seed check_unlike seed "mnist $plain --batch 8 --seed 1" "mnist $plain --batch 8 --seed 2" "rank 1"
+run_test unlike_length check_unlike "number of steps" "mnist $plain" "mnist $plain --steps-per-epoch 2" "rank 1"
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
