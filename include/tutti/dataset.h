@@ -43,6 +43,7 @@ typedef struct tutti_element {
     uint64_t epoch; /* where a map's element stands: its number in the epoch, and 64 random bits */
     int64_t index;  /* that follow from the seed, epoch and index alone, for augmentation */
     uint64_t random;
+    int64_t rows; /* of the whole batch, where a strategy gave this process some of it; 0: all */
 } tutti_element;
 
 /* Puts a tensor, whose reference it takes, in the place of component `which`, or behind the last.

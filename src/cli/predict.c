@@ -163,7 +163,7 @@ typedef struct onnx_run {
 /* Inputs that are no initializers, in the file's order. */
 static tutti_status arrange(const tutti_onnx *onnx, const given *g, onnx_run *r)
 {
-    const tutti_onnx_value *wanted[MOST];
+    const tutti_onnx_value *wanted[MOST] = {0};
     size_t count = 0;
     for (size_t i = 0; i < onnx->graph.inputs.count; i++) {
         const tutti_onnx_value *input = &onnx->graph.inputs.items[i];

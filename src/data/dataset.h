@@ -21,6 +21,12 @@
 #include "base/job.h"
 #include "tutti/dataset.h"
 
+/* Which rows of a batch are wanted here: of a strategy with several processes. */
+typedef struct tutti_share {
+    void (*rows)(const void *context, int64_t batch, int64_t *ret_first, int64_t *ret_rows);
+    const void *context;
+} tutti_share;
+
 typedef enum tutti_access_level {
     TUTTI_ACCESS_NONE,
     TUTTI_ACCESS_ELEMENTS, /* `at` works */
@@ -32,6 +38,7 @@ typedef struct tutti_access {
     void *state;                  /* of def->access_size bytes, zeroed */
     struct tutti_access **inputs; /* as many as the dataset's; NULL where that has no access */
     const atomic_bool *cancel;    /* the iterator's */
+    const tutti_share *share;     /* of a batch; NULL: all rows */
 } tutti_access;
 
 /* A kind of source or transform. One file each, ending in its descriptor.
@@ -51,6 +58,8 @@ typedef struct tutti_dataset_def {
                          int64_t *ret_skipped); /* (opt.) */
     void (*close)(tutti_iterator *iterator);    /* (optional); also after a failed open */
     bool opens_inputs;
+    bool hands_on;    /* its elements are input 0's, as they are */
+    bool shares_rows; /* it makes batches, and can make some of their rows only */
 
     /* Random access. `at` may be missing where `gather` is there: one row is gathered then.
      * gather writes the elements `indices[0 … count)` as rows first, first + 1, … of `rows`, one
@@ -81,6 +90,7 @@ struct tutti_dataset {
     uint64_t epochs_begun;  /* by TUTTI_EACH_BATCH */
     tutti_iterator *loop;   /* of tutti_next_batch */
     tutti_element loop_element;
+    const tutti_share *share; /* what iterators that are opened now take over */
 };
 
 struct tutti_iterator {
@@ -91,6 +101,7 @@ struct tutti_iterator {
     tutti_iterator **inputs;
     tutti_access *access;      /* instead of inputs, where the dataset has random access */
     const atomic_bool *cancel; /* NULL, or: when it is set, everything ends with TUTTI_CANCELLED */
+    const tutti_share *share;  /* of a batch; NULL: all rows */
     bool ended;
     tutti_error error; /* the first */
     /* Of iterators that a user holds. */
@@ -124,6 +135,12 @@ void tutti__dataset_set_access(tutti_dataset *dataset, tutti_access_level level)
 /* "map (train.c:12): element 7 of epoch 0: …" before the last message. */
 tutti_status tutti__element_failed(const tutti_dataset *dataset, uint64_t epoch, int64_t index,
                                    tutti_status status);
+
+/* Between these two, iterators of the pipeline give the shared rows of batches only, and say in
+ * `rows` how many there are in all. False where the batches are not made by the last steps of the
+ * pipeline: then iterators give all rows. `share` must outlive the iterators. */
+bool tutti__share_begin(tutti_dataset *dataset, const tutti_share *share);
+void tutti__share_end(tutti_dataset *dataset);
 
 /* ---- iterators inside the pipeline ---- */
 

@@ -24,6 +24,7 @@ tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch, const 
     made->dataset = dataset;
     made->epoch = epoch;
     made->cancel = cancel;
+    made->share = dataset->share;
     made->state = calloc(1, def->state_size + 1);
     made->inputs = calloc((size_t)dataset->input_count + 1, sizeof *made->inputs);
     tutti_status status = TUTTI_OK;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/status.h"
+#include "data/dataset.h"
 #include "dist/spread.h"
 #include "dist/team.h"
 #include "program/target.h"
@@ -32,6 +33,7 @@ struct tutti_strategy {
     int local;
     char central[64]; /* where variables live, of central storage */
     tutti_shared_memory memory;
+    tutti_share share; /* of batches: this process's rows */
     tutti_arena strings;
 };
 

@@ -167,6 +167,35 @@ static tutti_status read_handles(tutti_graph *job)
     return TUTTI_OK;
 }
 
+/* Processes that are to meet in this program say in what, before they do. */
+static tutti_status agree(const tutti_engine_options *options, const tutti_ask *request,
+                          const tutti_graph *graph)
+{
+    tutti_comm *world = options->strategy && options->strategy->team && !request->device
+                            ? options->strategy->team->world
+                            : NULL;
+    tutti_arena arena = {0};
+    TUTTI_VEC(const char *) texts = {0};
+    bool ok = true;
+    for (size_t n = 0; world && n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        char type[TUTTI_TYPE_TEXT];
+        if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || node->output_count < 1)
+            continue;
+        const char *text = tutti__arena_format(
+            &arena, "%s of '%s' and %d more: %s", node->op->name, node->origin,
+            node->output_count - 1, tutti_type_text(&node->types[0], type));
+        ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
+    }
+    tutti_status status = ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    if (ok && texts.count > 0)
+        status = tutti_comm_agree(world, "program of the step", texts.data, (int64_t)texts.count, 0,
+                                  NULL);
+    TUTTI_VEC_FREE(&texts);
+    tutti__arena_free(&arena);
+    return status;
+}
+
 static tutti_status create(tutti_engine *engine, const tutti_engine_options *options,
                            tutti_graph *graph, const tutti_ask *request, const tutti_type *types,
                            int64_t batch, tutti_plan **ret)
@@ -188,6 +217,8 @@ static tutti_status create(tutti_engine *engine, const tutti_engine_options *opt
     }
     if (status == TUTTI_OK)
         status = compile(engine, options, request, batch, &job, plan);
+    if (status == TUTTI_OK)
+        status = agree(options, request, job);
     tutti_graph_destroy(job);
     if (status != TUTTI_OK)
         tutti__plan_release(plan);

@@ -30,12 +30,12 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     fit->event.logs = NULL;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
     int64_t start = tutti__now_ns();
-    TUTTI_TRY(tutti__form_run(model, form, wiring->count, tensors));
+    TUTTI_TRY(tutti__form_run(model, form, element->rows, wiring->count, tensors));
     if (training)
         fit->event.step = ++model->trainer->steps;
     fit->event.step_seconds = since(start);
     fit->event.seconds = since(fit->epoch_started);
-    fit->event.examples += tutti_tensor_dims(tensors[0])[0];
+    fit->event.examples += element->rows > 0 ? element->rows : tutti_tensor_dims(tensors[0])[0];
     return TUTTI_OK;
 }
 
@@ -106,7 +106,9 @@ tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t st
     tutti_wiring wiring;
     tutti_event before = fit->event;
     TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
+    tutti__rows_begin(model, data);
     tutti_iterator *iterator = tutti_iterate(data, 0);
+    tutti__rows_end(data);
     if (!iterator)
         return tutti_job_check(model->job);
     int64_t started = fit->epoch_started;
@@ -144,11 +146,13 @@ typedef struct plan {
 
 static tutti_status open_data(tutti_fit *fit, plan *p)
 {
+    tutti__rows_begin(fit->model, p->data);
     if (!p->iterator && p->restores)
         p->iterator = tutti_iterate_from(p->data, &fit->model->trainer->position);
     else if (!p->iterator)
         p->iterator = tutti_iterate(p->data, (uint64_t)fit->event.epoch);
     p->restores = false;
+    tutti__rows_end(p->data);
     fit->waited_before = tutti_iterator_waited_ns(p->iterator);
     return p->iterator ? TUTTI_OK : tutti_job_check(fit->model->job);
 }

@@ -25,7 +25,7 @@ tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
             model->name, model->inputs.count, model->outputs.count, input_count, output_count);
     TUTTI_TRY(tutti__model_widen(model, input_count, inputs));
     tutti_rows rows;
-    TUTTI_TRY(tutti__rows_take(model, input_count, inputs, &rows));
+    TUTTI_TRY(tutti__rows_take(model, 0, input_count, inputs, &rows));
     for (int i = 0; i < input_count; i++)
         feeds[i] = (tutti_feed){model->fed.data[i], rows.tensors[i]};
     for (int i = 0; i < output_count; i++)

@@ -44,20 +44,40 @@ void tutti__rows_release(tutti_rows *rows)
     rows->count = 0;
 }
 
-tutti_status tutti__rows_take(const tutti_model *model, int count, tutti_tensor *const *tensors,
-                              tutti_rows *ret)
+static void own_rows(const void *context, int64_t batch, int64_t *ret_first, int64_t *ret_rows)
+{
+    const tutti_strategy *strategy = context;
+    tutti_spread spread = tutti__strategy_spread(strategy, batch);
+    tutti__spread_own(&spread, batch, ret_first, ret_rows);
+}
+
+void tutti__rows_begin(const tutti_model *model, tutti_dataset *data)
 {
     tutti_strategy *strategy = tutti__model_strategy(model);
-    *ret = (tutti_rows){.batch = count > 0 && tutti_tensor_rank(tensors[0]) > 0
+    if (!tutti__model_shares(model))
+        return;
+    strategy->share = (tutti_share){own_rows, strategy};
+    tutti__share_begin(data, &strategy->share);
+}
+
+void tutti__rows_end(tutti_dataset *data)
+{
+    tutti__share_end(data);
+}
+
+tutti_status tutti__rows_take(const tutti_model *model, int64_t batch, int count,
+                              tutti_tensor *const *tensors, tutti_rows *ret)
+{
+    tutti_strategy *strategy = tutti__model_strategy(model);
+    *ret = (tutti_rows){.batch = batch > 0 ? batch
+                                 : count > 0 && tutti_tensor_rank(tensors[0]) > 0
                                      ? tutti_tensor_dims(tensors[0])[0]
                                      : 0};
-    int local = tutti_strategy_local(strategy), workers = tutti_strategy_workers(strategy);
-    int64_t first = 0, end = ret->batch, rows;
+    int workers = batch > 0 ? 1 : tutti_strategy_workers(strategy);
+    int64_t first = 0, end = ret->batch;
     if (workers > 1) {
-        int rank = tutti_strategy_rank(strategy);
-        tutti_strategy_rows(strategy, ret->batch, rank * local, &first, &rows);
-        tutti_strategy_rows(strategy, ret->batch, rank * local + local - 1, &end, &rows);
-        end += rows;
+        own_rows(strategy, ret->batch, &first, &end);
+        end += first;
     }
     for (int i = 0; i < count; i++) {
         tutti_tensor *part = NULL;

@@ -19,14 +19,19 @@ tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_mos
 /* All processes have come here, and all were well. */
 tutti_status tutti__model_together(const tutti_model *model, tutti_status status);
 
+/* Iterators opened between these give this process's rows only, where the pipeline can. */
+void tutti__rows_begin(const tutti_model *model, tutti_dataset *data);
+void tutti__rows_end(tutti_dataset *data);
+
 /* The rows of a batch that are this process's. */
 typedef struct tutti_rows {
     int64_t batch; /* rows of the whole batch */
     int count;
     tutti_tensor *tensors[3 * 64];
 } tutti_rows;
-tutti_status tutti__rows_take(const tutti_model *model, int count, tutti_tensor *const *tensors,
-                              tutti_rows *ret);
+/* `batch` > 0: the tensors hold these rows already, of a batch of so many. */
+tutti_status tutti__rows_take(const tutti_model *model, int64_t batch, int count,
+                              tutti_tensor *const *tensors, tutti_rows *ret);
 void tutti__rows_release(tutti_rows *rows);
 
 #endif

@@ -360,14 +360,14 @@ tutti_status tutti__form_for(tutti_model *model, bool training, int count,
     return TUTTI_OK;
 }
 
-tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int count,
+tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch, int count,
                              tutti_tensor *const *tensors)
 {
     tutti_feed feeds[3 * 64];
     tutti_trainer *trainer = model->trainer;
     tutti_sym target = form->target;
     tutti_rows rows;
-    TUTTI_TRY(tutti__rows_take(model, count, tensors, &rows));
+    TUTTI_TRY(tutti__rows_take(model, batch, count, tensors, &rows));
     for (int i = 0; i < count; i++)
         feeds[i] = (tutti_feed){form->feeds.data[i], rows.tensors[i]};
     if (form->training) {

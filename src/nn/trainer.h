@@ -82,8 +82,9 @@ void tutti__form_drop(tutti_form *form);
 /* The form for these tensors: inputs, targets and, when there are more, weights. */
 tutti_status tutti__form_for(tutti_model *model, bool training, int count,
                              tutti_tensor *const *tensors, tutti_form **ret);
-/* Runs one batch; nothing is read back. */
-tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int count,
+/* Runs one batch; nothing is read back. `batch` > 0: the tensors hold this process's rows, of so
+ * many. */
+tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch, int count,
                              tutti_tensor *const *tensors);
 
 /* ---- track.c ---- */

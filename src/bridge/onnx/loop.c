@@ -170,7 +170,7 @@ static void build_condition(tutti_graph *body, int count, const tutti_sym *args,
  * round. */
 static tutti_sym loosened(tutti_sym x)
 {
-    int rank = tutti_sym_type(x).rank;
+    int rank = tutti_sym_ok(x) ? tutti_sym_type(x).rank : 0;
     int64_t open[TUTTI_MAX_RANK];
     for (int i = 0; i < rank; i++)
         open[i] = -1;
@@ -203,14 +203,16 @@ static bool try_body(loop *l, int count, const tutti_sym *inputs, tutti_type *re
 /* An empty stack of such values. */
 static tutti_sym empty_stack(tutti_onnx_import *m, tutti_type type, int64_t axis)
 {
-    int64_t dims[TUTTI_MAX_RANK];
-    for (int i = 0; i <= type.rank && i < TUTTI_MAX_RANK; i++) {
-        dims[i] = i == axis ? 0 : type.dims[i < axis || i == 0 ? i : i - 1];
-        if (dims[i] < 0) {
-            tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
-                                  "stacks values whose dimensions are not known");
-            return TUTTI_NO_SYM;
-        }
+    int64_t dims[TUTTI_MAX_RANK] = {0};
+    axis += axis < 0 ? type.rank + 1 : 0;
+    bool known = type.rank < TUTTI_MAX_RANK && axis >= 0 && axis <= type.rank;
+    for (int i = 0; known && i < type.rank; i++) {
+        dims[i < axis ? i : i + 1] = type.dims[i];
+        known = type.dims[i] >= 0;
+    }
+    if (!known) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "stacks values whose dimensions are not known");
+        return TUTTI_NO_SYM;
     }
     return loosened((tutti_fill)(m->graph, type.dtype, 0, type.rank + 1, dims));
 }

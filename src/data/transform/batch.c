@@ -80,7 +80,11 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
     const settings *s = dataset->settings;
     numbers *n = access->state;
     int64_t first = index * s->size, all = input->info.cardinality;
-    int64_t count = all >= 0 && all - first < s->size ? all - first : s->size;
+    int64_t count = all >= 0 && all - first < s->size ? all - first : s->size, batch = count;
+    int64_t from = 0;
+    if (access->share)
+        access->share->rows(access->share->context, batch, &from, &count);
+    first += from;
     if (!n->list && !(n->list = malloc((size_t)s->size * sizeof *n->list)))
         return tutti_fail(TUTTI_NO_MEMORY, "batch: no memory for the numbers of %lld elements",
                           (long long)s->size);
@@ -94,6 +98,7 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
         tutti_element_release(&made);
         return status;
     }
+    made.rows = access->share ? batch : 0;
     *ret = made;
     return TUTTI_OK;
 }
@@ -119,6 +124,29 @@ static tutti_status open(tutti_iterator *iterator)
                                       (long long)s->size);
 }
 
+/* Some of the rows; where there are none, tensors of no rows. */
+static tutti_status stack_shared(const tutti_share *share, int64_t count,
+                                 const tutti_element *elements, tutti_element *ret)
+{
+    int64_t first, rows;
+    tutti_element made;
+    share->rows(share->context, count, &first, &rows);
+    TUTTI_TRY(tutti__element_stack(rows > 0 ? rows : 1, elements + (rows > 0 ? first : 0), &made));
+    for (int c = 0; rows == 0 && c < made.count; c++) {
+        tutti_tensor *none;
+        tutti_status status = tutti_tensor_slice(made.tensors[c], 0, 0, 0, 1, &none);
+        if (status != TUTTI_OK) {
+            tutti_element_release(&made);
+            return status;
+        }
+        tutti_tensor_release(made.tensors[c]);
+        made.tensors[c] = none;
+    }
+    made.rows = count;
+    *ret = made;
+    return TUTTI_OK;
+}
+
 static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
 {
     const settings *s = iterator->dataset->settings;
@@ -127,7 +155,8 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     TUTTI_TRY(tutti__collect(iterator->inputs[0], s->size, own->elements, &count));
     tutti_status status = TUTTI_OK;
     if (count == s->size || (count > 0 && !s->drop_remainder))
-        status = tutti__element_stack(count, own->elements, ret);
+        status = iterator->share ? stack_shared(iterator->share, count, own->elements, ret)
+                                 : tutti__element_stack(count, own->elements, ret);
     tutti__release_all(count, own->elements);
     return tutti__element_failed(iterator->dataset, iterator->epoch, iterator->delivered, status);
 }
@@ -172,6 +201,7 @@ tutti_dataset *tutti_dataset_batch(tutti_dataset *input, int64_t size,
 const tutti_dataset_def tutti_dataset_def_batch = {
     .name = "batch",
     .doc = "several elements as one, along a new axis 0",
+    .shares_rows = true,
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
     .access_size = sizeof(numbers),

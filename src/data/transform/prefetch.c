@@ -141,6 +141,7 @@ tutti_dataset *tutti_dataset_prefetch(tutti_dataset *input, int64_t count)
 
 const tutti_dataset_def tutti_dataset_def_prefetch = {
     .name = "prefetch",
+    .hands_on = true,
     .doc = "elements made ahead on a thread",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),

@@ -60,6 +60,7 @@ tutti_dataset *tutti_dataset_skip(tutti_dataset *input, int64_t count)
 
 const tutti_dataset_def tutti_dataset_def_skip = {
     .name = "skip",
+    .hands_on = true,
     .doc = "all but the first elements",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),

@@ -52,6 +52,7 @@ tutti_dataset *tutti_dataset_take(tutti_dataset *input, int64_t count)
 
 const tutti_dataset_def tutti_dataset_def_take = {
     .name = "take",
+    .hands_on = true,
     .doc = "the first elements",
     .settings_size = sizeof(settings),
     .next = next,

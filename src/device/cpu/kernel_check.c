@@ -219,12 +219,13 @@ void tutti__kernel_check_op(const char *op)
     const tutti_op *found = tutti_op_find(op);
     if (found == NULL)
         tutti__test_fail(__FILE__, __LINE__, "operator %s is unknown", op);
-    int bids = 0;
+    int bids = 0, floats = 0; /* operators of integers alone are left to their reference */
     for (const char *const *text = found->samples; text != NULL && *text != NULL; text++) {
         tutti_sample *sample, *other;
         if (tutti__sample_parse(found, *text, 11, &sample) != TUTTI_OK)
             continue;
         bids += tutti__kernel_check_sample(sample, -1);
+        floats += sample->input_count > 0 && !tutti_dtype_is_int(sample->types[0].dtype);
         for (size_t i = 0; i < TUTTI_COUNT(others); i++) {
             if (tutti__sample_cast(sample, TUTTI_F32, others[i], &other) != TUTTI_OK)
                 continue;
@@ -233,7 +234,7 @@ void tutti__kernel_check_op(const char *op)
         }
         tutti__sample_free(sample);
     }
-    if (bids == 0)
+    if (bids == 0 && floats > 0)
         tutti__test_fail(__FILE__, __LINE__, "no kernel bids for any sample of %s", op);
 }
 
