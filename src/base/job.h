@@ -30,6 +30,12 @@ static inline bool tutti__job_able(const tutti_job *job)
     return job && job->error.status == TUTTI_OK && !job->helped;
 }
 
+/* Nothing more is to be done, and that is no error: as after --help. */
+static inline void tutti__job_stop(tutti_job *job)
+{
+    job->helped = true;
+}
+
 /* Releases everything, like tutti_close, and says nothing. */
 void tutti__job_discard(tutti_job *job);
 

@@ -9,8 +9,12 @@
 #include "cli/plan/plan.h"
 
 static const char usage[] =
-    "usage: tutti plan collectives --ranks N --alpha SECONDS --beta SECONDS [OPTIONS]\n\n"
-    "Prints the predicted time of every algorithm by message size, and where the best one changes.\n\n"
+    "usage: tutti plan NAME|MODEL.json --ranks N [--hosts N] [--alpha S] [--beta S] [--flops F]\n"
+    "       tutti plan collectives --ranks N --alpha S --beta S [OPTIONS]\n\n"
+    "Of a training, by the names of tutti train: memory, traffic, step time and efficiency of every\n"
+    "strategy on that cluster, and which one to take. --batch N and other flags as tutti train has\n"
+    "them; --flops F: operations a second of a rank (1e12), by default measured here.\n\n"
+    "Of collectives: prints the predicted time of every algorithm by message size, and where the best one changes.\n\n"
     "  --ranks N        ranks in all\n"
     "  --alpha S        seconds for a message of no bytes (20us and 0.02ms are understood)\n"
     "  --beta S         seconds a byte (1ns; or a bandwidth: 10GB/s)\n"
@@ -143,8 +147,46 @@ static int carry_out(tutti_comm_plan *plan, const char *measured, const char *pi
     return TUTTI_EXIT_OK;
 }
 
+extern const tutti_command tutti_command_train;
+
+static int plan_model(int argc, char **argv)
+{
+    /* tutti plan NAME --ranks 8 … is tutti train NAME with what a forecast asks for as settings. */
+    static const char *const numbers[] = {"--ranks", "--hosts", "--flops"};
+    static char settings[8][96], set[] = "--set", quiet[] = "--quiet";
+    char *list[64] = {argv[0], argv[1]};
+    int count = 2, used = 0;
+    tutti_network n = {0};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const char *value = NULL;
+        if (tutti__option(&argc, argv, numbers[i], &value))
+            snprintf(settings[used++], sizeof settings[0], "plan-%s=%s", numbers[i] + 2, value);
+        else if (i == 0)
+            return tutti__complain("plan: --ranks is missing; see tutti plan --help");
+    }
+    if (!option_seconds(&argc, argv, "--alpha", &n.alpha[TUTTI_LINK_BETWEEN]) ||
+        !option_seconds(&argc, argv, "--beta", &n.beta[TUTTI_LINK_BETWEEN]))
+        return TUTTI_EXIT_USAGE;
+    if (n.alpha[TUTTI_LINK_BETWEEN] > 0)
+        snprintf(settings[used++], sizeof settings[0], "plan-alpha=%.9g",
+                 n.alpha[TUTTI_LINK_BETWEEN]);
+    if (n.beta[TUTTI_LINK_BETWEEN] > 0)
+        snprintf(settings[used++], sizeof settings[0], "plan-beta=%.9g",
+                 n.beta[TUTTI_LINK_BETWEEN]);
+    for (int i = 2; i < argc && count < 40; i++)
+        list[count++] = argv[i];
+    for (int i = 0; i < used; i++) {
+        list[count++] = set;
+        list[count++] = settings[i];
+    }
+    list[count++] = quiet;
+    return tutti_command_train.run(count, list);
+}
+
 static int run(int argc, char **argv)
 {
+    if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "collectives") != 0)
+        return plan_model(argc, argv);
     const char *measured = NULL, *picture = NULL;
     int64_t limit = 20000000;
     tutti_comm_plan *plan = calloc(1, sizeof *plan);
@@ -180,7 +222,7 @@ static int run(int argc, char **argv)
 
 const tutti_command tutti_command_plan = {
     .name = "plan",
-    .summary = "predict and simulate collectives on a cluster that is not at hand",
+    .summary = "what a training or a collective would take on a cluster that is not at hand",
     .usage = usage,
     .run = run,
 };

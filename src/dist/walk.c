@@ -92,6 +92,28 @@ static tutti_status cut_attr(const tutti_walk *walk, const tutti_split *way, tut
     return TUTTI_OK;
 }
 
+/* A dimension that follows from the others (-1) cannot where a replica has no rows: it is given. */
+static tutti_status give_dims(const tutti_walk *walk, const tutti_node *node,
+                              const tutti_split *way, tutti_node *copy)
+{
+    tutti_attr *attr = attr_of(copy, "dims");
+    const tutti_type *type = &node->types[0];
+    bool open = false;
+    for (int i = 0; attr && attr->kind == TUTTI_ATTR_INTS && i < attr->count; i++)
+        open = open || attr->value.ints[i] == -1;
+    if (!open || attr->count != type->rank)
+        return TUTTI_OK;
+    int64_t *dims = (void *)tutti__arena_bytes(&copy->graph->arena, attr->value.ints,
+                                               (size_t)attr->count * sizeof *dims);
+    if (!dims)
+        return no_memory();
+    for (int i = 0; i < attr->count; i++)
+        if (dims[i] == -1)
+            dims[i] = way->outputs[0] == i ? tutti__form_size(walk, type->dims[i]) : type->dims[i];
+    attr->value.ints = dims;
+    return TUTTI_OK;
+}
+
 /* A piece of random numbers knows its place in the whole. */
 static tutti_status place_random(const tutti_walk *walk, const tutti_node *node, int axis,
                                  tutti_node *copy)
@@ -146,6 +168,8 @@ tutti_status tutti__walk_copy(tutti_walk *walk, const tutti_node *node, const tu
     TUTTI_TRY(copy_controls(walk, node, copy));
     if (way && way->attr)
         TUTTI_TRY(cut_attr(walk, way, copy));
+    if (way && node->output_count > 0)
+        TUTTI_TRY(give_dims(walk, node, way, copy));
     if (way && (node->op->flags & TUTTI_OP_RANDOM))
         TUTTI_TRY(place_random(walk, node, way->outputs[0], copy));
     if (way && node->output_count > 0)
@@ -574,6 +598,11 @@ static tutti_status take_parameter(tutti_walk *walk, tutti_node *node, tutti_wal
         own = (tutti_edge){slice, 0};
     }
     made(mark, 0, (tutti_form){TUTTI_FORM_CUT, 0, own});
+    if (spread->batch > 1)
+        return TUTTI_OK;
+    /* One row cannot be shared: every replica works on it. */
+    TUTTI_TRY(tutti__form_as(walk, (tutti_edge){node, 0}, TUTTI_FORM_WHOLE, 0, &own));
+    made(mark, 0, (tutti_form){TUTTI_FORM_WHOLE, 0, own});
     return TUTTI_OK;
 }
 

@@ -14,6 +14,7 @@ typedef struct tutti_fit {
     tutti_model *model;
     TUTTI_VEC(tutti_callback *) callbacks; /* owned */
     tutti_logs logs;
+    int64_t batch;  /* rows of the data's batches, over all replicas; 0: not known */
     bool logs_read; /* for the batch at hand */
     int64_t epoch_started, waited_before;
 } tutti_fit;
@@ -33,5 +34,8 @@ tutti_status tutti__fit_recall(tutti_fit *fit, const char *text);
 
 /* What flags ask for, and the progress bar: progress, --json, --logs, --save, --resume. */
 tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet);
+
+/* Prints a forecast in place of the training. */
+tutti_callback *tutti__plan_printer(void);
 
 #endif

@@ -334,6 +334,9 @@ static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fi
         TUTTI_TRY(split_data(&p, options->validation_split));
     TUTTI_TRY(take_class_weights(fit->model, options));
     TUTTI_TRY(tutti__fit_add_standard(fit, options->quiet));
+    tutti_dataset_info info;
+    if (data && tutti_dataset_describe(data, &info) == TUTTI_OK)
+        fit->batch = info.batch;
     tutti__interrupt_begin();
     fit->model->trainer->fit = fit;
     tutti_status status = run_epochs(fit, &p);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/forecast.h"
 #include "nn/optimizer.h"
 #include "nn/trainer.h"
 #include "ops/build.h"
@@ -212,6 +213,31 @@ static void write_text(const tutti_model *model, const rows *list, const totals 
                     bytes_text(t->bytes + t->trainable_bytes + t->slots + t->activations, e));
 }
 
+static void count_slots(const tutti_model *model, totals *t)
+{
+    tutti_optimizer_slot slots[8];
+    if (model->trainer && model->trainer->optimizer.def->slots)
+        t->slots = model->trainer->optimizer.def->slots(&model->trainer->optimizer, slots) *
+                   t->trainable_bytes;
+}
+
+tutti_status tutti__model_size(tutti_model *model, int64_t batch, tutti_model_size *ret)
+{
+    rows none = {0};
+    totals t = {0};
+    int64_t all;
+    TUTTI_TRY(tutti__model_need_built(model));
+    TUTTI_TRY(count_nodes(model, batch, &none, &t));
+    count_weights(model, NULL, &all, &t);
+    count_slots(model, &t);
+    *ret = (tutti_model_size){.weights = t.bytes,
+                              .gradients = t.trainable_bytes,
+                              .slots = t.slots,
+                              .activations = t.activations,
+                              .flops = t.flops};
+    return TUTTI_OK;
+}
+
 tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
 {
     rows list = {0};
@@ -224,11 +250,7 @@ tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
     if (status == TUTTI_OK)
         status = count_nodes(model, batch, &list, &t);
     count_weights(model, NULL, &all, &t);
-    if (model->trainer && model->trainer->optimizer.def->slots) {
-        tutti_optimizer_slot slots[8];
-        int count = model->trainer->optimizer.def->slots(&model->trainer->optimizer, slots);
-        t.slots = count * t.trainable_bytes;
-    }
+    count_slots(model, &t);
     if (status == TUTTI_OK)
         write_text(model, &list, &t, batch, &text);
     TUTTI_VEC_FREE(&list);

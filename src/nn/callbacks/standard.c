@@ -50,6 +50,8 @@ tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet)
     char folder[4096];
     const char *logs = tutti_flag_text(job, "logs", NULL);
     const char *save = tutti_flag_text(job, "save", NULL);
+    if (tutti_flag_text(job, "plan-ranks", NULL))
+        return tutti__fit_add(fit, tutti__plan_printer());
     bool resume = tutti_flag_on(job, "resume") && !has(fit, "backup");
     if (save || resume) {
         bool found = find_folder(fit, sizeof folder, folder);

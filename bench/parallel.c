@@ -1,0 +1,182 @@
+/* parallel.c: what a synchronous step costs. `null`: one scalar variable and a row for each
+ * replica, so that nothing is left but the step itself. `dense`: a chain of dense layers 1024 wide,
+ * whose gradients are as many bytes as is asked for. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/bench.h"
+
+enum { WIDTH = 1024, ROUNDS = 20 };
+
+static const char usage[] =
+    "usage: tutti run -n 2 tutti bench parallel [OPTIONS]\n"
+    "\n"
+    "The time of a training step of several replicas: of the workers of the job, or of --devices.\n"
+    "\n"
+    "  --work null|dense    one scalar variable (the default), or a chain of layers 1024 wide\n"
+    "  --mib N              dense: of all variables together; default 100\n"
+    "  --rows N             dense: examples of each replica; default 16\n"
+    "  --engine shm|tcp     between the workers\n"
+    "  --devices LIST       mirrored on these, in this process\n"
+    "  --alone              every process for itself: the same work without synchronisation\n"
+    "  --seconds N          at most; default 5\n";
+
+typedef struct settings {
+    const char *work, *engine, *devices;
+    int64_t mib, rows, seconds;
+    bool alone, json;
+} settings;
+
+typedef struct training {
+    tutti_strategy *strategy; /* NULL: alone */
+    tutti_graph *graph;
+    tutti_session *session;
+    tutti_sym x, step;
+    tutti_tensor *rows; /* of this process */
+    int64_t batch;      /* of all of them */
+} training;
+
+/* x [batch]; loss mean(w x); w -= its gradient */
+static void build_null(training *t)
+{
+    t->x = tutti_split_batch(tutti_placeholder(t->graph, TUTTI_F32, TUTTI_ANY));
+    tutti_sym w = tutti_variable(t->graph, tutti_full(1), .name = "w");
+    tutti_grad gradient;
+    tutti_differentiate(tutti_mean(tutti_mul(w, t->x)), 1, &w, &gradient);
+    t->step = tutti_assign_sub(w, gradient.value);
+}
+
+/* x [batch, 1024]; layer by layer relu(x W); loss mean of squares; sgd */
+static void build_dense(training *t, int64_t layers)
+{
+    t->x = tutti_split_batch(tutti_placeholder(t->graph, TUTTI_F32, TUTTI_ANY, WIDTH));
+    tutti_sym h = t->x;
+    for (int64_t i = 0; i < layers; i++) {
+        tutti_sym w = tutti_variable(t->graph, tutti_glorot_uniform(WIDTH, WIDTH));
+        h = tutti_relu(tutti_matmul(h, w));
+    }
+    t->step = tutti_minimize(tutti_sgd(1e-3), tutti_mean(tutti_square(h)));
+}
+
+static tutti_strategy *strategy_of(const settings *given)
+{
+    if (given->alone)
+        return NULL;
+    if (given->devices)
+        return tutti_strategy_mirrored(.devices = given->devices);
+    return tutti_strategy_multi_worker_mirrored(.engine = given->engine);
+}
+
+/* The rows that the replicas of this process have. */
+static int64_t own_rows(const training *t)
+{
+    if (!t->strategy)
+        return t->batch;
+    int64_t sum = 0, first, rows;
+    int local = tutti_strategy_local(t->strategy);
+    for (int i = 0; i < local; i++) {
+        tutti_strategy_rows(t->strategy, t->batch, tutti_strategy_rank(t->strategy) * local + i,
+                            &first, &rows);
+        sum += rows;
+    }
+    return sum;
+}
+
+static void open_training(const settings *given, training *ret)
+{
+    bool dense = strcmp(given->work, "dense") == 0;
+    training t = {.strategy = strategy_of(given)};
+    if (t.strategy)
+        tutti__bench_must(tutti_strategy_check(t.strategy));
+    t.batch = (dense ? given->rows : 1) * (t.strategy ? tutti_strategy_replicas(t.strategy) : 1);
+    t.rows = tutti__bench_tensor(TUTTI_F32, dense ? 2 : 1, (int64_t[]){own_rows(&t), WIDTH}, 1);
+    tutti__bench_must(tutti_graph_create(&t.graph));
+    if (dense)
+        build_dense(&t, (given->mib << 20) / (WIDTH * WIDTH * (int64_t)sizeof(float)));
+    else
+        build_null(&t);
+    tutti__bench_must(tutti_graph_check(t.graph));
+    tutti__bench_must(tutti_session_open(&t.session, t.graph, .strategy = t.strategy));
+    tutti__bench_must(tutti_run(t.session, .target = tutti_initialize_all(t.graph)));
+    *ret = t;
+}
+
+static void close_training(training *t)
+{
+    tutti_session_close(t->session);
+    tutti_graph_destroy(t->graph);
+    tutti_tensor_release(t->rows);
+    tutti__bench_must(tutti_strategy_close(t->strategy));
+}
+
+static void step(void *context)
+{
+    training *t = context;
+    tutti__bench_must(tutti_run(t->session, .feed = TUTTI_FEED({t->x, t->rows}), .target = t->step,
+                                .batch = t->strategy ? t->batch : 0));
+}
+
+/* All processes have to take the same number of steps, whatever their clocks say. */
+static double seconds_of_step(const settings *given, training *t)
+{
+    bool dense = strcmp(given->work, "dense") == 0;
+    for (int i = 0; i < 2; i++)
+        step(t);
+    int steps = dense ? 1 : (int)(given->seconds * 2000 / ROUNDS);
+    return tutti__best_seconds(dense ? (int)(given->seconds * 4) : ROUNDS, steps, step, t);
+}
+
+static int bench(const settings *given)
+{
+    training t;
+    char work[160];
+    open_training(given, &t);
+    double us = seconds_of_step(given, &t) * 1e6;
+    bool null = strcmp(given->work, "null") == 0;
+    const char *over = given->devices ? given->devices : given->engine ? given->engine : "default";
+    int replicas = t.strategy ? tutti_strategy_replicas(t.strategy) : 1;
+    if (null)
+        snprintf(work, sizeof work, "null step, %d replicas, %s", replicas,
+                 t.strategy ? over : "alone");
+    else
+        snprintf(work, sizeof work, "%lld MiB dense, %lld rows each, %d replicas, %s",
+                 (long long)given->mib, (long long)given->rows, replicas,
+                 t.strategy ? over : "alone");
+    double limit = !null || replicas != 2 ? 0 : strcmp(over, "shm") == 0 ? 20 : 100;
+    if (!t.strategy || tutti_strategy_rank(t.strategy) == 0)
+        tutti__report(given->json, &(tutti_result){.bench = "parallel",
+                                                   .work = work,
+                                                   .value = us,
+                                                   .unit = "us",
+                                                   .limit = given->devices ? 0 : limit});
+    close_training(&t);
+    return TUTTI_EXIT_OK;
+}
+
+static int run(int argc, char **argv, bool json)
+{
+    settings given = {.work = "null", .mib = 100, .rows = 16, .seconds = 5, .json = json};
+    if (argc > 1 && tutti__flag(&argc, argv, "--help"))
+        return printf("%s", usage), TUTTI_EXIT_OK;
+    (void)tutti__option(&argc, argv, "--work", &given.work);
+    (void)tutti__option(&argc, argv, "--engine", &given.engine);
+    (void)tutti__option(&argc, argv, "--devices", &given.devices);
+    given.alone = tutti__flag(&argc, argv, "--alone");
+    if (!tutti__option_int(&argc, argv, "--mib", 4, 4096, &given.mib) ||
+        !tutti__option_int(&argc, argv, "--rows", 1, 4096, &given.rows) ||
+        !tutti__option_int(&argc, argv, "--seconds", 1, 600, &given.seconds))
+        return TUTTI_EXIT_USAGE;
+    bool known = strcmp(given.work, "null") == 0 || strcmp(given.work, "dense") == 0;
+    if (argc > 1 || !known)
+        return tutti__complain("parallel: unknown %s; see tutti bench parallel --help",
+                               argc > 1 ? argv[1] : given.work),
+               TUTTI_EXIT_USAGE;
+    return bench(&given);
+}
+
+const tutti_bench tutti_bench_parallel = {
+    .name = "parallel",
+    .summary = "a synchronous training step of several replicas",
+    .run = run,
+};
