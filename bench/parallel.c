@@ -33,18 +33,20 @@ typedef struct training {
     tutti_graph *graph;
     tutti_session *session;
     tutti_sym x, step;
+    tutti_sym w;        /* null: the variable */
     tutti_tensor *rows; /* of this process */
     int64_t batch;      /* of all of them */
+    int64_t steps;      /* taken */
 } training;
 
 /* x [batch]; loss mean(w x); w -= its gradient */
 static void build_null(training *t)
 {
     t->x = tutti_split_batch(tutti_placeholder(t->graph, TUTTI_F32, TUTTI_ANY));
-    tutti_sym w = tutti_variable(t->graph, tutti_full(1), .name = "w");
+    t->w = tutti_variable(t->graph, tutti_full(1), .name = "w");
     tutti_grad gradient;
-    tutti_differentiate(tutti_mean(tutti_mul(w, t->x)), 1, &w, &gradient);
-    t->step = tutti_assign_sub(w, gradient.value);
+    tutti_differentiate(tutti_mean(tutti_mul(t->w, t->x)), 1, &t->w, &gradient);
+    t->step = tutti_assign_sub(t->w, gradient.value);
 }
 
 /* x [batch, 1024]; layer by layer relu(x W); loss mean of squares; sgd */
@@ -68,19 +70,48 @@ static tutti_strategy *strategy_of(const settings *given)
     return tutti_strategy_multi_worker_mirrored(.engine = given->engine);
 }
 
-/* The rows that the replicas of this process have. */
-static int64_t own_rows(const training *t)
+/* The rows that the replicas of this process have: from *ret_first on. */
+static int64_t own_rows(const training *t, int64_t *ret_first)
 {
+    *ret_first = 0;
     if (!t->strategy)
         return t->batch;
     int64_t sum = 0, first, rows;
-    int local = tutti_strategy_local(t->strategy);
+    int local = tutti_strategy_local(t->strategy), rank = tutti_strategy_rank(t->strategy);
     for (int i = 0; i < local; i++) {
-        tutti_strategy_rows(t->strategy, t->batch, tutti_strategy_rank(t->strategy) * local + i,
-                            &first, &rows);
+        tutti_strategy_rows(t->strategy, t->batch, rank * local + i, &first, &rows);
+        if (i == 0)
+            *ret_first = first;
         sum += rows;
     }
     return sum;
+}
+
+static tutti_tensor *make_rows(const training *t, bool dense)
+{
+    int64_t first, rows = own_rows(t, &first);
+    tutti_tensor *x = tutti__bench_tensor(TUTTI_F32, dense ? 2 : 1, (int64_t[]){rows, WIDTH},
+                                          1 + (uint64_t)first);
+    if (!dense)
+        for (int64_t i = 0; i < rows; i++)
+            tutti_tensor_set(x, i, (double)(first + i + 1));
+    return x;
+}
+
+/* Row i of B is i + 1, so that a step takes (B + 1) / 2 from w, which no replica's rows alone say.
+ */
+static void check_null(training *t)
+{
+    tutti_tensor *w;
+    tutti__bench_must(tutti_session_get(t->session, t->w, &w));
+    double expected = 1 - (double)t->steps * (double)(t->batch + 1) / 2;
+    double found = tutti_tensor_get(w, 0);
+    tutti_tensor_release(w);
+    if (found == expected)
+        return;
+    tutti__complain("after %lld steps the variable is %g, not %g: replicas were not synchronised",
+                    (long long)t->steps, found, expected);
+    exit(TUTTI_EXIT_FAILED);
 }
 
 static void open_training(const settings *given, training *ret)
@@ -90,7 +121,7 @@ static void open_training(const settings *given, training *ret)
     if (t.strategy)
         tutti__bench_must(tutti_strategy_check(t.strategy));
     t.batch = (dense ? given->rows : 1) * (t.strategy ? tutti_strategy_replicas(t.strategy) : 1);
-    t.rows = tutti__bench_tensor(TUTTI_F32, dense ? 2 : 1, (int64_t[]){own_rows(&t), WIDTH}, 1);
+    t.rows = make_rows(&t, dense);
     tutti__bench_must(tutti_graph_create(&t.graph));
     if (dense)
         build_dense(&t, (given->mib << 20) / (WIDTH * WIDTH * (int64_t)sizeof(float)));
@@ -113,6 +144,7 @@ static void close_training(training *t)
 static void step(void *context)
 {
     training *t = context;
+    t->steps++;
     tutti__bench_must(tutti_run(t->session, .feed = TUTTI_FEED({t->x, t->rows}), .target = t->step,
                                 .batch = t->strategy ? t->batch : 0));
 }
@@ -123,7 +155,7 @@ static double seconds_of_step(const settings *given, training *t)
     bool dense = strcmp(given->work, "dense") == 0;
     for (int i = 0; i < 2; i++)
         step(t);
-    int steps = dense ? 1 : (int)(given->seconds * 2000 / ROUNDS);
+    int steps = dense ? 1 : (int)(given->seconds * 20000 / ROUNDS);
     return tutti__best_seconds(dense ? (int)(given->seconds * 4) : ROUNDS, steps, step, t);
 }
 
@@ -134,6 +166,8 @@ static int bench(const settings *given)
     open_training(given, &t);
     double us = seconds_of_step(given, &t) * 1e6;
     bool null = strcmp(given->work, "null") == 0;
+    if (null)
+        check_null(&t);
     const char *over = given->devices ? given->devices : given->engine ? given->engine : "default";
     int replicas = t.strategy ? tutti_strategy_replicas(t.strategy) : 1;
     if (null)

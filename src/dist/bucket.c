@@ -101,6 +101,83 @@ static int compare(const void *left, const void *right)
     return a->node->id < b->node->id ? -1 : a->node->id > b->node->id;
 }
 
+/* A bucket that is only started: whoever uses it waits for the end. */
+static tutti_status add_wait(buckets *b, tutti_node *many, const char *channel, tutti_node **ret)
+{
+    tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS),
+                          TUTTI_INT("size", b->spread->replicas), TUTTI_STR("channel", channel)};
+    TUTTI_TRY(tutti__node_add(b->graph, tutti_op_find("all_reduce_wait"), "wait", 1,
+                              &(tutti_edge){many, 0}, 3, attrs, ret));
+    (*ret)->device = many->device;
+    for (int i = 0; i < many->attr_count; i++)
+        if (strcmp(many->attrs[i].name, "starts") == 0)
+            many->attrs[i].value.i = 1;
+    return TUTTI_OK;
+}
+
+/* Users of a sum run after the wait; results and targets too, through it. */
+static tutti_status follow_wait(buckets *b, const tutti_node *joined, tutti_node *wait)
+{
+    for (size_t n = 0; n < b->found; n++) {
+        tutti_node *user = b->graph->nodes.data[n];
+        bool uses = false;
+        for (int i = 0; !user->dead && i < user->input_count; i++)
+            uses = uses || user->inputs[i].node == joined;
+        if (!uses)
+            continue;
+        tutti_node **controls = tutti__arena_array(
+            &b->graph->arena, (size_t)user->control_count + 1, sizeof *controls);
+        if (!controls)
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+        if (user->control_count > 0)
+            memcpy(controls, user->controls, (size_t)user->control_count * sizeof *controls);
+        controls[user->control_count++] = wait;
+        user->controls = controls;
+    }
+    for (size_t i = 0; i < b->graph->results.count; i++)
+        if (b->graph->results.data[i].node == joined && !TUTTI_VEC_PUSH(&b->graph->targets, wait))
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+    return TUTTI_OK;
+}
+
+/* Buckets begin as soon as they are complete: each stands right behind the last of its inputs. */
+static tutti_status start_early(tutti_graph *graph)
+{
+    size_t count = graph->nodes.count, placed = 0;
+    tutti_node **order = calloc(count + 1, sizeof *order);
+    int *missing = calloc(count + 1, sizeof *missing);
+    if (!order || !missing) {
+        free(order);
+        free(missing);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+    }
+    for (size_t n = 0; n < count; n++) {
+        tutti_node *node = graph->nodes.data[n];
+        if (tutti__is(node, "all_reduce_many") && tutti__int(node, "starts"))
+            continue; /* placed below, or was */
+        for (size_t m = 0; m < count && n > 0; m++) {
+            tutti_node *start = graph->nodes.data[m];
+            if (missing[m] || !tutti__is(start, "all_reduce_many") || !tutti__int(start, "starts"))
+                continue;
+            bool ready = true;
+            for (int i = 0; ready && i < start->input_count; i++)
+                ready = start->inputs[i].node->id < n;
+            if (ready) {
+                missing[m] = 1;
+                order[placed++] = start;
+            }
+        }
+        order[placed++] = node;
+    }
+    for (size_t i = 0; placed == count && i < count; i++) {
+        graph->nodes.data[i] = order[i];
+        order[i]->id = (uint32_t)i;
+    }
+    free(order);
+    free(missing);
+    return TUTTI_OK;
+}
+
 static tutti_status join(buckets *b, const char *device, const sum *sums, int count, int number)
 {
     tutti_edge *inputs = calloc((size_t)count, sizeof *inputs);
@@ -131,6 +208,11 @@ static tutti_status join(buckets *b, const char *device, const sum *sums, int co
     many->device = tutti__arena_string(&b->graph->arena, device);
     if (!many->device)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+    tutti_node *wait = NULL;
+    if (b->spread->overlap && sums[0].depth < 0 && !shards)
+        TUTTI_TRY(add_wait(b, many, channel, &wait));
+    for (int i = 0; wait && i < count; i++)
+        TUTTI_TRY(follow_wait(b, sums[i].node, wait));
     for (int i = 0; i < count; i++) {
         tutti_node *node = sums[i].node;
         tutti__graph_replace(b->graph, (tutti_edge){node, 0}, (tutti_edge){many, (uint32_t)i});
@@ -179,5 +261,7 @@ tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *sprea
     free(b.depth);
     free(b.waited);
     free(b.sums);
-    return status == TUTTI_OK ? tutti__graph_sort(graph) : status;
+    if (status == TUTTI_OK)
+        status = tutti__graph_sort(graph);
+    return status == TUTTI_OK && spread->overlap ? start_early(graph) : status;
 }

@@ -335,6 +335,31 @@ bool tutti__strategy_spreads(const tutti_strategy *strategy)
            (strategy->team->size > 1 || strategy->options.deterministic);
 }
 
+/* Whether messages between processes take a network or its software: then the processor is free
+ * while they are under way. */
+static bool leaves_memory(const tutti_team *team)
+{
+    tutti_comm *world = team->world;
+    for (int r = 0; world && r < tutti_comm_size(world); r++)
+        if (r != tutti_comm_rank(world) && strcmp(tutti_comm_engine(world, r), "shm") != 0)
+            return true;
+    return false;
+}
+
+/* Within a machine one bucket is best: nothing runs beside it. Else large enough that the time of a
+ * message's bytes is 20 times that of the message. */
+static int64_t bucket_bytes(const tutti_team *team)
+{
+    tutti_comm_cost cost;
+    if (!leaves_memory(team))
+        return (int64_t)256 << 20;
+    tutti_comm_get_cost(team->world, &cost);
+    int link = cost.hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN;
+    double bytes = 20 * cost.link[link].alpha /
+                   (cost.link[link].beta[2] > 0 ? cost.link[link].beta[2] : 1e-10);
+    return bytes < 1 << 20 ? 1 << 20 : bytes > 25 << 20 ? 25 << 20 : (int64_t)bytes;
+}
+
 tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batch)
 {
     const tutti_strategy_options *options = &strategy->options;
@@ -346,8 +371,9 @@ tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batc
                           .shards = options->deterministic ? options->shards : 0,
                           .central = strategy->kind->central ? strategy->central : NULL,
                           .bucket_bytes = options->bucket_bytes > 0 ? options->bucket_bytes
-                                                                    : (int64_t)25 << 20,
-                          .overlap = options->overlap > 0,
+                                                                    : bucket_bytes(strategy->team),
+                          .overlap = options->overlap > 0 ||
+                                     (options->overlap == 0 && leaves_memory(strategy->team)),
                           .wire = options->deterministic ? TUTTI_F32 : options->wire};
 }
 

@@ -43,6 +43,9 @@ tutti_status tutti__team_close(tutti_team *team)
 {
     if (!team)
         return TUTTI_OK;
+    for (size_t i = 0; i < sizeof team->pending / sizeof *team->pending; i++)
+        if (team->pending[i].request) /* of a run that failed */
+            (void)tutti_comm_wait(team->pending[i].request);
     for (int i = 0; team->inner && i < team->local; i++)
         tutti_comm_close(team->inner[i]);
     tutti_status status = tutti_comm_close(team->world);
@@ -126,6 +129,39 @@ tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
         return reduce_on_two_levels(team, local, count, pieces, dtype, reduction, &options);
     return reduce_pieces(team->world ? team->world : team->inner[local], count, pieces, dtype,
                          reduction, &options);
+}
+
+tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,
+                               const tutti_comm_piece *piece, tutti_dtype dtype,
+                               tutti_reduction reduction, const tutti_team_call *call)
+{
+    size_t most = sizeof team->pending / sizeof *team->pending, at = 0;
+    while (at < most && team->pending[at].request)
+        at++;
+    if (!team->world || team->inner || call->shards || at == most)
+        return tutti__team_all_reduce(team, local, 1, piece, dtype, reduction, call);
+    tutti_comm_call options = options_of(team, call, dtype);
+    tutti_request *request = NULL;
+    options.request = &request;
+    options.label = call->name;
+    TUTTI_TRY(tutti_comm_all_reduce(team->world, piece->data, piece->data, piece->count, dtype,
+                                    reduction, &options));
+    snprintf(team->pending[at].channel, sizeof team->pending[at].channel, "%s", channel);
+    team->pending[at].request = request;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__team_finish(tutti_team *team, const char *channel, double seconds)
+{
+    TUTTI_UNUSED(seconds); /* the request has the deadline that it was started with */
+    for (size_t i = 0; i < sizeof team->pending / sizeof *team->pending; i++) {
+        tutti_request *request = team->pending[i].request;
+        if (!request || strcmp(team->pending[i].channel, channel) != 0)
+            continue;
+        team->pending[i].request = NULL;
+        return tutti_comm_wait(request);
+    }
+    return TUTTI_OK;
 }
 
 /* Every process fills its own blocks, its first replica the others'. */

@@ -12,6 +12,10 @@ typedef struct tutti_team {
     tutti_comm *world;   /* processes; NULL: there is one */
     tutti_comm **inner;  /* [local], between the devices of this process; NULL: there is one */
     const char *algorithm; /* of all_reduce, NULL: by cost */
+    struct {
+        char channel[32];
+        tutti_request *request;
+    } pending[64]; /* started, not yet waited for; of the processes' group */
     _Atomic int64_t exposed_ns; /* that the replicas waited in collectives */
     _Atomic int64_t bytes;      /* given to collectives by the first local replica */
 } tutti_team;
@@ -38,6 +42,13 @@ typedef struct tutti_team_call {
 tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
                                     const tutti_comm_piece *pieces, tutti_dtype dtype,
                                     tutti_reduction reduction, const tutti_team_call *call);
+/* Starts it and returns, where the replicas are processes; the memory must stay. Elsewhere, and when
+ * too many are under way, it is done at once. */
+tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,
+                               const tutti_comm_piece *piece, tutti_dtype dtype,
+                               tutti_reduction reduction, const tutti_team_call *call);
+/* Waits for it; nothing when it was done at once. */
+tutti_status tutti__team_finish(tutti_team *team, const char *channel, double seconds);
 /* Blocks of `counts[r]` elements, one behind the other. */
 tutti_status tutti__team_all_gather(tutti_team *team, int local, const void *in,
                                     const int64_t *counts, void *out, tutti_dtype dtype,

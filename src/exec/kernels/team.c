@@ -134,8 +134,13 @@ tutti_status tutti__call_reduce(const tutti_call *call)
         count = tutti_view_count(&call->outputs[0]);
     tutti_comm_piece piece = {m.memory, count};
     meeting.call.wire = wire_of(call);
+    const tutti_attr *starts = tutti_attr_find(call->attrs, call->attr_count, "starts");
     tutti_status status = TUTTI_OK;
-    if (count > 0)
+    if (count > 0 && starts && starts->value.i && !m.staged)
+        status = tutti__team_start(meeting.team, meeting.local,
+                                   tutti_attr_string(call->attrs, call->attr_count, "channel"),
+                                   &piece, dtype, reduction_of(call), &meeting.call);
+    else if (count > 0)
         status = tutti__team_all_reduce(meeting.team, meeting.local, 1, &piece, dtype,
                                         reduction_of(call), &meeting.call);
     message_close(&m);

@@ -37,6 +37,7 @@ static const tutti_attr_spec attrs[] = {
     {"op", TUTTI_ATTR_STRING, "sum"},
     {"outputs", TUTTI_ATTR_INT, NULL},
     {"wire", TUTTI_ATTR_STRING, ""}, /* "bf16": the form of f32 between devices */
+    {"starts", TUTTI_ATTR_INT, "0"}, /* only starts; an all_reduce_wait of the channel follows */
     {0},
 };
 
