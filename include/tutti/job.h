@@ -30,7 +30,8 @@ TUTTI_API tutti_job *tutti_open(int *argc, char ***argv);
 enum { TUTTI_EXIT_PREEMPTED = 75 };
 
 /* Reports the first error on standard error ("tutti: …"), releases everything and returns the
- * program's exit code: 0, 1 after an error, 2 after wrong flags, 75 after SIGTERM. NULL is fine (0).
+ * program's exit code: 0, 1 after an error, 2 after wrong flags, 75 after SIGTERM. NULL is fine
+ * (0).
  */
 TUTTI_API int tutti_close(tutti_job *job);
 

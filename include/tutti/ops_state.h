@@ -129,7 +129,7 @@ typedef struct tutti_variable_options {
     const char *shared_name; /* its name in the state; by default the node's full name */
     bool on_read; /* under a strategy every replica adds to a value of its own, and whoever reads it
                      gets their sum; without it they are kept equal on every write */
-    const char *slot_of;     /* full name of the variable whose slot (momentum, …) this is */
+    const char *slot_of; /* full name of the variable whose slot (momentum, …) this is */
     tutti_partitioner *partitioner;
 } tutti_variable_options;
 

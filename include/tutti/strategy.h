@@ -92,13 +92,13 @@ TUTTI_API int tutti_num_replicas(tutti_job *job);
  * of its own on each replica: */
 typedef struct tutti_replica {
     tutti_strategy *strategy;
-    int index, count;  /* of all replicas of the job */
-    int local;         /* of this process */
+    int index, count; /* of all replicas of the job */
+    int local;        /* of this process */
     const char *device;
 } tutti_replica;
 typedef tutti_status tutti_replica_fn(const tutti_replica *replica, void *context);
-/* Calls fn once for each replica of this process, all at the same time, each on a thread of its own;
- * returns the first failure. Every process of the job has to call it. */
+/* Calls fn once for each replica of this process, all at the same time, each on a thread of its
+ * own; returns the first failure. Every process of the job has to call it. */
 TUTTI_API tutti_status tutti_replica_run(tutti_strategy *strategy, tutti_replica_fn *fn,
                                          void *context);
 /* Within fn, called by all replicas alike. The sum or mean (min, max, prod) over the replicas of

@@ -45,7 +45,7 @@ typedef struct tutti_collective {
     const tutti_comm_codec *codec;
     tutti_compressor *compressor;
     int shards;
-    bool folded; /* the input's blocks are nodes of the tree, not shards */
+    bool folded;         /* the input's blocks are nodes of the tree, not shards */
     const char *between; /* hierarchical: algorithm between machines, or NULL */
     const char *inside;  /* hierarchical: algorithm within machines, or NULL */
     uint32_t tag;        /* new for each call */

@@ -22,8 +22,8 @@ struct tutti_request {
     tutti_comm *comm;
     tutti_collective collective;
     tutti_comm_call call;
-    int64_t *counts; /* a copy */
-    tutti_comm_job *job;  /* in place of `collective`; owned */
+    int64_t *counts;     /* a copy */
+    tutti_comm_job *job; /* in place of `collective`; owned */
     bool is_message;
     tutti_message message;
     int64_t deadline_ns;

@@ -1,8 +1,8 @@
 /* bucket.c: sums over the replicas that need not be apart are made together.
  *
  * A sum whose value no other collective waits for (a gradient, a metric) may go with any other such
- * sum; they are joined in the order in which they are born, up to a size. Those that others wait for
- * (statistics of a batch norm) go with those at the same depth: as many collectives lie before
+ * sum; they are joined in the order in which they are born, up to a size. Those that others wait
+ * for (statistics of a batch norm) go with those at the same depth: as many collectives lie before
  * them. Neither makes a circle: within a bucket nobody waits for anybody. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,8 +125,8 @@ static tutti_status follow_wait(buckets *b, const tutti_node *joined, tutti_node
             uses = uses || user->inputs[i].node == joined;
         if (!uses)
             continue;
-        tutti_node **controls = tutti__arena_array(
-            &b->graph->arena, (size_t)user->control_count + 1, sizeof *controls);
+        tutti_node **controls =
+            tutti__arena_array(&b->graph->arena, (size_t)user->control_count + 1, sizeof *controls);
         if (!controls)
             return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
         if (user->control_count > 0)

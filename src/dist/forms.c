@@ -73,12 +73,10 @@ tutti_status tutti__form_reduce_shards(tutti_walk *walk, const tutti_node *like,
     char channel[24];
     tutti_node *node;
     next_channel(walk, channel);
-    tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS),
-                          TUTTI_INT("size", walk->spread->replicas),
-                          TUTTI_STR("channel", channel),
-                          TUTTI_INT("shards", walk->spread->shards),
-                          TUTTI_INT("blocks", blocks),
-                          TUTTI_INT("outputs", 1)};
+    tutti_attr attrs[] = {
+        TUTTI_STR("axis", TUTTI_BATCH_AXIS), TUTTI_INT("size", walk->spread->replicas),
+        TUTTI_STR("channel", channel),       TUTTI_INT("shards", walk->spread->shards),
+        TUTTI_INT("blocks", blocks),         TUTTI_INT("outputs", 1)};
     TUTTI_TRY(tutti__walk_add(walk, like, "all_reduce_shards", 1, &from, 6, attrs, &node));
     *ret = (tutti_edge){node, 0};
     return TUTTI_OK;

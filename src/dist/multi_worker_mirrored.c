@@ -1,4 +1,5 @@
-/* multi_worker_mirrored.c: replicas in the processes of a job, on one or many machines, variables on all of them. */
+/* multi_worker_mirrored.c: replicas in the processes of a job, on one or many machines, variables
+ * on all of them. */
 #include "dist/strategy.h"
 
 const tutti_strategy_kind tutti_strategy_kind_multi_worker_mirrored = {

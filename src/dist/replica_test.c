@@ -76,8 +76,8 @@ TUTTI_TEST(replica_losses_are_those_of_the_batch)
     tutti_tensor *in, *a, *b, *copy;
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){4}, (float[]){2, 3, 4, 5}, &in));
-    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({mean, &a}, {share, &b}),
-                       .target = count));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}),
+                       .fetch = TUTTI_FETCH({mean, &a}, {share, &b}), .target = count));
     CHECK_NEAR(tutti_tensor_get(a, 0), 3.5, 1e-6);
     CHECK_NEAR(tutti_tensor_get(b, 0), 3.5, 1e-6);
     CHECK_INT(tutti_mirrored_count(s, seen), 2);

@@ -15,15 +15,15 @@
 #define TUTTI_BATCH_AXIS "batch"
 
 typedef struct tutti_spread {
-    int replicas;        /* in the job */
-    int first, local;    /* those of this process: [first, first + local) */
+    int replicas;               /* in the job */
+    int first, local;           /* those of this process: [first, first + local) */
     const char *const *devices; /* of the local ones */
-    int64_t batch;       /* rows of the whole batch; 0: nothing is cut */
-    int shards;          /* deterministic: the batch is cut into so many parts, whoever has them; or 0 */
-    const char *central; /* the device that variables live on; NULL: on all */
+    int64_t batch;              /* rows of the whole batch; 0: nothing is cut */
+    int shards; /* deterministic: the batch is cut into so many parts, whoever has them; or 0 */
+    const char *central;  /* the device that variables live on; NULL: on all */
     int64_t bucket_bytes; /* gradients are joined up to this size; 0: one by one */
-    bool overlap;        /* collectives of gradients run beside the rest of the backward pass */
-    int wire;            /* tutti_dtype of f32 sums between replicas: TUTTI_F32, BF16, F16 */
+    bool overlap;         /* collectives of gradients run beside the rest of the backward pass */
+    int wire;             /* tutti_dtype of f32 sums between replicas: TUTTI_F32, BF16, F16 */
 } tutti_spread;
 
 /* The rows of replica r: without `shards` they differ by at most one, the first ones have more;
@@ -44,8 +44,7 @@ static inline int64_t tutti__shard_bound(int64_t batch, int shards, int s)
 /* `job`: all shapes known; parameters whose sharding says that they are split along the axis above
  * have the whole batch as their dimension 0. In the result those hold the rows of this process.
  * `job` is used up: nodes may be added to it. */
-tutti_status tutti__spread_rewrite(tutti_graph *job, const tutti_spread *spread,
-                                   tutti_graph **ret);
+tutti_status tutti__spread_rewrite(tutti_graph *job, const tutti_spread *spread, tutti_graph **ret);
 
 /* Whether an edge is marked as cut along the batch. */
 bool tutti__is_batch(const tutti_node *node, uint32_t output);

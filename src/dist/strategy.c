@@ -31,98 +31,6 @@ static tutti_status unknown_kind(const char *name)
     return status;
 }
 
-/* ---- devices ---- */
-
-static tutti_status add_device(tutti_strategy *s, const char *name)
-{
-    for (int i = 0; i < s->local; i++)
-        if (strcmp(s->devices[i], name) == 0)
-            return tutti_fail(TUTTI_INVALID, "device %s is named twice", name);
-    void *devices = realloc(s->devices, (size_t)(s->local + 1) * sizeof *s->devices);
-    if (!devices)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for devices");
-    s->devices = devices;
-    snprintf(s->devices[s->local++], sizeof s->devices[0], "%s", name);
-    return TUTTI_OK;
-}
-
-/* One entry of a list: a device, or all of a kind. */
-static tutti_status read_entry(tutti_strategy *s, const char *text)
-{
-    size_t length = strlen(text);
-    char name[64];
-    tutti_device *device;
-    if (length > 2 && strcmp(text + length - 2, ":*") == 0) {
-        snprintf(name, sizeof name, "%.*s:0", (int)(length - 2), text);
-        TUTTI_TRY(tutti__device_open(name, &device));
-        int count = device->target->count();
-        for (int i = 0; i < (count < 1 ? 1 : count); i++) {
-            snprintf(name, sizeof name, "%s:%d", device->target->name, i);
-            TUTTI_TRY(add_device(s, name));
-        }
-        return TUTTI_OK;
-    }
-    tutti_device_name parsed;
-    TUTTI_TRY(tutti_device_parse(text, &parsed));
-    snprintf(name, sizeof name, "%s:%d", parsed.kind[0] ? parsed.kind : "cpu",
-             parsed.index < 0 ? 0 : parsed.index);
-    return add_device(s, name);
-}
-
-/* A list that names cpu:1 splits the cores into two, unless that was said otherwise. */
-static tutti_status split_cores(const tutti_strategy *s)
-{
-    static const tutti_param devices_param = TUTTI_PARAM("CPU_DEVICES", "1", "");
-    int64_t most = 0;
-    char text[24];
-    for (int i = 0; i < s->local; i++)
-        if (strncmp(s->devices[i], "cpu:", 4) == 0 && atoi(s->devices[i] + 4) + 1 > most)
-            most = atoi(s->devices[i] + 4) + 1;
-    if (most <= tutti__param_int(&devices_param))
-        return TUTTI_OK;
-    snprintf(text, sizeof text, "%lld", (long long)most);
-    return tutti__param_set("CPU_DEVICES", text);
-}
-
-static tutti_status read_devices(tutti_strategy *s)
-{
-    const char *list = s->options.devices ? s->options.devices : s->kind->devices;
-    char entry[64];
-    for (const char *at = list; *at;) {
-        size_t length = strcspn(at, ",");
-        while (length > 0 && at[0] == ' ') {
-            at++;
-            length--;
-        }
-        if (length == 0 || length >= sizeof entry)
-            return tutti_fail(TUTTI_INVALID,
-                              "devices \"%s\": give names like cpu:0,cpu:1 or cpu:*", list);
-        snprintf(entry, sizeof entry, "%.*s", (int)length, at);
-        TUTTI_TRY(read_entry(s, entry));
-        at += length + (at[length] == ',');
-    }
-    TUTTI_TRY(split_cores(s));
-    for (int i = 0; i < s->local; i++) {
-        tutti_device *device;
-        TUTTI_TRY(tutti__device_open(s->devices[i], &device));
-    }
-    if (s->local > 1 && !s->kind->several)
-        return tutti_fail(TUTTI_INVALID, "strategy %s takes one device, not \"%s\"; use mirrored",
-                          s->kind->name, list);
-    return s->local > 0 ? TUTTI_OK : tutti_fail(TUTTI_INVALID, "devices \"%s\" names none", list);
-}
-
-/* Where variables live: the device that was named, or the first one. */
-static tutti_status find_central(tutti_strategy *s)
-{
-    tutti_device *device;
-    if (!s->kind->central)
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__device_open(s->options.central ? s->options.central : s->devices[0], &device));
-    snprintf(s->central, sizeof s->central, "%s", device->name);
-    return TUTTI_OK;
-}
-
 /* ---- making and ending ---- */
 
 static const char *keep_text(tutti_strategy *s, const char *text)
@@ -134,8 +42,7 @@ static void keep_options(tutti_strategy *s, const tutti_strategy_options *option
 {
     if (options)
         memcpy(&s->options, options,
-               options->struct_size < sizeof s->options ? options->struct_size
-                                                        : sizeof s->options);
+               options->struct_size < sizeof s->options ? options->struct_size : sizeof s->options);
     s->options.devices = keep_text(s, s->options.devices);
     s->options.central = keep_text(s, s->options.central);
     s->options.reduction = keep_text(s, s->options.reduction);
@@ -211,8 +118,8 @@ static tutti_status open_strategy(tutti_strategy *s)
                           s->options.shards);
     if (algorithm)
         TUTTI_TRY(tutti_comm_spec_check(algorithm));
-    TUTTI_TRY(read_devices(s));
-    TUTTI_TRY(find_central(s));
+    TUTTI_TRY(tutti__strategy_devices(s));
+    TUTTI_TRY(tutti__strategy_central(s));
     TUTTI_TRY(meet(s, &world));
     const char **names = calloc((size_t)s->local, sizeof *names);
     if (!names) {
@@ -225,10 +132,11 @@ static tutti_status open_strategy(tutti_strategy *s)
     TUTTI_TRY(tutti__team_create(world, s->local, names, algorithm, &s->team));
     s->memory = (tutti_shared_memory){world, allocate, release};
     if (s->options.deterministic && s->team->size > s->options.shards)
-        return tutti_fail(TUTTI_INVALID,
-                          "deterministic mode cuts a batch into %d shards, which %d replicas cannot "
-                          "share; give more: --set shards=%d",
-                          s->options.shards, s->team->size, s->team->size);
+        return tutti_fail(
+            TUTTI_INVALID,
+            "deterministic mode cuts a batch into %d shards, which %d replicas cannot "
+            "share; give more: --set shards=%d",
+            s->options.shards, s->team->size, s->team->size);
     return TUTTI_OK;
 }
 

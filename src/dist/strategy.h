@@ -13,8 +13,8 @@
 #include "tutti/strategy.h"
 
 typedef struct tutti_strategy_kind {
-    const char *name; /* "mirrored" */
-    const char *doc;  /* one line */
+    const char *name;    /* "mirrored" */
+    const char *doc;     /* one line */
     const char *devices; /* where none are named: "cpu:0", "cpu:*" */
     bool several;        /* devices in one process */
     bool processes;      /* workers of a cluster */
@@ -44,5 +44,11 @@ bool tutti__strategy_spreads(const tutti_strategy *strategy);
 /* Memory that the job's other processes on this machine reach, or NULL. */
 const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy);
 tutti_strategy *tutti__strategy_retain(tutti_strategy *strategy);
+
+/* ---- devices.c ---- */
+/* Those of the options or of the kind, opened. */
+tutti_status tutti__strategy_devices(tutti_strategy *s);
+/* Where variables live: the device that was named, or the first one. */
+tutti_status tutti__strategy_central(tutti_strategy *s);
 
 #endif

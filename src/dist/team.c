@@ -110,8 +110,7 @@ static tutti_status reduce_on_two_levels(tutti_team *team, int local, int count,
         }
     }
     for (int i = 0; i < count; i++)
-        TUTTI_TRY(
-            tutti_comm_broadcast(inner, pieces[i].data, pieces[i].count, dtype, 0, &plain));
+        TUTTI_TRY(tutti_comm_broadcast(inner, pieces[i].data, pieces[i].count, dtype, 0, &plain));
     return TUTTI_OK;
 }
 
@@ -225,8 +224,8 @@ tutti_status tutti__team_broadcast(tutti_team *team, int local, void *data, int6
         TUTTI_TRY(tutti_comm_broadcast(team->inner[local], data, count, dtype, root % team->local,
                                        &options));
     if (team->world && local == 0)
-        TUTTI_TRY(tutti_comm_broadcast(team->world, data, count, dtype, root / team->local,
-                                       &options));
-    return tutti_comm_broadcast(team->inner[local], data, count, dtype,
-                                team->world ? 0 : root, &options);
+        TUTTI_TRY(
+            tutti_comm_broadcast(team->world, data, count, dtype, root / team->local, &options));
+    return tutti_comm_broadcast(team->inner[local], data, count, dtype, team->world ? 0 : root,
+                                &options);
 }

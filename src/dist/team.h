@@ -6,16 +6,16 @@
 #include "tutti/comm.h"
 
 typedef struct tutti_team {
-    int size;         /* replicas in the job */
-    int first, local; /* those of this process: [first, first + local) */
-    char (*devices)[64]; /* of the local ones */
-    tutti_comm *world;   /* processes; NULL: there is one */
-    tutti_comm **inner;  /* [local], between the devices of this process; NULL: there is one */
+    int size;              /* replicas in the job */
+    int first, local;      /* those of this process: [first, first + local) */
+    char (*devices)[64];   /* of the local ones */
+    tutti_comm *world;     /* processes; NULL: there is one */
+    tutti_comm **inner;    /* [local], between the devices of this process; NULL: there is one */
     const char *algorithm; /* of all_reduce, NULL: by cost */
     struct {
         char channel[32];
         tutti_request *request;
-    } pending[64]; /* started, not yet waited for; of the processes' group */
+    } pending[64];              /* started, not yet waited for; of the processes' group */
     _Atomic int64_t exposed_ns; /* that the replicas waited in collectives */
     _Atomic int64_t bytes;      /* given to collectives by the first local replica */
 } tutti_team;
@@ -30,11 +30,11 @@ tutti_status tutti__team_close(tutti_team *team);
 int tutti__team_find(const tutti_team *team, const char *device);
 
 typedef struct tutti_team_call {
-    const char *name;   /* for messages */
-    double timeout;     /* seconds */
-    tutti_dtype wire;   /* of f32: TUTTI_BF16, TUTTI_F16; else ignored */
-    int shards;         /* > 0: the piece holds the replica's nodes of the tree over so many shards,
-                           each of `count` elements; the first one becomes the sum */
+    const char *name; /* for messages */
+    double timeout;   /* seconds */
+    tutti_dtype wire; /* of f32: TUTTI_BF16, TUTTI_F16; else ignored */
+    int shards;       /* > 0: the piece holds the replica's nodes of the tree over so many shards,
+                         each of `count` elements; the first one becomes the sum */
 } tutti_team_call;
 
 /* Called by all replicas in the same order, each on a thread of its own. Values are reduced in
@@ -42,8 +42,8 @@ typedef struct tutti_team_call {
 tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
                                     const tutti_comm_piece *pieces, tutti_dtype dtype,
                                     tutti_reduction reduction, const tutti_team_call *call);
-/* Starts it and returns, where the replicas are processes; the memory must stay. Elsewhere, and when
- * too many are under way, it is done at once. */
+/* Starts it and returns, where the replicas are processes; the memory must stay. Elsewhere, and
+ * when too many are under way, it is done at once. */
 tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,
                                const tutti_comm_piece *piece, tutti_dtype dtype,
                                tutti_reduction reduction, const tutti_team_call *call);

@@ -5,7 +5,11 @@
 
 #include "dist/spread.h"
 
-typedef enum tutti_form_kind { TUTTI_FORM_WHOLE, TUTTI_FORM_CUT, TUTTI_FORM_PARTIAL } tutti_form_kind;
+typedef enum tutti_form_kind {
+    TUTTI_FORM_WHOLE,
+    TUTTI_FORM_CUT,
+    TUTTI_FORM_PARTIAL
+} tutti_form_kind;
 
 /* A value of the job as the replica has it. */
 typedef struct tutti_form {
@@ -22,7 +26,7 @@ typedef struct tutti_value_forms {
 
 /* node->scratch of the job's nodes. */
 typedef struct tutti_walked {
-    tutti_node *node; /* what control edges wait for */
+    tutti_node *node;                 /* what control edges wait for */
     const struct tutti_walked *first; /* of the first replica's walk; NULL in that walk */
     tutti_value_forms *outputs;
 } tutti_walked;
@@ -30,7 +34,7 @@ typedef struct tutti_walked {
 typedef struct tutti_walk {
     const tutti_spread *spread;
     tutti_graph *from, *to;
-    int replica;         /* of all */
+    int replica; /* of all */
     const char *device;
     int64_t first, rows; /* of the batch */
     int channel;         /* number of collectives so far: equal on all replicas */
@@ -72,5 +76,39 @@ tutti_status tutti__walk_copy(tutti_walk *walk, const tutti_node *node, const tu
 tutti_status tutti__walk_add(tutti_walk *walk, const tutti_node *like, const char *op,
                              int input_count, const tutti_edge *inputs, int attr_count,
                              const tutti_attr *attrs, tutti_node **ret);
+
+tutti_status tutti__walk_no_memory(void);
+/* How output `output` of the node that is being walked came to be. */
+void tutti__walk_made(tutti_walked *mark, int output, tutti_form form);
+/* Takes the node whole: every replica does all of it. */
+tutti_status tutti__walk_whole(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
+
+/* ---- copy.c ---- */
+tutti_attr *tutti__walk_attr(tutti_node *node, const char *name);
+
+/* ---- partial.c ---- */
+/* Whether what goes in partial comes out so; and then. */
+bool tutti__walk_passes_partial(const tutti_node *node);
+tutti_status tutti__walk_copy_partial(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
+/* Whether it reads or updates a variable that is the sum over the replicas; and then. */
+bool tutti__walk_takes_partial(const tutti_walk *walk, const tutti_node *node);
+tutti_status tutti__walk_copy_accumulated(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
+
+/* ---- summed.c ---- */
+/* Whether a way gives a sum over the batch; and then, in deterministic mode. */
+bool tutti__walk_is_summed(const tutti_node *node, const tutti_split *way);
+tutti_status tutti__walk_copy_summed(tutti_walk *walk, tutti_node *node, const tutti_split *way,
+                                     tutti_walked *mark);
+
+/* ---- special.c ---- */
+bool tutti__walk_is_group(const tutti_node *node);
+bool tutti__walk_is_queue(const tutti_node *node);
+tutti_status tutti__walk_take_parameter(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
+tutti_status tutti__walk_take_group(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
+tutti_status tutti__walk_take_queue(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
+tutti_status tutti__walk_take_print(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
+/* Of central storage; false: the node has nothing to do with a variable. */
+bool tutti__walk_take_central(tutti_walk *walk, tutti_node *node, tutti_walked *mark,
+                              tutti_status *ret_status);
 
 #endif

@@ -15,8 +15,8 @@ typedef struct tutti_key {
 } tutti_key;
 
 /* types: of the request's feeds. */
-tutti_status tutti__key_write(tutti_key *key, const tutti_graph *graph,
-                              const tutti_ask *request, const tutti_type *types);
+tutti_status tutti__key_write(tutti_key *key, const tutti_graph *graph, const tutti_ask *request,
+                              const tutti_type *types);
 void tutti__key_free(tutti_key *key);
 
 typedef struct tutti_plan_entry {

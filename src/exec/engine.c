@@ -81,10 +81,9 @@ tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy
         return TUTTI_OK;
     TUTTI_TRY(tutti_strategy_check(strategy));
     if (tutti__strategy_spreads(engine->options.strategy))
-        return tutti_fail(TUTTI_INVALID,
-                          "it is spread by strategy %s already and cannot take another one (%s)",
-                          tutti_strategy_name(engine->options.strategy),
-                          tutti_strategy_name(strategy));
+        return tutti_fail(
+            TUTTI_INVALID, "it is spread by strategy %s already and cannot take another one (%s)",
+            tutti_strategy_name(engine->options.strategy), tutti_strategy_name(strategy));
     char *device = strdup(tutti_strategy_device(strategy, 0));
     if (!device)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
@@ -144,25 +143,24 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
                                tutti_tensor **ret_results);
 
 /* Runs the rest of a graph whose shapes are known now, fed with what the first segment gave. */
-static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan,
-                             const tutti_ask *request, tutti_tensor *const *results,
-                             tutti_tensor **ret_values)
+static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const tutti_ask *request,
+                             tutti_tensor *const *results, tutti_tensor **ret_values)
 {
     tutti_tensor **fetched = calloc((size_t)plan->rest_fetch_count + 1, sizeof *fetched);
     if (!fetched)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     tutti_ask rest = {.feed_count = plan->rest_feed_count,
-                          .feeds = plan->rest_feeds,
-                          .values = results,
-                          .fetch_count = plan->rest_fetch_count,
-                          .fetches = plan->rest_fetches,
-                          .target_count = plan->rest_target_count,
-                          .targets = plan->rest_targets,
-                          .deadline = request->deadline,
-                          .device = request->device,
-                          .batch = request->batch,
-                          .spread_already = true,
-                          .watched = request->watched};
+                      .feeds = plan->rest_feeds,
+                      .values = results,
+                      .fetch_count = plan->rest_fetch_count,
+                      .fetches = plan->rest_fetches,
+                      .target_count = plan->rest_target_count,
+                      .targets = plan->rest_targets,
+                      .deadline = request->deadline,
+                      .device = request->device,
+                      .batch = request->batch,
+                      .spread_already = true,
+                      .watched = request->watched};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
     for (int i = 0; status == TUTTI_OK && i < plan->fetch_count; i++) {
         int from = plan->fetches[i];
@@ -174,9 +172,8 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan,
     return status;
 }
 
-static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan,
-                             const tutti_ask *request, tutti_tensor *const *values,
-                             tutti_tensor **ret_values)
+static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan, const tutti_ask *request,
+                             tutti_tensor *const *values, tutti_tensor **ret_values)
 {
     tutti_run run = {.id = atomic_fetch_add(&engine->next_run, 1),
                      .state = engine->state,
@@ -234,8 +231,8 @@ static tutti_status take_rows(tutti_engine *engine, const tutti_ask *request, in
     return status;
 }
 
-static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph,
-                                   const tutti_ask *asked, operands *o, tutti_tensor **ret_values)
+static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph, const tutti_ask *asked,
+                                   operands *o, tutti_tensor **ret_values)
 {
     tutti_ask own = *asked, *request = &own;
     for (int i = 0; i < request->feed_count; i++) {
@@ -249,8 +246,8 @@ static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph,
     return status;
 }
 
-tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph,
-                               const tutti_ask *request, tutti_tensor **ret_values)
+tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
+                               tutti_tensor **ret_values)
 {
     operands o;
     size_t count = (size_t)request->feed_count;
@@ -304,14 +301,14 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
         }
     }
     tutti_ask request = {.feed_count = count,
-                             .feeds = feeds,
-                             .values = values,
-                             .deadline = run->deadline,
-                             .watched = run->watched,
-                             .fetch_count = (int)body->results.count,
-                             .fetches = body->results.data,
-                             .spread_already = true,
-                             .device = device->name};
+                         .feeds = feeds,
+                         .values = values,
+                         .deadline = run->deadline,
+                         .watched = run->watched,
+                         .fetch_count = (int)body->results.count,
+                         .fetches = body->results.data,
+                         .spread_already = true,
+                         .device = device->name};
     if (status == TUTTI_OK)
         status = tutti__engine_run(run->owner, body, &request, ret_results);
     if (feeds != few)

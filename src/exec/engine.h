@@ -14,8 +14,8 @@ typedef struct tutti_engine_options {
     const char *device; /* for nodes without a wish */
     bool deterministic;
     int cache_limit;
-    int64_t deadline_ns; /* of a run, relative */
-    tutti_mesh mesh;     /* axis_count 0: none; the strings must outlive the engine */
+    int64_t deadline_ns;      /* of a run, relative */
+    tutti_mesh mesh;          /* axis_count 0: none; the strings must outlive the engine */
     tutti_strategy *strategy; /* NULL: one device; retained by the engine */
 } tutti_engine_options;
 
@@ -43,19 +43,19 @@ typedef struct tutti_ask {
     tutti_tensor *const *values; /* of the feeds; contiguous or not */
     const tutti_edge *fetches;
     tutti_node *const *targets;
-    int64_t deadline;            /* absolute; 0: the engine's */
-    int64_t batch;      /* rows of the whole batch, of which feeds marked so hold this process's;
-                           0: they hold all */
+    int64_t deadline;    /* absolute; 0: the engine's */
+    int64_t batch;       /* rows of the whole batch, of which feeds marked so hold this process's;
+                            0: they hold all */
     bool spread_already; /* the graph is what a strategy made */
-    const char *device;          /* NULL: the engine's */
+    const char *device;  /* NULL: the engine's */
     const _Atomic bool *watched; /* of the run inside which this one runs, or NULL */
     uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and
                      version */
 } tutti_ask;
 
 /* Finds or compiles the program and runs it. ret_values: one new tensor per fetch. */
-tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph,
-                               const tutti_ask *request, tutti_tensor **ret_values);
+tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
+                               tutti_tensor **ret_values);
 
 typedef struct tutti_engine_stats {
     uint64_t runs, compiles;

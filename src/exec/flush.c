@@ -187,13 +187,13 @@ static tutti_status run(tutti_eager *eager)
     if (!values)
         return no_memory();
     tutti_ask request = {.feed_count = (int)eager->feeds.count,
-                             .feeds = eager->feeds.data,
-                             .values = eager->values.data,
-                             .fetch_count = (int)count,
-                             .fetches = eager->fetches.data,
-                             .target_count = (int)eager->targets.count,
-                             .targets = eager->targets.data,
-                             .key = trace_hash(eager)};
+                         .feeds = eager->feeds.data,
+                         .values = eager->values.data,
+                         .fetch_count = (int)count,
+                         .fetches = eager->fetches.data,
+                         .target_count = (int)eager->targets.count,
+                         .targets = eager->targets.data,
+                         .key = trace_hash(eager)};
     tutti_status status = tutti__engine_run(eager->engine, eager->graph, &request, values);
     if (status != TUTTI_OK)
         tutti__error_capture(status, &eager->failed);

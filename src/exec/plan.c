@@ -39,12 +39,12 @@ static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_optio
     TUTTI_TRY(tutti__device_open(from->device, &piece->device));
     tutti_pass_context context = {.device = piece->device, .deterministic = options->deterministic};
     TUTTI_TRY(tutti__passes_run(TUTTI_PASS_PARTITION, from->graph, &context, from->device));
-    tutti_partition partition = {.graph = from->graph,
-                                 .state = tutti__engine_state(engine),
-                                 .deterministic = options->deterministic,
-                                 .shared = options->strategy ? tutti__strategy_memory(options->strategy)
-                                                             : NULL,
-                                 .shadows = from->shadows};
+    tutti_partition partition = {
+        .graph = from->graph,
+        .state = tutti__engine_state(engine),
+        .deterministic = options->deterministic,
+        .shared = options->strategy ? tutti__strategy_memory(options->strategy) : NULL,
+        .shadows = from->shadows};
     TUTTI_TRY(piece->device->target->compile(piece->device, &partition, &piece->executable));
     piece->parameter_count = from->parameter_count;
     piece->result_count = from->result_count;
@@ -144,11 +144,12 @@ static tutti_status whole_types(const tutti_engine_options *options, const tutti
         tutti_spread how = tutti__strategy_spread(options->strategy, batch);
         tutti__spread_own(&how, batch, &first, &rows);
         if (types[i].dims[0] != rows)
-            return tutti_fail(TUTTI_INVALID,
-                              "'%s' is fed with %lld rows; of a batch of %lld this process has %lld, "
-                              "from %lld on",
-                              request->feeds[i].node->name, (long long)types[i].dims[0],
-                              (long long)batch, (long long)rows, (long long)first);
+            return tutti_fail(
+                TUTTI_INVALID,
+                "'%s' is fed with %lld rows; of a batch of %lld this process has %lld, "
+                "from %lld on",
+                request->feeds[i].node->name, (long long)types[i].dims[0], (long long)batch,
+                (long long)rows, (long long)first);
         types[i].dims[0] = batch;
     }
     *ret_batch = batch;
@@ -182,9 +183,9 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
         char type[TUTTI_TYPE_TEXT];
         if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || node->output_count < 1)
             continue;
-        const char *text = tutti__arena_format(
-            &arena, "%s of '%s' and %d more: %s", node->op->name, node->origin,
-            node->output_count - 1, tutti_type_text(&node->types[0], type));
+        const char *text =
+            tutti__arena_format(&arena, "%s of '%s' and %d more: %s", node->op->name, node->origin,
+                                node->output_count - 1, tutti_type_text(&node->types[0], type));
         ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
     }
     tutti_status status = ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");

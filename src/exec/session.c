@@ -198,13 +198,13 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
         l->nodes[targets++] = options->target.node;
     }
     *ret = (tutti_ask){.feed_count = options->feed.count,
-                           .feeds = l->feeds,
-                           .values = l->feed_values,
-                           .fetch_count = options->fetch.count,
-                           .fetches = l->fetches,
-                           .target_count = targets,
-                           .batch = options->batch,
-                           .targets = l->nodes};
+                       .feeds = l->feeds,
+                       .values = l->feed_values,
+                       .fetch_count = options->fetch.count,
+                       .fetches = l->fetches,
+                       .target_count = targets,
+                       .batch = options->batch,
+                       .targets = l->nodes};
     return TUTTI_OK;
 }
 
@@ -331,10 +331,10 @@ tutti_sym tutti_split_batch(tutti_sym placeholder)
 int tutti_mirrored_count(tutti_session *session, tutti_sym variable)
 {
     const char *name = variable.node ? tutti__str(variable.node, "shared_name") : "";
-    tutti_state_variable *found =
-        variable.node ? tutti__state_find(tutti__engine_state(session->engine),
-                                          name[0] ? name : variable.node->name)
-                      : NULL;
+    tutti_state_variable *found = variable.node
+                                      ? tutti__state_find(tutti__engine_state(session->engine),
+                                                          name[0] ? name : variable.node->name)
+                                      : NULL;
     return found ? (int)found->pieces.count : 0;
 }
 
@@ -345,8 +345,7 @@ tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int 
     if (local < 0 || local >= tutti_mirrored_count(session, variable))
         return tutti_fail(TUTTI_INVALID, "there is no copy %d of this variable", local);
     const char *name = tutti__str(variable.node, "shared_name");
-    tutti_state_variable *found =
-        tutti__state_find(state, name[0] ? name : variable.node->name);
+    tutti_state_variable *found = tutti__state_find(state, name[0] ? name : variable.node->name);
     tutti_tensor *value = tutti__piece_acquire(state, found->pieces.data[local]), *host;
     if (!value)
         return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value on %s",

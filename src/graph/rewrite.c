@@ -130,9 +130,10 @@ tutti_status tutti__node_copy_sharding(tutti_graph *to, tutti_edge from, tutti_n
 {
     if (!from.node->shardings || !from.node->shardings[from.index])
         return TUTTI_OK;
-    node->shardings = tutti__arena_array(&to->arena, (size_t)node->output_count,
-                                         sizeof *node->shardings);
-    if (!node->shardings || !(node->shardings[0] = copy_sharding(to, from.node->shardings[from.index])))
+    node->shardings =
+        tutti__arena_array(&to->arena, (size_t)node->output_count, sizeof *node->shardings);
+    if (!node->shardings ||
+        !(node->shardings[0] = copy_sharding(to, from.node->shardings[from.index])))
         return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
     return TUTTI_OK;
 }

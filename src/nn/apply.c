@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "exec/share.h"
-#include "nn/spread.h"
 #include "nn/model.h"
+#include "nn/spread.h"
 #include "ops/build.h"
 
 static tutti_status apply(tutti_model *model, tutti_graph *graph, int count,

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "io/safetensors_files.h"
-#include "nn/spread.h"
 #include "nn/callback.h"
 #include "nn/saver.h"
+#include "nn/spread.h"
 #include "state/checkpoint.h"
 
 /* ---- paths ---- */
@@ -110,8 +110,8 @@ static tutti_status able_to_save(tutti_model *model)
     return tutti__model_need_built(model);
 }
 
-/* Of several processes the first one writes. Callbacks of a fit are told there only; outside one all
- * call, and wait until the file is there. */
+/* Of several processes the first one writes. Callbacks of a fit are told there only; outside one
+ * all call, and wait until the file is there. */
 static tutti_status after_saving(tutti_model *model, tutti_status status)
 {
     return model->trainer && model->trainer->fit ? status : tutti__model_together(model, status);
@@ -138,7 +138,8 @@ static tutti_status save_checkpoint(tutti_model *model, const char *path)
 tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
 {
     TUTTI_TRY(able_to_save(model));
-    return after_saving(model, tutti__model_speaks(model) ? save_checkpoint(model, path) : TUTTI_OK);
+    return after_saving(model,
+                        tutti__model_speaks(model) ? save_checkpoint(model, path) : TUTTI_OK);
 }
 
 /* Written by the saver's thread. */

@@ -136,8 +136,8 @@ static void add_body(tutti_text *text, const tutti_forecast *f, const tutti_comm
     tutti__text_add(text,
                     "  per step: %s sent, predicted %s compute + %s communication, efficiency "
                     "%.0f %%",
-                    mib(f->sent, a), milliseconds(f->compute, b),
-                    milliseconds(f->communication, c), 100 * f->efficiency);
+                    mib(f->sent, a), milliseconds(f->compute, b), milliseconds(f->communication, c),
+                    100 * f->efficiency);
     int link = cost->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN;
     tutti__text_add(text, "   (alpha %.1f us, beta %.2f ns/B)\n", cost->link[link].alpha * 1e6,
                     cost->link[link].beta[2] * 1e9);
@@ -218,8 +218,10 @@ tutti_status tutti__forecast_table(tutti_model *model, int64_t batch, char **ret
                     "sent a step", "compute", "exchange", "step", "efficiency");
     for (int i = 0; i < COUNT; i++) {
         bool one_host = i == 1 || i == 3; /* of one process */
-        tutti__forecast(names[i], &size, i == 0 ? 1 : one_host ? ranks / (hosts > 0 ? hosts : 1)
-                                                               : ranks,
+        tutti__forecast(names[i], &size,
+                        i == 0     ? 1
+                        : one_host ? ranks / (hosts > 0 ? hosts : 1)
+                                   : ranks,
                         flops, &cost, &rows[i]);
         if (rows[i].step < rows[best].step)
             best = i;

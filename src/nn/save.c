@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/model.h"
 #include "nn/spread.h"
 #include "nn/trainer.h"
-#include "nn/model.h"
 #include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
 
@@ -66,8 +66,8 @@ static tutti_status with_ending(const char *path, const char *ending, char *ret,
     return TUTTI_OK;
 }
 
-/* Of several processes the first one writes, and all go on when the file is there; within a fit only
- * the first one comes here. */
+/* Of several processes the first one writes, and all go on when the file is there; within a fit
+ * only the first one comes here. */
 static tutti_status after_saving(tutti_model *model, tutti_status status)
 {
     return model->trainer && model->trainer->fit ? status : tutti__model_together(model, status);

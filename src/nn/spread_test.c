@@ -1,4 +1,5 @@
-/* spread_test.c: fit under strategies: the losses of one device, and its bits where that is asked. */
+/* spread_test.c: fit under strategies: the losses of one device, and its bits where that is asked.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -34,13 +35,14 @@ static result train(tutti_strategy *strategy, int accumulate, int64_t batch)
 {
     result r = {0};
     tutti_job *job = tutti_open(NULL, NULL);
-    TUTTI_WITH_STRATEGY(strategy) {
-        tutti_model *m = tutti_sequential(
-            job, tutti_dense(12, .activation = TUTTI_RELU), tutti_batch_norm(), tutti_dropout(0.2),
-            tutti_dense(CLASSES));
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m =
+            tutti_sequential(job, tutti_dense(12, .activation = TUTTI_RELU), tutti_batch_norm(),
+                             tutti_dropout(0.2), tutti_dense(CLASSES));
         tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 0.02),
-                      .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy",
-                      .accumulate = accumulate);
+                      .loss = tutti_sparse_cross_entropy(.from_logits = true),
+                      .metrics = "accuracy", .accumulate = accumulate);
         const tutti_history *h = tutti_fit(m, examples(job, batch), .epochs = 3, .quiet = true);
         CHECK_OK(tutti_job_check(job));
         r.loss = tutti_history_get(h, "loss", 2);
@@ -78,7 +80,8 @@ TUTTI_TEST(fit_under_strategies_equals_one_device)
         result one = train(NULL, accumulate, 10);
         CHECK(one.count > 100);
         result two = train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1"), accumulate, 10);
-        result three = train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1,far:0"), accumulate, 10);
+        result three =
+            train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1,far:0"), accumulate, 10);
         result central =
             train(tutti_strategy_central_storage(.devices = "cpu:0,cpu:1"), accumulate, 10);
         check_near(&one, &two);
@@ -97,14 +100,16 @@ static void check_bits(const result *a, const result *b)
 
 TUTTI_TEST(deterministic_fit_has_the_same_bits_on_1_to_5_replicas)
 {
-    static const char *const devices[] = {"cpu:0,cpu:1", "cpu:0,cpu:1,cpu:2", "cpu:0,cpu:1,cpu:2,cpu:3",
+    static const char *const devices[] = {"cpu:0,cpu:1", "cpu:0,cpu:1,cpu:2",
+                                          "cpu:0,cpu:1,cpu:2,cpu:3",
                                           "cpu:0,cpu:1,cpu:2,cpu:3,cpu:4"};
     CHECK_OK(tutti__param_set("CPU_DEVICES", "5"));
     for (int accumulate = 1; accumulate <= 3; accumulate += 2) {
         result one = train(tutti_strategy_one_device(.deterministic = true), accumulate, 10);
         for (size_t i = 0; i < 4; i++) {
-            result many = train(
-                tutti_strategy_mirrored(.devices = devices[i], .deterministic = true), accumulate, 10);
+            result many =
+                train(tutti_strategy_mirrored(.devices = devices[i], .deterministic = true),
+                      accumulate, 10);
             check_bits(&one, &many);
         }
     }

@@ -29,8 +29,7 @@ static tutti_status make_feeds(making *m, int count)
         char name[64];
         tutti_type type = m->types[i];
         snprintf(name, sizeof name, "%s/feed", m->form->training ? "training" : "testing");
-        tutti_sym feed =
-            tutti_split_batch((tutti_placeholder_named)(model->graph, name, type));
+        tutti_sym feed = tutti_split_batch((tutti_placeholder_named)(model->graph, name, type));
         if (!feed.node || !TUTTI_VEC_PUSH(&m->form->feeds, feed))
             return tutti_graph_check(model->graph) != TUTTI_OK
                        ? tutti_graph_check(model->graph)
@@ -379,8 +378,8 @@ tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch
         trainer->gathered = last ? 0 : trainer->gathered;
         trainer->updates += last;
     }
-    tutti_status status = tutti_run(model->session, .feed = {count, feeds}, .target = target,
-                                    .batch = rows.batch);
+    tutti_status status =
+        tutti_run(model->session, .feed = {count, feeds}, .target = target, .batch = rows.batch);
     tutti__rows_release(&rows);
     return status;
 }

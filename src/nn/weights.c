@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "exec/share.h"
-#include "nn/spread.h"
 #include "nn/model.h"
+#include "nn/spread.h"
 #include "ops/build.h"
 #include "ops/state/state.h"
 #include "tutti/layers.h"

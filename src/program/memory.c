@@ -112,9 +112,8 @@ static bool may_take(const planner *p, const tutti_instruction *instruction, int
         values[root].type->dtype != output->type->dtype)
         return false;
     for (const use *u = p->uses[root]; u; u = u->next)
-        if (u->instruction != index &&
-            (u->instruction == INT32_MAX ||
-             !tutti__happens_before(p->program, u->instruction, index)))
+        if (u->instruction != index && (u->instruction == INT32_MAX ||
+                                        !tutti__happens_before(p->program, u->instruction, index)))
             return false;
     int times = 0;
     for (int other = 0; other < instruction->input_count; other++)
@@ -151,8 +150,8 @@ static void merge(planner *p, int32_t from, int32_t into)
 }
 
 /* What a bucket exchanges is born where it is sent from: its inputs lie side by side in memory of
- * their own, and so do its outputs, in their place. An input that somebody else wants too is copied;
- * the outputs lie alike on all devices. */
+ * their own, and so do its outputs, in their place. An input that somebody else wants too is
+ * copied; the outputs lie alike on all devices. */
 static void share_bucket(planner *p, int32_t index)
 {
     tutti_program *program = p->program;

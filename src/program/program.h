@@ -74,7 +74,7 @@ typedef struct tutti_program {
     tutti_program_result *results;
     size_t arena_size, shared_size;
     const tutti_shared_memory *shared;
-    bool shares; /* values that are exchanged lie side by side in memory of their own */
+    bool shares;         /* values that are exchanged lie side by side in memory of their own */
     bool updates;        /* some variable is written */
     bool shadows;        /* new values are made before the commit, from those of the snapshot */
     int32_t (*clock)[8]; /* of streams.c; NULL with one stream */

@@ -98,7 +98,7 @@ struct tutti_run {
     const _Atomic bool *watched; /* what waiting kernels look at: `cancelled`, or in a run inside
                                     another one the flag of that one; NULL: nothing */
     tutti_state *state;
-    const tutti_mesh *mesh; /* or NULL */
+    const tutti_mesh *mesh;  /* or NULL */
     struct tutti_team *team; /* the replicas of the job, or NULL */
     struct tutti_rendezvous *rendezvous;
     /* The commit point: every partition calls begin once its fallible work is done (status: how it

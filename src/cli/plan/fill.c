@@ -57,10 +57,10 @@ tutti_status tutti__comm_plan_fill(tutti_comm_plan *plan)
         for (int size = 0; size < plan->size_count; size++) {
             plan->cells[at][size] =
                 (tutti_comm_plan_cell){.predicted = tutti_comm_predict(
-                                      &plan->cost, plan->operation, *name, plan->network.ranks,
-                                      tutti__comm_plan_block(plan, plan->bytes[size])),
-                                  .simulated = NAN,
-                                  .measured = NAN};
+                                           &plan->cost, plan->operation, *name, plan->network.ranks,
+                                           tutti__comm_plan_block(plan, plan->bytes[size])),
+                                       .simulated = NAN,
+                                       .measured = NAN};
             if (plan->simulate && !plan->skipped[at])
                 TUTTI_TRY(simulate(plan, at, size));
         }

@@ -62,7 +62,8 @@ static const void *fold_own(const fixed *f, int a, int b, int level, int side)
 static const void *given_node(const fixed *f, int low, int high, int a)
 {
     int64_t before = count_nodes(low, high, 0, f->shards, a);
-    return (const char *)f->call->in + (size_t)(before * f->call->count + f->low) * f->call->element;
+    return (const char *)f->call->in +
+           (size_t)(before * f->call->count + f->low) * f->call->element;
 }
 
 /* All nodes of this rank that others need, into `to`. */
@@ -73,8 +74,7 @@ static char *write_nodes(const fixed *f, int a, int b, char *to)
         return to;
     if (low <= a && b <= high) {
         tutti__coll_copy(f->call, to,
-                         f->call->folded ? given_node(f, low, high, a)
-                                         : fold_own(f, a, b, 0, 0),
+                         f->call->folded ? given_node(f, low, high, a) : fold_own(f, a, b, 0, 0),
                          part_bytes(f));
         return to + part_bytes(f);
     }

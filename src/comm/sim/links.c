@@ -99,7 +99,7 @@ double tutti__sim_links_overhead(const tutti_sim_links *links, int from, int to)
 }
 
 double tutti__sim_links_send(tutti_sim_links *links, int from, int to, double bytes, double at,
-                         double *ret_left)
+                             double *ret_left)
 {
     const tutti_network *n = &links->network;
     int a = tutti__sim_links_host(links, from), b = tutti__sim_links_host(links, to);

@@ -25,7 +25,7 @@ int tutti__sim_links_host(const tutti_sim_links *links, int rank);
 /* Sends must come in the order of time. *ret_left: the sender's memory is free; returns when the
  * receiver has it all. `at` is after the sender's work. */
 double tutti__sim_links_send(tutti_sim_links *links, int from, int to, double bytes, double at,
-                         double *ret_left);
+                             double *ret_left);
 /* Seconds of work of the sender for a message. */
 double tutti__sim_links_overhead(const tutti_sim_links *links, int from, int to);
 /* Time in use of the busiest link between machines. */

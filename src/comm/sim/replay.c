@@ -159,8 +159,8 @@ static void do_send(replay *r, int rank, const tutti_sim_step *step)
     posted *p = &a->window[a->count++ & a->mask];
     *p = (posted){.outgoing = true, .channel = number};
     a->clock += tutti__sim_links_overhead(r->links, rank, (int)step->peer);
-    double time =
-        tutti__sim_links_send(r->links, rank, (int)step->peer, (double)step->bytes, a->clock, &p->left);
+    double time = tutti__sim_links_send(r->links, rank, (int)step->peer, (double)step->bytes,
+                                        a->clock, &p->left);
     if (!r->failed)
         arrive(r, number, time);
 }
@@ -275,8 +275,8 @@ static tutti_status finish(const replay *r, double *ret_end)
     return TUTTI_OK;
 }
 
-tutti_status tutti__sim_replay(tutti_sim_links *links, const tutti_sim_trace *traces, const double *begins,
-                           double *ret_end)
+tutti_status tutti__sim_replay(tutti_sim_links *links, const tutti_sim_trace *traces,
+                               const double *begins, double *ret_end)
 {
     replay r = {.links = links, .ranks = links->network.ranks};
     tutti_status status = prepare(&r, traces, begins);

@@ -6,7 +6,7 @@
 #include "comm/sim/trace.h"
 
 /* `traces` and `begins` (seconds, when a rank starts) are for all ranks of the network. */
-tutti_status tutti__sim_replay(tutti_sim_links *links, const tutti_sim_trace *traces, const double *begins,
-                           double *ret_end);
+tutti_status tutti__sim_replay(tutti_sim_links *links, const tutti_sim_trace *traces,
+                               const double *begins, double *ret_end);
 
 #endif

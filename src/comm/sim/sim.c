@@ -118,7 +118,8 @@ static tutti_status note(stage *s, int rank, tutti_sim_trace *trace)
 
 /* What all ranks would do. The last rank's trace says whether it is worth the time: it is nobody's
  * root. */
-static tutti_status note_all(stage *s, tutti_sim_trace *traces, uint64_t limit, tutti_simulated *ret)
+static tutti_status note_all(stage *s, tutti_sim_trace *traces, uint64_t limit,
+                             tutti_simulated *ret)
 {
     int ranks = s->network->ranks;
     for (int i = 0; i < ranks; i++) {

@@ -157,8 +157,8 @@ static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame *
         f->memory = tutti__aligned_alloc(64, (program->arena_size + 127) / 64 * 64);
         if (f->inputs)
             f->inputs[patches - 1].count = -1; /* ends the list */
-        ok = f->calls && f->views && f->inputs && f->snapshots && f->context.dynamic &&
-             f->memory && take_shared(f, program);
+        ok = f->calls && f->views && f->inputs && f->snapshots && f->context.dynamic && f->memory &&
+             take_shared(f, program);
     }
     if (ok) {
         f->results = f->inputs + program->input_count;

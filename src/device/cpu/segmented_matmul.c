@@ -28,8 +28,8 @@ static bool fits(const tutti_kernel_query *query, tutti_segments *s)
         inner->types[0].rank != 2 || s->kinds[0] != TUTTI_PARTIAL_SUM || s->axes[0] != 0 ||
         s->axes[1] != 0 || !tutti__int(inner, "transpose_a") || tutti__int(inner, "transpose_b"))
         return false;
-    return node->inputs[s->inputs[0]].dtype == TUTTI_F32 &&
-           node->inputs[s->inputs[0]].rank == 2 && node->inputs[s->inputs[1]].rank == 2;
+    return node->inputs[s->inputs[0]].dtype == TUTTI_F32 && node->inputs[s->inputs[0]].rank == 2 &&
+           node->inputs[s->inputs[1]].rank == 2;
 }
 
 static int score(const tutti_kernel_query *query)
@@ -61,13 +61,13 @@ static void make(const tutti_kernel_query *query, plan *p)
     p->block = p->block < 8 ? 8 : p->block;
     for (int i = 0; i < p->s.count; i++) {
         int64_t unit = p->s.rows > 0 ? query->node.inputs[p->s.inputs[0]].dims[0] / p->s.rows : 0;
-        tutti_gemm_plan one =
-            product(p, p->block, (p->s.bounds[i + 1] - p->s.bounds[i]) * unit);
+        tutti_gemm_plan one = product(p, p->block, (p->s.bounds[i + 1] - p->s.bounds[i]) * unit);
         size_t bytes = tutti__gemm_workspace(&one);
         p->gemm_bytes = bytes > p->gemm_bytes ? bytes : p->gemm_bytes;
     }
     p->gemm_bytes = tutti__slot_bytes(p->gemm_bytes);
-    p->slot_bytes = p->gemm_bytes + (size_t)levels(&p->s) * (size_t)(p->block * p->n) * sizeof(float);
+    p->slot_bytes =
+        p->gemm_bytes + (size_t)levels(&p->s) * (size_t)(p->block * p->n) * sizeof(float);
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
@@ -90,7 +90,7 @@ static size_t workspace(const tutti_kernel_query *query)
 typedef struct block {
     const plan *p;
     const float *a, *b;
-    int64_t unit; /* rows of a for one row of the batch */
+    int64_t unit;        /* rows of a for one row of the batch */
     int64_t first, rows; /* of the result */
     char *slot;
 } block;

@@ -165,8 +165,8 @@ static tutti_status find_runner_kernel(tutti_whole_executable *e, const tutti_no
 {
     if (!is_transfer(node))
         return TUTTI_OK;
-    tutti_type *inputs = tutti__arena_array(&node->graph->arena, (size_t)node->input_count + 1,
-                                            sizeof *inputs);
+    tutti_type *inputs =
+        tutti__arena_array(&node->graph->arena, (size_t)node->input_count + 1, sizeof *inputs);
     if (!inputs)
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %s '%s'", e->device->name,
                           node->op->name, node->name);

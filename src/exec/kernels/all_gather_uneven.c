@@ -1,4 +1,5 @@
-/* all_gather_uneven.c: the replicas' rows, joined along dimension "dim" in the order of replicas. */
+/* all_gather_uneven.c: the replicas' rows, joined along dimension "dim" in the order of replicas.
+ */
 #include <stdlib.h>
 
 #include "exec/kernels/collective.h"

@@ -40,9 +40,8 @@ tutti_status tutti__team_done(const tutti_call *call, tutti_team_meeting *meetin
         atomic_fetch_add(&meeting->team->exposed_ns, tutti__now_ns() - meeting->start);
         atomic_fetch_add(&meeting->team->bytes, bytes);
     }
-    return status == TUTTI_OK
-               ? TUTTI_OK
-               : tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
+    return status == TUTTI_OK ? TUTTI_OK
+                              : tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
 }
 
 static tutti_reduction reduction_of(const tutti_call *call)
@@ -58,13 +57,14 @@ static tutti_reduction reduction_of(const tutti_call *call)
 static tutti_dtype wire_of(const tutti_call *call)
 {
     const tutti_attr *wire = tutti_attr_find(call->attrs, call->attr_count, "wire");
-    const char *name =
-        wire ? tutti_attr_string(call->attrs, call->attr_count, "wire") : "";
-    return strcmp(name, "bf16") == 0 ? TUTTI_BF16 : strcmp(name, "f16") == 0 ? TUTTI_F16 : TUTTI_F32;
+    const char *name = wire ? tutti_attr_string(call->attrs, call->attr_count, "wire") : "";
+    return strcmp(name, "bf16") == 0  ? TUTTI_BF16
+           : strcmp(name, "f16") == 0 ? TUTTI_F16
+                                      : TUTTI_F32;
 }
 
-/* A bucket is one message: its values one behind the other, each at a multiple of 64 bytes. Programs
- * on the CPU keep them so; for others it is put together here. */
+/* A bucket is one message: its values one behind the other, each at a multiple of 64 bytes.
+ * Programs on the CPU keep them so; for others it is put together here. */
 typedef struct message {
     const tutti_call *call;
     size_t bytes;

@@ -23,8 +23,8 @@ typedef struct progress {
     tutti_text *into; /* NULL: standard output */
     bool terminal;
     int columns;
-    int64_t shown;  /* when the bar was drawn last */
-    double trained; /* seconds of this epoch's training steps */
+    int64_t shown;          /* when the bar was drawn last */
+    double trained;         /* seconds of this epoch's training steps */
     int64_t began, exposed; /* of a spread training: its start, and what was waited before */
     double waited;          /* seconds for data, in all */
     tutti_text line;
@@ -200,10 +200,11 @@ static void add_split(progress *p, const tutti_event *event)
     double all = 1e-9 * (double)(tutti__now_ns() - p->began);
     double met = 1e-9 * (double)(strategy->team->exposed_ns - p->exposed);
     double input = p->waited;
-    tutti__text_add(&p->line,
-                    "time: input %.0f %%, compute %.0f %%, in collectives %.0f %% (of which waiting "
-                    "for others is a part)",
-                    100 * input / all, 100 * (all - input - met) / all, 100 * met / all);
+    tutti__text_add(
+        &p->line,
+        "time: input %.0f %%, compute %.0f %%, in collectives %.0f %% (of which waiting "
+        "for others is a part)",
+        100 * input / all, 100 * (all - input - met) / all, 100 * met / all);
 }
 
 static tutti_status train_end(void *self, tutti_event *event)

@@ -29,8 +29,8 @@ static tutti_status reference(const tutti_call *call)
     if (RULE_INT(call, "size") != 1 || RULE_INT(call, "blocks") != 1)
         return tutti__reference_alone(call);
     for (int i = 0; i < call->input_count; i++) {
-        size_t bytes = (size_t)tutti_view_count(&call->inputs[i]) *
-                       tutti_dtype_size(call->inputs[i].dtype);
+        size_t bytes =
+            (size_t)tutti_view_count(&call->inputs[i]) * tutti_dtype_size(call->inputs[i].dtype);
         if (bytes && call->outputs[i].data != call->inputs[i].data)
             memmove(call->outputs[i].data, call->inputs[i].data, bytes);
     }

@@ -1,5 +1,5 @@
-/* all_reduce_wait.c: ends an all_reduce_many that was only started: what uses its outputs runs after
- * this. */
+/* all_reduce_wait.c: ends an all_reduce_many that was only started: what uses its outputs runs
+ * after this. */
 #include "ops/comm/comm.h"
 
 static tutti_status infer(tutti_infer *node)

@@ -278,11 +278,11 @@ tutti_status tutti__segmented(const tutti_call *call, const tutti_segments *s, v
     tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
     int number = 0;
     for (int i = 0; i < call->input_count; i++)
-        inputs[i] = tutti_type_make(call->inputs[i].dtype, call->inputs[i].rank,
-                                    call->inputs[i].dims);
+        inputs[i] =
+            tutti_type_make(call->inputs[i].dtype, call->inputs[i].rank, call->inputs[i].dims);
     for (int i = 0; i < call->output_count; i++)
-        outputs[i] = tutti_type_make(call->outputs[i].dtype, call->outputs[i].rank,
-                                     call->outputs[i].dims);
+        outputs[i] =
+            tutti_type_make(call->outputs[i].dtype, call->outputs[i].rank, call->outputs[i].dims);
     lay_out(s, inputs, outputs, workspace, &w);
     return fold_nodes(&w, 0, s->shards, &number);
 }
@@ -316,11 +316,11 @@ static tutti_status reference(const tutti_call *call)
     tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
     tutti__segments_of(call->attrs, call->attr_count, &s);
     for (int i = 0; i < call->input_count; i++)
-        inputs[i] = tutti_type_make(call->inputs[i].dtype, call->inputs[i].rank,
-                                    call->inputs[i].dims);
+        inputs[i] =
+            tutti_type_make(call->inputs[i].dtype, call->inputs[i].rank, call->inputs[i].dims);
     for (int i = 0; i < call->output_count; i++)
-        outputs[i] = tutti_type_make(call->outputs[i].dtype, call->outputs[i].rank,
-                                     call->outputs[i].dims);
+        outputs[i] =
+            tutti_type_make(call->outputs[i].dtype, call->outputs[i].rank, call->outputs[i].dims);
     void *workspace = malloc(tutti__segmented_workspace(&s, inputs, outputs) + 64);
     if (!workspace)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a sum over shards");

@@ -3,9 +3,9 @@
  *
  * The job's batch is cut into "shards" parts, of which this node has those numbered "first" on;
  * their rows begin at "bounds" (one entry more than shards). The node [a, b) of the tree is the sum
- * of [a, m) and [m, b), m = (a + b) / 2, down to single shards. A summed output holds the nodes that
- * lie wholly in the own shards and whose parents do not: one of them without, several with an axis
- * before. Outputs that are cut are those of the shards, joined. */
+ * of [a, m) and [m, b), m = (a + b) / 2, down to single shards. A summed output holds the nodes
+ * that lie wholly in the own shards and whose parents do not: one of them without, several with an
+ * axis before. Outputs that are cut are those of the shards, joined. */
 #ifndef TUTTI_OPS_COMM_SEGMENTED_H
 #define TUTTI_OPS_COMM_SEGMENTED_H
 
@@ -15,10 +15,10 @@ enum { TUTTI_SEGMENT_SLOTS = TUTTI_SPLIT_SLOTS, TUTTI_SEGMENT_LEVELS = 12 };
 
 /* Of a call or query: what the attributes say. */
 typedef struct tutti_segments {
-    const tutti_node *inner;  /* the operator, in the body */
-    int shards, first, count; /* of the job; the own ones */
-    const int64_t *bounds;    /* [count + 1] rows, from 0 */
-    int64_t rows;             /* of the own shards */
+    const tutti_node *inner;         /* the operator, in the body */
+    int shards, first, count;        /* of the job; the own ones */
+    const int64_t *bounds;           /* [count + 1] rows, from 0 */
+    int64_t rows;                    /* of the own shards */
     int inputs[TUTTI_SEGMENT_SLOTS]; /* by input of the inner node: input of this one */
     int64_t axes[TUTTI_SEGMENT_SLOTS], kinds[TUTTI_SEGMENT_SLOTS]; /* of inputs, of outputs */
 } tutti_segments;

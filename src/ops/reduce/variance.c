@@ -29,8 +29,7 @@ static tutti_status expand(tutti_expansion *node)
 {
     tutti_sym mean = tutti__reduce_expand_mean(node, node->inputs[0], true);
     tutti_sym squares = tutti_square(tutti_sub(node->inputs[0], mean));
-    node->outputs[0] =
-        tutti__reduce_expand_mean(node, squares, RULE_INT(node, "keep_dims") != 0);
+    node->outputs[0] = tutti__reduce_expand_mean(node, squares, RULE_INT(node, "keep_dims") != 0);
     return TUTTI_OK;
 }
 
