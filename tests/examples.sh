@@ -76,8 +76,12 @@ holds 'autoencoder'
 expect 2 "train without a name" "$tutti" train
 expect 0 "train's help" "$tutti" train --help
 holds 'exit codes:'
-expect 2 "an unknown strategy" "$tutti" train mnist --strategy mirrored
-holds 'not available in this version; known: one_device'
+expect 2 "an unknown strategy" "$tutti" train mnist --strategy mirored
+holds 'there is no strategy'
+expect 0 "two devices" "$tutti" train mnist --strategy mirrored --devices cpu:0,cpu:1 --epochs 1 --steps-per-epoch 2
+holds 'strategy mirrored'
+expect 0 "a plan" "$tutti" plan mnist --ranks 8 --hosts 4 --alpha 20us --beta 10GB/s --flops 1e12
+holds 'recommended'
 expect 1 "too little" "$tutti" train softmax --epochs 1 --steps-per-epoch 2 --set expect=0.99 --quiet
 
 # One training step of each, measured; the last line is the step's.

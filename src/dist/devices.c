@@ -6,6 +6,9 @@
 #include "base/params.h"
 #include "dist/strategy.h"
 
+static const tutti_param device_param =
+    TUTTI_PARAM("DEVICE", "cpu:0", "the device of programs that name none");
+
 static tutti_status add_device(tutti_strategy *s, const char *name)
 {
     for (int i = 0; i < s->local; i++)
@@ -59,7 +62,9 @@ static tutti_status split_cores(const tutti_strategy *s)
 
 tutti_status tutti__strategy_devices(tutti_strategy *s)
 {
-    const char *list = s->options.devices ? s->options.devices : s->kind->devices;
+    const char *list = s->options.devices   ? s->options.devices
+                       : s->kind->devices ? s->kind->devices
+                                          : tutti__param_text(&device_param);
     char entry[64];
     for (const char *at = list; *at;) {
         size_t length = strcspn(at, ",");

@@ -21,7 +21,7 @@ static tutti_strategy *make(tutti_job *job)
 {
     tutti_strategy_options options = {.struct_size = sizeof options};
     const char *wire = tutti_flag_text(job, "wire", NULL);
-    options.devices = tutti_flag_text(job, "devices", tutti_flag_text(job, "device", NULL));
+    options.devices = tutti_flag_text(job, "devices", NULL);
     options.reduction = tutti_flag_text(job, "reduction", NULL);
     options.engine = tutti_flag_text(job, "engine", NULL);
     options.deterministic = tutti_flag_on(job, "deterministic");
@@ -54,8 +54,11 @@ tutti_strategy *tutti_job_strategy(tutti_job *job)
         return NULL;
     }
     job->silent = tutti_strategy_rank(strategy) > 0;
-    if (tutti_strategy_check(strategy) != TUTTI_OK)
-        tutti_job_fail(job, tutti_strategy_check(strategy));
+    tutti_status status = tutti_strategy_check(strategy);
+    if (status != TUTTI_OK)
+        tutti_job_fail(job, status);
+    if (status == TUTTI_NOT_FOUND) /* no such strategy, no such device: a wrong flag */
+        job->exit_code = 2;
     return strategy;
 }
 

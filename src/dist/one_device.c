@@ -4,7 +4,6 @@
 const tutti_strategy_kind tutti_strategy_kind_one_device = {
     .name = "one_device",
     .doc = "everything on one device: the baseline that all others equal",
-    .devices = "cpu:0",
     .several = false,
     .processes = false,
     .central = false,

@@ -15,7 +15,7 @@
 typedef struct tutti_strategy_kind {
     const char *name;    /* "mirrored" */
     const char *doc;     /* one line */
-    const char *devices; /* where none are named: "cpu:0", "cpu:*" */
+    const char *devices; /* where none are named: "cpu:*"; NULL: TUTTI_DEVICE's */
     bool several;        /* devices in one process */
     bool processes;      /* workers of a cluster */
     bool central;        /* variables live on one device */
