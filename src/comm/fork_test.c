@@ -45,6 +45,7 @@ static tutti_status lose_one(tutti_comm *comm, void *context)
     float x[100] = {0};
     TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM, NULL));
     if (tutti_comm_rank(comm) == 2) {
+        usleep(100000); /* until the others are through the first one */
         kill(getpid(), signal_number);
         _exit(0);
     }

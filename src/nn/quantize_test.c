@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/params.h"
 #include "base/test.h"
 
 static tutti_dataset *digits(tutti_job *job, uint64_t seed, int64_t count, int64_t batch,
@@ -40,6 +41,7 @@ static double accuracy(tutti_model *model, tutti_dataset *data, tutti_tensor *la
 
 TUTTI_TEST(quantised_digits_network_keeps_its_accuracy)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* test devices would take half a minute */
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *labels;
     tutti_dataset *train = digits(job, 1, 4096, 64, NULL);
