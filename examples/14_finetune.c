@@ -1,8 +1,8 @@
 /* 14_finetune.c: a model from an ONNX file learns new classes from a few examples.
  *
- *     ./14_finetune                        at least 0.90 of the digits 5 to 9 are right after 500
+ *     ./14_finetune                        at least 0.78 of the digits 5 to 9 are right after 50
  *                                          examples of them
- *     ./14_finetune --data DIR             on MNIST's files in DIR: at least 0.88
+ *     ./14_finetune --data DIR             on MNIST's files in DIR: at least 0.65
  *     ./14_finetune --set from=FILE.onnx   a model of yours, of images [batch, 28, 28, 1] and five
  *                                          scores or more, as PyTorch or others export it
  *
@@ -14,7 +14,7 @@
 
 #include <tutti/tutti.h>
 
-enum { CLASSES = 5, EXAMPLES = 500 };
+enum { CLASSES = 5, EXAMPLES = 50 };
 
 static bool is_old(void *context, const tutti_element *element)
 {
@@ -80,6 +80,22 @@ static void make_file(tutti_job *job, const char *path)
         tutti_job_fail(job, tutti_export_onnx(m, path));
 }
 
+/* A new head: the weights of the last layer, kernel and bias, begin anew from zero. */
+static tutti_status forget_classes(tutti_model *m)
+{
+    int count = tutti_weight_count(m);
+    for (int i = count > 2 ? count - 2 : 0; i < count; i++) {
+        tutti_weight_info info;
+        tutti_tensor *zeros;
+        TUTTI_TRY(tutti_weight_at(m, i, &info));
+        TUTTI_TRY(tutti_tensor_create(info.type.dtype, info.type.rank, info.type.dims, &zeros));
+        tutti_status status = tutti_set_weight(m, info.name, zeros);
+        tutti_tensor_release(zeros);
+        TUTTI_TRY(status);
+    }
+    return TUTTI_OK;
+}
+
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
@@ -89,13 +105,15 @@ int main(int argc, char **argv)
         make_file(job, path = "digits.onnx");
     tutti_dataset *few = tutti_filter(tutti_mnist(job, "train"), is_new, NULL);
     few = tutti_cache(tutti_map(tutti_take(few, EXAMPLES), renumber));
-    few = tutti_batch(tutti_shuffle(few, 0), tutti_flag_int(job, "batch", 20));
+    few = tutti_batch(tutti_shuffle(few, 0), tutti_flag_int(job, "batch", 10));
     tutti_dataset *test = tutti_filter(tutti_mnist(job, "test"), is_new, NULL);
     test = tutti_batch(tutti_map(test, renumber), 500);
 
     tutti_model *m = tutti_import_onnx(job, path), *fresh = make_model(job);
+    if (tutti_job_ok(job))
+        tutti_job_fail(job, forget_classes(m));
     compile(m);
-    const tutti_history *history = tutti_fit(m, few, .epochs = 4, .validation = test);
+    const tutti_history *history = tutti_fit(m, few, .epochs = 10, .validation = test);
     double accuracy = tutti_history_get(history, "val_accuracy", -1);
     if (tutti_job_ok(job) && !tutti_job_quiet(job)) {
         tutti_logs logs;
@@ -105,6 +123,6 @@ int main(int argc, char **argv)
             printf("%.3f of the new digits are right; a fresh network reaches %.3f\n", accuracy,
                    tutti_logs_get(&logs, "accuracy"));
     }
-    tutti_expect(job, "test accuracy", accuracy, tutti_flag_text(job, "data", NULL) ? 0.88 : 0.90);
+    tutti_expect(job, "test accuracy", accuracy, tutti_flag_text(job, "data", NULL) ? 0.65 : 0.78);
     return tutti_close(job);
 }

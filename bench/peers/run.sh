@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Ours beside PyTorch, TensorFlow and KANN: bench/peers/run.sh [BUILD [ARGUMENTS of compare.py...]]
+# Two workers in step: bench/peers/run.sh BUILD parallel [ARGUMENTS of parallel.py...]
 #
 # PEERS_PYTHON names a Python that has torch and tensorflow. Without it they are installed by pip
 # into BUILD/peers, which `make clean` takes away again (about 2 GiB). KANN_DIR names KANN's source
@@ -22,6 +23,11 @@ install() {
 if ! "$python" -c 'import importlib.util as u, sys; sys.exit(not (u.find_spec("torch") and u.find_spec("tensorflow")))' 2> /dev/null; then
     [ -z "${PEERS_PYTHON:-}" ] || { echo "$PEERS_PYTHON lacks torch or tensorflow" >&2 && exit 1; }
     install
+fi
+
+if [ "${1:-}" = parallel ]; then
+    shift
+    exec python3 bench/peers/parallel.py --tutti "$build/tutti" --python "$python" "$@"
 fi
 
 kann=()

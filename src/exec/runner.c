@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/drivers.h"
 #include "exec/plan.h"
 #include "exec/rendezvous.h"
 
@@ -12,8 +13,7 @@ typedef struct driver {
     tutti_tensor *const *values;
     tutti_tensor **results; /* of the plan */
     tutti_status status;
-    pthread_t thread;
-    bool started;
+    tutti_driver_thread *thread; /* NULL: the caller's, or there is none */
 } driver;
 
 static tutti_status drive(driver *d)
@@ -34,11 +34,10 @@ static tutti_status drive(driver *d)
     return status;
 }
 
-static void *drive_thread(void *argument)
+static void drive_on_thread(void *argument)
 {
     driver *d = argument;
     d->status = drive(d);
-    return NULL;
 }
 
 static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
@@ -53,16 +52,16 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
         driver *d = &drivers[i];
         *d = (driver){.piece = &plan->pieces[i], .run = run, .values = values, .results = results};
         if (i > 0)
-            d->started = pthread_create(&d->thread, NULL, drive_thread, d) == 0;
-        if (i > 0 && !d->started)
+            d->thread = tutti__driver_start(drive_on_thread, d);
+        if (i > 0 && !d->thread)
             tutti__rendezvous_fail(run, tutti_fail(TUTTI_NO_MEMORY, "no thread for device %s",
                                                    d->piece->device->name));
     }
     drivers[0].status = drive(&drivers[0]);
     tutti_status status = drivers[0].status;
     for (int i = 1; i < plan->piece_count; i++) {
-        if (drivers[i].started)
-            pthread_join(drivers[i].thread, NULL);
+        if (drivers[i].thread)
+            tutti__driver_wait(drivers[i].thread);
         if (drivers[i].status != TUTTI_OK)
             status = drivers[i].status;
     }
