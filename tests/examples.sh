@@ -52,6 +52,14 @@ run 6_text 40 0.20 --batch 8 --set sample=20
 run 7_resnet 60 0.30 --batch 32
 run 8_autoencoder 150 0.30
 run 10_queues 300 0.80
+run 11_gan 100 0.01
+run 12_agent 10 40
+run 13_encoder 200 0.85
+run 14_finetune 40 0.55
+expect 0 "its file" test -s digits.onnx
+run 14_finetune 40 0.55 --set from=digits.onnx --quiet
+expect 1 "no file" "$build/examples/14_finetune" --set from=nothing.onnx
+holds 'nothing.onnx'
 
 tutti=$build/tutti
 expect 0 "train by name" "$tutti" train mnist --epochs 1 --steps-per-epoch 20 --json --seed 3 --batch 16
@@ -83,6 +91,17 @@ holds 'strategy mirrored'
 expect 0 "a plan" "$tutti" plan mnist --ranks 8 --hosts 4 --alpha 20us --beta 10GB/s --flops 1e12
 holds 'recommended'
 expect 1 "too little" "$tutti" train softmax --epochs 1 --steps-per-epoch 2 --set expect=0.99 --quiet
+
+# A GAN's losses are the same bits, whoever computes them.
+losses() { sed -n 's/.*"epoch": 1, \(.*"right": [0-9.]*\).*/\1/p' out; }
+gan=("$tutti" train gan --epochs 1 --steps-per-epoch 12 --batch 64 --json --deterministic)
+expect 0 "gan on one device" "${gan[@]}"
+one=$(losses)
+holds '"critic_loss": -*[0-9]'
+expect 0 "gan on two devices" "${gan[@]}" --strategy mirrored --devices cpu:0,cpu:1
+expect 0 "its losses" test "$one" = "$(losses)"
+expect 0 "gan in two processes" "$tutti" run -n 2 -- "${gan[@]}"
+expect 0 "its losses" test "$one" = "$(losses)"
 
 # One training step of each, measured; the last line is the step's.
 cat > step_fields.py << 'END'

@@ -53,7 +53,7 @@ def step_pytorch(given):
         loss(network(*inputs), *targets).backward()
         optimizer.step()
 
-    return step, distributed.destroy_process_group
+    return step, distributed.barrier
 
 
 def tensorflow_cluster(given):
@@ -93,7 +93,7 @@ def step_tensorflow(given):
     def step():
         strategy.run(null if given.work == 'null' else train)
 
-    return step, lambda: None
+    return step, lambda: time.sleep(0.5)
 
 
 def more(parser):
@@ -124,6 +124,7 @@ def main():
             peer.report('parallel', given.work, given.peer, WORKERS * given.batch / best,
                         'samples/s')
     close()
+    os._exit(0)  # gloo's threads may end the process by a signal when the other one is gone
 
 
 if __name__ == '__main__':

@@ -36,7 +36,8 @@ static int run(int argc, char **argv)
     tutti_model *model = argc == 2 ? tutti_load_model(job, argv[1]) : NULL;
     tutti__cli_compile(model);
     tutti_dataset *data = tutti__cli_data(job, tutti_flag_text(job, "split", "test"), 500);
-    if (tutti_job_ok(job) && tutti_evaluate(model, data, &logs) == TUTTI_OK)
+    if (tutti_job_ok(job) && tutti_evaluate(model, data, &logs) == TUTTI_OK &&
+        tutti_strategy_rank(tutti_job_strategy(job)) == 0)
         print_logs(&logs, tutti_flag_on(job, "json"));
     if (tutti_flag_text(job, "expect", NULL))
         tutti_expect(job, "accuracy", tutti_logs_get(&logs, "accuracy"), 0);

@@ -143,7 +143,7 @@ static tutti_status predict_model(tutti_job *job, const char *file, const given 
             tutti_predict_on_batch(model, (int)count, inputs, (int)model->outputs.count, outputs);
     for (size_t i = 0; i < model->outputs.count; i++)
         list[i] = (tutti_named_tensor){model->outputs.data[i].name, outputs[i]};
-    if (status == TUTTI_OK)
+    if (status == TUTTI_OK && tutti_strategy_rank(tutti_job_strategy(model->job)) == 0)
         status = give(model->outputs.count, list, output, json);
     for (int i = 0; i < MOST; i++) {
         tutti_tensor_release(inputs[i]);

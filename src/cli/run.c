@@ -25,7 +25,7 @@ static const char usage[] =
     "  --no-prefix            output as it comes, without ranks\n"
     "  --ssh PROGRAM          instead of ssh; --remote-tutti PATH: tutti on the other hosts\n\n"
     "exit codes: 0 all ranks succeeded; else that of the first rank that failed, 128 + N for\n"
-    "signal N, 130 after Ctrl-C; 2 wrong usage\n";
+    "signal N, 130 after Ctrl-C, 75 after SIGTERM when the ranks saved and ended; 2 wrong usage\n";
 
 /* Takes `--name value` or `--name=value` at argv[*at]; NULL when it is another option. */
 static const char *take(int argc, char **argv, int *at, const char *name)

@@ -18,8 +18,9 @@ static const char usage[] =
     "  --lr RATE              learning rate\n"
     "  --seed N               of weights, order and every random number; default 1\n"
     "  --precision P          f32, bf16 or f16; default f32\n"
-    "  --strategy NAME        one_device, mirrored, multi_worker_mirrored, central_storage; default auto\n"
-    "  --devices LIST         of the strategy: cpu:0,cpu:1\n"
+    "  --strategy NAME        one_device, mirrored, multi_worker_mirrored, central_storage; default\n"
+    "                         auto: by the devices and the job's workers\n"
+    "  --devices LIST         the strategy's: cpu:0,cpu:1 or cpu:*\n"
     "  --deterministic        the same bits for any number of workers\n"
     "  --save FILE            writes FILE.json and FILE.safetensors\n"
     "  --logs DIR             writes event files for TensorBoard\n"
@@ -27,7 +28,8 @@ static const char usage[] =
     "  --quiet                prints nothing but errors\n"
     "  --json                 one JSON object an epoch, and a last one\n"
     "  --set KEY=VALUE        any other setting; expect=V: exit code 1 below this accuracy\n\n"
-    "exit codes: 0 success, 1 the training failed or ended below what was expected, 2 wrong usage\n";
+    "exit codes: 0 success, 1 the training failed or ended below what was expected, 2 wrong usage,\n"
+    "75 it was asked to end by SIGTERM and has saved\n";
 
 typedef int entry(int argc, char **argv);
 

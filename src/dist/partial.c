@@ -1,6 +1,18 @@
 /* partial.c: values that are sums over the replicas: through linear operators, and in variables. */
 #include "dist/walk.h"
 
+/* A partial value plus a whole one of its shape: the first replica adds it. */
+static bool adds_whole(const tutti_node *node)
+{
+    if (!tutti__is(node, "add") || node->input_count != 2 ||
+        !tutti_type_equal(tutti__edge_type(node->inputs[0]), tutti__edge_type(node->inputs[1])))
+        return false;
+    tutti_form_kind a = tutti__form_made(node->inputs[0])->kind;
+    tutti_form_kind b = tutti__form_made(node->inputs[1])->kind;
+    return (a == TUTTI_FORM_PARTIAL && b == TUTTI_FORM_WHOLE) ||
+           (a == TUTTI_FORM_WHOLE && b == TUTTI_FORM_PARTIAL);
+}
+
 /* Sums of parts go through linear operators as they are; only to types that hold as much. */
 bool tutti__walk_passes_partial(const tutti_node *node)
 {
@@ -19,6 +31,8 @@ bool tutti__walk_passes_partial(const tutti_node *node)
     }
     if (node->output_count != 1 || partial == 0)
         return false;
+    if (adds_whole(node))
+        return true;
     return ((node->op->flags & TUTTI_OP_LINEAR) && partial == numbers) ||
            ((node->op->flags & TUTTI_OP_LINEAR_EACH) && partial == 1) ||
            ((node->op->flags & TUTTI_OP_LINEAR_FIRST) && partial == 1 && first);
@@ -55,7 +69,9 @@ tutti_status tutti__walk_copy_accumulated(tutti_walk *walk, tutti_node *node, tu
         else
             TUTTI_TRY(tutti__form_as(walk, node->inputs[1], TUTTI_FORM_WHOLE, 0, &inputs[1]));
         if (form->kind != TUTTI_FORM_PARTIAL && walk->replica > 0) {
-            tutti_node *zeros;
+            tutti_node *zeros; /* what the others made is kept: they may have met for it */
+            if (!TUTTI_VEC_PUSH(&walk->to->targets, inputs[1].node))
+                return tutti__walk_no_memory();
             const tutti_type *type = tutti__edge_type(node->inputs[1]);
             tutti_attr attrs[] = {TUTTI_INT("dtype", type->dtype),
                                   TUTTI_INTS("dims", type->rank, type->dims)};
@@ -74,6 +90,12 @@ tutti_status tutti__walk_copy_partial(tutti_walk *walk, tutti_node *node, tutti_
     tutti_edge inputs[TUTTI_SPLIT_SLOTS];
     for (int i = 0; i < node->input_count; i++)
         inputs[i] = tutti__form_made(node->inputs[i])->edge;
+    if (adds_whole(node) && walk->replica > 0) {
+        int own = tutti__form_made(node->inputs[0])->kind == TUTTI_FORM_PARTIAL ? 0 : 1;
+        mark->node = inputs[own].node;
+        tutti__walk_made(mark, 0, (tutti_form){TUTTI_FORM_PARTIAL, 0, inputs[own]});
+        return TUTTI_OK;
+    }
     TUTTI_TRY(tutti__walk_copy(walk, node, inputs, NULL, &mark->node));
     tutti__walk_made(mark, 0, (tutti_form){TUTTI_FORM_PARTIAL, 0, {mark->node, 0}});
     return TUTTI_OK;

@@ -90,9 +90,11 @@ static tutti_status meet(tutti_strategy *s, tutti_comm **ret)
 }
 
 /* The names that users of one room or another know algorithms by. */
-static const char *algorithm_of(const tutti_strategy *s)
+static const char *algorithm_of(const tutti_strategy *s, const tutti_comm *world)
 {
     const char *name = s->options.reduction;
+    if (name && strcmp(name, "hierarchical") == 0 && (!world || tutti_comm_hosts(world) == 1))
+        return NULL; /* one machine has one level: by cost */
     if (name && (strcmp(name, "reduce_to_one") == 0 || strcmp(name, "one_device") == 0))
         return "central";
     return name;
@@ -112,12 +114,11 @@ static void release(void *self, void *memory)
 static tutti_status open_strategy(tutti_strategy *s)
 {
     tutti_comm *world;
-    const char *algorithm = algorithm_of(s);
     if (s->options.shards < 1 || s->options.shards > 1024)
         return tutti_fail(TUTTI_INVALID, "a batch is cut into 1 to 1024 shards, not %d",
                           s->options.shards);
-    if (algorithm)
-        TUTTI_TRY(tutti_comm_spec_check(algorithm));
+    if (algorithm_of(s, NULL))
+        TUTTI_TRY(tutti_comm_spec_check(algorithm_of(s, NULL)));
     TUTTI_TRY(tutti__strategy_devices(s));
     TUTTI_TRY(tutti__strategy_central(s));
     TUTTI_TRY(meet(s, &world));
@@ -129,7 +130,7 @@ static tutti_status open_strategy(tutti_strategy *s)
     for (int i = 0; i < s->local; i++)
         names[i] = s->devices[i];
     s->device_names = names;
-    TUTTI_TRY(tutti__team_create(world, s->local, names, algorithm, &s->team));
+    TUTTI_TRY(tutti__team_create(world, s->local, names, algorithm_of(s, world), &s->team));
     s->memory = (tutti_shared_memory){world, allocate, release};
     if (s->options.deterministic && s->team->size > s->options.shards)
         return tutti_fail(

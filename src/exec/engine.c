@@ -75,6 +75,25 @@ tutti_strategy *tutti__engine_strategy(const tutti_engine *engine)
     return engine->options.strategy;
 }
 
+/* Variables that have values already go to the strategy's devices. */
+static tutti_status move_state(tutti_engine *engine, const tutti_strategy *strategy)
+{
+    const char *central = strategy->central;
+    int count = strategy->kind->central ? 1 : strategy->local;
+    const char *const *names = strategy->kind->central ? &central : strategy->device_names;
+    tutti_device *device;
+    tutti_piece *piece;
+    TUTTI_TRY(tutti__device_open(names[0], &device));
+    for (size_t i = 0; tutti__state_at(engine->state, i); i++) {
+        tutti_state_variable *variable = tutti__state_at(engine->state, i);
+        if (variable->pieces.count == 0)
+            continue;
+        TUTTI_TRY(tutti__state_piece(engine->state, variable, device->name, device->memory, &piece));
+        tutti__state_keep(engine->state, variable, count, names);
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy)
 {
     if (!strategy || strategy == engine->options.strategy)
@@ -95,8 +114,10 @@ tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy
     engine->options.device = engine->device = device;
     tutti__cache_free(&engine->cache); /* programs of one device */
     engine->cache = (tutti_plan_cache){0};
+    tutti__plan_release(engine->last);
+    engine->last = NULL;
     pthread_mutex_unlock(&engine->lock);
-    return TUTTI_OK;
+    return move_state(engine, strategy);
 }
 
 static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,

@@ -170,7 +170,7 @@ static tutti_status read_handles(tutti_graph *job)
 
 /* Processes that are to meet in this program say in what, before they do. */
 static tutti_status agree(const tutti_engine_options *options, const tutti_ask *request,
-                          const tutti_graph *graph)
+                          int64_t batch, const tutti_graph *graph)
 {
     tutti_comm *world = options->strategy && options->strategy->team && !request->device
                             ? options->strategy->team->world
@@ -188,6 +188,8 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
                                 node->output_count - 1, tutti_type_text(&node->types[0], type));
         ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
     }
+    const char *rows = tutti__arena_format(&arena, "batch of %lld rows", (long long)batch);
+    ok = ok && (texts.count == 0 || (rows && TUTTI_VEC_PUSH(&texts, rows)));
     tutti_status status = ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     if (ok && texts.count > 0)
         status = tutti_comm_agree(world, "program of the step", texts.data, (int64_t)texts.count, 0,
@@ -219,7 +221,7 @@ static tutti_status create(tutti_engine *engine, const tutti_engine_options *opt
     if (status == TUTTI_OK)
         status = compile(engine, options, request, batch, &job, plan);
     if (status == TUTTI_OK)
-        status = agree(options, request, job);
+        status = agree(options, request, batch, job);
     tutti_graph_destroy(job);
     if (status != TUTTI_OK)
         tutti__plan_release(plan);

@@ -1,4 +1,5 @@
 /* fit.c: epochs of steps over a dataset, with validation and callbacks. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,9 +50,9 @@ static tutti_status look_for_signals(tutti_fit *fit)
         trainer->interrupted = tutti_interrupted();
         return TUTTI_OK;
     }
-    if (trainer->gathered > 0 || fit->event.batch / EVERY == trainer->asked / EVERY)
+    if (trainer->gathered > 0 || trainer->steps < trainer->asked)
         return TUTTI_OK;
-    trainer->asked = fit->event.batch;
+    trainer->asked = trainer->steps + EVERY;
     int number;
     TUTTI_TRY(tutti__model_agree(fit->model, tutti__interrupt_signal(), &number));
     trainer->interrupted = number != 0;
@@ -233,12 +234,36 @@ static bool has_no_end(tutti_dataset *data)
     return tutti_dataset_describe(data, &info) == TUTTI_OK && info.cardinality < 0;
 }
 
+/* Processes that train different things are found out before they mix them. */
+static tutti_status compare_processes(const tutti_fit *fit, const plan *p)
+{
+    enum { LINES = 5, LENGTH = 160 };
+    char lines[LINES][LENGTH];
+    const char *texts[LINES];
+    const tutti_model *model = fit->model;
+    if (!tutti__model_shares(model))
+        return TUTTI_OK;
+    snprintf(lines[0], LENGTH, "version %s", tutti_version());
+    snprintf(lines[1], LENGTH, "seed %llu", (unsigned long long)tutti_job_seed(model->job));
+    snprintf(lines[2], LENGTH, "model '%s' of %zu nodes, %zu layers", model->name,
+             model->graph->nodes.count, model->layers.count);
+    snprintf(lines[3], LENGTH, "data of %lld batches of %lld",
+             (long long)count_batches(p->data, 0), (long long)fit->batch);
+    snprintf(lines[4], LENGTH, "epochs %d to %d of %lld steps, accumulate %d", p->first, p->last,
+             (long long)p->steps, model->trainer->accumulate);
+    for (int i = 0; i < LINES; i++)
+        texts[i] = lines[i];
+    return tutti__model_same(model, LINES, texts);
+}
+
 static tutti_status run_epochs(tutti_fit *fit, plan *p)
 {
     tutti_model *model = fit->model;
     TUTTI_TRY(tutti__model_meet(model, p->data, true, &p->wiring));
+    TUTTI_TRY(compare_processes(fit, p));
     TUTTI_TRY(tutti__history_begin(model->trainer));
     model->trainer->stop = model->trainer->interrupted = false;
+    model->trainer->asked = 0;
     fit->event.epochs = p->last;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(train_begin)));
     if (model->trainer->recalls && model->trainer->memory)

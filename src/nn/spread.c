@@ -119,3 +119,11 @@ tutti_status tutti__model_together(const tutti_model *model, tutti_status status
         return tutti__error_restore(&error);
     return failed ? tutti_fail(TUTTI_IO, "the first process of the job could not save") : TUTTI_OK;
 }
+
+tutti_status tutti__model_same(const tutti_model *model, int count, const char *const *texts)
+{
+    if (!tutti__model_shares(model))
+        return TUTTI_OK;
+    return tutti_comm_agree(tutti__model_strategy(model)->team->world, "training", texts, count, 0,
+                            NULL);
+}

@@ -14,6 +14,8 @@ bool tutti__model_speaks(const tutti_model *model);
 /* Are there other processes? */
 bool tutti__model_shares(const tutti_model *model);
 
+/* All processes say what they are about to do, and it must be the same. */
+tutti_status tutti__model_same(const tutti_model *model, int count, const char *const *texts);
 /* The largest number that a process gives: all have to ask. */
 tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_most);
 /* All processes have come here, and all were well. */

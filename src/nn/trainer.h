@@ -54,7 +54,7 @@ struct tutti_trainer {
     int64_t updates;             /* of the weights: fewer when batches are accumulated */
     bool stop;                   /* asked by a callback */
     bool interrupted;            /* by a signal to any process of the job */
-    int64_t asked;               /* the batch at which processes asked each other last */
+    int64_t asked;               /* the step from which on processes ask each other again */
     tutti_tensor *class_weights; /* f32 [classes], or NULL */
     int epoch;                   /* after the last step: its epoch, */
     int64_t batch;               /* the batches of it that are done, */

@@ -194,6 +194,27 @@ tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variab
     return status;
 }
 
+void tutti__state_keep(tutti_state *state, tutti_state_variable *variable, int count,
+                       const char *const *devices)
+{
+    size_t kept = 0;
+    pthread_mutex_lock(&state->lock);
+    for (size_t i = 0; i < variable->pieces.count; i++) {
+        tutti_piece *piece = variable->pieces.data[i];
+        bool keep = false;
+        for (int k = 0; k < count; k++)
+            keep = keep || strcmp(piece->device, devices[k]) == 0;
+        if (keep) {
+            variable->pieces.data[kept++] = piece;
+            continue;
+        }
+        tutti_tensor_release(piece->value);
+        free(piece);
+    }
+    variable->pieces.count = kept;
+    pthread_mutex_unlock(&state->lock);
+}
+
 /* A commit computes and never blocks on others, so waiting for one needs no deadline. */
 void tutti__state_read_begin(tutti_state *state)
 {

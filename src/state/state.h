@@ -78,6 +78,10 @@ tutti_state_variable *tutti__state_at(tutti_state *state, size_t index);
 tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable,
                                 const char *device, const tutti_memory *memory, tutti_piece **ret);
 
+/* Drops the pieces of a variable on other devices than these. No program may be bound to them. */
+void tutti__state_keep(tutti_state *state, tutti_state_variable *variable, int count,
+                       const char *const *devices);
+
 /* Between these two nobody commits, so that values taken there belong to one step. Begin waits for
  * a commit under way (it may be writing in place); not to be called inside one. Holds the state's
  * lock: only take values. */

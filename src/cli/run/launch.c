@@ -12,6 +12,7 @@
 
 #include "base/world.h"
 #include "cli/run/run.h"
+#include "tutti/job.h"
 
 enum { SECOND = 1000000000 };
 
@@ -378,7 +379,7 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
         supervise(&l, polls);
         code = l.interrupts > 0 && l.first_failed < 0 ? 0 : exit_code(&l);
         if (l.interrupts > 0 && code != 0)
-            code = 130;
+            code = code == TUTTI_EXIT_PREEMPTED ? code : 130;
         else if (l.first_failed >= 0)
             report(&l);
     } else
