@@ -90,9 +90,9 @@ class Machine:
                         for rank, core in enumerate(self.cores)])[0]
         return lines[-1]['value']
 
-    def train(self, *options):
+    def train(self, *options, steps=STEPS):
         return [self.given.tutti, 'train', *options, '--json', '--epochs', str(EPOCHS),
-                '--steps-per-epoch', str(STEPS)]
+                '--steps-per-epoch', str(steps)]
 
     def bench(self, *options):
         return [self.given.tutti, 'bench', *options, '--json']
@@ -159,7 +159,7 @@ def dense(machine):
 
 def mirrored(machine, name, batch):
     train = machine.train(name, '--batch', str(batch), '--threads', '2',
-                          *(['--steps-per-epoch', '25'] if name == 'text' else []))
+                          steps=4 if name == 'text' else STEPS)
 
     def measure(*options):
         return lambda: max(speeds(machine.one([*train, *options])))

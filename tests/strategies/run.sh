@@ -123,7 +123,7 @@ tolerance() {
     case $1 in
         text) echo 1e-4 0.3 ;;
         resnet) [ -n "$long" ] && echo 2e-2 0.3 || echo 1e-3 0.3 ;;
-        queues) echo 0.1 20 ;;
+        queues) echo 0.1 50 ;;
         *) echo 1e-5 0 ;;
     esac
 }
