@@ -163,7 +163,7 @@ static tutti_status train(agent *a, tutti_job *job)
             TUTTI_TRY(play(a, &steps));
             count_gains(a);
             tutti_progress_mean(progress, "loss", learn(a, adam));
-            tutti_progress_mean(progress, "steps", steps);
+            tutti_progress_mean(progress, "stood", steps);
             TUTTI_TRY(tutti_eager_check(a->e));
         } while (tutti_progress_step(progress, CARTS));
     }

@@ -7,7 +7,8 @@
  *                                          scores or more, as PyTorch or others export it
  *
  * Without a file the program makes one: it trains a network on the digits 0 to 4 and exports it as
- * digits.onnx. What the model has learnt of strokes helps it with the new digits: the program shows
+ * digits.onnx. With so few examples what it has learnt of strokes helps (with hundreds a fresh
+ * network does as well): the program shows
  * what a network of the same form reaches that has not seen any before. It fails (exit 1) when it
  * ends below that. */
 #include <stdio.h>

@@ -55,9 +55,10 @@ run 10_queues 300 0.80
 run 11_gan 100 0.01
 run 12_agent 10 40
 run 13_encoder 200 0.85
-run 14_finetune 40 0.55
+expect 0 "14_finetune" "$build/examples/14_finetune"
 expect 0 "its file" test -s digits.onnx
-run 14_finetune 40 0.55 --set from=digits.onnx --quiet
+expect 0 "14_finetune of a file" "$build/examples/14_finetune" --set from=digits.onnx --json
+holds '"val_accuracy": 0.[789]'
 expect 1 "no file" "$build/examples/14_finetune" --set from=nothing.onnx
 holds 'nothing.onnx'
 

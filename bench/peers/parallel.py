@@ -123,11 +123,11 @@ def mnist(machine):
 
 def null(machine):
     def together(engine):
-        command = machine.bench('parallel', '--engine', engine, '--seconds', '2')
+        command = machine.bench('parallel', '--engine', engine, '--seconds', '1')
         return lambda: machine.together(engine, command)[0]['value']
 
     def alone():
-        command = machine.bench('parallel', '--alone', '--seconds', '2')
+        command = machine.bench('parallel', '--alone', '--seconds', '1')
         return max(lines[0]['value'] for lines in machine.apart(command))
 
     def peer(name):

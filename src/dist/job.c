@@ -27,7 +27,8 @@ static tutti_strategy *make(tutti_job *job)
     options.deterministic = tutti_flag_on(job, "deterministic");
     options.shards = (int)tutti_flag_int(job, "shards", 0);
     options.bucket_bytes = tutti_flag_int(job, "bucket", 0);
-    options.overlap = (int)tutti_flag_int(job, "overlap", 0);
+    const char *overlap = tutti_flag_text(job, "overlap", "auto");
+    options.overlap = strcmp(overlap, "off") == 0 ? -1 : strcmp(overlap, "on") == 0 ? 1 : 0;
     options.wire = wire && strcmp(wire, "bf16") == 0  ? TUTTI_BF16
                    : wire && strcmp(wire, "f16") == 0 ? TUTTI_F16
                                                       : TUTTI_F32;

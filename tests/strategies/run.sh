@@ -357,7 +357,7 @@ for example in $examples; do
     esac
     for way in $mine; do run_test "${example}_$way" check_example "$example" "$way"; done
 done
-for setting in reduction=ring reduction=tree reduction=reduce_to_one bucket=1 overlap=1; do
+for setting in reduction=ring reduction=tree reduction=reduce_to_one bucket=1 overlap=on; do
     run_test "mirrored3_$setting" check_setting mirrored3 $setting
     run_test "tcp2_$setting" check_setting tcp2 $setting
 done
