@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "graph/scope.h"
 #include "nn/model.h"
 #include "ops/build.h"
+#include "ops/state/state.h"
 
 /* ---- the operator "layer": only in blueprints, never run ---- */
 
@@ -158,14 +160,35 @@ static tutti_status make_copies(const tutti_graph *blueprint, copies *ret)
     return TUTTI_OK;
 }
 
-/* A variable that the user made in the blueprint is one variable in every graph. */
+/* A variable that the user made in the blueprint is one variable in every graph; of a model inside
+ * another it is under the name that this one has there. */
 static bool find_handle(tutti_graph *graph, const tutti_node *node, tutti_sym *ret)
 {
-    tutti_node *found =
-        node->op->flags & TUTTI_OP_HANDLE ? tutti_graph_find(graph, node->name) : NULL;
+    char name[700];
+    if (!(node->op->flags & TUTTI_OP_HANDLE))
+        return false;
+    snprintf(name, sizeof name, "%s%s", tutti__scope_prefix(graph), node->name);
+    tutti_node *found = tutti_graph_find(graph, name);
     if (found)
         *ret = tutti__sym(found, 0);
     return found != NULL;
+}
+
+/* Inside another model the variable is that model's: known in the state by its name there. */
+static void name_variable(tutti_node *made)
+{
+    if (tutti__is(made, "variable") && tutti__scope_prefix(made->graph)[0])
+        tutti__attr_set_string(made, "shared_name", made->name);
+}
+
+/* The first value of a variable that has one: in a step by hand it is not assigned again. */
+static bool is_assigned(tutti_graph *graph, const tutti_node *node, const tutti_sym *inputs)
+{
+    if (!graph->trace || !graph->holds || !(node->op->flags & TUTTI_OP_UPDATES) ||
+        node->input_count < 1 || !inputs[0].node || !tutti__is(inputs[0].node, "variable"))
+        return false;
+    const char *name = tutti__str(inputs[0].node, "shared_name");
+    return graph->holds(graph, name[0] ? name : inputs[0].node->name);
 }
 
 static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *graph, copies *c)
@@ -185,10 +208,12 @@ static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *g
         tutti__layer_build(layer, graph, node->input_count, inputs, outputs);
         return;
     }
-    if (find_handle(graph, node, &outputs[0]))
+    if (find_handle(graph, node, &outputs[0]) || is_assigned(graph, node, inputs))
         return;
     tutti_sym made = tutti__build(graph, node->op, node->name, node->input_count, inputs,
                                   node->attr_count, node->attrs);
+    if (made.node)
+        name_variable(made.node);
     for (int i = 0; made.node && i < node->output_count; i++)
         outputs[i] = tutti__sym(made.node, (uint32_t)i);
 }

@@ -1,0 +1,94 @@
+/* onnx_learn_test.c: imported models learn: on the tape, and inside another model. */
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/test.h"
+#include "tutti/tutti.h"
+
+static const char path[] = "onnx_learn_test.onnx";
+
+static tutti_tensor *numbers(int64_t rows, int64_t columns)
+{
+    tutti_tensor *t;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){rows, columns}, &t));
+    for (int64_t i = 0; i < rows * columns; i++)
+        tutti_tensor_set(t, i, sin(1.3 * (double)(i * i % 37)));
+    return t;
+}
+
+static tutti_tensor *classes(int64_t rows)
+{
+    tutti_tensor *t;
+    CHECK_OK(tutti_tensor_create(TUTTI_I32, 1, &rows, &t));
+    for (int64_t i = 0; i < rows; i++)
+        tutti_tensor_set(t, i, (double)(i % 3));
+    return t;
+}
+
+static tutti_model *imported(tutti_job *job)
+{
+    tutti_model *m =
+        tutti_sequential(job, tutti_dense(8, .activation = TUTTI_RELU), tutti_dense(3));
+    tutti_build(m, TUTTI_F32, 5);
+    CHECK_OK(tutti_export_onnx(m, path));
+    tutti_model *model = tutti_import_onnx(job, path);
+    unlink(path);
+    CHECK_OK(tutti_job_check(job));
+    return model;
+}
+
+TUTTI_TEST(onnx_models_learn_on_the_tape)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = imported(job);
+    tutti_eager *e = tutti_model_eager(m);
+    tutti_tensor *x = numbers(12, 5), *y = classes(12);
+    double first = 0, last = 0;
+    for (int step = 0; step < 20; step++)
+        TUTTI_STEP(e) {
+            tutti_sym in = tutti_use(e, x), truth = tutti_use(e, y), loss = TUTTI_NO_SYM;
+            TUTTI_TAPE(tape, e)
+                loss = tutti_mean(
+                    tutti_sparse_cross_entropy_of(truth, tutti_apply(m, in, .training = true)));
+            tutti_descend(m, tutti_adam(.learning_rate = 0.05), &tape, loss);
+            last = tutti_item(loss);
+            first = step == 0 ? last : first;
+        }
+    CHECK_OK(tutti_eager_check(e));
+    CHECK(last < 0.8 * first);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    CHECK_INT(tutti_close(job), 0);
+}
+
+TUTTI_TEST(onnx_models_learn_inside_another)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *base = imported(job);
+    tutti_model *m = tutti_sequential(job, tutti_model_layer(base), tutti_dense(3));
+    tutti_build(m, TUTTI_F32, 5);
+    tutti_compile(m, .optimizer = tutti_adam(),
+                  .loss = tutti_sparse_cross_entropy(.from_logits = true));
+    tutti_tensor *x = numbers(12, 5), *y = classes(12), *before[8], *after;
+    tutti_weight_info info;
+    int count = tutti_weight_count(m), moved = 0;
+    CHECK_INT(count, 6);
+    for (int i = 0; i < count; i++) {
+        CHECK_OK(tutti_weight_at(m, i, &info));
+        CHECK_OK(tutti_get_weight(m, info.name, &before[i]));
+    }
+    for (int step = 0; step < 3; step++)
+        CHECK_OK(tutti_train_on_batch(m, 2, (tutti_tensor *[]){x, y}, NULL));
+    for (int i = 0; i < count; i++) {
+        CHECK_OK(tutti_weight_at(m, i, &info));
+        CHECK_OK(tutti_get_weight(m, info.name, &after));
+        moved += !tutti_tensor_same(before[i], after);
+        tutti_tensor_release(before[i]);
+        tutti_tensor_release(after);
+    }
+    CHECK_INT(moved, 6);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    CHECK_INT(tutti_close(job), 0);
+}
