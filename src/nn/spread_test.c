@@ -105,7 +105,8 @@ TUTTI_TEST(deterministic_fit_has_the_same_bits_on_1_to_5_replicas)
                                           "cpu:0,cpu:1,cpu:2,cpu:3,cpu:4"};
     CHECK_OK(tutti__param_set("CPU_DEVICES", "5"));
     for (int accumulate = 1; accumulate <= 3; accumulate += 2) {
-        result one = train(tutti_strategy_one_device(.deterministic = true), accumulate, 10);
+        result one = train(tutti_strategy_one_device(.devices = "cpu:0", .deterministic = true),
+                           accumulate, 10);
         for (size_t i = 0; i < 4; i++) {
             result many =
                 train(tutti_strategy_mirrored(.devices = devices[i], .deterministic = true),
