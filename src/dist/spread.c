@@ -1,6 +1,7 @@
 /* spread.c: the rows of replicas, and the walk over a job for each of them. */
 #include "dist/spread.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "dist/walk.h"
@@ -83,6 +84,42 @@ static tutti_status walk_replica(tutti_graph *job, size_t node_count, const tutt
     return status;
 }
 
+/* The replicas' nodes in turn, so that devices come to what they meet in at the same time: else one
+ * would wait for another that has its other work still before it. */
+static tutti_status take_turns(tutti_graph *graph, const tutti_spread *spread)
+{
+    size_t count = graph->nodes.count, placed = 0;
+    size_t *next = calloc((size_t)spread->local + 1, sizeof *next);
+    tutti_node **order = calloc(count + 1, sizeof *order);
+    if (!next || !order) {
+        free(next);
+        free(order);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to spread a job");
+    }
+    for (int list = 0, ended = 0; placed < count && ended <= spread->local;
+         list = (list + 1) % (spread->local + 1)) {
+        /* List 0 holds what stands on no replica's device: all of it comes first. */
+        const char *device = list > 0 ? spread->devices[list - 1] : NULL;
+        size_t before = placed, *at = &next[list];
+        for (; *at < count && (placed == before || !device); ++*at) {
+            tutti_node *node = graph->nodes.data[*at];
+            bool own = false;
+            for (int i = 0; !device && i < spread->local; i++)
+                own = own || strcmp(node->device, spread->devices[i]) == 0;
+            if (device ? strcmp(node->device, device) == 0 : !own)
+                order[placed++] = node;
+        }
+        ended = placed == before ? ended + 1 : 0;
+    }
+    for (size_t i = 0; placed == count && i < count; i++) {
+        graph->nodes.data[i] = order[i];
+        order[i]->id = (uint32_t)i;
+    }
+    free(next);
+    free(order);
+    return tutti__graph_sort(graph);
+}
+
 tutti_status tutti__spread_rewrite(tutti_graph *job, const tutti_spread *spread, tutti_graph **ret)
 {
     tutti_graph *to;
@@ -100,6 +137,8 @@ tutti_status tutti__spread_rewrite(tutti_graph *job, const tutti_spread *spread,
         status = tutti__graph_prune(to);
     if (status == TUTTI_OK && spread->bucket_bytes > 0)
         status = tutti__spread_buckets(to, spread);
+    if (status == TUTTI_OK && spread->local > 1)
+        status = take_turns(to, spread);
     if (status == TUTTI_OK)
         *ret = to;
     else

@@ -244,15 +244,11 @@ bool tutti__strategy_spreads(const tutti_strategy *strategy)
            (strategy->team->size > 1 || strategy->options.deterministic);
 }
 
-/* Whether messages between processes take a network or its software: then the processor is free
- * while they are under way. */
-static bool leaves_memory(const tutti_team *team)
+/* Whether messages take a network: then the processor is free while they are under way. Within a
+ * machine sockets are work for the same cores: beside the backward pass they gain nothing. */
+static bool leaves_machine(const tutti_team *team)
 {
-    tutti_comm *world = team->world;
-    for (int r = 0; world && r < tutti_comm_size(world); r++)
-        if (r != tutti_comm_rank(world) && strcmp(tutti_comm_engine(world, r), "shm") != 0)
-            return true;
-    return false;
+    return team->world && tutti_comm_hosts(team->world) > 1;
 }
 
 /* Within a machine one bucket is best: nothing runs beside it. Else large enough that the time of a
@@ -260,7 +256,7 @@ static bool leaves_memory(const tutti_team *team)
 static int64_t bucket_bytes(const tutti_team *team)
 {
     tutti_comm_cost cost;
-    if (!leaves_memory(team))
+    if (!leaves_machine(team))
         return (int64_t)256 << 20;
     tutti_comm_get_cost(team->world, &cost);
     int link = cost.hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN;
@@ -282,7 +278,7 @@ tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batc
                           .bucket_bytes = options->bucket_bytes > 0 ? options->bucket_bytes
                                                                     : bucket_bytes(strategy->team),
                           .overlap = options->overlap > 0 ||
-                                     (options->overlap == 0 && leaves_memory(strategy->team)),
+                                     (options->overlap == 0 && leaves_machine(strategy->team)),
                           .wire = options->deterministic ? TUTTI_F32 : options->wire};
 }
 

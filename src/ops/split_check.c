@@ -12,15 +12,17 @@ typedef struct tutti_cut {
     const tutti_sample *sample;
     const tutti_split *way;
     int pieces;
+    int64_t unit;         /* the smallest size that is cut */
     tutti_tensor **whole; /* the uncut outputs */
     tutti_tensor *outputs[MAX_PIECES][MAX_SLOTS];
     char what[400]; /* for messages */
 } tutti_cut;
 
-/* Where piece i of n elements begins. */
-static int64_t bound(int64_t n, int pieces, int i)
+/* Where piece i of n elements begins: all sizes that are cut are multiples of the smallest, and cut
+ * in proportion. */
+static int64_t bound(const tutti_cut *cut, int64_t n, int i)
 {
-    return n * i / pieces;
+    return n % cut->unit == 0 ? n / cut->unit * (cut->unit * i / cut->pieces) : n * i / cut->pieces;
 }
 
 static int64_t dim_of(const tutti_tensor *tensor, int axis)
@@ -51,6 +53,20 @@ static tutti_status check_axes(const tutti_cut *cut)
     return TUTTI_OK;
 }
 
+static void find_unit(tutti_cut *cut)
+{
+    cut->unit = INT64_MAX;
+    for (int i = 0; i < cut->sample->input_count; i++)
+        if (cut->way->inputs[i] >= 0 &&
+            dim_of(cut->sample->values[i], cut->way->inputs[i]) < cut->unit)
+            cut->unit = dim_of(cut->sample->values[i], cut->way->inputs[i]);
+    for (int i = 0; i < cut->sample->output_count; i++)
+        if (cut->way->outputs[i] >= 0 && dim_of(cut->whole[i], cut->way->outputs[i]) < cut->unit)
+            cut->unit = dim_of(cut->whole[i], cut->way->outputs[i]);
+    if (cut->unit < 1)
+        cut->unit = 1;
+}
+
 static bool is_large_enough(const tutti_cut *cut)
 {
     for (int i = 0; i < cut->sample->input_count; i++)
@@ -74,8 +90,8 @@ static tutti_status cut_input(const tutti_cut *cut, int i, int piece, tutti_tens
         *ret = tutti_tensor_retain(value);
         return TUTTI_OK;
     }
-    int64_t from = bound(dim_of(value, axis), cut->pieces, piece);
-    int64_t to = bound(dim_of(value, axis), cut->pieces, piece + 1);
+    int64_t from = bound(cut, dim_of(value, axis), piece);
+    int64_t to = bound(cut, dim_of(value, axis), piece + 1);
     TUTTI_TRY(tutti_tensor_slice(value, axis, from, to - from, 1, &view));
     tutti_status status = tutti_tensor_cast(view, tutti_tensor_dtype(value), ret);
     tutti_tensor_release(view);
@@ -104,7 +120,7 @@ static void place_piece(const tutti_cut *cut, int piece, tutti_attr *attrs, int6
         memcpy(start, from->value.ints, (size_t)rank * sizeof *start);
     else
         *whole = (tutti_attr)TUTTI_INTS("global_dims", rank, tutti_tensor_dims(cut->whole[0]));
-    start[axis] += bound(dim_of(cut->whole[0], axis), cut->pieces, piece);
+    start[axis] += bound(cut, dim_of(cut->whole[0], axis), piece);
     *from = (tutti_attr)TUTTI_INTS("start", rank, start);
 }
 
@@ -128,7 +144,7 @@ static tutti_status cut_attrs(const tutti_cut *cut, int piece, tutti_attr *attrs
     }
     int64_t *size = attr->kind == TUTTI_ATTR_INT ? &attr->value.i : &ints[way->attr_index];
     if (*size >= 0)
-        *size = bound(*size, cut->pieces, piece + 1) - bound(*size, cut->pieces, piece);
+        *size = bound(cut, *size, piece + 1) - bound(cut, *size, piece);
     return TUTTI_OK;
 }
 
@@ -246,6 +262,7 @@ static tutti_status check_ways(const tutti_sample *sample, tutti_tensor **whole,
             TUTTI_TRY(check_axes(&cut));
             if (!is_large_enough(&cut))
                 continue;
+            find_unit(&cut);
             TUTTI_TRY(check_cut(&cut));
             ++*ret_cuts;
         }

@@ -161,8 +161,8 @@ int tutti__split_other_axes(const tutti_infer *node, int except, int capacity, t
     return cuts.count;
 }
 
-/* Axis i of one shape and axis j of the other mean the same when as many elements lie before them
- * and they have the same size. */
+/* Axis i of one shape and axis j of the other are cut alike when as many elements lie before them
+ * and the size of one is a multiple of the other's: the finer is cut at multiples. */
 void tutti__split_reshaped(const tutti_type *from, const tutti_type *to, void *context,
                            void (*found)(void *context, int from_axis, int to_axis))
 {
@@ -173,8 +173,8 @@ void tutti__split_reshaped(const tutti_type *from, const tutti_type *to, void *c
     for (int i = 0; i < from->rank; before_from *= from->dims[i++]) {
         while (j < to->rank && (before_to < before_from || to->dims[j] == 1))
             before_to *= to->dims[j++];
-        if (j < to->rank && before_to == before_from && from->dims[i] > 1 &&
-            from->dims[i] == to->dims[j])
+        if (j < to->rank && before_to == before_from && from->dims[i] > 1 && to->dims[j] > 1 &&
+            (from->dims[i] % to->dims[j] == 0 || to->dims[j] % from->dims[i] == 0))
             found(context, i, j);
     }
 }
