@@ -62,7 +62,7 @@ static tutti_status split_cores(const tutti_strategy *s)
 
 tutti_status tutti__strategy_devices(tutti_strategy *s)
 {
-    const char *list = s->options.devices   ? s->options.devices
+    const char *list = s->options.devices ? s->options.devices
                        : s->kind->devices ? s->kind->devices
                                           : tutti__param_text(&device_param);
     char entry[64];

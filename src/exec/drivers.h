@@ -1,5 +1,5 @@
-/* drivers.h: threads that drive devices: one for each device of a run, beside the caller's. They may
- * wait for each other, so each task has a thread of its own; threads stay for the next run. */
+/* drivers.h: threads that drive devices: one for each device of a run, beside the caller's. They
+ * may wait for each other, so each task has a thread of its own; threads stay for the next run. */
 #ifndef TUTTI_EXEC_DRIVERS_H
 #define TUTTI_EXEC_DRIVERS_H
 

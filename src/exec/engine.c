@@ -88,7 +88,8 @@ static tutti_status move_state(tutti_engine *engine, const tutti_strategy *strat
         tutti_state_variable *variable = tutti__state_at(engine->state, i);
         if (variable->pieces.count == 0)
             continue;
-        TUTTI_TRY(tutti__state_piece(engine->state, variable, device->name, device->memory, &piece));
+        TUTTI_TRY(
+            tutti__state_piece(engine->state, variable, device->name, device->memory, &piece));
         tutti__state_keep(engine->state, variable, count, names);
     }
     return TUTTI_OK;

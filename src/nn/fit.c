@@ -247,8 +247,8 @@ static tutti_status compare_processes(const tutti_fit *fit, const plan *p)
     snprintf(lines[1], LENGTH, "seed %llu", (unsigned long long)tutti_job_seed(model->job));
     snprintf(lines[2], LENGTH, "model '%s' of %zu nodes, %zu layers", model->name,
              model->graph->nodes.count, model->layers.count);
-    snprintf(lines[3], LENGTH, "data of %lld batches of %lld",
-             (long long)count_batches(p->data, 0), (long long)fit->batch);
+    snprintf(lines[3], LENGTH, "data of %lld batches of %lld", (long long)count_batches(p->data, 0),
+             (long long)fit->batch);
     snprintf(lines[4], LENGTH, "epochs %d to %d of %lld steps, accumulate %d", p->first, p->last,
              (long long)p->steps, model->trainer->accumulate);
     for (int i = 0; i < LINES; i++)
