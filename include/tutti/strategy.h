@@ -36,6 +36,8 @@ typedef struct tutti_strategy_options {
     int64_t bucket_bytes;  /* gradients are joined up to this size; 0: by the cost model */
     int overlap;           /* communication beside the backward pass: 1 yes, -1 no, 0 by cost */
     tutti_dtype wire;      /* f32 gradients between replicas as TUTTI_BF16 or TUTTI_F16 */
+    const char *compression; /* of f32 gradients, with what is left out added the next time:
+                                "topk:0.01", "powersgd:2", as tutti_compressor_create has it */
     const tutti_cluster *cluster; /* multi_worker_mirrored; NULL: found from the environment */
     const char *engine;           /* between processes: "shm", "tcp", "mpi"; NULL: the best */
     double timeout;               /* seconds that a collective may wait; 0: 300 */

@@ -80,7 +80,7 @@ static void collect(buckets *b, const char *device)
             (sum){.node = node,
                   .birth = node->inputs[0].node->id,
                   .depth = b->waited[n] ? b->depth[n] : -1,
-                  .narrow = b->spread->wire != TUTTI_F32 && b->spread->wire != 0 && !b->waited[n] &&
+                  .narrow = b->spread->wire && node->types[0].dtype == TUTTI_F32 && !b->waited[n] &&
                             elements >= NARROW_LEAST,
                   .bytes = elements * (int64_t)tutti_dtype_size(node->types[0].dtype)};
     }
@@ -189,9 +189,6 @@ static tutti_status join(buckets *b, const char *device, const sum *sums, int co
         inputs[i] = sums[i].node->inputs[0];
     snprintf(channel, sizeof channel, "bucket%d", number);
     snprintf(name, sizeof name, "bucket_%d", number);
-    const char *wire = b->spread->wire == TUTTI_BF16  ? "bf16"
-                       : b->spread->wire == TUTTI_F16 ? "f16"
-                                                      : "";
     bool shards = b->spread->shards > 0;
     tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS),
                           TUTTI_INT("size", b->spread->replicas),
@@ -199,7 +196,7 @@ static tutti_status join(buckets *b, const char *device, const sum *sums, int co
                           TUTTI_INT("outputs", count),
                           shards ? TUTTI_INT("shards", b->spread->shards) : TUTTI_STR("op", "sum"),
                           shards ? TUTTI_INT("blocks", tutti__int(sums[0].node, "blocks"))
-                                 : TUTTI_STR("wire", sums[0].narrow ? wire : "")};
+                                 : TUTTI_STR("wire", sums[0].narrow ? b->spread->wire : "")};
     tutti_status status =
         tutti__node_add(b->graph, tutti_op_find(shards ? "all_reduce_shards" : "all_reduce_many"),
                         name, count, inputs, 6, attrs, &many);
@@ -209,7 +206,7 @@ static tutti_status join(buckets *b, const char *device, const sum *sums, int co
     if (!many->device)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
     tutti_node *wait = NULL;
-    if (b->spread->overlap && sums[0].depth < 0 && !shards)
+    if (b->spread->overlap && sums[0].depth < 0 && !shards && !sums[0].narrow)
         TUTTI_TRY(add_wait(b, many, channel, &wait));
     for (int i = 0; wait && i < count; i++)
         TUTTI_TRY(follow_wait(b, sums[i].node, wait));

@@ -23,7 +23,8 @@ typedef struct tutti_spread {
     const char *central;  /* the device that variables live on; NULL: on all */
     int64_t bucket_bytes; /* gradients are joined up to this size; 0: one by one */
     bool overlap;         /* collectives of gradients run beside the rest of the backward pass */
-    int wire;             /* tutti_dtype of f32 sums between replicas: TUTTI_F32, BF16, F16 */
+    const char *wire;     /* form of f32 gradients between replicas: "bf16", "f16", the name of a
+                             compression; NULL: as they are */
 } tutti_spread;
 
 /* The rows of replica r: without `shards` they differ by at most one, the first ones have more;

@@ -47,6 +47,7 @@ static void keep_options(tutti_strategy *s, const tutti_strategy_options *option
     s->options.central = keep_text(s, s->options.central);
     s->options.reduction = keep_text(s, s->options.reduction);
     s->options.engine = keep_text(s, s->options.engine);
+    s->options.compression = keep_text(s, s->options.compression);
     if (s->options.shards <= 0)
         s->options.shards = (int)tutti__param_int(&shards_param);
 }
@@ -119,6 +120,8 @@ static tutti_status open_strategy(tutti_strategy *s)
                           s->options.shards);
     if (algorithm_of(s, NULL))
         TUTTI_TRY(tutti_comm_spec_check(algorithm_of(s, NULL)));
+    if (s->options.compression)
+        TUTTI_TRY(tutti_compressor_check(s->options.compression));
     TUTTI_TRY(tutti__strategy_devices(s));
     TUTTI_TRY(tutti__strategy_central(s));
     TUTTI_TRY(meet(s, &world));
@@ -265,6 +268,16 @@ static int64_t bucket_bytes(const tutti_team *team)
     return bytes < 1 << 20 ? 1 << 20 : bytes > 25 << 20 ? 25 << 20 : (int64_t)bytes;
 }
 
+static const char *wire_name(const tutti_strategy_options *options)
+{
+    if (options->deterministic)
+        return NULL;
+    return options->compression          ? options->compression
+           : options->wire == TUTTI_BF16 ? "bf16"
+           : options->wire == TUTTI_F16  ? "f16"
+                                         : NULL;
+}
+
 tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batch)
 {
     const tutti_strategy_options *options = &strategy->options;
@@ -279,7 +292,7 @@ tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batc
                                                                     : bucket_bytes(strategy->team),
                           .overlap = options->overlap > 0 ||
                                      (options->overlap == 0 && leaves_machine(strategy->team)),
-                          .wire = options->deterministic ? TUTTI_F32 : options->wire};
+                          .wire = wire_name(options)};
 }
 
 void tutti_strategy_rows(const tutti_strategy *strategy, int64_t batch, int replica,

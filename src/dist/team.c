@@ -20,9 +20,10 @@ tutti_status tutti__team_create(tutti_comm *world, int local, const char *const 
         team->first = local * (world ? tutti_comm_rank(world) : 0);
         team->algorithm = algorithm;
         team->devices = calloc((size_t)local, sizeof *team->devices);
+        team->compressors = calloc((size_t)local, sizeof *team->compressors);
         team->inner = local > 1 ? calloc((size_t)local, sizeof *team->inner) : NULL;
     }
-    if (!team || !team->devices || (local > 1 && !team->inner))
+    if (!team || !team->devices || !team->compressors || (local > 1 && !team->inner))
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for %d replicas", local);
     for (int i = 0; status == TUTTI_OK && i < local; i++)
         snprintf(team->devices[i], sizeof team->devices[i], "%s", devices[i]);
@@ -49,6 +50,12 @@ tutti_status tutti__team_close(tutti_team *team)
     for (int i = 0; team->inner && i < team->local; i++)
         tutti_comm_close(team->inner[i]);
     tutti_status status = tutti_comm_close(team->world);
+    for (int i = 0; team->compressors && i < team->local; i++) {
+        for (size_t k = 0; k < team->compressors[i].count; k++)
+            tutti_compressor_free(team->compressors[i].entries[k].value);
+        tutti__map_free(&team->compressors[i]);
+    }
+    free(team->compressors);
     free(team->inner);
     free(team->devices);
     free(team);
@@ -128,6 +135,34 @@ tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
         return reduce_on_two_levels(team, local, count, pieces, dtype, reduction, &options);
     return reduce_pieces(team->world ? team->world : team->inner[local], count, pieces, dtype,
                          reduction, &options);
+}
+
+tutti_status tutti__team_compressed(tutti_team *team, int local, const char *name, const char *key,
+                                    int rank, const int64_t *dims, float *data,
+                                    const tutti_team_call *call)
+{
+    tutti_map *known = &team->compressors[local];
+    tutti_compressor *compressor = tutti__map_get(known, key);
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++)
+        count *= dims[i];
+    if (team->world && team->inner)
+        return tutti_fail(TUTTI_UNSUPPORTED, "compression takes one device a process where there are "
+                                             "several processes");
+    if (!compressor) {
+        TUTTI_TRY(tutti_compressor_create(name, rank, dims, &compressor));
+        tutti_status status = tutti__map_set(known, key, compressor);
+        if (status != TUTTI_OK) {
+            tutti_compressor_free(compressor);
+            return status;
+        }
+    }
+    tutti_comm_call options = {.struct_size = sizeof options,
+                               .timeout = call->timeout,
+                               .label = call->name,
+                               .compressor = compressor};
+    return tutti_comm_all_reduce(team->world ? team->world : team->inner[local], data, data, count,
+                                 TUTTI_F32, TUTTI_SUM, &options);
 }
 
 tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,

@@ -115,3 +115,22 @@ TUTTI_TEST(deterministic_fit_has_the_same_bits_on_1_to_5_replicas)
         }
     }
 }
+
+/* What is left out of a step's gradients is added to the next one's: the training arrives all the
+ * same. */
+TUTTI_TEST(compressed_gradients_train)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    result plain = train(NULL, 1, 10);
+    static const char *const names[] = {"topk:0.25", "powersgd:2"};
+    for (size_t i = 0; i < 2; i++) {
+        result r = train(
+            tutti_strategy_mirrored(.devices = "cpu:0,cpu:1", .compression = names[i]), 1, 10);
+        CHECK(isfinite(r.loss));
+        CHECK(r.loss < plain.loss + 0.1);
+        CHECK(memcmp(r.weights, plain.weights, sizeof plain.weights) != 0);
+    }
+    tutti_strategy *wrong = tutti_strategy_mirrored(.compression = "topk:none");
+    CHECK(tutti_strategy_check(wrong) != TUTTI_OK);
+    tutti_strategy_close(wrong);
+}

@@ -2,6 +2,7 @@
 #include "exec/kernels/team.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,6 +121,33 @@ static void message_close(message *m)
         free(m->memory);
 }
 
+static const char *compression_of(const tutti_call *call)
+{
+    const tutti_attr *wire = tutti_attr_find(call->attrs, call->attr_count, "wire");
+    const char *name = wire ? tutti_attr_string(call->attrs, call->attr_count, "wire") : "";
+    return strchr(name, ':') ? name : NULL;
+}
+
+/* Value by value: each is compressed in its own shape. */
+static tutti_status reduce_compressed(const tutti_call *call, message *m,
+                                      tutti_team_meeting *meeting, const char *compression)
+{
+    size_t at = 0;
+    for (int i = 0; i < call->output_count; i++) {
+        const tutti_view *out = &call->outputs[i];
+        char key[96];
+        snprintf(key, sizeof key, "%s.%d.%lld",
+                 tutti_attr_string(call->attrs, call->attr_count, "channel"), i,
+                 (long long)tutti_view_count(out));
+        if (tutti_view_count(out) > 0)
+            TUTTI_TRY(tutti__team_compressed(meeting->team, meeting->local, compression, key,
+                                             out->rank, out->dims,
+                                             (float *)(void *)(m->memory + at), &meeting->call));
+        at += padded(value_bytes(out));
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti__call_reduce(const tutti_call *call)
 {
     tutti_team_meeting meeting;
@@ -134,9 +162,12 @@ tutti_status tutti__call_reduce(const tutti_call *call)
         count = tutti_view_count(&call->outputs[0]);
     tutti_comm_piece piece = {m.memory, count};
     meeting.call.wire = wire_of(call);
+    const char *compression = compression_of(call);
     const tutti_attr *starts = tutti_attr_find(call->attrs, call->attr_count, "starts");
     tutti_status status = TUTTI_OK;
-    if (count > 0 && starts && starts->value.i && !m.staged)
+    if (compression)
+        status = reduce_compressed(call, &m, &meeting, compression);
+    else if (count > 0 && starts && starts->value.i && !m.staged)
         status = tutti__team_start(meeting.team, meeting.local,
                                    tutti_attr_string(call->attrs, call->attr_count, "channel"),
                                    &piece, dtype, reduction_of(call), &meeting.call);
