@@ -140,41 +140,41 @@ static tutti_status follow_wait(buckets *b, const tutti_node *joined, tutti_node
     return TUTTI_OK;
 }
 
+static bool is_start(const tutti_node *node)
+{
+    return tutti__is(node, "all_reduce_many") && tutti__int(node, "starts");
+}
+
 /* Buckets begin as soon as they are complete: each stands right behind the last of its inputs. */
 static tutti_status start_early(tutti_graph *graph)
 {
-    size_t count = graph->nodes.count, placed = 0;
-    tutti_node **order = calloc(count + 1, sizeof *order);
-    int *missing = calloc(count + 1, sizeof *missing);
-    if (!order || !missing) {
-        free(order);
-        free(missing);
+    size_t count = graph->nodes.count, placed = 0, waiting = 0;
+    tutti_node **order = calloc(2 * count + 1, sizeof *order), **starts = order + count;
+    if (!order)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
-    }
+    for (size_t n = 0; n < count; n++)
+        if (is_start(graph->nodes.data[n]))
+            starts[waiting++] = graph->nodes.data[n];
     for (size_t n = 0; n < count; n++) {
-        tutti_node *node = graph->nodes.data[n];
-        if (tutti__is(node, "all_reduce_many") && tutti__int(node, "starts"))
-            continue; /* placed below, or was */
-        for (size_t m = 0; m < count && n > 0; m++) {
-            tutti_node *start = graph->nodes.data[m];
-            if (missing[m] || !tutti__is(start, "all_reduce_many") || !tutti__int(start, "starts"))
-                continue;
+        size_t left = 0;
+        for (size_t s = 0; s < waiting; s++) {
             bool ready = true;
-            for (int i = 0; ready && i < start->input_count; i++)
-                ready = start->inputs[i].node->id < n;
-            if (ready) {
-                missing[m] = 1;
-                order[placed++] = start;
-            }
+            for (int i = 0; ready && i < starts[s]->input_count; i++)
+                ready = starts[s]->inputs[i].node->id < n;
+            if (ready)
+                order[placed++] = starts[s];
+            else
+                starts[left++] = starts[s];
         }
-        order[placed++] = node;
+        waiting = left;
+        if (!is_start(graph->nodes.data[n]))
+            order[placed++] = graph->nodes.data[n];
     }
     for (size_t i = 0; placed == count && i < count; i++) {
         graph->nodes.data[i] = order[i];
         order[i]->id = (uint32_t)i;
     }
     free(order);
-    free(missing);
     return TUTTI_OK;
 }
 

@@ -147,8 +147,9 @@ tutti_status tutti__team_compressed(tutti_team *team, int local, const char *nam
     for (int i = 0; i < rank; i++)
         count *= dims[i];
     if (team->world && team->inner)
-        return tutti_fail(TUTTI_UNSUPPORTED, "compression takes one device a process where there are "
-                                             "several processes");
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "compression takes one device a process where there are "
+                          "several processes");
     if (!compressor) {
         TUTTI_TRY(tutti_compressor_create(name, rank, dims, &compressor));
         tutti_status status = tutti__map_set(known, key, compressor);
@@ -185,9 +186,8 @@ tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,
     return TUTTI_OK;
 }
 
-tutti_status tutti__team_finish(tutti_team *team, const char *channel, double seconds)
+tutti_status tutti__team_finish(tutti_team *team, const char *channel)
 {
-    TUTTI_UNUSED(seconds); /* the request has the deadline that it was started with */
     for (size_t i = 0; i < sizeof team->pending / sizeof *team->pending; i++) {
         tutti_request *request = team->pending[i].request;
         if (!request || strcmp(team->pending[i].channel, channel) != 0)

@@ -54,8 +54,8 @@ tutti_status tutti__team_compressed(tutti_team *team, int local, const char *nam
 tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,
                                const tutti_comm_piece *piece, tutti_dtype dtype,
                                tutti_reduction reduction, const tutti_team_call *call);
-/* Waits for it; nothing when it was done at once. */
-tutti_status tutti__team_finish(tutti_team *team, const char *channel, double seconds);
+/* Waits for it, until the deadline that it was started with; nothing when it was done at once. */
+tutti_status tutti__team_finish(tutti_team *team, const char *channel);
 /* Blocks of `counts[r]` elements, one behind the other. */
 tutti_status tutti__team_all_gather(tutti_team *team, int local, const void *in,
                                     const int64_t *counts, void *out, tutti_dtype dtype,

@@ -110,13 +110,6 @@ static tutti_status able_to_save(tutti_model *model)
     return tutti__model_need_built(model);
 }
 
-/* Of several processes the first one writes. Callbacks of a fit are told there only; outside one
- * all call, and wait until the file is there. */
-static tutti_status after_saving(tutti_model *model, tutti_status status)
-{
-    return model->trainer && model->trainer->fit ? status : tutti__model_together(model, status);
-}
-
 static tutti_status save_checkpoint(tutti_model *model, const char *path)
 {
     char full[4096];
@@ -138,7 +131,7 @@ static tutti_status save_checkpoint(tutti_model *model, const char *path)
 tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
 {
     TUTTI_TRY(able_to_save(model));
-    return after_saving(model,
+    return tutti__model_saved(model,
                         tutti__model_speaks(model) ? save_checkpoint(model, path) : TUTTI_OK);
 }
 

@@ -66,17 +66,10 @@ static tutti_status with_ending(const char *path, const char *ending, char *ret,
     return TUTTI_OK;
 }
 
-/* Of several processes the first one writes, and all go on when the file is there; within a fit
- * only the first one comes here. */
-static tutti_status after_saving(tutti_model *model, tutti_status status)
-{
-    return model->trainer && model->trainer->fit ? status : tutti__model_together(model, status);
-}
-
 tutti_status tutti_save_weights(tutti_model *model, const char *path)
 {
     TUTTI_TRY(tutti__model_need_built(model));
-    return after_saving(model, tutti__model_speaks(model) ? save_weights(model, path) : TUTTI_OK);
+    return tutti__model_saved(model, tutti__model_speaks(model) ? save_weights(model, path) : TUTTI_OK);
 }
 
 static tutti_status save(tutti_model *model, const char *path)
@@ -96,7 +89,7 @@ static tutti_status save(tutti_model *model, const char *path)
 tutti_status tutti_save(tutti_model *model, const char *path)
 {
     TUTTI_TRY(tutti__model_need_built(model));
-    return after_saving(model, tutti__model_speaks(model) ? save(model, path) : TUTTI_OK);
+    return tutti__model_saved(model, tutti__model_speaks(model) ? save(model, path) : TUTTI_OK);
 }
 
 /* ---- loading ---- */

@@ -3,6 +3,7 @@
 #include "nn/spread.h"
 
 #include "base/job.h"
+#include "nn/trainer.h"
 
 tutti_status tutti__model_engine(tutti_model *model)
 {
@@ -106,11 +107,11 @@ tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_mos
     return TUTTI_OK;
 }
 
-tutti_status tutti__model_together(const tutti_model *model, tutti_status status)
+tutti_status tutti__model_saved(const tutti_model *model, tutti_status status)
 {
     int failed = status != TUTTI_OK;
     tutti_error error;
-    if (!tutti__model_shares(model))
+    if (!tutti__model_shares(model) || (model->trainer && model->trainer->fit))
         return status;
     if (failed)
         tutti__error_capture(status, &error);

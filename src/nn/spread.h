@@ -18,8 +18,9 @@ bool tutti__model_shares(const tutti_model *model);
 tutti_status tutti__model_same(const tutti_model *model, int count, const char *const *texts);
 /* The largest number that a process gives: all have to ask. */
 tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_most);
-/* All processes have come here, and all were well. */
-tutti_status tutti__model_together(const tutti_model *model, tutti_status status);
+/* After a saving: of several processes the first one writes, and all go on when the file is there.
+ * Within a fit only the first one comes here, and nobody waits. */
+tutti_status tutti__model_saved(const tutti_model *model, tutti_status status);
 
 /* Iterators opened between these give this process's rows only, where the pipeline can. */
 void tutti__rows_begin(const tutti_model *model, tutti_dataset *data);

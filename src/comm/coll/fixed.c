@@ -5,6 +5,7 @@
  * parent that does not (at most 2 log V of them), and gives part c of each to rank c, which
  * finishes the tree for its part and gives that to everybody. (k + 1) (p - 1) / p M bytes leave a
  * rank of k nodes. */
+#include "base/shards.h"
 #include "comm/coll.h"
 #include <stdlib.h>
 
@@ -19,18 +20,6 @@ typedef struct fixed {
 static int first_shard(const fixed *f, int rank)
 {
     return (int)((int64_t)rank * f->shards / f->call->size);
-}
-
-/* Nodes below [a, b) that are wholly in [low, high), whose parents are not, and that end at or
- * before `end`. */
-static int count_nodes(int low, int high, int a, int b, int end)
-{
-    if (b <= low || a >= high || a >= end)
-        return 0;
-    if (low <= a && b <= high)
-        return b <= end;
-    int middle = (a + b) / 2;
-    return count_nodes(low, high, a, middle, end) + count_nodes(low, high, middle, b, end);
 }
 
 static size_t part_bytes(const fixed *f)
@@ -61,7 +50,7 @@ static const void *fold_own(const fixed *f, int a, int b, int level, int side)
 /* A node that the caller folded. */
 static const void *given_node(const fixed *f, int low, int high, int a)
 {
-    int64_t before = count_nodes(low, high, 0, f->shards, a);
+    int64_t before = tutti__shard_nodes(low, high, 0, f->shards, a);
     return (const char *)f->call->in +
            (size_t)(before * f->call->count + f->low) * f->call->element;
 }
@@ -90,7 +79,8 @@ static const void *fold_all(const fixed *f, int a, int b, int level, int side)
         rank++;
     int low = first_shard(f, rank), high = first_shard(f, rank + 1);
     if (b <= high)
-        return f->nodes[rank] + (size_t)count_nodes(low, high, 0, f->shards, a) * part_bytes(f);
+        return f->nodes[rank] +
+               (size_t)tutti__shard_nodes(low, high, 0, f->shards, a) * part_bytes(f);
     int middle = (a + b) / 2;
     const void *left = fold_all(f, a, middle, level + 1, 0);
     const void *right = fold_all(f, middle, b, level + 1, 1);
@@ -106,7 +96,8 @@ static void set_part(fixed *f, int part)
 
 static int nodes_of(const fixed *f, int rank)
 {
-    return count_nodes(first_shard(f, rank), first_shard(f, rank + 1), 0, f->shards, f->shards);
+    return tutti__shard_nodes(first_shard(f, rank), first_shard(f, rank + 1), 0, f->shards,
+                              f->shards);
 }
 
 /* Gives every rank its part of this rank's nodes and gets the own part of everybody's. */

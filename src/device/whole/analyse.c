@@ -182,7 +182,7 @@ static tutti_status find_runner_kernel(tutti_whole_executable *e, const tutti_no
                                          .outputs = node->types},
                                 .threads = 1};
     const tutti_kernel *kernel = tutti__kernel_pick("cpu", &query);
-    if (!kernel || kernel->prepare || kernel->workspace)
+    if (!kernel || kernel->prepare)
         return tutti_fail(TUTTI_UNSUPPORTED, "%s: the runner has no kernel for %s '%s'",
                           e->device->name, node->op->name, node->name);
     e->runner[node->id] = kernel;

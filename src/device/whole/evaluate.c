@@ -1,6 +1,7 @@
 /* evaluate.c: evaluates a graph node by node with reference kernels. */
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "device/whole/whole.h"
 #include "ops/reference.h"
 
@@ -10,6 +11,28 @@ static tutti_status no_memory(const tutti_node *node)
 }
 
 /* ---- single nodes ---- */
+
+/* Bytes that a kernel of the runner works in. */
+static size_t runner_workspace(const tutti_kernel *kernel, const tutti_node *node)
+{
+    if (!kernel->workspace)
+        return 0;
+    tutti_type *inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
+    for (int i = 0; inputs && i < node->input_count; i++)
+        inputs[i] = *tutti__edge_type(node->inputs[i]);
+    tutti_kernel_query query = {.node = {.op = node->op,
+                                         .name = node->name,
+                                         .input_count = inputs ? node->input_count : 0,
+                                         .output_count = node->output_count,
+                                         .inputs = inputs,
+                                         .attrs = node->attrs,
+                                         .attr_count = node->attr_count,
+                                         .outputs = node->types},
+                                .threads = 1};
+    size_t bytes = kernel->workspace(&query);
+    free(inputs);
+    return bytes;
+}
 
 /* A kernel of the runner: it meets other devices through the run's rendezvous. `views`: of inputs,
  * then of outputs. */
@@ -35,7 +58,12 @@ static tutti_status call_runner_with(tutti_whole_run *r, const tutti_kernel *ker
                        .outputs = views + node->input_count,
                        .context = &context,
                        .deadline = r->run->deadline};
-    return kernel->run(&call);
+    size_t bytes = runner_workspace(kernel, node);
+    if (bytes > 0 && !(call.workspace = tutti__aligned_alloc(64, (bytes + 63) / 64 * 64)))
+        return no_memory(node);
+    tutti_status status = kernel->run(&call);
+    free(call.workspace);
+    return status;
 }
 
 static tutti_status call_runner(tutti_whole_run *r, const tutti_kernel *kernel,

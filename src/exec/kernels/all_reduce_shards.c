@@ -1,5 +1,4 @@
 /* all_reduce_shards.c: nodes of the tree over a batch's shards, of all replicas, folded. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "exec/kernels/team.h"
@@ -7,6 +6,17 @@
 static size_t input_bytes(const tutti_call *call, int i)
 {
     return (size_t)tutti_view_count(&call->inputs[i]) * tutti_dtype_size(call->inputs[i].dtype);
+}
+
+/* Room for all blocks side by side: [blocks][everything]. */
+static size_t workspace(const tutti_kernel_query *query)
+{
+    size_t bytes = 64;
+    for (int i = 0; i < query->node.input_count; i++) {
+        const tutti_type *type = &query->node.inputs[i];
+        bytes += (size_t)tutti_type_count(type) * tutti_dtype_size(type->dtype);
+    }
+    return bytes;
 }
 
 static tutti_status run(const tutti_call *call)
@@ -19,9 +29,7 @@ static tutti_status run(const tutti_call *call)
     size_t element = tutti_dtype_size(call->inputs[0].dtype), all = 0, at = 0;
     for (int i = 0; i < call->input_count; i++)
         all += input_bytes(call, i) / (size_t)blocks;
-    char *memory = malloc((size_t)blocks * all + 64); /* all blocks side by side: [blocks][all] */
-    if (!memory)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
+    char *memory = call->workspace;
     for (int i = 0; i < call->input_count; i++) {
         size_t bytes = input_bytes(call, i) / (size_t)blocks;
         for (int64_t b = 0; b < blocks && bytes > 0; b++)
@@ -42,7 +50,6 @@ static tutti_status run(const tutti_call *call)
             memcpy(call->outputs[i].data, memory + at, bytes);
         at += bytes;
     }
-    free(memory);
     return tutti__team_done(call, &meeting, status, (int64_t)all);
 }
 
@@ -54,5 +61,6 @@ const tutti_kernel tutti_kernel_all_reduce_shards = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
+    .workspace = workspace,
     .run = run,
 };

@@ -8,8 +8,7 @@ static tutti_status run(const tutti_call *call)
         return TUTTI_OK;
     TUTTI_TRY(tutti__team_begin(call, &meeting));
     tutti_status status = tutti__team_finish(
-        meeting.team, tutti_attr_string(call->attrs, call->attr_count, "channel"),
-        meeting.call.timeout);
+        meeting.team, tutti_attr_string(call->attrs, call->attr_count, "channel"));
     return tutti__team_done(call, &meeting, status, 0);
 }
 

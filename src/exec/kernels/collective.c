@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "exec/rendezvous.h"
+#include "ops/comm/comm.h"
 
 /* The device's place in the mesh: its rank along `axis`, and a number for the group it meets. */
 static tutti_status find_rank(const tutti_call *call, const char *axis, int *ret_rank,
@@ -81,36 +82,24 @@ void tutti__meeting_end(tutti_meeting *meeting)
     meeting->all = NULL;
 }
 
-typedef enum reduction { SUM, MEAN, MIN, MAX, PROD } reduction;
-
-static reduction reduction_of(const tutti_call *call)
-{
-    static const char *const names[] = {"sum", "mean", "min", "max", "prod"};
-    const char *name = tutti_attr_string(call->attrs, call->attr_count, "op");
-    for (int i = 0; i < 5; i++)
-        if (strcmp(names[i], name) == 0)
-            return (reduction)i;
-    return SUM;
-}
-
-static double combine(reduction how, double a, double b)
+static double combine(tutti_reduction how, double a, double b)
 {
     switch (how) {
-    case MIN:
+    case TUTTI_MIN:
         return a < b || a != a ? a : b;
-    case MAX:
+    case TUTTI_MAX:
         return a > b || a != a ? a : b;
-    case PROD:
+    case TUTTI_PROD:
         return a * b;
     default:
         return a + b;
     }
 }
 
-static void combine_into(reduction how, tutti_tensor *into, const tutti_tensor *from)
+static void combine_into(tutti_reduction how, tutti_tensor *into, const tutti_tensor *from)
 {
     int64_t count = tutti_tensor_count(into);
-    if (tutti_tensor_dtype(into) == TUTTI_F32 && (how == SUM || how == MEAN)) {
+    if (tutti_tensor_dtype(into) == TUTTI_F32 && (how == TUTTI_SUM || how == TUTTI_MEAN)) {
         float *a = tutti_tensor_data(into);
         const float *b = tutti_tensor_data(from);
         for (int64_t i = 0; i < count; i++)
@@ -127,17 +116,17 @@ static void combine_into(reduction how, tutti_tensor *into, const tutti_tensor *
         int64_t sum = (int64_t)((uint64_t)a + (uint64_t)b),
                 product = (int64_t)((uint64_t)a * (uint64_t)b);
         tutti_tensor_set_int(into, i,
-                             how == MIN    ? (a < b ? a : b)
-                             : how == MAX  ? (a > b ? a : b)
-                             : how == PROD ? product
-                                           : sum);
+                             how == TUTTI_MIN    ? (a < b ? a : b)
+                             : how == TUTTI_MAX  ? (a > b ? a : b)
+                             : how == TUTTI_PROD ? product
+                                                 : sum);
     }
 }
 
 tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *meeting,
                                    tutti_tensor **ret)
 {
-    reduction how = reduction_of(call);
+    tutti_reduction how = tutti__reduction_of(call->attrs, call->attr_count);
     tutti_tensor **partial = calloc((size_t)meeting->size, sizeof *partial);
     tutti_status status = partial ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "collective");
     for (int i = 0; status == TUTTI_OK && i < meeting->size; i++) {
@@ -153,8 +142,8 @@ tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *
     for (int stride = 1; status == TUTTI_OK && stride < meeting->size; stride *= 2)
         for (int i = 0; i + stride < meeting->size; i += 2 * stride)
             combine_into(how, partial[i], partial[i + stride]);
-    for (int64_t i = 0; status == TUTTI_OK && how == MEAN && i < tutti_tensor_count(partial[0]);
-         i++)
+    for (int64_t i = 0;
+         status == TUTTI_OK && how == TUTTI_MEAN && i < tutti_tensor_count(partial[0]); i++)
         tutti_tensor_set(partial[0], i, tutti_tensor_get(partial[0], i) / meeting->size);
     if (status == TUTTI_OK)
         *ret = tutti_tensor_retain(partial[0]);

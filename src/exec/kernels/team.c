@@ -8,6 +8,7 @@
 
 #include "base/world.h"
 #include "dist/spread.h"
+#include "ops/comm/comm.h"
 
 tutti_team *tutti__call_team(const tutti_call *call)
 {
@@ -43,16 +44,6 @@ tutti_status tutti__team_done(const tutti_call *call, tutti_team_meeting *meetin
     }
     return status == TUTTI_OK ? TUTTI_OK
                               : tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
-}
-
-static tutti_reduction reduction_of(const tutti_call *call)
-{
-    static const char *const names[] = {"sum", "mean", "min", "max", "prod"};
-    const char *name = tutti_attr_string(call->attrs, call->attr_count, "op");
-    for (int i = 0; i < 5; i++)
-        if (strcmp(names[i], name) == 0)
-            return (tutti_reduction)i;
-    return TUTTI_SUM;
 }
 
 static tutti_dtype wire_of(const tutti_call *call)
@@ -168,12 +159,14 @@ tutti_status tutti__call_reduce(const tutti_call *call)
     if (compression)
         status = reduce_compressed(call, &m, &meeting, compression);
     else if (count > 0 && starts && starts->value.i && !m.staged)
-        status = tutti__team_start(meeting.team, meeting.local,
-                                   tutti_attr_string(call->attrs, call->attr_count, "channel"),
-                                   &piece, dtype, reduction_of(call), &meeting.call);
+        status = tutti__team_start(
+            meeting.team, meeting.local,
+            tutti_attr_string(call->attrs, call->attr_count, "channel"), &piece, dtype,
+            tutti__reduction_of(call->attrs, call->attr_count), &meeting.call);
     else if (count > 0)
         status = tutti__team_all_reduce(meeting.team, meeting.local, 1, &piece, dtype,
-                                        reduction_of(call), &meeting.call);
+                                        tutti__reduction_of(call->attrs, call->attr_count),
+                                        &meeting.call);
     message_close(&m);
     return tutti__team_done(call, &meeting, status, (int64_t)m.bytes);
 }

@@ -24,19 +24,6 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call)
-{
-    if (RULE_INT(call, "size") != 1 || RULE_INT(call, "blocks") != 1)
-        return tutti__reference_alone(call);
-    for (int i = 0; i < call->input_count; i++) {
-        size_t bytes =
-            (size_t)tutti_view_count(&call->inputs[i]) * tutti_dtype_size(call->inputs[i].dtype);
-        if (bytes && call->outputs[i].data != call->inputs[i].data)
-            memmove(call->outputs[i].data, call->inputs[i].data, bytes);
-    }
-    return TUTTI_OK;
-}
-
 static const tutti_attr_spec attrs[] = {
     TUTTI_COMM_ATTRS,
     {"shards", TUTTI_ATTR_INT, NULL},
@@ -63,6 +50,6 @@ const tutti_op tutti_op_all_reduce_shards = {
     .attrs = attrs,
     .infer = infer,
     .cost = tutti__cost_comm,
-    .reference = reference,
+    .reference = tutti__reference_alone_each,
     .samples = samples,
 };

@@ -8,6 +8,15 @@ const char *tutti__reduction_name(tutti_reduction reduction)
     return (size_t)reduction < TUTTI_COUNT(reduction_names) ? reduction_names[reduction] : "?";
 }
 
+tutti_reduction tutti__reduction_of(const tutti_attr *attrs, int attr_count)
+{
+    const char *name = tutti_attr_string(attrs, attr_count, "op");
+    for (size_t i = 0; i < TUTTI_COUNT(reduction_names); i++)
+        if (strcmp(reduction_names[i], name) == 0)
+            return (tutti_reduction)i;
+    return TUTTI_SUM;
+}
+
 tutti_status tutti__need_axis(const tutti_infer *node)
 {
     if (RULE_STRING(node, "axis")[0] == '\0')
@@ -81,6 +90,19 @@ tutti_status tutti__reference_alone(const tutti_call *call)
             "axis '%s' has %lld devices; run it in a program that is bound to all of them",
             RULE_STRING(call, "axis"), (long long)RULE_INT(call, "size"));
     return tutti__reference_copy(call);
+}
+
+tutti_status tutti__reference_alone_each(const tutti_call *call)
+{
+    if (RULE_INT(call, "size") != 1)
+        return tutti__reference_alone(call);
+    for (int i = 0; i < call->input_count; i++) {
+        size_t bytes =
+            (size_t)tutti_view_count(&call->inputs[i]) * tutti_dtype_size(call->inputs[i].dtype);
+        if (bytes && call->outputs[i].data != call->inputs[i].data)
+            memmove(call->outputs[i].data, call->inputs[i].data, bytes);
+    }
+    return TUTTI_OK;
 }
 
 tutti_status tutti__gradient_reduction(const tutti_gradient *node, bool *ret_mean)

@@ -26,9 +26,13 @@ tutti_status tutti__dim_over(const tutti_infer *node, int axis, int64_t dim, int
 
 /* The identity along an axis of size 1; refuses any other. */
 tutti_status tutti__reference_alone(const tutti_call *call);
+/* The same for operators with as many outputs as inputs. */
+tutti_status tutti__reference_alone_each(const tutti_call *call);
 
 /* "sum" "mean" "min" "max" "prod" */
 const char *tutti__reduction_name(tutti_reduction reduction);
+/* The reduction that attribute "op" names. */
+tutti_reduction tutti__reduction_of(const tutti_attr *attrs, int attr_count);
 
 /* Gradient rules: whether the node's reduction is a mean (else a sum), or an error. */
 tutti_status tutti__gradient_reduction(const tutti_gradient *node, bool *ret_mean);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shards.h"
 #include "ops/comm/comm.h"
 #include "ops/control/control.h"
 
@@ -26,18 +27,9 @@ void tutti__segments_of(const tutti_attr *attrs, int attr_count, tutti_segments 
         ret->kinds[i] = list[i];
 }
 
-static int count_nodes(int low, int high, int a, int b)
-{
-    if (b <= low || a >= high)
-        return 0;
-    if (low <= a && b <= high)
-        return 1;
-    return count_nodes(low, high, a, (a + b) / 2) + count_nodes(low, high, (a + b) / 2, b);
-}
-
 int tutti__segment_nodes(int shards, int low, int high)
 {
-    return count_nodes(low, high, 0, shards);
+    return tutti__shard_nodes(low, high, 0, shards, shards);
 }
 
 /* ---- views ---- */
