@@ -88,21 +88,12 @@ static double measure_flops(tutti_strategy *strategy)
     return best > 0 ? 2.0 * SIDE * SIDE * SIDE / best : 0;
 }
 
-static const char *mib(double bytes, char ret[24])
-{
-    if (bytes < 1024 * 1024)
-        snprintf(ret, 24, "%.0f KiB", bytes / 1024);
-    else
-        snprintf(ret, 24, "%.1f MiB", bytes / (1024 * 1024));
-    return ret;
-}
-
-static const char *milliseconds(double seconds, char ret[24])
+static const char *milliseconds(double seconds, char ret[32])
 {
     if (seconds < 1e-3)
-        snprintf(ret, 24, "%.0f us", seconds * 1e6);
+        snprintf(ret, 32, "%.0f us", seconds * 1e6);
     else
-        snprintf(ret, 24, "%.2f ms", seconds * 1e3);
+        snprintf(ret, 32, "%.2f ms", seconds * 1e3);
     return ret;
 }
 
@@ -127,17 +118,18 @@ static void add_head(tutti_text *text, const tutti_model *model, const tutti_str
 
 static void add_body(tutti_text *text, const tutti_forecast *f, const tutti_comm_cost *cost)
 {
-    char a[24], b[24], c[24], d[24], e[24];
+    char a[32], b[32], c[32], d[32], e[32];
     tutti__text_add(text,
                     "  per replica: weights %s  gradients %s  optimizer %s  activations %s   "
                     "total %s\n",
-                    mib(f->weights, a), mib(f->gradients, b), mib(f->slots, c),
-                    mib(f->activations, d), mib(f->total, e));
+                    tutti__bytes_text(f->weights, a), tutti__bytes_text(f->gradients, b),
+                    tutti__bytes_text(f->slots, c), tutti__bytes_text(f->activations, d),
+                    tutti__bytes_text(f->total, e));
     tutti__text_add(text,
                     "  per step: %s sent, predicted %s compute + %s communication, efficiency "
                     "%.0f %%",
-                    mib(f->sent, a), milliseconds(f->compute, b), milliseconds(f->communication, c),
-                    100 * f->efficiency);
+                    tutti__bytes_text(f->sent, a), milliseconds(f->compute, b),
+                    milliseconds(f->communication, c), 100 * f->efficiency);
     int link = cost->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN;
     tutti__text_add(text, "   (alpha %.1f us, beta %.2f ns/B)\n", cost->link[link].alpha * 1e6,
                     cost->link[link].beta[2] * 1e9);
@@ -185,11 +177,11 @@ static tutti_comm_cost given_cost(tutti_job *job, int hosts)
 
 static void add_row(tutti_text *text, const tutti_forecast *f, bool best)
 {
-    char a[24], b[24], c[24], d[24], e[24];
+    char a[32], b[32], c[32], d[32], e[32];
     tutti__text_add(text, "%-22s %8d %12s %12s %12s %12s %12s %9.0f %%%s\n", f->strategy,
-                    f->replicas, mib(f->total, a), mib(f->sent, b), milliseconds(f->compute, c),
-                    milliseconds(f->communication, d), milliseconds(f->step, e),
-                    100 * f->efficiency, best ? "  <- recommended" : "");
+                    f->replicas, tutti__bytes_text(f->total, a), tutti__bytes_text(f->sent, b),
+                    milliseconds(f->compute, c), milliseconds(f->communication, d),
+                    milliseconds(f->step, e), 100 * f->efficiency, best ? "  <- recommended" : "");
 }
 
 tutti_status tutti__forecast_table(tutti_model *model, int64_t batch, char **ret_text)
@@ -205,7 +197,7 @@ tutti_status tutti__forecast_table(tutti_model *model, int64_t batch, char **ret
     tutti_model_size size;
     tutti_forecast rows[COUNT];
     tutti_text text = {0};
-    char a[24];
+    char a[32];
     int best = 0;
     TUTTI_TRY(tutti_job_check(job));
     TUTTI_TRY(tutti__model_size(model, batch > 0 ? batch : 1, &size));
@@ -214,8 +206,9 @@ tutti_status tutti__forecast_table(tutti_model *model, int64_t batch, char **ret
                     "%s, batch %lld on %d ranks of %d hosts, %.3g GFLOP/s each: %.3g GFLOP a step, "
                     "%s of gradients\n%-22s %8s %12s %12s %12s %12s %12s %11s\n",
                     model->name, (long long)batch, ranks, hosts, flops * 1e-9,
-                    3 * size.flops * 1e-9, mib(size.gradients, a), "strategy", "replicas", "memory",
-                    "sent a step", "compute", "exchange", "step", "efficiency");
+                    3 * size.flops * 1e-9, tutti__bytes_text(size.gradients, a), "strategy",
+                    "replicas", "memory", "sent a step", "compute", "exchange", "step",
+                    "efficiency");
     for (int i = 0; i < COUNT; i++) {
         bool one_host = i == 1 || i == 3; /* of one process */
         tutti__forecast(names[i], &size,

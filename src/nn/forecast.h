@@ -12,6 +12,8 @@ typedef struct tutti_model_size {
     double flops;                                  /* forward, of the whole batch */
 } tutti_model_size;
 /* ---- summary.c ---- */
+/* "1.32 MiB" */
+const char *tutti__bytes_text(double bytes, char ret[32]);
 tutti_status tutti__model_size(tutti_model *model, int64_t batch, tutti_model_size *ret);
 
 typedef struct tutti_forecast {

@@ -181,7 +181,7 @@ static const char *with_unit(double value, const char *unit, double step, char r
     return ret;
 }
 
-static const char *bytes_text(double bytes, char ret[32])
+const char *tutti__bytes_text(double bytes, char ret[32])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     int i = 0;
@@ -205,12 +205,13 @@ static void write_text(const tutti_model *model, const rows *list, const totals 
     tutti__text_add(text, "\nparameters %.0f, trainable %.0f; %s an example forward\n",
                     t->parameters, t->trainable,
                     with_unit(t->flops / (double)batch, "FLOP", 1000, a));
-    tutti__text_add(text,
-                    "memory at batch %" PRId64
-                    ": parameters %s, gradients %s, optimizer %s, activations %s, total %s\n",
-                    batch, bytes_text(t->bytes, a), bytes_text(t->trainable_bytes, b),
-                    bytes_text(t->slots, c), bytes_text(t->activations, d),
-                    bytes_text(t->bytes + t->trainable_bytes + t->slots + t->activations, e));
+    tutti__text_add(
+        text,
+        "memory at batch %" PRId64
+        ": parameters %s, gradients %s, optimizer %s, activations %s, total %s\n",
+        batch, tutti__bytes_text(t->bytes, a), tutti__bytes_text(t->trainable_bytes, b),
+        tutti__bytes_text(t->slots, c), tutti__bytes_text(t->activations, d),
+        tutti__bytes_text(t->bytes + t->trainable_bytes + t->slots + t->activations, e));
 }
 
 static void count_slots(const tutti_model *model, totals *t)

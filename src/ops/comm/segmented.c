@@ -256,6 +256,16 @@ static size_t lay_out(const tutti_segments *s, const tutti_type *inputs, const t
     return at;
 }
 
+static void types_of(const tutti_call *call, tutti_type *inputs, tutti_type *outputs)
+{
+    for (int i = 0; i < call->input_count; i++)
+        inputs[i] =
+            tutti_type_make(call->inputs[i].dtype, call->inputs[i].rank, call->inputs[i].dims);
+    for (int i = 0; i < call->output_count; i++)
+        outputs[i] =
+            tutti_type_make(call->outputs[i].dtype, call->outputs[i].rank, call->outputs[i].dims);
+}
+
 size_t tutti__segmented_workspace(const tutti_segments *s, const tutti_type *inputs,
                                   const tutti_type *outputs)
 {
@@ -269,12 +279,7 @@ tutti_status tutti__segmented(const tutti_call *call, const tutti_segments *s, v
     work w = {.call = call, .s = s, .fn = fn, .context = context};
     tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
     int number = 0;
-    for (int i = 0; i < call->input_count; i++)
-        inputs[i] =
-            tutti_type_make(call->inputs[i].dtype, call->inputs[i].rank, call->inputs[i].dims);
-    for (int i = 0; i < call->output_count; i++)
-        outputs[i] =
-            tutti_type_make(call->outputs[i].dtype, call->outputs[i].rank, call->outputs[i].dims);
+    types_of(call, inputs, outputs);
     lay_out(s, inputs, outputs, workspace, &w);
     return fold_nodes(&w, 0, s->shards, &number);
 }
@@ -307,12 +312,7 @@ static tutti_status reference(const tutti_call *call)
     tutti_segments s;
     tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
     tutti__segments_of(call->attrs, call->attr_count, &s);
-    for (int i = 0; i < call->input_count; i++)
-        inputs[i] =
-            tutti_type_make(call->inputs[i].dtype, call->inputs[i].rank, call->inputs[i].dims);
-    for (int i = 0; i < call->output_count; i++)
-        outputs[i] =
-            tutti_type_make(call->outputs[i].dtype, call->outputs[i].rank, call->outputs[i].dims);
+    types_of(call, inputs, outputs);
     void *workspace = malloc(tutti__segmented_workspace(&s, inputs, outputs) + 64);
     if (!workspace)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a sum over shards");

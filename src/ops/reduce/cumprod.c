@@ -31,51 +31,20 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-/* Elements base, base + step, …, `count` of them. */
-static void run_floats(const tutti_call *call, int64_t base, int64_t step, int64_t count,
-                       bool exclusive)
+static double step(double so_far, double x)
 {
-    double product = 1;
-    for (int64_t i = 0, at = base; i < count; i++, at += step) {
-        double before = product;
-        product *= tutti_view_get(&call->inputs[0], at);
-        tutti_view_set(&call->outputs[0], at, exclusive ? before : product);
-    }
+    return so_far * x;
 }
 
-static void run_ints(const tutti_call *call, int64_t base, int64_t step, int64_t count,
-                     bool exclusive)
+static int64_t step_int(int64_t so_far, int64_t x)
 {
-    uint64_t product = 1;
-    for (int64_t i = 0, at = base; i < count; i++, at += step) {
-        uint64_t before = product;
-        product *= (uint64_t)tutti_view_get_int(&call->inputs[0], at);
-        tutti_view_set_int(&call->outputs[0], at, (int64_t)(exclusive ? before : product));
-    }
+    return (int64_t)((uint64_t)so_far * (uint64_t)x);
 }
 
 static tutti_status reference(const tutti_call *call)
 {
-    const tutti_view *x = &call->inputs[0];
-    tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));
-    bool exclusive = RULE_INT(call, "exclusive") != 0, reverse = RULE_INT(call, "reverse") != 0;
-    int64_t step = reverse ? -blocks.inner : blocks.inner;
-    int64_t first = reverse ? (blocks.size - 1) * blocks.inner : 0;
-    for (int64_t outer = 0; outer < blocks.outer; outer++)
-        for (int64_t i = 0; i < blocks.inner; i++) {
-            int64_t base = outer * blocks.size * blocks.inner + i + first;
-            if (tutti_dtype_is_int(x->dtype))
-                run_ints(call, base, step, blocks.size, exclusive);
-            else
-                run_floats(call, base, step, blocks.size, exclusive);
-        }
-    return TUTTI_OK;
-}
-
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
-{
-    int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
-    return tutti__split_other_axes(node, axis, capacity, ret);
+    return tutti__reduce_running(
+        call, &(tutti_fold){.start = 1, .step = step, .start_int = 1, .step_int = step_int});
 }
 
 extern const tutti_op tutti_op_cumprod;
@@ -116,7 +85,7 @@ const tutti_op tutti_op_cumprod = {
     .infer = infer,
     .gradient = gradient,
     .cost = tutti__cost_elementwise,
-    .split = split,
+    .split = tutti__running_split,
     .reference = reference,
     .samples = samples,
 };

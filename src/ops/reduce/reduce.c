@@ -224,3 +224,56 @@ void tutti__reduce_fold(const tutti_view *x, const tutti_view *y, const tutti_re
             tutti_view_set(y, k, sum);
     }
 }
+
+/* Running folds. ------------------------------------------------------------------------------ */
+
+typedef struct line {
+    const tutti_view *x, *y;
+    int64_t base, step, count; /* elements base, base + step, … */
+    bool exclusive;
+} line;
+
+static void run_floats(const line *l, const tutti_fold *fold)
+{
+    double so_far = fold->start;
+    for (int64_t i = 0, at = l->base; i < l->count; i++, at += l->step) {
+        double with = fold->step(so_far, tutti_view_get(l->x, at));
+        tutti_view_set(l->y, at, l->exclusive ? so_far : with);
+        so_far = with;
+    }
+}
+
+static void run_ints(const line *l, const tutti_fold *fold)
+{
+    int64_t so_far = fold->start_int;
+    for (int64_t i = 0, at = l->base; i < l->count; i++, at += l->step) {
+        int64_t with = fold->step_int(so_far, tutti_view_get_int(l->x, at));
+        tutti_view_set_int(l->y, at, l->exclusive ? so_far : with);
+        so_far = with;
+    }
+}
+
+tutti_status tutti__reduce_running(const tutti_call *call, const tutti_fold *fold)
+{
+    const tutti_view *x = &call->inputs[0];
+    tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));
+    bool reverse = RULE_INT(call, "reverse") != 0;
+    int64_t first = reverse ? (blocks.size - 1) * blocks.inner : 0;
+    line l = {.x = x,
+              .y = &call->outputs[0],
+              .step = reverse ? -blocks.inner : blocks.inner,
+              .count = blocks.size,
+              .exclusive = RULE_INT(call, "exclusive") != 0};
+    for (int64_t outer = 0; outer < blocks.outer; outer++)
+        for (int64_t i = 0; i < blocks.inner; i++) {
+            l.base = outer * blocks.size * blocks.inner + i + first;
+            (tutti_dtype_is_int(x->dtype) ? run_ints : run_floats)(&l, fold);
+        }
+    return TUTTI_OK;
+}
+
+int tutti__running_split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
+    return tutti__split_other_axes(node, axis, capacity, ret);
+}

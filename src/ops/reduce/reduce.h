@@ -59,6 +59,11 @@ typedef struct tutti_fold {
 void tutti__reduce_fold(const tutti_view *x, const tutti_view *y, const tutti_reduce_plan *plan,
                         const tutti_fold *fold);
 
+/* Along attribute "axis", by "exclusive" and "reverse": every element gets the fold of those before
+ * it and itself. And the cuts along other axes. */
+tutti_status tutti__reduce_running(const tutti_call *call, const tutti_fold *fold);
+int tutti__running_split(const tutti_infer *node, int capacity, tutti_split *ret);
+
 /* The gradient of max and min: shared by all elements that are equal to the result. */
 tutti_status tutti__reduce_extreme_gradient(tutti_gradient *node);
 /* Shape rule, kernel and split rule of argmax and argmin; better(a, b): a is to be preferred. */

@@ -3,12 +3,8 @@
 
 static void lower(const tutti_call *call, tutti_string from, tutti_text *to)
 {
-    size_t at = to->size;
     TUTTI_UNUSED(call);
-    tutti__text_bytes(to, from.data, (size_t)from.size);
-    for (; !to->failed && at < to->size; at++)
-        if (to->data[at] >= 'A' && to->data[at] <= 'Z')
-            to->data[at] = (char)(to->data[at] - 'A' + 'a');
+    tutti__change_case(from, 'A', 'a', to);
 }
 
 static tutti_status reference(const tutti_call *call)

@@ -3,12 +3,8 @@
 
 static void upper(const tutti_call *call, tutti_string from, tutti_text *to)
 {
-    size_t at = to->size;
     TUTTI_UNUSED(call);
-    tutti__text_bytes(to, from.data, (size_t)from.size);
-    for (; !to->failed && at < to->size; at++)
-        if (to->data[at] >= 'a' && to->data[at] <= 'z')
-            to->data[at] = (char)(to->data[at] - 'a' + 'A');
+    tutti__change_case(from, 'a', 'A', to);
 }
 
 static tutti_status reference(const tutti_call *call)

@@ -112,3 +112,12 @@ int tutti__split_strings(const tutti_infer *node, int capacity, tutti_split *ret
 {
     return tutti__split_other_axes(node, -1, capacity, ret);
 }
+
+void tutti__change_case(tutti_string from, char first, char to_first, tutti_text *to)
+{
+    size_t at = to->size;
+    tutti__text_bytes(to, from.data, (size_t)from.size);
+    for (; !to->failed && at < to->size; at++)
+        if (to->data[at] >= first && to->data[at] < first + 26)
+            to->data[at] = (char)(to->data[at] - first + to_first);
+}

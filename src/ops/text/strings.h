@@ -43,4 +43,7 @@ static inline bool tutti__begins_character(char c)
     return ((unsigned char)c >> 6) != 2;
 }
 
+/* The bytes of `from`, those from `first` to first + 25 moved to the letters from `to_first` on. */
+void tutti__change_case(tutti_string from, char first, char to_first, tutti_text *to);
+
 #endif
