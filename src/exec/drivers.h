@@ -9,7 +9,8 @@ typedef struct tutti_driver_thread tutti_driver_thread;
 
 /* Starts task(context) on a thread; NULL when the system has no more. */
 tutti_driver_thread *tutti__driver_start(void (*task)(void *context), void *context);
-/* Waits for its end; the thread is free again. */
+/* Waits for its end; the thread is free again. A task ends by its run's deadline: waiting for it
+ * needs none of its own. */
 void tutti__driver_wait(tutti_driver_thread *driver);
 
 #endif
