@@ -2,7 +2,7 @@
 # Installs what is missing. On other systems than Debian and Ubuntu it names the packages.
 #
 #   tools/deps.sh [--quiet] build     what compiling needs
-#   tools/deps.sh [--quiet] test      that, and the library for matrix products on this CPU
+#   tools/deps.sh [--quiet] test      that, the library for matrix products on this CPU, and pgrep
 #   tools/deps.sh [--quiet] develop   that, and formatters, checkers, sanitizers, fuzzers
 set -u
 
@@ -67,6 +67,7 @@ need_developer_tools() {
 need_build_tools
 need_image_libraries
 [ "$purpose" = build ] || need_matrix_library
+[ "$purpose" = build ] || need pgrep procps # tests find the processes of a job by it
 [ "$purpose" != develop ] || need_developer_tools
 
 if [ ${#missing[@]} -eq 0 ]; then

@@ -299,6 +299,7 @@ check_restarts() {
 # SIGTERM to the launcher: all save after the same step and end with TUTTI_EXIT_PREEMPTED; one process
 # goes on from that step.
 check_preempted() {
+    command -v pgrep > /dev/null || { skip "there is no pgrep (procps)" && return; }
     local launch=() at steps all=(--set "checkpoints=../kept.term/{epoch}")
     started 3 --epochs 2000 "${all[@]}"
     at=$(now)
