@@ -118,6 +118,8 @@ typedef struct tutti_session_info {
     size_t cached_programs;
     double last_compile_seconds;
     size_t arena_bytes; /* of the program compiled last */
+    size_t arena_bound; /* the most bytes of it that are in use at once: what a perfect plan of the
+                           same order of instructions would take */
 } tutti_session_info;
 TUTTI_API void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info);
 /* The instructions of the program compiled last, as text (from malloc). */

@@ -347,7 +347,8 @@ void tutti__engine_stats(tutti_engine *engine, tutti_engine_stats *ret)
                                 .compiles = engine->compiles,
                                 .cached = engine->cache.entries.count,
                                 .compile_seconds = engine->compile_seconds,
-                                .arena_bytes = engine->last ? engine->last->arena_bytes : 0};
+                                .arena_bytes = engine->last ? engine->last->arena_bytes : 0,
+                                .arena_bound = engine->last ? engine->last->arena_bound : 0};
     pthread_mutex_unlock(&engine->lock);
 }
 

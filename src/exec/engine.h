@@ -61,7 +61,7 @@ typedef struct tutti_engine_stats {
     uint64_t runs, compiles;
     size_t cached;
     double compile_seconds;
-    size_t arena_bytes;
+    size_t arena_bytes, arena_bound;
 } tutti_engine_stats;
 void tutti__engine_stats(tutti_engine *engine, tutti_engine_stats *ret);
 /* Text of the program compiled last. */

@@ -54,6 +54,14 @@ static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_optio
     return TUTTI_OK;
 }
 
+static void add_memory(tutti_plan *plan, const tutti_executable *executable)
+{
+    const tutti_executable_table *table = executable->table;
+    size_t bytes = table->memory(executable);
+    plan->arena_bytes += bytes;
+    plan->arena_bound += table->memory_bound ? table->memory_bound(executable) : bytes;
+}
+
 static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_options *options,
                                    tutti_graph *graph, tutti_plan *plan)
 {
@@ -71,7 +79,7 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
             status = find_updated(plan, tutti__engine_state(engine), pieces[i].graph);
         plan->shadows = plan->shadows || (status == TUTTI_OK && executable->shadows);
         if (status == TUTTI_OK && executable->table->memory)
-            plan->arena_bytes += executable->table->memory(executable);
+            add_memory(plan, executable);
     }
     tutti__partition_free(count, pieces);
     return status;

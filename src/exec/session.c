@@ -293,7 +293,8 @@ void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info
                                      .compiles = stats.compiles,
                                      .cached_programs = stats.cached,
                                      .last_compile_seconds = stats.compile_seconds,
-                                     .arena_bytes = stats.arena_bytes};
+                                     .arena_bytes = stats.arena_bytes,
+                                     .arena_bound = stats.arena_bound};
 }
 
 tutti_status tutti_session_print(tutti_session *session, char **ret_text)

@@ -1,0 +1,168 @@
+/* pack.c: values in one stretch of memory, each at the lowest offset that no value which collides
+ * with it covers.
+ *
+ * How much that takes depends on the order of placing. By the moment of making is good for values
+ * that come and go like a stack; the large ones first, or the long-lived ones, is good where small
+ * ones would lie in the middle of a gap. To find the best order is hard (it is a strip packing), so
+ * a few are tried. */
+#include "program/pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Values beyond this number are placed in the first order only: each order takes a time that is
+ * their square. */
+enum { MANY_VALUES = 4096 };
+
+tutti_status tutti__pack_bound(const tutti_pack *pack, size_t moments, size_t *ret_bytes)
+{
+    /* Bytes that begin to be wanted at a moment, and that were wanted last at the one before. */
+    size_t *begins = calloc(2 * (moments + 2), sizeof *begins), *ends = begins + moments + 2;
+    if (!begins)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+    for (size_t i = 0; i < pack->count; i++) {
+        const tutti_packed *value = &pack->values[i];
+        size_t last = (size_t)value->last < moments ? (size_t)value->last : moments;
+        begins[(size_t)value->first < moments ? (size_t)value->first : moments] += value->size;
+        ends[last + 1] += value->size;
+    }
+    size_t now = 0, most = 0;
+    for (size_t i = 0; i <= moments; i++) {
+        now = now - ends[i] + begins[i];
+        most = now > most ? now : most;
+    }
+    free(begins);
+    *ret_bytes = most;
+    return TUTTI_OK;
+}
+
+static int64_t length(const tutti_packed *value)
+{
+    return (int64_t)value->last - value->first;
+}
+
+static int by_making(const void *a, const void *b)
+{
+    const tutti_packed *x = *(tutti_packed *const *)a, *y = *(tutti_packed *const *)b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const tutti_packed *x = *(tutti_packed *const *)a, *y = *(tutti_packed *const *)b;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    if (length(x) != length(y))
+        return length(x) > length(y) ? -1 : 1;
+    return by_making(a, b);
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const tutti_packed *x = *(tutti_packed *const *)a, *y = *(tutti_packed *const *)b;
+    if (length(x) != length(y))
+        return length(x) > length(y) ? -1 : 1;
+    return by_size(a, b);
+}
+
+/* Bytes times moments. */
+static int by_area(const void *a, const void *b)
+{
+    const tutti_packed *x = *(tutti_packed *const *)a, *y = *(tutti_packed *const *)b;
+    double left = (double)x->size * (double)(length(x) + 1);
+    double right = (double)y->size * (double)(length(y) + 1);
+    if (left != right)
+        return left > right ? -1 : 1;
+    return by_size(a, b);
+}
+
+typedef struct packing {
+    const tutti_pack *pack;
+    tutti_packed **queue;  /* in the order of placing */
+    tutti_packed **placed; /* by offset */
+    size_t *best;          /* offsets, by index in pack->values */
+} packing;
+
+/* The lowest gap, or, when the tightest is asked for, the smallest that is large enough. */
+static size_t find_gap(const packing *p, size_t placed, const tutti_packed *value, bool tightest)
+{
+    size_t end = 0, found = SIZE_MAX, slack = SIZE_MAX;
+    for (size_t i = 0; i < placed; i++) {
+        const tutti_packed *other = p->placed[i];
+        if (other->offset + other->size <= end || !p->pack->collide(p->pack->context, value, other))
+            continue;
+        if (other->offset >= end + value->size && other->offset - end - value->size < slack) {
+            found = end;
+            slack = other->offset - end - value->size;
+            if (!tightest)
+                return found;
+        }
+        end = other->offset + other->size;
+    }
+    return found != SIZE_MAX ? found : end;
+}
+
+/* Bytes that placing in the order of the queue takes; SIZE_MAX as soon as it is `limit` or more. */
+static size_t place_all(packing *p, bool tightest, size_t limit)
+{
+    size_t bytes = 0;
+    for (size_t n = 0; n < p->pack->count; n++) {
+        tutti_packed *value = p->queue[n];
+        value->offset = find_gap(p, n, value, tightest);
+        if (value->offset + value->size > bytes)
+            bytes = value->offset + value->size;
+        if (bytes >= limit)
+            return SIZE_MAX;
+        size_t at = n;
+        for (; at > 0 && p->placed[at - 1]->offset > value->offset; at--)
+            p->placed[at] = p->placed[at - 1];
+        p->placed[at] = value;
+    }
+    return bytes;
+}
+
+static size_t try_orders(packing *p, size_t bound)
+{
+    static const struct {
+        int (*order)(const void *, const void *);
+        bool tightest;
+    } ways[] = {{by_making, false}, {by_size, false}, {by_area, false},
+                {by_length, false}, {by_size, true},  {by_making, true}};
+    size_t best = SIZE_MAX, count = p->pack->count;
+    size_t tries = count > MANY_VALUES ? 1 : sizeof ways / sizeof *ways;
+    for (size_t w = 0; w < tries && best > bound; w++) {
+        qsort(p->queue, count, sizeof(tutti_packed *), ways[w].order);
+        size_t bytes = place_all(p, ways[w].tightest, best);
+        for (size_t i = 0; bytes < best && i < count; i++)
+            p->best[i] = p->pack->values[i].offset;
+        best = bytes < best ? bytes : best;
+    }
+    return best;
+}
+
+tutti_status tutti__pack(const tutti_pack *pack, size_t bound, size_t *ret_bytes)
+{
+    *ret_bytes = 0;
+    if (pack->count == 0)
+        return TUTTI_OK;
+    packing p = {.pack = pack,
+                 .queue = malloc(pack->count * sizeof(tutti_packed *)),
+                 .placed = malloc(pack->count * sizeof(tutti_packed *)),
+                 .best = malloc(pack->count * sizeof *p.best)};
+    tutti_status status = TUTTI_OK;
+    if (p.queue && p.placed && p.best) {
+        for (size_t i = 0; i < pack->count; i++)
+            p.queue[i] = &pack->values[i];
+        *ret_bytes = try_orders(&p, bound);
+        for (size_t i = 0; i < pack->count; i++)
+            pack->values[i].offset = p.best[i];
+    } else {
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+    }
+    free(p.queue);
+    free(p.placed);
+    free(p.best);
+    return status;
+}
