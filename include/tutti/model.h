@@ -125,6 +125,9 @@ TUTTI_API tutti_status tutti_set_weight(tutti_model *model, const char *name, tu
 TUTTI_API tutti_layer *tutti_find_layer(tutti_model *model, const char *name);
 /* Whether a layer's weights are trained; to be set before tutti_compile. */
 TUTTI_API void tutti_set_trainable(tutti_layer *layer, bool trainable);
+/* As the setting .remat, also of a model that is a layer: what it makes inside is computed again
+ * for the gradients and not kept. To be called before the first step. */
+TUTTI_API void tutti_set_remat(tutti_layer *layer, bool remat);
 
 /* Layers, shapes, parameters, FLOPs and planned memory as text (from malloc). The model must have
  * been built. `batch` is what activations are counted for; 0: one example. */

@@ -162,6 +162,12 @@ void tutti_set_trainable(tutti_layer *layer, bool trainable)
         layer->frozen = !trainable;
 }
 
+void tutti_set_remat(tutti_layer *layer, bool remat)
+{
+    if (layer)
+        layer->remat = remat;
+}
+
 /* ---- ports ---- */
 
 int tutti__port_find(const tutti_ports *ports, const char *name)
