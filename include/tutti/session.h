@@ -36,6 +36,9 @@ typedef struct tutti_session_options {
     int cache_limit;         /* compiled programs kept; default 128 */
     tutti_mesh_options mesh;
     tutti_strategy *strategy; /* how runs are spread; NULL: not at all. Must outlive the session */
+    int64_t memory_limit; /* bytes that the values of a run with gradients may take on each device
+                             beside variables; 0: any number. Forward values are computed again
+                             where that is needed; TOO_LARGE says what is needed at least */
 } tutti_session_options;
 
 /* The graph must outlive the session; it may grow while the session is open. */

@@ -41,8 +41,12 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
                                    .strategy = options->strategy,
                                    .deterministic = options->deterministic,
                                    .cache_limit = options->cache_limit,
+                                   .memory_limit = (size_t)options->memory_limit,
                                    .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
     TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
+    if (options->memory_limit < 0)
+        return tutti_fail(TUTTI_INVALID, "a memory limit of %lld bytes",
+                          (long long)options->memory_limit);
     *ret = engine;
     return TUTTI_OK;
 }

@@ -63,15 +63,15 @@ static void check_plan(tutti_model *m, const char *what)
     tutti_session_describe(m->session, &info);
     bool near = info.arena_bytes >= info.arena_bound &&
                 (double)info.arena_bytes <= 1.1 * (double)info.arena_bound;
-    CHECK(near);
     if (!near)
-        fprintf(stderr, "%s of %s: %zu planned, %zu in use at once\n", what, tutti_model_name(m),
-                info.arena_bytes, info.arena_bound);
+        printf("%s of %s: %zu planned, %zu in use at once\n", what, tutti_model_name(m),
+               info.arena_bytes, info.arena_bound);
+    CHECK(near);
 }
 
 static void check_model(model_builder *build, int rank, const int64_t *shape)
 {
-    static const int64_t batches[] = {1, 64, 7};
+    static const int64_t batches[] = {1, 64, 7, 3, 32};
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *m = build(job);
     tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true));

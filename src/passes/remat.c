@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/remat.h"
 #include "passes/rewrite.h"
 
 typedef struct remat {
@@ -23,7 +24,7 @@ typedef struct remat {
     tutti_node **copy; /* by id */
 } remat;
 
-static bool may_run_twice(const tutti_node *node)
+bool tutti__remat_may(const tutti_node *node)
 {
     const uint32_t never = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_BLOCKING |
                            TUTTI_OP_DYNAMIC | TUTTI_OP_COLLECTIVE | TUTTI_OP_CONTROL |
@@ -47,7 +48,7 @@ static void choose(remat *r)
 {
     for (size_t n = 0; n < r->count; n++) {
         const tutti_node *node = r->graph->nodes.data[n];
-        r->again[n] = node->remat && !node->backward && may_run_twice(node);
+        r->again[n] = node->remat && !node->backward && tutti__remat_may(node);
     }
     for (size_t i = 0; i < r->graph->results.count; i++)
         r->again[r->graph->results.data[i].node->id] = false;
@@ -106,23 +107,23 @@ static tutti_status copy_node(remat *r, const tutti_node *node)
     return TUTTI_OK;
 }
 
-static tutti_status rewrite(remat *r, int *ret_changes)
+static tutti_status rewrite(remat *r, int *ret_copies)
 {
-    int changes = 0;
+    int copies = 0;
     choose(r);
     mark_needed(r);
     for (size_t n = 0; n < r->count; n++)
         if (r->needed[n]) {
             TUTTI_TRY(copy_node(r, r->graph->nodes.data[n]));
-            changes++;
+            copies++;
         }
     for (size_t n = 0; n < r->count; n++) {
         tutti_node *reader = r->graph->nodes.data[n];
         for (int i = 0; reader->backward && i < reader->input_count; i++)
             reader->inputs[i] = now(r, reader->inputs[i]);
     }
-    *ret_changes = changes;
-    return changes > 0 ? tutti__graph_prune(r->graph) : TUTTI_OK;
+    *ret_copies = copies;
+    return copies > 0 ? tutti__graph_prune(r->graph) : TUTTI_OK;
 }
 
 static bool is_asked_for(const tutti_graph *graph)
@@ -135,17 +136,17 @@ static bool is_asked_for(const tutti_graph *graph)
     return marked && backward;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+tutti_status tutti__remat(tutti_graph *graph, int *ret_copies)
 {
     remat r = {.graph = graph, .count = graph->nodes.count};
-    *ret_changes = 0;
-    if (context->keeps_all || !is_asked_for(graph))
+    *ret_copies = 0;
+    if (!is_asked_for(graph))
         return TUTTI_OK;
     r.again = calloc(r.count + 1, sizeof *r.again);
     r.needed = calloc(r.count + 1, sizeof *r.needed);
     r.copy = calloc(r.count + 1, sizeof(tutti_node *));
     tutti_status status = r.again != NULL && r.needed != NULL && r.copy != NULL
-                              ? rewrite(&r, ret_changes)
+                              ? rewrite(&r, ret_copies)
                               : tutti_fail(TUTTI_NO_MEMORY,
                                            "no memory to choose what to compute "
                                            "again of %zu nodes",
@@ -154,6 +155,12 @@ static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, i
     free(r.needed);
     free(r.copy);
     return status;
+}
+
+static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+{
+    *ret_changes = 0;
+    return context->keeps_all ? TUTTI_OK : tutti__remat(graph, ret_changes);
 }
 
 const tutti_pass tutti_pass_remat = {

@@ -14,24 +14,39 @@
  * their square. */
 enum { MANY_VALUES = 4096 };
 
-tutti_status tutti__pack_bound(const tutti_pack *pack, size_t moments, size_t *ret_bytes)
+/* Improving an order ends after so many rounds, or looks at pairs of values. */
+enum { MOST_ROUNDS = 60, MOST_WORK = 1 << 23 };
+
+/* Bytes that are wanted at each moment; from calloc, or NULL. What lasts to the end is wanted at
+ * moment `moments` too. */
+static size_t *wanted_bytes(const tutti_pack *pack, size_t moments)
 {
-    /* Bytes that begin to be wanted at a moment, and that were wanted last at the one before. */
-    size_t *begins = calloc(2 * (moments + 2), sizeof *begins), *ends = begins + moments + 2;
-    if (!begins)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
-    for (size_t i = 0; i < pack->count; i++) {
+    size_t *bytes = calloc(moments + 2, sizeof *bytes); /* first what is added, then the sums */
+    for (size_t i = 0; bytes && i < pack->count; i++) {
         const tutti_packed *value = &pack->values[i];
         size_t last = (size_t)value->last < moments ? (size_t)value->last : moments;
-        begins[(size_t)value->first < moments ? (size_t)value->first : moments] += value->size;
-        ends[last + 1] += value->size;
+        bytes[(size_t)value->first < moments ? (size_t)value->first : moments] += value->size;
+        bytes[last + 1] -= value->size; /* wraps; the sum does not */
     }
-    size_t now = 0, most = 0;
-    for (size_t i = 0; i <= moments; i++) {
-        now = now - ends[i] + begins[i];
-        most = now > most ? now : most;
+    for (size_t i = 1; bytes && i <= moments; i++)
+        bytes[i] += bytes[i - 1];
+    return bytes;
+}
+
+tutti_status tutti__pack_bound(const tutti_pack *pack, size_t moments, size_t *ret_bytes)
+{
+    size_t *bytes = wanted_bytes(pack, moments), most = 0;
+    if (!bytes)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+    for (size_t i = 0; i <= moments; i++)
+        most = bytes[i] > most ? bytes[i] : most;
+    for (size_t i = 0; i < pack->count; i++) {
+        tutti_packed *value = &pack->values[i];
+        size_t last = (size_t)value->last < moments ? (size_t)value->last : moments;
+        for (size_t at = (size_t)value->first; at <= last; at++)
+            value->crowd = bytes[at] > value->crowd ? bytes[at] : value->crowd;
     }
-    free(begins);
+    free(bytes);
     *ret_bytes = most;
     return TUTTI_OK;
 }
@@ -75,6 +90,15 @@ static int by_area(const void *a, const void *b)
     double right = (double)y->size * (double)(length(y) + 1);
     if (left != right)
         return left > right ? -1 : 1;
+    return by_size(a, b);
+}
+
+/* Where the most is wanted at once there is the least room for mistakes. */
+static int by_crowd(const void *a, const void *b)
+{
+    const tutti_packed *x = *(tutti_packed *const *)a, *y = *(tutti_packed *const *)b;
+    if (x->crowd != y->crowd)
+        return x->crowd > y->crowd ? -1 : 1;
     return by_size(a, b);
 }
 
@@ -123,21 +147,47 @@ static size_t place_all(packing *p, bool tightest, size_t limit)
     return bytes;
 }
 
+/* Keeps the offsets if they take less than the best so far, whose bytes are returned. */
+static size_t keep_better(packing *p, size_t bytes, size_t best)
+{
+    for (size_t i = 0; bytes < best && i < p->pack->count; i++)
+        p->best[i] = p->pack->values[i].offset;
+    return bytes < best ? bytes : best;
+}
+
 static size_t try_orders(packing *p, size_t bound)
 {
     static const struct {
         int (*order)(const void *, const void *);
         bool tightest;
-    } ways[] = {{by_making, false}, {by_size, false}, {by_area, false},
-                {by_length, false}, {by_size, true},  {by_making, true}};
+    } ways[] = {{by_making, false}, {by_size, false}, {by_area, false}, {by_crowd, false},
+                {by_length, false}, {by_size, true},  {by_crowd, true}, {by_making, true}};
     size_t best = SIZE_MAX, count = p->pack->count;
     size_t tries = count > MANY_VALUES ? 1 : sizeof ways / sizeof *ways;
     for (size_t w = 0; w < tries && best > bound; w++) {
         qsort(p->queue, count, sizeof(tutti_packed *), ways[w].order);
-        size_t bytes = place_all(p, ways[w].tightest, best);
-        for (size_t i = 0; bytes < best && i < count; i++)
-            p->best[i] = p->pack->values[i].offset;
-        best = bytes < best ? bytes : best;
+        best = keep_better(p, place_all(p, ways[w].tightest, best), best);
+    }
+    return best;
+}
+
+/* What lies on top was placed too late: it goes to the front of the queue, and all is placed anew.
+ * From the orders above, so many times as there is time for. */
+static size_t improve(packing *p, size_t bound, size_t best)
+{
+    static int (*const orders[])(const void *, const void *) = {by_crowd, by_size, by_making};
+    size_t count = p->pack->count, rounds = MOST_WORK / (count * count + 1);
+    for (size_t o = 0; o < sizeof orders / sizeof *orders && best > bound + bound / 50; o++) {
+        qsort(p->queue, count, sizeof(tutti_packed *), orders[o]);
+        for (size_t r = 0; r < rounds && r < MOST_ROUNDS && best > bound; r++) {
+            size_t bytes = place_all(p, false, SIZE_MAX), top = 0;
+            best = keep_better(p, bytes, best);
+            while (p->queue[top]->offset + p->queue[top]->size != bytes)
+                top++;
+            tutti_packed *value = p->queue[top];
+            memmove(p->queue + 1, p->queue, top * sizeof(tutti_packed *));
+            p->queue[0] = value;
+        }
     }
     return best;
 }
@@ -155,7 +205,7 @@ tutti_status tutti__pack(const tutti_pack *pack, size_t bound, size_t *ret_bytes
     if (p.queue && p.placed && p.best) {
         for (size_t i = 0; i < pack->count; i++)
             p.queue[i] = &pack->values[i];
-        *ret_bytes = try_orders(&p, bound);
+        *ret_bytes = improve(&p, bound, try_orders(&p, bound));
         for (size_t i = 0; i < pack->count; i++)
             pack->values[i].offset = p.best[i];
     } else {

@@ -10,6 +10,7 @@ typedef struct tutti_packed {
     int32_t first, last; /* moments at which it is wanted, both included; INT32_MAX: to the end */
     size_t size;         /* bytes, a multiple of the alignment, more than 0 */
     size_t offset;       /* to be found */
+    size_t crowd; /* the most that is wanted at once while it is; 0, tutti__pack_bound writes it */
 } tutti_packed;
 
 typedef struct tutti_pack {
