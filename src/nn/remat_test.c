@@ -5,6 +5,7 @@
 
 #include "base/params.h"
 #include "base/test.h"
+#include "nn/forecast.h"
 #include "nn/model.h"
 #include "tutti/tutti.h"
 
@@ -381,4 +382,29 @@ TUTTI_TEST(remat_is_kept_in_a_models_json)
     CHECK(compare(&(way){copied_residual, 4, images}) < 0.7);
     CHECK(compare(&(way){copied_transformer, 3, sequences}) < 0.6);
     CHECK(compare(&(way){copied_dense, 2, rows}) < 1);
+}
+
+/* The summary compiles a step of its own, with another loss. */
+TUTTI_TEST(a_summary_says_what_recomputing_saves)
+{
+    for (int remat = 0; remat < 2; remat++) {
+        tutti_job *job = tutti_open(NULL, NULL);
+        tutti_model *m = transformer(job, remat == 1);
+        tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true));
+        tutti_planned planned;
+        outcome real;
+        char *text;
+        CHECK_OK(tutti_summary(m, 16, &text));
+        CHECK_CONTAINS(text, "planned for a training step at batch 16: activations and gradients");
+        CHECK((strstr(text, "computed again for the gradients: saves") != NULL) == (remat == 1));
+        free(text);
+        CHECK_OK(tutti__model_planned(m, 16, &planned));
+        CHECK((planned.recomputed > 0) == (remat == 1));
+        CHECK(remat ? planned.bytes < 0.6 * planned.kept : planned.bytes == planned.kept);
+        train(m, &(way){NULL, 3, sequences}, &real);
+        CHECK_NEAR(planned.bytes, (double)real.bytes, 0.05 * planned.bytes);
+        for (int i = 0; i < real.count; i++)
+            tutti_tensor_release(real.weights[i]);
+        CHECK_INT(tutti_close(job), 0);
+    }
 }
