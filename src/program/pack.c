@@ -15,7 +15,7 @@
 enum { MANY_VALUES = 4096 };
 
 /* Improving an order ends after so many rounds, or looks at pairs of values. */
-enum { MOST_ROUNDS = 60, MOST_WORK = 1 << 23 };
+enum { MOST_ROUNDS = 60, MOST_WORK = 1 << 21 };
 
 /* Bytes that are wanted at each moment; from calloc, or NULL. What lasts to the end is wanted at
  * moment `moments` too. */
