@@ -15,11 +15,12 @@ typedef struct tutti_matmul_finish {
     bool relu;
 } tutti_matmul_finish;
 
-/* query->node is the product. bf16_tile: the CPU's instructions for bf16 are used. free() discards
- * the plan. */
+/* query->node is the product. bf16_tile: the CPU's instructions for bf16 are used. A matrix b of
+ * f32 that is a constant is packed once, with the plan. */
 size_t tutti__matmul_workspace(const tutti_kernel_query *query, bool bf16_tile);
 tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, bool bf16_tile,
                                    tutti_matmul_plan **ret_plan);
+void tutti__matmul_discard(void *plan); /* NULL is fine */
 void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, const tutti_view *a,
                        const tutti_view *b, tutti_matmul_finish finish);
 

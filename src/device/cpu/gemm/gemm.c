@@ -17,6 +17,8 @@ enum {
     DIRECT_ELEMENTS = 1 << 17,
     MOST_ROWS = TUTTI_GEMM_PIECE_ROWS + 32, /* of a piece of any tile */
     MOST_WIDE = 64,
+    ROW_DEPTH = 512,
+    ROW_PARALLEL = 1 << 15, /* elements of B for one row */
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -254,7 +256,8 @@ static void split_piece(void *context, int64_t index)
 {
     const chunk *c = context;
     int64_t p = index * c->plan->tile->depth, depth = least(c->plan->tile->depth, c->k - p);
-    pack_block(c, true, 0, panel_count(c), p);
+    if (!c->plan->packed)
+        pack_block(c, true, 0, panel_count(c), p);
     if (!c->direct)
         pack_block(c, false, 0, row_panel_count(c), p);
     multiply_block(c, 0, c->m, 0, panel_count(c), p, depth, c->sums + index * c->m * c->n, c->n,
@@ -295,8 +298,9 @@ static bool rows_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 /* The same for columns that are used for few rows. */
 static bool columns_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 {
-    return plan->m <= 2 * plan->tile->rows && plan->tile->multiply_columns != NULL &&
-           !gemm->b_bf16 && !gemm->trans_b && gemm->ldb % 1024 != 0;
+    return !plan->packed && plan->m <= 2 * plan->tile->rows &&
+           plan->tile->multiply_columns != NULL && !gemm->b_bf16 && !gemm->trans_b &&
+           gemm->ldb % 1024 != 0;
 }
 
 /* Packs as little as pays. */
@@ -304,6 +308,8 @@ static void start_chunk(chunk *c, const tutti_gemm_plan *plan, const tutti_gemm 
 {
     c->plan = plan;
     c->gemm = gemm;
+    c->packed_b =
+        plan->packed ? (char *)(uintptr_t)gemm->packed_b : c->packed_a + tutti__gemm_packed_a(plan);
     c->direct_columns = columns_direct(plan, gemm);
     c->direct = !c->direct_columns && rows_direct(plan, gemm);
 }
@@ -313,8 +319,8 @@ static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
 {
     chunk c = {.packed_a = workspace, .m = plan->m, .n = plan->n, .k = plan->k};
     start_chunk(&c, plan, gemm);
-    c.packed_b = c.packed_a + tutti__gemm_packed_a(plan);
-    c.sums = (float *)(void *)(c.packed_b + tutti__gemm_packed_b(plan));
+    c.sums =
+        (float *)(void *)(c.packed_a + tutti__gemm_packed_a(plan) + tutti__gemm_packed_b(plan));
     c.panels = tutti__gemm_panels(plan->tile, c.n);
     tutti__pool_run(pool, divide_up(c.k, plan->tile->depth), split_piece, &c);
     tutti__pool_run(pool, divide_up(c.m, 1 + SUM_PIECE / c.n), sum_piece, &c);
@@ -325,7 +331,6 @@ static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
 {
     chunk c = {.packed_a = workspace};
     start_chunk(&c, plan, gemm);
-    c.packed_b = c.packed_a + tutti__gemm_packed_a(plan);
     for (c.n0 = 0; c.n0 < plan->n; c.n0 += plan->chunk_n) {
         c.n = least(plan->chunk_n, plan->n - c.n0);
         c.panels = tutti__gemm_panels(plan->tile, c.n);
@@ -333,7 +338,7 @@ static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
             c.k = least(plan->chunk_k, plan->k - c.k0);
             for (c.m0 = 0; c.m0 < plan->m; c.m0 += plan->chunk_m) {
                 c.m = least(plan->chunk_m, plan->m - c.m0);
-                run_chunk(&c, pool, c.m0 == 0);
+                run_chunk(&c, pool, c.m0 == 0 && !plan->packed);
             }
         }
     }
@@ -361,6 +366,41 @@ static void engine_piece(void *context, int64_t index)
         finish(c->plan->tile, c->gemm, row, part.m, col, part.n, part.c, part.ldc);
 }
 
+/* One row of A is not worth packing anything for: a piece has a few columns and all of k. Blocks of
+ * `depth` are summed in order, as elsewhere. */
+static void row_piece(void *context, int64_t index)
+{
+    const cut *c = context;
+    const tutti_gemm *g = c->gemm;
+    const tutti_gemm_tile *tile = c->plan->tile;
+    int64_t start = index * c->piece_n, n = least(c->piece_n, g->n - start);
+    int64_t ldb = c->plan->packed ? c->piece_n : g->ldb, step = g->trans_a ? g->lda : 1;
+    const float *b = c->plan->packed ? g->packed_b + start * g->k : g->b + start;
+    float some[ROW_DEPTH];
+    for (int64_t p = 0; p < g->k; p += tile->depth) {
+        int64_t depth = least(tile->depth, g->k - p);
+        for (int64_t i = 0; step != 1 && i < depth; i++)
+            some[i] = g->a[(p + i) * step];
+        tile->multiply_row(n, depth, step != 1 ? some : g->a + p, b + p * ldb, ldb, g->c + start,
+                           g->add || p > 0);
+    }
+    if (g->bias != NULL || g->relu)
+        finish(tile, g, 0, 1, start, n, g->c + start, g->ldc);
+}
+
+static bool is_row(const tutti_gemm_plan *plan, const tutti_gemm *g)
+{
+    return plan->m == 1 && plan->tile->multiply_row != NULL && plan->tile->depth <= ROW_DEPTH &&
+           !g->a_bf16 && !g->b_bf16 && !g->c_bf16 && (plan->packed || !g->trans_b);
+}
+
+static void run_row(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *g)
+{
+    cut c = {plan, g, .piece_n = tutti__gemm_row_columns(plan->tile, plan->n)};
+    c.n_pieces = divide_up(plan->n, c.piece_n);
+    tutti__pool_run(plan->n * plan->k >= ROW_PARALLEL ? pool : NULL, c.n_pieces, row_piece, &c);
+}
+
 /* No k: C is the bias. */
 static void run_empty(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 {
@@ -377,6 +417,10 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
         return;
     if (plan->k == 0) {
         run_empty(plan, gemm);
+        return;
+    }
+    if (is_row(plan, gemm)) {
+        run_row(plan, pool, gemm);
         return;
     }
     pool = plan->parallel ? pool : NULL;
