@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bridge/onnx_decode.h"
+#include "tensor/tensor.h"
 
 /* What a tensor's message holds, before it is a tensor. */
 typedef struct parts {
@@ -210,7 +211,8 @@ tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const
                                      tutti__onnx_element(t.number), t.name);
     }
     TUTTI_TRY(check_tensor(d, &t, dtype));
-    TUTTI_TRY(tutti_tensor_create(dtype, t.rank, t.dims, &tensor));
+    tutti_type type = tutti_type_make(dtype, t.rank, t.dims); /* every element is written below */
+    TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &type, &tensor));
     tutti_status status = tutti__onnx_keep(d->onnx, tensor);
     TUTTI_TRY(status);
     TUTTI_TRY(fill(d, &t, dtype, tensor));

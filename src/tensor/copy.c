@@ -70,6 +70,59 @@ static void copy_row(size_t size, int64_t count, char *to, int64_t to_step, cons
         copy_row_16(count, to, to_step, from, from_step);
 }
 
+/* Elements (a, b), a < rows, b < columns, from from + a * near + b * apart to to + a * over + b *
+ * step: tiles of them, so that lines of memory are used whole on both sides while they are in the
+ * cache. */
+typedef struct tutti_copy_plane {
+    int64_t rows, columns;
+    int64_t near, apart; /* of the source; rows lie near each other */
+    int64_t over, step;  /* of the destination */
+} copy_plane;
+
+enum { TILE = 16 };
+
+#define COPY_TILE(bytes)                                                                           \
+    static void copy_tile_##bytes(const copy_plane *p, int64_t rows, int64_t columns, char *to,    \
+                                  const char *from)                                                \
+    {                                                                                              \
+        for (int64_t a = 0; a < rows; a++)                                                         \
+            for (int64_t b = 0; b < columns; b++)                                                  \
+                memcpy(to + a * p->over + b * p->step, from + a * p->near + b * p->apart, bytes);  \
+    }
+COPY_TILE(1)
+COPY_TILE(2)
+COPY_TILE(4)
+COPY_TILE(8)
+COPY_TILE(16)
+#undef COPY_TILE
+
+static void copy_plane_tiles(size_t size, const copy_plane *p, char *to, const char *from)
+{
+    void (*tile)(const copy_plane *, int64_t, int64_t, char *, const char *) =
+        size == 1   ? copy_tile_1
+        : size == 2 ? copy_tile_2
+        : size == 4 ? copy_tile_4
+        : size == 8 ? copy_tile_8
+                    : copy_tile_16;
+    for (int64_t b = 0; b < p->columns; b += TILE)
+        for (int64_t a = 0; a < p->rows; a += TILE)
+            tile(p, p->rows - a < TILE ? p->rows - a : TILE,
+                 p->columns - b < TILE ? p->columns - b : TILE, to + a * p->over + b * p->step,
+                 from + a * p->near + b * p->apart);
+}
+
+/* The axis along which the source lies without gaps, when that is not the last: else -1. */
+static int near_axis(const copy_loop *loop, size_t size)
+{
+    int inner = loop->rank - 1;
+    if (loop->from[inner] == (int64_t)size || loop->from[inner] == 0)
+        return -1;
+    for (int i = 0; i < inner; i++)
+        if (loop->from[i] == (int64_t)size)
+            return i;
+    return -1;
+}
+
 void tutti__copy_strided(int rank, const int64_t *dims, size_t size, void *to,
                          const int64_t *to_strides, const void *from, const int64_t *from_strides)
 {
@@ -77,12 +130,23 @@ void tutti__copy_strided(int rank, const int64_t *dims, size_t size, void *to,
         if (dims[i] == 0)
             return;
     copy_loop loop = merge_axes(rank, dims, (int64_t)size, to_strides, from_strides);
-    int inner = loop.rank - 1;
+    int inner = loop.rank - 1, turned = near_axis(&loop, size);
+    copy_plane plane = {.columns = loop.dims[inner], .apart = loop.from[inner]};
+    plane.step = loop.to[inner];
+    if (turned >= 0) { /* that axis goes into the plane, and out of the odometer */
+        plane.rows = loop.dims[turned];
+        plane.near = loop.from[turned];
+        plane.over = loop.to[turned];
+        loop.dims[turned] = 1;
+    }
     int64_t index[TUTTI_MAX_RANK] = {0};
     char *to_row = to;
     const char *from_row = from;
     for (;;) {
-        copy_row(size, loop.dims[inner], to_row, loop.to[inner], from_row, loop.from[inner]);
+        if (turned >= 0)
+            copy_plane_tiles(size, &plane, to_row, from_row);
+        else
+            copy_row(size, loop.dims[inner], to_row, loop.to[inner], from_row, loop.from[inner]);
         int axis = inner - 1;
         for (; axis >= 0; axis--) { /* the odometer over the outer axes */
             to_row += loop.to[axis];

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 struct tutti_kept {
     tutti_kept *next;
     tutti_tensor *source; /* held, so that its address means nothing else */
@@ -30,7 +32,7 @@ static tutti_kept *make(tutti_tensor *source, const char *form, int64_t floats)
 {
     size_t bytes = ((size_t)floats * sizeof(float) + 63) / 64 * 64, length = strlen(form) + 1;
     tutti_kept *kept = calloc(1, sizeof *kept + length);
-    float *data = aligned_alloc(64, bytes == 0 ? 64 : bytes);
+    float *data = tutti__aligned_alloc(64, bytes == 0 ? 64 : bytes);
     if (kept == NULL || data == NULL) {
         free(kept);
         free(data);

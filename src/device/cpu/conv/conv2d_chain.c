@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/isa.h"
+#include "base/pool.h"
 #include "device/cpu/conv/direct.h"
 #include "device/cpu/conv/winograd_run.h"
 #include "device/cpu/kept.h"
@@ -69,6 +70,7 @@ static void discard(void *pointer)
 typedef struct filling {
     const chain_plan *plan;
     const float *kernel;
+    tutti_pool *pool;
 } filling;
 
 static void fill(void *context, float *to)
@@ -77,17 +79,17 @@ static void fill(void *context, float *to)
     const chain_plan *p = f->plan;
     winograd_work tiles = {.plan = &p->winograd, .kernel = f->kernel, .panels = to};
     direct_work direct = {.walk = p->walk, .kernel = f->kernel, .panels = to};
-    for (int64_t panel = 0; p->tiles && panel < p->winograd.width / WIDTH; panel++)
-        winograd_kernel_piece(&tiles, panel);
-    for (int64_t panel = 0; !p->tiles && panel < panel_count(p->walk->filters); panel++)
-        pack_piece(&direct, panel);
+    if (p->tiles)
+        tutti__pool_run(f->pool, p->winograd.width / WIDTH, winograd_kernel_piece, &tiles);
+    else
+        tutti__pool_run(f->pool, panel_count(p->walk->filters), pack_piece, &direct);
 }
 
 static tutti_status keep(const tutti_kernel_query *query, chain_plan *p)
 {
     char form[80];
     tutti_tensor *source = tutti__kept_source(query, p->chain.kernel);
-    filling context = {p, tutti_tensor_data(source)};
+    filling context = {p, tutti_tensor_data(source), query->pool};
     int64_t floats = p->tiles ? winograd_kernel_floats(&p->winograd) : direct_panel_floats(p->walk);
     snprintf(form, sizeof form, "conv2d %s %s", p->tiles ? "tiles" : "direct", TUTTI_ISA_TEXT);
     return tutti__kept_take(source, form, floats, fill, &context, &p->kept);
