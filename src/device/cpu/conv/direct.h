@@ -118,9 +118,9 @@ typedef struct panel_finish {
 
 /* The window of PIXELS outputs, whose inputs are at x, times one panel, of which the first
  * `vectors` registers count, and `lanes` of the last of these; output p goes to y[p] + f. */
-VEC_INLINE void walk_window(int vectors, const tutti_conv_phase *phase, const float *const *x,
-                            const float *w, const panel_finish *end, float *const *y, int64_t f,
-                            int64_t lanes)
+VEC_INLINE void walk_window(int vectors, bool plain, const tutti_conv_phase *phase,
+                            const float *const *x, const float *w, const panel_finish *end,
+                            float *const *y, int64_t f, int64_t lanes)
 {
     vec acc[PIXELS][VECTORS];
     VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
@@ -149,6 +149,13 @@ VEC_INLINE void walk_window(int vectors, const tutti_conv_phase *phase, const fl
             }
         }
     }
+    if (plain) {
+        const float low = end->all->low[0];
+        VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
+            vec_store_lanes(y[p] + f + v * VEC_LANES, vec_at_least(acc[p][v] + end->bias[v], low),
+                            v + 1 < vectors ? VEC_LANES : lanes);
+        return;
+    }
     VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
     {
         int64_t at = f + v * VEC_LANES, count = v + 1 < vectors ? VEC_LANES : lanes;
@@ -161,42 +168,34 @@ VEC_INLINE void walk_window(int vectors, const tutti_conv_phase *phase, const fl
 typedef void walk_function(const tutti_conv_phase *phase, const float *const *x, const float *w,
                            const panel_finish *end, float *const *y, int64_t f, int64_t left);
 
-static void walk_wide(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                      const panel_finish *end, float *const *y, int64_t f, int64_t left)
-{
-    (void)left;
-    walk_window(VECTORS, phase, x, w, end, y, f, VEC_LANES);
-}
-
-static void walk_narrow(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                        const panel_finish *end, float *const *y, int64_t f, int64_t left)
-{
-    (void)left;
-    walk_window(1, phase, x, w, end, y, f, VEC_LANES);
-}
-
-/* One panel with `left` filters that do not fill its registers. */
+/* One panel whose registers are filled, or of which one is, or with `left` filters that fill none;
+ * plain: bias and a lower bound are all there is to do. */
+#define WALK(name, vectors, plain, lanes)                                                          \
+    static void name(const tutti_conv_phase *phase, const float *const *x, const float *w,         \
+                     const panel_finish *end, float *const *y, int64_t f, int64_t left)            \
+    {                                                                                              \
+        (void)left;                                                                                \
+        walk_window(vectors, plain, phase, x, w, end, y, f, lanes);                                \
+    }
+WALK(walk_wide, VECTORS, true, VEC_LANES)
+WALK(walk_narrow, 1, true, VEC_LANES)
+WALK(walk_wide_full, VECTORS, false, VEC_LANES)
+WALK(walk_narrow_full, 1, false, VEC_LANES)
 #if VEC_MASKED
-static void walk_wide_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                           const panel_finish *end, float *const *y, int64_t f, int64_t left)
-{
-    walk_window(VECTORS, phase, x, w, end, y, f, left - (VECTORS - 1) * VEC_LANES);
-}
+WALK(walk_wide_edge, VECTORS, true, left - (VECTORS - 1) * VEC_LANES)
+WALK(walk_narrow_edge, 1, true, left)
+WALK(walk_wide_edge_full, VECTORS, false, left - (VECTORS - 1) * VEC_LANES)
+WALK(walk_narrow_edge_full, 1, false, left)
 
-static void walk_narrow_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                             const panel_finish *end, float *const *y, int64_t f, int64_t left)
+static inline walk_function *walk_edge(int64_t left, bool plain)
 {
-    walk_window(1, phase, x, w, end, y, f, left);
-}
-
-static void walk_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                      const panel_finish *end, float *const *y, int64_t f, int64_t left)
-{
-    (left > VEC_LANES ? walk_wide_edge : walk_narrow_edge)(phase, x, w, end, y, f, left);
+    if (left > VEC_LANES)
+        return plain ? walk_wide_edge : walk_wide_edge_full;
+    return plain ? walk_narrow_edge : walk_narrow_edge_full;
 }
 #else /* through memory beside */
-static void walk_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                      const panel_finish *end, float *const *y, int64_t f, int64_t left)
+static void walk_beside(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                        const panel_finish *end, float *const *y, int64_t f, int64_t left)
 {
     float whole[PIXELS][PANEL], added[PIXELS][PANEL] = {{0}}, *to[PIXELS];
     const float *residual[PIXELS];
@@ -208,12 +207,29 @@ static void walk_edge(const tutti_conv_phase *phase, const float *const *x, cons
             added[p][i] = end->residual[p][f + i];
     }
     inner.residual = end->residual == NULL ? NULL : residual;
-    (left > VEC_LANES ? walk_wide : walk_narrow)(phase, x, w, &inner, to, 0, left);
+    (left > VEC_LANES ? walk_wide_full : walk_narrow_full)(phase, x, w, &inner, to, 0, left);
     for (int p = 0; p < PIXELS; p++)
         for (int64_t i = 0; i < left; i++)
             y[p][f + i] = whole[p][i];
 }
+
+static inline walk_function *walk_edge(int64_t left, bool plain)
+{
+    (void)left;
+    (void)plain;
+    return walk_beside;
+}
 #endif
+#undef WALK
+
+static inline walk_function *walk_of(int64_t left, bool plain)
+{
+    if (left == PANEL)
+        return plain ? walk_wide : walk_wide_full;
+    if (left == VEC_LANES)
+        return plain ? walk_narrow : walk_narrow_full;
+    return walk_edge(left, plain);
+}
 
 static inline panel_finish finish_of(const conv_finish *all, int64_t f, int64_t left)
 {
@@ -234,14 +250,13 @@ static inline void convolve_panels(const direct_work *w, const float *const *x, 
 {
     const tutti_conv_phase *phase = w->phase;
     int64_t filters = w->walk->filters, size = phase->cells * w->walk->channels * PANEL;
+    bool plain = conv_finish_is_plain(&w->finish);
     const float *panel =
         (w->packed != NULL ? w->packed : w->panels) + phase_start(w, phase) + first * size;
     for (int64_t f = first * PANEL; f < end * PANEL && f < filters; f += PANEL, panel += size) {
         int64_t left = filters - f < PANEL ? filters - f : PANEL;
         panel_finish last = finish_of(&w->finish, f, left);
-        walk_function *walk = left == PANEL       ? walk_wide
-                              : left == VEC_LANES ? walk_narrow
-                                                  : walk_edge;
+        walk_function *walk = walk_of(left, plain);
         for (int64_t p = 0; p < count; p += PIXELS) {
             last.residual = residual == NULL ? NULL : residual + p;
             walk(phase, x + p, panel, &last, y + p, f, left);

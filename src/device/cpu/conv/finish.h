@@ -35,6 +35,12 @@ static inline conv_finish conv_finish_chain(const tutti_conv_chain *c, const tut
                          .params = {c->params[0], c->params[1]}};
 }
 
+/* Whether there is nothing to do but bias and a lower bound. */
+static inline bool conv_finish_is_plain(const conv_finish *f)
+{
+    return f->residual == NULL && f->high[0] == INFINITY;
+}
+
 /* residual NULL: none; else of the lanes that count. */
 VEC_INLINE vec conv_finished(const conv_finish *f, vec sum, const float *residual, int64_t lanes)
 {

@@ -197,9 +197,20 @@ static inline void winograd_products(const winograd_work *w, const float *v, int
         winograd_product(w, v, rows, point, m);
 }
 
+/* With bounds and residual, of VEC_LANES filters of a pixel, or the `some` last ones. */
+VEC_INLINE vec winograd_finished(const winograd_work *w, vec sum, const float *pixel, int64_t some)
+{
+    float rest[VEC_LANES] = {0};
+    const float *residual =
+        w->finish->residual == NULL ? NULL : w->finish->residual + (pixel - w->y);
+    if (some && residual != NULL)
+        residual = memcpy(rest, residual, (size_t)some * sizeof *rest);
+    return conv_finished(w->finish, sum, residual, VEC_LANES);
+}
+
 /* VEC_LANES filters, or the `some` last ones, of A' m A + bias. */
 VEC_INLINE void winograd_output_lanes(const winograd_work *w, winograd_place place, const float *m,
-                                      int64_t f, int64_t some)
+                                      int64_t f, int64_t some, bool plain)
 {
     const winograd_plan *p = w->plan;
     vec half[CORE][PATCH], column[PATCH], y[CORE];
@@ -222,12 +233,8 @@ VEC_INLINE void winograd_output_lanes(const winograd_work *w, winograd_place pla
         transform_output(half[i], y);
         for (int64_t j = 0; j < CORE && j < columns; j++) {
             float *pixel = to + (i * p->grid.out[1] + j) * p->filters;
-            float rest[VEC_LANES] = {0};
-            const float *residual =
-                w->finish->residual == NULL ? NULL : w->finish->residual + (pixel - w->y);
-            if (some && residual != NULL)
-                residual = memcpy(rest, residual, (size_t)some * sizeof *rest);
-            vec value = conv_finished(w->finish, y[j] + bias, residual, VEC_LANES);
+            vec value = plain ? vec_at_least(y[j] + bias, w->finish->low[0])
+                              : winograd_finished(w, y[j] + bias, pixel, some);
             if (some)
                 store_some(pixel, value, some);
             else
@@ -240,10 +247,13 @@ static inline void winograd_output(const winograd_work *w, int64_t tile, const f
 {
     winograd_place place = winograd_place_of(&w->plan->grid, tile);
     int64_t f = 0, filters = w->plan->filters;
+    bool plain = conv_finish_is_plain(w->finish);
+    for (; plain && f + VEC_LANES <= filters; f += VEC_LANES)
+        winograd_output_lanes(w, place, m, f, 0, true);
     for (; f + VEC_LANES <= filters; f += VEC_LANES)
-        winograd_output_lanes(w, place, m, f, 0);
+        winograd_output_lanes(w, place, m, f, 0, false);
     if (f < filters)
-        winograd_output_lanes(w, place, m, f, filters - f);
+        winograd_output_lanes(w, place, m, f, filters - f, false);
     const int64_t *out = w->plan->grid.out;
     for (int64_t i = place.row; w->finish->loop != NULL && i < place.row + CORE && i < out[0];
          i++) {
