@@ -208,9 +208,8 @@ static void walk_beside(const tutti_conv_phase *phase, const float *const *x, co
     }
     inner.residual = end->residual == NULL ? NULL : residual;
     (left > VEC_LANES ? walk_wide_full : walk_narrow_full)(phase, x, w, &inner, to, 0, left);
-    for (int p = 0; p < PIXELS; p++)
-        for (int64_t i = 0; i < left; i++)
-            y[p][f + i] = whole[p][i];
+    VEC_UNROLL for (int p = 0; p < PIXELS; p++) for (int64_t i = 0; i < left; i++) y[p][f + i] =
+        whole[p][i];
 }
 
 static inline walk_function *walk_edge(int64_t left, bool plain)
@@ -237,8 +236,7 @@ static inline panel_finish finish_of(const conv_finish *all, int64_t f, int64_t 
     float some[PANEL] = {0};
     if (all->bias != NULL)
         memcpy(some, all->bias + f, (size_t)left * sizeof *some);
-    for (int v = 0; v < VECTORS; v++)
-        end.bias[v] = vec_load(some + v * VEC_LANES);
+    VEC_UNROLL for (int v = 0; v < VECTORS; v++) end.bias[v] = vec_load(some + v * VEC_LANES);
     return end;
 }
 
