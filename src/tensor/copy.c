@@ -96,12 +96,52 @@ COPY_TILE(8)
 COPY_TILE(16)
 #undef COPY_TILE
 
+/* Elements of 4 bytes that lie side by side along rows in the source and along columns in the
+ * destination: blocks of 4 x 4 are turned in registers. */
+typedef uint32_t quad __attribute__((vector_size(16)));
+
+static quad quad_load(const char *from)
+{
+    quad value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static void turn_block(const copy_plane *p, char *to, const char *from)
+{
+    quad a = quad_load(from), b = quad_load(from + p->apart), c = quad_load(from + 2 * p->apart),
+         d = quad_load(from + 3 * p->apart);
+    quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    quad cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    quad rows[4] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+                    __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+                    __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                    __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+    for (int i = 0; i < 4; i++)
+        memcpy(to + i * p->over, &rows[i], sizeof rows[i]);
+}
+
+static void turn_tile(const copy_plane *p, int64_t rows, int64_t columns, char *to,
+                      const char *from)
+{
+    int64_t whole = columns / 4 * 4, a = 0;
+    for (; a + 4 <= rows; a += 4)
+        for (int64_t b = 0; b < whole; b += 4)
+            turn_block(p, to + a * p->over + b * 4, from + a * 4 + b * p->apart);
+    if (a < rows) /* the rows below, then the columns beside */
+        copy_tile_4(p, rows - a, columns, to + a * p->over, from + a * 4);
+    if (whole < columns)
+        copy_tile_4(p, a, columns - whole, to + whole * 4, from + whole * p->apart);
+}
+
 static void copy_plane_tiles(size_t size, const copy_plane *p, char *to, const char *from)
 {
     void (*tile)(const copy_plane *, int64_t, int64_t, char *, const char *) =
         size == 1   ? copy_tile_1
         : size == 2 ? copy_tile_2
-        : size == 4 ? copy_tile_4
+        : size == 4 ? (p->near == 4 && p->step == 4 ? turn_tile : copy_tile_4)
         : size == 8 ? copy_tile_8
                     : copy_tile_16;
     for (int64_t b = 0; b < p->columns; b += TILE)
