@@ -400,6 +400,31 @@ static void check_constants(const onnx_case *c, const char *path)
     tutti_graph_destroy(graph);
 }
 
+/* x sigmoid(x), as silu stands in files, is one node again. */
+TUTTI_TEST(onnx_gates_of_a_value_by_itself_are_read_as_silu)
+{
+    char path[64];
+    tutti_graph *graph;
+    tutti_onnx_ports ports;
+    tutti_job *job = tutti_open(NULL, NULL);
+    onnx_case c = {.inputs = 1, .outputs = 1, .tensors = {ONNX_FLOATS(2, 6, 6, 3)}};
+    c.model = tutti_sequential(job, tutti_conv2d(5, 3, .activation = TUTTI_SILU));
+    build(&c);
+    path_of(path);
+    CHECK_OK(tutti_export_onnx(c.model, path));
+    check_constants(&c, path);
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK_OK(tutti_import_graph_onnx(graph, path, &ports, .constants = true));
+    int found = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        found += tutti__is(graph->nodes.data[i], "silu");
+    CHECK_INT(found, 1);
+    tutti_graph_destroy(graph);
+    remove(path);
+    release(&c);
+    CHECK_INT(tutti_close(job), 0);
+}
+
 /* Large weights stay in the file's bytes while it is read, wherever they begin there. */
 TUTTI_TEST(onnx_large_weights_begin_anywhere)
 {
