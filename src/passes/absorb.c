@@ -3,6 +3,7 @@
  * * s + t  →  conv2d(x, kernel s) + t (matmul(x, w) + b) * s     →  matmul(x, w s) + b s Weights
  * that are variables are left alone. Products are rounded in another order than before, so results
  * may differ in the last bits: the one pass of which that is true. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "passes/group.h"
@@ -133,6 +134,8 @@ static tutti_status look_at(tutti_rewrite *rewrite, const tutti_uses *uses, tutt
     while (user != NULL && take(&c, user))
         user = only_user(uses, user);
     bool pays = c.scales > 0 || c.shifts > 1;
+    for (int64_t i = 0; i < channels; i++) /* 0 inf is no number, and v / 0 may be one */
+        pays = pays && isfinite(c.scale[i]) && isfinite(c.shift[i]);
     tutti_status status = pays ? rebuild(rewrite, &c, weights) : TUTTI_OK;
     free(c.scale);
     return status;

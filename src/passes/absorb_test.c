@@ -65,8 +65,9 @@ TUTTI_TEST(absorb_into_a_product)
     tutti_sym y = tutti_matmul(x, NUMBERS(g, 1, 2, 2));
     y = tutti_div(tutti_add(y, tutti_scalar(g, TUTTI_F32, 3)), tutti_scalar(g, TUTTI_F32, 2));
     tutti__test_result(tutti_sub(y, tutti_scalar(g, TUTTI_F32, 1)));
-    CHECK_INT(check(g, "return add(matmul(p0, constant(){value=f32[2,2](0.5 0.6875 0.875 1.0625)}), "
-                       "constant(){value=f32[2](0.5 0.5)})"),
+    CHECK_INT(check(g,
+                    "return add(matmul(p0, constant(){value=f32[2,2](0.5 0.6875 0.875 1.0625)}), "
+                    "constant(){value=f32[2](0.5 0.5)})"),
               1);
 }
 
@@ -81,6 +82,8 @@ TUTTI_TEST(absorb_leaves_others)
     tutti_sym y = tutti_matmul(x, NUMBERS(g, 2, 2, 2));
     tutti__test_result(y);
     tutti__test_result(tutti_mul(y, NUMBERS(g, 1, 2)));
+    tutti__test_result(
+        tutti_div(tutti_matmul(x, NUMBERS(g, 4, 2, 2)), tutti_scalar(g, TUTTI_F32, 0)));
     tutti_sym z = tutti_matmul(x, NUMBERS(g, 3, 2, 2)); /* rows, not channels */
     tutti__test_result(tutti_mul(z, NUMBERS(g, 1, 3, 1)));
     CHECK_INT(check(g, NULL), 0);

@@ -4,6 +4,7 @@
  * of C are computed on all threads. In a packed chunk the blocks of `depth` along k stand one after
  * the other; in a block the panels. */
 #include "device/cpu/gemm/gemm.h"
+#include "device/cpu/gemm/row.h"
 
 #include <string.h>
 
@@ -17,8 +18,6 @@ enum {
     DIRECT_ELEMENTS = 1 << 17,
     MOST_ROWS = TUTTI_GEMM_PIECE_ROWS + 32, /* of a piece of any tile */
     MOST_WIDE = 64,
-    ROW_DEPTH = 512,
-    ROW_PARALLEL = 1 << 15, /* elements of B for one row */
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -381,41 +380,6 @@ static void engine_piece(void *context, int64_t index)
         finish(c->plan->tile, c->gemm, row, part.m, col, part.n, part.c, part.ldc);
 }
 
-/* One row of A is not worth packing anything for: a piece has a few columns and all of k. Blocks of
- * `depth` are summed in order, as elsewhere. */
-static void row_piece(void *context, int64_t index)
-{
-    const cut *c = context;
-    const tutti_gemm *g = c->gemm;
-    const tutti_gemm_tile *tile = c->plan->tile;
-    int64_t start = index * c->piece_n, n = least(c->piece_n, g->n - start);
-    int64_t ldb = c->plan->packed ? c->piece_n : g->ldb, step = g->trans_a ? g->lda : 1;
-    const float *b = c->plan->packed ? g->packed_b + start * g->k : g->b + start;
-    float some[ROW_DEPTH];
-    for (int64_t p = 0; p < g->k; p += tile->depth) {
-        int64_t depth = least(tile->depth, g->k - p);
-        for (int64_t i = 0; step != 1 && i < depth; i++)
-            some[i] = g->a[(p + i) * step];
-        tile->multiply_row(n, depth, step != 1 ? some : g->a + p, b + p * ldb, ldb, g->c + start,
-                           g->add || p > 0);
-    }
-    if (g->bias != NULL || g->relu)
-        finish(tile, g, 0, 1, start, n, g->c + start, g->ldc);
-}
-
-static bool is_row(const tutti_gemm_plan *plan, const tutti_gemm *g)
-{
-    return plan->m == 1 && plan->tile->multiply_row != NULL && plan->tile->depth <= ROW_DEPTH &&
-           !g->a_bf16 && !g->b_bf16 && !g->c_bf16 && (plan->packed || !g->trans_b);
-}
-
-static void run_row(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *g)
-{
-    cut c = {plan, g, .piece_n = tutti__gemm_row_columns(plan->tile, plan->n)};
-    c.n_pieces = divide_up(plan->n, c.piece_n);
-    tutti__pool_run(plan->n * plan->k >= ROW_PARALLEL ? pool : NULL, c.n_pieces, row_piece, &c);
-}
-
 /* No k: C is the bias. */
 static void run_empty(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 {
@@ -434,8 +398,8 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
         run_empty(plan, gemm);
         return;
     }
-    if (is_row(plan, gemm)) {
-        run_row(plan, pool, gemm);
+    if (tutti__gemm_is_row(plan, gemm)) {
+        tutti__gemm_run_row(plan, pool, gemm);
         return;
     }
     pool = plan->parallel ? pool : NULL;
