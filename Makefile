@@ -12,7 +12,7 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native demo test test-slurm test-collectives unit bench bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native demo test test-slurm test-collectives unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -60,6 +60,9 @@ unit: configure ## unit tests only; FILTER=text takes those whose file or name c
 
 bench: all ## benchmarks with the limits they promise; ARGS=--json, ARGS='--rounds 5'
 	@bench/run.sh $(BUILD) $(ARGS)
+
+bench-overlap: all ## how much of the wire time is hidden behind the backward pass (root; two namespaces, tbf)
+	@bench/overlap.sh $(BUILD) $(ARGS)
 
 bench-peers: all ## the same work by PyTorch, TensorFlow and KANN, one table; PEERS_PYTHON=... KANN_DIR=... ARGS=step
 	@bench/peers/run.sh $(BUILD) $(ARGS)
