@@ -182,7 +182,7 @@ static int run(int argc, char **argv, bool json)
     w.profiled = tutti__flag(&argc, argv, "--profile");
     w.cold = tutti__flag(&argc, argv, "--cold");
     w.paced = tutti__flag(&argc, argv, "--paced");
-    if (argc < 2 && !threads) /* one of all benchmarks: there is no file to take */
+    if (argc < 2 && strcmp(argv[0], "infer") != 0) /* one of all benchmarks: there is no file */
         return TUTTI_EXIT_OK;
     if (argc != 2) {
         fputs(usage, stderr);
