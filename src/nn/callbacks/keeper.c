@@ -1,6 +1,7 @@
 /* keeper.c: what --save and --resume ask for. */
 #include <stdio.h>
 
+#include "base/log.h"
 #include "nn/callbacks/checkpoint.h"
 #include "tutti/checkpoint.h"
 
@@ -10,18 +11,6 @@ typedef struct keeper {
     char *folder;     /* with checkpoints to go on from, or NULL */
     bool resume;
 } keeper;
-
-static tutti_status resume_own(keeper *k, tutti_event *event)
-{
-    tutti_error before;
-    tutti__error_capture(TUTTI_OK, &before);
-    tutti_status status = tutti_restore_checkpoint(event->model, k->checkpoint);
-    if (status == TUTTI_NOT_FOUND) {
-        tutti__error_restore(&before);
-        return TUTTI_OK;
-    }
-    return status;
-}
 
 static tutti_status train_begin(void *self, tutti_event *event)
 {
@@ -33,9 +22,11 @@ static tutti_status train_begin(void *self, tutti_event *event)
         return tutti_fail(TUTTI_INVALID,
                           "--resume: nothing says where the checkpoints are; add --save FILE, or "
                           "give tutti_checkpoint or tutti_backup to tutti_fit");
-    if (k->folder)
-        TUTTI_TRY(tutti__resume_from(event->model, k->folder, &found));
-    return found || !k->checkpoint ? TUTTI_OK : resume_own(k, event);
+    TUTTI_TRY(tutti__resume_from(event->model, k->folder, k->checkpoint, &found));
+    if (!found)
+        tutti__log(TUTTI_LOG_INFO, "--resume: there is no checkpoint%s%s yet, training begins anew",
+                   k->folder ? " in " : "", k->folder ? k->folder : "");
+    return TUTTI_OK;
 }
 
 /* The training as it stands, before others change the weights at its end. */
