@@ -281,7 +281,7 @@ void tutti__flags_unread(tutti_job *job)
         const char *name = job->flags.entries[i].key;
         bool shows = strcmp(name, "quiet") == 0 || strcmp(name, "json") == 0;
         if (!shows && !atomic_load(&found->asked))
-            fprintf(stderr, "tutti: note: this program does not read --%s%s\n",
-                    found->pair ? "set " : "", name);
+            fprintf(stderr, "tutti: note: nothing has read --%s%s\n", found->pair ? "set " : "",
+                    name);
     }
 }
