@@ -74,6 +74,12 @@ holds '"done": true'
 expect 0 "its event files" test -d board2/train -a -d board2/validation
 expect 2 "a wrong flag" "$tutti" train mnist --epoch 1
 holds "'--epoch' is no flag of mnist"
+expect 1 "no place to save" "$tutti" train mnist --epochs 1 --steps-per-epoch 1 --save /proc/nothing/model
+holds '/proc/nothing'
+if "$tutti" ops > /dev/full 2> err || "$tutti" --help > /dev/full 2> err; then
+    failed=$((failed + 1))
+    echo "a full disk below standard output is no failure"
+fi
 expect 2 "an empty batch" "$tutti" train mnist --batch 0
 holds "from 1 to 16777216"
 expect 2 "no precision" "$tutti" train softmax --precision f8

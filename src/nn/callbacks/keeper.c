@@ -3,6 +3,8 @@
 
 #include "base/log.h"
 #include "nn/callbacks/checkpoint.h"
+#include "nn/spread.h"
+#include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
 
 typedef struct keeper {
@@ -27,6 +29,13 @@ static tutti_status train_begin(void *self, tutti_event *event)
         tutti__log(TUTTI_LOG_INFO, "--resume: there is no checkpoint%s%s yet, training begins anew",
                    k->folder ? " in " : "", k->folder ? k->folder : "");
     return TUTTI_OK;
+}
+
+/* That the file can be written is found out before the training, not after it. */
+static tutti_status try_place(void *self, tutti_event *event)
+{
+    const keeper *k = self;
+    return tutti__model_speaks(event->model) ? tutti__checkpoint_try(k->path) : TUTTI_OK;
 }
 
 /* The training as it stands, before others change the weights at its end. */
@@ -68,6 +77,7 @@ static const tutti_callback_kind training_kind = {
 static const tutti_callback_kind model_kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "save",
+    .train_begin = try_place,
     .train_end = save_model,
     .destroy = destroy,
 };

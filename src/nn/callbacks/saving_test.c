@@ -212,6 +212,15 @@ TUTTI_TEST(saving_resume_finds_the_folder_of_a_checkpoint_callback)
     training_end(first);
 }
 
+TUTTI_TEST(saving_where_nothing_can_be_written_fails_before_the_training)
+{
+    training t = training_begin((const char *[]){"--save", "/proc/nothing/model", NULL});
+    CHECK(!tutti_fit(t.model, t.data, .epochs = 3, .quiet = true));
+    CHECK_CONTAINS(tutti_error_message(), "/proc/nothing");
+    CHECK_INT(tutti_model_steps(t.model), 0);
+    training_end_with(t, 1);
+}
+
 typedef struct heard {
     int warnings;
     char last[300];
