@@ -89,6 +89,16 @@ expect 0 "train a file" "$tutti" train mnist.json --epochs 1 --steps-per-epoch 1
 holds '"samples_per_second": '
 expect 0 "eval" "$tutti" eval mnist --set expect=0.90 --json
 holds '"accuracy": 0.9'
+python3 - << 'END'
+import struct
+head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 28, 28, 1), }".ljust(117) + b"\n"
+with open("one.npy", "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + bytes(4 * 784))
+END
+expect 0 "predict one" "$tutti" predict mnist --input one.npy --json
+expect 1 "an input that is none" "$tutti" predict mnist --input nothing=one.npy --json
+holds "'input' of the model is not given"
+expect 1 "an input too many" "$tutti" predict mnist --input one.npy --input one.npy
 expect 1 "eval nothing" "$tutti" eval nothing
 holds 'nothing.json'
 expect 2 "train nothing" "$tutti" train nothing
