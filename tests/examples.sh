@@ -112,6 +112,8 @@ expect 0 "two devices" "$tutti" train mnist --strategy mirrored --devices cpu:0,
 holds 'strategy mirrored'
 expect 0 "a plan" "$tutti" plan mnist --ranks 8 --hosts 4 --alpha 20us --beta 10GB/s --flops 1e12
 holds 'recommended'
+expect 0 "doctor" "$tutti" doctor
+holds 'strategies.* mirrored'
 expect 1 "too little" "$tutti" train softmax --epochs 1 --steps-per-epoch 2 --set expect=0.99 --quiet
 
 # A GAN's losses are the same bits, whoever computes them.
