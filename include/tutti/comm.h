@@ -64,7 +64,7 @@ typedef struct tutti_comm_options {
     int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond */
     double timeout;         /* seconds that a call may take; 0: 300 */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
-    bool measure;           /* measure the cost of links now, on all ranks alike (some ms) */
+    bool measure;           /* measure the cost of links now, on all ranks alike (at most 0.2 s) */
     const tutti_comm_cost *cost; /* known beforehand; copied */
 } tutti_comm_options;
 #define TUTTI_COMM_OPTIONS(...) TUTTI_OPTIONS(tutti_comm_options, __VA_ARGS__)
