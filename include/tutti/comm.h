@@ -54,6 +54,7 @@ typedef struct tutti_comm_cost {
     double staged[TUTTI_COMM_SIZES]; /* the same from private memory */
     int hosts;                       /* machines that the ranks are spread over; 0 means 1 */
     double move[TUTTI_COMM_SIZES];   /* seconds a byte: y = x; 0: three quarters of gamma */
+    double pull[TUTTI_COMM_SIZES];   /* the same from another rank's memory; 0: as move */
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {

@@ -1,6 +1,8 @@
 /* measure.c: the constants of the cost model, measured among the ranks that will use them.
  *
- * One way: ranks 0 and 1 send to and fro, half of the time counts. Exchange: all ranks give to the
+ * One way: rank 0 sends, and rank 1 answers with 8 bytes; the answer's time does not count. (Two
+ * large messages to and fro are no measure: each rank would have two buffers in its caches, and an
+ * operation has one.) Exchange: all ranks give to the
  * next and take from the one before, as a ring does. Addition and copies: all ranks at once, since
  * they share memory. The least of several rounds counts; rank 0's figures are everybody's. When the
  * time for it runs out, on a machine that others use too, there are fewer rounds, and large sizes
@@ -41,12 +43,12 @@ static tutti_status one_way(bench *m, size_t bytes)
     tutti_collective *c = &m->call;
     if (c->rank == 0) {
         TUTTI_TRY(tutti__coll_send(c, 1, m->a, bytes));
-        return tutti__coll_recv(c, 1, m->b, bytes);
+        return tutti__coll_recv(c, 1, m->b, 8);
     }
     if (c->rank > 1)
         return TUTTI_OK;
     TUTTI_TRY(tutti__coll_recv(c, 0, m->b, bytes));
-    return tutti__coll_send(c, 0, m->a, bytes);
+    return tutti__coll_send(c, 0, m->a, 8);
 }
 
 static tutti_status exchange(bench *m, size_t bytes)
@@ -81,6 +83,17 @@ static tutti_status reduce_in_place(bench *m, size_t bytes)
     return tutti__coll_find("direct")->on[TUTTI_ALL_REDUCE].run(&c);
 }
 
+static tutti_status pull(bench *m, size_t bytes)
+{
+    tutti_collective c = m->call;
+    c.operation = TUTTI_BROADCAST;
+    c.in = c.out = m->a;
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    c.count = (int64_t)(bytes / 4);
+    return tutti__coll_find("direct")->on[TUTTI_BROADCAST].run(&c);
+}
+
 static tutti_status phases(bench *m, size_t bytes)
 {
     (void)bytes;
@@ -113,7 +126,9 @@ static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), siz
     TUTTI_TRY(work(m, bytes));
     double best = (double)(tutti__now_ns() - begun) * 1e-9;
     TUTTI_TRY(agree_on_rounds(m, best, rounds_of(m, bytes), &rounds));
-    int batches = rounds < 10 ? rounds : 10, each = rounds / (batches > 0 ? batches : 1);
+    /* Calls in a row that everybody takes part in; messages one way are apart from each other. */
+    int batches = rounds < 10 || work == one_way ? rounds : 10;
+    int each = rounds / (batches > 0 ? batches : 1);
     for (int batch = 0; batch < batches; batch++) {
         int64_t start = tutti__now_ns();
         for (int i = 0; i < each; i++)
@@ -125,8 +140,7 @@ static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), siz
 }
 
 /* Seconds a byte at each size, after `base` for none at all. */
-static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), double base,
-                          double share, double *ret)
+static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), double base, double *ret)
 {
     double expected = 0;
     for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
@@ -141,7 +155,7 @@ static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), doubl
             continue;
         }
         expected = seconds;
-        ret[i] = fmax(seconds * share - base, 0.1 * seconds * share) / (double)sizes[i];
+        ret[i] = fmax(seconds - base, 0.1 * seconds) / (double)sizes[i];
     }
     return TUTTI_OK;
 }
@@ -176,23 +190,24 @@ static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_cost *c
     m->call.tag = (uint32_t)(UINT32_C(0x80000000) | (++group->sequence & 0x7fffffff));
     TUTTI_TRY(time_of(m, one_way, 8, 0, &there_and_back));
     cost->link[link].alpha = there_and_back / 2;
-    TUTTI_TRY(curve(m, one_way, there_and_back / 2, 0.5, cost->link[link].beta));
+    TUTTI_TRY(curve(m, one_way, there_and_back, cost->link[link].beta));
     TUTTI_TRY(time_of(m, exchange, 8, 0, &both));
     cost->link[link].turn = fmax(both - there_and_back / 2, 0);
     double base = cost->link[link].alpha + cost->link[link].turn;
-    return curve(m, exchange, base, 1, cost->link[link].exchange);
+    return curve(m, exchange, base, cost->link[link].exchange);
 }
 
 static tutti_status measure_shared(tutti_comm *group, bench *m, tutti_comm_cost *cost)
 {
     m->comm = m->call.comm = group;
     TUTTI_TRY(time_of(m, phases, 8, 0, &cost->phase));
-    TUTTI_TRY(curve(m, reduce_in_place, 2 * cost->phase, 1, cost->copy));
+    TUTTI_TRY(curve(m, reduce_in_place, 2 * cost->phase, cost->copy));
+    TUTTI_TRY(curve(m, pull, 2 * cost->phase, cost->pull));
     char *arena = m->a, *private = calloc(1, sizes[m->levels - 1]);
     if (!private)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to measure with");
     m->a = private;
-    tutti_status status = curve(m, reduce_in_place, 2 * cost->phase, 1, cost->staged);
+    tutti_status status = curve(m, reduce_in_place, 2 * cost->phase, cost->staged);
     m->a = arena;
     free(private);
     return status;
@@ -201,8 +216,8 @@ static tutti_status measure_shared(tutti_comm *group, bench *m, tutti_comm_cost 
 static tutti_status measure_all(tutti_comm *comm, bench *m, tutti_comm_cost *cost)
 {
     tutti_comm *within = comm->within ? comm->within : comm;
-    TUTTI_TRY(curve(m, add, 0, 1, cost->gamma));
-    TUTTI_TRY(curve(m, copy, 0, 1, cost->move));
+    TUTTI_TRY(curve(m, add, 0, cost->gamma));
+    TUTTI_TRY(curve(m, copy, 0, cost->move));
     if (within->size > 1)
         TUTTI_TRY(measure_link(within, m, cost, TUTTI_LINK_WITHIN));
     if (!m->thorough)
