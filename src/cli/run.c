@@ -10,6 +10,7 @@
 #include "cli/run/run.h"
 #include "cluster/cluster.h"
 #include "cluster/secret.h"
+#include "comm/engine.h"
 
 static const char usage[] =
     "usage: tutti run [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
@@ -84,6 +85,10 @@ static void unbracket(char *name)
 /* "a:2,b": names as ssh takes them, user@host too; an IPv6 address with a number in brackets. */
 static bool read_hosts(tutti_run_job *job, const char *text)
 {
+    if (*text == '\0') {
+        tutti__complain("--hosts takes names and numbers of ranks, such as a:2,b:2");
+        return false;
+    }
     while (*text != '\0') {
         char name[256];
         int count = 1;
@@ -130,6 +135,12 @@ static bool add_variable(tutti_run_job *job, const char *text)
 static bool add_engine(tutti_run_job *job, const char *engine)
 {
     char text[100];
+    const tutti_engine *known;
+    if (tutti__engine_find(engine, &known) != TUTTI_OK || !known->processes) {
+        tutti__complain("--engine: '%s' does not connect processes; there are: shm, tcp, mpi",
+                        engine);
+        return false;
+    }
     snprintf(text, sizeof text, "TUTTI_ENGINE=%s", engine);
     return add_variable(job, text);
 }

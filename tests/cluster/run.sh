@@ -354,6 +354,14 @@ test_output_and_environment() {
     timeout 20 "$tutti" run --hosts localhost:1,other:1 true > out 2>&1
     code $? 2
     has out "write this machine's name"
+    timeout 20 "$tutti" run -n 2 --engine pigeon true > out 2>&1
+    code $? 2
+    has out "there are: shm, tcp, mpi"
+    for engine in shm tcp; do # what the program itself leaves open
+        timeout 20 "$tutti" run -n 2 --engine $engine "$rank_program" reduce 1 > out 2>&1
+        code $? 0
+        has out "rank [01] by $engine" 2
+    done
 }
 
 test_terminal_of_rank_zero() {
@@ -618,6 +626,14 @@ test_schedules_and_stragglers() {
     late=$(sed -n 's/.*skew 1: \([0-9]*\) samples, last \([0-9]*\) times.*/\1 \2/p' out)
     awk -v l="$late" 'BEGIN { split(l, a, " "); exit !(a[1] > 5 && a[2] > 0.7 * a[1]) }' ||
         fail "the straggler was last only so often: '$late'"
+}
+
+test_collectives_name_a_straggler() {
+    timeout 40 "$tutti" run -n 3 "$rank_program" slow 4 > out 2>&1
+    code $? 0
+    has out "log: 3 ranks on 1 host (.*), by launcher.*; shm within a host: alpha .* us, beta" 1
+    has out "log: rank 1 (host .*) came last to .* all others waited for it" 1
+    has out "log: rank" 1
 }
 
 # two_hosts: namespaces $a and $b, joined by a cable with the ends va-$$ (10.77.0.1) and vb-$$ (10.77.0.2).
