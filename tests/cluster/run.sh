@@ -546,7 +546,7 @@ test_ssh_between_network_namespaces() {
     else
         ip netns exec $a timeout 30 "$tutti" run --ssh "$ssh" --hosts root@host-a:2,root@host-b:2 \
             "$rank_program" reduce 1 agree > out 2>&1
-        has out "on 2 hosts" 4
+        has out "of 4 on 2 hosts" 4
         has out "reduced by" 4
         has out "closed" 4
         TUTTI_SILENCE_MS=1000 ip netns exec $a timeout 40 "$tutti" run --ssh "$ssh" --hosts host-a:2,host-b:2 \
