@@ -1,4 +1,5 @@
 /* report.c: how a job failed, and its exit code. */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* ssh.c: a station on another host: the command that starts it, the mark that it is there, where
  * rank 0 is met. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* pairs.c: connections on loopback between all ranks of a group that one process makes. */
+#define _GNU_SOURCE
 #include "comm/tcp/pairs.h"
 
 #include <arpa/inet.h>
