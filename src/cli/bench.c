@@ -121,6 +121,9 @@ static int run(int argc, char **argv)
         if (argc > 1 && strcmp((*bench)->name, argv[1]) != 0)
             continue;
         found++;
+        int asked = argc;
+        if (argc > 2 && (tutti__flag(&asked, argv, "--help") || tutti__flag(&asked, argv, "-h")))
+            return printf("%s", (*bench)->usage ? (*bench)->usage : usage), TUTTI_EXIT_OK;
         int one = (*bench)->run(argc > 1 ? argc - 1 : 1, argc > 1 ? argv + 1 : argv, json);
         code = one ? one : code;
     }
@@ -138,4 +141,5 @@ const tutti_command tutti_command_bench = {
     .summary = "measure this machine with our own benchmarks",
     .usage = usage,
     .run = run,
+    .starts_program = true,
 };
