@@ -118,6 +118,11 @@ static tutti_status open_strategy(tutti_strategy *s)
     if (s->options.shards < 1 || s->options.shards > 1024)
         return tutti_fail(TUTTI_INVALID, "a batch is cut into 1 to 1024 shards, not %d",
                           s->options.shards);
+    if (s->options.deterministic && s->options.shard > TUTTI_SHARD_ELEMENT)
+        return tutti_fail(TUTTI_INVALID,
+                          "deterministic mode gives the same batches to any number of workers, and "
+                          "shard=%s does not; use shard=element",
+                          tutti__share_name(s->options.shard));
     if (algorithm_of(s, NULL))
         TUTTI_TRY(tutti_comm_spec_check(algorithm_of(s, NULL)));
     if (s->options.compression)
@@ -195,6 +200,7 @@ tutti_status tutti_strategy_close(tutti_strategy *strategy)
         return TUTTI_OK;
     tutti_status status = tutti__team_close(strategy->team);
     tutti_cluster_free(strategy->cluster);
+    free(strategy->counts);
     free(strategy->devices);
     free(strategy->device_names);
     tutti__arena_free(&strategy->strings);
@@ -293,6 +299,14 @@ tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batc
                           .overlap = options->overlap > 0 ||
                                      (options->overlap == 0 && leaves_machine(strategy->team)),
                           .wire = wire_name(options)};
+}
+
+tutti_spread tutti__strategy_spread_own(const tutti_strategy *strategy, const int64_t *counts,
+                                        int64_t batch)
+{
+    tutti_spread spread = tutti__strategy_spread(strategy, batch);
+    spread.counts = counts;
+    return spread;
 }
 
 void tutti_strategy_rows(const tutti_strategy *strategy, int64_t batch, int replica,

@@ -107,7 +107,7 @@ static tutti_status spread(const tutti_engine_options *options, const tutti_ask 
 {
     if (request->spread_already || request->device || !tutti__strategy_spreads(options->strategy))
         return TUTTI_OK;
-    tutti_spread how = tutti__strategy_spread(options->strategy, batch);
+    tutti_spread how = tutti__strategy_spread_own(options->strategy, request->counts, batch);
     tutti_graph *replicas;
     TUTTI_TRY(tutti__spread_rewrite(*graph, &how, &replicas));
     tutti_graph_destroy(*graph);
@@ -141,7 +141,7 @@ static tutti_status whole_types(const tutti_engine_options *options, const tutti
         if (!tutti__is_batch(request->feeds[i].node, request->feeds[i].index) || types[i].rank < 1)
             continue;
         batch = request->batch > 0 ? request->batch : types[i].dims[0];
-        tutti_spread how = tutti__strategy_spread(options->strategy, batch);
+        tutti_spread how = tutti__strategy_spread_own(options->strategy, request->counts, batch);
         tutti__spread_own(&how, batch, &first, &rows);
         if (types[i].dims[0] != rows)
             return tutti_fail(

@@ -205,6 +205,8 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
                        .target_count = targets,
                        .batch = options->batch,
                        .targets = l->nodes};
+    if (options->own_rows)
+        tutti__engine_own_rows(session->engine, ret);
     return TUTTI_OK;
 }
 
