@@ -28,22 +28,27 @@ typedef struct tutti_session tutti_session;
 
 typedef struct tutti_strategy_options {
     size_t struct_size;
-    const char *devices;     /* "cpu:0,cpu:1", "cpu:*" for all; NULL: the strategy's own choice */
-    const char *central;     /* central_storage: where variables live; NULL: the first device */
-    const char *reduction;   /* "ring", "tree", "hierarchical", "central", …, or by size as
-                                tutti_comm_spec_check has it; NULL: by cost */
-    bool deterministic;      /* the same bits for any number of workers up to `shards` */
-    int shards;              /* parts that a batch is cut into when deterministic; 0: 8 */
-    int64_t bucket_bytes;    /* gradients are joined up to this size; 0: by the cost model */
-    int overlap;             /* communication beside the backward pass: 1 yes, -1 no, 0 by cost */
-    tutti_dtype wire;        /* f32 gradients between replicas as TUTTI_BF16 or TUTTI_F16 */
-    const char *compression; /* of f32 gradients, with what is left out added the next time:
-                                "topk:0.01", "powersgd:2", as tutti_compressor_create has it */
+    const char *devices;   /* "cpu:0,cpu:1", "cpu:*" for all, "cpu:0=64MiB" with a limit of memory;
+                              NULL: the strategy's own choice */
+    const char *central;   /* central_storage: where variables live; NULL: the first device */
+    const char *reduction; /* "ring", "tree", "hierarchical", "central", …, or by size as
+                              tutti_comm_spec_check has it; NULL: by cost */
+    bool deterministic;    /* the same bits for any number of workers up to `shards` */
+    int shards;            /* parts that a batch is cut into when deterministic; 0: 8 */
+    int64_t bucket_bytes;  /* gradients are joined up to this size; 0: by the cost model */
+    int overlap;           /* communication beside the backward pass: 1 yes, -1 no, 0 by cost */
+    tutti_dtype wire;      /* f32 gradients between replicas as TUTTI_BF16 or TUTTI_F16 */
+    const char *compression;      /* of f32 gradients, with what is left out added the next time:
+                                     "topk:0.01", "powersgd:2", as tutti_compressor_create has it */
     const tutti_cluster *cluster; /* multi_worker_mirrored; NULL: found from the environment */
     const char *engine;           /* between processes: "shm", "tcp", "mpi"; NULL: the best */
     double timeout;               /* seconds that a collective may wait; 0: 300 */
     double join_timeout;          /* seconds until all workers must have come; 0: 60 */
     tutti_shard_policy shard;     /* how processes share the data that a model is trained on */
+    const char *sparse; /* gradients of rows (embeddings): "gather" the rows, sum them as a "dense"
+                           table; NULL or "auto": whichever moves fewer bytes */
+    int64_t memory_limit; /* bytes of each device whose name says no other; 0: none. A program whose
+                             values and variables need more is refused before it runs */
 } tutti_strategy_options;
 
 /* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage", or "auto", which
@@ -115,6 +120,16 @@ TUTTI_API tutti_status tutti_replica_gather(const tutti_replica *replica, tutti_
 /* The first replica's tensor on all. */
 TUTTI_API tutti_status tutti_replica_broadcast(const tutti_replica *replica, tutti_tensor *value,
                                                tutti_tensor **ret_value);
+/* The replica's own copy of a variable (a new tensor). */
+TUTTI_API tutti_status tutti_replica_read(const tutti_replica *replica, tutti_session *session,
+                                          tutti_sym variable, tutti_tensor **ret_value);
+/* Gives a variable the value that this replica has for it; all replicas call it. Values are put
+ * together as the variable's aggregation says (sum, mean, first), and all copies get the result; an
+ * on_read variable keeps each replica's own. Without aggregation it is refused. Under central
+ * storage, where there is one copy, and in deterministic mode an on_read variable is put together
+ * at once. */
+TUTTI_API tutti_status tutti_replica_assign(const tutti_replica *replica, tutti_session *session,
+                                            tutti_sym variable, tutti_tensor *value);
 /* Losses of the examples that a replica has, as its share of the mean over the whole batch: their
  * sum / `batch`. The sum over replicas of these is the mean; the mean of the replicas' means is not
  * where they have different numbers of examples. */

@@ -14,6 +14,13 @@
 /* The mesh axis that batches are cut along. */
 #define TUTTI_BATCH_AXIS "batch"
 
+/* How rows of gradients (of embeddings) come together. */
+typedef enum tutti_sparse_way {
+    TUTTI_SPARSE_AUTO,   /* whichever moves fewer bytes */
+    TUTTI_SPARSE_GATHER, /* all replicas get all rows */
+    TUTTI_SPARSE_DENSE,  /* as tables that are summed */
+} tutti_sparse_way;
+
 typedef struct tutti_spread {
     int replicas;               /* in the job */
     int first, local;           /* those of this process: [first, first + local) */
@@ -24,8 +31,9 @@ typedef struct tutti_spread {
     const char *central;  /* the device that variables live on; NULL: on all */
     int64_t bucket_bytes; /* gradients are joined up to this size; 0: one by one */
     bool overlap;         /* collectives of gradients run beside the rest of the backward pass */
-    const char *wire;     /* form of f32 gradients between replicas: "bf16", "f16", the name of a
-                             compression; NULL: as they are */
+    tutti_sparse_way sparse;
+    const char *wire; /* form of f32 gradients between replicas: "bf16", "f16", the name of a
+                         compression; NULL: as they are */
 } tutti_spread;
 
 /* The rows of replica r: without `shards` they differ by at most one, the first ones have more;

@@ -48,6 +48,7 @@ static void keep_options(tutti_strategy *s, const tutti_strategy_options *option
     s->options.reduction = keep_text(s, s->options.reduction);
     s->options.engine = keep_text(s, s->options.engine);
     s->options.compression = keep_text(s, s->options.compression);
+    s->options.sparse = keep_text(s, s->options.sparse);
     if (s->options.shards <= 0)
         s->options.shards = (int)tutti__param_int(&shards_param);
 }
@@ -112,6 +113,16 @@ static void release(void *self, void *memory)
     tutti_comm_free(self, memory);
 }
 
+/* -1: there is none of that name. */
+static int sparse_way(const tutti_strategy_options *options)
+{
+    static const char *const names[] = {"auto", "gather", "dense"};
+    for (int i = 0; options->sparse && i < 3; i++)
+        if (strcmp(options->sparse, names[i]) == 0)
+            return i;
+    return options->sparse ? -1 : TUTTI_SPARSE_AUTO;
+}
+
 static tutti_status open_strategy(tutti_strategy *s)
 {
     tutti_comm *world;
@@ -125,6 +136,11 @@ static tutti_status open_strategy(tutti_strategy *s)
                           tutti__share_name(s->options.shard));
     if (algorithm_of(s, NULL))
         TUTTI_TRY(tutti_comm_spec_check(algorithm_of(s, NULL)));
+    if (sparse_way(&s->options) < 0)
+        return tutti_fail(
+            TUTTI_INVALID,
+            "there is no way '%s' for gradients of rows; there are: auto, gather, dense",
+            s->options.sparse);
     if (s->options.compression)
         TUTTI_TRY(tutti_compressor_check(s->options.compression));
     TUTTI_TRY(tutti__strategy_devices(s));
@@ -203,6 +219,7 @@ tutti_status tutti_strategy_close(tutti_strategy *strategy)
     free(strategy->counts);
     free(strategy->devices);
     free(strategy->device_names);
+    free(strategy->limits);
     tutti__arena_free(&strategy->strings);
     free(strategy);
     return status;
@@ -298,6 +315,7 @@ tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batc
                                                                     : bucket_bytes(strategy->team),
                           .overlap = options->overlap > 0 ||
                                      (options->overlap == 0 && leaves_machine(strategy->team)),
+                          .sparse = (tutti_sparse_way)sparse_way(options),
                           .wire = wire_name(options)};
 }
 

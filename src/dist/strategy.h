@@ -30,6 +30,7 @@ struct tutti_strategy {
     tutti_team *team;
     char (*devices)[64]; /* of this process */
     const char **device_names;
+    int64_t *limits; /* bytes of memory of each device; 0: none */
     int local;
     char central[64]; /* where variables live, of central storage */
     tutti_shared_memory memory;
@@ -63,6 +64,8 @@ bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret);
 /* ---- devices.c ---- */
 /* Those of the options or of the kind, opened. */
 tutti_status tutti__strategy_devices(tutti_strategy *s);
+/* Bytes that a device may take; 0: it is not limited. */
+int64_t tutti__strategy_limit(const tutti_strategy *s, const char *device);
 /* Where variables live: the device that was named, or the first one. */
 tutti_status tutti__strategy_central(tutti_strategy *s);
 

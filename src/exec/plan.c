@@ -74,6 +74,8 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
             plan->arena_bytes += executable->table->memory(executable);
     }
     tutti__partition_free(count, pieces);
+    if (status == TUTTI_OK && options->strategy)
+        status = tutti__limits_check(tutti__engine_state(engine), options->strategy, plan);
     return status;
 }
 
@@ -183,8 +185,11 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
         char type[TUTTI_TYPE_TEXT];
         if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || node->output_count < 1)
             continue;
+        /* Buckets have names of their own making, which other nodes of a replica may change. */
+        bool bucket = strncmp(node->origin, "bucket_", 7) == 0;
+        const char *what = bucket ? tutti__str(node, "channel") : node->origin;
         const char *text =
-            tutti__arena_format(&arena, "%s of '%s' and %d more: %s", node->op->name, node->origin,
+            tutti__arena_format(&arena, "%s of '%s' and %d more: %s", node->op->name, what,
                                 node->output_count - 1, tutti_type_text(&node->types[0], type));
         ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
     }
