@@ -389,7 +389,7 @@ for way in mirrored3 far2 central2 shm2 shm4 levels2; do run_test "short_$way" c
 run_test three_rows_on_four_workers check_short tcp4 3
 run_test save_and_eval check_save_and_eval
 for example in autoencoder mnist resnet ${long:+text tickets cifar}; do
-    for way in mirrored2 tcp3 ${long:+mirrored3 far2 central2 shm2 shm4 levels2 mpi3}; do
+    for way in mirrored2 tcp3 levels3 ${long:+mirrored3 far2 central2 shm2 shm4 levels2 mpi3}; do
         run_test "bits_${example}_$way" check_bits "$example" "$way"
     done
 done
