@@ -26,7 +26,7 @@ static double bare_seconds(tutti_model *model, tutti_tensor *const *tensors, int
     tutti__bench_must(tutti__form_for(model, true, 2, tensors, &form));
     double start = tutti__seconds();
     for (int i = 0; i < steps; i++)
-        tutti__bench_must(tutti__form_run(model, form, 0, 2, tensors));
+        tutti__bench_must(tutti__form_run(model, form, 0, false, 2, tensors));
     return (tutti__seconds() - start) / steps;
 }
 

@@ -123,7 +123,7 @@ static tutti_status steps(tutti_model *model, tutti_dataset *data)
         tensors[i] = element.tensors[wiring.order[i]];
     for (;;) {
         TUTTI_TRY(tutti__form_for(model, true, wiring.count, tensors, &form));
-        TUTTI_TRY(tutti__form_run(model, form, 0, wiring.count, tensors));
+        TUTTI_TRY(tutti__form_run(model, form, 0, false, wiring.count, tensors));
         measured->step_done(measured->context, tutti__session_engine(model->session));
     }
 }

@@ -31,6 +31,16 @@ extern "C" {
 typedef struct tutti_dataset tutti_dataset;
 typedef struct tutti_iterator tutti_iterator;
 
+/* How the processes of a job share a dataset (tutti_strategy_options, --set shard=NAME). Every
+ * element is seen once an epoch by one of them, except when it is off. */
+typedef enum tutti_shard_policy {
+    TUTTI_SHARD_AUTO,    /* by element, unless reading everything everywhere would cost too much */
+    TUTTI_SHARD_ELEMENT, /* the rows of every batch: batches are those of one process */
+    TUTTI_SHARD_FILE,    /* each process reads some of the files */
+    TUTTI_SHARD_BYTES,   /* each process reads a range of the files' bytes */
+    TUTTI_SHARD_OFF,     /* each process reads everything */
+} tutti_shard_policy;
+
 #define TUTTI_MAX_COMPONENTS 16
 #define TUTTI_UNKNOWN (-1) /* a cardinality that is not known before the end */
 #define TUTTI_ENDLESS (-2) /* the cardinality of tutti_repeat(ds, 0) */
@@ -44,6 +54,7 @@ typedef struct tutti_element {
     int64_t index;  /* that follow from the seed, epoch and index alone, for augmentation */
     uint64_t random;
     int64_t rows; /* of the whole batch, where a strategy gave this process some of it; 0: all */
+    bool own;     /* as many as this process had: give them to tutti_run with .own_rows */
 } tutti_element;
 
 /* Puts a tensor, whose reference it takes, in the place of component `which`, or behind the last.
@@ -110,6 +121,20 @@ TUTTI_API tutti_dataset *tutti_from_generator(tutti_job *job, const tutti_genera
 
 /* The lines of a text file (also gzip), without their ends, as string scalars "line". */
 TUTTI_API tutti_dataset *tutti_text_lines(tutti_job *job, const char *path);
+
+/* The lines of text files, one after the other, as string scalars "line": as tutti_text_lines, but
+ * read as they are asked for, so that files may be larger than memory. gzip files are unpacked. */
+typedef struct tutti_text_files_options {
+    size_t struct_size;
+    int count; /* of files; 0: the one path given */
+    const char *const *paths;
+} tutti_text_files_options;
+TUTTI_API tutti_dataset *tutti_dataset_text_files(tutti_job *job, const char *path,
+                                                  const tutti_text_files_options *options);
+/* tutti_text_files(job, "corpus.txt"), tutti_text_files(job, NULL, .count = 8, .paths = names) */
+#define tutti_text_files(job, path, ...)                                                           \
+    TUTTI_AT(tutti_dataset_text_files((job), (path),                                               \
+                                      TUTTI_OPTIONS(tutti_text_files_options, __VA_ARGS__)))
 
 /* A file of comma-separated values (also gzip), with a header line. Each column is a component with
  * the column's name: i64, f32 (missing values are NaN) or string, whichever its cells allow.

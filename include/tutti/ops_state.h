@@ -120,6 +120,16 @@ TUTTI_API tutti_init tutti_from_sym(tutti_sym sym);
  * axis. Stored with the variable; strategies that cut variables ask it. */
 typedef void tutti_partitioner(const tutti_type *type, int64_t ret_pieces[TUTTI_MAX_RANK]);
 
+/* What a variable is where the replicas of a strategy have different values for it. */
+typedef enum tutti_aggregation {
+    TUTTI_AGGREGATE_AUTO, /* the sum with on_read, else none */
+    TUTTI_AGGREGATE_NONE, /* nothing: reading it, or assigning to it from code of each replica,
+                             fails */
+    TUTTI_AGGREGATE_SUM,
+    TUTTI_AGGREGATE_MEAN,  /* of floating variables */
+    TUTTI_AGGREGATE_FIRST, /* the first replica's */
+} tutti_aggregation;
+
 typedef struct tutti_variable_options {
     size_t struct_size;
     const char *name;        /* "variable" */
@@ -127,8 +137,15 @@ typedef struct tutti_variable_options {
     tutti_dtype dtype;       /* TUTTI_F32, or the tensor's or node's */
     int64_t seed;            /* of random initial values, mixed with the variable's name */
     const char *shared_name; /* its name in the state; by default the node's full name */
-    bool on_read; /* under a strategy every replica adds to a value of its own, and whoever reads it
-                     gets their sum; without it they are kept equal on every write */
+    /* Under a strategy replicas have copies that are kept equal on every write; or, on_read, each
+     * has a value of its own, and whoever reads the variable gets them put together:
+     *  - sum: what replicas add stays with them; of what all have alike, the first one adds it.
+     *  - mean: a replica's share of a sum over the batch counts as many times as there are
+     *    replicas, so that each has an estimate of its own and the mean is what one device has.
+     *  - first, none: values of the graph, which are those of the whole batch, are written to all.
+     * Assignments by tutti_replica_assign are put together so, too. */
+    bool on_read;
+    tutti_aggregation aggregation;
     const char *slot_of; /* full name of the variable whose slot (momentum, …) this is */
     tutti_partitioner *partitioner;
 } tutti_variable_options;

@@ -77,6 +77,9 @@ typedef struct tutti_run_options {
     /* Under a strategy of several processes: rows of the whole batch, of which feeds marked by
      * tutti_split_batch hold the rows of this process (tutti_strategy_rows). 0: they hold all. */
     int64_t batch;
+    /* Such feeds hold as many rows as this process said that it has (tutti_strategy_agree), or as
+     * the element has that was taken last (tutti_distribute_from_function). */
+    bool own_rows;
 } tutti_run_options;
 
 #define TUTTI_FEED(...)                                                                            \

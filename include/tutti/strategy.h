@@ -15,6 +15,7 @@
 
 #include "tutti/cluster.h"
 #include "tutti/comm.h"
+#include "tutti/dataset.h"
 #include "tutti/graph.h"
 #include "tutti/job.h"
 
@@ -27,21 +28,27 @@ typedef struct tutti_session tutti_session;
 
 typedef struct tutti_strategy_options {
     size_t struct_size;
-    const char *devices;     /* "cpu:0,cpu:1", "cpu:*" for all; NULL: the strategy's own choice */
-    const char *central;     /* central_storage: where variables live; NULL: the first device */
-    const char *reduction;   /* "ring", "tree", "hierarchical", "central", …, or by size as
-                                tutti_comm_spec_check has it; NULL: by cost */
-    bool deterministic;      /* the same bits for any number of workers up to `shards` */
-    int shards;              /* parts that a batch is cut into when deterministic; 0: 8 */
-    int64_t bucket_bytes;    /* gradients are joined up to this size; 0: by the cost model */
-    int overlap;             /* communication beside the backward pass: 1 yes, -1 no, 0 by cost */
-    tutti_dtype wire;        /* f32 gradients between replicas as TUTTI_BF16 or TUTTI_F16 */
-    const char *compression; /* of f32 gradients, with what is left out added the next time:
-                                "topk:0.01", "powersgd:2", as tutti_compressor_create has it */
+    const char *devices;   /* "cpu:0,cpu:1", "cpu:*" for all, "cpu:0=64MiB" with a limit of memory;
+                              NULL: the strategy's own choice */
+    const char *central;   /* central_storage: where variables live; NULL: the first device */
+    const char *reduction; /* "ring", "tree", "hierarchical", "central", …, or by size as
+                              tutti_comm_spec_check has it; NULL: by cost */
+    bool deterministic;    /* the same bits for any number of workers up to `shards` */
+    int shards;            /* parts that a batch is cut into when deterministic; 0: 8 */
+    int64_t bucket_bytes;  /* gradients are joined up to this size; 0: by the cost model */
+    int overlap;           /* communication beside the backward pass: 1 yes, -1 no, 0 by cost */
+    tutti_dtype wire;      /* f32 gradients between replicas as TUTTI_BF16 or TUTTI_F16 */
+    const char *compression;      /* of f32 gradients, with what is left out added the next time:
+                                     "topk:0.01", "powersgd:2", as tutti_compressor_create has it */
     const tutti_cluster *cluster; /* multi_worker_mirrored; NULL: found from the environment */
     const char *engine;           /* between processes: "shm", "tcp", "mpi"; NULL: the best */
     double timeout;               /* seconds that a collective may wait; 0: 300 */
     double join_timeout;          /* seconds until all workers must have come; 0: 60 */
+    tutti_shard_policy shard;     /* how processes share the data that a model is trained on */
+    const char *sparse; /* gradients of rows (embeddings): "gather" the rows, sum them as a "dense"
+                           table; NULL or "auto": whichever moves fewer bytes */
+    int64_t memory_limit; /* bytes of each device whose name says no other; 0: none. A program whose
+                             values and variables need more is refused before it runs */
 } tutti_strategy_options;
 
 /* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage", or "auto", which
@@ -113,6 +120,16 @@ TUTTI_API tutti_status tutti_replica_gather(const tutti_replica *replica, tutti_
 /* The first replica's tensor on all. */
 TUTTI_API tutti_status tutti_replica_broadcast(const tutti_replica *replica, tutti_tensor *value,
                                                tutti_tensor **ret_value);
+/* The replica's own copy of a variable (a new tensor). */
+TUTTI_API tutti_status tutti_replica_read(const tutti_replica *replica, tutti_session *session,
+                                          tutti_sym variable, tutti_tensor **ret_value);
+/* Gives a variable the value that this replica has for it; all replicas call it. Values are put
+ * together as the variable's aggregation says (sum, mean, first), and all copies get the result; an
+ * on_read variable keeps each replica's own. Without aggregation it is refused. Under central
+ * storage, where there is one copy, and in deterministic mode an on_read variable is put together
+ * at once. */
+TUTTI_API tutti_status tutti_replica_assign(const tutti_replica *replica, tutti_session *session,
+                                            tutti_sym variable, tutti_tensor *value);
 /* Losses of the examples that a replica has, as its share of the mean over the whole batch: their
  * sum / `batch`. The sum over replicas of these is the mean; the mean of the replicas' means is not
  * where they have different numbers of examples. */
@@ -121,6 +138,37 @@ TUTTI_API tutti_sym tutti_average_loss(tutti_sym losses, int64_t batch);
 TUTTI_API int tutti_mirrored_count(tutti_session *session, tutti_sym variable);
 TUTTI_API tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int local,
                                           tutti_tensor **ret_value);
+
+/* ---- input of each process's own ----
+ * One input pipeline to a process, which gives the rows of all its replicas. */
+typedef struct tutti_input_context {
+    tutti_strategy *strategy;
+    int pipelines; /* in the job: one to a process */
+    int index;     /* of this one */
+    int replicas;  /* in the job */
+    int local;     /* of this process */
+} tutti_input_context;
+/* Rows that this process has of a whole batch of so many. */
+TUTTI_API int64_t tutti_input_batch(const tutti_input_context *context, int64_t batch);
+typedef tutti_dataset *tutti_input_fn(const tutti_input_context *context, void *user);
+/* Calls fn once in each process; the dataset that it returns gives this process's rows, batched:
+ *
+ *     return tutti_batch(tutti_shard(all, context->pipelines, context->index),
+ *                        tutti_input_batch(context, 64));
+ *
+ * The result is for tutti_fit and tutti_evaluate, or for loops by hand, in all processes alike. In
+ * a step every process may have any number of rows; one that is at its end has none, and the data
+ * ends when all are. Before each step they tell each other how many rows they have. No transform
+ * stands behind it but prefetch, take, skip and named. NULL after an error, which is the job's. The
+ * strategy must outlive the job's use of it. */
+TUTTI_API tutti_dataset *tutti_distribute_from_function(tutti_strategy *strategy,
+                                                        tutti_input_fn *fn, void *user);
+/* For loops that make their rows themselves: this process has `rows` for the next step; *ret_batch:
+ * all have, 0 at the end. Every process has to call it before each step, which is then run with
+ * .own_rows (tutti_run) or under tutti_eager_own_rows. Elements of a dataset from
+ * tutti_distribute_from_function were agreed on when they were taken. */
+TUTTI_API tutti_status tutti_strategy_agree(tutti_strategy *strategy, int64_t rows,
+                                            int64_t *ret_batch);
 
 /* The rows of a batch of `batch` rows that a replica has. */
 TUTTI_API void tutti_strategy_rows(const tutti_strategy *strategy, int64_t batch, int replica,

@@ -58,6 +58,10 @@ TUTTI_API double tutti_item(tutti_sym sym);
 /* Ends a step: runs what is queued for its effect (updates), then forgets the step's symbols.
  * Returns the step's first mistake; the next step begins clean. */
 TUTTI_API tutti_status tutti_step(tutti_eager *eager);
+/* From now on values with as many rows as this process has in the step (tutti_strategy_agree, or
+ * the element taken last of tutti_distribute_from_function) are its rows of the whole batch, for
+ * which the step is written. Without it every process uses the whole batch. */
+TUTTI_API void tutti_eager_own_rows(tutti_eager *eager, bool own);
 /* The first failure of a step since the context was opened or this was asked last, with its message
  * in tutti_error_message; TUTTI_OK when every step went well. Asking again gives TUTTI_OK. */
 TUTTI_API tutti_status tutti_eager_check(tutti_eager *eager);

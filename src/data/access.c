@@ -5,15 +5,15 @@
 
 #define PIECE 256 /* numbers at a time */
 
-tutti_status tutti__access_open(const tutti_dataset *dataset, const atomic_bool *cancel,
-                                tutti_access **ret)
+tutti_status tutti__access_open(const tutti_dataset *dataset, const tutti_share *share,
+                                const atomic_bool *cancel, tutti_access **ret)
 {
     tutti_access *made = calloc(1, sizeof *made);
     if (!made)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to reach into %s", dataset->def->name);
     made->dataset = dataset;
     made->cancel = cancel;
-    made->share = dataset->share;
+    made->share = dataset->share ? dataset->share : share;
     made->state = calloc(1, dataset->def->access_size + 1);
     made->inputs = calloc((size_t)dataset->input_count + 1, sizeof *made->inputs);
     tutti_status status = TUTTI_OK;
@@ -21,7 +21,7 @@ tutti_status tutti__access_open(const tutti_dataset *dataset, const atomic_bool 
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory to reach into %s", dataset->def->name);
     for (int i = 0; i < dataset->input_count && status == TUTTI_OK; i++)
         if (dataset->inputs[i]->access != TUTTI_ACCESS_NONE)
-            status = tutti__access_open(dataset->inputs[i], cancel, &made->inputs[i]);
+            status = tutti__access_open(dataset->inputs[i], share, cancel, &made->inputs[i]);
     if (status != TUTTI_OK) {
         tutti__access_close(made);
         return status;
@@ -78,27 +78,4 @@ tutti_status tutti__access_gather(tutti_access *access, uint64_t epoch, int64_t 
         TUTTI_TRY(tutti__access_gather(access->inputs[0], epoch, piece, below, rows, first + done));
     }
     return TUTTI_OK;
-}
-
-/* The dataset of the pipeline that makes its batches, or NULL. */
-static tutti_dataset *batching(tutti_dataset *dataset)
-{
-    while (dataset && dataset->def->hands_on)
-        dataset = dataset->inputs[0];
-    return dataset && dataset->def->shares_rows ? dataset : NULL;
-}
-
-bool tutti__share_begin(tutti_dataset *dataset, const tutti_share *share)
-{
-    tutti_dataset *made_by = batching(dataset);
-    if (made_by)
-        made_by->share = share;
-    return made_by != NULL;
-}
-
-void tutti__share_end(tutti_dataset *dataset)
-{
-    tutti_dataset *made_by = batching(dataset);
-    if (made_by)
-        made_by->share = NULL;
 }

@@ -57,6 +57,13 @@ tutti_dataset *tutti__dataset_create(const tutti_dataset_def *def, tutti_job *jo
     job = input_count > 0 ? inputs[0]->job : job;
     if (!tutti__job_able(job))
         return NULL;
+    for (int i = 0; i < input_count; i++)
+        if (!def->hands_on && tutti__dataset_is_own(inputs[i]))
+            return tutti__dataset_fail(
+                job, def,
+                tutti_fail(TUTTI_UNSUPPORTED,
+                           "its input is what tutti_distribute_from_function made: each process "
+                           "has rows of its own; use the transform inside the function"));
     tutti_dataset *dataset = allocate(def, input_count, inputs);
     if (!dataset)
         return tutti__dataset_fail(job, def, tutti_fail(TUTTI_NO_MEMORY, "no memory"));
@@ -72,6 +79,8 @@ tutti_dataset *tutti__dataset_create(const tutti_dataset_def *def, tutti_job *jo
         dataset->once = dataset->once || inputs[i]->once;
         dataset->info.reorders = dataset->info.reorders || inputs[i]->info.reorders;
     }
+    if (input_count > 0 && tutti__dataset_is_own(inputs[0]))
+        dataset->share = inputs[0]->share;
     dataset->info.cardinality = TUTTI_UNKNOWN;
     dataset->info.random_access = false;
     return tutti_job_own(job, dataset, destroy) ? dataset : NULL;

@@ -18,14 +18,31 @@
 
 #include <stdatomic.h>
 
+#include "base/container.h"
 #include "base/job.h"
 #include "tutti/dataset.h"
 
-/* Which rows of a batch are wanted here: of a strategy with several processes. */
+/* What is wanted here of a dataset that several processes read.
+ *  - by element: its rows of every batch. All read the same batches in the same order.
+ *  - else the process reads what nobody else reads (by file, by bytes), or everything (off), in
+ *    batches of as many rows as are its own of a whole one. How many rows there are in all is known
+ *    when all have said how many they have: `agree`. */
 typedef struct tutti_share {
     void (*rows)(const void *context, int64_t batch, int64_t *ret_first, int64_t *ret_rows);
     const void *context;
+    tutti_shard_policy policy;
+    int index, count; /* of the processes */
+    /* Rows that this process has for the next step; *ret_batch: that all have. All call it. */
+    tutti_status (*agree)(const void *context, int64_t rows, int64_t *ret_batch);
 } tutti_share;
+
+/* Does this process read elements of its own? */
+static inline bool tutti__share_apart(const tutti_share *share)
+{
+    return share && share->policy != TUTTI_SHARD_ELEMENT;
+}
+/* A seed of its own for each process that reads apart: else all would shuffle and augment alike. */
+uint64_t tutti__share_seed(const tutti_share *share, uint64_t seed);
 
 typedef enum tutti_access_level {
     TUTTI_ACCESS_NONE,
@@ -40,6 +57,15 @@ typedef struct tutti_access {
     const atomic_bool *cancel;    /* the iterator's */
     const tutti_share *share;     /* of a batch; NULL: all rows */
 } tutti_access;
+
+/* What a source reads, to choose how processes share it. */
+typedef struct tutti_intake {
+    int files;         /* that it can give some of; 0: none */
+    bool cuts;         /* it can give a range of the bytes of all its files */
+    int64_t bytes;     /* of all files; -1: not known */
+    const char *stops; /* the dataset in the way, or NULL; */
+    bool source;       /* which is no transform, but a source that is not read so */
+} tutti_intake;
 
 /* A kind of source or transform. One file each, ending in its descriptor.
  *
@@ -60,6 +86,11 @@ typedef struct tutti_dataset_def {
     bool opens_inputs;
     bool hands_on;    /* its elements are input 0's, as they are */
     bool shares_rows; /* it makes batches, and can make some of their rows only */
+    bool keeps_parts; /* what it makes of a part of its input is a part of what it makes of all */
+    bool deals;       /* by file, processes deal its inputs out among them */
+    bool own;         /* its elements are the process's own rows, whatever others have */
+    /* (optional) Of a source: what it reads; see tutti_intake. */
+    void (*reads)(const tutti_dataset *dataset, struct tutti_intake *ret);
 
     /* Random access. `at` may be missing where `gather` is there: one row is gathered then.
      * gather writes the elements `indices[0 … count)` as rows first, first + 1, … of `rows`, one
@@ -102,11 +133,14 @@ struct tutti_iterator {
     tutti_access *access;      /* instead of inputs, where the dataset has random access */
     const atomic_bool *cancel; /* NULL, or: when it is set, everything ends with TUTTI_CANCELLED */
     const tutti_share *share;  /* of a batch; NULL: all rows */
+    bool below;                /* it stands below the step that makes the batches */
     bool ended;
     tutti_error error; /* the first */
     /* Of iterators that a user holds. */
     tutti_element first; /* was peeked at: comes next */
     int64_t waited_ns;
+    int like_count; /* types of the last element; 0: there was none */
+    tutti_type like[TUTTI_MAX_COMPONENTS];
     tutti_iterator *next_open, **open_place;
 };
 
@@ -136,11 +170,32 @@ void tutti__dataset_set_access(tutti_dataset *dataset, tutti_access_level level)
 tutti_status tutti__element_failed(const tutti_dataset *dataset, uint64_t epoch, int64_t index,
                                    tutti_status status);
 
+/* ---- share.c ---- */
 /* Between these two, iterators of the pipeline give the shared rows of batches only, and say in
  * `rows` how many there are in all. False where the batches are not made by the last steps of the
  * pipeline: then iterators give all rows. `share` must outlive the iterators. */
 bool tutti__share_begin(tutti_dataset *dataset, const tutti_share *share);
 void tutti__share_end(tutti_dataset *dataset);
+/* How `count` processes are to share the dataset: `wanted`, or what is best where that is
+ * TUTTI_SHARD_AUTO. INVALID where it cannot be shared so, with the reason. */
+tutti_status tutti__share_choose(const tutti_dataset *dataset, tutti_shard_policy wanted, int count,
+                                 tutti_shard_policy *ret);
+/* "by file: each of 2 workers reads some of 8 files" */
+void tutti__share_describe(const tutti_dataset *dataset, tutti_shard_policy policy, int count,
+                           tutti_text *text);
+const char *tutti__share_name(tutti_shard_policy policy);
+/* Does the dataset give the process's own rows? */
+bool tutti__dataset_is_own(const tutti_dataset *dataset);
+/* Makes one of it: `share` says how processes agree, and must outlive it; NULL: there is one. */
+tutti_dataset *tutti__dataset_own(tutti_dataset *input, const tutti_share *share);
+/* After an element was taken: all agree on the rows; who has none left gets empty rows until all
+ * are at their end. */
+tutti_status tutti__share_meet(tutti_iterator *iterator, tutti_element *element);
+/* Where the part `index` of `count` of so many bytes begins. */
+static inline int64_t tutti__share_bound(int64_t bytes, int count, int index)
+{
+    return bytes / count * index + bytes % count * index / count;
+}
 
 /* ---- iterators inside the pipeline ---- */
 
@@ -148,6 +203,9 @@ void tutti__share_end(tutti_dataset *dataset);
 
 tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch, const atomic_bool *cancel,
                                   tutti_iterator **ret);
+/* Input `which` of an iterator, for those that open their inputs themselves. */
+tutti_status tutti__iterator_open_input(const tutti_iterator *parent, int which, uint64_t epoch,
+                                        const atomic_bool *cancel, tutti_iterator **ret);
 void tutti__iterator_close(tutti_iterator *iterator); /* NULL is fine */
 /* The next element, or an empty one at the end, which is then the end for good. */
 tutti_status tutti__iterator_next(tutti_iterator *iterator, tutti_element *ret);
@@ -158,8 +216,9 @@ tutti_status tutti__iterator_check(const tutti_iterator *iterator);
 
 /* ---- random access ---- */
 
-tutti_status tutti__access_open(const tutti_dataset *dataset, const atomic_bool *cancel,
-                                tutti_access **ret);
+/* `share`: of the iterator that it is for, or NULL. */
+tutti_status tutti__access_open(const tutti_dataset *dataset, const tutti_share *share,
+                                const atomic_bool *cancel, tutti_access **ret);
 void tutti__access_close(tutti_access *access); /* NULL is fine */
 tutti_status tutti__access_at(tutti_access *access, uint64_t epoch, int64_t index,
                               tutti_element *ret);

@@ -7,15 +7,25 @@
 
 static tutti_status open_inputs(tutti_iterator *iterator)
 {
-    tutti_dataset *dataset = iterator->dataset;
-    for (int i = 0; i < dataset->input_count; i++)
-        TUTTI_TRY(tutti__iterator_open(dataset->inputs[i], iterator->epoch, iterator->cancel,
-                                       &iterator->inputs[i]));
+    for (int i = 0; i < iterator->dataset->input_count; i++)
+        TUTTI_TRY(tutti__iterator_open_input(iterator, i, iterator->epoch, iterator->cancel,
+                                             &iterator->inputs[i]));
     return TUTTI_OK;
 }
 
-tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch, const atomic_bool *cancel,
-                                  tutti_iterator **ret)
+/* A process that reads apart makes its batches one after the other: how many there will be is not
+ * known by number. */
+static bool by_number(const tutti_iterator *iterator)
+{
+    const tutti_dataset_def *def = iterator->dataset->def;
+    bool batches = tutti__share_apart(iterator->share) && !iterator->below;
+    return iterator->dataset->access != TUTTI_ACCESS_NONE &&
+           !(batches && (def->hands_on || def->shares_rows));
+}
+
+/* `share`: of whoever reads from it. */
+static tutti_status open_with(tutti_dataset *dataset, const tutti_share *share, bool below,
+                              uint64_t epoch, const atomic_bool *cancel, tutti_iterator **ret)
 {
     const tutti_dataset_def *def = dataset->def;
     tutti_iterator *made = calloc(1, sizeof *made);
@@ -24,14 +34,15 @@ tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch, const 
     made->dataset = dataset;
     made->epoch = epoch;
     made->cancel = cancel;
-    made->share = dataset->share;
+    made->share = dataset->share ? dataset->share : share;
+    made->below = below;
     made->state = calloc(1, def->state_size + 1);
     made->inputs = calloc((size_t)dataset->input_count + 1, sizeof *made->inputs);
     tutti_status status = TUTTI_OK;
     if (!made->state || !made->inputs)
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for an iterator of %s", def->name);
-    else if (dataset->access != TUTTI_ACCESS_NONE)
-        status = tutti__access_open(dataset, cancel, &made->access);
+    else if (by_number(made))
+        status = tutti__access_open(dataset, share, cancel, &made->access);
     else if (!def->opens_inputs)
         status = open_inputs(made);
     if (status == TUTTI_OK && !made->access && def->open)
@@ -42,6 +53,22 @@ tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch, const 
     }
     *ret = made;
     return TUTTI_OK;
+}
+
+tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch, const atomic_bool *cancel,
+                                  tutti_iterator **ret)
+{
+    return open_with(dataset, NULL, false, epoch, cancel, ret);
+}
+
+tutti_status tutti__iterator_open_input(const tutti_iterator *parent, int which, uint64_t epoch,
+                                        const atomic_bool *cancel, tutti_iterator **ret)
+{
+    const tutti_dataset_def *def = parent->dataset->def;
+    bool dealt = def->deals && parent->share && parent->share->policy == TUTTI_SHARD_FILE;
+    bool handed = tutti__share_apart(parent->share) && !def->own && !dealt;
+    return open_with(parent->dataset->inputs[which], handed ? parent->share : NULL,
+                     parent->below || def->shares_rows, epoch, cancel, ret);
 }
 
 void tutti__iterator_close(tutti_iterator *iterator)
@@ -202,6 +229,8 @@ tutti_status tutti_next_element(tutti_iterator *iterator, tutti_element *ret_ele
     int64_t begin = tutti__now_ns();
     tutti_status status = tutti__iterator_next(iterator, ret_element);
     iterator->waited_ns += tutti__now_ns() - begin;
+    if (status == TUTTI_OK && tutti__share_apart(iterator->share))
+        status = tutti__share_meet(iterator, ret_element);
     if (status != TUTTI_OK)
         tutti_job_fail(iterator->dataset->job, status);
     return status;
@@ -251,7 +280,9 @@ tutti_iterator *tutti_iterate_from(tutti_dataset *dataset, const tutti_position 
     if (!iterator)
         return NULL;
     tutti_status status = tutti__iterator_skip(iterator, position->delivered, &skipped);
-    if (status == TUTTI_OK && skipped < position->delivered)
+    if (tutti__share_apart(iterator->share))
+        iterator->delivered = position->delivered; /* others had more: it waited for them */
+    else if (status == TUTTI_OK && skipped < position->delivered)
         status = tutti_fail(TUTTI_INVALID,
                             "the saved data position stands behind %lld elements of %s, which now "
                             "has %lld: is the data the same?",

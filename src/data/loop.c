@@ -22,7 +22,9 @@ tutti_status tutti_dataset_peek(tutti_dataset *dataset, tutti_element *ret_eleme
         return tutti_job_check(dataset->job) != TUTTI_OK
                    ? tutti_job_check(dataset->job)
                    : tutti_fail(TUTTI_CANCELLED, "the job has ended");
-    tutti_status status = tutti_next_element(iterator, &element);
+    tutti_status status = tutti__iterator_next(iterator, &element); /* and asks no other process */
+    if (status != TUTTI_OK)
+        tutti_job_fail(dataset->job, status);
     if (status == TUTTI_OK && dataset->once)
         keep_peeked(iterator, &element);
     else

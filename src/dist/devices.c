@@ -9,7 +9,33 @@
 static const tutti_param device_param =
     TUTTI_PARAM("DEVICE", "cpu:0", "the device of programs that name none");
 
-static tutti_status add_device(tutti_strategy *s, const char *name)
+/* "64MiB", "2G", "1000000". */
+static bool read_bytes(const char *text, int64_t *ret)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double number = strtod(text, &end);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    for (int i = 0; unit && i <= unit - units; i++)
+        number *= 1024;
+    end += unit != NULL;
+    if (end == text || (strcmp(end, "iB") != 0 && strcmp(end, "B") != 0 && *end != 0) ||
+        !(number >= 1 && number < 9e18))
+        return false;
+    *ret = (int64_t)number;
+    return true;
+}
+
+int64_t tutti__strategy_limit(const tutti_strategy *s, const char *device)
+{
+    for (int i = 0; s->limits && i < s->local; i++)
+        if (strcmp(s->devices[i], device) == 0)
+            return s->limits[i];
+    return s->kind && s->kind->central && strcmp(s->central, device) == 0 ? s->options.memory_limit
+                                                                          : 0;
+}
+
+static tutti_status add_device(tutti_strategy *s, const char *name, int64_t limit)
 {
     for (int i = 0; i < s->local; i++)
         if (strcmp(s->devices[i], name) == 0)
@@ -18,15 +44,27 @@ static tutti_status add_device(tutti_strategy *s, const char *name)
     if (!devices)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for devices");
     s->devices = devices;
+    int64_t *limits = realloc(s->limits, (size_t)(s->local + 1) * sizeof *s->limits);
+    if (!limits)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for devices");
+    s->limits = limits;
+    limits[s->local] = limit;
     snprintf(s->devices[s->local++], sizeof s->devices[0], "%s", name);
     return TUTTI_OK;
 }
 
-/* One entry of a list: a device, or all of a kind. */
-static tutti_status read_entry(tutti_strategy *s, const char *text)
+/* One entry of a list: a device, or all of a kind; "=64MiB" behind it limits its memory. */
+static tutti_status read_entry(tutti_strategy *s, char *text)
 {
+    char name[64], *equals = strchr(text, '=');
+    int64_t limit = s->options.memory_limit;
+    if (equals && !read_bytes(equals + 1, &limit))
+        return tutti_fail(TUTTI_INVALID,
+                          "device \"%s\": '%s' is no amount of memory; write 64MiB or 2GiB", text,
+                          equals + 1);
+    if (equals)
+        *equals = 0;
     size_t length = strlen(text);
-    char name[64];
     tutti_device *device;
     if (length > 2 && strcmp(text + length - 2, ":*") == 0) {
         snprintf(name, sizeof name, "%.*s:0", (int)(length - 2), text);
@@ -34,7 +72,7 @@ static tutti_status read_entry(tutti_strategy *s, const char *text)
         int count = device->target->count();
         for (int i = 0; i < (count < 1 ? 1 : count); i++) {
             snprintf(name, sizeof name, "%s:%d", device->target->name, i);
-            TUTTI_TRY(add_device(s, name));
+            TUTTI_TRY(add_device(s, name, limit));
         }
         return TUTTI_OK;
     }
@@ -42,7 +80,7 @@ static tutti_status read_entry(tutti_strategy *s, const char *text)
     TUTTI_TRY(tutti_device_parse(text, &parsed));
     snprintf(name, sizeof name, "%s:%d", parsed.kind[0] ? parsed.kind : "cpu",
              parsed.index < 0 ? 0 : parsed.index);
-    return add_device(s, name);
+    return add_device(s, name, limit);
 }
 
 /* A list that names cpu:1 splits the cores into two, unless that was said otherwise. */

@@ -34,6 +34,13 @@ static tutti_strategy *make(tutti_job *job)
     options.wire = wire && strcmp(wire, "bf16") == 0  ? TUTTI_BF16
                    : wire && strcmp(wire, "f16") == 0 ? TUTTI_F16
                                                       : TUTTI_F32;
+    options.sparse = tutti_flag_text(job, "sparse", NULL);
+    const char *shard = tutti_flag_text(job, "shard", "auto");
+    if (!tutti__strategy_policy(shard, &options.shard))
+        tutti_job_fail(job, tutti_fail(TUTTI_INVALID,
+                                       "there is no way '%s' to share data; there are: auto, "
+                                       "element, file, bytes, off",
+                                       shard));
     return tutti_strategy_create(tutti_flag_text(job, "strategy", "auto"), &options);
 }
 

@@ -1,5 +1,6 @@
 /* partial.c: values that are sums over the replicas: through linear operators, and in variables. */
 #include "dist/walk.h"
+#include "tutti/ops_state.h"
 
 /* A partial value plus a whole one of its shape: the first replica adds it. */
 static bool adds_whole(const tutti_node *node)
@@ -38,50 +39,128 @@ bool tutti__walk_passes_partial(const tutti_node *node)
            ((node->op->flags & TUTTI_OP_LINEAR_FIRST) && partial == 1 && first);
 }
 
-/* A variable whose value is the sum over the replicas: what is added stays where it is. */
-static bool is_partial_variable(const tutti_walk *walk, const tutti_node *node)
+/* ---- variables of which every replica has a value of its own ---- */
+
+/* What a read puts together; 0: all replicas have the same value. */
+static tutti_aggregation apart(const tutti_walk *walk, const tutti_node *node)
 {
-    return walk->spread->shards == 0 && !walk->spread->central && tutti__is(node, "variable") &&
-           tutti__int(node, "partial");
+    if (walk->spread->shards > 0 || walk->spread->central || !tutti__is(node, "variable") ||
+        !tutti__int(node, "on_read"))
+        return TUTTI_AGGREGATE_AUTO;
+    return (tutti_aggregation)tutti__int(node, "aggregation");
 }
 
 /* Reads and updates of such variables. False: the node is none. */
 bool tutti__walk_takes_partial(const tutti_walk *walk, const tutti_node *node)
 {
     return (node->op->flags & TUTTI_OP_TAKES_HANDLE) && node->input_count > 0 &&
-           is_partial_variable(walk, node->inputs[0].node);
+           apart(walk, node->inputs[0].node) > TUTTI_AGGREGATE_NONE;
 }
 
-/* Adds what is partial; of what is whole the first replica's, others add or keep nothing. */
+tutti_status tutti__walk_check_read(const tutti_walk *walk, const tutti_node *node)
+{
+    if (walk->spread->replicas == 1 || !tutti__is(node, "read"))
+        return TUTTI_OK;
+    const tutti_node *variable = node->inputs[0].node;
+    if (!tutti__is(variable, "variable") || !tutti__int(variable, "on_read") ||
+        tutti__int(variable, "aggregation") != TUTTI_AGGREGATE_NONE)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID,
+                      "variable '%s' has a value of each replica's own, and its aggregation is "
+                      "none: it cannot be read for all %d of them; look at the copies "
+                      "(tutti_mirrored_get, tutti_replica_read), or make it with .aggregation = "
+                      "TUTTI_AGGREGATE_SUM, _MEAN or _FIRST",
+                      variable->name, walk->spread->replicas);
+}
+
+void tutti__walk_keep_whole(const tutti_walk *walk, const tutti_node *node, tutti_node *copy)
+{
+    if (tutti__is(node, "variable") && tutti__int(node, "partial") != 0 &&
+        apart(walk, node) == TUTTI_AGGREGATE_AUTO)
+        tutti__walk_attr(copy, "partial")->value.i = 0;
+}
+
+/* Also where it is not used: all replicas make the same nodes, so that names are the same. */
+static tutti_status add_fill(tutti_walk *walk, const tutti_node *node, const tutti_type *type,
+                             double value, tutti_edge *ret)
+{
+    tutti_node *made;
+    tutti_attr attrs[] = {TUTTI_INT("dtype", type->dtype),
+                          TUTTI_INTS("dims", type->rank, type->dims), TUTTI_FLOAT("value", value)};
+    TUTTI_TRY(tutti__walk_add(walk, node, "fill", 0, NULL, 3, attrs, &made));
+    *ret = (tutti_edge){made, 0};
+    return TUTTI_OK;
+}
+
+static tutti_status add_scaled(tutti_walk *walk, const tutti_node *node, tutti_edge value,
+                               double factor, tutti_edge *ret)
+{
+    tutti_type scalar = tutti_type_make(tutti__edge_type(value)->dtype, 0, NULL);
+    tutti_edge both[] = {value, {0}};
+    tutti_node *made;
+    TUTTI_TRY(add_fill(walk, node, &scalar, factor, &both[1]));
+    TUTTI_TRY(tutti__walk_add(walk, node, "mul", 2, both, 0, NULL, &made));
+    *ret = (tutti_edge){made, 0};
+    return TUTTI_OK;
+}
+
+/* What the replica writes, of input 1. */
+static tutti_status written(tutti_walk *walk, tutti_node *node, tutti_aggregation how,
+                            tutti_edge *ret)
+{
+    const tutti_form *form = tutti__form_made(node->inputs[1]);
+    if (form->kind == TUTTI_FORM_PARTIAL && how != TUTTI_AGGREGATE_FIRST) {
+        *ret = form->edge;
+        return how == TUTTI_AGGREGATE_SUM
+                   ? TUTTI_OK
+                   : add_scaled(walk, node, form->edge, walk->spread->replicas, ret);
+    }
+    TUTTI_TRY(tutti__form_as(walk, node->inputs[1], TUTTI_FORM_WHOLE, 0, ret));
+    if (how != TUTTI_AGGREGATE_SUM)
+        return TUTTI_OK;
+    /* Of a sum the first one has it; what the others made is kept: they may have met for it. */
+    tutti_edge zeros;
+    TUTTI_TRY(add_fill(walk, node, tutti__edge_type(node->inputs[1]), 0, &zeros));
+    if (walk->replica == 0)
+        return TUTTI_OK;
+    if (!TUTTI_VEC_PUSH(&walk->to->targets, ret->node))
+        return tutti__walk_no_memory();
+    *ret = zeros;
+    return TUTTI_OK;
+}
+
+/* What the replica brings to a value that is read. */
+static tutti_status brought(tutti_walk *walk, const tutti_node *node, tutti_aggregation how,
+                            tutti_edge own, tutti_edge *ret)
+{
+    *ret = own;
+    if (how == TUTTI_AGGREGATE_MEAN)
+        return add_scaled(walk, node, own, 1.0 / walk->spread->replicas, ret);
+    if (how != TUTTI_AGGREGATE_FIRST)
+        return TUTTI_OK;
+    tutti_edge zeros;
+    TUTTI_TRY(add_fill(walk, node, tutti__edge_type(own), 0, &zeros));
+    *ret = walk->replica > 0 ? zeros : own;
+    return TUTTI_OK;
+}
+
 tutti_status tutti__walk_copy_accumulated(tutti_walk *walk, tutti_node *node, tutti_walked *mark)
 {
-    tutti_edge inputs[TUTTI_SPLIT_SLOTS];
+    tutti_edge inputs[TUTTI_SPLIT_SLOTS], out;
+    tutti_aggregation how = apart(walk, node->inputs[0].node);
     if (node->input_count > 2)
         return tutti_fail(TUTTI_UNSUPPORTED,
-                          "%s '%s' updates a variable that is the sum over the "
-                          "replicas",
+                          "%s '%s' updates a variable of which every replica has a value of its "
+                          "own; that can assign, assign_add and assign_sub",
                           node->op->name, node->name);
     inputs[0] = tutti__form_made(node->inputs[0])->edge;
-    if (node->input_count == 2) {
-        const tutti_form *form = tutti__form_made(node->inputs[1]);
-        if (form->kind == TUTTI_FORM_PARTIAL)
-            inputs[1] = form->edge;
-        else
-            TUTTI_TRY(tutti__form_as(walk, node->inputs[1], TUTTI_FORM_WHOLE, 0, &inputs[1]));
-        if (form->kind != TUTTI_FORM_PARTIAL && walk->replica > 0) {
-            tutti_node *zeros; /* what the others made is kept: they may have met for it */
-            if (!TUTTI_VEC_PUSH(&walk->to->targets, inputs[1].node))
-                return tutti__walk_no_memory();
-            const tutti_type *type = tutti__edge_type(node->inputs[1]);
-            tutti_attr attrs[] = {TUTTI_INT("dtype", type->dtype),
-                                  TUTTI_INTS("dims", type->rank, type->dims)};
-            TUTTI_TRY(tutti__walk_add(walk, node, "fill", 0, NULL, 2, attrs, &zeros));
-            inputs[1] = (tutti_edge){zeros, 0};
-        }
-    }
+    if (node->input_count == 2)
+        TUTTI_TRY(written(walk, node, how, &inputs[1]));
     TUTTI_TRY(tutti__walk_copy(walk, node, inputs, NULL, &mark->node));
-    for (int i = 0; i < node->output_count; i++)
-        tutti__walk_made(mark, i, (tutti_form){TUTTI_FORM_PARTIAL, 0, {mark->node, (uint32_t)i}});
+    for (int i = 0; i < node->output_count; i++) {
+        TUTTI_TRY(brought(walk, node, how, (tutti_edge){mark->node, (uint32_t)i}, &out));
+        tutti__walk_made(mark, i, (tutti_form){TUTTI_FORM_PARTIAL, 0, out});
+    }
     return TUTTI_OK;
 }
 

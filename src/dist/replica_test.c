@@ -110,3 +110,54 @@ TUTTI_TEST(strategies_say_what_is_wrong)
     CHECK_STATUS(tutti_strategy_check(s), TUTTI_INVALID);
     tutti_strategy_close(s);
 }
+
+/* ---- memory ---- */
+
+static tutti_status run_large(tutti_strategy *strategy, int64_t rows)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *in, *out;
+    CHECK_OK(tutti_strategy_check(strategy));
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&s, g, .strategy = strategy));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 128));
+    tutti_sym w = tutti_variable(g, tutti_zeros(128, 128), .name = "weights");
+    tutti_sym y = tutti_sum(tutti_matmul(tutti_tanh(tutti_matmul(x, w)), w));
+    tutti_status status = tutti_run(s, .target = tutti_initialize_all(g));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){rows, 128}, &in));
+    for (int64_t i = 0; i < rows * 128; i++)
+        tutti_tensor_set(in, i, 0);
+    if (status == TUTTI_OK)
+        status = tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({y, &out}));
+    if (status == TUTTI_OK)
+        tutti_tensor_release(out);
+    tutti_tensor_release(in);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+    CHECK_OK(tutti_strategy_close(strategy));
+    return status;
+}
+
+/* 64 KiB of weights; 512 bytes a row and value. */
+TUTTI_TEST(devices_take_no_more_memory_than_they_are_granted)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    CHECK_OK(run_large(tutti_strategy_mirrored(.devices = "cpu:0=2MiB,cpu:1=2MiB"), 64));
+    CHECK_OK(run_large(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1"), 40000));
+    CHECK_STATUS(run_large(tutti_strategy_mirrored(.devices = "cpu:0=2MiB,cpu:1=2MiB"), 40000),
+                 TUTTI_TOO_LARGE);
+    CHECK_CONTAINS(tutti_error_message(), "device cpu:0 may take 2 MiB and needs ");
+    CHECK_CONTAINS(tutti_error_message(), "64 KiB for 1 variables (the largest is 'weights'");
+    CHECK_CONTAINS(tutti_error_message(), "--devices cpu:0=");
+    CHECK_STATUS(run_large(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1=1KiB"), 64),
+                 TUTTI_TOO_LARGE);
+    CHECK_CONTAINS(tutti_error_message(), "device cpu:1 may take 1 KiB");
+    CHECK_STATUS(run_large(tutti_strategy_one_device(.devices = "cpu:0", .memory_limit = 1000), 64),
+                 TUTTI_TOO_LARGE);
+    CHECK_CONTAINS(tutti_error_message(), "may take 1000 bytes");
+    tutti_strategy *wrong = tutti_strategy_mirrored(.devices = "cpu:0=much,cpu:1");
+    CHECK_STATUS(tutti_strategy_check(wrong), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "'much' is no amount of memory");
+    tutti_strategy_close(wrong);
+}

@@ -14,9 +14,23 @@ int tutti__spread_shards(const tutti_spread *spread, int r, int *ret_first)
     return (int)(end - first);
 }
 
+/* The same where each process says how many rows it has. */
+static int64_t bound_of_counts(const tutti_spread *spread, int r)
+{
+    int64_t first = 0;
+    int process = r / spread->local, own = r % spread->local;
+    for (int i = 0; i < process; i++)
+        first += spread->counts[i];
+    if (own > 0)
+        first += (spread->counts[process] * own + spread->local - 1) / spread->local;
+    return first;
+}
+
 /* Where the rows of replica r begin. */
 static int64_t bound(const tutti_spread *spread, int64_t batch, int r)
 {
+    if (spread->counts)
+        return bound_of_counts(spread, r);
     if (spread->shards > 0)
         return tutti__shard_bound(batch, spread->shards,
                                   (int)((int64_t)r * spread->shards / spread->replicas));

@@ -14,21 +14,30 @@
 /* The mesh axis that batches are cut along. */
 #define TUTTI_BATCH_AXIS "batch"
 
+/* How rows of gradients (of embeddings) come together. */
+typedef enum tutti_sparse_way {
+    TUTTI_SPARSE_AUTO,   /* whichever moves fewer bytes */
+    TUTTI_SPARSE_GATHER, /* all replicas get all rows */
+    TUTTI_SPARSE_DENSE,  /* as tables that are summed */
+} tutti_sparse_way;
+
 typedef struct tutti_spread {
     int replicas;               /* in the job */
     int first, local;           /* those of this process: [first, first + local) */
     const char *const *devices; /* of the local ones */
     int64_t batch;              /* rows of the whole batch; 0: nothing is cut */
+    const int64_t *counts;      /* rows of each process, which sum to `batch`; NULL: cut evenly */
     int shards; /* deterministic: the batch is cut into so many parts, whoever has them; or 0 */
     const char *central;  /* the device that variables live on; NULL: on all */
     int64_t bucket_bytes; /* gradients are joined up to this size; 0: one by one */
     bool overlap;         /* collectives of gradients run beside the rest of the backward pass */
-    const char *wire;     /* form of f32 gradients between replicas: "bf16", "f16", the name of a
-                             compression; NULL: as they are */
+    tutti_sparse_way sparse;
+    const char *wire; /* form of f32 gradients between replicas: "bf16", "f16", the name of a
+                         compression; NULL: as they are */
 } tutti_spread;
 
 /* The rows of replica r: without `shards` they differ by at most one, the first ones have more;
- * with them they are the rows of its shards. */
+ * with them they are the rows of its shards; with `counts` those of its process, cut so. */
 void tutti__spread_rows(const tutti_spread *spread, int64_t batch, int r, int64_t *ret_first,
                         int64_t *ret_rows);
 /* Of all replicas of this process together. */

@@ -48,6 +48,7 @@ static void keep_options(tutti_strategy *s, const tutti_strategy_options *option
     s->options.reduction = keep_text(s, s->options.reduction);
     s->options.engine = keep_text(s, s->options.engine);
     s->options.compression = keep_text(s, s->options.compression);
+    s->options.sparse = keep_text(s, s->options.sparse);
     if (s->options.shards <= 0)
         s->options.shards = (int)tutti__param_int(&shards_param);
 }
@@ -112,14 +113,34 @@ static void release(void *self, void *memory)
     tutti_comm_free(self, memory);
 }
 
+/* -1: there is none of that name. */
+static int sparse_way(const tutti_strategy_options *options)
+{
+    static const char *const names[] = {"auto", "gather", "dense"};
+    for (int i = 0; options->sparse && i < 3; i++)
+        if (strcmp(options->sparse, names[i]) == 0)
+            return i;
+    return options->sparse ? -1 : TUTTI_SPARSE_AUTO;
+}
+
 static tutti_status open_strategy(tutti_strategy *s)
 {
     tutti_comm *world;
     if (s->options.shards < 1 || s->options.shards > 1024)
         return tutti_fail(TUTTI_INVALID, "a batch is cut into 1 to 1024 shards, not %d",
                           s->options.shards);
+    if (s->options.deterministic && s->options.shard > TUTTI_SHARD_ELEMENT)
+        return tutti_fail(TUTTI_INVALID,
+                          "deterministic mode gives the same batches to any number of workers, and "
+                          "shard=%s does not; use shard=element",
+                          tutti__share_name(s->options.shard));
     if (algorithm_of(s, NULL))
         TUTTI_TRY(tutti_comm_spec_check(algorithm_of(s, NULL)));
+    if (sparse_way(&s->options) < 0)
+        return tutti_fail(
+            TUTTI_INVALID,
+            "there is no way '%s' for gradients of rows; there are: auto, gather, dense",
+            s->options.sparse);
     if (s->options.compression)
         TUTTI_TRY(tutti_compressor_check(s->options.compression));
     TUTTI_TRY(tutti__strategy_devices(s));
@@ -195,8 +216,10 @@ tutti_status tutti_strategy_close(tutti_strategy *strategy)
         return TUTTI_OK;
     tutti_status status = tutti__team_close(strategy->team);
     tutti_cluster_free(strategy->cluster);
+    free(strategy->counts);
     free(strategy->devices);
     free(strategy->device_names);
+    free(strategy->limits);
     tutti__arena_free(&strategy->strings);
     free(strategy);
     return status;
@@ -292,7 +315,16 @@ tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batc
                                                                     : bucket_bytes(strategy->team),
                           .overlap = options->overlap > 0 ||
                                      (options->overlap == 0 && leaves_machine(strategy->team)),
+                          .sparse = (tutti_sparse_way)sparse_way(options),
                           .wire = wire_name(options)};
+}
+
+tutti_spread tutti__strategy_spread_own(const tutti_strategy *strategy, const int64_t *counts,
+                                        int64_t batch)
+{
+    tutti_spread spread = tutti__strategy_spread(strategy, batch);
+    spread.counts = counts;
+    return spread;
 }
 
 void tutti_strategy_rows(const tutti_strategy *strategy, int64_t batch, int replica,

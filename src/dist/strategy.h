@@ -30,24 +30,42 @@ struct tutti_strategy {
     tutti_team *team;
     char (*devices)[64]; /* of this process */
     const char **device_names;
+    int64_t *limits; /* bytes of memory of each device; 0: none */
     int local;
     char central[64]; /* where variables live, of central storage */
     tutti_shared_memory memory;
-    tutti_share share; /* of batches: this process's rows */
+    tutti_share shares[TUTTI_SHARD_OFF + 1]; /* by policy: what this process reads of a dataset */
+    int64_t *counts;                         /* rows that each process has in the step at hand, */
+    int64_t counted;                         /* and all have; as they agreed last */
     tutti_arena strings;
 };
 
 /* How a job with a batch of so many rows is spread. */
 tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batch);
+/* The same where processes have as many rows as they agreed on last. */
+tutti_spread tutti__strategy_spread_own(const tutti_strategy *strategy, const int64_t *counts,
+                                        int64_t batch);
 /* Whether the job's graph is rewritten at all: not for one replica, unless deterministic. */
 bool tutti__strategy_spreads(const tutti_strategy *strategy);
 /* Memory that the job's other processes on this machine reach, or NULL. */
 const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy);
 tutti_strategy *tutti__strategy_retain(tutti_strategy *strategy);
 
+/* ---- input.c ---- */
+/* What this process reads under a policy; NULL where there is one process. */
+const tutti_share *tutti__strategy_share(tutti_strategy *strategy, tutti_shard_policy policy);
+/* How the processes are to share the dataset. For an evaluation everything has to be seen once, so
+ * that what cannot be shared as asked is shared by element. */
+tutti_status tutti__strategy_shard(const tutti_strategy *strategy, const tutti_dataset *dataset,
+                                   bool evaluates, tutti_shard_policy *ret);
+/* "auto", "file", …; false: there is no such policy. */
+bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret);
+
 /* ---- devices.c ---- */
 /* Those of the options or of the kind, opened. */
 tutti_status tutti__strategy_devices(tutti_strategy *s);
+/* Bytes that a device may take; 0: it is not limited. */
+int64_t tutti__strategy_limit(const tutti_strategy *s, const char *device);
 /* Where variables live: the device that was named, or the first one. */
 tutti_status tutti__strategy_central(tutti_strategy *s);
 

@@ -70,6 +70,7 @@ tutti_status tutti__walk_whole(tutti_walk *walk, tutti_node *node, tutti_walked 
     for (int i = 0; i < node->input_count; i++)
         TUTTI_TRY(tutti__form_as(walk, node->inputs[i], TUTTI_FORM_WHOLE, 0, &inputs[i]));
     TUTTI_TRY(tutti__walk_copy(walk, node, inputs, NULL, &mark->node));
+    tutti__walk_keep_whole(walk, node, mark->node);
     for (int i = 0; i < node->output_count; i++)
         tutti__walk_made(mark, i, (tutti_form){TUTTI_FORM_WHOLE, 0, {mark->node, (uint32_t)i}});
     return TUTTI_OK;
@@ -243,12 +244,15 @@ tutti_status tutti__walk_node(tutti_walk *walk, tutti_node *node)
         return tutti__walk_take_print(walk, node, mark);
     if (tutti__walk_is_queue(node))
         return tutti__walk_take_queue(walk, node, mark);
+    TUTTI_TRY(tutti__walk_check_read(walk, node));
     if (walk->spread->central && tutti__walk_take_central(walk, node, mark, &status))
         return status;
     if (tutti__walk_takes_partial(walk, node))
         return tutti__walk_copy_accumulated(walk, node, mark);
     if (tutti__walk_passes_partial(node))
         return tutti__walk_copy_partial(walk, node, mark);
+    if (tutti__walk_makes_dense(walk, node))
+        return tutti__walk_copy_dense(walk, node, mark);
     if (!has_input(node, TUTTI_FORM_CUT) || (node->op->flags & TUTTI_OP_TAKES_HANDLE))
         return tutti__walk_whole(walk, node, mark);
     bool cuts = choose(walk, node, &way, &bytes);

@@ -90,9 +90,18 @@ tutti_attr *tutti__walk_attr(tutti_node *node, const char *name);
 /* Whether what goes in partial comes out so; and then. */
 bool tutti__walk_passes_partial(const tutti_node *node);
 tutti_status tutti__walk_copy_partial(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
-/* Whether it reads or updates a variable that is the sum over the replicas; and then. */
+/* A variable whose copies are not to be put together must not be read for all replicas. */
+tutti_status tutti__walk_check_read(const tutti_walk *walk, const tutti_node *node);
+/* The copy of a variable of which all replicas have the same value after all says so. */
+void tutti__walk_keep_whole(const tutti_walk *walk, const tutti_node *node, tutti_node *copy);
+/* Whether it reads or updates a variable of which replicas have values of their own; and then. */
 bool tutti__walk_takes_partial(const tutti_walk *walk, const tutti_node *node);
 tutti_status tutti__walk_copy_accumulated(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
+
+/* ---- sparse.c ---- */
+/* Whether an update's rows are summed as a table; and then. */
+bool tutti__walk_makes_dense(const tutti_walk *walk, const tutti_node *node);
+tutti_status tutti__walk_copy_dense(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
 
 /* ---- summed.c ---- */
 /* Whether a way gives a sum over the batch; and then, in deterministic mode. */

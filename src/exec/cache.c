@@ -37,6 +37,8 @@ tutti_status tutti__key_write(tutti_key *w, const tutti_graph *graph, const tutt
     put(w, request->key ? 0 : graph->version);
     put(w, request->device ? tutti__hash_string(0, request->device) : 0);
     put(w, (uint64_t)request->batch << 1 | request->spread_already);
+    for (int i = 0; request->counts && i < request->count_count; i++)
+        put(w, (uint64_t)request->counts[i]);
     put(w, (uint64_t)request->feed_count << 40 | (uint64_t)request->fetch_count << 20 |
                (uint64_t)request->target_count);
     for (int i = 0; i < request->feed_count; i++) {

@@ -96,14 +96,33 @@ static tutti_sym cut_batch(tutti_eager *eager, tutti_sym sym, const tutti_tensor
     return tutti_tensor_dims(value)[0] == eager->batch ? tutti_split_batch(sym) : sym;
 }
 
+void tutti_eager_own_rows(tutti_eager *eager, bool own)
+{
+    eager->own_rows = own;
+}
+
+/* Of a value that holds this process's rows: what the whole batch would be, so that all processes
+ * trace the same step. False: it does not. */
+static bool is_whole(const tutti_eager *eager, tutti_type *type)
+{
+    const tutti_strategy *strategy = tutti__engine_strategy(eager->engine);
+    if (!eager->own_rows || tutti_strategy_workers(strategy) == 1 || !strategy->counts ||
+        type->rank < 1 || type->dims[0] != strategy->counts[tutti_strategy_rank(strategy)])
+        return false;
+    type->dims[0] = strategy->counted;
+    return true;
+}
+
 tutti_sym(tutti_use)(tutti_eager *eager, tutti_tensor *value)
 {
     if (!value)
         return tutti__poison(eager->graph, TUTTI_INVALID, "tutti_use: the tensor is NULL");
-    tutti_sym sym = (tutti_placeholder)(eager->graph, *tutti_tensor_type(value));
+    tutti_type type = *tutti_tensor_type(value);
+    bool own = is_whole(eager, &type);
+    tutti_sym sym = (tutti_placeholder)(eager->graph, type);
     if (!sym.node)
         return sym;
-    sym = cut_batch(eager, sym, value);
+    sym = own ? tutti_split_batch(sym) : eager->own_rows ? sym : cut_batch(eager, sym, value);
     if (tutti__eager_remember(eager, tutti__edge(sym), tutti_tensor_retain(value)) != TUTTI_OK)
         return tutti__poison(eager->graph, TUTTI_NO_MEMORY, "no memory for a step");
     return sym;

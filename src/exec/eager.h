@@ -32,6 +32,7 @@ struct tutti_eager {
     TUTTI_VEC(tutti_known) known;
     uint32_t done;
     int64_t batch;      /* rows of the first value that was used in the step; 0: none yet */
+    bool own_rows;      /* values hold this process's rows only, as processes agreed */
     tutti_error failed; /* of a run of this step: nothing of the step runs any more */
     tutti_error first;  /* of the first step that failed since tutti_eager_check */
     uint64_t hash;      /* of nodes [0, hashed) */

@@ -195,6 +195,8 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const
                       .deadline = request->deadline,
                       .device = request->device,
                       .batch = request->batch,
+                      .counts = request->counts,
+                      .count_count = request->count_count,
                       .spread_already = true,
                       .watched = request->watched};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
@@ -236,6 +238,16 @@ static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan, const
     }
     free(results);
     return status;
+}
+
+void tutti__engine_own_rows(const tutti_engine *engine, tutti_ask *ask)
+{
+    const tutti_strategy *strategy = engine->options.strategy;
+    if (tutti_strategy_workers(strategy) == 1 || !strategy->counts)
+        return;
+    ask->batch = strategy->counted;
+    ask->counts = strategy->counts;
+    ask->count_count = tutti_strategy_workers(strategy);
 }
 
 typedef struct operands {

@@ -48,16 +48,20 @@ typedef struct tutti_ask {
     tutti_tensor *const *values; /* of the feeds; contiguous or not */
     const tutti_edge *fetches;
     tutti_node *const *targets;
-    int64_t deadline;    /* absolute; 0: the engine's */
-    int64_t batch;       /* rows of the whole batch, of which feeds marked so hold this process's;
-                            0: they hold all */
-    bool spread_already; /* the graph is what a strategy made */
-    const char *device;  /* NULL: the engine's */
+    int64_t deadline;      /* absolute; 0: the engine's */
+    int64_t batch;         /* rows of the whole batch, of which feeds marked so hold this process's;
+                              0: they hold all */
+    const int64_t *counts; /* rows of each process, as they agreed; NULL: cut evenly */
+    int count_count;       /* of processes */
+    bool spread_already;   /* the graph is what a strategy made */
+    const char *device;    /* NULL: the engine's */
     const _Atomic bool *watched; /* of the run inside which this one runs, or NULL */
     uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and
                      version */
 } tutti_ask;
 
+/* Feeds hold as many rows as the processes agreed on last. */
+void tutti__engine_own_rows(const tutti_engine *engine, tutti_ask *ask);
 /* Finds or compiles the program and runs it. ret_values: one new tensor per fetch. */
 tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
                                tutti_tensor **ret_values);

@@ -196,6 +196,8 @@ static tutti_status run(tutti_eager *eager)
                          .target_count = (int)eager->targets.count,
                          .targets = eager->targets.data,
                          .key = trace_hash(eager)};
+    if (eager->own_rows)
+        tutti__engine_own_rows(eager->engine, &request);
     tutti_status status = tutti__engine_run(eager->engine, eager->graph, &request, values);
     if (status != TUTTI_OK)
         tutti__error_capture(status, &eager->failed);

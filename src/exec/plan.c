@@ -122,6 +122,8 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
             add_memory(plan, executable);
     }
     tutti__partition_free(count, pieces);
+    if (status == TUTTI_OK && options->strategy)
+        status = tutti__limits_check(tutti__engine_state(engine), options->strategy, plan);
     return status;
 }
 
@@ -155,7 +157,7 @@ static tutti_status spread(const tutti_engine_options *options, const tutti_ask 
 {
     if (request->spread_already || request->device || !tutti__strategy_spreads(options->strategy))
         return TUTTI_OK;
-    tutti_spread how = tutti__strategy_spread(options->strategy, batch);
+    tutti_spread how = tutti__strategy_spread_own(options->strategy, request->counts, batch);
     tutti_graph *replicas;
     TUTTI_TRY(tutti__spread_rewrite(*graph, &how, &replicas));
     tutti_graph_destroy(*graph);
@@ -189,7 +191,7 @@ static tutti_status whole_types(const tutti_engine_options *options, const tutti
         if (!tutti__is_batch(request->feeds[i].node, request->feeds[i].index) || types[i].rank < 1)
             continue;
         batch = request->batch > 0 ? request->batch : types[i].dims[0];
-        tutti_spread how = tutti__strategy_spread(options->strategy, batch);
+        tutti_spread how = tutti__strategy_spread_own(options->strategy, request->counts, batch);
         tutti__spread_own(&how, batch, &first, &rows);
         if (types[i].dims[0] != rows)
             return tutti_fail(
@@ -231,8 +233,11 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
         char type[TUTTI_TYPE_TEXT];
         if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || node->output_count < 1)
             continue;
+        /* Buckets have names of their own making, which other nodes of a replica may change. */
+        bool bucket = strncmp(node->origin, "bucket_", 7) == 0;
+        const char *what = bucket ? tutti__str(node, "channel") : node->origin;
         const char *text =
-            tutti__arena_format(&arena, "%s of '%s' and %d more: %s", node->op->name, node->origin,
+            tutti__arena_format(&arena, "%s of '%s' and %d more: %s", node->op->name, what,
                                 node->output_count - 1, tutti_type_text(&node->types[0], type));
         ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
     }

@@ -209,6 +209,8 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
                        .target_count = targets,
                        .batch = options->batch,
                        .targets = l->nodes};
+    if (options->own_rows)
+        tutti__engine_own_rows(session->engine, ret);
     return TUTTI_OK;
 }
 
@@ -250,7 +252,8 @@ tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *
     return status;
 }
 
-static tutti_status find_variable(tutti_session *session, tutti_sym sym, tutti_state_variable **ret)
+tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
+                                     tutti_state_variable **ret)
 {
     TUTTI_TRY(check_sym(session, sym, "variable", 0));
     if (!tutti__is(sym.node, "variable"))
@@ -276,7 +279,7 @@ static tutti_status find_variable(tutti_session *session, tutti_sym sym, tutti_s
 tutti_status tutti_session_get(tutti_session *session, tutti_sym sym, tutti_tensor **ret_value)
 {
     tutti_state_variable *variable;
-    TUTTI_TRY(find_variable(session, sym, &variable));
+    TUTTI_TRY(tutti__session_variable(session, sym, &variable));
     return tutti__variable_get(tutti__engine_state(session->engine), variable, ret_value);
 }
 
@@ -285,7 +288,7 @@ tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tens
     tutti_state_variable *variable;
     if (!value)
         return tutti_fail(TUTTI_INVALID, "tutti_session_set: the value is NULL");
-    TUTTI_TRY(find_variable(session, sym, &variable));
+    TUTTI_TRY(tutti__session_variable(session, sym, &variable));
     return tutti__variable_set(tutti__engine_state(session->engine), variable, value);
 }
 

@@ -79,16 +79,15 @@ static tutti_status read_body(tutti_tfrecord *r, int64_t at, size_t total)
     return TUTTI_OK;
 }
 
-tutti_status tutti__tfrecord_next(tutti_tfrecord *r, const uint8_t **ret_data, size_t *ret_size)
+/* The size of the record at r->at; false in *ret_more at the file's end. */
+static tutti_status read_head(tutti_tfrecord *r, bool *ret_more, uint64_t *ret_size)
 {
     uint8_t head[12];
     size_t got;
     TUTTI_TRY(tutti__source_some(r->source, r->at, head, sizeof head, &got));
-    if (got == 0) {
-        *ret_data = NULL;
-        *ret_size = 0;
+    *ret_more = got > 0;
+    if (got == 0)
         return TUTTI_OK;
-    }
     if (got < sizeof head)
         return tutti_fail(TUTTI_CORRUPT, "%s: ends inside the size of a record at offset %lld",
                           r->source->name, (long long)r->at);
@@ -102,6 +101,30 @@ tutti_status tutti__tfrecord_next(tutti_tfrecord *r, const uint8_t **ret_data, s
         return tutti_fail(TUTTI_TOO_LARGE,
                           "%s: the record at offset %lld has %llu bytes, at most %zu are read here",
                           r->source->name, (long long)r->at, (unsigned long long)size, r->limit);
+    *ret_size = size;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__tfrecord_pass(tutti_tfrecord *r, int64_t at)
+{
+    uint64_t size;
+    for (bool more = true; more && r->at < at;) {
+        TUTTI_TRY(read_head(r, &more, &size));
+        r->at += more ? 16 + (int64_t)size : 0;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__tfrecord_next(tutti_tfrecord *r, const uint8_t **ret_data, size_t *ret_size)
+{
+    uint64_t size;
+    bool more;
+    TUTTI_TRY(read_head(r, &more, &size));
+    if (!more) {
+        *ret_data = NULL;
+        *ret_size = 0;
+        return TUTTI_OK;
+    }
     TUTTI_TRY(read_body(r, r->at + 12, (size_t)size + 4));
     if (tutti__get_u32(r->data + size) != masked(r->data, (size_t)size))
         return tutti_fail(TUTTI_CORRUPT,

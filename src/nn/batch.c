@@ -220,7 +220,7 @@ static tutti_status one_batch(tutti_model *model, bool training, int count,
     TUTTI_TRY(tutti__form_for(model, training, count, tensors, &form));
     if (ret_logs)
         TUTTI_TRY(tutti__track_reset(model, training));
-    TUTTI_TRY(tutti__form_run(model, form, 0, count, tensors));
+    TUTTI_TRY(tutti__form_run(model, form, 0, false, count, tensors));
     if (training)
         model->trainer->steps++;
     if (!ret_logs)

@@ -31,7 +31,7 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     fit->event.logs = NULL;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
     int64_t start = tutti__now_ns();
-    TUTTI_TRY(tutti__form_run(model, form, element->rows, wiring->count, tensors));
+    TUTTI_TRY(tutti__form_run(model, form, element->rows, element->own, wiring->count, tensors));
     if (training)
         fit->event.step = ++model->trainer->steps;
     fit->event.step_seconds = since(start);
@@ -92,11 +92,13 @@ static tutti_status run_batches(tutti_fit *fit, tutti_iterator *iterator,
     return TUTTI_OK;
 }
 
-static int64_t count_batches(tutti_dataset *data, int64_t limit)
+static int64_t count_batches(const tutti_model *model, tutti_dataset *data, bool evaluates,
+                             int64_t limit)
 {
     tutti_dataset_info info;
     int64_t count = -1;
-    if (tutti_dataset_describe(data, &info) == TUTTI_OK && info.cardinality >= 0)
+    if (tutti__rows_counted(model, data, evaluates) &&
+        tutti_dataset_describe(data, &info) == TUTTI_OK && info.cardinality >= 0)
         count = info.cardinality;
     return limit > 0 && (count < 0 || limit < count) ? limit : count;
 }
@@ -107,7 +109,7 @@ tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t st
     tutti_wiring wiring;
     tutti_event before = fit->event;
     TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
-    tutti__rows_begin(model, data);
+    TUTTI_TRY(tutti__rows_begin(model, data, true));
     tutti_iterator *iterator = tutti_iterate(data, 0);
     tutti__rows_end(data);
     if (!iterator)
@@ -117,7 +119,7 @@ tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t st
     fit->event.validating = true;
     fit->event.batch = 0;
     fit->event.examples = 0;
-    fit->event.batch_count = count_batches(data, steps);
+    fit->event.batch_count = count_batches(model, data, true, steps);
     tutti_status status = tutti__track_reset(model, false);
     if (status == TUTTI_OK)
         status = run_batches(fit, iterator, &wiring, steps, false);
@@ -147,7 +149,7 @@ typedef struct plan {
 
 static tutti_status open_data(tutti_fit *fit, plan *p)
 {
-    tutti__rows_begin(fit->model, p->data);
+    TUTTI_TRY(tutti__rows_begin(fit->model, p->data, false));
     if (!p->iterator && p->restores)
         p->iterator = tutti_iterate_from(p->data, &fit->model->trainer->position);
     else if (!p->iterator)
@@ -186,7 +188,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     fit->event.batch = resumed ? model->trainer->batch : 0;
     fit->event.examples = 0;
     model->trainer->resumed = false;
-    fit->event.batch_count = count_batches(p->data, p->steps);
+    fit->event.batch_count = count_batches(model, p->data, false, p->steps);
     fit->epoch_started = tutti__now_ns();
     fit->event.seconds = fit->event.waited_seconds = 0;
     fit->event.logs = NULL;
@@ -215,9 +217,10 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
 
 /* Where a restored training goes on: in its epoch, if only to end it, or with the next when that
  * one is over. */
-static void resume(tutti_trainer *trainer, plan *p)
+static void resume(const tutti_model *model, plan *p)
 {
-    int64_t count = count_batches(p->data, p->steps);
+    tutti_trainer *trainer = model->trainer;
+    int64_t count = count_batches(model, p->data, false, p->steps);
     if (!trainer->resumed)
         return;
     bool complete = count >= 0 && trainer->batch >= count && trainer->ended;
@@ -241,14 +244,18 @@ static tutti_status compare_processes(const tutti_fit *fit, const plan *p)
     char lines[LINES][LENGTH];
     const char *texts[LINES];
     const tutti_model *model = fit->model;
+    tutti_shard_policy policy;
     if (!tutti__model_shares(model))
         return TUTTI_OK;
+    TUTTI_TRY(tutti__strategy_shard(tutti__model_strategy(model), p->data, false, &policy));
     snprintf(lines[0], LENGTH, "version %s", tutti_version());
     snprintf(lines[1], LENGTH, "seed %llu", (unsigned long long)tutti_job_seed(model->job));
     snprintf(lines[2], LENGTH, "model '%s' of %zu nodes, %zu layers", model->name,
              model->graph->nodes.count, model->layers.count);
-    snprintf(lines[3], LENGTH, "data of %lld batches of %lld", (long long)count_batches(p->data, 0),
-             (long long)fit->batch);
+    snprintf(lines[3], LENGTH, "data of %lld batches of %lld, shared by %s",
+             (long long)count_batches(model, p->data, false, 0),
+             tutti__dataset_is_own(p->data) ? -1 : (long long)fit->batch,
+             tutti__dataset_is_own(p->data) ? "function" : tutti__share_name(policy));
     snprintf(lines[4], LENGTH, "epochs %d to %d of %lld steps, accumulate %d", p->first, p->last,
              (long long)p->steps, model->trainer->accumulate);
     for (int i = 0; i < LINES; i++)
@@ -261,6 +268,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     tutti_model *model = fit->model;
     TUTTI_TRY(tutti__model_meet(model, p->data, true, &p->wiring));
     TUTTI_TRY(compare_processes(fit, p));
+    fit->data = p->data;
     TUTTI_TRY(tutti__history_begin(model->trainer));
     model->trainer->stop = model->trainer->interrupted = false;
     model->trainer->asked = 0;
@@ -270,7 +278,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
         TUTTI_TRY(tutti__fit_recall(fit, model->trainer->memory));
     model->trainer->recalls = false;
     p->flows = p->steps > 0 && has_no_end(p->data);
-    resume(model->trainer, p);
+    resume(model, p);
     fit->event.step = model->trainer->steps;
     tutti_status status = TUTTI_OK;
     bool stop = model->trainer->stop;
@@ -286,9 +294,9 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
 }
 
 /* The first part to train on, the rest to validate on. */
-static tutti_status split_data(plan *p, double share)
+static tutti_status split_data(const tutti_model *model, plan *p, double share)
 {
-    int64_t count = count_batches(p->data, 0);
+    int64_t count = count_batches(model, p->data, false, 0);
     if (!(share > 0 && share < 1))
         return tutti_fail(TUTTI_INVALID, "validation_split is between 0 and 1, not %g", share);
     if (count < 2)
@@ -356,7 +364,7 @@ static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fi
                           (long long)p.steps, (long long)p.validation_steps,
                           options->validation_every);
     if (!p.validation && options->validation_split != 0)
-        TUTTI_TRY(split_data(&p, options->validation_split));
+        TUTTI_TRY(split_data(fit->model, &p, options->validation_split));
     fit->validates = p.validation != NULL;
     TUTTI_TRY(take_class_weights(fit->model, options));
     TUTTI_TRY(tutti__fit_add_standard(fit, options->quiet));

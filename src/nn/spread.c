@@ -54,13 +54,23 @@ static void own_rows(const void *context, int64_t batch, int64_t *ret_first, int
     tutti__spread_own(&spread, batch, ret_first, ret_rows);
 }
 
-void tutti__rows_begin(const tutti_model *model, tutti_dataset *data)
+tutti_status tutti__rows_begin(const tutti_model *model, tutti_dataset *data, bool evaluates)
 {
+    tutti_shard_policy policy;
     tutti_strategy *strategy = tutti__model_strategy(model);
     if (!tutti__model_shares(model))
-        return;
-    strategy->share = (tutti_share){own_rows, strategy};
-    tutti__share_begin(data, &strategy->share);
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__strategy_shard(strategy, data, evaluates, &policy));
+    tutti__share_begin(data, tutti__strategy_share(strategy, policy));
+    return TUTTI_OK;
+}
+
+bool tutti__rows_counted(const tutti_model *model, const tutti_dataset *data, bool evaluates)
+{
+    tutti_shard_policy policy;
+    return !tutti__model_shares(model) || (tutti__strategy_shard(tutti__model_strategy(model), data,
+                                                                 evaluates, &policy) == TUTTI_OK &&
+                                           policy == TUTTI_SHARD_ELEMENT);
 }
 
 void tutti__rows_end(tutti_dataset *data)

@@ -23,7 +23,9 @@ tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_mos
 tutti_status tutti__model_saved(const tutti_model *model, tutti_status status);
 
 /* Iterators opened between these give this process's rows only, where the pipeline can. */
-void tutti__rows_begin(const tutti_model *model, tutti_dataset *data);
+tutti_status tutti__rows_begin(const tutti_model *model, tutti_dataset *data, bool evaluates);
+/* Are there as many steps as the dataset has elements? Not where processes read apart. */
+bool tutti__rows_counted(const tutti_model *model, const tutti_dataset *data, bool evaluates);
 void tutti__rows_end(tutti_dataset *data);
 
 /* The rows of a batch that are this process's. */

@@ -359,8 +359,8 @@ tutti_status tutti__form_for(tutti_model *model, bool training, int count,
     return TUTTI_OK;
 }
 
-tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch, int count,
-                             tutti_tensor *const *tensors)
+tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch, bool own,
+                             int count, tutti_tensor *const *tensors)
 {
     tutti_feed feeds[3 * 64];
     tutti_trainer *trainer = model->trainer;
@@ -378,8 +378,8 @@ tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch
         trainer->gathered = last ? 0 : trainer->gathered;
         trainer->updates += last;
     }
-    tutti_status status =
-        tutti_run(model->session, .feed = {count, feeds}, .target = target, .batch = rows.batch);
+    tutti_status status = tutti_run(model->session, .feed = {count, feeds}, .target = target,
+                                    .batch = rows.batch, .own_rows = own);
     tutti__rows_release(&rows);
     return status;
 }

@@ -83,9 +83,9 @@ void tutti__form_drop(tutti_form *form);
 tutti_status tutti__form_for(tutti_model *model, bool training, int count,
                              tutti_tensor *const *tensors, tutti_form **ret);
 /* Runs one batch; nothing is read back. `batch` > 0: the tensors hold this process's rows, of so
- * many. */
-tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch, int count,
-                             tutti_tensor *const *tensors);
+ * many; `own`: as many as processes agreed on. */
+tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch, bool own,
+                             int count, tutti_tensor *const *tensors);
 
 /* ---- track.c ---- */
 tutti_status tutti__track(tutti_model *model, const char *name, int output,

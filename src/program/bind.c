@@ -13,7 +13,8 @@ tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device
     TUTTI_TRY(tutti__state_variable(state, name[0] ? name : node->name, &node->types[0],
                                     tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
                                     &variable));
-    variable->partial = tutti__int(node, "partial") != 0;
+    variable->partial = tutti__int(node, "partial") == 1;
+    variable->averaged = tutti__int(node, "partial") == 2;
     return tutti__state_piece(state, variable, device->name, device->memory, ret);
 }
 

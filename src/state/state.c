@@ -314,10 +314,11 @@ void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value)
     tutti_tensor_release(old);
 }
 
-/* Adds the values of the second piece on: of a variable that is the sum over its pieces. */
+/* Adds the values of the second piece on: of a variable that is the sum or mean over its pieces. */
 static tutti_status add_pieces(tutti_state *state, tutti_state_variable *variable,
                                tutti_tensor *sum)
 {
+    int found = 1;
     for (size_t i = 1; i < variable->pieces.count; i++) {
         tutti_tensor *value = tutti__piece_acquire(state, variable->pieces.data[i]), *host;
         if (!value)
@@ -328,7 +329,10 @@ static tutti_status add_pieces(tutti_state *state, tutti_state_variable *variabl
         for (int64_t k = 0; k < tutti_tensor_count(sum); k++)
             tutti_tensor_set(sum, k, tutti_tensor_get(sum, k) + tutti_tensor_get(host, k));
         tutti_tensor_release(host);
+        found++;
     }
+    for (int64_t k = 0; variable->averaged && k < tutti_tensor_count(sum); k++)
+        tutti_tensor_set(sum, k, tutti_tensor_get(sum, k) / found);
     return TUTTI_OK;
 }
 
@@ -356,7 +360,7 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
         status = tutti_tensor_copy(copy, host);
     tutti_tensor_release(host);
     tutti_tensor_release(value);
-    if (status == TUTTI_OK && variable->partial)
+    if (status == TUTTI_OK && (variable->partial || variable->averaged))
         status = add_pieces(state, variable, copy);
     if (status == TUTTI_OK)
         *ret = copy;
@@ -374,6 +378,25 @@ static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tens
     size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
     return piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to),
                                   tutti_tensor_data(host), size);
+}
+
+tutti_status tutti__variable_set_on(tutti_state *state, tutti_state_variable *variable,
+                                    const char *device, tutti_tensor *value, bool *ret_set)
+{
+    tutti_tensor *host;
+    TUTTI_TRY(tutti_tensor_contiguous(value, &host));
+    tutti_status status = tutti__state_commit_begin_on(state, 1, &variable, TUTTI_NO_DEADLINE);
+    if (status == TUTTI_OK) {
+        pthread_mutex_lock(&state->lock);
+        tutti_piece *piece = find_piece(variable, device);
+        pthread_mutex_unlock(&state->lock);
+        *ret_set = piece != NULL;
+        if (piece)
+            status = set_piece(state, piece, host);
+        tutti__state_commit_end(state);
+    }
+    tutti_tensor_release(host);
+    return status;
 }
 
 static tutti_status clear_piece(tutti_state *state, tutti_piece *piece)

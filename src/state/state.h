@@ -37,6 +37,7 @@ typedef struct tutti_state_variable {
     uint64_t version; /* counts commits that wrote it */
     bool claimed;     /* under the state's lock */
     bool partial;     /* its value is the sum over its pieces */
+    bool averaged;    /* it is their mean */
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
 
@@ -118,6 +119,9 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
                                  tutti_tensor **ret);
 tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor *value);
+/* The value on one device only; false where it has none there. */
+tutti_status tutti__variable_set_on(tutti_state *state, tutti_state_variable *variable,
+                                    const char *device, tutti_tensor *value, bool *ret_set);
 
 /* Queues by name, found or made. */
 tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,

@@ -198,6 +198,23 @@ check_again() {
     same kept.json out.json 0 0
 }
 
+# Gradients of embeddings as rows or as tables.
+check_sparse() {
+    local way=$1 setting=$2
+    baseline tickets
+    trained "$way" "$tutti" train tickets $(flags tickets) --set "sparse=$setting"
+    code $? 0
+    same one.tickets out.json $(tolerance tickets)
+}
+
+# Workers that read everything see every example as often as there are workers; one line says so.
+check_sharing() {
+    local setting=$1 text=$2
+    trained shm2 "$tutti" train mnist --data digits --batch 31 --epochs 1 --set "shard=$setting"
+    code $? 0
+    has out "data: $text" 1
+}
+
 # ---- batches that do not come out even ----
 
 # 203 rows in batches of 67 leave 2: fewer than replicas.
@@ -373,6 +390,12 @@ for setting in reduction=ring reduction=tree reduction=reduce_to_one bucket=1 ov
     run_test "mirrored3_$setting" check_setting mirrored3 $setting
     run_test "tcp2_$setting" check_setting tcp2 $setting
 done
+for setting in gather dense; do
+    run_test "sparse_${setting}_mirrored3" check_sparse mirrored3 $setting
+    run_test "sparse_${setting}_shm2" check_sparse shm2 $setting
+done
+run_test sharing_by_element check_sharing auto "by element: each of 2 workers reads its rows of every batch"
+run_test sharing_off check_sharing off "not shared: each of 2 workers reads everything"
 for way in mirrored3 far2 central2 shm2 shm4 levels2; do run_test "short_$way" check_short $way 67; done
 run_test three_rows_on_four_workers check_short tcp4 3
 for way in mirrored2 far2 central2 shm2; do run_test "again_resnet_$way" check_again resnet $way remat=1; done

@@ -1,42 +1,59 @@
 /* tfrecords.c: records of TFRecord files, as bytes or as tf.train.Examples. */
 #include <string.h>
 
-#include "data/dataset.h"
+#include "data/source/paths.h"
 #include "io/example.h"
 #include "io/tfrecord.h"
 
 typedef struct settings {
-    int path_count;
-    const char **paths;
+    tutti_paths paths;
     int feature_count; /* 0: bytes */
     tutti_feature features[TUTTI_MAX_COMPONENTS];
 } settings;
 typedef struct state {
-    int file; /* that is read, or will be next */
+    tutti_span span; /* the file that is read, or will be next */
     bool open;
     tutti_tfrecord reader;
 } state;
 
-/* The next record; *ret_data NULL behind the last file. */
-static tutti_status next_record(tutti_iterator *iterator, const uint8_t **ret_data,
-                                size_t *ret_size)
+/* The next file that is this process's; s->open stays false behind the last. */
+static tutti_status open_next(tutti_iterator *iterator)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
-    for (*ret_data = NULL; s->file < given->path_count;) {
-        if (!s->open) {
-            tutti_source *source;
-            TUTTI_TRY(tutti__source_file(given->paths[s->file], &source));
-            TUTTI_TRY(tutti__tfrecord_open(source, 0, &s->reader));
-            s->open = true;
-        }
-        TUTTI_TRY(tutti__tfrecord_next(&s->reader, ret_data, ret_size));
+    tutti_source *source;
+    TUTTI_TRY(tutti__paths_next(&given->paths, iterator->share, &s->span));
+    if (s->span.file >= given->paths.count)
+        return TUTTI_OK;
+    const char *path = given->paths.list[s->span.file];
+    TUTTI_TRY(tutti__source_file(path, &source));
+    TUTTI_TRY(tutti__tfrecord_open(source, 0, &s->reader));
+    s->open = true;
+    if (s->reader.packed && s->span.sizes)
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "%s: a packed file cannot be cut by bytes; share by file or element: "
+                          "--set shard=file",
+                          path);
+    return tutti__tfrecord_pass(&s->reader, s->span.begin);
+}
+
+/* The next record; *ret_data NULL behind the last file. Of a range of bytes, the records that begin
+ * in it. */
+static tutti_status next_record(tutti_iterator *iterator, const uint8_t **ret_data,
+                                size_t *ret_size)
+{
+    state *s = iterator->state;
+    for (*ret_data = NULL; !*ret_data;) {
+        if (!s->open)
+            TUTTI_TRY(open_next(iterator));
+        if (!s->open)
+            return TUTTI_OK;
+        if (s->reader.at < s->span.end)
+            TUTTI_TRY(tutti__tfrecord_next(&s->reader, ret_data, ret_size));
         if (*ret_data)
             return TUTTI_OK;
         tutti__tfrecord_close(&s->reader);
-        s->reader = (tutti_tfrecord){0};
         s->open = false;
-        s->file++;
     }
     return TUTTI_OK;
 }
@@ -99,7 +116,7 @@ static tutti_status parse(const tutti_iterator *iterator, const uint8_t *data, s
         TUTTI_TRY(tutti_tensor_from(TUTTI_STRING, 0, NULL, &text, &record));
         return tutti_element_set(ret, 0, record);
     }
-    TUTTI_TRY(tutti__example_parse(given->paths[s->file], data, size, &list));
+    TUTTI_TRY(tutti__example_parse(given->paths.list[s->span.file], data, size, &list));
     tutti_status status = pick(given, &list, ret);
     tutti_named_tensors_clear(&list);
     return status;
@@ -132,7 +149,14 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
 
 static void close(tutti_iterator *iterator)
 {
-    tutti__tfrecord_close(&((state *)iterator->state)->reader);
+    state *s = iterator->state;
+    tutti__tfrecord_close(&s->reader);
+    tutti__paths_end(&s->span);
+}
+
+static void reads(const tutti_dataset *dataset, tutti_intake *ret)
+{
+    tutti__paths_reads(&((const settings *)dataset->settings)->paths, ret);
 }
 
 static bool feature_is_good(const tutti_feature *feature)
@@ -178,23 +202,12 @@ tutti_dataset *tutti_dataset_tfrecords(tutti_job *job, const char *path,
                                        const tutti_tfrecords_options *options)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_tfrecords;
-    bool several = options && options->count > 0;
-    int count = several ? options->count : 1;
-    const char *const *paths = several ? options->paths : &path;
-    for (int i = 0; i < count; i++)
-        if (!paths || !paths[i])
-            return tutti__dataset_wrong(job, def, "path %d is NULL", i);
     tutti_dataset *dataset = tutti__dataset_create(def, job, 0, NULL);
     if (!dataset)
         return NULL;
     settings *s = dataset->settings;
-    s->paths = tutti__arena_array(&job->arena, (size_t)count, sizeof *s->paths);
-    tutti_status status = s->paths ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory");
-    for (int i = 0; i < count && status == TUTTI_OK; i++) {
-        s->paths[i] = tutti__dataset_name(job, paths[i]);
-        dataset->hash = tutti__hash_string(dataset->hash, paths[i]);
-    }
-    s->path_count = count;
+    tutti_status status = tutti__paths_keep(dataset, path, options ? options->count : 0,
+                                            options ? options->paths : NULL, &s->paths);
     if (status == TUTTI_OK)
         status = set_features(dataset, options ? options->features.count : 0,
                               options ? options->features.list : NULL);
@@ -209,4 +222,5 @@ const tutti_dataset_def tutti_dataset_def_tfrecords = {
     .next = next,
     .skip = skip,
     .close = close,
+    .reads = reads,
 };

@@ -82,7 +82,8 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
     int64_t first = index * s->size, all = input->info.cardinality;
     int64_t count = all >= 0 && all - first < s->size ? all - first : s->size, batch = count;
     int64_t from = 0;
-    if (access->share)
+    bool cuts = access->share && access->share->policy == TUTTI_SHARD_ELEMENT;
+    if (cuts)
         access->share->rows(access->share->context, batch, &from, &count);
     first += from;
     if (!n->list && !(n->list = malloc((size_t)s->size * sizeof *n->list)))
@@ -98,7 +99,7 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
         tutti_element_release(&made);
         return status;
     }
-    made.rows = access->share ? batch : 0;
+    made.rows = cuts ? batch : 0;
     *ret = made;
     return TUTTI_OK;
 }
@@ -112,12 +113,17 @@ static void leave(tutti_access *access)
 
 typedef struct state {
     tutti_element *elements;
+    int64_t size; /* elements of a batch: of the whole one, or this process's own */
 } state;
 
 static tutti_status open(tutti_iterator *iterator)
 {
     const settings *s = iterator->dataset->settings;
     state *own = iterator->state;
+    int64_t first;
+    own->size = s->size;
+    if (tutti__share_apart(iterator->share) && !iterator->below)
+        iterator->share->rows(iterator->share->context, s->size, &first, &own->size);
     own->elements = calloc((size_t)s->size, sizeof *own->elements);
     return own->elements ? TUTTI_OK
                          : tutti_fail(TUTTI_NO_MEMORY, "batch: no memory for %lld elements",
@@ -152,11 +158,12 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     const settings *s = iterator->dataset->settings;
     state *own = iterator->state;
     int64_t count;
-    TUTTI_TRY(tutti__collect(iterator->inputs[0], s->size, own->elements, &count));
+    bool cuts = iterator->share && iterator->share->policy == TUTTI_SHARD_ELEMENT;
+    TUTTI_TRY(tutti__collect(iterator->inputs[0], own->size, own->elements, &count));
     tutti_status status = TUTTI_OK;
-    if (count == s->size || (count > 0 && !s->drop_remainder))
-        status = iterator->share ? stack_shared(iterator->share, count, own->elements, ret)
-                                 : tutti__element_stack(count, own->elements, ret);
+    if (count == own->size || (count > 0 && !s->drop_remainder))
+        status = cuts ? stack_shared(iterator->share, count, own->elements, ret)
+                      : tutti__element_stack(count, own->elements, ret);
     tutti__release_all(count, own->elements);
     return tutti__element_failed(iterator->dataset, iterator->epoch, iterator->delivered, status);
 }
@@ -164,7 +171,8 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
 static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     const settings *s = iterator->dataset->settings;
-    return tutti__batch_skip(iterator->inputs[0], s->size, s->drop_remainder, count, ret_skipped);
+    const state *own = iterator->state;
+    return tutti__batch_skip(iterator->inputs[0], own->size, s->drop_remainder, count, ret_skipped);
 }
 
 static void close(tutti_iterator *iterator)

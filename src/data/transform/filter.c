@@ -35,6 +35,7 @@ tutti_dataset *tutti_dataset_filter(tutti_dataset *input, tutti_filter_function 
 
 const tutti_dataset_def tutti_dataset_def_filter = {
     .name = "filter",
+    .keeps_parts = true,
     .doc = "the elements for which a function is true",
     .settings_size = sizeof(settings),
     .next = next,

@@ -15,12 +15,23 @@ typedef struct state {
     bool begun;
 } state;
 
+/* The next input that has no seat yet, or -1. By file, a process takes some of the inputs. */
+static int take_waiting(tutti_iterator *iterator)
+{
+    state *s = iterator->state;
+    const tutti_share *share = iterator->share;
+    bool dealt = share && share->policy == TUTTI_SHARD_FILE;
+    while (dealt && s->waiting % share->count != share->index)
+        s->waiting++;
+    return s->waiting < iterator->dataset->input_count ? s->waiting++ : -1;
+}
+
 static void begin(tutti_iterator *iterator)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
     for (int i = 0; !s->begun && i < given->cycle; i++)
-        s->seats[i] = s->waiting++;
+        s->seats[i] = take_waiting(iterator);
     s->begun = true;
 }
 
@@ -54,7 +65,7 @@ static void count_one(tutti_iterator *iterator)
 static void leave_seat(tutti_iterator *iterator)
 {
     state *s = iterator->state;
-    s->seats[s->turn] = s->waiting < iterator->dataset->input_count ? s->waiting++ : -1;
+    s->seats[s->turn] = take_waiting(iterator);
     next_turn(iterator);
 }
 
@@ -143,6 +154,8 @@ tutti_dataset *tutti_dataset_interleave(const tutti_interleave_options *options)
 
 const tutti_dataset_def tutti_dataset_def_interleave = {
     .name = "interleave",
+    .keeps_parts = true,
+    .deals = true,
     .doc = "elements of several datasets in turn",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),

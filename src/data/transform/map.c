@@ -29,13 +29,14 @@ static tutti_status check_result(const tutti_dataset *dataset, const tutti_eleme
     return TUTTI_OK;
 }
 
-tutti_status tutti__map_apply(const tutti_dataset *dataset, uint64_t epoch, int64_t index,
-                              tutti_element *element)
+tutti_status tutti__map_apply(const tutti_dataset *dataset, const tutti_share *share,
+                              uint64_t epoch, int64_t index, tutti_element *element)
 {
     const tutti_map_settings *s = dataset->settings;
     uint32_t words[4];
-    tutti__random_block((tutti_random_key){.seed = s->seed, .stream = epoch}, (uint64_t)index,
-                        words);
+    tutti__random_block(
+        (tutti_random_key){.seed = tutti__share_seed(share, s->seed), .stream = epoch},
+        (uint64_t)index, words);
     element->epoch = epoch;
     element->index = index;
     element->random = (uint64_t)words[1] << 32 | words[0];
@@ -74,8 +75,7 @@ static tutti_status next_parallel(tutti_iterator *iterator, tutti_element *ret)
     const tutti_map_settings *given = iterator->dataset->settings;
     state *s = iterator->state;
     if (!s->threads)
-        TUTTI_TRY(tutti__map_threads_start(iterator->dataset, iterator->epoch, given->parallel,
-                                           &s->threads));
+        TUTTI_TRY(tutti__map_threads_start(iterator, given->parallel, &s->threads));
     feed(iterator);
     if (tutti__map_threads_pending(s->threads) > 0)
         return tutti__map_threads_take(s->threads, iterator, ret);
@@ -90,8 +90,8 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     tutti_element element = {0};
     TUTTI_TRY(tutti__iterator_next(iterator->inputs[0], &element));
     if (element.count > 0)
-        TUTTI_TRY(
-            tutti__map_apply(iterator->dataset, iterator->epoch, iterator->delivered, &element));
+        TUTTI_TRY(tutti__map_apply(iterator->dataset, iterator->share, iterator->epoch,
+                                   iterator->delivered, &element));
     *ret = element;
     return TUTTI_OK;
 }
@@ -125,7 +125,7 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
 {
     tutti_element element = {0};
     TUTTI_TRY(tutti__access_at(access->inputs[0], epoch, index, &element));
-    TUTTI_TRY(tutti__map_apply(access->dataset, epoch, index, &element));
+    TUTTI_TRY(tutti__map_apply(access->dataset, access->share, epoch, index, &element));
     *ret = element;
     return TUTTI_OK;
 }
@@ -183,6 +183,7 @@ tutti_dataset *tutti_dataset_map(tutti_dataset *input, tutti_map_function *funct
 
 const tutti_dataset_def tutti_dataset_def_map = {
     .name = "map",
+    .keeps_parts = true,
     .doc = "a function of each element",
     .settings_size = sizeof(tutti_map_settings),
     .state_size = sizeof(state),

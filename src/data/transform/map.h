@@ -14,12 +14,12 @@ typedef struct tutti_map_settings {
 
 /* Calls the function for an element, in place, and checks what it gives. After a failure the
  * element is empty. */
-tutti_status tutti__map_apply(const tutti_dataset *dataset, uint64_t epoch, int64_t index,
-                              tutti_element *element);
+tutti_status tutti__map_apply(const tutti_dataset *dataset, const tutti_share *share,
+                              uint64_t epoch, int64_t index, tutti_element *element);
 
 /* Threads that apply the function; elements come out in the order in which they went in. */
 typedef struct tutti_map_threads tutti_map_threads;
-tutti_status tutti__map_threads_start(const tutti_dataset *dataset, uint64_t epoch, int threads,
+tutti_status tutti__map_threads_start(const tutti_iterator *iterator, int threads,
                                       tutti_map_threads **ret);
 /* Calls under way are waited for. NULL is fine. */
 void tutti__map_threads_stop(tutti_map_threads *threads);

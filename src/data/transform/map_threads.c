@@ -17,6 +17,7 @@ typedef struct place {
 
 struct tutti_map_threads {
     const tutti_dataset *dataset;
+    const tutti_share *share;
     uint64_t epoch;
     pthread_mutex_t mutex;
     pthread_cond_t work, done;
@@ -34,7 +35,7 @@ static place *place_of(const tutti_map_threads *t, int64_t number)
 
 static void run_one(tutti_map_threads *t, place *p)
 {
-    tutti_status status = tutti__map_apply(t->dataset, t->epoch, p->index, &p->element);
+    tutti_status status = tutti__map_apply(t->dataset, t->share, t->epoch, p->index, &p->element);
     if (status == TUTTI_OK)
         return;
     p->error = malloc(sizeof *p->error);
@@ -62,14 +63,15 @@ static void *run(void *context)
     return NULL;
 }
 
-tutti_status tutti__map_threads_start(const tutti_dataset *dataset, uint64_t epoch, int threads,
+tutti_status tutti__map_threads_start(const tutti_iterator *iterator, int threads,
                                       tutti_map_threads **ret)
 {
     tutti_map_threads *t = calloc(1, sizeof *t);
     if (!t)
         return tutti_fail(TUTTI_NO_MEMORY, "map: no memory for %d threads", threads);
-    t->dataset = dataset;
-    t->epoch = epoch;
+    t->dataset = iterator->dataset;
+    t->share = iterator->share;
+    t->epoch = iterator->epoch;
     t->capacity = 2 * (int64_t)threads;
     pthread_mutex_init(&t->mutex, NULL);
     tutti__wait_init(&t->work);

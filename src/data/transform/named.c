@@ -46,6 +46,7 @@ tutti_dataset *tutti_dataset_named(tutti_dataset *input, int count, const char *
 const tutti_dataset_def tutti_dataset_def_named = {
     .name = "named",
     .hands_on = true,
+    .keeps_parts = true,
     .doc = "other names for the components",
     .next = next,
     .skip = skip,

@@ -140,6 +140,7 @@ tutti_dataset *tutti_dataset_one_hot(tutti_dataset *input, int component, int64_
 
 const tutti_dataset_def tutti_dataset_def_one_hot = {
     .name = "one_hot_labels",
+    .keeps_parts = true,
     .doc = "numbers of classes as vectors with a one at the class",
     .settings_size = sizeof(settings),
     .next = next,

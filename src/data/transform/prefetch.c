@@ -32,8 +32,7 @@ static tutti_status open(tutti_iterator *iterator)
     tutti__wait_init(&s->filled);
     tutti__wait_init(&s->emptied);
     s->made = true;
-    return tutti__iterator_open(iterator->dataset->inputs[0], iterator->epoch, &s->stop,
-                                &iterator->inputs[0]);
+    return tutti__iterator_open_input(iterator, 0, iterator->epoch, &s->stop, &iterator->inputs[0]);
 }
 
 static void *run(void *context)
@@ -142,6 +141,7 @@ tutti_dataset *tutti_dataset_prefetch(tutti_dataset *input, int64_t count)
 const tutti_dataset_def tutti_dataset_def_prefetch = {
     .name = "prefetch",
     .hands_on = true,
+    .keeps_parts = true,
     .doc = "elements made ahead on a thread",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),

@@ -17,9 +17,9 @@ static uint64_t inner_epoch(const tutti_dataset *dataset, uint64_t epoch, int64_
 
 static tutti_status open(tutti_iterator *iterator)
 {
-    return tutti__iterator_open(iterator->dataset->inputs[0],
-                                inner_epoch(iterator->dataset, iterator->epoch, 0),
-                                iterator->cancel, &iterator->inputs[0]);
+    return tutti__iterator_open_input(iterator, 0,
+                                      inner_epoch(iterator->dataset, iterator->epoch, 0),
+                                      iterator->cancel, &iterator->inputs[0]);
 }
 
 /* Opens the next round; *ret_more is false behind the last. */
@@ -36,9 +36,9 @@ static tutti_status next_round(tutti_iterator *iterator, bool *ret_more)
     tutti__iterator_close(iterator->inputs[0]);
     iterator->inputs[0] = NULL;
     s->round++;
-    return tutti__iterator_open(iterator->dataset->inputs[0],
-                                inner_epoch(iterator->dataset, iterator->epoch, s->round),
-                                iterator->cancel, &iterator->inputs[0]);
+    return tutti__iterator_open_input(iterator, 0,
+                                      inner_epoch(iterator->dataset, iterator->epoch, s->round),
+                                      iterator->cancel, &iterator->inputs[0]);
 }
 
 static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
@@ -118,6 +118,7 @@ tutti_dataset *tutti_dataset_repeat(tutti_dataset *input, int64_t times)
 
 const tutti_dataset_def tutti_dataset_def_repeat = {
     .name = "repeat",
+    .keeps_parts = true,
     .doc = "the input several times over",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),

@@ -22,9 +22,10 @@ static uint64_t epoch_of(const settings *s, uint64_t epoch)
     return s->same_order ? 0 : epoch;
 }
 
-static int64_t draw(const settings *s, uint64_t epoch, int64_t number, int64_t filled)
+static int64_t draw(const settings *s, uint64_t seed, uint64_t epoch, int64_t number,
+                    int64_t filled)
 {
-    tutti_random_key key = {.seed = s->seed, .stream = epoch_of(s, epoch)};
+    tutti_random_key key = {.seed = seed, .stream = epoch_of(s, epoch)};
     return (int64_t)tutti__random_below(key, (uint64_t)number, (uint64_t)filled);
 }
 
@@ -36,7 +37,8 @@ typedef struct order {
 } order;
 
 /* Places in[0 … buffer) hold the buffer; element k beyond it waits at in[k]. */
-static tutti_status simulate(const settings *s, uint64_t epoch, int64_t count, int64_t *ret)
+static tutti_status simulate(const settings *s, uint64_t seed, uint64_t epoch, int64_t count,
+                             int64_t *ret)
 {
     int64_t filled = s->buffer < count ? s->buffer : count, read = filled;
     int64_t *held = malloc((size_t)(filled + 1) * sizeof *held);
@@ -46,7 +48,7 @@ static tutti_status simulate(const settings *s, uint64_t epoch, int64_t count, i
     for (int64_t i = 0; i < filled; i++)
         held[i] = i;
     for (int64_t i = 0; i < count; i++) {
-        int64_t place = draw(s, epoch, i, filled);
+        int64_t place = draw(s, seed, epoch, i, filled);
         ret[i] = held[place];
         held[place] = read < count ? read++ : held[--filled];
     }
@@ -60,6 +62,7 @@ static tutti_status renumber(tutti_access *access, uint64_t epoch, int64_t count
     const settings *s = access->dataset->settings;
     order *o = access->state;
     int64_t all = access->dataset->info.cardinality;
+    uint64_t seed = tutti__share_seed(access->share, s->seed);
     epoch = epoch_of(s, epoch);
     if (!o->numbers || o->epoch != epoch) {
         if (!o->numbers && !(o->numbers = malloc((size_t)(all + 1) * sizeof *o->numbers)))
@@ -67,9 +70,9 @@ static tutti_status renumber(tutti_access *access, uint64_t epoch, int64_t count
                               (long long)all);
         o->epoch = epoch;
         if (s->buffer == 0)
-            tutti_shuffled(s->seed, epoch, all, o->numbers);
+            tutti_shuffled(seed, epoch, all, o->numbers);
         else
-            TUTTI_TRY(simulate(s, epoch, all, o->numbers));
+            TUTTI_TRY(simulate(s, seed, epoch, all, o->numbers));
     }
     for (int64_t i = 0; i < count; i++)
         ret_indices[i] = o->numbers[indices[i]];
@@ -117,7 +120,8 @@ static tutti_status fill(tutti_iterator *iterator)
     s->order = malloc((s->count + 1) * sizeof *s->order);
     if (!s->order)
         return tutti_fail(TUTTI_NO_MEMORY, "shuffle: no memory for an order");
-    tutti_shuffled(given->seed, epoch_of(given, iterator->epoch), (int64_t)s->count, s->order);
+    tutti_shuffled(tutti__share_seed(iterator->share, given->seed),
+                   epoch_of(given, iterator->epoch), (int64_t)s->count, s->order);
     return TUTTI_OK;
 }
 
@@ -143,7 +147,8 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
         return next_of_all(iterator, ret);
     if (s->count == 0)
         return TUTTI_OK;
-    int64_t place = draw(given, iterator->epoch, iterator->delivered, (int64_t)s->count);
+    int64_t place = draw(given, tutti__share_seed(iterator->share, given->seed), iterator->epoch,
+                         iterator->delivered, (int64_t)s->count);
     TUTTI_TRY(tutti__iterator_next(iterator->inputs[0], &more));
     *ret = s->held[place];
     s->held[place] = more.count > 0 ? more : s->held[--s->count];
@@ -190,6 +195,7 @@ tutti_dataset *tutti_dataset_shuffle(tutti_dataset *input, int64_t buffer,
 
 const tutti_dataset_def tutti_dataset_def_shuffle = {
     .name = "shuffle",
+    .keeps_parts = true,
     .doc = "another order in each epoch",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),

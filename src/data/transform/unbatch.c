@@ -110,6 +110,7 @@ tutti_dataset *tutti_dataset_unbatch(tutti_dataset *input)
 
 const tutti_dataset_def tutti_dataset_def_unbatch = {
     .name = "unbatch",
+    .keeps_parts = true,
     .doc = "the rows of each element",
     .state_size = sizeof(state),
     .next = next,

@@ -191,6 +191,20 @@ static tutti_status epoch_end(void *self, tutti_event *event)
     return show(p, true);
 }
 
+/* How processes share the data. */
+static tutti_status add_sharing(tutti_text *line, const tutti_fit *fit)
+{
+    tutti_shard_policy policy;
+    const tutti_strategy *strategy = tutti__model_strategy(fit->model);
+    int workers = tutti_strategy_workers(strategy);
+    if (workers < 2 || !fit->data)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__strategy_shard(strategy, fit->data, false, &policy));
+    tutti__text_add(line, "\n  data: ");
+    tutti__share_describe(fit->data, policy, workers, line);
+    return TUTTI_OK;
+}
+
 /* What the strategy is and what it will cost; nothing for one device. */
 static tutti_status train_begin(void *self, tutti_event *event)
 {
@@ -202,6 +216,7 @@ static tutti_status train_begin(void *self, tutti_event *event)
     TUTTI_TRY(tutti__forecast_text(event->model, fit->batch, &text));
     tutti__text_add(&p->line, "%.*s", (int)strlen(text) - 1, text);
     free(text);
+    TUTTI_TRY(add_sharing(&p->line, fit));
     p->began = tutti__now_ns();
     p->exposed = tutti__model_strategy(event->model)->team->exposed_ns;
     return show(p, true);

@@ -37,13 +37,25 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
     tutti_status status = partition_text(options->partitioner, type, partition, sizeof partition);
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
+    tutti_aggregation aggregation = options->aggregation;
+    if (aggregation == TUTTI_AGGREGATE_AUTO)
+        aggregation = options->on_read ? TUTTI_AGGREGATE_SUM : TUTTI_AGGREGATE_NONE;
+    if (aggregation == TUTTI_AGGREGATE_MEAN && !tutti_dtype_is_float(type->dtype))
+        return tutti__poison(graph, TUTTI_INVALID,
+                             "variable '%s': a mean over replicas needs a floating type, not %s",
+                             name, tutti_dtype_name(type->dtype));
     tutti_attr attrs[] = {
         TUTTI_INT("dtype", type->dtype),
         TUTTI_INTS("dims", type->rank, type->dims),
         TUTTI_STR("shared_name", options->shared_name ? options->shared_name : ""),
         TUTTI_INT("trainable", !options->not_trainable),
         TUTTI_STR("slot_of", options->slot_of ? options->slot_of : ""),
-        TUTTI_INT("partial", options->on_read),
+        TUTTI_INT("partial", !options->on_read || aggregation == TUTTI_AGGREGATE_NONE ||
+                                     aggregation == TUTTI_AGGREGATE_FIRST
+                                 ? 0
+                                 : 1 + (aggregation == TUTTI_AGGREGATE_MEAN)),
+        TUTTI_INT("on_read", options->on_read),
+        TUTTI_INT("aggregation", aggregation),
         TUTTI_STR("partition", partition),
     };
     tutti_sym variable =

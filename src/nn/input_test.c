@@ -1,0 +1,254 @@
+/* input_test.c: training of several processes that read apart: by file, by bytes, everything, or by
+ * a function of their own. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/params.h"
+#include "data/test_folder.h"
+#include "dist/workers.h"
+#include "tutti/tutti.h"
+
+enum { FILES = 5, EXAMPLES = 43 };
+
+typedef struct given {
+    char names[FILES][160];
+    const char *paths[FILES];
+    int64_t expected; /* examples of an epoch */
+    double loss;      /* on one device, before training */
+} given;
+
+/* 43 lines in files of 1, 2, 8, 14 and 18. */
+static void write_files(test_folder *folder, given *g)
+{
+    static const int lines[FILES] = {1, 2, 8, 14, 18};
+    for (int f = 0, at = 0; f < FILES; f++) {
+        char text[4096], name[16];
+        int used = 0;
+        for (int i = 0; i < lines[f]; i++, at++)
+            used += snprintf(text + used, sizeof text - (size_t)used, "%d\n", at);
+        snprintf(name, sizeof name, "%d.txt", f);
+        strcpy(g->names[f], test_folder_write(folder, name, text, (size_t)used));
+        g->paths[f] = g->names[f];
+    }
+}
+
+/* A line's number n as x = [sin n, cos n], y = [sin 3n]. */
+static tutti_status parse(void *context, tutti_element *element)
+{
+    char text[16] = "";
+    tutti_tensor *x, *y;
+    tutti_string line = tutti_tensor_get_string(element->tensors[0], 0);
+    (void)context;
+    memcpy(text, line.data, (size_t)line.size);
+    double n = atoi(text);
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){2}, &x));
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){1}, &y));
+    tutti_tensor_set(x, 0, sin(n));
+    tutti_tensor_set(x, 1, cos(n));
+    tutti_tensor_set(y, 0, sin(3 * n));
+    TUTTI_TRY(tutti_element_set(element, 0, x));
+    return tutti_element_set(element, 1, y);
+}
+
+static tutti_dataset *lines_of(tutti_job *job, const given *g)
+{
+    return tutti_map(tutti_text_files(job, NULL, .count = FILES, .paths = g->paths), parse);
+}
+
+static tutti_model *model_of(tutti_job *job)
+{
+    tutti_model *m =
+        tutti_sequential(job, tutti_dense(3, .activation = TUTTI_TANH), tutti_dense(1));
+    tutti_compile(m, .optimizer = tutti_sgd(0.05), .loss = tutti_mse());
+    return m;
+}
+
+typedef struct counting {
+    int64_t examples;
+} counting;
+
+static void count(void *self, tutti_event *event)
+{
+    ((counting *)self)->examples = event->examples;
+}
+
+/* All processes have the same weights. */
+static tutti_status check_equal(tutti_strategy *s, tutti_model *m)
+{
+    tutti_weight_info info;
+    for (int i = 0; tutti_weight_at(m, i, &info) == TUTTI_OK; i++) {
+        tutti_tensor *value;
+        float most[8], least[8];
+        TUTTI_TRY(tutti_get_weight(m, info.name, &value));
+        int64_t size = tutti_tensor_count(value);
+        for (int64_t k = 0; k < size; k++)
+            most[k] = least[k] = (float)tutti_tensor_get(value, k);
+        tutti_tensor_release(value);
+        TUTTI_TRY(
+            tutti_comm_all_reduce(s->team->world, most, most, size, TUTTI_F32, TUTTI_MAX, NULL));
+        TUTTI_TRY(
+            tutti_comm_all_reduce(s->team->world, least, least, size, TUTTI_F32, TUTTI_MIN, NULL));
+        for (int64_t k = 0; k < size; k++)
+            WORKER_EXPECT(most[k] == least[k] && isfinite(most[k]));
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status train(tutti_strategy *s, tutti_job *job, tutti_dataset *data, const given *g,
+                          bool exact)
+{
+    counting seen = {0};
+    WORKER_EXPECT(data != NULL);
+    TUTTI_WITH_STRATEGY(s)
+    {
+        tutti_logs logs;
+        tutti_model *m = model_of(job);
+        if (exact) { /* every example counts once, however many a process has */
+            TUTTI_TRY(tutti_evaluate(m, data, &logs));
+            WORKER_NEAR(tutti_logs_get(&logs, "loss"), g->loss);
+        }
+        const tutti_history *h = tutti_fit(
+            m, data, .epochs = 2, .quiet = true,
+            .callbacks = TUTTI_LIST(tutti_lambda_callback(.context = &seen, .epoch_end = count)));
+        TUTTI_TRY(tutti_job_check(job));
+        WORKER_NEAR((double)seen.examples, (double)g->expected);
+        WORKER_EXPECT(tutti_history_get(h, "loss", 1) < tutti_history_get(h, "loss", 0));
+        TUTTI_TRY(check_equal(s, m));
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status by_policy(tutti_strategy *s, void *context)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    const given *g = context;
+    tutti_dataset *data = tutti_batch(lines_of(job, g), 7);
+    TUTTI_TRY(train(s, job, data, g, s->options.shard != TUTTI_SHARD_OFF));
+    return tutti_close(job) == 0 ? TUTTI_OK : TUTTI_CHECK_FAILED;
+}
+
+/* Worker r of three has the lines of the files r and r + 3 … */
+static tutti_dataset *files_of(const tutti_input_context *c, void *user)
+{
+    void **both = user;
+    const given *g = both[1];
+    const char *paths[FILES];
+    int found = 0;
+    for (int i = c->index; i < FILES; i += c->pipelines)
+        paths[found++] = g->paths[i];
+    return tutti_batch(
+        tutti_map(tutti_text_files(both[0], NULL, .count = found, .paths = paths), parse),
+        tutti_input_batch(c, 7));
+}
+
+static tutti_status by_function(tutti_strategy *s, void *context)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    void *both[] = {job, context};
+    tutti_dataset *data = tutti_distribute_from_function(s, files_of, both);
+    WORKER_EXPECT(tutti_shuffle(data, 4) == NULL || tutti_strategy_workers(s) == 1);
+    WORKER_EXPECT(strstr(tutti_error_message(), "inside the function") != NULL);
+    tutti_close(job);
+    both[0] = job = tutti_open(NULL, NULL);
+    data = tutti_distribute_from_function(s, files_of, both);
+    TUTTI_TRY(train(s, job, tutti_prefetch(data, 2), context, true));
+    return tutti_close(job) == 0 ? TUTTI_OK : TUTTI_CHECK_FAILED;
+}
+
+static void prepare(test_folder *folder, given *g)
+{
+    *g = (given){.expected = EXAMPLES};
+    test_folder_make(folder);
+    write_files(folder, g);
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_logs logs;
+    CHECK_OK(tutti_evaluate(model_of(job), tutti_batch(lines_of(job, g), 7), &logs));
+    g->loss = tutti_logs_get(&logs, "loss");
+    CHECK_INT(tutti_close(job), 0);
+}
+
+static void check_policy(int workers, tutti_shard_policy policy, int64_t examples)
+{
+    test_folder folder;
+    given g;
+    tutti_strategy_options options = {.struct_size = sizeof options, .shard = policy};
+    prepare(&folder, &g);
+    g.expected = examples;
+    tutti__test_workers(workers, &options, by_policy, &g);
+    test_folder_remove(&folder);
+}
+
+TUTTI_TEST(fit_by_file)
+{
+    check_policy(3, TUTTI_SHARD_FILE, EXAMPLES);
+}
+
+TUTTI_TEST(fit_by_bytes)
+{
+    check_policy(2, TUTTI_SHARD_BYTES, EXAMPLES);
+}
+
+TUTTI_TEST(fit_of_everything_everywhere)
+{
+    check_policy(2, TUTTI_SHARD_OFF, 2 * EXAMPLES);
+}
+
+TUTTI_TEST(fit_by_a_function_of_each_process)
+{
+    test_folder folder;
+    given g;
+    prepare(&folder, &g);
+    tutti__test_workers(2, NULL, by_function, &g);
+    test_folder_remove(&folder);
+}
+
+/* ---- on the tape ---- */
+
+/* Worker r has r + 1 examples of value r: gradients are those of all. One has none in the end. */
+static tutti_status on_the_tape(tutti_strategy *s, void *context)
+{
+    int rank = tutti_strategy_rank(s), workers = tutti_strategy_workers(s);
+    tutti_eager *e;
+    double expected = 0;
+    (void)context;
+    TUTTI_TRY(tutti_eager_open(&e, .strategy = s));
+    tutti_eager_own_rows(e, true);
+    tutti_sym w = tutti_variable(tutti_eager_graph(e), tutti_zeros(1), .name = "w");
+    for (int step = 0; step < 2; step++) {
+        int64_t batch, rows = step == 0 ? rank + 1 : rank == 0 ? 0 : 2;
+        double sum = 0, count = 0;
+        for (int r = 0; r < workers; r++) {
+            count += step == 0 ? r + 1 : r == 0 ? 0 : 2;
+            sum += r * (step == 0 ? r + 1 : r == 0 ? 0 : 2);
+        }
+        tutti_tensor *x;
+        TUTTI_TRY(tutti_strategy_agree(s, rows, &batch));
+        TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, &rows, &x));
+        for (int64_t i = 0; i < rows; i++)
+            tutti_tensor_set(x, i, rank);
+        TUTTI_STEP(e) {
+            tutti_sym loss;
+            tutti_grad grad;
+            TUTTI_TAPE(tape, e)
+                loss = tutti_mean(tutti_square(tutti_sub(w, tutti_use(e, x))));
+            tutti_gradients(&tape, loss, 1, &w, &grad);
+            tutti_apply_gradients(tutti_sgd(0.25), 1, &w, &grad);
+        }
+        TUTTI_TRY(tutti_eager_check(e));
+        expected -= 0.25 * 2 * (expected - sum / count);
+        tutti_tensor *value;
+        TUTTI_TRY(tutti_eager_get(e, w, &value));
+        WORKER_NEAR(tutti_tensor_get(value, 0), expected);
+        tutti_tensor_release(value);
+        tutti_tensor_release(x);
+    }
+    tutti_eager_close(e);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(the_tape_takes_rows_of_each_process)
+{
+    tutti__test_workers(3, NULL, on_the_tape, NULL);
+}
