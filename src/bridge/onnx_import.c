@@ -73,8 +73,13 @@ static void begin(tutti_onnx_import *m, input_fn *make, void *context)
     }
     if (m->status == TUTTI_OK)
         learn_all(m, make, context);
+    const tutti_onnx_node *nodes;
+    size_t count;
+    if (m->status == TUTTI_OK &&
+        tutti__onnx_live(&m->onnx->graph, &m->arena, &count, &nodes) != TUTTI_OK)
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
     if (m->status == TUTTI_OK)
-        tutti__onnx_build_nodes(m, m->onnx->graph.nodes.count, m->onnx->graph.nodes.items);
+        tutti__onnx_build_nodes(m, count, nodes);
     check_needs(m);
 }
 

@@ -191,6 +191,8 @@ static tutti_status run_onnx(tutti_graph *graph, const tutti_onnx_ports *ports, 
     tutti_fetch fetches[MOST];
     tutti_named_tensor list[MOST];
     tutti_session *session;
+    if (ports->output_count > MOST)
+        return tutti_fail(TUTTI_TOO_LARGE, "at most %d outputs", MOST);
     for (int i = 0; i < ports->input_count; i++)
         feeds[i] = (tutti_feed){ports->inputs[i].sym, r->given[i].value};
     for (int i = 0; i < ports->output_count; i++)
