@@ -102,6 +102,7 @@ static tutti_status read_tensor_type(tutti_onnx_decoder *d, tutti_proto p, tutti
         if (f.number == 1) {
             v->element = tutti__proto_int(&f);
             v->type.dtype = tutti__onnx_dtype_of(v->element);
+            d->onnx->widened = d->onnx->widened || tutti__onnx_is_widened(v->element);
         }
         if (f.number == 2)
             TUTTI_TRY(read_shape(d, tutti__proto_inside(&p, &f), v));

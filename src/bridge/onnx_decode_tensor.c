@@ -229,6 +229,7 @@ tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const
         return tutti__onnx_note_need(d, "elements of type %s (tensor '%s')",
                                      tutti__onnx_element(t.number), t.name);
     }
+    d->onnx->widened = d->onnx->widened || tutti__onnx_is_widened(t.number);
     TUTTI_TRY(check_tensor(d, &t, dtype));
     TUTTI_TRY(tutti_tensor_create(dtype, t.rank, t.dims, &tensor));
     tutti_status status = tutti__onnx_keep(d->onnx, tensor);

@@ -64,8 +64,8 @@ static const struct {
     tutti_dtype dtype;
     int number, bytes;
 } stored[] = {
-    {TUTTI_I32, 4, 2}, /* uint16 */
-    {TUTTI_I32, 5, 2}, /* int16 */
+    {TUTTI_I32, 4, 2},  /* uint16 */
+    {TUTTI_I32, 5, 2},  /* int16 */
     {TUTTI_I64, 12, 4}, /* uint32 */
     {TUTTI_I64, 13, 8}, /* uint64, below 2^63 */
 };

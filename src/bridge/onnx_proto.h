@@ -106,6 +106,7 @@ typedef struct tutti_onnx_function {
 typedef struct tutti_onnx {
     tutti_arena arena;
     TUTTI_VEC(tutti_tensor *) tensors;
+    bool widened;              /* has integers that stand in wider types: tutti__onnx_is_widened */
     int64_t ir_version, opset; /* of the default domain; 0: none given */
     const char *producer, *producer_version;
     tutti_onnx_names domains; /* other domains that the file uses */

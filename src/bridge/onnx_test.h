@@ -285,11 +285,11 @@ static inline void onnx_volumes(tutti_job *job, onnx_case *ret)
     s = tutti_call(tutti_conv1d_transpose(4, 3, .strides = 2), s);
     s = tutti_call(tutti_separable_conv1d(5, 3), tutti_call(tutti_up_sampling1d(2), s));
     tutti_output(m, "line", tutti_call(tutti_average_pool1d(2), s));
-    *ret = (onnx_case){.model = m,
-                       .inputs = 3,
-                       .outputs = 3,
-                       .tensors = {ONNX_FLOATS(2, 4, 6, 6, 2), ONNX_FLOATS(2, 6, 5, 3),
-                                   ONNX_FLOATS(2, 4, 3, 2)}};
+    *ret = (onnx_case){
+        .model = m,
+        .inputs = 3,
+        .outputs = 3,
+        .tensors = {ONNX_FLOATS(2, 4, 6, 6, 2), ONNX_FLOATS(2, 6, 5, 3), ONNX_FLOATS(2, 4, 3, 2)}};
 }
 
 static const onnx_network onnx_networks[] = {

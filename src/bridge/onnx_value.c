@@ -65,7 +65,8 @@ static tutti_status run_heavy(tutti_graph *graph, const search *s, tutti_sym sym
     tutti_fetch fetch = {sym, ret};
     tutti_session *session;
     for (int i = 0; i < s->feed_count; i++)
-        feeds[i] = (tutti_feed){tutti__sym(s->feeds[i].edge.node, s->feeds[i].edge.index), s->feeds[i].value};
+        feeds[i] = (tutti_feed){tutti__sym(s->feeds[i].edge.node, s->feeds[i].edge.index),
+                                s->feeds[i].value};
     TUTTI_TRY(tutti_session_open(&session, graph));
     tutti_run_options options = {
         .struct_size = sizeof options, .feed = {s->feed_count, feeds}, .fetch = {1, &fetch}};
@@ -83,9 +84,9 @@ static tutti_tensor *computed(tutti_onnx_import *m, tutti_sym sym)
     if (!s.seen || !follows(&s, sym.node, 0))
         return NULL;
     bool heavy = s.heavy && s.feed_count > 0;
-    if ((heavy ? run_heavy(m->graph, &s, sym, &value)
-               : tutti__reference_run(m->graph, s.feed_count, s.feeds, 1, &edge, &value)) !=
-        TUTTI_OK)
+    if ((heavy
+             ? run_heavy(m->graph, &s, sym, &value)
+             : tutti__reference_run(m->graph, s.feed_count, s.feeds, 1, &edge, &value)) != TUTTI_OK)
         return NULL;
     if (TUTTI_VEC_PUSH(&m->root->made, value))
         return value;

@@ -191,15 +191,16 @@ static tutti_sym converted(tutti_onnx_import *m, tutti_sym x, tutti_dtype dtype)
     return tutti_cast(x, dtype);
 }
 
-/* Integers of fewer bits wrap round; `to` is ONNX's number of a type that we hold in a wider one. */
+/* Integers of fewer bits wrap round; `to` is ONNX's number of a type that we hold in a wider one.
+ */
 static tutti_sym wrapped(tutti_sym x, int64_t to)
 {
     tutti_dtype dtype = tutti_sym_ok(x) ? tutti_sym_type(x).dtype : TUTTI_NO_DTYPE;
     if (to == 13 || (dtype != TUTTI_I32 && dtype != TUTTI_I64))
         return x;
-    tutti_sym low = tutti_bitwise_and(
-        tutti_cast(x, TUTTI_I64),
-        tutti_scalar(tutti_sym_graph(x), TUTTI_I64, to == 12 ? 4294967295.0 : 65535));
+    tutti_sym low =
+        tutti_bitwise_and(tutti_cast(x, TUTTI_I64), tutti_scalar(tutti_sym_graph(x), TUTTI_I64,
+                                                                 to == 12 ? 4294967295.0 : 65535));
     if (to == 5) { /* 2^15 and more are negative */
         tutti_sym half = tutti_scalar_like(low, 32768);
         low = tutti_sub(tutti_bitwise_xor(low, half), half);

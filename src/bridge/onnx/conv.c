@@ -68,8 +68,8 @@ bool tutti__onnx_write_bias(tutti_onnx_export *x)
     bool convolves = false;
     for (size_t i = 0; i < TUTTI_COUNT(makers); i++)
         convolves = convolves || tutti__is(image.node, makers[i]);
-    if (!x->needed[image.node->id] || !convolves || edge->uses != 1 ||
-        !edge->first || tutti__edge_type(bias)->rank != 1 || !tutti__is(bias.node, "read"))
+    if (!x->needed[image.node->id] || !convolves || edge->uses != 1 || !edge->first ||
+        tutti__edge_type(bias)->rank != 1 || !tutti__is(bias.node, "read"))
         return false;
     tutti_onnx_node *conv = maker(x, edge->first);
     if (!conv || strncmp(conv->type, "Conv", 4) != 0 || conv->inputs.count != 2)

@@ -106,10 +106,9 @@ static void read_deform(tutti_onnx_import *m)
         tutti_sym own = tutti_slice_axis(v, -1, g * each, (g + 1) * each);
         tutti_sym kernel =
             tutti_slice_axis(w, 0, g * filters / d.groups, (g + 1) * filters / d.groups);
-        kernel = tutti_reshape(tutti_transpose(kernel, 2, 3, 1, 0), d.places * each,
-                               filters / d.groups);
-        parts[g] = tutti_matmul(
-            tutti_reshape(own, -1, d.rows, d.columns, d.places * each), kernel);
+        kernel =
+            tutti_reshape(tutti_transpose(kernel, 2, 3, 1, 0), d.places * each, filters / d.groups);
+        parts[g] = tutti_matmul(tutti_reshape(own, -1, d.rows, d.columns, d.places * each), kernel);
     }
     tutti_sym y = (tutti_concat)(-1, (int)d.groups, parts);
     if (tutti__onnx_has(m, 3))

@@ -173,8 +173,8 @@ static void build_condition(tutti_graph *body, int count, const tutti_sym *args,
     const loop *l = context;
     (void)body;
     (void)count;
-    ret[0] = tutti_logical_and(tutti_less(args[0], args[2 + l->states + l->gives + l->flats]),
-                               args[1]);
+    ret[0] =
+        tutti_logical_and(tutti_less(args[0], args[2 + l->states + l->gives + l->flats]), args[1]);
 }
 
 /* The same value, of which the builder knows the rank only: its dimensions change from round to
@@ -228,7 +228,8 @@ static tutti_sym empty_stack(loop *l, int i, tutti_type type)
     }
     l->flats += l->flat[i];
     int rank = l->flat[i] ? 1 : type.rank + 1;
-    return loosened((tutti_fill)(l->m->graph, type.dtype, 0, rank, l->flat[i] ? (int64_t[]){0} : dims));
+    return loosened(
+        (tutti_fill)(l->m->graph, type.dtype, 0, rank, l->flat[i] ? (int64_t[]){0} : dims));
 }
 
 /* What was stacked flat, of `rounds` values of that shape and type. */

@@ -80,16 +80,16 @@ static void read_vectorizer(tutti_onnx_import *m)
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "ngram_indexes is missing or not in range");
         return;
     }
-    tutti_sym pool = words ? of_strings(m, words) : of_ints(m, "pool_int64s", tutti_sym_type(x).dtype);
+    tutti_sym pool =
+        words ? of_strings(m, words) : of_ints(m, "pool_int64s", tutti_sym_type(x).dtype);
     tutti_sym starts = of_ints(m, "ngram_counts", TUTTI_I64);
     tutti_sym columns = of_ints(m, "ngram_indexes", TUTTI_I64), weights = weights_of(m, width);
     if (m->status != TUTTI_OK)
         return;
-    tutti_sym y = tutti_ngram_counts(x, pool, starts, columns,
-                                     .least = tutti__onnx_attr_int(m, "min_gram_length", 1),
-                                     .most = tutti__onnx_attr_int(m, "max_gram_length", 1),
-                                     .skip = tutti__onnx_attr_int(m, "max_skip_count", 0),
-                                     .width = width);
+    tutti_sym y = tutti_ngram_counts(
+        x, pool, starts, columns, .least = tutti__onnx_attr_int(m, "min_gram_length", 1),
+        .most = tutti__onnx_attr_int(m, "max_gram_length", 1),
+        .skip = tutti__onnx_attr_int(m, "max_skip_count", 0), .width = width);
     if (strcmp(mode, "IDF") == 0)
         y = tutti_cast(tutti_greater(y, tutti_scalar_like(y, 0)), TUTTI_F32);
     if (strcmp(mode, "TF") != 0 && weights.node)

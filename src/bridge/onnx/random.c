@@ -26,11 +26,10 @@ static void draw(tutti_onnx_import *m, tutti_type type, tutti_sym like)
     double scale = tutti__onnx_attr_float(m, "scale", 1);
     double low = tutti__onnx_attr_float(m, "low", 0), high = tutti__onnx_attr_float(m, "high", 1);
     bool normal = strncmp(m->rule->type, "RandomNormal", 12) == 0;
-    tutti__onnx_made(m, 0,
-                     normal ? tutti_random_normal(m->graph, mean, scale, type, .seed = seed_of(m),
-                                                  .like = like)
-                            : tutti_random_uniform(m->graph, low, high, type, .seed = seed_of(m),
-                                                   .like = like));
+    tutti__onnx_made(
+        m, 0,
+        normal ? tutti_random_normal(m->graph, mean, scale, type, .seed = seed_of(m), .like = like)
+               : tutti_random_uniform(m->graph, low, high, type, .seed = seed_of(m), .like = like));
 }
 
 static void read_shaped(tutti_onnx_import *m)
@@ -62,8 +61,8 @@ static void read_bernoulli(tutti_onnx_import *m)
     tutti_dtype dtype;
     if (!x.node || !read_dtype(m, tutti_sym_type(x).dtype, &dtype))
         return;
-    tutti_sym u = tutti_random_uniform(m->graph, 0, 1, tutti_sym_type(x), .seed = seed_of(m),
-                                       .like = x);
+    tutti_sym u =
+        tutti_random_uniform(m->graph, 0, 1, tutti_sym_type(x), .seed = seed_of(m), .like = x);
     tutti__onnx_made(m, 0, tutti_cast(tutti_less(u, x), dtype));
 }
 
@@ -72,9 +71,8 @@ static void read_multinomial(tutti_onnx_import *m)
     tutti_dtype dtype;
     if (!read_dtype(m, TUTTI_I32, &dtype))
         return;
-    tutti_sym y = tutti_random_categorical(tutti__onnx_sym(m, 0),
-                                           tutti__onnx_attr_int(m, "sample_size", 1),
-                                           .seed = seed_of(m));
+    tutti_sym y = tutti_random_categorical(
+        tutti__onnx_sym(m, 0), tutti__onnx_attr_int(m, "sample_size", 1), .seed = seed_of(m));
     tutti__onnx_made(m, 0, dtype == TUTTI_I64 ? y : tutti_cast(y, dtype));
 }
 

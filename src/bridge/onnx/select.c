@@ -1,6 +1,15 @@
 /* select.c: what picks elements by their values, so that sizes depend on data. */
 #include "bridge/onnx.h"
 
+/* Of a scalar, ours gives [1, n], others nothing. */
+static void write_nonzero(tutti_onnx_export *x)
+{
+    if (tutti__onnx_type_in(x, 0)->rank == 0)
+        tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED, "is of a scalar, runtimes differ there");
+    else
+        tutti__onnx_write_plain(x);
+}
+
 static void read_nonzero(tutti_onnx_import *m)
 {
     tutti__onnx_made(m, 0, tutti_nonzero(tutti__onnx_sym(m, 0)));
@@ -25,10 +34,9 @@ static void read_compress(tutti_onnx_import *m)
 static void read_unique(tutti_onnx_import *m)
 {
     bool along = tutti__onnx_attr(m->node, "axis", ONNX_INT) != NULL;
-    tutti_sym y =
-        tutti_unique(tutti__onnx_sym(m, 0), .along_axis = along,
-                     .axis = tutti__onnx_attr_axis(m, "axis", 0),
-                     .unsorted = tutti__onnx_attr_int(m, "sorted", 1) == 0);
+    tutti_sym y = tutti_unique(tutti__onnx_sym(m, 0), .along_axis = along,
+                               .axis = tutti__onnx_attr_axis(m, "axis", 0),
+                               .unsorted = tutti__onnx_attr_int(m, "sorted", 1) == 0);
     for (int i = 0; y.node && i < 4; i++)
         tutti__onnx_made(m, i, tutti_output_of(y, i));
 }
@@ -36,7 +44,7 @@ static void read_unique(tutti_onnx_import *m)
 const tutti_onnx_op tutti_onnx_nonzero = {
     .op = "nonzero",
     .type = "NonZero",
-    .write = tutti__onnx_write_plain,
+    .write = write_nonzero,
     .read = read_nonzero,
 };
 

@@ -120,8 +120,7 @@ static tutti_sym votes_of(tutti_onnx_import *m, const machine *s, tutti_sym scor
             first[pair * s->classes + i] = 1;
             second[pair * s->classes + j] = 1;
         }
-    tutti_sym won =
-        tutti_cast(tutti_greater(scores, tutti_scalar_like(scores, 0)), TUTTI_F32);
+    tutti_sym won = tutti_cast(tutti_greater(scores, tutti_scalar_like(scores, 0)), TUTTI_F32);
     tutti_sym lost = tutti_add_scalar(tutti_neg(won), 1);
     return tutti_add(tutti_matmul(won, matrix(m, s->pairs, s->classes, first)),
                      tutti_matmul(lost, matrix(m, s->pairs, s->classes, second)));

@@ -74,11 +74,7 @@ tutti_sym(tutti_det)(tutti_sym x)
 }
 
 static const char *const samples[] = {
-    "f32[3,3]",
-    "f64[2,3,4,4]",
-    "f32[2,2]{=0,1,1,0}",
-    "f32[2,0,0]",
-    NULL,
+    "f32[3,3]", "f64[2,3,4,4]", "f32[2,2]{=0,1,1,0}", "f32[2,0,0]", NULL,
 };
 
 const tutti_op tutti_op_det = {

@@ -14,8 +14,7 @@ static tutti_status infer(tutti_infer *node)
     if (classes < 2 || classes > 4096)
         return RULE_FAIL(node, TUTTI_INVALID, "classes is %lld, needs 2 to 4096",
                          (long long)classes);
-    if (x->rank != 2 ||
-        (x->dims[1] != TUTTI_ANY && x->dims[1] != classes * (classes - 1) / 2))
+    if (x->rank != 2 || (x->dims[1] != TUTTI_ANY && x->dims[1] != classes * (classes - 1) / 2))
         return RULE_FAIL(node, TUTTI_INVALID, "x is %s, needs [rows,%lld], the pairs of classes",
                          tutti_type_text(x, text), (long long)(classes * (classes - 1) / 2));
     return tutti__shape_output(node, 0, x->dtype, 2, (int64_t[]){x->dims[0], classes});

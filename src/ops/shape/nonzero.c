@@ -41,18 +41,15 @@ tutti_sym(tutti_nonzero)(tutti_sym x)
 }
 
 static const char *const samples[] = {
-    "f32[2,3]{=0,1,0,-2,0.5,0}",
-    "bool[2,2,2]",
-    "i32[]{=1}",
-    "i64[0,3]",
-    NULL,
+    "f32[2,3]{=0,1,0,-2,0.5,0}", "bool[2,2,2]", "i32[]{=1}", "i64[0,3]", NULL,
 };
 
 const tutti_op tutti_op_nonzero = {
     .struct_size = sizeof(tutti_op),
     .name = "nonzero",
     .version = 1,
-    .doc = "nonzero(x): i64 [rank, n]: column by column the places where x is not 0, in row-major order",
+    .doc =
+        "nonzero(x): i64 [rank, n]: column by column the places where x is not 0, in row-major order",
     .category = "shape",
     .min_inputs = 1,
     .max_inputs = 1,
