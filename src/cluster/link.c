@@ -136,6 +136,17 @@ void tutti__link_accept(tutti_keeper *keeper)
     }
 }
 
+/* One who comes when the job has already failed hears why. */
+static void write_refusal(const tutti_roster *roster, tutti_refusal refusal, char *ret_text,
+                          size_t size)
+{
+    bool late = refusal == TUTTI_REFUSAL_LATE && roster->phase == TUTTI_PHASE_FAILED;
+    if (late && roster->verdict.text[0] != '\0')
+        snprintf(ret_text, size, "before all ranks had met, %.960s", roster->verdict.text);
+    else
+        snprintf(ret_text, size, "%s", tutti__refusal_text(refusal));
+}
+
 static void refuse(tutti_keeper *keeper, tutti_link *link, tutti_refusal refusal,
                    const tutti_message *hello)
 {
@@ -147,7 +158,7 @@ static void refuse(tutti_keeper *keeper, tutti_link *link, tutti_refusal refusal
                             sizeof keeper->seen_from[claimed]);
     }
     m.as.refuse.reason = refusal;
-    snprintf(m.as.refuse.text, sizeof m.as.refuse.text, "%s", tutti__refusal_text(refusal));
+    write_refusal(&keeper->roster, refusal, m.as.refuse.text, sizeof m.as.refuse.text);
     tutti__link_send(link, &m);
     link->state = TUTTI_LINK_ENDING;
 }

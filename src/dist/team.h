@@ -17,7 +17,7 @@ typedef struct tutti_team {
         char channel[32];
         tutti_request *request;
     } pending[64];              /* started, not yet waited for; of the processes' group */
-    tutti_map *compressors; /* [local], by value: what compression remembers */
+    tutti_map *compressors;     /* [local], by value: what compression remembers */
     _Atomic int64_t exposed_ns; /* that the replicas waited in collectives */
     _Atomic int64_t bytes;      /* given to collectives by the first local replica */
 } tutti_team;
@@ -44,8 +44,8 @@ typedef struct tutti_team_call {
 tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
                                     const tutti_comm_piece *pieces, tutti_dtype dtype,
                                     tutti_reduction reduction, const tutti_team_call *call);
-/* One value by a compression of that name; `key` tells it from others, and what is left out of it is
- * remembered. Not for several devices in several processes. */
+/* One value by a compression of that name; `key` tells it from others, and what is left out of it
+ * is remembered. Not for several devices in several processes. */
 tutti_status tutti__team_compressed(tutti_team *team, int local, const char *name, const char *key,
                                     int rank, const int64_t *dims, float *data,
                                     const tutti_team_call *call);

@@ -1,5 +1,6 @@
 /* summary.c: a model as a table: layers, shapes, parameters, FLOPs, memory. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,33 +58,6 @@ static void count_weights(tutti_model *model, const char *layer, int64_t *ret_pa
     }
 }
 
-static double flops_of(const tutti_node *node)
-{
-    tutti_type inputs[64];
-    tutti_cost cost = {0};
-    if (!node->op->cost || node->input_count > 64)
-        return 0;
-    for (int i = 0; i < node->input_count; i++) {
-        inputs[i] = *tutti__edge_type(node->inputs[i]);
-        inputs[i].handle = false;
-        if (!tutti_type_is_static(&inputs[i]))
-            return 0;
-    }
-    for (int i = 0; i < node->output_count; i++)
-        if (!tutti_type_is_static(&node->types[i]))
-            return 0;
-    tutti_infer infer = {.op = node->op,
-                         .name = node->name,
-                         .input_count = node->input_count,
-                         .output_count = node->output_count,
-                         .inputs = inputs,
-                         .attrs = node->attrs,
-                         .attr_count = node->attr_count,
-                         .outputs = node->types};
-    node->op->cost(&infer, &cost);
-    return cost.flops;
-}
-
 /* The inference form for one batch size, in a graph of its own: known shapes give costs. */
 static tutti_status count_nodes(tutti_model *model, int64_t batch, rows *list, totals *t)
 {
@@ -104,7 +78,7 @@ static tutti_status count_nodes(tutti_model *model, int64_t batch, rows *list, t
         if (node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_UPDATES) ||
             strstr(node->name, "/initial"))
             continue;
-        double flops = flops_of(node);
+        double flops = tutti__node_flops(node);
         bool own = !(node->op->flags & TUTTI_OP_VIEW) && !tutti__is(node, "read") &&
                    !tutti__is(node, "constant") && !tutti__is(node, "identity");
         for (int k = 0; own && k < node->output_count; k++)
@@ -214,6 +188,35 @@ static void write_text(const tutti_model *model, const rows *list, const totals 
         tutti__bytes_text(t->bytes + t->trainable_bytes + t->slots + t->activations, e));
 }
 
+/* The training step as it is compiled; nothing where there is none. */
+static void write_planned(tutti_model *model, int64_t batch, tutti_text *text)
+{
+    char a[32], b[32];
+    tutti_planned planned;
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    tutti_status status = tutti__model_planned(model, batch, &planned);
+    if (status == TUTTI_TOO_LARGE)
+        tutti__text_add(text, "training step at batch %" PRId64 ": %s\n", batch,
+                        tutti_error_message());
+    if (status != TUTTI_OK)
+        tutti__error_restore(&before);
+    if (status != TUTTI_OK)
+        return;
+    tutti__text_add(text,
+                    "planned for a training step at batch %" PRId64
+                    ": activations and gradients %s, bound %s (%.2f times)\n",
+                    batch, tutti__bytes_text(planned.bytes, a), tutti__bytes_text(planned.bound, b),
+                    planned.bound > 0 ? planned.bytes / planned.bound : 1);
+    if (planned.recomputed > 0)
+        tutti__text_add(
+            text,
+            "computed again for the gradients: saves %s of %s (%.0f %%) for %.1f %% more FLOPs\n",
+            tutti__bytes_text(fmax(planned.kept - planned.bytes, 0), a),
+            tutti__bytes_text(planned.kept, b), 100 * fmax(1 - planned.bytes / planned.kept, 0),
+            100 * planned.recomputed / (planned.flops - planned.recomputed));
+}
+
 static void count_slots(const tutti_model *model, totals *t)
 {
     tutti_optimizer_slot slots[8];
@@ -254,6 +257,8 @@ tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
     count_slots(model, &t);
     if (status == TUTTI_OK)
         write_text(model, &list, &t, batch, &text);
+    if (status == TUTTI_OK)
+        write_planned(model, batch, &text);
     TUTTI_VEC_FREE(&list);
     if (status == TUTTI_OK && !text.failed) {
         *ret_text = text.data;

@@ -50,6 +50,8 @@ typedef struct tutti_executable_table {
     void (*destroy)(tutti_executable *executable);
     /* (optional) bytes of memory one run takes beside variables. */
     size_t (*memory)(const tutti_executable *executable);
+    /* (optional) what no plan for the same order of instructions could do without. */
+    size_t (*memory_bound)(const tutti_executable *executable);
     /* (optional) readable text of the program, appended. */
     void (*print)(const tutti_executable *executable, tutti_text *text);
 } tutti_executable_table;

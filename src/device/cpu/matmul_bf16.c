@@ -1,5 +1,4 @@
 /* matmul_bf16.c: products of bf16 by the CPU's own instructions for them, summed in f32. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/isa.h"
@@ -15,13 +14,13 @@ static int score(const tutti_kernel_query *query)
 
 static size_t workspace(const tutti_kernel_query *query)
 {
-    return tutti__matmul_workspace(query, true);
+    return tutti__matmul_workspace(query, TUTTI_GEMM_BF16);
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     tutti_matmul_plan *plan;
-    TUTTI_TRY(tutti__matmul_prepare(query, true, &plan));
+    TUTTI_TRY(tutti__matmul_prepare(query, TUTTI_GEMM_BF16, &plan));
     *ret_plan = plan;
     return TUTTI_OK;
 }
@@ -44,6 +43,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_bf16) = {
     .score = score,
     .workspace = workspace,
     .prepare = prepare,
-    .discard = free,
+    .discard = tutti__matmul_discard,
     .run = run,
 };

@@ -31,13 +31,22 @@ static size_t cpu_memory(const tutti_executable *executable)
     return program->arena_size + program->shared_size;
 }
 
+static size_t cpu_memory_bound(const tutti_executable *executable)
+{
+    const tutti_program *program = ((const tutti_cpu_executable *)executable)->program;
+    return program->arena_bound + program->shared_size;
+}
+
 static void cpu_print(const tutti_executable *executable, tutti_text *text)
 {
     tutti__program_print(((const tutti_cpu_executable *)executable)->program, text);
 }
 
-static const tutti_executable_table cpu_table = {
-    .run = tutti__cpu_run, .destroy = cpu_destroy, .memory = cpu_memory, .print = cpu_print};
+static const tutti_executable_table cpu_table = {.run = tutti__cpu_run,
+                                                 .destroy = cpu_destroy,
+                                                 .memory = cpu_memory,
+                                                 .memory_bound = cpu_memory_bound,
+                                                 .print = cpu_print};
 
 static tutti_status cpu_compile(tutti_device *device, const tutti_partition *partition,
                                 tutti_executable **ret)
