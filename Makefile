@@ -12,7 +12,7 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native demo test test-slurm test-collectives unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native demo test test-slurm test-ssh test-mpi test-collectives unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -53,6 +53,18 @@ test-collectives: configure ## every collective algorithm on 64 MiB over every e
 test-slurm: all ## the resolver for Slurm under the real Slurm: installs and starts it (Debian, root)
 	@$(call ninja, tests/cluster/cluster_member)
 	@tests/cluster/slurm.sh $(BUILD)
+
+test-ssh: all ## the launcher over real ssh: installs openssh, starts daemons of its own on ports of their own
+	@$(call ninja, tests/cluster/cluster_member tests/cluster/cluster_rank)
+	@tools/deps.sh --quiet ssh
+	@tests/cluster/run.sh $(BUILD) ssh
+
+test-mpi: ## the engine mpi under the real OpenMPI and MPICH: installs both, builds their modules
+	@tools/deps.sh --quiet mpi
+	@[ ! -f $(BUILD)/build.ninja ] || [ -f $(BUILD)/src/comm/mpi/tutti_mpi_mpich.so ] || $(call quietly, meson setup --reconfigure --clearcache $(BUILD))
+	@$(MAKE) --no-print-directory all
+	@$(call ninja, tutti_tests)
+	@$(BUILD)/tutti_tests comm_mpi
 
 unit: configure ## unit tests only; FILTER=text takes those whose file or name contains it
 	@$(call ninja, tutti_tests)

@@ -328,8 +328,6 @@ static int run(int argc, char **argv, bool json)
 {
     settings given = {.ranks = 2, .json = json, .operation = "all_reduce"};
     const char *bytes = NULL;
-    if (argc > 1 && tutti__flag(&argc, argv, "--help"))
-        return printf("%s", usage), TUTTI_EXIT_OK;
     (void)tutti__option(&argc, argv, "--engine", &given.engine);
     (void)tutti__option(&argc, argv, "--op", &given.operation);
     (void)tutti__option(&argc, argv, "--algorithm", &given.algorithm);
@@ -354,5 +352,6 @@ static int run(int argc, char **argv, bool json)
 const tutti_bench tutti_bench_collectives = {
     .name = "collectives",
     .summary = "collectives by every algorithm, predicted and measured",
+    .usage = usage,
     .run = run,
 };

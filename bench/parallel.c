@@ -191,8 +191,6 @@ static int bench(const settings *given)
 static int run(int argc, char **argv, bool json)
 {
     settings given = {.work = "null", .mib = 100, .rows = 16, .seconds = 5, .json = json};
-    if (argc > 1 && tutti__flag(&argc, argv, "--help"))
-        return printf("%s", usage), TUTTI_EXIT_OK;
     (void)tutti__option(&argc, argv, "--work", &given.work);
     (void)tutti__option(&argc, argv, "--engine", &given.engine);
     (void)tutti__option(&argc, argv, "--devices", &given.devices);
@@ -212,5 +210,6 @@ static int run(int argc, char **argv, bool json)
 const tutti_bench tutti_bench_parallel = {
     .name = "parallel",
     .summary = "a synchronous training step of several replicas",
+    .usage = usage,
     .run = run,
 };

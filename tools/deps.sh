@@ -4,6 +4,8 @@
 #   tools/deps.sh [--quiet] build     what compiling needs
 #   tools/deps.sh [--quiet] test      that, the library for matrix products on this CPU, and pgrep
 #   tools/deps.sh [--quiet] develop   that, and formatters, checkers, sanitizers, fuzzers
+#   tools/deps.sh [--quiet] ssh       what make test-ssh needs besides
+#   tools/deps.sh [--quiet] mpi       what make test-mpi needs besides
 set -u
 
 quiet=no
@@ -64,11 +66,28 @@ need_developer_tools() {
     need ccache ccache
 }
 
+need_ssh() {
+    need ssh openssh-client
+    [ -x /usr/sbin/sshd ] || need sshd openssh-server # not in the search path of users
+    need ip iproute2
+}
+
+# Not for every test run: they are large, and without them two tests are skipped in words. Both can be
+# installed side by side; Debian's mpirun stays OpenMPI's then, and mpirun.mpich is the other.
+need_mpi() {
+    need mpirun.openmpi openmpi-bin
+    need mpirun.mpich mpich
+    need_library 'pkgconfig/ompi-c.pc' libopenmpi-dev
+    need_library 'pkgconfig/mpich.pc' libmpich-dev
+}
+
 need_build_tools
 need_image_libraries
 [ "$purpose" = build ] || need_matrix_library
 [ "$purpose" = build ] || need pgrep procps # tests find the processes of a job by it
 [ "$purpose" != develop ] || need_developer_tools
+[ "$purpose" != ssh ] || need_ssh
+[ "$purpose" != mpi ] || need_mpi
 
 if [ ${#missing[@]} -eq 0 ]; then
     say "nothing is missing"

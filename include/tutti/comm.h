@@ -54,17 +54,19 @@ typedef struct tutti_comm_cost {
     double staged[TUTTI_COMM_SIZES]; /* the same from private memory */
     int hosts;                       /* machines that the ranks are spread over; 0 means 1 */
     double move[TUTTI_COMM_SIZES];   /* seconds a byte: y = x; 0: three quarters of gamma */
+    double pull[TUTTI_COMM_SIZES];   /* the same from another rank's memory; 0: as move */
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {
     size_t struct_size;
-    const char *engine;     /* "local", "shm", "tcp", "mpi"; NULL: shm within a machine, else tcp */
+    const char *engine;     /* "local", "shm", "tcp", "mpi"; NULL: TUTTI_ENGINE of those that open a
+                             * cluster, else shm within a machine, tcp beyond */
     const char *all_reduce; /* algorithms by size, see tutti_comm_spec_check; NULL: by cost */
     int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB */
     int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond */
     double timeout;         /* seconds that a call may take; 0: 300 */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
-    bool measure;           /* measure the cost of links now, on all ranks alike (some ms) */
+    bool measure;           /* measure the cost of links now, on all ranks alike (at most 0.2 s) */
     const tutti_comm_cost *cost; /* known beforehand; copied */
 } tutti_comm_options;
 #define TUTTI_COMM_OPTIONS(...) TUTTI_OPTIONS(tutti_comm_options, __VA_ARGS__)

@@ -9,6 +9,7 @@
 typedef struct tutti_bench {
     const char *name;
     const char *summary;
+    const char *usage;                            /* (optional) its own help text */
     int (*run)(int argc, char **argv, bool json); /* exit code */
 } tutti_bench;
 

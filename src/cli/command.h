@@ -15,7 +15,7 @@ typedef struct tutti_command {
     void (*more)(void);                /* (optional) prints what only the program knows behind it */
     int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
     bool starts_program;               /* --help counts only as the first argument: others may be
-                                          the program's */
+                                          the program's, or of one of several things */
 } tutti_command;
 
 /* Prints "tutti: message" to standard error; returns TUTTI_EXIT_FAILED. */

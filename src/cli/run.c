@@ -6,10 +6,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/params.h"
 #include "cli/command.h"
 #include "cli/run/run.h"
 #include "cluster/cluster.h"
 #include "cluster/secret.h"
+#include "comm/engine.h"
 
 static const char usage[] =
     "usage: tutti run [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
@@ -24,7 +26,8 @@ static const char usage[] =
     "  --env NAME[=VALUE]     passes a variable on; may be repeated (TUTTI_... go anyway)\n"
     "  --restarts K           starts the job again, at most K times, after a failure\n"
     "  --no-prefix            output as it comes, without ranks\n"
-    "  --ssh PROGRAM          instead of ssh; --remote-tutti PATH: tutti on the other hosts\n\n"
+    "  --ssh COMMAND          instead of ssh, with options: --ssh 'ssh -p 2222'; default TUTTI_SSH\n"
+    "  --remote-tutti PATH    tutti on the other hosts; default: where it is here\n\n"
     "exit codes: 0 all ranks succeeded; else that of the first rank that failed, 128 + N for\n"
     "signal N, 130 after Ctrl-C, 75 after SIGTERM when the ranks saved and ended; 2 wrong usage\n";
 
@@ -70,20 +73,39 @@ static bool add_host(tutti_run_job *job, const char *name, int count)
     return true;
 }
 
-/* "a:2,b": names as ssh takes them, user@host too. */
+/* "user@[::1]" to "user@::1" */
+static void unbracket(char *name)
+{
+    char *open = strchr(name, '['), *closed = strrchr(name, ']');
+    if (open == NULL || closed == NULL || closed < open || closed[1] != '\0')
+        return;
+    *closed = '\0';
+    memmove(open, open + 1, strlen(open));
+}
+
+/* "a:2,b": names as ssh takes them, user@host too; an IPv6 address with a number in brackets. */
 static bool read_hosts(tutti_run_job *job, const char *text)
 {
+    if (*text == '\0') {
+        tutti__complain("--hosts takes names and numbers of ranks, such as a:2,b:2");
+        return false;
+    }
     while (*text != '\0') {
         char name[256];
         int count = 1;
         size_t size = strcspn(text, ",");
         snprintf(name, sizeof name, "%.*s", (int)size, text);
-        char *colon = strrchr(name, ':');
+        char *colon = strrchr(name, ':'), *closed = strrchr(name, ']');
+        if (strchr(name, ':') != colon && closed == NULL)
+            colon = NULL; /* an address */
+        else if (colon != NULL && closed != NULL && closed > colon)
+            colon = NULL;
         if (colon != NULL &&
             !read_number("a host's number of ranks", colon + 1, 1, TUTTI_MOST_RANKS, &count))
             return false;
         if (colon != NULL)
             *colon = '\0';
+        unbracket(name);
         if (name[0] == '\0' || name[0] == '-' || size >= sizeof name) {
             tutti__complain("--hosts takes names and numbers of ranks, such as a:2,b:2");
             return false;
@@ -114,6 +136,12 @@ static bool add_variable(tutti_run_job *job, const char *text)
 static bool add_engine(tutti_run_job *job, const char *engine)
 {
     char text[100];
+    const tutti_engine *known;
+    if (tutti__engine_find(engine, &known) != TUTTI_OK || !known->processes) {
+        tutti__complain("--engine: '%s' does not connect processes; there are: shm, tcp, mpi",
+                        engine);
+        return false;
+    }
     snprintf(text, sizeof text, "TUTTI_ENGINE=%s", engine);
     return add_variable(job, text);
 }
@@ -205,9 +233,12 @@ static int run(int argc, char **argv)
     char own[4096] = "tutti";
     ssize_t size = readlink("/proc/self/exe", own, sizeof own - 1);
     own[size > 0 ? size : 5] = '\0';
-    tutti_run_job job = {.ssh = "ssh", .remote = own, .prefix = true};
+    static const tutti_param ssh_param =
+        TUTTI_PARAM("SSH", "ssh", "the command by which tutti run reaches other hosts");
+    tutti_run_job job = {.ssh = tutti__param_text(&ssh_param), .remote = own, .prefix = true};
     int at = 1, ranks = 0;
-    if (argc == 2 && strcmp(argv[1], "--station") == 0 && prctl(PR_SET_DUMPABLE, 0) == 0)
+    if (argc == 2 && strcmp(argv[1], "--station") == 0 && prctl(PR_SET_DUMPABLE, 0) == 0 &&
+        tutti__ssh_greet(STDOUT_FILENO))
         return tutti__station_run(STDIN_FILENO, STDOUT_FILENO);
     while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0)
         if (!read_option(&job, argc, argv, &at, &ranks))

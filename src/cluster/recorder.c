@@ -73,6 +73,13 @@ void tutti__recorder_where(const tutti_recorder *recorder, tutti_where *ret_wher
     snprintf(ret_where->operation, sizeof ret_where->operation, "%s", last.operation);
 }
 
+/* Of a sequence, for all ranks alike: a program repeats a few operations, and every second of them,
+ * or every eighth, might always be the same one. */
+static uint64_t chance(uint64_t sequence)
+{
+    return sequence * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+}
+
 size_t tutti__recorder_arrivals(tutti_recorder *recorder, int64_t now_ns,
                                 tutti_arrival *ret_arrivals, size_t limit)
 {
@@ -85,7 +92,8 @@ size_t tutti__recorder_arrivals(tutti_recorder *recorder, int64_t now_ns,
         size_t found = 0;
         reading each;
         for (uint64_t i = first; i < count && found <= limit; i++) {
-            if (!read_entry(recorder, i, &each) || !each.arrived || each.sequence % stride != 0)
+            if (!read_entry(recorder, i, &each) || !each.arrived ||
+                chance(each.sequence) % stride != 0)
                 continue;
             if (found < limit)
                 ret_arrivals[found] = (tutti_arrival){each.sequence, now_ns - age_ns(each.ticks)};

@@ -1,7 +1,6 @@
 /* area.c: phases of a group in shared memory. */
 #include "comm/area.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -94,7 +93,8 @@ tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
             continue;
         }
         if (round < fabric->spin + fabric->yields) {
-            sched_yield(); /* perhaps the one we wait for shares this CPU */
+            if (!tutti__fabric_yield(fabric))
+                round = fabric->spin + fabric->yields;
             if ((round & 127) != 127)
                 continue;
         }

@@ -133,6 +133,8 @@ double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
+/* A copy of `bytes` out of another rank's memory, of `all` that pass through the caches. */
+double tutti__coll_cost_pull(const tutti_cost_query *query, double bytes, double all);
 /* An exchange or a message of `bytes` at a time, of `all` in the end: caches hold what is on its
  * way, not what was. */
 double tutti__cost_stream(const tutti_cost_query *query, double bytes, double all);

@@ -92,4 +92,8 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm);
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call);
 
+/* Rank 0's log, of a group of a cluster: who is in it and what links cost; who came last. */
+void tutti__comm_say_banner(const tutti_comm *comm, const tutti_comm_options *options);
+void tutti__comm_say_straggler(const tutti_comm *comm);
+
 #endif

@@ -61,6 +61,13 @@ double tutti__coll_cost_move(const tutti_cost_query *q, double bytes)
     return 0.75 * tutti__cost_add(q, bytes);
 }
 
+double tutti__coll_cost_pull(const tutti_cost_query *q, double bytes, double all)
+{
+    if (q->cost->pull[0] > 0)
+        return bytes * per_byte(q->cost->pull, all);
+    return bytes / all * tutti__coll_cost_move(q, all);
+}
+
 double tutti__cost_fold(const tutti_cost_query *q, double bytes)
 {
     return bytes * per_byte(q->cost->gamma, fmin(bytes, TUTTI_FOLD_PIECE));

@@ -74,9 +74,9 @@ tutti_status tutti__fabric_ready(tutti_fabric *fabric)
                 stream->state = fabric->open[i].state;
         polled |= stream->engine->descriptor != NULL;
     }
-    bool crowded = neighbours > tutti__cpu_count();
-    fabric->spin = crowded ? SPIN_CROWDED : SPIN_ALONE;
-    fabric->yields = crowded ? YIELDS_CROWDED : YIELDS_ALONE;
+    fabric->crowded = neighbours > tutti__cpu_count();
+    fabric->spin = fabric->crowded ? SPIN_CROWDED : SPIN_ALONE;
+    fabric->yields = fabric->crowded ? YIELDS_CROWDED : YIELDS_ALONE;
     if (polled && (fabric->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
         return tutti_fail(TUTTI_IO, "no event descriptor: %s", strerror(errno));
     return TUTTI_OK;

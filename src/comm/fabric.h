@@ -93,6 +93,8 @@ struct tutti_fabric {
     atomic_bool broken;           /* `error` holds why; set once, under `lock` */
     tutti_error error;
     atomic_uint contexts; /* the next free context */
+    bool crowded;         /* more ranks than CPUs on this machine */
+    atomic_int strangers; /* waits that sleep at once, because others want the CPUs */
     int spin, yields;     /* rounds of a wait before it yields, and then before it sleeps */
     int64_t arena_bytes;
 };
@@ -116,10 +118,14 @@ void tutti__fabric_progress(tutti_fabric *fabric);
 /* Waits for all of them. After a failure none of them is posted any more. */
 tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *messages, int count,
                                 int64_t deadline_ns);
+/* Lets others run for once; false: sleep now, the CPU went to strangers for long. */
+bool tutti__fabric_yield(tutti_fabric *fabric);
 /* Moves what can be moved, then sleeps until more may come from or go to these peers, at most `ns`.
  */
 void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outgoing, int count,
                         int64_t ns);
+/* Bytes that are still to come of the message under way, whatever comes then; 1 when none is. */
+size_t tutti__stream_wanted(const tutti_stream *stream);
 /* Takes it out of every queue: its memory is not touched any more. */
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 

@@ -278,6 +278,8 @@ tutti_status tutti_comm_close(tutti_comm *comm)
     /* Nobody leaves while another still needs what it has sent. */
     if (!broken && (comm->forked || members))
         status = tutti_comm_barrier(comm, NULL);
+    if (members && status == TUTTI_OK && !broken)
+        tutti__comm_say_straggler(comm);
     tutti_fabric *kept = fabric;
     atomic_fetch_add(&kept->references, 1);
     tutti__comm_destroy(comm);

@@ -1,8 +1,12 @@
 /* measure.c: the constants of the cost model, measured among the ranks that will use them.
  *
- * One way: ranks 0 and 1 send to and fro, half of the time counts. Exchange: all ranks give to the
+ * One way: rank 0 sends, and rank 1 answers with 8 bytes; the answer's time does not count. (Two
+ * large messages to and fro are no measure: each rank would have two buffers in its caches, and an
+ * operation has one.) Exchange: all ranks give to the
  * next and take from the one before, as a ring does. Addition and copies: all ranks at once, since
- * they share memory. The least of several rounds counts; rank 0's figures are everybody's. */
+ * they share memory. The least of several rounds counts; rank 0's figures are everybody's. When the
+ * time for it runs out, on a machine that others use too, there are fewer rounds, and large sizes
+ * are not measured but taken to cost per byte what the next smaller ones do. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +16,17 @@
 
 static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
 
+/* At start-up, for the benchmark; the part of what is left that one figure may take. */
+static const int64_t short_ns = 200000000, long_ns = 10000000000;
+enum { SHARE = 4 };
+
 typedef struct bench {
     tutti_comm *comm;
     tutti_collective call;
     char *a, *b; /* of the largest size */
     int levels;  /* sizes that are measured; the last stands for larger ones */
     bool thorough;
+    int64_t until_ns; /* when to be done; rank 0's clock */
 } bench;
 
 static int rounds_of(const bench *m, size_t bytes)
@@ -34,12 +43,12 @@ static tutti_status one_way(bench *m, size_t bytes)
     tutti_collective *c = &m->call;
     if (c->rank == 0) {
         TUTTI_TRY(tutti__coll_send(c, 1, m->a, bytes));
-        return tutti__coll_recv(c, 1, m->b, bytes);
+        return tutti__coll_recv(c, 1, m->b, 8);
     }
     if (c->rank > 1)
         return TUTTI_OK;
     TUTTI_TRY(tutti__coll_recv(c, 0, m->b, bytes));
-    return tutti__coll_send(c, 0, m->a, bytes);
+    return tutti__coll_send(c, 0, m->a, 8);
 }
 
 static tutti_status exchange(bench *m, size_t bytes)
@@ -74,6 +83,17 @@ static tutti_status reduce_in_place(bench *m, size_t bytes)
     return tutti__coll_find("direct")->on[TUTTI_ALL_REDUCE].run(&c);
 }
 
+static tutti_status pull(bench *m, size_t bytes)
+{
+    tutti_collective c = m->call;
+    c.operation = TUTTI_BROADCAST;
+    c.in = c.out = m->a;
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    c.count = (int64_t)(bytes / 4);
+    return tutti__coll_find("direct")->on[TUTTI_BROADCAST].run(&c);
+}
+
 static tutti_status phases(bench *m, size_t bytes)
 {
     (void)bytes;
@@ -81,13 +101,34 @@ static tutti_status phases(bench *m, size_t bytes)
     return tutti__area_await_all(m->comm->area, m->call.deadline_ns);
 }
 
-/* The best of several batches, as a program that calls often sees it. */
-static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), size_t bytes,
-                            double *ret_seconds)
+/* Rank 0's word: how many rounds of `seconds` each there is time for, at most `most`. */
+static tutti_status agree_on_rounds(bench *m, double seconds, int most, int *ret_rounds)
 {
-    double best = INFINITY;
-    int rounds = rounds_of(m, bytes), batches = rounds < 10 ? rounds : 10, each = rounds / batches;
+    double left = (double)(m->until_ns - tutti__now_ns()) * 1e-9 / SHARE;
+    int rounds = left < seconds ? 0 : (int)fmin(left / seconds, most);
+    TUTTI_TRY(tutti_comm_broadcast(m->call.comm, &rounds, sizeof rounds, TUTTI_U8, 0, NULL));
+    *ret_rounds = rounds;
+    return TUTTI_OK;
+}
+
+/* The best of several batches, as a program that calls often sees it. `expected` seconds of one
+ * call, 0 when nobody knows; then it is measured at any price. NAN when there is no time. */
+static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), size_t bytes,
+                            double expected, double *ret_seconds)
+{
+    int rounds = 1;
+    *ret_seconds = NAN;
+    if (expected > 0)
+        TUTTI_TRY(agree_on_rounds(m, expected, 1, &rounds));
+    if (rounds == 0)
+        return TUTTI_OK;
+    int64_t begun = tutti__now_ns();
     TUTTI_TRY(work(m, bytes));
+    double best = (double)(tutti__now_ns() - begun) * 1e-9;
+    TUTTI_TRY(agree_on_rounds(m, best, rounds_of(m, bytes), &rounds));
+    /* Calls in a row that everybody takes part in; messages one way are apart from each other. */
+    int batches = rounds < 10 || work == one_way ? rounds : 10;
+    int each = rounds / (batches > 0 ? batches : 1);
     for (int batch = 0; batch < batches; batch++) {
         int64_t start = tutti__now_ns();
         for (int i = 0; i < each; i++)
@@ -99,19 +140,44 @@ static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), siz
 }
 
 /* Seconds a byte at each size, after `base` for none at all. */
-static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), double base,
-                          double share, double *ret)
+static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), double base, double *ret)
 {
+    double expected = 0;
     for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
         if (i >= m->levels) {
             ret[i] = ret[i - 1];
             continue;
         }
         double seconds;
-        TUTTI_TRY(time_of(m, work, sizes[i], &seconds));
-        ret[i] = fmax(seconds * share - base, 0.1 * seconds * share) / (double)sizes[i];
+        TUTTI_TRY(time_of(m, work, sizes[i], expected * 16, &seconds));
+        if (isnan(seconds)) {
+            ret[i] = ret[i - 1];
+            continue;
+        }
+        expected = seconds;
+        ret[i] = fmax(seconds - base, 0.1 * seconds) / (double)sizes[i];
     }
     return TUTTI_OK;
+}
+
+/* Within a machine nothing is so slow: somebody else was at work, and the guess is nearer. */
+static void doubt(double *measured, double guess)
+{
+    enum { TIMES = 50 };
+    if (*measured > TIMES * guess)
+        *measured = guess;
+}
+
+static void doubt_link(const tutti_comm *group, tutti_comm_cost *cost)
+{
+    tutti_comm_cost guess = tutti__cost_guess(group);
+    enum { LINK = TUTTI_LINK_WITHIN };
+    doubt(&cost->link[LINK].alpha, guess.link[LINK].alpha);
+    doubt(&cost->link[LINK].turn, guess.link[LINK].alpha);
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        doubt(&cost->link[LINK].beta[i], guess.link[LINK].beta[i]);
+        doubt(&cost->link[LINK].exchange[i], guess.link[LINK].exchange[i]);
+    }
 }
 
 static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_cost *cost,
@@ -122,25 +188,26 @@ static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_cost *c
     m->call.rank = group->rank;
     m->call.size = group->size;
     m->call.tag = (uint32_t)(UINT32_C(0x80000000) | (++group->sequence & 0x7fffffff));
-    TUTTI_TRY(time_of(m, one_way, 8, &there_and_back));
+    TUTTI_TRY(time_of(m, one_way, 8, 0, &there_and_back));
     cost->link[link].alpha = there_and_back / 2;
-    TUTTI_TRY(curve(m, one_way, there_and_back / 2, 0.5, cost->link[link].beta));
-    TUTTI_TRY(time_of(m, exchange, 8, &both));
+    TUTTI_TRY(curve(m, one_way, there_and_back, cost->link[link].beta));
+    TUTTI_TRY(time_of(m, exchange, 8, 0, &both));
     cost->link[link].turn = fmax(both - there_and_back / 2, 0);
     double base = cost->link[link].alpha + cost->link[link].turn;
-    return curve(m, exchange, base, 1, cost->link[link].exchange);
+    return curve(m, exchange, base, cost->link[link].exchange);
 }
 
 static tutti_status measure_shared(tutti_comm *group, bench *m, tutti_comm_cost *cost)
 {
     m->comm = m->call.comm = group;
-    TUTTI_TRY(time_of(m, phases, 8, &cost->phase));
-    TUTTI_TRY(curve(m, reduce_in_place, 2 * cost->phase, 1, cost->copy));
+    TUTTI_TRY(time_of(m, phases, 8, 0, &cost->phase));
+    TUTTI_TRY(curve(m, reduce_in_place, 2 * cost->phase, cost->copy));
+    TUTTI_TRY(curve(m, pull, 2 * cost->phase, cost->pull));
     char *arena = m->a, *private = calloc(1, sizes[m->levels - 1]);
     if (!private)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to measure with");
     m->a = private;
-    tutti_status status = curve(m, reduce_in_place, 2 * cost->phase, 1, cost->staged);
+    tutti_status status = curve(m, reduce_in_place, 2 * cost->phase, cost->staged);
     m->a = arena;
     free(private);
     return status;
@@ -149,10 +216,12 @@ static tutti_status measure_shared(tutti_comm *group, bench *m, tutti_comm_cost 
 static tutti_status measure_all(tutti_comm *comm, bench *m, tutti_comm_cost *cost)
 {
     tutti_comm *within = comm->within ? comm->within : comm;
-    TUTTI_TRY(curve(m, add, 0, 1, cost->gamma));
-    TUTTI_TRY(curve(m, copy, 0, 1, cost->move));
+    TUTTI_TRY(curve(m, add, 0, cost->gamma));
+    TUTTI_TRY(curve(m, copy, 0, cost->move));
     if (within->size > 1)
         TUTTI_TRY(measure_link(within, m, cost, TUTTI_LINK_WITHIN));
+    if (!m->thorough)
+        doubt_link(within, cost);
     if (within->area)
         TUTTI_TRY(measure_shared(within, m, cost));
     if (comm->between)
@@ -162,7 +231,10 @@ static tutti_status measure_all(tutti_comm *comm, bench *m, tutti_comm_cost *cos
 
 tutti_status tutti__cost_measure(tutti_comm *comm, int64_t thorough)
 {
-    bench m = {.comm = comm, .thorough = thorough > 0, .levels = thorough > 0 ? 1 : 4};
+    bench m = {.comm = comm,
+               .thorough = thorough > 0,
+               .levels = thorough > 0 ? 1 : 4,
+               .until_ns = tutti__now_ns() + (thorough > 0 ? long_ns : short_ns)};
     while (m.levels < TUTTI_COMM_SIZES && thorough > (int64_t)sizes[m.levels - 1])
         m.levels++;
     tutti_comm_cost cost = comm->cost;

@@ -203,6 +203,15 @@ static tutti_status pump_in(tutti_fabric *fabric, int peer)
     }
 }
 
+size_t tutti__stream_wanted(const tutti_stream *stream)
+{
+    if (stream->in.target)
+        return stream->in.target->size - stream->in.target->done;
+    if (stream->in.matched && stream->in.early)
+        return stream->in.early->size - stream->in.early->done;
+    return 1;
+}
+
 static bool expecting(const tutti_stream *stream)
 {
     return stream->posted.first || stream->in.target || (stream->in.early && stream->in.matched);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/params.h"
 #include "base/world.h"
 #include "comm/comm.h"
 
@@ -254,7 +255,11 @@ static tutti_status join_engines(tutti_fabric *fabric, const tutti_comm_options 
 tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_options *given,
                               tutti_comm **ret_comm)
 {
+    static const tutti_param engine =
+        TUTTI_PARAM("ENGINE", "", "between processes: shm, tcp, mpi; empty: what fits");
     tutti_comm_options options = tutti__comm_defaults(given);
+    if (!options.engine && tutti__param_text(&engine)[0])
+        options.engine = tutti__param_text(&engine);
     int64_t deadline = tutti__now_ns() + (int64_t)(options.join_timeout * 1e9);
     tutti_fabric *fabric;
     tutti_comm *comm = NULL;
@@ -296,5 +301,6 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
         return tutti__error_restore(&error);
     }
     (*ret_comm)->opened = true;
+    tutti__comm_say_banner(*ret_comm, &options);
     return TUTTI_OK;
 }

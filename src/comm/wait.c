@@ -10,6 +10,23 @@
 static const int64_t slice_ns = 20000000; /* between two looks at who has died */
 static const int64_t mixed_slice_ns = 200000;
 
+/* Who yields stands behind everybody who wants the CPU; who sleeps is let in when woken. So after
+ * one long absence the next waits sleep at once. */
+bool tutti__fabric_yield(tutti_fabric *fabric)
+{
+    enum { ABSENCE_NS = 500000, WAITS = 50 };
+    if (atomic_load_explicit(&fabric->strangers, memory_order_relaxed) > 0) {
+        atomic_fetch_sub_explicit(&fabric->strangers, 1, memory_order_relaxed);
+        return false;
+    }
+    int64_t before = tutti__now_ns();
+    sched_yield(); /* perhaps the one we wait for shares this CPU */
+    if (tutti__now_ns() - before < ABSENCE_NS)
+        return true;
+    atomic_store_explicit(&fabric->strangers, WAITS, memory_order_relaxed);
+    return false;
+}
+
 static bool all_complete(tutti_message *const *messages, int count)
 {
     for (int i = 0; i < count; i++)
@@ -32,7 +49,7 @@ void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outg
         tutti_stream *stream = &fabric->streams[peers[i]];
         if (stream->engine->descriptor)
             stream->engine->descriptor(stream->state, peers[i], outgoing[i],
-                                       &polled[descriptors++]);
+                                       tutti__stream_wanted(stream), &polled[descriptors++]);
         else
             rings = true;
     }
@@ -87,9 +104,21 @@ static tutti_status late(tutti_fabric *fabric, tutti_message *const *messages, i
     return tutti_fail(TUTTI_DEADLINE, "waited too long");
 }
 
+/* How often to yield before sleeping. Where ranks share CPUs and much is to come through the
+ * kernel, it is the kernel that knows whom to wake: who yields hands the CPU to anybody. */
+static int yields_for(const tutti_fabric *fabric, tutti_message *const *messages, int count)
+{
+    enum { MUCH = 32 << 10 };
+    for (int i = 0; fabric->crowded && i < count; i++)
+        if (messages[i]->size >= MUCH && fabric->engines[messages[i]->peer]->descriptor)
+            return 0;
+    return fabric->yields;
+}
+
 static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *messages, int count,
                              int64_t deadline_ns)
 {
+    int yields = yields_for(fabric, messages, count);
     for (int round = 0;; round++) {
         tutti__fabric_progress(fabric);
         if (all_complete(messages, count))
@@ -98,8 +127,9 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
             TUTTI_PAUSE();
             continue;
         }
-        if (round < fabric->spin + fabric->yields) {
-            sched_yield(); /* perhaps the one we wait for shares this CPU */
+        if (round < fabric->spin + yields) {
+            if (!tutti__fabric_yield(fabric))
+                round = fabric->spin + yields;
             if ((round & 127) != 127)
                 continue;
         }
@@ -107,9 +137,26 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)
             return late(fabric, messages, count);
-        if (round >= fabric->spin + fabric->yields)
+        if (round >= fabric->spin + yields)
             sleep_for(fabric, messages, count, left < slice_ns ? left : slice_ns);
     }
+}
+
+/* Who closes its end may only be the first to have heard of another's death: in a forked group the
+ * one that ended is named, as soon as the system knows. */
+static tutti_status blame(tutti_fabric *fabric, tutti_status status)
+{
+    enum { LOOKS = 10, BETWEEN_US = 2000 };
+    tutti_error seen;
+    if (!fabric->family)
+        return status;
+    tutti__error_capture(status, &seen);
+    for (int i = 0; i < LOOKS; i++) {
+        fabric->watched_ns = 0;
+        TUTTI_TRY(tutti__fabric_check(fabric));
+        usleep(BETWEEN_US);
+    }
+    return tutti__error_restore(&seen);
 }
 
 tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *messages, int count,
@@ -119,7 +166,7 @@ tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *mess
     for (int i = 0; i < count; i++) {
         if (status == TUTTI_OK && messages[i]->status != TUTTI_OK) {
             const tutti_error *why = fabric->streams[messages[i]->peer].error;
-            status = why ? tutti__error_restore(why) : messages[i]->status;
+            status = blame(fabric, why ? tutti__error_restore(why) : messages[i]->status);
         }
         if (status != TUTTI_OK)
             tutti__fabric_cancel(fabric, messages[i]);

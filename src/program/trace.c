@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/log.h"
 #include "base/params.h"
 
 static const tutti_param ring_param =
@@ -163,8 +164,13 @@ tutti_status tutti__trace_write(const char *path)
     return status;
 }
 
-tutti_status tutti__trace_flush(void)
+void tutti__trace_flush(void)
 {
     const char *path = tutti__param_text(&file_param);
-    return path[0] ? tutti__trace_write(path) : TUTTI_OK;
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    if (!path[0] || tutti__trace_write(path) == TUTTI_OK)
+        return;
+    tutti__log(TUTTI_LOG_WARNING, "TUTTI_TRACE: %s", tutti_error_message());
+    tutti__error_restore(&before);
 }

@@ -51,7 +51,7 @@ void tutti__trace_visit(uint64_t since, void (*visit)(void *context, const tutti
 /* Writes all rings in Chrome's trace format. Threads may go on running; their newest events may be
  * missing. */
 tutti_status tutti__trace_write(const char *path);
-/* Writes to TUTTI_TRACE when that is set. */
-tutti_status tutti__trace_flush(void);
+/* Writes to TUTTI_TRACE when that is set; a file that cannot be written is a warning. */
+void tutti__trace_flush(void);
 
 #endif

@@ -3,9 +3,9 @@
  *     cluster_rank [--engine E] DEED...
  *
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
- * N times, checked), seconds S (all-reduces for so long), loop (the same until one fails),
- * agree (rank 1 has another schedule). Prints one line a deed; exit code 0 success, 3 a failure of
- * the group, 4 no group. */
+ * N times, checked), seconds S (all-reduces for so long), slow S (the same, and rank 1 is late),
+ * loop (the same until one fails), agree (rank 1 has another schedule). Prints one line a deed;
+ * exit code 0 success, 3 a failure of the group, 4 no group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +50,13 @@ static tutti_status reduce(tutti_comm *comm, int rounds)
 }
 
 /* Ranks must stop together: the first one says when. */
-static tutti_status reduce_for(tutti_comm *comm, double seconds)
+static tutti_status reduce_for(tutti_comm *comm, double seconds, int late_us)
 {
     int64_t until = tutti__now_ns() + (int64_t)(seconds * 1e9), rounds = 0;
     int32_t more = 1;
     for (; more; rounds++) {
+        if (tutti_comm_rank(comm) == 1)
+            usleep((useconds_t)late_us);
         TUTTI_TRY(check_sum(comm, rounds % 2 ? 100003 : 10, NULL));
         more = tutti__now_ns() < until;
         TUTTI_TRY(tutti_comm_broadcast(comm, &more, 1, TUTTI_I32, 0, NULL));
@@ -84,7 +86,9 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
     if (strcmp(deed, "reduce") == 0)
         return reduce(comm, atoi(value));
     if (strcmp(deed, "seconds") == 0)
-        return reduce_for(comm, atof(value));
+        return reduce_for(comm, atof(value), 0);
+    if (strcmp(deed, "slow") == 0)
+        return reduce_for(comm, atof(value), 20000);
     if (strcmp(deed, "agree") == 0)
         return agree(comm);
     return loop(comm);
@@ -98,8 +102,16 @@ static int fail(const char *what, tutti_status status, int code)
     return code;
 }
 
+static void print_log(void *context, tutti_log_level level, const char *message)
+{
+    (void)context;
+    (void)level;
+    printf("log: %s\n", message);
+}
+
 int main(int argc, char **argv)
 {
+    tutti_log_install(print_log, NULL);
     tutti_cluster *cluster;
     tutti_comm *comm;
     int at = 1, code = 0;
@@ -115,12 +127,15 @@ int main(int argc, char **argv)
             &comm);
     if (status != TUTTI_OK)
         return fail("open", status, 4);
-    printf("open: rank %d of %d on %d hosts\n", tutti_comm_rank(comm), tutti_comm_size(comm),
-           tutti_comm_hosts(comm));
+    int peer = tutti_comm_rank(comm) == 0 ? 1 : 0;
+    printf("open: rank %d of %d on %d hosts, rank %d by %s\n", tutti_comm_rank(comm),
+           tutti_comm_size(comm), tutti_comm_hosts(comm), peer,
+           peer < tutti_comm_size(comm) ? tutti_comm_engine(comm, peer) : "nothing");
     fflush(stdout);
     for (; at < argc && code == 0; at++) {
         const char *deed = argv[at], *value = argv[at + 1];
-        bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0;
+        bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
+                     strcmp(deed, "slow") == 0;
         at += takes;
         if ((status = act(comm, deed, value)) != TUTTI_OK)
             code = fail(deed, status, 3);

@@ -354,6 +354,14 @@ test_output_and_environment() {
     timeout 20 "$tutti" run --hosts localhost:1,other:1 true > out 2>&1
     code $? 2
     has out "write this machine's name"
+    timeout 20 "$tutti" run -n 2 --engine pigeon true > out 2>&1
+    code $? 2
+    has out "there are: shm, tcp, mpi"
+    for engine in shm tcp; do # what the program itself leaves open
+        timeout 20 "$tutti" run -n 2 --engine $engine "$rank_program" reduce 1 > out 2>&1
+        code $? 0
+        has out "rank [01] by $engine" 2
+    done
 }
 
 test_terminal_of_rank_zero() {
@@ -373,10 +381,11 @@ test_over_ssh() {
     mkdir -p bin
     cat > bin/ssh << 'END'
 #!/bin/sh
-shift 2 # -o BatchMode=yes
+while [ "${1#-}" != "$1" ]; do shift; done # options
 echo "$@" >> ssh.log
 shift
-TUTTI_MACHINE=$$ exec env -u TUTTI_SECRET "$@"
+echo "a shell that greets"
+TUTTI_MACHINE=$$ exec env -u TUTTI_SECRET sh -c "$*"
 END
     chmod +x bin/ssh
     PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:2,$ip:2" --env COLOUR=red "$member" exchange 5 channel > out 2>&1
@@ -384,13 +393,176 @@ END
     has out "4 ranks on 2 hosts" 4
     has out "0-1; .*: 2-3" 4
     has out "channels plain" 4
-    has ssh.log "$ip .*tutti run --station" 2
+    has ssh.log "$ip .*tutti' run --station" 2
+    lacks out "a shell that greets"
     PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:2,$ip:2" "$member" abort spin > out 2>&1
     code $? 134
     has out "rank 1 (host .*) was ended by signal 6" 3
     PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:1,$ip:1" --remote-tutti /nowhere/tutti true > out 2>&1
     code $? 255
     has out "it was not started"
+    has out "must work without a question: ssh $ip /nowhere/tutti --version"
+}
+
+# sshd_at FOLDER ADDRESS [COMMAND...]: an sshd of its own, behind COMMAND, with keys in FOLDER. Its users find
+# FOLDER/config; it is stopped by stop_sshd.
+sshd_at() {
+    local at=$1 address=$2 i
+    shift 2
+    mkdir -p -m 700 "$at"
+    [ -f key ] || ssh-keygen -q -t ed25519 -N "" -f key
+    ssh-keygen -q -t ed25519 -N "" -f "$at/host_key"
+    cp key.pub "$at/authorized"
+    cat > "$at/sshd_config" << END
+Port $sshd_port
+ListenAddress $address
+HostKey $at/host_key
+PidFile $at/pid
+AuthorizedKeysFile $at/authorized
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+SetEnv TUTTI_MACHINE=$at
+END
+    echo "[$address]:$sshd_port $(cat "$at/host_key.pub")" >> known
+    "$@" "$(command -v sshd || echo /usr/sbin/sshd)" -f "$at/sshd_config" -E "$at/log" || return 1
+    for ((i = 0; i < 50; i++)); do
+        [ -s "$at/pid" ] && return
+        sleep 0.05
+    done
+    return 1
+}
+stop_sshd() {
+    local file
+    for file in */pid; do [ ! -f "$file" ] || kill "$(cat "$file")"; done
+    rm -rf host-[ab] key* known config
+}
+# real_ssh: skips in words, or sets sshd_port and ssh (the command).
+real_ssh() {
+    command -v ssh > /dev/null || { skip "there is no ssh (package openssh-client)"; return 1; }
+    [ -x "$(command -v sshd || echo /usr/sbin/sshd)" ] || { skip "there is no sshd (package openssh-server)"; return 1; }
+    [ "$(id -u)" -ne 0 ] || mkdir -p -m 755 /run/sshd
+    port=$((port + 1))
+    sshd_port=$port
+    ssh="ssh -F $folder/config"
+}
+# ssh_config NAME ADDRESS...: names that only ssh knows.
+ssh_config() {
+    while [ $# -gt 1 ]; do
+        printf 'Host %s\nHostName %s\nPort %s\nIdentityFile %s/key\nIdentitiesOnly yes\nUserKnownHostsFile %s/known\n' \
+            "$1" "$2" "$sshd_port" "$folder" "$folder"
+        shift 2
+    done > config
+}
+
+test_over_a_real_sshd() {
+    local launcher processes process left
+    real_ssh || return
+    ssh_config first-host 127.0.0.1 second-host 127.0.0.2
+    if ! sshd_at "$folder/host-a" 127.0.0.1 || ! sshd_at "$folder/host-b" 127.0.0.2; then
+        cat host-*/log 2> /dev/null | head -3
+        skip "sshd does not start here"
+        stop_sshd
+        return
+    fi
+    export TUTTI_SSH=$ssh
+    mkdir -p "a folder's name" && cp "$tutti" "a folder's name/tutti"
+    cd "a folder's name" || return
+    timeout 30 ./tutti run --hosts first-host:2,second-host:2 --env COLOUR="dark 'blue'" sh -c \
+        'echo "$TUTTI_RANK $COLOUR $(pwd) $1"; "$0" exchange 5 channel' "$member" 'two  words' > ../out 2>&1
+    code $? 0
+    cd ..
+    for rank in 0 1 2 3; do has out "^\[$rank\] $rank dark 'blue' $folder/a folder's name two  words$"; done
+    has out "4 ranks on 2 hosts" 4
+    has out "left" 4
+
+    timeout 30 "$tutti" run --hosts first-host:1,second-host:1 sh -c 'echo out of $TUTTI_RANK; exit $((TUTTI_RANK * 7))' > out 2>&1
+    code $? 7
+    has out "first failed rank 1 (host .*): exit code 7"
+
+    timeout 30 "$tutti" run --hosts first-host:2,second-host:2 "$member" spin > out 2>&1 & # Ctrl-C
+    launcher=$!
+    await out spinning 4
+    processes=$(sed -n 's/.*spinning //p' out)
+    secret_in_sight "$processes"
+    kill -INT "$(pgrep -P $launcher)"
+    wait $launcher
+    code $? 130
+    gone "$processes"
+
+    "$tutti" run --hosts first-host:2,second-host:2 "$member" spin > out 2>&1 & # the launcher is killed
+    launcher=$!
+    await out spinning 4
+    processes=$(sed -n 's/.*spinning //p' out)
+    { kill -9 $launcher; wait $launcher; } 2> /dev/null
+    sleep 0.5
+    gone "$processes"
+
+    "$tutti" run --hosts first-host:1,second-host:1 "$member" spin > out 2>&1 & # one ssh is killed
+    launcher=$!
+    await out spinning 2
+    processes=$(sed -n 's/.*spinning //p' out)
+    kill -9 "$(pgrep -P $launcher -f second-host)"
+    wait $launcher
+    code $? 137
+    gone "$processes"
+
+    timeout 30 "$tutti" run --hosts first-host:1,second-host:1 --remote-tutti /nowhere/tutti true > out 2>&1
+    code $? 255
+    has out "/nowhere/tutti: \(not found\|No such file\)"
+    timeout 30 "$tutti" run --hosts first-host:1,third-host:1 true > out 2>&1
+    code $? 255
+    has out "no tutti of this version answered on host third-host"
+    unset TUTTI_SSH
+    stop_sshd
+}
+# gone PROCESSES: none of them is left.
+gone() {
+    local process left=0
+    for process in $1; do
+        [ ! -d "/proc/$process" ] || grep -q 'State:.Z' "/proc/$process/status" || left=$((left + 1))
+    done
+    [ $left -eq 0 ] || fail "$left processes are left"
+}
+# secret_in_sight PROCESSES: fails when the job's secret stands in a command line or an environment.
+secret_in_sight() {
+    local process fd secret file
+    process=${1%%[!0-9]*}
+    fd=$(tr '\0' '\n' < "/proc/$process/environ" | sed -n 's/^TUTTI_SECRET_FD=//p')
+    secret=$(cat "/proc/$process/fd/$fd")
+    [ ${#secret} -eq 64 ] || fail "the secret has ${#secret} characters"
+    for file in /proc/[0-9]*/cmdline /proc/[0-9]*/environ; do
+        if tr '\0' '\n' < "$file" | grep -q "$secret"; then fail "the secret stands in $file"; fi
+    done 2> /dev/null
+}
+
+test_ssh_between_network_namespaces() {
+    local a b launcher
+    real_ssh || return
+    two_hosts || return
+    ssh_config host-a 10.77.0.1 host-b 10.77.0.2
+    if ! sshd_at "$folder/host-a" 10.77.0.1 ip netns exec $a || ! sshd_at "$folder/host-b" 10.77.0.2 ip netns exec $b; then
+        skip "sshd does not start in a network namespace"
+    else
+        ip netns exec $a timeout 30 "$tutti" run --ssh "$ssh" --hosts root@host-a:2,root@host-b:2 \
+            "$rank_program" reduce 1 agree > out 2>&1
+        has out "of 4 on 2 hosts" 4
+        has out "reduced by" 4
+        has out "closed" 4
+        TUTTI_SILENCE_MS=1000 ip netns exec $a timeout 40 "$tutti" run --ssh "$ssh" --hosts host-a:2,host-b:2 \
+            "$rank_program" loop > out 2>&1 &
+        launcher=$!
+        await out looping 4
+        ip -n $b link set vb-$$ down # the cable is pulled: ssh hangs too
+        wait $launcher
+        [ $? -ne 0 ] || fail "the job did not fail"
+        has out "rank [0-3] .* has not been heard"
+        has out "host host-b does not answer any more"
+        sleep 1.5 # host b's ranks see the silence themselves
+        gone "$(sed -n 's/.*looping //p' out)"
+    fi
+    stop_sshd
+    no_hosts
 }
 
 test_under_mpirun() {
@@ -454,6 +626,14 @@ test_schedules_and_stragglers() {
     late=$(sed -n 's/.*skew 1: \([0-9]*\) samples, last \([0-9]*\) times.*/\1 \2/p' out)
     awk -v l="$late" 'BEGIN { split(l, a, " "); exit !(a[1] > 5 && a[2] > 0.7 * a[1]) }' ||
         fail "the straggler was last only so often: '$late'"
+}
+
+test_collectives_name_a_straggler() {
+    timeout 40 "$tutti" run -n 3 "$rank_program" slow 4 > out 2>&1
+    code $? 0
+    has out "log: 3 ranks on 1 host (.*), by launcher.*; shm within a host: alpha .* us, beta" 1
+    has out "log: rank 1 (host .*) came last to .* all others waited for it" 1
+    has out "log: rank" 1
 }
 
 # two_hosts: namespaces $a and $b, joined by a cable with the ends va-$$ (10.77.0.1) and vb-$$ (10.77.0.2).

@@ -12,42 +12,15 @@
 #include <unistd.h>
 
 #include "base/world.h"
-#include "cli/run/run.h"
+#include "cli/run/launch.h"
 #include "tutti/job.h"
 
 enum { SECOND = 1000000000 };
 
-typedef struct launch_rank {
-    char host[256];
-    int process;
-    bool started, ended, by_signal;
-    int number; /* exit code or signal */
-    tutti_run_output output;
-} launch_rank;
-
-typedef struct launch_station {
-    pid_t process;
-    int to; /* its stdin; -1: closed */
-    tutti_frames from;
-    int first, count;
-    bool gone;
-} launch_station;
-
-typedef struct launch {
-    const tutti_run_job *job;
-    int epoch, signals, width;
-    launch_station *stations;
-    launch_rank *ranks;
-    int first_failed;       /* rank; -1: none */
-    int interrupts;         /* Ctrl-C and SIGTERM so far */
-    int64_t patience_until; /* of the others, after a failure; 0: nothing failed */
-    int force;              /* signals sent since: 0, SIGTERM, SIGKILL */
-} launch;
-
 /* ---- starting ---- */
 
-static _Noreturn void become_station(const launch *l, const tutti_run_host *host, const int in[2],
-                                     const int out[2])
+static _Noreturn void become_station(const tutti_launch *l, const tutti_run_host *host,
+                                     const int in[2], const int out[2])
 {
     setpgid(0, 0);
     for (size_t i = 0; i < l->job->hosts.count; i++)
@@ -62,16 +35,14 @@ static _Noreturn void become_station(const launch *l, const tutti_run_host *host
     sigprocmask(SIG_SETMASK, &none, NULL);
     dup2(in[0], STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
-    execlp(l->job->ssh, l->job->ssh, "-o", "BatchMode=yes", host->name, l->job->remote, "run",
-           "--station", (char *)NULL);
-    fprintf(stderr, "tutti run: cannot start '%s': %s\n", l->job->ssh, strerror(errno));
+    tutti__ssh_run(l->job, host->name);
     _exit(127);
 }
 
-static bool start_station(launch *l, int number)
+static bool start_station(tutti_launch *l, int number)
 {
     const tutti_run_host *host = &l->job->hosts.data[number];
-    launch_station *station = &l->stations[number];
+    tutti_launch_station *station = &l->stations[number];
     int in[2], out[2];
     if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
         return false;
@@ -89,7 +60,7 @@ static bool start_station(launch *l, int number)
 }
 
 /* A remote station gets our TUTTI_ variables; a local one has them. */
-static bool send_variables(const launch *l, const launch_station *station, bool local)
+static bool send_variables(const tutti_launch *l, const tutti_launch_station *station, bool local)
 {
     extern char **environ;
     bool good = true;
@@ -105,9 +76,9 @@ static bool send_variables(const launch *l, const launch_station *station, bool 
     return good;
 }
 
-static bool brief_station(const launch *l, int number)
+static bool brief_station(const tutti_launch *l, int number)
 {
-    const launch_station *station = &l->stations[number];
+    const tutti_launch_station *station = &l->stations[number];
     const tutti_run_job *job = l->job;
     bool local = job->hosts.data[number].local, spread = job->hosts.count > 1;
     char folder[4096];
@@ -124,14 +95,14 @@ static bool brief_station(const launch *l, int number)
                              station->count, job->size, job->ps, l->epoch, terminal, spread);
 }
 
-static void tell_all(launch *l, char type, const char *text)
+static void tell_all(tutti_launch *l, char type, const char *text)
 {
     for (size_t i = 0; i < l->job->hosts.count; i++)
         if (l->stations[i].to >= 0)
             tutti__frame_write(l->stations[i].to, type, text, strlen(text));
 }
 
-static void signal_all(launch *l, int number)
+static void signal_all(tutti_launch *l, int number)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", number);
@@ -140,7 +111,7 @@ static void signal_all(launch *l, int number)
 
 /* ---- what stations say ---- */
 
-static void fail_first(launch *l, int rank)
+static void fail_first(tutti_launch *l, int rank)
 {
     if (l->first_failed < 0)
         l->first_failed = rank;
@@ -148,13 +119,13 @@ static void fail_first(launch *l, int rank)
         l->patience_until = tutti__now_ns() + 3 * (int64_t)SECOND;
 }
 
-static void take_ended(launch *l, const char *text)
+static void take_ended(tutti_launch *l, const char *text)
 {
     int rank, number;
     char how[16], news[64];
     if (sscanf(text, "%d %15s %d", &rank, how, &number) != 3 || rank < 0 || rank >= l->job->size)
         return;
-    launch_rank *r = &l->ranks[rank];
+    tutti_launch_rank *r = &l->ranks[rank];
     r->ended = true;
     r->by_signal = strcmp(how, "signal") == 0;
     r->number = number;
@@ -165,7 +136,7 @@ static void take_ended(launch *l, const char *text)
     tell_all(l, TUTTI_FRAME_NEWS, news);
 }
 
-static void take_output(launch *l, const tutti_frame *frame)
+static void take_output(tutti_launch *l, const tutti_frame *frame)
 {
     if (frame->size < 5)
         return;
@@ -176,14 +147,16 @@ static void take_output(launch *l, const tutti_frame *frame)
                           l->width);
 }
 
-static void take_frame(launch *l, const tutti_frame *frame)
+static void take_frame(tutti_launch *l, const tutti_frame *frame)
 {
-    int rank, process;
-    char host[256], meeting[300];
+    int rank, process, port;
+    char host[256], meeting[300], address[64];
     switch (frame->type) {
     case TUTTI_FRAME_PORT:
-        snprintf(meeting, sizeof meeting, "%s:%s",
-                 l->job->hosts.count > 1 ? l->job->hosts.data[0].name : "127.0.0.1", frame->data);
+        if (sscanf(frame->data, "%d %63s", &port, address) != 2)
+            break;
+        tutti__ssh_meeting(l->job->hosts.count > 1 ? l->job->hosts.data[0].name : "127.0.0.1", port,
+                           address, meeting, sizeof meeting);
         tell_all(l, TUTTI_FRAME_MEETING, meeting);
         break;
     case TUTTI_FRAME_STARTED:
@@ -206,9 +179,11 @@ static void take_frame(launch *l, const tutti_frame *frame)
 }
 
 /* Ranks whose station is gone count as killed: the system has done that. */
-static void lose_station(launch *l, launch_station *station)
+static void lose_station(tutti_launch *l, tutti_launch_station *station)
 {
     station->gone = true;
+    if (!station->greeted && l->interrupts == 0)
+        tutti__ssh_failed(l->job, &l->job->hosts.data[station - l->stations], &station->from);
     close(station->to);
     close(station->from.fd);
     station->to = -1;
@@ -223,12 +198,16 @@ static void lose_station(launch *l, launch_station *station)
         }
 }
 
-static void read_station(launch *l, launch_station *station)
+static void read_station(tutti_launch *l, tutti_launch_station *station)
 {
     tutti_frame frame;
     int found = 0;
     bool more = tutti__frames_fill(&station->from);
-    while (more && (found = tutti__frames_next(&station->from, &frame)) == 1)
+    if (more && !station->greeted) {
+        found = tutti__ssh_greeted(&station->from);
+        station->greeted = found > 0;
+    }
+    while (more && station->greeted && (found = tutti__frames_next(&station->from, &frame)) == 1)
         take_frame(l, &frame);
     if (!more || found < 0)
         lose_station(l, station);
@@ -237,7 +216,7 @@ static void read_station(launch *l, launch_station *station)
 /* ---- the loop ---- */
 
 /* The first Ctrl-C asks the program to end, the second insists, the third kills. */
-static void take_signal(launch *l)
+static void take_signal(tutti_launch *l)
 {
     static const int insist[] = {SIGTERM, SIGKILL};
     struct signalfd_siginfo info;
@@ -248,19 +227,43 @@ static void take_signal(launch *l)
         number = insist[l->interrupts > 1];
     l->interrupts++;
     signal_all(l, number);
+    for (size_t i = 0; i < l->job->hosts.count; i++)
+        if (!l->stations[i].greeted && !l->stations[i].gone)
+            kill(-l->stations[i].process, SIGTERM); /* an ssh that is still connecting */
+    if (number == SIGKILL) {
+        l->force = SIGKILL;
+        l->patience_until = tutti__now_ns() + 3 * (int64_t)SECOND;
+    }
+}
+
+/* Stations that do not answer are behind an ssh whose other end is gone. */
+static void drop_stations(tutti_launch *l)
+{
+    for (size_t i = 0; i < l->job->hosts.count; i++)
+        if (!l->stations[i].gone) {
+            fprintf(stderr,
+                    "tutti run: host %s does not answer any more; ranks may be left there\n",
+                    l->job->hosts.data[i].name);
+            kill(-l->stations[i].process, SIGKILL);
+            lose_station(l, &l->stations[i]);
+        }
 }
 
 /* Others end by themselves, with their verdict; who does not is made to. */
-static void lose_patience(launch *l)
+static void lose_patience(tutti_launch *l)
 {
-    if (l->patience_until == 0 || tutti__now_ns() < l->patience_until || l->force == SIGKILL)
+    if (l->patience_until == 0 || tutti__now_ns() < l->patience_until)
         return;
+    if (l->force == SIGKILL) {
+        drop_stations(l);
+        return;
+    }
     l->force = l->force == 0 ? SIGTERM : SIGKILL;
     l->patience_until += 3 * (int64_t)SECOND;
     signal_all(l, l->force);
 }
 
-static bool all_gone(const launch *l)
+static bool all_gone(const tutti_launch *l)
 {
     for (size_t i = 0; i < l->job->hosts.count; i++)
         if (!l->stations[i].gone)
@@ -280,7 +283,7 @@ static void reap(pid_t process)
     waitpid(process, NULL, 0);
 }
 
-static void supervise(launch *l, struct pollfd *polls)
+static void supervise(tutti_launch *l, struct pollfd *polls)
 {
     size_t count = l->job->hosts.count;
     while (!all_gone(l)) {
@@ -300,52 +303,14 @@ static void supervise(launch *l, struct pollfd *polls)
         reap(l->stations[i].process);
 }
 
-/* ---- the end ---- */
-
-/* The first failure stands last, where the reader looks. */
-static void report(const launch *l)
-{
-    const launch_rank *r = &l->ranks[l->first_failed];
-    int others = 0;
-    for (int i = 0; i < l->job->size; i++)
-        others += i != l->first_failed && l->ranks[i].ended &&
-                  (l->ranks[i].by_signal || l->ranks[i].number != 0);
-    fprintf(stderr, "tutti run: ");
-    if (others > 0)
-        fprintf(stderr, "%d other rank%s failed after it; ", others, others == 1 ? "" : "s");
-    fprintf(stderr, "first failed rank %d (host %s, process %d): ", l->first_failed,
-            r->host[0] ? r->host : "?", r->process);
-    if (!r->started)
-        fprintf(stderr, "it was not started; see above\n");
-    else if (r->by_signal)
-        fprintf(stderr, "ended by signal %d (%s)\n", r->number, strsignal(r->number));
-    else
-        fprintf(stderr, "exit code %d\n", r->number);
-    if (others > 0 && r->output.tail_size > 0) {
-        const char *at = r->output.tail, *end = at + r->output.tail_size;
-        while (at < end) {
-            const char *line = memchr(at, '\n', (size_t)(end - at));
-            int size = (int)((line != NULL ? line : end) - at);
-            fprintf(stderr, "  | %.*s\n", size, at);
-            at += size + 1;
-        }
-    }
-}
-
-static int exit_code(const launch *l)
-{
-    if (l->first_failed < 0)
-        return 0;
-    const launch_rank *r = &l->ranks[l->first_failed];
-    return r->by_signal ? 128 + r->number : r->number;
-}
-
-static bool start_all(launch *l)
+static bool start_all(tutti_launch *l)
 {
     int first = 0;
     for (size_t i = 0; i < l->job->hosts.count; i++) {
-        l->stations[i] =
-            (launch_station){.to = -1, .first = first, .count = l->job->hosts.data[i].count};
+        l->stations[i] = (tutti_launch_station){.to = -1,
+                                                .first = first,
+                                                .count = l->job->hosts.data[i].count,
+                                                .greeted = l->job->hosts.data[i].local};
         first += l->job->hosts.data[i].count;
     }
     for (int r = 0; r < l->job->size; r++)
@@ -362,7 +327,7 @@ static bool start_all(launch *l)
 
 int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
 {
-    launch l = {.job = job, .epoch = epoch, .first_failed = -1};
+    tutti_launch l = {.job = job, .epoch = epoch, .first_failed = -1};
     sigset_t handled, before;
     sigemptyset(&handled);
     sigaddset(&handled, SIGINT);
@@ -378,11 +343,11 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
     int code = 1;
     if (l.signals >= 0 && l.stations && l.ranks && polls && start_all(&l)) {
         supervise(&l, polls);
-        code = l.interrupts > 0 && l.first_failed < 0 ? 0 : exit_code(&l);
+        code = l.interrupts > 0 && l.first_failed < 0 ? 0 : tutti__launch_code(&l);
         if (l.interrupts > 0 && code != 0)
             code = code == TUTTI_EXIT_PREEMPTED ? code : 130;
         else if (l.first_failed >= 0)
-            report(&l);
+            tutti__launch_report(&l);
     } else
         fprintf(stderr, "tutti run: cannot start: %s\n", strerror(errno));
     *ret_interrupted = l.interrupts > 0;

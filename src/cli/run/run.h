@@ -24,7 +24,7 @@ enum {
     TUTTI_FRAME_SIGNAL = 'k',  /* a number in text */
     TUTTI_FRAME_NEWS = 'n',    /* how a rank ended, for the others: a line */
     /* from a station */
-    TUTTI_FRAME_PORT = 'P',    /* a number in text: rank 0's port is bound */
+    TUTTI_FRAME_PORT = 'P',    /* "port address": rank 0's is bound; '-': address unknown */
     TUTTI_FRAME_OUTPUT = 'O',  /* u32 rank, u8 1 stdout or 2 stderr, bytes */
     TUTTI_FRAME_STARTED = 'S', /* "rank process host" */
     TUTTI_FRAME_ENDED = 'E',   /* "rank signal|exit number" */
@@ -77,7 +77,7 @@ typedef struct tutti_run_job {
     TUTTI_VEC(tutti_run_host) hosts;
     TUTTI_VEC(const char *) variables; /* NAME=VALUE */
     char **program;                    /* NULL-terminated */
-    const char *ssh, *remote;          /* programs: "ssh", "tutti" on the other side */
+    const char *ssh, *remote;          /* "ssh -p 2222"; the path of tutti on the other side */
     int size, ps, restarts;
     bool prefix, quiet;
     char secret[65];
@@ -86,6 +86,23 @@ typedef struct tutti_run_job {
 /* One start of the job; the exit code of the first rank that failed (128 + signal), 0 when none
  * did. *ret_interrupted: the user ended it. */
 int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted);
+
+/* ---- hosts behind ssh (ssh.c) ---- */
+
+/* Becomes `ssh HOST tutti run --station`; returns, after a complaint, when that is not possible. */
+void tutti__ssh_run(const tutti_run_job *job, const char *host);
+/* A station behind ssh begins with a mark: what a shell prints before it is not ours. */
+bool tutti__ssh_greet(int out);
+/* 1: the mark was read; 0: not yet; -1: it will not come, or is another version's. */
+int tutti__ssh_greeted(tutti_frames *frames);
+/* Says that no station came, and what to try. */
+void tutti__ssh_failed(const tutti_run_job *job, const tutti_run_host *host,
+                       const tutti_frames *frames);
+/* By which address ssh came to this host; "-" when it did not. */
+void tutti__ssh_own_address(char *ret_text, size_t size);
+/* "host:port" of rank 0 as other ranks know it. `address`: by which ssh reached it, or "-". */
+void tutti__ssh_meeting(const char *host, int port, const char *address, char *ret_text,
+                        size_t size);
 
 /* ---- output ---- */
 

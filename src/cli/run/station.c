@@ -52,11 +52,13 @@ static bool bind_port(tutti_station *s)
     tutti_address addresses[4];
     size_t count = 0;
     int port = 0;
+    char own[64];
+    tutti__ssh_own_address(own, sizeof own);
     tutti_status status =
         world->resolve(world->self, s->plan.open ? NULL : "127.0.0.1", 0, 4, addresses, &count);
     for (size_t i = count; status == TUTTI_OK && i > 0; i--) /* IPv6 stands last, and takes both */
         if (world->listen(world->self, &addresses[i - 1], &s->listener, &port) == TUTTI_OK)
-            return tutti__frame_text(s->out, TUTTI_FRAME_PORT, "%d", port);
+            return tutti__frame_text(s->out, TUTTI_FRAME_PORT, "%d %s", port, own);
     fprintf(stderr, "tutti run: %s\n", tutti_error_message());
     return false;
 }
@@ -108,9 +110,12 @@ static bool take_frame(tutti_station *s, const tutti_frame *frame)
     case TUTTI_FRAME_VARIABLE:
         return set_variable(frame->data);
     case TUTTI_FRAME_FOLDER:
-        if (chdir(frame->data) != 0)
-            fprintf(stderr, "tutti run: there is no folder '%s' on this host; starting at home\n",
-                    frame->data);
+        if (chdir(frame->data) != 0) {
+            char host[256] = "this host";
+            gethostname(host, sizeof host - 1);
+            fprintf(stderr, "tutti run: there is no folder '%s' on %s; starting at home\n",
+                    frame->data, host);
+        }
         return true;
     case TUTTI_FRAME_ARGUMENT:
         return add_argument(s, frame->data);

@@ -47,13 +47,11 @@ static tutti_status gather(tutti_collective *c)
     size_t bytes = (size_t)c->count * c->element;
     if (c->rank != c->root)
         return tutti__coll_send(c, c->root, c->in, bytes);
-    for (int r = 0; r < c->size; r++) {
-        char *to = (char *)c->out + (size_t)r * bytes;
+    /* Its own first: the others are still sending. */
+    tutti__coll_copy(c, (char *)c->out + (size_t)c->rank * bytes, c->in, bytes);
+    for (int r = 0; r < c->size; r++)
         if (r != c->rank)
-            TUTTI_TRY(tutti__coll_recv(c, r, to, bytes));
-        else
-            tutti__coll_copy(c, to, c->in, bytes);
-    }
+            TUTTI_TRY(tutti__coll_recv(c, r, (char *)c->out + (size_t)r * bytes, bytes));
     return TUTTI_OK;
 }
 
@@ -62,13 +60,11 @@ static tutti_status scatter(tutti_collective *c)
     size_t bytes = (size_t)c->count * c->element;
     if (c->rank != c->root)
         return tutti__coll_recv(c, c->root, c->out, bytes);
-    for (int r = 0; r < c->size; r++) {
-        const char *from = (const char *)c->in + (size_t)r * bytes;
+    for (int r = 0; r < c->size; r++)
         if (r != c->rank)
-            TUTTI_TRY(tutti__coll_send(c, r, from, bytes));
-        else
-            tutti__coll_copy(c, c->out, from, bytes);
-    }
+            TUTTI_TRY(tutti__coll_send(c, r, (const char *)c->in + (size_t)r * bytes, bytes));
+    /* Its own last: the others are still receiving. */
+    tutti__coll_copy(c, c->out, (const char *)c->in + (size_t)c->rank * bytes, bytes);
     return TUTTI_OK;
 }
 
@@ -92,10 +88,15 @@ static double cost_folds(const tutti_cost_query *q)
 }
 static double cost_reduce(const tutti_cost_query *q)
 {
-    return cost_folds(q) + tutti__coll_cost_move(q, q->bytes);
+    return cost_folds(q) + tutti__coll_cost_move(q, q->bytes) / 2;
 }
-/* The manager has a block of its own. */
-static double cost_blocks(const tutti_cost_query *q)
+/* The manager has a block of its own. Most of the time that it takes to copy that before it
+ * receives is the senders' too. */
+static double cost_gather(const tutti_cost_query *q)
+{
+    return cost_one_way(q) + tutti__coll_cost_move(q, q->bytes) / 4;
+}
+static double cost_scatter(const tutti_cost_query *q)
 {
     return cost_one_way(q) + tutti__coll_cost_move(q, q->bytes);
 }
@@ -115,9 +116,9 @@ const tutti_coll tutti_coll_central = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2(p-1)a"},
             [TUTTI_BROADCAST] = {broadcast, cost_one_way, "(p-1)(a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "(p-1)(a + Mb + Mg) + Mm"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "(p-1)(a + Mb + Mg) + Mm/2"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2(p-1)(a + Mb) + (p-1)Mg"},
-            [TUTTI_GATHER] = {gather, cost_blocks, "(p-1)(a + Mb) + Mm"},
-            [TUTTI_SCATTER] = {scatter, cost_blocks, "(p-1)(a + Mb) + Mm"},
+            [TUTTI_GATHER] = {gather, cost_gather, "(p-1)(a + Mb) + Mm/4"},
+            [TUTTI_SCATTER] = {scatter, cost_scatter, "(p-1)(a + Mb) + Mm"},
         },
 };

@@ -285,16 +285,30 @@ static double cost_all_reduce(const tutti_cost_query *q)
 }
 static double cost_block(const tutti_cost_query *q)
 {
+    return phases(q, q->bytes) + tutti__coll_cost_pull(q, q->bytes, q->bytes);
+}
+static double cost_own_block(const tutti_cost_query *q)
+{
     return phases(q, q->bytes) + tutti__coll_cost_move(q, q->bytes);
 }
 static double cost_blocks(const tutti_cost_query *q)
 {
     return phases(q, q->bytes) + tutti__coll_cost_move(q, q->bytes * q->ranks);
 }
-/* The root folds alone. */
+/* One block is the root's own. */
+static double cost_gather(const tutti_cost_query *q)
+{
+    double all = q->bytes * q->ranks;
+    return phases(q, q->bytes) + tutti__coll_cost_move(q, all) / q->ranks +
+           tutti__coll_cost_pull(q, all - q->bytes, all);
+}
+/* The root folds alone, and has to fetch everything first. */
 static double cost_reduce(const tutti_cost_query *q)
 {
-    return phases(q, q->bytes) + (q->ranks - 1) * tutti__cost_add(q, q->bytes);
+    double fetch =
+        tutti__coll_cost_pull(q, q->bytes, q->bytes) - tutti__coll_cost_move(q, q->bytes);
+    return phases(q, q->bytes) +
+           (q->ranks - 1) * (tutti__cost_add(q, q->bytes) + (fetch > 0 ? fetch : 0));
 }
 static double cost_reduce_scatter(const tutti_cost_query *q)
 {
@@ -308,13 +322,13 @@ const tutti_coll tutti_coll_direct = {
     .on =
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "f"},
-            [TUTTI_BROADCAST] = {broadcast, cost_block, "2f + Mm"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "2f + (p-1)Mg"},
+            [TUTTI_BROADCAST] = {broadcast, cost_block, "2f + Mr"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "2f + (p-1)M(g + r-m)"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2f + Mc"},
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter, "2f + (p-1)/p Mg"},
             [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "2f + pMm"},
-            [TUTTI_GATHER] = {gather, cost_blocks, "2f + pMm"},
-            [TUTTI_SCATTER] = {scatter, cost_block, "2f + Mm"},
+            [TUTTI_GATHER] = {gather, cost_gather, "2f + Mm + (p-1)Mr"},
+            [TUTTI_SCATTER] = {scatter, cost_own_block, "2f + Mm"},
             [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "2f + pMm"},
         },
 };

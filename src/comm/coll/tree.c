@@ -95,7 +95,7 @@ static double cost_folds(const tutti_cost_query *q)
 }
 static double cost_reduce(const tutti_cost_query *q)
 {
-    return cost_folds(q) + tutti__coll_cost_move(q, q->bytes);
+    return cost_folds(q) + tutti__coll_cost_move(q, q->bytes) / 2; /* the sender is at work too */
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
@@ -113,7 +113,7 @@ const tutti_coll tutti_coll_tree = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2 log p a"},
             [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "log p (a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "log p (a + Mb + Mg) + Mm"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "log p (a + Mb + Mg) + Mm/2"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2 log p (a + Mb) + log p Mg"},
         },
 };

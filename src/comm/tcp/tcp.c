@@ -1,10 +1,7 @@
 /* tcp.c: sockets between machines. Two ranks have one stream of bytes each way, dealt out in blocks
  * over several connections, so that more than one carries it at a time. */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,24 +10,18 @@
 #include "base/container.h"
 #include "cluster/channel.h"
 #include "comm/fabric.h"
+#include "comm/tcp/pairs.h"
 
 enum {
-    STREAMS_MOST = 16,
     BLOCK = 256 << 10, /* bytes of the stream that one connection takes before the next */
-    STREAMS_NEAR = 1,
     STREAMS_FAR = 4,
-    NEAR_BYTES = 512 << 10, /* that the kernel keeps of what a rank of this machine sends */
+    WAKE_BYTES = 128 << 10, /* that are waited for at a time, of a message that has more */
 };
-
-/* What a group inside one process, or of forked ones, starts from. */
-typedef struct shared {
-    int size, streams;
-    int *descriptors; /* [size][size][streams]: the first rank's end; -1 when it was taken */
-} shared;
 
 typedef struct connection {
     int descriptor;
     tutti_channel *channel; /* NULL: the descriptor is used as it is, and owned */
+    int wake;               /* bytes at which a sleeper is woken; 0: the system's, 1 */
 } connection;
 
 typedef struct peer_state {
@@ -44,106 +35,6 @@ typedef struct state {
     int size;
     peer_state peers[];
 } state;
-
-static tutti_status socket_failed(const char *what)
-{
-    return tutti_fail(TUTTI_IO, "%s on loopback: %s", what, strerror(errno));
-}
-
-/* Within a machine as much is on its way as caches hold; between machines the kernel knows best. */
-static void tune(int descriptor, bool near)
-{
-    int yes = 1, bytes = NEAR_BYTES;
-    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    if (near)
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-}
-
-static tutti_status connect_pair(int listener, const struct sockaddr_in *address, int *ret_a,
-                                 int *ret_b)
-{
-    int a = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), b;
-    if (a < 0 || connect(a, (const struct sockaddr *)address, sizeof *address) != 0 ||
-        (b = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) {
-        tutti_status status = socket_failed("cannot connect");
-        if (a >= 0)
-            close(a);
-        return status;
-    }
-    tune(a, true);
-    tune(b, true);
-    *ret_a = a;
-    *ret_b = b;
-    return TUTTI_OK;
-}
-
-static int *descriptor_of(const shared *all, int from, int to, int stream)
-{
-    size_t pair = (size_t)from * (size_t)all->size + (size_t)to;
-    return &all->descriptors[pair * (size_t)all->streams + (size_t)stream];
-}
-
-static tutti_status connect_all(shared *all)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    tutti_status status = TUTTI_OK;
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(listener, 16) != 0 ||
-        getsockname(listener, (struct sockaddr *)&address, &length) != 0)
-        status = socket_failed("cannot listen");
-    for (int i = 0; status == TUTTI_OK && i < all->size; i++)
-        for (int j = i + 1; status == TUTTI_OK && j < all->size; j++)
-            for (int s = 0; status == TUTTI_OK && s < all->streams; s++)
-                status = connect_pair(listener, &address, descriptor_of(all, i, j, s),
-                                      descriptor_of(all, j, i, s));
-    if (listener >= 0)
-        close(listener);
-    return status;
-}
-
-static void discard(void *given, int rank)
-{
-    (void)rank;
-    shared *all = given;
-    size_t count = (size_t)all->size * (size_t)all->size * (size_t)all->streams;
-    for (size_t i = 0; i < count; i++)
-        if (all->descriptors[i] >= 0)
-            close(all->descriptors[i]);
-    free(all->descriptors);
-    free(all);
-}
-
-static tutti_status prepare(int size, const tutti_comm_options *options, bool forked,
-                            void **ret_shared)
-{
-    (void)forked;
-    shared *all = calloc(1, sizeof *all);
-    int streams = options->streams ? options->streams : STREAMS_NEAR;
-    size_t count = (size_t)size * (size_t)size * (size_t)streams;
-    if (streams < 0 || streams > STREAMS_MOST) {
-        free(all);
-        return tutti_fail(TUTTI_INVALID, "%d streams between two ranks; use 1 to %d", streams,
-                          STREAMS_MOST);
-    }
-    if (all)
-        all->descriptors = malloc(count * sizeof *all->descriptors);
-    if (!all || !all->descriptors) {
-        free(all);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu connections", count);
-    }
-    all->size = size;
-    all->streams = streams;
-    for (size_t i = 0; i < count; i++)
-        all->descriptors[i] = -1;
-    tutti_status status = connect_all(all);
-    if (status != TUTTI_OK)
-        discard(all, -1);
-    else
-        *ret_shared = all;
-    return status;
-}
 
 static void detach(tutti_fabric *fabric, void *given)
 {
@@ -184,7 +75,7 @@ static bool add_connections(state *own, int peer, int streams)
 
 static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
 {
-    shared *all = given;
+    tutti_tcp_pairs *all = given;
     state *own = new_state(fabric);
     if (!own)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
@@ -196,7 +87,7 @@ static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
         }
         for (int s = 0; s < all->streams; s++) {
-            int *descriptor = descriptor_of(all, fabric->rank, peer, s);
+            int *descriptor = tutti__tcp_descriptor(all, fabric->rank, peer, s);
             own->peers[peer].connections[s].descriptor = *descriptor;
             *descriptor = -1;
         }
@@ -215,7 +106,7 @@ static tutti_status open_channels(tutti_fabric *fabric, state *own, int peer, in
         TUTTI_TRY(tutti__channel_open(fabric->membership, peer, (uint32_t)s, deadline_ns,
                                       &each->channel));
         each->descriptor = tutti__channel_fd(each->channel);
-        tune(each->descriptor, fabric->machine[peer] == fabric->machine[fabric->rank]);
+        tutti__tcp_tune(each->descriptor, fabric->machine[peer] == fabric->machine[fabric->rank]);
     }
     return TUTTI_OK;
 }
@@ -233,8 +124,8 @@ static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options
         if (peer == fabric->rank || strcmp(fabric->engines[peer]->name, "tcp") != 0)
             continue;
         bool near = fabric->machine[peer] == fabric->machine[fabric->rank];
-        int streams = options->streams ? options->streams : near ? STREAMS_NEAR : STREAMS_FAR;
-        streams = streams > STREAMS_MOST ? STREAMS_MOST : streams;
+        int streams = options->streams ? options->streams : near ? TUTTI_TCP_NEAR : STREAMS_FAR;
+        streams = streams > TUTTI_TCP_STREAMS ? TUTTI_TCP_STREAMS : streams;
         tutti_status status = open_channels(fabric, own, peer, streams, deadline_ns);
         if (status != TUTTI_OK) {
             detach(fabric, own);
@@ -374,13 +265,24 @@ static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, s
     return TUTTI_OK;
 }
 
-static void descriptor_for(void *given, int peer, bool sending, struct pollfd *ret)
+/* One that waits for much is not woken by little. */
+static void wake_at(connection *in, size_t wanted)
+{
+    int bytes = wanted < WAKE_BYTES ? 1 : WAKE_BYTES;
+    if (bytes != in->wake &&
+        setsockopt(in->descriptor, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes) == 0)
+        in->wake = bytes;
+}
+
+static void descriptor_for(void *given, int peer, bool sending, size_t wanted, struct pollfd *ret)
 {
     state *own = given;
     peer_state *to = &own->peers[peer];
     size_t room;
     connection *in = connection_at(to, to->received, &room);
     connection *out = connection_at(to, to->sent, &room);
+    if (to->streams == 1 && !(in->channel && tutti__channel_encrypted(in->channel)))
+        wake_at(in, wanted);
     *ret = (struct pollfd){.fd = sending ? out->descriptor : in->descriptor,
                            .events = sending ? POLLOUT : POLLIN};
 }
@@ -389,9 +291,9 @@ const tutti_engine tutti_engine_tcp = {
     .name = "tcp",
     .doc = "sockets, between machines or within one",
     .processes = true,
-    .prepare = prepare,
+    .prepare = tutti__tcp_prepare,
     .attach = attach,
-    .discard = discard,
+    .discard = tutti__tcp_discard,
     .join = join,
     .detach = detach,
     .send = send_bytes,

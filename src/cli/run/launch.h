@@ -1,0 +1,41 @@
+/* launch.h: a launch from inside. */
+#ifndef TUTTI_CLI_RUN_LAUNCH_H
+#define TUTTI_CLI_RUN_LAUNCH_H
+
+#include <sys/types.h>
+
+#include "cli/run/run.h"
+
+typedef struct tutti_launch_rank {
+    char host[256];
+    int process;
+    bool started, ended, by_signal;
+    int number; /* exit code or signal */
+    tutti_run_output output;
+} tutti_launch_rank;
+
+typedef struct tutti_launch_station {
+    pid_t process;
+    int to; /* its stdin; -1: closed */
+    tutti_frames from;
+    int first, count;
+    bool greeted, gone; /* greeted: it is there; local ones always are */
+} tutti_launch_station;
+
+typedef struct tutti_launch {
+    const tutti_run_job *job;
+    int epoch, signals, width;
+    tutti_launch_station *stations;
+    tutti_launch_rank *ranks;
+    int first_failed;       /* rank; -1: none */
+    int interrupts;         /* Ctrl-C and SIGTERM so far */
+    int64_t patience_until; /* of the others, after a failure; 0: nothing failed */
+    int force;              /* signals sent since: 0, SIGTERM, SIGKILL */
+} tutti_launch;
+
+/* Says which rank failed first, and how. */
+void tutti__launch_report(const tutti_launch *l);
+/* Of the first rank that failed; 0 when none did. */
+int tutti__launch_code(const tutti_launch *l);
+
+#endif

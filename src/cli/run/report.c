@@ -1,0 +1,44 @@
+/* report.c: how a job failed, and its exit code. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/run/launch.h"
+
+/* The first failure stands last, where the reader looks. */
+void tutti__launch_report(const tutti_launch *l)
+{
+    const tutti_launch_rank *r = &l->ranks[l->first_failed];
+    int others = 0;
+    for (int i = 0; i < l->job->size; i++)
+        others += i != l->first_failed && l->ranks[i].ended &&
+                  (l->ranks[i].by_signal || l->ranks[i].number != 0);
+    fprintf(stderr, "tutti run: ");
+    if (others > 0)
+        fprintf(stderr, "%d other rank%s failed after it; ", others, others == 1 ? "" : "s");
+    fprintf(stderr, "first failed rank %d (host %s, process %d): ", l->first_failed,
+            r->host[0] ? r->host : "?", r->process);
+    if (!r->started)
+        fprintf(stderr, "it was not started; see above\n");
+    else if (r->by_signal)
+        fprintf(stderr, "ended by signal %d (%s)\n", r->number, strsignal(r->number));
+    else
+        fprintf(stderr, "exit code %d\n", r->number);
+    if (others > 0 && r->output.tail_size > 0) {
+        const char *at = r->output.tail, *end = at + r->output.tail_size;
+        while (at < end) {
+            const char *line = memchr(at, '\n', (size_t)(end - at));
+            int size = (int)((line != NULL ? line : end) - at);
+            fprintf(stderr, "  | %.*s\n", size, at);
+            at += size + 1;
+        }
+    }
+}
+
+int tutti__launch_code(const tutti_launch *l)
+{
+    if (l->first_failed < 0)
+        return 0;
+    const tutti_launch_rank *r = &l->ranks[l->first_failed];
+    return r->by_signal ? 128 + r->number : r->number;
+}

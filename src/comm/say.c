@@ -1,0 +1,81 @@
+/* say.c: what rank 0 of a job says: once, who is in it and what links cost; at the end, who always
+ * came last. */
+#include <stdio.h>
+
+#include "base/container.h"
+#include "base/log.h"
+#include "comm/comm.h"
+
+/* The first pair of ranks joined by such a link: its engine, or NULL where there is none. */
+static const char *engine_of(const tutti_fabric *fabric, tutti_comm_link link)
+{
+    for (int r = 1; r < fabric->size; r++) {
+        bool same = fabric->machine[r] == fabric->machine[0];
+        if (same == (link == TUTTI_LINK_WITHIN))
+            return fabric->engines[r]->name;
+    }
+    return NULL;
+}
+
+/* "; shm within a host: 0.3 us, 12.1 GB/s" */
+static void add_link(tutti_text *text, const tutti_comm *comm, tutti_comm_link link,
+                     const char *where, const char *known)
+{
+    const char *engine = engine_of(comm->fabric, link);
+    double alpha = comm->cost.link[link].alpha, beta = comm->cost.link[link].beta[2];
+    if (engine && beta > 0)
+        tutti__text_add(text, "; %s %s: alpha %.3g us, beta 1/(%.3g GB/s)%s", engine, where,
+                        alpha * 1e6, 1e-9 / beta, known);
+}
+
+void tutti__comm_say_banner(const tutti_comm *comm, const tutti_comm_options *options)
+{
+    char who[2000];
+    tutti_text text = {0};
+    if (comm->rank != 0 || comm->size < 2)
+        return;
+    const char *known = options->measure ? ", measured" : options->cost ? ", given" : ", assumed";
+    tutti__membership_describe(comm->fabric->membership, who, sizeof who);
+    tutti__text_add(&text, "%s", who);
+    add_link(&text, comm, TUTTI_LINK_WITHIN, "within a host", known);
+    add_link(&text, comm, TUTTI_LINK_BETWEEN, "between hosts", known);
+    if (!text.failed)
+        tutti__log(TUTTI_LOG_INFO, "%s", text.data);
+    tutti__text_free(&text);
+}
+
+/* Last to half of them, and later than any other by far: chance would not do that. */
+static bool straggles(const tutti_skew *latest, const tutti_skew *next)
+{
+    enum { SAMPLES = 8, TIMES = 3 };
+    const int64_t worth_ns = 1000000;
+    return latest->samples >= SAMPLES && latest->mean_ns >= worth_ns &&
+           latest->mean_ns >= TIMES * next->mean_ns && 2 * latest->times_last >= latest->samples;
+}
+
+void tutti__comm_say_straggler(const tutti_comm *comm)
+{
+    tutti_skew latest = {0}, next = {0};
+    int rank = 0;
+    char name[320];
+    if (comm->rank != 0 || comm->size < 2)
+        return;
+    for (int r = 0; r < comm->size; r++) {
+        tutti_skew skew = tutti__membership_skew(comm->fabric->membership, r);
+        if (skew.mean_ns > latest.mean_ns) {
+            next = latest;
+            latest = skew;
+            rank = r;
+        } else if (skew.mean_ns > next.mean_ns) {
+            next = skew;
+        }
+    }
+    if (straggles(&latest, &next))
+        tutti__log(TUTTI_LOG_WARNING,
+                   "%s came last to %.0f %% of the operations that were looked at (%llu), %.3g ms "
+                   "late on average and %.3g ms at most: all others waited for it",
+                   tutti__fabric_name(comm->fabric, rank, name, sizeof name),
+                   100.0 * (double)latest.times_last / (double)latest.samples,
+                   (unsigned long long)latest.samples, (double)latest.mean_ns * 1e-6,
+                   (double)latest.most_ns * 1e-6);
+}

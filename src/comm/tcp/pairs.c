@@ -1,0 +1,114 @@
+/* pairs.c: connections on loopback between all ranks of a group that one process makes. */
+#define _GNU_SOURCE
+#include "comm/tcp/pairs.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { NEAR_BYTES = 512 << 10 }; /* that the kernel keeps of what a rank of this machine sends */
+
+static tutti_status socket_failed(const char *what)
+{
+    return tutti_fail(TUTTI_IO, "%s on loopback: %s", what, strerror(errno));
+}
+
+/* Within a machine as much is on its way as caches hold; between machines the kernel knows best. */
+void tutti__tcp_tune(int descriptor, bool near)
+{
+    int yes = 1, bytes = NEAR_BYTES;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (near)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
+static tutti_status connect_pair(int listener, const struct sockaddr_in *address, int *ret_a,
+                                 int *ret_b)
+{
+    int a = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), b;
+    if (a < 0 || connect(a, (const struct sockaddr *)address, sizeof *address) != 0 ||
+        (b = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) {
+        tutti_status status = socket_failed("cannot connect");
+        if (a >= 0)
+            close(a);
+        return status;
+    }
+    tutti__tcp_tune(a, true);
+    tutti__tcp_tune(b, true);
+    *ret_a = a;
+    *ret_b = b;
+    return TUTTI_OK;
+}
+
+int *tutti__tcp_descriptor(const tutti_tcp_pairs *all, int from, int to, int stream)
+{
+    size_t pair = (size_t)from * (size_t)all->size + (size_t)to;
+    return &all->descriptors[pair * (size_t)all->streams + (size_t)stream];
+}
+
+static tutti_status connect_all(tutti_tcp_pairs *all)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    tutti_status status = TUTTI_OK;
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(listener, 16) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) != 0)
+        status = socket_failed("cannot listen");
+    for (int i = 0; status == TUTTI_OK && i < all->size; i++)
+        for (int j = i + 1; status == TUTTI_OK && j < all->size; j++)
+            for (int s = 0; status == TUTTI_OK && s < all->streams; s++)
+                status = connect_pair(listener, &address, tutti__tcp_descriptor(all, i, j, s),
+                                      tutti__tcp_descriptor(all, j, i, s));
+    if (listener >= 0)
+        close(listener);
+    return status;
+}
+
+void tutti__tcp_discard(void *given, int rank)
+{
+    (void)rank;
+    tutti_tcp_pairs *all = given;
+    size_t count = (size_t)all->size * (size_t)all->size * (size_t)all->streams;
+    for (size_t i = 0; i < count; i++)
+        if (all->descriptors[i] >= 0)
+            close(all->descriptors[i]);
+    free(all->descriptors);
+    free(all);
+}
+
+tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, bool forked,
+                                void **ret_shared)
+{
+    (void)forked;
+    tutti_tcp_pairs *all = calloc(1, sizeof *all);
+    int streams = options->streams ? options->streams : TUTTI_TCP_NEAR;
+    size_t count = (size_t)size * (size_t)size * (size_t)streams;
+    if (streams < 0 || streams > TUTTI_TCP_STREAMS) {
+        free(all);
+        return tutti_fail(TUTTI_INVALID, "%d streams between two ranks; use 1 to %d", streams,
+                          TUTTI_TCP_STREAMS);
+    }
+    if (all)
+        all->descriptors = malloc(count * sizeof *all->descriptors);
+    if (!all || !all->descriptors) {
+        free(all);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu connections", count);
+    }
+    all->size = size;
+    all->streams = streams;
+    for (size_t i = 0; i < count; i++)
+        all->descriptors[i] = -1;
+    tutti_status status = connect_all(all);
+    if (status != TUTTI_OK)
+        tutti__tcp_discard(all, -1);
+    else
+        *ret_shared = all;
+    return status;
+}

@@ -1,0 +1,26 @@
+/* pairs.h: connections on loopback between all ranks of a group that one process makes. */
+#ifndef TUTTI_COMM_TCP_PAIRS_H
+#define TUTTI_COMM_TCP_PAIRS_H
+
+#include "comm/engine.h"
+
+enum {
+    TUTTI_TCP_STREAMS = 16, /* most connections between two ranks */
+    TUTTI_TCP_NEAR = 1,     /* connections within a machine */
+};
+
+/* What a group inside one process, or of forked ones, starts from. */
+typedef struct tutti_tcp_pairs {
+    int size, streams;
+    int *descriptors; /* [size][size][streams]: the first rank's end; -1 when it was taken */
+} tutti_tcp_pairs;
+
+/* The engine's prepare and discard. */
+tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, bool forked,
+                                void **ret_shared);
+void tutti__tcp_discard(void *given, int rank);
+int *tutti__tcp_descriptor(const tutti_tcp_pairs *all, int from, int to, int stream);
+/* How a connection behaves; near: within a machine. */
+void tutti__tcp_tune(int descriptor, bool near);
+
+#endif
