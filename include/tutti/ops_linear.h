@@ -37,6 +37,15 @@ TUTTI_API tutti_sym tutti_transpose(tutti_sym x, int count, const int64_t *order
 TUTTI_API tutti_sym tutti_outer(tutti_sym a, tutti_sym b);
 #define tutti_outer(...) TUTTI_AT(tutti_outer(__VA_ARGS__))
 
+/* The determinant of each matrix x [.., n, n]. Floats; it has no gradient. */
+TUTTI_API tutti_sym tutti_det(tutti_sym x);
+#define tutti_det(...) TUTTI_AT(tutti_det(__VA_ARGS__))
+
+/* Probabilities [rows, classes] from those of the first of each pair of classes, x [rows, pairs],
+ * pairs in the order 0-1, 0-2, …, 1-2, …: as several support vector machines give them. */
+TUTTI_API tutti_sym tutti_pairwise_coupling(tutti_sym x, int64_t classes);
+#define tutti_pairwise_coupling(...) TUTTI_AT(tutti_pairwise_coupling(__VA_ARGS__))
+
 #ifdef __cplusplus
 }
 #endif

@@ -169,6 +169,20 @@ TUTTI_API tutti_sym tutti_one_hot(tutti_sym indices, int64_t depth,
 #define tutti_one_hot(indices, depth, ...)                                                         \
     TUTTI_AT(tutti_one_hot((indices), (depth), TUTTI_OPTIONS(tutti_one_hot_options, __VA_ARGS__)))
 
+/* Where x is not 0: i64 [rank, n], column by column in row-major order. n depends on data. */
+TUTTI_API tutti_sym tutti_nonzero(tutti_sym x);
+#define tutti_nonzero(...) TUTTI_AT(tutti_nonzero(__VA_ARGS__))
+/* The elements of x without repetitions, in rising order or in the order of x; or, .along_axis, the
+ * slices along .axis. Outputs 1 to 3 (by tutti_output_of), i64: where each stands first in x, the
+ * place of each of x's in the result, and how often each is there. Sizes depend on data. */
+typedef struct tutti_unique_options {
+    size_t struct_size;
+    bool along_axis, unsorted;
+    int axis;
+} tutti_unique_options;
+TUTTI_API tutti_sym tutti_unique(tutti_sym x, const tutti_unique_options *options);
+#define tutti_unique(x, ...)                                                                       \
+    TUTTI_AT(tutti_unique((x), TUTTI_OPTIONS(tutti_unique_options, __VA_ARGS__)))
 /* start, start + delta, … up to but not including limit; delta may be negative. */
 TUTTI_API tutti_sym tutti_range(tutti_graph *graph, double start, double limit, double delta,
                                 tutti_dtype dtype);

@@ -55,6 +55,25 @@ TUTTI_API tutti_sym tutti_string_to_number(tutti_sym x, tutti_dtype dtype);
  * many parts there are at most depends on data. */
 TUTTI_API tutti_sym tutti_string_split(tutti_sym x, const char *separator, int64_t limit);
 #define tutti_string_split(...) TUTTI_AT(tutti_string_split(__VA_ARGS__))
+/* What an extended regular expression of POSIX finds in each string, one match behind the other:
+ * string [x's shape…, most], filled up with `filler`. Matches of less than `least` bytes do not
+ * count. How many there are at most depends on data. */
+TUTTI_API tutti_sym tutti_string_find(tutti_sym x, const char *pattern, const char *filler,
+                                      int64_t least);
+#define tutti_string_find(...) TUTTI_AT(tutti_string_find(__VA_ARGS__))
+/* How often n-grams of .least to .most tokens are in x [tokens] or [rows, tokens], strings or
+ * integers: f32 [rows, .width]. pool holds the n-grams one after the other, those of one token
+ * first; starts (i64) where those of 1, 2, … tokens begin in it; columns (i64) the column of each.
+ * Up to .skip tokens may be left out between the tokens of an n-gram, always as many. */
+typedef struct tutti_ngram_options {
+    size_t struct_size;
+    int64_t least, most, skip, width;
+} tutti_ngram_options;
+TUTTI_API tutti_sym tutti_ngram_counts(tutti_sym x, tutti_sym pool, tutti_sym starts,
+                                       tutti_sym columns, const tutti_ngram_options *options);
+#define tutti_ngram_counts(x, pool, starts, columns, ...)                                          \
+    TUTTI_AT(tutti_ngram_counts((x), (pool), (starts), (columns),                                  \
+                                TUTTI_OPTIONS(tutti_ngram_options, __VA_ARGS__)))
 /* Every match (`once`: the first) of an extended regular expression of POSIX, the longest of those
  * that begin first, replaced. \\0 in the replacement is the match, \\1 to \\9 are its groups,
  * \\\\ is a backslash. Bytes count, in the C locale unless the program sets another. */

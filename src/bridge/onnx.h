@@ -265,6 +265,10 @@ void tutti__onnx_read_plain(tutti_onnx_import *m);
 
 /* ---- sub-graphs ---- */
 
+/* Nodes that the graph's outputs need, in their order, in the arena. */
+tutti_status tutti__onnx_live(const tutti_onnx_graph *graph, tutti_arena *arena, size_t *ret_count,
+                              const tutti_onnx_node **ret_nodes);
+
 /* Builds nodes one after the other; what is not supported is noted, other failures are m's. */
 void tutti__onnx_build_nodes(tutti_onnx_import *m, size_t count, const tutti_onnx_node *nodes);
 /* A sub-graph's nodes right here; ret_outputs[i] is what its output i stands for. False after a

@@ -391,6 +391,7 @@ TUTTI_TEST(onnx_names_what_nodes_cannot_do_all_at_once)
     tutti_tensor *y;
     add_port(onnx, g, true, "x", image);
     add_port(onnx, g, false, "z", image);
+    add_port(onnx, g, false, "s", image);
     static const int64_t two[] = {2, 2};
     for (int i = 0; i < 2; i++) { /* indices of pooling are not made */
         tutti_onnx_attr *attr =

@@ -102,6 +102,7 @@ static tutti_status read_tensor_type(tutti_onnx_decoder *d, tutti_proto p, tutti
         if (f.number == 1) {
             v->element = tutti__proto_int(&f);
             v->type.dtype = tutti__onnx_dtype_of(v->element);
+            d->onnx->widened = d->onnx->widened || tutti__onnx_is_widened(v->element);
         }
         if (f.number == 2)
             TUTTI_TRY(read_shape(d, tutti__proto_inside(&p, &f), v));
@@ -109,23 +110,39 @@ static tutti_status read_tensor_type(tutti_onnx_decoder *d, tutti_proto p, tutti
     return tutti__proto_end(&p);
 }
 
+/* TypeProto: tensor_type 1, denotation 6, optional_type 9 (elem_type 1), others are no tensors. An
+ * optional tensor is one that is given. */
+static tutti_status read_type(tutti_onnx_decoder *d, tutti_proto p, bool optional,
+                              tutti_onnx_value *v)
+{
+    tutti_proto_field f;
+    while (tutti__proto_next(&p, &f)) {
+        if (f.kind != TUTTI_PROTO_BYTES || f.number == 6)
+            continue;
+        tutti_proto inner = tutti__proto_inside(&p, &f);
+        if (f.number == 1)
+            TUTTI_TRY(read_tensor_type(d, inner, v));
+        else if (f.number == 9 && !optional) {
+            tutti_proto_field element;
+            while (tutti__proto_next(&inner, &element))
+                if (element.number == 1)
+                    TUTTI_TRY(read_type(d, tutti__proto_inside(&inner, &element), true, v));
+            TUTTI_TRY(tutti__proto_end(&inner));
+        } else
+            v->other = true;
+    }
+    return tutti__proto_end(&p);
+}
+
 static tutti_status read_value(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_value *v)
 {
-    tutti_proto_field f, inner;
+    tutti_proto_field f;
     v->name = "";
     while (tutti__proto_next(&p, &f)) {
         if (f.number == 1)
             TUTTI_TRY(tutti__onnx_take_string(d, &f, &v->name));
-        if (f.number != 2)
-            continue;
-        tutti_proto type = tutti__proto_inside(&p, &f);
-        while (tutti__proto_next(&type, &inner)) {
-            v->other = v->other ||
-                       (inner.number != 1 && inner.kind == TUTTI_PROTO_BYTES && inner.number != 6);
-            if (inner.number == 1)
-                TUTTI_TRY(read_tensor_type(d, tutti__proto_inside(&type, &inner), v));
-        }
-        TUTTI_TRY(tutti__proto_end(&type));
+        if (f.number == 2)
+            TUTTI_TRY(read_type(d, tutti__proto_inside(&p, &f), false, v));
     }
     return tutti__proto_end(&p);
 }

@@ -75,9 +75,11 @@ static tutti_status read_parts(tutti_onnx_decoder *d, tutti_proto p, parts *t)
 }
 
 /* The field that holds elements of a type: float_data 4, int32_data 5, string_data 6, int64_data 7,
- * double_data 10. */
-static uint32_t typed_field(tutti_dtype dtype)
+ * double_data 10, uint64_data 11. */
+static uint32_t typed_field(int64_t number, tutti_dtype dtype)
 {
+    if (number == 12 || number == 13)
+        return 11;
     switch (dtype) {
     case TUTTI_F32:
         return 4;
@@ -146,7 +148,7 @@ static tutti_status walk_typed(const parts *t, tutti_dtype dtype, tutti_tensor *
     tutti_proto_field f;
     int64_t done = 0;
     while (tutti__proto_next(&p, &f))
-        if (f.number == typed_field(dtype) &&
+        if (f.number == typed_field(t->number, dtype) &&
             (dtype != TUTTI_STRING || f.kind == TUTTI_PROTO_BYTES))
             TUTTI_TRY(take_elements(&p, &f, dtype, tensor, &done));
     *ret_count = done;
@@ -165,10 +167,10 @@ static tutti_status check_tensor(const tutti_onnx_decoder *d, const parts *t, tu
     if (t->outside && !raw)
         given = count;
     else if (raw)
-        given = (int64_t)(bytes / tutti_dtype_size(dtype));
+        given = (int64_t)(bytes / tutti__onnx_stored_bytes(t->number));
     else
         TUTTI_TRY(walk_typed(t, dtype, NULL, &given));
-    if (count < 0 || count != given || (raw && bytes % tutti_dtype_size(dtype) != 0))
+    if (count < 0 || count != given || (raw && bytes % tutti__onnx_stored_bytes(t->number) != 0))
         return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%s' has %lld elements, its data holds %lld",
                           d->file, t->name, (long long)count, (long long)given);
     return TUTTI_OK;
@@ -182,10 +184,28 @@ static void fix_bools(tutti_tensor *tensor)
         bytes[i] = bytes[i] != 0;
 }
 
+/* Elements of `bytes` bytes stand at the beginning: each goes to its place, from the last on. */
+static tutti_status widen(const tutti_onnx_decoder *d, const parts *t, tutti_tensor *tensor)
+{
+    const unsigned char *from = tutti_tensor_data(tensor);
+    size_t bytes = tutti__onnx_stored_bytes(t->number);
+    for (int64_t i = tutti_tensor_count(tensor) - 1; i >= 0; i--) {
+        uint64_t value = 0;
+        for (size_t k = bytes; k-- > 0;)
+            value = value << 8 | from[(size_t)i * bytes + k];
+        if (value > INT64_MAX)
+            return tutti_fail(TUTTI_UNSUPPORTED, "%s: tensor '%s' has an element above 2^63",
+                              d->file, t->name);
+        bool negative = t->number == 5 && value > INT16_MAX;
+        tutti_tensor_set_int(tensor, i, (int64_t)value - (negative ? 65536 : 0));
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status fill(tutti_onnx_decoder *d, const parts *t, tutti_dtype dtype,
                          tutti_tensor *tensor)
 {
-    size_t size = (size_t)tutti_tensor_count(tensor) * tutti_dtype_size(dtype);
+    size_t size = (size_t)tutti_tensor_count(tensor) * tutti__onnx_stored_bytes(t->number);
     int64_t done = 0;
     if (t->outside)
         TUTTI_TRY(tutti__onnx_take_outside(d, t->name, &t->where, tutti_tensor_data(tensor), size));
@@ -194,7 +214,7 @@ static tutti_status fill(tutti_onnx_decoder *d, const parts *t, tutti_dtype dtyp
     else if (size > 0)
         memcpy(tutti_tensor_data(tensor), t->raw.data, size);
     fix_bools(tensor);
-    return TUTTI_OK;
+    return tutti__onnx_is_widened(t->number) ? widen(d, t, tensor) : TUTTI_OK;
 }
 
 /* Whether a tensor may stay in the file's bytes: it is large, so that its field's tag and length
@@ -230,6 +250,7 @@ tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const
         return tutti__onnx_note_need(d, "elements of type %s (tensor '%s')",
                                      tutti__onnx_element(t.number), t.name);
     }
+    d->onnx->widened = d->onnx->widened || tutti__onnx_is_widened(t.number);
     TUTTI_TRY(check_tensor(d, &t, dtype));
     tutti_type type = tutti_type_make(dtype, t.rank, t.dims); /* every element is written below */
     bool stays = may_stay(d, &t, dtype);

@@ -8,7 +8,7 @@ static void add_value(tutti_text *text, const char *what, const tutti_onnx_value
 {
     bool known = value->type.dtype != TUTTI_NO_DTYPE;
     if (value->other) {
-        tutti__text_add(text, "%-8s %s: no tensor\n", what, value->name);
+        tutti__text_add(text, "%-8s %s: a list or a map\n", what, value->name);
         return;
     }
     tutti__text_add(text, "%-8s %s: %s", what, value->name,

@@ -2,6 +2,7 @@
  * operator's rule. */
 #include "bridge/onnx.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Makes the symbol of an input; poison or TUTTI_NO_SYM after a failure. */
@@ -72,8 +73,13 @@ static void begin(tutti_onnx_import *m, input_fn *make, void *context)
     }
     if (m->status == TUTTI_OK)
         learn_all(m, make, context);
+    const tutti_onnx_node *nodes;
+    size_t count;
+    if (m->status == TUTTI_OK &&
+        tutti__onnx_live(&m->onnx->graph, &m->arena, &count, &nodes) != TUTTI_OK)
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
     if (m->status == TUTTI_OK)
-        tutti__onnx_build_nodes(m, m->onnx->graph.nodes.count, m->onnx->graph.nodes.items);
+        tutti__onnx_build_nodes(m, count, nodes);
     check_needs(m);
 }
 
@@ -89,12 +95,24 @@ static tutti_status end(tutti_onnx_import *m)
     return status;
 }
 
-static tutti_sym output_of(tutti_onnx_import *m, const char *name)
+/* Hands one output on: give(m, context, name, symbol). */
+typedef void output_fn(tutti_onnx_import *m, void *context, const char *name, tutti_sym sym);
+
+/* Of a list that is known each tensor is an output: 'y.0', 'y.1', …. */
+static void each_output(tutti_onnx_import *m, const char *name, output_fn *give, void *context)
 {
+    char own[512];
     tutti_onnx_known *known = tutti__onnx_find(m, name);
     if (!known)
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "output '%s' is made by nobody", name);
-    return known ? tutti__onnx_symbol(m, known) : TUTTI_NO_SYM;
+    size_t count = known && known->sequence ? known->item_count : 1;
+    for (size_t i = 0; m->status == TUTTI_OK && i < count; i++) {
+        tutti_onnx_known *item = known->sequence ? known->items[i] : known;
+        tutti_sym sym = tutti__onnx_symbol(m, item);
+        snprintf(own, sizeof own, "%s.%zu", name, i);
+        if (m->status == TUTTI_OK)
+            give(m, context, known->sequence ? own : name, sym);
+    }
 }
 
 /* ---- models ---- */
@@ -120,11 +138,9 @@ static tutti_sym model_input(tutti_onnx_import *m, const tutti_onnx_value *input
     return sym;
 }
 
-static void name_output(tutti_onnx_import *m, tutti_model *model, const char *name)
+static void name_output(tutti_onnx_import *m, void *context, const char *name, tutti_sym sym)
 {
-    tutti_sym sym = output_of(m, name);
-    if (m->status != TUTTI_OK)
-        return;
+    tutti_model *model = context;
     bool made = sym.node->input_count > 0 && !tutti_sym_type(sym).handle;
     (tutti_output)(model, name, made ? sym : tutti_identity(sym));
     if (tutti_model_check(model) != TUTTI_OK)
@@ -136,7 +152,7 @@ tutti_status tutti__onnx_into_model(const tutti_onnx *onnx, const char *file, tu
     tutti_onnx_import m = {.onnx = onnx, .file = file, .graph = model->blueprint};
     begin(&m, model_input, model);
     for (size_t i = 0; m.status == TUTTI_OK && i < onnx->graph.outputs.count; i++)
-        name_output(&m, model, onnx->graph.outputs.items[i].name);
+        each_output(&m, onnx->graph.outputs.items[i].name, name_output, model);
     if (m.status == TUTTI_OK && model->inputs.count == 0)
         tutti__onnx_read_fail(&m, TUTTI_UNSUPPORTED,
                               "the model has no inputs; tutti_import_graph_onnx takes such ones");
@@ -196,30 +212,35 @@ static const char *kept_name(tutti_onnx_import *m, const char *name)
     return copy;
 }
 
+/* Ports that grow as outputs are found. */
+typedef ONNX_LIST(tutti_onnx_port) port_list;
+
+static void add_port(tutti_onnx_import *m, void *context, const char *name, tutti_sym sym)
+{
+    tutti_onnx_port *port = ONNX_PUSH(&m->graph->arena, (port_list *)context);
+    if (!port)
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+    else
+        *port = (tutti_onnx_port){kept_name(m, name),
+                                  tutti_sym_type(sym).handle ? tutti_read(sym) : sym};
+}
+
 static void give_ports(tutti_onnx_import *m, tutti_onnx_ports *ret)
 {
     const tutti_onnx_graph *graph = &m->onnx->graph;
-    tutti_arena *arena = &m->graph->arena;
-    tutti_onnx_port *inputs = tutti__arena_array(arena, graph->inputs.count + 1, sizeof *inputs);
-    tutti_onnx_port *outputs = tutti__arena_array(arena, graph->outputs.count + 1, sizeof *outputs);
-    if (!inputs || !outputs)
-        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
-    tutti_onnx_ports ports = {.inputs = inputs, .outputs = outputs};
+    port_list inputs = {0}, outputs = {0};
     for (size_t i = 0; m->status == TUTTI_OK && i < graph->inputs.count; i++) {
         const tutti_onnx_known *known = tutti__onnx_find(m, graph->inputs.items[i].name);
         if (known && !known->weight)
-            inputs[ports.input_count++] =
-                (tutti_onnx_port){kept_name(m, graph->inputs.items[i].name), known->plain};
+            add_port(m, &inputs, graph->inputs.items[i].name, known->plain);
     }
-    for (size_t i = 0; m->status == TUTTI_OK && i < graph->outputs.count; i++) {
-        const char *name = graph->outputs.items[i].name;
-        tutti_sym sym = output_of(m, name);
-        if (m->status == TUTTI_OK)
-            outputs[ports.output_count++] = (tutti_onnx_port){
-                kept_name(m, name), tutti_sym_type(sym).handle ? tutti_read(sym) : sym};
-    }
+    for (size_t i = 0; m->status == TUTTI_OK && i < graph->outputs.count; i++)
+        each_output(m, graph->outputs.items[i].name, add_port, &outputs);
     if (m->status == TUTTI_OK)
-        *ret = ports;
+        *ret = (tutti_onnx_ports){.inputs = inputs.items,
+                                  .outputs = outputs.items,
+                                  .input_count = (int)inputs.count,
+                                  .output_count = (int)outputs.count};
 }
 
 tutti_status tutti__onnx_into_graph(const tutti_onnx *onnx, const char *file, tutti_graph *graph,

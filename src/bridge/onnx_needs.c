@@ -47,12 +47,14 @@ static void check_nodes(needs *n, size_t count, const tutti_onnx_node *nodes, in
     }
 }
 
+/* Lists may be outputs: each of their tensors is one. */
 static void check_values(needs *n, const char *what, size_t count, const tutti_onnx_value *values)
 {
     for (size_t i = 0; i < count; i++) {
-        if (values[i].other)
+        if (values[i].other && strcmp(what, "input") == 0)
             add(n, "%s '%s', which is no tensor", what, values[i].name);
-        else if (values[i].type.dtype == TUTTI_NO_DTYPE && values[i].element > 0)
+        else if (!values[i].other && values[i].type.dtype == TUTTI_NO_DTYPE &&
+                 values[i].element > 0)
             add(n, "%s '%s' of %s", what, values[i].name, tutti__onnx_element(values[i].element));
     }
 }

@@ -59,6 +59,31 @@ static const struct {
     {TUTTI_STRING, 8}, {TUTTI_BOOL, 9}, {TUTTI_F16, 10}, {TUTTI_F64, 11}, {TUTTI_BF16, 16},
 };
 
+/* Types that we have not: a wider one holds all their values. */
+static const struct {
+    tutti_dtype dtype;
+    int number, bytes;
+} stored[] = {
+    {TUTTI_I32, 4, 2},  /* uint16 */
+    {TUTTI_I32, 5, 2},  /* int16 */
+    {TUTTI_I64, 12, 4}, /* uint32 */
+    {TUTTI_I64, 13, 8}, /* uint64, below 2^63 */
+};
+
+size_t tutti__onnx_stored_bytes(int64_t number)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(stored); i++)
+        if (stored[i].number == number)
+            return (size_t)stored[i].bytes;
+    tutti_dtype dtype = tutti__onnx_dtype_of(number);
+    return dtype == TUTTI_NO_DTYPE ? 0 : tutti_dtype_size(dtype);
+}
+
+bool tutti__onnx_is_widened(int64_t number)
+{
+    return number == 4 || number == 5 || number == 12 || number == 13;
+}
+
 const char *tutti__onnx_element(int64_t number)
 {
     static const char *const names[] = {
@@ -82,6 +107,9 @@ tutti_dtype tutti__onnx_dtype_of(int64_t number)
     for (size_t i = 0; i < TUTTI_COUNT(dtypes); i++)
         if (dtypes[i].number == number)
             return dtypes[i].dtype;
+    for (size_t i = 0; i < TUTTI_COUNT(stored); i++)
+        if (stored[i].number == number)
+            return stored[i].dtype;
     return TUTTI_NO_DTYPE;
 }
 

@@ -106,6 +106,7 @@ typedef struct tutti_onnx_function {
 typedef struct tutti_onnx {
     tutti_arena arena;
     TUTTI_VEC(tutti_tensor *) tensors;
+    bool widened;              /* has integers that stand in wider types: tutti__onnx_is_widened */
     int64_t ir_version, opset; /* of the default domain; 0: none given */
     const char *producer, *producer_version;
     tutti_onnx_names domains; /* other domains that the file uses */
@@ -134,6 +135,10 @@ const char *tutti__onnx_element(int64_t number);
 /* TensorProto.DataType of an element type and the reverse; 0 and TUTTI_NO_DTYPE for none. */
 int tutti__onnx_dtype(tutti_dtype dtype);
 tutti_dtype tutti__onnx_dtype_of(int64_t number);
+/* int16, uint16, uint32 and uint64 stand in wider types of ours, which hold their values; bytes of
+ * an element in the file. */
+bool tutti__onnx_is_widened(int64_t number);
+size_t tutti__onnx_stored_bytes(int64_t number);
 
 /* The attribute of that name and kind, or NULL. */
 const tutti_onnx_attr *tutti__onnx_attr(const tutti_onnx_node *node, const char *name,

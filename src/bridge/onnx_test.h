@@ -263,11 +263,40 @@ static inline void onnx_shared(tutti_job *job, onnx_case *ret)
                        .tensors = {ONNX_FLOATS(2, 6, 6, 3), ONNX_FLOATS(2, 6, 6, 3)}};
 }
 
+/* Volumes, transposed convolution, larger images, sampling. */
+static inline void onnx_volumes(tutti_job *job, onnx_case *ret)
+{
+    tutti_model *m = tutti_functional(job, .name = "volumes");
+    tutti_sym a = tutti_input(m, "a", TUTTI_F32, 4, 6, 6, 2),
+              b = tutti_input(m, "b", TUTTI_F32, 6, 5, 3),
+              places = tutti_input(m, "places", TUTTI_F32, 4, 3, 2);
+    tutti_sym v = tutti_call(tutti_conv3d(4, 3, .padding = "same", .activation = "relu"), a);
+    v = tutti_call(tutti_batch_norm(), tutti_call(tutti_max_pool3d(2), v));
+    v = tutti_call(tutti_conv3d_transpose(3, 2, .strides = {2, 2, 2}), v);
+    v = tutti_call(tutti_average_pool3d(2), tutti_call(tutti_up_sampling3d(2), v));
+    tutti_output(m, "volume", tutti_call(tutti_global_average_pool3d(), v));
+    tutti_sym y = tutti_call(tutti_conv2d_transpose(4, 3, .strides = {2, 2}, .padding = "same"), b);
+    y = tutti_call(tutti_group_norm(2), tutti_call(tutti_separable_conv2d(6, 3), y));
+    y = tutti_call(tutti_instance_norm(), y);
+    y = tutti_call(tutti_up_sampling2d(2, .interpolation = "bilinear"), y);
+    y = tutti_call(tutti_prelu_layer(), tutti_call(tutti_depthwise_conv2d(3), y));
+    tutti_output(m, "image", tutti_grid_sample(y, places, .mode = "linear", .padding = "border"));
+    tutti_sym s = tutti_call(tutti_reshape_layer(30, 3), b);
+    s = tutti_call(tutti_conv1d_transpose(4, 3, .strides = 2), s);
+    s = tutti_call(tutti_separable_conv1d(5, 3), tutti_call(tutti_up_sampling1d(2), s));
+    tutti_output(m, "line", tutti_call(tutti_average_pool1d(2), s));
+    *ret = (onnx_case){
+        .model = m,
+        .inputs = 3,
+        .outputs = 3,
+        .tensors = {ONNX_FLOATS(2, 4, 6, 6, 2), ONNX_FLOATS(2, 6, 5, 3), ONNX_FLOATS(2, 4, 3, 2)}};
+}
+
 static const onnx_network onnx_networks[] = {
     {"mnist", onnx_mnist},         {"cifar", onnx_cifar},         {"tickets", onnx_tickets},
     {"text", onnx_text},           {"text_free", onnx_text_free}, {"resnet", onnx_resnet},
     {"recurrent", onnx_recurrent}, {"layers", onnx_layers},       {"operators", onnx_operators},
-    {"shared", onnx_shared},
+    {"shared", onnx_shared},       {"volumes", onnx_volumes},
 };
 #define ONNX_NETWORKS (sizeof onnx_networks / sizeof onnx_networks[0])
 

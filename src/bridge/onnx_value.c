@@ -23,6 +23,7 @@ typedef struct search {
     uint8_t *seen; /* per node of the graph */
     tutti_reference_feed feeds[64];
     int feed_count, visited;
+    bool heavy; /* there are layers on the way: worth a program of their own */
 } search;
 
 /* Whether a node follows from constants and given inputs. */
@@ -52,7 +53,26 @@ static bool follows(search *s, tutti_node *node, int depth)
         if (!follows(s, node->inputs[i].node, depth + 1))
             return false;
     s->seen[node->id] = 1;
+    s->heavy = s->heavy || strcmp(node->op->category, "network") == 0 ||
+               strcmp(node->op->category, "linear") == 0;
     return true;
+}
+
+static tutti_status run_heavy(tutti_graph *graph, const search *s, tutti_sym sym,
+                              tutti_tensor **ret)
+{
+    tutti_feed feeds[TUTTI_COUNT(s->feeds)];
+    tutti_fetch fetch = {sym, ret};
+    tutti_session *session;
+    for (int i = 0; i < s->feed_count; i++)
+        feeds[i] = (tutti_feed){tutti__sym(s->feeds[i].edge.node, s->feeds[i].edge.index),
+                                s->feeds[i].value};
+    TUTTI_TRY(tutti_session_open(&session, graph));
+    tutti_run_options options = {
+        .struct_size = sizeof options, .feed = {s->feed_count, feeds}, .fetch = {1, &fetch}};
+    tutti_status status = tutti_session_run(session, &options);
+    tutti_session_close(session);
+    return status;
 }
 
 static tutti_tensor *computed(tutti_onnx_import *m, tutti_sym sym)
@@ -61,8 +81,12 @@ static tutti_tensor *computed(tutti_onnx_import *m, tutti_sym sym)
     tutti_edge edge = tutti__edge(sym);
     tutti_tensor *value = NULL;
     s.seen = tutti__arena_take(&m->root->arena, m->graph->nodes.count + 1);
-    if (!s.seen || !follows(&s, sym.node, 0) ||
-        tutti__reference_run(m->graph, s.feed_count, s.feeds, 1, &edge, &value) != TUTTI_OK)
+    if (!s.seen || !follows(&s, sym.node, 0))
+        return NULL;
+    bool heavy = s.heavy && s.feed_count > 0;
+    if ((heavy
+             ? run_heavy(m->graph, &s, sym, &value)
+             : tutti__reference_run(m->graph, s.feed_count, s.feeds, 1, &edge, &value)) != TUTTI_OK)
         return NULL;
     if (TUTTI_VEC_PUSH(&m->root->made, value))
         return value;

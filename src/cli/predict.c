@@ -219,6 +219,8 @@ static tutti_status run_onnx(tutti_graph *graph, const tutti_onnx_ports *ports, 
     tutti_fetch fetches[MOST];
     tutti_named_tensor list[MOST];
     tutti_session *session;
+    if (ports->output_count > MOST)
+        return tutti_fail(TUTTI_TOO_LARGE, "at most %d outputs", MOST);
     for (int i = 0; i < ports->input_count; i++)
         feeds[i] = (tutti_feed){ports->inputs[i].sym, r->given[i].value};
     for (int i = 0; i < ports->output_count; i++)
@@ -227,7 +229,12 @@ static tutti_status run_onnx(tutti_graph *graph, const tutti_onnx_ports *ports, 
     tutti_run_options options = {.struct_size = sizeof options,
                                  .feed = {ports->input_count, feeds},
                                  .fetch = {ports->output_count, fetches}};
-    tutti_status status = tutti_session_run(session, &options);
+    tutti_run_options first = {/* random numbers have a counter */
+                               .struct_size = sizeof first,
+                               .target = tutti_initialize_all(graph)};
+    tutti_status status = tutti_session_run(session, &first);
+    if (status == TUTTI_OK)
+        status = tutti_session_run(session, &options);
     tutti_session_close(session);
     TUTTI_TRY(status);
     for (int i = 0; i < ports->output_count; i++)

@@ -100,6 +100,13 @@ def torch_models():
             x = nn.functional.interpolate(x, scale_factor=2, mode='bilinear', align_corners=False)
             return self.shuffle(nn.functional.pad(x, (1, 1, 2, 2), mode='reflect'))
 
+    class Spectrum(nn.Module):
+        """A spectrogram, where it is loud, and what is positive."""
+        def forward(self, x):
+            parts = torch.stft(x, 16, 8, window=torch.hann_window(16), return_complex=False)
+            loud = parts.square().sum(-1)
+            return loud, torch.nonzero(loud > 1), x[:, :4][x[:, :4] > 0]
+
     class Slicing(nn.Module):
         """Shapes that are computed: halves, expand, where, cumsum, gather."""
         def forward(self, x):
@@ -117,6 +124,7 @@ def torch_models():
             ('upscale', Upscale(), (torch.randn(2, 2, 8, 8),), ['x']),
             ('encoder', nn.TransformerEncoderLayer(16, 4, 32, batch_first=True),
              (torch.randn(2, 5, 16),), ['x']),
+            ('spectrum', Spectrum(), (torch.randn(2, 64),), ['x']),
             ('slicing', Slicing(), (torch.randn(2, 8),), ['x'])]
 
 
@@ -145,7 +153,9 @@ def export_torch(folder):
 def export_sklearn(folder):
     import sklearn.datasets
     import sklearn.ensemble
+    import sklearn.gaussian_process
     import sklearn.linear_model
+    import sklearn.neighbors
     import sklearn.neural_network
     import sklearn.pipeline
     import sklearn.preprocessing
@@ -166,6 +176,11 @@ def export_sklearn(folder):
         'scaled': sklearn.pipeline.make_pipeline(sklearn.preprocessing.MinMaxScaler(),
                                                  sklearn.preprocessing.Normalizer(),
                                                  sklearn.linear_model.Ridge()),
+        'svc': sklearn.svm.SVC(),
+        'svc_probability': sklearn.svm.SVC(probability=True),
+        'svr': sklearn.svm.SVR(kernel='poly'),
+        'neighbours': sklearn.neighbors.KNeighborsClassifier(3),
+        'process': sklearn.gaussian_process.GaussianProcessRegressor(),
     }
     for name, model in models.items():
         model.fit(x, y)
@@ -191,6 +206,10 @@ def export_tensorflow(folder):
                                   keras.layers.DepthwiseConv2D(3), keras.layers.Flatten(),
                                   keras.layers.Dense(4)]),
         'lstm': keras.Sequential([keras.Input((5, 4)), keras.layers.LSTM(6), keras.layers.Dense(2)]),
+        'gru': keras.Sequential([keras.Input((5, 4)), keras.layers.GRU(6, return_sequences=True),
+                                 keras.layers.GRU(5, reset_after=False), keras.layers.Dense(2)]),
+        'masked': keras.Sequential([keras.Input((5, 4)), keras.layers.Masking(),
+                                    keras.layers.SimpleRNN(6), keras.layers.Dense(2)]),
     }
     for name, model in models.items():
         path = os.path.join(folder, f'keras_{name}.onnx')
@@ -204,6 +223,20 @@ def export_tensorflow(folder):
             continue
         yield path, {'x': np.random.default_rng(1).normal(
             size=(2, *model.input_shape[1:])).astype(np.float32)}
+
+
+def export_paddle(folder):
+    import paddle
+    import paddle2onnx  # paddle.onnx.export needs it
+    assert paddle2onnx
+    images = np.random.default_rng(1).normal(size=(2, 3, 64, 64)).astype(np.float32)
+    for name in ('resnet18', 'mobilenet_v2', 'mobilenet_v3_small', 'squeezenet1_1'):
+        model = getattr(paddle.vision.models, name)(num_classes=5)
+        model.eval()
+        path = os.path.join(folder, f'paddle_{name}')
+        spec = [paddle.static.InputSpec([None, 3, 64, 64], 'float32', 'x')]
+        paddle.onnx.export(model, path, input_spec=spec, opset_version=16)
+        yield path + '.onnx', {'x': images}
 
 
 def check(tutti, path, inputs, folder):
@@ -233,7 +266,7 @@ def check(tutti, path, inputs, folder):
 def main(tutti, chosen):
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
-        for export in (export_torch, export_sklearn, export_tensorflow):
+        for export in (export_torch, export_sklearn, export_tensorflow, export_paddle):
             if chosen and not any(export.__name__ == f'export_{name}' for name in chosen):
                 continue
             try:

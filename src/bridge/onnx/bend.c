@@ -148,6 +148,17 @@ static void read_hard_swish(tutti_onnx_import *m)
     read_with(m, hard_swish);
 }
 
+/* x tanh(softplus(x)), one node from opset 18 on. */
+static void write_mish(tutti_onnx_export *x)
+{
+    bool first = tutti__onnx_pick(x);
+    const char *a = tutti__onnx_in_as(x, 0, first);
+    const char *y = x->onnx->opset >= 18
+                        ? ONNX(x, "Mish", a)
+                        : ONNX(x, "Mul", a, ONNX(x, "Tanh", ONNX(x, "Softplus", a)));
+    tutti__onnx_out_as(x, 0, y, first);
+}
+
 static void read_mish(tutti_onnx_import *m)
 {
     read_with(m, mish);
@@ -223,7 +234,9 @@ const tutti_onnx_op tutti_onnx_hard_swish = {
 };
 
 const tutti_onnx_op tutti_onnx_mish = {
+    .op = "mish",
     .type = "Mish",
+    .write = write_mish,
     .read = read_mish,
 };
 

@@ -303,11 +303,20 @@ const tutti_onnx_op tutti_onnx_mod = {
     .read = read_mod,
 };
 
+/* Bits of integers that stand in wider types are not where they are thought to be. */
+static bool has_own_bits(tutti_onnx_import *m)
+{
+    if (m->onnx->widened)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
+                              "the model has integers of 16 bits or unsigned ones");
+    return !m->onnx->widened;
+}
+
 /* -1 - x */
 static void read_bitwise_not(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0);
-    if (!x.node)
+    if (!x.node || !has_own_bits(m))
         return;
     bool byte = tutti_sym_type(x).dtype == TUTTI_U8;
     tutti__onnx_made(m, 0, tutti_sub(tutti_scalar_like(x, byte ? 255 : -1), x));
@@ -318,7 +327,7 @@ static void read_shift(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0), y = tutti__onnx_sym(m, 1);
     const char *way = tutti__onnx_attr_string(m, "direction", "");
-    if (!x.node || !y.node)
+    if (!x.node || !y.node || !has_own_bits(m))
         return;
     tutti_sym power = tutti_pow(tutti_scalar_like(x, 2), y);
     tutti__onnx_made(m, 0, way[0] == 'L' ? tutti_mul(x, power) : tutti_floordiv(x, power));

@@ -191,6 +191,23 @@ static tutti_sym converted(tutti_onnx_import *m, tutti_sym x, tutti_dtype dtype)
     return tutti_cast(x, dtype);
 }
 
+/* Integers of fewer bits wrap round; `to` is ONNX's number of a type that we hold in a wider one.
+ */
+static tutti_sym wrapped(tutti_sym x, int64_t to)
+{
+    tutti_dtype dtype = tutti_sym_ok(x) ? tutti_sym_type(x).dtype : TUTTI_NO_DTYPE;
+    if (to == 13 || (dtype != TUTTI_I32 && dtype != TUTTI_I64))
+        return x;
+    tutti_sym low =
+        tutti_bitwise_and(tutti_cast(x, TUTTI_I64), tutti_scalar(tutti_sym_graph(x), TUTTI_I64,
+                                                                 to == 12 ? 4294967295.0 : 65535));
+    if (to == 5) { /* 2^15 and more are negative */
+        tutti_sym half = tutti_scalar_like(low, 32768);
+        low = tutti_sub(tutti_bitwise_xor(low, half), half);
+    }
+    return low;
+}
+
 static void read_cast(tutti_onnx_import *m)
 {
     bool last = tutti__onnx_joined(m);
@@ -201,8 +218,11 @@ static void read_cast(tutti_onnx_import *m)
         return;
     if (dtype == TUTTI_NO_DTYPE)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "converts to %s", tutti__onnx_element(to));
-    else
+    else {
+        if (tutti__onnx_is_widened(to))
+            a = wrapped(a, to);
         tutti__onnx_made_as(m, 0, converted(m, a, dtype), last);
+    }
 }
 
 static void read_cast_like(tutti_onnx_import *m)

@@ -19,14 +19,16 @@ static tutti_tensor *permuted(const tutti_tensor *value, const int *order)
     return copy;
 }
 
-/* The kernel in ONNX's order: turned here when it is a weight, else in the graph. */
-static const char *write_kernel(tutti_onnx_export *x)
+const char *tutti__onnx_write_kernel(tutti_onnx_export *x, int i)
 {
-    static const int order[] = {3, 2, 0, 1};
+    static const int orders[2][5] = {{3, 2, 0, 1, 0}, {4, 3, 0, 1, 2}};
+    int rank = tutti__onnx_type_in(x, i)->rank;
+    const int *order = orders[rank - 4];
+    int64_t wide[5] = {order[0], order[1], order[2], order[3], order[4]};
     tutti_tensor *value;
     const tutti_node *node;
-    if (!tutti__onnx_value_of(x, x->node->inputs[1], &value, &node))
-        return tutti__onnx_turned(x, tutti__onnx_in(x, 1), 4, (int64_t[]){3, 2, 0, 1});
+    if (!tutti__onnx_value_of(x, x->node->inputs[i], &value, &node))
+        return tutti__onnx_turned(x, tutti__onnx_in(x, i), rank, wide);
     tutti_tensor *turned = permuted(value, order);
     tutti_tensor_release(value);
     if (turned)
@@ -39,7 +41,7 @@ static void write_conv2d(tutti_onnx_export *x)
 {
     const int64_t *dilations, *kernel = tutti__onnx_type_in(x, 1)->dims;
     const char *image = tutti__onnx_in_first(x, 0);
-    const char *y = ONNX(x, "Conv", image, write_kernel(x));
+    const char *y = ONNX(x, "Conv", image, tutti__onnx_write_kernel(x, 1));
     int count = NODE_INTS(x, "dilations", &dilations);
     if (kernel[0] > 0 && kernel[1] > 0)
         tutti__onnx_set_ints(x, "kernel_shape", 2, kernel);
@@ -61,11 +63,16 @@ bool tutti__onnx_write_bias(tutti_onnx_export *x)
 {
     tutti_edge image = x->node->inputs[0], bias = x->node->inputs[1];
     const tutti_onnx_edge *edge = &x->edges[x->start[image.node->id]];
-    if (!x->needed[image.node->id] || !tutti__is(image.node, "conv2d") || edge->uses != 1 ||
-        !edge->first || tutti__edge_type(bias)->rank != 1 || !tutti__is(bias.node, "read"))
+    static const char *const makers[] = {"conv2d", "conv3d", "conv2d_backward_input",
+                                         "conv3d_backward_input"};
+    bool convolves = false;
+    for (size_t i = 0; i < TUTTI_COUNT(makers); i++)
+        convolves = convolves || tutti__is(image.node, makers[i]);
+    if (!x->needed[image.node->id] || !convolves || edge->uses != 1 || !edge->first ||
+        tutti__edge_type(bias)->rank != 1 || !tutti__is(bias.node, "read"))
         return false;
     tutti_onnx_node *conv = maker(x, edge->first);
-    if (!conv || strcmp(conv->type, "Conv") != 0 || conv->inputs.count != 2)
+    if (!conv || strncmp(conv->type, "Conv", 4) != 0 || conv->inputs.count != 2)
         return false;
     const char **slot = ONNX_PUSH(&x->onnx->arena, &conv->inputs);
     if (!slot)

@@ -51,8 +51,7 @@ tutti_sym tutti__onnx_transformed(tutti_onnx_import *m, tutti_sym scores)
     return scores;
 }
 
-/* Labels by place, of either kind; the number of classes in *ret_count. */
-static tutti_sym labels_of(tutti_onnx_import *m, size_t *ret_count)
+tutti_sym tutti__onnx_labels(tutti_onnx_import *m, size_t *ret_count)
 {
     const tutti_onnx_attr *ints = tutti__onnx_attr(m->node, "classlabels_ints", ONNX_INTS);
     const tutti_onnx_attr *texts = tutti__onnx_attr(m->node, "classlabels_strings", ONNX_STRINGS);
@@ -81,7 +80,7 @@ static tutti_sym labels_of(tutti_onnx_import *m, size_t *ret_count)
 void tutti__onnx_classified(tutti_onnx_import *m, tutti_sym scores)
 {
     size_t classes;
-    tutti_sym labels = labels_of(m, &classes);
+    tutti_sym labels = tutti__onnx_labels(m, &classes);
     if (m->status != TUTTI_OK || !scores.node)
         return;
     tutti_sym after = tutti__onnx_transformed(m, scores);
@@ -124,7 +123,7 @@ static void read_linear_regressor(tutti_onnx_import *m)
 static void read_linear_classifier(tutti_onnx_import *m)
 {
     size_t classes;
-    labels_of(m, &classes);
+    tutti__onnx_labels(m, &classes);
     size_t rows = tutti__onnx_float_count(m, "intercepts");
     tutti__onnx_classified(m, linear(m, (int64_t)(rows > 0 ? rows : classes)));
 }

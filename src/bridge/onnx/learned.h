@@ -8,6 +8,8 @@
  * must be its length, or there is a failure. */
 tutti_sym tutti__onnx_floats(tutti_onnx_import *m, const char *name, int rank, const int64_t *dims);
 size_t tutti__onnx_float_count(const tutti_onnx_import *m, const char *name);
+/* The attribute classlabels_…, of either kind, by place; their number in *ret_count. */
+tutti_sym tutti__onnx_labels(tutti_onnx_import *m, size_t *ret_count);
 /* Scores [rows, classes] after attribute post_transform. */
 tutti_sym tutti__onnx_transformed(tutti_onnx_import *m, tutti_sym scores);
 /* Output 0: the label (classlabels_…) of the largest score, output 1: the scores transformed. One

@@ -16,6 +16,8 @@ typedef struct loop {
     int first_state; /* the node's input that is state 0 */
     int64_t axes[ONNX_STATES], out_axes[ONNX_STATES];
     bool back[ONNX_STATES], out_back[ONNX_STATES];
+    int flats;              /* of the stacks: dimensions are not known; see flat_stack */
+    bool flat[ONNX_STATES]; /* per stack */
     int captures;
     const char *names[ONNX_CAPTURES];
     bool limited; /* the first capture is the limit */
@@ -111,12 +113,20 @@ static void unroll(loop *l, int64_t rounds)
                          (tutti_stack)((int)l->out_axes[i], (int)rounds, given[i]));
 }
 
-/* Variables of the while: round, condition, states, what was given so far. Captures: the limit,
- * scanned values, names. */
+/* y behind what a round has given before it, or before it. */
+static tutti_sym stacked_on(const loop *l, int i, tutti_sym far, tutti_sym y)
+{
+    int axis = l->flat[i] ? 0 : (int)l->out_axes[i];
+    y = l->flat[i] ? tutti_reshape(y, -1) : tutti_expand_dims(y, axis);
+    return l->out_back[i] ? tutti_concat(axis, y, far) : tutti_concat(axis, far, y);
+}
+
+/* Variables of the while: round, condition, states, what was given so far, shapes of what is
+ * stacked flat. Captures: the limit, scanned values, names. */
 static void build_round(loop *l, tutti_graph *body, const tutti_sym *args, tutti_sym *ret,
                         bool stacked)
 {
-    int states = l->states, first = 2 + states + (stacked ? l->gives : 0);
+    int states = l->states, first = 2 + states + (stacked ? l->gives + l->flats : 0);
     tutti_sym inputs[2 * ONNX_STATES + 2], outputs[2 * ONNX_STATES + 2] = {{0}};
     int head = 0, tail = l->counts ? 1 : 0;
     if (l->counts) {
@@ -140,12 +150,12 @@ static void build_round(loop *l, tutti_graph *body, const tutti_sym *args, tutti
     ret[1] = l->counts ? tutti_reshape(outputs[0]) : tutti_identity(args[1]);
     for (int i = 0; i < states; i++)
         ret[2 + i] = outputs[tail + i];
+    int shapes = 2 + states + l->gives;
     for (int i = 0; i < l->gives; i++) {
-        tutti_sym y = tutti_expand_dims(outputs[tail + states + i], (int)l->out_axes[i]);
-        tutti_sym far = stacked ? args[2 + states + i] : y;
-        ret[2 + states + i] = !stacked         ? outputs[tail + states + i]
-                              : l->out_back[i] ? tutti_concat((int)l->out_axes[i], y, far)
-                                               : tutti_concat((int)l->out_axes[i], far, y);
+        tutti_sym y = outputs[tail + states + i];
+        ret[2 + states + i] = stacked ? stacked_on(l, i, args[2 + states + i], y) : y;
+        if (stacked && l->flat[i])
+            ret[shapes++] = tutti_shape(y);
     }
 }
 
@@ -163,7 +173,8 @@ static void build_condition(tutti_graph *body, int count, const tutti_sym *args,
     const loop *l = context;
     (void)body;
     (void)count;
-    ret[0] = tutti_logical_and(tutti_less(args[0], args[2 + l->states + l->gives]), args[1]);
+    ret[0] =
+        tutti_logical_and(tutti_less(args[0], args[2 + l->states + l->gives + l->flats]), args[1]);
 }
 
 /* The same value, of which the builder knows the rank only: its dimensions change from round to
@@ -200,27 +211,56 @@ static bool try_body(loop *l, int count, const tutti_sym *inputs, tutti_type *re
     return l->m->status == TUTTI_OK;
 }
 
-/* An empty stack of such values. */
-static tutti_sym empty_stack(tutti_onnx_import *m, tutti_type type, int64_t axis)
+/* An empty stack of such values; one of unknown dimensions is flat. */
+static tutti_sym empty_stack(loop *l, int i, tutti_type type)
 {
-    int64_t dims[TUTTI_MAX_RANK] = {0};
+    int64_t dims[TUTTI_MAX_RANK] = {0}, axis = l->out_axes[i];
     axis += axis < 0 ? type.rank + 1 : 0;
-    bool known = type.rank < TUTTI_MAX_RANK && axis >= 0 && axis <= type.rank;
-    for (int i = 0; known && i < type.rank; i++) {
-        dims[i < axis ? i : i + 1] = type.dims[i];
-        known = type.dims[i] >= 0;
-    }
-    if (!known) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "stacks values whose dimensions are not known");
+    if (type.rank >= TUTTI_MAX_RANK || axis < 0 || axis > type.rank) {
+        tutti__onnx_read_fail(l->m, TUTTI_INVALID, "stacks values of rank %d along axis %lld",
+                              type.rank, (long long)axis);
         return TUTTI_NO_SYM;
     }
-    return loosened((tutti_fill)(m->graph, type.dtype, 0, type.rank + 1, dims));
+    l->out_axes[i] = axis;
+    for (int k = 0; k < type.rank; k++) {
+        dims[k < axis ? k : k + 1] = type.dims[k];
+        l->flat[i] = l->flat[i] || type.dims[k] < 0;
+    }
+    l->flats += l->flat[i];
+    int rank = l->flat[i] ? 1 : type.rank + 1;
+    return loosened(
+        (tutti_fill)(l->m->graph, type.dtype, 0, rank, l->flat[i] ? (int64_t[]){0} : dims));
+}
+
+/* What was stacked flat, of `rounds` values of that shape and type. */
+static tutti_sym flat_stack(tutti_sym flat, tutti_sym rounds, tutti_sym shape, tutti_type type,
+                            int64_t axis)
+{
+    int64_t dims[TUTTI_MAX_RANK] = {-1}, order[TUTTI_MAX_RANK];
+    memcpy(dims + 1, type.dims, (size_t)type.rank * sizeof *dims);
+    tutti_sym whole = tutti_concat(0, tutti_reshape(rounds, 1), shape);
+    tutti_sym like = (tutti_fill_dynamic)(whole, TUTTI_BOOL, 0, type.rank + 1, dims);
+    for (int k = 0; k <= type.rank; k++)
+        order[k] = k == axis ? 0 : k < axis ? k + 1 : k;
+    return (tutti_transpose)(tutti_reshape_like(flat, like), type.rank + 1, order);
+}
+
+static void make_results(loop *l, const tutti_sym *results, const tutti_type *types)
+{
+    int fixed = 2 + l->states, shape = fixed + l->gives;
+    for (int i = 0; i < l->states + l->gives; i++) {
+        int stack = i - l->states;
+        tutti_sym y = results[2 + i];
+        if (stack >= 0 && l->flat[stack])
+            y = flat_stack(y, results[0], results[shape++], types[2 + i], l->out_axes[stack]);
+        tutti__onnx_made(l->m, i, y);
+    }
 }
 
 static void go_round(loop *l, tutti_sym limit, tutti_sym condition)
 {
     tutti_onnx_import *m = l->m;
-    tutti_sym variables[3 * ONNX_STATES + ONNX_CAPTURES], results[2 * ONNX_STATES + 2];
+    tutti_sym variables[3 * ONNX_STATES + ONNX_CAPTURES], results[3 * ONNX_STATES + 2];
     tutti_sym trial[3 * ONNX_STATES + ONNX_CAPTURES],
         rest[ONNX_STATES + ONNX_CAPTURES + 1] = {limit};
     tutti_type types[2 * ONNX_STATES + 2];
@@ -247,13 +287,16 @@ static void go_round(loop *l, tutti_sym limit, tutti_sym condition)
             variables[2 + i] = loosened(variables[2 + i]);
     }
     for (int i = 0; m->status == TUTTI_OK && i < l->gives; i++)
-        variables[fixed + i] = empty_stack(m, types[fixed + i], l->out_axes[i]);
+        variables[fixed + i] = empty_stack(l, i, types[fixed + i]);
+    for (int i = 0, k = fixed + l->gives; m->status == TUTTI_OK && i < l->gives; i++)
+        if (l->flat[i])
+            variables[k++] = tutti_fill(m->graph, TUTTI_I64, 0, types[fixed + i].rank);
     if (m->status != TUTTI_OK)
         return;
-    (tutti_while)(build_condition, build_step, l, fixed + l->gives, variables, behind, rest,
-                  results);
-    for (int i = 0; tutti_graph_check(m->graph) == TUTTI_OK && i < l->states + l->gives; i++)
-        tutti__onnx_made(m, i, results[2 + i]);
+    (tutti_while)(build_condition, build_step, l, fixed + l->gives + l->flats, variables, behind,
+                  rest, results);
+    if (tutti_graph_check(m->graph) == TUTTI_OK)
+        make_results(l, results, types);
 }
 
 static bool fits(loop *l)

@@ -20,16 +20,18 @@ static void read_quantize(tutti_onnx_import *m)
     tutti_sym x = tutti__onnx_sym(m, 0), scale = tutti__onnx_sym(m, 1);
     if (!x.node || !scale.node)
         return;
-    if (dtype != TUTTI_U8 && dtype != TUTTI_I8) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "makes %s", tutti__onnx_element(to));
+    tutti_sym zero = given(m, 2);
+    if ((dtype != TUTTI_U8 && dtype != TUTTI_I8) ||
+        (zero.node && tutti_dtype_size(tutti_sym_type(zero).dtype) != 1)) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "makes %s",
+                              to ? tutti__onnx_element(to) : "more than 8 bits");
         return;
     }
     if (tutti_sym_type(x).dtype == TUTTI_I32)
         x = tutti_cast(x, tutti_sym_type(scale).dtype);
     tutti__onnx_made(m, 0,
-                     tutti_quantize_linear(x, scale, given(m, 2),
-                                           tutti__onnx_attr_axis(m, "axis", 1), .block = block,
-                                           .dtype = dtype));
+                     tutti_quantize_linear(x, scale, zero, tutti__onnx_attr_axis(m, "axis", 1),
+                                           .block = block, .dtype = dtype));
 }
 
 static void read_dequantize(tutti_onnx_import *m)

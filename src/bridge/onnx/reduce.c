@@ -216,11 +216,14 @@ static void read_cumsum(tutti_onnx_import *m)
         return;
     if (axis < -TUTTI_MAX_RANK || axis > TUTTI_MAX_RANK)
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "axis %lld is not there", (long long)axis);
-    else
-        tutti__onnx_made(m, 0,
-                         tutti_cumsum(x, (int)axis,
-                                      .exclusive = tutti__onnx_attr_int(m, "exclusive", 0) != 0,
-                                      .reverse = tutti__onnx_attr_int(m, "reverse", 0) != 0));
+    else {
+        tutti_cumsum_options o = {.struct_size = sizeof o,
+                                  .exclusive = tutti__onnx_attr_int(m, "exclusive", 0) != 0,
+                                  .reverse = tutti__onnx_attr_int(m, "reverse", 0) != 0};
+        bool sum = strcmp(m->rule->type, "CumSum") == 0;
+        tutti__onnx_made(
+            m, 0, sum ? (tutti_cumsum)(x, (int)axis, &o) : (tutti_cumprod)(x, (int)axis, &o));
+    }
 }
 
 /* The smallest are the largest of the negated ones. */
@@ -344,6 +347,11 @@ const tutti_onnx_op tutti_onnx_cumsum = {
     .op = "cumsum",
     .type = "CumSum",
     .write = write_cumsum,
+    .read = read_cumsum,
+};
+
+const tutti_onnx_op tutti_onnx_cumprod = {
+    .type = "CumProd",
     .read = read_cumsum,
 };
 

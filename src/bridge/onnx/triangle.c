@@ -1,6 +1,13 @@
 /* triangle.c: triangles, the diagonal, and turning parts of rows round. */
 #include "bridge/onnx.h"
 
+static void write_trilu(tutti_onnx_export *x)
+{
+    const char *offset = tutti__onnx_number(x, TUTTI_I64, (double)NODE_INT(x, "offset"));
+    tutti__onnx_out(x, 0, ONNX(x, "Trilu", tutti__onnx_in(x, 0), offset));
+    tutti__onnx_set_int(x, "upper", NODE_INT(x, "upper") != 0);
+}
+
 static void read_trilu(tutti_onnx_import *m)
 {
     int64_t k;
@@ -55,7 +62,9 @@ static void read_reverse_sequence(tutti_onnx_import *m)
 }
 
 const tutti_onnx_op tutti_onnx_trilu = {
+    .op = "trilu",
     .type = "Trilu",
+    .write = write_trilu,
     .read = read_trilu,
 };
 
