@@ -37,6 +37,9 @@ struct tutti_strategy {
     tutti_arena strings;
 };
 
+/* ---- strategy.c ---- */
+/* Of that name, with a copy of the options, and nothing opened. */
+tutti_strategy *tutti__strategy_new(const char *name, const tutti_strategy_options *options);
 /* How a job with a batch of so many rows is spread. */
 tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batch);
 /* Whether the job's graph is rewritten at all: not for one replica, unless deterministic. */
@@ -44,6 +47,14 @@ bool tutti__strategy_spreads(const tutti_strategy *strategy);
 /* Memory that the job's other processes on this machine reach, or NULL. */
 const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy);
 tutti_strategy *tutti__strategy_retain(tutti_strategy *strategy);
+
+/* ---- imagine.c ---- */
+/* A strategy of so many replicas of which this process is number `first`, and no other is there:
+ * programs can be compiled for it, and not run. `options`: deterministic, shards, buckets, overlap
+ * count, and `devices`, which names one. Carries its error, as tutti_strategy_create's; NULL
+ * without memory. */
+tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,
+                                        const tutti_strategy_options *options);
 
 /* ---- devices.c ---- */
 /* Those of the options or of the kind, opened. */

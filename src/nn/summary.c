@@ -57,33 +57,6 @@ static void count_weights(tutti_model *model, const char *layer, int64_t *ret_pa
     }
 }
 
-static double flops_of(const tutti_node *node)
-{
-    tutti_type inputs[64];
-    tutti_cost cost = {0};
-    if (!node->op->cost || node->input_count > 64)
-        return 0;
-    for (int i = 0; i < node->input_count; i++) {
-        inputs[i] = *tutti__edge_type(node->inputs[i]);
-        inputs[i].handle = false;
-        if (!tutti_type_is_static(&inputs[i]))
-            return 0;
-    }
-    for (int i = 0; i < node->output_count; i++)
-        if (!tutti_type_is_static(&node->types[i]))
-            return 0;
-    tutti_infer infer = {.op = node->op,
-                         .name = node->name,
-                         .input_count = node->input_count,
-                         .output_count = node->output_count,
-                         .inputs = inputs,
-                         .attrs = node->attrs,
-                         .attr_count = node->attr_count,
-                         .outputs = node->types};
-    node->op->cost(&infer, &cost);
-    return cost.flops;
-}
-
 /* The inference form for one batch size, in a graph of its own: known shapes give costs. */
 static tutti_status count_nodes(tutti_model *model, int64_t batch, rows *list, totals *t)
 {
@@ -104,7 +77,7 @@ static tutti_status count_nodes(tutti_model *model, int64_t batch, rows *list, t
         if (node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_UPDATES) ||
             strstr(node->name, "/initial"))
             continue;
-        double flops = flops_of(node);
+        double flops = tutti__node_cost(node).flops;
         bool own = !(node->op->flags & TUTTI_OP_VIEW) && !tutti__is(node, "read") &&
                    !tutti__is(node, "constant") && !tutti__is(node, "identity");
         for (int k = 0; own && k < node->output_count; k++)
@@ -220,23 +193,6 @@ static void count_slots(const tutti_model *model, totals *t)
     if (model->trainer && model->trainer->optimizer.def->slots)
         t->slots = model->trainer->optimizer.def->slots(&model->trainer->optimizer, slots) *
                    t->trainable_bytes;
-}
-
-tutti_status tutti__model_size(tutti_model *model, int64_t batch, tutti_model_size *ret)
-{
-    rows none = {0};
-    totals t = {0};
-    int64_t all;
-    TUTTI_TRY(tutti__model_need_built(model));
-    TUTTI_TRY(count_nodes(model, batch, &none, &t));
-    count_weights(model, NULL, &all, &t);
-    count_slots(model, &t);
-    *ret = (tutti_model_size){.weights = t.bytes,
-                              .gradients = t.trainable_bytes,
-                              .slots = t.slots,
-                              .activations = t.activations,
-                              .flops = t.flops};
-    return TUTTI_OK;
 }
 
 tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)

@@ -36,8 +36,12 @@ static void cpu_print(const tutti_executable *executable, tutti_text *text)
     tutti__program_print(((const tutti_cpu_executable *)executable)->program, text);
 }
 
-static const tutti_executable_table cpu_table = {
-    .run = tutti__cpu_run, .destroy = cpu_destroy, .memory = cpu_memory, .print = cpu_print};
+static const tutti_executable_table cpu_table = {.run = tutti__cpu_run,
+                                                 .destroy = cpu_destroy,
+                                                 .memory = cpu_memory,
+                                                 .usage = tutti__cpu_usage,
+                                                 .rehearse = tutti__cpu_rehearse,
+                                                 .print = cpu_print};
 
 static tutti_status cpu_compile(tutti_device *device, const tutti_partition *partition,
                                 tutti_executable **ret)
