@@ -21,7 +21,8 @@ static const char usage[] =
     "\n"
     "Predicted step time and memory against measured ones, as tutti bench step measures: each\n"
     "instruction's least over the steps. --one: in this process, as its flags and its job say.\n"
-    "  --rounds N   each in so many processes; the best of them counts; default 3\n";
+    "  --rounds N   each in so many processes; the best of them counts; default 3\n"
+    "  --steps N    with --one: so many are timed; else what fits into 3 s\n";
 
 /* ---- in one process ---- */
 
@@ -30,9 +31,10 @@ typedef struct measurement {
     tutti_strategy *strategy; /* of the program that is measured, or NULL */
     tutti_forecast forecast;
     bool known;
-    int64_t before; /* bytes in use before the plan had run, without its variables */
-    double fed;     /* bytes of a batch */
-    int done, steps;
+    int64_t before;  /* bytes in use before the plan had run, without its variables */
+    double fed;      /* bytes of a batch */
+    int done, steps; /* steps: that are timed */
+    int64_t given;   /* so many; 0: by the time that they take */
     double last, best;
     tutti_roofline *roofline;
 } measurement;
@@ -58,7 +60,7 @@ static void plan_made(void *context, tutti_plan *plan, tutti_run *run, tutti_ten
     tutti__rehearsal_free(&rehearsal);
     tutti__bench_must(tutti__forecast_join(m->strategy, &m->forecast));
     double steps = m->forecast.step > 0 ? MOST_SECONDS / m->forecast.step : LEAST_STEPS;
-    m->steps = (int)fmin(fmax(steps, LEAST_STEPS), MOST_STEPS);
+    m->steps = m->given > 0 ? (int)m->given : (int)fmin(fmax(steps, LEAST_STEPS), MOST_STEPS);
 }
 
 /* Variables as they lie in memory. */
@@ -113,9 +115,9 @@ static void step_done(void *context, tutti_engine *engine)
     m->last = tutti__seconds();
 }
 
-static int measure(const tutti_bench_example *example, int argc, char **argv)
+static int measure(const tutti_bench_example *example, int64_t steps, int argc, char **argv)
 {
-    measurement m = {.example = example};
+    measurement m = {.example = example, .given = steps};
     tutti_stand_in stand_in = {
         .batch = example->batch, .step_done = step_done, .context = &m, .plan_made = plan_made};
     int code = tutti__bench_example_run(example, NULL, &stand_in, 2, argc, argv);
@@ -199,17 +201,18 @@ static bool compare(const char *example, const struct form *form, int64_t rounds
 
 static int run(int argc, char **argv, bool json)
 {
-    int64_t rounds = 3;
+    int64_t rounds = 3, steps = 0;
     bool one = tutti__flag(&argc, argv, "--one"), ok = true;
     if (tutti__flag(&argc, argv, "--help"))
         return printf("%s", usage), TUTTI_EXIT_OK;
-    if (!tutti__option_int(&argc, argv, "--rounds", 1, 100, &rounds))
+    if (!tutti__option_int(&argc, argv, "--rounds", 1, 100, &rounds) ||
+        !tutti__option_int(&argc, argv, "--steps", 1, 100000, &steps))
         return TUTTI_EXIT_USAGE;
     const tutti_bench_example *example = argc > 1 ? tutti__bench_example(argv[1]) : NULL;
     if ((argc > 1 && !example) || (one && !example))
         return TUTTI_EXIT_USAGE;
     if (one)
-        return measure(example, argc, argv);
+        return measure(example, steps, argc, argv);
     for (size_t i = 0; tutti__bench_example_at(i); i++)
         for (size_t f = 0; f < FORMS; f++)
             if (!example || tutti__bench_example_at(i) == example)
