@@ -58,7 +58,8 @@ const char *tutti__trace_path(void); /* TUTTI_TRACE; "": it is not set */
 
 /* ---- the traces of several processes as one ---- */
 /* This process is `rank` of a job, and its monotonic clock is `ahead_ns` before that of rank 0. Its
- * events are written as that process's, on rank 0's clock. */
+ * events are written as that process's, on rank 0's clock. -1: it
+ * is alone. */
 void tutti__trace_place(int rank, int64_t ahead_ns);
 /* The events of this process, separated by commas, without what stands around them. */
 void tutti__trace_events(tutti_text *text);

@@ -10,8 +10,8 @@
 #include "base/world.h"
 #include "device/cpu/frame.h"
 
-enum { MOST_ROUNDS = 24, LEAST_ROUNDS = 3 };
-#define ENOUGH_NS 60000000 /* a round that follows one without gain does not begin after this */
+enum { MOST_ROUNDS = 48, LEAST_ROUNDS = 3 };
+#define ENOUGH_NS 120000000 /* a round that follows one without gain does not begin after this */
 #define MOST_NS 2000000000 /* nor any after this: others disturb all of them */
 #define GAIN 0.02
 
