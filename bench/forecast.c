@@ -52,7 +52,7 @@ static void plan_made(void *context, tutti_plan *plan, tutti_run *run, tutti_ten
     m->known = true;
     m->before = tutti__memory_now();
     m->strategy = tutti__engine_strategy(run->owner);
-    tutti__bench_must(tutti__reach_of(m->strategy, &reach));
+    tutti__bench_must(tutti__reach_of(m->strategy, true, &reach));
     tutti__bench_must(tutti__plan_rehearse(plan, run, values, &rehearsal));
     tutti__forecast(&rehearsal, &reach, 1, &m->forecast);
     tutti_usage planned = tutti__plan_usage(plan);

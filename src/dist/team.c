@@ -2,13 +2,11 @@
  * them speaks for all with the other processes. */
 #include "dist/team.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/world.h"
-#include "comm/comm.h"
 
 tutti_status tutti__team_create(tutti_comm *world, int local, const char *const *devices,
                                 const char *algorithm, tutti_team **ret)
@@ -60,40 +58,11 @@ tutti_status tutti__team_close(tutti_team *team)
     }
     free(team->compressors);
     free(team->diaries);
+    free(team->cost);
     free(team->inner);
     free(team->devices);
     free(team);
     return status;
-}
-
-static void *measure_one(void *comm)
-{
-    return tutti__cost_measure(comm, 0) == TUTTI_OK ? NULL : comm;
-}
-
-/* Every device's side on a thread of its own, as collectives are called. */
-tutti_status tutti__team_measure(tutti_team *team)
-{
-    if (!team->inner || team->measured)
-        return TUTTI_OK;
-    pthread_t *threads = calloc((size_t)team->local, sizeof *threads);
-    int started = 0;
-    bool failed = !threads;
-    while (threads && started < team->local &&
-           pthread_create(&threads[started], NULL, measure_one, team->inner[started]) == 0)
-        started++;
-    if (started < team->local) /* those that were started wait for one that never comes */
-        tutti_comm_abort(team->inner[0], "no thread to measure with");
-    for (int i = 0; i < started; i++) {
-        void *result;
-        pthread_join(threads[i], &result);
-        failed = failed || result;
-    }
-    free(threads);
-    if (failed || started < team->local)
-        return tutti_fail(TUTTI_NO_MEMORY, "collectives between devices could not be measured");
-    team->measured = true;
-    return TUTTI_OK;
 }
 
 int tutti__team_find(const tutti_team *team, const char *device)

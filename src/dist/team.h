@@ -19,7 +19,7 @@ typedef struct tutti_team {
     } pending[64];                    /* started, not yet waited for; of the processes' group */
     tutti_map *compressors;           /* [local], by value: what compression remembers */
     _Atomic int64_t bytes;            /* given to collectives by the first local replica */
-    bool measured;                    /* the cost of `inner` */
+    tutti_comm_cost *cost;            /* between the devices of this process; NULL: not measured */
     bool traced;                      /* processes join their traces in the end */
     struct tutti_team_diary *diaries; /* [local], of meetings: account.c; NULL: none are kept */
 } tutti_team;
@@ -40,8 +40,10 @@ void tutti__team_trace_close(tutti_team *team);
 /* A team of which nobody is there but replica `first`: programs can be compiled for it. */
 tutti_status tutti__team_imagine(int size, int first, const char *device, tutti_team **ret);
 
-/* Measures what collectives between the devices of this process cost, once: some milliseconds. */
-tutti_status tutti__team_measure(tutti_team *team);
+/* ---- measure.c ---- */
+/* What collectives between the devices of this process cost: measured once, in some milliseconds;
+ * a guess where they have no cores of their own. */
+tutti_status tutti__team_cost(tutti_team *team, tutti_comm_cost *ret);
 
 /* The local replica on a device, or -1. */
 int tutti__team_find(const tutti_team *team, const char *device);

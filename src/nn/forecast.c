@@ -179,7 +179,7 @@ void tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
 
 /* ---- a strategy at hand ---- */
 
-tutti_status tutti__reach_of(tutti_strategy *strategy, tutti_reach *ret)
+tutti_status tutti__reach_of(tutti_strategy *strategy, bool measures, tutti_reach *ret)
 {
     *ret = (tutti_reach){.processes = 1, .local = 1};
     const tutti_team *team = strategy ? strategy->team : NULL;
@@ -189,8 +189,9 @@ tutti_status tutti__reach_of(tutti_strategy *strategy, tutti_reach *ret)
     ret->processes = team->size / team->local;
     ret->algorithm = team->algorithm;
     if (team->inner) {
-        TUTTI_TRY(tutti__team_measure(strategy->team));
         tutti_comm_get_cost(team->inner[0], &ret->inner);
+        if (measures)
+            TUTTI_TRY(tutti__team_cost(strategy->team, &ret->inner));
         ret->cost = ret->inner;
         ret->memory = true;
     }
@@ -225,10 +226,12 @@ tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t 
     tutti_reach reach;
     tutti_rehearsal rehearsal = {0};
     tutti_forecast f;
-    TUTTI_TRY(tutti__reach_of(strategy, &reach));
     TUTTI_TRY(tutti__form_rehearse(model, model->engine, form, batch, count, tensors, &rehearsal));
-    tutti__forecast(&rehearsal, &reach, 1, &f);
+    tutti_status status = tutti__reach_of(strategy, rehearsal.whole, &reach);
+    if (status == TUTTI_OK)
+        tutti__forecast(&rehearsal, &reach, 1, &f);
     tutti__rehearsal_free(&rehearsal);
+    TUTTI_TRY(status);
     if (strategy)
         f.strategy = tutti_strategy_name(strategy);
     TUTTI_TRY(tutti__forecast_join(strategy, &f));

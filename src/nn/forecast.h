@@ -22,8 +22,8 @@ typedef struct tutti_reach {
     bool memory;           /* what `cost` is of goes through memory that all reach */
     const char *algorithm; /* of all_reduce; NULL: the cheapest */
 } tutti_reach;
-/* Of a strategy at hand; devices of one process are measured for it. */
-tutti_status tutti__reach_of(tutti_strategy *strategy, tutti_reach *ret);
+/* Of a strategy at hand; with `measures` devices of one process are measured for it. */
+tutti_status tutti__reach_of(tutti_strategy *strategy, bool measures, tutti_reach *ret);
 
 typedef struct tutti_forecast {
     const char *strategy;
