@@ -12,7 +12,7 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure demo test test-slurm test-collectives unit bench bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native demo test test-slurm test-collectives unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -22,11 +22,17 @@ all: configure ## release build in build/
 configure:
 	@[ -f $(BUILD)/build.ninja ] || tools/deps.sh --quiet build
 	@[ -f $(BUILD)/build.ninja ] || $(call quietly, meson setup $(BUILD))
+	@[ ! -f $(BUILD)/native ] || $(call quietly, meson configure $(BUILD) -Dinstruction_sets=all && rm $(BUILD)/native)
+	@$(call quietly, ninja -C $(BUILD) build.ninja)
+
+# The demo of a fresh checkout has kernels for this machine's CPU only; every other target adds the rest.
+configure-native:
+	@[ -f $(BUILD)/build.ninja ] || $(call quietly, meson setup $(BUILD) -Dinstruction_sets=native && touch $(BUILD)/native)
 	@$(call quietly, ninja -C $(BUILD) build.ninja)
 
 demo: ## installs what is missing, builds, and trains a network on digits drawn here
 	@tools/deps.sh --quiet test
-	@$(MAKE) --no-print-directory configure
+	@$(MAKE) --no-print-directory configure-native
 	@$(call ninja, tutti)
 	@$(BUILD)/tutti train mnist --epochs 2 --set expect=0.98 --save $(BUILD)/demo/mnist \
 	    --logs $(BUILD)/demo/logs --set checkpoints=$(BUILD)/demo/ckpt/{epoch}
@@ -54,6 +60,9 @@ unit: configure ## unit tests only; FILTER=text takes those whose file or name c
 
 bench: all ## benchmarks with the limits they promise; ARGS=--json, ARGS='--rounds 5'
 	@bench/run.sh $(BUILD) $(ARGS)
+
+bench-overlap: all ## how much of the wire time is hidden behind the backward pass (root; two namespaces, tbf)
+	@bench/overlap.sh $(BUILD) $(ARGS)
 
 bench-peers: all ## the same work by PyTorch, TensorFlow and KANN, one table; PEERS_PYTHON=... KANN_DIR=... ARGS=step
 	@bench/peers/run.sh $(BUILD) $(ARGS)

@@ -1,5 +1,6 @@
 /* collectives.c: collectives between ranks of this machine, or of the job that runs it: size, time,
  * bandwidth, and what the cost model predicts, for every algorithm. */
+#define _GNU_SOURCE
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* socket.c: a plain connection between two ranks. */
+#define _GNU_SOURCE
 #include "bench/socket.h"
 
 #include <arpa/inet.h>

@@ -27,15 +27,15 @@ typedef struct tutti_session tutti_session;
 
 typedef struct tutti_strategy_options {
     size_t struct_size;
-    const char *devices;   /* "cpu:0,cpu:1", "cpu:*" for all; NULL: the strategy's own choice */
-    const char *central;   /* central_storage: where variables live; NULL: the first device */
-    const char *reduction; /* "ring", "tree", "hierarchical", "central", …, or by size as
-                              tutti_comm_spec_check has it; NULL: by cost */
-    bool deterministic;    /* the same bits for any number of workers up to `shards` */
-    int shards;            /* parts that a batch is cut into when deterministic; 0: 8 */
-    int64_t bucket_bytes;  /* gradients are joined up to this size; 0: by the cost model */
-    int overlap;           /* communication beside the backward pass: 1 yes, -1 no, 0 by cost */
-    tutti_dtype wire;      /* f32 gradients between replicas as TUTTI_BF16 or TUTTI_F16 */
+    const char *devices;     /* "cpu:0,cpu:1", "cpu:*" for all; NULL: the strategy's own choice */
+    const char *central;     /* central_storage: where variables live; NULL: the first device */
+    const char *reduction;   /* "ring", "tree", "hierarchical", "central", …, or by size as
+                                tutti_comm_spec_check has it; NULL: by cost */
+    bool deterministic;      /* the same bits for any number of workers up to `shards` */
+    int shards;              /* parts that a batch is cut into when deterministic; 0: 8 */
+    int64_t bucket_bytes;    /* gradients are joined up to this size; 0: by the cost model */
+    int overlap;             /* communication beside the backward pass: 1 yes, -1 no, 0 by cost */
+    tutti_dtype wire;        /* f32 gradients between replicas as TUTTI_BF16 or TUTTI_F16 */
     const char *compression; /* of f32 gradients, with what is left out added the next time:
                                 "topk:0.01", "powersgd:2", as tutti_compressor_create has it */
     const tutti_cluster *cluster; /* multi_worker_mirrored; NULL: found from the environment */

@@ -1,5 +1,5 @@
-/* shards.h: the one tree that sums over the shards of a batch are made along. The node [a, b) is the
- * fold of [a, m) and [m, b), m = (a + b) / 2, down to single shards. Whoever has the shards
+/* shards.h: the one tree that sums over the shards of a batch are made along. The node [a, b) is
+ * the fold of [a, m) and [m, b), m = (a + b) / 2, down to single shards. Whoever has the shards
  * [low, high) folds the nodes that lie wholly in there while their parents do not. */
 #ifndef TUTTI_BASE_SHARDS_H
 #define TUTTI_BASE_SHARDS_H

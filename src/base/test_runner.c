@@ -4,6 +4,7 @@
  *     tutti_tests [--list] [--json] [--verbose] [--no-fork] [--jobs N] [--timeout S] [FILTER...]
  *
  * A filter is part of "file name". The last line is "N passed, N failed, N skipped". */
+#define _GNU_SOURCE
 #include "base/test.h"
 
 #include <errno.h>

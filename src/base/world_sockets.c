@@ -1,4 +1,5 @@
 /* world_sockets.c: the real world's sockets: TCP that never blocks. */
+#define _GNU_SOURCE
 #include "base/world_sockets.h"
 
 #include <arpa/inet.h>

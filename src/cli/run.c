@@ -1,4 +1,5 @@
 /* run.c: `tutti run`: starts the ranks of a job, here or on other hosts. */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

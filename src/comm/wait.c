@@ -1,4 +1,5 @@
 /* wait.c: waiting for messages: spin, yield, sleep; never without a deadline. */
+#define _GNU_SOURCE
 #include <sched.h>
 #include <unistd.h>
 

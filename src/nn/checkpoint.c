@@ -132,7 +132,7 @@ tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
 {
     TUTTI_TRY(able_to_save(model));
     return tutti__model_saved(model,
-                        tutti__model_speaks(model) ? save_checkpoint(model, path) : TUTTI_OK);
+                              tutti__model_speaks(model) ? save_checkpoint(model, path) : TUTTI_OK);
 }
 
 /* Written by the saver's thread. */

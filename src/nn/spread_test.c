@@ -124,8 +124,8 @@ TUTTI_TEST(compressed_gradients_train)
     result plain = train(NULL, 1, 10);
     static const char *const names[] = {"topk:0.25", "powersgd:2"};
     for (size_t i = 0; i < 2; i++) {
-        result r = train(
-            tutti_strategy_mirrored(.devices = "cpu:0,cpu:1", .compression = names[i]), 1, 10);
+        result r = train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1", .compression = names[i]),
+                         1, 10);
         CHECK(isfinite(r.loss));
         CHECK(r.loss < plain.loss + 0.1);
         CHECK(memcmp(r.weights, plain.weights, sizeof plain.weights) != 0);

@@ -104,5 +104,27 @@ check "cyclic distribution" "left" 4 srun -N2 -n4 -m cyclic "$member" exchange 5
 check "a killed task" "rank 1 .* exited\|rank 1 .* is gone" 3 \
     srun -O -N2 -n4 --kill-on-bad-exit=0 "$member" crash 7 spin
 check "two steps at once" "left" 4 bash -c "srun -O -n2 $member exchange 50 & srun -O -n2 $member exchange 50; wait"
+
+# A training of two and of four tasks ends in the bits of one process.
+train() {
+    local save=$1
+    shift
+    timeout 120 "$@" "$build/tutti" train mnist --deterministic --epochs 1 --steps-per-epoch 20 --threads 1 \
+        --quiet --logs "$folder/logs" --set "checkpoints=$folder/ckpt" --save "$folder/$save" > out 2>&1 ||
+        { echo "slurm training of $save:"; tail -20 out; }
+}
+same() {
+    if cmp -s "$folder/$1.safetensors" "$folder/one.safetensors"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "slurm: $1 tasks do not end in the weights of one process"
+    fi
+}
+train one env
+train two srun -N2 -n2
+train four srun -O -N2 -n4
+same two
+same four
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed -eq 0 ]

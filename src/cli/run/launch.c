@@ -1,4 +1,5 @@
 /* launch.c: one start of a job: stations, their frames, the first failure. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

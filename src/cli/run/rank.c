@@ -1,4 +1,5 @@
 /* rank.c: starting one rank: its pipes, its variables, its process group. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

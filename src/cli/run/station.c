@@ -1,4 +1,5 @@
 /* station.c: starts the ranks of one host and watches them. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

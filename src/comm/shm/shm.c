@@ -1,4 +1,5 @@
 /* shm.c: processes of one machine, through memory that all of them map. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* tcp.c: sockets between machines. Two ranks have one stream of bytes each way, dealt out in blocks
  * over several connections, so that more than one carries it at a time. */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

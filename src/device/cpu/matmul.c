@@ -15,13 +15,13 @@ static int score(const tutti_kernel_query *query)
 
 static size_t workspace(const tutti_kernel_query *query)
 {
-    return tutti__matmul_workspace(query, false);
+    return tutti__matmul_workspace(query, 0);
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     tutti_matmul_plan *plan;
-    TUTTI_TRY(tutti__matmul_prepare(query, false, &plan));
+    TUTTI_TRY(tutti__matmul_prepare(query, 0, &plan));
     *ret_plan = plan;
     return TUTTI_OK;
 }
@@ -40,7 +40,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul) = {
     .op = "matmul",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
     .score = score,
     .workspace = workspace,
     .prepare = prepare,

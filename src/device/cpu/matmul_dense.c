@@ -64,7 +64,7 @@ tutti_status tutti__dense_prepare(const tutti_kernel_query *query, bool bf16_til
     tutti_status status = TUTTI_INTERNAL;
     if (tutti__dense_take(&query->node, &plan->layer)) {
         tutti_kernel_query product = tutti__dense_query(query, &plan->layer, types);
-        status = tutti__matmul_prepare(&product, bf16_tile, &plan->product);
+        status = tutti__matmul_prepare(&product, bf16_tile ? TUTTI_GEMM_BF16 : 0, &plan->product);
     } else {
         tutti_fail(status, "'%s' is no product with a bias", query->node.name);
     }
@@ -82,7 +82,7 @@ size_t tutti__dense_workspace(const tutti_kernel_query *query, bool bf16_tile)
     if (!tutti__dense_take(&query->node, &layer))
         return 0;
     tutti_kernel_query product = tutti__dense_query(query, &layer, types);
-    return tutti__matmul_workspace(&product, bf16_tile);
+    return tutti__matmul_workspace(&product, bf16_tile ? TUTTI_GEMM_BF16 : 0);
 }
 
 void tutti__dense_discard(void *self)

@@ -89,7 +89,7 @@ static void read_types(const tutti_infer *node, matmul_plan *plan)
         tutti__slot_bytes((size_t)(plan->batch * plan->shape.m * plan->shape.n) * sizeof(float));
 }
 
-static matmul_plan make_plan(const tutti_kernel_query *query, bool bf16_tile)
+static matmul_plan make_plan(const tutti_kernel_query *query, uint32_t more)
 {
     matmul_plan plan = {.threads = query->threads};
     read_shapes(&query->node, &plan);
@@ -99,7 +99,7 @@ static matmul_plan make_plan(const tutti_kernel_query *query, bool bf16_tile)
     plan.side_by_side = plan.batch > 1 && flops < SIDE_BY_SIDE_FLOPS;
     uint32_t flags = (plan.side_by_side ? TUTTI_GEMM_ONE_THREAD | TUTTI_GEMM_PLAIN : 0) |
                      (query->deterministic ? TUTTI_GEMM_PLAIN : 0) |
-                     (plan.bf16 ? TUTTI_GEMM_ROUNDED : 0) | (bf16_tile ? TUTTI_GEMM_BF16 : 0);
+                     (plan.bf16 ? TUTTI_GEMM_ROUNDED : 0) | more;
     plan.gemm = tutti__gemm_plan(g->m, g->n, g->k, flags);
     plan.gemm_bytes = tutti__slot_bytes(tutti__gemm_workspace(&plan.gemm));
     if (plan.side_by_side)
@@ -107,13 +107,18 @@ static matmul_plan make_plan(const tutti_kernel_query *query, bool bf16_tile)
     return plan;
 }
 
-size_t tutti__matmul_workspace(const tutti_kernel_query *query, bool bf16_tile)
+size_t tutti__matmul_workspace(const tutti_kernel_query *query, uint32_t flags)
 {
-    matmul_plan plan = make_plan(query, bf16_tile);
+    matmul_plan plan = make_plan(query, flags);
     return plan.gemm_bytes + plan.a_bytes + plan.b_bytes + plan.y_bytes;
 }
 
-tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, bool bf16_tile,
+bool tutti__matmul_by_library(const tutti_kernel_query *query)
+{
+    return make_plan(query, 0).gemm.engine != NULL;
+}
+
+tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, uint32_t flags,
                                    tutti_matmul_plan **ret_plan)
 {
     const tutti_gemm_engine *engine;
@@ -121,7 +126,7 @@ tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, bool bf16_ti
     matmul_plan *plan = malloc(sizeof *plan);
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    *plan = make_plan(query, bf16_tile);
+    *plan = make_plan(query, flags);
     *ret_plan = plan;
     return TUTTI_OK;
 }

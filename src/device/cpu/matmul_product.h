@@ -5,6 +5,7 @@
 #ifndef TUTTI_DEVICE_CPU_MATMUL_PRODUCT_H
 #define TUTTI_DEVICE_CPU_MATMUL_PRODUCT_H
 
+#include "device/cpu/gemm/gemm.h"
 #include "program/kernel.h"
 
 typedef struct tutti_matmul_plan tutti_matmul_plan;
@@ -15,11 +16,13 @@ typedef struct tutti_matmul_finish {
     bool relu;
 } tutti_matmul_finish;
 
-/* query->node is the product. bf16_tile: the CPU's instructions for bf16 are used. free() discards
- * the plan. */
-size_t tutti__matmul_workspace(const tutti_kernel_query *query, bool bf16_tile);
-tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, bool bf16_tile,
+/* query->node is the product. flags: TUTTI_GEMM_BF16 takes the CPU's instructions for bf16,
+ * TUTTI_GEMM_PLAIN no library. free() discards the plan. */
+size_t tutti__matmul_workspace(const tutti_kernel_query *query, uint32_t flags);
+tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, uint32_t flags,
                                    tutti_matmul_plan **ret_plan);
+/* Whether a library would run it. */
+bool tutti__matmul_by_library(const tutti_kernel_query *query);
 void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, const tutti_view *a,
                        const tutti_view *b, tutti_matmul_finish finish);
 

@@ -1,20 +1,28 @@
 /* segmented_matmul.c: aT b summed over shards of its rows: the gradient of a dense layer's weights.
  * The result is made block by block, each with its whole tree of shards in the nearest caches, so
- * that sums of shards never go to memory. */
+ * that sums of shards never go to memory. Shards of few rows are multiplied as they stand, because
+ * packing them would take longer than the product. */
 #include "ops/comm/segmented.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "device/cpu/gemm/gemm.h"
+#include "device/cpu/shallow.h"
 #include "device/cpu/slots.h"
 #include "program/kernel.h"
 
-enum { BLOCK_FLOATS = 32768 };
+enum {
+    BLOCK_FLOATS = 32768,
+    SHALLOW_FLOATS = 2048, /* of a block whose shards are not packed */
+    SHALLOW_ROWS = 48,     /* of a shard at most */
+};
 
 typedef struct plan {
     tutti_segments s;
     int64_t m, n, block; /* rows of a block */
+    bool shallow;
     int threads;
     size_t gemm_bytes, slot_bytes;
 } plan;
@@ -57,10 +65,17 @@ static void make(const tutti_kernel_query *query, plan *p)
     p->m = p->s.inner->types[0].dims[0];
     p->n = p->s.inner->types[0].dims[1];
     p->threads = query->threads;
-    p->block = p->n > 0 ? BLOCK_FLOATS / p->n / 8 * 8 : 8;
-    p->block = p->block < 8 ? 8 : p->block;
+    int64_t unit = p->s.rows > 0 ? query->node.inputs[p->s.inputs[0]].dims[0] / p->s.rows : 0;
+    int64_t deepest = 0;
     for (int i = 0; i < p->s.count; i++) {
-        int64_t unit = p->s.rows > 0 ? query->node.inputs[p->s.inputs[0]].dims[0] / p->s.rows : 0;
+        int64_t depth = (p->s.bounds[i + 1] - p->s.bounds[i]) * unit;
+        deepest = depth > deepest ? depth : deepest;
+    }
+    p->shallow = deepest <= SHALLOW_ROWS;
+    int64_t unroll = p->shallow ? SHALLOW_TILE_ROWS : 8;
+    p->block = p->n > 0 ? (p->shallow ? SHALLOW_FLOATS : BLOCK_FLOATS) / p->n / unroll * unroll : 0;
+    p->block = p->block < unroll ? unroll : p->block;
+    for (int i = 0; i < p->s.count && !p->shallow; i++) {
         tutti_gemm_plan one = product(p, p->block, (p->s.bounds[i + 1] - p->s.bounds[i]) * unit);
         size_t bytes = tutti__gemm_workspace(&one);
         p->gemm_bytes = bytes > p->gemm_bytes ? bytes : p->gemm_bytes;
@@ -104,6 +119,11 @@ static void run_shard(const block *k, int shard, bool add, float *into)
         return;
     if (to == from) {
         memset(into, 0, (size_t)(k->rows * p->n) * sizeof *into);
+        return;
+    }
+    if (p->shallow) {
+        shallow_product(k->rows, p->n, to - from, k->a + from * p->m + k->first, p->m,
+                        k->b + from * p->n, add, into);
         return;
     }
     tutti_gemm_plan one = product(p, k->rows, to - from);
@@ -184,12 +204,12 @@ static tutti_status run(const tutti_call *call)
     return TUTTI_OK;
 }
 
-const tutti_kernel tutti_kernel_segmented_matmul = {
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_segmented_matmul) = {
     .name = "segmented.matmul",
-    .version = 1,
+    .version = 2,
     .op = "segmented",
     .target = "cpu",
-    .isa = "base",
+    .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = score,
     .workspace = workspace,

@@ -50,6 +50,15 @@ typedef __mmask16 vmask;
 typedef ivec vmask;
 #endif
 
+/* Loops over registers must be unrolled for the array of registers to become registers. */
+#if defined(__clang__)
+#define VEC_UNROLL _Pragma("clang loop unroll(full)")
+#define VEC_UNROLL_BY_4 _Pragma("clang loop unroll_count(4)")
+#else
+#define VEC_UNROLL _Pragma("GCC unroll 16")
+#define VEC_UNROLL_BY_4 _Pragma("GCC unroll 4")
+#endif
+
 #define VEC_INLINE static inline __attribute__((always_inline))
 
 VEC_INLINE vec vec_load(const float *p)
@@ -212,6 +221,31 @@ VEC_INLINE vec vec_select(vmask m, vec yes, vec no)
 #endif
 }
 
+/* True in the first `count` lanes. */
+VEC_INLINE vmask vec_first(int64_t count)
+{
+#if defined(__AVX512F__)
+    return (vmask)((1u << count) - 1);
+#else
+    ivec lanes;
+    VEC_UNROLL for (int i = 0; i < VEC_LANES; i++) lanes[i] = i;
+    return lanes < (ivec){0} + (int32_t)count;
+#endif
+}
+
+/* Lane i of the result is lane i + n of x, n a constant; the last ones are followed by the first.
+ */
+#define VEC_LANE(i, n) (((i) + (n)) % VEC_LANES)
+#define VEC_FOUR(i, n) VEC_LANE(i, n), VEC_LANE(i + 1, n), VEC_LANE(i + 2, n), VEC_LANE(i + 3, n)
+#if VEC_LANES == 16
+#define VEC_TURN(x, n)                                                                             \
+    __builtin_shufflevector(x, x, VEC_FOUR(0, n), VEC_FOUR(4, n), VEC_FOUR(8, n), VEC_FOUR(12, n))
+#elif VEC_LANES == 8
+#define VEC_TURN(x, n) __builtin_shufflevector(x, x, VEC_FOUR(0, n), VEC_FOUR(4, n))
+#else
+#define VEC_TURN(x, n) __builtin_shufflevector(x, x, VEC_FOUR(0, n))
+#endif
+
 /* Bounds that let a NaN in x through. */
 VEC_INLINE vec vec_at_least(vec x, float low)
 {
@@ -292,14 +326,5 @@ VEC_INLINE void quad_transpose(quad *a, quad *b, quad *c, quad *d)
     *c = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
     *d = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
 }
-
-/* Loops over registers must be unrolled for the array of registers to become registers. */
-#if defined(__clang__)
-#define VEC_UNROLL _Pragma("clang loop unroll(full)")
-#define VEC_UNROLL_BY_4 _Pragma("clang loop unroll_count(4)")
-#else
-#define VEC_UNROLL _Pragma("GCC unroll 16")
-#define VEC_UNROLL_BY_4 _Pragma("GCC unroll 4")
-#endif
 
 #endif

@@ -1,4 +1,5 @@
 /* memory.c: regions of memory files; see memory.h. */
+#define _GNU_SOURCE
 #include "device/far/memory.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* checkpoint.c: saves the training every epoch or every so many steps. */
+#define _GNU_SOURCE
 #include "nn/callbacks/checkpoint.h"
 
 #include <stdio.h>

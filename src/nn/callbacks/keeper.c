@@ -1,4 +1,5 @@
 /* keeper.c: what --save and --resume ask for. */
+#define _GNU_SOURCE
 #include <stdio.h>
 
 #include "nn/callbacks/checkpoint.h"

@@ -1,5 +1,6 @@
 /* saving_test.c: checkpoints, backups, --save and --resume, event files, through whole trainings.
  */
+#define _GNU_SOURCE
 #include <math.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -29,4 +29,29 @@ static inline bool tutti__used_only_by(const tutti_uses *uses, const tutti_node 
     return !uses->wanted[node->id];
 }
 
+static inline bool tutti__same_edge(tutti_edge a, tutti_edge b)
+{
+    return a.node == b.node && a.index == b.index;
+}
+
+static inline bool tutti__is_zero(tutti_edge edge)
+{
+    tutti_tensor *constant = tutti__constant_of(edge);
+    return constant != NULL && tutti_tensor_count(constant) == 1 &&
+           tutti_tensor_get(constant, 0) == 0;
+}
+
+/* g = where(y > 0, max_pool2d_backward(y, dp), 0): the gradient of z in max_pool2d(y), y = relu(z)
+ */
+static inline bool tutti__is_map_gradient(const tutti_node *g, const tutti_uses *uses)
+{
+    if (!tutti__is(g, "where") || !tutti__is_zero(g->inputs[2]))
+        return false;
+    const tutti_node *above = g->inputs[0].node, *pool = g->inputs[1].node;
+    return tutti__is(above, "greater") && tutti__is_zero(above->inputs[1]) &&
+           tutti__is(pool, "max_pool2d_backward") &&
+           tutti__same_edge(above->inputs[0], pool->inputs[0]) &&
+           tutti__used_only_by(uses, above, g) && tutti__used_only_by(uses, pool, g);
+}
+
 #endif

@@ -5,29 +5,6 @@
  * Nothing that uses one of the two can lead to the other: both depend on y and dp, and y on x. */
 #include "passes/patterns/conv2d.h"
 
-static bool is_zero(tutti_edge edge)
-{
-    tutti_tensor *constant = tutti__constant_of(edge);
-    return constant != NULL && tutti_tensor_count(constant) == 1 &&
-           tutti_tensor_get(constant, 0) == 0;
-}
-
-static bool same_edge(tutti_edge a, tutti_edge b)
-{
-    return a.node == b.node && a.index == b.index;
-}
-
-/* g = where(y > 0, max_pool2d_backward(y, dp), 0) */
-static bool is_map_gradient(const tutti_node *g, const tutti_uses *uses)
-{
-    if (!tutti__is(g, "where") || !is_zero(g->inputs[2]))
-        return false;
-    const tutti_node *above = g->inputs[0].node, *pool = g->inputs[1].node;
-    return tutti__is(above, "greater") && is_zero(above->inputs[1]) &&
-           tutti__is(pool, "max_pool2d_backward") && same_edge(above->inputs[0], pool->inputs[0]) &&
-           tutti__used_only_by(uses, above, g) && tutti__used_only_by(uses, pool, g);
-}
-
 /* Over all axes but the last. */
 static bool is_bias_gradient(const tutti_node *sum)
 {
@@ -64,7 +41,7 @@ static bool depends_on(tutti_edge y, tutti_edge x)
         return false;
     const tutti_node *add = y.node->inputs[0].node;
     int conv = tutti__conv2d_of_add(add);
-    return conv >= 0 && same_edge(add->inputs[conv].node->inputs[0], x);
+    return conv >= 0 && tutti__same_edge(add->inputs[conv].node->inputs[0], x);
 }
 
 static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
@@ -73,7 +50,7 @@ static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *re
     if (input < 0 || node->input_count <= input)
         return false;
     tutti_node *g = node->inputs[input].node, *kernel, *bias;
-    if (!is_map_gradient(g, uses) || !find_gradients(g, uses, &kernel, &bias) ||
+    if (!tutti__is_map_gradient(g, uses) || !find_gradients(g, uses, &kernel, &bias) ||
         !depends_on(g->inputs[1].node->inputs[0], kernel->inputs[0]))
         return false;
     tutti_node *last = bias == NULL || bias->id < kernel->id ? kernel : bias;

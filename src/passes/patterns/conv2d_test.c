@@ -99,5 +99,6 @@ TUTTI_TEST(pattern_conv2d_pool_gradient_leaves_inner_layers)
     train(kernel, x);
     CHECK_INT(count_pattern("conv2d_relu_pool"), 1);
     CHECK_INT(count_pattern("conv2d_pool_gradient"), 0);
+    CHECK_INT(count_pattern("relu_pool_gradient"), 1);
     tutti_graph_destroy(g);
 }

@@ -95,13 +95,15 @@ VEC_INLINE void gradient_lanes(const float *at[CORE][CORE], int64_t f, int64_t s
                                int64_t point)
 {
     vec half[PATCH][CORE], y[CORE], z[PATCH];
-    for (int j = 0; j < CORE; j++) {
+    VEC_UNROLL for (int j = 0; j < CORE; j++)
+    {
         VEC_UNROLL for (int i = 0; i < CORE; i++) y[i] =
             some ? load_some(at[i][j] + f, some) : vec_load(at[i][j] + f);
         transform_gradient(y, z);
         VEC_UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = z[i];
     }
-    for (int i = 0; i < PATCH; i++) {
+    VEC_UNROLL for (int i = 0; i < PATCH; i++)
+    {
         transform_gradient(half[i], z);
         VEC_UNROLL for (int j = 0; j < PATCH; j++)
             vec_store(to + (i * PATCH + j) * point + f, z[j]);
@@ -202,16 +204,17 @@ static void back_piece(void *context, int64_t channel)
                             channel % ROWS * WIDTH + f % WIDTH;
         int64_t some = p->filters - f < VEC_LANES ? p->filters - f : VEC_LANES;
         vec half[3][PATCH], u[PATCH], g[3];
-        for (int j = 0; j < PATCH; j++) {
-            for (int i = 0; i < PATCH; i++)
-                u[i] = vec_load(from + (i * PATCH + j) * point);
+        VEC_UNROLL for (int j = 0; j < PATCH; j++)
+        {
+            VEC_UNROLL for (int i = 0; i < PATCH; i++) u[i] =
+                vec_load(from + (i * PATCH + j) * point);
             transform_back(u, g);
-            for (int i = 0; i < 3; i++)
-                half[i][j] = g[i];
+            VEC_UNROLL for (int i = 0; i < 3; i++) half[i][j] = g[i];
         }
-        for (int i = 0; i < 3; i++) {
+        VEC_UNROLL for (int i = 0; i < 3; i++)
+        {
             transform_back(half[i], g);
-            for (int j = 0; j < 3; j++)
+            VEC_UNROLL for (int j = 0; j < 3; j++)
                 store_some(w->kernel_grad + ((i * 3 + j) * p->channels + channel) * p->filters + f,
                            g[j], some);
         }

@@ -26,7 +26,8 @@ static inline bool depthwise_make(const tutti_kernel_query *query, int x, int ke
     const tutti_infer *node = &query->node;
     const tutti_type *types[3];
     int index[3] = {x, kernel, y};
-    for (int i = 0; i < 3; i++) {
+    VEC_UNROLL for (int i = 0; i < 3; i++)
+    {
         types[i] = index[i] < 0 ? &node->outputs[0] : &node->inputs[index[i]];
         if (types[i]->dtype != TUTTI_F32 || !tutti_type_is_static(types[i]) ||
             tutti_type_count(types[i]) == 0)

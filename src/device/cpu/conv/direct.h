@@ -191,12 +191,10 @@ static void walk_edge(const tutti_conv_phase *phase, const float *const *x, cons
                       const finish *end, float *const *y, int64_t f, int64_t left)
 {
     float whole[PIXELS][PANEL], *to[PIXELS];
-    for (int p = 0; p < PIXELS; p++)
-        to[p] = whole[p];
+    VEC_UNROLL for (int p = 0; p < PIXELS; p++) to[p] = whole[p];
     (left > VEC_LANES ? walk_wide : walk_narrow)(phase, x, w, end, to, 0, left);
-    for (int p = 0; p < PIXELS; p++)
-        for (int64_t i = 0; i < left; i++)
-            y[p][f + i] = whole[p][i];
+    VEC_UNROLL for (int p = 0; p < PIXELS; p++) for (int64_t i = 0; i < left; i++) y[p][f + i] =
+        whole[p][i];
 }
 #endif
 
@@ -206,8 +204,7 @@ static inline finish finish_of(const float *bias, bool relu, int64_t left)
     float some[PANEL] = {0};
     if (bias != NULL)
         memcpy(some, bias, (size_t)left * sizeof *some);
-    for (int v = 0; v < VECTORS; v++)
-        f.bias[v] = vec_load(some + v * VEC_LANES);
+    VEC_UNROLL for (int v = 0; v < VECTORS; v++) f.bias[v] = vec_load(some + v * VEC_LANES);
     return f;
 }
 

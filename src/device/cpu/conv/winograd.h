@@ -89,16 +89,24 @@ VEC_INLINE void transform_back(const vec u[PATCH], vec g[3])
 
 VEC_INLINE vec load_some(const float *p, int64_t count)
 {
+#if VEC_MASKED
+    return vec_load_part(p, count);
+#else
     float some[VEC_LANES] = {0};
     memcpy(some, p, (size_t)count * sizeof *some);
     return vec_load(some);
+#endif
 }
 
 VEC_INLINE void store_some(float *p, vec x, int64_t count)
 {
+#if VEC_MASKED
+    vec_store_part(p, x, count);
+#else
     float some[VEC_LANES];
     vec_store(some, x);
     memcpy(p, some, (size_t)count * sizeof *some);
+#endif
 }
 
 static inline int64_t round_to(int64_t a, int64_t b)
@@ -152,7 +160,8 @@ static inline void winograd_patch(const winograd_grid *g, winograd_place place, 
                                   const float *x, const float *zeros, const float *at[PATCH][PATCH])
 {
     for (int64_t i = 0; i < PATCH; i++)
-        for (int64_t j = 0; j < PATCH; j++) {
+        VEC_UNROLL for (int64_t j = 0; j < PATCH; j++)
+        {
             int64_t row = place.row - g->before[0] + i, column = place.column - g->before[1] + j;
             bool inside = row >= 0 && row < g->in[0] && column >= 0 && column < g->in[1];
             at[i][j] = inside ? x + ((place.image * g->in[0] + row) * g->in[1] + column) * channels
@@ -165,13 +174,15 @@ VEC_INLINE void winograd_input_lanes(const float *at[PATCH][PATCH], int64_t c, i
                                      float *to, int64_t point)
 {
     vec half[PATCH][PATCH], d[PATCH], t[PATCH];
-    for (int j = 0; j < PATCH; j++) {
+    VEC_UNROLL for (int j = 0; j < PATCH; j++)
+    {
         VEC_UNROLL for (int i = 0; i < PATCH; i++) d[i] =
             some ? load_some(at[i][j] + c, some) : vec_load(at[i][j] + c);
         transform_input(d, t);
         VEC_UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = t[i];
     }
-    for (int i = 0; i < PATCH; i++) {
+    VEC_UNROLL for (int i = 0; i < PATCH; i++)
+    {
         transform_input(half[i], t);
         VEC_UNROLL for (int j = 0; j < PATCH; j++)
             vec_store(to + (i * PATCH + j) * point + c, t[j]);

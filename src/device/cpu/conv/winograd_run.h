@@ -108,17 +108,18 @@ static void winograd_kernel_piece(void *context, int64_t panel)
     for (int64_t c = 0; c < depth; c++)
         for (int v = 0; v < VECS; v++) {
             vec half[PATCH][3], g[3], u[PATCH];
-            for (int j = 0; j < 3; j++) {
-                for (int i = 0; i < 3; i++)
-                    g[i] = winograd_tap(w, i, j, c, panel * WIDTH + v * VEC_LANES);
+            VEC_UNROLL for (int j = 0; j < 3; j++)
+            {
+                VEC_UNROLL for (int i = 0; i < 3; i++) g[i] =
+                    winograd_tap(w, i, j, c, panel * WIDTH + v * VEC_LANES);
                 transform_kernel(g, u);
-                for (int i = 0; i < PATCH; i++)
-                    half[i][j] = u[i];
+                VEC_UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = u[i];
             }
             float *to = w->panels + (panel * depth + c) * WIDTH + v * VEC_LANES;
-            for (int i = 0; i < PATCH; i++) {
+            VEC_UNROLL for (int i = 0; i < PATCH; i++)
+            {
                 transform_kernel(half[i], u);
-                for (int j = 0; j < PATCH; j++)
+                VEC_UNROLL for (int j = 0; j < PATCH; j++)
                     vec_store(to + (i * PATCH + j) * point, u[j]);
             }
         }
@@ -186,7 +187,8 @@ VEC_INLINE void winograd_output_lanes(const winograd_work *w, winograd_place pla
     vec bias = w->bias == NULL ? vec_splat(0)
                : some          ? load_some(w->bias + f, some)
                                : vec_load(w->bias + f);
-    for (int j = 0; j < PATCH; j++) {
+    VEC_UNROLL for (int j = 0; j < PATCH; j++)
+    {
         VEC_UNROLL for (int i = 0; i < PATCH; i++) column[i] =
             vec_load(m + (i * PATCH + j) * p->point_m + f);
         transform_output(column, y);
@@ -197,9 +199,15 @@ VEC_INLINE void winograd_output_lanes(const winograd_work *w, winograd_place pla
         w->y +
         ((place.image * p->grid.out[0] + place.row) * p->grid.out[1] + place.column) * p->filters +
         f;
-    for (int64_t i = 0; i < CORE && i < rows; i++) {
+    VEC_UNROLL for (int i = 0; i < CORE; i++)
+    {
+        if (i == rows)
+            return;
         transform_output(half[i], y);
-        for (int64_t j = 0; j < CORE && j < columns; j++) {
+        VEC_UNROLL for (int j = 0; j < CORE; j++)
+        {
+            if (j >= columns)
+                break;
             float *pixel = to + (i * p->grid.out[1] + j) * p->filters;
             vec value = vec_at_least(y[j] + bias, w->low);
             if (some)

@@ -69,7 +69,6 @@ static void multiply(const tutti_gemm *gemm)
 const tutti_gemm_engine tutti_gemm_engine_blis = {
     .name = "blis",
     .package = "libblis4-serial",
-    .row_invariant = false,
     .load = load,
     .describe = describe,
     .multiply = multiply,

@@ -35,7 +35,6 @@ static void multiply(const tutti_gemm *gemm)
 const tutti_gemm_engine tutti_gemm_engine_cblas = {
     .name = "cblas",
     .package = "libblas3",
-    .row_invariant = false,
     .load = load,
     .multiply = multiply,
 };

@@ -1,11 +1,12 @@
 /* engine.c: which engine runs large products.
  *
- * "auto" is the standard. On CPUs with AVX-512 a library that is told the core type is some 10 %
- * ahead of the plain tiles, so the first of oneDNN and OpenBLAS that is installed is taken; on
- * others, and where results must not depend on how a batch is cut, the tiles, which match the
- * libraries there, need no package and are row-invariant. TUTTI_GEMM names an engine instead.
- * Libraries misjudge CPUs, so one that is named is timed against the tiles once, when it is loaded;
- * one that is far behind is kept, since the user asked for it, and a warning is logged. */
+ * "auto" is the standard. On CPUs with AVX-512 a library that is told the core type may be some 10
+ * % ahead of the plain tiles, so the first of oneDNN and OpenBLAS that is installed competes with
+ * them (matmul_tiles.c); on others, and where results must not depend on how a batch is cut, the
+ * tiles are taken, which match the libraries there, need no package and are row-invariant.
+ * TUTTI_GEMM names an engine instead. Libraries misjudge CPUs, so one that is named is timed
+ * against the tiles once, when it is loaded; one that is far behind is kept, since the user asked
+ * for it, and a warning is logged. */
 #include "device/cpu/gemm/engine.h"
 
 #include <pthread.h>
@@ -119,10 +120,15 @@ static void pick(const tutti_gemm_engine **ret_engine)
     tutti__error_restore(&before);
 }
 
+bool tutti__gemm_engine_auto(void)
+{
+    return strcmp(tutti__param_text(&gemm_param), "auto") == 0;
+}
+
 tutti_status tutti__gemm_engine(bool square, const tutti_gemm_engine **ret_engine)
 {
     const char *name = tutti__param_text(&gemm_param);
-    if (strcmp(name, "auto") == 0) {
+    if (tutti__gemm_engine_auto()) {
         *ret_engine = NULL;
         if (square)
             pick(ret_engine);

@@ -33,8 +33,10 @@ typedef struct tutti_gemm {
 typedef struct tutti_gemm_engine {
     const char *name;
     const char *package; /* Debian's, for the message when it is missing */
-    bool row_invariant;  /* a row of C does not depend on how many rows stand beside it */
 
+    /* (optional) Whether on this CPU a row of C does not depend on how many rows stand beside it:
+     * then a product may be cut into as many pieces as there are threads. */
+    bool (*row_invariant)(void);
     /* Loads the library and tells it the CPU. Called once; not at the same time as any other. */
     tutti_status (*load)(void);
     /* (optional) Its version, the core type it was told and the one it runs, once it is loaded. */
@@ -47,6 +49,9 @@ typedef struct tutti_gemm_engine {
  * are long; narrow products leave libraries no room, so small networks never load one. Fails when
  * the engine that TUTTI_GEMM names is unknown or not there. */
 tutti_status tutti__gemm_engine(bool square, const tutti_gemm_engine **ret_engine);
+
+/* Whether "auto" stands, so that tiles may compete with the engine. */
+bool tutti__gemm_engine_auto(void);
 
 /* By name, loaded. The message of a failure names the package. */
 tutti_status tutti__gemm_engine_load(const char *name, const tutti_gemm_engine **ret_engine);

@@ -339,19 +339,34 @@ static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
     }
 }
 
-/* A library's product, cut into pieces of C by shape. */
+/* A library's product, cut into pieces of C: by shape, or, where that changes no bit, into one for
+ * each thread, because a library packs all of B for every piece. */
 typedef struct cut {
     const tutti_gemm_plan *plan;
     const tutti_gemm *gemm;
-    int64_t n_pieces, piece_n;
+    int64_t piece_m, n_pieces, piece_n;
 } cut;
+
+enum { FEWEST_ROWS = 128, ROW_UNIT = 16 };
+
+static cut engine_cut(const tutti_gemm_plan *plan, const tutti_gemm *gemm, int threads)
+{
+    cut c = {plan, gemm, plan->piece_m, .piece_n = plan->piece_n * plan->tile->wide};
+    if (plan->engine->row_invariant != NULL && plan->engine->row_invariant()) {
+        int64_t rows = divide_up(divide_up(plan->m, threads), ROW_UNIT) * ROW_UNIT;
+        c.piece_m = rows < FEWEST_ROWS ? FEWEST_ROWS : rows;
+        c.piece_n = plan->n;
+    }
+    c.n_pieces = divide_up(plan->n, c.piece_n);
+    return c;
+}
 
 static void engine_piece(void *context, int64_t index)
 {
     const cut *c = context;
     tutti_gemm part = *c->gemm;
-    int64_t row = index / c->n_pieces * c->plan->piece_m, col = index % c->n_pieces * c->piece_n;
-    part.m = least(c->plan->piece_m, part.m - row);
+    int64_t row = index / c->n_pieces * c->piece_m, col = index % c->n_pieces * c->piece_n;
+    part.m = least(c->piece_m, part.m - row);
     part.n = least(c->piece_n, part.n - col);
     part.a += part.trans_a ? row : row * part.lda;
     part.b += part.trans_b ? col * part.ldb : col;
@@ -384,7 +399,6 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
         (plan->split_k ? run_split : run_plain)(plan, pool, gemm, workspace);
         return;
     }
-    cut c = {plan, gemm, .piece_n = plan->piece_n * plan->tile->wide};
-    c.n_pieces = divide_up(plan->n, c.piece_n);
-    tutti__pool_run(pool, divide_up(plan->m, plan->piece_m) * c.n_pieces, engine_piece, &c);
+    cut c = engine_cut(plan, gemm, pool ? tutti__pool_threads(pool) : 1);
+    tutti__pool_run(pool, divide_up(plan->m, c.piece_m) * c.n_pieces, engine_piece, &c);
 }

@@ -214,6 +214,40 @@ TUTTI_TEST(gemm_bits_do_not_depend_on_threads_or_plan)
     tutti__pool_destroy(pool);
 }
 
+TUTTI_TEST(products_of_row_invariant_libraries_do_not_depend_on_threads)
+{
+    static const int64_t sizes[][3] = {{256, 160, 170}, {700, 300, 900}, {1024, 256, 256}};
+    int tried = 0;
+    for (const tutti_gemm_engine *const *e = tutti__gemm_engine_table; *e != NULL; e++) {
+        const tutti_gemm_engine *engine;
+        if ((*e)->row_invariant == NULL || !(*e)->row_invariant() ||
+            tutti__gemm_engine_load((*e)->name, &engine) != TUTTI_OK)
+            continue;
+        tried++;
+        for (size_t s = 0; s < TUTTI_COUNT(sizes); s++) {
+            product p = make_product(sizes[s][0], sizes[s][1], sizes[s][2], false, false, false);
+            tutti_gemm_plan plan = tutti__gemm_plan(p.gemm.m, p.gemm.n, p.gemm.k, TUTTI_GEMM_PLAIN);
+            plan.engine = engine;
+            run_product(&p, &plan, NULL);
+            check_product(&p);
+            float *expected = malloc(p.c_count * sizeof(float));
+            CHECK(expected != NULL);
+            memcpy(expected, p.c, p.c_count * sizeof(float));
+            for (int threads = 2; threads <= 5; threads++) {
+                tutti_pool *pool;
+                CHECK_OK(tutti__pool_create(threads, -1, &pool));
+                run_product(&p, &plan, pool);
+                CHECK(memcmp(p.c, expected, p.c_count * sizeof(float)) == 0);
+                tutti__pool_destroy(pool);
+            }
+            free(expected);
+            free_product(&p);
+        }
+    }
+    if (tried == 0)
+        SKIP("no library whose products keep their rows on this CPU is installed");
+}
+
 static void check_rows(uint32_t flags)
 {
     product all = make_product(200, 70, 900, false, false, false);

@@ -1,5 +1,6 @@
 /* library.c: dlopen with the right environment. */
 #include "device/cpu/gemm/library.h"
+#include "base/cpu.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -47,4 +48,9 @@ void tutti__cblas_multiply(tutti_cblas_sgemm *sgemm, const tutti_gemm *g)
     sgemm(ROW_MAJOR, g->trans_a ? TRANSPOSED : PLAIN, g->trans_b ? TRANSPOSED : PLAIN, (int)g->m,
           (int)g->n, (int)g->k, 1, g->a, (int)g->lda, g->b, (int)g->ldb, g->add ? 1 : 0, g->c,
           (int)g->ldc);
+}
+
+bool tutti__library_keeps_rows(void)
+{
+    return tutti__cpu()->avx512;
 }

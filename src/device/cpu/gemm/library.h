@@ -23,4 +23,7 @@ typedef void tutti_cblas_sgemm(int order, int trans_a, int trans_b, int m, int n
                                float beta, float *c, int ldc);
 void tutti__cblas_multiply(tutti_cblas_sgemm *sgemm, const tutti_gemm *gemm);
 
+/* With AVX-512 oneDNN's and OpenBLAS's products are row-invariant; OpenBLAS's for AVX2 are not. */
+bool tutti__library_keeps_rows(void);
+
 #endif

@@ -63,7 +63,7 @@ static void multiply(const tutti_gemm *g)
 const tutti_gemm_engine tutti_gemm_engine_onednn = {
     .name = "onednn",
     .package = "libdnnl2",
-    .row_invariant = false,
+    .row_invariant = tutti__library_keeps_rows,
     .load = load,
     .describe = describe,
     .multiply = multiply,

@@ -67,7 +67,7 @@ static void multiply(const tutti_gemm *gemm)
 const tutti_gemm_engine tutti_gemm_engine_openblas = {
     .name = "openblas",
     .package = "libopenblas0",
-    .row_invariant = false,
+    .row_invariant = tutti__library_keeps_rows,
     .load = load,
     .describe = describe,
     .multiply = multiply,

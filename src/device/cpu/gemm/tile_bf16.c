@@ -71,13 +71,15 @@ VEC_INLINE void pack_eight_across(int g, const uint16_t *from, int64_t step, uin
 VEC_INLINE void transpose_eight(int g, const uint16_t *from, int64_t step, uint16_t *to)
 {
     uint64_t words[16];
-    for (int half = 0; half < 2; half++) {
+    VEC_UNROLL for (int half = 0; half < 2; half++)
+    {
         uint16_t *part = (uint16_t *)(void *)(words + 8 * half);
         uint16_t mixed[32];
         pack_eight_across(4, from + 4 * half * step, step, mixed);
         memcpy(part, mixed, sizeof mixed);
     }
-    for (int i = 0; i < 8; i++) {
+    VEC_UNROLL for (int i = 0; i < 8; i++)
+    {
         memcpy(to + i * g, &words[i], 8);
         memcpy(to + i * g + 4, &words[8 + i], 8);
     }

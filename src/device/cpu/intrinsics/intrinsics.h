@@ -1,5 +1,7 @@
-/* intrinsics.h: the compiler's headers for the instruction set at hand, read once for all files of
- * a set. A file that uses them includes them itself. */
+/* intrinsics.h: the compiler's headers for the instruction set at hand and the longest of C's, read
+ * once for all files of a set. A file that uses them includes them itself. */
+#include <math.h>
+
 #if defined(__ARM_FEATURE_SVE)
 #include <arm_sve.h>
 #elif defined(__aarch64__)

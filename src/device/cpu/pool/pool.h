@@ -15,18 +15,21 @@ typedef struct pool_plan {
     bool tiles; /* every input element lies in exactly one window */
 } pool_plan;
 
+static inline void pool_plan_make(const tutti_attr *attrs, int attr_count, const int64_t *x,
+                                  pool_plan *ret)
+{
+    *ret = (pool_plan){tutti__pool_windows(attrs, attr_count, x), x[0], x[3], true};
+    for (int a = 0; a < 2; a++)
+        ret->tiles = ret->tiles && ret->w.before[a] == 0 && ret->w.stride[a] == ret->w.size[a] &&
+                     ret->w.out[a] * ret->w.size[a] == ret->w.in[a];
+}
+
 static inline tutti_status pool_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    const tutti_type *x = &query->node.inputs[0];
     pool_plan *p = calloc(1, sizeof *p);
     if (!p)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    *p = (pool_plan){tutti__pool_windows(query->node.attrs, query->node.attr_count, x->dims),
-                     x->dims[0], x->dims[3], false};
-    p->tiles = true;
-    for (int a = 0; a < 2; a++)
-        p->tiles = p->tiles && p->w.before[a] == 0 && p->w.stride[a] == p->w.size[a] &&
-                   p->w.out[a] * p->w.size[a] == p->w.in[a];
+    pool_plan_make(query->node.attrs, query->node.attr_count, query->node.inputs[0].dims, p);
     *ret_plan = p;
     return TUTTI_OK;
 }

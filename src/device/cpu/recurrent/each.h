@@ -26,7 +26,7 @@
         }                                                                                          \
     } while (0)
 #define PUT(pointer, value)                                                                        \
-    (row_rest > 0 ? row_store_rest((pointer) + row_i, value, row_rest)                             \
+    (row_rest > 0 ? tile_store_rest((pointer) + row_i, value, row_rest)                            \
                   : vec_store((pointer) + row_i, value))
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/isa.h"
-#include "device/cpu/tile/math.h"
+#include "device/cpu/tile/loops.h"
 #include "program/kernel.h"
 
 enum { ROW_SUMS = 4, ROW_PIECE_FLOATS = 8192 };
@@ -49,37 +49,32 @@ static inline bool row_floats(const tutti_kernel_query *query, uint32_t inputs)
 /* `count` < VEC_LANES elements, `other` beyond them. */
 VEC_INLINE vec row_load_rest(const float *from, int64_t count, float other)
 {
-    float rest[VEC_LANES];
-    for (int i = 0; i < VEC_LANES; i++)
-        rest[i] = i < count ? from[i] : other;
-    return vec_load(rest);
+    return vec_select(vec_first(count), tile_load_rest(from, count), vec_splat(other));
 }
 
-VEC_INLINE void row_store_rest(float *to, vec value, int64_t count)
-{
-    float rest[VEC_LANES];
-    vec_store(rest, value);
-    memcpy(to, rest, (size_t)count * sizeof(float));
-}
-
-/* The sum of the lanes, over a binary tree. */
+/* The sum of the lanes, over a binary tree: of each pair of halves. */
 VEC_INLINE float row_total(vec x)
 {
-    float lanes[VEC_LANES];
-    vec_store(lanes, x);
-    for (int half = VEC_LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            lanes[i] += lanes[i + half];
-    return lanes[0];
+#if VEC_LANES == 16
+    x = x + VEC_TURN(x, 8);
+#endif
+#if VEC_LANES >= 8
+    x = x + VEC_TURN(x, 4);
+#endif
+    x = x + VEC_TURN(x, 2);
+    return (x + VEC_TURN(x, 1))[0];
 }
 
 VEC_INLINE float row_largest(vec x)
 {
-    float lanes[VEC_LANES];
-    vec_store(lanes, x);
-    for (int i = 1; i < VEC_LANES; i++)
-        lanes[0] = lanes[0] >= lanes[i] || lanes[0] != lanes[0] ? lanes[0] : lanes[i];
-    return lanes[0];
+#if VEC_LANES == 16
+    x = vec_maximum(x, VEC_TURN(x, 8));
+#endif
+#if VEC_LANES >= 8
+    x = vec_maximum(x, VEC_TURN(x, 4));
+#endif
+    x = vec_maximum(x, VEC_TURN(x, 2));
+    return vec_maximum(x, VEC_TURN(x, 1))[0];
 }
 
 /* The sum of EACH, an expression of vectors that reads its operands by ROW_AT(pointer): elements
@@ -92,36 +87,53 @@ VEC_INLINE float row_largest(vec x)
 #define ROW_SUM(result, count, EACH)                                                               \
     do {                                                                                           \
         vec row_sums[ROW_SUMS] = {{0}};                                                            \
-        int64_t row_i = 0, row_rest = 0;                                                           \
-        for (; row_i + ROW_SUMS * VEC_LANES <= (count);) {                                         \
-            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++, row_i += VEC_LANES)          \
+        int64_t row_at = 0;                                                                        \
+        for (; row_at + ROW_SUMS * VEC_LANES <= (count); row_at += ROW_SUMS * VEC_LANES) {         \
+            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++)                              \
+            {                                                                                      \
+                const int64_t row_i = row_at + row_k * VEC_LANES, row_rest = 0;                    \
+                (void)row_i, (void)row_rest;                                                       \
                 row_sums[row_k] = row_sums[row_k] + (EACH);                                        \
+            }                                                                                      \
         }                                                                                          \
-        for (; row_i + VEC_LANES <= (count); row_i += VEC_LANES)                                   \
+        for (; row_at + VEC_LANES <= (count); row_at += VEC_LANES) {                               \
+            const int64_t row_i = row_at, row_rest = 0;                                            \
+            (void)row_i, (void)row_rest;                                                           \
             row_sums[0] = row_sums[0] + (EACH);                                                    \
-        row_rest = (count)-row_i;                                                                  \
-        if (row_rest > 0)                                                                          \
+        }                                                                                          \
+        if (row_at < (count)) {                                                                    \
+            const int64_t row_i = row_at, row_rest = (count)-row_at;                               \
+            (void)row_i, (void)row_rest;                                                           \
             row_sums[1] = row_sums[1] + (EACH);                                                    \
+        }                                                                                          \
         (result) = row_total((row_sums[0] + row_sums[2]) + (row_sums[1] + row_sums[3]));           \
     } while (0)
 
 /* to[..] = EACH for `count` elements, read as in ROW_SUM. Results may go over operands. */
 #define ROW_MAP(to, count, EACH)                                                                   \
     do {                                                                                           \
-        int64_t row_i = 0, row_rest = 0;                                                           \
-        for (; row_i + ROW_SUMS * VEC_LANES <= (count);) {                                         \
+        int64_t row_at = 0;                                                                        \
+        for (; row_at + ROW_SUMS * VEC_LANES <= (count); row_at += ROW_SUMS * VEC_LANES) {         \
             vec row_values[ROW_SUMS];                                                              \
-            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++, row_i += VEC_LANES)          \
+            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++)                              \
+            {                                                                                      \
+                const int64_t row_i = row_at + row_k * VEC_LANES, row_rest = 0;                    \
+                (void)row_i, (void)row_rest;                                                       \
                 row_values[row_k] = (EACH);                                                        \
-            row_i -= ROW_SUMS * VEC_LANES;                                                         \
-            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++, row_i += VEC_LANES)          \
-                vec_store((to) + row_i, row_values[row_k]);                                        \
+            }                                                                                      \
+            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++)                              \
+                vec_store((to) + row_at + row_k * VEC_LANES, row_values[row_k]);                   \
         }                                                                                          \
-        for (; row_i + VEC_LANES <= (count); row_i += VEC_LANES)                                   \
+        for (; row_at + VEC_LANES <= (count); row_at += VEC_LANES) {                               \
+            const int64_t row_i = row_at, row_rest = 0;                                            \
+            (void)row_i, (void)row_rest;                                                           \
             vec_store((to) + row_i, (EACH));                                                       \
-        row_rest = (count)-row_i;                                                                  \
-        if (row_rest > 0)                                                                          \
-            row_store_rest((to) + row_i, (EACH), row_rest);                                        \
+        }                                                                                          \
+        if (row_at < (count)) {                                                                    \
+            const int64_t row_i = row_at, row_rest = (count)-row_at;                               \
+            (void)row_i, (void)row_rest;                                                           \
+            tile_store_rest((to) + row_i, (EACH), row_rest);                                       \
+        }                                                                                          \
     } while (0)
 
 /* The largest of x; a NaN stays. -inf for none. */
@@ -130,9 +142,9 @@ VEC_INLINE float row_max(const float *x, int64_t count)
     vec most[ROW_SUMS];
     int64_t i = 0;
     VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++) most[k] = S(-INFINITY);
-    for (; i + ROW_SUMS * VEC_LANES <= count;) {
-        VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++, i += VEC_LANES) most[k] =
-            vec_maximum(vec_load(x + i), most[k]);
+    for (; i + ROW_SUMS * VEC_LANES <= count; i += ROW_SUMS * VEC_LANES) {
+        VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++) most[k] =
+            vec_maximum(vec_load(x + i + k * VEC_LANES), most[k]);
     }
     for (; i + VEC_LANES <= count; i += VEC_LANES)
         most[0] = vec_maximum(vec_load(x + i), most[0]);

@@ -52,8 +52,7 @@ VEC_INLINE void trig(const tutti_tile_args *t, int quarter, float (*exact)(float
         vec_store(before, x);
         vec_store(after, vec_trig(x, quarter));
         bool far = false;
-        for (int k = 0; k < VEC_LANES; k++)
-            far |= !(fabsf(before[k]) <= TRIG_MOST);
+        VEC_UNROLL for (int k = 0; k < VEC_LANES; k++) far |= !(fabsf(before[k]) <= TRIG_MOST);
         for (int k = 0; far && k < VEC_LANES; k++)
             if (!(fabsf(before[k]) <= TRIG_MOST))
                 after[k] = exact(before[k]);

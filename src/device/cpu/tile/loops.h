@@ -30,16 +30,24 @@ enum { TILE_GROUP = 2 };
 /* The last elements, fewer than a vector: zeros beyond them. */
 VEC_INLINE vec tile_load_rest(const float *from, int64_t count)
 {
+#if VEC_MASKED
+    return vec_load_part(from, count);
+#else
     float rest[VEC_LANES] = {0};
     __builtin_memcpy(rest, from, (size_t)count * sizeof(float));
     return vec_load(rest);
+#endif
 }
 
 VEC_INLINE void tile_store_rest(float *to, vec value, int64_t count)
 {
+#if VEC_MASKED
+    vec_store_part(to, value, count);
+#else
     float rest[VEC_LANES];
     vec_store(rest, value);
     __builtin_memcpy(to, rest, (size_t)count * sizeof(float));
+#endif
 }
 
 /* A function of one vector, then the loop over it. */

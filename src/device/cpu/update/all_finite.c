@@ -23,8 +23,8 @@ static void piece(void *context, int64_t index)
     if (atomic_load_explicit(&w->broken, memory_order_relaxed))
         return;
     for (; i + 4 * VEC_LANES <= end; i += 4 * VEC_LANES) {
-        VEC_UNROLL
-        for (int k = 0; k < 4; k++) {
+        VEC_UNROLL for (int k = 0; k < 4; k++)
+        {
             vec x = vec_load(w->x + i + k * VEC_LANES);
             sum[k] += x - x;
         }
@@ -32,8 +32,7 @@ static void piece(void *context, int64_t index)
     for (; i < end; i++)
         rest += w->x[i] - w->x[i];
     vec all = sum[0] + sum[1] + sum[2] + sum[3];
-    for (int k = 0; k < VEC_LANES; k++)
-        rest += all[k];
+    VEC_UNROLL for (int k = 0; k < VEC_LANES; k++) rest += all[k];
     if (rest != 0) /* NaN too */
         atomic_store_explicit(&w->broken, true, memory_order_relaxed);
 }

@@ -20,15 +20,14 @@ static void piece(void *context, int64_t index)
     while (i + 4 * VEC_LANES <= end) {
         vec sum[4] = {{0}};
         for (int b = 0; b < BLOCK && i + 4 * VEC_LANES <= end; b++, i += 4 * VEC_LANES) {
-            VEC_UNROLL
-            for (int k = 0; k < 4; k++) {
+            VEC_UNROLL for (int k = 0; k < 4; k++)
+            {
                 vec x = vec_load(w->x + i + k * VEC_LANES);
                 sum[k] = vec_fma(x, x, sum[k]);
             }
         }
         vec all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        for (int k = 0; k < VEC_LANES; k++)
-            total += all[k];
+        VEC_UNROLL for (int k = 0; k < VEC_LANES; k++) total += all[k];
     }
     for (; i < end; i++)
         total += (double)w->x[i] * w->x[i];

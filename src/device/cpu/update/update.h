@@ -90,8 +90,7 @@ VEC_INLINE void update_rest(const float *n, float *const *x, int64_t at, int lan
     float rest[1 + TUTTI_UPDATE_SLOTS][VEC_LANES], *all[1 + TUTTI_UPDATE_SLOTS];
     for (int k = 0; k <= slots; k++) {
         all[k] = rest[k];
-        for (int i = 0; i < VEC_LANES; i++)
-            rest[k][i] = i < lanes ? x[k][at + i] : 1;
+        VEC_UNROLL for (int i = 0; i < VEC_LANES; i++) rest[k][i] = i < lanes ? x[k][at + i] : 1;
     }
     update_register(n, all, 0, slots, g, element);
     for (int k = 0; k <= slots; k++)
@@ -200,7 +199,8 @@ VEC_INLINE void update_measure(const void *context, int64_t piece, int slots,
             squares += x[0] * x[0];
             others += y * y;
         }
-        for (int k = 0; k < VEC_LANES; k++) {
+        VEC_UNROLL for (int k = 0; k < VEC_LANES; k++)
+        {
             variable += squares[k];
             measured += others[k];
         }
