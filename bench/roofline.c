@@ -8,7 +8,7 @@
 
 #include "device/cpu/frame.h"
 #include "exec/plan.h"
-#include "ops/build.h"
+#include "ops/cost.h"
 #include "program/trace.h"
 
 #define WHAT_TEXT 400

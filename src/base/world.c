@@ -318,11 +318,3 @@ double tutti__tick_ns(void)
     pthread_once(&once, calibrate_ticks);
     return tick_ns;
 }
-
-int64_t tutti__thread_ns(void)
-{
-    struct timespec used;
-    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0
-               ? (int64_t)used.tv_sec * 1000000000 + used.tv_nsec
-               : 0;
-}

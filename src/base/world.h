@@ -121,9 +121,6 @@ static inline uint64_t tutti__ticks(void)
 /* Nanoseconds per tick, measured once. */
 double tutti__tick_ns(void);
 
-/* Processor time of the calling thread: what others took from it is left out. */
-int64_t tutti__thread_ns(void);
-
 /* Waiting on a condition with a deadline: absolute monotonic ns; INT64_MAX waits for ever. */
 #define TUTTI_NO_DEADLINE INT64_MAX
 

@@ -8,7 +8,7 @@
 
 #include "nn/spread.h"
 #include "nn/trainer.h"
-#include "ops/build.h"
+#include "ops/cost.h"
 
 /* ---- prices ---- */
 
@@ -217,6 +217,29 @@ tutti_status tutti__forecast_join(const tutti_strategy *strategy, tutti_forecast
     f->step = f->compute + f->exposed;
     f->efficiency = f->step > 0 ? f->compute / f->step : 0;
     return TUTTI_OK;
+}
+
+tutti_status tutti__form_rehearse(tutti_model *model, tutti_engine *engine, const tutti_form *form,
+                                  int64_t batch, int count, tutti_tensor *const *tensors,
+                                  tutti_rehearsal *ret)
+{
+    tutti_edge feeds[3 * 64];
+    tutti_node *target = form->target.node;
+    tutti_rows rows = {0};
+    bool own = engine == model->engine; /* another one cuts the rows itself */
+    if (own)
+        TUTTI_TRY(tutti__rows_take(model, batch, count, tensors, &rows));
+    for (int i = 0; i < count; i++)
+        feeds[i] = tutti__edge(form->feeds.data[i]);
+    tutti_ask ask = {.feed_count = count,
+                     .feeds = feeds,
+                     .values = own ? rows.tensors : tensors,
+                     .target_count = 1,
+                     .targets = &target,
+                     .batch = own ? rows.batch : 0};
+    tutti_status status = tutti__engine_rehearse(engine, model->graph, &ask, ret);
+    tutti__rows_release(&rows);
+    return status;
 }
 
 tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t batch, int count,

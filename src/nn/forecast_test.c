@@ -13,7 +13,7 @@
 #include "nn/callbacks/common.h"
 #include "nn/spread.h"
 #include "nn/trainer.h"
-#include "ops/build.h"
+#include "ops/cost.h"
 #include "tutti/tutti.h"
 
 enum { BATCH = 40, SIDE = 12, CLASSES = 10 };

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/rehearse.h"
 #include "nn/accumulate.h"
 #include "nn/loss_scale.h"
 #include "nn/optimizer.h"
@@ -381,29 +380,6 @@ tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch
     }
     tutti_status status =
         tutti_run(model->session, .feed = {count, feeds}, .target = target, .batch = rows.batch);
-    tutti__rows_release(&rows);
-    return status;
-}
-
-tutti_status tutti__form_rehearse(tutti_model *model, tutti_engine *engine, const tutti_form *form,
-                                  int64_t batch, int count, tutti_tensor *const *tensors,
-                                  tutti_rehearsal *ret)
-{
-    tutti_edge feeds[3 * 64];
-    tutti_node *target = form->target.node;
-    tutti_rows rows = {0};
-    bool own = engine == model->engine; /* another one cuts the rows itself */
-    if (own)
-        TUTTI_TRY(tutti__rows_take(model, batch, count, tensors, &rows));
-    for (int i = 0; i < count; i++)
-        feeds[i] = tutti__edge(form->feeds.data[i]);
-    tutti_ask ask = {.feed_count = count,
-                     .feeds = feeds,
-                     .values = own ? rows.tensors : tensors,
-                     .target_count = 1,
-                     .targets = &target,
-                     .batch = own ? rows.batch : 0};
-    tutti_status status = tutti__engine_rehearse(engine, model->graph, &ask, ret);
     tutti__rows_release(&rows);
     return status;
 }

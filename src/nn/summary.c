@@ -8,6 +8,7 @@
 #include "nn/optimizer.h"
 #include "nn/trainer.h"
 #include "ops/build.h"
+#include "ops/cost.h"
 
 /* One row: a call of a layer. */
 typedef struct row {

@@ -44,7 +44,4 @@ void tutti__cost_elementwise(const tutti_infer *node,
                              tutti_cost *ret);                   /* 1 FLOP an output element */
 void tutti__cost_move(const tutti_infer *node, tutti_cost *ret); /* 0 FLOPs, bytes in and out */
 
-/* What a node costs by its operator's rule; zeros when it has none or shapes are not known. */
-tutti_cost tutti__node_cost(const tutti_node *node);
-
 #endif

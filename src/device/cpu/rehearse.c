@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/world.h"
 #include "device/cpu/frame.h"
 
 enum { MOST_ROUNDS = 48, LEAST_ROUNDS = 3 };
 #define ENOUGH_NS 120000000 /* a round that follows one without gain does not begin after this */
-#define MOST_NS 2000000000 /* nor any after this: others disturb all of them */
+#define MOST_NS 2000000000  /* nor any after this: others disturb all of them */
 #define GAIN 0.02
 
 typedef struct rehearsal {
@@ -146,8 +147,8 @@ static tutti_status rehearse(rehearsal *r, tutti_run *run)
         play(r);
         tutti__program_forget(r->program, r->frame->calls, &r->frame->context);
         double now = total(r), spent = (double)(tutti__now_ns() - began);
-        if (round + 1 >= LEAST_ROUNDS &&
-            (spent > MOST_NS || (spent > ENOUGH_NS && now > sum * (1 - GAIN))))
+        bool enough = round + 1 >= LEAST_ROUNDS && spent > ENOUGH_NS && now > sum * (1 - GAIN);
+        if (enough || spent > MOST_NS)
             break;
         sum = now;
     }
