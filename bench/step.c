@@ -25,6 +25,7 @@ typedef struct measurement {
     bool cold; /* the first step is all that is asked for, nothing tuned */
     int64_t done;
     double first, memory, compiled; /* seconds, MiB, seconds */
+    double planned, bound;          /* bytes of the steady step's arena */
     double began, last;             /* of the timed steps; of the present step */
     double best, sum;
     tutti_roofline *roofline;
@@ -125,16 +126,30 @@ static void report_example(const measurement *m)
                "\"steps\":%lld,\"ms\":%.6g,\"mean_ms\":%.6g,\"undisturbed_ms\":%.6g,"
                "\"samples_per_second\":%.6g,"
                "\"share_of_peak\":%.4g,\"gflop\":%.6g,\"peak_gflops\":%.5g,\"peak_gbytes\":%.4g,"
-               "\"compile_ms\":%.5g,\"first_step_ms\":%.5g,\"resident_mib\":%.5g,\"cpu\":\"%s\"}\n",
+               "\"compile_ms\":%.5g,\"first_step_ms\":%.5g,\"resident_mib\":%.5g,"
+               "\"planned_bytes\":%.0f,\"bound_bytes\":%.0f,\"cpu\":\"%s\"}\n",
                name, m->best * 1e3, name, (long long)m->batch, precision, tutti__bench_threads(),
                (long long)timed, m->best * 1e3, mean * 1e3, total * 1e3, speed, share, flops * 1e-9,
                most * 1e-9, m->peak.bytes * 1e-9, m->compiled * 1e3, m->first * 1e3, m->memory,
-               tutti__bench_cpu());
+               m->planned, m->bound, tutti__bench_cpu());
     else
         printf("step       %s, batch %lld, %s: %.4g ms (mean %.4g of %lld, undisturbed %.4g), "
                "%.5g samples/s, %.3g GFLOP, %.1f%% of %.4g GFLOP/s\n",
                name, (long long)m->batch, precision, m->best * 1e3, mean * 1e3, (long long)timed,
                total * 1e3, speed, flops * 1e-9, 100 * share, most * 1e-9);
+}
+
+/* What the step's values take beside the weights, against the most that is in use at once. */
+static void report_memory(const measurement *m)
+{
+    char work[80];
+    double mib = 1 << 20, ratio = m->bound > 0 ? m->planned / m->bound : 1;
+    snprintf(work, sizeof work, "%s: planned for activations", m->example->name);
+    tutti__report(m->json, &(tutti_result){"step", work, m->planned / mib, "MiB"});
+    snprintf(work, sizeof work, "%s: most in use at once", m->example->name);
+    tutti__report(m->json, &(tutti_result){"step", work, m->bound / mib, "MiB"});
+    snprintf(work, sizeof work, "%s: planned against that", m->example->name);
+    tutti__report(m->json, &(tutti_result){"step", work, ratio, "x", 1.1});
 }
 
 /* What is promised of the first step is promised of the lecture's. */
@@ -151,6 +166,7 @@ static void finish(measurement *m)
     }
     tutti__report(m->json, &(tutti_result){"step", first, m->first * 1e3, "ms", lecture ? 60 : 0});
     tutti__report(m->json, &(tutti_result){"step", memory, m->memory, "MiB", lecture ? 64 : 0});
+    report_memory(m);
     if (lecture && !m->profiled)
         lecture_lines(m->batch, (int)(m->done - 1 - WARM_STEPS), m->json);
     if (m->profiled)
@@ -189,6 +205,10 @@ static void step_done(void *context, tutti_engine *engine)
     double seconds = m->done > 1 ? now - m->last : 0;
     int64_t timed = m->done - 1 - WARM_STEPS;
     if (timed == 0) { /* the program that runs from now on is compiled */
+        tutti_engine_stats stats;
+        tutti__engine_stats(engine, &stats);
+        m->planned = (double)stats.arena_bytes;
+        m->bound = (double)stats.arena_bound;
         m->roofline = tutti__roofline_open(engine);
         m->began = tutti__seconds();
     }

@@ -4,6 +4,8 @@
  *     ./6_text --data FILE       on a text of yours, of 10,000 bytes or more: at least 0.40 (0.49
  * of Tiny Shakespeare)
  *     ./6_text --set context=128 --set width=256 --set blocks=6 --set sample=1000
+ *     ./6_text --set remat=1     takes less memory and more time: blocks are computed again for the
+ * gradients
  *
  * The program fails (exit 1) when it ends below that. */
 #include <math.h>
@@ -151,8 +153,9 @@ int main(int argc, char **argv)
     tutti_model *m =
         tutti_sequential(job, tutti_embedding(BYTES, width), tutti_position_embedding(all.context));
     for (int64_t i = 0; i < tutti_flag_int(job, "blocks", path ? 4 : 2); i++)
-        tutti_model_add(
-            m, tutti_transformer_block(4, .use_causal_mask = true, .normalize_first = true));
+        tutti_model_add(m,
+                        tutti_transformer_block(4, .use_causal_mask = true, .normalize_first = true,
+                                                .remat = tutti_flag_on(job, "remat")));
     tutti_model_add(m, tutti_layer_norm());
     tutti_model_add(m, tutti_dense(BYTES));
     tutti_compile(m,

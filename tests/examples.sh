@@ -114,6 +114,7 @@ for field in ("ms", "samples_per_second", "share_of_peak", "first_step_ms", "res
     assert step[field] > 0, field
 assert abs(step["samples_per_second"] * step["ms"] / 1000 / step["batch"] - 1) < 1e-3, step
 assert step["first_step_ms"] > step["compile_ms"], step
+assert 0 < step["bound_bytes"] <= step["planned_bytes"] <= 1.1 * step["bound_bytes"], step
 END
 while read -r name batch precision; do
     expect 0 "a step of $name" "$tutti" bench step "$name" --batch "$batch" --precision "$precision" \

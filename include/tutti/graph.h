@@ -65,6 +65,12 @@ TUTTI_API void tutti_control_pop(tutti_graph *graph);
 TUTTI_API void tutti_colocate_push(tutti_graph *graph, tutti_sym with);
 TUTTI_API void tutti_colocate_pop(tutti_graph *graph);
 
+/* What is made inside is not kept for the gradients: it is computed again when they need it, from
+ * what is kept. What others read outside is kept. Of scopes inside each other the outermost counts.
+ */
+TUTTI_API void tutti_remat_push(tutti_graph *graph);
+TUTTI_API void tutti_remat_pop(tutti_graph *graph);
+
 /* Each scope has a counter of its own name, so that scopes nest without a warning. */
 #define TUTTI_SCOPE_(push, pop) TUTTI_SCOPE_NUMBER_(push, pop, __COUNTER__)
 #define TUTTI_SCOPE_NUMBER_(push, pop, number) TUTTI_SCOPE_LOOP_(push, pop, number)
@@ -82,6 +88,7 @@ TUTTI_API void tutti_colocate_pop(tutti_graph *graph);
                                     (int)(sizeof((tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym)), \
                                     (tutti_sym[]){__VA_ARGS__}),                                   \
                  tutti_control_pop(graph))
+#define TUTTI_WITH_REMAT(graph) TUTTI_SCOPE_(tutti_remat_push(graph), tutti_remat_pop(graph))
 #define TUTTI_WITH_COLOCATION(graph, with)                                                         \
     TUTTI_SCOPE_(tutti_colocate_push(graph, with), tutti_colocate_pop(graph))
 

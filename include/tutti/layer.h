@@ -71,7 +71,8 @@ typedef struct tutti_field {
 #define TUTTI_LAYER_SETTINGS                                                                       \
     size_t struct_size;                                                                            \
     const char *name; /* by default the kind's, made unique in the model */                        \
-    bool frozen;      /* its weights are not trained */
+    bool frozen;      /* its weights are not trained */                                            \
+    bool remat;       /* what it makes inside is computed again for the gradients, not kept */
 typedef struct tutti_layer_settings {
     TUTTI_LAYER_SETTINGS
 } tutti_layer_settings;
@@ -102,7 +103,7 @@ struct tutti_layer_kind {
     const char *name; /* lower_case; users put their own prefix and a dot before it */
     const char *doc;  /* one line with the formula */
     size_t settings_size;
-    const tutti_field *fields;  /* (optional) without name and frozen; ends with a NULL key */
+    const tutti_field *fields; /* (optional) without name, frozen and remat; ends with a NULL key */
     int min_inputs, max_inputs; /* 0, 0: one input; max -1: any number */
     uint32_t flags;
     /* Adds the layer to call->graph and returns its (first) output. Called once for each place

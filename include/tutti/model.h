@@ -125,6 +125,9 @@ TUTTI_API tutti_status tutti_set_weight(tutti_model *model, const char *name, tu
 TUTTI_API tutti_layer *tutti_find_layer(tutti_model *model, const char *name);
 /* Whether a layer's weights are trained; to be set before tutti_compile. */
 TUTTI_API void tutti_set_trainable(tutti_layer *layer, bool trainable);
+/* As the setting .remat, also of a model that is a layer: what it makes inside is computed again
+ * for the gradients and not kept. To be called before the first step. */
+TUTTI_API void tutti_set_remat(tutti_layer *layer, bool remat);
 
 /* Layers, shapes, parameters, FLOPs and planned memory as text (from malloc). The model must have
  * been built. `batch` is what activations are counted for; 0: one example. */
@@ -179,9 +182,13 @@ typedef struct tutti_compile_options {
     struct {
         int count;
         const tutti_output_metric *list;
-    } metric_list;      /* with settings: TUTTI_METRICS({NULL, tutti_auc(.thresholds = 100)}) */
-    int accumulate;     /* batches whose gradients make one step; 1 */
-    bool deterministic; /* only kernels whose results do not depend on how a batch is cut */
+    } metric_list;        /* with settings: TUTTI_METRICS({NULL, tutti_auc(.thresholds = 100)}) */
+    int accumulate;       /* batches whose gradients make one step; 1 */
+    bool deterministic;   /* only kernels whose results do not depend on how a batch is cut */
+    int64_t memory_limit; /* bytes that a step's values (activations, gradients) may take on each
+                             device beside weights and slots; --set memory=64MiB; 0: any number.
+                             Above it forward values are computed again for the gradients, those
+                             first that free the most bytes for a FLOP */
 } tutti_compile_options;
 TUTTI_API tutti_status tutti_compile_model(tutti_model *model,
                                            const tutti_compile_options *options);

@@ -36,6 +36,9 @@ typedef struct tutti_session_options {
     int cache_limit;         /* compiled programs kept; default 128 */
     tutti_mesh_options mesh;
     tutti_strategy *strategy; /* how runs are spread; NULL: not at all. Must outlive the session */
+    int64_t memory_limit; /* bytes that the values of a run with gradients may take on each device
+                             beside variables; 0: any number. Forward values are computed again
+                             where that is needed; TOO_LARGE says what is needed at least */
 } tutti_session_options;
 
 /* The graph must outlive the session; it may grow while the session is open. */
@@ -118,6 +121,8 @@ typedef struct tutti_session_info {
     size_t cached_programs;
     double last_compile_seconds;
     size_t arena_bytes; /* of the program compiled last */
+    size_t arena_bound; /* the most bytes of it that are in use at once: what a perfect plan of the
+                           same order of instructions would take */
 } tutti_session_info;
 TUTTI_API void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info);
 /* The instructions of the program compiled last, as text (from malloc). */

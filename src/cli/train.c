@@ -22,6 +22,7 @@ static const char usage[] =
     "                         default by the devices and the job's workers; auto: by a forecast\n"
     "  --devices LIST         the strategy's: cpu:0,cpu:1 or cpu:*\n"
     "  --deterministic        the same bits for any number of workers\n"
+    "  --set memory=64MiB     most that a step's values may take on a device: some are computed again\n"
     "  --save FILE            writes FILE.json and FILE.safetensors\n"
     "  --logs DIR             writes event files for TensorBoard\n"
     "  --resume               goes on from the newest checkpoint\n"

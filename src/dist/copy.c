@@ -29,6 +29,7 @@ tutti_status tutti__walk_add(tutti_walk *walk, const tutti_node *like, const cha
                               attr_count, attrs, &node));
     node->file = like->file;
     node->line = like->line;
+    tutti__node_mark_like(node, like);
     node->origin = tutti__arena_string(&walk->to->arena, like->origin);
     node->device = tutti__arena_string(&walk->to->arena, walk->device);
     if (!node->origin || !node->device)

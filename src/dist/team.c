@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "dist/team_shards.h"
 
 tutti_status tutti__team_create(tutti_comm *world, int local, const char *const *devices,
                                 const char *algorithm, tutti_team **ret)
@@ -132,8 +133,7 @@ tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
     if (!team->world && !team->inner)
         return TUTTI_OK;
     if (team->world && team->inner && call->shards)
-        return tutti_fail(TUTTI_UNSUPPORTED, "deterministic mode takes one device a process where "
-                                             "there are several processes");
+        return tutti__team_fold_shards(team, local, pieces, dtype, &options);
     if (team->world && team->inner)
         return reduce_on_two_levels(team, local, count, pieces, dtype, reduction, &options);
     return reduce_pieces(team->world ? team->world : team->inner[local], count, pieces, dtype,

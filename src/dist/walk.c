@@ -205,6 +205,7 @@ static tutti_status expand(tutti_walk *walk, tutti_node *node, tutti_walked *mar
     TUTTI_TRY(node->op->expand(&expansion));
     TUTTI_TRY(tutti_graph_check(walk->from));
     for (size_t n = first; n < walk->from->nodes.count; n++) {
+        tutti__node_mark_like(walk->from->nodes.data[n], node);
         walk->from->nodes.data[n]->origin = node->origin;
         walk->from->nodes.data[n]->file = node->file;
         walk->from->nodes.data[n]->line = node->line;

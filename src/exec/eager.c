@@ -222,5 +222,6 @@ void tutti_eager_describe(tutti_eager *eager, tutti_session_info *ret_info)
                                      .compiles = stats.compiles,
                                      .cached_programs = stats.cached,
                                      .last_compile_seconds = stats.compile_seconds,
-                                     .arena_bytes = stats.arena_bytes};
+                                     .arena_bytes = stats.arena_bytes,
+                                     .arena_bound = stats.arena_bound};
 }

@@ -97,8 +97,8 @@ static tutti_status move_state(tutti_engine *engine, const tutti_strategy *strat
     return TUTTI_OK;
 }
 
-/* With the lock held: what was compiled for other devices goes. */
-static void forget_plans(tutti_engine *engine)
+/* Under the lock. */
+static void forget_programs(tutti_engine *engine)
 {
     tutti__cache_free(&engine->cache);
     engine->cache = (tutti_plan_cache){0};
@@ -113,7 +113,7 @@ tutti_status tutti__engine_gather(tutti_engine *engine)
         return strategy ? tutti_fail(TUTTI_INVALID, "the variables of several processes stay there")
                         : TUTTI_OK;
     pthread_mutex_lock(&engine->lock);
-    forget_plans(engine);
+    forget_programs(engine);
     engine->options.strategy = NULL;
     pthread_mutex_unlock(&engine->lock);
     tutti_status status = TUTTI_OK;
@@ -149,9 +149,17 @@ tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy
     engine->options.deterministic |= strategy->options.deterministic;
     free(engine->device);
     engine->options.device = engine->device = device;
-    forget_plans(engine);
+    forget_programs(engine); /* of one device */
     pthread_mutex_unlock(&engine->lock);
     return move_state(engine, strategy);
+}
+
+void tutti__engine_limit(tutti_engine *engine, size_t bytes)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->options.memory_limit = bytes;
+    forget_programs(engine);
+    pthread_mutex_unlock(&engine->lock);
 }
 
 static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
@@ -412,11 +420,16 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
 void tutti__engine_stats(tutti_engine *engine, tutti_engine_stats *ret)
 {
     pthread_mutex_lock(&engine->lock);
+    const tutti_plan *last = engine->last;
     *ret = (tutti_engine_stats){.runs = engine->runs,
                                 .compiles = engine->compiles,
                                 .cached = engine->cache.entries.count,
                                 .compile_seconds = engine->compile_seconds,
-                                .arena_bytes = engine->last ? engine->last->arena_bytes : 0};
+                                .arena_bytes = last ? last->arena_bytes : 0,
+                                .arena_bound = last ? last->arena_bound : 0,
+                                .flops = last ? last->flops : 0,
+                                .recomputed_flops = last ? last->recomputed_flops : 0};
+    memcpy(ret->note, last ? last->note : "", last ? sizeof ret->note : 1);
     pthread_mutex_unlock(&engine->lock);
 }
 

@@ -3,6 +3,7 @@
 #define TUTTI_EXEC_ENGINE_H
 
 #include "dist/strategy.h"
+#include "exec/limit.h"
 #include "graph/graph.h"
 #include "program/target.h"
 #include "state/state.h"
@@ -15,6 +16,8 @@ typedef struct tutti_engine_options {
     bool deterministic;
     int cache_limit;
     int64_t deadline_ns;      /* of a run, relative */
+    size_t memory_limit;      /* of a run's values on each device, bytes; 0: none */
+    bool keeps_all;           /* nothing is computed again for gradients */
     tutti_mesh mesh;          /* axis_count 0: none; the strings must outlive the engine */
     tutti_strategy *strategy; /* NULL: one device; retained by the engine */
 } tutti_engine_options;
@@ -36,6 +39,8 @@ tutti_state *tutti__engine_state(tutti_engine *engine);
 tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy);
 /* From now on runs are on one device again, the strategy's first. For a strategy of one process. */
 tutti_status tutti__engine_gather(tutti_engine *engine);
+/* From now on programs take at most so many bytes for their values; those that are there go. */
+void tutti__engine_limit(tutti_engine *engine, size_t bytes);
 tutti_strategy *tutti__engine_strategy(const tutti_engine *engine); /* or NULL */
 
 /* What one run asks for. */
@@ -72,7 +77,9 @@ typedef struct tutti_engine_stats {
     uint64_t runs, compiles;
     size_t cached;
     double compile_seconds;
-    size_t arena_bytes;
+    size_t arena_bytes, arena_bound;
+    double flops, recomputed_flops; /* of a program in which something is computed again; else 0 */
+    char note[TUTTI_LIMIT_NOTE];    /* what was chosen for the limit of memory, or "" */
 } tutti_engine_stats;
 void tutti__engine_stats(tutti_engine *engine, tutti_engine_stats *ret);
 /* Text of the program compiled last. */

@@ -33,11 +33,51 @@ static tutti_status find_updated(tutti_plan *plan, tutti_state *state, const tut
     return TUTTI_OK;
 }
 
+/* What is computed again, for those who ask; most graphs have nothing of the kind. */
+static void count_flops(tutti_plan *plan, const tutti_graph *graph)
+{
+    double again = 0, all = 0;
+    bool any = false;
+    for (size_t n = 0; n < graph->nodes.count && !any; n++)
+        any = graph->nodes.data[n]->recomputed;
+    if (any)
+        all = tutti__graph_flops(graph, &again);
+    plan->flops += all;
+    plan->recomputed_flops += again;
+}
+
+/* Runs without gradients (first values, predictions) keep nothing for them: no limit holds. */
+static bool has_gradients(const tutti_graph *graph)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.data[n]->backward)
+            return true;
+    return false;
+}
+
+static tutti_status lower(const tutti_engine_options *options, const tutti_partition *partition,
+                          tutti_plan_piece *piece, tutti_plan *plan)
+{
+    tutti_graph *graph = NULL;
+    if (options->memory_limit == 0 || options->keeps_all || !has_gradients(partition->graph)) {
+        count_flops(plan, partition->graph);
+        return piece->device->target->compile(piece->device, partition, &piece->executable);
+    }
+    TUTTI_TRY(tutti__compile_within(piece->device, partition, options->memory_limit,
+                                    &piece->executable, &graph, plan->note));
+    count_flops(plan, graph);
+    tutti_graph_destroy(graph);
+    return TUTTI_OK;
+}
+
 static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_options *options,
-                                  tutti_piece_graph *from, tutti_plan_piece *piece)
+                                  tutti_piece_graph *from, tutti_plan_piece *piece,
+                                  tutti_plan *plan)
 {
     TUTTI_TRY(tutti__device_open(from->device, &piece->device));
-    tutti_pass_context context = {.device = piece->device, .deterministic = options->deterministic};
+    tutti_pass_context context = {.device = piece->device,
+                                  .deterministic = options->deterministic,
+                                  .keeps_all = options->keeps_all || options->memory_limit > 0};
     TUTTI_TRY(tutti__passes_run(TUTTI_PASS_PARTITION, from->graph, &context, from->device));
     tutti_partition partition = {
         .graph = from->graph,
@@ -45,13 +85,21 @@ static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_optio
         .deterministic = options->deterministic,
         .shared = options->strategy ? tutti__strategy_memory(options->strategy) : NULL,
         .shadows = from->shadows};
-    TUTTI_TRY(piece->device->target->compile(piece->device, &partition, &piece->executable));
+    TUTTI_TRY(lower(options, &partition, piece, plan));
     piece->parameter_count = from->parameter_count;
     piece->result_count = from->result_count;
     piece->parameters = from->parameters;
     piece->results = from->results;
     from->parameters = from->results = NULL;
     return TUTTI_OK;
+}
+
+static void add_memory(tutti_plan *plan, const tutti_executable *executable)
+{
+    const tutti_executable_table *table = executable->table;
+    size_t bytes = table->memory(executable);
+    plan->arena_bytes += bytes;
+    plan->arena_bound += table->memory_bound ? table->memory_bound(executable) : bytes;
 }
 
 static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_options *options,
@@ -64,14 +112,14 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
     tutti_status status =
         plan->pieces ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
-        status = compile_piece(engine, options, &pieces[i], &plan->pieces[i]);
+        status = compile_piece(engine, options, &pieces[i], &plan->pieces[i], plan);
         plan->piece_count = i + 1;
         const tutti_executable *executable = plan->pieces[i].executable;
         if (status == TUTTI_OK)
             status = find_updated(plan, tutti__engine_state(engine), pieces[i].graph);
         plan->shadows = plan->shadows || (status == TUTTI_OK && executable->shadows);
         if (status == TUTTI_OK && executable->table->memory)
-            plan->arena_bytes += executable->table->memory(executable);
+            add_memory(plan, executable);
     }
     tutti__partition_free(count, pieces);
     return status;

@@ -34,6 +34,9 @@ typedef struct tutti_plan {
     int fetch_count;
     int *fetches;
     size_t arena_bytes;
+    double flops, recomputed_flops; /* of programs in which something is computed again */
+    char note[TUTTI_LIMIT_NOTE];    /* what was chosen for the limit of memory, or "" */
+    size_t arena_bound;             /* of pieces that know theirs, and the arenas of the others */
 } tutti_plan;
 
 tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options *options,

@@ -41,8 +41,12 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
                                    .strategy = options->strategy,
                                    .deterministic = options->deterministic,
                                    .cache_limit = options->cache_limit,
+                                   .memory_limit = (size_t)options->memory_limit,
                                    .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
     TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
+    if (options->memory_limit < 0)
+        return tutti_fail(TUTTI_INVALID, "a memory limit of %lld bytes",
+                          (long long)options->memory_limit);
     *ret = engine;
     return TUTTI_OK;
 }
@@ -293,7 +297,8 @@ void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info
                                      .compiles = stats.compiles,
                                      .cached_programs = stats.cached,
                                      .last_compile_seconds = stats.compile_seconds,
-                                     .arena_bytes = stats.arena_bytes};
+                                     .arena_bytes = stats.arena_bytes,
+                                     .arena_bound = stats.arena_bound};
 }
 
 tutti_status tutti_session_print(tutti_session *session, char **ret_text)

@@ -237,9 +237,11 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
     d.wanted = calloc(d.count + 1, 1);
     d.sums = calloc(d.count + 1, sizeof *d.sums);
     tutti_name_push(graph, "gradients");
+    graph->differentiated++;
     tutti_status status = d.carries && d.wanted && d.sums
                               ? run(&d, y_count, ys, y_grads, x_count, xs, ret_grads, ret_rows)
                               : tutti_fail(TUTTI_NO_MEMORY, "gradients");
+    graph->differentiated--;
     tutti_name_pop(graph);
     free(d.carries);
     free(d.wanted);

@@ -73,6 +73,7 @@ void tutti__graph_reset(tutti_graph *graph)
     graph->nodes.count = kept;
     graph->results.count = graph->targets.count = graph->scopes.count = graph->hooks.count = 0;
     graph->error.status = TUTTI_OK;
+    graph->regions = 0;
     graph->generation++;
     graph->version++;
     tutti__arena_reset(&graph->arena);
@@ -258,6 +259,7 @@ static tutti_status give_identity(tutti_graph *graph, tutti_node *node, const ch
     node->name = like->name;
     node->origin = like->origin;
     node->device = like->device;
+    tutti__node_mark_like(node, like);
     return TUTTI_OK;
 }
 

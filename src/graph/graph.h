@@ -51,6 +51,11 @@ struct tutti_node {
     const tutti_sharding **shardings; /* per output; the array or an entry may be NULL */
     tutti_edge current;               /* handles: the read that uses share; node NULL: none yet */
     tutti_node *updated; /* handles in a trace: the last update, which later reads follow */
+    /* What may be computed a second time for the gradients (passes/remat.c). */
+    uint32_t region; /* the scope or call of a layer that it was made in; 0: none */
+    bool remat;      /* all of the region is to be */
+    bool backward;   /* made by differentiation */
+    bool recomputed; /* it is such a second time */
     bool dead;
     void *scratch; /* of the pass that runs; no pass relies on another's */
 };
@@ -61,7 +66,8 @@ typedef struct tutti_scope {
         TUTTI_SCOPE_DEVICE,
         TUTTI_SCOPE_DEVICE_FN,
         TUTTI_SCOPE_CONTROL,
-        TUTTI_SCOPE_COLOCATE
+        TUTTI_SCOPE_COLOCATE,
+        TUTTI_SCOPE_REGION
     } kind;
     const char *text; /* full name prefix, or the device as this scope alone gives it */
     tutti_device_fn *fn;
@@ -69,6 +75,8 @@ typedef struct tutti_scope {
     int control_count;
     tutti_node **controls;
     const tutti_node *colocate;
+    uint32_t region;
+    bool remat;
 } tutti_scope;
 
 /* Called with the gradient of `edge` when it is complete; what it returns takes its place. */
@@ -98,6 +106,8 @@ struct tutti_graph {
     struct {
         uint32_t first, last;
     } recorded;
+    uint32_t regions;   /* the last one's number */
+    int differentiated; /* more than 0 while gradients are being made */
     tutti_map taken; /* by a name that was wished again: the last number (unsigned) put behind it */
     /* A trace of a tape: names are not looked up, updates take effect in the order of building. */
     bool trace;
@@ -145,6 +155,20 @@ static inline const tutti_type *tutti__edge_type(tutti_edge e)
 
 /* The value of a variable: a "read" node, shared while no control scope is in force. */
 tutti_status tutti__handle_read(tutti_graph *graph, tutti_edge handle, tutti_edge *ret);
+
+/* What is made from now on is a region: see tutti_node. `region` 0: a new one. Of regions inside
+ * each other the outermost counts that is to be computed again, or the innermost. */
+void tutti__region_push(tutti_graph *graph, uint32_t region, bool remat);
+void tutti__region_pop(tutti_graph *graph);
+
+/* The marks of tutti_node that a node gets which stands for another one. */
+static inline void tutti__node_mark_like(tutti_node *node, const tutti_node *like)
+{
+    node->region = like->region;
+    node->remat = like->remat;
+    node->backward = like->backward;
+    node->recomputed = like->recomputed;
+}
 
 /* Adds a control edge: `node` waits for `after` (which must have a smaller id). */
 tutti_status tutti__node_after(tutti_node *node, tutti_node *after);
@@ -203,6 +227,11 @@ uint64_t tutti__graph_hash(const tutti_graph *graph);
 bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b);
 uint64_t tutti__attr_hash(uint64_t seed, const tutti_attr *attr);
 uint64_t tutti__hash_type(uint64_t seed, const tutti_type *type);
+
+/* Floating-point operations of a node by its operator's cost rule; 0 where shapes are not known. */
+double tutti__node_flops(const tutti_node *node);
+/* Of all nodes, and of those that are computed again. */
+double tutti__graph_flops(const tutti_graph *graph, double *ret_recomputed);
 
 /* Attributes of a node by name. */
 static inline int64_t tutti__int(const tutti_node *n, const char *name)

@@ -149,6 +149,40 @@ void tutti_colocate_pop(tutti_graph *graph)
     pop(graph, TUTTI_SCOPE_COLOCATE, TUTTI_SCOPE_COLOCATE, "colocation");
 }
 
+void tutti__region_push(tutti_graph *graph, uint32_t region, bool remat)
+{
+    tutti_scope *scope = push(graph, TUTTI_SCOPE_REGION);
+    if (!scope)
+        return;
+    scope->region = region ? region : graph->regions + 1;
+    graph->regions = scope->region > graph->regions ? scope->region : graph->regions;
+    scope->remat = remat;
+}
+
+void tutti__region_pop(tutti_graph *graph)
+{
+    pop(graph, TUTTI_SCOPE_REGION, TUTTI_SCOPE_REGION, "recomputation");
+}
+
+void tutti_remat_push(tutti_graph *graph)
+{
+    tutti__region_push(graph, 0, true);
+}
+
+void tutti_remat_pop(tutti_graph *graph)
+{
+    tutti__region_pop(graph);
+}
+
+static void give_region(const tutti_graph *graph, tutti_node *node)
+{
+    for (size_t i = 0; i < graph->scopes.count && !node->remat; i++)
+        if (graph->scopes.data[i].kind == TUTTI_SCOPE_REGION) {
+            node->region = graph->scopes.data[i].region;
+            node->remat = graph->scopes.data[i].remat;
+        }
+}
+
 static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *wished)
 {
     const char *prefix = tutti__scope_prefix(graph);
@@ -204,8 +238,11 @@ tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char
     tutti__here_get(&node->file, &node->line);
     TUTTI_TRY(give_name(graph, node, wished_name));
     node->device = "";
+    node->backward = graph->differentiated > 0;
     if (graph->scopes.count == 0)
         return TUTTI_OK;
+    if (!node->backward)
+        give_region(graph, node);
     TUTTI_TRY(give_device(graph, node));
     for (size_t i = 0; i < graph->scopes.count; i++) {
         const tutti_scope *scope = &graph->scopes.data[i];

@@ -135,9 +135,9 @@ tutti_sym tutti_layer_apply(tutti_layer *layer, int count, const tutti_sym *inpu
 
 /* Per blueprint node its outputs in the other graph: the first of them, or an array. */
 typedef struct copies {
-    tutti_sym *first; /* per node: index into all */
-    size_t *start;
+    size_t *start; /* per node: index into all */
     tutti_sym *all;
+    uint32_t *regions; /* by region of the blueprint: that of the other graph; 0: none yet */
 } copies;
 
 static tutti_status make_copies(const tutti_graph *blueprint, copies *ret)
@@ -152,11 +152,14 @@ static tutti_status make_copies(const tutti_graph *blueprint, copies *ret)
         total += (size_t)(outputs > TUTTI_LAYER_OUTPUTS ? outputs : TUTTI_LAYER_OUTPUTS);
     }
     tutti_sym *all = calloc(total + 1, sizeof *all);
-    if (!all) {
+    uint32_t *regions = calloc((size_t)blueprint->regions + 1, sizeof *regions);
+    if (!all || !regions) {
         free(start);
+        free(all);
+        free(regions);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to build a model");
     }
-    *ret = (copies){.start = start, .all = all};
+    *ret = (copies){.start = start, .all = all, .regions = regions};
     return TUTTI_OK;
 }
 
@@ -218,6 +221,21 @@ static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *g
         outputs[i] = tutti__sym(made.node, (uint32_t)i);
 }
 
+/* In a scope of the blueprint's that is computed again, so is the copy. */
+static void copy_in_region(tutti_model *model, const tutti_node *node, tutti_graph *graph,
+                           copies *c)
+{
+    if (!node->remat) {
+        copy_node(model, node, graph, c);
+        return;
+    }
+    tutti__region_push(graph, c->regions[node->region], true);
+    if (!c->regions[node->region])
+        c->regions[node->region] = graph->regions;
+    copy_node(model, node, graph, c);
+    tutti__region_pop(graph);
+}
+
 static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph, const tutti_sym *inputs,
                                     tutti_sym *ret_outputs)
 {
@@ -231,7 +249,7 @@ static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph, cons
         if (tutti_graph_check(graph) != TUTTI_OK)
             break;
         if (!node->dead && !c.all[c.start[i]].node)
-            copy_node(model, node, graph, &c);
+            copy_in_region(model, node, graph, &c);
     }
     for (size_t i = 0; i < model->outputs.count; i++) {
         tutti_sym sym = model->outputs.data[i].sym;
@@ -239,6 +257,7 @@ static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph, cons
     }
     free(c.start);
     free(c.all);
+    free(c.regions);
     return tutti_graph_check(graph);
 }
 

@@ -231,7 +231,9 @@ int tutti__layer_build(tutti_layer *layer, tutti_graph *graph, int count, const 
     if (layer->file)
         tutti_here(layer->file, layer->line);
     tutti_name_push(graph, tutti_layer_name(layer));
+    tutti__region_push(graph, 0, layer->remat);
     ret_outputs[0] = layer->kind->call(&call);
+    tutti__region_pop(graph);
     tutti_name_pop(graph);
     if (!ret_outputs[0].node && tutti_graph_check(graph) == TUTTI_OK)
         tutti_layer_fail(&call, "its call gave no output");

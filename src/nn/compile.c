@@ -162,6 +162,16 @@ static tutti_status compile(tutti_model *model, const tutti_compile_options *opt
     return TUTTI_OK;
 }
 
+static tutti_status limit_memory(tutti_model *model, int64_t bytes)
+{
+    if (bytes < 0)
+        return tutti_fail(TUTTI_INVALID, "a memory limit of %lld bytes", (long long)bytes);
+    model->memory_limit = bytes;
+    if (model->engine)
+        tutti__engine_limit(model->engine, (size_t)bytes);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options *options)
 {
     TUTTI_TRY(tutti_model_check(model));
@@ -178,6 +188,8 @@ tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options
         return tutti__model_fail(model, no_memory());
     model->trainer->steps = steps;
     model->deterministic = model->deterministic || options->deterministic;
+    if (options->memory_limit != 0)
+        TUTTI_TRY(tutti__model_fail(model, limit_memory(model, options->memory_limit)));
     const char *file;
     int line;
     tutti__here_get(&file, &line);

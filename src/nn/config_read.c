@@ -14,7 +14,7 @@ static tutti_status bad(const char *what)
 
 /* ---- layers ---- */
 
-static const char *const layer_members[] = {"kind", "name", "frozen", "model", NULL};
+static const char *const layer_members[] = {"kind", "name", "frozen", "remat", "model", NULL};
 
 static tutti_status read_settings(const tutti_layer_kind *kind, const tutti_json *json,
                                   const char *name, tutti_layer **ret)
@@ -61,6 +61,7 @@ static tutti_status read_layer(tutti_model *model, const tutti_json *json)
                               name, kind);
         TUTTI_TRY(read_settings(found, json, name, &layer));
     }
+    layer->remat = tutti__json_bool(tutti__json_get(json, "remat"), false);
     tutti_status status = tutti__model_adopt(model, layer);
     if (status != TUTTI_OK)
         tutti_layer_release(layer);
@@ -91,6 +92,8 @@ static tutti_status read_type(const tutti_json *json, int from, tutti_type *ret)
 }
 
 /* ---- nodes ---- */
+
+enum { MOST_REGIONS = 1 << 16 };
 
 typedef struct reading {
     tutti_model *model;
@@ -229,7 +232,7 @@ static tutti_status read_op(reading *r, const tutti_json *json, const char *name
     return tutti_graph_check(r->model->blueprint);
 }
 
-static tutti_status read_node(reading *r, const tutti_json *json)
+static tutti_status read_node_inside(reading *r, const tutti_json *json)
 {
     const char *name = tutti__json_text(tutti__json_get(json, "name"), NULL);
     const char *layer = tutti__json_text(tutti__json_get(json, "layer"), NULL);
@@ -249,6 +252,20 @@ static tutti_status read_node(reading *r, const tutti_json *json)
         TUTTI_TRY(read_op(r, json, name, count, inputs, &made));
     }
     return tutti__map_set(&r->made, name, made.node);
+}
+
+/* Nodes of one scope that is computed again have its number. */
+static tutti_status read_node(reading *r, const tutti_json *json)
+{
+    int64_t region = tutti__json_int(tutti__json_get(json, "remat"), 0);
+    if (region < 0 || region > MOST_REGIONS)
+        return bad("\"remat\" of a node is the number of a scope");
+    if (region > 0)
+        tutti__region_push(r->model->blueprint, (uint32_t)region, true);
+    tutti_status status = read_node_inside(r, json);
+    if (region > 0)
+        tutti__region_pop(r->model->blueprint);
+    return status;
 }
 
 static tutti_status read_ports(reading *r, const tutti_json *json)

@@ -19,6 +19,10 @@ static tutti_status write_layer(const tutti_layer *layer, tutti_json_writer *w)
         tutti__json_key(w, "frozen");
         tutti__json_put_bool(w, true);
     }
+    if (layer->remat) {
+        tutti__json_key(w, "remat");
+        tutti__json_put_bool(w, true);
+    }
     tutti_model *inner = tutti__layer_model(layer);
     if (inner) {
         tutti__json_key(w, "model");
@@ -143,6 +147,10 @@ static tutti_status write_node(const tutti_model *model, const tutti_node *node,
     for (int i = 0; i < node->input_count; i++)
         write_edge(node->inputs[i], w);
     tutti__json_end(w);
+    if (node->remat) { /* the number of the scope it stands in */
+        tutti__json_key(w, "remat");
+        tutti__json_put_int(w, node->region);
+    }
     tutti__json_end(w);
     return TUTTI_OK;
 }

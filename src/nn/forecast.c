@@ -8,7 +8,6 @@
 
 #include "nn/spread.h"
 #include "nn/trainer.h"
-#include "ops/cost.h"
 
 /* ---- prices ---- */
 
@@ -135,7 +134,7 @@ static course follow(const tutti_timed_list *list, const tutti_reach *reach, dou
     course c = {0};
     for (size_t i = 0; i < list->count; i++) {
         const tutti_timed *timed = &list->data[i];
-        c.flops += timed->node ? tutti__node_cost(timed->node).flops : 0;
+        c.flops += timed->node ? tutti__node_flops(timed->node) : 0;
         if (timed->node && tutti__is(timed->node, "all_reduce_wait")) {
             await(&c, tutti__str(timed->node, "channel"));
         } else if (timed->left_out && timed->node) {

@@ -25,6 +25,16 @@ typedef struct tutti_reach {
 /* Of a strategy at hand; with `measures` devices of one process are measured for it. */
 tutti_status tutti__reach_of(tutti_strategy *strategy, bool measures, tutti_reach *ret);
 
+/* ---- planned.c ---- */
+/* A training step as it is compiled for one device. */
+typedef struct tutti_planned {
+    double bytes, bound;      /* of activations and gradients: planned, in use at once */
+    double kept;              /* planned when nothing is computed again */
+    double flops, recomputed; /* of the step, and of it what is computed again; 0: nothing is */
+} tutti_planned;
+/* INVALID for a model that has nothing to train; TOO_LARGE above its limit of memory. */
+tutti_status tutti__model_planned(tutti_model *model, int64_t batch, tutti_planned *ret);
+
 typedef struct tutti_forecast {
     const char *strategy;
     int replicas;

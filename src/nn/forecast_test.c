@@ -13,7 +13,6 @@
 #include "nn/callbacks/common.h"
 #include "nn/spread.h"
 #include "nn/trainer.h"
-#include "ops/cost.h"
 #include "tutti/tutti.h"
 
 enum { BATCH = 40, SIDE = 12, CLASSES = 10 };
@@ -138,7 +137,7 @@ static work work_of(const step *s, int workers, int first, bool deterministic)
     CHECK_OK(tutti__forecast_imagined(s->model, s->form, 0, 2, s->tensors, imagined, &rehearsal));
     for (size_t i = 0; rehearsal.count == 1 && i < rehearsal.devices[0].count; i++) {
         const tutti_node *node = rehearsal.devices[0].data[i].node;
-        double flops = node ? tutti__node_cost(node).flops : 0;
+        double flops = node ? tutti__node_flops(node) : 0;
         w.all += flops;
         w.updates += node && (node->op->flags & TUTTI_OP_UPDATES) ? flops : 0;
     }

@@ -81,6 +81,7 @@ static tutti_status take_settings(tutti_layer *layer, const void *settings)
     memcpy(layer->settings, settings, common.struct_size < size ? common.struct_size : size);
     memcpy(&common, layer->settings, sizeof common);
     layer->frozen = common.frozen;
+    layer->remat = common.remat;
     if (common.name && !(layer->name = tutti__arena_string(&layer->arena, common.name)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a layer");
     ((tutti_layer_settings *)layer->settings)->name = layer->name;

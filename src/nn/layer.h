@@ -10,7 +10,7 @@
 struct tutti_layer {
     const tutti_layer_kind *kind; /* NULL: the kind is not known, see `error` */
     char *name;                   /* what the user wished, then what the model gave */
-    bool frozen;
+    bool frozen, remat;
     void *settings; /* a copy, in the arena */
     tutti_arena arena;
     const char *file; /* of the user */

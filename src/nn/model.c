@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "ops/build.h"
 
 bool tutti__model_able(const tutti_model *model)
@@ -78,6 +79,9 @@ static tutti_status fill(tutti_model *model, const tutti_model_options *options,
                                 : tutti_flag_text(model->job, "precision", "f32");
     TUTTI_TRY(read_precision(precision, &model->compute));
     model->deterministic = tutti_flag_on(model->job, "deterministic");
+    const char *memory = tutti_flag_text(model->job, "memory", NULL);
+    if (memory && tutti__bytes_parse(memory, &model->memory_limit) != TUTTI_OK)
+        return tutti__error_prefix(TUTTI_INVALID, "--set memory");
     if (blueprint) {
         TUTTI_TRY(tutti_graph_create(&model->blueprint));
         model->plan = tutti__model_building(model, false);
@@ -160,6 +164,12 @@ void tutti_set_trainable(tutti_layer *layer, bool trainable)
 {
     if (layer)
         layer->frozen = !trainable;
+}
+
+void tutti_set_remat(tutti_layer *layer, bool remat)
+{
+    if (layer)
+        layer->remat = remat;
 }
 
 /* ---- ports ---- */

@@ -46,6 +46,7 @@ struct tutti_model {
     tutti_session *session;
     tutti_eager *eager;
     bool built, deterministic;
+    int64_t memory_limit;     /* of a run's values, bytes; 0: none */
     size_t weight_end;        /* variables among the graph's first so many nodes are weights */
     tutti_building inference; /* what the inference form noted */
     TUTTI_VEC(tutti_sym) fed; /* placeholders, as inputs */

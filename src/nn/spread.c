@@ -16,7 +16,9 @@ tutti_status tutti__model_engine(tutti_model *model)
         return tutti__engine_spread(model->engine, tutti_strategy_current());
     bool deterministic = model->deterministic || (strategy && strategy->options.deterministic);
     TUTTI_TRY(tutti__engine_options_of(
-        TUTTI_OPTIONS(tutti_session_options, .deterministic = deterministic), &options));
+        TUTTI_OPTIONS(tutti_session_options, .deterministic = deterministic,
+                      .memory_limit = model->memory_limit),
+        &options));
     if (strategy && strategy->local > 0)
         options.device = tutti_strategy_device(strategy, 0);
     options.strategy = strategy;

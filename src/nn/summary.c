@@ -1,5 +1,6 @@
 /* summary.c: a model as a table: layers, shapes, parameters, FLOPs, memory. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 #include "nn/optimizer.h"
 #include "nn/trainer.h"
 #include "ops/build.h"
-#include "ops/cost.h"
 
 /* One row: a call of a layer. */
 typedef struct row {
@@ -78,7 +78,7 @@ static tutti_status count_nodes(tutti_model *model, int64_t batch, rows *list, t
         if (node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_UPDATES) ||
             strstr(node->name, "/initial"))
             continue;
-        double flops = tutti__node_cost(node).flops;
+        double flops = tutti__node_flops(node);
         bool own = !(node->op->flags & TUTTI_OP_VIEW) && !tutti__is(node, "read") &&
                    !tutti__is(node, "constant") && !tutti__is(node, "identity");
         for (int k = 0; own && k < node->output_count; k++)
@@ -188,6 +188,35 @@ static void write_text(const tutti_model *model, const rows *list, const totals 
         tutti__bytes_text(t->bytes + t->trainable_bytes + t->slots + t->activations, e));
 }
 
+/* The training step as it is compiled; nothing where there is none. */
+static void write_planned(tutti_model *model, int64_t batch, tutti_text *text)
+{
+    char a[32], b[32];
+    tutti_planned planned;
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    tutti_status status = tutti__model_planned(model, batch, &planned);
+    if (status == TUTTI_TOO_LARGE)
+        tutti__text_add(text, "training step at batch %" PRId64 ": %s\n", batch,
+                        tutti_error_message());
+    if (status != TUTTI_OK)
+        tutti__error_restore(&before);
+    if (status != TUTTI_OK)
+        return;
+    tutti__text_add(text,
+                    "planned for a training step at batch %" PRId64
+                    ": activations and gradients %s, bound %s (%.2f times)\n",
+                    batch, tutti__bytes_text(planned.bytes, a), tutti__bytes_text(planned.bound, b),
+                    planned.bound > 0 ? planned.bytes / planned.bound : 1);
+    if (planned.recomputed > 0)
+        tutti__text_add(
+            text,
+            "computed again for the gradients: saves %s of %s (%.0f %%) for %.1f %% more FLOPs\n",
+            tutti__bytes_text(fmax(planned.kept - planned.bytes, 0), a),
+            tutti__bytes_text(planned.kept, b), 100 * fmax(1 - planned.bytes / planned.kept, 0),
+            100 * planned.recomputed / (planned.flops - planned.recomputed));
+}
+
 static void count_slots(const tutti_model *model, totals *t)
 {
     tutti_optimizer_slot slots[8];
@@ -211,6 +240,8 @@ tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
     count_slots(model, &t);
     if (status == TUTTI_OK)
         write_text(model, &list, &t, batch, &text);
+    if (status == TUTTI_OK)
+        write_planned(model, batch, &text);
     TUTTI_VEC_FREE(&list);
     if (status == TUTTI_OK && !text.failed) {
         *ret_text = text.data;

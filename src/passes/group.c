@@ -295,12 +295,26 @@ static char *describe(tutti_arena *arena, const tutti_node_group *group)
     return text;
 }
 
+/* A group is of the gradients only when all of it is. It is computed again with the last part that
+ * is, or else it stands where its last part stood. */
+static void mark(tutti_node *fused, const tutti_node_group *group)
+{
+    const tutti_node *forward = NULL;
+    for (int i = 0; i < group->count; i++)
+        if (!group->nodes[i]->backward &&
+            (forward == NULL || !forward->remat || group->nodes[i]->remat))
+            forward = group->nodes[i];
+    if (forward != NULL)
+        tutti__node_mark_like(fused, forward);
+}
+
 static tutti_status replace(tutti_rewrite *rewrite, const tutti_node_group *group, fusion *f,
                             const char *name)
 {
     tutti_edge fused;
     TUTTI_TRY(tutti__rewrite_add(rewrite, group->nodes[group->count - 1], operator_for(group),
                                  f->input_count, f->inputs, 2, f->attrs, &fused));
+    mark(fused.node, group);
     if (rewrite->graph->trace)
         fused.node->name = name;
     int changes = rewrite->changes;

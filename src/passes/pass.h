@@ -9,6 +9,7 @@
 typedef struct tutti_pass_context {
     const tutti_device *device; /* of a partition; NULL for passes over the whole job */
     bool deterministic;
+    bool keeps_all; /* the pass remat does nothing */
 } tutti_pass_context;
 
 typedef enum tutti_pass_stage {

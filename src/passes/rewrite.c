@@ -210,6 +210,7 @@ tutti_status tutti__rewrite_add(tutti_rewrite *rewrite, const tutti_node *like, 
                               &node));
     if (rewrite->graph->trace) /* names are not looked up there, so they may occur twice */
         node->name = like->name;
+    tutti__node_mark_like(node, like);
     node->origin = like->origin;
     node->device = like->device;
     node->colocate = like->colocate;

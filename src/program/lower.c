@@ -87,9 +87,10 @@ static void print_value(const tutti_program *program, int32_t index, tutti_text 
 
 void tutti__program_print(const tutti_program *program, tutti_text *text)
 {
-    tutti__text_add(text, "program on %s: %zu instructions, arena %zu bytes, hash %016llx\n",
+    tutti__text_add(text,
+                    "program on %s: %zu instructions, arena %zu bytes (bound %zu), hash %016llx\n",
                     program->device->name, program->instruction_count, program->arena_size,
-                    (unsigned long long)program->hash);
+                    program->arena_bound, (unsigned long long)program->hash);
     for (size_t i = 0; i < program->instruction_count; i++) {
         const tutti_instruction *instruction = &program->instructions[i];
         if (i == program->commit_at && program->updates)

@@ -46,7 +46,7 @@ static tutti_edge grow(tutti_graph *g, dice *d, const tutti_edge *values, int co
     static const char *const binary[] = {"add", "sub", "mul", "maximum"};
     tutti_edge a = values[draw(d, count)], b = values[draw(d, count)], pair[2] = {a, b};
     int64_t flat[] = {4, 9}, square[] = {6, 6};
-    switch (draw(d, 6)) {
+    switch (draw(d, 7)) {
     case 0:
         return add(g, unary[draw(d, 5)], 1, &a, 0, NULL);
     case 1:
@@ -54,6 +54,10 @@ static tutti_edge grow(tutti_graph *g, dice *d, const tutti_edge *values, int co
         return add(g, binary[draw(d, 4)], 2, pair, 0, NULL);
     case 3:
         return add(g, "tanh", 1, (tutti_edge[]){add(g, "matmul", 2, pair, 0, NULL)}, 0, NULL);
+    case 6: { /* little out of much */
+        tutti_edge both[2] = {add(g, "mean", 1, &a, 0, NULL), b};
+        return add(g, "mul", 2, both, 0, NULL);
+    }
     case 4: {
         tutti_edge view = add(g, "reshape", 1, &a, 1, &TUTTI_INTS("dims", 2, flat));
         view = draw(d, 2) ? add(g, "neg", 1, &view, 0, NULL) : view;

@@ -1,12 +1,12 @@
-/* memory.c: where values lie in the arena.
+/* memory.c: which values share memory, from when to when each is wanted, and so where it lies.
  *
- * Values are placed in the order of their makers, each at the lowest offset that no value which is
- * still wanted covers. A value is no longer wanted by instruction i when all its uses happen before
- * i. An output takes its input's place where the kernel allows it and nothing else wants the input.
+ * An output takes its input's place where the kernel allows it and nothing else wants the input.
+ * What is left wants bytes of its own from its maker to its last use; pack.c finds a place for it.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "program/pack.h"
 #include "program/program.h"
 
 typedef struct use {
@@ -16,10 +16,7 @@ typedef struct use {
 
 typedef struct planner {
     tutti_program *program;
-    use **uses;      /* by root value: makers and readers of it and of its views */
-    int32_t *placed; /* roots that have a place, by offset */
-    bool *has_place; /* by value */
-    size_t placed_count;
+    use **uses; /* by root value: makers and readers of it and of its views */
 } planner;
 
 static size_t align(size_t size, size_t alignment)
@@ -55,50 +52,6 @@ static bool collect_uses(planner *p)
         if (program->results[i].copy) /* copied at the end: nothing may take its place */
             ok = ok && note_use(p, program->results[i].value, INT32_MAX);
     return ok;
-}
-
-static bool wanted(const planner *p, int32_t root, int32_t instruction)
-{
-    for (const use *u = p->uses[root]; u; u = u->next)
-        if (u->instruction == INT32_MAX ||
-            !tutti__happens_before(p->program, u->instruction, instruction))
-            return true;
-    return false;
-}
-
-/* Inserts by offset, so that gaps can be found in one walk. */
-static void insert(planner *p, int32_t root)
-{
-    size_t at = p->placed_count++;
-    const tutti_program_value *values = p->program->values;
-    while (at > 0 && values[p->placed[at - 1]].offset > values[root].offset) {
-        p->placed[at] = p->placed[at - 1];
-        at--;
-    }
-    p->placed[at] = root;
-}
-
-static void place(planner *p, int32_t root, int32_t instruction)
-{
-    tutti_program_value *values = p->program->values;
-    size_t alignment = p->program->device->target->alignment;
-    size_t size = align(values[root].size ? values[root].size : 1, alignment);
-    size_t offset = 0;
-    for (size_t i = 0; i < p->placed_count; i++) {
-        int32_t other = p->placed[i];
-        if (!wanted(p, other, instruction))
-            continue;
-        if (values[other].offset >= offset + size)
-            break;
-        size_t end =
-            values[other].offset + align(values[other].size ? values[other].size : 1, alignment);
-        offset = end > offset ? end : offset;
-    }
-    values[root].offset = offset;
-    p->has_place[root] = true;
-    if (offset + size > p->program->arena_size)
-        p->program->arena_size = offset + size;
-    insert(p, root);
 }
 
 /* Whether output `k` may lie where input `i` lies: same size and type, and nobody else wants it. */
@@ -172,15 +125,10 @@ static void share_bucket(planner *p, int32_t index)
     }
 }
 
-static void place_outputs(planner *p, int32_t index)
+static void merge_outputs(planner *p, int32_t index)
 {
     tutti_instruction *instruction = &p->program->instructions[index];
     tutti_program_value *values = p->program->values;
-    for (int k = 0; k < instruction->input_count; k++) { /* written through its handle: no maker */
-        int32_t root = values[instruction->inputs[k]].root;
-        if (values[root].space == TUTTI_IN_ARENA && values[root].maker < 0 && !p->has_place[root])
-            place(p, root, index);
-    }
     for (int k = 0; k < instruction->output_count; k++) {
         int32_t value = instruction->outputs[k];
         if (values[value].root != value || values[value].space != TUTTI_IN_ARENA ||
@@ -189,28 +137,80 @@ static void place_outputs(planner *p, int32_t index)
         int32_t input = reusable(p, instruction, index, k);
         if (input >= 0)
             merge(p, value, input);
-        else
-            place(p, value, index);
     }
-    if (instruction->workspace >= 0)
-        place(p, instruction->workspace, index);
+}
+
+static bool lies_in_arena(const planner *p, size_t value)
+{
+    const tutti_program_value *one = &p->program->values[value];
+    return one->root == (int32_t)value && one->space == TUTTI_IN_ARENA && p->uses[value];
+}
+
+/* From when to when a root is wanted. */
+static tutti_packed lifetime(const planner *p, size_t root)
+{
+    size_t size = p->program->values[root].size;
+    tutti_packed one = {.value = (int32_t)root, .first = INT32_MAX, .last = -1};
+    one.size = align(size ? size : 1, p->program->device->target->alignment);
+    for (const use *u = p->uses[root]; u; u = u->next) {
+        one.first = u->instruction < one.first ? u->instruction : one.first;
+        one.last = u->instruction > one.last ? u->instruction : one.last;
+    }
+    return one;
+}
+
+/* Every use of `a` happens before the making of `b`; with several streams the list's order says
+ * nothing of that. */
+static bool over_before(const planner *p, const tutti_packed *a, const tutti_packed *b)
+{
+    if (!p->program->clock)
+        return a->last < b->first;
+    for (const use *u = p->uses[a->value]; u; u = u->next)
+        if (u->instruction == INT32_MAX ||
+            !tutti__happens_before(p->program, u->instruction, b->first))
+            return false;
+    return true;
+}
+
+static bool collide(const void *context, const tutti_packed *a, const tutti_packed *b)
+{
+    return !over_before(context, a, b) && !over_before(context, b, a);
+}
+
+static tutti_status place_roots(planner *p)
+{
+    tutti_program *program = p->program;
+    size_t count = 0;
+    for (size_t i = 0; i < program->value_count; i++)
+        count += lies_in_arena(p, i);
+    tutti_packed *roots = tutti__arena_array(&program->arena, count + 1, sizeof *roots);
+    if (!roots)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+    count = 0;
+    for (size_t i = 0; i < program->value_count; i++)
+        if (lies_in_arena(p, i))
+            roots[count++] = lifetime(p, i);
+    tutti_pack all = {.count = count, .values = roots, .collide = collide, .context = p};
+    TUTTI_TRY(tutti__pack_bound(&all, program->instruction_count, &program->arena_bound));
+    TUTTI_TRY(tutti__pack(&all, program->arena_bound, &program->arena_size));
+    for (size_t i = 0; i < count; i++)
+        program->values[roots[i].value].offset = roots[i].offset;
+    return TUTTI_OK;
 }
 
 tutti_status tutti__program_memory(tutti_program *program)
 {
     planner p = {.program = program};
     p.uses = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *p.uses);
-    p.placed = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *p.placed);
-    p.has_place =
-        tutti__arena_array(&program->arena, program->value_count + 1, sizeof *p.has_place);
-    if (!p.uses || !p.placed || !p.has_place || !collect_uses(&p))
+    if (!p.uses || !collect_uses(&p))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     for (size_t i = 0; program->shares && i < program->instruction_count; i++)
         if (program->instructions[i].kernel &&
             (program->instructions[i].kernel->flags & TUTTI_KERNEL_INPLACE_EACH))
             share_bucket(&p, (int32_t)i);
     for (size_t i = 0; i < program->instruction_count; i++)
-        place_outputs(&p, (int32_t)i);
+        merge_outputs(&p, (int32_t)i);
+    TUTTI_TRY(place_roots(&p));
     for (size_t i = 0; i < program->value_count; i++) { /* views lie where their root lies */
         tutti_program_value *value = &program->values[i], *root = &program->values[value->root];
         if (root->space == TUTTI_IN_ARENA || root->space == TUTTI_IN_SHARED) {

@@ -36,17 +36,6 @@ static void classify(tutti_order *o)
     }
 }
 
-/* What does not follow an update first, then the rest; both in the order of the graph. */
-static void sequence(tutti_order *o)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t n = 0; n < o->node_count; n++)
-            if (o->commits[n] == (pass == 1)) {
-                o->position[n] = (int32_t)o->sequence_count;
-                o->sequence[o->sequence_count++] = o->graph->nodes.data[n];
-            }
-}
-
 int32_t tutti__order_value(tutti_order *o, tutti_program_value value)
 {
     int32_t index = (int32_t)o->values.count;
@@ -272,7 +261,7 @@ static tutti_status make_results(tutti_order *o)
 static tutti_status run(tutti_order *o, const tutti_partition *partition)
 {
     classify(o);
-    sequence(o);
+    TUTTI_TRY(tutti__order_sequence(o));
     TUTTI_TRY(make_values(o, partition));
     tutti__order_mark_updates(o);
     TUTTI_TRY(make_instructions(o, partition));

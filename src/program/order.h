@@ -1,5 +1,6 @@
-/* order.h: the parts of ordering to each other: order.c makes values and instructions, updates.c
- * decides what becomes of the values of variables around their updates. */
+/* order.h: the parts of ordering to each other: order.c makes values and instructions, sequence.c
+ * says in which order, updates.c decides what becomes of the values of variables around their
+ * updates. */
 #ifndef TUTTI_PROGRAM_ORDER_H
 #define TUTTI_PROGRAM_ORDER_H
 
@@ -22,6 +23,8 @@ typedef struct tutti_order {
     int32_t *shadow; /* by variable: value that stands in for it, or -1; NULL: there are none */
 } tutti_order;
 
+/* Fills `sequence` and `position`. */
+tutti_status tutti__order_sequence(tutti_order *o);
 /* A new value; root -1: it has memory of its own. Its index, or -1 without memory. */
 int32_t tutti__order_value(tutti_order *o, tutti_program_value value);
 /* The value that an edge is read from now. */

@@ -73,6 +73,7 @@ typedef struct tutti_program {
     tutti_queue **queues;
     tutti_program_result *results;
     size_t arena_size, shared_size;
+    size_t arena_bound; /* most bytes that are wanted at once: no plan of this order takes less */
     const tutti_shared_memory *shared;
     bool shares;         /* values that are exchanged lie side by side in memory of their own */
     bool updates;        /* some variable is written */

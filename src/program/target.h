@@ -74,6 +74,8 @@ typedef struct tutti_executable_table {
      * the caller's to free, also on failure. */
     tutti_status (*rehearse)(tutti_executable *executable, tutti_run *run,
                              tutti_tensor *const *inputs, tutti_timed_list *ret);
+    /* (optional) what no plan for the same order of instructions could do without. */
+    size_t (*memory_bound)(const tutti_executable *executable);
     /* (optional) readable text of the program, appended. */
     void (*print)(const tutti_executable *executable, tutti_text *text);
 } tutti_executable_table;

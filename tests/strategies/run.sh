@@ -188,6 +188,17 @@ check_setting() {
     same one.mnist out.json 1e-5 0
 }
 
+# Computing forward values again changes no bit.
+check_again() {
+    local example=$1 way=$2 setting=$3
+    trained "$way" "$tutti" train "$example" $(flags "$example")
+    code $? 0
+    cp out.json kept.json
+    trained "$way" "$tutti" train "$example" $(flags "$example") --set "$setting"
+    code $? 0
+    same kept.json out.json 0 0
+}
+
 # ---- batches that do not come out even ----
 
 # 203 rows in batches of 67 leave 2: fewer than replicas.
@@ -416,9 +427,11 @@ for setting in reduction=ring reduction=tree reduction=reduce_to_one bucket=1 ov
 done
 for way in mirrored3 far2 central2 shm2 shm4 levels2; do run_test "short_$way" check_short $way 67; done
 run_test three_rows_on_four_workers check_short tcp4 3
+for way in mirrored2 far2 central2 shm2; do run_test "again_resnet_$way" check_again resnet $way remat=1; done
+run_test again_text_tcp2 check_again text tcp2 remat=1
 run_test save_and_eval check_save_and_eval
 for example in autoencoder mnist resnet ${long:+text tickets cifar}; do
-    for way in mirrored2 tcp3 ${long:+mirrored3 far2 central2 shm2 shm4 levels2 mpi3}; do
+    for way in mirrored2 tcp3 levels3 ${long:+mirrored3 far2 central2 shm2 shm4 levels2 mpi3}; do
         run_test "bits_${example}_$way" check_bits "$example" "$way"
     done
 done

@@ -31,6 +31,12 @@ static size_t cpu_memory(const tutti_executable *executable)
     return program->arena_size + program->shared_size;
 }
 
+static size_t cpu_memory_bound(const tutti_executable *executable)
+{
+    const tutti_program *program = ((const tutti_cpu_executable *)executable)->program;
+    return program->arena_bound + program->shared_size;
+}
+
 static void cpu_print(const tutti_executable *executable, tutti_text *text)
 {
     tutti__program_print(((const tutti_cpu_executable *)executable)->program, text);
@@ -41,6 +47,7 @@ static const tutti_executable_table cpu_table = {.run = tutti__cpu_run,
                                                  .memory = cpu_memory,
                                                  .usage = tutti__cpu_usage,
                                                  .rehearse = tutti__cpu_rehearse,
+                                                 .memory_bound = cpu_memory_bound,
                                                  .print = cpu_print};
 
 static tutti_status cpu_compile(tutti_device *device, const tutti_partition *partition,

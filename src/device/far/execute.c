@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/world.h"
 #include "device/far/frame.h"
@@ -213,21 +214,28 @@ static tutti_status stage(tutti_far_frame *f, int32_t index, int stream, tutti_t
 static tutti_status call_on_host(tutti_far_frame *f, int32_t index, int stream)
 {
     const tutti_program *program = f->executable->program;
+    const tutti_instruction *instruction = &program->instructions[index];
     const tutti_far_operand *operands = operands_of(f, index);
-    const tutti_call *call = &f->calls[index];
+    tutti_call *call = &f->calls[index];
     int count = call->input_count + call->output_count;
+    size_t scratch = instruction->workspace >= 0 ? operands[count].size : 0;
     tutti_tensor **staged = calloc((size_t)count + 1, sizeof *staged);
-    if (!staged)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to copy operands of '%s' to the host",
-                          call->name);
-    tutti_status status = stage(f, index, stream, staged);
+    call->workspace = tutti__aligned_alloc(64, scratch / 64 * 64 + 64);
+    tutti_status status =
+        staged && call->workspace
+            ? stage(f, index, stream, staged)
+            : tutti_fail(TUTTI_NO_MEMORY, "no memory to copy operands of '%s' to the host",
+                         call->name);
     if (status == TUTTI_OK)
-        status = program->instructions[index].run(call);
+        status = instruction->run(call);
     for (int k = call->input_count; status == TUTTI_OK && k < count; k++)
         if (staged[k] && operands[k].size > 0)
             memcpy(locate(f, &operands[k], stream), tutti_tensor_data(staged[k]), operands[k].size);
-    tutti__tensors_drop(count, staged);
+    if (staged)
+        tutti__tensors_drop(count, staged);
     free(staged);
+    free(call->workspace);
+    call->workspace = NULL;
     return status;
 }
 

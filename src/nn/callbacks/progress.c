@@ -25,6 +25,7 @@ typedef struct progress {
     int64_t shown;  /* when the bar was drawn last */
     double trained; /* seconds of this epoch's training steps */
     bool foretold;
+    bool said; /* what was chosen for the limit of memory */
     tutti_text line;
 } progress;
 
@@ -129,9 +130,24 @@ static tutti_status epoch_begin(void *self, tutti_event *event)
     return show(p, true);
 }
 
+/* What was chosen for the limit of memory: known from the first step on. */
+static tutti_status say_memory(progress *p, tutti_event *event)
+{
+    tutti_engine_stats stats;
+    if (p->said || !event->model || !event->model->engine || event->validating)
+        return TUTTI_OK;
+    p->said = true;
+    tutti__engine_stats(event->model->engine, &stats);
+    if (!stats.note[0])
+        return TUTTI_OK;
+    tutti__text_add(&p->line, "%s", stats.note);
+    return show(p, true);
+}
+
 static tutti_status batch_end(void *self, tutti_event *event)
 {
     progress *p = self;
+    TUTTI_TRY(say_memory(p, event));
     int64_t now = tutti__now_ns(), done = event->batch + 1, left = event->batch_count - done;
     if (!event->validating)
         p->trained = event->seconds;

@@ -1,21 +1,23 @@
-/* cost.c: see cost.h. */
-#include "ops/cost.h"
+/* cost.c: what a node's work is, by its operator's rule. */
+#include "graph/graph.h"
 
-tutti_cost tutti__node_cost(const tutti_node *node)
+enum { MOST_INPUTS = 64 };
+
+double tutti__node_flops(const tutti_node *node)
 {
-    tutti_type inputs[64];
+    tutti_type inputs[MOST_INPUTS];
     tutti_cost cost = {0};
-    if (!node->op->cost || node->input_count > 64)
-        return cost;
+    if (!node->op->cost || node->input_count > MOST_INPUTS)
+        return 0;
     for (int i = 0; i < node->input_count; i++) {
         inputs[i] = *tutti__edge_type(node->inputs[i]);
         inputs[i].handle = false;
         if (!tutti_type_is_static(&inputs[i]))
-            return cost;
+            return 0;
     }
     for (int i = 0; i < node->output_count; i++)
         if (!tutti_type_is_static(&node->types[i]))
-            return cost;
+            return 0;
     tutti_infer infer = {.op = node->op,
                          .name = node->name,
                          .input_count = node->input_count,
@@ -25,5 +27,18 @@ tutti_cost tutti__node_cost(const tutti_node *node)
                          .attr_count = node->attr_count,
                          .outputs = node->types};
     node->op->cost(&infer, &cost);
-    return cost;
+    return cost.flops;
+}
+
+double tutti__graph_flops(const tutti_graph *graph, double *ret_recomputed)
+{
+    double all = 0, again = 0;
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        double flops = node->dead ? 0 : tutti__node_flops(node);
+        all += flops;
+        again += node->recomputed ? flops : 0;
+    }
+    *ret_recomputed = again;
+    return all;
 }
