@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "bench/examples.h"
 #include "bench/lecture.h"
+#include "bench/process.h"
 #include "bench/roofline.h"
 
 #define WARM_STEPS 2
@@ -31,35 +29,6 @@ typedef struct measurement {
     tutti_roofline *roofline;
     tutti_peak peak;
 } measurement;
-
-/* Seconds since this process began, by the kernel's account. */
-static double since_start(void)
-{
-    char text[1024] = "";
-    unsigned long long ticks = 0;
-    FILE *file = fopen("/proc/self/stat", "r");
-    if (file) {
-        size_t size = fread(text, 1, sizeof text - 1, file);
-        text[size] = 0;
-        fclose(file);
-    }
-    const char *at = strrchr(text, ')');
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    if (at)
-        ticks = strtoull(at, NULL, 10);
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
-           (double)ticks / (double)sysconf(_SC_CLK_TCK);
-}
-
-static double resident_mib(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_maxrss / 1024;
-}
 
 /* ---- the lecture's network by hand ---- */
 
@@ -193,8 +162,8 @@ static void step_done(void *context, tutti_engine *engine)
     double now = tutti__seconds();
     if (m->done++ == 0) {
         tutti_engine_stats stats;
-        m->first = since_start();
-        m->memory = resident_mib();
+        m->first = tutti__seconds_since_start();
+        m->memory = tutti__resident_mib();
         if (m->cold)
             finish_cold(m);
         tutti__engine_stats(engine, &stats);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Ours beside PyTorch, TensorFlow and KANN: bench/peers/run.sh [BUILD [ARGUMENTS of compare.py...]]
 # Two workers in step: bench/peers/run.sh BUILD parallel [ARGUMENTS of parallel.py...]
+# ONNX files beside onnxruntime: bench/peers/run.sh BUILD inference [ARGUMENTS of inference.py...]
 #
 # PEERS_PYTHON names a Python that has torch and tensorflow. Without it they are installed by pip
 # into BUILD/peers, which `make clean` takes away again (about 2 GiB). KANN_DIR names KANN's source
@@ -16,7 +17,7 @@ install() {
     python3 -m venv "$build/peers"
     local pip=("$build/peers/bin/pip" install --quiet --disable-pip-version-check)
     "${pip[@]}" torch
-    "${pip[@]}" numpy setuptools
+    "${pip[@]}" numpy setuptools onnx onnxruntime
     "${pip[@]}" tensorflow-cpu 2> /dev/null || "${pip[@]}" tensorflow
 }
 
@@ -28,6 +29,13 @@ fi
 if [ "${1:-}" = parallel ]; then
     shift
     exec python3 bench/peers/parallel.py --tutti "$build/tutti" --python "$python" "$@"
+fi
+
+if [ "${1:-}" = inference ]; then
+    shift
+    "$python" -c 'import onnx, onnxruntime' 2> /dev/null ||
+        { echo "$python lacks onnx or onnxruntime: $python -m pip install onnx onnxruntime" >&2 && exit 1; }
+    exec python3 bench/peers/inference.py --tutti "$build/tutti" --python "$python" "$@"
 fi
 
 kann=()

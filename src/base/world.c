@@ -4,6 +4,8 @@
 #endif
 #include "base/world.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -78,10 +80,11 @@ static tutti_status check_file(int fd, const char *path, size_t limit, size_t *r
     return TUTTI_OK;
 }
 
-/* Grows *data to hold `room` bytes and a NUL. */
+/* Grows *data to hold `room` bytes and a NUL; large files go into large pages. */
 static bool make_room(char **data, size_t room)
 {
-    char *grown = realloc(*data, room + 1);
+    size_t padded = (room + 64) / 64 * 64;
+    char *grown = *data == NULL ? tutti__aligned_alloc(64, padded) : realloc(*data, padded);
     if (grown != NULL)
         *data = grown;
     return grown != NULL;

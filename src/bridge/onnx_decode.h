@@ -4,13 +4,17 @@
 
 #include "bridge/onnx_proto.h"
 #include "io/protobuf.h"
+#include "tensor/buffer.h"
 
 typedef struct tutti_onnx_decoder {
     tutti_onnx *onnx;
     const char *file; /* for messages, and the folder of data outside it */
     bool inside;      /* there is no folder: data outside the file is refused */
     int depth;        /* of sub-graphs */
-    size_t objects;   /* nodes, attributes, tensors, inputs, outputs so far */
+    /* The file's bytes, which large tensors stay in instead of being copied; NULL: all are copied.
+     * A tensor is moved over the field's own tag and length to where its elements are aligned. */
+    tutti_buffer *bytes;
+    size_t objects; /* nodes, attributes, tensors, inputs, outputs so far */
 } tutti_onnx_decoder;
 
 tutti_status tutti__onnx_no_memory(const tutti_onnx_decoder *d);

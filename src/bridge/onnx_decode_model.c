@@ -139,8 +139,14 @@ tutti_status tutti__onnx_load(const char *path, tutti_onnx **ret_onnx)
     size_t size;
     const tutti_world *world = tutti__world();
     TUTTI_TRY(world->read_file(world->self, path, ONNX_BYTES, &data, &size));
-    tutti_status status = decode(&(tutti_onnx_decoder){.file = path}, data, size, ret_onnx);
-    free(data);
+    tutti_buffer *bytes = NULL;
+    tutti_status status = tutti__buffer_wrap(tutti__host_memory(), data, size, free, data, &bytes);
+    if (status != TUTTI_OK) {
+        free(data);
+        return status;
+    }
+    status = decode(&(tutti_onnx_decoder){.file = path, .bytes = bytes}, data, size, ret_onnx);
+    tutti__buffer_release(bytes);
     return status;
 }
 

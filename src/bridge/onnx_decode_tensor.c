@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bridge/onnx_decode.h"
+#include "tensor/tensor.h"
 
 /* What a tensor's message holds, before it is a tensor. */
 typedef struct parts {
@@ -196,6 +197,26 @@ static tutti_status fill(tutti_onnx_decoder *d, const parts *t, tutti_dtype dtyp
     return TUTTI_OK;
 }
 
+/* Whether a tensor may stay in the file's bytes: it is large, so that its field's tag and length
+ * take at least as many bytes as it must move to be aligned. */
+static bool may_stay(const tutti_onnx_decoder *d, const parts *t, tutti_dtype dtype)
+{
+    enum { LARGE = 1 << 16 };
+    return d->bytes && !t->outside && t->raw.number != 0 && t->raw.size >= LARGE &&
+           dtype == TUTTI_F32;
+}
+
+static tutti_status leave(tutti_onnx_decoder *d, const parts *t, const tutti_type *type,
+                          tutti_tensor **ret)
+{
+    size_t at = (size_t)(t->raw.data - (const uint8_t *)d->bytes->data);
+    uint8_t *data = (uint8_t *)d->bytes->data + at;
+    size_t shift = (uintptr_t)data % sizeof(float);
+    if (shift > 0)
+        memmove(data - shift, data, t->raw.size);
+    return tutti__tensor_over(d->bytes, type, at - shift, ret);
+}
+
 tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const char **ret_name,
                                      tutti_tensor **ret)
 {
@@ -210,10 +231,13 @@ tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const
                                      tutti__onnx_element(t.number), t.name);
     }
     TUTTI_TRY(check_tensor(d, &t, dtype));
-    TUTTI_TRY(tutti_tensor_create(dtype, t.rank, t.dims, &tensor));
-    tutti_status status = tutti__onnx_keep(d->onnx, tensor);
-    TUTTI_TRY(status);
-    TUTTI_TRY(fill(d, &t, dtype, tensor));
+    tutti_type type = tutti_type_make(dtype, t.rank, t.dims); /* every element is written below */
+    bool stays = may_stay(d, &t, dtype);
+    TUTTI_TRY(stays ? leave(d, &t, &type, &tensor)
+                    : tutti__tensor_in(tutti__host_memory(), &type, &tensor));
+    TUTTI_TRY(tutti__onnx_keep(d->onnx, tensor));
+    if (!stays)
+        TUTTI_TRY(fill(d, &t, dtype, tensor));
     *ret = tensor;
     return TUTTI_OK;
 }

@@ -377,6 +377,77 @@ TUTTI_TEST(onnx_refuses_opsets_and_models_it_cannot_write)
     CHECK_INT(tutti_close(job), 1);
 }
 
+/* What a graph of constants, imported from a file, makes of a model's input. */
+static void check_constants(const onnx_case *c, const char *path)
+{
+    tutti_graph *graph;
+    tutti_session *session;
+    tutti_onnx_ports ports;
+    tutti_tensor *expected, *actual;
+    CHECK_OK(tutti_predict_on_batch(c->model, 1, c->tensors, 1, &expected));
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK_OK(tutti_import_graph_onnx(graph, path, &ports, .constants = true));
+    CHECK_OK(tutti_session_open(&session, graph));
+    tutti_feed feed = {ports.inputs[0].sym, c->tensors[0]};
+    tutti_fetch fetch = {ports.outputs[0].sym, &actual};
+    tutti_run_options options = {
+        .struct_size = sizeof options, .feed = {1, &feed}, .fetch = {1, &fetch}};
+    CHECK_OK(tutti_session_run(session, &options));
+    check_near(actual, expected);
+    tutti_tensor_release(actual);
+    tutti_tensor_release(expected);
+    tutti_session_close(session);
+    tutti_graph_destroy(graph);
+}
+
+/* x sigmoid(x), as silu stands in files, is one node again. */
+TUTTI_TEST(onnx_gates_of_a_value_by_itself_are_read_as_silu)
+{
+    char path[64];
+    tutti_graph *graph;
+    tutti_onnx_ports ports;
+    tutti_job *job = tutti_open(NULL, NULL);
+    onnx_case c = {.inputs = 1, .outputs = 1, .tensors = {ONNX_FLOATS(2, 6, 6, 3)}};
+    c.model = tutti_sequential(job, tutti_conv2d(5, 3, .activation = TUTTI_SILU));
+    build(&c);
+    path_of(path);
+    CHECK_OK(tutti_export_onnx(c.model, path));
+    check_constants(&c, path);
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK_OK(tutti_import_graph_onnx(graph, path, &ports, .constants = true));
+    int found = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        found += tutti__is(graph->nodes.data[i], "silu");
+    CHECK_INT(found, 1);
+    tutti_graph_destroy(graph);
+    remove(path);
+    release(&c);
+    CHECK_INT(tutti_close(job), 0);
+}
+
+/* Large weights stay in the file's bytes while it is read, wherever they begin there. */
+TUTTI_TEST(onnx_large_weights_begin_anywhere)
+{
+    static const char *const names[] = {"a", "ab", "abc", "abcd"};
+    for (size_t i = 0; i < TUTTI_COUNT(names); i++) {
+        char path[64];
+        tutti_job *job = tutti_open(NULL, NULL);
+        onnx_case c = {.inputs = 1, .outputs = 1, .tensors = {ONNX_FLOATS(2, 12, 12, 32)}};
+        c.model = tutti_sequential(
+            job, tutti_conv2d(64, 3, .activation = TUTTI_RELU, .name = names[i]),
+            tutti_batch_norm(), tutti_conv2d(36, 3, .padding = "same", .name = "b"),
+            tutti_flatten(), tutti_dense(12, .activation = TUTTI_RELU), tutti_dense(3));
+        build(&c);
+        path_of(path);
+        CHECK_OK(tutti_export_onnx(c.model, path));
+        check_same(&c, tutti_import_onnx(job, path));
+        check_constants(&c, path);
+        remove(path);
+        release(&c);
+        CHECK_INT(tutti_close(job), 0);
+    }
+}
+
 TUTTI_TEST(onnx_describe_says_what_is_in_a_file)
 {
     char path[64];

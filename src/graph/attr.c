@@ -285,6 +285,27 @@ bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b)
     return payload(b, &data_b) == size && memcmp(data_a, data_b, size) == 0;
 }
 
+/* Large data in lanes that do not wait for each other: each step is one to one in the lane. */
+static uint64_t hash_large(uint64_t h, const unsigned char *data, size_t size)
+{
+    enum { LANES = 8, SMALL = 1 << 12 };
+    uint64_t lanes[LANES], word;
+    size_t at = 0, whole = size / (8 * LANES) * (8 * LANES);
+    if (size < SMALL)
+        return tutti__hash_bytes(h, data, size);
+    for (uint64_t i = 0; i < LANES; i++)
+        lanes[i] = tutti__hash_mix(h, i);
+    for (; at < whole; at += 8 * LANES)
+        for (size_t i = 0; i < LANES; i++) {
+            memcpy(&word, data + at + 8 * i, 8);
+            uint64_t lane = (lanes[i] ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+            lanes[i] = lane ^ lane >> 32;
+        }
+    for (int i = 0; i < LANES; i++)
+        h = tutti__hash_mix(h, lanes[i]);
+    return tutti__hash_bytes(h, data + at, size - at);
+}
+
 /* Equal values give equal hashes, however they lie in memory. A strided tensor is rare; when there
  * is no memory for its copy, its type alone counts. */
 static uint64_t hash_tensor(uint64_t h, tutti_tensor *tensor)
@@ -300,8 +321,8 @@ static uint64_t hash_tensor(uint64_t h, tutti_tensor *tensor)
             h = tutti__hash_bytes(h, s.data, (size_t)s.size);
         }
     } else {
-        h = tutti__hash_bytes(h, tutti_tensor_data(flat),
-                              count * tutti_dtype_size(tutti_tensor_dtype(flat)));
+        h = hash_large(h, tutti_tensor_data(flat),
+                       count * tutti_dtype_size(tutti_tensor_dtype(flat)));
     }
     tutti_tensor_release(flat);
     return h;

@@ -47,7 +47,8 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
                                          .values = values,
                                          .outputs = node->types},
                                 .threads = tutti__pool_threads(program->device->pool),
-                                .deterministic = deterministic};
+                                .deterministic = deterministic,
+                                .pool = program->device->pool};
     const tutti_kernel *kernel = tutti__tune_pick(program->device, &query);
     instruction->host =
         (node->op->flags & (TUTTI_OP_HOST | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE)) != 0;

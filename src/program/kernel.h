@@ -10,6 +10,7 @@ typedef struct tutti_kernel_query {
     tutti_infer node;   /* types of inputs and outputs, attributes */
     int threads;        /* of the device */
     bool deterministic; /* only row-invariant kernels may bid */
+    tutti_pool *pool;   /* where `prepare` may work on several threads; may be NULL */
 } tutti_kernel_query;
 
 enum {

@@ -70,6 +70,99 @@ static void copy_row(size_t size, int64_t count, char *to, int64_t to_step, cons
         copy_row_16(count, to, to_step, from, from_step);
 }
 
+/* Elements (a, b), a < rows, b < columns, from from + a * near + b * apart to to + a * over + b *
+ * step: tiles of them, so that lines of memory are used whole on both sides while they are in the
+ * cache. */
+typedef struct tutti_copy_plane {
+    int64_t rows, columns;
+    int64_t near, apart; /* of the source; rows lie near each other */
+    int64_t over, step;  /* of the destination */
+} copy_plane;
+
+enum { TILE = 16 };
+
+#define COPY_TILE(bytes)                                                                           \
+    static void copy_tile_##bytes(const copy_plane *p, int64_t rows, int64_t columns, char *to,    \
+                                  const char *from)                                                \
+    {                                                                                              \
+        for (int64_t a = 0; a < rows; a++)                                                         \
+            for (int64_t b = 0; b < columns; b++)                                                  \
+                memcpy(to + a * p->over + b * p->step, from + a * p->near + b * p->apart, bytes);  \
+    }
+COPY_TILE(1)
+COPY_TILE(2)
+COPY_TILE(4)
+COPY_TILE(8)
+COPY_TILE(16)
+#undef COPY_TILE
+
+/* Elements of 4 bytes that lie side by side along rows in the source and along columns in the
+ * destination: blocks of 4 x 4 are turned in registers. */
+typedef uint32_t quad __attribute__((vector_size(16)));
+
+static quad quad_load(const char *from)
+{
+    quad value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static void turn_block(const copy_plane *p, char *to, const char *from)
+{
+    quad a = quad_load(from), b = quad_load(from + p->apart), c = quad_load(from + 2 * p->apart),
+         d = quad_load(from + 3 * p->apart);
+    quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    quad cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    quad rows[4] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+                    __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+                    __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                    __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+    for (int i = 0; i < 4; i++)
+        memcpy(to + i * p->over, &rows[i], sizeof rows[i]);
+}
+
+static void turn_tile(const copy_plane *p, int64_t rows, int64_t columns, char *to,
+                      const char *from)
+{
+    int64_t whole = columns / 4 * 4, a = 0;
+    for (; a + 4 <= rows; a += 4)
+        for (int64_t b = 0; b < whole; b += 4)
+            turn_block(p, to + a * p->over + b * 4, from + a * 4 + b * p->apart);
+    if (a < rows) /* the rows below, then the columns beside */
+        copy_tile_4(p, rows - a, columns, to + a * p->over, from + a * 4);
+    if (whole < columns)
+        copy_tile_4(p, a, columns - whole, to + whole * 4, from + whole * p->apart);
+}
+
+static void copy_plane_tiles(size_t size, const copy_plane *p, char *to, const char *from)
+{
+    void (*tile)(const copy_plane *, int64_t, int64_t, char *, const char *) =
+        size == 1   ? copy_tile_1
+        : size == 2 ? copy_tile_2
+        : size == 4 ? (p->near == 4 && p->step == 4 ? turn_tile : copy_tile_4)
+        : size == 8 ? copy_tile_8
+                    : copy_tile_16;
+    for (int64_t b = 0; b < p->columns; b += TILE)
+        for (int64_t a = 0; a < p->rows; a += TILE)
+            tile(p, p->rows - a < TILE ? p->rows - a : TILE,
+                 p->columns - b < TILE ? p->columns - b : TILE, to + a * p->over + b * p->step,
+                 from + a * p->near + b * p->apart);
+}
+
+/* The axis along which the source lies without gaps, when that is not the last: else -1. */
+static int near_axis(const copy_loop *loop, size_t size)
+{
+    int inner = loop->rank - 1;
+    if (loop->from[inner] == (int64_t)size || loop->from[inner] == 0)
+        return -1;
+    for (int i = 0; i < inner; i++)
+        if (loop->from[i] == (int64_t)size)
+            return i;
+    return -1;
+}
+
 void tutti__copy_strided(int rank, const int64_t *dims, size_t size, void *to,
                          const int64_t *to_strides, const void *from, const int64_t *from_strides)
 {
@@ -77,12 +170,23 @@ void tutti__copy_strided(int rank, const int64_t *dims, size_t size, void *to,
         if (dims[i] == 0)
             return;
     copy_loop loop = merge_axes(rank, dims, (int64_t)size, to_strides, from_strides);
-    int inner = loop.rank - 1;
+    int inner = loop.rank - 1, turned = near_axis(&loop, size);
+    copy_plane plane = {.columns = loop.dims[inner], .apart = loop.from[inner]};
+    plane.step = loop.to[inner];
+    if (turned >= 0) { /* that axis goes into the plane, and out of the odometer */
+        plane.rows = loop.dims[turned];
+        plane.near = loop.from[turned];
+        plane.over = loop.to[turned];
+        loop.dims[turned] = 1;
+    }
     int64_t index[TUTTI_MAX_RANK] = {0};
     char *to_row = to;
     const char *from_row = from;
     for (;;) {
-        copy_row(size, loop.dims[inner], to_row, loop.to[inner], from_row, loop.from[inner]);
+        if (turned >= 0)
+            copy_plane_tiles(size, &plane, to_row, from_row);
+        else
+            copy_row(size, loop.dims[inner], to_row, loop.to[inner], from_row, loop.from[inner]);
         int axis = inner - 1;
         for (; axis >= 0; axis--) { /* the odometer over the outer axes */
             to_row += loop.to[axis];

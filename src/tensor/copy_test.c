@@ -197,3 +197,25 @@ TUTTI_TEST(strings_stay_out_of_memory_the_host_cannot_read)
     CHECK_CONTAINS(tutti_error_message(), "'odd'");
     CHECK(none == NULL && live == 0);
 }
+
+/* Planes whose lines lie along another axis than the destination's go in tiles. */
+TUTTI_TEST(turned_tensors_are_copied_in_tiles)
+{
+    static const tutti_dtype dtypes[] = {TUTTI_U8, TUTTI_F16, TUTTI_I32, TUTTI_I64};
+    static const int orders[][4] = {{2, 3, 1, 0}, {0, 2, 3, 1}, {3, 2, 1, 0}, {1, 0, 3, 2}};
+    for (size_t i = 0; i < TUTTI_COUNT(dtypes) * TUTTI_COUNT(orders); i++) {
+        const int *order = orders[i / TUTTI_COUNT(dtypes)];
+        const int64_t dims[] = {37, 19, 3, 5};
+        tutti_tensor *tensor, *view, *copy;
+        CHECK_OK(tutti_tensor_create(dtypes[i % TUTTI_COUNT(dtypes)], 4, dims, &tensor));
+        for (int64_t k = 0; k < tutti_tensor_count(tensor); k++)
+            tutti_tensor_set(tensor, k, (double)(k % 101));
+        CHECK_OK(tutti_tensor_permute(tensor, order, &view));
+        CHECK_OK(tutti_tensor_contiguous(view, &copy));
+        for (int64_t k = 0; k < tutti_tensor_count(copy); k++)
+            CHECK(tutti_tensor_get(copy, k) == tutti_tensor_get(view, k));
+        tutti_tensor_release(tensor);
+        tutti_tensor_release(view);
+        tutti_tensor_release(copy);
+    }
+}

@@ -95,6 +95,29 @@ static void read_mod(tutti_onnx_import *m)
     tutti__onnx_made(m, 0, tutti_sub(a, tutti_mul(b, times)));
 }
 
+/* Whether b = op(a), one node and nothing else. */
+static bool is_of(tutti_sym b, const char *op, tutti_sym a)
+{
+    return tutti__is(b.node, op) && b.node->inputs[0].node == a.node &&
+           b.node->inputs[0].index == a.index;
+}
+
+/* x sigmoid(x) and x hard_sigmoid(x), as exporters write silu and hard_swish, are one node. */
+static void read_mul(tutti_onnx_import *m)
+{
+    bool last = tutti__onnx_joined(m);
+    tutti_sym a = tutti__onnx_sym_as(m, 0, last), b = tutti__onnx_sym_as(m, 1, last);
+    for (int i = 0; a.node && b.node && i < 2; i++) {
+        tutti_sym x = i ? b : a, gate = i ? a : b;
+        if (is_of(gate, "sigmoid", x) || is_of(gate, "hard_sigmoid", x)) {
+            bool smooth = tutti__is(gate.node, "sigmoid");
+            tutti__onnx_made_as(m, 0, smooth ? tutti_silu(x) : tutti_hard_swish(x), last);
+            return;
+        }
+    }
+    tutti__onnx_read_plain(m);
+}
+
 static void read_div(tutti_onnx_import *m)
 {
     tutti_sym a = tutti__onnx_sym(m, 0), b = tutti__onnx_sym(m, 1);
@@ -171,7 +194,7 @@ const tutti_onnx_op tutti_onnx_mul = {
     .op = "mul",
     .type = "Mul",
     .write = tutti__onnx_write_plain,
-    .read = tutti__onnx_read_plain,
+    .read = read_mul,
 };
 
 const tutti_onnx_op tutti_onnx_pow = {

@@ -1,5 +1,4 @@
 /* matmul.c: products of matrices of floats. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/isa.h"
@@ -44,6 +43,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul) = {
     .score = score,
     .workspace = workspace,
     .prepare = prepare,
-    .discard = free,
+    .discard = tutti__matmul_discard,
     .run = run,
 };

@@ -1,5 +1,4 @@
 /* matmul_bf16.c: products of bf16 by the CPU's own instructions for them, summed in f32. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/isa.h"
@@ -44,6 +43,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_bf16) = {
     .score = score,
     .workspace = workspace,
     .prepare = prepare,
-    .discard = free,
+    .discard = tutti__matmul_discard,
     .run = run,
 };

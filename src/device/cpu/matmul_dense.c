@@ -38,12 +38,14 @@ bool tutti__dense_take(const tutti_infer *fused, tutti_dense *ret)
 
 /* What a kernel for the product alone is asked. */
 tutti_kernel_query tutti__dense_query(const tutti_kernel_query *query, const tutti_dense *layer,
-                                      tutti_type types[2])
+                                      tutti_type types[2], tutti_tensor *values[2])
 {
     const tutti_node *product = layer->product;
     tutti_kernel_query inner = *query;
     types[0] = *tutti__edge_type(product->inputs[0]);
     types[1] = *tutti__edge_type(product->inputs[1]);
+    values[0] = query->node.values == NULL ? NULL : query->node.values[layer->a];
+    values[1] = query->node.values == NULL ? NULL : query->node.values[layer->b];
     inner.node = (tutti_infer){.op = product->op,
                                .name = query->node.name,
                                .input_count = 2,
@@ -51,6 +53,7 @@ tutti_kernel_query tutti__dense_query(const tutti_kernel_query *query, const tut
                                .inputs = types,
                                .attrs = product->attrs,
                                .attr_count = product->attr_count,
+                               .values = values,
                                .outputs = product->types};
     return inner;
 }
@@ -58,12 +61,13 @@ tutti_kernel_query tutti__dense_query(const tutti_kernel_query *query, const tut
 tutti_status tutti__dense_prepare(const tutti_kernel_query *query, bool bf16_tile, void **ret_plan)
 {
     tutti_type types[2];
+    tutti_tensor *values[2];
     tutti_dense_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
     tutti_status status = TUTTI_INTERNAL;
     if (tutti__dense_take(&query->node, &plan->layer)) {
-        tutti_kernel_query product = tutti__dense_query(query, &plan->layer, types);
+        tutti_kernel_query product = tutti__dense_query(query, &plan->layer, types, values);
         status = tutti__matmul_prepare(&product, bf16_tile ? TUTTI_GEMM_BF16 : 0, &plan->product);
     } else {
         tutti_fail(status, "'%s' is no product with a bias", query->node.name);
@@ -79,9 +83,10 @@ size_t tutti__dense_workspace(const tutti_kernel_query *query, bool bf16_tile)
 {
     tutti_dense layer;
     tutti_type types[2];
+    tutti_tensor *values[2];
     if (!tutti__dense_take(&query->node, &layer))
         return 0;
-    tutti_kernel_query product = tutti__dense_query(query, &layer, types);
+    tutti_kernel_query product = tutti__dense_query(query, &layer, types, values);
     return tutti__matmul_workspace(&product, bf16_tile ? TUTTI_GEMM_BF16 : 0);
 }
 
@@ -89,7 +94,7 @@ void tutti__dense_discard(void *self)
 {
     tutti_dense_plan *plan = self;
     if (plan != NULL)
-        free(plan->product);
+        tutti__matmul_discard(plan->product);
     free(plan);
 }
 

@@ -19,9 +19,10 @@ typedef struct tutti_dense_plan {
 
 /* Takes a fused node of f32 or bf16 apart; false when it is something else. */
 bool tutti__dense_take(const tutti_infer *fused, tutti_dense *ret);
-/* What a kernel for the product alone is asked; `types` receives the types of its inputs. */
+/* What a kernel for the product alone is asked; `types` and `values` receive the types of its
+ * inputs and the constants among them. */
 tutti_kernel_query tutti__dense_query(const tutti_kernel_query *query, const tutti_dense *layer,
-                                      tutti_type types[2]);
+                                      tutti_type types[2], tutti_tensor *values[2]);
 
 size_t tutti__dense_workspace(const tutti_kernel_query *query, bool bf16_tile);
 tutti_status tutti__dense_prepare(const tutti_kernel_query *query, bool bf16_tile, void **ret_plan);

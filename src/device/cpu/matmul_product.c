@@ -1,9 +1,11 @@
 /* matmul_product.c: see matmul_product.h. */
 #include "device/cpu/matmul_product.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "device/cpu/gemm/gemm.h"
+#include "device/cpu/kept.h"
 #include "device/cpu/slots.h"
 #include "device/cpu/tile/tile.h"
 
@@ -22,7 +24,8 @@ struct tutti_matmul_plan {
     size_t gemm_bytes, a_bytes, b_bytes, y_bytes; /* parts of the workspace */
     tutti_tile_loop *load, *store;                /* of 16-bit floats, else NULL */
     size_t element;
-    bool bf16; /* a, b and y as they stand */
+    bool bf16;        /* a, b and y as they stand */
+    tutti_kept *kept; /* b packed, NULL: not */
 };
 typedef struct tutti_matmul_plan matmul_plan;
 
@@ -101,6 +104,10 @@ static matmul_plan make_plan(const tutti_kernel_query *query, uint32_t more)
                      (query->deterministic ? TUTTI_GEMM_PLAIN : 0) |
                      (plan.bf16 ? TUTTI_GEMM_ROUNDED : 0) | more;
     plan.gemm = tutti__gemm_plan(g->m, g->n, g->k, flags);
+    bool floats = query->node.outputs[0].dtype == TUTTI_F32 && g->n > 0 && g->k > 0;
+    if (floats && plan.batch == 1 && (plan.gemm.engine == NULL || g->m == 1) &&
+        plan.b_count == g->n * g->k && tutti__kept_source(query, 1) != NULL)
+        plan.gemm = tutti__gemm_plan(g->m, g->n, g->k, flags | TUTTI_GEMM_PACKED);
     plan.gemm_bytes = tutti__slot_bytes(tutti__gemm_workspace(&plan.gemm));
     if (plan.side_by_side)
         plan.gemm_bytes *= (size_t)tutti__slot_count(plan.threads);
@@ -111,6 +118,26 @@ size_t tutti__matmul_workspace(const tutti_kernel_query *query, uint32_t flags)
 {
     matmul_plan plan = make_plan(query, flags);
     return plan.gemm_bytes + plan.a_bytes + plan.b_bytes + plan.y_bytes;
+}
+
+static void pack(void *context, float *to)
+{
+    const tutti_gemm *shape = context;
+    (shape->m == 1 ? tutti__gemm_pack_row : tutti__gemm_pack)(shape, to);
+}
+
+static tutti_status keep(const tutti_kernel_query *query, matmul_plan *plan)
+{
+    char form[96];
+    tutti_tensor *source = tutti__kept_source(query, 1);
+    tutti_gemm shape = plan->shape;
+    bool row = shape.m == 1;
+    shape.b = tutti_tensor_data(source);
+    snprintf(form, sizeof form, "matmul %s %s %lld%s", row ? "row" : "panels", plan->gemm.tile->isa,
+             (long long)shape.n, shape.trans_b ? " turned" : "");
+    int64_t floats = row ? tutti__gemm_row_floats(shape.n, shape.k)
+                         : tutti__gemm_packed_floats(shape.n, shape.k);
+    return tutti__kept_take(source, form, floats, pack, &shape, &plan->kept);
 }
 
 bool tutti__matmul_by_library(const tutti_kernel_query *query)
@@ -127,8 +154,20 @@ tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, uint32_t fla
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
     *plan = make_plan(query, flags);
-    *ret_plan = plan;
-    return TUTTI_OK;
+    tutti_status status = plan->gemm.packed ? keep(query, plan) : TUTTI_OK;
+    if (status != TUTTI_OK)
+        free(plan);
+    else
+        *ret_plan = plan;
+    return status;
+}
+
+void tutti__matmul_discard(void *self)
+{
+    tutti_matmul_plan *plan = self;
+    if (plan != NULL)
+        tutti__kept_give(plan->kept);
+    free(plan);
 }
 
 /* Elements of one type converted to another, in pieces. */
@@ -180,6 +219,7 @@ static tutti_gemm product_at(const products *p, int64_t index)
     gemm.a = (const void *)(p->a + (size_t)a * element);
     gemm.b = (const void *)(p->b + (size_t)b * element);
     gemm.c = (void *)(p->y + (size_t)y * element);
+    gemm.packed_b = tutti__kept_data(plan->kept);
     gemm.bias = p->finish.bias;
     gemm.bias_bf16 = plan->bf16;
     gemm.relu = p->finish.relu;

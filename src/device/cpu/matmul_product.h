@@ -17,10 +17,12 @@ typedef struct tutti_matmul_finish {
 } tutti_matmul_finish;
 
 /* query->node is the product. flags: TUTTI_GEMM_BF16 takes the CPU's instructions for bf16,
- * TUTTI_GEMM_PLAIN no library. free() discards the plan. */
+ * TUTTI_GEMM_PLAIN no library. A matrix b of f32 that is a constant is packed once, with the plan.
+ */
 size_t tutti__matmul_workspace(const tutti_kernel_query *query, uint32_t flags);
 tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, uint32_t flags,
                                    tutti_matmul_plan **ret_plan);
+void tutti__matmul_discard(void *plan); /* NULL is fine */
 /* Whether a library would run it. */
 bool tutti__matmul_by_library(const tutti_kernel_query *query);
 void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, const tutti_view *a,

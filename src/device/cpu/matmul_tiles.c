@@ -1,6 +1,5 @@
 /* matmul_tiles.c: the tiles where "auto" would give a product to a library: which of the two is
  * faster depends on the machine, so they compete (program/tune.h). */
-#include <stdlib.h>
 
 #include "device/cpu/gemm/engine.h"
 #include "device/cpu/matmul_product.h"
@@ -43,6 +42,6 @@ const tutti_kernel tutti_kernel_matmul_tiles = {
     .score = score,
     .workspace = workspace,
     .prepare = prepare,
-    .discard = free,
+    .discard = tutti__matmul_discard,
     .run = run,
 };

@@ -57,6 +57,47 @@ TUTTI_TEST(pattern_conv2d_bias_leaves_others)
     CHECK_INT(check(NULL), 0);
 }
 
+static tutti_sym constant(int rank, const int64_t *dims)
+{
+    tutti_tensor *tensor;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, rank, dims, &tensor));
+    for (int64_t i = 0; i < tutti_tensor_count(tensor); i++)
+        tutti_tensor_set(tensor, i, (double)(i % 7) / 4 - 0.5);
+    tutti_sym sym = tutti_constant(g, tensor);
+    tutti_tensor_release(tensor);
+    return sym;
+}
+
+/* Of constant kernels: with residual and activations, each of two layers that meet for itself. */
+TUTTI_TEST(pattern_conv2d_chain)
+{
+    start();
+    tutti_sym a = constant(4, (int64_t[]){1, 1, 1, 8}), b = constant(4, (int64_t[]){1, 1, 1, 8});
+    tutti_sym left = tutti_add(tutti_conv2d_of(x, a), bias);
+    tutti_sym right = tutti_relu6(tutti_add(tutti_conv2d_of(x, b), bias));
+    tutti__test_result(tutti_relu(tutti_add(left, right)));
+    CHECK_INT(count_pattern("conv2d_chain"), 0);
+    tutti__test_rewrite(&tutti_pass_patterns, tutti__test_on_cpu(), g);
+    CHECK_INT(count_pattern("conv2d_chain"), 2);
+    CHECK_INT((int)g->nodes.count, 8); /* four inputs, two kernels, two layers */
+    tutti_graph_destroy(g);
+    start();
+    tutti__test_result(
+        tutti_silu(tutti_conv2d_of(x, constant(4, (int64_t[]){1, 1, 1, 2}), .strides = {4, 4})));
+    CHECK_INT(check("return fused(p0, constant(){value=f32[1,1,1,2](-0.5 -0.25)}){body=(return "
+                    "silu(conv2d(p0, p1){strides=[4,4]})) pattern=\"conv2d_chain\"}"),
+              1);
+}
+
+/* A sum that is wanted elsewhere ends the chain. */
+TUTTI_TEST(pattern_conv2d_chain_leaves_what_others_use)
+{
+    start();
+    tutti_sym y = tutti_add(tutti_conv2d_of(x, constant(4, (int64_t[]){3, 3, 1, 8})), bias);
+    tutti__test_result(tutti_mul(y, tutti_sigmoid(y)));
+    CHECK_INT(check(NULL), 1);
+}
+
 TUTTI_TEST(pattern_conv2d_relu_pool)
 {
     start();

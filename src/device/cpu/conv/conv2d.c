@@ -32,7 +32,8 @@ static tutti_status run(const tutti_call *call)
     direct_work work = {.x = call->inputs[0].data,
                         .kernel = call->inputs[1].data,
                         .y = call->outputs[0].data,
-                        .backward = false};
+                        .backward = false,
+                        .finish = conv_finish_of(NULL, false)};
     direct_run(call, call->plan, &work);
     return TUTTI_OK;
 }

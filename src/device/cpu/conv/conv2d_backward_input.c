@@ -33,7 +33,8 @@ static tutti_status run(const tutti_call *call)
     direct_work work = {.x = call->inputs[1].data,
                         .kernel = call->inputs[0].data,
                         .y = call->outputs[0].data,
-                        .backward = true};
+                        .backward = true,
+                        .finish = conv_finish_of(NULL, false)};
     direct_run(call, call->plan, &work);
     return TUTTI_OK;
 }

@@ -31,7 +31,8 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 
 static tutti_status run(const tutti_call *call)
 {
-    winograd_run(call, call->plan, true, call->inputs[1].data, call->inputs[0].data, NULL, false);
+    conv_finish finish = conv_finish_of(NULL, false);
+    winograd_run(call, call->plan, true, call->inputs[1].data, call->inputs[0].data, NULL, &finish);
     return TUTTI_OK;
 }
 

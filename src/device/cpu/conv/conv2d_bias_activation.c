@@ -65,12 +65,12 @@ static tutti_status run(const tutti_call *call)
     const layer_plan *p = call->plan;
     const float *x = call->inputs[p->layer.x].data, *kernel = call->inputs[p->layer.kernel].data,
                 *bias = call->inputs[p->layer.bias].data;
+    conv_finish finish = conv_finish_of(bias, p->layer.relu);
     if (p->tiles) {
-        winograd_run(call, &p->winograd, false, x, kernel, bias, p->layer.relu);
+        winograd_run(call, &p->winograd, false, x, kernel, NULL, &finish);
         return TUTTI_OK;
     }
-    direct_work work = {
-        .x = x, .kernel = kernel, .bias = bias, .y = call->outputs[0].data, .relu = p->layer.relu};
+    direct_work work = {.x = x, .kernel = kernel, .y = call->outputs[0].data, .finish = finish};
     direct_run(call, p->walk, &work);
     return TUTTI_OK;
 }

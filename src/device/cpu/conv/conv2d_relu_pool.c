@@ -191,15 +191,15 @@ static tutti_status run(const tutti_call *call)
     const pool_plan *p = call->plan;
     const tutti_conv_walk *walk = p->walk;
     float *padded = call->workspace;
-    pool_work w = {.direct = {.walk = walk,
-                              .kernel = call->inputs[p->layer.kernel].data,
-                              .bias = call->inputs[p->layer.bias].data,
-                              .panels = padded + walk->padded,
-                              .relu = p->layer.relu,
-                              .phase = walk->phase},
-                   .plan = p,
-                   .map = p->layer.map < 0 ? NULL : call->outputs[p->layer.map].data,
-                   .pooled = call->outputs[p->layer.pool].data};
+    pool_work w = {
+        .direct = {.walk = walk,
+                   .kernel = call->inputs[p->layer.kernel].data,
+                   .panels = padded + walk->padded,
+                   .finish = conv_finish_of(call->inputs[p->layer.bias].data, p->layer.relu),
+                   .phase = walk->phase},
+        .plan = p,
+        .map = p->layer.map < 0 ? NULL : call->outputs[p->layer.map].data,
+        .pooled = call->outputs[p->layer.pool].data};
     tutti__slots_start(&w.slots, padded + before_slots(walk), slot_bytes(p), p->threads);
     w.direct.x = tutti__conv_pad(call, walk, call->inputs[p->layer.x].data, padded);
     tutti_parallel(call, panel_count(walk->filters), pack_piece, &w.direct);

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/conv/finish.h"
 #include "device/cpu/conv/walk.h"
-#include "device/cpu/vector.h"
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 enum { PIXELS = 8, VECTORS = 2 };
@@ -25,14 +25,18 @@ enum { PIXELS = 4, VECTORS = 2 };
 #endif
 enum { PANEL = VECTORS * VEC_LANES, BLOCK = 8 * PIXELS };
 #define PIECE_FLOPS (1 << 19)
+enum { ENOUGH_PIECES = 16 }; /* fewer blocks than this are cut along filters too */
 
 typedef struct direct_work {
     const tutti_conv_walk *walk;
-    const float *x, *kernel, *bias; /* bias NULL: none */
+    const float *x, *kernel;
+    const float *packed; /* panels made before; NULL: packed from the kernel into `panels` */
     float *panels, *y;
-    bool backward, relu;
+    bool backward;
+    conv_finish finish;
     const tutti_conv_phase *phase; /* at hand */
     int64_t blocks;                /* of BLOCK outputs, in one piece */
+    int64_t group, groups;         /* panels in one piece; pieces beside each other */
 } direct_work;
 
 static inline int64_t panel_count(int64_t filters)
@@ -46,11 +50,10 @@ static inline int64_t direct_panel_floats(const tutti_conv_walk *w)
     return panel_count(w->filters) * PANEL * w->cells * w->channels;
 }
 
-/* Where the panels of a phase begin, and the floats of one of them. */
-static inline float *phase_panels(const direct_work *w, const tutti_conv_phase *phase)
+/* Floats before the panels of a phase. */
+static inline int64_t phase_start(const direct_work *w, const tutti_conv_phase *phase)
 {
-    return w->panels +
-           phase->first_cell * w->walk->channels * panel_count(w->walk->filters) * PANEL;
+    return phase->first_cell * w->walk->channels * panel_count(w->walk->filters) * PANEL;
 }
 
 /* Forward: kernel [cell][channels][filters]. Lines of PANEL filters are copied. */
@@ -81,7 +84,8 @@ static void pack_piece(void *context, int64_t panel)
             count = left < PANEL ? left : PANEL;
     for (int64_t p = 0; p < walk->phases; p++) {
         const tutti_conv_phase *phase = &walk->phase[p];
-        float *to = phase_panels(w, phase) + panel * phase->cells * walk->channels * PANEL;
+        float *to =
+            w->panels + phase_start(w, phase) + panel * phase->cells * walk->channels * PANEL;
         for (int64_t i = 0; i < phase->cells; i++, to += walk->channels * PANEL) {
             const float *from = w->kernel + phase->cell[i] * walk->channels * walk->filters;
             (w->backward ? pack_backward : pack_forward)(walk, from, first, count, to);
@@ -105,18 +109,18 @@ static void pack_piece(void *context, int64_t panel)
     } while (0)
 #endif
 
-/* What becomes of a sum: the greater of sum + bias and `low`, which is 0 for relu and else below
- * all. A NaN stays one. */
-typedef struct finish {
+/* What becomes of the sums of PIXELS outputs and one panel. */
+typedef struct panel_finish {
+    const conv_finish *all;
     vec bias[VECTORS];
-    float low;
-} finish;
+    const float *const *residual; /* of each pixel; NULL: none */
+} panel_finish;
 
 /* The window of PIXELS outputs, whose inputs are at x, times one panel, of which the first
  * `vectors` registers count, and `lanes` of the last of these; output p goes to y[p] + f. */
-VEC_INLINE void walk_window(int vectors, const tutti_conv_phase *phase, const float *const *x,
-                            const float *w, const finish *end, float *const *y, int64_t f,
-                            int64_t lanes)
+VEC_INLINE void walk_window(int vectors, bool plain, const tutti_conv_phase *phase,
+                            const float *const *x, const float *w, const panel_finish *end,
+                            float *const *y, int64_t f, int64_t lanes)
 {
     vec acc[PIXELS][VECTORS];
     VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
@@ -145,95 +149,132 @@ VEC_INLINE void walk_window(int vectors, const tutti_conv_phase *phase, const fl
             }
         }
     }
+    if (plain) {
+        const float low = end->all->low[0];
+        VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
+            vec_store_lanes(y[p] + f + v * VEC_LANES, vec_at_least(acc[p][v] + end->bias[v], low),
+                            v + 1 < vectors ? VEC_LANES : lanes);
+        return;
+    }
     VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
-        vec_store_lanes(y[p] + f + v * VEC_LANES, vec_at_least(acc[p][v] + end->bias[v], end->low),
-                        v + 1 < vectors ? VEC_LANES : lanes);
-}
-
-typedef void walk_function(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                           const finish *end, float *const *y, int64_t f, int64_t left);
-
-static void walk_wide(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                      const finish *end, float *const *y, int64_t f, int64_t left)
-{
-    (void)left;
-    walk_window(VECTORS, phase, x, w, end, y, f, VEC_LANES);
-}
-
-static void walk_narrow(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                        const finish *end, float *const *y, int64_t f, int64_t left)
-{
-    (void)left;
-    walk_window(1, phase, x, w, end, y, f, VEC_LANES);
-}
-
-/* One panel with `left` filters that do not fill its registers. */
-#if VEC_MASKED
-static void walk_wide_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                           const finish *end, float *const *y, int64_t f, int64_t left)
-{
-    walk_window(VECTORS, phase, x, w, end, y, f, left - (VECTORS - 1) * VEC_LANES);
-}
-
-static void walk_narrow_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                             const finish *end, float *const *y, int64_t f, int64_t left)
-{
-    walk_window(1, phase, x, w, end, y, f, left);
-}
-
-static void walk_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                      const finish *end, float *const *y, int64_t f, int64_t left)
-{
-    (left > VEC_LANES ? walk_wide_edge : walk_narrow_edge)(phase, x, w, end, y, f, left);
-}
-#else /* through memory beside */
-static void walk_edge(const tutti_conv_phase *phase, const float *const *x, const float *w,
-                      const finish *end, float *const *y, int64_t f, int64_t left)
-{
-    float whole[PIXELS][PANEL], *to[PIXELS];
-    VEC_UNROLL for (int p = 0; p < PIXELS; p++) to[p] = whole[p];
-    (left > VEC_LANES ? walk_wide : walk_narrow)(phase, x, w, end, to, 0, left);
-    VEC_UNROLL for (int p = 0; p < PIXELS; p++) for (int64_t i = 0; i < left; i++) y[p][f + i] =
-        whole[p][i];
-}
-#endif
-
-static inline finish finish_of(const float *bias, bool relu, int64_t left)
-{
-    finish f = {.low = relu ? 0 : -INFINITY};
-    float some[PANEL] = {0};
-    if (bias != NULL)
-        memcpy(some, bias, (size_t)left * sizeof *some);
-    VEC_UNROLL for (int v = 0; v < VECTORS; v++) f.bias[v] = vec_load(some + v * VEC_LANES);
-    return f;
-}
-
-/* `count` outputs, all filters: `x` their inputs and `y` their places, both filled up to a multiple
- * of PIXELS with any of them. */
-static inline void convolve_block(const direct_work *w, const float *const *x, float *const *y,
-                                  int64_t count)
-{
-    const tutti_conv_phase *phase = w->phase;
-    int64_t filters = w->walk->filters, size = phase->cells * w->walk->channels * PANEL;
-    const float *panel = phase_panels(w, phase);
-    for (int64_t f = 0; f < filters; f += PANEL, panel += size) {
-        int64_t left = filters - f < PANEL ? filters - f : PANEL;
-        finish end = finish_of(w->bias == NULL ? NULL : w->bias + f, w->relu, left);
-        walk_function *walk = left == PANEL       ? walk_wide
-                              : left == VEC_LANES ? walk_narrow
-                                                  : walk_edge;
-        for (int64_t p = 0; p < count; p += PIXELS)
-            walk(phase, x + p, panel, &end, y + p, f, left);
+    {
+        int64_t at = f + v * VEC_LANES, count = v + 1 < vectors ? VEC_LANES : lanes;
+        const float *residual = end->residual == NULL ? NULL : end->residual[p] + at;
+        vec_store_lanes(y[p] + at,
+                        conv_finished(end->all, acc[p][v] + end->bias[v], residual, count), count);
     }
 }
 
-/* Outputs first .. first + count of a phase, counted through all images. */
-static inline void convolve_outputs(const direct_work *w, int64_t first, int64_t count)
+typedef void walk_function(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                           const panel_finish *end, float *const *y, int64_t f, int64_t left);
+
+/* One panel whose registers are filled, or of which one is, or with `left` filters that fill none;
+ * plain: bias and a lower bound are all there is to do. */
+#define WALK(name, vectors, plain, lanes)                                                          \
+    static void name(const tutti_conv_phase *phase, const float *const *x, const float *w,         \
+                     const panel_finish *end, float *const *y, int64_t f, int64_t left)            \
+    {                                                                                              \
+        (void)left;                                                                                \
+        walk_window(vectors, plain, phase, x, w, end, y, f, lanes);                                \
+    }
+WALK(walk_wide, VECTORS, true, VEC_LANES)
+WALK(walk_narrow, 1, true, VEC_LANES)
+WALK(walk_wide_full, VECTORS, false, VEC_LANES)
+WALK(walk_narrow_full, 1, false, VEC_LANES)
+#if VEC_MASKED
+WALK(walk_wide_edge, VECTORS, true, left - (VECTORS - 1) * VEC_LANES)
+WALK(walk_narrow_edge, 1, true, left)
+WALK(walk_wide_edge_full, VECTORS, false, left - (VECTORS - 1) * VEC_LANES)
+WALK(walk_narrow_edge_full, 1, false, left)
+
+static inline walk_function *walk_edge(int64_t left, bool plain)
+{
+    if (left > VEC_LANES)
+        return plain ? walk_wide_edge : walk_wide_edge_full;
+    return plain ? walk_narrow_edge : walk_narrow_edge_full;
+}
+#else /* through memory beside */
+static void walk_beside(const tutti_conv_phase *phase, const float *const *x, const float *w,
+                        const panel_finish *end, float *const *y, int64_t f, int64_t left)
+{
+    float whole[PIXELS][PANEL], added[PIXELS][PANEL] = {{0}}, *to[PIXELS];
+    const float *residual[PIXELS];
+    panel_finish inner = *end;
+    for (int p = 0; p < PIXELS; p++) {
+        to[p] = whole[p];
+        residual[p] = added[p];
+        for (int64_t i = 0; i < left && end->residual != NULL; i++)
+            added[p][i] = end->residual[p][f + i];
+    }
+    inner.residual = end->residual == NULL ? NULL : residual;
+    (left > VEC_LANES ? walk_wide_full : walk_narrow_full)(phase, x, w, &inner, to, 0, left);
+    VEC_UNROLL for (int p = 0; p < PIXELS; p++) for (int64_t i = 0; i < left; i++) y[p][f + i] =
+        whole[p][i];
+}
+
+static inline walk_function *walk_edge(int64_t left, bool plain)
+{
+    (void)left;
+    (void)plain;
+    return walk_beside;
+}
+#endif
+#undef WALK
+
+static inline walk_function *walk_of(int64_t left, bool plain)
+{
+    if (left == PANEL)
+        return plain ? walk_wide : walk_wide_full;
+    if (left == VEC_LANES)
+        return plain ? walk_narrow : walk_narrow_full;
+    return walk_edge(left, plain);
+}
+
+static inline panel_finish finish_of(const conv_finish *all, int64_t f, int64_t left)
+{
+    panel_finish end = {.all = all};
+    float some[PANEL] = {0};
+    if (all->bias != NULL)
+        memcpy(some, all->bias + f, (size_t)left * sizeof *some);
+    VEC_UNROLL for (int v = 0; v < VECTORS; v++) end.bias[v] = vec_load(some + v * VEC_LANES);
+    return end;
+}
+
+/* `count` outputs times panels first..end: `x` their inputs and `y` their places, both filled up to
+ * a multiple of PIXELS with any of them; `residual` what is added to each, or NULL. */
+static inline void convolve_panels(const direct_work *w, const float *const *x, float *const *y,
+                                   const float *const *residual, int64_t count, int64_t first,
+                                   int64_t end)
+{
+    const tutti_conv_phase *phase = w->phase;
+    int64_t filters = w->walk->filters, size = phase->cells * w->walk->channels * PANEL;
+    bool plain = conv_finish_is_plain(&w->finish);
+    const float *panel =
+        (w->packed != NULL ? w->packed : w->panels) + phase_start(w, phase) + first * size;
+    for (int64_t f = first * PANEL; f < end * PANEL && f < filters; f += PANEL, panel += size) {
+        int64_t left = filters - f < PANEL ? filters - f : PANEL;
+        panel_finish last = finish_of(&w->finish, f, left);
+        walk_function *walk = walk_of(left, plain);
+        for (int64_t p = 0; p < count; p += PIXELS) {
+            last.residual = residual == NULL ? NULL : residual + p;
+            walk(phase, x + p, panel, &last, y + p, f, left);
+        }
+    }
+}
+
+static inline void convolve_block(const direct_work *w, const float *const *x, float *const *y,
+                                  int64_t count)
+{
+    convolve_panels(w, x, y, NULL, count, 0, panel_count(w->walk->filters));
+}
+
+/* Where outputs first .. first + count of a phase, counted through all images, are made from and
+ * go to. */
+static inline void find_outputs(const direct_work *w, int64_t first, int64_t count, const float **x,
+                                float **y)
 {
     const tutti_conv_walk *walk = w->walk;
     const tutti_conv_phase *phase = w->phase;
-    const float *x[BLOCK];
-    float *y[BLOCK];
     int64_t column = first % phase->count[1], rows = first / phase->count[1],
             row = rows % phase->count[0], image = rows / phase->count[0];
     for (int64_t i = 0; i < count; i++) {
@@ -248,21 +289,55 @@ static inline void convolve_outputs(const direct_work *w, int64_t first, int64_t
             image += row == 0;
         }
     }
+}
+
+static inline void convolve_outputs(const direct_work *w, int64_t first, int64_t count,
+                                    int64_t panel, int64_t last)
+{
+    const float *x[BLOCK], *residual[BLOCK];
+    float *y[BLOCK];
+    int64_t filters = w->walk->filters;
+    find_outputs(w, first, count, x, y);
     for (int64_t i = count; i % PIXELS != 0; i++) {
         x[i] = x[0];
         y[i] = y[0];
     }
-    convolve_block(w, x, y, count);
+    for (int64_t i = 0; w->finish.residual != NULL && i < BLOCK && i < count + PIXELS; i++)
+        residual[i] = w->finish.residual + (i < count ? y[i] - w->y : y[0] - w->y);
+    convolve_panels(w, x, y, w->finish.residual == NULL ? NULL : residual, count, panel, last);
+    int64_t from = panel * PANEL, to = last * PANEL < filters ? last * PANEL : filters;
+    for (int64_t i = 0; w->finish.loop != NULL && i < count; i++)
+        conv_activate(&w->finish, y[i] + from, to - from);
 }
 
+/* Piece: a few blocks of outputs, a few panels. Pieces that share panels follow each other. */
 static void convolve_piece(void *context, int64_t piece)
 {
     const direct_work *w = context;
     int64_t all = w->walk->batch * w->phase->count[0] * w->phase->count[1],
-            first = piece * w->blocks * BLOCK, end = first + w->blocks * BLOCK;
-    end = end < all ? end : all;
+            each = w->blocks * BLOCK, across = (all + each - 1) / each,
+            first = piece % across * each, end = first + each < all ? first + each : all;
+    int64_t panel = piece / across * w->group, panels = panel_count(w->walk->filters),
+            last = panel + w->group < panels ? panel + w->group : panels;
     for (; first < end; first += BLOCK)
-        convolve_outputs(w, first, end - first < BLOCK ? end - first : BLOCK);
+        convolve_outputs(w, first, end - first < BLOCK ? end - first : BLOCK, panel, last);
+}
+
+/* How the outputs of a phase are cut, by shape: blocks until a piece is large enough; where that
+ * gives few pieces, along filters. */
+static inline int64_t cut_outputs(direct_work *w)
+{
+    const tutti_conv_walk *walk = w->walk;
+    int64_t outputs = walk->batch * w->phase->count[0] * w->phase->count[1],
+            panels = panel_count(walk->filters), depth = w->phase->cells * walk->channels + 8;
+    w->blocks = PIECE_FLOPS / (2 * BLOCK * depth * walk->filters) + 1;
+    int64_t across = (outputs + w->blocks * BLOCK - 1) / (w->blocks * BLOCK);
+    int64_t most = 2 * (outputs < BLOCK ? outputs : BLOCK) * depth * walk->filters / PIECE_FLOPS,
+            groups = (ENOUGH_PIECES + across - 1) / across;
+    groups = groups > most ? most : groups;
+    w->group = groups < 1 ? panels : (panels + groups - 1) / groups;
+    w->groups = (panels + w->group - 1) / w->group;
+    return across * w->groups;
 }
 
 /* Pads x, packs the kernel, convolves. The workspace holds padded input, then panels. */
@@ -272,14 +347,11 @@ static inline void direct_run(const tutti_call *call, const tutti_conv_walk *wal
     w->walk = walk;
     w->panels = padded + walk->padded;
     w->x = tutti__conv_pad(call, walk, w->x, padded);
-    tutti_parallel(call, panel_count(walk->filters), pack_piece, w);
+    if (w->packed == NULL)
+        tutti_parallel(call, panel_count(walk->filters), pack_piece, w);
     for (int64_t p = 0; p < walk->phases; p++) {
         w->phase = &walk->phase[p];
-        int64_t outputs = walk->batch * w->phase->count[0] * w->phase->count[1];
-        int64_t flops = 2 * BLOCK * (w->phase->cells * walk->channels + 8) * walk->filters;
-        w->blocks = PIECE_FLOPS / flops + 1;
-        int64_t piece = w->blocks * BLOCK;
-        tutti_parallel(call, (outputs + piece - 1) / piece, convolve_piece, w);
+        tutti_parallel(call, cut_outputs(w), convolve_piece, w);
     }
 }
 

@@ -67,7 +67,8 @@ static tutti_status run(const tutti_call *call)
                 .x = tutti__gather_y(call, g, set, round, call->inputs[1].data, grad),
                 .kernel = kernel,
                 .y = x,
-                .backward = true};
+                .backward = true,
+                .finish = conv_finish_of(NULL, false)};
             direct_run(&inner, plan->walk, &work);
             tutti__scatter_x(call, g, set, round, x, call->outputs[0].data);
         }

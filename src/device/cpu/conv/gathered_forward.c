@@ -67,7 +67,8 @@ static tutti_status run(const tutti_call *call)
             direct_work work = {.x = x,
                                 .kernel = kernel,
                                 .y = tutti__gathered_y(g, round, call->outputs[0].data, y),
-                                .backward = false};
+                                .backward = false,
+                                .finish = conv_finish_of(NULL, false)};
             direct_run(&inner, plan->walk, &work);
             tutti__scatter_y(call, g, set, round, y, call->outputs[0].data);
         }

@@ -2,6 +2,7 @@
 #ifndef TUTTI_DEVICE_CPU_CONV_LAYER_H
 #define TUTTI_DEVICE_CPU_CONV_LAYER_H
 
+#include "device/cpu/tile/tile.h"
 #include "graph/graph.h"
 #include "ops/network/window.h"
 #include "program/kernel.h"
@@ -18,6 +19,20 @@ typedef struct tutti_conv_layer {
 
 /* A fused body of the pattern taken apart; false where it is something else. */
 bool tutti__conv_layer(const tutti_infer *fused, const char *pattern, tutti_conv_layer *ret);
+
+/* What inference makes of a layer: y = g(f(conv2d(x, kernel) + bias) + residual), f bounds, g
+ * bounds or any function of one element. Without a residual, f is the identity when g is no bounds.
+ */
+typedef struct tutti_conv_chain {
+    tutti_convolution shape;
+    int x, kernel, bias, residual; /* which inputs they are; -1: none */
+    float low[2], high[2];         /* bounds before and after the residual is added */
+    tutti_tile_loop *loop;         /* g when it is no bounds, else NULL */
+    double params[TUTTI_TILE_PARAMS];
+} tutti_conv_chain;
+
+/* A fused body of the pattern conv2d_chain taken apart; false where it is something else. */
+bool tutti__conv_chain(const tutti_infer *fused, tutti_conv_chain *ret);
 
 /* The gradients of kernel and bias of such a layer, from y, x and the gradient of p, which goes to
  * the first maximum of its window where that is above 0. */

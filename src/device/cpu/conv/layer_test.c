@@ -1,10 +1,12 @@
 /* layer_test.c: convolutions with what follows them, fused, against the references of the bodies.
  */
+#include <string.h>
+
 #include "base/test.h"
 #include "device/cpu/kernel_check.h"
 #include "ops/build.h"
 
-enum { MOST_INPUTS = 3 };
+enum { MOST_INPUTS = 4 };
 
 /* A body with its parameters, and values for them. */
 typedef struct body {
@@ -96,6 +98,74 @@ TUTTI_TEST(kernel_conv2d_bias_activation)
         result(&b, layer(&b, &cases[i]));
         CHECK_INT(check(&b, "conv2d_bias_activation", 1), 1);
     }
+}
+
+/* y = g(f(conv2d(x, kernel) + bias) + residual) in all its forms. */
+typedef struct chain_case {
+    int64_t x[4], kernel[4], groups, stride, dilation;
+    const char *padding, *inner, *outer; /* activations; NULL: none */
+    bool bias, residual;
+} chain_case;
+
+static tutti_sym activated(tutti_sym y, const char *name)
+{
+    if (name == NULL)
+        return y;
+    if (strcmp(name, "clip") == 0)
+        return tutti_clip(y, -0.5, 0.75);
+    return tutti_apply_op(tutti_sym_graph(y), name, 1, &y, 0, NULL);
+}
+
+static void check_chain(const chain_case *c)
+{
+    body b = start();
+    int64_t s = c->stride, d = c->dilation;
+    tutti_sym x = input(&b, 4, c->x), kernel = input(&b, 4, c->kernel);
+    tutti_sym y = tutti_conv2d_of(x, kernel, .padding = c->padding, .strides = {s, s},
+                                  .dilations = {d, d}, .groups = c->groups);
+    tutti_type type = tutti_sym_type(y);
+    if (c->bias)
+        y = tutti_add(y, input(&b, 1, &c->kernel[3]));
+    y = activated(y, c->inner);
+    if (c->residual)
+        y = tutti_add(input(&b, 4, type.dims), y);
+    result(&b, activated(y, c->outer));
+    CHECK_INT(check(&b, "conv2d_chain", 1), 1);
+}
+
+TUTTI_TEST(kernel_conv2d_chain)
+{
+    static const chain_case cases[] = {
+        {{2, 9, 8, 3}, {5, 5, 3, 6}, 1, 1, 1, "same", NULL, "relu", true, false},
+        {{2, 9, 8, 3}, {3, 3, 3, 6}, 1, 2, 1, "same", NULL, "relu6", false, false},
+        {{1, 7, 7, 33}, {1, 1, 33, 70}, 1, 1, 1, "valid", NULL, "relu", true, true},
+        {{1, 7, 7, 33}, {1, 1, 33, 70}, 1, 1, 1, "valid", "relu6", NULL, true, true},
+        {{1, 7, 7, 33}, {1, 1, 33, 72}, 1, 1, 1, "valid", NULL, "clip", false, true},
+        {{1, 7, 7, 20}, {1, 1, 20, 19}, 1, 1, 1, "valid", "clip", "silu", true, true},
+        {{1, 9, 9, 64}, {3, 3, 64, 97}, 1, 2, 1, "same", NULL, "hard_swish", true, false},
+        {{1, 6, 6, 96}, {3, 3, 96, 96}, 1, 1, 2, "same", NULL, "relu", true, true},   /* filters cut
+                                                                                       */
+        {{2, 12, 12, 16}, {3, 3, 16, 21}, 1, 1, 1, "same", NULL, "relu", true, true}, /* tiles */
+        {{2, 12, 12, 16}, {3, 3, 16, 21}, 1, 1, 1, "same", "relu", "sigmoid", true, true},
+        {{1, 13, 12, 96}, {3, 3, 96, 83}, 1, 1, 1, "same", NULL, "relu", true, true}, /* whole */
+        {{1, 13, 12, 96}, {3, 3, 96, 88}, 1, 1, 1, "same", NULL, "tanh", false, false},
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++)
+        check_chain(&cases[i]);
+}
+
+TUTTI_TEST(kernel_depthwise_chain)
+{
+    static const chain_case cases[] = {
+        {{2, 9, 11, 16}, {3, 3, 1, 16}, 16, 1, 1, "same", NULL, "relu6", true, false},
+        {{2, 9, 11, 21}, {3, 3, 1, 21}, 21, 1, 1, "same", NULL, "relu", true, true},
+        {{1, 12, 13, 37}, {3, 3, 1, 37}, 37, 2, 1, "same", "relu", "clip", true, true},
+        {{1, 12, 13, 8}, {5, 5, 1, 8}, 8, 1, 1, "same", NULL, "silu", true, false},
+        {{1, 14, 13, 35}, {3, 3, 1, 35}, 35, 1, 2, "same", NULL, "relu", false, false},
+        {{1, 3, 3, 70}, {7, 7, 1, 70}, 70, 1, 1, "same", NULL, "relu", true, false},
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++)
+        check_chain(&cases[i]);
 }
 
 typedef struct pool_case {

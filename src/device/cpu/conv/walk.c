@@ -158,29 +158,42 @@ tutti_status tutti__conv_walk(const tutti_convolution *c, bool backward, tutti_c
     return TUTTI_OK;
 }
 
+enum { PAD_FLOATS = 1 << 13 }; /* of padded rows in a piece */
+
 typedef struct pad_work {
     const tutti_conv_walk *walk;
     const float *from;
     float *to;
+    int64_t rows, pieces; /* rows of a piece; pieces of an image */
 } pad_work;
 
-static void pad_image(void *context, int64_t image)
+/* One padded row; `from` is NULL above and below the image. */
+static void pad_row(const tutti_conv_walk *w, const float *from, float *to)
 {
-    const pad_work *work = context;
-    const tutti_conv_walk *w = work->walk;
     const size_t row = (size_t)(w->in[1] * w->channels),
                  source = (size_t)(w->from[1] * w->channels),
                  before = (size_t)(w->before[1] * w->channels);
-    float *to = work->to + image * w->image;
-    const float *from = work->from + image * w->from[0] * (int64_t)source;
-    memset(to, 0, (size_t)w->before[0] * row * sizeof *to);
-    to += (size_t)w->before[0] * row;
-    for (int64_t h = 0; h < w->from[0]; h++, to += row, from += source) {
-        memset(to, 0, before * sizeof *to);
-        memcpy(to + before, from, source * sizeof *to);
-        memset(to + before + source, 0, (row - before - source) * sizeof *to);
+    if (from == NULL) {
+        memset(to, 0, row * sizeof *to);
+        return;
     }
-    memset(to, 0, (size_t)(w->in[0] - w->before[0] - w->from[0]) * row * sizeof *to);
+    memset(to, 0, before * sizeof *to);
+    memcpy(to + before, from, source * sizeof *to);
+    memset(to + before + source, 0, (row - before - source) * sizeof *to);
+}
+
+static void pad_piece(void *context, int64_t piece)
+{
+    const pad_work *work = context;
+    const tutti_conv_walk *w = work->walk;
+    int64_t image = piece / work->pieces, first = piece % work->pieces * work->rows,
+            end = first + work->rows < w->in[0] ? first + work->rows : w->in[0];
+    for (int64_t row = first; row < end; row++) {
+        int64_t h = row - w->before[0];
+        const float *from = work->from + (image * w->from[0] + h) * w->from[1] * w->channels;
+        pad_row(w, h >= 0 && h < w->from[0] ? from : NULL,
+                work->to + image * w->image + row * w->in[1] * w->channels);
+    }
 }
 
 const float *tutti__conv_pad(const tutti_call *call, const tutti_conv_walk *w, const float *x,
@@ -188,8 +201,10 @@ const float *tutti__conv_pad(const tutti_call *call, const tutti_conv_walk *w, c
 {
     if (w->padded == 0)
         return x;
-    pad_work work = {w, x, to};
-    tutti_parallel(call, w->batch, pad_image, &work);
+    pad_work work = {.walk = w, .from = x, .to = to};
+    work.rows = PAD_FLOATS / (w->in[1] * w->channels) + 1;
+    work.pieces = (w->in[0] + work.rows - 1) / work.rows;
+    tutti_parallel(call, w->batch * work.pieces, pad_piece, &work);
     return to;
 }
 

@@ -2,12 +2,13 @@
  *
  * The kernel is transformed once into panels of WIDTH filters, U [36][panel][channels][WIDTH].
  * Then strips of tiles go by, each on one thread with scratch that stays in its cache: input
- * transformed V [36][strip][channels], products M [36][strip][filters], output transformed. */
+ * transformed V [36][strip][channels], products M [36][strip][filters], output transformed. Where
+ * the tiles are few and the panels larger than the cache, all tiles are one strip that goes through
+ * each of the three on all threads, so that the panels are read once. */
 #ifndef TUTTI_DEVICE_CPU_CONV_WINOGRAD_RUN_H
 #define TUTTI_DEVICE_CPU_CONV_WINOGRAD_RUN_H
 
-#include <math.h>
-
+#include "device/cpu/conv/finish.h"
 #include "device/cpu/conv/winograd.h"
 
 /* Tiles and registers of filters in a product that is held in registers. */
@@ -21,6 +22,7 @@ enum { ROWS = 8, VECS = 2 };
 enum { ROWS = 4, VECS = 2 };
 #endif
 enum { WIDTH = VECS * VEC_LANES, MOST_STRIP = 48, STRIPS = 32, LINE = 16 };
+enum { MOST_WHOLE = 64, WHOLE_PANELS = 1 << 18 }; /* tiles; floats of the panels */
 
 typedef struct winograd_plan {
     winograd_grid grid;
@@ -28,6 +30,7 @@ typedef struct winograd_plan {
     int64_t depth, width;      /* filled up: to VEC_LANES, to WIDTH */
     int64_t strip;             /* tiles, a multiple of ROWS */
     int64_t point_v, point_m;  /* floats from one point to the next */
+    bool whole;                /* all tiles are one strip, on all threads */
     int threads;
 } winograd_plan;
 
@@ -41,7 +44,10 @@ static inline bool winograd_plan_make(const tutti_kernel_query *query, const tut
     ret->depth = round_to(ret->channels, VEC_LANES);
     ret->width = round_to(ret->filters, WIDTH);
     int64_t strip = round_to(ret->grid.count / STRIPS + 1, ROWS);
-    ret->strip = strip > MOST_STRIP ? MOST_STRIP : strip;
+    ret->whole = ret->grid.count <= MOST_WHOLE && POINTS * ret->depth * ret->width >= WHOLE_PANELS;
+    ret->strip = ret->whole           ? round_to(ret->grid.count, ROWS)
+                 : strip > MOST_STRIP ? MOST_STRIP
+                                      : strip;
     /* Points a power of two apart would fall on one place in the cache. */
     ret->point_v = ret->strip * ret->depth + LINE;
     ret->point_m = ret->strip * ret->width + LINE;
@@ -66,19 +72,25 @@ static inline size_t winograd_slot_bytes(const winograd_plan *p)
                              sizeof(float));
 }
 
+/* Bytes of scratch beside the panels. */
+static inline size_t winograd_scratch(const winograd_plan *p)
+{
+    return winograd_slot_bytes(p) * (size_t)(p->whole ? 1 : tutti__slot_count(p->threads));
+}
+
 static inline size_t winograd_workspace(const winograd_plan *p)
 {
-    return (size_t)winograd_kernel_floats(p) * sizeof(float) +
-           winograd_slot_bytes(p) * (size_t)tutti__slot_count(p->threads);
+    return (size_t)winograd_kernel_floats(p) * sizeof(float) + winograd_scratch(p);
 }
 
 typedef struct winograd_work {
     const winograd_plan *plan;
-    const float *x, *kernel, *bias; /* bias NULL: none */
+    const float *x, *kernel, *packed; /* packed: panels made before, or NULL */
     float *panels, *y;
     bool turned;
-    float low; /* of outputs: 0 for relu, else below all */
+    const conv_finish *finish;
     tutti_slots slots;
+    float *v, *m, *zeros; /* of a strip that is whole */
 } winograd_work;
 
 /* One row of the kernel for channel c and filters from f: forward kernel[i][j][c][f], turned round
@@ -165,28 +177,48 @@ static void winograd_tile(int64_t depth, const float *v, const float *u, float *
         vec_store(m + i * ldm + j * VEC_LANES, sum[i][j]);
 }
 
+/* M = V U at one point. */
+static inline void winograd_product(const winograd_work *w, const float *v, int64_t rows,
+                                    int64_t point, float *m)
+{
+    const winograd_plan *p = w->plan;
+    const float *panels = w->packed != NULL ? w->packed : w->panels;
+    for (int64_t f = 0; f < p->width; f += WIDTH) {
+        const float *u = panels + (point * p->width + f) * p->depth;
+        for (int64_t row = 0; row < rows; row += ROWS)
+            winograd_tile(p->depth, v + point * p->point_v + row * p->depth, u,
+                          m + point * p->point_m + row * p->width + f, p->width);
+    }
+}
+
 /* M = V U for a strip of `rows` tiles, a multiple of ROWS. */
 static inline void winograd_products(const winograd_work *w, const float *v, int64_t rows, float *m)
 {
-    const winograd_plan *p = w->plan;
     for (int64_t point = 0; point < POINTS; point++)
-        for (int64_t f = 0; f < p->width; f += WIDTH) {
-            const float *u = w->panels + (point * p->width + f) * p->depth;
-            for (int64_t row = 0; row < rows; row += ROWS)
-                winograd_tile(p->depth, v + point * p->point_v + row * p->depth, u,
-                              m + point * p->point_m + row * p->width + f, p->width);
-        }
+        winograd_product(w, v, rows, point, m);
+}
+
+/* With bounds and residual, of VEC_LANES filters of a pixel, or the `some` last ones. */
+VEC_INLINE vec winograd_finished(const winograd_work *w, vec sum, const float *pixel, int64_t some)
+{
+    float rest[VEC_LANES] = {0};
+    const float *residual =
+        w->finish->residual == NULL ? NULL : w->finish->residual + (pixel - w->y);
+    if (some && residual != NULL)
+        residual = memcpy(rest, residual, (size_t)some * sizeof *rest);
+    return conv_finished(w->finish, sum, residual, VEC_LANES);
 }
 
 /* VEC_LANES filters, or the `some` last ones, of A' m A + bias. */
 VEC_INLINE void winograd_output_lanes(const winograd_work *w, winograd_place place, const float *m,
-                                      int64_t f, int64_t some)
+                                      int64_t f, int64_t some, bool plain)
 {
     const winograd_plan *p = w->plan;
     vec half[CORE][PATCH], column[PATCH], y[CORE];
-    vec bias = w->bias == NULL ? vec_splat(0)
-               : some          ? load_some(w->bias + f, some)
-                               : vec_load(w->bias + f);
+    const float *added = w->finish->bias;
+    vec bias = added == NULL ? vec_splat(0)
+               : some        ? load_some(added + f, some)
+                             : vec_load(added + f);
     VEC_UNROLL for (int j = 0; j < PATCH; j++)
     {
         VEC_UNROLL for (int i = 0; i < PATCH; i++) column[i] =
@@ -209,7 +241,8 @@ VEC_INLINE void winograd_output_lanes(const winograd_work *w, winograd_place pla
             if (j >= columns)
                 break;
             float *pixel = to + (i * p->grid.out[1] + j) * p->filters;
-            vec value = vec_at_least(y[j] + bias, w->low);
+            vec value = plain ? vec_at_least(y[j] + bias, w->finish->low[0])
+                              : winograd_finished(w, y[j] + bias, pixel, some);
             if (some)
                 store_some(pixel, value, some);
             else
@@ -222,10 +255,21 @@ static inline void winograd_output(const winograd_work *w, int64_t tile, const f
 {
     winograd_place place = winograd_place_of(&w->plan->grid, tile);
     int64_t f = 0, filters = w->plan->filters;
+    bool plain = conv_finish_is_plain(w->finish);
+    for (; plain && f + VEC_LANES <= filters; f += VEC_LANES)
+        winograd_output_lanes(w, place, m, f, 0, true);
     for (; f + VEC_LANES <= filters; f += VEC_LANES)
-        winograd_output_lanes(w, place, m, f, 0);
+        winograd_output_lanes(w, place, m, f, 0, false);
     if (f < filters)
-        winograd_output_lanes(w, place, m, f, filters - f);
+        winograd_output_lanes(w, place, m, f, filters - f, false);
+    const int64_t *out = w->plan->grid.out;
+    for (int64_t i = place.row; w->finish->loop != NULL && i < place.row + CORE && i < out[0];
+         i++) {
+        int64_t columns = out[1] - place.column < CORE ? out[1] - place.column : CORE;
+        conv_activate(w->finish,
+                      w->y + ((place.image * out[0] + i) * out[1] + place.column) * filters,
+                      columns * filters);
+    }
 }
 
 /* Piece: one strip. */
@@ -249,20 +293,63 @@ static void winograd_strip_piece(void *context, int64_t piece)
     tutti__slot_give(&w->slots, v);
 }
 
+/* Pieces of a whole strip: one tile's input, the products at one point, one tile's output. */
+static void winograd_input_piece(void *context, int64_t tile)
+{
+    const winograd_work *w = context;
+    const winograd_plan *p = w->plan;
+    winograd_input(&p->grid, tile, p->channels, w->x, w->zeros, w->v + tile * p->depth, p->point_v);
+}
+
+static void winograd_point_piece(void *context, int64_t point)
+{
+    const winograd_work *w = context;
+    const winograd_plan *p = w->plan;
+    int64_t tiles = p->grid.count;
+    memset(w->v + point * p->point_v + tiles * p->depth, 0,
+           (size_t)((p->strip - tiles) * p->depth) * sizeof *w->v);
+    winograd_product(w, w->v, p->strip, point, w->m);
+}
+
+static void winograd_output_piece(void *context, int64_t tile)
+{
+    const winograd_work *w = context;
+    winograd_output(w, tile, w->m + tile * w->plan->width);
+}
+
+static inline void winograd_run_whole(const tutti_call *call, winograd_work *w, float *scratch)
+{
+    const winograd_plan *p = w->plan;
+    w->v = scratch;
+    w->m = w->v + POINTS * p->point_v;
+    w->zeros = w->m + POINTS * p->point_m;
+    memset(w->zeros, 0, (size_t)p->depth * sizeof *w->zeros);
+    tutti_parallel(call, p->grid.count, winograd_input_piece, w);
+    tutti_parallel(call, POINTS, winograd_point_piece, w);
+    tutti_parallel(call, p->grid.count, winograd_output_piece, w);
+}
+
+/* `packed`: the panels, or NULL: they are made of the kernel, at the start of the workspace. */
 static inline void winograd_run(const tutti_call *call, const winograd_plan *p, bool turned,
-                                const float *x, const float *kernel, const float *bias, bool relu)
+                                const float *x, const float *kernel, const float *packed,
+                                const conv_finish *finish)
 {
     winograd_work w = {.plan = p,
                        .x = x,
                        .kernel = kernel,
-                       .bias = bias,
+                       .packed = packed,
                        .panels = call->workspace,
                        .y = call->outputs[0].data,
                        .turned = turned,
-                       .low = relu ? 0 : -INFINITY};
-    tutti__slots_start(&w.slots, w.panels + winograd_kernel_floats(p), winograd_slot_bytes(p),
-                       p->threads);
-    tutti_parallel(call, p->width / WIDTH, winograd_kernel_piece, &w);
+                       .finish = finish};
+    float *scratch = w.panels + (packed == NULL ? winograd_kernel_floats(p) : 0);
+    if (packed == NULL)
+        tutti_parallel(call, p->width / WIDTH, winograd_kernel_piece, &w);
+    if (p->whole) {
+        winograd_run_whole(call, &w, scratch);
+        return;
+    }
+    tutti__slots_start(&w.slots, scratch, winograd_slot_bytes(p), p->threads);
     tutti_parallel(call, (p->grid.count + p->strip - 1) / p->strip, winograd_strip_piece, &w);
 }
 

@@ -22,6 +22,9 @@ typedef struct tutti_gemm {
         uint16_t *c16; /* rounded once from sums of f32; never with `add` */
     };
     int64_t lda, ldb, ldc; /* elements from one stored row to the next */
+    /* For a plan that is `packed`: B as tutti__gemm_pack made it, or for one row
+     * tutti__gemm_pack_row; b is not looked at. */
+    const float *packed_b;
     bool a_bf16, b_bf16, c_bf16;
 
     /* What tutti__gemm_run does to a finished C, and nobody else: C = relu(C + bias), the bias one

@@ -4,6 +4,7 @@
  * of C are computed on all threads. In a packed chunk the blocks of `depth` along k stand one after
  * the other; in a block the panels. */
 #include "device/cpu/gemm/gemm.h"
+#include "device/cpu/gemm/row.h"
 
 #include <string.h>
 
@@ -254,7 +255,8 @@ static void split_piece(void *context, int64_t index)
 {
     const chunk *c = context;
     int64_t p = index * c->plan->tile->depth, depth = least(c->plan->tile->depth, c->k - p);
-    pack_block(c, true, 0, panel_count(c), p);
+    if (!c->plan->packed)
+        pack_block(c, true, 0, panel_count(c), p);
     if (!c->direct)
         pack_block(c, false, 0, row_panel_count(c), p);
     multiply_block(c, 0, c->m, 0, panel_count(c), p, depth, c->sums + index * c->m * c->n, c->n,
@@ -295,8 +297,9 @@ static bool rows_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 /* The same for columns that are used for few rows. */
 static bool columns_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 {
-    return plan->m <= 2 * plan->tile->rows && plan->tile->multiply_columns != NULL &&
-           !gemm->b_bf16 && !gemm->trans_b && gemm->ldb % 1024 != 0;
+    return !plan->packed && plan->m <= 2 * plan->tile->rows &&
+           plan->tile->multiply_columns != NULL && !gemm->b_bf16 && !gemm->trans_b &&
+           gemm->ldb % 1024 != 0;
 }
 
 /* Packs as little as pays. */
@@ -304,6 +307,8 @@ static void start_chunk(chunk *c, const tutti_gemm_plan *plan, const tutti_gemm 
 {
     c->plan = plan;
     c->gemm = gemm;
+    c->packed_b =
+        plan->packed ? (char *)(uintptr_t)gemm->packed_b : c->packed_a + tutti__gemm_packed_a(plan);
     c->direct_columns = columns_direct(plan, gemm);
     c->direct = !c->direct_columns && rows_direct(plan, gemm);
 }
@@ -313,8 +318,8 @@ static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
 {
     chunk c = {.packed_a = workspace, .m = plan->m, .n = plan->n, .k = plan->k};
     start_chunk(&c, plan, gemm);
-    c.packed_b = c.packed_a + tutti__gemm_packed_a(plan);
-    c.sums = (float *)(void *)(c.packed_b + tutti__gemm_packed_b(plan));
+    c.sums =
+        (float *)(void *)(c.packed_a + tutti__gemm_packed_a(plan) + tutti__gemm_packed_b(plan));
     c.panels = tutti__gemm_panels(plan->tile, c.n);
     tutti__pool_run(pool, divide_up(c.k, plan->tile->depth), split_piece, &c);
     tutti__pool_run(pool, divide_up(c.m, 1 + SUM_PIECE / c.n), sum_piece, &c);
@@ -325,7 +330,6 @@ static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
 {
     chunk c = {.packed_a = workspace};
     start_chunk(&c, plan, gemm);
-    c.packed_b = c.packed_a + tutti__gemm_packed_a(plan);
     for (c.n0 = 0; c.n0 < plan->n; c.n0 += plan->chunk_n) {
         c.n = least(plan->chunk_n, plan->n - c.n0);
         c.panels = tutti__gemm_panels(plan->tile, c.n);
@@ -333,7 +337,7 @@ static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
             c.k = least(plan->chunk_k, plan->k - c.k0);
             for (c.m0 = 0; c.m0 < plan->m; c.m0 += plan->chunk_m) {
                 c.m = least(plan->chunk_m, plan->m - c.m0);
-                run_chunk(&c, pool, c.m0 == 0);
+                run_chunk(&c, pool, c.m0 == 0 && !plan->packed);
             }
         }
     }
@@ -392,6 +396,10 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
         return;
     if (plan->k == 0) {
         run_empty(plan, gemm);
+        return;
+    }
+    if (tutti__gemm_is_row(plan, gemm)) {
+        tutti__gemm_run_row(plan, pool, gemm);
         return;
     }
     pool = plan->parallel ? pool : NULL;

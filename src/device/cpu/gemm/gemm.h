@@ -17,6 +17,7 @@ typedef struct tutti_gemm_plan {
     int64_t chunk_m, chunk_n, chunk_k; /* packed at once */
     int64_t piece_m, piece_n; /* of C, computed by one call of one thread; piece_n in panels */
     bool parallel, split_k;
+    bool packed; /* B comes packed */
 } tutti_gemm_plan;
 
 enum { TUTTI_GEMM_PIECE_ROWS = 128 }; /* rows of a piece before they are rounded up to tiles */
@@ -25,7 +26,8 @@ enum {
     TUTTI_GEMM_ONE_THREAD = 1 << 0, /* small buffers, for products that run side by side */
     TUTTI_GEMM_PLAIN = 1 << 1,      /* no library */
     TUTTI_GEMM_ROUNDED = 1 << 2,    /* operands or C may be bf16; no library */
-    TUTTI_GEMM_BF16 = 1 << 3        /* rounded, and multiplied in bf16 where the CPU can */
+    TUTTI_GEMM_BF16 = 1 << 3,       /* rounded, and multiplied in bf16 where the CPU can */
+    TUTTI_GEMM_PACKED = 1 << 4      /* B comes packed, of f32; no library */
 };
 /* Never fails: with a library that cannot be loaded the plain tiles are planned. Kernels call
  * tutti__gemm_engine in their prepare, to report that. */
@@ -45,6 +47,10 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
  * and ldb count. */
 int64_t tutti__gemm_packed_floats(int64_t n, int64_t k);
 void tutti__gemm_pack(const tutti_gemm *gemm, float *packed);
+/* The same for products of one row: [columns / width][k][width], and that width. */
+int64_t tutti__gemm_row_columns(const tutti_gemm_tile *tile, int64_t n);
+int64_t tutti__gemm_row_floats(int64_t n, int64_t k);
+void tutti__gemm_pack_row(const tutti_gemm *gemm, float *packed);
 /* A product with it, on the calling thread, by the plain tiles. `scratch`: as many floats as
  * tutti__gemm_scratch_floats(m) says. */
 int64_t tutti__gemm_scratch_floats(int64_t m);

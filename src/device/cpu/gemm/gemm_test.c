@@ -299,6 +299,33 @@ TUTTI_TEST(gemm_with_packed_matrix_has_the_same_bits)
         }
 }
 
+/* B packed before, and one row by itself, give the bits of any other way. */
+TUTTI_TEST(gemm_plans_with_packed_matrices_have_the_same_bits)
+{
+    for (size_t s = 0; s < TUTTI_COUNT(shapes); s++)
+        for (int mode = 0; mode < 16; mode++) {
+            int64_t m = mode & 8 ? 1 : shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+            product p = make_product(m, n, k, mode & 1, mode & 2, mode & 4);
+            tutti_gemm_plan plain = tutti__gemm_plan(m, n, k, TUTTI_GEMM_PLAIN),
+                            packed = tutti__gemm_plan(m, n, k, TUTTI_GEMM_PACKED);
+            float *expected = malloc(p.c_count * sizeof(float) + 1);
+            float *b = malloc(
+                (size_t)(tutti__gemm_packed_floats(n, k) + tutti__gemm_row_floats(n, k)) * 4 + 1);
+            CHECK(expected != NULL && b != NULL && packed.packed && packed.engine == NULL);
+            run_product(&p, &plain, NULL);
+            memcpy(expected, p.c, p.c_count * sizeof(float));
+            memcpy(p.c, p.before, p.c_count * sizeof(float));
+            (m == 1 ? tutti__gemm_pack_row : tutti__gemm_pack)(&p.gemm, b);
+            p.gemm.packed_b = b;
+            p.gemm.b = NULL;
+            run_product(&p, &packed, NULL);
+            CHECK(memcmp(p.c, expected, p.c_count * sizeof(float)) == 0);
+            free(expected);
+            free(b);
+            free_product(&p);
+        }
+}
+
 TUTTI_TEST(gemm_libraries_match_where_installed)
 {
     int tried = 0;

@@ -13,9 +13,39 @@ static int64_t width_of(const tutti_gemm_tile *tile, const tutti_gemm_panels *pa
     return start < panels->wides * tile->wide ? tile->wide : tile->narrow;
 }
 
+int64_t tutti__gemm_row_columns(const tutti_gemm_tile *tile, int64_t n)
+{
+    return n < 4 * tile->row ? tile->row / 2 : tile->row;
+}
+
+int64_t tutti__gemm_row_floats(int64_t n, int64_t k)
+{
+    int64_t width = tutti__gemm_row_columns(tutti__gemm_tile(), n);
+    return (n + width - 1) / width * width * k;
+}
+
 int64_t tutti__gemm_packed_floats(int64_t n, int64_t k)
 {
     return tutti__gemm_panels(tutti__gemm_tile(), n).padded * k;
+}
+
+void tutti__gemm_pack_row(const tutti_gemm *g, float *packed)
+{
+    int64_t width = tutti__gemm_row_columns(tutti__gemm_tile(), g->n);
+    for (int64_t start = 0; start < g->n; start += width, packed += width * g->k) {
+        int64_t count = least(width, g->n - start), i = 0;
+        for (; g->trans_b && i + 4 <= count; i += 4) {
+            const float *b = g->b + (start + i) * g->ldb;
+            for (int64_t p = 0; p < g->k; p++)
+                for (int64_t line = 0; line < 4; line++)
+                    packed[p * width + i + line] = b[line * g->ldb + p];
+        }
+        for (int64_t p = 0; p < g->k; p++)
+            for (int64_t rest = i; rest < width; rest++)
+                packed[p * width + rest] = rest >= count ? 0
+                                           : g->trans_b  ? g->b[(start + rest) * g->ldb + p]
+                                                         : g->b[p * g->ldb + start + rest];
+    }
 }
 
 void tutti__gemm_pack(const tutti_gemm *g, float *packed)

@@ -120,8 +120,9 @@ tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags
     tutti_gemm_plan plan = {.tile = bf16 ? tutti__gemm_bf16_tile() : NULL, .m = m, .n = n, .k = k};
     if (plan.tile == NULL)
         plan.tile = tutti__gemm_tile();
-    bool library =
-        !rounded && flops >= ENGINE_FLOPS && m <= INT32_MAX && n <= INT32_MAX && k <= INT32_MAX;
+    plan.packed = flags & TUTTI_GEMM_PACKED && !rounded;
+    bool library = !rounded && !plan.packed && flops >= ENGINE_FLOPS && m <= INT32_MAX &&
+                   n <= INT32_MAX && k <= INT32_MAX;
     bool square = m >= ENGINE_SIDE && n >= ENGINE_SIDE && k >= ENGINE_SIDE;
     if (library && !(flags & TUTTI_GEMM_PLAIN) &&
         tutti__gemm_engine(square, &plan.engine) != TUTTI_OK)
@@ -129,7 +130,7 @@ tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags
     plan.parallel = !one && flops >= PARALLEL_FLOPS;
     plan.chunk_n = n;
     plan.chunk_k = k;
-    while (plan.chunk_n * plan.chunk_k > (one ? PACKED_B_ONE : PACKED_B)) {
+    while (!plan.packed && plan.chunk_n * plan.chunk_k > (one ? PACKED_B_ONE : PACKED_B)) {
         if (plan.chunk_n <= plan.tile->wide && rounded)
             break;
         if (plan.chunk_k > 2 * plan.tile->depth && !rounded)
@@ -160,6 +161,8 @@ size_t tutti__gemm_packed_a(const tutti_gemm_plan *plan)
 /* A chunk of fewer columns may have more padding: at most two narrow panels. */
 size_t tutti__gemm_packed_b(const tutti_gemm_plan *plan)
 {
+    if (plan->packed)
+        return 0;
     int64_t columns = plan->chunk_n + plan->tile->wide + 2 * plan->tile->narrow;
     return (size_t)round_up(columns * padded_k(plan) * plan->tile->element, ALIGNMENT);
 }

@@ -301,6 +301,60 @@ static void multiply_rows(int64_t m, int64_t n, int64_t k, const float *a, int64
 }
 #endif
 
+/* Columns of one row that are summed side by side, in registers: enough of them hide how long a
+ * multiply-add takes. */
+#if VEC_NEON
+enum { ROW_VECS = 16 };
+#else
+enum { ROW_VECS = 8 };
+#endif
+
+/* The last column's register may have `lanes` only. */
+VEC_INLINE void row_part(int vecs, int64_t lanes, int64_t k, const float *a, const float *b,
+                         int64_t ldb, float *c, bool add)
+{
+    vec sum[ROW_VECS];
+    VEC_UNROLL for (int j = 0; j < vecs; j++) sum[j] = (vec){0};
+    for (int64_t p = 0; p < k; p++, b += ldb) {
+        vec scalar = vec_splat(a[p]);
+        VEC_UNROLL for (int j = 0; j < vecs; j++) sum[j] = vec_fma(
+            vec_load_lanes(b + j * VEC_LANES, j + 1 < vecs ? VEC_LANES : lanes), scalar, sum[j]);
+    }
+    VEC_UNROLL for (int j = 0; j < vecs; j++)
+    {
+        int64_t count = j + 1 < vecs ? VEC_LANES : lanes;
+        float *at = c + j * VEC_LANES;
+        vec_store_lanes(at, add ? vec_load_lanes(at, count) + sum[j] : sum[j], count);
+    }
+}
+
+static void multiply_row(int64_t n, int64_t k, const float *a, const float *b, int64_t ldb,
+                         float *c, bool add)
+{
+    enum { WHOLE = ROW_VECS * VEC_LANES, HALF = WHOLE / 2, QUARTER = WHOLE / 4 };
+    int64_t j = 0;
+    for (; j + WHOLE <= n; j += WHOLE)
+        row_part(ROW_VECS, VEC_LANES, k, a, b + j, ldb, c + j, add);
+    for (; j + HALF <= n; j += HALF)
+        row_part(ROW_VECS / 2, VEC_LANES, k, a, b + j, ldb, c + j, add);
+    for (; j + QUARTER <= n; j += QUARTER)
+        row_part(ROW_VECS / 4, VEC_LANES, k, a, b + j, ldb, c + j, add);
+    for (; j + VEC_LANES <= n; j += VEC_LANES)
+        row_part(1, VEC_LANES, k, a, b + j, ldb, c + j, add);
+#if VEC_MASKED
+    if (j < n)
+        row_part(1, n - j, k, a, b + j, ldb, c + j, add);
+#else
+    for (; j < n; j++) {
+        float sum = 0;
+        for (int64_t p = 0; p < k; p++)
+            sum =
+                VEC_FUSED ? __builtin_fmaf(b[p * ldb + j], a[p], sum) : sum + b[p * ldb + j] * a[p];
+        c[j] = add ? c[j] + sum : sum;
+    }
+#endif
+}
+
 const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile) = {
     .isa = TUTTI_ISA_TEXT,
     .rows = ROWS,
@@ -313,6 +367,8 @@ const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile) = {
     .pack_lines = pack_lines,
     .multiply = multiply,
     .multiply_columns = multiply_columns,
+    .multiply_row = multiply_row,
+    .row = ROW_VECS * VEC_LANES,
     .finish = finish,
 #if !VEC_NEON
     .multiply_rows = multiply_rows,

@@ -61,6 +61,11 @@ typedef struct tutti_gemm_tile {
      * lines of k ldb apart. */
     void (*multiply_columns)(int64_t m, int64_t k, const void *a, const float *b, int64_t ldb,
                              int64_t width, float *c, int64_t ldc, bool add);
+    /* (optional) One row: c[n] = or += a[k] B for one block of k <= depth, lines of B, of f32, as
+     * they stand in memory, ldb apart. Fastest for multiples of `row` columns. */
+    void (*multiply_row)(int64_t n, int64_t k, const float *a, const float *b, int64_t ldb,
+                         float *c, bool add);
+    int row;
     void (*finish)(const tutti_gemm_finish *finish);
 } tutti_gemm_tile;
 

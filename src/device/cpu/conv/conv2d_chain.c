@@ -1,0 +1,145 @@
+/* conv2d_chain.c: y = g(f(conv2d(x, kernel) + bias) + residual) of inference: all of it while the
+ * sums are in registers. A kernel that is a constant is packed when the program is compiled. */
+#include <stdio.h>
+
+#include "base/isa.h"
+#include "base/pool.h"
+#include "device/cpu/conv/direct.h"
+#include "device/cpu/conv/winograd_run.h"
+#include "device/cpu/kept.h"
+
+/* Transformed kernels take 4 times the memory; larger ones are made anew in each run, of which they
+ * are a small part. */
+enum { MOST_KEPT = 1 << 22 };
+/* Fewer tiles than this do not pay for reading the 4 times larger panels from memory. */
+enum { FEWEST_TILES = 8 };
+
+typedef struct chain_plan {
+    tutti_conv_chain chain;
+    bool tiles; /* by transformed tiles, or direct */
+    winograd_plan winograd;
+    tutti_conv_walk *walk;
+    tutti_kept *kept; /* NULL: packed in each run */
+} chain_plan;
+
+/* Everything but the walk and what is kept. */
+static bool make(const tutti_kernel_query *query, chain_plan *ret)
+{
+    if (!tutti__conv_chain(&query->node, &ret->chain) || ret->chain.shape.groups != 1)
+        return false;
+    ret->tiles = winograd_plan_make(query, &ret->chain.shape, false, &ret->winograd) &&
+                 winograd_pays(&ret->winograd) &&
+                 (ret->winograd.grid.count >= FEWEST_TILES ||
+                  winograd_kernel_floats(&ret->winograd) <= WHOLE_PANELS);
+    return true;
+}
+
+static bool keeps(const tutti_kernel_query *query, const chain_plan *p)
+{
+    return tutti__kept_source(query, p->chain.kernel) != NULL &&
+           (!p->tiles || winograd_kernel_floats(&p->winograd) <= MOST_KEPT);
+}
+
+static int score(const tutti_kernel_query *query)
+{
+    chain_plan p = {0};
+    return make(query, &p) ? 100 : 0;
+}
+
+static size_t workspace(const tutti_kernel_query *query)
+{
+    chain_plan p = {0};
+    if (!make(query, &p))
+        return 0;
+    tutti_conv_walk sizes = tutti__conv_walk_sizes(&p.chain.shape, false);
+    if (keeps(query, &p))
+        return p.tiles ? winograd_scratch(&p.winograd) : (size_t)sizes.padded * sizeof(float);
+    return p.tiles ? winograd_workspace(&p.winograd) : direct_workspace(&sizes);
+}
+
+static void discard(void *pointer)
+{
+    chain_plan *p = pointer;
+    if (p == NULL)
+        return;
+    tutti__kept_give(p->kept);
+    free(p->walk);
+    free(p);
+}
+
+typedef struct filling {
+    const chain_plan *plan;
+    const float *kernel;
+    tutti_pool *pool;
+} filling;
+
+static void fill(void *context, float *to)
+{
+    const filling *f = context;
+    const chain_plan *p = f->plan;
+    winograd_work tiles = {.plan = &p->winograd, .kernel = f->kernel, .panels = to};
+    direct_work direct = {.walk = p->walk, .kernel = f->kernel, .panels = to};
+    if (p->tiles)
+        tutti__pool_run(f->pool, p->winograd.width / WIDTH, winograd_kernel_piece, &tiles);
+    else
+        tutti__pool_run(f->pool, panel_count(p->walk->filters), pack_piece, &direct);
+}
+
+static tutti_status keep(const tutti_kernel_query *query, chain_plan *p)
+{
+    char form[80];
+    tutti_tensor *source = tutti__kept_source(query, p->chain.kernel);
+    filling context = {p, tutti_tensor_data(source), query->pool};
+    int64_t floats = p->tiles ? winograd_kernel_floats(&p->winograd) : direct_panel_floats(p->walk);
+    snprintf(form, sizeof form, "conv2d %s %s", p->tiles ? "tiles" : "direct", TUTTI_ISA_TEXT);
+    return tutti__kept_take(source, form, floats, fill, &context, &p->kept);
+}
+
+static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    chain_plan *p = calloc(1, sizeof *p);
+    if (p == NULL || !make(query, p)) {
+        free(p);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
+    }
+    tutti_status status = tutti__conv_walk(&p->chain.shape, false, &p->walk);
+    if (status == TUTTI_OK && keeps(query, p))
+        status = keep(query, p);
+    if (status != TUTTI_OK)
+        discard(p);
+    else
+        *ret_plan = p;
+    return status;
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    const chain_plan *p = call->plan;
+    const float *x = call->inputs[p->chain.x].data, *kernel = call->inputs[p->chain.kernel].data;
+    conv_finish finish = conv_finish_chain(&p->chain, call);
+    if (p->tiles) {
+        winograd_run(call, &p->winograd, false, x, kernel, tutti__kept_data(p->kept), &finish);
+        return TUTTI_OK;
+    }
+    direct_work work = {.x = x,
+                        .kernel = kernel,
+                        .packed = tutti__kept_data(p->kept),
+                        .y = call->outputs[0].data,
+                        .finish = finish};
+    direct_run(call, p->walk, &work);
+    return TUTTI_OK;
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_chain) = {
+    .name = "fused.conv2d_chain",
+    .version = 1,
+    .op = "fused",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = discard,
+    .run = run,
+};

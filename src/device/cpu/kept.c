@@ -1,0 +1,101 @@
+/* kept.c: see kept.h. One list, one lock; it is taken when programs are compiled and discarded, and
+ * held while a form is made, so that nobody makes it twice. */
+#include "device/cpu/kept.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+struct tutti_kept {
+    tutti_kept *next;
+    tutti_tensor *source; /* held, so that its address means nothing else */
+    int64_t floats;
+    int holders;
+    float *data;
+    char form[]; /* what makes it another one of the same source */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tutti_kept *list;
+
+static tutti_kept *find(const tutti_tensor *source, const char *form, int64_t floats)
+{
+    for (tutti_kept *kept = list; kept != NULL; kept = kept->next)
+        if (kept->source == source && kept->floats == floats && strcmp(kept->form, form) == 0)
+            return kept;
+    return NULL;
+}
+
+static tutti_kept *make(tutti_tensor *source, const char *form, int64_t floats)
+{
+    size_t bytes = ((size_t)floats * sizeof(float) + 63) / 64 * 64, length = strlen(form) + 1;
+    tutti_kept *kept = calloc(1, sizeof *kept + length);
+    float *data = tutti__aligned_alloc(64, bytes == 0 ? 64 : bytes);
+    if (kept == NULL || data == NULL) {
+        free(kept);
+        free(data);
+        return NULL;
+    }
+    memcpy(kept->form, form, length);
+    kept->data = data;
+    kept->floats = floats;
+    kept->source = tutti_tensor_retain(source);
+    kept->next = list;
+    list = kept;
+    return kept;
+}
+
+tutti_status tutti__kept_take(tutti_tensor *source, const char *form, int64_t floats,
+                              tutti_kept_fill *fill, void *context, tutti_kept **ret)
+{
+    if (floats < 0 || floats > INT64_MAX / 8)
+        return tutti_fail(TUTTI_TOO_LARGE, "a constant's form of %lld floats", (long long)floats);
+    pthread_mutex_lock(&lock);
+    tutti_kept *kept = find(source, form, floats);
+    if (kept == NULL && (kept = make(source, form, floats)) != NULL)
+        fill(context, kept->data);
+    if (kept != NULL)
+        kept->holders++;
+    pthread_mutex_unlock(&lock);
+    if (kept == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %lld bytes of a packed constant",
+                          (long long)(floats * 4));
+    *ret = kept;
+    return TUTTI_OK;
+}
+
+void tutti__kept_give(tutti_kept *kept)
+{
+    if (kept == NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    bool last = --kept->holders == 0;
+    for (tutti_kept **at = &list; last && *at != NULL; at = &(*at)->next)
+        if (*at == kept) {
+            *at = kept->next;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    if (!last)
+        return;
+    tutti_tensor_release(kept->source);
+    free(kept->data);
+    free(kept);
+}
+
+const float *tutti__kept_data(const tutti_kept *kept)
+{
+    return kept == NULL ? NULL : kept->data;
+}
+
+int tutti__kept_count(void)
+{
+    int count = 0;
+    pthread_mutex_lock(&lock);
+    for (const tutti_kept *kept = list; kept != NULL; kept = kept->next)
+        count++;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
