@@ -74,10 +74,31 @@ holds '"done": true'
 expect 0 "its event files" test -d board2/train -a -d board2/validation
 expect 2 "a wrong flag" "$tutti" train mnist --epoch 1
 holds "'--epoch' is no flag of mnist"
+expect 1 "no place to save" "$tutti" train mnist --epochs 1 --steps-per-epoch 1 --save /proc/nothing/model
+holds '/proc/nothing'
+if "$tutti" ops > /dev/full 2> err || "$tutti" --help > /dev/full 2> err; then
+    failed=$((failed + 1))
+    echo "a full disk below standard output is no failure"
+fi
+expect 2 "an empty batch" "$tutti" train mnist --batch 0
+holds "from 1 to 16777216"
+expect 2 "no precision" "$tutti" train softmax --precision f8
+expect 0 "a setting that nobody reads" "$tutti" train softmax --epochs 1 --steps-per-epoch 2 --set exepct=0.9
+holds 'nothing has read --set exepct'
 expect 0 "train a file" "$tutti" train mnist.json --epochs 1 --steps-per-epoch 100 --set expect=0.7 --json
 holds '"samples_per_second": '
 expect 0 "eval" "$tutti" eval mnist --set expect=0.90 --json
 holds '"accuracy": 0.9'
+python3 - << 'END'
+import struct
+head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 28, 28, 1), }".ljust(117) + b"\n"
+with open("one.npy", "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + bytes(4 * 784))
+END
+expect 0 "predict one" "$tutti" predict mnist --input one.npy --json
+expect 1 "an input that is none" "$tutti" predict mnist --input nothing=one.npy --json
+holds "'input' of the model is not given"
+expect 1 "an input too many" "$tutti" predict mnist --input one.npy --input one.npy
 expect 1 "eval nothing" "$tutti" eval nothing
 holds 'nothing.json'
 expect 2 "train nothing" "$tutti" train nothing
@@ -91,6 +112,8 @@ expect 0 "two devices" "$tutti" train mnist --strategy mirrored --devices cpu:0,
 holds 'strategy mirrored'
 expect 0 "a plan" "$tutti" plan mnist --ranks 8 --hosts 4 --alpha 20us --beta 10GB/s --flops 1e12
 holds 'recommended'
+expect 0 "doctor" "$tutti" doctor
+holds 'strategies.* mirrored'
 expect 1 "too little" "$tutti" train softmax --epochs 1 --steps-per-epoch 2 --set expect=0.99 --quiet
 
 # A GAN's losses are the same bits, whoever computes them.

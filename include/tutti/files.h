@@ -62,9 +62,10 @@ TUTTI_API tutti_status tutti_npz_load(const char *path, tutti_named_tensors *ret
 TUTTI_API tutti_status tutti_npz_save(const char *path, size_t count,
                                       const tutti_named_tensor *tensors, bool compress);
 
-/* JPEG and PNG as u8[height, width, channels]. `channels` is 1 (grey), 3 (red, green, blue), 4
- * (with alpha, PNG only) or 0: as the file has them. At most 2^28 pixels. TUTTI_UNSUPPORTED names
- * the package when the library was built without it. */
+/* JPEG and PNG as u8[height, width, channels]. `channels` is 1 (grey: 0.299 R + 0.587 G + 0.114 B),
+ * 3 (red, green, blue), 4 (with alpha, PNG only) or 0: as the file has them. Of 16 bits the upper 8
+ * are taken; no gamma is applied; alpha not asked for is dropped; inks (CMYK) become colours. At
+ * most 2^28 pixels. TUTTI_UNSUPPORTED names the package when the library was built without it. */
 TUTTI_API tutti_status tutti_image_load(const char *path, int channels, tutti_tensor **ret_image);
 /* The same from bytes in memory; `name` is for messages. */
 TUTTI_API tutti_status tutti_image_decode(const char *name, const void *data, size_t size,

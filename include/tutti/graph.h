@@ -75,7 +75,7 @@ TUTTI_API void tutti_remat_pop(tutti_graph *graph);
 #define TUTTI_SCOPE_(push, pop) TUTTI_SCOPE_NUMBER_(push, pop, __COUNTER__)
 #define TUTTI_SCOPE_NUMBER_(push, pop, number) TUTTI_SCOPE_LOOP_(push, pop, number)
 #define TUTTI_SCOPE_LOOP_(push, pop, number)                                                       \
-    for (int tutti_once_##number = ((push), 1); tutti_once_##number;                               \
+    for (int tutti_once_##number = (TUTTI_AT(push), 1); tutti_once_##number;                       \
          tutti_once_##number = ((pop), 0))
 #define TUTTI_WITH_NAME(graph, name)                                                               \
     TUTTI_SCOPE_(tutti_name_push(graph, name), tutti_name_pop(graph))

@@ -21,17 +21,18 @@ typedef struct tutti_job tutti_job;
  *     --data DIR  --epochs N  --steps-per-epoch N  --batch N  --seed N  --threads N  --lr RATE
  *     --device NAME  --strategy NAME  --devices LIST  --precision f32|bf16|f16  --deterministic
  *     --save FILE  --logs DIR  --resume  --quiet  --json  --set KEY=VALUE  --help
- * Each can be given by environment as well: TUTTI_EPOCHS and so on; the command line wins. Both
- * pointers may be NULL. Never NULL: when memory is short the job carries that error. */
+ * Each can be given by environment as well: TUTTI_EPOCHS and so on; the command line wins. A value
+ * that a flag cannot have is the job's error, also where nobody reads it. Both pointers may be
+ * NULL. Never NULL: when memory is short the job carries that error. */
 TUTTI_API tutti_job *tutti_open(int *argc, char ***argv);
 
 /* What a program returns that was asked by SIGTERM to end, and has saved: start it again with
  * --resume. */
 enum { TUTTI_EXIT_PREEMPTED = 75 };
 
-/* Reports the first error on standard error ("tutti: …"), releases everything and returns the
- * program's exit code: 0, 1 after an error, 2 after wrong flags, 75 after SIGTERM. NULL is fine
- * (0).
+/* Reports the first error on standard error ("tutti: …"), or after success the flags that were
+ * given and not read ("tutti: note: …"), releases everything and returns the program's exit code:
+ * 0, 1 after an error, 2 after wrong flags, 75 after SIGTERM. NULL is fine (0).
  */
 TUTTI_API int tutti_close(tutti_job *job);
 

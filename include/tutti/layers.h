@@ -505,8 +505,10 @@ typedef struct tutti_masking_settings {
  * last h [batch, units], or with return_sequences all of them [batch, time, units]; return_state
  * adds the final states as outputs 1, …: tutti_output_of(y, 1). Inputs after the first are initial
  * states. Weights: kernel [features, gates units], recurrent_kernel [units, gates units] and bias;
- * of a bidirectional layer "forward/kernel" and "backward/kernel". A mask counts as lengths: what
- * it hides must stand behind what it shows. Gates as in Keras: lstm i f c o, gru z r h. */
+ * of a bidirectional layer "forward/kernel" and "backward/kernel". Steps that the mask hides, in
+ * front, between or behind, leave the state as it was; there a sequence repeats the output before
+ * (0 at the beginning), that of a bidirectional layer is 0. Gates as in Keras: lstm i f c o, gru
+ * z r h. */
 typedef struct tutti_rnn_settings {
     TUTTI_LAYER_SETTINGS
     int64_t units;

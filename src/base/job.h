@@ -15,7 +15,7 @@ struct tutti_job {
     tutti_error error; /* the first */
     int exit_code;     /* for that error */
     bool helped;       /* --help was answered; nothing more is to be done */
-    tutti_map flags;   /* name → text; "" when a flag has no value */
+    tutti_map flags;   /* name → what was given; see flags.c */
     tutti_arena arena; /* for what lives as long as the job */
     TUTTI_VEC(tutti_owned) owned;
     uint64_t seed;
@@ -35,6 +35,12 @@ static inline void tutti__job_stop(tutti_job *job)
 {
     job->helped = true;
 }
+
+/* Takes the flags out of argv; holds those of command line and environment to what they may be, and
+ * sets what follows from them; at the end, says which nobody has asked for. */
+void tutti__flags_read(tutti_job *job, int *argc, char **argv);
+void tutti__flags_apply(tutti_job *job);
+void tutti__flags_unread(tutti_job *job);
 
 /* Releases everything, like tutti_close, and says nothing. */
 void tutti__job_discard(tutti_job *job);

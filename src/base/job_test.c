@@ -70,6 +70,39 @@ TUTTI_TEST(wrong_flags_are_the_jobs_error)
     }
 }
 
+TUTTI_TEST(flags_are_held_to_what_they_may_be)
+{
+    static const struct {
+        const char *flag, *message;
+    } cases[] = {{"--batch=0", "from 1 to 16777216, not '0'"},
+                 {"--batch=-5", "not '-5'"},
+                 {"--epochs=5000000000", "from 0 to 2147483647"},
+                 {"--steps-per-epoch=0", "from 1 up"},
+                 {"--threads=5000", "from 0 to 4096"},
+                 {"--lr=nan", "--lr takes a number from 0 up, not 'nan'"},
+                 {"--lr=-1", "--lr takes"},
+                 {"--lr=", "--lr takes"},
+                 {"--seed=1x", "--seed takes"},
+                 {"--precision=f8", "--precision takes f32|bf16|f16, not 'f8'"},
+                 {"--precision=bf", "--precision takes"}};
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        char *list[] = {(char *)"p", (char *)cases[i].flag, NULL}, **argv = list;
+        int argc = 2;
+        tutti_job *job = tutti_open(&argc, &argv);
+        CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), cases[i].message);
+        CHECK_INT(job->exit_code, 2);
+        tutti__job_discard(job);
+    }
+    char *list[] = {(char *)"p", (char *)"--lr=0.5", (char *)"--precision=bf16",
+                    (char *)"--batch=16777216", NULL},
+         **argv = list;
+    int argc = 4;
+    tutti_job *job = tutti_open(&argc, &argv);
+    CHECK_OK(tutti_job_check(job));
+    CHECK_INT(tutti_close(job), 0);
+}
+
 TUTTI_TEST(other_flags_can_be_refused)
 {
     const char *list[] = {"p", "--epochs", "3", "--epoch", "3", NULL};

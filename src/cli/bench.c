@@ -24,18 +24,12 @@ static const char usage[] =
     "                     roofline\n"
     "      --cold         the first step alone; with an empty folder TUTTI_CACHE nothing is tuned yet\n"
     "      --json         the last object has name, batch, precision, threads, ms, samples_per_second,\n"
-    "                     share_of_peak, first_step_ms, resident_mib, planned_bytes (of the step's
-"
-    "                     arena), bound_bytes (the most in use at once)
-"
-    "  tutti bench infer FILE.onnx [FLAGS]  answers of a model, the first and steady
-"
-    "      --batch N --threads N --runs N --profile --json
-"
-    "      --cold         process start to the first answer alone
-"
-    "      --paced        a round for each line SECONDS on standard input
-"
+    "                     share_of_peak, first_step_ms, resident_mib, planned_bytes (of the step's\n"
+    "                     arena), bound_bytes (the most in use at once)\n"
+    "  tutti bench infer FILE.onnx [FLAGS]  answers of a model, the first and steady\n"
+    "      --batch N --threads N --runs N --profile --json\n"
+    "      --cold         process start to the first answer alone\n"
+    "      --paced        a round for each line SECONDS on standard input\n"
     "  tutti bench conv [--repeats N]     3x3 convolutions, forward and both backward\n"
     "  tutti bench gemm                   products: square, and those of training, f32 and bf16\n"
     "  tutti bench peak                   what this machine can do at best\n"

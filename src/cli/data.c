@@ -21,7 +21,8 @@ static const char usage[] =
     "inspect  splits, shapes, the first examples and how often each class occurs\n"
     "make     writes a dataset's splits into DIR: drawn digits as IDX files named as MNIST's, images\n"
     "         in CIFAR-10's binary form, or NPZ with the arrays x and y\n"
-    "convert  between .npy, .npz, IDX (also .gz), CIFAR .bin and .csv (in); .npy, .npz, .idx (out)\n\n"
+    "convert  .npy, .npz, .safetensors, .csv, CIFAR-10's .bin or IDX (also .gz) to .npy, .npz,\n"
+    "         .safetensors or .idx\n\n"
     "exit codes: 0 success, 1 failure, 2 wrong usage\n";
 
 static int list(void)
@@ -126,8 +127,6 @@ static tutti_status write_split(const char *folder, const char *split, const cha
                  train ? "data_batch_1" : "test_batch");
         return write_cifar(path[0], all);
     }
-    if (strcmp(format, "npz") != 0)
-        return tutti_fail(TUTTI_INVALID, "the format is npz, idx or cifar, not '%s'", format);
     tutti_named_tensor arrays[] = {{"x", all->tensors[0]}, {"y", all->tensors[1]}};
     snprintf(path[0], sizeof path[0], "%s/%s.npz", folder, split);
     return tutti_npz_save(path[0], 2, arrays, true);
@@ -213,18 +212,33 @@ static tutti_status inspect(tutti_job *job, const char *name)
 
 /* ---- converting ---- */
 
-static tutti_status take_one(tutti_tensor *tensor, const char *name, tutti_named_tensors *ret)
+/* Arrays, whose references it takes, as a list. */
+static tutti_status take(int count, tutti_tensor *const *tensors, const char *const *names,
+                         tutti_named_tensors *ret)
 {
-    ret->items = calloc(1, sizeof *ret->items);
-    if (!ret->items || !(ret->items[0].name = strdup(name))) {
-        free(ret->items);
-        *ret = (tutti_named_tensors){0};
-        tutti_tensor_release(tensor);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for an array");
+    bool good = (ret->items = calloc((size_t)count, sizeof *ret->items)) != NULL;
+    for (int i = 0; i < count; i++) {
+        if (good) {
+            ret->items[i] = (tutti_named_tensor){strdup(names[i]), tensors[i]};
+            good = ret->items[ret->count++].name != NULL;
+        } else {
+            tutti_tensor_release(tensors[i]);
+        }
     }
-    ret->items[0].tensor = tensor;
-    ret->count = 1;
-    return TUTTI_OK;
+    if (good)
+        return TUTTI_OK;
+    tutti_named_tensors_clear(ret);
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d arrays", count);
+}
+
+static tutti_status read_cifar(const char *path, tutti_named_tensors *ret)
+{
+    tutti_source *source;
+    tutti_tensor *both[2];
+    TUTTI_TRY(tutti__source_file(path, &source));
+    tutti_status status = tutti__cifar_read(source, &both[0], &both[1]);
+    tutti__source_close(source);
+    return status == TUTTI_OK ? take(2, both, (const char *const[]){"x", "y"}, ret) : status;
 }
 
 static tutti_status read_csv(const char *path, tutti_named_tensors *ret)
@@ -247,11 +261,13 @@ static tutti_status read_any(const char *path, tutti_named_tensors *ret)
         return tutti_safetensors_load(path, ret);
     if (tutti__ends_with(path, ".csv"))
         return read_csv(path, ret);
+    if (tutti__ends_with(path, ".bin"))
+        return read_cifar(path, ret);
     if (tutti__ends_with(path, ".npy"))
         TUTTI_TRY(tutti_npy_load(path, &tensor));
     else
         TUTTI_TRY(tutti_idx_read(path, &tensor));
-    return take_one(tensor, "array", ret);
+    return take(1, &tensor, (const char *const[]){"array"}, ret);
 }
 
 static tutti_status write_any(const char *path, const tutti_named_tensors *list)
@@ -290,7 +306,10 @@ static int run(int argc, char **argv)
 {
     const char *format = NULL;
     int64_t limit = 0;
-    tutti__option(&argc, argv, "--format", &format);
+    if (tutti__option(&argc, argv, "--format", &format) && strcmp(format, "npz") != 0 &&
+        strcmp(format, "idx") != 0 && strcmp(format, "cifar") != 0)
+        return tutti__complain("--format takes npz, idx or cifar, not '%s'", format),
+               TUTTI_EXIT_USAGE;
     if (!tutti__option_int(&argc, argv, "--limit", 1, INT64_MAX, &limit))
         return TUTTI_EXIT_USAGE;
     tutti_job *job = tutti_open(&argc, &argv);

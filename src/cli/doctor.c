@@ -8,11 +8,15 @@
 #include "base/cpu.h"
 #include "base/pool.h"
 #include "cli/command.h"
+#include "comm/engine.h"
 #include "device/cpu/gemm/engine.h"
+#include "dist/strategy.h"
 #include "nn/layer.h"
 #include "program/kernel.h"
 #include "program/target.h"
+#include "tables/engine.h"
 #include "tables/gemm_engine.h"
+#include "tables/strategy_kind.h"
 #include "tables/target.h"
 
 #ifdef __clang__
@@ -56,7 +60,10 @@ static void show_devices(void)
     for (const tutti_target *const *target = tutti__target_table; *target; target++)
         printf(" %s", (*target)->name);
     printf("   (far and whole are for tests)\n");
-    printf("strategies  one_device\n");
+    printf("strategies ");
+    for (const tutti_strategy_kind *const *kind = tutti__strategy_kind_table; *kind; kind++)
+        printf(" %s", (*kind)->name);
+    printf("\n");
 }
 
 static int show_products(void)
@@ -107,6 +114,10 @@ static int run(int argc, char **argv)
     show_library("PNG", "libpng16.so.16", "libpng16-16");
     show_library("JPEG", "libturbojpeg.so.0", "libturbojpeg0");
     printf("cluster\n");
+    for (const tutti_engine *const *engine = tutti__engine_table; *engine; engine++)
+        printf("  %-10s%s\n", (*engine)->name,
+               !(*engine)->available || (*engine)->available() == TUTTI_OK ? "ready"
+                                                                           : tutti_error_message());
     show_library("TLS", "libssl.so.3", "libssl3");
     if (missing > 0)
         printf("Nothing that training needs is missing; the libraries above are optional.\n");

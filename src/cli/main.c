@@ -1,4 +1,5 @@
 /* main.c: the command `tutti`: finds the subcommand and runs it. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,15 @@ static void print_log(void *context, tutti_log_level level, const char *message)
         fprintf(stderr, "tutti: %s\n", message);
 }
 
+/* What was printed must have arrived: a full disk or a closed pipe is a failure. */
+static int finish(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    tutti__complain("cannot write to standard output: %s", strerror(errno));
+    return code == TUTTI_EXIT_OK ? TUTTI_EXIT_FAILED : code;
+}
+
 static int run(const tutti_command *command, int argc, char **argv)
 {
     int own = command->starts_program && argc > 2 ? 2 : argc; /* arguments that are ours */
@@ -43,15 +53,15 @@ int main(int argc, char **argv)
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         help(argc < 2 ? stderr : stdout);
-        return argc < 2 ? TUTTI_EXIT_USAGE : TUTTI_EXIT_OK;
+        return finish(argc < 2 ? TUTTI_EXIT_USAGE : TUTTI_EXIT_OK);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("tutti %s\n", tutti_version());
-        return TUTTI_EXIT_OK;
+        return finish(TUTTI_EXIT_OK);
     }
     for (const tutti_command *const *command = tutti__command_table; *command; command++)
         if (strcmp((*command)->name, argv[1]) == 0)
-            return run(*command, argc - 1, argv + 1);
+            return finish(run(*command, argc - 1, argv + 1));
     tutti__complain("there is no command '%s'; 'tutti --help' lists them", argv[1]);
     return TUTTI_EXIT_USAGE;
 }

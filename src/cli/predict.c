@@ -1,4 +1,5 @@
 /* predict.c: `tutti predict`: a saved model's outputs for arrays in files. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,16 +24,19 @@ static const char usage[] =
 typedef struct given {
     char names[MOST][128]; /* "" where none was said */
     tutti_tensor *tensors[MOST];
+    bool loose[MOST]; /* one of an NPZ's arrays, which need not be an input */
+    bool used[MOST];
     int count;
 } given;
 
-static tutti_status keep(given *g, const char *name, tutti_tensor *tensor)
+static tutti_status keep(given *g, const char *name, tutti_tensor *tensor, bool loose)
 {
     if (g->count == MOST || strlen(name) >= sizeof g->names[0]) {
         tutti_tensor_release(tensor);
         return tutti_fail(TUTTI_TOO_LARGE, "at most %d inputs with names below 128 bytes", MOST);
     }
     snprintf(g->names[g->count], sizeof g->names[0], "%s", name);
+    g->loose[g->count] = loose;
     g->tensors[g->count++] = tensor;
     return TUTTI_OK;
 }
@@ -55,28 +59,50 @@ static tutti_status load(given *g, const char *text)
         TUTTI_TRY(tutti_npz_load(path, &list));
         tutti_status status = TUTTI_OK;
         for (size_t i = 0; status == TUTTI_OK && i < list.count; i++)
-            status = keep(g, list.items[i].name, tutti_tensor_retain(list.items[i].tensor));
+            status = keep(g, list.items[i].name, tutti_tensor_retain(list.items[i].tensor), true);
         tutti_named_tensors_clear(&list);
         return status;
     }
     tutti_tensor *tensor;
     TUTTI_TRY(tutti_npy_load(path, &tensor));
-    return keep(g, name, tensor);
+    return keep(g, name, tensor, false);
 }
 
 /* The array for input number i, called `name`, of `count`, in its element type. */
-static tutti_status take(const given *g, size_t i, size_t count, const char *name,
-                         tutti_dtype dtype, tutti_tensor **ret)
+static tutti_status take(given *g, size_t i, size_t count, const char *name, tutti_dtype dtype,
+                         tutti_tensor **ret)
 {
     int found = -1;
     for (int k = 0; k < g->count; k++)
         if (strcmp(g->names[k], name) == 0 || (!g->names[k][0] && (size_t)k == i) ||
-            (g->count == 1 && count == 1))
+            (g->loose[k] && g->count == 1 && count == 1))
             found = k;
     if (found < 0)
         return tutti_fail(TUTTI_NOT_FOUND, "input '%s' of the model is not given: --input %s=x.npy",
                           name, name);
+    g->used[found] = true;
     return tutti_tensor_cast(g->tensors[found], dtype, ret);
+}
+
+/* Once all inputs have theirs: what was given beside them is a mistake. */
+static tutti_status all_used(const given *g)
+{
+    for (int i = 0; i < g->count; i++)
+        if (!g->used[i] && !g->loose[i])
+            return g->names[i][0]
+                       ? tutti_fail(TUTTI_NOT_FOUND, "the model has no input '%s'", g->names[i])
+                       : tutti_fail(TUTTI_INVALID, "--input number %d is more than the model takes",
+                                    i + 1);
+    return TUTTI_OK;
+}
+
+/* JSON has no other word for what is no number. */
+static void print_number(double value)
+{
+    if (isfinite(value))
+        printf("%.9g", value);
+    else
+        printf("null");
 }
 
 static void print_values(const tutti_tensor *tensor, int axis, int64_t *at)
@@ -84,7 +110,7 @@ static void print_values(const tutti_tensor *tensor, int axis, int64_t *at)
     const tutti_type *type = tutti_tensor_type(tensor);
     if (axis == type->rank) {
         if (tutti_dtype_is_float(type->dtype))
-            printf("%.9g", tutti_tensor_get(tensor, (*at)++));
+            print_number(tutti_tensor_get(tensor, (*at)++));
         else
             printf("%lld", (long long)tutti_tensor_get_int(tensor, (*at)++));
         return;
@@ -124,8 +150,8 @@ static bool ends_with(const char *path, const char *end)
     return size > tail && strcmp(path + size - tail, end) == 0;
 }
 
-static tutti_status predict_model(tutti_job *job, const char *file, const given *g,
-                                  const char *output, bool json)
+static tutti_status predict_model(tutti_job *job, const char *file, given *g, const char *output,
+                                  bool json)
 {
     tutti_tensor *inputs[MOST] = {0}, *outputs[MOST] = {0};
     tutti_named_tensor list[MOST];
@@ -138,6 +164,8 @@ static tutti_status predict_model(tutti_job *job, const char *file, const given 
     for (size_t i = 0; status == TUTTI_OK && i < count; i++)
         status = take(g, i, count, model->inputs.data[i].name, model->inputs.data[i].type.dtype,
                       &inputs[i]);
+    if (status == TUTTI_OK)
+        status = all_used(g);
     if (status == TUTTI_OK)
         status =
             tutti_predict_on_batch(model, (int)count, inputs, (int)model->outputs.count, outputs);
@@ -161,7 +189,7 @@ typedef struct onnx_run {
 } onnx_run;
 
 /* Inputs that are no initializers, in the file's order. */
-static tutti_status arrange(const tutti_onnx *onnx, const given *g, onnx_run *r)
+static tutti_status arrange(const tutti_onnx *onnx, given *g, onnx_run *r)
 {
     const tutti_onnx_value *wanted[MOST] = {0};
     size_t count = 0;
@@ -181,7 +209,7 @@ static tutti_status arrange(const tutti_onnx *onnx, const given *g, onnx_run *r)
         TUTTI_TRY(take(g, (size_t)r->count, count, input->name, input->type.dtype, &value));
         r->given[r->count] = (tutti_onnx_given){input->name, value};
     }
-    return TUTTI_OK;
+    return all_used(g);
 }
 
 static tutti_status run_onnx(tutti_graph *graph, const tutti_onnx_ports *ports, onnx_run *r,
@@ -207,7 +235,7 @@ static tutti_status run_onnx(tutti_graph *graph, const tutti_onnx_ports *ports, 
     return give((size_t)ports->output_count, list, output, json);
 }
 
-static tutti_status predict_onnx(const char *file, const given *g, const char *output, bool json)
+static tutti_status predict_onnx(const char *file, given *g, const char *output, bool json)
 {
     onnx_run r = {0};
     tutti_onnx *onnx;
@@ -237,8 +265,7 @@ static tutti_status predict_onnx(const char *file, const given *g, const char *o
 
 /* ---- TensorFlow ---- */
 
-static tutti_status predict_graphdef(const char *file, const given *g, const char *output,
-                                     bool json)
+static tutti_status predict_graphdef(const char *file, given *g, const char *output, bool json)
 {
     onnx_run r = {0};
     tutti_graph *graph;
@@ -250,6 +277,8 @@ static tutti_status predict_graphdef(const char *file, const given *g, const cha
     for (int i = 0; status == TUTTI_OK && i < ports.input_count; i++)
         status = take(g, (size_t)i, (size_t)ports.input_count, ports.inputs[i].name,
                       tutti_sym_type(ports.inputs[i].sym).dtype, &r.given[i].value);
+    if (status == TUTTI_OK)
+        status = all_used(g);
     if (status == TUTTI_OK)
         status = run_onnx(graph, &ports, &r, output, json);
     tutti_graph_destroy(graph);

@@ -35,6 +35,17 @@ static void add_place(const char *op, const char *name)
         tutti_fail(TUTTI_INVALID, "%s: %s", head, rest);
 }
 
+tutti_status tutti__node_failed(const tutti_node *node, tutti_status status)
+{
+    char head[640], message[1024];
+    int size = snprintf(head, sizeof head, "%s '%s': ", node->op->name, node->name);
+    snprintf(message, sizeof message, "%s", tutti_error_message());
+    if (!node->file || size >= (int)sizeof head || strncmp(message, head, (size_t)size) != 0)
+        return status;
+    return tutti_fail(status, "%.*s (%s:%d): %s", size - 2, head, node->file, node->line,
+                      message + size);
+}
+
 tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *format, ...)
 {
     char message[1024];

@@ -136,6 +136,9 @@ tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int
 tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name, int input_count,
                        const tutti_sym *inputs, int attr_count, const tutti_attr *attrs);
 
+/* After a failure of the node at run time: a message that begins with its name, "op 'name': …",
+ * gets the user's place, where it is known. Returns the status. */
+tutti_status tutti__node_failed(const tutti_node *node, tutti_status status);
 /* Notes the first mistake, with the current user place; returns poison. */
 tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *format, ...)
     TUTTI_PRINTF(3, 4);

@@ -45,8 +45,11 @@ static tutti_status split(const tutti_csv *csv, char *line, size_t size, tutti_s
                                                 : "text follows a closing quote, expected the "
                                                   "delimiter");
         } else {
-            while (at < end && *at != csv->options.delimiter && *at != '"')
+            while (at < end && *at != csv->options.delimiter && *at != '"' && *at != '\r')
                 at++;
+            if (at < end && *at == '\r')
+                return fail_row(csv, "a carriage return without a line feed; end lines with LF or "
+                                     "CR LF, or put the field in quotes");
             if (at < end && *at == '"')
                 return fail_row(csv, "a quote inside a field that does not begin with one; put the "
                                      "field in quotes and double those inside");

@@ -82,6 +82,9 @@ TUTTI_TEST(csv_says_which_line_is_wrong)
     CHECK_CONTAINS(tutti_error_message(), "line 2");
     CHECK_STATUS(parse("", NULL, &t), TUTTI_CORRUPT);
     CHECK_STATUS(parse("\n\n", NULL, &t), TUTTI_CORRUPT);
+    CHECK_STATUS(parse("a,b\r1,2\r3,4\r", NULL, &t),
+                 TUTTI_CORRUPT); /* lines that end in CR alone */
+    CHECK_CONTAINS(tutti_error_message(), "carriage return");
     CHECK_OK(parse("a,b\n", NULL, &t));
     CHECK_INT(tutti_tensor_count(t.items[1].tensor), 0);
     tutti_named_tensors_clear(&t);

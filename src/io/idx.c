@@ -12,6 +12,7 @@ static tutti_dtype dtype_of(uint8_t code)
         return TUTTI_U8;
     case 0x09:
         return TUTTI_I8;
+    case 0x0B: /* 16 bits; widened */
     case 0x0C:
         return TUTTI_I32;
     case 0x0D:
@@ -40,6 +41,12 @@ static void copy_elements(uint8_t *to, const uint8_t *from, int64_t count, size_
             to[(size_t)i * size + b] = from[(size_t)i * size + size - 1 - b];
 }
 
+static void widen_elements(int32_t *to, const uint8_t *from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (int16_t)(from[2 * i] << 8 | from[2 * i + 1]);
+}
+
 tutti_status tutti__idx_parse(const char *name, const uint8_t *data, size_t size,
                               tutti_tensor **ret)
 {
@@ -60,7 +67,8 @@ tutti_status tutti__idx_parse(const char *name, const uint8_t *data, size_t size
         if (!tutti__mul_size(count, dims[i], &count))
             return tutti_fail(TUTTI_TOO_LARGE, "%s: its dimensions overflow 64 bits", name);
     }
-    size_t element = tutti_dtype_size(dtype), header = 4 + 4 * (size_t)rank;
+    bool narrow = data[2] == 0x0B;
+    size_t element = narrow ? 2 : tutti_dtype_size(dtype), header = 4 + 4 * (size_t)rank;
     if (!tutti__mul_size(count, (int64_t)element, &bytes) || (uint64_t)bytes != size - header)
         return tutti_fail(
             TUTTI_CORRUPT,
@@ -68,7 +76,10 @@ tutti_status tutti__idx_parse(const char *name, const uint8_t *data, size_t size
             name, (long long)count, element, size - header);
     tutti_tensor *tensor;
     TUTTI_TRY(tutti_tensor_create(dtype, rank, dims, &tensor));
-    copy_elements(tutti_tensor_data(tensor), data + header, count, element);
+    if (narrow)
+        widen_elements(tutti_tensor_data(tensor), data + header, count);
+    else
+        copy_elements(tutti_tensor_data(tensor), data + header, count, element);
     *ret = tensor;
     return TUTTI_OK;
 }

@@ -28,6 +28,18 @@ TUTTI_TEST(idx_reads_big_endian_integers)
     tutti_tensor_release(tensor);
 }
 
+TUTTI_TEST(idx_widens_16_bits)
+{
+    const uint8_t ints[] = {0, 0, 0x0B, 1, 0, 0, 0, 2, 1, 2, 0xff, 0xfe};
+    tutti_tensor *tensor;
+    CHECK_OK(tutti__idx_parse("x", ints, sizeof ints, &tensor));
+    CHECK(tutti_tensor_dtype(tensor) == TUTTI_I32);
+    CHECK_INT(tutti_tensor_get_int(tensor, 0), 258);
+    CHECK_INT(tutti_tensor_get_int(tensor, 1), -2);
+    tutti_tensor_release(tensor);
+    CHECK_STATUS(tutti__idx_parse("x", ints, sizeof ints - 1, &tensor), TUTTI_CORRUPT);
+}
+
 TUTTI_TEST(idx_refuses_what_is_not_whole)
 {
     tutti_tensor *tensor;

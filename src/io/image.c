@@ -53,6 +53,11 @@ tutti_status tutti__image_create(const char *name, size_t size, int64_t packing,
     return tutti_tensor_create(TUTTI_U8, 3, (int64_t[]){height, width, channels}, ret_image);
 }
 
+uint8_t tutti__image_grey(const uint8_t *rgb)
+{
+    return (uint8_t)((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
+}
+
 tutti_status tutti__image_check(tutti_tensor *image, const char *format, int most_channels,
                                 tutti_tensor **ret_ready)
 {

@@ -34,6 +34,9 @@ tutti_status tutti__png_encode(tutti_tensor *image, tutti_text *text);
 tutti_status tutti__image_create(const char *name, size_t size, int64_t packing, int64_t height,
                                  int64_t width, int channels, int64_t most_pixels,
                                  tutti_tensor **ret_image);
+/* The brightness of red, green, blue, by ITU-R BT.601 as JPEG has it: 0.299 R + 0.587 G + 0.114 B.
+ */
+uint8_t tutti__image_grey(const uint8_t *rgb);
 /* What can be encoded, contiguous and on the host. */
 tutti_status tutti__image_check(tutti_tensor *image, const char *format, int most_channels,
                                 tutti_tensor **ret_ready);

@@ -106,3 +106,70 @@ TUTTI_TEST(images_survive_damage)
         tutti__text_free(&text);
     }
 }
+
+/* Two pixels (10, 100, 200) and (0, 255, 0) in 16 bits a channel; the same in 8 with a gamma of 1;
+ * and 8 x 8 pixels of the inks (255, 0, 51, 102). */
+static const char sixteen_bits[] =
+    "\x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x02\x00\x00"
+    "\x00\x01\x10\x02\x00\x00\x00\x2b\xd0\x34\x9e\x00\x00\x00\x15\x49\x44\x41\x54\x78\xda\x63"
+    "\xe0\xe2\x4a\x49\x3f\x71\x82\x81\xe1\xff\x7f\x86\x06\x00\x1b\xab\x04\xee\x23\x4f\x8e\x9e"
+    "\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\x60\x82";
+static const char with_gamma[] =
+    "\x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x02\x00\x00"
+    "\x00\x01\x08\x02\x00\x00\x00\x7b\x40\xe8\xdd\x00\x00\x00\x04\x67\x41\x4d\x41\x00\x01\x86"
+    "\xa0\x31\xe8\x96\x5f\x00\x00\x00\x0f\x49\x44\x41\x54\x78\xda\x63\xe0\x4a\x39\xc1\xf0\x9f"
+    "\x01\x00\x07\x55\x02\x36\x52\xfe\x75\x4e\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\x60\x82";
+static const char inks[] =
+    "\xff\xd8\xff\xee\x00\x0e\x41\x64\x6f\x62\x65\x00\x64\x00\x00\x00\x00\x00\xff\xdb\x00\x43"
+    "\x00\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
+    "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
+    "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\xff"
+    "\xc0\x00\x14\x08\x00\x08\x00\x08\x04\x43\x11\x00\x4d\x11\x00\x59\x11\x00\x4b\x11\x00\xff"
+    "\xc4\x00\x16\x00\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x0a\x08"
+    "\x0b\xff\xc4\x00\x14\x10\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\xff\xda\x00\x0e\x04\x43\x00\x4d\x00\x59\x00\x4b\x00\x00\x3f\x00\xcf\xfc\xfe\x09\x81"
+    "\x64\x3f\xff\xd9";
+
+static tutti_tensor *decode(const char *data, size_t size, int channels)
+{
+    tutti_tensor *image;
+    tutti_status status = tutti__image_decode("i", data, size, channels, 0, &image);
+    if (status == TUTTI_UNSUPPORTED)
+        SKIP("%s", tutti_error_message());
+    CHECK_OK(status);
+    return image;
+}
+
+static void check_pixels(const char *data, size_t size, int channels, const uint8_t *expected)
+{
+    tutti_tensor *image = decode(data, size, channels);
+    CHECK_INT(tutti_tensor_dims(image)[2], channels);
+    for (int64_t i = 0; i < (int64_t)2 * channels; i++)
+        CHECK_INT(tutti_tensor_get_int(image, i), expected[i]);
+    tutti_tensor_release(image);
+}
+
+/* As TensorFlow and Pillow read them. */
+TUTTI_TEST(png_values_are_those_of_the_file)
+{
+    static const uint8_t colours[] = {10, 100, 200, 0, 255, 0}, greys[] = {84, 150},
+                         opaque[] = {10, 100, 200, 255, 0, 255, 0, 255};
+    check_pixels(sixteen_bits, sizeof sixteen_bits - 1, 3, colours);
+    check_pixels(sixteen_bits, sizeof sixteen_bits - 1, 1, greys);
+    check_pixels(sixteen_bits, sizeof sixteen_bits - 1, 4, opaque);
+    check_pixels(with_gamma, sizeof with_gamma - 1, 3, colours);
+    check_pixels(with_gamma, sizeof with_gamma - 1, 1, greys);
+    tutti_tensor *image;
+    CHECK_STATUS(tutti__image_decode("cut", sixteen_bits, sizeof sixteen_bits - 14, 0, 0, &image),
+                 TUTTI_CORRUPT);
+}
+
+TUTTI_TEST(jpeg_inks_become_colours)
+{
+    static const uint8_t colours[] = {0, 153, 122, 0, 153, 122}, greys[] = {104, 104};
+    check_pixels(inks, sizeof inks - 1, 3, colours);
+    check_pixels(inks, sizeof inks - 1, 1, greys);
+    tutti_tensor *image = decode(inks, sizeof inks - 1, 0);
+    CHECK_INT(tutti_tensor_dims(image)[2], 3);
+    tutti_tensor_release(image);
+}

@@ -1,4 +1,5 @@
 /* jpeg.c: JPEG through libjpeg-turbo. */
+#include <stdlib.h>
 #include <string.h>
 #include <turbojpeg.h>
 
@@ -23,24 +24,73 @@ static bool is_fatal(tjhandle jpeg)
            strstr(tjGetErrorStr2(jpeg), "remature end") != NULL;
 }
 
+/* Whether a segment APP14 "Adobe" stands before the picture: such files store 255 minus the ink. */
+static bool is_adobe(const uint8_t *data, size_t size)
+{
+    for (size_t at = 2; at + 9 < size && data[at] == 0xff && data[at + 1] != 0xda;) {
+        if (data[at + 1] == 0xee && memcmp(data + at + 4, "Adobe", 5) == 0)
+            return true;
+        at += 2 + ((size_t)data[at + 2] << 8) + data[at + 3];
+    }
+    return false;
+}
+
+/* Inks to light: red = (255 - cyan) (255 - black) / 255, and so on. */
+static void from_inks(const uint8_t *inks, bool inverted, int64_t pixels, int channels, uint8_t *to)
+{
+    for (int64_t i = 0; i < pixels; i++, inks += 4, to += channels) {
+        uint8_t rgb[3];
+        int black = inverted ? inks[3] : 255 - inks[3];
+        for (int c = 0; c < 3; c++)
+            rgb[c] = (uint8_t)(((inverted ? inks[c] : 255 - inks[c]) * black + 127) / 255);
+        if (channels == 1)
+            to[0] = tutti__image_grey(rgb);
+        else
+            memcpy(to, rgb, 3);
+    }
+}
+
+/* Decodes into `image`, by way of inks where the file has those. */
+static tutti_status decode_into(tjhandle jpeg, const char *name, const uint8_t *data, size_t size,
+                                bool inks, tutti_tensor *image)
+{
+    const int64_t *dims = tutti_tensor_dims(image);
+    int width = (int)dims[1], height = (int)dims[0], channels = (int)dims[2];
+    uint8_t *to = tutti_tensor_data(image);
+    uint8_t *room = inks ? malloc((size_t)(dims[0] * dims[1] * 4)) : to;
+    if (room == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for its pixels", name);
+    bool good = tjDecompress2(jpeg, data, size, room, width, 0, height,
+                              inks            ? TJPF_CMYK
+                              : channels == 1 ? TJPF_GRAY
+                                              : TJPF_RGB,
+                              TJFLAG_LIMITSCANS) == 0 ||
+                !is_fatal(jpeg);
+    if (inks && good)
+        from_inks(room, is_adobe(data, size), dims[0] * dims[1], channels, to);
+    if (inks)
+        free(room);
+    return good ? TUTTI_OK : fail_jpeg(name, jpeg);
+}
+
 static tutti_status decode_with(tjhandle jpeg, const char *name, const uint8_t *data, size_t size,
                                 int channels, int64_t most_pixels, tutti_tensor **ret_image)
 {
     int width, height, subsampling, space;
     if (tjDecompressHeader3(jpeg, data, size, &width, &height, &subsampling, &space) != 0)
         return fail_jpeg(name, jpeg);
-    if (space == TJCS_CMYK || space == TJCS_YCCK || channels == 4)
-        return tutti_fail(TUTTI_UNSUPPORTED, "%s: JPEG gives grey or red, green, blue; not %s",
-                          name, channels == 4 ? "4 channels" : "CMYK; convert it first");
+    if (channels == 4)
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "%s: JPEG gives grey or red, green, blue; not 4 channels", name);
     channels = channels != 0 ? channels : space == TJCS_GRAY ? 1 : 3;
     tutti_tensor *image;
     TUTTI_TRY(tutti__image_create(name, size, PIXELS_OF_A_BYTE, height, width, channels,
                                   most_pixels, &image));
-    if (tjDecompress2(jpeg, data, size, tutti_tensor_data(image), width, 0, height,
-                      channels == 1 ? TJPF_GRAY : TJPF_RGB, TJFLAG_LIMITSCANS) != 0 &&
-        is_fatal(jpeg)) {
+    bool inks = space == TJCS_CMYK || space == TJCS_YCCK;
+    tutti_status status = decode_into(jpeg, name, data, size, inks, image);
+    if (status != TUTTI_OK) {
         tutti_tensor_release(image);
-        return fail_jpeg(name, jpeg);
+        return status;
     }
     *ret_image = image;
     return TUTTI_OK;

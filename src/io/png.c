@@ -1,7 +1,12 @@
-/* png.c: PNG through libpng's simplified interface. Alpha that was not asked for is dropped, not
- * blended with a background. */
+/* png.c: PNG through libpng. Values come as the file stores them, as other readers give them: 16
+ * bits lose their lower half, alpha that was not asked for is dropped, not blended with a
+ * background, and no gamma is applied. (libpng's simplified reader would take 16 bits for linear
+ * light.) */
 #include <png.h>
+#include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "io/image.h"
 
@@ -16,57 +21,140 @@ static uint32_t format_for(int channels)
                            : PNG_FORMAT_RGBA;
 }
 
-/* Drops the last of every `channels` + 1 bytes, from the front, in place. */
-static void drop_alpha(uint8_t *to, const uint8_t *from, int64_t pixels, int channels)
+/* What is being decoded. libpng leaves by longjmp to `out`, with the reason in `message`; so
+ * everything that must be given back stands here. */
+typedef struct reader {
+    jmp_buf out;
+    char message[128];
+    const uint8_t *at, *end;
+    png_structp png;
+    png_infop info;
+    uint8_t *pixels; /* [height, width, found] */
+    png_bytepp rows;
+    int found; /* channels that libpng gives */
+    bool alpha, colour;
+} reader;
+
+static void on_error(png_structp png, png_const_charp message)
 {
-    for (int64_t i = 0; i < pixels; i++)
-        for (int c = 0; c < channels; c++)
-            to[i * channels + c] = from[i * (channels + 1) + c];
+    reader *r = png_get_error_ptr(png);
+    snprintf(r->message, sizeof r->message, "%s", message);
+    longjmp(r->out, 1);
 }
 
-static tutti_status fail_png(const char *name, png_image *png)
+static void on_warning(png_structp png, png_const_charp message)
 {
-    tutti_status status = tutti_fail(TUTTI_CORRUPT, "%s: PNG: %s", name, png->message);
-    png_image_free(png);
+    (void)png, (void)message;
+}
+
+static void read_bytes(png_structp png, png_bytep to, size_t size)
+{
+    reader *r = png_get_io_ptr(png);
+    if (size > (size_t)(r->end - r->at))
+        png_error(png, "it ends too early");
+    memcpy(to, r->at, size);
+    r->at += size;
+}
+
+/* Asks for 8 bits a channel, without palette. */
+static bool read_header(reader *r)
+{
+    if (setjmp(r->out) != 0)
+        return false;
+    png_set_read_fn(r->png, r, read_bytes);
+    png_read_info(r->png, r->info);
+    int kind = png_get_color_type(r->png, r->info);
+    r->alpha =
+        (kind & PNG_COLOR_MASK_ALPHA) != 0 || png_get_valid(r->png, r->info, PNG_INFO_tRNS) != 0;
+    r->colour = (kind & PNG_COLOR_MASK_COLOR) != 0;
+    png_set_expand(r->png);
+    png_set_strip_16(r->png);
+    png_set_interlace_handling(r->png);
+    png_read_update_info(r->png, r->info);
+    r->found = png_get_channels(r->png, r->info);
+    return true;
+}
+
+/* All rows; what follows them is read too, so that a cut file is noticed. */
+static bool read_pixels(reader *r)
+{
+    if (setjmp(r->out) != 0)
+        return false;
+    png_read_image(r->png, r->rows);
+    png_read_end(r->png, NULL);
+    return true;
+}
+
+static tutti_status take_rows(const char *name, reader *r)
+{
+    size_t height = png_get_image_height(r->png, r->info);
+    size_t width = (size_t)png_get_image_width(r->png, r->info) * (size_t)r->found;
+    r->pixels = malloc(height * width);
+    r->rows = calloc(height, sizeof *r->rows);
+    if (!r->pixels || !r->rows)
+        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for its pixels", name);
+    for (size_t i = 0; i < height; i++)
+        r->rows[i] = r->pixels + i * width;
+    return read_pixels(r) ? TUTTI_OK : tutti_fail(TUTTI_CORRUPT, "%s: PNG: %s", name, r->message);
+}
+
+/* Pixels of `found` channels (grey; grey, alpha; colours; colours, alpha) as `channels`. */
+static void convert(uint8_t *to, int channels, const uint8_t *from, int found, int64_t pixels)
+{
+    bool coloured = found > 2, alpha = found % 2 == 0;
+    for (int64_t i = 0; i < pixels; i++, to += channels, from += found) {
+        if (channels == 1)
+            to[0] = coloured ? tutti__image_grey(from) : from[0];
+        else
+            for (int c = 0; c < 3; c++)
+                to[c] = from[coloured ? c : 0];
+        if (channels == 4)
+            to[3] = alpha ? from[found - 1] : 255;
+    }
+}
+
+static tutti_status decode_with(reader *r, const char *name, size_t size, int channels,
+                                int64_t most_pixels, tutti_tensor **ret_image)
+{
+    if (!read_header(r))
+        return tutti_fail(TUTTI_CORRUPT, "%s: PNG: %s", name, r->message);
+    int64_t height = png_get_image_height(r->png, r->info);
+    int64_t width = png_get_image_width(r->png, r->info);
+    if (channels == 0)
+        channels = r->alpha ? 4 : r->colour ? 3 : 1;
+    tutti_tensor *image;
+    TUTTI_TRY(tutti__image_create(name, size, PIXELS_OF_A_BYTE, height, width, channels,
+                                  most_pixels, &image));
+    tutti_status status = take_rows(name, r);
+    if (status == TUTTI_OK) {
+        convert(tutti_tensor_data(image), channels, r->pixels, r->found, height * width);
+        *ret_image = image;
+    } else {
+        tutti_tensor_release(image);
+    }
     return status;
 }
 
 static tutti_status decode_png(const char *name, const uint8_t *data, size_t size, int channels,
                                int64_t most_pixels, tutti_tensor **ret_image)
 {
-    png_image png = {.version = PNG_IMAGE_VERSION};
-    if (!png_image_begin_read_from_memory(&png, data, size))
-        return fail_png(name, &png);
-    bool alpha = (png.format & PNG_FORMAT_FLAG_ALPHA) != 0;
-    if (channels == 0)
-        channels = alpha ? 4 : (png.format & PNG_FORMAT_FLAG_COLOR) != 0 ? 3 : 1;
-    int decoded = alpha && channels < 4 ? channels + 1 : channels;
-    tutti_tensor *image;
-    tutti_status status = tutti__image_create(name, size, PIXELS_OF_A_BYTE, png.height, png.width,
-                                              channels, most_pixels, &image);
-    if (status != TUTTI_OK) {
-        png_image_free(&png);
-        return status;
+    reader *r = calloc(1, sizeof *r);
+    if (r) {
+        r->at = data;
+        r->end = data + size;
+        r->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, r, on_error, on_warning);
+        r->info = r->png ? png_create_info_struct(r->png) : NULL;
     }
-    int64_t pixels = (int64_t)png.height * png.width;
-    uint8_t *to = tutti_tensor_data(image);
-    uint8_t *room = decoded != channels ? malloc((size_t)(pixels * decoded)) : to;
-    png.format = format_for(decoded);
-    if (room == NULL || !png_image_finish_read(&png, NULL, room, 0, NULL)) {
-        tutti_tensor_release(image);
-        status = room == NULL ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for its pixels", name)
-                              : fail_png(name, &png);
-        png_image_free(&png);
-        if (decoded != channels)
-            free(room);
-        return status;
+    tutti_status status = r && r->info
+                              ? decode_with(r, name, size, channels, most_pixels, ret_image)
+                              : tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to decode PNG", name);
+    if (r) {
+        png_destroy_read_struct(&r->png, &r->info, NULL);
+        free(r->pixels);
+        free(r->rows);
     }
-    if (decoded != channels) {
-        drop_alpha(to, room, pixels, channels);
-        free(room);
-    }
-    *ret_image = image;
-    return TUTTI_OK;
+    free(r);
+    return status;
 }
 
 static tutti_status encode_into(tutti_tensor *image, tutti_text *text)

@@ -28,6 +28,7 @@ typedef struct tutti_fit {
     tutti_logs logs;
     int64_t batch;  /* rows of the data's batches, over all replicas; 0: not known */
     bool logs_read; /* for the batch at hand */
+    bool validates; /* there is validation data */
     int64_t epoch_started, waited_before;
     tutti_dataset *data; /* that is trained on */
     bool accounts;       /* somebody is shown what a spread training will take, and what it took */

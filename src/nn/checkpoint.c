@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "io/safetensors_files.h"
 #include "nn/callback.h"
+#include "nn/callbacks/checkpoint.h"
 #include "nn/saver.h"
 #include "nn/spread.h"
 #include "state/checkpoint.h"
@@ -281,13 +283,16 @@ static bool is_checkpoint(char *const *names, size_t count, char *name)
     return has_ending(name, ".safetensors.index.json");
 }
 
-/* The step of a checkpoint whose every byte is right; -1 of anything else. */
-static int64_t step_of(const char *path)
+int64_t tutti__checkpoint_step(const char *path)
 {
     char full[4096];
     tutti_safetensors *file;
-    if (tutti__checkpoint_path(path, full, sizeof full) != TUTTI_OK ||
-        tutti__checkpoint_open(full, true, &file) != TUTTI_OK)
+    tutti_status status = tutti__checkpoint_path(path, full, sizeof full);
+    if (status == TUTTI_OK)
+        status = tutti__checkpoint_open(full, true, &file);
+    if (status != TUTTI_OK && status != TUTTI_NOT_FOUND)
+        tutti__log(TUTTI_LOG_WARNING, "%s; it is passed over", tutti_error_message());
+    if (status != TUTTI_OK)
         return -1;
     const char *step = tutti__safetensors_metadata(file, "tutti.step");
     int64_t result = step ? strtoll(step, NULL, 10) : -1;
@@ -306,7 +311,7 @@ tutti_status tutti_latest_checkpoint(const char *folder, size_t size, char *ret_
         if (!is_checkpoint(names, count, names[i]) ||
             snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= (int)sizeof path)
             continue;
-        int64_t step = step_of(path);
+        int64_t step = tutti__checkpoint_step(path);
         if (step > best) {
             best = step;
             memcpy(best_path, path, sizeof path);

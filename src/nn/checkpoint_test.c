@@ -282,6 +282,9 @@ TUTTI_TEST(hostile_json_is_refused)
         "{\"tutti\": \"0.1\", \"kind\": \"functional\", \"layers\": [], \"inputs\": [{\"name\": \"x\", \"dtype\": \"f32\", \"shape\": [1,1,1,1,1,1,1,1,1]}]}",
         "{\"tutti\": \"0.1\", \"kind\": \"functional\", \"layers\": [], \"inputs\": [], \"nodes\": [{\"name\": \"n\", \"op\": \"relu\", \"inputs\": [\"m\"]}]}",
         "{\"tutti\": \"0.1\", \"kind\": \"functional\", \"layers\": [], \"inputs\": [{\"name\": \"x\", \"dtype\": \"f32\", \"shape\": [3]}], \"nodes\": [{\"name\": \"n\", \"op\": \"relu\", \"inputs\": [\"x:7\"]}]}",
+        "{\"tutti\": \"0.1\", \"kind\": \"sequential\", \"layers\": [{\"kind\": \"dense\", \"name\": \"a\", \"units\": 2}], \"wings\": 2}",
+        "{\"tutti\": \"0.1\", \"kind\": \"sequential\", \"layers\": [{\"kind\": \"dense\", \"name\": \"a\", \"units\": 2}], \"compile\": {\"optimizer\": {\"kind\": \"sgd\", \"learning_rate\": \"fast\"}, \"losses\": [{\"output\": 0, \"loss\": \"mse\"}]}}",
+        "{\"tutti\": \"0.1\", \"kind\": \"sequential\", \"layers\": [{\"kind\": \"dense\", \"name\": \"a\", \"units\": 2}], \"compile\": {\"optimizer\": {\"kind\": \"sgd\"}, \"losses\": [{\"output\": 0, \"loss\": \"mse\", \"reduction\": 7}]}}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         tutti_job *job = tutti_open(NULL, NULL);

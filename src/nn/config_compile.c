@@ -161,6 +161,8 @@ static tutti_status read_optimizer(const tutti_json *json, tutti_optimizer *ret)
             continue;
         if (count == TUTTI_OPTIMIZER_KEYS)
             return tutti_fail(TUTTI_CORRUPT, "the model's optimizer has too many settings");
+        if (each->kind != TUTTI_JSON_INT && each->kind != TUTTI_JSON_REAL)
+            return tutti_fail(TUTTI_CORRUPT, "optimizer %s: '%s' is no number", kind, each->key);
         values[count] = tutti__json_real(each, 0);
         settings[count] = (tutti_setting){.key = each->key, .count = 1, .values = &values[count]};
         count++;
@@ -192,7 +194,12 @@ static tutti_status read_loss(tutti_model *model, const tutti_json *json, tutti_
     if (!loss.def)
         return tutti_fail(TUTTI_NOT_FOUND, "there is no loss '%s'", name);
     int64_t reduction = tutti__json_int(tutti__json_get(json, "reduction"), 0);
-    loss.reduction = reduction >= 0 && reduction <= 2 ? (tutti_loss_reduction)reduction : 0;
+    if (reduction < 0 || reduction > 2)
+        return tutti_fail(TUTTI_CORRUPT,
+                          "loss %s: the reduction is 0 (mean), 1 (sum) or 2 "
+                          "(weighted mean), not %lld",
+                          name, (long long)reduction);
+    loss.reduction = (tutti_loss_reduction)reduction;
     TUTTI_TRY(tutti__settings_read(name, loss_fields, json, loss_members, arena, &loss));
     *ret = (tutti_output_loss){.loss = loss,
                                .weight = tutti__json_real(tutti__json_get(json, "weight"), 1)};

@@ -323,13 +323,33 @@ static tutti_status read_model(reading *r, const tutti_json *json)
     return compile ? tutti__config_read_compile(r->model, compile) : TUTTI_OK;
 }
 
+/* What is not understood is not passed over: it may change what the model means. */
+static tutti_status check_members(const tutti_json *json)
+{
+    static const char *const known[] = {"tutti",  "kind",  "name",    "precision", "layers",
+                                        "inputs", "nodes", "outputs", "compile"};
+    for (const tutti_json *each = tutti__json_first(json); each; each = each->next) {
+        bool found = false;
+        for (size_t i = 0; !found && i < sizeof known / sizeof *known; i++)
+            found = strcmp(each->key, known[i]) == 0;
+        if (!found)
+            return tutti_fail(TUTTI_CORRUPT,
+                              "the model's JSON, written by version %s, has a member '%s', which "
+                              "version %s does not know",
+                              tutti__json_text(tutti__json_get(json, "tutti"), "?"), each->key,
+                              tutti_version());
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_model **ret)
 {
     const char *kind = tutti__json_text(tutti__json_get(json, "kind"), "");
     bool sequential = strcmp(kind, "sequential") == 0;
     if (!tutti__json_text(tutti__json_get(json, "tutti"), NULL) ||
         (!sequential && strcmp(kind, "functional") != 0))
-        return bad("it is not a model of Tutti: \"tutti\" and \"kind\" are missing");
+        return bad("\"tutti\" must be a version and \"kind\" sequential or functional");
+    TUTTI_TRY(check_members(json));
     tutti_model *model = tutti_functional_of(
         job, TUTTI_OPTIONS(
                  tutti_model_options, .name = tutti__json_text(tutti__json_get(json, "name"), NULL),

@@ -379,6 +379,7 @@ static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fi
                           options->validation_every);
     if (!p.validation && options->validation_split != 0)
         TUTTI_TRY(split_data(&p, options->validation_split));
+    fit->validates = p.validation != NULL;
     TUTTI_TRY(take_class_weights(fit->model, options));
     TUTTI_TRY(tutti__fit_add_standard(fit, options->quiet));
     tutti_dataset_info info;

@@ -115,9 +115,11 @@ static tutti_status name_layer(tutti_model *model, tutti_layer *layer)
     char name[256];
     if (layer->name) {
         if (tutti__map_get(&model->layer_names, layer->name))
-            return tutti_fail(TUTTI_EXISTS, "model '%s' has a layer '%s' already (%s:%d)",
-                              model->name, layer->name, layer->file ? layer->file : "?",
-                              layer->line);
+            return layer->file
+                       ? tutti_fail(TUTTI_EXISTS, "model '%s' has a layer '%s' already (%s:%d)",
+                                    model->name, layer->name, layer->file, layer->line)
+                       : tutti_fail(TUTTI_EXISTS, "model '%s' has a layer '%s' already",
+                                    model->name, layer->name);
         return TUTTI_OK;
     }
     const char *kind = layer->kind ? layer->kind->name : "layer";

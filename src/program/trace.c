@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/log.h"
 #include "base/params.h"
 
 static const tutti_param ring_param =
@@ -243,8 +244,13 @@ const char *tutti__trace_path(void)
     return tutti__param_text(&file_param);
 }
 
-tutti_status tutti__trace_flush(void)
+void tutti__trace_flush(void)
 {
     const char *path = tutti__trace_path();
-    return path[0] && place < 0 ? tutti__trace_write(path) : TUTTI_OK;
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    if (!path[0] || place >= 0 || tutti__trace_write(path) == TUTTI_OK)
+        return;
+    tutti__log(TUTTI_LOG_WARNING, "TUTTI_TRACE: %s", tutti_error_message());
+    tutti__error_restore(&before);
 }

@@ -54,6 +54,18 @@ static tutti_status make_folder_of(const char *path)
     return world->make_folder(world->self, folder);
 }
 
+tutti_status tutti__checkpoint_try(const char *path)
+{
+    const tutti_world *world = tutti__world();
+    char full[4096];
+    tutti_file *file;
+    int64_t size;
+    TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
+    TUTTI_TRY(make_folder_of(full));
+    TUTTI_TRY(world->open_file(world->self, full, TUTTI_FILE_REPLACE, &file, &size));
+    return world->close_file(world->self, file, false);
+}
+
 tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *snapshot,
                                      size_t metadata_count, const tutti_text_pair *metadata,
                                      int64_t shard_bytes)

@@ -9,6 +9,8 @@
 
 /* `path` with ".safetensors" behind it, unless it is there; without ".index.json" behind that. */
 tutti_status tutti__checkpoint_path(const char *path, char *ret_path, size_t size);
+/* Makes the folder of a checkpoint and finds out that a file can be written there; leaves none. */
+tutti_status tutti__checkpoint_try(const char *path);
 
 /* Writes the snapshot (values in any memory). The folder is made when it is missing. */
 tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *snapshot,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tutti beside its peers: its files beside those of NumPy, safetensors, TensorFlow and TensorBoard, its
-# profile in TensorBoard's plugin, its losses beside those of PyTorch and Keras. tests/peers/run.sh [BUILD [curve ARGUMENTS]]. PEERS_PYTHON
-# names a Python that has them all.
+# profile in TensorBoard's plugin, its layers, losses, metrics and optimizers beside Keras', its curve
+# beside those of PyTorch and Keras. tests/peers/run.sh [BUILD [PART [ARGUMENTS]]]. PEERS_PYTHON names a
+# Python that has them all.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${1:-build}
@@ -22,6 +23,10 @@ fi
 if [ "${2:-profile}" = profile ]; then
     compile profile
     "$python" tests/peers/profile_check.py "$build/peer_profile"
+fi
+if [ "${2:-training}" = training ]; then
+    compile training
+    "$python" tests/peers/training.py "$build/tutti" "$build/peer_training" "${@:3}"
 fi
 if [ "${2:-curve}" = curve ]; then
     compile curve

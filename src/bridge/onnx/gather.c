@@ -1,4 +1,6 @@
 /* gather.c: picking elements by index. */
+#include <string.h>
+
 #include "bridge/onnx.h"
 
 /* ---- writing ---- */
@@ -17,6 +19,22 @@ static void write_gather_nd(tutti_onnx_export *x)
     if (tutti__onnx_type_in(x, 1)->dtype != TUTTI_I64)
         indices = tutti__onnx_cast(x, indices, TUTTI_I64);
     tutti__onnx_out(x, 0, ONNX(x, "GatherND", tutti__onnx_in(x, 0), indices));
+}
+
+/* The largest and the smallest came with opset 18. */
+static void write_scatter_elements(tutti_onnx_export *x)
+{
+    const char *reduction = NODE_STR(x, "reduction");
+    if (reduction[0] == 'm' && strcmp(reduction, "mul") != 0 && x->onnx->opset < 18) {
+        tutti__onnx_write_fail(x, TUTTI_UNSUPPORTED, "reduction '%s' needs opset 18", reduction);
+        return;
+    }
+    const char *y =
+        ONNX(x, x->rule->type, tutti__onnx_in(x, 0), tutti__onnx_in(x, 1), tutti__onnx_in(x, 2));
+    tutti__onnx_set_int(x, "axis", NODE_INT(x, "axis"));
+    if (strcmp(reduction, "none") != 0)
+        tutti__onnx_set_string(x, "reduction", reduction);
+    tutti__onnx_out(x, 0, y);
 }
 
 /* Runtimes know it for i64 indices and for f32 and i64 values; others are converted. */
@@ -229,7 +247,9 @@ const tutti_onnx_op tutti_onnx_one_hot = {
 };
 
 const tutti_onnx_op tutti_onnx_scatter_elements = {
+    .op = "scatter_elements",
     .type = "ScatterElements",
+    .write = write_scatter_elements,
     .read = read_scatter_elements,
 };
 

@@ -84,11 +84,12 @@ static void leave(tutti_access *access)
     tutti__pool_destroy(*(tutti_pool **)access->state);
 }
 
+/* Hidden files are none: systems leave their own there, under names like "._a.jpg". */
 static bool is_picture(const char *name)
 {
     static const char *const ends[] = {".jpg", ".jpeg", ".png"};
     const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < TUTTI_COUNT(ends); i++)
+    for (size_t i = 0; dot && name[0] != '.' && i < TUTTI_COUNT(ends); i++)
         if (strcasecmp(dot, ends[i]) == 0)
             return true;
     return false;

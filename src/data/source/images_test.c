@@ -179,6 +179,7 @@ TUTTI_TEST(folders_of_images_are_classes)
     CHECK_OK(world->make_folder(world->self, dogs.path));
     test_folder_write(&folder, "readme.txt", "x", 1);
     test_folder_write(&dogs, "notes.txt", "x", 1);
+    test_folder_write(&dogs, "._c.png", "x", 1);
     save_grey(test_folder_name(&cats, "a.png"), 3, 5, 51);
     save_grey(test_folder_name(&cats, "b.PNG"), 8, 2, 102);
     save_grey(test_folder_name(&dogs, "c.png"), 1, 1, 255);

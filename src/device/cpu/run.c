@@ -27,6 +27,12 @@ static tutti_status bind(const tutti_program *program, tutti_cpu_frame *f, tutti
     return TUTTI_OK;
 }
 
+static tutti_status run_one(const tutti_instruction *instruction, tutti_call *call)
+{
+    tutti_status status = instruction->run(call);
+    return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
+}
+
 static tutti_status execute(const tutti_cpu_executable *e, tutti_cpu_frame *f, size_t from,
                             size_t to)
 {
@@ -37,14 +43,14 @@ static tutti_status execute(const tutti_cpu_executable *e, tutti_cpu_frame *f, s
     if (!trace) {
         for (size_t i = from; i < to; i++) {
             calls[i].deadline = deadline;
-            TUTTI_TRY(instructions[i].run(&calls[i]));
+            TUTTI_TRY(run_one(&instructions[i], &calls[i]));
         }
         return TUTTI_OK;
     }
     uint64_t start = tutti__ticks();
     for (size_t i = from; i < to; i++) {
         calls[i].deadline = deadline;
-        TUTTI_TRY(instructions[i].run(&calls[i]));
+        TUTTI_TRY(run_one(&instructions[i], &calls[i]));
         uint64_t end = tutti__ticks();
         tutti__trace_add(trace, e->names[i], e->lane, start, end);
         start = end;

@@ -181,7 +181,8 @@ static tutti_status call_on_device(tutti_far_frame *f, int32_t index, int stream
         views[k].data = locate(f, &operands[k], stream);
     if (instruction->workspace >= 0)
         call->workspace = locate(f, &operands[operand_count(instruction) - 1], stream);
-    return instruction->run(call);
+    tutti_status status = instruction->run(call);
+    return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
 }
 
 /* Handles are given as they are: a queue, or a variable's address on the device, which says only

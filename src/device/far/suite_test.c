@@ -91,6 +91,7 @@ void tutti__suite_errors(const char *device)
         CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .target = checked),
                      TUTTI_CHECK_FAILED);
         CHECK_CONTAINS(tutti_error_message(), "the new value");
+        CHECK_CONTAINS(tutti_error_message(), "suite_test.c:"); /* where the node was built */
         CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}),
                                .fetch = TUTTI_FETCH({side, &value}),
                                .targets = TUTTI_TARGETS(add, other)),

@@ -63,7 +63,7 @@ static tutti_status call_runner_with(tutti_whole_run *r, const tutti_kernel *ker
         return no_memory(node);
     tutti_status status = kernel->run(&call);
     free(call.workspace);
-    return status;
+    return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(node, status);
 }
 
 static tutti_status call_runner(tutti_whole_run *r, const tutti_kernel *kernel,

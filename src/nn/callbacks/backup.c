@@ -14,22 +14,27 @@ typedef struct backup {
     int64_t before; /* of the one before; -1: none */
 } backup;
 
-tutti_status tutti__resume_from(tutti_model *model, const char *folder, bool *ret_found)
+tutti_status tutti__resume_from(tutti_model *model, const char *folder, const char *file,
+                                bool *ret_found)
 {
     char path[4096];
     tutti_error before;
     tutti__error_capture(TUTTI_OK, &before);
-    tutti_status status = tutti_latest_checkpoint(folder, sizeof path, path);
-    if (status == TUTTI_NOT_FOUND) {
-        tutti__error_restore(&before);
-        *ret_found = false;
+    tutti_status status =
+        folder ? tutti_latest_checkpoint(folder, sizeof path, path) : TUTTI_NOT_FOUND;
+    if (status != TUTTI_NOT_FOUND)
+        TUTTI_TRY(status);
+    int64_t step = status == TUTTI_OK ? tutti__checkpoint_step(path) : -1;
+    bool own = file && tutti__checkpoint_step(file) > step;
+    tutti__error_restore(&before);
+    *ret_found = own || status == TUTTI_OK;
+    if (!*ret_found)
         return TUTTI_OK;
-    }
-    TUTTI_TRY(status);
+    if (own)
+        snprintf(path, sizeof path, "%s", file);
     TUTTI_TRY(tutti_restore_checkpoint(model, path));
     tutti__log(TUTTI_LOG_INFO, "training goes on from %s, step %lld", path,
                (long long)tutti_model_steps(model));
-    *ret_found = true;
     return TUTTI_OK;
 }
 
@@ -80,7 +85,7 @@ static tutti_status train_begin(void *self, tutti_event *event)
 {
     backup *b = self;
     bool found;
-    TUTTI_TRY(tutti__resume_from(event->model, b->folder, &found));
+    TUTTI_TRY(tutti__resume_from(event->model, b->folder, NULL, &found));
     b->before = -1;
     b->saved = found ? tutti_model_steps(event->model) : -1;
     if (found)

@@ -222,6 +222,16 @@ TUTTI_TEST(callbacks_monitor_refuses_a_name_that_will_never_be)
     training_end_with(t, 1);
 }
 
+TUTTI_TEST(callbacks_monitor_of_validation_needs_validation)
+{
+    training t = training_begin(NULL);
+    CHECK(!tutti_fit(t.model, t.data, .quiet = true,
+                     .callbacks = TUTTI_LIST(tutti_early_stopping(.patience = 1))));
+    CHECK_STATUS(tutti_job_check(t.job), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "monitor 'loss'");
+    training_end_with(t, 1);
+}
+
 /* Keras' numbers for these losses: factor 0.5, patience 2, cooldown 1, min_lr 0.025. */
 TUTTI_TEST(callbacks_reduce_lr_on_plateau_as_keras_does)
 {

@@ -10,12 +10,17 @@ void tutti__checkpoint_remove(const char *path);
  * the folder's name changes or holds weights alone. */
 bool tutti__checkpoint_folder(const tutti_callback *callback, size_t size, char *ret_folder);
 
-/* Restores the newest checkpoint of a folder; *ret_found is false when there is none. */
-tutti_status tutti__resume_from(tutti_model *model, const char *folder, bool *ret_found);
+/* The step of a checkpoint whose every byte is right; -1 of anything else, with a warning where a
+ * file is damaged. */
+int64_t tutti__checkpoint_step(const char *path);
+/* Restores the checkpoint `file` or the newest of a folder (either may be NULL), whichever is
+ * farther; *ret_found is false when there is none. */
+tutti_status tutti__resume_from(tutti_model *model, const char *folder, const char *file,
+                                bool *ret_found);
 
 /* What --save and --resume ask for. With `resume`, training begins with the newest checkpoint of
- * `folder` (or NULL), else with the one beside `path` (or NULL), which is saved when training is
- * interrupted. */
+ * `folder` (or NULL) or with the one beside `path` (or NULL), which is saved when training is
+ * interrupted, whichever is farther. */
 tutti_callback *tutti__training_keeper(const char *path, bool resume, const char *folder);
 /* Saves the model when training ends; when it was not interrupted, removes that checkpoint. */
 tutti_callback *tutti__model_keeper(const char *path);

@@ -2,7 +2,10 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 
+#include "base/log.h"
 #include "nn/callbacks/checkpoint.h"
+#include "nn/spread.h"
+#include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
 
 typedef struct keeper {
@@ -11,18 +14,6 @@ typedef struct keeper {
     char *folder;     /* with checkpoints to go on from, or NULL */
     bool resume;
 } keeper;
-
-static tutti_status resume_own(keeper *k, tutti_event *event)
-{
-    tutti_error before;
-    tutti__error_capture(TUTTI_OK, &before);
-    tutti_status status = tutti_restore_checkpoint(event->model, k->checkpoint);
-    if (status == TUTTI_NOT_FOUND) {
-        tutti__error_restore(&before);
-        return TUTTI_OK;
-    }
-    return status;
-}
 
 static tutti_status train_begin(void *self, tutti_event *event)
 {
@@ -34,9 +25,18 @@ static tutti_status train_begin(void *self, tutti_event *event)
         return tutti_fail(TUTTI_INVALID,
                           "--resume: nothing says where the checkpoints are; add --save FILE, or "
                           "give tutti_checkpoint or tutti_backup to tutti_fit");
-    if (k->folder)
-        TUTTI_TRY(tutti__resume_from(event->model, k->folder, &found));
-    return found || !k->checkpoint ? TUTTI_OK : resume_own(k, event);
+    TUTTI_TRY(tutti__resume_from(event->model, k->folder, k->checkpoint, &found));
+    if (!found)
+        tutti__log(TUTTI_LOG_INFO, "--resume: there is no checkpoint%s%s yet, training begins anew",
+                   k->folder ? " in " : "", k->folder ? k->folder : "");
+    return TUTTI_OK;
+}
+
+/* That the file can be written is found out before the training, not after it. */
+static tutti_status try_place(void *self, tutti_event *event)
+{
+    const keeper *k = self;
+    return tutti__model_speaks(event->model) ? tutti__checkpoint_try(k->path) : TUTTI_OK;
 }
 
 /* The training as it stands, before others change the weights at its end. */
@@ -78,6 +78,7 @@ static const tutti_callback_kind training_kind = {
 static const tutti_callback_kind model_kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "save",
+    .train_begin = try_place,
     .train_end = save_model,
     .destroy = destroy,
 };

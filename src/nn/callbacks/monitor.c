@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "nn/callback.h"
 #include "nn/callbacks/common.h"
 
 static bool larger_is_better(const char *name)
@@ -24,14 +25,23 @@ void tutti__monitor_begin(tutti_monitor *monitor, const char *name, const char *
 
 tutti_status tutti__monitor_check(const tutti_monitor *monitor, const tutti_model *model)
 {
+    const tutti_fit *fit = model->trainer->fit;
     char list[600] = "lr";
     size_t used = 2;
     if (strcmp(monitor->name, "lr") == 0)
         return TUTTI_OK;
     for (size_t i = 0; i < model->trainer->tracked.count; i++) {
         const tutti_tracked *item = &model->trainer->tracked.data[i];
-        if (strcmp(monitor->name, item->name) == 0 || strcmp(monitor->name, item->val_name) == 0)
+        if (strcmp(monitor->name, item->name) == 0)
             return TUTTI_OK;
+        if (strcmp(monitor->name, item->val_name) == 0)
+            return !fit || fit->validates
+                       ? TUTTI_OK
+                       : tutti_fail(
+                             TUTTI_INVALID,
+                             "'%s' is to be monitored, but there is no validation data; give "
+                             "tutti_fit .validation or .validation_split, or monitor '%s'",
+                             monitor->name, item->name);
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, ", %s, %s", item->name,
                                      item->val_name);

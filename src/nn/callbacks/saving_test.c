@@ -213,6 +213,79 @@ TUTTI_TEST(saving_resume_finds_the_folder_of_a_checkpoint_callback)
     training_end(first);
 }
 
+TUTTI_TEST(saving_where_nothing_can_be_written_fails_before_the_training)
+{
+    training t = training_begin((const char *[]){"--save", "/proc/nothing/model", NULL});
+    CHECK(!tutti_fit(t.model, t.data, .epochs = 3, .quiet = true));
+    CHECK_CONTAINS(tutti_error_message(), "/proc/nothing");
+    CHECK_INT(tutti_model_steps(t.model), 0);
+    training_end_with(t, 1);
+}
+
+typedef struct heard {
+    int warnings;
+    char last[300];
+} heard;
+
+static void hear(void *context, tutti_log_level level, const char *message)
+{
+    heard *h = context;
+    h->warnings += level == TUTTI_LOG_WARNING;
+    if (level != TUTTI_LOG_DEBUG)
+        snprintf(h->last, sizeof h->last, "%s", message);
+}
+
+static void write_over(const char *path)
+{
+    FILE *file = fopen(path, "r+b");
+    CHECK(file != NULL);
+    fseek(file, -9, SEEK_END);
+    fputc(0x55, file);
+    fclose(file);
+}
+
+/* A training of 3 epochs with --resume and checkpoints, both in `folder`; what it said. */
+static heard resume_in(const char *folder, const char *save)
+{
+    heard h = {0};
+    char path[400];
+    training t = training_begin((const char *[]){"--save", save, "--resume", NULL});
+    snprintf(path, sizeof path, "%s/ckpt/{step}", folder);
+    tutti_log_install(hear, &h);
+    CHECK(tutti_fit(t.model, t.data, .epochs = 3, .quiet = true,
+                    .callbacks =
+                        TUTTI_LIST(tutti_checkpoint(path, .best_only = true, .monitor = "loss"))));
+    tutti_log_install(NULL, NULL);
+    CHECK_INT(tutti_model_steps(t.model), 12);
+    training_end(t);
+    return h;
+}
+
+/* What Ctrl-C left is farther than the folder's best; damaged checkpoints are told of. */
+TUTTI_TEST(saving_resume_takes_the_farthest_whole_checkpoint)
+{
+    char folder[] = "/tmp/tutti-farthest-XXXXXX", save[100], path[400];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(save, sizeof save, "%s/model", folder);
+    train_until_ctrl_c(save); /* at step 6 */
+    heard h = resume_in(folder, save);
+    CHECK_INT(h.warnings, 0);
+    CHECK_CONTAINS(h.last, "step 6");
+    h = resume_in(folder, save); /* that checkpoint is gone; those of the folder are there */
+    CHECK_CONTAINS(h.last, "ckpt/12.safetensors, step 12");
+    snprintf(path, sizeof path, "%s/ckpt/12.safetensors", folder);
+    write_over(path);
+    h = resume_in(folder, save);
+    CHECK_INT(h.warnings, 1);
+    CHECK_CONTAINS(h.last, "ckpt/8.safetensors, step 8");
+    snprintf(path, sizeof path, "rm -rf %s/ckpt", folder);
+    CHECK_INT(system(path), 0);
+    h = resume_in(folder, save);
+    CHECK_CONTAINS(h.last, "training begins anew");
+    snprintf(path, sizeof path, "rm -rf %s", folder);
+    CHECK_INT(system(path), 0);
+}
+
 /* ---- event files ---- */
 
 typedef struct tally {

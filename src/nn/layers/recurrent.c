@@ -89,6 +89,57 @@ static bool check(tutti_layer_call *call, const tutti_recurrence *kind)
     return false;
 }
 
+/* Where the steps that a mask shows stand when those it hides are moved behind them. All are
+ * numbers of rows of [batch * time, …], as i64 [batch, time]. */
+typedef struct packing {
+    tutti_sym order; /* the shown steps in order, then the hidden ones */
+    tutti_sym
+        forward; /* the result of each step: for a hidden one that of the last shown before, */
+    tutti_sym started; /* bool: where there is one */
+    tutti_sym
+        backward; /* the same from the right: a hidden step has the next shown one's, or none */
+    tutti_sym lengths; /* [batch] */
+} packing;
+
+/* With c[t] the number of shown steps up to t, a shown one goes to c[t] - 1, a hidden one to
+ * length + t - c[t]. */
+static packing pack(tutti_sym mask)
+{
+    tutti_sym shown = tutti_cast(mask, TUTTI_I64), one = tutti_ones_like(shown);
+    tutti_sym count = tutti_cumsum(shown, 1), t = tutti_sub(tutti_cumsum(one, 1), one);
+    tutti_sym row = tutti_reshape_like(tutti_cumsum(tutti_reshape(one, -1), 0), one);
+    tutti_sym first = tutti_sub(tutti_sub(row, one), t); /* the row of each example's step 0 */
+    tutti_sym lengths = tutti_sum(shown, .axes = TUTTI_AXES(1));
+    tutti_sym before = tutti_sub(count, one);
+    tutti_sym behind = tutti_add(tutti_expand_dims(lengths, 1), tutti_sub(t, count));
+    tutti_sym place = tutti_where(mask, before, behind);
+    return (packing){
+        .order = tutti_add(tutti_scatter_elements(t, place, t, 1, NULL), first),
+        .forward = tutti_add(tutti_maximum(before, tutti_zeros_like(before)), first),
+        .started = tutti_greater(count, tutti_zeros_like(count)),
+        .backward = tutti_add(tutti_where(mask, before, count), first),
+        .lengths = lengths,
+    };
+}
+
+/* The steps of x [batch, time, features] at these rows. */
+static tutti_sym take_steps(tutti_sym x, tutti_sym rows)
+{
+    tutti_sym flat = tutti_reshape(x, -1, tutti_sym_type(x).dims[2]);
+    return tutti_reshape_like(tutti_gather(flat, tutti_reshape(rows, -1), 0), x);
+}
+
+/* One direction's results at the steps' own places. */
+static tutti_sym unpack(const packing *p, tutti_sym y, bool backward)
+{
+    if (!p->order.node)
+        return y;
+    if (backward)
+        return take_steps(y, p->backward);
+    tutti_sym started = tutti_expand_dims(tutti_cast(p->started, tutti_sym_type(y).dtype), 2);
+    return tutti_mul(take_steps(y, p->forward), started);
+}
+
 /* The sequence as it leaves the layer: bidirectional ones are 0 where the mask hides, backward ones
  * come in the order they were made. */
 static tutti_sym finish(tutti_layer_call *call, tutti_sym y)
@@ -107,23 +158,28 @@ static tutti_sym finish(tutti_layer_call *call, tutti_sym y)
 tutti_sym tutti__layer_recurrent(tutti_layer_call *call, const tutti_recurrence *kind)
 {
     const tutti_rnn_settings *s = call->settings;
-    tutti_sym runs[2] = {TUTTI_NO_SYM}, lengths = TUTTI_NO_SYM;
+    tutti_sym runs[2] = {TUTTI_NO_SYM};
+    packing packed = {.order = TUTTI_NO_SYM, .lengths = TUTTI_NO_SYM};
     int directions = s->bidirectional ? 2 : 1;
     if (!check(call, kind))
         return TUTTI_NO_SYM;
     tutti_sym x = tutti__layer_dropout_shared(call, call->inputs[0], s->dropout, s->seed, 1, 2);
-    if (call->mask.node)
-        lengths = tutti_sum(tutti_cast(call->mask, TUTTI_I64), .axes = TUTTI_AXES(1));
+    if (call->mask.node) {
+        packed = pack(call->mask);
+        x = take_steps(x, packed.order);
+    }
     for (int i = 0; i < directions; i++)
-        runs[i] = run(call, kind, x, lengths, i);
+        runs[i] = run(call, kind, x, packed.lengths, i);
     if (!runs[0].node)
         return TUTTI_NO_SYM;
     for (int i = 0; s->return_state && i < directions * kind->states; i++)
         call->extra[call->extra_count++] =
             tutti_output_of(runs[i / kind->states], 1 + i % kind->states);
-    int which = s->return_sequences ? 0 : 1;
-    tutti_sym y = tutti_output_of(runs[0], which);
-    if (s->bidirectional)
-        y = join(call, y, tutti_output_of(runs[1], which));
-    return s->return_sequences ? finish(call, y) : y;
+    tutti_sym y[2];
+    for (int i = 0; i < directions; i++)
+        y[i] = s->return_sequences
+                   ? unpack(&packed, tutti_output_of(runs[i], 0), i == 1 || s->go_backwards)
+                   : tutti_output_of(runs[i], 1);
+    tutti_sym both = s->bidirectional ? join(call, y[0], y[1]) : y[0];
+    return s->return_sequences ? finish(call, both) : both;
 }

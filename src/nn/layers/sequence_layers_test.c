@@ -108,6 +108,31 @@ TUTTI_TEST(recurrent_layers_pass_over_what_is_masked)
 }
 
 /* Initial states go in, final states come out. */
+/* Hidden steps may stand anywhere: in front, as Keras' pad_sequences puts them, or between. */
+TUTTI_TEST(recurrent_layers_pass_over_masks_with_holes)
+{
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_simple_rnn(2)),
+           ids(DIMS(2, 4), (int64_t[]){0, 3, 1, 2, 4, 0, 0, 2}), DIMS(2, 2),
+           (double[]){-0.270186, -0.484776, -0.7533399, -0.6685893});
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_gru(2)),
+           ids(DIMS(2, 4), (int64_t[]){3, 0, 1, 2, 0, 0, 4, 2}), DIMS(2, 2),
+           (double[]){0.3487492, 0.5239726, -0.2257121, 0.5142505});
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true), tutti_lstm(2)),
+           ids(DIMS(2, 4), (int64_t[]){0, 3, 1, 2, 0, 4, 2, 0}), DIMS(2, 2),
+           (double[]){-0.004575338, -0.1647777, -0.01953734, -0.2194186});
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true),
+                  tutti_simple_rnn(2, .return_sequences = true)),
+           ids(DIMS(2, 4), (int64_t[]){0, 3, 1, 2, 4, 0, 2, 0}), DIMS(2, 4, 2),
+           (double[]){0, 0, -0.4699452, -0.4929879, -0.8215825, 0.8906317, -0.270186, -0.484776,
+                      -0.2636249, -0.1390924, -0.2636249, -0.1390924, -0.7533399, -0.6685893,
+                      -0.7533399, -0.6685893});
+    expect(LAYERS(tutti_embedding(5, 3, .mask_zero = true),
+                  tutti_simple_rnn(2, .return_sequences = true, .bidirectional = true)),
+           ids(DIMS(1, 4), (int64_t[]){0, 4, 0, 2}), DIMS(1, 4, 4),
+           (double[]){0, 0, 0, 0, -0.2636249, -0.1390924, 0.3073713, -0.4472967, 0, 0, 0, 0,
+                      -0.7533399, -0.6685893, 0.6584091, -0.5005202});
+}
+
 TUTTI_TEST(lstm_layer_takes_and_gives_states)
 {
     tutti_job *job = tutti_open(NULL, NULL);

@@ -1,0 +1,287 @@
+/* flags.c: what a program is told on its command line and by its environment. */
+#include <errno.h>
+#include <float.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/job.h"
+#include "base/params.h"
+
+#define MOST 9.2e18 /* about INT64_MAX: no bound */
+
+typedef enum flag_kind { TEXT, WHOLE, NUMBER } flag_kind;
+
+/* What every program understands. `argument` NULL: a flag without value. Numbers lie between `low`
+ * and `high`; a text is one of `choices` where those are given, parted by '|'. */
+static const struct flag {
+    const char *name, *argument, *help;
+    flag_kind kind;
+    double low, high;
+    const char *choices;
+} flags[] = {
+    {"data", "DIR", "files to train on; without it the data is made by the program"},
+    {"epochs", "N", "passes over the data", WHOLE, 0, INT32_MAX},
+    {"steps-per-epoch", "N", "ends an epoch after N steps", WHOLE, 1, MOST},
+    {"batch", "N", "examples in a step, over all replicas", WHOLE, 1, 1 << 24},
+    {"lr", "RATE", "learning rate", NUMBER, 0, DBL_MAX},
+    {"seed", "N", "of weights, order and every random number; default 1", WHOLE, 0, MOST},
+    {"threads", "N", "CPU threads; default all that are granted", WHOLE, 0, 4096},
+    {"device", "NAME", "where to compute: cpu:0"},
+    {"strategy", "NAME",
+     "one_device, mirrored, multi_worker_mirrored, central_storage; default auto"},
+    {"devices", "LIST", "devices of the strategy: cpu:0,cpu:1"},
+    {"precision", "P", "f32, bf16 or f16; default f32", TEXT, 0, 0, "f32|bf16|f16"},
+    {"deterministic", NULL, "the same bits for any cut of the batch; slower on some machines"},
+    {"save", "FILE", "writes the trained model there"},
+    {"logs", "DIR", "writes event files for TensorBoard there"},
+    {"resume", NULL, "goes on from the newest checkpoint"},
+    {"quiet", NULL, "prints nothing but errors"},
+    {"json", NULL, "prints one JSON object per epoch instead of the progress bar"},
+    {"set", "KEY=VALUE", "any other setting; may be repeated"},
+    {"help", NULL, "prints this"},
+};
+
+static const struct flag *find_flag(const char *text, size_t size)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(flags); i++)
+        if (strlen(flags[i].name) == size && memcmp(flags[i].name, text, size) == 0)
+            return &flags[i];
+    return NULL;
+}
+
+/* Prints the flags: the one thing a program's --help asks of the library. */
+static void print_help(tutti_job *job)
+{
+    printf("usage: %s [FLAGS]\n\n", job->program);
+    for (size_t i = 0; i < TUTTI_COUNT(flags); i++) {
+        char left[40];
+        snprintf(left, sizeof left, "--%s %s", flags[i].name,
+                 flags[i].argument ? flags[i].argument : "");
+        printf("  %-22s %s\n", left, flags[i].help);
+    }
+    printf("\nexit codes: 0 success, 1 the program failed, 2 wrong flags\n");
+    job->helped = true;
+}
+
+static void usage_error(tutti_job *job, const char *flag, const char *expected)
+{
+    if (job->error.status != TUTTI_OK)
+        return;
+    tutti_job_fail(job,
+                   tutti_fail(TUTTI_INVALID, "--%s %s; --help lists the flags", flag, expected));
+    job->exit_code = 2;
+}
+
+/* A flag or setting as given. */
+typedef struct given {
+    atomic_bool asked; /* somebody wanted to know it */
+    bool pair;         /* by --set */
+    char text[];
+} given;
+
+static void set_flag(tutti_job *job, const char *name, const char *value, bool pair)
+{
+    size_t size = strlen(value) + 1;
+    given *kept = tutti__arena_take(&job->arena, sizeof *kept + size);
+    if (!kept || tutti__map_set(&job->flags, name, kept) != TUTTI_OK) {
+        tutti_job_fail(job, tutti_fail(TUTTI_NO_MEMORY, "no memory for the flags"));
+        return;
+    }
+    atomic_init(&kept->asked, false);
+    kept->pair = pair;
+    memcpy(kept->text, value, size);
+}
+
+static void set_pair(tutti_job *job, const char *pair)
+{
+    const char *equals = strchr(pair, '=');
+    char key[128];
+    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof key) {
+        usage_error(job, "set", "takes KEY=VALUE");
+        return;
+    }
+    memcpy(key, pair, (size_t)(equals - pair));
+    key[equals - pair] = 0;
+    set_flag(job, key, equals + 1, true);
+}
+
+/* One argument of ours at argv[i]; returns how many were used, 0 when it is not ours. */
+static int read_flag(tutti_job *job, int argc, char **argv, int i)
+{
+    const char *text = argv[i];
+    if (strncmp(text, "--", 2) != 0)
+        return 0;
+    const char *equals = strchr(text, '=');
+    const struct flag *flag =
+        find_flag(text + 2, equals ? (size_t)(equals - text - 2) : strlen(text + 2));
+    if (!flag)
+        return 0;
+    if (!flag->argument) {
+        if (equals)
+            usage_error(job, flag->name, "takes no value");
+        else if (strcmp(flag->name, "help") == 0)
+            print_help(job);
+        else
+            set_flag(job, flag->name, "", false);
+        return 1;
+    }
+    if (!equals && i + 1 >= argc) {
+        usage_error(job, flag->name, "takes a value");
+        return 1;
+    }
+    const char *value = equals ? equals + 1 : argv[i + 1];
+    if (strcmp(flag->name, "set") == 0)
+        set_pair(job, value);
+    else
+        set_flag(job, flag->name, value, false);
+    return equals ? 1 : 2;
+}
+
+void tutti__flags_read(tutti_job *job, int *argc, char **argv)
+{
+    int kept = 1;
+    for (int i = 1; i < *argc && argv[i];) {
+        int used = read_flag(job, *argc, argv, i);
+        if (used == 0)
+            argv[kept++] = argv[i++];
+        i += used;
+    }
+    argv[kept < *argc ? kept : *argc] = NULL;
+    *argc = kept;
+}
+
+/* TUTTI_STEPS_PER_EPOCH for "steps-per-epoch". */
+static const char *from_environment(const char *name)
+{
+    char variable[128] = "TUTTI_";
+    size_t n = strlen(variable);
+    for (const char *c = name; *c && n + 1 < sizeof variable; c++)
+        variable[n++] = *c == '-' ? '_' : (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    return getenv(variable);
+}
+
+const char *tutti_flag_text(tutti_job *job, const char *name, const char *fallback)
+{
+    given *found = job ? tutti__map_get(&job->flags, name) : NULL;
+    if (found)
+        atomic_store_explicit(&found->asked, true, memory_order_relaxed);
+    const char *text = found ? found->text : from_environment(name);
+    return text ? text : fallback;
+}
+
+/* A flag that cannot be read is wrong usage, whenever it is asked for. */
+static void flag_error(tutti_job *job, tutti_status status)
+{
+    if (status != TUTTI_OK && job && job->error.status == TUTTI_OK)
+        job->exit_code = 2;
+    tutti_job_fail(job, status);
+}
+
+int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallback)
+{
+    const char *text = tutti_flag_text(job, name, NULL);
+    char *end;
+    if (!text)
+        return fallback;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno == 0 && end != text && !*end && value >= 0)
+        return value;
+    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s takes a whole number from 0 up, not '%s'", name,
+                               text));
+    return fallback;
+}
+
+double tutti_flag_number(tutti_job *job, const char *name, double fallback)
+{
+    const char *text = tutti_flag_text(job, name, NULL);
+    char *end;
+    if (!text)
+        return fallback;
+    double value = strtod(text, &end);
+    if (end != text && !*end)
+        return value;
+    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s takes a number, not '%s'", name, text));
+    return fallback;
+}
+
+bool tutti_flag_on(tutti_job *job, const char *name)
+{
+    const char *text = tutti_flag_text(job, name, NULL);
+    return text && strcmp(text, "0") != 0 && strcmp(text, "false") != 0 && strcmp(text, "no") != 0;
+}
+
+void tutti_no_other_flags(tutti_job *job, int argc, char **argv)
+{
+    if (argc < 2 || job->error.status != TUTTI_OK)
+        return;
+    tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "'%s' is no flag of %s; --help lists them",
+                                   argv[1], job->program));
+    job->exit_code = 2;
+}
+
+/* ---- what was given ---- */
+
+static bool is_choice(const char *choices, const char *text)
+{
+    size_t size = strlen(text);
+    for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        if (size > 0 && strncmp(at, text, size) == 0 && (at[size] == '|' || !at[size]))
+            return true;
+    return false;
+}
+
+/* TUTTI_OK, or what is wrong with a value. Also of those that nobody will ask for. */
+static tutti_status check_flag(const struct flag *flag, const char *text)
+{
+    char *end;
+    if (flag->choices && !is_choice(flag->choices, text))
+        return tutti_fail(TUTTI_INVALID, "--%s takes %s, not '%s'", flag->name, flag->choices,
+                          text);
+    if (flag->kind == TEXT)
+        return TUTTI_OK;
+    errno = 0;
+    double value = flag->kind == WHOLE ? (double)strtoll(text, &end, 10) : strtod(text, &end);
+    if (end != text && !*end && errno == 0 && value >= flag->low && value <= flag->high)
+        return TUTTI_OK;
+    const char *what = flag->kind == WHOLE ? "whole number" : "number";
+    if (flag->high >= MOST)
+        return tutti_fail(TUTTI_INVALID, "--%s takes a %s from %.0f up, not '%s'", flag->name, what,
+                          flag->low, text);
+    return tutti_fail(TUTTI_INVALID, "--%s takes a %s from %.0f to %.0f, not '%s'", flag->name,
+                      what, flag->low, flag->high, text);
+}
+
+void tutti__flags_apply(tutti_job *job)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(flags); i++) {
+        const given *found = tutti__map_get(&job->flags, flags[i].name);
+        const char *text = found ? found->text : from_environment(flags[i].name);
+        if (text)
+            flag_error(job, check_flag(&flags[i], text));
+    }
+    static const struct {
+        const char *flag, *param;
+    } params[] = {{"threads", "THREADS"}, {"device", "DEVICE"}};
+    for (size_t i = 0; i < TUTTI_COUNT(params); i++) {
+        const char *text = tutti_flag_text(job, params[i].flag, NULL);
+        if (text)
+            tutti__param_set(params[i].param, text);
+    }
+    job->seed = (uint64_t)tutti_flag_int(job, "seed", 1);
+}
+
+void tutti__flags_unread(tutti_job *job)
+{
+    bool say = !job->helped && !job->silent && !tutti_interrupted();
+    for (size_t i = 0; i < job->flags.count && say; i++) {
+        const given *found = job->flags.entries[i].value;
+        const char *name = job->flags.entries[i].key;
+        bool shows = strcmp(name, "quiet") == 0 || strcmp(name, "json") == 0;
+        if (!shows && !atomic_load(&found->asked))
+            fprintf(stderr, "tutti: note: nothing has read --%s%s\n", found->pair ? "set " : "",
+                    name);
+    }
+}
