@@ -15,6 +15,14 @@ void tutti__stand_in_set(const tutti_stand_in *stand_in)
     measured = stand_in;
 }
 
+static void watch(tutti_engine *from)
+{
+    engine = from;
+    if (measured && measured->plan_made)
+        tutti__engine_set_watch(engine,
+                                &(tutti_engine_watch){measured->plan_made, measured->context});
+}
+
 /* ---- data ---- */
 
 static tutti_dataset *images(tutti_job *job, int64_t side, int64_t channels)
@@ -96,7 +104,7 @@ tutti_status tutti__stand_in_session_create(tutti_graph *graph,
                                             tutti_session **ret_session)
 {
     TUTTI_TRY(tutti_session_create(graph, options, ret_session));
-    engine = tutti__session_engine(*ret_session);
+    watch(tutti__session_engine(*ret_session));
     return TUTTI_OK;
 }
 
@@ -104,7 +112,7 @@ tutti_eager *tutti__stand_in_model_eager(tutti_model *model)
 {
     tutti_eager *eager = tutti_model_eager(model);
     if (eager)
-        engine = eager->engine;
+        watch(eager->engine);
     return eager;
 }
 
@@ -119,6 +127,7 @@ static tutti_status steps(tutti_model *model, tutti_dataset *data)
     TUTTI_TRY(tutti__need_trainer(model));
     TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
     TUTTI_TRY(tutti_dataset_peek(data, &element));
+    watch(model->engine);
     for (int i = 0; i < wiring.count; i++)
         tensors[i] = element.tensors[wiring.order[i]];
     for (;;) {

@@ -5,44 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <trainable.h>
 
+#include "bench/examples.h"
 #include "bench/lecture.h"
 #include "bench/process.h"
 #include "bench/roofline.h"
-#include "bench/stand_in.h"
 
 #define WARM_STEPS 2
 #define MOST_STEPS 100
 #define MOST_SECONDS 5.0
 
-/* ---- examples ---- */
-
-typedef int entry(int argc, char **argv);
-#define DECLARE(name, line) entry tutti_example_##name;
-TUTTI_EXAMPLES(DECLARE)
-#undef DECLARE
-
-/* `settings` are flags of the example; sizes are those that docs/performance.md speaks of. */
-static const struct example {
-    const char *name;
-    entry *run;
-    int64_t batch;
-    const char *settings[2];
-} examples[] = {
-    {"softmax", tutti_example_softmax, 100, {0}},
-    {"mnist", tutti_example_mnist, 64, {0}},
-    {"tickets", tutti_example_tickets, 32, {0}},
-    {"loop", tutti_example_loop, 64, {0}},
-    {"cifar", tutti_example_cifar, 64, {0}},
-    {"text", tutti_example_text, 32, {"--set", "blocks=4"}},
-    {"resnet", tutti_example_resnet, 64, {"--steps-per-epoch", "1000"}},
-    {"autoencoder", tutti_example_autoencoder, 128, {0}},
-};
-#define EXAMPLES (sizeof examples / sizeof *examples)
-
 typedef struct measurement {
-    const struct example *example;
+    const tutti_bench_example *example;
     int64_t batch, steps; /* steps 0: as many as fit into MOST_SECONDS, at most MOST_STEPS */
     const char *precision;
     bool json, profiled;
@@ -222,41 +196,9 @@ static void step_done(void *context, tutti_engine *engine)
 /* The example runs with its flags; what is left of argv goes to it too. */
 static int run_example(measurement *m, int argc, char **argv)
 {
-    char batch[32];
-    const char *given[64];
-    int count = 0;
-    snprintf(batch, sizeof batch, "%lld", (long long)m->batch);
-    given[count++] = argv[1];
-    given[count++] = "--quiet";
-    given[count++] = "--batch";
-    given[count++] = batch;
-    if (m->precision) {
-        given[count++] = "--precision";
-        given[count++] = m->precision;
-    }
-    for (int i = 0; i < 2 && m->example->settings[i]; i++)
-        given[count++] = m->example->settings[i];
-    for (int i = 2; i < argc && count < 63; i++)
-        given[count++] = argv[i];
-    given[count] = NULL;
-    tutti_stand_in stand_in = {m->batch, step_done, m};
-    tutti__stand_in_set(&stand_in);
-    int code = m->example->run(count, (char **)given);
-    tutti__stand_in_set(NULL);
+    tutti_stand_in stand_in = {.batch = m->batch, .step_done = step_done, .context = m};
+    int code = tutti__bench_example_run(m->example, m->precision, &stand_in, 2, argc, argv);
     return code ? code : tutti__complain("%s ended before its steps were done", m->example->name);
-}
-
-static int find_example(const char *name, const struct example **ret)
-{
-    for (size_t i = 0; i < EXAMPLES; i++)
-        if (strcmp(examples[i].name, name) == 0) {
-            *ret = &examples[i];
-            return TUTTI_EXIT_OK;
-        }
-    tutti__complain("bench step does not know '%s'; it knows:", name);
-    for (size_t i = 0; i < EXAMPLES; i++)
-        fprintf(stderr, "  %-12s batch %lld\n", examples[i].name, (long long)examples[i].batch);
-    return TUTTI_EXIT_USAGE;
 }
 
 static int run(int argc, char **argv, bool json)
@@ -273,7 +215,7 @@ static int run(int argc, char **argv, bool json)
     m.profiled = tutti__flag(&argc, argv, "--profile");
     m.cold = tutti__flag(&argc, argv, "--cold");
     tutti__option(&argc, argv, "--precision", &m.precision);
-    if (find_example(argv[1], &m.example) != TUTTI_EXIT_OK)
+    if (!(m.example = tutti__bench_example(argv[1])))
         return TUTTI_EXIT_USAGE;
     m.batch = batch ? batch : m.example->batch;
     return run_example(&m, argc, argv);

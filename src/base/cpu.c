@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/world.h"
 
@@ -183,4 +184,12 @@ const tutti_cpu *tutti__cpu(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_cpu);
     return &this_cpu;
+}
+
+int64_t tutti__thread_ns(void)
+{
+    struct timespec used;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0
+               ? (int64_t)used.tv_sec * 1000000000 + used.tv_nsec
+               : 0;
 }

@@ -24,4 +24,7 @@ typedef struct tutti_cpu {
 /* Read once; the same pointer ever after. Thread-safe, does not fail. */
 const tutti_cpu *tutti__cpu(void);
 
+/* Processor time that the calling thread has used, ns: what others took from it is left out. */
+int64_t tutti__thread_ns(void);
+
 #endif

@@ -77,3 +77,29 @@ void *tutti__aligned_alloc(size_t alignment, size_t size)
         return large_alloc(size);
     return aligned_alloc(alignment, size);
 }
+
+static _Atomic int64_t taken, most;
+
+void tutti__memory_count(int64_t bytes)
+{
+    int64_t now = atomic_fetch_add_explicit(&taken, bytes, memory_order_relaxed) + bytes;
+    int64_t before = atomic_load_explicit(&most, memory_order_relaxed);
+    while (now > before && !atomic_compare_exchange_weak_explicit(
+                               &most, &before, now, memory_order_relaxed, memory_order_relaxed))
+        continue;
+}
+
+int64_t tutti__memory_now(void)
+{
+    return atomic_load_explicit(&taken, memory_order_relaxed);
+}
+
+int64_t tutti__memory_most(void)
+{
+    return atomic_load_explicit(&most, memory_order_relaxed);
+}
+
+void tutti__memory_mark(void)
+{
+    atomic_store_explicit(&most, tutti__memory_now(), memory_order_relaxed);
+}

@@ -10,6 +10,13 @@
 /* Bytes of memory and swap, or the least limit of the control groups. Read once. */
 int64_t tutti__memory_limit(void);
 
+/* What the library has taken for tensors and arenas and not given back, in bytes: now, and the most
+ * since the last tutti__memory_mark. Whoever takes such memory says so. */
+void tutti__memory_count(int64_t bytes); /* negative: given back */
+int64_t tutti__memory_now(void);
+int64_t tutti__memory_most(void);
+void tutti__memory_mark(void);
+
 /* NULL when there is no room. `size` is a multiple of `alignment`. */
 void *tutti__aligned_alloc(size_t alignment, size_t size);
 

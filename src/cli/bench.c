@@ -33,6 +33,7 @@ static const char usage[] =
     "  tutti bench conv [--repeats N]     3x3 convolutions, forward and both backward\n"
     "  tutti bench gemm                   products: square, and those of training, f32 and bf16\n"
     "  tutti bench peak                   what this machine can do at best\n"
+    "  tutti bench forecast [EXAMPLE]     predicted step time and memory against measured ones\n"
     "  tutti bench collectives [FLAGS]    collectives between processes: time, predicted, bandwidth\n"
     "      -n N --engine shm|tcp|local|mpi --op OP --algorithm NAME --bytes SIZE --streams N --json\n";
 

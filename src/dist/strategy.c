@@ -155,6 +155,7 @@ static tutti_status open_strategy(tutti_strategy *s)
         names[i] = s->devices[i];
     s->device_names = names;
     TUTTI_TRY(tutti__team_create(world, s->local, names, algorithm_of(s, world), &s->team));
+    TUTTI_TRY(tutti__team_trace_open(s->team));
     s->memory = (tutti_shared_memory){world, allocate, release};
     if (s->options.deterministic && s->team->size > s->options.shards)
         return tutti_fail(
@@ -186,7 +187,7 @@ static const char *choose(const tutti_strategy_options *options)
     return devices && (strchr(devices, ',') || strchr(devices, '*')) ? "mirrored" : "one_device";
 }
 
-tutti_strategy *tutti_strategy_create(const char *name, const tutti_strategy_options *options)
+tutti_strategy *tutti__strategy_new(const char *name, const tutti_strategy_options *options)
 {
     tutti_strategy *s = calloc(1, sizeof *s);
     if (!s) {
@@ -194,10 +195,20 @@ tutti_strategy *tutti_strategy_create(const char *name, const tutti_strategy_opt
         return NULL;
     }
     s->references = 1;
-    const char *wanted = !name || strcmp(name, "auto") == 0 ? choose(options) : name;
-    s->kind = find_kind(wanted);
+    s->kind = find_kind(name);
     keep_options(s, options);
-    tutti_status status = s->kind ? open_strategy(s) : unknown_kind(wanted);
+    if (!s->kind)
+        tutti__error_capture(unknown_kind(name), &s->error);
+    return s;
+}
+
+tutti_strategy *tutti_strategy_create(const char *name, const tutti_strategy_options *options)
+{
+    const char *wanted = !name || strcmp(name, "auto") == 0 ? choose(options) : name;
+    tutti_strategy *s = tutti__strategy_new(wanted, options);
+    if (!s || !s->kind)
+        return s;
+    tutti_status status = open_strategy(s);
     if (status != TUTTI_OK)
         tutti__error_capture(status, &s->error);
     return s;

@@ -40,6 +40,9 @@ struct tutti_strategy {
     tutti_arena strings;
 };
 
+/* ---- strategy.c ---- */
+/* Of that name, with a copy of the options, and nothing opened. */
+tutti_strategy *tutti__strategy_new(const char *name, const tutti_strategy_options *options);
 /* How a job with a batch of so many rows is spread. */
 tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batch);
 /* The same where processes have as many rows as they agreed on last. */
@@ -60,6 +63,14 @@ tutti_status tutti__strategy_shard(const tutti_strategy *strategy, const tutti_d
                                    bool evaluates, tutti_shard_policy *ret);
 /* "auto", "file", …; false: there is no such policy. */
 bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret);
+
+/* ---- imagine.c ---- */
+/* A strategy of so many replicas of which this process is number `first`, and no other is there:
+ * programs can be compiled for it, and not run. `options`: deterministic, shards, buckets, overlap
+ * count, and `devices`, which names one. Carries its error, as tutti_strategy_create's; NULL
+ * without memory. */
+tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,
+                                        const tutti_strategy_options *options);
 
 /* ---- devices.c ---- */
 /* Those of the options or of the kind, opened. */

@@ -50,6 +50,7 @@ tutti_status tutti__team_close(tutti_team *team)
             (void)tutti_comm_wait(team->pending[i].request);
     for (int i = 0; team->inner && i < team->local; i++)
         tutti_comm_close(team->inner[i]);
+    tutti__team_trace_close(team);
     tutti_status status = tutti_comm_close(team->world);
     for (int i = 0; team->compressors && i < team->local; i++) {
         for (size_t k = 0; k < team->compressors[i].count; k++)
@@ -57,6 +58,8 @@ tutti_status tutti__team_close(tutti_team *team)
         tutti__map_free(&team->compressors[i]);
     }
     free(team->compressors);
+    free(team->diaries);
+    free(team->cost);
     free(team->inner);
     free(team->devices);
     free(team);

@@ -16,10 +16,12 @@ typedef struct tutti_team {
     struct {
         char channel[32];
         tutti_request *request;
-    } pending[64];              /* started, not yet waited for; of the processes' group */
-    tutti_map *compressors;     /* [local], by value: what compression remembers */
-    _Atomic int64_t exposed_ns; /* that the replicas waited in collectives */
-    _Atomic int64_t bytes;      /* given to collectives by the first local replica */
+    } pending[64];                    /* started, not yet waited for; of the processes' group */
+    tutti_map *compressors;           /* [local], by value: what compression remembers */
+    _Atomic int64_t bytes;            /* given to collectives by the first local replica */
+    tutti_comm_cost *cost;            /* between the devices of this process; NULL: not measured */
+    bool traced;                      /* processes join their traces in the end */
+    struct tutti_team_diary *diaries; /* [local], of meetings: account.c; NULL: none are kept */
 } tutti_team;
 
 /* `world` may be NULL; it is taken over, also on failure. */
@@ -27,6 +29,21 @@ tutti_status tutti__team_create(tutti_comm *world, int local, const char *const 
                                 const char *algorithm, tutti_team **ret);
 /* Ends the processes' group as well. NULL is fine. */
 tutti_status tutti__team_close(tutti_team *team);
+
+/* ---- trace.c ---- */
+/* Where some process is traced (TUTTI_TRACE), all are: clocks are compared, and when the team
+ * closes rank 0 writes one trace of all. Collective; nothing for one process. */
+tutti_status tutti__team_trace_open(tutti_team *team);
+/* Collective while the team is whole; after a failure each process writes TUTTI_TRACE.rankN. */
+void tutti__team_trace_close(tutti_team *team);
+
+/* A team of which nobody is there but replica `first`: programs can be compiled for it. */
+tutti_status tutti__team_imagine(int size, int first, const char *device, tutti_team **ret);
+
+/* ---- measure.c ---- */
+/* What collectives between the devices of this process cost: measured once, in some milliseconds;
+ * a guess where they have no cores of their own. */
+tutti_status tutti__team_cost(tutti_team *team, tutti_comm_cost *ret);
 
 /* The local replica on a device, or -1. */
 int tutti__team_find(const tutti_team *team, const char *device);

@@ -9,6 +9,7 @@
 #include "base/params.h"
 #include "base/world.h"
 #include "exec/cache.h"
+#include "exec/rehearse.h"
 
 static const tutti_param device_param =
     TUTTI_PARAM("DEVICE", "cpu:0",
@@ -24,6 +25,7 @@ struct tutti_engine {
     uint64_t runs, compiles;
     double compile_seconds;
     _Atomic uint64_t next_run;
+    tutti_engine_watch watch; /* of plans that are new */
 };
 
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret)
@@ -104,6 +106,31 @@ static void forget_programs(tutti_engine *engine)
     engine->last = NULL;
 }
 
+tutti_status tutti__engine_gather(tutti_engine *engine)
+{
+    tutti_strategy *strategy = engine->options.strategy;
+    if (!strategy || tutti_strategy_workers(strategy) > 1)
+        return strategy ? tutti_fail(TUTTI_INVALID, "the variables of several processes stay there")
+                        : TUTTI_OK;
+    pthread_mutex_lock(&engine->lock);
+    forget_programs(engine);
+    engine->options.strategy = NULL;
+    pthread_mutex_unlock(&engine->lock);
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; status == TUTTI_OK && tutti__state_at(engine->state, i); i++) {
+        tutti_state_variable *variable = tutti__state_at(engine->state, i);
+        tutti_tensor *value = NULL;
+        if (variable->pieces.count > 0 && tutti__state_has_value(engine->state, variable->name))
+            status = tutti__variable_get(engine->state, variable, &value); /* of all its pieces */
+        tutti__state_keep(engine->state, variable, 1, (const char *[]){engine->device});
+        if (status == TUTTI_OK && value)
+            status = tutti__variable_set(engine->state, variable, value);
+        tutti_tensor_release(value);
+    }
+    tutti_strategy_close(strategy);
+    return status;
+}
+
 tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy)
 {
     if (!strategy || strategy == engine->options.strategy)
@@ -150,7 +177,7 @@ static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutt
 }
 
 static tutti_status plan_for(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
-                             const tutti_type *types, tutti_plan **ret)
+                             const tutti_type *types, bool *ret_new, tutti_plan **ret)
 {
     tutti_key key;
     TUTTI_TRY(tutti__key_write(&key, graph, request, types));
@@ -159,6 +186,7 @@ static tutti_status plan_for(tutti_engine *engine, tutti_graph *graph, const tut
     tutti_plan *plan = tutti__cache_find(&engine->cache, &key, engine->runs);
     pthread_mutex_unlock(&engine->lock);
     tutti_status status = TUTTI_OK;
+    *ret_new = !plan;
     if (!plan) {
         status = compile(engine, graph, request, types, &plan);
         if (status == TUTTI_OK) {
@@ -210,15 +238,20 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const
     return status;
 }
 
+static tutti_run new_run(tutti_engine *engine)
+{
+    return (tutti_run){.id = atomic_fetch_add(&engine->next_run, 1),
+                       .state = engine->state,
+                       .owner = engine,
+                       .call_graph = call_graph,
+                       .team = engine->options.strategy ? engine->options.strategy->team : NULL,
+                       .mesh = engine->options.mesh.axis_count ? &engine->options.mesh : NULL};
+}
+
 static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan, const tutti_ask *request,
                              tutti_tensor *const *values, tutti_tensor **ret_values)
 {
-    tutti_run run = {.id = atomic_fetch_add(&engine->next_run, 1),
-                     .state = engine->state,
-                     .owner = engine,
-                     .call_graph = call_graph,
-                     .team = engine->options.strategy ? engine->options.strategy->team : NULL,
-                     .mesh = engine->options.mesh.axis_count ? &engine->options.mesh : NULL};
+    tutti_run run = new_run(engine);
     /* With several pieces the own flag comes first: it ends what waits for a piece that failed. */
     run.watched = request->watched && plan->piece_count == 1 ? request->watched : &run.cancelled;
     run.deadline =
@@ -279,8 +312,10 @@ static tutti_status take_rows(tutti_engine *engine, const tutti_ask *request, in
     return status;
 }
 
+/* With `rehearsal` it is rehearsed in place of being run. */
 static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph, const tutti_ask *asked,
-                                   operands *o, tutti_tensor **ret_values)
+                                   operands *o, tutti_rehearsal *rehearsal,
+                                   tutti_tensor **ret_values)
 {
     tutti_ask own = *asked, *request = &own;
     for (int i = 0; i < request->feed_count; i++) {
@@ -288,14 +323,25 @@ static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph, con
         o->all_types[i] = *tutti_tensor_type(o->all_values[i]);
     }
     tutti_plan *plan;
-    TUTTI_TRY(plan_for(engine, graph, request, o->all_types, &plan));
-    tutti_status status = run_plan(engine, plan, request, o->all_values, ret_values);
+    bool is_new;
+    TUTTI_TRY(plan_for(engine, graph, request, o->all_types, &is_new, &plan));
+    tutti_status status = TUTTI_OK;
+    if (rehearsal || (is_new && engine->watch.made)) {
+        tutti_run run = new_run(engine);
+        if (rehearsal)
+            status = tutti__plan_rehearse(plan, &run, o->all_values, rehearsal);
+        else
+            engine->watch.made(engine->watch.context, plan, &run, o->all_values);
+    }
+    if (!rehearsal)
+        status = run_plan(engine, plan, request, o->all_values, ret_values);
     tutti__plan_release(plan);
     return status;
 }
 
-tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
-                               tutti_tensor **ret_values)
+static tutti_status run_or_rehearse(tutti_engine *engine, tutti_graph *graph,
+                                    const tutti_ask *request, tutti_rehearsal *rehearsal,
+                                    tutti_tensor **ret_values)
 {
     operands o;
     size_t count = (size_t)request->feed_count;
@@ -310,7 +356,7 @@ tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const t
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu feeds", count);
     } else {
         memset(o.all_values, 0, count * sizeof *o.all_values);
-        status = run_contiguous(engine, graph, request, &o, ret_values);
+        status = run_contiguous(engine, graph, request, &o, rehearsal, ret_values);
         for (size_t i = 0; i < count; i++)
             tutti_tensor_release(o.all_values[i]);
     }
@@ -319,6 +365,23 @@ tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const t
         free(o.all_values);
     }
     return status;
+}
+
+tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
+                               tutti_tensor **ret_values)
+{
+    return run_or_rehearse(engine, graph, request, NULL, ret_values);
+}
+
+tutti_status tutti__engine_rehearse(tutti_engine *engine, tutti_graph *graph,
+                                    const tutti_ask *request, tutti_rehearsal *ret)
+{
+    return run_or_rehearse(engine, graph, request, ret, NULL);
+}
+
+void tutti__engine_set_watch(tutti_engine *engine, const tutti_engine_watch *watch)
+{
+    engine->watch = *watch;
 }
 
 /* Sub-graphs run through the same cache: the graph is the body, its parameters are the feeds. */

@@ -37,6 +37,8 @@ void tutti__engine_destroy(tutti_engine *engine); /* NULL is fine */
 tutti_state *tutti__engine_state(tutti_engine *engine);
 /* From now on runs are spread so. INVALID when another one spreads them already. */
 tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy);
+/* From now on runs are on one device again, the strategy's first. For a strategy of one process. */
+tutti_status tutti__engine_gather(tutti_engine *engine);
 /* From now on programs take at most so many bytes for their values; those that are there go. */
 void tutti__engine_limit(tutti_engine *engine, size_t bytes);
 tutti_strategy *tutti__engine_strategy(const tutti_engine *engine); /* or NULL */
@@ -65,6 +67,15 @@ void tutti__engine_own_rows(const tutti_engine *engine, tutti_ask *ask);
 /* Finds or compiles the program and runs it. ret_values: one new tensor per fetch. */
 tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
                                tutti_tensor **ret_values);
+
+struct tutti_plan;
+/* Told of every plan that was compiled, before it runs for the first time: measurements. */
+typedef struct tutti_engine_watch {
+    void (*made)(void *context, struct tutti_plan *plan, tutti_run *run,
+                 tutti_tensor *const *values);
+    void *context;
+} tutti_engine_watch;
+void tutti__engine_set_watch(tutti_engine *engine, const tutti_engine_watch *watch);
 
 typedef struct tutti_engine_stats {
     uint64_t runs, compiles;

@@ -42,6 +42,8 @@ void tutti__fit_end(tutti_fit *fit)
     for (size_t i = 0; i < fit->callbacks.count; i++)
         tutti_callback_release(fit->callbacks.data[i]);
     TUTTI_VEC_FREE(&fit->callbacks);
+    free(fit->forecast);
+    fit->forecast = NULL;
 }
 
 /* Whether a callback is told on this process. */

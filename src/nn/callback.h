@@ -2,12 +2,24 @@
 #ifndef TUTTI_NN_CALLBACK_H
 #define TUTTI_NN_CALLBACK_H
 
+#include "nn/forecast.h"
 #include "nn/trainer.h"
 
 struct tutti_callback {
     const tutti_callback_kind *kind;
     void *self;
 };
+
+/* Where the time went: shares of the whole, means over the processes. */
+typedef struct tutti_fit_account {
+    bool known;
+    int64_t began; /* ns */
+    double waited; /* seconds for data, in this process */
+    double input, compute, communication, waiting;
+    double for_slowest; /* of `waiting` */
+    int slowest;        /* replica; -1: none */
+    int64_t meetings, came_last;
+} tutti_fit_account;
 
 typedef struct tutti_fit {
     tutti_event event; /* first, so that an event's address is the fit's */
@@ -19,6 +31,10 @@ typedef struct tutti_fit {
     bool logs_read;      /* for the batch at hand */
     bool validates;      /* there is validation data */
     int64_t epoch_started, waited_before;
+    bool accounts;       /* somebody is shown what a spread training will take, and what it took */
+    tutti_forecast *forecast;  /* worked out before the first step */
+    char chosen[256];          /* what --strategy auto came to, and why; "" */
+    tutti_fit_account account; /* after the last one */
 } tutti_fit;
 
 /* Which of a callback's functions: an offset into its kind. */
@@ -33,6 +49,19 @@ bool tutti__callback_saves(const tutti_callback *callback);
 /* What the callbacks remember, as text from malloc; and back. */
 tutti_status tutti__fit_remember(const tutti_fit *fit, char **ret_text);
 tutti_status tutti__fit_recall(tutti_fit *fit, const char *text);
+
+/* ---- account.c ---- */
+/* Before and after the steps of a fit, on all processes. */
+void tutti__fit_account_begin(tutti_fit *fit);
+tutti_status tutti__fit_account_end(tutti_fit *fit);
+/* "time: input 2 %, …", appended; nothing when it is not known. */
+void tutti__fit_account_text(const tutti_fit *fit, tutti_text *text);
+
+/* ---- auto.c ---- */
+/* With --strategy auto: of what the job has, the strategy whose step is predicted to be shortest.
+ * `fit->forecast` is that of the strategy in force, then of the one that is chosen. */
+tutti_status tutti__fit_choose(tutti_fit *fit, tutti_form *form, int64_t batch, int count,
+                               tutti_tensor *const *tensors);
 
 /* What flags ask for, and the progress bar: progress, --json, --logs, --save, --resume. */
 tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet);

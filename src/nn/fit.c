@@ -13,6 +13,22 @@ static double since(int64_t start)
     return 1e-9 * (double)(tutti__now_ns() - start);
 }
 
+/* Once, before the first step, which is compiled by this; on all processes. */
+static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, int count,
+                             tutti_tensor *const *tensors)
+{
+    tutti_job *job = fit->model->job;
+    bool chooses = strcmp(tutti_flag_text(job, "strategy", ""), "auto") == 0;
+    bool spread = tutti_strategy_replicas(tutti__model_strategy(fit->model)) > 1;
+    bool shown = fit->accounts && (tutti_flag_on(job, "forecast") || spread);
+    if (fit->forecast || (!shown && !chooses))
+        return TUTTI_OK;
+    if (!(fit->forecast = calloc(1, sizeof *fit->forecast)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
+    TUTTI_TRY(tutti__forecast_form(fit->model, form, batch, count, tensors, fit->forecast));
+    return chooses ? tutti__fit_choose(fit, form, batch, count, tensors) : TUTTI_OK;
+}
+
 /* One batch through a form, with its events. */
 static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_element *element,
                               bool training)
@@ -27,6 +43,8 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
         tensors[i] = element->tensors[wiring->order[i]];
     }
     TUTTI_TRY(tutti__form_for(model, training, wiring->count, tensors, &form));
+    if (training)
+        TUTTI_TRY(foretell(fit, form, element->rows, wiring->count, tensors));
     fit->logs_read = false;
     fit->event.logs = NULL;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
@@ -195,7 +213,9 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(epoch_begin)));
     if (!resumed)
         TUTTI_TRY(tutti__track_reset(model, true));
-    TUTTI_TRY(run_data(fit, p));
+    tutti_status status = run_data(fit, p);
+    fit->account.waited += fit->event.waited_seconds;
+    TUTTI_TRY(status);
     if (model->trainer->interrupted) /* the epoch is not over; it is told of when it is resumed */
         return TUTTI_OK;
     if (fit->event.batch == 0 && !model->trainer->stop)
@@ -208,7 +228,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     fit->event.seconds = since(fit->epoch_started);
     fit->event.logs = &logs;
     model->trainer->ended = true;
-    tutti_status status = tutti__history_add(model->trainer->history, &logs);
+    status = tutti__history_add(model->trainer->history, &logs);
     if (status == TUTTI_OK)
         status = tutti__fit_tell(fit, TUTTI_AT_EVENT(epoch_end));
     fit->event.logs = NULL;
@@ -273,6 +293,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     model->trainer->stop = model->trainer->interrupted = false;
     model->trainer->asked = 0;
     fit->event.epochs = p->last;
+    tutti__fit_account_begin(fit);
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(train_begin)));
     if (model->trainer->recalls && model->trainer->memory)
         TUTTI_TRY(tutti__fit_recall(fit, model->trainer->memory));
@@ -290,6 +311,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     close_data(p);
     fit->event.interrupted = model->trainer->interrupted;
     TUTTI_TRY(status);
+    TUTTI_TRY(tutti__fit_account_end(fit));
     return tutti__fit_tell(fit, TUTTI_AT_EVENT(train_end));
 }
 
@@ -369,6 +391,7 @@ static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fi
     TUTTI_TRY(take_class_weights(fit->model, options));
     TUTTI_TRY(tutti__fit_add_standard(fit, options->quiet));
     tutti_dataset_info info;
+    fit->data = data;
     if (data && tutti_dataset_describe(data, &info) == TUTTI_OK)
         fit->batch = info.batch;
     tutti__interrupt_begin();

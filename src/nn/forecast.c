@@ -1,94 +1,269 @@
-/* forecast.c: see forecast.h. A step is taken for three times the forward pass: the backward pass
- * makes a gradient of the input and one of the weights for each product. */
+/* forecast.c: see forecast.h. */
 #include "nn/forecast.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/world.h"
 #include "nn/spread.h"
+#include "nn/trainer.h"
 
-/* ---- formulas ---- */
+/* ---- prices ---- */
 
-/* The best all_reduce of so many bytes. */
-static double best_all_reduce(const tutti_comm_cost *cost, int ranks, double bytes)
+static double bytes_of(const tutti_type *type)
 {
-    double best = 0;
-    for (const char *const *name = tutti_comm_algorithms("all_reduce"); *name; name++) {
-        if (strcmp(*name, "fixed") == 0 || strcmp(*name, "compressed") == 0 ||
-            strcmp(*name, "native") == 0 || (strcmp(*name, "direct") == 0 && cost->hosts > 1))
-            continue;
-        double seconds = tutti_comm_predict(cost, "all_reduce", *name, ranks, (int64_t)bytes);
-        if (seconds > 0 && seconds < 1e9 && (best == 0 || seconds < best))
-            best = seconds;
-    }
-    return best;
+    int64_t count = tutti_type_count(type);
+    return count < 0 ? 0 : ceil((double)count * (double)tutti_dtype_size(type->dtype) / 64) * 64;
 }
 
-void tutti__forecast(const char *strategy, const tutti_model_size *size, int replicas, double flops,
-                     const tutti_comm_cost *cost, tutti_forecast *ret)
+/* What a collective carries: of a bucket all values, in the form that they travel in. */
+static double carried(const tutti_node *node)
 {
-    bool central = strcmp(strategy, "central_storage") == 0;
-    int r = replicas > 1 ? replicas : 1;
-    double alone = 3 * size->flops / flops;
-    *ret = (tutti_forecast){.strategy = strategy,
-                            .replicas = r,
-                            .weights = size->weights,
-                            .gradients = size->gradients,
-                            .slots = size->slots,
-                            .activations = size->activations / r,
-                            .compute = alone / r};
-    if (r > 1 && central) { /* all gradients to one device, all weights from it */
-        ret->sent = 2 * size->gradients * (r - 1) / r;
-        ret->communication =
-            tutti_comm_predict(cost, "all_reduce", "central", r, (int64_t)size->gradients);
-    } else if (r > 1) {
-        ret->sent = 2 * size->gradients * (r - 1) / r;
-        ret->communication = best_all_reduce(cost, r, size->gradients);
-    }
-    ret->total = ret->weights + ret->gradients + ret->slots + ret->activations;
-    ret->step = ret->compute + ret->communication;
-    ret->efficiency = ret->step > 0 ? alone / r / ret->step : 0;
+    double bytes = 0;
+    const tutti_attr *wire = tutti_attr_find(node->attrs, node->attr_count, "wire");
+    const char *form = wire ? tutti__str(node, "wire") : "";
+    for (int i = 0; i < node->output_count; i++)
+        bytes += bytes_of(&node->types[i]);
+    return strcmp(form, "bf16") == 0 || strcmp(form, "f16") == 0 ? bytes / 2 : bytes;
 }
 
-/* ---- what is at hand ---- */
-
-/* Operations a second of a replica, by a product of 384 x 384 on its device: some milliseconds. */
-static double measure_flops(tutti_strategy *strategy)
+static bool chosen_by_cost(const char *name, bool memory)
 {
-    enum { SIDE = 384, ROUNDS = 6 };
-    tutti_graph *graph;
-    tutti_session *session = NULL;
-    tutti_tensor *a, *out;
-    double best = 0;
-    if (tutti_graph_create(&graph) != TUTTI_OK)
+    if (memory)
+        return strcmp(name, "direct") == 0;
+    return strcmp(name, "direct") != 0 && strcmp(name, "fixed") != 0 &&
+           strcmp(name, "compressed") != 0 && strcmp(name, "native") != 0;
+}
+
+static double cheapest(const tutti_comm_cost *cost, bool memory, const char *operation, int ranks,
+                       double bytes)
+{
+    double best = INFINITY;
+    for (const char *const *name = tutti_comm_algorithms(operation); *name; name++)
+        if (chosen_by_cost(*name, memory))
+            best = fmin(best, tutti_comm_predict(cost, operation, *name, ranks, (int64_t)bytes));
+    return isfinite(best) ? best : 0;
+}
+
+/* The own operation where an algorithm was asked for that has it; else by cost. */
+static double price_of(const tutti_reach *reach, const char *operation, double bytes)
+{
+    int ranks = reach->processes > 1 ? reach->processes : reach->local;
+    double given = reach->algorithm ? tutti_comm_predict(&reach->cost, operation, reach->algorithm,
+                                                         ranks, (int64_t)bytes)
+                                    : INFINITY;
+    double all =
+        isfinite(given) ? given : cheapest(&reach->cost, reach->memory, operation, ranks, bytes);
+    if (reach->processes > 1 && reach->local > 1) /* two levels: team.c */
+        all += cheapest(&reach->inner, true, "reduce", reach->local, bytes) +
+               cheapest(&reach->inner, true, "broadcast", reach->local, bytes);
+    return all;
+}
+
+/* Seconds; *ret_sent: bytes that leave a replica. 0 for what meets nobody. */
+static double price(const tutti_reach *reach, const tutti_node *node, double *ret_sent)
+{
+    int replicas = reach->processes * reach->local;
+    double bytes = carried(node);
+    const char *name = node->op->name;
+    *ret_sent = 0;
+    if (replicas < 2 || bytes == 0)
         return 0;
-    if (tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){SIDE, SIDE}, &a) != TUTTI_OK) {
-        tutti_graph_destroy(graph);
-        return 0;
+    if (strcmp(name, "all_reduce") == 0 || strcmp(name, "all_reduce_many") == 0) {
+        *ret_sent = 2 * bytes * (replicas - 1) / replicas;
+        return price_of(reach, "all_reduce", bytes);
     }
-    tutti_sym x = tutti_placeholder(graph, TUTTI_F32, SIDE, SIDE), y = tutti_matmul(x, x);
-    const char *device = strategy ? tutti_strategy_device(strategy, 0) : NULL;
-    memset(tutti_tensor_data(a), 0, SIDE * SIDE * sizeof(float));
-    if (tutti_session_open(&session, graph, .device = device) == TUTTI_OK)
-        for (int i = 0; i < ROUNDS; i++) {
-            int64_t start = tutti__now_ns();
-            if (tutti_run(session, .feed = TUTTI_FEED({x, a}), .fetch = TUTTI_FETCH({y, &out})) !=
-                TUTTI_OK)
-                break;
-            double seconds = 1e-9 * (double)(tutti__now_ns() - start);
-            tutti_tensor_release(out);
-            if (i > 0 && (best == 0 || seconds < best))
-                best = seconds;
+    if (strcmp(name, "all_reduce_shards") == 0) {
+        *ret_sent = 2 * bytes * (replicas - 1) / replicas;
+        return tutti_comm_predict(&reach->cost, "all_reduce", "fixed", replicas, (int64_t)bytes);
+    }
+    if (strcmp(name, "all_gather_uneven") == 0) {
+        *ret_sent = bytes * (replicas - 1) / replicas;
+        return price_of(reach, "all_gather", bytes / replicas);
+    }
+    if (strcmp(name, "recv") == 0) { /* from another device of the process: a copy */
+        *ret_sent = bytes;
+        return bytes * (reach->cost.move[2] > 0 ? reach->cost.move[2] : 0.1e-9);
+    }
+    return 0;
+}
+
+/* ---- the course of a step ---- */
+
+enum { MOST_STARTED = 64 };
+
+typedef struct course {
+    double now, link; /* when the next instruction begins; when the link is free again */
+    double sent, communication, exposed, compute, flops;
+    int started;
+    struct {
+        const char *channel;
+        double end;
+    } pending[MOST_STARTED];
+} course;
+
+static void await(course *c, const char *channel)
+{
+    for (int i = 0; i < c->started; i++)
+        if (strcmp(c->pending[i].channel, channel) == 0 && c->pending[i].end > c->now) {
+            c->exposed += c->pending[i].end - c->now;
+            c->now = c->pending[i].end;
         }
-    tutti_session_close(session);
-    tutti_graph_destroy(graph);
-    tutti_tensor_release(a);
-    return best > 0 ? 2.0 * SIDE * SIDE * SIDE / best : 0;
 }
 
-static const char *milliseconds(double seconds, char ret[32])
+static void meet(course *c, const tutti_reach *reach, const tutti_node *node)
+{
+    double sent, seconds = price(reach, node, &sent);
+    const tutti_attr *starts = tutti_attr_find(node->attrs, node->attr_count, "starts");
+    c->sent += sent;
+    c->communication += seconds;
+    double begin = fmax(c->now, c->link);
+    c->link = begin + seconds;
+    if (starts && starts->value.i && c->started < MOST_STARTED) {
+        c->pending[c->started].channel = tutti__str(node, "channel");
+        c->pending[c->started++].end = c->link;
+        return;
+    }
+    c->exposed += c->link - c->now;
+    c->now = c->link;
+}
+
+static course follow(const tutti_timed_list *list, const tutti_reach *reach, double slowdown)
+{
+    course c = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        const tutti_timed *timed = &list->data[i];
+        c.flops += timed->node ? tutti__node_flops(timed->node) : 0;
+        if (timed->node && tutti__is(timed->node, "all_reduce_wait")) {
+            await(&c, tutti__str(timed->node, "channel"));
+        } else if (timed->left_out && timed->node) {
+            meet(&c, reach, timed->node);
+        } else {
+            c.compute += timed->seconds * slowdown;
+            c.now += timed->seconds * slowdown;
+        }
+    }
+    return c;
+}
+
+void tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach, double slowdown,
+                     tutti_forecast *ret)
+{
+    const tutti_usage *u = &rehearsal->usage;
+    double local = rehearsal->count > 0 ? rehearsal->count : 1;
+    tutti_forecast f = {.strategy = "one_device",
+                        .replicas = reach->processes * reach->local,
+                        .timed = rehearsal->whole,
+                        .weights = (double)u->weights / local,
+                        .slots = (double)u->slots / local,
+                        .gradients = (double)u->shared / local,
+                        .activations = (double)(u->arena + u->constants) / local,
+                        .data = (double)u->data / local};
+    f.total = f.weights + f.slots + f.gradients + f.activations + f.data;
+    for (int i = 0; rehearsal->whole && i < rehearsal->count; i++) {
+        course c = follow(&rehearsal->devices[i], reach, slowdown);
+        f.flops = fmax(f.flops, c.flops);
+        f.sent = fmax(f.sent, c.sent);
+        f.communication = fmax(f.communication, c.communication);
+        if (c.now <= f.step)
+            continue;
+        f.step = c.now;
+        f.compute = c.compute;
+        f.exposed = c.exposed;
+    }
+    f.efficiency = f.step > 0 ? f.compute / f.step : 0;
+    *ret = f;
+}
+
+/* ---- a strategy at hand ---- */
+
+tutti_status tutti__reach_of(tutti_strategy *strategy, bool measures, tutti_reach *ret)
+{
+    *ret = (tutti_reach){.processes = 1, .local = 1};
+    const tutti_team *team = strategy ? strategy->team : NULL;
+    if (!team || team->size < 2)
+        return TUTTI_OK;
+    ret->local = team->local;
+    ret->processes = team->size / team->local;
+    ret->algorithm = team->algorithm;
+    if (team->inner) {
+        tutti_comm_get_cost(team->inner[0], &ret->inner);
+        if (measures)
+            TUTTI_TRY(tutti__team_cost(strategy->team, &ret->inner));
+        ret->cost = ret->inner;
+        ret->memory = true;
+    }
+    if (team->world) {
+        int peer = tutti_comm_rank(team->world) == 0 ? 1 : 0;
+        tutti_comm_get_cost(team->world, &ret->cost);
+        ret->memory = strcmp(tutti_comm_engine(team->world, peer), "shm") == 0 &&
+                      tutti_comm_hosts(team->world) == 1;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__forecast_join(const tutti_strategy *strategy, tutti_forecast *f)
+{
+    double worst[] = {f->compute, f->exposed, f->total, f->timed ? 0 : 1};
+    if (!strategy || !strategy->team || !strategy->team->world)
+        return TUTTI_OK;
+    TUTTI_TRY(
+        tutti_comm_all_reduce(strategy->team->world, worst, worst, 4, TUTTI_F64, TUTTI_MAX, NULL));
+    f->compute = worst[0];
+    f->exposed = worst[1];
+    f->timed = worst[3] == 0;
+    f->step = f->compute + f->exposed;
+    f->efficiency = f->step > 0 ? f->compute / f->step : 0;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__form_rehearse(tutti_model *model, tutti_engine *engine, const tutti_form *form,
+                                  int64_t batch, int count, tutti_tensor *const *tensors,
+                                  tutti_rehearsal *ret)
+{
+    tutti_edge feeds[3 * 64];
+    tutti_node *target = form->target.node;
+    tutti_rows rows = {0};
+    bool own = engine == model->engine; /* another one cuts the rows itself */
+    if (own)
+        TUTTI_TRY(tutti__rows_take(model, batch, count, tensors, &rows));
+    for (int i = 0; i < count; i++)
+        feeds[i] = tutti__edge(form->feeds.data[i]);
+    tutti_ask ask = {.feed_count = count,
+                     .feeds = feeds,
+                     .values = own ? rows.tensors : tensors,
+                     .target_count = 1,
+                     .targets = &target,
+                     .batch = own ? rows.batch : 0};
+    tutti_status status = tutti__engine_rehearse(engine, model->graph, &ask, ret);
+    tutti__rows_release(&rows);
+    return status;
+}
+
+tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t batch, int count,
+                                  tutti_tensor *const *tensors, tutti_forecast *ret)
+{
+    tutti_strategy *strategy = tutti__model_strategy(model);
+    tutti_reach reach;
+    tutti_rehearsal rehearsal = {0};
+    tutti_forecast f;
+    TUTTI_TRY(tutti__form_rehearse(model, model->engine, form, batch, count, tensors, &rehearsal));
+    tutti_status status = tutti__reach_of(strategy, rehearsal.whole, &reach);
+    if (status == TUTTI_OK)
+        tutti__forecast(&rehearsal, &reach, 1, &f);
+    tutti__rehearsal_free(&rehearsal);
+    TUTTI_TRY(status);
+    if (strategy)
+        f.strategy = tutti_strategy_name(strategy);
+    TUTTI_TRY(tutti__forecast_join(strategy, &f));
+    *ret = f;
+    return TUTTI_OK;
+}
+
+/* ---- in words ---- */
+
+const char *tutti__seconds_text(double seconds, char ret[32])
 {
     if (seconds < 1e-3)
         snprintf(ret, 32, "%.0f us", seconds * 1e6);
@@ -99,128 +274,62 @@ static const char *milliseconds(double seconds, char ret[32])
 
 static void add_head(tutti_text *text, const tutti_model *model, const tutti_strategy *s)
 {
-    int workers = tutti_strategy_workers(s), local = tutti_strategy_local(s);
-    tutti_comm *world = s->team->world;
+    tutti_comm *world = s ? s->team->world : NULL;
+    int local = s ? tutti_strategy_local(s) : 1;
     tutti__text_add(text, "%s   ", model->name);
     if (world)
-        tutti__text_add(text, "%d workers x %d %s on %d host%s   ", workers, local,
-                        local == 1 ? tutti_strategy_device(s, 0) : "devices",
+        tutti__text_add(text, "%d workers x %d %s on %d host%s   ", tutti_strategy_workers(s),
+                        local, local == 1 ? tutti_strategy_device(s, 0) : "devices",
                         tutti_comm_hosts(world), tutti_comm_hosts(world) == 1 ? "" : "s");
     else
-        tutti__text_add(text, "%d devices   ", local);
-    tutti__text_add(text, "strategy %s%s", tutti_strategy_name(s),
-                    s->options.deterministic ? " (deterministic)" : "");
-    tutti__text_add(text, "   all-reduce %s over %s\n",
-                    s->options.reduction ? s->options.reduction : "by cost",
-                    world ? tutti_comm_engine(world, tutti_comm_rank(world) == 0 ? 1 : 0)
-                          : "memory of this process");
+        tutti__text_add(text, "%d device%s   ", local, local == 1 ? "" : "s");
+    tutti__text_add(text, "strategy %s%s", s ? tutti_strategy_name(s) : "one_device",
+                    s && s->options.deterministic ? " (deterministic)" : "");
+    if (s && s->team->size > 1)
+        tutti__text_add(text, "   all-reduce %s over %s",
+                        s->options.reduction ? s->options.reduction : "by cost",
+                        world ? tutti_comm_engine(world, tutti_comm_rank(world) == 0 ? 1 : 0)
+                              : "memory of this process");
+    tutti__text_add(text, "\n");
 }
 
-static void add_body(tutti_text *text, const tutti_forecast *f, const tutti_comm_cost *cost)
+static void add_memory(tutti_text *text, const tutti_forecast *f)
 {
     char a[32], b[32], c[32], d[32], e[32];
-    tutti__text_add(text,
-                    "  per replica: weights %s  gradients %s  optimizer %s  activations %s   "
-                    "total %s\n",
-                    tutti__bytes_text(f->weights, a), tutti__bytes_text(f->gradients, b),
-                    tutti__bytes_text(f->slots, c), tutti__bytes_text(f->activations, d),
-                    tutti__bytes_text(f->total, e));
-    tutti__text_add(text,
-                    "  per step: %s sent, predicted %s compute + %s communication, efficiency "
-                    "%.0f %%",
-                    tutti__bytes_text(f->sent, a), milliseconds(f->compute, b),
-                    milliseconds(f->communication, c), 100 * f->efficiency);
-    int link = cost->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN;
-    tutti__text_add(text, "   (alpha %.1f us, beta %.2f ns/B)\n", cost->link[link].alpha * 1e6,
-                    cost->link[link].beta[2] * 1e9);
+    tutti__text_add(text, "  per replica: weights %s  optimizer %s",
+                    tutti__bytes_text(f->weights, a), tutti__bytes_text(f->slots, b));
+    if (f->gradients > 0)
+        tutti__text_add(text, "  gradients in buckets %s", tutti__bytes_text(f->gradients, c));
+    tutti__text_add(text, "  activations%s %s  data %s   total ",
+                    f->gradients > 0 ? "" : " and gradients", tutti__bytes_text(f->activations, d),
+                    tutti__bytes_text(f->data, e));
+    tutti__text_add(text, "%s\n", tutti__bytes_text(f->total, a));
 }
 
-tutti_status tutti__forecast_text(tutti_model *model, int64_t batch, char **ret_text)
-{
-    tutti_strategy *s = tutti__model_strategy(model);
-    tutti_model_size size;
-    tutti_forecast f;
-    tutti_comm_cost cost;
-    tutti_text text = {0};
-    TUTTI_TRY(tutti__model_size(model, batch > 0 ? batch : 1, &size));
-    tutti_comm_get_cost(s->team->world ? s->team->world : s->team->inner[0], &cost);
-    double flops = measure_flops(s);
-    tutti__forecast(tutti_strategy_name(s), &size, tutti_strategy_replicas(s),
-                    flops > 0 ? flops : 1e9, &cost, &f);
-    add_head(&text, model, s);
-    add_body(&text, &f, &cost);
-    if (text.failed) {
-        tutti__text_free(&text);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
-    }
-    *ret_text = text.data;
-    return TUTTI_OK;
-}
-
-/* ---- a cluster that is not there ---- */
-
-static tutti_comm_cost given_cost(tutti_job *job, int hosts)
-{
-    tutti_comm_cost cost = {.hosts = hosts, .phase = 0.5e-6};
-    double alpha = tutti_flag_number(job, "plan-alpha", 20e-6);
-    double beta = tutti_flag_number(job, "plan-beta", 1e-10);
-    for (int link = 0; link < TUTTI_LINK_COUNT; link++)
-        cost.link[link].alpha = alpha;
-    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
-        for (int link = 0; link < TUTTI_LINK_COUNT; link++)
-            cost.link[link].beta[i] = cost.link[link].exchange[i] = beta;
-        cost.gamma[i] = 0.05e-9;
-        cost.copy[i] = cost.staged[i] = 0.12e-9;
-    }
-    return cost;
-}
-
-static void add_row(tutti_text *text, const tutti_forecast *f, bool best)
+static void add_time(tutti_text *text, const tutti_forecast *f)
 {
     char a[32], b[32], c[32], d[32], e[32];
-    tutti__text_add(text, "%-22s %8d %12s %12s %12s %12s %12s %9.0f %%%s\n", f->strategy,
-                    f->replicas, tutti__bytes_text(f->total, a), tutti__bytes_text(f->sent, b),
-                    milliseconds(f->compute, c), milliseconds(f->communication, d),
-                    milliseconds(f->step, e), 100 * f->efficiency, best ? "  <- recommended" : "");
+    if (!f->timed) {
+        tutti__text_add(text, "  per step: time not predicted: a device cannot rehearse it\n");
+        return;
+    }
+    tutti__text_add(text, "  per step: predicted %s = %s compute", tutti__seconds_text(f->step, a),
+                    tutti__seconds_text(f->compute, b));
+    if (f->replicas > 1)
+        tutti__text_add(text, " + %s exposed of %s communication, %s sent, efficiency %.0f %%",
+                        tutti__seconds_text(f->exposed, c),
+                        tutti__seconds_text(f->communication, d), tutti__bytes_text(f->sent, e),
+                        100 * f->efficiency);
+    tutti__text_add(text, "\n");
 }
 
-tutti_status tutti__forecast_table(tutti_model *model, int64_t batch, char **ret_text)
+tutti_status tutti__forecast_text(tutti_model *model, const tutti_forecast *forecast,
+                                  char **ret_text)
 {
-    static const char *const names[] = {"one_device", "mirrored", "multi_worker_mirrored",
-                                        "central_storage"};
-    enum { COUNT = sizeof names / sizeof *names };
-    tutti_job *job = model->job;
-    int ranks = (int)tutti_flag_int(job, "plan-ranks", 1);
-    int hosts = (int)tutti_flag_int(job, "plan-hosts", ranks);
-    double flops = tutti_flag_number(job, "plan-flops", 0);
-    tutti_comm_cost cost = given_cost(job, hosts < 1 ? 1 : hosts);
-    tutti_model_size size;
-    tutti_forecast rows[COUNT];
     tutti_text text = {0};
-    char a[32];
-    int best = 0;
-    TUTTI_TRY(tutti_job_check(job));
-    TUTTI_TRY(tutti__model_size(model, batch > 0 ? batch : 1, &size));
-    flops = flops > 0 ? flops : measure_flops(NULL);
-    tutti__text_add(&text,
-                    "%s, batch %lld on %d ranks of %d hosts, %.3g GFLOP/s each: %.3g GFLOP a step, "
-                    "%s of gradients\n%-22s %8s %12s %12s %12s %12s %12s %11s\n",
-                    model->name, (long long)batch, ranks, hosts, flops * 1e-9,
-                    3 * size.flops * 1e-9, tutti__bytes_text(size.gradients, a), "strategy",
-                    "replicas", "memory", "sent a step", "compute", "exchange", "step",
-                    "efficiency");
-    for (int i = 0; i < COUNT; i++) {
-        bool one_host = i == 1 || i == 3; /* of one process */
-        tutti__forecast(names[i], &size,
-                        i == 0     ? 1
-                        : one_host ? ranks / (hosts > 0 ? hosts : 1)
-                                   : ranks,
-                        flops, &cost, &rows[i]);
-        if (rows[i].step < rows[best].step)
-            best = i;
-    }
-    for (int i = 0; i < COUNT; i++)
-        add_row(&text, &rows[i], i == best);
+    add_head(&text, model, tutti__model_strategy(model));
+    add_memory(&text, forecast);
+    add_time(&text, forecast);
     if (text.failed) {
         tutti__text_free(&text);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");

@@ -1,20 +1,29 @@
-/* forecast.h: what a training will take on a number of replicas, before it begins: memory, traffic,
- * time. By FLOPs, the speed of a replica and the cost model of collectives. */
+/* forecast.h: what a training step will take, before it is taken: memory, traffic, time.
+ *
+ * Memory is that of the program that the step was compiled to. Compute is the time of its
+ * instructions, rehearsed one by one on scratch memory at their shapes; what they exchange is
+ * priced by the cost model of collectives, and is hidden where the program goes on beside it. */
 #ifndef TUTTI_NN_FORECAST_H
 #define TUTTI_NN_FORECAST_H
 
+#include "exec/rehearse.h"
 #include "nn/model.h"
 #include "tutti/comm.h"
 
-/* A model's training step at one batch size. */
-typedef struct tutti_model_size {
-    double weights, gradients, slots, activations; /* bytes; activations of the whole batch */
-    double flops;                                  /* forward, of the whole batch */
-} tutti_model_size;
 /* ---- summary.c ---- */
 /* "1.32 MiB" */
 const char *tutti__bytes_text(double bytes, char ret[32]);
-tutti_status tutti__model_size(tutti_model *model, int64_t batch, tutti_model_size *ret);
+
+/* How replicas reach each other, for prices. */
+typedef struct tutti_reach {
+    tutti_comm_cost cost;  /* between processes; between devices where there is one process */
+    tutti_comm_cost inner; /* between the devices of a process, where there are several of both */
+    int processes, local;
+    bool memory;           /* what `cost` is of goes through memory that all reach */
+    const char *algorithm; /* of all_reduce; NULL: the cheapest */
+} tutti_reach;
+/* Of a strategy at hand; with `measures` devices of one process are measured for it. */
+tutti_status tutti__reach_of(tutti_strategy *strategy, bool measures, tutti_reach *ret);
 
 /* ---- planned.c ---- */
 /* A training step as it is compiled for one device. */
@@ -29,19 +38,46 @@ tutti_status tutti__model_planned(tutti_model *model, int64_t batch, tutti_plann
 typedef struct tutti_forecast {
     const char *strategy;
     int replicas;
-    double weights, gradients, slots, activations, total; /* bytes of a replica */
-    double sent;                                          /* bytes of a replica and step */
-    double compute, communication, step;                  /* seconds */
-    double efficiency;                                    /* against one device, 0 to 1 */
+    bool timed; /* false: some device cannot rehearse; times are 0 */
+    /* bytes of a replica */
+    double weights, slots, gradients, activations, data, total;
+    double sent;          /* bytes of a replica and step */
+    double compute;       /* seconds of the slowest device */
+    double communication; /* seconds of all collectives */
+    double exposed;       /* those in which nothing else runs */
+    double step;          /* compute + exposed */
+    double efficiency;    /* compute / step */
+    double flops;         /* of a replica and step */
 } tutti_forecast;
 
-/* `flops`: floating-point operations a second of a replica. */
-void tutti__forecast(const char *strategy, const tutti_model_size *size, int replicas, double flops,
-                     const tutti_comm_cost *cost, tutti_forecast *ret);
-/* All strategies for a cluster, as a table with the best one named; from malloc. Known by the
- * settings plan-ranks, plan-hosts, plan-alpha, plan-beta and plan-flops of the job. */
-tutti_status tutti__forecast_table(tutti_model *model, int64_t batch, char **ret_text);
-/* What is said before the first step of a model under a strategy, some lines; from malloc. */
-tutti_status tutti__forecast_text(tutti_model *model, int64_t batch, char **ret_text);
+/* `slowdown`: of the machines that are meant, against this one; 1. */
+void tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach, double slowdown,
+                     tutti_forecast *ret);
+
+/* Of all processes of the strategy, which have to ask: the slowest one's counts. */
+tutti_status tutti__forecast_join(const tutti_strategy *strategy, tutti_forecast *forecast);
+
+struct tutti_form;
+/* A form's step on these tensors, as tutti__form_run would run it under the model's strategy. All
+ * processes have to ask; the slowest one's compute counts. */
+tutti_status tutti__forecast_form(tutti_model *model, struct tutti_form *form, int64_t batch,
+                                  int count, tutti_tensor *const *tensors, tutti_forecast *ret);
+/* What is said of it, some lines; from malloc. */
+tutti_status tutti__forecast_text(tutti_model *model, const tutti_forecast *forecast,
+                                  char **ret_text);
+
+/* ---- forecast_table.c ---- */
+/* All strategies for a cluster that is not there, as a table with the best one named; from malloc.
+ * Known by the settings plan-ranks, plan-hosts, plan-alpha, plan-beta and plan-flops of the job. */
+tutti_status tutti__forecast_table(tutti_model *model, tutti_dataset *data, char **ret_text);
+/* Operations a second of a product of matrices here: some milliseconds. 0: not known. */
+double tutti__measured_flops(void);
+/* A form's step as replica `replica` of a strategy that is not there would have it. */
+tutti_status tutti__forecast_imagined(tutti_model *model, struct tutti_form *form, int64_t batch,
+                                      int count, tutti_tensor *const *tensors,
+                                      tutti_strategy *imagined, tutti_rehearsal *ret);
+
+/* "2.31 ms" */
+const char *tutti__seconds_text(double seconds, char ret[32]);
 
 #endif

@@ -225,23 +225,6 @@ static void count_slots(const tutti_model *model, totals *t)
                    t->trainable_bytes;
 }
 
-tutti_status tutti__model_size(tutti_model *model, int64_t batch, tutti_model_size *ret)
-{
-    rows none = {0};
-    totals t = {0};
-    int64_t all;
-    TUTTI_TRY(tutti__model_need_built(model));
-    TUTTI_TRY(count_nodes(model, batch, &none, &t));
-    count_weights(model, NULL, &all, &t);
-    count_slots(model, &t);
-    *ret = (tutti_model_size){.weights = t.bytes,
-                              .gradients = t.trainable_bytes,
-                              .slots = t.slots,
-                              .activations = t.activations,
-                              .flops = t.flops};
-    return TUTTI_OK;
-}
-
 tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
 {
     rows list = {0};

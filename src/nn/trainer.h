@@ -86,6 +86,12 @@ tutti_status tutti__form_for(tutti_model *model, bool training, int count,
  * many; `own`: as many as processes agreed on. */
 tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch, bool own,
                              int count, tutti_tensor *const *tensors);
+/* Compiles what that would run, if it is not, and rehearses it. An engine that is not the model's
+ * takes whole batches. */
+struct tutti_rehearsal;
+tutti_status tutti__form_rehearse(tutti_model *model, tutti_engine *engine, const tutti_form *form,
+                                  int64_t batch, int count, tutti_tensor *const *tensors,
+                                  struct tutti_rehearsal *ret);
 
 /* ---- track.c ---- */
 tutti_status tutti__track(tutti_model *model, const char *name, int output,

@@ -108,8 +108,10 @@ static tutti_status allocate(void *self, size_t size, void **ret)
     bool fits = used <= most && bytes <= most - used;
     if (fits && used + kept > most) /* the bound was lowered */
         drop_kept();
-    if (fits && (data = take(number, bytes, most)) != NULL)
+    if (fits && (data = take(number, bytes, most)) != NULL) {
         used += bytes;
+        tutti__memory_count((int64_t)bytes);
+    }
     pthread_mutex_unlock(&lock);
     if (!fits)
         return tutti_fail(TUTTI_TOO_LARGE,
@@ -129,6 +131,7 @@ static void release(void *self, void *data, size_t size)
     int number = class_of(size, &bytes);
     pthread_mutex_lock(&lock);
     used -= bytes;
+    tutti__memory_count(-(int64_t)bytes);
     bool keep =
         KEEP && kept + bytes <= MOST_KEPT && used + kept <= most && bytes <= most - used - kept;
     if (keep) {

@@ -41,6 +41,23 @@ typedef struct tutti_partition {
                      done */
 } tutti_partition;
 
+/* One instruction as a rehearsal timed it. */
+typedef struct tutti_timed {
+    const tutti_node *node; /* lives as long as the executable; NULL: a copy of bytes */
+    double seconds;         /* the least of all rounds; 0 when it was left out */
+    bool left_out;          /* it meets others, waits for them or has effects: it did not run */
+} tutti_timed;
+typedef TUTTI_VEC(tutti_timed) tutti_timed_list;
+
+/* Bytes that a run has in use, by purpose, as they are taken: padded. */
+typedef struct tutti_usage {
+    size_t weights, slots; /* variables: all that are no optimizer's, and the optimizer's */
+    size_t arena;          /* values between instructions */
+    size_t shared;         /* values that are exchanged: gradients */
+    size_t data;           /* results; inputs are their owner's */
+    size_t constants;
+} tutti_usage;
+
 typedef struct tutti_executable_table {
     /* Runs once. inputs[i]: value of parameter i (host tensors, contiguous); results[i]: for every
      * result of the graph a new tensor in host memory, the caller's, written on success only.
@@ -50,6 +67,13 @@ typedef struct tutti_executable_table {
     void (*destroy)(tutti_executable *executable);
     /* (optional) bytes of memory one run takes beside variables. */
     size_t (*memory)(const tutti_executable *executable);
+    /* (optional) all that a run has in use; added to *usage. */
+    void (*usage)(const tutti_executable *executable, tutti_usage *usage);
+    /* (optional) runs what changes nothing and meets nobody, in order and several times, on copies
+     * of the variables, and gives the time of every instruction. `inputs` as for run. The list is
+     * the caller's to free, also on failure. */
+    tutti_status (*rehearse)(tutti_executable *executable, tutti_run *run,
+                             tutti_tensor *const *inputs, tutti_timed_list *ret);
     /* (optional) what no plan for the same order of instructions could do without. */
     size_t (*memory_bound)(const tutti_executable *executable);
     /* (optional) readable text of the program, appended. */

@@ -2,6 +2,7 @@
 #include "program/trace.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/container.h"
@@ -132,44 +133,123 @@ static void add_quoted(tutti_text *text, const char *name)
     tutti__text_add(text, "\"");
 }
 
-static void write_ring(const tutti_trace *ring, tutti_text *text, double us_per_tick)
+/* Where this process stands in its job. */
+static _Atomic int place = -1;
+static _Atomic int64_t ahead;
+
+/* Ticks as microseconds of a monotonic clock. */
+typedef struct dial {
+    double us_per_tick, zero; /* zero: microseconds at tick 0 */
+} dial;
+
+static dial read_dial(void)
+{
+    dial c = {.us_per_tick = tutti__tick_ns() / 1000};
+    int64_t now = tutti__now_ns() - ahead;
+    c.zero = (double)now / 1000 - (double)tutti__ticks() * c.us_per_tick;
+    return c;
+}
+
+static void add_comma(tutti_text *text)
+{
+    tutti__text_add(text, "%s\n", text->size > 0 ? "," : "");
+}
+
+/* The row of a thread is named by the device that it last worked for. */
+static void write_names(const tutti_trace *ring, int process, tutti_text *text)
+{
+    const tutti_trace_event *last = &ring->events[(ring->count - 1) & (TUTTI_TRACE_RING - 1)];
+    if (ring->count == 0)
+        return;
+    add_comma(text);
+    tutti__text_add(text,
+                    "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
+                    "{\"name\":",
+                    process, ring->thread);
+    add_quoted(text, text_of(last->lane));
+    tutti__text_add(text, "}}");
+}
+
+static void write_ring(const tutti_trace *ring, int process, const dial *c, tutti_text *text)
 {
     uint64_t first = ring->count > TUTTI_TRACE_RING ? ring->count - TUTTI_TRACE_RING : 0;
+    write_names(ring, process, text);
     for (uint64_t i = first; i < ring->count; i++) {
         const tutti_trace_event *event = &ring->events[i & (TUTTI_TRACE_RING - 1)];
-        const char *name = text_of(event->name), *lane = text_of(event->lane);
-        tutti__text_add(text, "%s\n{\"name\":", text->size > 20 ? "," : "");
+        const char *name = text_of(event->name), *op = tutti__map_get(&ops, name);
+        add_comma(text);
+        tutti__text_add(text, "{\"name\":");
         add_quoted(text, name);
-        tutti__text_add(
-            text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}",
-            lane, ring->thread, (double)event->start * us_per_tick,
-            (double)(event->end - event->start) * us_per_tick);
+        tutti__text_add(text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,",
+                        text_of(event->lane), process, ring->thread);
+        if (op)
+            tutti__text_add(text, "\"args\":{\"op\":\"%s\"},", op);
+        tutti__text_add(text, "\"ts\":%.3f,\"dur\":%.3f}",
+                        c->zero + (double)event->start * c->us_per_tick,
+                        (double)(event->end - event->start) * c->us_per_tick);
     }
 }
 
-tutti_status tutti__trace_write(const char *path)
+void tutti__trace_place(int rank, int64_t ahead_ns)
 {
-    tutti_text text = {0};
-    double us_per_tick = tutti__tick_ns() / 1000;
-    tutti__text_add(&text, "{\"traceEvents\":[");
+    place = rank;
+    ahead = ahead_ns;
+}
+
+/* Rank r is process r + 1: some readers take process 0 for an idle one. */
+void tutti__trace_events(tutti_text *text)
+{
+    dial c = read_dial();
+    int rank = place, process = rank < 0 ? 1 : rank + 1;
+    if (rank >= 0) {
+        add_comma(text);
+        tutti__text_add(text,
+                        "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":"
+                        "\"rank %d\"}},\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,"
+                        "\"args\":{\"sort_index\":%d}}",
+                        process, rank, process, rank);
+    }
     pthread_mutex_lock(&lock);
     for (const tutti_trace *ring = rings; ring; ring = ring->next)
-        write_ring(ring, &text, us_per_tick);
+        write_ring(ring, process, &c, text);
     pthread_mutex_unlock(&lock);
-    tutti__text_add(&text, "\n]}\n");
+}
+
+tutti_status tutti__trace_write_events(const char *path, const tutti_text *events)
+{
+    tutti_text text = {0};
     const tutti_world *world = tutti__world();
-    tutti_status status = text.failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory to write the trace")
-                                      : world->write_file(world->self, path, text.data, text.size);
+    tutti__text_add(&text, "{\"traceEvents\":[");
+    if (events->data)
+        tutti__text_bytes(&text, events->data, events->size);
+    tutti__text_add(&text, "\n]}\n");
+    tutti_status status = text.failed || events->failed
+                              ? tutti_fail(TUTTI_NO_MEMORY, "no memory to write the trace")
+                              : world->write_file(world->self, path, text.data, text.size);
     tutti__text_free(&text);
     return status;
 }
 
+tutti_status tutti__trace_write(const char *path)
+{
+    tutti_text events = {0};
+    tutti__trace_events(&events);
+    tutti_status status = tutti__trace_write_events(path, &events);
+    tutti__text_free(&events);
+    return status;
+}
+
+const char *tutti__trace_path(void)
+{
+    return tutti__param_text(&file_param);
+}
+
 void tutti__trace_flush(void)
 {
-    const char *path = tutti__param_text(&file_param);
+    const char *path = tutti__trace_path();
     tutti_error before;
     tutti__error_capture(TUTTI_OK, &before);
-    if (!path[0] || tutti__trace_write(path) == TUTTI_OK)
+    if (!path[0] || place >= 0 || tutti__trace_write(path) == TUTTI_OK)
         return;
     tutti__log(TUTTI_LOG_WARNING, "TUTTI_TRACE: %s", tutti_error_message());
     tutti__error_restore(&before);

@@ -3,6 +3,7 @@
 #ifndef TUTTI_PROGRAM_TRACE_H
 #define TUTTI_PROGRAM_TRACE_H
 
+#include "base/container.h"
 #include "base/status.h"
 #include "base/world.h"
 
@@ -51,7 +52,18 @@ void tutti__trace_visit(uint64_t since, void (*visit)(void *context, const tutti
 /* Writes all rings in Chrome's trace format. Threads may go on running; their newest events may be
  * missing. */
 tutti_status tutti__trace_write(const char *path);
-/* Writes to TUTTI_TRACE when that is set; a file that cannot be written is a warning. */
+/* Writes to TUTTI_TRACE when that is set; a file that cannot be written is a warning. Nothing in a
+ * process of several, whose traces are joined. */
 void tutti__trace_flush(void);
+const char *tutti__trace_path(void); /* TUTTI_TRACE; "": it is not set */
+
+/* ---- the traces of several processes as one ---- */
+/* This process is `rank` of a job, and its monotonic clock is `ahead_ns` before that of rank 0. Its
+ * events are written as that process's, on rank 0's clock. -1: it is alone. */
+void tutti__trace_place(int rank, int64_t ahead_ns);
+/* The events of this process, separated by commas, without what stands around them. */
+void tutti__trace_events(tutti_text *text);
+/* Writes such lists from several processes, joined by commas, as one trace. */
+tutti_status tutti__trace_write_events(const char *path, const tutti_text *events);
 
 #endif

@@ -59,3 +59,34 @@ TUTTI_TEST(trace_rings_of_ended_threads_serve_again)
     }
     CHECK(first != mine && tutti__trace_mine() == mine);
 }
+
+/* The time of the last event of a name. */
+static double when(const char *text, const char *name)
+{
+    const char *at = NULL;
+    for (const char *next = strstr(text, name); next; next = strstr(next + 1, name))
+        at = next;
+    CHECK(at != NULL);
+    at = at ? strstr(at, "\"ts\":") : NULL;
+    return at ? strtod(at + 5, NULL) : 0;
+}
+
+/* A clock that is 5 s ahead tells times 5 s earlier, on rank 0's. */
+TUTTI_TEST(trace_of_a_rank_is_on_the_clock_of_rank_zero)
+{
+    uint64_t now = tutti__ticks();
+    uint32_t lane = tutti__trace_name("cpu:0");
+    tutti__trace_add(tutti__trace_mine(), tutti__trace_operator("meeting", "all_reduce"), lane, now,
+                     now + 10);
+    char *alone = read_trace();
+    tutti__trace_place(2, INT64_C(5000000000));
+    char *placed = read_trace();
+    tutti__trace_place(-1, 0);
+    CHECK_CONTAINS(placed, "\"name\":\"rank 2\"");
+    CHECK_CONTAINS(placed, "\"pid\":3");
+    CHECK_CONTAINS(placed, "\"args\":{\"op\":\"all_reduce\"}");
+    CHECK(strstr(alone, "process_name") == NULL);
+    CHECK_NEAR(when(alone, "\"meeting\"") - when(placed, "\"meeting\""), 5e6, 1000);
+    free(alone);
+    free(placed);
+}

@@ -28,6 +28,7 @@ static tutti_status host_allocate(void *self, size_t size, void **ret)
             tutti__aligned_alloc(TUTTI_HOST_ALIGNMENT, padded > 0 ? padded : TUTTI_HOST_ALIGNMENT);
     if (data == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "host memory: no room for %zu bytes", size);
+    tutti__memory_count((int64_t)padded);
     *ret = data;
     return TUTTI_OK;
 }
@@ -36,6 +37,7 @@ static void host_release(void *self, void *data, size_t size)
 {
     (void)self;
     size_t padded = (size + TUTTI_HOST_ALIGNMENT - 1) / TUTTI_HOST_ALIGNMENT * TUTTI_HOST_ALIGNMENT;
+    tutti__memory_count(-(int64_t)padded);
     if (!tutti__large_keep(data, padded))
         free(data);
 }

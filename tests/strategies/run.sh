@@ -8,6 +8,7 @@
 # shellcheck disable=SC1010,SC2046,SC2207
 set -u
 build=$(realpath "${1:-build}")
+here=$(realpath "$(dirname "$0")")
 shift
 long=
 [ "${1:-}" != --long ] || { long=1 && shift; }
@@ -358,6 +359,57 @@ check_unlike() {
     has out.err "$text"
 }
 
+# ---- forecasts and accounts ----
+
+# What is predicted of a step's memory is what it takes, to 5 %; and its time is predicted.
+check_memory() {
+    trained "$2" "$tutti" bench forecast "$1" --one --steps 3 --threads 1
+    code $? 0
+    figure=$(awk '/"bench":"forecast"/ { while (match($0, /"[a-z_]+":[0-9.e+-]+/)) {
+                      split(substr($0, RSTART + 1, RLENGTH - 1), pair, /":/); v[pair[1]] = pair[2]
+                      $0 = substr($0, RSTART + RLENGTH) } found = 1 }
+                  END { share = found ? v["predicted_mib"] / v["measured_mib"] : 0
+                        printf "%.3f of %.2f MiB", share, v["measured_mib"]
+                        exit !(share > 0.95 && share < 1.05 && v["predicted_ms"] > 0) }' out) ||
+        fail "predicted memory: $figure"
+}
+
+# Before the first step, once: what it will take; the same for a cluster that is not there.
+check_forecast() {
+    trained shm2 "$tutti" train mnist $(flags mnist) --set forecast=on
+    code $? 0
+    has out.json '"forecast": *"multi_worker_mirrored".*"replicas": *2' 1
+    head -n 1 out.json | grep -q '"forecast"' || fail "the forecast is not the first line"
+    has out.json '"done".*"waiting_share".*"slowest"' 1
+    rm -rf run && mkdir run && ln -s ../digits run/
+    (cd run && "$tutti" plan mnist --data digits --batch 31 --ranks 8 --hosts 4 --alpha 20us --beta 1ns) > out 2> out.err
+    code $? 0
+    has out 'recommended' 1
+    for each in one_device mirrored multi_worker_mirrored central_storage; do has out "^$each " 1; done
+}
+
+# Of three ranks one is slow, and is named.
+check_slow() {
+    trained as_it_is "$tutti" run -n 3 --engine "$1" sh -c \
+        '[ $TUTTI_RANK != 1 ] || export TUTTI_DEVICE=far:0 TUTTI_FAR_DELAY_US=4000; exec "$@"' sh \
+        "$tutti" train mnist --data digits --batch 31 --epochs 1 --steps-per-epoch 20 --threads 1 \
+        --set "checkpoints=ckpt/{epoch}"
+    code $? 0
+    figure=$(grep -o 'waiting .*' out)
+    has out 'time: input .*, compute .*, exposed communication .*, waiting .*, most of it for rank 1 (' 1
+}
+
+# One file with a row for each rank, on one clock: what meets, meets at the same time.
+check_trace() {
+    local way=$1 ranks=$2
+    command -v python3 > /dev/null || { skip "there is no python3" && return; }
+    rm -f trace.json*
+    TUTTI_TRACE=../trace.json trained "$way" "$tutti" train mnist $(flags mnist) --threads 1
+    code $? 0
+    [ -z "$(ls trace.json.* 2> /dev/null)" ] || fail "parts of the trace are left"
+    figure=$(python3 "$here/trace.py" trace.json "$ranks") || fail "$figure"
+}
+
 # ---- all of them ----
 
 run_test() {
@@ -417,6 +469,14 @@ run_test unlike_batch check_unlike batch "mnist $plain --batch 8" "mnist $plain 
 run_test unlike_model check_unlike model "mnist $plain --batch 8" "autoencoder $plain --batch 8" "rank 1"
 run_test unlike_seed check_unlike seed "mnist $plain --batch 8 --seed 1" "mnist $plain --batch 8 --seed 2" "rank 1"
 run_test unlike_length check_unlike "number of steps" "mnist $plain" "mnist $plain --steps-per-epoch 2" "rank 1"
+for example in softmax mnist tickets loop cifar text resnet autoencoder; do
+    for way in one mirrored2 shm2; do run_test "memory_${example}_$way" check_memory "$example" $way; done
+done
+run_test forecast check_forecast
+for engine in shm tcp; do
+    run_test "slow_rank_$engine" check_slow $engine
+    run_test "trace_$engine" check_trace ${engine}3 3
+done
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

@@ -18,13 +18,17 @@ static bool take_shared(tutti_cpu_frame *f, const tutti_program *program)
     f->shared_from = f->shared ? from : NULL;
     if (!f->shared)
         f->shared = tutti__aligned_alloc(64, bytes);
-    if (f->shared)
+    if (f->shared) {
         memset(f->shared, 0, bytes);
+        tutti__memory_count((int64_t)bytes);
+    }
     return f->shared != NULL;
 }
 
 static void release_shared(tutti_cpu_frame *f)
 {
+    if (f->shared)
+        tutti__memory_count(-(int64_t)((f->program->shared_size + 127) / 64 * 64));
     if (f->shared_from)
         f->shared_from->release(f->shared_from->self, f->shared);
     else
@@ -35,6 +39,8 @@ void tutti__cpu_frame_destroy(tutti_cpu_frame *f)
 {
     if (!f)
         return;
+    if (f->memory)
+        tutti__memory_count(-(int64_t)((f->program->arena_size + 127) / 64 * 64));
     free(f->memory);
     release_shared(f);
     free(f->calls);
@@ -149,12 +155,15 @@ static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame *
             (size_t)(program->instructions[i].input_count + program->instructions[i].output_count);
     bool ok = f != NULL;
     if (ok) {
+        f->program = program;
         f->calls = calloc(program->instruction_count + 1, sizeof *f->calls);
         f->views = calloc(views, sizeof *f->views);
         f->inputs = calloc(patches, sizeof *f->inputs);
         f->snapshots = calloc((size_t)program->variable_count + 1, sizeof *f->snapshots);
         f->context.dynamic = calloc((size_t)program->dynamic_count + 1, sizeof *f->context.dynamic);
         f->memory = tutti__aligned_alloc(64, (program->arena_size + 127) / 64 * 64);
+        if (f->memory)
+            tutti__memory_count((int64_t)((program->arena_size + 127) / 64 * 64));
         if (f->inputs)
             f->inputs[patches - 1].count = -1; /* ends the list */
         ok = f->calls && f->views && f->inputs && f->snapshots && f->context.dynamic && f->memory &&
@@ -163,7 +172,6 @@ static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame *
     if (ok) {
         f->results = f->inputs + program->input_count;
         f->variables = f->results + program->result_count;
-        f->program = program;
         f->context.device = program->device;
         f->context.host.allocate = allocate_dynamic;
         f->context.host.give = give;

@@ -45,6 +45,8 @@ static void cpu_print(const tutti_executable *executable, tutti_text *text)
 static const tutti_executable_table cpu_table = {.run = tutti__cpu_run,
                                                  .destroy = cpu_destroy,
                                                  .memory = cpu_memory,
+                                                 .usage = tutti__cpu_usage,
+                                                 .rehearse = tutti__cpu_rehearse,
                                                  .memory_bound = cpu_memory_bound,
                                                  .print = cpu_print};
 

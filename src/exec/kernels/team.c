@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "dist/account.h"
 #include "dist/spread.h"
 #include "ops/comm/comm.h"
 
@@ -38,10 +39,10 @@ tutti_status tutti__team_begin(const tutti_call *call, tutti_team_meeting *ret)
 tutti_status tutti__team_done(const tutti_call *call, tutti_team_meeting *meeting,
                               tutti_status status, int64_t bytes)
 {
-    if (meeting->local == 0) {
-        atomic_fetch_add(&meeting->team->exposed_ns, tutti__now_ns() - meeting->start);
+    int64_t took = tutti__now_ns() - meeting->start;
+    tutti__team_account_add(meeting->team, meeting->local, took);
+    if (meeting->local == 0)
         atomic_fetch_add(&meeting->team->bytes, bytes);
-    }
     return status == TUTTI_OK ? TUTTI_OK
                               : tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
 }

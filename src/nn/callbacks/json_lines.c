@@ -14,6 +14,7 @@ typedef struct lines {
     double all_trained;
     int epochs;      /* done in this run */
     tutti_logs last; /* of the last epoch */
+    bool foretold;
 } lines;
 
 static tutti_status put_line(lines *l, tutti_json_writer *w)
@@ -57,6 +58,49 @@ static tutti_status train_begin(void *self, tutti_event *event)
     (void)event;
     l->started = tutti__now_ns();
     return TUTTI_OK;
+}
+
+static void put_number(tutti_json_writer *w, const char *name, double value)
+{
+    tutti__json_key(w, name);
+    tutti__json_put_real(w, value);
+}
+
+/* With the setting forecast=on: what a step will take, before the first one. */
+static tutti_status batch_begin(void *self, tutti_event *event)
+{
+    lines *l = self;
+    tutti_text text = {0};
+    tutti_json_writer w = {.text = &text};
+    const tutti_fit *fit = (const tutti_fit *)(const void *)event;
+    if (!event->model || l->foretold || event->validating || !fit->forecast)
+        return TUTTI_OK;
+    l->foretold = true;
+    const tutti_forecast *f = fit->forecast;
+    tutti__json_begin(&w, '{');
+    tutti__json_key(&w, "forecast");
+    tutti__json_put_string(&w, f->strategy);
+    if (fit->chosen[0]) {
+        tutti__json_key(&w, "auto");
+        tutti__json_put_string(&w, fit->chosen);
+    }
+    put_number(&w, "replicas", f->replicas);
+    put_number(&w, "step_seconds", f->step);
+    put_number(&w, "compute_seconds", f->compute);
+    put_number(&w, "exposed_seconds", f->exposed);
+    put_number(&w, "sent_bytes", f->sent);
+    put_number(&w, "memory_bytes", f->total);
+    return put_line(l, &w);
+}
+
+static void put_account(tutti_json_writer *w, const tutti_fit_account *a)
+{
+    put_number(w, "input_share", a->input);
+    put_number(w, "compute_share", a->compute);
+    put_number(w, "communication_share", a->communication);
+    put_number(w, "waiting_share", a->waiting);
+    put_number(w, "slowest", a->slowest);
+    put_number(w, "slowest_share", a->for_slowest);
 }
 
 static tutti_status epoch_begin(void *self, tutti_event *event)
@@ -110,6 +154,9 @@ static tutti_status train_end(void *self, tutti_event *event)
     tutti__json_put_int(&w, l->examples);
     put_logs(&w, &l->last);
     put_speed(&w, 1e-9 * (double)(tutti__now_ns() - l->started), l->examples, l->all_trained);
+    const tutti_fit *fit = (const tutti_fit *)(const void *)event;
+    if (event->model && fit->account.known)
+        put_account(&w, &fit->account);
     return put_line(l, &w);
 }
 
@@ -121,6 +168,7 @@ static const tutti_callback_kind kind = {
     .train_end = train_end,
     .epoch_begin = epoch_begin,
     .epoch_end = epoch_end,
+    .batch_begin = batch_begin,
     .batch_end = batch_end,
     .destroy = free,
 };

@@ -11,7 +11,7 @@ static tutti_status train_begin(void *self, tutti_event *event)
     char *text;
     const tutti_fit *fit = (const tutti_fit *)(const void *)event;
     TUTTI_UNUSED(self);
-    TUTTI_TRY(tutti__forecast_table(event->model, fit->batch, &text));
+    TUTTI_TRY(tutti__forecast_table(event->model, fit->data, &text));
     fputs(text, stdout);
     free(text);
     event->model->trainer->stop = true;

@@ -23,11 +23,10 @@ typedef struct progress {
     tutti_text *into; /* NULL: standard output */
     bool terminal;
     int columns;
-    int64_t shown;          /* when the bar was drawn last */
-    double trained;         /* seconds of this epoch's training steps */
-    int64_t began, exposed; /* of a spread training: its start, and what was waited before */
-    double waited;          /* seconds for data, in all */
-    bool said;              /* what was chosen for the limit of memory */
+    int64_t shown;  /* when the bar was drawn last */
+    double trained; /* seconds of this epoch's training steps */
+    bool foretold;
+    bool said; /* what was chosen for the limit of memory */
     tutti_text line;
 } progress;
 
@@ -175,7 +174,6 @@ static tutti_status batch_end(void *self, tutti_event *event)
 static tutti_status epoch_end(void *self, tutti_event *event)
 {
     progress *p = self;
-    p->waited += event->waited_seconds;
     int64_t done = event->batch > 0 ? event->batch : 1;
     add_steps(&p->line, event->batch, event->batch_count > 0 ? event->batch_count : event->batch);
     if (p->terminal) {
@@ -205,43 +203,29 @@ static tutti_status add_sharing(tutti_text *line, const tutti_fit *fit)
     return TUTTI_OK;
 }
 
-/* What the strategy is and what it will cost; nothing for one device. */
-static tutti_status train_begin(void *self, tutti_event *event)
+/* What a step will take, before the first one. */
+static tutti_status batch_begin(void *self, tutti_event *event)
 {
     progress *p = self;
     char *text;
     const tutti_fit *fit = (const tutti_fit *)(const void *)event;
-    if (!event->model || tutti_strategy_replicas(tutti__model_strategy(event->model)) < 2)
+    if (!event->model || p->foretold || event->validating || !fit->forecast)
         return TUTTI_OK;
-    TUTTI_TRY(tutti__forecast_text(event->model, fit->batch, &text));
+    p->foretold = true;
+    if (fit->chosen[0])
+        tutti__text_add(&p->line, "%s\n", fit->chosen);
+    TUTTI_TRY(tutti__forecast_text(event->model, fit->forecast, &text));
     tutti__text_add(&p->line, "%.*s", (int)strlen(text) - 1, text);
     free(text);
     TUTTI_TRY(add_sharing(&p->line, fit));
-    p->began = tutti__now_ns();
-    p->exposed = tutti__model_strategy(event->model)->team->exposed_ns;
     return show(p, true);
-}
-
-/* Where the time of a spread training went. */
-static void add_split(progress *p, const tutti_event *event)
-{
-    tutti_strategy *strategy = event->model ? tutti__model_strategy(event->model) : NULL;
-    if (!p->began || tutti_strategy_replicas(strategy) < 2)
-        return;
-    double all = 1e-9 * (double)(tutti__now_ns() - p->began);
-    double met = 1e-9 * (double)(strategy->team->exposed_ns - p->exposed);
-    double input = p->waited;
-    tutti__text_add(
-        &p->line,
-        "time: input %.0f %%, compute %.0f %%, in collectives %.0f %% (of which waiting "
-        "for others is a part)",
-        100 * input / all, 100 * (all - input - met) / all, 100 * met / all);
 }
 
 static tutti_status train_end(void *self, tutti_event *event)
 {
     progress *p = self;
-    add_split(p, event);
+    if (event->model)
+        tutti__fit_account_text((const tutti_fit *)(const void *)event, &p->line);
     if (p->line.size > 0)
         TUTTI_TRY(show(p, true));
     if (!event->interrupted)
@@ -261,9 +245,9 @@ static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .writes = true,
     .name = "progress_bar",
-    .train_begin = train_begin,
     .train_end = train_end,
     .epoch_begin = epoch_begin,
+    .batch_begin = batch_begin,
     .batch_end = batch_end,
     .epoch_end = epoch_end,
     .destroy = destroy,

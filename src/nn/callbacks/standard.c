@@ -61,5 +61,7 @@ tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet)
         TUTTI_TRY(tutti__fit_add(fit, tutti__model_keeper(save)));
     if (logs)
         TUTTI_TRY(tutti__fit_add(fit, tutti_tensorboard(logs)));
-    return add_display(fit, quiet);
+    TUTTI_TRY(add_display(fit, quiet));
+    fit->accounts = has(fit, "progress_bar") || tutti_flag_on(job, "forecast");
+    return TUTTI_OK;
 }

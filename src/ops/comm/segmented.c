@@ -321,9 +321,44 @@ static tutti_status reference(const tutti_call *call)
     return status;
 }
 
+/* A type's part that a shard has. */
+static tutti_type cut_type(const tutti_segments *s, const tutti_type *type, int64_t axis, int shard)
+{
+    tutti_type part = *type;
+    if (axis >= 0 && s->rows > 0)
+        part.dims[axis] = type->dims[axis] / s->rows * (s->bounds[shard + 1] - s->bounds[shard]);
+    return part;
+}
+
+/* What the body's operator costs for every shard, and an addition for every sum but the first. */
 static void cost(const tutti_infer *node, tutti_cost *ret)
 {
+    tutti_segments s;
+    tutti__segments_of(node->attrs, node->attr_count, &s);
+    const tutti_node *inner = s.inner;
     tutti__cost_move(node, ret);
+    for (int shard = 0; inner->op->cost && shard < s.count; shard++) {
+        tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
+        tutti_cost one = {0};
+        for (int i = 0; i < inner->input_count; i++)
+            inputs[i] = cut_type(&s, &node->inputs[s.inputs[i]], s.axes[i], shard);
+        for (int i = 0; i < inner->output_count; i++) {
+            outputs[i] = s.kinds[i] >= 0 ? cut_type(&s, &node->outputs[i], s.kinds[i], shard)
+                                         : inner->types[i];
+            if (s.kinds[i] < 0 && shard > 0)
+                ret->flops += (double)tutti_type_count(&inner->types[i]);
+        }
+        inner->op->cost(&(tutti_infer){.op = inner->op,
+                                       .name = inner->name,
+                                       .input_count = inner->input_count,
+                                       .output_count = inner->output_count,
+                                       .inputs = inputs,
+                                       .attrs = inner->attrs,
+                                       .attr_count = inner->attr_count,
+                                       .outputs = outputs},
+                        &one);
+        ret->flops += one.flops;
+    }
 }
 
 static const tutti_attr_spec attrs[] = {

@@ -1,0 +1,212 @@
+/* rehearse.c: what a program will take, before it runs: its instructions one after the other,
+ * timed, on the frame that the first run will have and on copies of the variables. What meets
+ * others, waits or has effects is left out, and so is what would read a value of unknown size that
+ * was never made.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/world.h"
+#include "device/cpu/frame.h"
+
+enum { MOST_ROUNDS = 48, LEAST_ROUNDS = 3 };
+#define ENOUGH_NS 120000000 /* a round that follows one without gain does not begin after this */
+#define MOST_NS 2000000000  /* nor any after this: others disturb all of them */
+#define GAIN 0.02
+
+typedef struct rehearsal {
+    const tutti_program *program;
+    tutti_cpu_frame *frame;
+    tutti_timed *timed;     /* by instruction */
+    tutti_tensor **copies;  /* by variable */
+    tutti_tensor **results; /* by result, or NULL */
+    tutti_tensor *const *inputs;
+} rehearsal;
+
+static bool misses_input(const rehearsal *r, const tutti_instruction *instruction)
+{
+    const tutti_program_value *values = r->program->values;
+    for (int i = 0; i < instruction->input_count; i++) {
+        const tutti_program_value *value = &values[values[instruction->inputs[i]].root];
+        if (value->space == TUTTI_IN_DYNAMIC && value->maker >= 0 &&
+            r->timed[value->maker].left_out)
+            return true;
+    }
+    return false;
+}
+
+/* Values that are left out in the arena are zeros there: others may read them. */
+static void choose(rehearsal *r)
+{
+    const uint32_t alone = TUTTI_OP_COLLECTIVE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL;
+    for (size_t i = 0; i < r->program->instruction_count; i++) {
+        const tutti_instruction *instruction = &r->program->instructions[i];
+        uint32_t flags = instruction->node->op->flags;
+        bool effects = (flags & TUTTI_OP_STATEFUL) && !(flags & TUTTI_OP_UPDATES);
+        bool copies = instruction->run == tutti__copy_bytes; /* whatever its node is */
+        r->timed[i] = (tutti_timed){.node = copies ? NULL : instruction->node,
+                                    .seconds = INFINITY,
+                                    .left_out = !copies && ((flags & alone) || effects)};
+        r->timed[i].left_out = r->timed[i].left_out || misses_input(r, instruction);
+    }
+}
+
+/* The variable's value, or zeros while it has none. */
+static tutti_status copy_variable(const rehearsal *r, tutti_state *state, int v)
+{
+    const tutti_piece *piece = r->program->variables[v].piece;
+    if (piece->type.dtype == TUTTI_STRING)
+        return tutti_fail(TUTTI_UNSUPPORTED, "variable '%s' holds strings", piece->variable->name);
+    TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &piece->type, &r->copies[v]));
+    tutti_tensor *value = tutti__piece_acquire(state, piece);
+    size_t bytes = (size_t)tutti_tensor_count(r->copies[v]) * tutti_dtype_size(piece->type.dtype);
+    if (value)
+        memcpy(tutti_tensor_data(r->copies[v]), tutti_tensor_data(value), bytes);
+    else
+        memset(tutti_tensor_data(r->copies[v]), 0, bytes);
+    tutti_tensor_release(value);
+    return TUTTI_OK;
+}
+
+static tutti_status bind(rehearsal *r, tutti_run *run)
+{
+    const tutti_program *program = r->program;
+    tutti_cpu_frame *f = r->frame;
+    f->context.run = run;
+    f->context.host.cancelled = run->watched;
+    memset(f->memory, 0, program->arena_size);
+    for (int i = 0; i < program->input_count; i++)
+        tutti__cpu_patch_set(&f->inputs[i], r->inputs[i] ? tutti_tensor_data(r->inputs[i]) : NULL);
+    for (int v = 0; v < program->variable_count; v++) {
+        TUTTI_TRY(copy_variable(r, run->state, v));
+        tutti__cpu_patch_set(&f->variables[v], tutti_tensor_data(r->copies[v]));
+    }
+    for (int i = 0; i < program->result_count; i++) {
+        const tutti_program_value *value = &program->values[program->results[i].value];
+        if (value->space == TUTTI_IN_DYNAMIC || program->results[i].copy ||
+            value->slot != (uint32_t)i)
+            continue;
+        TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), value->type, &r->results[i]));
+        tutti__cpu_patch_set(&f->results[i], tutti_tensor_data(r->results[i]));
+    }
+    return TUTTI_OK;
+}
+
+/* A longer instruction of one thread is timed by the processor's time of the thread: in a few
+ * rounds others would disturb it every time. */
+#define LONG_SECONDS 5e-4
+
+/* One that fails on what stands in for values that nobody made is left out from then on. */
+static void play(rehearsal *r)
+{
+    tutti_call *calls = r->frame->calls;
+    double tick = tutti__tick_ns() * 1e-9;
+    bool alone = tutti__pool_threads(r->program->device->pool) == 1;
+    uint64_t start = tutti__ticks();
+    for (size_t i = 0; i < r->program->instruction_count; i++) {
+        tutti_timed *timed = &r->timed[i];
+        if (timed->left_out)
+            continue;
+        calls[i].deadline = INT64_MAX;
+        bool is_long = alone && timed->seconds > LONG_SECONDS && isfinite(timed->seconds);
+        int64_t used = is_long ? tutti__thread_ns() : 0;
+        if (r->program->instructions[i].run(&calls[i]) != TUTTI_OK) {
+            timed->left_out = true;
+            for (size_t k = i + 1; k < r->program->instruction_count; k++)
+                r->timed[k].left_out =
+                    r->timed[k].left_out || misses_input(r, &r->program->instructions[k]);
+        }
+        uint64_t end = tutti__ticks();
+        timed->seconds = fmin(timed->seconds, (double)(end - start) * tick);
+        if (is_long)
+            timed->seconds = fmin(timed->seconds, 1e-9 * (double)(tutti__thread_ns() - used));
+        start = is_long ? tutti__ticks() : end;
+    }
+}
+
+/* Each instruction's least so far. */
+static double total(const rehearsal *r)
+{
+    double sum = 0;
+    for (size_t i = 0; i < r->program->instruction_count; i++)
+        sum += r->timed[i].left_out ? 0 : r->timed[i].seconds;
+    return sum;
+}
+
+static tutti_status rehearse(rehearsal *r, tutti_run *run)
+{
+    tutti_error before;
+    TUTTI_TRY(bind(r, run));
+    choose(r);
+    tutti__error_capture(TUTTI_OK, &before);
+    int64_t began = tutti__now_ns();
+    double sum = INFINITY;
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        play(r);
+        tutti__program_forget(r->program, r->frame->calls, &r->frame->context);
+        double now = total(r), spent = (double)(tutti__now_ns() - began);
+        bool enough = round + 1 >= LEAST_ROUNDS && spent > ENOUGH_NS && now > sum * (1 - GAIN);
+        if (enough || spent > MOST_NS)
+            break;
+        sum = now;
+    }
+    for (size_t i = 0; i < r->program->instruction_count; i++)
+        if (r->timed[i].left_out)
+            r->timed[i].seconds = 0;
+    return tutti__error_restore(&before);
+}
+
+tutti_status tutti__cpu_rehearse(tutti_executable *executable, tutti_run *run,
+                                 tutti_tensor *const *inputs, tutti_timed_list *ret)
+{
+    tutti_cpu_executable *e = (tutti_cpu_executable *)executable;
+    const tutti_program *program = e->program;
+    size_t count = program->instruction_count;
+    rehearsal r = {.program = program, .inputs = inputs};
+    TUTTI_TRY(tutti__cpu_frame_lease(e, &r.frame));
+    r.timed = calloc(count + 1, sizeof *r.timed);
+    r.copies = calloc((size_t)program->variable_count + 1, sizeof *r.copies);
+    r.results = calloc((size_t)program->result_count + 1, sizeof *r.results);
+    tutti_status status = r.timed && r.copies && r.results
+                              ? rehearse(&r, run)
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for a rehearsal");
+    if (r.copies)
+        tutti__tensors_drop(program->variable_count, r.copies);
+    if (r.results)
+        tutti__tensors_drop(program->result_count, r.results);
+    tutti__cpu_frame_return(e, r.frame);
+    free(r.copies);
+    free(r.results);
+    *ret = (tutti_timed_list){.data = r.timed, .count = r.timed ? count : 0, .capacity = count + 1};
+    return status;
+}
+
+/* ---- memory ---- */
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + TUTTI_HOST_ALIGNMENT - 1) / TUTTI_HOST_ALIGNMENT * TUTTI_HOST_ALIGNMENT;
+}
+
+static size_t bytes_of(const tutti_type *type)
+{
+    int64_t count = tutti_type_count(type);
+    return count < 0 ? 0 : padded((size_t)count * tutti_dtype_size(type->dtype));
+}
+
+void tutti__cpu_usage(const tutti_executable *executable, tutti_usage *usage)
+{
+    const tutti_program *program = ((const tutti_cpu_executable *)executable)->program;
+    for (int v = 0; v < program->variable_count; v++) {
+        const tutti_piece *piece = program->variables[v].piece;
+        *(piece->variable->slot_of[0] ? &usage->slots : &usage->weights) += bytes_of(&piece->type);
+    }
+    usage->arena += program->arena_size;
+    usage->shared += program->shared_size;
+    for (int i = 0; i < program->constant_count; i++)
+        usage->constants += bytes_of(tutti_tensor_type(program->constants[i]));
+    for (int i = 0; i < program->result_count; i++)
+        usage->data += bytes_of(program->values[program->results[i].value].type);
+}

@@ -1,0 +1,60 @@
+/* imagine.c: a strategy of replicas that are not there, as one of them would have it: what is
+ * compiled for it is what that replica would run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/params.h"
+#include "dist/strategy.h"
+
+static const tutti_param device_param =
+    TUTTI_PARAM("DEVICE", "cpu:0", "the device of programs that name none");
+
+tutti_status tutti__team_imagine(int size, int first, const char *device, tutti_team **ret)
+{
+    tutti_team *team = calloc(1, sizeof *team);
+    if (team) {
+        team->size = size;
+        team->first = first;
+        team->local = 1;
+        team->devices = calloc(1, sizeof *team->devices);
+        team->compressors = calloc(1, sizeof *team->compressors);
+    }
+    if (!team || !team->devices || !team->compressors) {
+        tutti__team_close(team);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a strategy");
+    }
+    snprintf(team->devices[0], sizeof team->devices[0], "%s", device);
+    *ret = team;
+    return TUTTI_OK;
+}
+
+static tutti_status fill(tutti_strategy *s, int replicas, int first)
+{
+    const char *device = s->options.devices ? s->options.devices : tutti__param_text(&device_param);
+    s->local = 1;
+    s->devices = calloc(1, sizeof *s->devices);
+    s->device_names = calloc(1, sizeof *s->device_names);
+    if (!s->devices || !s->device_names)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a strategy");
+    snprintf(s->devices[0], sizeof s->devices[0], "%s", device);
+    s->device_names[0] = s->devices[0];
+    if (s->kind->central)
+        snprintf(s->central, sizeof s->central, "%s", device);
+    if (s->options.deterministic && replicas > s->options.shards)
+        return tutti_fail(TUTTI_INVALID, "%d shards cannot be shared by %d replicas",
+                          s->options.shards, replicas);
+    return tutti__team_imagine(replicas, first, device, &s->team);
+}
+
+tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,
+                                        const tutti_strategy_options *options)
+{
+    tutti_strategy *s = tutti__strategy_new(name, options);
+    if (!s || !s->kind)
+        return s;
+    tutti_status status = fill(s, replicas, first);
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &s->error);
+    return s;
+}

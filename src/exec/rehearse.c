@@ -1,0 +1,109 @@
+/* rehearse.c: see rehearse.h. */
+#include "exec/rehearse.h"
+
+#include <stdlib.h>
+
+#include "exec/drivers.h"
+
+typedef struct part {
+    const tutti_plan_piece *piece;
+    tutti_run *run;
+    tutti_tensor *const *values;
+    tutti_timed_list *list;
+    tutti_status status;
+    tutti_driver_thread *thread; /* NULL: the caller's */
+} part;
+
+static void rehearse_piece(void *context)
+{
+    part *p = context;
+    const tutti_plan_piece *piece = p->piece;
+    tutti_tensor **inputs = calloc((size_t)piece->parameter_count + 1, sizeof *inputs);
+    for (int i = 0; inputs && i < piece->parameter_count; i++)
+        inputs[i] = p->values[piece->parameters[i]];
+    p->status = inputs
+                    ? piece->executable->table->rehearse(piece->executable, p->run, inputs, p->list)
+                    : tutti_fail(TUTTI_NO_MEMORY, "no memory for a rehearsal");
+    free(inputs);
+}
+
+static tutti_status rehearse_pieces(const tutti_plan *plan, tutti_run *run,
+                                    tutti_tensor *const *values, tutti_rehearsal *r)
+{
+    part *parts = calloc((size_t)plan->piece_count + 1, sizeof *parts);
+    tutti_status status = TUTTI_OK;
+    if (!parts)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a rehearsal");
+    for (int i = plan->piece_count - 1; i >= 0; i--) {
+        parts[i] = (part){&plan->pieces[i], run, values, &r->devices[i], TUTTI_OK, NULL};
+        if (!plan->pieces[i].executable->table->rehearse)
+            r->whole = false;
+        else if (i == 0 || !(parts[i].thread = tutti__driver_start(rehearse_piece, &parts[i])))
+            rehearse_piece(&parts[i]);
+    }
+    for (int i = 0; i < plan->piece_count; i++) {
+        if (parts[i].thread)
+            tutti__driver_wait(parts[i].thread);
+        if (parts[i].status != TUTTI_OK)
+            status = parts[i].status;
+    }
+    free(parts);
+    return status;
+}
+
+tutti_usage tutti__plan_usage(const tutti_plan *plan)
+{
+    tutti_usage usage = {0};
+    for (int i = 0; i < plan->piece_count; i++)
+        if (plan->pieces[i].executable->table->usage)
+            plan->pieces[i].executable->table->usage(plan->pieces[i].executable, &usage);
+    return usage;
+}
+
+/* Feeds that devices share are there once. */
+static size_t fed_bytes(const tutti_plan *plan, tutti_tensor *const *values)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < plan->piece_count; i++)
+        for (int k = 0; k < plan->pieces[i].parameter_count; k++) {
+            const tutti_tensor *value = values[plan->pieces[i].parameters[k]];
+            bool seen = false;
+            for (int before = 0; before < i && !seen; before++)
+                for (int m = 0; m < plan->pieces[before].parameter_count && !seen; m++)
+                    seen = values[plan->pieces[before].parameters[m]] == value;
+            if (!seen && value)
+                bytes += ((size_t)tutti_tensor_count(value) *
+                              tutti_dtype_size(tutti_tensor_dtype(value)) +
+                          63) /
+                         64 * 64;
+        }
+    return bytes;
+}
+
+tutti_status tutti__plan_rehearse(tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                                  tutti_rehearsal *ret)
+{
+    tutti_rehearsal r = {.count = plan->piece_count, .whole = !plan->rest};
+    r.devices = calloc((size_t)plan->piece_count + 1, sizeof *r.devices);
+    if (!r.devices)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a rehearsal");
+    run->watched = &run->cancelled;
+    r.plan = tutti__plan_retain(plan);
+    r.usage = tutti__plan_usage(plan);
+    r.usage.data += fed_bytes(plan, values);
+    tutti_status status = rehearse_pieces(plan, run, values, &r);
+    if (status == TUTTI_OK)
+        *ret = r;
+    else
+        tutti__rehearsal_free(&r);
+    return status;
+}
+
+void tutti__rehearsal_free(tutti_rehearsal *rehearsal)
+{
+    for (int i = 0; i < rehearsal->count; i++)
+        TUTTI_VEC_FREE(&rehearsal->devices[i]);
+    free(rehearsal->devices);
+    tutti__plan_release(rehearsal->plan);
+    *rehearsal = (tutti_rehearsal){0};
+}

@@ -1,0 +1,279 @@
+/* forecast_test.c: what is predicted of a step before it is taken: memory to the last percents, and
+ * the work of each rank. Times are measured by `tutti bench forecast`: they need a quiet machine.
+ */
+#include "nn/forecast.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/params.h"
+#include "base/test.h"
+#include "nn/callbacks/common.h"
+#include "nn/spread.h"
+#include "nn/trainer.h"
+#include "tutti/tutti.h"
+
+enum { BATCH = 40, SIDE = 12, CLASSES = 10 };
+
+typedef struct step {
+    tutti_job *job;
+    tutti_model *model;
+    tutti_form *form;
+    tutti_tensor *tensors[2];
+} step;
+
+static tutti_model *small_net(tutti_job *job)
+{
+    tutti_model *m =
+        tutti_sequential(job, tutti_conv2d(8, 3, .activation = TUTTI_RELU), tutti_batch_norm(),
+                         tutti_max_pool2d(2), tutti_flatten(), tutti_dropout(0.2),
+                         tutti_dense(64, .activation = TUTTI_RELU), tutti_dense(CLASSES));
+    tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 1e-3),
+                  .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy");
+    return m;
+}
+
+static tutti_model *wide_net(tutti_job *job)
+{
+    tutti_model *m =
+        tutti_sequential(job, tutti_flatten(), tutti_dense(256, .activation = TUTTI_RELU),
+                         tutti_dense(256, .activation = TUTTI_RELU), tutti_dense(CLASSES));
+    tutti_compile(m, .optimizer = tutti_sgd(0.1),
+                  .loss = tutti_sparse_cross_entropy(.from_logits = true));
+    return m;
+}
+
+static step make_step(tutti_model *(*net)(tutti_job *job))
+{
+    step s = {.job = tutti_open(NULL, NULL)};
+    int64_t dims[] = {BATCH, SIDE, SIDE, 1};
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 4, dims, &s.tensors[0]));
+    CHECK_OK(tutti_tensor_create(TUTTI_I32, 1, dims, &s.tensors[1]));
+    for (int64_t i = 0; i < tutti_tensor_count(s.tensors[0]); i++)
+        tutti_tensor_set(s.tensors[0], i, sin((double)(i % 97)));
+    for (int64_t i = 0; i < BATCH; i++)
+        tutti_tensor_set(s.tensors[1], i, (double)(i % CLASSES));
+    s.model = net(s.job);
+    tutti_build(s.model, TUTTI_F32, SIDE, SIDE, 1);
+    CHECK_OK(tutti__form_for(s.model, true, 2, s.tensors, &s.form));
+    return s;
+}
+
+static void end_step(step *s)
+{
+    tutti_tensor_release(s->tensors[0]);
+    tutti_tensor_release(s->tensors[1]);
+    CHECK_INT(tutti_close(s->job), 0);
+}
+
+static double state_bytes(tutti_model *model)
+{
+    double bytes = 0;
+    tutti_state *state = tutti__engine_state(model->engine);
+    for (size_t i = 0; tutti__state_at(state, i); i++) {
+        const tutti_state_variable *variable = tutti__state_at(state, i);
+        for (size_t k = 0; k < variable->pieces.count; k++)
+            if (variable->pieces.data[k]->value)
+                bytes += (double)variable->pieces.data[k]->value->buffer->size;
+    }
+    return bytes;
+}
+
+/* Variables as they lie there, and what the steps take beside them by the allocators' own count. */
+static void check_memory(tutti_model *(*net)(tutti_job *job), tutti_strategy *strategy)
+{
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        step s = make_step(net);
+        tutti_forecast f;
+        double fed = 0;
+        CHECK_OK(tutti__form_run(s.model, s.form, 0, false, 2, s.tensors)); /* it has its variables now */
+        tutti__form_drop(s.form);
+        CHECK_OK(tutti__form_for(s.model, true, 2, s.tensors, &s.form));
+        int64_t before = tutti__memory_now();
+        CHECK_OK(tutti__forecast_form(s.model, s.form, 0, 2, s.tensors, &f));
+        CHECK(f.timed && f.step > 0 && f.compute > 0 && f.weights > 0 && f.activations > 0);
+        tutti__memory_mark();
+        for (int i = 0; i < 3; i++)
+            CHECK_OK(tutti__form_run(s.model, s.form, 0, false, 2, s.tensors));
+        for (int i = 0; i < 2; i++)
+            fed += (double)tutti_tensor_count(s.tensors[i]) * 4;
+        double measured = (double)(tutti__memory_most() - before) + state_bytes(s.model) + fed;
+        double predicted = f.total * tutti_strategy_local(strategy);
+        CHECK_NEAR(predicted / measured, 1, 0.05);
+        end_step(&s);
+    }
+}
+
+TUTTI_TEST(forecast_of_memory_is_what_a_step_takes)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti_model *(*const nets[])(tutti_job *) = {small_net, wide_net};
+    for (size_t i = 0; i < TUTTI_COUNT(nets); i++) {
+        tutti_strategy *one = tutti_strategy_one_device(.devices = "cpu:0");
+        tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+        check_memory(nets[i], one);
+        check_memory(nets[i], two);
+        CHECK_OK(tutti_strategy_close(one));
+        CHECK_OK(tutti_strategy_close(two));
+    }
+}
+
+typedef struct work {
+    double all, updates; /* FLOPs */
+} work;
+
+/* Of the program that replica `first` of `workers` has, by the operators' cost rules. */
+static work work_of(const step *s, int workers, int first, bool deterministic)
+{
+    tutti_strategy_options options = {
+        .struct_size = sizeof options, .deterministic = deterministic, .shards = 8};
+    tutti_strategy *imagined =
+        tutti__strategy_imagine("multi_worker_mirrored", workers, first, &options);
+    tutti_rehearsal rehearsal = {0};
+    work w = {0};
+    CHECK_OK(tutti__forecast_imagined(s->model, s->form, 0, 2, s->tensors, imagined, &rehearsal));
+    for (size_t i = 0; rehearsal.count == 1 && i < rehearsal.devices[0].count; i++) {
+        const tutti_node *node = rehearsal.devices[0].data[i].node;
+        double flops = node ? tutti__node_flops(node) : 0;
+        w.all += flops;
+        w.updates += node && (node->op->flags & TUTTI_OP_UPDATES) ? flops : 0;
+    }
+    tutti__rehearsal_free(&rehearsal);
+    CHECK_OK(tutti_strategy_close(imagined));
+    return w;
+}
+
+/* Of W ranks and V shards, ceil(V / W) / V of the batch's work and a tenth more; every rank updates
+ * all weights, which is a tenth of one worker's work at most. */
+TUTTI_TEST(deterministic_ranks_do_their_share_of_the_work_and_no_more)
+{
+    enum { SHARDS = 8 };
+    step s = make_step(small_net);
+    work alone = work_of(&s, 1, 0, true), plain = work_of(&s, 1, 0, false);
+    CHECK(alone.all > 1e6 && alone.updates > 0);
+    CHECK_NEAR(alone.all / plain.all, 1, 0.1); /* shards cost nothing in FLOPs */
+    for (int workers = 2; workers <= SHARDS; workers++) {
+        int most = (SHARDS + workers - 1) / workers;
+        double sum = 0;
+        for (int rank = 0; rank < workers; rank++) {
+            work w = work_of(&s, workers, rank, true);
+            sum += w.all - w.updates;
+            CHECK(w.all <= alone.all * most / SHARDS + 0.1 * alone.all);
+            CHECK(w.all - w.updates <= 1.1 * (alone.all - alone.updates) * most / SHARDS);
+        }
+        CHECK(sum >= 0.9 * (alone.all - alone.updates)); /* sums over shards are collectives now */
+    }
+    end_step(&s);
+}
+
+TUTTI_TEST(forecast_prices_what_replicas_exchange)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+    TUTTI_WITH_STRATEGY(two)
+    {
+        step s = make_step(wide_net);
+        tutti_forecast f;
+        char *text;
+        CHECK_OK(tutti__forecast_form(s.model, s.form, 0, 2, s.tensors, &f));
+        CHECK(f.replicas == 2 && f.communication > 0 && f.exposed > 0);
+        CHECK_NEAR(f.step, f.compute + f.exposed, 1e-9);
+        /* weights 144x256 + 256x256 + 256x10 and their biases, of which each replica gives half */
+        double weights = 4.0 * (145 * 256 + 257 * 256 + 257 * 10);
+        CHECK_NEAR(f.sent / weights, 1, 0.01);
+        CHECK_OK(tutti__forecast_text(s.model, &f, &text));
+        CHECK_CONTAINS(text, "2 devices   strategy mirrored");
+        CHECK_CONTAINS(text, "gradients in buckets");
+        CHECK_CONTAINS(text, "per step: predicted");
+        free(text);
+        end_step(&s);
+    }
+    CHECK_OK(tutti_strategy_close(two));
+}
+
+/* A rehearsal changes no weight, no slot and no sum. */
+TUTTI_TEST(a_rehearsal_changes_nothing)
+{
+    float lasts[2];
+    for (int with = 0; with < 2; with++) {
+        step s = make_step(small_net);
+        tutti_forecast f;
+        tutti_weight_info info;
+        tutti_tensor *value;
+        if (with)
+            CHECK_OK(tutti__forecast_form(s.model, s.form, 0, 2, s.tensors, &f));
+        for (int i = 0; i < 2; i++)
+            CHECK_OK(tutti__form_run(s.model, s.form, 0, false, 2, s.tensors));
+        CHECK_OK(tutti_weight_at(s.model, 0, &info));
+        CHECK_OK(tutti_get_weight(s.model, info.name, &value));
+        lasts[with] = (float)tutti_tensor_get(value, 3);
+        tutti_tensor_release(value);
+        end_step(&s);
+    }
+    CHECK(lasts[0] == lasts[1]);
+}
+
+/* `auto` with several devices: whatever it chooses, the losses are those of one device. */
+TUTTI_TEST(auto_chooses_by_forecast_and_says_so)
+{
+    double losses[2];
+    for (int i = 0; i < 2; i++) {
+        const char *flags[] = {"test",
+                               "--strategy",
+                               i ? "auto" : "one_device",
+                               "--devices",
+                               i ? "cpu:0,cpu:1" : "cpu:0",
+                               NULL};
+        int argc = 5;
+        char **argv = (char **)flags;
+        tutti_text shown = {0};
+        tutti_job *job = tutti_open(&argc, &argv);
+        step s = make_step(small_net); /* for its tensors */
+        tutti_model *m = small_net(job);
+        tutti_dataset *data = tutti_batch(tutti_from(job, s.tensors[0], s.tensors[1]), 20);
+        tutti_callback *bar = tutti__progress_into(&shown, false, 0);
+        const tutti_history *h = tutti_fit(m, data, .epochs = 3, .callbacks = TUTTI_LIST(bar));
+        CHECK_OK(tutti_job_check(job));
+        losses[i] = tutti_history_get(h, "loss", 2);
+        if (i) {
+            CHECK_CONTAINS(shown.data, "auto: ");
+            CHECK_CONTAINS(shown.data, " a step is predicted on 2 devices, ");
+        }
+        CHECK_INT(tutti_close(job), 0);
+        tutti__text_free(&shown);
+        end_step(&s);
+    }
+    CHECK_NEAR(losses[1], losses[0], 1e-3 * fabs(losses[0]));
+}
+
+/* From two devices back to one: the variables come along. */
+TUTTI_TEST(an_engine_gathers_what_it_has_spread)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    float lasts[2];
+    for (int gathers = 0; gathers < 2; gathers++) {
+        tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+        TUTTI_WITH_STRATEGY(two)
+        {
+            step s = make_step(wide_net);
+            tutti_weight_info info;
+            tutti_tensor *value;
+            CHECK_OK(tutti__form_run(s.model, s.form, 0, false, 2, s.tensors));
+            if (gathers) {
+                CHECK_OK(tutti__engine_gather(s.model->engine));
+                CHECK(!tutti__model_strategy(s.model));
+            }
+            CHECK_OK(tutti__form_run(s.model, s.form, 0, false, 2, s.tensors));
+            CHECK_OK(tutti_weight_at(s.model, 0, &info));
+            CHECK_OK(tutti_get_weight(s.model, info.name, &value));
+            lasts[gathers] = (float)tutti_tensor_get(value, 100);
+            tutti_tensor_release(value);
+            end_step(&s);
+        }
+        CHECK_OK(tutti_strategy_close(two));
+    }
+    CHECK_NEAR(lasts[1], lasts[0], 1e-6);
+}
