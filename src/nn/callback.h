@@ -31,7 +31,7 @@ typedef struct tutti_fit {
     bool logs_read;      /* for the batch at hand */
     bool validates;      /* there is validation data */
     int64_t epoch_started, waited_before;
-    bool accounts;       /* somebody is shown what a spread training will take, and what it took */
+    bool accounts; /* somebody is shown what a spread training will take, and what it took */
     tutti_forecast *forecast;  /* worked out before the first step */
     char chosen[256];          /* what --strategy auto came to, and why; "" */
     tutti_fit_account account; /* after the last one */

@@ -89,7 +89,8 @@ static void check_memory(tutti_model *(*net)(tutti_job *job), tutti_strategy *st
         step s = make_step(net);
         tutti_forecast f;
         double fed = 0;
-        CHECK_OK(tutti__form_run(s.model, s.form, 0, false, 2, s.tensors)); /* it has its variables now */
+        CHECK_OK(tutti__form_run(s.model, s.form, 0, false, 2,
+                                 s.tensors)); /* it has its variables now */
         tutti__form_drop(s.form);
         CHECK_OK(tutti__form_for(s.model, true, 2, s.tensors, &s.form));
         int64_t before = tutti__memory_now();

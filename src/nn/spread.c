@@ -15,10 +15,10 @@ tutti_status tutti__model_engine(tutti_model *model)
     if (model->engine) /* one that is entered later counts; the job's own was there at the start */
         return tutti__engine_spread(model->engine, tutti_strategy_current());
     bool deterministic = model->deterministic || (strategy && strategy->options.deterministic);
-    TUTTI_TRY(tutti__engine_options_of(
-        TUTTI_OPTIONS(tutti_session_options, .deterministic = deterministic,
-                      .memory_limit = model->memory_limit),
-        &options));
+    TUTTI_TRY(tutti__engine_options_of(TUTTI_OPTIONS(tutti_session_options,
+                                                     .deterministic = deterministic,
+                                                     .memory_limit = model->memory_limit),
+                                       &options));
     if (strategy && strategy->local > 0)
         options.device = tutti_strategy_device(strategy, 0);
     options.strategy = strategy;
