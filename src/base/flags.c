@@ -266,9 +266,9 @@ void tutti__flags_apply(tutti_job *job)
         const char *flag, *param;
     } params[] = {{"threads", "THREADS"}, {"device", "DEVICE"}};
     for (size_t i = 0; i < TUTTI_COUNT(params); i++) {
-        const char *text = tutti_flag_text(job, params[i].flag, NULL);
-        if (text)
-            tutti__param_set(params[i].param, text);
+        /* What stands in the environment, parameters find themselves. */
+        if (tutti__map_get(&job->flags, params[i].flag))
+            tutti__param_set(params[i].param, tutti_flag_text(job, params[i].flag, NULL));
     }
     job->seed = (uint64_t)tutti_flag_int(job, "seed", 1);
 }

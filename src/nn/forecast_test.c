@@ -151,6 +151,7 @@ static work work_of(const step *s, int workers, int first, bool deterministic)
  * all weights, which is a tenth of one worker's work at most. */
 TUTTI_TEST(deterministic_ranks_do_their_share_of_the_work_and_no_more)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* whose programs are counted */
     enum { SHARDS = 8 };
     step s = make_step(small_net);
     work alone = work_of(&s, 1, 0, true), plain = work_of(&s, 1, 0, false);
@@ -168,6 +169,7 @@ TUTTI_TEST(deterministic_ranks_do_their_share_of_the_work_and_no_more)
         CHECK(sum >= 0.9 * (alone.all - alone.updates)); /* sums over shards are collectives now */
     }
     end_step(&s);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
 TUTTI_TEST(forecast_prices_what_replicas_exchange)

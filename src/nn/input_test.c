@@ -182,26 +182,38 @@ static void check_policy(int workers, tutti_shard_policy policy, int64_t example
 
 TUTTI_TEST(fit_by_file)
 {
+    CHECK_OK(tutti__param_set("DEVICE",
+                              "cpu:0")); /* the threads of test devices do not outlive a fork */
     check_policy(3, TUTTI_SHARD_FILE, EXAMPLES);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
 TUTTI_TEST(fit_by_bytes)
 {
+    CHECK_OK(tutti__param_set("DEVICE",
+                              "cpu:0")); /* the threads of test devices do not outlive a fork */
     check_policy(2, TUTTI_SHARD_BYTES, EXAMPLES);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
 TUTTI_TEST(fit_of_everything_everywhere)
 {
+    CHECK_OK(tutti__param_set("DEVICE",
+                              "cpu:0")); /* the threads of test devices do not outlive a fork */
     check_policy(2, TUTTI_SHARD_OFF, 2 * EXAMPLES);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
 TUTTI_TEST(fit_by_a_function_of_each_process)
 {
+    CHECK_OK(tutti__param_set("DEVICE",
+                              "cpu:0")); /* the threads of test devices do not outlive a fork */
     test_folder folder;
     given g;
     prepare(&folder, &g);
     tutti__test_workers(2, NULL, by_function, &g);
     test_folder_remove(&folder);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
 /* ---- on the tape ---- */

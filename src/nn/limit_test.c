@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/job.h"
+#include "base/params.h"
 #include "base/test.h"
 #include "nn/model.h"
 #include "tutti/tutti.h"
@@ -82,6 +83,7 @@ static outcome train(int64_t limit, const char *flag)
 
 TUTTI_TEST(a_limit_of_memory_is_kept_and_changes_no_bit)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* whose arena is planned */
     outcome plain = train(0, NULL);
     CHECK_OK(plain.status);
     CHECK_STR(plain.note, "");
@@ -95,6 +97,7 @@ TUTTI_TEST(a_limit_of_memory_is_kept_and_changes_no_bit)
         CHECK_CONTAINS(r.note, "computed again");
         CHECK_CONTAINS(r.note, "more FLOPs");
     }
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
 TUTTI_TEST(a_limit_of_memory_that_is_wide_changes_nothing)
@@ -107,6 +110,7 @@ TUTTI_TEST(a_limit_of_memory_that_is_wide_changes_nothing)
 
 TUTTI_TEST(a_limit_of_memory_comes_from_the_command_line)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* whose arena is planned */
     outcome plain = train(0, NULL);
     char text[32];
     snprintf(text, sizeof text, "%.3fMiB", 0.7 * (double)plain.bytes / (1 << 20));
@@ -115,19 +119,23 @@ TUTTI_TEST(a_limit_of_memory_comes_from_the_command_line)
     CHECK((double)r.bytes <= 0.701 * (double)plain.bytes);
     CHECK_STATUS(train(0, "much").status, TUTTI_INVALID);
     CHECK_STATUS(train(-5, NULL).status, TUTTI_INVALID);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
 TUTTI_TEST(a_limit_of_memory_that_cannot_be_kept_is_refused_in_words)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* whose arena is planned */
     CHECK_STATUS(train(100000, NULL).status, TUTTI_TOO_LARGE);
     CHECK_CONTAINS(tutti_error_message(), "the limit is 0.10 MiB");
     CHECK_CONTAINS(tutti_error_message(), "MiB at least when some are computed again");
     CHECK_CONTAINS(tutti_error_message(), "make the batch smaller");
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
 /* Of one's own graph; runs without gradients keep nothing for them. */
 TUTTI_TEST(a_limit_of_memory_holds_for_gradients_in_a_session)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* whose arena is planned */
     tutti_graph *graph;
     tutti_session *session;
     tutti_tensor *x, *y;
@@ -151,4 +159,5 @@ TUTTI_TEST(a_limit_of_memory_holds_for_gradients_in_a_session)
     tutti_tensor_release(x);
     tutti_session_close(session);
     tutti_graph_destroy(graph);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }

@@ -387,6 +387,7 @@ TUTTI_TEST(remat_is_kept_in_a_models_json)
 /* The summary compiles a step of its own, with another loss. */
 TUTTI_TEST(a_summary_says_what_recomputing_saves)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* whose arena is planned */
     for (int remat = 0; remat < 2; remat++) {
         tutti_job *job = tutti_open(NULL, NULL);
         tutti_model *m = transformer(job, remat == 1);
@@ -407,4 +408,5 @@ TUTTI_TEST(a_summary_says_what_recomputing_saves)
             tutti_tensor_release(real.weights[i]);
         CHECK_INT(tutti_close(job), 0);
     }
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
 }

@@ -137,7 +137,8 @@ static void check_failure(const char *device)
     tutti_tensor *bad = check_tensor(1, (int64_t[]){2}, 1, NAN), *value = NULL, *kept = NULL;
     CHECK(tutti_run(session, .feed = TUTTI_FEED({x, in}, {w, bad}),
                     .targets = TUTTI_TARGETS(add, total)) == TUTTI_CHECK_FAILED);
-    CHECK_SAYS("acme.weighted_rows 'acme.weighted_rows': weight[0] is not a number");
+    CHECK_SAYS("acme.weighted_rows 'acme.weighted_rows' (session.c:");
+    CHECK_SAYS("): weight[0] is not a number");
     CHECK(tutti_run(session, .feed = TUTTI_FEED({x, in}, {w, bad}),
                     .targets = TUTTI_TARGETS(after)) == TUTTI_CHECK_FAILED);
     CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, in}, {w, good}),

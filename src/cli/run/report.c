@@ -5,7 +5,7 @@
 
 #include "cli/run/launch.h"
 
-/* The first failure stands last, where the reader looks. */
+/* The first failure stands last, where the reader looks; above it what that rank said last. */
 void tutti__launch_report(const tutti_launch *l)
 {
     const tutti_launch_rank *r = &l->ranks[l->first_failed];
@@ -13,6 +13,16 @@ void tutti__launch_report(const tutti_launch *l)
     for (int i = 0; i < l->job->size; i++)
         others += i != l->first_failed && l->ranks[i].ended &&
                   (l->ranks[i].by_signal || l->ranks[i].number != 0);
+    if (others > 0 && r->output.tail_size > 0) {
+        fprintf(stderr, "tutti run: the last words of rank %d:\n", l->first_failed);
+        const char *at = r->output.tail, *end = at + r->output.tail_size;
+        while (at < end) {
+            const char *line = memchr(at, '\n', (size_t)(end - at));
+            int size = (int)((line != NULL ? line : end) - at);
+            fprintf(stderr, "  | %.*s\n", size, at);
+            at += size + 1;
+        }
+    }
     fprintf(stderr, "tutti run: ");
     if (others > 0)
         fprintf(stderr, "%d other rank%s failed after it; ", others, others == 1 ? "" : "s");
@@ -24,15 +34,6 @@ void tutti__launch_report(const tutti_launch *l)
         fprintf(stderr, "ended by signal %d (%s)\n", r->number, strsignal(r->number));
     else
         fprintf(stderr, "exit code %d\n", r->number);
-    if (others > 0 && r->output.tail_size > 0) {
-        const char *at = r->output.tail, *end = at + r->output.tail_size;
-        while (at < end) {
-            const char *line = memchr(at, '\n', (size_t)(end - at));
-            int size = (int)((line != NULL ? line : end) - at);
-            fprintf(stderr, "  | %.*s\n", size, at);
-            at += size + 1;
-        }
-    }
 }
 
 int tutti__launch_code(const tutti_launch *l)
