@@ -6,8 +6,6 @@
 #include "base/test.h"
 #include "tutti/tutti.h"
 
-static const char path[] = "onnx_learn_test.onnx";
-
 static tutti_tensor *numbers(int64_t rows, int64_t columns)
 {
     tutti_tensor *t;
@@ -31,6 +29,8 @@ static tutti_model *imported(tutti_job *job)
     tutti_model *m =
         tutti_sequential(job, tutti_dense(8, .activation = TUTTI_RELU), tutti_dense(3));
     tutti_build(m, TUTTI_F32, 5);
+    char path[64]; /* tests run side by side */
+    snprintf(path, sizeof path, "/tmp/tutti_onnx_learn_%d.onnx", (int)getpid());
     CHECK_OK(tutti_export_onnx(m, path));
     tutti_model *model = tutti_import_onnx(job, path);
     unlink(path);

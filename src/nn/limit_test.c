@@ -43,6 +43,7 @@ static double sum_of_weights(tutti_model *m)
 /* `flag`: as --set memory= has it, or NULL. */
 static outcome train(int64_t limit, const char *flag)
 {
+    CHECK_OK(tutti__param_set("THREADS", "1")); /* more of them need more workspace */
     outcome r = {0};
     char setting[64];
     snprintf(setting, sizeof setting, "memory=%s", flag ? flag : "");

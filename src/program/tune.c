@@ -14,8 +14,8 @@
 #include "base/world.h"
 #include "program/tune_file.h"
 
-enum { MOST_RIVALS = 8, MOST_VIEWS = 16, RUNS = 3 };
-#define ENOUGH_NS 4000000    /* a rival is not run again after this long */
+enum { MOST_RIVALS = 8, MOST_VIEWS = 16, RUNS = 6 };
+#define ENOUGH_NS 8000000    /* a rival is not run again after this long */
 #define MOST_BYTES (1 << 28) /* of a node that is tried: larger ones are decided by score */
 
 static tutti_param tune_param = TUTTI_PARAM(

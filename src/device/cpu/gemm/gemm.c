@@ -343,35 +343,46 @@ static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
     }
 }
 
-/* A library's product, cut into pieces of C: by shape, or, where that changes no bit, into one for
- * each thread, because a library packs all of B for every piece. */
+/* A library's product, cut into pieces of C: by shape, or, where that changes no bit, into one of
+ * many rows for each thread, because a library packs all of B for every piece. Pieces of few rows
+ * would run other code of the library, with other bits. */
 typedef struct cut {
     const tutti_gemm_plan *plan;
     const tutti_gemm *gemm;
-    int64_t piece_m, n_pieces, piece_n;
+    int64_t m_pieces, n_pieces;
+    bool even; /* rows are shared out evenly */
 } cut;
 
-enum { FEWEST_ROWS = 128, ROW_UNIT = 16 };
+enum { FEWEST_ROWS = 144, ROW_UNIT = 16 };
 
 static cut engine_cut(const tutti_gemm_plan *plan, const tutti_gemm *gemm, int threads)
 {
-    cut c = {plan, gemm, plan->piece_m, .piece_n = plan->piece_n * plan->tile->wide};
-    if (plan->engine->row_invariant != NULL && plan->engine->row_invariant()) {
-        int64_t rows = divide_up(divide_up(plan->m, threads), ROW_UNIT) * ROW_UNIT;
-        c.piece_m = rows < FEWEST_ROWS ? FEWEST_ROWS : rows;
-        c.piece_n = plan->n;
-    }
-    c.n_pieces = divide_up(plan->n, c.piece_n);
+    cut c = {plan, gemm, .even = plan->engine->row_invariant && plan->engine->row_invariant()};
+    int64_t most = plan->m / FEWEST_ROWS;
+    c.m_pieces = !c.even          ? divide_up(plan->m, plan->piece_m)
+                 : most < 1       ? 1
+                 : most < threads ? most
+                                  : threads;
+    c.n_pieces = c.even ? 1 : divide_up(plan->n, plan->piece_n * plan->tile->wide);
     return c;
+}
+
+static int64_t engine_row(const cut *c, int64_t piece)
+{
+    if (!c->even)
+        return least(piece * c->plan->piece_m, c->plan->m);
+    return piece == c->m_pieces ? c->plan->m
+                                : c->plan->m * piece / c->m_pieces / ROW_UNIT * ROW_UNIT;
 }
 
 static void engine_piece(void *context, int64_t index)
 {
     const cut *c = context;
     tutti_gemm part = *c->gemm;
-    int64_t row = index / c->n_pieces * c->piece_m, col = index % c->n_pieces * c->piece_n;
-    part.m = least(c->piece_m, part.m - row);
-    part.n = least(c->piece_n, part.n - col);
+    int64_t wide = c->even ? c->plan->n : c->plan->piece_n * c->plan->tile->wide;
+    int64_t row = engine_row(c, index / c->n_pieces), col = index % c->n_pieces * wide;
+    part.m = engine_row(c, index / c->n_pieces + 1) - row;
+    part.n = least(wide, part.n - col);
     part.a += part.trans_a ? row : row * part.lda;
     part.b += part.trans_b ? col * part.ldb : col;
     part.c += row * part.ldc + col;
@@ -408,5 +419,5 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
         return;
     }
     cut c = engine_cut(plan, gemm, pool ? tutti__pool_threads(pool) : 1);
-    tutti__pool_run(pool, divide_up(plan->m, c.piece_m) * c.n_pieces, engine_piece, &c);
+    tutti__pool_run(pool, c.m_pieces * c.n_pieces, engine_piece, &c);
 }

@@ -216,7 +216,8 @@ TUTTI_TEST(gemm_bits_do_not_depend_on_threads_or_plan)
 
 TUTTI_TEST(products_of_row_invariant_libraries_do_not_depend_on_threads)
 {
-    static const int64_t sizes[][3] = {{256, 160, 170}, {700, 300, 900}, {1024, 256, 256}};
+    static const int64_t sizes[][3] = {
+        {130, 150, 140}, {256, 160, 170}, {433, 129, 500}, {700, 300, 900}, {1024, 256, 256}};
     int tried = 0;
     for (const tutti_gemm_engine *const *e = tutti__gemm_engine_table; *e != NULL; e++) {
         const tutti_gemm_engine *engine;
