@@ -47,7 +47,7 @@ void tutti__plan_release(tutti_plan *plan);
 /* The plan that the engine compiled last, retained, or NULL. */
 tutti_plan *tutti__engine_last(tutti_engine *engine);
 
-/* ---- limits.c ---- */
+/* ---- device_limits.c ---- */
 /* TOO_LARGE when a device of the strategy would need more memory than it is granted. */
 tutti_status tutti__limits_check(tutti_state *state, const tutti_strategy *strategy,
                                  const tutti_plan *plan);

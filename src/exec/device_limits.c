@@ -1,5 +1,5 @@
-/* limits.c: memory that a strategy grants to a device: a program that needs more is refused before
- * it runs. What counts is planned: the program's values, and the variables on the device. */
+/* device_limits.c: memory that a strategy grants to a device: a program that needs more is refused
+ * before it runs. What counts is planned: the program's values, and the variables on the device. */
 #include <stdio.h>
 #include <string.h>
 
