@@ -1,12 +1,9 @@
 /* cluster_test.c: groups of processes that meet as a cluster, and what they learn when one of them
  * dies or stops. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,25 +12,6 @@
 #include "comm/testing.h"
 
 enum { RANKS = 4 };
-
-/* "127.0.0.1:port,…" with ports that were free a moment ago. */
-static void free_addresses(int count, char *ret_text, size_t size)
-{
-    int sockets[RANKS], used = 0;
-    for (int i = 0; i < count; i++) {
-        struct sockaddr_in address = {.sin_family = AF_INET,
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t length = sizeof address;
-        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
-        CHECK(sockets[i] >= 0);
-        CHECK_INT(bind(sockets[i], (struct sockaddr *)&address, sizeof address), 0);
-        CHECK_INT(getsockname(sockets[i], (struct sockaddr *)&address, &length), 0);
-        used += snprintf(ret_text + used, size - (size_t)used, "%s127.0.0.1:%d", i ? "," : "",
-                         ntohs(address.sin_port));
-    }
-    for (int i = 0; i < count; i++)
-        close(sockets[i]);
-}
 
 static int machines = 1; /* that ranks believe to be on */
 static bool in_turn;     /* ranks 0, 2, … on the first, 1, 3, … on the second */
@@ -68,7 +46,7 @@ static void run_cluster(const tutti_comm_options *options, tutti_rank_work *work
 {
     char workers[256];
     pid_t children[RANKS];
-    free_addresses(RANKS, workers, sizeof workers);
+    tutti__test_addresses(RANKS, workers, sizeof workers);
     for (int rank = 0; rank < RANKS; rank++) {
         children[rank] = fork();
         CHECK(children[rank] >= 0);

@@ -14,6 +14,9 @@ void tutti__test_ranks(int size, const tutti_comm_options *options, tutti_rank_w
 void tutti__test_forked(int size, const tutti_comm_options *options, tutti_rank_work *work,
                         void *context);
 
+/* "127.0.0.1:port,…" with ports that were free a moment ago, for at most 16 ranks. */
+void tutti__test_addresses(int count, char *ret_text, size_t size);
+
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \
         if (!(condition))                                                                          \

@@ -1,5 +1,9 @@
 /* testing_ranks.c: groups of threads and processes for tests. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "comm/testing.h"
@@ -63,4 +67,23 @@ void tutti__test_forked(int size, const tutti_comm_options *options, tutti_rank_
     if (status != TUTTI_OK)
         tutti__test_fail("rank", 0, "%s", error.message);
     CHECK_OK(closed);
+}
+
+void tutti__test_addresses(int count, char *ret_text, size_t size)
+{
+    int sockets[16], used = 0;
+    CHECK(count <= 16);
+    for (int i = 0; i < count; i++) {
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t length = sizeof address;
+        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(sockets[i] >= 0);
+        CHECK_INT(bind(sockets[i], (struct sockaddr *)&address, sizeof address), 0);
+        CHECK_INT(getsockname(sockets[i], (struct sockaddr *)&address, &length), 0);
+        used += snprintf(ret_text + used, size - (size_t)used, "%s127.0.0.1:%d", i ? "," : "",
+                         ntohs(address.sin_port));
+    }
+    for (int i = 0; i < count; i++)
+        close(sockets[i]);
 }

@@ -1,37 +1,16 @@
 /* workers_test.c: what users of strategies rely on, in jobs of several processes. */
 #include "dist/workers.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/params.h"
+#include "comm/testing.h"
 #include "tutti/tutti.h"
 
 enum { MOST = 8 };
-
-/* "127.0.0.1:port,…" with ports that were free a moment ago. */
-static void free_addresses(int count, char *ret_text, size_t size)
-{
-    int sockets[MOST], used = 0;
-    for (int i = 0; i < count; i++) {
-        struct sockaddr_in address = {.sin_family = AF_INET,
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t length = sizeof address;
-        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
-        CHECK(sockets[i] >= 0);
-        CHECK_INT(bind(sockets[i], (struct sockaddr *)&address, sizeof address), 0);
-        CHECK_INT(getsockname(sockets[i], (struct sockaddr *)&address, &length), 0);
-        used += snprintf(ret_text + used, size - (size_t)used, "%s127.0.0.1:%d", i ? "," : "",
-                         ntohs(address.sin_port));
-    }
-    for (int i = 0; i < count; i++)
-        close(sockets[i]);
-}
 
 static tutti_status as_worker(int rank, const char *workers, const tutti_strategy_options *given,
                               tutti_worker_work *work, void *context)
@@ -62,7 +41,7 @@ void tutti__test_workers(int count, const tutti_strategy_options *options, tutti
     char workers[32 * MOST];
     pid_t children[MOST];
     bool good = true;
-    free_addresses(count, workers, sizeof workers);
+    tutti__test_addresses(count, workers, sizeof workers);
     for (int rank = 0; rank < count; rank++) {
         children[rank] = fork();
         CHECK(children[rank] >= 0);
