@@ -16,16 +16,7 @@ int tutti__walk_ways(const tutti_node *node, int capacity, tutti_split *ret)
     if (!node->op->split || node->input_count > TUTTI_SPLIT_SLOTS ||
         node->output_count > TUTTI_SPLIT_SLOTS)
         return 0;
-    for (int i = 0; i < node->input_count; i++)
-        types[i] = *tutti__edge_type(node->inputs[i]);
-    tutti_infer rule = {.op = node->op,
-                        .name = node->name,
-                        .input_count = node->input_count,
-                        .output_count = node->output_count,
-                        .inputs = types,
-                        .attrs = node->attrs,
-                        .attr_count = node->attr_count,
-                        .outputs = node->types};
+    tutti_infer rule = tutti__node_rule(node, types);
     int count = node->op->split(&rule, capacity, ret);
     return count < capacity ? count : capacity;
 }

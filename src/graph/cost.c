@@ -9,8 +9,8 @@ double tutti__node_flops(const tutti_node *node)
     tutti_cost cost = {0};
     if (!node->op->cost || node->input_count > MOST_INPUTS)
         return 0;
+    tutti_infer infer = tutti__node_rule(node, inputs);
     for (int i = 0; i < node->input_count; i++) {
-        inputs[i] = *tutti__edge_type(node->inputs[i]);
         inputs[i].handle = false;
         if (!tutti_type_is_static(&inputs[i]))
             return 0;
@@ -18,14 +18,6 @@ double tutti__node_flops(const tutti_node *node)
     for (int i = 0; i < node->output_count; i++)
         if (!tutti_type_is_static(&node->types[i]))
             return 0;
-    tutti_infer infer = {.op = node->op,
-                         .name = node->name,
-                         .input_count = node->input_count,
-                         .output_count = node->output_count,
-                         .inputs = inputs,
-                         .attrs = node->attrs,
-                         .attr_count = node->attr_count,
-                         .outputs = node->types};
     node->op->cost(&infer, &cost);
     return cost.flops;
 }

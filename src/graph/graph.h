@@ -156,6 +156,21 @@ static inline const tutti_type *tutti__edge_type(tutti_edge e)
     return &e.node->types[e.index];
 }
 
+/* What a rule is asked about a node; `inputs` has room for the types of its inputs. */
+static inline tutti_infer tutti__node_rule(const tutti_node *node, tutti_type *inputs)
+{
+    for (int i = 0; i < node->input_count; i++)
+        inputs[i] = *tutti__edge_type(node->inputs[i]);
+    return (tutti_infer){.op = node->op,
+                         .name = node->name,
+                         .input_count = node->input_count,
+                         .output_count = node->output_count,
+                         .inputs = inputs,
+                         .attrs = node->attrs,
+                         .attr_count = node->attr_count,
+                         .outputs = node->types};
+}
+
 /* The value of a variable: a "read" node, shared while no control scope is in force. */
 tutti_status tutti__handle_read(tutti_graph *graph, tutti_edge handle, tutti_edge *ret);
 
@@ -252,6 +267,12 @@ static inline const char *tutti__str(const tutti_node *n, const char *name)
 static inline bool tutti__is(const tutti_node *n, const char *op)
 {
     return __builtin_strcmp(n->op->name, op) == 0;
+}
+
+/* The number of the parameter of a body behind an edge; -1 when it is none. */
+static inline int tutti__parameter_of(tutti_edge e)
+{
+    return tutti__is(e.node, "parameter") ? (int)tutti__int(e.node, "index") : -1;
 }
 
 #endif

@@ -6,12 +6,6 @@
 
 #include "graph/graph.h"
 
-/* The number of the parameter behind an edge; -1 when it is none. */
-static int parameter_of(tutti_edge edge)
-{
-    return tutti__is(edge.node, "parameter") ? (int)tutti__int(edge.node, "index") : -1;
-}
-
 bool tutti__dense_take(const tutti_infer *fused, tutti_dense *ret)
 {
     const tutti_attr *body = tutti_attr_find(fused->attrs, fused->attr_count, "body");
@@ -30,9 +24,9 @@ bool tutti__dense_take(const tutti_infer *fused, tutti_dense *ret)
     ret->product = add->inputs[product].node;
     if (!tutti__is(ret->product, "matmul"))
         return false;
-    ret->a = parameter_of(ret->product->inputs[0]);
-    ret->b = parameter_of(ret->product->inputs[1]);
-    ret->bias = parameter_of(add->inputs[1 - product]);
+    ret->a = tutti__parameter_of(ret->product->inputs[0]);
+    ret->b = tutti__parameter_of(ret->product->inputs[1]);
+    ret->bias = tutti__parameter_of(add->inputs[1 - product]);
     return ret->a >= 0 && ret->b >= 0 && ret->bias >= 0;
 }
 

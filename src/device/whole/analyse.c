@@ -170,17 +170,7 @@ static tutti_status find_runner_kernel(tutti_whole_executable *e, const tutti_no
     if (!inputs)
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %s '%s'", e->device->name,
                           node->op->name, node->name);
-    for (int i = 0; i < node->input_count; i++)
-        inputs[i] = *tutti__edge_type(node->inputs[i]);
-    tutti_kernel_query query = {.node = {.op = node->op,
-                                         .name = node->name,
-                                         .input_count = node->input_count,
-                                         .output_count = node->output_count,
-                                         .inputs = inputs,
-                                         .attrs = node->attrs,
-                                         .attr_count = node->attr_count,
-                                         .outputs = node->types},
-                                .threads = 1};
+    tutti_kernel_query query = {.node = tutti__node_rule(node, inputs), .threads = 1};
     const tutti_kernel *kernel = tutti__kernel_pick("cpu", &query);
     if (!kernel || kernel->prepare)
         return tutti_fail(TUTTI_UNSUPPORTED, "%s: the runner has no kernel for %s '%s'",

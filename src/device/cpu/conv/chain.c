@@ -4,11 +4,6 @@
 
 #include "device/cpu/conv/layer.h"
 
-static int parameter_of(tutti_edge edge)
-{
-    return tutti__is(edge.node, "parameter") ? (int)tutti__int(edge.node, "index") : -1;
-}
-
 /* Whether a node keeps its input between two bounds. */
 static bool bounds_of(const tutti_node *node, float *ret_low, float *ret_high)
 {
@@ -37,7 +32,7 @@ static bool loop_of(const tutti_node *node, tutti_conv_chain *ret)
 static int inner_of(const tutti_node *add)
 {
     for (int i = 0; i < 2 && tutti__is(add, "add"); i++)
-        if (parameter_of(add->inputs[i]) < 0 && parameter_of(add->inputs[1 - i]) >= 0)
+        if (tutti__parameter_of(add->inputs[i]) < 0 && tutti__parameter_of(add->inputs[1 - i]) >= 0)
             return i;
     return -1;
 }
@@ -50,7 +45,7 @@ static const tutti_node *climb(const tutti_node *node, tutti_conv_chain *ret)
         node = node->inputs[0].node;
     if ((inner = inner_of(node)) >= 0 && !tutti__is(node->inputs[inner].node, "conv2d") &&
         tutti_type_equal(tutti__edge_type(node->inputs[1 - inner]), &node->types[0])) {
-        ret->residual = parameter_of(node->inputs[1 - inner]);
+        ret->residual = tutti__parameter_of(node->inputs[1 - inner]);
         node = node->inputs[inner].node;
         if (bounds_of(node, &ret->low[0], &ret->high[0]))
             node = node->inputs[0].node;
@@ -59,7 +54,7 @@ static const tutti_node *climb(const tutti_node *node, tutti_conv_chain *ret)
         const tutti_node *conv = node->inputs[inner].node;
         tutti_edge other = node->inputs[1 - inner];
         bool row = tutti_type_count(tutti__edge_type(other)) == node->types[0].dims[3];
-        *(row || ret->residual >= 0 ? &ret->bias : &ret->residual) = parameter_of(other);
+        *(row || ret->residual >= 0 ? &ret->bias : &ret->residual) = tutti__parameter_of(other);
         node = row || tutti_type_equal(tutti__edge_type(other), &node->types[0]) ? conv : node;
     }
     return node;
@@ -84,8 +79,8 @@ bool tutti__conv_chain(const tutti_infer *fused, tutti_conv_chain *ret)
         return false;
     const tutti_type *x = tutti__edge_type(conv->inputs[0]),
                      *kernel = tutti__edge_type(conv->inputs[1]);
-    ret->x = parameter_of(conv->inputs[0]);
-    ret->kernel = parameter_of(conv->inputs[1]);
+    ret->x = tutti__parameter_of(conv->inputs[0]);
+    ret->kernel = tutti__parameter_of(conv->inputs[1]);
     if (ret->x < 0 || ret->kernel < 0 || !is_plain(x) || !is_plain(kernel) ||
         !is_plain(&conv->types[0]))
         return false;

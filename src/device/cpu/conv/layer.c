@@ -12,12 +12,6 @@ static const tutti_node *find(const tutti_graph *body, const char *op)
     return NULL;
 }
 
-/* The number of the parameter behind an edge; -1 when it is none. */
-static int parameter_of(tutti_edge edge)
-{
-    return tutti__is(edge.node, "parameter") ? (int)tutti__int(edge.node, "index") : -1;
-}
-
 static int result_of(const tutti_graph *body, const tutti_node *node)
 {
     for (size_t i = 0; i < body->results.count; i++)
@@ -66,9 +60,9 @@ bool tutti__conv_layer(const tutti_infer *fused, const char *pattern, tutti_conv
                                  tutti__edge_type(conv->inputs[1]), &conv->types[0], &ret->shape))
         return false;
     const tutti_node *relu = find(body, "relu"), *pool = find(body, "max_pool2d");
-    ret->x = parameter_of(conv->inputs[0]);
-    ret->kernel = parameter_of(conv->inputs[1]);
-    ret->bias = parameter_of(add->inputs[add->inputs[0].node == conv ? 1 : 0]);
+    ret->x = tutti__parameter_of(conv->inputs[0]);
+    ret->kernel = tutti__parameter_of(conv->inputs[1]);
+    ret->bias = tutti__parameter_of(add->inputs[add->inputs[0].node == conv ? 1 : 0]);
     ret->relu = relu != NULL;
     ret->map = result_of(body, relu != NULL ? relu : add);
     ret->pooled = pool != NULL;
@@ -87,9 +81,9 @@ bool tutti__conv_layer_gradient(const tutti_infer *fused, const char *pattern,
                                   tutti__edge_type(conv->inputs[1]), &ret->shape))
         return false;
     const tutti_node *sum = find(body, "sum");
-    ret->x = parameter_of(conv->inputs[0]);
-    ret->y = parameter_of(pool->inputs[0]);
-    ret->grad = parameter_of(pool->inputs[1]);
+    ret->x = tutti__parameter_of(conv->inputs[0]);
+    ret->y = tutti__parameter_of(pool->inputs[0]);
+    ret->grad = tutti__parameter_of(pool->inputs[1]);
     ret->kernel_grad = result_of(body, conv);
     ret->bias_grad = sum == NULL ? -1 : result_of(body, sum);
     return ret->x >= 0 && ret->y >= 0 && ret->grad >= 0 && ret->kernel_grad >= 0 &&

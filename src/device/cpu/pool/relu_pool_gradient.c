@@ -9,11 +9,6 @@ typedef struct gradient_plan {
     int y, grad; /* inputs */
 } gradient_plan;
 
-static int parameter_of(tutti_edge edge)
-{
-    return tutti__is(edge.node, "parameter") ? (int)tutti__int(edge.node, "index") : -1;
-}
-
 /* The pool's gradient in the body; NULL when it is of another pattern or no floats. */
 static const tutti_node *take_apart(const tutti_infer *fused)
 {
@@ -26,8 +21,10 @@ static const tutti_node *take_apart(const tutti_infer *fused)
                      *pool = where->inputs[1].node;
     const tutti_type *type = &where->types[0];
     bool plain = type->dtype == TUTTI_F32 && tutti_type_is_static(type);
-    return plain && parameter_of(pool->inputs[0]) >= 0 && parameter_of(pool->inputs[1]) >= 0 ? pool
-                                                                                             : NULL;
+    return plain && tutti__parameter_of(pool->inputs[0]) >= 0 &&
+                   tutti__parameter_of(pool->inputs[1]) >= 0
+               ? pool
+               : NULL;
 }
 
 static int score(const tutti_kernel_query *query)
@@ -43,8 +40,8 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
     pool_plan_make(pool->attrs, pool->attr_count, tutti__edge_type(pool->inputs[0])->dims,
                    &p->pool);
-    p->y = parameter_of(pool->inputs[0]);
-    p->grad = parameter_of(pool->inputs[1]);
+    p->y = tutti__parameter_of(pool->inputs[0]);
+    p->grad = tutti__parameter_of(pool->inputs[1]);
     *ret_plan = p;
     return TUTTI_OK;
 }
