@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "bridge/onnx_decode.h"
-#include "tensor/tensor.h"
+#include "tensor/pending.h"
+#include "tensor/type.h"
 
 /* What a tensor's message holds, before it is a tensor. */
 typedef struct parts {
@@ -217,8 +218,7 @@ static tutti_status fill(tutti_onnx_decoder *d, const parts *t, tutti_dtype dtyp
     return tutti__onnx_is_widened(t->number) ? widen(d, t, tensor) : TUTTI_OK;
 }
 
-/* Whether a tensor may stay in the file's bytes: it is large, so that its field's tag and length
- * take at least as many bytes as it must move to be aligned. */
+/* Whether a tensor may stay in the file's bytes until somebody asks for its data. */
 static bool may_stay(const tutti_onnx_decoder *d, const parts *t, tutti_dtype dtype)
 {
     enum { LARGE = 1 << 16 };
@@ -226,15 +226,12 @@ static bool may_stay(const tutti_onnx_decoder *d, const parts *t, tutti_dtype dt
            dtype == TUTTI_F32;
 }
 
-static tutti_status leave(tutti_onnx_decoder *d, const parts *t, const tutti_type *type,
+static tutti_status leave(const tutti_onnx_decoder *d, const parts *t, const tutti_type *type,
                           tutti_tensor **ret)
 {
-    size_t at = (size_t)(t->raw.data - (const uint8_t *)d->bytes->data);
-    uint8_t *data = (uint8_t *)d->bytes->data + at;
-    size_t shift = (uintptr_t)data % sizeof(float);
-    if (shift > 0)
-        memmove(data - shift, data, t->raw.size);
-    return tutti__tensor_over(d->bytes, type, at - shift, ret);
+    tutti_standing standing = {.holder = d->bytes, .bytes = (const char *)t->raw.data};
+    tutti__row_major(type->rank, type->dims, standing.strides);
+    return tutti__tensor_pending(type, &standing, ret);
 }
 
 tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const char **ret_name,

@@ -74,40 +74,13 @@ static void legal_name(const char *name, char ret[256])
     ret[size] = 0;
 }
 
-/* What outlives the file: large tensors stay in its bytes only as long as it is read. Its caller's;
- * NULL after a failure. */
-static tutti_tensor *lasting(tutti_onnx_import *m, tutti_tensor *value)
-{
-    tutti_view view = tutti__tensor_view_of(value);
-    tutti_tensor *own = NULL;
-    if (!value->buffer->borrowed)
-        return tutti_tensor_retain(value);
-    if (tutti__tensor_from_view(&view, &own) == TUTTI_OK)
-        return own;
-    tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
-    return NULL;
-}
-
-static tutti_sym make_constant(tutti_onnx_import *m, tutti_tensor *value)
-{
-    tutti_tensor *own = lasting(m, value);
-    tutti_sym sym = own ? tutti_constant(m->graph, own) : TUTTI_NO_SYM;
-    tutti_tensor_release(own);
-    return sym;
-}
-
 static tutti_sym make_variable(tutti_onnx_import *m, const tutti_onnx_known *known,
                                tutti_tensor *value)
 {
     char name[256];
-    tutti_tensor *own = lasting(m, value);
-    if (!own)
-        return TUTTI_NO_SYM;
     legal_name(known->name, name);
-    tutti_sym sym = tutti_variable(m->graph, tutti_from_tensor(own), .name = name,
-                                   .not_trainable = known->frozen);
-    tutti_tensor_release(own);
-    return sym;
+    return tutti_variable(m->graph, tutti_from_tensor(value), .name = name,
+                          .not_trainable = known->frozen);
 }
 
 /* Constants and initializers get their node when it is first asked for. */
@@ -121,7 +94,7 @@ static void materialize(tutti_onnx_import *m, tutti_onnx_known *known)
         tutti_dtype_is_float(tutti_tensor_dtype(known->value)))
         known->plain = make_variable(m, known, known->value);
     else
-        known->plain = make_constant(m, known->value);
+        known->plain = tutti_constant(m->graph, known->value);
 }
 
 static tutti_onnx_known *needed(tutti_onnx_import *m, int i)
@@ -414,7 +387,7 @@ tutti_sym tutti__onnx_formed(tutti_onnx_import *m, int i, const char *form,
     }
     bool weight =
         known->weight && !m->root->constants && tutti_dtype_is_float(tutti_tensor_dtype(value));
-    known->formed = weight ? make_variable(m, known, value) : make_constant(m, value);
+    known->formed = weight ? make_variable(m, known, value) : tutti_constant(m->graph, value);
     known->form = form;
     tutti_tensor_release(value);
     return known->formed;

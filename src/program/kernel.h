@@ -40,6 +40,9 @@ typedef struct tutti_kernel {
     size_t (*workspace)(const tutti_kernel_query *query); /* (optional) bytes */
     tutti_status (*prepare)(const tutti_kernel_query *query, void **ret_plan); /* (optional) */
     void (*discard)(void *plan);                                               /* (optional) */
+    /* (optional) false: the plan holds what `run` wants of that input, a constant, whose data need
+     * not be there. */
+    bool (*reads)(const void *plan, int input);
     tutti_kernel_fn *run;
 } tutti_kernel;
 

@@ -14,7 +14,7 @@ tutti_status tutti__copy_bytes(const tutti_call *call)
     return TUTTI_OK;
 }
 
-static uint64_t hash_program(const tutti_program *program)
+uint64_t tutti__program_hash(const tutti_program *program)
 {
     uint64_t h = tutti__graph_hash(program->graph);
     for (size_t i = 0; i < program->instruction_count; i++) {
@@ -31,9 +31,7 @@ static tutti_status lower(tutti_program *program, const tutti_partition *partiti
     TUTTI_TRY(tutti__program_order(program, partition));
     TUTTI_TRY(tutti__program_kernels(program, partition->deterministic));
     TUTTI_TRY(tutti__program_streams(program));
-    TUTTI_TRY(tutti__program_memory(program));
-    program->hash = hash_program(program);
-    return TUTTI_OK;
+    return tutti__program_memory(program);
 }
 
 tutti_status tutti__program_create(const tutti_device *device, const tutti_partition *partition,
@@ -90,7 +88,7 @@ void tutti__program_print(const tutti_program *program, tutti_text *text)
     tutti__text_add(text,
                     "program on %s: %zu instructions, arena %zu bytes (bound %zu), hash %016llx\n",
                     program->device->name, program->instruction_count, program->arena_size,
-                    program->arena_bound, (unsigned long long)program->hash);
+                    program->arena_bound, (unsigned long long)tutti__program_hash(program));
     for (size_t i = 0; i < program->instruction_count; i++) {
         const tutti_instruction *instruction = &program->instructions[i];
         if (i == program->commit_at && program->updates)

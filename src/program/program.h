@@ -79,13 +79,15 @@ typedef struct tutti_program {
     bool updates;        /* some variable is written */
     bool shadows;        /* new values are made before the commit, from those of the snapshot */
     int32_t (*clock)[8]; /* of streams.c; NULL with one stream */
-    uint64_t hash;
 } tutti_program;
 
 /* Lowers a partition for a device that runs kernels: order, aliases, kernels, streams, memory. */
 tutti_status tutti__program_create(const tutti_device *device, const tutti_partition *partition,
                                    tutti_program **ret);
 void tutti__program_destroy(tutti_program *program); /* NULL is fine */
+/* Of the graph with its constants' bytes, and of the kernels' names, versions and instruction sets:
+ * as much work as reading all constants, so nothing on the way to a first answer asks for it. */
+uint64_t tutti__program_hash(const tutti_program *program);
 void tutti__program_print(const tutti_program *program, tutti_text *text);
 
 /* Parts of lowering, in the order they run. */

@@ -81,8 +81,7 @@ typedef struct tutti_executable_table {
 } tutti_executable_table;
 struct tutti_executable {
     const tutti_executable_table *table;
-    uint64_t hash; /* kernels' names, versions, instruction sets; graph */
-    bool shadows;  /* makes variables' new values from present ones before the commit: whoever runs
+    bool shadows; /* makes variables' new values from present ones before the commit: whoever runs
                       it claims the variables first (tutti__state_claim) */
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "tensor/large.h"
+#include "tensor/pending.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,7 @@ void tutti__buffer_release(tutti_buffer *buffer)
     if (buffer == NULL ||
         atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) > 1)
         return;
+    tutti__buffer_unsettle(buffer);
     if (!buffer->borrowed)
         buffer->memory->release(buffer->memory->self, buffer->data, buffer->size);
     else if (buffer->release != NULL)

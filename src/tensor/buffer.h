@@ -33,9 +33,11 @@ typedef struct tutti_memory {
 const tutti_memory *tutti__host_memory(void);
 
 struct tutti_payload; /* a chunk of string bytes */
+struct tutti_pending;
 
 typedef struct tutti_buffer {
     atomic_int references;
+    _Atomic(struct tutti_pending *) pending; /* what data will be: pending.h; NULL: it is there */
     void *data;
     size_t size; /* bytes */
     const tutti_memory *memory;

@@ -2,6 +2,7 @@
 #include "tensor/tensor.h"
 
 #include "base/status.h"
+#include "tensor/pending.h"
 #include "tensor/type.h"
 
 #include <stdlib.h>
@@ -213,6 +214,8 @@ int64_t tutti_tensor_count(const tutti_tensor *tensor)
 
 void *tutti_tensor_data(const tutti_tensor *tensor)
 {
+    if (tutti__tensor_is_pending(tensor))
+        tutti__buffer_settle(tensor->buffer);
     return tensor->buffer->data == NULL ? NULL : (char *)tensor->buffer->data + tensor->offset;
 }
 

@@ -5,18 +5,14 @@
 #include "bridge/onnx.h"
 #include "bridge/onnx/patterns.h"
 #include "bridge/onnx/window.h"
+#include "tensor/pending.h"
 
 /* ---- writing ---- */
 
 static tutti_tensor *permuted(const tutti_tensor *value, const int *order)
 {
-    tutti_tensor *view, *copy = NULL;
-    if (tutti_tensor_permute((tutti_tensor *)value, order, &view) != TUTTI_OK)
-        return NULL;
-    if (tutti_tensor_contiguous(view, &copy) != TUTTI_OK)
-        copy = NULL;
-    tutti_tensor_release(view);
-    return copy;
+    tutti_tensor *turned;
+    return tutti__tensor_turned((tutti_tensor *)value, order, &turned) == TUTTI_OK ? turned : NULL;
 }
 
 const char *tutti__onnx_write_kernel(tutti_onnx_export *x, int i)

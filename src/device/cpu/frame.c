@@ -68,8 +68,16 @@ static tutti_cpu_patch *patch_of(tutti_cpu_frame *f, const tutti_program_value *
     }
 }
 
-/* Fills one view; false when out of memory. */
-static bool resolve(tutti_cpu_frame *f, const tutti_program *program, int32_t index,
+/* Whether the instruction's kernel reads input k. */
+static bool reads(const tutti_instruction *instruction, int k)
+{
+    const tutti_kernel *kernel = instruction->kernel;
+    return kernel == NULL || kernel->reads == NULL || kernel->reads(instruction->plan, k);
+}
+
+/* Fills one view; false when out of memory. The data of a constant that is not wanted is left where
+ * it stands. */
+static bool resolve(tutti_cpu_frame *f, const tutti_program *program, int32_t index, bool wanted,
                     tutti_view *view)
 {
     const tutti_program_value *value = &program->values[index];
@@ -79,7 +87,7 @@ static bool resolve(tutti_cpu_frame *f, const tutti_program *program, int32_t in
         view->data = (char *)f->memory + value->offset;
     else if (value->space == TUTTI_IN_SHARED)
         view->data = (char *)f->shared + value->offset;
-    else if (value->space == TUTTI_IN_CONSTANT)
+    else if (value->space == TUTTI_IN_CONSTANT && wanted)
         view->data = tutti_tensor_data(program->constants[value->slot]);
     else if (value->space == TUTTI_IN_QUEUE)
         view->data = program->queues[value->slot];
@@ -114,10 +122,10 @@ static bool fill_calls(tutti_cpu_frame *f, const tutti_program *program)
                                    .pool = program->device->pool,
                                    .context = &f->context};
         for (int k = 0; k < instruction->input_count; k++)
-            if (!resolve(f, program, instruction->inputs[k], view++))
+            if (!resolve(f, program, instruction->inputs[k], reads(instruction, k), view++))
                 return false;
         for (int k = 0; k < instruction->output_count; k++)
-            if (!resolve(f, program, instruction->outputs[k], view++))
+            if (!resolve(f, program, instruction->outputs[k], true, view++))
                 return false;
         if (instruction->workspace >= 0)
             f->calls[i].workspace =

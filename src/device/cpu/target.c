@@ -61,8 +61,7 @@ static tutti_status cpu_compile(tutti_device *device, const tutti_partition *par
         free(e);
         return status;
     }
-    e->executable = (tutti_executable){
-        .table = &cpu_table, .hash = e->program->hash, .shadows = e->program->shadows};
+    e->executable = (tutti_executable){.table = &cpu_table, .shadows = e->program->shadows};
     pthread_mutex_init(&e->lock, NULL);
     e->lane = tutti__trace_name(device->name);
     e->names = calloc(e->program->instruction_count + 1, sizeof *e->names);

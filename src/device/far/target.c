@@ -71,7 +71,6 @@ static tutti_status fill_executable(tutti_far_executable *e, tutti_device *devic
                                     const tutti_partition *partition)
 {
     TUTTI_TRY(tutti__program_create(device, partition, &e->program));
-    e->executable.hash = e->program->hash;
     e->executable.shadows = e->program->shadows;
     e->names = calloc(e->program->instruction_count + 1, sizeof *e->names);
     e->constants = calloc((size_t)e->program->constant_count + 1, sizeof *e->constants);

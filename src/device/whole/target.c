@@ -189,7 +189,8 @@ static void whole_print(const tutti_executable *executable, tutti_text *text)
     const tutti_whole_executable *e = (const tutti_whole_executable *)executable;
     char *graph;
     tutti__text_add(text, "whole partition on %s: %zu nodes, hash %016llx\n", e->device->name,
-                    e->graph->nodes.count, (unsigned long long)executable->hash);
+                    e->graph->nodes.count,
+                    (unsigned long long)tutti__hash_string(tutti__graph_hash(e->graph), "whole"));
     if (tutti_graph_print(e->graph, &graph) != TUTTI_OK)
         return;
     tutti__text_add(text, "%s", graph);
@@ -212,7 +213,6 @@ static tutti_status whole_compile(tutti_device *device, const tutti_partition *p
         whole_destroy(&e->executable);
         return status;
     }
-    e->executable.hash = tutti__hash_string(tutti__graph_hash(e->graph), "whole");
     e->executable.shadows = e->shadows;
     *ret = &e->executable;
     return TUTTI_OK;

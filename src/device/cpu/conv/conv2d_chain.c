@@ -7,6 +7,7 @@
 #include "device/cpu/conv/direct.h"
 #include "device/cpu/conv/winograd_run.h"
 #include "device/cpu/kept.h"
+#include "tensor/pending.h"
 
 /* Transformed kernels take 4 times the memory; larger ones are made anew in each run, of which they
  * are a small part. */
@@ -69,7 +70,7 @@ static void discard(void *pointer)
 
 typedef struct filling {
     const chain_plan *plan;
-    const float *kernel;
+    tutti_standing kernel; /* [height, width, channels, filters], wherever it stands */
     tutti_pool *pool;
 } filling;
 
@@ -77,22 +78,29 @@ static void fill(void *context, float *to)
 {
     const filling *f = context;
     const chain_plan *p = f->plan;
-    winograd_work tiles = {.plan = &p->winograd, .kernel = f->kernel, .panels = to};
-    direct_work direct = {.walk = p->walk, .kernel = f->kernel, .panels = to};
+    winograd_work tiles = {.plan = &p->winograd, .kernel = f->kernel.bytes, .panels = to};
+    direct_standing direct = {.walk = p->walk,
+                              .size = p->chain.shape.windows.size,
+                              .kernel = f->kernel.bytes,
+                              .strides = f->kernel.strides,
+                              .panels = to};
+    memcpy(tiles.strides, f->kernel.strides, sizeof tiles.strides);
     if (p->tiles)
         tutti__pool_run(f->pool, p->winograd.width / WIDTH, winograd_kernel_piece, &tiles);
     else
-        tutti__pool_run(f->pool, panel_count(p->walk->filters), pack_piece, &direct);
+        tutti__pool_run(f->pool, panel_count(p->walk->filters), pack_standing_piece, &direct);
 }
 
 static tutti_status keep(const tutti_kernel_query *query, chain_plan *p)
 {
     char form[80];
     tutti_tensor *source = tutti__kept_source(query, p->chain.kernel);
-    filling context = {p, tutti_tensor_data(source), query->pool};
+    filling context = {p, tutti__tensor_standing(source), query->pool};
     int64_t floats = p->tiles ? winograd_kernel_floats(&p->winograd) : direct_panel_floats(p->walk);
     snprintf(form, sizeof form, "conv2d %s %s", p->tiles ? "tiles" : "direct", TUTTI_ISA_TEXT);
-    return tutti__kept_take(source, form, floats, fill, &context, &p->kept);
+    tutti_status status = tutti__kept_take(source, form, floats, fill, &context, &p->kept);
+    tutti__buffer_release(context.kernel.holder);
+    return status;
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
@@ -110,6 +118,12 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     else
         *ret_plan = p;
     return status;
+}
+
+static bool reads(const void *plan, int input)
+{
+    const chain_plan *p = plan;
+    return input != p->chain.kernel || p->kept == NULL;
 }
 
 static tutti_status run(const tutti_call *call)
@@ -141,5 +155,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_chain) = {
     .workspace = workspace,
     .prepare = prepare,
     .discard = discard,
+    .reads = reads,
     .run = run,
 };

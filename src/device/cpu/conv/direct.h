@@ -15,6 +15,7 @@
 
 #include "device/cpu/conv/finish.h"
 #include "device/cpu/conv/walk.h"
+#include "tensor/tensor.h"
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 enum { PIXELS = 8, VECTORS = 2 };
@@ -91,6 +92,30 @@ static void pack_piece(void *context, int64_t panel)
             (w->backward ? pack_backward : pack_forward)(walk, from, first, count, to);
         }
     }
+}
+
+/* The same of a forward kernel whose elements stand elsewhere: [height, width, channels, filters]
+ * at `strides`, in floats, from `kernel`. Of its one phase every cell is used, in order. */
+typedef struct direct_standing {
+    const tutti_conv_walk *walk;
+    const int64_t *size; /* height and width */
+    const char *kernel;
+    const int64_t *strides;
+    float *panels;
+} direct_standing;
+
+static inline void pack_standing_piece(void *context, int64_t panel)
+{
+    const direct_standing *w = context;
+    int64_t channels = w->walk->channels, first = panel * PANEL, left = w->walk->filters - first,
+            floats = w->walk->cells * channels * PANEL;
+    const int64_t dims[4] = {w->size[0], w->size[1], channels, left < PANEL ? left : PANEL};
+    const int64_t to[4] = {dims[1] * channels * PANEL, channels * PANEL, PANEL, 1};
+    float *at = w->panels + panel * floats;
+    if (left < PANEL)
+        memset(at, 0, (size_t)floats * sizeof *at);
+    tutti__copy_strided(4, dims, sizeof *at, at, to,
+                        w->kernel + first * w->strides[3] * (int64_t)sizeof *at, w->strides);
 }
 
 /* One tap of the window: acc[p] += scalar of pixel p * a line of the panel. */

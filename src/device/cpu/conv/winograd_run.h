@@ -10,6 +10,7 @@
 
 #include "device/cpu/conv/finish.h"
 #include "device/cpu/conv/winograd.h"
+#include "tensor/tensor.h"
 
 /* Tiles and registers of filters in a product that is held in registers. */
 #if defined(__AVX512F__)
@@ -85,56 +86,89 @@ static inline size_t winograd_workspace(const winograd_plan *p)
 
 typedef struct winograd_work {
     const winograd_plan *plan;
-    const float *x, *kernel, *packed; /* packed: panels made before, or NULL */
+    const float *x, *packed; /* packed: panels made before, or NULL */
+    const char *kernel;
+    int64_t strides[4]; /* of the kernel, in floats: row, column, channel, filter */
     float *panels, *y;
-    bool turned;
     const conv_finish *finish;
     tutti_slots slots;
     float *v, *m, *zeros; /* of a strip that is whole */
 } winograd_work;
 
-/* One row of the kernel for channel c and filters from f: forward kernel[i][j][c][f], turned round
- * kernel[2-i][2-j][f][c]. */
-static inline vec winograd_tap(const winograd_work *w, int i, int j, int64_t c, int64_t f)
+/* The kernel as a forward convolution has it: element (i, j, channel, filter) stands at
+ * strides[0] i + strides[1] j + … floats from `bytes`. */
+static inline void winograd_kernel_forward(winograd_work *w, const float *kernel)
 {
     const winograd_plan *p = w->plan;
-    int64_t left = p->filters - f, count = left < 0 ? 0 : left < VEC_LANES ? left : VEC_LANES;
-    if (c >= p->channels || count == 0)
-        return vec_splat(0);
-    if (!w->turned) {
-        const float *from = w->kernel + ((i * 3 + j) * p->channels + c) * p->filters + f;
-        return count == VEC_LANES ? vec_load(from) : load_some(from, count);
-    }
-    const float *from = w->kernel + (((2 - i) * 3 + 2 - j) * p->filters + f) * p->channels + c;
-    float some[VEC_LANES] = {0};
-    for (int64_t l = 0; l < count; l++)
-        some[l] = from[l * p->channels];
-    return vec_load(some);
+    int64_t cell = p->channels * p->filters;
+    w->kernel = (const char *)kernel;
+    memcpy(w->strides, (int64_t[4]){3 * cell, cell, p->filters, 1}, sizeof w->strides);
 }
 
-/* Piece: G g G' of one panel. */
+/* Turned round, kernel[2-i][2-j][filter][channel]. */
+static inline void winograd_kernel_turned(winograd_work *w, const float *kernel)
+{
+    const winograd_plan *p = w->plan;
+    int64_t cell = p->channels * p->filters;
+    w->kernel = (const char *)(kernel + 8 * cell);
+    memcpy(w->strides, (int64_t[4]){-3 * cell, -cell, 1, p->channels}, sizeof w->strides);
+}
+
+enum { DEEP = 16 }; /* channels that are transformed before their lines are written */
+
+/* Taps [3][3][DEEP][WIDTH] of channels from c on and one panel; what is beyond the kernel is 0. */
+static inline void winograd_taps(const winograd_work *w, int64_t panel, int64_t c, float *to)
+{
+    const winograd_plan *p = w->plan;
+    int64_t deep = p->channels - c < DEEP ? p->channels - c : DEEP, f = panel * WIDTH;
+    int64_t wide = p->filters - f < WIDTH ? p->filters - f : WIDTH;
+    const int64_t dims[4] = {3, 3, deep, wide},
+                  strides[4] = {3 * DEEP * WIDTH, DEEP * WIDTH, WIDTH, 1};
+    const int64_t from = (c * w->strides[2] + f * w->strides[3]) * (int64_t)sizeof *to;
+    if (deep < DEEP || wide < WIDTH)
+        memset(to, 0, 9 * DEEP * WIDTH * sizeof *to);
+    if (deep > 0)
+        tutti__copy_strided(4, dims, sizeof *to, to, strides, w->kernel + from, w->strides);
+}
+
+/* G g G' of WIDTH filters of one channel: `cell` floats from tap to tap, `point` from point to
+ * point. */
+VEC_INLINE void winograd_kernel_lines(const float *taps, int64_t cell, float *to, int64_t point)
+{
+    for (int v = 0; v < VECS; v++) {
+        vec half[PATCH][3], g[3], u[PATCH];
+        VEC_UNROLL for (int j = 0; j < 3; j++)
+        {
+            VEC_UNROLL for (int i = 0; i < 3; i++) g[i] =
+                vec_load(taps + (i * 3 + j) * cell + v * VEC_LANES);
+            transform_kernel(g, u);
+            VEC_UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = u[i];
+        }
+        VEC_UNROLL for (int i = 0; i < PATCH; i++)
+        {
+            transform_kernel(half[i], u);
+            VEC_UNROLL for (int j = 0; j < PATCH; j++)
+                vec_store(to + (i * PATCH + j) * point + v * VEC_LANES, u[j]);
+        }
+    }
+}
+
+/* Piece: G g G' of one panel. The points of a channel lie far apart, often by a power of two: so
+ * DEEP channels are made side by side, and written in lines that are long. */
 static void winograd_kernel_piece(void *context, int64_t panel)
 {
     const winograd_work *w = context;
     int64_t depth = w->plan->depth, point = depth * w->plan->width;
-    for (int64_t c = 0; c < depth; c++)
-        for (int v = 0; v < VECS; v++) {
-            vec half[PATCH][3], g[3], u[PATCH];
-            VEC_UNROLL for (int j = 0; j < 3; j++)
-            {
-                VEC_UNROLL for (int i = 0; i < 3; i++) g[i] =
-                    winograd_tap(w, i, j, c, panel * WIDTH + v * VEC_LANES);
-                transform_kernel(g, u);
-                VEC_UNROLL for (int i = 0; i < PATCH; i++) half[i][j] = u[i];
-            }
-            float *to = w->panels + (panel * depth + c) * WIDTH + v * VEC_LANES;
-            VEC_UNROLL for (int i = 0; i < PATCH; i++)
-            {
-                transform_kernel(half[i], u);
-                VEC_UNROLL for (int j = 0; j < PATCH; j++)
-                    vec_store(to + (i * PATCH + j) * point, u[j]);
-            }
-        }
+    float taps[9 * DEEP * WIDTH], made[POINTS * DEEP * WIDTH];
+    for (int64_t c = 0; c < depth; c += DEEP) {
+        int64_t deep = depth - c < DEEP ? depth - c : DEEP;
+        float *to = w->panels + (panel * depth + c) * WIDTH;
+        winograd_taps(w, panel, c, taps);
+        for (int64_t k = 0; k < deep; k++)
+            winograd_kernel_lines(taps + k * WIDTH, DEEP * WIDTH, made + k * WIDTH, DEEP * WIDTH);
+        for (int64_t i = 0; i < POINTS; i++)
+            memcpy(to + i * point, made + i * DEEP * WIDTH, (size_t)(deep * WIDTH) * sizeof *to);
+    }
 }
 
 /* m[ROWS][WIDTH] = v[ROWS][depth] u[depth][WIDTH] */
@@ -336,15 +370,15 @@ static inline void winograd_run(const tutti_call *call, const winograd_plan *p, 
 {
     winograd_work w = {.plan = p,
                        .x = x,
-                       .kernel = kernel,
                        .packed = packed,
                        .panels = call->workspace,
                        .y = call->outputs[0].data,
-                       .turned = turned,
                        .finish = finish};
     float *scratch = w.panels + (packed == NULL ? winograd_kernel_floats(p) : 0);
-    if (packed == NULL)
+    if (packed == NULL) {
+        (turned ? winograd_kernel_turned : winograd_kernel_forward)(&w, kernel);
         tutti_parallel(call, p->width / WIDTH, winograd_kernel_piece, &w);
+    }
     if (p->whole) {
         winograd_run_whole(call, &w, scratch);
         return;
