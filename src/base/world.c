@@ -5,6 +5,7 @@
 #include "base/world.h"
 
 #include "base/memory.h"
+#include "base/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,6 +91,53 @@ static bool make_room(char **data, size_t room)
     return grown != NULL;
 }
 
+/* A stretch of a file that one of several threads reads: memory is mapped page by page as it is
+ * written, which takes longer than the copy. */
+enum { READERS = 4, STRETCH = 4 << 20, READ_AT_ONCE = 1 << 20 };
+
+typedef struct stretch {
+    int fd;
+    char *data;
+    size_t at, end; /* `at` moves to where the reading ended */
+} stretch;
+
+static void *read_stretch(void *context)
+{
+    stretch *s = context;
+    while (s->at < s->end) {
+        size_t left = s->end - s->at;
+        ssize_t got =
+            pread(s->fd, s->data + s->at, left < READ_AT_ONCE ? left : READ_AT_ONCE, (off_t)s->at);
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            break;
+        s->at += got > 0 ? (size_t)got : 0;
+    }
+    return NULL;
+}
+
+/* Reads the first `size` bytes on several threads; how many of them came without a gap. What did
+ * not come, for whatever reason, the caller reads again. */
+static size_t read_beside(int fd, char *data, size_t size)
+{
+    stretch stretches[READERS];
+    pthread_t threads[READERS];
+    bool started[READERS] = {false};
+    size_t count = size / STRETCH < READERS ? size / STRETCH : READERS, whole = 0;
+    count = count > (size_t)tutti__cpu_count() ? (size_t)tutti__cpu_count() : count;
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        stretches[i] = (stretch){fd, data, size / count * i, size / count * (i + 1)};
+        started[i] = i > 0 && pthread_create(&threads[i], NULL, read_stretch, &stretches[i]) == 0;
+    }
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        if (started[i])
+            pthread_join(threads[i], NULL);
+        else
+            read_stretch(&stretches[i]);
+        whole = whole == size / count * i ? stretches[i].at : whole;
+    }
+    return whole;
+}
+
 /* Room is never more than limit + 1 bytes: the byte too many is how an oversized file is seen. */
 static tutti_status read_to_end(int fd, const char *path, size_t limit, size_t expected,
                                 void **ret_data, size_t *ret_size)
@@ -97,6 +145,10 @@ static tutti_status read_to_end(int fd, const char *path, size_t limit, size_t e
     char *data = NULL;
     size_t most = limit + 1, size = 0, room = expected < 4095 ? 4096 : expected + 1;
     tutti_status status = TUTTI_OK;
+    if (expected >= 2 * (size_t)STRETCH && make_room(&data, room < most ? room : most))
+        size = read_beside(fd, data, expected);
+    if (size > 0 && lseek(fd, (off_t)size, SEEK_SET) < 0)
+        size = 0;
     for (;;) {
         room = room < most ? room : most;
         if (!make_room(&data, room)) {

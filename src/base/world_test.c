@@ -75,6 +75,24 @@ TUTTI_TEST(world_files_round_trip)
     remove_folder();
 }
 
+/* Such files are read by several threads. */
+TUTTI_TEST(world_large_files_round_trip)
+{
+    size_t size = ((size_t)17 << 20) + 12345;
+    char *data = malloc(size);
+    CHECK(data != NULL);
+    for (size_t i = 0; i < size; i++)
+        data[i] = (char)(i * 7 % 251);
+    make_folder();
+    check_round_trip(data, size);
+    check_round_trip(data, (size_t)8 << 20);
+    void *back;
+    size_t back_size;
+    CHECK_STATUS(read_file(file, ((size_t)8 << 20) - 1, &back, &back_size), TUTTI_TOO_LARGE);
+    remove_folder();
+    free(data);
+}
+
 TUTTI_TEST(world_read_has_a_limit)
 {
     void *data = NULL;

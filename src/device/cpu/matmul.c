@@ -44,5 +44,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul) = {
     .workspace = workspace,
     .prepare = prepare,
     .discard = tutti__matmul_discard,
+    .reads = tutti__matmul_reads,
     .run = run,
 };

@@ -35,5 +35,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_bias_activation_bf16) = {
     .workspace = workspace,
     .prepare = prepare,
     .discard = tutti__dense_discard,
+    .reads = tutti__dense_reads,
     .run = tutti__dense_run,
 };

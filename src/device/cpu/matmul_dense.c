@@ -84,6 +84,12 @@ size_t tutti__dense_workspace(const tutti_kernel_query *query, bool bf16_tile)
     return tutti__matmul_workspace(&product, bf16_tile ? TUTTI_GEMM_BF16 : 0);
 }
 
+bool tutti__dense_reads(const void *self, int input)
+{
+    const tutti_dense_plan *plan = self;
+    return input != plan->layer.b || tutti__matmul_reads(plan->product, 1);
+}
+
 void tutti__dense_discard(void *self)
 {
     tutti_dense_plan *plan = self;

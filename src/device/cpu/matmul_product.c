@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/pool.h"
 #include "device/cpu/gemm/gemm.h"
 #include "device/cpu/kept.h"
 #include "device/cpu/slots.h"
 #include "device/cpu/tile/tile.h"
+#include "tensor/pending.h"
 
 #define SIDE_BY_SIDE_FLOPS 4e6 /* batches of smaller products: one product a thread */
 
@@ -120,10 +122,38 @@ size_t tutti__matmul_workspace(const tutti_kernel_query *query, uint32_t flags)
     return plan.gemm_bytes + plan.a_bytes + plan.b_bytes + plan.y_bytes;
 }
 
+typedef struct packing {
+    tutti_gemm shape;
+    tutti_tensor *source;
+    tutti_pool *pool;
+    tutti_standing b;
+    int64_t strides[2]; /* of b [k, n] */
+    float *to;
+} packing;
+
+static void pack_row_piece(void *context, int64_t panel)
+{
+    const packing *p = context;
+    tutti__gemm_pack_row_panel(p->shape.n, p->shape.k, p->b.bytes, p->strides, panel, p->to);
+}
+
 static void pack(void *context, float *to)
 {
-    const tutti_gemm *shape = context;
-    (shape->m == 1 ? tutti__gemm_pack_row : tutti__gemm_pack)(shape, to);
+    packing *p = context;
+    tutti_gemm *shape = &p->shape;
+    if (shape->m != 1) {
+        shape->b = tutti_tensor_data(p->source);
+        tutti__gemm_pack(shape, to);
+        return;
+    }
+    int rank = tutti_tensor_rank(p->source);
+    int64_t width = tutti__gemm_row_columns(tutti__gemm_tile(), shape->n);
+    p->to = to;
+    p->b = tutti__tensor_standing(p->source);
+    p->strides[0] = p->b.strides[rank - (shape->trans_b ? 1 : 2)];
+    p->strides[1] = p->b.strides[rank - (shape->trans_b ? 2 : 1)];
+    tutti__pool_run(p->pool, (shape->n + width - 1) / width, pack_row_piece, p);
+    tutti__buffer_release(p->b.holder);
 }
 
 static tutti_status keep(const tutti_kernel_query *query, matmul_plan *plan)
@@ -132,12 +162,12 @@ static tutti_status keep(const tutti_kernel_query *query, matmul_plan *plan)
     tutti_tensor *source = tutti__kept_source(query, 1);
     tutti_gemm shape = plan->shape;
     bool row = shape.m == 1;
-    shape.b = tutti_tensor_data(source);
+    packing context = {.shape = shape, .source = source, .pool = query->pool};
     snprintf(form, sizeof form, "matmul %s %s %lld%s", row ? "row" : "panels", plan->gemm.tile->isa,
              (long long)shape.n, shape.trans_b ? " turned" : "");
     int64_t floats = row ? tutti__gemm_row_floats(shape.n, shape.k)
                          : tutti__gemm_packed_floats(shape.n, shape.k);
-    return tutti__kept_take(source, form, floats, pack, &shape, &plan->kept);
+    return tutti__kept_take(source, form, floats, pack, &context, &plan->kept);
 }
 
 bool tutti__matmul_by_library(const tutti_kernel_query *query)
@@ -160,6 +190,12 @@ tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, uint32_t fla
     else
         *ret_plan = plan;
     return status;
+}
+
+bool tutti__matmul_reads(const void *self, int input)
+{
+    const tutti_matmul_plan *plan = self;
+    return input != 1 || plan->kept == NULL;
 }
 
 void tutti__matmul_discard(void *self)
@@ -217,7 +253,7 @@ static tutti_gemm product_at(const products *p, int64_t index)
     }
     size_t element = plan->bf16 ? sizeof(uint16_t) : sizeof(float);
     gemm.a = (const void *)(p->a + (size_t)a * element);
-    gemm.b = (const void *)(p->b + (size_t)b * element);
+    gemm.b = p->b == NULL ? NULL : (const void *)(p->b + (size_t)b * element);
     gemm.c = (void *)(p->y + (size_t)y * element);
     gemm.packed_b = tutti__kept_data(plan->kept);
     gemm.bias = p->finish.bias;

@@ -22,7 +22,8 @@ typedef struct tutti_matmul_finish {
 size_t tutti__matmul_workspace(const tutti_kernel_query *query, uint32_t flags);
 tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, uint32_t flags,
                                    tutti_matmul_plan **ret_plan);
-void tutti__matmul_discard(void *plan); /* NULL is fine */
+bool tutti__matmul_reads(const void *plan, int input); /* as tutti_kernel.reads */
+void tutti__matmul_discard(void *plan);                /* NULL is fine */
 /* Whether a library would run it. */
 bool tutti__matmul_by_library(const tutti_kernel_query *query);
 void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, const tutti_view *a,

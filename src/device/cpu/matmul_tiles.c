@@ -43,5 +43,6 @@ const tutti_kernel tutti_kernel_matmul_tiles = {
     .workspace = workspace,
     .prepare = prepare,
     .discard = tutti__matmul_discard,
+    .reads = tutti__matmul_reads,
     .run = run,
 };

@@ -51,6 +51,10 @@ void tutti__gemm_pack(const tutti_gemm *gemm, float *packed);
 int64_t tutti__gemm_row_columns(const tutti_gemm_tile *tile, int64_t n);
 int64_t tutti__gemm_row_floats(int64_t n, int64_t k);
 void tutti__gemm_pack_row(const tutti_gemm *gemm, float *packed);
+/* One of those panels, of b [k, n] whose elements stand anywhere: strides in floats. `packed` is
+ * where the first panel begins. */
+void tutti__gemm_pack_row_panel(int64_t n, int64_t k, const char *b, const int64_t strides[2],
+                                int64_t panel, float *packed);
 /* A product with it, on the calling thread, by the plain tiles. `scratch`: as many floats as
  * tutti__gemm_scratch_floats(m) says. */
 int64_t tutti__gemm_scratch_floats(int64_t m);

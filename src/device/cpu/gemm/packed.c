@@ -2,6 +2,10 @@
  * other, in a block the panels, as in a chunk of gemm.c; the bits are the same too. */
 #include "device/cpu/gemm/gemm.h"
 
+#include <string.h>
+
+#include "tensor/tensor.h"
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -29,23 +33,24 @@ int64_t tutti__gemm_packed_floats(int64_t n, int64_t k)
     return tutti__gemm_panels(tutti__gemm_tile(), n).padded * k;
 }
 
+void tutti__gemm_pack_row_panel(int64_t n, int64_t k, const char *b, const int64_t strides[2],
+                                int64_t panel, float *packed)
+{
+    int64_t width = tutti__gemm_row_columns(tutti__gemm_tile(), n), start = panel * width;
+    int64_t dims[2] = {k, least(width, n - start)}, to[2] = {width, 1};
+    packed += start * k;
+    if (dims[1] < width)
+        memset(packed, 0, (size_t)(k * width) * sizeof *packed);
+    tutti__copy_strided(2, dims, sizeof *packed, packed, to,
+                        b + start * strides[1] * (int64_t)sizeof *packed, strides);
+}
+
 void tutti__gemm_pack_row(const tutti_gemm *g, float *packed)
 {
     int64_t width = tutti__gemm_row_columns(tutti__gemm_tile(), g->n);
-    for (int64_t start = 0; start < g->n; start += width, packed += width * g->k) {
-        int64_t count = least(width, g->n - start), i = 0;
-        for (; g->trans_b && i + 4 <= count; i += 4) {
-            const float *b = g->b + (start + i) * g->ldb;
-            for (int64_t p = 0; p < g->k; p++)
-                for (int64_t line = 0; line < 4; line++)
-                    packed[p * width + i + line] = b[line * g->ldb + p];
-        }
-        for (int64_t p = 0; p < g->k; p++)
-            for (int64_t rest = i; rest < width; rest++)
-                packed[p * width + rest] = rest >= count ? 0
-                                           : g->trans_b  ? g->b[(start + rest) * g->ldb + p]
-                                                         : g->b[p * g->ldb + start + rest];
-    }
+    int64_t strides[2] = {g->trans_b ? 1 : g->ldb, g->trans_b ? g->ldb : 1};
+    for (int64_t panel = 0; panel * width < g->n; panel++)
+        tutti__gemm_pack_row_panel(g->n, g->k, (const char *)g->b, strides, panel, packed);
 }
 
 void tutti__gemm_pack(const tutti_gemm *g, float *packed)
