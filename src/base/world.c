@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -197,6 +198,33 @@ static tutti_status real_read_file(void *self, const char *path, size_t limit, v
     return status;
 }
 
+static tutti_status real_map_file(void *self, const char *path, size_t limit, void **ret_data,
+                                  size_t *ret_size)
+{
+    TUTTI_UNUSED(self);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return tutti__fail_path(errno, "open", path);
+    size_t size = 0;
+    tutti_status status = check_file(fd, path, limit, &size);
+    void *data = status == TUTTI_OK && size > 0 ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0)
+                                                : MAP_FAILED;
+    close(fd);
+    TUTTI_TRY(status);
+    if (data == MAP_FAILED)
+        return tutti_fail(TUTTI_UNSUPPORTED, "cannot map '%s'", path);
+    (void)madvise(data, size, MADV_WILLNEED);
+    *ret_data = data;
+    *ret_size = size;
+    return TUTTI_OK;
+}
+
+static void real_unmap_file(void *self, void *data, size_t size)
+{
+    TUTTI_UNUSED(self);
+    (void)munmap(data, size);
+}
+
 /* False when somebody took the new file for an abandoned one before it was locked: he holds the
  * lock, or has removed it. Where a file system knows no locks, nobody takes it. */
 static bool lock_new_file(int fd)
@@ -310,6 +338,8 @@ static const tutti_world real_world = {
     .wall_ns = real_wall_ns,
     .sleep_ns = real_sleep_ns,
     .read_file = real_read_file,
+    .map_file = real_map_file,
+    .unmap_file = real_unmap_file,
     .write_file = real_write_file,
     .make_folder = real_make_folder,
     .open_file = tutti__real_open_file,

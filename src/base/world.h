@@ -37,6 +37,14 @@ typedef struct tutti_world {
      * size. */
     tutti_status (*read_file)(void *self, const char *path, size_t limit, void **ret_data,
                               size_t *ret_size);
+    /* Maps a whole file of at most `limit` bytes, to be read and given to unmap_file. Pages are
+     * read when they are touched: a file that is made shorter meanwhile kills the process that
+     * touches them, one that is written into changes under the reader; one that is replaced
+     * (renamed over, as all of ours are) does neither. TUTTI_UNSUPPORTED: it cannot be mapped, and
+     * may be read instead. */
+    tutti_status (*map_file)(void *self, const char *path, size_t limit, void **ret_data,
+                             size_t *ret_size);
+    void (*unmap_file)(void *self, void *data, size_t size);
     /* Writes atomically: temporary file beside it, fsync, rename, fsync of the folder. */
     tutti_status (*write_file)(void *self, const char *path, const void *data, size_t size);
     /* Makes a folder, and those above it that are missing; one that is there is fine. */

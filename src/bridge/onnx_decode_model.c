@@ -2,8 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/params.h"
 #include "base/world.h"
 #include "bridge/onnx_decode.h"
+
+static const tutti_param map_param = TUTTI_PARAM(
+    "MAP_MODELS", "1",
+    "weights of ONNX files are read where the file is mapped; 0: the file is read at once");
 
 static tutti_status read_opset(tutti_onnx_decoder *d, tutti_proto p, const char **ret_domain,
                                int64_t *ret_version)
@@ -133,19 +138,58 @@ tutti_status tutti__onnx_decode(const char *name, const void *data, size_t size,
     return decode(&(tutti_onnx_decoder){.file = name, .inside = true}, data, size, ret_onnx);
 }
 
-tutti_status tutti__onnx_load(const char *path, tutti_onnx **ret_onnx)
-{
+/* A file's bytes, mapped or read. */
+typedef struct file_bytes {
     void *data;
     size_t size;
+    bool mapped;
+} file_bytes;
+
+static void free_bytes(void *context)
+{
+    file_bytes *file = context;
     const tutti_world *world = tutti__world();
-    TUTTI_TRY(world->read_file(world->self, path, ONNX_BYTES, &data, &size));
-    tutti_buffer *bytes = NULL;
-    tutti_status status = tutti__buffer_wrap(tutti__host_memory(), data, size, free, data, &bytes);
+    if (file->mapped)
+        world->unmap_file(world->self, file->data, file->size);
+    else
+        free(file->data);
+    free(file);
+}
+
+static tutti_status take_bytes(const char *path, file_bytes *ret)
+{
+    const tutti_world *world = tutti__world();
+    tutti_status status = TUTTI_UNSUPPORTED;
+    if (tutti__param_flag(&map_param))
+        status = world->map_file(world->self, path, ONNX_BYTES, &ret->data, &ret->size);
+    ret->mapped = status == TUTTI_OK;
+    return status == TUTTI_UNSUPPORTED
+               ? world->read_file(world->self, path, ONNX_BYTES, &ret->data, &ret->size)
+               : status;
+}
+
+static tutti_status open_bytes(const char *path, tutti_buffer **ret)
+{
+    file_bytes *file = calloc(1, sizeof *file);
+    tutti_status status = file ? take_bytes(path, file)
+                               : tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for the model", path);
     if (status != TUTTI_OK) {
-        free(data);
+        free(file);
         return status;
     }
-    status = decode(&(tutti_onnx_decoder){.file = path, .bytes = bytes}, data, size, ret_onnx);
+    status =
+        tutti__buffer_wrap(tutti__host_memory(), file->data, file->size, free_bytes, file, ret);
+    if (status != TUTTI_OK)
+        free_bytes(file);
+    return status;
+}
+
+tutti_status tutti__onnx_load(const char *path, tutti_onnx **ret_onnx)
+{
+    tutti_buffer *bytes;
+    TUTTI_TRY(open_bytes(path, &bytes));
+    tutti_onnx_decoder decoder = {.file = path, .bytes = bytes};
+    tutti_status status = decode(&decoder, bytes->data, bytes->size, ret_onnx);
     tutti__buffer_release(bytes);
     return status;
 }

@@ -1,8 +1,9 @@
-/* kept.c: see kept.h. One list, one lock; it is taken when programs are compiled and discarded, and
- * held while a form is made, so that nobody makes it twice. */
+/* kept.c: see kept.h. One list, one lock; it is taken when programs are compiled and discarded.
+ * Each form has a lock of its own that is held while it is made, so that nobody makes it twice. */
 #include "device/cpu/kept.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ struct tutti_kept {
     tutti_tensor *source; /* held, so that its address means nothing else */
     int64_t floats;
     int holders;
+    pthread_mutex_t making;
+    atomic_bool made;
     float *data;
     char form[]; /* what makes it another one of the same source */
 };
@@ -39,6 +42,7 @@ static tutti_kept *make(tutti_tensor *source, const char *form, int64_t floats)
         return NULL;
     }
     memcpy(kept->form, form, length);
+    pthread_mutex_init(&kept->making, NULL);
     kept->data = data;
     kept->floats = floats;
     kept->source = tutti_tensor_retain(source);
@@ -48,14 +52,14 @@ static tutti_kept *make(tutti_tensor *source, const char *form, int64_t floats)
 }
 
 tutti_status tutti__kept_take(tutti_tensor *source, const char *form, int64_t floats,
-                              tutti_kept_fill *fill, void *context, tutti_kept **ret)
+                              tutti_kept **ret)
 {
     if (floats < 0 || floats > INT64_MAX / 8)
         return tutti_fail(TUTTI_TOO_LARGE, "a constant's form of %lld floats", (long long)floats);
     pthread_mutex_lock(&lock);
     tutti_kept *kept = find(source, form, floats);
-    if (kept == NULL && (kept = make(source, form, floats)) != NULL)
-        fill(context, kept->data);
+    if (kept == NULL)
+        kept = make(source, form, floats);
     if (kept != NULL)
         kept->holders++;
     pthread_mutex_unlock(&lock);
@@ -81,13 +85,25 @@ void tutti__kept_give(tutti_kept *kept)
     if (!last)
         return;
     tutti_tensor_release(kept->source);
+    pthread_mutex_destroy(&kept->making);
     free(kept->data);
     free(kept);
 }
 
-const float *tutti__kept_data(const tutti_kept *kept)
+const float *tutti__kept_data(tutti_kept *kept, tutti_kept_fill *fill, const void *context,
+                              tutti_pool *pool)
 {
-    return kept == NULL ? NULL : kept->data;
+    if (kept == NULL)
+        return NULL;
+    if (atomic_load_explicit(&kept->made, memory_order_acquire))
+        return kept->data;
+    pthread_mutex_lock(&kept->making);
+    if (!atomic_load_explicit(&kept->made, memory_order_relaxed)) {
+        fill(context, pool, kept->source, kept->data);
+        atomic_store_explicit(&kept->made, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&kept->making);
+    return kept->data;
 }
 
 int tutti__kept_count(void)

@@ -1,4 +1,5 @@
-/* kept.h: constants in the form that a kernel wants, made once when a program is compiled.
+/* kept.h: constants in the form that a kernel wants, made once, when the kernel first runs: it then
+ * reads what was written just before, and what never runs is never made.
  *
  * What is kept is shared: programs for other batch sizes, and nodes that use the same constant, get
  * the same memory. It goes with the last plan that holds it. */
@@ -9,17 +10,20 @@
 
 typedef struct tutti_kept tutti_kept;
 
-/* Writes the form of a constant, from `context`, which need not live longer than the call. */
-typedef void tutti_kept_fill(void *context, float *to);
+/* Writes the form of `source`, with what `context` knows. */
+typedef void tutti_kept_fill(const void *context, tutti_pool *pool, tutti_tensor *source,
+                             float *to);
 
-/* Takes the form `form` of `source`, `floats` long and 64-byte aligned; `fill` makes it when nobody
- * holds it yet. `form` says everything that the floats depend on beside the source: layout,
- * instruction set, sizes. The tensor is retained. */
+/* Takes the form `form` of `source`, room for `floats` of them, 64-byte aligned. `form` says
+ * everything that the floats depend on beside the source: layout, instruction set, sizes. The
+ * tensor is retained. */
 tutti_status tutti__kept_take(tutti_tensor *source, const char *form, int64_t floats,
-                              tutti_kept_fill *fill, void *context, tutti_kept **ret);
+                              tutti_kept **ret);
 void tutti__kept_give(tutti_kept *kept); /* NULL is fine */
-/* NULL of NULL. */
-const float *tutti__kept_data(const tutti_kept *kept);
+/* The floats; `fill` makes them when nobody has asked before. NULL of NULL. Threads may ask at the
+ * same moment. */
+const float *tutti__kept_data(tutti_kept *kept, tutti_kept_fill *fill, const void *context,
+                              tutti_pool *pool);
 
 /* The constant that input i of a node is, dense and of f32, or NULL. */
 static inline tutti_tensor *tutti__kept_source(const tutti_kernel_query *query, int i)

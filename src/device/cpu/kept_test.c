@@ -2,9 +2,14 @@
 
 #include "base/test.h"
 
-static void count_up(void *context, float *to)
+static int made;
+
+static void count_up(const void *context, tutti_pool *pool, tutti_tensor *source, float *to)
 {
-    ++*(int *)context;
+    (void)context;
+    (void)pool;
+    (void)source;
+    made++;
     for (int i = 0; i < 4; i++)
         to[i] = (float)i;
 }
@@ -13,18 +18,23 @@ TUTTI_TEST(kept_forms_are_shared_and_go_with_the_last_holder)
 {
     tutti_tensor *source, *other;
     tutti_kept *a, *b, *c, *d;
-    int made = 0, before = tutti__kept_count();
+    int before = tutti__kept_count();
+    made = 0;
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){4}, &source));
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){4}, &other));
-    CHECK_OK(tutti__kept_take(source, "panels", 4, count_up, &made, &a));
-    CHECK_OK(tutti__kept_take(source, "panels", 4, count_up, &made, &b));
+    CHECK_OK(tutti__kept_take(source, "panels", 4, &a));
+    CHECK_OK(tutti__kept_take(source, "panels", 4, &b));
     CHECK(a == b);
+    CHECK_INT(made, 0); /* nobody has asked for the floats */
+    CHECK(tutti__kept_data(a, count_up, NULL, NULL) == tutti__kept_data(b, count_up, NULL, NULL));
     CHECK_INT(made, 1);
-    CHECK_OK(tutti__kept_take(source, "rows", 4, count_up, &made, &c));
-    CHECK_OK(tutti__kept_take(other, "panels", 4, count_up, &made, &d));
+    CHECK_OK(tutti__kept_take(source, "rows", 4, &c));
+    CHECK_OK(tutti__kept_take(other, "panels", 4, &d));
     CHECK(a != c && a != d);
+    CHECK(tutti__kept_data(c, count_up, NULL, NULL) != tutti__kept_data(d, count_up, NULL, NULL));
     CHECK_INT(made, 3);
-    CHECK(tutti__kept_data(a)[3] == 3 && tutti__kept_data(NULL) == NULL);
+    CHECK(tutti__kept_data(a, count_up, NULL, NULL)[3] == 3);
+    CHECK(tutti__kept_data(NULL, count_up, NULL, NULL) == NULL);
     CHECK_INT(tutti__kept_count() - before, 3);
     tutti_tensor_release(source); /* what is kept of it holds it */
     tutti_tensor_release(other);

@@ -122,52 +122,47 @@ size_t tutti__matmul_workspace(const tutti_kernel_query *query, uint32_t flags)
     return plan.gemm_bytes + plan.a_bytes + plan.b_bytes + plan.y_bytes;
 }
 
+/* Panels of b [k, n] for a product of one row. */
 typedef struct packing {
-    tutti_gemm shape;
-    tutti_tensor *source;
-    tutti_pool *pool;
+    const tutti_gemm *shape;
     tutti_standing b;
-    int64_t strides[2]; /* of b [k, n] */
+    int64_t strides[2];
     float *to;
 } packing;
 
 static void pack_row_piece(void *context, int64_t panel)
 {
     const packing *p = context;
-    tutti__gemm_pack_row_panel(p->shape.n, p->shape.k, p->b.bytes, p->strides, panel, p->to);
+    tutti__gemm_pack_row_panel(p->shape->n, p->shape->k, p->b.bytes, p->strides, panel, p->to);
 }
 
-static void pack(void *context, float *to)
+static void pack(const void *context, tutti_pool *pool, tutti_tensor *source, float *to)
 {
-    packing *p = context;
-    tutti_gemm *shape = &p->shape;
-    if (shape->m != 1) {
-        shape->b = tutti_tensor_data(p->source);
-        tutti__gemm_pack(shape, to);
+    tutti_gemm shape = ((const matmul_plan *)context)->shape;
+    if (shape.m != 1) {
+        shape.b = tutti_tensor_data(source);
+        tutti__gemm_pack(&shape, to);
         return;
     }
-    int rank = tutti_tensor_rank(p->source);
-    int64_t width = tutti__gemm_row_columns(tutti__gemm_tile(), shape->n);
-    p->to = to;
-    p->b = tutti__tensor_standing(p->source);
-    p->strides[0] = p->b.strides[rank - (shape->trans_b ? 1 : 2)];
-    p->strides[1] = p->b.strides[rank - (shape->trans_b ? 2 : 1)];
-    tutti__pool_run(p->pool, (shape->n + width - 1) / width, pack_row_piece, p);
-    tutti__buffer_release(p->b.holder);
+    int rank = tutti_tensor_rank(source);
+    int64_t width = tutti__gemm_row_columns(tutti__gemm_tile(), shape.n);
+    packing p = {.shape = &shape, .b = tutti__tensor_standing(source), .to = to};
+    p.strides[0] = p.b.strides[rank - (shape.trans_b ? 1 : 2)];
+    p.strides[1] = p.b.strides[rank - (shape.trans_b ? 2 : 1)];
+    tutti__pool_run(pool, (shape.n + width - 1) / width, pack_row_piece, &p);
+    tutti__buffer_release(p.b.holder);
 }
 
 static tutti_status keep(const tutti_kernel_query *query, matmul_plan *plan)
 {
     char form[96];
-    tutti_tensor *source = tutti__kept_source(query, 1);
-    tutti_gemm shape = plan->shape;
-    bool row = shape.m == 1;
-    packing context = {.shape = shape, .source = source, .pool = query->pool};
+    const tutti_gemm *shape = &plan->shape;
+    bool row = shape->m == 1;
     snprintf(form, sizeof form, "matmul %s %s %lld%s", row ? "row" : "panels", plan->gemm.tile->isa,
-             (long long)shape.n, shape.trans_b ? " turned" : "");
-    int64_t floats = row ? tutti__gemm_row_floats(shape.n, shape.k)
-                         : tutti__gemm_packed_floats(shape.n, shape.k);
-    return tutti__kept_take(source, form, floats, pack, &context, &plan->kept);
+             (long long)shape->n, shape->trans_b ? " turned" : "");
+    int64_t floats = row ? tutti__gemm_row_floats(shape->n, shape->k)
+                         : tutti__gemm_packed_floats(shape->n, shape->k);
+    return tutti__kept_take(tutti__kept_source(query, 1), form, floats, &plan->kept);
 }
 
 bool tutti__matmul_by_library(const tutti_kernel_query *query)
@@ -234,6 +229,7 @@ static void convert(const tutti_call *call, conversion c)
 typedef struct products {
     const matmul_plan *plan;
     const char *a, *b;
+    const float *packed; /* b, or NULL */
     char *y;
     tutti_matmul_finish finish;
     char *workspace;
@@ -255,7 +251,7 @@ static tutti_gemm product_at(const products *p, int64_t index)
     gemm.a = (const void *)(p->a + (size_t)a * element);
     gemm.b = p->b == NULL ? NULL : (const void *)(p->b + (size_t)b * element);
     gemm.c = (void *)(p->y + (size_t)y * element);
-    gemm.packed_b = tutti__kept_data(plan->kept);
+    gemm.packed_b = p->packed;
     gemm.bias = p->finish.bias;
     gemm.bias_bf16 = plan->bf16;
     gemm.relu = p->finish.relu;
@@ -292,6 +288,7 @@ void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, co
     products p = {.plan = plan,
                   .a = a->data,
                   .b = b->data,
+                  .packed = tutti__kept_data(plan->kept, pack, plan, call->pool),
                   .y = call->outputs[0].data,
                   .finish = finish,
                   .workspace = call->workspace};

@@ -1,5 +1,5 @@
 /* conv2d_chain.c: y = g(f(conv2d(x, kernel) + bias) + residual) of inference: all of it while the
- * sums are in registers. A kernel that is a constant is packed when the program is compiled. */
+ * sums are in registers. A kernel that is a constant is packed once. */
 #include <stdio.h>
 
 #include "base/isa.h"
@@ -68,39 +68,31 @@ static void discard(void *pointer)
     free(p);
 }
 
-typedef struct filling {
-    const chain_plan *plan;
-    tutti_standing kernel; /* [height, width, channels, filters], wherever it stands */
-    tutti_pool *pool;
-} filling;
-
-static void fill(void *context, float *to)
+/* The kernel [height, width, channels, filters], wherever it stands, as panels. */
+static void fill(const void *context, tutti_pool *pool, tutti_tensor *source, float *to)
 {
-    const filling *f = context;
-    const chain_plan *p = f->plan;
-    winograd_work tiles = {.plan = &p->winograd, .kernel = f->kernel.bytes, .panels = to};
+    const chain_plan *p = context;
+    tutti_standing kernel = tutti__tensor_standing(source);
+    winograd_work tiles = {.plan = &p->winograd, .kernel = kernel.bytes, .panels = to};
     direct_standing direct = {.walk = p->walk,
                               .size = p->chain.shape.windows.size,
-                              .kernel = f->kernel.bytes,
-                              .strides = f->kernel.strides,
+                              .kernel = kernel.bytes,
+                              .strides = kernel.strides,
                               .panels = to};
-    memcpy(tiles.strides, f->kernel.strides, sizeof tiles.strides);
+    memcpy(tiles.strides, kernel.strides, sizeof tiles.strides);
     if (p->tiles)
-        tutti__pool_run(f->pool, p->winograd.width / WIDTH, winograd_kernel_piece, &tiles);
+        tutti__pool_run(pool, p->winograd.width / WIDTH, winograd_kernel_piece, &tiles);
     else
-        tutti__pool_run(f->pool, panel_count(p->walk->filters), pack_standing_piece, &direct);
+        tutti__pool_run(pool, panel_count(p->walk->filters), pack_standing_piece, &direct);
+    tutti__buffer_release(kernel.holder);
 }
 
 static tutti_status keep(const tutti_kernel_query *query, chain_plan *p)
 {
     char form[80];
-    tutti_tensor *source = tutti__kept_source(query, p->chain.kernel);
-    filling context = {p, tutti__tensor_standing(source), query->pool};
     int64_t floats = p->tiles ? winograd_kernel_floats(&p->winograd) : direct_panel_floats(p->walk);
     snprintf(form, sizeof form, "conv2d %s %s", p->tiles ? "tiles" : "direct", TUTTI_ISA_TEXT);
-    tutti_status status = tutti__kept_take(source, form, floats, fill, &context, &p->kept);
-    tutti__buffer_release(context.kernel.holder);
-    return status;
+    return tutti__kept_take(tutti__kept_source(query, p->chain.kernel), form, floats, &p->kept);
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
@@ -130,16 +122,14 @@ static tutti_status run(const tutti_call *call)
 {
     const chain_plan *p = call->plan;
     const float *x = call->inputs[p->chain.x].data, *kernel = call->inputs[p->chain.kernel].data;
+    const float *packed = tutti__kept_data(p->kept, fill, p, call->pool);
     conv_finish finish = conv_finish_chain(&p->chain, call);
     if (p->tiles) {
-        winograd_run(call, &p->winograd, false, x, kernel, tutti__kept_data(p->kept), &finish);
+        winograd_run(call, &p->winograd, false, x, kernel, packed, &finish);
         return TUTTI_OK;
     }
-    direct_work work = {.x = x,
-                        .kernel = kernel,
-                        .packed = tutti__kept_data(p->kept),
-                        .y = call->outputs[0].data,
-                        .finish = finish};
+    direct_work work = {
+        .x = x, .kernel = kernel, .packed = packed, .y = call->outputs[0].data, .finish = finish};
     direct_run(call, p->walk, &work);
     return TUTTI_OK;
 }
