@@ -10,6 +10,8 @@ typedef struct tutti_bench_example {
     int (*run)(int argc, char **argv);
     int64_t batch;
     const char *settings[2]; /* flags of the example */
+    bool between;            /* other programs run between two steps: a world is asked, a second
+                                network learns */
 } tutti_bench_example;
 
 /* By name, or NULL with a complaint that lists them. */

@@ -28,6 +28,7 @@ static const char usage[] =
 
 typedef struct measurement {
     const tutti_bench_example *example;
+    tutti_plan *plan;         /* of the step */
     tutti_strategy *strategy; /* of the program that is measured, or NULL */
     tutti_forecast forecast;
     bool known;
@@ -49,6 +50,8 @@ static void plan_made(void *context, tutti_plan *plan, tutti_run *run, tutti_ten
     bool fed = plan->piece_count > 0 && plan->pieces[0].parameter_count > 0;
     if (m->done >= WARM_STEPS || !fed || plan->updated.count == 0)
         return;
+    tutti__plan_release(m->plan);
+    m->plan = tutti__plan_retain(plan);
     m->known = true;
     m->before = tutti__memory_now();
     m->strategy = tutti__engine_strategy(run->owner);
@@ -102,12 +105,14 @@ static void step_done(void *context, tutti_engine *engine)
     if (!m->known)
         tutti__bench_must(tutti_fail(TUTTI_INTERNAL, "a step ran that nobody saw compiled"));
     if (m->done == WARM_STEPS) {
-        m->roofline = tutti__roofline_open(engine);
+        m->roofline = tutti__roofline_of(tutti__plan_retain(m->plan));
         m->best = INFINITY;
         tutti__memory_mark();
     }
     if (m->done >= WARM_STEPS)
-        tutti__roofline_step(m->roofline, m->done > WARM_STEPS ? now - m->last : 0);
+        tutti__roofline_step(m->roofline, m->done == WARM_STEPS ? 0
+                                          : m->example->between ? -1
+                                                                : now - m->last);
     if (m->done > WARM_STEPS)
         m->best = fmin(m->best, now - m->last);
     if (m->done >= WARM_STEPS + m->steps)
@@ -132,6 +137,7 @@ static const struct form {
     {"1 device, 1 thread", "", "--strategy one_device --threads 1"},
     {"1 device, 2 threads", "", "--strategy one_device --threads 2"},
     {"mirrored on 2", "", "--strategy mirrored --devices cpu:0,cpu:1 --threads 2"},
+    {"central storage on 2", "", "--strategy central_storage --devices cpu:0,cpu:1 --threads 2"},
     {"2 workers, shm", "run -n 2 --engine shm ", "--threads 1"},
 };
 #define FORMS (sizeof forms / sizeof *forms)

@@ -31,7 +31,7 @@ typedef struct row {
 
 struct tutti_roofline {
     tutti_plan *plan;
-    size_t count;
+    size_t count, matched; /* instructions; events of a step that were theirs */
     part *parts;
     uint64_t seen; /* events of the ring */
     bool started;
@@ -68,10 +68,15 @@ static tutti_cost cost_of(const tutti_node *node)
 
 tutti_roofline *tutti__roofline_open(tutti_engine *engine)
 {
+    return tutti__roofline_of(tutti__engine_last(engine));
+}
+
+tutti_roofline *tutti__roofline_of(tutti_plan *plan)
+{
     tutti_roofline *roofline = calloc(1, sizeof *roofline);
     if (!roofline)
         tutti__bench_must(tutti_fail(TUTTI_NO_MEMORY, "no memory for the kernels' times"));
-    roofline->plan = tutti__engine_last(engine);
+    roofline->plan = plan;
     roofline->outside = INFINITY;
     for (int i = 0; roofline->plan && i < roofline->plan->piece_count; i++)
         if (strcmp(roofline->plan->pieces[i].device->target->name, "cpu") == 0)
@@ -131,6 +136,36 @@ static size_t find(const tutti_roofline *roofline, size_t from, uint32_t name)
     return roofline->count;
 }
 
+static const tutti_trace_event *event_at(const tutti_trace *trace, uint64_t index)
+{
+    return &trace->events[index & (TUTTI_TRACE_RING - 1)];
+}
+
+/* How many events are the program's, in its order. Another program that ran last matches less. */
+static size_t matches(const tutti_roofline *roofline, const tutti_trace *trace, uint64_t begin,
+                      uint64_t end)
+{
+    size_t next = 0, count = 0;
+    for (uint64_t i = begin; i < end; i++) {
+        size_t at = find(roofline, next, event_at(trace, i)->name);
+        count += at < roofline->count;
+        next = at < roofline->count ? at + 1 : next;
+    }
+    return count;
+}
+
+/* The step that matches best counts, and those that match as well. */
+static bool is_ours(tutti_roofline *roofline, size_t matched)
+{
+    if (matched > roofline->matched) {
+        roofline->matched = matched;
+        roofline->outside = INFINITY;
+        for (size_t i = 0; i < roofline->count; i++)
+            roofline->parts[i].seconds = INFINITY;
+    }
+    return matched == roofline->matched;
+}
+
 void tutti__roofline_step(tutti_roofline *roofline, double seconds)
 {
     tutti_trace *trace = tutti__trace_mine();
@@ -138,14 +173,17 @@ void tutti__roofline_step(tutti_roofline *roofline, double seconds)
         return;
     size_t next = 0;
     double inside = 0;
-    uint64_t end = trace->count, begin = roofline->seen;
+    uint64_t end = trace->count, begin = roofline->seen, first = 0, last = 0;
     roofline->seen = end;
-    if (!roofline->started || end - begin > TUTTI_TRACE_RING) {
+    if (end - begin > roofline->count) /* what ran before it, in a step of several programs */
+        begin = end - roofline->count;
+    if (!roofline->started || end - begin > TUTTI_TRACE_RING ||
+        !is_ours(roofline, matches(roofline, trace, begin, end))) {
         roofline->started = true;
         return;
     }
     for (uint64_t i = begin; i < end; i++) {
-        const tutti_trace_event *event = &trace->events[i & (TUTTI_TRACE_RING - 1)];
+        const tutti_trace_event *event = event_at(trace, i);
         size_t at = find(roofline, next, event->name);
         if (at == roofline->count)
             continue;
@@ -153,8 +191,12 @@ void tutti__roofline_step(tutti_roofline *roofline, double seconds)
         if (each < roofline->parts[at].seconds)
             roofline->parts[at].seconds = each;
         inside += each;
+        first = next == 0 ? event->start : first;
+        last = event->end;
         next = at + 1;
     }
+    if (seconds < 0)
+        seconds = (double)(last - first) * tutti__tick_ns() * 1e-9;
     if (seconds > inside && seconds - inside < roofline->outside)
         roofline->outside = seconds - inside;
 }

@@ -9,6 +9,8 @@ typedef struct tutti_roofline tutti_roofline;
 
 /* Of the program that the engine compiled last: it is what a steady step runs. */
 tutti_roofline *tutti__roofline_open(tutti_engine *engine);
+/* The same of a plan, whose reference is taken over. */
+tutti_roofline *tutti__roofline_of(struct tutti_plan *plan);
 void tutti__roofline_close(tutti_roofline *roofline); /* NULL is fine */
 
 /* FLOPs of one run of the program, by the operators' cost rules. */
@@ -19,7 +21,8 @@ double tutti__roofline_flops(const tutti_roofline *roofline);
 double tutti__roofline_seconds(const tutti_roofline *roofline, const char *except);
 
 /* Takes what the calling thread's ring has got since the last call: the events of one step, which
- * took so many seconds (0: not known). */
+ * took so many seconds (0: not known; negative: from its first kernel to its last, where other
+ * programs run between two steps). */
 void tutti__roofline_step(tutti_roofline *roofline, double seconds);
 
 /* Seconds of a step that nobody disturbs: each instruction's least over the steps, and the least

@@ -116,6 +116,14 @@ tutti_eager *tutti__stand_in_model_eager(tutti_model *model)
     return eager;
 }
 
+tutti_status tutti__stand_in_eager_create(const tutti_session_options *options,
+                                          tutti_eager **ret_eager)
+{
+    TUTTI_TRY(tutti_eager_create(options, ret_eager));
+    watch((*ret_eager)->engine);
+    return TUTTI_OK;
+}
+
 /* ---- fit ---- */
 
 static tutti_status steps(tutti_model *model, tutti_dataset *data)

@@ -33,5 +33,7 @@ tutti_status tutti__stand_in_session_create(tutti_graph *graph,
                                             const tutti_session_options *options,
                                             tutti_session **ret_session);
 tutti_eager *tutti__stand_in_model_eager(tutti_model *model);
+tutti_status tutti__stand_in_eager_create(const tutti_session_options *options,
+                                          tutti_eager **ret_eager);
 
 #endif

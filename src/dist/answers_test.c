@@ -136,6 +136,12 @@ static tutti_sym scores(tutti_sym x)
 {
     return tutti_matmul(tutti_tanh(centred(x)), gram(x));
 }
+/* A sum of parts and what the replicas met for, which only the first of them adds. */
+static tutti_sym half_met(tutti_sym x)
+{
+    return tutti_add(tutti_exp(tutti_mean(x)), tutti_mean(tutti_square(x)));
+}
+
 static tutti_sym dropped(tutti_sym x)
 {
     return tutti_dropout_of(tutti_ones_like(x), TUTTI_NO_SYM, 0.5);
@@ -171,6 +177,7 @@ static const struct answer {
     {"top_k", ranked},
     {"scores", scores},
     {"dropout", dropped},
+    {"sum of parts and a whole that was met for", half_met},
 };
 
 /* The answer, and the gradient of the sum of its squares by x and by a factor w of x. */

@@ -178,6 +178,17 @@ static tutti_status start_early(tutti_graph *graph)
     return TUTTI_OK;
 }
 
+/* Who waited for a sum waits for the bucket. */
+static void follow_controls(const buckets *b, const tutti_node *joined, tutti_node *many)
+{
+    for (size_t n = 0; n < b->found; n++) {
+        tutti_node *node = b->graph->nodes.data[n];
+        for (int i = 0; i < node->control_count; i++)
+            if (node->controls[i] == joined)
+                node->controls[i] = many;
+    }
+}
+
 static tutti_status join(buckets *b, const char *device, const sum *sums, int count, int number)
 {
     tutti_edge *inputs = calloc((size_t)count, sizeof *inputs);
@@ -216,6 +227,7 @@ static tutti_status join(buckets *b, const char *device, const sum *sums, int co
         for (size_t t = 0; t < b->graph->targets.count; t++)
             if (b->graph->targets.data[t] == node)
                 b->graph->targets.data[t] = many;
+        follow_controls(b, node, many);
         node->dead = true;
     }
     return TUTTI_OK;

@@ -1,4 +1,6 @@
 /* partial.c: values that are sums over the replicas: through linear operators, and in variables. */
+#include <stdlib.h>
+
 #include "dist/walk.h"
 #include "tutti/ops_state.h"
 
@@ -164,6 +166,54 @@ tutti_status tutti__walk_copy_accumulated(tutti_walk *walk, tutti_node *node, tu
     return TUTTI_OK;
 }
 
+enum { SEEN = 1, MEETING = 2 };
+
+/* The collectives that a value comes from, the nearest ones: marked by id. Their number. */
+static int meetings_of(const tutti_node *node, uint8_t *seen)
+{
+    int count = 0;
+    if (seen[node->id])
+        return 0;
+    seen[node->id] = SEEN;
+    if (node->op->flags & TUTTI_OP_COLLECTIVE) {
+        seen[node->id] = MEETING;
+        return 1;
+    }
+    for (int i = 0; i < node->input_count; i++)
+        count += meetings_of(node->inputs[i].node, seen);
+    return count;
+}
+
+/* The partial value alone, on a replica that does not add the whole one. Where the replicas meet
+ * for the whole one, this one meets too, whenever the sum is wanted: it waits for that. */
+static tutti_status leave_whole(tutti_walk *walk, const tutti_node *node, tutti_edge own,
+                                tutti_edge whole, tutti_edge *ret)
+{
+    size_t nodes = walk->to->nodes.count;
+    uint8_t *seen = calloc(nodes + 1, 1);
+    if (!seen)
+        return tutti__walk_no_memory();
+    int count = meetings_of(whole.node, seen), at = 0;
+    tutti_node *wait = NULL, **controls = NULL;
+    tutti_status status = TUTTI_OK;
+    *ret = own;
+    if (count > 0)
+        status = tutti__walk_add(walk, node, "identity", 1, &own, 0, NULL, &wait);
+    if (wait && !(controls = tutti__arena_array(&walk->to->arena, (size_t)count, sizeof *controls)))
+        status = tutti__walk_no_memory();
+    for (size_t n = 0; controls && n < nodes; n++)
+        if (seen[n] == MEETING)
+            controls[at++] = walk->to->nodes.data[n];
+    free(seen);
+    TUTTI_TRY(status);
+    if (!wait)
+        return TUTTI_OK;
+    wait->controls = controls;
+    wait->control_count = count;
+    *ret = (tutti_edge){wait, 0};
+    return TUTTI_OK;
+}
+
 tutti_status tutti__walk_copy_partial(tutti_walk *walk, tutti_node *node, tutti_walked *mark)
 {
     tutti_edge inputs[TUTTI_SPLIT_SLOTS];
@@ -171,8 +221,10 @@ tutti_status tutti__walk_copy_partial(tutti_walk *walk, tutti_node *node, tutti_
         inputs[i] = tutti__form_made(node->inputs[i])->edge;
     if (adds_whole(node) && walk->replica > 0) {
         int own = tutti__form_made(node->inputs[0])->kind == TUTTI_FORM_PARTIAL ? 0 : 1;
-        mark->node = inputs[own].node;
-        tutti__walk_made(mark, 0, (tutti_form){TUTTI_FORM_PARTIAL, 0, inputs[own]});
+        tutti_edge left;
+        TUTTI_TRY(leave_whole(walk, node, inputs[own], inputs[1 - own], &left));
+        mark->node = left.node;
+        tutti__walk_made(mark, 0, (tutti_form){TUTTI_FORM_PARTIAL, 0, left});
         return TUTTI_OK;
     }
     TUTTI_TRY(tutti__walk_copy(walk, node, inputs, NULL, &mark->node));
