@@ -21,7 +21,6 @@ static const tutti_bench_example examples[] = {
     {"text", tutti_example_text, 32, {"--set", "blocks=4"}},
     {"resnet", tutti_example_resnet, 64, {"--steps-per-epoch", "1000"}},
     {"autoencoder", tutti_example_autoencoder, 128, {0}},
-    {"gan", tutti_example_gan, 256, {0}, .between = true},
     {"agent", tutti_example_agent, 64, {0}, .between = true},
     {"encoder", tutti_example_encoder, 32, {0}},
     {"finetune", tutti_example_finetune, 64, {0}},

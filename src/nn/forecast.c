@@ -159,7 +159,7 @@ void tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
                         .slots = (double)u->slots / local,
                         .gradients = (double)u->shared / local,
                         .activations = (double)(u->arena + u->constants) / local,
-                        .data = (double)u->data / local};
+                        .data = (double)(u->data + u->sent) / local};
     f.total = f.weights + f.slots + f.gradients + f.activations + f.data;
     for (int i = 0; rehearsal->whole && i < rehearsal->count; i++) {
         course c = follow(&rehearsal->devices[i], reach, slowdown);

@@ -55,6 +55,8 @@ typedef struct tutti_usage {
     size_t arena;          /* values between instructions */
     size_t shared;         /* values that are exchanged: gradients */
     size_t data;           /* results; inputs are their owner's */
+    size_t sent;           /* copies on their way to other devices of the process: the most that one
+                              device sends, since what it waits for comes in between */
     size_t constants;
 } tutti_usage;
 

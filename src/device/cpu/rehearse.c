@@ -209,4 +209,9 @@ void tutti__cpu_usage(const tutti_executable *executable, tutti_usage *usage)
         usage->constants += bytes_of(tutti_tensor_type(program->constants[i]));
     for (int i = 0; i < program->result_count; i++)
         usage->data += bytes_of(program->values[program->results[i].value].type);
+    size_t sent = 0;
+    for (size_t i = 0; i < program->instruction_count; i++)
+        if (tutti__is(program->instructions[i].node, "send"))
+            sent += bytes_of(program->values[program->instructions[i].inputs[0]].type);
+    usage->sent = sent > usage->sent ? sent : usage->sent;
 }
