@@ -31,7 +31,8 @@ static tutti_status halve(halving *h, int steps, char *room)
         int64_t keep_low = lower ? low : middle, keep_high = lower ? middle : high;
         int64_t give_low = lower ? middle : low, give_high = lower ? high : middle;
         TUTTI_TRY(tutti__coll_exchange_fold(c, peer, at(c, give_low), give_high - give_low, peer,
-                                            at(c, keep_low), keep_high - keep_low, lower, room));
+                                            at(c, keep_low), at(c, keep_low), keep_high - keep_low,
+                                            lower, room));
         h->low[k + 1] = keep_low;
         h->high[k + 1] = keep_high;
     }
@@ -65,13 +66,13 @@ static tutti_status all_reduce(tutti_collective *c)
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
     tutti__coll_copy(c, c->out, c->in, bytes);
     if (paired && c->rank % 2 == 1) {
-        TUTTI_TRY(
-            tutti__coll_exchange_fold(c, partner, c->out, c->count, partner, NULL, 0, true, room));
+        TUTTI_TRY(tutti__coll_exchange_fold(c, partner, c->out, c->count, partner, NULL, NULL, 0,
+                                            true, room));
         return tutti__coll_recv(c, partner, c->out, bytes);
     }
     if (paired) {
-        TUTTI_TRY(
-            tutti__coll_exchange_fold(c, partner, NULL, 0, partner, c->out, c->count, true, room));
+        TUTTI_TRY(tutti__coll_exchange_fold(c, partner, NULL, 0, partner, c->out, c->out, c->count,
+                                            true, room));
     }
     h.place = paired ? c->rank / 2 : c->rank - h.extra;
     TUTTI_TRY(halve(&h, steps, room));
