@@ -133,6 +133,11 @@ double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
+/* An exchange of a block of the message, and its addition. A large one of ranks of one machine goes in parts of
+ * TUTTI_PART bytes for each rank, and what a byte costs then depends on the whole. */
+enum { TUTTI_PART = 512 << 10 };
+double tutti__coll_cost_block(const tutti_cost_query *query, double bytes);
+double tutti__coll_cost_add_block(const tutti_cost_query *query, double bytes);
 /* A copy while others send: what the link cannot take in meanwhile. */
 double tutti__coll_cost_wait(const tutti_cost_query *query, double bytes);
 /* A copy of `bytes` out of another rank's memory, of `all` that pass through the caches. */

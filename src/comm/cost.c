@@ -68,6 +68,22 @@ double tutti__coll_cost_pull(const tutti_cost_query *q, double bytes, double all
     return bytes / all * tutti__coll_cost_move(q, all);
 }
 
+static double block_class(const tutti_cost_query *q, double bytes)
+{
+    bool in_parts = q->link == TUTTI_LINK_WITHIN && q->bytes >= 2.0 * TUTTI_PART * q->ranks;
+    return in_parts ? q->bytes : bytes;
+}
+
+double tutti__coll_cost_block(const tutti_cost_query *q, double bytes)
+{
+    return tutti__cost_stream(q, bytes, block_class(q, bytes));
+}
+
+double tutti__coll_cost_add_block(const tutti_cost_query *q, double bytes)
+{
+    return bytes * per_byte(q->cost->gamma, block_class(q, bytes));
+}
+
 double tutti__coll_cost_wait(const tutti_cost_query *q, double bytes)
 {
     double held = fmin(bytes, q->cost->hold[q->link]);

@@ -340,6 +340,15 @@ test_restarts() {
     code $? 9
 }
 
+test_interrupt_at_any_moment() {
+    local when start
+    for when in 0.005 0.01 0.015 0.02 0.03 0.04 0.06 0.1; do
+        start=$(date +%s.%N)
+        timeout -s INT $when "$tutti" run -n 3 sleep 30 > out 2>&1
+        under 15 "$(date +%s.%N | awk -v s="$start" '{ print $1 - s }')"
+    done
+}
+
 test_output_and_environment() {
     timeout 20 "$tutti" run -n 2 --engine tcp --env COLOUR=blue sh -c \
         'echo "$TUTTI_RANK/$TUTTI_SIZE $TUTTI_LOCAL_RANK $TUTTI_ENGINE $COLOUR"; printf "no end"; echo complaint >&2' > out 2> out.err
