@@ -4,7 +4,6 @@
 #include "base/isa.h"
 #include "device/cpu/conv/kernel_sum.h"
 #include "device/cpu/conv/layer.h"
-#include "device/cpu/conv/planes_sum.h"
 #include "device/cpu/pool/window_greater.h"
 #include "device/cpu/slots.h"
 
@@ -13,8 +12,6 @@ enum { MOST_CELLS = 64 }; /* of a pool's window */
 typedef struct plan {
     tutti_conv_layer_gradient layer;
     kernel_sum sum;
-    bool few; /* filters: a block is taken apart into planes */
-    planes planes;
     int threads;
 } plan;
 
@@ -25,7 +22,6 @@ static bool make(const tutti_kernel_query *query, plan *ret)
         return false;
     const tutti_convolution *c = &ret->layer.shape;
     kernel_sum_make(c, ret->layer.windows.size[0], 1, &ret->sum);
-    ret->few = planes_make(c, false, ret->sum.block, 150, &ret->planes);
     ret->threads = query->threads;
     return c->cin < 12 && ret->layer.windows.size[0] * ret->layer.windows.size[1] <= MOST_CELLS;
 }
@@ -37,20 +33,11 @@ static int score(const tutti_kernel_query *query)
 }
 
 /* A block of the map's gradient, and room to read a whole panel at its end. */
-static int64_t map_floats(const plan *p)
-{
-    const tutti_convolution *c = &p->layer.shape;
-    return (p->sum.block * c->windows.out[1] * c->cout + PANEL + 15) / 16 * 16;
-}
-
-/* The same, then planes of it and of its input, and sums. */
 static size_t slot_bytes(const plan *p)
 {
-    int64_t apart = p->few ? planes_grad_floats(&p->planes) +
-                                 planes_floats(&p->planes, p->layer.shape.cin) +
-                                 planes_sum_floats(&p->planes, p->sum.taps)
-                           : 0;
-    return tutti__slot_bytes((size_t)(map_floats(p) + apart) * sizeof(float));
+    const tutti_convolution *c = &p->layer.shape;
+    return tutti__slot_bytes((size_t)(p->sum.block * c->windows.out[1] * c->cout + PANEL) *
+                             sizeof(float));
 }
 
 static int64_t before_slots(const plan *p, int64_t padded)
@@ -182,39 +169,6 @@ static void give_block(const work *w, block_place at, float *to, float *bias)
     memset(to, 0, (size_t)((at.row + at.rows - row) * line) * sizeof *to);
 }
 
-/* A block's part of the sums by planes, which are made at `apart`. */
-static void sum_planes(const work *w, block_place at, const float *map, float *apart, float *sums)
-{
-    const plan *p = w->plan;
-    const tutti_conv_walk *walk = p->sum.walk;
-    int64_t before = at.row * p->planes.row;
-    float *grad = apart + planes_floats(&p->planes, walk->channels);
-    planes_take(&p->planes, walk->channels, w->x + at.image * walk->image + before * walk->channels,
-                walk->in[0] * walk->in[1] - before, apart);
-    planes_take_grad(&p->planes, walk, map, at.rows, grad);
-    planes_sum(&p->planes, walk, apart, grad, at.rows, p->sum.offsets, p->sum.taps, sums);
-}
-
-/* Piece: a chunk, block after block, where filters are few. */
-static void sum_few_piece(void *context, int64_t chunk)
-{
-    work *w = context;
-    const kernel_sum *p = &w->plan->sum;
-    const planes *few = &w->plan->planes;
-    float *map = tutti__slot_take(&w->slots), *partial = w->partial + chunk * p->lines * p->width,
-          *bias = partial + p->taps * p->width, *apart = map + map_floats(w->plan);
-    float *sums = apart + planes_floats(few, p->walk->channels) + planes_grad_floats(few);
-    memset(bias, 0, (size_t)p->width * sizeof *bias);
-    memset(sums, 0, (size_t)planes_sum_floats(few, p->taps) * sizeof *sums);
-    for (int64_t block = chunk_begin(p, chunk); block < chunk_begin(p, chunk + 1); block++) {
-        block_place at = block_at(p, block);
-        give_block(w, at, map, bias);
-        sum_planes(w, at, map, apart, sums);
-    }
-    planes_total(few, p->taps, p->width, sums, partial);
-    tutti__slot_give(&w->slots, map);
-}
-
 /* Piece: a chunk, block after block. */
 static void sum_piece(void *context, int64_t chunk)
 {
@@ -246,7 +200,7 @@ static tutti_status run(const tutti_call *call)
               .partial = padded + walk->padded};
     tutti__slots_start(&w.slots, padded + before_slots(p, walk->padded), slot_bytes(p), p->threads);
     w.x = tutti__conv_pad(call, walk, call->inputs[layer->x].data, padded);
-    tutti_parallel(call, p->sum.chunks, p->few ? sum_few_piece : sum_piece, &w);
+    tutti_parallel(call, p->sum.chunks, sum_piece, &w);
     kernel_sum_finish(call, &p->sum, w.partial, call->outputs[layer->kernel_grad].data,
                       layer->bias_grad < 0 ? NULL : call->outputs[layer->bias_grad].data);
     return TUTTI_OK;

@@ -4,7 +4,6 @@
 #include "base/isa.h"
 #include "device/cpu/conv/direct.h"
 #include "device/cpu/conv/layer.h"
-#include "device/cpu/conv/planes_convolve.h"
 #include "device/cpu/conv/winograd_run.h"
 #include "device/cpu/pool/window_greater.h"
 
@@ -15,8 +14,6 @@ typedef struct pool_plan {
     tutti_conv_walk *walk;
     int64_t rows, blocks; /* pooled rows in a block; blocks of an image */
     int64_t scratch;      /* floats of a block's map */
-    bool few;             /* filters: a block's input is taken apart into planes */
-    planes planes;
     int threads;
 } pool_plan;
 
@@ -33,8 +30,7 @@ static bool make(const tutti_kernel_query *query, pool_plan *ret)
     int64_t band = w->size[0] * c->windows.out[1] * c->cout, rows = MAP_FLOATS / band;
     ret->rows = rows < 1 ? 1 : rows;
     ret->blocks = (w->out[0] + ret->rows - 1) / ret->rows;
-    ret->scratch = ret->layer.map < 0 ? (ret->rows * band + 15) / 16 * 16 : 0;
-    ret->few = planes_make(c, false, (ret->rows + 1) * w->size[0] - 1, 125, &ret->planes);
+    ret->scratch = ret->layer.map < 0 ? ret->rows * band : 0;
     ret->threads = query->threads;
     return true;
 }
@@ -45,11 +41,9 @@ static int score(const tutti_kernel_query *query)
     return make(query, &p) ? 100 : 0;
 }
 
-/* A block's map, then its input as planes. */
 static size_t slot_bytes(const pool_plan *p)
 {
-    int64_t apart = p->few ? planes_floats(&p->planes, p->layer.shape.cin) : 0;
-    return tutti__slot_bytes((size_t)(p->scratch + apart) * sizeof(float));
+    return tutti__slot_bytes((size_t)p->scratch * sizeof(float));
 }
 
 /* Padded input, panels, slots. */
@@ -124,25 +118,6 @@ static void convolve_rows(const direct_work *w, int64_t image, int64_t first, in
     }
 }
 
-/* The same by planes, which are made at `apart`. */
-static void convolve_planes(const direct_work *w, const planes *p, int64_t image, int64_t first,
-                            int64_t rows, float *apart, float *y)
-{
-    const tutti_conv_walk *walk = w->walk;
-    int64_t before = first * p->row;
-    planes_take(p, walk->channels, w->x + image * walk->image + before * walk->channels,
-                walk->in[0] * walk->in[1] - before, apart);
-    planes_work few = {.planes = p,
-                       .walk = walk,
-                       .from = apart,
-                       .weights = w->panels,
-                       .line = PANEL,
-                       .bias = w->finish.bias,
-                       .low = w->finish.low[0],
-                       .first = first};
-    planes_convolve(&few, rows, y);
-}
-
 /* The maximum of one window, `lanes` channels. */
 VEC_INLINE vec window_maximum(int64_t rows, int64_t columns, int64_t row, int64_t channels,
                               const float *map, int64_t lanes)
@@ -200,13 +175,10 @@ static void pool_piece(void *context, int64_t piece)
     end = last ? windows->out[0] : end;
     int64_t row = first * windows->size[0],
             rows = (last && w->map != NULL ? windows->in[0] : end * windows->size[0]) - row;
-    float *slot = w->map == NULL || p->few ? tutti__slot_take(&w->slots) : NULL;
+    float *slot = w->map == NULL ? tutti__slot_take(&w->slots) : NULL;
     float *map =
         w->map == NULL ? slot : w->map + (image * windows->in[0] + row) * windows->in[1] * filters;
-    if (p->few)
-        convolve_planes(&w->direct, &p->planes, image, row, rows, slot + p->scratch, map);
-    else
-        convolve_rows(&w->direct, image, row, rows, map);
+    convolve_rows(&w->direct, image, row, rows, map);
     for (int64_t r = first; r < end; r++)
         pool_row(windows, filters, map + (r - first) * windows->size[0] * windows->in[1] * filters,
                  w->pooled + (image * windows->out[0] + r) * windows->out[1] * filters);

@@ -48,19 +48,6 @@ TUTTI_TEST(direct_convolutions_agree_on_larger_shapes)
         CHECK(tutti__kernel_check("conv2d_backward_kernel", kernel[i], 1e-3) > 0);
 }
 
-TUTTI_TEST(convolutions_by_planes_agree_with_their_references)
-{
-    static const char *const input[] = {
-        "f32[5,5,5,16] f32[2,12,12,16] | size=[16,16]",
-        "f32[3,3,5,7] f32[2,15,28,7] | padding=same size=[15,28]",
-        "f32[3,3,3,4] f32[1,16,28,4] | dilations=[2,2] size=[20,32]",
-        "f32[4,3,1,3] f32[3,33,62,3] | size=[36,64]",
-        NULL,
-    };
-    for (int i = 0; input[i]; i++)
-        CHECK(tutti__kernel_check("conv2d_backward_input", input[i], 1e-4) > 1);
-}
-
 TUTTI_TEST(winograd_convolutions_agree_with_their_references)
 {
     static const char *const forward[] = {
