@@ -12,7 +12,7 @@ enum {
     PACKED_A_ONE = 1 << 16,
     PACKED_B_ONE = 1 << 17,
     PIECE_COLS = 384,
-    ENOUGH_PIECES = 24,
+    ENOUGH_PIECES = 16,
 };
 #define PIECE_FLOPS 1e6
 #define BLOCK_FLOPS 2e5
