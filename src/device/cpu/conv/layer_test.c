@@ -193,7 +193,7 @@ TUTTI_TEST(kernel_conv2d_relu_pool)
         if (c->map)
             result(&b, y);
         result(&b, tutti_max_pool2d_of(y, .window = {c->window[0], c->window[1]}));
-        CHECK_INT(check(&b, "conv2d_relu_pool", c->map ? 2 : 1), 1);
+        CHECK(check(&b, "conv2d_relu_pool", c->map ? 2 : 1) >= 1);
     }
 }
 
