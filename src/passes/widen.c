@@ -5,9 +5,9 @@
  *     conv2d(x16, cast16(k32)) -> cast16(conv2d(cast32(x16), k32))    cast32(cast16(y32)) -> y32
  *
  * An operator that can do both (element by element, or moving elements) goes with the largest of
- * its inputs, if somebody wants its value in 32 bits. Values are nearer to what 32 bits give than
- * the graph asks for, never further away; the explicit rounding of somebody who asks for 32 bits
- * again stays.
+ * its inputs, one of 32 bits or rounded from such a one, if somebody wants its value in 32 bits.
+ * Values are nearer to what 32 bits give than the graph asks for, never further away; the explicit
+ * rounding of somebody who asks for 32 bits again stays.
  *
  * Nodes of the gradients widen what they need of the forward pass again, so that only the 16 bits
  * are kept until then. */
@@ -19,10 +19,14 @@
 
 enum { MOST = 16 }; /* inputs and outputs of a node */
 
+/* NARROW: stays. MAY: its value comes from rounded ones. FOLLOWS: from one that MUST be wide,
+ * because there is no other kernel. */
+typedef enum wideness { NARROW, MAY, FOLLOWS, MUST } wideness;
+
 typedef struct widening {
     tutti_rewrite rewrite;
     tutti_uses uses;
-    bool *wide;       /* by id: computed in 32 bits */
+    wideness *wide;   /* by id */
     tutti_edge *once; /* by id, forward and backward: output 0 in 32 bits; node NULL: not yet */
 } widening;
 
@@ -90,33 +94,46 @@ static const tutti_node *main_input(const tutti_node *node)
     return largest;
 }
 
-static bool is_wanted_wide(const widening *w, const tutti_node *node)
+/* By a node of 32 bits or, where that counts, by somebody who widens it. */
+static bool is_wanted_wide(const widening *w, const tutti_node *node, bool casts)
 {
     for (uint32_t u = w->uses.first[node->id]; u < w->uses.first[node->id + 1]; u++) {
         const tutti_node *user = w->uses.users[u];
-        if (w->wide[user->id] || (tutti__is(user, "cast") && user->types[0].dtype == TUTTI_F32))
+        if (w->wide[user->id] != NARROW ||
+            (casts && tutti__is(user, "cast") && user->types[0].dtype == TUTTI_F32))
             return true;
     }
     return false;
 }
 
-/* Fills in `wide`: down the graph those that must be or may be, up the graph those that nobody
- * wants out again. Returns how many are left. */
+/* What node n is before anybody is asked who wants it. */
+static wideness wideness_of(const widening *w, const tutti_node *node)
+{
+    if (!may_widen(node))
+        return NARROW;
+    if (is_widened(w->rewrite.context, node))
+        return MUST;
+    const tutti_node *input = is_either(node) ? main_input(node) : NULL;
+    if (input == NULL)
+        return NARROW;
+    if (is_rounding(input))
+        return MAY;
+    wideness before = w->wide[input->id];
+    return before == MUST ? FOLLOWS : before;
+}
+
+/* Fills in `wide`: down the graph those that must be or may be, up the graph not those that nobody
+ * wants so. Returns how many are left. */
 static size_t choose(widening *w)
 {
     tutti_node *const *nodes = w->rewrite.graph->nodes.data;
     size_t count = 0;
-    bool *must = w->wide + w->rewrite.node_count;
-    for (size_t n = 0; n < w->rewrite.node_count; n++) {
-        if (!may_widen(nodes[n]))
-            continue;
-        must[n] = is_widened(w->rewrite.context, nodes[n]);
-        const tutti_node *input = must[n] || !is_either(nodes[n]) ? NULL : main_input(nodes[n]);
-        w->wide[n] = must[n] || (input != NULL && w->wide[input->id]);
-    }
+    for (size_t n = 0; n < w->rewrite.node_count; n++)
+        w->wide[n] = wideness_of(w, nodes[n]);
     for (size_t n = w->rewrite.node_count; n-- > 0;) {
-        w->wide[n] = w->wide[n] && (must[n] || is_wanted_wide(w, nodes[n]));
-        count += w->wide[n];
+        if (w->wide[n] == MAY || w->wide[n] == FOLLOWS)
+            w->wide[n] = is_wanted_wide(w, nodes[n], w->wide[n] == FOLLOWS) ? w->wide[n] : NARROW;
+        count += w->wide[n] != NARROW;
     }
     return count;
 }
@@ -185,7 +202,7 @@ static tutti_status walk(widening *w)
     for (size_t n = 0; n < w->rewrite.node_count; n++) {
         tutti_node *node = w->rewrite.graph->nodes.data[n];
         tutti__rewrite_visit(node);
-        TUTTI_TRY(w->wide[n] ? widen_node(w, node) : see_through(w, node));
+        TUTTI_TRY(w->wide[n] != NARROW ? widen_node(w, node) : see_through(w, node));
     }
     return TUTTI_OK;
 }
@@ -206,7 +223,7 @@ static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, i
     if (context == NULL || context->device == NULL || context->device->target->kernels == NULL ||
         !has_narrow(graph))
         return TUTTI_OK;
-    w.wide = calloc(2 * graph->nodes.count + 1, sizeof *w.wide);
+    w.wide = calloc(graph->nodes.count + 1, sizeof *w.wide);
     w.once = calloc(2 * graph->nodes.count + 1, sizeof *w.once);
     tutti_status status = tutti__rewrite_begin(&w.rewrite, graph, context);
     if (status == TUTTI_OK && (w.wide == NULL || w.once == NULL))
