@@ -120,6 +120,10 @@ static bool read_hosts(tutti_run_job *job, const char *text)
 static bool add_variable(tutti_run_job *job, const char *text)
 {
     char *copy = NULL;
+    if (text[0] == '=' || text[0] == '\0') {
+        tutti__complain("--env takes NAME or NAME=VALUE, not '%s'", text);
+        return false;
+    }
     if (strchr(text, '=') != NULL)
         copy = strdup(text);
     else if (getenv(text) == NULL)

@@ -365,6 +365,9 @@ test_output_and_environment() {
     timeout 20 "$tutti" run --hosts localhost:1,other:1 true > out 2>&1
     code $? 2
     has out "write this machine's name"
+    timeout 20 "$tutti" run -n 2 --env =blue true > out 2>&1
+    code $? 2
+    has out "takes NAME or NAME=VALUE"
     timeout 20 "$tutti" run -n 2 --engine pigeon true > out 2>&1
     code $? 2
     has out "there are: shm, tcp, mpi"
