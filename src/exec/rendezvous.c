@@ -180,7 +180,13 @@ void tutti__rendezvous_fail(tutti_run *run, tutti_status status)
 static tutti_status begin(tutti_run *run)
 {
     const tutti_rendezvous *r = run->rendezvous;
-    return tutti__state_commit_begin_on(run->state, r->update_count, r->updates, run->deadline);
+    TUTTI_TRY(tutti__state_commit_begin_on(run->state, r->update_count, r->updates, run->deadline));
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; status == TUTTI_OK && i < r->shared_count; i += r->parts)
+        status = tutti__pieces_share(run->state, r->parts, r->shared + i);
+    if (status != TUTTI_OK)
+        tutti__state_commit_end(run->state);
+    return status;
 }
 
 /* The last to arrive takes the state's commit lock for all. */

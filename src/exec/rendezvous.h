@@ -17,6 +17,8 @@ typedef struct tutti_rendezvous {
     tutti_error error; /* the first */
     int update_count;  /* variables that must be nobody's claim when the commit begins */
     tutti_state_variable *const *updates;
+    int shared_count, parts; /* pieces that get one memory before anybody writes, `parts` of each */
+    tutti_piece *const *shared;
 } tutti_rendezvous;
 
 tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions);
