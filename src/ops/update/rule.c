@@ -128,20 +128,23 @@ double tutti__update_clip(const tutti_call *call)
     return clip && clip->value.f > 0 ? clip->value.f : (double)INFINITY;
 }
 
+void tutti__update_bounds(int64_t count, int64_t part, int64_t parts, int64_t *ret_first,
+                          int64_t *ret_end)
+{
+    enum { UNIT = 64 }; /* elements: whole lines of the caches, whole registers */
+    int64_t units = count / UNIT;
+    *ret_first = units * part / parts * UNIT;
+    *ret_end = part + 1 < parts ? units * (part + 1) / parts * UNIT : count;
+}
+
 void tutti__update_part(const tutti_attr *attrs, int attr_count, int64_t count, int64_t *ret_first,
                         int64_t *ret_end)
 {
-    enum { UNIT = 64 }; /* elements: whole lines of the caches, whole registers */
-    const tutti_attr *parts = tutti_attr_find(attrs, attr_count, "parts");
-    int64_t of = parts ? parts->value.i : 0, units = count / UNIT;
-    *ret_first = 0;
-    *ret_end = count;
-    if (of < 2)
-        return;
-    int64_t part = tutti_attr_int(attrs, attr_count, "part");
-    *ret_first = units * part / of * UNIT;
-    if (part + 1 < of)
-        *ret_end = units * (part + 1) / of * UNIT;
+    const tutti_attr *part = tutti_attr_find(attrs, attr_count, "part"),
+                     *parts = tutti_attr_find(attrs, attr_count, "parts");
+    bool cut = part && parts && parts->value.i > 1;
+    tutti__update_bounds(count, cut ? part->value.i : 0, cut ? parts->value.i : 1, ret_first,
+                         ret_end);
 }
 
 /* The gradient as the rule sees it; a NaN stays one. */

@@ -66,6 +66,9 @@ double tutti__update_clip(const tutti_call *call);
  */
 void tutti__update_part(const tutti_attr *attrs, int attr_count, int64_t count, int64_t *ret_first,
                         int64_t *ret_end);
+/* The same by numbers. */
+void tutti__update_bounds(int64_t count, int64_t part, int64_t parts, int64_t *ret_first,
+                          int64_t *ret_end);
 /* The rule's numbers for this run. */
 void tutti__update_numbers(const tutti_call *call, const tutti_update_layout *layout,
                            double ret_numbers[TUTTI_UPDATE_NUMBERS]);
