@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "exec/drivers.h"
 
 typedef struct slot {
     int size, came, went;
@@ -189,6 +190,17 @@ static tutti_status begin(tutti_run *run)
     return status;
 }
 
+enum { LOOKS = 4000 };
+
+/* Devices arrive within microseconds of each other, because they have met in their last collective:
+ * looking is shorter than sleeping and being woken. */
+static void look_for_others(const tutti_run *run)
+{
+    const tutti_rendezvous *r = run->rendezvous;
+    for (int i = 0; i < LOOKS && r->arrived < r->partitions && !run->cancelled; i++)
+        tutti__pause();
+}
+
 /* The last to arrive takes the state's commit lock for all. */
 tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
 {
@@ -203,6 +215,11 @@ tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
     if (++r->arrived == r->partitions && !run->cancelled && (status = begin(run)) != TUTTI_OK)
         note_failure(run, status);
     pthread_cond_broadcast(&r->changed);
+    if (r->arrived < r->partitions) {
+        pthread_mutex_unlock(&r->lock);
+        look_for_others(run);
+        pthread_mutex_lock(&r->lock);
+    }
     while (r->arrived < r->partitions && !run->cancelled && status == TUTTI_OK)
         if (!wait(run) && r->arrived < r->partitions && !run->cancelled) {
             status = tutti_fail(TUTTI_DEADLINE,
