@@ -66,6 +66,19 @@ tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
 tutti_status tutti__team_compressed(tutti_team *team, int local, const char *name, const char *key,
                                     int rank, const int64_t *dims, float *data,
                                     const tutti_team_call *call);
+/* ---- team_parts.c ---- */
+/* A value of a bucket of which a replica wants elements [first, end) only: it is `count` elements
+ * at `offset` of the bucket. */
+typedef struct tutti_team_cut {
+    int64_t offset, count, first, end;
+} tutti_team_cut;
+enum { TUTTI_TEAM_PARTS = 64 }; /* replicas at most */
+/* The sum over the replicas of one process of a bucket of f32, in place; of values that are cut
+ * each replica gets its part, the rest of them is left as it is. Cuts come in the order of offsets,
+ * and the parts of all replicas are apart. */
+tutti_status tutti__team_reduce_parts(tutti_team *team, int local, float *message, int64_t count,
+                                      int cut_count, const tutti_team_cut *cuts,
+                                      const tutti_team_call *call);
 /* Starts it and returns, where the replicas are processes; the memory must stay. Elsewhere, and
  * when too many are under way, it is done at once. */
 tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,

@@ -254,8 +254,7 @@ void tutti__state_commit_end(tutti_state *state)
     pthread_mutex_unlock(&state->lock);
 }
 
-/* A copy in the same memory, through the host when need be. */
-static tutti_status copy_piece(const tutti_piece *piece, tutti_tensor *from, bool keep,
+tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, bool keep,
                                tutti_tensor **ret)
 {
     tutti_tensor *copy, *host = NULL;
@@ -294,7 +293,7 @@ tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool kee
         tutti_tensor *fresh;
         /* The value goes along whatever `keep` says: memory for the next variable may be missing,
          * and then this one has not changed. */
-        TUTTI_TRY(copy_piece(piece, piece->value, piece->value != NULL, &fresh));
+        TUTTI_TRY(tutti__piece_copy(piece, piece->value, piece->value != NULL, &fresh));
         pthread_mutex_lock(&state->lock);
         tutti_tensor *old = piece->value;
         piece->value = fresh;

@@ -7,7 +7,9 @@
  *     that takes its place. Values are taken between commits, never during one, so that nobody sees
  *     half a step; a run that has its values neither waits for writers nor keeps them waiting.
  *  3. Writes happen between tutti__state_commit_begin and _end, one committer at a time.
- *  4. What a claim covers is written by the claimer only. So a run that computes a new value from
+ *  4. Pieces in one memory may hold the same tensor. Each counts as another's reference: what is
+ *     written for one of them goes to a copy, unless it is written for all (tutti__pieces_share).
+ *  5. What a claim covers is written by the claimer only. So a run that computes a new value from
  *     the present one before its commit loses nobody's update.
  */
 #ifndef TUTTI_STATE_STATE_H
@@ -111,6 +113,12 @@ tutti_status tutti__state_commit_begin_on(tutti_state *state, int count,
  * pointer is the state's; valid until the commit ends. */
 tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep,
                                 tutti_tensor **ret);
+/* ---- share.c ---- */
+/* Inside a commit: these pieces of one variable, which lie in one memory and have equal values, have
+ * one tensor between them from now on, which nobody else holds: whoever of them writes to it writes
+ * for all. A later tutti__piece_write for one of them gives that one memory of its own again. */
+tutti_status tutti__pieces_share(tutti_state *state, int count, tutti_piece *const *pieces);
+
 /* Inside a commit: puts a new tensor (consumed) in the place of the value. */
 void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value);
 
