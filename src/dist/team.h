@@ -16,7 +16,7 @@ typedef struct tutti_team {
     struct {
         char channel[32];
         tutti_request *request;
-    } pending[64];                    /* started, not yet waited for; of the processes' group */
+    } pending[512];                   /* started, not yet waited for; of the processes' group */
     tutti_map *compressors;           /* [local], by value: what compression remembers */
     _Atomic int64_t bytes;            /* given to collectives by the first local replica */
     tutti_comm_cost *cost;            /* between the devices of this process; NULL: not measured */
