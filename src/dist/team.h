@@ -16,7 +16,7 @@ typedef struct tutti_team {
     struct {
         char channel[32];
         tutti_request *request;
-    } pending[64];                    /* started, not yet waited for; of the processes' group */
+    } pending[512];                   /* started, not yet waited for; of the processes' group */
     tutti_map *compressors;           /* [local], by value: what compression remembers */
     _Atomic int64_t bytes;            /* given to collectives by the first local replica */
     tutti_comm_cost *cost;            /* between the devices of this process; NULL: not measured */
@@ -62,7 +62,8 @@ tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
                                     const tutti_comm_piece *pieces, tutti_dtype dtype,
                                     tutti_reduction reduction, const tutti_team_call *call);
 /* One value by a compression of that name; `key` tells it from others, and what is left out of it
- * is remembered. Not for several devices in several processes. */
+ * is remembered. Where processes have several devices each, their values are added first, and what
+ * a process leaves out of its sum is remembered once. */
 tutti_status tutti__team_compressed(tutti_team *team, int local, const char *name, const char *key,
                                     int rank, const int64_t *dims, float *data,
                                     const tutti_team_call *call);
