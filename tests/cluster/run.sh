@@ -55,7 +55,7 @@ ranks() {
 # await FILE TEXT COUNT: until it stands there.
 await() {
     local i
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 600; i++)); do
         [ "$(cat $1 2> /dev/null | grep -c -- "$2")" -ge "$3" ] && return
         sleep 0.05
     done
@@ -282,9 +282,11 @@ test_secret_is_not_in_sight() {
 }
 
 test_garbage_and_a_thousand_idle_connections() {
-    ranks 3 timeout -k 1 30 "$member" work 1 exchange 50 work 1 channel exchange 50
+    ranks 3 timeout -k 1 60 "$member" exchange 50 file flooded channel exchange 50
     await "out.*" joined 3
     python3 "$here/flood.py" "$port" > flood.log 2>&1 &
+    await flood.log "1000 idle" 1
+    touch flooded
     wait "${pids[@]}"
     for rank in 0 1 2; do
         has out.$rank "exchanged 50" 2
@@ -464,6 +466,15 @@ test_restart_without_a_host_behind_a_broken_cable() {
     has out "2 ranks on 1 host" 2
     has out "exchanged 5" 2
     no_hosts
+}
+
+test_interrupt_at_any_moment() {
+    local when start
+    for when in 0.005 0.01 0.015 0.02 0.03 0.04 0.06 0.1; do
+        start=$(date +%s.%N)
+        timeout -s INT $when "$tutti" run -n 3 sleep 30 > out 2>&1
+        under 15 "$(date +%s.%N | awk -v s="$start" '{ print $1 - s }')"
+    done
 }
 
 test_output_and_environment() {
@@ -843,11 +854,13 @@ test_collectives_beside_garbage_and_a_thousand_idle_connections() {
         pids=()
         for rank in 0 1 2; do
             TF_CONFIG="{$cluster,\"task\":{\"type\":\"worker\",\"index\":$rank}}" \
-                timeout -k 1 60 "$rank_program" --engine $engine seconds 4 reduce 1 > out.$rank 2>&1 &
+                timeout -k 1 60 "$rank_program" --engine $engine file flooded.$engine reduce 1 > out.$rank 2>&1 &
             pids+=($!)
         done
         await "out.*" "open: rank" 3
         for rank in 0 1 2; do python3 "$here/flood.py" $((first + rank)) > flood.$rank.log 2>&1 & done
+        await "flood.*.log" "1000 idle" 3
+        touch flooded.$engine
         wait "${pids[@]}"
         for rank in 0 1 2; do
             has out.$rank "reduced for a while"

@@ -58,9 +58,9 @@ static _Noreturn void become_rank(const tutti_station *s, int local, const int o
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
-    sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
+    signal(SIGINT, SIG_DFL); /* before one that has come already is let through */
+    sigprocmask(SIG_SETMASK, &none, NULL);
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(output[0], STDOUT_FILENO);
     dup2(output[1], STDERR_FILENO);

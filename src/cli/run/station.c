@@ -127,7 +127,7 @@ static bool take_frame(tutti_station *s, const tutti_frame *frame)
         return s->started;
     case TUTTI_FRAME_SIGNAL:
         signal_ranks(s, atoi(frame->data));
-        return true;
+        return s->started; /* before there are ranks the station itself is what ends */
     case TUTTI_FRAME_NEWS:
         for (int i = 0; s->ranks != NULL && i < s->plan.count; i++)
             if (s->ranks[i].process > 0)
@@ -265,10 +265,12 @@ int tutti__station_run(int in, int out)
     sigaddset(&handled, SIGCHLD);
     sigaddset(&handled, SIGTERM);
     sigaddset(&handled, SIGHUP);
-    sigprocmask(SIG_BLOCK, &handled, NULL);
-    signal(SIGINT, SIG_IGN); /* the launcher hears it and tells us */
-    signal(SIGPIPE, SIG_IGN);
     s.signals = signalfd(-1, &handled, SFD_CLOEXEC);
+    sigaddset(&handled,
+              SIGINT); /* the launcher hears it and tells us; ranks wait for it, blocked */
+    sigprocmask(SIG_BLOCK, &handled, NULL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
     struct pollfd *polls = calloc(2 + 2 * (size_t)TUTTI_MOST_RANKS, sizeof *polls);
     if (s.signals >= 0 && polls != NULL)
         watch(&s, polls);
