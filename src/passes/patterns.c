@@ -40,7 +40,8 @@ static bool may_be_part(const tutti_node *node, const tutti_pattern *pattern)
     bool pure = tutti__is_pure(node) ||
                 (pattern->side_by_side &&
                  (node->op->flags & (fallible | TUTTI_OP_STATEFUL | TUTTI_OP_RANDOM)) == fallible);
-    return pure && !tutti__rewrite_pinned(node) && node->output_count == 1 &&
+    return pure && !tutti__rewrite_pinned(node) &&
+           (node->output_count == 1 || pattern->side_by_side) &&
            tutti_type_is_static(&node->types[0]);
 }
 
