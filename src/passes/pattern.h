@@ -19,6 +19,9 @@ typedef struct tutti_pattern {
      * leads from one to another, also where other matches of this pattern count as one node. They
      * may fail, and have several outputs. */
     bool side_by_side;
+    /* The nodes may draw random numbers: from a counter that is an input, so that they are
+     * functions of their inputs all the same. */
+    bool draws;
 } tutti_pattern;
 
 #endif
