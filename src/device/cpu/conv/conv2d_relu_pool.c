@@ -114,7 +114,7 @@ static void convolve_rows(const direct_work *w, int64_t image, int64_t first, in
             x[i] = x[0];
             to[i] = to[0];
         }
-        convolve_block(w, x, to, n);
+        direct_convolve_block(w, x, to, n);
     }
 }
 
@@ -158,7 +158,7 @@ static tutti_status run(const tutti_call *call)
         .pooled = call->outputs[p->layer.pool].data};
     tutti__slots_start(&w.slots, padded + before_slots(walk), slot_bytes(p), p->threads);
     w.direct.x = tutti__conv_pad(call, walk, call->inputs[p->layer.x].data, padded);
-    tutti_parallel(call, panel_count(walk->filters), pack_piece, &w.direct);
+    tutti_parallel(call, panel_count(walk->filters), direct_pack_piece, &w.direct);
     tutti_parallel(call, walk->batch * p->blocks, pool_piece, &w);
     return TUTTI_OK;
 }

@@ -2,9 +2,9 @@
  * a row fill the registers, which the filters would not.
  *
  * Input lies in planes [image][row][channel][pitch], padded by zeros; along a row the stride is 1.
- * A tile is up to 4 filters times up to PLANE_VECTORS registers of pixels. Weights are
- * [groups of filters][taps][4], taps in the order rows, channels, columns. Every output is one
- * sum in the same order whatever stands beside it: rows are invariant. */
+ * A tile is up to PLANE_FILTERS filters times up to PLANE_VECTORS registers of pixels. Weights are
+ * [groups of filters][taps][PLANE_FILTERS], taps in the order rows, channels, columns. Every output
+ * is one sum in the same order whatever stands beside it: rows are invariant. */
 #ifndef TUTTI_DEVICE_CPU_CONV_PLANES_H
 #define TUTTI_DEVICE_CPU_CONV_PLANES_H
 
@@ -14,13 +14,13 @@
 #include "device/cpu/vector.h"
 
 #if VEC_NEON
-enum { PLANE_VECTORS = 7 };
-#elif defined(__AVX512F__)
-enum { PLANE_VECTORS = 4 };
+enum { PLANE_VECTORS = 7, PLANE_FILTERS = 4 };
+#elif VEC_LANES == 16
+enum { PLANE_VECTORS = 2, PLANE_FILTERS = 8 };
 #else
-enum { PLANE_VECTORS = 3 };
+enum { PLANE_VECTORS = 3, PLANE_FILTERS = 4 };
 #endif
-enum { PLANE_FILTERS = 4, PLANE_MOST = 8, PLANE_PIXELS = PLANE_VECTORS * VEC_LANES };
+enum { PLANE_MOST = 8, PLANE_LEAST_WIDTH = 8, PLANE_PIXELS = PLANE_VECTORS * VEC_LANES };
 
 typedef struct plane_walk {
     tutti_convolution shape;
@@ -45,7 +45,7 @@ static inline bool plane_walk_make(const tutti_convolution *c, plane_walk *ret)
     ret->planes = (c->batch * ret->rows * c->cin * ret->pitch + 15) / 16 * 16;
     ret->weights = (ret->groups * ret->taps * PLANE_FILTERS + 15) / 16 * 16;
     return w->stride[1] == 1 && c->cin <= 4 && c->cout <= PLANE_MOST && c->cout % VEC_LANES != 0 &&
-           4 * w->out[1] >= 3 * width && w->out[1] >= 2 * VEC_LANES;
+           4 * w->out[1] >= 3 * width && w->out[1] >= PLANE_LEAST_WIDTH;
 }
 
 typedef struct plane_work {
@@ -145,28 +145,42 @@ typedef void plane_function(const plane_walk *p, const float *x, const float *we
     PLANE_TILE(3, vectors)                                                                         \
     PLANE_TILE(4, vectors)
 #define PLANE_ROW(vectors)                                                                         \
-    {                                                                                              \
-        plane_tile_1_##vectors, plane_tile_2_##vectors, plane_tile_3_##vectors,                    \
-            plane_tile_4_##vectors                                                                 \
-    }
+    plane_tile_1_##vectors, plane_tile_2_##vectors, plane_tile_3_##vectors, plane_tile_4_##vectors
 PLANE_TILES(1)
 PLANE_TILES(2)
+#if VEC_LANES == 16
+#define PLANE_MORE_TILES(vectors)                                                                  \
+    PLANE_TILE(5, vectors)                                                                         \
+    PLANE_TILE(6, vectors)                                                                         \
+    PLANE_TILE(7, vectors)                                                                         \
+    PLANE_TILE(8, vectors)
+#define PLANE_MORE(vectors)                                                                        \
+    plane_tile_5_##vectors, plane_tile_6_##vectors, plane_tile_7_##vectors, plane_tile_8_##vectors
+PLANE_MORE_TILES(1)
+PLANE_MORE_TILES(2)
+#else
 PLANE_TILES(3)
-#if VEC_NEON || defined(__AVX512F__)
-PLANE_TILES(4)
 #endif
 #if VEC_NEON
+PLANE_TILES(4)
 PLANE_TILES(5)
 PLANE_TILES(6)
 PLANE_TILES(7)
 #endif
 static plane_function *const plane_functions[PLANE_VECTORS][PLANE_FILTERS] = {
-    PLANE_ROW(1), PLANE_ROW(2), PLANE_ROW(3),
-#if VEC_NEON || defined(__AVX512F__)
-    PLANE_ROW(4),
+#if VEC_LANES == 16
+    {PLANE_ROW(1), PLANE_MORE(1)},
+    {PLANE_ROW(2), PLANE_MORE(2)},
+#else
+    {PLANE_ROW(1)},
+    {PLANE_ROW(2)},
+    {PLANE_ROW(3)},
 #endif
 #if VEC_NEON
-    PLANE_ROW(5), PLANE_ROW(6), PLANE_ROW(7),
+    {PLANE_ROW(4)},
+    {PLANE_ROW(5)},
+    {PLANE_ROW(6)},
+    {PLANE_ROW(7)},
 #endif
 };
 
