@@ -18,4 +18,7 @@ struct tutti_state {
 /* Gives a piece the value that waits for its variable, if there is one. Under the lock. */
 tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
 
+/* queues.c: appends what the queues hold. */
+tutti_status tutti__snapshot_queues(tutti_state *state, tutti_snapshot *snapshot);
+
 #endif
