@@ -135,11 +135,11 @@ static tutti_status stream_and_train(stream *s)
 {
     filler fillers[FILLERS];
     int count = 0;
-    int64_t batch = tutti_flag_int(s->job, "batch", 50) / FILLERS * FILLERS;
+    int64_t batch = (tutti_flag_int(s->job, "batch", 50) + 1) / FILLERS * FILLERS;
     build(s, batch);
     TUTTI_TRY(tutti_run(s->session, .target = tutti_initialize_all(s->graph)));
     tutti_progress *progress =
-        tutti_progress_open(s->job, 1, DIGITS / (batch > 0 ? batch : 1), .session = s->session);
+        tutti_progress_open(s->job, 1, DIGITS / batch, .session = s->session);
     for (; count < FILLERS; count++) {
         fillers[count] = (filler){.stream = s, .which = count};
         if (pthread_create(&fillers[count].thread, NULL, fill, &fillers[count]) != 0)

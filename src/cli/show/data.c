@@ -42,7 +42,7 @@ static void show_count(const char *name, int64_t count, bool json)
     if (json)
         printf("{\"%s\":%" PRId64 "}\n", name, count);
     else
-        printf("  %" PRId64 " %s\n", count, name);
+        printf("  %s: %" PRId64 "\n", name, count);
 }
 
 /* ---- CIFAR ---- */

@@ -59,7 +59,8 @@ tutti_progress *tutti_progress_create(tutti_job *job, int epochs, int64_t steps,
     tutti_job_fail(job, add_callbacks(p));
     if (!tutti_job_own(job, p, destroy))
         return NULL;
-    tutti_job_fail(job, tutti__loop_keep(p, options));
+    if (tutti_job_fail(job, tutti__loop_keep(p, options)) != TUTTI_OK)
+        return NULL;
     tell(p, TUTTI_AT_EVENT(train_begin));
     listen(p, true);
     return p;
