@@ -142,11 +142,12 @@ static void train(gan *a, tutti_job *job)
     a->critic = make_network(a, "critic", 1, rate);
     a->generator = make_network(a, "generator", 2, rate);
     tutti_progress *progress = tutti_progress_open(job, 8, tutti_cardinality(ring), .eager = a->e);
+    int64_t at = tutti_progress_steps(progress);
     while (tutti_progress_epoch(progress)) {
         TUTTI_EACH_BATCH(ring, points, none) {
             (void)none;
             tutti_progress_mean(progress, "critic_loss", step(a, &a->critic, points));
-            if (tutti_progress_steps(progress) % CRITIC_STEPS == CRITIC_STEPS - 1)
+            if (++at % CRITIC_STEPS == 0)
                 tutti_progress_mean(progress, "generator_loss", step(a, &a->generator, points));
             if (!tutti_progress_step(progress, batch))
                 break;

@@ -10,6 +10,7 @@
  * The program fails (exit 1) when it ends below that. --save FILE writes the policy, and where the
  * training stands, from where --resume goes on. */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -45,6 +46,7 @@ static void be_world(int line)
 {
     view v = {0};
     int64_t pushes[CARTS];
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is the agent's: the world ends with it */
     while (recv(line, pushes, sizeof pushes, MSG_WAITALL) == (ssize_t)sizeof pushes) {
         if (pushes[0] < 0)
             srand((unsigned)-pushes[0]);

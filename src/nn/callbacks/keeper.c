@@ -56,20 +56,31 @@ static tutti_status try_place(void *self, tutti_event *event)
     return tutti__model_speaks(event->model) ? tutti__checkpoint_try(k->path) : TUTTI_OK;
 }
 
+tutti_status tutti__keep_going(tutti_status status)
+{
+    if (status != TUTTI_OK && status != TUTTI_NO_MEMORY) {
+        tutti__log(TUTTI_LOG_WARNING, "%s; the training goes on, --resume would go on from before",
+                   tutti_error_message());
+        status = TUTTI_OK;
+    }
+    return status;
+}
+
 /* Where others save checkpoints, this one does so when the training is interrupted. */
 static tutti_status batch_end(void *self, tutti_event *event)
 {
     keeper *k = self;
     if (event->validating || k->folder || !k->checkpoint || !tutti__pace_due(&k->pace, event->step))
         return TUTTI_OK;
-    return tutti_save_checkpoint_async(event->model, k->checkpoint);
+    return tutti__keep_going(tutti_save_checkpoint_async(event->model, k->checkpoint));
 }
 
 static tutti_status epoch_end(void *self, tutti_event *event)
 {
     const keeper *k = self;
-    return k->checkpoint && !k->folder ? tutti_save_checkpoint_async(event->model, k->checkpoint)
-                                       : TUTTI_OK;
+    if (!k->checkpoint || k->folder)
+        return TUTTI_OK;
+    return tutti__keep_going(tutti_save_checkpoint_async(event->model, k->checkpoint));
 }
 
 /* The training as it stands, before others change the weights at its end. */
@@ -80,7 +91,8 @@ static tutti_status save_training(void *self, tutti_event *event)
         return tutti_save_checkpoint(event->model, k->checkpoint);
     if (k->checkpoint && k->folder) /* of an earlier run; the folder's are farther */
         tutti__checkpoint_remove(k->checkpoint);
-    return tutti_checkpoint_wait(event->model);
+    return k->folder ? tutti_checkpoint_wait(event->model)
+                     : tutti__keep_going(tutti_checkpoint_wait(event->model));
 }
 
 /* The model, after them. */

@@ -83,7 +83,8 @@ static void end_epoch(tutti_progress *p)
 static void end_training(tutti_progress *p)
 {
     p->fit.event.interrupted = tutti_interrupted();
-    tell(p, TUTTI_AT_EVENT(train_end));
+    if (tutti_job_check(p->job) == TUTTI_OK)
+        tell(p, TUTTI_AT_EVENT(train_end));
     tutti_job_fail(p->job, tutti__loop_kept_end(p));
     listen(p, false);
 }
