@@ -59,7 +59,7 @@ tutti_tensor *tutti__state_expected(tutti_state *state, const char *name);
 void tutti__state_forget(tutti_state *state, const char *name);
 
 /* Every variable that has a value, as of one moment between two commits, in the order they were
- * made; and values that wait for theirs. Values are held, not copied: a commit that would write to
+ * made; values that wait for theirs; and what the queues hold, each as of a moment after that. Values are held, not copied: a commit that would write to
  * them writes to a copy instead. */
 typedef struct tutti_snapshot_entry {
     char *name;
@@ -138,6 +138,8 @@ tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t ca
 tutti_status tutti__state_queue_ordered(tutti_state *state, const char *name, int64_t capacity,
                                         int type_count, const tutti_type *types,
                                         const tutti_queue_order *order, tutti_queue **ret);
+/* Gives queues that are there what waits for them; one that is made later takes it by itself. */
+tutti_status tutti__state_fill_queues(tutti_state *state);
 /* Wakes everything that waits in a queue, so that it looks at its cancel flag. */
 void tutti__state_wake(tutti_state *state);
 

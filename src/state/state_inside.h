@@ -22,4 +22,7 @@ tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
 tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, bool keep,
                                tutti_tensor **ret);
 
+/* queues.c: appends what the queues hold. */
+tutti_status tutti__snapshot_queues(tutti_state *state, tutti_snapshot *snapshot);
+
 #endif
