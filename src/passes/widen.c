@@ -46,9 +46,9 @@ static bool is_rounding(const tutti_node *node)
 static bool may_widen(const tutti_node *node)
 {
     bool narrow = false;
-    if (!tutti__is_pure(node) || tutti__rewrite_pinned(node) || tutti__is(node, "cast") ||
-        tutti__is(node, "constant") || node->input_count < 1 || node->input_count > MOST ||
-        node->output_count < 1 || node->output_count > MOST)
+    if ((!tutti__is_pure(node) && !tutti__is(node, "dropout")) || tutti__rewrite_pinned(node) ||
+        tutti__is(node, "cast") || tutti__is(node, "constant") || node->input_count < 1 ||
+        node->input_count > MOST || node->output_count < 1 || node->output_count > MOST)
         return false;
     for (int i = 0; i < node->attr_count; i++)
         if (strcmp(node->attrs[i].name, "dtype") == 0 || node->attrs[i].kind == TUTTI_ATTR_GRAPH)

@@ -183,6 +183,20 @@ static void reap(tutti_station *s)
             }
 }
 
+/* What a rank that could not meet the others has left: "missing 2 3\n". */
+static void report_missing(tutti_station *s, const tutti_station_rank *rank)
+{
+    char text[8192], *line;
+    ssize_t got = read(rank->news, text, sizeof text - 1);
+    text[got > 0 ? got : 0] = '\0';
+    if ((line = strstr(text, "missing ")) != NULL && strchr(line, '\n') != NULL) {
+        *strchr(line, '\n') = '\0';
+        s->lost =
+            !tutti__frame_text(s->out, TUTTI_FRAME_MISSING, "%s", line + strlen("missing ")) ||
+            s->lost;
+    }
+}
+
 /* A rank is reported when its output has been read too, so that the reason stands before the fact;
  * children of its own that hold the pipe are not waited for. */
 static int report_ended(tutti_station *s)
@@ -198,6 +212,7 @@ static int report_ended(tutti_station *s)
         kill(-rank->process, SIGKILL); /* what it started itself */
         rank->process = 0;
         alive--;
+        report_missing(s, rank);
         close(rank->news);
         s->lost = !tutti__frame_text(s->out, TUTTI_FRAME_ENDED, "%d %s %d", rank->number,
                                      signal ? "signal" : "exit",
