@@ -82,7 +82,7 @@ static void fill(void *context, float *to)
     if (p->tiles)
         tutti__pool_run(f->pool, p->winograd.width / WIDTH, winograd_kernel_piece, &tiles);
     else
-        tutti__pool_run(f->pool, panel_count(p->walk->filters), pack_piece, &direct);
+        tutti__pool_run(f->pool, panel_count(p->walk->filters), direct_pack_piece, &direct);
 }
 
 static tutti_status keep(const tutti_kernel_query *query, chain_plan *p)
