@@ -188,59 +188,57 @@ static void read_nbits(tutti_onnx_import *m)
     tutti__onnx_made(m, 0, tutti__onnx_has(m, 5) ? tutti_add(y, tutti__onnx_sym(m, 5)) : y);
 }
 
-#define MICROSOFT "com.microsoft"
-
 const tutti_onnx_op tutti_onnx_qlinear_add = {
     .type = "QLinearAdd",
-    .domain = MICROSOFT,
+    .domain = "com.microsoft",
     .read = read_two,
 };
 
 const tutti_onnx_op tutti_onnx_qlinear_mul = {
     .type = "QLinearMul",
-    .domain = MICROSOFT,
+    .domain = "com.microsoft",
     .read = read_two,
 };
 
 const tutti_onnx_op tutti_onnx_qlinear_softmax = {
     .type = "QLinearSoftmax",
-    .domain = MICROSOFT,
+    .domain = "com.microsoft",
     .read = read_one,
 };
 
 const tutti_onnx_op tutti_onnx_qlinear_sigmoid = {
     .type = "QLinearSigmoid",
-    .domain = MICROSOFT,
+    .domain = "com.microsoft",
     .read = read_one,
 };
 
 const tutti_onnx_op tutti_onnx_qlinear_leaky = {
     .type = "QLinearLeakyRelu",
-    .domain = MICROSOFT,
+    .domain = "com.microsoft",
     .read = read_one,
 };
 
 const tutti_onnx_op tutti_onnx_qlinear_average = {
     .type = "QLinearGlobalAveragePool",
-    .domain = MICROSOFT,
+    .domain = "com.microsoft",
     .read = read_global_average,
 };
 
 const tutti_onnx_op tutti_onnx_qlinear_concat = {
     .type = "QLinearConcat",
-    .domain = MICROSOFT,
+    .domain = "com.microsoft",
     .read = read_join,
 };
 
 const tutti_onnx_op tutti_onnx_qgemm = {
     .type = "QGemm",
-    .domain = MICROSOFT,
+    .domain = "com.microsoft",
     .read = read_gemm,
 };
 
 const tutti_onnx_op tutti_onnx_matmul_nbits = {
     .type = "MatMulNBits",
-    .domain = MICROSOFT,
+    .domain = "com.microsoft",
     .note = "weights are constants",
     .read = read_nbits,
 };
