@@ -108,11 +108,11 @@ static tutti_status evaluate(const stream *s, tutti_dataset *test, double *ret_a
     return TUTTI_OK;
 }
 
-static tutti_status train(stream *s, int64_t batch, tutti_progress *progress)
+static tutti_status train(const stream *s, tutti_dataset *test, int64_t batch,
+                          tutti_progress *progress)
 {
     double accuracy;
     tutti_tensor *loss;
-    tutti_dataset *test = tutti_batch(tutti_mnist(s->job, "test"), 10000);
     while (tutti_progress_epoch(progress)) {
         do {
             tutti_status status =
@@ -138,6 +138,7 @@ static tutti_status stream_and_train(stream *s)
     int64_t batch = (tutti_flag_int(s->job, "batch", 50) + 1) / FILLERS * FILLERS;
     build(s, batch);
     TUTTI_TRY(tutti_run(s->session, .target = tutti_initialize_all(s->graph)));
+    tutti_dataset *test = tutti_batch(tutti_mnist(s->job, "test"), 10000);
     tutti_progress *progress =
         tutti_progress_open(s->job, 1, DIGITS / batch, .session = s->session);
     for (; count < FILLERS; count++) {
@@ -145,7 +146,7 @@ static tutti_status stream_and_train(stream *s)
         if (pthread_create(&fillers[count].thread, NULL, fill, &fillers[count]) != 0)
             break;
     }
-    tutti_job_fail(s->job, count == FILLERS ? train(s, batch, progress)
+    tutti_job_fail(s->job, count == FILLERS ? train(s, test, batch, progress)
                                             : tutti_fail(TUTTI_NO_MEMORY, "no thread for a queue"));
     for (int i = 0; i < FILLERS; i++) /* those that still fill give up */
         tutti_run(s->session, .target = s->close[i]);

@@ -167,6 +167,16 @@ static bool stands_loop(const tutti_dataset *dataset, tutti_position *ret)
     return dataset->loop || dataset->loop_waits;
 }
 
+/* Added to the kind: what comes next is what a new loop would give first, as of data to evaluate
+ * on; such a dataset may be made after its position was restored. */
+enum { SAME_AGAIN = 2 };
+
+static bool same_again(const tutti_dataset *dataset, const tutti_position *position)
+{
+    return !dataset->info.reorders &&
+           (position->delivered == 0 || position->delivered == dataset->info.cardinality);
+}
+
 tutti_status tutti__loops_save(const tutti_job *job, char **ret_text)
 {
     tutti_text text = {0};
@@ -177,7 +187,8 @@ tutti_status tutti__loops_save(const tutti_job *job, char **ret_text)
         for (int kind = 0; kind < 2; kind++) {
             tutti_position position;
             if (stands[kind](d, &position))
-                tutti__text_add(&text, "%d %" PRIu64 " %d %" PRIu64 " %" PRId64 ";", kind, d->hash,
+                tutti__text_add(&text, "%d %" PRIu64 " %d %" PRIu64 " %" PRId64 ";",
+                                kind + (same_again(d, &position) ? SAME_AGAIN : 0), d->hash,
                                 place_of(job, d), position.epoch, position.delivered);
         }
     }
@@ -207,12 +218,14 @@ tutti_status tutti__loops_restore(tutti_job *job, const char *text)
                   &p.epoch, &p.delivered, &used) == 5;
          text += used) {
         tutti_dataset *dataset = find_dataset(job, p.pipeline, place);
+        if (!dataset && (kind & SAME_AGAIN))
+            continue;
         if (!dataset)
             return tutti_fail(TUTTI_INVALID,
                               "the checkpoint was saved with other data: make the datasets as they "
                               "were made then, before tutti_progress_open, with the same seed and "
                               "batch");
-        if (kind == 0) {
+        if ((kind & 1) == 0) {
             dataset->each_waits = true;
             dataset->each_position = p;
             dataset->epochs_begun = p.epoch;
