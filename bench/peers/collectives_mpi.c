@@ -8,7 +8,7 @@
 static double best_seconds(float *data, int count, long bytes)
 {
     int times = bytes >= 1 << 18 ? 1 : bytes >= 1 << 14 ? 20 : 100;
-    int rounds = bytes >= 16 << 20 ? 10 : 40;
+    int rounds = bytes >= 16 << 20 ? 20 : 40;
     double best = 1e9;
     for (int round = 0; round < rounds; round++) {
         MPI_Barrier(MPI_COMM_WORLD);

@@ -4,7 +4,13 @@
  *
  *     const tutti_fold TUTTI_ISA_NAME(tutti_fold) = {
  *
- * and becomes tutti_fold_avx2 and so on. Everything else in the file must be static. */
+ * and becomes tutti_fold_avx2 and so on. A function that several such files share is compiled in
+ * one of them; its header names it in the same way:
+ *
+ *     #define direct_run TUTTI_ISA_NAME(tutti__direct_run)
+ *     void direct_run(...);
+ *
+ * Everything else in the file must be static. */
 #ifndef TUTTI_BASE_ISA_H
 #define TUTTI_BASE_ISA_H
 

@@ -176,11 +176,22 @@ static void finish_job(test_job *job, int status)
     job->test = NULL;
 }
 
+/* How many times longer a test may take while others keep the machine busy: processes that want to
+ * run, for each CPU. */
+static double patience(void)
+{
+    enum { MOST = 10 };
+    double load, cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    if (getloadavg(&load, 1) != 1 || cpus < 1 || load <= cpus)
+        return 1;
+    return load / cpus < MOST ? load / cpus : MOST;
+}
+
 static void kill_late(test_job *jobs)
 {
     for (int i = 0; i < options.jobs; i++)
         if (jobs[i].test && !jobs[i].timed_out &&
-            now_seconds() - jobs[i].started > options.timeout) {
+            now_seconds() - jobs[i].started > options.timeout * patience()) {
             jobs[i].timed_out = true;
             kill(-jobs[i].pid, SIGKILL);
         }

@@ -1,6 +1,7 @@
 /* graphdef_import.c: frozen graphs of TensorFlow's as nodes of ours. Nodes may stand in any order:
  * each is built after what it takes. */
 #include "bridge/graphdef.h"
+#include "ops/reference.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,38 @@ tutti_sym tutti__graphdef_in(tutti_graphdef_import *m, int i)
     return output == 0 ? from->made : tutti_output_of(from->made, output);
 }
 
+/* Whether a node follows from small constants alone. */
+static bool follows(const tutti_node *node, int depth, int *visited)
+{
+    uint32_t never = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_RANDOM | TUTTI_OP_COLLECTIVE |
+                     TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_BLOCKING;
+    int64_t count = tutti_type_count(&node->types[0]);
+    if ((node->op->flags & never) || tutti__is(node, "placeholder") || depth > 32 ||
+        ++*visited > 256 || count < 0 || count > 1024)
+        return false;
+    for (int i = 0; i < node->input_count; i++)
+        if (!follows(node->inputs[i].node, depth + 1, visited))
+            return false;
+    return true;
+}
+
+/* The value of input i where it follows from constants; NULL when it does not. */
+static tutti_tensor *computed(tutti_graphdef_import *m, int i)
+{
+    tutti_tensor *value = NULL;
+    tutti_sym sym = tutti__graphdef_in(m, i);
+    int visited = 0;
+    if (!sym.node || tutti_graph_check(m->graph) != TUTTI_OK || !follows(sym.node, 0, &visited))
+        return NULL;
+    tutti_edge edge = tutti__edge(sym);
+    if (tutti__reference_run(m->graph, 0, NULL, 1, &edge, &value) != TUTTI_OK)
+        return NULL;
+    if (TUTTI_VEC_PUSH(&m->def->tensors, value))
+        return value;
+    tutti_tensor_release(value);
+    return NULL;
+}
+
 tutti_tensor *tutti__graphdef_value(tutti_graphdef_import *m, int i)
 {
     int output = 0;
@@ -79,9 +112,10 @@ tutti_tensor *tutti__graphdef_value(tutti_graphdef_import *m, int i)
         from = find(m->def, from->inputs.items[0], &output);
     const tutti_graphdef_attr *attr =
         from && strcmp(from->op, "Const") == 0 ? tutti__graphdef_attr(from, "value") : NULL;
-    if (!attr || !attr->tensor)
+    tutti_tensor *value = attr ? attr->tensor : computed(m, i);
+    if (!value)
         tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "input %d must be a constant", i);
-    return attr ? attr->tensor : NULL;
+    return value;
 }
 
 bool tutti__graphdef_ints(tutti_graphdef_import *m, int i, tutti_axes *ret)

@@ -204,6 +204,72 @@ static void read_conv(tutti_graphdef_import *m)
     }
 }
 
+/* Sizes of the image, kernel, gradient: Keras' transposed convolution, whose sizes follow. */
+static void read_conv_transpose(tutti_graphdef_import *m)
+{
+    window w;
+    tutti_sym kernel = IN(1), x = IN(2);
+    if (m->status != TUTTI_OK || !read_window(m, &w))
+        return;
+    made(m, tutti_conv2d_transpose_of(x, kernel, .strides = {w.strides[0], w.strides[1]},
+                                      .dilations = {w.dilations[0], w.dilations[1]},
+                                      .padding = w.padding,
+                                      .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]}));
+}
+
+/* Pixels are points at their corners, or areas with centres. */
+static void read_resize(tutti_graphdef_import *m)
+{
+    tutti_axes size;
+    tutti_sym x = IN(0);
+    bool linear = strcmp(m->node->op, "ResizeBilinear") == 0;
+    bool corners = attr_int(m, "align_corners", 0), centres = attr_int(m, "half_pixel_centers", 0);
+    if (m->status != TUTTI_OK || !tutti__graphdef_ints(m, 1, &size))
+        return;
+    if (size.count != 2) {
+        tutti__graphdef_fail(m, TUTTI_CORRUPT, "has %d sizes", size.count);
+        return;
+    }
+    made(m, tutti_resize(x, .sizes = {size.values[0], size.values[1]},
+                         .mode = linear ? "linear" : "nearest",
+                         .coordinates = corners   ? "align_corners"
+                                        : centres ? "half_pixel"
+                                                  : "asymmetric",
+                         .nearest_mode = corners || centres ? "round_prefer_ceil" : "floor"));
+}
+
+static void read_einsum(tutti_graphdef_import *m)
+{
+    tutti_sym inputs[8];
+    int count = tutti__graphdef_inputs(m->node);
+    if (count < 1 || count > 8)
+        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "has %d operands", count);
+    for (int i = 0; m->status == TUTTI_OK && i < count; i++)
+        inputs[i] = IN(i);
+    if (m->status == TUTTI_OK)
+        made(m, (tutti_einsum)(attr_string(m, "equation", ""), count, inputs));
+}
+
+/* Split has its axis first, SplitV sizes and axis last, Unpack the axis as an attribute. */
+static void read_split(tutti_graphdef_import *m)
+{
+    bool equal = strcmp(m->node->op, "Split") == 0, sized = strcmp(m->node->op, "SplitV") == 0;
+    tutti_sym x = IN(equal ? 1 : 0);
+    tutti_axes axis = {.count = 1, .values = {attr_int(m, "axis", 0)}}, sizes = {0};
+    int64_t count = attr_int(m, equal || sized ? "num_split" : "num", 1);
+    if (m->status != TUTTI_OK ||
+        ((equal || sized) && !tutti__graphdef_ints(m, sized ? 2 : 0, &axis)) ||
+        (sized && !tutti__graphdef_ints(m, 1, &sizes)))
+        return;
+    if (axis.count != 1 || count < 1 || count > 4096 || (sized && sizes.count != count))
+        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "makes %lld pieces", (long long)count);
+    else if (sized)
+        made(m, (tutti_split_sizes)(x, (int)axis.values[0], sizes.count, sizes.values));
+    else
+        made(m, equal ? tutti_split_into(x, (int)axis.values[0], (int)count)
+                      : tutti_unstack(x, (int)axis.values[0], (int)count));
+}
+
 static void read_pool(tutti_graphdef_import *m)
 {
     window w;
@@ -483,6 +549,13 @@ static const struct {
     {"BatchMatMulV2", read_matmul},
     {"Conv2D", read_conv},
     {"DepthwiseConv2dNative", read_conv},
+    {"Conv2DBackpropInput", read_conv_transpose},
+    {"ResizeBilinear", read_resize},
+    {"ResizeNearestNeighbor", read_resize},
+    {"Einsum", read_einsum},
+    {"Split", read_split},
+    {"SplitV", read_split},
+    {"Unpack", read_split},
     {"MaxPool", read_pool},
     {"AvgPool", read_pool},
     {"FusedBatchNorm", read_batch_norm},

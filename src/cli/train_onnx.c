@@ -62,21 +62,44 @@ static tutti_dataset *fitted(tutti_job *job, tutti_model *model, tutti_dataset *
     return tutti_map(data, fit_element, .context = f);
 }
 
-/* Whether the file's first output has been through a softmax. */
-static bool gives_chances(const char *path)
+/* Whether an output of the file has been through a softmax. */
+static bool gives_chances(const char *path, const char *output)
 {
     tutti_onnx *onnx;
     bool chances = false;
     if (tutti__onnx_load(path, &onnx) != TUTTI_OK)
         return false;
-    for (size_t i = 0; i < onnx->graph.nodes.count; i++) {
+    for (size_t i = onnx->graph.nodes.count; i-- > 0;) { /* makers stand before users */
         const tutti_onnx_node *node = &onnx->graph.nodes.items[i];
-        for (size_t k = 0; k < node->outputs.count; k++)
-            if (strcmp(node->outputs.items[k], onnx->graph.outputs.items[0].name) == 0)
-                chances = strcmp(node->type, "Softmax") == 0;
+        if (node->outputs.count == 0 || strcmp(node->outputs.items[0], output) != 0)
+            continue;
+        chances = strcmp(node->type, "Softmax") == 0;
+        if (strcmp(node->type, "Identity") != 0 || node->inputs.count == 0)
+            break;
+        output = node->inputs.items[0];
     }
     tutti__onnx_free(onnx);
     return chances;
+}
+
+/* A classifier that gives labels beside scores (scikit-learn's) is trained by its scores: the only
+ * output of floats stays. */
+static void keep_scores(tutti_model *model)
+{
+    size_t count = 0, scores = 0;
+    for (size_t i = 0; i < model->outputs.count; i++)
+        if (tutti_dtype_is_float(model->outputs.data[i].type.dtype)) {
+            count++;
+            scores = i;
+        }
+    if (model->outputs.count < 2 || count != 1)
+        return;
+    model->outputs.data[0] = model->outputs.data[scores];
+    model->outputs.count = 1;
+    if (scores < model->answers.count) { /* the inference form is built already */
+        model->answers.data[0] = model->answers.data[scores];
+        model->answers.count = 1;
+    }
 }
 
 int tutti__train_onnx(const char *path, int argc, char **argv)
@@ -85,6 +108,8 @@ int tutti__train_onnx(const char *path, int argc, char **argv)
     tutti_job *job = tutti_open(&argc, &argv);
     tutti_no_other_flags(job, argc, argv);
     tutti_model *model = tutti_job_ok(job) ? tutti_import_onnx(job, path) : NULL;
+    if (model)
+        keep_scores(model);
     if (model && (model->inputs.count != 1 || model->outputs.count != 1))
         tutti_job_fail(job, tutti_fail(TUTTI_UNSUPPORTED,
                                        "%s has %zu inputs and %zu outputs; --from trains models of "
@@ -92,7 +117,8 @@ int tutti__train_onnx(const char *path, int argc, char **argv)
                                        path, model->inputs.count, model->outputs.count));
     if (model && tutti_job_ok(job))
         tutti_compile(model, .optimizer = tutti_adam(),
-                      .loss = tutti_sparse_cross_entropy(.from_logits = !gives_chances(path)),
+                      .loss = tutti_sparse_cross_entropy(.from_logits = !gives_chances(
+                                                             path, model->outputs.data[0].name)),
                       .metrics = "accuracy");
     if (model && tutti_job_ok(job)) {
         const char *name = tutti_flag_text(job, "dataset", "mnist");

@@ -145,6 +145,35 @@ TUTTI_TEST(a_schedule_survives_json)
     CHECK_INT(tutti_close(job), 0);
 }
 
+/* Alone, and with the outputs' names before them. */
+TUTTI_TEST(names_of_metrics_survive_json)
+{
+    for (int outputs = 1; outputs <= 2; outputs++) {
+        tutti_job *job = tutti_open(NULL, NULL);
+        tutti_model *m = tutti_functional(job);
+        tutti_sym x = tutti_input(m, "x", TUTTI_F32, 3);
+        tutti_output(m, "a", tutti_call(tutti_dense(1), x));
+        tutti_metric off = tutti_mae_metric(.name = "a_off");
+        if (outputs == 2)
+            tutti_output(m, "b", tutti_call(tutti_dense(1), x));
+        if (outputs == 1)
+            tutti_compile(m, .loss = tutti_mse(), .metric_list = TUTTI_METRICS({"a", off}));
+        else
+            tutti_compile(m, .losses = TUTTI_LOSSES({"a", tutti_mse()}, {"b", tutti_mse()}),
+                          .metric_list = TUTTI_METRICS({"a", off}, {"b", off}));
+        char *first, *second;
+        CHECK_OK(tutti_model_json(m, &first));
+        CHECK_CONTAINS(first, outputs == 1 ? "\"a_off\"" : "\"b_a_off\"");
+        tutti_model *again = tutti_model_from_json(job, first);
+        CHECK_OK(tutti_job_check(job));
+        CHECK_OK(tutti_model_json(again, &second));
+        CHECK_STR(first, second);
+        free(first);
+        free(second);
+        CHECK_INT(tutti_close(job), 0);
+    }
+}
+
 /* Ends after `stop` batches. */
 static tutti_status stop_at(void *self, tutti_event *event)
 {

@@ -17,8 +17,11 @@ typedef struct tutti_pattern {
     bool (*match)(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group);
     /* The nodes stand side by side: all may be used outside, and `match` has made sure that no path
      * leads from one to another, also where other matches of this pattern count as one node. They
-     * may fail. */
+     * may fail, and have several outputs. */
     bool side_by_side;
+    /* The nodes may draw random numbers: from a counter that is an input, so that they are
+     * functions of their inputs all the same. */
+    bool draws;
 } tutti_pattern;
 
 #endif

@@ -37,10 +37,11 @@ static bool used_only_inside(const tutti_node_group *group, const tutti_uses *us
 static bool may_be_part(const tutti_node *node, const tutti_pattern *pattern)
 {
     const uint32_t fallible = TUTTI_OP_FALLIBLE;
-    bool pure = tutti__is_pure(node) ||
-                (pattern->side_by_side &&
-                 (node->op->flags & (fallible | TUTTI_OP_STATEFUL | TUTTI_OP_RANDOM)) == fallible);
-    return pure && !tutti__rewrite_pinned(node) && node->output_count == 1 &&
+    const uint32_t kind = node->op->flags & (fallible | TUTTI_OP_STATEFUL | TUTTI_OP_RANDOM);
+    bool pure = tutti__is_pure(node) || (pattern->side_by_side && kind == fallible) ||
+                (pattern->draws && kind == TUTTI_OP_RANDOM);
+    return pure && !tutti__rewrite_pinned(node) &&
+           (node->output_count == 1 || pattern->side_by_side) &&
            tutti_type_is_static(&node->types[0]);
 }
 

@@ -169,3 +169,23 @@ TUTTI_TEST(pattern_matmul_add_leaves_the_rest)
     tutti__test_result(tutti_add(tutti_exp(x), tutti_matmul(x, x, .transpose_a = true)));
     CHECK_INT(check(g, NULL, NULL), 0);
 }
+
+/* In a block, with its gradient: one node forward; backward nothing is added. */
+TUTTI_TEST(pattern_dropout_add)
+{
+    start();
+    tutti_sym counter = tutti__test_input(g, 3, (tutti_type){.dtype = TUTTI_I64});
+    tutti_sym x = tutti_tanh(a);
+    tutti_sym y = tutti_add(x, tutti_dropout_of(tutti_square(a), counter, 0.3, .salt = 5));
+    tutti__test_result(y);
+    CHECK_INT(check(g, NULL,
+                    "return fused(square(p0), p3, tanh(p0)){body=(return add(p2, dropout(p0, "
+                    "p1){rate=0.3 salt=5})) pattern=\"dropout_add\"}"),
+              1);
+    start();
+    counter = tutti__test_input(g, 3, (tutti_type){.dtype = TUTTI_I64});
+    x = tutti_dropout_of(a, counter, 0.3, .salt = 5);
+    tutti__test_result(tutti_add(x, a));
+    tutti__test_result(tutti_neg(x)); /* is wanted by itself */
+    CHECK_INT(check(g, NULL, NULL), 0);
+}

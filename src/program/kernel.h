@@ -18,7 +18,8 @@ enum {
     TUTTI_KERNEL_ROW_INVARIANT =
         1 << 1, /* a row's result does not depend on how many rows stand beside it */
     TUTTI_KERNEL_TUNED = 1 << 2, /* its score is a guess: measured against the others so marked */
-    TUTTI_KERNEL_INPLACE_EACH = 1 << 3 /* output i may be written over input i, for every i */
+    TUTTI_KERNEL_INPLACE_EACH = 1 << 3, /* output i may be written over input i, for every i */
+    TUTTI_KERNEL_WIDENS = 1 << 4 /* runs 16 bits by a kernel of 32: the pass widen does better */
 };
 
 /* As tutti_kernel.op: any operator with TUTTI_OP_ELEMENTWISE. */

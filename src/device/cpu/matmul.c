@@ -14,13 +14,13 @@ static int score(const tutti_kernel_query *query)
 
 static size_t workspace(const tutti_kernel_query *query)
 {
-    return tutti__matmul_workspace(query, 0);
+    return tutti__matmul_workspace(query, TUTTI_GEMM_RIVALS);
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     tutti_matmul_plan *plan;
-    TUTTI_TRY(tutti__matmul_prepare(query, 0, &plan));
+    TUTTI_TRY(tutti__matmul_prepare(query, TUTTI_GEMM_RIVALS, &plan));
     *ret_plan = plan;
     return TUTTI_OK;
 }

@@ -167,7 +167,7 @@ static tutti_status keep(const tutti_kernel_query *query, matmul_plan *plan)
 
 bool tutti__matmul_by_library(const tutti_kernel_query *query)
 {
-    return make_plan(query, 0).gemm.engine != NULL;
+    return make_plan(query, TUTTI_GEMM_RIVALS).gemm.engine != NULL;
 }
 
 tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, uint32_t flags,

@@ -63,8 +63,8 @@ static void sum_piece(void *context, int64_t chunk)
     int64_t first = chunk_begin(p, chunk), line = p->walk->out[1] * p->walk->filters;
     for (int64_t block = first; block < chunk_begin(p, chunk + 1); block++) {
         block_place at = block_at(p, block);
-        sum_block(p, at, w->x, w->grad + (at.image * p->walk->out[0] + at.row) * line, w->end,
-                  w->partial + chunk * p->lines * p->width, block > first);
+        kernel_sum_block(p, at, w->x, w->grad + (at.image * p->walk->out[0] + at.row) * line,
+                         w->end, w->partial + chunk * p->lines * p->width, block > first);
     }
 }
 

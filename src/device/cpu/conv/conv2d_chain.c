@@ -83,7 +83,7 @@ static void fill(const void *context, tutti_pool *pool, tutti_tensor *source, fl
     if (p->tiles)
         tutti__pool_run(pool, p->winograd.width / WIDTH, winograd_kernel_piece, &tiles);
     else
-        tutti__pool_run(pool, panel_count(p->walk->filters), pack_standing_piece, &direct);
+        tutti__pool_run(pool, panel_count(p->walk->filters), direct_pack_standing, &direct);
     tutti__buffer_release(kernel.holder);
 }
 

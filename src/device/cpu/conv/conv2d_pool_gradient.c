@@ -183,7 +183,7 @@ static void sum_piece(void *context, int64_t chunk)
         int64_t size = at.rows * p->walk->out[1] * p->walk->filters;
         give_block(w, at, map, bias);
         memset(map + size, 0, PANEL * sizeof *map);
-        sum_block(p, at, w->x, map, map + size + PANEL, sums, block > first);
+        kernel_sum_block(p, at, w->x, map, map + size + PANEL, sums, block > first);
     }
     tutti__slot_give(&w->slots, map);
 }

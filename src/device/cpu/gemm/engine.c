@@ -125,12 +125,12 @@ bool tutti__gemm_engine_auto(void)
     return strcmp(tutti__param_text(&gemm_param), "auto") == 0;
 }
 
-tutti_status tutti__gemm_engine(bool square, const tutti_gemm_engine **ret_engine)
+tutti_status tutti__gemm_engine(bool automatic, const tutti_gemm_engine **ret_engine)
 {
     const char *name = tutti__param_text(&gemm_param);
     if (tutti__gemm_engine_auto()) {
         *ret_engine = NULL;
-        if (square)
+        if (automatic)
             pick(ret_engine);
         return TUTTI_OK;
     }

@@ -48,10 +48,10 @@ typedef struct tutti_gemm_engine {
     void (*multiply)(const tutti_gemm *gemm);
 } tutti_gemm_engine;
 
-/* The engine for large products; *ret_engine is NULL for the plain tiles. `square`: all three sides
- * are long; narrow products leave libraries no room, so small networks never load one. Fails when
- * the engine that TUTTI_GEMM names is unknown or not there. */
-tutti_status tutti__gemm_engine(bool square, const tutti_gemm_engine **ret_engine);
+/* The engine for large products; *ret_engine is NULL for the plain tiles. `automatic`:
+ * "auto" may give one; narrow products leave libraries no room, so small networks never load one.
+ * Fails when the engine that TUTTI_GEMM names is unknown or not there. */
+tutti_status tutti__gemm_engine(bool automatic, const tutti_gemm_engine **ret_engine);
 
 /* Whether "auto" stands, so that tiles may compete with the engine. */
 bool tutti__gemm_engine_auto(void);

@@ -27,7 +27,8 @@ enum {
     TUTTI_GEMM_PLAIN = 1 << 1,      /* no library */
     TUTTI_GEMM_ROUNDED = 1 << 2,    /* operands or C may be bf16; no library */
     TUTTI_GEMM_BF16 = 1 << 3,       /* rounded, and multiplied in bf16 where the CPU can */
-    TUTTI_GEMM_PACKED = 1 << 4      /* B comes packed, of f32; no library */
+    TUTTI_GEMM_PACKED = 1 << 4,     /* B comes packed, of f32; no library */
+    TUTTI_GEMM_RIVALS = 1 << 5      /* the tiles compete for it, so "auto" may give a library */
 };
 /* Never fails: with a library that cannot be loaded the plain tiles are planned. Kernels call
  * tutti__gemm_engine in their prepare, to report that. */

@@ -12,13 +12,14 @@ enum {
     PACKED_A_ONE = 1 << 16,
     PACKED_B_ONE = 1 << 17,
     PIECE_COLS = 384,
-    ENOUGH_PIECES = 24,
+    ENOUGH_PIECES = 16,
 };
 #define PIECE_FLOPS 1e6
 #define BLOCK_FLOPS 2e5
 #define PARALLEL_FLOPS 6e5
 #define ENGINE_FLOPS 4e6
 #define ENGINE_SIDE 128
+#define ENGINE_ROWS 512 /* so that there are pieces for some threads */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -123,9 +124,9 @@ tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags
     plan.packed = flags & TUTTI_GEMM_PACKED && !rounded;
     bool library = !rounded && !plan.packed && flops >= ENGINE_FLOPS && m <= INT32_MAX &&
                    n <= INT32_MAX && k <= INT32_MAX;
-    bool square = m >= ENGINE_SIDE && n >= ENGINE_SIDE && k >= ENGINE_SIDE;
+    bool large = m >= ENGINE_ROWS && n >= ENGINE_SIDE && k >= ENGINE_SIDE;
     if (library && !(flags & TUTTI_GEMM_PLAIN) &&
-        tutti__gemm_engine(square, &plan.engine) != TUTTI_OK)
+        tutti__gemm_engine(large && flags & TUTTI_GEMM_RIVALS, &plan.engine) != TUTTI_OK)
         plan.engine = NULL;
     plan.parallel = !one && flops >= PARALLEL_FLOPS;
     plan.chunk_n = n;

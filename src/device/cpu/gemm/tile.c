@@ -158,8 +158,9 @@ static void multiply(int64_t m, int64_t n, int64_t k, const void *packed_a, cons
             __builtin_prefetch(next, 0, 2);
         if (m - i >= ROWS && n == width)
             whole(k, a, 0, b, c, ldc, add);
-        else if (m - i == 4 && n == width)
-            low(k, a, 0, b, c, ldc, add);
+        else if ((m - i) % 4 == 0 && n == width)
+            for (int64_t row = 0; row < m - i; row += 4)
+                low(k, a + row, 0, b, c + row * ldc, ldc, add);
         else
             edge(m - i <= 4 ? low : whole, m - i < ROWS ? m - i : ROWS, n, k, a, 0, b, c, ldc, add);
     }

@@ -81,11 +81,27 @@ static void walk_group(void *context, int64_t index)
 }
 
 /* to[wide] = sum of the rows of from[steps, wide], in order. */
-static void sum_rows(const tutti_sequence_plan *p, const float *from, float *to)
+typedef struct row_sum {
+    const tutti_sequence_plan *plan;
+    const float *from;
+    float *to;
+} row_sum;
+
+enum { SUM_COLUMNS = 64 };
+
+static void sum_columns(void *context, int64_t index)
 {
-    memset(to, 0, (size_t)p->wide * sizeof(float));
-    for (int64_t i = 0; i < p->steps; i++)
-        add(to, from + i * p->wide, p->wide);
+    const row_sum *s = context;
+    const int64_t wide = s->plan->wide, first = index * SUM_COLUMNS, left = wide - first,
+                  count = left < SUM_COLUMNS ? left : SUM_COLUMNS;
+    memset(s->to + first, 0, (size_t)count * sizeof(float));
+    for (int64_t i = 0; i < s->plan->steps; i++)
+        add(s->to + first, s->from + i * wide + first, count);
+}
+
+static void sum_rows(const tutti_call *call, row_sum sum)
+{
+    tutti_parallel(call, (sum.plan->wide + SUM_COLUMNS - 1) / SUM_COLUMNS, sum_columns, &sum);
 }
 
 /* dx = da kernel^T, dkernel = x^T da, drecurrent = h_before^T db, dbias = sums of da (and db). */
@@ -127,9 +143,9 @@ static void weight_gradients(const tutti_call *call, const backward_work *w, flo
     tutti__gemm_run(&p->back_x, call->pool, &by_x, gemm);
     tutti__gemm_run(&p->back_kernel, call->pool, &by_kernel, gemm);
     tutti__gemm_run(&p->back_recurrent, call->pool, &by_recurrent, gemm);
-    sum_rows(p, w->da, by_bias);
+    sum_rows(call, (row_sum){p, w->da, by_bias});
     if (p->cell->biases == 2)
-        sum_rows(p, w->db, by_bias + p->wide);
+        sum_rows(call, (row_sum){p, w->db, by_bias + p->wide});
 }
 
 static const float *slot_data(const tutti_call *call, int slot)

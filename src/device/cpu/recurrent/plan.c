@@ -7,7 +7,8 @@
 #include "device/cpu/isa.h"
 #include "tables/rows_cell.h"
 
-enum { LEAST_GROUP = 8 };
+/* Rows of a batch that walk together: few, so that a batch has groups for several threads. */
+enum { GROUP = 8 };
 
 const tutti_rows_cell *tutti__rows_cell(const tutti_cell *cell)
 {
@@ -95,8 +96,7 @@ bool tutti__sequence_plan(const tutti_kernel_query *query, const tutti_cell *cel
         p.lengths = node->input_count > cell->states + 4 ? cell->states + 4 : -1;
         plan_forward(&p);
     }
-    int rows = tutti__gemm_tile()->rows;
-    p.group = (LEAST_GROUP + rows - 1) / rows * rows;
+    p.group = GROUP;
     p.slot_floats = (size_t)(tutti__gemm_scratch_floats(p.group) + p.group * p.wide);
     p.slot_floats = tutti__slot_bytes(p.slot_floats * sizeof(float)) / sizeof(float);
     p.slot = part(&p, p.slot_floats * (size_t)tutti__slot_count(p.threads));

@@ -26,8 +26,33 @@ static void store_loop_f64(const tutti_tile_args *t)
         y[i] = vcvth_bf16_f32((float)x[i]);
 }
 
+/* Rounded, and as floats again: bf16 is the upper half of one. */
+static void round_loop_f32(const tutti_tile_args *t)
+{
+    const float *x = t->x[0];
+    float *y = t->y;
+    int64_t i = 0;
+    for (; i + 8 <= t->count; i += 8) {
+        bfloat16x8_t low = vcvtq_low_bf16_f32(vld1q_f32(x + i));
+        uint16x8_t all = vreinterpretq_u16_bf16(vcvtq_high_bf16_f32(low, vld1q_f32(x + i + 4)));
+        vst1q_f32(y + i, vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(all), 16)));
+        vst1q_f32(y + i + 4, vreinterpretq_f32_u32(vshll_high_n_u16(all, 16)));
+    }
+    for (; i < t->count; i++)
+        y[i] = vcvtah_f32_bf16(vcvth_bf16_f32(x[i]));
+}
+
+static void round_loop_f64(const tutti_tile_args *t)
+{
+    const double *x = t->x[0];
+    double *y = t->y;
+    for (int64_t i = 0; i < t->count; i++)
+        y[i] = (double)vcvtah_f32_bf16(vcvth_bf16_f32((float)x[i]));
+}
+
 static const tutti_tile_op ops[] = {
     {.name = ".store_bf16", .inputs = 1, .f32 = store_loop_f32, .f64 = store_loop_f64},
+    {.name = ".round_bf16", .inputs = 1, .f32 = round_loop_f32, .f64 = round_loop_f64},
     {0},
 };
 #else

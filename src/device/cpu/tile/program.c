@@ -62,12 +62,23 @@ static tutti_dtype computed_type(const tutti_body *body)
     return TUTTI_F32;
 }
 
-/* Whether a cast needs no step: widening, or to an integer, which storing does. */
+/* Whether a value goes nowhere but to memory. */
+static bool only_leaves(const compiler *c, const tutti_body_value *value)
+{
+    for (int v = c->body->source_count; v < c->body->value_count; v++)
+        for (int i = 0; i < input_count(value_at(c, v)); i++)
+            if (value_at(c, value_at(c, v)->inputs[i]) == value)
+                return false;
+    return true;
+}
+
+/* Whether a cast needs no step: widening, or to an integer or to 16 bits, which storing does. */
 static bool cast_is_free(const compiler *c, const tutti_body_value *cast)
 {
     tutti_dtype from = value_at(c, cast->inputs[0])->type.dtype, to = cast->type.dtype;
     return from == to || to == c->type || tutti_dtype_is_int(to) ||
-           (from == TUTTI_BOOL && tutti_dtype_is_float(to));
+           (from == TUTTI_BOOL && tutti_dtype_is_float(to)) ||
+           ((to == TUTTI_BF16 || to == TUTTI_F16) && only_leaves(c, cast));
 }
 
 static int root_of(const compiler *c, int v)
