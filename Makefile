@@ -48,7 +48,7 @@ test: ## everything that must hold; the last line is "N passed, N failed, N skip
 
 test-collectives: configure ## every collective algorithm on 64 MiB over every engine
 	@$(call ninja, tutti_tests)
-	@TUTTI_TEST_LARGE=1 $(BUILD)/tutti_tests comm_messages_of_64_mib
+	@TUTTI_TEST_LARGE=1 $(BUILD)/tutti_tests --timeout 3600 comm_messages_of_64_mib
 
 test-slurm: all ## the resolver for Slurm under the real Slurm: installs and starts it (Debian, root)
 	@$(call ninja, tests/cluster/cluster_member)

@@ -41,6 +41,8 @@ typedef struct run_state {
     float *a, *b;
     int socket; /* -1 until it is needed */
     tutti_comm_cost cost;
+    tutti_cost_thorough model;
+    int predicted, near; /* predictions from 64 KiB up; those within a fifth */
 } run_state;
 
 /* Operations whose blocks make up the message. */
@@ -108,22 +110,39 @@ static bool one_way(const char *operation)
     return false;
 }
 
-/* Seconds of a call: the best of several short rounds, of the slowest rank. */
+/* The three fastest rounds, which say whether the first can be believed. */
+enum { FASTEST = 3 };
+
+static void keep_fastest(double *fastest, double each)
+{
+    for (int i = 0; i < FASTEST; i++)
+        if (each < fastest[i]) {
+            double slower = fastest[i];
+            fastest[i] = each;
+            each = slower;
+        }
+}
+
+/* Seconds of a call: the best of short rounds, each of its slowest rank, until the three fastest
+ * agree or half a second has gone. What all ranks know alike decides. */
 static tutti_status time_calls(run_state *s, double *ret_seconds)
 {
     int times = s->bytes >= 1 << 18 || one_way(s->operation) ? 1 : s->bytes >= 1 << 14 ? 20 : 100;
-    int rounds = s->bytes >= 16 << 20 ? 10 : times == 1 && s->bytes < 1 << 18 ? 400 : 40;
-    double best = INFINITY;
-    for (int round = 0; round < rounds; round++) {
+    int least = s->bytes >= 16 << 20 ? 6 : 40, most = 1000;
+    double fastest[FASTEST] = {INFINITY, INFINITY, INFINITY}, spent = 0;
+    for (int round = 0; round < most && (round < least || spent < 0.5); round++) {
         TUTTI_TRY(tutti_comm_barrier(s->comm, NULL));
         double start = tutti__seconds();
         for (int i = 0; i < times; i++)
             TUTTI_TRY(call_once(s));
         double each = (tutti__seconds() - start) / times;
         TUTTI_TRY(tutti_comm_all_reduce(s->comm, &each, &each, 1, TUTTI_F64, TUTTI_MAX, NULL));
-        best = fmin(best, each);
+        keep_fastest(fastest, each);
+        spent += each * times;
+        if (round >= least && fastest[FASTEST - 1] < 1.02 * fastest[0])
+            break;
     }
-    *ret_seconds = best;
+    *ret_seconds = fastest[0];
     return TUTTI_OK;
 }
 
@@ -184,45 +203,85 @@ static bool usable(const run_state *s, const char *name)
     return coll && tutti__coll_possible(coll, s->comm) && strcmp(name, "compressed") != 0;
 }
 
-static tutti_status measure(run_state *s, const char *algorithm, int64_t bytes)
+/* An algorithm (or auto) at one size, and its time so far. */
+typedef struct row {
+    const char *algorithm;
+    int64_t bytes; /* that were asked for */
+    double seconds;
+} row;
+enum { MOST_ROWS = 256, PASSES = 2 };
+
+static void take_row(run_state *s, const row *r)
 {
     int ranks = tutti_comm_size(s->comm);
-    double seconds;
-    s->algorithm = strcmp(algorithm, "auto") == 0 ? NULL : algorithm;
-    s->count = in_blocks(s->operation) ? bytes / 4 / ranks : bytes / 4;
+    s->algorithm = strcmp(r->algorithm, "auto") == 0 ? NULL : r->algorithm;
+    s->count = in_blocks(s->operation) ? r->bytes / 4 / ranks : r->bytes / 4;
     s->bytes = strcmp(s->operation, "barrier") == 0 ? 0
                : in_blocks(s->operation)            ? s->count * 4 * ranks
                                                     : s->count * 4;
-    TUTTI_TRY(time_calls(s, &seconds));
-    if (tutti_comm_rank(s->comm) == 0)
-        print_row(s, seconds, predict(s));
-    return TUTTI_OK;
 }
 
-static tutti_status measure_sizes(run_state *s, const char *algorithm)
+static void report_row(run_state *s, const row *r)
+{
+    take_row(s, r);
+    double predicted = predict(s);
+    if (s->bytes >= 1 << 16 && isfinite(predicted)) {
+        s->predicted++;
+        s->near += fabs(predicted / r->seconds - 1) <= 0.2;
+    }
+    print_row(s, r->seconds, predicted);
+}
+
+static void add_rows(const run_state *s, const char *algorithm, row *rows, int *count)
 {
     static const int64_t sizes[] = {8, 1024, 1 << 16, 1 << 20, 16 << 20, 64 << 20};
-    if (s->given->bytes || strcmp(s->operation, "barrier") == 0)
-        return measure(s, algorithm, s->given->bytes);
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        TUTTI_TRY(measure(s, algorithm, sizes[i]));
+    bool one = s->given->bytes || strcmp(s->operation, "barrier") == 0;
+    for (size_t i = 0; i < (one ? 1 : sizeof sizes / sizeof sizes[0]) && *count < MOST_ROWS; i++)
+        rows[(*count)++] = (row){algorithm, one ? s->given->bytes : sizes[i], INFINITY};
+}
+
+static int list_rows(const run_state *s, row *rows)
+{
+    int count = 0;
+    const char *only = is_other(s->operation) ? "auto" : s->given->algorithm;
+    add_rows(s, only ? only : "auto", rows, &count);
+    if (only)
+        return count;
+    for (const char *const *name = tutti_comm_algorithms(s->operation); *name; name++)
+        if (usable(s, *name))
+            add_rows(s, *name, rows, &count);
+    return count;
+}
+
+/* Once more in each pass, since the machine may do better by then; the least counts. */
+static tutti_status measure_model(run_state *s)
+{
+    if (tutti_comm_size(s->comm) == 1)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__cost_measure(s->comm, &s->model));
+    tutti_comm_get_cost(s->comm, &s->cost);
     return TUTTI_OK;
 }
 
+/* The model and all rows in turn, so that both have had the same moments. */
 static tutti_status measure_operation(run_state *s, const char *operation)
 {
+    row rows[MOST_ROWS];
     s->operation = operation;
     if (strcmp(operation, "socket") == 0 && s->socket < 0)
         TUTTI_TRY(tutti__bench_socket(s->comm, &s->socket));
-    if (is_other(operation))
-        return measure_sizes(s, "auto");
-    if (s->given->algorithm)
-        return measure_sizes(s, s->given->algorithm);
-    TUTTI_TRY(measure_sizes(s, "auto"));
-    const char *const *names = tutti_comm_algorithms(operation);
-    for (; *names; names++)
-        if (usable(s, *names))
-            TUTTI_TRY(measure_sizes(s, *names));
+    int count = list_rows(s, rows);
+    for (int pass = 0; pass < PASSES; pass++) {
+        TUTTI_TRY(measure_model(s));
+        for (int i = 0; i < count; i++) {
+            double seconds;
+            take_row(s, &rows[i]);
+            TUTTI_TRY(time_calls(s, &seconds));
+            rows[i].seconds = fmin(rows[i].seconds, seconds);
+        }
+    }
+    for (int i = 0; i < count && tutti_comm_rank(s->comm) == 0; i++)
+        report_row(s, &rows[i]);
     return TUTTI_OK;
 }
 
@@ -236,23 +295,41 @@ static tutti_status allocate(run_state *s, int64_t bytes, float **ret)
     return TUTTI_OK;
 }
 
-static tutti_status run_all(run_state *s)
+static void print_summary(const run_state *s)
 {
-    int64_t most = s->given->bytes ? s->given->bytes : 64 << 20;
-    TUTTI_TRY(allocate(s, most + 4096, &s->a));
-    TUTTI_TRY(allocate(s, most + 4096, &s->b));
-    if (tutti_comm_size(s->comm) > 1)
-        TUTTI_TRY(tutti__cost_measure(s->comm, most));
-    tutti_comm_get_cost(s->comm, &s->cost);
-    if (s->given->private_memory)
-        memcpy(s->cost.copy, s->cost.staged, sizeof s->cost.copy);
-    if (tutti_comm_rank(s->comm) == 0 && !s->given->json)
-        printf("%-14s %-6s %-13s %5s %10s %12s %12s %7s %9s %9s\n", "operation", "engine",
-               "algorithm", "ranks", "bytes", "us", "predicted us", "", "GB/s", "bus GB/s");
+    if (s->predicted == 0)
+        return;
+    if (s->given->json)
+        printf("{\"predictions\":%d,\"within_20_percent\":%d,\"from_bytes\":65536}\n", s->predicted,
+               s->near);
+    else
+        printf("\n%d of %d predictions from 64 KiB up are within 20 %% of the measurement.\n",
+               s->near, s->predicted);
+}
+
+static tutti_status run_operations(run_state *s)
+{
     if (strcmp(s->given->operation, "all") != 0)
         return measure_operation(s, s->given->operation);
     for (int op = 0; op < TUTTI_OPERATION_COUNT; op++)
         TUTTI_TRY(measure_operation(s, tutti__operation_names[op]));
+    return TUTTI_OK;
+}
+
+static tutti_status run_all(run_state *s)
+{
+    int64_t most = s->given->bytes ? s->given->bytes : 64 << 20, room = tutti__cost_room(most);
+    room = room > most ? room : most;
+    TUTTI_TRY(allocate(s, room + 4096, &s->a));
+    TUTTI_TRY(allocate(s, room + 4096, &s->b));
+    s->model = (tutti_cost_thorough){.most = most, .a = s->a, .b = s->b, .seconds = 5};
+    tutti_comm_get_cost(s->comm, &s->cost);
+    if (tutti_comm_rank(s->comm) == 0 && !s->given->json)
+        printf("%-14s %-6s %-13s %5s %10s %12s %12s %7s %9s %9s\n", "operation", "engine",
+               "algorithm", "ranks", "bytes", "us", "predicted us", "", "GB/s", "bus GB/s");
+    TUTTI_TRY(run_operations(s));
+    if (tutti_comm_rank(s->comm) == 0)
+        print_summary(s);
     return TUTTI_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/bench.h"
 
@@ -20,12 +21,13 @@ static const char usage[] =
     "  --engine shm|tcp     between the workers\n"
     "  --devices LIST       mirrored on these, in this process\n"
     "  --alone              every process for itself: the same work without synchronisation\n"
-    "  --seconds N          at most; default 5\n";
+    "  --seconds N          at most; default 5\n"
+    "  --cpu                also the CPU time of a step, of all threads of this process\n";
 
 typedef struct settings {
     const char *work, *engine, *devices;
     int64_t mib, rows, seconds;
-    bool alone, json;
+    bool alone, cpu, json;
 } settings;
 
 typedef struct training {
@@ -37,6 +39,7 @@ typedef struct training {
     tutti_tensor *rows; /* of this process */
     int64_t batch;      /* of all of them */
     int64_t steps;      /* taken */
+    double cpu;         /* seconds of all threads in a step, on average */
 } training;
 
 /* x [batch]; loss mean(w x); w -= its gradient */
@@ -149,6 +152,13 @@ static void step(void *context)
                                 .batch = t->strategy ? t->batch : 0));
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
 /* All processes have to take the same number of steps, whatever their clocks say. */
 static double seconds_of_step(const settings *given, training *t)
 {
@@ -156,7 +166,11 @@ static double seconds_of_step(const settings *given, training *t)
     for (int i = 0; i < 2; i++)
         step(t);
     int steps = dense ? 1 : (int)(given->seconds * 20000 / ROUNDS);
-    return tutti__best_seconds(dense ? (int)(given->seconds * 4) : ROUNDS, steps, step, t);
+    int64_t before = t->steps;
+    double cpu = cpu_seconds();
+    double best = tutti__best_seconds(dense ? (int)(given->seconds * 4) : ROUNDS, steps, step, t);
+    t->cpu = (cpu_seconds() - cpu) / (double)(t->steps - before);
+    return best;
 }
 
 static int bench(const settings *given)
@@ -177,8 +191,16 @@ static int bench(const settings *given)
         snprintf(work, sizeof work, "%lld MiB dense, %lld rows each, %d replicas, %s",
                  (long long)given->mib, (long long)given->rows, replicas,
                  t.strategy ? over : "alone");
+    char threads[200];
+    snprintf(threads, sizeof threads, "%s: CPU time", work);
+    bool first = !t.strategy || tutti_strategy_rank(t.strategy) == 0;
+    if (given->cpu && first)
+        tutti__report(given->json, &(tutti_result){.bench = "parallel",
+                                                   .work = threads,
+                                                   .value = t.cpu * 1e6,
+                                                   .unit = "us"});
     double limit = !null || replicas != 2 ? 0 : strcmp(over, "shm") == 0 ? 20 : 100;
-    if (!t.strategy || tutti_strategy_rank(t.strategy) == 0)
+    if (first)
         tutti__report(given->json, &(tutti_result){.bench = "parallel",
                                                    .work = work,
                                                    .value = us,
@@ -195,6 +217,7 @@ static int run(int argc, char **argv, bool json)
     (void)tutti__option(&argc, argv, "--engine", &given.engine);
     (void)tutti__option(&argc, argv, "--devices", &given.devices);
     given.alone = tutti__flag(&argc, argv, "--alone");
+    given.cpu = tutti__flag(&argc, argv, "--cpu");
     if (!tutti__option_int(&argc, argv, "--mib", 4, 4096, &given.mib) ||
         !tutti__option_int(&argc, argv, "--rows", 1, 4096, &given.rows) ||
         !tutti__option_int(&argc, argv, "--seconds", 1, 600, &given.seconds))

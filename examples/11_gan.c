@@ -7,7 +7,8 @@
  * A Wasserstein GAN with gradient penalty: the critic c scores points x of the ring above those
  * that the generator g makes of noise z, with a slope of 1 in between; g learns to be scored well:
  *     L_c = mean c(g(z)) - mean c(x) + penalty / 10,   L_g = -mean c(g(z))
- * The program fails (exit 1) when it ends below that. At the end it shows what g draws. */
+ * The program fails (exit 1) when it ends below that. At the end it shows what g draws. --save FILE
+ * writes both networks, and where the training stands, from where --resume goes on. */
 #include <math.h>
 #include <stdio.h>
 
@@ -145,12 +146,13 @@ static double judge(const gan *a, bool show)
 static void train(gan *a, tutti_job *job)
 {
     double rate = tutti_flag_number(job, "lr", 2e-3);
-    int64_t batch = tutti_flag_int(job, "batch", 256), at = 0;
+    int64_t batch = tutti_flag_int(job, "batch", 256);
     tutti_dataset *ring =
         tutti_batch(tutti_map(tutti_range_dataset(job, 0, 500 * batch, 1), draw), batch);
     a->critic = make_network(a, "critic", 1, rate);
     a->generator = make_network(a, "generator", 2, rate);
-    tutti_progress *progress = tutti_progress_open(job, 8, tutti_cardinality(ring));
+    tutti_progress *progress = tutti_progress_open(job, 8, tutti_cardinality(ring), .eager = a->e);
+    int64_t at = tutti_progress_steps(progress);
     while (tutti_progress_epoch(progress)) {
         TUTTI_EACH_BATCH(ring, points, none) {
             (void)none;

@@ -7,8 +7,10 @@
  * seen of 32 carts and who still stands. REINFORCE: after 200 steps each push is made likelier by
  * the reward that came after it, as compared to the mean:
  *     loss = -mean(log p(push | seen) (return - mean) / deviation)
- * The program fails (exit 1) when it ends below that. */
+ * The program fails (exit 1) when it ends below that. --save FILE writes the policy, and where the
+ * training stands, from where --resume goes on. */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,12 +41,15 @@ static void push(float *s, int64_t right)
         s[i] += (float)(0.02 * change[i]);
 }
 
-/* Answers until nobody asks any more. A push of -1 sets the carts up again. */
+/* Answers until nobody asks any more. Pushes of -n set the carts up for the n-th time. */
 static void be_world(int line)
 {
     view v = {0};
     int64_t pushes[CARTS];
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is the agent's: the world ends with it */
     while (recv(line, pushes, sizeof pushes, MSG_WAITALL) == (ssize_t)sizeof pushes) {
+        if (pushes[0] < 0)
+            srand((unsigned)-pushes[0]);
         for (int c = 0; c < CARTS; c++) {
             for (int i = 0; pushes[c] < 0 && i < SEEN; i++)
                 v.seen[c][i] = (float)(0.1 * rand() / RAND_MAX - 0.05);
@@ -98,12 +103,13 @@ static tutti_status choose(agent *a, int64_t at)
 
 /* Plays: notes what is seen, done and who stands. Gives the mean number of steps that they stood.
  */
-static tutti_status play(agent *a, double *ret_steps)
+static tutti_status play(agent *a, const tutti_progress *progress, double *ret_steps)
 {
     view v;
     int64_t pushes[CARTS];
     *ret_steps = 0;
-    memset(pushes, -1, sizeof pushes);
+    for (int c = 0; c < CARTS; c++)
+        pushes[c] = -1 - tutti_progress_steps(progress);
     for (int at = 0; at <= ROUNDS; at += CARTS) {
         if (send(a->line, pushes, sizeof pushes, MSG_NOSIGNAL) < 0 ||
             recv(a->line, &v, sizeof v, MSG_WAITALL) != (ssize_t)sizeof v)
@@ -157,10 +163,10 @@ static tutti_status train(agent *a, tutti_job *job)
 {
     double steps = 0;
     tutti_optimizer adam = tutti_adam(.learning_rate = tutti_flag_number(job, "lr", 0.01));
-    tutti_progress *progress = tutti_progress_open(job, 6, 10);
+    tutti_progress *progress = tutti_progress_open(job, 6, 10, .model = a->policy);
     while (tutti_progress_epoch(progress)) {
         do {
-            TUTTI_TRY(play(a, &steps));
+            TUTTI_TRY(play(a, progress, &steps));
             count_gains(a);
             tutti_progress_mean(progress, "loss", learn(a, adam));
             tutti_progress_mean(progress, "stood", steps);
@@ -168,7 +174,7 @@ static tutti_status train(agent *a, tutti_job *job)
         } while (tutti_progress_step(progress, CARTS));
     }
     if (tutti_job_ok(job))
-        TUTTI_TRY(play(a, &steps));
+        TUTTI_TRY(play(a, progress, &steps));
     tutti_expect(job, "mean of steps", steps, 150);
     return TUTTI_OK;
 }

@@ -80,6 +80,15 @@ if "$tutti" ops > /dev/full 2> err || "$tutti" --help > /dev/full 2> err; then
     failed=$((failed + 1))
     echo "a full disk below standard output is no failure"
 fi
+expect 0 "no room for a checkpoint" bash -c \
+    "trap '' XFSZ; ulimit -f 3000; '$tutti' train loop --epochs 2 --steps-per-epoch 3 --batch 8 --json --save full"
+holds 'the training goes on'
+expect 0 "the model is there" test -s full.safetensors -a ! -e full.checkpoint.safetensors
+expect 2 "a setting that is no number" "$tutti" train softmax --set expect=high
+holds 'set expect takes a number'
+for file in full.safetensors board2 mnist.json; do
+    expect 0 "show $file" "$tutti" show "$file"
+done
 expect 2 "an empty batch" "$tutti" train mnist --batch 0
 holds "from 1 to 16777216"
 expect 2 "no precision" "$tutti" train softmax --precision f8

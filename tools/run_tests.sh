@@ -45,6 +45,7 @@ suite "list of ONNX operators" python3 tools/onnx_docs.py --check
 suite "installed library" tests/outside/run.sh "$build"
 suite "packaging" packaging/test.sh "$build"
 suite "examples" tests/examples.sh "$build"
+suite "killed examples" env KILLS=2 tests/resume.sh "$build"
 suite "cluster" tests/cluster/run.sh "$build"
 suite "strategies" tests/strategies/run.sh "$build"
 

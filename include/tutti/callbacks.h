@@ -13,6 +13,7 @@
 
 #include "tutti/callback.h"
 #include "tutti/schedule.h"
+#include "tutti/tape.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -160,8 +161,28 @@ TUTTI_API tutti_callback *tutti_json_lines(void);
  * Shows what fit shows: the bar, plain lines, JSON or nothing, and with --logs writes files for
  * TensorBoard. Ctrl-C ends the loop after the step. The job owns it; NULL is fine everywhere. */
 typedef struct tutti_progress tutti_progress;
+/* Whose state --save and --resume keep: one of them, or none. With --save FILE the loop's state is
+ * saved as FILE.checkpoint after the first step, every epoch, every N steps with --set
+ * save_every=N, every TUTTI_SAVE_SECONDS and at Ctrl-C: variables with their optimizers, random
+ * numbers, queues, how far the job's datasets are read by TUTTI_EACH_BATCH and tutti_next_batch,
+ * and the numbers that are shown. At the end FILE.safetensors gets the variables that are trained,
+ * or tutti_save the model. With --resume the loop goes on from there, in the middle of an epoch, to
+ * the same bits: tutti_progress_epoch begins with the epoch that was under way, and datasets give
+ * what comes next. What the program keeps elsewhere follows from tutti_progress_steps. To be called
+ * when the datasets are made, and after variables were initialised by a run. */
+typedef struct tutti_progress_options {
+    size_t struct_size;
+    tutti_session *session;
+    tutti_eager *eager;
+    tutti_model *model;
+} tutti_progress_options;
 /* --epochs and --steps-per-epoch win over what is given; `steps` 0: not known. */
-TUTTI_API tutti_progress *tutti_progress_open(tutti_job *job, int epochs, int64_t steps);
+TUTTI_API tutti_progress *tutti_progress_create(tutti_job *job, int epochs, int64_t steps,
+                                                const tutti_progress_options *options);
+/* tutti_progress_open(job, 3, steps, .session = session) */
+#define tutti_progress_open(job, epochs, steps, ...)                                               \
+    tutti_progress_create((job), (epochs), (steps),                                                \
+                          TUTTI_OPTIONS(tutti_progress_options, __VA_ARGS__))
 /* Ends the epoch that was under way and begins the next. False when there is none, or when the job
  * should not go on. */
 TUTTI_API bool tutti_progress_epoch(tutti_progress *progress);
@@ -171,6 +192,10 @@ TUTTI_API bool tutti_progress_step(tutti_progress *progress, int64_t examples);
 /* Adds to an epoch's mean, and sets a number of the epoch. */
 TUTTI_API void tutti_progress_mean(tutti_progress *progress, const char *name, double value);
 TUTTI_API void tutti_progress_set(tutti_progress *progress, const char *name, double value);
+/* A number of the last epoch, also of one before --resume; NaN when there is none. */
+TUTTI_API double tutti_progress_get(const tutti_progress *progress, const char *name);
+/* Steps done in all, also before --resume. */
+TUTTI_API int64_t tutti_progress_steps(const tutti_progress *progress);
 /* The epoch under way, from 0. */
 TUTTI_API int tutti_progress_at(const tutti_progress *progress);
 

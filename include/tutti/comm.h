@@ -55,6 +55,10 @@ typedef struct tutti_comm_cost {
     int hosts;                       /* machines that the ranks are spread over; 0 means 1 */
     double move[TUTTI_COMM_SIZES];   /* seconds a byte: y = x; 0: three quarters of gamma */
     double pull[TUTTI_COMM_SIZES];   /* the same from another rank's memory; 0: as move */
+    double call;                     /* of calling at all, before anything is sent */
+    double hold[TUTTI_LINK_COUNT];   /* bytes that a link takes in while the receiver is busy */
+    double fold[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* seconds a byte that a message takes longer
+                                                        when it is added as it comes; 0: gamma */
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {

@@ -102,6 +102,19 @@ TUTTI_API tutti_sym tutti_ceil(tutti_sym x);
 #define tutti_ceil(...) TUTTI_AT(tutti_ceil(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_round(tutti_sym x);
 #define tutti_round(...) TUTTI_AT(tutti_round(__VA_ARGS__))
+/* To the nearest number of a small float (halves to the even one): `mantissa` bits behind the first,
+ * exponents from `least` on, evenly spaced below; what is above `most` becomes most (saturate), an
+ * infinity (infinite) or NaN. float8e4m3fn: tutti_round_float(x, .mantissa = 3, .least = -6, .most =
+ * 448, .saturate = true). No gradient flows. */
+typedef struct tutti_round_float_options {
+    size_t struct_size;
+    int mantissa, least;
+    double most;
+    bool saturate, infinite;
+} tutti_round_float_options;
+TUTTI_API tutti_sym tutti_round_float(tutti_sym x, const tutti_round_float_options *options);
+#define tutti_round_float(x, ...)                                                                  \
+    TUTTI_AT(tutti_round_float((x), TUTTI_OPTIONS(tutti_round_float_options, __VA_ARGS__)))
 
 /* Activations. */
 TUTTI_API tutti_sym tutti_relu(tutti_sym x); /* max(x, 0) */

@@ -300,6 +300,10 @@ TUTTI_API tutti_sym tutti_dequeue_up_to(tutti_sym queue, int64_t n);
 /* Tuples inside now: an i64 scalar. */
 TUTTI_API tutti_sym tutti_queue_size(tutti_sym queue);
 #define tutti_queue_size(...) TUTTI_AT(tutti_queue_size(__VA_ARGS__))
+/* Tuples that have come in since the queue was made, those before a checkpoint among them: an i64
+ * scalar. Where whoever fills the queue goes on after --resume. */
+TUTTI_API tutti_sym tutti_queue_arrived(tutti_sym queue);
+#define tutti_queue_arrived(...) TUTTI_AT(tutti_queue_arrived(__VA_ARGS__))
 /* No more tuples come in. `cancel`: waiting enqueues fail too, otherwise they finish. */
 TUTTI_API tutti_sym tutti_queue_close(tutti_sym queue, bool cancel);
 #define tutti_queue_close(...) TUTTI_AT(tutti_queue_close(__VA_ARGS__))

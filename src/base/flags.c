@@ -43,6 +43,12 @@ static const struct flag {
     {"help", NULL, "prints this"},
 };
 
+/* Settings of the library's that --set gives. */
+static const struct flag settings[] = {
+    {"expect", NULL, NULL, NUMBER, -DBL_MAX, DBL_MAX},
+    {"save_every", NULL, NULL, WHOLE, 0, MOST},
+};
+
 static const struct flag *find_flag(const char *text, size_t size)
 {
     for (size_t i = 0; i < TUTTI_COUNT(flags); i++)
@@ -171,6 +177,13 @@ const char *tutti_flag_text(tutti_job *job, const char *name, const char *fallba
     return text ? text : fallback;
 }
 
+/* "set " before the name of a setting, for messages. */
+static const char *way_of(const tutti_job *job, const char *name)
+{
+    const given *found = tutti__map_get(&job->flags, name);
+    return found && found->pair ? "set " : "";
+}
+
 /* A flag that cannot be read is wrong usage, whenever it is asked for. */
 static void flag_error(tutti_job *job, tutti_status status)
 {
@@ -189,8 +202,8 @@ int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallback)
     long long value = strtoll(text, &end, 10);
     if (errno == 0 && end != text && !*end && value >= 0)
         return value;
-    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s takes a whole number from 0 up, not '%s'", name,
-                               text));
+    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s%s takes a whole number from 0 up, not '%s'",
+                               way_of(job, name), name, text));
     return fallback;
 }
 
@@ -203,7 +216,8 @@ double tutti_flag_number(tutti_job *job, const char *name, double fallback)
     double value = strtod(text, &end);
     if (end != text && !*end)
         return value;
-    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s takes a number, not '%s'", name, text));
+    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s%s takes a number, not '%s'", way_of(job, name),
+                               name, text));
     return fallback;
 }
 
@@ -254,6 +268,20 @@ static tutti_status check_flag(const struct flag *flag, const char *text)
                       what, flag->low, flag->high, text);
 }
 
+static tutti_status check_setting(const tutti_job *job, const struct flag *setting)
+{
+    const given *found = tutti__map_get(&job->flags, setting->name);
+    char *end;
+    errno = 0;
+    double value = strtod(found->text, &end);
+    bool whole = setting->kind != WHOLE || (value < MOST && value == (double)(int64_t)value);
+    if (end != found->text && !*end && errno == 0 && value >= setting->low &&
+        value <= setting->high && whole)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID, "--set %s takes a %s, not '%s'", setting->name,
+                      setting->kind == WHOLE ? "whole number from 0 up" : "number", found->text);
+}
+
 void tutti__flags_apply(tutti_job *job)
 {
     for (size_t i = 0; i < TUTTI_COUNT(flags); i++) {
@@ -262,6 +290,9 @@ void tutti__flags_apply(tutti_job *job)
         if (text)
             flag_error(job, check_flag(&flags[i], text));
     }
+    for (size_t i = 0; i < TUTTI_COUNT(settings); i++)
+        if (tutti__map_get(&job->flags, settings[i].name))
+            flag_error(job, check_setting(job, &settings[i]));
     static const struct {
         const char *flag, *param;
     } params[] = {{"threads", "THREADS"}, {"device", "DEVICE"}};

@@ -160,12 +160,13 @@ typedef struct tutti_onnx_known {
     const char *name;
     tutti_sym plain, last; /* TUTTI_NO_SYM: not built in that order */
     tutti_tensor *value;   /* of a constant; the file's */
-    bool weight;           /* an initializer: becomes a variable where it is floating */
-    bool frozen;           /* that is not trained */
-    bool lost;             /* its node could not be built */
-    tutti_sym formed;      /* the weight in the form that an operator has made of it */
-    const char *form;      /* which form that is */
-    tutti_sym shape_of;    /* the value is the shape of this; TUTTI_NO_SYM: it is not */
+    int64_t element;    /* ONNX's number of its element type where that is known; 0: ours says it */
+    bool weight;        /* an initializer: becomes a variable where it is floating */
+    bool frozen;        /* that is not trained */
+    bool lost;          /* its node could not be built */
+    tutti_sym formed;   /* the weight in the form that an operator has made of it */
+    const char *form;   /* which form that is */
+    tutti_sym shape_of; /* the value is the shape of this; TUTTI_NO_SYM: it is not */
     const tutti_onnx_elements *elements; /* of a list some of which are known; or NULL */
     bool sequence;                       /* a list of tensors, known while the graph is built */
     size_t item_count;
@@ -259,6 +260,13 @@ int tutti__onnx_attr_ints(const tutti_onnx_import *m, const char *name, const in
 typedef tutti_tensor *tutti_onnx_form_fn(const tutti_tensor *value, const void *context);
 tutti_sym tutti__onnx_formed(tutti_onnx_import *m, int i, const char *form,
                              tutti_onnx_form_fn *make, const void *context);
+
+/* x as elements of ONNX's type `number`, which we hold in a wider one (16 bits and less, uint32):
+ * cut off to whole numbers that wrap round, or rounded to floats that it has; what is too large
+ * becomes the largest (saturate), or what the format has for it. Note the type with _is_of. */
+tutti_sym tutti__onnx_to_element(tutti_onnx_import *m, tutti_sym x, int64_t number, bool saturate);
+void tutti__onnx_is_of(tutti_onnx_import *m, int i, int64_t number);
+int64_t tutti__onnx_element_of(tutti_onnx_import *m, int i); /* of input i; 0: not noted */
 
 /* Ready-made: the operator rule->op with the same inputs and no attributes. */
 void tutti__onnx_read_plain(tutti_onnx_import *m);

@@ -381,6 +381,38 @@ TUTTI_TEST(onnx_shapes_may_be_open_in_several_places)
     tutti__onnx_free(onnx);
 }
 
+/* ---- places ---- */
+
+/* The maximum of each window of x [1, 1, 4, 4], 15 to 0, goes back to where it was: MaxPool gives
+ * the places, MaxUnpool takes them. */
+TUTTI_TEST(onnx_maxima_go_back_to_their_places)
+{
+    tutti_onnx *onnx = begin();
+    tutti_onnx_graph *g = &onnx->graph;
+    tutti_type image = tutti_type_make(TUTTI_F32, 4, (int64_t[]){1, 1, 4, 4});
+    static const int64_t two[] = {2, 2};
+    tutti_tensor *x, *y;
+    add_port(onnx, g, true, "x", image);
+    add_port(onnx, g, false, "z", image);
+    for (int i = 0; i < 4; i++) {
+        tutti_onnx_node *node = i == 0   ? add_node(onnx, g, "MaxPool", "x", "y at")
+                                : i == 2 ? add_node(onnx, g, "MaxUnpool", "y at", "z")
+                                         : &g->nodes.items[i / 2];
+        tutti_onnx_attr *attr = add_attr(onnx, node, i % 2 ? "strides" : "kernel_shape", ONNX_INTS);
+        attr->ints.items = (int64_t *)two;
+        attr->ints.count = 2;
+    }
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 4, image.dims, &x));
+    for (int i = 0; i < 16; i++)
+        tutti_tensor_set(x, i, 15 - i);
+    CHECK_OK(run(onnx, 1, &x, &y));
+    for (int i = 0; i < 16; i++)
+        CHECK_NEAR(tutti_tensor_get(y, i), i / 4 % 2 == 0 && i % 2 == 0 ? 15 - i : 0, 0);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    tutti__onnx_free(onnx);
+}
+
 /* ---- what is missing ---- */
 
 TUTTI_TEST(onnx_names_what_nodes_cannot_do_all_at_once)
@@ -392,13 +424,13 @@ TUTTI_TEST(onnx_names_what_nodes_cannot_do_all_at_once)
     add_port(onnx, g, true, "x", image);
     add_port(onnx, g, false, "z", image);
     add_port(onnx, g, false, "s", image);
-    static const int64_t two[] = {2, 2};
-    for (int i = 0; i < 2; i++) { /* indices of pooling are not made */
+    static const int64_t four[] = {2, 2, 2, 2};
+    for (int i = 0; i < 2; i++) { /* pooling over four axes */
         tutti_onnx_attr *attr =
             add_attr(onnx, add_node(onnx, g, "MaxPool", i ? "y" : "x", i ? "z b" : "y a"),
                      "kernel_shape", ONNX_INTS);
-        attr->ints.items = (int64_t *)two;
-        attr->ints.count = 2;
+        attr->ints.items = (int64_t *)four;
+        attr->ints.count = 4;
     }
     add_node(onnx, g, "StringNormalizer", "x", "s");
     tutti_onnx_attr *words = add_attr(onnx, &g->nodes.items[2], "stopwords", ONNX_STRINGS);
@@ -406,7 +438,7 @@ TUTTI_TEST(onnx_names_what_nodes_cannot_do_all_at_once)
     words->strings.items = (const char **)stop;
     words->strings.count = 1;
     CHECK_STATUS(run(onnx, 0, NULL, &y), TUTTI_UNSUPPORTED);
-    CHECK_CONTAINS(tutti_error_message(), "indices are used");
+    CHECK_CONTAINS(tutti_error_message(), "is over 4 axes");
     CHECK_CONTAINS(tutti_error_message(), "stopwords");
     tutti__onnx_free(onnx);
 }

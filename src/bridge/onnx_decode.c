@@ -211,6 +211,7 @@ tutti_status tutti__onnx_take_attr(tutti_onnx_decoder *d, tutti_proto p, tutti_o
     int64_t given = 0;
     uint32_t last = 0;
     bool tensor = false; /* one is there, whatever its elements are */
+    bool sparse = false;
     attr->name = attr->s = attr->refers = "";
     while (tutti__proto_next(&p, &f)) {
         if (f.number == 1 || f.number == 4 || f.number == 9)
@@ -222,11 +223,17 @@ tutti_status tutti__onnx_take_attr(tutti_onnx_decoder *d, tutti_proto p, tutti_o
         if (f.number == 5)
             TUTTI_TRY(
                 tutti__onnx_take_tensor(d, tutti__proto_inside(&p, &f), &unused, &attr->tensor));
+        if (f.number == 22)
+            TUTTI_TRY(
+                tutti__onnx_take_sparse(d, tutti__proto_inside(&p, &f), &unused, &attr->tensor));
+        if (f.number == 5 || f.number == 22)
+            attr->element = d->element;
         if (f.number == 6)
             TUTTI_TRY(read_subgraph(d, tutti__proto_inside(&p, &f), attr));
         if (f.number == 7 || f.number == 8)
             TUTTI_TRY(read_numbers(d, &p, &f, attr));
-        tensor = tensor || f.number == 5;
+        tensor = tensor || f.number == 5 || f.number == 22;
+        sparse = sparse || f.number == 22;
         if (f.number >= 2 && f.number <= 9)
             last = f.number;
         if (f.number == 21)
@@ -234,7 +241,7 @@ tutti_status tutti__onnx_take_attr(tutti_onnx_decoder *d, tutti_proto p, tutti_o
         if (f.number == 20)
             given = tutti__proto_int(&f);
     }
-    attr->kind = kind_of(given, last);
+    attr->kind = sparse ? ONNX_TENSOR : kind_of(given, last);
     bool empty =
         (attr->kind == ONNX_TENSOR && !tensor) || (attr->kind == ONNX_GRAPH && !attr->graph);
     if (empty && !attr->refers[0])
@@ -278,9 +285,14 @@ static tutti_status read_part(tutti_onnx_decoder *d, tutti_proto p, uint32_t num
         tutti_onnx_node *node = ONNX_PUSH(&d->onnx->arena, &graph->nodes);
         return node ? tutti__onnx_take_node(d, p, node) : tutti__onnx_no_memory(d);
     }
-    if (number == 5) {
+    if (number == 5 || number == 15) {
         tutti_onnx_tensor *t = ONNX_PUSH(&d->onnx->arena, &graph->initializers);
-        return t ? tutti__onnx_take_tensor(d, p, &t->name, &t->value) : tutti__onnx_no_memory(d);
+        if (!t)
+            return tutti__onnx_no_memory(d);
+        tutti_status status = number == 5 ? tutti__onnx_take_tensor(d, p, &t->name, &t->value)
+                                          : tutti__onnx_take_sparse(d, p, &t->name, &t->value);
+        t->element = d->element;
+        return status;
     }
     tutti_onnx_value *v = number == 11 ? ONNX_PUSH(&d->onnx->arena, &graph->inputs)
                                        : ONNX_PUSH(&d->onnx->arena, &graph->outputs);
@@ -294,10 +306,8 @@ tutti_status tutti__onnx_take_graph(tutti_onnx_decoder *d, tutti_proto p, tutti_
     while (tutti__proto_next(&p, &f)) {
         if (f.number == 2)
             TUTTI_TRY(tutti__onnx_take_string(d, &f, &graph->name));
-        if (f.number == 1 || f.number == 5 || f.number == 11 || f.number == 12)
+        if (f.number == 1 || f.number == 5 || f.number == 11 || f.number == 12 || f.number == 15)
             TUTTI_TRY(read_part(d, tutti__proto_inside(&p, &f), f.number, graph));
-        if (f.number == 15)
-            TUTTI_TRY(tutti__onnx_note_need(d, "sparse initializers"));
     }
     return tutti__proto_end(&p);
 }

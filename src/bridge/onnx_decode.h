@@ -6,6 +6,8 @@
 #include "io/protobuf.h"
 #include "tensor/buffer.h"
 
+#define ONNX_DENSE ((int64_t)1 << 26) /* elements of a sparse tensor, zeros too */
+
 typedef struct tutti_onnx_decoder {
     tutti_onnx *onnx;
     const char *file; /* for messages, and the folder of data outside it */
@@ -14,7 +16,9 @@ typedef struct tutti_onnx_decoder {
     /* The file's bytes, which large tensors stay in instead of being copied; NULL: all are copied.
      * A tensor is moved over the field's own tag and length to where its elements are aligned. */
     tutti_buffer *bytes;
-    size_t objects; /* nodes, attributes, tensors, inputs, outputs so far */
+    size_t objects;  /* nodes, attributes, tensors, inputs, outputs so far */
+    int64_t element; /* of the tensor that was read last */
+    int64_t dense;   /* elements of sparse tensors so far */
 } tutti_onnx_decoder;
 
 tutti_status tutti__onnx_no_memory(const tutti_onnx_decoder *d);
@@ -41,6 +45,10 @@ tutti_status tutti__onnx_take_outside(const tutti_onnx_decoder *d, const char *t
                                       const tutti_onnx_outside *where, void *to, size_t size);
 /* A TensorProto; the tensor is the file's, NULL when its elements are among the needs. */
 tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const char **ret_name,
+                                     tutti_tensor **ret);
+
+/* A SparseTensorProto as a dense tensor. */
+tutti_status tutti__onnx_take_sparse(tutti_onnx_decoder *d, tutti_proto p, const char **ret_name,
                                      tutti_tensor **ret);
 
 #endif

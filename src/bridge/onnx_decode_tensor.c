@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bridge/onnx_decode.h"
+#include "bridge/onnx_small.h"
 #include "tensor/tensor.h"
 
 /* What a tensor's message holds, before it is a tensor. */
@@ -237,6 +238,71 @@ static tutti_status leave(tutti_onnx_decoder *d, const parts *t, const tutti_typ
     return tutti__tensor_over(d->bytes, type, at - shift, ret);
 }
 
+/* ---- elements of less than a byte ---- */
+
+/* The bytes, each a number of int32_data. */
+static tutti_status walk_bytes(const parts *t, uint8_t *to, size_t size, size_t *ret_given)
+{
+    tutti_proto p = t->values;
+    tutti_proto_field f;
+    int64_t byte;
+    *ret_given = 0;
+    while (tutti__proto_next(&p, &f))
+        for (size_t at = 0; f.number == 5 && tutti__proto_each_int(&p, &f, &at, &byte);
+             (*ret_given)++)
+            if (*ret_given < size)
+                to[*ret_given] = (uint8_t)byte;
+    return tutti__proto_end(&p);
+}
+
+static tutti_status take_bytes(tutti_onnx_decoder *d, const parts *t, uint8_t *to, size_t size)
+{
+    size_t given = t->raw.size;
+    if (t->outside)
+        return tutti__onnx_take_outside(d, t->name, &t->where, to, size);
+    if (t->raw.number == 0)
+        TUTTI_TRY(walk_bytes(t, to, size, &given));
+    if (given != size)
+        return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%s' takes %zu bytes, its data holds %zu",
+                          d->file, t->name, size, given);
+    if (t->raw.number != 0 && size > 0)
+        memcpy(to, t->raw.data, size);
+    return TUTTI_OK;
+}
+
+/* Elements take at most 16 times as much memory here as in the file. */
+static tutti_status take_small(tutti_onnx_decoder *d, const parts *t, const tutti_onnx_small *small,
+                               tutti_tensor **ret)
+{
+    tutti_type type = tutti_type_make(small->held, t->rank, t->dims);
+    int64_t count = tutti_type_count(&type);
+    if (count < 0 || count > (int64_t)(4 * ONNX_BYTES))
+        return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%s' has %lld elements", d->file, t->name,
+                          (long long)count);
+    size_t size = tutti__onnx_packed_bytes(small, count);
+    bool here = !t->outside && t->raw.number != 0;
+    if (here && t->raw.size != size)
+        return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%s' takes %zu bytes, its data holds %zu",
+                          d->file, t->name, size, t->raw.size);
+    if (!here && !t->outside && size > ((size_t)1 << 24))
+        return tutti_fail(TUTTI_UNSUPPORTED, "%s: tensor '%s' has its %zu bytes as single numbers",
+                          d->file, t->name, size);
+    if (t->outside && t->where.length >= 0 && (size_t)t->where.length != size)
+        return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%s' takes %zu bytes, its data holds %lld",
+                          d->file, t->name, size, (long long)t->where.length);
+    uint8_t *bytes = malloc(size + 1);
+    tutti_tensor *tensor = NULL;
+    tutti_status status = bytes ? take_bytes(d, t, bytes, size) : tutti__onnx_no_memory(d);
+    if (status == TUTTI_OK)
+        status = tutti__tensor_in(tutti__host_memory(), &type, &tensor);
+    if (status == TUTTI_OK)
+        status = tutti__onnx_keep(d->onnx, tensor);
+    if (status == TUTTI_OK)
+        tutti__onnx_unpack(small, bytes, *ret = tensor);
+    free(bytes);
+    return status;
+}
+
 tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const char **ret_name,
                                      tutti_tensor **ret)
 {
@@ -245,12 +311,16 @@ tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const
     TUTTI_TRY(read_parts(d, p, &t));
     tutti_dtype dtype = tutti__onnx_dtype_of(t.number);
     *ret_name = t.name;
+    d->element = t.number;
     if (dtype == TUTTI_NO_DTYPE) {
         *ret = NULL;
         return tutti__onnx_note_need(d, "elements of type %s (tensor '%s')",
                                      tutti__onnx_element(t.number), t.name);
     }
-    d->onnx->widened = d->onnx->widened || tutti__onnx_is_widened(t.number);
+    const tutti_onnx_small *small = tutti__onnx_small(t.number);
+    d->onnx->widened = d->onnx->widened || small || tutti__onnx_is_widened(t.number);
+    if (small)
+        return take_small(d, &t, small, ret);
     TUTTI_TRY(check_tensor(d, &t, dtype));
     tutti_type type = tutti_type_make(dtype, t.rank, t.dims); /* every element is written below */
     bool stays = may_stay(d, &t, dtype);

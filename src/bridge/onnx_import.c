@@ -31,16 +31,18 @@ static void learn_all(tutti_onnx_import *m, input_fn *make, void *context)
 {
     const tutti_onnx_graph *graph = &m->onnx->graph;
     for (size_t i = 0; m->status == TUTTI_OK && i < graph->initializers.count; i++)
-        tutti__onnx_learn(
-            m, graph->initializers.items[i].name,
-            (tutti_onnx_known){.value = graph->initializers.items[i].value, .weight = true});
+        tutti__onnx_learn(m, graph->initializers.items[i].name,
+                          (tutti_onnx_known){.value = graph->initializers.items[i].value,
+                                             .element = graph->initializers.items[i].element,
+                                             .weight = true});
     for (size_t i = 0; m->status == TUTTI_OK && i < graph->inputs.count; i++) {
         const tutti_onnx_value *input = &graph->inputs.items[i];
         if (is_known(m, input->name))
             continue; /* an initializer's default value */
         tutti_sym sym = make(m, input, context);
         if (m->status == TUTTI_OK)
-            tutti__onnx_learn(m, input->name, (tutti_onnx_known){.plain = sym});
+            tutti__onnx_learn(m, input->name,
+                              (tutti_onnx_known){.plain = sym, .element = input->element});
     }
     freeze_statistics(m);
 }

@@ -1,5 +1,6 @@
 /* onnx_proto.c: what reading and writing ONNX's messages share. */
 #include "bridge/onnx_proto.h"
+#include "bridge/onnx_small.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,16 +82,18 @@ size_t tutti__onnx_stored_bytes(int64_t number)
 
 bool tutti__onnx_is_widened(int64_t number)
 {
-    return number == 4 || number == 5 || number == 12 || number == 13;
+    return number == 4 || number == 5 || number == 12 || number == 13 || tutti__onnx_small(number);
 }
 
 const char *tutti__onnx_element(int64_t number)
 {
     static const char *const names[] = {
-        "undefined",      "float",      "uint8",          "int8",       "uint16",   "int16",
-        "int32",          "int64",      "string",         "bool",       "float16",  "double",
-        "uint32",         "uint64",     "complex64",      "complex128", "bfloat16", "float8e4m3fn",
-        "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",      "int4",     "float4e2m1"};
+        "undefined",      "float",    "uint8",        "int8",           "uint16",
+        "int16",          "int32",    "int64",        "string",         "bool",
+        "float16",        "double",   "uint32",       "uint64",         "complex64",
+        "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+        "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+        "uint2",          "int2"};
     return number >= 0 && number < (int64_t)TUTTI_COUNT(names) ? names[number] : "unknown";
 }
 
@@ -110,7 +113,8 @@ tutti_dtype tutti__onnx_dtype_of(int64_t number)
     for (size_t i = 0; i < TUTTI_COUNT(stored); i++)
         if (stored[i].number == number)
             return stored[i].dtype;
-    return TUTTI_NO_DTYPE;
+    const tutti_onnx_small *small = tutti__onnx_small(number);
+    return small ? small->held : TUTTI_NO_DTYPE;
 }
 
 const tutti_onnx_attr *tutti__onnx_attr(const tutti_onnx_node *node, const char *name,

@@ -57,6 +57,7 @@ typedef struct tutti_onnx_attr {
     int64_t i;
     const char *s;        /* NUL-terminated; its bytes may hold more NULs, which are cut off */
     tutti_tensor *tensor; /* the tutti_onnx's */
+    int64_t element;      /* of the tensor: ONNX's number of the element type */
     tutti_onnx_graph *graph;
     ONNX_LIST(float) floats;
     ONNX_LIST(int64_t) ints;
@@ -75,6 +76,7 @@ typedef struct tutti_onnx_node {
 typedef struct tutti_onnx_tensor {
     const char *name;
     tutti_tensor *value; /* the tutti_onnx's; NULL: what it holds is among the needs */
+    int64_t element;     /* ONNX's number of the element type; 0: that of the value */
 } tutti_onnx_tensor;
 
 /* An input or output with its type; dims -1 where the file gives a name or nothing. */
@@ -135,8 +137,8 @@ const char *tutti__onnx_element(int64_t number);
 /* TensorProto.DataType of an element type and the reverse; 0 and TUTTI_NO_DTYPE for none. */
 int tutti__onnx_dtype(tutti_dtype dtype);
 tutti_dtype tutti__onnx_dtype_of(int64_t number);
-/* int16, uint16, uint32 and uint64 stand in wider types of ours, which hold their values; bytes of
- * an element in the file. */
+/* int16, uint16, uint32, uint64 and the types of onnx_small.h stand in wider types of ours, which
+ * hold their values; bytes of an element in the file, of those that are not small. */
 bool tutti__onnx_is_widened(int64_t number);
 size_t tutti__onnx_stored_bytes(int64_t number);
 

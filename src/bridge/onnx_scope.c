@@ -43,7 +43,8 @@ tutti_onnx_known *tutti__onnx_find(tutti_onnx_import *m, const char *name)
     known = tutti__onnx_find(scope->beyond, name);
     if (!known || !is_constant(m->root, known))
         return NULL;
-    return tutti__onnx_learn(scope, name, (tutti_onnx_known){.value = known->value});
+    return tutti__onnx_learn(scope, name,
+                             (tutti_onnx_known){.value = known->value, .element = known->element});
 }
 
 /* ---- nodes ---- */
@@ -134,9 +135,10 @@ static void leave(tutti_onnx_import *m, tutti_onnx_import *inner)
 static void learn_initializers(tutti_onnx_import *m, const tutti_onnx_graph *graph)
 {
     for (size_t i = 0; m->status == TUTTI_OK && i < graph->initializers.count; i++)
-        tutti__onnx_learn(
-            m, graph->initializers.items[i].name,
-            (tutti_onnx_known){.value = graph->initializers.items[i].value, .weight = !m->beyond});
+        tutti__onnx_learn(m, graph->initializers.items[i].name,
+                          (tutti_onnx_known){.value = graph->initializers.items[i].value,
+                                             .element = graph->initializers.items[i].element,
+                                             .weight = !m->beyond});
 }
 
 /* What the sub-graph's outputs stand for; false when one is lost. */

@@ -10,7 +10,6 @@
 #include "cli/command.h"
 #include "cli/run/run.h"
 #include "cluster/cluster.h"
-#include "cluster/secret.h"
 #include "comm/engine.h"
 
 static const char usage[] =
@@ -25,11 +24,16 @@ static const char usage[] =
     "  --engine E             how ranks communicate: shm, tcp, mpi; default: what fits\n"
     "  --env NAME[=VALUE]     passes a variable on; may be repeated (TUTTI_... go anyway)\n"
     "  --restarts K           starts the job again, at most K times, after a failure\n"
+    "  --host-wait S          a restart waits S seconds for hosts that do not answer, then goes on\n"
+    "                         with the others and fewer ranks, renumbered; default 60\n"
+    "  --min-workers N        ends the job when a restart finds fewer workers; default 1: any host\n"
+    "                         goes on, since the global batch stays and only time is lost\n"
     "  --no-prefix            output as it comes, without ranks\n"
     "  --ssh COMMAND          instead of ssh, with options: --ssh 'ssh -p 2222'; default TUTTI_SSH\n"
     "  --remote-tutti PATH    tutti on the other hosts; default: where it is here\n\n"
     "exit codes: 0 all ranks succeeded; else that of the first rank that failed, 128 + N for\n"
-    "signal N, 130 after Ctrl-C, 75 after SIGTERM when the ranks saved and ended; 2 wrong usage\n";
+    "signal N, 130 after Ctrl-C, 75 after SIGTERM when the ranks saved and ended; 69 when a restart\n"
+    "found fewer workers than --min-workers; 2 wrong usage\n";
 
 /* Takes `--name value` or `--name=value` at argv[*at]; NULL when it is another option. */
 static const char *take(int argc, char **argv, int *at, const char *name)
@@ -158,6 +162,10 @@ static bool read_option(tutti_run_job *job, int argc, char **argv, int *at, int 
         return read_number("--ps", value, 0, TUTTI_MOST_RANKS, &job->ps);
     if ((value = take(argc, argv, at, "--restarts")))
         return read_number("--restarts", value, 0, 1000000, &job->restarts);
+    if ((value = take(argc, argv, at, "--host-wait")))
+        return read_number("--host-wait", value, 0, 1000000, &job->host_wait);
+    if ((value = take(argc, argv, at, "--min-workers")))
+        return read_number("--min-workers", value, 1, TUTTI_MOST_RANKS, &job->min_workers);
     if ((value = take(argc, argv, at, "--engine")))
         return add_engine(job, value);
     if ((value = take(argc, argv, at, "--env")))
@@ -196,36 +204,12 @@ static bool check_job(tutti_run_job *job, int ranks)
         tutti__complain("--ps %d leaves no worker among %d ranks", job->ps, job->size);
         return false;
     }
-    return true;
-}
-
-static bool make_secret(tutti_run_job *job)
-{
-    unsigned char bytes[32];
-    if (tutti__random_fill(bytes, sizeof bytes) != TUTTI_OK)
+    if (job->min_workers > job->size - job->ps) {
+        tutti__complain("--min-workers %d is more than the %d workers of the job", job->min_workers,
+                        job->size - job->ps);
         return false;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(job->secret + 2 * i, 3, "%02x", bytes[i]);
-    explicit_bzero(bytes, sizeof bytes);
-    return true;
-}
-
-static int start(tutti_run_job *job)
-{
-    bool interrupted = false;
-    int code = 1;
-    prctl(PR_SET_DUMPABLE,
-          0); /* the secret passes through here; programs that we start dump again */
-    for (int epoch = 0; epoch <= job->restarts; epoch++) {
-        if (!make_secret(job))
-            return tutti__complain("%s", tutti_error_message());
-        code = tutti__launch(job, epoch, &interrupted);
-        if (code == 0 || interrupted)
-            break;
-        if (epoch < job->restarts)
-            fprintf(stderr, "tutti run: starting again, %d of %d\n", epoch + 1, job->restarts);
     }
-    return code;
+    return true;
 }
 
 static int run(int argc, char **argv)
@@ -235,7 +219,11 @@ static int run(int argc, char **argv)
     own[size > 0 ? size : 5] = '\0';
     static const tutti_param ssh_param =
         TUTTI_PARAM("SSH", "ssh", "the command by which tutti run reaches other hosts");
-    tutti_run_job job = {.ssh = tutti__param_text(&ssh_param), .remote = own, .prefix = true};
+    tutti_run_job job = {.ssh = tutti__param_text(&ssh_param),
+                         .remote = own,
+                         .prefix = true,
+                         .min_workers = 1,
+                         .host_wait = 60};
     int at = 1, ranks = 0;
     if (argc == 2 && strcmp(argv[1], "--station") == 0 && prctl(PR_SET_DUMPABLE, 0) == 0 &&
         tutti__ssh_greet(STDOUT_FILENO))
@@ -249,7 +237,7 @@ static int run(int argc, char **argv)
         return TUTTI_EXIT_USAGE;
     }
     job.program = argv + at;
-    int code = check_job(&job, ranks) ? start(&job) : TUTTI_EXIT_USAGE;
+    int code = check_job(&job, ranks) ? tutti__run_job(&job) : TUTTI_EXIT_USAGE;
     explicit_bzero(job.secret, sizeof job.secret);
     for (size_t i = 0; i < job.variables.count; i++)
         free((void *)(uintptr_t)job.variables.data[i]);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/world.h"
 #include "cli/command.h"
@@ -12,8 +13,9 @@
 static const char usage[] =
     "usage: tutti show FILE [--json]\n\n"
     "Says what is in FILE: a checkpoint or weights (.safetensors, .index.json), a model (.json),\n"
-    "ONNX, TensorBoard events, NPY and NPZ, TFRecord, IDX, or a graph written by Tutti.\n"
-    "The kind is found from the contents.\n\n"
+    "ONNX, TensorBoard events, a graph written by Tutti, or data: IDX, NPY, NPZ, TFRecord, CIFAR's\n"
+    "binary form, CSV and texts (also gzip), JPEG, PNG. The kind is found from the contents, else by\n"
+    "the name. Of a folder: its files and their kinds, and the images of each class.\n\n"
     "exit codes: 0 success, 1 the file cannot be read or is damaged, 2 wrong usage\n";
 
 /* The first bytes of a file, and its name. */
@@ -45,21 +47,89 @@ void tutti__show_tensor(const char *name, const tutti_type *type, int64_t bytes,
         printf("  %-44s %-24s %12" PRId64 "\n", name, tutti_type_text(type, text), bytes);
 }
 
+static const tutti_viewer *find_viewer(const tutti_glance *glance)
+{
+    const tutti_viewer *best = NULL;
+    int score = 0;
+    for (const tutti_viewer *const *viewer = tutti__viewer_table; *viewer; viewer++) {
+        int own = (*viewer)->recognise(glance);
+        if (own > score)
+            score = own, best = *viewer;
+    }
+    return best;
+}
+
+/* ---- folders ---- */
+
+static tutti_status list_folder(const char *path, char ***ret_names, size_t *ret_count)
+{
+    const tutti_world *world = tutti__world();
+    return world->list_folder(world->self, path, ret_names, ret_count);
+}
+
+static bool is_image(const char *name)
+{
+    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+        if (strcasecmp(dot, endings[i]) == 0)
+            return true;
+    return false;
+}
+
+static void print_entry(const char *name, const char *kind, int64_t size, bool json)
+{
+    if (json)
+        printf("{\"name\":\"%s\",\"kind\":\"%s\",\"size\":%" PRId64 "}\n", name, kind, size);
+    else
+        printf("  %-44s %-32s %12" PRId64 "\n", name, kind, size);
+}
+
+/* A folder with its number of images, or a file with its kind and bytes. */
+static void show_entry(const char *folder, const char *name, bool json)
+{
+    char path[4096], **names;
+    size_t count, images = 0;
+    tutti_glance glance;
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return;
+    if (list_folder(path, &names, &count) == TUTTI_OK) {
+        for (size_t i = 0; i < count; i++)
+            images += is_image(names[i]);
+        print_entry(name, images ? "folder of images" : "folder",
+                    (int64_t)(images ? images : count), json);
+        free(names);
+    } else if (look(path, &glance) == TUTTI_OK) {
+        const tutti_viewer *viewer = find_viewer(&glance);
+        print_entry(name, viewer ? viewer->kind : "file", glance.size, json);
+    }
+}
+
+static int show_folder(const char *folder, size_t count, char *const *names, bool json)
+{
+    if (!json)
+        printf("%s: folder, %zu entries\n", folder, count);
+    for (size_t i = 0; i < count; i++)
+        show_entry(folder, names[i], json);
+    return TUTTI_EXIT_OK;
+}
+
 static int run(int argc, char **argv)
 {
     bool json = tutti__flag(&argc, argv, "--json");
     tutti_glance glance;
+    char **names;
+    size_t count;
     if (argc != 2)
         return tutti__complain("show takes one FILE; --help tells more"), TUTTI_EXIT_USAGE;
+    if (list_folder(argv[1], &names, &count) == TUTTI_OK) {
+        int code = show_folder(argv[1], count, names, json);
+        free(names);
+        return code;
+    }
     if (look(argv[1], &glance) != TUTTI_OK)
         return tutti__complain("%s", tutti_error_message());
-    const tutti_viewer *best = NULL;
-    int score = 0;
-    for (const tutti_viewer *const *viewer = tutti__viewer_table; *viewer; viewer++) {
-        int own = (*viewer)->recognise(&glance);
-        if (own > score)
-            score = own, best = *viewer;
-    }
+    const tutti_viewer *best = find_viewer(&glance);
     if (!best)
         return tutti__complain("%s is of no kind that Tutti knows", argv[1]);
     if (!json)
@@ -71,7 +141,7 @@ static int run(int argc, char **argv)
 
 const tutti_command tutti_command_show = {
     .name = "show",
-    .summary = "what is in a file: checkpoint, model, ONNX, events, arrays, graph",
+    .summary = "what is in a file or folder: checkpoint, model, ONNX, events, graph, data",
     .usage = usage,
     .run = run,
 };

@@ -101,5 +101,8 @@ tutti_status tutti__dial(tutti_keeper *keeper, const char *host, int port, uint3
  * seconds.
  */
 void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_text, size_t size);
+/* Tells the launcher, if there is one, which ranks did not meet rank 0 in time: its next start can
+ * do without their hosts. Rank 0 names those that it has not seen, others themselves. */
+void tutti__missing_tell(tutti_keeper *keeper);
 
 #endif

@@ -127,6 +127,8 @@ static tutti_status wait_as_zero(tutti_keeper *keeper, int64_t begun_ns, int64_t
     if (!met)
         tutti__roster_give_up(&keeper->roster, table.text);
     pthread_mutex_unlock(&keeper->lock);
+    if (!met)
+        tutti__missing_tell(keeper);
     tutti__keeper_wake(keeper);
     return met ? TUTTI_OK : tutti_fail(TUTTI_DEADLINE, "%s", table.text);
 }
@@ -155,6 +157,8 @@ static tutti_status wait_as_member(tutti_keeper *keeper, const char *host, int p
 {
     for (;;) {
         tutti_status status = link_to_zero(keeper, host, port, deadline_ns);
+        if (status == TUTTI_DEADLINE && tutti__now_ns() >= deadline_ns)
+            tutti__missing_tell(keeper);
         if (status != TUTTI_OK)
             return tutti__membership_failed(&keeper->membership) ? check_gathered(keeper) : status;
         int64_t patience = deadline_ns == TUTTI_NO_DEADLINE ? deadline_ns : deadline_ns + table_ns;

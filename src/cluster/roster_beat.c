@@ -16,7 +16,8 @@ void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
         tutti__skews_add(roster->skews, roster, 0, arrivals, count);
     else if (roster->trip_ns != INT64_MAX) {
         for (size_t i = 0; i < count; i++)
-            arrivals[i].at_ns += roster->offset_ns;
+            arrivals[i].at_ns =
+                (int64_t)((uint64_t)arrivals[i].at_ns + (uint64_t)roster->offset_ns);
         tutti__arrivals_write(arrivals, count, &m.as.beat.arrived);
     }
     m.as.beat.sent_ns = now_ns;
@@ -32,18 +33,18 @@ void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
  * exact, and grows old so that drift is followed. */
 static void measure_clock(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
 {
-    if (m->as.beat.echo_ns == 0)
-        return;
-    int64_t trip;
-    if (__builtin_sub_overflow(now_ns - m->as.beat.echo_ns, m->as.beat.held_ns, &trip) || trip < 0)
-        return;
+    int64_t echo = m->as.beat.echo_ns, held = m->as.beat.held_ns;
+    if (echo <= 0 || echo > now_ns || held < 0 || held > now_ns - echo)
+        return; /* no beat of ours, or a clock that leaped */
+    int64_t trip = now_ns - echo - held;
     int64_t aged = roster->trip_ns == INT64_MAX ? INT64_MAX : roster->trip_ns + roster->trip_ns / 8;
     if (trip > aged) {
         roster->trip_ns = aged;
         return;
     }
     roster->trip_ns = trip;
-    roster->offset_ns = (int64_t)((uint64_t)m->as.beat.sent_ns - (uint64_t)now_ns) + trip / 2;
+    roster->offset_ns =
+        (int64_t)((uint64_t)m->as.beat.sent_ns - (uint64_t)now_ns + (uint64_t)(trip / 2));
 }
 
 void tutti__roster_receive_beat(tutti_roster *roster, int64_t now_ns, int from,

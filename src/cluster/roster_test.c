@@ -432,9 +432,12 @@ static void simulate(uint64_t seed)
 
 TUTTI_TEST(roster_holds_under_thousands_of_seeds)
 {
-    const char *one = getenv("TUTTI_TEST_SEED");
+    const char *one = getenv("TUTTI_TEST_SEED"), *many = getenv("TUTTI_TEST_SEEDS");
     uint64_t first = one != NULL ? strtoull(one, NULL, 10) : 1;
-    uint64_t count = one != NULL ? 1 : TUTTI_TEST_SANITIZED ? 500 : 4000;
+    uint64_t count = many != NULL           ? strtoull(many, NULL, 10)
+                     : one != NULL          ? 1
+                     : TUTTI_TEST_SANITIZED ? 500
+                                            : 4000;
     for (uint64_t seed = first; seed < first + count; seed++) {
         seed_now = seed;
         simulate(seed);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "cluster/keeper.h"
 #include "cluster/lookup.h"
@@ -102,4 +103,20 @@ void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_tex
     snprintf(ret_text, size, "%s", text.failed ? "ranks are missing" : text.data);
     tutti__text_free(&text);
     tutti__error_restore(&before);
+}
+
+void tutti__missing_tell(tutti_keeper *keeper)
+{
+    tutti_text text = {0};
+    int own = keeper->cluster->rank;
+    tutti__text_add(&text, "missing");
+    pthread_mutex_lock(&keeper->lock);
+    for (int r = 1; r < keeper->cluster->size; r++)
+        if (own == 0 ? !keeper->roster.members[r].linked : r == own)
+            tutti__text_add(&text, " %d", r);
+    pthread_mutex_unlock(&keeper->lock);
+    tutti__text_add(&text, "\n");
+    if (keeper->cluster->launcher_fd >= 0 && !text.failed)
+        (void)!send(keeper->cluster->launcher_fd, text.data, text.size, MSG_NOSIGNAL);
+    tutti__text_free(&text);
 }

@@ -50,10 +50,9 @@ static tutti_status run_parts(tutti_collective *c, const tutti_coll *by, int par
 /* Within a machine bytes cost more than messages, and those in the caches the least. */
 static int parts_for(const tutti_collective *c, const tutti_coll *by)
 {
-    enum { PART = 512 << 10 }; /* bytes for each rank */
     if (!by->in_parts || c->operation != TUTTI_ALL_REDUCE || c->comm->hosts > 1)
         return 1;
-    int64_t parts = c->count * (int64_t)c->element / ((int64_t)PART * c->size);
+    int64_t parts = c->count * (int64_t)c->element / ((int64_t)TUTTI_PART * c->size);
     return parts < 2 ? 1 : parts > 1024 ? 1024 : (int)parts;
 }
 

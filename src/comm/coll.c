@@ -112,7 +112,7 @@ tutti_status tutti__coll_exchange(tutti_collective *c, int to, const void *out, 
 typedef struct pieces {
     tutti_collective *call;
     int to, from;
-    const char *out;
+    const char *out, *own;
     char *target, *room;
     int64_t out_count, target_count, step; /* elements */
     tutti_message sent[2], got[2];
@@ -145,10 +145,13 @@ static void post_piece(pieces *p, int64_t k)
 static void fold_piece(pieces *p, int64_t k)
 {
     tutti_collective *c = p->call;
-    char *target = p->target + (size_t)(k * p->step) * c->element;
+    size_t offset = (size_t)(k * p->step) * c->element;
+    int64_t count = piece_size(p->target_count, p->step, k);
     const char *got = p->room + (k & 1) * TUTTI_FOLD_PIECE;
-    tutti__coll_fold(c, target, p->after ? target : got, p->after ? got : target,
-                     piece_size(p->target_count, p->step, k));
+    if (count == 0)
+        return;
+    const char *own = p->own + offset;
+    tutti__coll_fold(c, p->target + offset, p->after ? own : got, p->after ? got : own, count);
 }
 
 /* After a failure nothing of this call may stay posted. */
@@ -164,7 +167,7 @@ static tutti_status give_up(pieces *p, tutti_status status)
 }
 
 tutti_status tutti__coll_exchange_fold(tutti_collective *c, int to, const void *out,
-                                       int64_t out_count, int from, void *target,
+                                       int64_t out_count, int from, const void *own, void *target,
                                        int64_t target_count, bool after, void *room)
 {
     int64_t most = out_count > target_count ? out_count : target_count;
@@ -172,6 +175,7 @@ tutti_status tutti__coll_exchange_fold(tutti_collective *c, int to, const void *
                 .to = to,
                 .from = from,
                 .out = out,
+                .own = own,
                 .target = target,
                 .room = room,
                 .out_count = out_count,

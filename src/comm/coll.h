@@ -91,11 +91,11 @@ tutti_status tutti__coll_recv(tutti_collective *collective, int from, void *data
 tutti_status tutti__coll_exchange(tutti_collective *collective, int to, const void *out,
                                   size_t out_size, int from, void *in, size_t in_size);
 /* The same in pieces, of which each is folded into `target` while the next is on its way:
- * target = got ∘ target, or target ∘ got with `after`. `out` may be `target`: then a piece has left
- * before it changes. `room` takes TUTTI_FOLD_ROOM bytes. Counts in elements. */
+ * target = got ∘ own, or own ∘ got with `after`. `own` may be `target`, and so may `out`: then a
+ * piece has left before it changes. `room` takes TUTTI_FOLD_ROOM bytes. Counts in elements. */
 enum { TUTTI_FOLD_PIECE = 512 << 10, TUTTI_FOLD_ROOM = 2 * TUTTI_FOLD_PIECE };
 tutti_status tutti__coll_exchange_fold(tutti_collective *collective, int to, const void *out,
-                                       int64_t out_count, int from, void *target,
+                                       int64_t out_count, int from, const void *own, void *target,
                                        int64_t target_count, bool after, void *room);
 /* Any at once, to and from any ranks; those between two ranks in the same order on both. */
 typedef struct tutti_transfer {
@@ -133,6 +133,13 @@ double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
+/* An exchange of a block of the message, and its addition. A large one of ranks of one machine goes in parts of
+ * TUTTI_PART bytes for each rank, and what a byte costs then depends on the whole. */
+enum { TUTTI_PART = 512 << 10 };
+double tutti__coll_cost_block(const tutti_cost_query *query, double bytes);
+double tutti__coll_cost_add_block(const tutti_cost_query *query, double bytes);
+/* A copy while others send: what the link cannot take in meanwhile. */
+double tutti__coll_cost_wait(const tutti_cost_query *query, double bytes);
 /* A copy of `bytes` out of another rank's memory, of `all` that pass through the caches. */
 double tutti__coll_cost_pull(const tutti_cost_query *query, double bytes, double all);
 /* An exchange or a message of `bytes` at a time, of `all` in the end: caches hold what is on its
@@ -141,6 +148,8 @@ double tutti__cost_stream(const tutti_cost_query *query, double bytes, double al
 double tutti__cost_stream_message(const tutti_cost_query *query, double bytes, double all);
 /* An addition of what comes in, piece by piece, while it is in the caches. */
 double tutti__cost_fold(const tutti_cost_query *query, double bytes);
+/* A message whose pieces are added as they come, while the sender sends more. */
+double tutti__coll_cost_folded(const tutti_cost_query *query, double bytes);
 /* Logarithm to the base 2, rounded up. */
 int tutti__log2(int ranks);
 

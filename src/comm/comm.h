@@ -85,9 +85,27 @@ tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *messag
 tutti_status tutti__worker_drain(tutti_comm *comm);
 void tutti__worker_stop(tutti_comm *comm);
 
-/* Measures the model's constants; collective. Some milliseconds; with `thorough` > 0 some seconds,
- * for messages up to so many bytes. */
-tutti_status tutti__cost_measure(tutti_comm *comm, int64_t thorough);
+/* The least seconds that were seen, at the sizes of the model; 0: not yet. [SIZES]: of 8 bytes. */
+typedef struct tutti_cost_times {
+    double add[TUTTI_COMM_SIZES], move[TUTTI_COMM_SIZES];
+    double one_way[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
+    double exchange[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
+    double folded[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
+    double phase, barrier;
+    double copy[TUTTI_COMM_SIZES], pull[TUTTI_COMM_SIZES], staged[TUTTI_COMM_SIZES];
+} tutti_cost_times;
+
+/* Measures the model's constants; collective. At start-up some milliseconds. A benchmark gives its
+ * largest size, two buffers of tutti__cost_room(most) bytes, what was seen before, and the seconds
+ * that it may take. */
+int64_t tutti__cost_room(int64_t most);
+typedef struct tutti_cost_thorough {
+    int64_t most;
+    void *a, *b;
+    double seconds;
+    tutti_cost_times times;
+} tutti_cost_thorough;
+tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough); /* or NULL */
 tutti_comm_cost tutti__cost_guess(const tutti_comm *comm);
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call);

@@ -68,9 +68,38 @@ double tutti__coll_cost_pull(const tutti_cost_query *q, double bytes, double all
     return bytes / all * tutti__coll_cost_move(q, all);
 }
 
+static double block_class(const tutti_cost_query *q, double bytes)
+{
+    bool in_parts = q->link == TUTTI_LINK_WITHIN && q->bytes >= 2.0 * TUTTI_PART * q->ranks;
+    return in_parts ? q->bytes : bytes;
+}
+
+double tutti__coll_cost_block(const tutti_cost_query *q, double bytes)
+{
+    return tutti__cost_stream(q, bytes, block_class(q, bytes));
+}
+
+double tutti__coll_cost_add_block(const tutti_cost_query *q, double bytes)
+{
+    return bytes * per_byte(q->cost->gamma, block_class(q, bytes));
+}
+
+double tutti__coll_cost_wait(const tutti_cost_query *q, double bytes)
+{
+    double held = fmin(bytes, q->cost->hold[q->link]);
+    return bytes > 0 ? (1 - held / bytes) * tutti__coll_cost_move(q, bytes) : 0;
+}
+
 double tutti__cost_fold(const tutti_cost_query *q, double bytes)
 {
     return bytes * per_byte(q->cost->gamma, fmin(bytes, TUTTI_FOLD_PIECE));
+}
+
+double tutti__coll_cost_folded(const tutti_cost_query *q, double bytes)
+{
+    const double *fold = q->cost->fold[q->link];
+    return tutti__cost_message(q, bytes) +
+           (fold[0] > 0 ? bytes * per_byte(fold, bytes) : tutti__cost_fold(q, bytes));
 }
 
 double tutti__cost_copy(const tutti_cost_query *q, double bytes, bool staged)
@@ -147,6 +176,7 @@ static void fill(double *values, const double (*given)[TUTTI_COMM_SIZES])
 }
 
 /* What a machine of today does, until it is measured. */
+enum { KERNEL_HOLDS = 1 << 20 }; /* bytes of a connection: more only after a while */
 tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
 {
     tutti_comm_cost cost = {.phase = 0.4e-6, .hosts = comm->hosts};
@@ -159,6 +189,9 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
     cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;
     fill(cost.link[TUTTI_LINK_WITHIN].beta, rings ? &memory : &loopback);
     fill(cost.link[TUTTI_LINK_WITHIN].exchange, rings ? &memory : &loopback);
+    cost.hold[TUTTI_LINK_WITHIN] =
+        rings ? comm->fabric->segment->header->ring_bytes : (double)KERNEL_HOLDS;
+    cost.hold[TUTTI_LINK_BETWEEN] = KERNEL_HOLDS;
     cost.link[TUTTI_LINK_BETWEEN].alpha = 25e-6;
     fill(cost.link[TUTTI_LINK_BETWEEN].beta, &network);
     fill(cost.link[TUTTI_LINK_BETWEEN].exchange, &network);
@@ -183,7 +216,7 @@ double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation, co
                               .bytes = (double)bytes,
                               .link = cost->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN,
                               .share = share_of(coll, ranks, cost->hosts)};
-    return coll->on[number].cost(&query);
+    return cost->call + coll->on[number].cost(&query);
 }
 
 const char *tutti_comm_formula(const char *operation, const char *algorithm)

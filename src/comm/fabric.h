@@ -120,6 +120,9 @@ tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *mess
                                 int64_t deadline_ns);
 /* Lets others run for once; false: sleep now, the CPU went to strangers for long. */
 bool tutti__fabric_yield(tutti_fabric *fabric);
+/* This thread works beside others that want its CPU: where the kernel wakes it, it sleeps at once.
+ */
+void tutti__fabric_beside(bool on);
 /* Moves what can be moved, then sleeps until more may come from or go to these peers, at most `ns`.
  */
 void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outgoing, int count,

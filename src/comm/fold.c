@@ -1,6 +1,6 @@
 /* fold.c: out = a ∘ b ∘ …, for every data type and reduction. Plain loops, which compilers turn
- * into vectors; two to four sources go in one pass over memory, more in blocks that stay in the
- * nearest cache. */
+ * into vectors; two sources, of the sums of floats up to four, go in one pass over memory, more in
+ * blocks that stay in the nearest cache. */
 #include "comm/fold.h"
 
 #include <string.h>
@@ -28,26 +28,12 @@ enum { BLOCK = 1024 }; /* elements that stay in the nearest cache */
     static void name(void *out, const void *const *in, int sources, int64_t count)                 \
     {                                                                                              \
         type *o = out;                                                                             \
-        const type *a = in[0], *b = in[sources > 1], *c = in[sources > 2 ? 2 : 0];                 \
-        const type *d = in[sources > 3 ? 3 : 0];                                                   \
+        const type *a = in[0], *b = in[sources > 1];                                               \
         if (sources == 1) {                                                                        \
             if (o != a)                                                                            \
                 memcpy(o, a, (size_t)count * sizeof(type));                                        \
         } else if (sources == 2) {                                                                 \
             NO_CARRY for (int64_t i = 0; i < count; i++) o[i] = (type)OP((wide)a[i], (wide)b[i]);  \
-        } else if (sources == 3) {                                                                 \
-            NO_CARRY for (int64_t i = 0; i < count; i++)                                           \
-            {                                                                                      \
-                wide s = OP((wide)a[i], (wide)b[i]);                                               \
-                o[i] = (type)OP(s, (wide)c[i]);                                                    \
-            }                                                                                      \
-        } else if (sources == 4) {                                                                 \
-            NO_CARRY for (int64_t i = 0; i < count; i++)                                           \
-            {                                                                                      \
-                wide s = OP((wide)a[i], (wide)b[i]);                                               \
-                s = OP(s, (wide)c[i]);                                                             \
-                o[i] = (type)OP(s, (wide)d[i]);                                                    \
-            }                                                                                      \
         } else {                                                                                   \
             name##_many(o, in, sources, count);                                                    \
         }                                                                                          \
@@ -59,16 +45,13 @@ enum { BLOCK = 1024 }; /* elements that stay in the nearest cache */
         wide sum[BLOCK];                                                                           \
         for (int64_t start = 0; start < count; start += BLOCK) {                                   \
             int n = (int)(count - start < BLOCK ? count - start : BLOCK);                          \
-            const type *first = (const type *)in[0] + start;                                       \
-            for (int i = 0; i < n; i++)                                                            \
-                sum[i] = (wide)first[i];                                                           \
+            memcpy(sum, (const type *)in[0] + start, (size_t)n * sizeof(type));                    \
             for (int s = 1; s < sources; s++) {                                                    \
                 const type *next = (const type *)in[s] + start;                                    \
                 for (int i = 0; i < n; i++)                                                        \
                     sum[i] = OP(sum[i], (wide)next[i]);                                            \
             }                                                                                      \
-            for (int i = 0; i < n; i++)                                                            \
-                out[start + i] = (type)sum[i];                                                     \
+            memcpy(out + start, sum, (size_t)n * sizeof(type));                                    \
         }                                                                                          \
     }
 
@@ -93,6 +76,25 @@ FOLDS(f64, double, double)
 FOLDS(i32, int32_t, uint32_t)
 FOLDS(i64, int64_t, uint64_t)
 FOLDS(u8, uint8_t, uint8_t)
+
+/* Sums of floats, the most frequent reduction. */
+#define SUM(prefix, type)                                                                          \
+    static void prefix##_sum(void *out, const void *const *in, int sources, int64_t count)         \
+    {                                                                                              \
+        type *o = out;                                                                             \
+        const type *a = in[0], *b = in[sources > 1];                                               \
+        if (sources == 3) {                                                                        \
+            const type *c = in[2];                                                                 \
+            NO_CARRY for (int64_t i = 0; i < count; i++) o[i] = a[i] + b[i] + c[i];                \
+        } else if (sources == 4) {                                                                 \
+            const type *c = in[2], *d = in[3];                                                     \
+            NO_CARRY for (int64_t i = 0; i < count; i++) o[i] = a[i] + b[i] + c[i] + d[i];         \
+        } else {                                                                                   \
+            prefix##_add(out, in, sources, count);                                                 \
+        }                                                                                          \
+    }
+SUM(f32, float)
+SUM(f64, double)
 
 /* Bits of an f32. */
 static inline float from_bits(uint32_t bits)
@@ -156,19 +158,16 @@ static inline uint16_t f16_narrow(float x)
             x[i] = prefix##_narrow(prefix##_wide(x[i]) / (float)by);                               \
     }
 
-#define FOLD_HALF(name, prefix, OP)                                                                \
-    static void name(void *out, const void *const *in, int sources, int64_t count)                 \
+#define FOLD_HALF(prefix, op)                                                                      \
+    static void prefix##_##op(void *out, const void *const *in, int sources, int64_t count)        \
     {                                                                                              \
-        float sum[BLOCK];                                                                          \
+        float sum[BLOCK], next[BLOCK];                                                             \
         for (int64_t start = 0; start < count; start += BLOCK) {                                   \
             int n = (int)(count - start < BLOCK ? count - start : BLOCK);                          \
             prefix##_widen_all((const uint16_t *)in[0] + start, n, sum);                           \
             for (int s = 1; s < sources; s++) {                                                    \
-                const uint16_t *next = (const uint16_t *)in[s] + start;                            \
-                for (int i = 0; i < n; i++) {                                                      \
-                    float x = prefix##_wide(next[i]);                                              \
-                    sum[i] = OP(sum[i], x);                                                        \
-                }                                                                                  \
+                prefix##_widen_all((const uint16_t *)in[s] + start, n, next);                      \
+                f32_##op(sum, (const void *const[]){sum, next}, 2, n);                             \
             }                                                                                      \
             prefix##_narrow_all(sum, n, (uint16_t *)out + start);                                  \
         }                                                                                          \
@@ -176,17 +175,17 @@ static inline uint16_t f16_narrow(float x)
 
 #define FOLDS_HALF(prefix)                                                                         \
     CONVERT(prefix)                                                                                \
-    FOLD_HALF(prefix##_add, prefix, ADD)                                                           \
-    FOLD_HALF(prefix##_mul, prefix, MUL)                                                           \
-    FOLD_HALF(prefix##_least, prefix, LEAST)                                                       \
-    FOLD_HALF(prefix##_most, prefix, MOST)
+    FOLD_HALF(prefix, add)                                                                         \
+    FOLD_HALF(prefix, mul)                                                                         \
+    FOLD_HALF(prefix, least)                                                                       \
+    FOLD_HALF(prefix, most)
 
 FOLDS_HALF(f16)
 FOLDS_HALF(bf16)
 
-#define ROW(prefix)                                                                                \
+#define ROW(prefix, sum)                                                                           \
     {                                                                                              \
-        [TUTTI_SUM] = prefix##_add, [TUTTI_MEAN] = prefix##_add, [TUTTI_MIN] = prefix##_least,     \
+        [TUTTI_SUM] = prefix##_##sum, [TUTTI_MEAN] = prefix##_##sum, [TUTTI_MIN] = prefix##_least, \
         [TUTTI_MAX] = prefix##_most, [TUTTI_PROD] = prefix##_mul                                   \
     }
 
@@ -194,13 +193,13 @@ const tutti_fold TUTTI_ISA_NAME(tutti_fold) = {
     .isa = TUTTI_ISA_TEXT,
     .fold =
         {
-            [TUTTI_F32] = ROW(f32),
-            [TUTTI_F64] = ROW(f64),
-            [TUTTI_F16] = ROW(f16),
-            [TUTTI_BF16] = ROW(bf16),
-            [TUTTI_I32] = ROW(i32),
-            [TUTTI_I64] = ROW(i64),
-            [TUTTI_U8] = ROW(u8),
+            [TUTTI_F32] = ROW(f32, sum),
+            [TUTTI_F64] = ROW(f64, sum),
+            [TUTTI_F16] = ROW(f16, add),
+            [TUTTI_BF16] = ROW(bf16, add),
+            [TUTTI_I32] = ROW(i32, add),
+            [TUTTI_I64] = ROW(i64, add),
+            [TUTTI_U8] = ROW(u8, add),
         },
     .divide =
         {

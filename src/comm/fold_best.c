@@ -36,7 +36,8 @@ tutti_fold_function *tutti__fold_find(tutti_dtype dtype, tutti_reduction reducti
     if (dtype <= TUTTI_NO_DTYPE || dtype >= TUTTI_DTYPE_END || reduction < TUTTI_SUM ||
         reduction > TUTTI_PROD)
         return NULL;
-    return tutti__fold_best()->fold[dtype][reduction];
+    const tutti_fold *best = tutti__fold_best(); /* NULL: built for another CPU */
+    return best ? best->fold[dtype][reduction] : NULL;
 }
 
 void tutti__fold_finish(tutti_dtype dtype, tutti_reduction reduction, void *data, int64_t count,

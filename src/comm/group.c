@@ -183,7 +183,7 @@ tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *opti
     if (comm->hosts > 1)
         TUTTI_TRY(settle_levels(comm, options));
     if (options->measure && comm->size > 1)
-        TUTTI_TRY(tutti__cost_measure(comm, 0));
+        TUTTI_TRY(tutti__cost_measure(comm, NULL));
     return TUTTI_OK;
 }
 

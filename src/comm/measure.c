@@ -4,9 +4,10 @@
  * large messages to and fro are no measure: each rank would have two buffers in its caches, and an
  * operation has one.) Exchange: all ranks give to the
  * next and take from the one before, as a ring does. Addition and copies: all ranks at once, since
- * they share memory. The least of several rounds counts; rank 0's figures are everybody's. When the
- * time for it runs out, on a machine that others use too, there are fewer rounds, and large sizes
- * are not measured but taken to cost per byte what the next smaller ones do. */
+ * they share memory. The least of several rounds counts, and in a benchmark of several
+ * measurements; rank 0's figures are everybody's. When the time for it runs out, on a machine that
+ * others use too, there are fewer rounds, and large sizes are not measured but taken to cost per
+ * byte what the next smaller ones do. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,10 @@
 
 static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
 
-/* At start-up, for the benchmark; the part of what is left that one figure may take. */
-static const int64_t short_ns = 200000000, long_ns = 10000000000;
-enum { SHARE = 4 };
+static const double start_up = 0.2; /* seconds */
+/* The part of what is left that one figure may take; how often rounds are repeated, while it falls.
+ */
+enum { SHARE = 4, REPEATS = 4 };
 
 typedef struct bench {
     tutti_comm *comm;
@@ -26,8 +28,22 @@ typedef struct bench {
     char *a, *b; /* of the largest size */
     int levels;  /* sizes that are measured; the last stands for larger ones */
     bool thorough;
+    tutti_cost_times *times;
     int64_t until_ns; /* when to be done; rank 0's clock */
 } bench;
+
+static int levels_for(int64_t most)
+{
+    int levels = 1;
+    while (levels < TUTTI_COMM_SIZES && most > (int64_t)sizes[levels - 1])
+        levels++;
+    return levels;
+}
+
+int64_t tutti__cost_room(int64_t most)
+{
+    return (int64_t)sizes[levels_for(most) - 1];
+}
 
 static int rounds_of(const bench *m, size_t bytes)
 {
@@ -49,6 +65,26 @@ static tutti_status one_way(bench *m, size_t bytes)
         return TUTTI_OK;
     TUTTI_TRY(tutti__coll_recv(c, 0, m->b, bytes));
     return tutti__coll_send(c, 0, m->a, 8);
+}
+
+/* Rank 1 adds what comes in. */
+static tutti_status folded(bench *m, size_t bytes)
+{
+    tutti_collective c = m->call;
+    int64_t count = (int64_t)(bytes / 4);
+    void *room;
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
+    TUTTI_TRY(tutti__coll_scratch(&c, TUTTI_FOLD_ROOM, &room));
+    if (c.rank == 0) {
+        TUTTI_TRY(tutti__coll_exchange_fold(&c, 1, m->a, count, 1, NULL, NULL, 0, true, room));
+        return tutti__coll_recv(&c, 1, m->b, 8);
+    }
+    if (c.rank > 1)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__coll_exchange_fold(&c, 0, NULL, 0, 0, m->a, m->b, count, true, room));
+    return tutti__coll_send(&c, 0, m->a, 8);
 }
 
 static tutti_status exchange(bench *m, size_t bytes)
@@ -101,6 +137,12 @@ static tutti_status phases(bench *m, size_t bytes)
     return tutti__area_await_all(m->comm->area, m->call.deadline_ns);
 }
 
+static tutti_status barrier(bench *m, size_t bytes)
+{
+    (void)bytes;
+    return tutti_comm_barrier(m->call.comm, NULL);
+}
+
 /* Rank 0's word: how many rounds of `seconds` each there is time for, at most `most`. */
 static tutti_status agree_on_rounds(bench *m, double seconds, int most, int *ret_rounds)
 {
@@ -111,53 +153,64 @@ static tutti_status agree_on_rounds(bench *m, double seconds, int most, int *ret
     return TUTTI_OK;
 }
 
-/* The best of several batches, as a program that calls often sees it. `expected` seconds of one
- * call, 0 when nobody knows; then it is measured at any price. NAN when there is no time. */
+/* Calls in a row that everybody takes part in; messages one way are apart from each other. */
+static tutti_status time_rounds(bench *m, tutti_status (*work)(bench *, size_t), size_t bytes,
+                                int rounds, double *least)
+{
+    int batches = rounds < 10 || work == one_way || work == folded ? rounds : 10;
+    int each = rounds / (batches > 0 ? batches : 1);
+    for (int batch = 0; batch < batches; batch++) {
+        int64_t start = tutti__now_ns();
+        for (int i = 0; i < each; i++)
+            TUTTI_TRY(work(m, bytes));
+        *least = fmin(*least, (double)(tutti__now_ns() - start) * 1e-9 / each);
+    }
+    return TUTTI_OK;
+}
+
+/* The best of several batches, as a program that calls often sees it; *least is what was seen
+ * before, or 0. `expected` seconds of one call, 0 when nobody knows; then it is measured at any
+ * price. Without time for it *least stays. */
 static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), size_t bytes,
-                            double expected, double *ret_seconds)
+                            double expected, double *least)
 {
     int rounds = 1;
-    *ret_seconds = NAN;
     if (expected > 0)
         TUTTI_TRY(agree_on_rounds(m, expected, 1, &rounds));
     if (rounds == 0)
         return TUTTI_OK;
     int64_t begun = tutti__now_ns();
     TUTTI_TRY(work(m, bytes));
-    double best = (double)(tutti__now_ns() - begun) * 1e-9;
-    TUTTI_TRY(agree_on_rounds(m, best, rounds_of(m, bytes), &rounds));
-    /* Calls in a row that everybody takes part in; messages one way are apart from each other. */
-    int batches = rounds < 10 || work == one_way ? rounds : 10;
-    int each = rounds / (batches > 0 ? batches : 1);
-    for (int batch = 0; batch < batches; batch++) {
-        int64_t start = tutti__now_ns();
-        for (int i = 0; i < each; i++)
-            TUTTI_TRY(work(m, bytes));
-        best = fmin(best, (double)(tutti__now_ns() - start) * 1e-9 / each);
+    double best = (double)(tutti__now_ns() - begun) * 1e-9, before = INFINITY;
+    best = *least > 0 ? fmin(best, *least) : best;
+    for (int i = 0; i < (m->thorough ? REPEATS : 1); i++) {
+        bool falls = best < 0.98 * before;
+        before = best;
+        TUTTI_TRY(agree_on_rounds(m, best, falls ? rounds_of(m, bytes) : 0, &rounds));
+        if (rounds == 0)
+            break;
+        TUTTI_TRY(time_rounds(m, work, bytes, rounds, &best));
     }
-    *ret_seconds = best;
+    *least = best;
+    return TUTTI_OK;
+}
+
+static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), double *times)
+{
+    double expected = 0;
+    for (int i = 0; i < m->levels; i++) {
+        TUTTI_TRY(time_of(m, work, sizes[i], expected * 16, &times[i]));
+        expected = times[i] > 0 ? times[i] : expected * 16;
+    }
     return TUTTI_OK;
 }
 
 /* Seconds a byte at each size, after `base` for none at all. */
-static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), double base, double *ret)
+static void per_byte(const double *times, double base, double *ret)
 {
-    double expected = 0;
-    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
-        if (i >= m->levels) {
-            ret[i] = ret[i - 1];
-            continue;
-        }
-        double seconds;
-        TUTTI_TRY(time_of(m, work, sizes[i], expected * 16, &seconds));
-        if (isnan(seconds)) {
-            ret[i] = ret[i - 1];
-            continue;
-        }
-        expected = seconds;
-        ret[i] = fmax(seconds - base, 0.1 * seconds) / (double)sizes[i];
-    }
-    return TUTTI_OK;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        ret[i] = times[i] > 0 ? fmax(times[i] - base, 0.1 * times[i]) / (double)sizes[i]
+                              : ret[i > 0 ? i - 1 : 0];
 }
 
 /* Within a machine nothing is so slow: somebody else was at work, and the guess is nearer. */
@@ -180,79 +233,95 @@ static void doubt_link(const tutti_comm *group, tutti_comm_cost *cost)
     }
 }
 
-static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_cost *cost,
-                                 tutti_comm_link link)
+static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_link link)
 {
-    double there_and_back, both;
+    double *one = m->times->one_way[link], *both = m->times->exchange[link];
     m->call.comm = group;
     m->call.rank = group->rank;
     m->call.size = group->size;
     m->call.tag = (uint32_t)(UINT32_C(0x80000000) | (++group->sequence & 0x7fffffff));
-    TUTTI_TRY(time_of(m, one_way, 8, 0, &there_and_back));
-    cost->link[link].alpha = there_and_back / 2;
-    TUTTI_TRY(curve(m, one_way, there_and_back, cost->link[link].beta));
-    TUTTI_TRY(time_of(m, exchange, 8, 0, &both));
-    cost->link[link].turn = fmax(both - there_and_back / 2, 0);
-    double base = cost->link[link].alpha + cost->link[link].turn;
-    return curve(m, exchange, base, cost->link[link].exchange);
+    TUTTI_TRY(time_of(m, one_way, 8, 0, &one[TUTTI_COMM_SIZES]));
+    TUTTI_TRY(curve(m, one_way, one));
+    TUTTI_TRY(curve(m, folded, m->times->folded[link]));
+    TUTTI_TRY(time_of(m, exchange, 8, 0, &both[TUTTI_COMM_SIZES]));
+    return curve(m, exchange, both);
 }
 
-static tutti_status measure_shared(tutti_comm *group, bench *m, tutti_comm_cost *cost)
+static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tutti_comm_cost *cost)
 {
+    const double *one = times->one_way[link], *both = times->exchange[link];
+    double there_and_back = one[TUTTI_COMM_SIZES], alpha = there_and_back / 2;
+    if (!(there_and_back > 0))
+        return;
+    cost->link[link].alpha = alpha;
+    cost->link[link].turn = fmax(both[TUTTI_COMM_SIZES] - alpha, 0);
+    per_byte(one, there_and_back, cost->link[link].beta);
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        double more = times->folded[link][i] - one[i];
+        cost->fold[link][i] = one[i] > 0 && times->folded[link][i] > 0
+                                  ? fmax(more, 0.001 * one[i]) / (double)sizes[i]
+                                  : cost->fold[link][i > 0 ? i - 1 : 0];
+    }
+    per_byte(both, alpha + cost->link[link].turn, cost->link[link].exchange);
+}
+
+static tutti_status measure_shared(tutti_comm *group, bench *m)
+{
+    tutti_cost_times *times = m->times;
     m->comm = m->call.comm = group;
-    TUTTI_TRY(time_of(m, phases, 8, 0, &cost->phase));
-    TUTTI_TRY(curve(m, reduce_in_place, 2 * cost->phase, cost->copy));
-    TUTTI_TRY(curve(m, pull, 2 * cost->phase, cost->pull));
+    TUTTI_TRY(time_of(m, phases, 8, 0, &times->phase));
+    TUTTI_TRY(time_of(m, barrier, 8, 0, &times->barrier));
+    TUTTI_TRY(curve(m, reduce_in_place, times->copy));
+    TUTTI_TRY(curve(m, pull, times->pull));
     char *arena = m->a, *private = calloc(1, sizes[m->levels - 1]);
     if (!private)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to measure with");
     m->a = private;
-    tutti_status status = curve(m, reduce_in_place, 2 * cost->phase, cost->staged);
+    tutti_status status = curve(m, reduce_in_place, times->staged);
     m->a = arena;
     free(private);
     return status;
 }
 
-static tutti_status measure_all(tutti_comm *comm, bench *m, tutti_comm_cost *cost)
+static void derive_shared(const tutti_cost_times *times, tutti_comm_cost *cost)
+{
+    if (!(times->phase > 0))
+        return;
+    cost->phase = times->phase;
+    cost->call = fmax(times->barrier - times->phase, 0);
+    per_byte(times->copy, 2 * times->phase, cost->copy);
+    per_byte(times->pull, 2 * times->phase, cost->pull);
+    per_byte(times->staged, 2 * times->phase, cost->staged);
+}
+
+static tutti_status measure_all(tutti_comm *comm, bench *m)
 {
     tutti_comm *within = comm->within ? comm->within : comm;
-    TUTTI_TRY(curve(m, add, 0, cost->gamma));
-    TUTTI_TRY(curve(m, copy, 0, cost->move));
+    TUTTI_TRY(curve(m, add, m->times->add));
+    TUTTI_TRY(curve(m, copy, m->times->move));
     if (within->size > 1)
-        TUTTI_TRY(measure_link(within, m, cost, TUTTI_LINK_WITHIN));
-    if (!m->thorough)
-        doubt_link(within, cost);
+        TUTTI_TRY(measure_link(within, m, TUTTI_LINK_WITHIN));
     if (within->area)
-        TUTTI_TRY(measure_shared(within, m, cost));
+        TUTTI_TRY(measure_shared(within, m));
     if (comm->between)
-        TUTTI_TRY(measure_link(comm->between, m, cost, TUTTI_LINK_BETWEEN));
+        TUTTI_TRY(measure_link(comm->between, m, TUTTI_LINK_BETWEEN));
     return TUTTI_OK;
 }
 
-tutti_status tutti__cost_measure(tutti_comm *comm, int64_t thorough)
+static void derive(const bench *m, const tutti_comm *comm, tutti_comm_cost *cost)
 {
-    bench m = {.comm = comm,
-               .thorough = thorough > 0,
-               .levels = thorough > 0 ? 1 : 4,
-               .until_ns = tutti__now_ns() + (thorough > 0 ? long_ns : short_ns)};
-    while (m.levels < TUTTI_COMM_SIZES && thorough > (int64_t)sizes[m.levels - 1])
-        m.levels++;
-    tutti_comm_cost cost = comm->cost;
-    size_t most = sizes[m.levels - 1];
-    m.call = (tutti_collective){.comm = comm,
-                                .rank = comm->rank,
-                                .size = comm->size,
-                                .deadline_ns = tutti__comm_deadline(comm, NULL)};
-    TUTTI_TRY(tutti_comm_allocate(comm, (int64_t)most, (void **)&m.a));
-    tutti_status status = tutti_comm_allocate(comm, (int64_t)most, (void **)&m.b);
-    if (status == TUTTI_OK) {
-        memset(m.a, 0, most);
-        memset(m.b, 0, most);
-        status = measure_all(comm, &m, &cost);
-        tutti_comm_free(comm, m.b);
-    }
-    tutti_comm_free(comm, m.a);
-    TUTTI_TRY(status);
+    per_byte(m->times->add, 0, cost->gamma);
+    per_byte(m->times->move, 0, cost->move);
+    derive_link(m->times, TUTTI_LINK_WITHIN, cost);
+    if (!m->thorough)
+        doubt_link(comm->within ? comm->within : comm, cost);
+    derive_shared(m->times, cost);
+    derive_link(m->times, TUTTI_LINK_BETWEEN, cost);
+}
+
+/* Rank 0's figures are everybody's. */
+static tutti_status agree_on_cost(tutti_comm *comm, tutti_comm_cost cost)
+{
     TUTTI_TRY(tutti_comm_broadcast(comm, &cost, sizeof cost, TUTTI_U8, 0, NULL));
     comm->cost = cost;
     memset(comm->chosen, 0, sizeof comm->chosen);
@@ -266,4 +335,46 @@ tutti_status tutti__cost_measure(tutti_comm *comm, int64_t thorough)
             memset((*part)->chosen, 0, sizeof(*part)->chosen);
         }
     return TUTTI_OK;
+}
+
+/* With buffers of its own. */
+static tutti_status measure_briefly(tutti_comm *comm, bench *m)
+{
+    size_t most = sizes[m->levels - 1];
+    TUTTI_TRY(tutti_comm_allocate(comm, (int64_t)most, (void **)&m->a));
+    tutti_status status = tutti_comm_allocate(comm, (int64_t)most, (void **)&m->b);
+    if (status == TUTTI_OK) {
+        memset(m->a, 0, most);
+        memset(m->b, 0, most);
+        status = measure_all(comm, m);
+        tutti_comm_free(comm, m->b);
+    }
+    tutti_comm_free(comm, m->a);
+    return status;
+}
+
+tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough)
+{
+    tutti_cost_times times = {0};
+    double seconds = thorough ? thorough->seconds : start_up;
+    bench m = {.comm = comm,
+               .thorough = thorough != NULL,
+               .levels = 4,
+               .times = thorough ? &thorough->times : &times,
+               .until_ns = tutti__now_ns() + (int64_t)(seconds * 1e9)};
+    m.call = (tutti_collective){.comm = comm,
+                                .rank = comm->rank,
+                                .size = comm->size,
+                                .deadline_ns = tutti__comm_deadline(comm, NULL)};
+    tutti_comm_cost cost = comm->cost;
+    if (!thorough) {
+        TUTTI_TRY(measure_briefly(comm, &m));
+    } else {
+        m.levels = levels_for(thorough->most);
+        m.a = thorough->a;
+        m.b = thorough->b;
+        TUTTI_TRY(measure_all(comm, &m));
+    }
+    derive(&m, comm, &cost);
+    return agree_on_cost(comm, cost);
 }

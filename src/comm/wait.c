@@ -104,6 +104,22 @@ static tutti_status late(tutti_fabric *fabric, tutti_message *const *messages, i
     return tutti_fail(TUTTI_DEADLINE, "waited too long");
 }
 
+static _Thread_local bool beside; /* this thread works beside others that want its CPU */
+
+void tutti__fabric_beside(bool on)
+{
+    beside = on;
+}
+
+/* Whether bytes can only come through the kernel, which wakes whoever sleeps for them. */
+static bool through_kernel(const tutti_fabric *fabric, tutti_message *const *messages, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!fabric->engines[messages[i]->peer]->descriptor)
+            return false;
+    return true;
+}
+
 /* How often to yield before sleeping. Where ranks share CPUs and much is to come through the
  * kernel, it is the kernel that knows whom to wake: who yields hands the CPU to anybody. */
 static int yields_for(const tutti_fabric *fabric, tutti_message *const *messages, int count)
@@ -118,18 +134,20 @@ static int yields_for(const tutti_fabric *fabric, tutti_message *const *messages
 static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *messages, int count,
                              int64_t deadline_ns)
 {
-    int yields = yields_for(fabric, messages, count);
+    bool patient = beside && through_kernel(fabric, messages, count);
+    int spin = patient ? 0 : fabric->spin;
+    int yields = patient ? 0 : yields_for(fabric, messages, count);
     for (int round = 0;; round++) {
         tutti__fabric_progress(fabric);
         if (all_complete(messages, count))
             return TUTTI_OK;
-        if (round < fabric->spin && (round & 127) != 127) {
+        if (round < spin && (round & 127) != 127) {
             TUTTI_PAUSE();
             continue;
         }
-        if (round < fabric->spin + yields) {
+        if (round < spin + yields) {
             if (!tutti__fabric_yield(fabric))
-                round = fabric->spin + yields;
+                round = spin + yields;
             if ((round & 127) != 127)
                 continue;
         }
@@ -137,7 +155,7 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)
             return late(fabric, messages, count);
-        if (round >= fabric->spin + yields)
+        if (round >= spin + yields)
             sleep_for(fabric, messages, count, left < slice_ns ? left : slice_ns);
     }
 }

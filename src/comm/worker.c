@@ -4,16 +4,23 @@
  *
  * Lock order: worker's lock before the fabric's. `running` is set while somebody runs the head of
  * the queue: collectives of a group are never run by two. */
+#define _GNU_SOURCE
+#include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/world.h"
 #include "comm/comm.h"
 
-/* After work the thread looks for more by itself for a while, before it has to be woken. */
+/* After work the thread looks for more by itself for a while, before it has to be woken; not where
+ * messages go through the kernel, beside whose work waking is nothing. */
 enum { NAP_NS = 50000, NAPS = 20, TIMER_SLACK_NS = 1000 };
 static const int64_t slice_ns = 100000000;
 
@@ -88,6 +95,11 @@ static void wait_on(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t ns
     pthread_cond_timedwait(condition, lock, &time);
 }
 
+static int naps_of(const tutti_comm *comm)
+{
+    return comm->fabric->kick >= 0 ? 0 : NAPS;
+}
+
 /* With the lock held: some messages are moved, or the thread rests. */
 static void idle(tutti_comm *comm, tutti_worker *worker, int *naps)
 {
@@ -101,26 +113,46 @@ static void idle(tutti_comm *comm, tutti_worker *worker, int *naps)
         pthread_mutex_lock(&worker->lock);
     } else if (*naps > 0) {
         wait_on(&worker->work, &worker->lock, NAP_NS);
-        *naps = worker->submitted == submitted ? *naps - 1 : NAPS;
+        *naps = worker->submitted == submitted ? *naps - 1 : naps_of(comm);
     } else {
         worker->asleep = true;
         pthread_cond_wait(&worker->work, &worker->lock);
         worker->asleep = false;
-        *naps = NAPS;
+        *naps = naps_of(comm);
     }
+}
+
+/* The thread runs beside kernels that want all CPUs, and works a little at a time, when bytes have
+ * come. A short slice makes the scheduler let it in at once: else the wire stands still until the
+ * kernels' slice, some milliseconds, is over. Linux before 6.12 ignores it. */
+static void ask_for_short_slices(void)
+{
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime_ns, deadline, period;
+    } wanted = {.size = sizeof wanted, .runtime_ns = 100000};
+    errno = 0;
+    wanted.nice = getpriority(PRIO_PROCESS, 0);
+    if (errno == 0 && sched_getscheduler(0) == SCHED_OTHER)
+        (void)syscall(SYS_sched_setattr, 0, &wanted, 0);
 }
 
 static void *work(void *given)
 {
     tutti_comm *comm = given;
     tutti_worker *worker = atomic_load(&comm->worker);
-    int naps = NAPS;
+    int naps = naps_of(comm);
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
+    ask_for_short_slices();
+    tutti__fabric_beside(true);
     pthread_mutex_lock(&worker->lock);
     while (!worker->stop || worker->queue) {
         if (worker->queue && !worker->running) {
             run_head(worker);
-            naps = NAPS;
+            naps = naps_of(comm);
         } else {
             idle(comm, worker, &naps);
         }

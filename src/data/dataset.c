@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void destroy(void *object)
+void tutti__dataset_destroy(void *object)
 {
     tutti_dataset *dataset = object;
     tutti_element_release(&dataset->loop_element);
@@ -83,7 +83,7 @@ tutti_dataset *tutti__dataset_create(const tutti_dataset_def *def, tutti_job *jo
         dataset->share = inputs[0]->share;
     dataset->info.cardinality = TUTTI_UNKNOWN;
     dataset->info.random_access = false;
-    return tutti_job_own(job, dataset, destroy) ? dataset : NULL;
+    return tutti_job_own(job, dataset, tutti__dataset_destroy) ? dataset : NULL;
 }
 
 /* The name and the user's place, for messages of constructors. */

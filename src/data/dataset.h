@@ -117,9 +117,12 @@ struct tutti_dataset {
     char place[96]; /* "train.c:12", or "" */
     bool once;      /* it can be read once: a generator without reset is in it */
     tutti_iterator *open_iterators;
-    tutti_iterator *peeked; /* of epoch 0, kept where the data can be read once */
-    uint64_t epochs_begun;  /* by TUTTI_EACH_BATCH */
-    tutti_iterator *loop;   /* of tutti_next_batch */
+    tutti_iterator *peeked;      /* of epoch 0, kept where the data can be read once */
+    uint64_t epochs_begun;       /* by TUTTI_EACH_BATCH */
+    tutti_iterator *each;        /* of the TUTTI_EACH_BATCH under way */
+    tutti_iterator *loop;        /* of tutti_next_batch */
+    bool each_waits, loop_waits; /* the next one goes on from there: */
+    tutti_position each_position, loop_position;
     tutti_element loop_element;
     const tutti_share *share; /* what iterators that are opened now take over */
 };
@@ -148,6 +151,7 @@ struct tutti_iterator {
  * random access; owned by the job. NULL when the job (or an input) is NULL or has failed. */
 tutti_dataset *tutti__dataset_create(const tutti_dataset_def *def, tutti_job *job, int input_count,
                                      tutti_dataset *const *inputs);
+void tutti__dataset_destroy(void *dataset); /* what the job does at its end */
 /* Makes a failure of a constructor the job's, with the def's name and the user's place; NULL. */
 tutti_dataset *tutti__dataset_fail(tutti_job *job, const tutti_dataset_def *def,
                                    tutti_status status);
@@ -196,6 +200,14 @@ static inline int64_t tutti__share_bound(int64_t bytes, int count, int index)
 {
     return bytes / count * index + bytes % count * index / count;
 }
+
+/* ---- loop.c: where hand-written loops stand ---- */
+
+/* What TUTTI_EACH_BATCH and tutti_next_batch have read of the job's datasets, as text from malloc:
+ * "pipeline place epoch delivered;" for each. `place` tells pipelines apart that are alike. */
+tutti_status tutti__loops_save(const tutti_job *job, char **ret_text);
+/* The next of them go on from there. INVALID where there is no such pipeline. */
+tutti_status tutti__loops_restore(tutti_job *job, const char *text);
 
 /* ---- iterators inside the pipeline ---- */
 

@@ -213,6 +213,8 @@ void tutti_iterator_close(tutti_iterator *iterator)
         return;
     if (iterator->dataset->loop == iterator)
         iterator->dataset->loop = NULL;
+    if (iterator->dataset->each == iterator)
+        iterator->dataset->each = NULL;
     if (iterator->dataset->peeked == iterator)
         iterator->dataset->peeked = NULL;
     tutti_element_release(&iterator->first);

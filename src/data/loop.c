@@ -1,5 +1,9 @@
-/* loop.c: batches for hand-written loops. */
+/* loop.c: batches for hand-written loops, and where these stand. */
 #include "data/dataset.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Data that can be read once is not used up by a look at it: the iterator waits for who asks for
  * epoch 0, and gives the element again. */
@@ -38,8 +42,11 @@ tutti_status tutti_dataset_peek(tutti_dataset *dataset, tutti_element *ret_eleme
 static tutti_status next_round(tutti_dataset *dataset)
 {
     uint64_t epoch = dataset->loop ? dataset->loop->epoch + 1 : 0;
+    bool goes_on = dataset->loop_waits;
     tutti_iterator_close(dataset->loop);
-    dataset->loop = tutti_iterate(dataset, epoch);
+    dataset->loop_waits = false;
+    dataset->loop = goes_on ? tutti_iterate_from(dataset, &dataset->loop_position)
+                            : tutti_iterate(dataset, epoch);
     return dataset->loop ? TUTTI_OK : tutti_job_check(dataset->job);
 }
 
@@ -90,7 +97,11 @@ tutti_each tutti_each_begin(tutti_dataset *dataset)
     tutti_each each = {.over = true};
     if (!dataset || !tutti_job_ok(dataset->job))
         return each;
-    each.iterator = tutti_iterate(dataset, dataset->epochs_begun++);
+    each.iterator = dataset->each_waits ? tutti_iterate_from(dataset, &dataset->each_position)
+                                        : tutti_iterate(dataset, dataset->epochs_begun);
+    dataset->each_waits = false;
+    dataset->epochs_begun++;
+    dataset->each = each.iterator;
     each.over = !each.iterator;
     return each;
 }
@@ -112,4 +123,105 @@ void tutti_each_end(tutti_each *each)
     tutti_element_release(&each->element);
     tutti_iterator_close(each->iterator);
     *each = (tutti_each){.over = true};
+}
+
+/* ---- where they stand ---- */
+
+/* The next dataset of the job from *at on, or NULL. */
+static tutti_dataset *next_dataset(const tutti_job *job, size_t *at)
+{
+    while (*at < job->owned.count) {
+        const tutti_owned *owned = &job->owned.data[(*at)++];
+        if (owned->destroy == tutti__dataset_destroy)
+            return owned->object;
+    }
+    return NULL;
+}
+
+/* How many datasets before this one are of the same pipeline. */
+static int place_of(const tutti_job *job, const tutti_dataset *dataset)
+{
+    int place = 0;
+    size_t at = 0;
+    for (const tutti_dataset *each; (each = next_dataset(job, &at)) && each != dataset;)
+        place += each->hash == dataset->hash;
+    return place;
+}
+
+/* Where the next TUTTI_EACH_BATCH, or the one under way, stands; false: there was none. */
+static bool stands_each(const tutti_dataset *dataset, tutti_position *ret)
+{
+    *ret = (tutti_position){.epoch = dataset->epochs_begun, .pipeline = dataset->hash};
+    if (dataset->each)
+        tutti_iterator_save(dataset->each, ret);
+    else if (dataset->each_waits)
+        *ret = dataset->each_position;
+    return dataset->each || dataset->each_waits || dataset->epochs_begun > 0;
+}
+
+static bool stands_loop(const tutti_dataset *dataset, tutti_position *ret)
+{
+    *ret = dataset->loop_position;
+    if (dataset->loop)
+        tutti_iterator_save(dataset->loop, ret);
+    return dataset->loop || dataset->loop_waits;
+}
+
+tutti_status tutti__loops_save(const tutti_job *job, char **ret_text)
+{
+    tutti_text text = {0};
+    size_t at = 0;
+    for (const tutti_dataset *d; (d = next_dataset(job, &at));) {
+        bool (*const stands[])(const tutti_dataset *, tutti_position *) = {stands_each,
+                                                                           stands_loop};
+        for (int kind = 0; kind < 2; kind++) {
+            tutti_position position;
+            if (stands[kind](d, &position))
+                tutti__text_add(&text, "%d %" PRIu64 " %d %" PRIu64 " %" PRId64 ";", kind, d->hash,
+                                place_of(job, d), position.epoch, position.delivered);
+        }
+    }
+    tutti__text_bytes(&text, "", 1);
+    if (text.failed) {
+        tutti__text_free(&text);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a position in the data");
+    }
+    *ret_text = text.data;
+    return TUTTI_OK;
+}
+
+static tutti_dataset *find_dataset(const tutti_job *job, uint64_t hash, int place)
+{
+    size_t at = 0;
+    for (tutti_dataset *each; (each = next_dataset(job, &at));)
+        if (each->hash == hash && place_of(job, each) == place)
+            return each;
+    return NULL;
+}
+
+tutti_status tutti__loops_restore(tutti_job *job, const char *text)
+{
+    int kind, place, used;
+    tutti_position p = {0};
+    for (; sscanf(text, "%d %" SCNu64 " %d %" SCNu64 " %" SCNd64 ";%n", &kind, &p.pipeline, &place,
+                  &p.epoch, &p.delivered, &used) == 5;
+         text += used) {
+        tutti_dataset *dataset = find_dataset(job, p.pipeline, place);
+        if (!dataset)
+            return tutti_fail(TUTTI_INVALID,
+                              "the checkpoint was saved with other data: make the datasets as they "
+                              "were made then, before tutti_progress_open, with the same seed and "
+                              "batch");
+        if (kind == 0) {
+            dataset->each_waits = true;
+            dataset->each_position = p;
+            dataset->epochs_begun = p.epoch;
+        } else {
+            dataset->loop_waits = true;
+            dataset->loop_position = p;
+        }
+    }
+    return *text ? tutti_fail(TUTTI_CORRUPT,
+                              "a checkpoint's positions in the data end with '%.40s'", text)
+                 : TUTTI_OK;
 }

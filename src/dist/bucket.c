@@ -140,44 +140,6 @@ static tutti_status follow_wait(buckets *b, const tutti_node *joined, tutti_node
     return TUTTI_OK;
 }
 
-static bool is_start(const tutti_node *node)
-{
-    return tutti__is(node, "all_reduce_many") && tutti__int(node, "starts");
-}
-
-/* Buckets begin as soon as they are complete: each stands right behind the last of its inputs. */
-static tutti_status start_early(tutti_graph *graph)
-{
-    size_t count = graph->nodes.count, placed = 0, waiting = 0;
-    tutti_node **order = calloc(2 * count + 1, sizeof *order), **starts = order + count;
-    if (!order)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
-    for (size_t n = 0; n < count; n++)
-        if (is_start(graph->nodes.data[n]))
-            starts[waiting++] = graph->nodes.data[n];
-    for (size_t n = 0; n < count; n++) {
-        size_t left = 0;
-        for (size_t s = 0; s < waiting; s++) {
-            bool ready = true;
-            for (int i = 0; ready && i < starts[s]->input_count; i++)
-                ready = starts[s]->inputs[i].node->id < n;
-            if (ready)
-                order[placed++] = starts[s];
-            else
-                starts[left++] = starts[s];
-        }
-        waiting = left;
-        if (!is_start(graph->nodes.data[n]))
-            order[placed++] = graph->nodes.data[n];
-    }
-    for (size_t i = 0; placed == count && i < count; i++) {
-        graph->nodes.data[i] = order[i];
-        order[i]->id = (uint32_t)i;
-    }
-    free(order);
-    return TUTTI_OK;
-}
-
 static tutti_status join(buckets *b, const char *device, const sum *sums, int count, int number)
 {
     tutti_edge *inputs = calloc((size_t)count, sizeof *inputs);
@@ -221,6 +183,27 @@ static tutti_status join(buckets *b, const char *device, const sum *sums, int co
     return TUTTI_OK;
 }
 
+static bool alike(const sum *a, const sum *b)
+{
+    return a->depth == b->depth && a->narrow == b->narrow &&
+           a->node->types[0].dtype == b->node->types[0].dtype;
+}
+
+/* The size of the bucket that begins at `first`. Beside the backward pass the last buckets are
+ * smaller, each half of what is left: the very last travels when nothing is left to compute. */
+static int64_t most_bytes(const buckets *b, size_t first)
+{
+    enum { LEAST = 8 }; /* part of a bucket below which a message's own time counts */
+    int64_t most = b->spread->bucket_bytes, left = 0;
+    if (!b->spread->overlap || b->spread->shards > 0 || b->sums[first].depth >= 0 ||
+        b->sums[first].narrow)
+        return most;
+    for (size_t i = first; i < b->count && alike(&b->sums[i], &b->sums[first]); i++)
+        left += b->sums[i].bytes;
+    left = left / 2 > most / LEAST ? left / 2 : most / LEAST;
+    return left < most ? left : most;
+}
+
 static tutti_status join_device(buckets *b, const char *device)
 {
     int number = 0;
@@ -228,11 +211,9 @@ static tutti_status join_device(buckets *b, const char *device)
     qsort(b->sums, b->count, sizeof *b->sums, compare);
     for (size_t first = 0; first < b->count;) {
         size_t end = first;
-        int64_t bytes = 0;
-        while (end < b->count && b->sums[end].depth == b->sums[first].depth &&
-               b->sums[end].narrow == b->sums[first].narrow &&
-               b->sums[end].node->types[0].dtype == b->sums[first].node->types[0].dtype &&
-               (end == first || bytes + b->sums[end].bytes <= b->spread->bucket_bytes))
+        int64_t bytes = 0, most = most_bytes(b, first);
+        while (end < b->count && alike(&b->sums[end], &b->sums[first]) &&
+               (end == first || bytes + b->sums[end].bytes <= most))
             bytes += b->sums[end++].bytes;
         TUTTI_TRY(join(b, device, b->sums + first, (int)(end - first), number++));
         first = end;
@@ -260,5 +241,5 @@ tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *sprea
     free(b.sums);
     if (status == TUTTI_OK)
         status = tutti__graph_sort(graph);
-    return status == TUTTI_OK && spread->overlap ? start_early(graph) : status;
+    return status == TUTTI_OK && spread->overlap ? tutti__spread_early(graph) : status;
 }

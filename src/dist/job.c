@@ -29,6 +29,8 @@ static tutti_strategy *make(tutti_job *job)
     options.bucket_bytes = tutti_flag_int(job, "bucket", 0);
     const char *overlap = tutti_flag_text(job, "overlap", "auto");
     options.overlap = strcmp(overlap, "off") == 0 ? -1 : strcmp(overlap, "on") == 0 ? 1 : 0;
+    const char *parts = tutti_flag_text(job, "parts", "auto");
+    options.parts = strcmp(parts, "off") == 0 ? -1 : strcmp(parts, "on") == 0 ? 1 : 0;
     if (wire && strchr(wire, ':'))
         options.compression = wire;
     options.wire = wire && strcmp(wire, "bf16") == 0  ? TUTTI_BF16

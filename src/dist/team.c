@@ -140,19 +140,10 @@ tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
                          reduction, &options);
 }
 
-tutti_status tutti__team_compressed(tutti_team *team, int local, const char *name, const char *key,
-                                    int rank, const int64_t *dims, float *data,
-                                    const tutti_team_call *call)
+static tutti_status compressor_of(tutti_map *known, const char *name, const char *key, int rank,
+                                  const int64_t *dims, tutti_compressor **ret)
 {
-    tutti_map *known = &team->compressors[local];
     tutti_compressor *compressor = tutti__map_get(known, key);
-    int64_t count = 1;
-    for (int i = 0; i < rank; i++)
-        count *= dims[i];
-    if (team->world && team->inner)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "compression takes one device a process where there are "
-                          "several processes");
     if (!compressor) {
         TUTTI_TRY(tutti_compressor_create(name, rank, dims, &compressor));
         tutti_status status = tutti__map_set(known, key, compressor);
@@ -161,12 +152,37 @@ tutti_status tutti__team_compressed(tutti_team *team, int local, const char *nam
             return status;
         }
     }
-    tutti_comm_call options = {.struct_size = sizeof options,
-                               .timeout = call->timeout,
-                               .label = call->name,
-                               .compressor = compressor};
-    return tutti_comm_all_reduce(team->world ? team->world : team->inner[local], data, data, count,
-                                 TUTTI_F32, TUTTI_SUM, &options);
+    *ret = compressor;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__team_compressed(tutti_team *team, int local, const char *name, const char *key,
+                                    int rank, const int64_t *dims, float *data,
+                                    const tutti_team_call *call)
+{
+    bool levels = team->world && team->inner;
+    tutti_comm *inner = levels ? team->inner[local] : NULL;
+    tutti_comm_call plain = {.struct_size = sizeof plain, .timeout = call->timeout};
+    tutti_comm_call options = plain;
+    tutti_status status = TUTTI_OK;
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++)
+        count *= dims[i];
+    if (levels)
+        TUTTI_TRY(tutti_comm_reduce(inner, data, data, count, TUTTI_F32, TUTTI_SUM, 0, &plain));
+    if (!levels || local == 0) {
+        options.label = call->name;
+        status =
+            compressor_of(&team->compressors[local], name, key, rank, dims, &options.compressor);
+        if (status == TUTTI_OK)
+            status = tutti_comm_all_reduce(team->world ? team->world : team->inner[local], data,
+                                           data, count, TUTTI_F32, TUTTI_SUM, &options);
+    }
+    if (levels && status != TUTTI_OK)
+        tutti_comm_abort(inner, tutti_error_message());
+    return levels && status == TUTTI_OK
+               ? tutti_comm_broadcast(inner, data, count, TUTTI_F32, 0, &plain)
+               : status;
 }
 
 tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,

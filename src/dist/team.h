@@ -16,7 +16,7 @@ typedef struct tutti_team {
     struct {
         char channel[32];
         tutti_request *request;
-    } pending[64];                    /* started, not yet waited for; of the processes' group */
+    } pending[512];                   /* started, not yet waited for; of the processes' group */
     tutti_map *compressors;           /* [local], by value: what compression remembers */
     _Atomic int64_t bytes;            /* given to collectives by the first local replica */
     tutti_comm_cost *cost;            /* between the devices of this process; NULL: not measured */
@@ -62,10 +62,24 @@ tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
                                     const tutti_comm_piece *pieces, tutti_dtype dtype,
                                     tutti_reduction reduction, const tutti_team_call *call);
 /* One value by a compression of that name; `key` tells it from others, and what is left out of it
- * is remembered. Not for several devices in several processes. */
+ * is remembered. Where processes have several devices each, their values are added first, and what
+ * a process leaves out of its sum is remembered once. */
 tutti_status tutti__team_compressed(tutti_team *team, int local, const char *name, const char *key,
                                     int rank, const int64_t *dims, float *data,
                                     const tutti_team_call *call);
+/* ---- team_parts.c ---- */
+/* A value of a bucket of which a replica wants elements [first, end) only: it is `count` elements
+ * at `offset` of the bucket. */
+typedef struct tutti_team_cut {
+    int64_t offset, count, first, end;
+} tutti_team_cut;
+enum { TUTTI_TEAM_PARTS = 64 }; /* replicas at most */
+/* The sum over the replicas of one process of a bucket of f32, in place; of values that are cut
+ * each replica gets its part, the rest of them is left as it is. Cuts come in the order of offsets,
+ * and the parts of all replicas are apart. */
+tutti_status tutti__team_reduce_parts(tutti_team *team, int local, float *message, int64_t count,
+                                      int cut_count, const tutti_team_cut *cuts,
+                                      const tutti_team_call *call);
 /* Starts it and returns, where the replicas are processes; the memory must stay. Elsewhere, and
  * when too many are under way, it is done at once. */
 tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,

@@ -66,6 +66,10 @@ int64_t tutti__form_start(const tutti_walk *walk, int64_t size);
 /* Joins sums over the replicas; leaves the graph sorted. */
 tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *spread);
 
+/* ---- early.c ---- */
+/* Orders a graph whose buckets are started and waited for: what they need comes first. */
+tutti_status tutti__spread_early(tutti_graph *graph);
+
 /* ---- walk.c ---- */
 /* The ways to cut a node of the job. */
 int tutti__walk_ways(const tutti_node *node, int capacity, tutti_split *ret);

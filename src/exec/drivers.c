@@ -22,22 +22,13 @@ struct tutti_driver_thread {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_driver_thread *idle; /* under lock */
 
-static void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /* Until the state is `wanted`: looks for a while, then sleeps. */
 static void await(tutti_driver_thread *d, int wanted)
 {
     for (int i = 0; i < LOOKS; i++) {
         if (atomic_load_explicit(&d->state, memory_order_acquire) == wanted)
             return;
-        pause_briefly();
+        tutti__pause();
     }
     pthread_mutex_lock(&d->lock);
     while (atomic_load_explicit(&d->state, memory_order_acquire) != wanted)

@@ -9,10 +9,13 @@
 #include "program/trace.h"
 #include "tutti/ops.h"
 
+/* Of an engine of its own only what was restored: a variable is made once. */
 static bool holds(const tutti_graph *graph, const char *name)
 {
     const tutti_eager *eager = graph->owner;
-    return tutti__state_has_value(tutti__engine_state(eager->engine), name);
+    tutti_state *state = tutti__engine_state(eager->engine);
+    return eager->shared ? tutti__state_has_value(state, name)
+                         : tutti__state_expected(state, name) != NULL;
 }
 
 /* Takes the engine over unless it is shared, also on failure. */
@@ -34,7 +37,7 @@ static tutti_status create(tutti_engine *engine, bool shared, tutti_eager **ret_
     eager->graph->trace = true;
     eager->graph->lasting = &eager->lasting;
     eager->graph->owner = eager;
-    eager->graph->holds = shared ? holds : NULL;
+    eager->graph->holds = holds;
     *ret_eager = eager;
     return TUTTI_OK;
 }

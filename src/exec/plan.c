@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/parts.h"
 #include "exec/segment.h"
 
 static tutti_status add_updated(tutti_plan *plan, tutti_state *state, const tutti_node *node)
@@ -70,15 +71,20 @@ static tutti_status lower(const tutti_engine_options *options, const tutti_parti
     return TUTTI_OK;
 }
 
-static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_options *options,
-                                  tutti_piece_graph *from, tutti_plan_piece *piece,
-                                  tutti_plan *plan)
+static tutti_status rewrite_piece(const tutti_engine_options *options, tutti_piece_graph *from,
+                                  tutti_plan_piece *piece)
 {
     TUTTI_TRY(tutti__device_open(from->device, &piece->device));
     tutti_pass_context context = {.device = piece->device,
                                   .deterministic = options->deterministic,
                                   .keeps_all = options->keeps_all || options->memory_limit > 0};
-    TUTTI_TRY(tutti__passes_run(TUTTI_PASS_PARTITION, from->graph, &context, from->device));
+    return tutti__passes_run(TUTTI_PASS_PARTITION, from->graph, &context, from->device);
+}
+
+static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_options *options,
+                                  tutti_piece_graph *from, tutti_plan_piece *piece,
+                                  tutti_plan *plan)
+{
     tutti_partition partition = {
         .graph = from->graph,
         .state = tutti__engine_state(engine),
@@ -111,6 +117,11 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
     plan->pieces = calloc((size_t)count, sizeof *plan->pieces);
     tutti_status status =
         plan->pieces ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    for (int i = 0; status == TUTTI_OK && i < count; i++)
+        status = rewrite_piece(options, &pieces[i], &plan->pieces[i]);
+    if (status == TUTTI_OK)
+        status = tutti__parts_choose(tutti__engine_state(engine), options->strategy, count, pieces,
+                                     plan);
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         status = compile_piece(engine, options, &pieces[i], &plan->pieces[i], plan);
         plan->piece_count = i + 1;
@@ -319,6 +330,7 @@ void tutti__plan_release(tutti_plan *plan)
     }
     free(plan->pieces);
     TUTTI_VEC_FREE(&plan->updated);
+    TUTTI_VEC_FREE(&plan->shared);
     tutti_graph_destroy(plan->rest);
     free(plan->rest_feeds);
     free(plan->rest_fetches);

@@ -23,6 +23,10 @@ typedef struct tutti_plan {
      * claims them. */
     TUTTI_VEC(tutti_state_variable *) updated;
     bool shadows;
+    /* Variables that devices update in parts: of each the pieces of all `parts` devices, which have
+     * one memory between them when the commit begins. */
+    TUTTI_VEC(tutti_piece *) shared;
+    int parts;
     /* Rest of a graph whose shapes depend on data; rest NULL: there is none. The rest is fed with
      * the first segment's results (rest_feeds[i] takes result i) and gives some of the fetches. */
     tutti_graph *rest;

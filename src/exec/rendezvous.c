@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "exec/drivers.h"
 
 typedef struct slot {
     int size, came, went;
@@ -180,7 +181,24 @@ void tutti__rendezvous_fail(tutti_run *run, tutti_status status)
 static tutti_status begin(tutti_run *run)
 {
     const tutti_rendezvous *r = run->rendezvous;
-    return tutti__state_commit_begin_on(run->state, r->update_count, r->updates, run->deadline);
+    TUTTI_TRY(tutti__state_commit_begin_on(run->state, r->update_count, r->updates, run->deadline));
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; status == TUTTI_OK && i < r->shared_count; i += r->parts)
+        status = tutti__pieces_share(run->state, r->parts, r->shared + i);
+    if (status != TUTTI_OK)
+        tutti__state_commit_end(run->state);
+    return status;
+}
+
+enum { LOOKS = 4000 };
+
+/* Devices arrive within microseconds of each other, because they have met in their last collective:
+ * looking is shorter than sleeping and being woken. */
+static void look_for_others(const tutti_run *run)
+{
+    const tutti_rendezvous *r = run->rendezvous;
+    for (int i = 0; i < LOOKS && r->arrived < r->partitions && !run->cancelled; i++)
+        tutti__pause();
 }
 
 /* The last to arrive takes the state's commit lock for all. */
@@ -197,6 +215,11 @@ tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
     if (++r->arrived == r->partitions && !run->cancelled && (status = begin(run)) != TUTTI_OK)
         note_failure(run, status);
     pthread_cond_broadcast(&r->changed);
+    if (r->arrived < r->partitions) {
+        pthread_mutex_unlock(&r->lock);
+        look_for_others(run);
+        pthread_mutex_lock(&r->lock);
+    }
     while (r->arrived < r->partitions && !run->cancelled && status == TUTTI_OK)
         if (!wait(run) && r->arrived < r->partitions && !run->cancelled) {
             status = tutti_fail(TUTTI_DEADLINE,

@@ -75,6 +75,7 @@ void tutti__graph_reset(tutti_graph *graph)
     graph->error.status = TUTTI_OK;
     graph->regions = 0;
     graph->generation++;
+    graph->drawn = 0;
     graph->version++;
     tutti__arena_reset(&graph->arena);
 }

@@ -26,6 +26,10 @@ typedef struct tutti_fit {
     tutti_model *model;
     TUTTI_VEC(tutti_callback *) callbacks; /* owned */
     tutti_logs logs;
+    int done;            /* epochs of the whole training, also before it was resumed */
+    int64_t samples;     /* examples of the same */
+    int64_t resumed;     /* the step that it was resumed at; 0: it was not */
+    tutti_logs last;     /* of the last epoch */
     int64_t batch;       /* rows of the data's batches, over all replicas; 0: not known */
     tutti_dataset *data; /* to train on; NULL: of an evaluation */
     bool logs_read;      /* for the batch at hand */

@@ -48,8 +48,9 @@ static tutti_status expand_path(const tutti_model *model, const char *pattern, c
 typedef struct facts {
     char step[24], epoch[24], batch[24], updates[24], gathered[24], rate[40], seed[24];
     char data_epoch[24], delivered[24], pipeline[24];
-    char *memory; /* from malloc, or NULL */
-    tutti_text_pair pairs[18];
+    char samples[24];
+    char *memory, *logs; /* from malloc, or NULL */
+    tutti_text_pair pairs[20];
     size_t count;
 } facts;
 
@@ -70,12 +71,18 @@ static tutti_status collect_memory(const tutti_trainer *trainer, facts *f)
     return TUTTI_OK;
 }
 
-/* `f->memory` is to be freed. */
+static void free_facts(facts *f)
+{
+    free(f->memory);
+    free(f->logs);
+}
+
+/* To be freed by free_facts, also after a failure. */
 static tutti_status collect(const tutti_model *model, facts *f)
 {
     const tutti_trainer *trainer = model->trainer;
     f->count = 0;
-    f->memory = NULL;
+    f->memory = f->logs = NULL;
     add_fact(f, "format", "pt"); /* as transformers expects it */
     add_fact(f, "tutti.kind", trainer ? "checkpoint" : "weights");
     add_fact(f, "tutti.model", model->name);
@@ -102,6 +109,12 @@ static tutti_status collect(const tutti_model *model, facts *f)
     add_fact(f, "tutti.learning_rate", f->rate);
     add_fact(f, "tutti.updates", f->updates);
     add_fact(f, "tutti.gathered", f->gathered);
+    snprintf(f->samples, sizeof f->samples, "%" PRId64, trainer->samples);
+    add_fact(f, "tutti.samples", f->samples);
+    if (trainer->last.count > 0) {
+        TUTTI_TRY(tutti__logs_write(&trainer->last, &f->logs));
+        add_fact(f, "tutti.logs", f->logs);
+    }
     return collect_memory(trainer, f);
 }
 
@@ -119,14 +132,15 @@ static tutti_status save_checkpoint(tutti_model *model, const char *path)
     tutti_snapshot snapshot;
     TUTTI_TRY(tutti_checkpoint_wait(model));
     TUTTI_TRY(expand_path(model, path, full, sizeof full));
-    TUTTI_TRY(collect(model, &f));
-    tutti_status status = tutti__snapshot_take(tutti__engine_state(model->engine), &snapshot);
+    tutti_status status = collect(model, &f);
+    if (status == TUTTI_OK)
+        status = tutti__snapshot_take(tutti__engine_state(model->engine), &snapshot);
     if (status == TUTTI_OK) {
         status = tutti__checkpoint_write(full, &snapshot, f.count, f.pairs,
                                          tutti__checkpoint_shard_bytes());
         tutti__snapshot_release(&snapshot);
     }
-    free(f.memory);
+    free_facts(&f);
     return status;
 }
 
@@ -147,7 +161,7 @@ typedef struct job {
 static void free_job(job *j)
 {
     tutti__snapshot_release(&j->snapshot);
-    free(j->f.memory);
+    free_facts(&j->f);
     free(j);
 }
 
@@ -229,6 +243,10 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
     trainer->steps = number(file, "tutti.step");
     trainer->updates = number(file, "tutti.updates");
     trainer->gathered = (int)number(file, "tutti.gathered");
+    trainer->samples = number(file, "tutti.samples");
+    const char *logs = tutti__safetensors_metadata(file, "tutti.logs");
+    if (logs)
+        TUTTI_TRY(tutti__logs_read(logs, &model->arena, &trainer->last));
     trainer->epoch = (int)number(file, "tutti.epoch");
     trainer->batch = number(file, "tutti.batch");
     trainer->ended = !tutti__safetensors_metadata(file, "tutti.epoch_ended") ||

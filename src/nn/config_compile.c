@@ -206,16 +206,33 @@ static tutti_status read_loss(tutti_model *model, const tutti_json *json, tutti_
     return read_index(model, json, &ret->output);
 }
 
-static tutti_status read_metric(tutti_model *model, const tutti_json *json, tutti_arena *arena,
+/* The name that a metric was given, without the output's before it, which compile adds. */
+static const char *shown_name(tutti_model *model, const char *output, const tutti_json *json,
+                              const char *fallback)
+{
+    const char *name = tutti__json_text(json, "");
+    size_t length = output ? strlen(output) : 0;
+    if (length > 0 && strncmp(name, output, length) == 0 && name[length] == '_')
+        name += length + 1;
+    const char *kept = name[0] ? tutti__arena_string(&model->arena, name) : NULL;
+    return kept ? kept : fallback;
+}
+
+/* `prefixed`: there are several losses, and metrics begin with their outputs' names. */
+static tutti_status read_metric(tutti_model *model, const tutti_json *json, bool prefixed,
                                 tutti_output_metric *ret)
 {
     const char *name = tutti__json_text(tutti__json_get(json, "metric"), "");
     tutti_metric metric = tutti_metric_named(name, NULL);
     if (!metric.def)
         return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'", name);
-    TUTTI_TRY(tutti__settings_read(name, metric_fields, json, metric_members, arena, &metric));
-    *ret = (tutti_output_metric){.metric = metric};
-    return read_index(model, json, &ret->output);
+    TUTTI_TRY(
+        tutti__settings_read(name, metric_fields, json, metric_members, &model->arena, &metric));
+    TUTTI_TRY(read_index(model, json, &ret->output));
+    metric.name = shown_name(model, prefixed ? ret->output : NULL, tutti__json_get(json, "name"),
+                             metric.name);
+    ret->metric = metric;
+    return TUTTI_OK;
 }
 
 tutti_status tutti__config_read_compile(tutti_model *model, const tutti_json *json)
@@ -234,7 +251,7 @@ tutti_status tutti__config_read_compile(tutti_model *model, const tutti_json *js
     list = tutti__json_get(json, "metrics");
     for (const tutti_json *each = tutti__json_first(list); each && metric_count < 32;
          each = each->next)
-        TUTTI_TRY(read_metric(model, each, &model->arena, &metrics[metric_count++]));
+        TUTTI_TRY(read_metric(model, each, loss_count > 1, &metrics[metric_count++]));
     tutti_compile_options options = {.struct_size = sizeof options,
                                      .optimizer = optimizer,
                                      .losses = {loss_count, losses},

@@ -54,7 +54,10 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
         fit->event.step = ++model->trainer->steps;
     fit->event.step_seconds = since(start);
     fit->event.seconds = since(fit->epoch_started);
-    fit->event.examples += element->rows > 0 ? element->rows : tutti_tensor_dims(tensors[0])[0];
+    int64_t examples = element->rows > 0 ? element->rows : tutti_tensor_dims(tensors[0])[0];
+    fit->event.examples += examples;
+    if (training)
+        fit->samples = model->trainer->samples += examples;
     return TUTTI_OK;
 }
 
@@ -228,6 +231,8 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     fit->event.seconds = since(fit->epoch_started);
     fit->event.logs = &logs;
     model->trainer->ended = true;
+    model->trainer->last = fit->last = logs;
+    fit->done = fit->event.epoch + 1;
     status = tutti__history_add(model->trainer->history, &logs);
     if (status == TUTTI_OK)
         status = tutti__fit_tell(fit, TUTTI_AT_EVENT(epoch_end));
@@ -301,8 +306,14 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     p->flows = p->steps > 0 && has_no_end(p->data);
     resume(model, p);
     fit->event.step = model->trainer->steps;
+    fit->done = p->first;
+    fit->resumed = model->trainer->steps;
+    fit->samples = model->trainer->samples;
+    fit->last = model->trainer->last;
     tutti_status status = TUTTI_OK;
     bool stop = model->trainer->stop;
+    if (p->first >= p->last && model->trainer->last.count > 0) /* it was over before */
+        status = tutti__history_add(model->trainer->history, &model->trainer->last);
     for (int epoch = p->first; epoch < p->last && status == TUTTI_OK && !stop; epoch++) {
         fit->event.epoch = epoch;
         status = run_epoch(fit, p);

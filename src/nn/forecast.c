@@ -23,8 +23,11 @@ static double carried(const tutti_node *node)
     double bytes = 0;
     const tutti_attr *wire = tutti_attr_find(node->attrs, node->attr_count, "wire");
     const char *form = wire ? tutti__str(node, "wire") : "";
+    const tutti_attr *cut = tutti_attr_find(node->attrs, node->attr_count, "cut");
     for (int i = 0; i < node->output_count; i++)
         bytes += bytes_of(&node->types[i]);
+    for (int i = 0; cut && i < cut->count; i++) /* the half in which sums go back is left out */
+        bytes -= bytes_of(&node->types[cut->value.ints[i]]) / 2;
     return strcmp(form, "bf16") == 0 || strcmp(form, "f16") == 0 ? bytes / 2 : bytes;
 }
 
@@ -157,6 +160,7 @@ void tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
                         .timed = rehearsal->whole,
                         .weights = (double)u->weights / local,
                         .slots = (double)u->slots / local,
+                        .joint = (double)u->joint / local,
                         .gradients = (double)u->shared / local,
                         .activations = (double)(u->arena + u->constants) / local,
                         .data = (double)u->data / local};
@@ -304,6 +308,12 @@ static void add_memory(tutti_text *text, const tutti_forecast *f)
                     f->gradients > 0 ? "" : " and gradients", tutti__bytes_text(f->activations, d),
                     tutti__bytes_text(f->data, e));
     tutti__text_add(text, "%s\n", tutti__bytes_text(f->total, a));
+    if (f->joint > 0)
+        tutti__text_add(
+            text,
+            "  the devices of a process keep large variables once between them, and each "
+            "updates its part: %s of them\n",
+            tutti__bytes_text(f->joint, a));
 }
 
 static void add_time(tutti_text *text, const tutti_forecast *f)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/json.h"
 #include "nn/trainer.h"
 
 struct tutti_history {
@@ -28,6 +29,43 @@ void tutti_logs_set(tutti_logs *logs, const char *name, double value)
     logs->items[i].name = name;
     logs->items[i].value = value;
     logs->count = i < logs->count ? logs->count : i + 1;
+}
+
+tutti_status tutti__logs_write(const tutti_logs *logs, char **ret_text)
+{
+    tutti_text text = {0};
+    tutti_json_writer json = {.text = &text};
+    tutti__json_begin(&json, '{');
+    for (int i = 0; i < logs->count; i++) {
+        tutti__json_key(&json, logs->items[i].name);
+        tutti__json_put_real(&json, logs->items[i].value);
+    }
+    tutti__json_end(&json);
+    tutti_status status = tutti__json_finish(&json);
+    if (status == TUTTI_OK)
+        *ret_text = text.data; /* from malloc */
+    else
+        tutti__text_free(&text);
+    return status;
+}
+
+tutti_status tutti__logs_read(const char *text, tutti_arena *names, tutti_logs *ret)
+{
+    tutti_arena arena = {0};
+    const tutti_json *root;
+    tutti_logs logs = {0};
+    tutti_status status = tutti__json_parse("the numbers of a checkpoint's epoch", text,
+                                            strlen(text), NULL, &arena, &root);
+    for (const tutti_json *each = status == TUTTI_OK ? tutti__json_first(root) : NULL; each;
+         each = each->next) {
+        char *name = each->key ? tutti__arena_string(names, each->key) : NULL;
+        if (name)
+            tutti_logs_set(&logs, name, tutti__json_real(each, NAN));
+    }
+    tutti__arena_free(&arena);
+    if (status == TUTTI_OK)
+        *ret = logs;
+    return status;
 }
 
 tutti_status tutti__history_begin(tutti_trainer *trainer)

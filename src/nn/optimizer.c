@@ -45,7 +45,7 @@ tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name, do
     return slot;
 }
 
-enum { MOST_ATTRS = TUTTI_OPTIMIZER_NUMBERS + 1, MOST_SLOTS = 3, MOST_INPUTS = MOST_SLOTS + 6 };
+enum { MOST_ATTRS = TUTTI_OPTIMIZER_NUMBERS + 5, MOST_SLOTS = 3, MOST_INPUTS = MOST_SLOTS + 6 };
 
 /* The operator's attributes that the optimizer has numbers for. */
 static int fill_attrs(const tutti_optimizer *optimizer, const tutti_op *op, tutti_attr *ret)

@@ -29,11 +29,16 @@ tutti_status tutti__track(tutti_model *model, const char *name, int output,
     return TUTTI_OK;
 }
 
+static void name_sum(char ret_name[400], const tutti_tracked *item, bool training, int k)
+{
+    snprintf(ret_name, 400, "training/%s/%d", training ? item->name : item->val_name, k);
+}
+
 static tutti_sym sum_variable(tutti_graph *graph, const tutti_tracked *item, bool training, int k,
                               tutti_type type)
 {
     char name[400];
-    snprintf(name, sizeof name, "training/%s/%d", training ? item->name : item->val_name, k);
+    name_sum(name, item, training, k);
     tutti_init zeros = tutti_init_make(TUTTI_INIT_FULL, 0, 0, type.rank, type.dims);
     tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
     tutti_sym variable =
@@ -80,13 +85,30 @@ tutti_status tutti__track_reset(tutti_model *model, bool training)
     return TUTTI_OK;
 }
 
+/* A sum that waits for its variable, of an epoch that was restored at its end; or NULL. */
+static tutti_tensor *waiting_sum(const tutti_model *model, const tutti_tracked *item, bool training,
+                                 int k)
+{
+    char name[400];
+    if (model->trainer->reset_later[!training] || !model->engine)
+        return NULL;
+    name_sum(name, item, training, k);
+    return tutti__state_expected(tutti__engine_state(model->engine), name);
+}
+
 static tutti_status read_item(tutti_model *model, const tutti_tracked *item, bool training,
                               double *ret)
 {
     tutti_tensor *sums[TUTTI_METRIC_SUMS] = {0};
     tutti_status status = TUTTI_OK;
-    for (int k = 0; status == TUTTI_OK && k < item->sum_count; k++)
-        status = tutti_session_get(model->session, item->sums[!training][k], &sums[k]);
+    for (int k = 0; status == TUTTI_OK && k < item->sum_count; k++) {
+        tutti_tensor *waits = waiting_sum(model, item, training, k);
+        if (item->sums[!training][k].node)
+            status = tutti_session_get(model->session, item->sums[!training][k], &sums[k]);
+        else if (!waits || !(sums[k] = tutti_tensor_retain(waits)))
+            status =
+                tutti_fail(TUTTI_CORRUPT, "the checkpoint has not all sums of '%s'", item->name);
+    }
     if (status == TUTTI_OK && item->metric.def)
         *ret = tutti__metric_value(&item->metric, sums);
     else if (status == TUTTI_OK) {
@@ -103,7 +125,7 @@ tutti_status tutti__track_read(tutti_model *model, bool training, bool val, tutt
     for (size_t i = 0; i < model->trainer->tracked.count; i++) {
         const tutti_tracked *item = &model->trainer->tracked.data[i];
         double value = NAN;
-        if (!item->sums[!training][0].node)
+        if (!item->sums[!training][0].node && !waiting_sum(model, item, training, 0))
             continue;
         TUTTI_TRY(read_item(model, item, training, &value));
         tutti_logs_set(logs, val ? item->val_name : item->name, value);

@@ -51,6 +51,8 @@ struct tutti_trainer {
     int accumulate, gathered;    /* batches of a step; of the step at hand */
     double rate;                 /* the learning rate, as last set */
     int64_t steps;               /* batches trained on */
+    int64_t samples;             /* examples trained on by tutti_fit */
+    tutti_logs last;             /* of the last epoch; names live with the model */
     int64_t updates;             /* of the weights: fewer when batches are accumulated */
     bool stop;                   /* asked by a callback */
     bool interrupted;            /* by a signal to any process of the job */
@@ -123,6 +125,9 @@ tutti_status tutti__history_begin(tutti_trainer *trainer);
 tutti_status tutti__history_add(tutti_history *history, const tutti_logs *logs);
 void tutti__history_destroy(tutti_history *history);
 void tutti__history_diverge(tutti_history *history);
+/* Numbers as a JSON object, from malloc; and back, with names in the arena. */
+tutti_status tutti__logs_write(const tutti_logs *logs, char **ret_text);
+tutti_status tutti__logs_read(const char *text, tutti_arena *names, tutti_logs *ret);
 
 /* ---- evaluate.c ---- */
 struct tutti_fit;

@@ -44,6 +44,6 @@ tutti_status tutti__order_shadows(tutti_order *o);
 /* The commit of a program with shadows: they move into the variables. */
 tutti_status tutti__order_move_shadows(tutti_order *o);
 /* Which variables must have a value, and which must keep it when the commit begins. */
-void tutti__order_mark_reads(tutti_order *o);
+tutti_status tutti__order_mark_reads(tutti_order *o);
 
 #endif

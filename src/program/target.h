@@ -52,6 +52,7 @@ typedef TUTTI_VEC(tutti_timed) tutti_timed_list;
 /* Bytes that a run has in use, by purpose, as they are taken: padded. */
 typedef struct tutti_usage {
     size_t weights, slots; /* variables: all that are no optimizer's, and the optimizer's */
+    size_t joint;          /* of these, the device's share of what devices keep between them */
     size_t arena;          /* values between instructions */
     size_t shared;         /* values that are exchanged: gradients */
     size_t data;           /* results; inputs are their owner's */
@@ -93,6 +94,8 @@ struct tutti_target {
     int streams;         /* how many instruction streams run beside each other */
     size_t alignment;    /* of values in an arena, bytes */
     bool shares;         /* its values may lie in memory that other processes reach */
+    bool joins;          /* a variable may be one memory for several of its devices, each of which
+                            updates its part of it */
     int (*count)(void);  /* devices that exist; -1: any number */
     tutti_status (*open)(tutti_device *device); /* index and name are set */
     void (*close)(tutti_device *device);

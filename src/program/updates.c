@@ -23,6 +23,9 @@ void tutti__order_mark_updates(tutti_order *o)
             tutti_program_variable *variable = &o->program->variables[value->slot];
             if (!variable->updated) /* what the first update does not need, nobody sees */
                 variable->keep = !(node->op->flags & TUTTI_OP_OVERWRITES);
+            const tutti_attr *parts = tutti_attr_find(node->attrs, node->attr_count, "parts");
+            if (parts && parts->value.i > 1)
+                variable->sharers = (int)parts->value.i;
             variable->updated = true;
             o->program->updates = true;
         }
@@ -280,7 +283,7 @@ static bool is_written(const tutti_order *o, size_t before, uint32_t slot)
 
 /* A variable is read when its memory is used before the first update of it; in the commit the old
  * value must then still be there. */
-void tutti__order_mark_reads(tutti_order *o)
+tutti_status tutti__order_mark_reads(tutti_order *o)
 {
     tutti_program *program = o->program;
     for (size_t i = 0; i < o->instructions.count; i++) {
@@ -292,10 +295,17 @@ void tutti__order_mark_reads(tutti_order *o)
                 continue;
             tutti_program_variable *variable = &program->variables[value->slot];
             bool committing = i >= program->commit_at && variable->updated;
+            bool updates = (instruction->node->op->flags & TUTTI_OP_UPDATES) &&
+                           instruction->run != tutti__copy_bytes;
+            if (committing && variable->sharers && !updates)
+                return tutti_fail(TUTTI_INTERNAL, "%s '%s' reads '%s' while other devices write it",
+                                  instruction->node->op->name, instruction->node->name,
+                                  variable->piece->variable->name);
             if (committing && (value->type->handle || is_written(o, i, value->slot)))
                 continue;
             variable->read = true;
             variable->keep = variable->keep || committing;
         }
     }
+    return TUTTI_OK;
 }

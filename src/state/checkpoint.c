@@ -146,5 +146,5 @@ tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_stat
         tutti_tensor_release(tensor);
         TUTTI_TRY(status);
     }
-    return TUTTI_OK;
+    return tutti__state_fill_queues(state);
 }

@@ -111,12 +111,13 @@ tutti_status tutti__snapshot_take(tutti_state *state, tutti_snapshot *ret)
         if (state->expected.entries[i].value)
             ok = note(&snapshot, state->expected.entries[i].key, state->expected.entries[i].value);
     tutti__state_read_end(state);
-    if (!ok) {
+    tutti_status status = ok ? tutti__snapshot_queues(state, &snapshot)
+                             : tutti_fail(TUTTI_NO_MEMORY, "no memory for a snapshot of the state");
+    if (status == TUTTI_OK)
+        *ret = snapshot;
+    else
         tutti__snapshot_release(&snapshot);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a snapshot of the state");
-    }
-    *ret = snapshot;
-    return TUTTI_OK;
+    return status;
 }
 
 void tutti__snapshot_release(tutti_snapshot *snapshot)

@@ -1,4 +1,4 @@
-/* state.c: variables by name, their pieces, commits; queues by name. */
+/* state.c: variables by name, their pieces, commits. */
 #include "state/state_inside.h"
 
 #include <stdio.h>
@@ -254,8 +254,7 @@ void tutti__state_commit_end(tutti_state *state)
     pthread_mutex_unlock(&state->lock);
 }
 
-/* A copy in the same memory, through the host when need be. */
-static tutti_status copy_piece(const tutti_piece *piece, tutti_tensor *from, bool keep,
+tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, bool keep,
                                tutti_tensor **ret)
 {
     tutti_tensor *copy, *host = NULL;
@@ -294,7 +293,7 @@ tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool kee
         tutti_tensor *fresh;
         /* The value goes along whatever `keep` says: memory for the next variable may be missing,
          * and then this one has not changed. */
-        TUTTI_TRY(copy_piece(piece, piece->value, piece->value != NULL, &fresh));
+        TUTTI_TRY(tutti__piece_copy(piece, piece->value, piece->value != NULL, &fresh));
         pthread_mutex_lock(&state->lock);
         tutti_tensor *old = piece->value;
         piece->value = fresh;
@@ -442,43 +441,4 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
         status = tutti__state_expect(state, variable->name, host);
     tutti_tensor_release(host);
     return status;
-}
-
-tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,
-                                int type_count, const tutti_type *types, tutti_queue **ret)
-{
-    return tutti__state_queue_ordered(state, name, capacity, type_count, types,
-                                      &(tutti_queue_order){.kind = TUTTI_QUEUE_FIFO}, ret);
-}
-
-tutti_status tutti__state_queue_ordered(tutti_state *state, const char *name, int64_t capacity,
-                                        int type_count, const tutti_type *types,
-                                        const tutti_queue_order *order, tutti_queue **ret)
-{
-    pthread_mutex_lock(&state->lock);
-    tutti_queue *queue = tutti__map_get(&state->queues, name);
-    tutti_status status = TUTTI_OK;
-    if (!queue) {
-        status = tutti__queue_create_ordered(name, capacity, type_count, types, order, &queue);
-        if (status == TUTTI_OK &&
-            (status = tutti__map_set(&state->queues, name, queue)) != TUTTI_OK)
-            tutti__queue_release(queue);
-    } else if (tutti__queue_order_of(queue)->kind != order->kind) {
-        status = tutti_fail(TUTTI_INVALID,
-                            "queue '%s' is there already, but of another kind; give one of them "
-                            "another name",
-                            name);
-    }
-    pthread_mutex_unlock(&state->lock);
-    if (status == TUTTI_OK)
-        *ret = queue;
-    return status;
-}
-
-void tutti__state_wake(tutti_state *state)
-{
-    pthread_mutex_lock(&state->lock);
-    for (size_t i = 0; i < state->queues.count; i++)
-        tutti__queue_wake(state->queues.entries[i].value);
-    pthread_mutex_unlock(&state->lock);
 }

@@ -7,7 +7,9 @@
  *     that takes its place. Values are taken between commits, never during one, so that nobody sees
  *     half a step; a run that has its values neither waits for writers nor keeps them waiting.
  *  3. Writes happen between tutti__state_commit_begin and _end, one committer at a time.
- *  4. What a claim covers is written by the claimer only. So a run that computes a new value from
+ *  4. Pieces in one memory may hold the same tensor. Each counts as another's reference: what is
+ *     written for one of them goes to a copy, unless it is written for all (tutti__pieces_share).
+ *  5. What a claim covers is written by the claimer only. So a run that computes a new value from
  *     the present one before its commit loses nobody's update.
  */
 #ifndef TUTTI_STATE_STATE_H
@@ -57,7 +59,7 @@ tutti_tensor *tutti__state_expected(tutti_state *state, const char *name);
 void tutti__state_forget(tutti_state *state, const char *name);
 
 /* Every variable that has a value, as of one moment between two commits, in the order they were
- * made; and values that wait for theirs. Values are held, not copied: a commit that would write to
+ * made; values that wait for theirs; and what the queues hold, each as of a moment after that. Values are held, not copied: a commit that would write to
  * them writes to a copy instead. */
 typedef struct tutti_snapshot_entry {
     char *name;
@@ -111,6 +113,12 @@ tutti_status tutti__state_commit_begin_on(tutti_state *state, int count,
  * pointer is the state's; valid until the commit ends. */
 tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep,
                                 tutti_tensor **ret);
+/* ---- share.c ---- */
+/* Inside a commit: these pieces of one variable, which lie in one memory and have equal values, have
+ * one tensor between them from now on, which nobody else holds: whoever of them writes to it writes
+ * for all. A later tutti__piece_write for one of them gives that one memory of its own again. */
+tutti_status tutti__pieces_share(tutti_state *state, int count, tutti_piece *const *pieces);
+
 /* Inside a commit: puts a new tensor (consumed) in the place of the value. */
 void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value);
 
@@ -130,6 +138,8 @@ tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t ca
 tutti_status tutti__state_queue_ordered(tutti_state *state, const char *name, int64_t capacity,
                                         int type_count, const tutti_type *types,
                                         const tutti_queue_order *order, tutti_queue **ret);
+/* Gives queues that are there what waits for them; one that is made later takes it by itself. */
+tutti_status tutti__state_fill_queues(tutti_state *state);
 /* Wakes everything that waits in a queue, so that it looks at its cancel flag. */
 void tutti__state_wake(tutti_state *state);
 

@@ -1,4 +1,4 @@
-/* state_inside.h: the state's struct, shared by state.c and claim.c only. */
+/* state_inside.h: the state's struct, shared by this room only. */
 #ifndef TUTTI_STATE_STATE_INSIDE_H
 #define TUTTI_STATE_STATE_INSIDE_H
 
@@ -17,5 +17,12 @@ struct tutti_state {
 
 /* Gives a piece the value that waits for its variable, if there is one. Under the lock. */
 tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
+/* A new tensor in the piece's memory, through the host when need be; with `keep` it holds what
+ * `from` does. */
+tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, bool keep,
+                               tutti_tensor **ret);
+
+/* queues.c: appends what the queues hold. */
+tutti_status tutti__snapshot_queues(tutti_state *state, tutti_snapshot *snapshot);
 
 #endif

@@ -89,3 +89,37 @@ TUTTI_TEST(state_gives_the_piece_that_has_a_value_and_sets_all)
     tutti_tensor_release(copy);
     tutti__state_destroy(state);
 }
+
+/* One tensor for both, until somebody writes for one of them; never one that others hold. */
+TUTTI_TEST(state_pieces_share_a_tensor_until_one_is_written)
+{
+    tutti_state *state;
+    tutti_piece *both[2];
+    CHECK_OK(tutti__state_create(&state));
+    both[0] = make(state, "v", 1);
+    CHECK_OK(tutti__state_piece(state, both[0]->variable, "cpu:1", tutti__host_memory(), &both[1]));
+    tutti__state_commit_begin(state);
+    CHECK_STATUS(tutti__pieces_share(state, 2, both), TUTTI_UNINITIALIZED);
+    tutti__state_commit_end(state);
+    write(state, both[0], false, 1);
+    write(state, both[1], false, 1);
+    CHECK(both[0]->value != both[1]->value);
+    tutti_tensor *first = both[0]->value;
+    tutti__state_commit_begin(state);
+    CHECK_OK(tutti__pieces_share(state, 2, both));
+    CHECK(both[0]->value == first && both[1]->value == first);
+    tutti_tensor_set(first, 0, 2);
+    tutti__state_commit_end(state);
+    tutti_tensor *held = tutti__piece_acquire(state, both[1]);
+    tutti__state_commit_begin(state);
+    CHECK_OK(tutti__pieces_share(state, 2, both));
+    CHECK(both[0]->value != held && both[1]->value == both[0]->value);
+    tutti_tensor_set(both[0]->value, 0, 3);
+    tutti__state_commit_end(state);
+    CHECK_NEAR(tutti_tensor_get(held, 0), 2, 0);
+    tutti_tensor_release(held);
+    write(state, both[0], true, 4);
+    CHECK_NEAR(tutti_tensor_get(both[0]->value, 0), 4, 0);
+    CHECK_NEAR(tutti_tensor_get(both[1]->value, 0), 3, 0);
+    tutti__state_destroy(state);
+}

@@ -3,7 +3,7 @@
 #include "tensor/queue_inside.h"
 #include "tensor/type.h"
 
-static tutti_status check_tuple(const tutti_queue *queue, const tutti_tuple *tuple)
+tutti_status tutti__queue_check(const tutti_queue *queue, const tutti_tuple *tuple)
 {
     char text[TUTTI_TYPE_TEXT], expected[TUTTI_TYPE_TEXT];
     for (int i = 0; queue->types != NULL && i < queue->component_count; i++) {
@@ -61,7 +61,7 @@ tutti_status tutti__queue_enqueue(tutti_queue *queue, tutti_tensor *const *tuple
     tutti_tuple *element = NULL;
     TUTTI_TRY(tutti__tuple_create(queue->component_count, tuple, &element));
     tutti__tuple_append(&pending, element);
-    tutti_status status = check_tuple(queue, element);
+    tutti_status status = tutti__queue_check(queue, element);
     if (status == TUTTI_OK)
         status = put_in(queue, &pending, wait);
     tutti__tuple_clear(&pending);
@@ -77,7 +77,7 @@ tutti_status tutti__queue_enqueue_many(tutti_queue *queue, tutti_tensor *const *
         status = tutti__error_prefix(status, "enqueue of many to queue '%s'", queue->name);
     int64_t count = pending.count;
     if (status == TUTTI_OK && count > 0)
-        status = check_tuple(queue, pending.first); /* all have one type */
+        status = tutti__queue_check(queue, pending.first); /* all have one type */
     if (status == TUTTI_OK)
         status = put_in(queue, &pending, wait);
     else
@@ -92,7 +92,7 @@ tutti_status tutti__queue_push_front(tutti_queue *queue, tutti_tensor *const *tu
 {
     tutti_tuple *element = NULL;
     TUTTI_TRY(tutti__tuple_create(queue->component_count, tuple, &element));
-    tutti_status status = check_tuple(queue, element);
+    tutti_status status = tutti__queue_check(queue, element);
     if (status != TUTTI_OK) {
         tutti__tuple_destroy(element);
         return status;

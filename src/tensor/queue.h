@@ -17,7 +17,7 @@
 #define TUTTI_TENSOR_QUEUE_H
 
 #include "base/world.h"
-#include "tutti/tensor.h"
+#include "tensor/tuple.h"
 
 #include <stdatomic.h>
 
@@ -90,5 +90,21 @@ bool tutti__queue_is_closed(tutti_queue *queue);
 void tutti__queue_close(tutti_queue *queue, bool cancel_pending);
 /* Makes everyone who waits look at his `cancelled`; to be called after that was set. */
 void tutti__queue_wake(tutti_queue *queue);
+
+/* ---- queue_keep.c: for checkpoints ---- */
+
+/* What a queue holds at one moment. Elements share their tensors with the queue's. Whether the
+ * queue was closed is not kept: whoever fills it, closes it again. */
+typedef struct tutti_queue_contents {
+    int component_count;
+    uint64_t arrived, drawn;   /* elements that ever came, random numbers used */
+    tutti_tuple_list elements; /* in the order of the queue's own list, with their numbers */
+} tutti_queue_contents;
+tutti_status tutti__queue_save(tutti_queue *queue, tutti_queue_contents *ret);
+/* Puts them in the place of what the queue holds, and takes them out of `contents`. Nobody may be
+ * taking elements meanwhile. */
+tutti_status tutti__queue_restore(tutti_queue *queue, tutti_queue_contents *contents);
+/* Elements that came since the queue was made, those before it was restored among them. */
+int64_t tutti__queue_arrived(tutti_queue *queue);
 
 #endif

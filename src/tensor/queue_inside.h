@@ -1,5 +1,5 @@
 /* queue_inside.h: the queue's struct and its lines of waiting calls, shared by queue.c, enqueue.c,
- * dequeue.c and queue_order.c only. */
+ * dequeue.c, queue_order.c and queue_keep.c only. */
 #ifndef TUTTI_TENSOR_QUEUE_INSIDE_H
 #define TUTTI_TENSOR_QUEUE_INSIDE_H
 
@@ -59,6 +59,9 @@ void tutti__queue_leave_line(tutti_queue_line *line, tutti_queue_turn *self); /*
  * looks again. */
 tutti_status tutti__queue_wait_for_change(tutti_queue *queue, tutti_queue_line *line,
                                           const tutti_queue_request *request);
+
+/* enqueue.c: INVALID when the components are not what the queue takes. */
+tutti_status tutti__queue_check(const tutti_queue *queue, const tutti_tuple *tuple);
 
 /* queue_order.c; all under the lock. make_room comes before insert. */
 int64_t tutti__queue_held(const tutti_queue *queue);

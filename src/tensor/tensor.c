@@ -171,10 +171,15 @@ void tutti_tensor_release(tutti_tensor *tensor)
     free(tensor);
 }
 
+bool tutti__tensor_held(const tutti_tensor *tensor, int references)
+{
+    return atomic_load_explicit(&tensor->references, memory_order_acquire) == references &&
+           tutti__buffer_unique(tensor->buffer);
+}
+
 bool tutti__tensor_unique(const tutti_tensor *tensor)
 {
-    return atomic_load_explicit(&tensor->references, memory_order_acquire) == 1 &&
-           tutti__buffer_unique(tensor->buffer);
+    return tutti__tensor_held(tensor, 1);
 }
 
 tutti_view tutti__tensor_view_of(const tutti_tensor *tensor)

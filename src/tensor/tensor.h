@@ -39,6 +39,8 @@ tutti_view tutti__tensor_view_of(const tutti_tensor *tensor);
 
 /* True when tensor and buffer have exactly one reference: its memory may be written over. */
 bool tutti__tensor_unique(const tutti_tensor *tensor);
+/* Whether there are so many references to the tensor, and no other tensor of its memory. */
+bool tutti__tensor_held(const tutti_tensor *tensor, int references);
 
 static inline bool tutti__tensor_on_host(const tutti_tensor *tensor)
 {

@@ -136,6 +136,8 @@ static tutti_status act(const char *deed, const char *value)
         return spin();
     if (strcmp(deed, "work") == 0)
         usleep((useconds_t)(atof(value) * 1e6));
+    while (strcmp(deed, "file") == 0 && access(value, F_OK) != 0)
+        usleep(10000);
     if (strcmp(deed, "slow") == 0)
         slow_ms = number;
     if (strcmp(deed, "skew") == 0)
@@ -152,7 +154,7 @@ static tutti_status act(const char *deed, const char *value)
 
 static bool takes_value(const char *deed)
 {
-    static const char *const names[] = {"exchange", "work", "slow", "crash", "agree"};
+    static const char *const names[] = {"exchange", "work", "file", "slow", "crash", "agree"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], deed) == 0)
             return true;

@@ -3,9 +3,9 @@
  *     cluster_rank [--engine E] DEED...
  *
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
- * N times, checked), seconds S (all-reduces for so long), slow S (the same, and rank 1 is late),
- * loop (the same until one fails), agree (rank 1 has another schedule). Prints one line a deed;
- * exit code 0 success, 3 a failure of the group, 4 no group. */
+ * N times, checked), seconds S (all-reduces for so long), file F (until it is there), slow S (the
+ * same, and rank 1 is late), loop (the same until one fails), agree (rank 1 has another schedule).
+ * Prints one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static tutti_status reduce(tutti_comm *comm, int rounds)
 }
 
 /* Ranks must stop together: the first one says when. */
-static tutti_status reduce_for(tutti_comm *comm, double seconds, int late_us)
+static tutti_status reduce_for(tutti_comm *comm, double seconds, const char *file, int late_us)
 {
     int64_t until = tutti__now_ns() + (int64_t)(seconds * 1e9), rounds = 0;
     int32_t more = 1;
@@ -58,7 +58,7 @@ static tutti_status reduce_for(tutti_comm *comm, double seconds, int late_us)
         if (tutti_comm_rank(comm) == 1)
             usleep((useconds_t)late_us);
         TUTTI_TRY(check_sum(comm, rounds % 2 ? 100003 : 10, NULL));
-        more = tutti__now_ns() < until;
+        more = file != NULL ? access(file, F_OK) != 0 : tutti__now_ns() < until;
         TUTTI_TRY(tutti_comm_broadcast(comm, &more, 1, TUTTI_I32, 0, NULL));
     }
     printf("reduced for a while\n");
@@ -86,9 +86,11 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
     if (strcmp(deed, "reduce") == 0)
         return reduce(comm, atoi(value));
     if (strcmp(deed, "seconds") == 0)
-        return reduce_for(comm, atof(value), 0);
+        return reduce_for(comm, atof(value), NULL, 0);
+    if (strcmp(deed, "file") == 0)
+        return reduce_for(comm, 0, value, 0);
     if (strcmp(deed, "slow") == 0)
-        return reduce_for(comm, atof(value), 20000);
+        return reduce_for(comm, atof(value), NULL, 20000);
     if (strcmp(deed, "agree") == 0)
         return agree(comm);
     return loop(comm);
@@ -135,7 +137,7 @@ int main(int argc, char **argv)
     for (; at < argc && code == 0; at++) {
         const char *deed = argv[at], *value = argv[at + 1];
         bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
-                     strcmp(deed, "slow") == 0;
+                     strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0;
         at += takes;
         if ((status = act(comm, deed, value)) != TUTTI_OK)
             code = fail(deed, status, 3);

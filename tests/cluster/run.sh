@@ -55,7 +55,7 @@ ranks() {
 # await FILE TEXT COUNT: until it stands there.
 await() {
     local i
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 600; i++)); do
         [ "$(cat $1 2> /dev/null | grep -c -- "$2")" -ge "$3" ] && return
         sleep 0.05
     done
@@ -282,9 +282,11 @@ test_secret_is_not_in_sight() {
 }
 
 test_garbage_and_a_thousand_idle_connections() {
-    ranks 3 timeout -k 1 30 "$member" work 1 exchange 50 work 1 channel exchange 50
+    ranks 3 timeout -k 1 60 "$member" exchange 50 file flooded channel exchange 50
     await "out.*" joined 3
     python3 "$here/flood.py" "$port" > flood.log 2>&1 &
+    await flood.log "1000 idle" 1
+    touch flooded
     wait "${pids[@]}"
     for rank in 0 1 2; do
         has out.$rank "exchanged 50" 2
@@ -340,6 +342,141 @@ test_restarts() {
     code $? 9
 }
 
+# own_address: sets ip to an address of this machine that is not loopback, or skips.
+own_address() {
+    ip=$(ip -4 -o addr show scope global 2> /dev/null | awk '{ sub("/.*", "", $4); print $4; exit }')
+    [ -n "$ip" ] || { skip "this machine has no address but loopback"; return 1; }
+}
+# fake_hosts [COMMAND...]: an ssh for which user@address is a host of its own: it keeps its station's process in
+# station.HOST, refuses while there is a file down.HOST, and is entered by COMMAND, in which HOST is replaced.
+fake_hosts() {
+    mkdir -p bin
+    rm -f down.* station.*
+    cat > bin/ssh << END
+#!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do shift; done # options
+host=\${1%%@*}
+[ ! -e "$folder/down.\$host" ] || { echo "ssh: connect to host \$host port 22: Connection refused" >&2; exit 255; }
+echo \$\$ > "$folder/station.\$host"
+shift
+TUTTI_MACHINE=\$host exec ${*//HOST/\$host} sh -c "exec \$*"
+END
+    chmod +x bin/ssh
+}
+# lose_host HOST: it dies and does not come back.
+lose_host() {
+    touch "down.$1"
+    kill -9 "$(cat "station.$1")"
+}
+
+# A training whose host b, then whose host a (with rank 0), goes for good: the other one ends it, with the
+# weights of one process that nothing happened to.
+test_restart_with_fewer_workers() {
+    local ip host other launcher all
+    own_address || return
+    "$tutti" data make mnist digits --limit 203 > /dev/null || { fail "no data"; return; }
+    all=(train mnist --deterministic --data digits --batch 67 --epochs 12 --json --set "checkpoints=ckpt/{epoch}")
+    fake_hosts
+    (rm -rf ckpt && "$tutti" "${all[@]}" --strategy one_device --save whole > /dev/null 2>&1) || fail "one process"
+    for host in b a; do
+        other=$([ $host = a ] && echo b || echo a)
+        rm -rf ckpt out out.err down.* left.*
+        PATH=$folder/bin:$PATH timeout 60 "$tutti" run --hosts "a@$ip:2,b@$ip:2" --restarts 2 --host-wait 2 \
+            "$tutti" "${all[@]}" --resume --save left > out 2> out.err &
+        launcher=$!
+        await out '"epoch": 2' 1
+        lose_host $host
+        wait $launcher
+        code $? 0
+        has out.err "host $host@$ip does not answer; waiting up to 2 s for it (--host-wait)" 1
+        has out.err "host $host@$ip stayed away; going on without it" 1
+        has out.err "starting again, 1 of 2, with 2 of 4 ranks; without host $host@$ip" 1
+        lacks out.err "host $other@.* stayed away"
+        has out '"done": true' 1
+        has out '"epoch": 1,' 1 # it went on, it did not begin anew
+        cmp -s whole.safetensors left.safetensors || fail "without host $host the weights have other bits"
+    done
+}
+
+test_restart_waits_for_hosts() {
+    local ip launcher program
+    own_address || return
+    fake_hosts
+    program='echo "start $TUTTI_EPOCH: $TUTTI_RANK of $TUTTI_SIZE"; case $TUTTI_EPOCH in 0) sleep 20 ;; 1) exit 3 ;; esac'
+    PATH=$folder/bin:$PATH timeout 40 "$tutti" run --hosts "a@$ip:2,b@$ip:1" --restarts 2 --host-wait 30 sh -c "$program" > out 2>&1 &
+    launcher=$! # b is back in time
+    await out "start 0" 3
+    lose_host b
+    await out "waiting up to 30 s" 1
+    rm down.b
+    wait $launcher
+    code $? 0
+    has out "host b@$ip is there" 1
+    has out "starting again, 1 of 2$" 1
+    has out "start 2: . of 3" 3
+
+    rm -f out down.*
+    PATH=$folder/bin:$PATH timeout 40 "$tutti" run --hosts "a@$ip:2,b@$ip:1" --restarts 2 --host-wait 1 sh -c "$program" > out 2>&1 &
+    launcher=$! # b is away for one start
+    await out "start 0" 3
+    lose_host b
+    await out "start 1: . of 2" 2
+    rm down.b
+    wait $launcher
+    code $? 0
+    has out "start 1: . of 2" 2
+
+    rm -f out down.*
+    PATH=$folder/bin:$PATH timeout 40 "$tutti" run --hosts "a@$ip:2,b@$ip:1" --restarts 2 --host-wait 1 --min-workers 3 \
+        sh -c "$program" > out 2>&1 &
+    launcher=$! # too few are left
+    await out "start 0" 3
+    lose_host b
+    wait $launcher
+    code $? 69
+    has out "2 workers are left, --min-workers is 3; giving up (exit code 69)"
+    lacks out "start 1"
+
+    rm -f out down.*
+    PATH=$folder/bin:$PATH timeout 40 "$tutti" run --hosts "a@$ip:2,b@$ip:1" --restarts 2 sh -c "$program" > out 2>&1 &
+    launcher=$! # Ctrl-C while it waits
+    await out "start 0" 3
+    lose_host b
+    await out "waiting up to 60 s" 1
+    kill -INT "$(pgrep -P $launcher)"
+    wait $launcher
+    code $? 130
+    timeout 20 "$tutti" run -n 2 --min-workers 3 true > out 2>&1
+    code $? 2
+}
+
+# Host b answers, but its ranks cannot reach rank 0: they are left out after the deadline of the rendezvous.
+test_restart_without_a_host_behind_a_broken_cable() {
+    local a b
+    two_hosts || return
+    fake_hosts ip netns exec HOST
+    sed -i "s/^host=.*/case \$1 in 10.77.0.1) host=$a ;; *) host=$b ;; esac/" bin/ssh
+    ip -n $b link set vb-$$ down
+    PATH=$folder/bin:$PATH timeout 30 "$tutti" run --hosts 10.77.0.1:2,10.77.0.2:2 --restarts 1 --host-wait 5 \
+        "$member" --deadline 2 exchange 5 > out 2>&1
+    code $? 0
+    has out "2 of 4 ranks have met"
+    has out "ranks of host 10.77.0.2 did not meet rank 0 in time; going on without that host"
+    has out "starting again, 1 of 1, with 2 of 4 ranks; without host 10.77.0.2" 1
+    has out "2 ranks on 1 host" 2
+    has out "exchanged 5" 2
+    no_hosts
+}
+
+test_interrupt_at_any_moment() {
+    local when start
+    for when in 0.005 0.01 0.015 0.02 0.03 0.04 0.06 0.1; do
+        start=$(date +%s.%N)
+        timeout -s INT $when "$tutti" run -n 3 sleep 30 > out 2>&1
+        under 15 "$(date +%s.%N | awk -v s="$start" '{ print $1 - s }')"
+    done
+}
+
 test_output_and_environment() {
     timeout 20 "$tutti" run -n 2 --engine tcp --env COLOUR=blue sh -c \
         'echo "$TUTTI_RANK/$TUTTI_SIZE $TUTTI_LOCAL_RANK $TUTTI_ENGINE $COLOUR"; printf "no end"; echo complaint >&2' > out 2> out.err
@@ -376,8 +513,7 @@ test_terminal_of_rank_zero() {
 
 test_over_ssh() {
     local ip
-    ip=$(ip -4 -o addr show scope global 2> /dev/null | awk '{ sub("/.*", "", $4); print $4; exit }')
-    [ -n "$ip" ] || { skip "this machine has no address but loopback"; return; }
+    own_address || return
     mkdir -p bin
     cat > bin/ssh << 'END'
 #!/bin/sh
@@ -718,11 +854,13 @@ test_collectives_beside_garbage_and_a_thousand_idle_connections() {
         pids=()
         for rank in 0 1 2; do
             TF_CONFIG="{$cluster,\"task\":{\"type\":\"worker\",\"index\":$rank}}" \
-                timeout -k 1 60 "$rank_program" --engine $engine seconds 4 reduce 1 > out.$rank 2>&1 &
+                timeout -k 1 60 "$rank_program" --engine $engine file flooded.$engine reduce 1 > out.$rank 2>&1 &
             pids+=($!)
         done
         await "out.*" "open: rank" 3
         for rank in 0 1 2; do python3 "$here/flood.py" $((first + rank)) > flood.$rank.log 2>&1 & done
+        await "flood.*.log" "1000 idle" 3
+        touch flooded.$engine
         wait "${pids[@]}"
         for rank in 0 1 2; do
             has out.$rank "reduced for a while"

@@ -29,9 +29,10 @@ def rows(table):
 def check(path):
     events = [e for e in convert(path, 'trace_viewer')['traceEvents'] if e.get('ph') == 'X']
     assert len(events) > 10 * STEPS and all(e['dur'] >= 0 for e in events), len(events)
-    assert any(e['name'].endswith(':Conv2d') for e in events)
+    assert any(e['name'].startswith(('conv2d', 'conv/conv2d')) for e in events)
     operators = rows(convert(path, 'framework_op_stats')[0])
-    conv = [o for o in operators if o['type'] == 'Conv2d' and o['operation'].startswith('conv/')]
+    # alone ('conv/conv2d'), or fused with what follows it ('conv2d.add.relu')
+    conv = [o for o in operators if o['operation'].startswith(('conv2d', 'conv/conv2d'))]
     assert len(conv) == 1 and conv[0]['occurrences'] == STEPS and conv[0]['total_time'] > 0, conv
     steps = [t for t in convert(path, 'overview_page') if t.get('cols') and
              t['cols'][0]['id'] == 'stepnum'][0]

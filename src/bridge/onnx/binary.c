@@ -322,15 +322,26 @@ static void read_bitwise_not(tutti_onnx_import *m)
     tutti__onnx_made(m, 0, tutti_sub(tutti_scalar_like(x, byte ? 255 : -1), x));
 }
 
-/* x times or divided by 2^y. */
+/* x times or divided by 2^y. A shift by all bits, or by a negative number, leaves none: 0, or to
+ * the right -1 of a negative x. 2^y is positive up to `most`. */
 static void read_shift(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0), y = tutti__onnx_sym(m, 1);
-    const char *way = tutti__onnx_attr_string(m, "direction", "");
+    bool left = tutti__onnx_attr_string(m, "direction", "")[0] == 'L';
     if (!x.node || !y.node || !has_own_bits(m))
         return;
-    tutti_sym power = tutti_pow(tutti_scalar_like(x, 2), y);
-    tutti__onnx_made(m, 0, way[0] == 'L' ? tutti_mul(x, power) : tutti_floordiv(x, power));
+    tutti_dtype dtype = tutti_sym_type(x).dtype;
+    double bits = 8 * (double)tutti_dtype_size(dtype);
+    double most = left || dtype == TUTTI_U8 ? bits - 1 : bits - 2;
+    tutti_sym zero = tutti_scalar_like(x, 0), limit = tutti_scalar_like(y, most);
+    tutti_sym inside = tutti_logical_and(tutti_greater_equal(y, tutti_scalar_like(y, 0)),
+                                         tutti_less_equal(y, limit));
+    tutti_sym few = tutti_where(inside, y, tutti_scalar_like(y, 0));
+    tutti_sym power = tutti_pow(tutti_scalar_like(x, 2), few), rest = zero;
+    if (!left && dtype != TUTTI_U8)
+        rest = tutti_where(tutti_less(x, zero), tutti_scalar_like(x, -1), zero);
+    tutti_sym moved = left ? tutti_mul(x, power) : tutti_floordiv(x, power);
+    tutti__onnx_made(m, 0, tutti_where(inside, moved, rest));
 }
 
 const tutti_onnx_op tutti_onnx_bitwise_not = {

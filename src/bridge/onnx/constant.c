@@ -104,12 +104,16 @@ static tutti_tensor *numbers(tutti_onnx_import *m)
 static void read_constant(tutti_onnx_import *m)
 {
     const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, "value", ONNX_TENSOR);
+    if (!attr)
+        attr = tutti__onnx_attr(m->node, "sparse_value", ONNX_TENSOR);
     tutti_tensor *value = attr ? tutti_tensor_retain(attr->tensor) : numbers(m);
     if (!value) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is a kind of constant that is not known");
         return;
     }
     tutti__onnx_made_value(m, 0, value);
+    if (attr)
+        tutti__onnx_is_of(m, 0, attr->element);
 }
 
 /* value[0] in the shape of another tensor. */
@@ -191,45 +195,35 @@ static tutti_sym converted(tutti_onnx_import *m, tutti_sym x, tutti_dtype dtype)
     return tutti_cast(x, dtype);
 }
 
-/* Integers of fewer bits wrap round; `to` is ONNX's number of a type that we hold in a wider one.
- */
-static tutti_sym wrapped(tutti_sym x, int64_t to)
+/* x as elements of ONNX's type `to`. */
+static void cast_to(tutti_onnx_import *m, tutti_sym x, int64_t to, bool last)
 {
-    tutti_dtype dtype = tutti_sym_ok(x) ? tutti_sym_type(x).dtype : TUTTI_NO_DTYPE;
-    if (to == 13 || (dtype != TUTTI_I32 && dtype != TUTTI_I64))
-        return x;
-    tutti_sym low =
-        tutti_bitwise_and(tutti_cast(x, TUTTI_I64), tutti_scalar(tutti_sym_graph(x), TUTTI_I64,
-                                                                 to == 12 ? 4294967295.0 : 65535));
-    if (to == 5) { /* 2^15 and more are negative */
-        tutti_sym half = tutti_scalar_like(low, 32768);
-        low = tutti_sub(tutti_bitwise_xor(low, half), half);
+    tutti_dtype dtype = tutti__onnx_dtype_of(to);
+    bool saturate = tutti__onnx_attr_int(m, "saturate", 1) != 0;
+    if (dtype == TUTTI_NO_DTYPE) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "converts to %s", tutti__onnx_element(to));
+        return;
     }
-    return low;
+    if (tutti__onnx_is_widened(to) && tutti_sym_type(x).dtype != TUTTI_STRING)
+        x = tutti__onnx_to_element(m, x, to, saturate);
+    tutti__onnx_made_as(m, 0, tutti_sym_ok(x) ? converted(m, x, dtype) : x, last);
+    tutti__onnx_is_of(m, 0, to);
 }
 
 static void read_cast(tutti_onnx_import *m)
 {
     bool last = tutti__onnx_joined(m);
-    int64_t to = tutti__onnx_attr_int(m, "to", 0);
-    tutti_dtype dtype = tutti__onnx_dtype_of(to);
-    tutti_sym a = tutti__onnx_sym_as(m, 0, last);
-    if (!a.node)
-        return;
-    if (dtype == TUTTI_NO_DTYPE)
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "converts to %s", tutti__onnx_element(to));
-    else {
-        if (tutti__onnx_is_widened(to))
-            a = wrapped(a, to);
-        tutti__onnx_made_as(m, 0, converted(m, a, dtype), last);
-    }
+    tutti_sym x = tutti__onnx_sym_as(m, 0, last);
+    if (x.node)
+        cast_to(m, x, tutti__onnx_attr_int(m, "to", 0), last);
 }
 
 static void read_cast_like(tutti_onnx_import *m)
 {
-    tutti_sym a = tutti__onnx_sym(m, 0), like = tutti__onnx_sym(m, 1);
-    if (a.node && like.node)
-        tutti__onnx_made(m, 0, converted(m, a, tutti_sym_type(like).dtype));
+    tutti_sym x = tutti__onnx_sym(m, 0), like = tutti__onnx_sym(m, 1);
+    int64_t to = tutti__onnx_element_of(m, 1);
+    if (x.node && like.node)
+        cast_to(m, x, to ? to : tutti__onnx_dtype(tutti_sym_type(like).dtype), false);
 }
 
 /* Exporters give vectors of one element for scalars. */

@@ -59,40 +59,51 @@ static tutti_sym bordered(tutti_sym x, const pool *p, bool own, bool more, doubl
     return (tutti_pad)(x, &options);
 }
 
+static int64_t places_of(const pool *p)
+{
+    int64_t places = 1;
+    for (int i = 0; i < p->w.axes; i++)
+        places *= p->size[i];
+    return places;
+}
+
+/* What stands at place `at` of every window of the bordered x. */
+static tutti_sym part_of(tutti_sym x, const pool *p, int64_t at)
+{
+    tutti_type type = tutti_sym_type(x);
+    tutti_slice_options cut = {.struct_size = sizeof cut};
+    int64_t rest = at;
+    cut.begin.count = cut.end.count = cut.step.count = type.rank;
+    for (int i = 0; i < type.rank; i++) {
+        cut.begin.values[i] = TUTTI_FIRST;
+        cut.end.values[i] = TUTTI_LAST;
+        cut.step.values[i] = 1;
+    }
+    for (int i = p->w.axes - 1; i >= 0; i--) {
+        int64_t place = rest % p->size[i] * p->w.dilations[i];
+        int64_t reach = (p->size[i] - 1) * p->w.dilations[i] + 1;
+        int64_t out = (type.dims[i + 1] - reach) / p->w.strides[i] + 1;
+        rest /= p->size[i];
+        cut.begin.values[i + 1] = place;
+        cut.end.values[i + 1] = place + (out - 1) * p->w.strides[i] + 1;
+        cut.step.values[i + 1] = p->w.strides[i];
+    }
+    return (tutti_slice)(x, &cut);
+}
+
 /* Windows that our pooling has not (dilated ones): one strided part of the bordered x for each of
  * their places, folded by addition or maximum. */
 static tutti_sym folded(tutti_sym x, const pool *p)
 {
-    int64_t places = 1;
-    tutti_type type = tutti_sym_type(x);
-    tutti_sym y = TUTTI_NO_SYM;
-    for (int i = 0; i < p->w.axes; i++)
-        places *= p->size[i];
-    for (int64_t at = 0; at < places; at++) {
-        tutti_slice_options cut = {.struct_size = sizeof cut};
-        int64_t rest = at;
-        cut.begin.count = cut.end.count = cut.step.count = type.rank;
-        for (int i = 0; i < type.rank; i++) {
-            cut.begin.values[i] = TUTTI_FIRST;
-            cut.end.values[i] = TUTTI_LAST;
-            cut.step.values[i] = 1;
-        }
-        for (int i = p->w.axes - 1; i >= 0; i--) {
-            int64_t place = rest % p->size[i] * p->w.dilations[i];
-            int64_t reach = (p->size[i] - 1) * p->w.dilations[i] + 1;
-            int64_t out = (type.dims[i + 1] - reach) / p->w.strides[i] + 1;
-            rest /= p->size[i];
-            cut.begin.values[i + 1] = place;
-            cut.end.values[i + 1] = place + (out - 1) * p->w.strides[i] + 1;
-            cut.step.values[i + 1] = p->w.strides[i];
-        }
-        tutti_sym part = (tutti_slice)(x, &cut);
-        y = !y.node ? part : p->largest ? tutti_maximum(y, part) : tutti_add(y, part);
+    tutti_sym y = part_of(x, p, 0);
+    for (int64_t at = 1; at < places_of(p); at++) {
+        tutti_sym part = part_of(x, p, at);
+        y = p->largest ? tutti_maximum(y, part) : tutti_add(y, part);
     }
     return y;
 }
 
-static tutti_sym pooled_by_parts(tutti_onnx_import *m, tutti_sym x, const pool *p)
+static bool may_part(tutti_onnx_import *m, tutti_sym x, const pool *p)
 {
     tutti_type type = tutti_sym_type(x);
     int64_t places = 1;
@@ -100,10 +111,18 @@ static tutti_sym pooled_by_parts(tutti_onnx_import *m, tutti_sym x, const pool *
         places *= p->size[i];
         if (type.dims[i + 1] < 0 || places > 512 || strcmp(p->w.padding, "same") == 0) {
             tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
-                                  "dilated windows need known dimensions and at most 512 places");
-            return TUTTI_NO_SYM;
+                                  "dilated windows and indices need known dimensions and at most "
+                                  "512 places");
+            return false;
         }
     }
+    return true;
+}
+
+static tutti_sym pooled_by_parts(tutti_onnx_import *m, tutti_sym x, const pool *p)
+{
+    if (!may_part(m, x, p))
+        return TUTTI_NO_SYM;
     if (p->largest)
         return folded(bordered(x, p, true, true, -INFINITY), p);
     tutti_sym sum = folded(bordered(x, p, true, true, 0), p), ones = tutti_ones_like(x);
@@ -147,8 +166,13 @@ static bool read_settings(tutti_onnx_import *m, tutti_sym x, pool *p)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is over %d axes; 1 to 3 are supported", axes);
         return false;
     }
-    for (int i = 0; i < axes; i++)
+    for (int i = 0; i < axes; i++) {
         p->size[i] = size[i];
+        if (size[i] < 1 || size[i] > INT32_MAX) {
+            tutti__onnx_read_fail(m, TUTTI_CORRUPT, "its window is %lld wide", (long long)size[i]);
+            return false;
+        }
+    }
     return tutti__onnx_read_window(m, x, axes, p->size, &p->w) && settle_ceil(m, x, p);
 }
 
@@ -162,6 +186,68 @@ static bool is_plain(const pool *p)
     return true;
 }
 
+/* Places of x's images as i64 [1, height, width, 1], rows after rows or columns after columns. */
+static tutti_sym places_in(tutti_graph *graph, const tutti_type *type, const pool *p, bool columns)
+{
+    int64_t stride = 1;
+    tutti_sym y = TUTTI_NO_SYM;
+    for (int k = 0; k < p->w.axes; k++) {
+        int axis = columns ? k : p->w.axes - 1 - k;
+        int64_t shape[5] = {1, 1, 1, 1, 1};
+        tutti_sym line = tutti_range(graph, 0, (double)type->dims[axis + 1], 1, TUTTI_I64);
+        shape[axis + 1] = type->dims[axis + 1];
+        line = (tutti_reshape)(tutti_scale(line, (double)stride), p->w.axes + 2, shape);
+        y = y.node ? tutti_add(y, line) : line;
+        stride *= type->dims[axis + 1];
+    }
+    return y;
+}
+
+/* 0, size, 2 size, … along an axis of x, in the shape of x with 1 for the others. */
+static tutti_sym starts_of(tutti_sym x, int axis, double size)
+{
+    tutti_axes rest = {0};
+    for (int i = 0; i < tutti_sym_type(x).rank; i++)
+        if (i != axis)
+            rest.values[rest.count++] = i;
+    tutti_sym line = tutti_max(x, .axes = rest, .keep_dims = true);
+    tutti_sym ones = tutti_cast(tutti_ones_like(line), TUTTI_I64);
+    return tutti_scale(tutti_cumsum(ones, axis, .exclusive = true), size);
+}
+
+/* The maximum of each window and where it stands in x, channels first and flat: the first of equal
+ * ones; what stands in a border counts for nothing. */
+static void read_with_indices(tutti_onnx_import *m, tutti_sym x, const pool *p)
+{
+    tutti_type type = tutti_sym_type(x);
+    bool columns = tutti__onnx_attr_int(m, "storage_order", 0) != 0;
+    int64_t image = 1;
+    if (!may_part(m, x, p) || type.dims[type.rank - 1] < 0) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "indices need a known number of channels");
+        return;
+    }
+    for (int i = 0; i < p->w.axes; i++)
+        image *= type.dims[i + 1];
+    tutti_sym wide = bordered(x, p, true, true, tutti_dtype_is_float(type.dtype) ? -INFINITY : 0);
+    tutti_sym place = bordered(places_in(m->graph, &type, p, columns), p, true, true, -1);
+    tutti_sym y = part_of(wide, p, 0),
+              where = tutti_add(part_of(place, p, 0), tutti_cast(tutti_zeros_like(y), TUTTI_I64));
+    for (int64_t at = 1; at < places_of(p); at++) {
+        tutti_sym part = part_of(wide, p, at), here = part_of(place, p, at);
+        tutti_sym none = tutti_scalar_like(here, 0);
+        tutti_sym better =
+            tutti_logical_and(tutti_greater_equal(here, none),
+                              tutti_logical_or(tutti_greater(part, y), tutti_less(where, none)));
+        y = tutti_where(better, part, y);
+        where = tutti_where(better, here, where);
+    }
+    double channels = (double)type.dims[type.rank - 1];
+    where = tutti_add(where, starts_of(x, type.rank - 1, (double)image));
+    where = tutti_add(where, starts_of(x, 0, (double)image * channels));
+    tutti__onnx_made_as(m, 0, y, true);
+    tutti__onnx_made_as(m, 1, where, true);
+}
+
 static void read_pool(tutti_onnx_import *m)
 {
     pool p = {.largest = strcmp(m->rule->type, "MaxPool") == 0};
@@ -170,8 +256,8 @@ static void read_pool(tutti_onnx_import *m)
         return;
     p.counts = !p.largest && tutti__onnx_attr_int(m, "count_include_pad", 0) != 0;
     tutti_dtype dtype = tutti_sym_type(x).dtype;
-    if (tutti__onnx_names(m, 1)) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "its indices are used");
+    if (p.largest && tutti__onnx_names(m, 1)) {
+        read_with_indices(m, x, &p);
         return;
     }
     bool whole = tutti_dtype_is_int(dtype);
@@ -190,9 +276,7 @@ static void read_lp_pool(tutti_onnx_import *m)
         return;
     tutti_sym a =
         power == 2 ? tutti_square(x) : tutti_pow(tutti_abs(x), tutti_scalar_like(x, power));
-    double places = 1;
-    for (int i = 0; i < p.w.axes; i++)
-        places *= (double)p.size[i];
+    double places = (double)places_of(&p);
     a = bordered(a, &p, true, true, 0);
     memset(p.w.pads, 0, sizeof p.w.pads);
     memset(p.more, 0, sizeof p.more);
@@ -236,7 +320,6 @@ const tutti_onnx_op tutti_onnx_max_pool = {
     .type = "MaxPool",
     .write = write_pool,
     .read = read_pool,
-    .note = "without indices",
 };
 
 const tutti_onnx_op tutti_onnx_average_pool = {

@@ -1,10 +1,12 @@
 /* quantized.c: numbers as bytes. */
 #include "bridge/onnx.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "bridge/onnx/patterns.h"
 #include "bridge/onnx/window.h"
+#include "bridge/onnx_small.h"
 #include "tutti/ops_quantized.h"
 
 static tutti_sym given(tutti_onnx_import *m, int i)
@@ -12,35 +14,98 @@ static tutti_sym given(tutti_onnx_import *m, int i)
     return tutti__onnx_has(m, i) ? tutti__onnx_sym(m, i) : TUTTI_NO_SYM;
 }
 
+/* Input 2, the zero: a single one in the shape of its single scale. */
+static tutti_sym zero_of(tutti_onnx_import *m, tutti_sym scale)
+{
+    tutti_sym zero = given(m, 2);
+    tutti_type z = zero.node ? tutti_sym_type(zero) : (tutti_type){0}, s = tutti_sym_type(scale);
+    if (!zero.node || z.rank == s.rank || tutti_type_count(&z) != 1 || tutti_type_count(&s) != 1)
+        return zero;
+    return tutti_reshape_like(zero, scale);
+}
+
+/* A scale or zero that fits x: one for all, one for each place along an axis, or one for each block
+ * of places along it. */
+static tutti_sym spread(tutti_sym s, tutti_sym x, int axis, int64_t block)
+{
+    tutti_type type = tutti_sym_type(x), own = tutti_sym_type(s);
+    int64_t dims[TUTTI_MAX_RANK + 1];
+    axis += axis < 0 ? type.rank : 0;
+    if (own.rank == 0 || axis < 0 || axis >= type.rank || (own.rank == 1 && own.dims[0] == 1))
+        return own.rank == 1 ? tutti_reshape(s) : s;
+    if (own.rank == 1) {
+        for (int i = 0; i < type.rank; i++)
+            dims[i] = i == axis ? own.dims[0] : 1;
+        return (tutti_reshape)(s, type.rank, dims);
+    }
+    if (block < 1 || own.rank != type.rank || type.rank >= TUTTI_MAX_RANK)
+        return s;
+    for (int i = 0; i <= own.rank; i++)
+        dims[i] = i == axis + 1 ? block : -1;
+    tutti_sym wide = (tutti_broadcast_to)(tutti_expand_dims(s, axis + 1), own.rank + 1, dims);
+    for (int i = 0; i < own.rank; i++)
+        dims[i] = i == axis && own.dims[i] >= 0 ? own.dims[i] * block : own.dims[i];
+    wide = (tutti_reshape)(wide, own.rank, dims);
+    return type.dims[axis] < 0 ? wide : tutti_slice_axis(wide, axis, 0, type.dims[axis]);
+}
+
+/* To what has not 8 bits: x / scale rounded to the numbers of the type. */
+static tutti_sym quantized_to(tutti_onnx_import *m, tutti_sym x, tutti_sym scale, tutti_sym zero,
+                              int64_t to)
+{
+    int axis = tutti__onnx_attr_axis(m, "axis", 1);
+    int64_t block = tutti__onnx_attr_int(m, "block_size", 0);
+    const tutti_onnx_small *small = tutti__onnx_small(to);
+    tutti_sym y = tutti_div(x, spread(scale, x, axis, block));
+    if (small && small->exponent > 0)
+        return tutti__onnx_to_element(m, y, to, tutti__onnx_attr_int(m, "saturate", 1) != 0);
+    double bits = small ? small->bits : 8 * (double)tutti__onnx_stored_bytes(to);
+    bool is_signed = small ? small->is_signed : to == 5;
+    double least = is_signed ? -pow(2, bits - 1) : 0;
+    y = tutti_cast(tutti_round(y), TUTTI_F64);
+    if (zero.node)
+        y = tutti_add(y, tutti_cast(spread(zero, x, axis, block), TUTTI_F64));
+    return tutti_cast(tutti_clip(y, least, least + pow(2, bits) - 1), tutti__onnx_dtype_of(to));
+}
+
 static void read_quantize(tutti_onnx_import *m)
 {
-    int64_t block = tutti__onnx_attr_int(m, "block_size", 0);
-    int64_t to = tutti__onnx_attr_int(m, "output_dtype", 0);
+    int64_t to = tutti__onnx_has(m, 2) ? tutti__onnx_element_of(m, 2) : 0;
+    to = to ? to : tutti__onnx_attr_int(m, "output_dtype", 0);
     tutti_dtype dtype = to ? tutti__onnx_dtype_of(to) : TUTTI_U8;
     tutti_sym x = tutti__onnx_sym(m, 0), scale = tutti__onnx_sym(m, 1);
     if (!x.node || !scale.node)
         return;
-    tutti_sym zero = given(m, 2);
-    if ((dtype != TUTTI_U8 && dtype != TUTTI_I8) ||
-        (zero.node && tutti_dtype_size(tutti_sym_type(zero).dtype) != 1)) {
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "makes %s",
-                              to ? tutti__onnx_element(to) : "more than 8 bits");
-        return;
-    }
+    tutti_sym zero = zero_of(m, scale);
     if (tutti_sym_type(x).dtype == TUTTI_I32)
         x = tutti_cast(x, tutti_sym_type(scale).dtype);
-    tutti__onnx_made(m, 0,
-                     tutti_quantize_linear(x, scale, zero, tutti__onnx_attr_axis(m, "axis", 1),
-                                           .block = block, .dtype = dtype));
+    bool wide = zero.node && tutti_dtype_size(tutti_sym_type(zero).dtype) != 1;
+    if (tutti__onnx_small(to) || to == 4 || to == 5) {
+        tutti__onnx_made(m, 0, quantized_to(m, x, scale, zero, to));
+        tutti__onnx_is_of(m, 0, to);
+    } else if ((dtype != TUTTI_U8 && dtype != TUTTI_I8) || wide)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "makes %s",
+                              to ? tutti__onnx_element(to) : "more than 8 bits");
+    else
+        tutti__onnx_made(m, 0,
+                         tutti_quantize_linear(x, scale, zero, tutti__onnx_attr_axis(m, "axis", 1),
+                                               .block = tutti__onnx_attr_int(m, "block_size", 0),
+                                               .dtype = dtype));
 }
 
 static void read_dequantize(tutti_onnx_import *m)
 {
     int64_t block = tutti__onnx_attr_int(m, "block_size", 0);
-    tutti__onnx_made(m, 0,
-                     tutti_dequantize_linear(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
-                                             given(m, 2), tutti__onnx_attr_axis(m, "axis", 1),
-                                             .block = block));
+    int axis = tutti__onnx_attr_axis(m, "axis", 1);
+    tutti_sym x = tutti__onnx_sym(m, 0), scale = tutti__onnx_sym(m, 1), y;
+    if (!x.node || !scale.node)
+        return;
+    if (tutti_dtype_is_float(tutti_sym_type(x).dtype)) { /* small floats; their zero is 0 */
+        tutti_dtype dtype = tutti_sym_type(scale).dtype;
+        y = tutti_mul(tutti_cast(x, dtype), spread(scale, x, axis, block));
+    } else
+        y = tutti_dequantize_linear(x, scale, zero_of(m, scale), axis, .block = block);
+    tutti__onnx_made(m, 0, y);
 }
 
 static void read_dynamic_quantize(tutti_onnx_import *m)
@@ -121,13 +186,11 @@ static void read_qlinear_conv(tutti_onnx_import *m)
 const tutti_onnx_op tutti_onnx_quantize_linear = {
     .type = "QuantizeLinear",
     .read = read_quantize,
-    .note = "to int8 and uint8",
 };
 
 const tutti_onnx_op tutti_onnx_dequantize_linear = {
     .type = "DequantizeLinear",
     .read = read_dequantize,
-    .note = "of int8, uint8 and int32",
 };
 
 const tutti_onnx_op tutti_onnx_dynamic_quantize_linear = {
@@ -155,4 +218,16 @@ const tutti_onnx_op tutti_onnx_qlinear_conv = {
     .type = "QLinearConv",
     .read = read_qlinear_conv,
     .note = "over 2 axes",
+};
+
+const tutti_onnx_op tutti_onnx_quantize_linear_microsoft = {
+    .type = "QuantizeLinear",
+    .domain = "com.microsoft",
+    .read = read_quantize,
+};
+
+const tutti_onnx_op tutti_onnx_dequantize_linear_microsoft = {
+    .type = "DequantizeLinear",
+    .domain = "com.microsoft",
+    .read = read_dequantize,
 };

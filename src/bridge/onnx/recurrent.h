@@ -21,5 +21,11 @@ typedef struct tutti_onnx_cell {
 
 const tutti_onnx_cell *tutti__onnx_cell_of(const char *type);
 void tutti__onnx_read_recurrent(tutti_onnx_import *m);
+/* One direction of a cell that our operators are not, over x [batch, time, features]; weights are
+ * kernel, recurrent and bias in our form. Gives the sequence, then the states; false after a
+ * failure. */
+bool tutti__onnx_run_steps(tutti_onnx_import *m, const tutti_onnx_cell *c, int direction,
+                           tutti_sym x, const tutti_sym *states, const tutti_sym *weights,
+                           const tutti_rnn_options *options, tutti_sym *ret);
 
 #endif

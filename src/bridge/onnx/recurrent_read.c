@@ -60,18 +60,12 @@ static bool usual_activations(tutti_onnx_import *m, const tutti_onnx_cell *c)
     return true;
 }
 
-static bool check_cell(tutti_onnx_import *m, const tutti_onnx_cell *c)
+/* Whether our operators are the cell; the others are built step by step. */
+static bool is_ours(tutti_onnx_import *m, const tutti_onnx_cell *c)
 {
-    const char *wrong = !usual_activations(m, c)                        ? "activations are unusual"
-                        : tutti__onnx_attr(m->node, "clip", ONNX_FLOAT) ? "clip is set"
-                        : tutti__onnx_attr_int(m, "input_forget", 0)    ? "input_forget is set"
-                        : tutti__onnx_has(m, 7)                         ? "peepholes are used"
-                        : c->gates == 3 && !tutti__onnx_attr_int(m, "linear_before_reset", 0)
-                            ? "linear_before_reset is not set"
-                            : NULL;
-    if (wrong)
-        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "%s", wrong);
-    return wrong == NULL;
+    bool after = c->gates != 3 || tutti__onnx_attr_int(m, "linear_before_reset", 0);
+    return after && usual_activations(m, c) && !tutti__onnx_attr(m->node, "clip", ONNX_FLOAT) &&
+           !tutti__onnx_attr_int(m, "input_forget", 0) && !tutti__onnx_has(m, 7);
 }
 
 /* The number of directions; 0 after a failure. */
@@ -157,12 +151,18 @@ static bool run_side(tutti_onnx_import *m, const side *s, tutti_sym x, bool reve
     int64_t units = tutti_sym_type(w[1]).dims[0];
     for (int i = 0; i < s->c->states; i++)
         states[i] = read_state(m, 5 + i, s, x, units);
-    tutti_sym y = run_cell(s->c, x, states, w, &options);
-    if (!y.node)
-        return false;
-    ret[0] = options.lengths.node ? cut_off(y, options.lengths) : y;
-    for (int i = 0; i < s->c->states; i++)
-        ret[1 + i] = tutti_output_of(y, 1 + i);
+    if (!is_ours(m, s->c)) {
+        if (!tutti__onnx_run_steps(m, s->c, s->direction, x, states, w, &options, ret))
+            return false;
+    } else {
+        ret[0] = run_cell(s->c, x, states, w, &options);
+        if (!ret[0].node)
+            return false;
+        for (int i = 0; i < s->c->states; i++)
+            ret[1 + i] = tutti_output_of(ret[0], 1 + i);
+    }
+    if (options.lengths.node)
+        ret[0] = cut_off(ret[0], options.lengths);
     return true;
 }
 
@@ -173,7 +173,7 @@ void tutti__onnx_read_recurrent(tutti_onnx_import *m)
     const tutti_onnx_cell *c = tutti__onnx_cell_of(m->rule->type);
     tutti_sym sequence = tutti__onnx_sym(m, 0), parts[2][3];
     bool rows = tutti__onnx_attr_int(m, "layout", 0) != 0;
-    if (!sequence.node || !check_cell(m, c))
+    if (!sequence.node)
         return;
     int ways = check_weights(m, c);
     bool reverse = strcmp(tutti__onnx_attr_string(m, "direction", "forward"), "reverse") == 0;

@@ -147,6 +147,18 @@ static void take_output(tutti_launch *l, const tutti_frame *frame)
                           l->width);
 }
 
+/* "2 3": rank 0 waited for them in vain. */
+static void take_missing(tutti_launch *l, const char *text)
+{
+    char *end;
+    for (long rank = strtol(text, &end, 10); end != text; rank = strtol(text, &end, 10)) {
+        for (size_t i = 0; i < l->job->hosts.count; i++)
+            if (rank >= l->stations[i].first && rank < l->stations[i].first + l->stations[i].count)
+                l->job->hosts.data[i].apart = true;
+        text = end;
+    }
+}
+
 static void take_frame(tutti_launch *l, const tutti_frame *frame)
 {
     int rank, process, port;
@@ -172,6 +184,9 @@ static void take_frame(tutti_launch *l, const tutti_frame *frame)
         break;
     case TUTTI_FRAME_ENDED:
         take_ended(l, frame->data);
+        break;
+    case TUTTI_FRAME_MISSING:
+        take_missing(l, frame->data);
         break;
     default:
         break;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -57,9 +58,9 @@ static _Noreturn void become_rank(const tutti_station *s, int local, const int o
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
-    sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
+    signal(SIGINT, SIG_DFL); /* before one that has come already is let through */
+    sigprocmask(SIG_SETMASK, &none, NULL);
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(output[0], STDOUT_FILENO);
     dup2(output[1], STDERR_FILENO);
@@ -97,7 +98,8 @@ static bool open_pipes(const tutti_station *s, int local, int output[2][2], int 
     bool terminal = s->plan.terminal && s->plan.first + local == 0;
     if (!(terminal && open_terminal(output[0])) && pipe2(output[0], O_CLOEXEC) != 0)
         return false;
-    return pipe2(output[1], O_CLOEXEC) == 0 && pipe2(news, O_CLOEXEC) == 0;
+    return pipe2(output[1], O_CLOEXEC) == 0 &&
+           socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, news) == 0;
 }
 
 bool tutti__station_start(tutti_station *s, int local)

@@ -28,6 +28,7 @@ enum {
     TUTTI_FRAME_OUTPUT = 'O',  /* u32 rank, u8 1 stdout or 2 stderr, bytes */
     TUTTI_FRAME_STARTED = 'S', /* "rank process host" */
     TUTTI_FRAME_ENDED = 'E',   /* "rank signal|exit number" */
+    TUTTI_FRAME_MISSING = 'M', /* "2 3": ranks that did not meet rank 0 in time */
     TUTTI_RUN_FRAME_BYTES = 1 << 20,
 };
 
@@ -71,6 +72,8 @@ typedef struct tutti_run_host {
     char name[256];
     int count;
     bool local;
+    bool away;  /* it did not answer: left out of the last start */
+    bool apart; /* it answers, but its ranks did not meet the others: left out from then on */
 } tutti_run_host;
 
 typedef struct tutti_run_job {
@@ -79,13 +82,25 @@ typedef struct tutti_run_job {
     char **program;                    /* NULL-terminated */
     const char *ssh, *remote;          /* "ssh -p 2222"; the path of tutti on the other side */
     int size, ps, restarts;
+    int min_workers, host_wait; /* of a restart: ranks without ps; seconds */
     bool prefix, quiet;
     char secret[65];
 } tutti_run_job;
 
+/* A restart found fewer workers than --min-workers (EX_UNAVAILABLE of sysexits.h). */
+enum { TUTTI_EXIT_TOO_FEW = 69 };
+
 /* One start of the job; the exit code of the first rank that failed (128 + signal), 0 when none
- * did. *ret_interrupted: the user ended it. */
+ * did. *ret_interrupted: the user ended it. Hosts whose ranks did not meet rank 0 are `apart`. */
 int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted);
+
+/* Asks all hosts that are not apart whether they are there, before a restart, and waits for those
+ * that do not answer: job->host_wait seconds, a moment for those that were away already. Sets
+ * `away`. 0, or the number of the signal that ended the wait. */
+int tutti__muster(tutti_run_job *job);
+
+/* Starts the job, and again after failures, with the hosts that are left; its exit code. */
+int tutti__run_job(tutti_run_job *job);
 
 /* ---- hosts behind ssh (ssh.c) ---- */
 

@@ -127,7 +127,7 @@ static bool take_frame(tutti_station *s, const tutti_frame *frame)
         return s->started;
     case TUTTI_FRAME_SIGNAL:
         signal_ranks(s, atoi(frame->data));
-        return true;
+        return s->started; /* before there are ranks the station itself is what ends */
     case TUTTI_FRAME_NEWS:
         for (int i = 0; s->ranks != NULL && i < s->plan.count; i++)
             if (s->ranks[i].process > 0)
@@ -183,6 +183,20 @@ static void reap(tutti_station *s)
             }
 }
 
+/* What a rank that could not meet the others has left: "missing 2 3\n". */
+static void report_missing(tutti_station *s, const tutti_station_rank *rank)
+{
+    char text[8192], *line;
+    ssize_t got = read(rank->news, text, sizeof text - 1);
+    text[got > 0 ? got : 0] = '\0';
+    if ((line = strstr(text, "missing ")) != NULL && strchr(line, '\n') != NULL) {
+        *strchr(line, '\n') = '\0';
+        s->lost =
+            !tutti__frame_text(s->out, TUTTI_FRAME_MISSING, "%s", line + strlen("missing ")) ||
+            s->lost;
+    }
+}
+
 /* A rank is reported when its output has been read too, so that the reason stands before the fact;
  * children of its own that hold the pipe are not waited for. */
 static int report_ended(tutti_station *s)
@@ -198,6 +212,7 @@ static int report_ended(tutti_station *s)
         kill(-rank->process, SIGKILL); /* what it started itself */
         rank->process = 0;
         alive--;
+        report_missing(s, rank);
         close(rank->news);
         s->lost = !tutti__frame_text(s->out, TUTTI_FRAME_ENDED, "%d %s %d", rank->number,
                                      signal ? "signal" : "exit",
@@ -250,10 +265,12 @@ int tutti__station_run(int in, int out)
     sigaddset(&handled, SIGCHLD);
     sigaddset(&handled, SIGTERM);
     sigaddset(&handled, SIGHUP);
-    sigprocmask(SIG_BLOCK, &handled, NULL);
-    signal(SIGINT, SIG_IGN); /* the launcher hears it and tells us */
-    signal(SIGPIPE, SIG_IGN);
     s.signals = signalfd(-1, &handled, SFD_CLOEXEC);
+    sigaddset(&handled,
+              SIGINT); /* the launcher hears it and tells us; ranks wait for it, blocked */
+    sigprocmask(SIG_BLOCK, &handled, NULL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
     struct pollfd *polls = calloc(2 + 2 * (size_t)TUTTI_MOST_RANKS, sizeof *polls);
     if (s.signals >= 0 && polls != NULL)
         watch(&s, polls);

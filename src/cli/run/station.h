@@ -12,7 +12,7 @@ typedef struct tutti_station_rank {
     int status;    /* of waitpid */
     bool ended;    /* seen, its output perhaps not read to the end */
     int output[2]; /* we read its stdout and stderr; -1: at the end */
-    int news;      /* we write how others ended */
+    int news;      /* we write how others ended; rank 0 writes who is missing */
 } tutti_station_rank;
 
 typedef struct tutti_station {

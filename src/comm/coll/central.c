@@ -17,11 +17,14 @@ static tutti_status reduce_to(tutti_collective *c, int root)
     void *room;
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
     if (c->rank != root)
-        return tutti__coll_exchange_fold(c, root, c->in, c->count, root, NULL, 0, true, room);
-    tutti__coll_copy(c, c->out, c->in, (size_t)c->count * c->element);
-    for (int r = 0; r < c->size; r++)
-        if (r != root)
-            TUTTI_TRY(tutti__coll_exchange_fold(c, r, NULL, 0, r, c->out, c->count, true, room));
+        return tutti__coll_exchange_fold(c, root, c->in, c->count, root, NULL, NULL, 0, true, room);
+    const void *own = c->in;
+    for (int r = 0; r < c->size; r++) {
+        if (r == root)
+            continue;
+        TUTTI_TRY(tutti__coll_exchange_fold(c, r, NULL, 0, r, own, c->out, c->count, true, room));
+        own = c->out;
+    }
     tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
     return TUTTI_OK;
 }
@@ -84,17 +87,13 @@ static double cost_one_way(const tutti_cost_query *q)
 }
 static double cost_folds(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * (tutti__cost_message(q, q->bytes) + tutti__cost_fold(q, q->bytes));
+    return (q->ranks - 1) * tutti__coll_cost_folded(q, q->bytes);
 }
-static double cost_reduce(const tutti_cost_query *q)
-{
-    return cost_folds(q) + tutti__coll_cost_move(q, q->bytes) / 2;
-}
-/* The manager has a block of its own. Most of the time that it takes to copy that before it
- * receives is the senders' too. */
+/* The manager has a block of its own. While it copies that the senders are at work, until the link
+ * is full. */
 static double cost_gather(const tutti_cost_query *q)
 {
-    return cost_one_way(q) + tutti__coll_cost_move(q, q->bytes) / 4;
+    return cost_one_way(q) + tutti__coll_cost_wait(q, q->bytes);
 }
 static double cost_scatter(const tutti_cost_query *q)
 {
@@ -116,9 +115,9 @@ const tutti_coll tutti_coll_central = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2(p-1)a"},
             [TUTTI_BROADCAST] = {broadcast, cost_one_way, "(p-1)(a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "(p-1)(a + Mb + Mg) + Mm/2"},
+            [TUTTI_REDUCE] = {reduce, cost_folds, "(p-1)(a + Mb + Mg)"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2(p-1)(a + Mb) + (p-1)Mg"},
-            [TUTTI_GATHER] = {gather, cost_gather, "(p-1)(a + Mb) + Mm/4"},
+            [TUTTI_GATHER] = {gather, cost_gather, "(p-1)(a + Mb) + (M-h)m"},
             [TUTTI_SCATTER] = {scatter, cost_scatter, "(p-1)(a + Mb) + Mm"},
         },
 };

@@ -23,20 +23,20 @@ static tutti_status all_reduce(tutti_collective *c)
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
     tutti__coll_copy(c, c->out, c->in, bytes);
     if (paired && c->rank % 2 == 1) { /* gives, and waits for the result */
-        TUTTI_TRY(
-            tutti__coll_exchange_fold(c, partner, c->out, c->count, partner, NULL, 0, true, room));
+        TUTTI_TRY(tutti__coll_exchange_fold(c, partner, c->out, c->count, partner, NULL, NULL, 0,
+                                            true, room));
         return tutti__coll_recv(c, partner, c->out, bytes);
     }
     if (paired) {
-        TUTTI_TRY(
-            tutti__coll_exchange_fold(c, partner, NULL, 0, partner, c->out, c->count, true, room));
+        TUTTI_TRY(tutti__coll_exchange_fold(c, partner, NULL, 0, partner, c->out, c->out, c->count,
+                                            true, room));
     }
     int place = paired ? c->rank / 2 : c->rank - extra;
     for (int step = 1; step < world; step *= 2) {
         int other = place ^ step, peer = other < extra ? other * 2 : other + extra;
         /* Both fold lower before higher place: same bits. */
-        TUTTI_TRY(tutti__coll_exchange_fold(c, peer, c->out, c->count, peer, c->out, c->count,
-                                            place < other, room));
+        TUTTI_TRY(tutti__coll_exchange_fold(c, peer, c->out, c->count, peer, c->out, c->out,
+                                            c->count, place < other, room));
     }
     tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
     return paired ? tutti__coll_send(c, partner, c->out, bytes) : TUTTI_OK;

@@ -31,7 +31,8 @@ static tutti_status halve(halving *h, int steps, char *room)
         int64_t keep_low = lower ? low : middle, keep_high = lower ? middle : high;
         int64_t give_low = lower ? middle : low, give_high = lower ? high : middle;
         TUTTI_TRY(tutti__coll_exchange_fold(c, peer, at(c, give_low), give_high - give_low, peer,
-                                            at(c, keep_low), keep_high - keep_low, lower, room));
+                                            at(c, keep_low), at(c, keep_low), keep_high - keep_low,
+                                            lower, room));
         h->low[k + 1] = keep_low;
         h->high[k + 1] = keep_high;
     }
@@ -65,13 +66,13 @@ static tutti_status all_reduce(tutti_collective *c)
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
     tutti__coll_copy(c, c->out, c->in, bytes);
     if (paired && c->rank % 2 == 1) {
-        TUTTI_TRY(
-            tutti__coll_exchange_fold(c, partner, c->out, c->count, partner, NULL, 0, true, room));
+        TUTTI_TRY(tutti__coll_exchange_fold(c, partner, c->out, c->count, partner, NULL, NULL, 0,
+                                            true, room));
         return tutti__coll_recv(c, partner, c->out, bytes);
     }
     if (paired) {
-        TUTTI_TRY(
-            tutti__coll_exchange_fold(c, partner, NULL, 0, partner, c->out, c->count, true, room));
+        TUTTI_TRY(tutti__coll_exchange_fold(c, partner, NULL, 0, partner, c->out, c->out, c->count,
+                                            true, room));
     }
     h.place = paired ? c->rank / 2 : c->rank - h.extra;
     TUTTI_TRY(halve(&h, steps, room));
@@ -87,7 +88,7 @@ static double cost_all_reduce(const tutti_cost_query *q)
     double time = 0, bytes = q->bytes;
     for (int k = 0; k < steps; k++) {
         bytes /= 2;
-        time += 2 * tutti__cost_exchange(q, bytes) + tutti__cost_add(q, bytes);
+        time += 2 * tutti__coll_cost_block(q, bytes) + tutti__coll_cost_add_block(q, bytes);
     }
     if (1 << steps != q->ranks)
         time += 2 * tutti__cost_message(q, q->bytes) + tutti__cost_add(q, q->bytes);

@@ -56,7 +56,8 @@ static double cost_all_reduce(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
     double meet = q->ranks > 2 ? 1.02 : 1; /* at their receivers */
-    return meet * (q->ranks - 1) * (2 * tutti__cost_exchange(q, block) + tutti__cost_add(q, block));
+    return meet * (q->ranks - 1) *
+           (2 * tutti__coll_cost_block(q, block) + tutti__coll_cost_add_block(q, block));
 }
 
 const tutti_coll tutti_coll_mesh = {

@@ -15,19 +15,23 @@ static char *at(const tutti_collective *c, void *base, int64_t element)
     return (char *)base + (size_t)element * c->element;
 }
 
-/* Blocks of `count` elements in all, cut as `cut` says; each rank ends with block `rank` of the
- * fold. `work` holds this rank's values and is overwritten. */
-static tutti_status scatter_sums(tutti_collective *c, char *work, int64_t count, char *room)
+/* Each rank ends with block `rank` of the fold in its output; of the others only those on their way
+ * were written there. */
+static tutti_status scatter_sums(tutti_collective *c, char *room)
 {
+    int64_t count = c->count;
+    const char *in = c->in;
+    char *out = c->out;
     for (int step = 1; step < c->size; step++) {
         int give = around(c, c->rank - step), take = around(c, c->rank - step - 1);
         int64_t give_low = tutti__coll_cut(count, c->size, give);
         int64_t give_size = tutti__coll_cut(count, c->size, give + 1) - give_low;
         int64_t low = tutti__coll_cut(count, c->size, take);
         int64_t size = tutti__coll_cut(count, c->size, take + 1) - low;
-        TUTTI_TRY(tutti__coll_exchange_fold(c, around(c, c->rank + 1), at(c, work, give_low),
-                                            give_size, around(c, c->rank - 1), at(c, work, low),
-                                            size, false, room));
+        const char *given = (step == 1 ? in : out) + (size_t)give_low * c->element;
+        TUTTI_TRY(tutti__coll_exchange_fold(c, around(c, c->rank + 1), given, give_size,
+                                            around(c, c->rank - 1), in + (size_t)low * c->element,
+                                            at(c, out, low), size, false, room));
     }
     return TUTTI_OK;
 }
@@ -66,22 +70,28 @@ static tutti_status all_reduce(tutti_collective *c)
     int64_t low = tutti__coll_cut(c->count, c->size, c->rank);
     int64_t high = tutti__coll_cut(c->count, c->size, c->rank + 1);
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
-    tutti__coll_copy(c, c->out, c->in, (size_t)c->count * c->element);
-    TUTTI_TRY(scatter_sums(c, c->out, c->count, room));
+    TUTTI_TRY(scatter_sums(c, room));
     tutti__fold_finish(c->dtype, c->reduction, at(c, c->out, low), high - low, c->size);
     return gather_blocks(c, c->out, c->count, NULL);
 }
 
+/* Sums on their way round are in two blocks of scratch memory in turn; the last is the result. */
 static tutti_status reduce_scatter(tutti_collective *c)
 {
     void *scratch;
-    int64_t total = c->count * c->size;
-    size_t bytes = (size_t)total * c->element, block = (size_t)c->count * c->element;
-    TUTTI_TRY(tutti__coll_scratch(c, bytes + TUTTI_FOLD_ROOM, &scratch));
-    char *work = scratch;
-    tutti__coll_copy(c, work, c->in, bytes);
-    TUTTI_TRY(scatter_sums(c, work, total, work + bytes));
-    tutti__coll_copy(c, c->out, work + (size_t)c->rank * block, block);
+    size_t block = (size_t)c->count * c->element;
+    TUTTI_TRY(tutti__coll_scratch(c, 2 * block + TUTTI_FOLD_ROOM, &scratch));
+    char *room = (char *)scratch + 2 * block;
+    const char *in = c->in;
+    for (int step = 1; step < c->size; step++) {
+        int give = around(c, c->rank - step), take = around(c, c->rank - step - 1);
+        char *target = step + 1 == c->size ? c->out : (char *)scratch + (size_t)(step & 1) * block;
+        const char *given = step == 1 ? in + (size_t)give * block
+                                      : (char *)scratch + (size_t)((step - 1) & 1) * block;
+        TUTTI_TRY(tutti__coll_exchange_fold(c, around(c, c->rank + 1), given, c->count,
+                                            around(c, c->rank - 1), in + (size_t)take * block,
+                                            target, c->count, false, room));
+    }
     tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
     return TUTTI_OK;
 }
@@ -132,17 +142,12 @@ static double cost_gather(const tutti_cost_query *q)
 static double cost_scatter(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
-    return (q->ranks - 1) * (tutti__cost_exchange(q, block) + tutti__cost_add(q, block));
-}
-/* The input must stay as it is: it is copied first. */
-static double cost_reduce_scatter(const tutti_cost_query *q)
-{
-    return cost_scatter(q) + tutti__coll_cost_move(q, q->bytes) +
-           tutti__coll_cost_move(q, q->bytes / q->ranks);
+    return (q->ranks - 1) *
+           (tutti__coll_cost_block(q, block) + tutti__coll_cost_add_block(q, block));
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    return cost_scatter(q) + (q->ranks - 1) * tutti__cost_exchange(q, q->bytes / q->ranks);
+    return cost_scatter(q) + (q->ranks - 1) * tutti__coll_cost_block(q, q->bytes / q->ranks);
 }
 static double cost_broadcast(const tutti_cost_query *q)
 {
@@ -162,8 +167,8 @@ const tutti_coll tutti_coll_ring = {
             [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "(M/C + p-2)(a + Cb), C = 128 KiB"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                   "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"},
-            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter,
-                                      "(p-1)a + (p-1)/p Mb + (p-1)/p Mg + (p+1)/p Mm"},
+            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scatter,
+                                      "(p-1)a + (p-1)/p Mb + (p-1)/p Mg"},
             [TUTTI_ALL_GATHER] = {all_gather, cost_gather, "(p-1)(a + Mb) + Mm"},
         },
 };

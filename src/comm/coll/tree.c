@@ -24,16 +24,20 @@ static tutti_status broadcast_from(tutti_collective *c, int root, void *data, si
     return TUTTI_OK;
 }
 
-/* The fold of all is in `sum` on the root afterwards; `sum` starts as this rank's own values. */
+/* The fold of all is in `sum` on the root afterwards; others above leaves use it on the way. */
 static tutti_status reduce_to(tutti_collective *c, int root, void *sum, void *room)
 {
     int place = place_of(c, root);
+    const void *own = c->in;
     for (int step = 1; step < c->size; step *= 2) {
         int up = real(c, root, place - step + c->size), down = real(c, root, place + step);
         if (place % (2 * step) == step)
-            return tutti__coll_exchange_fold(c, up, sum, c->count, up, NULL, 0, true, room);
-        if (place + step < c->size)
-            TUTTI_TRY(tutti__coll_exchange_fold(c, down, NULL, 0, down, sum, c->count, true, room));
+            return tutti__coll_exchange_fold(c, up, own, c->count, up, NULL, NULL, 0, true, room);
+        if (place + step >= c->size)
+            continue;
+        TUTTI_TRY(
+            tutti__coll_exchange_fold(c, down, NULL, 0, down, own, sum, c->count, true, room));
+        own = sum;
     }
     return TUTTI_OK;
 }
@@ -50,7 +54,6 @@ static tutti_status reduce(tutti_collective *c)
     void *scratch;
     TUTTI_TRY(tutti__coll_scratch(c, bytes + TUTTI_FOLD_ROOM, &scratch));
     char *sum = root ? c->out : scratch;
-    tutti__coll_copy(c, sum, c->in, bytes);
     TUTTI_TRY(reduce_to(c, c->root, sum, (char *)scratch + bytes));
     if (root)
         tutti__fold_finish(c->dtype, c->reduction, sum, c->count, c->size);
@@ -62,7 +65,6 @@ static tutti_status all_reduce(tutti_collective *c)
     size_t bytes = (size_t)c->count * c->element;
     void *room;
     TUTTI_TRY(tutti__coll_scratch(c, TUTTI_FOLD_ROOM, &room));
-    tutti__coll_copy(c, c->out, c->in, bytes);
     TUTTI_TRY(reduce_to(c, 0, c->out, room));
     if (c->rank == 0)
         tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
@@ -90,12 +92,7 @@ static double cost_broadcast(const tutti_cost_query *q)
 }
 static double cost_folds(const tutti_cost_query *q)
 {
-    return tutti__log2(q->ranks) *
-           (tutti__cost_message(q, q->bytes) + tutti__cost_fold(q, q->bytes));
-}
-static double cost_reduce(const tutti_cost_query *q)
-{
-    return cost_folds(q) + tutti__coll_cost_move(q, q->bytes) / 2; /* the sender is at work too */
+    return tutti__log2(q->ranks) * tutti__coll_cost_folded(q, q->bytes);
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
@@ -113,7 +110,7 @@ const tutti_coll tutti_coll_tree = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2 log p a"},
             [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "log p (a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "log p (a + Mb + Mg) + Mm/2"},
+            [TUTTI_REDUCE] = {reduce, cost_folds, "log p (a + Mb + Mg)"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2 log p (a + Mb) + log p Mg"},
         },
 };

@@ -278,11 +278,11 @@ static void descriptor_for(void *given, int peer, bool sending, size_t wanted, s
 {
     state *own = given;
     peer_state *to = &own->peers[peer];
-    size_t room;
+    size_t room, room_out;
     connection *in = connection_at(to, to->received, &room);
-    connection *out = connection_at(to, to->sent, &room);
-    if (to->streams == 1 && !(in->channel && tutti__channel_encrypted(in->channel)))
-        wake_at(in, wanted);
+    connection *out = connection_at(to, to->sent, &room_out);
+    if (!(in->channel && tutti__channel_encrypted(in->channel)))
+        wake_at(in, wanted < room ? wanted : room);
     *ret = (struct pollfd){.fd = sending ? out->descriptor : in->descriptor,
                            .events = sending ? POLLOUT : POLLIN};
 }

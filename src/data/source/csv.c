@@ -117,6 +117,12 @@ static tutti_status add(choice *c, const char *path, const char *name, tutti_ten
     return TUTTI_OK;
 }
 
+/* The label stands last, also when it is among the chosen columns. */
+static bool is_label(const tutti_csv_settings *s, const char *name)
+{
+    return s->label && strcmp(name, s->label) == 0;
+}
+
 /* Numbers of several columns as f32[rows, columns]. `wanted` NULL: all but the label. */
 static tutti_status stack(const char *path, const tutti_named_tensors *table,
                           const tutti_csv_settings *s, choice *c)
@@ -125,9 +131,10 @@ static tutti_status stack(const char *path, const tutti_named_tensors *table,
     const tutti_tensor *columns[TUTTI_MAX_COMPONENTS];
     int64_t dims[2] = {table->count ? tutti_tensor_count(table->items[0].tensor) : 0, 0};
     tutti_tensor *rows, *column;
-    for (int i = 0; !all && i < TUTTI_MAX_COMPONENTS && s->columns[i]; i++, dims[1]++) {
+    for (int i = 0; !all && i < TUTTI_MAX_COMPONENTS && s->columns[i]; i++) {
         TUTTI_TRY(find(path, table, s->columns[i], &column));
         columns[i] = column;
+        dims[1] += !is_label(s, s->columns[i]);
     }
     if (all)
         dims[1] = (int64_t)table->count - (s->label != NULL);
@@ -138,7 +145,7 @@ static tutti_status stack(const char *path, const tutti_named_tensors *table,
     for (size_t i = 0; at < dims[1]; i++) {
         const char *name = all ? table->items[i].name : s->columns[i];
         const tutti_tensor *from = all ? table->items[i].tensor : columns[i];
-        if (all && s->label && strcmp(name, s->label) == 0)
+        if (is_label(s, name))
             continue;
         if (tutti_tensor_dtype(from) == TUTTI_STRING)
             return tutti_fail(TUTTI_INVALID, "%s: column '%s' holds texts; .stack needs numbers",
@@ -162,11 +169,12 @@ static tutti_status choose(const char *path, const tutti_named_tensors *table,
     } else if (s->columns[0]) {
         for (int i = 0; i < TUTTI_MAX_COMPONENTS && s->columns[i]; i++) {
             TUTTI_TRY(find(path, table, s->columns[i], &column));
-            TUTTI_TRY(add(c, path, s->columns[i], column, room));
+            if (!is_label(s, s->columns[i]))
+                TUTTI_TRY(add(c, path, s->columns[i], column, room));
         }
     } else {
         for (size_t i = 0; i < table->count; i++)
-            if (!s->label || strcmp(table->items[i].name, s->label) != 0)
+            if (!is_label(s, table->items[i].name))
                 TUTTI_TRY(add(c, path, table->items[i].name, table->items[i].tensor, room));
     }
     return label ? read_label(c, label, s->label) : TUTTI_OK;

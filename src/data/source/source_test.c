@@ -119,6 +119,12 @@ TUTTI_TEST(csv_columns_become_components)
     CHECK_NEAR(tutti_tensor_get(element.tensors[0], 0), 4, 0);
     CHECK_NEAR(tutti_tensor_get(element.tensors[0], 1), 3, 0);
     tutti_element_release(&element);
+    dataset = tutti_csv(job, path, .columns = {"species", "width"}, .label = "species",
+                        .stack = true); /* a label among the columns is the label still */
+    element = first_of(tutti_batch(dataset, 2));
+    CHECK_INT(element.count, 2);
+    CHECK_INT(tutti_tensor_dims(element.tensors[0])[1], 1);
+    tutti_element_release(&element);
     CHECK_INT(tutti_close(job), 0);
     test_folder_remove(&folder);
 }
@@ -213,14 +219,16 @@ static void write_examples(const char *path)
     tutti_sink *sink;
     CHECK_OK(tutti__sink_file(path, TUTTI_FILE_REPLACE, &sink));
     for (int64_t i = 1; i <= 3; i++) {
-        tutti_tensor *age, *scores;
+        tutti_tensor *age, *scores, *none;
         tutti_text bytes = {0};
         CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){1}, &age));
         CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, &i, &scores));
         tutti_tensor_set_int(age, 0, i);
         tutti_tensor_set(scores, i - 1, 0.5);
-        tutti_named_tensor features[] = {{"scores", scores}, {"age", age}};
-        CHECK_OK(tutti__example_build(i < 3 ? 2 : 1, features, &bytes));
+        CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){0}, &none));
+        tutti_named_tensor features[] = {{"none", none}, {"scores", scores}, {"age", age}};
+        CHECK_OK(tutti__example_build(i < 3 ? 3 : 2, features, &bytes));
+        tutti_tensor_release(none);
         CHECK_OK(tutti__tfrecord_put(sink, bytes.data, bytes.size));
         tutti__text_free(&bytes);
         tutti_tensor_release(age);
@@ -250,6 +258,11 @@ TUTTI_TEST(tfrecords_are_bytes_or_examples)
         CHECK_INT(tutti_tensor_get_int(element.tensors[0], i), ages[i]);
     CHECK_INT(tutti_tensor_dims(element.tensors[1])[1], 3);
     CHECK_NEAR(tutti_tensor_get(element.tensors[1], 8), 0.5, 0);
+    tutti_element_release(&element);
+    dataset =
+        tutti_tfrecords(job, path, .features = TUTTI_FEATURES({"none", TUTTI_I64, 1, {TUTTI_ANY}}));
+    element = first_of(dataset); /* an empty list is there */
+    CHECK_INT(tutti_tensor_count(element.tensors[0]), 0);
     tutti_element_release(&element);
     dataset = tutti_tfrecords(job, path, .features = TUTTI_FEATURES({"age", TUTTI_F32}));
     CHECK_STATUS(tutti_dataset_peek(dataset, &element), TUTTI_INVALID);

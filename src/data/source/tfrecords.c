@@ -77,6 +77,8 @@ static tutti_status shape(const tutti_feature *feature, tutti_tensor *values, tu
     tutti_type type = tutti_type_make(feature->dtype, feature->rank, feature->dims);
     int64_t count = tutti_type_count(&type);
     bool free_size = count == TUTTI_ANY;
+    if (free_size && tutti_tensor_count(values) == 0) /* an empty list may be of no kind */
+        return tutti_tensor_create(feature->dtype, 1, (int64_t[]){0}, ret);
     if (tutti_tensor_dtype(values) != feature->dtype ||
         (!free_size && count != tutti_tensor_count(values)))
         return tutti_fail(TUTTI_INVALID, "feature '%s' is %s, the list of features says %s",
@@ -91,7 +93,8 @@ static tutti_status pick(const settings *given, const tutti_named_tensors *list,
     for (int i = 0; i < given->feature_count; i++) {
         const tutti_feature *feature = &given->features[i];
         tutti_tensor *found = tutti_named_tensors_find(list, feature->name);
-        bool empty = !found || tutti_tensor_count(found) == 0;
+        bool counts = feature->rank == 1 && feature->dims[0] == TUTTI_ANY; /* none are some, too */
+        bool empty = !found || (tutti_tensor_count(found) == 0 && !counts);
         tutti_status status = empty ? absent(feature, &element.tensors[i])
                                     : shape(feature, found, &element.tensors[i]);
         if (status != TUTTI_OK) {

@@ -201,7 +201,10 @@ void tutti__cpu_usage(const tutti_executable *executable, tutti_usage *usage)
     const tutti_program *program = ((const tutti_cpu_executable *)executable)->program;
     for (int v = 0; v < program->variable_count; v++) {
         const tutti_piece *piece = program->variables[v].piece;
-        *(piece->variable->slot_of[0] ? &usage->slots : &usage->weights) += bytes_of(&piece->type);
+        int sharers = program->variables[v].sharers;
+        size_t bytes = bytes_of(&piece->type) / (size_t)(sharers > 0 ? sharers : 1);
+        *(piece->variable->slot_of[0] ? &usage->slots : &usage->weights) += bytes;
+        usage->joint += sharers > 0 ? bytes : 0;
     }
     usage->arena += program->arena_size;
     usage->shared += program->shared_size;

@@ -94,17 +94,28 @@ static tutti_status copy_results(const tutti_program *program, tutti_cpu_frame *
     return TUTTI_OK;
 }
 
+/* Before the commit, because then all devices' references must be gone; it is not read any more. */
+static void give_shared_back(const tutti_program *program, tutti_cpu_frame *f)
+{
+    for (int v = 0; v < program->variable_count; v++)
+        if (program->variables[v].sharers) {
+            tutti_tensor_release(f->snapshots[v]);
+            f->snapshots[v] = NULL;
+        }
+}
+
 static tutti_status commit(const tutti_cpu_executable *e, tutti_cpu_frame *f, tutti_run *run)
 {
     const tutti_program *program = e->program;
     for (int v = 0; v < program->variable_count; v++) {
         if (!program->variables[v].updated)
             continue;
-        tutti_tensor *value;
+        const tutti_program_variable *variable = &program->variables[v];
+        tutti_tensor *value = variable->piece->value;
         tutti_tensor_release(f->snapshots[v]);
         f->snapshots[v] = NULL;
-        TUTTI_TRY(tutti__piece_write(run->state, program->variables[v].piece,
-                                     program->variables[v].keep, &value));
+        if (!variable->sharers)
+            TUTTI_TRY(tutti__piece_write(run->state, variable->piece, variable->keep, &value));
         tutti__cpu_patch_set(&f->variables[v], tutti_tensor_data(value));
     }
     TUTTI_TRY(execute(e, f, program->commit_at, program->instruction_count));
@@ -124,6 +135,7 @@ static tutti_status run_frame(const tutti_cpu_executable *e, tutti_cpu_frame *f,
         status = execute(e, f, 0, program->commit_at);
     if (status == TUTTI_OK)
         status = copy_results(program, f, false, inputs, results);
+    give_shared_back(program, f);
     status = run->commit_begin(run, status);
     if (status != TUTTI_OK)
         return status;

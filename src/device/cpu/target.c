@@ -3,6 +3,7 @@
 
 #include "base/params.h"
 #include "device/cpu/frame.h"
+#include "device/cpu/gemm/tile.h"
 #include "program/trace.h"
 
 static const tutti_param devices_param =
@@ -53,6 +54,11 @@ static const tutti_executable_table cpu_table = {.run = tutti__cpu_run,
 static tutti_status cpu_compile(tutti_device *device, const tutti_partition *partition,
                                 tutti_executable **ret)
 {
+    if (tutti__gemm_tile() == NULL)
+        return tutti_fail(
+            TUTTI_UNSUPPORTED,
+            "this build has no kernels for this CPU or for TUTTI_ISA: it was made for "
+            "another one; configure it with -Dinstruction_sets=all");
     tutti_cpu_executable *e = calloc(1, sizeof *e);
     if (!e)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");
@@ -106,6 +112,7 @@ const tutti_target tutti_target_cpu = {
     .streams = 1,
     .alignment = 64,
     .shares = true,
+    .joins = true,
     .count = cpu_count,
     .open = cpu_open,
     .close = cpu_close,

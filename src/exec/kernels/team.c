@@ -10,6 +10,7 @@
 #include "dist/account.h"
 #include "dist/spread.h"
 #include "ops/comm/comm.h"
+#include "ops/update/rule.h"
 
 tutti_team *tutti__call_team(const tutti_call *call)
 {
@@ -140,6 +141,32 @@ static tutti_status reduce_compressed(const tutti_call *call, message *m,
     return TUTTI_OK;
 }
 
+/* Of the values in attribute "cut" only what the device's updates take. */
+static tutti_status reduce_parts(const tutti_call *call, const message *m,
+                                 tutti_team_meeting *meeting, const tutti_attr *cut)
+{
+    tutti_team_cut *cuts = calloc((size_t)cut->count, sizeof *cuts);
+    size_t at = 0;
+    int found = 0;
+    if (!cuts)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
+    for (int i = 0; i < call->output_count; i++) {
+        int64_t count = tutti_view_count(&call->outputs[i]);
+        if (found < cut->count && cut->value.ints[found] == i) {
+            cuts[found] = (tutti_team_cut){.offset = (int64_t)(at / sizeof(float)), .count = count};
+            tutti__update_bounds(count, meeting->local, meeting->team->local, &cuts[found].first,
+                                 &cuts[found].end);
+            found++;
+        }
+        at += padded(value_bytes(&call->outputs[i]));
+    }
+    tutti_status status =
+        tutti__team_reduce_parts(meeting->team, meeting->local, (float *)(void *)m->memory,
+                                 (int64_t)(m->bytes / sizeof(float)), found, cuts, &meeting->call);
+    free(cuts);
+    return status;
+}
+
 tutti_status tutti__call_reduce(const tutti_call *call)
 {
     tutti_team_meeting meeting;
@@ -156,8 +183,11 @@ tutti_status tutti__call_reduce(const tutti_call *call)
     meeting.call.wire = wire_of(call);
     const char *compression = compression_of(call);
     const tutti_attr *starts = tutti_attr_find(call->attrs, call->attr_count, "starts");
+    const tutti_attr *cut = tutti_attr_find(call->attrs, call->attr_count, "cut");
     tutti_status status = TUTTI_OK;
-    if (compression)
+    if (cut && cut->count > 0)
+        status = reduce_parts(call, &m, &meeting, cut);
+    else if (compression)
         status = reduce_compressed(call, &m, &meeting, compression);
     else if (count > 0 && starts && starts->value.i && !m.staged)
         status = tutti__team_start(

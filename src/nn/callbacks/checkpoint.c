@@ -6,6 +6,7 @@
 
 #include "base/world.h"
 #include "io/safetensors_files.h"
+#include "nn/spread.h"
 #include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
 
@@ -179,7 +180,12 @@ static tutti_status save(saving *s, tutti_event *event)
 static tutti_status train_begin(void *self, tutti_event *event)
 {
     saving *s = self;
-    return s->options.best_only ? tutti__monitor_check(&s->monitor, event->model) : TUTTI_OK;
+    char path[4000];
+    if (s->options.best_only)
+        TUTTI_TRY(tutti__monitor_check(&s->monitor, event->model));
+    /* That nothing can be written there is found out before the training. */
+    TUTTI_TRY(expand(s, event, path, sizeof path));
+    return tutti__model_speaks(event->model) ? tutti__checkpoint_try(path) : TUTTI_OK;
 }
 
 static tutti_status batch_end(void *self, tutti_event *event)

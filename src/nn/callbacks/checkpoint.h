@@ -18,11 +18,25 @@ int64_t tutti__checkpoint_step(const char *path);
 tutti_status tutti__resume_from(tutti_model *model, const char *folder, const char *file,
                                 bool *ret_found);
 
+/* When --save saves where the training stands: after the first step, in place of what an older
+ * training left; every so many steps (--set save_every=N, 0: not by steps); and when nothing was
+ * saved for TUTTI_SAVE_SECONDS. */
+typedef struct tutti_pace {
+    int64_t every;
+    int64_t last; /* ns; 0: not yet */
+} tutti_pace;
+bool tutti__pace_due(tutti_pace *pace, int64_t step);
+
+/* Where a training stands is saved for its own sake: that this fails (a full disk) is a warning. */
+tutti_status tutti__keep_going(tutti_status status);
+
 /* What --save and --resume ask for. With `resume`, training begins with the newest checkpoint of
- * `folder` (or NULL) or with the one beside `path` (or NULL), which is saved when training is
- * interrupted, whichever is farther. */
-tutti_callback *tutti__training_keeper(const char *path, bool resume, const char *folder);
-/* Saves the model when training ends; when it was not interrupted, removes that checkpoint. */
+ * `folder` (or NULL) or with the one beside `path` (or NULL), whichever is farther. That one is
+ * saved when training is interrupted, and without a folder also after each epoch and by its pace.
+ */
+tutti_callback *tutti__training_keeper(const char *path, bool resume, const char *folder,
+                                       int64_t every);
+/* Saves the model when training ends. */
 tutti_callback *tutti__model_keeper(const char *path);
 
 #endif

@@ -10,10 +10,8 @@ typedef struct lines {
     tutti_text *into; /* NULL: standard output */
     double trained;   /* seconds of this epoch's steps, validation left out */
     int64_t started;  /* when training began */
-    int64_t examples; /* of all epochs */
+    int64_t examples; /* of all epochs of this run */
     double all_trained;
-    int epochs;      /* done in this run */
-    tutti_logs last; /* of the last epoch */
     bool foretold;
 } lines;
 
@@ -124,10 +122,8 @@ static tutti_status epoch_end(void *self, tutti_event *event)
     lines *l = self;
     tutti_text text = {0};
     tutti_json_writer w = {.text = &text};
-    l->epochs++;
     l->examples += event->examples;
     l->all_trained += l->trained;
-    l->last = *event->logs;
     tutti__json_begin(&w, '{');
     tutti__json_key(&w, "epoch");
     tutti__json_put_int(&w, event->epoch + 1);
@@ -136,9 +132,12 @@ static tutti_status epoch_end(void *self, tutti_event *event)
     return put_line(l, &w);
 }
 
+/* Epochs, steps and samples of the whole training, also before --resume; seconds and speed of this
+ * process. */
 static tutti_status train_end(void *self, tutti_event *event)
 {
     lines *l = self;
+    const tutti_fit *fit = (const tutti_fit *)(const void *)event;
     tutti_text text = {0};
     tutti_json_writer w = {.text = &text};
     tutti__json_begin(&w, '{');
@@ -147,14 +146,17 @@ static tutti_status train_end(void *self, tutti_event *event)
     tutti__json_key(&w, "interrupted");
     tutti__json_put_bool(&w, event->interrupted);
     tutti__json_key(&w, "epochs");
-    tutti__json_put_int(&w, l->epochs);
+    tutti__json_put_int(&w, fit->done);
     tutti__json_key(&w, "steps");
     tutti__json_put_int(&w, event->step);
+    if (fit->resumed > 0) {
+        tutti__json_key(&w, "resumed_at");
+        tutti__json_put_int(&w, fit->resumed);
+    }
     tutti__json_key(&w, "samples");
-    tutti__json_put_int(&w, l->examples);
-    put_logs(&w, &l->last);
+    tutti__json_put_int(&w, fit->samples);
+    put_logs(&w, &fit->last);
     put_speed(&w, 1e-9 * (double)(tutti__now_ns() - l->started), l->examples, l->all_trained);
-    const tutti_fit *fit = (const tutti_fit *)(const void *)event;
     if (event->model && fit->account.known)
         put_account(&w, &fit->account);
     return put_line(l, &w);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/params.h"
+#include "base/world.h"
 #include "nn/callbacks/checkpoint.h"
 #include "nn/spread.h"
 #include "state/checkpoint.h"
@@ -13,7 +15,20 @@ typedef struct keeper {
     char *checkpoint; /* "<path>.checkpoint", or NULL */
     char *folder;     /* with checkpoints to go on from, or NULL */
     bool resume;
+    tutti_pace pace;
 } keeper;
+
+static tutti_param often = TUTTI_PARAM(
+    "SAVE_SECONDS", "300", "seconds of training after which --save saves where it stands");
+
+bool tutti__pace_due(tutti_pace *pace, int64_t step)
+{
+    int64_t now = tutti__now_ns();
+    bool due = pace->last == 0 || (pace->every > 0 && step % pace->every == 0) ||
+               now - pace->last >= 1000000000 * tutti__param_int(&often);
+    pace->last = due ? now : pace->last;
+    return due;
+}
 
 static tutti_status train_begin(void *self, tutti_event *event)
 {
@@ -26,7 +41,9 @@ static tutti_status train_begin(void *self, tutti_event *event)
                           "--resume: nothing says where the checkpoints are; add --save FILE, or "
                           "give tutti_checkpoint or tutti_backup to tutti_fit");
     TUTTI_TRY(tutti__resume_from(event->model, k->folder, k->checkpoint, &found));
-    if (!found)
+    if (found)
+        k->pace.last = tutti__now_ns();
+    else
         tutti__log(TUTTI_LOG_INFO, "--resume: there is no checkpoint%s%s yet, training begins anew",
                    k->folder ? " in " : "", k->folder ? k->folder : "");
     return TUTTI_OK;
@@ -39,22 +56,50 @@ static tutti_status try_place(void *self, tutti_event *event)
     return tutti__model_speaks(event->model) ? tutti__checkpoint_try(k->path) : TUTTI_OK;
 }
 
+tutti_status tutti__keep_going(tutti_status status)
+{
+    if (status != TUTTI_OK && status != TUTTI_NO_MEMORY) {
+        tutti__log(TUTTI_LOG_WARNING, "%s; the training goes on, --resume would go on from before",
+                   tutti_error_message());
+        status = TUTTI_OK;
+    }
+    return status;
+}
+
+/* Where others save checkpoints, this one does so when the training is interrupted. */
+static tutti_status batch_end(void *self, tutti_event *event)
+{
+    keeper *k = self;
+    if (event->validating || k->folder || !k->checkpoint || !tutti__pace_due(&k->pace, event->step))
+        return TUTTI_OK;
+    return tutti__keep_going(tutti_save_checkpoint_async(event->model, k->checkpoint));
+}
+
+static tutti_status epoch_end(void *self, tutti_event *event)
+{
+    const keeper *k = self;
+    if (!k->checkpoint || k->folder)
+        return TUTTI_OK;
+    return tutti__keep_going(tutti_save_checkpoint_async(event->model, k->checkpoint));
+}
+
 /* The training as it stands, before others change the weights at its end. */
 static tutti_status save_training(void *self, tutti_event *event)
 {
     const keeper *k = self;
-    return k->checkpoint && event->interrupted ? tutti_save_checkpoint(event->model, k->checkpoint)
-                                               : TUTTI_OK;
+    if (k->checkpoint && event->interrupted)
+        return tutti_save_checkpoint(event->model, k->checkpoint);
+    if (k->checkpoint && k->folder) /* of an earlier run; the folder's are farther */
+        tutti__checkpoint_remove(k->checkpoint);
+    return k->folder ? tutti_checkpoint_wait(event->model)
+                     : tutti__keep_going(tutti_checkpoint_wait(event->model));
 }
 
 /* The model, after them. */
 static tutti_status save_model(void *self, tutti_event *event)
 {
     const keeper *k = self;
-    TUTTI_TRY(tutti_save(event->model, k->path));
-    if (!event->interrupted)
-        tutti__checkpoint_remove(k->checkpoint);
-    return TUTTI_OK;
+    return tutti_save(event->model, k->path);
 }
 
 static void destroy(void *self)
@@ -71,6 +116,8 @@ static const tutti_callback_kind training_kind = {
     .name = "resume",
     .train_begin = train_begin,
     .train_end = save_training,
+    .epoch_end = epoch_end,
+    .batch_end = batch_end,
     .destroy = destroy,
     .saves = true,
 };
@@ -101,9 +148,13 @@ static tutti_callback *make(const tutti_callback_kind *kind, const char *path, b
     return tutti_callback_make(kind, k);
 }
 
-tutti_callback *tutti__training_keeper(const char *path, bool resume, const char *folder)
+tutti_callback *tutti__training_keeper(const char *path, bool resume, const char *folder,
+                                       int64_t every)
 {
-    return make(&training_kind, path, resume, folder);
+    tutti_callback *made = make(&training_kind, path, resume, folder);
+    if (made)
+        ((keeper *)made->self)->pace.every = every;
+    return made;
 }
 
 tutti_callback *tutti__model_keeper(const char *path)

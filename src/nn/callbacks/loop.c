@@ -1,19 +1,10 @@
 /* loop.c: what fit shows, for loops written by hand. */
+#include <math.h>
+
 #include "base/job.h"
 #include "base/world.h"
-#include "nn/callbacks/common.h"
+#include "nn/callbacks/loop.h"
 #include "tutti/strategy.h"
-
-struct tutti_progress {
-    tutti_fit fit; /* without a model: its event always has logs */
-    tutti_job *job;
-    int epochs;
-    int64_t steps;  /* of an epoch; 0: not known */
-    bool begun;     /* an epoch is under way */
-    bool listening; /* Ctrl-C sets a flag */
-    tutti_logs logs;
-    int64_t counts[TUTTI_LOGS]; /* values in the mean; 0: set */
-};
 
 static void tell(tutti_progress *p, size_t which)
 {
@@ -32,6 +23,7 @@ static void destroy(void *object)
     tutti_progress *p = object;
     listen(p, false);
     tutti__fit_end(&p->fit);
+    tutti__loop_keeper_free(&p->keeper);
     free(p);
 }
 
@@ -48,7 +40,8 @@ static tutti_status add_callbacks(tutti_progress *p)
                                           : tutti__fit_add(&p->fit, tutti_progress_bar());
 }
 
-tutti_progress *tutti_progress_open(tutti_job *job, int epochs, int64_t steps)
+tutti_progress *tutti_progress_create(tutti_job *job, int epochs, int64_t steps,
+                                      const tutti_progress_options *options)
 {
     if (!tutti__job_able(job))
         return NULL;
@@ -66,6 +59,8 @@ tutti_progress *tutti_progress_open(tutti_job *job, int epochs, int64_t steps)
     tutti_job_fail(job, add_callbacks(p));
     if (!tutti_job_own(job, p, destroy))
         return NULL;
+    if (tutti_job_fail(job, tutti__loop_keep(p, options)) != TUTTI_OK)
+        return NULL;
     tell(p, TUTTI_AT_EVENT(train_begin));
     listen(p, true);
     return p;
@@ -77,7 +72,21 @@ static void end_epoch(tutti_progress *p)
     p->begun = false;
     event->seconds = 1e-9 * (double)(tutti__now_ns() - p->fit.epoch_started);
     event->batch_count = event->batch;
+    p->fit.last = p->logs;
+    if (!p->halted)
+        p->fit.done = event->epoch + 1;
     tell(p, TUTTI_AT_EVENT(epoch_end));
+    if (tutti_job_check(p->job) == TUTTI_OK)
+        tutti_job_fail(p->job, tutti__loop_kept_epoch(p));
+}
+
+static void end_training(tutti_progress *p)
+{
+    p->fit.event.interrupted = tutti_interrupted();
+    if (tutti_job_check(p->job) == TUTTI_OK)
+        tell(p, TUTTI_AT_EVENT(train_end));
+    tutti_job_fail(p->job, tutti__loop_kept_end(p));
+    listen(p, false);
 }
 
 bool tutti_progress_epoch(tutti_progress *p)
@@ -90,16 +99,18 @@ bool tutti_progress_epoch(tutti_progress *p)
     if (!p->listening)
         return false;
     if (event->epoch + 1 >= p->epochs || !tutti_job_ok(p->job)) {
-        event->interrupted = tutti_interrupted();
-        tell(p, TUTTI_AT_EVENT(train_end));
-        listen(p, false);
+        end_training(p);
         return false;
     }
     p->begun = true;
     p->fit.epoch_started = tutti__now_ns();
-    p->logs.count = 0;
     event->epoch++;
-    event->batch = event->examples = 0;
+    event->examples = 0;
+    if (!p->goes_on) {
+        p->logs.count = 0;
+        event->batch = 0;
+    }
+    p->goes_on = false;
     event->batch_count = p->steps > 0 ? p->steps : -1;
     event->seconds = 0;
     tell(p, TUTTI_AT_EVENT(epoch_begin));
@@ -115,10 +126,15 @@ bool tutti_progress_step(tutti_progress *p, int64_t examples)
     event->step_seconds = seconds - event->seconds;
     event->seconds = seconds;
     event->examples += examples;
+    p->fit.samples += examples;
     event->step++;
     tell(p, TUTTI_AT_EVENT(batch_end));
     event->batch++;
-    return tutti_job_ok(p->job) && (p->steps <= 0 || event->batch < p->steps);
+    if (p->steps > 0 && event->batch >= p->steps)
+        return false;
+    if (tutti_job_check(p->job) == TUTTI_OK)
+        tutti_job_fail(p->job, tutti__loop_kept_step(p));
+    return tutti_job_ok(p->job);
 }
 
 /* Place of a name in the logs, made when it is new; -1 when they are full. */
@@ -148,6 +164,16 @@ void tutti_progress_set(tutti_progress *p, const char *name, double value)
     int at = p ? place(p, name) : -1;
     if (at >= 0)
         p->logs.items[at].value = value;
+}
+
+double tutti_progress_get(const tutti_progress *p, const char *name)
+{
+    return p ? tutti_logs_get(&p->logs, name) : NAN;
+}
+
+int64_t tutti_progress_steps(const tutti_progress *p)
+{
+    return p ? p->fit.event.step : 0;
 }
 
 int tutti_progress_at(const tutti_progress *p)

@@ -183,11 +183,22 @@ TUTTI_TEST(saving_on_ctrl_c_and_resuming_by_flags)
     training whole = training_begin(NULL);
     CHECK(tutti_fit(whole.model, whole.data, .epochs = 3, .quiet = true));
     training then = training_begin((const char *[]){"--save", model, "--resume", NULL});
-    CHECK(tutti_fit(then.model, then.data, .epochs = 3, .quiet = true));
+    tutti_text out = {0};
+    CHECK(tutti_fit(then.model, then.data, .epochs = 3, .quiet = true,
+                    .callbacks = TUTTI_LIST(tutti__json_lines_into(&out))));
+    CHECK_CONTAINS(out.data, "\"epochs\": 3, \"steps\": 12, \"resumed_at\": 6, \"samples\": 24,");
+    tutti__text_free(&out);
     CHECK_INT(tutti_model_steps(then.model), 12);
     CHECK_NEAR(training_kernel(&then), training_kernel(&whole), 0);
-    snprintf(path, sizeof path, "%s.checkpoint.safetensors", model);
-    CHECK(access(path, F_OK) != 0); /* the training is over */
+    training_end(then);
+    then = training_begin((const char *[]){"--save", model, "--resume", NULL});
+    const tutti_history *history = tutti_fit(then.model, then.data, .epochs = 3, .quiet = true);
+    CHECK_INT(tutti_model_steps(then.model), 12); /* the training is over: nothing is left to do, */
+    CHECK_INT(tutti_history_epochs(history), 1);  /* and what it reached is still known */
+    CHECK(tutti_history_get(history, "loss", -1) > 0);
+    CHECK(tutti_fit(then.model, then.data, .epochs = 4, .initial_epoch = 3, .quiet = true));
+    CHECK(tutti_fit(whole.model, whole.data, .epochs = 4, .initial_epoch = 3, .quiet = true));
+    CHECK_NEAR(training_kernel(&then), training_kernel(&whole), 0);
     training_end(then);
     training_end(whole);
     snprintf(path, sizeof path, "rm -rf %s", save);
@@ -282,6 +293,27 @@ TUTTI_TEST(saving_resume_takes_the_farthest_whole_checkpoint)
     CHECK_INT(system(path), 0);
     h = resume_in(folder, save);
     CHECK_CONTAINS(h.last, "training begins anew");
+    snprintf(path, sizeof path, "rm -rf %s", folder);
+    CHECK_INT(system(path), 0);
+}
+
+/* A training that is killed behind the last step of an epoch still knows what the epoch gave. */
+TUTTI_TEST(saving_at_the_last_step_keeps_the_numbers_of_the_epoch)
+{
+    char folder[] = "/tmp/tutti-last-XXXXXX", path[100];
+    CHECK(mkdtemp(folder) != NULL);
+    training first = training_begin(NULL), then = training_begin(NULL);
+    snprintf(path, sizeof path, "%s/{step}", folder);
+    const tutti_history *whole =
+        tutti_fit(first.model, first.data, .epochs = 1, .quiet = true,
+                  .callbacks = TUTTI_LIST(tutti_checkpoint(path, .every_steps = 4)));
+    snprintf(path, sizeof path, "%s/4", folder);
+    CHECK_OK(tutti_restore_checkpoint(then.model, path));
+    const tutti_history *rest = tutti_fit(then.model, then.data, .epochs = 1, .quiet = true);
+    CHECK_INT(tutti_model_steps(then.model), 4);
+    CHECK_NEAR(tutti_history_get(rest, "loss", -1), tutti_history_get(whole, "loss", -1), 0);
+    training_end(first);
+    training_end(then);
     snprintf(path, sizeof path, "rm -rf %s", folder);
     CHECK_INT(system(path), 0);
 }

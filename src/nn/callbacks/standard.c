@@ -55,7 +55,9 @@ tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet)
     bool resume = tutti_flag_on(job, "resume") && !has(fit, "backup");
     if (save || resume) {
         bool found = find_folder(fit, sizeof folder, folder);
-        TUTTI_TRY(tutti__fit_add(fit, tutti__training_keeper(save, resume, found ? folder : NULL)));
+        int64_t every = save ? tutti_flag_int(job, "save_every", 0) : 0;
+        TUTTI_TRY(tutti__fit_add(
+            fit, tutti__training_keeper(save, resume, found ? folder : NULL, every)));
     }
     if (save)
         TUTTI_TRY(tutti__fit_add(fit, tutti__model_keeper(save)));

@@ -25,6 +25,8 @@ static const tutti_attr_spec attrs[] = {
     {"outputs", TUTTI_ATTR_INT, NULL},
     {"wire", TUTTI_ATTR_STRING, ""}, /* "bf16": the form of f32 between devices */
     {"starts", TUTTI_ATTR_INT, "0"}, /* only starts; an all_reduce_wait of the channel follows */
+    {"cut", TUTTI_ATTR_INTS, "[]"}, /* outputs of which the device's part is enough, ascending: that
+                                     of tutti__update_part; the rest of them may be anything */
     {0},
 };
 

@@ -94,7 +94,7 @@ tutti_sym(tutti_dropout_of)(tutti_sym x, tutti_sym counter, double rate,
     tutti_sym y = TUTTI_NARY(&tutti_op_dropout, inputs, TUTTI_FLOAT("rate", rate),
                              TUTTI_INT("seed", options.seed), TUTTI_INT("salt", options.salt));
     if (tutti_sym_ok(y) && options.salt == 0)
-        tutti__attr_set_int(y.node, "salt", (int64_t)tutti__hash_string(0, y.node->name));
+        tutti__attr_set_int(y.node, "salt", tutti__random_salt(y.node));
     return y;
 }
 

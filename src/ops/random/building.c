@@ -25,7 +25,20 @@ tutti_sym tutti__random_counter(tutti_graph *graph)
                                        .shared_name = TUTTI_RANDOM_COUNTER, .dtype = TUTTI_I64,
                                        .not_trainable = true);
     tutti__scopes_show(graph, hidden);
+    /* The step that gives the counter its first value does not advance it: it is told from the next
+     * by its salts. */
+    if (!graph->holds || !graph->holds(graph, TUTTI_RANDOM_COUNTER))
+        graph->drawn |= UINT32_C(1) << 31;
     return counter;
+}
+
+int64_t tutti__random_salt(const tutti_node *node)
+{
+    tutti_graph *graph = node->graph;
+    if (!graph->trace)
+        return (int64_t)tutti__hash_string(0, node->name);
+    uint64_t kind = tutti__hash_string(0, node->op->name);
+    return (int64_t)tutti__hash_mix(kind, ++graph->drawn);
 }
 
 tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
@@ -47,7 +60,7 @@ tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
     tutti_sym sym =
         tutti__build(graph, op, options->name, 1 + input_count, all, 1 + attr_count, given);
     if (tutti_sym_ok(sym))
-        tutti__attr_set_int(sym.node, "salt", (int64_t)tutti__hash_string(0, sym.node->name));
+        tutti__attr_set_int(sym.node, "salt", tutti__random_salt(sym.node));
     return sym;
 }
 

@@ -30,6 +30,10 @@ void tutti__cost_random(const tutti_infer *node, tutti_cost *ret);
  * "tutti/random_counter" (an i64 scalar), made on first use. */
 #define TUTTI_RANDOM_COUNTER "tutti/random_counter"
 tutti_sym tutti__random_counter(tutti_graph *graph);
+/* What tells a random node from others of one seed: its name, or in a trace, whose names depend on
+ * what was made before, its number among the step's random nodes: a step that is restored draws what
+ * it drew. */
+int64_t tutti__random_salt(const tutti_node *node);
 
 /* Builds a random node: input 0 the options' counter or the graph's, then `inputs`; gives it its
  * seed, and a salt from its name. */

@@ -79,6 +79,13 @@ static void make_initializer(tutti_graph *graph, tutti_sym variable, const tutti
     tutti_name_pop(graph);
 }
 
+/* The first value is not assigned where the state has one already. */
+static bool has_value(const tutti_graph *graph, const tutti_node *variable)
+{
+    const char *shared = tutti__str(variable, "shared_name");
+    return graph->holds && graph->holds(graph, shared[0] ? shared : variable->name);
+}
+
 tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init,
                           const tutti_variable_options *options)
 {
@@ -91,8 +98,7 @@ tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init,
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
     tutti__controls_hide(graph);
     tutti_sym variable = make_handle(graph, name, &type, options);
-    if (tutti_sym_ok(variable) &&
-        !(graph->holds && graph->holds(graph, tutti__str(variable.node, "shared_name"))))
+    if (tutti_sym_ok(variable) && !has_value(graph, variable.node))
         make_initializer(graph, variable, &init, options->seed);
     tutti__controls_show(graph);
     return graph->error.status == TUTTI_OK ? variable : TUTTI_NO_SYM;

@@ -45,8 +45,8 @@ static void measure_all(const tutti_call *call, const tutti_update_rule *rule,
 {
     double variable = 0, measured = 0;
     work->sums = call->workspace;
-    tutti_parallel(call, pieces_of(work->count), measure, work);
-    for (int64_t i = 0; i < pieces_of(work->count); i++) {
+    tutti_parallel(call, pieces_of(work->end), measure, work);
+    for (int64_t i = 0; i < pieces_of(work->end); i++) {
         variable += work->sums[2 * i];
         measured += work->sums[2 * i + 1];
     }
@@ -76,12 +76,12 @@ tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work,
 {
     tutti_update_layout at =
         tutti__update_layout(call->op, call->attrs, call->attr_count, call->input_count);
-    tutti_update_work work = {.count = tutti_view_count(&call->inputs[0]),
-                              .slots = at.slots,
-                              .gradient = call->inputs[at.gradient].data};
+    tutti_update_work work = {.slots = at.slots, .gradient = call->inputs[at.gradient].data};
     double numbers[TUTTI_UPDATE_NUMBERS];
     for (int k = 0; k <= at.slots; k++)
         work.x[k] = call->inputs[k].data;
+    tutti__update_part(call->attrs, call->attr_count, tutti_view_count(&call->inputs[0]),
+                       &work.first, &work.end);
     if (!tutti__update_skipped(call)) {
         tutti__update_numbers(call, &at, numbers);
         set_numbers(&work, numbers);
@@ -94,7 +94,7 @@ tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work,
         if (at.indices >= 0)
             TUTTI_TRY(run_rows(call, &at, &work, piece));
         else
-            tutti_parallel(call, pieces_of(work.count), piece, &work);
+            tutti_parallel(call, pieces_of(work.end - work.first), piece, &work);
     }
     tutti__view_copy(&call->outputs[0], &call->inputs[0]);
     return TUTTI_OK;

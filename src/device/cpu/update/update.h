@@ -19,7 +19,7 @@ enum {
 };
 
 typedef struct tutti_update_work {
-    int64_t count;                    /* elements of the variable */
+    int64_t first, end;               /* elements of the variable that are updated */
     int slots;                        /* x[0] is the variable, then these */
     float *x[1 + TUTTI_UPDATE_SLOTS]; /* written */
     const float *gradient;            /* or the rows */
@@ -171,11 +171,11 @@ VEC_INLINE void update_piece(const void *context, int64_t piece, int slots,
         n[i] = w->numbers[i];
     for (int k = 0; k <= slots; k++)
         x[k] = w->x[k];
-    int64_t first = piece * UPDATE_PIECE, end = first + UPDATE_PIECE;
+    int64_t first = w->first + piece * UPDATE_PIECE, end = first + UPDATE_PIECE;
     if (w->row_size > 0)
         update_rows(w, n, x, piece, slots, element);
     else
-        update_span(w, n, x, first, end < w->count ? end : w->count, slots, element);
+        update_span(w, n, x, first, end < w->end ? end : w->end, slots, element);
 }
 
 /* Sums of squares of the variable and of what the rule measures, over one piece. */
@@ -184,7 +184,7 @@ VEC_INLINE void update_measure(const void *context, int64_t piece, int slots,
 {
     const tutti_update_work *w = context;
     int64_t i = piece * UPDATE_PIECE,
-            end = i + UPDATE_PIECE < w->count ? i + UPDATE_PIECE : w->count;
+            end = i + UPDATE_PIECE < w->end ? i + UPDATE_PIECE : w->end;
     double variable = 0, measured = 0;
     while (i < end) {
         vec squares = {0}, others = {0};

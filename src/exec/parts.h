@@ -1,0 +1,33 @@
+/* parts.h: devices that reach one memory keep a variable once between them and each update a part
+ * of it. Chosen when a plan is compiled. */
+#ifndef TUTTI_EXEC_PARTS_H
+#define TUTTI_EXEC_PARTS_H
+
+#include "exec/plan.h"
+
+/* A variable's name in the state. */
+static inline const char *tutti__parts_name(const tutti_node *variable)
+{
+    const char *name = tutti__str(variable, "shared_name");
+    return name[0] ? name : variable->name;
+}
+
+/* Looks at one device's piece of a job, after all passes. An update can be done in parts when it
+ * computes each element by itself, is the only one of its variables, and nobody reads them, or what
+ * it gives, during the commit: there the other devices' parts are old or new, who knows. But the
+ * running mean of a variable may: it takes the elements of its own part. */
+typedef struct tutti_parts_look {
+    const tutti_graph *graph;
+    bool *late; /* by node: it runs in the commit */
+    bool *bad;  /* by node: a variable that cannot be shared, an update that cannot be cut */
+    tutti_node **update; /* by variable: the update that writes it */
+} tutti_parts_look;
+tutti_status tutti__parts_look(const tutti_graph *graph, int64_t least, tutti_parts_look *ret);
+void tutti__parts_look_free(tutti_parts_look *look); /* zeroed is fine */
+
+/* Cuts the updates that can be cut on all devices of the strategy, and notes in the plan whose
+ * memory they share. */
+tutti_status tutti__parts_choose(tutti_state *state, const tutti_strategy *strategy, int count,
+                                 tutti_piece_graph *pieces, tutti_plan *plan);
+
+#endif

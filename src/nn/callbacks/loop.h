@@ -1,0 +1,44 @@
+/* loop.h: hand-written loops from inside: what is shown of them, and what is kept. */
+#ifndef TUTTI_NN_CALLBACKS_LOOP_H
+#define TUTTI_NN_CALLBACKS_LOOP_H
+
+#include "exec/engine.h"
+#include "nn/callbacks/checkpoint.h"
+#include "nn/saver.h"
+
+/* What --save and --resume keep of a loop. */
+typedef struct tutti_loop_keeper {
+    tutti_engine *engine; /* whose state; NULL: nothing is kept */
+    tutti_model *model;   /* whose engine it is, or NULL */
+    char *path;           /* of --save, or NULL */
+    char *checkpoint;     /* "<path>.checkpoint" */
+    tutti_saver *saver;   /* made when the first is saved */
+    tutti_pace pace;
+} tutti_loop_keeper;
+
+struct tutti_progress {
+    tutti_fit fit; /* without a model: its event always has logs */
+    tutti_job *job;
+    int epochs;
+    int64_t steps;  /* of an epoch; 0: not known */
+    bool begun;     /* an epoch is under way */
+    bool goes_on;   /* the next epoch was begun before the checkpoint */
+    bool listening; /* Ctrl-C sets a flag */
+    bool halted;    /* it was interrupted inside an epoch, and saved there */
+    tutti_logs logs;
+    int64_t counts[TUTTI_LOGS]; /* values in the mean; 0: set */
+    tutti_loop_keeper keeper;
+};
+
+/* ---- loop_keep.c ---- */
+/* With --save or --resume: tries the place, and restores what was kept. */
+tutti_status tutti__loop_keep(tutti_progress *progress, const tutti_progress_options *options);
+/* After a step that is not its epoch's last: saves when it is time to. */
+tutti_status tutti__loop_kept_step(tutti_progress *progress);
+/* Saves between two epochs, of which fit.done are over. */
+tutti_status tutti__loop_kept_epoch(tutti_progress *progress);
+/* Waits for what is being written, and writes the weights. */
+tutti_status tutti__loop_kept_end(tutti_progress *progress);
+void tutti__loop_keeper_free(tutti_loop_keeper *keeper);
+
+#endif

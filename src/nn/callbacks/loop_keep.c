@@ -1,0 +1,313 @@
+/* loop_keep.c: --save and --resume of loops written by hand: variables, optimizers and random
+ * numbers, which are the state's; its queues; how far the job's datasets are read; the epoch, its
+ * steps and the means that are shown. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/job.h"
+#include "base/log.h"
+#include "base/world.h"
+#include "data/dataset.h"
+#include "exec/eager.h"
+#include "exec/share.h"
+#include "io/safetensors_files.h"
+#include "nn/callbacks/loop.h"
+#include "nn/spread.h"
+#include "state/checkpoint.h"
+#include "tutti/checkpoint.h"
+#include "tutti/files.h"
+
+static tutti_status no_memory(void)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory for a checkpoint");
+}
+
+/* The first process of a job writes; all read. */
+static bool writes(const tutti_progress *p)
+{
+    return p->keeper.engine && p->keeper.path &&
+           tutti_strategy_rank(tutti_job_strategy(p->job)) <= 0;
+}
+
+/* ---- saving ---- */
+
+enum { NUMBERS = 9, TEXTS = 3 };
+
+/* What is written, also by the saver's thread. */
+typedef struct record {
+    char path[4096];
+    tutti_snapshot snapshot;
+    char numbers[NUMBERS][32];
+    char *texts[TEXTS]; /* from malloc */
+    tutti_text_pair pairs[NUMBERS + TEXTS + 2];
+    size_t count;
+} record;
+
+static void free_record(record *r)
+{
+    tutti__snapshot_release(&r->snapshot);
+    for (int i = 0; i < TEXTS; i++)
+        free(r->texts[i]);
+    free(r);
+}
+
+static void add(record *r, const char *key, const char *value)
+{
+    r->pairs[r->count++] = (tutti_text_pair){key, value};
+}
+
+static tutti_status collect_texts(const tutti_progress *p, record *r)
+{
+    tutti_logs counts = p->logs;
+    for (int i = 0; i < counts.count; i++)
+        counts.items[i].value = (double)p->counts[i];
+    TUTTI_TRY(tutti__loops_save(p->job, &r->texts[0]));
+    add(r, "tutti.loops", r->texts[0]);
+    TUTTI_TRY(tutti__logs_write(&p->logs, &r->texts[1]));
+    add(r, "tutti.logs", r->texts[1]);
+    TUTTI_TRY(tutti__logs_write(&counts, &r->texts[2]));
+    add(r, "tutti.counts", r->texts[2]);
+    return TUTTI_OK;
+}
+
+static tutti_status collect(const tutti_progress *p, bool ended, record *r)
+{
+    const tutti_event *event = &p->fit.event;
+    const tutti_trainer *trainer = p->keeper.model ? p->keeper.model->trainer : NULL;
+    const struct {
+        const char *key;
+        int64_t value;
+    } facts[] = {{"tutti.seed", (int64_t)tutti_job_seed(p->job)},
+                 {"tutti.step", event->step},
+                 {"tutti.epoch", event->epoch},
+                 {"tutti.batch", event->batch},
+                 {"tutti.epoch_ended", ended},
+                 {"tutti.samples", p->fit.samples},
+                 {"tutti.updates", trainer ? trainer->updates : 0},
+                 {"tutti.gathered", trainer ? trainer->gathered : 0}};
+    add(r, "format", "pt");
+    add(r, "tutti.kind", "checkpoint");
+    for (size_t i = 0; i < TUTTI_COUNT(facts); i++) {
+        snprintf(r->numbers[i], sizeof r->numbers[i], "%" PRId64, facts[i].value);
+        add(r, facts[i].key, r->numbers[i]);
+    }
+    if (trainer) {
+        snprintf(r->numbers[NUMBERS - 1], sizeof r->numbers[0], "%.17g", trainer->rate);
+        add(r, "tutti.learning_rate", r->numbers[NUMBERS - 1]);
+    }
+    TUTTI_TRY(collect_texts(p, r));
+    return tutti__snapshot_take(tutti__engine_state(p->keeper.engine), &r->snapshot);
+}
+
+static tutti_status write_record(void *context)
+{
+    record *r = context;
+    tutti_status status = tutti__checkpoint_write(r->path, &r->snapshot, r->count, r->pairs,
+                                                  tutti__checkpoint_shard_bytes());
+    free_record(r);
+    return status;
+}
+
+/* Where the loop stands; its own thread writes it. */
+static tutti_status save(tutti_progress *p, bool ended)
+{
+    tutti_loop_keeper *k = &p->keeper;
+    if (!k->saver)
+        TUTTI_TRY(tutti__saver_create(&k->saver));
+    TUTTI_TRY(tutti__saver_wait(k->saver));
+    record *r = calloc(1, sizeof *r);
+    if (!r)
+        return no_memory();
+    tutti_status status = tutti__checkpoint_path(k->checkpoint, r->path, sizeof r->path);
+    if (status == TUTTI_OK)
+        status = collect(p, ended, r);
+    if (status != TUTTI_OK) {
+        free_record(r);
+        return status;
+    }
+    tutti__saver_start(k->saver, write_record, r);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__loop_kept_step(tutti_progress *p)
+{
+    if (!writes(p))
+        return TUTTI_OK;
+    p->halted = tutti_interrupted();
+    if (!tutti__pace_due(&p->keeper.pace, p->fit.event.step) && !p->halted)
+        return TUTTI_OK;
+    tutti_status status = save(p, false);
+    if (p->halted)
+        return status == TUTTI_OK ? tutti__saver_wait(p->keeper.saver) : status;
+    return tutti__keep_going(status);
+}
+
+tutti_status tutti__loop_kept_epoch(tutti_progress *p)
+{
+    return writes(p) && !p->halted ? tutti__keep_going(save(p, true)) : TUTTI_OK;
+}
+
+/* ---- the end ---- */
+
+/* What is trained of the state, under its names. */
+static tutti_status save_weights(const tutti_loop_keeper *k)
+{
+    tutti_state *state = tutti__engine_state(k->engine);
+    char path[4096];
+    size_t count = 0;
+    const tutti_state_variable *v;
+    while (tutti__state_at(state, count))
+        count++;
+    tutti_named_tensor *list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return no_memory();
+    tutti_status status = tutti__checkpoint_path(k->path, path, sizeof path);
+    count = 0;
+    for (size_t i = 0; status == TUTTI_OK && (v = tutti__state_at(state, i)); i++) {
+        if (!v->trainable || v->slot_of[0] || !tutti__state_has_value(state, v->name))
+            continue;
+        list[count].name = v->name;
+        status = tutti__variable_get(state, tutti__state_find(state, v->name), &list[count].tensor);
+        count += status == TUTTI_OK;
+    }
+    if (status == TUTTI_OK)
+        status = tutti_safetensors_save(path, count, list);
+    for (size_t i = 0; i < count; i++)
+        tutti_tensor_release(list[i].tensor);
+    free(list);
+    return status;
+}
+
+tutti_status tutti__loop_kept_end(tutti_progress *p)
+{
+    const tutti_loop_keeper *k = &p->keeper;
+    if (k->saver)
+        TUTTI_TRY(tutti__keep_going(tutti__saver_wait(k->saver)));
+    if (tutti_job_check(p->job) != TUTTI_OK)
+        return TUTTI_OK;
+    if (k->model && k->path)
+        return tutti_save(k->model, k->path);
+    return writes(p) ? save_weights(k) : TUTTI_OK;
+}
+
+void tutti__loop_keeper_free(tutti_loop_keeper *k)
+{
+    tutti__saver_destroy(k->saver);
+    free(k->path);
+    free(k->checkpoint);
+    *k = (tutti_loop_keeper){0};
+}
+
+/* ---- going on ---- */
+
+static int64_t number(const tutti_safetensors *file, const char *key)
+{
+    const char *text = tutti__safetensors_metadata(file, key);
+    return text ? (int64_t)strtoull(text, NULL, 10) : 0;
+}
+
+static tutti_status restore_shown(tutti_progress *p, const tutti_safetensors *file)
+{
+    const char *logs = tutti__safetensors_metadata(file, "tutti.logs");
+    const char *counts = tutti__safetensors_metadata(file, "tutti.counts");
+    tutti_logs read = {0};
+    if (logs)
+        TUTTI_TRY(tutti__logs_read(logs, &p->job->arena, &p->logs));
+    if (counts)
+        TUTTI_TRY(tutti__logs_read(counts, &p->job->arena, &read));
+    for (int i = 0; i < p->logs.count && i < read.count; i++)
+        p->counts[i] = (int64_t)read.items[i].value;
+    p->fit.last = p->logs;
+    return TUTTI_OK;
+}
+
+static void restore_trainer(tutti_model *model, const tutti_safetensors *file)
+{
+    tutti_trainer *trainer = model ? model->trainer : NULL;
+    const char *rate = tutti__safetensors_metadata(file, "tutti.learning_rate");
+    if (!trainer)
+        return;
+    trainer->steps = number(file, "tutti.step");
+    trainer->updates = number(file, "tutti.updates");
+    trainer->gathered = (int)number(file, "tutti.gathered");
+    if (rate)
+        trainer->rate = trainer->optimizer.learning_rate = strtod(rate, NULL);
+}
+
+static tutti_status restore(tutti_progress *p, const tutti_safetensors *file, const char *path)
+{
+    tutti_event *event = &p->fit.event;
+    const char *loops = tutti__safetensors_metadata(file, "tutti.loops");
+    if (!loops)
+        return tutti_fail(TUTTI_INVALID, "%s is no checkpoint of a loop written by hand", path);
+    TUTTI_TRY(tutti__loops_restore(p->job, loops));
+    TUTTI_TRY(tutti__checkpoint_restore(file, tutti__engine_state(p->keeper.engine)));
+    TUTTI_TRY(restore_shown(p, file));
+    restore_trainer(p->keeper.model, file);
+    bool ended = number(file, "tutti.epoch_ended") != 0;
+    event->step = number(file, "tutti.step");
+    event->epoch = (int)number(file, "tutti.epoch") - !ended;
+    event->batch = number(file, "tutti.batch");
+    p->fit.samples = number(file, "tutti.samples");
+    p->fit.done = event->epoch + 1;
+    p->fit.resumed = event->step;
+    p->goes_on = !ended;
+    p->keeper.pace.last = tutti__now_ns();
+    tutti__log(TUTTI_LOG_INFO, "training goes on from %s, step %lld", path, (long long)event->step);
+    return TUTTI_OK;
+}
+
+static tutti_status resume(tutti_progress *p)
+{
+    char path[4096];
+    tutti_safetensors *file;
+    if (!p->keeper.path)
+        return tutti_fail(TUTTI_INVALID, "--resume: nothing says where the checkpoint is; add "
+                                         "--save FILE, as it was given before");
+    TUTTI_TRY(tutti__checkpoint_path(p->keeper.checkpoint, path, sizeof path));
+    tutti_status status = tutti__checkpoint_open(path, true, &file);
+    if (status == TUTTI_NOT_FOUND) {
+        tutti__log(TUTTI_LOG_INFO, "--resume: there is no %s yet, training begins anew", path);
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(status);
+    status = restore(p, file, path);
+    tutti__safetensors_close(file);
+    return status;
+}
+
+static tutti_status find_engine(tutti_loop_keeper *k, const tutti_progress_options *options)
+{
+    k->model = options->model;
+    if (options->model) {
+        TUTTI_TRY(tutti__model_engine(options->model));
+        k->engine = options->model->engine;
+    } else if (options->session) {
+        k->engine = tutti__session_engine(options->session);
+    } else if (options->eager) {
+        k->engine = options->eager->engine;
+    }
+    /* Variables that were made are initialised when the step ends: not after they were restored. */
+    tutti_eager *eager = options->model ? options->model->eager : options->eager;
+    return eager ? tutti_step(eager) : TUTTI_OK;
+}
+
+tutti_status tutti__loop_keep(tutti_progress *p, const tutti_progress_options *options)
+{
+    tutti_loop_keeper *k = &p->keeper;
+    TUTTI_TRY(find_engine(k, options));
+    if (!k->engine)
+        return TUTTI_OK;
+    const char *save = tutti_flag_text(p->job, "save", NULL);
+    bool resumes = tutti_flag_on(p->job, "resume");
+    if (save && (!(k->path = strdup(save)) || asprintf(&k->checkpoint, "%s.checkpoint", save) < 0))
+        return no_memory();
+    if (save)
+        k->pace.every = tutti_flag_int(p->job, "save_every", 0);
+    if (writes(p))
+        TUTTI_TRY(tutti__checkpoint_try(k->path));
+    return resumes ? resume(p) : TUTTI_OK;
+}

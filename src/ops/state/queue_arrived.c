@@ -1,0 +1,38 @@
+/* queue_arrived.c: how many tuples have come into a queue. */
+#include "ops/state/queues.h"
+
+static tutti_status infer(tutti_infer *node)
+{
+    TUTTI_TRY(tutti__need_queue(node));
+    node->outputs[0] = tutti_type_make(TUTTI_I64, 0, NULL);
+    return TUTTI_OK;
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    tutti_queue *queue;
+    TUTTI_TRY(tutti__queue_of_call(call, -1, &queue));
+    tutti_view_set_int(&call->outputs[0], 0, tutti__queue_arrived(queue));
+    return TUTTI_OK;
+}
+
+extern const tutti_op tutti_op_queue_arrived;
+
+tutti_sym(tutti_queue_arrived)(tutti_sym queue)
+{
+    return tutti__unary(&tutti_op_queue_arrived, queue);
+}
+
+const tutti_op tutti_op_queue_arrived = {
+    .struct_size = sizeof(tutti_op),
+    .name = "queue_arrived",
+    .version = 1,
+    .doc = "queue_arrived(q): y = the number of tuples that have come into q",
+    .category = "state",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .outputs = 1,
+    .flags = TUTTI_OP_STATEFUL | TUTTI_OP_HOST | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_NO_GRADIENT,
+    .infer = infer,
+    .reference = reference,
+};

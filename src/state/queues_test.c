@@ -1,0 +1,127 @@
+/* queues_test.c: what queues hold goes through a checkpoint's tensors. */
+#include <string.h>
+
+#include "base/test.h"
+#include "state/state.h"
+
+enum { KINDS = 4, FIRST = 12, TAKEN = 5 };
+
+static const tutti_queue_kind kinds[KINDS] = {TUTTI_QUEUE_FIFO, TUTTI_QUEUE_SHUFFLE,
+                                              TUTTI_QUEUE_PRIORITY, TUTTI_QUEUE_PADDING};
+
+/* A priority, a text, and a vector whose length is not always the same. */
+static tutti_queue *find(tutti_state *state, tutti_queue_kind kind)
+{
+    const tutti_type types[] = {tutti_type_make(TUTTI_I64, 0, NULL),
+                                tutti_type_make(TUTTI_STRING, 0, NULL),
+                                tutti_type_make(TUTTI_F32, 1, (int64_t[]){TUTTI_ANY})};
+    const tutti_queue_order order = {.kind = kind, .seed = 7};
+    tutti_queue *queue = NULL;
+    CHECK_OK(tutti__state_queue_ordered(state, "a/q", 100, 3, types, &order, &queue));
+    return queue;
+}
+
+static void put(tutti_queue *queue, int64_t value)
+{
+    static const char *const texts[] = {"", "one", "zwei", "\xe4\xb8\x89"};
+    int64_t priority = value * 7 % 5, length = value % 3;
+    tutti_tensor *parts[3];
+    CHECK_OK(tutti_tensor_from(TUTTI_I64, 0, NULL, &priority, &parts[0]));
+    CHECK_OK(tutti_tensor_create(TUTTI_STRING, 0, NULL, &parts[1]));
+    const char *text = texts[value % 4];
+    CHECK_OK(tutti_tensor_set_string(parts[1], 0, text, (int64_t)strlen(text)));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, &length, &parts[2]));
+    for (int64_t i = 0; i < length; i++)
+        tutti_tensor_set(parts[2], i, (double)value);
+    CHECK_OK(tutti__queue_enqueue(queue, parts, TUTTI_QUEUE_FOREVER));
+    for (int i = 0; i < 3; i++)
+        tutti_tensor_release(parts[i]);
+}
+
+/* Both give the same element. */
+static void check_same(tutti_queue *a, tutti_queue *b)
+{
+    tutti_tensor *left[3], *right[3];
+    CHECK_OK(tutti__queue_dequeue(a, TUTTI_QUEUE_FOREVER, left));
+    CHECK_OK(tutti__queue_dequeue(b, TUTTI_QUEUE_FOREVER, right));
+    for (int i = 0; i < 3; i++) {
+        CHECK(tutti_tensor_same(left[i], right[i]));
+        tutti_tensor_release(left[i]);
+        tutti_tensor_release(right[i]);
+    }
+}
+
+static void give(const tutti_snapshot *snapshot, tutti_state *state)
+{
+    for (size_t i = 0; i < snapshot->count; i++)
+        CHECK_OK(tutti__state_expect(state, snapshot->entries[i].name, snapshot->entries[i].value));
+    CHECK_OK(tutti__state_fill_queues(state));
+}
+
+/* `made`: the queue is there, with something else in it, before it is restored. */
+static void check_kind(tutti_queue_kind kind, bool made)
+{
+    tutti_state *from, *to;
+    tutti_snapshot snapshot, again;
+    tutti_tensor *parts[3];
+    CHECK_OK(tutti__state_create(&from));
+    CHECK_OK(tutti__state_create(&to));
+    tutti_queue *queue = find(from, kind);
+    for (int64_t i = 0; i < FIRST; i++)
+        put(queue, i);
+    for (int i = 0; i < TAKEN; i++) {
+        CHECK_OK(tutti__queue_dequeue(queue, TUTTI_QUEUE_FOREVER, parts));
+        for (int k = 0; k < 3; k++)
+            tutti_tensor_release(parts[k]);
+    }
+    CHECK_OK(tutti__snapshot_take(from, &snapshot));
+    if (made)
+        put(find(to, kind), 99);
+    give(&snapshot, to);
+    if (!made) { /* what waits is not lost when it is saved again */
+        CHECK_OK(tutti__snapshot_take(to, &again));
+        CHECK_INT((int)again.count, (int)snapshot.count);
+        tutti__snapshot_release(&again);
+    }
+    tutti_queue *restored = find(to, kind);
+    CHECK_INT(tutti__queue_size(restored), FIRST - TAKEN);
+    CHECK_INT(tutti__queue_arrived(restored), FIRST);
+    put(queue, 50);
+    put(restored, 50);
+    for (int i = 0; i < FIRST - TAKEN + 1; i++)
+        check_same(queue, restored);
+    CHECK_INT(tutti__queue_size(restored), 0);
+    tutti__snapshot_release(&snapshot);
+    tutti__state_destroy(from);
+    tutti__state_destroy(to);
+}
+
+TUTTI_TEST(queues_go_through_a_snapshot)
+{
+    for (int i = 0; i < KINDS; i++) {
+        check_kind(kinds[i], false);
+        check_kind(kinds[i], true);
+    }
+}
+
+TUTTI_TEST(a_damaged_queue_is_an_error)
+{
+    tutti_state *from, *to;
+    tutti_snapshot snapshot;
+    CHECK_OK(tutti__state_create(&from));
+    put(find(from, TUTTI_QUEUE_FIFO), 3);
+    CHECK_OK(tutti__snapshot_take(from, &snapshot));
+    for (size_t missing = 0; missing < snapshot.count; missing++) {
+        CHECK_OK(tutti__state_create(&to));
+        find(to, TUTTI_QUEUE_FIFO);
+        for (size_t i = 0; i < snapshot.count; i++)
+            if (i != missing)
+                CHECK_OK(
+                    tutti__state_expect(to, snapshot.entries[i].name, snapshot.entries[i].value));
+        bool whole = strstr(snapshot.entries[missing].name, "/state") != NULL;
+        CHECK_INT(tutti__state_fill_queues(to), whole ? TUTTI_OK : TUTTI_CORRUPT);
+        tutti__state_destroy(to);
+    }
+    tutti__snapshot_release(&snapshot);
+    tutti__state_destroy(from);
+}
