@@ -69,7 +69,9 @@ static void *fill(void *context)
 
 static tutti_sym scores(const stream *s, tutti_sym x)
 {
-    return tutti_add(tutti_matmul(tutti_reshape(x, -1, 784), s->w), s->b);
+    tutti_dtype p = tutti_job_precision(s->job); /* --precision: of the product */
+    tutti_sym product = tutti_matmul(tutti_cast(tutti_reshape(x, -1, 784), p), tutti_cast(s->w, p));
+    return tutti_add(tutti_cast(product, TUTTI_F32), s->b);
 }
 
 static void build(stream *s, int64_t batch)

@@ -20,19 +20,22 @@ static const double radius = 2, spread = 0.15, turn = 6.283185307179586 / CLOUDS
 typedef struct network {
     tutti_sym weights[WEIGHTS]; /* three kernels, and biases but for the last: c's would cancel */
     tutti_optimizer adam;
+    tutti_dtype precision; /* of its products */
 } network;
 
 typedef struct gan {
     tutti_eager *e;
     tutti_graph *graph;
     int64_t seed;
+    tutti_dtype precision;
     network critic, generator;
 } gan;
 
 static network make_network(const gan *a, const char *name, int64_t outputs, double rate)
 {
     const int64_t sizes[] = {2, 64, 64, outputs};
-    network n = {.adam =
+    network n = {.precision = a->precision,
+                 .adam =
                      tutti_adam(.learning_rate = rate, .beta1 = 0.5, .beta2 = 0.9, .name = name)};
     for (int i = 0; i < WEIGHTS; i++)
         n.weights[i] = tutti_variable(a->graph,
@@ -42,11 +45,18 @@ static network make_network(const gan *a, const char *name, int64_t outputs, dou
     return n;
 }
 
+/* x w in the precision that --precision asks for. */
+static tutti_sym product(const network *n, tutti_sym x, tutti_sym w)
+{
+    tutti_dtype p = n->precision;
+    return tutti_cast(tutti_matmul(tutti_cast(x, p), tutti_cast(w, p)), TUTTI_F32);
+}
+
 static tutti_sym apply(const network *n, tutti_sym x)
 {
     for (int i = 0; i < WEIGHTS - 1; i += 2)
-        x = tutti_relu(tutti_add(tutti_matmul(x, n->weights[i]), n->weights[i + 1]));
-    return tutti_matmul(x, n->weights[WEIGHTS - 1]);
+        x = tutti_relu(tutti_add(product(n, x, n->weights[i]), n->weights[i + 1]));
+    return product(n, x, n->weights[WEIGHTS - 1]);
 }
 
 /* What the generator makes of noise of the shape of `like`. */
@@ -163,7 +173,7 @@ int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
     tutti_no_other_flags(job, argc, argv);
-    gan a = {.seed = (int64_t)tutti_job_seed(job)};
+    gan a = {.seed = (int64_t)tutti_job_seed(job), .precision = tutti_job_precision(job)};
     if (tutti_job_ok(job))
         tutti_job_fail(job, tutti_eager_open(&a.e, .strategy = tutti_job_strategy(job)));
     if (a.e) {

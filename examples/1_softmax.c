@@ -17,7 +17,9 @@ static tutti_status train(tutti_job *job, tutti_graph *g, tutti_session *session
               y_ = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY);
     tutti_sym W = tutti_variable(g, tutti_zeros(784, 10), .name = "W");
     tutti_sym b = tutti_variable(g, tutti_zeros(10), .name = "b");
-    tutti_sym y = tutti_add(tutti_matmul(tutti_reshape(x, -1, 784), W), b);
+    tutti_dtype p = tutti_job_precision(job); /* --precision: of the product */
+    tutti_sym rows = tutti_cast(tutti_reshape(x, -1, 784), p);
+    tutti_sym y = tutti_add(tutti_cast(tutti_matmul(rows, tutti_cast(W, p)), TUTTI_F32), b);
     tutti_sym loss = tutti_mean(tutti_sparse_cross_entropy_of(y_, y));
     tutti_sym step = tutti_minimize(tutti_sgd(tutti_flag_number(job, "lr", 0.5)), loss);
     tutti_sym right = tutti_equal(tutti_argmax(y, 1), y_);

@@ -45,6 +45,10 @@ TUTTI_API tutti_model *tutti_sequential_of(tutti_job *job, int count, tutti_laye
 /* Adds a layer to a sequential model that has not been used yet. */
 TUTTI_API void tutti_model_add(tutti_model *model, tutti_layer *layer);
 
+/* What --precision asks for, TUTTI_F32, TUTTI_BF16 or TUTTI_F16, for programs that build their
+ * products by hand: models read it themselves. A word that is none of these fails the job. */
+TUTTI_API tutti_dtype tutti_job_precision(tutti_job *job);
+
 /* Any topology: inputs, calls of layers and operators, outputs.
  *     tutti_model *m = tutti_functional(job);
  *     tutti_sym a = tutti_input(m, "a", TUTTI_F32, 4), b = tutti_input(m, "b", TUTTI_F32, 4);

@@ -68,6 +68,13 @@ static tutti_status read_precision(const char *text, tutti_dtype *ret)
     return TUTTI_OK;
 }
 
+tutti_dtype tutti_job_precision(tutti_job *job)
+{
+    tutti_dtype dtype = TUTTI_F32;
+    tutti_job_fail(job, read_precision(tutti_flag_text(job, "precision", "f32"), &dtype));
+    return dtype;
+}
+
 static tutti_status fill(tutti_model *model, const tutti_model_options *options, bool blueprint)
 {
     model->name =

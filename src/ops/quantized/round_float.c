@@ -58,7 +58,7 @@ const tutti_op tutti_op_round_float = {
     .doc =
         "round_float(x; mantissa, least, most, saturate, infinite): the nearest number of a float "
         "with so many bits of mantissa, least exponent and largest value, halves to even",
-    .category = "element-wise",
+    .category = "quantized",
     .min_inputs = 1,
     .max_inputs = 1,
     .outputs = 1,
