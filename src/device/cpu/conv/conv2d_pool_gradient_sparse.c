@@ -137,25 +137,28 @@ static inline void place_one(const tutti_windows *w, const tutti_conv_phase *pha
     *ret_given = most > 0 ? grad : 0;
 }
 
-/* VEC_LANES channels of it. */
+/* `lanes` channels of it. */
 VEC_INLINE void place_vector(int64_t rows, int64_t columns, const tutti_conv_phase *phase,
-                             int64_t row, int64_t channels, const float *y, vec grad, int32_t base,
-                             int32_t *ret_at, float *ret_given)
+                             int64_t row, int64_t channels, int64_t lanes, const float *y,
+                             const float *grad, int32_t base, int32_t *ret_at, float *ret_given)
 {
     const vec none = vec_splat(0);
-    vec most = vec_load(y), at = vec_splat(0);
+    float spots[VEC_LANES];
+    vec most = vec_load_lanes(y, lanes), at = vec_splat(0);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = i == 0; j < columns; j++) {
-            vec value = vec_load(y + i * row + j * channels);
+            vec value = vec_load_lanes(y + i * row + j * channels, lanes);
             vec greater = window_greater(most, value);
             /* Places are whole numbers below 2^24, which floats hold. */
             vec here = vec_splat((float)(i * phase->row + j * phase->column));
             at = vec_select(vec_eq(most, greater), at, here);
             most = greater;
         }
-    vec_store(ret_given, vec_select(vec_gt(most, none), grad, none));
-    for (int64_t c = 0; c < VEC_LANES; c++)
-        ret_at[c] = base + (int32_t)at[c];
+    vec_store_lanes(ret_given, vec_select(vec_gt(most, none), vec_load_lanes(grad, lanes), none),
+                    lanes);
+    vec_store(spots, at);
+    for (int64_t c = 0; c < lanes; c++)
+        ret_at[c] = base + (int32_t)spots[c];
 }
 
 /* One row of windows: whole registers of channels, of which the last may overlap the one before. */
@@ -166,16 +169,19 @@ static void place_row(const plan *p, const float *y, const float *grad, int32_t 
     const int64_t channels = p->layer.shape.cout, row = w->in[1] * channels;
     const bool pairs = w->size[0] == 2 && w->size[1] == 2;
     for (int64_t column = 0; column < w->out[1]; column++) {
-        for (int64_t c = 0; c < channels && channels < VEC_LANES; c++)
+        for (int64_t c = 0; c < channels && channels < VEC_LANES && !VEC_MASKED; c++)
             place_one(w, phase, channels, y + c, grad[c], base, to.at + c, to.given + c);
+        if (VEC_MASKED && channels < VEC_LANES)
+            place_vector(w->size[0], w->size[1], phase, row, channels, channels, y, grad, base,
+                         to.at, to.given);
         for (int64_t next = 0; next < channels && channels >= VEC_LANES; next += VEC_LANES) {
             int64_t c = next + VEC_LANES > channels ? channels - VEC_LANES : next;
-            vec g = vec_load(grad + c);
             if (pairs)
-                place_vector(2, 2, phase, row, channels, y + c, g, base, to.at + c, to.given + c);
-            else
-                place_vector(w->size[0], w->size[1], phase, row, channels, y + c, g, base,
+                place_vector(2, 2, phase, row, channels, VEC_LANES, y + c, grad + c, base,
                              to.at + c, to.given + c);
+            else
+                place_vector(w->size[0], w->size[1], phase, row, channels, VEC_LANES, y + c,
+                             grad + c, base, to.at + c, to.given + c);
         }
         y += w->size[1] * channels;
         base += (int32_t)(w->size[1] * phase->column);

@@ -158,11 +158,14 @@ static void multiply(int64_t m, int64_t n, int64_t k, const void *packed_a, cons
             __builtin_prefetch(next, 0, 2);
         if (m - i >= ROWS && n == width)
             whole(k, a, 0, b, c, ldc, add);
-        else if ((m - i) % 4 == 0 && n == width)
-            for (int64_t row = 0; row < m - i; row += 4)
+        else if (m - i >= ROWS)
+            edge(whole, ROWS, n, k, a, 0, b, c, ldc, add);
+        for (int64_t row = 0; row < m - i && m - i < ROWS; row += 4)
+            if (m - i - row >= 4 && n == width)
                 low(k, a + row, 0, b, c + row * ldc, ldc, add);
-        else
-            edge(m - i <= 4 ? low : whole, m - i < ROWS ? m - i : ROWS, n, k, a, 0, b, c, ldc, add);
+            else
+                edge(low, m - i - row < 4 ? m - i - row : 4, n, k, a + row, 0, b, c + row * ldc,
+                     ldc, add);
     }
 }
 
@@ -173,14 +176,15 @@ static void multiply_columns(int64_t m, int64_t k, const void *packed_a, const f
     const float *a = packed_a;
     bool wide = width == WIDE * VEC_LANES;
     for (int64_t i = 0; i < m; i += ROWS, a += ROWS * k, c += ROWS * ldc) {
-        int64_t rows = m - i < ROWS ? m - i : ROWS;
-        bool low = rows <= 4;
-        tile_function *function = wide ? (low ? tile_columns_low_wide : tile_columns_wide)
-                                       : (low ? tile_columns_low_narrow : tile_columns_narrow);
-        if (rows == ROWS || rows == 4)
-            function(k, a, ldb, b, c, ldc, add);
-        else
-            edge(function, rows, width, k, a, ldb, b, c, ldc, add);
+        tile_function *whole = wide ? tile_columns_wide : tile_columns_narrow;
+        tile_function *low = wide ? tile_columns_low_wide : tile_columns_low_narrow;
+        if (m - i >= ROWS)
+            whole(k, a, ldb, b, c, ldc, add);
+        for (int64_t row = 0; row < m - i && m - i < ROWS; row += 4)
+            if (m - i - row >= 4)
+                low(k, a + row, ldb, b, c + row * ldc, ldc, add);
+            else
+                edge(low, m - i - row, width, k, a + row, ldb, b, c + row * ldc, ldc, add);
     }
 }
 
@@ -244,10 +248,12 @@ static void pack(int64_t width, int64_t count, int64_t k, const float *source, i
         pack_across(width, k, source, step_, panel);
         return;
     }
-    int64_t i = 0;
+    /* Rows of A are multiplied by fours; columns of B all at once. */
+    const bool rows = ROWS != NARROW * VEC_LANES && width == ROWS;
+    int64_t i = 0, filled = rows ? (count + 3) / 4 * 4 : width;
     for (; step_ == 1 && i + 4 <= count; i += 4)
         pack_four(width, k, source + i * stride, stride, panel + i);
-    for (; i < width; i++)
+    for (; i < filled; i++)
         pack_line(width, k, i < count ? source + i * stride : NULL, step_, panel + i);
 }
 
