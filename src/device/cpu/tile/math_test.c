@@ -3,6 +3,7 @@
 
 #include "base/params.h"
 #include "base/test.h"
+#include "device/cpu/tile/chain.h"
 #include "device/cpu/tile/tile.h"
 #include "program/kernel.h"
 
@@ -107,10 +108,15 @@ static void check_function(int function, double limit)
 TUTTI_TEST(tile_functions_are_within_four_units)
 {
     static const char *const isas[] = {"base", "avx2", "avx512", "sve"};
+    int sets = 0;
     for (size_t s = 0; s < TUTTI_COUNT(isas); s++) {
+        CHECK_OK(tutti__param_set("ISA", NULL));
         if (!tutti__isa_present(isas[s]))
             continue;
         CHECK_OK(tutti__param_set("ISA", isas[s]));
+        if (tutti__chain() == NULL)
+            continue; /* left out of a build for this machine alone */
+        sets++;
 #if defined(__x86_64__)
         double limit = strcmp(isas[s], "base") == 0 ? 200 : 4;
 #else
@@ -119,6 +125,7 @@ TUTTI_TEST(tile_functions_are_within_four_units)
         for (size_t f = 0; f < TUTTI_COUNT(functions); f++)
             check_function((int)f, limit);
     }
+    CHECK(sets > 0);
     CHECK_OK(tutti__param_set("ISA", NULL));
 }
 
