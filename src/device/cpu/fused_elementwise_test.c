@@ -148,6 +148,17 @@ static int cheap(const tutti_sym *in, tutti_sym *ret)
     return 1;
 }
 
+/* Operators of one before those of two, in both orders; one value is read again later. */
+static int changed_first(const tutti_sym *in, tutti_sym *ret)
+{
+    tutti_sym y = tutti_sub(in[1], tutti_square(in[0]));
+    tutti_sym z = tutti_minimum(tutti_neg(y), in[1]);
+    z = tutti_sub(tutti_mul(z, z), in[1]);
+    z = tutti_sub(in[0], tutti_neg(tutti_add(z, y)));
+    ret[0] = tutti_add(tutti_neg(tutti_mul(tutti_square(z), in[1])), in[0]);
+    return 1;
+}
+
 /* Two results, one of them in the middle, and a reading of the input after it. */
 static int two_results(const tutti_sym *in, tutti_sym *ret)
 {
@@ -185,6 +196,7 @@ TUTTI_TEST(fused_elementwise_matches_reference)
 {
     for (size_t i = 0; i < TUTTI_COUNT(shapes); i++) {
         check_fused(cheap, 2, shapes[i], 1e-6);
+        check_fused(changed_first, 2, shapes[i], 1e-5);
         check_fused(two_results, 2, shapes[i], 1e-6);
     }
 }

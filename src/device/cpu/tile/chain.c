@@ -46,24 +46,30 @@ OPERATION(finish)
 #define GREATER_EQUAL(a, b) vec_one(vec_ge(a, b))
 #define PRELU(a, b) vec_select(vec_gt(a, S(0.0f)), a, (b) * (a))
 
-/* The four forms of an operator of two. */
 #define EIGHT(e0, e1, e2, e3, e4, e5, e6, e7)                                                      \
     a0 = e0, a1 = e1, a2 = e2, a3 = e3, a4 = e4, a5 = e5, a6 = e6, a7 = e7
-#define PAIR(name, f)                                                                              \
+/* An operator of two with memory, in both orders, after the value was changed. */
+#define SAME(x) (x)
+#define PAIR_OF_MEMORY(name, f, change)                                                            \
     OPERATION(name##_memory)                                                                       \
     {                                                                                              \
         const float *b = op->memory;                                                               \
-        EIGHT(f(a0, AT(b, 0)), f(a1, AT(b, 1)), f(a2, AT(b, 2)), f(a3, AT(b, 3)), f(a4, AT(b, 4)), \
-              f(a5, AT(b, 5)), f(a6, AT(b, 6)), f(a7, AT(b, 7)));                                  \
+        EIGHT(f(change(a0), AT(b, 0)), f(change(a1), AT(b, 1)), f(change(a2), AT(b, 2)),           \
+              f(change(a3), AT(b, 3)), f(change(a4), AT(b, 4)), f(change(a5), AT(b, 5)),           \
+              f(change(a6), AT(b, 6)), f(change(a7), AT(b, 7)));                                   \
         NEXT;                                                                                      \
     }                                                                                              \
     OPERATION(name##_memory_first)                                                                 \
     {                                                                                              \
         const float *b = op->memory;                                                               \
-        EIGHT(f(AT(b, 0), a0), f(AT(b, 1), a1), f(AT(b, 2), a2), f(AT(b, 3), a3), f(AT(b, 4), a4), \
-              f(AT(b, 5), a5), f(AT(b, 6), a6), f(AT(b, 7), a7));                                  \
+        EIGHT(f(AT(b, 0), change(a0)), f(AT(b, 1), change(a1)), f(AT(b, 2), change(a2)),           \
+              f(AT(b, 3), change(a3)), f(AT(b, 4), change(a4)), f(AT(b, 5), change(a5)),           \
+              f(AT(b, 6), change(a6)), f(AT(b, 7), change(a7)));                                   \
         NEXT;                                                                                      \
-    }                                                                                              \
+    }
+/* The four forms of an operator of two. */
+#define PAIR(name, f)                                                                              \
+    PAIR_OF_MEMORY(name, f, SAME)                                                                  \
     OPERATION(name##_scalar)                                                                       \
     {                                                                                              \
         const vec b = vec_splat(*op->memory);                                                      \
@@ -154,6 +160,16 @@ SINGLE(silu, vec_silu)
 SINGLE(hard_swish, vec_hard_swish)
 SINGLE(mish, vec_mish)
 
+/* After a cheap operator of one. */
+#define AFTER(name, f)                                                                             \
+    PAIR_OF_MEMORY(negated_##name, f, NEGATE)                                                      \
+    PAIR_OF_MEMORY(squared_##name, f, SQUARE)
+AFTER(add, ADD)
+AFTER(sub, SUB)
+AFTER(mul, MUL)
+AFTER(maximum, MAX)
+AFTER(minimum, MIN)
+
 /* where: the value in registers is the condition. */
 #define WHERE(a, b, c) vec_select(vec_ne(a, S(0.0f)), b, c)
 #define CHOICE(name, B, C)                                                                         \
@@ -189,6 +205,14 @@ CHOICE(where_scalar_first, B_SCALAR, C_MEMORY)
     ROWS_THEN(operator_, NULL, name), ROWS_THEN(operator_, "relu", name##_relu),                   \
         ROWS_THEN(operator_, "neg", name##_negate), ROWS_THEN(operator_, "abs", name##_absolute)
 
+#define ROWS_AFTER(before_, operator_, name)                                                       \
+    {operator_, TUTTI_CHAIN_MEMORY, NULL, RUN(name##_memory), before_},                            \
+    {                                                                                              \
+        operator_, TUTTI_CHAIN_MEMORY_FIRST, NULL, RUN(name##_memory_first), before_               \
+    }
+#define ROWS_AFTER_ALL(operator_, name)                                                            \
+    ROWS_AFTER("neg", operator_, negated_##name), ROWS_AFTER("square", operator_, squared_##name)
+
 static const tutti_chain_entry entries[] = {
     {".store", TUTTI_CHAIN_ALONE, NULL, RUN(store)},
     {".finish", TUTTI_CHAIN_ALONE, NULL, RUN(finish)},
@@ -198,6 +222,11 @@ static const tutti_chain_entry entries[] = {
     ROWS_OF_ALL("div", divide),
     ROWS_OF_ALL("maximum", maximum),
     ROWS_OF_ALL("minimum", minimum),
+    ROWS_AFTER_ALL("add", add),
+    ROWS_AFTER_ALL("sub", sub),
+    ROWS_AFTER_ALL("mul", mul),
+    ROWS_AFTER_ALL("maximum", maximum),
+    ROWS_AFTER_ALL("minimum", minimum),
     ROWS_OF("equal", equal),
     ROWS_OF("not_equal", not_equal),
     ROWS_OF("less", less),
@@ -234,11 +263,17 @@ static const tutti_chain_entry entries[] = {
     {0},
 };
 
+/* Elements between what is computed and what is fetched; of a line of the cache. */
+enum { AHEAD = 512, LINE = 16 };
+
 static void run(const float *from, const tutti_chain_op *ops, int64_t count)
 {
-    for (int64_t at = 0; at < count; at += BLOCK)
+    for (int64_t at = 0; at < count; at += BLOCK) {
+        VEC_UNROLL for (int i = 0; i < BLOCK; i += LINE)
+            __builtin_prefetch(from + at + AHEAD + i, 0, 3);
         ((operation *)ops->run)(ops, at, AT(from, 0), AT(from, 1), AT(from, 2), AT(from, 3),
                                 AT(from, 4), AT(from, 5), AT(from, 6), AT(from, 7));
+    }
 }
 
 const tutti_chain TUTTI_ISA_NAME(tutti_chain) = {

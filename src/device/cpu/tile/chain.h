@@ -35,6 +35,7 @@ typedef struct tutti_chain_entry {
     tutti_chain_form form;
     const char *then; /* operator of one that is done in the same operation, or NULL */
     tutti_chain_function *run;
+    const char *before; /* operator of one that is done to the value first, or NULL */
 } tutti_chain_entry;
 
 typedef struct tutti_chain {
@@ -50,5 +51,8 @@ const tutti_chain *tutti__chain(void);
 /* NULL when a chain cannot hold the operator in this form, followed by `then` (or NULL). */
 tutti_chain_function *tutti__chain_find(const tutti_chain *chain, const char *name,
                                         tutti_chain_form form, const char *then);
+/* The same with `before` done to the value first. */
+tutti_chain_function *tutti__chain_find_after(const tutti_chain *chain, const char *before,
+                                              const char *name, tutti_chain_form form);
 
 #endif

@@ -3,6 +3,8 @@
  * place too when somebody else reads it later. */
 #include "device/cpu/tile/chaining.h"
 
+#include <string.h>
+
 static bool same_place(tutti_place a, tutti_place b)
 {
     return a.kind == b.kind && a.index == b.index;
@@ -99,15 +101,32 @@ static bool read_later(const tutti_tile_program *program, int index)
     return false;
 }
 
-/* Two steps of a chain in one operation, where there is one: the second has no other operand. */
+/* Two steps of a chain in one operation, where there is one: the first has no operand but the value
+ * in registers. */
+static tutti_chain_function *joined_after(const tutti_tile_program *program,
+                                          const tutti_tile_step *steps)
+{
+    int form = form_of(&steps[0], steps[0].registers),
+        next = form_of(&steps[1], steps[1].registers);
+    bool square = form == TUTTI_CHAIN_SELF && strcmp(steps[0].name, "mul") == 0;
+    if (form != TUTTI_CHAIN_ALONE && !square)
+        return NULL;
+    return tutti__chain_find_after(program->chain, square ? "square" : steps[0].name, steps[1].name,
+                                   (tutti_chain_form)next);
+}
+
+/* The same, or the second has none. */
 static void join_steps(const tutti_tile_program *program, tutti_tile_step *steps, int count)
 {
     for (int s = 0; s + 1 < count; s++) {
         int form = form_of(&steps[s], steps[s].registers);
-        if (steps[s].keep || steps[s + 1].inputs != 1)
+        if (steps[s].keep)
             continue;
-        steps[s].run_both = tutti__chain_find(program->chain, steps[s].name, (tutti_chain_form)form,
-                                              steps[s + 1].name);
+        if (steps[s + 1].inputs == 1)
+            steps[s].run_both = tutti__chain_find(program->chain, steps[s].name,
+                                                  (tutti_chain_form)form, steps[s + 1].name);
+        else
+            steps[s].run_both = joined_after(program, &steps[s]);
         if (steps[s].run_both != NULL)
             s++;
     }
@@ -164,8 +183,9 @@ static void run_blocks(const chain_run *r, const tutti_tile_step *steps, int cou
     tutti_chain_op ops[2 * TUTTI_CHAIN_MOST]; /* fields that an operation does not read stay open */
     int n = 0;
     for (int s = 0; s < count; s++) {
-        set_operands(r, &steps[s], &ops[n++]);
-        if (steps[s].run_both != NULL)
+        bool both = steps[s].run_both != NULL;
+        set_operands(r, &steps[both && steps[s + 1].inputs > 1 ? s + 1 : s], &ops[n++]);
+        if (both)
             ops[n - 1].run = steps[s++].run_both;
         if (!steps[s].keep)
             continue;

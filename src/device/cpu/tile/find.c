@@ -49,8 +49,19 @@ tutti_chain_function *tutti__chain_find(const tutti_chain *chain, const char *na
                                         tutti_chain_form form, const char *then)
 {
     for (const tutti_chain_entry *entry = chain->entries; entry->name != NULL; entry++)
-        if (entry->form == form && (entry->then == NULL) == (then == NULL) &&
-            strcmp(entry->name, name) == 0 && (then == NULL || strcmp(entry->then, then) == 0))
+        if (entry->form == form && entry->before == NULL &&
+            (entry->then == NULL) == (then == NULL) && strcmp(entry->name, name) == 0 &&
+            (then == NULL || strcmp(entry->then, then) == 0))
+            return entry->run;
+    return NULL;
+}
+
+tutti_chain_function *tutti__chain_find_after(const tutti_chain *chain, const char *before,
+                                              const char *name, tutti_chain_form form)
+{
+    for (const tutti_chain_entry *entry = chain->entries; entry->name != NULL; entry++)
+        if (entry->form == form && entry->before != NULL && strcmp(entry->name, name) == 0 &&
+            strcmp(entry->before, before) == 0)
             return entry->run;
     return NULL;
 }
