@@ -14,7 +14,7 @@
 # out of the kernel, its protocol, the addition): CPU time of a step of both less that of a step alone.
 # Needs root, ip and tc. NICE=-15 gives the workers that priority; ROUNDS=3.
 set -u
-build=$(realpath "${1:-build}") mib=${2:-96} rows=${3:-256} nice=${NICE:-0} rounds=${ROUNDS:-3}
+build=$(realpath "${1:-build}") mib=${2:-96} rows=${3:-512} nice=${NICE:-0} rounds=${ROUNDS:-3}
 skip() {
     echo "overlap: skipped: $*"
     exit 0
