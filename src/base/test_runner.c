@@ -292,6 +292,7 @@ int main(int argc, char **argv)
                         "[--timeout SECONDS] [FILTER...]\n");
         return 2;
     }
+    signal(SIGINT, SIG_DFL);      /* shells let what they start in the background ignore it */
     setenv("TUTTI_TUNE", "0", 0); /* tests neither read nor write the user's cache */
     int broken = run_all();
     if (options.list)
