@@ -47,14 +47,18 @@ static double spin_neon(int rounds, float *sink)
 
 /* bfmmla: 2x4 by 4x2; by inline assembly, because the intrinsic asks for a flag of the whole file.
  */
-static double spin_bf16(int rounds, float *sink)
+#if defined(__clang__)
+#define WITH_BF16 __attribute__((target("bf16")))
+#else
+#define WITH_BF16 __attribute__((target("arch=armv8.2-a+bf16")))
+#endif
+WITH_BF16 static double spin_bf16(int rounds, float *sink)
 {
     float32x4_t x = vdupq_n_f32(*sink), y = x;
 #define BEGIN(i) float32x4_t s##i = vdupq_n_f32((float)i);
     SUMS_24(BEGIN)
     for (int r = 0; r < rounds; r++) {
-#define STEP(i)                                                                                    \
-    __asm__(".arch_extension bf16\n\tbfmmla %0.4s, %1.8h, %2.8h" : "+w"(s##i) : "w"(x), "w"(y));
+#define STEP(i) __asm__("bfmmla %0.4s, %1.8h, %2.8h" : "+w"(s##i) : "w"(x), "w"(y));
         SUMS_24(STEP)
     }
 #define JOIN(i) s0 = vaddq_f32(s0, s##i);

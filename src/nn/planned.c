@@ -131,7 +131,7 @@ static tutti_status plan_step(const sketch *s, bool keeps_all, tutti_planned *re
 tutti_status tutti__model_planned(tutti_model *model, int64_t batch, tutti_planned *ret)
 {
     sketch *s = calloc(1, sizeof *s);
-    tutti_planned planned, kept;
+    tutti_planned planned = {0}, kept;
     if (!s)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a summary");
     s->model = model;

@@ -10,8 +10,8 @@ TUTTI_TEST(resize_kernels_agree_with_their_references)
         "f32[3,9,11] | axes=[0,2] sizes=[7,30] mode=linear coordinates=align_corners",
         "f32[1,3,20,30] | axes=[2,3] scales=[2,3] coordinates=asymmetric nearest_mode=floor",
         "f32[1,6,5,4,3] | sizes=[3,10,5] mode=linear",
-        "f32[1,9,8,4] | sizes=[5,11] mode=cubic coordinates=tf_crop_and_resize "
-        "roi=[0.1,0.2,1.3,0.9] extrapolation_value=2",
+        ("f32[1,9,8,4] | sizes=[5,11] mode=cubic coordinates=tf_crop_and_resize "
+         "roi=[0.1,0.2,1.3,0.9] extrapolation_value=2"),
     };
     tutti__kernel_check_op("resize");
     tutti__kernel_check_op("resize_backward");
