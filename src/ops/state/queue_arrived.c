@@ -1,13 +1,6 @@
 /* queue_arrived.c: how many tuples have come into a queue. */
 #include "ops/state/queues.h"
 
-static tutti_status infer(tutti_infer *node)
-{
-    TUTTI_TRY(tutti__need_queue(node));
-    node->outputs[0] = tutti_type_make(TUTTI_I64, 0, NULL);
-    return TUTTI_OK;
-}
-
 static tutti_status reference(const tutti_call *call)
 {
     tutti_queue *queue;
@@ -33,6 +26,6 @@ const tutti_op tutti_op_queue_arrived = {
     .max_inputs = 1,
     .outputs = 1,
     .flags = TUTTI_OP_STATEFUL | TUTTI_OP_HOST | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
+    .infer = tutti__infer_queue_count,
     .reference = reference,
 };

@@ -12,6 +12,13 @@ tutti_status tutti__need_queue(const tutti_infer *node)
     return TUTTI_OK;
 }
 
+tutti_status tutti__infer_queue_count(tutti_infer *node)
+{
+    TUTTI_TRY(tutti__need_queue(node));
+    node->outputs[0] = tutti_type_make(TUTTI_I64, 0, NULL);
+    return TUTTI_OK;
+}
+
 int tutti__queue_types(const tutti_attr *attrs, int count, const tutti_type **ret_types)
 {
     const tutti_attr *attr = tutti_attr_find(attrs, count, "types");

@@ -18,6 +18,8 @@ int tutti__queue_types(const tutti_attr *attrs, int count, const tutti_type **re
 tutti_status tutti__queue_stacked(const tutti_infer *node, const tutti_type *type, int64_t rows,
                                   tutti_type *ret);
 
+/* A number of tuples. */
+tutti_status tutti__infer_queue_count(tutti_infer *node);
 /* Inputs after the queue are the components, stacked when `many`. */
 tutti_status tutti__infer_enqueue(tutti_infer *node, bool many);
 /* Outputs are the components, stacked by `rows` when `many`. */
