@@ -2,28 +2,17 @@
  * y = relu(conv2d(x, kernel) + bias), from y and the gradient of p. The gradient of the map is made
  * a few rows at a time and summed while it is in the first cache. */
 #include "base/isa.h"
-#include "device/cpu/conv/kernel_sum.h"
-#include "device/cpu/conv/layer.h"
-#include "device/cpu/pool/window_greater.h"
-#include "device/cpu/slots.h"
+#include "device/cpu/conv/pool_gradient.h"
 
-enum { MOST_CELLS = 64 }; /* of a pool's window */
-
-typedef struct plan {
-    tutti_conv_layer_gradient layer;
-    kernel_sum sum;
-    int threads;
-} plan;
-
-/* Everything but the walk. Many channels are for transformed tiles. */
+/* A block of the map's gradient, and room to read a whole panel at its end. */
 static bool make(const tutti_kernel_query *query, plan *ret)
 {
-    if (!tutti__conv_layer_gradient(&query->node, "conv2d_pool_gradient", &ret->layer))
+    if (!pool_gradient_make(query, ret))
         return false;
     const tutti_convolution *c = &ret->layer.shape;
-    kernel_sum_make(c, ret->layer.windows.size[0], 1, &ret->sum);
-    ret->threads = query->threads;
-    return c->cin < 12 && ret->layer.windows.size[0] * ret->layer.windows.size[1] <= MOST_CELLS;
+    ret->slot = tutti__slot_bytes((size_t)(ret->sum.block * c->windows.out[1] * c->cout + PANEL) *
+                                  sizeof(float));
+    return true;
 }
 
 static int score(const tutti_kernel_query *query)
@@ -32,58 +21,18 @@ static int score(const tutti_kernel_query *query)
     return make(query, &p) ? 100 : 0;
 }
 
-/* A block of the map's gradient, and room to read a whole panel at its end. */
-static size_t slot_bytes(const plan *p)
-{
-    const tutti_convolution *c = &p->layer.shape;
-    return tutti__slot_bytes((size_t)(p->sum.block * c->windows.out[1] * c->cout + PANEL) *
-                             sizeof(float));
-}
-
-static int64_t before_slots(const plan *p, int64_t padded)
-{
-    return (padded + kernel_sum_partials(&p->sum) + 15) / 16 * 16;
-}
-
 static size_t workspace(const tutti_kernel_query *query)
 {
     plan p;
-    if (!make(query, &p))
-        return 0;
-    int64_t padded = tutti__conv_walk_sizes(&p.layer.shape, false).padded;
-    return (size_t)before_slots(&p, padded) * sizeof(float) +
-           slot_bytes(&p) * (size_t)tutti__slot_count(p.threads);
-}
-
-static void discard(void *pointer)
-{
-    plan *p = pointer;
-    if (p != NULL)
-        kernel_sum_free(&p->sum);
-    free(p);
+    return make(query, &p) ? pool_gradient_workspace(&p) : 0;
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    plan *p = calloc(1, sizeof *p);
-    if (p == NULL || !make(query, p)) {
-        free(p);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    }
-    tutti_status status = kernel_sum_prepare(&p->layer.shape, &p->sum);
-    if (status != TUTTI_OK)
-        free(p);
-    else
-        *ret_plan = p;
-    return status;
+    plan p;
+    make(query, &p); /* which gave it a score */
+    return pool_gradient_prepare(query, &p, ret_plan);
 }
-
-typedef struct work {
-    const plan *plan;
-    const float *x, *y, *grad;
-    float *partial;
-    tutti_slots slots;
-} work;
 
 /* One window, `lanes` channels: the gradient goes to the first maximum, if that is above 0. A NaN
  * is greater than all, equals nothing and is not above 0. Returns what was given. */
@@ -190,20 +139,7 @@ static void sum_piece(void *context, int64_t chunk)
 
 static tutti_status run(const tutti_call *call)
 {
-    const plan *p = call->plan;
-    const tutti_conv_layer_gradient *layer = &p->layer;
-    const tutti_conv_walk *walk = p->sum.walk;
-    float *padded = call->workspace;
-    work w = {.plan = p,
-              .y = call->inputs[layer->y].data,
-              .grad = call->inputs[layer->grad].data,
-              .partial = padded + walk->padded};
-    tutti__slots_start(&w.slots, padded + before_slots(p, walk->padded), slot_bytes(p), p->threads);
-    w.x = tutti__conv_pad(call, walk, call->inputs[layer->x].data, padded);
-    tutti_parallel(call, p->sum.chunks, sum_piece, &w);
-    kernel_sum_finish(call, &p->sum, w.partial, call->outputs[layer->kernel_grad].data,
-                      layer->bias_grad < 0 ? NULL : call->outputs[layer->bias_grad].data);
-    return TUTTI_OK;
+    return pool_gradient_run(call, sum_piece);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_pool_gradient) = {
@@ -215,6 +151,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_pool_gradient) = {
     .score = score,
     .workspace = workspace,
     .prepare = prepare,
-    .discard = discard,
+    .discard = pool_gradient_discard,
     .run = run,
 };

@@ -5,20 +5,10 @@
  *     dkernel[taps, f] = over windows w: g[w, f] x[place[w, f] + taps]
  * The taps of one row of a patch lie side by side and fill registers, which few filters do not. */
 #include "base/isa.h"
-#include "device/cpu/conv/kernel_sum.h"
-#include "device/cpu/conv/layer.h"
-#include "device/cpu/pool/window_greater.h"
-#include "device/cpu/slots.h"
+#include "device/cpu/conv/pool_gradient.h"
 
-enum { MOST_CELLS = 64, MOST_RUNS = 5, MOST_VECTORS = 4, PLACE_COST = 6 };
+enum { MOST_RUNS = 5, MOST_VECTORS = 4, PLACE_COST = 6 };
 #define MOST_PLACES (1 << 22) /* in an image, far below what padding could bring to 2^24 */
-
-typedef struct plan {
-    tutti_conv_layer_gradient layer;
-    kernel_sum sum;
-    int64_t windows; /* most in a block */
-    int threads;
-} plan;
 
 static bool has_runs(const tutti_convolution *c)
 {
@@ -36,18 +26,21 @@ static bool pays(const tutti_convolution *c, int64_t cells)
            cells * rows * length * ((c->cout + VEC_LANES - 1) / VEC_LANES);
 }
 
-/* Everything but the walk. */
+/* Places and gradients of a block's windows, and room for a register behind each. */
+static int64_t place_floats(const plan *p)
+{
+    const tutti_windows *w = &p->layer.windows;
+    return p->sum.block / w->size[0] * w->out[1] * p->layer.shape.cout + VEC_LANES;
+}
+
 static bool make(const tutti_kernel_query *query, plan *ret)
 {
-    if (!tutti__conv_layer_gradient(&query->node, "conv2d_pool_gradient", &ret->layer))
+    if (!pool_gradient_make(query, ret))
         return false;
     const tutti_convolution *c = &ret->layer.shape;
     const tutti_windows *w = &ret->layer.windows;
-    kernel_sum_make(c, w->size[0], 1, &ret->sum);
-    ret->windows = ret->sum.block / w->size[0] * w->out[1];
-    ret->threads = query->threads;
-    return c->cin < 12 && w->size[0] * w->size[1] <= MOST_CELLS && has_runs(c) &&
-           pays(c, w->size[0] * w->size[1]) &&
+    ret->slot = tutti__slot_bytes((size_t)place_floats(ret) * (sizeof(float) + sizeof(int32_t)));
+    return has_runs(c) && pays(c, w->size[0] * w->size[1]) &&
            c->windows.in[0] * c->windows.in[1] * c->cin < MOST_PLACES;
 }
 
@@ -57,61 +50,18 @@ static int score(const tutti_kernel_query *query)
     return make(query, &p) ? 120 : 0;
 }
 
-/* Places and gradients of a block's windows, and room for a register behind each. */
-static int64_t place_floats(const plan *p)
-{
-    return p->windows * p->layer.shape.cout + VEC_LANES;
-}
-
-static size_t slot_bytes(const plan *p)
-{
-    return tutti__slot_bytes((size_t)place_floats(p) * (sizeof(float) + sizeof(int32_t)));
-}
-
-static int64_t before_slots(const plan *p, int64_t padded)
-{
-    return (padded + kernel_sum_partials(&p->sum) + 15) / 16 * 16;
-}
-
 static size_t workspace(const tutti_kernel_query *query)
 {
     plan p;
-    if (!make(query, &p))
-        return 0;
-    int64_t padded = tutti__conv_walk_sizes(&p.layer.shape, false).padded;
-    return (size_t)before_slots(&p, padded) * sizeof(float) +
-           slot_bytes(&p) * (size_t)tutti__slot_count(p.threads);
-}
-
-static void discard(void *pointer)
-{
-    plan *p = pointer;
-    if (p != NULL)
-        kernel_sum_free(&p->sum);
-    free(p);
+    return make(query, &p) ? pool_gradient_workspace(&p) : 0;
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    plan *p = calloc(1, sizeof *p);
-    if (p == NULL || !make(query, p)) {
-        free(p);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    }
-    tutti_status status = kernel_sum_prepare(&p->layer.shape, &p->sum);
-    if (status != TUTTI_OK)
-        free(p);
-    else
-        *ret_plan = p;
-    return status;
+    plan p;
+    make(query, &p); /* which gave it a score */
+    return pool_gradient_prepare(query, &p, ret_plan);
 }
-
-typedef struct work {
-    const plan *plan;
-    const float *x, *y, *grad;
-    float *partial;
-    tutti_slots slots;
-} work;
 
 /* What the windows of a block hand on, [windows][filters]. */
 typedef struct places {
@@ -307,20 +257,7 @@ static void sum_piece(void *context, int64_t chunk)
 
 static tutti_status run(const tutti_call *call)
 {
-    const plan *p = call->plan;
-    const tutti_conv_layer_gradient *layer = &p->layer;
-    const tutti_conv_walk *walk = p->sum.walk;
-    float *padded = call->workspace;
-    work w = {.plan = p,
-              .y = call->inputs[layer->y].data,
-              .grad = call->inputs[layer->grad].data,
-              .partial = padded + walk->padded};
-    tutti__slots_start(&w.slots, padded + before_slots(p, walk->padded), slot_bytes(p), p->threads);
-    w.x = tutti__conv_pad(call, walk, call->inputs[layer->x].data, padded);
-    tutti_parallel(call, p->sum.chunks, sum_piece, &w);
-    kernel_sum_finish(call, &p->sum, w.partial, call->outputs[layer->kernel_grad].data,
-                      layer->bias_grad < 0 ? NULL : call->outputs[layer->bias_grad].data);
-    return TUTTI_OK;
+    return pool_gradient_run(call, sum_piece);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_pool_gradient_sparse) = {
@@ -332,6 +269,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_pool_gradient_sparse) = {
     .score = score,
     .workspace = workspace,
     .prepare = prepare,
-    .discard = discard,
+    .discard = pool_gradient_discard,
     .run = run,
 };
