@@ -162,7 +162,6 @@ static void flush_links(tutti_keeper *keeper)
 static void handle(tutti_keeper *keeper, const wait_list *waits, int *launcher)
 {
     uint64_t drained;
-    int64_t now = tutti__now_ns();
     if (waits->data[WAIT_WAKE].ret_came != 0)
         (void)!read(keeper->wake_fd, &drained, sizeof drained);
     for (size_t i = WAIT_LINKS; i < waits->count; i++)
@@ -172,6 +171,7 @@ static void handle(tutti_keeper *keeper, const wait_list *waits, int *launcher)
         tutti__link_accept(keeper);
     if (waits->data[WAIT_LAUNCHER].ret_came != 0)
         read_launcher(keeper, launcher);
+    int64_t now = tutti__now_ns(); /* not before what was read: a beat must not precede its echo */
     tutti__roster_tick(&keeper->roster, now);
     flush_links(keeper);
     tutti__link_sweep(keeper, now);
