@@ -67,6 +67,17 @@ typedef struct tutti_gemm_tile {
                          float *c, bool add);
     int row;
     void (*finish)(const tutti_gemm_finish *finish);
+
+    /* (tiles of bf16) C[m, width] = or += A B, k a multiple of `pad`, where group q of k of row i
+     * of A stands at a[at[q] + i * pad]. C has room for m rounded up to `rows`. */
+    void (*multiply_at)(int64_t m, int64_t k, const void *a, const int32_t *at, const void *b,
+                        int64_t width, float *c, int64_t ldc, bool add);
+    /* (tiles of bf16) Such rows of A: `count` of f32, `stride` apart. Element p of row i goes to
+     * to[(p / pad * width + i) * pad + p % pad]; the last group is filled up with zeros. */
+    void (*pack_pixels)(int64_t count, int64_t channels, const float *from, int64_t stride,
+                        int64_t width, uint16_t *to);
+    /* (tiles of bf16) To nearest even; a NaN stays one. */
+    void (*round)(int64_t count, const float *from, uint16_t *to);
 } tutti_gemm_tile;
 
 /* The best one this CPU runs. */
