@@ -1,16 +1,16 @@
 /* conv2d_backward_kernel_bf16.c: the gradient of a convolution's kernel by products of bf16, where
  * the node allows them.
  *
- *     dkernel[tap] [channels, filters] = sum over outputs u of x[u + d(tap)]' grad[u]
+ *     dkernel[tap] [channels, filters] = sum over images and outputs u of x[u + d(tap)]' grad[u]
  *
- * A sum over positions: x and grad are packed along them, as the tiles of products take their rows
- * and columns (gemm/tile.h). There are panels of x for each column of the kernel and each remainder
- * of the row by the stride; in them a tap's row is a place (rounded.h). Rows of outputs are filled
- * up with zeros of grad to whole groups of positions, and images stand one after the other with
- * rows of zeros between them, so that the sum over a group of images is one product.
+ * Products of bf16 take several steps of k at once (`pad`, gemm/tile.h); here these are images. x
+ * is laid out as [row][column][channel][pad images], with zeros round the images, so that the rows
+ * of a product stand ready for every tap, at the place of its first output: nothing is packed
+ * twice.
  *
- * Groups of images go by: all threads pack them, then all threads multiply, each for some taps and
- * channels, so that every sum runs over the images in order. */
+ * Stacks of `pad` images go by, several at a time where they are small, some rows of outputs at a
+ * time where they are large: all threads pack them, then all threads multiply, each for some taps
+ * and filters, so that every sum runs over the images in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,20 +18,18 @@
 #include "device/cpu/conv/rounded.h"
 #include "device/cpu/slots.h"
 
-enum { GROUP_BYTES = 1 << 19, PACKED_ROWS = 8 };
+enum { ROUND_BYTES = 1 << 19 }; /* packed at a time */
 
 typedef struct plan {
     const tutti_gemm_tile *tile;
     tutti_windows windows;
     int64_t batch, channels, filters;
-    int64_t depth, width; /* channels and filters, filled up to whole panels */
-    int64_t top, rows;    /* rows of zeros before an image's first, from one image to the next */
-    int64_t pitch;        /* positions of a row */
-    int64_t group;        /* images */
-    int64_t positions;    /* of a panel of x */
-    int64_t panels;       /* of x, each of `depth` channels: columns of the kernel, remainders */
-    int64_t line, before; /* columns of a rounded row, of those before the image */
-    int threads;
+    int64_t depth, width;  /* channels and filters, filled up to whole tiles and panels */
+    int64_t high;          /* rows of outputs that are packed at a time */
+    int64_t rows, columns; /* of x that those read */
+    int64_t stacks;        /* that are packed at a time; 1 where `high` is not all rows */
+    int64_t stack;         /* elements of a stack of x */
+    int32_t at[];          /* [stacks][high][width of y]: where the input of tap (0, 0) stands */
 } plan;
 
 static int64_t least(int64_t a, int64_t b)
@@ -44,34 +42,25 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int64_t round_up(int64_t a, int64_t b)
+static int64_t divide_up(int64_t a, int64_t b)
 {
-    return (a + b - 1) / b * b;
+    return (a + b - 1) / b;
 }
 
-/* Rows of zeros above and between images, so that every tap finds its rows. */
-static void make_rows(plan *p)
+/* Rows and stacks at a time, by what they take. */
+static void cut(plan *p)
 {
     const tutti_windows *w = &p->windows;
-    int64_t lowest = INT64_MAX, highest = INT64_MIN, distance, rest;
-    for (int64_t k = 0; k < w->size[0]; k++) {
-        tutti__rounded_tap(w, 0, false, k, 0, &distance, &rest);
-        lowest = least(lowest, distance);
-        highest = most(highest, distance);
-    }
-    int64_t inside = (w->in[0] + w->stride[0] - 1) / w->stride[0];
-    p->top = most(0, -lowest);
-    int64_t bottom = most(0, w->out[0] + highest - inside);
-    p->rows = most(w->out[0], inside + most(p->top, bottom));
-}
-
-static void make_columns(plan *p)
-{
-    const tutti_windows *w = &p->windows;
-    p->pitch = round_up(w->out[1], p->tile->pad);
-    p->before = w->before[1];
-    p->line = most(p->before + w->in[1],
-                   (p->pitch - 1) * w->stride[1] + (w->size[1] - 1) * w->dilation[1] + 1);
+    int64_t pad = p->tile->pad, element = (int64_t)sizeof(uint16_t);
+    p->columns = (w->out[1] - 1) * w->stride[1] + (w->size[1] - 1) * w->dilation[1] + 1;
+    int64_t line = element * pad * (w->stride[0] * p->columns * p->channels + w->out[1] * p->width);
+    p->high = least(w->out[0], most(4, ROUND_BYTES / line));
+    p->high = divide_up(w->out[0], divide_up(w->out[0], p->high));
+    p->rows = (p->high - 1) * w->stride[0] + (w->size[0] - 1) * w->dilation[0] + 1;
+    p->stack = p->rows * p->columns * p->channels * pad;
+    int64_t bytes = element * (p->stack + p->high * w->out[1] * p->width * pad);
+    p->stacks =
+        p->high < w->out[0] ? 1 : least(divide_up(p->batch, pad), most(1, ROUND_BYTES / bytes));
 }
 
 static bool make(const tutti_kernel_query *query, plan *ret)
@@ -85,18 +74,11 @@ static bool make(const tutti_kernel_query *query, plan *ret)
                   .windows = c.windows,
                   .batch = c.batch,
                   .channels = c.cin,
-                  .filters = c.cout,
-                  .threads = query->threads};
-    ret->depth = round_up(c.cin, ret->tile->rows);
+                  .filters = c.cout};
+    ret->depth = divide_up(c.cin, ret->tile->rows) * ret->tile->rows;
     ret->width = tutti__gemm_panels(ret->tile, c.cout).padded;
-    ret->panels = c.windows.size[1] * c.windows.stride[0];
-    make_rows(ret);
-    make_columns(ret);
-    int64_t image = ret->rows * ret->pitch * (ret->panels * ret->depth + ret->width) *
-                    (int64_t)sizeof(uint16_t);
-    ret->group = most(1, least(c.batch, GROUP_BYTES / image));
-    ret->positions = (ret->group * ret->rows + ret->top) * ret->pitch;
-    return true;
+    cut(ret);
+    return 2 * c.batch >= ret->tile->pad && ret->stacks * ret->stack < INT32_MAX;
 }
 
 static int score(const tutti_kernel_query *query)
@@ -105,19 +87,27 @@ static int score(const tutti_kernel_query *query)
     return make(query, &p) ? 130 : 0;
 }
 
+/* With what a tile reads beyond the last channels. */
 static size_t x_bytes(const plan *p)
 {
-    return tutti__slot_bytes((size_t)(p->panels * p->depth * p->positions) * sizeof(uint16_t));
+    return tutti__slot_bytes((size_t)(p->stacks * p->stack + p->tile->rows * p->tile->pad) *
+                             sizeof(uint16_t));
+}
+
+/* Steps of k for each output. */
+static int64_t outputs_of(const plan *p)
+{
+    return p->stacks * p->high * p->windows.out[1];
 }
 
 static size_t grad_bytes(const plan *p)
 {
-    return tutti__slot_bytes((size_t)(p->group * p->rows * p->pitch * p->width) * sizeof(uint16_t));
+    return tutti__slot_bytes((size_t)(outputs_of(p) * p->width * p->tile->pad) * sizeof(uint16_t));
 }
 
-static size_t line_bytes(const plan *p)
+static int64_t kernel_cells(const plan *p)
 {
-    return tutti__slot_bytes((size_t)(p->line * p->channels) * sizeof(uint16_t));
+    return p->windows.size[0] * p->windows.size[1];
 }
 
 static size_t workspace(const tutti_kernel_query *query)
@@ -125,15 +115,25 @@ static size_t workspace(const tutti_kernel_query *query)
     plan p;
     if (!make(query, &p))
         return 0;
-    return x_bytes(&p) + grad_bytes(&p) + line_bytes(&p) * (size_t)tutti__slot_count(p.threads);
+    return x_bytes(&p) + grad_bytes(&p) +
+           (size_t)(kernel_cells(&p) * p.depth * p.width) * sizeof(float);
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    plan *p = malloc(sizeof *p);
+    plan sizes;
+    make(query, &sizes);
+    plan *p = malloc(sizeof *p + (size_t)outputs_of(&sizes) * sizeof p->at[0]);
     if (!p)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    make(query, p);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
+    *p = sizes;
+    const tutti_windows *w = &p->windows;
+    for (int64_t i = 0; i < outputs_of(p); i++) {
+        int64_t column = i % w->out[1], row = i / w->out[1] % p->high;
+        int64_t stack = i / w->out[1] / p->high;
+        int64_t place = row * w->stride[0] * p->columns + column * w->stride[1];
+        p->at[i] = (int32_t)(stack * p->stack + place * p->channels * p->tile->pad);
+    }
     *ret_plan = p;
     return TUTTI_OK;
 }
@@ -141,52 +141,45 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 typedef struct work {
     const plan *plan;
     const float *x, *grad;
-    uint16_t *packed_x;    /* [remainder][column of the kernel][channels / rows][positions][rows] */
-    uint16_t *packed_grad; /* [panel][positions][columns of the panel] */
+    uint16_t *packed_x;    /* [stack][row][column][channel][pad images] */
+    uint16_t *packed_grad; /* [panel][stack][row][column][columns of the panel, pad images] */
+    float *sums;           /* [cell][depth][width] */
     float *kernel_grad;
-    tutti_slots slots;
-    int64_t first, images; /* of the group at hand */
+    int64_t image, row;   /* the first of those at hand */
+    int64_t stacks, high; /* at hand */
 } work;
 
-/* The panel of x for a column of the kernel, a remainder and channels from c on. */
-static uint16_t *x_panel(const work *w, int64_t rest, int64_t column, int64_t c)
+/* Images of a stack: fewer in the last one. */
+static int64_t images_of(const work *w, int64_t stack)
 {
-    const plan *p = w->plan;
-    return w->packed_x + ((rest * p->windows.size[1] + column) * p->depth + c) * p->positions;
+    int64_t pad = w->plan->tile->pad;
+    return least(pad, w->plan->batch - (w->image + stack * pad));
 }
 
-/* A row of x, rounded, with zeros round it; NULL: all zeros. */
-static void round_row(const plan *p, const float *x, uint16_t *line)
+/* Piece: one row of x in one stack. */
+static void pack_x_piece(void *context, int64_t piece)
 {
-    int64_t inside = x == NULL ? 0 : p->windows.in[1] * p->channels;
-    int64_t before = p->before * p->channels, after = p->line * p->channels - before - inside;
-    memset(line, 0, (size_t)before * sizeof *line);
-    p->tile->round(inside, x, line + before);
-    memset(line + before + inside, 0, (size_t)after * sizeof *line);
-}
-
-/* Row `row` of the group, counted from the first zeros, into all panels of x. */
-static void pack_x_row(const work *w, int64_t row, int64_t rest, uint16_t *line)
-{
+    const work *w = context;
     const plan *p = w->plan;
     const tutti_windows *v = &p->windows;
-    int64_t image = row < p->top ? -1 : (row - p->top) / p->rows;
-    int64_t in = row < p->top ? -1 : (row - p->top) % p->rows * v->stride[0] + rest;
-    bool inside = image >= 0 && image < w->images && in < v->in[0];
-    int64_t from = ((w->first + image) * v->in[0] + in) * v->in[1] * p->channels;
-    round_row(p, inside ? w->x + from : NULL, line);
-    for (int64_t column = 0; column < v->size[1]; column++)
-        for (int64_t c = 0; c < p->depth; c += p->tile->rows) {
-            tutti_gemm_lines lines = {.width = p->tile->rows,
-                                      .count = least(p->tile->rows, p->channels - c),
-                                      .k = p->pitch,
-                                      .source = line + column * v->dilation[1] * p->channels + c,
-                                      .step = v->stride[1] * p->channels,
-                                      .stride = 1,
-                                      .bf16 = true};
-            p->tile->pack_lines(&lines,
-                                x_panel(w, rest, column, c) + row * p->pitch * p->tile->rows);
-        }
+    int64_t stack = piece / p->rows, index = piece % p->rows, pad = p->tile->pad;
+    int64_t row = tutti__window_start(v, 0, w->row) + index, cell = p->channels * pad;
+    uint16_t *to = w->packed_x + stack * p->stack + index * p->columns * cell;
+    int64_t before = least(v->before[1], p->columns);
+    int64_t inside = row < 0 || row >= v->in[0] ? 0 : least(v->in[1], p->columns - before);
+    memset(to, 0, (size_t)(before * cell) * sizeof *to);
+    memset(to + (before + inside) * cell, 0,
+           (size_t)((p->columns - before - inside) * cell) * sizeof *to);
+    if (inside == 0)
+        return;
+    int64_t line = v->in[1] * p->channels, image = w->image + stack * pad;
+    tutti_gemm_images images = {.images = images_of(w, stack),
+                                .apart = v->in[0] * line,
+                                .pixels = 1,
+                                .count = inside * p->channels,
+                                .width = inside * p->channels,
+                                .source = w->x + (image * v->in[0] + row) * line};
+    p->tile->pack_images(&images, to + before * cell);
 }
 
 /* Columns from `start` on: how many the panel there has. */
@@ -196,71 +189,79 @@ static int64_t panel_width(const plan *p, int64_t start)
     return start < wide ? p->tile->wide : p->tile->narrow;
 }
 
-static uint16_t *grad_panel(const work *w, int64_t start)
+/* Piece: one row of grad in one stack. */
+static void pack_grad_piece(void *context, int64_t piece)
 {
-    return w->packed_grad + start * w->plan->group * w->plan->rows * w->plan->pitch;
-}
-
-static void pack_grad_row(const work *w, int64_t row)
-{
+    const work *w = context;
     const plan *p = w->plan;
     const int64_t *out = p->windows.out;
-    int64_t image = w->first + row / p->rows, u = row % p->rows, width;
+    int64_t stack = piece / w->high, row = w->row + piece % w->high, pad = p->tile->pad, width;
+    int64_t line = out[1] * p->filters, image = w->image + stack * pad;
     for (int64_t start = 0; start < p->width; start += width) {
         width = panel_width(p, start);
-        uint16_t *to = grad_panel(w, start) + row * p->pitch * width;
-        tutti_gemm_lines lines = {.width = width,
-                                  .count = least(width, p->filters - start),
-                                  .k = out[1],
-                                  .step = p->filters,
-                                  .stride = 1,
-                                  .columns = true};
-        if (u < out[0]) {
-            lines.source = w->grad + (image * out[0] + u) * out[1] * p->filters + start;
-            p->tile->pack_lines(&lines, to);
-        } else {
-            memset(to, 0, (size_t)(p->pitch * width) * sizeof *to);
-        }
+        uint16_t *to = w->packed_grad + (start * outputs_of(p) + piece * out[1] * width) * pad;
+        tutti_gemm_images images = {.images = images_of(w, stack),
+                                    .apart = out[0] * line,
+                                    .pixels = out[1],
+                                    .stride = p->filters,
+                                    .count = least(width, p->filters - start),
+                                    .width = width,
+                                    .source = w->grad + (image * out[0] + row) * line + start,
+                                    .columns = true};
+        if (images.count < width)
+            memset(to, 0, (size_t)(out[1] * width * pad) * sizeof *to);
+        p->tile->pack_images(&images, to);
     }
 }
 
-/* Piece: PACKED_ROWS rows of x and of grad. */
 static void pack_piece(void *context, int64_t piece)
 {
-    work *w = context;
-    const plan *p = w->plan;
-    int64_t rows = p->positions / p->pitch, first = piece * PACKED_ROWS;
-    uint16_t *line = tutti__slot_take(&w->slots);
-    for (int64_t row = first; row < least(first + PACKED_ROWS, rows); row++) {
-        for (int64_t rest = 0; rest < p->windows.stride[0]; rest++)
-            pack_x_row(w, row, rest, line);
-        if (row < w->images * p->rows)
-            pack_grad_row(w, row);
-    }
-    tutti__slot_give(&w->slots, line);
+    const work *w = context;
+    int64_t rows = w->stacks * w->plan->rows;
+    if (piece < rows)
+        pack_x_piece(context, piece);
+    else
+        pack_grad_piece(context, piece - rows);
 }
 
-/* Piece: one tap of the kernel and one panel of channels. */
+/* Panels of filters. */
+static int64_t panel_count(const plan *p)
+{
+    tutti_gemm_panels panels = tutti__gemm_panels(p->tile, p->filters);
+    return panels.wides + panels.narrows;
+}
+
+/* Piece: one tap and one panel of filters. */
 static void multiply_piece(void *context, int64_t piece)
 {
     const work *w = context;
     const plan *p = w->plan;
     const tutti_windows *v = &p->windows;
-    const tutti_gemm_tile *tile = p->tile;
-    int64_t panels = p->depth / tile->rows, cell = piece / panels, c = piece % panels * tile->rows;
-    int64_t distance, rest, width, count = least(tile->rows, p->channels - c);
-    tutti__rounded_tap(v, 0, false, cell / v->size[1], 0, &distance, &rest);
-    const uint16_t *a =
-        x_panel(w, rest, cell % v->size[1], c) + (p->top + distance) * p->pitch * tile->rows;
-    int64_t k = ((w->images - 1) * p->rows + v->out[0]) * p->pitch;
-    float *to = w->kernel_grad + (cell * p->channels + c) * p->filters;
-    for (int64_t start = 0; start < p->width; start += width) {
-        width = panel_width(p, start);
-        for (int64_t block = 0; block < k; block += tile->depth)
-            tile->multiply(count, least(width, p->filters - start), least(tile->depth, k - block),
-                           a + block * tile->rows, grad_panel(w, start) + block * width, width,
-                           to + start, p->filters, w->first > 0 || block > 0);
-    }
+    int64_t panels = panel_count(p), cell = piece / panels, start = 0, pad = p->tile->pad;
+    for (int64_t i = 0; i < piece % panels; i++)
+        start += panel_width(p, start);
+    int64_t width = panel_width(p, start), depth = p->tile->depth / pad;
+    int64_t outputs = w->stacks * w->high * v->out[1];
+    int64_t place =
+        cell / v->size[1] * v->dilation[0] * p->columns + cell % v->size[1] * v->dilation[1];
+    const uint16_t *a = w->packed_x + place * p->channels * pad;
+    const uint16_t *b = w->packed_grad + start * outputs_of(p) * pad;
+    for (int64_t first = 0; first < outputs; first += depth)
+        p->tile->multiply_at(p->channels, least(depth, outputs - first) * pad, a, p->at + first,
+                             b + first * width * pad, width,
+                             w->sums + cell * p->depth * p->width + start, p->width,
+                             w->image > 0 || w->row > 0 || first > 0);
+}
+
+/* Piece: one tap. */
+static void store_piece(void *context, int64_t cell)
+{
+    const work *w = context;
+    const plan *p = w->plan;
+    for (int64_t c = 0; c < p->channels; c++)
+        memcpy(w->kernel_grad + (cell * p->channels + c) * p->filters,
+               w->sums + (cell * p->depth + c) * p->width,
+               (size_t)p->filters * sizeof *w->kernel_grad);
 }
 
 static tutti_status run(const tutti_call *call)
@@ -272,15 +273,18 @@ static tutti_status run(const tutti_call *call)
               .grad = call->inputs[1].data,
               .packed_x = (uint16_t *)(void *)memory,
               .packed_grad = (uint16_t *)(void *)(memory + x_bytes(p)),
+              .sums = (float *)(void *)(memory + x_bytes(p) + grad_bytes(p)),
               .kernel_grad = call->outputs[0].data};
-    tutti__slots_start(&w.slots, memory + x_bytes(p) + grad_bytes(p), line_bytes(p), p->threads);
-    int64_t rows = p->positions / p->pitch;
-    int64_t pieces = p->windows.size[0] * p->windows.size[1] * (p->depth / p->tile->rows);
-    for (; w.first < p->batch; w.first += p->group) {
-        w.images = least(p->group, p->batch - w.first);
-        tutti_parallel(call, (rows + PACKED_ROWS - 1) / PACKED_ROWS, pack_piece, &w);
-        tutti_parallel(call, pieces, multiply_piece, &w);
+    int64_t pad = p->tile->pad;
+    for (; w.image < p->batch; w.image += p->stacks * pad) {
+        w.stacks = least(p->stacks, divide_up(p->batch - w.image, pad));
+        for (w.row = 0; w.row < p->windows.out[0]; w.row += p->high) {
+            w.high = least(p->high, p->windows.out[0] - w.row);
+            tutti_parallel(call, w.stacks * (p->rows + w.high), pack_piece, &w);
+            tutti_parallel(call, kernel_cells(p) * panel_count(p), multiply_piece, &w);
+        }
     }
+    tutti_parallel(call, kernel_cells(p), store_piece, &w);
     return TUTTI_OK;
 }
 

@@ -279,6 +279,15 @@ static void lay_row(const tutti_rounded_plan *p, const float *image, int64_t u,
                          stride, p->positions, planes + (position + p->left) * p->tile->pad);
 }
 
+/* Whether some tap reads inputs of a remainder. */
+static bool is_read(const tutti_rounded_plan *p, int axis, int64_t remainder)
+{
+    int64_t distance, rest = -1;
+    for (int64_t k = 0; k < p->windows.size[axis] && rest != remainder; k++)
+        tutti__rounded_tap(&p->windows, axis, false, k, 0, &distance, &rest);
+    return p->turned || rest == remainder;
+}
+
 /* The planes that outputs from row `first` on read. */
 static void lay(const tutti_rounded_plan *p, const float *image, int64_t first, uint16_t *laid)
 {
@@ -286,6 +295,8 @@ static void lay(const tutti_rounded_plan *p, const float *image, int64_t first, 
     for (int64_t i = 0; i < remainders; i++) {
         int64_t rest[2] = {i / p->apart[1], i % p->apart[1]};
         uint16_t *planes = laid + i * (p->depth * p->positions);
+        if (!is_read(p, 0, rest[0]) || !is_read(p, 1, rest[1]))
+            continue;
         for (int64_t row = 0; row < rows; row++)
             lay_row(p, image, first + p->lowest[0] + row, rest, planes, row * p->pitch);
         lay_zeros(p, planes, rows * p->pitch, p->left);
@@ -310,22 +321,31 @@ static void multiply(const work *w, const tutti_rounded_phase *phase, int64_t m,
         memset(sums, 0, (size_t)(m * p->width) * sizeof *sums);
 }
 
-/* Outputs of a phase in `rows` rows from row u on, of which the planes begin at row `laid_row`. */
+static void store_row(const tutti_rounded_plan *p, const tutti_rounded_phase *phase,
+                      const float *sums, float *to)
+{
+    tutti_gemm_finish finish = {.rows = phase->count[1],
+                                .n = p->filters,
+                                .from = sums,
+                                .ld = p->width,
+                                .to = to,
+                                .ldc = phase->step[1] * p->filters};
+    if (finish.ld == finish.ldc)
+        memcpy(to, sums, (size_t)(finish.rows * finish.n) * sizeof *to);
+    else
+        p->tile->finish(&finish);
+}
+
+/* Outputs of a phase in `rows` rows from row u on; their planes begin at `a`. */
 static void run_strip(const work *w, const tutti_rounded_phase *phase, int64_t image, int64_t u,
                       int64_t rows, const uint16_t *a, float *sums)
 {
     const tutti_rounded_plan *p = w->plan;
     multiply(w, phase, (rows - 1) * p->pitch + phase->count[1], a, sums);
     for (int64_t row = 0; row < rows; row++) {
-        int64_t line =
-            (image * p->out[0] + phase->first[0] + (u + row) * phase->step[0]) * p->out[1];
-        tutti_gemm_finish finish = {.rows = phase->count[1],
-                                    .n = p->filters,
-                                    .from = sums + row * p->pitch * p->width,
-                                    .ld = p->width,
-                                    .to = w->y + (line + phase->first[1]) * p->filters,
-                                    .ldc = phase->step[1] * p->filters};
-        p->tile->finish(&finish);
+        int64_t y = image * p->out[0] + phase->first[0] + (u + row) * phase->step[0];
+        store_row(p, phase, sums + row * p->pitch * p->width,
+                  w->y + (y * p->out[1] + phase->first[1]) * p->filters);
     }
 }
 

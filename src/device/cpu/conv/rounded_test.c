@@ -71,11 +71,12 @@ TUTTI_TEST(rounded_gradients_of_kernels_agree_with_their_references)
         "bf16[2,13,9,16] bf16[2,13,9,16] | padding=same size=[3,3] products=bf16",
         "bf16[40,4,4,64] bf16[40,4,4,64] | padding=same size=[3,3] products=bf16",
         "bf16[70,12,12,16] bf16[70,12,12,16] | padding=same size=[3,3] products=bf16",
-        "bf16[1,10,14,13] bf16[1,8,12,21] | size=[3,3] products=bf16",
+        "bf16[3,10,14,13] bf16[3,8,12,21] | size=[3,3] products=bf16",
         "bf16[2,9,8,16] bf16[2,5,4,16] | padding=same strides=[2,2] size=[1,1] products=bf16",
-        "bf16[1,11,8,8] bf16[1,11,8,10] | dilations=[2,2] padding=same size=[5,3] products=bf16",
-        "bf16[1,8,7,12] bf16[1,10,9,12] | padding=explicit pads=[3,1,0,4] size=[3,3] products=bf16",
+        "bf16[5,11,8,8] bf16[5,11,8,10] | dilations=[2,2] padding=same size=[5,3] products=bf16",
+        "bf16[2,8,7,12] bf16[2,10,9,12] | padding=explicit pads=[3,1,0,4] size=[3,3] products=bf16",
         "bf16[3,12,12,8] bf16[3,3,3,8] | strides=[3,2] dilations=[2,3] size=[3,3] products=bf16",
+        "bf16[3,60,30,40] bf16[3,60,30,24] | padding=same size=[3,3] products=bf16", /* rows */
         "bf16[2,7,7,9] bf16[2,2,2,8] | strides=[4,4] size=[2,2] products=bf16",
     };
     if (tutti__gemm_bf16_tile() == NULL)

@@ -25,6 +25,16 @@ typedef struct tutti_gemm_lines {
     bool columns; /* of B, else rows of A */
 } tutti_gemm_lines;
 
+/* `pixels` of f32, `stride` apart, of `count` numbers each, in `images` <= pad images, `apart`
+ * apart. Those of one pixel are `pad` steps along k, of which the last ones, without an image, are
+ * zeros, and the next pixel's follow: number i of image p of a pixel goes, in a panel of `width`,
+ * where the head of this file says. */
+typedef struct tutti_gemm_images {
+    int64_t images, apart, pixels, stride, count, width;
+    const float *source;
+    bool columns; /* of B, else rows of A */
+} tutti_gemm_images;
+
 /* Finished sums on their way to C: to[rows, n] = f(from[rows, n] + bias[n]), f the identity or
  * relu. `from` may be `to`. */
 typedef struct tutti_gemm_finish {
@@ -76,8 +86,8 @@ typedef struct tutti_gemm_tile {
      * to[(p / pad * width + i) * pad + p % pad]; the last group is filled up with zeros. */
     void (*pack_pixels)(int64_t count, int64_t channels, const float *from, int64_t stride,
                         int64_t width, uint16_t *to);
-    /* (tiles of bf16) To nearest even; a NaN stays one. */
-    void (*round)(int64_t count, const float *from, uint16_t *to);
+    /* (tiles of bf16) Rows of A or columns of B whose k are images. */
+    void (*pack_images)(const tutti_gemm_images *images, uint16_t *to);
 } tutti_gemm_tile;
 
 /* The best one this CPU runs. */

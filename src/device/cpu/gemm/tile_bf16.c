@@ -242,6 +242,29 @@ static void pack_pixels(int64_t count, int64_t channels, const float *from, int6
     }
 }
 
+VEC_INLINE void pack_stack(int g, const tutti_gemm_images *s, int64_t first, int64_t count,
+                           const float *from, uint16_t *to)
+{
+    uint16_t rounded[PAD * CHUNK];
+    for (int64_t p = 0; p < s->images; p++)
+        round_line(count, from + p * s->apart + first, rounded + p * CHUNK);
+    memset(rounded + s->images * CHUNK, 0, (size_t)((PAD - s->images) * CHUNK) * sizeof *rounded);
+    pack_across(g, s->width, count, PAD, rounded, CHUNK, to + first * g);
+}
+
+static void pack_images(const tutti_gemm_images *s, uint16_t *to)
+{
+    const float *from = s->source;
+    for (int64_t i = 0; i < s->pixels; i++, from += s->stride, to += s->width * PAD)
+        for (int64_t first = 0; first < s->count; first += CHUNK) {
+            int64_t count = s->count - first < CHUNK ? s->count - first : CHUNK;
+            if (s->columns)
+                pack_stack(GROUP_B, s, first, count, from, to);
+            else
+                pack_stack(GROUP_A, s, first, count, from, to);
+        }
+}
+
 const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile_bf16) = {
     .isa = TUTTI_ISA_TEXT,
     .rows = ROWS,
@@ -254,6 +277,6 @@ const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile_bf16) = {
     .multiply = multiply,
     .multiply_at = multiply_at,
     .pack_pixels = pack_pixels,
-    .round = round_line,
+    .pack_images = pack_images,
     .finish = finish,
 };
