@@ -330,7 +330,7 @@ static void store_row(const tutti_rounded_plan *p, const tutti_rounded_phase *ph
                                 .ld = p->width,
                                 .to = to,
                                 .ldc = phase->step[1] * p->filters};
-    if (finish.ld == finish.ldc)
+    if (p->width == p->filters && phase->step[1] == 1)
         memcpy(to, sums, (size_t)(finish.rows * finish.n) * sizeof *to);
     else
         p->tile->finish(&finish);

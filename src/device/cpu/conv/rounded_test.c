@@ -8,16 +8,25 @@
 
 static const char *const skipped = "this CPU multiplies no bf16";
 
+static bool bids_rounded(const tutti_sample *sample)
+{
+    const tutti_kernel *kernels[96];
+    tutti_kernel_query query = {.node = tutti__sample_rule(sample), .threads = 3};
+    int count = tutti__kernel_list(sample->op->name, "cpu", 96, kernels);
+    for (int i = 0; i < count && i < 96; i++)
+        if (strstr(kernels[i]->name, ".bf16") != NULL && kernels[i]->score(&query) > 0)
+            return true;
+    return false;
+}
+
 /* Numbers of bf16 held in f32: rounding them changes nothing, so that the sums must be near. */
 static void check_rounded(const char *op, const char *text)
 {
     tutti_sample *narrow, *wide;
     CHECK_OK(tutti__sample_parse(tutti_op_find(op), text, 7, &narrow));
     CHECK_OK(tutti__sample_cast(narrow, TUTTI_BF16, TUTTI_F32, &wide));
-    tutti_kernel_query query = {.node = tutti__sample_rule(wide), .threads = 3};
-    const tutti_kernel *best = tutti__kernel_pick("cpu", &query);
-    if (best == NULL || strstr(best->name, ".bf16") == NULL)
-        tutti__test_fail(__FILE__, __LINE__, "%s \"%s\" is not run by a kernel of bf16", op, text);
+    if (!bids_rounded(wide))
+        tutti__test_fail(__FILE__, __LINE__, "no kernel of bf16 bids for %s \"%s\"", op, text);
     CHECK(tutti__kernel_check_sample(wide, 1e-3) > 1);
     tutti__sample_free(wide);
     tutti__sample_free(narrow);
@@ -91,7 +100,6 @@ TUTTI_TEST(full_convolutions_are_not_rounded)
     tutti_sample *sample;
     CHECK_OK(tutti__sample_parse(tutti_op_find("conv2d"),
                                  "f32[2,14,14,16] f32[3,3,16,16] | padding=same", 7, &sample));
-    tutti_kernel_query query = {.node = tutti__sample_rule(sample), .threads = 1};
-    CHECK(strstr(tutti__kernel_pick("cpu", &query)->name, ".bf16") == NULL);
+    CHECK(!bids_rounded(sample));
     tutti__sample_free(sample);
 }
