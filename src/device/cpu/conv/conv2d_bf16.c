@@ -4,24 +4,30 @@
 #include "base/isa.h"
 #include "device/cpu/conv/rounded.h"
 
+static bool make(const tutti_kernel_query *query, tutti_rounded_plan *ret)
+{
+    tutti_convolution c;
+    return tutti__rounded_wanted(query->node.attrs, query->node.attr_count, TUTTI_ISA_TEXT) &&
+           tutti__conv_query(query, 0, 1, -1, &c) &&
+           tutti__rounded_sizes(&c, false, query->threads, ret);
+}
+
 static int score(const tutti_kernel_query *query)
 {
     tutti_rounded_plan sizes;
-    return tutti__rounded_sizes(query, TUTTI_ISA_TEXT, false, &sizes) ? 130 : 0;
+    return make(query, &sizes) ? 130 : 0;
 }
 
 static size_t workspace(const tutti_kernel_query *query)
 {
     tutti_rounded_plan sizes;
-    return tutti__rounded_sizes(query, TUTTI_ISA_TEXT, false, &sizes)
-               ? tutti__rounded_workspace(&sizes)
-               : 0;
+    return make(query, &sizes) ? tutti__rounded_workspace(&sizes) : 0;
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     tutti_rounded_plan sizes, *plan;
-    tutti__rounded_sizes(query, TUTTI_ISA_TEXT, false, &sizes);
+    make(query, &sizes);
     TUTTI_TRY(tutti__rounded_plan(&sizes, &plan));
     *ret_plan = plan;
     return TUTTI_OK;
@@ -29,8 +35,10 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 
 static tutti_status run(const tutti_call *call)
 {
-    tutti__rounded_run(call, call->plan, call->inputs[0].data, call->inputs[1].data,
-                       call->outputs[0].data);
+    tutti__rounded_run(call, call->plan,
+                       (tutti_rounded_layer){.x = call->inputs[0].data,
+                                             .kernel = call->inputs[1].data,
+                                             .y = call->outputs[0].data});
     return TUTTI_OK;
 }
 

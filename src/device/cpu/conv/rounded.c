@@ -33,11 +33,11 @@ static int64_t floor_divide(int64_t a, int64_t b)
     return a >= 0 ? a / b : -divide_up(-a, b);
 }
 
-bool tutti__rounded_wanted(const tutti_kernel_query *query, const char *isa)
+bool tutti__rounded_wanted(const tutti_attr *attrs, int attr_count, const char *isa)
 {
     const tutti_gemm_tile *tile = tutti__gemm_bf16_tile();
-    const char *products = tutti_attr_string(query->node.attrs, query->node.attr_count, "products");
-    return tile != NULL && strcmp(tile->isa, isa) == 0 && strcmp(products, "bf16") == 0;
+    return tile != NULL && strcmp(tile->isa, isa) == 0 &&
+           strcmp(tutti_attr_string(attrs, attr_count, "products"), "bf16") == 0;
 }
 
 bool tutti__rounded_tap(const tutti_windows *w, int axis, bool turned, int64_t k, int64_t remainder,
@@ -101,30 +101,27 @@ static void cut(tutti_rounded_plan *p)
     p->strip = least(p->high, most(1, STRIP_FLOATS / (p->width * p->pitch)));
 }
 
-bool tutti__rounded_sizes(const tutti_kernel_query *query, const char *isa, bool turned,
+bool tutti__rounded_sizes(const tutti_convolution *c, bool turned, int threads,
                           tutti_rounded_plan *ret)
 {
-    tutti_convolution c;
     enum { FEW = 8 };
-    if (!tutti__rounded_wanted(query, isa) ||
-        !tutti__conv_query(query, turned ? -1 : 0, turned ? 0 : 1, turned ? 1 : -1, &c) ||
-        c.cin < FEW || c.cout < FEW)
-        return false;
     const tutti_gemm_tile *tile = tutti__gemm_bf16_tile();
+    if (c->groups != 1 || c->cin < FEW || c->cout < FEW)
+        return false;
     *ret = (tutti_rounded_plan){.tile = tile,
-                                .windows = c.windows,
+                                .windows = c->windows,
                                 .turned = turned,
-                                .batch = c.batch,
-                                .channels = turned ? c.cout : c.cin,
-                                .filters = turned ? c.cin : c.cout,
-                                .threads = query->threads};
-    ret->phases = turned ? c.windows.stride[0] * c.windows.stride[1] : 1;
+                                .batch = c->batch,
+                                .channels = turned ? c->cout : c->cin,
+                                .filters = turned ? c->cin : c->cout,
+                                .threads = threads};
+    ret->phases = turned ? c->windows.stride[0] * c->windows.stride[1] : 1;
     ret->depth = divide_up(ret->channels, tile->pad) * tile->pad;
     ret->width = tutti__gemm_panels(tile, ret->filters).padded;
     for (int a = 0; a < 2; a++) {
-        ret->in[a] = turned ? c.windows.out[a] : c.windows.in[a];
-        ret->out[a] = turned ? c.windows.in[a] : c.windows.out[a];
-        ret->apart[a] = turned ? 1 : c.windows.stride[a];
+        ret->in[a] = turned ? c->windows.out[a] : c->windows.in[a];
+        ret->out[a] = turned ? c->windows.in[a] : c->windows.out[a];
+        ret->apart[a] = turned ? 1 : c->windows.stride[a];
         measure_taps(ret, a);
     }
     ret->planes = ret->apart[0] * ret->apart[1] * ret->depth / tile->pad;
@@ -214,9 +211,8 @@ tutti_status tutti__rounded_plan(const tutti_rounded_plan *sizes, tutti_rounded_
 
 typedef struct work {
     const tutti_rounded_plan *plan;
-    const float *x, *kernel;
+    tutti_rounded_layer layer;
     uint16_t *panels; /* [phase][panel][taps][depth][columns of the panel] */
-    float *y;
     tutti_slots slots;
 } work;
 
@@ -246,7 +242,8 @@ static void pack_tap(void *context, int64_t tap)
                                   .step = step,
                                   .stride = stride,
                                   .columns = true};
-        lines.source = w->kernel + phase->cell[index] * p->channels * p->filters + start * stride;
+        lines.source =
+            w->layer.kernel + phase->cell[index] * p->channels * p->filters + start * stride;
         p->tile->pack_lines(&lines, panels + (start * phase->taps + index * width) * p->depth);
     }
 }
@@ -321,16 +318,19 @@ static void multiply(const work *w, const tutti_rounded_phase *phase, int64_t m,
         memset(sums, 0, (size_t)(m * p->width) * sizeof *sums);
 }
 
-static void store_row(const tutti_rounded_plan *p, const tutti_rounded_phase *phase,
-                      const float *sums, float *to)
+static void store_row(const work *w, const tutti_rounded_phase *phase, const float *sums, float *to)
 {
+    const tutti_rounded_plan *p = w->plan;
+    bool plain = w->layer.bias == NULL && !w->layer.relu;
     tutti_gemm_finish finish = {.rows = phase->count[1],
                                 .n = p->filters,
                                 .from = sums,
                                 .ld = p->width,
+                                .bias = w->layer.bias,
+                                .relu = w->layer.relu,
                                 .to = to,
                                 .ldc = phase->step[1] * p->filters};
-    if (p->width == p->filters && phase->step[1] == 1)
+    if (plain && p->width == p->filters && phase->step[1] == 1)
         memcpy(to, sums, (size_t)(finish.rows * finish.n) * sizeof *to);
     else
         p->tile->finish(&finish);
@@ -344,8 +344,8 @@ static void run_strip(const work *w, const tutti_rounded_phase *phase, int64_t i
     multiply(w, phase, (rows - 1) * p->pitch + phase->count[1], a, sums);
     for (int64_t row = 0; row < rows; row++) {
         int64_t y = image * p->out[0] + phase->first[0] + (u + row) * phase->step[0];
-        store_row(p, phase, sums + row * p->pitch * p->width,
-                  w->y + (y * p->out[1] + phase->first[1]) * p->filters);
+        store_row(w, phase, sums + row * p->pitch * p->width,
+                  w->layer.y + (y * p->out[1] + phase->first[1]) * p->filters);
     }
 }
 
@@ -357,7 +357,7 @@ static void run_piece(void *context, int64_t piece)
     int64_t image = piece / p->blocks, first = piece % p->blocks * p->high;
     uint16_t *laid = tutti__slot_take(&w->slots);
     float *sums = (float *)(void *)((char *)laid + laid_bytes(p));
-    lay(p, w->x + image * p->in[0] * p->in[1] * p->channels, first, laid);
+    lay(p, w->layer.x + image * p->in[0] * p->in[1] * p->channels, first, laid);
     for (const tutti_rounded_phase *phase = p->phase; phase < p->phase + p->phases; phase++) {
         int64_t end = least(first + p->high, phase->count[0]);
         for (int64_t u = first; u < end && phase->count[1] > 0; u += p->strip)
@@ -367,10 +367,10 @@ static void run_piece(void *context, int64_t piece)
     tutti__slot_give(&w->slots, laid);
 }
 
-void tutti__rounded_run(const tutti_call *call, const tutti_rounded_plan *p, const float *x,
-                        const float *kernel, float *y)
+void tutti__rounded_run(const tutti_call *call, const tutti_rounded_plan *p,
+                        tutti_rounded_layer layer)
 {
-    work w = {.plan = p, .x = x, .kernel = kernel, .panels = call->workspace, .y = y};
+    work w = {.plan = p, .layer = layer, .panels = call->workspace};
     tutti__slots_start(&w.slots, (char *)call->workspace + panel_bytes(p), slot_bytes(p),
                        p->threads);
     tutti_parallel(call, kernel_cells(p), pack_tap, &w);

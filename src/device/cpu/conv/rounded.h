@@ -46,19 +46,25 @@ typedef struct tutti_rounded_plan {
     tutti_rounded_phase *phase;
 } tutti_rounded_plan;
 
-/* Whether the node may be computed so by the set of instructions `isa`: `bf16` products are
- * allowed, that set has the best tiles of this CPU, and there are enough channels and filters. The
- * plan has its sizes but no phases. Inputs are x and kernel, or, turned round, kernel and grad. */
-bool tutti__rounded_sizes(const tutti_kernel_query *query, const char *isa, bool turned,
+/* Whether a node with these attributes may be computed so by the set of instructions `isa`: it
+ * allows products of bf16, and that set has the best tiles of this CPU for them. */
+bool tutti__rounded_wanted(const tutti_attr *attrs, int attr_count, const char *isa);
+
+/* The plan's sizes, without its phases; false where there are too few channels or filters. */
+bool tutti__rounded_sizes(const tutti_convolution *c, bool turned, int threads,
                           tutti_rounded_plan *ret);
 size_t tutti__rounded_workspace(const tutti_rounded_plan *p);
 /* One block of memory, for free(). */
 tutti_status tutti__rounded_plan(const tutti_rounded_plan *sizes, tutti_rounded_plan **ret);
-void tutti__rounded_run(const tutti_call *call, const tutti_rounded_plan *p, const float *x,
-                        const float *kernel, float *y);
 
-/* Whether the node allows products of bf16 and `isa` has the best tiles for them. */
-bool tutti__rounded_wanted(const tutti_kernel_query *query, const char *isa);
+/* y = f(conv(x, kernel) + bias), f the identity or relu; bias may be NULL. */
+typedef struct tutti_rounded_layer {
+    const float *x, *kernel, *bias;
+    float *y;
+    bool relu;
+} tutti_rounded_layer;
+void tutti__rounded_run(const tutti_call *call, const tutti_rounded_plan *p,
+                        tutti_rounded_layer layer);
 
 /* Distance d and remainder r of tap k from output u: input d * apart + r + u * apart; false: the
  * outputs of this remainder by the stride do not use it. */
