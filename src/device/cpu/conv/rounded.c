@@ -101,12 +101,21 @@ static void cut(tutti_rounded_plan *p)
     p->strip = least(p->high, most(1, STRIP_FLOATS / (p->width * p->pitch)));
 }
 
+bool tutti__rounded_fits(const tutti_convolution *c)
+{
+    enum { FEW = 8, MOST_STRIDE = 64, FARTHEST = 1 << 16 };
+    for (int a = 0; a < 2; a++)
+        if (c->windows.stride[a] > MOST_STRIDE ||
+            (c->windows.size[a] - 1) * c->windows.dilation[a] > FARTHEST)
+            return false;
+    return c->groups == 1 && c->cin >= FEW && c->cout >= FEW;
+}
+
 bool tutti__rounded_sizes(const tutti_convolution *c, bool turned, int threads,
                           tutti_rounded_plan *ret)
 {
-    enum { FEW = 8 };
     const tutti_gemm_tile *tile = tutti__gemm_bf16_tile();
-    if (c->groups != 1 || c->cin < FEW || c->cout < FEW)
+    if (!tutti__rounded_fits(c))
         return false;
     *ret = (tutti_rounded_plan){.tile = tile,
                                 .windows = c->windows,

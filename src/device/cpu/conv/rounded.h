@@ -50,7 +50,10 @@ typedef struct tutti_rounded_plan {
  * allows products of bf16, and that set has the best tiles of this CPU for them. */
 bool tutti__rounded_wanted(const tutti_attr *attrs, int attr_count, const char *isa);
 
-/* The plan's sizes, without its phases; false where there are too few channels or filters. */
+/* Whether there are enough channels and filters, and the taps stand near enough to each other. */
+bool tutti__rounded_fits(const tutti_convolution *c);
+
+/* The plan's sizes, without its phases; false where it does not fit. */
 bool tutti__rounded_sizes(const tutti_convolution *c, bool turned, int threads,
                           tutti_rounded_plan *ret);
 size_t tutti__rounded_workspace(const tutti_rounded_plan *p);
