@@ -248,7 +248,9 @@ VEC_INLINE void pack_stack(int g, const tutti_gemm_images *s, int64_t first, int
     uint16_t rounded[PAD * CHUNK];
     for (int64_t p = 0; p < s->images; p++)
         round_line(count, from + p * s->apart + first, rounded + p * CHUNK);
-    memset(rounded + s->images * CHUNK, 0, (size_t)((PAD - s->images) * CHUNK) * sizeof *rounded);
+    if (s->images < PAD)
+        memset(rounded + s->images * CHUNK, 0,
+               (size_t)((PAD - s->images) * CHUNK) * sizeof *rounded);
     pack_across(g, s->width, count, PAD, rounded, CHUNK, to + first * g);
 }
 
