@@ -52,8 +52,8 @@ typedef struct tutti_program_variable {
     bool read;    /* its value before the commit is used */
     bool updated; /* written in the commit */
     bool keep;    /* the update needs the old value */
-    int sharers;  /* so many devices, this one among them, each update a part of it in one commit and
-                     one memory: whoever begins the commit sees to that (tutti__pieces_share); 0 */
+    int sharers; /* so many devices, this one among them, each update a part of it in one commit and
+                    one memory: whoever begins the commit sees to that (tutti__pieces_share); 0 */
 } tutti_program_variable;
 
 typedef struct tutti_program_result {
