@@ -12,16 +12,6 @@ typedef struct cut {
     bool even; /* rows are shared out evenly */
 } cut;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static cut cut_of(const tutti_gemm_plan *plan, const tutti_gemm *gemm, int threads)
 {
     cut c = {plan, gemm, .even = plan->engine->row_invariant && plan->engine->row_invariant()};

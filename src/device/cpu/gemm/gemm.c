@@ -17,21 +17,6 @@ enum {
     MOST_WIDE = 64,
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t round_up(int64_t a, int64_t b)
-{
-    return divide_up(a, b) * b;
-}
-
 /* One chunk: [m0, m0 + m) x [n0, n0 + n), k from k0. */
 typedef struct chunk {
     const tutti_gemm_plan *plan;

@@ -11,11 +11,6 @@ typedef struct row {
     int64_t columns; /* of a piece */
 } row;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void row_piece(void *context, int64_t index)
 {
     const row *r = context;
