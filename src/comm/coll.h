@@ -133,8 +133,8 @@ double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
-/* An exchange of a block of the message, and its addition. A large one of ranks of one machine goes
- * in parts of TUTTI_PART bytes for each rank, and what a byte costs then depends on the whole. */
+/* An exchange of a block of the message, and its addition. A large one of ranks of one machine goes in parts of
+ * TUTTI_PART bytes for each rank, and what a byte costs then depends on the whole. */
 enum { TUTTI_PART = 512 << 10 };
 double tutti__coll_cost_block(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_add_block(const tutti_cost_query *query, double bytes);
