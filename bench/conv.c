@@ -46,6 +46,10 @@ static int run(int argc, char **argv, bool json)
         return TUTTI_EXIT_USAGE;
     tutti__option(&argc, argv, "--precision", &precision);
     tutti_dtype dtype = strcmp(precision, "bf16") == 0 ? TUTTI_BF16 : TUTTI_F32;
+    if (dtype == TUTTI_F32 && strcmp(precision, "f32") != 0) {
+        fprintf(stderr, "tutti bench conv: --precision is f32 or bf16, not '%s'\n", precision);
+        return TUTTI_EXIT_USAGE;
+    }
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int way = FORWARD; way <= BACKWARD_KERNEL; way++) {
             const int64_t *s = shapes[i];
