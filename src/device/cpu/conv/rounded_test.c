@@ -1,4 +1,5 @@
 /* rounded_test.c: convolutions by products of bf16, against the references. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/test.h"
@@ -8,15 +9,21 @@
 
 static const char *const skipped = "this CPU multiplies no bf16";
 
-static bool bids_rounded(const tutti_sample *sample)
+/* The kernel of bf16 that bids, or NULL. */
+static const tutti_kernel *rounded_kernel(const tutti_kernel_query *query)
 {
     const tutti_kernel *kernels[96];
-    tutti_kernel_query query = {.node = tutti__sample_rule(sample), .threads = 3};
-    int count = tutti__kernel_list(sample->op->name, "cpu", 96, kernels);
+    int count = tutti__kernel_list(query->node.op->name, "cpu", 96, kernels);
     for (int i = 0; i < count && i < 96; i++)
-        if (strstr(kernels[i]->name, ".bf16") != NULL && kernels[i]->score(&query) > 0)
-            return true;
-    return false;
+        if (strstr(kernels[i]->name, ".bf16") != NULL && kernels[i]->score(query) > 0)
+            return kernels[i];
+    return NULL;
+}
+
+static bool bids_rounded(const tutti_sample *sample)
+{
+    tutti_kernel_query query = {.node = tutti__sample_rule(sample), .threads = 3};
+    return rounded_kernel(&query) != NULL;
 }
 
 /* Numbers of bf16 held in f32: rounding them changes nothing, so that the sums must be near. */
@@ -102,4 +109,75 @@ TUTTI_TEST(full_convolutions_are_not_rounded)
                                  "f32[2,14,14,16] f32[3,3,16,16] | padding=same", 7, &sample));
     CHECK(!bids_rounded(sample));
     tutti__sample_free(sample);
+}
+
+static tutti_view view_of(tutti_tensor *tensor)
+{
+    return (tutti_view){tutti_tensor_data(tensor), tutti_tensor_dtype(tensor),
+                        tutti_tensor_rank(tensor), tutti_tensor_dims(tensor), NULL};
+}
+
+/* The sample's output by the kernel of bf16. */
+static tutti_tensor *run_rounded(const tutti_sample *sample)
+{
+    tutti_kernel_query query = {.node = tutti__sample_rule(sample), .threads = 1};
+    const tutti_kernel *kernel = rounded_kernel(&query);
+    tutti_tensor *y;
+    void *plan;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 4, sample->node->types[0].dims, &y));
+    CHECK_OK(kernel->prepare(&query, &plan));
+    void *workspace = aligned_alloc(64, (kernel->workspace(&query) + 63) / 64 * 64);
+    CHECK(workspace != NULL);
+    tutti_view inputs[] = {view_of(sample->values[0]), view_of(sample->values[1])};
+    tutti_view output = view_of(y);
+    tutti_call call = {.op = sample->op,
+                       .attrs = sample->attrs,
+                       .attr_count = sample->attr_count,
+                       .input_count = 2,
+                       .output_count = 1,
+                       .inputs = inputs,
+                       .outputs = &output,
+                       .workspace = workspace,
+                       .plan = plan};
+    CHECK_OK(kernel->run(&call));
+    kernel->discard(plan);
+    free(workspace);
+    return y;
+}
+
+/* An image's result is the same, bit by bit, alone and beside others. `images`: which input. */
+static void check_alone(const char *op, const char *many, const char *one, int images)
+{
+    tutti_sample *all, *alone;
+    CHECK_OK(tutti__sample_parse(tutti_op_find(op), many, 7, &all));
+    CHECK_OK(tutti__sample_parse(tutti_op_find(op), one, 7, &alone));
+    for (int i = 0; i < 2; i++) { /* the kernel, and the last image */
+        int64_t count = tutti_tensor_count(alone->values[i]);
+        const float *from = tutti_tensor_data(all->values[i]);
+        if (i == images)
+            from += tutti_tensor_count(all->values[i]) - count;
+        memcpy(tutti_tensor_data(alone->values[i]), from, (size_t)count * sizeof *from);
+    }
+    tutti_tensor *y = run_rounded(all), *last = run_rounded(alone);
+    int64_t count = tutti_tensor_count(last);
+    const float *end = (const float *)tutti_tensor_data(y) + tutti_tensor_count(y);
+    CHECK(memcmp(end - count, tutti_tensor_data(last), (size_t)count * sizeof *end) == 0);
+    tutti_tensor_release(y);
+    tutti_tensor_release(last);
+    tutti__sample_free(all);
+    tutti__sample_free(alone);
+}
+
+TUTTI_TEST(rounded_images_do_not_depend_on_those_beside_them)
+{
+    if (tutti__gemm_bf16_tile() == NULL)
+        SKIP("%s", skipped);
+    check_alone("conv2d", "f32[17,15,13,20] f32[3,3,20,12] | padding=same products=bf16",
+                "f32[1,15,13,20] f32[3,3,20,12] | padding=same products=bf16", 0);
+    check_alone("conv2d_backward_input",
+                "f32[3,3,12,20] f32[17,8,7,20] | padding=same strides=[2,2] size=[15,13] "
+                "products=bf16",
+                "f32[3,3,12,20] f32[1,8,7,20] | padding=same strides=[2,2] size=[15,13] "
+                "products=bf16",
+                1);
 }
