@@ -68,20 +68,30 @@ double tutti__coll_cost_pull(const tutti_cost_query *q, double bytes, double all
     return bytes / all * tutti__coll_cost_move(q, all);
 }
 
-static double block_class(const tutti_cost_query *q, double bytes)
+int tutti__coll_parts(double bytes, int ranks)
 {
-    bool in_parts = q->link == TUTTI_LINK_WITHIN && q->bytes >= 2.0 * TUTTI_PART * q->ranks;
-    return in_parts ? q->bytes : bytes;
+    enum { MOST = 1024 };
+    double parts = bytes / ((double)TUTTI_PART * ranks);
+    return parts < 2 ? 1 : parts < MOST ? (int)parts : MOST;
 }
 
-double tutti__coll_cost_block(const tutti_cost_query *q, double bytes)
+/* Of what a part reads and writes, half was in the caches: what came first was added and sent on,
+ * and what comes last replaces what was sent first. */
+double tutti__coll_cost_blocks(const tutti_cost_query *q, double bytes, int count)
 {
-    return tutti__cost_stream(q, bytes, block_class(q, bytes));
+    int parts = q->link == TUTTI_LINK_WITHIN ? tutti__coll_parts(q->bytes, q->ranks) : 1;
+    const double *exchange = q->cost->link[q->link].exchange;
+    double each = per_byte(exchange, bytes);
+    if (parts > 1)
+        each = (per_byte(exchange, q->bytes / parts) + per_byte(exchange, q->bytes)) / 2;
+    return parts * (count * q->cost->link[q->link].alpha + q->cost->link[q->link].turn) +
+           count * bytes * shared(q) * each;
 }
 
 double tutti__coll_cost_add_block(const tutti_cost_query *q, double bytes)
 {
-    return bytes * per_byte(q->cost->gamma, block_class(q, bytes));
+    bool in_parts = q->link == TUTTI_LINK_WITHIN && tutti__coll_parts(q->bytes, q->ranks) > 1;
+    return bytes * per_byte(q->cost->gamma, in_parts ? q->bytes : bytes);
 }
 
 double tutti__coll_cost_wait(const tutti_cost_query *q, double bytes)
