@@ -191,9 +191,9 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
 {
     tutti_comm_cost cost = {.phase = 0.4e-6, .hosts = comm->hosts};
     static const double memory[] = {0.1e-9, 0.1e-9, 0.1e-9, 0.12e-9, 0.12e-9};
-    static const double loopback[] = {0.4e-9, 0.25e-9, 0.2e-9, 0.2e-9, 0.2e-9};
+    static const double loopback[] = {0.4e-9, 0.2e-9, 0.18e-9, 0.26e-9, 0.28e-9};
     static const double network[] = {1e-9, 0.9e-9, 0.8e-9, 0.8e-9, 0.8e-9};
-    static const double adding[] = {0.03e-9, 0.05e-9, 0.05e-9, 0.08e-9, 0.08e-9};
+    static const double adding[] = {0.03e-9, 0.035e-9, 0.04e-9, 0.055e-9, 0.065e-9};
     static const double moving[] = {0.02e-9, 0.04e-9, 0.04e-9, 0.06e-9, 0.06e-9};
     bool rings = comm->fabric->segment != NULL;
     cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;
