@@ -93,6 +93,11 @@ TUTTI_TEST(onnx_reads_data_in_its_folder_and_nowhere_else)
     write_outside(model, "w.bin", 4, 2, NULL);
     CHECK_OK(tutti__onnx_load(model, &onnx));
     tutti__onnx_free(onnx);
+    static const int64_t huge[] = {3, (int64_t)1 << 45, INT64_MAX / 4, INT64_MAX};
+    for (size_t i = 0; i < TUTTI_COUNT(huge); i++) { /* no memory is taken for what is not there */
+        write_outside(model, "w.bin", 4, huge[i], NULL);
+        CHECK_STATUS(tutti__onnx_load(model, &onnx), TUTTI_CORRUPT);
+    }
     remove(link_path);
     remove(model);
     remove(data);
