@@ -184,6 +184,8 @@ tutti_model *tutti_import_onnx(tutti_job *job, const char *path)
         for (size_t i = 0; i < model->inputs.count && i < 64; i++)
             types[i] = model->inputs.data[i].type;
         status = tutti__model_build_batched(model, (int)model->inputs.count, types);
+        if (status == TUTTI_OK)
+            model->settled = tutti__state_changes(tutti__engine_state(model->engine)) + 1;
     }
     tutti__onnx_free(onnx);
     return tutti_job_fail(job, status) == TUTTI_OK ? model : NULL;
