@@ -53,13 +53,13 @@ static bool check_sample(const tutti_sample *s, tutti_text *failures)
     return true;
 }
 
-/* Models take tensors with a batch, whose size is not known; recurrent weights must be constants;
- * bf16 is written as f32. */
+/* Models take tensors with a batch, whose size is not known (of a shape it is the rank); recurrent
+ * weights must be constants; bf16 is written as f32. */
 static bool can_be_model(const tutti_sample *s)
 {
     int lowest = strcmp(s->op->name, "gather_nd") == 0 ? 2 : 1;
     if (s->input_count == 0 || s->node->types[0].dtype == TUTTI_STRING ||
-        strstr("lstm gru simple_rnn", s->op->name))
+        strstr("lstm gru simple_rnn fill_dynamic", s->op->name))
         return false;
     for (int i = 0; i < s->input_count; i++)
         if (s->types[i].rank < lowest || s->types[i].handle || s->types[i].dtype == TUTTI_STRING ||
