@@ -21,11 +21,9 @@
 #define ONNX_OPSET_HIGHEST 21
 #define ONNX_OPSET_OLDEST 7 /* that is read */
 #define ONNX_OPSET_NEWEST 28
-#define ONNX_ELEMENTS 64 /* of a list of integers that is followed through the graph */
-#define ONNX_UNROLL 64   /* rounds of a loop that are built one after the other */
-#define ONNX_BUILT                                                                                 \
-    1000000 /* nodes that are built: functions, rounds, and bodies more than once                  \
-             */
+#define ONNX_ELEMENTS 64  /* of a list of integers that is followed through the graph */
+#define ONNX_UNROLL 64    /* rounds of a loop that are built one after the other */
+#define ONNX_BUILT 250000 /* nodes that are built, with all that is built again */
 
 typedef struct tutti_onnx_export tutti_onnx_export;
 typedef struct tutti_onnx_import tutti_onnx_import;
