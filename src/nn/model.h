@@ -53,6 +53,10 @@ struct tutti_model {
     TUTTI_VEC(tutti_sym) answers;
     tutti_trainer *trainer;    /* from compile; NULL before */
     struct tutti_saver *saver; /* from the first saving in the background */
+    /* Of a model that came with its weights: changes of the state at the last answer, and one more;
+     * while they are the same, and nobody has compiled it, weights are constants. 0: they never
+     * are. */
+    _Atomic uint64_t settled;
 };
 
 /* ---- model.c ---- */
