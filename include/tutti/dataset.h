@@ -118,9 +118,11 @@ typedef struct tutti_generator {
     int64_t cardinality; /* 0 or TUTTI_UNKNOWN: not known */
 } tutti_generator;
 TUTTI_API tutti_dataset *tutti_from_generator(tutti_job *job, const tutti_generator *generator);
+#define tutti_from_generator(...) TUTTI_AT(tutti_from_generator(__VA_ARGS__))
 
 /* The lines of a text file (also gzip), without their ends, as string scalars "line". */
 TUTTI_API tutti_dataset *tutti_text_lines(tutti_job *job, const char *path);
+#define tutti_text_lines(...) TUTTI_AT(tutti_text_lines(__VA_ARGS__))
 
 /* The lines of text files, one after the other, as string scalars "line": as tutti_text_lines, but
  * read as they are asked for, so that files may be larger than memory. gzip files are unpacked. */
@@ -156,9 +158,11 @@ TUTTI_API tutti_dataset *tutti_dataset_csv(tutti_job *job, const char *path,
 #define tutti_csv(job, path, ...)                                                                  \
     TUTTI_AT(tutti_dataset_csv((job), (path), TUTTI_OPTIONS(tutti_csv_settings, __VA_ARGS__)))
 
-/* Images and labels from IDX files (also gzip), as they are stored: u8 images to f32 in [0,1] with
- * a channel axis, u8 labels to i64. `labels` NULL: images alone. */
+/* Rows and labels from IDX files (also gzip). Rows become f32: bytes in [0,1], other types as they
+ * are; images [height,width] get a channel axis. Labels, of any integer type, become i64. `labels`
+ * NULL: rows alone. */
 TUTTI_API tutti_dataset *tutti_idx(tutti_job *job, const char *images, const char *labels);
+#define tutti_idx(...) TUTTI_AT(tutti_idx(__VA_ARGS__))
 
 /* "train" or "test": images "x" f32 [28,28,1] in [0,1], labels "y" i64. MNIST from the folder of
  * --data, or as many drawn digits (60,000 and 10,000). */
@@ -169,8 +173,10 @@ TUTTI_API tutti_dataset *tutti_cifar10(tutti_job *job, const char *split);
 
 /* Rows of NPY files, one component for each; named after the files. */
 TUTTI_API tutti_dataset *tutti_npy_dataset(tutti_job *job, int count, const char *const *paths);
+#define tutti_npy_dataset(...) TUTTI_AT(tutti_npy_dataset(__VA_ARGS__))
 /* Rows of the arrays in an NPZ file; components have the arrays' names, in the file's order. */
 TUTTI_API tutti_dataset *tutti_npz_dataset(tutti_job *job, const char *path);
+#define tutti_npz_dataset(...) TUTTI_AT(tutti_npz_dataset(__VA_ARGS__))
 
 /* Records of TFRecord files, one after the other. Without features: string scalars "record". With
  * features: tf.train.Examples, one component for each. */
@@ -204,7 +210,8 @@ TUTTI_API tutti_dataset *tutti_dataset_tfrecords(tutti_job *job, const char *pat
     TUTTI_AT(tutti_dataset_tfrecords((job), (path),                                                \
                                      TUTTI_OPTIONS(tutti_tfrecords_options, __VA_ARGS__)))
 
-/* JPEG and PNG files in a folder; each folder in it, by name, is a class. Images f32
+/* JPEG and PNG files in a folder; each folder in it, by name, is a class, also one without any
+ * pictures. Images f32
  * [height,width,channels] in [0,1], resized bilinearly; labels i64. Files are decoded when their
  * turn comes. */
 typedef struct tutti_image_folder_options {
