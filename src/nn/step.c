@@ -190,18 +190,9 @@ static int trainable(tutti_model *model, tutti_sym *ret)
 static void constrain(making *m, tutti_sym update)
 {
     for (size_t i = 0; i < m->form->building.constraints.count; i++) {
-        const tutti_constrained *c = &m->form->building.constraints.data[i];
-        tutti_sym value;
-        tutti_graph *graph = m->model->graph;
-        TUTTI_WITH_CONTROL(graph, update) {
-            if (tutti__constraint(c->constraint, c->variable, &value) != TUTTI_OK) {
-                tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
-            } else {
-                tutti_sym assign = tutti_assign(c->variable, value);
-                if (assign.node && !TUTTI_VEC_PUSH(&m->form->building.updates, assign))
-                    tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for a step");
-            }
-        }
+        tutti_sym assign = tutti__constrain(&m->form->building.constraints.data[i], update);
+        if (assign.node && !TUTTI_VEC_PUSH(&m->form->building.updates, assign))
+            tutti__poison(m->model->graph, TUTTI_NO_MEMORY, "no memory for a step");
     }
 }
 
