@@ -29,9 +29,11 @@ static void print_log(void *context, tutti_log_level level, const char *message)
 /* What was printed must have arrived: a full disk or a closed pipe is a failure. */
 static int finish(int code)
 {
+    errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    tutti__complain("cannot write to standard output: %s", strerror(errno));
+    tutti__complain("cannot write to standard output%s%s", errno ? ": " : "",
+                    errno ? strerror(errno) : "");
     return code == TUTTI_EXIT_OK ? TUTTI_EXIT_FAILED : code;
 }
 
