@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/params.h"
 #include "base/test.h"
 
 /* kernel [2,2] of ones, applied twice: sum of squares 4. */
@@ -116,4 +117,57 @@ TUTTI_TEST(penalties_need_a_model_that_was_applied)
     CHECK_CONTAINS(tutti_error_message(), "call tutti_apply first");
     tutti_tensor_release(x);
     tutti_close(job);
+}
+
+/* Kernels of 15 numbers each, of which the second is penalized: what only the first replica adds
+ * must not change the order in which replicas exchange their gradients. */
+static void train_penalized(tutti_strategy *strategy, int64_t batch, double *ret_weights)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *x, *y;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){20, 3}, &x));
+    CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){20}, &y));
+    for (int i = 0; i < 60; i++)
+        tutti_tensor_set(x, i, sin(i * i % 17));
+    for (int i = 0; i < 20; i++)
+        tutti_tensor_set_int(y, i, i * 7 % 3);
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m = tutti_sequential(
+            job, tutti_dense(5, .name = "first", .activation = TUTTI_TANH),
+            tutti_dense(3, .name = "second", .kernel_regularizer = "l1_l2(0.05,0.1)",
+                        .bias_regularizer = "l2(0.1)"));
+        tutti_compile(m, .optimizer = tutti_sgd(0.5),
+                      .loss = tutti_sparse_cross_entropy(.from_logits = true));
+        tutti_fit(m, tutti_batch(tutti_from(job, x, y), batch), .epochs = 3, .quiet = true);
+        static const char *const names[] = {"first/kernel", "second/kernel"};
+        for (int k = 0; k < 2; k++) {
+            tutti_tensor *value;
+            CHECK_OK(tutti_get_weight(m, names[k], &value));
+            for (int i = 0; i < 15; i++)
+                ret_weights[15 * k + i] = tutti_tensor_get(value, i);
+            tutti_tensor_release(value);
+        }
+    }
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    CHECK_INT(tutti_close(job), 0);
+    CHECK_OK(tutti_strategy_close(strategy));
+}
+
+TUTTI_TEST(penalties_under_strategies_equal_one_device)
+{
+    static const char *const devices[] = {"cpu:0,cpu:1", "cpu:0,cpu:1,cpu:2,cpu:3", "far:0,far:1"};
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "4"));
+    for (int64_t batch = 9; batch <= 20; batch += 11) { /* 9, 9, 2, where replicas are empty */
+        double one[30], many[30];
+        train_penalized(tutti_strategy_one_device(.devices = "cpu:0"), batch, one);
+        for (int d = 0; d < 6; d++) {
+            train_penalized(d < 3 ? tutti_strategy_mirrored(.devices = devices[d])
+                                  : tutti_strategy_central_storage(.devices = devices[d - 3]),
+                            batch, many);
+            for (int i = 0; i < 30; i++)
+                CHECK_NEAR(many[i], one[i], 1e-5);
+        }
+    }
 }
