@@ -8,6 +8,7 @@
 
 #include "base/job.h"
 #include "base/params.h"
+#include "base/plain.h"
 
 #define MOST 9.2e18 /* about INT64_MAX: no bound */
 
@@ -213,7 +214,7 @@ double tutti_flag_number(tutti_job *job, const char *name, double fallback)
     char *end;
     if (!text)
         return fallback;
-    double value = strtod(text, &end);
+    double value = tutti__strtod(text, &end);
     if (end != text && !*end)
         return value;
     flag_error(job, tutti_fail(TUTTI_INVALID, "--%s%s takes a number, not '%s'", way_of(job, name),
@@ -257,7 +258,8 @@ static tutti_status check_flag(const struct flag *flag, const char *text)
     if (flag->kind == TEXT)
         return TUTTI_OK;
     errno = 0;
-    double value = flag->kind == WHOLE ? (double)strtoll(text, &end, 10) : strtod(text, &end);
+    double value =
+        flag->kind == WHOLE ? (double)strtoll(text, &end, 10) : tutti__strtod(text, &end);
     if (end != text && !*end && errno == 0 && value >= flag->low && value <= flag->high)
         return TUTTI_OK;
     const char *what = flag->kind == WHOLE ? "whole number" : "number";
@@ -273,7 +275,7 @@ static tutti_status check_setting(const tutti_job *job, const struct flag *setti
     const given *found = tutti__map_get(&job->flags, setting->name);
     char *end;
     errno = 0;
-    double value = strtod(found->text, &end);
+    double value = tutti__strtod(found->text, &end);
     bool whole = setting->kind != WHOLE || (value < MOST && value == (double)(int64_t)value);
     if (end != found->text && !*end && errno == 0 && value >= setting->low &&
         value <= setting->high && whole)
