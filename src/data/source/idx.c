@@ -65,7 +65,7 @@ static tutti_dataset *plain_rows(tutti_job *job, tutti_tensor *rows, tutti_tenso
     return tutti__rows_dataset(job, &tutti_dataset_def_idx, labels ? 2 : 1, both, readings, types);
 }
 
-tutti_dataset *(tutti_idx)(tutti_job *job, const char *images_path, const char *labels_path)
+tutti_dataset *tutti_dataset_idx(tutti_job *job, const char *images_path, const char *labels_path)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_idx;
     tutti_tensor *images = NULL, *labels = NULL;
