@@ -132,7 +132,8 @@ static tutti_status parse_member(tutti_zip *zip, const uint8_t *p, size_t left, 
     if (m->name == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for its names", zip->source->name);
     if (!is_safe_name((const char *)p + 46, name))
-        return fail_at(zip->source, place, "a name without '..', '\\', a drive 'c:' or a leading '/'");
+        return fail_at(zip->source, place,
+                       "a name without '..', '\\', a drive 'c:' or a leading '/'");
     if (!read_extra64(p + 46 + name, extra, m))
         return fail_at(zip->source, place, "sizes of 64 bits");
     if ((tutti__get_u16(p + 8) & 1) != 0 || (m->method != 0 && m->method != 8))
