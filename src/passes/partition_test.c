@@ -132,6 +132,31 @@ TUTTI_TEST(partition_carries_control_edges)
     end(&p, g);
 }
 
+/* Work that does not need a sum stays behind it on every device, or devices would take turns: one
+ * before the sum, the others after it. */
+TUTTI_TEST(partition_keeps_work_behind_the_collective_that_it_follows)
+{
+    static const char *const devices[] = {"far:0", "far:1"};
+    tutti_graph *g = tutti__test_graph();
+    for (int i = 0; i < 2; i++)
+        TUTTI_WITH_DEVICE(g, devices[i]) {
+            tutti_sym e = tutti_exp(input(g, 0));
+            tutti__test_result(tutti_all_reduce(e, "batch", 2, TUTTI_SUM));
+            tutti__test_result(tutti_tanh(e));
+        }
+    pieces p = cut(g);
+    for (int i = 0; i < 2; i++) {
+        const tutti_graph *piece = piece_on(&p, devices[i]);
+        bool met = false;
+        for (size_t n = 0; n < piece->nodes.count; n++) {
+            met = met || tutti__is(piece->nodes.data[n], "all_reduce");
+            CHECK(met || !tutti__is(piece->nodes.data[n], "tanh"));
+        }
+        CHECK(met);
+    }
+    end(&p, g);
+}
+
 TUTTI_TEST(partition_says_when_a_failure_may_follow_an_update)
 {
     for (int fails = 0; fails < 2; fails++) {
