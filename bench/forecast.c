@@ -57,7 +57,7 @@ static void plan_made(void *context, tutti_plan *plan, tutti_run *run, tutti_ten
     m->strategy = tutti__engine_strategy(run->owner);
     tutti__bench_must(tutti__reach_of(m->strategy, true, &reach));
     tutti__bench_must(tutti__plan_rehearse(plan, run, values, &rehearsal));
-    tutti__forecast(&rehearsal, &reach, 1, &m->forecast);
+    tutti__bench_must(tutti__forecast(&rehearsal, &reach, 1, &m->forecast));
     tutti_usage planned = tutti__plan_usage(plan);
     m->fed = (double)(rehearsal.usage.data - planned.data);
     tutti__rehearsal_free(&rehearsal);

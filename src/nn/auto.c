@@ -23,7 +23,7 @@ static tutti_status forecast_alone(tutti_fit *fit, tutti_form *form, int64_t bat
     tutti_status status =
         tutti__forecast_imagined(fit->model, form, batch, count, tensors, s, &rehearsal);
     if (status == TUTTI_OK)
-        tutti__forecast(&rehearsal, &alone, 1, ret);
+        status = tutti__forecast(&rehearsal, &alone, 1, ret);
     tutti__rehearsal_free(&rehearsal);
     tutti_strategy_close(s);
     return status;

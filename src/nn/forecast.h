@@ -51,9 +51,21 @@ typedef struct tutti_forecast {
     double flops;         /* of a replica and step */
 } tutti_forecast;
 
+/* ---- forecast_course.c ---- */
+/* A device's step. */
+typedef struct tutti_course {
+    double step, compute, communication, exposed; /* seconds, as in tutti_forecast */
+    double sent, flops;
+} tutti_course;
+/* The devices that were rehearsed, side by side: what one sends another one waits for. ret: one for
+ * each. */
+tutti_status tutti__forecast_courses(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
+                                     double slowdown, tutti_course *ret);
+
+/* ---- forecast.c ---- */
 /* `slowdown`: of the machines that are meant, against this one; 1. */
-void tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach, double slowdown,
-                     tutti_forecast *ret);
+tutti_status tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
+                             double slowdown, tutti_forecast *ret);
 
 /* Of all processes of the strategy, which have to ask: the slowest one's counts. */
 tutti_status tutti__forecast_join(const tutti_strategy *strategy, tutti_forecast *forecast);

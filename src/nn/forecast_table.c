@@ -128,7 +128,7 @@ static tutti_status forecast(const asked *a, const char *name, int replicas, con
     tutti_status status =
         tutti__forecast_imagined(a->model, a->form, 0, a->count, a->tensors, s, &rehearsal);
     if (status == TUTTI_OK)
-        tutti__forecast(&rehearsal, &reach, slowdown, ret);
+        status = tutti__forecast(&rehearsal, &reach, slowdown, ret);
     tutti__rehearsal_free(&rehearsal);
     tutti_strategy_close(s);
     ret->strategy = name;

@@ -44,7 +44,8 @@ typedef struct tutti_partition {
 /* One instruction as a rehearsal timed it. */
 typedef struct tutti_timed {
     const tutti_node *node; /* lives as long as the executable; NULL: a copy of bytes */
-    double seconds;         /* the least of all rounds; 0 when it was left out */
+    double seconds;         /* the least of all rounds; when it was left out, 0, but of a send and a
+                               recv the time of their copy */
     bool left_out;          /* it meets others, waits for them or has effects: it did not run */
 } tutti_timed;
 typedef TUTTI_VEC(tutti_timed) tutti_timed_list;

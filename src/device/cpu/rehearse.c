@@ -1,7 +1,7 @@
 /* rehearse.c: what a program will take, before it runs: its instructions one after the other,
  * timed, on the frame that the first run will have and on copies of the variables. What meets
- * others, waits or has effects is left out, and so is what would read a value of unknown size that
- * was never made.
+ * others, waits or has effects is left out, but for the copies of what devices hand to each other,
+ * and so is what would read a value of unknown size that was never made.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -94,6 +94,27 @@ static tutti_status bind(rehearsal *r, tutti_run *run)
     return TUTTI_OK;
 }
 
+static bool is_transfer(const tutti_node *node)
+{
+    return tutti__is(node, "send") || tutti__is(node, "recv");
+}
+
+/* What a send or a recv does beside meeting: it copies its value. */
+static void time_copy(const rehearsal *r, size_t i)
+{
+    const tutti_call *call = &r->frame->calls[i];
+    bool sends = tutti__is(r->program->instructions[i].node, "send");
+    const tutti_view *view = sends ? &call->inputs[0] : &call->outputs[0];
+    tutti_tensor *copy;
+    uint64_t start = tutti__ticks();
+    if (!view->data || view->dtype == TUTTI_STRING ||
+        tutti_tensor_from(view->dtype, view->rank, view->dims, view->data, &copy) != TUTTI_OK)
+        return;
+    tutti_tensor_release(copy);
+    double seconds = (double)(tutti__ticks() - start) * tutti__tick_ns() * 1e-9;
+    r->timed[i].seconds = fmin(r->timed[i].seconds, seconds);
+}
+
 /* A longer instruction of one thread is timed by the processor's time of the thread: in a few
  * rounds others would disturb it every time. */
 #define LONG_SECONDS 5e-4
@@ -107,8 +128,13 @@ static void play(rehearsal *r)
     uint64_t start = tutti__ticks();
     for (size_t i = 0; i < r->program->instruction_count; i++) {
         tutti_timed *timed = &r->timed[i];
-        if (timed->left_out)
+        if (timed->left_out) {
+            if (is_transfer(r->program->instructions[i].node)) {
+                time_copy(r, i);
+                start = tutti__ticks();
+            }
             continue;
+        }
         calls[i].deadline = INT64_MAX;
         bool is_long = alone && timed->seconds > LONG_SECONDS && isfinite(timed->seconds);
         int64_t used = is_long ? tutti__thread_ns() : 0;
@@ -153,7 +179,7 @@ static tutti_status rehearse(rehearsal *r, tutti_run *run)
         sum = now;
     }
     for (size_t i = 0; i < r->program->instruction_count; i++)
-        if (r->timed[i].left_out)
+        if (r->timed[i].left_out && !isfinite(r->timed[i].seconds))
             r->timed[i].seconds = 0;
     return tutti__error_restore(&before);
 }
