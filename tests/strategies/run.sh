@@ -89,7 +89,7 @@ FNR == NR { kept[FNR] = $0; lines = FNR; next }
         key = names[i]; x = a[key]; y = b[key]
         if (key ~ /^(seconds|samples_per_second)$/) continue
         if (y == "") differ(key " is missing")
-        else if (key ~ /accuracy|right/) { if (size(x - y) * 100 > points + 1e-9) differ(key " " x " | " y) }
+        else if (key ~ /accuracy|right/) { if (size(x - y) * 100 > points + 1e-5) differ(key " " x " | " y) }
         else if (key ~ /loss|mse|mae|stood/) {
             scale = size(x) < least ? least : size(x)
             if (x y ~ /n/ || size(x - y) > relative * scale) differ(key " " x " | " y) # nan, null, inf
