@@ -28,7 +28,7 @@ static const char usage[] =
 
 /* ---- in one process ---- */
 
-enum { PROGRAMS = 4, OTHER_RUNS = 8 };
+enum { PROGRAMS = 4 };
 
 /* A program that trains; an example may have several, which take turns. */
 typedef struct program {
@@ -52,18 +52,11 @@ typedef struct measurement {
     double last, best;
 } measurement;
 
-static uint64_t runs_of(const tutti_run *run)
+static void add_program(measurement *m, const tutti_made *made)
 {
-    tutti_engine_stats stats;
-    tutti__engine_stats(run->owner, &stats);
-    return stats.runs;
-}
-
-static void add_program(measurement *m, tutti_plan *plan, tutti_run *run,
-                        tutti_tensor *const *values)
-{
+    tutti_plan *plan = made->plan;
     int at = 0; /* the place of a program that this one replaces, or a new one */
-    while (at < m->count && !tutti__plan_is_like(m->programs[at].plan, plan))
+    while (at < m->count && tutti__plan_updates(m->programs[at].plan) != tutti__plan_updates(plan))
         at++;
     if (at == PROGRAMS)
         return;
@@ -73,10 +66,10 @@ static void add_program(measurement *m, tutti_plan *plan, tutti_run *run,
     tutti_rehearsal rehearsal;
     tutti_reach reach;
     *p = (program){.plan = tutti__plan_retain(plan), .before = tutti__memory_now()};
-    m->strategy = tutti__engine_strategy(run->owner);
-    run->cold = m->runs > 0 && runs_of(run) - m->runs > OTHER_RUNS;
+    m->strategy = tutti__engine_strategy(made->run->owner);
+    made->run->cold = tutti__forecast_is_cold(made, m->runs);
     tutti__bench_must(tutti__reach_of(m->strategy, true, &reach));
-    tutti__bench_must(tutti__plan_rehearse(plan, run, values, &rehearsal));
+    tutti__bench_must(tutti__plan_rehearse(plan, made->run, made->values, &rehearsal));
     tutti__bench_must(tutti__forecast(&rehearsal, &reach, 1, &p->forecast));
     tutti_usage planned = tutti__plan_usage(plan);
     p->fed = (double)(rehearsal.usage.data - planned.data);
@@ -91,7 +84,7 @@ static void add_program(measurement *m, tutti_plan *plan, tutti_run *run,
 }
 
 /* A new plan's memory is none of those before it. */
-static void plan_made(void *context, tutti_plan *plan, tutti_run *run, tutti_tensor *const *values)
+static void plan_made(void *context, const tutti_made *made)
 {
     measurement *m = context;
     if (m->done >= m->warm)
@@ -99,10 +92,10 @@ static void plan_made(void *context, tutti_plan *plan, tutti_run *run, tutti_ten
     for (int i = 0; i < m->count; i++)
         if (m->programs[i].most == 0)
             m->programs[i].most = tutti__memory_most();
-    if (tutti__plan_is_steady(run->state, plan))
-        add_program(m, plan, run, values);
-    if (plan->trains)
-        m->runs = runs_of(run);
+    if (tutti__plan_is_steady(made->run->state, made->plan))
+        add_program(m, made);
+    if (made->plan->trains)
+        m->runs = tutti__forecast_runs(made);
 }
 
 /* Of the plan's variables, as they lie in memory. */

@@ -331,7 +331,8 @@ static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph, con
         if (rehearsal)
             status = tutti__plan_rehearse(plan, &run, o->all_values, rehearsal);
         else
-            engine->watch.made(engine->watch.context, plan, &run, o->all_values);
+            engine->watch.made(engine->watch.context,
+                               &(tutti_made){plan, &run, o->all_values, graph, asked});
     }
     if (!rehearsal)
         status = run_plan(engine, plan, request, o->all_values, ret_values);
@@ -382,6 +383,11 @@ tutti_status tutti__engine_rehearse(tutti_engine *engine, tutti_graph *graph,
 void tutti__engine_set_watch(tutti_engine *engine, const tutti_engine_watch *watch)
 {
     engine->watch = *watch;
+}
+
+bool tutti__engine_imagines(const tutti_engine *engine)
+{
+    return engine->watch.imagines;
 }
 
 /* Sub-graphs run through the same cache: the graph is the body, its parameters are the feeds. */

@@ -323,13 +323,12 @@ bool tutti__plan_is_steady(tutti_state *state, const tutti_plan *plan)
     return plan->trains;
 }
 
-bool tutti__plan_is_like(const tutti_plan *plan, const tutti_plan *other)
+uint64_t tutti__plan_updates(const tutti_plan *plan)
 {
-    size_t found = 0;
+    uint64_t sum = 0; /* in any order */
     for (size_t i = 0; i < plan->updated.count; i++)
-        for (size_t k = 0; k < other->updated.count; k++)
-            found += plan->updated.data[i] == other->updated.data[k];
-    return found == plan->updated.count && found == other->updated.count;
+        sum += tutti__hash_string(0, plan->updated.data[i]->name);
+    return sum;
 }
 
 tutti_plan *tutti__plan_retain(tutti_plan *plan)

@@ -52,8 +52,8 @@ void tutti__plan_release(tutti_plan *plan);
 /* Whether it is a step like those that follow: it trains variables that have values already. The
  * first step of a tape makes them. */
 bool tutti__plan_is_steady(tutti_state *state, const tutti_plan *plan);
-/* Whether both update the same variables: the second is the step of the first, compiled anew. */
-bool tutti__plan_is_like(const tutti_plan *plan, const tutti_plan *other);
+/* A number for the set of variables that it updates: a step that is compiled anew keeps it. */
+uint64_t tutti__plan_updates(const tutti_plan *plan);
 /* The plan that the engine compiled last, retained, or NULL. */
 tutti_plan *tutti__engine_last(tutti_engine *engine);
 

@@ -118,24 +118,50 @@ tutti_status tutti__form_rehearse(tutti_model *model, tutti_engine *engine, cons
     return status;
 }
 
-tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t batch, int count,
-                                  tutti_tensor *const *tensors, tutti_forecast *ret)
+/* Frees the rehearsal. */
+static tutti_status forecast_here(tutti_strategy *strategy, tutti_rehearsal *rehearsal,
+                                  tutti_forecast *ret)
 {
-    tutti_strategy *strategy = tutti__model_strategy(model);
     tutti_reach reach;
-    tutti_rehearsal rehearsal = {0};
     tutti_forecast f;
-    TUTTI_TRY(tutti__form_rehearse(model, model->engine, form, batch, count, tensors, &rehearsal));
-    tutti_status status = tutti__reach_of(strategy, rehearsal.whole, &reach);
+    tutti_status status = tutti__reach_of(strategy, rehearsal->whole, &reach);
     if (status == TUTTI_OK)
-        status = tutti__forecast(&rehearsal, &reach, 1, &f);
-    tutti__rehearsal_free(&rehearsal);
+        status = tutti__forecast(rehearsal, &reach, 1, &f);
+    tutti__rehearsal_free(rehearsal);
     TUTTI_TRY(status);
     if (strategy)
         f.strategy = tutti_strategy_name(strategy);
     TUTTI_TRY(tutti__forecast_join(strategy, &f));
     *ret = f;
     return TUTTI_OK;
+}
+
+tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t batch, int count,
+                                  tutti_tensor *const *tensors, tutti_forecast *ret)
+{
+    tutti_rehearsal rehearsal = {0};
+    TUTTI_TRY(tutti__form_rehearse(model, model->engine, form, batch, count, tensors, &rehearsal));
+    return forecast_here(tutti__model_strategy(model), &rehearsal, ret);
+}
+
+uint64_t tutti__forecast_runs(const tutti_made *made)
+{
+    tutti_engine_stats stats;
+    tutti__engine_stats(made->run->owner, &stats);
+    return stats.runs;
+}
+
+bool tutti__forecast_is_cold(const tutti_made *made, uint64_t before)
+{
+    enum { FEW = 8 };
+    return before > 0 && tutti__forecast_runs(made) - before > FEW;
+}
+
+tutti_status tutti__forecast_plan(const tutti_made *made, tutti_forecast *ret)
+{
+    tutti_rehearsal rehearsal = {0};
+    TUTTI_TRY(tutti__plan_rehearse(made->plan, made->run, made->values, &rehearsal));
+    return forecast_here(tutti__engine_strategy(made->run->owner), &rehearsal, ret);
 }
 
 /* ---- in words ---- */
@@ -149,11 +175,11 @@ const char *tutti__seconds_text(double seconds, char ret[32])
     return ret;
 }
 
-static void add_head(tutti_text *text, const tutti_model *model, const tutti_strategy *s)
+static void add_head(tutti_text *text, const char *name, const tutti_strategy *s)
 {
     tutti_comm *world = s ? s->team->world : NULL;
     int local = s ? tutti_strategy_local(s) : 1;
-    tutti__text_add(text, "%s   ", model->name);
+    tutti__text_add(text, "%s   ", name);
     if (world)
         tutti__text_add(text, "%d workers x %d %s on %d host%s   ", tutti_strategy_workers(s),
                         local, local == 1 ? tutti_strategy_device(s, 0) : "devices",
@@ -206,11 +232,11 @@ static void add_time(tutti_text *text, const tutti_forecast *f)
     tutti__text_add(text, "\n");
 }
 
-tutti_status tutti__forecast_text(tutti_model *model, const tutti_forecast *forecast,
-                                  char **ret_text)
+tutti_status tutti__forecast_text(const char *name, tutti_strategy *strategy,
+                                  const tutti_forecast *forecast, char **ret_text)
 {
     tutti_text text = {0};
-    add_head(&text, model, tutti__model_strategy(model));
+    add_head(&text, name, strategy);
     add_memory(&text, forecast);
     add_time(&text, forecast);
     if (text.failed) {

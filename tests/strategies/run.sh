@@ -104,17 +104,20 @@ lines() { sed -n 's/^\(\[0\] \)\?{/{/p' "$1"; }
 
 # ---- the examples ----
 
+"$tutti" data make mnist few --limit 203 > /dev/null || exit 1
 "$tutti" data make mnist digits --limit ${long:+2}203 > /dev/null || exit 1 # one digit is less than 0.3 points
 "$tutti" data make cifar10 images --limit 203 > /dev/null || exit 1
 seq -s ' ' 1 3000 > numbers.txt
 examples="softmax mnist tickets loop cifar text resnet autoencoder queues gan agent encoder finetune"
-# flags EXAMPLE: small data and few steps; 31 rows are cut unevenly by 2, 3 and 4.
+# is_slow WAY: with devices that run reference kernels only; a few steps must do.
+is_slow() { [[ $1 =~ whole|mixed|central4 ]]; }
+# flags EXAMPLE [WAY]: small data and few steps; 31 rows are cut unevenly by 2, 3 and 4.
 flags() {
-    local batch=31 epochs=2 steps=2
-    [ -z "$long" ] || { epochs=5 && steps=10; }
+    local batch=31 epochs=2 steps=2 digits=few
+    [ -z "$long" ] || is_slow "${2:-}" || { epochs=5 steps=10 digits=digits; }
     case $1 in
-        softmax | mnist | loop | autoencoder) echo --data digits --batch $batch ;;
-        resnet) echo --data digits --batch 10 ;;
+        softmax | mnist | loop | autoencoder) echo --data $digits --batch $batch ;;
+        resnet) echo --data $digits --batch 10 ;;
         cifar) echo --data images --batch 13 ;;
         tickets) echo --batch 7 ;;
         text) echo --data numbers.txt --batch 5 --set context=16 --set width=32 --set blocks=1 --set sample=0 ;;
@@ -122,7 +125,7 @@ flags() {
         gan) echo --batch 61 ;;
         agent) steps=2 ;;
         encoder) echo --batch 7 ;;
-        finetune) echo --data digits --set from=digits.onnx --batch 7 ;;
+        finetune) echo --data $digits --set from=digits.onnx --batch 7 ;;
     esac
     echo --epochs $epochs --steps-per-epoch $steps --json --set "checkpoints=ckpt/{epoch}"
 }
@@ -167,38 +170,40 @@ trained() {
             [ -z "$kind" ] || after=(--devices "$kind:0")
             ;;
     esac
-    rm -rf run && mkdir run && ln -s ../digits ../images ../numbers.txt ../digits.onnx run/
+    rm -rf run && mkdir run && ln -s ../digits ../few ../images ../numbers.txt ../digits.onnx run/
     (cd run && timeout -k 2 "${limit:-${long:+3}60}" "${before[@]}" "$@" "${after[@]}") > out 2> out.err
     status=$?
     lines out > out.json
     return $status
 }
 
-# baseline EXAMPLE: the file with its training on one device, which is made once.
+# baseline EXAMPLE [WAY]: $kept is the file with its training on one device, which is made once.
 baseline() {
+    kept=one.$1
+    ! is_slow "${2:-}" || kept+=.few
     if [ "$1" = finetune ] && [ ! -s digits.onnx ]; then # what it begins with
-        "$tutti" train finetune --data digits --epochs 1 --quiet --set expect=0 > out 2> out.err ||
+        "$tutti" train finetune --data few --epochs 1 --quiet --set expect=0 > out 2> out.err ||
             fail "no digits.onnx: exit code $?"
     fi
-    [ -s "one.$1" ] || { trained one "$tutti" train "$1" $(flags "$1") && cp out.json "one.$1"; } ||
+    [ -s "$kept" ] || { trained one "$tutti" train "$1" $(flags "$1" "${2:-}") && cp out.json "$kept"; } ||
         fail "$1 on one device: exit code $?"
 }
 
 check_example() {
     local example=$1 way=$2
     [[ $way != mpi* ]] || command -v mpirun > /dev/null || { skip "there is no mpirun"; return; }
-    baseline "$example"
+    baseline "$example" "$way"
     [ $bad -eq 0 ] || return
-    trained "$way" "$tutti" train "$example" $(flags "$example")
+    trained "$way" "$tutti" train "$example" $(flags "$example" "$way")
     code $? 0
     lacks out '^\[[1-9]' # one rank prints
     if [ -n "$long" ] && [ "$example" = resnet ]; then # of batch norm's curve the end counts
-        for each in "one.$example" out.json; do
+        for each in "$kept" out.json; do
             grep '"done"' "$each" | sed 's/"accuracy": [^,]*, //' > "$each.end"
         done
-        same "one.$example.end" out.json.end $(tolerance "$example")
+        same "$kept.end" out.json.end $(tolerance "$example")
     else
-        same "one.$example" out.json $(tolerance "$example")
+        same "$kept" out.json $(tolerance "$example")
     fi
 }
 
@@ -411,6 +416,25 @@ check_forecast() {
     for each in one_device mirrored multi_worker_mirrored central_storage; do has out "^$each " 1; done
 }
 
+# A cluster that is not there, for every example; the strategies that cannot be say why.
+check_plan() {
+    rm -rf run && mkdir run && ln -s ../few ../images ../numbers.txt ../digits.onnx run/
+    baseline "$1"
+    (cd run && timeout -k 2 60 "$tutti" plan "$1" $(flags "$1" | sed 's/--epochs.*//') --ranks 8 --hosts 2 \
+        --alpha 20us --beta 1ns --flops 1e12) > out 2> out.err
+    code $? 0
+    has out 'recommended' 1
+    for each in one_device mirrored multi_worker_mirrored central_storage; do has out "^$each " 1; done
+    lacks out.err 'nothing has read'
+}
+
+# Loops that are written by hand say it as well, of each of their programs.
+check_foretold() {
+    trained "$2" "$tutti" train "$1" $(flags "$1" | sed 's/--epochs.*//') --epochs 1 --steps-per-epoch 9 --json --set forecast=on
+    code $? 0
+    has out.json '"forecast".*"program".*"step_seconds": *[0-9.e-]*[1-9].*"memory_bytes": *[1-9]' "$3"
+}
+
 # Of three ranks one is slow, and is named.
 check_slow() {
     trained as_it_is "$tutti" run -n 3 --engine "$1" sh -c \
@@ -496,10 +520,16 @@ run_test unlike_batch check_unlike batch "mnist $plain --batch 8" "mnist $plain 
 run_test unlike_model check_unlike model "mnist $plain --batch 8" "autoencoder $plain --batch 8" "rank 1"
 run_test unlike_seed check_unlike seed "mnist $plain --batch 8 --seed 1" "mnist $plain --batch 8 --seed 2" "rank 1"
 run_test unlike_length check_unlike "number of steps" "mnist $plain" "mnist $plain --steps-per-epoch 2" "rank 1"
-for example in softmax mnist tickets loop cifar text resnet autoencoder; do
+for example in softmax mnist tickets loop cifar text resnet autoencoder gan agent encoder finetune; do
     for way in one mirrored2 shm2; do run_test "memory_${example}_$way" check_memory "$example" $way; done
 done
 run_test forecast check_forecast
+for example in $examples; do run_test "plan_$example" check_plan "$example"; done
+for way in one mirrored2 shm2; do
+    for example in softmax loop agent; do run_test "foretold_${example}_$way" check_foretold $example $way 1; done
+    run_test "foretold_gan_$way" check_foretold gan $way 2
+done
+run_test foretold_queues check_foretold queues one 1
 for engine in shm tcp; do
     run_test "slow_rank_$engine" check_slow $engine
     run_test "trace_$engine" check_trace ${engine}3 3
