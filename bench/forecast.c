@@ -34,8 +34,8 @@ enum { PROGRAMS = 4 };
 typedef struct program {
     tutti_plan *plan;
     tutti_forecast forecast;
-    int64_t before, most; /* bytes in use before the plan had run, and with it, without variables */
-    double fed;           /* bytes of a batch */
+    int64_t before, most;   /* bytes in use, without its variables before it ran, and with all */
+    double fed;             /* bytes of a batch */
     tutti_timed_list timed; /* of the first device */
     tutti_roofline *roofline;
 } program;
@@ -52,6 +52,24 @@ typedef struct measurement {
     double last, best;
 } measurement;
 
+/* Of the plan's variables, as they lie in memory. */
+static int64_t state_bytes(const tutti_plan *plan)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < plan->piece_count; i++) {
+        if (strcmp(plan->pieces[i].device->target->name, "cpu") != 0)
+            continue;
+        const tutti_program *p = ((tutti_cpu_executable *)plan->pieces[i].executable)->program;
+        for (int v = 0; v < p->variable_count; v++) {
+            const tutti_piece *piece = p->variables[v].piece,
+                              *first = piece->variable->pieces.data[0];
+            if (piece->value && (piece == first || piece->value != first->value))
+                bytes += (int64_t)piece->value->buffer->size;
+        }
+    }
+    return bytes;
+}
+
 static void add_program(measurement *m, const tutti_made *made)
 {
     tutti_plan *plan = made->plan;
@@ -65,7 +83,8 @@ static void add_program(measurement *m, const tutti_made *made)
     tutti__plan_release(p->plan);
     tutti_rehearsal rehearsal;
     tutti_reach reach;
-    *p = (program){.plan = tutti__plan_retain(plan), .before = tutti__memory_now()};
+    *p = (program){.plan = tutti__plan_retain(plan),
+                   .before = tutti__memory_now() - state_bytes(plan)};
     m->strategy = tutti__engine_strategy(made->run->owner);
     made->run->cold = tutti__forecast_is_cold(made, m->runs);
     tutti__bench_must(tutti__reach_of(m->strategy, true, &reach));
@@ -98,30 +117,12 @@ static void plan_made(void *context, const tutti_made *made)
         m->runs = tutti__forecast_runs(made);
 }
 
-/* Of the plan's variables, as they lie in memory. */
-static double state_bytes(const tutti_plan *plan)
-{
-    double bytes = 0;
-    for (int i = 0; i < plan->piece_count; i++) {
-        if (strcmp(plan->pieces[i].device->target->name, "cpu") != 0)
-            continue;
-        const tutti_program *p = ((tutti_cpu_executable *)plan->pieces[i].executable)->program;
-        for (int v = 0; v < p->variable_count; v++) {
-            const tutti_piece *piece = p->variables[v].piece,
-                              *first = piece->variable->pieces.data[0];
-            if (piece->value && (piece == first || piece->value != first->value))
-                bytes += (double)piece->value->buffer->size;
-        }
-    }
-    return bytes;
-}
-
 static void print_program(const measurement *m, int which)
 {
     const program *p = &m->programs[which];
     int local = m->strategy ? tutti_strategy_local(m->strategy) : 1;
     int64_t most = p->most ? p->most : tutti__memory_most();
-    double memory = (double)(most - p->before) + state_bytes(p->plan) + p->fed;
+    double memory = (double)(most - p->before) + p->fed;
     bool known = !m->example->fed_aside; /* others' memory comes and goes meanwhile */
     char name[64];
     snprintf(name, sizeof name, which == 0 ? "%s" : "%s (program %d)", m->example->name, which + 1);
