@@ -1,8 +1,8 @@
 /* meet.c: see meet.h. A node is ready when what it needs stands in the order; a recv needs its send
  * too, and a collective what any of its peers needs.
  *
- * A collective that lacks its peers holds up what follows it on its device: nothing overtakes it,
- * or one device would meet before work that another one does first, and the two would take turns.
+ * A collective that devices of this process wait in comes when there is nothing else to do: one
+ * that stood before work of its device that another device does first would have them take turns.
  *
  * Peers are nodes of one operator, axis and channel (or number) on different devices. A mesh of
  * several axes has several groups of such peers, which this file cannot tell apart and which may
@@ -20,7 +20,6 @@ typedef struct meeting {
         *partner; /* by id: of a recv its send, of a collective the next peer of a ring */
     bool *placed; /* by id */
     bool *apart;  /* by id: a collective whose peers do not wait for each other here */
-    bool *held;   /* by device: up, by a collective that lacks its peers */
     const tutti_node **order;
     size_t count;
 } meeting;
@@ -122,22 +121,36 @@ static tutti_status go_apart(meeting *m)
     return tutti_fail(TUTTI_INTERNAL, "the nodes of a job need each other in a circle");
 }
 
-/* Puts what is ready, in the graph's order; with `overtaking` what stands behind a collective that
- * is not ready as well. */
-static void sweep(meeting *m, bool overtaking)
+/* A collective that is started and waited for later holds up nobody. */
+static bool can_wait(const meeting *m, const tutti_node *node)
 {
-    size_t total = m->job->nodes.count;
-    memset(m->held, 0, (total + 1) * sizeof *m->held);
-    for (size_t n = 0; n < total; n++) {
+    const tutti_attr *starts = tutti_attr_find(node->attrs, node->attr_count, "starts");
+    const tutti_node *partner = m->partner[node->id];
+    return is_collective(node) && partner && partner != node && !(starts && starts->value.i);
+}
+
+/* Puts what is ready, in the graph's order; false when that is nothing. */
+static bool put_others(meeting *m)
+{
+    size_t before = m->count;
+    for (size_t n = 0; n < m->job->nodes.count; n++) {
         const tutti_node *node = m->job->nodes.data[n];
-        bool *held = m->home[n] >= 0 ? &m->held[m->home[n]] : NULL;
-        if (m->placed[n] || (held && *held))
-            continue;
-        if (is_ready(m, node))
+        if (!m->placed[n] && !can_wait(m, node) && is_ready(m, node))
             put(m, node);
-        else if (held && !overtaking && is_collective(node) && has_what_it_needs(m, node))
-            *held = true;
     }
+    return m->count > before;
+}
+
+static bool put_first_collective(meeting *m)
+{
+    for (size_t n = 0; n < m->job->nodes.count; n++) {
+        const tutti_node *node = m->job->nodes.data[n];
+        if (m->placed[n] || !can_wait(m, node) || !is_ready(m, node))
+            continue;
+        put(m, node);
+        return true;
+    }
+    return false;
 }
 
 static tutti_status arrange(meeting *m)
@@ -151,11 +164,7 @@ static tutti_status arrange(meeting *m)
             m->partner[n] = tutti__matching_send(m->job, node);
     }
     while (m->count < total) {
-        size_t before = m->count;
-        sweep(m, false);
-        if (m->count == before)
-            sweep(m, true);
-        if (m->count == before)
+        if (!put_others(m) && !put_first_collective(m))
             TUTTI_TRY(go_apart(m));
     }
     return TUTTI_OK;
@@ -170,8 +179,7 @@ tutti_status tutti__meeting_order(const tutti_graph *job, const int *home,
         .job = job, .home = home, .number = ret_number, .order = ret_order, .partner = ret_partner};
     m.placed = calloc(count, sizeof *m.placed);
     m.apart = calloc(count, sizeof *m.apart);
-    m.held = calloc(count, sizeof *m.held);
-    tutti_status status = m.placed && m.apart && m.held
+    tutti_status status = m.placed && m.apart
                               ? arrange(&m)
                               : tutti_fail(TUTTI_NO_MEMORY, "no memory to partition a graph");
     for (size_t n = 0; n < job->nodes.count; n++)
@@ -179,6 +187,5 @@ tutti_status tutti__meeting_order(const tutti_graph *job, const int *home,
             ret_partner[n] = NULL;
     free(m.placed);
     free(m.apart);
-    free(m.held);
     return status;
 }
