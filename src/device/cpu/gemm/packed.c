@@ -1,15 +1,10 @@
 /* packed.c: products with a matrix that was packed before. Blocks of `depth` stand one after the
  * other, in a block the panels, as in a chunk of gemm.c; the bits are the same too. */
-#include "device/cpu/gemm/gemm.h"
+#include "device/cpu/gemm/run.h"
 
 #include <string.h>
 
 #include "tensor/tensor.h"
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Width of panel j, whose first column is `start`. */
 static int64_t width_of(const tutti_gemm_tile *tile, const tutti_gemm_panels *panels, int64_t start)
