@@ -12,7 +12,7 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native demo test test-slurm test-ssh test-mpi test-collectives unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native demo test test-slurm test-ssh test-mpi test-collectives test-strategies unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -49,6 +49,10 @@ test: ## everything that must hold; the last line is "N passed, N failed, N skip
 test-collectives: configure ## every collective algorithm on 64 MiB over every engine
 	@$(call ninja, tutti_tests)
 	@TUTTI_TEST_LARGE=1 $(BUILD)/tutti_tests --timeout 3600 comm_messages_of_64_mib
+
+test-strategies: all ## every example under every strategy, engine and kind of device, 50 steps (hours); ARGS='^mnist_'
+	@tools/deps.sh --quiet mpi
+	@tests/strategies/run.sh $(BUILD) --long $(ARGS)
 
 test-slurm: all ## the resolver for Slurm under the real Slurm: installs and starts it (Debian, root)
 	@$(call ninja, tests/cluster/cluster_member)

@@ -12,6 +12,9 @@ typedef struct tutti_bench_example {
     const char *settings[2]; /* flags of the example */
     bool between;            /* other programs run between two steps: a world is asked, a second
                                 network learns */
+    bool fed_aside;          /* by threads of its own, whose memory comes and goes */
+    bool alone;              /* it is not spread over devices */
+    int warm;                /* steps until all its programs have run; 0: a few */
 } tutti_bench_example;
 
 /* By name, or NULL with a complaint that lists them. */

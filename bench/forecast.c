@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "bench/examples.h"
 #include "bench/roofline.h"
+#include "device/cpu/frame.h"
 #include "nn/forecast.h"
 
 #define MOST_SECONDS 3.0
@@ -22,75 +23,135 @@ static const char usage[] =
     "Predicted step time and memory against measured ones, as tutti bench step measures: each\n"
     "instruction's least over the steps. --one: in this process, as its flags and its job say.\n"
     "  --rounds N   each in so many processes; the best of them counts; default 3\n"
-    "  --steps N    with --one: so many are timed; else what fits into 3 s\n";
+    "  --steps N    with --one: so many are timed; else what fits into 3 s\n"
+    "  --profile    with --one: instruction by instruction\n";
 
 /* ---- in one process ---- */
 
+enum { PROGRAMS = 4 };
+
+/* A program that trains; an example may have several, which take turns. */
+typedef struct program {
+    tutti_plan *plan;
+    tutti_forecast forecast;
+    int64_t before, most;   /* bytes in use, without its variables before it ran, and with all */
+    double fed;             /* bytes of a batch */
+    tutti_timed_list timed; /* of the first device */
+    tutti_roofline *roofline;
+} program;
+
 typedef struct measurement {
     const tutti_bench_example *example;
-    tutti_plan *plan;         /* of the step */
-    tutti_strategy *strategy; /* of the program that is measured, or NULL */
-    tutti_forecast forecast;
-    bool known;
-    int64_t before;  /* bytes in use before the plan had run, without its variables */
-    double fed;      /* bytes of a batch */
-    int done, steps; /* steps: that are timed */
-    int64_t given;   /* so many; 0: by the time that they take */
+    program programs[PROGRAMS];
+    int count, warm;
+    uint64_t runs; /* of the engine when the last program that trains was made */
+    bool profile;
+    tutti_strategy *strategy; /* of the programs, or NULL */
+    int done, steps;          /* steps: that are timed */
+    int64_t given;            /* so many; 0: by the time that they take */
     double last, best;
-    tutti_roofline *roofline;
 } measurement;
 
-/* The last plan before the measurement that is fed and updates something is the training step: in a
- * loop of one's own the first one also makes the variables. */
-static void plan_made(void *context, tutti_plan *plan, tutti_run *run, tutti_tensor *const *values)
+/* Of the plan's variables, as they lie in memory. */
+static int64_t state_bytes(const tutti_plan *plan)
 {
-    measurement *m = context;
-    tutti_rehearsal rehearsal;
-    tutti_reach reach;
-    bool fed = plan->piece_count > 0 && plan->pieces[0].parameter_count > 0;
-    if (m->done >= WARM_STEPS || !fed || plan->updated.count == 0)
-        return;
-    tutti__plan_release(m->plan);
-    m->plan = tutti__plan_retain(plan);
-    m->known = true;
-    m->before = tutti__memory_now();
-    m->strategy = tutti__engine_strategy(run->owner);
-    tutti__bench_must(tutti__reach_of(m->strategy, true, &reach));
-    tutti__bench_must(tutti__plan_rehearse(plan, run, values, &rehearsal));
-    tutti__forecast(&rehearsal, &reach, 1, &m->forecast);
-    tutti_usage planned = tutti__plan_usage(plan);
-    m->fed = (double)(rehearsal.usage.data - planned.data);
-    tutti__rehearsal_free(&rehearsal);
-    tutti__bench_must(tutti__forecast_join(m->strategy, &m->forecast));
-    double steps = m->forecast.step > 0 ? MOST_SECONDS / m->forecast.step : LEAST_STEPS;
-    m->steps = m->given > 0 ? (int)m->given : (int)fmin(fmax(steps, LEAST_STEPS), MOST_STEPS);
-}
-
-/* Variables as they lie in memory. */
-static double state_bytes(tutti_engine *engine)
-{
-    double bytes = 0;
-    tutti_state *state = tutti__engine_state(engine);
-    for (size_t i = 0; tutti__state_at(state, i); i++) {
-        const tutti_state_variable *variable = tutti__state_at(state, i);
-        for (size_t k = 0; k < variable->pieces.count; k++)
-            if (variable->pieces.data[k]->value)
-                bytes += (double)variable->pieces.data[k]->value->buffer->size;
+    int64_t bytes = 0;
+    for (int i = 0; i < plan->piece_count; i++) {
+        if (strcmp(plan->pieces[i].device->target->name, "cpu") != 0)
+            continue;
+        const tutti_program *p = ((tutti_cpu_executable *)plan->pieces[i].executable)->program;
+        for (int v = 0; v < p->variable_count; v++) {
+            const tutti_piece *piece = p->variables[v].piece,
+                              *first = piece->variable->pieces.data[0];
+            if (piece->value && (piece == first || piece->value != first->value))
+                bytes += (int64_t)piece->value->buffer->size;
+        }
     }
     return bytes;
 }
 
-static void finish(const measurement *m, tutti_engine *engine)
+static void add_program(measurement *m, const tutti_made *made)
 {
+    tutti_plan *plan = made->plan;
+    int at = 0; /* the place of a program that this one replaces, or a new one */
+    while (at < m->count && tutti__plan_updates(m->programs[at].plan) != tutti__plan_updates(plan))
+        at++;
+    if (at == PROGRAMS)
+        return;
+    program *p = &m->programs[at];
+    m->count = at == m->count ? at + 1 : m->count;
+    tutti__plan_release(p->plan);
+    tutti_rehearsal rehearsal;
+    tutti_reach reach;
+    *p = (program){.plan = tutti__plan_retain(plan),
+                   .before = tutti__memory_now() - state_bytes(plan)};
+    m->strategy = tutti__engine_strategy(made->run->owner);
+    made->run->cold = tutti__forecast_is_cold(made, m->runs);
+    tutti__bench_must(tutti__reach_of(m->strategy, true, &reach));
+    tutti__bench_must(tutti__plan_rehearse(plan, made->run, made->values, &rehearsal));
+    tutti__bench_must(tutti__forecast(&rehearsal, &reach, 1, &p->forecast));
+    tutti_usage planned = tutti__plan_usage(plan);
+    p->fed = (double)(rehearsal.usage.data - planned.data);
+    p->timed = rehearsal.devices[0];
+    rehearsal.devices[0] = (tutti_timed_list){0};
+    tutti__rehearsal_free(&rehearsal);
+    tutti__bench_must(tutti__forecast_join(m->strategy, &p->forecast));
+    double steps = p->forecast.step > 0 ? MOST_SECONDS / p->forecast.step : LEAST_STEPS;
+    steps = fmin(fmax(steps, LEAST_STEPS), MOST_STEPS);
+    m->steps = m->given > 0 ? (int)m->given : (int)fmax(steps, m->steps);
+    tutti__memory_mark();
+}
+
+/* A new plan's memory is none of those before it. */
+static void plan_made(void *context, const tutti_made *made)
+{
+    measurement *m = context;
+    if (m->done >= m->warm)
+        return;
+    for (int i = 0; i < m->count; i++)
+        if (m->programs[i].most == 0)
+            m->programs[i].most = tutti__memory_most();
+    if (tutti__plan_is_steady(made->run->state, made->plan))
+        add_program(m, made);
+    if (made->plan->trains)
+        m->runs = tutti__forecast_runs(made);
+}
+
+static void print_program(const measurement *m, int which)
+{
+    const program *p = &m->programs[which];
     int local = m->strategy ? tutti_strategy_local(m->strategy) : 1;
-    double memory = (double)(tutti__memory_most() - m->before) + state_bytes(engine) + m->fed;
-    double measured = tutti__roofline_total(m->roofline);
-    if (tutti_strategy_rank(m->strategy) == 0)
-        printf("{\"bench\":\"forecast\",\"work\":\"%s\",\"predicted_ms\":%.6g,"
-               "\"measured_ms\":%.6g,\"best_ms\":%.6g,\"exposed_ms\":%.6g,\"predicted_mib\":%.6g,"
-               "\"measured_mib\":%.6g}\n",
-               m->example->name, m->forecast.step * 1e3, measured * 1e3, m->best * 1e3,
-               m->forecast.exposed * 1e3, m->forecast.total * local / 0x1p20, memory / 0x1p20);
+    int64_t most = p->most ? p->most : tutti__memory_most();
+    double memory = (double)(most - p->before) + p->fed;
+    bool known = !m->example->fed_aside; /* others' memory comes and goes meanwhile */
+    char name[64];
+    snprintf(name, sizeof name, which == 0 ? "%s" : "%s (program %d)", m->example->name, which + 1);
+    printf("{\"bench\":\"forecast\",\"work\":\"%s\",\"predicted_ms\":%.6g,"
+           "\"measured_ms\":%.6g,\"best_ms\":%.6g,\"exposed_ms\":%.6g,\"predicted_mib\":%.6g,"
+           "\"measured_mib\":%.6g}\n",
+           name, p->forecast.step * 1e3, tutti__roofline_total(p->roofline) * 1e3, m->best * 1e3,
+           p->forecast.exposed * 1e3, p->forecast.total * local / 0x1p20,
+           known ? memory / 0x1p20 : 0);
+}
+
+static void print_profile(const program *p)
+{
+    printf("%10s %10s us\n", "predicted", "measured");
+    for (size_t i = 0; i < p->timed.count; i++) {
+        const tutti_node *node = p->timed.data[i].node;
+        printf("%10.2f %10.2f %s %s %s\n", 1e6 * p->timed.data[i].seconds,
+               1e6 * tutti__roofline_instruction(p->roofline, i), node ? node->op->name : "copy",
+               node ? node->name : "", p->timed.data[i].left_out ? "(left out)" : "");
+    }
+}
+
+static void finish(const measurement *m)
+{
+    for (int i = 0; i < m->count && tutti_strategy_rank(m->strategy) == 0; i++) {
+        if (m->profile)
+            print_profile(&m->programs[i]);
+        print_program(m, i);
+    }
     fflush(stdout);
     if (m->strategy && m->strategy->team->world) /* all of them have come so far */
         tutti__bench_must(tutti_comm_close(m->strategy->team->world));
@@ -101,28 +162,34 @@ static void step_done(void *context, tutti_engine *engine)
 {
     measurement *m = context;
     double now = tutti__seconds();
+    TUTTI_UNUSED(engine);
     m->done++;
-    if (!m->known)
-        tutti__bench_must(tutti_fail(TUTTI_INTERNAL, "a step ran that nobody saw compiled"));
-    if (m->done == WARM_STEPS) {
-        m->roofline = tutti__roofline_of(tutti__plan_retain(m->plan));
+    if (m->done == m->warm) {
+        if (m->count == 0)
+            tutti__bench_must(tutti_fail(TUTTI_INTERNAL, "a step ran that nobody saw compiled"));
+        for (int i = 0; i < m->count; i++)
+            m->programs[i].roofline = tutti__roofline_of(tutti__plan_retain(m->programs[i].plan));
         m->best = INFINITY;
         tutti__memory_mark();
     }
-    if (m->done >= WARM_STEPS)
-        tutti__roofline_step(m->roofline, m->done == WARM_STEPS ? 0
-                                          : m->example->between ? -1
-                                                                : now - m->last);
-    if (m->done > WARM_STEPS)
+    for (int i = 0; m->done >= m->warm && i < m->count; i++)
+        tutti__roofline_step(m->programs[i].roofline, m->done == m->warm    ? 0
+                                                      : m->example->between ? -1
+                                                                            : now - m->last);
+    if (m->done > m->warm)
         m->best = fmin(m->best, now - m->last);
-    if (m->done >= WARM_STEPS + m->steps)
-        finish(m, engine);
+    if (m->done >= m->warm + m->steps)
+        finish(m);
     m->last = tutti__seconds();
 }
 
-static int measure(const tutti_bench_example *example, int64_t steps, int argc, char **argv)
+static int measure(const tutti_bench_example *example, int64_t steps, bool profile, int argc,
+                   char **argv)
 {
-    measurement m = {.example = example, .given = steps};
+    measurement m = {.example = example,
+                     .given = steps,
+                     .profile = profile,
+                     .warm = example->warm > 0 ? example->warm : WARM_STEPS};
     tutti_stand_in stand_in = {
         .batch = example->batch, .step_done = step_done, .context = &m, .plan_made = plan_made};
     int code = tutti__bench_example_run(example, NULL, &stand_in, 2, argc, argv);
@@ -139,14 +206,16 @@ static const struct form {
     {"mirrored on 2", "", "--strategy mirrored --devices cpu:0,cpu:1 --threads 2"},
     {"central storage on 2", "", "--strategy central_storage --devices cpu:0,cpu:1 --threads 2"},
     {"2 workers, shm", "run -n 2 --engine shm ", "--threads 1"},
+    {"2 workers, tcp", "run -n 2 --engine tcp ", "--threads 1"},
 };
 #define FORMS (sizeof forms / sizeof *forms)
-/* The first forms, of one device: where other work stands between two steps, further devices sleep
- * meanwhile, and their waking is no part of a step. */
+/* The first ones, of one device. */
 enum { ALONE = 2 };
 
+/* Of one program: ms, MiB. */
 typedef struct figures {
-    double predicted, measured, predicted_memory, measured_memory; /* ms, MiB */
+    char name[64];
+    double predicted, measured, predicted_memory, measured_memory;
 } figures;
 
 static double number(const char *line, const char *name)
@@ -157,30 +226,39 @@ static double number(const char *line, const char *name)
     return at ? strtod(at + strlen(key), NULL) : 0;
 }
 
-static bool ask(const char *example, const struct form *form, figures *ret)
+static void read_figures(const char *line, figures *ret)
+{
+    const char *work = strstr(line, "\"work\":\"");
+    *ret = (figures){.predicted = number(line, "predicted_ms"),
+                     .measured = number(line, "measured_ms"),
+                     .predicted_memory = number(line, "predicted_mib"),
+                     .measured_memory = number(line, "measured_mib")};
+    if (work)
+        snprintf(ret->name, sizeof ret->name, "%.*s", (int)strcspn(work + 8, "\""), work + 8);
+}
+
+/* How many programs it has; 0: it did not run. */
+static int ask(const char *example, const struct form *form, figures ret[PROGRAMS])
 {
     char self[1024], command[3000], line[1024];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    bool found = false;
+    int found = 0;
     self[size > 0 ? size : 0] = 0;
     snprintf(command, sizeof command, "'%s' %s%s%s%s bench forecast %s --one %s", self,
              form->before, form->before[0] ? "'" : "", form->before[0] ? self : "",
              form->before[0] ? "'" : "", example, form->after);
     FILE *child = popen(command, "r");
     while (child && fgets(line, sizeof line, child))
-        if (strstr(line, "\"bench\":\"forecast\"")) {
-            *ret = (figures){number(line, "predicted_ms"), number(line, "measured_ms"),
-                             number(line, "predicted_mib"), number(line, "measured_mib")};
-            found = true;
-        }
-    return child && pclose(child) == 0 && found;
+        if (strstr(line, "\"bench\":\"forecast\"") && found < PROGRAMS)
+            read_figures(line, &ret[found++]);
+    return child && pclose(child) == 0 ? found : 0;
 }
 
 static void report(bool json, const char *example, const char *form, const char *what,
                    const char *unit, double predicted, double measured, double limit)
 {
-    char work[120];
-    snprintf(work, sizeof work, "%s, %s: %s %.4g for %.4g %s", example, form, what, predicted,
+    char work[200];
+    snprintf(work, sizeof work, "%.63s, %s: %s %.4g for %.4g %s", example, form, what, predicted,
              measured, unit);
     tutti__report(json, &(tutti_result){.bench = "forecast",
                                         .work = work,
@@ -192,19 +270,30 @@ static void report(bool json, const char *example, const char *form, const char 
 /* The least disturbed rounds of both sides count. */
 static bool compare(const char *example, const struct form *form, int64_t rounds, bool json)
 {
-    figures best = {INFINITY, INFINITY, 0, 0};
+    figures best[PROGRAMS], f[PROGRAMS];
+    int count = 0;
     for (int64_t i = 0; i < rounds; i++) {
-        figures f;
-        if (!ask(example, form, &f)) {
+        int found = ask(example, form, f);
+        if (found == 0 || (i > 0 && found != count)) {
             tutti__complain("forecast: %s, %s did not run", example, form->name);
             return false;
         }
-        best = (figures){fmin(best.predicted, f.predicted), fmin(best.measured, f.measured),
-                         f.predicted_memory, f.measured_memory};
+        for (int k = 0; k < found; k++) {
+            if (i > 0) {
+                f[k].predicted = fmin(f[k].predicted, best[k].predicted);
+                f[k].measured = fmin(f[k].measured, best[k].measured);
+            }
+            best[k] = f[k];
+        }
+        count = found;
     }
-    report(json, example, form->name, "time", "ms", best.predicted, best.measured, 15);
-    report(json, example, form->name, "memory", "MiB", best.predicted_memory, best.measured_memory,
-           5);
+    for (int k = 0; k < count; k++) {
+        report(json, best[k].name, form->name, "time", "ms", best[k].predicted, best[k].measured,
+               15);
+        if (best[k].measured_memory > 0)
+            report(json, best[k].name, form->name, "memory", "MiB", best[k].predicted_memory,
+                   best[k].measured_memory, 5);
+    }
     return true;
 }
 
@@ -212,6 +301,7 @@ static int run(int argc, char **argv, bool json)
 {
     int64_t rounds = 3, steps = 0;
     bool one = tutti__flag(&argc, argv, "--one"), ok = true;
+    bool profile = tutti__flag(&argc, argv, "--profile");
     if (tutti__flag(&argc, argv, "--help"))
         return printf("%s", usage), TUTTI_EXIT_OK;
     if (!tutti__option_int(&argc, argv, "--rounds", 1, 100, &rounds) ||
@@ -221,11 +311,11 @@ static int run(int argc, char **argv, bool json)
     if ((argc > 1 && !example) || (one && !example))
         return TUTTI_EXIT_USAGE;
     if (one)
-        return measure(example, steps, argc, argv);
+        return measure(example, steps, profile, argc, argv);
     for (size_t i = 0; tutti__bench_example_at(i); i++)
         for (size_t f = 0; f < FORMS; f++)
             if ((!example || tutti__bench_example_at(i) == example) &&
-                (f < ALONE || !tutti__bench_example_at(i)->between))
+                (f < ALONE || !tutti__bench_example_at(i)->alone))
                 ok &= compare(tutti__bench_example_at(i)->name, &forms[f], rounds, json);
     return ok ? TUTTI_EXIT_OK : TUTTI_EXIT_FAILED;
 }

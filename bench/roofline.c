@@ -31,7 +31,8 @@ typedef struct row {
 
 struct tutti_roofline {
     tutti_plan *plan;
-    size_t count, matched; /* instructions; events of a step that were theirs */
+    double flops;          /* of all devices */
+    size_t count, matched; /* instructions of the first one; events of a step that were theirs */
     part *parts;
     uint64_t seen; /* events of the ring */
     bool started;
@@ -71,6 +72,19 @@ tutti_roofline *tutti__roofline_open(tutti_engine *engine)
     return tutti__roofline_of(tutti__engine_last(engine));
 }
 
+static void add_parts(tutti_roofline *roofline, const tutti_cpu_executable *e)
+{
+    roofline->parts = calloc(e->program->instruction_count + 1, sizeof *roofline->parts);
+    if (!roofline->parts)
+        tutti__bench_must(tutti_fail(TUTTI_NO_MEMORY, "no memory for the kernels' times"));
+    roofline->count = e->program->instruction_count;
+    for (size_t i = 0; i < roofline->count; i++)
+        roofline->parts[i] = (part){.instruction = &e->program->instructions[i],
+                                    .name = e->names[i],
+                                    .seconds = INFINITY,
+                                    .cost = cost_of(e->program->instructions[i].node)};
+}
+
 tutti_roofline *tutti__roofline_of(tutti_plan *plan)
 {
     tutti_roofline *roofline = calloc(1, sizeof *roofline);
@@ -78,23 +92,14 @@ tutti_roofline *tutti__roofline_of(tutti_plan *plan)
         tutti__bench_must(tutti_fail(TUTTI_NO_MEMORY, "no memory for the kernels' times"));
     roofline->plan = plan;
     roofline->outside = INFINITY;
-    for (int i = 0; roofline->plan && i < roofline->plan->piece_count; i++)
-        if (strcmp(roofline->plan->pieces[i].device->target->name, "cpu") == 0)
-            roofline->count += ((tutti_cpu_executable *)roofline->plan->pieces[i].executable)
-                                   ->program->instruction_count;
-    roofline->parts = calloc(roofline->count + 1, sizeof *roofline->parts);
-    if (!roofline->parts)
-        tutti__bench_must(tutti_fail(TUTTI_NO_MEMORY, "no memory for the kernels' times"));
-    size_t at = 0;
-    for (int i = 0; roofline->plan && i < roofline->plan->piece_count; i++) {
-        if (strcmp(roofline->plan->pieces[i].device->target->name, "cpu") != 0)
+    for (int i = 0; plan && i < plan->piece_count; i++) {
+        const tutti_cpu_executable *e = (tutti_cpu_executable *)plan->pieces[i].executable;
+        if (strcmp(plan->pieces[i].device->target->name, "cpu") != 0)
             continue;
-        tutti_cpu_executable *e = (tutti_cpu_executable *)roofline->plan->pieces[i].executable;
         for (size_t k = 0; k < e->program->instruction_count; k++)
-            roofline->parts[at++] = (part){.instruction = &e->program->instructions[k],
-                                           .name = e->names[k],
-                                           .seconds = INFINITY,
-                                           .cost = cost_of(e->program->instructions[k].node)};
+            roofline->flops += cost_of(e->program->instructions[k].node).flops;
+        if (i == 0)
+            add_parts(roofline, e);
     }
     return roofline;
 }
@@ -111,10 +116,7 @@ void tutti__roofline_close(tutti_roofline *roofline)
 
 double tutti__roofline_flops(const tutti_roofline *roofline)
 {
-    double flops = 0;
-    for (size_t i = 0; i < roofline->count; i++)
-        flops += roofline->parts[i].cost.flops;
-    return flops;
+    return roofline->flops;
 }
 
 double tutti__roofline_seconds(const tutti_roofline *roofline, const char *except)
@@ -125,6 +127,11 @@ double tutti__roofline_seconds(const tutti_roofline *roofline, const char *excep
             isfinite(roofline->parts[i].seconds))
             seconds += roofline->parts[i].seconds;
     return seconds;
+}
+
+double tutti__roofline_instruction(const tutti_roofline *roofline, size_t index)
+{
+    return index < roofline->count ? roofline->parts[index].seconds : INFINITY;
 }
 
 /* The instruction of an event: the next of that name behind the last one's. */

@@ -1,4 +1,5 @@
-/* roofline.h: where a step's time goes, kernel by kernel, from the runner's trace. */
+/* roofline.h: where a step's time goes, kernel by kernel, from the runner's trace; of several
+ * devices that of the first, which the calling thread drives. */
 #ifndef TUTTI_BENCH_ROOFLINE_H
 #define TUTTI_BENCH_ROOFLINE_H
 
@@ -28,6 +29,10 @@ void tutti__roofline_step(tutti_roofline *roofline, double seconds);
 /* Seconds of a step that nobody disturbs: each instruction's least over the steps, and the least
  * that was ever between them. */
 double tutti__roofline_total(const tutti_roofline *roofline);
+
+/* Seconds of one instruction of the program, the least over the steps; infinite: it was not seen.
+ */
+double tutti__roofline_instruction(const tutti_roofline *roofline, size_t index);
 
 /* One row for each kernel, operator and shape, the longest first: its time (each instruction's
  * least over the steps), its share of the step (the sum of these, and of what no kernel ran in),

@@ -19,8 +19,8 @@ static void watch(tutti_engine *from)
 {
     engine = from;
     if (measured && measured->plan_made)
-        tutti__engine_set_watch(engine,
-                                &(tutti_engine_watch){measured->plan_made, measured->context});
+        tutti__engine_set_watch(engine, &(tutti_engine_watch){.made = measured->plan_made,
+                                                              .context = measured->context});
 }
 
 /* ---- data ---- */

@@ -13,8 +13,7 @@ typedef struct tutti_stand_in {
     void (*step_done)(void *context, tutti_engine *engine); /* the engine that ran it */
     void *context;
     /* (optional) told of plans before they run for the first time */
-    void (*plan_made)(void *context, struct tutti_plan *plan, tutti_run *run,
-                      tutti_tensor *const *values);
+    void (*plan_made)(void *context, const tutti_made *made);
 } tutti_stand_in;
 /* Until the process ends; NULL: the library's own functions again. */
 void tutti__stand_in_set(const tutti_stand_in *stand_in);

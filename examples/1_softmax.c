@@ -2,6 +2,7 @@
  *
  *     ./1_softmax                 on drawn digits: at least 0.90 of the test digits are right
  *     ./1_softmax --data DIR      on MNIST's files in DIR: at least 0.91
+ *     tutti run -n 2 ./1_softmax  batches are cut (tutti_split_batch), the losses stay the same
  *
  * The program fails (exit 1) when it ends below that. --save FILE writes W and b, and where the
  * training stands, from where --resume goes on. */
@@ -13,8 +14,8 @@ static tutti_status train(tutti_job *job, tutti_graph *g, tutti_session *session
     tutti_dataset *digits = tutti_batch(tutti_shuffle(tutti_mnist(job, "train"), 0), batch);
     tutti_dataset *test = tutti_batch(tutti_mnist(job, "test"), 10000);
 
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 28, 28, 1),
-              y_ = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY);
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 28, 28, 1)),
+              y_ = tutti_split_batch(tutti_placeholder(g, TUTTI_I64, TUTTI_ANY));
     tutti_sym W = tutti_variable(g, tutti_zeros(784, 10), .name = "W");
     tutti_sym b = tutti_variable(g, tutti_zeros(10), .name = "b");
     tutti_dtype p = tutti_job_precision(job); /* --precision: of the product */
@@ -55,7 +56,8 @@ int main(int argc, char **argv)
     tutti_graph *g = NULL;
     tutti_session *session = NULL;
     if (tutti_job_ok(job) && tutti_job_fail(job, tutti_graph_create(&g)) == TUTTI_OK &&
-        tutti_job_fail(job, tutti_session_open(&session, g)) == TUTTI_OK)
+        tutti_job_fail(job, tutti_session_open(&session, g, .strategy = tutti_job_strategy(job))) ==
+            TUTTI_OK)
         tutti_job_fail(job, train(job, g, session));
     tutti_session_close(session);
     tutti_graph_destroy(g);

@@ -64,7 +64,7 @@ bool tutti_job_ok(const tutti_job *job)
 
 tutti_status tutti_job_fail(tutti_job *job, tutti_status status)
 {
-    if (job && status != TUTTI_OK && job->error.status == TUTTI_OK)
+    if (tutti__job_able(job) && status != TUTTI_OK)
         tutti__error_capture(status, &job->error);
     return status;
 }

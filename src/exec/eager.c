@@ -91,8 +91,9 @@ tutti_graph *tutti_eager_graph(tutti_eager *eager)
  * computed does not depend on it: only who computes it. */
 static tutti_sym cut_batch(tutti_eager *eager, tutti_sym sym, const tutti_tensor *value)
 {
-    if (!tutti__strategy_spreads(tutti__engine_strategy(eager->engine)) ||
-        tutti_tensor_rank(value) == 0 || tutti_tensor_dims(value)[0] < 1)
+    bool cuts = tutti__strategy_spreads(tutti__engine_strategy(eager->engine)) ||
+                tutti__engine_imagines(eager->engine);
+    if (!cuts || tutti_tensor_rank(value) == 0 || tutti_tensor_dims(value)[0] < 1)
         return sym;
     if (eager->batch == 0)
         eager->batch = tutti_tensor_dims(value)[0];

@@ -192,6 +192,11 @@ void tutti__engine_set_watch(tutti_engine *engine, const tutti_engine_watch *wat
     engine->watch = *watch;
 }
 
+bool tutti__engine_imagines(const tutti_engine *engine)
+{
+    return engine->watch.imagines;
+}
+
 void tutti__engine_stats(tutti_engine *engine, tutti_engine_stats *ret)
 {
     pthread_mutex_lock(&engine->lock);

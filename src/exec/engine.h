@@ -71,13 +71,22 @@ tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const t
                                tutti_tensor **ret_values);
 
 struct tutti_plan;
-/* Told of every plan that was compiled, before it runs for the first time: measurements. */
+/* A plan that was compiled, before it runs for the first time. */
+typedef struct tutti_made {
+    struct tutti_plan *plan;
+    tutti_run *run;
+    tutti_tensor *const *values; /* of the run */
+    tutti_graph *graph;
+    const tutti_ask *request; /* as it was asked for */
+} tutti_made;
+/* Told of every one of them: measurements, forecasts. */
 typedef struct tutti_engine_watch {
-    void (*made)(void *context, struct tutti_plan *plan, tutti_run *run,
-                 tutti_tensor *const *values);
+    void (*made)(void *context, const tutti_made *made);
     void *context;
+    bool imagines; /* other strategies than its own: a tape marks what they would cut */
 } tutti_engine_watch;
 void tutti__engine_set_watch(tutti_engine *engine, const tutti_engine_watch *watch);
+bool tutti__engine_imagines(const tutti_engine *engine);
 
 typedef struct tutti_engine_stats {
     uint64_t runs, compiles;

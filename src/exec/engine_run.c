@@ -176,7 +176,8 @@ static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph, con
         if (rehearsal)
             status = tutti__plan_rehearse(plan, &run, o->all_values, rehearsal);
         else
-            engine->watch.made(engine->watch.context, plan, &run, o->all_values);
+            engine->watch.made(engine->watch.context,
+                               &(tutti_made){plan, &run, o->all_values, graph, asked});
     }
     if (!rehearsal)
         status = run_plan(engine, plan, request, o->all_values, ret_values);

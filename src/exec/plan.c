@@ -181,12 +181,15 @@ static tutti_status compile(tutti_engine *engine, const tutti_engine_options *op
                             tutti_plan *plan)
 {
     tutti_pass_context context = {.deterministic = options->deterministic};
+    plan->trains = has_gradients(*graph);
     TUTTI_TRY(tutti__specialize(*graph));
     TUTTI_TRY(tutti__passes_run(TUTTI_PASS_JOB, *graph, &context, "job"));
     TUTTI_TRY(spread(options, request, batch, graph));
     TUTTI_TRY(cut(*graph, plan));
     TUTTI_TRY(tutti__place(*graph, request->device ? request->device : options->device));
-    return compile_pieces(engine, options, *graph, plan);
+    TUTTI_TRY(compile_pieces(engine, options, *graph, plan));
+    plan->trains = plan->trains && plan->updated.count > 0;
+    return TUTTI_OK;
 }
 
 /* What the feeds are in the whole job: those cut along the batch have all its rows there. */
@@ -314,6 +317,22 @@ tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options
     if (types != few)
         free(types);
     return status;
+}
+
+bool tutti__plan_is_steady(tutti_state *state, const tutti_plan *plan)
+{
+    for (size_t i = 0; i < plan->updated.count; i++)
+        if (!tutti__state_has_value(state, plan->updated.data[i]->name))
+            return false;
+    return plan->trains;
+}
+
+uint64_t tutti__plan_updates(const tutti_plan *plan)
+{
+    uint64_t sum = 0; /* in any order */
+    for (size_t i = 0; i < plan->updated.count; i++)
+        sum += tutti__hash_string(0, plan->updated.data[i]->name);
+    return sum;
 }
 
 tutti_plan *tutti__plan_retain(tutti_plan *plan)

@@ -23,6 +23,7 @@ typedef struct tutti_plan {
      * claims them. */
     TUTTI_VEC(tutti_state_variable *) updated;
     bool shadows;
+    bool trains; /* it takes gradients, and updates variables */
     /* Variables that devices update in parts: of each the pieces of all `parts` devices, which have
      * one memory between them when the commit begins. */
     TUTTI_VEC(tutti_piece *) shared;
@@ -49,6 +50,11 @@ tutti_status tutti__plan_create(tutti_engine *engine, const tutti_engine_options
                                 const tutti_type *feed_types, tutti_plan **ret);
 tutti_plan *tutti__plan_retain(tutti_plan *plan);
 void tutti__plan_release(tutti_plan *plan);
+/* Whether it is a step like those that follow: it trains variables that have values already. The
+ * first step of a tape makes them. */
+bool tutti__plan_is_steady(tutti_state *state, const tutti_plan *plan);
+/* A number for the set of variables that it updates: a step that is compiled anew keeps it. */
+uint64_t tutti__plan_updates(const tutti_plan *plan);
 /* The plan that the engine compiled last, retained, or NULL. */
 tutti_plan *tutti__engine_last(tutti_engine *engine);
 

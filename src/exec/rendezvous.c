@@ -74,6 +74,20 @@ static bool wait(tutti_run *run)
     return pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0;
 }
 
+enum { LOOKS = 4000 };
+
+/* Under the lock, which is free meanwhile: devices wait microseconds for each other while they go
+ * through the same step, and looking is shorter than sleeping and being woken. */
+static void look_for_changes(tutti_run *run)
+{
+    tutti_rendezvous *r = run->rendezvous;
+    unsigned before = r->changes;
+    pthread_mutex_unlock(&r->lock);
+    for (int i = 0; i < LOOKS && r->changes == before && !run->cancelled; i++)
+        tutti__pause();
+    pthread_mutex_lock(&r->lock);
+}
+
 tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_tensor *value)
 {
     tutti_rendezvous *r = run->rendezvous;
@@ -86,6 +100,7 @@ tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_t
         status = tutti_fail(TUTTI_INVALID, "channel '%s' was sent to twice in one run", channel);
     else
         s->values[0] = tutti_tensor_retain(value);
+    r->changes++;
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
     return status;
@@ -98,6 +113,8 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
     tutti_status status = TUTTI_OK;
     pthread_mutex_lock(&r->lock);
     slot *s = slot_for(r, channel, 1);
+    if (s && !s->values[0] && !run->cancelled)
+        look_for_changes(run);
     while (s && !s->values[0] && status == TUTTI_OK) {
         if (run->cancelled)
             status = tutti__error_restore(&r->error);
@@ -189,8 +206,6 @@ static tutti_status begin(tutti_run *run)
         tutti__state_commit_end(run->state);
     return status;
 }
-
-enum { LOOKS = 4000 };
 
 /* Devices arrive within microseconds of each other, because they have met in their last collective:
  * looking is shorter than sleeping and being woken. */

@@ -10,12 +10,13 @@
 typedef struct tutti_rendezvous {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    tutti_map slots;     /* channel → slot */
-    int partitions;      /* of the run */
-    _Atomic int arrived; /* at the commit point; changed under the lock */
-    int left;            /* it */
-    tutti_error error;   /* the first */
-    int update_count;    /* variables that must be nobody's claim when the commit begins */
+    tutti_map slots;          /* channel → slot */
+    _Atomic unsigned changes; /* so many values were sent; changed under the lock */
+    int partitions;           /* of the run */
+    _Atomic int arrived;      /* at the commit point; changed under the lock */
+    int left;                 /* it */
+    tutti_error error;        /* the first */
+    int update_count;         /* variables that must be nobody's claim when the commit begins */
     tutti_state_variable *const *updates;
     int shared_count, parts; /* pieces that get one memory before anybody writes, `parts` of each */
     tutti_piece *const *shared;

@@ -20,10 +20,9 @@ static tutti_status forecast_alone(tutti_fit *fit, tutti_form *form, int64_t bat
     tutti_strategy *s = tutti__strategy_imagine("one_device", 1, 0, &options);
     if (!s)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
-    tutti_status status =
-        tutti__forecast_imagined(fit->model, form, batch, count, tensors, s, &rehearsal);
+    tutti_status status = tutti__forecast_imagined(fit->model, form, count, tensors, s, &rehearsal);
     if (status == TUTTI_OK)
-        tutti__forecast(&rehearsal, &alone, 1, ret);
+        status = tutti__forecast(&rehearsal, &alone, 1, ret);
     tutti__rehearsal_free(&rehearsal);
     tutti_strategy_close(s);
     return status;

@@ -37,6 +37,9 @@ typedef struct tutti_fit {
     int64_t epoch_started, waited_before;
     bool accounts; /* somebody is shown what a spread training will take, and what it took */
     tutti_forecast *forecast;  /* worked out before the first step */
+    int forecasts;             /* so many were; a loop may have several programs that train */
+    const char *program;       /* of a loop: what the forecast is of, */
+    tutti_strategy *strategy;  /* and how that is spread */
     char chosen[256];          /* what --strategy auto came to, and why; "" */
     tutti_fit_account account; /* after the last one */
 } tutti_fit;

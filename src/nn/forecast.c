@@ -9,149 +9,31 @@
 #include "nn/spread.h"
 #include "nn/trainer.h"
 
-/* ---- prices ---- */
-
-static double bytes_of(const tutti_type *type)
+/* Of the device that is done last. */
+static tutti_status add_times(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
+                              double slowdown, tutti_forecast *f)
 {
-    int64_t count = tutti_type_count(type);
-    return count < 0 ? 0 : ceil((double)count * (double)tutti_dtype_size(type->dtype) / 64) * 64;
-}
-
-/* What a collective carries: of a bucket all values, in the form that they travel in. */
-static double carried(const tutti_node *node)
-{
-    double bytes = 0;
-    const tutti_attr *wire = tutti_attr_find(node->attrs, node->attr_count, "wire");
-    const char *form = wire ? tutti__str(node, "wire") : "";
-    const tutti_attr *cut = tutti_attr_find(node->attrs, node->attr_count, "cut");
-    for (int i = 0; i < node->output_count; i++)
-        bytes += bytes_of(&node->types[i]);
-    for (int i = 0; cut && i < cut->count; i++) /* the half in which sums go back is left out */
-        bytes -= bytes_of(&node->types[cut->value.ints[i]]) / 2;
-    return strcmp(form, "bf16") == 0 || strcmp(form, "f16") == 0 ? bytes / 2 : bytes;
-}
-
-static bool chosen_by_cost(const char *name, bool memory)
-{
-    if (memory)
-        return strcmp(name, "direct") == 0;
-    return strcmp(name, "direct") != 0 && strcmp(name, "fixed") != 0 &&
-           strcmp(name, "compressed") != 0 && strcmp(name, "native") != 0;
-}
-
-static double cheapest(const tutti_comm_cost *cost, bool memory, const char *operation, int ranks,
-                       double bytes)
-{
-    double best = INFINITY;
-    for (const char *const *name = tutti_comm_algorithms(operation); *name; name++)
-        if (chosen_by_cost(*name, memory))
-            best = fmin(best, tutti_comm_predict(cost, operation, *name, ranks, (int64_t)bytes));
-    return isfinite(best) ? best : 0;
-}
-
-/* The own operation where an algorithm was asked for that has it; else by cost. */
-static double price_of(const tutti_reach *reach, const char *operation, double bytes)
-{
-    int ranks = reach->processes > 1 ? reach->processes : reach->local;
-    double given = reach->algorithm ? tutti_comm_predict(&reach->cost, operation, reach->algorithm,
-                                                         ranks, (int64_t)bytes)
-                                    : INFINITY;
-    double all =
-        isfinite(given) ? given : cheapest(&reach->cost, reach->memory, operation, ranks, bytes);
-    if (reach->processes > 1 && reach->local > 1) /* two levels: team.c */
-        all += cheapest(&reach->inner, true, "reduce", reach->local, bytes) +
-               cheapest(&reach->inner, true, "broadcast", reach->local, bytes);
-    return all;
-}
-
-/* Seconds; *ret_sent: bytes that leave a replica. 0 for what meets nobody. */
-static double price(const tutti_reach *reach, const tutti_node *node, double *ret_sent)
-{
-    int replicas = reach->processes * reach->local;
-    double bytes = carried(node);
-    const char *name = node->op->name;
-    *ret_sent = 0;
-    if (replicas < 2 || bytes == 0)
-        return 0;
-    if (strcmp(name, "all_reduce") == 0 || strcmp(name, "all_reduce_many") == 0) {
-        *ret_sent = 2 * bytes * (replicas - 1) / replicas;
-        return price_of(reach, "all_reduce", bytes);
+    tutti_course *courses = calloc((size_t)rehearsal->count + 1, sizeof *courses);
+    tutti_status status = courses ? tutti__forecast_courses(rehearsal, reach, slowdown, courses)
+                                  : tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
+    for (int i = 0; status == TUTTI_OK && i < rehearsal->count; i++) {
+        const tutti_course *c = &courses[i];
+        f->flops = fmax(f->flops, c->flops);
+        f->sent = fmax(f->sent, c->sent);
+        f->communication = fmax(f->communication, c->communication);
+        if (c->step <= f->step)
+            continue;
+        f->step = c->step;
+        f->compute = c->compute;
+        f->exposed = c->exposed;
     }
-    if (strcmp(name, "all_reduce_shards") == 0) {
-        *ret_sent = 2 * bytes * (replicas - 1) / replicas;
-        return tutti_comm_predict(&reach->cost, "all_reduce", "fixed", replicas, (int64_t)bytes);
-    }
-    if (strcmp(name, "all_gather_uneven") == 0) {
-        *ret_sent = bytes * (replicas - 1) / replicas;
-        return price_of(reach, "all_gather", bytes / replicas);
-    }
-    if (strcmp(name, "recv") == 0) { /* from another device of the process: a copy */
-        *ret_sent = bytes;
-        return bytes * (reach->cost.move[2] > 0 ? reach->cost.move[2] : 0.1e-9);
-    }
-    return 0;
+    f->efficiency = f->step > 0 ? f->compute / f->step : 0;
+    free(courses);
+    return status;
 }
 
-/* ---- the course of a step ---- */
-
-enum { MOST_STARTED = 64 };
-
-typedef struct course {
-    double now, link; /* when the next instruction begins; when the link is free again */
-    double sent, communication, exposed, compute, flops;
-    int started;
-    struct {
-        const char *channel;
-        double end;
-    } pending[MOST_STARTED];
-} course;
-
-static void await(course *c, const char *channel)
-{
-    for (int i = 0; i < c->started; i++)
-        if (strcmp(c->pending[i].channel, channel) == 0 && c->pending[i].end > c->now) {
-            c->exposed += c->pending[i].end - c->now;
-            c->now = c->pending[i].end;
-        }
-}
-
-static void meet(course *c, const tutti_reach *reach, const tutti_node *node)
-{
-    double sent, seconds = price(reach, node, &sent);
-    const tutti_attr *starts = tutti_attr_find(node->attrs, node->attr_count, "starts");
-    c->sent += sent;
-    c->communication += seconds;
-    double begin = fmax(c->now, c->link);
-    c->link = begin + seconds;
-    if (starts && starts->value.i && c->started < MOST_STARTED) {
-        c->pending[c->started].channel = tutti__str(node, "channel");
-        c->pending[c->started++].end = c->link;
-        return;
-    }
-    c->exposed += c->link - c->now;
-    c->now = c->link;
-}
-
-static course follow(const tutti_timed_list *list, const tutti_reach *reach, double slowdown)
-{
-    course c = {0};
-    for (size_t i = 0; i < list->count; i++) {
-        const tutti_timed *timed = &list->data[i];
-        c.flops += timed->node ? tutti__node_flops(timed->node) : 0;
-        if (timed->node && tutti__is(timed->node, "all_reduce_wait")) {
-            await(&c, tutti__str(timed->node, "channel"));
-        } else if (timed->left_out && timed->node) {
-            meet(&c, reach, timed->node);
-        } else {
-            c.compute += timed->seconds * slowdown;
-            c.now += timed->seconds * slowdown;
-        }
-    }
-    return c;
-}
-
-void tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach, double slowdown,
-                     tutti_forecast *ret)
+tutti_status tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
+                             double slowdown, tutti_forecast *ret)
 {
     const tutti_usage *u = &rehearsal->usage;
     double local = rehearsal->count > 0 ? rehearsal->count : 1;
@@ -165,19 +47,10 @@ void tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
                         .activations = (double)(u->arena + u->constants) / local,
                         .data = (double)(u->data + u->sent) / local};
     f.total = f.weights + f.slots + f.gradients + f.activations + f.data;
-    for (int i = 0; rehearsal->whole && i < rehearsal->count; i++) {
-        course c = follow(&rehearsal->devices[i], reach, slowdown);
-        f.flops = fmax(f.flops, c.flops);
-        f.sent = fmax(f.sent, c.sent);
-        f.communication = fmax(f.communication, c.communication);
-        if (c.now <= f.step)
-            continue;
-        f.step = c.now;
-        f.compute = c.compute;
-        f.exposed = c.exposed;
-    }
-    f.efficiency = f.step > 0 ? f.compute / f.step : 0;
+    if (rehearsal->whole)
+        TUTTI_TRY(add_times(rehearsal, reach, slowdown, &f));
     *ret = f;
+    return TUTTI_OK;
 }
 
 /* ---- a strategy at hand ---- */
@@ -245,24 +118,50 @@ tutti_status tutti__form_rehearse(tutti_model *model, tutti_engine *engine, cons
     return status;
 }
 
-tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t batch, int count,
-                                  tutti_tensor *const *tensors, tutti_forecast *ret)
+/* Frees the rehearsal. */
+static tutti_status forecast_here(tutti_strategy *strategy, tutti_rehearsal *rehearsal,
+                                  tutti_forecast *ret)
 {
-    tutti_strategy *strategy = tutti__model_strategy(model);
     tutti_reach reach;
-    tutti_rehearsal rehearsal = {0};
     tutti_forecast f;
-    TUTTI_TRY(tutti__form_rehearse(model, model->engine, form, batch, count, tensors, &rehearsal));
-    tutti_status status = tutti__reach_of(strategy, rehearsal.whole, &reach);
+    tutti_status status = tutti__reach_of(strategy, rehearsal->whole, &reach);
     if (status == TUTTI_OK)
-        tutti__forecast(&rehearsal, &reach, 1, &f);
-    tutti__rehearsal_free(&rehearsal);
+        status = tutti__forecast(rehearsal, &reach, 1, &f);
+    tutti__rehearsal_free(rehearsal);
     TUTTI_TRY(status);
     if (strategy)
         f.strategy = tutti_strategy_name(strategy);
     TUTTI_TRY(tutti__forecast_join(strategy, &f));
     *ret = f;
     return TUTTI_OK;
+}
+
+tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t batch, int count,
+                                  tutti_tensor *const *tensors, tutti_forecast *ret)
+{
+    tutti_rehearsal rehearsal = {0};
+    TUTTI_TRY(tutti__form_rehearse(model, model->engine, form, batch, count, tensors, &rehearsal));
+    return forecast_here(tutti__model_strategy(model), &rehearsal, ret);
+}
+
+uint64_t tutti__forecast_runs(const tutti_made *made)
+{
+    tutti_engine_stats stats;
+    tutti__engine_stats(made->run->owner, &stats);
+    return stats.runs;
+}
+
+bool tutti__forecast_is_cold(const tutti_made *made, uint64_t before)
+{
+    enum { FEW = 8 };
+    return before > 0 && tutti__forecast_runs(made) - before > FEW;
+}
+
+tutti_status tutti__forecast_plan(const tutti_made *made, tutti_forecast *ret)
+{
+    tutti_rehearsal rehearsal = {0};
+    TUTTI_TRY(tutti__plan_rehearse(made->plan, made->run, made->values, &rehearsal));
+    return forecast_here(tutti__engine_strategy(made->run->owner), &rehearsal, ret);
 }
 
 /* ---- in words ---- */
@@ -276,11 +175,11 @@ const char *tutti__seconds_text(double seconds, char ret[32])
     return ret;
 }
 
-static void add_head(tutti_text *text, const tutti_model *model, const tutti_strategy *s)
+static void add_head(tutti_text *text, const char *name, const tutti_strategy *s)
 {
     tutti_comm *world = s ? s->team->world : NULL;
     int local = s ? tutti_strategy_local(s) : 1;
-    tutti__text_add(text, "%s   ", model->name);
+    tutti__text_add(text, "%s   ", name);
     if (world)
         tutti__text_add(text, "%d workers x %d %s on %d host%s   ", tutti_strategy_workers(s),
                         local, local == 1 ? tutti_strategy_device(s, 0) : "devices",
@@ -333,11 +232,11 @@ static void add_time(tutti_text *text, const tutti_forecast *f)
     tutti__text_add(text, "\n");
 }
 
-tutti_status tutti__forecast_text(tutti_model *model, const tutti_forecast *forecast,
-                                  char **ret_text)
+tutti_status tutti__forecast_text(const char *name, tutti_strategy *strategy,
+                                  const tutti_forecast *forecast, char **ret_text)
 {
     tutti_text text = {0};
-    add_head(&text, model, tutti__model_strategy(model));
+    add_head(&text, name, strategy);
     add_memory(&text, forecast);
     add_time(&text, forecast);
     if (text.failed) {

@@ -51,12 +51,32 @@ typedef struct tutti_forecast {
     double flops;         /* of a replica and step */
 } tutti_forecast;
 
+/* ---- forecast_course.c ---- */
+/* A device's step. */
+typedef struct tutti_course {
+    double step, compute, communication, exposed; /* seconds, as in tutti_forecast */
+    double sent, flops;
+} tutti_course;
+/* The devices that were rehearsed, side by side: what one sends another one waits for. ret: one for
+ * each. */
+tutti_status tutti__forecast_courses(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
+                                     double slowdown, tutti_course *ret);
+
+/* ---- forecast.c ---- */
 /* `slowdown`: of the machines that are meant, against this one; 1. */
-void tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach, double slowdown,
-                     tutti_forecast *ret);
+tutti_status tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach *reach,
+                             double slowdown, tutti_forecast *ret);
 
 /* Of all processes of the strategy, which have to ask: the slowest one's counts. */
 tutti_status tutti__forecast_join(const tutti_strategy *strategy, tutti_forecast *forecast);
+
+/* Runs of the engine so far; and whether so many runs of other programs lie between the one that
+ * trained before, when there had been `before` of them, and this one, that it finds nothing in the
+ * caches. */
+uint64_t tutti__forecast_runs(const tutti_made *made);
+bool tutti__forecast_is_cold(const tutti_made *made, uint64_t before);
+/* A plan's step, before it is run; made->run->cold is read. All processes have to ask. */
+tutti_status tutti__forecast_plan(const tutti_made *made, tutti_forecast *ret);
 
 struct tutti_form;
 /* A form's step on these tensors, as tutti__form_run would run it under the model's strategy. All
@@ -64,19 +84,22 @@ struct tutti_form;
 tutti_status tutti__forecast_form(tutti_model *model, struct tutti_form *form, int64_t batch,
                                   int count, tutti_tensor *const *tensors, tutti_forecast *ret);
 /* What is said of it, some lines; from malloc. */
-tutti_status tutti__forecast_text(tutti_model *model, const tutti_forecast *forecast,
-                                  char **ret_text);
+tutti_status tutti__forecast_text(const char *name, tutti_strategy *strategy,
+                                  const tutti_forecast *forecast, char **ret_text);
 
 /* ---- forecast_table.c ---- */
 /* All strategies for a cluster that is not there, as a table with the best one named; from malloc.
  * Known by the settings plan-ranks, plan-hosts, plan-alpha, plan-beta and plan-flops of the job. */
 tutti_status tutti__forecast_table(tutti_model *model, tutti_dataset *data, char **ret_text);
+/* The same of a program of a loop that is written by hand. */
+tutti_status tutti__forecast_table_of(tutti_job *job, const char *name, const tutti_made *made,
+                                      char **ret_text);
 /* Operations a second of a product of matrices here: some milliseconds. 0: not known. */
 double tutti__measured_flops(void);
 /* A form's step as replica `replica` of a strategy that is not there would have it. */
-tutti_status tutti__forecast_imagined(tutti_model *model, struct tutti_form *form, int64_t batch,
-                                      int count, tutti_tensor *const *tensors,
-                                      tutti_strategy *imagined, tutti_rehearsal *ret);
+tutti_status tutti__forecast_imagined(tutti_model *model, struct tutti_form *form, int count,
+                                      tutti_tensor *const *tensors, tutti_strategy *imagined,
+                                      tutti_rehearsal *ret);
 
 /* "2.31 ms" */
 const char *tutti__seconds_text(double seconds, char ret[32]);

@@ -136,7 +136,7 @@ static work work_of(const step *s, int workers, int first, bool deterministic)
         tutti__strategy_imagine("multi_worker_mirrored", workers, first, &options);
     tutti_rehearsal rehearsal = {0};
     work w = {0};
-    CHECK_OK(tutti__forecast_imagined(s->model, s->form, 0, 2, s->tensors, imagined, &rehearsal));
+    CHECK_OK(tutti__forecast_imagined(s->model, s->form, 2, s->tensors, imagined, &rehearsal));
     for (size_t i = 0; rehearsal.count == 1 && i < rehearsal.devices[0].count; i++) {
         const tutti_node *node = rehearsal.devices[0].data[i].node;
         double flops = node ? tutti__node_flops(node) : 0;
@@ -189,10 +189,11 @@ TUTTI_TEST(forecast_prices_what_replicas_exchange)
          * 256x256 it gives the half that the other updates */
         double weights = 4.0 * (256 + 256 + 257 * 10 + 0.5 * (144 * 256 + 256 * 256));
         CHECK_NEAR(f.sent / weights, 1, 0.01);
-        CHECK_OK(tutti__forecast_text(s.model, &f, &text));
+        CHECK_OK(tutti__forecast_text(s.model->name, two, &f, &text));
         CHECK_CONTAINS(text, "2 devices   strategy mirrored");
         CHECK_CONTAINS(text, "gradients in buckets");
-        CHECK_CONTAINS(text, "each updates its part: 200.00 KiB of them"); /* of 36 K + 64 K floats half */
+        CHECK_CONTAINS(
+            text, "each updates its part: 200.00 KiB of them"); /* of 36 K + 64 K floats half */
         CHECK_CONTAINS(text, "per step: predicted");
         free(text);
         end_step(&s);

@@ -24,6 +24,7 @@ static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, in
         return TUTTI_OK;
     if (!(fit->forecast = calloc(1, sizeof *fit->forecast)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
+    fit->forecasts = 1;
     TUTTI_TRY(tutti__forecast_form(fit->model, form, batch, count, tensors, fit->forecast));
     return chooses ? tutti__fit_choose(fit, form, batch, count, tensors) : TUTTI_OK;
 }

@@ -1,6 +1,9 @@
 /* meet.c: see meet.h. A node is ready when what it needs stands in the order; a recv needs its send
  * too, and a collective what any of its peers needs.
  *
+ * A collective that devices of this process wait in comes when there is nothing else to do: one
+ * that stood before work of its device that another device does first would have them take turns.
+ *
  * Peers are nodes of one operator, axis and channel (or number) on different devices. A mesh of
  * several axes has several groups of such peers, which this file cannot tell apart and which may
  * need each other: when nothing is ready, peers are allowed to stand apart. */
@@ -118,6 +121,38 @@ static tutti_status go_apart(meeting *m)
     return tutti_fail(TUTTI_INTERNAL, "the nodes of a job need each other in a circle");
 }
 
+/* A collective that is started and waited for later holds up nobody. */
+static bool can_wait(const meeting *m, const tutti_node *node)
+{
+    const tutti_attr *starts = tutti_attr_find(node->attrs, node->attr_count, "starts");
+    const tutti_node *partner = m->partner[node->id];
+    return is_collective(node) && partner && partner != node && !(starts && starts->value.i);
+}
+
+/* Puts what is ready, in the graph's order; false when that is nothing. */
+static bool put_others(meeting *m)
+{
+    size_t before = m->count;
+    for (size_t n = 0; n < m->job->nodes.count; n++) {
+        const tutti_node *node = m->job->nodes.data[n];
+        if (!m->placed[n] && !can_wait(m, node) && is_ready(m, node))
+            put(m, node);
+    }
+    return m->count > before;
+}
+
+static bool put_first_collective(meeting *m)
+{
+    for (size_t n = 0; n < m->job->nodes.count; n++) {
+        const tutti_node *node = m->job->nodes.data[n];
+        if (m->placed[n] || !can_wait(m, node) || !is_ready(m, node))
+            continue;
+        put(m, node);
+        return true;
+    }
+    return false;
+}
+
 static tutti_status arrange(meeting *m)
 {
     size_t total = m->job->nodes.count;
@@ -129,11 +164,7 @@ static tutti_status arrange(meeting *m)
             m->partner[n] = tutti__matching_send(m->job, node);
     }
     while (m->count < total) {
-        size_t before = m->count;
-        for (size_t n = 0; n < total; n++)
-            if (!m->placed[n] && is_ready(m, m->job->nodes.data[n]))
-                put(m, m->job->nodes.data[n]);
-        if (m->count == before)
+        if (!put_others(m) && !put_first_collective(m))
             TUTTI_TRY(go_apart(m));
     }
     return TUTTI_OK;

@@ -132,6 +132,31 @@ TUTTI_TEST(partition_carries_control_edges)
     end(&p, g);
 }
 
+/* Work that does not need a sum comes before it, wherever the graph has it: a device that met first
+ * and one that worked first would take turns. */
+TUTTI_TEST(partition_has_devices_meet_when_there_is_nothing_else_to_do)
+{
+    static const char *const devices[] = {"far:0", "far:1"};
+    tutti_graph *g = tutti__test_graph();
+    for (int i = 0; i < 2; i++)
+        TUTTI_WITH_DEVICE(g, devices[i]) {
+            tutti_sym e = tutti_exp(input(g, 0)), worked = i ? tutti_tanh(e) : TUTTI_NO_SYM;
+            tutti_sym sum = tutti_all_reduce(e, "batch", 2, TUTTI_SUM);
+            tutti__test_result(tutti_sqrt(sum));
+            tutti__test_result(i ? worked : tutti_tanh(e));
+        }
+    pieces p = cut(g);
+    for (int i = 0; i < 2; i++) {
+        const tutti_graph *piece = piece_on(&p, devices[i]);
+        const char *const order[] = {"exp", "tanh", "all_reduce", "sqrt"};
+        size_t found = 0;
+        for (size_t n = 0; n < piece->nodes.count; n++)
+            found += found < TUTTI_COUNT(order) && tutti__is(piece->nodes.data[n], order[found]);
+        CHECK_INT(found, TUTTI_COUNT(order));
+    }
+    end(&p, g);
+}
+
 TUTTI_TEST(partition_says_when_a_failure_may_follow_an_update)
 {
     for (int fails = 0; fails < 2; fails++) {

@@ -51,6 +51,15 @@ static bool same_memory(const tutti_program *program, int32_t a, int32_t b)
     return x->root == y->root;
 }
 
+/* An update writes where its handles lead: the variable, or what stands in for it until the commit.
+ */
+static bool writes_input(const tutti_instruction *instruction, int input)
+{
+    const tutti_node *node = instruction->node;
+    return node && instruction->run != tutti__copy_bytes && (node->op->flags & TUTTI_OP_UPDATES) &&
+           input < node->input_count && tutti__edge_type(node->inputs[input])->handle;
+}
+
 /* Everything that touches memory which this instruction writes, and the makers of what it reads. */
 static bool collect(streams *s, int32_t index)
 {
@@ -71,9 +80,13 @@ static bool collect(streams *s, int32_t index)
             for (int i = 0; i < other->output_count; i++)
                 touches = touches || same_memory(s->program, me->outputs[o], other->outputs[i]);
         }
-        for (int k = 0; k < me->input_count; k++)
+        for (int k = 0; k < me->input_count; k++) {
             for (int i = 0; i < other->output_count; i++)
                 touches = touches || same_memory(s->program, me->inputs[k], other->outputs[i]);
+            for (int i = 0; i < other->input_count; i++)
+                touches = touches || ((writes_input(me, k) || writes_input(other, i)) &&
+                                      same_memory(s->program, me->inputs[k], other->inputs[i]));
+        }
         if (touches)
             ok = wait_for(s, before);
     }

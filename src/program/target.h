@@ -44,7 +44,8 @@ typedef struct tutti_partition {
 /* One instruction as a rehearsal timed it. */
 typedef struct tutti_timed {
     const tutti_node *node; /* lives as long as the executable; NULL: a copy of bytes */
-    double seconds;         /* the least of all rounds; 0 when it was left out */
+    double seconds;         /* the least of all rounds; when it was left out, what it takes beside
+                               waiting, or 0 */
     bool left_out;          /* it meets others, waits for them or has effects: it did not run */
 } tutti_timed;
 typedef TUTTI_VEC(tutti_timed) tutti_timed_list;
@@ -128,6 +129,7 @@ struct tutti_run {
     const _Atomic bool *watched; /* what waiting kernels look at: `cancelled`, or in a run inside
                                     another one the flag of that one; NULL: nothing */
     tutti_state *state;
+    bool cold;               /* of a rehearsal: other programs run between two such runs */
     const tutti_mesh *mesh;  /* or NULL */
     struct tutti_team *team; /* the replicas of the job, or NULL */
     struct tutti_rendezvous *rendezvous;

@@ -47,6 +47,9 @@ tutti_status tutti__cpu_run(tutti_executable *executable, tutti_run *run,
                             tutti_tensor *const *inputs, tutti_tensor **ret_results);
 tutti_status tutti__cpu_rehearse(tutti_executable *executable, tutti_run *run,
                                  tutti_tensor *const *inputs, tutti_timed_list *ret);
+/* Of an instruction that a rehearsal leaves out: its outputs are zeros afterwards, where their size
+ * is known. Seconds of what it does beside waiting; infinite: not known. */
+double tutti__cpu_rehearse_aside(const tutti_node *node, const tutti_call *call);
 void tutti__cpu_usage(const tutti_executable *executable, tutti_usage *usage);
 
 #endif

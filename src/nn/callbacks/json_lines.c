@@ -12,7 +12,7 @@ typedef struct lines {
     int64_t started;  /* when training began */
     int64_t examples; /* of all epochs of this run */
     double all_trained;
-    bool foretold;
+    int foretold; /* so many forecasts were told */
 } lines;
 
 static tutti_status put_line(lines *l, tutti_json_writer *w)
@@ -71,9 +71,9 @@ static tutti_status batch_begin(void *self, tutti_event *event)
     tutti_text text = {0};
     tutti_json_writer w = {.text = &text};
     const tutti_fit *fit = (const tutti_fit *)(const void *)event;
-    if (!event->model || l->foretold || event->validating || !fit->forecast)
+    if (l->foretold == fit->forecasts || event->validating || !fit->forecast)
         return TUTTI_OK;
-    l->foretold = true;
+    l->foretold = fit->forecasts;
     const tutti_forecast *f = fit->forecast;
     tutti__json_begin(&w, '{');
     tutti__json_key(&w, "forecast");
@@ -81,6 +81,10 @@ static tutti_status batch_begin(void *self, tutti_event *event)
     if (fit->chosen[0]) {
         tutti__json_key(&w, "auto");
         tutti__json_put_string(&w, fit->chosen);
+    }
+    if (!event->model && fit->program) {
+        tutti__json_key(&w, "program");
+        tutti__json_put_string(&w, fit->program);
     }
     put_number(&w, "replicas", f->replicas);
     put_number(&w, "step_seconds", f->step);

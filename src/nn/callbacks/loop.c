@@ -61,6 +61,8 @@ tutti_progress *tutti_progress_create(tutti_job *job, int epochs, int64_t steps,
         return NULL;
     if (tutti_job_fail(job, tutti__loop_keep(p, options)) != TUTTI_OK)
         return NULL;
+    if (tutti_job_fail(job, tutti__loop_foretell(p, options)) != TUTTI_OK)
+        return NULL;
     tell(p, TUTTI_AT_EVENT(train_begin));
     listen(p, true);
     return p;
@@ -86,6 +88,7 @@ static void end_training(tutti_progress *p)
     if (tutti_job_check(p->job) == TUTTI_OK)
         tell(p, TUTTI_AT_EVENT(train_end));
     tutti_job_fail(p->job, tutti__loop_kept_end(p));
+    tutti__loop_foretold(p);
     listen(p, false);
 }
 

@@ -2,7 +2,7 @@
 #ifndef TUTTI_NN_CALLBACKS_LOOP_H
 #define TUTTI_NN_CALLBACKS_LOOP_H
 
-#include "exec/engine.h"
+#include "exec/plan.h"
 #include "nn/callbacks/checkpoint.h"
 #include "nn/saver.h"
 
@@ -16,6 +16,17 @@ typedef struct tutti_loop_keeper {
     tutti_pace pace;
 } tutti_loop_keeper;
 
+/* What is said of its steps before they are taken. */
+enum { TUTTI_LOOP_PROGRAMS = 8 };
+typedef struct tutti_loop_forecast {
+    tutti_engine *engine; /* that is watched, or NULL */
+    char name[64];        /* of the program */
+    bool plans_only;      /* `tutti plan`: for a cluster that is not there, and no training */
+    int count;
+    uint64_t updates[TUTTI_LOOP_PROGRAMS]; /* of the programs that were spoken of */
+    uint64_t runs; /* of the engine, when the last program that trains was compiled */
+} tutti_loop_forecast;
+
 struct tutti_progress {
     tutti_fit fit; /* without a model: its event always has logs */
     tutti_job *job;
@@ -28,7 +39,14 @@ struct tutti_progress {
     tutti_logs logs;
     int64_t counts[TUTTI_LOGS]; /* values in the mean; 0: set */
     tutti_loop_keeper keeper;
+    tutti_loop_forecast forecast;
 };
+
+/* ---- loop_forecast.c ---- */
+/* Watches the loop's engine where somebody is to be told. */
+tutti_status tutti__loop_foretell(tutti_progress *progress, const tutti_progress_options *options);
+/* The training is over: nobody watches any more. */
+void tutti__loop_foretold(tutti_progress *progress);
 
 /* ---- loop_keep.c ---- */
 /* With --save or --resume: tries the place, and restores what was kept. */

@@ -25,7 +25,7 @@ typedef struct progress {
     int columns;
     int64_t shown;  /* when the bar was drawn last */
     double trained; /* seconds of this epoch's training steps */
-    bool foretold;
+    int foretold; /* so many forecasts were told */
     bool said; /* what was chosen for the limit of memory */
     tutti_text line;
 } progress;
@@ -209,15 +209,18 @@ static tutti_status batch_begin(void *self, tutti_event *event)
     progress *p = self;
     char *text;
     const tutti_fit *fit = (const tutti_fit *)(const void *)event;
-    if (!event->model || p->foretold || event->validating || !fit->forecast)
+    if (p->foretold == fit->forecasts || event->validating || !fit->forecast)
         return TUTTI_OK;
-    p->foretold = true;
+    p->foretold = fit->forecasts;
     if (fit->chosen[0])
         tutti__text_add(&p->line, "%s\n", fit->chosen);
-    TUTTI_TRY(tutti__forecast_text(event->model, fit->forecast, &text));
+    const char *name = event->model ? event->model->name : fit->program;
+    tutti_strategy *strategy = event->model ? tutti__model_strategy(event->model) : fit->strategy;
+    TUTTI_TRY(tutti__forecast_text(name, strategy, fit->forecast, &text));
     tutti__text_add(&p->line, "%.*s", (int)strlen(text) - 1, text);
     free(text);
-    TUTTI_TRY(add_sharing(&p->line, fit));
+    if (event->model)
+        TUTTI_TRY(add_sharing(&p->line, fit));
     return show(p, true);
 }
 
