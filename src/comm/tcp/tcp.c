@@ -218,8 +218,10 @@ static tutti_status send_bytes(void *given, int peer, const struct iovec *parts,
         total += done;
         if (done == 0)
             break;
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2 && done > 0; i++) {
             size_t part = done < left[i].iov_len ? done : left[i].iov_len;
+            if (part == 0) /* one without bytes may be NULL */
+                continue;
             left[i].iov_base = (char *)left[i].iov_base + part;
             left[i].iov_len -= part;
             done -= part;
