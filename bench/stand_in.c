@@ -36,22 +36,22 @@ static tutti_dataset *images(tutti_job *job, int64_t side, int64_t channels)
     return data;
 }
 
-tutti_dataset *tutti__stand_in_mnist(tutti_job *job, const char *split)
+tutti_dataset *tutti__stand_in_dataset_mnist(tutti_job *job, const char *split)
 {
-    return measured && tutti_job_ok(job) ? images(job, 28, 1) : tutti_mnist(job, split);
+    return measured && tutti_job_ok(job) ? images(job, 28, 1) : tutti_dataset_mnist(job, split);
 }
 
-tutti_dataset *tutti__stand_in_cifar10(tutti_job *job, const char *split)
+tutti_dataset *tutti__stand_in_dataset_cifar10(tutti_job *job, const char *split)
 {
-    return measured && tutti_job_ok(job) ? images(job, 32, 3) : tutti_cifar10(job, split);
+    return measured && tutti_job_ok(job) ? images(job, 32, 3) : tutti_dataset_cifar10(job, split);
 }
 
-tutti_dataset *tutti__stand_in_range_dataset(tutti_job *job, int64_t start, int64_t stop,
+tutti_dataset *tutti__stand_in_dataset_range(tutti_job *job, int64_t start, int64_t stop,
                                              int64_t step)
 {
     if (measured && stop > start + measured->batch * step)
         stop = start + measured->batch * step;
-    return tutti_range_dataset(job, start, stop, step);
+    return tutti_dataset_range(job, start, stop, step);
 }
 
 /* ---- loops ---- */

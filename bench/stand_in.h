@@ -19,9 +19,9 @@ typedef struct tutti_stand_in {
 /* Until the process ends; NULL: the library's own functions again. */
 void tutti__stand_in_set(const tutti_stand_in *stand_in);
 
-tutti_dataset *tutti__stand_in_mnist(tutti_job *job, const char *split);
-tutti_dataset *tutti__stand_in_cifar10(tutti_job *job, const char *split);
-tutti_dataset *tutti__stand_in_range_dataset(tutti_job *job, int64_t start, int64_t stop,
+tutti_dataset *tutti__stand_in_dataset_mnist(tutti_job *job, const char *split);
+tutti_dataset *tutti__stand_in_dataset_cifar10(tutti_job *job, const char *split);
+tutti_dataset *tutti__stand_in_dataset_range(tutti_job *job, int64_t start, int64_t stop,
                                              int64_t step);
 const tutti_history *tutti__stand_in_fit_model(tutti_model *model, tutti_dataset *data,
                                                const tutti_fit_options *options);

@@ -98,12 +98,15 @@ TUTTI_API tutti_job *tutti_dataset_job(const tutti_dataset *dataset);
  * retained and must not change. */
 TUTTI_API tutti_dataset *tutti_from_tensors(tutti_job *job, int count,
                                             tutti_tensor *const *tensors);
+#define tutti_from_tensors(...) TUTTI_AT(tutti_from_tensors(__VA_ARGS__))
 /* tutti_from(job, images, labels) */
-#define tutti_from(job, ...) TUTTI_AT(tutti_from_tensors((job), TUTTI_TENSOR_LIST(__VA_ARGS__)))
+#define tutti_from(job, ...) tutti_from_tensors((job), TUTTI_TENSOR_LIST(__VA_ARGS__))
 
 /* Scalars i64 start, start + step, … before stop. */
-TUTTI_API tutti_dataset *tutti_range_dataset(tutti_job *job, int64_t start, int64_t stop,
+TUTTI_API tutti_dataset *tutti_dataset_range(tutti_job *job, int64_t start, int64_t stop,
                                              int64_t step);
+#define tutti_range_dataset(job, start, stop, step)                                                \
+    TUTTI_AT(tutti_dataset_range((job), (start), (stop), (step)))
 
 /* Elements from the user's code. `next` puts components into the empty element, or leaves it empty
  * at the end. `reset` begins an epoch; without it the data can be read once. One iterator at a time
@@ -117,10 +120,12 @@ typedef struct tutti_generator {
     const char *names[TUTTI_MAX_COMPONENTS];
     int64_t cardinality; /* 0 or TUTTI_UNKNOWN: not known */
 } tutti_generator;
-TUTTI_API tutti_dataset *tutti_from_generator(tutti_job *job, const tutti_generator *generator);
+TUTTI_API tutti_dataset *tutti_dataset_generator(tutti_job *job, const tutti_generator *generator);
+#define tutti_from_generator(...) TUTTI_AT(tutti_dataset_generator(__VA_ARGS__))
 
 /* The lines of a text file (also gzip), without their ends, as string scalars "line". */
-TUTTI_API tutti_dataset *tutti_text_lines(tutti_job *job, const char *path);
+TUTTI_API tutti_dataset *tutti_dataset_text_lines(tutti_job *job, const char *path);
+#define tutti_text_lines(job, path) TUTTI_AT(tutti_dataset_text_lines((job), (path)))
 
 /* The lines of text files, one after the other, as string scalars "line": as tutti_text_lines, but
  * read as they are asked for, so that files may be larger than memory. gzip files are unpacked. */
@@ -158,19 +163,24 @@ TUTTI_API tutti_dataset *tutti_dataset_csv(tutti_job *job, const char *path,
 
 /* Images and labels from IDX files (also gzip), as they are stored: u8 images to f32 in [0,1] with
  * a channel axis, u8 labels to i64. `labels` NULL: images alone. */
-TUTTI_API tutti_dataset *tutti_idx(tutti_job *job, const char *images, const char *labels);
+TUTTI_API tutti_dataset *tutti_dataset_idx(tutti_job *job, const char *images, const char *labels);
+#define tutti_idx(job, images, labels) TUTTI_AT(tutti_dataset_idx((job), (images), (labels)))
 
 /* "train" or "test": images "x" f32 [28,28,1] in [0,1], labels "y" i64. MNIST from the folder of
  * --data, or as many drawn digits (60,000 and 10,000). */
-TUTTI_API tutti_dataset *tutti_mnist(tutti_job *job, const char *split);
+TUTTI_API tutti_dataset *tutti_dataset_mnist(tutti_job *job, const char *split);
+#define tutti_mnist(job, split) TUTTI_AT(tutti_dataset_mnist((job), (split)))
 /* "train" or "test": images f32 [32,32,3] in [0,1], labels i64, ten classes. CIFAR-10's binary
  * files from the folder of --data, or as many generated images (50,000 and 10,000). */
-TUTTI_API tutti_dataset *tutti_cifar10(tutti_job *job, const char *split);
+TUTTI_API tutti_dataset *tutti_dataset_cifar10(tutti_job *job, const char *split);
+#define tutti_cifar10(job, split) TUTTI_AT(tutti_dataset_cifar10((job), (split)))
 
 /* Rows of NPY files, one component for each; named after the files. */
-TUTTI_API tutti_dataset *tutti_npy_dataset(tutti_job *job, int count, const char *const *paths);
+TUTTI_API tutti_dataset *tutti_dataset_npy(tutti_job *job, int count, const char *const *paths);
+#define tutti_npy_dataset(...) TUTTI_AT(tutti_dataset_npy(__VA_ARGS__))
 /* Rows of the arrays in an NPZ file; components have the arrays' names, in the file's order. */
-TUTTI_API tutti_dataset *tutti_npz_dataset(tutti_job *job, const char *path);
+TUTTI_API tutti_dataset *tutti_dataset_npz(tutti_job *job, const char *path);
+#define tutti_npz_dataset(job, path) TUTTI_AT(tutti_dataset_npz((job), (path)))
 
 /* Records of TFRecord files, one after the other. Without features: string scalars "record". With
  * features: tf.train.Examples, one component for each. */

@@ -102,10 +102,10 @@ TUTTI_API tutti_sym tutti_ceil(tutti_sym x);
 #define tutti_ceil(...) TUTTI_AT(tutti_ceil(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_round(tutti_sym x);
 #define tutti_round(...) TUTTI_AT(tutti_round(__VA_ARGS__))
-/* To the nearest number of a small float (halves to the even one): `mantissa` bits behind the first,
- * exponents from `least` on, evenly spaced below; what is above `most` becomes most (saturate), an
- * infinity (infinite) or NaN. float8e4m3fn: tutti_round_float(x, .mantissa = 3, .least = -6, .most =
- * 448, .saturate = true). No gradient flows. */
+/* To the nearest number of a small float (halves to the even one): `mantissa` bits behind the
+ * first, exponents from `least` on, evenly spaced below; what is above `most` becomes most
+ * (saturate), an infinity (infinite) or NaN. float8e4m3fn: tutti_round_float(x, .mantissa = 3,
+ * .least = -6, .most = 448, .saturate = true). No gradient flows. */
 typedef struct tutti_round_float_options {
     size_t struct_size;
     int mantissa, least;

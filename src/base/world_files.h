@@ -1,10 +1,11 @@
-/* world_files.h: what world.c and world_files.c share. Everything else calls through tutti__world.
- */
+/* world_files.h: the real world's files, for world.c's table. Everything else calls through
+ * tutti__world. */
 #ifndef TUTTI_BASE_WORLD_FILES_H
 #define TUTTI_BASE_WORLD_FILES_H
 
 #include "base/world.h"
 
+/* ---- world_whole.c ---- */
 /* Records "cannot <verb> '<path>': …" with the status for `error`, an errno. */
 tutti_status tutti__fail_path(int error, const char *verb, const char *path);
 /* Creates a new file beside `path`; the name written to `name` was free. It is locked while it is
@@ -14,6 +15,15 @@ int tutti__open_beside(const char *path, char *name, size_t name_size);
  * bytes. */
 int tutti__sync_folder(const char *path, char *name, size_t name_size);
 
+tutti_status tutti__real_read_file(void *self, const char *path, size_t limit, void **ret_data,
+                                   size_t *ret_size);
+tutti_status tutti__real_map_file(void *self, const char *path, size_t limit, void **ret_data,
+                                  size_t *ret_size);
+void tutti__real_unmap_file(void *self, void *data, size_t size);
+tutti_status tutti__real_write_file(void *self, const char *path, const void *data, size_t size);
+tutti_status tutti__real_make_folder(void *self, const char *path);
+
+/* ---- world_files.c ---- */
 tutti_status tutti__real_open_file(void *self, const char *path, tutti_file_mode mode,
                                    tutti_file **ret_file, int64_t *ret_size);
 tutti_status tutti__real_read_at(void *self, tutti_file *file, int64_t offset, void *data,

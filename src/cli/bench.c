@@ -31,11 +31,15 @@ static const char usage[] =
     "      --cold         process start to the first answer alone\n"
     "      --paced        a round for each line SECONDS on standard input\n"
     "  tutti bench conv [--repeats N]     3x3 convolutions, forward and both backward\n"
-    "  tutti bench gemm                   products: square, and those of training, f32 and bf16\n"
-    "  tutti bench peak                   what this machine can do at best\n"
-    "  tutti bench forecast [EXAMPLE]     predicted step time and memory against measured ones\n"
+    "  tutti bench fit [--rounds N] [--steps N]\n"
+    "  tutti bench forecast [EXAMPLE] [--rounds N] [--steps N]\n"
+    "                                     predicted step time and memory against measured ones\n"
+    "  tutti bench gemm_libraries [--rounds N]\n"
     "  tutti bench collectives [FLAGS]    collectives between processes: time, predicted, bandwidth\n"
-    "      -n N --engine shm|tcp|local|mpi --op OP --algorithm NAME --bytes SIZE --streams N --json\n";
+    "      -n N --engine shm|tcp|local|mpi --op OP --algorithm NAME --bytes SIZE --streams N\n"
+    "      --private --free --json\n"
+    "  tutti bench parallel [FLAGS]       a step of several replicas, under tutti run or on --devices\n\n"
+    "tutti bench NAME --help tells more of collectives and parallel.\n";
 
 int tutti__bench_threads(void)
 {
@@ -116,6 +120,18 @@ tutti_tensor *tutti__bench_tensor(tutti_dtype dtype, int rank, const int64_t *di
     return tensor;
 }
 
+static void list(FILE *to)
+{
+    for (const tutti_bench *const *bench = tutti__bench_table; *bench; bench++)
+        fprintf(to, "  %-14s %s\n", (*bench)->name, (*bench)->summary);
+}
+
+static void print_names(void)
+{
+    printf("\nnames:\n");
+    list(stdout);
+}
+
 static int run(int argc, char **argv)
 {
     bool json = tutti__flag(&argc, argv, "--json");
@@ -134,8 +150,7 @@ static int run(int argc, char **argv)
     }
     if (!found) {
         tutti__complain("there is no benchmark '%s'; these exist:", argv[1]);
-        for (const tutti_bench *const *bench = tutti__bench_table; *bench; bench++)
-            fprintf(stderr, "  %-10s %s\n", (*bench)->name, (*bench)->summary);
+        list(stderr);
         return TUTTI_EXIT_USAGE;
     }
     return code;
@@ -145,6 +160,7 @@ const tutti_command tutti_command_bench = {
     .name = "bench",
     .summary = "measure this machine with our own benchmarks",
     .usage = usage,
+    .more = print_names,
     .run = run,
     .starts_program = true,
 };

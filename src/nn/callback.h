@@ -48,6 +48,17 @@ tutti_status tutti__fit_tell(tutti_fit *fit, size_t which);
 tutti_status tutti__fit_add(tutti_fit *fit, tutti_callback *callback);
 void tutti__fit_end(tutti_fit *fit);
 
+/* ---- pass.c ---- */
+/* Seconds since `start`. */
+double tutti__fit_since(int64_t start);
+/* Batches of one pass from fit->event.batch on, with their events. Ends with the data, before batch
+ * `limit` (> 0), or, of a training, when it is asked to stop. */
+tutti_status tutti__fit_batches(tutti_fit *fit, tutti_iterator *iterator,
+                                const tutti_wiring *wiring, int64_t limit, bool training);
+/* Of a pass of at most `limit` (> 0); -1: not known. */
+int64_t tutti__count_batches(const tutti_model *model, tutti_dataset *data, bool evaluates,
+                             int64_t limit);
+
 /* ---- memory.c ---- */
 bool tutti__callback_saves(const tutti_callback *callback);
 /* What the callbacks remember, as text from malloc; and back. */

@@ -1,159 +1,11 @@
 /* fit.c: epochs of steps over a dataset, with validation and callbacks. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/job.h"
 #include "base/world.h"
 #include "nn/callback.h"
 #include "nn/spread.h"
-
-static double since(int64_t start)
-{
-    return 1e-9 * (double)(tutti__now_ns() - start);
-}
-
-/* Once, before the first step, which is compiled by this; on all processes. */
-static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, int count,
-                             tutti_tensor *const *tensors)
-{
-    tutti_job *job = fit->model->job;
-    bool chooses = strcmp(tutti_flag_text(job, "strategy", ""), "auto") == 0;
-    bool spread = tutti_strategy_replicas(tutti__model_strategy(fit->model)) > 1;
-    bool shown = fit->accounts && (tutti_flag_on(job, "forecast") || spread);
-    if (fit->forecast || (!shown && !chooses))
-        return TUTTI_OK;
-    if (!(fit->forecast = calloc(1, sizeof *fit->forecast)))
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
-    TUTTI_TRY(tutti__forecast_form(fit->model, form, batch, count, tensors, fit->forecast));
-    return chooses ? tutti__fit_choose(fit, form, batch, count, tensors) : TUTTI_OK;
-}
-
-/* One batch through a form, with its events. */
-static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_element *element,
-                              bool training)
-{
-    tutti_model *model = fit->model;
-    tutti_tensor *tensors[TUTTI_MAX_COMPONENTS];
-    tutti_form *form;
-    for (int i = 0; i < wiring->count; i++) {
-        if (wiring->order[i] >= element->count)
-            return tutti_fail(TUTTI_INVALID, "an element of the data has only %d components",
-                              element->count);
-        tensors[i] = element->tensors[wiring->order[i]];
-    }
-    TUTTI_TRY(tutti__form_for(model, training, wiring->count, tensors, &form));
-    if (training)
-        TUTTI_TRY(foretell(fit, form, element->rows, wiring->count, tensors));
-    fit->logs_read = false;
-    fit->event.logs = NULL;
-    TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
-    int64_t start = tutti__now_ns();
-    TUTTI_TRY(tutti__form_run(model, form, element->rows, element->own, wiring->count, tensors));
-    if (training)
-        fit->event.step = ++model->trainer->steps;
-    fit->event.step_seconds = since(start);
-    fit->event.seconds = since(fit->epoch_started);
-    int64_t examples = element->rows > 0 ? element->rows : tutti_tensor_dims(tensors[0])[0];
-    fit->event.examples += examples;
-    if (training)
-        fit->samples = model->trainer->samples += examples;
-    return TUTTI_OK;
-}
-
-/* A signal ends the training after the same step everywhere. Processes ask each other every few
- * steps. */
-static tutti_status look_for_signals(tutti_fit *fit)
-{
-    enum { EVERY = 16 };
-    tutti_trainer *trainer = fit->model->trainer;
-    if (!tutti__model_shares(fit->model)) {
-        trainer->interrupted = tutti_interrupted();
-        return TUTTI_OK;
-    }
-    if (trainer->gathered > 0 || trainer->steps < trainer->asked)
-        return TUTTI_OK;
-    trainer->asked = trainer->steps + EVERY;
-    int number;
-    TUTTI_TRY(tutti__model_agree(fit->model, tutti__interrupt_signal(), &number));
-    trainer->interrupted = number != 0;
-    tutti__interrupt_hear(number);
-    return TUTTI_OK;
-}
-
-/* Batches of one pass. Ends with the data, after `limit` (> 0), or when asked to. */
-static tutti_status run_batches(tutti_fit *fit, tutti_iterator *iterator,
-                                const tutti_wiring *wiring, int64_t limit, bool training)
-{
-    tutti_trainer *trainer = fit->model->trainer;
-    for (; limit <= 0 || fit->event.batch < limit; fit->event.batch++) {
-        tutti_element element;
-        if (training)
-            TUTTI_TRY(look_for_signals(fit));
-        if (training && (trainer->stop || trainer->interrupted))
-            break;
-        TUTTI_TRY(tutti_next_element(iterator, &element));
-        fit->event.waited_seconds =
-            1e-9 * (double)(tutti_iterator_waited_ns(iterator) - fit->waited_before);
-        if (element.count == 0) {
-            fit->event.batch_count = fit->event.batch;
-            break;
-        }
-        tutti_status status = run_batch(fit, wiring, &element, training);
-        tutti_element_release(&element);
-        TUTTI_TRY(status);
-        if (training) {
-            trainer->epoch = fit->event.epoch;
-            trainer->batch = fit->event.batch + 1;
-            trainer->ended = false;
-            tutti_iterator_save(iterator, &trainer->position);
-        }
-        TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_end)));
-    }
-    return TUTTI_OK;
-}
-
-static int64_t count_batches(const tutti_model *model, tutti_dataset *data, bool evaluates,
-                             int64_t limit)
-{
-    tutti_dataset_info info;
-    int64_t count = -1;
-    if (tutti__rows_counted(model, data, evaluates) &&
-        tutti_dataset_describe(data, &info) == TUTTI_OK && info.cardinality >= 0)
-        count = info.cardinality;
-    return limit > 0 && (count < 0 || limit < count) ? limit : count;
-}
-
-tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t steps, tutti_fit *fit,
-                             tutti_logs *ret_logs)
-{
-    tutti_wiring wiring;
-    tutti_event before = fit->event;
-    TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
-    TUTTI_TRY(tutti__rows_begin(model, data, true));
-    tutti_iterator *iterator = tutti_iterate(data, 0);
-    tutti__rows_end(data);
-    if (!iterator)
-        return tutti_job_check(model->job);
-    int64_t started = fit->epoch_started;
-    fit->epoch_started = tutti__now_ns();
-    fit->event.validating = true;
-    fit->event.batch = 0;
-    fit->event.examples = 0;
-    fit->event.batch_count = count_batches(model, data, true, steps);
-    tutti_status status = tutti__track_reset(model, false);
-    if (status == TUTTI_OK)
-        status = run_batches(fit, iterator, &wiring, steps, false);
-    if (status == TUTTI_OK && fit->event.batch == 0)
-        status = tutti_fail(TUTTI_INVALID, "the data to evaluate on is empty");
-    tutti_iterator_close(iterator);
-    fit->event = before;
-    fit->epoch_started = started;
-    TUTTI_TRY(status);
-    return tutti__track_read(model, false, fit->event.epochs > 0, ret_logs);
-}
-
-/* ---- epochs ---- */
 
 typedef struct plan {
     tutti_dataset *data, *validation;
@@ -193,7 +45,7 @@ static tutti_status run_data(tutti_fit *fit, plan *p)
     tutti_trainer *trainer = fit->model->trainer;
     bool goes_on = p->iterator != NULL;
     TUTTI_TRY(open_data(fit, p));
-    tutti_status status = run_batches(fit, p->iterator, &p->wiring, p->steps, true);
+    tutti_status status = tutti__fit_batches(fit, p->iterator, &p->wiring, p->steps, true);
     bool over = fit->event.batch < p->steps && !trainer->stop && !trainer->interrupted;
     if (status != TUTTI_OK || !p->flows || over)
         close_data(p);
@@ -209,7 +61,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     fit->event.batch = resumed ? model->trainer->batch : 0;
     fit->event.examples = 0;
     model->trainer->resumed = false;
-    fit->event.batch_count = count_batches(model, p->data, false, p->steps);
+    fit->event.batch_count = tutti__count_batches(model, p->data, false, p->steps);
     fit->epoch_started = tutti__now_ns();
     fit->event.seconds = fit->event.waited_seconds = 0;
     fit->event.logs = NULL;
@@ -228,7 +80,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     if (p->validation && ((fit->event.epoch + 1) % p->validation_every == 0 || last))
         TUTTI_TRY(tutti__evaluate(model, p->validation, p->validation_steps, fit, &logs));
     tutti_logs_set(&logs, "lr", tutti_get_learning_rate(model));
-    fit->event.seconds = since(fit->epoch_started);
+    fit->event.seconds = tutti__fit_since(fit->epoch_started);
     fit->event.logs = &logs;
     model->trainer->ended = true;
     model->trainer->last = fit->last = logs;
@@ -245,7 +97,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
 static void resume(const tutti_model *model, plan *p)
 {
     tutti_trainer *trainer = model->trainer;
-    int64_t count = count_batches(model, p->data, false, p->steps);
+    int64_t count = tutti__count_batches(model, p->data, false, p->steps);
     if (!trainer->resumed)
         return;
     bool complete = count >= 0 && trainer->batch >= count && trainer->ended;
@@ -278,7 +130,7 @@ static tutti_status compare_processes(const tutti_fit *fit, const plan *p)
     snprintf(lines[2], LENGTH, "model '%s' of %zu nodes, %zu layers", model->name,
              model->graph->nodes.count, model->layers.count);
     snprintf(lines[3], LENGTH, "data of %lld batches of %lld, shared by %s",
-             (long long)count_batches(model, p->data, false, 0),
+             (long long)tutti__count_batches(model, p->data, false, 0),
              tutti__dataset_is_own(p->data) ? -1 : (long long)fit->batch,
              tutti__dataset_is_own(p->data) ? "function" : tutti__share_name(policy));
     snprintf(lines[4], LENGTH, "epochs %d to %d of %lld steps, accumulate %d", p->first, p->last,
@@ -329,7 +181,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
 /* The first part to train on, the rest to validate on. */
 static tutti_status split_data(const tutti_model *model, plan *p, double share)
 {
-    int64_t count = count_batches(model, p->data, false, 0);
+    int64_t count = tutti__count_batches(model, p->data, false, 0);
     if (!(share > 0 && share < 1))
         return tutti_fail(TUTTI_INVALID, "validation_split is between 0 and 1, not %g", share);
     if (count < 2)
@@ -436,21 +288,4 @@ const tutti_history *tutti_fit_model(tutti_model *model, tutti_dataset *data,
         tutti__fit_end(fit);
     free(fit);
     return model && status == TUTTI_OK ? model->trainer->history : NULL;
-}
-
-tutti_status tutti_evaluate_model(tutti_model *model, tutti_dataset *data,
-                                  const tutti_evaluate_options *options, tutti_logs *ret_logs)
-{
-    tutti_logs logs = {0};
-    TUTTI_TRY(tutti__need_trainer(model));
-    tutti_fit *fit = calloc(1, sizeof *fit);
-    if (!fit)
-        return tutti__model_fail(model, tutti_fail(TUTTI_NO_MEMORY, "no memory to evaluate"));
-    fit->model = fit->event.model = model;
-    tutti_status status = tutti__evaluate(model, data, options->steps, fit, &logs);
-    tutti__fit_end(fit);
-    free(fit);
-    if (status == TUTTI_OK && ret_logs)
-        *ret_logs = logs;
-    return tutti__model_fail(model, status);
 }

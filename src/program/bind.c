@@ -1,9 +1,27 @@
-/* bind.c: what every runner of programs does around a run: snapshots of variables, outputs whose
- * size depends on data, outputs that come as finished tensors. */
+/* bind.c: what every runner of programs does around a run: calls of instructions, snapshots of
+ * variables, outputs whose size depends on data, outputs that come as finished tensors. */
 #include <string.h>
 
 #include "program/dynamic.h"
 #include "program/program.h"
+
+tutti_call tutti__instruction_call(const tutti_program *program,
+                                   const tutti_instruction *instruction, tutti_view *views,
+                                   void *context)
+{
+    const tutti_node *node = instruction->node;
+    return (tutti_call){.op = node->op,
+                        .name = node->name,
+                        .attrs = node->attrs,
+                        .attr_count = node->attr_count,
+                        .input_count = instruction->input_count,
+                        .output_count = instruction->output_count,
+                        .inputs = views,
+                        .outputs = views + instruction->input_count,
+                        .plan = instruction->plan,
+                        .pool = program->device->pool,
+                        .context = context};
+}
 
 tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device,
                                   const tutti_node *node, tutti_piece **ret)

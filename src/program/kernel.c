@@ -1,6 +1,7 @@
 /* kernel.c: the table of kernels, and which of them this CPU can run. */
 #include "program/kernel.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -126,6 +127,17 @@ static bool before(const tutti_kernel *a, const tutti_kernel *b)
     if (general_a != general_b)
         return general_b;
     return isa_rank(a->isa) > isa_rank(b->isa);
+}
+
+tutti_status tutti__kernel_keep(const tutti_kernel_query *query, const void *plan, size_t size,
+                                void **ret_plan)
+{
+    void *kept = malloc(size);
+    if (kept == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
+    memcpy(kept, plan, size);
+    *ret_plan = kept;
+    return TUTTI_OK;
 }
 
 int tutti__kernel_list(const char *op, const char *target, int capacity, const tutti_kernel **ret)

@@ -58,6 +58,10 @@ int tutti__kernel_rivals(const char *target, const tutti_kernel_query *query, in
 /* All kernels for an operator on a target, best first; returns their number. */
 int tutti__kernel_list(const char *op, const char *target, int capacity, const tutti_kernel **ret);
 
+/* For `prepare`, of a plan that holds nothing else: a copy of it, which free discards. */
+tutti_status tutti__kernel_keep(const tutti_kernel_query *query, const void *plan, size_t size,
+                                void **ret_plan);
+
 /* Whether this CPU runs code of an instruction set named as in tutti_kernel.isa. TUTTI_ISA=avx2 in
  * the environment hides the better ones. */
 bool tutti__isa_present(const char *isa);

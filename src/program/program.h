@@ -52,8 +52,8 @@ typedef struct tutti_program_variable {
     bool read;    /* its value before the commit is used */
     bool updated; /* written in the commit */
     bool keep;    /* the update needs the old value */
-    int sharers;  /* so many devices, this one among them, each update a part of it in one commit and
-                     one memory: whoever begins the commit sees to that (tutti__pieces_share); 0 */
+    int sharers; /* so many devices, this one among them, each update a part of it in one commit and
+                    one memory: whoever begins the commit sees to that (tutti__pieces_share); 0 */
 } tutti_program_variable;
 
 typedef struct tutti_program_result {
@@ -104,6 +104,12 @@ bool tutti__fails_late(const tutti_graph *graph, const bool *late);
 
 /* Whether instruction `a` has finished before `b` starts in every run. */
 bool tutti__happens_before(const tutti_program *program, int32_t a, int32_t b);
+
+/* The call of an instruction, whose inputs and then outputs are `views`: where these stand, and its
+ * workspace, is for whoever runs it to fill in. */
+tutti_call tutti__instruction_call(const tutti_program *program,
+                                   const tutti_instruction *instruction, tutti_view *views,
+                                   void *context);
 
 /* Kernel that copies input 0's bytes to output 0. */
 tutti_status tutti__copy_bytes(const tutti_call *call);

@@ -59,8 +59,8 @@ tutti_tensor *tutti__state_expected(tutti_state *state, const char *name);
 void tutti__state_forget(tutti_state *state, const char *name);
 
 /* Every variable that has a value, as of one moment between two commits, in the order they were
- * made; values that wait for theirs; and what the queues hold, each as of a moment after that. Values are held, not copied: a commit that would write to
- * them writes to a copy instead. */
+ * made; values that wait for theirs; and what the queues hold, each as of a moment after that.
+ * Values are held, not copied: a commit that would write to them writes to a copy instead. */
 typedef struct tutti_snapshot_entry {
     char *name;
     tutti_tensor *value;
@@ -114,9 +114,10 @@ tutti_status tutti__state_commit_begin_on(tutti_state *state, int count,
 tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep,
                                 tutti_tensor **ret);
 /* ---- share.c ---- */
-/* Inside a commit: these pieces of one variable, which lie in one memory and have equal values, have
- * one tensor between them from now on, which nobody else holds: whoever of them writes to it writes
- * for all. A later tutti__piece_write for one of them gives that one memory of its own again. */
+/* Inside a commit: these pieces of one variable, which lie in one memory and have equal values,
+ * have one tensor between them from now on, which nobody else holds: whoever of them writes to it
+ * writes for all. A later tutti__piece_write for one of them gives that one memory of its own
+ * again. */
 tutti_status tutti__pieces_share(tutti_state *state, int count, tutti_piece *const *pieces);
 
 /* Inside a commit: puts a new tensor (consumed) in the place of the value. */

@@ -15,6 +15,8 @@ struct tutti_state {
     tutti_map expected;   /* name → tutti_tensor on the host, or NULL once taken */
 };
 
+/* NULL when the device holds none. Under the lock. */
+tutti_piece *tutti__piece_find(const tutti_state_variable *variable, const char *device);
 /* Gives a piece the value that waits for its variable, if there is one. Under the lock. */
 tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
 /* A new tensor in the piece's memory, through the host when need be; with `keep` it holds what

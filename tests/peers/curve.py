@@ -7,9 +7,12 @@ Keras', step by step.
 Needs numpy, safetensors, torch and tensorflow. What f32 allows is shown twice: by PyTorch in f64 from
 the same weights, and by PyTorch in f32 whose hidden layer adds its products up in other orders. A
 pre-activation that is zero but for rounding falls on either side of ReLU's kink, and from there on a
-curve parts from the exact one, ours as well as the peers'. Fails when ours differs from a peer's by
-more than 1e-4 where neither the peer's alone parted from f64 nor PyTorch in another order is as far
-from the peer as ours; or when ours is farther from f64 than the peer's in the median of the seeds."""
+curve parts from the exact one, ours as well as the peers'. So some seeds part by chance; a wrong
+formula parts in all of them. Fails when ours is beyond 1e-4 of a peer's for more seeds than chance
+would have it (5 %, Fisher's exact test) of curves that part as often as PyTorch's in other orders do,
+or when ours is farther from f64 than the peer's in the median of the seeds. A curve that is within 1e-4
+of f64 where the peer's is not has not parted: that holds for ours and for the other orders."""
+import math
 import os
 import subprocess
 import sys
@@ -25,6 +28,7 @@ import safetensors.numpy
 LIMIT = 1e-4
 SEEDS = range(1, 9)
 ORDERS = 5  # of sums, in which PyTorch is held against itself
+CHANCE = 0.05
 
 
 def keras_adam(parameters, moments, step, rate=1e-3, epsilon=1e-7):
@@ -110,44 +114,48 @@ def distance(losses, from_losses):
     return float((np.abs(losses - from_losses) / np.abs(from_losses)).max())
 
 
-def judge(ours, theirs, exact, others):
-    """Whether ours is as near to the peer's as f32 allows, and what there is to say."""
-    apart = distance(ours, theirs)
-    ours_off, theirs_off = distance(ours, exact), distance(theirs, exact)
-    if len(ours) < 100:
-        return False, 'TOO SHORT'
-    if apart <= LIMIT:
-        return True, ''
-    if ours_off <= LIMIT < theirs_off:
-        return True, 'theirs parted from f64'
-    if max(others) >= apart / 2:
-        return True, 'as PyTorch does in another order'
-    return False, 'OURS PARTED'
+def parts(losses, theirs, exact):
+    """Whether a curve is beyond the limit from the peer's, and not because the peer's alone parted."""
+    return distance(losses, theirs) > LIMIT and not (
+        distance(losses, exact) <= LIMIT < distance(theirs, exact))
+
+
+def chance_of(ours, seeds, others, orders):
+    """The chance that at least `ours` of `seeds` curves part, when all parting ones are as likely to be
+    ours as the others' (Fisher)."""
+    parted = ours + others
+    ways = sum(math.comb(seeds, k) * math.comb(orders, parted - k)
+               for k in range(ours, min(seeds, parted) + 1))
+    return ways / math.comb(seeds + orders, parted)
 
 
 def compare(name, peer, program, arguments, keras):
     """Every seed beside one peer, and both beside f64. True when they agree."""
-    agree = good = parted = 0
+    within = parted = others_parted = 0
     offs = []
     for seed in SEEDS:
         start, x, y, ours = run(program, arguments + ['--seed', str(seed)])
+        if len(ours) < 100:
+            sys.exit(f'{name}: only {len(ours)} steps')
         theirs, exact = peer(start, x, y), torch_losses(start, x, y, exact=True, keras=keras)
-        others = [distance(torch_losses(start, x, y, keras=keras, order=i + 1), theirs)
-                  for i in range(ORDERS)]
+        others = [torch_losses(start, x, y, keras=keras, order=i + 1) for i in range(ORDERS)]
         offs.append((distance(ours, exact), distance(theirs, exact)))
-        right, verdict = judge(ours, theirs, exact, others)
-        agree += right and not verdict
-        good += right
-        parted += sum(each > LIMIT for each in others)
+        far = parts(ours, theirs, exact)
+        within += distance(ours, theirs) <= LIMIT
+        parted += far
+        others_parted += sum(parts(each, theirs, exact) for each in others)
         print(f'{name:8} seed {seed}  {len(ours)} steps  loss {ours[0]:.6f} to {ours[-1]:.6f}  '
               f'apart {distance(ours, theirs):.1e}  from f64: ours {offs[-1][0]:.1e}, theirs '
               f'{offs[-1][1]:.1e}  PyTorch in other orders: '
-              + ' '.join(f'{each:.0e}' for each in others) + f'  {verdict}', flush=True)
+              + ' '.join(f'{distance(each, theirs):.0e}' for each in others)
+              + ('  PARTED' if far else ''), flush=True)
     ours_off, theirs_off = np.median(offs, axis=0)
-    print(f'{name:8} {agree} of {len(SEEDS)} seeds within {LIMIT:g} of each other, {good} within what '
-          f'f32 allows; PyTorch in other orders: {parted} of {len(SEEDS) * ORDERS} are farther. Median '
-          f'distance from f64: ours {ours_off:.1e}, theirs {theirs_off:.1e}')
-    return good == len(SEEDS) and ours_off <= theirs_off
+    chance = chance_of(parted, len(SEEDS), others_parted, len(SEEDS) * ORDERS)
+    print(f'{name:8} {within} of {len(SEEDS)} seeds within {LIMIT:g} of each other; ours parted in '
+          f'{parted}, PyTorch in other orders in {others_parted} of {len(SEEDS) * ORDERS}: so many of '
+          f'ours or more by chance {chance:.0%}. Median distance from f64: ours {ours_off:.1e}, theirs '
+          f'{theirs_off:.1e}')
+    return chance >= CHANCE and ours_off <= theirs_off
 
 
 def main():

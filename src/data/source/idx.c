@@ -29,7 +29,7 @@ static int64_t count_classes(const tutti_tensor *labels)
     return most + 1;
 }
 
-tutti_dataset *tutti_idx(tutti_job *job, const char *images_path, const char *labels_path)
+tutti_dataset *tutti_dataset_idx(tutti_job *job, const char *images_path, const char *labels_path)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_idx;
     tutti_tensor *images = NULL, *labels = NULL;

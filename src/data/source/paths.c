@@ -6,8 +6,8 @@
 #include "io/gzip.h"
 #include "io/stream.h"
 
-tutti_status tutti__paths_keep(tutti_dataset *dataset, const char *path, int count,
-                               const char *const *paths, tutti_paths *ret)
+static tutti_status keep(tutti_dataset *dataset, const char *path, int count,
+                         const char *const *paths, tutti_paths *ret)
 {
     const char *const *from = count > 0 ? paths : &path;
     int kept = count > 0 ? count : 1;
@@ -23,6 +23,16 @@ tutti_status tutti__paths_keep(tutti_dataset *dataset, const char *path, int cou
     }
     *ret = (tutti_paths){kept, list};
     return TUTTI_OK;
+}
+
+tutti_dataset *tutti__paths_dataset(const tutti_dataset_def *def, tutti_job *job, const char *path,
+                                    int count, const char *const *paths)
+{
+    tutti_dataset *dataset = tutti__dataset_create(def, job, 0, NULL);
+    if (!dataset)
+        return NULL;
+    tutti_status status = keep(dataset, path, count, paths, dataset->settings);
+    return status == TUTTI_OK ? dataset : tutti__dataset_fail(job, def, status);
 }
 
 static tutti_status size_of(const char *path, int64_t *ret_size, bool *ret_packed)
@@ -97,8 +107,9 @@ void tutti__paths_end(tutti_span *span)
     span->sizes = NULL;
 }
 
-void tutti__paths_reads(const tutti_paths *paths, tutti_intake *ret)
+void tutti__paths_reads(const tutti_dataset *dataset, tutti_intake *ret)
 {
+    const tutti_paths *paths = dataset->settings;
     *ret = (tutti_intake){.files = paths->count, .cuts = true};
     for (int i = 0; i < paths->count; i++) {
         int64_t size;

@@ -1,4 +1,5 @@
 /* source_test.c: what the sources give, and which files they refuse. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/test.h"
@@ -271,4 +272,35 @@ TUTTI_TEST(tfrecords_are_bytes_or_examples)
     CHECK_CONTAINS(tutti_error_message(), "element 0 of epoch 0");
     tutti_close(job);
     test_folder_remove(&folder);
+}
+
+/* A source that could not be made has said where it was asked for. */
+static void check_place(tutti_job *job, tutti_dataset *made, int line)
+{
+    char place[64];
+    snprintf(place, sizeof place, "(source_test.c:%d)", line);
+    CHECK(made == NULL);
+    CHECK(tutti_job_check(job) != TUTTI_OK);
+    CHECK_CONTAINS(tutti_error_message(), place);
+    tutti_close(job);
+}
+#define CHECK_PLACE(call)                                                                          \
+    do {                                                                                           \
+        tutti_job *job = tutti_open(NULL, NULL);                                                   \
+        tutti_here("an_earlier_call.c", 1);                                                        \
+        check_place(job, call, __LINE__);                                                          \
+    } while (0)
+
+TUTTI_TEST(sources_that_fail_name_the_line_of_their_call)
+{
+    const char *const path = "/tmp/tutti-no-such-file";
+    CHECK_PLACE(tutti_text_lines(job, path));
+    CHECK_PLACE(tutti_idx(job, path, NULL));
+    CHECK_PLACE(tutti_npy_dataset(job, 1, &path));
+    CHECK_PLACE(tutti_npz_dataset(job, path));
+    CHECK_PLACE(tutti_mnist(job, "nothing"));
+    CHECK_PLACE(tutti_cifar10(job, "nothing"));
+    CHECK_PLACE(tutti_range_dataset(job, 0, 1, 0));
+    CHECK_PLACE(tutti_from_generator(job, &(tutti_generator){0}));
+    CHECK_PLACE(tutti_from_tensors(job, 0, NULL));
 }

@@ -11,10 +11,6 @@
 enum { PIECE = 1 << 16 };
 #define LINE_LIMIT ((size_t)1 << 30)
 
-typedef struct settings {
-    tutti_paths paths;
-} settings;
-
 typedef struct state {
     tutti_span span;
     tutti_source *source; /* NULL: none is open */
@@ -76,9 +72,9 @@ static void leave_file(state *s)
     s->source = NULL;
 }
 
-static tutti_status enter_file(const settings *given, state *s)
+static tutti_status enter_file(const tutti_paths *paths, state *s)
 {
-    const char *path = given->paths.list[s->span.file], *line;
+    const char *path = paths->list[s->span.file], *line;
     size_t size;
     bool cuts = s->span.sizes != NULL;
     TUTTI_TRY(cuts ? tutti__source_file(path, &s->source)
@@ -92,14 +88,14 @@ static tutti_status enter_file(const settings *given, state *s)
 /* The next line that is this process's; *ret_size 0 behind the last. */
 static tutti_status next_line(tutti_iterator *iterator, const char **ret_line, size_t *ret_size)
 {
-    const settings *given = iterator->dataset->settings;
+    const tutti_paths *paths = iterator->dataset->settings;
     state *s = iterator->state;
     for (*ret_size = 0; *ret_size == 0;) {
         if (!s->source) {
-            TUTTI_TRY(tutti__paths_next(&given->paths, iterator->share, &s->span));
-            if (s->span.file >= given->paths.count)
+            TUTTI_TRY(tutti__paths_next(paths, iterator->share, &s->span));
+            if (s->span.file >= paths->count)
                 return TUTTI_OK;
-            TUTTI_TRY(enter_file(given, s));
+            TUTTI_TRY(enter_file(paths, s));
         }
         if (s->at < s->span.end)
             TUTTI_TRY(take_line(s, ret_line, ret_size));
@@ -151,25 +147,16 @@ static void close(tutti_iterator *iterator)
     tutti__paths_end(&s->span);
 }
 
-static void reads(const tutti_dataset *dataset, tutti_intake *ret)
-{
-    tutti__paths_reads(&((const settings *)dataset->settings)->paths, ret);
-}
-
 extern const tutti_dataset_def tutti_dataset_def_text_files;
 
 tutti_dataset *tutti_dataset_text_files(tutti_job *job, const char *path,
                                         const tutti_text_files_options *options)
 {
-    const tutti_dataset_def *def = &tutti_dataset_def_text_files;
-    tutti_dataset *dataset = tutti__dataset_create(def, job, 0, NULL);
+    tutti_dataset *dataset =
+        tutti__paths_dataset(&tutti_dataset_def_text_files, job, path, options ? options->count : 0,
+                             options ? options->paths : NULL);
     if (!dataset)
         return NULL;
-    settings *s = dataset->settings;
-    tutti_status status = tutti__paths_keep(dataset, path, options ? options->count : 0,
-                                            options ? options->paths : NULL, &s->paths);
-    if (status != TUTTI_OK)
-        return tutti__dataset_fail(job, def, status);
     dataset->info.components = 1;
     dataset->info.names[0] = "line";
     dataset->info.types[0] = tutti_type_make(TUTTI_STRING, 0, NULL);
@@ -179,10 +166,10 @@ tutti_dataset *tutti_dataset_text_files(tutti_job *job, const char *path,
 const tutti_dataset_def tutti_dataset_def_text_files = {
     .name = "text_files",
     .doc = "the lines of text files, read as they are asked for",
-    .settings_size = sizeof(settings),
+    .settings_size = sizeof(tutti_paths),
     .state_size = sizeof(state),
     .next = next,
     .skip = skip,
     .close = close,
-    .reads = reads,
+    .reads = tutti__paths_reads,
 };

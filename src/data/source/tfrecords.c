@@ -6,7 +6,7 @@
 #include "io/tfrecord.h"
 
 typedef struct settings {
-    tutti_paths paths;
+    tutti_paths paths; /* first */
     int feature_count; /* 0: bytes */
     tutti_feature features[TUTTI_MAX_COMPONENTS];
 } settings;
@@ -157,11 +157,6 @@ static void close(tutti_iterator *iterator)
     tutti__paths_end(&s->span);
 }
 
-static void reads(const tutti_dataset *dataset, tutti_intake *ret)
-{
-    tutti__paths_reads(&((const settings *)dataset->settings)->paths, ret);
-}
-
 static bool feature_is_good(const tutti_feature *feature)
 {
     int free_sizes = 0;
@@ -205,15 +200,12 @@ tutti_dataset *tutti_dataset_tfrecords(tutti_job *job, const char *path,
                                        const tutti_tfrecords_options *options)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_tfrecords;
-    tutti_dataset *dataset = tutti__dataset_create(def, job, 0, NULL);
+    tutti_dataset *dataset = tutti__paths_dataset(def, job, path, options ? options->count : 0,
+                                                  options ? options->paths : NULL);
     if (!dataset)
         return NULL;
-    settings *s = dataset->settings;
-    tutti_status status = tutti__paths_keep(dataset, path, options ? options->count : 0,
-                                            options ? options->paths : NULL, &s->paths);
-    if (status == TUTTI_OK)
-        status = set_features(dataset, options ? options->features.count : 0,
-                              options ? options->features.list : NULL);
+    tutti_status status = set_features(dataset, options ? options->features.count : 0,
+                                       options ? options->features.list : NULL);
     return status == TUTTI_OK ? dataset : tutti__dataset_fail(job, def, status);
 }
 
@@ -225,5 +217,5 @@ const tutti_dataset_def tutti_dataset_def_tfrecords = {
     .next = next,
     .skip = skip,
     .close = close,
-    .reads = reads,
+    .reads = tutti__paths_reads,
 };

@@ -110,17 +110,7 @@ static bool fill_calls(tutti_cpu_frame *f, const tutti_program *program)
     tutti_view *view = f->views;
     for (size_t i = 0; i < program->instruction_count; i++) {
         const tutti_instruction *instruction = &program->instructions[i];
-        f->calls[i] = (tutti_call){.op = instruction->node->op,
-                                   .name = instruction->node->name,
-                                   .attrs = instruction->node->attrs,
-                                   .attr_count = instruction->node->attr_count,
-                                   .input_count = instruction->input_count,
-                                   .output_count = instruction->output_count,
-                                   .inputs = view,
-                                   .outputs = view + instruction->input_count,
-                                   .plan = instruction->plan,
-                                   .pool = program->device->pool,
-                                   .context = &f->context};
+        f->calls[i] = tutti__instruction_call(program, instruction, view, &f->context);
         for (int k = 0; k < instruction->input_count; k++)
             if (!resolve(f, program, instruction->inputs[k], reads(instruction, k), view++))
                 return false;

@@ -6,6 +6,7 @@
 
 #include "base/pool.h"
 #include "base/test.h"
+#include "ops/build.h"
 #include "program/kernel.h"
 
 enum { MOST = 16, MOST_KERNELS = 96, GUARD = 256, MOST_THREADS = 3 };
@@ -203,6 +204,35 @@ int tutti__kernel_check_sample(const tutti_sample *sample, double tolerance)
         tutti_tensor_release(c.expected[i]);
     for (int i = 0; bids > 0 && i < sample->input_count; i++)
         tutti_tensor_release(c.updated[i]);
+    return bids;
+}
+
+int tutti__kernel_check_fused(const char *op, const char *pattern, tutti_graph *body, int count,
+                              tutti_tensor *const *values, double tolerance)
+{
+    tutti_graph *graph;
+    tutti_sym inputs[MOST];
+    tutti_type types[MOST];
+    tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("body", body), TUTTI_STR("pattern", pattern)};
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK(count <= MOST);
+    for (int i = 0; i < count; i++) {
+        types[i] = *tutti_tensor_type(values[i]);
+        inputs[i] = (tutti_placeholder)(graph, types[i]);
+    }
+    tutti_sym fused = tutti_apply_op(graph, op, count, inputs, 2, attrs);
+    CHECK(tutti_sym_ok(fused));
+    tutti_sample sample = {.op = fused.node->op,
+                           .input_count = count,
+                           .output_count = fused.node->output_count,
+                           .attr_count = fused.node->attr_count,
+                           .types = types,
+                           .values = (tutti_tensor **)(uintptr_t)values,
+                           .attrs = fused.node->attrs,
+                           .graph = graph,
+                           .node = fused.node};
+    int bids = tutti__kernel_check_sample(&sample, tolerance);
+    tutti_graph_destroy(graph);
     return bids;
 }
 

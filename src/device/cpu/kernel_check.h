@@ -16,6 +16,11 @@ int tutti__kernel_check(const char *op, const char *text, double tolerance);
 /* The same for a sample at hand. */
 int tutti__kernel_check_sample(const tutti_sample *sample, double tolerance);
 
+/* The same for a node of `op`, fused or fused_checked, with this pattern and body, which gets the
+ * values; all of them stay the caller's. */
+int tutti__kernel_check_fused(const char *op, const char *pattern, tutti_graph *body, int count,
+                              tutti_tensor *const *values, double tolerance);
+
 /* All samples of the operator and, where it takes them, their f64, f16 and bf16 forms; fails unless
  * some kernel bid for one of them. */
 void tutti__kernel_check_op(const char *op);

@@ -43,32 +43,12 @@ static tutti_tensor *ramp(const tutti_type *type)
 static int check(const layer_case *c)
 {
     tutti_sample *product;
-    tutti_type types[3];
+    tutti_type bias;
     CHECK_OK(tutti__sample_parse(tutti_op_find("matmul"), c->samples, 5, &product));
-    tutti_graph *body = make_body(product, c, &types[2]), *graph;
-    types[0] = product->types[0];
-    types[1] = product->types[1];
-    tutti_tensor *values[] = {product->values[0], product->values[1], ramp(&types[2])};
-    CHECK_OK(tutti_graph_create(&graph));
-    tutti_sym inputs[3];
-    for (int i = 0; i < 3; i++)
-        inputs[i] = (tutti_placeholder)(graph, types[i]);
-    tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("body", body),
-                          TUTTI_STR("pattern", "matmul_bias_activation")};
-    tutti_sym fused = tutti_apply_op(graph, "fused", 3, inputs, 2, attrs);
-    CHECK(tutti_sym_ok(fused));
-    tutti_sample sample = {.op = fused.node->op,
-                           .input_count = 3,
-                           .output_count = 1,
-                           .attr_count = fused.node->attr_count,
-                           .types = types,
-                           .values = values,
-                           .attrs = fused.node->attrs,
-                           .graph = graph,
-                           .node = fused.node};
-    int bids = tutti__kernel_check_sample(&sample, -1);
+    tutti_graph *body = make_body(product, c, &bias);
+    tutti_tensor *values[] = {product->values[0], product->values[1], ramp(&bias)};
+    int bids = tutti__kernel_check_fused("fused", "matmul_bias_activation", body, 3, values, -1);
     tutti_tensor_release(values[2]);
-    tutti_graph_destroy(graph);
     tutti_graph_destroy(body);
     tutti__sample_free(product);
     return bids;

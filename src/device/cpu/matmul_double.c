@@ -56,12 +56,8 @@ static size_t workspace(const tutti_kernel_query *query)
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    double_plan *plan = malloc(sizeof *plan);
-    if (plan == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    *plan = plan_of(&query->node);
-    *ret_plan = plan;
-    return TUTTI_OK;
+    double_plan plan = plan_of(&query->node);
+    return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
 typedef struct product {

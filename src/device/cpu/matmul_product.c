@@ -5,15 +5,13 @@
 #include <stdlib.h>
 
 #include "base/pool.h"
+#include "device/cpu/conversion.h"
 #include "device/cpu/gemm/gemm.h"
 #include "device/cpu/kept.h"
 #include "device/cpu/slots.h"
-#include "device/cpu/tile/tile.h"
 #include "tensor/pending.h"
 
 #define SIDE_BY_SIDE_FLOPS 4e6 /* batches of smaller products: one product a thread */
-
-enum { CONVERT_PIECE = 8192 };
 
 struct tutti_matmul_plan {
     tutti_gemm_plan gemm;
@@ -199,31 +197,6 @@ void tutti__matmul_discard(void *self)
     if (plan != NULL)
         tutti__kept_give(plan->kept);
     free(plan);
-}
-
-/* Elements of one type converted to another, in pieces. */
-typedef struct conversion {
-    tutti_tile_loop *loop;
-    const char *from;
-    char *to;
-    size_t from_element, to_element;
-    int64_t count;
-} conversion;
-
-static void convert_piece(void *context, int64_t index)
-{
-    static const double none[TUTTI_TILE_PARAMS];
-    const conversion *c = context;
-    int64_t first = index * CONVERT_PIECE, rest = c->count - first;
-    c->loop(&(tutti_tile_args){.count = rest < CONVERT_PIECE ? rest : CONVERT_PIECE,
-                               .x = {c->from + (size_t)first * c->from_element},
-                               .y = c->to + (size_t)first * c->to_element,
-                               .params = none});
-}
-
-static void convert(const tutti_call *call, conversion c)
-{
-    tutti_parallel(call, (c.count + CONVERT_PIECE - 1) / CONVERT_PIECE, convert_piece, &c);
 }
 
 typedef struct products {

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/isa.h"
+#include "device/cpu/conversion.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/slots.h"
-#include "device/cpu/tile/tile.h"
 
-enum { MOST = 16, PIECE = 8192 }; /* inputs and outputs; elements that one piece converts */
+enum { MOST = 16 }; /* inputs and outputs */
 
 typedef struct widened_plan {
     const tutti_kernel *kernel; /* of f32 */
@@ -143,29 +143,9 @@ static void discard(void *self)
     free(plan);
 }
 
-typedef struct conversion {
-    tutti_tile_loop *loop;
-    const char *from;
-    char *to;
-    size_t from_element, to_element;
-    int64_t count;
-} conversion;
-
-static void convert_piece(void *context, int64_t index)
+static tutti_tile_loop *find_loop(const char *name)
 {
-    static const double none[TUTTI_TILE_PARAMS];
-    const conversion *c = context;
-    int64_t first = index * PIECE, rest = c->count - first;
-    c->loop(&(tutti_tile_args){.count = rest < PIECE ? rest : PIECE,
-                               .x = {c->from + (size_t)first * c->from_element},
-                               .y = c->to + (size_t)first * c->to_element,
-                               .params = none});
-}
-
-static void convert(const tutti_call *call, const char *loop, conversion c)
-{
-    c.loop = tutti__tile_find(loop, NULL, 0)->f32;
-    tutti_parallel(call, (c.count + PIECE - 1) / PIECE, convert_piece, &c);
+    return tutti__tile_find(name, NULL, 0)->f32;
 }
 
 /* The views that the kernel of f32 sees; inputs are converted on the way. */
@@ -180,8 +160,10 @@ static void widen(const tutti_call *call, const widened_plan *plan, tutti_view *
             continue;
         char *memory = (char *)call->workspace + plan->offsets[i];
         if (at < 0)
-            convert(call, plan->dtypes[i] == TUTTI_F16 ? ".load_f16" : ".load_bf16",
-                    (conversion){.from = view->data,
+            convert(call,
+                    (conversion){.loop = find_loop(plan->dtypes[i] == TUTTI_F16 ? ".load_f16"
+                                                                                : ".load_bf16"),
+                                 .from = view->data,
                                  .to = memory,
                                  .from_element = sizeof(uint16_t),
                                  .to_element = sizeof(float),
@@ -205,12 +187,13 @@ static tutti_status run(const tutti_call *call)
     for (int i = 0; i < plan->output_count; i++) {
         tutti_dtype dtype = plan->dtypes[plan->input_count + i];
         if (dtype != TUTTI_NO_DTYPE)
-            convert(call, dtype == TUTTI_F16 ? ".store_f16" : ".store_bf16",
-                    (conversion){.from = outputs[i].data,
-                                 .to = call->outputs[i].data,
-                                 .from_element = sizeof(float),
-                                 .to_element = sizeof(uint16_t),
-                                 .count = plan->counts[plan->input_count + i]});
+            convert(call, (conversion){
+                              .loop = find_loop(dtype == TUTTI_F16 ? ".store_f16" : ".store_bf16"),
+                              .from = outputs[i].data,
+                              .to = call->outputs[i].data,
+                              .from_element = sizeof(float),
+                              .to_element = sizeof(uint16_t),
+                              .count = plan->counts[plan->input_count + i]});
     }
     return TUTTI_OK;
 }

@@ -26,17 +26,7 @@ static void fill_calls(tutti_far_frame *f)
     tutti_view *view = f->views;
     for (size_t i = 0; i < program->instruction_count; i++) {
         const tutti_instruction *instruction = &program->instructions[i];
-        f->calls[i] = (tutti_call){.op = instruction->node->op,
-                                   .name = instruction->node->name,
-                                   .attrs = instruction->node->attrs,
-                                   .attr_count = instruction->node->attr_count,
-                                   .input_count = instruction->input_count,
-                                   .output_count = instruction->output_count,
-                                   .inputs = view,
-                                   .outputs = view + instruction->input_count,
-                                   .plan = instruction->plan,
-                                   .pool = program->device->pool,
-                                   .context = &f->context};
+        f->calls[i] = tutti__instruction_call(program, instruction, view, &f->context);
         for (int k = 0; k < instruction->input_count; k++)
             *view++ = planned_view(program, instruction->inputs[k]);
         for (int k = 0; k < instruction->output_count; k++)

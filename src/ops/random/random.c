@@ -109,3 +109,26 @@ void tutti__cost_random(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_elementwise(node, ret);
     ret->flops *= 40;
 }
+
+tutti_status tutti__infer_normal(tutti_infer *node)
+{
+    double mean = RULE_FLOAT(node, "mean"), stddev = RULE_FLOAT(node, "stddev");
+    if (!isfinite(mean) || !isfinite(stddev) || stddev < 0)
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "mean %g and standard deviation %g must be finite, the latter not negative", mean,
+            stddev);
+    return tutti__infer_random_floats(node);
+}
+
+tutti_status tutti__normal_reference(const tutti_call *call,
+                                     double (*normal)(tutti_random_key key, uint64_t index))
+{
+    const tutti_view *out = &call->outputs[0];
+    double mean = RULE_FLOAT(call, "mean"), stddev = RULE_FLOAT(call, "stddev");
+    tutti_draw draw = tutti__draw_of(call, out);
+    int64_t count = tutti_view_count(out);
+    for (int64_t i = 0; i < count; i++)
+        tutti_view_set(out, i, mean + stddev * normal(draw.key, tutti__draw_index(&draw, i)));
+    return TUTTI_OK;
+}

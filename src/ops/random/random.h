@@ -31,8 +31,8 @@ void tutti__cost_random(const tutti_infer *node, tutti_cost *ret);
 #define TUTTI_RANDOM_COUNTER "tutti/random_counter"
 tutti_sym tutti__random_counter(tutti_graph *graph);
 /* What tells a random node from others of one seed: its name, or in a trace, whose names depend on
- * what was made before, its number among the step's random nodes: a step that is restored draws what
- * it drew. */
+ * what was made before, its number among the step's random nodes: a step that is restored draws
+ * what it drew. */
 int64_t tutti__random_salt(const tutti_node *node);
 
 /* Builds a random node: input 0 the options' counter or the graph's, then `inputs`; gives it its
@@ -44,5 +44,11 @@ tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
 tutti_sym tutti__random_build_type(tutti_graph *graph, const tutti_op *op, tutti_type type,
                                    const tutti_random_options *options, int attr_count,
                                    const tutti_attr *attrs);
+
+/* Of operators with attributes mean and stddev. */
+tutti_status tutti__infer_normal(tutti_infer *node);
+/* y = mean + stddev z, z = normal(key, index). */
+tutti_status tutti__normal_reference(const tutti_call *call,
+                                     double (*normal)(tutti_random_key key, uint64_t index));
 
 #endif

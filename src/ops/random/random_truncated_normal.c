@@ -1,28 +1,9 @@
 /* random_truncated_normal.c: normal numbers within two standard deviations. */
 #include "ops/random/random.h"
 
-static tutti_status infer(tutti_infer *node)
-{
-    double mean = RULE_FLOAT(node, "mean"), stddev = RULE_FLOAT(node, "stddev");
-    if (!isfinite(mean) || !isfinite(stddev) || stddev < 0)
-        return RULE_FAIL(
-            node, TUTTI_INVALID,
-            "mean %g and standard deviation %g must be finite, the latter not negative", mean,
-            stddev);
-    return tutti__infer_random_floats(node);
-}
-
 static tutti_status reference(const tutti_call *call)
 {
-    const tutti_view *out = &call->outputs[0];
-    double mean = RULE_FLOAT(call, "mean"), stddev = RULE_FLOAT(call, "stddev");
-    tutti_draw draw = tutti__draw_of(call, out);
-    int64_t count = tutti_view_count(out);
-    for (int64_t i = 0; i < count; i++) {
-        double z = tutti__draw_truncated(draw.key, tutti__draw_index(&draw, i));
-        tutti_view_set(out, i, mean + stddev * z);
-    }
-    return TUTTI_OK;
+    return tutti__normal_reference(call, tutti__draw_truncated);
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -60,7 +41,7 @@ const tutti_op tutti_op_random_truncated_normal = {
     .outputs = 1,
     .flags = TUTTI_OP_RANDOM | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = tutti__infer_normal,
     .cost = tutti__cost_random,
     .split = tutti__split_random,
     .reference = reference,

@@ -142,3 +142,73 @@ tutti_status tutti__index_columns(const tutti_infer *node, int input, int rank, 
     *ret_columns = (int)columns;
     return TUTTI_OK;
 }
+
+/* ---- scatter_nd and scatter_nd_like ---- */
+
+tutti_status tutti__scatter_nd_infer(tutti_infer *node, const tutti_type *like)
+{
+    char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT], c[TUTTI_TYPE_TEXT];
+    const tutti_type *indices = &node->inputs[0], *updates = &node->inputs[1];
+    int columns, rank = like->rank;
+    const int64_t *dims = like->dims;
+    int64_t merged;
+    TUTTI_TRY(tutti__shape_numbers(node, 1));
+    TUTTI_TRY(tutti__index_columns(node, 0, rank, &columns));
+    bool agree = updates->rank == indices->rank - 1 + rank - columns;
+    for (int i = 0; agree && i < updates->rank; i++)
+        agree = tutti__shape_merge(updates->dims[i],
+                                   i < indices->rank - 1 ? indices->dims[i]
+                                                         : dims[i - (indices->rank - 1) + columns],
+                                   &merged);
+    if (!agree) {
+        tutti_type y = tutti_type_make(updates->dtype, rank, dims);
+        return RULE_FAIL(
+            node, TUTTI_INVALID,
+            "updates are %s, which do not fit indices %s into a result %s: they need the "
+            "dimensions of indices without the last, then those that are not indexed",
+            tutti_type_text(updates, a), tutti_type_text(indices, b), tutti_type_text(&y, c));
+    }
+    return tutti__shape_output(node, 0, updates->dtype, rank, dims);
+}
+
+tutti_status tutti__scatter_nd_gradient(tutti_gradient *node)
+{
+    if (node->wanted[1])
+        node->input_grads[1] = tutti_gather_nd(node->output_grads[0], node->inputs[0]);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__scatter_nd_reference(const tutti_call *call)
+{
+    const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
+    tutti_index_rows rows = tutti__index_rows(indices, y->rank, y->dims);
+    tutti_scatter scatter = {rows.rows, rows.length, tutti__index_rows_start, &rows};
+    TUTTI_TRY(tutti__indices_check(call, 0, 0, rows.columns, y->dims));
+    tutti__scatter_add(&scatter, &call->inputs[1], y);
+    return TUTTI_OK;
+}
+
+int tutti__scatter_nd_split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    const tutti_type *indices = &node->inputs[0];
+    int columns = (int)indices->dims[indices->rank - 1];
+    tutti_cuts cuts = {.capacity = capacity, .ret = ret};
+    for (int i = 0; i < indices->rank - 1; i++) {
+        tutti_split *way = tutti__cut(&cuts);
+        way->inputs[0] = way->inputs[1] = (int8_t)i;
+        way->outputs[0] = TUTTI_PARTIAL_SUM;
+    }
+    for (int i = columns; i < node->outputs[0].rank; i++) {
+        tutti_split *way = tutti__cut(&cuts);
+        way->inputs[1] = (int8_t)(indices->rank - 1 + i - columns);
+        way->outputs[0] = (int8_t)i;
+        tutti__cut_like(node, way, 2, i);
+    }
+    return cuts.count;
+}
+
+void tutti__scatter_nd_cost(const tutti_infer *node, tutti_cost *ret)
+{
+    tutti__cost_move(node, ret);
+    ret->flops = tutti__shape_elements(&node->inputs[1]);
+}

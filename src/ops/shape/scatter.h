@@ -39,4 +39,13 @@ int64_t tutti__index_rows_start(const void *index_rows, int64_t row);
 /* The last dimension of indices, which must be known and at most `rank`. */
 tutti_status tutti__index_columns(const tutti_infer *node, int input, int rank, int *ret_columns);
 
+/* What scatter_nd and scatter_nd_like share: inputs indices and updates; the result's shape is that
+ * of `like`. */
+tutti_status tutti__scatter_nd_infer(tutti_infer *node, const tutti_type *like);
+tutti_status tutti__scatter_nd_gradient(tutti_gradient *node);
+tutti_status tutti__scatter_nd_reference(const tutti_call *call);
+/* The indices: each piece of them adds its part. Or an axis that is not indexed. */
+int tutti__scatter_nd_split(const tutti_infer *node, int capacity, tutti_split *ret);
+void tutti__scatter_nd_cost(const tutti_infer *node, tutti_cost *ret);
+
 #endif

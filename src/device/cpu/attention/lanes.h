@@ -206,13 +206,10 @@ static inline int lanes_score(const tutti_kernel_query *query)
 static inline tutti_status lanes_plan(const tutti_kernel_query *query, size_t floats,
                                       void **ret_plan)
 {
-    attention_plan *plan = calloc(1, sizeof *plan);
-    if (plan == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    plan->threads = query->threads;
-    plan->slot_floats = tutti__slot_bytes(floats * sizeof(float)) / sizeof(float);
-    *ret_plan = plan;
-    return TUTTI_OK;
+    attention_plan plan = {.threads = query->threads,
+                           .slot_floats =
+                               tutti__slot_bytes(floats * sizeof(float)) / sizeof(float)};
+    return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
 static inline size_t lanes_bytes(const tutti_kernel_query *query, size_t floats)

@@ -52,12 +52,8 @@ static inline size_t attention_workspace(const tutti_kernel_query *query)
 
 static inline tutti_status attention_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    attention_plan *plan = malloc(sizeof *plan);
-    if (plan == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    *plan = attention_plan_of(query);
-    *ret_plan = plan;
-    return TUTTI_OK;
+    attention_plan plan = attention_plan_of(query);
+    return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
 /* A slot's parts. */

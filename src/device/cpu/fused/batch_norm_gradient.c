@@ -54,12 +54,9 @@ static size_t workspace(const tutti_kernel_query *query)
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    plan *p = malloc(sizeof *p);
-    if (p == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    make(query, p);
-    *ret_plan = p;
-    return TUTTI_OK;
+    plan p = {0};
+    make(query, &p);
+    return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
 static float *output_of(const tutti_call *call, int index)

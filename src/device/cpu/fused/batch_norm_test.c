@@ -24,32 +24,15 @@ static void result(tutti_sym sym)
 /* Of the body at hand; returns how many kernels bid. */
 static int check(const char *pattern)
 {
-    tutti_graph *graph;
     tutti_tensor *values[MOST];
-    tutti_sym inputs[MOST];
-    CHECK_OK(tutti_graph_create(&graph));
     for (int i = 0; i < count; i++) {
-        inputs[i] = (tutti_placeholder)(graph, types[i]);
         CHECK_OK(tutti_tensor_create(types[i].dtype, types[i].rank, types[i].dims, &values[i]));
         for (int64_t e = 0; e < tutti_tensor_count(values[i]); e++)
             tutti_tensor_set(values[i], e, (double)((e * 7 + i * 5) % 23) / 11 - (i == 3 ? 0 : 1));
     }
-    tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("body", body), TUTTI_STR("pattern", pattern)};
-    tutti_sym fused = tutti_apply_op(graph, "fused", count, inputs, 2, attrs);
-    CHECK(tutti_sym_ok(fused));
-    tutti_sample sample = {.op = fused.node->op,
-                           .input_count = count,
-                           .output_count = fused.node->output_count,
-                           .attr_count = fused.node->attr_count,
-                           .types = types,
-                           .values = values,
-                           .attrs = fused.node->attrs,
-                           .graph = graph,
-                           .node = fused.node};
-    int bids = tutti__kernel_check_sample(&sample, 1e-4);
+    int bids = tutti__kernel_check_fused("fused", pattern, body, count, values, 1e-4);
     for (int i = 0; i < count; i++)
         tutti_tensor_release(values[i]);
-    tutti_graph_destroy(graph);
     tutti_graph_destroy(body);
     return bids;
 }

@@ -84,12 +84,8 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     const tutti_gemm_engine *engine;
     TUTTI_TRY(tutti__gemm_engine(false, &engine));
-    add_plan *plan = malloc(sizeof *plan);
-    if (plan == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    *plan = plan_of(query);
-    *ret_plan = plan;
-    return TUTTI_OK;
+    add_plan plan = plan_of(query);
+    return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
 static tutti_status run(const tutti_call *call)

@@ -7,38 +7,22 @@
 static int check(const char *text, bool product_first)
 {
     tutti_sample *product;
-    tutti_graph *body, *graph;
+    tutti_graph *body;
     CHECK_OK(tutti__sample_parse(tutti_op_find("matmul"), text, 5, &product));
     CHECK_OK(tutti_graph_create(&body));
-    CHECK_OK(tutti_graph_create(&graph));
     tutti_sym operands[] = {(tutti_parameter)(body, 0, product->types[0]),
                             (tutti_parameter)(body, 1, product->types[1])};
     tutti_sym made = tutti__nary(product->op, 2, operands, product->attr_count, product->attrs);
-    tutti_type types[] = {product->types[0], product->types[1], tutti_sym_type(made)};
-    tutti_sym x = (tutti_parameter)(body, 2, types[2]);
+    tutti_type type = tutti_sym_type(made);
+    tutti_sym x = (tutti_parameter)(body, 2, type);
     tutti_sym sum = product_first ? tutti_add(made, x) : tutti_add(x, made);
     CHECK_OK(tutti__graph_result(body, tutti__edge(sum)));
     tutti_tensor *values[] = {product->values[0], product->values[1], NULL};
-    CHECK_OK(tutti_tensor_create(types[2].dtype, types[2].rank, types[2].dims, &values[2]));
+    CHECK_OK(tutti_tensor_create(type.dtype, type.rank, type.dims, &values[2]));
     for (int64_t i = 0; i < tutti_tensor_count(values[2]); i++)
         tutti_tensor_set(values[2], i, (double)(i % 13) / 4 - 1.5);
-    tutti_sym inputs[3];
-    for (int i = 0; i < 3; i++)
-        inputs[i] = (tutti_placeholder)(graph, types[i]);
-    tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("body", body), TUTTI_STR("pattern", "matmul_add")};
-    tutti_sym fused = tutti_apply_op(graph, "fused", 3, inputs, 2, attrs);
-    tutti_sample sample = {.op = fused.node->op,
-                           .input_count = 3,
-                           .output_count = 1,
-                           .attr_count = fused.node->attr_count,
-                           .types = types,
-                           .values = values,
-                           .attrs = fused.node->attrs,
-                           .graph = graph,
-                           .node = fused.node};
-    int bids = tutti__kernel_check_sample(&sample, -1);
+    int bids = tutti__kernel_check_fused("fused", "matmul_add", body, 3, values, -1);
     tutti_tensor_release(values[2]);
-    tutti_graph_destroy(graph);
     tutti_graph_destroy(body);
     tutti__sample_free(product);
     return bids;

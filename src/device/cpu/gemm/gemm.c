@@ -3,12 +3,9 @@
  * A chunk packs B[chunk_k, chunk_n] and A[chunk_m, chunk_k] once, on all threads, then its pieces
  * of C are computed on all threads. In a packed chunk the blocks of `depth` along k stand one after
  * the other; in a block the panels. */
-#include "device/cpu/gemm/gemm.h"
-#include "device/cpu/gemm/row.h"
+#include "device/cpu/gemm/run.h"
 
 #include <string.h>
-
-#include "base/pool.h"
 
 enum {
     PACK_PIECE = 1 << 15,
@@ -19,21 +16,6 @@ enum {
     MOST_ROWS = TUTTI_GEMM_PIECE_ROWS + 32, /* of a piece of any tile */
     MOST_WIDE = 64,
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t round_up(int64_t a, int64_t b)
-{
-    return divide_up(a, b) * b;
-}
 
 /* One chunk: [m0, m0 + m) x [n0, n0 + n), k from k0. */
 typedef struct chunk {
@@ -181,9 +163,8 @@ static void multiply_block(const chunk *c, int64_t row, int64_t rows, int64_t fi
     }
 }
 
-/* What is done to finished sums: bias, activation, rounding. Column 0 of them is `column` of C. */
-static void finish(const tutti_gemm_tile *tile, const tutti_gemm *g, int64_t row, int64_t rows,
-                   int64_t column, int64_t n, const float *from, int64_t ld)
+void tutti__gemm_finish(const tutti_gemm_tile *tile, const tutti_gemm *g, int64_t row, int64_t rows,
+                        int64_t column, int64_t n, const float *from, int64_t ld)
 {
     tutti_gemm_finish f = {.rows = rows,
                            .n = n,
@@ -211,8 +192,8 @@ static void multiply_rounded(const chunk *c, int64_t row, int64_t rows, int64_t 
             continue;
         for (int64_t p = 0; p < c->k; p += depth)
             multiply_panel(c, row, rows, j, p, least(depth, c->k - p), sums, width, p > 0);
-        finish(c->plan->tile, c->gemm, c->m0 + row, rows, c->n0 + start, least(width, c->n - start),
-               sums, width);
+        tutti__gemm_finish(c->plan->tile, c->gemm, c->m0 + row, rows, c->n0 + start,
+                           least(width, c->n - start), sums, width);
     }
 }
 
@@ -235,7 +216,8 @@ static void multiply_piece(void *context, int64_t index)
     int64_t width, start = panel_start(c, first, &width);
     int64_t last = least(panel_start(c, end - 1, &width) + width, c->n);
     if ((g->bias != NULL || g->relu) && c->k0 + c->k == plan->k && start < last)
-        finish(plan->tile, g, c->m0 + row, rows, c->n0 + start, last - start, to + start, g->ldc);
+        tutti__gemm_finish(plan->tile, g, c->m0 + row, rows, c->n0 + start, last - start,
+                           to + start, g->ldc);
 }
 
 /* Packs B only when `pack_columns`: the chunks of rows share it. */
@@ -281,7 +263,7 @@ static void sum_piece(void *context, int64_t index)
                 to[j] += sum[j];
         }
         if (g->c_bf16 || g->bias != NULL || g->relu)
-            finish(c->plan->tile, g, i, 1, 0, c->n, to, c->n);
+            tutti__gemm_finish(c->plan->tile, g, i, 1, 0, c->n, to, c->n);
     }
 }
 
@@ -343,61 +325,14 @@ static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
     }
 }
 
-/* A library's product, cut into pieces of C: by shape, or, where that changes no bit, into one of
- * many rows for each thread, because a library packs all of B for every piece. Pieces of few rows
- * would run other code of the library, with other bits. */
-typedef struct cut {
-    const tutti_gemm_plan *plan;
-    const tutti_gemm *gemm;
-    int64_t m_pieces, n_pieces;
-    bool even; /* rows are shared out evenly */
-} cut;
-
-enum { FEWEST_ROWS = 144, ROW_UNIT = 16 };
-
-static cut engine_cut(const tutti_gemm_plan *plan, const tutti_gemm *gemm, int threads)
-{
-    cut c = {plan, gemm, .even = plan->engine->row_invariant && plan->engine->row_invariant()};
-    int64_t most = plan->m / FEWEST_ROWS;
-    c.m_pieces = !c.even          ? divide_up(plan->m, plan->piece_m)
-                 : most < 1       ? 1
-                 : most < threads ? most
-                                  : threads;
-    c.n_pieces = c.even ? 1 : divide_up(plan->n, plan->piece_n * plan->tile->wide);
-    return c;
-}
-
-static int64_t engine_row(const cut *c, int64_t piece)
-{
-    if (!c->even)
-        return least(piece * c->plan->piece_m, c->plan->m);
-    return piece == c->m_pieces ? c->plan->m
-                                : c->plan->m * piece / c->m_pieces / ROW_UNIT * ROW_UNIT;
-}
-
-static void engine_piece(void *context, int64_t index)
-{
-    const cut *c = context;
-    tutti_gemm part = *c->gemm;
-    int64_t wide = c->even ? c->plan->n : c->plan->piece_n * c->plan->tile->wide;
-    int64_t row = engine_row(c, index / c->n_pieces), col = index % c->n_pieces * wide;
-    part.m = engine_row(c, index / c->n_pieces + 1) - row;
-    part.n = least(wide, part.n - col);
-    part.a += part.trans_a ? row : row * part.lda;
-    part.b += part.trans_b ? col * part.ldb : col;
-    part.c += row * part.ldc + col;
-    c->plan->engine->multiply(&part);
-    if (part.bias != NULL || part.relu)
-        finish(c->plan->tile, c->gemm, row, part.m, col, part.n, part.c, part.ldc);
-}
-
 /* No k: C is the bias. */
 static void run_empty(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 {
     static const float zeros[MOST_WIDE];
     for (int64_t i = 0; i < plan->m && !gemm->add; i++)
         for (int64_t j = 0; j < plan->n; j += MOST_WIDE)
-            finish(plan->tile, gemm, i, 1, j, least(MOST_WIDE, plan->n - j), zeros, MOST_WIDE);
+            tutti__gemm_finish(plan->tile, gemm, i, 1, j, least(MOST_WIDE, plan->n - j), zeros,
+                               MOST_WIDE);
 }
 
 void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
@@ -418,6 +353,5 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
         (plan->split_k ? run_split : run_plain)(plan, pool, gemm, workspace);
         return;
     }
-    cut c = engine_cut(plan, gemm, pool ? tutti__pool_threads(pool) : 1);
-    tutti__pool_run(pool, c.m_pieces * c.n_pieces, engine_piece, &c);
+    tutti__gemm_run_cut(plan, pool, gemm);
 }

@@ -1,15 +1,10 @@
 /* packed.c: products with a matrix that was packed before. Blocks of `depth` stand one after the
  * other, in a block the panels, as in a chunk of gemm.c; the bits are the same too. */
-#include "device/cpu/gemm/gemm.h"
+#include "device/cpu/gemm/run.h"
 
 #include <string.h>
 
 #include "tensor/tensor.h"
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Width of panel j, whose first column is `start`. */
 static int64_t width_of(const tutti_gemm_tile *tile, const tutti_gemm_panels *panels, int64_t start)
@@ -74,21 +69,35 @@ int64_t tutti__gemm_scratch_floats(int64_t m)
     return (m + tile->rows - 1) / tile->rows * tile->rows * tile->depth;
 }
 
+/* Rows are used as they stand where the tile can and all of them are: those that are left over it
+ * would pack for every panel. Rows a multiple of a page apart fall on one place in the cache. */
+static bool rows_stand(const tutti_gemm_tile *tile, const tutti_gemm *g)
+{
+    return tile->multiply_rows != NULL && !g->trans_a && g->m % 4 == 0 && g->lda % 1024 != 0;
+}
+
 void tutti__gemm_with(const tutti_gemm *g, const float *packed, float *scratch)
 {
     const tutti_gemm_tile *tile = tutti__gemm_tile();
     tutti_gemm_panels panels = tutti__gemm_panels(tile, g->n);
     int64_t step = g->trans_a ? g->lda : 1, stride = g->trans_a ? 1 : g->lda;
+    bool direct = rows_stand(tile, g);
     for (int64_t p = 0; p < g->k; p += tile->depth) {
         int64_t depth = least(tile->depth, g->k - p), width;
-        for (int64_t row = 0; row < g->m; row += tile->rows)
-            tile->pack(tile->rows, least(tile->rows, g->m - row), depth,
-                       g->a + p * step + row * stride, step, stride, scratch + row * depth);
+        const float *a = g->a + p * step;
+        for (int64_t row = 0; row < g->m && !direct; row += tile->rows)
+            tile->pack(tile->rows, least(tile->rows, g->m - row), depth, a + row * stride, step,
+                       stride, scratch + row * depth);
         for (int64_t start = 0; start < g->n; start += width) {
             width = width_of(tile, &panels, start);
-            tile->multiply(g->m, least(width, g->n - start), depth, scratch,
-                           packed + p * panels.padded + start * depth, width, g->c + start, g->ldc,
-                           g->add || p > 0);
+            int64_t n = least(width, g->n - start);
+            const float *b = packed + p * panels.padded + start * depth;
+            float *c = g->c + start;
+            if (direct)
+                tile->multiply_rows(g->m, n, depth, a, g->lda, b, width, c, g->ldc,
+                                    g->add || p > 0);
+            else
+                tile->multiply(g->m, n, depth, scratch, b, width, c, g->ldc, g->add || p > 0);
         }
     }
     for (int64_t i = 0; i < g->m && g->k == 0 && !g->add; i++)

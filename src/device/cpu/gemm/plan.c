@@ -1,7 +1,7 @@
 /* plan.c: which tile runs a product, and how it is cut: all by shape. */
 #include <string.h>
 
-#include "device/cpu/gemm/gemm.h"
+#include "device/cpu/gemm/run.h"
 #include "device/cpu/isa.h"
 #include "tables/gemm_tile.h"
 
@@ -20,21 +20,6 @@ enum {
 #define ENGINE_FLOPS 4e6
 #define ENGINE_SIDE 128
 #define ENGINE_ROWS 512 /* so that there are pieces for some threads */
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t round_up(int64_t a, int64_t b)
-{
-    return divide_up(a, b) * b;
-}
 
 /* The best one for elements of a size that this CPU runs, or NULL. */
 static const tutti_gemm_tile *best_tile(int element)

@@ -1,6 +1,7 @@
-/* row.c: see row.h. One row of A is not worth packing anything for: a piece has a few columns and
- * all of k. Blocks of `depth` are summed in order, as elsewhere: the bits are the same. */
-#include "device/cpu/gemm/row.h"
+/* row.c: products of one row. One row of A is not worth packing anything for: a piece has a few
+ * columns and all of k. Blocks of `depth` are summed in order, as elsewhere: the bits are the same.
+ */
+#include "device/cpu/gemm/run.h"
 
 enum { MOST_DEPTH = 512, PARALLEL = 1 << 15 }; /* PARALLEL: elements of B */
 
@@ -9,11 +10,6 @@ typedef struct row {
     const tutti_gemm *gemm;
     int64_t columns; /* of a piece */
 } row;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static void row_piece(void *context, int64_t index)
 {
@@ -31,13 +27,8 @@ static void row_piece(void *context, int64_t index)
         tile->multiply_row(n, depth, step != 1 ? some : g->a + p, b + p * ldb, ldb, c,
                            g->add || p > 0);
     }
-    if (g->bias == NULL && !g->relu)
-        return;
-    tutti_gemm_finish finish = {
-        .rows = 1, .n = n, .from = c, .to = c, .bias_bf16 = g->bias_bf16, .relu = g->relu};
-    if (g->bias != NULL)
-        finish.bias = (const char *)g->bias + start * (g->bias_bf16 ? 2 : 4);
-    tile->finish(&finish);
+    if (g->bias != NULL || g->relu)
+        tutti__gemm_finish(tile, g, 0, 1, start, n, c, g->ldc);
 }
 
 bool tutti__gemm_is_row(const tutti_gemm_plan *plan, const tutti_gemm *g)

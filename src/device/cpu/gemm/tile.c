@@ -2,22 +2,10 @@
  * while k runs; the arrays below are arrays of registers, so every loop over them is unrolled. */
 #include "device/cpu/gemm/tile.h"
 
-#include <string.h>
-
 #include "base/isa.h"
 #include "device/cpu/gemm/finish.h"
+#include "device/cpu/gemm/pack.h"
 #include "device/cpu/vector.h"
-
-/* Rows of a tile, and registers in a row of a wide and of a narrow one. */
-#if VEC_NEON
-enum { ROWS = 8, WIDE = 3, NARROW = 2, DEPTH = 384 };
-#elif VEC_LANES == 16 /* and 32 registers: AVX-512, SVE */
-enum { ROWS = 12, WIDE = 2, NARROW = 1, DEPTH = 320 };
-#elif defined(__AVX2__)
-enum { ROWS = 4, WIDE = 3, NARROW = 2, DEPTH = 256 };
-#else
-enum { ROWS = 4, WIDE = 2, NARROW = 1, DEPTH = 256 };
-#endif
 
 /* From this depth on the sums that a tile adds to are fetched while it is computed. */
 enum { FETCHED_C = 64 };
@@ -111,25 +99,47 @@ typedef void tile_function(int64_t k, const float *a, int64_t lda, const float *
     {                                                                                              \
         tile(rows, vecs, k, a, 0, b, lda, c, ldc, add);                                            \
     }
-TILE_OF_COLUMNS(tile_columns_wide, ROWS, WIDE)
-TILE_OF_COLUMNS(tile_columns_narrow, ROWS, NARROW)
-TILE_OF_COLUMNS(tile_columns_low_wide, 4, WIDE)
-TILE_OF_COLUMNS(tile_columns_low_narrow, 4, NARROW)
-TILE(tile_wide, ROWS, WIDE)
-TILE(tile_narrow, ROWS, NARROW)
-#if !VEC_NEON
-TILE_OF_ROWS(tile_rows_wide, ROWS, WIDE)
-TILE_OF_ROWS(tile_rows_narrow, ROWS, NARROW)
-TILE_OF_ROWS(tile_rows_low_wide, 4, WIDE)
-TILE_OF_ROWS(tile_rows_low_narrow, 4, NARROW)
-#endif
-#if VEC_NEON || VEC_LANES == 16
-TILE(tile_low_wide, 4, WIDE)
-TILE(tile_low_narrow, 4, NARROW)
+/* Tiles of some height; in an array the highest come first. */
+typedef struct height {
+    int rows;
+    tile_function *narrow, *wide;
+} height;
+
+#define TILES(make, name, rows)                                                                    \
+    make(name##_##rows##_wide, rows, WIDE) make(name##_##rows##_narrow, rows, NARROW)
+#define HEIGHT(name, rows)                                                                         \
+    {                                                                                              \
+        rows, name##_##rows##_narrow, name##_##rows##_wide                                         \
+    }
+#if VEC_LANES == 16
+#define EACH_HEIGHT(make, name) TILES(make, name, 12) TILES(make, name, 8) TILES(make, name, 4)
+#define HEIGHTS(name) HEIGHT(name, 12), HEIGHT(name, 8), HEIGHT(name, 4)
+#elif VEC_NEON
+#define EACH_HEIGHT(make, name) TILES(make, name, 8) TILES(make, name, 4)
+#define HEIGHTS(name) HEIGHT(name, 8), HEIGHT(name, 4)
 #else
-#define tile_low_wide tile_wide
-#define tile_low_narrow tile_narrow
+#define EACH_HEIGHT(make, name) TILES(make, name, 4)
+#define HEIGHTS(name) HEIGHT(name, 4)
 #endif
+
+EACH_HEIGHT(TILE, tile_packed)
+static const height packed_tiles[] = {HEIGHTS(tile_packed)};
+EACH_HEIGHT(TILE_OF_COLUMNS, tile_columns)
+static const height column_tiles[] = {HEIGHTS(tile_columns)};
+#if !VEC_NEON
+EACH_HEIGHT(TILE_OF_ROWS, tile_rows)
+static const height row_tiles[] = {HEIGHTS(tile_rows)};
+#endif
+enum { HEIGHT_COUNT = sizeof packed_tiles / sizeof *packed_tiles };
+
+/* The highest tile that `rows` fill, or the lowest. */
+static const height *height_for(const height *tiles, int64_t rows)
+{
+    const height *last = tiles + HEIGHT_COUNT - 1;
+    while (tiles < last && tiles->rows > rows)
+        tiles++;
+    return tiles;
+}
 
 /* A tile at the edge of C: computed whole, the part that exists is stored. */
 static void edge(tile_function *function, int64_t rows, int64_t cols, int64_t k, const float *a,
@@ -151,21 +161,20 @@ static void multiply(int64_t m, int64_t n, int64_t k, const void *packed_a, cons
     bool wide = width == WIDE * VEC_LANES;
     const float *next = b + width * k; /* the next panel, fetched while this one is used */
     int64_t lines = m < PREFETCH_ROWS ? 0 : (width * k / 16 * ROWS + m - 1) / m;
-    tile_function *whole = wide ? tile_wide : tile_narrow;
-    tile_function *low = wide ? tile_low_wide : tile_low_narrow;
     for (int64_t i = 0; i < m; i += ROWS, a += ROWS * k, c += ROWS * ldc) {
         for (int64_t line = 0; line < lines; line++, next += 16)
             __builtin_prefetch(next, 0, 2);
-        if (m - i >= ROWS && n == width)
-            whole(k, a, 0, b, c, ldc, add);
-        else if (m - i >= ROWS)
-            edge(whole, ROWS, n, k, a, 0, b, c, ldc, add);
-        for (int64_t row = 0; row < m - i && m - i < ROWS; row += 4)
-            if (m - i - row >= 4 && n == width)
-                low(k, a + row, 0, b, c + row * ldc, ldc, add);
+        int64_t rows = m - i < ROWS ? m - i : ROWS;
+        const height *of;
+        for (int64_t row = 0; row < rows; row += of->rows) {
+            of = height_for(packed_tiles, rows - row);
+            tile_function *function = wide ? of->wide : of->narrow;
+            if (rows - row >= of->rows && n == width)
+                function(k, a + row, 0, b, c + row * ldc, ldc, add);
             else
-                edge(low, m - i - row < 4 ? m - i - row : 4, n, k, a + row, 0, b, c + row * ldc,
-                     ldc, add);
+                edge(function, rows - row < of->rows ? rows - row : of->rows, n, k, a + row, 0, b,
+                     c + row * ldc, ldc, add);
+        }
     }
 }
 
@@ -176,110 +185,16 @@ static void multiply_columns(int64_t m, int64_t k, const void *packed_a, const f
     const float *a = packed_a;
     bool wide = width == WIDE * VEC_LANES;
     for (int64_t i = 0; i < m; i += ROWS, a += ROWS * k, c += ROWS * ldc) {
-        tile_function *whole = wide ? tile_columns_wide : tile_columns_narrow;
-        tile_function *low = wide ? tile_columns_low_wide : tile_columns_low_narrow;
-        if (m - i >= ROWS)
-            whole(k, a, ldb, b, c, ldc, add);
-        for (int64_t row = 0; row < m - i && m - i < ROWS; row += 4)
-            if (m - i - row >= 4)
-                low(k, a + row, ldb, b, c + row * ldc, ldc, add);
+        int64_t rows = m - i < ROWS ? m - i : ROWS;
+        const height *of;
+        for (int64_t row = 0; row < rows; row += of->rows) {
+            of = height_for(column_tiles, rows - row);
+            tile_function *function = wide ? of->wide : of->narrow;
+            if (rows - row >= of->rows)
+                function(k, a + row, ldb, b, c + row * ldc, ldc, add);
             else
-                edge(low, m - i - row, width, k, a + row, ldb, b, c + row * ldc, ldc, add);
-    }
-}
-
-/* One line along k of a panel, or zeros past the end. */
-static void pack_line(int64_t width, int64_t k, const float *source, int64_t step_, float *panel)
-{
-    for (int64_t p = 0; p < k; p++)
-        panel[p * width] = source == NULL ? 0 : source[p * step_];
-}
-
-/* Four lines that are contiguous along k: blocks of 4 x 4 are transposed. */
-static void pack_four(int64_t width, int64_t k, const float *source, int64_t stride, float *panel)
-{
-    int64_t p = 0;
-    for (; p + 4 <= k; p += 4) {
-        const float *from = source + p;
-        float *to = panel + p * width;
-        quad r0 = *(const quad_unaligned *)from;
-        quad r1 = *(const quad_unaligned *)(from + stride);
-        quad r2 = *(const quad_unaligned *)(from + 2 * stride);
-        quad r3 = *(const quad_unaligned *)(from + 3 * stride);
-        quad_transpose(&r0, &r1, &r2, &r3);
-        *(quad_unaligned *)to = r0;
-        *(quad_unaligned *)(to + width) = r1;
-        *(quad_unaligned *)(to + 2 * width) = r2;
-        *(quad_unaligned *)(to + 3 * width) = r3;
-    }
-    for (; p < k; p++)
-        for (int64_t i = 0; i < 4; i++)
-            panel[p * width + i] = source[i * stride + p];
-}
-
-/* Lines that are contiguous across the panel: copies of `width` elements. */
-VEC_INLINE void copy_across(int64_t width, int64_t k, const float *source, int64_t step_,
-                            float *panel)
-{
-    for (int64_t p = 0; p < k; p++, source += step_, panel += width) {
-        int64_t i = 0;
-        for (; i + VEC_LANES <= width; i += VEC_LANES)
-            vec_store(panel + i, vec_load(source + i));
-        for (; i < width; i += 4)
-            *(quad_unaligned *)(panel + i) = *(const quad_unaligned *)(source + i);
-    }
-}
-
-/* The widths there are, so that the copies unroll. */
-static void pack_across(int64_t width, int64_t k, const float *source, int64_t step_, float *panel)
-{
-    if (width == WIDE * VEC_LANES)
-        copy_across(WIDE * VEC_LANES, k, source, step_, panel);
-    else if (width == NARROW * VEC_LANES)
-        copy_across(NARROW * VEC_LANES, k, source, step_, panel);
-    else
-        copy_across(ROWS, k, source, step_, panel);
-}
-
-static void pack(int64_t width, int64_t count, int64_t k, const float *source, int64_t step_,
-                 int64_t stride, float *panel)
-{
-    if (count == width && stride == 1) {
-        pack_across(width, k, source, step_, panel);
-        return;
-    }
-    /* Rows of A are multiplied by fours; columns of B all at once. */
-    const bool rows = ROWS != NARROW * VEC_LANES && width == ROWS;
-    int64_t i = 0, filled = rows ? (count + 3) / 4 * 4 : width;
-    for (; step_ == 1 && i + 4 <= count; i += 4)
-        pack_four(width, k, source + i * stride, stride, panel + i);
-    for (; i < filled; i++)
-        pack_line(width, k, i < count ? source + i * stride : NULL, step_, panel + i);
-}
-
-/* Lines of bf16 are widened a few steps of k at a time. */
-static void pack_lines(const tutti_gemm_lines *l, void *panel)
-{
-    enum { CHUNK = 64, WIDEST = ROWS > WIDE * VEC_LANES ? ROWS : WIDE * VEC_LANES };
-    float widened[CHUNK * WIDEST];
-    const uint16_t *source = l->source;
-    float *to = panel;
-    if (!l->bf16) {
-        pack(l->width, l->count, l->k, l->source, l->step, l->stride, panel);
-        return;
-    }
-    bool along = l->step == 1;
-    for (int64_t p = 0; p < l->k; p += CHUNK, to += CHUNK * l->width) {
-        int64_t k = l->k - p < CHUNK ? l->k - p : CHUNK, length = along ? k : l->count;
-        int64_t lines = along ? l->count : k, room = along ? CHUNK : WIDEST;
-        for (int64_t i = 0; i < lines; i++) {
-            const uint16_t *from = source + p * l->step + i * (along ? l->stride : l->step);
-            for (int64_t j = 0; j < length; j++) {
-                uint32_t bits = (uint32_t)from[j] << 16;
-                memcpy(widened + i * room + j, &bits, sizeof bits);
-            }
+                edge(function, rows - row, width, k, a + row, ldb, b, c + row * ldc, ldc, add);
         }
-        pack(l->width, l->count, k, widened, along ? 1 : room, along ? room : 1, to);
     }
 }
 
@@ -289,16 +204,15 @@ static void multiply_rows(int64_t m, int64_t n, int64_t k, const float *a, int64
                           const float *b, int64_t width, float *c, int64_t ldc, bool add)
 {
     bool wide = width == WIDE * VEC_LANES;
-    int64_t i = 0, rows;
-    for (; m - i >= 4; i += rows) {
-        bool high = m - i >= ROWS;
-        rows = high ? ROWS : 4;
-        tile_function *function = wide ? (high ? tile_rows_wide : tile_rows_low_wide)
-                                       : (high ? tile_rows_narrow : tile_rows_low_narrow);
+    const height *of;
+    int64_t i = 0;
+    for (; m - i >= 4; i += of->rows) {
+        of = height_for(row_tiles, m - i);
+        tile_function *function = wide ? of->wide : of->narrow;
         if (n == width)
             function(k, a + i * lda, lda, b, c + i * ldc, ldc, add);
         else
-            edge(function, rows, n, k, a + i * lda, lda, b, c + i * ldc, ldc, add);
+            edge(function, of->rows, n, k, a + i * lda, lda, b, c + i * ldc, ldc, add);
     }
     if (i == m)
         return;

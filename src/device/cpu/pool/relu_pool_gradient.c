@@ -35,15 +35,10 @@ static int score(const tutti_kernel_query *query)
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     const tutti_node *pool = take_apart(&query->node);
-    gradient_plan *p = calloc(1, sizeof *p);
-    if (p == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    pool_plan_make(pool->attrs, pool->attr_count, tutti__edge_type(pool->inputs[0])->dims,
-                   &p->pool);
-    p->y = tutti__parameter_of(pool->inputs[0]);
-    p->grad = tutti__parameter_of(pool->inputs[1]);
-    *ret_plan = p;
-    return TUTTI_OK;
+    gradient_plan p = {.y = tutti__parameter_of(pool->inputs[0]),
+                       .grad = tutti__parameter_of(pool->inputs[1])};
+    pool_plan_make(pool->attrs, pool->attr_count, tutti__edge_type(pool->inputs[0])->dims, &p.pool);
+    return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
 static void run_image(void *context, int64_t image)

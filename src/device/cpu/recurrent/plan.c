@@ -107,12 +107,9 @@ bool tutti__sequence_plan(const tutti_kernel_query *query, const tutti_cell *cel
 tutti_status tutti__sequence_prepare(const tutti_kernel_query *query, const tutti_cell *cell,
                                      bool backward, void **ret_plan)
 {
-    tutti_sequence_plan *plan = malloc(sizeof *plan);
-    if (plan == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    tutti__sequence_plan(query, cell, backward, plan);
-    *ret_plan = plan;
-    return TUTTI_OK;
+    tutti_sequence_plan plan = {0};
+    tutti__sequence_plan(query, cell, backward, &plan);
+    return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
 size_t tutti__sequence_workspace(const tutti_kernel_query *query, const tutti_cell *cell,

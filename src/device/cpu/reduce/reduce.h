@@ -276,12 +276,9 @@ REDUCE_WALKS(double, f64)
 static inline tutti_status reduce_prepare(const tutti_kernel_query *query, bool mean,
                                           void **ret_plan)
 {
-    reduce_plan *plan = malloc(sizeof *plan);
-    if (plan == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    reduce_plan_of(query, mean, plan);
-    *ret_plan = plan;
-    return TUTTI_OK;
+    reduce_plan plan = {0};
+    reduce_plan_of(query, mean, &plan);
+    return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
 /* y / divisor, in place. */

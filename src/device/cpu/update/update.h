@@ -183,8 +183,7 @@ VEC_INLINE void update_measure(const void *context, int64_t piece, int slots,
                                tutti_update_measure *measure)
 {
     const tutti_update_work *w = context;
-    int64_t i = piece * UPDATE_PIECE,
-            end = i + UPDATE_PIECE < w->end ? i + UPDATE_PIECE : w->end;
+    int64_t i = piece * UPDATE_PIECE, end = i + UPDATE_PIECE < w->end ? i + UPDATE_PIECE : w->end;
     double variable = 0, measured = 0;
     while (i < end) {
         vec squares = {0}, others = {0};

@@ -1,0 +1,329 @@
+/* testing_roster.c: see testing_roster.h. */
+#include "cluster/testing_roster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+
+uint64_t tutti__test_seed;
+
+static uint64_t draw(simulation *sim, uint64_t below)
+{
+    return tutti__random_below((tutti_random_key){.seed = sim->seed}, sim->drawn++, below);
+}
+
+static tutti_message *copy_of(const tutti_message *message)
+{
+    tutti_message *copy = message != NULL ? malloc(sizeof *copy) : NULL;
+    if (copy != NULL)
+        *copy = *message;
+    return copy;
+}
+
+static void post(simulation *sim, int64_t at, kind what, int to, int other,
+                 const tutti_message *message)
+{
+    event e = {at, sim->order++, what, to, other, copy_of(message)};
+    HOLDS((message == NULL) == (e.message == NULL));
+    HOLDS(TUTTI_VEC_PUSH(&sim->queue, e));
+}
+
+/* Up to 50 ms, in order; during a loss until the network is back. */
+static int64_t arrival(simulation *sim, int from, int to)
+{
+    int64_t at = sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 20) + 1;
+    if (at < sim->slow_until)
+        at = sim->slow_until + (int64_t)draw(sim, (uint64_t)SECOND / 20);
+    if (at <= sim->last_sent[from][to])
+        at = sim->last_sent[from][to] + 1;
+    return sim->last_sent[from][to] = at;
+}
+
+static void node_send(void *context, int rank, const tutti_message *message)
+{
+    node *from = context;
+    simulation *sim = from->sim;
+    if (!sim->lost[from->rank][rank])
+        post(sim, arrival(sim, from->rank, rank), DELIVER, rank, from->rank, message);
+}
+
+static void node_drop(void *context, int rank)
+{
+    node *from = context;
+    simulation *sim = from->sim;
+    from->linked = false;
+    if (!sim->lost[from->rank][rank])
+        post(sim, arrival(sim, from->rank, rank), CLOSED, rank, from->rank, NULL);
+}
+
+static void node_where(void *context, tutti_where *ret_where)
+{
+    const node *n = context;
+    *ret_where =
+        (tutti_where){.sequence = n->roster.round, .inside = n->roster.round != n->roster.gathered};
+    if (n->roster.round > 0)
+        strcpy(ret_where->operation, "exchange");
+}
+
+static int64_t clock_of(const node *n)
+{
+    return n->sim->now + n->clock_offset;
+}
+
+/* ---- the story of a seed ---- */
+
+static void begin(simulation *sim, uint64_t seed)
+{
+    *sim = (simulation){.seed = seed};
+    sim->size = 2 + (int)draw(sim, MOST - 1);
+    sim->fault = (fault)draw(sim, FAULT_COUNT);
+    sim->victim = (int)draw(sim, (uint64_t)sim->size);
+    sim->other = (sim->victim + 1 + (int)draw(sim, (uint64_t)sim->size - 1)) % sim->size;
+    sim->supervised = draw(sim, 2) == 1;
+    sim->rounds = draw(sim, 40);
+    sim->fault_at = 3 * SECOND + (int64_t)draw(sim, 10 * (uint64_t)SECOND);
+    for (int r = 0; r < sim->size; r++) {
+        node *n = &sim->nodes[r];
+        *n = (node){.sim = sim, .rank = r, .clock_offset = (int64_t)draw(sim, 1u << 30)};
+        tutti_roster_options options = {.rank = r,
+                                        .size = sim->size,
+                                        .job = seed + 1,
+                                        .silence_ns = SILENCE,
+                                        .supervised = sim->supervised};
+        tutti_roster_ways ways = {n, node_send, node_drop, node_where, NULL};
+        tutti_peer self = {.pid = 100 + r, .machine = seed, .port = 1000 + r};
+        HOLDS(tutti__roster_init(&n->roster, &options, &ways, clock_of(n)) == TUTTI_OK);
+        tutti__roster_self(&n->roster, &self);
+        post(sim, (int64_t)draw(sim, 2 * (uint64_t)SECOND), LINK, r, 0, NULL);
+        post(sim, 0, TICK, r, 0, NULL);
+    }
+    post(sim, sim->fault_at, BREAK, 0, 0, NULL);
+}
+
+static void link_node(simulation *sim, node *n)
+{
+    if (n->rank != 0) {
+        n->linked = true;
+        tutti__roster_linked(&n->roster, clock_of(n));
+        node *zero = &sim->nodes[0];
+        tutti_peer peer = {.pid = 100 + n->rank, .machine = sim->seed, .port = 1000 + n->rank};
+        HOLDS((int64_t)tutti__roster_may_admit(&zero->roster, n->rank) ==
+              (int64_t)(TUTTI_REFUSAL_NONE));
+        tutti__roster_admit(&zero->roster, clock_of(zero), n->rank, &peer);
+        HOLDS((int64_t)tutti__roster_may_admit(&zero->roster, n->rank) ==
+              (int64_t)(TUTTI_REFUSAL_TAKEN));
+    }
+    post(sim, sim->now + SECOND, WORK, n->rank, 0, NULL);
+}
+
+static void check_gathered(const simulation *sim, const node *n)
+{
+    for (int r = 0; r < sim->size; r++) {
+        uint64_t value[2];
+        HOLDS((int64_t)n->roster.members[r].result.size == (int64_t)(sizeof value));
+        memcpy(value, n->roster.members[r].result.data, sizeof value);
+        HOLDS((int64_t)value[0] == (int64_t)(r));
+        HOLDS((int64_t)value[1] == (int64_t)(n->roster.round));
+    }
+}
+
+/* What the program does: rounds of exchange with some work between, then the barrier. */
+static void work(simulation *sim, node *n)
+{
+    tutti_roster *roster = &n->roster;
+    if (ended(n) || n->leaving)
+        return;
+    if (roster->phase == TUTTI_PHASE_RUNNING && roster->gathered == roster->round) {
+        HOLDS((int64_t)roster->job == (int64_t)(sim->seed + 1));
+        for (int r = 0; r < sim->size; r++)
+            HOLDS((int64_t)roster->members[r].peer.pid == (int64_t)(100 + r));
+        if (roster->round > 0)
+            check_gathered(sim, n);
+        if (roster->round == sim->rounds) {
+            n->leaving = true;
+            tutti__roster_leave(roster, clock_of(n));
+            return;
+        }
+        uint64_t value[2] = {(uint64_t)n->rank, roster->round + 1};
+        tutti__roster_exchange(roster, clock_of(n), value, sizeof value);
+    }
+    post(sim, sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 2), WORK, n->rank, 0, NULL);
+}
+
+static void cut(simulation *sim, int a, int b)
+{
+    sim->lost[a][b] = sim->lost[b][a] = true;
+}
+
+static void end_links(simulation *sim, int rank)
+{
+    for (int r = 0; r < sim->size; r++)
+        if (r != rank && (r == 0 || rank == 0)) {
+            if (sim->nodes[rank].linked || sim->nodes[r].linked)
+                post(sim, arrival(sim, rank, r), CLOSED, r, rank, NULL);
+            cut(sim, rank, r);
+        }
+}
+
+static void kill_node(simulation *sim, node *victim)
+{
+    end_links(sim, victim->rank);
+    victim->dead = true;
+    for (int r = 0; sim->supervised && r < sim->size; r++)
+        post(sim, sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 5), OBITUARY, r, victim->rank,
+             NULL);
+}
+
+static void break_something(simulation *sim)
+{
+    node *victim = &sim->nodes[sim->victim];
+    int link = sim->victim == 0 ? sim->other : sim->victim; /* every link has rank 0 at one end */
+    sim->broken = !ended(victim) && !victim->leaving && !sim->nodes[link].leaving;
+    switch (sim->fault) {
+    case FAULT_KILL:
+        kill_node(sim, victim);
+        break;
+    case FAULT_STOP:
+        victim->stopped = true;
+        break;
+    case FAULT_PAUSE:
+        victim->stopped = true;
+        post(sim, sim->now + (int64_t)draw(sim, 35 * (uint64_t)SECOND / 10), WAKE, sim->victim, 0,
+             NULL);
+        break;
+    case FAULT_PARTITION:
+        for (int r = 0; r < sim->size; r++)
+            cut(sim, sim->victim, r);
+        break;
+    case FAULT_HALF_OPEN:
+        sim->lost[draw(sim, 2) ? link : 0][draw(sim, 2) ? 0 : link] = true;
+        sim->lost[0][0] = false;
+        sim->broken = sim->broken && (sim->lost[0][link] || sim->lost[link][0]);
+        break;
+    case FAULT_RESET:
+        if (sim->nodes[link].linked) {
+            post(sim, arrival(sim, 0, link), CLOSED, link, 0, NULL);
+            post(sim, arrival(sim, link, 0), CLOSED, 0, link, NULL);
+        }
+        cut(sim, 0, link);
+        break;
+    case FAULT_LEAP:
+        victim->clock_offset += (int64_t)draw(sim, 3600 * (uint64_t)SECOND);
+        sim->broken = false;
+        break;
+    case FAULT_LOSS:
+        sim->slow_until = sim->now + (int64_t)draw(sim, 3 * (uint64_t)SECOND);
+        sim->broken = false;
+        break;
+    case FAULT_SUSPECT:
+        if (!ended(victim))
+            tutti__roster_suspect(&victim->roster, clock_of(victim), sim->other,
+                                  TUTTI_FAILURE_SUSPECTED, 0, "connection reset");
+        break;
+    default:
+        sim->broken = false;
+    }
+    if (sim->fault == FAULT_PAUSE)
+        sim->broken = false;
+}
+
+/* The system has kept what came for it. */
+static void wake(simulation *sim, node *n)
+{
+    n->stopped = false;
+    for (size_t i = 0; i < sim->held.count; i++) {
+        const event *e = &sim->held.data[i];
+        post(sim, sim->now, e->kind, e->node, e->other, e->message);
+        free(e->message);
+    }
+    sim->held.count = 0;
+}
+
+static void happen(simulation *sim, event *e)
+{
+    node *n = &sim->nodes[e->node];
+    if (e->kind == BREAK)
+        break_something(sim);
+    else if (e->kind == WAKE)
+        wake(sim, n);
+    else if (n->dead)
+        return;
+    else if (n->stopped) {
+        HOLDS(TUTTI_VEC_PUSH(&sim->held, *e));
+        e->message = NULL;
+        return;
+    }
+    tutti_phase before = n->roster.phase;
+    switch (e->kind) {
+    case LINK:
+        link_node(sim, n);
+        break;
+    case WORK:
+        work(sim, n);
+        break;
+    case DELIVER:
+        if (n->roster.members[e->other].linked)
+            tutti__roster_receive(&n->roster, clock_of(n), e->other, e->message);
+        break;
+    case CLOSED:
+        if (n->roster.members[e->other].linked) {
+            n->linked = false;
+            tutti__roster_closed(&n->roster, clock_of(n), e->other, "");
+        }
+        break;
+    case OBITUARY:
+        tutti__roster_suspect(&n->roster, clock_of(n), e->other, TUTTI_FAILURE_SIGNAL, 9, "");
+        break;
+    case TICK:
+        tutti__roster_tick(&n->roster, clock_of(n));
+        if (!ended(n))
+            post(sim, sim->now + SECOND / 20, TICK, e->node, 0, NULL);
+        break;
+    default:
+        break;
+    }
+    HOLDS(before != TUTTI_PHASE_LEFT || n->roster.phase == TUTTI_PHASE_LEFT);
+    if (ended(n) && n->ended_at == 0)
+        n->ended_at = sim->now;
+}
+
+static bool take_next(simulation *sim, event *ret)
+{
+    size_t best = 0;
+    if (sim->queue.count == 0)
+        return false;
+    for (size_t i = 1; i < sim->queue.count; i++) {
+        const event *a = &sim->queue.data[i], *b = &sim->queue.data[best];
+        if (a->at < b->at || (a->at == b->at && a->order < b->order))
+            best = i;
+    }
+    *ret = sim->queue.data[best];
+    sim->queue.data[best] = sim->queue.data[--sim->queue.count];
+    return true;
+}
+
+void tutti__simulation_run(simulation *sim, uint64_t seed)
+{
+    tutti__test_seed = seed;
+    begin(sim, seed);
+    event e;
+    while (take_next(sim, &e) && e.at < 300 * SECOND) {
+        sim->now = e.at;
+        happen(sim, &e);
+        free(e.message);
+        e.message = NULL;
+    }
+}
+
+void tutti__simulation_free(simulation *sim)
+{
+    for (size_t i = 0; i < sim->queue.count; i++)
+        free(sim->queue.data[i].message);
+    for (size_t i = 0; i < sim->held.count; i++)
+        free(sim->held.data[i].message);
+    TUTTI_VEC_FREE(&sim->queue);
+    TUTTI_VEC_FREE(&sim->held);
+    for (int r = 0; r < sim->size; r++)
+        tutti__roster_free(&sim->nodes[r].roster);
+}

@@ -1,0 +1,74 @@
+/* testing_roster.h: a simulator of network and time under whole jobs, for the tests of rosters. A
+ * seed gives everything: ranks, delays, when ranks come, work and leave, and one fault. */
+#ifndef TUTTI_CLUSTER_TESTING_ROSTER_H
+#define TUTTI_CLUSTER_TESTING_ROSTER_H
+
+#include "base/container.h"
+#include "base/test.h"
+#include "cluster/roster.h"
+
+/* A check that says in which seed it failed. */
+extern uint64_t tutti__test_seed;
+#define HOLDS(condition)                                                                           \
+    ((condition) ? (void)0                                                                         \
+                 : tutti__test_fail(__FILE__, __LINE__, "TUTTI_TEST_SEED=%llu: %s",                \
+                                    (unsigned long long)tutti__test_seed, #condition))
+
+#define SECOND INT64_C(1000000000)
+#define SILENCE (5 * SECOND)
+enum { MOST = 7 };
+
+typedef enum fault {
+    FAULT_NONE,
+    FAULT_KILL,      /* the process ends; its links end */
+    FAULT_STOP,      /* SIGSTOP for ever */
+    FAULT_PAUSE,     /* stopped for less than the limit */
+    FAULT_PARTITION, /* nothing goes in or out any more, no link ends */
+    FAULT_HALF_OPEN, /* one direction of one link is lost */
+    FAULT_RESET,     /* one link breaks */
+    FAULT_LEAP,      /* a clock leaps forward */
+    FAULT_LOSS,      /* a moment without a network: what was sent comes later */
+    FAULT_SUSPECT,   /* a rank gives another up */
+    FAULT_COUNT,
+} fault;
+
+typedef enum kind { DELIVER, CLOSED, TICK, LINK, WORK, BREAK, WAKE, OBITUARY } kind;
+
+typedef struct event {
+    int64_t at;
+    uint64_t order;
+    kind kind;
+    int node, other;
+    tutti_message *message;
+} event;
+
+typedef struct node {
+    struct simulation *sim;
+    tutti_roster roster;
+    int rank;
+    bool linked, dead, stopped, leaving;
+    int64_t clock_offset, ended_at;
+    uint64_t rounds;
+} node;
+
+typedef struct simulation {
+    uint64_t seed, drawn, order;
+    int size, victim, other;
+    int64_t now, fault_at, slow_until, last_sent[MOST][MOST];
+    fault fault;
+    bool supervised, broken, lost[MOST][MOST]; /* lost[a][b]: what a sends to b vanishes */
+    uint64_t rounds;
+    node nodes[MOST];
+    TUTTI_VEC(event) queue, held; /* held: for the stopped process, in order */
+} simulation;
+
+static inline bool ended(const node *n)
+{
+    return n->dead || n->roster.phase == TUTTI_PHASE_LEFT || n->roster.phase == TUTTI_PHASE_FAILED;
+}
+
+/* The story of a seed, to its end. What is in *sim afterwards goes with tutti__simulation_free. */
+void tutti__simulation_run(simulation *sim, uint64_t seed);
+void tutti__simulation_free(simulation *sim);
+
+#endif

@@ -1,0 +1,167 @@
+/* request.c: an asynchronous call as its caller holds it: made, waited for, looked at. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/world.h"
+#include "comm/worker.h"
+
+static tutti_request *new_request(tutti_comm *comm)
+{
+    tutti_request *request = calloc(1, sizeof *request);
+    if (!request)
+        (void)tutti_fail(TUTTI_NO_MEMORY, "no memory for a request");
+    else
+        request->comm = comm;
+    return request;
+}
+
+tutti_status tutti__worker_queue(tutti_comm *comm, const tutti_collective *collective,
+                                 const tutti_comm_call *call, tutti_request **ret_request)
+{
+    TUTTI_TRY(tutti__worker_start(comm));
+    tutti_request *request = new_request(comm);
+    if (!request)
+        return TUTTI_NO_MEMORY;
+    request->collective = *collective;
+    request->call = *call;
+    request->collective.deadline_ns = tutti__comm_deadline(comm, call);
+    if (collective->counts) {
+        size_t bytes = (size_t)comm->size * sizeof *collective->counts;
+        request->counts = malloc(bytes);
+        if (!request->counts) {
+            free(request);
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a request");
+        }
+        memcpy(request->counts, collective->counts, bytes);
+        request->collective.counts = request->counts;
+    }
+    tutti__worker_submit(comm->worker, request);
+    *ret_request = request;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__worker_job(tutti_comm *comm, tutti_comm_job *job, tutti_request **ret_request)
+{
+    tutti_status status = tutti__worker_start(comm);
+    tutti_request *request = status == TUTTI_OK ? new_request(comm) : NULL;
+    if (!request) {
+        free(job);
+        return status == TUTTI_OK ? TUTTI_NO_MEMORY : status;
+    }
+    request->job = job;
+    tutti__worker_submit(comm->worker, request);
+    *ret_request = request;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, double timeout,
+                                   tutti_request **ret_request)
+{
+    TUTTI_TRY(tutti__worker_start(comm));
+    tutti_request *request = new_request(comm);
+    if (!request)
+        return TUTTI_NO_MEMORY;
+    request->is_message = true;
+    request->deadline_ns = tutti__comm_deadline(comm, TUTTI_CALL(.timeout = timeout));
+    request->message.peer = message->peer;
+    request->message.context = message->context;
+    request->message.tag = message->tag;
+    request->message.data = message->data;
+    request->message.size = message->size;
+    if (message->outgoing)
+        tutti__fabric_send(comm->fabric, &request->message);
+    else
+        tutti__fabric_recv(comm->fabric, &request->message);
+    tutti__worker_submit(comm->worker, request);
+    *ret_request = request;
+    return TUTTI_OK;
+}
+
+static tutti_status finish(tutti_request *request)
+{
+    tutti_status status = request->error.status ? tutti__error_restore(&request->error) : TUTTI_OK;
+    free(request->counts);
+    free(request->job);
+    free(request);
+    return status;
+}
+
+static tutti_status wait_message(tutti_request *request)
+{
+    tutti_message *message = &request->message;
+    tutti_worker *worker = request->comm->worker;
+    tutti_status status =
+        tutti__fabric_wait(request->comm->fabric, &message, 1, request->deadline_ns);
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &request->error);
+    pthread_mutex_lock(&worker->lock);
+    for (tutti_request **at = &worker->messages; *at; at = &(*at)->next)
+        if (*at == request) {
+            *at = request->next;
+            break;
+        }
+    pthread_mutex_unlock(&worker->lock);
+    return finish(request);
+}
+
+static bool done(const tutti_request *request)
+{
+    return atomic_load_explicit(&request->done, memory_order_acquire);
+}
+
+/* Short calls of another thread end while one looks. */
+static void spin_for(const tutti_request *request)
+{
+    const tutti_fabric *fabric = request->comm->fabric;
+    for (int i = 0; i < fabric->spin / 4 && !done(request); i++)
+        TUTTI_PAUSE();
+}
+
+tutti_status tutti_comm_wait(tutti_request *request)
+{
+    if (request->is_message)
+        return wait_message(request);
+    tutti_worker *worker = request->comm->worker;
+    pthread_mutex_lock(&worker->lock);
+    while (!done(request)) {
+        if (!worker->running) {
+            tutti__worker_run_head(worker); /* this one, or one before it */
+            continue;
+        }
+        pthread_mutex_unlock(&worker->lock);
+        spin_for(request);
+        pthread_mutex_lock(&worker->lock);
+        if (!done(request) && worker->running)
+            tutti__worker_watch(worker, INT64_MAX);
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return finish(request);
+}
+
+tutti_status tutti_comm_wait_for(tutti_request *request, double seconds)
+{
+    int64_t until = tutti__now_ns() + (int64_t)(fmin(fmax(seconds, 0), 1e9) * 1e9), left;
+    tutti_worker *worker = request->comm->worker;
+    while (!tutti_comm_test(request)) {
+        if ((left = until - tutti__now_ns()) <= 0)
+            return tutti_fail(TUTTI_DEADLINE, "a call of rank %d is not done after %g s",
+                              request->comm->rank, seconds);
+        left = request->is_message && left > 1000000 ? 1000000 : left; /* the worker moves it */
+        pthread_mutex_lock(&worker->lock);
+        if (request->is_message || !done(request))
+            tutti__worker_watch(worker, left);
+        pthread_mutex_unlock(&worker->lock);
+    }
+    return tutti_comm_wait(request);
+}
+
+bool tutti_comm_test(tutti_request *request)
+{
+    if (!request->is_message)
+        return done(request);
+    if (!atomic_load(&request->message.complete))
+        tutti__fabric_progress(request->comm->fabric);
+    return atomic_load_explicit(&request->message.complete, memory_order_acquire) ||
+           atomic_load(&request->comm->fabric->broken) || tutti__now_ns() >= request->deadline_ns;
+}

@@ -1,0 +1,37 @@
+/* run.h: the ways to run a product, between which gemm.c chooses, and what they share. */
+#ifndef TUTTI_DEVICE_CPU_GEMM_RUN_H
+#define TUTTI_DEVICE_CPU_GEMM_RUN_H
+
+#include "base/pool.h"
+#include "device/cpu/gemm/gemm.h"
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t round_up(int64_t a, int64_t b)
+{
+    return divide_up(a, b) * b;
+}
+
+/* ---- row.c: products of one row, as answers to single questions are ---- */
+/* Whether a product has one row, and B in lines that such a one takes as they stand. */
+bool tutti__gemm_is_row(const tutti_gemm_plan *plan, const tutti_gemm *gemm);
+void tutti__gemm_run_row(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm);
+
+/* ---- cut.c: products of the plan's engine ---- */
+void tutti__gemm_run_cut(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm);
+
+/* ---- gemm.c ---- */
+/* What is done to finished sums: bias, activation, rounding. from[rows, n] becomes the part of C
+ * that begins at (row, column). */
+void tutti__gemm_finish(const tutti_gemm_tile *tile, const tutti_gemm *gemm, int64_t row,
+                        int64_t rows, int64_t column, int64_t n, const float *from, int64_t ld);
+
+#endif

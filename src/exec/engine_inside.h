@@ -1,0 +1,29 @@
+/* engine_inside.h: the engine's struct, for those who hold it and those who run through it. */
+#ifndef TUTTI_EXEC_ENGINE_INSIDE_H
+#define TUTTI_EXEC_ENGINE_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "exec/cache.h"
+#include "exec/engine.h"
+
+struct tutti_engine {
+    tutti_engine_options options;
+    char *device;
+    tutti_state *state;
+    pthread_mutex_t lock;
+    tutti_plan_cache cache;
+    tutti_plan *last; /* compiled last, for print */
+    uint64_t runs, compiles;
+    double compile_seconds;
+    _Atomic uint64_t next_run;
+    tutti_engine_watch watch; /* of plans that are new */
+};
+
+/* The plan for a request with feeds of these types: from the cache, or compiled, then *ret_new. */
+tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
+                                    const tutti_ask *request, const tutti_type *types,
+                                    bool *ret_new, tutti_plan **ret);
+
+#endif

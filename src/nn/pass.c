@@ -1,0 +1,123 @@
+/* pass.c: one pass over a dataset, batch by batch, to train or to evaluate. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/job.h"
+#include "base/world.h"
+#include "nn/callback.h"
+#include "nn/spread.h"
+
+double tutti__fit_since(int64_t start)
+{
+    return 1e-9 * (double)(tutti__now_ns() - start);
+}
+
+/* Once, before the first step, which is compiled by this; on all processes. */
+static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, int count,
+                             tutti_tensor *const *tensors)
+{
+    tutti_job *job = fit->model->job;
+    bool chooses = strcmp(tutti_flag_text(job, "strategy", ""), "auto") == 0;
+    bool spread = tutti_strategy_replicas(tutti__model_strategy(fit->model)) > 1;
+    bool shown = fit->accounts && (tutti_flag_on(job, "forecast") || spread);
+    if (fit->forecast || (!shown && !chooses))
+        return TUTTI_OK;
+    if (!(fit->forecast = calloc(1, sizeof *fit->forecast)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
+    TUTTI_TRY(tutti__forecast_form(fit->model, form, batch, count, tensors, fit->forecast));
+    return chooses ? tutti__fit_choose(fit, form, batch, count, tensors) : TUTTI_OK;
+}
+
+/* One batch through a form, with its events. */
+static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_element *element,
+                              bool training)
+{
+    tutti_model *model = fit->model;
+    tutti_tensor *tensors[TUTTI_MAX_COMPONENTS];
+    tutti_form *form;
+    for (int i = 0; i < wiring->count; i++) {
+        if (wiring->order[i] >= element->count)
+            return tutti_fail(TUTTI_INVALID, "an element of the data has only %d components",
+                              element->count);
+        tensors[i] = element->tensors[wiring->order[i]];
+    }
+    TUTTI_TRY(tutti__form_for(model, training, wiring->count, tensors, &form));
+    if (training)
+        TUTTI_TRY(foretell(fit, form, element->rows, wiring->count, tensors));
+    fit->logs_read = false;
+    fit->event.logs = NULL;
+    TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
+    int64_t start = tutti__now_ns();
+    TUTTI_TRY(tutti__form_run(model, form, element->rows, element->own, wiring->count, tensors));
+    if (training)
+        fit->event.step = ++model->trainer->steps;
+    fit->event.step_seconds = tutti__fit_since(start);
+    fit->event.seconds = tutti__fit_since(fit->epoch_started);
+    int64_t examples = element->rows > 0 ? element->rows : tutti_tensor_dims(tensors[0])[0];
+    fit->event.examples += examples;
+    if (training)
+        fit->samples = model->trainer->samples += examples;
+    return TUTTI_OK;
+}
+
+/* A signal ends the training after the same step everywhere. Processes ask each other every few
+ * steps. */
+static tutti_status look_for_signals(tutti_fit *fit)
+{
+    enum { EVERY = 16 };
+    tutti_trainer *trainer = fit->model->trainer;
+    if (!tutti__model_shares(fit->model)) {
+        trainer->interrupted = tutti_interrupted();
+        return TUTTI_OK;
+    }
+    if (trainer->gathered > 0 || trainer->steps < trainer->asked)
+        return TUTTI_OK;
+    trainer->asked = trainer->steps + EVERY;
+    int number;
+    TUTTI_TRY(tutti__model_agree(fit->model, tutti__interrupt_signal(), &number));
+    trainer->interrupted = number != 0;
+    tutti__interrupt_hear(number);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__fit_batches(tutti_fit *fit, tutti_iterator *iterator,
+                                const tutti_wiring *wiring, int64_t limit, bool training)
+{
+    tutti_trainer *trainer = fit->model->trainer;
+    for (; limit <= 0 || fit->event.batch < limit; fit->event.batch++) {
+        tutti_element element;
+        if (training)
+            TUTTI_TRY(look_for_signals(fit));
+        if (training && (trainer->stop || trainer->interrupted))
+            break;
+        TUTTI_TRY(tutti_next_element(iterator, &element));
+        fit->event.waited_seconds =
+            1e-9 * (double)(tutti_iterator_waited_ns(iterator) - fit->waited_before);
+        if (element.count == 0) {
+            fit->event.batch_count = fit->event.batch;
+            break;
+        }
+        tutti_status status = run_batch(fit, wiring, &element, training);
+        tutti_element_release(&element);
+        TUTTI_TRY(status);
+        if (training) {
+            trainer->epoch = fit->event.epoch;
+            trainer->batch = fit->event.batch + 1;
+            trainer->ended = false;
+            tutti_iterator_save(iterator, &trainer->position);
+        }
+        TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_end)));
+    }
+    return TUTTI_OK;
+}
+
+int64_t tutti__count_batches(const tutti_model *model, tutti_dataset *data, bool evaluates,
+                             int64_t limit)
+{
+    tutti_dataset_info info;
+    int64_t count = -1;
+    if (tutti__rows_counted(model, data, evaluates) &&
+        tutti_dataset_describe(data, &info) == TUTTI_OK && info.cardinality >= 0)
+        count = info.cardinality;
+    return limit > 0 && (count < 0 || limit < count) ? limit : count;
+}

@@ -1,0 +1,134 @@
+/* value.c: a variable's value as a whole, on the host: read from its pieces, written to them. */
+#include "state/state_inside.h"
+
+#include <string.h>
+
+/* Adds the values of the second piece on: of a variable that is the sum or mean over its pieces. */
+static tutti_status add_pieces(tutti_state *state, tutti_state_variable *variable,
+                               tutti_tensor *sum)
+{
+    int found = 1;
+    for (size_t i = 1; i < variable->pieces.count; i++) {
+        tutti_tensor *value = tutti__piece_acquire(state, variable->pieces.data[i]), *host;
+        if (!value)
+            continue;
+        tutti_status status = tutti__tensor_to_host(value, &host);
+        tutti_tensor_release(value);
+        TUTTI_TRY(status);
+        for (int64_t k = 0; k < tutti_tensor_count(sum); k++)
+            tutti_tensor_set(sum, k, tutti_tensor_get(sum, k) + tutti_tensor_get(host, k));
+        tutti_tensor_release(host);
+        found++;
+    }
+    for (int64_t k = 0; variable->averaged && k < tutti_tensor_count(sum); k++)
+        tutti_tensor_set(sum, k, tutti_tensor_get(sum, k) / found);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,
+                                 tutti_tensor **ret)
+{
+    tutti_tensor *value = NULL;
+    tutti__state_read_begin(state);
+    for (size_t i = 0; i < variable->pieces.count && !value; i++)
+        value = tutti__piece_take(variable->pieces.data[i]);
+    tutti_tensor *expected = tutti__map_get(&state->expected, variable->name);
+    if (!value && expected)
+        value = tutti_tensor_retain(expected);
+    tutti__state_read_end(state);
+    if (!value)
+        return tutti_fail(TUTTI_UNINITIALIZED,
+                          "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
+                          variable->name);
+    /* A copy: the caller's tensor must not keep the next commit from writing in place. */
+    tutti_tensor *host = NULL, *copy = NULL;
+    tutti_status status = tutti__tensor_to_host(value, &host);
+    if (status == TUTTI_OK)
+        status = tutti__tensor_in(tutti__host_memory(), &variable->type, &copy);
+    if (status == TUTTI_OK)
+        status = tutti_tensor_copy(copy, host);
+    tutti_tensor_release(host);
+    tutti_tensor_release(value);
+    if (status == TUTTI_OK && (variable->partial || variable->averaged))
+        status = add_pieces(state, variable, copy);
+    if (status == TUTTI_OK)
+        *ret = copy;
+    else
+        tutti_tensor_release(copy);
+    return status;
+}
+
+static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tensor *host)
+{
+    tutti_tensor *to;
+    TUTTI_TRY(tutti__piece_write(state, piece, false, &to));
+    if (piece->memory->host_visible)
+        return tutti_tensor_copy(to, host);
+    size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
+    return piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to),
+                                  tutti_tensor_data(host), size);
+}
+
+tutti_status tutti__variable_set_on(tutti_state *state, tutti_state_variable *variable,
+                                    const char *device, tutti_tensor *value, bool *ret_set)
+{
+    tutti_tensor *host;
+    TUTTI_TRY(tutti_tensor_contiguous(value, &host));
+    tutti_status status = tutti__state_commit_begin_on(state, 1, &variable, TUTTI_NO_DEADLINE);
+    if (status == TUTTI_OK) {
+        pthread_mutex_lock(&state->lock);
+        tutti_piece *piece = tutti__piece_find(variable, device);
+        pthread_mutex_unlock(&state->lock);
+        *ret_set = piece != NULL;
+        if (piece)
+            status = set_piece(state, piece, host);
+        tutti__state_commit_end(state);
+    }
+    tutti_tensor_release(host);
+    return status;
+}
+
+static tutti_status clear_piece(tutti_state *state, tutti_piece *piece)
+{
+    tutti_tensor *zeros;
+    TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &piece->type, &zeros));
+    memset(tutti_tensor_data(zeros), 0,
+           (size_t)tutti_tensor_count(zeros) * tutti_dtype_size(piece->type.dtype));
+    tutti_status status = set_piece(state, piece, zeros);
+    tutti_tensor_release(zeros);
+    return status;
+}
+
+/* NULL past the end. Others may be adding pieces. */
+static tutti_piece *piece_at(tutti_state *state, const tutti_state_variable *variable, size_t index)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_piece *piece = index < variable->pieces.count ? variable->pieces.data[index] : NULL;
+    pthread_mutex_unlock(&state->lock);
+    return piece;
+}
+
+tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable,
+                                 tutti_tensor *value)
+{
+    if (!tutti_type_equal(tutti_tensor_type(value), &variable->type)) {
+        char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
+        return tutti_fail(TUTTI_INVALID, "variable '%s' is %s, the value is %s", variable->name,
+                          tutti_type_text(&variable->type, want),
+                          tutti_type_text(tutti_tensor_type(value), have));
+    }
+    tutti_tensor *host;
+    TUTTI_TRY(tutti_tensor_contiguous(value, &host));
+    /* Without a deadline: whoever claims the variable is a run, which has one. */
+    tutti_status status = tutti__state_commit_begin_on(state, 1, &variable, TUTTI_NO_DEADLINE);
+    tutti_piece *piece;
+    size_t set = 0;
+    for (; status == TUTTI_OK && (piece = piece_at(state, variable, set)) != NULL; set++)
+        status = variable->partial && set > 0 ? clear_piece(state, piece)
+                                              : set_piece(state, piece, host);
+    tutti__state_commit_end(state);
+    if (status == TUTTI_OK && set == 0)
+        status = tutti__state_expect(state, variable->name, host);
+    tutti_tensor_release(host);
+    return status;
+}
