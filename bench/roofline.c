@@ -226,8 +226,13 @@ static void describe(const tutti_node *node, char *ret, size_t size)
         snprintf(ret + used, size - used, " -> %s", tutti_type_text(&node->types[0], type));
 }
 
+/* What its products are of. */
 static tutti_dtype dtype_of(const tutti_node *node)
 {
+    const char *name = "products";
+    if (tutti_attr_find(node->attrs, node->attr_count, name) != NULL &&
+        strcmp(tutti__str(node, name), "bf16") == 0)
+        return TUTTI_BF16;
     return node->input_count > 0 ? tutti__edge_type(node->inputs[0])->dtype : TUTTI_F32;
 }
 

@@ -101,7 +101,7 @@ expect 2 "an empty batch" "$tutti" train mnist --batch 0
 holds "from 1 to 16777216"
 expect 2 "no precision" "$tutti" train softmax --precision f8
 expect 0 "a setting that nobody reads" "$tutti" train softmax --epochs 1 --steps-per-epoch 2 --set exepct=0.9
-holds 'nothing has read --set exepct'
+holds "nothing has read --set exepct; is 'expect' meant?"
 expect 0 "train a file" "$tutti" train mnist.json --epochs 1 --steps-per-epoch 100 --set expect=0.7 --json
 holds '"samples_per_second": '
 expect 0 "eval" "$tutti" eval mnist --set expect=0.90 --json

@@ -161,8 +161,9 @@ TUTTI_API tutti_dataset *tutti_dataset_csv(tutti_job *job, const char *path,
 #define tutti_csv(job, path, ...)                                                                  \
     TUTTI_AT(tutti_dataset_csv((job), (path), TUTTI_OPTIONS(tutti_csv_settings, __VA_ARGS__)))
 
-/* Images and labels from IDX files (also gzip), as they are stored: u8 images to f32 in [0,1] with
- * a channel axis, u8 labels to i64. `labels` NULL: images alone. */
+/* Rows and labels from IDX files (also gzip). Rows become f32: bytes in [0,1], other types as they
+ * are; images [height,width] get a channel axis. Labels, of any integer type, become i64. `labels`
+ * NULL: rows alone. */
 TUTTI_API tutti_dataset *tutti_dataset_idx(tutti_job *job, const char *images, const char *labels);
 #define tutti_idx(job, images, labels) TUTTI_AT(tutti_dataset_idx((job), (images), (labels)))
 
@@ -214,7 +215,8 @@ TUTTI_API tutti_dataset *tutti_dataset_tfrecords(tutti_job *job, const char *pat
     TUTTI_AT(tutti_dataset_tfrecords((job), (path),                                                \
                                      TUTTI_OPTIONS(tutti_tfrecords_options, __VA_ARGS__)))
 
-/* JPEG and PNG files in a folder; each folder in it, by name, is a class. Images f32
+/* JPEG and PNG files in a folder; each folder in it, by name, is a class, also one without any
+ * pictures. Images f32
  * [height,width,channels] in [0,1], resized bilinearly; labels i64. Files are decoded when their
  * turn comes. */
 typedef struct tutti_image_folder_options {

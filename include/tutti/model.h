@@ -109,7 +109,18 @@ TUTTI_API tutti_status tutti_apply_many(tutti_model *model, int input_count,
 
 /* The eager context whose variables are this model's weights: for custom loops. */
 TUTTI_API tutti_eager *tutti_model_eager(tutti_model *model);
-/* Moves the model's trainable weights down the gradient of `loss`, on a tape. */
+/* What the model's layers add to a loss: regularizers of weights, each once, and what calls gave to
+ * tutti_layer_loss; a scalar, 0 where there is nothing. fit adds it by itself; a loop of your own
+ * does it on its tape, after tutti_apply in the same step (or graph, of which `loss` is a symbol):
+ *     loss = tutti_add(loss, tutti_penalties(m, loss)); */
+TUTTI_API tutti_sym tutti_penalties(tutti_model *model, tutti_sym loss);
+#define tutti_penalties(...) TUTTI_AT(tutti_penalties(__VA_ARGS__))
+/* After `update` (tutti_apply_gradients, tutti_minimize) brings the weights of the model that was
+ * applied back under their constraints: a target for both. tutti_descend does it by itself. */
+TUTTI_API tutti_sym tutti_constrain(tutti_model *model, tutti_sym update);
+#define tutti_constrain(...) TUTTI_AT(tutti_constrain(__VA_ARGS__))
+/* Moves the model's trainable weights down the gradient of `loss`, on a tape, and brings those with
+ * a constraint back under it. */
 TUTTI_API void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *tape,
                              tutti_sym loss);
 

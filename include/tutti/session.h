@@ -80,6 +80,10 @@ typedef struct tutti_run_options {
     /* Such feeds hold as many rows as this process said that it has (tutti_strategy_agree), or as
      * the element has that was taken last (tutti_distribute_from_function). */
     bool own_rows;
+    /* The program takes variables as constants: weights are packed once, not in every run. It is
+     * compiled again after any of them has changed. For answers of models that nobody trains, on
+     * one device with the host's memory; elsewhere it changes nothing. */
+    bool constants;
 } tutti_run_options;
 
 #define TUTTI_FEED(...)                                                                            \

@@ -1,4 +1,5 @@
 #include "base/bytes.h"
+#include "base/plain.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static double factor_of(const char *unit)
 tutti_status tutti__bytes_parse(const char *text, int64_t *ret_bytes)
 {
     char *end;
-    double number = strtod(text, &end);
+    double number = tutti__strtod(text, &end);
     while (*end == ' ')
         end++;
     double bytes = number * factor_of(end);

@@ -1,5 +1,6 @@
 /* container.c: growing array, string map, text buffer, hashes. */
 #include "base/container.h"
+#include "base/plain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +156,7 @@ void tutti__text_add(tutti_text *text, const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
+    locale_t before = tutti__plain_enter();
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
     if (length < 0)
@@ -163,6 +165,7 @@ void tutti__text_add(tutti_text *text, const char *format, ...)
         vsnprintf(text->data + text->size, (size_t)length + 1, format, again);
         text->size += (size_t)length;
     }
+    tutti__plain_leave(before);
     va_end(again);
 }
 

@@ -1,13 +1,16 @@
 /* flags.c: what a program is told on its command line and by its environment. */
 #include <errno.h>
 #include <float.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/job.h"
+#include "base/nearest.h"
 #include "base/params.h"
+#include "base/plain.h"
 
 #define MOST 9.2e18 /* about INT64_MAX: no bound */
 
@@ -84,6 +87,8 @@ static void usage_error(tutti_job *job, const char *flag, const char *expected)
 typedef struct given {
     atomic_bool asked; /* somebody wanted to know it */
     bool pair;         /* by --set */
+    int distance;      /* of the name that was asked for and is most like its own, */
+    char meant[40];    /* under `guessing`; "": none */
     char text[];
 } given;
 
@@ -97,6 +102,7 @@ static void set_flag(tutti_job *job, const char *name, const char *value, bool p
     }
     atomic_init(&kept->asked, false);
     kept->pair = pair;
+    kept->meant[0] = 0;
     memcpy(kept->text, value, size);
 }
 
@@ -168,11 +174,33 @@ static const char *from_environment(const char *name)
     return getenv(variable);
 }
 
+/* A setting that is asked for and was not given may be what a misspelt one means. */
+static void guess(tutti_job *job, const char *name)
+{
+    static pthread_mutex_t guessing = PTHREAD_MUTEX_INITIALIZER;
+    for (size_t i = 0; i < job->flags.count; i++) {
+        given *other = job->flags.entries[i].value;
+        if (!other->pair || atomic_load_explicit(&other->asked, memory_order_relaxed) ||
+            strlen(name) >= sizeof other->meant)
+            continue;
+        int distance = tutti__word_distance(job->flags.entries[i].key, name);
+        pthread_mutex_lock(&guessing);
+        if (tutti__word_near(job->flags.entries[i].key, distance) &&
+            (!other->meant[0] || distance < other->distance)) {
+            strcpy(other->meant, name);
+            other->distance = distance;
+        }
+        pthread_mutex_unlock(&guessing);
+    }
+}
+
 const char *tutti_flag_text(tutti_job *job, const char *name, const char *fallback)
 {
     given *found = job ? tutti__map_get(&job->flags, name) : NULL;
     if (found)
         atomic_store_explicit(&found->asked, true, memory_order_relaxed);
+    else if (job && job->flags.count > 0)
+        guess(job, name);
     const char *text = found ? found->text : from_environment(name);
     return text ? text : fallback;
 }
@@ -213,7 +241,7 @@ double tutti_flag_number(tutti_job *job, const char *name, double fallback)
     char *end;
     if (!text)
         return fallback;
-    double value = strtod(text, &end);
+    double value = tutti__strtod(text, &end);
     if (end != text && !*end)
         return value;
     flag_error(job, tutti_fail(TUTTI_INVALID, "--%s%s takes a number, not '%s'", way_of(job, name),
@@ -231,8 +259,13 @@ void tutti_no_other_flags(tutti_job *job, int argc, char **argv)
 {
     if (argc < 2 || job->error.status != TUTTI_OK)
         return;
-    tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "'%s' is no flag of %s; --help lists them",
-                                   argv[1], job->program));
+    tutti_nearest nearest = {.word = strncmp(argv[1], "--", 2) == 0 ? argv[1] + 2 : "-"};
+    for (size_t i = 0; i < TUTTI_COUNT(flags); i++)
+        tutti__nearest_try(&nearest, flags[i].name);
+    tutti_job_fail(job,
+                   tutti_fail(TUTTI_INVALID, "'%s' is no flag of %s%s%s%s; --help lists them",
+                              argv[1], job->program, nearest.found ? "; is --" : "",
+                              nearest.found ? nearest.found : "", nearest.found ? " meant?" : ""));
     job->exit_code = 2;
 }
 
@@ -257,7 +290,8 @@ static tutti_status check_flag(const struct flag *flag, const char *text)
     if (flag->kind == TEXT)
         return TUTTI_OK;
     errno = 0;
-    double value = flag->kind == WHOLE ? (double)strtoll(text, &end, 10) : strtod(text, &end);
+    double value =
+        flag->kind == WHOLE ? (double)strtoll(text, &end, 10) : tutti__strtod(text, &end);
     if (end != text && !*end && errno == 0 && value >= flag->low && value <= flag->high)
         return TUTTI_OK;
     const char *what = flag->kind == WHOLE ? "whole number" : "number";
@@ -273,7 +307,7 @@ static tutti_status check_setting(const tutti_job *job, const struct flag *setti
     const given *found = tutti__map_get(&job->flags, setting->name);
     char *end;
     errno = 0;
-    double value = strtod(found->text, &end);
+    double value = tutti__strtod(found->text, &end);
     bool inside = end != found->text && !*end && errno == 0 && value >= setting->low &&
                   value <= setting->high;
     if (inside && (setting->kind != WHOLE || value == (double)(int64_t)value))
@@ -311,8 +345,15 @@ void tutti__flags_unread(tutti_job *job)
         const given *found = job->flags.entries[i].value;
         const char *name = job->flags.entries[i].key;
         bool shows = strcmp(name, "quiet") == 0 || strcmp(name, "json") == 0;
-        if (!shows && !atomic_load(&found->asked))
-            fprintf(stderr, "tutti: note: nothing has read --%s%s\n", found->pair ? "set " : "",
-                    name);
+        if (shows || atomic_load(&found->asked))
+            continue;
+        tutti_nearest nearest = {.word = name};
+        if (found->meant[0])
+            tutti__nearest_try(&nearest, found->meant);
+        for (size_t k = 0; found->pair && k < TUTTI_COUNT(settings); k++)
+            tutti__nearest_try(&nearest, settings[k].name);
+        fprintf(stderr, "tutti: note: nothing has read --%s%s%s%s%s\n", found->pair ? "set " : "",
+                name, nearest.found ? "; is '" : "", nearest.found ? nearest.found : "",
+                nearest.found ? "' meant?" : "");
     }
 }

@@ -112,7 +112,7 @@ TUTTI_TEST(other_flags_can_be_refused)
     CHECK_OK(tutti_job_check(job));
     tutti_no_other_flags(job, argc, argv);
     CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
-    CHECK(strstr(tutti_error_message(), "'--epoch' is no flag of p") != NULL);
+    CHECK(strstr(tutti_error_message(), "'--epoch' is no flag of p; is --epochs meant?") != NULL);
     CHECK_INT(job->exit_code, 2);
     job->exit_code = 0;
     tutti_close(job);

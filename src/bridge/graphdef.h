@@ -9,6 +9,7 @@
 #include "tutti/graphdef.h"
 
 #define GRAPHDEF_NODES 200000
+#define GRAPHDEF_REPEATED ((int64_t)1 << 26) /* elements of constants that name few bytes */
 
 typedef struct tutti_graphdef_attr {
     const char *name, *s;
@@ -37,6 +38,7 @@ typedef struct tutti_graphdef {
     const char *file;
     ONNX_LIST(tutti_graphdef_node) nodes;
     tutti_map by_name;
+    int64_t repeated; /* elements so far that may repeat a few bytes */
 } tutti_graphdef;
 
 tutti_status tutti__graphdef_decode(const char *name, const void *data, size_t size,

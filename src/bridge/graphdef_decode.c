@@ -139,7 +139,7 @@ static tutti_status fill_typed(tutti_proto p, tutti_tensor *tensor)
 }
 
 /* TensorProto: dtype 1, tensor_shape 2, tensor_content 4. A file names few bytes for many equal
- * elements, so their number is limited. */
+ * elements, so the number of those in all constants is limited. */
 static tutti_status read_tensor(tutti_graphdef *def, tutti_proto p, tutti_tensor **ret)
 {
     tutti_proto again = p;
@@ -161,9 +161,10 @@ static tutti_status read_tensor(tutti_graphdef *def, tutti_proto p, tutti_tensor
     bool raw = content.size > 0 && type.dtype != TUTTI_STRING;
     if (!ranked || count < 0 ||
         (raw && content.size != (size_t)count * tutti_dtype_size(type.dtype)) ||
-        (!raw && count > 1 << 26))
+        (!raw && count > GRAPHDEF_REPEATED - def->repeated))
         return tutti_fail(TUTTI_CORRUPT, "%s: a constant has %lld elements and %zu bytes",
                           def->file, (long long)count, content.size);
+    def->repeated += raw ? 0 : count;
     tutti_tensor *tensor;
     TUTTI_TRY(tutti_tensor_create(type.dtype, type.rank, type.dims, &tensor));
     if (!TUTTI_VEC_PUSH(&def->tensors, tensor)) {

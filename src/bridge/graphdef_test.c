@@ -168,6 +168,19 @@ TUTTI_TEST(graphdef_refuses_cycles_and_unknown_names)
     }
 }
 
+/* Few bytes may stand for many elements, in all constants together for 2^26. */
+TUTTI_TEST(graphdef_refuses_constants_that_are_too_large)
+{
+    tutti_text text = {0};
+    tutti_graphdef *def;
+    put_const(&text, "a", 4, 1, (int64_t[]){GRAPHDEF_REPEATED}, 0, NULL);
+    CHECK_OK(tutti__graphdef_decode("one", text.data, text.size, &def));
+    tutti__graphdef_free(def);
+    put_const(&text, "b", 4, 1, (int64_t[]){1}, 0, NULL);
+    CHECK_STATUS(tutti__graphdef_decode("two", text.data, text.size, &def), TUTTI_CORRUPT);
+    tutti__text_free(&text);
+}
+
 /* What is written is read again: names, inputs, operators. */
 TUTTI_TEST(graphdef_shows_a_graph)
 {

@@ -21,8 +21,9 @@
 #define ONNX_OPSET_HIGHEST 21
 #define ONNX_OPSET_OLDEST 7 /* that is read */
 #define ONNX_OPSET_NEWEST 28
-#define ONNX_ELEMENTS 64 /* of a list of integers that is followed through the graph */
-#define ONNX_UNROLL 64   /* rounds of a loop that are built one after the other */
+#define ONNX_ELEMENTS 64  /* of a list of integers that is followed through the graph */
+#define ONNX_UNROLL 64    /* rounds of a loop that are built one after the other */
+#define ONNX_BUILT 250000 /* nodes that are built, with all that is built again */
 
 typedef struct tutti_onnx_export tutti_onnx_export;
 typedef struct tutti_onnx_import tutti_onnx_import;
@@ -168,10 +169,21 @@ typedef struct tutti_onnx_known {
     const char *form;   /* which form that is */
     tutti_sym shape_of; /* the value is the shape of this; TUTTI_NO_SYM: it is not */
     const tutti_onnx_elements *elements; /* of a list some of which are known; or NULL */
-    bool sequence;                       /* a list of tensors, known while the graph is built */
-    size_t item_count;
+    bool sequence;                       /* a list of tensors */
+    size_t item_count;                   /* that is known while the graph is built */
     struct tutti_onnx_known **items;
+    tutti_sym shapes; /* of a list whose length is not known: see onnx/list.h; `plain` is its sym */
+    tutti_type of;    /* what is known of its tensors */
 } tutti_onnx_known;
+
+/* A value as a body of cond or while takes and gives it: a tensor, or a list of tensors as two
+ * (onnx/list.h). */
+typedef struct tutti_onnx_pack {
+    tutti_sym sym;
+    bool list;
+    tutti_sym shapes;
+    tutti_type of;
+} tutti_onnx_pack;
 
 /* Scopes: a sub-graph or function is built by an importer of its own. One that is built in place
  * (`around`) sees the names around it; one that becomes a body of cond or while (`beyond`) sees
@@ -193,6 +205,7 @@ struct tutti_onnx_import {
     TUTTI_VEC(tutti_tensor *) made; /* values computed on the way */
     tutti_text needs;               /* what is not supported, one after the other */
     size_t need_count;
+    int built;      /* nodes so far */
     bool constants; /* weights are constants, not variables */
     size_t given_count;
     const tutti_onnx_given *given; /* inputs whose values are known already */
@@ -292,11 +305,11 @@ bool tutti__onnx_captures(tutti_onnx_import *m, const tutti_onnx_graph *graph, i
 typedef struct tutti_onnx_body {
     const tutti_onnx_graph *graph;
     int input_count, capture_count;
-    const tutti_sym *inputs, *captures;
+    const tutti_onnx_pack *inputs, *captures;
     const char *const *names;
 } tutti_onnx_body;
 void tutti__onnx_build_body(tutti_onnx_import *m, tutti_graph *body, const tutti_onnx_body *what,
-                            tutti_sym *ret_outputs);
+                            tutti_onnx_pack *ret_outputs);
 /* The function of the model's own that a node calls, or NULL. */
 const tutti_onnx_function *tutti__onnx_function_of(const tutti_onnx *onnx,
                                                    const tutti_onnx_node *node);

@@ -2,6 +2,7 @@
 #ifndef TUTTI_BRIDGE_ONNX_DECODE_H
 #define TUTTI_BRIDGE_ONNX_DECODE_H
 
+#include "base/world.h"
 #include "bridge/onnx_proto.h"
 #include "io/protobuf.h"
 #include "tensor/buffer.h"
@@ -19,6 +20,10 @@ typedef struct tutti_onnx_decoder {
     size_t objects;  /* nodes, attributes, tensors, inputs, outputs so far */
     int64_t element; /* of the tensor that was read last */
     int64_t dense;   /* elements of sparse tensors so far */
+    /* The file outside that was opened last, which the next tensor often stands in too. */
+    const char *location; /* NULL: none */
+    tutti_file *outside;
+    int64_t outside_bytes;
 } tutti_onnx_decoder;
 
 tutti_status tutti__onnx_no_memory(const tutti_onnx_decoder *d);
@@ -36,13 +41,17 @@ tutti_status tutti__onnx_note_need(tutti_onnx_decoder *d, const char *format, ..
 tutti_status tutti__onnx_take_node(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_node *node);
 tutti_status tutti__onnx_take_attr(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_attr *attr);
 tutti_status tutti__onnx_take_graph(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_graph *graph);
-/* `size` bytes of external data, entry by entry as the tensor names them, into `to`. */
+/* Where external data stands, entry by entry as the tensor names it. */
 typedef struct tutti_onnx_outside {
     const char *location;
     int64_t offset, length; /* length -1: not said */
 } tutti_onnx_outside;
-tutti_status tutti__onnx_take_outside(const tutti_onnx_decoder *d, const char *tensor,
+/* That `size` bytes are there, before memory for them is; then those bytes into `to`. */
+tutti_status tutti__onnx_find_outside(tutti_onnx_decoder *d, const char *tensor,
+                                      const tutti_onnx_outside *where, size_t size);
+tutti_status tutti__onnx_take_outside(tutti_onnx_decoder *d, const char *tensor,
                                       const tutti_onnx_outside *where, void *to, size_t size);
+void tutti__onnx_close_outside(tutti_onnx_decoder *d);
 /* A TensorProto; the tensor is the file's, NULL when its elements are among the needs. */
 tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const char **ret_name,
                                      tutti_tensor **ret);

@@ -125,6 +125,7 @@ static tutti_status decode(tutti_onnx_decoder *d, const void *data, size_t size,
 {
     TUTTI_TRY(tutti__onnx_create(&d->onnx));
     tutti_status status = read_model(d, tutti__proto(d->file, data, size));
+    tutti__onnx_close_outside(d);
     if (status == TUTTI_OK)
         *ret_onnx = d->onnx;
     else

@@ -157,7 +157,8 @@ static tutti_status walk_typed(const parts *t, tutti_dtype dtype, tutti_tensor *
     return tutti__proto_end(&p);
 }
 
-static tutti_status check_tensor(const tutti_onnx_decoder *d, const parts *t, tutti_dtype dtype)
+/* The bytes that the elements take are there, so that memory may be taken for them. */
+static tutti_status check_tensor(tutti_onnx_decoder *d, const parts *t, tutti_dtype dtype)
 {
     tutti_type type = tutti_type_make(dtype, t->rank, t->dims);
     int64_t count = tutti_type_count(&type), given = 0;
@@ -172,10 +173,12 @@ static tutti_status check_tensor(const tutti_onnx_decoder *d, const parts *t, tu
         given = (int64_t)(bytes / tutti__onnx_stored_bytes(t->number));
     else
         TUTTI_TRY(walk_typed(t, dtype, NULL, &given));
-    if (count < 0 || count != given || (raw && bytes % tutti__onnx_stored_bytes(t->number) != 0))
+    int64_t wanted = 0, each = (int64_t)tutti__onnx_stored_bytes(t->number);
+    if (count < 0 || count != given || !tutti__mul_size(count, each, &wanted) ||
+        (raw && bytes % (size_t)each != 0))
         return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%s' has %lld elements, its data holds %lld",
                           d->file, t->name, (long long)count, (long long)given);
-    return TUTTI_OK;
+    return t->outside ? tutti__onnx_find_outside(d, t->name, &t->where, (size_t)wanted) : TUTTI_OK;
 }
 
 static void fix_bools(tutti_tensor *tensor)
@@ -287,6 +290,8 @@ static tutti_status take_small(tutti_onnx_decoder *d, const parts *t, const tutt
     if (t->outside && t->where.length >= 0 && (size_t)t->where.length != size)
         return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%s' takes %zu bytes, its data holds %lld",
                           d->file, t->name, size, (long long)t->where.length);
+    if (t->outside)
+        TUTTI_TRY(tutti__onnx_find_outside(d, t->name, &t->where, size));
     uint8_t *bytes = malloc(size + 1);
     tutti_tensor *tensor = NULL;
     tutti_status status = bytes ? take_bytes(d, t, bytes, size) : tutti__onnx_no_memory(d);

@@ -47,13 +47,16 @@ static tutti_status put_tensor(tutti_text *text, uint32_t number, const char *na
 
 /* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2;
  * TensorShapeProto: dim 1; Dimension: dim_value 1, dim_param 2. */
+/* TypeProto: tensor_type 1 {elem_type 1, shape 2}, sequence_type 4. */
 static void put_value(tutti_text *text, uint32_t number, const tutti_onnx_value *value)
 {
     size_t mark = tutti__proto_open(text, number);
     tutti__proto_put_string(text, 1, value->name);
-    size_t type = tutti__proto_open(text, 2), tensor = tutti__proto_open(text, 1);
-    tutti__proto_put_int(text, 1, tutti__onnx_dtype(value->type.dtype));
-    if (value->ranked) {
+    size_t type = tutti__proto_open(text, 2),
+           tensor = tutti__proto_open(text, value->other ? 4 : 1);
+    if (!value->other)
+        tutti__proto_put_int(text, 1, tutti__onnx_dtype(value->type.dtype));
+    if (value->ranked && !value->other) {
         size_t shape = tutti__proto_open(text, 2);
         for (int i = 0; i < value->type.rank; i++) {
             size_t dim = tutti__proto_open(text, 1);

@@ -3,7 +3,7 @@
  * that what is known of it stays known although other numbers (the batch) are not. */
 #include <string.h>
 
-#include "bridge/onnx.h"
+#include "bridge/onnx_fold.h"
 
 /* Input i when it is such a list already; nothing is built or computed for it. */
 static bool peek(tutti_onnx_import *m, int i, tutti_onnx_elements *ret)
@@ -19,85 +19,6 @@ static bool is(const tutti_onnx_import *m, const char *type)
     return strcmp(m->node->type, type) == 0;
 }
 
-/* ---- one element ---- */
-
-static tutti_sym symbol_of(tutti_onnx_import *m, const tutti_onnx_element *e)
-{
-    return e->known ? tutti_scalar(m->graph, TUTTI_I64, (double)e->value) : e->sym;
-}
-
-static int64_t compute(const char *type, int64_t a, int64_t b)
-{
-    switch (type[0] == 'M' ? type[1] : type[0]) {
-    case 'A':
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    case 'S':
-        return (int64_t)((uint64_t)a - (uint64_t)b);
-    case 'u':
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case 'i':
-        return a < b ? a : b;
-    case 'a':
-        return a > b ? a : b;
-    default:
-        return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
-    }
-}
-
-/* Add, Sub, Mul, Div (towards zero), Min, Max of sizes; false where it is left to the graph. */
-static bool combine(tutti_onnx_import *m, const tutti_onnx_element *a, const tutti_onnx_element *b,
-                    tutti_onnx_element *ret)
-{
-    const char *type = m->node->type;
-    bool divides = strcmp(type, "Div") == 0;
-    if (divides && b->known && b->value == 0)
-        return false;
-    if (a->known && b->known) {
-        *ret = (tutti_onnx_element){.known = true, .value = compute(type, a->value, b->value)};
-        return true;
-    }
-    bool neutral = (strcmp(type, "Mul") == 0 || divides) ? b->known && b->value == 1
-                                                         : b->known && b->value == 0;
-    if (neutral && strcmp(type, "Min") != 0 && strcmp(type, "Max") != 0) {
-        *ret = *a;
-        return true;
-    }
-    tutti_sym x = symbol_of(m, a), y = symbol_of(m, b), z;
-    if (divides)
-        z = tutti_cast(tutti_div(tutti_cast(x, TUTTI_F64), tutti_cast(y, TUTTI_F64)), TUTTI_I64);
-    else
-        z = strcmp(type, "Add") == 0   ? tutti_add(x, y)
-            : strcmp(type, "Sub") == 0 ? tutti_sub(x, y)
-            : strcmp(type, "Mul") == 0 ? tutti_mul(x, y)
-            : strcmp(type, "Min") == 0 ? tutti_minimum(x, y)
-                                       : tutti_maximum(x, y);
-    *ret = (tutti_onnx_element){.sym = z};
-    return z.node != NULL;
-}
-
-/* Sizes are never negative. */
-static bool compare(tutti_onnx_import *m, const tutti_onnx_element *a, const tutti_onnx_element *b,
-                    tutti_onnx_element *ret)
-{
-    bool equal = is(m, "Equal");
-    *ret = (tutti_onnx_element){.known = true};
-    if (equal &&
-        ((!a->known && b->known && b->value < 0) || (!b->known && a->known && a->value < 0)))
-        return true;
-    if (!a->known || !b->known)
-        return false;
-    ret->value = equal                  ? a->value == b->value
-                 : is(m, "Less")        ? a->value < b->value
-                 : is(m, "Greater")     ? a->value > b->value
-                 : is(m, "And")         ? a->value && b->value
-                 : is(m, "Or")          ? a->value || b->value
-                 : is(m, "LessOrEqual") ? a->value <= b->value
-                                        : a->value >= b->value;
-    return true;
-}
-
-/* ---- rules ---- */
-
 static bool fold_binary(tutti_onnx_import *m, bool compares, tutti_onnx_elements *ret)
 {
     tutti_onnx_elements a, b;
@@ -110,7 +31,8 @@ static bool fold_binary(tutti_onnx_import *m, bool compares, tutti_onnx_elements
     for (int i = 0; i < ret->count; i++) {
         const tutti_onnx_element *x = &a.items[a.count == 1 ? 0 : i];
         const tutti_onnx_element *y = &b.items[b.count == 1 ? 0 : i];
-        if (!(compares ? compare : combine)(m, x, y, &ret->items[i]))
+        if (!(compares ? tutti__onnx_compare(m->node->type, x, y, &ret->items[i])
+                       : tutti__onnx_combine(m, m->node->type, x, y, &ret->items[i])))
             return false;
     }
     return compares || a.dtype != TUTTI_BOOL;
@@ -259,21 +181,17 @@ static bool fold_same(tutti_onnx_import *m, tutti_onnx_elements *ret)
 static bool fold_product(tutti_onnx_import *m, tutti_onnx_elements *ret)
 {
     tutti_onnx_elements x;
-    static const tutti_onnx_node times = {.type = "Mul"};
-    const tutti_onnx_node *here = m->node;
+    bool done = true;
     if (!peek(m, 0, &x) || x.rank != 1 || x.count == 0)
         return false;
     ret->rank = tutti__onnx_attr_int(m, "keepdims", 1) != 0;
     ret->count = 1;
     ret->dtype = x.dtype;
     ret->items[0] = x.items[0];
-    m->node = &times;
-    bool done = true;
     for (int i = 1; done && i < x.count; i++) {
         tutti_onnx_element before = ret->items[0];
-        done = combine(m, &before, &x.items[i], &ret->items[0]);
+        done = tutti__onnx_combine(m, "Mul", &before, &x.items[i], &ret->items[0]);
     }
-    m->node = here;
     return done;
 }
 

@@ -107,6 +107,11 @@ static void each_output(tutti_onnx_import *m, const char *name, output_fn *give,
     tutti_onnx_known *known = tutti__onnx_find(m, name);
     if (!known)
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "output '%s' is made by nobody", name);
+    if (known && known->shapes.node)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
+                              "output '%s' is a list whose length is known only when it runs; join "
+                              "its tensors in the model (ConcatFromSequence)",
+                              name);
     size_t count = known && known->sequence ? known->item_count : 1;
     for (size_t i = 0; m->status == TUTTI_OK && i < count; i++) {
         tutti_onnx_known *item = known->sequence ? known->items[i] : known;
@@ -179,6 +184,8 @@ tutti_model *tutti_import_onnx(tutti_job *job, const char *path)
         for (size_t i = 0; i < model->inputs.count && i < 64; i++)
             types[i] = model->inputs.data[i].type;
         status = tutti__model_build_batched(model, (int)model->inputs.count, types);
+        if (status == TUTTI_OK)
+            model->settled = tutti__state_changes(tutti__engine_state(model->engine)) + 1;
     }
     tutti__onnx_free(onnx);
     return tutti_job_fail(job, status) == TUTTI_OK ? model : NULL;

@@ -92,3 +92,49 @@ TUTTI_TEST(onnx_models_learn_inside_another)
     tutti_tensor_release(y);
     CHECK_INT(tutti_close(job), 0);
 }
+
+/* Adds to the last weight, a bias of three numbers. */
+static void add_to_bias(tutti_model *m, double more)
+{
+    tutti_weight_info info;
+    tutti_tensor *bias;
+    CHECK_OK(tutti_weight_at(m, tutti_weight_count(m) - 1, &info));
+    CHECK_OK(tutti_get_weight(m, info.name, &bias));
+    CHECK_INT(tutti_tensor_count(bias), 3);
+    for (int64_t i = 0; i < 3; i++)
+        tutti_tensor_set(bias, i, tutti_tensor_get(bias, i) + more);
+    CHECK_OK(tutti_set_weight(m, info.name, bias));
+    tutti_tensor_release(bias);
+}
+
+static double answer(tutti_model *m, tutti_tensor *x)
+{
+    tutti_tensor *y;
+    CHECK_OK(tutti_predict_on_batch(m, 1, &x, 1, &y));
+    double value = tutti_tensor_get(y, 0);
+    tutti_tensor_release(y);
+    return value;
+}
+
+/* Weights of a model that nobody trains are constants to its programs, until somebody sets or
+ * trains them. */
+TUTTI_TEST(onnx_answers_follow_the_weights)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = imported(job);
+    tutti_tensor *x = numbers(4, 5), *y = classes(4);
+    double first = answer(m, x);
+    CHECK_NEAR(answer(m, x), first, 0);
+    for (int i = 1; i < 4; i++) {
+        add_to_bias(m, 2);
+        CHECK_NEAR(answer(m, x), first + 2 * i, 1e-5);
+        CHECK_NEAR(answer(m, x), first + 2 * i, 1e-5);
+    }
+    tutti_compile(m, .optimizer = tutti_sgd(0.5),
+                  .loss = tutti_sparse_cross_entropy(.from_logits = true));
+    CHECK_OK(tutti_train_on_batch(m, 2, (tutti_tensor *[]){x, y}, NULL));
+    CHECK(fabs(answer(m, x) - first - 6) > 1e-3);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    CHECK_INT(tutti_close(job), 0);
+}

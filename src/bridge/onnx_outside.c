@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/world.h"
 #include "bridge/onnx_decode.h"
 
 /* Parts of the path are names: not empty at its start, and none of them "..". */
@@ -49,30 +48,39 @@ static bool leads_inside(char *path, size_t folder)
     return inside;
 }
 
-static tutti_status read_bytes(const char *path, const char *tensor,
-                               const tutti_onnx_outside *where, void *to, size_t size)
+void tutti__onnx_close_outside(tutti_onnx_decoder *d)
 {
     const tutti_world *world = tutti__world();
-    tutti_file *file;
-    int64_t whole;
-    size_t got = 0;
-    TUTTI_TRY(world->open_file(world->self, path, TUTTI_FILE_READ, &file, &whole));
-    tutti_status status = TUTTI_OK;
-    if (where->offset < 0 || (uint64_t)where->offset + size > (uint64_t)whole)
-        status = tutti_fail(TUTTI_CORRUPT, "%s: has %lld bytes; tensor '%s' wants %zu from %lld on",
-                            path, (long long)whole, tensor, size, (long long)where->offset);
-    if (status == TUTTI_OK && size > 0)
-        status = world->read_at(world->self, file, where->offset, to, size, &got);
-    if (status == TUTTI_OK && got < size)
-        status = tutti_fail(TUTTI_CORRUPT, "%s: ends before tensor '%s' does", path, tensor);
-    tutti_status closed = world->close_file(world->self, file, false);
-    return status == TUTTI_OK ? closed : status;
+    if (d->location)
+        world->close_file(world->self, d->outside, false);
+    d->location = NULL;
 }
 
-tutti_status tutti__onnx_take_outside(const tutti_onnx_decoder *d, const char *tensor,
-                                      const tutti_onnx_outside *where, void *to, size_t size)
+static tutti_status open_outside(tutti_onnx_decoder *d, const char *tensor, const char *location)
 {
+    const tutti_world *world = tutti__world();
     size_t folder;
+    char *path = joined(d->file, location, &folder);
+    if (!path)
+        return tutti__onnx_no_memory(d);
+    tutti_status status = TUTTI_OK;
+    if (!leads_inside(path, folder))
+        status = tutti_fail(TUTTI_INVALID,
+                            "%s: the data of tensor '%s' stands in '%s', a link that leads out of "
+                            "the model's folder",
+                            d->file, tensor, location);
+    else
+        status =
+            world->open_file(world->self, path, TUTTI_FILE_READ, &d->outside, &d->outside_bytes);
+    if (status == TUTTI_OK)
+        d->location = location;
+    free(path);
+    return status;
+}
+
+tutti_status tutti__onnx_find_outside(tutti_onnx_decoder *d, const char *tensor,
+                                      const tutti_onnx_outside *where, size_t size)
+{
     if (d->inside)
         return tutti_fail(
             TUTTI_UNSUPPORTED,
@@ -84,17 +92,28 @@ tutti_status tutti__onnx_take_outside(const tutti_onnx_decoder *d, const char *t
                           "%s: the data of tensor '%s' stands in '%s', which may not be read: only "
                           "files in the model's folder may",
                           d->file, tensor, where->location);
-    char *path = joined(d->file, where->location, &folder);
-    if (!path)
-        return tutti__onnx_no_memory(d);
-    tutti_status status = TUTTI_OK;
-    if (!leads_inside(path, folder))
-        status = tutti_fail(TUTTI_INVALID,
-                            "%s: the data of tensor '%s' stands in '%s', a link that leads out of "
-                            "the model's folder",
-                            d->file, tensor, where->location);
-    else
-        status = read_bytes(path, tensor, where, to, size);
-    free(path);
-    return status;
+    if (d->location && strcmp(d->location, where->location) != 0)
+        tutti__onnx_close_outside(d);
+    if (!d->location)
+        TUTTI_TRY(open_outside(d, tensor, where->location));
+    if (where->offset < 0 || where->offset > d->outside_bytes ||
+        size > (uint64_t)(d->outside_bytes - where->offset))
+        return tutti_fail(
+            TUTTI_CORRUPT, "%s: '%s' has %lld bytes; tensor '%s' wants %zu from %lld on", d->file,
+            where->location, (long long)d->outside_bytes, tensor, size, (long long)where->offset);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__onnx_take_outside(tutti_onnx_decoder *d, const char *tensor,
+                                      const tutti_onnx_outside *where, void *to, size_t size)
+{
+    const tutti_world *world = tutti__world();
+    size_t got = 0;
+    TUTTI_TRY(tutti__onnx_find_outside(d, tensor, where, size));
+    if (size > 0)
+        TUTTI_TRY(world->read_at(world->self, d->outside, where->offset, to, size, &got));
+    if (got < size)
+        return tutti_fail(TUTTI_CORRUPT, "%s: '%s' ends before tensor '%s' does", d->file,
+                          where->location, tensor);
+    return TUTTI_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bridge/onnx.h"
+#include "bridge/onnx/list.h"
 
 #define DEPTH 24 /* of functions and sub-graphs in each other */
 
@@ -22,9 +23,12 @@ tutti_onnx_known *tutti__onnx_learn(tutti_onnx_import *m, const char *name, tutt
     return m->status == TUTTI_OK ? kept : NULL;
 }
 
-/* A constant may be used in every graph; a weight is one variable and must be handed in. */
+/* A constant may be used in every graph, and so may an empty list; a weight is one variable and
+ * must be handed in. */
 static bool is_constant(const tutti_onnx_import *root, const tutti_onnx_known *known)
 {
+    if (known->sequence)
+        return known->item_count == 0 && !known->shapes.node;
     return known->value && !(known->weight && !root->constants &&
                              tutti_dtype_is_float(tutti_tensor_dtype(known->value)));
 }
@@ -44,7 +48,9 @@ tutti_onnx_known *tutti__onnx_find(tutti_onnx_import *m, const char *name)
     if (!known || !is_constant(m->root, known))
         return NULL;
     return tutti__onnx_learn(scope, name,
-                             (tutti_onnx_known){.value = known->value, .element = known->element});
+                             (tutti_onnx_known){.value = known->value,
+                                                .element = known->element,
+                                                .sequence = known->sequence});
 }
 
 /* ---- nodes ---- */
@@ -86,7 +92,11 @@ static void build_node(tutti_onnx_import *m, const tutti_onnx_node *node)
     const tutti_onnx_function *function = tutti__onnx_function_of(m->onnx, node);
     m->node = node;
     m->rule = tutti__onnx_reader(node->domain, node->type);
-    if (uses_lost(m))
+    if (++m->root->built > ONNX_BUILT)
+        tutti__onnx_read_fail(m, TUTTI_TOO_LARGE,
+                              "with its functions and loops the model has more than %d nodes",
+                              ONNX_BUILT);
+    if (m->status != TUTTI_OK || uses_lost(m))
         return;
     if (function)
         tutti__onnx_call_function(m, function);
@@ -317,7 +327,7 @@ bool tutti__onnx_captures(tutti_onnx_import *m, const tutti_onnx_graph *graph, i
 }
 
 void tutti__onnx_build_body(tutti_onnx_import *m, tutti_graph *body, const tutti_onnx_body *what,
-                            tutti_sym *ret_outputs)
+                            tutti_onnx_pack *ret_outputs)
 {
     const tutti_onnx_graph *graph = what->graph;
     tutti_onnx_import inner;
@@ -326,11 +336,11 @@ void tutti__onnx_build_body(tutti_onnx_import *m, tutti_graph *body, const tutti
     inner.graph = body;
     inner.beyond = m;
     for (int i = 0; i < what->capture_count; i++)
-        tutti__onnx_learn(&inner, what->names[i], (tutti_onnx_known){.plain = what->captures[i]});
+        tutti__onnx_learn(&inner, what->names[i], tutti__onnx_unpacked(&what->captures[i]));
     learn_initializers(&inner, graph);
     for (int i = 0; i < what->input_count && (size_t)i < graph->inputs.count; i++)
         tutti__onnx_learn(&inner, graph->inputs.items[i].name,
-                          (tutti_onnx_known){.plain = what->inputs[i]});
+                          tutti__onnx_unpacked(&what->inputs[i]));
     size_t needs = m->root->need_count;
     tutti__onnx_build_nodes(&inner, graph->nodes.count, graph->nodes.items);
     for (size_t i = 0; inner.status == TUTTI_OK && i < graph->outputs.count; i++) {
@@ -339,7 +349,7 @@ void tutti__onnx_build_body(tutti_onnx_import *m, tutti_graph *body, const tutti
             tutti__onnx_read_fail(&inner, TUTTI_CORRUPT, "output '%s' is made by nobody",
                                   graph->outputs.items[i].name);
         else
-            ret_outputs[i] = tutti_identity(tutti__onnx_symbol(&inner, known));
+            ret_outputs[i] = tutti__onnx_packed(&inner, known);
     }
     if (m->root->need_count > needs)
         tutti__poison(body, TUTTI_UNSUPPORTED, "something in a sub-graph is not supported");

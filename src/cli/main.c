@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "cli/command.h"
 #include "tables/command.h"
 
@@ -29,9 +30,11 @@ static void print_log(void *context, tutti_log_level level, const char *message)
 /* What was printed must have arrived: a full disk or a closed pipe is a failure. */
 static int finish(int code)
 {
+    errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    tutti__complain("cannot write to standard output: %s", strerror(errno));
+    tutti__complain("cannot write to standard output%s%s", errno ? ": " : "",
+                    errno ? strerror(errno) : "");
     return code == TUTTI_EXIT_OK ? TUTTI_EXIT_FAILED : code;
 }
 
@@ -62,6 +65,11 @@ int main(int argc, char **argv)
     for (const tutti_command *const *command = tutti__command_table; *command; command++)
         if (strcmp((*command)->name, argv[1]) == 0)
             return finish(run(*command, argc - 1, argv + 1));
-    tutti__complain("there is no command '%s'; 'tutti --help' lists them", argv[1]);
+    tutti_nearest nearest = {.word = argv[1]};
+    for (const tutti_command *const *command = tutti__command_table; *command; command++)
+        tutti__nearest_try(&nearest, (*command)->name);
+    tutti__complain("there is no command '%s'%s%s%s; 'tutti --help' lists them", argv[1],
+                    nearest.found ? "; is '" : "", nearest.found ? nearest.found : "",
+                    nearest.found ? "' meant?" : "");
     return TUTTI_EXIT_USAGE;
 }

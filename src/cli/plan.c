@@ -206,8 +206,9 @@ static int run(int argc, char **argv)
         code = TUTTI_EXIT_USAGE;
     else if (argc != 2 || strcmp(argv[1], "collectives") != 0 || !n->ranks ||
              n->alpha[TUTTI_LINK_BETWEEN] == 0 || n->beta[TUTTI_LINK_BETWEEN] == 0)
-        tutti__complain("plan: it takes `collectives`, --ranks, --alpha and --beta; see "
-                        "tutti plan --help");
+        tutti__complain("plan takes the name of a training, a model's JSON file or `collectives`, "
+                        "and --ranks; collectives need --alpha and --beta too; see tutti plan "
+                        "--help");
     else if (!tutti_comm_algorithms(plan->operation)[0])
         tutti__complain("there is no operation '%s'", plan->operation);
     else if (plan->simulate && n->ranks > TUTTI_SIM_RANKS)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <trainable.h>
 
+#include "base/nearest.h"
 #include "base/world.h"
 #include "cli/command.h"
 #include "cli/models.h"
@@ -101,7 +102,12 @@ static int run(int argc, char **argv)
     size_t length = strlen(argv[1]);
     if (length > 5 && strcmp(argv[1] + length - 5, ".json") == 0)
         return train_file(argv[1], argc - 1, argv + 1);
-    tutti__complain("there is no example '%s', and it is no .json file; these exist:", argv[1]);
+    tutti_nearest nearest = {.word = argv[1]};
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        tutti__nearest_try(&nearest, examples[i].name);
+    tutti__complain("there is no example '%s', and it is no .json file%s%s%s; these exist:",
+                    argv[1], nearest.found ? "; is '" : "", nearest.found ? nearest.found : "",
+                    nearest.found ? "' meant?" : "");
     list(stderr);
     return TUTTI_EXIT_USAGE;
 }

@@ -153,14 +153,27 @@ static tutti_status number_ranks(tutti_cluster *cluster)
     return TUTTI_OK;
 }
 
+/* This process alone, unless somebody meant to start several and forgot where they meet: each would
+ * train by itself. */
+static tutti_status resolve_alone(tutti_cluster *cluster)
+{
+    const char *size = getenv("WORLD_SIZE");
+    if (tutti__environment_has("RANK") && size != NULL && strtol(size, NULL, 10) > 1)
+        return tutti_fail(TUTTI_INVALID,
+                          "RANK and WORLD_SIZE=%.20s are set, but MASTER_ADDR is not; set it to "
+                          "the name of rank 0's machine (and MASTER_PORT), or unset the two",
+                          size);
+    return tutti__cluster_flat(cluster, 0, 1, 0);
+}
+
 static tutti_status resolve_into(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     const tutti_resolver *resolver = find_resolver(options);
     if (resolver == NULL && options->resolver != NULL)
         return fail_resolver(options->resolver);
     cluster->resolver = resolver != NULL ? resolver->name : "single";
-    tutti_status status = resolver != NULL ? resolver->resolve(options, cluster)
-                                           : tutti__cluster_flat(cluster, 0, 1, 0);
+    tutti_status status =
+        resolver != NULL ? resolver->resolve(options, cluster) : resolve_alone(cluster);
     if (status == TUTTI_OK)
         status = number_ranks(cluster);
     if (status == TUTTI_OK)

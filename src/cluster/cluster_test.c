@@ -53,6 +53,15 @@ TUTTI_TEST(cluster_without_variables_is_this_process)
     tutti_cluster_free(c);
 }
 
+TUTTI_TEST(cluster_from_an_empty_tf_config_is_this_process)
+{
+    forget();
+    setenv("TF_CONFIG", " { } ", 1);
+    tutti_cluster *c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "single");
+    tutti_cluster_free(c);
+}
+
 TUTTI_TEST(cluster_from_tf_config)
 {
     forget();
@@ -95,7 +104,11 @@ TUTTI_TEST(cluster_refuses_what_cannot_work)
         {"{\"cluster\":{\"boss\":[]}}", "no role 'boss'", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\"]}}", "task.type is missing", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
-         "name at least one worker", TUTTI_INVALID},
+         "the list of 'worker' is empty", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"a:1\"],\"ps\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "the list of 'ps' is empty", TUTTI_INVALID},
+        {"{\"cluster\":{},\"task\":{\"type\":\"worker\",\"index\":0}}", "name at least one worker",
+         TUTTI_INVALID},
         {"{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
          "nobody who trains", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
@@ -198,6 +211,10 @@ TUTTI_TEST(cluster_from_torchrun)
     tutti_cluster_free(c);
     setenv("RANK", "3", 1);
     refused(TUTTI_INVALID, "RANK is '3'");
+    unsetenv("MASTER_ADDR");
+    refused(TUTTI_INVALID, "MASTER_ADDR is not"); /* instead of training alone, three times */
+    setenv("WORLD_SIZE", "1", 1);
+    tutti_cluster_free(resolved());
 }
 
 TUTTI_TEST(cluster_from_kubernetes)

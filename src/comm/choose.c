@@ -52,8 +52,7 @@ static int parts_for(const tutti_collective *c, const tutti_coll *by)
 {
     if (!by->in_parts || c->operation != TUTTI_ALL_REDUCE || c->comm->hosts > 1)
         return 1;
-    int64_t parts = c->count * (int64_t)c->element / ((int64_t)TUTTI_PART * c->size);
-    return parts < 2 ? 1 : parts > 1024 ? 1024 : (int)parts;
+    return tutti__coll_parts((double)c->count * (double)c->element, c->size);
 }
 
 /* By a list of sizes. */

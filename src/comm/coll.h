@@ -133,10 +133,13 @@ double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
-/* An exchange of a block of the message, and its addition. A large one of ranks of one machine goes in parts of
- * TUTTI_PART bytes for each rank, and what a byte costs then depends on the whole. */
+/* A large all-reduce of ranks of one machine goes in parts of TUTTI_PART bytes for each rank, one
+ * after the other: in how many, at least 1. */
 enum { TUTTI_PART = 512 << 10 };
-double tutti__coll_cost_block(const tutti_cost_query *query, double bytes);
+int tutti__coll_parts(double bytes, int ranks);
+/* In an all-reduce, an exchange of `count` blocks of the message with as many ranks at once, and
+ * the addition of one; of all its parts. */
+double tutti__coll_cost_blocks(const tutti_cost_query *query, double bytes, int count);
 double tutti__coll_cost_add_block(const tutti_cost_query *query, double bytes);
 /* A copy while others send: what the link cannot take in meanwhile. */
 double tutti__coll_cost_wait(const tutti_cost_query *query, double bytes);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/plain.h"
 #include "comm/comm.h"
 #include "comm/wire.h"
 #include "tables/compression.h"
@@ -37,7 +38,7 @@ static tutti_status read_name(const char *name, const tutti_compression **ret_by
     double value = 0;
     if (by->argument) {
         char *end;
-        value = strtod(name + length + 1, &end);
+        value = tutti__strtod(name + length + 1, &end);
         if (end == name + length + 1 || *end || !(value >= by->least) || !(value <= by->most))
             return tutti_fail(TUTTI_INVALID, "compression '%s': %s takes a number from %g to %g",
                               name, by->argument, by->least, by->most);

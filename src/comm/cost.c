@@ -68,20 +68,30 @@ double tutti__coll_cost_pull(const tutti_cost_query *q, double bytes, double all
     return bytes / all * tutti__coll_cost_move(q, all);
 }
 
-static double block_class(const tutti_cost_query *q, double bytes)
+int tutti__coll_parts(double bytes, int ranks)
 {
-    bool in_parts = q->link == TUTTI_LINK_WITHIN && q->bytes >= 2.0 * TUTTI_PART * q->ranks;
-    return in_parts ? q->bytes : bytes;
+    enum { MOST = 1024 };
+    double parts = bytes / ((double)TUTTI_PART * ranks);
+    return parts < 2 ? 1 : parts < MOST ? (int)parts : MOST;
 }
 
-double tutti__coll_cost_block(const tutti_cost_query *q, double bytes)
+/* Of what a part reads and writes, half was in the caches: what came first was added and sent on,
+ * and what comes last replaces what was sent first. */
+double tutti__coll_cost_blocks(const tutti_cost_query *q, double bytes, int count)
 {
-    return tutti__cost_stream(q, bytes, block_class(q, bytes));
+    int parts = q->link == TUTTI_LINK_WITHIN ? tutti__coll_parts(q->bytes, q->ranks) : 1;
+    const double *exchange = q->cost->link[q->link].exchange;
+    double each = per_byte(exchange, bytes);
+    if (parts > 1)
+        each = (per_byte(exchange, q->bytes / parts) + per_byte(exchange, q->bytes)) / 2;
+    return parts * (count * q->cost->link[q->link].alpha + q->cost->link[q->link].turn) +
+           count * bytes * shared(q) * each;
 }
 
 double tutti__coll_cost_add_block(const tutti_cost_query *q, double bytes)
 {
-    return bytes * per_byte(q->cost->gamma, block_class(q, bytes));
+    bool in_parts = q->link == TUTTI_LINK_WITHIN && tutti__coll_parts(q->bytes, q->ranks) > 1;
+    return bytes * per_byte(q->cost->gamma, in_parts ? q->bytes : bytes);
 }
 
 double tutti__coll_cost_wait(const tutti_cost_query *q, double bytes)
@@ -181,9 +191,9 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
 {
     tutti_comm_cost cost = {.phase = 0.4e-6, .hosts = comm->hosts};
     static const double memory[] = {0.1e-9, 0.1e-9, 0.1e-9, 0.12e-9, 0.12e-9};
-    static const double loopback[] = {0.4e-9, 0.25e-9, 0.2e-9, 0.2e-9, 0.2e-9};
+    static const double loopback[] = {0.4e-9, 0.2e-9, 0.18e-9, 0.26e-9, 0.28e-9};
     static const double network[] = {1e-9, 0.9e-9, 0.8e-9, 0.8e-9, 0.8e-9};
-    static const double adding[] = {0.03e-9, 0.05e-9, 0.05e-9, 0.08e-9, 0.08e-9};
+    static const double adding[] = {0.03e-9, 0.035e-9, 0.04e-9, 0.055e-9, 0.065e-9};
     static const double moving[] = {0.02e-9, 0.04e-9, 0.04e-9, 0.06e-9, 0.06e-9};
     bool rings = comm->fabric->segment != NULL;
     cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;

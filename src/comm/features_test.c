@@ -339,3 +339,23 @@ TUTTI_TEST(comm_formulas_are_the_textbooks)
                6 * a + 14.0 / 8 * m * b, 1e-9);
     CHECK(isinf(tutti_comm_predict(&cost, "all_reduce", "pairwise", 8, 1 << 20)));
 }
+
+/* Loopback of a Neoverse-V1: what is in the caches costs half. */
+TUTTI_TEST(comm_parts_of_a_large_message_cost_what_caches_hold)
+{
+    tutti_comm_cost cost = {.hosts = 1, .gamma = {26e-12, 32e-12, 33e-12, 52e-12, 61e-12}};
+    const double exchange[] = {0.23e-9, 0.16e-9, 0.16e-9, 0.26e-9, 0.28e-9};
+    cost.link[TUTTI_LINK_WITHIN].alpha = 3e-6;
+    memcpy(cost.link[TUTTI_LINK_WITHIN].exchange, exchange, sizeof exchange);
+    double m = 64 << 20, parts = 64, halves = 2 * parts * 3e-6;
+    double halving = tutti_comm_predict(&cost, "all_reduce", "halving", 2, 64 << 20);
+    CHECK_NEAR(halving, halves + m * (exchange[2] + exchange[4]) / 2 + m / 2 * cost.gamma[4], 1e-9);
+    CHECK(halving < tutti_comm_predict(&cost, "all_reduce", "double_tree", 2, 64 << 20));
+    CHECK(halving < tutti_comm_predict(&cost, "all_reduce", "doubling", 2, 64 << 20));
+    /* Where ranks take turns on a CPU, few steps win, however many messages each has. */
+    cost.link[TUTTI_LINK_WITHIN].turn = 30e-6;
+    CHECK(tutti_comm_predict(&cost, "all_reduce", "mesh", 4, 64 << 20) <
+          tutti_comm_predict(&cost, "all_reduce", "halving", 4, 64 << 20));
+    CHECK(tutti_comm_predict(&cost, "all_reduce", "halving", 4, 64 << 20) <
+          tutti_comm_predict(&cost, "all_reduce", "ring", 4, 64 << 20));
+}

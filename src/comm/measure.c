@@ -1,13 +1,13 @@
 /* measure.c: the constants of the cost model, measured among the ranks that will use them.
  *
- * One way: rank 0 sends, and rank 1 answers with 8 bytes; the answer's time does not count. (Two
- * large messages to and fro are no measure: each rank would have two buffers in its caches, and an
- * operation has one.) Exchange: all ranks give to the
- * next and take from the one before, as a ring does. Addition and copies: all ranks at once, since
- * they share memory. The least of several rounds counts, and in a benchmark of several
- * measurements; rank 0's figures are everybody's. When the time for it runs out, on a machine that
- * others use too, there are fewer rounds, and large sizes are not measured but taken to cost per
- * byte what the next smaller ones do. */
+ * One way: even ranks send to the next, all at once, since pairs of an algorithm share the machine
+ * too; the odd one answers with 8 bytes, whose time does not count. (Two large messages to and fro
+ * are no measure: each rank would have two buffers in its caches, and an operation has one.)
+ * Exchange: all ranks give to the next and take from the one before, as a ring does. Addition and
+ * copies: all ranks at once, since they share memory. The least of several rounds counts, and in a
+ * benchmark of several measurements; rank 0's figures are everybody's. When the time for it runs
+ * out, on a machine that others use too, there are fewer rounds, and large sizes are not measured
+ * but taken to cost per byte what the next smaller ones do. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,34 +57,38 @@ static int rounds_of(const bench *m, size_t bytes)
 static tutti_status one_way(bench *m, size_t bytes)
 {
     tutti_collective *c = &m->call;
-    if (c->rank == 0) {
-        TUTTI_TRY(tutti__coll_send(c, 1, m->a, bytes));
-        return tutti__coll_recv(c, 1, m->b, 8);
-    }
-    if (c->rank > 1)
+    int partner = c->rank ^ 1;
+    if (partner >= c->size)
         return TUTTI_OK;
-    TUTTI_TRY(tutti__coll_recv(c, 0, m->b, bytes));
-    return tutti__coll_send(c, 0, m->a, 8);
+    if (c->rank % 2 == 0) {
+        TUTTI_TRY(tutti__coll_send(c, partner, m->a, bytes));
+        return tutti__coll_recv(c, partner, m->b, 8);
+    }
+    TUTTI_TRY(tutti__coll_recv(c, partner, m->b, bytes));
+    return tutti__coll_send(c, partner, m->a, 8);
 }
 
-/* Rank 1 adds what comes in. */
+/* The receivers add what comes in. */
 static tutti_status folded(bench *m, size_t bytes)
 {
     tutti_collective c = m->call;
     int64_t count = (int64_t)(bytes / 4);
+    int partner = c.rank ^ 1;
     void *room;
+    if (partner >= c.size)
+        return TUTTI_OK;
     c.dtype = TUTTI_F32;
     c.element = 4;
     c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
     TUTTI_TRY(tutti__coll_scratch(&c, TUTTI_FOLD_ROOM, &room));
-    if (c.rank == 0) {
-        TUTTI_TRY(tutti__coll_exchange_fold(&c, 1, m->a, count, 1, NULL, NULL, 0, true, room));
-        return tutti__coll_recv(&c, 1, m->b, 8);
+    if (c.rank % 2 == 0) {
+        TUTTI_TRY(tutti__coll_exchange_fold(&c, partner, m->a, count, partner, NULL, NULL, 0, true,
+                                            room));
+        return tutti__coll_recv(&c, partner, m->b, 8);
     }
-    if (c.rank > 1)
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__coll_exchange_fold(&c, 0, NULL, 0, 0, m->a, m->b, count, true, room));
-    return tutti__coll_send(&c, 0, m->a, 8);
+    TUTTI_TRY(
+        tutti__coll_exchange_fold(&c, partner, NULL, 0, partner, m->a, m->b, count, true, room));
+    return tutti__coll_send(&c, partner, m->a, 8);
 }
 
 static tutti_status exchange(bench *m, size_t bytes)

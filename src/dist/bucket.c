@@ -27,6 +27,8 @@ typedef struct buckets {
     bool *waited; /* by node id: a collective follows it */
     sum *sums;
     size_t count, found; /* nodes before any was joined */
+    uint64_t order;      /* of the first device's sums, where it is known */
+    bool checked;
 } buckets;
 
 static bool is_collective(const tutti_node *node)
@@ -216,11 +218,30 @@ static int64_t most_bytes(const buckets *b, size_t first)
     return left < most ? left : most;
 }
 
+/* Type and shape of every sum in its order. All replicas of a process exchange the same values:
+ * anything else would add up what does not belong together. (Processes compare their programs.) */
+static tutti_status check_alike(buckets *b)
+{
+    uint64_t order = b->count;
+    for (size_t i = 0; i < b->count; i++) {
+        const tutti_type *type = &b->sums[i].node->types[0];
+        order = order * 0x100000001b3u + (uint64_t)type->dtype * 16 + (uint64_t)type->rank;
+        for (int k = 0; k < type->rank; k++)
+            order = order * 0x100000001b3u + (uint64_t)type->dims[k];
+    }
+    if (b->checked && order != b->order)
+        return tutti_fail(TUTTI_INTERNAL, "replicas would exchange gradients in different orders");
+    b->order = order;
+    b->checked = true;
+    return TUTTI_OK;
+}
+
 static tutti_status join_device(buckets *b, const char *device)
 {
     int number = 0;
     collect(b, device);
     qsort(b->sums, b->count, sizeof *b->sums, compare);
+    TUTTI_TRY(check_alike(b));
     for (size_t first = 0; first < b->count;) {
         size_t end = first;
         int64_t bytes = 0, most = most_bytes(b, first);

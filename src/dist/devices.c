@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/params.h"
+#include "base/plain.h"
 #include "dist/strategy.h"
 
 static const tutti_param device_param =
@@ -14,7 +15,7 @@ static bool read_bytes(const char *text, int64_t *ret)
 {
     static const char units[] = "KMGT";
     char *end;
-    double number = strtod(text, &end);
+    double number = tutti__strtod(text, &end);
     const char *unit = *end ? strchr(units, *end) : NULL;
     for (int i = 0; unit && i <= unit - units; i++)
         number *= 1024;

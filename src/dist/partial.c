@@ -184,8 +184,10 @@ static int meetings_of(const tutti_node *node, uint8_t *seen)
     return count;
 }
 
-/* The partial value alone, on a replica that does not add the whole one. Where the replicas meet
- * for the whole one, this one meets too, whenever the sum is wanted: it waits for that. */
+/* The partial value alone, on a replica that does not add the whole one, under a node of its own in
+ * the place of the sum: buckets follow the order in which nodes were made, on all replicas alike.
+ * Where the replicas meet for the whole one, this one meets too, whenever the sum is wanted: it
+ * waits for that. */
 static tutti_status leave_whole(tutti_walk *walk, const tutti_node *node, tutti_edge own,
                                 tutti_edge whole, tutti_edge *ret)
 {
@@ -195,21 +197,19 @@ static tutti_status leave_whole(tutti_walk *walk, const tutti_node *node, tutti_
         return tutti__walk_no_memory();
     int count = meetings_of(whole.node, seen), at = 0;
     tutti_node *wait = NULL, **controls = NULL;
-    tutti_status status = TUTTI_OK;
-    *ret = own;
-    if (count > 0)
-        status = tutti__walk_add(walk, node, "identity", 1, &own, 0, NULL, &wait);
-    if (wait && !(controls = tutti__arena_array(&walk->to->arena, (size_t)count, sizeof *controls)))
+    tutti_status status = tutti__walk_add(walk, node, "identity", 1, &own, 0, NULL, &wait);
+    if (status == TUTTI_OK && count > 0 &&
+        !(controls = tutti__arena_array(&walk->to->arena, (size_t)count, sizeof *controls)))
         status = tutti__walk_no_memory();
     for (size_t n = 0; controls && n < nodes; n++)
         if (seen[n] == MEETING)
             controls[at++] = walk->to->nodes.data[n];
     free(seen);
     TUTTI_TRY(status);
-    if (!wait)
-        return TUTTI_OK;
-    wait->controls = controls;
-    wait->control_count = count;
+    if (controls) {
+        wait->controls = controls;
+        wait->control_count = count;
+    }
     *ret = (tutti_edge){wait, 0};
     return TUTTI_OK;
 }

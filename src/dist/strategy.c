@@ -23,8 +23,9 @@ static const tutti_strategy_kind *find_kind(const char *name)
 static tutti_status unknown_kind(const char *name)
 {
     tutti_text text = {0};
+    tutti__text_add(&text, "auto");
     for (const tutti_strategy_kind *const *kind = tutti__strategy_kind_table; *kind; kind++)
-        tutti__text_add(&text, "%s%s", text.size ? ", " : "", (*kind)->name);
+        tutti__text_add(&text, ", %s", (*kind)->name);
     tutti_status status = tutti_fail(TUTTI_NOT_FOUND, "there is no strategy '%s'; there are: %s",
                                      name, text.data ? text.data : "none");
     tutti__text_free(&text);

@@ -37,6 +37,7 @@ tutti_status tutti__key_write(tutti_key *w, const tutti_graph *graph, const tutt
     put(w, request->key ? 0 : graph->version);
     put(w, request->device ? tutti__hash_string(0, request->device) : 0);
     put(w, (uint64_t)request->batch << 1 | request->spread_already);
+    put(w, request->constants);
     for (int i = 0; request->counts && i < request->count_count; i++)
         put(w, (uint64_t)request->counts[i]);
     put(w, (uint64_t)request->feed_count << 40 | (uint64_t)request->fetch_count << 20 |
@@ -114,6 +115,17 @@ void tutti__cache_keep(tutti_plan_cache *cache, size_t limit, const tutti_key *k
         tutti__plan_retain(plan);
     else
         free(e.words);
+}
+
+void tutti__cache_forget(tutti_plan_cache *cache, uint64_t constants)
+{
+    for (size_t i = cache->entries.count; i-- > 0;) {
+        uint64_t own = cache->entries.data[i].plan->constants;
+        if (own == 0 || own >= constants)
+            continue;
+        drop(&cache->entries.data[i]);
+        cache->entries.data[i] = cache->entries.data[--cache->entries.count];
+    }
 }
 
 void tutti__cache_free(tutti_plan_cache *cache)

@@ -38,6 +38,8 @@ tutti_plan *tutti__cache_find(tutti_plan_cache *cache, const tutti_key *key, uin
  * `limit` entries the least recently used one goes. */
 void tutti__cache_keep(tutti_plan_cache *cache, size_t limit, const tutti_key *key,
                        tutti_plan *plan, uint64_t now);
+/* Drops plans that hold the values of variables as of fewer changes. */
+void tutti__cache_forget(tutti_plan_cache *cache, uint64_t constants);
 void tutti__cache_free(tutti_plan_cache *cache);
 
 #endif

@@ -266,3 +266,55 @@ TUTTI_TEST(control_checks_say_what_they_found)
     tutti_tensor_release(good);
     end(b);
 }
+
+/* ---- loops in loops ---- */
+
+static void below_three(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                        void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_less(args[0], tutti_scalar(body, TUTTI_I64, 3));
+}
+
+/* (i, x) → (i + 1, x with one element more) */
+static void append(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_add_scalar(args[0], 1);
+    ret[1] = tutti_concat(0, args[1], tutti_fill(body, TUTTI_F32, 7, 1));
+}
+
+/* The same value, of whose length the builder knows nothing. */
+static tutti_sym of_any_length(tutti_sym x)
+{
+    return tutti_reshape_like(x, tutti_fill_dynamic(tutti_shape(x), TUTTI_BOOL, 0, -1));
+}
+
+/* Three elements more, by a loop of its own. */
+static void append_three(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                         void *context)
+{
+    tutti_sym inner[2], start[2] = {tutti_scalar(body, TUTTI_I64, 0), of_any_length(args[1])};
+    TUTTI_UNUSED(count);
+    (tutti_while)(below_three, append, context, 2, start, 0, NULL, inner);
+    ret[0] = tutti_add_scalar(args[0], 1);
+    ret[1] = inner[1];
+}
+
+/* The outer loop's variable grows, of which its body does not know by how much: what the body finds
+ * about the shape is of that round only. */
+TUTTI_TEST(a_loop_in_a_loop_makes_values_grow)
+{
+    bench b = start("cpu:0");
+    tutti_tensor *x;
+    tutti_sym last[2], first[2] = {tutti_scalar(b.graph, TUTTI_I64, 0),
+                                   of_any_length(tutti_fill(b.graph, TUTTI_F32, 0, 0))};
+    (tutti_while)(below_three, append_three, NULL, 2, first, 0, NULL, last);
+    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({last[1], &x})));
+    CHECK_INT(tutti_tensor_count(x), 9);
+    CHECK_NEAR(take(x), 7, 0);
+    end(b);
+}

@@ -175,6 +175,7 @@ tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
         status = compile(engine, graph, request, types, &plan);
         if (status == TUTTI_OK) {
             pthread_mutex_lock(&engine->lock);
+            tutti__cache_forget(&engine->cache, request->constants);
             tutti__cache_keep(&engine->cache, (size_t)engine->options.cache_limit, &key, plan,
                               engine->runs);
             pthread_mutex_unlock(&engine->lock);

@@ -55,6 +55,8 @@ typedef struct tutti_ask {
                               0: they hold all */
     const int64_t *counts; /* rows of each process, as they agreed; NULL: cut evenly */
     int count_count;       /* of processes */
+    uint64_t constants;    /* variables are constants as of so many changes of the state, and one
+                              more; 0: they are read */
     bool spread_already;   /* the graph is what a strategy made */
     const char *device;    /* NULL: the engine's */
     const _Atomic bool *watched; /* of the run inside which this one runs, or NULL */

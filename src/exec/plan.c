@@ -280,8 +280,12 @@ static tutti_status create(tutti_engine *engine, const tutti_engine_options *opt
     tutti_status status = plan ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     if (status == TUTTI_OK) {
         plan->references = 1;
+        plan->constants = request->constants;
         status = read_handles(job);
     }
+    if (status == TUTTI_OK && request->constants && !tutti__strategy_spreads(options->strategy))
+        status = tutti__plan_constants(tutti__engine_state(engine),
+                                       request->device ? request->device : options->device, job);
     if (status == TUTTI_OK)
         status = compile(engine, options, request, batch, &job, plan);
     if (status == TUTTI_OK)

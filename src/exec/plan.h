@@ -37,6 +37,7 @@ typedef struct tutti_plan {
      * the rest's fetches. */
     int fetch_count;
     int *fetches;
+    uint64_t constants; /* the request's */
     size_t arena_bytes;
     double flops, recomputed_flops; /* of programs in which something is computed again */
     char note[TUTTI_LIMIT_NOTE];    /* what was chosen for the limit of memory, or "" */
@@ -50,6 +51,11 @@ tutti_plan *tutti__plan_retain(tutti_plan *plan);
 void tutti__plan_release(tutti_plan *plan);
 /* The plan that the engine compiled last, retained, or NULL. */
 tutti_plan *tutti__engine_last(tutti_engine *engine);
+
+/* ---- constants.c ---- */
+/* Reads of variables that have a value on the device become constants, in a program that writes
+ * nothing, on a device with the host's memory. */
+tutti_status tutti__plan_constants(tutti_state *state, const char *device, tutti_graph *job);
 
 /* ---- device_limits.c ---- */
 /* TOO_LARGE when a device of the strategy would need more memory than it is granted. */

@@ -234,6 +234,8 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
                        .target_count = targets,
                        .batch = options->batch,
                        .targets = l->nodes};
+    if (options->constants)
+        ret->constants = tutti__state_changes(tutti__engine_state(session->engine)) + 1;
     if (options->own_rows)
         tutti__engine_own_rows(session->engine, ret);
     return TUTTI_OK;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain.h"
 #include "graph/attr.h"
 
 const tutti_attr *tutti_attr_find(const tutti_attr *attrs, int count, const char *name)
@@ -75,7 +76,7 @@ static tutti_status parse_list(tutti_arena *arena, const tutti_attr_spec *spec, 
             return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" has more than %d elements",
                               spec->name, text, count);
         ints[count] = strtoll(at, &end, 10);
-        floats[count] = strtod(at, spec->kind == TUTTI_ATTR_FLOATS ? &end : NULL);
+        floats[count] = tutti__strtod(at, spec->kind == TUTTI_ATTR_FLOATS ? &end : NULL);
         if (end == at)
             return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a list like [1,2]",
                               spec->name, text);
@@ -110,7 +111,7 @@ tutti_status tutti__attr_parse(tutti_arena *arena, const tutti_attr_spec *spec, 
                               spec->name, text);
         break;
     case TUTTI_ATTR_FLOAT:
-        attr.value.f = strtod(text, &end);
+        attr.value.f = tutti__strtod(text, &end);
         if (end == text || *end)
             return tutti_fail(TUTTI_INVALID, "attribute '%s': \"%s\" is not a number", spec->name,
                               text);

@@ -112,6 +112,10 @@ TUTTI_TEST(zip_refuses_names_that_escape)
         tutti__text_free(&text);
     }
     tutti_text text = {0};
+    write_member(&text, "dense/kernel:0.npy"); /* as TensorFlow names weights */
+    CHECK_STATUS(read_bytes(text.data, text.size, &list), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "dense/kernel:0.npy: ends at byte 4");
+    tutti__text_free(&text);
     write_member(&text, "readme.txt");
     CHECK_STATUS(read_bytes(text.data, text.size, &list), TUTTI_CORRUPT);
     CHECK_CONTAINS(tutti_error_message(), "no array");

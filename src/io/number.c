@@ -1,31 +1,11 @@
 /* number.c: see number.h. strtod and printf follow the program's locale, so both run in "C". */
 #include "io/number.h"
 
-#include <locale.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static locale_t plain;
-
-static void make_plain(void)
-{
-    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
-static locale_t enter_plain(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_plain);
-    return plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;
-}
-
-static void leave_plain(locale_t before)
-{
-    if (before != (locale_t)0)
-        uselocale(before);
-}
+#include "base/plain.h"
 
 /* strtod would also take blanks in front and hexadecimal digits. */
 static bool looks_decimal(const char *text, size_t size)
@@ -45,9 +25,9 @@ bool tutti__number_parse(const char *text, size_t size, double *ret)
     memcpy(copy, text, size);
     copy[size] = '\0';
     char *end;
-    locale_t before = enter_plain();
+    locale_t before = tutti__plain_enter();
     double value = strtod(copy, &end);
-    leave_plain(before);
+    tutti__plain_leave(before);
     bool whole = end == copy + size;
     if (copy != small)
         free(copy);
@@ -76,7 +56,7 @@ bool tutti__integer_parse(const char *text, size_t size, int64_t *ret)
 
 const char *tutti__number_text(double value, bool single, char ret_text[TUTTI_NUMBER_TEXT])
 {
-    locale_t before = enter_plain();
+    locale_t before = tutti__plain_enter();
     int most = single ? 9 : 17;
     for (int digits = single ? 6 : 15; digits <= most; digits++) {
         snprintf(ret_text, TUTTI_NUMBER_TEXT, "%.*g", digits, value);
@@ -84,6 +64,6 @@ const char *tutti__number_text(double value, bool single, char ret_text[TUTTI_NU
         if (single ? (float)back == (float)value : back == value)
             break;
     }
-    leave_plain(before);
+    tutti__plain_leave(before);
     return ret_text;
 }

@@ -79,7 +79,9 @@ static tutti_status find_ending(tutti_source *source, ending *ret)
 static bool is_safe_name(const char *name, size_t size)
 {
     if (size == 0 || name[0] == '/' || memchr(name, '\0', size) != NULL ||
-        memchr(name, '\\', size) != NULL || memchr(name, ':', size) != NULL)
+        memchr(name, '\\', size) != NULL)
+        return false;
+    if (size > 1 && name[1] == ':') /* a drive; elsewhere it is a name's, as in kernel:0 */
         return false;
     for (size_t i = 0; i + 1 < size; i++)
         if (name[i] == '.' && name[i + 1] == '.' && (i == 0 || name[i - 1] == '/') &&
@@ -130,7 +132,8 @@ static tutti_status parse_member(tutti_zip *zip, const uint8_t *p, size_t left, 
     if (m->name == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for its names", zip->source->name);
     if (!is_safe_name((const char *)p + 46, name))
-        return fail_at(zip->source, place, "a name without '..', ':', '\\' or a leading '/'");
+        return fail_at(zip->source, place,
+                       "a name without '..', '\\', a drive 'c:' or a leading '/'");
     if (!read_extra64(p + 46 + name, extra, m))
         return fail_at(zip->source, place, "sizes of 64 bits");
     if ((tutti__get_u16(p + 8) & 1) != 0 || (m->method != 0 && m->method != 8))

@@ -89,3 +89,55 @@ TUTTI_TEST(accumulated_batches_equal_the_big_batch)
     tutti_graph_destroy(small.graph);
     tutti_graph_destroy(big.graph);
 }
+
+/* 20 examples with weights of their own, as one batch or several of different sizes. */
+static tutti_model *trained(tutti_job *job, tutti_loss loss, const char *regularizer, int64_t batch,
+                            int accumulate)
+{
+    tutti_tensor *rows[3];
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){20, 2}, &rows[0]));
+    for (int i = 1; i < 3; i++)
+        CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){20, 1}, &rows[i]));
+    for (int i = 0; i < 20; i++) {
+        tutti_tensor_set(rows[0], 2 * i, (i * 7 % 11 - 5) / 5.0);
+        tutti_tensor_set(rows[0], 2 * i + 1, (i * 3 % 13 - 6) / 6.0);
+        tutti_tensor_set(rows[1], i, (i * 5 % 7 - 3) / 3.0);
+        tutti_tensor_set(rows[2], i, i % 5 * 0.5);
+    }
+    tutti_tensor *weights;
+    CHECK_OK(tutti_tensor_reshape(rows[2], 1, (int64_t[]){20}, &weights));
+    tutti_dataset *data = tutti_batch(tutti_from(job, rows[0], rows[1], weights), batch);
+    tutti_model *m = tutti_sequential(job, tutti_input_shape(2),
+                                      tutti_dense(3, .activation = TUTTI_TANH, .name = "first",
+                                                  .kernel_regularizer = regularizer),
+                                      tutti_dense(1));
+    tutti_compile(m, .optimizer = tutti_sgd(0.02), .loss = loss, .accumulate = accumulate);
+    tutti_fit(m, data, .epochs = 3, .quiet = true);
+    CHECK_OK(tutti_job_check(job));
+    for (int i = 0; i < 3; i++)
+        tutti_tensor_release(rows[i]);
+    tutti_tensor_release(weights);
+    return m;
+}
+
+TUTTI_TEST(accumulated_fits_equal_the_big_batch_for_every_reduction)
+{
+    static const tutti_loss_reduction reductions[] = {TUTTI_LOSS_MEAN, TUTTI_LOSS_SUM,
+                                                      TUTTI_LOSS_WEIGHTED_MEAN};
+    for (int k = 0; k < 6; k++) {
+        const char *regularizer = k < 3 ? NULL : "l2(0.3)";
+        tutti_loss loss = tutti_mse(.reduction = reductions[k % 3]);
+        tutti_job *job = tutti_open(NULL, NULL);
+        tutti_tensor *big, *small;
+        CHECK_OK(tutti_get_weight(trained(job, loss, regularizer, 20, 1), "first/kernel", &big));
+        for (int64_t batch = 7; batch <= 9; batch += 2) { /* 7, 7, 6 and 9, 9, 2 */
+            CHECK_OK(tutti_get_weight(trained(job, loss, regularizer, batch, 3), "first/kernel",
+                                      &small));
+            for (int64_t i = 0; i < 6; i++)
+                CHECK_NEAR(tutti_tensor_get(small, i), tutti_tensor_get(big, i), 2e-6);
+            tutti_tensor_release(small);
+        }
+        tutti_tensor_release(big);
+        CHECK_INT(tutti_close(job), 0);
+    }
+}

@@ -23,8 +23,55 @@ static tutti_status apply(tutti_model *model, tutti_graph *graph, int count,
     graph->building = &building;
     tutti_status status = tutti__model_instantiate(model, graph, inputs, ret_outputs);
     graph->building = before;
-    tutti__building_free(&building);
+    building.prefix = "";
+    tutti__building_free(&model->applied);
+    model->applied = building;
+    model->applied_to = graph;
+    model->applied_generation = graph->generation;
     return status;
+}
+
+/* What the model noted when it was applied last, if the step that it was applied in still lasts. */
+static const tutti_building *last_applied(const tutti_model *model, const tutti_graph *graph)
+{
+    return model->applied_to == graph && model->applied_generation == graph->generation
+               ? &model->applied
+               : NULL;
+}
+
+tutti_sym(tutti_penalties)(tutti_model *model, tutti_sym like)
+{
+    tutti_graph *graph = tutti_sym_graph(like);
+    if (!model || !graph)
+        return TUTTI_NO_SYM;
+    const tutti_building *noted = last_applied(model, graph);
+    tutti_sym sum = TUTTI_NO_SYM;
+    if (!noted)
+        return tutti__poison(graph, TUTTI_INVALID,
+                             "tutti_penalties: model '%s' was not applied in this step, or graph; "
+                             "call tutti_apply first",
+                             model->name);
+    for (size_t i = 0; i < noted->losses.count; i++) {
+        tutti_sym term = tutti_cast(noted->losses.data[i], TUTTI_F32);
+        sum = sum.node ? tutti_add(sum, term) : term;
+    }
+    return sum.node ? sum : tutti_scalar(graph, TUTTI_F32, 0);
+}
+
+tutti_sym(tutti_constrain)(tutti_model *model, tutti_sym update)
+{
+    tutti_graph *graph = tutti_sym_graph(update);
+    tutti_sym all[1024];
+    int count = 0;
+    if (!model || !graph)
+        return update;
+    const tutti_building *noted = last_applied(model, graph);
+    if (noted && noted->constraints.count >= TUTTI_COUNT(all))
+        return tutti__poison(graph, TUTTI_TOO_LARGE, "more than 1023 weights with a constraint");
+    all[count++] = update;
+    for (size_t i = 0; noted && i < noted->constraints.count; i++)
+        all[count++] = tutti__constrain(&noted->constraints.data[i], update);
+    return count > 1 ? (tutti_group)(graph, NULL, count, all) : update;
 }
 
 tutti_status tutti_apply_many(tutti_model *model, int input_count, const tutti_sym *inputs,
@@ -79,7 +126,7 @@ void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *ta
         return;
     }
     (tutti_gradients)(tape, loss, count, variables, grads);
-    (tutti_apply_gradients)(optimizer, count, variables, grads);
+    (tutti_constrain)(model, (tutti_apply_gradients)(optimizer, count, variables, grads));
 }
 
 /* ---- a model as a layer ---- */

@@ -12,6 +12,7 @@ void tutti__building_free(tutti_building *building)
     TUTTI_VEC_FREE(&building->updates);
     TUTTI_VEC_FREE(&building->losses);
     TUTTI_VEC_FREE(&building->constraints);
+    TUTTI_VEC_FREE(&building->penalized);
     TUTTI_VEC_FREE(&building->masks);
 }
 
@@ -82,11 +83,18 @@ static tutti_sym make_variable(tutti_layer_call *call, const char *name, tutti_t
     return variable;
 }
 
+/* A layer that stands in several places has one weight, and one penalty for it. */
 static void note_terms(tutti_layer_call *call, const char *name, tutti_sym variable,
                        const tutti_weight_options *options)
 {
     tutti_building *building = call->graph->building;
     tutti_sym term = TUTTI_NO_SYM;
+    for (size_t i = 0; i < building->penalized.count; i++)
+        if (building->penalized.data[i] == variable.node)
+            return;
+    if ((options->regularizer || options->constraint) &&
+        !TUTTI_VEC_PUSH(&building->penalized, variable.node))
+        no_memory(call->graph);
     if (options->regularizer) {
         if (tutti__regularizer(options->regularizer, variable, &term) != TUTTI_OK)
             tutti_layer_fail(call, "weight '%s': %s", name, tutti_error_message());

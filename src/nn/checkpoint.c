@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/plain.h"
+#include "io/number.h"
 #include "io/safetensors_files.h"
 #include "nn/callback.h"
 #include "nn/callbacks/checkpoint.h"
@@ -46,7 +48,8 @@ static tutti_status expand_path(const tutti_model *model, const char *pattern, c
 /* ---- what stands in the metadata ---- */
 
 typedef struct facts {
-    char step[24], epoch[24], batch[24], updates[24], gathered[24], rate[40], seed[24];
+    char step[24], epoch[24], batch[24], updates[24], gathered[24], rate[TUTTI_NUMBER_TEXT],
+        seed[24];
     char data_epoch[24], delivered[24], pipeline[24];
     char samples[24];
     char *memory, *logs; /* from malloc, or NULL */
@@ -96,7 +99,7 @@ static tutti_status collect(const tutti_model *model, facts *f)
     snprintf(f->data_epoch, sizeof f->data_epoch, "%" PRIu64, trainer->position.epoch);
     snprintf(f->delivered, sizeof f->delivered, "%" PRId64, trainer->position.delivered);
     snprintf(f->pipeline, sizeof f->pipeline, "%" PRIu64, trainer->position.pipeline);
-    snprintf(f->rate, sizeof f->rate, "%.17g", trainer->rate);
+    tutti__number_text(trainer->rate, false, f->rate);
     add_fact(f, "tutti.step", f->step);
     add_fact(f, "tutti.epoch", f->epoch);
     add_fact(f, "tutti.batch", f->batch);
@@ -262,7 +265,7 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
     trainer->recalls = memory != NULL;
     const char *rate = tutti__safetensors_metadata(file, "tutti.learning_rate");
     if (rate)
-        trainer->rate = trainer->optimizer.learning_rate = strtod(rate, NULL);
+        trainer->rate = trainer->optimizer.learning_rate = tutti__strtod(rate, NULL);
     return TUTTI_OK;
 }
 

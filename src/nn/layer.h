@@ -42,6 +42,7 @@ typedef struct tutti_building {
     TUTTI_VEC(tutti_sym) updates;
     TUTTI_VEC(tutti_sym) losses;
     TUTTI_VEC(tutti_constrained) constraints;
+    TUTTI_VEC(const tutti_node *) penalized; /* weights whose regularizer is among the losses */
     TUTTI_VEC(tutti_masked) masks;
 } tutti_building;
 
@@ -73,6 +74,8 @@ tutti_status tutti__initializer(const char *text, const tutti_type *type, uint64
                                 const char *name, tutti_init *ret);
 /* The term of the loss; TUTTI_NO_SYM for none. */
 tutti_status tutti__regularizer(const char *text, tutti_sym weight, tutti_sym *ret);
+/* The assignment that brings a weight back under its constraint after `update`. */
+tutti_sym tutti__constrain(const tutti_constrained *weight, tutti_sym update);
 /* The weight brought back to where it may be. */
 tutti_status tutti__constraint(const char *text, tutti_sym weight, tutti_sym *ret);
 

@@ -41,6 +41,7 @@ static void destroy(void *object)
     tutti_graph_destroy(model->blueprint);
     tutti__building_free(&model->plan);
     tutti__building_free(&model->inference);
+    tutti__building_free(&model->applied);
     for (size_t i = 0; i < model->layers.count; i++) {
         model->layers.data[i]->owner = NULL;
         tutti_layer_release(model->layers.data[i]);

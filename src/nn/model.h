@@ -49,10 +49,17 @@ struct tutti_model {
     int64_t memory_limit;     /* of a run's values, bytes; 0: none */
     size_t weight_end;        /* variables among the graph's first so many nodes are weights */
     tutti_building inference; /* what the inference form noted */
+    tutti_building applied;   /* what the last tutti_apply noted in the graph `applied_to`, */
+    tutti_graph *applied_to;  /* of a tape as long as the step with this generation lasts */
+    uint32_t applied_generation;
     TUTTI_VEC(tutti_sym) fed; /* placeholders, as inputs */
     TUTTI_VEC(tutti_sym) answers;
     tutti_trainer *trainer;    /* from compile; NULL before */
     struct tutti_saver *saver; /* from the first saving in the background */
+    /* Of a model that came with its weights: changes of the state at the last answer, and one more;
+     * while they are the same, and nobody has compiled it, weights are constants. 0: they never
+     * are. */
+    _Atomic uint64_t settled;
 };
 
 /* ---- model.c ---- */

@@ -89,3 +89,16 @@ tutti_status tutti__constraint(const char *text, tutti_sym weight, tutti_sym *re
     *ret = tutti_mul(w, tutti_div(tutti_clip(norm, low, high), tutti_add_scalar(norm, 1e-7)));
     return TUTTI_OK;
 }
+
+tutti_sym tutti__constrain(const tutti_constrained *weight, tutti_sym update)
+{
+    tutti_graph *graph = weight->variable.node->graph;
+    tutti_sym value, assign = TUTTI_NO_SYM;
+    TUTTI_WITH_CONTROL(graph, update) {
+        if (tutti__constraint(weight->constraint, weight->variable, &value) != TUTTI_OK)
+            tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
+        else
+            assign = tutti_assign(weight->variable, value);
+    }
+    return assign;
+}

@@ -1,9 +1,20 @@
 /* predict.c: a model's outputs. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nn/spread.h"
 #include "nn/trainer.h"
+
+/* Whether the weights are what they were at the last answer: then the program has them packed. Who
+ * changes them before each answer would have it compiled each time. */
+static bool has_settled(tutti_model *model)
+{
+    if (model->settled == 0 || model->trainer || model->deterministic)
+        return false;
+    uint64_t changes = tutti__state_changes(tutti__engine_state(model->engine)) + 1;
+    return atomic_exchange(&model->settled, changes) == changes;
+}
 
 tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
                                     tutti_tensor *const *inputs, int output_count,
@@ -30,8 +41,9 @@ tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
         feeds[i] = (tutti_feed){model->fed.data[i], rows.tensors[i]};
     for (int i = 0; i < output_count; i++)
         fetches[i] = (tutti_fetch){model->answers.data[i], &ret_outputs[i]};
-    tutti_status status = tutti_run(model->session, .feed = {input_count, feeds},
-                                    .fetch = {output_count, fetches}, .batch = rows.batch);
+    tutti_status status =
+        tutti_run(model->session, .feed = {input_count, feeds}, .fetch = {output_count, fetches},
+                  .batch = rows.batch, .constants = has_settled(model));
     tutti__rows_release(&rows);
     return status;
 }

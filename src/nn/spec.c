@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain.h"
 #include "nn/layer.h"
 
 static const char *skip_space(const char *at)
@@ -34,7 +35,7 @@ tutti_status tutti__spec_parse(const char *text, tutti_spec *ret)
                 break;
             if (spec.count == (int)TUTTI_COUNT(spec.values))
                 return bad(text);
-            spec.values[spec.count++] = strtod(at, &end);
+            spec.values[spec.count++] = tutti__strtod(at, &end);
             if (end == at)
                 return bad(text);
             at = skip_space(end);

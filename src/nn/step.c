@@ -19,6 +19,8 @@ typedef struct making {
     tutti_sym x[64], outputs[64];
     tutti_sym truth[64], weights[64]; /* by goal */
     tutti_sym batch;                  /* number of examples, f32 scalar */
+    tutti_sym share;                  /* what a batch weighs among those of one step */
+    bool sums;                        /* every loss is a sum over the batch, not a mean */
     tutti_sym total;                  /* the loss that is differentiated */
 } making;
 
@@ -132,14 +134,21 @@ static void build_losses(making *m)
             track_loss(m, shown++, parts.value);
         tutti_sym term = goal->weight == 1 ? parts.value : tutti_scale(parts.value, goal->weight);
         m->total = m->total.node ? tutti_add(m->total, term) : term;
+        m->sums = (i == 0 || m->sums) && goal->loss.reduction == TUTTI_LOSS_SUM;
+        if (trainer->goals.count == 1 && goal->loss.reduction == TUTTI_LOSS_WEIGHTED_MEAN)
+            m->share = parts.count;
     }
+    tutti_sym plain = m->total, penalty = TUTTI_NO_SYM;
     for (size_t i = 0; i < m->form->building.losses.count; i++) {
-        tutti_sym term = m->form->building.losses.data[i];
-        if (tutti_sym_type(term).dtype != TUTTI_F32)
-            term = tutti_cast(term, TUTTI_F32);
-        m->total = tutti_add(m->total, term);
+        penalty = m->form->building.losses.data[i];
+        if (tutti_sym_type(penalty).dtype != TUTTI_F32)
+            penalty = tutti_cast(penalty, TUTTI_F32);
+        m->total = tutti_add(m->total, penalty);
     }
     track_loss(m, 0, m->total);
+    if (penalty.node && m->sums && trainer->accumulate > 1) /* it belongs to all batches together */
+        m->total =
+            tutti_add(plain, tutti_scale(tutti_sub(m->total, plain), 1.0 / trainer->accumulate));
 }
 
 static void build_metrics(making *m)
@@ -190,18 +199,9 @@ static int trainable(tutti_model *model, tutti_sym *ret)
 static void constrain(making *m, tutti_sym update)
 {
     for (size_t i = 0; i < m->form->building.constraints.count; i++) {
-        const tutti_constrained *c = &m->form->building.constraints.data[i];
-        tutti_sym value;
-        tutti_graph *graph = m->model->graph;
-        TUTTI_WITH_CONTROL(graph, update) {
-            if (tutti__constraint(c->constraint, c->variable, &value) != TUTTI_OK) {
-                tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
-            } else {
-                tutti_sym assign = tutti_assign(c->variable, value);
-                if (assign.node && !TUTTI_VEC_PUSH(&m->form->building.updates, assign))
-                    tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for a step");
-            }
-        }
+        tutti_sym assign = tutti__constrain(&m->form->building.constraints.data[i], update);
+        if (assign.node && !TUTTI_VEC_PUSH(&m->form->building.updates, assign))
+            tutti__poison(m->model->graph, TUTTI_NO_MEMORY, "no memory for a step");
     }
 }
 
@@ -211,8 +211,9 @@ static void add_update(making *m, tutti_sym update)
         tutti__poison(m->model->graph, TUTTI_NO_MEMORY, "no memory for a step");
 }
 
-/* Several batches make one step. Gradients are gathered as sums over examples, and so are the
- * examples, so that batches of different sizes weigh what they should. */
+/* Several batches make one step. Gradients are gathered as sums over examples (or their weights,
+ * where these are what the loss is divided by), and so are the examples, so that batches of
+ * different sizes weigh what they should. Losses that are sums are added up as they are. */
 static void accumulate(making *m, int count, const tutti_sym *variables, tutti_grad *grads)
 {
     tutti_graph *graph = m->model->graph;
@@ -222,14 +223,15 @@ static void accumulate(making *m, int count, const tutti_sym *variables, tutti_g
         tutti_get_variable(graph, "training/gathered", tutti_zeros(), .not_trainable = true);
     tutti__scopes_show(graph, hidden);
     add_update(m, tutti__accumulate_add(count, variables, grads));
-    add_update(m, tutti_assign_add(gathered, m->batch));
+    add_update(m, tutti_assign_add(gathered, m->share));
     m->form->gather = (tutti_group)(graph, NULL, (int)m->form->building.updates.count,
                                     m->form->building.updates.data);
     m->form->building.updates.count = shared;
     add_update(m, tutti__accumulate_take(count, variables, grads, 1, grads));
-    tutti_sym examples = tutti_add(tutti_read(gathered), m->batch);
+    tutti_sym examples = tutti_maximum(tutti_add(tutti_read(gathered), m->share),
+                                       tutti_scalar(graph, TUTTI_F32, 1e-30));
     add_update(m, tutti_assign(gathered, tutti_scalar(graph, TUTTI_F32, 0)));
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && !m->sums; i++)
         if (tutti_grad_ok(grads[i]))
             grads[i].value = tutti_div(
                 grads[i].value, tutti_sym_type(grads[i].value).dtype == TUTTI_F32
@@ -247,7 +249,7 @@ static tutti_sym descend(making *m, int count, const tutti_sym *variables, tutti
                              .grads = grads};
     bool scaled = model->compute == TUTTI_F16, several = model->trainer->accumulate > 1;
     tutti_loss_scale scale = {0};
-    tutti_sym loss = several ? tutti_mul(m->total, m->batch) : m->total;
+    tutti_sym loss = several && !m->sums ? tutti_mul(m->total, m->share) : m->total;
     if (scaled) {
         scale = tutti__loss_scale_open(model->graph);
         loss = tutti__loss_scale_up(&scale, loss);
@@ -297,7 +299,7 @@ static tutti_status build_form(making *m, int count)
     tutti_status status = tutti__model_instantiate(model, model->graph, m->x, m->outputs);
     model->graph->building = NULL;
     TUTTI_TRY(status);
-    m->batch = tutti_cast(tutti_size(m->x[0], 0), TUTTI_F32);
+    m->batch = m->share = tutti_cast(tutti_size(m->x[0], 0), TUTTI_F32);
     build_losses(m);
     TUTTI_TRY(tutti_graph_check(model->graph));
     build_metrics(m);

@@ -137,8 +137,9 @@ static tutti_status collect_rows(tutti_model *model, rows *list)
         const tutti_node *node = model->blueprint->nodes.data[i];
         if (node->dead || node->op != tutti__layer_op)
             continue;
-        ok = add_row(model, list, model->layers.data[tutti__int(node, "layer")], node->name,
-                     &node->types[0]);
+        const tutti_layer *layer = model->layers.data[tutti__int(node, "layer")];
+        if (strcmp(layer->kind->name, "input") != 0) /* it is among the inputs */
+            ok = add_row(model, list, layer, node->name, &node->types[0]);
     }
     return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a summary");
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain.h"
 #include "base/random.h"
 
 enum { MAX_ELEMENTS = 1 << 22 };
@@ -71,7 +72,7 @@ static tutti_status read_element(const char **text, tutti_tensor *tensor, int64_
         return TUTTI_OK;
     }
     if (tutti_dtype_is_float(dtype))
-        tutti_tensor_set(tensor, index, strtod(at, &end));
+        tutti_tensor_set(tensor, index, tutti__strtod(at, &end));
     else
         tutti_tensor_set_int(tensor, index, strtoll(at, &end, 10));
     if (end == at)
@@ -148,11 +149,11 @@ static tutti_status read_values(const char **text, uint64_t seed, tutti_tensor *
         TUTTI_TRY(read_elements(&at, tensor));
     } else {
         char *end;
-        low = strtod(at + 1, &end);
+        low = tutti__strtod(at + 1, &end);
         if (end == at + 1 || *end != ':')
             return bad("needs {low:high} or {=values}", at);
         const char *upper = end + 1;
-        high = strtod(upper, &end);
+        high = tutti__strtod(upper, &end);
         if (end == upper || *end != '}' || !(low <= high))
             return bad("needs {low:high} with low <= high", at);
         TUTTI_TRY(draw(tensor, seed, low, high));

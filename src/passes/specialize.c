@@ -130,6 +130,24 @@ static tutti_status specialize_bodies(tutti_node *node)
     return TUTTI_OK;
 }
 
+/* Whether a loop's variables have after a round the shapes that its body was made for: a dimension
+ * that the body leaves open may be another one in the next round. */
+static bool settles(const tutti_node *node)
+{
+    if (!tutti__is(node, "while") && !tutti__is(node, "while_history"))
+        return true;
+    const tutti_graph *body =
+        tutti_attr_find(node->attrs, node->attr_count, "body_graph")->value.graph;
+    for (int i = 0; i < (int)tutti__int(node, "loop_count"); i++) {
+        const tutti_type *before = tutti__edge_type(node->inputs[i]);
+        const tutti_type *after = tutti__edge_type(body->results.data[i]);
+        for (int axis = 0; axis < after->rank; axis++)
+            if (after->dims[axis] == TUTTI_ANY && before->dims[axis] != TUTTI_ANY)
+                return false;
+    }
+    return true;
+}
+
 /* A loop whose variables change their shapes from round to round keeps its general bodies: its
  * results then have unknown dimensions. */
 static tutti_status specialize_control(tutti_node *node)
@@ -139,7 +157,7 @@ static tutti_status specialize_control(tutti_node *node)
     if (!general)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a sub-graph");
     if (specialize_bodies(node) == TUTTI_OK &&
-        tutti__node_infer(node, NULL, node->types) == TUTTI_OK)
+        tutti__node_infer(node, NULL, node->types) == TUTTI_OK && settles(node))
         return TUTTI_OK;
     node->attrs = general;
     return tutti__node_infer(node, NULL, node->types);

@@ -4,6 +4,9 @@
  *
  *     conv2d(x16, cast16(k32)) -> cast16(conv2d(cast32(x16), k32))    cast32(cast16(y32)) -> y32
  *
+ * Convolutions of bf16 become such whose products may be of bf16 (attribute `products`): kernels
+ * that round what they multiply read and write 32 bits, beside neighbours that have nothing else.
+ *
  * An operator that can do both (element by element, or moving elements) goes with the largest of
  * its inputs, one of 32 bits or rounded from such a one, if somebody wants its value in 32 bits.
  * Values are nearer to what 32 bits give than the graph asks for, never further away; the explicit
@@ -17,7 +20,7 @@
 #include "base/pool.h"
 #include "passes/group.h"
 
-enum { MOST = 16 }; /* inputs and outputs of a node */
+enum { MOST = 16, MOST_ATTRS = 32 }; /* inputs and outputs of a node; attributes */
 
 /* NARROW: stays. MAY: its value comes from rounded ones. FOLLOWS: from one that MUST be wide,
  * because there is no other kernel. */
@@ -48,7 +51,8 @@ static bool may_widen(const tutti_node *node)
     bool narrow = false;
     if ((!tutti__is_pure(node) && !tutti__is(node, "dropout")) || tutti__rewrite_pinned(node) ||
         tutti__is(node, "cast") || tutti__is(node, "constant") || node->input_count < 1 ||
-        node->input_count > MOST || node->output_count < 1 || node->output_count > MOST)
+        node->input_count > MOST || node->output_count < 1 || node->output_count > MOST ||
+        node->attr_count > MOST_ATTRS)
         return false;
     for (int i = 0; i < node->attr_count; i++)
         if (strcmp(node->attrs[i].name, "dtype") == 0 || node->attrs[i].kind == TUTTI_ATTR_GRAPH)
@@ -167,14 +171,27 @@ static tutti_status widen_edge(widening *w, const tutti_node *user, tutti_edge e
     return TUTTI_OK;
 }
 
+/* The node's attributes, of which one, if it has it, says that products of bf16 are enough. */
+static int wide_attrs(const tutti_node *node, tutti_attr *ret)
+{
+    for (int i = 0; i < node->attr_count; i++) {
+        bool products = strcmp(node->attrs[i].name, "products") == 0;
+        ret[i] = products && tutti__edge_type(node->inputs[0])->dtype == TUTTI_BF16
+                     ? TUTTI_STR("products", "bf16")
+                     : node->attrs[i];
+    }
+    return node->attr_count;
+}
+
 /* The node in 32 bits, and its values rounded for those who want 16. */
 static tutti_status widen_node(widening *w, tutti_node *node)
 {
     tutti_edge inputs[MOST], wide;
+    tutti_attr own[MOST_ATTRS];
     for (int i = 0; i < node->input_count; i++)
         TUTTI_TRY(widen_edge(w, node, node->inputs[i], &inputs[i]));
     TUTTI_TRY(tutti__rewrite_add(&w->rewrite, node, node->op->name, node->input_count, inputs,
-                                 node->attr_count, node->attrs, &wide));
+                                 wide_attrs(node, own), own, &wide));
     for (int i = 0; i < node->output_count; i++) {
         tutti_edge to = {wide.node, (uint32_t)i};
         tutti_attr attrs[] = {TUTTI_INT("dtype", node->types[i].dtype)};

@@ -57,6 +57,18 @@ TUTTI_TEST(widen_takes_a_layer_along)
     tutti_graph_destroy(g);
 }
 
+/* How many nodes allow products of bf16. */
+static int count_rounded(void)
+{
+    int found = 0;
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        const tutti_node *node = g->nodes.data[n];
+        found += tutti_attr_find(node->attrs, node->attr_count, "products") != NULL &&
+                 strcmp(tutti__str(node, "products"), "bf16") == 0;
+    }
+    return found;
+}
+
 /* Between others of 16 bits it is widened and rounded once; what they share is widened once. */
 TUTTI_TEST(widen_rounds_at_the_edges)
 {
@@ -68,6 +80,7 @@ TUTTI_TEST(widen_rounds_at_the_edges)
     tutti__test_passes(1, (const tutti_pass *[]){&tutti_pass_widen}, tutti__test_on_cpu(), g, NULL,
                        NULL, 0.02);
     CHECK_INT(count("conv2d", TUTTI_F32), 2);
+    CHECK_INT(count_rounded(), 2);
     CHECK_INT(count("cast", TUTTI_F32), 3); /* x, the kernel and the turned one */
     CHECK_INT(count("cast", TUTTI_BF16), 2);
     CHECK_INT(count("relu", TUTTI_BF16), 1); /* nobody wants it in 32 bits */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/plain.h"
 #include "base/test.h"
 
 static const char *skip(const char *at)
@@ -54,7 +55,7 @@ static const char *value(const char *at)
     if (*at == '"')
         return string(at);
     char *after;
-    strtod(at, &after);
+    tutti__strtod(at, &after);
     CHECK(after != at);
     return skip(after);
 }

@@ -134,6 +134,16 @@ void tutti__state_read_end(tutti_state *state)
     pthread_mutex_unlock(&state->lock);
 }
 
+uint64_t tutti__state_changes(tutti_state *state)
+{
+    uint64_t changes = 0;
+    tutti__state_read_begin(state);
+    for (size_t i = 0; i < state->variables.count; i++)
+        changes += ((tutti_state_variable *)state->variables.entries[i].value)->version;
+    tutti__state_read_end(state);
+    return changes;
+}
+
 void tutti__state_commit_begin(tutti_state *state)
 {
     (void)tutti__state_commit_begin_on(state, 0, NULL, TUTTI_NO_DEADLINE);

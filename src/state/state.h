@@ -77,6 +77,9 @@ bool tutti__state_has_value(tutti_state *state, const char *name);
 /* All variables in the order they were made: index from 0; NULL past the end. */
 tutti_state_variable *tutti__state_at(tutti_state *state, size_t index);
 
+/* How often variables were written: equal numbers mean equal values. */
+uint64_t tutti__state_changes(tutti_state *state);
+
 /* The piece of a variable on a device (the whole variable), found or made without a value. */
 tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable,
                                 const char *device, const tutti_memory *memory, tutti_piece **ret);

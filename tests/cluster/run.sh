@@ -10,8 +10,11 @@ member=$build/cluster_member
 [ -x "$member" ] || member=$build/tests/cluster/cluster_member
 rank_program=$(dirname "$member")/cluster_rank # collectives, by rank.c
 passed=0 failed=0 skipped=0
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+folder=$(mktemp -d) programs=$(mktemp -d)
+trap 'rm -rf "$folder" "$programs"' EXIT
+# Copies: a program that is being linked anew meanwhile would not start.
+cp "$tutti" "$member" "$rank_program" "$programs" || exit 1
+tutti=$programs/tutti member=$programs/cluster_member rank_program=$programs/cluster_rank
 cd "$folder" || exit 1
 port=$((20000 + $$ % 10000)) # below the ports that the system gives out
 

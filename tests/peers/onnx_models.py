@@ -116,6 +116,17 @@ def torch_models():
             d = torch.where(b > 0, b, b.cumsum(1))
             return torch.cat([c, d, torch.zeros(x.shape[0], 2)], 1), x.argmax(1), d.topk(2).values
 
+    class Lists(nn.Module):
+        """Lists that a loop and a branch fill, of a length that the data says."""
+        def forward(self, x):
+            state, all_rows, some = torch.zeros(x.size(1)), [], []
+            for i in range(x.size(0)):
+                state = torch.tanh(state + x[i])
+                all_rows.append(state)
+                if bool(state.sum() > 0):
+                    some.append(x[:i + 1])
+            return torch.stack(all_rows, 1), torch.cat(some), all_rows[-1]
+
     torch.manual_seed(1)
     return [('conv', Net(), (torch.randn(2, 3, 16, 16),), ['x']),
             ('mobile', Mobile(), (torch.randn(2, 3, 32, 32),), ['x']),
@@ -125,7 +136,8 @@ def torch_models():
             ('encoder', nn.TransformerEncoderLayer(16, 4, 32, batch_first=True),
              (torch.randn(2, 5, 16),), ['x']),
             ('spectrum', Spectrum(), (torch.randn(2, 64),), ['x']),
-            ('slicing', Slicing(), (torch.randn(2, 8),), ['x'])]
+            ('slicing', Slicing(), (torch.randn(2, 8),), ['x']),
+            ('lists', torch.jit.script(Lists()), (torch.randn(6, 8),), ['x'])]
 
 
 def export_torch(folder):

@@ -12,34 +12,35 @@ static void write_nothing(tutti_onnx_export *x)
     (void)x;
 }
 
-static void write_fill(tutti_onnx_export *x)
+/* One number in a shape that is written already. */
+static void write_filled(tutti_onnx_export *x, const char *shape, double number)
 {
-    const tutti_type *type = &x->node->types[0];
     int64_t one[1] = {1};
     tutti_tensor *value;
-    if (tutti_tensor_create(type->dtype, 1, one, &value) != TUTTI_OK) {
+    if (tutti_tensor_create(x->node->types[0].dtype, 1, one, &value) != TUTTI_OK) {
         tutti__onnx_write_fail(x, TUTTI_NO_MEMORY, "no memory for the file");
         return;
     }
-    tutti_tensor_set(value, 0, NODE_FLOAT(x, "value"));
-    tutti__onnx_out(x, 0, ONNX(x, "ConstantOfShape", tutti__onnx_ints(x, type->rank, type->dims)));
+    tutti_tensor_set(value, 0, number);
+    tutti__onnx_out(x, 0, ONNX(x, "ConstantOfShape", shape));
     tutti__onnx_set_tensor(x, "value", value);
+}
+
+static void write_fill(tutti_onnx_export *x)
+{
+    const tutti_type *type = &x->node->types[0];
+    write_filled(x, tutti__onnx_ints(x, type->rank, type->dims), NODE_FLOAT(x, "value"));
+}
+
+static void write_fill_dynamic(tutti_onnx_export *x)
+{
+    write_filled(x, tutti__onnx_in(x, 0), NODE_FLOAT(x, "value"));
 }
 
 /* Zeros or ones of the shape of x. */
 static void write_like(tutti_onnx_export *x, double number)
 {
-    const tutti_type *type = &x->node->types[0];
-    int64_t one[1] = {1};
-    tutti_tensor *value;
-    if (tutti_tensor_create(type->dtype, 1, one, &value) != TUTTI_OK) {
-        tutti__onnx_write_fail(x, TUTTI_NO_MEMORY, "no memory for the file");
-        return;
-    }
-    tutti_tensor_set(value, 0, number);
-    const char *shape = ONNX(x, "Shape", tutti__onnx_in(x, 0));
-    tutti__onnx_out(x, 0, ONNX(x, "ConstantOfShape", shape));
-    tutti__onnx_set_tensor(x, "value", value);
+    write_filled(x, ONNX(x, "Shape", tutti__onnx_in(x, 0)), number);
 }
 
 static void write_zeros_like(tutti_onnx_export *x)
@@ -261,6 +262,11 @@ const tutti_onnx_op tutti_onnx_fill = {
     .type = "ConstantOfShape",
     .write = write_fill,
     .read = read_constant_of_shape,
+};
+
+const tutti_onnx_op tutti_onnx_fill_dynamic = {
+    .op = "fill_dynamic",
+    .write = write_fill_dynamic,
 };
 
 const tutti_onnx_op tutti_onnx_zeros_like = {

@@ -59,10 +59,13 @@ tutti_sym tutti__onnx_labels(tutti_onnx_import *m, size_t *ret_count)
     if (!ints)
         ints = tutti__onnx_attr(m->node, "classlabels_int64s", ONNX_INTS);
     *ret_count = ints ? ints->ints.count : texts ? texts->strings.count : 0;
-    if (tutti_tensor_create(ints ? TUTTI_I64 : TUTTI_STRING, 1, (int64_t[]){(int64_t)*ret_count},
-                            &tensor) != TUTTI_OK ||
-        *ret_count == 0) {
+    if (*ret_count == 0)
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "has no classes");
+    if (m->status != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    if (tutti_tensor_create(ints ? TUTTI_I64 : TUTTI_STRING, 1, (int64_t[]){(int64_t)*ret_count},
+                            &tensor) != TUTTI_OK) {
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
         return TUTTI_NO_SYM;
     }
     for (size_t i = 0; i < *ret_count; i++) {

@@ -1,6 +1,6 @@
-/* sequence.c: lists of tensors, and tensors that may be absent. Both exist only while the graph is
- * built: a list's length and every place in it must be known then. */
-#include "bridge/onnx.h"
+/* sequence.c: lists of tensors, and tensors that may be absent. A list whose length and places are
+ * known exists only while the graph is built; others are tensors of their own (list.h). */
+#include "bridge/onnx/list.h"
 
 #include <string.h>
 
@@ -11,8 +11,27 @@ static tutti_onnx_known *list_of(tutti_onnx_import *m, int i)
     tutti_onnx_known *known = tutti__onnx_input(m, i);
     if (known && known->sequence)
         return known;
-    tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "input %d is no sequence that is known", i);
+    tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "input %d is no sequence", i);
     return NULL;
+}
+
+/* Whether what is done with a list is left to the graph: its length is not known, or the place that
+ * is input i. An empty list has no places. */
+static bool grows(tutti_onnx_import *m, const tutti_onnx_known *list, int i)
+{
+    return list->shapes.node ||
+           (list->item_count > 0 && tutti__onnx_has(m, i) && !tutti__onnx_try_constant(m, i));
+}
+
+static void made_pack(tutti_onnx_import *m, const tutti_onnx_pack *pack)
+{
+    tutti_onnx_known *known = tutti__arena_take(&m->root->arena, sizeof *known);
+    if (!known) {
+        tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
+        return;
+    }
+    *known = tutti__onnx_unpacked(pack);
+    tutti__onnx_made_known(m, 0, known);
 }
 
 static void make_list(tutti_onnx_import *m, size_t count, tutti_onnx_known *const *items)
@@ -75,11 +94,34 @@ static void read_empty(tutti_onnx_import *m)
     make_list(m, 0, NULL);
 }
 
+static void insert_later(tutti_onnx_import *m, tutti_onnx_known *list)
+{
+    tutti_sym x = tutti__onnx_sym(m, 1), at = TUTTI_NO_SYM;
+    tutti_onnx_pack pack = tutti__onnx_packed(m, list);
+    if (tutti__onnx_has(m, 2))
+        at = tutti__onnx_sym(m, 2);
+    if (m->status != TUTTI_OK)
+        return;
+    tutti_type type = tutti_sym_type(x), of = pack.of;
+    if (!tutti__onnx_widen(&of, &type)) {
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
+                              "the tensors of a list whose length is not known differ in their "
+                              "ranks or element types");
+        return;
+    }
+    pack = tutti__onnx_list_with(&pack, x, at);
+    made_pack(m, &pack);
+}
+
 static void read_insert(tutti_onnx_import *m)
 {
     tutti_onnx_known *list = list_of(m, 0), *item = tutti__onnx_input(m, 1), *items[MOST + 1];
     if (!list || !item || list->item_count >= MOST)
         return;
+    if (grows(m, list, 2)) {
+        insert_later(m, list);
+        return;
+    }
     int64_t count = (int64_t)list->item_count, at = place(m, 2, count, count, count + 1);
     for (int64_t i = 0; at >= 0 && i <= count; i++)
         items[i] = i < at ? list->items[i] : i == at ? item : list->items[i - 1];
@@ -92,6 +134,14 @@ static void read_erase(tutti_onnx_import *m)
     tutti_onnx_known *list = list_of(m, 0), *items[MOST];
     if (!list || list->item_count > MOST)
         return;
+    if (grows(m, list, 1)) {
+        tutti_onnx_pack pack = tutti__onnx_packed(m, list);
+        tutti_sym where = tutti__onnx_has(m, 1) ? tutti__onnx_sym(m, 1) : TUTTI_NO_SYM;
+        if (m->status == TUTTI_OK)
+            pack = tutti__onnx_list_without(&pack, where);
+        made_pack(m, &pack);
+        return;
+    }
     int64_t count = (int64_t)list->item_count, at = place(m, 1, count, count - 1, count);
     for (int64_t i = 0; at >= 0 && i < count - 1; i++)
         items[i] = list->items[i < at ? i : i + 1];
@@ -102,6 +152,13 @@ static void read_erase(tutti_onnx_import *m)
 static void read_at(tutti_onnx_import *m)
 {
     tutti_onnx_known *list = list_of(m, 0);
+    if (list && grows(m, list, 1)) {
+        tutti_onnx_pack pack = tutti__onnx_packed(m, list);
+        tutti_sym where = tutti__onnx_sym(m, 1);
+        if (m->status == TUTTI_OK)
+            tutti__onnx_made(m, 0, tutti__onnx_list_at(&pack, where));
+        return;
+    }
     int64_t at = list ? place(m, 1, (int64_t)list->item_count, 0, (int64_t)list->item_count) : -1;
     if (at >= 0)
         tutti__onnx_made_known(m, 0, list->items[at]);
@@ -109,8 +166,13 @@ static void read_at(tutti_onnx_import *m)
 
 static void read_length(tutti_onnx_import *m)
 {
-    const tutti_onnx_known *list = list_of(m, 0);
+    tutti_onnx_known *list = list_of(m, 0);
     tutti_tensor *value;
+    if (list && list->shapes.node) {
+        tutti_onnx_pack pack = tutti__onnx_packed(m, list);
+        tutti__onnx_made(m, 0, tutti__onnx_list_length(&pack));
+        return;
+    }
     if (!list || tutti_tensor_create(TUTTI_I64, 0, NULL, &value) != TUTTI_OK)
         return;
     tutti_tensor_set_int(value, 0, (int64_t)list->item_count);
@@ -136,6 +198,15 @@ static int64_t piece_sizes(tutti_onnx_import *m, int64_t whole, int64_t *ret)
     return count;
 }
 
+/* Whether each piece is one slice, said or not. (The axis then goes where keepdims is 0: that holds
+ * for single slices only; PyTorch writes unbind with a size of 1.) */
+static bool single_slices(tutti_onnx_import *m)
+{
+    const tutti_tensor *split = tutti__onnx_has(m, 1) ? tutti__onnx_try_constant(m, 1) : NULL;
+    return !tutti__onnx_has(m, 1) ||
+           (split && tutti_tensor_rank(split) == 0 && tutti_tensor_get_int(split, 0) == 1);
+}
+
 static void read_split(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0);
@@ -146,8 +217,13 @@ static void read_split(tutti_onnx_import *m)
     tutti_type type = tutti_sym_type(x);
     int axis = tutti__onnx_attr_axis(m, "axis", 0);
     axis += axis < 0 ? type.rank : 0;
+    bool drops = single_slices(m) && !tutti__onnx_attr_int(m, "keepdims", 1);
+    if (axis >= 0 && axis < type.rank && type.dims[axis] < 0 && single_slices(m)) {
+        tutti_onnx_pack pack = tutti__onnx_list_slices(x, axis, !drops);
+        made_pack(m, &pack);
+        return;
+    }
     int64_t count = axis >= 0 && axis < type.rank ? piece_sizes(m, type.dims[axis], sizes) : -1;
-    bool drops = !tutti__onnx_has(m, 1) && !tutti__onnx_attr_int(m, "keepdims", 1);
     for (int64_t i = 0; i < count; i++) {
         tutti_sym piece = tutti_slice_axis(x, axis, from, from + sizes[i]);
         from += sizes[i];
@@ -164,6 +240,16 @@ static void read_concat(tutti_onnx_import *m)
     int axis = tutti__onnx_attr_axis(m, "axis", 0);
     if (!list)
         return;
+    if (list->shapes.node) {
+        tutti_onnx_pack pack = tutti__onnx_packed(m, list);
+        tutti_sym y =
+            tutti__onnx_list_joined(&pack, axis, tutti__onnx_attr_int(m, "new_axis", 0) != 0);
+        if (!y.node)
+            tutti__onnx_read_fail(m, TUTTI_INVALID, "joins tensors of rank %d along axis %d",
+                                  pack.of.rank, axis);
+        tutti__onnx_made(m, 0, y);
+        return;
+    }
     if (list->item_count == 0 || list->item_count > 256) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "joins %zu tensors", list->item_count);
         return;
@@ -205,49 +291,42 @@ static void read_get(tutti_onnx_import *m)
 const tutti_onnx_op tutti_onnx_sequence_construct = {
     .type = "SequenceConstruct",
     .read = read_construct,
-    .note = "known while the graph is built",
 };
 
 const tutti_onnx_op tutti_onnx_sequence_empty = {
     .type = "SequenceEmpty",
     .read = read_empty,
-    .note = "known while the graph is built",
 };
 
 const tutti_onnx_op tutti_onnx_sequence_insert = {
     .type = "SequenceInsert",
     .read = read_insert,
-    .note = "known while the graph is built",
 };
 
 const tutti_onnx_op tutti_onnx_sequence_erase = {
     .type = "SequenceErase",
     .read = read_erase,
-    .note = "known while the graph is built",
 };
 
 const tutti_onnx_op tutti_onnx_sequence_at = {
     .type = "SequenceAt",
     .read = read_at,
-    .note = "known while the graph is built",
 };
 
 const tutti_onnx_op tutti_onnx_sequence_length = {
     .type = "SequenceLength",
     .read = read_length,
-    .note = "known while the graph is built",
 };
 
 const tutti_onnx_op tutti_onnx_split_to_sequence = {
     .type = "SplitToSequence",
     .read = read_split,
-    .note = "known while the graph is built",
+    .note = "pieces of known sizes, or of one",
 };
 
 const tutti_onnx_op tutti_onnx_concat_from_sequence = {
     .type = "ConcatFromSequence",
     .read = read_concat,
-    .note = "known while the graph is built",
 };
 
 const tutti_onnx_op tutti_onnx_optional = {

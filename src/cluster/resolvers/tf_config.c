@@ -10,10 +10,19 @@
 #include "cluster/cluster.h"
 #include "cluster/json_reader.h"
 
+/* "{}" says nothing, as it does to TensorFlow. */
 static bool present(const tutti_cluster_options *options)
 {
+    static const char blank[] = " \t\r\n";
+    const char *text = getenv("TF_CONFIG");
     TUTTI_UNUSED(options);
-    return tutti__environment_has("TF_CONFIG");
+    if (!tutti__environment_has("TF_CONFIG"))
+        return false;
+    text += strspn(text, blank);
+    if (text[0] != '{')
+        return true;
+    text += 1 + strspn(text + 1, blank);
+    return !(text[0] == '}' && text[1 + strspn(text + 1, blank)] == '\0');
 }
 
 /* A list of addresses, or one address alone. */
@@ -26,6 +35,11 @@ static tutti_status read_tasks(tutti_json_reader *reader, tutti_role role, tutti
     }
     bool more;
     TUTTI_TRY(tutti__json_open(reader, '[', &more));
+    if (!more)
+        return tutti_fail(TUTTI_INVALID,
+                          "the list of '%s' is empty; add the addresses of its tasks, or leave the "
+                          "role out",
+                          tutti_role_text(role));
     while (more) {
         TUTTI_TRY(tutti__json_read_text(reader, task, sizeof task));
         TUTTI_TRY(tutti__cluster_add(cluster, role, task));

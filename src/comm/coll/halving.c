@@ -88,7 +88,7 @@ static double cost_all_reduce(const tutti_cost_query *q)
     double time = 0, bytes = q->bytes;
     for (int k = 0; k < steps; k++) {
         bytes /= 2;
-        time += 2 * tutti__coll_cost_block(q, bytes) + tutti__coll_cost_add_block(q, bytes);
+        time += 2 * tutti__coll_cost_blocks(q, bytes, 1) + tutti__coll_cost_add_block(q, bytes);
     }
     if (1 << steps != q->ranks)
         time += 2 * tutti__cost_message(q, q->bytes) + tutti__cost_add(q, q->bytes);

@@ -55,9 +55,9 @@ static tutti_status all_reduce(tutti_collective *c)
 static double cost_all_reduce(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
-    double meet = q->ranks > 2 ? 1.02 : 1; /* at their receivers */
-    return meet * (q->ranks - 1) *
-           (2 * tutti__coll_cost_block(q, block) + tutti__coll_cost_add_block(q, block));
+    double meet = q->ranks > 2 && q->link == TUTTI_LINK_BETWEEN ? 1.02 : 1; /* at their receivers */
+    return meet * (2 * tutti__coll_cost_blocks(q, block, q->ranks - 1) +
+                   (q->ranks - 1) * tutti__coll_cost_add_block(q, block));
 }
 
 const tutti_coll tutti_coll_mesh = {

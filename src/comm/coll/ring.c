@@ -142,12 +142,13 @@ static double cost_gather(const tutti_cost_query *q)
 static double cost_scatter(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
-    return (q->ranks - 1) *
-           (tutti__coll_cost_block(q, block) + tutti__coll_cost_add_block(q, block));
+    return (q->ranks - 1) * (tutti__cost_exchange(q, block) + tutti__cost_add(q, block));
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    return cost_scatter(q) + (q->ranks - 1) * tutti__coll_cost_block(q, q->bytes / q->ranks);
+    double block = q->bytes / q->ranks;
+    return (q->ranks - 1) *
+           (2 * tutti__coll_cost_blocks(q, block, 1) + tutti__coll_cost_add_block(q, block));
 }
 static double cost_broadcast(const tutti_cost_query *q)
 {

@@ -20,7 +20,8 @@ enum {
 
 typedef struct connection {
     int descriptor;
-    tutti_channel *channel; /* NULL: the descriptor is used as it is, and owned */
+    tutti_channel *channel; /* NULL: the descriptor is owned */
+    bool encrypted;         /* bytes go through the channel, not by the descriptor itself */
     int wake;               /* bytes at which a sleeper is woken; 0: the system's, 1 */
 } connection;
 
@@ -106,6 +107,7 @@ static tutti_status open_channels(tutti_fabric *fabric, state *own, int peer, in
         TUTTI_TRY(tutti__channel_open(fabric->membership, peer, (uint32_t)s, deadline_ns,
                                       &each->channel));
         each->descriptor = tutti__channel_fd(each->channel);
+        each->encrypted = tutti__channel_encrypted(each->channel);
         tutti__tcp_tune(each->descriptor, fabric->machine[peer] == fabric->machine[fabric->rank]);
     }
     return TUTTI_OK;
@@ -156,6 +158,14 @@ static tutti_status lost(const state *own, int peer, tutti_status status, const 
                       why);
 }
 
+/* What errno means for a connection. */
+static tutti_status broken(void)
+{
+    if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS)
+        return TUTTI_OK;
+    return errno == EPIPE || errno == ECONNRESET ? TUTTI_CLOSED : TUTTI_IO;
+}
+
 /* A part of at most `room` bytes; *ret_done as for the engine's send. */
 static tutti_status send_plain(int descriptor, const struct iovec *parts, int count, size_t room,
                                size_t *ret_done)
@@ -171,9 +181,7 @@ static tutti_status send_plain(int descriptor, const struct iovec *parts, int co
     struct msghdr message = {.msg_iov = cut, .msg_iovlen = (size_t)used};
     ssize_t sent = sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     *ret_done = sent > 0 ? (size_t)sent : 0;
-    if (sent < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
-        return TUTTI_IO;
-    return TUTTI_OK;
+    return sent < 0 ? broken() : TUTTI_OK;
 }
 
 /* A channel takes one piece at a time: the header and the start of the data go in one. */
@@ -208,23 +216,25 @@ static tutti_status send_bytes(void *given, int peer, const struct iovec *parts,
         size_t room, done = 0;
         connection *by = connection_at(to, to->sent, &room);
         tutti_status status =
-            by->channel ? send_channel(by->channel, left + first, remaining, room, &done)
-                        : send_plain(by->descriptor, left + first, remaining, room, &done);
+            by->encrypted ? send_channel(by->channel, left + first, remaining, room, &done)
+                          : send_plain(by->descriptor, left + first, remaining, room, &done);
         if (status != TUTTI_OK)
             return lost(own, peer, status == TUTTI_CLOSED ? status : TUTTI_IO,
                         status == TUTTI_CLOSED ? "closed its connection"
                                                : "the connection broke while sending");
+        size_t part = left[0].iov_len + left[1].iov_len;
+        part = part < room ? part : room;
         to->sent += done;
         total += done;
-        if (done == 0)
-            break;
-        for (int i = 0; i < 2 && done > 0; i++) {
-            size_t part = done < left[i].iov_len ? done : left[i].iov_len;
-            if (part == 0) /* one without bytes may be NULL */
+        if (done == 0 || (done < part && !by->encrypted))
+            break; /* a plain connection has no more room */
+        for (int i = 0; i < 2; i++) {
+            size_t taken = done < left[i].iov_len ? done : left[i].iov_len;
+            if (taken == 0) /* one without bytes may be NULL */
                 continue;
-            left[i].iov_base = (char *)left[i].iov_base + part;
-            left[i].iov_len -= part;
-            done -= part;
+            left[i].iov_base = (char *)left[i].iov_base + taken;
+            left[i].iov_len -= taken;
+            done -= taken;
         }
     }
     *ret_done = total;
@@ -237,9 +247,7 @@ static tutti_status recv_plain(int descriptor, void *data, size_t size, size_t *
     *ret_done = got > 0 ? (size_t)got : 0;
     if (got == 0)
         return TUTTI_CLOSED;
-    if (got < 0 && errno != EAGAIN && errno != EINTR)
-        return TUTTI_IO;
-    return TUTTI_OK;
+    return got < 0 ? broken() : TUTTI_OK;
 }
 
 static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, size_t *ret_done)
@@ -252,15 +260,15 @@ static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, s
         connection *by = connection_at(from, from->received, &room);
         size_t part = size - total < room ? size - total : room;
         tutti_status status =
-            by->channel ? tutti__channel_recv(by->channel, (char *)data + total, part, &done)
-                        : recv_plain(by->descriptor, (char *)data + total, part, &done);
+            by->encrypted ? tutti__channel_recv(by->channel, (char *)data + total, part, &done)
+                          : recv_plain(by->descriptor, (char *)data + total, part, &done);
         if (status != TUTTI_OK && total == 0)
             return lost(own, peer, status,
                         status == TUTTI_CLOSED ? "closed its connection"
                                                : "the connection broke while receiving");
         from->received += done;
         total += done;
-        if (done == 0 || (done < part && !by->channel))
+        if (done == 0 || (done < part && !by->encrypted))
             break; /* of a plain connection the kernel had no more */
     }
     *ret_done = total;
@@ -283,7 +291,7 @@ static void descriptor_for(void *given, int peer, bool sending, size_t wanted, s
     size_t room, room_out;
     connection *in = connection_at(to, to->received, &room);
     connection *out = connection_at(to, to->sent, &room_out);
-    if (!(in->channel && tutti__channel_encrypted(in->channel)))
+    if (!in->encrypted)
         wake_at(in, wanted < room ? wanted : room);
     *ret = (struct pollfd){.fd = sending ? out->descriptor : in->descriptor,
                            .events = sending ? POLLOUT : POLLIN};

@@ -104,16 +104,18 @@ static char *join(const char *folder, const char *name)
     return path.data;
 }
 
-/* Adds a class: the pictures in one folder. Something that is no folder has none. */
-static tutti_status add_class(settings *s, const char *folder, int64_t label, bool *ret_any)
+/* Adds a class: the pictures in one folder. One without any is a class too, so that the folders of
+ * two splits give the same numbers; something that is no folder is none. */
+static tutti_status add_class(settings *s, const char *folder, int64_t label, bool *ret_class)
 {
     const tutti_world *world = tutti__world();
     char **names;
     size_t count;
-    *ret_any = false;
+    *ret_class = false;
     tutti_status status = world->list_folder(world->self, folder, &names, &count);
     if (status != TUTTI_OK)
         return status == TUTTI_NO_MEMORY ? status : TUTTI_OK;
+    *ret_class = true;
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
         if (!is_picture(names[i]))
             continue;
@@ -122,7 +124,6 @@ static tutti_status add_class(settings *s, const char *folder, int64_t label, bo
             free(p.path);
             status = tutti_fail(TUTTI_NO_MEMORY, "no memory for the names of the images");
         }
-        *ret_any = true;
     }
     free(names);
     return status;
@@ -137,15 +138,17 @@ static tutti_status list(settings *s, const char *folder, int64_t *ret_classes)
     TUTTI_TRY(world->list_folder(world->self, folder, &names, &count));
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
+        if (names[i][0] == '.')
+            continue;
         char *path = join(folder, names[i]);
-        bool any = false;
-        status = path ? add_class(s, path, classes, &any)
+        bool is_class = false;
+        status = path ? add_class(s, path, classes, &is_class)
                       : tutti_fail(TUTTI_NO_MEMORY, "no memory for a path");
-        classes += any;
+        classes += is_class;
         free(path);
     }
     free(names);
-    if (status == TUTTI_OK && classes == 0)
+    if (status == TUTTI_OK && s->pictures.count == 0)
         status =
             tutti_fail(TUTTI_NOT_FOUND,
                        "%s holds no folders with JPEG or PNG files; each class needs one", folder);

@@ -102,6 +102,53 @@ TUTTI_TEST(mnist_reads_idx_files_from_data)
     test_folder_remove(&folder);
 }
 
+/* Other types and shapes than MNIST's: i32 labels, f64 rows, f32 planes that get a channel axis. */
+TUTTI_TEST(idx_reads_any_numbers)
+{
+    test_folder folder;
+    test_folder_make(&folder);
+    static uint8_t colours[20 + 2 * 12] = {0, 0, 8, 4, 0, 0, 0, 2, 0, 0,  0,
+                                           2, 0, 0, 0, 2, 0, 0, 0, 3, 255};
+    static const uint8_t labels[8 + 8] = {0, 0, 0x0c, 1, 0, 0, 0, 2, 0, 0, 1, 44, 0, 0, 0, 3};
+    static const uint8_t rows[12 + 16] = {0, 0, 0x0e, 2, 0, 0, 0, 2, 0, 0, 0, 1, 0x3f, 0xf8};
+    static const uint8_t planes[16 + 8] = {0, 0, 0x0d, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0x40};
+    char names[4][160];
+    const struct {
+        const void *data;
+        size_t size;
+    } files[] = {{colours, sizeof colours},
+                 {labels, sizeof labels},
+                 {rows, sizeof rows},
+                 {planes, sizeof planes}};
+    for (int i = 0; i < 4; i++) {
+        char name[2] = {(char)('a' + i)};
+        test_folder_write(&folder, name, files[i].data, files[i].size);
+        strcpy(names[i], test_folder_name(&folder, name));
+    }
+    tutti_job *job = tutti_open(NULL, NULL);
+    static const struct {
+        int rank;
+        double first;
+    } expected[] = {{3, 1}, {0, 0}, {1, 1.5}, {3, 2}};
+    for (int i = 0; i < 4; i++) {
+        if (i == 1)
+            continue;
+        tutti_dataset *dataset = tutti_idx(job, names[i], names[1]);
+        CHECK_INT(info_of(dataset).classes, 301);
+        tutti_element element = first_of(dataset);
+        CHECK_INT(tutti_tensor_dtype(element.tensors[0]), TUTTI_F32);
+        CHECK_INT(tutti_tensor_rank(element.tensors[0]), expected[i].rank);
+        CHECK_NEAR(tutti_tensor_get(element.tensors[0], 0), expected[i].first, 0);
+        CHECK_INT(tutti_tensor_get_int(element.tensors[1], 0), 300);
+        tutti_element_release(&element);
+    }
+    CHECK(tutti_idx(job, names[0], names[2]) == NULL);
+    CHECK_CONTAINS(tutti_error_message(), "images_test.c:"); /* the line of the call */
+    CHECK_CONTAINS(tutti_error_message(), "one whole number for each row");
+    tutti_close(job);
+    test_folder_remove(&folder);
+}
+
 TUTTI_TEST(cifar_reads_records_from_data)
 {
     test_folder folder;
@@ -170,13 +217,17 @@ static void save_grey(const char *path, int64_t height, int64_t width, double va
 
 TUTTI_TEST(folders_of_images_are_classes)
 {
-    test_folder folder, cats, dogs;
+    test_folder folder, cats, dogs, birds, hidden;
     test_folder_make(&folder);
+    strcat(strcpy(birds.path, folder.path), "/birds");
+    strcat(strcpy(hidden.path, folder.path), "/.hidden");
     strcat(strcpy(cats.path, folder.path), "/cats");
     strcat(strcpy(dogs.path, folder.path), "/dogs");
     const tutti_world *world = tutti__world();
     CHECK_OK(world->make_folder(world->self, cats.path));
     CHECK_OK(world->make_folder(world->self, dogs.path));
+    CHECK_OK(world->make_folder(world->self, birds.path)); /* without pictures, and a class */
+    CHECK_OK(world->make_folder(world->self, hidden.path));
     test_folder_write(&folder, "readme.txt", "x", 1);
     test_folder_write(&dogs, "notes.txt", "x", 1);
     test_folder_write(&dogs, "._c.png", "x", 1);
@@ -187,13 +238,13 @@ TUTTI_TEST(folders_of_images_are_classes)
     tutti_dataset *dataset =
         tutti_image_folder(job, folder.path, .height = 4, .width = 6, .channels = 3);
     CHECK_INT(info_of(dataset).cardinality, 3);
-    CHECK_INT(info_of(dataset).classes, 2);
+    CHECK_INT(info_of(dataset).classes, 3);
     tutti_element element = first_of(tutti_batch(dataset, 8));
     static const double values[] = {0.2, 0.4, 1};
     for (int i = 0; i < 3; i++) {
         CHECK_NEAR(tutti_tensor_get(element.tensors[0], i * 72), values[i], 1e-6);
         CHECK_NEAR(tutti_tensor_get(element.tensors[0], i * 72 + 71), values[i], 1e-6);
-        CHECK_INT(tutti_tensor_get_int(element.tensors[1], i), i / 2);
+        CHECK_INT(tutti_tensor_get_int(element.tensors[1], i), 1 + i / 2);
     }
     tutti_element_release(&element);
     test_folder_write(&dogs, "c.png", "no image", 8);
@@ -209,5 +260,7 @@ TUTTI_TEST(folders_of_images_are_classes)
     tutti_close(job);
     test_folder_remove(&cats);
     test_folder_remove(&dogs);
+    test_folder_remove(&birds);
+    test_folder_remove(&hidden);
     test_folder_remove(&folder);
 }

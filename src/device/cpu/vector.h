@@ -171,6 +171,25 @@ VEC_INLINE vec vec_fma(vec a, vec b, vec c)
 #endif
 }
 
+/* a * b + c for a constant c, and to be told from vec_fma on NEON alone: its multiply-add
+ * overwrites its addend, so a constant in a register is copied before each one, and a copy takes
+ * the place of an operation. A load does not: there the constant is read from memory each time. */
+#if VEC_NEON
+#define VEC_FMA_RELOAD(a, b, c)                                                                    \
+    __extension__({                                                                                \
+        static const float32x4_t vec_constant = {c, c, c, c};                                      \
+        vec_fma_at(a, b, &vec_constant);                                                           \
+    })
+VEC_INLINE vec vec_fma_at(vec a, vec b, const float32x4_t *c)
+{
+    vec sum;
+    __asm__("ldr %q0, %1\n\tfmla %0.4s, %2.4s, %3.4s" : "=&w"(sum) : "m"(*c), "w"(a), "w"(b));
+    return sum;
+}
+#else
+#define VEC_FMA_RELOAD(a, b, c) vec_fma(a, b, vec_splat(c))
+#endif
+
 /* c - a * b */
 VEC_INLINE vec vec_fnma(vec a, vec b, vec c)
 {

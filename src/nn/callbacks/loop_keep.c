@@ -9,10 +9,12 @@
 
 #include "base/job.h"
 #include "base/log.h"
+#include "base/plain.h"
 #include "base/world.h"
 #include "data/dataset.h"
 #include "exec/eager.h"
 #include "exec/share.h"
+#include "io/number.h"
 #include "io/safetensors_files.h"
 #include "nn/callbacks/loop.h"
 #include "nn/spread.h"
@@ -40,7 +42,7 @@ enum { NUMBERS = 9, TEXTS = 3 };
 typedef struct record {
     char path[4096];
     tutti_snapshot snapshot;
-    char numbers[NUMBERS][32];
+    char numbers[NUMBERS][TUTTI_NUMBER_TEXT];
     char *texts[TEXTS]; /* from malloc */
     tutti_text_pair pairs[NUMBERS + TEXTS + 2];
     size_t count;
@@ -95,7 +97,7 @@ static tutti_status collect(const tutti_progress *p, bool ended, record *r)
         add(r, facts[i].key, r->numbers[i]);
     }
     if (trainer) {
-        snprintf(r->numbers[NUMBERS - 1], sizeof r->numbers[0], "%.17g", trainer->rate);
+        tutti__number_text(trainer->rate, false, r->numbers[NUMBERS - 1]);
         add(r, "tutti.learning_rate", r->numbers[NUMBERS - 1]);
     }
     TUTTI_TRY(collect_texts(p, r));
@@ -234,7 +236,7 @@ static void restore_trainer(tutti_model *model, const tutti_safetensors *file)
     trainer->updates = number(file, "tutti.updates");
     trainer->gathered = (int)number(file, "tutti.gathered");
     if (rate)
-        trainer->rate = trainer->optimizer.learning_rate = strtod(rate, NULL);
+        trainer->rate = trainer->optimizer.learning_rate = tutti__strtod(rate, NULL);
 }
 
 static tutti_status restore(tutti_progress *p, const tutti_safetensors *file, const char *path)

@@ -262,7 +262,14 @@ tutti_callback *tutti__progress_into(tutti_text *into, bool terminal, int column
     return tutti_callback_make(&kind, p);
 }
 
+/* A line that is drawn again and again needs a terminal that can go back to its beginning. */
+static bool can_draw(void)
+{
+    const char *named = getenv("TERM");
+    return isatty(STDOUT_FILENO) == 1 && !(named && strcmp(named, "dumb") == 0);
+}
+
 tutti_callback *tutti_progress_bar(void)
 {
-    return tutti__progress_into(NULL, isatty(STDOUT_FILENO) == 1, 100);
+    return tutti__progress_into(NULL, can_draw(), 100);
 }

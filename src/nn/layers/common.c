@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/plain.h"
 #include "nn/model.h"
 
 bool tutti__layer_takes(tutti_layer_call *call, int rank, const char *what)
@@ -128,7 +129,7 @@ tutti_status tutti__numbers_parse(const char *text, tutti_tensor **ret)
     TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, &count, &tensor));
     for (int64_t i = 0; i < count; i++) {
         char *end;
-        tutti_tensor_set(tensor, i, strtod(text, &end));
+        tutti_tensor_set(tensor, i, tutti__strtod(text, &end));
         while (*end == ' ')
             end++;
         if (end == text || (*end && *end != ',')) {

@@ -26,7 +26,8 @@ tutti_sym(tutti_conv2d_of)(tutti_sym x, tutti_sym kernel, const tutti_conv2d_opt
                       TUTTI_INT("groups", options.groups == 0 ? 1 : options.groups));
 }
 
-static const tutti_attr_spec attrs[] = {CONVOLUTION_ATTRS, {NULL, TUTTI_ATTR_NONE, NULL}};
+static const tutti_attr_spec attrs[] = {
+    CONVOLUTION_ATTRS, PRODUCTS_ATTR, {NULL, TUTTI_ATTR_NONE, NULL}};
 
 static const char *const samples[] = {
     "f32[2,5,4,2] f32[3,2,2,3]",

@@ -6,8 +6,10 @@ static tutti_status infer(tutti_infer *node)
     return tutti__conv_input_infer(node, 2);
 }
 
-static const tutti_attr_spec attrs[] = {
-    CONVOLUTION_ATTRS, {"size", TUTTI_ATTR_INTS, "[0,0]"}, {NULL, TUTTI_ATTR_NONE, NULL}};
+static const tutti_attr_spec attrs[] = {CONVOLUTION_ATTRS,
+                                        PRODUCTS_ATTR,
+                                        {"size", TUTTI_ATTR_INTS, "[0,0]"},
+                                        {NULL, TUTTI_ATTR_NONE, NULL}};
 
 static const char *const samples[] = {
     "f32[3,2,2,3] f32[2,3,3,3] | size=[5,4]",

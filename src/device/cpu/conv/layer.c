@@ -60,6 +60,8 @@ bool tutti__conv_layer(const tutti_infer *fused, const char *pattern, tutti_conv
                                  tutti__edge_type(conv->inputs[1]), &conv->types[0], &ret->shape))
         return false;
     const tutti_node *relu = find(body, "relu"), *pool = find(body, "max_pool2d");
+    ret->attrs = conv->attrs;
+    ret->attr_count = conv->attr_count;
     ret->x = tutti__parameter_of(conv->inputs[0]);
     ret->kernel = tutti__parameter_of(conv->inputs[1]);
     ret->bias = tutti__parameter_of(add->inputs[add->inputs[0].node == conv ? 1 : 0]);

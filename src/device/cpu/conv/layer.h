@@ -11,6 +11,8 @@
  * windows stand side by side and begin at the first pixel. */
 typedef struct tutti_conv_layer {
     tutti_convolution shape;
+    const tutti_attr *attrs; /* of the convolution */
+    int attr_count;
     int x, kernel, bias; /* which inputs they are */
     bool relu, pooled;
     int map, pool; /* which outputs y and p are; -1: not wanted */

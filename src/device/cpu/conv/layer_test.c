@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/test.h"
+#include "device/cpu/gemm/tile.h"
 #include "device/cpu/kernel_check.h"
 #include "ops/build.h"
 
@@ -97,6 +98,39 @@ TUTTI_TEST(kernel_conv2d_bias_activation)
         body b = start();
         result(&b, layer(&b, &cases[i]));
         CHECK_INT(check(&b, "conv2d_bias_activation", 1), 1);
+    }
+}
+
+/* Numbers of bf16, so that rounding them changes nothing. */
+static void round_values(body *b)
+{
+    for (int i = 0; i < b->count; i++) {
+        uint32_t *bits = tutti_tensor_data(b->values[i]);
+        for (int64_t j = 0; j < tutti_tensor_count(b->values[i]); j++)
+            bits[j] &= 0xffff0000;
+    }
+}
+
+TUTTI_TEST(kernel_conv2d_bias_activation_bf16)
+{
+    static const layer_case cases[] = {
+        {{2, 12, 12, 16}, {3, 3, 16, 21}, "same", true, false},
+        {{2, 9, 8, 16}, {3, 3, 16, 16}, "same", true, false},
+        {{2, 12, 13, 9}, {3, 2, 9, 16}, "valid", false, true},
+    };
+    if (tutti__gemm_bf16_tile() == NULL)
+        SKIP("this CPU multiplies no bf16");
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        body b = start();
+        tutti_sym y = layer(&b, &cases[i]);
+        tutti_node *conv = (cases[i].relu ? y.node->inputs[0].node : y.node);
+        conv = conv->inputs[cases[i].bias_first ? 1 : 0].node;
+        for (int a = 0; a < conv->attr_count; a++)
+            if (strcmp(conv->attrs[a].name, "products") == 0)
+                conv->attrs[a] = TUTTI_STR("products", "bf16");
+        result(&b, y);
+        round_values(&b);
+        CHECK_INT(check(&b, "conv2d_bias_activation", 1), 2);
     }
 }
 

@@ -42,20 +42,28 @@ VEC_INLINE void tile_end(void)
 
 enum { A_STRIDE = 64, A_BELOW = 16 * 32 }; /* bytes; elements from the upper rows to the lower */
 
+/* Where a group of k begins. */
+VEC_INLINE const uint16_t *group_at(const uint16_t *a, const int32_t *at, int64_t p)
+{
+    return a + (at == NULL ? p * ROWS : at[p / 32]);
+}
+
 /* Sums in registers 0 to 3, row by row; rows of a in 4 and 5, columns of b in 6 and 7. */
-static void four_tiles(int64_t k, const uint16_t *a, const uint16_t *b, float *c, int64_t ldc)
+static void four_tiles(int64_t k, const uint16_t *a, const int32_t *at, const uint16_t *b, float *c,
+                       int64_t ldc)
 {
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
-    for (int64_t p = 0; p < k; p += 32, a += 32 * ROWS, b += 32 * WIDE) {
-        _tile_loadd(4, a, A_STRIDE);
+    for (int64_t p = 0; p < k; p += 32, b += 32 * WIDE) {
+        const uint16_t *group = group_at(a, at, p);
+        _tile_loadd(4, group, A_STRIDE);
         _tile_loadd(6, b, 4 * WIDE);
         _tile_loadd(7, b + 32, 4 * WIDE);
         _tile_dpbf16ps(0, 4, 6);
         _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, a + A_BELOW, A_STRIDE);
+        _tile_loadd(5, group + A_BELOW, A_STRIDE);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
@@ -65,12 +73,14 @@ static void four_tiles(int64_t k, const uint16_t *a, const uint16_t *b, float *c
     _tile_stored(3, c + 16 * ldc + 16, 4 * ldc);
 }
 
-static void upper_tiles(int64_t k, const uint16_t *a, const uint16_t *b, float *c, int64_t ldc)
+static void upper_tiles(int64_t k, const uint16_t *a, const int32_t *at, const uint16_t *b,
+                        float *c, int64_t ldc)
 {
     _tile_zero(0);
     _tile_zero(1);
-    for (int64_t p = 0; p < k; p += 32, a += 32 * ROWS, b += 32 * WIDE) {
-        _tile_loadd(4, a, A_STRIDE);
+    for (int64_t p = 0; p < k; p += 32, b += 32 * WIDE) {
+        const uint16_t *group = group_at(a, at, p);
+        _tile_loadd(4, group, A_STRIDE);
         _tile_loadd(6, b, 4 * WIDE);
         _tile_loadd(7, b + 32, 4 * WIDE);
         _tile_dpbf16ps(0, 4, 6);
@@ -81,17 +91,18 @@ static void upper_tiles(int64_t k, const uint16_t *a, const uint16_t *b, float *
 }
 
 /* A narrow panel, one or both tiles of rows. */
-static void narrow_tiles(int64_t rows, int64_t k, const uint16_t *a, const uint16_t *b, float *c,
-                         int64_t ldc)
+static void narrow_tiles(int64_t rows, int64_t k, const uint16_t *a, const int32_t *at,
+                         const uint16_t *b, float *c, int64_t ldc)
 {
     _tile_zero(0);
     _tile_zero(2);
-    for (int64_t p = 0; p < k; p += 32, a += 32 * ROWS, b += 32 * NARROW) {
-        _tile_loadd(4, a, A_STRIDE);
+    for (int64_t p = 0; p < k; p += 32, b += 32 * NARROW) {
+        const uint16_t *group = group_at(a, at, p);
+        _tile_loadd(4, group, A_STRIDE);
         _tile_loadd(6, b, 4 * NARROW);
         _tile_dpbf16ps(0, 4, 6);
         if (rows > 16) {
-            _tile_loadd(5, a + A_BELOW, A_STRIDE);
+            _tile_loadd(5, group + A_BELOW, A_STRIDE);
             _tile_dpbf16ps(2, 5, 6);
         }
     }
@@ -100,28 +111,28 @@ static void narrow_tiles(int64_t rows, int64_t k, const uint16_t *a, const uint1
         _tile_stored(2, c + 16 * ldc, 4 * ldc);
 }
 
-static void store_tiles(int64_t rows, int64_t k, const uint16_t *a, const uint16_t *b,
-                        int64_t width, float *c, int64_t ldc)
+static void store_tiles(int64_t rows, int64_t k, const uint16_t *a, const int32_t *at,
+                        const uint16_t *b, int64_t width, float *c, int64_t ldc)
 {
     if (width == NARROW)
-        narrow_tiles(rows, k, a, b, c, ldc);
+        narrow_tiles(rows, k, a, at, b, c, ldc);
     else if (rows > LOW_ROWS)
-        four_tiles(k, a, b, c, ldc);
+        four_tiles(k, a, at, b, c, ldc);
     else
-        upper_tiles(k, a, b, c, ldc);
+        upper_tiles(k, a, at, b, c, ldc);
 }
 
 /* c = or += rows of the panel a times the panel b; k is a multiple of PAD. Up to ROWS rows are
- * written. */
-static void tile(int64_t rows, int64_t k, const uint16_t *a, const uint16_t *b, int64_t width,
-                 float *c, int64_t ldc, bool add)
+ * written. at: NULL, or where each group of k begins in a. */
+static void tile(int64_t rows, int64_t k, const uint16_t *a, const int32_t *at, const uint16_t *b,
+                 int64_t width, float *c, int64_t ldc, bool add)
 {
     if (!add) {
-        store_tiles(rows, k, a, b, width, c, ldc);
+        store_tiles(rows, k, a, at, b, width, c, ldc);
         return;
     }
     _Alignas(64) float sums[ROWS * WIDE];
-    store_tiles(rows, k, a, b, width, sums, WIDE);
+    store_tiles(rows, k, a, at, b, width, sums, WIDE);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < width; j += 16)
             vec_store(c + i * ldc + j, vec_load(c + i * ldc + j) + vec_load(sums + i * WIDE + j));

@@ -30,16 +30,17 @@ VEC_INLINE void tile_store(float *at, vec x, bool add)
     vec_store(at, add ? vec_load(at) + x : x);
 }
 
-VEC_INLINE void tile_of(int rows, int cols, int64_t k, const uint16_t *a, const uint16_t *b,
-                        float *c, int64_t ldc, bool add)
+VEC_INLINE void tile_of(int rows, int cols, int64_t k, const uint16_t *a, const int32_t *at,
+                        const uint16_t *b, float *c, int64_t ldc, bool add)
 {
     float32x4_t sum[ROWS / 2][WIDE / 2];
     VEC_UNROLL for (int i = 0; i < rows / 2; i++) VEC_UNROLL for (int j = 0; j < cols / 2; j++)
         sum[i][j] = vdupq_n_f32(0);
     const bfloat16_t *from_a = (const bfloat16_t *)a, *from_b = (const bfloat16_t *)b;
-    for (int64_t p = 0; p < k; p += 4, from_a += 4 * ROWS, from_b += 4 * cols) {
+    for (int64_t p = 0; p < k; p += 4, from_b += 4 * cols) {
+        const bfloat16_t *group = from_a + (at == NULL ? p * ROWS : *at++);
         bfloat16x8_t two[ROWS / 2];
-        VEC_UNROLL for (int i = 0; i < rows / 2; i++) two[i] = vld1q_bf16(from_a + 8 * i);
+        VEC_UNROLL for (int i = 0; i < rows / 2; i++) two[i] = vld1q_bf16(group + 8 * i);
         VEC_UNROLL for (int j = 0; j < cols / 2; j++)
         {
             /* 24 sums, 4 pairs of rows and 4 registers left: lines are not loaded ahead. */
@@ -54,25 +55,25 @@ VEC_INLINE void tile_of(int rows, int cols, int64_t k, const uint16_t *a, const 
     {
         float64x2_t left = vreinterpretq_f64_f32(sum[i][j]);
         float64x2_t right = vreinterpretq_f64_f32(sum[i][j + 1]);
-        float *at = c + 2 * i * ldc + 2 * j;
-        tile_store(at, vreinterpretq_f32_f64(vzip1q_f64(left, right)), add);
-        tile_store(at + ldc, vreinterpretq_f32_f64(vzip2q_f64(left, right)), add);
+        float *to = c + 2 * i * ldc + 2 * j;
+        tile_store(to, vreinterpretq_f32_f64(vzip1q_f64(left, right)), add);
+        tile_store(to + ldc, vreinterpretq_f32_f64(vzip2q_f64(left, right)), add);
     }
 }
 
 /* c = or += rows of the panel a times the panel b; k is a multiple of PAD. Up to ROWS rows are
- * written. */
-static void tile(int64_t rows, int64_t k, const uint16_t *a, const uint16_t *b, int64_t width,
-                 float *c, int64_t ldc, bool add)
+ * written. at: NULL, or where each group of k begins in a. */
+VEC_INLINE void tile(int64_t rows, int64_t k, const uint16_t *a, const int32_t *at,
+                     const uint16_t *b, int64_t width, float *c, int64_t ldc, bool add)
 {
     if (rows > LOW_ROWS && width == WIDE)
-        tile_of(ROWS, WIDE, k, a, b, c, ldc, add);
+        tile_of(ROWS, WIDE, k, a, at, b, c, ldc, add);
     else if (rows > LOW_ROWS)
-        tile_of(ROWS, NARROW, k, a, b, c, ldc, add);
+        tile_of(ROWS, NARROW, k, a, at, b, c, ldc, add);
     else if (width == WIDE)
-        tile_of(LOW_ROWS, WIDE, k, a, b, c, ldc, add);
+        tile_of(LOW_ROWS, WIDE, k, a, at, b, c, ldc, add);
     else
-        tile_of(LOW_ROWS, NARROW, k, a, b, c, ldc, add);
+        tile_of(LOW_ROWS, NARROW, k, a, at, b, c, ldc, add);
 }
 
 #endif

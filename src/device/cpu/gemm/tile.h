@@ -25,6 +25,16 @@ typedef struct tutti_gemm_lines {
     bool columns; /* of B, else rows of A */
 } tutti_gemm_lines;
 
+/* `pixels` of f32, `stride` apart, of `count` numbers each, in `images` <= pad images, `apart`
+ * apart. Those of one pixel are `pad` steps along k, of which the last ones, without an image, are
+ * zeros, and the next pixel's follow: number i of image p of a pixel goes, in a panel of `width`,
+ * where the head of this file says. */
+typedef struct tutti_gemm_images {
+    int64_t images, apart, pixels, stride, count, width;
+    const float *source;
+    bool columns; /* of B, else rows of A */
+} tutti_gemm_images;
+
 /* Finished sums on their way to C: to[rows, n] = f(from[rows, n] + bias[n]), f the identity or
  * relu. `from` may be `to`. */
 typedef struct tutti_gemm_finish {
@@ -67,6 +77,17 @@ typedef struct tutti_gemm_tile {
                          float *c, bool add);
     int row;
     void (*finish)(const tutti_gemm_finish *finish);
+
+    /* (tiles of bf16) C[m, width] = or += A B, k a multiple of `pad`, where group q of k of row i
+     * of A stands at a[at[q] + i * pad]. C has room for m rounded up to `rows`. */
+    void (*multiply_at)(int64_t m, int64_t k, const void *a, const int32_t *at, const void *b,
+                        int64_t width, float *c, int64_t ldc, bool add);
+    /* (tiles of bf16) Such rows of A: `count` of f32, `stride` apart. Element p of row i goes to
+     * to[(p / pad * width + i) * pad + p % pad]; the last group is filled up with zeros. */
+    void (*pack_pixels)(int64_t count, int64_t channels, const float *from, int64_t stride,
+                        int64_t width, uint16_t *to);
+    /* (tiles of bf16) Rows of A or columns of B whose k are images. */
+    void (*pack_images)(const tutti_gemm_images *images, uint16_t *to);
 } tutti_gemm_tile;
 
 /* The best one this CPU runs. */

@@ -37,15 +37,13 @@ VEC_INLINE void store8(uint16_t *to, line8 x)
     *(line8_unaligned *)to = x;
 }
 
-/* Rounds to nearest even; a NaN stays one. */
 static void round_line(int64_t count, const float *from, uint16_t *to)
 {
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, from + i, sizeof bits);
-        uint32_t quiet = bits >> 16 | 0x40, rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
-        to[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
-    }
+    int64_t i = 0;
+    for (; i + VEC_LANES <= count; i += VEC_LANES)
+        round_vec(vec_load(from + i), to + i);
+    for (; i < count; i++)
+        to[i] = round_one(from[i]);
 }
 
 /* Eight lines of a group whose elements stand side by side across the panel: g of them. */
@@ -172,7 +170,7 @@ static void edge(int64_t rows, int64_t cols, int64_t k, const uint16_t *a, const
                  int64_t width, float *c, int64_t ldc, bool add)
 {
     float whole[ROWS * WIDE];
-    tile(rows, k, a, b, width, whole, WIDE, false);
+    tile(rows, k, a, NULL, b, width, whole, WIDE, false);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++)
             c[i * ldc + j] = add ? c[i * ldc + j] + whole[i * WIDE + j] : whole[i * WIDE + j];
@@ -191,11 +189,82 @@ static void multiply(int64_t m, int64_t n, int64_t k, const void *packed_a, cons
         for (int64_t line = 0; line < lines && m >= 2 * ROWS; line++, next += 32)
             __builtin_prefetch(next, 0, 2);
         if (n == width && (rows == ROWS || rows == LOW_ROWS))
-            tile(rows, k, a, b, width, c, ldc, add);
+            tile(rows, k, a, NULL, b, width, c, ldc, add);
         else
             edge(rows, n, k, a, b, width, c, ldc, add);
     }
     tile_end();
+}
+
+static void multiply_at(int64_t m, int64_t k, const void *panel, const int32_t *at, const void *b,
+                        int64_t width, float *c, int64_t ldc, bool add)
+{
+    const uint16_t *a = panel;
+    tile_begin();
+    for (int64_t i = 0; i < m; i += ROWS, a += ROWS * GROUP_A, c += ROWS * ldc)
+        tile(m - i < ROWS ? m - i : ROWS, k, a, at, b, width, c, ldc, add);
+    tile_end();
+}
+
+/* VEC_LANES channels of a pixel, in groups `step` apart. */
+VEC_INLINE void pack_lanes(vec x, int64_t groups, int64_t step, uint16_t *to)
+{
+    uint16_t lanes[VEC_LANES];
+    round_vec(x, GROUP_A < VEC_LANES ? lanes : to);
+    for (int64_t i = 0; GROUP_A < VEC_LANES && i < groups; i++)
+        memcpy(to + i * step, lanes + i * GROUP_A, GROUP_A * sizeof *to);
+}
+
+/* The last channels, fewer than VEC_LANES, and zeros. */
+static void pack_last(int64_t count, int64_t channels, const float *from, int64_t stride,
+                      int64_t groups, int64_t step, uint16_t *to)
+{
+    for (int64_t i = 0; i < count; i++, from += stride) {
+        float rest[VEC_LANES] = {0};
+        memcpy(rest, from, (size_t)channels * sizeof *rest);
+        pack_lanes(vec_load(rest), groups, step, to + i * GROUP_A);
+    }
+}
+
+static void pack_pixels(int64_t count, int64_t channels, const float *from, int64_t stride,
+                        int64_t width, uint16_t *to)
+{
+    const int64_t step = width * GROUP_A, padded = (channels + PAD - 1) / PAD * PAD;
+    for (int64_t p = 0; p < padded; p += VEC_LANES) {
+        uint16_t *lanes = to + p / GROUP_A * step + p % GROUP_A;
+        int64_t some = channels - p < 0 ? 0 : channels - p, groups = (padded - p) / GROUP_A;
+        if (some < VEC_LANES)
+            pack_last(count, some, from + p, stride, groups, step, lanes);
+        else
+            for (int64_t i = 0; i < count; i++)
+                pack_lanes(vec_load(from + p + i * stride), VEC_LANES / GROUP_A, step,
+                           lanes + i * GROUP_A);
+    }
+}
+
+VEC_INLINE void pack_stack(int g, const tutti_gemm_images *s, int64_t first, int64_t count,
+                           const float *from, uint16_t *to)
+{
+    uint16_t rounded[PAD * CHUNK];
+    for (int64_t p = 0; p < s->images; p++)
+        round_line(count, from + p * s->apart + first, rounded + p * CHUNK);
+    if (s->images < PAD)
+        memset(rounded + s->images * CHUNK, 0,
+               (size_t)((PAD - s->images) * CHUNK) * sizeof *rounded);
+    pack_across(g, s->width, count, PAD, rounded, CHUNK, to + first * g);
+}
+
+static void pack_images(const tutti_gemm_images *s, uint16_t *to)
+{
+    const float *from = s->source;
+    for (int64_t i = 0; i < s->pixels; i++, from += s->stride, to += s->width * PAD)
+        for (int64_t first = 0; first < s->count; first += CHUNK) {
+            int64_t count = s->count - first < CHUNK ? s->count - first : CHUNK;
+            if (s->columns)
+                pack_stack(GROUP_B, s, first, count, from, to);
+            else
+                pack_stack(GROUP_A, s, first, count, from, to);
+        }
 }
 
 const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile_bf16) = {
@@ -208,5 +277,8 @@ const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile_bf16) = {
     .pad = PAD,
     .pack_lines = pack_lines,
     .multiply = multiply,
+    .multiply_at = multiply_at,
+    .pack_pixels = pack_pixels,
+    .pack_images = pack_images,
     .finish = finish,
 };

@@ -148,7 +148,14 @@ SINGLE(not_, NOT)
 #define RECIPROCAL_ROOT(x) (1.0f / vec_sqrt(x))
 SINGLE(root, vec_sqrt)
 SINGLE(reciprocal_root, RECIPROCAL_ROOT)
-SINGLE(exponential, vec_exp)
+OPERATION(exponential)
+{
+    vec x[8] = {a0, a1, a2, a3, a4, a5, a6, a7};
+    VEC_UNROLL for (int i = 0; i < 8; i += EXP_TOGETHER)
+        exp_side_by_side(x + i, EXP_TOGETHER, true);
+    EIGHT(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
+    NEXT;
+}
 SINGLE(exponential_less_one, vec_expm1)
 SINGLE(logarithm, vec_log)
 SINGLE(logarithm_of_one_plus, vec_log1p)

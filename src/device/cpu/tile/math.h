@@ -19,6 +19,7 @@
 #define S(x) vec_splat(x)
 /* p * x + c */
 #define HORNER(p, x, c) vec_fma(p, x, S(c))
+#define HORNER_RELOAD(p, x, c) VEC_FMA_RELOAD(p, x, c)
 
 /* 1 where m, else 0 */
 VEC_INLINE vec vec_one(vmask m)
@@ -96,29 +97,57 @@ VEC_INLINE vec half_power_of_two(vec rounded)
     return (vec)((ivec)rounded << 23);
 }
 
-/* 2 e^r for |r| <= ln 2 / 2, to 1 unit */
-VEC_INLINE vec twice_exp(vec r)
+/* e^x = 2 e^r 2^(n-1), of `count` vectors: so n = 128 has its place, larger results become infinite
+ * and n = -126 gives 0. 2 e^r for |r| <= ln 2 / 2 to 1 unit.
+ *
+ * One step of all vectors after the other: a CPU looks ahead over fewer operations than one vector
+ * needs, so what can run at once has to stand together. `reload`: constants are loaded anew, except
+ * within longer functions, where the compiler has enough to do with registers. */
+#if VEC_NEON
+enum { EXP_TOGETHER = 8 };
+#else
+enum { EXP_TOGETHER = 1 }; /* wide vectors, few registers, and a CPU that looks further */
+#endif
+#define EACH_OF(count) VEC_UNROLL for (int i = 0; i < (count); i++)
+#define EXP_STEP(p, x, c) (reload ? HORNER_RELOAD(p, x, c) : HORNER(p, x, c))
+VEC_INLINE void exp_side_by_side(vec *x, int count, bool reload)
 {
-    vec p = HORNER(S(1.662495546e-02f), r, 8.378110081e-02f);
-    p = HORNER(p, r, 3.333423138e-01f);
-    p = HORNER(p, r, 9.999845624e-01f);
-    return HORNER(HORNER(p, r, 2.0f), r, 2.0f);
-}
-
-/* e^x = 2 e^r 2^(n-1): so n = 128 has its place, larger results become infinite and n = -126
- * gives 0. `close`: with one more term, for those who have little error to spend. */
-VEC_INLINE vec exp_of(vec x, bool close)
-{
-    vec z = vec_at_least(vec_at_most(x, 89.0f), -87.4f);
-    vec rounded = HORNER(z, S(1.44269504f), HALF_POWER_ROUNDER), n = rounded - HALF_POWER_ROUNDER;
-    vec r = vec_fma(n, S(2.12194440e-4f), vec_fnma(n, S(0.693359375f), z));
-    vec p = close ? (vec_fma(exp_tail(r), r * r, r) + 1.0f) * 2.0f : twice_exp(r);
-    return p * half_power_of_two(rounded);
+    vec rounded[EXP_TOGETHER], p[EXP_TOGETHER];
+    EACH_OF(count) x[i] = vec_at_most(x[i], 89.0f);
+    EACH_OF(count) x[i] = vec_at_least(x[i], -87.4f);
+    EACH_OF(count) rounded[i] = EXP_STEP(x[i], S(1.44269504f), HALF_POWER_ROUNDER);
+    EACH_OF(count) p[i] = rounded[i] - HALF_POWER_ROUNDER; /* n */
+    EACH_OF(count) x[i] = vec_fnma(p[i], S(0.693359375f), x[i]);
+    EACH_OF(count) x[i] = vec_fma(p[i], S(2.12194440e-4f), x[i]); /* r */
+    EACH_OF(count) rounded[i] = half_power_of_two(rounded[i]);
+    EACH_OF(count) p[i] = EXP_STEP(S(1.662495546e-02f), x[i], 8.378110081e-02f);
+    EACH_OF(count) p[i] = EXP_STEP(p[i], x[i], 3.333423138e-01f);
+    EACH_OF(count) p[i] = EXP_STEP(p[i], x[i], 9.999845624e-01f);
+    EACH_OF(count) p[i] = EXP_STEP(p[i], x[i], 2.0f);
+    EACH_OF(count) p[i] = EXP_STEP(p[i], x[i], 2.0f);
+    EACH_OF(count) x[i] = p[i] * rounded[i];
 }
 
 VEC_INLINE vec vec_exp(vec x)
 {
-    return exp_of(x, false);
+    exp_side_by_side(&x, 1, true);
+    return x;
+}
+
+/* The same within a longer function. */
+VEC_INLINE vec exp_within(vec x)
+{
+    exp_side_by_side(&x, 1, false);
+    return x;
+}
+
+/* The same with one more term, for those who have little error to spend. */
+VEC_INLINE vec exp_close(vec x)
+{
+    vec z = vec_at_least(vec_at_most(x, 89.0f), -87.4f);
+    vec rounded = HORNER(z, S(1.44269504f), HALF_POWER_ROUNDER), n = rounded - HALF_POWER_ROUNDER;
+    vec r = vec_fma(n, S(2.12194440e-4f), vec_fnma(n, S(0.693359375f), z));
+    return (vec_fma(exp_tail(r), r * r, r) + 1.0f) * 2.0f * half_power_of_two(rounded);
 }
 
 /* e^x - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)) */
@@ -178,12 +207,14 @@ VEC_INLINE vec vec_log1p(vec x)
 VEC_INLINE vec vec_tanh(vec x)
 {
     vec a = vec_at_most(vec_abs(x), 10.0f);
-    vec rounded = HORNER(a, S(2.88539008f), HALF_POWER_ROUNDER), n = rounded - HALF_POWER_ROUNDER;
+    vec rounded = HORNER_RELOAD(a, S(2.88539008f), HALF_POWER_ROUNDER),
+        n = rounded - HALF_POWER_ROUNDER;
     vec r = vec_fnma(n, S(0.34657359f), a);
-    vec p = HORNER(S(8.884806186e-02f), r, 2.677305639e-01f);
-    p = HORNER(p, r, 6.666752100e-01f);
-    p = HORNER(p, r, 1.333323479f);
-    p = HORNER(HORNER(p, r, 1.999999881f), r, 2.0f);
+    vec p = HORNER_RELOAD(S(8.884806186e-02f), r, 2.677305639e-01f);
+    p = HORNER_RELOAD(p, r, 6.666752100e-01f);
+    p = HORNER_RELOAD(p, r, 1.333323479f);
+    p = HORNER_RELOAD(p, r, 1.999999881f);
+    p = HORNER_RELOAD(p, r, 2.0f);
     vec scale = half_power_of_two(rounded);
     vec u = vec_fma(scale, p * r, scale - 0.5f);
     return vec_copysign(u / (u + 1.0f), x);
@@ -197,7 +228,7 @@ VEC_INLINE vec vec_sigmoid(vec x)
 
 VEC_INLINE vec vec_softplus(vec x)
 {
-    return vec_at_least(x, 0.0f) + vec_log1p(vec_exp(-vec_abs(x)));
+    return vec_at_least(x, 0.0f) + vec_log1p(exp_within(-vec_abs(x)));
 }
 
 /* |x| <= 0.93: odd polynomial; beyond: 1 - e^(polynomial). */
@@ -210,7 +241,7 @@ VEC_INLINE vec vec_erf(vec x)
     r = HORNER(r, t, -6.34846687e-1f);
     r = HORNER(r, t, -1.28717512e-1f);
     r = vec_fma(r, t, -t);
-    vec far = vec_copysign(1.0f - vec_exp(r), x);
+    vec far = vec_copysign(1.0f - exp_within(r), x);
     vec p = HORNER(S(-5.96761703e-4f), s, 4.99119423e-3f);
     p = HORNER(p, s, -2.67681349e-2f);
     p = HORNER(p, s, 1.12819925e-1f);
@@ -242,7 +273,7 @@ VEC_INLINE vec scaled_tail(vec a, vec *ret_lost)
 VEC_INLINE vec vec_gelu(vec x)
 {
     vec a = vec_at_most(vec_abs(x), 14.0f), half = a * 0.5f, s = half * a;
-    vec lost, tail = vec_copysign(a, x) * scaled_tail(a, &lost) * exp_of(-s, true);
+    vec lost, tail = vec_copysign(a, x) * scaled_tail(a, &lost) * exp_close(-s);
     tail = vec_fma(tail, vec_fma(lost, S(1.74f), vec_fnma(half, a, s)), tail);
     vec y = vec_select(vec_lt(x, S(0.0f)), tail, x - tail);
     return vec_select(vec_lt(x, S(-13.1f)), S(-0.0f), y);
@@ -252,7 +283,7 @@ VEC_INLINE vec vec_gelu(vec x)
 VEC_INLINE vec vec_gelu_slope(vec x)
 {
     vec a = vec_at_most(vec_abs(x), 14.0f);
-    vec lost, d = vec_fnma(a, S(3.9894228e-1f), scaled_tail(a, &lost)) * vec_exp(a * a * -0.5f);
+    vec lost, d = vec_fnma(a, S(3.9894228e-1f), scaled_tail(a, &lost)) * exp_within(a * a * -0.5f);
     return vec_select(vec_lt(x, S(0.0f)), d, 1.0f - d);
 }
 
@@ -270,7 +301,7 @@ VEC_INLINE vec vec_hard_swish(vec x)
  * (1 + 2/a) / (1 + 2/a + 2/a^2), else (2 + 1/a) / (2 + 1/a + 2 a). */
 VEC_INLINE vec vec_mish(vec x)
 {
-    vec a = exp_of(vec_abs(x), true), e = 1.0f / a, left = e + 2.0f, right = e * 2.0f + 1.0f;
+    vec a = exp_close(vec_abs(x)), e = 1.0f / a, left = e + 2.0f, right = e * 2.0f + 1.0f;
     vec far = left / (left + a * 2.0f), near = right / vec_fma(e * 2.0f, e, right);
     return x * vec_select(vec_gt(x, S(0.0f)), near, far);
 }

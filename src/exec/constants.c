@@ -1,0 +1,50 @@
+/* constants.c: variables as constants, for runs that ask for it: kernels then have their weights
+ * packed once, and what follows from weights alone is computed once. A plan that was made so holds
+ * the values; a commit writes to copies meanwhile. */
+#include "exec/plan.h"
+
+#include "tutti/ops_state.h"
+
+/* Programs that write are left as they are. */
+static bool writes(const tutti_graph *job)
+{
+    for (size_t n = 0; n < job->nodes.count; n++)
+        if (job->nodes.data[n]->op->flags & TUTTI_OP_UPDATES)
+            return true;
+    return false;
+}
+
+/* The present value of a variable on the device, or NULL. */
+static tutti_tensor *value_of(tutti_state *state, const tutti_device *device,
+                              const tutti_node *node)
+{
+    const char *name = tutti__str(node, "shared_name");
+    tutti_state_variable *variable = tutti__state_find(state, name[0] ? name : node->name);
+    tutti_piece *piece;
+    if (!variable ||
+        tutti__state_piece(state, variable, device->name, device->memory, &piece) != TUTTI_OK)
+        return NULL;
+    return tutti__piece_acquire(state, piece);
+}
+
+tutti_status tutti__plan_constants(tutti_state *state, const char *name, tutti_graph *job)
+{
+    tutti_device *device;
+    size_t count = job->nodes.count;
+    TUTTI_TRY(tutti__device_open(name, &device));
+    if (device->memory != tutti__host_memory() || writes(job))
+        return TUTTI_OK;
+    for (size_t n = 0; n < count; n++) {
+        tutti_node *node = job->nodes.data[n];
+        if (!tutti__is(node, "read") || !tutti__is(node->inputs[0].node, "variable"))
+            continue;
+        tutti_tensor *value = value_of(state, device, node->inputs[0].node);
+        if (!value)
+            continue; /* the run says that it has none */
+        tutti_sym constant = tutti_constant(job, value);
+        tutti_tensor_release(value);
+        TUTTI_TRY(tutti_graph_check(job));
+        tutti__graph_replace(job, (tutti_edge){node, 0}, tutti__edge(constant));
+    }
+    return tutti__graph_sort(job);
+}
