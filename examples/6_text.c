@@ -59,8 +59,11 @@ static tutti_status read_text(const char *path, text *t)
     t->data = malloc(room);
     if (t->data)
         size = fread(t->data, 1, room, from);
+    bool failed = ferror(from) != 0; /* a folder, for one */
     fclose(from);
     t->size = (int64_t)size;
+    if (failed)
+        return tutti_fail(TUTTI_IO, "%s cannot be read; --data takes a text file", path);
     if (t->size < 10000)
         return tutti_fail(TUTTI_INVALID, "%s has %zu bytes, at least 10,000 are needed", path,
                           size);

@@ -89,6 +89,14 @@ holds 'set expect takes a number'
 for file in full.safetensors board2 mnist.json; do
     expect 0 "show $file" "$tutti" show "$file"
 done
+printf '{"a":' > half.json
+expect 1 "show what is no model" "$tutti" show half.json --json
+holds "JSON"
+expect 2 "a wire that is none" "$tutti" train mnist --set wire=f64
+holds 'set wire takes'
+expect 1 "save without a name" "$tutti" train softmax --epochs 1 --steps-per-epoch 2 --save "$folder/"
+holds 'names a folder'
+expect 1 "a folder as text" "$tutti" train text --data "$folder"
 expect 2 "an empty batch" "$tutti" train mnist --batch 0
 holds "from 1 to 16777216"
 expect 2 "no precision" "$tutti" train softmax --precision f8

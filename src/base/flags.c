@@ -308,9 +308,9 @@ static tutti_status check_setting(const tutti_job *job, const struct flag *setti
     char *end;
     errno = 0;
     double value = tutti__strtod(found->text, &end);
-    bool whole = setting->kind != WHOLE || (value < MOST && value == (double)(int64_t)value);
-    if (end != found->text && !*end && errno == 0 && value >= setting->low &&
-        value <= setting->high && whole)
+    bool inside = end != found->text && !*end && errno == 0 && value >= setting->low &&
+                  value <= setting->high;
+    if (inside && (setting->kind != WHOLE || value == (double)(int64_t)value))
         return TUTTI_OK;
     return tutti_fail(TUTTI_INVALID, "--set %s takes a %s, not '%s'", setting->name,
                       setting->kind == WHOLE ? "whole number from 0 up" : "number", found->text);

@@ -41,9 +41,9 @@ static bool read_entry(const tutti_recorder *recorder, uint64_t number, reading 
     return atomic_load_explicit(&r->turn, memory_order_relaxed) == number + 1;
 }
 
-static int64_t age_ns(uint64_t ticks)
+static int64_t age_ns(uint64_t ticks, uint64_t now)
 {
-    return (int64_t)((double)(int64_t)(tutti__ticks() - ticks) * tutti__tick_ns());
+    return (int64_t)((double)(int64_t)(now - ticks) * tutti__tick_ns());
 }
 
 /* Looks back over few entries: more than those are never under way at once. */
@@ -69,7 +69,7 @@ void tutti__recorder_where(const tutti_recorder *recorder, tutti_where *ret_wher
     *ret_where = (tutti_where){.sequence = last.sequence, .inside = inside};
     if (last.operation == NULL)
         return;
-    ret_where->for_ns = age_ns(last.ticks);
+    ret_where->for_ns = age_ns(last.ticks, tutti__ticks());
     snprintf(ret_where->operation, sizeof ret_where->operation, "%s", last.operation);
 }
 
@@ -84,7 +84,8 @@ size_t tutti__recorder_arrivals(tutti_recorder *recorder, int64_t now_ns,
                                 tutti_arrival *ret_arrivals, size_t limit)
 {
     uint64_t count = atomic_load_explicit(&recorder->count, memory_order_acquire);
-    uint64_t first = recorder->reported, stride = 1;
+    /* One look at the clock for all: whoever is held up between them would shift those behind. */
+    uint64_t first = recorder->reported, stride = 1, now = tutti__ticks();
     if (count - first > TUTTI_RECORDER_ENTRIES)
         first = count - TUTTI_RECORDER_ENTRIES;
     recorder->reported = count;
@@ -96,7 +97,8 @@ size_t tutti__recorder_arrivals(tutti_recorder *recorder, int64_t now_ns,
                 chance(each.sequence) % stride != 0)
                 continue;
             if (found < limit)
-                ret_arrivals[found] = (tutti_arrival){each.sequence, now_ns - age_ns(each.ticks)};
+                ret_arrivals[found] =
+                    (tutti_arrival){each.sequence, now_ns - age_ns(each.ticks, now)};
             found++;
         }
         if (found <= limit)

@@ -17,6 +17,7 @@ enum { BLOCK = 1024 }; /* elements that stay in the nearest cache */
 
 /* `out` may be an input: element i is read before it is written, which is what ivdep says. */
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* with sanitizers the loops stay scalar */
 #define NO_CARRY _Pragma("clang loop vectorize(enable)")
 #else
 #define NO_CARRY _Pragma("GCC ivdep")

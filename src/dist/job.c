@@ -1,4 +1,5 @@
 /* job.c: the strategy of a job: by flags and environment, made on first use. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,32 +18,64 @@ static void close_it(void *object)
     job->strategy = NULL;
 }
 
+/* A wrong word is wrong usage. */
+static void refuse(tutti_job *job, tutti_status status)
+{
+    if (job->error.status == TUTTI_OK)
+        job->exit_code = 2;
+    tutti_job_fail(job, status);
+}
+
+/* A setting that is on (1), off (-1), or left to the cost model (0). */
+static int read_switch(tutti_job *job, const char *name)
+{
+    const char *text = tutti_flag_text(job, name, "auto");
+    if (strcmp(text, "on") == 0)
+        return 1;
+    if (strcmp(text, "off") == 0)
+        return -1;
+    if (strcmp(text, "auto") != 0)
+        refuse(job,
+               tutti_fail(TUTTI_INVALID, "--set %s takes auto, on or off, not '%s'", name, text));
+    return 0;
+}
+
+/* 16 bits between replicas, or a compressor's name, which the strategy checks. */
+static void read_wire(tutti_job *job, tutti_strategy_options *options)
+{
+    const char *wire = tutti_flag_text(job, "wire", "f32");
+    options->wire = strcmp(wire, "bf16") == 0  ? TUTTI_BF16
+                    : strcmp(wire, "f16") == 0 ? TUTTI_F16
+                                               : TUTTI_F32;
+    if (strchr(wire, ':'))
+        options->compression = wire;
+    else if (options->wire == TUTTI_F32 && strcmp(wire, "f32") != 0)
+        refuse(job, tutti_fail(TUTTI_INVALID,
+                               "--set wire takes f32, bf16, f16, topk:SHARE or powersgd:RANK, not "
+                               "'%s'",
+                               wire));
+}
+
 static tutti_strategy *make(tutti_job *job)
 {
     tutti_strategy_options options = {.struct_size = sizeof options};
-    const char *wire = tutti_flag_text(job, "wire", NULL);
     options.devices = tutti_flag_text(job, "devices", NULL);
     options.reduction = tutti_flag_text(job, "reduction", NULL);
     options.engine = tutti_flag_text(job, "engine", NULL);
     options.deterministic = tutti_flag_on(job, "deterministic");
-    options.shards = (int)tutti_flag_int(job, "shards", 0);
+    int64_t shards = tutti_flag_int(job, "shards", 0);
+    options.shards = shards < INT_MAX ? (int)shards : INT_MAX; /* which the strategy refuses */
     options.bucket_bytes = tutti_flag_int(job, "bucket", 0);
-    const char *overlap = tutti_flag_text(job, "overlap", "auto");
-    options.overlap = strcmp(overlap, "off") == 0 ? -1 : strcmp(overlap, "on") == 0 ? 1 : 0;
-    const char *parts = tutti_flag_text(job, "parts", "auto");
-    options.parts = strcmp(parts, "off") == 0 ? -1 : strcmp(parts, "on") == 0 ? 1 : 0;
-    if (wire && strchr(wire, ':'))
-        options.compression = wire;
-    options.wire = wire && strcmp(wire, "bf16") == 0  ? TUTTI_BF16
-                   : wire && strcmp(wire, "f16") == 0 ? TUTTI_F16
-                                                      : TUTTI_F32;
+    options.overlap = read_switch(job, "overlap");
+    options.parts = read_switch(job, "parts");
+    read_wire(job, &options);
     options.sparse = tutti_flag_text(job, "sparse", NULL);
     const char *shard = tutti_flag_text(job, "shard", "auto");
     if (!tutti__strategy_policy(shard, &options.shard))
-        tutti_job_fail(job, tutti_fail(TUTTI_INVALID,
-                                       "there is no way '%s' to share data; there are: auto, "
-                                       "element, file, bytes, off",
-                                       shard));
+        refuse(job, tutti_fail(TUTTI_INVALID,
+                               "there is no way '%s' to share data; there are: auto, "
+                               "element, file, bytes, off",
+                               shard));
     return tutti_strategy_create(tutti_flag_text(job, "strategy", "auto"), &options);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job.h"
 #include "base/params.h"
 #include "base/test.h"
 #include "tutti/tutti.h"
@@ -19,6 +20,35 @@ static tutti_strategy *mirrored(const char *devices)
     tutti_strategy *strategy = tutti_strategy_mirrored(.devices = devices);
     CHECK_OK(tutti_strategy_check(strategy));
     return strategy;
+}
+
+/* ---- flags ---- */
+
+TUTTI_TEST(words_that_a_strategy_does_not_know_are_wrong_usage)
+{
+    static const struct {
+        const char *setting, *message;
+        int exit_code;
+    } cases[] = {{"wire=f64", "--set wire takes f32, bf16, f16, topk:SHARE or powersgd:RANK", 2},
+                 {"wire=", "--set wire takes", 2},
+                 {"wire=topk:2", "topk:2", 1},
+                 {"wire=zip:1", "zip:1", 1},
+                 {"overlap=yes", "--set overlap takes auto, on or off, not 'yes'", 2},
+                 {"parts=1", "--set parts takes auto, on or off, not '1'", 2},
+                 {"shard=nothing", "there is no way 'nothing' to share data", 2},
+                 {"shards=4294967297", "1 to 1024 shards", 1},
+                 {"save_every=-1e300", "--set save_every takes", 2}};
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        char *list[] = {(char *)"p", (char *)"--set", (char *)cases[i].setting, NULL};
+        char **argv = list;
+        int argc = 3;
+        tutti_job *job = tutti_open(&argc, &argv);
+        (void)tutti_job_strategy(job);
+        CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), cases[i].message);
+        CHECK_INT(job->exit_code == 2, cases[i].exit_code == 2);
+        tutti__job_discard(job);
+    }
 }
 
 /* ---- rows ---- */

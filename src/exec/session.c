@@ -26,12 +26,34 @@ static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
         if (!from->axes[i] || from->sizes[i] < 1 || from->sizes[i] > 4096)
             return tutti_fail(TUTTI_INVALID, "mesh axis %d needs a name and a size of 1 to 4096",
                               i);
+        for (int k = 0; k < i; k++)
+            if (strcmp(from->axes[k], from->axes[i]) == 0)
+                return tutti_fail(TUTTI_INVALID, "mesh axes %d and %d are both called '%s'", k, i,
+                                  from->axes[i]);
         mesh.axes[i] = from->axes[i];
         mesh.sizes[i] = from->sizes[i];
         mesh.device_count *= from->sizes[i];
+        if (mesh.device_count > 4096)
+            return tutti_fail(TUTTI_TOO_LARGE, "a mesh has at most 4096 devices");
     }
+    tutti_device_name name;
+    for (int i = 0; i < mesh.device_count && from->axis_count; i++)
+        if (!from->devices[i])
+            return tutti_fail(TUTTI_INVALID, "device %d of the mesh's %d is NULL", i,
+                              mesh.device_count);
+        else
+            TUTTI_TRY(tutti_device_parse(from->devices[i], &name));
     *ret = mesh;
     return TUTTI_OK;
+}
+
+/* 0 is the default; no time is negative. */
+static tutti_status check_deadline(double seconds)
+{
+    return seconds >= 0
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_INVALID,
+                            "a deadline of %g seconds; give 0 for the default, or more", seconds);
 }
 
 tutti_status tutti__engine_options_of(const tutti_session_options *options,
@@ -44,6 +66,9 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
                                    .memory_limit = (size_t)options->memory_limit,
                                    .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
     TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
+    TUTTI_TRY(check_deadline(options->deadline_seconds));
+    if (options->cache_limit < 0)
+        return tutti_fail(TUTTI_INVALID, "a cache of %d programs", options->cache_limit);
     if (options->memory_limit < 0)
         return tutti_fail(TUTTI_INVALID, "a memory limit of %lld bytes",
                           (long long)options->memory_limit);
@@ -247,6 +272,13 @@ tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *
                 "tutti_run: %d feeds, %d fetches and %d targets; none may be negative "
                 "or %d and more",
                 counts[0], counts[1], counts[2], MOST_COUNT);
+    if ((counts[0] && !options->feed.list) || (counts[1] && !options->fetch.list) ||
+        (counts[2] && !options->targets.list))
+        return tutti_fail(TUTTI_INVALID, "tutti_run: a list of feeds, fetches or targets is NULL");
+    if (options->batch < 0)
+        return tutti_fail(TUTTI_INVALID, "tutti_run: a batch of %lld rows",
+                          (long long)options->batch);
+    TUTTI_TRY(check_deadline(options->deadline_seconds));
     lists l;
     TUTTI_TRY(make_room(&l, options->feed.count, options->fetch.count, options->targets.count + 1));
     tutti_status status = run(session, options, &l);

@@ -1,5 +1,6 @@
 /* session_test.c: feeds, fetches, variables, caching, errors. */
 #include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -157,9 +158,47 @@ TUTTI_TEST(session_names_what_is_wrong)
     CHECK_CONTAINS(tutti_error_message(), "2147483647 targets");
     many.targets.count = -1;
     CHECK_STATUS(tutti_session_run(s, &many), TUTTI_INVALID);
+    many.targets.count = 1;
+    CHECK_STATUS(tutti_session_run(s, &many), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "is NULL");
+    CHECK_STATUS(tutti_run(s, .deadline_seconds = -1), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "a deadline of -1 seconds");
+    CHECK_STATUS(tutti_run(s, .batch = -5), TUTTI_INVALID);
     tutti_session_close(s);
     tutti_graph_destroy(g);
     tutti_graph_destroy(other);
+}
+
+TUTTI_TEST(sessions_refuse_options_that_cannot_be)
+{
+    static const char *const devices[] = {"cpu:0", "cpu:0"}, *const wrong[] = {"cpu:0", "cpu:"},
+                             *const missing[] = {"cpu:0", NULL};
+    static const struct {
+        tutti_session_options options;
+        const char *message;
+    } cases[] = {
+        {{.deadline_seconds = -1}, "a deadline of -1 seconds"},
+        {{.deadline_seconds = NAN}, "a deadline of nan seconds"},
+        {{.cache_limit = -4}, "a cache of -4 programs"},
+        {{.memory_limit = -4}, "a memory limit of -4 bytes"},
+        {{.mesh = {9, {"a"}, {1}, devices}}, "1 to 4 axes"},
+        {{.mesh = {1, {"a"}, {0}, devices}}, "a size of 1 to 4096"},
+        {{.mesh = {2, {"a", "a"}, {1, 2}, devices}}, "are both called 'a'"},
+        {{.mesh = {4, {"a", "b", "c", "d"}, {4096, 4096, 4096, 4096}, devices}}, "at most 4096"},
+        {{.mesh = {1, {"a"}, {2}, wrong}}, "cannot read 'cpu:'"},
+        {{.mesh = {1, {"a"}, {2}, missing}}, "device 1 of the mesh's 2 is NULL"},
+    };
+    tutti_graph *g;
+    CHECK_OK(tutti_graph_create(&g));
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        tutti_session_options options = cases[i].options;
+        options.struct_size = sizeof options;
+        tutti_session *s = NULL;
+        CHECK(tutti_session_create(g, &options, &s) != TUTTI_OK);
+        CHECK_CONTAINS(tutti_error_message(), cases[i].message);
+        CHECK(s == NULL);
+    }
+    tutti_graph_destroy(g);
 }
 
 TUTTI_TEST(session_compiles_again_when_a_shape_depends_on_data)

@@ -31,6 +31,16 @@ static bool number(const char *text, size_t size, int *ret)
     return true;
 }
 
+/* A kind is no word that begins another part: its text could not be read again. */
+static bool is_key(const char *kind)
+{
+    static const char *const keys[] = {"job", "replica", "task", "device"};
+    for (size_t i = 0; i < TUTTI_COUNT(keys); i++)
+        if (strcmp(kind, keys[i]) == 0)
+            return true;
+    return false;
+}
+
 /* "GPU:0" or "cpu:*" or "far" */
 static bool device_part(const char *text, size_t size, tutti_device_name *name)
 {
@@ -42,6 +52,8 @@ static bool device_part(const char *text, size_t size, tutti_device_name *name)
         name->kind[i] = (char)tolower((unsigned char)text[i]);
     name->kind[kind] = 0;
     name->index = -1;
+    if (is_key(name->kind))
+        return false;
     if (!colon || (size - kind == 2 && colon[1] == '*'))
         return true;
     return number(colon + 1, size - kind - 1, &name->index);

@@ -31,10 +31,24 @@ tutti_status tutti_safetensors_load(const char *path, tutti_named_tensors *ret_l
     return status;
 }
 
+/* A list as files take it: no name and no tensor is missing. */
+static tutti_status check_list(const char *path, size_t count, const tutti_named_tensor *tensors)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!tensors[i].name || !tensors[i].tensor)
+            return tutti_fail(TUTTI_INVALID, "%s: %s %zu of %zu is NULL", path,
+                              tensors[i].name ? "tensor" : "the name of tensor", i, count);
+    return TUTTI_OK;
+}
+
 tutti_status(tutti_safetensors_save)(const char *path, size_t count,
                                      const tutti_named_tensor *tensors,
                                      const tutti_safetensors_options *options)
 {
+    TUTTI_TRY(check_list(path, count, tensors));
+    for (size_t i = 0; i < options->metadata_count; i++)
+        if (!options->metadata[i].key || !options->metadata[i].value)
+            return tutti_fail(TUTTI_INVALID, "%s: pair %zu of the metadata holds a NULL", path, i);
     return tutti__safetensors_save(path, count, tensors, options->metadata_count, options->metadata,
                                    options->shard_bytes, false);
 }
@@ -51,6 +65,8 @@ tutti_status tutti_npy_load(const char *path, tutti_tensor **ret_tensor)
 tutti_status tutti_npy_save(const char *path, tutti_tensor *tensor)
 {
     tutti_sink *sink;
+    if (!tensor)
+        return tutti_fail(TUTTI_INVALID, "%s: the tensor is NULL", path);
     TUTTI_TRY(tutti__sink_file(path, TUTTI_FILE_REPLACE, &sink));
     return tutti__sink_end(sink, tutti__npy_write(sink, tensor));
 }
@@ -68,6 +84,7 @@ tutti_status tutti_npz_save(const char *path, size_t count, const tutti_named_te
                             bool compress)
 {
     tutti_sink *sink;
+    TUTTI_TRY(check_list(path, count, tensors));
     TUTTI_TRY(tutti__sink_file(path, TUTTI_FILE_REPLACE, &sink));
     return tutti__sink_end(sink, tutti__npz_write(sink, count, tensors, compress));
 }

@@ -290,6 +290,15 @@ TUTTI_TEST(safetensors_refuse_to_write_what_they_cannot_hold)
     CHECK_STATUS(tutti__safetensors_save(path, 2, twice, 0, NULL, 1, false), TUTTI_INVALID);
     CHECK_STATUS(tutti__safetensors_save(path, 1, &bad, 0, NULL, 0, false), TUTTI_INVALID);
     CHECK_STATUS(tutti__safetensors_save(path, 1, &text, 0, NULL, 0, false), TUTTI_UNSUPPORTED);
+    tutti_named_tensor nameless = {NULL, bad.tensor}, missing = {"m", NULL};
+    tutti_text_pair half = {"key", NULL};
+    CHECK_STATUS(tutti_safetensors_save(path, 1, &nameless), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "the name of tensor 0 of 1 is NULL");
+    CHECK_STATUS(tutti_safetensors_save(path, 1, &missing), TUTTI_INVALID);
+    CHECK_STATUS(tutti_safetensors_save(path, 0, NULL, .metadata_count = 1, .metadata = &half),
+                 TUTTI_INVALID);
+    CHECK_STATUS(tutti_npz_save(path, 1, &missing, false), TUTTI_INVALID);
+    CHECK_STATUS(tutti_npy_save(path, NULL), TUTTI_INVALID);
     tutti_tensor_release(twice[0].tensor);
     tutti_tensor_release(text.tensor);
     remove_folder(); /* and nothing was left in it */

@@ -83,7 +83,7 @@ tutti_status tutti_optimizer_named(const char *kind, double learning_rate,
                                    tutti_optimizer *ret_optimizer)
 {
     const tutti_optimizer_def *def;
-    TUTTI_TRY(find(kind, &def));
+    TUTTI_TRY(find(kind ? kind : "", &def));
     *ret_optimizer = tutti__optimizer_make(def, NULL);
     ret_optimizer->learning_rate = tutti__setting_or(learning_rate, def->learning_rate);
     return TUTTI_OK;

@@ -44,4 +44,10 @@ void tutti__cost_elementwise(const tutti_infer *node,
                              tutti_cost *ret);                   /* 1 FLOP an output element */
 void tutti__cost_move(const tutti_infer *node, tutti_cost *ret); /* 0 FLOPs, bytes in and out */
 
+/* Axes as an attribute. A list with more than there can be is read no further, and so refused. */
+static inline tutti_attr tutti__axes_attr(const char *name, const tutti_axes *axes)
+{
+    return TUTTI_INTS(name, axes->count, axes->count <= TUTTI_MAX_RANK ? axes->values : NULL);
+}
+
 #endif

@@ -32,6 +32,9 @@ tutti_status tutti__checkpoint_path(const char *path, char *ret_path, size_t siz
     size_t length = path ? strlen(path) : 0;
     if (length == 0)
         return tutti_fail(TUTTI_INVALID, "a checkpoint needs a path");
+    if (path[length - 1] == '/')
+        return tutti_fail(TUTTI_INVALID, "'%s' names a folder; put the file's name behind it",
+                          path);
     if (ends(path, length, ENDING INDEX))
         length -= strlen(INDEX);
     if (snprintf(ret_path, size, "%.*s%s", (int)length, path,

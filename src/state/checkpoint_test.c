@@ -187,6 +187,17 @@ static void check_deaths(int64_t a, int64_t b, int64_t c)
     }
 }
 
+TUTTI_TEST(a_checkpoint_needs_the_name_of_a_file)
+{
+    char full[64];
+    CHECK_STATUS(tutti__checkpoint_path("", full, sizeof full), TUTTI_INVALID);
+    CHECK_STATUS(tutti__checkpoint_path(NULL, full, sizeof full), TUTTI_INVALID);
+    CHECK_STATUS(tutti__checkpoint_path("models/", full, sizeof full), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "'models/' names a folder");
+    CHECK_OK(tutti__checkpoint_path("models/x", full, sizeof full));
+    CHECK_STR(full, "models/x.safetensors");
+}
+
 TUTTI_TEST(a_checkpoint_survives_a_kill_at_every_point_of_a_saving)
 {
     check_deaths(ONE_FILE, ONE_FILE, ONE_FILE);

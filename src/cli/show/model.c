@@ -13,11 +13,16 @@ static int recognise(const tutti_glance *glance)
            glance->head[0] == '{' && !tutti__ends_with(glance->path, ".index.json");
 }
 
-static tutti_status summarise(tutti_job *job, const char *text)
+/* Its summary, or the text as it is, once it is known to be a model's. */
+static tutti_status tell(tutti_job *job, const char *text, bool json)
 {
     tutti_model *model = tutti_model_from_json(job, text);
     char *summary;
     TUTTI_TRY(tutti_job_check(job));
+    if (json) {
+        printf("%s\n", text);
+        return TUTTI_OK;
+    }
     tutti_status status = tutti_model_build(model, 0, NULL);
     if (status == TUTTI_OK)
         status = tutti_summary(model, 1, &summary);
@@ -34,14 +39,9 @@ static tutti_status show(const tutti_glance *glance, bool json)
     void *text;
     size_t size;
     TUTTI_TRY(world->read_file(world->self, glance->path, (size_t)256 << 20, &text, &size));
-    tutti_status status = TUTTI_OK;
-    if (json) {
-        printf("%s\n", (const char *)text);
-    } else {
-        tutti_job *job = tutti_open(NULL, NULL);
-        status = summarise(job, text);
-        tutti__job_discard(job);
-    }
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_status status = tell(job, text, json);
+    tutti__job_discard(job);
     free(text);
     return status;
 }

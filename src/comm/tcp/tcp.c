@@ -230,6 +230,8 @@ static tutti_status send_bytes(void *given, int peer, const struct iovec *parts,
             break; /* a plain connection has no more room */
         for (int i = 0; i < 2; i++) {
             size_t taken = done < left[i].iov_len ? done : left[i].iov_len;
+            if (taken == 0) /* one without bytes may be NULL */
+                continue;
             left[i].iov_base = (char *)left[i].iov_base + taken;
             left[i].iov_len -= taken;
             done -= taken;

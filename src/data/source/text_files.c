@@ -23,7 +23,8 @@ typedef struct state {
 /* More bytes behind those that are there. */
 static tutti_status read_more(state *s)
 {
-    memmove(s->bytes, s->bytes + s->used, s->filled - s->used);
+    if (s->filled > s->used)
+        memmove(s->bytes, s->bytes + s->used, s->filled - s->used);
     s->filled -= s->used;
     s->used = 0;
     if (s->filled > LINE_LIMIT)

@@ -88,6 +88,8 @@ tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *conte
                                const tutti_type *arg_types, int result_count, tutti_body *ret_body)
 {
     tutti_body body = {0};
+    if (!fn)
+        return tutti_fail(TUTTI_INVALID, "no function is given that builds the body");
     tutti_sym *syms = calloc((size_t)(arg_count + result_count) + 1, sizeof *syms);
     if (!syms)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a body");

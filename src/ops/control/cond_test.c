@@ -162,6 +162,7 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     expect(square, forgets, "cond, else branch: result 0 was not set");
     expect(uses_outside, square, "belongs to another graph");
     expect(broken, square, "cond, then branch: add");
+    expect(square, NULL, "cond, else branch: no function is given");
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F64);
     CHECK(!tutti_sym_ok(tutti_cond(x, square, triple, NULL, TUTTI_SYMS(x, x), 1, NULL)));

@@ -74,3 +74,25 @@ TUTTI_TEST(integer_convolutions_as_onnx)
              106, 123, 99, 145, 105, 120, 108, 103, 90, 94, 106, 101, 102, 110);
     CHECK_REFUSES("conv_integer", "u8[1,3,3,2] u8[2,2,1,1]", TUTTI_INVALID, "do not fit");
 }
+
+TUTTI_TEST(round_float_refuses_what_no_float_has)
+{
+    static const struct {
+        int64_t mantissa, least;
+        const char *message;
+    } cases[] = {{60, 0, "mantissa is 60"},
+                 {-1, 0, "mantissa is -1"},
+                 {3, INT32_MIN, "least is -2147483648"},
+                 {3, 5000000000, "least is 5000000000"}};
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        tutti_graph *g;
+        CHECK_OK(tutti_graph_create(&g));
+        tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2);
+        tutti_attr attrs[] = {TUTTI_INT("mantissa", cases[i].mantissa),
+                              TUTTI_INT("least", cases[i].least)};
+        CHECK(!tutti_sym_ok(tutti_apply_op(g, "round_float", 1, &x, 2, attrs)));
+        CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), cases[i].message);
+        tutti_graph_destroy(g);
+    }
+}

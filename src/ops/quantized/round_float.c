@@ -17,6 +17,19 @@ tutti_sym(tutti_round_float)(tutti_sym x, const tutti_round_float_options *optio
                       TUTTI_INT("saturate", o.saturate), TUTTI_INT("infinite", o.infinite));
 }
 
+/* Within what a double has: 52 bits, exponents from -1074 to 1023. */
+static tutti_status infer(tutti_infer *node)
+{
+    int64_t mantissa = RULE_INT(node, "mantissa"), least = RULE_INT(node, "least");
+    if (mantissa < 0 || mantissa > 52)
+        return RULE_FAIL(node, TUTTI_INVALID, "mantissa is %lld, needs 0 to 52 bits",
+                         (long long)mantissa);
+    if (least < -1074 || least > 1023)
+        return RULE_FAIL(node, TUTTI_INVALID, "least is %lld, needs an exponent of -1074 to 1023",
+                         (long long)least);
+    return tutti__infer_float(node);
+}
+
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     int exponent, least = (int)tutti_attr_int(attrs, attr_count, "least");
@@ -64,7 +77,7 @@ const tutti_op tutti_op_round_float = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_NO_GRADIENT,
     .attrs = attributes,
-    .infer = tutti__infer_float,
+    .infer = infer,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,

@@ -62,8 +62,7 @@ extern const tutti_op tutti_op_norm;
 tutti_sym(tutti_norm)(tutti_sym x, const tutti_norm_options *options)
 {
     RULE_OPTIONS(tutti_norm_options, o, options);
-    return TUTTI_NARY(&tutti_op_norm, ((tutti_sym[]){x}),
-                      TUTTI_INTS("axes", o.axes.count, o.axes.values),
+    return TUTTI_NARY(&tutti_op_norm, ((tutti_sym[]){x}), tutti__axes_attr("axes", &o.axes),
                       TUTTI_INT("keep_dims", o.keep_dims), TUTTI_INT("ord", o.ord ? o.ord : 2));
 }
 

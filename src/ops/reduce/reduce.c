@@ -78,7 +78,7 @@ int tutti__reduce_split_kept(const tutti_infer *node, int capacity, tutti_split 
 tutti_sym tutti__reduce_build(const tutti_op *op, tutti_sym x, const tutti_reduce_options *options)
 {
     RULE_OPTIONS(tutti_reduce_options, o, options);
-    return TUTTI_NARY(op, ((tutti_sym[]){x}), TUTTI_INTS("axes", o.axes.count, o.axes.values),
+    return TUTTI_NARY(op, ((tutti_sym[]){x}), tutti__axes_attr("axes", &o.axes),
                       TUTTI_INT("keep_dims", o.keep_dims));
 }
 

@@ -5,6 +5,26 @@
 #include "ops/network/network_test.h"
 #include "ops/shape/move.h"
 
+/* Lists of axes that say they are longer than they can be are not read. */
+TUTTI_TEST(lists_of_too_many_axes_are_refused)
+{
+    tutti_axes many = {.count = 200}, less = {.count = -3};
+    for (int i = 0; i < 8; i++) {
+        tutti_graph *g;
+        CHECK_OK(tutti_graph_create(&g));
+        tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2, 4, 4, 3);
+        tutti_axes axes = i % 2 ? less : many;
+        tutti_sym y = i / 2 == 0   ? tutti_slice(x, .begin = axes)
+                      : i / 2 == 1 ? tutti_sum(x, .axes = axes)
+                      : i / 2 == 2 ? tutti_norm(x, .axes = axes)
+                                   : tutti_resize(x, .axes = axes, .sizes = {8, 8});
+        CHECK(!tutti_sym_ok(y));
+        CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), i % 2 ? "-3 elements" : "200 elements");
+        tutti_graph_destroy(g);
+    }
+}
+
 TUTTI_TEST(slice_follows_numpy)
 {
     const char *x = "f32[6]{=0,1,2,3,4,5} | ";

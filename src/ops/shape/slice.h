@@ -22,8 +22,7 @@ static inline bool tutti__slice_is_whole(const tutti_slice_run *run, int64_t dim
 
 /* The attributes of slice and slice_grad from options. */
 #define TUTTI_SLICE_ATTRS(options)                                                                 \
-    TUTTI_INTS("begin", (options).begin.count, (options).begin.values),                            \
-        TUTTI_INTS("end", (options).end.count, (options).end.values),                              \
-        TUTTI_INTS("step", (options).step.count, (options).step.values)
+    tutti__axes_attr("begin", &(options).begin), tutti__axes_attr("end", &(options).end),          \
+        tutti__axes_attr("step", &(options).step)
 
 #endif

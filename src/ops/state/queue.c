@@ -22,6 +22,15 @@ static tutti_status check_kind(const tutti_infer *node, const tutti_type *types)
     return TUTTI_OK;
 }
 
+static bool is_value_type(const tutti_type *type)
+{
+    bool sound = type->dtype > TUTTI_NO_DTYPE && type->dtype < TUTTI_DTYPE_END && !type->handle &&
+                 type->rank >= 0 && type->rank <= TUTTI_MAX_RANK;
+    for (int i = 0; sound && i < type->rank; i++)
+        sound = type->dims[i] >= TUTTI_ANY;
+    return sound;
+}
+
 static tutti_status infer(tutti_infer *node)
 {
     const tutti_type *types;
@@ -35,8 +44,7 @@ static tutti_status infer(tutti_infer *node)
                          "capacity is %lld, needs 1 or more, or 0 for no bound",
                          (long long)RULE_INT(node, "capacity"));
     for (int i = 0; i < count; i++)
-        if (types[i].dtype <= TUTTI_NO_DTYPE || types[i].dtype >= TUTTI_DTYPE_END ||
-            types[i].handle || types[i].rank < 0 || types[i].rank > TUTTI_MAX_RANK)
+        if (!is_value_type(&types[i]))
             return RULE_FAIL(node, TUTTI_INVALID, "component %d is %s, which is no type of a value",
                              i, tutti_type_text(&types[i], text));
     TUTTI_TRY(check_kind(node, types));

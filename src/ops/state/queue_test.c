@@ -189,6 +189,10 @@ TUTTI_TEST(queue_operators_refuse_what_does_not_fit)
     g = new_graph();
     CHECK(!tutti_sym_ok(tutti_fifo_queue(g, -1, TUTTI_TYPE(TUTTI_F32))));
     check_mistake(g, TUTTI_INVALID, "capacity is -1");
+
+    g = new_graph();
+    CHECK(!tutti_sym_ok(tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32, TUTTI_ANY, -7))));
+    check_mistake(g, TUTTI_INVALID, "which is no type of a value");
 }
 
 /* A queue has no value: an operator that wants one says so. */

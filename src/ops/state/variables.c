@@ -38,6 +38,11 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
     tutti_aggregation aggregation = options->aggregation;
+    if (aggregation < TUTTI_AGGREGATE_AUTO || aggregation > TUTTI_AGGREGATE_FIRST)
+        return tutti__poison(graph, TUTTI_INVALID,
+                             "variable '%s': aggregation is %d, which is none of "
+                             "tutti_aggregation",
+                             name, (int)aggregation);
     if (aggregation == TUTTI_AGGREGATE_AUTO)
         aggregation = options->on_read ? TUTTI_AGGREGATE_SUM : TUTTI_AGGREGATE_NONE;
     if (aggregation == TUTTI_AGGREGATE_MEAN && !tutti_dtype_is_float(type->dtype))

@@ -74,6 +74,11 @@ TUTTI_TEST(variable_starts_from_tensors_and_symbols)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
     CHECK(!tutti_sym_ok(tutti_variable(g, tutti_from_sym(x))));
     check_mistake(g, TUTTI_INVALID, "a variable's shape must be known");
+
+    g = new_graph();
+    CHECK(!tutti_sym_ok(
+        tutti_variable(g, tutti_zeros(2), .name = "a", .aggregation = (tutti_aggregation)9)));
+    check_mistake(g, TUTTI_INVALID, "variable 'a': aggregation is 9");
 }
 
 TUTTI_TEST(fans_are_counted_as_keras_does)

@@ -88,9 +88,9 @@ static tutti_status replace_all(job *j)
     }
     if (j->all.failed || j->text.failed)
         return RULE_FAIL(j->call, TUTTI_NO_MEMORY, "no memory for %lld strings", (long long)count);
-    const char *at = j->all.data;
-    for (int64_t i = 0; i < count; at += j->to[i].size, i++)
-        j->to[i].data = at;
+    size_t at = 0; /* where nothing was written there is no text */
+    for (int64_t i = 0; i < count; at += (size_t)j->to[i].size, i++)
+        j->to[i].data = j->to[i].size > 0 ? j->all.data + at : NULL;
     return tutti__give_strings(j->call, 0, x->rank, x->dims, j->to);
 }
 

@@ -26,7 +26,7 @@ static tutti_status reference(const tutti_call *call)
     for (int64_t i = 0; i < count; i++) {
         int64_t *row = y + i * length, at = 0;
         words.at = x[i].data;
-        words.end = x[i].data + x[i].size;
+        words.end = x[i].size > 0 ? x[i].data + x[i].size : x[i].data;
         while (at < length && x[i].size > 0 && tutti__words_next(&words))
             row[at++] = tutti__words_find(call, words.word, words.size);
         while (at < length)

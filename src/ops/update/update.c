@@ -52,6 +52,10 @@ tutti_status tutti__row_groups_in(const tutti_call *call, const tutti_view *indi
 {
     int64_t count = tutti_view_count(indices), most = 0, *arrays = memory;
     TUTTI_TRY(tutti__check_indices(call, indices, limit));
+    if (count == 0) { /* there may be no memory either */
+        *ret = (tutti_row_groups){0};
+        return TUTTI_OK;
+    }
     tutti_row_groups groups = {.count = count, .order = arrays, .index = arrays + count};
     tutti_row_groups sorted = {
         .count = count, .order = arrays + 2 * count, .index = arrays + 3 * count};

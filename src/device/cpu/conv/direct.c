@@ -314,7 +314,7 @@ void direct_run(const tutti_call *call, const tutti_conv_walk *walk, direct_work
 {
     float *padded = call->workspace;
     w->walk = walk;
-    w->panels = padded + walk->padded;
+    w->panels = walk->padded > 0 ? padded + walk->padded : padded; /* there may be no workspace */
     w->x = tutti__conv_pad(call, walk, w->x, padded);
     if (w->packed == NULL)
         tutti_parallel(call, panel_count(walk->filters), direct_pack_piece, w);

@@ -107,6 +107,20 @@ TUTTI_TEST(gemm_plain_matches_double_sums)
         }
 }
 
+/* Numbers of pieces are quotients by these. */
+TUTTI_TEST(gemm_plans_of_empty_products_have_no_empty_pieces)
+{
+    static const int64_t empty[][3] = {{0, 3, 2}, {3, 0, 2}, {3, 2, 0}, {0, 0, 0}, {0, 5000, 5000}};
+    static const uint32_t flags[] = {0, TUTTI_GEMM_ONE_THREAD, TUTTI_GEMM_PLAIN,
+                                     TUTTI_GEMM_ROUNDED};
+    for (size_t i = 0; i < TUTTI_COUNT(empty); i++)
+        for (size_t k = 0; k < TUTTI_COUNT(flags); k++) {
+            tutti_gemm_plan plan =
+                tutti__gemm_plan(empty[i][0], empty[i][1], empty[i][2], flags[k]);
+            CHECK(plan.piece_m > 0 && plan.piece_n > 0);
+        }
+}
+
 TUTTI_TEST(gemm_every_instruction_set_matches)
 {
     for (const tutti_gemm_tile *const *tile = tutti__gemm_tile_table; *tile != NULL; tile++) {

@@ -62,7 +62,8 @@ static double piece_flops(const tutti_gemm_plan *plan)
 }
 
 /* Halves pieces until there are enough of them for many threads or they are small. A panel of B
- * should serve several tiles of rows, so rows are cut last. */
+ * should serve several tiles of rows, so rows are cut last. Of an empty product there is no piece,
+ * but its size is never 0: others divide by it. */
 static void cut_pieces(tutti_gemm_plan *plan)
 {
     const tutti_gemm_tile *tile = plan->tile;
@@ -70,6 +71,10 @@ static void cut_pieces(tutti_gemm_plan *plan)
     plan->piece_m =
         least(round_up(plan->chunk_m, tile->rows), round_up(TUTTI_GEMM_PIECE_ROWS, tile->rows));
     plan->piece_n = least(divide_up(plan->chunk_n, tile->wide), PIECE_COLS / tile->wide);
+    if (plan->piece_m == 0)
+        plan->piece_m = tile->rows;
+    if (plan->piece_n == 0)
+        plan->piece_n = 1;
     while (plan->parallel && piece_flops(plan) >= 2 * PIECE_FLOPS) {
         int64_t pieces = divide_up(plan->chunk_m, plan->piece_m) *
                          divide_up(plan->chunk_n, plan->piece_n * tile->wide);

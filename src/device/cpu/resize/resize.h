@@ -173,9 +173,11 @@ static inline tutti_status resize_run(const tutti_call *call)
     const float *from = call->inputs[0].data;
     for (int i = 0; i < plan->count; i++) {
         const resize_pass *pass = &plan->passes[i];
-        float *to = (float *)call->workspace + (i % 2) * plan->room;
+        float *to = call->workspace;
         if (i + 1 == plan->count)
             to = call->outputs[0].data;
+        else if (i % 2)
+            to += plan->room;
         resize_work w = {pass, from, to, plan->fill, RESIZE_PIECE_FLOATS / pass->inner + 1};
         tutti_parallel(call, (pass->outer * pass->taps->count + w.lines - 1) / w.lines,
                        resize_piece, &w);

@@ -1,5 +1,7 @@
 /* convert_bf16.c: roundings to bf16 by the CPU's own instruction, where that rounds as convert.c
  * does: bfcvtn does, vcvtneps2bf16 makes zeros of the smallest numbers. */
+#include <string.h>
+
 #include "device/cpu/tile/loops.h"
 
 #if defined(__aarch64__)
@@ -26,7 +28,19 @@ static void store_loop_f64(const tutti_tile_args *t)
         y[i] = vcvth_bf16_f32((float)x[i]);
 }
 
-/* Rounded, and as floats again: bf16 is the upper half of one. */
+/* bf16 is the upper half of a float. Not vcvtah_f32_bf16, which reads 4 bytes of the 2 in the
+ * headers of some compilers. */
+static inline float rounded(float x)
+{
+    bfloat16_t half = vcvth_bf16_f32(x);
+    uint16_t bits;
+    memcpy(&bits, &half, sizeof bits);
+    uint32_t whole = (uint32_t)bits << 16;
+    memcpy(&x, &whole, sizeof x);
+    return x;
+}
+
+/* Rounded, and as floats again. */
 static void round_loop_f32(const tutti_tile_args *t)
 {
     const float *x = t->x[0];
@@ -39,7 +53,7 @@ static void round_loop_f32(const tutti_tile_args *t)
         vst1q_f32(y + i + 4, vreinterpretq_f32_u32(vshll_high_n_u16(all, 16)));
     }
     for (; i < t->count; i++)
-        y[i] = vcvtah_f32_bf16(vcvth_bf16_f32(x[i]));
+        y[i] = rounded(x[i]);
 }
 
 static void round_loop_f64(const tutti_tile_args *t)
@@ -47,7 +61,7 @@ static void round_loop_f64(const tutti_tile_args *t)
     const double *x = t->x[0];
     double *y = t->y;
     for (int64_t i = 0; i < t->count; i++)
-        y[i] = (double)vcvtah_f32_bf16(vcvth_bf16_f32((float)x[i]));
+        y[i] = (double)rounded((float)x[i]);
 }
 
 static const tutti_tile_op ops[] = {
