@@ -139,7 +139,7 @@ static tutti_status add_node(tutti_partitioner *b, const tutti_node *node)
         TUTTI_TRY(tutti__partition_control(b, node->controls[i], piece, &control));
         TUTTI_TRY(tutti__node_after(copy, control));
     }
-    return TUTTI_OK;
+    return tutti__partition_own(b, node);
 }
 
 static tutti_status add_result(tutti_partitioner *b, int index)

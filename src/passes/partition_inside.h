@@ -17,6 +17,11 @@ typedef struct tutti_sent {   /* what other devices wait for: an edge that left 
     tutti_node *send;
 } tutti_sent;
 
+typedef struct tutti_last_collective { /* of a piece */
+    tutti_node *node;
+    size_t sends; /* as many had left the pieces when it was added */
+} tutti_last_collective;
+
 typedef struct tutti_partitioner {
     tutti_graph *job;
     int count;
@@ -25,10 +30,10 @@ typedef struct tutti_partitioner {
     TUTTI_VEC(tutti_carried) * arrived; /* by piece */
     int *home;                          /* by job id: piece, or -1 for constants and parameters */
     bool *late; /* by job id: follows an update, so it is known after the commit only */
-    const tutti_node **order;     /* of the job's nodes, in which they are added */
-    const tutti_node **partner;   /* by job id: see meet.h */
-    int *number;                  /* by job id: of collectives without a channel */
-    tutti_node **last_collective; /* by piece */
+    const tutti_node **order;               /* of the job's nodes, in which they are added */
+    const tutti_node **partner;             /* by job id: see meet.h */
+    int *number;                            /* by job id: of collectives without a channel */
+    tutti_last_collective *last_collective; /* by piece */
     TUTTI_VEC(tutti_sent) sends;
     bool *seen; /* by job id: scratch of transfer.c */
     const tutti_node **stack;
@@ -52,6 +57,10 @@ tutti_status tutti__partition_control(tutti_partitioner *b, tutti_node *before, 
 /* The copy of a collective: gets its channel, and its place among the piece's others. */
 tutti_status tutti__partition_collective(tutti_partitioner *b, int piece, const tutti_node *node,
                                          tutti_node *copy);
+/* A recv stands behind the collectives of its piece that were added before it. */
+tutti_status tutti__partition_recv(tutti_partitioner *b, int piece, tutti_node *recv);
+/* A node that has its copy, if it is a user's own send or recv. */
+tutti_status tutti__partition_own(tutti_partitioner *b, const tutti_node *node);
 /* Users' own recvs wait for what their piece sent towards them, in whatever order they were built.
  */
 tutti_status tutti__partition_transfers(tutti_partitioner *b);

@@ -53,6 +53,14 @@ static int count_ops(const tutti_graph *g, const char *op)
     return count;
 }
 
+static bool waits_for(const tutti_node *node, const tutti_node *before)
+{
+    for (int i = 0; i < node->control_count; i++)
+        if (node->controls[i] == before)
+            return true;
+    return false;
+}
+
 static void end(pieces *p, tutti_graph *g)
 {
     tutti__partition_free(p->count, p->list);
@@ -154,6 +162,48 @@ TUTTI_TEST(partition_has_devices_meet_when_there_is_nothing_else_to_do)
             found += found < TUTTI_COUNT(order) && tutti__is(piece->nodes.data[n], order[found]);
         CHECK_INT(found, TUTTI_COUNT(order));
     }
+    end(&p, g);
+}
+
+/* Of two sums that do not need each other the second device wants something from the first device
+ * in between. Nothing but its place keeps that send from being put off until after the second sum,
+ * where the first device would wait for the second, and the second for what is sent. */
+TUTTI_TEST(partition_sends_before_a_collective_what_stands_before_it)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym first[2], second[2], sent = TUTTI_NO_SYM;
+    static const char *const devices[] = {"far:0", "far:1"};
+    for (int i = 0; i < 2; i++)
+        TUTTI_WITH_DEVICE(g, devices[i])
+            first[i] = tutti_all_reduce(tutti_exp(input(g, 0)), "batch", 2, TUTTI_SUM);
+    TUTTI_WITH_DEVICE(g, devices[0])
+        sent = tutti_tanh(first[0]);
+    TUTTI_WITH_DEVICE(g, devices[1])
+        tutti__test_result(tutti_add(first[1], sent));
+    for (int i = 0; i < 2; i++)
+        TUTTI_WITH_DEVICE(g, devices[i]) {
+            second[i] = tutti_all_reduce(tutti_sqrt(input(g, 0)), "batch", 2, TUTTI_SUM);
+            tutti__test_result(second[i]);
+        }
+    pieces p = cut(g);
+    const tutti_node *send = NULL, *recv = NULL, *sums[2][2] = {{0}};
+    for (int i = 0; i < 2; i++) {
+        const tutti_graph *piece = piece_on(&p, devices[i]);
+        int found = 0;
+        for (size_t n = 0; n < piece->nodes.count; n++) {
+            const tutti_node *node = piece->nodes.data[n];
+            send = tutti__is(node, "send") ? node : send;
+            recv = tutti__is(node, "recv") ? node : recv;
+            if (tutti__is(node, "all_reduce") && found < 2)
+                sums[i][found++] = node;
+        }
+        CHECK_INT(found, 2);
+    }
+    CHECK(send != NULL && recv != NULL);
+    CHECK(waits_for(sums[0][1], send));
+    CHECK(waits_for(sums[0][1], sums[0][0]));
+    CHECK(waits_for(sums[1][1], sums[1][0]));
+    CHECK(waits_for(recv, sums[1][0]));
     end(&p, g);
 }
 

@@ -2,7 +2,12 @@
  *
  * What a recv gets may depend, by way of other devices, on what its own device sent before. Control
  * edges from those sends to the recv keep this known inside the piece: otherwise a pass could fuse
- * what is sent with what uses the answer, and both devices would wait for ever. */
+ * what is sent with what uses the answer, and both devices would wait for ever.
+ *
+ * Nor may devices disagree on whether something travels before or after they meet in a collective:
+ * one would wait there for the other, which waits for what is sent afterwards. So what stands
+ * before a collective in the order of the job is sent before it, and what stands after it is
+ * received after it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,9 +70,12 @@ tutti_status tutti__partition_collective(tutti_partitioner *b, int piece, const 
             copy->attrs[i].count = (int32_t)strlen(text);
         }
     TUTTI_TRY(follow_sends(b, piece, node, copy));
+    for (size_t i = b->last_collective[piece].sends; i < b->sends.count; i++)
+        if (b->sends.data[i].from == piece)
+            TUTTI_TRY(tutti__node_after(copy, b->sends.data[i].send));
     tutti_sent one = {node, piece, copy};
-    tutti_node *last = b->last_collective[piece];
-    b->last_collective[piece] = copy;
+    tutti_node *last = b->last_collective[piece].node;
+    b->last_collective[piece] = (tutti_last_collective){copy, b->sends.count};
     if (!TUTTI_VEC_PUSH(&b->sends, one))
         return no_memory();
     return last ? tutti__node_after(copy, last) : TUTTI_OK;
@@ -94,6 +102,12 @@ static tutti_status send(tutti_partitioner *b, tutti_edge edge, bool control, in
     tutti_sent one = {edge.node, from, node};
     return TUTTI_VEC_PUSH(&graph->targets, node) && TUTTI_VEC_PUSH(&b->sends, one) ? TUTTI_OK
                                                                                    : no_memory();
+}
+
+tutti_status tutti__partition_recv(tutti_partitioner *b, int piece, tutti_node *recv)
+{
+    tutti_node *last = b->last_collective[piece].node;
+    return last ? tutti__node_after(recv, last) : TUTTI_OK;
 }
 
 /* The value of a foreign edge in a piece, received once. */
@@ -124,7 +138,7 @@ static tutti_status receive(tutti_partitioner *b, tutti_edge edge, bool control,
         return no_memory();
     TUTTI_TRY(follow_sends(b, to, edge.node, c.recv));
     *ret = c.recv;
-    return TUTTI_OK;
+    return tutti__partition_recv(b, to, c.recv);
 }
 
 tutti_status tutti__partition_edge(tutti_partitioner *b, tutti_edge edge, int piece,
@@ -154,14 +168,19 @@ tutti_status tutti__partition_control(tutti_partitioner *b, tutti_node *before, 
     return TUTTI_OK;
 }
 
+tutti_status tutti__partition_own(tutti_partitioner *b, const tutti_node *node)
+{
+    int piece = b->home[node->id];
+    tutti_sent one = {node, piece, b->maps[piece][node->id]};
+    if (tutti__is(node, "send") && !TUTTI_VEC_PUSH(&b->sends, one))
+        return no_memory();
+    return tutti__is(node, "recv") && b->partner[node->id]
+               ? tutti__partition_recv(b, piece, one.send)
+               : TUTTI_OK;
+}
+
 tutti_status tutti__partition_transfers(tutti_partitioner *b)
 {
-    for (size_t n = 0; n < b->job->nodes.count; n++) {
-        const tutti_node *node = b->job->nodes.data[n];
-        tutti_sent one = {node, b->home[n], b->home[n] < 0 ? NULL : b->maps[b->home[n]][n]};
-        if (tutti__is(node, "send") && !TUTTI_VEC_PUSH(&b->sends, one))
-            return no_memory();
-    }
     for (size_t n = 0; n < b->job->nodes.count; n++) {
         const tutti_node *node = b->job->nodes.data[n];
         const tutti_node *from =
