@@ -1,5 +1,6 @@
 /* fit.c: what training through fit costs beyond its compiled steps, and what saving the state every
  * 50 steps costs beyond that. The lecture's network on drawn digits. */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,13 @@ static int run(int argc, char **argv, bool json)
     tutti_dataset *data = tutti_batch(tutti_shuffle(tutti_mnist(job, "train"), 0), BATCH);
     tutti_model *model = make_model(job);
     tutti_element batch;
-    char path[] = "/tmp/tutti-bench-fit.safetensors";
+    char folder[] = "/tmp/tutti-bench-fit-XXXXXX", path[64], previous[80];
+    if (!mkdtemp(folder)) {
+        fprintf(stderr, "tutti bench: no folder %s for a checkpoint\n", folder);
+        return TUTTI_EXIT_FAILED;
+    }
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    snprintf(previous, sizeof previous, "%s.previous", path);
     double bare = 1e9, fit = 1e9, saving = 1e9;
     fit_seconds(model, data, 20, NULL);
     tutti__bench_must(tutti_dataset_peek(data, &batch));
@@ -77,7 +84,8 @@ static int run(int argc, char **argv, bool json)
         saving = least(saving, fit_seconds(model, data, (int)steps, path));
     }
     remove(path);
-    remove("/tmp/tutti-bench-fit.safetensors.previous");
+    remove(previous);
+    remove(folder);
     tutti_element_release(&batch);
     tutti__report(json, &(tutti_result){"fit", "the compiled step alone", bare * 1e3, "ms"});
     tutti__report(json,
