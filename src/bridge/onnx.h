@@ -205,8 +205,9 @@ struct tutti_onnx_import {
     TUTTI_VEC(tutti_tensor *) made; /* values computed on the way */
     tutti_text needs;               /* what is not supported, one after the other */
     size_t need_count;
-    int built;      /* nodes so far */
-    bool constants; /* weights are constants, not variables */
+    int built;           /* nodes so far */
+    bool constants;      /* weights are constants, not variables */
+    tutti_dtype compute; /* what products multiply instead of f32; 0: what the file has */
     size_t given_count;
     const tutti_onnx_given *given; /* inputs whose values are known already */
     tutti_onnx_known *missing;     /* stands for an optional value that is absent */
@@ -220,6 +221,9 @@ bool tutti__onnx_has(const tutti_onnx_import *m, int i);
 tutti_sym tutti__onnx_sym(tutti_onnx_import *m, int i);
 tutti_sym tutti__onnx_sym_last(tutti_onnx_import *m, int i);
 tutti_sym tutti__onnx_sym_as(tutti_onnx_import *m, int i, bool last);
+/* A factor x of a product, in what the model computes in; the product y as the file has x. */
+tutti_sym tutti__onnx_factor(const tutti_onnx_import *m, tutti_sym x);
+tutti_sym tutti__onnx_product(const tutti_onnx_import *m, tutti_sym x, tutti_sym y);
 /* Output i is that symbol. */
 void tutti__onnx_made(tutti_onnx_import *m, int i, tutti_sym sym);
 void tutti__onnx_made_as(tutti_onnx_import *m, int i, tutti_sym sym, bool last);

@@ -2,6 +2,7 @@
  * tests/peers/onnx_check.py. */
 #include "base/test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

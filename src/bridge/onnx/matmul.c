@@ -70,7 +70,8 @@ static void read_matmul(tutti_onnx_import *m)
     bool row = tutti_sym_type(a).rank == 1, column = tutti_sym_type(b).rank == 1;
     a = row ? tutti_expand_dims(a, 0) : a;
     b = column ? tutti_expand_dims(b, 1) : b;
-    tutti_sym y = tutti_matmul(a, b);
+    tutti_sym y =
+        tutti__onnx_product(m, a, tutti_matmul(tutti__onnx_factor(m, a), tutti__onnx_factor(m, b)));
     y = row ? tutti_squeeze(y, -2) : y;
     tutti__onnx_made(m, 0, column ? tutti_squeeze(y, -1) : y);
 }
@@ -80,9 +81,11 @@ static void read_gemm(tutti_onnx_import *m)
 {
     double alpha = tutti__onnx_attr_float(m, "alpha", 1),
            beta = tutti__onnx_attr_float(m, "beta", 1);
-    tutti_sym y = tutti_matmul(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
+    tutti_sym a = tutti__onnx_sym(m, 0), b = tutti__onnx_sym(m, 1);
+    tutti_sym y = tutti_matmul(tutti__onnx_factor(m, a), tutti__onnx_factor(m, b),
                                .transpose_a = tutti__onnx_attr_int(m, "transA", 0) != 0,
                                .transpose_b = tutti__onnx_attr_int(m, "transB", 0) != 0);
+    y = tutti__onnx_product(m, a, y);
     y = alpha == 1 ? y : tutti_scale(y, alpha);
     if (tutti__onnx_has(m, 2)) {
         tutti_sym c = tutti__onnx_sym(m, 2);
