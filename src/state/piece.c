@@ -162,10 +162,12 @@ tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool kee
     return TUTTI_OK;
 }
 
-void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value)
+void tutti__piece_replace(tutti_state *state, tutti_piece *piece, tutti_tensor *value)
 {
+    pthread_mutex_lock(&state->lock);
     tutti_tensor *old = piece->value;
     piece->value = value;
+    pthread_mutex_unlock(&state->lock);
     piece->variable->version++;
     tutti_tensor_release(old);
 }

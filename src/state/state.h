@@ -36,10 +36,10 @@ typedef struct tutti_state_variable {
     char *slot_of; /* the variable whose optimizer slot this is, or "" */
     tutti_type type;
     bool trainable;
-    uint64_t version; /* counts commits that wrote it */
-    bool claimed;     /* under the state's lock */
-    bool partial;     /* its value is the sum over its pieces */
-    bool averaged;    /* it is their mean */
+    _Atomic uint64_t version; /* counts writes, also of its copies on several devices at once */
+    bool claimed;             /* under the state's lock */
+    bool partial;             /* its value is the sum over its pieces */
+    bool averaged;            /* it is their mean */
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
 
@@ -124,7 +124,7 @@ tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool kee
 tutti_status tutti__pieces_share(tutti_state *state, int count, tutti_piece *const *pieces);
 
 /* Inside a commit: puts a new tensor (consumed) in the place of the value. */
-void tutti__piece_replace(tutti_piece *piece, tutti_tensor *value);
+void tutti__piece_replace(tutti_state *state, tutti_piece *piece, tutti_tensor *value);
 
 /* Whole values through the host: for checkpoints and for users. */
 tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,

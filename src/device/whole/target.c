@@ -142,7 +142,7 @@ static tutti_status commit(tutti_whole_run *r, tutti_tensor **results)
         status = make_buffers(r, buffers);
     for (int v = 0; status == TUTTI_OK && v < e->variable_count; v++)
         if (buffers[v]) {
-            tutti__piece_replace(e->variables[v].piece, buffers[v]);
+            tutti__piece_replace(r->run->state, e->variables[v].piece, buffers[v]);
             buffers[v] = NULL;
         }
     if (buffers)
