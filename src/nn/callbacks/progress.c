@@ -25,8 +25,8 @@ typedef struct progress {
     int columns;
     int64_t shown;  /* when the bar was drawn last */
     double trained; /* seconds of this epoch's training steps */
-    int foretold; /* so many forecasts were told */
-    bool said; /* what was chosen for the limit of memory */
+    int foretold;   /* so many forecasts were told */
+    bool said;      /* what was chosen for the limit of memory */
     tutti_text line;
 } progress;
 
