@@ -5,42 +5,19 @@
 #include "base/isa.h"
 #include "device/cpu/conv/rounded.h"
 
-static bool make(const tutti_kernel_query *query, tutti_rounded_plan *ret)
-{
-    tutti_convolution c;
-    return tutti__rounded_wanted(query->node.attrs, query->node.attr_count, TUTTI_ISA_TEXT) &&
-           tutti__conv_query(query, -1, 0, 1, &c) &&
-           tutti__rounded_sizes(&c, true, query->threads, ret);
-}
-
 static int score(const tutti_kernel_query *query)
 {
-    tutti_rounded_plan sizes;
-    return make(query, &sizes) ? 130 : 0;
+    return tutti__rounded_score(query, TUTTI_ISA_TEXT, true);
 }
 
 static size_t workspace(const tutti_kernel_query *query)
 {
-    tutti_rounded_plan sizes;
-    return make(query, &sizes) ? tutti__rounded_workspace(&sizes) : 0;
+    return tutti__rounded_needs(query, TUTTI_ISA_TEXT, true);
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    tutti_rounded_plan sizes, *plan;
-    make(query, &sizes);
-    TUTTI_TRY(tutti__rounded_plan(&sizes, &plan));
-    *ret_plan = plan;
-    return TUTTI_OK;
-}
-
-static tutti_status run(const tutti_call *call)
-{
-    tutti__rounded_run(call, call->plan,
-                       (tutti_rounded_layer){.x = call->inputs[1].data,
-                                             .kernel = call->inputs[0].data,
-                                             .y = call->outputs[0].data});
-    return TUTTI_OK;
+    return tutti__rounded_prepare(query, TUTTI_ISA_TEXT, true, ret_plan);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_input_bf16) = {
@@ -54,5 +31,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_input_bf16) = {
     .workspace = workspace,
     .prepare = prepare,
     .discard = free,
-    .run = run,
+    .run = tutti__rounded_run_node,
 };

@@ -32,21 +32,6 @@ typedef struct plan {
     int32_t at[];          /* [stacks][high][width of y]: where the input of tap (0, 0) stands */
 } plan;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Rows and stacks at a time, by what they take. */
 static void cut(plan *p)
 {

@@ -13,21 +13,6 @@ enum {
     FEWEST_ROWS = 4,
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static int64_t floor_divide(int64_t a, int64_t b)
 {
     return a >= 0 ? a / b : -divide_up(-a, b);

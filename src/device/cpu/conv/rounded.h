@@ -19,6 +19,21 @@
 #include "device/cpu/conv/walk.h"
 #include "device/cpu/gemm/tile.h"
 
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
 /* Outputs first + step * u, u < count along each axis, and the taps that they use. */
 typedef struct tutti_rounded_phase {
     int64_t first[2], step[2], count[2];
@@ -68,6 +83,16 @@ typedef struct tutti_rounded_layer {
 } tutti_rounded_layer;
 void tutti__rounded_run(const tutti_call *call, const tutti_rounded_plan *p,
                         tutti_rounded_layer layer);
+
+/* A kernel that is such a convolution of one node and nothing else, for the set of instructions
+ * `isa`: forward, or turned round for the gradient of the input. */
+bool tutti__rounded_query(const tutti_kernel_query *query, const char *isa, bool turned,
+                          tutti_rounded_plan *ret_sizes);
+int tutti__rounded_score(const tutti_kernel_query *query, const char *isa, bool turned);
+size_t tutti__rounded_needs(const tutti_kernel_query *query, const char *isa, bool turned);
+tutti_status tutti__rounded_prepare(const tutti_kernel_query *query, const char *isa, bool turned,
+                                    void **ret_plan);
+tutti_status tutti__rounded_run_node(const tutti_call *call);
 
 /* Distance d and remainder r of tap k from output u: input d * apart + r + u * apart; false: the
  * outputs of this remainder by the stride do not use it. */
