@@ -177,6 +177,8 @@ holds '"share_of_roofline":'
 expect 2 "a step of nothing" "$tutti" bench step nothing
 holds 'autoencoder'
 expect 2 "a wrong flag of a step" "$tutti" bench step mnist --step 2
+expect 2 "a wrong flag of a plan" "$tutti" plan collectives --ranks 8 --alpha 1us --beta 1ns --bytes 1m
+holds "does not know '--bytes'"
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -204,6 +204,8 @@ static int run(int argc, char **argv)
     if (!tutti__option_int(&argc, argv, "--limit", 1, INT64_MAX, &limit) ||
         !read_network(&argc, argv, &plan->network))
         code = TUTTI_EXIT_USAGE;
+    else if (argc > 2)
+        tutti__complain("plan collectives does not know '%s'; see tutti plan --help", argv[2]);
     else if (argc != 2 || strcmp(argv[1], "collectives") != 0 || !n->ranks ||
              n->alpha[TUTTI_LINK_BETWEEN] == 0 || n->beta[TUTTI_LINK_BETWEEN] == 0)
         tutti__complain("plan takes the name of a training, a model's JSON file or `collectives`, "
