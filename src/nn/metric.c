@@ -11,7 +11,7 @@ tutti_metric tutti_metric_named(const char *name, const tutti_metric *like)
     tutti_metric metric = like ? *like : (tutti_metric){0};
     metric.def = NULL;
     for (const tutti_metric_def *const *def = tutti__metric_def_table; *def; def++)
-        if (strcmp((*def)->name, name) == 0)
+        if (name && strcmp((*def)->name, name) == 0)
             metric.def = *def;
     if (metric.def && !metric.name)
         metric.name = metric.def->name;
