@@ -1,5 +1,7 @@
 /* given_test.c: calls on what an earlier call failed to make, whose status nobody looked at: an
  * error or nothing, never a crash. */
+#include <string.h>
+
 #include "base/test.h"
 #include "tutti/tutti.h"
 
@@ -100,4 +102,33 @@ TUTTI_TEST(given_no_file_row_or_cluster)
     CHECK_STATUS(tutti_comm_barrier(NULL, NULL), TUTTI_INVALID);
     CHECK_INT(tutti_cluster_size(NULL), 0);
     CHECK(value == NULL);
+}
+
+static const char *after(tutti_job *job)
+{
+    CHECK(tutti_job_check(job) != TUTTI_OK);
+    tutti_close(job);
+    return tutti_error_message();
+}
+
+TUTTI_TEST(given_words_and_callbacks_that_are_none)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *model = tutti_sequential(job, tutti_dense(1));
+    tutti_compile(model, .loss = tutti_mse(), .optimizer = tutti_sgd(0.1), .metrics = "acuracy");
+    CHECK_CONTAINS(after(job), "there is no metric 'acuracy'; is 'accuracy' meant?");
+
+    job = tutti_open(NULL, NULL);
+    model = tutti_sequential(job, tutti_dense(1));
+    tutti_compile(model, .loss = tutti_mse(), .optimizer = tutti_sgd(0.1));
+    tutti_fit(model, tutti_batch(tutti_range_dataset(job, 0, 4, 1), 2), .quiet = true,
+              .callbacks = TUTTI_LIST(tutti_csv_logger(NULL)));
+    CHECK_CONTAINS(after(job), "a callback is NULL");
+
+    job = tutti_open(NULL, NULL);
+    model = tutti_functional(job, .name = "m");
+    tutti_sym x = tutti_input(model, "x", 4);
+    tutti_output(model, "y", tutti_merge("plus", 2, (tutti_sym[]){x, x}));
+    const char *place = strstr(after(job), "given_test.c:");
+    CHECK(place && !strstr(place + 1, "given_test.c:"));
 }

@@ -4,7 +4,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "tables/metric_def.h"
+
+tutti_status tutti__metric_missing(const char *name)
+{
+    tutti_nearest nearest = {.word = name};
+    for (const tutti_metric_def *const *def = tutti__metric_def_table; *def; def++)
+        tutti__nearest_try(&nearest, (*def)->name);
+    if (nearest.found)
+        return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'; is '%s' meant?", name,
+                          nearest.found);
+    return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'", name);
+}
 
 tutti_metric tutti_metric_named(const char *name, const tutti_metric *like)
 {
