@@ -115,6 +115,14 @@ static void load_row(const worker *w, const tutti_tile_load *load, const char *f
         memcpy(to + (size_t)r * bytes, to, bytes);
 }
 
+/* How often a scalar stands in its slot: steps of their own read a tile of it, chains a block. */
+static int64_t scalar_repeats(const tutti_tile_program *program)
+{
+    int64_t tile = program->space.tile_rows * program->space.tile_columns;
+    int64_t slot = TUTTI_TILE_BYTES / (int64_t)program->element, block = program->chain->block;
+    return tile > slot || tile < block ? block : tile;
+}
+
 static void load_tile(worker *w, int index)
 {
     const tutti_tile_load *load = &w->program->loads[index];
@@ -135,7 +143,7 @@ static void load_tile(worker *w, int index)
         convert(load, from, w->tile.rows * w->tile.columns, to);
     } else if (reach == TUTTI_REACH_SCALAR) {
         convert(load, from, 1, to);
-        fill(w->program->element, to, TUTTI_TILE_BYTES / (int64_t)w->program->element);
+        fill(w->program->element, to, scalar_repeats(w->program));
     } else if (reach == TUTTI_REACH_ROW) {
         load_row(w, load, from, to);
     } else if (reach == TUTTI_REACH_COLUMN && space->inputs[load->source].row_step == 1) {
