@@ -4,7 +4,7 @@
 #include "device/cpu/slots.h"
 #include "device/cpu/tile/chaining.h"
 
-enum { PIECE_ELEMENTS = 16384, COLUMN_GROUP = 64 };
+enum { PIECE_ELEMENTS = 16384, PIECES_OF_THREAD = 64, COLUMN_GROUP = 64 };
 
 /* One piece at work. `loaded`: where the slot of each load was filled from, so that what repeats is
  * loaded once. */
@@ -274,6 +274,16 @@ static void run_chunks(job *j)
         finish_total(j, &program->totals[i]);
 }
 
+/* Enough pieces for threads to end together; longer ones where there is more to do, since what a
+ * CPU fetches ahead has to begin anew with each. */
+static int64_t tiles_of_piece(const tutti_tile_program *program, int64_t tiles)
+{
+    int64_t tile = program->space.tile_rows * program->space.tile_columns;
+    int64_t least = tile >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / tile;
+    int64_t pieces = (int64_t)(program->threads > 0 ? program->threads : 1) * PIECES_OF_THREAD;
+    return tiles / pieces > least ? tiles / pieces : least;
+}
+
 tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call *call)
 {
     const tutti_space *space = &program->space;
@@ -286,8 +296,7 @@ tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call
         run_chunks(&j);
         return TUTTI_OK;
     }
-    int64_t tile = space->tile_rows * space->tile_columns;
-    j.tiles_per_piece = tile >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / tile;
+    j.tiles_per_piece = tiles_of_piece(program, j.tiles);
     tutti_parallel(call, (j.tiles + j.tiles_per_piece - 1) / j.tiles_per_piece, run_piece, &j);
     return TUTTI_OK;
 }
