@@ -304,8 +304,8 @@ TUTTI_TEST(gemm_with_packed_matrix_has_the_same_bits)
             CHECK(expected != NULL && packed != NULL && scratch != NULL);
             memcpy(expected, p.c, p.c_count * sizeof(float));
             memcpy(p.c, p.before, p.c_count * sizeof(float));
-            tutti__gemm_pack(&p.gemm, packed);
-            tutti__gemm_with(&p.gemm, packed, scratch);
+            tutti__gemm_pack(tutti__gemm_tile(), &p.gemm, packed);
+            tutti__gemm_with(tutti__gemm_tile(), &p.gemm, packed, scratch);
             CHECK(memcmp(p.c, expected, p.c_count * sizeof(float)) == 0);
             free(expected);
             free(packed);
@@ -330,7 +330,10 @@ TUTTI_TEST(gemm_plans_with_packed_matrices_have_the_same_bits)
             run_product(&p, &plain, NULL);
             memcpy(expected, p.c, p.c_count * sizeof(float));
             memcpy(p.c, p.before, p.c_count * sizeof(float));
-            (m == 1 ? tutti__gemm_pack_row : tutti__gemm_pack)(&p.gemm, b);
+            if (m == 1)
+                tutti__gemm_pack_row(&p.gemm, b);
+            else
+                tutti__gemm_pack(tutti__gemm_tile(), &p.gemm, b);
             p.gemm.packed_b = b;
             p.gemm.b = NULL;
             run_product(&p, &packed, NULL);
