@@ -8,8 +8,8 @@
 #define EACH(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7)
 #define BLOCK (8 * VEC_LANES)
 
-/* memory: op->memory; next: that of the operation after. A CPU that had to fetch the pointer first
- * would keep what waits for the operand, and so has no room for what follows. */
+/* memory: op->memory; next: that of the operation after. Were the address fetched just before the
+ * operand, what waits for both would fill the CPU's queues. */
 typedef void operation(const tutti_chain_op *op, int64_t at, float *memory, float *next, VALUE);
 #define OPERATION(name)                                                                            \
     static void name(const tutti_chain_op *op, int64_t at, float *memory, float *next, VALUE)
