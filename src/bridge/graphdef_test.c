@@ -198,14 +198,14 @@ TUTTI_TEST(graphdef_shows_a_graph)
     CHECK_OK(tutti_export_graphdef(g, path));
     CHECK_OK(world->read_file(world->self, path, 1 << 20, &data, &size));
     CHECK_OK(tutti__graphdef_decode(path, data, size, &def));
-    CHECK(def->nodes.count >= 4);
-    const tutti_graphdef_node *weight = tutti__map_get(&def->by_name, "dense/w");
+    CHECK(def->graph.nodes.count >= 4);
+    const tutti_graphdef_node *weight = tutti__map_get(&def->graph.by_name, "dense/w");
     CHECK(weight != NULL);
     CHECK_STR(weight->op, "variable");
     bool found = false;
-    for (size_t i = 0; i < def->nodes.count; i++)
-        found = found || (strcmp(def->nodes.items[i].op, "matmul") == 0 &&
-                          strcmp(def->nodes.items[i].inputs.items[0], "x") == 0);
+    for (size_t i = 0; i < def->graph.nodes.count; i++)
+        found = found || (strcmp(def->graph.nodes.items[i].op, "matmul") == 0 &&
+                          strcmp(def->graph.nodes.items[i].inputs.items[0], "x") == 0);
     CHECK(found);
     tutti__graphdef_free(def);
     free(data);
