@@ -16,7 +16,7 @@
 
 #define GRAPHDEF_NODES 200000
 #define GRAPHDEF_FUNCTIONS 10000
-#define GRAPHDEF_BUILT 250000   /* nodes that are built, with all that is built again */
+#define GRAPHDEF_BUILT 100000   /* nodes that are built, with all that is built again */
 #define GRAPHDEF_DEPTH 24       /* bodies in each other */
 #define GRAPHDEF_UNROLL 64      /* rounds of a loop built one after the other */
 #define GRAPHDEF_UNROLLED 16384 /* nodes of such rounds */
@@ -252,6 +252,7 @@ void tutti__graphdef_choose(tutti_graphdef_import *m, tutti_sym pred,
 bool tutti__graphdef_settle(tutti_graphdef_import *m, tutti_graphdef_value *value);
 tutti_sym tutti__graphdef_lay(const tutti_graphdef_value *value);
 tutti_graphdef_value tutti__graphdef_lift(const tutti_graphdef_value *like, tutti_sym sym);
-tutti_sym tutti__graphdef_loosened(tutti_sym x); /* of which only the rank is known */
+tutti_sym tutti__graphdef_zeros(tutti_sym x, tutti_sym count); /* [count, …] of tensors like x */
+tutti_sym tutti__graphdef_loosened(tutti_sym x);               /* of which only the rank is known */
 
 #endif
