@@ -15,9 +15,11 @@
 #include "base/world.h"
 #include "comm/comm.h"
 
-static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
+static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18,
+                                               1 << 20, 1 << 22, 1 << 24, 1 << 26};
 
 static const double start_up = 0.2; /* seconds */
+enum { START_UP_MOST = 16 << 20 };  /* bytes */
 /* The part of what is left that one figure may take; how often rounds are repeated, while it falls.
  */
 enum { SHARE = 4, REPEATS = 4 };
@@ -224,8 +226,10 @@ static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), doubl
 {
     double expected = 0;
     for (int i = 0; i < m->levels; i++) {
-        TUTTI_TRY(time_of(m, work, sizes[i], expected * 16, &times[i]));
-        expected = times[i] > 0 ? times[i] : expected * 16;
+        if (i > 0)
+            expected *= (double)sizes[i] / (double)sizes[i - 1];
+        TUTTI_TRY(time_of(m, work, sizes[i], expected, &times[i]));
+        expected = times[i] > 0 ? times[i] : expected;
     }
     return TUTTI_OK;
 }
@@ -384,7 +388,7 @@ tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough
     double seconds = thorough ? thorough->seconds : start_up;
     bench m = {.comm = comm,
                .thorough = thorough != NULL,
-               .levels = 4,
+               .levels = levels_for(START_UP_MOST),
                .times = thorough ? &thorough->times : &times,
                .until_ns = tutti__now_ns() + (int64_t)(seconds * 1e9)};
     m.call = (tutti_collective){.comm = comm,
