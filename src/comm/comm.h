@@ -91,7 +91,7 @@ typedef struct tutti_cost_times {
     double one_way[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
     double exchange[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
     double folded[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
-    double phase, barrier;
+    double phase, little;
     double copy[TUTTI_COMM_SIZES], pull[TUTTI_COMM_SIZES], staged[TUTTI_COMM_SIZES];
 } tutti_cost_times;
 

@@ -62,6 +62,23 @@ double tutti__coll_cost_move(const tutti_cost_query *q, double bytes)
     return 0.75 * tutti__cost_add(q, bytes);
 }
 
+double tutti__coll_cost_own(const tutti_cost_query *q)
+{
+    return tutti__coll_cost_move(q, q->bytes * q->ranks) / q->ranks;
+}
+
+double tutti__coll_cost_message_block(const tutti_cost_query *q)
+{
+    return fmax(tutti__cost_message(q, q->bytes),
+                tutti__cost_stream_message(q, q->bytes, q->bytes * q->ranks));
+}
+
+double tutti__coll_cost_exchange_block(const tutti_cost_query *q)
+{
+    return fmax(tutti__cost_exchange(q, q->bytes),
+                tutti__cost_stream(q, q->bytes, q->bytes * q->ranks));
+}
+
 double tutti__coll_cost_pull(const tutti_cost_query *q, double bytes, double all)
 {
     if (q->cost->pull[0] > 0)

@@ -152,10 +152,11 @@ static tutti_status phases(bench *m, size_t bytes)
     return tutti__area_await_all(m->comm->area, m->call.deadline_ns);
 }
 
-static tutti_status barrier(bench *m, size_t bytes)
+/* A call that has one phase, and little to give. */
+static tutti_status little(bench *m, size_t bytes)
 {
-    (void)bytes;
-    return tutti_comm_barrier(m->call.comm, NULL);
+    return tutti_comm_all_reduce(m->call.comm, m->a, m->a, (int64_t)(bytes / 4), TUTTI_F32,
+                                 TUTTI_SUM, NULL);
 }
 
 /* Rank 0's word: how many rounds of `seconds` each there is time for, at most `most`. */
@@ -299,7 +300,7 @@ static tutti_status measure_shared(tutti_comm *group, bench *m)
     tutti_cost_times *times = m->times;
     m->comm = m->call.comm = group;
     TUTTI_TRY(time_of(m, phases, 8, 0, &times->phase));
-    TUTTI_TRY(time_of(m, barrier, 8, 0, &times->barrier));
+    TUTTI_TRY(time_of(m, little, 8, 0, &times->little));
     TUTTI_TRY(curve(m, reduce_in_place, times->copy));
     TUTTI_TRY(curve(m, pull, times->pull));
     char *arena = m->a, *private = calloc(1, sizes[m->levels - 1]);
@@ -317,7 +318,7 @@ static void derive_shared(const tutti_cost_times *times, tutti_comm_cost *cost)
     if (!(times->phase > 0))
         return;
     cost->phase = times->phase;
-    cost->call = fmax(times->barrier - times->phase, 0);
+    cost->call = fmax(times->little - times->phase, 0);
     per_byte(times->copy, 2 * times->phase, cost->copy);
     per_byte(times->pull, 2 * times->phase, cost->pull);
     per_byte(times->staged, 2 * times->phase, cost->staged);
