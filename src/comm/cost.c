@@ -135,6 +135,15 @@ double tutti__cost_copy(const tutti_cost_query *q, double bytes, bool staged)
     return bytes * per_byte(staged ? q->cost->staged : q->cost->copy, bytes);
 }
 
+/* What earlier work left in the caches makes calls faster or slower by up to a third, until some
+ * times their size has passed through them. */
+int tutti__cost_settling(int64_t bytes)
+{
+    enum { PASSED = 256 << 20, MOST = 250 };
+    int64_t calls = PASSED / (bytes > 0 ? bytes : 1);
+    return calls < MOST ? (int)calls : MOST;
+}
+
 bool tutti__coll_possible(const tutti_coll *coll, const tutti_comm *comm)
 {
     const tutti_fabric *fabric = comm->fabric;

@@ -34,15 +34,6 @@ typedef struct bench {
     int64_t until_ns; /* when to be done; rank 0's clock */
 } bench;
 
-/* What earlier work left in the caches makes calls faster or slower by up to a third, until some
- * times their size has passed through them. */
-int tutti__cost_settling(int64_t bytes)
-{
-    enum { PASSED = 256 << 20, MOST = 250 };
-    int64_t calls = PASSED / (bytes > 0 ? bytes : 1);
-    return calls < MOST ? (int)calls : MOST;
-}
-
 static int levels_for(int64_t most)
 {
     int levels = 1;
