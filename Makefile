@@ -50,7 +50,7 @@ test-collectives: configure ## every collective algorithm on 64 MiB over every e
 	@$(call ninja, tutti_tests)
 	@TUTTI_TEST_LARGE=1 $(BUILD)/tutti_tests --timeout 3600 comm_messages_of_64_mib
 
-test-strategies: all ## every example under every strategy, engine and kind of device, 50 steps (hours); ARGS='^mnist_'
+test-strategies: all ## every example under every strategy, engine and kind of device, 50 steps; ARGS="--jobs 4 '^mnist_'"
 	@tools/deps.sh --quiet mpi
 	@tests/strategies/run.sh $(BUILD) --long $(ARGS)
 

@@ -1,0 +1,176 @@
+# What the tests of strategies are written in, and how they train. Read by run.sh; each test runs in a
+# folder of its own, and what several need is in $folder.
+#
+# The flags of an example are words; variables are given and taken by run.sh:
+# shellcheck shell=bash disable=SC2046,SC2034,SC2154
+fail() {
+    echo "FAIL strategies $name: $*"
+    [ $bad -ne 0 ] || tail -q -n 5 out out.err 2> /dev/null
+    bad=1
+}
+skip() {
+    echo "skip strategies $name: $*"
+    bad=2
+}
+# has FILE TEXT [COUNT]: the text stands there, COUNT times if given.
+has() {
+    local count
+    count=$(grep -c -- "$2" "$1")
+    if [ $# -gt 2 ]; then
+        [ "$count" -eq "$3" ] || fail "'$2' stands $count times in $1, not $3 times"
+    else
+        [ "$count" -gt 0 ] || fail "'$2' does not stand in $1"
+    fi
+}
+lacks() { ! grep -q -- "$2" "$1" || fail "'$2' stands in $1"; }
+code() { [ "$1" -eq "$2" ] || fail "exit code $1, not $2"; }
+# under LIMIT SECONDS
+under() { awk -v a="$2" -v b="$1" 'BEGIN { exit !(a <= b) }' || fail "$2 s, more than $1 s"; }
+# await FILE TEXT COUNT: until it stands there.
+await() {
+    local i
+    for ((i = 0; i < 400; i++)); do
+        [ "$(cat "$1" 2> /dev/null | grep -c -- "$2")" -ge "$3" ] && return
+        sleep 0.05
+    done
+    fail "'$2' did not come"
+}
+# limited SECONDS COMMAND...: in the background, where a test that is told to end reaches it.
+limited() {
+    timeout -k 2 "$@" &
+    wait $!
+}
+# once FILE COMMAND...: what several tests need is made by the first of them; the command leaves it in
+# the file `made`.
+once() {
+    local file=$folder/$1
+    shift
+    {
+        flock 9
+        if [ ! -s "$file" ] && [ ! -e "$file.failed" ]; then
+            rm -f made
+            { "$@" 9>&- && mv made "$file"; } || { echo "exit code $?" && tail -n 3 out.err; } > "$file.failed" 2>&1
+        fi
+    } 9> "$file.lock"
+    [ -s "$file" ] || fail "no ${file##*/}: $(tr '\n' ' ' < "$file.failed")"
+}
+now() { date +%s.%N; }
+since() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f", b - a }'; }
+
+# ---- what is compared ----
+
+# same A B RELATIVE POINTS [LEAST]: two files of --json lines tell the same training (same.awk).
+same() {
+    awk -v relative="$3" -v points="$4" -v least="${5:-0}" -f "$here/same.awk" "$1" "$2" > out.same ||
+        fail "not the same: $(head -c 400 out.same | tr '\n' ';')"
+    figure=$(tail -n 1 out.same)
+}
+# lines FILE: the --json lines of the one rank that prints.
+lines() { sed -n 's/^\(\[0\] \)\?{/{/p' "$1"; }
+
+# ---- the examples ----
+
+examples="softmax mnist tickets loop cifar text resnet autoencoder queues gan agent encoder finetune"
+# flags EXAMPLE: small data and few steps, 50 of them with --long; 31 rows are cut unevenly by 2, 3 and 4.
+flags() {
+    local epochs=2 steps=2 digits=few
+    [ -z "$long" ] || { epochs=5 steps=10; }
+    case $1 in
+        softmax | mnist | loop | autoencoder) echo --data $digits --batch 31 ;;
+        queues) echo --batch 31 ;;
+        resnet) # one of the test digits is less than 0.3 points of accuracy
+            [ -z "$long" ] || { epochs=2 steps=25 digits=digits; }
+            echo --data $digits --batch 10
+            ;;
+        cifar) echo --data images --batch 13 ;;
+        tickets) # tests of 2000 tickets
+            [ -z "$long" ] || { epochs=2 steps=25; }
+            echo --batch 7
+            ;;
+        text) echo --data numbers.txt --batch 5 --set context=16 --set width=32 --set blocks=1 --set sample=0 ;;
+        gan) echo --batch 61 ;;
+        encoder) echo --batch 7 ;;
+        finetune) echo --data $digits --set from=digits.onnx --batch 7 ;;
+    esac
+    echo --epochs $epochs --steps-per-epoch $steps --json --set "checkpoints=ckpt/{epoch}"
+}
+# tolerance EXAMPLE: relative error of losses, points of accuracy, least size of a loss. Attention's and
+# batch norm's sums amplify rounding, and so do networks that learn from each other; a push that is
+# drawn otherwise changes all that comes after it.
+tolerance() {
+    case $1 in
+        text | encoder) echo 1e-4 0.3 ;;
+        resnet) [ -n "$long" ] && echo 2e-2 0.3 || echo 1e-3 0.3 ;;
+        gan) echo 1e-2 0.5 1 ;;
+        agent) echo 1e-3 0.3 1 ;;
+        *) echo 1e-5 0 ;;
+    esac
+}
+
+new_run() { rm -rf run && mkdir run && ln -s "$folder"/{digits,few,images,numbers.txt,digits.onnx} run/; }
+# trained WAY COMMAND... : one training in its own folder, spread that way; its lines are in out.json.
+trained() {
+    local way=$1 before=() after=() workers kind status
+    shift
+    case $way in
+        one) after=(--strategy one_device) ;;
+        mirrored2) after=(--strategy mirrored --devices "cpu:0,cpu:1") ;;
+        mirrored3) after=(--strategy mirrored --devices "cpu:0,cpu:1,cpu:2") ;;
+        far2) after=(--strategy mirrored --devices "far:0,far:1") ;;
+        mixed3) after=(--strategy mirrored --devices "cpu:0,far:0,whole:0") ;;
+        central2) after=(--strategy central_storage --devices "cpu:0,cpu:1") ;;
+        central3) after=(--strategy central_storage --devices "far:0,cpu:0,cpu:1") ;;
+        mirrored4) after=(--strategy mirrored --devices "cpu:0,cpu:1,cpu:2,cpu:3") ;;
+        whole2) after=(--strategy mirrored --devices "whole:0,whole:1") ;;
+        onefar) after=(--strategy one_device --devices "far:0") ;;
+        onewhole) after=(--strategy one_device --devices "whole:0") ;;
+        central4) after=(--strategy central_storage --devices "cpu:0,far:0,whole:0,cpu:1") ;;
+        levels*) # workers of two devices each
+            before=("$tutti" run -n "${way#levels}")
+            after=(--devices "cpu:0,far:0")
+            ;;
+        mpi* | shm* | tcp*) # so many workers, on devices of that kind: shm3, tcp2far
+            workers=${way:3:1} kind=${way:4}
+            before=("$tutti" run -n "$workers" --engine "${way:0:3}")
+            [[ $way != mpi* ]] || before=(mpirun -n "$workers")
+            [ -z "$kind" ] || after=(--devices "$kind:0")
+            ;;
+    esac
+    new_run
+    (cd run && exec timeout -k 2 "${limit:-${long:+3}60}" "${before[@]}" "$@" "${after[@]}") > out 2> out.err &
+    wait $!
+    status=$?
+    lines out > out.json
+    return $status
+}
+
+# kept WAY COMMAND...: a training whose lines are wanted by several tests.
+kept() { trained "$@" && cp out.json made; }
+make_onnx() {
+    limited 60 "$tutti" train finetune --data "$folder/few" --epochs 1 --quiet --set expect=0 > out 2> out.err &&
+        mv digits.onnx made
+}
+# baseline EXAMPLE: $kept is the file with its training on one device, which is made once.
+baseline() {
+    kept=$folder/one.$1
+    [ "$1" != finetune ] || once digits.onnx make_onnx # what it begins with
+    once "one.$1" kept one "$tutti" train "$1" $(flags "$1")
+}
+
+check_example() {
+    local example=$1 way=$2
+    [[ $way != mpi* ]] || command -v mpirun > /dev/null || { skip "there is no mpirun"; return; }
+    baseline "$example"
+    [ $bad -eq 0 ] || return
+    trained "$way" "$tutti" train "$example" $(flags "$example")
+    code $? 0
+    lacks out '^\[[1-9]' # one rank prints
+    if [ -n "$long" ] && [ "$example" = resnet ]; then # of batch norm's curve the end counts
+        for each in "$kept" out.json; do
+            grep '"done"' "$each" | sed 's/"accuracy": [^,]*, //' > "${each##*/}.end"
+        done
+        same "${kept##*/}.end" out.json.end $(tolerance "$example")
+    else
+        same "$kept" out.json $(tolerance "$example")
+    fi
+}
