@@ -14,13 +14,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
+/* Past the cache go whole blocks only, from memory that is aligned like them. The stage stays in a
+ * core's cache, so that filling it costs little beside what the system would do page by page. */
+enum { STAGE = 512 << 10, BLOCK = 4096 };
+
 struct tutti_file {
     int fd;
     tutti_file_mode mode;
     char *path;
     char *name; /* the temporary file of REPLACE, else room for a folder's name */
     size_t name_size;
+    /* REPLACE_UNREAD, while it is written from front to back; else NULL: bytes that are still to be
+     * written, `staged` from `stage_at` on, which is a multiple of BLOCK. */
+    char *stage;
+    size_t staged;
+    int64_t stage_at;
+    bool direct; /* writes go past the system's cache */
 };
+
+static bool replaces(const tutti_file *file)
+{
+    return file->mode == TUTTI_FILE_REPLACE || file->mode == TUTTI_FILE_REPLACE_UNREAD;
+}
 
 static void forget(tutti_file *file)
 {
@@ -30,13 +47,30 @@ static void forget(tutti_file *file)
         close(file->fd);
     free(file->path);
     free(file->name);
+    free(file->stage);
     free(file);
+}
+
+static void set_direct(tutti_file *file, bool direct)
+{
+    int flags = fcntl(file->fd, F_GETFL);
+    if (flags >= 0 && fcntl(file->fd, F_SETFL, direct ? flags | O_DIRECT : flags & ~O_DIRECT) == 0)
+        file->direct = direct;
+}
+
+/* Where the file system knows no way past its cache, the file is written like any other. */
+static void begin_stage(tutti_file *file)
+{
+    set_direct(file, true);
+    if (file->direct && (file->stage = tutti__aligned_alloc(BLOCK, STAGE)) == NULL)
+        set_direct(file, false);
 }
 
 static int open_mode(tutti_file *file)
 {
     switch (file->mode) {
     case TUTTI_FILE_REPLACE:
+    case TUTTI_FILE_REPLACE_UNREAD:
         return tutti__open_beside(file->path, file->name, file->name_size);
     case TUTTI_FILE_APPEND:
         return open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -72,6 +106,8 @@ tutti_status tutti__real_open_file(void *self, const char *path, tutti_file_mode
         forget(file);
         return status;
     }
+    if (mode == TUTTI_FILE_REPLACE_UNREAD)
+        begin_stage(file);
     *ret_file = file;
     *ret_size = (int64_t)about.st_size;
     return TUTTI_OK;
@@ -97,31 +133,89 @@ tutti_status tutti__real_read_at(void *self, tutti_file *file, int64_t offset, v
     return TUTTI_OK;
 }
 
+/* 0 or an errno. What the file system does not take past its cache goes through it. */
+static int write_bytes(tutti_file *file, int64_t offset, const char *data, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t put = pwrite(file->fd, data + done, size - done, (off_t)offset + (off_t)done);
+        if (put < 0 && errno == EINVAL && file->direct)
+            set_direct(file, false);
+        else if (put < 0 && errno != EINTR)
+            return errno;
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return 0;
+}
+
+/* Everything that was given is with the system, and the rest goes through its cache; 0 or an errno.
+ */
+static int end_stage(tutti_file *file)
+{
+    if (file->stage == NULL)
+        return 0;
+    size_t whole = file->staged / BLOCK * BLOCK;
+    int error = write_bytes(file, file->stage_at, file->stage, whole);
+    set_direct(file, false);
+    if (error == 0)
+        error = write_bytes(file, file->stage_at + (int64_t)whole, file->stage + whole,
+                            file->staged - whole);
+    free(file->stage);
+    file->stage = NULL;
+    return error;
+}
+
+static int write_staged(tutti_file *file, const char *data, size_t size)
+{
+    int error = 0;
+    while (size > 0 && error == 0) {
+        size_t piece = size < STAGE - file->staged ? size : STAGE - file->staged;
+        memcpy(file->stage + file->staged, data, piece);
+        file->staged += piece;
+        data += piece;
+        size -= piece;
+        if (file->staged == STAGE) {
+            error = write_bytes(file, file->stage_at, file->stage, STAGE);
+            file->stage_at += STAGE;
+            file->staged = 0;
+        }
+    }
+    return error;
+}
+
 tutti_status tutti__real_write_at(void *self, tutti_file *file, int64_t offset, const void *data,
                                   size_t size)
 {
     TUTTI_UNUSED(self);
-    for (size_t done = 0; done < size;) {
-        ssize_t put =
-            pwrite(file->fd, (const char *)data + done, size - done, (off_t)offset + (off_t)done);
-        if (put < 0 && errno != EINTR)
-            return tutti__fail_path(errno, "write", file->path);
-        done += put > 0 ? (size_t)put : 0;
+    int error = 0;
+    if (file->stage != NULL && offset == file->stage_at + (int64_t)file->staged)
+        error = write_staged(file, data, size);
+    else {
+        error = end_stage(file);
+        if (error == 0)
+            error = write_bytes(file, offset, data, size);
     }
-    return TUTTI_OK;
+    return error == 0 ? TUTTI_OK : tutti__fail_path(error, "write", file->path);
+}
+
+/* 0 or an errno. */
+static int sync_bytes(tutti_file *file)
+{
+    int error = end_stage(file);
+    return error != 0 ? error : fsync(file->fd) != 0 ? errno : 0;
 }
 
 tutti_status tutti__real_sync_file(void *self, tutti_file *file)
 {
     TUTTI_UNUSED(self);
-    return fsync(file->fd) == 0 ? TUTTI_OK : tutti__fail_path(errno, "sync", file->path);
+    int error = sync_bytes(file);
+    return error == 0 ? TUTTI_OK : tutti__fail_path(error, "sync", file->path);
 }
 
 /* Until the rename nothing at the path changes; after it only the folder's sync can fail. The file
  * stays open until it is renamed: its lock says that it is not abandoned. */
 static int finish_replacement(tutti_file *file, bool keep)
 {
-    int error = keep && fsync(file->fd) != 0 ? errno : 0;
+    int error = keep ? sync_bytes(file) : 0;
     if (keep && error == 0 && rename(file->name, file->path) != 0)
         error = errno;
     if (!keep || error != 0)
@@ -139,7 +233,7 @@ tutti_status tutti__real_close_file(void *self, tutti_file *file, bool keep)
     if (file == NULL)
         return TUTTI_OK;
     int error = 0;
-    if (file->mode == TUTTI_FILE_REPLACE)
+    if (replaces(file))
         error = finish_replacement(file, keep);
     else if (file->mode == TUTTI_FILE_APPEND && keep && fsync(file->fd) != 0)
         error = errno;

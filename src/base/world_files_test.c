@@ -71,6 +71,42 @@ TUTTI_TEST(world_replaces_a_file_only_when_it_is_kept)
     CHECK_OK(w->remove_file(w->self, folder));
 }
 
+/* Pieces that end anywhere, a patch of the front, and a file that is not kept. */
+TUTTI_TEST(world_writes_an_unread_file_as_any_other)
+{
+    static const size_t pieces[] = {3, 4093, 100000, 524288, 1, 700001, 5};
+    const tutti_world *w = begin();
+    size_t total = 0, at = 0, got;
+    for (size_t i = 0; i < TUTTI_COUNT(pieces); i++)
+        total += pieces[i];
+    char *data = malloc(total), *back = malloc(total + 1);
+    CHECK(data && back);
+    for (size_t i = 0; i < total; i++)
+        data[i] = (char)(i * 2654435761u >> 13);
+    for (int keep = 1; keep >= 0; keep--) {
+        tutti_file *file;
+        int64_t size;
+        CHECK_OK(w->open_file(w->self, path, TUTTI_FILE_REPLACE_UNREAD, &file, &size));
+        at = 0;
+        for (size_t i = 0; i < TUTTI_COUNT(pieces); at += pieces[i++])
+            CHECK_OK(w->write_at(w->self, file, (int64_t)at, data + at, pieces[i]));
+        memcpy(data, "front", 5);
+        CHECK_OK(w->write_at(w->self, file, 0, keep ? "front" : "other", 5));
+        CHECK_OK(w->close_file(w->self, file, keep == 1));
+        CHECK_INT(names_in_folder(w), 1);
+        CHECK_OK(w->open_file(w->self, path, TUTTI_FILE_READ, &file, &size));
+        CHECK_INT(size, total);
+        CHECK_OK(w->read_at(w->self, file, 0, back, total + 1, &got));
+        CHECK_INT(got, total);
+        CHECK(memcmp(back, data, total) == 0);
+        CHECK_OK(w->close_file(w->self, file, true));
+    }
+    free(data);
+    free(back);
+    CHECK_OK(w->remove_file(w->self, path));
+    CHECK_OK(w->remove_file(w->self, folder));
+}
+
 TUTTI_TEST(world_opens_regular_files_only)
 {
     const tutti_world *w = begin();

@@ -102,7 +102,8 @@ static tutti_status write_shard(saving *s, int shard, const char *path)
     for (end = first; end < s->count && s->shard_of[end] == shard;)
         end++;
     tutti_sink *sink;
-    TUTTI_TRY(tutti__sink_file(path, TUTTI_FILE_REPLACE, &sink));
+    TUTTI_TRY(tutti__sink_file(
+        path, s->keep_previous ? TUTTI_FILE_REPLACE_UNREAD : TUTTI_FILE_REPLACE, &sink));
     tutti_status status = write_range(s, first, end, sink, &s->header_crcs[shard]);
     if (status == TUTTI_OK && s->shards == 1 && s->keep_previous)
         status = tutti__safetensors_keep_previous(s->path);

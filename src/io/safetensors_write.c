@@ -172,7 +172,7 @@ tutti_status tutti__safetensors_write(tutti_safetensors_writer *w, const void *d
                               w->sink->name, size);
         int64_t left = w->sizes[w->current] - w->written;
         size_t piece = (int64_t)size < left ? size : (size_t)left;
-        piece = piece < (1u << 20) ? piece : 1u << 20; /* checksum while in cache */
+        piece = piece < (1u << 18) ? piece : 1u << 18; /* checksum while in cache */
         w->crcs[w->current] = tutti__crc32c(w->crcs[w->current], bytes, piece);
         TUTTI_TRY(tutti__sink_write(w->sink, bytes, piece));
         w->written += (int64_t)piece;
