@@ -139,7 +139,7 @@ static void pack(const void *context, tutti_pool *pool, tutti_tensor *source, fl
     tutti_gemm shape = ((const matmul_plan *)context)->shape;
     if (shape.m != 1) {
         shape.b = tutti_tensor_data(source);
-        tutti__gemm_pack(&shape, to);
+        tutti__gemm_pack(tutti__gemm_tile(), &shape, to);
         return;
     }
     int rank = tutti_tensor_rank(source);

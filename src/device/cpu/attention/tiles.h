@@ -15,13 +15,14 @@
 enum { ATTENTION_TILE = 64 };
 
 typedef struct attention_plan {
+    const tutti_gemm_tile *tile;
     int threads;
     size_t packed, scratch, slot_floats; /* of one slot: two tiles of scores, then these */
 } attention_plan;
 
 static inline attention_plan attention_plan_of(const tutti_kernel_query *query)
 {
-    attention_plan plan = {.threads = query->threads};
+    attention_plan plan = {.tile = tutti__gemm_tile(), .threads = query->threads};
     int64_t features = query->node.inputs[0].dims[3], values = query->node.inputs[2].dims[3];
     int64_t widest = features > values ? features : values;
     widest = widest > ATTENTION_TILE ? widest : ATTENTION_TILE;
@@ -58,12 +59,14 @@ static inline tutti_status attention_prepare(const tutti_kernel_query *query, vo
 
 /* A slot's parts. */
 typedef struct attention_slot {
+    const tutti_gemm_tile *tile;
     float *scores, *grads, *packed, *scratch;
 } attention_slot;
 
 static inline attention_slot attention_slot_at(const attention_plan *plan, float *memory)
 {
-    attention_slot s = {.scores = memory, .grads = memory + ATTENTION_TILE * ATTENTION_TILE};
+    attention_slot s = {
+        .tile = plan->tile, .scores = memory, .grads = memory + ATTENTION_TILE * ATTENTION_TILE};
     s.packed = s.grads + ATTENTION_TILE * ATTENTION_TILE;
     s.scratch = s.packed + plan->packed;
     return s;
@@ -71,8 +74,8 @@ static inline attention_slot attention_slot_at(const attention_plan *plan, float
 
 static inline void attention_multiply(const attention_slot *s, tutti_gemm gemm)
 {
-    tutti__gemm_pack(&gemm, s->packed);
-    tutti__gemm_with(&gemm, s->packed, s->scratch);
+    tutti__gemm_pack(s->tile, &gemm, s->packed);
+    tutti__gemm_with(s->tile, &gemm, s->packed, s->scratch);
 }
 
 /* A tile: queries [row, row + rows) of one head, by keys [key, key + keys). */

@@ -258,9 +258,12 @@ static void sum_piece(void *context, int64_t index)
             memcpy(to, c->sums + i * c->n, (size_t)c->n * sizeof(float));
         for (int64_t block = g->add ? 0 : 1; block < divide_up(c->k, c->plan->tile->depth);
              block++) {
-            const float *sum = c->sums + (block * c->m + i) * c->n;
-            for (int64_t j = 0; j < c->n; j++)
-                to[j] += sum[j];
+            tutti_gemm_finish sum = {.rows = 1,
+                                     .n = c->n,
+                                     .from = c->sums + (block * c->m + i) * c->n,
+                                     .bias = to,
+                                     .to = to};
+            c->plan->tile->finish(&sum); /* to += from */
         }
         if (g->c_bf16 || g->bias != NULL || g->relu)
             tutti__gemm_finish(c->plan->tile, g, i, 1, 0, c->n, to, c->n);

@@ -45,9 +45,10 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
                      void *workspace);
 
 /* One matrix b for many products: packed once, then shared by threads. The gemm's trans_b, n, k, b
- * and ldb count. */
+ * and ldb count. The tile is tutti__gemm_tile(), which kernels look up once: finding it takes as
+ * long as a small product. */
 int64_t tutti__gemm_packed_floats(int64_t n, int64_t k);
-void tutti__gemm_pack(const tutti_gemm *gemm, float *packed);
+void tutti__gemm_pack(const tutti_gemm_tile *tile, const tutti_gemm *gemm, float *packed);
 /* The same for products of one row: [columns / width][k][width], and that width. */
 int64_t tutti__gemm_row_columns(const tutti_gemm_tile *tile, int64_t n);
 int64_t tutti__gemm_row_floats(int64_t n, int64_t k);
@@ -59,6 +60,7 @@ void tutti__gemm_pack_row_panel(int64_t n, int64_t k, const char *b, const int64
 /* A product with it, on the calling thread, by the plain tiles. `scratch`: as many floats as
  * tutti__gemm_scratch_floats(m) says. */
 int64_t tutti__gemm_scratch_floats(int64_t m);
-void tutti__gemm_with(const tutti_gemm *gemm, const float *packed, float *scratch);
+void tutti__gemm_with(const tutti_gemm_tile *tile, const tutti_gemm *gemm, const float *packed,
+                      float *scratch);
 
 #endif

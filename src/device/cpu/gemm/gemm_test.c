@@ -121,6 +121,18 @@ TUTTI_TEST(gemm_plans_of_empty_products_have_no_empty_pieces)
         }
 }
 
+/* Halving pieces whose rows are rounded up to tiles comes to an end. */
+TUTTI_TEST(gemm_plans_of_few_rows_and_a_long_k_are_found)
+{
+    static const uint32_t flags[] = {0, TUTTI_GEMM_ONE_THREAD, TUTTI_GEMM_PLAIN, TUTTI_GEMM_BF16};
+    for (int64_t m = 1; m <= 70; m++)
+        for (int64_t n = 1; n <= 4096; n = 2 * n + 3)
+            for (size_t k = 0; k < TUTTI_COUNT(flags); k++) {
+                tutti_gemm_plan plan = tutti__gemm_plan(m, n, 5408, flags[k]);
+                CHECK(plan.piece_m > 0 && plan.piece_n > 0);
+            }
+}
+
 TUTTI_TEST(gemm_every_instruction_set_matches)
 {
     for (const tutti_gemm_tile *const *tile = tutti__gemm_tile_table; *tile != NULL; tile++) {
@@ -304,8 +316,8 @@ TUTTI_TEST(gemm_with_packed_matrix_has_the_same_bits)
             CHECK(expected != NULL && packed != NULL && scratch != NULL);
             memcpy(expected, p.c, p.c_count * sizeof(float));
             memcpy(p.c, p.before, p.c_count * sizeof(float));
-            tutti__gemm_pack(&p.gemm, packed);
-            tutti__gemm_with(&p.gemm, packed, scratch);
+            tutti__gemm_pack(tutti__gemm_tile(), &p.gemm, packed);
+            tutti__gemm_with(tutti__gemm_tile(), &p.gemm, packed, scratch);
             CHECK(memcmp(p.c, expected, p.c_count * sizeof(float)) == 0);
             free(expected);
             free(packed);
@@ -330,7 +342,10 @@ TUTTI_TEST(gemm_plans_with_packed_matrices_have_the_same_bits)
             run_product(&p, &plain, NULL);
             memcpy(expected, p.c, p.c_count * sizeof(float));
             memcpy(p.c, p.before, p.c_count * sizeof(float));
-            (m == 1 ? tutti__gemm_pack_row : tutti__gemm_pack)(&p.gemm, b);
+            if (m == 1)
+                tutti__gemm_pack_row(&p.gemm, b);
+            else
+                tutti__gemm_pack(tutti__gemm_tile(), &p.gemm, b);
             p.gemm.packed_b = b;
             p.gemm.b = NULL;
             run_product(&p, &packed, NULL);

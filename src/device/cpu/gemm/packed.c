@@ -48,9 +48,8 @@ void tutti__gemm_pack_row(const tutti_gemm *g, float *packed)
         tutti__gemm_pack_row_panel(g->n, g->k, (const char *)g->b, strides, panel, packed);
 }
 
-void tutti__gemm_pack(const tutti_gemm *g, float *packed)
+void tutti__gemm_pack(const tutti_gemm_tile *tile, const tutti_gemm *g, float *packed)
 {
-    const tutti_gemm_tile *tile = tutti__gemm_tile();
     tutti_gemm_panels panels = tutti__gemm_panels(tile, g->n);
     int64_t step = g->trans_b ? 1 : g->ldb, stride = g->trans_b ? g->ldb : 1;
     for (int64_t p = 0; p < g->k; p += tile->depth) {
@@ -76,9 +75,9 @@ static bool rows_stand(const tutti_gemm_tile *tile, const tutti_gemm *g)
     return tile->multiply_rows != NULL && !g->trans_a && g->m % 4 == 0 && g->lda % 1024 != 0;
 }
 
-void tutti__gemm_with(const tutti_gemm *g, const float *packed, float *scratch)
+void tutti__gemm_with(const tutti_gemm_tile *tile, const tutti_gemm *g, const float *packed,
+                      float *scratch)
 {
-    const tutti_gemm_tile *tile = tutti__gemm_tile();
     tutti_gemm_panels panels = tutti__gemm_panels(tile, g->n);
     int64_t step = g->trans_a ? g->lda : 1, stride = g->trans_a ? 1 : g->lda;
     bool direct = rows_stand(tile, g);

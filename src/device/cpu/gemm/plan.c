@@ -78,15 +78,16 @@ static void cut_pieces(tutti_gemm_plan *plan)
     while (plan->parallel && piece_flops(plan) >= 2 * PIECE_FLOPS) {
         int64_t pieces = divide_up(plan->chunk_m, plan->piece_m) *
                          divide_up(plan->chunk_n, plan->piece_n * tile->wide);
-        bool tall = plan->piece_m / 2 >= fewest;
+        int64_t half = round_up(plan->piece_m / 2, tile->rows);
+        bool tall = plan->piece_m / 2 >= fewest && half < plan->piece_m;
         if (pieces >= ENOUGH_PIECES || (!tall && plan->piece_n == 1))
             return;
         if (tall && plan->piece_m >= plan->piece_n * tile->wide)
-            plan->piece_m = round_up(plan->piece_m / 2, tile->rows);
+            plan->piece_m = half;
         else if (plan->piece_n > 1)
             plan->piece_n = divide_up(plan->piece_n, 2);
         else
-            plan->piece_m = round_up(plan->piece_m / 2, tile->rows);
+            plan->piece_m = half;
     }
 }
 

@@ -8,14 +8,19 @@ typedef struct backward_work {
     const tutti_sequence_plan *plan;
     const tutti_call *call;
     const float *first_h, *first_c, *y, *reserve, *y_grad, *reserve_grad, *packed;
-    float *dh, *dc, *da, *db, *before;
+    float *dh, *dc, *da, *db, *before, *sums;
     tutti_slots slots;
 } backward_work;
 
-static void add(float *restrict to, const float *restrict from, int64_t count)
+/* What the gates of a step took, beside its da, for the gradients of the weights. */
+static void keep_taken(const backward_work *w, int64_t at, const float *h_before)
 {
-    for (int64_t i = 0; i < count; i++)
-        to[i] += from[i];
+    const tutti_sequence_plan *p = w->plan;
+    float *to = w->before + at * p->taken;
+    int64_t features = p->taken - p->units;
+    memcpy(to, (const float *)w->call->inputs[0].data + at * p->features,
+           (size_t)features * sizeof(float));
+    memcpy(to + features, h_before, (size_t)p->units * sizeof(float));
 }
 
 /* The gradients of one row at one step; false when the row is past its length there. */
@@ -26,12 +31,12 @@ static bool step_row(const backward_work *w, int64_t row, int64_t step)
     int64_t before = step > 0 ? row * p->time + tutti__sequence_time(p, step - 1) : -1;
     float *dh = w->dh + row * units, *dc = w->dc == NULL ? NULL : w->dc + row * units;
     if (w->y_grad != NULL)
-        add(dh, w->y_grad + at * units, units);
+        p->rows->add(dh, w->y_grad + at * units, units);
     if (dc != NULL && w->reserve_grad != NULL)
-        add(dc, w->reserve_grad + at * p->kept + p->kept - units, units);
+        p->rows->add(dc, w->reserve_grad + at * p->kept + p->kept - units, units);
     float *da = w->da + at * p->wide, *db = w->db + at * p->wide;
     const float *h_before = before < 0 ? w->first_h + row * units : w->y + before * units;
-    memcpy(w->before + at * units, h_before, (size_t)units * sizeof(float));
+    keep_taken(w, at, h_before);
     if (time >= tutti__sequence_length(p, w->call, row)) {
         memset(da, 0, (size_t)p->wide * sizeof(float));
         memset(db, 0, (size_t)p->wide * sizeof(float));
@@ -52,6 +57,10 @@ static bool step_row(const backward_work *w, int64_t row, int64_t step)
         s.c_before =
             before < 0 ? w->first_c + row * units : w->reserve + before * p->kept + p->kept - units;
     p->rows->back(&s);
+    float *sums = w->sums + row / p->group * p->cell->biases * p->wide;
+    p->rows->add(sums, da, p->wide);
+    if (!p->joint)
+        p->rows->add(sums + p->wide, db, p->wide);
     return true;
 }
 
@@ -75,77 +84,78 @@ static void walk_group(void *context, int64_t index)
             any |= step_row(w, first + i, step);
         product.a = w->db + (first * p->time + tutti__sequence_time(p, step)) * p->wide;
         if (any)
-            tutti__gemm_with(&product, w->packed, scratch);
+            tutti__gemm_with(p->back_x.tile, &product, w->packed, scratch);
     }
     tutti__slot_give(&w->slots, scratch);
 }
 
-/* to[wide] = sum of the rows of from[steps, wide], in order. */
-typedef struct row_sum {
-    const tutti_sequence_plan *plan;
-    const float *from;
-    float *to;
-} row_sum;
-
-enum { SUM_COLUMNS = 64 };
-
-static void sum_columns(void *context, int64_t index)
-{
-    const row_sum *s = context;
-    const int64_t wide = s->plan->wide, first = index * SUM_COLUMNS, left = wide - first,
-                  count = left < SUM_COLUMNS ? left : SUM_COLUMNS;
-    memset(s->to + first, 0, (size_t)count * sizeof(float));
-    for (int64_t i = 0; i < s->plan->steps; i++)
-        add(s->to + first, s->from + i * wide + first, count);
-}
-
-static void sum_rows(const tutti_call *call, row_sum sum)
-{
-    tutti_parallel(call, (sum.plan->wide + SUM_COLUMNS - 1) / SUM_COLUMNS, sum_columns, &sum);
-}
-
-/* dx = da kernel^T, dkernel = x^T da, drecurrent = h_before^T db, dbias = sums of da (and db). */
-static void weight_gradients(const tutti_call *call, const backward_work *w, float *gemm)
+/* dx = da kernel^T */
+static void input_gradients(const tutti_call *call, const backward_work *w, float *gemm)
 {
     const tutti_sequence_plan *p = w->plan;
-    int kernel = p->slots.kernel, recurrent = p->slots.recurrent;
-    float *by_bias = call->outputs[recurrent + 1].data;
     tutti_gemm by_x = {.trans_b = true,
                        .m = p->steps,
                        .n = p->features,
                        .k = p->wide,
                        .a = w->da,
-                       .b = call->inputs[kernel].data,
+                       .b = call->inputs[p->slots.kernel].data,
                        .c = call->outputs[0].data,
                        .lda = p->wide,
                        .ldb = p->wide,
                        .ldc = p->features};
-    tutti_gemm by_kernel = {.trans_a = true,
-                            .m = p->features,
-                            .n = p->wide,
-                            .k = p->steps,
-                            .a = call->inputs[0].data,
-                            .b = w->da,
-                            .c = call->outputs[kernel].data,
-                            .lda = p->features,
-                            .ldb = p->wide,
-                            .ldc = p->wide};
-    tutti_gemm by_recurrent = {.trans_a = true,
-                               .m = p->units,
-                               .n = p->wide,
-                               .k = p->steps,
-                               .a = w->before,
-                               .b = w->db,
-                               .c = call->outputs[recurrent].data,
-                               .lda = p->units,
-                               .ldb = p->wide,
-                               .ldc = p->wide};
     tutti__gemm_run(&p->back_x, call->pool, &by_x, gemm);
-    tutti__gemm_run(&p->back_kernel, call->pool, &by_kernel, gemm);
-    tutti__gemm_run(&p->back_recurrent, call->pool, &by_recurrent, gemm);
-    sum_rows(call, (row_sum){p, w->da, by_bias});
-    if (p->cell->biases == 2)
-        sum_rows(call, (row_sum){p, w->db, by_bias + p->wide});
+}
+
+/* to[m, wide] = taken^T by */
+static void multiply_taken(const tutti_call *call, const tutti_gemm_plan *plan, const float *taken,
+                           const float *by, float *to, float *gemm)
+{
+    tutti_gemm product = {.trans_a = true,
+                          .m = plan->m,
+                          .n = plan->n,
+                          .k = plan->k,
+                          .a = taken,
+                          .b = by,
+                          .c = to,
+                          .lda = plan->m,
+                          .ldb = plan->n,
+                          .ldc = plan->n};
+    tutti__gemm_run(plan, call->pool, &product, gemm);
+}
+
+/* A row of the joint gradients to where it belongs. */
+static void part_joined(void *context, int64_t row)
+{
+    const backward_work *w = context;
+    const tutti_sequence_plan *p = w->plan;
+    const tutti_view *outputs = w->call->outputs;
+    float *to = row < p->features
+                    ? (float *)outputs[p->slots.kernel].data + row * p->wide
+                    : (float *)outputs[p->slots.recurrent].data + (row - p->features) * p->wide;
+    const float *joined = (const float *)w->call->workspace + p->joined;
+    memcpy(to, joined + row * p->wide, (size_t)p->wide * sizeof(float));
+}
+
+/* dkernel = x^T da, drecurrent = h_before^T db, dbias = the groups' sums of da (and db). */
+static void weight_gradients(const tutti_call *call, backward_work *w, float *gemm)
+{
+    const tutti_sequence_plan *p = w->plan;
+    int kernel = p->slots.kernel, recurrent = p->slots.recurrent;
+    float *by_bias = call->outputs[recurrent + 1].data;
+    if (p->joint) {
+        float *joined = (float *)call->workspace + p->joined;
+        multiply_taken(call, &p->back_joint, w->before, w->da, joined, gemm);
+        tutti_parallel(call, p->taken, part_joined, w);
+    } else {
+        multiply_taken(call, &p->back_kernel, call->inputs[0].data, w->da,
+                       call->outputs[kernel].data, gemm);
+        multiply_taken(call, &p->back_recurrent, w->before, w->db, call->outputs[recurrent].data,
+                       gemm);
+    }
+    int64_t biases = p->cell->biases * p->wide;
+    memcpy(by_bias, w->sums, (size_t)biases * sizeof(float));
+    for (int64_t group = 1; group < tutti__sequence_groups(p); group++)
+        p->rows->add(by_bias, w->sums + group * biases, biases);
 }
 
 static const float *slot_data(const tutti_call *call, int slot)
@@ -183,18 +193,22 @@ tutti_status tutti__sequence_run_backward(const tutti_call *call)
                        .dc = two ? call->outputs[2].data : NULL,
                        .da = memory + p->a,
                        .db = memory + p->b,
-                       .before = memory + p->before};
+                       .before = memory + p->before,
+                       .sums = memory + p->sums};
     if (p->kept > 0)
         w.reserve_grad = slot_data(call, p->slots.grads[1 + p->cell->states]);
     start_states(call, p);
+    const int64_t groups = tutti__sequence_groups(p);
+    memset(w.sums, 0, (size_t)(groups * p->cell->biases * p->wide) * sizeof(float));
     tutti_gemm recurrent = {.trans_b = true,
                             .n = p->units,
                             .k = p->wide,
                             .b = call->inputs[p->slots.recurrent].data,
                             .ldb = p->wide};
-    tutti__gemm_pack(&recurrent, memory + p->packed);
+    tutti__gemm_pack(p->back_x.tile, &recurrent, memory + p->packed);
     tutti__slots_start(&w.slots, memory + p->slot, p->slot_floats * sizeof(float), p->threads);
-    tutti_parallel(call, (p->batch + p->group - 1) / p->group, walk_group, &w);
+    tutti_parallel(call, groups, walk_group, &w);
+    input_gradients(call, &w, memory + p->gemm);
     weight_gradients(call, &w, memory + p->gemm);
     return TUTTI_OK;
 }

@@ -39,4 +39,5 @@ const tutti_rows_cell TUTTI_ISA_NAME(tutti_rows_cell_gru) = {
     .cell = &tutti__gru_cell,
     .step = step,
     .back = back,
+    .add = add,
 };

@@ -41,4 +41,5 @@ const tutti_rows_cell TUTTI_ISA_NAME(tutti_rows_cell_lstm) = {
     .cell = &tutti__lstm_cell,
     .step = step,
     .back = back,
+    .add = add,
 };

@@ -22,4 +22,5 @@ const tutti_rows_cell TUTTI_ISA_NAME(tutti_rows_cell_simple_rnn) = {
     .cell = &tutti__simple_rnn_cell,
     .step = step,
     .back = back,
+    .add = add,
 };

@@ -21,6 +21,7 @@ typedef struct tutti_rows_cell {
     const tutti_cell *cell;
     void (*step)(const tutti_row_step *s);
     void (*back)(const tutti_row_step *s);
+    void (*add)(float *to, const float *from, int64_t count); /* to += from */
 } tutti_rows_cell;
 
 const tutti_rows_cell *tutti__rows_cell(const tutti_cell *cell);

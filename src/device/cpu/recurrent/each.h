@@ -29,4 +29,9 @@
     (row_rest > 0 ? tile_store_rest((pointer) + row_i, value, row_rest)                            \
                   : vec_store((pointer) + row_i, value))
 
+static void add(float *to, const float *from, int64_t count)
+{
+    ROW_MAP(to, count, ROW_AT(to) + ROW_AT(from));
+}
+
 #endif

@@ -50,7 +50,7 @@ static void walk_group(void *context, int64_t index)
                           .lda = p->units,
                           .ldc = p->wide};
     for (int64_t step = 0; step < p->time; step++) {
-        tutti__gemm_with(&product, w->packed, scratch);
+        tutti__gemm_with(p->project.tile, &product, w->packed, scratch);
         for (int64_t i = 0; i < product.m; i++)
             step_row(w, first + i, tutti__sequence_time(p, step), b + i * p->wide);
     }
@@ -88,7 +88,7 @@ tutti_status tutti__sequence_run(const tutti_call *call)
     tutti__gemm_run(&p->project, call->pool, &project, memory + p->gemm);
     tutti_gemm recurrent = {
         .n = p->wide, .k = p->units, .b = call->inputs[kernel + 1].data, .ldb = p->wide};
-    tutti__gemm_pack(&recurrent, memory + p->packed);
+    tutti__gemm_pack(p->project.tile, &recurrent, memory + p->packed);
     tutti__slots_start(&w.slots, memory + p->slot, p->slot_floats * sizeof(float), p->threads);
     tutti_parallel(call, (p->batch + p->group - 1) / p->group, walk_group, &w);
     return TUTTI_OK;

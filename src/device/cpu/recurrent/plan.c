@@ -60,12 +60,18 @@ static void plan_backward(tutti_sequence_plan *p)
     p->back_x = tutti__gemm_plan(p->steps, p->features, p->wide, TUTTI_GEMM_PLAIN);
     p->back_kernel = tutti__gemm_plan(p->features, p->wide, p->steps, TUTTI_GEMM_PLAIN);
     p->back_recurrent = tutti__gemm_plan(p->units, p->wide, p->steps, TUTTI_GEMM_PLAIN);
+    p->back_joint = tutti__gemm_plan(p->features + p->units, p->wide, p->steps, TUTTI_GEMM_PLAIN);
+    p->joint = p->cell->biases == 1;
+    p->taken = (p->joint ? p->features : 0) + p->units;
     p->a = part(p, (size_t)(p->steps * p->wide));
-    p->b = p->cell->biases == 2 ? part(p, (size_t)(p->steps * p->wide)) : p->a;
-    p->before = part(p, (size_t)(p->steps * p->units));
+    p->b = p->joint ? p->a : part(p, (size_t)(p->steps * p->wide));
+    p->before = part(p, (size_t)(p->steps * p->taken));
+    p->sums = part(p, (size_t)(tutti__sequence_groups(p) * p->cell->biases * p->wide));
+    p->joined = part(p, p->joint ? (size_t)(p->taken * p->wide) : 0);
     p->packed = part(p, (size_t)tutti__gemm_packed_floats(p->units, p->wide));
-    p->gemm = part(p, most(floats_of(&p->back_x),
-                           most(floats_of(&p->back_kernel), floats_of(&p->back_recurrent))));
+    size_t weights = p->joint ? floats_of(&p->back_joint)
+                              : most(floats_of(&p->back_kernel), floats_of(&p->back_recurrent));
+    p->gemm = part(p, most(floats_of(&p->back_x), weights));
 }
 
 bool tutti__sequence_plan(const tutti_kernel_query *query, const tutti_cell *cell, bool backward,
@@ -82,6 +88,7 @@ bool tutti__sequence_plan(const tutti_kernel_query *query, const tutti_cell *cel
                              .time = x[1],
                              .features = x[2],
                              .units = node->inputs[1].dims[1],
+                             .group = GROUP,
                              .threads = query->threads};
     p.reverse = tutti_attr_int(node->attrs, node->attr_count, "reverse") != 0;
     p.wide = cell->gates * p.units;
@@ -96,7 +103,6 @@ bool tutti__sequence_plan(const tutti_kernel_query *query, const tutti_cell *cel
         p.lengths = node->input_count > cell->states + 4 ? cell->states + 4 : -1;
         plan_forward(&p);
     }
-    p.group = GROUP;
     p.slot_floats = (size_t)(tutti__gemm_scratch_floats(p.group) + p.group * p.wide);
     p.slot_floats = tutti__slot_bytes(p.slot_floats * sizeof(float)) / sizeof(float);
     p.slot = part(&p, p.slot_floats * (size_t)tutti__slot_count(p.threads));

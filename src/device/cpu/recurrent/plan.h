@@ -15,11 +15,20 @@ typedef struct tutti_sequence_plan {
     int64_t batch, time, features, units, wide, kept, steps; /* steps = batch * time */
     int64_t group;                                           /* rows that walk together */
     int threads;
-    /* Products over all steps: x kernel; da kernel^T, x^T da, h_before^T db. */
-    tutti_gemm_plan project, back_x, back_kernel, back_recurrent;
+    bool joint;    /* da is db: one product gives the gradients of both weights */
+    int64_t taken; /* floats that a step took for them: x if joint, then h before */
+    /* Products over all steps: x kernel; da kernel^T, x^T da, h_before^T db, or [x h_before]^T da.
+     */
+    tutti_gemm_plan project, back_x, back_kernel, back_recurrent, back_joint;
     /* Parts of the workspace, in floats from its start. */
-    size_t a, b, before, packed, gemm, slot, slot_floats, total;
+    size_t a, b, before, sums, joined, packed, gemm, slot, slot_floats, total;
 } tutti_sequence_plan;
+
+/* How many groups a batch has. */
+static inline int64_t tutti__sequence_groups(const tutti_sequence_plan *p)
+{
+    return (p->batch + p->group - 1) / p->group;
+}
 
 bool tutti__sequence_plan(const tutti_kernel_query *query, const tutti_cell *cell, bool backward,
                           tutti_sequence_plan *ret);
