@@ -3,8 +3,6 @@
  *     ./10_queues                 digits as they are drawn: at least 0.88 of the test digits are
  *                                 right, none of which was seen before
  *     ./10_queues --data DIR      MNIST's files in DIR: at least 0.88
- *     ./10_queues --strategy mirrored --devices cpu:0,cpu:1
- *                                 batches are cut, the losses stay the same
  *
  * Nobody waits longer than needed: a full queue holds up the thread that fills it, an empty one the
  * trainer, who takes as many out of each. So its batches do not depend on who is faster. --save
@@ -167,12 +165,8 @@ int main(int argc, char **argv)
     stream s = {.job = job, .count = DIGITS / FILLERS * tutti_flag_int(job, "epochs", 1)};
     if (tutti_job_ok(job) && data)
         tutti_job_fail(job, tutti_mnist_load(data, "train", 0, &s.images, &s.labels));
-    tutti_strategy *strategy = tutti_job_strategy(job);
-    if (tutti_strategy_workers(strategy) > 1) /* a queue is its process's: each does all the work */
-        strategy = NULL;
     if (tutti_job_ok(job) && tutti_job_fail(job, tutti_graph_create(&s.graph)) == TUTTI_OK &&
-        tutti_job_fail(job, tutti_session_open(&s.session, s.graph, .strategy = strategy)) ==
-            TUTTI_OK)
+        tutti_job_fail(job, tutti_session_open(&s.session, s.graph)) == TUTTI_OK)
         tutti_job_fail(job, stream_and_train(&s));
     tutti_session_close(s.session);
     tutti_graph_destroy(s.graph);
