@@ -88,6 +88,7 @@ peers-check: all ## our files, losses and ONNX models beside those of NumPy, Ten
 	@tests/peers/onnx.sh $(BUILD)
 	@tests/peers/onnx_backend.sh $(BUILD)
 	@$${PEERS_PYTHON:-$(BUILD)/peers/bin/python} tests/peers/onnx_models.py $(BUILD)/tutti
+	@$${PEERS_PYTHON:-$(BUILD)/peers/bin/python} tests/peers/graphdef_models.py $(BUILD)/tutti
 
 deps: ## installs what building, testing and running need
 	@tools/deps.sh test

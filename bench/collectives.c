@@ -134,13 +134,15 @@ static tutti_status span_of(run_state *s, double start, double end, double *ret_
     return TUTTI_OK;
 }
 
-/* Seconds of a call: the best of short rounds, until the three fastest agree or half a second has
- * gone. What all ranks know alike decides. */
+/* Seconds of a call, once the caches have settled: the best of short rounds, until the three
+ * fastest agree or half a second has gone. What all ranks know alike decides. */
 static tutti_status time_calls(run_state *s, double *ret_seconds)
 {
     int times = s->bytes >= 1 << 18 || one_way(s->operation) ? 1 : s->bytes >= 1 << 14 ? 20 : 100;
     int least = s->bytes >= 16 << 20 ? 6 : 40, most = 1000;
     double fastest[FASTEST] = {INFINITY, INFINITY, INFINITY}, spent = 0;
+    for (int i = tutti__cost_settling(s->bytes); i > 0; i--)
+        TUTTI_TRY(call_once(s));
     for (int round = 0; round < most && (round < least || spent < 0.5); round++) {
         TUTTI_TRY(tutti_comm_barrier(s->comm, NULL));
         double start = tutti__seconds();

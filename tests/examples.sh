@@ -89,6 +89,10 @@ holds 'set expect takes a number'
 for file in full.safetensors board2 mnist.json; do
     expect 0 "show $file" "$tutti" show "$file"
 done
+expect 0 "inspect a dataset" "$tutti" data inspect mnist --json
+holds '^{"split":"test","components":\["f32'
+expect 0 "inspect a file" "$tutti" data inspect full.safetensors --json
+holds '^{"name":"'
 printf '{"a":' > half.json
 expect 1 "show what is no model" "$tutti" show half.json --json
 holds "JSON"

@@ -69,7 +69,8 @@ TUTTI_API tutti_callback *tutti_tensorboard_with(const char *folder,
 #define tutti_tensorboard(folder, ...)                                                             \
     tutti_tensorboard_with((folder), TUTTI_OPTIONS(tutti_tensorboard_options, __VA_ARGS__))
 
-/* One line an epoch: epoch (from 0) and the logs, sorted by name, under a line of names. */
+/* One line an epoch: epoch (from 0) and the logs, sorted by name, under a line of names. A resumed
+ * training goes on in its file: lines of epochs that are trained again are replaced. */
 typedef struct tutti_csv_logger_options {
     size_t struct_size;
     bool append;    /* to what is in the file; otherwise it is written anew */

@@ -67,8 +67,8 @@ TUTTI_API bool tutti_job_own(tutti_job *job, void *object, void (*destroy)(void 
 /* Every later random number of the job follows from this: --seed, or 1. */
 TUTTI_API uint64_t tutti_job_seed(const tutti_job *job);
 
-/* Ctrl-C: the first asks the job to end after the present step and to save; the second ends the
- * process. In force while a fit runs. */
+/* Ctrl-C: the first asks the job to end after the present step and to save; the second, or a
+ * SIGTERM after it, ends the process. In force while a fit runs. */
 TUTTI_API bool tutti_interrupted(void);
 
 #ifdef __cplusplus

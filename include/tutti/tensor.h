@@ -81,7 +81,7 @@ TUTTI_API tutti_status tutti_tensor_wrap(tutti_dtype dtype, int rank, const int6
 TUTTI_API tutti_tensor *tutti_tensor_retain(tutti_tensor *tensor);
 TUTTI_API void tutti_tensor_release(tutti_tensor *tensor); /* NULL is fine */
 
-/* What a tensor is. Dimensions, strides and type belong to it and live as long. */
+/* What a tensor is; the pointers live as long as it. NULL reads as a tensor of nothing: rank 0. */
 TUTTI_API tutti_dtype tutti_tensor_dtype(const tutti_tensor *tensor);
 TUTTI_API int tutti_tensor_rank(const tutti_tensor *tensor);
 TUTTI_API const int64_t *tutti_tensor_dims(const tutti_tensor *tensor);

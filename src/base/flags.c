@@ -196,6 +196,8 @@ static void guess(tutti_job *job, const char *name)
 
 const char *tutti_flag_text(tutti_job *job, const char *name, const char *fallback)
 {
+    if (!name)
+        return fallback;
     given *found = job ? tutti__map_get(&job->flags, name) : NULL;
     if (found)
         atomic_store_explicit(&found->asked, true, memory_order_relaxed);

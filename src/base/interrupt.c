@@ -1,24 +1,80 @@
-/* interrupt.c: the first Ctrl-C asks for an orderly end, the second ends the process. */
+/* interrupt.c: the first Ctrl-C or SIGTERM asks for an orderly end, the second, of either kind,
+ * ends the process. What waits (for data, a queue, another process) does not hear the first one:
+ * then a line says so. */
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/job.h"
 
-static volatile sig_atomic_t asked;
+#define PATIENCE_SECONDS 2 /* of a step that was asked to be the last */
+
+static volatile sig_atomic_t asked; /* by a signal to any process of the job */
+static volatile sig_atomic_t got;   /* one to this process */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int depth; /* under lock */
+static int depth;    /* under lock */
+static bool watched; /* the watcher is there; under lock */
+static sem_t heard;  /* posted by the first signal */
 static struct sigaction before[2];
 static const int signals[2] = {SIGINT, SIGTERM};
 
-/* The second signal finds the default action again. */
+/* Of what may be called in a handler. */
+static void say(const char *line)
+{
+    if (write(STDERR_FILENO, line, strlen(line)) < 0)
+        return; /* nobody is there to be told */
+}
+
+/* The second signal finds the default action again, when the handler is left. */
 static void on_signal(int number)
 {
-    struct sigaction standard;
-    memset(&standard, 0, sizeof standard);
-    standard.sa_handler = SIG_DFL;
-    asked = number;
-    sigaction(number, &standard, NULL);
+    int error = errno;
+    if (got) {
+        struct sigaction standard;
+        memset(&standard, 0, sizeof standard);
+        standard.sa_handler = SIG_DFL;
+        say("\ntutti: a second signal ends the program at once; what was not saved is lost\n");
+        sigaction(number, &standard, NULL);
+        raise(number);
+    } else {
+        got = number;
+        asked = number;
+        sem_post(&heard);
+    }
+    errno = error;
+}
+
+/* Says why nothing happens, when the step at hand goes on for too long after a signal. */
+static void *watch(void *unused)
+{
+    struct timespec patience = {.tv_sec = PATIENCE_SECONDS};
+    while (sem_wait(&heard) != 0)
+        continue;
+    while (nanosleep(&patience, &patience) != 0)
+        continue;
+    pthread_mutex_lock(&lock);
+    if (depth > 0)
+        say("\ntutti: asked to end, but the present step is not over: it may wait for data, for a "
+            "queue or for another process; it is the last one, a second signal ends the program at "
+            "once\n");
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+/* With every signal blocked: they are for the program's own threads. */
+static void begin_watch(void)
+{
+    pthread_t thread;
+    sigset_t all, own;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &own);
+    watched = sem_init(&heard, 0, 0) == 0 && pthread_create(&thread, NULL, watch, NULL) == 0 &&
+              pthread_detach(thread) == 0;
+    pthread_sigmask(SIG_SETMASK, &own, NULL);
 }
 
 bool tutti_interrupted(void)
@@ -47,6 +103,8 @@ void tutti__interrupt_begin(void)
     pthread_mutex_lock(&lock);
     if (depth++ == 0) {
         struct sigaction ours;
+        if (!watched)
+            begin_watch();
         memset(&ours, 0, sizeof ours);
         ours.sa_handler = on_signal;
         ours.sa_flags = SA_RESTART;

@@ -90,9 +90,10 @@ void tutti_expect(tutti_job *job, const char *name, double value, double at_leas
 
 bool tutti_job_own(tutti_job *job, void *object, void (*destroy)(void *object))
 {
-    if (TUTTI_VEC_PUSH(&job->owned, ((tutti_owned){object, destroy})))
+    if (job && TUTTI_VEC_PUSH(&job->owned, ((tutti_owned){object, destroy})))
         return true;
-    destroy(object);
+    if (destroy)
+        destroy(object);
     tutti_job_fail(job, tutti_fail(TUTTI_NO_MEMORY, "no memory for an object of the job"));
     return false;
 }

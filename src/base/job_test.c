@@ -4,6 +4,8 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/test.h"
 
@@ -154,4 +156,49 @@ TUTTI_TEST(interrupt_sets_a_flag_while_it_is_in_force)
     sigaction(SIGINT, NULL, &now);
     CHECK(now.sa_handler == SIG_DFL);
     CHECK(!tutti_interrupted());
+}
+
+/* The exit of a process in which `scene` played: -number after a signal. */
+static int ends_with(void (*scene)(void))
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        tutti__interrupt_begin();
+        scene();
+        _exit(tutti_interrupted() ? 7 : 8);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void one_signal(void)
+{
+    raise(SIGINT);
+}
+
+static void told_before_its_own(void)
+{
+    tutti__interrupt_hear(SIGTERM);
+    raise(SIGTERM);
+}
+
+static void another_kind(void)
+{
+    raise(SIGINT);
+    raise(SIGTERM);
+}
+
+static void the_same_kind(void)
+{
+    raise(SIGTERM);
+    raise(SIGTERM);
+}
+
+TUTTI_TEST(interrupt_the_second_signal_of_any_kind_ends_the_process)
+{
+    CHECK_INT(ends_with(one_signal), 7);
+    CHECK_INT(ends_with(told_before_its_own), 7);
+    CHECK_INT(ends_with(another_kind), -SIGTERM);
+    CHECK_INT(ends_with(the_same_kind), -SIGTERM);
 }

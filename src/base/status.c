@@ -1,5 +1,6 @@
 /* status.c: status texts and the calling thread's last error message. */
 #include "base/status.h"
+#include "base/given.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,16 @@ static void keep_message(char text[MESSAGE_SIZE], int length)
     if (length >= MESSAGE_SIZE)
         memcpy(text + MESSAGE_SIZE - 4, "...", 4);
     memcpy(last_message, text, MESSAGE_SIZE);
+}
+
+tutti_status tutti__given(const void *something, const char *function, const char *what)
+{
+    if (something != NULL)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID,
+                      "%s: %s is NULL; the call that should have made it has failed, or it was "
+                      "never set: look at what that call returned",
+                      function, what);
 }
 
 tutti_status(tutti_fail)(tutti_status status, const char *format, ...)

@@ -36,18 +36,19 @@ const tutti_graphdef_attr *tutti__graphdef_attr(const tutti_graphdef_node *node,
     return NULL;
 }
 
-static tutti_status no_memory(const tutti_graphdef *def)
+tutti_status tutti__graphdef_no_memory(const tutti_graphdef *def)
 {
     return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for the graph", def->file);
 }
 
-static tutti_status take_string(tutti_graphdef *def, const tutti_proto_field *f, const char **ret)
+tutti_status tutti__graphdef_read_text(tutti_graphdef *def, const tutti_proto_field *f,
+                                       const char **ret)
 {
     if (f->kind != TUTTI_PROTO_BYTES)
         return tutti_fail(TUTTI_CORRUPT, "%s: field %u should be a text", def->file, f->number);
     char *copy = tutti__arena_take(&def->arena, f->size + 1);
     if (!copy)
-        return no_memory(def);
+        return tutti__graphdef_no_memory(def);
     if (f->size > 0)
         memcpy(copy, f->data, f->size);
     *ret = copy;
@@ -58,10 +59,10 @@ static tutti_status push_string(tutti_graphdef *def, const tutti_proto_field *f,
                                 tutti_onnx_names *list)
 {
     const char *text = "";
-    TUTTI_TRY(take_string(def, f, &text));
+    TUTTI_TRY(tutti__graphdef_read_text(def, f, &text));
     const char **slot = ONNX_PUSH(&def->arena, list);
     if (!slot)
-        return no_memory(def);
+        return tutti__graphdef_no_memory(def);
     *slot = text;
     return TUTTI_OK;
 }
@@ -169,7 +170,7 @@ static tutti_status read_tensor(tutti_graphdef *def, tutti_proto p, tutti_tensor
     TUTTI_TRY(tutti_tensor_create(type.dtype, type.rank, type.dims, &tensor));
     if (!TUTTI_VEC_PUSH(&def->tensors, tensor)) {
         tutti_tensor_release(tensor);
-        return no_memory(def);
+        return tutti__graphdef_no_memory(def);
     }
     *ret = tensor;
     if (!raw)
@@ -180,14 +181,48 @@ static tutti_status read_tensor(tutti_graphdef *def, tutti_proto p, tutti_tensor
     return TUTTI_OK;
 }
 
-/* AttrValue: list 1, s 2, i 3, f 4, b 5, type 6, shape 7, tensor 8; ListValue: s 2, i 3. */
+/* NameAttrList: name 1. */
+static tutti_status read_function_name(tutti_graphdef *def, tutti_proto p, const char **ret)
+{
+    tutti_proto_field f;
+    while (tutti__proto_next(&p, &f))
+        if (f.number == 1)
+            TUTTI_TRY(tutti__graphdef_read_text(def, &f, ret));
+    return tutti__proto_end(&p);
+}
+
+/* ListValue: s 2, i 3, func 9. */
+static tutti_status read_list(tutti_graphdef *def, tutti_proto list, tutti_graphdef_attr *attr)
+{
+    tutti_proto_field l;
+    int64_t whole;
+    while (tutti__proto_next(&list, &l)) {
+        if (l.number == 2)
+            TUTTI_TRY(push_string(def, &l, &attr->strings));
+        if (l.number == 9) {
+            const char **slot = ONNX_PUSH(&def->arena, &attr->functions);
+            if (!slot)
+                return tutti__graphdef_no_memory(def);
+            *slot = "";
+            TUTTI_TRY(read_function_name(def, tutti__proto_inside(&list, &l), slot));
+        }
+        for (size_t at = 0; l.number == 3 && tutti__proto_each_int(&list, &l, &at, &whole);) {
+            int64_t *slot = ONNX_PUSH(&def->arena, &attr->ints);
+            if (!slot)
+                return tutti__graphdef_no_memory(def);
+            *slot = whole;
+        }
+    }
+    return tutti__proto_end(&list);
+}
+
+/* AttrValue: list 1, s 2, i 3, f 4, b 5, type 6, shape 7, tensor 8, func 10. */
 static tutti_status read_attr_value(tutti_graphdef *def, tutti_proto p, tutti_graphdef_attr *attr)
 {
-    tutti_proto_field f, l;
-    int64_t whole;
+    tutti_proto_field f;
     while (tutti__proto_next(&p, &f)) {
         if (f.number == 2)
-            TUTTI_TRY(take_string(def, &f, &attr->s));
+            TUTTI_TRY(tutti__graphdef_read_text(def, &f, &attr->s));
         if (f.number == 3 || f.number == 5)
             attr->i = tutti__proto_int(&f);
         if (f.number == 4)
@@ -196,82 +231,87 @@ static tutti_status read_attr_value(tutti_graphdef *def, tutti_proto p, tutti_gr
             attr->type = tutti__proto_int(&f);
         if (f.number == 7) {
             attr->has_shape = true;
+            attr->shape = (tutti_type){0};
             TUTTI_TRY(read_shape(def, tutti__proto_inside(&p, &f), &attr->shape, &attr->ranked));
         }
         if (f.number == 8)
             TUTTI_TRY(read_tensor(def, tutti__proto_inside(&p, &f), &attr->tensor));
-        if (f.number != 1)
-            continue;
-        tutti_proto list = tutti__proto_inside(&p, &f);
-        while (tutti__proto_next(&list, &l)) {
-            if (l.number == 2)
-                TUTTI_TRY(push_string(def, &l, &attr->strings));
-            for (size_t at = 0; l.number == 3 && tutti__proto_each_int(&list, &l, &at, &whole);) {
-                int64_t *slot = ONNX_PUSH(&def->arena, &attr->ints);
-                if (!slot)
-                    return no_memory(def);
-                *slot = whole;
-            }
-        }
-        TUTTI_TRY(tutti__proto_end(&list));
+        if (f.number == 10)
+            TUTTI_TRY(read_function_name(def, tutti__proto_inside(&p, &f), &attr->function));
+        if (f.number == 1)
+            TUTTI_TRY(read_list(def, tutti__proto_inside(&p, &f), attr));
     }
     return tutti__proto_end(&p);
 }
 
-/* NodeDef: name 1, op 2, input 3, attr 5 {key 1, value 2}. */
-static tutti_status read_node(tutti_graphdef *def, tutti_proto p, tutti_graphdef_node *node)
+/* AttrEntry: key 1, value 2. */
+static tutti_status read_attr(tutti_graphdef *def, tutti_proto entry, tutti_graphdef_node *node)
 {
-    tutti_proto_field f, e;
+    tutti_proto_field e;
+    tutti_graphdef_attr *attr = ONNX_PUSH(&def->arena, &node->attrs);
+    if (!attr)
+        return tutti__graphdef_no_memory(def);
+    attr->name = attr->s = attr->function = "";
+    while (tutti__proto_next(&entry, &e)) {
+        if (e.number == 1)
+            TUTTI_TRY(tutti__graphdef_read_text(def, &e, &attr->name));
+        if (e.number == 2)
+            TUTTI_TRY(read_attr_value(def, tutti__proto_inside(&entry, &e), attr));
+    }
+    return tutti__proto_end(&entry);
+}
+
+/* NodeDef: name 1, op 2, input 3, attr 5. */
+tutti_status tutti__graphdef_read_node(tutti_graphdef *def, tutti_proto p,
+                                       tutti_graphdef_graph *graph)
+{
+    tutti_proto_field f;
+    if (def->node_count++ == GRAPHDEF_NODES)
+        return tutti_fail(TUTTI_TOO_LARGE, "%s: more than %d nodes", def->file, GRAPHDEF_NODES);
+    tutti_graphdef_node *node = ONNX_PUSH(&def->arena, &graph->nodes);
+    if (!node)
+        return tutti__graphdef_no_memory(def);
     node->name = node->op = "";
     while (tutti__proto_next(&p, &f)) {
         if (f.number == 1)
-            TUTTI_TRY(take_string(def, &f, &node->name));
+            TUTTI_TRY(tutti__graphdef_read_text(def, &f, &node->name));
         if (f.number == 2)
-            TUTTI_TRY(take_string(def, &f, &node->op));
+            TUTTI_TRY(tutti__graphdef_read_text(def, &f, &node->op));
         if (f.number == 3)
             TUTTI_TRY(push_string(def, &f, &node->inputs));
-        if (f.number != 5)
-            continue;
-        tutti_graphdef_attr *attr = ONNX_PUSH(&def->arena, &node->attrs);
-        if (!attr)
-            return no_memory(def);
-        attr->name = attr->s = "";
-        tutti_proto entry = tutti__proto_inside(&p, &f);
-        while (tutti__proto_next(&entry, &e)) {
-            if (e.number == 1)
-                TUTTI_TRY(take_string(def, &e, &attr->name));
-            if (e.number == 2)
-                TUTTI_TRY(read_attr_value(def, tutti__proto_inside(&entry, &e), attr));
-        }
-        TUTTI_TRY(tutti__proto_end(&entry));
+        if (f.number == 5)
+            TUTTI_TRY(read_attr(def, tutti__proto_inside(&p, &f), node));
     }
     return tutti__proto_end(&p);
 }
 
+tutti_status tutti__graphdef_index(tutti_graphdef *def, tutti_graphdef_graph *graph)
+{
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        tutti_graphdef_node *node = &graph->nodes.items[i];
+        if (tutti__map_get(&graph->by_name, node->name))
+            return tutti_fail(TUTTI_CORRUPT, "%s: node '%s' is there twice", def->file, node->name);
+        TUTTI_TRY(tutti__map_set(&graph->by_name, node->name, node));
+    }
+    return TUTTI_OK;
+}
+
+/* GraphDef: node 1, library 2. */
 static tutti_status read_graph(tutti_graphdef *def, tutti_proto p)
 {
     tutti_proto_field f;
+    def->graph.name = "";
     while (tutti__proto_next(&p, &f)) {
-        if (f.number != 1)
-            continue;
-        if (def->nodes.count == GRAPHDEF_NODES)
-            return tutti_fail(TUTTI_TOO_LARGE, "%s: more than %d nodes", def->file, GRAPHDEF_NODES);
-        tutti_graphdef_node *node = ONNX_PUSH(&def->arena, &def->nodes);
-        if (!node)
-            return no_memory(def);
-        TUTTI_TRY(read_node(def, tutti__proto_inside(&p, &f), node));
+        if (f.number == 1)
+            TUTTI_TRY(tutti__graphdef_read_node(def, tutti__proto_inside(&p, &f), &def->graph));
+        if (f.number == 2)
+            TUTTI_TRY(tutti__graphdef_read_library(def, tutti__proto_inside(&p, &f)));
     }
     TUTTI_TRY(tutti__proto_end(&p));
-    if (def->nodes.count == 0)
+    if (def->graph.nodes.count == 0)
         return tutti_fail(TUTTI_CORRUPT, "%s: there is no node in it; is it a GraphDef?",
                           def->file);
-    for (size_t i = 0; i < def->nodes.count; i++) {
-        if (tutti__map_get(&def->by_name, def->nodes.items[i].name))
-            return tutti_fail(TUTTI_CORRUPT, "%s: node '%s' is there twice", def->file,
-                              def->nodes.items[i].name);
-        TUTTI_TRY(tutti__map_set(&def->by_name, def->nodes.items[i].name, &def->nodes.items[i]));
-    }
-    return TUTTI_OK;
+    return tutti__graphdef_index(def, &def->graph);
 }
 
 void tutti__graphdef_free(tutti_graphdef *def)
@@ -282,6 +322,9 @@ void tutti__graphdef_free(tutti_graphdef *def)
         tutti_tensor_release(def->tensors.data[i]);
     TUTTI_VEC_FREE(&def->tensors);
     tutti__map_free(&def->by_name);
+    tutti__map_free(&def->graph.by_name);
+    for (size_t i = 0; i < def->functions.count; i++)
+        tutti__map_free(&def->functions.items[i].by_name);
     tutti__arena_free(&def->arena);
     free(def);
 }

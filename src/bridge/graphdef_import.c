@@ -1,7 +1,6 @@
 /* graphdef_import.c: frozen graphs of TensorFlow's as nodes of ours. Nodes may stand in any order:
  * each is built after what it takes. */
 #include "bridge/graphdef.h"
-#include "ops/reference.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,242 +8,197 @@
 
 #include "base/world.h"
 
-void tutti__graphdef_fail(tutti_graphdef_import *m, tutti_status status, const char *format, ...)
+/* Nodes that give nothing: what they take is not needed for them. */
+static bool is_silent(const tutti_graphdef_node *node)
 {
-    char text[700];
-    va_list list;
-    if (m->status != TUTTI_OK)
-        return;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    m->status = tutti_fail(status, "%s: %s '%s': %s", m->def->file, m->node ? m->node->op : "graph",
-                           m->node ? m->node->name : "", text);
-    tutti__error_capture(m->status, &m->error);
+    static const char *const ops[] = {"NoOp", "Assert", "Print", "PrintV2", "ControlTrigger"};
+    for (size_t i = 0; i < TUTTI_COUNT(ops); i++)
+        if (strcmp(node->op, ops[i]) == 0)
+            return true;
+    return false;
 }
 
-int tutti__graphdef_inputs(const tutti_graphdef_node *node)
+static bool may_be_output(const tutti_graphdef_node *node)
 {
-    int count = 0;
-    while ((size_t)count < node->inputs.count && node->inputs.items[count][0] != '^')
-        count++;
-    return count;
+    return !node->used && !node->inside && !is_silent(node) && strcmp(node->op, "Const") != 0 &&
+           strcmp(node->op, "Placeholder") != 0;
 }
 
-/* "name" or "name:1"; a leading '^' is passed over. */
-static tutti_graphdef_node *find(const tutti_graphdef *def, const char *input, int *ret_output)
+/* Nodes that nobody uses. Loops leave what nobody wants at their Exit: that counts only where there
+ * is nothing else. */
+static void mark_outputs(tutti_graphdef_graph *graph)
 {
-    char name[512];
-    input += input[0] == '^';
-    const char *colon = strrchr(input, ':');
-    size_t size = colon ? (size_t)(colon - input) : strlen(input);
-    if (size >= sizeof name)
-        return NULL;
-    memcpy(name, input, size);
-    name[size] = 0;
-    *ret_output = colon ? atoi(colon + 1) : 0;
-    return tutti__map_get(&def->by_name, name);
-}
-
-static tutti_graphdef_node *maker(tutti_graphdef_import *m, int i, int *ret_output)
-{
-    if (i < 0 || i >= tutti__graphdef_inputs(m->node)) {
-        tutti__graphdef_fail(m, TUTTI_CORRUPT, "input %d is missing", i);
-        return NULL;
+    bool any = false;
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        tutti_graphdef_node *node = &graph->nodes.items[i];
+        node->output = may_be_output(node) && strcmp(node->op, "Exit") != 0;
+        any = any || node->output;
     }
-    return find(m->def, m->node->inputs.items[i], ret_output);
+    for (size_t i = 0; !any && i < graph->nodes.count; i++)
+        graph->nodes.items[i].output = may_be_output(&graph->nodes.items[i]);
 }
 
-tutti_sym tutti__graphdef_in(tutti_graphdef_import *m, int i)
+static void mark_used(tutti_graphdef_graph *graph)
 {
-    int output = 0;
-    tutti_graphdef_node *from = maker(m, i, &output);
-    if (!from || !from->made.node || output < 0) {
-        tutti__graphdef_fail(m, TUTTI_CORRUPT, "input %d is made by nobody", i);
-        return TUTTI_NO_SYM;
-    }
-    if (output > 0 && output <= (int)TUTTI_COUNT(from->more) && from->more[output - 1].node)
-        return from->more[output - 1];
-    if (output >= tutti_output_count(from->made)) {
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "takes output %d of '%s'", output, from->name);
-        return TUTTI_NO_SYM;
-    }
-    return output == 0 ? from->made : tutti_output_of(from->made, output);
-}
-
-/* Whether a node follows from small constants alone. */
-static bool follows(const tutti_node *node, int depth, int *visited)
-{
-    uint32_t never = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_RANDOM | TUTTI_OP_COLLECTIVE |
-                     TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_BLOCKING;
-    int64_t count = tutti_type_count(&node->types[0]);
-    if ((node->op->flags & never) || tutti__is(node, "placeholder") || depth > 32 ||
-        ++*visited > 256 || count < 0 || count > 1024)
-        return false;
-    for (int i = 0; i < node->input_count; i++)
-        if (!follows(node->inputs[i].node, depth + 1, visited))
-            return false;
-    return true;
-}
-
-/* The value of input i where it follows from constants; NULL when it does not. */
-static tutti_tensor *computed(tutti_graphdef_import *m, int i)
-{
-    tutti_tensor *value = NULL;
-    tutti_sym sym = tutti__graphdef_in(m, i);
-    int visited = 0;
-    if (!sym.node || tutti_graph_check(m->graph) != TUTTI_OK || !follows(sym.node, 0, &visited))
-        return NULL;
-    tutti_edge edge = tutti__edge(sym);
-    if (tutti__reference_run(m->graph, 0, NULL, 1, &edge, &value) != TUTTI_OK)
-        return NULL;
-    if (TUTTI_VEC_PUSH(&m->def->tensors, value))
-        return value;
-    tutti_tensor_release(value);
-    return NULL;
-}
-
-tutti_tensor *tutti__graphdef_value(tutti_graphdef_import *m, int i)
-{
-    int output = 0;
-    const tutti_graphdef_node *from = maker(m, i, &output);
-    while (from && strcmp(from->op, "Identity") == 0 && from->inputs.count > 0)
-        from = find(m->def, from->inputs.items[0], &output);
-    const tutti_graphdef_attr *attr =
-        from && strcmp(from->op, "Const") == 0 ? tutti__graphdef_attr(from, "value") : NULL;
-    tutti_tensor *value = attr ? attr->tensor : computed(m, i);
-    if (!value)
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "input %d must be a constant", i);
-    return value;
-}
-
-bool tutti__graphdef_ints(tutti_graphdef_import *m, int i, tutti_axes *ret)
-{
-    const tutti_tensor *value = tutti__graphdef_value(m, i);
-    *ret = (tutti_axes){0};
-    if (!value)
-        return false;
-    if (tutti_tensor_count(value) > TUTTI_MAX_RANK) {
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "input %d has more than %d numbers", i,
-                             TUTTI_MAX_RANK);
-        return false;
-    }
-    for (int64_t k = 0; k < tutti_tensor_count(value); k++)
-        ret->values[ret->count++] = tutti_tensor_get_int(value, k);
-    return true;
-}
-
-/* ---- nodes ---- */
-
-/* Builds a node when all that it takes is there; else notes the first that is missing. */
-static tutti_graphdef_node *missing_input(tutti_graphdef_import *m, const tutti_graphdef_node *node)
-{
-    for (size_t i = 0; m->status == TUTTI_OK && i < node->inputs.count; i++) {
-        int output;
-        tutti_graphdef_node *from = find(m->def, node->inputs.items[i], &output);
-        if (!from) {
-            tutti__graphdef_fail(m, TUTTI_CORRUPT, "takes '%s', which is not there",
-                                 node->inputs.items[i]);
-            return NULL;
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        const tutti_graphdef_node *node = &graph->nodes.items[i];
+        for (int k = 0; k < tutti__graphdef_inputs(node); k++) {
+            int output;
+            tutti_graphdef_node *from = tutti__graphdef_find(graph, node->inputs.items[k], &output);
+            if (from)
+                from->used = true;
         }
-        if (node->inputs.items[i][0] != '^')
-            from->used = true;
-        if (from->state != 2)
-            return from;
     }
-    return NULL;
 }
 
-static void build(tutti_graphdef_import *m, tutti_graphdef_node *node)
+/* ---- operators that are not known ---- */
+
+typedef struct search {
+    tutti_graphdef *def; /* its graph's nodes are marked where an output needs them */
+    tutti_map seen;      /* operators, and functions as "()name" */
+    tutti_text text;
+    TUTTI_VEC(tutti_graphdef_graph *) graphs; /* to look through */
+    TUTTI_VEC(const tutti_graphdef_node *) stack;
+} search;
+
+static tutti_status look_at_function(search *s, const char *name)
 {
-    m->node = node;
-    tutti__graphdef_rule_of(node->op)(m);
-    if (m->status == TUTTI_OK && tutti_graph_check(m->graph) != TUTTI_OK)
-        tutti__graphdef_fail(m, TUTTI_INVALID, "%s", tutti_error_message());
-    node->state = 2;
-    m->node = NULL;
+    char key[600];
+    tutti_graphdef_graph *graph = tutti__map_get(&s->def->by_name, name);
+    snprintf(key, sizeof key, "()%s", name);
+    if (!graph || tutti__map_get(&s->seen, key))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__map_set(&s->seen, key, graph));
+    return TUTTI_VEC_PUSH(&s->graphs, graph) ? TUTTI_OK : tutti__graphdef_no_memory(s->def);
 }
 
-/* Depth first with a stack of its own: chains are long. */
-static void build_from(tutti_graphdef_import *m, tutti_graphdef_node *start)
+static tutti_status look_at_node(search *s, const tutti_graphdef_node *node)
 {
-    TUTTI_VEC(tutti_graphdef_node *) stack = {0};
-    tutti_graphdef_node *node = start;
-    while (m->status == TUTTI_OK && node) {
-        m->node = node;
-        node->state = node->state == 2 ? 2 : 1;
-        tutti_graphdef_node *first = node->state == 2 ? NULL : missing_input(m, node);
-        if (m->status != TUTTI_OK)
-            break;
-        if (first && first->state == 1) {
-            tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "is part of a cycle (a loop)");
-            break;
-        }
-        if (first) {
-            if (!TUTTI_VEC_PUSH(&stack, node))
-                tutti__graphdef_fail(m, TUTTI_NO_MEMORY, "no memory for the graph");
-            node = first;
-            continue;
-        }
-        if (node->state != 2)
-            build(m, node);
-        node = stack.count > 0 ? stack.data[--stack.count] : NULL;
+    for (size_t i = 0; i < node->attrs.count; i++) {
+        const tutti_graphdef_attr *attr = &node->attrs.items[i];
+        if (attr->function[0])
+            TUTTI_TRY(look_at_function(s, attr->function));
+        for (size_t k = 0; k < attr->functions.count; k++)
+            TUTTI_TRY(look_at_function(s, attr->functions.items[k]));
     }
-    TUTTI_VEC_FREE(&stack);
+    TUTTI_TRY(look_at_function(s, node->op));
+    if (tutti__graphdef_rule_of(node->op) || tutti__map_get(&s->def->by_name, node->op) ||
+        tutti__map_get(&s->seen, node->op))
+        return TUTTI_OK;
+    tutti__text_add(&s->text, "%s%s ('%s')", s->text.size > 0 ? ", " : "", node->op, node->name);
+    return tutti__map_set(&s->seen, node->op, (void *)node);
 }
 
-/* All operators without a rule at once. */
-static tutti_status check_rules(const tutti_graphdef *def)
+/* Nodes that a graph's results, or the file's outputs, need. */
+static tutti_status look_through(search *s, tutti_graphdef_graph *graph)
 {
-    tutti_map seen = {0};
-    tutti_text text = {0};
+    int output;
+    tutti_map visited = {0};
     tutti_status status = TUTTI_OK;
-    for (size_t i = 0; status == TUTTI_OK && i < def->nodes.count; i++) {
-        const tutti_graphdef_node *node = &def->nodes.items[i];
-        if (tutti__graphdef_rule_of(node->op) || tutti__map_get(&seen, node->op))
-            continue;
-        status = tutti__map_set(&seen, node->op, (void *)node);
-        tutti__text_add(&text, "%s%s ('%s')", text.size > 0 ? ", " : "", node->op, node->name);
+    s->stack.count = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        if (graph == &s->def->graph && graph->nodes.items[i].output &&
+            !TUTTI_VEC_PUSH(&s->stack, &graph->nodes.items[i]))
+            status = tutti__graphdef_no_memory(s->def);
+    for (size_t i = 0; i < graph->results.count; i++) {
+        const tutti_graphdef_node *node =
+            tutti__graphdef_find(graph, graph->results.items[i], &output);
+        if (node && !TUTTI_VEC_PUSH(&s->stack, node))
+            status = tutti__graphdef_no_memory(s->def);
     }
-    if (status == TUTTI_OK && seen.count > 0)
-        status = tutti_fail(TUTTI_UNSUPPORTED,
-                            "%s: these operators of TensorFlow are not known here: %s", def->file,
-                            text.data ? text.data : "");
-    tutti__text_free(&text);
-    tutti__map_free(&seen);
+    while (status == TUTTI_OK && s->stack.count > 0) {
+        const tutti_graphdef_node *node = s->stack.data[--s->stack.count];
+        if (tutti__map_get(&visited, node->name))
+            continue;
+        status = tutti__map_set(&visited, node->name, (void *)node);
+        graph->nodes.items[node - graph->nodes.items].needed = true;
+        if (status == TUTTI_OK)
+            status = look_at_node(s, node);
+        for (int k = tutti__graphdef_inputs(node) - 1; status == TUTTI_OK && k >= 0; k--) {
+            const tutti_graphdef_node *from =
+                tutti__graphdef_find(graph, node->inputs.items[k], &output);
+            if (from && !TUTTI_VEC_PUSH(&s->stack, from))
+                status = tutti__graphdef_no_memory(s->def);
+        }
+    }
+    tutti__map_free(&visited);
     return status;
 }
 
-static const char *kept_name(tutti_graphdef_import *m, const char *name)
+/* All operators without a rule at once, in the graph and the functions that it calls. */
+static tutti_status check_rules(tutti_graphdef *def)
 {
-    char *copy = tutti__arena_take(&m->graph->arena, strlen(name) + 1);
-    if (!copy) {
-        tutti__graphdef_fail(m, TUTTI_NO_MEMORY, "no memory for the graph");
-        return "";
-    }
-    memcpy(copy, name, strlen(name) + 1);
-    return copy;
+    search s = {.def = def};
+    tutti_status status = look_through(&s, &def->graph);
+    for (size_t i = 0; status == TUTTI_OK && i < s.graphs.count; i++)
+        status = look_through(&s, s.graphs.data[i]);
+    if (status == TUTTI_OK && s.text.size > 0)
+        status = tutti_fail(TUTTI_UNSUPPORTED,
+                            "%s: these operators of TensorFlow are not known here: %s", def->file,
+                            s.text.data);
+    tutti__text_free(&s.text);
+    tutti__map_free(&s.seen);
+    TUTTI_VEC_FREE(&s.graphs);
+    TUTTI_VEC_FREE(&s.stack);
+    return status;
 }
 
-static void give_ports(tutti_graphdef_import *m, tutti_onnx_ports *ret)
+/* ---- inputs and outputs ---- */
+
+static const char *kept_name(tutti_graphdef_import *m, const char *name)
 {
-    size_t count = m->def->nodes.count;
+    const char *copy = tutti__arena_string(&m->graph->arena, name);
+    if (!copy)
+        tutti__graphdef_fail(m, TUTTI_NO_MEMORY, "no memory for the graph");
+    return copy ? copy : "";
+}
+
+/* Builds what a node gives. A list of tensors is no output. */
+static void build_port(tutti_graphdef_import *m, const tutti_graphdef_node *node,
+                       tutti_onnx_port *ports, int *count)
+{
+    tutti_graphdef_value value = {0};
+    if (!tutti__graphdef_build(m, node->name, &value) || value.lost)
+        return;
+    if (!value.list)
+        ports[(*count)++] = (tutti_onnx_port){kept_name(m, node->name), value.sym};
+}
+
+/* A graph without outputs is one of cycles, or of constants. */
+static void say_no_outputs(tutti_graphdef_import *m)
+{
+    tutti_graphdef_value value;
+    for (size_t i = 0; m->status == TUTTI_OK && i < m->def->graph.nodes.count; i++)
+        if (m->def->graph.nodes.items[i].used)
+            tutti__graphdef_build(m, m->def->graph.nodes.items[i].name, &value);
+    m->node = NULL;
+    tutti__graphdef_fail(m, TUTTI_CORRUPT, "it has no outputs");
+}
+
+static void build_ports(tutti_graphdef_import *m, tutti_onnx_ports *ret)
+{
+    size_t count = m->def->graph.nodes.count;
     tutti_onnx_port *inputs = tutti__arena_array(&m->graph->arena, count, sizeof *inputs);
     tutti_onnx_port *outputs = tutti__arena_array(&m->graph->arena, count, sizeof *outputs);
     tutti_onnx_ports ports = {.inputs = inputs, .outputs = outputs};
     if (!inputs || !outputs)
         tutti__graphdef_fail(m, TUTTI_NO_MEMORY, "no memory for the graph");
-    for (size_t i = 0; m->status == TUTTI_OK && i < count; i++) {
-        const tutti_graphdef_node *node = &m->def->nodes.items[i];
-        bool input = strcmp(node->op, "Placeholder") == 0;
-        tutti_onnx_port port = {node->made.node ? kept_name(m, node->name) : "", node->made};
-        if (input)
-            inputs[ports.input_count++] = port;
-        else if (!node->used && node->made.node && strcmp(node->op, "Const") != 0)
-            outputs[ports.output_count++] = port;
-    }
-    if (m->status == TUTTI_OK && ports.output_count == 0)
-        tutti__graphdef_fail(m, TUTTI_CORRUPT, "it has no outputs");
+    for (size_t i = 0; m->status == TUTTI_OK && i < count; i++)
+        if (strcmp(m->def->graph.nodes.items[i].op, "Placeholder") == 0 &&
+            m->def->graph.nodes.items[i].needed)
+            build_port(m, &m->def->graph.nodes.items[i], inputs, &ports.input_count);
+    for (size_t i = 0; m->status == TUTTI_OK && i < count; i++)
+        if (m->def->graph.nodes.items[i].output)
+            build_port(m, &m->def->graph.nodes.items[i], outputs, &ports.output_count);
+    m->node = NULL;
+    if (m->status == TUTTI_OK && ports.output_count == 0 && m->need_count == 0)
+        say_no_outputs(m);
+    if (m->status == TUTTI_OK && m->need_count > 0)
+        m->status =
+            tutti_fail(TUTTI_UNSUPPORTED, "%s: what these nodes ask for is not supported: %s",
+                       m->def->file, m->needs.data ? m->needs.data : "");
+    if (m->status == TUTTI_UNSUPPORTED && m->need_count > 0)
+        tutti__error_capture(m->status, &m->error);
     if (m->status == TUTTI_OK)
         *ret = ports;
 }
@@ -252,13 +206,16 @@ static void give_ports(tutti_graphdef_import *m, tutti_onnx_ports *ret)
 tutti_status tutti__graphdef_into_graph(tutti_graphdef *def, tutti_graph *graph,
                                         tutti_onnx_ports *ret_ports)
 {
-    tutti_graphdef_import m = {.def = def, .graph = graph};
+    tutti_graphdef_scope scope = {.graph = &def->graph};
+    tutti_graphdef_import m = {.def = def, .graph = graph, .scope = &scope};
+    m.root = &m;
+    mark_used(&def->graph);
+    TUTTI_TRY(tutti__graphdef_find_flows(def, &def->graph));
+    mark_outputs(&def->graph);
     TUTTI_TRY(check_rules(def));
-    for (size_t i = 0; m.status == TUTTI_OK && i < def->nodes.count; i++)
-        build_from(&m, &def->nodes.items[i]);
-    m.node = NULL;
-    if (m.status == TUTTI_OK)
-        give_ports(&m, ret_ports);
+    build_ports(&m, ret_ports);
+    tutti__graphdef_scope_free(&scope);
+    tutti__text_free(&m.needs);
     return m.status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&m.error);
 }
 

@@ -1,10 +1,9 @@
-/* graphdef_layers.c: TensorFlow's products, windows, norms and reductions. Images are [batch,
- * height, width, channels] on both sides; NCHW is refused. */
+/* graphdef_layers.c: TensorFlow's products, norms and reductions. */
 #include "bridge/graphdef_rules.h"
 
 #include <string.h>
 
-/* ---- products and windows ---- */
+/* ---- products ---- */
 
 static void read_matmul(tutti_graphdef_import *m)
 {
@@ -14,89 +13,6 @@ static void read_matmul(tutti_graphdef_import *m)
     if (m->status == TUTTI_OK)
         made(m, tutti_matmul(x, y, .transpose_a = attr_int(m, a, 0) != 0,
                              .transpose_b = attr_int(m, b, 0) != 0));
-}
-
-typedef struct window {
-    int64_t strides[2], dilations[2], size[2], pads[4];
-    const char *padding;
-} window;
-
-static bool read_window(tutti_graphdef_import *m, window *w)
-{
-    static const char *const names[] = {"strides", "dilations", "ksize"};
-    int64_t *to[] = {w->strides, w->dilations, w->size};
-    const char *padding = attr_string(m, "padding", "VALID");
-    *w = (window){{1, 1}, {1, 1}, {1, 1}, {0}, strcmp(padding, "SAME") == 0 ? "same" : "valid"};
-    for (int i = 0; i < 3; i++) {
-        const tutti_graphdef_attr *attr = tutti__graphdef_attr(m->node, names[i]);
-        for (int k = 0; attr && attr->ints.count == 4 && k < 2; k++)
-            to[i][k] = attr->ints.items[k + 1];
-    }
-    const tutti_graphdef_attr *pads = tutti__graphdef_attr(m->node, "explicit_paddings");
-    if (strcmp(padding, "EXPLICIT") == 0 && pads && pads->ints.count == 8) {
-        w->padding = "explicit";
-        for (int k = 0; k < 4; k++)
-            w->pads[k] = pads->ints.items[k + 2];
-    }
-    if (strcmp(attr_string(m, "data_format", "NHWC"), "NHWC") != 0)
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "is channels first");
-    return m->status == TUTTI_OK;
-}
-
-static void read_conv(tutti_graphdef_import *m)
-{
-    window w;
-    tutti_sym x = IN(0), kernel = IN(1);
-    if (m->status != TUTTI_OK || !read_window(m, &w))
-        return;
-    tutti_conv2d_options o = {.struct_size = sizeof o,
-                              .strides = {w.strides[0], w.strides[1]},
-                              .dilations = {w.dilations[0], w.dilations[1]},
-                              .padding = w.padding,
-                              .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]}};
-    if (strcmp(m->node->op, "Conv2D") == 0) {
-        tutti_type image = tutti_sym_type(x), weights = tutti_sym_type(kernel);
-        bool known =
-            image.rank == 4 && weights.rank == 4 && image.dims[3] > 0 && weights.dims[2] > 0;
-        o.groups = known ? image.dims[3] / weights.dims[2] : 1;
-        made(m, (tutti_conv2d_of)(x, kernel, &o));
-    } else {
-        made(m, (tutti_depthwise_conv2d_of)(x, kernel, &o));
-    }
-}
-
-/* Sizes of the image, kernel, gradient: Keras' transposed convolution, whose sizes follow. */
-static void read_conv_transpose(tutti_graphdef_import *m)
-{
-    window w;
-    tutti_sym kernel = IN(1), x = IN(2);
-    if (m->status != TUTTI_OK || !read_window(m, &w))
-        return;
-    made(m, tutti_conv2d_transpose_of(x, kernel, .strides = {w.strides[0], w.strides[1]},
-                                      .dilations = {w.dilations[0], w.dilations[1]},
-                                      .padding = w.padding,
-                                      .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]}));
-}
-
-/* Pixels are points at their corners, or areas with centres. */
-static void read_resize(tutti_graphdef_import *m)
-{
-    tutti_axes size;
-    tutti_sym x = IN(0);
-    bool linear = strcmp(m->node->op, "ResizeBilinear") == 0;
-    bool corners = attr_int(m, "align_corners", 0), centres = attr_int(m, "half_pixel_centers", 0);
-    if (m->status != TUTTI_OK || !tutti__graphdef_ints(m, 1, &size))
-        return;
-    if (size.count != 2) {
-        tutti__graphdef_fail(m, TUTTI_CORRUPT, "has %d sizes", size.count);
-        return;
-    }
-    made(m, tutti_resize(x, .sizes = {size.values[0], size.values[1]},
-                         .mode = linear ? "linear" : "nearest",
-                         .coordinates = corners   ? "align_corners"
-                                        : centres ? "half_pixel"
-                                                  : "asymmetric",
-                         .nearest_mode = corners || centres ? "round_prefer_ceil" : "floor"));
 }
 
 static void read_einsum(tutti_graphdef_import *m)
@@ -111,41 +27,60 @@ static void read_einsum(tutti_graphdef_import *m)
         made(m, (tutti_einsum)(attr_string(m, "equation", ""), count, inputs));
 }
 
-static void read_pool(tutti_graphdef_import *m)
+/* ---- norms ---- */
+
+/* Mean and variance of the batch itself, over all axes but the last. */
+static tutti_sym normalized(tutti_graphdef_import *m, const tutti_sym *in, double epsilon)
 {
-    window w;
-    tutti_sym x = IN(0);
-    if (m->status != TUTTI_OK || !read_window(m, &w))
-        return;
-    tutti_pool2d_options o = {.struct_size = sizeof o,
-                              .window = {w.size[0], w.size[1]},
-                              .strides = {w.strides[0], w.strides[1]},
-                              .padding = w.padding,
-                              .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]}};
-    made(m, strcmp(m->node->op, "MaxPool") == 0 ? (tutti_max_pool2d_of)(x, &o)
-                                                : (tutti_average_pool2d_of)(x, &o));
+    tutti_axes axes = {.count = tutti_sym_type(in[0]).rank - 1};
+    for (int i = 0; i < axes.count; i++)
+        axes.values[i] = i;
+    tutti_sym mean = tutti_mean(in[0], .axes = axes), spread = tutti_sub(in[0], mean);
+    tutti_sym variance = tutti_mean(tutti_square(spread), .axes = axes);
+    tutti__graphdef_give(m, 1, &(tutti_graphdef_value){.sym = mean});
+    tutti_sym scale = tutti_mul(in[1], tutti_rsqrt(tutti_add_scalar(variance, epsilon)));
+    return tutti_add(tutti_mul(spread, scale), in[2]);
 }
 
 static void read_batch_norm(tutti_graphdef_import *m)
 {
-    const tutti_graphdef_attr *epsilon = tutti__graphdef_attr(m->node, "epsilon");
+    const tutti_graphdef_attr *attr = tutti__graphdef_attr(m->node, "epsilon");
+    double epsilon = attr ? (double)attr->f : 1e-4;
+    bool trains = attr_int(m, "is_training", 1) != 0;
     tutti_sym in[5];
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < (trains ? 3 : 5); i++)
         in[i] = IN(i);
-    if (attr_int(m, "is_training", 1))
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "is in training mode");
+    if (m->status != TUTTI_OK)
+        return;
+    in[0] = tutti__graphdef_channels_last(m, in[0]);
+    tutti_sym y = trains ? normalized(m, in, epsilon)
+                         : tutti_batch_norm_inference_of(in[0], in[1], in[2], in[3], in[4],
+                                                         .epsilon = epsilon);
+    made(m, tutti__graphdef_channels_back(m, y));
+}
+
+/* Radius, bias, alpha, beta; ours divides alpha by the number of channels that count. */
+static void read_local_norm(tutti_graphdef_import *m)
+{
+    const tutti_graphdef_attr *alpha = tutti__graphdef_attr(m->node, "alpha");
+    const tutti_graphdef_attr *beta = tutti__graphdef_attr(m->node, "beta");
+    const tutti_graphdef_attr *bias = tutti__graphdef_attr(m->node, "bias");
+    int64_t size = 2 * attr_int(m, "depth_radius", 5) + 1;
+    tutti_sym x = IN(0);
     if (m->status == TUTTI_OK)
-        made(m, tutti_batch_norm_inference_of(in[0], in[1], in[2], in[3], in[4],
-                                              .epsilon = epsilon ? (double)epsilon->f : 1e-4));
+        made(m,
+             tutti_lrn(x, size, .alpha = (alpha ? (double)alpha->f : 1) * (double)size,
+                       .beta = beta ? (double)beta->f : 0.5, .bias = bias ? (double)bias->f : 1));
 }
 
 /* ---- one number of many ---- */
 
 static void read_reduce(tutti_graphdef_import *m)
 {
-    static const char *const ops[][2] = {{"Mean", "mean"}, {"Sum", "sum"},   {"Max", "max"},
-                                         {"Min", "min"},   {"Prod", "prod"}, {"All", "all"},
-                                         {"Any", "any"}};
+    static const char *const ops[][2] = {{"Mean", "mean"}, {"Sum", "sum"},          {"Max", "max"},
+                                         {"Min", "min"},   {"Prod", "prod"},        {"All", "all"},
+                                         {"Any", "any"},   {"EuclideanNorm", "sum"}};
+    bool norm = strcmp(m->node->op, "EuclideanNorm") == 0;
     tutti_axes axes;
     tutti_sym x = IN(0);
     size_t i = 0;
@@ -155,7 +90,9 @@ static void read_reduce(tutti_graphdef_import *m)
         return;
     tutti_attr attrs[] = {TUTTI_INTS("axes", axes.count, axes.values),
                           TUTTI_INT("keep_dims", attr_int(m, "keep_dims", 0) != 0)};
-    made(m, axes.count == 0 ? x : tutti_apply_op(m->graph, ops[i][1], 1, &x, 2, attrs));
+    x = norm ? tutti_square(x) : x;
+    x = axes.count == 0 ? x : tutti_apply_op(m->graph, ops[i][1], 1, &x, 2, attrs);
+    made(m, norm ? tutti_sqrt(x) : x);
 }
 
 static void read_argmax(tutti_graphdef_import *m)
@@ -191,14 +128,8 @@ const tutti_graphdef_entry tutti__graphdef_layers[] = {
     {"MatMul", read_matmul},
     {"BatchMatMul", read_matmul},
     {"BatchMatMulV2", read_matmul},
-    {"Conv2D", read_conv},
-    {"DepthwiseConv2dNative", read_conv},
-    {"Conv2DBackpropInput", read_conv_transpose},
-    {"ResizeBilinear", read_resize},
-    {"ResizeNearestNeighbor", read_resize},
+    {"BatchMatMulV3", read_matmul},
     {"Einsum", read_einsum},
-    {"MaxPool", read_pool},
-    {"AvgPool", read_pool},
     {"FusedBatchNorm", read_batch_norm},
     {"FusedBatchNormV2", read_batch_norm},
     {"FusedBatchNormV3", read_batch_norm},
@@ -209,6 +140,8 @@ const tutti_graphdef_entry tutti__graphdef_layers[] = {
     {"Prod", read_reduce},
     {"All", read_reduce},
     {"Any", read_reduce},
+    {"EuclideanNorm", read_reduce},
+    {"LRN", read_local_norm},
     {"ArgMax", read_argmax},
     {"ArgMin", read_argmax},
     {"Softmax", read_softmax},

@@ -9,7 +9,6 @@
 static const char *const same[][2] = {
     {"Add", "add"},
     {"AddV2", "add"},
-    {"BiasAdd", "add"},
     {"Sub", "sub"},
     {"Mul", "mul"},
     {"RealDiv", "div"},
@@ -60,6 +59,9 @@ static const char *const same[][2] = {
     {"LogicalAnd", "logical_and"},
     {"LogicalOr", "logical_or"},
     {"LogicalNot", "logical_not"},
+    {"BitwiseAnd", "bitwise_and"},
+    {"BitwiseOr", "bitwise_or"},
+    {"BitwiseXor", "bitwise_xor"},
     {"Select", "where"},
     {"SelectV2", "where"},
     {"ZerosLike", "zeros_like"},
@@ -100,6 +102,8 @@ static void read_placeholder(tutti_graphdef_import *m)
 {
     const tutti_graphdef_attr *dtype = tutti__graphdef_attr(m->node, "dtype");
     const tutti_graphdef_attr *shape = tutti__graphdef_attr(m->node, "shape");
+    if (m->depth > 0)
+        tutti__graphdef_fail(m, TUTTI_CORRUPT, "an input is used in a body that does not take it");
     if (!dtype || !shape || !shape->has_shape || !shape->ranked ||
         tutti__graphdef_dtype_of(dtype->type) == TUTTI_NO_DTYPE) {
         tutti__graphdef_fail(m, TUTTI_UNSUPPORTED,
@@ -112,9 +116,15 @@ static void read_placeholder(tutti_graphdef_import *m)
     made(m, (tutti_placeholder)(m->graph, type));
 }
 
+/* All inputs as they are, lists of tensors too. */
 static void read_identity(tutti_graphdef_import *m)
 {
-    made(m, IN(0));
+    int count = strcmp(m->node->op, "IdentityN") == 0 ? tutti__graphdef_inputs(m->node) : 1;
+    for (int i = 0; m->status == TUTTI_OK && i < count; i++) {
+        const tutti_graphdef_value *value = tutti__graphdef_input(m, i);
+        if (value)
+            tutti__graphdef_give(m, i, value);
+    }
 }
 
 static void read_nothing(tutti_graphdef_import *m)
@@ -122,19 +132,13 @@ static void read_nothing(tutti_graphdef_import *m)
     (void)m;
 }
 
-/* 1 - erf(x) */
-static void read_erfc(tutti_graphdef_import *m)
+/* Channels stand second in NCHW. */
+static void read_bias(tutti_graphdef_import *m)
 {
-    tutti_sym x = IN(0);
+    tutti_sym x = IN(0), bias = IN(1);
     if (m->status == TUTTI_OK)
-        made(m, tutti_add_scalar(tutti_neg(tutti_erf(x)), 1));
-}
-
-static void read_squared_difference(tutti_graphdef_import *m)
-{
-    tutti_sym a = IN(0), b = IN(1);
-    if (m->status == TUTTI_OK)
-        made(m, tutti_square(tutti_sub(a, b)));
+        made(m, tutti__graphdef_channels_back(
+                    m, tutti_add(tutti__graphdef_channels_last(m, x), bias)));
 }
 
 static const tutti_graphdef_entry others[] = {
@@ -143,15 +147,26 @@ static const tutti_graphdef_entry others[] = {
     {"Identity", read_identity},
     {"IdentityN", read_identity},
     {"NoOp", read_nothing},
-    {"Erfc", read_erfc},
-    {"SquaredDifference", read_squared_difference},
+    {"LoopCond", read_identity},
+    {"Snapshot", read_identity},
+    {"PreventGradient", read_identity},
+    {"EnsureShape", read_identity},
+    {"CheckNumerics", read_identity},
+    {"PlaceholderWithDefault", read_identity},
+    {"BiasAdd", read_bias},
     {NULL, NULL},
 };
 
 tutti_graphdef_rule *tutti__graphdef_rule_of(const char *op)
 {
-    const tutti_graphdef_entry *const tables[] = {others, tutti__graphdef_layers,
-                                                  tutti__graphdef_shapes};
+    const tutti_graphdef_entry *const tables[] = {others,
+                                                  tutti__graphdef_layers,
+                                                  tutti__graphdef_shapes,
+                                                  tutti__graphdef_lists,
+                                                  tutti__graphdef_control,
+                                                  tutti__graphdef_indices,
+                                                  tutti__graphdef_elements,
+                                                  tutti__graphdef_windows};
     for (size_t i = 0; i < TUTTI_COUNT(tables); i++)
         for (const tutti_graphdef_entry *at = tables[i]; at->op; at++)
             if (strcmp(at->op, op) == 0)

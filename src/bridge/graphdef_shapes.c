@@ -4,37 +4,18 @@
 
 #include <string.h>
 
-/* A shape that is computed stands for itself by what is filled with it. */
 static void read_reshape(tutti_graphdef_import *m)
 {
-    tutti_axes dims;
-    tutti_sym x = IN(0), shape = IN(1);
-    if (m->status != TUTTI_OK)
-        return;
-    if (tutti__is(shape.node, "constant")) {
-        if (tutti__graphdef_ints(m, 1, &dims))
-            made(m, (tutti_reshape)(x, dims.count, dims.values));
-        return;
-    }
-    tutti_type type = tutti_sym_type(shape);
-    if (type.rank != 1 || type.dims[0] < 0 || type.dims[0] > TUTTI_MAX_RANK) {
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "the number of its dimensions is not known");
-        return;
-    }
-    /* -1 is what the others leave: size(x) / -product */
-    shape = type.dtype == TUTTI_I64 ? shape : tutti_cast(shape, TUTTI_I64);
-    tutti_sym size = tutti_cast((tutti_size)(x, 0, NULL), TUTTI_F64);
-    tutti_sym product = tutti_cast(tutti_prod(shape), TUTTI_F64);
-    tutti_sym open = tutti_cast(tutti_neg(tutti_div(size, product)), TUTTI_I64);
-    tutti_sym below = tutti_less(shape, tutti_scalar_like(shape, 0));
-    tutti_sym whole = tutti_where(below, open, shape);
-    made(m, tutti_reshape_like(x, (tutti_fill_dynamic)(whole, TUTTI_BOOL, 0, 0, NULL)));
+    tutti_sym x = IN(0);
+    if (m->status == TUTTI_OK)
+        made(m, tutti__graphdef_reshaped(m, x, 1));
 }
 
 static void read_squeeze(tutti_graphdef_import *m)
 {
     const tutti_graphdef_attr *axes = tutti__graphdef_attr(m->node, "squeeze_dims");
     tutti_sym x = IN(0);
+    axes = axes ? axes : tutti__graphdef_attr(m->node, "axis");
     if (m->status == TUTTI_OK)
         made(m,
              (tutti_squeeze)(x, axes ? (int)axes->ints.count : 0, axes ? axes->ints.items : NULL));
@@ -56,30 +37,58 @@ static void read_transpose(tutti_graphdef_import *m)
         made(m, (tutti_transpose)(x, order.count, order.values));
 }
 
+/* Repeating by numbers that are computed: [1, d0, 1, d1, …] repeated to [m0, d0, m1, d1, …]. */
+static void tile_later(tutti_graphdef_import *m, tutti_sym x, tutti_sym times)
+{
+    int rank = tutti_sym_type(x).rank;
+    int64_t open[TUTTI_MAX_RANK], pairs = 2 * rank;
+    if (pairs > TUTTI_MAX_RANK) {
+        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED,
+                             "repeats more than %d dimensions by numbers "
+                             "that are computed",
+                             TUTTI_MAX_RANK / 2);
+        return;
+    }
+    for (int i = 0; i < TUTTI_MAX_RANK; i++)
+        open[i] = TUTTI_ANY;
+    times = tutti_cast(times, TUTTI_I64);
+    tutti_sym shape = tutti_shape(x);
+    tutti_sym from = tutti_reshape(tutti_stack(1, tutti_ones_like(shape), shape), -1);
+    tutti_sym to = tutti_reshape(tutti_stack(1, times, shape), -1);
+    tutti_sym y =
+        tutti_reshape_like(x, (tutti_fill_dynamic)(from, TUTTI_BOOL, 0, (int)pairs, open));
+    y = tutti_broadcast_like(y, (tutti_fill_dynamic)(to, TUTTI_BOOL, 0, (int)pairs, open));
+    made(m, tutti_reshape_like(
+                y, (tutti_fill_dynamic)(tutti_mul(times, shape), TUTTI_BOOL, 0, rank, open)));
+}
+
 static void read_tile(tutti_graphdef_import *m)
 {
     tutti_axes times;
-    tutti_sym x = IN(0);
-    if (m->status == TUTTI_OK && tutti__graphdef_ints(m, 1, &times))
+    tutti_sym x = IN(0), by = IN(1);
+    if (m->status != TUTTI_OK)
+        return;
+    if (!tutti__graphdef_try_value(m, 1))
+        tile_later(m, x, by);
+    else if (tutti__graphdef_ints(m, 1, &times))
         made(m, (tutti_tile)(x, times.count, times.values));
 }
 
-/* ConcatV2 has its axis last; Pack as an attribute; AddN adds. */
+/* ConcatV2 has its axis last, Concat first; Pack as an attribute; AddN adds. */
 static void read_join(tutti_graphdef_import *m)
 {
-    tutti_sym parts[64];
     tutti_axes axis = {.count = 1};
-    bool joins = strcmp(m->node->op, "ConcatV2") == 0;
-    int count = tutti__graphdef_inputs(m->node) - joins;
-    if (count < 1 || count > 64) {
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "has %d inputs", count);
+    bool last = strcmp(m->node->op, "ConcatV2") == 0, first = strcmp(m->node->op, "Concat") == 0;
+    int count = tutti__graphdef_inputs(m->node) - last - first;
+    tutti_sym *parts = tutti__graphdef_take(m, count > 0 ? (size_t)count : 1, sizeof *parts);
+    if (count < 1)
+        tutti__graphdef_fail(m, TUTTI_CORRUPT, "has %d inputs", count);
+    for (int i = 0; m->status == TUTTI_OK && i < count; i++)
+        parts[i] = IN(i + first);
+    if (m->status != TUTTI_OK ||
+        ((last || first) && !tutti__graphdef_ints(m, first ? 0 : count, &axis)))
         return;
-    }
-    for (int i = 0; i < count; i++)
-        parts[i] = IN(i);
-    if (m->status != TUTTI_OK || (joins && !tutti__graphdef_ints(m, count, &axis)))
-        return;
-    if (joins) {
+    if (last || first) {
         made(m, (tutti_concat)((int)axis.values[0], count, parts));
     } else if (strcmp(m->node->op, "Pack") == 0) {
         made(m, (tutti_stack)((int)attr_int(m, "axis", 0), count, parts));
@@ -90,10 +99,29 @@ static void read_join(tutti_graphdef_import *m)
     }
 }
 
+/* Mirrored with the edge itself. */
+static tutti_sym symmetric(tutti_sym x, const tutti_pad_options *o)
+{
+    for (int axis = 0; axis < o->before.count; axis++) {
+        int64_t before = o->before.values[axis], after = o->after.values[axis];
+        tutti_sym parts[3];
+        int count = 0;
+        if (before > 0)
+            parts[count++] = tutti_reverse(tutti_slice_axis(x, axis, 0, before), axis);
+        parts[count++] = x;
+        if (after > 0)
+            parts[count++] = tutti_reverse(tutti_slice_axis(x, axis, -after, TUTTI_LAST), axis);
+        x = count > 1 ? (tutti_concat)(axis, count, parts) : x;
+    }
+    return x;
+}
+
+/* Pad(x, pads), PadV2(x, pads, value), MirrorPad(x, pads). */
 static void read_pad(tutti_graphdef_import *m)
 {
     tutti_pad_options o = {.struct_size = sizeof o};
     const tutti_tensor *pads = tutti__graphdef_value(m, 1);
+    bool mirror = strcmp(m->node->op, "MirrorPad") == 0;
     tutti_sym x = IN(0);
     const tutti_tensor *value = m->status == TUTTI_OK && strcmp(m->node->op, "PadV2") == 0
                                     ? tutti__graphdef_value(m, 2)
@@ -106,7 +134,9 @@ static void read_pad(tutti_graphdef_import *m)
         o.after.values[i] = tutti_tensor_get_int(pads, 2 * i + 1);
     }
     o.value = value ? tutti_tensor_get(value, 0) : 0;
-    made(m, (tutti_pad)(x, &o));
+    o.mode = mirror ? "reflect" : NULL;
+    bool twice = mirror && strcmp(attr_string(m, "mode", ""), "SYMMETRIC") == 0;
+    made(m, twice ? symmetric(x, &o) : (tutti_pad)(x, &o));
 }
 
 static void read_cast(tutti_graphdef_import *m)
@@ -128,52 +158,76 @@ static void read_shape(tutti_graphdef_import *m)
         made(m, to && to->type == 9 ? tutti_shape(x) : tutti_cast(tutti_shape(x), TUTTI_I32));
 }
 
-static void read_gather(tutti_graphdef_import *m)
-{
-    tutti_axes axis = {.count = 1};
-    tutti_sym x = IN(0), at = IN(1);
-    if (m->status == TUTTI_OK && strcmp(m->node->op, "GatherV2") == 0 &&
-        !tutti__graphdef_ints(m, 2, &axis))
-        return;
-    if (m->status == TUTTI_OK)
-        made(m, tutti_gather(x, at, (int)axis.values[0]));
-}
-
-/* x[begin:end:step] with masks: bit i of begin_mask and end_mask leaves an end open, of
- * shrink_axis_mask takes one element and drops the axis. */
-static void read_strided_slice(tutti_graphdef_import *m)
-{
-    tutti_axes begin, end, step, drop = {0};
-    tutti_slice_options o = {.struct_size = sizeof o};
-    tutti_sym x = IN(0);
-    if (attr_int(m, "ellipsis_mask", 0) || attr_int(m, "new_axis_mask", 0))
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "ellipsis and new axes are not supported");
-    if (m->status != TUTTI_OK || !tutti__graphdef_ints(m, 1, &begin) ||
-        !tutti__graphdef_ints(m, 2, &end) || !tutti__graphdef_ints(m, 3, &step))
-        return;
-    o.begin.count = o.end.count = o.step.count = begin.count;
-    for (int i = 0; i < begin.count && i < end.count && i < step.count; i++) {
-        bool shrinks = attr_int(m, "shrink_axis_mask", 0) >> i & 1;
-        int64_t from = begin.values[i];
-        o.begin.values[i] = attr_int(m, "begin_mask", 0) >> i & 1 ? TUTTI_FIRST : from;
-        o.end.values[i] = attr_int(m, "end_mask", 0) >> i & 1 ? TUTTI_LAST : end.values[i];
-        o.step.values[i] = step.values[i];
-        if (!shrinks)
-            continue;
-        o.begin.values[i] = from;
-        o.end.values[i] = from == -1 ? TUTTI_LAST : from + 1;
-        drop.values[drop.count++] = i;
-    }
-    tutti_sym y = (tutti_slice)(x, &o);
-    made(m, drop.count > 0 ? (tutti_squeeze)(y, drop.count, drop.values) : y);
-}
-
 static void read_fill(tutti_graphdef_import *m)
 {
-    tutti_axes dims;
-    tutti_sym value = IN(1);
-    if (m->status == TUTTI_OK && tutti__graphdef_ints(m, 0, &dims))
-        made(m, (tutti_broadcast_to)(value, dims.count, dims.values));
+    tutti_sym value = IN(1), like = tutti__graphdef_like(m, 0);
+    if (m->status == TUTTI_OK)
+        made(m, tutti_broadcast_like(value, like));
+}
+
+static void read_broadcast(tutti_graphdef_import *m)
+{
+    tutti_sym x = IN(0), like = tutti__graphdef_like(m, 1);
+    if (m->status == TUTTI_OK)
+        made(m, tutti_broadcast_like(x, like));
+}
+
+/* The shape that two shapes give together. */
+static void read_broadcast_args(tutti_graphdef_import *m)
+{
+    tutti_sym a = tutti__graphdef_like(m, 0), b = tutti__graphdef_like(m, 1), shape = IN(0);
+    if (m->status == TUTTI_OK)
+        made(m, tutti_cast(tutti_shape(tutti_logical_or(a, b)), tutti_sym_type(shape).dtype));
+}
+
+static void read_size(tutti_graphdef_import *m)
+{
+    const tutti_graphdef_attr *to = tutti__graphdef_attr(m->node, "out_type");
+    tutti_dtype dtype = to && to->type == 9 ? TUTTI_I64 : TUTTI_I32;
+    tutti_sym x = IN(0);
+    if (m->status != TUTTI_OK)
+        return;
+    if (strcmp(m->node->op, "Rank") == 0)
+        made(m, tutti_scalar(m->graph, TUTTI_I32, tutti_sym_type(x).rank));
+    else
+        made(m, tutti_cast((tutti_size)(x, 0, NULL), dtype));
+}
+
+static void read_range(tutti_graphdef_import *m)
+{
+    tutti_sym in[3];
+    const tutti_tensor *known[3];
+    bool all = true;
+    for (int i = 0; i < 3; i++) {
+        in[i] = IN(i);
+        known[i] = m->status == TUTTI_OK ? tutti__graphdef_try_value(m, i) : NULL;
+        all = all && known[i] && tutti_tensor_count(known[i]) == 1;
+    }
+    if (m->status == TUTTI_OK && all)
+        made(m, tutti_range(m->graph, tutti_tensor_get(known[0], 0), tutti_tensor_get(known[1], 0),
+                            tutti_tensor_get(known[2], 0), tutti_sym_type(in[0]).dtype));
+    else if (m->status == TUTTI_OK)
+        made(m, tutti_range_dynamic(in[0], in[1], in[2]));
+}
+
+static void read_reverse(tutti_graphdef_import *m)
+{
+    tutti_axes axes;
+    tutti_sym x = IN(0);
+    if (m->status == TUTTI_OK && tutti__graphdef_ints(m, 1, &axes))
+        made(m, axes.count > 0 ? (tutti_reverse)(x, axes.count, axes.values) : x);
+}
+
+static void read_roll(tutti_graphdef_import *m)
+{
+    tutti_axes shifts, axes;
+    tutti_sym x = IN(0);
+    if (m->status != TUTTI_OK || !tutti__graphdef_ints(m, 1, &shifts) ||
+        !tutti__graphdef_ints(m, 2, &axes))
+        return;
+    for (int i = 0; i < axes.count && i < shifts.count; i++)
+        x = tutti_roll(x, shifts.values[i], (int)axes.values[i]);
+    made(m, x);
 }
 
 /* Split has its axis first, SplitV sizes and axis last, Unpack the axis as an attribute. */
@@ -197,14 +251,31 @@ static void read_split(tutti_graphdef_import *m)
 }
 
 const tutti_graphdef_entry tutti__graphdef_shapes[] = {
-    {"Split", read_split},         {"SplitV", read_split},
-    {"Unpack", read_split},        {"Reshape", read_reshape},
-    {"Squeeze", read_squeeze},     {"ExpandDims", read_expand_dims},
-    {"Transpose", read_transpose}, {"Tile", read_tile},
-    {"ConcatV2", read_join},       {"Pack", read_join},
-    {"AddN", read_join},           {"Pad", read_pad},
-    {"PadV2", read_pad},           {"Cast", read_cast},
-    {"Shape", read_shape},         {"Gather", read_gather},
-    {"GatherV2", read_gather},     {"StridedSlice", read_strided_slice},
-    {"Fill", read_fill},           {NULL, NULL},
+    {"Split", read_split},
+    {"SplitV", read_split},
+    {"Unpack", read_split},
+    {"Reshape", read_reshape},
+    {"Squeeze", read_squeeze},
+    {"ExpandDims", read_expand_dims},
+    {"Transpose", read_transpose},
+    {"Tile", read_tile},
+    {"ConcatV2", read_join},
+    {"Pack", read_join},
+    {"Concat", read_join},
+    {"AccumulateNV2", read_join},
+    {"AddN", read_join},
+    {"Pad", read_pad},
+    {"PadV2", read_pad},
+    {"MirrorPad", read_pad},
+    {"Cast", read_cast},
+    {"Shape", read_shape},
+    {"Fill", read_fill},
+    {"BroadcastTo", read_broadcast},
+    {"Size", read_size},
+    {"Rank", read_size},
+    {"Range", read_range},
+    {"ReverseV2", read_reverse},
+    {"Roll", read_roll},
+    {"BroadcastArgs", read_broadcast_args},
+    {NULL, NULL},
 };

@@ -1,110 +1,19 @@
 /* graphdef_test.c: TensorFlow's graphs: written for TensorBoard, read when they are frozen. */
-#include "base/test.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/world.h"
-#include "bridge/graphdef.h"
-#include "tutti/session.h"
-
-/* ---- making frozen graphs ---- */
-
-static void put_type(tutti_text *text, const char *name, int type)
-{
-    size_t attr = tutti__proto_open(text, 5);
-    tutti__proto_put_string(text, 1, name);
-    size_t value = tutti__proto_open(text, 2);
-    tutti__proto_put_int(text, 6, type);
-    tutti__proto_close(text, value);
-    tutti__proto_close(text, attr);
-}
-
-static void put_dims(tutti_text *text, uint32_t number, int rank, const int64_t *dims)
-{
-    size_t shape = tutti__proto_open(text, number);
-    for (int i = 0; i < rank; i++) {
-        size_t dim = tutti__proto_open(text, 2);
-        tutti__proto_put_int(text, 1, dims[i]);
-        tutti__proto_close(text, dim);
-    }
-    tutti__proto_close(text, shape);
-}
-
-static size_t begin_node(tutti_text *text, const char *name, const char *op, const char *a,
-                         const char *b)
-{
-    size_t mark = tutti__proto_open(text, 1);
-    tutti__proto_put_string(text, 1, name);
-    tutti__proto_put_string(text, 2, op);
-    if (a)
-        tutti__proto_put_string(text, 3, a);
-    if (b)
-        tutti__proto_put_string(text, 3, b);
-    return mark;
-}
-
-static void put_node(tutti_text *text, const char *name, const char *op, const char *a,
-                     const char *b)
-{
-    tutti__proto_close(text, begin_node(text, name, op, a, b));
-}
-
-static void put_placeholder(tutti_text *text, const char *name, int rank, const int64_t *dims)
-{
-    size_t node = begin_node(text, name, "Placeholder", NULL, NULL);
-    put_type(text, "dtype", 1);
-    size_t attr = tutti__proto_open(text, 5);
-    tutti__proto_put_string(text, 1, "shape");
-    size_t value = tutti__proto_open(text, 2);
-    put_dims(text, 7, rank, dims);
-    tutti__proto_close(text, value);
-    tutti__proto_close(text, attr);
-    tutti__proto_close(text, node);
-}
-
-/* `type` 1: f32, 3: i32; one value stands for all that are missing. */
-static void put_const(tutti_text *text, const char *name, int type, int rank, const int64_t *dims,
-                      int count, const float *values)
-{
-    size_t node = begin_node(text, name, "Const", NULL, NULL);
-    size_t attr = tutti__proto_open(text, 5);
-    tutti__proto_put_string(text, 1, "value");
-    size_t value = tutti__proto_open(text, 2), tensor = tutti__proto_open(text, 8);
-    tutti__proto_put_int(text, 1, type);
-    put_dims(text, 2, rank, dims);
-    for (int i = 0; i < count; i++)
-        if (type == 1)
-            tutti__proto_put_float(text, 5, values[i]);
-        else
-            tutti__proto_put_int(text, 7, (int64_t)values[i]);
-    tutti__proto_close(text, tensor);
-    tutti__proto_close(text, value);
-    tutti__proto_close(text, attr);
-    tutti__proto_close(text, node);
-}
+#include "bridge/graphdef_hand.h"
 
 /* relu(x w + b), users before what they use. */
 static void put_dense(tutti_text *text)
 {
-    put_node(text, "y", "Relu", "sum", NULL);
-    put_node(text, "sum", "BiasAdd", "product:0", "b");
-    put_node(text, "product", "MatMul", "x", "w/read");
-    put_node(text, "w/read", "Identity", "w", "^x");
+    put(text, "y", "Relu", "sum", "");
+    put(text, "sum", "BiasAdd", "product:0 b", "");
+    put(text, "product", "MatMul", "x w/read", "");
+    put(text, "w/read", "Identity", "w ^x", "");
     put_const(text, "w", 1, 2, (int64_t[]){2, 2}, 4, (float[]){1, 2, 3, 4});
     put_const(text, "b", 1, 1, (int64_t[]){2}, 1, (float[]){-5});
     put_placeholder(text, "x", 2, (int64_t[]){-1, 2});
-}
-
-static tutti_status into_graph(const tutti_text *text, tutti_graph *graph, tutti_onnx_ports *ports)
-{
-    tutti_graphdef *def;
-    TUTTI_TRY(tutti__graphdef_decode("frozen", text->data, text->size, &def));
-    tutti_status status = tutti__graphdef_into_graph(def, graph, ports);
-    tutti__graphdef_free(def);
-    return status;
 }
 
 TUTTI_TEST(graphdef_frozen_graphs_run)
@@ -141,8 +50,8 @@ TUTTI_TEST(graphdef_names_everything_that_is_missing)
     tutti_graph *graph;
     tutti_onnx_ports ports;
     put_placeholder(&text, "x", 1, (int64_t[]){2});
-    put_node(&text, "a", "DecodeJpeg", "x", NULL);
-    put_node(&text, "b", "LookupTableFind", "a", NULL);
+    put(&text, "a", "DecodeJpeg", "x", "");
+    put(&text, "b", "LookupTableFind", "a", "");
     CHECK_OK(tutti_graph_create(&graph));
     CHECK_STATUS(into_graph(&text, graph, &ports), TUTTI_UNSUPPORTED);
     CHECK_CONTAINS(tutti_error_message(), "DecodeJpeg ('a')");
@@ -158,8 +67,8 @@ TUTTI_TEST(graphdef_refuses_cycles_and_unknown_names)
         tutti_text text = {0};
         tutti_graph *graph;
         tutti_onnx_ports ports;
-        put_node(&text, "a", "Relu", inputs[i], NULL);
-        put_node(&text, "b", "Relu", "a", NULL);
+        put(&text, "a", "Relu", inputs[i], "");
+        put(&text, "b", "Relu", "a", "");
         CHECK_OK(tutti_graph_create(&graph));
         CHECK(into_graph(&text, graph, &ports) != TUTTI_OK);
         CHECK_CONTAINS(tutti_error_message(), i == 0 ? "cycle" : "not there");
@@ -198,14 +107,14 @@ TUTTI_TEST(graphdef_shows_a_graph)
     CHECK_OK(tutti_export_graphdef(g, path));
     CHECK_OK(world->read_file(world->self, path, 1 << 20, &data, &size));
     CHECK_OK(tutti__graphdef_decode(path, data, size, &def));
-    CHECK(def->nodes.count >= 4);
-    const tutti_graphdef_node *weight = tutti__map_get(&def->by_name, "dense/w");
+    CHECK(def->graph.nodes.count >= 4);
+    const tutti_graphdef_node *weight = tutti__map_get(&def->graph.by_name, "dense/w");
     CHECK(weight != NULL);
     CHECK_STR(weight->op, "variable");
     bool found = false;
-    for (size_t i = 0; i < def->nodes.count; i++)
-        found = found || (strcmp(def->nodes.items[i].op, "matmul") == 0 &&
-                          strcmp(def->nodes.items[i].inputs.items[0], "x") == 0);
+    for (size_t i = 0; i < def->graph.nodes.count; i++)
+        found = found || (strcmp(def->graph.nodes.items[i].op, "matmul") == 0 &&
+                          strcmp(def->graph.nodes.items[i].inputs.items[0], "x") == 0);
     CHECK(found);
     tutti__graphdef_free(def);
     free(data);

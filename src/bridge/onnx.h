@@ -338,6 +338,6 @@ tutti_status tutti__onnx_into_graph(const tutti_onnx *onnx, const char *file, tu
                                     const tutti_onnx_graph_options *options,
                                     tutti_onnx_ports *ret_ports);
 /* Inputs, outputs, opset, operators and parameters, as text for a person. */
-tutti_status tutti__onnx_describe(const char *path, tutti_text *text);
+tutti_status tutti__onnx_describe(const char *path, bool json, tutti_text *text);
 
 #endif

@@ -310,7 +310,7 @@ static tutti_status name_ports(const tutti_graph *graph, int count, const tutti_
     if (count < 0 || count > 64)
         return tutti_fail(TUTTI_INVALID, "tutti_export_graph_onnx: at most 64 inputs and outputs");
     for (int i = 0; i < count; i++) {
-        if (!syms[i].node || syms[i].node->graph != graph)
+        if (!syms || !syms[i].node || syms[i].node->graph != graph)
             return tutti_fail(TUTTI_INVALID,
                               "tutti_export_graph_onnx: input or output %d is not of the graph", i);
         ret[i] = (tutti_onnx_port){syms[i].node->name, syms[i]};
@@ -324,7 +324,7 @@ tutti_status(tutti_export_graph_onnx)(tutti_session *session, const char *path, 
 {
     tutti_onnx_port fed[64], wanted[64];
     tutti_onnx *onnx;
-    tutti_graph *graph = output_count > 0 ? tutti_sym_graph(outputs[0]) : NULL;
+    tutti_graph *graph = output_count > 0 && outputs ? tutti_sym_graph(outputs[0]) : NULL;
     if (!session || !path || !graph)
         return tutti_fail(TUTTI_INVALID,
                           "tutti_export_graph_onnx: needs a session, a path and an output");

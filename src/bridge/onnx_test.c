@@ -375,15 +375,21 @@ TUTTI_TEST(onnx_describe_says_what_is_in_a_file)
     onnx_tickets(job, &c);
     build(&c);
     CHECK_OK(tutti_export_onnx(c.model, path, .opset = 18));
-    CHECK_OK(tutti__onnx_describe(path, &text));
+    CHECK_OK(tutti__onnx_describe(path, false, &text));
     CHECK_CONTAINS(text.data, "ONNX model 'tickets', opset 18, IR version 8, by tutti");
     CHECK_CONTAINS(text.data, "title: i32[batch,title_1]");
     CHECK_CONTAINS(text.data, "department: f32[batch,4]");
     CHECK_CONTAINS(text.data, "LSTM 2");
     CHECK_CONTAINS(text.data, "weight   dense/kernel: f32[172,1]");
     tutti__text_free(&text);
+    CHECK_OK(tutti__onnx_describe(path, true, &text));
+    CHECK_CONTAINS(text.data, "{\"model\": \"tickets\", \"opset\": 18, \"ir_version\": 8,");
+    CHECK_CONTAINS(text.data, "{\"input\": \"title\", \"type\": \"i32[batch,title_1]\"}\n");
+    CHECK_CONTAINS(text.data, "\"LSTM\": 2");
+    CHECK_CONTAINS(text.data, "{\"weight\": \"dense/kernel\", \"type\": \"f32[172,1]\"}\n");
+    tutti__text_free(&text);
     remove(path);
     release(&c);
-    CHECK_STATUS(tutti__onnx_describe("/no/such.onnx", &text), TUTTI_NOT_FOUND);
+    CHECK_STATUS(tutti__onnx_describe("/no/such.onnx", false, &text), TUTTI_NOT_FOUND);
     CHECK_INT(tutti_close(job), 0);
 }

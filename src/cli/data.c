@@ -13,22 +13,37 @@
 #include "io/idx.h"
 
 static const char usage[] =
-    "usage: tutti data\n"
-    "       tutti data inspect NAME [--data DIR]\n"
+    "usage: tutti data [--json]\n"
+    "       tutti data inspect NAME|FILE [--data DIR] [--json]\n"
     "       tutti data make NAME DIR [--data DIR] [--limit N] [--format npz|idx|cifar]\n"
     "       tutti data convert IN OUT\n\n"
     "Without more, lists the datasets that programs can load by name.\n"
-    "inspect  splits, shapes, the first examples and how often each class occurs\n"
+    "inspect  splits, shapes, the first examples and how often each class occurs; of a file what\n"
+    "         'tutti show' says. --json: an object a line\n"
     "make     writes a dataset's splits into DIR: drawn digits as IDX files named as MNIST's, images\n"
     "         in CIFAR-10's binary form, or NPZ with the arrays x and y\n"
     "convert  .npy, .npz, .safetensors, .csv, CIFAR-10's .bin or IDX (also .gz) to .npy, .npz,\n"
     "         .safetensors or .idx\n\n"
     "exit codes: 0 success, 1 failure, 2 wrong usage\n";
 
-static int list(void)
+static void list_json(const tutti_dataset_kind *kind)
+{
+    printf("{\"name\":\"%s\",\"doc\":", kind->name);
+    tutti__print_quoted(kind->doc);
+    printf(",\"splits\":{");
+    for (int k = 0; k < 4 && kind->splits[k].name; k++)
+        printf("%s\"%s\":%" PRId64, k ? "," : "", kind->splits[k].name, kind->splits[k].examples);
+    printf("},\"classes\":%" PRId64 "}\n", kind->classes);
+}
+
+static int list(bool json)
 {
     const tutti_dataset_kind *kind;
     for (int i = 0; (kind = tutti_dataset_kind_at(i)) != NULL; i++) {
+        if (json) {
+            list_json(kind);
+            continue;
+        }
         printf("%-10s %s\n%-10s", kind->name, kind->doc, "");
         for (int k = 0; k < 4 && kind->splits[k].name; k++)
             printf(" %s %" PRId64, kind->splits[k].name, kind->splits[k].examples);
@@ -174,7 +189,7 @@ static void show_digit(const tutti_tensor *images, int64_t index)
     }
 }
 
-static void show_classes(const tutti_tensor *labels, int64_t classes)
+static void show_classes(const tutti_tensor *labels, int64_t classes, bool json)
 {
     int64_t counts[64] = {0};
     for (int64_t i = 0; i < tutti_tensor_count(labels); i++) {
@@ -182,29 +197,44 @@ static void show_classes(const tutti_tensor *labels, int64_t classes)
         if (c >= 0 && c < 64)
             counts[c]++;
     }
-    printf("  classes");
+    printf(json ? ",\"classes\":[" : "  classes");
     for (int64_t i = 0; i < classes && i < 64; i++)
-        printf(" %" PRId64 ":%" PRId64, i, counts[i]);
-    printf("\n");
+        if (json)
+            printf("%s%" PRId64, i ? "," : "", counts[i]);
+        else
+            printf(" %" PRId64 ":%" PRId64, i, counts[i]);
+    printf(json ? "]" : "\n");
 }
 
-static tutti_status inspect(tutti_job *job, const char *name)
+static void show_split(const tutti_dataset_kind *kind, int split, const tutti_element *all,
+                       bool json)
+{
+    char text[TUTTI_TYPE_TEXT];
+    printf(json ? "{\"split\":\"%s\",\"components\":[" : "%s\n", kind->splits[split].name);
+    for (int k = 0; k < all->count; k++) {
+        tutti_type_text(tutti_tensor_type(all->tensors[k]), text);
+        if (json)
+            printf("%s\"%s\"", k ? "," : "", text);
+        else
+            printf("  component %d: %s\n", k, text);
+    }
+    printf(json ? "]" : "");
+    if (all->count > 1 && kind->classes > 0)
+        show_classes(all->tensors[1], kind->classes, json);
+    if (!json && split == 0 && tutti_tensor_rank(all->tensors[0]) == 4)
+        show_digit(all->tensors[0], 0);
+    printf(json ? "}\n" : "");
+}
+
+static tutti_status inspect(tutti_job *job, const char *name, bool json)
 {
     const tutti_dataset_kind *kind = find_kind(name);
     if (!kind)
         return TUTTI_NOT_FOUND;
     for (int i = 0; i < 4 && kind->splits[i].name; i++) {
         tutti_element all;
-        char text[TUTTI_TYPE_TEXT];
         TUTTI_TRY(take_split(job, name, kind->splits[i].name, 0, &all));
-        printf("%s\n", kind->splits[i].name);
-        for (int k = 0; k < all.count; k++)
-            printf("  component %d: %s\n", k,
-                   tutti_type_text(tutti_tensor_type(all.tensors[k]), text));
-        if (all.count > 1 && kind->classes > 0)
-            show_classes(all.tensors[1], kind->classes);
-        if (i == 0 && tutti_tensor_rank(all.tensors[0]) == 4)
-            show_digit(all.tensors[0], 0);
+        show_split(kind, i, &all, json);
         tutti_element_release(&all);
     }
     return TUTTI_OK;
@@ -302,10 +332,21 @@ static tutti_status convert(const char *from, const char *to)
     return status;
 }
 
+/* A path, where no dataset has the name. */
+static bool is_file(const char *name)
+{
+    const tutti_dataset_kind *kind;
+    for (int i = 0; (kind = tutti_dataset_kind_at(i)) != NULL; i++)
+        if (strcmp(kind->name, name) == 0)
+            return false;
+    return strpbrk(name, "./") != NULL;
+}
+
 static int run(int argc, char **argv)
 {
     const char *format = NULL;
     int64_t limit = 0;
+    bool json = tutti__flag(&argc, argv, "--json");
     if (tutti__option(&argc, argv, "--format", &format) && strcmp(format, "npz") != 0 &&
         strcmp(format, "idx") != 0 && strcmp(format, "cifar") != 0)
         return tutti__complain("--format takes npz, idx or cifar, not '%s'", format),
@@ -316,9 +357,11 @@ static int run(int argc, char **argv)
     tutti_status status = tutti_job_check(job);
     int code = TUTTI_EXIT_OK;
     if (status != TUTTI_OK || argc == 1)
-        code = status == TUTTI_OK ? list() : TUTTI_EXIT_USAGE;
+        code = status == TUTTI_OK ? list(json) : TUTTI_EXIT_USAGE;
+    else if (strcmp(argv[1], "inspect") == 0 && argc == 3 && is_file(argv[2]))
+        code = tutti__show_path(argv[2], json);
     else if (strcmp(argv[1], "inspect") == 0 && argc == 3)
-        status = inspect(job, argv[2]);
+        status = inspect(job, argv[2], json);
     else if (strcmp(argv[1], "make") == 0 && argc == 4)
         status = make(job, argv[2], argv[3], format, limit);
     else if (strcmp(argv[1], "convert") == 0 && argc == 4)

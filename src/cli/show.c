@@ -8,6 +8,7 @@
 #include "base/world.h"
 #include "cli/command.h"
 #include "cli/viewer.h"
+#include "io/json.h"
 #include "tables/viewer.h"
 
 static const char usage[] =
@@ -37,13 +38,26 @@ bool tutti__ends_with(const char *text, const char *ending)
     return n >= e && strcmp(text + n - e, ending) == 0;
 }
 
+void tutti__print_quoted(const char *text)
+{
+    tutti_text to = {0};
+    tutti_json_writer w = {.text = &to};
+    tutti__json_put_string(&w, text);
+    if (tutti__json_finish(&w) == TUTTI_OK)
+        fwrite(to.data, 1, to.size, stdout);
+    else
+        printf("\"?\"");
+    tutti__text_free(&to);
+}
+
 void tutti__show_tensor(const char *name, const tutti_type *type, int64_t bytes, bool json)
 {
     char text[TUTTI_TYPE_TEXT];
-    if (json)
-        printf("{\"name\":\"%s\",\"type\":\"%s\",\"bytes\":%" PRId64 "}\n", name,
-               tutti_type_text(type, text), bytes);
-    else
+    if (json) {
+        printf("{\"name\":");
+        tutti__print_quoted(name);
+        printf(",\"type\":\"%s\",\"bytes\":%" PRId64 "}\n", tutti_type_text(type, text), bytes);
+    } else
         printf("  %-44s %-24s %12" PRId64 "\n", name, tutti_type_text(type, text), bytes);
 }
 
@@ -79,9 +93,11 @@ static bool is_image(const char *name)
 
 static void print_entry(const char *name, const char *kind, int64_t size, bool json)
 {
-    if (json)
-        printf("{\"name\":\"%s\",\"kind\":\"%s\",\"size\":%" PRId64 "}\n", name, kind, size);
-    else
+    if (json) {
+        printf("{\"name\":");
+        tutti__print_quoted(name);
+        printf(",\"kind\":\"%s\",\"size\":%" PRId64 "}\n", kind, size);
+    } else
         printf("  %-44s %-32s %12" PRId64 "\n", name, kind, size);
 }
 
@@ -114,29 +130,34 @@ static int show_folder(const char *folder, size_t count, char *const *names, boo
     return TUTTI_EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+int tutti__show_path(const char *path, bool json)
 {
-    bool json = tutti__flag(&argc, argv, "--json");
     tutti_glance glance;
     char **names;
     size_t count;
-    if (argc != 2)
-        return tutti__complain("show takes one FILE; --help tells more"), TUTTI_EXIT_USAGE;
-    if (list_folder(argv[1], &names, &count) == TUTTI_OK) {
-        int code = show_folder(argv[1], count, names, json);
+    if (list_folder(path, &names, &count) == TUTTI_OK) {
+        int code = show_folder(path, count, names, json);
         free(names);
         return code;
     }
-    if (look(argv[1], &glance) != TUTTI_OK)
+    if (look(path, &glance) != TUTTI_OK)
         return tutti__complain("%s", tutti_error_message());
     const tutti_viewer *best = find_viewer(&glance);
     if (!best)
-        return tutti__complain("%s is of no kind that Tutti knows", argv[1]);
+        return tutti__complain("%s is of no kind that Tutti knows", path);
     if (!json)
-        printf("%s: %s, %" PRId64 " bytes\n", argv[1], best->kind, glance.size);
+        printf("%s: %s, %" PRId64 " bytes\n", path, best->kind, glance.size);
     if (best->show(&glance, json) != TUTTI_OK)
         return tutti__complain("%s", tutti_error_message());
     return TUTTI_EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    bool json = tutti__flag(&argc, argv, "--json");
+    if (argc != 2)
+        return tutti__complain("show takes one FILE; --help tells more"), TUTTI_EXIT_USAGE;
+    return tutti__show_path(argv[1], json);
 }
 
 const tutti_command tutti_command_show = {

@@ -20,6 +20,10 @@ typedef struct tutti_viewer {
     tutti_status (*show)(const tutti_glance *glance, bool json); /* to standard output */
 } tutti_viewer;
 
+/* What is in a file or folder; the exit code. */
+int tutti__show_path(const char *path, bool json);
+/* "text" as JSON writes it, to standard output. */
+void tutti__print_quoted(const char *text);
 bool tutti__ends_with(const char *text, const char *ending);
 /* One line of a list of tensors. */
 void tutti__show_tensor(const char *name, const tutti_type *type, int64_t bytes, bool json);

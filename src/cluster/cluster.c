@@ -223,37 +223,37 @@ void tutti_cluster_free(tutti_cluster *cluster)
 
 int tutti_cluster_rank(const tutti_cluster *cluster)
 {
-    return cluster->rank;
+    return cluster ? cluster->rank : -1;
 }
 
 int tutti_cluster_size(const tutti_cluster *cluster)
 {
-    return cluster->size;
+    return cluster ? cluster->size : 0;
 }
 
 tutti_role tutti_cluster_role(const tutti_cluster *cluster)
 {
-    return cluster->role;
+    return cluster ? cluster->role : TUTTI_ROLE_WORKER;
 }
 
 int tutti_cluster_index(const tutti_cluster *cluster)
 {
-    return cluster->index;
+    return cluster ? cluster->index : -1;
 }
 
 int tutti_cluster_local_rank(const tutti_cluster *cluster)
 {
-    return cluster->local_rank;
+    return cluster ? cluster->local_rank : -1;
 }
 
 int tutti_cluster_local_size(const tutti_cluster *cluster)
 {
-    return cluster->local_size;
+    return cluster ? cluster->local_size : 0;
 }
 
 int tutti_cluster_count(const tutti_cluster *cluster, tutti_role role)
 {
-    bool known = (int)role >= 0 && role < TUTTI_ROLE_COUNT;
+    bool known = cluster && (int)role >= 0 && role < TUTTI_ROLE_COUNT;
     return known ? (int)cluster->tasks[role].count : 0;
 }
 
@@ -266,7 +266,7 @@ const char *tutti_cluster_task(const tutti_cluster *cluster, tutti_role role, in
 bool tutti_cluster_of_rank(const tutti_cluster *cluster, int rank, tutti_role *ret_role,
                            int *ret_index)
 {
-    for (int role = 0; rank >= 0 && role < TUTTI_ROLE_EVALUATOR; role++) {
+    for (int role = 0; cluster && rank >= 0 && role < TUTTI_ROLE_EVALUATOR; role++) {
         int count = (int)cluster->tasks[role].count;
         if (rank < count) {
             *ret_role = (tutti_role)role;
@@ -280,15 +280,15 @@ bool tutti_cluster_of_rank(const tutti_cluster *cluster, int rank, tutti_role *r
 
 const char *tutti_cluster_meeting(const tutti_cluster *cluster)
 {
-    return cluster->meeting;
+    return cluster ? cluster->meeting : "";
 }
 
 const char *tutti_cluster_resolver(const tutti_cluster *cluster)
 {
-    return cluster->resolver;
+    return cluster ? cluster->resolver : "";
 }
 
 const char *tutti_cluster_secret_source(const tutti_cluster *cluster)
 {
-    return cluster->secret_source;
+    return cluster ? cluster->secret_source : "none";
 }

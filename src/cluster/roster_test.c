@@ -1,5 +1,6 @@
 /* roster_test.c: how whole jobs end under a simulator of network and time. TUTTI_TEST_SEED=17
  * replays one seed. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cluster/testing_roster.h"
@@ -61,4 +62,15 @@ TUTTI_TEST(roster_holds_under_thousands_of_seeds)
         check_end(&sim);
         tutti__simulation_free(&sim);
     }
+}
+
+TUTTI_TEST(verdict_says_of_a_rank_what_is_known)
+{
+    tutti_verdict v = {.rank = 1, .why = TUTTI_FAILURE_SIGNAL, .detail = 9};
+    tutti__verdict_write(&v, 2, 0);
+    CHECK_CONTAINS(v.text, "rank 1 (which had not joined yet) was ended by signal 9");
+    snprintf(v.host, sizeof v.host, "a");
+    v.pid = 42;
+    tutti__verdict_write(&v, 2, 0);
+    CHECK_CONTAINS(v.text, "rank 1 (host a, process 42) was ended by signal 9");
 }

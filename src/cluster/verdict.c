@@ -53,6 +53,18 @@ static void write_ranks(const tutti_verdict *v, int size, bool arrived, tutti_te
         tutti__text_add(text, "none");
 }
 
+/* A rank that ended before it had met the others has told nothing of itself. */
+static void write_who(const tutti_verdict *v, tutti_text *text)
+{
+    tutti__text_add(text, "rank %d", v->rank);
+    if (v->host[0] && v->pid > 0)
+        tutti__text_add(text, " (host %s, process %lld)", v->host, (long long)v->pid);
+    else if (v->host[0])
+        tutti__text_add(text, " (host %s)", v->host);
+    else
+        tutti__text_add(text, " (which had not joined yet)");
+}
+
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
 {
     tutti_text text = {0};
@@ -60,8 +72,7 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
         tutti__text_add(&text, "the launcher is gone%s%s", verdict->reason[0] ? ": " : "",
                         verdict->reason);
     else {
-        tutti__text_add(&text, "rank %d (host %s, process %lld)", verdict->rank,
-                        verdict->host[0] ? verdict->host : "?", (long long)verdict->pid);
+        write_who(verdict, &text);
         write_cause(verdict, &text);
     }
     if (verdict->operation[0] != '\0') {

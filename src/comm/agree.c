@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/given.h"
 #include "comm/comm.h"
 
 enum { TEXT_BYTES = 200 };
@@ -115,6 +116,7 @@ static tutti_status compare(agreement *a, uint64_t hash)
 tutti_status tutti_comm_agree(tutti_comm *comm, const char *what, const char *const *operations,
                               int64_t count, uint64_t hash, const tutti_comm_call *given)
 {
+    TUTTI_GIVEN(comm);
     tutti_comm_call call = {
         .struct_size = sizeof call, .timeout = given ? given->timeout : 0, .label = what};
     agreement a = {.comm = comm,

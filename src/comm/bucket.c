@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/given.h"
 #include "comm/comm.h"
 
 enum { BUCKET_BYTES = 4 << 20, BUCKET_COUNT = 1000 };
@@ -102,6 +103,7 @@ tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece
                                         tutti_reduction reduction, const tutti_comm_bucket *bucket,
                                         const tutti_comm_call *given)
 {
+    TUTTI_GIVEN(comm);
     tutti_comm_call call = tutti__call_full(given);
     TUTTI_TRY(check(pieces, piece_count, dtype, &call));
     size_t list = (size_t)(piece_count > 0 ? piece_count : 0) * sizeof *pieces;

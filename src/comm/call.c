@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/given.h"
 #include "base/world.h"
 #include "comm/comm.h"
 #include "comm/compress.h"
@@ -140,6 +141,7 @@ static tutti_status start(tutti_collective *c, const tutti_comm_call *given, boo
 
 tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return start(&(tutti_collective){.comm = comm, .operation = TUTTI_BARRIER, .dtype = TUTTI_U8},
                  call, false);
 }
@@ -147,6 +149,7 @@ tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call)
 tutti_status tutti_comm_broadcast(tutti_comm *comm, void *data, int64_t count, tutti_dtype dtype,
                                   int root, const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return start(&(tutti_collective){.comm = comm,
                                      .operation = TUTTI_BROADCAST,
                                      .in = data,
@@ -161,6 +164,7 @@ tutti_status tutti_comm_reduce(tutti_comm *comm, const void *in, void *out, int6
                                tutti_dtype dtype, tutti_reduction reduction, int root,
                                const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return start(&(tutti_collective){.comm = comm,
                                      .operation = TUTTI_REDUCE,
                                      .in = in,
@@ -207,6 +211,7 @@ tutti_status tutti_comm_all_reduce(tutti_comm *comm, const void *in, void *out, 
                                    tutti_dtype dtype, tutti_reduction reduction,
                                    const tutti_comm_call *given)
 {
+    TUTTI_GIVEN(comm);
     tutti_comm_call call = tutti__call_full(given);
     tutti_collective c = {
         .comm = comm, .in = in, .out = out, .count = count, .dtype = dtype, .reduction = reduction};
@@ -234,6 +239,7 @@ tutti_status tutti_comm_reduce_scatter(tutti_comm *comm, const void *in, void *o
                                        tutti_dtype dtype, tutti_reduction reduction,
                                        const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return start(&(tutti_collective){.comm = comm,
                                      .operation = TUTTI_REDUCE_SCATTER,
                                      .in = in,
@@ -247,6 +253,7 @@ tutti_status tutti_comm_reduce_scatter(tutti_comm *comm, const void *in, void *o
 tutti_status tutti_comm_all_gather(tutti_comm *comm, const void *in, void *out, int64_t count,
                                    tutti_dtype dtype, const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return start(&(tutti_collective){.comm = comm,
                                      .operation = TUTTI_ALL_GATHER,
                                      .in = in,
@@ -259,6 +266,7 @@ tutti_status tutti_comm_all_gather(tutti_comm *comm, const void *in, void *out, 
 tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in, const int64_t *counts,
                                           void *out, tutti_dtype dtype, const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     int64_t total = 0;
     for (int r = 0; r < comm->size; r++)
         if (counts[r] < 0 || !tutti__add_size(total, counts[r], &total))
@@ -277,6 +285,7 @@ tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in, cons
 tutti_status tutti_comm_gather(tutti_comm *comm, const void *in, void *out, int64_t count,
                                tutti_dtype dtype, int root, const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return start(&(tutti_collective){.comm = comm,
                                      .operation = TUTTI_GATHER,
                                      .in = in,
@@ -290,6 +299,7 @@ tutti_status tutti_comm_gather(tutti_comm *comm, const void *in, void *out, int6
 tutti_status tutti_comm_scatter(tutti_comm *comm, const void *in, void *out, int64_t count,
                                 tutti_dtype dtype, int root, const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return start(&(tutti_collective){.comm = comm,
                                      .operation = TUTTI_SCATTER,
                                      .in = in,
@@ -303,6 +313,7 @@ tutti_status tutti_comm_scatter(tutti_comm *comm, const void *in, void *out, int
 tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, void *out, int64_t count,
                                    tutti_dtype dtype, const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return start(&(tutti_collective){.comm = comm,
                                      .operation = TUTTI_ALL_TO_ALL,
                                      .in = in,

@@ -133,6 +133,14 @@ double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
+/* A rank's copy of its own block, while those of all ranks pass through its caches. */
+double tutti__coll_cost_own(const tutti_cost_query *query);
+/* One block of all ranks', as a message or exchanged: a short message is not taken out while it is
+ * still put in, and all blocks share the caches; whichever of the two is dearer. */
+double tutti__coll_cost_message_block(const tutti_cost_query *query);
+double tutti__coll_cost_exchange_block(const tutti_cost_query *query);
+/* Bytes that a receiver is behind the sender; of a message of no more, half of the time is his. */
+enum { TUTTI_BEHIND = 32 << 10 };
 /* A large all-reduce of ranks of one machine goes in parts of TUTTI_PART bytes for each rank, one
  * after the other: in how many, at least 1. */
 enum { TUTTI_PART = 512 << 10 };

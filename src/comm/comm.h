@@ -91,7 +91,7 @@ typedef struct tutti_cost_times {
     double one_way[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
     double exchange[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
     double folded[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
-    double phase, barrier;
+    double phase, little;
     double copy[TUTTI_COMM_SIZES], pull[TUTTI_COMM_SIZES], staged[TUTTI_COMM_SIZES];
 } tutti_cost_times;
 
@@ -106,6 +106,8 @@ typedef struct tutti_cost_thorough {
     tutti_cost_times times;
 } tutti_cost_thorough;
 tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough); /* or NULL */
+/* Calls of this size after which the caches are as a program that makes many of them finds them. */
+int tutti__cost_settling(int64_t bytes);
 tutti_comm_cost tutti__cost_guess(const tutti_comm *comm);
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call);

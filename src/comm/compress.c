@@ -1,5 +1,6 @@
 /* compress.c: compressors by name. */
 #include "comm/compress.h"
+#include "base/given.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,6 +51,7 @@ static tutti_status read_name(const char *name, const tutti_compression **ret_by
 
 tutti_status tutti_compressor_check(const char *name)
 {
+    TUTTI_GIVEN(name);
     const tutti_compression *by;
     double argument;
     return read_name(name, &by, &argument);
@@ -76,6 +78,7 @@ static tutti_status read_shape(int dim_count, const int64_t *dims, int64_t *ret_
 tutti_status tutti_compressor_create(const char *name, int dim_count, const int64_t *dims,
                                      tutti_compressor **ret_compressor)
 {
+    TUTTI_GIVEN(name);
     tutti_compressor made = {0};
     TUTTI_TRY(read_name(name, &made.by, &made.argument));
     TUTTI_TRY(read_shape(dim_count, dims, &made.rows, &made.columns));

@@ -307,7 +307,8 @@ static tutti_status measured(tutti_comm *comm, void *context)
     tutti_comm_cost cost;
     tutti_comm_get_cost(comm, &cost);
     EXPECT(cost.link[TUTTI_LINK_WITHIN].alpha > 0 && cost.link[TUTTI_LINK_WITHIN].alpha < 0.1);
-    EXPECT(cost.link[TUTTI_LINK_WITHIN].exchange[2] > 0 && cost.gamma[2] > 0);
+    EXPECT(cost.link[TUTTI_LINK_WITHIN].exchange[TUTTI_COMM_AT_MIB] > 0 &&
+           cost.gamma[TUTTI_COMM_AT_MIB] > 0);
     EXPECT(tutti_comm_predict(&cost, "all_reduce", "ring", 2, 1 << 20) > 0);
     float one = 1;
     TUTTI_TRY(tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL));
@@ -343,13 +344,17 @@ TUTTI_TEST(comm_formulas_are_the_textbooks)
 /* Loopback of a Neoverse-V1: what is in the caches costs half. */
 TUTTI_TEST(comm_parts_of_a_large_message_cost_what_caches_hold)
 {
-    tutti_comm_cost cost = {.hosts = 1, .gamma = {26e-12, 32e-12, 33e-12, 52e-12, 61e-12}};
-    const double exchange[] = {0.23e-9, 0.16e-9, 0.16e-9, 0.26e-9, 0.28e-9};
+    tutti_comm_cost cost = {
+        .hosts = 1, .gamma = {26e-12, 31e-12, 32e-12, 32e-12, 33e-12, 50e-12, 52e-12, 61e-12}};
+    const double exchange[] = {0.23e-9, 0.16e-9, 0.16e-9, 0.16e-9,
+                               0.16e-9, 0.25e-9, 0.26e-9, 0.28e-9};
     cost.link[TUTTI_LINK_WITHIN].alpha = 3e-6;
     memcpy(cost.link[TUTTI_LINK_WITHIN].exchange, exchange, sizeof exchange);
     double m = 64 << 20, parts = 64, halves = 2 * parts * 3e-6;
     double halving = tutti_comm_predict(&cost, "all_reduce", "halving", 2, 64 << 20);
-    CHECK_NEAR(halving, halves + m * (exchange[2] + exchange[4]) / 2 + m / 2 * cost.gamma[4], 1e-9);
+    CHECK_NEAR(halving,
+               halves + m * (exchange[TUTTI_COMM_AT_MIB] + exchange[7]) / 2 + m / 2 * cost.gamma[7],
+               1e-9);
     CHECK(halving < tutti_comm_predict(&cost, "all_reduce", "double_tree", 2, 64 << 20));
     CHECK(halving < tutti_comm_predict(&cost, "all_reduce", "doubling", 2, 64 << 20));
     /* Where ranks take turns on a CPU, few steps win, however many messages each has. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/given.h"
 #include "base/params.h"
 #include "base/world.h"
 #include "comm/comm.h"
@@ -203,6 +204,7 @@ static int by_key(const void *a, const void *b)
 
 tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **ret_comm)
 {
+    TUTTI_GIVEN(comm);
     tutti_fabric *fabric = comm->fabric;
     ballot own = {color, key, comm->rank, atomic_load(&fabric->contexts)};
     ballot *all = calloc((size_t)comm->size, sizeof *all);
@@ -296,6 +298,8 @@ tutti_status tutti_comm_close(tutti_comm *comm)
 
 void tutti_comm_abort(tutti_comm *comm, const char *why)
 {
+    if (!comm)
+        return;
     char text[600];
     snprintf(text, sizeof text, "rank %d aborted: %s", comm->rank, why ? why : "no reason given");
     if (comm->fabric->membership)
@@ -305,38 +309,40 @@ void tutti_comm_abort(tutti_comm *comm, const char *why)
 
 int tutti_comm_rank(const tutti_comm *comm)
 {
-    return comm->rank;
+    return comm ? comm->rank : -1;
 }
 
 int tutti_comm_size(const tutti_comm *comm)
 {
-    return comm->size;
+    return comm ? comm->size : 0;
 }
 
 int tutti_comm_hosts(const tutti_comm *comm)
 {
-    return comm->hosts;
+    return comm ? comm->hosts : 0;
 }
 
 const char *tutti_comm_engine(const tutti_comm *comm, int peer)
 {
-    if (peer < 0 || peer >= comm->size || peer == comm->rank)
+    if (!comm || peer < 0 || peer >= comm->size || peer == comm->rank)
         return "";
     return comm->fabric->engines[comm->members[peer]]->name;
 }
 
 void tutti_comm_get_cost(const tutti_comm *comm, tutti_comm_cost *ret_cost)
 {
-    *ret_cost = comm->cost;
+    if (comm)
+        *ret_cost = comm->cost;
 }
 
 int64_t tutti_comm_bytes_sent(const tutti_comm *comm)
 {
-    return atomic_load(&comm->bytes_sent);
+    return comm ? atomic_load(&comm->bytes_sent) : 0;
 }
 
 tutti_status tutti_comm_allocate(tutti_comm *comm, int64_t bytes, void **ret_memory)
 {
+    TUTTI_GIVEN(comm);
     tutti_segment *segment = comm->fabric->segment;
     if (bytes < 0)
         return tutti_fail(TUTTI_INVALID, "%lld bytes of memory", (long long)bytes);
@@ -356,6 +362,8 @@ tutti_status tutti_comm_allocate(tutti_comm *comm, int64_t bytes, void **ret_mem
 
 void tutti_comm_free(tutti_comm *comm, void *memory)
 {
+    if (!comm)
+        return;
     if (!memory)
         return;
     if (comm->fabric->segment)

@@ -15,9 +15,11 @@
 #include "base/world.h"
 #include "comm/comm.h"
 
-static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
+static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18,
+                                               1 << 20, 1 << 22, 1 << 24, 1 << 26};
 
 static const double start_up = 0.2; /* seconds */
+enum { START_UP_MOST = 16 << 20 };  /* bytes */
 /* The part of what is left that one figure may take; how often rounds are repeated, while it falls.
  */
 enum { SHARE = 4, REPEATS = 4 };
@@ -141,10 +143,11 @@ static tutti_status phases(bench *m, size_t bytes)
     return tutti__area_await_all(m->comm->area, m->call.deadline_ns);
 }
 
-static tutti_status barrier(bench *m, size_t bytes)
+/* A call that has one phase, and little to give. */
+static tutti_status little(bench *m, size_t bytes)
 {
-    (void)bytes;
-    return tutti_comm_barrier(m->call.comm, NULL);
+    return tutti_comm_all_reduce(m->call.comm, m->a, m->a, (int64_t)(bytes / 4), TUTTI_F32,
+                                 TUTTI_SUM, NULL);
 }
 
 /* Rank 0's word: how many rounds of `seconds` each there is time for, at most `most`. */
@@ -172,6 +175,17 @@ static tutti_status time_rounds(bench *m, tutti_status (*work)(bench *, size_t),
     return TUTTI_OK;
 }
 
+/* Calls whose time does not count; *each is the least of them. */
+static tutti_status settle(bench *m, tutti_status (*work)(bench *, size_t), size_t bytes,
+                           double *each)
+{
+    int rounds;
+    if (!m->thorough)
+        return TUTTI_OK;
+    TUTTI_TRY(agree_on_rounds(m, *each, tutti__cost_settling((int64_t)bytes), &rounds));
+    return time_rounds(m, work, bytes, rounds, each);
+}
+
 /* The best of several batches, as a program that calls often sees it; *least is what was seen
  * before, or 0. `expected` seconds of one call, 0 when nobody knows; then it is measured at any
  * price. Without time for it *least stays. */
@@ -185,17 +199,18 @@ static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), siz
         return TUTTI_OK;
     int64_t begun = tutti__now_ns();
     TUTTI_TRY(work(m, bytes));
-    double best = (double)(tutti__now_ns() - begun) * 1e-9, before = INFINITY;
-    best = *least > 0 ? fmin(best, *least) : best;
+    double each = (double)(tutti__now_ns() - begun) * 1e-9;
+    TUTTI_TRY(settle(m, work, bytes, &each));
+    double best = *least > 0 ? *least : INFINITY, before = INFINITY;
     for (int i = 0; i < (m->thorough ? REPEATS : 1); i++) {
-        bool falls = best < 0.98 * before;
+        bool falls = i == 0 || best < 0.98 * before;
         before = best;
-        TUTTI_TRY(agree_on_rounds(m, best, falls ? rounds_of(m, bytes) : 0, &rounds));
+        TUTTI_TRY(agree_on_rounds(m, fmin(each, best), falls ? rounds_of(m, bytes) : 0, &rounds));
         if (rounds == 0)
             break;
         TUTTI_TRY(time_rounds(m, work, bytes, rounds, &best));
     }
-    *least = best;
+    *least = m->thorough && isfinite(best) ? best : fmin(best, each);
     return TUTTI_OK;
 }
 
@@ -203,8 +218,10 @@ static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), doubl
 {
     double expected = 0;
     for (int i = 0; i < m->levels; i++) {
-        TUTTI_TRY(time_of(m, work, sizes[i], expected * 16, &times[i]));
-        expected = times[i] > 0 ? times[i] : expected * 16;
+        if (i > 0)
+            expected *= (double)sizes[i] / (double)sizes[i - 1];
+        TUTTI_TRY(time_of(m, work, sizes[i], expected, &times[i]));
+        expected = times[i] > 0 ? times[i] : expected;
     }
     return TUTTI_OK;
 }
@@ -274,7 +291,7 @@ static tutti_status measure_shared(tutti_comm *group, bench *m)
     tutti_cost_times *times = m->times;
     m->comm = m->call.comm = group;
     TUTTI_TRY(time_of(m, phases, 8, 0, &times->phase));
-    TUTTI_TRY(time_of(m, barrier, 8, 0, &times->barrier));
+    TUTTI_TRY(time_of(m, little, 8, 0, &times->little));
     TUTTI_TRY(curve(m, reduce_in_place, times->copy));
     TUTTI_TRY(curve(m, pull, times->pull));
     char *arena = m->a, *private = calloc(1, sizes[m->levels - 1]);
@@ -292,7 +309,7 @@ static void derive_shared(const tutti_cost_times *times, tutti_comm_cost *cost)
     if (!(times->phase > 0))
         return;
     cost->phase = times->phase;
-    cost->call = fmax(times->barrier - times->phase, 0);
+    cost->call = fmax(times->little - times->phase, 0);
     per_byte(times->copy, 2 * times->phase, cost->copy);
     per_byte(times->pull, 2 * times->phase, cost->pull);
     per_byte(times->staged, 2 * times->phase, cost->staged);
@@ -363,7 +380,7 @@ tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough
     double seconds = thorough ? thorough->seconds : start_up;
     bench m = {.comm = comm,
                .thorough = thorough != NULL,
-               .levels = 4,
+               .levels = levels_for(START_UP_MOST),
                .times = thorough ? &thorough->times : &times,
                .until_ns = tutti__now_ns() + (int64_t)(seconds * 1e9)};
     m.call = (tutti_collective){.comm = comm,

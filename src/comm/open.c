@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/given.h"
 #include "base/params.h"
 #include "base/world.h"
 #include "comm/comm.h"
@@ -289,6 +290,7 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
 tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_options *given,
                              tutti_comm **ret_comm)
 {
+    TUTTI_GIVEN(cluster);
     tutti_comm_options options = tutti__comm_defaults(given);
     int64_t deadline = tutti__now_ns() + (int64_t)(options.join_timeout * 1e9);
     tutti_membership *members;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "base/world.h"
 #include "comm/worker.h"
 
@@ -120,6 +121,7 @@ static void spin_for(const tutti_request *request)
 
 tutti_status tutti_comm_wait(tutti_request *request)
 {
+    TUTTI_GIVEN(request);
     if (request->is_message)
         return wait_message(request);
     tutti_worker *worker = request->comm->worker;
@@ -141,6 +143,7 @@ tutti_status tutti_comm_wait(tutti_request *request)
 
 tutti_status tutti_comm_wait_for(tutti_request *request, double seconds)
 {
+    TUTTI_GIVEN(request);
     int64_t until = tutti__now_ns() + (int64_t)(fmin(fmax(seconds, 0), 1e9) * 1e9), left;
     tutti_worker *worker = request->comm->worker;
     while (!tutti_comm_test(request)) {
@@ -158,6 +161,8 @@ tutti_status tutti_comm_wait_for(tutti_request *request, double seconds)
 
 bool tutti_comm_test(tutti_request *request)
 {
+    if (!request)
+        return true;
     if (!request->is_message)
         return done(request);
     if (!atomic_load(&request->message.complete))

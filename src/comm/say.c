@@ -22,7 +22,8 @@ static void add_link(tutti_text *text, const tutti_comm *comm, tutti_comm_link l
                      const char *where, const char *known)
 {
     const char *engine = engine_of(comm->fabric, link);
-    double alpha = comm->cost.link[link].alpha, beta = comm->cost.link[link].beta[2];
+    double alpha = comm->cost.link[link].alpha,
+           beta = comm->cost.link[link].beta[TUTTI_COMM_AT_MIB];
     if (engine && beta > 0)
         tutti__text_add(text, "; %s %s: alpha %.3g us, beta 1/(%.3g GB/s)%s", engine, where,
                         alpha * 1e6, 1e-9 / beta, known);

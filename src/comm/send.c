@@ -1,4 +1,5 @@
 /* send.c: messages between two ranks, for users. */
+#include "base/given.h"
 #include "comm/comm.h"
 
 static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, int64_t bytes,
@@ -38,11 +39,13 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
 tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data, int64_t bytes,
                              const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return transfer(comm, to, tag, (void *)(uintptr_t)data, bytes, true, call);
 }
 
 tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void *data, int64_t bytes,
                              const tutti_comm_call *call)
 {
+    TUTTI_GIVEN(comm);
     return transfer(comm, from, tag, data, bytes, false, call);
 }

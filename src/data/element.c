@@ -6,8 +6,9 @@
 
 tutti_status tutti_element_set(tutti_element *element, int which, tutti_tensor *tensor)
 {
-    if (!tensor || which < 0 || which > element->count || which >= TUTTI_MAX_COMPONENTS) {
-        int count = element->count;
+    if (!tensor || !element || which < 0 || which > element->count ||
+        which >= TUTTI_MAX_COMPONENTS) {
+        int count = element ? element->count : 0;
         tutti_tensor_release(tensor);
         return tutti_fail(TUTTI_INVALID,
                           "component %d is set in an element of %d: needs a tensor, and a number "
@@ -24,6 +25,8 @@ tutti_status tutti_element_set(tutti_element *element, int which, tutti_tensor *
 
 void tutti_element_release(tutti_element *element)
 {
+    if (!element)
+        return;
     for (int i = 0; i < element->count; i++)
         tutti_tensor_release(element->tensors[i]);
     element->count = 0;

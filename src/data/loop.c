@@ -108,6 +108,8 @@ tutti_each tutti_each_begin(tutti_dataset *dataset)
 
 bool tutti_each_next(tutti_each *each, tutti_tensor **ret_x, tutti_tensor **ret_y)
 {
+    if (!each || !each->iterator)
+        return false;
     tutti_job *job = each->iterator->dataset->job;
     tutti_element_release(&each->element);
     if (!tutti_job_ok(job) || tutti_next_element(each->iterator, &each->element) != TUTTI_OK ||
@@ -120,6 +122,8 @@ bool tutti_each_next(tutti_each *each, tutti_tensor **ret_x, tutti_tensor **ret_
 
 void tutti_each_end(tutti_each *each)
 {
+    if (!each)
+        return;
     tutti_element_release(&each->element);
     tutti_iterator_close(each->iterator);
     *each = (tutti_each){.over = true};

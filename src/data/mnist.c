@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "base/pool.h"
 #include "base/random.h"
 #include "data/bytes.h"
@@ -171,6 +172,9 @@ tutti_status tutti_mnist_load(const char *directory, const char *split, int64_t 
 tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count, const int64_t *rows,
                              tutti_tensor **ret_tensor)
 {
+    TUTTI_GIVEN(tensor);
+    if (count > 0)
+        TUTTI_GIVEN(rows);
     int rank = tutti_tensor_rank(tensor);
     int64_t dims[TUTTI_MAX_RANK], limit = rank > 0 ? tutti_tensor_dims(tensor)[0] : 0;
     if (rank == 0 || count < 0 || !tutti_tensor_is_contiguous(tensor) ||

@@ -89,7 +89,7 @@ bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret)
 int64_t tutti_input_batch(const tutti_input_context *context, int64_t batch)
 {
     int64_t first, rows = batch;
-    if (context->strategy && context->strategy->team)
+    if (context && context->strategy && context->strategy->team)
         own_rows(context->strategy, batch, &first, &rows);
     return rows;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "dist/strategy.h"
 #include "tutti/ops.h"
 
@@ -33,8 +34,15 @@ static void give_up(const tutti_strategy *strategy, const runner *runners, int c
             tutti_comm_abort(team->inner[i], runners[i].error.message);
 }
 
+static tutti_status check(const tutti_replica *replica)
+{
+    TUTTI_GIVEN(replica);
+    return tutti_strategy_check(replica->strategy);
+}
+
 tutti_status tutti_replica_run(tutti_strategy *strategy, tutti_replica_fn *fn, void *context)
 {
+    TUTTI_GIVEN(fn);
     TUTTI_TRY(tutti_strategy_check(strategy));
     int count = strategy->team->local;
     runner *runners = calloc((size_t)count, sizeof *runners);
@@ -96,6 +104,7 @@ static double timeout_of(const tutti_replica *replica)
 tutti_status tutti_replica_reduce(const tutti_replica *replica, tutti_tensor *value,
                                   tutti_reduction how, tutti_tensor **ret_value)
 {
+    TUTTI_TRY(check(replica));
     tutti_tensor *own;
     tutti_team *team = replica->strategy->team;
     TUTTI_TRY(copy_of(value, &own));
@@ -152,6 +161,7 @@ static tutti_status gather(const tutti_replica *replica, tutti_tensor *value, in
 tutti_status tutti_replica_gather(const tutti_replica *replica, tutti_tensor *value,
                                   tutti_tensor **ret_value)
 {
+    TUTTI_TRY(check(replica));
     tutti_tensor *own;
     if (value && tutti_tensor_rank(value) == 0)
         return tutti_fail(TUTTI_INVALID, "scalars have no dimension to be joined along");
@@ -167,6 +177,7 @@ tutti_status tutti_replica_gather(const tutti_replica *replica, tutti_tensor *va
 tutti_status tutti_replica_broadcast(const tutti_replica *replica, tutti_tensor *value,
                                      tutti_tensor **ret_value)
 {
+    TUTTI_TRY(check(replica));
     tutti_tensor *own;
     TUTTI_TRY(copy_of(value, &own));
     tutti_status status = tutti__team_broadcast(

@@ -298,8 +298,10 @@ static int64_t bucket_bytes(const tutti_team *team)
         return (int64_t)256 << 20;
     tutti_comm_get_cost(team->world, &cost);
     int link = cost.hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN;
-    double bytes = 20 * cost.link[link].alpha /
-                   (cost.link[link].beta[2] > 0 ? cost.link[link].beta[2] : 1e-10);
+    double bytes =
+        20 * cost.link[link].alpha /
+        (cost.link[link].beta[TUTTI_COMM_AT_MIB] > 0 ? cost.link[link].beta[TUTTI_COMM_AT_MIB]
+                                                     : 1e-10);
     return bytes < 1 << 20 ? 1 << 20 : bytes > 25 << 20 ? 25 << 20 : (int64_t)bytes;
 }
 

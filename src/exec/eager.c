@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "exec/eager.h"
 #include "exec/share.h"
 #include "graph/scope.h"
@@ -85,6 +86,8 @@ void tutti_eager_close(tutti_eager *eager)
 
 tutti_graph *tutti_eager_graph(tutti_eager *eager)
 {
+    if (!eager)
+        return NULL;
     return eager->graph;
 }
 /* Under a strategy, values with as many rows as the step's first one are cut by rows. What is
@@ -102,6 +105,8 @@ static tutti_sym cut_batch(tutti_eager *eager, tutti_sym sym, const tutti_tensor
 
 void tutti_eager_own_rows(tutti_eager *eager, bool own)
 {
+    if (!eager)
+        return;
     eager->own_rows = own;
 }
 
@@ -119,6 +124,8 @@ static bool is_whole(const tutti_eager *eager, tutti_type *type)
 
 tutti_sym(tutti_use)(tutti_eager *eager, tutti_tensor *value)
 {
+    if (tutti__given(eager, __func__, "eager") != TUTTI_OK)
+        return TUTTI_NO_SYM;
     if (!value)
         return tutti__poison(eager->graph, TUTTI_INVALID, "tutti_use: the tensor is NULL");
     tutti_type type = *tutti_tensor_type(value);
@@ -179,6 +186,7 @@ double tutti_item(tutti_sym sym)
 
 tutti_status tutti_step(tutti_eager *eager)
 {
+    TUTTI_GIVEN(eager);
     tutti_status status = tutti__eager_flush(eager, (tutti_edge){0});
     tutti_error error;
     if (status != TUTTI_OK) {
@@ -197,6 +205,7 @@ tutti_status tutti_step(tutti_eager *eager)
 
 tutti_status tutti_eager_check(tutti_eager *eager)
 {
+    TUTTI_GIVEN(eager);
     if (eager->first.status == TUTTI_OK)
         return TUTTI_OK;
     tutti_status status = tutti__error_restore(&eager->first);
@@ -217,6 +226,7 @@ static tutti_status find_variable(tutti_eager *eager, tutti_sym sym, tutti_state
 
 tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tensor **ret_value)
 {
+    TUTTI_GIVEN(eager);
     tutti_state_variable *found;
     TUTTI_TRY(find_variable(eager, variable, &found));
     return tutti__variable_get(tutti__engine_state(eager->engine), found, ret_value);
@@ -224,6 +234,7 @@ tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tenso
 
 tutti_status tutti_eager_set(tutti_eager *eager, tutti_sym variable, tutti_tensor *value)
 {
+    TUTTI_GIVEN(eager);
     tutti_state_variable *found;
     if (!value)
         return tutti_fail(TUTTI_INVALID, "tutti_eager_set: the value is NULL");
@@ -239,8 +250,9 @@ tutti_status tutti_eager_set(tutti_eager *eager, tutti_sym variable, tutti_tenso
 
 void tutti_eager_describe(tutti_eager *eager, tutti_session_info *ret_info)
 {
-    tutti_engine_stats stats;
-    tutti__engine_stats(eager->engine, &stats);
+    tutti_engine_stats stats = {0};
+    if (eager)
+        tutti__engine_stats(eager->engine, &stats);
     *ret_info = (tutti_session_info){.runs = stats.runs,
                                      .compiles = stats.compiles,
                                      .cached_programs = stats.cached,

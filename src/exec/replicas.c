@@ -1,6 +1,7 @@
 /* replicas.c: variables in code of each replica's own. */
 #include <string.h>
 
+#include "base/given.h"
 #include "exec/share.h"
 #include "tutti/ops_state.h"
 #include "tutti/strategy.h"
@@ -17,6 +18,7 @@ static tutti_piece *piece_of(const tutti_replica *replica, const tutti_state_var
 tutti_status tutti_replica_read(const tutti_replica *replica, tutti_session *session,
                                 tutti_sym variable, tutti_tensor **ret_value)
 {
+    TUTTI_GIVEN(replica);
     tutti_state_variable *found;
     tutti_tensor *host;
     TUTTI_TRY(tutti__session_variable(session, variable, &found));
@@ -70,6 +72,7 @@ static tutti_status wait_for_all(const tutti_replica *replica)
 tutti_status tutti_replica_assign(const tutti_replica *replica, tutti_session *session,
                                   tutti_sym variable, tutti_tensor *value)
 {
+    TUTTI_GIVEN(replica);
     tutti_state_variable *found;
     TUTTI_TRY(tutti__session_variable(session, variable, &found));
     tutti_state *state = tutti__engine_state(tutti__session_engine(session));

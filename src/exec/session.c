@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "base/world.h"
 #include "exec/share.h"
 #include "program/trace.h"
@@ -289,6 +290,7 @@ tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *
 tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
                                      tutti_state_variable **ret)
 {
+    TUTTI_GIVEN(session);
     TUTTI_TRY(check_sym(session, sym, "variable", 0));
     if (!tutti__is(sym.node, "variable"))
         return tutti_fail(TUTTI_INVALID, "'%s' is a %s, not a variable", sym.node->name,
@@ -319,6 +321,7 @@ tutti_status tutti_session_get(tutti_session *session, tutti_sym sym, tutti_tens
 
 tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tensor *value)
 {
+    TUTTI_GIVEN(session);
     tutti_state_variable *variable;
     if (!value)
         return tutti_fail(TUTTI_INVALID, "tutti_session_set: the value is NULL");
@@ -328,8 +331,9 @@ tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tens
 
 void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info)
 {
-    tutti_engine_stats stats;
-    tutti__engine_stats(session->engine, &stats);
+    tutti_engine_stats stats = {0};
+    if (session)
+        tutti__engine_stats(session->engine, &stats);
     *ret_info = (tutti_session_info){.runs = stats.runs,
                                      .compiles = stats.compiles,
                                      .cached_programs = stats.cached,
@@ -340,6 +344,7 @@ void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info
 
 tutti_status tutti_session_print(tutti_session *session, char **ret_text)
 {
+    TUTTI_GIVEN(session);
     tutti_text text = {0};
     tutti__engine_print(session->engine, &text);
     if (text.failed || !text.data) {
@@ -372,6 +377,8 @@ tutti_sym tutti_split_batch(tutti_sym placeholder)
 
 int tutti_mirrored_count(tutti_session *session, tutti_sym variable)
 {
+    if (!session)
+        return 0;
     const char *name = variable.node ? tutti__str(variable.node, "shared_name") : "";
     tutti_state_variable *found = variable.node
                                       ? tutti__state_find(tutti__engine_state(session->engine),
@@ -383,6 +390,7 @@ int tutti_mirrored_count(tutti_session *session, tutti_sym variable)
 tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int local,
                                 tutti_tensor **ret_value)
 {
+    TUTTI_GIVEN(session);
     tutti_state *state = tutti__engine_state(session->engine);
     if (local < 0 || local >= tutti_mirrored_count(session, variable))
         return tutti_fail(TUTTI_INVALID, "there is no copy %d of this variable", local);

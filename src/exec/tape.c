@@ -7,6 +7,8 @@
 
 tutti_tape tutti_tape_begin(tutti_eager *eager)
 {
+    if (!eager)
+        return (tutti_tape){0};
     return (tutti_tape){.graph = eager->graph,
                         .first = (uint32_t)eager->graph->nodes.count,
                         .generation = eager->graph->generation};
@@ -14,12 +16,14 @@ tutti_tape tutti_tape_begin(tutti_eager *eager)
 
 void tutti_tape_end(tutti_tape *tape)
 {
+    if (!tape || !tape->graph)
+        return;
     tape->last = (uint32_t)tape->graph->nodes.count;
 }
 
 void tutti_watch(tutti_tape *tape, tutti_sym sym)
 {
-    if (!sym.node)
+    if (!sym.node || !tape || !tape->graph)
         return;
     if (tape->watched_count == 16)
         tutti__poison(tape->graph, TUTTI_TOO_LARGE, "a tape watches at most 16 values");
@@ -44,7 +48,7 @@ void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym 
                       tutti_grad *ret_grads)
 {
     memset(ret_grads, 0, (size_t)(count > 0 ? count : 0) * sizeof *ret_grads);
-    if (!y.node || tutti_graph_check(tape->graph) != TUTTI_OK)
+    if (!y.node || !tape || !tape->graph || tutti_graph_check(tape->graph) != TUTTI_OK)
         return;
     if (tape->generation != tape->graph->generation) {
         tutti__poison(tape->graph, TUTTI_INVALID, "the tape is of an earlier step; record it anew");
@@ -58,7 +62,7 @@ void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym 
     (tutti_differentiate)(y, count, xs, ret_grads);
     tape->graph->recorded.first = first;
     tape->graph->recorded.last = last;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; xs && i < count; i++)
         if (!reaches(tape, xs[i]))
             ret_grads[i] = (tutti_grad){0};
 }

@@ -48,7 +48,7 @@ tutti_status tutti__node_failed(const tutti_node *node, tutti_status status)
 
 tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *format, ...)
 {
-    char message[1024];
+    char message[1024], place[512];
     const char *file;
     int line;
     va_list list;
@@ -56,8 +56,9 @@ tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *for
     vsnprintf(message, sizeof message, format, list);
     va_end(list);
     tutti__here_get(&file, &line);
-    if (file)
-        tutti_fail(status, "%s (%s:%d)", message, file, line);
+    snprintf(place, sizeof place, "(%s:%d)", file ? file : "", line);
+    if (file && !strstr(message, place)) /* a message that was passed on may have it */
+        tutti_fail(status, "%s %s", message, place);
     else
         tutti_fail(status, "%s", message);
     note(graph, status);

@@ -73,6 +73,12 @@ static tutti_status copy_nodes(extraction *x)
         const tutti_node *node = x->from->nodes.data[n];
         if (!x->needed[n])
             continue;
+        if (tutti__is(node, "parameter"))
+            return tutti_fail(
+                TUTTI_INVALID,
+                "'%s' is an argument of a sub-graph and has no value outside it; in a "
+                "graph that is run use tutti_placeholder, and feed it",
+                node->name);
         TUTTI_TRY(tutti__node_copy(x->to, node, &x->map[n]));
         TUTTI_TRY(tutti__node_copy_edges(x->to, node, x->map, x->map[n]));
         for (int i = 0; i < node->input_count; i++)

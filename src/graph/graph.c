@@ -89,6 +89,8 @@ tutti_status tutti_graph_check(const tutti_graph *graph)
 
 size_t tutti_graph_node_count(const tutti_graph *graph)
 {
+    if (!graph)
+        return 0;
     return graph->nodes.count;
 }
 
@@ -99,14 +101,20 @@ tutti_node *tutti_graph_find(const tutti_graph *graph, const char *name)
 
 const char *tutti_node_name(const tutti_node *node)
 {
+    if (!node)
+        return "";
     return node->name;
 }
 const char *tutti_node_op(const tutti_node *node)
 {
+    if (!node)
+        return "";
     return node->op->name;
 }
 const char *tutti_node_device(const tutti_node *node)
 {
+    if (!node)
+        return "";
     return node->device;
 }
 tutti_graph *tutti_sym_graph(tutti_sym sym)

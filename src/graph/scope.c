@@ -116,7 +116,7 @@ void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
     if (!scope)
         return;
     scope->controls = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *scope->controls);
-    for (int i = 0; scope->controls && i < count; i++) {
+    for (int i = 0; scope->controls && after && i < count; i++) {
         if (!after[i].node)
             continue; /* poison: its mistake is recorded already */
         if (after[i].node->graph != graph)

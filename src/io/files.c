@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "io/image.h"
 #include "io/named.h"
 #include "io/npy.h"
@@ -34,8 +35,11 @@ tutti_status tutti_safetensors_load(const char *path, tutti_named_tensors *ret_l
 /* A list as files take it: no name and no tensor is missing. */
 static tutti_status check_list(const char *path, size_t count, const tutti_named_tensor *tensors)
 {
+    TUTTI_GIVEN(path);
     for (size_t i = 0; i < count; i++)
-        if (!tensors[i].name || !tensors[i].tensor)
+        if (!tensors)
+            return tutti_fail(TUTTI_INVALID, "%s: the list of %zu tensors is NULL", path, count);
+        else if (!tensors[i].name || !tensors[i].tensor)
             return tutti_fail(TUTTI_INVALID, "%s: %s %zu of %zu is NULL", path,
                               tensors[i].name ? "tensor" : "the name of tensor", i, count);
     return TUTTI_OK;
@@ -108,6 +112,8 @@ tutti_status tutti_image_load(const char *path, int channels, tutti_tensor **ret
 
 tutti_status tutti_png_save(const char *path, tutti_tensor *image)
 {
+    TUTTI_GIVEN(path);
+    TUTTI_GIVEN(image);
     const tutti_world *world = tutti__world();
     tutti_text text = {0};
     tutti_status status = tutti__png_encode(image, &text);

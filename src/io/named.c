@@ -40,6 +40,8 @@ void tutti_named_tensors_clear(tutti_named_tensors *list)
 
 tutti_tensor *tutti_named_tensors_find(const tutti_named_tensors *list, const char *name)
 {
+    if (!list || !name)
+        return NULL;
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i].name, name) == 0)
             return list->items[i].tensor;

@@ -1,5 +1,6 @@
 /* stream.c: see stream.h. */
 #include "io/stream.h"
+#include "base/given.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static void close_file(tutti_source *self)
 
 tutti_status tutti__source_file(const char *path, tutti_source **ret_source)
 {
+    TUTTI_GIVEN(path);
     const tutti_world *world = tutti__world();
     tutti_source kind = {.read = read_file, .close = close_file};
     int64_t size;
@@ -144,6 +146,7 @@ tutti_status tutti__sink_make(const char *name,
 
 tutti_status tutti__sink_file(const char *path, tutti_file_mode mode, tutti_sink **ret_sink)
 {
+    TUTTI_GIVEN(path);
     const tutti_world *world = tutti__world();
     tutti_sink *sink = NULL;
     TUTTI_TRY(make_sink(path, true, &sink));

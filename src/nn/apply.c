@@ -94,7 +94,7 @@ tutti_status tutti_apply_many(tutti_model *model, int input_count, const tutti_s
 tutti_sym tutti_apply_one(tutti_model *model, tutti_sym x, const tutti_apply_options *options)
 {
     tutti_sym y = TUTTI_NO_SYM;
-    if (tutti_apply_many(model, 1, &x, options->training, 1, &y) != TUTTI_OK)
+    if (tutti_apply_many(model, 1, &x, options && options->training, 1, &y) != TUTTI_OK)
         return TUTTI_NO_SYM;
     return y;
 }

@@ -109,7 +109,7 @@ static tutti_sym call_alone(tutti_graph *graph, tutti_layer *layer, int count,
 
 tutti_sym tutti_layer_apply(tutti_layer *layer, int count, const tutti_sym *inputs)
 {
-    tutti_graph *graph = count > 0 ? tutti_sym_graph(inputs[0]) : NULL;
+    tutti_graph *graph = count > 0 && inputs ? tutti_sym_graph(inputs[0]) : NULL;
     if (!graph) {
         tutti_layer_release(layer);
         return TUTTI_NO_SYM;

@@ -31,7 +31,11 @@ void tutti_callback_release(tutti_callback *callback)
 
 tutti_status tutti__fit_add(tutti_fit *fit, tutti_callback *callback)
 {
-    if (callback && TUTTI_VEC_PUSH(&fit->callbacks, callback))
+    if (!callback)
+        return tutti_fail(TUTTI_INVALID,
+                          "a callback is NULL: what made it was given no path, folder "
+                          "or function, or there was no memory");
+    if (TUTTI_VEC_PUSH(&fit->callbacks, callback))
         return TUTTI_OK;
     tutti_callback_release(callback);
     return tutti_fail(TUTTI_NO_MEMORY, "no memory for a callback");

@@ -29,6 +29,7 @@ typedef struct tutti_fit {
     int done;            /* epochs of the whole training, also before it was resumed */
     int64_t samples;     /* examples of the same */
     int64_t resumed;     /* the step that it was resumed at; 0: it was not */
+    bool goes_on;        /* it continues a training that was cut off, or was asked to */
     tutti_logs last;     /* of the last epoch */
     int64_t batch;       /* rows of the data's batches, over all replicas; 0: not known */
     tutti_dataset *data; /* to train on; NULL: of an evaluation */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "base/log.h"
 #include "base/plain.h"
 #include "io/number.h"
@@ -323,6 +324,7 @@ int64_t tutti__checkpoint_step(const char *path)
 
 tutti_status tutti_latest_checkpoint(const char *folder, size_t size, char *ret_path)
 {
+    TUTTI_GIVEN(folder);
     const tutti_world *world = tutti__world();
     char **names, best_path[4096] = "", path[4096];
     size_t count;

@@ -126,8 +126,7 @@ static tutti_status track_named(tutti_model *model, const char *text)
             *colon = 0;
         tutti_metric metric = tutti_metric_named(colon ? colon + 1 : entry, NULL);
         if (!metric.def)
-            return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'",
-                              colon ? colon + 1 : entry);
+            return tutti__metric_missing(colon ? colon + 1 : entry);
         size_t outputs = !colon && model->outputs.count > 1 ? model->outputs.count : 1;
         for (size_t i = 0; i < outputs; i++)
             TUTTI_TRY(track_metric(model,

@@ -225,7 +225,7 @@ static tutti_status read_metric(tutti_model *model, const tutti_json *json, bool
     const char *name = tutti__json_text(tutti__json_get(json, "metric"), "");
     tutti_metric metric = tutti_metric_named(name, NULL);
     if (!metric.def)
-        return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'", name);
+        return tutti__metric_missing(name);
     TUTTI_TRY(
         tutti__settings_read(name, metric_fields, json, metric_members, &model->arena, &metric));
     TUTTI_TRY(read_index(model, json, &ret->output));

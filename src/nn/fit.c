@@ -156,6 +156,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
         TUTTI_TRY(tutti__fit_recall(fit, model->trainer->memory));
     model->trainer->recalls = false;
     p->flows = p->steps > 0 && has_no_end(p->data);
+    fit->goes_on = model->trainer->resumed || tutti_flag_on(model->job, "resume");
     resume(model, p);
     fit->event.step = model->trainer->steps;
     fit->done = p->first;

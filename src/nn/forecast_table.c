@@ -134,7 +134,7 @@ static cluster read_cluster(tutti_job *job)
 /* As a strategy at hand would have them: see strategy.c. */
 static tutti_strategy_options options_for(tutti_job *job, const cluster *c, bool between)
 {
-    double beta = c->cost.link[TUTTI_LINK_BETWEEN].beta[2];
+    double beta = c->cost.link[TUTTI_LINK_BETWEEN].beta[TUTTI_COMM_AT_MIB];
     double bytes = 20 * c->cost.link[TUTTI_LINK_BETWEEN].alpha / (beta > 0 ? beta : 1e-10);
     tutti_strategy_options options = {.struct_size = sizeof options,
                                       .deterministic = tutti_flag_on(job, "deterministic"),

@@ -21,6 +21,8 @@ double tutti_logs_get(const tutti_logs *logs, const char *name)
 
 void tutti_logs_set(tutti_logs *logs, const char *name, double value)
 {
+    if (!logs || !name)
+        return;
     int i = 0;
     while (i < logs->count && strcmp(logs->items[i].name, name) != 0)
         i++;

@@ -20,6 +20,8 @@ static const tutti_layer_kind *find_registered(const char *name)
 
 const tutti_layer_kind *tutti_layer_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (const tutti_layer_kind *const *kind = tutti__layer_kind_table; *kind; kind++)
         if (strcmp((*kind)->name, name) == 0)
             return *kind;

@@ -10,7 +10,7 @@ tutti_loss tutti_loss_named(const char *name, const tutti_loss *like)
     tutti_loss loss = like ? *like : (tutti_loss){0};
     loss.def = NULL;
     for (const tutti_loss_def *const *def = tutti__loss_def_table; *def; def++)
-        if (strcmp((*def)->name, name) == 0)
+        if (name && strcmp((*def)->name, name) == 0)
             loss.def = *def;
     return loss;
 }

@@ -4,14 +4,26 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "tables/metric_def.h"
+
+tutti_status tutti__metric_missing(const char *name)
+{
+    tutti_nearest nearest = {.word = name};
+    for (const tutti_metric_def *const *def = tutti__metric_def_table; *def; def++)
+        tutti__nearest_try(&nearest, (*def)->name);
+    if (nearest.found)
+        return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'; is '%s' meant?", name,
+                          nearest.found);
+    return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'", name);
+}
 
 tutti_metric tutti_metric_named(const char *name, const tutti_metric *like)
 {
     tutti_metric metric = like ? *like : (tutti_metric){0};
     metric.def = NULL;
     for (const tutti_metric_def *const *def = tutti__metric_def_table; *def; def++)
-        if (strcmp((*def)->name, name) == 0)
+        if (name && strcmp((*def)->name, name) == 0)
             metric.def = *def;
     if (metric.def && !metric.name)
         metric.name = metric.def->name;

@@ -36,4 +36,7 @@ double tutti__metric_value(const tutti_metric *metric, tutti_tensor *const *sums
  */
 void tutti__metric_mean(tutti_metric_build *build, tutti_sym each);
 
+/* TUTTI_NOT_FOUND, with the name that was meant where one is near. */
+tutti_status tutti__metric_missing(const char *name);
+
 #endif

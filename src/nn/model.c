@@ -213,14 +213,14 @@ tutti_model *tutti_sequential_of(tutti_job *job, int count, tutti_layer *const *
     tutti_model *model = make(job, NULL, true);
     if (model)
         model->sequential = true;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && layers; i++) {
         if (model)
             tutti_model_add(model, layers[i]);
         else
             tutti_layer_release(layers[i]);
     }
     /* Weights need no data where the first layer says the shape of an example. */
-    if (model && count > 1 && tutti__model_able(model) &&
+    if (model && count > 1 && layers && tutti__model_able(model) &&
         strcmp(tutti_layer_kind_name(layers[0]), "input") == 0)
         tutti_model_build(model, 0, NULL);
     return model;

@@ -23,6 +23,8 @@ static tutti_sym state(tutti_graph *graph, const char *scope, const char *name, 
 
 tutti_sym tutti_learning_rate(tutti_graph *graph, tutti_optimizer optimizer)
 {
+    if (!graph || !optimizer.def)
+        return TUTTI_NO_SYM;
     return state(graph, optimizer.name, "learning_rate",
                  tutti_full(tutti__optimizer_rate(&optimizer, 0)), TUTTI_F32);
 }
@@ -141,9 +143,13 @@ static int build_all(const tutti_updates *updates, tutti_graph *graph, const tut
 tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
 {
     int count = updates->count;
-    tutti_graph *graph = count > 0 ? tutti_sym_graph(updates->variables[0]) : NULL;
+    bool given = count > 0 && updates->variables && updates->grads;
+    tutti_graph *graph = given ? tutti_sym_graph(updates->variables[0]) : NULL;
     if (!graph || tutti_graph_check(graph) != TUTTI_OK)
         return TUTTI_NO_SYM;
+    if (!updates->optimizer->def)
+        return tutti__poison(graph, TUTTI_INVALID,
+                             "the optimizer is empty; make one, with tutti_adam() for example");
     if (tutti_schedule_check(&updates->optimizer->schedule) != TUTTI_OK)
         return tutti__poison(graph, TUTTI_INVALID, "%s: %s", updates->optimizer->name,
                              tutti_error_message());
@@ -181,7 +187,8 @@ tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)
     int count = tutti_trainable_variables(graph, 0, NULL);
     if (count == 0)
         return tutti__poison(graph, TUTTI_INVALID,
-                             "%s: the graph has no trainable variable to move", optimizer.name);
+                             "%s: the graph has no trainable variable to move",
+                             optimizer.name ? optimizer.name : "minimize");
     tutti_sym *variables = calloc((size_t)count, sizeof *variables);
     tutti_grad *grads = calloc((size_t)count, sizeof *grads);
     tutti_sym step = TUTTI_NO_SYM;

@@ -1,5 +1,6 @@
 /* schedule.c: schedules by their descriptors. */
 #include "nn/schedule.h"
+#include "base/given.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,11 +10,12 @@
 double tutti_schedule_at(const tutti_schedule *schedule, int64_t step)
 {
     step = step < 0 ? 0 : step;
-    return schedule->def ? schedule->def->at(schedule, (double)step) : 0;
+    return schedule && schedule->def ? schedule->def->at(schedule, (double)step) : 0;
 }
 
 tutti_status tutti_schedule_check(const tutti_schedule *schedule)
 {
+    TUTTI_GIVEN(schedule);
     const tutti_schedule_def *def = schedule->def;
     const char *wrong = def && def->check ? def->check(schedule) : NULL;
     for (int i = 0; i < TUTTI_SCHEDULE_NUMBERS && !wrong; i++)

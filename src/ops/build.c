@@ -6,7 +6,7 @@
 /* The graph of the first input that has one; NULL when all are poison. */
 static tutti_graph *graph_of(int count, const tutti_sym *inputs)
 {
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && inputs != NULL; i++)
         if (tutti_sym_ok(inputs[i]))
             return inputs[i].node->graph;
     return NULL;

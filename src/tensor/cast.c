@@ -1,4 +1,5 @@
 /* cast.c: conversion between data types, and comparison bit by bit. */
+#include "base/given.h"
 #include "tensor/dtype.h"
 #include "tensor/tensor.h"
 
@@ -42,6 +43,7 @@ static tutti_status plain_on_host(tutti_tensor *tensor, tutti_tensor **ret)
 
 tutti_status tutti_tensor_cast(tutti_tensor *tensor, tutti_dtype dtype, tutti_tensor **ret_tensor)
 {
+    TUTTI_GIVEN(tensor);
     char text[TUTTI_TYPE_TEXT];
     tutti_dtype from = tensor->type.dtype;
     if (from != dtype && (from == TUTTI_STRING || dtype == TUTTI_STRING))
@@ -84,6 +86,8 @@ static bool same_strings(const tutti_tensor *a, const tutti_tensor *b)
 /* A tensor that cannot be brought to the host is the same as nothing. */
 bool tutti_tensor_same(const tutti_tensor *a, const tutti_tensor *b)
 {
+    if (a == NULL || b == NULL)
+        return a == b;
     if (!tutti_type_equal(&a->type, &b->type))
         return false;
     if (a->type.dtype == TUTTI_STRING)

@@ -1,4 +1,5 @@
 /* copy.c: moving elements between strided arrays, and tensors between memories. */
+#include "base/given.h"
 #include "tensor/tensor.h"
 
 #include <stdlib.h>
@@ -311,6 +312,8 @@ static tutti_status copy_to_device(tutti_tensor *to, tutti_tensor *from)
 
 tutti_status tutti_tensor_copy(tutti_tensor *destination, tutti_tensor *source)
 {
+    TUTTI_GIVEN(destination);
+    TUTTI_GIVEN(source);
     char to_text[TUTTI_TYPE_TEXT], from_text[TUTTI_TYPE_TEXT];
     if (!tutti_type_equal(&destination->type, &source->type))
         return tutti_fail(TUTTI_INVALID, "copy: source is %s, destination %s; both need one type",
@@ -333,6 +336,7 @@ tutti_status tutti_tensor_copy(tutti_tensor *destination, tutti_tensor *source)
 
 tutti_status tutti_tensor_contiguous(tutti_tensor *tensor, tutti_tensor **ret_tensor)
 {
+    TUTTI_GIVEN(tensor);
     if (tensor->contiguous) {
         *ret_tensor = tutti_tensor_retain(tensor);
         return TUTTI_OK;

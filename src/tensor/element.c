@@ -258,6 +258,8 @@ static void store_element(tutti_tensor *tensor, int64_t index, const unsigned ch
 
 double tutti_tensor_get(const tutti_tensor *tensor, int64_t index)
 {
+    if (tensor == NULL)
+        return (double)NAN;
     unsigned char element[16];
     double value = (double)NAN;
     if (load_element(tensor, index, element))
@@ -267,6 +269,8 @@ double tutti_tensor_get(const tutti_tensor *tensor, int64_t index)
 
 int64_t tutti_tensor_get_int(const tutti_tensor *tensor, int64_t index)
 {
+    if (tensor == NULL)
+        return 0;
     unsigned char element[16];
     int64_t value = 0;
     if (load_element(tensor, index, element))
@@ -276,6 +280,8 @@ int64_t tutti_tensor_get_int(const tutti_tensor *tensor, int64_t index)
 
 void tutti_tensor_set(tutti_tensor *tensor, int64_t index, double value)
 {
+    if (tensor == NULL)
+        return;
     unsigned char element[16] = {0};
     tutti__elements_from_doubles(tensor->type.dtype, element, 1, &value);
     store_element(tensor, index, element);
@@ -283,6 +289,8 @@ void tutti_tensor_set(tutti_tensor *tensor, int64_t index, double value)
 
 void tutti_tensor_set_int(tutti_tensor *tensor, int64_t index, int64_t value)
 {
+    if (tensor == NULL)
+        return;
     unsigned char element[16] = {0};
     tutti__elements_from_ints(tensor->type.dtype, element, 1, &value);
     store_element(tensor, index, element);

@@ -1,5 +1,6 @@
 /* strings.c: elements of string tensors. Their bytes belong to the tensor's buffer (buffer.h). */
 #include "base/container.h"
+#include "base/given.h"
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@ static tutti_string *element_at(const tutti_tensor *tensor, int64_t index)
 
 tutti_string tutti_tensor_get_string(const tutti_tensor *tensor, int64_t index)
 {
-    if (tensor->type.dtype != TUTTI_STRING || index < 0 || index >= tensor->count)
+    if (tensor == NULL || tensor->type.dtype != TUTTI_STRING || index < 0 || index >= tensor->count)
         return (tutti_string){.data = "", .size = 0};
     tutti_string element = *element_at(tensor, index);
     return element.data != NULL ? element : (tutti_string){.data = "", .size = 0};
@@ -27,6 +28,7 @@ tutti_string tutti_tensor_get_string(const tutti_tensor *tensor, int64_t index)
 tutti_status tutti_tensor_set_string(tutti_tensor *tensor, int64_t index, const char *data,
                                      int64_t size)
 {
+    TUTTI_GIVEN(tensor);
     char text[TUTTI_TYPE_TEXT];
     if (tensor->type.dtype != TUTTI_STRING)
         return tutti_fail(TUTTI_INVALID, "set_string: tensor is %s, needs string elements",

@@ -159,6 +159,8 @@ tutti_status tutti_tensor_from(tutti_dtype dtype, int rank, const int64_t *dims,
 
 tutti_tensor *tutti_tensor_retain(tutti_tensor *tensor)
 {
+    if (tensor == NULL)
+        return NULL;
     atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
     return tensor;
 }
@@ -194,31 +196,33 @@ tutti_view tutti__tensor_view_of(const tutti_tensor *tensor)
 
 tutti_dtype tutti_tensor_dtype(const tutti_tensor *tensor)
 {
-    return tensor->type.dtype;
+    return tensor != NULL ? tensor->type.dtype : TUTTI_NO_DTYPE;
 }
 
 int tutti_tensor_rank(const tutti_tensor *tensor)
 {
-    return tensor->type.rank;
+    return tensor != NULL ? tensor->type.rank : 0;
 }
 
 const int64_t *tutti_tensor_dims(const tutti_tensor *tensor)
 {
-    return tensor->type.dims;
+    return tutti_tensor_type(tensor)->dims;
 }
 
 const int64_t *tutti_tensor_strides(const tutti_tensor *tensor)
 {
-    return tensor->strides;
+    return tensor != NULL ? tensor->strides : tutti_tensor_type(tensor)->dims;
 }
 
 int64_t tutti_tensor_count(const tutti_tensor *tensor)
 {
-    return tensor->count;
+    return tensor != NULL ? tensor->count : 0;
 }
 
 void *tutti_tensor_data(const tutti_tensor *tensor)
 {
+    if (tensor == NULL)
+        return NULL;
     if (tutti__tensor_is_pending(tensor))
         tutti__buffer_settle(tensor->buffer);
     return tensor->buffer->data == NULL ? NULL : (char *)tensor->buffer->data + tensor->offset;
@@ -226,10 +230,11 @@ void *tutti_tensor_data(const tutti_tensor *tensor)
 
 bool tutti_tensor_is_contiguous(const tutti_tensor *tensor)
 {
-    return tensor->contiguous;
+    return tensor == NULL || tensor->contiguous;
 }
 
 const tutti_type *tutti_tensor_type(const tutti_tensor *tensor)
 {
-    return &tensor->type;
+    static const tutti_type none;
+    return tensor != NULL ? &tensor->type : &none;
 }

@@ -26,7 +26,7 @@ tutti_type tutti_type_make(tutti_dtype dtype, int rank, const int64_t *dims)
 
 bool tutti_type_is_static(const tutti_type *type)
 {
-    for (int i = 0; i < type->rank; i++)
+    for (int i = 0; type != NULL && i < type->rank; i++)
         if (type->dims[i] < 0)
             return false;
     return true;
@@ -50,6 +50,8 @@ int64_t tutti_type_count(const tutti_type *type)
 
 bool tutti_type_equal(const tutti_type *a, const tutti_type *b)
 {
+    if (a == NULL || b == NULL)
+        return a == b;
     return a->dtype == b->dtype && a->rank == b->rank && a->handle == b->handle &&
            memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
 }

@@ -26,8 +26,10 @@ void tutti__launch_report(const tutti_launch *l)
     fprintf(stderr, "tutti run: ");
     if (others > 0)
         fprintf(stderr, "%d other rank%s failed after it; ", others, others == 1 ? "" : "s");
-    fprintf(stderr, "first failed rank %d (host %s, process %d): ", l->first_failed,
-            r->host[0] ? r->host : "?", r->process);
+    fprintf(stderr, "first failed rank %d", l->first_failed);
+    if (r->host[0])
+        fprintf(stderr, " (host %s, process %d)", r->host, r->process);
+    fprintf(stderr, ": ");
     if (!r->started)
         fprintf(stderr, "it was not started; see above\n");
     else if (r->by_signal)

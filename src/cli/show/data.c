@@ -24,19 +24,6 @@ static bool is_named(const tutti_glance *glance, const char *ending)
     return tutti__ends_with(glance->path, ending) || tutti__ends_with(glance->path, packed);
 }
 
-/* "text" as JSON writes it. */
-static void print_quoted(const char *text)
-{
-    tutti_text to = {0};
-    tutti_json_writer w = {.text = &to};
-    tutti__json_put_string(&w, text);
-    if (tutti__json_finish(&w) == TUTTI_OK)
-        fwrite(to.data, 1, to.size, stdout);
-    else
-        printf("\"?\"");
-    tutti__text_free(&to);
-}
-
 static void show_count(const char *name, int64_t count, bool json)
 {
     if (json)
@@ -258,7 +245,7 @@ static tutti_status show_text(const tutti_glance *glance, bool json)
     if (json || count == 0)
         return TUTTI_OK;
     printf("  the longest has %zu bytes; the first begins with ", longest);
-    print_quoted(first);
+    tutti__print_quoted(first);
     printf("\n");
     return TUTTI_OK;
 }

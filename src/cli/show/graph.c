@@ -19,11 +19,15 @@ static tutti_status show(const tutti_glance *glance, bool json)
     size_t size;
     tutti_graph *graph;
     char *text;
-    (void)json;
     TUTTI_TRY(world->read_file(world->self, glance->path, (size_t)1 << 30, &data, &size));
     tutti_status status = tutti_graph_deserialize(data, size, &graph);
     free(data);
     TUTTI_TRY(status);
+    if (json) {
+        printf("{\"nodes\":%zu}\n", tutti_graph_node_count(graph));
+        tutti_graph_destroy(graph);
+        return TUTTI_OK;
+    }
     status = tutti_graph_print(graph, &text);
     if (status == TUTTI_OK) {
         printf("  %zu nodes\n%s", tutti_graph_node_count(graph), text);

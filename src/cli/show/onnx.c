@@ -12,8 +12,7 @@ static int recognise(const tutti_glance *glance)
 static tutti_status show(const tutti_glance *glance, bool json)
 {
     tutti_text text = {0};
-    (void)json;
-    tutti_status status = tutti__onnx_describe(glance->path, &text);
+    tutti_status status = tutti__onnx_describe(glance->path, json, &text);
     if (status == TUTTI_OK && text.data)
         fputs(text.data, stdout);
     tutti__text_free(&text);

@@ -2,6 +2,8 @@
  * moves 2 (p - 1) M bytes through it: in p - 1 messages of M, out as many. */
 #include "comm/coll.h"
 
+#include <math.h>
+
 static tutti_status broadcast_from(tutti_collective *c, int root, void *data, size_t bytes)
 {
     if (c->rank != root)
@@ -89,15 +91,22 @@ static double cost_folds(const tutti_cost_query *q)
 {
     return (q->ranks - 1) * tutti__coll_cost_folded(q, q->bytes);
 }
+/* A block for each of the others, of all that lie in the manager's caches. */
+static double cost_blocks(const tutti_cost_query *q)
+{
+    return (q->ranks - 1) * tutti__coll_cost_message_block(q);
+}
 /* The manager has a block of its own. While it copies that the senders are at work, until the link
  * is full. */
 static double cost_gather(const tutti_cost_query *q)
 {
-    return cost_one_way(q) + tutti__coll_cost_wait(q, q->bytes);
+    return cost_blocks(q) + tutti__coll_cost_wait(q, q->bytes);
 }
+/* While the last bytes are taken out of the link, the manager copies its own block. */
 static double cost_scatter(const tutti_cost_query *q)
 {
-    return cost_one_way(q) + tutti__coll_cost_move(q, q->bytes);
+    double behind = tutti__cost_message(q, fmin(q->bytes, TUTTI_BEHIND)) / 2;
+    return cost_blocks(q) + fmax(tutti__coll_cost_own(q) - behind, 0);
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {

@@ -287,6 +287,11 @@ static double cost_block(const tutti_cost_query *q)
 {
     return phases(q, q->bytes) + tutti__coll_cost_pull(q, q->bytes, q->bytes);
 }
+/* One block of all that lie in the root's memory. */
+static double cost_scatter(const tutti_cost_query *q)
+{
+    return phases(q, q->bytes) + tutti__coll_cost_pull(q, q->bytes, q->bytes * q->ranks);
+}
 static double cost_blocks(const tutti_cost_query *q)
 {
     return phases(q, q->bytes) + tutti__coll_cost_move(q, q->bytes * q->ranks);
@@ -324,7 +329,7 @@ const tutti_coll tutti_coll_direct = {
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter, "2f + (p-1)/p Mg"},
             [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "2f + pMm"},
             [TUTTI_GATHER] = {gather, cost_gather, "2f + Mm + (p-1)Mr"},
-            [TUTTI_SCATTER] = {scatter, cost_block, "2f + Mr"},
+            [TUTTI_SCATTER] = {scatter, cost_scatter, "2f + Mr"},
             [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "2f + pMm"},
         },
 };

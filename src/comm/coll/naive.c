@@ -106,7 +106,7 @@ static tutti_status barrier(tutti_collective *c)
 
 static double cost_blocks(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__cost_exchange(q, q->bytes) + tutti__coll_cost_move(q, q->bytes);
+    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q) + tutti__coll_cost_own(q);
 }
 static double cost_folded(const tutti_cost_query *q)
 {

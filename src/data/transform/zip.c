@@ -89,7 +89,7 @@ extern const tutti_dataset_def tutti_dataset_def_zip;
 tutti_dataset *tutti_dataset_zip(int count, tutti_dataset *const *datasets)
 {
     int components = 0;
-    if (count < 1 || !datasets[0])
+    if (count < 1 || !datasets || !datasets[0])
         return NULL;
     for (int i = 0; i < count && datasets[i]; i++)
         components += datasets[i]->info.components;

@@ -15,7 +15,7 @@ struct tutti_kept {
     int64_t floats;
     int holders;
     pthread_mutex_t making;
-    atomic_bool made;
+    atomic_bool asked, made;
     float *data;
     char form[]; /* what makes it another one of the same source */
 };
@@ -90,13 +90,24 @@ void tutti__kept_give(tutti_kept *kept)
     free(kept);
 }
 
+enum { LEAST_ROOM = 1 << 16 }; /* floats: smaller forms find their memory in the heap */
+
+size_t tutti__kept_room(int64_t floats)
+{
+    return floats < LEAST_ROOM ? 0 : ((size_t)floats * sizeof(float) + 63) / 64 * 64;
+}
+
 const float *tutti__kept_data(tutti_kept *kept, tutti_kept_fill *fill, const void *context,
-                              tutti_pool *pool)
+                              tutti_pool *pool, float *room)
 {
     if (kept == NULL)
         return NULL;
     if (atomic_load_explicit(&kept->made, memory_order_acquire))
         return kept->data;
+    if (!atomic_exchange(&kept->asked, true) && room != NULL) {
+        fill(context, pool, kept->source, room);
+        return room;
+    }
     pthread_mutex_lock(&kept->making);
     if (!atomic_load_explicit(&kept->made, memory_order_relaxed)) {
         fill(context, pool, kept->source, kept->data);

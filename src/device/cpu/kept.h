@@ -1,5 +1,9 @@
-/* kept.h: constants in the form that a kernel wants, made once, when the kernel first runs: it then
- * reads what was written just before, and what never runs is never made.
+/* kept.h: constants in the form that a kernel wants, made once, when a kernel runs: it then reads
+ * what was written just before, and what never runs is never made.
+ *
+ * The first run may not be followed by another. Large forms it makes in its workspace, memory that
+ * one instruction after the other uses; only the second run takes fresh memory, which costs more
+ * than the making, and keeps what it makes there.
  *
  * What is kept is shared: programs for other batch sizes, and nodes that use the same constant, get
  * the same memory. It goes with the last plan that holds it. */
@@ -20,10 +24,12 @@ typedef void tutti_kept_fill(const void *context, tutti_pool *pool, tutti_tensor
 tutti_status tutti__kept_take(tutti_tensor *source, const char *form, int64_t floats,
                               tutti_kept **ret);
 void tutti__kept_give(tutti_kept *kept); /* NULL is fine */
-/* The floats; `fill` makes them when nobody has asked before. NULL of NULL. Threads may ask at the
- * same moment. */
+/* Bytes of workspace where the first run makes a form of so many floats; 0: it keeps it at once. */
+size_t tutti__kept_room(int64_t floats);
+/* The floats; `fill` makes them when they are not kept yet. NULL of NULL. Who asks first gets them
+ * in `room` (64-byte aligned; NULL: they are kept at once). Threads may ask at the same moment. */
 const float *tutti__kept_data(tutti_kept *kept, tutti_kept_fill *fill, const void *context,
-                              tutti_pool *pool);
+                              tutti_pool *pool, float *room);
 
 /* The constant that input i of a node is, dense and of f32, or NULL. */
 static inline tutti_tensor *tutti__kept_source(const tutti_kernel_query *query, int i)

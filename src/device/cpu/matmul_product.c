@@ -22,7 +22,8 @@ struct tutti_matmul_plan {
     bool side_by_side;
     int threads;
     size_t gemm_bytes, a_bytes, b_bytes, y_bytes; /* parts of the workspace */
-    tutti_tile_loop *load, *store;                /* of 16-bit floats, else NULL */
+    size_t room;                   /* last of them: b packed in the first run, or 0 */
+    tutti_tile_loop *load, *store; /* of 16-bit floats, else NULL */
     size_t element;
     bool bf16;        /* a, b and y as they stand */
     tutti_kept *kept; /* b packed, NULL: not */
@@ -92,6 +93,12 @@ static void read_types(const tutti_infer *node, matmul_plan *plan)
         tutti__slot_bytes((size_t)(plan->batch * plan->shape.m * plan->shape.n) * sizeof(float));
 }
 
+static int64_t packed_floats(const tutti_gemm *shape)
+{
+    return shape->m == 1 ? tutti__gemm_row_floats(shape->n, shape->k)
+                         : tutti__gemm_packed_floats(shape->n, shape->k);
+}
+
 static matmul_plan make_plan(const tutti_kernel_query *query, uint32_t more)
 {
     matmul_plan plan = {.threads = query->threads};
@@ -108,6 +115,7 @@ static matmul_plan make_plan(const tutti_kernel_query *query, uint32_t more)
     if (floats && plan.batch == 1 && (plan.gemm.engine == NULL || g->m == 1) &&
         plan.b_count == g->n * g->k && tutti__kept_source(query, 1) != NULL)
         plan.gemm = tutti__gemm_plan(g->m, g->n, g->k, flags | TUTTI_GEMM_PACKED);
+    plan.room = plan.gemm.packed ? tutti__kept_room(packed_floats(g)) : 0;
     plan.gemm_bytes = tutti__slot_bytes(tutti__gemm_workspace(&plan.gemm));
     if (plan.side_by_side)
         plan.gemm_bytes *= (size_t)tutti__slot_count(plan.threads);
@@ -117,7 +125,7 @@ static matmul_plan make_plan(const tutti_kernel_query *query, uint32_t more)
 size_t tutti__matmul_workspace(const tutti_kernel_query *query, uint32_t flags)
 {
     matmul_plan plan = make_plan(query, flags);
-    return plan.gemm_bytes + plan.a_bytes + plan.b_bytes + plan.y_bytes;
+    return plan.gemm_bytes + plan.a_bytes + plan.b_bytes + plan.y_bytes + plan.room;
 }
 
 /* Panels of b [k, n] for a product of one row. */
@@ -155,12 +163,9 @@ static tutti_status keep(const tutti_kernel_query *query, matmul_plan *plan)
 {
     char form[96];
     const tutti_gemm *shape = &plan->shape;
-    bool row = shape->m == 1;
-    snprintf(form, sizeof form, "matmul %s %s %lld%s", row ? "row" : "panels", plan->gemm.tile->isa,
-             (long long)shape->n, shape->trans_b ? " turned" : "");
-    int64_t floats = row ? tutti__gemm_row_floats(shape->n, shape->k)
-                         : tutti__gemm_packed_floats(shape->n, shape->k);
-    return tutti__kept_take(tutti__kept_source(query, 1), form, floats, &plan->kept);
+    snprintf(form, sizeof form, "matmul %s %s %lld%s", shape->m == 1 ? "row" : "panels",
+             plan->gemm.tile->isa, (long long)shape->n, shape->trans_b ? " turned" : "");
+    return tutti__kept_take(tutti__kept_source(query, 1), form, packed_floats(shape), &plan->kept);
 }
 
 bool tutti__matmul_by_library(const tutti_kernel_query *query)
@@ -258,10 +263,13 @@ static void multiply(const tutti_call *call, products *p)
 void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, const tutti_view *a,
                        const tutti_view *b, tutti_matmul_finish finish)
 {
+    char *after_b = (char *)call->workspace + plan->gemm_bytes + plan->a_bytes + plan->b_bytes;
     products p = {.plan = plan,
                   .a = a->data,
                   .b = b->data,
-                  .packed = tutti__kept_data(plan->kept, pack, plan, call->pool),
+                  .packed =
+                      tutti__kept_data(plan->kept, pack, plan, call->pool,
+                                       plan->room == 0 ? NULL : (float *)(after_b + plan->y_bytes)),
                   .y = call->outputs[0].data,
                   .finish = finish,
                   .workspace = call->workspace};

@@ -1,14 +1,18 @@
-/* csv_logger.c: the logs of each epoch as a line of a CSV file. */
+/* csv_logger.c: the logs of each epoch as a line of a CSV file. A training that was cut off may
+ * have written lines of epochs that are not in the checkpoint that it goes on from: those are
+ * removed when it does, so that each epoch has one line. */
 #include <stdlib.h>
 
 #include "io/number.h"
 #include "io/stream.h"
+#include "nn/callback.h"
 #include "nn/callbacks/common.h"
 
 typedef struct csv {
     char *path;
     char separator;
     bool append;
+    bool begun; /* the file holds what it is to begin with */
     tutti_sink *sink;
     int count; /* of columns besides the epoch; 0: not known yet */
     const char *names[TUTTI_LOGS];
@@ -17,14 +21,57 @@ typedef struct csv {
 static tutti_status train_begin(void *self, tutti_event *event)
 {
     csv *c = self;
-    const tutti_world *world = tutti__world();
     (void)event;
-    if (!c->append) {
-        tutti_status status = world->remove_file(world->self, c->path);
-        if (status != TUTTI_OK && status != TUTTI_NOT_FOUND)
-            return status;
-    }
+    c->begun = false;
     return c->sink ? TUTTI_OK : tutti__sink_file(c->path, TUTTI_FILE_APPEND, &c->sink);
+}
+
+/* Bytes of the file without its last lines, those of epochs from `epoch` on and one that was cut
+ * off. The first line, which is no epoch's, stays. */
+static size_t without_last(const char *text, size_t size, int epoch)
+{
+    while (size > 0) {
+        size_t start = size - (text[size - 1] == '\n');
+        while (start > 0 && text[start - 1] != '\n')
+            start--;
+        bool whole = text[size - 1] == '\n';
+        if (start == 0 || (whole && strtol(text + start, NULL, 10) < epoch))
+            return start == 0 && !whole ? 0 : size;
+        size = start;
+    }
+    return 0;
+}
+
+/* Once, when every callback has restored what it restores: what stands in the file before the first
+ * line of this training. */
+static tutti_status begin_file(csv *c, const tutti_event *event)
+{
+    const tutti_fit *fit = (const tutti_fit *)(const void *)event;
+    const tutti_world *world = tutti__world();
+    void *text = NULL;
+    size_t size = 0, kept = 0;
+    if (c->begun)
+        return TUTTI_OK;
+    c->begun = true;
+    if (c->sink->appended == 0 || (c->append && !fit->goes_on))
+        return TUTTI_OK;
+    if (fit->goes_on) {
+        TUTTI_TRY(world->read_file(world->self, c->path, SIZE_MAX / 2, &text, &size));
+        kept = without_last(text, size, event->epoch);
+    }
+    tutti_sink *sink = c->sink;
+    c->sink = NULL;
+    tutti_status status = tutti__sink_commit(sink);
+    if (status == TUTTI_OK)
+        status = world->write_file(world->self, c->path, text ? text : "", kept);
+    free(text);
+    TUTTI_TRY(status);
+    return tutti__sink_file(c->path, TUTTI_FILE_APPEND, &c->sink);
+}
+
+static tutti_status epoch_begin(void *self, tutti_event *event)
+{
+    return begin_file(self, event);
 }
 
 static int by_name(const void *a, const void *b)
@@ -90,6 +137,7 @@ static const tutti_callback_kind kind = {
     .name = "csv_logger",
     .train_begin = train_begin,
     .train_end = train_end,
+    .epoch_begin = epoch_begin,
     .epoch_end = epoch_end,
     .destroy = destroy,
 };

@@ -256,6 +256,7 @@ static tutti_status restore(tutti_progress *p, const tutti_safetensors *file, co
     p->fit.samples = number(file, "tutti.samples");
     p->fit.done = event->epoch + 1;
     p->fit.resumed = event->step;
+    p->fit.goes_on = true;
     p->goes_on = !ended;
     p->keeper.pace.last = tutti__now_ns();
     tutti__log(TUTTI_LOG_INFO, "training goes on from %s, step %lld", path, (long long)event->step);

@@ -108,6 +108,47 @@ static tutti_status cut_off(void *self, tutti_event *event)
 static const tutti_callback_kind failing = {
     .struct_size = sizeof failing, .name = "failing", .batch_end = cut_off};
 
+static tutti_status cut_off_at_end(void *self, tutti_event *event)
+{
+    (void)self;
+    return event->epoch == 1 ? tutti_fail(TUTTI_IO, "the power failed") : TUTTI_OK;
+}
+static const tutti_callback_kind failing_at_end = {
+    .struct_size = sizeof failing_at_end, .name = "failing", .epoch_end = cut_off_at_end};
+
+/* Cut off after the line of the second epoch was written and before the epoch was saved: it is
+ * trained again, and has one line. */
+TUTTI_TEST(saving_a_line_of_the_log_stands_once_after_a_training_was_cut_off)
+{
+    for (int append = 0; append < 2; append++) {
+        training first = training_begin(NULL), then;
+        char path[400], log[400];
+        in_folder(&first, "backup", path);
+        in_folder(&first, "log.csv", log);
+        CHECK(!tutti_fit(first.model, first.data, .epochs = 3, .quiet = true,
+                         .callbacks = TUTTI_LIST(tutti_csv_logger(log, .append = append),
+                                                 tutti_callback_make(&failing_at_end, NULL),
+                                                 tutti_backup(path))));
+        CHECK_INT(tutti_close(first.job), 1);
+        then = training_begin(NULL);
+        CHECK(tutti_fit(
+            then.model, then.data, .epochs = 3, .quiet = true,
+            .callbacks = TUTTI_LIST(tutti_csv_logger(log, .append = append), tutti_backup(path))));
+        char *text = training_text(&first, "log.csv");
+        CHECK(strncmp(text, "epoch,", 6) == 0);
+        const char *line = text;
+        for (int epoch = 0; epoch < 3; epoch++) {
+            line = strchr(line, '\n');
+            CHECK(line && atoi(++line) == epoch);
+        }
+        CHECK(strchr(line, '\n')[1] == '\0');
+        free(text);
+        training_end(then);
+        snprintf(path, sizeof path, "rm -rf %s", first.folder);
+        CHECK_INT(system(path), 0);
+    }
+}
+
 /* Cut off in the second epoch by a failure, then started again: the same weights, to the bit, as
  * without. */
 TUTTI_TEST(saving_a_backup_goes_on_where_training_was_cut_off)

@@ -12,7 +12,7 @@ tutti_sym tutti__merge_fold(int count, const tutti_sym *inputs,
 
 tutti_sym tutti_merge(const char *kind, int count, const tutti_sym *inputs)
 {
-    tutti_graph *graph = count > 0 ? tutti_sym_graph(inputs[0]) : NULL;
+    tutti_graph *graph = count > 0 && inputs ? tutti_sym_graph(inputs[0]) : NULL;
     if (!graph)
         return TUTTI_NO_SYM;
     tutti_building *building = graph->building;

@@ -13,10 +13,16 @@ static tutti_status infer(tutti_infer *node)
     if (count != RULE_INT(node, "size"))
         return RULE_FAIL(node, TUTTI_INVALID, "has %d counts for %lld devices", count,
                          (long long)RULE_INT(node, "size"));
+    bool own = node->inputs[0].dims[dim] < 0;
     for (int i = 0; i < count; i++) {
+        own |= counts[i] == node->inputs[0].dims[dim];
         if (counts[i] < 0 || !tutti__add_size(total, counts[i], &total))
             return RULE_FAIL(node, TUTTI_INVALID, "count %d is %lld", i, (long long)counts[i]);
     }
+    if (!own)
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "the input has %lld along dimension %d, which is none of the counts",
+                         (long long)node->inputs[0].dims[dim], dim);
     TUTTI_TRY(tutti_infer_same(node));
     node->outputs[0].dims[dim] = total;
     return TUTTI_OK;

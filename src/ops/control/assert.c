@@ -54,7 +54,7 @@ tutti_sym(tutti_assert)(tutti_sym condition, const char *message, int count, con
     tutti_graph *graph = tutti_sym_graph(condition);
     if (count < 0 || count > 16)
         return tutti__poison(graph, TUTTI_INVALID, "assert: takes at most 16 data, not %d", count);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && data; i++)
         inputs[1 + i] = data[i];
     tutti_attr given = TUTTI_STR("message", message ? message : "the assertion failed");
     return tutti__nary(&tutti_op_assert, 1 + count, inputs, 1, &given);

@@ -199,7 +199,7 @@ tutti_sym(tutti_cond)(tutti_sym pred, tutti_body_fn *then_fn, tutti_body_fn *els
     for (int i = 0; i < result_count && ret_results; i++)
         ret_results[i] = TUTTI_NO_SYM;
     for (int i = 0; i < arg_count; i++)
-        if (!tutti_sym_ok(args[i]))
+        if (!args || !tutti_sym_ok(args[i]))
             status = TUTTI_INVALID;
     if (status != TUTTI_OK)
         return TUTTI_NO_SYM; /* poison passes on */

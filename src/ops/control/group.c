@@ -16,7 +16,7 @@ extern const tutti_op tutti_op_group;
 
 tutti_sym(tutti_group)(tutti_graph *graph, const char *name, int count, const tutti_sym *nodes)
 {
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && nodes; i++)
         if (!tutti_sym_ok(nodes[i]))
             return graph && graph->error.status == TUTTI_OK
                        ? tutti__poison(graph, TUTTI_INVALID, "group: node %d is none", i)

@@ -126,6 +126,8 @@ static tutti_status build(loop_builder *b, tutti_sym *ret)
 /* Inputs and their types; false when one is poison. */
 static bool take_inputs(loop_builder *b, const tutti_sym *variables, const tutti_sym *captures)
 {
+    if (!variables || (b->captures > 0 && !captures))
+        return false;
     for (int i = 0; i < b->variables + b->captures; i++) {
         tutti_sym sym = i < b->variables ? variables[i] : captures[i - b->variables];
         if (!tutti_sym_ok(sym))
@@ -142,7 +144,8 @@ tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *cont
 {
     tutti_arena arena = {0};
     tutti_sym loop = TUTTI_NO_SYM;
-    loop_builder b = {.graph = variable_count > 0 ? tutti_sym_graph(variables[0]) : NULL,
+    loop_builder b = {.graph =
+                          variable_count > 0 && variables ? tutti_sym_graph(variables[0]) : NULL,
                       .condition = condition,
                       .step = step,
                       .context = context,

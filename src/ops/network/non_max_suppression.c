@@ -45,37 +45,50 @@ typedef struct box {
     double low[2], high[2];
 } box;
 
+/* Boxes narrower than f64 are compared in f32, each step rounded, as other engines do it: an
+ * overlap that is the limit itself, as boxes of whole numbers often have, then falls on the same
+ * side. */
+static double round_step(bool wide, double value)
+{
+    return wide ? value : (double)(float)value;
+}
+
 /* [y1, x1, y2, x2], any two opposite corners; or the centre [x, y, width, height]. */
 static box box_of(const tutti_view *boxes, int64_t index, bool centred)
 {
     double v[4];
     box b;
+    bool wide = boxes->dtype == TUTTI_F64;
     for (int i = 0; i < 4; i++)
         v[i] = tutti_view_get(boxes, 4 * index + i);
     for (int axis = 0; axis < 2; axis++) {
-        double a = centred ? v[axis] - v[axis + 2] / 2 : v[axis];
-        double z = centred ? v[axis] + v[axis + 2] / 2 : v[axis + 2];
+        double a = centred ? round_step(wide, v[axis] - v[axis + 2] / 2) : v[axis];
+        double z = centred ? round_step(wide, v[axis] + v[axis + 2] / 2) : v[axis + 2];
         b.low[axis] = fmin(a, z);
         b.high[axis] = fmax(a, z);
     }
     return b;
 }
 
-static double area(const box *b)
+static double area(const box *b, bool wide)
 {
-    return (b->high[0] - b->low[0]) * (b->high[1] - b->low[1]);
+    return round_step(wide, round_step(wide, b->high[0] - b->low[0]) *
+                                round_step(wide, b->high[1] - b->low[1]));
 }
 
 /* The part of two boxes' union that both cover. */
-static double overlap(const box *a, const box *b)
+static double overlap(const box *a, const box *b, bool wide)
 {
-    double shared = 1;
+    box both;
     for (int axis = 0; axis < 2; axis++) {
-        double length = fmin(a->high[axis], b->high[axis]) - fmax(a->low[axis], b->low[axis]);
-        shared *= length > 0 ? length : 0;
+        both.low[axis] = fmax(a->low[axis], b->low[axis]);
+        both.high[axis] = fmin(a->high[axis], b->high[axis]);
+        if (!(both.high[axis] > both.low[axis]))
+            return 0;
     }
-    double all = area(a) + area(b) - shared;
-    return shared > 0 && all > 0 ? shared / all : 0;
+    double shared = area(&both, wide);
+    double all = round_step(wide, round_step(wide, area(a, wide) + area(b, wide)) - shared);
+    return shared > 0 && all > 0 ? round_step(wide, shared / all) : 0;
 }
 
 typedef struct candidate {
@@ -95,7 +108,7 @@ static int compare(const void *a, const void *b)
 typedef struct selection {
     int64_t most, boxes, classes;
     double overlap, least;
-    bool centred;
+    bool centred, wide;
     candidate *candidates; /* of one class */
     box *kept;
     int64_t *rows, count; /* [image, class, box] */
@@ -116,7 +129,7 @@ static void select_class(const tutti_call *call, selection *s, int64_t image, in
         box b = box_of(&call->inputs[BOXES], image * s->boxes + s->candidates[i].index, s->centred);
         bool free = true;
         for (int64_t k = 0; k < kept && free; k++)
-            free = !(overlap(&b, &s->kept[k]) > s->overlap);
+            free = !(overlap(&b, &s->kept[k], s->wide) > s->overlap);
         if (!free)
             continue;
         s->kept[kept++] = b;
@@ -138,6 +151,8 @@ static void read_limits(const tutti_call *call, selection *s)
                                          : CALL_FLOAT(call, "score_threshold");
     s->most = s->most < 0 ? 0 : s->most < s->boxes ? s->most : s->boxes;
     s->centred = CALL_INT(call, "center_point_box") != 0;
+    s->wide = call->inputs[BOXES].dtype == TUTTI_F64;
+    s->overlap = round_step(s->wide, s->overlap);
 }
 
 static tutti_status run(const tutti_call *call, tutti_arena *scratch)

@@ -49,3 +49,16 @@ TUTTI_TEST(non_max_suppression_says_what_is_wrong)
     CHECK_REFUSES("non_max_suppression", "f32[1,6,4] f32[1,1,6] f32[1]", TUTTI_INVALID,
                   "needs one integer");
 }
+
+/* Two thirds of each box are shared: of their overlap, 0.5, f32 makes 0.50000006 or 0.49999997. */
+TUTTI_TEST(non_max_suppression_rounds_overlaps_as_its_boxes)
+{
+    CHECK_OP("non_max_suppression",
+             "f32[1,2,4]{=0.2,0.2,2.3,0.3,0.9,0.2,3,0.3} f32[1,1,2]{=0.9,0.8} | max_output=2 "
+             "iou_threshold=0.5",
+             0, 0, 0, 0);
+    CHECK_OP("non_max_suppression",
+             "f32[1,2,4]{=0.8,0.8,2.3,1.6,1.3,0.8,2.8,1.6} f32[1,1,2]{=0.9,0.8} | max_output=2 "
+             "iou_threshold=0.5",
+             0, 0, 0, 0, 0, 0, 1);
+}

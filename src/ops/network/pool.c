@@ -3,6 +3,7 @@
 
 tutti_status tutti__pool_infer(const tutti_infer *node, const tutti_type *x, tutti_windows *ret)
 {
+    char text[TUTTI_TYPE_TEXT];
     const int64_t *window, *pads;
     TUTTI_TRY(tutti__need_ints(node, "window", 2, 1, &window));
     TUTTI_TRY(tutti__windows_infer(node, 2, x->dims + 1, window, ret));
@@ -13,6 +14,13 @@ tutti_status tutti__pool_infer(const tutti_infer *node, const tutti_type *x, tut
                              "pads has %lld where the window has %lld; windows of padding alone "
                              "would have nothing to pool",
                              (long long)pads[i], (long long)window[i / 2]);
+    for (int i = 0; i < 2; i++)
+        if (x->dims[1 + i] == 0 && ret->out[i] > 0)
+            return RULE_FAIL(
+                node, TUTTI_INVALID,
+                "input %s is empty and padding alone would have nothing to pool; leave "
+                "the pads out, or the empty input",
+                tutti_type_text(x, text));
     return TUTTI_OK;
 }
 

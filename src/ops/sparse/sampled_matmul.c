@@ -23,7 +23,14 @@ static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *at = &call->inputs[0], *a = &call->inputs[2], *b = &call->inputs[3];
     int64_t count = at->dims[0], columns = a->dims[1];
-    TUTTI_TRY(tutti__check_positions(call, at, (int64_t[]){a->dims[0], b->dims[0]}));
+    int64_t rows[] = {a->dims[0], b->dims[0]};
+    for (int i = 0; i < 2; i++)
+        if (tutti_view_get_int(&call->inputs[1], i) != rows[i])
+            return RULE_FAIL(call, TUTTI_INVALID,
+                             "matrix %d has %lld rows, dimension %d of the dense shape is %lld", i,
+                             (long long)rows[i], i,
+                             (long long)tutti_view_get_int(&call->inputs[1], i));
+    TUTTI_TRY(tutti__check_positions(call, at, rows));
     for (int64_t i = 0; i < count; i++) {
         int64_t row = tutti_view_get_int(at, 2 * i), column = tutti_view_get_int(at, 2 * i + 1);
         double sum = 0;

@@ -118,7 +118,7 @@ static const char *const samples[] = {
 tutti_sym(tutti_sparse_matmul)(tutti_sparse_sym a, tutti_sym b,
                                const tutti_sparse_matmul_options *options)
 {
-    return build(a.indices, a.values, a.dense_shape, b, options->transpose);
+    return build(a.indices, a.values, a.dense_shape, b, options && options->transpose);
 }
 
 const tutti_op tutti_op_sparse_matmul = {

@@ -6,7 +6,7 @@
 tutti_init tutti_init_make(tutti_init_kind kind, double a, double b, int rank, const int64_t *dims)
 {
     tutti_init init = {.kind = kind, .a = a, .b = b, .rank = rank};
-    for (int i = 0; i < rank && i < TUTTI_MAX_RANK; i++)
+    for (int i = 0; dims && i < rank && i < TUTTI_MAX_RANK; i++)
         init.dims[i] = dims[i];
     return init;
 }

@@ -23,8 +23,8 @@ extern const tutti_op tutti_op_placeholder;
 
 tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims)
 {
-    if (count < 1 || count - 1 > TUTTI_MAX_RANK || dtype_and_dims[0] <= TUTTI_NO_DTYPE ||
-        dtype_and_dims[0] >= TUTTI_DTYPE_END)
+    if (count < 1 || !dtype_and_dims || count - 1 > TUTTI_MAX_RANK ||
+        dtype_and_dims[0] <= TUTTI_NO_DTYPE || dtype_and_dims[0] >= TUTTI_DTYPE_END)
         return (tutti_type){.dtype = TUTTI_NO_DTYPE};
     return tutti_type_make((tutti_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }

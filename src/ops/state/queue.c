@@ -109,7 +109,7 @@ tutti_sym(tutti_priority_queue)(tutti_graph *graph, const char *name, int64_t ca
         return tutti__poison(graph, TUTTI_INVALID, "queue: takes at most %d components",
                              TUTTI_QUEUE_MAX_COMPONENTS - 1);
     all[0] = tutti_type_make(TUTTI_I64, 0, NULL);
-    if (count > 0)
+    if (count > 0 && types)
         memcpy(all + 1, types, (size_t)count * sizeof *types);
     return build(graph, name, capacity, (tutti_queue_order){.kind = TUTTI_QUEUE_PRIORITY},
                  count + 1, all);

@@ -167,6 +167,9 @@ tutti_sym tutti__queue_build(const tutti_op *op, tutti_sym queue, int count,
     if (count > TUTTI_QUEUE_MAX_COMPONENTS)
         return tutti__poison(queue.node->graph, TUTTI_INVALID, "%s: takes at most %d components",
                              op->name, TUTTI_QUEUE_MAX_COMPONENTS);
+    if (count > 0 && !components)
+        return tutti__poison(queue.node->graph, TUTTI_INVALID,
+                             "%s: the list of %d components is NULL", op->name, count);
     for (int i = 0; i < count; i++)
         inputs[1 + i] = tutti__value_of(components[i]);
     attrs[0] = *types;

@@ -188,6 +188,8 @@ tutti_sym(tutti_initialize_all)(tutti_graph *graph)
 
 int tutti_trainable_variables(const tutti_graph *graph, int capacity, tutti_sym *ret_variables)
 {
+    if (!graph)
+        return 0;
     int count = 0;
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];

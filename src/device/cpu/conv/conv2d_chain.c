@@ -21,6 +21,8 @@ typedef struct chain_plan {
     winograd_plan winograd;
     tutti_conv_walk *walk;
     tutti_kept *kept; /* NULL: packed in each run */
+    size_t scratch;   /* bytes of the workspace before the room for panels of the first run */
+    size_t room;      /* their bytes, or 0 */
 } chain_plan;
 
 /* Everything but the walk and what is kept. */
@@ -41,6 +43,18 @@ static bool keeps(const tutti_kernel_query *query, const chain_plan *p)
            (!p->tiles || winograd_kernel_floats(&p->winograd) <= MOST_KEPT);
 }
 
+static int64_t panel_floats(const chain_plan *p, const tutti_conv_walk *walk)
+{
+    return p->tiles ? winograd_kernel_floats(&p->winograd) : direct_panel_floats(walk);
+}
+
+static void place_room(chain_plan *p, const tutti_conv_walk *walk)
+{
+    p->scratch = tutti__slot_bytes(p->tiles ? winograd_scratch(&p->winograd)
+                                            : (size_t)walk->padded * sizeof(float));
+    p->room = tutti__kept_room(panel_floats(p, walk));
+}
+
 static int score(const tutti_kernel_query *query)
 {
     chain_plan p = {0};
@@ -53,8 +67,10 @@ static size_t workspace(const tutti_kernel_query *query)
     if (!make(query, &p))
         return 0;
     tutti_conv_walk sizes = tutti__conv_walk_sizes(&p.chain.shape, false);
-    if (keeps(query, &p))
-        return p.tiles ? winograd_scratch(&p.winograd) : (size_t)sizes.padded * sizeof(float);
+    if (keeps(query, &p)) {
+        place_room(&p, &sizes);
+        return p.scratch + p.room;
+    }
     return p.tiles ? winograd_workspace(&p.winograd) : direct_workspace(&sizes);
 }
 
@@ -90,9 +106,10 @@ static void fill(const void *context, tutti_pool *pool, tutti_tensor *source, fl
 static tutti_status keep(const tutti_kernel_query *query, chain_plan *p)
 {
     char form[80];
-    int64_t floats = p->tiles ? winograd_kernel_floats(&p->winograd) : direct_panel_floats(p->walk);
+    place_room(p, p->walk);
     snprintf(form, sizeof form, "conv2d %s %s", p->tiles ? "tiles" : "direct", TUTTI_ISA_TEXT);
-    return tutti__kept_take(tutti__kept_source(query, p->chain.kernel), form, floats, &p->kept);
+    return tutti__kept_take(tutti__kept_source(query, p->chain.kernel), form,
+                            panel_floats(p, p->walk), &p->kept);
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
@@ -122,7 +139,8 @@ static tutti_status run(const tutti_call *call)
 {
     const chain_plan *p = call->plan;
     const float *x = call->inputs[p->chain.x].data, *kernel = call->inputs[p->chain.kernel].data;
-    const float *packed = tutti__kept_data(p->kept, fill, p, call->pool);
+    float *room = p->room == 0 ? NULL : (float *)((char *)call->workspace + p->scratch);
+    const float *packed = tutti__kept_data(p->kept, fill, p, call->pool, room);
     conv_finish finish = conv_finish_chain(&p->chain, call);
     if (p->tiles) {
         winograd_run(call, &p->winograd, false, x, kernel, packed, &finish);

@@ -25,6 +25,8 @@ static int score(const tutti_kernel_query *query)
 static tutti_status run(const tutti_call *call)
 {
     loss_work w = loss_start(call);
+    if (w.matrix.columns == 0) /* no classes: a sum of nothing */
+        memset(w.y, 0, (size_t)tutti_view_count(&call->outputs[0]) * sizeof *w.y);
     tutti_parallel(call, w.matrix.pieces, run_piece, &w);
     return TUTTI_OK;
 }

@@ -8,15 +8,19 @@
 #define EACH(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7)
 #define BLOCK (8 * VEC_LANES)
 
-typedef void operation(const tutti_chain_op *op, int64_t at, VALUE);
-#define OPERATION(name) static void name(const tutti_chain_op *op, int64_t at, VALUE)
-#define NEXT ((operation *)op[1].run)(op + 1, at, a0, a1, a2, a3, a4, a5, a6, a7)
+/* memory: op->memory; next: that of the operation after. Were the address fetched just before the
+ * operand, what waits for both would fill the CPU's queues. */
+typedef void operation(const tutti_chain_op *op, int64_t at, float *memory, float *next, VALUE);
+#define OPERATION(name)                                                                            \
+    static void name(const tutti_chain_op *op, int64_t at, float *memory, float *next, VALUE)
+#define NEXT                                                                                       \
+    ((operation *)op[1].run)(op + 1, at, next, op[2].memory, a0, a1, a2, a3, a4, a5, a6, a7)
 
 #define AT(pointer, i) vec_load((pointer) + at + (i)*VEC_LANES)
 
 OPERATION(store)
 {
-    float *to = op->memory + at;
+    float *to = memory + at;
 #define STEP(i) vec_store(to + i * VEC_LANES, a##i);
     EACH(STEP)
 #undef STEP
@@ -26,7 +30,7 @@ OPERATION(store)
 /* The last operation: stores, and returns to `run`. */
 OPERATION(finish)
 {
-    float *to = op->memory + at;
+    float *to = memory + at;
 #define STEP(i) vec_store(to + i * VEC_LANES, a##i);
     EACH(STEP)
 #undef STEP
@@ -53,7 +57,7 @@ OPERATION(finish)
 #define PAIR_OF_MEMORY(name, f, change)                                                            \
     OPERATION(name##_memory)                                                                       \
     {                                                                                              \
-        const float *b = op->memory;                                                               \
+        const float *b = memory;                                                                   \
         EIGHT(f(change(a0), AT(b, 0)), f(change(a1), AT(b, 1)), f(change(a2), AT(b, 2)),           \
               f(change(a3), AT(b, 3)), f(change(a4), AT(b, 4)), f(change(a5), AT(b, 5)),           \
               f(change(a6), AT(b, 6)), f(change(a7), AT(b, 7)));                                   \
@@ -61,7 +65,7 @@ OPERATION(finish)
     }                                                                                              \
     OPERATION(name##_memory_first)                                                                 \
     {                                                                                              \
-        const float *b = op->memory;                                                               \
+        const float *b = memory;                                                                   \
         EIGHT(f(AT(b, 0), change(a0)), f(AT(b, 1), change(a1)), f(AT(b, 2), change(a2)),           \
               f(AT(b, 3), change(a3)), f(AT(b, 4), change(a4)), f(AT(b, 5), change(a5)),           \
               f(AT(b, 6), change(a6)), f(AT(b, 7), change(a7)));                                   \
@@ -72,13 +76,13 @@ OPERATION(finish)
     PAIR_OF_MEMORY(name, f, SAME)                                                                  \
     OPERATION(name##_scalar)                                                                       \
     {                                                                                              \
-        const vec b = vec_splat(*op->memory);                                                      \
+        const vec b = vec_load(memory);                                                            \
         EIGHT(f(a0, b), f(a1, b), f(a2, b), f(a3, b), f(a4, b), f(a5, b), f(a6, b), f(a7, b));     \
         NEXT;                                                                                      \
     }                                                                                              \
     OPERATION(name##_scalar_first)                                                                 \
     {                                                                                              \
-        const vec b = vec_splat(*op->memory);                                                      \
+        const vec b = vec_load(memory);                                                            \
         EIGHT(f(b, a0), f(b, a1), f(b, a2), f(b, a3), f(b, a4), f(b, a5), f(b, a6), f(b, a7));     \
         NEXT;                                                                                      \
     }
@@ -182,7 +186,7 @@ AFTER(minimum, MIN)
 #define CHOICE(name, B, C)                                                                         \
     OPERATION(name)                                                                                \
     {                                                                                              \
-        const float *b = op->memory, *c = op->second;                                              \
+        const float *b = memory, *c = op->second;                                                  \
         const vec bs = vec_splat(*b), cs = vec_splat(*c);                                          \
         (void)bs;                                                                                  \
         (void)cs;                                                                                  \
@@ -278,8 +282,9 @@ static void run(const float *from, const tutti_chain_op *ops, int64_t count)
     for (int64_t at = 0; at < count; at += BLOCK) {
         VEC_UNROLL for (int i = 0; i < BLOCK; i += LINE)
             __builtin_prefetch(from + at + AHEAD + i, 0, 3);
-        ((operation *)ops->run)(ops, at, AT(from, 0), AT(from, 1), AT(from, 2), AT(from, 3),
-                                AT(from, 4), AT(from, 5), AT(from, 6), AT(from, 7));
+        ((operation *)ops->run)(ops, at, ops[0].memory, ops[1].memory, AT(from, 0), AT(from, 1),
+                                AT(from, 2), AT(from, 3), AT(from, 4), AT(from, 5), AT(from, 6),
+                                AT(from, 7));
     }
 }
 

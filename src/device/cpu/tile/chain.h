@@ -11,7 +11,8 @@
 
 #include "base/status.h"
 
-/* What an operation's operands are beside the value in registers. */
+/* What an operation's operands are beside the value in registers. Where it is *memory, the same
+ * number stands there for a whole block. */
 typedef enum tutti_chain_form {
     TUTTI_CHAIN_ALONE,        /* f(value) */
     TUTTI_CHAIN_SELF,         /* f(value, value) */

@@ -162,6 +162,7 @@ typedef struct chain_run {
 static void set_operands(const chain_run *r, const tutti_tile_step *step, tutti_chain_op *op)
 {
     op->run = step->run;
+    op->memory = NULL;
     op->params[0] = (float)step->params[0];
     op->params[1] = (float)step->params[1];
     for (int i = 0, found = 0; i < step->inputs; i++) {
@@ -175,12 +176,13 @@ static void set_operands(const chain_run *r, const tutti_tile_step *step, tutti_
     }
 }
 
-/* At most an operation and a store for each step. */
+/* At most an operation and a store for each step. An operation looks at `memory` of the two that
+ * follow it, whatever that is. */
 static void run_blocks(const chain_run *r, const tutti_tile_step *steps, int count,
                        int64_t elements)
 {
     const tutti_chain *chain = r->program->chain;
-    tutti_chain_op ops[2 * TUTTI_CHAIN_MOST]; /* fields that an operation does not read stay open */
+    tutti_chain_op ops[2 * TUTTI_CHAIN_MOST + 1]; /* fields that nobody reads stay open */
     int n = 0;
     for (int s = 0; s < count; s++) {
         bool both = steps[s].run_both != NULL;
@@ -192,6 +194,7 @@ static void run_blocks(const chain_run *r, const tutti_tile_step *steps, int cou
         ops[n].run = chain->entries[s == count - 1 ? 1 : 0].run;
         ops[n++].memory = r->pointer(r->context, steps[s].y);
     }
+    ops[n].memory = NULL;
     chain->run(r->pointer(r->context, steps[0].x[steps[0].registers]), ops, elements);
 }
 

@@ -4,7 +4,7 @@
 #include "device/cpu/slots.h"
 #include "device/cpu/tile/chaining.h"
 
-enum { PIECE_ELEMENTS = 16384, COLUMN_GROUP = 64 };
+enum { PIECE_ELEMENTS = 16384, PIECES_OF_THREAD = 64, COLUMN_GROUP = 64 };
 
 /* One piece at work. `loaded`: where the slot of each load was filled from, so that what repeats is
  * loaded once. */
@@ -115,6 +115,14 @@ static void load_row(const worker *w, const tutti_tile_load *load, const char *f
         memcpy(to + (size_t)r * bytes, to, bytes);
 }
 
+/* How often a scalar stands in its slot: steps of their own read a tile of it, chains a block. */
+static int64_t scalar_repeats(const tutti_tile_program *program)
+{
+    int64_t tile = program->space.tile_rows * program->space.tile_columns;
+    int64_t slot = TUTTI_TILE_BYTES / (int64_t)program->element, block = program->chain->block;
+    return tile > slot || tile < block ? block : tile;
+}
+
 static void load_tile(worker *w, int index)
 {
     const tutti_tile_load *load = &w->program->loads[index];
@@ -135,7 +143,7 @@ static void load_tile(worker *w, int index)
         convert(load, from, w->tile.rows * w->tile.columns, to);
     } else if (reach == TUTTI_REACH_SCALAR) {
         convert(load, from, 1, to);
-        fill(w->program->element, to, TUTTI_TILE_BYTES / (int64_t)w->program->element);
+        fill(w->program->element, to, scalar_repeats(w->program));
     } else if (reach == TUTTI_REACH_ROW) {
         load_row(w, load, from, to);
     } else if (reach == TUTTI_REACH_COLUMN && space->inputs[load->source].row_step == 1) {
@@ -266,6 +274,16 @@ static void run_chunks(job *j)
         finish_total(j, &program->totals[i]);
 }
 
+/* Enough pieces for threads to end together; longer ones where there is more to do, since what a
+ * CPU fetches ahead has to begin anew with each. */
+static int64_t tiles_of_piece(const tutti_tile_program *program, int64_t tiles)
+{
+    int64_t tile = program->space.tile_rows * program->space.tile_columns;
+    int64_t least = tile >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / tile;
+    int64_t pieces = (int64_t)(program->threads > 0 ? program->threads : 1) * PIECES_OF_THREAD;
+    return tiles / pieces > least ? tiles / pieces : least;
+}
+
 tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call *call)
 {
     const tutti_space *space = &program->space;
@@ -278,8 +296,7 @@ tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call
         run_chunks(&j);
         return TUTTI_OK;
     }
-    int64_t tile = space->tile_rows * space->tile_columns;
-    j.tiles_per_piece = tile >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / tile;
+    j.tiles_per_piece = tiles_of_piece(program, j.tiles);
     tutti_parallel(call, (j.tiles + j.tiles_per_piece - 1) / j.tiles_per_piece, run_piece, &j);
     return TUTTI_OK;
 }

@@ -1,0 +1,134 @@
+/* given_test.c: calls on what an earlier call failed to make, whose status nobody looked at: an
+ * error or nothing, never a crash. */
+#include <string.h>
+
+#include "base/test.h"
+#include "tutti/tutti.h"
+
+TUTTI_TEST(given_no_session_or_tape)
+{
+    tutti_graph *graph;
+    tutti_tensor *value = NULL;
+    tutti_session_info info;
+    char *text = NULL;
+    CHECK_OK(tutti_graph_create(&graph));
+    tutti_sym variable = tutti_variable(graph, tutti_zeros(2));
+    CHECK_STATUS(tutti_session_get(NULL, variable, &value), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "session is NULL");
+    CHECK_STATUS(tutti_session_set(NULL, variable, NULL), TUTTI_INVALID);
+    CHECK_STATUS(tutti_session_print(NULL, &text), TUTTI_INVALID);
+    CHECK_STATUS(tutti_mirrored_get(NULL, variable, 0, &value), TUTTI_INVALID);
+    CHECK_INT(tutti_mirrored_count(NULL, variable), 0);
+    tutti_session_describe(NULL, &info);
+    CHECK_INT(info.runs, 0);
+    CHECK(!tutti_sym_ok(tutti_use(NULL, NULL)));
+    CHECK_STATUS(tutti_step(NULL), TUTTI_INVALID);
+    CHECK_STATUS(tutti_eager_check(NULL), TUTTI_INVALID);
+    CHECK_STATUS(tutti_eager_get(NULL, variable, &value), TUTTI_INVALID);
+    CHECK(tutti_eager_graph(NULL) == NULL);
+    tutti_tape tape = tutti_tape_begin(NULL);
+    tutti_grad grad;
+    tutti_watch(&tape, variable);
+    tutti_gradients(&tape, variable, 1, &variable, &grad);
+    tutti_tape_end(&tape);
+    CHECK(!tutti_grad_ok(grad));
+    CHECK_INT(tutti_trainable_variables(NULL, 0, NULL), 0);
+    tutti_graph_destroy(graph);
+}
+
+/* A graph of its own for each: the first mistake stays. */
+static const char *mistake(tutti_sym (*make)(tutti_graph *graph))
+{
+    tutti_graph *graph;
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK(!tutti_sym_ok(make(graph)));
+    CHECK_STATUS(tutti_graph_check(graph), TUTTI_INVALID);
+    tutti_graph_destroy(graph);
+    return tutti_error_message();
+}
+
+static tutti_sym enqueue_nothing(tutti_graph *graph)
+{
+    tutti_sym queue = tutti_fifo_queue(graph, 4, TUTTI_TYPE(TUTTI_F32), TUTTI_TYPE(TUTTI_F32));
+    return (tutti_enqueue)(queue, 2, NULL);
+}
+
+static tutti_sym no_optimizer(tutti_graph *graph)
+{
+    tutti_sym weight = tutti_variable(graph, tutti_zeros(2));
+    return tutti_minimize((tutti_optimizer){0}, tutti_sum(weight));
+}
+
+TUTTI_TEST(given_lists_that_are_null)
+{
+    CHECK_CONTAINS(mistake(enqueue_nothing), "enqueue: the list of 2 components is NULL");
+    CHECK_CONTAINS(mistake(no_optimizer), "the optimizer is empty");
+    CHECK(!tutti_sym_ok((tutti_concat)(0, 2, NULL)));
+    CHECK(!tutti_sym_ok((tutti_stack)(0, 2, NULL)));
+    CHECK(!tutti_sym_ok((tutti_einsum)("ab,bc->ac", 2, NULL)));
+    CHECK(tutti_dataset_zip(2, NULL) == NULL);
+    CHECK(!tutti_sym_ok(tutti_merge("add", 2, NULL)));
+}
+
+TUTTI_TEST(given_an_argument_of_a_subgraph_is_not_run)
+{
+    tutti_graph *graph;
+    tutti_session *session;
+    tutti_tensor *value = NULL;
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK_OK(tutti_session_open(&session, graph));
+    tutti_sym lost = tutti_parameter(graph, 1, tutti_type_make(TUTTI_F32, 0, NULL));
+    CHECK_STATUS(tutti_run(session, .fetch = TUTTI_FETCH({tutti_neg(lost), &value})),
+                 TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "argument of a sub-graph");
+    tutti_session_close(session);
+    tutti_graph_destroy(graph);
+}
+
+TUTTI_TEST(given_no_file_row_or_cluster)
+{
+    tutti_named_tensors list = {0};
+    tutti_tensor *value = NULL;
+    tutti_comm *comm;
+    CHECK_STATUS(tutti_npy_load(NULL, &value), TUTTI_INVALID);
+    CHECK_STATUS(tutti_npy_save("unused", NULL), TUTTI_INVALID);
+    CHECK_STATUS(tutti_png_save("unused", NULL), TUTTI_INVALID);
+    CHECK_STATUS(tutti_safetensors_load(NULL, &list), TUTTI_INVALID);
+    CHECK_STATUS(tutti_npz_save("unused", 1, NULL, false), TUTTI_INVALID);
+    CHECK_STATUS(tutti_take_rows(NULL, 0, NULL, &value), TUTTI_INVALID);
+    CHECK(tutti_named_tensors_find(NULL, "x") == NULL);
+    CHECK_STATUS(tutti_comm_open(NULL, NULL, &comm), TUTTI_INVALID);
+    CHECK_INT(tutti_comm_rank(NULL), -1);
+    CHECK_STATUS(tutti_comm_barrier(NULL, NULL), TUTTI_INVALID);
+    CHECK_INT(tutti_cluster_size(NULL), 0);
+    CHECK(value == NULL);
+}
+
+static const char *after(tutti_job *job)
+{
+    CHECK(tutti_job_check(job) != TUTTI_OK);
+    tutti_close(job);
+    return tutti_error_message();
+}
+
+TUTTI_TEST(given_words_and_callbacks_that_are_none)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *model = tutti_sequential(job, tutti_dense(1));
+    tutti_compile(model, .loss = tutti_mse(), .optimizer = tutti_sgd(0.1), .metrics = "acuracy");
+    CHECK_CONTAINS(after(job), "there is no metric 'acuracy'; is 'accuracy' meant?");
+
+    job = tutti_open(NULL, NULL);
+    model = tutti_sequential(job, tutti_dense(1));
+    tutti_compile(model, .loss = tutti_mse(), .optimizer = tutti_sgd(0.1));
+    tutti_fit(model, tutti_batch(tutti_range_dataset(job, 0, 4, 1), 2), .quiet = true,
+              .callbacks = TUTTI_LIST(tutti_csv_logger(NULL)));
+    CHECK_CONTAINS(after(job), "a callback is NULL");
+
+    job = tutti_open(NULL, NULL);
+    model = tutti_functional(job, .name = "m");
+    tutti_sym x = tutti_input(model, "x", 4);
+    tutti_output(model, "y", tutti_merge("plus", 2, (tutti_sym[]){x, x}));
+    const char *place = strstr(after(job), "given_test.c:");
+    CHECK(place && !strstr(place + 1, "given_test.c:"));
+}
