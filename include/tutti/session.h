@@ -30,7 +30,8 @@ typedef struct tutti_mesh_options {
 
 typedef struct tutti_session_options {
     size_t struct_size;
-    const char *device; /* where nodes go that have no wish; default TUTTI_DEVICE, else "cpu:0" */
+    const char *device; /* where nodes go that have no wish; default the strategy's first device,
+                           TUTTI_DEVICE, "cpu:0" */
     double deadline_seconds; /* of a run's blocking calls; default 300 */
     bool deterministic;      /* only kernels whose results do not depend on the batch's cut */
     int cache_limit;         /* compiled programs kept; default 128 */

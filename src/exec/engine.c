@@ -11,14 +11,24 @@ static const tutti_param device_param =
     TUTTI_PARAM("DEVICE", "cpu:0",
                 "where nodes go that have no wish, in sessions and tapes that name no device");
 
+/* Without a wish the strategy's first device; of one that could not be made there is none. */
+static const char *device_of(const tutti_engine_options *options)
+{
+    const char *device =
+        options->device ? options->device : tutti_strategy_device(options->strategy, 0);
+    return device ? device : tutti__param_text(&device_param);
+}
+
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret)
 {
     tutti_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
     engine->options = *options;
-    engine->device = strdup(options->device ? options->device : tutti__param_text(&device_param));
+    engine->device = strdup(device_of(options));
     engine->options.device = engine->device;
+    if (options->strategy)
+        engine->options.deterministic |= options->strategy->options.deterministic;
     if (engine->options.cache_limit <= 0)
         engine->options.cache_limit = 128;
     if (engine->options.deadline_ns <= 0)

@@ -6,6 +6,7 @@
 
 #include "base/params.h"
 #include "base/test.h"
+#include "exec/engine_inside.h"
 #include "tutti/tutti.h"
 
 static tutti_tensor *vector(int64_t count, const float *values)
@@ -249,4 +250,20 @@ TUTTI_TEST(runs_of_several_threads_train_and_read)
     CHECK(take(value) > 0.5);
     tutti_session_close(s);
     tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(a_session_computes_on_its_strategys_device)
+{
+    tutti_strategy *far = tutti_strategy_one_device(.devices = "far:0", .deterministic = true);
+    CHECK_OK(tutti_strategy_check(far));
+    static const char *const named[] = {NULL, "cpu:0"}, *const expected[] = {"far:0", "cpu:0"};
+    for (int i = 0; i < 2; i++) {
+        tutti_engine_options options = {.device = named[i], .strategy = far};
+        tutti_engine *engine;
+        CHECK_OK(tutti__engine_create(&options, &engine));
+        CHECK_STR(engine->device, expected[i]);
+        CHECK(engine->options.deterministic);
+        tutti__engine_destroy(engine);
+    }
+    tutti_strategy_close(far);
 }

@@ -218,6 +218,7 @@ static void add_memory(tutti_text *text, const tutti_forecast *f)
 static void add_time(tutti_text *text, const tutti_forecast *f)
 {
     char a[32], b[32], c[32], d[32], e[32];
+    bool waits = f->exposed > 1.01 * f->communication; /* for what one of them does alone */
     if (!f->timed) {
         tutti__text_add(text, "  per step: time not predicted: a device cannot rehearse it\n");
         return;
@@ -225,10 +226,11 @@ static void add_time(tutti_text *text, const tutti_forecast *f)
     tutti__text_add(text, "  per step: predicted %s = %s compute", tutti__seconds_text(f->step, a),
                     tutti__seconds_text(f->compute, b));
     if (f->replicas > 1)
-        tutti__text_add(text, " + %s exposed of %s communication, %s sent, efficiency %.0f %%",
+        tutti__text_add(text, " + %s %s %s %scommunication, %s sent, efficiency %.0f %%",
                         tutti__seconds_text(f->exposed, c),
-                        tutti__seconds_text(f->communication, d), tutti__bytes_text(f->sent, e),
-                        100 * f->efficiency);
+                        waits ? "waiting for another replica and for" : "exposed of",
+                        tutti__seconds_text(f->communication, d), waits ? "of " : "",
+                        tutti__bytes_text(f->sent, e), 100 * f->efficiency);
     tutti__text_add(text, "\n");
 }
 

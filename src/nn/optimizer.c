@@ -129,6 +129,8 @@ static int build_all(const tutti_updates *updates, tutti_graph *graph, const tut
             ret[made] = tutti__optimizer_ema(&update, ret[made - 1]);
             made++;
         }
+        if (tutti__optimizer_keeps_gradients())
+            ret[made++] = tutti__optimizer_keep(&update);
     }
     if (made == 0)
         tutti__poison(
@@ -155,7 +157,7 @@ tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
     if (!(rate >= 0 && rate <= 1e30))
         return tutti__poison(graph, TUTTI_INVALID, "%s: %g is no learning rate; it is 0 or above",
                              updates->optimizer->name, rate);
-    tutti_sym *nodes = calloc(2 * (size_t)count, sizeof *nodes), group = TUTTI_NO_SYM;
+    tutti_sym *nodes = calloc(3 * (size_t)count, sizeof *nodes), group = TUTTI_NO_SYM;
     tutti_grad *grads = calloc((size_t)count, sizeof *grads);
     if (!nodes || !grads) {
         tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for %d updates", count);

@@ -79,6 +79,10 @@ void tutti__optimizer_clip(const tutti_optimizer *optimizer, tutti_graph *graph,
                            tutti_grad *grads);
 /* The running mean after an update, whose node's value is `moved`. */
 tutti_sym tutti__optimizer_ema(const tutti_update *update, tutti_sym moved);
+/* TUTTI_KEEP_GRADIENTS: what moves the variable (clipped, summed over replicas) is written into its
+ * slot "gradient" as well. */
+bool tutti__optimizer_keeps_gradients(void);
+tutti_sym tutti__optimizer_keep(const tutti_update *update);
 /* A target that swaps every trainable variable of the graph with its running mean, where it has one
  * under this optimizer: run it before evaluating and again after. TUTTI_NO_SYM when none has. */
 tutti_sym tutti__optimizer_swap_ema(tutti_graph *graph, const tutti_optimizer *optimizer);

@@ -90,10 +90,11 @@ check_bits() {
     local example=$1 way=$2 all=(--deterministic --epochs 2 --json --set "checkpoints=ckpt/{epoch}")
     case $example in
         resnet) all+=(--data digits --batch 10 --steps-per-epoch 3) ;;
-        text) all+=($(flags text)) ;;
-        tickets) all+=(--batch 7 --steps-per-epoch 3) ;;
-        *) all+=(--data digits --batch 67) ;;
+        autoencoder | mnist | softmax | loop) all+=(--data few --batch 67) ;;
+        agent) all+=(--steps-per-epoch 25) ;;
+        *) all=(--deterministic $(flags "$example")) ;;
     esac
+    [ "$example" != finetune ] || once digits.onnx make_onnx
     once "bits.$example" saved "$example" "${all[@]}"
     [ $bad -eq 0 ] || return
     trained "$way" "$tutti" train "$example" "${all[@]}" --save ../other

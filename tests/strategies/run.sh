@@ -122,7 +122,10 @@ for example in $examples; do
         gan) mine="mirrored2 shm3 far2 tcp2far" ;;
         *) mine="mirrored2 shm3" ;;
     esac
-    for way in $mine; do run_test "${example}_$way" check_example "$example" "$way"; done
+    for way in $mine; do
+        run_test "gradients_${example}_$way" check_gradients "$example" "$way"
+        run_test "${example}_$way" check_example "$example" "$way"
+    done
 done
 for setting in reduction=ring reduction=tree reduction=reduce_to_one bucket=1 overlap=on; do
     run_test "mirrored3_$setting" check_setting mirrored3 $setting
@@ -139,8 +142,10 @@ run_test three_rows_on_four_workers check_short tcp4 3
 for way in mirrored2 far2 central2 shm2; do run_test "again_resnet_$way" check_again resnet $way remat=1; done
 run_test again_text_tcp2 check_again text tcp2 remat=1
 run_test save_and_eval check_save_and_eval
-for example in autoencoder mnist resnet ${long:+text tickets cifar}; do
-    for way in mirrored2 tcp3 levels3 ${long:+mirrored3 far2 central2 shm2 shm4 levels2 mpi3}; do
+exact="mirrored2 tcp3 levels3" # with the kernels of one device: not on `whole`
+[ -z "$long" ] || exact+=" mirrored3 mirrored4 far2 central2 central3 shm2 shm3 shm4 tcp2 tcp4 tcp2far levels2 mpi2 mpi3 mpi4"
+for example in ${long:+$examples} $([ -n "$long" ] || echo autoencoder mnist resnet); do
+    for way in $exact; do
         run_test "bits_${example}_$way" check_bits "$example" "$way"
     done
 done

@@ -22,7 +22,6 @@ enum {
 typedef struct plan {
     tutti_segments s;
     int64_t m, n, block; /* rows of a block */
-    bool shallow;
     int threads;
     size_t gemm_bytes, slot_bytes;
 } plan;
@@ -59,6 +58,12 @@ static int levels(const tutti_segments *s)
     return count;
 }
 
+/* By a shard's own rows: its bits may not depend on the shards beside it. */
+static bool is_shallow(int64_t rows)
+{
+    return rows <= SHALLOW_ROWS;
+}
+
 static void make(const tutti_kernel_query *query, plan *p)
 {
     fits(query, &p->s);
@@ -71,12 +76,15 @@ static void make(const tutti_kernel_query *query, plan *p)
         int64_t depth = (p->s.bounds[i + 1] - p->s.bounds[i]) * unit;
         deepest = depth > deepest ? depth : deepest;
     }
-    p->shallow = deepest <= SHALLOW_ROWS;
-    int64_t unroll = p->shallow ? SHALLOW_TILE_ROWS : 8;
-    p->block = p->n > 0 ? (p->shallow ? SHALLOW_FLOATS : BLOCK_FLOATS) / p->n / unroll * unroll : 0;
+    bool shallow = is_shallow(deepest);
+    int64_t unroll = shallow ? SHALLOW_TILE_ROWS : 8;
+    p->block = p->n > 0 ? (shallow ? SHALLOW_FLOATS : BLOCK_FLOATS) / p->n / unroll * unroll : 0;
     p->block = p->block < unroll ? unroll : p->block;
-    for (int i = 0; i < p->s.count && !p->shallow; i++) {
-        tutti_gemm_plan one = product(p, p->block, (p->s.bounds[i + 1] - p->s.bounds[i]) * unit);
+    for (int i = 0; i < p->s.count; i++) {
+        int64_t depth = (p->s.bounds[i + 1] - p->s.bounds[i]) * unit;
+        if (is_shallow(depth))
+            continue;
+        tutti_gemm_plan one = product(p, p->block, depth);
         size_t bytes = tutti__gemm_workspace(&one);
         p->gemm_bytes = bytes > p->gemm_bytes ? bytes : p->gemm_bytes;
     }
@@ -110,7 +118,16 @@ typedef struct block {
     char *slot;
 } block;
 
-/* `add`: to what is there, which is the same as adding the shard's finished sums. */
+/* Whether adding a shard's products to what is there is the same as adding its finished sums: the
+ * tiles sum up to `depth` of its rows before they add. */
+static bool adds_at_once(const block *k, int shard)
+{
+    const plan *p = k->p;
+    int64_t rows = (p->s.bounds[shard + 1] - p->s.bounds[shard]) * k->unit;
+    return is_shallow(rows) || rows <= product(p, k->rows, rows).tile->depth;
+}
+
+/* `add`: to what is there. */
 static void run_shard(const block *k, int shard, bool add, float *into)
 {
     const plan *p = k->p;
@@ -121,7 +138,7 @@ static void run_shard(const block *k, int shard, bool add, float *into)
         memset(into, 0, (size_t)(k->rows * p->n) * sizeof *into);
         return;
     }
-    if (p->shallow) {
+    if (is_shallow(to - from)) {
         shallow_product(k->rows, p->n, to - from, k->a + from * p->m + k->first, p->m,
                         k->b + from * p->n, add, into);
         return;
@@ -150,7 +167,7 @@ static void fold(const block *k, int a, int b, int level, float *into)
     }
     float *right = (float *)(void *)(k->slot + p->gemm_bytes) + level * p->block * p->n;
     fold(k, a, (a + b) / 2, level + 1, into);
-    if (b - (a + b) / 2 == 1) {
+    if (b - (a + b) / 2 == 1 && adds_at_once(k, b - 1 - p->s.first)) {
         run_shard(k, b - 1 - p->s.first, true, into);
         return;
     }
@@ -206,7 +223,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_segmented_matmul) = {
     .name = "segmented.matmul",
-    .version = 2,
+    .version = 3,
     .op = "segmented",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

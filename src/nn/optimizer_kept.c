@@ -1,0 +1,19 @@
+/* optimizer_kept.c: gradients that are kept beside what they move, to be looked at. */
+#include "base/params.h"
+#include "nn/optimizer.h"
+#include "ops/build.h"
+
+static const tutti_param keep_param = TUTTI_PARAM(
+    "KEEP_GRADIENTS", "0", "1: keep each variable's last gradient beside it, in checkpoints too");
+
+bool tutti__optimizer_keeps_gradients(void)
+{
+    return tutti__param_flag(&keep_param);
+}
+
+tutti_sym tutti__optimizer_keep(const tutti_update *update)
+{
+    return tutti_assign(tutti__optimizer_slot(update, "gradient", 0),
+                        tutti_cast(tutti_grad_dense(update->grad, update->variable),
+                                   tutti_sym_type(update->variable).dtype));
+}
