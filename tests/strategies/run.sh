@@ -27,6 +27,7 @@ declare -A running=() # by process: how many cores it takes, and its name
 declare -A cpu=()     # seconds, by example
 folder=$(mktemp -d)
 mkdir "$folder/tests" && touch "$folder/failures"
+mkfifo "$folder/ended" && exec 3<> "$folder/ended" # a line for each test that has: process, status
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 unset TUTTI_STRATEGY TUTTI_DEVICES TUTTI_DEVICE TUTTI_ENGINE
 [ "$jobs" -eq 1 ] || export TUTTI_THREADS=1 OMPI_MCA_hwloc_base_binding_policy=none
@@ -49,7 +50,8 @@ one_test() {
     local started wall spent
     name=$1 bad=0 figure=
     trap '' INT # run.sh is told, and tells us
-    trap 'kill $(jobs -p) 2> /dev/null; wait; exit 1' TERM
+    trap 'echo "$BASHPID $bad" >&3' EXIT
+    trap 'kill $(jobs -p) 2> /dev/null; wait; bad=1; exit 1' TERM
     mkdir "$folder/tests/$name" && cd "$folder/tests/$name" || exit 1
     shift
     started=$(now)
@@ -70,9 +72,10 @@ one_test() {
 
 # Waits until one of the tests has ended, and prints what it says.
 collect() {
-    local process what
-    wait -n -p process "${!running[@]}"
-    case $? in
+    local process status what
+    read -r process status <&3
+    wait "$process"
+    case $status in
         0) passed=$((passed + 1)) ;;
         2) skipped=$((skipped + 1)) ;;
         *) failed=$((failed + 1)) ;;
