@@ -12,12 +12,18 @@ typedef struct bench {
     tutti_session *session;
 } bench;
 
-static bench start(const char *device)
+static bench start_as(const char *device, bool deterministic)
 {
     bench b;
     CHECK_OK(tutti_graph_create(&b.graph));
-    CHECK_OK(tutti_session_open(&b.session, b.graph, .deadline_seconds = 5, .device = device));
+    CHECK_OK(tutti_session_open(&b.session, b.graph, .deadline_seconds = 5, .device = device,
+                                .deterministic = deterministic));
     return b;
+}
+
+static bench start(const char *device)
+{
+    return start_as(device, false);
 }
 
 static void end(bench b)
@@ -65,9 +71,9 @@ static void triple(tutti_graph *body, int count, const tutti_sym *args, tutti_sy
     ret[0] = tutti_scale(args[0], 3);
 }
 
-static void branch(const char *device)
+static void branch(const char *device, bool deterministic)
 {
-    bench b = start(device);
+    bench b = start_as(device, deterministic);
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY);
     tutti_sym big = tutti_greater(tutti_sum(x), tutti_scalar(b.graph, TUTTI_F32, 4));
     tutti_sym y = tutti_cond(big, square, triple, NULL, TUTTI_SYMS(x), 1, NULL);
@@ -87,8 +93,9 @@ static void branch(const char *device)
 
 TUTTI_TEST(control_takes_a_branch_and_its_gradient)
 {
-    branch("cpu:0");
-    branch("far:0");
+    branch("cpu:0", false);
+    branch("cpu:0", true);
+    branch("far:0", false);
 }
 
 static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
@@ -109,9 +116,9 @@ static void multiply(tutti_graph *body, int count, const tutti_sym *args, tutti_
 }
 
 /* y = x^n by n rounds: dy/dx through the captured x is n x^(n-1). */
-static void power(const char *device)
+static void power(const char *device, bool deterministic)
 {
-    bench b = start(device);
+    bench b = start_as(device, deterministic);
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY),
               n = tutti_placeholder(b.graph, TUTTI_F32);
     tutti_sym one = tutti_apply_op(b.graph, "ones_like", 1, &x, 0, NULL), results[2];
@@ -136,8 +143,9 @@ static void power(const char *device)
 
 TUTTI_TEST(control_loops_and_differentiates_loops)
 {
-    power("cpu:0");
-    power("far:0");
+    power("cpu:0", false);
+    power("cpu:0", true);
+    power("far:0", false);
 }
 
 static void longer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
@@ -316,5 +324,19 @@ TUTTI_TEST(a_loop_in_a_loop_makes_values_grow)
     CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({last[1], &x})));
     CHECK_INT(tutti_tensor_count(x), 9);
     CHECK_NEAR(take(x), 7, 0);
+    end(b);
+}
+
+TUTTI_TEST(values_go_between_devices_in_deterministic_mode)
+{
+    bench b = start_as("cpu:0", true);
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, 3), y;
+    TUTTI_WITH_DEVICE(b.graph, "far:0")
+        y = tutti_square(x);
+    tutti_tensor *in = vector(3, (float[]){1, 2, 3}), *out;
+    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}),
+                       .fetch = TUTTI_FETCH({tutti_sum(tutti_exp(y)), &out})));
+    CHECK_NEAR(take(out), exp(1) + exp(4) + exp(9), 1e-2);
+    tutti_tensor_release(in);
     end(b);
 }

@@ -31,6 +31,7 @@ const tutti_kernel tutti_kernel_reduce_scatter = {
     .op = "reduce_scatter",
     .target = "cpu",
     .isa = "base",
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = run,
 };

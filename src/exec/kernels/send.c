@@ -19,6 +19,7 @@ const tutti_kernel tutti_kernel_send = {
     .op = "send",
     .target = "cpu",
     .isa = "base",
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = run,
 };
