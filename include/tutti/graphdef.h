@@ -18,9 +18,10 @@ TUTTI_API tutti_status tutti_export_graphdef(const tutti_graph *graph, const cha
 /* The same into an event file in a folder of logs. */
 TUTTI_API tutti_status tutti_log_graph(const tutti_graph *graph, const char *folder);
 
-/* The nodes of a frozen GraphDef, with the loops, branches and functions in it. Placeholders that an
- * output needs become inputs, nodes that nobody uses outputs. Shapes stay as the file has them.
- * TUTTI_UNSUPPORTED names every operator that is not known; TUTTI_CORRUPT a damaged file. After a failure the graph may hold some of the nodes. */
+/* The nodes of a frozen GraphDef, with the loops, branches and functions in it. Placeholders that
+ * an output needs become inputs, nodes that nobody uses outputs. Shapes stay as the file has them.
+ * TUTTI_UNSUPPORTED names every operator that is not known; TUTTI_CORRUPT a damaged file. After a
+ * failure the graph may hold some of the nodes. */
 TUTTI_API tutti_status tutti_import_graphdef(tutti_graph *graph, const char *path,
                                              tutti_onnx_ports *ret_ports);
 

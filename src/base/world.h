@@ -7,9 +7,9 @@
 
 /* How a file is opened. REPLACE writes a temporary file beside the path, which takes its place when
  * it is closed with `keep`; until then nothing at the path changes. REPLACE_UNREAD is the same for
- * what is written often and seldom read: where the file system can, it goes past its cache, which
- * takes half of the work. APPEND writes at the end of the
- * file itself, made when it is missing, so that others can follow it as it grows. */
+ * what is written often and seldom read: where the file system can, it goes past its cache. APPEND
+ * writes at the end of the file itself, made when it is missing, so that others can follow it as it
+ * grows. */
 typedef enum tutti_file_mode {
     TUTTI_FILE_READ,
     TUTTI_FILE_REPLACE,

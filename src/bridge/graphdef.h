@@ -16,7 +16,7 @@
 
 #define GRAPHDEF_NODES 200000
 #define GRAPHDEF_FUNCTIONS 10000
-#define GRAPHDEF_BUILT 60000   /* nodes that are built, with all that is built again */
+#define GRAPHDEF_BUILT 60000    /* nodes that are built, with all that is built again */
 #define GRAPHDEF_DEPTH 24       /* bodies in each other */
 #define GRAPHDEF_UNROLL 64      /* rounds of a loop built one after the other */
 #define GRAPHDEF_UNROLLED 16384 /* nodes of such rounds */

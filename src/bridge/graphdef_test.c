@@ -44,6 +44,22 @@ TUTTI_TEST(graphdef_frozen_graphs_run)
     tutti__text_free(&text);
 }
 
+/* out0 = x0 + x1 of the next column + 10, out1 = x1 + 20; then the larger of two rows. */
+TUTTI_TEST(graphdef_takes_images_with_channels_first)
+{
+    tutti_text text = {0};
+    put_placeholder(&text, "x", 4, (int64_t[]){1, 2, 2, 3});
+    put_const(&text, "w", 1, 4, (int64_t[]){1, 2, 2, 2}, 8, (float[]){1, 0, 0, 1, 0, 0, 1, 0});
+    put_const(&text, "b", 1, 1, (int64_t[]){2}, 2, (float[]){10, 20});
+    put(&text, "conv", "Conv2D", "x w", "s:data_format=NCHW s:padding=VALID l:strides=1,1,1,1");
+    put(&text, "sum", "BiasAdd", "conv b", "s:data_format=NCHW");
+    put(&text, "y", "MaxPool", "sum",
+        "s:data_format=NCHW s:padding=VALID l:ksize=1,1,2,1 l:strides=1,1,2,1");
+    const hand_input x = {"x", 4, {1, 2, 2, 3}, (float[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
+    check_runs(&text, 1, &x, "y", 4, (double[]){25, 27, 30, 31});
+    tutti__text_free(&text);
+}
+
 TUTTI_TEST(graphdef_names_everything_that_is_missing)
 {
     tutti_text text = {0};

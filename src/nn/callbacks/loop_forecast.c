@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/job.h"
+#include "base/log.h"
 #include "exec/eager.h"
 #include "exec/share.h"
 #include "nn/callbacks/loop.h"
@@ -57,6 +58,18 @@ static void made_one(void *context, const tutti_made *made)
     l->runs = tutti__forecast_runs(made);
 }
 
+/* A strategy that was asked for, and that the loop's session was not given. */
+static void warn_of_unused(tutti_job *job)
+{
+    tutti_strategy *asked = tutti_job_strategy(job);
+    if (tutti_strategy_replicas(asked) > 1 && tutti_strategy_rank(asked) <= 0)
+        tutti__log(TUTTI_LOG_WARNING,
+                   "strategy %s is not used: the session of this loop was opened without it "
+                   "(.strategy = tutti_job_strategy(job)), so each process trains alone, on one "
+                   "device",
+                   tutti_strategy_name(asked));
+}
+
 tutti_status tutti__loop_foretell(tutti_progress *p, const tutti_progress_options *options)
 {
     tutti_engine *engine = options->session ? tutti__session_engine(options->session) : NULL;
@@ -75,6 +88,8 @@ tutti_status tutti__loop_foretell(tutti_progress *p, const tutti_progress_option
     if (!engine)
         return TUTTI_OK;
     bool spread = tutti_strategy_replicas(tutti__engine_strategy(engine)) > 1;
+    if (!spread)
+        warn_of_unused(p->job);
     if (!l->plans_only && !tutti_flag_on(p->job, "forecast") && !(spread && bar))
         return TUTTI_OK;
     snprintf(l->name, sizeof l->name, "%s", p->job->program);

@@ -1,4 +1,6 @@
 /* loop_test.c: progress of hand-written loops. */
+#include <string.h>
+
 #include "tutti/tutti.h"
 
 #include "base/job.h"
@@ -62,4 +64,31 @@ TUTTI_TEST(a_loop_ends_with_the_jobs_error)
     CHECK(!tutti_progress_epoch(NULL) && !tutti_progress_step(NULL, 1));
     job->exit_code = 0;
     tutti_close(job);
+}
+
+static void count_unused(void *context, tutti_log_level level, const char *message)
+{
+    *(int *)context += level == TUTTI_LOG_WARNING && strstr(message, "mirrored is not used");
+}
+
+TUTTI_TEST(a_loop_says_that_its_session_was_opened_without_the_strategy)
+{
+    static const char *const two[] = {"p",        "--quiet",   "--strategy",
+                                      "mirrored", "--devices", "far:0,far:1"};
+    for (int given = 0; given < 2; given++) {
+        int warned = 0;
+        tutti_graph *graph;
+        tutti_session *session;
+        tutti_job *job = open_with(6, two);
+        CHECK_OK(tutti_graph_create(&graph));
+        CHECK_OK(tutti_session_open(&session, graph,
+                                    .strategy = given ? tutti_job_strategy(job) : NULL));
+        tutti_log_install(count_unused, &warned);
+        CHECK(tutti_progress_open(job, 1, 1, .session = session) != NULL);
+        tutti_log_install(NULL, NULL);
+        CHECK_INT(warned, !given);
+        tutti_session_close(session);
+        tutti_graph_destroy(graph);
+        CHECK_INT(tutti_close(job), 0);
+    }
 }
