@@ -20,8 +20,7 @@ static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 1
 
 static const double start_up = 0.2; /* seconds */
 enum { START_UP_MOST = 16 << 20 };  /* bytes */
-/* The part of what is left that one figure may take; how often rounds are repeated, while it falls.
- */
+/* The part of what is left that one figure may take; how often rounds repeat, while it falls. */
 enum { SHARE = 4, REPEATS = 4 };
 
 typedef struct bench {

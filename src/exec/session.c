@@ -374,37 +374,3 @@ tutti_sym tutti_split_batch(tutti_sym placeholder)
     placeholder.node->shardings = all;
     return placeholder;
 }
-
-int tutti_mirrored_count(tutti_session *session, tutti_sym variable)
-{
-    if (!session)
-        return 0;
-    const char *name = variable.node ? tutti__str(variable.node, "shared_name") : "";
-    tutti_state_variable *found = variable.node
-                                      ? tutti__state_find(tutti__engine_state(session->engine),
-                                                          name[0] ? name : variable.node->name)
-                                      : NULL;
-    return found ? (int)found->pieces.count : 0;
-}
-
-tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int local,
-                                tutti_tensor **ret_value)
-{
-    TUTTI_GIVEN(session);
-    tutti_state *state = tutti__engine_state(session->engine);
-    if (local < 0 || local >= tutti_mirrored_count(session, variable))
-        return tutti_fail(TUTTI_INVALID, "there is no copy %d of this variable", local);
-    const char *name = tutti__str(variable.node, "shared_name");
-    tutti_state_variable *found = tutti__state_find(state, name[0] ? name : variable.node->name);
-    tutti_tensor *value = tutti__piece_acquire(state, found->pieces.data[local]), *host;
-    if (!value)
-        return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value on %s",
-                          variable.node->name, found->pieces.data[local]->device);
-    tutti_status status = tutti__tensor_to_host(value, &host);
-    if (status == TUTTI_OK) {
-        status = tutti_tensor_cast(host, tutti_tensor_dtype(host), ret_value);
-        tutti_tensor_release(host);
-    }
-    tutti_tensor_release(value);
-    return status;
-}
