@@ -1,5 +1,5 @@
 /* graphdef_fuzz.c: TensorFlow's graphs; what is accepted is sound, and can be written as one. */
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,6 @@
-/* graphdef_shapes.c: TensorFlow's operators that give the same elements another shape or order, or
+/* shapes.c: TensorFlow's operators that give the same elements another shape or order, or
  * some of them. */
-#include "bridge/graphdef_rules.h"
+#include "bridge/graphdef/rules.h"
 
 #include <string.h>
 

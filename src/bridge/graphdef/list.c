@@ -1,6 +1,6 @@
-/* graphdef_list.c: TensorFlow's lists of tensors: TensorList operators, and TensorArray, whose
+/* list.c: TensorFlow's lists of tensors: TensorList operators, and TensorArray, whose
  * flow is the list here. What a list is stands at tutti_graphdef_value. */
-#include "bridge/graphdef_rules.h"
+#include "bridge/graphdef/rules.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* graphdef_control_test.c: loops, branches, functions and lists of tensors in frozen graphs, in
+/* control_test.c: loops, branches, functions and lists of tensors in frozen graphs, in
  * both forms, with as many rounds as are known beforehand and as are not. */
-#include "bridge/graphdef_hand.h"
+#include "bridge/graphdef/hand.h"
 #include "tutti/gradients.h"
 
 static const float pair[] = {1, -3};

@@ -1,5 +1,5 @@
-/* graphdef_flow_find.c: lowered loops and branches as bodies: what goes in, what comes out. */
-#include "bridge/graphdef_flow.h"
+/* flow_find.c: lowered loops and branches as bodies: what goes in, what comes out. */
+#include "bridge/graphdef/flow.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* graphdef_rules.c: TensorFlow's operators as ours: which rule is whose, ends, and operators that
+/* rules.c: TensorFlow's operators as ours: which rule is whose, ends, and operators that
  * are the same under another name. */
-#include "bridge/graphdef_rules.h"
+#include "bridge/graphdef/rules.h"
 
 #include <string.h>
 

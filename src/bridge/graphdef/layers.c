@@ -1,5 +1,5 @@
-/* graphdef_layers.c: TensorFlow's products, norms and reductions. */
-#include "bridge/graphdef_rules.h"
+/* layers.c: TensorFlow's products, norms and reductions. */
+#include "bridge/graphdef/rules.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* graphdef_decode.c: TensorFlow's messages from protobuf, which may come from anybody. */
-#include "bridge/graphdef.h"
+/* decode.c: TensorFlow's messages from protobuf, which may come from anybody. */
+#include "bridge/graphdef/graphdef.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* graphdef_scope.c: nodes and what they stand for in the graph, in a function, or in the body of a
+/* scope.c: nodes and what they stand for in the graph, in a function, or in the body of a
  * loop or branch. A node is built when somebody asks for it, after what it takes. */
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 
 #include <stdio.h>
 #include <stdlib.h>

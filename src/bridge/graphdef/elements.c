@@ -1,6 +1,6 @@
-/* graphdef_elements.c: TensorFlow's element-wise operators, losses and matrices that are several of
+/* elements.c: TensorFlow's element-wise operators, losses and matrices that are several of
  * ours. */
-#include "bridge/graphdef_rules.h"
+#include "bridge/graphdef/rules.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* graphdef_index.c: TensorFlow's operators that take elements by their places, or put them there.
+/* index.c: TensorFlow's operators that take elements by their places, or put them there.
  */
-#include "bridge/graphdef_rules.h"
+#include "bridge/graphdef/rules.h"
 
 #include <string.h>
 

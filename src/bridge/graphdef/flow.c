@@ -1,10 +1,10 @@
-/* graphdef_flow.c: lowered control flow: which loops and branches nodes stand in.
+/* flow.c: lowered control flow: which loops and branches nodes stand in.
  *
  * A loop (a frame) is Enter → Merge → Switch → body → NextIteration → Merge for each variable;
  * LoopCond decides its Switches, whose output 0 goes to Exit. A branch is Switch → nodes → Merge. A
  * node stands in what its inputs stand in; Enter and Switch add a place, Exit and Merge leave one.
  */
-#include "bridge/graphdef_flow.h"
+#include "bridge/graphdef/flow.h"
 
 #include <string.h>
 

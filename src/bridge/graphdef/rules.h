@@ -1,8 +1,8 @@
-/* graphdef_rules.h: what the rules of TensorFlow's operators are made of, and their tables. */
+/* rules.h: what the rules of TensorFlow's operators are made of, and their tables. */
 #ifndef TUTTI_BRIDGE_GRAPHDEF_RULES_H
 #define TUTTI_BRIDGE_GRAPHDEF_RULES_H
 
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 
 typedef struct tutti_graphdef_entry {
     const char *op; /* NULL: the end */

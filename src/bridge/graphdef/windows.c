@@ -1,7 +1,7 @@
-/* graphdef_windows.c: TensorFlow's convolutions, pooling, resizing, and images cut into blocks.
+/* windows.c: TensorFlow's convolutions, pooling, resizing, and images cut into blocks.
  * Images are [batch, height, width, channels] on both sides; of NCHW they are turned before and
  * behind. */
-#include "bridge/graphdef_rules.h"
+#include "bridge/graphdef/rules.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* graphdef_hostile_test.c: control flow in graphs that somebody has made to hurt, or damaged. */
-#include "bridge/graphdef_hand.h"
+/* hostile_test.c: control flow in graphs that somebody has made to hurt, or damaged. */
+#include "bridge/graphdef/hand.h"
 
 static void put_small_loop(tutti_text *text)
 {

@@ -1,9 +1,9 @@
-/* graphdef_flow.h: finding lowered loops and branches: what graphdef_flow.c (where nodes stand) and
- * graphdef_flow_find.c (loops and branches themselves) share. */
+/* flow.h: finding lowered loops and branches: what flow.c (where nodes stand) and
+ * flow_find.c (loops and branches themselves) share. */
 #ifndef TUTTI_BRIDGE_GRAPHDEF_FLOW_H
 #define TUTTI_BRIDGE_GRAPHDEF_FLOW_H
 
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 
 #define FLOW_CONTEXT 32 /* loops and branches that a node stands in */
 

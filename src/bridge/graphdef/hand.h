@@ -1,4 +1,4 @@
-/* graphdef_hand.h: for tests: TensorFlow's graphs written by hand.
+/* hand.h: for tests: TensorFlow's graphs written by hand.
  *
  *     put(&text, "y", "MatMul", "x w", "b:transpose_b=1");
  *     put_function(&text, "double", "a", "out=twice:z:0", "twice Add a,a");
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/test.h"
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 #include "tutti/session.h"
 
 /* "i:axis=1" as an AttrEntry. */

@@ -1,9 +1,9 @@
-/* graphdef_export.c: a graph as a GraphDef, for TensorBoard. */
+/* export.c: a graph as a GraphDef, for TensorBoard. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/world.h"
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 #include "io/events.h"
 
 static size_t open_attr(tutti_text *text, const char *name, size_t *ret_value)

@@ -1,6 +1,6 @@
-/* graphdef_loop.c: loops. Few rounds whose number is known are built one after the other; others
+/* loop.c: loops. Few rounds whose number is known are built one after the other; others
  * become while. */
-#include "bridge/graphdef_rules.h"
+#include "bridge/graphdef/rules.h"
 #include "ops/control/control.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* graphdef_value.c: what nodes take: symbols, constants, and numbers of shapes as far as they are
+/* value.c: what nodes take: symbols, constants, and numbers of shapes as far as they are
  * known. */
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 #include "ops/reference.h"
 
 #include <stdio.h>

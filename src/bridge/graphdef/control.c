@@ -1,6 +1,6 @@
-/* graphdef_control.c: calls, branches and loops: of functions, and lowered ones. */
-#include "bridge/graphdef_rules.h"
+/* control.c: calls, branches and loops: of functions, and lowered ones. */
 #include "ops/control/control.h"
+#include "bridge/graphdef/rules.h"
 
 #include <stdlib.h>
 #include <string.h>

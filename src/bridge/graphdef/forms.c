@@ -1,6 +1,6 @@
-/* graphdef_forms.c: the forms that lists of tensors take, and what goes into bodies of loops and
+/* forms.c: the forms that lists of tensors take, and what goes into bodies of loops and
  * branches. */
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* graphdef_import.c: frozen graphs of TensorFlow's as nodes of ours. Nodes may stand in any order:
+/* import.c: frozen graphs of TensorFlow's as nodes of ours. Nodes may stand in any order:
  * each is built after what it takes. */
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "base/world.h"
-#include "bridge/graphdef_hand.h"
+#include "bridge/graphdef/hand.h"
 
 /* relu(x w + b), users before what they use. */
 static void put_dense(tutti_text *text)

@@ -1,6 +1,6 @@
-/* graphdef_library.c: functions of TensorFlow's graphs. In them an input is written "argument" or
+/* library.c: functions of TensorFlow's graphs. In them an input is written "argument" or
  * "node:output name:place"; here both become as they are in the graph itself. */
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 
 #include <stdio.h>
 #include <stdlib.h>

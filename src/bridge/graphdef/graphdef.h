@@ -4,7 +4,7 @@
  *
  * Control flow comes in two forms. As functions: While, If, Case and calls name functions of the
  * file's library. Lowered: Enter, Merge, Switch, NextIteration and Exit make loops of the nodes
- * themselves, Switch and Merge branches (graphdef_flow.c finds them). Of both the importer makes
+ * themselves, Switch and Merge branches (flow.c finds them). Of both the importer makes
  * bodies: nodes between what is given to them and what they make. */
 #ifndef TUTTI_BRIDGE_GRAPHDEF_H
 #define TUTTI_BRIDGE_GRAPHDEF_H
@@ -74,7 +74,7 @@ typedef struct tutti_graphdef {
 tutti_status tutti__graphdef_decode(const char *name, const void *data, size_t size,
                                     tutti_graphdef **ret);
 void tutti__graphdef_free(tutti_graphdef *def); /* NULL is fine */
-/* For graphdef_library.c: a node, a text; what a field of FunctionDefLibrary holds. */
+/* For library.c: a node, a text; what a field of FunctionDefLibrary holds. */
 tutti_status tutti__graphdef_read_node(tutti_graphdef *def, tutti_proto p,
                                        tutti_graphdef_graph *graph);
 tutti_status tutti__graphdef_read_text(tutti_graphdef *def, const tutti_proto_field *f,

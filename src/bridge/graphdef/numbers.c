@@ -1,6 +1,6 @@
-/* graphdef_numbers.c: arithmetic of shapes, number by number: what is known stays known beside a
+/* numbers.c: arithmetic of shapes, number by number: what is known stays known beside a
  * batch that is open. It is followed through the nodes that were built. */
-#include "bridge/graphdef.h"
+#include "bridge/graphdef/graphdef.h"
 #include "ops/shape/slice.h"
 
 #include <string.h>
