@@ -267,9 +267,9 @@ void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, co
     products p = {.plan = plan,
                   .a = a->data,
                   .b = b->data,
-                  .packed =
-                      tutti__kept_data(plan->kept, pack, plan, call->pool,
-                                       plan->room == 0 ? NULL : (float *)(after_b + plan->y_bytes)),
+                  .packed = tutti__kept_data(
+                      plan->kept, pack, plan, call->pool,
+                      plan->room == 0 ? NULL : (float *)(void *)(after_b + plan->y_bytes)),
                   .y = call->outputs[0].data,
                   .finish = finish,
                   .workspace = call->workspace};

@@ -139,7 +139,7 @@ static tutti_status run(const tutti_call *call)
 {
     const chain_plan *p = call->plan;
     const float *x = call->inputs[p->chain.x].data, *kernel = call->inputs[p->chain.kernel].data;
-    float *room = p->room == 0 ? NULL : (float *)((char *)call->workspace + p->scratch);
+    float *room = p->room == 0 ? NULL : (float *)(void *)((char *)call->workspace + p->scratch);
     const float *packed = tutti__kept_data(p->kept, fill, p, call->pool, room);
     conv_finish finish = conv_finish_chain(&p->chain, call);
     if (p->tiles) {
