@@ -38,8 +38,8 @@ typedef struct tutti_state_variable {
     bool trainable;
     _Atomic uint64_t version; /* counts writes, also of its copies on several devices at once */
     bool claimed;             /* under the state's lock */
-    bool partial;             /* its value is the sum over its pieces */
-    bool averaged;            /* it is their mean */
+    _Atomic bool partial;     /* its value is the sum over its pieces; said by every program */
+    _Atomic bool averaged;    /* it is their mean */
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
 
