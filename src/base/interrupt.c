@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/job.h"
+#include "base/log.h"
 
 #define PATIENCE_SECONDS 2 /* of a step that was asked to be the last */
 
@@ -22,13 +22,6 @@ static sem_t heard;  /* posted by the first signal */
 static struct sigaction before[2];
 static const int signals[2] = {SIGINT, SIGTERM};
 
-/* Of what may be called in a handler. */
-static void say(const char *line)
-{
-    if (write(STDERR_FILENO, line, strlen(line)) < 0)
-        return; /* nobody is there to be told */
-}
-
 /* The second signal finds the default action again, when the handler is left. */
 static void on_signal(int number)
 {
@@ -37,7 +30,6 @@ static void on_signal(int number)
         struct sigaction standard;
         memset(&standard, 0, sizeof standard);
         standard.sa_handler = SIG_DFL;
-        say("\ntutti: a second signal ends the program at once; what was not saved is lost\n");
         sigaction(number, &standard, NULL);
         raise(number);
     } else {
@@ -57,11 +49,13 @@ static void *watch(void *unused)
     while (nanosleep(&patience, &patience) != 0)
         continue;
     pthread_mutex_lock(&lock);
-    if (depth > 0)
-        say("\ntutti: asked to end, but the present step is not over: it may wait for data, for a "
-            "queue or for another process; it is the last one, a second signal ends the program at "
-            "once\n");
+    bool works = depth > 0;
     pthread_mutex_unlock(&lock);
+    if (works)
+        tutti__log(TUTTI_LOG_WARNING,
+                   "asked to end, but the present step is not over: it may wait for data, for a "
+                   "queue or for another process; it is the last one, a second signal ends the "
+                   "program at once");
     return unused;
 }
 

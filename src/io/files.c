@@ -36,10 +36,10 @@ tutti_status tutti_safetensors_load(const char *path, tutti_named_tensors *ret_l
 static tutti_status check_list(const char *path, size_t count, const tutti_named_tensor *tensors)
 {
     TUTTI_GIVEN(path);
+    if (count > 0 && !tensors)
+        return tutti_fail(TUTTI_INVALID, "%s: the list of %zu tensors is NULL", path, count);
     for (size_t i = 0; i < count; i++)
-        if (!tensors)
-            return tutti_fail(TUTTI_INVALID, "%s: the list of %zu tensors is NULL", path, count);
-        else if (!tensors[i].name || !tensors[i].tensor)
+        if (!tensors[i].name || !tensors[i].tensor)
             return tutti_fail(TUTTI_INVALID, "%s: %s %zu of %zu is NULL", path,
                               tensors[i].name ? "tensor" : "the name of tensor", i, count);
     return TUTTI_OK;

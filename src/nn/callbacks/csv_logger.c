@@ -26,6 +26,8 @@ static tutti_status train_begin(void *self, tutti_event *event)
     return c->sink ? TUTTI_OK : tutti__sink_file(c->path, TUTTI_FILE_APPEND, &c->sink);
 }
 
+enum { MOST_BYTES = 1 << 30 }; /* of a file that is gone on with */
+
 /* Bytes of the file without its last lines, those of epochs from `epoch` on and one that was cut
  * off. The first line, which is no epoch's, stays. */
 static size_t without_last(const char *text, size_t size, int epoch)
@@ -56,7 +58,7 @@ static tutti_status begin_file(csv *c, const tutti_event *event)
     if (c->sink->appended == 0 || (c->append && !fit->goes_on))
         return TUTTI_OK;
     if (fit->goes_on) {
-        TUTTI_TRY(world->read_file(world->self, c->path, SIZE_MAX / 2, &text, &size));
+        TUTTI_TRY(world->read_file(world->self, c->path, MOST_BYTES, &text, &size));
         kept = without_last(text, size, event->epoch);
     }
     tutti_sink *sink = c->sink;
