@@ -38,6 +38,8 @@ static inline void tutti__slots_start(tutti_slots *slots, void *memory, size_t b
 
 static inline void *tutti__slot_take(tutti_slots *slots)
 {
+    if (slots->bytes == 0)
+        return slots->memory; /* nothing to share */
     for (int i = 0;; i = i + 1 < slots->count ? i + 1 : 0) {
         uint64_t bit = UINT64_C(1) << (i % 64);
         _Atomic uint64_t *word = &slots->taken[i / 64];
@@ -51,6 +53,8 @@ static inline void *tutti__slot_take(tutti_slots *slots)
 
 static inline void tutti__slot_give(tutti_slots *slots, void *slot)
 {
+    if (slots->bytes == 0)
+        return;
     size_t i = (size_t)((char *)slot - slots->memory) / slots->bytes;
     atomic_fetch_and_explicit(&slots->taken[i / 64], ~(UINT64_C(1) << (i % 64)),
                               memory_order_release);
