@@ -11,7 +11,7 @@ enum {
     PACK_PIECE = 1 << 15,
     PACK_LINES = 64, /* a multiple of every tile's pad */
     SUM_PIECE = 1 << 13,
-    DIRECT_COLUMNS = 128,
+    DIRECT_COLUMNS = 512,
     DIRECT_ELEMENTS = 1 << 17,
     SHORT_LINES = 256,
     MOST_ROWS = TUTTI_GEMM_PIECE_ROWS + 32, /* of a piece of any tile */
