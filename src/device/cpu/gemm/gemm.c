@@ -11,8 +11,9 @@ enum {
     PACK_PIECE = 1 << 15,
     PACK_LINES = 64, /* a multiple of every tile's pad */
     SUM_PIECE = 1 << 13,
-    DIRECT_COLUMNS = 128,
+    DIRECT_COLUMNS = 512,
     DIRECT_ELEMENTS = 1 << 17,
+    SHORT_LINES = 256,
     MOST_ROWS = TUTTI_GEMM_PIECE_ROWS + 32, /* of a piece of any tile */
     MOST_WIDE = 64,
 };
@@ -271,15 +272,22 @@ static void sum_piece(void *context, int64_t index)
 }
 
 /* Rows that are used for few columns, or that are few, are not worth packing; but rows that lie a
- * multiple of a page apart fall on one place in the cache. */
-static bool rows_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
+ * multiple of a page apart fall on one place in the cache. Neither are rows that stand side by side
+ * in short lines, which lie close together. */
+tutti_gemm_standing tutti__gemm_standing(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 {
-    bool pays = plan->n <= DIRECT_COLUMNS || plan->m * plan->k <= DIRECT_ELEMENTS;
-    return pays && plan->tile->multiply_rows != NULL && !gemm->a_bf16 && !gemm->trans_a &&
-           gemm->lda % 1024 != 0;
+    const tutti_gemm_tile *tile = plan->tile;
+    bool few = plan->n <= DIRECT_COLUMNS || plan->m * plan->k <= DIRECT_ELEMENTS;
+    if (gemm->a_bf16)
+        return TUTTI_GEMM_PACKED_ROWS;
+    if (gemm->trans_a && gemm->lda <= SHORT_LINES && tile->multiply_lines != NULL)
+        return TUTTI_GEMM_LINES;
+    if (!gemm->trans_a && few && gemm->lda % 1024 != 0 && tile->multiply_rows != NULL)
+        return TUTTI_GEMM_ROWS;
+    return TUTTI_GEMM_PACKED_ROWS;
 }
 
-/* The same for columns that are used for few rows. */
+/* Columns that are used for few rows are not worth packing either. */
 static bool columns_direct(const tutti_gemm_plan *plan, const tutti_gemm *gemm)
 {
     return !plan->packed && plan->m <= 2 * plan->tile->rows &&
@@ -295,7 +303,7 @@ static void start_chunk(chunk *c, const tutti_gemm_plan *plan, const tutti_gemm 
     c->packed_b =
         plan->packed ? (char *)(uintptr_t)gemm->packed_b : c->packed_a + tutti__gemm_packed_a(plan);
     c->direct_columns = columns_direct(plan, gemm);
-    c->direct = !c->direct_columns && rows_direct(plan, gemm);
+    c->direct = !c->direct_columns && tutti__gemm_standing(plan, gemm) == TUTTI_GEMM_ROWS;
 }
 
 static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
@@ -353,7 +361,8 @@ void tutti__gemm_run(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_
     }
     pool = plan->parallel ? pool : NULL;
     if (plan->engine == NULL) {
-        (plan->split_k ? run_split : run_plain)(plan, pool, gemm, workspace);
+        if (!tutti__gemm_run_apart(plan, pool, gemm, workspace))
+            (plan->split_k ? run_split : run_plain)(plan, pool, gemm, workspace);
         return;
     }
     tutti__gemm_run_cut(plan, pool, gemm);

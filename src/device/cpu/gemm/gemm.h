@@ -18,6 +18,7 @@ typedef struct tutti_gemm_plan {
     int64_t piece_m, piece_n; /* of C, computed by one call of one thread; piece_n in panels */
     bool parallel, split_k;
     bool packed; /* B comes packed */
+    bool apart;  /* every thread may pack for itself */
 } tutti_gemm_plan;
 
 enum { TUTTI_GEMM_PIECE_ROWS = 128 }; /* rows of a piece before they are rounded up to tiles */

@@ -135,6 +135,7 @@ tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags
     plan.chunk_m = least(m, rows < plan.tile->rows ? plan.tile->rows : rows);
     cut_pieces(&plan);
     plan.split_k = splits_k(&plan);
+    plan.apart = plan.engine == NULL && !rounded && !plan.packed && m > 2 * plan.tile->rows;
     return plan;
 }
 
@@ -165,5 +166,7 @@ size_t tutti__gemm_workspace(const tutti_gemm_plan *plan)
         return 0;
     size_t sums =
         plan->split_k ? (size_t)(divide_up(plan->k, plan->tile->depth) * plan->m * plan->n) : 0;
-    return tutti__gemm_packed_a(plan) + tutti__gemm_packed_b(plan) + sizeof(float) * sums;
+    size_t shared = tutti__gemm_packed_a(plan) + tutti__gemm_packed_b(plan) + sizeof(float) * sums;
+    size_t own = plan->apart ? (size_t)round_up((int64_t)tutti__gemm_apart_workspace(plan), 64) : 0;
+    return shared > own ? shared : own;
 }

@@ -48,10 +48,10 @@ VEC_INLINE void step_rows(int rows, int vecs, const float *a, int64_t lda, const
 }
 
 /* c[rows, vecs * VEC_LANES] = or += the product of rows and a panel of `vecs` registers. The rows
- * are a packed panel of ROWS, or, with an lda that is not 0, rows that were not packed; lines of
- * the panel of B lie ldb apart. */
-VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, int64_t lda, const float *b,
-                     int64_t ldb, float *c, int64_t ldc, bool add)
+ * of A stand side by side, lines of them lda apart (ROWS in a packed panel), or, `along`, each of
+ * them along k, lda apart; lines of the panel of B lie ldb apart. */
+VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, int64_t lda, bool along,
+                     const float *b, int64_t ldb, float *c, int64_t ldc, bool add)
 {
     vec sum[ROWS][WIDE];
     int64_t p = 0;
@@ -61,10 +61,10 @@ VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, int64_t lda,
     }
     VEC_UNROLL for (int i = 0; i < rows; i++) VEC_UNROLL for (int j = 0; j < vecs; j++) sum[i][j] =
         (vec){0};
-    if (lda == 0) {
+    if (!along) {
         VEC_UNROLL_BY_4
         for (; p < k; p++)
-            step(rows, vecs, a + p * ROWS, b + p * ldb, sum);
+            step(rows, vecs, a + p * lda, b + p * ldb, sum);
     } else {
         VEC_UNROLL_BY_4
         for (; p < k; p++)
@@ -84,20 +84,27 @@ typedef void tile_function(int64_t k, const float *a, int64_t lda, const float *
                      int64_t ldc, bool add)                                                        \
     {                                                                                              \
         (void)lda;                                                                                 \
-        tile(rows, vecs, k, a, 0, b, (vecs)*VEC_LANES, c, ldc, add);                               \
+        tile(rows, vecs, k, a, ROWS, false, b, (vecs)*VEC_LANES, c, ldc, add);                     \
+    }
+/* Rows of A side by side, lines of them that were not packed, `lda` apart. */
+#define TILE_OF_LINES(name, rows, vecs)                                                            \
+    static void name(int64_t k, const float *a, int64_t lda, const float *b, float *c,             \
+                     int64_t ldc, bool add)                                                        \
+    {                                                                                              \
+        tile(rows, vecs, k, a, lda, false, b, (vecs)*VEC_LANES, c, ldc, add);                      \
     }
 #define TILE_OF_ROWS(name, rows, vecs)                                                             \
     static void name(int64_t k, const float *a, int64_t lda, const float *b, float *c,             \
                      int64_t ldc, bool add)                                                        \
     {                                                                                              \
-        tile(rows, vecs, k, a, lda, b, (vecs)*VEC_LANES, c, ldc, add);                             \
+        tile(rows, vecs, k, a, lda, true, b, (vecs)*VEC_LANES, c, ldc, add);                       \
     }
 /* Lines of B that were not packed, `lda` apart. */
 #define TILE_OF_COLUMNS(name, rows, vecs)                                                          \
     static void name(int64_t k, const float *a, int64_t lda, const float *b, float *c,             \
                      int64_t ldc, bool add)                                                        \
     {                                                                                              \
-        tile(rows, vecs, k, a, 0, b, lda, c, ldc, add);                                            \
+        tile(rows, vecs, k, a, ROWS, false, b, lda, c, ldc, add);                                  \
     }
 /* Tiles of some height; in an array the highest come first. */
 typedef struct height {
@@ -126,6 +133,8 @@ EACH_HEIGHT(TILE, tile_packed)
 static const height packed_tiles[] = {HEIGHTS(tile_packed)};
 EACH_HEIGHT(TILE_OF_COLUMNS, tile_columns)
 static const height column_tiles[] = {HEIGHTS(tile_columns)};
+EACH_HEIGHT(TILE_OF_LINES, tile_lines)
+static const height line_tiles[] = {HEIGHTS(tile_lines)};
 #if !VEC_NEON
 EACH_HEIGHT(TILE_OF_ROWS, tile_rows)
 static const height row_tiles[] = {HEIGHTS(tile_rows)};
@@ -196,6 +205,29 @@ static void multiply_columns(int64_t m, int64_t k, const void *packed_a, const f
                 edge(function, rows - row, width, k, a + row, ldb, b, c + row * ldc, ldc, add);
         }
     }
+}
+
+/* A stands as it would in panels, so that it need not be packed: A was given turned. The last rows,
+ * fewer than four, are packed. */
+static void multiply_lines(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                           const float *b, int64_t width, float *c, int64_t ldc, bool add)
+{
+    bool wide = width == WIDE * VEC_LANES;
+    const height *of;
+    int64_t i = 0;
+    for (; m - i >= 4; i += of->rows) {
+        of = height_for(line_tiles, m - i);
+        tile_function *function = wide ? of->wide : of->narrow;
+        if (n == width)
+            function(k, a + i, lda, b, c + i * ldc, ldc, add);
+        else
+            edge(function, of->rows, n, k, a + i, lda, b, c + i * ldc, ldc, add);
+    }
+    if (i == m)
+        return;
+    float panel[ROWS * DEPTH];
+    pack(ROWS, m - i, k, a + i, lda, 1, panel);
+    multiply(m - i, n, k, panel, b, width, c + i * ldc, ldc, add);
 }
 
 #if !VEC_NEON /* there a multiply-add by a lane wants its scalars side by side */
@@ -287,6 +319,7 @@ const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile) = {
     .pack = pack,
     .pack_lines = pack_lines,
     .multiply = multiply,
+    .multiply_lines = multiply_lines,
     .multiply_columns = multiply_columns,
     .multiply_row = multiply_row,
     .row = ROW_VECS * VEC_LANES,

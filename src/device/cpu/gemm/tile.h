@@ -67,6 +67,10 @@ typedef struct tutti_gemm_tile {
     /* (optional) The same with rows of A, of f32, as they stand in memory, lda apart. */
     void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                           const float *b, int64_t width, float *c, int64_t ldc, bool add);
+    /* (optional) The same with A, of f32, as it stands when it is given turned: row i of it at
+     * a[p * lda + i]. */
+    void (*multiply_lines)(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                           const float *b, int64_t width, float *c, int64_t ldc, bool add);
     /* (optional) With packed rows, and all `width` columns of B, of f32, as they stand in memory,
      * lines of k ldb apart. */
     void (*multiply_columns)(int64_t m, int64_t k, const void *a, const float *b, int64_t ldb,
@@ -101,5 +105,11 @@ typedef struct tutti_gemm_panels {
     int64_t wides, narrows, padded; /* padded: columns of all panels together */
 } tutti_gemm_panels;
 tutti_gemm_panels tutti__gemm_panels(const tutti_gemm_tile *tile, int64_t n);
+/* Of the panel that begins with a column. */
+static inline int64_t tutti__gemm_panel_width(const tutti_gemm_tile *tile,
+                                              const tutti_gemm_panels *panels, int64_t column)
+{
+    return column < panels->wides * tile->wide ? tile->wide : tile->narrow;
+}
 
 #endif

@@ -4,6 +4,7 @@
 #define TUTTI_DEVICE_CPU_REDUCE_POSITION_H
 
 #include "device/cpu/row/row.h"
+#include "device/cpu/vector.h"
 
 enum { POSITION_PIECE = 8192 };
 
@@ -27,12 +28,46 @@ static inline int64_t position_of(const position_work *w, const float *x)
     return best;
 }
 
+/* In a row whose elements lie side by side: first the best value, then where it stands. Numbers
+ * that are not finite, whose differences are no numbers, are left to the walk above. */
+static inline int64_t position_in_row(const position_work *w, const float *x)
+{
+    float values[VEC_LANES], odd[VEC_LANES];
+    vec best = vec_load(x) * vec_splat(w->sign), differences = best - best;
+    int64_t i = VEC_LANES;
+    for (; i + VEC_LANES <= w->count; i += VEC_LANES) {
+        vec next = vec_load(x + i) * vec_splat(w->sign);
+        best = vec_select(vec_gt(next, best), next, best);
+        differences += next - next;
+    }
+    vec_store(values, best);
+    vec_store(odd, differences);
+    float value = values[0];
+    bool finite = true;
+    for (int lane = 0; lane < VEC_LANES; lane++) {
+        value = values[lane] > value ? values[lane] : value;
+        finite = finite && odd[lane] == 0;
+    }
+    for (; i < w->count; i++) {
+        float next = x[i] * w->sign;
+        value = next > value ? next : value;
+        finite = finite && next - next == 0;
+    }
+    if (!finite)
+        return position_of(w, x);
+    for (i = 0; x[i] * w->sign != value;)
+        i++;
+    return i;
+}
+
 static inline void position_piece(void *context, int64_t piece)
 {
     const position_work *w = context;
     int64_t end = (piece + 1) * w->per_piece;
     for (int64_t i = piece * w->per_piece; i < end && i < w->results; i++)
-        w->y[i] = position_of(w, w->x + i / w->inner * w->count * w->inner + i % w->inner);
+        w->y[i] = w->inner == 1 && w->count >= VEC_LANES
+                      ? position_in_row(w, w->x + i * w->count)
+                      : position_of(w, w->x + i / w->inner * w->count * w->inner + i % w->inner);
 }
 
 static inline int position_score(const tutti_kernel_query *query)

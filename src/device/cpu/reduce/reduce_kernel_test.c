@@ -35,9 +35,18 @@ TUTTI_TEST(kernel_positions_match)
 {
     static const char *const ops[] = {"argmax", "argmin"};
     static const char *const samples[] = {
-        "f32[1000,10] | axis=1", "f32[300,40] | axis=0",
-        "f32[7,30,5] | axis=1",  "f32[6]{=3,nan,5,nan,1,9} | axis=0",
-        "f32[5]{=2} | axis=0",   "f32[4]{=-inf} | axis=0",
+        "f32[1000,10] | axis=1",
+        "f32[300,40] | axis=0",
+        "f32[7,30,5] | axis=1",
+        "f32[6]{=3,nan,5,nan,1,9} | axis=0",
+        "f32[5]{=2} | axis=0",
+        "f32[4]{=-inf} | axis=0",
+        "f32[70,300] | axis=1",
+        "f32[3,37]{=2} | axis=1",
+        "f32[3,50]{=-inf} | axis=1",
+        "f32[37]{=1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7} | axis=0",
+        "f32[37]{=1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,nan,2,3,4,5,6,7,8,9,0,1,2,3,nan,5,6,7} | axis=0",
+        "f32[37]{=1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,inf,inf} | axis=0",
     };
     for (size_t o = 0; o < TUTTI_COUNT(ops); o++) {
         tutti__kernel_check_op(ops[o]);

@@ -1,0 +1,189 @@
+/* apart.c: a product cut into one piece of C for each thread, which packs what its piece needs
+ * itself, block by block along k. What one core writes costs another one more to read than to pack
+ * it once more, and a block is used while it is in the core's own cache. */
+#include "device/cpu/gemm/run.h"
+
+enum {
+    PACKING = 16,            /* packing an element takes as long as so many multiply-adds */
+    SHARED_PACKING = 48,     /* and fetching it from another core */
+    BLOCK_OF_ROWS = 1 << 17, /* elements of A that are packed at a time */
+    MOST_COLUMNS = 1 << 18,  /* elements of B that a thread packs at a time */
+    PACK_LINES = 64,         /* of these, cut into all panels while they are in the cache */
+};
+
+typedef struct apart {
+    const tutti_gemm_plan *plan;
+    const tutti_gemm *gemm;
+    int64_t m_tiles, n_tiles, m_pieces, n_pieces;
+    tutti_gemm_standing a; /* TUTTI_GEMM_PACKED_ROWS: A is packed */
+    int64_t rows;          /* of A that are packed, or kept in the cache, at a time */
+    size_t slot;           /* bytes of one piece */
+    char *workspace;
+} apart;
+
+/* A part of C and of k. */
+typedef struct part {
+    int64_t m0, m1, n0, n1, p, depth;
+    tutti_gemm_panels panels;
+} part;
+
+static int64_t block_depth(const tutti_gemm_plan *plan)
+{
+    return least(plan->tile->depth, plan->k);
+}
+
+/* Of a step along k. */
+static double packing(const apart *w, double rows, double columns)
+{
+    return (w->a == TUTTI_GEMM_PACKED_ROWS ? rows : 0) + columns;
+}
+
+/* Of the largest piece. */
+static double work(const apart *w)
+{
+    const tutti_gemm_tile *tile = w->plan->tile;
+    double rows = (double)(divide_up(w->m_tiles, w->m_pieces) * tile->rows);
+    double columns = (double)(divide_up(w->n_tiles, w->n_pieces) * tile->wide);
+    return rows * columns + PACKING * packing(w, rows, columns);
+}
+
+/* The cut with the least work for the busiest thread. */
+static void cut(apart *w, int threads)
+{
+    int64_t best = 1;
+    double least_work = 0;
+    for (int64_t m = 1; m <= threads; m++) {
+        w->m_pieces = least(m, w->m_tiles);
+        w->n_pieces = least(threads / m, w->n_tiles);
+        if (m == 1 || work(w) < least_work) {
+            best = m;
+            least_work = work(w);
+        }
+    }
+    w->m_pieces = least(best, w->m_tiles);
+    w->n_pieces = least(threads / best, w->n_tiles);
+}
+
+static void pack_columns(const apart *w, const part *t, float *to)
+{
+    const tutti_gemm *g = w->gemm;
+    const tutti_gemm_tile *tile = w->plan->tile;
+    int64_t step = g->trans_b ? 1 : g->ldb, stride = g->trans_b ? g->ldb : 1;
+    int64_t few = g->trans_b ? t->depth : PACK_LINES;
+    for (int64_t q = 0; q < t->depth; q += few)
+        for (int64_t j = 0, width; j < t->n1 - t->n0; j += width) {
+            width = tutti__gemm_panel_width(tile, &t->panels, j);
+            tile->pack(width, least(width, t->n1 - t->n0 - j), least(few, t->depth - q),
+                       g->b + (t->p + q) * step + (t->n0 + j) * stride, step, stride,
+                       to + j * t->depth + q * width);
+        }
+}
+
+static void pack_rows(const apart *w, const part *t, float *to)
+{
+    const tutti_gemm *g = w->gemm;
+    const tutti_gemm_tile *tile = w->plan->tile;
+    int64_t step = g->trans_a ? g->lda : 1, stride = g->trans_a ? 1 : g->lda;
+    int64_t few = g->trans_a ? PACK_LINES : t->depth;
+    for (int64_t q = 0; q < t->depth; q += few)
+        for (int64_t i = t->m0; i < t->m1; i += tile->rows)
+            tile->pack(tile->rows, least(tile->rows, t->m1 - i), least(few, t->depth - q),
+                       g->a + (t->p + q) * step + i * stride, step, stride,
+                       to + (i - t->m0) * t->depth + q * tile->rows);
+}
+
+static void multiply(const apart *w, const part *t, const float *a, const float *b)
+{
+    const tutti_gemm *g = w->gemm;
+    const tutti_gemm_tile *tile = w->plan->tile;
+    int64_t rows = t->m1 - t->m0;
+    bool add = g->add || t->p > 0;
+    for (int64_t j = 0, width; j < t->n1 - t->n0; j += width) {
+        width = tutti__gemm_panel_width(tile, &t->panels, j);
+        const float *panel = b + j * t->depth;
+        float *to = g->c + t->m0 * g->ldc + t->n0 + j;
+        int64_t n = least(width, t->n1 - t->n0 - j);
+        if (w->a == TUTTI_GEMM_LINES)
+            tile->multiply_lines(rows, n, t->depth, g->a + t->p * g->lda + t->m0, g->lda, panel,
+                                 width, to, g->ldc, add);
+        else if (w->a == TUTTI_GEMM_ROWS)
+            tile->multiply_rows(rows, n, t->depth, g->a + t->m0 * g->lda + t->p, g->lda, panel,
+                                width, to, g->ldc, add);
+        else
+            tile->multiply(rows, n, t->depth, a, panel, width, to, g->ldc, add);
+    }
+}
+
+static void run_piece(void *context, int64_t index)
+{
+    const apart *w = context;
+    const tutti_gemm *g = w->gemm;
+    const tutti_gemm_tile *tile = w->plan->tile;
+    int64_t down = index / w->n_pieces, across = index % w->n_pieces;
+    int64_t m0 = w->m_tiles * down / w->m_pieces * tile->rows;
+    int64_t m1 = least(w->m_tiles * (down + 1) / w->m_pieces * tile->rows, g->m);
+    part t = {.n0 = w->n_tiles * across / w->n_pieces * tile->wide,
+              .n1 = least(w->n_tiles * (across + 1) / w->n_pieces * tile->wide, g->n)};
+    bool finished = g->bias != NULL || g->relu;
+    t.panels = tutti__gemm_panels(tile, t.n1 - t.n0);
+    float *a = (float *)(void *)(w->workspace + (size_t)index * w->slot);
+    float *b = a + (w->a == TUTTI_GEMM_PACKED_ROWS ? w->rows * block_depth(w->plan) : 0);
+    for (t.p = 0; t.p < g->k; t.p += tile->depth) {
+        t.depth = least(tile->depth, g->k - t.p);
+        pack_columns(w, &t, b);
+        for (t.m0 = m0; t.m0 < m1; t.m0 = t.m1) {
+            t.m1 = least(t.m0 + w->rows, m1);
+            if (w->a == TUTTI_GEMM_PACKED_ROWS)
+                pack_rows(w, &t, a);
+            multiply(w, &t, a, b);
+            if (finished && t.p + t.depth == g->k)
+                tutti__gemm_finish(tile, g, t.m0, t.m1 - t.m0, t.n0, t.n1 - t.n0,
+                                   g->c + t.m0 * g->ldc + t.n0, g->ldc);
+        }
+    }
+}
+
+/* Elements that a piece packs at a time. */
+static int64_t piece_elements(apart *w)
+{
+    const tutti_gemm_tile *tile = w->plan->tile;
+    int64_t depth = block_depth(w->plan), rows = divide_up(w->m_tiles, w->m_pieces) * tile->rows;
+    int64_t columns = divide_up(w->n_tiles, w->n_pieces) * tile->wide + 2 * tile->narrow;
+    int64_t block = w->a == TUTTI_GEMM_ROWS ? TUTTI_GEMM_PIECE_ROWS : BLOCK_OF_ROWS / depth;
+    w->rows = least(rows, round_up(block, tile->rows));
+    return ((w->a == TUTTI_GEMM_PACKED_ROWS ? w->rows : 0) + columns) * depth;
+}
+
+size_t tutti__gemm_apart_workspace(const tutti_gemm_plan *plan)
+{
+    const tutti_gemm_tile *tile = plan->tile;
+    int64_t rows = least(plan->m, 2 * BLOCK_OF_ROWS / (block_depth(plan) + 1)) + tile->rows;
+    int64_t columns = plan->n + tile->wide + 2 * tile->narrow;
+    return sizeof(float) * (size_t)(2 * (rows + columns) * block_depth(plan));
+}
+
+bool tutti__gemm_run_apart(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
+                           void *workspace)
+{
+    const tutti_gemm_tile *tile = plan->tile;
+    int threads = tutti__pool_threads(pool);
+    if (!plan->apart)
+        return false;
+    apart w = {.plan = plan,
+               .gemm = gemm,
+               .m_tiles = divide_up(gemm->m, tile->rows),
+               .n_tiles = divide_up(gemm->n, tile->wide),
+               .a = tutti__gemm_standing(plan, gemm),
+               .workspace = workspace};
+    cut(&w, threads);
+    int64_t pieces = w.m_pieces * w.n_pieces;
+    w.slot = (size_t)round_up(piece_elements(&w) * (int64_t)sizeof(float), 64);
+    double multiplied = (double)gemm->m * (double)gemm->n;
+    double fetched = SHARED_PACKING * packing(&w, (double)gemm->m, (double)gemm->n);
+    if (w.slot * (size_t)pieces > tutti__gemm_workspace(plan) ||
+        divide_up(w.n_tiles, w.n_pieces) * tile->wide * block_depth(plan) > MOST_COLUMNS ||
+        fetched < multiplied / 4 || work(&w) > (multiplied + fetched) / threads)
+        return false;
+    tutti__pool_run(pool, pieces, run_piece, &w);
+    return true;
+}
