@@ -6,6 +6,7 @@
 enum {
     PACKING = 16,            /* packing an element takes as long as so many multiply-adds */
     SHARED_PACKING = 48,     /* and fetching it from another core */
+    FEW_FETCHED = 12,        /* when fetching is a smaller part of the product, threads share */
     BLOCK_OF_ROWS = 1 << 17, /* elements of A that are packed at a time */
     MOST_COLUMNS = 1 << 18,  /* elements of B that a thread packs at a time */
     PACK_LINES = 64,         /* of these, cut into all panels while they are in the cache */
@@ -182,7 +183,7 @@ bool tutti__gemm_run_apart(const tutti_gemm_plan *plan, tutti_pool *pool, const 
     double fetched = SHARED_PACKING * packing(&w, (double)gemm->m, (double)gemm->n);
     if (w.slot * (size_t)pieces > tutti__gemm_workspace(plan) ||
         divide_up(w.n_tiles, w.n_pieces) * tile->wide * block_depth(plan) > MOST_COLUMNS ||
-        fetched < multiplied / 4 || work(&w) > (multiplied + fetched) / threads)
+        fetched < multiplied / FEW_FETCHED || work(&w) > (multiplied + fetched) / threads)
         return false;
     tutti__pool_run(pool, pieces, run_piece, &w);
     return true;
