@@ -29,6 +29,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/pause.h"
+
 enum {
     SPIN_PAUSES = 2000,
     CHUNKS_PER_THREAD = 16,
@@ -68,16 +70,6 @@ _Static_assert(sizeof(atomic_uint) == 4, "a futex is a 32-bit word");
 /* True on a thread that is running pieces for a pool of more than one thread. */
 static _Thread_local bool inside;
 
-/* On aarch64 `yield` is often a no-op; `isb` takes 13 ns on a Neoverse V1. */
-static inline void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#endif
-}
-
 static void gate_sleep(tutti_pool *pool, unsigned seen, unsigned sleeper)
 {
     syscall(SYS_futex, &pool->gate, FUTEX_WAIT_BITSET_PRIVATE, seen, NULL, NULL, sleeper);
@@ -110,7 +102,7 @@ static unsigned await_job(tutti_pool *pool, unsigned seen)
         if (gate & STOP || (gate & OPEN && (gate & EPOCH_MASK) != seen))
             return gate;
         if (pool->spins && pauses++ < SPIN_PAUSES) {
-            pause_briefly();
+            tutti__pause();
             continue;
         }
         atomic_fetch_add(&pool->sleepers, 1);
@@ -159,7 +151,7 @@ static void close_gate(tutti_pool *pool)
     unsigned gate = atomic_fetch_and_explicit(&pool->gate, ~OPEN, memory_order_acq_rel) & ~OPEN;
     for (int pauses = 0; gate & ACTIVE_MASK;) {
         if (pool->spins && pauses++ < SPIN_PAUSES)
-            pause_briefly();
+            tutti__pause();
         else if (gate & WAITING)
             gate_sleep(pool, gate, SLEEPER_CALLER);
         else

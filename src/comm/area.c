@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/pause.h"
 #include "base/world.h"
 #include "comm/fabric.h"
 
@@ -89,7 +90,7 @@ tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
         if (here(slot, area->phase))
             return TUTTI_OK;
         if (round < fabric->spin && (round & 127) != 127) {
-            TUTTI_PAUSE();
+            tutti__pause();
             continue;
         }
         if (round < fabric->spin + fabric->yields) {

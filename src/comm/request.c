@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/given.h"
+#include "base/pause.h"
 #include "base/world.h"
 #include "comm/worker.h"
 
@@ -116,7 +117,7 @@ static void spin_for(const tutti_request *request)
 {
     const tutti_fabric *fabric = request->comm->fabric;
     for (int i = 0; i < fabric->spin / 4 && !done(request); i++)
-        TUTTI_PAUSE();
+        tutti__pause();
 }
 
 tutti_status tutti_comm_wait(tutti_request *request)

@@ -89,12 +89,4 @@ bool tutti__arena_give_back(tutti_segment *segment, void *memory);
 /* Whether the others can reach these bytes. */
 bool tutti__segment_holds(const tutti_segment *segment, const void *data, size_t bytes);
 
-#if defined(__x86_64__)
-#define TUTTI_PAUSE() __builtin_ia32_pause()
-#elif defined(__aarch64__)
-#define TUTTI_PAUSE() __asm__ volatile("isb" ::: "memory")
-#else
-#define TUTTI_PAUSE() ((void)0)
-#endif
-
 #endif

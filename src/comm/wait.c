@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "base/pause.h"
 #include "base/world.h"
 #include "comm/fabric.h"
 #include "comm/segment.h"
@@ -142,7 +143,7 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
         if (all_complete(messages, count))
             return TUTTI_OK;
         if (round < spin && (round & 127) != 127) {
-            TUTTI_PAUSE();
+            tutti__pause();
             continue;
         }
         if (round < spin + yields) {

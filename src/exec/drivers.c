@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/pause.h"
+
 enum { IDLE, READY, DONE };
 enum { LOOKS = 4000 };
 

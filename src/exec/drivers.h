@@ -13,14 +13,4 @@ tutti_driver_thread *tutti__driver_start(void (*task)(void *context), void *cont
  * needs none of its own. */
 void tutti__driver_wait(tutti_driver_thread *driver);
 
-/* Between two looks at what another thread will change soon. */
-static inline void tutti__pause(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/fed_rows.h"
 #include "exec/parts.h"
 #include "exec/segment.h"
 
@@ -75,6 +76,7 @@ static tutti_status rewrite_piece(const tutti_engine_options *options, tutti_pie
                                   tutti_plan_piece *piece)
 {
     TUTTI_TRY(tutti__device_open(from->device, &piece->device));
+    TUTTI_TRY(tutti__fed_rows_find(from));
     tutti_pass_context context = {.device = piece->device,
                                   .deterministic = options->deterministic,
                                   .keeps_all = options->keeps_all || options->memory_limit > 0};
@@ -96,7 +98,9 @@ static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_optio
     piece->result_count = from->result_count;
     piece->parameters = from->parameters;
     piece->results = from->results;
+    piece->rows = from->rows;
     from->parameters = from->results = NULL;
+    from->rows = NULL;
     return TUTTI_OK;
 }
 
@@ -350,6 +354,7 @@ void tutti__plan_release(tutti_plan *plan)
             plan->pieces[i].executable->table->destroy(plan->pieces[i].executable);
         free(plan->pieces[i].parameters);
         free(plan->pieces[i].results);
+        free(plan->pieces[i].rows);
     }
     free(plan->pieces);
     TUTTI_VEC_FREE(&plan->updated);

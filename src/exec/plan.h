@@ -10,8 +10,9 @@ typedef struct tutti_plan_piece {
     tutti_device *device;
     tutti_executable *executable;
     int parameter_count, result_count;
-    int *parameters; /* piece's parameter → request's feed */
-    int *results;    /* piece's result → plan's result */
+    int *parameters;      /* piece's parameter → request's feed */
+    int *results;         /* piece's result → plan's result */
+    tutti_fed_rows *rows; /* by the piece's parameter: what it takes of the feed */
 } tutti_plan_piece;
 
 typedef struct tutti_plan {

@@ -6,7 +6,9 @@
 
 #include "base/world.h"
 #include "exec/drivers.h"
+#include "exec/fed_rows.h"
 #include "exec/rendezvous.h"
+#include "program/program.h"
 
 typedef struct part {
     const tutti_plan_piece *piece;
@@ -22,11 +24,12 @@ static void rehearse_piece(void *context)
     part *p = context;
     const tutti_plan_piece *piece = p->piece;
     tutti_tensor **inputs = calloc((size_t)piece->parameter_count + 1, sizeof *inputs);
-    for (int i = 0; inputs && i < piece->parameter_count; i++)
-        inputs[i] = p->values[piece->parameters[i]];
-    p->status = inputs
-                    ? piece->executable->table->rehearse(piece->executable, p->run, inputs, p->list)
-                    : tutti_fail(TUTTI_NO_MEMORY, "no memory for a rehearsal");
+    p->status = inputs ? tutti__fed_rows_take(piece, p->values, inputs)
+                       : tutti_fail(TUTTI_NO_MEMORY, "no memory for a rehearsal");
+    if (p->status == TUTTI_OK) {
+        p->status = piece->executable->table->rehearse(piece->executable, p->run, inputs, p->list);
+        tutti__tensors_drop(piece->parameter_count, inputs);
+    }
     free(inputs);
 }
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pause.h"
 #include "base/world.h"
-#include "exec/drivers.h"
 
 typedef struct slot {
     int size, came, went;

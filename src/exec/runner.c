@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "exec/drivers.h"
+#include "exec/fed_rows.h"
 #include "exec/plan.h"
 #include "exec/rendezvous.h"
+#include "program/program.h"
 
 typedef struct driver {
     const tutti_plan_piece *piece;
@@ -23,10 +25,14 @@ static tutti_status drive(driver *d)
     tutti_tensor *few[16], **lists = few;
     if (parameters + results > 16 && !(lists = malloc((parameters + results) * sizeof *lists)))
         return d->run->commit_begin(d->run, tutti_fail(TUTTI_NO_MEMORY, "no memory for a run"));
-    for (size_t i = 0; i < parameters; i++)
-        lists[i] = d->values[piece->parameters[i]];
-    tutti_status status =
-        piece->executable->table->run(piece->executable, d->run, lists, lists + parameters);
+    tutti_status status = tutti__fed_rows_take(piece, d->values, lists);
+    if (status == TUTTI_OK) {
+        status =
+            piece->executable->table->run(piece->executable, d->run, lists, lists + parameters);
+        tutti__tensors_drop(piece->parameter_count, lists);
+    } else {
+        status = d->run->commit_begin(d->run, status);
+    }
     for (size_t i = 0; status == TUTTI_OK && i < results; i++)
         d->results[piece->results[i]] = lists[parameters + i];
     if (lists != few)

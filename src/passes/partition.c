@@ -181,6 +181,7 @@ void tutti__partition_free(int count, tutti_piece_graph *pieces)
         tutti_graph_destroy(pieces[i].graph);
         free(pieces[i].parameters);
         free(pieces[i].results);
+        free(pieces[i].rows);
     }
     free(pieces);
 }

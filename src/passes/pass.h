@@ -43,13 +43,19 @@ tutti_status tutti__place(tutti_graph *graph, const char *fallback);
 
 /* One graph per device, send and recv at the cuts; feeds and results keep their positions in
  * `origin`. Parameters of the job that a piece uses become its parameters. */
+/* Of a value that is fed; count 0: all. */
+typedef struct tutti_fed_rows {
+    int64_t first, count;
+} tutti_fed_rows;
+
 typedef struct tutti_piece_graph {
     char device[64];
     tutti_graph *graph;
     int parameter_count, result_count;
-    int *parameters; /* by the piece's parameter index: index in the job */
-    int *results;    /* by the piece's result index: index in the job */
-    bool shadows;    /* as tutti_partition has it */
+    int *parameters;      /* by the piece's parameter index: index in the job */
+    int *results;         /* by the piece's result index: index in the job */
+    tutti_fed_rows *rows; /* by the piece's parameter index, once somebody has looked */
+    bool shadows;         /* as tutti_partition has it */
 } tutti_piece_graph;
 tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces);
 void tutti__partition_free(int count, tutti_piece_graph *pieces);
