@@ -13,7 +13,7 @@ double tutti__fit_since(int64_t start)
 }
 
 /* Once, before the first step, which is compiled by this; on all processes. */
-static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, int count,
+static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, bool own, int count,
                              tutti_tensor *const *tensors)
 {
     tutti_job *job = fit->model->job;
@@ -25,7 +25,7 @@ static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, in
     if (!(fit->forecast = calloc(1, sizeof *fit->forecast)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
     fit->forecasts = 1;
-    TUTTI_TRY(tutti__forecast_form(fit->model, form, batch, count, tensors, fit->forecast));
+    TUTTI_TRY(tutti__forecast_form(fit->model, form, batch, own, count, tensors, fit->forecast));
     return chooses ? tutti__fit_choose(fit, form, batch, count, tensors) : TUTTI_OK;
 }
 
@@ -44,7 +44,7 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     }
     TUTTI_TRY(tutti__form_for(model, training, wiring->count, tensors, &form));
     if (training)
-        TUTTI_TRY(foretell(fit, form, element->rows, wiring->count, tensors));
+        TUTTI_TRY(foretell(fit, form, element->rows, element->own, wiring->count, tensors));
     fit->logs_read = false;
     fit->event.logs = NULL;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
