@@ -186,3 +186,45 @@ TUTTI_TEST(workers_of_two_devices_train_as_one_device)
     tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .devices = "cpu:0,cpu:1"),
                         convolve, &loss);
 }
+
+/* The second process takes larger steps: from the start, or after some of them. */
+static void go_faster(void *context, tutti_event *event)
+{
+    if (event->step == *(const int64_t *)context)
+        tutti_set_learning_rate(event->model, 0.5);
+}
+
+static tutti_status at_another_rate(tutti_strategy *strategy, void *context)
+{
+    int64_t *from = context;
+    tutti_job *job = tutti_open(NULL, NULL);
+    bool odd = tutti_strategy_rank(strategy) == 1;
+    int64_t never = -1;
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m = tutti_sequential(job, tutti_dense(CLASSES));
+        tutti_compile(
+            m,
+            .optimizer =
+                odd && *from == 0
+                    ? tutti_sgd(0.1, .schedule = tutti_step_decay(.learning_rate = 0.1, .every = 3))
+                    : tutti_sgd(0.1),
+            .loss = tutti_sparse_cross_entropy(.from_logits = true));
+        tutti_fit(m, examples(job, 10), .epochs = 8, .quiet = true,
+                  .callbacks = TUTTI_LIST(tutti_lambda_callback(.context = odd ? from : &never,
+                                                                .batch_end = go_faster)));
+    }
+    WORKER_EXPECT(tutti_job_check(job) != TUTTI_OK);
+    bool told = strstr(tutti_error_message(), *from == 0 ? "'optimizer sgd, learning rate 0.1, step"
+                                                         : "rank 1 has a learning rate of 0.5 in "
+                                                           "step 17, rank 0 of 0.1") != NULL;
+    tutti_close(job);
+    WORKER_EXPECT(told);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(processes_at_different_rates_are_found_out)
+{
+    tutti__test_workers(2, NULL, at_another_rate, &(int64_t){0});
+    tutti__test_workers(2, NULL, at_another_rate, &(int64_t){5});
+}
