@@ -168,6 +168,7 @@ for example in softmax mnist tickets loop cifar text resnet autoencoder gan agen
     for way in one mirrored2 shm2; do run_test "memory_${example}_$way" check_memory "$example" $way; done
 done
 run_test forecast check_forecast
+run_test plan_file check_plan_file
 for example in $examples; do run_test "plan_$example" check_plan "$example"; done
 for way in one mirrored2 shm2; do
     for example in softmax loop agent; do run_test "foretold_${example}_$way" check_foretold $example $way 1; done
