@@ -109,10 +109,13 @@ typedef struct tutti_replica {
 } tutti_replica;
 typedef tutti_status tutti_replica_fn(const tutti_replica *replica, void *context);
 /* Calls fn once for each replica of this process, all at the same time, each on a thread of its
- * own; returns the first failure. Every process of the job has to call it. */
+ * own. Every process of the job has to call it. Returns the first failure of any replica, in every
+ * process: others that wait for the one that failed are told there, and the strategy can be used
+ * again. */
 TUTTI_API tutti_status tutti_replica_run(tutti_strategy *strategy, tutti_replica_fn *fn,
                                          void *context);
-/* Within fn, called by all replicas alike. The sum or mean (min, max, prod) over the replicas of
+/* Within fn, called by all replicas alike: what does not fit together (another call, another type
+ * or shape) is refused on all of them. The sum or mean (min, max, prod) over the replicas of
  * tensors of one shape: a new tensor, equal on all. */
 TUTTI_API tutti_status tutti_replica_reduce(const tutti_replica *replica, tutti_tensor *value,
                                             tutti_reduction how, tutti_tensor **ret_value);

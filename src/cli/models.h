@@ -15,6 +15,10 @@
 /* A split of the dataset of --set dataset=NAME, in batches. */
 tutti_dataset *tutti__cli_data(tutti_job *job, const char *split, int64_t batch);
 
+/* One batch of zeros in the shapes of a compiled model: for a plan, of which shapes are all that
+ * counts. NULL after an error. */
+tutti_dataset *tutti__cli_imagined(tutti_model *model, int64_t rows);
+
 /* A model from JSON text that came without compile's part gets Adam, cross entropy of class numbers
  * and accuracy. */
 void tutti__cli_compile(tutti_model *model);

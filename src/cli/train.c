@@ -75,9 +75,14 @@ static int train_file(const char *path, int argc, char **argv)
     free(text);
     tutti__cli_compile(model);
     if (model) {
-        tutti_dataset *data = tutti_load(job, tutti_flag_text(job, "dataset", "mnist"), "train");
-        data = tutti_batch(tutti_shuffle(data, 0), tutti_flag_int(job, "batch", 64));
-        tutti_dataset *test = tutti__cli_data(job, "test", 500);
+        const char *name = tutti_flag_text(job, "dataset", NULL);
+        int64_t batch = tutti_flag_int(job, "batch", 64);
+        bool plans = tutti_flag_text(job, "plan-ranks", NULL) && !name;
+        tutti_dataset *data =
+            plans ? tutti__cli_imagined(model, batch)
+                  : tutti_batch(tutti_shuffle(tutti_load(job, name ? name : "mnist", "train"), 0),
+                                batch);
+        tutti_dataset *test = plans ? NULL : tutti__cli_data(job, "test", 500);
         const tutti_history *history = tutti_fit(model, data, .epochs = 3, .validation = test);
         double accuracy = tutti_history_get(history, "val_accuracy", -1);
         if (tutti_flag_text(job, "expect", NULL))

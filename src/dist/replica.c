@@ -4,14 +4,15 @@
 #include <string.h>
 
 #include "base/given.h"
-#include "dist/strategy.h"
+#include "dist/agree.h"
 #include "tutti/ops.h"
 
 typedef struct runner {
     tutti_replica replica;
     tutti_replica_fn *fn;
     void *context;
-    tutti_error error;
+    tutti_error error; /* of its own code */
+    tutti_error heard; /* of another replica's */
     pthread_t thread;
     bool started;
 } runner;
@@ -22,16 +23,22 @@ static void *run(void *argument)
     tutti_status status = r->fn(&r->replica, r->context);
     if (status != TUTTI_OK)
         tutti__error_capture(status, &r->error);
+    status = tutti__replica_end(&r->replica, &r->error);
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &r->heard);
     return NULL;
 }
 
-/* Others of this process may be waiting for one that failed. */
-static void give_up(const tutti_strategy *strategy, const runner *runners, int count)
+/* What failed here, before what was heard of it. */
+static tutti_status outcome(const runner *runners, int count)
 {
-    const tutti_team *team = strategy->team;
-    for (int i = 0; team->inner && i < count; i++)
-        if (runners[i].error.status != TUTTI_OK)
-            tutti_comm_abort(team->inner[i], runners[i].error.message);
+    for (int i = 0; i < count; i++)
+        if (runners[i].error.status != TUTTI_OK && runners[i].heard.status == TUTTI_OK)
+            return tutti__error_restore(&runners[i].error);
+    for (int i = 0; i < count; i++)
+        if (runners[i].heard.status != TUTTI_OK)
+            return tutti__error_restore(&runners[i].heard);
+    return TUTTI_OK;
 }
 
 static tutti_status check(const tutti_replica *replica)
@@ -55,21 +62,21 @@ tutti_status tutti_replica_run(tutti_strategy *strategy, tutti_replica_fn *fn, v
                                              .count = strategy->team->size,
                                              .local = i,
                                              .device = strategy->devices[i]};
-        runners[i].started =
-            i > 0 && pthread_create(&runners[i].thread, NULL, run, &runners[i]) == 0;
-        if (i > 0 && !runners[i].started)
+        strategy->team->over[i].status = TUTTI_OK;
+    }
+    for (int i = 1; i < count; i++) {
+        runners[i].started = pthread_create(&runners[i].thread, NULL, run, &runners[i]) == 0;
+        if (!runners[i].started) { /* nobody speaks for it */
             tutti__error_capture(tutti_fail(TUTTI_NO_MEMORY, "no thread for replica %d", i),
                                  &runners[i].error);
+            tutti_comm_abort(strategy->team->inner[i], runners[i].error.message);
+        }
     }
     run(&runners[0]);
-    give_up(strategy, runners, 1);
     for (int i = 1; i < count; i++)
         if (runners[i].started)
             pthread_join(runners[i].thread, NULL);
-    tutti_status status = TUTTI_OK;
-    for (int i = count - 1; i >= 0; i--)
-        if (runners[i].error.status != TUTTI_OK)
-            status = tutti__error_restore(&runners[i].error);
+    tutti_status status = outcome(runners, count);
     free(runners);
     return status;
 }
@@ -79,6 +86,8 @@ static tutti_status copy_of(tutti_tensor *value, tutti_tensor **ret)
     tutti_tensor *contiguous;
     if (!value)
         return tutti_fail(TUTTI_INVALID, "the replica has no value to give");
+    if (tutti_tensor_dtype(value) == TUTTI_STRING)
+        return tutti_fail(TUTTI_UNSUPPORTED, "replicas exchange numbers, not strings");
     TUTTI_TRY(tutti_tensor_contiguous(value, &contiguous));
     tutti_status status =
         tutti_tensor_from(tutti_tensor_dtype(value), tutti_tensor_rank(value),
@@ -115,24 +124,14 @@ tutti_status tutti_replica_reduce(const tutti_replica *replica, tutti_tensor *va
         return tutti_fail(TUTTI_INVALID, "a mean of %s is not defined; cast it first",
                           tutti_dtype_name(tutti_tensor_dtype(value)));
     }
-    tutti_status status = tutti__team_all_reduce(
-        team, replica->local, 1, &piece, tutti_tensor_dtype(own), mean ? TUTTI_SUM : how,
-        &(tutti_team_call){.name = "reduce", .timeout = timeout_of(replica)});
+    tutti_status status = tutti__replica_agree(replica, TUTTI_ACT_REDUCE, how, own, NULL);
+    if (status == TUTTI_OK)
+        status = tutti__team_all_reduce(
+            team, replica->local, 1, &piece, tutti_tensor_dtype(own), mean ? TUTTI_SUM : how,
+            &(tutti_team_call){.name = "reduce", .timeout = timeout_of(replica)});
     for (int64_t i = 0; status == TUTTI_OK && mean && i < piece.count; i++)
         tutti_tensor_set(own, i, tutti_tensor_get(own, i) / team->size);
     return keep(own, status, ret_value);
-}
-
-/* Rows of all replicas, by their number. */
-static tutti_status gather_rows(const tutti_replica *replica, int64_t own, int64_t *rows)
-{
-    tutti_team *team = replica->strategy->team;
-    memset(rows, 0, (size_t)team->size * sizeof *rows);
-    rows[replica->index] = own;
-    tutti_comm_piece piece = {rows, team->size};
-    return tutti__team_all_reduce(
-        team, replica->local, 1, &piece, TUTTI_I64, TUTTI_SUM,
-        &(tutti_team_call){.name = "gather", .timeout = timeout_of(replica)});
 }
 
 static tutti_status gather(const tutti_replica *replica, tutti_tensor *value, int64_t *rows,
@@ -141,7 +140,7 @@ static tutti_status gather(const tutti_replica *replica, tutti_tensor *value, in
     tutti_team *team = replica->strategy->team;
     int64_t dims[TUTTI_MAX_RANK], total = 0, row = 1;
     memcpy(dims, tutti_tensor_dims(value), (size_t)tutti_tensor_rank(value) * sizeof *dims);
-    TUTTI_TRY(gather_rows(replica, dims[0], rows));
+    TUTTI_TRY(tutti__replica_agree(replica, TUTTI_ACT_GATHER, 0, value, rows));
     for (int i = 1; i < tutti_tensor_rank(value); i++)
         row *= dims[i];
     for (int r = 0; r < team->size; r++) {
@@ -180,10 +179,12 @@ tutti_status tutti_replica_broadcast(const tutti_replica *replica, tutti_tensor 
     TUTTI_TRY(check(replica));
     tutti_tensor *own;
     TUTTI_TRY(copy_of(value, &own));
-    tutti_status status = tutti__team_broadcast(
-        replica->strategy->team, replica->local, tutti_tensor_data(own), tutti_tensor_count(own),
-        tutti_tensor_dtype(own), 0,
-        &(tutti_team_call){.name = "broadcast", .timeout = timeout_of(replica)});
+    tutti_status status = tutti__replica_agree(replica, TUTTI_ACT_BROADCAST, 0, own, NULL);
+    if (status == TUTTI_OK)
+        status = tutti__team_broadcast(
+            replica->strategy->team, replica->local, tutti_tensor_data(own),
+            tutti_tensor_count(own), tutti_tensor_dtype(own), 0,
+            &(tutti_team_call){.name = "broadcast", .timeout = timeout_of(replica)});
     return keep(own, status, ret_value);
 }
 

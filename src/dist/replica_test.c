@@ -1,6 +1,9 @@
 /* replica_test.c: code of each replica's own, and copies of variables. */
+#include <string.h>
+
 #include "base/params.h"
 #include "base/test.h"
+#include "dist/workers.h"
 #include "tutti/tutti.h"
 
 static tutti_status exchange(const tutti_replica *replica, void *context)
@@ -58,6 +61,90 @@ TUTTI_TEST(replica_code_that_fails_says_so)
     CHECK_STATUS(tutti_replica_run(s, fail_on_second, NULL), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "replica 1 will not");
     CHECK_OK(tutti_strategy_close(s));
+}
+
+typedef struct misfit {
+    const char *what, *expected; /* what the second replica does otherwise */
+} misfit;
+
+/* Replicas exchange; one of them differs. All others must hear of it, and soon. */
+static tutti_status differ(const tutti_replica *replica, void *context)
+{
+    const misfit *m = context;
+    bool odd = replica->index == 1, broadcasts = strcmp(m->what, "broadcast") == 0;
+    tutti_tensor *value, *all = NULL;
+    if (odd && strcmp(m->what, "fail") == 0)
+        return tutti_fail(TUTTI_INVALID, "replica 1 will not");
+    if (odd && strcmp(m->what, "leave") == 0)
+        return TUTTI_OK;
+    int64_t dims[] = {odd && strcmp(m->what, "rows") == 0 ? 3 : 2,
+                      odd && (broadcasts || strcmp(m->what, "columns") == 0) ? 5 : 4};
+    TUTTI_TRY(tutti_tensor_create(odd && strcmp(m->what, "type") == 0 ? TUTTI_I32 : TUTTI_F32, 2,
+                                  dims, &value));
+    tutti_reduction how = odd && strcmp(m->what, "reduction") == 0 ? TUTTI_MAX : TUTTI_SUM;
+    tutti_status status = broadcasts ? tutti_replica_broadcast(replica, value, &all)
+                          : strcmp(m->what, "columns") == 0 || (odd && strcmp(m->what, "call") == 0)
+                              ? tutti_replica_gather(replica, value, &all)
+                              : tutti_replica_reduce(replica, value, how, &all);
+    tutti_tensor_release(value);
+    tutti_tensor_release(all);
+    return status;
+}
+
+static tutti_status count_all(const tutti_replica *replica, void *context)
+{
+    TUTTI_UNUSED(context);
+    tutti_tensor *one, *sum;
+    TUTTI_TRY(tutti_tensor_from(TUTTI_F32, 0, NULL, (float[]){1}, &one));
+    tutti_status status = tutti_replica_reduce(replica, one, TUTTI_SUM, &sum);
+    tutti_tensor_release(one);
+    TUTTI_TRY(status);
+    bool all = tutti_tensor_get(sum, 0) == replica->count;
+    tutti_tensor_release(sum);
+    return all ? TUTTI_OK : tutti_fail(TUTTI_CHECK_FAILED, "not all %d", replica->count);
+}
+
+static const misfit misfits[] = {
+    {"fail", "replica 1 will not"},
+    {"leave", "replica 1 is at its end, replica 0 at its reduce"},
+    {"rows", "reduce: replica 1 gives f32[3,4], replica 0 f32[2,4]"},
+    {"columns", "gather: replica 1 gives f32[2,5], replica 0 f32[2,4]"},
+    {"broadcast", "broadcast: replica 1 gives f32[2,5], replica 0 f32[2,4]"},
+    {"type", "replica 1 gives i32[2,4], replica 0 f32[2,4]"},
+    {"reduction", "replica 1 is at its reduce, replica 0 at another reduce"},
+    {"call", "replica 1 is at its gather, replica 0 at its reduce"},
+};
+
+/* Every process hears it, and the strategy is as good as before. */
+static tutti_status all_misfits(tutti_strategy *strategy, void *context)
+{
+    TUTTI_UNUSED(context);
+    for (size_t i = 0; i < sizeof misfits / sizeof *misfits; i++) {
+        misfit m = misfits[i];
+        if (tutti_replica_run(strategy, differ, &m) == TUTTI_OK)
+            return tutti_fail(TUTTI_CHECK_FAILED, "'%s' was not heard", m.what);
+        if (!strstr(tutti_error_message(), m.expected))
+            return tutti_fail(TUTTI_CHECK_FAILED, "'%s': %s", m.what, tutti_error_message());
+        TUTTI_TRY(tutti_replica_run(strategy, count_all, NULL));
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(replicas_that_differ_are_heard_by_all)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "3"));
+    tutti_strategy *s = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1,cpu:2", .timeout = 5);
+    CHECK_OK(all_misfits(s, NULL));
+    CHECK_OK(tutti_strategy_close(s));
+}
+
+TUTTI_TEST(replicas_that_differ_are_heard_by_all_processes)
+{
+    tutti__test_workers(3, TUTTI_OPTIONS(tutti_strategy_options, .timeout = 5), all_misfits, NULL);
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti__test_workers(
+        2, TUTTI_OPTIONS(tutti_strategy_options, .devices = "cpu:0,cpu:1", .timeout = 5),
+        all_misfits, NULL);
 }
 
 /* Replica losses [2, 3] and [4, 5]: each share is its sum / 4; their sum is 3.5. */

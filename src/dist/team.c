@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "base/world.h"
 #include "dist/team_shards.h"
 
@@ -22,9 +23,10 @@ tutti_status tutti__team_create(tutti_comm *world, int local, const char *const 
         team->algorithm = algorithm;
         team->devices = calloc((size_t)local, sizeof *team->devices);
         team->compressors = calloc((size_t)local, sizeof *team->compressors);
+        team->over = calloc((size_t)local, sizeof *team->over);
         team->inner = local > 1 ? calloc((size_t)local, sizeof *team->inner) : NULL;
     }
-    if (!team || !team->devices || !team->compressors || (local > 1 && !team->inner))
+    if (!team || !team->devices || !team->compressors || !team->over || (local > 1 && !team->inner))
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for %d replicas", local);
     for (int i = 0; status == TUTTI_OK && i < local; i++)
         snprintf(team->devices[i], sizeof team->devices[i], "%s", devices[i]);
@@ -58,6 +60,7 @@ tutti_status tutti__team_close(tutti_team *team)
         tutti__map_free(&team->compressors[i]);
     }
     free(team->compressors);
+    free(team->over);
     free(team->diaries);
     free(team->cost);
     free(team->inner);

@@ -21,6 +21,7 @@ typedef struct tutti_team {
     _Atomic int64_t bytes;            /* given to collectives by the first local replica */
     tutti_comm_cost *cost;            /* between the devices of this process; NULL: not measured */
     bool traced;                      /* processes join their traces in the end */
+    struct tutti_error *over;         /* [local]: why a replica's code has no more to exchange */
     struct tutti_team_diary *diaries; /* [local], of meetings: account.c; NULL: none are kept */
 } tutti_team;
 

@@ -236,7 +236,19 @@ static tutti_status read_handles(tutti_graph *job)
     return TUTTI_OK;
 }
 
-/* Processes that are to meet in this program say in what, before they do. */
+/* "all_reduce of 'loss' and 0 more: f32[]", or NULL without memory. */
+static const char *collective_text(tutti_arena *arena, const tutti_node *node)
+{
+    char type[TUTTI_TYPE_TEXT];
+    /* Buckets have names of their own making, which other nodes of a replica may change. */
+    bool bucket = strncmp(node->origin, "bucket_", 7) == 0;
+    return tutti__arena_format(arena, "%s of '%s' and %d more: %s", node->op->name,
+                               bucket ? tutti__str(node, "channel") : node->origin,
+                               node->output_count - 1, tutti_type_text(&node->types[0], type));
+}
+
+/* Processes that are to meet in this program say in what, before they do: device by device, since
+ * each has an order of its own, and what of two devices stands first depends on the process. */
 static tutti_status agree(const tutti_engine_options *options, const tutti_ask *request,
                           int64_t batch, const tutti_graph *graph)
 {
@@ -246,19 +258,15 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
     tutti_arena arena = {0};
     TUTTI_VEC(const char *) texts = {0};
     bool ok = true;
-    for (size_t n = 0; world && n < graph->nodes.count; n++) {
-        const tutti_node *node = graph->nodes.data[n];
-        char type[TUTTI_TYPE_TEXT];
-        if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || node->output_count < 1)
-            continue;
-        /* Buckets have names of their own making, which other nodes of a replica may change. */
-        bool bucket = strncmp(node->origin, "bucket_", 7) == 0;
-        const char *what = bucket ? tutti__str(node, "channel") : node->origin;
-        const char *text =
-            tutti__arena_format(&arena, "%s of '%s' and %d more: %s", node->op->name, what,
-                                node->output_count - 1, tutti_type_text(&node->types[0], type));
-        ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
-    }
+    for (int i = 0; world && i < options->strategy->local; i++)
+        for (size_t n = 0; n < graph->nodes.count; n++) {
+            const tutti_node *node = graph->nodes.data[n];
+            if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || node->output_count < 1 ||
+                strcmp(node->device, options->strategy->devices[i]) != 0)
+                continue;
+            const char *text = collective_text(&arena, node);
+            ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
+        }
     const char *rows = tutti__arena_format(&arena, "batch of %lld rows", (long long)batch);
     ok = ok && (texts.count == 0 || (rows && TUTTI_VEC_PUSH(&texts, rows)));
     tutti_status status = ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");

@@ -96,23 +96,25 @@ tutti_status tutti__forecast_join(const tutti_strategy *strategy, tutti_forecast
 }
 
 tutti_status tutti__form_rehearse(tutti_model *model, tutti_engine *engine, const tutti_form *form,
-                                  int64_t batch, int count, tutti_tensor *const *tensors,
+                                  int64_t batch, bool own, int count, tutti_tensor *const *tensors,
                                   tutti_rehearsal *ret)
 {
     tutti_edge feeds[3 * 64];
     tutti_node *target = form->target.node;
     tutti_rows rows = {0};
-    bool own = engine == model->engine; /* another one cuts the rows itself */
-    if (own)
+    bool here = engine == model->engine; /* another one cuts the rows itself */
+    if (here)
         TUTTI_TRY(tutti__rows_take(model, batch, count, tensors, &rows));
     for (int i = 0; i < count; i++)
         feeds[i] = tutti__edge(form->feeds.data[i]);
     tutti_ask ask = {.feed_count = count,
                      .feeds = feeds,
-                     .values = own ? rows.tensors : tensors,
+                     .values = here ? rows.tensors : tensors,
                      .target_count = 1,
                      .targets = &target,
-                     .batch = own ? rows.batch : 0};
+                     .batch = here ? rows.batch : 0};
+    if (here && own)
+        tutti__engine_own_rows(engine, &ask);
     tutti_status status = tutti__engine_rehearse(engine, model->graph, &ask, ret);
     tutti__rows_release(&rows);
     return status;
@@ -136,11 +138,12 @@ static tutti_status forecast_here(tutti_strategy *strategy, tutti_rehearsal *reh
     return TUTTI_OK;
 }
 
-tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t batch, int count,
-                                  tutti_tensor *const *tensors, tutti_forecast *ret)
+tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t batch, bool own,
+                                  int count, tutti_tensor *const *tensors, tutti_forecast *ret)
 {
     tutti_rehearsal rehearsal = {0};
-    TUTTI_TRY(tutti__form_rehearse(model, model->engine, form, batch, count, tensors, &rehearsal));
+    TUTTI_TRY(
+        tutti__form_rehearse(model, model->engine, form, batch, own, count, tensors, &rehearsal));
     return forecast_here(tutti__model_strategy(model), &rehearsal, ret);
 }
 

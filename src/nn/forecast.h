@@ -82,7 +82,8 @@ struct tutti_form;
 /* A form's step on these tensors, as tutti__form_run would run it under the model's strategy. All
  * processes have to ask; the slowest one's compute counts. */
 tutti_status tutti__forecast_form(tutti_model *model, struct tutti_form *form, int64_t batch,
-                                  int count, tutti_tensor *const *tensors, tutti_forecast *ret);
+                                  bool own, int count, tutti_tensor *const *tensors,
+                                  tutti_forecast *ret);
 /* What is said of it, some lines; from malloc. */
 tutti_status tutti__forecast_text(const char *name, tutti_strategy *strategy,
                                   const tutti_forecast *forecast, char **ret_text);

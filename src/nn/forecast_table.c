@@ -222,8 +222,9 @@ static tutti_status fill(const asked *a, const cluster *c, double slowdown, row 
 static int best_of(const row rows[STRATEGIES])
 {
     int best = ONE_DEVICE;
-    for (int i = 0; i < STRATEGIES; i++)
-        if (!rows[i].problem[0] && rows[i].f.step < rows[best].f.step)
+    for (int i = 0; i < STRATEGIES;
+         i++) /* of one replica the others are one device by another name */
+        if (!rows[i].problem[0] && rows[i].f.replicas > 1 && rows[i].f.step < rows[best].f.step)
             best = i;
     return best;
 }

@@ -95,7 +95,7 @@ static void check_memory(tutti_model *(*net)(tutti_job *job), tutti_strategy *st
         tutti__form_drop(s.form);
         CHECK_OK(tutti__form_for(s.model, true, 2, s.tensors, &s.form));
         int64_t before = tutti__memory_now();
-        CHECK_OK(tutti__forecast_form(s.model, s.form, 0, 2, s.tensors, &f));
+        CHECK_OK(tutti__forecast_form(s.model, s.form, 0, false, 2, s.tensors, &f));
         CHECK(f.timed && f.step > 0 && f.compute > 0 && f.weights > 0 && f.activations > 0);
         tutti__memory_mark();
         for (int i = 0; i < 3; i++)
@@ -182,7 +182,7 @@ TUTTI_TEST(forecast_prices_what_replicas_exchange)
         step s = make_step(wide_net);
         tutti_forecast f;
         char *text;
-        CHECK_OK(tutti__forecast_form(s.model, s.form, 0, 2, s.tensors, &f));
+        CHECK_OK(tutti__forecast_form(s.model, s.form, 0, false, 2, s.tensors, &f));
         CHECK(f.replicas == 2 && f.communication > 0 && f.exposed > 0);
         CHECK_NEAR(f.step, f.compute + f.exposed, 1e-9);
         /* weights 256x10 and biases, of which each replica gives and gets half; of 144x256 and
@@ -211,7 +211,7 @@ TUTTI_TEST(a_rehearsal_changes_nothing)
         tutti_weight_info info;
         tutti_tensor *value;
         if (with)
-            CHECK_OK(tutti__forecast_form(s.model, s.form, 0, 2, s.tensors, &f));
+            CHECK_OK(tutti__forecast_form(s.model, s.form, 0, false, 2, s.tensors, &f));
         for (int i = 0; i < 2; i++)
             CHECK_OK(tutti__form_run(s.model, s.form, 0, false, 2, s.tensors));
         CHECK_OK(tutti_weight_at(s.model, 0, &info));

@@ -120,9 +120,12 @@ static tutti_status train(tutti_strategy *s, tutti_job *job, tutti_dataset *data
     return TUTTI_OK;
 }
 
+/* What a step will take is asked of the rows that each process has, too. */
 static tutti_status by_policy(tutti_strategy *s, void *context)
 {
-    tutti_job *job = tutti_open(NULL, NULL);
+    int argc = 3;
+    char **argv = (char *[]){(char[]){"test"}, (char[]){"--set"}, (char[]){"forecast=on"}, NULL};
+    tutti_job *job = tutti_open(&argc, &argv);
     const given *g = context;
     tutti_dataset *data = tutti_batch(lines_of(job, g), 7);
     TUTTI_TRY(train(s, job, data, g, s->options.shard != TUTTI_SHARD_OFF));
@@ -185,6 +188,14 @@ TUTTI_TEST(fit_by_file)
     CHECK_OK(tutti__param_set("DEVICE",
                               "cpu:0")); /* the threads of test devices do not outlive a fork */
     check_policy(3, TUTTI_SHARD_FILE, EXAMPLES);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
+}
+
+/* The first worker has one line, and in the first step fewer rows than its share of a batch. */
+TUTTI_TEST(fit_by_file_where_the_first_step_is_uneven)
+{
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0"));
+    check_policy(5, TUTTI_SHARD_FILE, EXAMPLES);
     CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 

@@ -1,4 +1,5 @@
 /* pass.c: one pass over a dataset, batch by batch, to train or to evaluate. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ double tutti__fit_since(int64_t start)
 }
 
 /* Once, before the first step, which is compiled by this; on all processes. */
-static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, int count,
+static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, bool own, int count,
                              tutti_tensor *const *tensors)
 {
     tutti_job *job = fit->model->job;
@@ -25,7 +26,7 @@ static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, in
     if (!(fit->forecast = calloc(1, sizeof *fit->forecast)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
     fit->forecasts = 1;
-    TUTTI_TRY(tutti__forecast_form(fit->model, form, batch, count, tensors, fit->forecast));
+    TUTTI_TRY(tutti__forecast_form(fit->model, form, batch, own, count, tensors, fit->forecast));
     return chooses ? tutti__fit_choose(fit, form, batch, count, tensors) : TUTTI_OK;
 }
 
@@ -44,7 +45,7 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     }
     TUTTI_TRY(tutti__form_for(model, training, wiring->count, tensors, &form));
     if (training)
-        TUTTI_TRY(foretell(fit, form, element->rows, wiring->count, tensors));
+        TUTTI_TRY(foretell(fit, form, element->rows, element->own, wiring->count, tensors));
     fit->logs_read = false;
     fit->event.logs = NULL;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
@@ -61,8 +62,33 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     return TUTTI_OK;
 }
 
-/* A signal ends the training after the same step everywhere. Processes ask each other every few
- * steps. */
+/* Processes tell each other every few steps what signal they got, and how far they go in a step:
+ * copies of a weight that go different ways are no model. */
+static tutti_status ask_processes(const tutti_fit *fit, int *ret_signal)
+{
+    tutti_strategy *strategy = tutti__model_strategy(fit->model);
+    int workers = tutti_strategy_workers(strategy);
+    double mine[2] = {tutti__interrupt_signal(), tutti_get_learning_rate(fit->model)};
+    double(*all)[2] = calloc((size_t)workers, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to ask %d processes", workers);
+    tutti_status status =
+        tutti_comm_all_gather(strategy->team->world, mine, all, 2, TUTTI_F64, NULL);
+    *ret_signal = 0;
+    for (int r = 0; status == TUTTI_OK && r < workers; r++) {
+        *ret_signal = (int)all[r][0] > *ret_signal ? (int)all[r][0] : *ret_signal;
+        if (all[r][1] != all[0][1] && !(isnan(all[r][1]) && isnan(all[0][1])))
+            status =
+                tutti_fail(TUTTI_INVALID,
+                           "rank %d has a learning rate of %g in step %lld, rank 0 of %g; what "
+                           "changes the rate has to do it on all ranks alike",
+                           r, all[r][1], (long long)fit->model->trainer->steps + 1, all[0][1]);
+    }
+    free(all);
+    return status;
+}
+
+/* A signal ends the training after the same step everywhere. */
 static tutti_status look_for_signals(tutti_fit *fit)
 {
     enum { EVERY = 16 };
@@ -75,7 +101,7 @@ static tutti_status look_for_signals(tutti_fit *fit)
         return TUTTI_OK;
     trainer->asked = trainer->steps + EVERY;
     int number;
-    TUTTI_TRY(tutti__model_agree(fit->model, tutti__interrupt_signal(), &number));
+    TUTTI_TRY(ask_processes(fit, &number));
     trainer->interrupted = number != 0;
     tutti__interrupt_hear(number);
     return TUTTI_OK;

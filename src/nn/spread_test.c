@@ -5,6 +5,7 @@
 
 #include "base/params.h"
 #include "base/test.h"
+#include "dist/workers.h"
 #include "tutti/tutti.h"
 
 enum { EXAMPLES = 43, WIDTH = 6, CLASSES = 3 };
@@ -133,4 +134,97 @@ TUTTI_TEST(compressed_gradients_train)
     tutti_strategy *wrong = tutti_strategy_mirrored(.compression = "topk:none");
     CHECK(tutti_strategy_check(wrong) != TUTTI_OK);
     tutti_strategy_close(wrong);
+}
+
+/* Two convolutions with batch norm and dropout; regularizers are what the first replica adds. */
+static tutti_status convolve(tutti_strategy *strategy, void *context)
+{
+    double *expected = context, loss = NAN;
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *x, *y;
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 4, (int64_t[]){21, 9, 7, 3}, &x));
+    TUTTI_TRY(tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){21}, &y));
+    for (int64_t i = 0; i < tutti_tensor_count(x); i++)
+        tutti_tensor_set(x, i, sin((double)(i * i % 101)));
+    for (int64_t i = 0; i < 21; i++)
+        tutti_tensor_set_int(y, i, i * 5 % CLASSES);
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m = tutti_sequential(
+            job,
+            tutti_conv2d(8, 3, .no_bias = true, .padding = "same", .kernel_regularizer = "l2(0.1)"),
+            tutti_batch_norm(), tutti_relu_layer(), tutti_dropout(0.3), tutti_max_pool2d(2),
+            tutti_conv2d(6, 3, .activation = "gelu"), tutti_batch_norm(),
+            tutti_spatial_dropout2d(0.2), tutti_global_average_pool2d(),
+            tutti_dense(CLASSES, .bias_regularizer = "l1(0.1)"));
+        tutti_compile(m, .optimizer = tutti_sgd(0.1),
+                      .loss = tutti_sparse_cross_entropy(.from_logits = true));
+        const tutti_history *h =
+            tutti_fit(m, tutti_batch(tutti_from(job, x, y), 10), .epochs = 2,
+                      .validation = tutti_batch(tutti_from(job, x, y), 4), .quiet = true);
+        if (h)
+            loss = tutti_history_get(h, "val_loss", -1);
+    }
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    tutti_status status = tutti_job_check(job);
+    tutti_close(job);
+    TUTTI_TRY(status);
+    if (isnan(*expected))
+        *expected = loss;
+    WORKER_NEAR(loss, *expected);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(workers_of_two_devices_train_as_one_device)
+{
+    double loss = NAN;
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti_strategy *one = tutti_strategy_one_device(.devices = "cpu:0");
+    CHECK_OK(convolve(one, &loss));
+    CHECK_OK(tutti_strategy_close(one));
+    tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .devices = "cpu:0,cpu:1"),
+                        convolve, &loss);
+}
+
+/* The second process takes larger steps: from the start, or after some of them. */
+static void go_faster(void *context, tutti_event *event)
+{
+    if (event->step == *(const int64_t *)context)
+        tutti_set_learning_rate(event->model, 0.5);
+}
+
+static tutti_status at_another_rate(tutti_strategy *strategy, void *context)
+{
+    int64_t *from = context;
+    tutti_job *job = tutti_open(NULL, NULL);
+    bool odd = tutti_strategy_rank(strategy) == 1;
+    int64_t never = -1;
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m = tutti_sequential(job, tutti_dense(CLASSES));
+        tutti_compile(
+            m,
+            .optimizer =
+                odd && *from == 0
+                    ? tutti_sgd(0.1, .schedule = tutti_step_decay(.learning_rate = 0.1, .every = 3))
+                    : tutti_sgd(0.1),
+            .loss = tutti_sparse_cross_entropy(.from_logits = true));
+        tutti_fit(m, examples(job, 10), .epochs = 8, .quiet = true,
+                  .callbacks = TUTTI_LIST(tutti_lambda_callback(.context = odd ? from : &never,
+                                                                .batch_end = go_faster)));
+    }
+    WORKER_EXPECT(tutti_job_check(job) != TUTTI_OK);
+    bool told = strstr(tutti_error_message(), *from == 0 ? "'optimizer sgd, learning rate 0.1, step"
+                                                         : "rank 1 has a learning rate of 0.5 in "
+                                                           "step 17, rank 0 of 0.1") != NULL;
+    tutti_close(job);
+    WORKER_EXPECT(told);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(processes_at_different_rates_are_found_out)
+{
+    tutti__test_workers(2, NULL, at_another_rate, &(int64_t){0});
+    tutti__test_workers(2, NULL, at_another_rate, &(int64_t){5});
 }

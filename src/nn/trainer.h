@@ -92,7 +92,7 @@ tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch
  * takes whole batches. */
 struct tutti_rehearsal;
 tutti_status tutti__form_rehearse(tutti_model *model, tutti_engine *engine, const tutti_form *form,
-                                  int64_t batch, int count, tutti_tensor *const *tensors,
+                                  int64_t batch, bool own, int count, tutti_tensor *const *tensors,
                                   struct tutti_rehearsal *ret);
 
 /* ---- track.c ---- */

@@ -220,6 +220,21 @@ check_plan() {
     lacks out.err 'nothing has read'
 }
 
+# A model from its file is planned for the shapes that it takes, whatever data there is.
+check_plan_file() {
+    cat > model.json << 'END'
+{"tutti": "0.1.0", "kind": "sequential", "name": "m", "precision": "f32",
+ "layers": [{"kind": "input", "name": "input", "rank": 3, "dims": [12, 10, 3, 0, 0, 0, 0, 0]},
+            {"kind": "conv2d", "name": "c", "filters": 8, "kernel_size": [3, 0]},
+            {"kind": "flatten", "name": "f"}, {"kind": "dense", "name": "d", "units": 5}],
+ "inputs": [{"name": "input", "dtype": "f32", "shape": [12, 10, 3]}]}
+END
+    limited 60 "$tutti" plan model.json --ranks 8 --hosts 4 --alpha 20us --beta 1ns > out 2> out.err
+    code $? 0
+    has out 'recommended' 1
+    has out '^multi_worker_mirrored  *8 ' 1
+}
+
 # Loops that are written by hand say it as well, of each of their programs.
 check_foretold() {
     trained "$2" "$tutti" train "$1" $(flags "$1" | sed 's/--epochs.*//') --epochs 1 --steps-per-epoch 9 --json --set forecast=on

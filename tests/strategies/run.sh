@@ -162,11 +162,13 @@ plain="--data digits --epochs 1 --steps-per-epoch 3 --json"
 alone unlike_batch check_unlike batch "mnist $plain --batch 8" "mnist $plain --batch 9" "rank 1"
 alone unlike_model check_unlike model "mnist $plain --batch 8" "autoencoder $plain --batch 8" "rank 1"
 alone unlike_seed check_unlike seed "mnist $plain --batch 8 --seed 1" "mnist $plain --batch 8 --seed 2" "rank 1"
+alone unlike_rate check_unlike "learning rate" "mnist $plain --lr 0.01" "mnist $plain --lr 0.02" "rank 1"
 alone unlike_length check_unlike "number of steps" "mnist $plain" "mnist $plain --steps-per-epoch 2" "rank 1"
 for example in softmax mnist tickets loop cifar text resnet autoencoder gan agent encoder finetune; do
     for way in one mirrored2 shm2; do run_test "memory_${example}_$way" check_memory "$example" $way; done
 done
 run_test forecast check_forecast
+run_test plan_file check_plan_file
 for example in $examples; do run_test "plan_$example" check_plan "$example"; done
 for way in one mirrored2 shm2; do
     for example in softmax loop agent; do run_test "foretold_${example}_$way" check_foretold $example $way 1; done
