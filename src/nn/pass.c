@@ -125,15 +125,18 @@ tutti_status tutti__fit_batches(tutti_fit *fit, tutti_iterator *iterator,
             break;
         }
         tutti_status status = run_batch(fit, wiring, &element, training);
-        tutti_element_release(&element);
-        TUTTI_TRY(status);
-        if (training) {
+        if (training && status == TUTTI_OK) {
             trainer->epoch = fit->event.epoch;
             trainer->batch = fit->event.batch + 1;
             trainer->ended = false;
             tutti_iterator_save(iterator, &trainer->position);
         }
-        TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_end)));
+        if (status == TUTTI_OK)
+            status = tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_end));
+        if (training && status == TUTTI_OK)
+            status = tutti__fit_look_for_nan(fit, &element);
+        tutti_element_release(&element);
+        TUTTI_TRY(status);
     }
     return TUTTI_OK;
 }

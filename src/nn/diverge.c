@@ -1,0 +1,78 @@
+/* diverge.c: a loss that is no number ends a job of several processes, which all see it after the
+ * same step, and they tell each other whose examples were none either. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/job.h"
+#include "nn/callback.h"
+#include "nn/spread.h"
+
+/* Where a process's examples hold something that is no number; component -1: nowhere. */
+typedef struct odd_number {
+    int64_t component, row;
+} odd_number;
+
+static bool is_odd(const tutti_tensor *tensor, int64_t *ret_row)
+{
+    tutti_dtype dtype = tutti_tensor_dtype(tensor);
+    int64_t count = tutti_tensor_count(tensor);
+    if (dtype != TUTTI_F32 && dtype != TUTTI_F64 && dtype != TUTTI_F16 && dtype != TUTTI_BF16)
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(tutti_tensor_get(tensor, i))) {
+            *ret_row =
+                tutti_tensor_rank(tensor) > 0 ? i / (count / tutti_tensor_dims(tensor)[0]) : 0;
+            return true;
+        }
+    return false;
+}
+
+static tutti_status find_odd(const tutti_model *model, const tutti_element *element,
+                             odd_number *ret)
+{
+    tutti_rows rows;
+    *ret = (odd_number){-1, 0};
+    TUTTI_TRY(tutti__rows_take(model, element->rows, element->count, element->tensors, &rows));
+    for (int i = 0; i < rows.count && ret->component < 0; i++)
+        if (is_odd(rows.tensors[i], &ret->row))
+            ret->component = i;
+    tutti__rows_release(&rows);
+    return TUTTI_OK;
+}
+
+static tutti_status verdict(int64_t step, int workers, const odd_number *all)
+{
+    for (int r = 0; r < workers; r++)
+        if (all[r].component >= 0)
+            return tutti_fail(TUTTI_INVALID,
+                              "step %lld: the loss is no number: rank %d's examples are not all "
+                              "finite (component %lld, row %lld of its rows); look at its data, or "
+                              "leave such examples out with tutti_filter",
+                              (long long)step, r, (long long)all[r].component,
+                              (long long)all[r].row);
+    return tutti_fail(TUTTI_INVALID,
+                      "step %lld: the loss is no number, though the examples of all %d ranks are "
+                      "finite: training has diverged; try a smaller learning rate or clip "
+                      "gradients, or end without an error by tutti_terminate_on_nan()",
+                      (long long)step, workers);
+}
+
+tutti_status tutti__fit_look_for_nan(tutti_fit *fit, const tutti_element *element)
+{
+    const tutti_model *model = fit->model;
+    tutti_strategy *strategy = tutti__model_strategy(model);
+    if (!tutti__model_shares(model) || model->trainer->stop || model->trainer->gathered > 0 ||
+        !isnan(tutti_logs_get(tutti_event_logs(&fit->event), "loss")))
+        return TUTTI_OK;
+    int workers = tutti_strategy_workers(strategy);
+    odd_number mine, *all = calloc((size_t)workers, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to ask %d processes", workers);
+    tutti_status status = find_odd(model, element, &mine);
+    if (status == TUTTI_OK)
+        status = tutti_comm_all_gather(strategy->team->world, &mine, all, 2, TUTTI_I64, NULL);
+    if (status == TUTTI_OK)
+        status = verdict(fit->event.step, workers, all);
+    free(all);
+    return status;
+}
