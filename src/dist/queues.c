@@ -82,7 +82,8 @@ static tutti_status add_dequeue(tutti_walk *walk, const tutti_node *node, tutti_
 }
 
 /* The processes tell each other whether all have their rows: where one has not, the step ends on
- * all with OUT_OF_RANGE. As a sum it travels with the gradients. */
+ * all with OUT_OF_RANGE. As a sum it travels with the gradients; in deterministic mode, where those
+ * are sums of shards, by itself. */
 static tutti_status agree(tutti_walk *walk, const tutti_node *node, tutti_walked *mark)
 {
     tutti_edge missing = {mark->node, (uint32_t)node->output_count};
@@ -93,7 +94,7 @@ static tutti_status agree(tutti_walk *walk, const tutti_node *node, tutti_walked
     end = missing.node;
     if (!mark->first) {
         TUTTI_TRY(tutti__walk_add(walk, node, "need_rows", 1, &missing, 1, &batch, &end));
-        end->device = "";
+        end->device = ""; /* not every device can fail */
     }
     return TUTTI_VEC_PUSH(&walk->to->targets, end) ? TUTTI_OK : tutti__walk_no_memory();
 }
