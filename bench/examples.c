@@ -21,7 +21,7 @@ static const tutti_bench_example examples[] = {
     {"text", tutti_example_text, 32, {"--set", "blocks=4"}},
     {"resnet", tutti_example_resnet, 64, {"--steps-per-epoch", "1000"}},
     {"autoencoder", tutti_example_autoencoder, 128, {0}},
-    {"queues", tutti_example_queues, 50, {0}, .between = true, .fed_aside = true, .alone = true},
+    {"queues", tutti_example_queues, 50, {0}, .between = true, .fed_aside = true},
     {"gan", tutti_example_gan, 256, {0}, .between = true, .warm = 10},
     {"agent", tutti_example_agent, 64, {0}, .between = true},
     {"encoder", tutti_example_encoder, 32, {0}},

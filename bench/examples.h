@@ -13,7 +13,6 @@ typedef struct tutti_bench_example {
     bool between;            /* other programs run between two steps: a world is asked, a second
                                 network learns */
     bool fed_aside;          /* by threads of its own, whose memory comes and goes */
-    bool alone;              /* it is not spread over devices */
     int warm;                /* steps until all its programs have run; 0: a few */
 } tutti_bench_example;
 

@@ -209,8 +209,6 @@ static const struct form {
     {"2 workers, tcp", "run -n 2 --engine tcp ", "--threads 1"},
 };
 #define FORMS (sizeof forms / sizeof *forms)
-/* The first ones, of one device. */
-enum { ALONE = 2 };
 
 /* Of one program: ms, MiB. */
 typedef struct figures {
@@ -314,8 +312,7 @@ static int run(int argc, char **argv, bool json)
         return measure(example, steps, profile, argc, argv);
     for (size_t i = 0; tutti__bench_example_at(i); i++)
         for (size_t f = 0; f < FORMS; f++)
-            if ((!example || tutti__bench_example_at(i) == example) &&
-                (f < ALONE || !tutti__bench_example_at(i)->alone))
+            if (!example || tutti__bench_example_at(i) == example)
                 ok &= compare(tutti__bench_example_at(i)->name, &forms[f], rounds, json);
     return ok ? TUTTI_EXIT_OK : TUTTI_EXIT_FAILED;
 }

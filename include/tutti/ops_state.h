@@ -301,7 +301,8 @@ TUTTI_API tutti_sym tutti_dequeue_up_to(tutti_sym queue, int64_t n);
 TUTTI_API tutti_sym tutti_queue_size(tutti_sym queue);
 #define tutti_queue_size(...) TUTTI_AT(tutti_queue_size(__VA_ARGS__))
 /* Tuples that have come in since the queue was made, those before a checkpoint among them: an i64
- * scalar. Where whoever fills the queue goes on after --resume. */
+ * scalar. Where whoever fills the queue goes on after --resume; in a job of several processes,
+ * where checkpoints hold no queues, that follows from the steps done. */
 TUTTI_API tutti_sym tutti_queue_arrived(tutti_sym queue);
 #define tutti_queue_arrived(...) TUTTI_AT(tutti_queue_arrived(__VA_ARGS__))
 /* No more tuples come in. `cancel`: waiting enqueues fail too, otherwise they finish. */

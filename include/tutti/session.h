@@ -76,7 +76,7 @@ typedef struct tutti_run_options {
     tutti_sym target;        /* one more target */
     double deadline_seconds; /* 0: the session's */
     /* Under a strategy of several processes: rows of the whole batch, of which feeds marked by
-     * tutti_split_batch hold the rows of this process (tutti_strategy_rows). 0: they hold all. */
+     * tutti_split_batch hold the rows of this process (tutti_strategy_own_rows). 0: they hold all. */
     int64_t batch;
     /* Such feeds hold as many rows as this process said that it has (tutti_strategy_agree), or as
      * the element has that was taken last (tutti_distribute_from_function). */
@@ -114,7 +114,11 @@ TUTTI_API tutti_status tutti_session_run(tutti_session *session, const tutti_run
 #define tutti_run(session, ...)                                                                    \
     tutti_session_run(session, TUTTI_OPTIONS(tutti_run_options, __VA_ARGS__))
 
-/* Marks a placeholder: its dimension 0 is the batch, which a strategy cuts. Returns it. */
+/* Marks a placeholder: its dimension 0 is the batch, which a strategy cuts. Returns it.
+ * tutti_split_batch(tutti_dequeue_many(queue, batch)): so are the tuples that are taken out, all
+ * their components. In a job of several processes each has its own queue and takes its own rows out
+ * of it (tutti_strategy_own_rows), so it is to put in just these; a step for which one of them is
+ * closed with too few left ends with TUTTI_OUT_OF_RANGE on all. */
 TUTTI_API tutti_sym tutti_split_batch(tutti_sym placeholder);
 
 /* A variable's present value (a copy), and setting it, without a run. */

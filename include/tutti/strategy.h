@@ -178,6 +178,10 @@ TUTTI_API tutti_status tutti_strategy_agree(tutti_strategy *strategy, int64_t ro
 /* The rows of a batch of `batch` rows that a replica has. */
 TUTTI_API void tutti_strategy_rows(const tutti_strategy *strategy, int64_t batch, int replica,
                                    int64_t *ret_first, int64_t *ret_rows);
+/* Those that all replicas of this process have together: what it makes, where it feeds its own rows
+ * or takes them out of its queues. */
+TUTTI_API void tutti_strategy_own_rows(const tutti_strategy *strategy, int64_t batch,
+                                       int64_t *ret_first, int64_t *ret_rows);
 
 #ifdef __cplusplus
 }

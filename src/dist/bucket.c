@@ -117,15 +117,23 @@ static tutti_status add_wait(buckets *b, tutti_node *many, const char *channel, 
     return TUTTI_OK;
 }
 
-/* Users of a sum run after the wait; results and targets too, through it. */
+static bool follows(const tutti_node *user, const tutti_node *joined)
+{
+    for (int i = 0; i < user->input_count; i++)
+        if (user->inputs[i].node == joined)
+            return true;
+    for (int i = 0; i < user->control_count; i++)
+        if (user->controls[i] == joined)
+            return true;
+    return false;
+}
+
+/* What follows a sum runs after the wait; results and targets too, through it. */
 static tutti_status follow_wait(buckets *b, const tutti_node *joined, tutti_node *wait)
 {
     for (size_t n = 0; n < b->found; n++) {
         tutti_node *user = b->graph->nodes.data[n];
-        bool uses = false;
-        for (int i = 0; !user->dead && i < user->input_count; i++)
-            uses = uses || user->inputs[i].node == joined;
-        if (!uses)
+        if (user->dead || !follows(user, joined))
             continue;
         tutti_node **controls =
             tutti__arena_array(&b->graph->arena, (size_t)user->control_count + 1, sizeof *controls);

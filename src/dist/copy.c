@@ -111,7 +111,8 @@ static tutti_status place_random(const tutti_walk *walk, const tutti_node *node,
     return TUTTI_OK;
 }
 
-static tutti_status copy_controls(const tutti_walk *walk, const tutti_node *node, tutti_node *copy)
+tutti_status tutti__walk_copy_controls(const tutti_walk *walk, const tutti_node *node,
+                                       tutti_node *copy)
 {
     copy->controls = tutti__arena_array(&walk->to->arena, (size_t)node->control_count + 1,
                                         sizeof *copy->controls);
@@ -138,7 +139,7 @@ tutti_status tutti__walk_copy(tutti_walk *walk, const tutti_node *node, const tu
         return tutti__walk_no_memory();
     if (node->input_count > 0)
         memcpy(copy->inputs, inputs, (size_t)node->input_count * sizeof *inputs);
-    TUTTI_TRY(copy_controls(walk, node, copy));
+    TUTTI_TRY(tutti__walk_copy_controls(walk, node, copy));
     if (way && way->attr)
         TUTTI_TRY(cut_attr(walk, way, copy));
     if (way && node->output_count > 0)

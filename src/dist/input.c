@@ -6,9 +6,7 @@
 
 static void own_rows(const void *context, int64_t batch, int64_t *ret_first, int64_t *ret_rows)
 {
-    const tutti_strategy *strategy = context;
-    tutti_spread spread = tutti__strategy_spread(strategy, batch);
-    tutti__spread_own(&spread, batch, ret_first, ret_rows);
+    tutti_strategy_own_rows(context, batch, ret_first, ret_rows);
 }
 
 tutti_status tutti_strategy_agree(tutti_strategy *strategy, int64_t rows, int64_t *ret_batch)
@@ -88,9 +86,8 @@ bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret)
 
 int64_t tutti_input_batch(const tutti_input_context *context, int64_t batch)
 {
-    int64_t first, rows = batch;
-    if (context && context->strategy && context->strategy->team)
-        own_rows(context->strategy, batch, &first, &rows);
+    int64_t first, rows;
+    tutti_strategy_own_rows(context ? context->strategy : NULL, batch, &first, &rows);
     return rows;
 }
 

@@ -1,8 +1,35 @@
-/* special.c: nodes that are not simply cut: what is fed, groups, variables of one device, queues,
- * prints. */
+/* special.c: nodes that are not simply cut: what is fed, groups, variables of one device, prints.
+ */
 #include <string.h>
 
 #include "dist/walk.h"
+
+tutti_status tutti__walk_take_rows(tutti_walk *walk, tutti_node *node, int output, tutti_edge own,
+                                   tutti_walked *mark)
+{
+    const tutti_spread *spread = walk->spread;
+    const tutti_type *type = tutti__edge_type(own);
+    int64_t first, rows;
+    tutti__spread_own(spread, spread->batch, &first, &rows);
+    if (spread->local > 1) {
+        int64_t begin[TUTTI_MAX_RANK] = {walk->first - first}, end[TUTTI_MAX_RANK];
+        memcpy(end, type->dims, sizeof end);
+        end[0] = begin[0] + walk->rows;
+        tutti_attr attrs[] = {TUTTI_INTS("begin", type->rank, begin),
+                              TUTTI_INTS("end", type->rank, end)};
+        tutti_node *slice;
+        TUTTI_TRY(tutti__walk_add(walk, node, "slice", 1, &own, 2, attrs, &slice));
+        own = (tutti_edge){slice, 0};
+    }
+    tutti__walk_made(mark, output, (tutti_form){TUTTI_FORM_CUT, 0, own});
+    if (spread->batch > 1)
+        return TUTTI_OK;
+    /* One row cannot be shared: every replica works on it. */
+    TUTTI_TRY(
+        tutti__form_as(walk, (tutti_edge){node, (uint32_t)output}, TUTTI_FORM_WHOLE, 0, &own));
+    tutti__walk_made(mark, output, (tutti_form){TUTTI_FORM_WHOLE, 0, own});
+    return TUTTI_OK;
+}
 
 tutti_status tutti__walk_take_parameter(tutti_walk *walk, tutti_node *node, tutti_walked *mark)
 {
@@ -23,24 +50,7 @@ tutti_status tutti__walk_take_parameter(tutti_walk *walk, tutti_node *node, tutt
         return tutti__walk_no_memory();
     fed->types[0].dims[0] = dims[0] = rows;
     tutti__walk_attr(fed, "dims")->value.ints = dims;
-    tutti_edge own = {fed, 0};
-    if (spread->local > 1) {
-        int64_t begin[TUTTI_MAX_RANK] = {walk->first - first}, end[TUTTI_MAX_RANK];
-        memcpy(end, dims, sizeof end);
-        end[0] = begin[0] + walk->rows;
-        tutti_attr attrs[] = {TUTTI_INTS("begin", fed->types[0].rank, begin),
-                              TUTTI_INTS("end", fed->types[0].rank, end)};
-        tutti_node *slice;
-        TUTTI_TRY(tutti__walk_add(walk, node, "slice", 1, &own, 2, attrs, &slice));
-        own = (tutti_edge){slice, 0};
-    }
-    tutti__walk_made(mark, 0, (tutti_form){TUTTI_FORM_CUT, 0, own});
-    if (spread->batch > 1)
-        return TUTTI_OK;
-    /* One row cannot be shared: every replica works on it. */
-    TUTTI_TRY(tutti__form_as(walk, (tutti_edge){node, 0}, TUTTI_FORM_WHOLE, 0, &own));
-    tutti__walk_made(mark, 0, (tutti_form){TUTTI_FORM_WHOLE, 0, own});
-    return TUTTI_OK;
+    return tutti__walk_take_rows(walk, node, 0, (tutti_edge){fed, 0}, mark);
 }
 
 /* Takes values only to wait for them: in the form that they have. */
@@ -91,40 +101,6 @@ tutti_status tutti__walk_take_print(tutti_walk *walk, tutti_node *node, tutti_wa
             tutti__walk_made(mark, i, (tutti_form){TUTTI_FORM_WHOLE, 0, edge});
         mark->node = edge.node;
     }
-    return TUTTI_OK;
-}
-
-bool tutti__walk_is_queue(const tutti_node *node)
-{
-    if (node->op->flags & TUTTI_OP_HANDLE)
-        return !tutti__is(node, "variable");
-    return (node->op->flags & TUTTI_OP_TAKES_HANDLE) && node->input_count > 0 &&
-           tutti__walk_is_queue(node->inputs[0].node);
-}
-
-/* What comes from a queue comes from one: the first replica takes it and gives it to the others of
- * its process. */
-tutti_status tutti__walk_take_queue(tutti_walk *walk, tutti_node *node, tutti_walked *mark)
-{
-    if (walk->spread->local < walk->spread->replicas)
-        return tutti_fail(
-            TUTTI_UNSUPPORTED,
-            "%s '%s': a queue is one process's own, and this job has several; feed the "
-            "values, or use a dataset",
-            node->op->name, node->name);
-    if (!mark->first)
-        return tutti__walk_whole(walk, node, mark);
-    for (int i = 0; i < node->input_count; i++) { /* others may have to meet to give it whole */
-        tutti_edge edge;
-        if (tutti__edge_type(node->inputs[i])->handle)
-            continue;
-        TUTTI_TRY(tutti__form_as(walk, node->inputs[i], TUTTI_FORM_WHOLE, 0, &edge));
-        if (!TUTTI_VEC_PUSH(&walk->to->targets, edge.node))
-            return tutti__walk_no_memory();
-    }
-    mark->node = mark->first->node;
-    for (int i = 0; i < node->output_count; i++)
-        tutti__walk_made(mark, i, mark->first->outputs[i].forms[0]);
     return TUTTI_OK;
 }
 

@@ -61,6 +61,23 @@ bool tutti__is_batch(const tutti_node *node, uint32_t output)
     return false;
 }
 
+tutti_status tutti__spread_batch(const tutti_graph *job, int64_t *batch)
+{
+    for (size_t n = 0; n < job->nodes.count; n++) {
+        const tutti_node *node = job->nodes.data[n];
+        if (!tutti__takes_batch(node))
+            continue;
+        int64_t rows = tutti__int(node, "n");
+        if (*batch > 0 && rows != *batch)
+            return tutti_fail(TUTTI_INVALID,
+                              "%s '%s' takes %lld rows as those of the batch, which has %lld in "
+                              "this run",
+                              node->op->name, node->name, (long long)rows, (long long)*batch);
+        *batch = rows;
+    }
+    return TUTTI_OK;
+}
+
 /* Results come from the first replica; the others make them too, because they may have to meet. */
 static tutti_status finish(tutti_walk *walk, bool first)
 {
@@ -149,6 +166,8 @@ tutti_status tutti__spread_rewrite(tutti_graph *job, const tutti_spread *spread,
     tutti__arena_free(&scratch);
     if (status == TUTTI_OK)
         status = tutti__graph_prune(to);
+    if (status == TUTTI_OK && spread->local < spread->replicas)
+        status = tutti__spread_end_last(to);
     if (status == TUTTI_OK && spread->bucket_bytes > 0)
         status = tutti__spread_buckets(to, spread);
     if (status == TUTTI_OK && spread->local > 1)

@@ -58,5 +58,10 @@ tutti_status tutti__spread_rewrite(tutti_graph *job, const tutti_spread *spread,
 
 /* Whether an edge is marked as cut along the batch. */
 bool tutti__is_batch(const tutti_node *node, uint32_t output);
+/* Whether a node takes rows of the batch out of a queue: one that is marked so (queues.c). */
+bool tutti__takes_batch(const tutti_node *node);
+/* The rows of the whole batch where nodes of the job say so; else *batch stays, 0 or what feeds
+ * say. INVALID where they do not agree. */
+tutti_status tutti__spread_batch(const tutti_graph *job, int64_t *batch);
 
 #endif

@@ -353,6 +353,17 @@ void tutti_strategy_rows(const tutti_strategy *strategy, int64_t batch, int repl
     tutti__spread_rows(&spread, batch, replica, ret_first, ret_rows);
 }
 
+void tutti_strategy_own_rows(const tutti_strategy *strategy, int64_t batch, int64_t *ret_first,
+                             int64_t *ret_rows)
+{
+    *ret_first = 0;
+    *ret_rows = batch;
+    if (!strategy || !strategy->team)
+        return;
+    tutti_spread spread = tutti__strategy_spread(strategy, batch);
+    tutti__spread_own(&spread, batch, ret_first, ret_rows);
+}
+
 /* ---- the one in force ---- */
 
 enum { MOST_NESTED = 16 };

@@ -88,6 +88,8 @@ void tutti__walk_made(tutti_walked *mark, int output, tutti_form form);
 tutti_status tutti__walk_whole(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
 
 /* ---- copy.c ---- */
+tutti_status tutti__walk_copy_controls(const tutti_walk *walk, const tutti_node *node,
+                                       tutti_node *copy);
 tutti_attr *tutti__walk_attr(tutti_node *node, const char *name);
 
 /* ---- partial.c ---- */
@@ -115,13 +117,21 @@ tutti_status tutti__walk_copy_summed(tutti_walk *walk, tutti_node *node, const t
 
 /* ---- special.c ---- */
 bool tutti__walk_is_group(const tutti_node *node);
-bool tutti__walk_is_queue(const tutti_node *node);
+/* `own` holds this process's rows of the node's output: this replica's part of them. */
+tutti_status tutti__walk_take_rows(tutti_walk *walk, tutti_node *node, int output, tutti_edge own,
+                                   tutti_walked *mark);
 tutti_status tutti__walk_take_parameter(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
 tutti_status tutti__walk_take_group(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
-tutti_status tutti__walk_take_queue(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
 tutti_status tutti__walk_take_print(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
 /* Of central storage; false: the node has nothing to do with a variable. */
 bool tutti__walk_take_central(tutti_walk *walk, tutti_node *node, tutti_walked *mark,
                               tutti_status *ret_status);
+
+/* ---- queues.c ---- */
+bool tutti__walk_is_queue(const tutti_node *node);
+tutti_status tutti__walk_take_queue(tutti_walk *walk, tutti_node *node, tutti_walked *mark);
+/* A step that ends because rows are missing does so when all its meetings are over: no process, and
+ * no device of one, is left in one that others never come to. */
+tutti_status tutti__spread_end_last(tutti_graph *graph);
 
 #endif

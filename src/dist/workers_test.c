@@ -248,28 +248,6 @@ TUTTI_TEST(workers_may_have_any_number_of_rows)
 
 /* ---- what is refused ---- */
 
-static tutti_status check_queue(tutti_strategy *s, void *context)
-{
-    tutti_graph *g;
-    tutti_session *session;
-    tutti_tensor *value;
-    (void)context;
-    TUTTI_TRY(tutti_graph_create(&g));
-    TUTTI_TRY(tutti_session_open(&session, g, .strategy = s, .deadline_seconds = 60));
-    tutti_sym out = tutti_dequeue(tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32)));
-    WORKER_EXPECT(tutti_run(session, .fetch = TUTTI_FETCH({out, &value})) == TUTTI_UNSUPPORTED);
-    WORKER_EXPECT(strstr(tutti_error_message(), "a queue is one process's own"));
-    WORKER_EXPECT(strstr(tutti_error_message(), "use a dataset"));
-    tutti_session_close(session);
-    tutti_graph_destroy(g);
-    return TUTTI_OK;
-}
-
-TUTTI_TEST(workers_have_no_common_queue)
-{
-    tutti__test_workers(2, NULL, check_queue, NULL);
-}
-
 static tutti_status check_deterministic(tutti_strategy *s, void *context)
 {
     int64_t batch;

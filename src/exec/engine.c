@@ -37,6 +37,8 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
     tutti__strategy_retain(options->strategy);
     tutti_status status = engine->device ? tutti__state_create(&engine->state)
                                          : tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
+    if (status == TUTTI_OK && tutti_strategy_workers(options->strategy) > 1)
+        tutti__state_leave_queues(engine->state);
     tutti_device *device;
     if (status == TUTTI_OK)
         status = tutti__device_open(engine->device, &device);

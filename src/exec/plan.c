@@ -166,11 +166,17 @@ static tutti_status cut(tutti_graph *graph, tutti_plan *plan)
     return status;
 }
 
+static bool is_spread(const tutti_engine_options *options, const tutti_ask *request)
+{
+    return !request->spread_already && !request->device &&
+           tutti__strategy_spreads(options->strategy);
+}
+
 /* The job of one device as the job of its strategy's replicas; *graph changes. */
 static tutti_status spread(const tutti_engine_options *options, const tutti_ask *request,
                            int64_t batch, tutti_graph **graph)
 {
-    if (request->spread_already || request->device || !tutti__strategy_spreads(options->strategy))
+    if (!is_spread(options, request))
         return TUTTI_OK;
     tutti_spread how = tutti__strategy_spread_own(options->strategy, request->counts, batch);
     tutti_graph *replicas;
@@ -201,7 +207,7 @@ static tutti_status whole_types(const tutti_engine_options *options, const tutti
                                 tutti_type *types, int64_t *ret_batch)
 {
     int64_t batch = 0, first, rows;
-    if (request->spread_already || request->device || !tutti__strategy_spreads(options->strategy)) {
+    if (!is_spread(options, request)) {
         *ret_batch = 0;
         return TUTTI_OK;
     }
@@ -298,6 +304,8 @@ static tutti_status create(tutti_engine *engine, const tutti_engine_options *opt
         plan->constants = request->constants;
         status = read_handles(job);
     }
+    if (status == TUTTI_OK && is_spread(options, request))
+        status = tutti__spread_batch(job, &batch);
     if (status == TUTTI_OK && request->constants && !tutti__strategy_spreads(options->strategy))
         status = tutti__plan_constants(tutti__engine_state(engine),
                                        request->device ? request->device : options->device, job);

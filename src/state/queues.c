@@ -23,6 +23,16 @@ tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t ca
                                       &(tutti_queue_order){.kind = TUTTI_QUEUE_FIFO}, ret);
 }
 
+void tutti__state_leave_queues(tutti_state *state)
+{
+    state->queues_apart = true;
+}
+
+bool tutti__state_passes_over(const tutti_state *state, const char *name)
+{
+    return state->queues_apart && strncmp(name, PREFIX, sizeof PREFIX - 1) == 0;
+}
+
 void tutti__state_wake(tutti_state *state)
 {
     pthread_mutex_lock(&state->lock);
@@ -155,7 +165,7 @@ static tutti_status add_contents(tutti_snapshot *snapshot, const char *queue,
 tutti_status tutti__snapshot_queues(tutti_state *state, tutti_snapshot *snapshot)
 {
     tutti_status status = TUTTI_OK;
-    for (size_t i = 0; status == TUTTI_OK; i++) {
+    for (size_t i = 0; status == TUTTI_OK && !state->queues_apart; i++) {
         pthread_mutex_lock(&state->lock);
         bool there = i < state->queues.count;
         tutti_queue *queue = there ? tutti__queue_retain(state->queues.entries[i].value) : NULL;

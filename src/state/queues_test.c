@@ -125,3 +125,25 @@ TUTTI_TEST(a_damaged_queue_is_an_error)
     tutti__snapshot_release(&snapshot);
     tutti__state_destroy(from);
 }
+
+/* Of a process of several: they are neither kept nor restored, nor saved again. */
+TUTTI_TEST(queues_of_one_process_of_several_are_left_out)
+{
+    tutti_state *from, *to;
+    tutti_snapshot snapshot, again;
+    CHECK_OK(tutti__state_create(&from));
+    CHECK_OK(tutti__state_create(&to));
+    put(find(from, TUTTI_QUEUE_FIFO), 3);
+    CHECK_OK(tutti__snapshot_take(from, &snapshot));
+    CHECK(snapshot.count > 0);
+    tutti__state_leave_queues(to);
+    give(&snapshot, to);
+    CHECK_INT(tutti__queue_size(find(to, TUTTI_QUEUE_FIFO)), 0);
+    put(find(to, TUTTI_QUEUE_FIFO), 3);
+    CHECK_OK(tutti__snapshot_take(to, &again));
+    CHECK_INT((int)again.count, 0);
+    tutti__snapshot_release(&again);
+    tutti__snapshot_release(&snapshot);
+    tutti__state_destroy(from);
+    tutti__state_destroy(to);
+}

@@ -45,6 +45,9 @@ typedef struct tutti_state_variable {
 
 tutti_status tutti__state_create(tutti_state **ret);
 void tutti__state_destroy(tutti_state *state); /* NULL is fine */
+/* The queues are one process's of several, and checkpoints are the job's: what they hold is left
+ * out of snapshots, and what a checkpoint has of them is passed over. Before anything else. */
+void tutti__state_leave_queues(tutti_state *state);
 
 /* Finds a variable or makes it; INVALID when it exists with another type. Thread-safe. */
 tutti_status tutti__state_variable(tutti_state *state, const char *name, const tutti_type *type,

@@ -12,6 +12,7 @@ struct tutti_state {
     bool committing;      /* one thread may begin a commit and another end it */
     tutti_map variables;  /* name → tutti_state_variable */
     tutti_map queues;     /* name → tutti_queue */
+    bool queues_apart;    /* they are no part of snapshots, nor restored */
     tutti_map expected;   /* name → tutti_tensor on the host, or NULL once taken */
 };
 
@@ -24,7 +25,9 @@ tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
 tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, bool keep,
                                tutti_tensor **ret);
 
-/* queues.c: appends what the queues hold. */
+/* queues.c: whether a value of a checkpoint is that of a queue which is not restored. */
+bool tutti__state_passes_over(const tutti_state *state, const char *name);
+/* Appends what the queues hold. */
 tutti_status tutti__snapshot_queues(tutti_state *state, tutti_snapshot *snapshot);
 
 #endif

@@ -51,6 +51,18 @@ check_short() {
     same "$folder/one.short$batch" out.json 1e-5 0
 }
 
+# Queues of processes of which one has no rows at all.
+check_few() {
+    local way=$1 batch=$2
+    local all=(--batch "$batch" --epochs 2 --steps-per-epoch 4 --json)
+    trained one "$tutti" train queues "${all[@]}"
+    code $? 0
+    cp out.json kept.json
+    trained "$way" "$tutti" train queues "${all[@]}"
+    code $? 0
+    same kept.json out.json 1e-5 0
+}
+
 # ---- files ----
 
 # What 2 workers save, 1 and 3 read, and evaluate alike.
@@ -80,6 +92,34 @@ check_resume() {
     { grep -v done first.json; lines out; } | grep -v done > both.json
     grep -v done "$folder/one.resume" > curve.json
     same curve.json both.json 1e-5 0
+}
+
+# check_streamed FROM_TO: a training out of queues that was begun one way and is gone on with in another gives
+# the curve of one device. What was in the queues is filled in again.
+check_streamed() {
+    local from=${1%_*} to=${1#*_} all=(--batch 31 --json --save ../kept --set save_every=7)
+    once one.streamed kept one "$tutti" train queues --batch 31 --json --epochs 4 --steps-per-epoch 10
+    trained "$from" "$tutti" train queues "${all[@]}" --epochs 2 --steps-per-epoch 10
+    code $? 0
+    lines out > first.json
+    trained "$to" "$tutti" train queues "${all[@]}" --epochs 4 --steps-per-epoch 10 --resume
+    code $? 0
+    has out.err "training goes on from .*, step 20"
+    { grep -v done first.json; lines out; } | grep -v done > both.json
+    grep -v done "$folder/one.streamed" > curve.json
+    same curve.json both.json 1e-5 0
+}
+
+# Streams that are at their end before the steps are: all processes end at the same one.
+check_stream_ends() {
+    local all=(--data few --batch 31 --epochs 2 --steps-per-epoch 9 --json)
+    trained one "$tutti" train queues "${all[@]}"
+    code $? 0
+    has out.json '"done".*"steps": 12' 1 # 203 digits are 6 batches
+    cp out.json kept.json
+    trained "$1" "$tutti" train queues "${all[@]}"
+    code $? 0
+    same kept.json out.json 1e-5 0
 }
 
 # ---- deterministic mode ----

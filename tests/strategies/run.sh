@@ -142,17 +142,20 @@ run_test sharing_by_element check_sharing auto "by element: each of 2 workers re
 run_test sharing_off check_sharing off "not shared: each of 2 workers reads everything"
 for way in mirrored3 far2 central2 shm2 shm4 levels2; do run_test "short_$way" check_short $way 67; done
 run_test three_rows_on_four_workers check_short tcp4 3
+run_test three_streamed_on_four_workers check_few shm4 3
 for way in mirrored2 far2 central2 shm2; do run_test "again_resnet_$way" check_again resnet $way remat=1; done
 run_test again_text_tcp2 check_again text tcp2 remat=1
 run_test save_and_eval check_save_and_eval
 exact="mirrored2 tcp3 levels3" # with the kernels of one device: not on `whole`
 [ -z "$long" ] || exact+=" mirrored3 mirrored4 far2 central2 central3 shm2 shm3 shm4 tcp2 tcp4 tcp2far levels2 mpi2 mpi3 mpi4"
-for example in ${long:+$examples} $([ -n "$long" ] || echo autoencoder mnist resnet); do
+for example in ${long:+$examples} $([ -n "$long" ] || echo autoencoder mnist resnet queues); do
     for way in $exact; do
         run_test "bits_${example}_$way" check_bits "$example" "$way"
     done
 done
 for way in one shm3 mirrored2; do run_test "resume_$way" check_resume $way; done
+for ways in one_shm3 shm2_one shm3_shm2 tcp2_mirrored2; do run_test "resume_queues_$ways" check_streamed $ways; done
+run_test stream_ends_shm3 check_stream_ends shm3
 alone killed_rank_shm check_killed 1 shm
 alone killed_rank_tcp check_killed 2 tcp
 alone killed_rank_zero check_killed 0 shm
@@ -171,10 +174,9 @@ run_test forecast check_forecast
 run_test plan_file check_plan_file
 for example in $examples; do run_test "plan_$example" check_plan "$example"; done
 for way in one mirrored2 shm2; do
-    for example in softmax loop agent; do run_test "foretold_${example}_$way" check_foretold $example $way 1; done
+    for example in softmax loop agent queues; do run_test "foretold_${example}_$way" check_foretold $example $way 1; done
     run_test "foretold_gan_$way" check_foretold gan $way 2
 done
-run_test foretold_queues check_foretold queues one 1
 for engine in shm tcp; do
     alone "slow_rank_$engine" check_slow $engine
     alone "trace_$engine" check_trace ${engine}3 3

@@ -25,10 +25,10 @@ static double time_copy(const tutti_view *view)
 }
 
 /* Puts what the call gives into the queue, element by element, and takes it out again. */
-static tutti_status pass_through(tutti_queue *queue, const tutti_call *call, double *ret_seconds)
+static tutti_status pass_through(tutti_queue *queue, const tutti_call *call, int count,
+                                 double *ret_seconds)
 {
     tutti_tensor *batch[TUTTI_QUEUE_MAX_COMPONENTS] = {0}, *taken[TUTTI_QUEUE_MAX_COMPONENTS];
-    int count = call->output_count;
     tutti_status status = TUTTI_OK;
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         const tutti_view *view = &call->outputs[i];
@@ -46,13 +46,14 @@ static tutti_status pass_through(tutti_queue *queue, const tutti_call *call, dou
     return TUTTI_OK;
 }
 
-static double time_dequeue(const tutti_call *call)
+/* The first `count` outputs are a tuple's components. */
+static double time_dequeue(const tutti_call *call, int count)
 {
     tutti_queue *queue;
     double seconds = INFINITY;
-    if (tutti__queue_create("rehearsal", 0, call->output_count, NULL, &queue) != TUTTI_OK)
+    if (tutti__queue_create("rehearsal", 0, count, NULL, &queue) != TUTTI_OK)
         return INFINITY;
-    (void)pass_through(queue, call, &seconds);
+    (void)pass_through(queue, call, count, &seconds);
     tutti__queue_release(queue);
     return seconds;
 }
@@ -81,5 +82,8 @@ double tutti__cpu_rehearse_aside(const tutti_node *node, const tutti_call *call)
         return time_copy(&call->inputs[0]);
     if (there && tutti__is(node, "recv"))
         return time_copy(&call->outputs[0]);
-    return there && tutti__is(node, "dequeue_many") ? time_dequeue(call) : INFINITY;
+    if (there && tutti__is(node, "dequeue_own")) /* beside them it says what is missing */
+        return time_dequeue(call, call->output_count - 1);
+    return there && tutti__is(node, "dequeue_many") ? time_dequeue(call, call->output_count)
+                                                    : INFINITY;
 }

@@ -100,6 +100,42 @@ TUTTI_TEST(queue_operators_stack_and_drain)
     tutti_graph_destroy(g);
 }
 
+/* A process's rows, or zeros and 1; need_rows fails on that. */
+TUTTI_TEST(dequeue_own_says_what_is_missing)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym q = tutti_fifo_queue(g, 0, TUTTI_TYPE(TUTTI_F32, 2));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 2), put = tutti_enqueue_many(q, x),
+              close = tutti_queue_close(q, false);
+    const tutti_type types[] = {tutti_type_make(TUTTI_F32, 1, (int64_t[]){2}),
+                                tutti_type_make(TUTTI_F32, 0, NULL)};
+    const tutti_attr attrs[] = {{"types", TUTTI_ATTR_TYPES, 2, {.types = types}},
+                                TUTTI_INT("n", 2)};
+    tutti_sym own = tutti__nary(tutti_op_find("dequeue_own"), 1, &q, 2, attrs);
+    tutti_sym missing = tutti_output_of(own, 1),
+              needed =
+                  tutti__nary(tutti_op_find("need_rows"), 1, &missing, 1, &TUTTI_INT("batch", 7));
+    CHECK_OK(tutti_graph_check(g));
+    bound_queue bound = bind_queue(q);
+    tutti_tensor *rows = MATRIX(TUTTI_F32, 5, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), *none = NULL;
+    CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(x, rows))));
+    CHECK_OK(run_target(close, FEEDS(FEED(q, bound.handle))));
+    tutti_tensor *value = fetch(own, FEEDS(FEED(q, bound.handle)));
+    CHECK_VALUES(value, 0, 1, 2, 3, 4);
+    tutti_tensor_release(value);
+    CHECK_NEAR(fetch_element(needed, 0, FEEDS(FEED(q, bound.handle))), 0, 0);
+    CHECK_NEAR(fetch_element(missing, 0, FEEDS(FEED(q, bound.handle))), 1, 0);
+    value = fetch(own, FEEDS(FEED(q, bound.handle)));
+    CHECK_VALUES(value, 0, 0, 0, 0, 0);
+    tutti_tensor_release(value);
+    CHECK_STATUS(try_fetch(needed, FEEDS(FEED(q, bound.handle)), &none), TUTTI_OUT_OF_RANGE);
+    CHECK_CONTAINS(tutti_error_message(), "fewer left than its rows of a batch of 7");
+    CHECK_INT(tutti__queue_size(bound.queue), 1);
+    tutti_tensor_release(rows);
+    unbind_queue(&bound);
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(queue_operators_carry_strings_and_unknown_shapes)
 {
     tutti_graph *g = new_graph();
