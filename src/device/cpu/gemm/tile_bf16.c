@@ -37,15 +37,6 @@ VEC_INLINE void store8(uint16_t *to, line8 x)
     *(line8_unaligned *)to = x;
 }
 
-static void round_line(int64_t count, const float *from, uint16_t *to)
-{
-    int64_t i = 0;
-    for (; i + VEC_LANES <= count; i += VEC_LANES)
-        round_vec(vec_load(from + i), to + i);
-    for (; i < count; i++)
-        to[i] = round_one(from[i]);
-}
-
 /* Eight lines of a group whose elements stand side by side across the panel: g of them. */
 VEC_INLINE void pack_eight_across(int g, const uint16_t *from, int64_t step, uint16_t *to)
 {
