@@ -24,6 +24,17 @@ VEC_INLINE void finish_row(const tutti_gemm_finish *f, int64_t row, int64_t firs
         else
             vec_store(to + i, sum);
     }
+#if VEC_MASKED
+    if (i < n) {
+        vec sum = vec_load_part(from + i, n - i) + vec_load_part(bias + i, n - i);
+        if (relu)
+            sum = vec_select(vec_le(sum, (vec){0}), (vec){0}, sum);
+        if (bf16)
+            round_part(sum, n - i, to16 + i);
+        else
+            vec_store_part(to + i, sum, n - i);
+    }
+#else
     for (; i < n; i++) {
         float sum = from[i] + bias[i];
         sum = relu && sum <= 0 ? 0 : sum;
@@ -32,6 +43,7 @@ VEC_INLINE void finish_row(const tutti_gemm_finish *f, int64_t row, int64_t firs
         else
             to[i] = sum;
     }
+#endif
 }
 
 static void finish(const tutti_gemm_finish *f)

@@ -18,15 +18,32 @@ VEC_INLINE uint16_t round_one(float x)
     return (uint16_t)(x != x ? bits >> 16 | 0x40 : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
+#if !defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+VEC_INLINE bits_vec rounded_bits(vec x)
+{
+    bits_vec bits = (bits_vec)x, high = bits >> 16;
+    bits_vec rounded = (bits + 0x7fff + (high & 1)) >> 16;
+    return (bits_vec)vec_select(vec_ne(x, x), (vec)(high | 0x40), (vec)rounded);
+}
+#endif
+
 VEC_INLINE void round_vec(vec x, uint16_t *to)
 {
 #if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
     vst1_bf16((bfloat16_t *)to, vget_low_bf16(vcvtq_low_bf16_f32(x)));
 #else
-    bits_vec bits = (bits_vec)x, high = bits >> 16;
-    bits_vec rounded = (bits + 0x7fff + (high & 1)) >> 16;
-    rounded = (bits_vec)vec_select(vec_ne(x, x), (vec)(high | 0x40), (vec)rounded);
-    *(half_unaligned *)to = __builtin_convertvector(rounded, half_vec);
+    *(half_unaligned *)to = __builtin_convertvector(rounded_bits(x), half_vec);
+#endif
+}
+
+/* The first `count` < VEC_LANES of them. */
+VEC_INLINE void round_part(vec x, int64_t count, uint16_t *to)
+{
+#if defined(__AVX512F__)
+    _mm512_mask_cvtepi32_storeu_epi16(to, (__mmask16)((1u << count) - 1), (__m512i)rounded_bits(x));
+#else
+    for (int64_t i = 0; i < count; i++)
+        to[i] = round_one(x[i]);
 #endif
 }
 
@@ -35,8 +52,13 @@ VEC_INLINE void round_line(int64_t count, const float *from, uint16_t *to)
     int64_t i = 0;
     for (; i + VEC_LANES <= count; i += VEC_LANES)
         round_vec(vec_load(from + i), to + i);
+#if VEC_MASKED
+    if (i < count)
+        round_part(vec_load_part(from + i, count - i), count - i, to + i);
+#else
     for (; i < count; i++)
         to[i] = round_one(from[i]);
+#endif
 }
 
 #endif
