@@ -77,41 +77,64 @@ static int64_t shrink(tutti_region *r)
     return best;
 }
 
-/* One region from a node beside a transpose. */
-static tutti_status try_region(tutti_region *r, tutti_node *first, tutti_node **stack)
+/* One region from a node beside a transpose: what turning it gains, and if so said it is turned. */
+static tutti_status try_region(tutti_region *r, tutti_node *first, tutti_node **stack, bool turn,
+                               int64_t *ret_gain)
 {
     tutti_status status = TUTTI_OK;
     r->count = 0;
+    *ret_gain = 0;
     grow(r, first, stack);
     if (r->count == 0)
         return TUTTI_OK;
     qsort(r->nodes, (size_t)r->count, sizeof(tutti_node *), by_id);
     int all = r->count;
     memcpy(stack, r->nodes, (size_t)all * sizeof(tutti_node *));
-    if (shrink(r) > 0 && r->count > 0)
+    *ret_gain = shrink(r);
+    if (turn && *ret_gain > 0 && r->count > 0)
         status = tutti__layout_turn(r);
     for (int i = 0; i < all; i++)
         r->member[stack[i]->id] = false;
     return status;
 }
 
-/* A transpose may end a region, which its order turns, or begin one, which the inverse turns. */
-static tutti_status look_at(tutti_region *r, tutti_node *node, tutti_node **stack)
+/* The region before a transpose, or those behind it; the largest gain of one of them. */
+static tutti_status try_side(tutti_region *r, tutti_node *transpose, bool behind,
+                             tutti_node **stack, bool turn, int64_t *ret_gain)
 {
     int order[TUTTI_MAX_RANK];
+    int64_t gain;
+    *ret_gain = 0;
+    tutti__transpose_order(transpose, order);
+    r->rank = transpose->types[0].rank;
+    for (int i = 0; i < r->rank; i++)
+        r->order[behind ? order[i] : i] = behind ? i : order[i];
+    if (!behind)
+        return transpose->inputs[0].node->scratch == NULL
+                   ? TUTTI_OK
+                   : try_region(r, transpose->inputs[0].node, stack, turn, ret_gain);
+    for (uint32_t u = r->uses->first[transpose->id]; u < r->uses->first[transpose->id + 1]; u++) {
+        TUTTI_TRY(try_region(r, r->uses->users[u], stack, turn, &gain));
+        *ret_gain = gain > *ret_gain ? gain : *ret_gain;
+    }
+    return TUTTI_OK;
+}
+
+/* A transpose may end a region, which its order turns, or begin one, which the inverse turns. The
+ * side that gains more goes first: a cast that is smaller before it than behind it would else draw
+ * the transpose to the far side of it, away from the one that it cancels with. */
+static tutti_status look_at(tutti_region *r, tutti_node *node, tutti_node **stack)
+{
+    int64_t before = 0, behind = 0, gain;
     if (!tutti__is(node, "transpose") || tutti__rewrite_pinned(node) ||
         !tutti_type_is_static(&node->types[0]) || tutti_type_count(&node->types[0]) < 2)
         return TUTTI_OK;
-    tutti__transpose_order(node, order);
-    r->rank = node->types[0].rank;
-    memcpy(r->order, order, sizeof order);
-    if (node->inputs[0].node->scratch != NULL)
-        TUTTI_TRY(try_region(r, node->inputs[0].node, stack));
-    for (int i = 0; i < r->rank; i++)
-        r->order[order[i]] = i;
-    for (uint32_t u = r->uses->first[node->id]; u < r->uses->first[node->id + 1]; u++)
-        TUTTI_TRY(try_region(r, r->uses->users[u], stack));
-    return TUTTI_OK;
+    TUTTI_TRY(try_side(r, node, false, stack, false, &before));
+    if (before > 0)
+        TUTTI_TRY(try_side(r, node, true, stack, false, &behind));
+    bool behind_first = behind > before;
+    TUTTI_TRY(try_side(r, node, behind_first, stack, true, &gain));
+    return try_side(r, node, !behind_first, stack, true, &gain);
 }
 
 static bool has_transposes(const tutti_graph *graph)

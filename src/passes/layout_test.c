@@ -21,6 +21,17 @@ TUTTI_TEST(layout_cancels_across_one_operator)
               1);
 }
 
+/* A value of 16 bits that is widened first: the transposes cancel, rather than that one of them
+ * goes where it moves half as many bytes. */
+TUTTI_TEST(layout_cancels_behind_a_cast)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_BF16, 2, 3, 4, 5));
+    tutti_sym wide = tutti_transpose(tutti_cast(x, TUTTI_F32), 0, 3, 1, 2);
+    tutti__test_result(tutti_transpose(tutti_relu(wide), 0, 2, 3, 1));
+    CHECK_INT(check(g, NULL, "return relu(cast(p0){dtype=f32})"), 1);
+}
+
 TUTTI_TEST(layout_cancels_across_a_tree)
 {
     tutti_graph *g = tutti__test_graph();

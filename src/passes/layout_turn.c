@@ -111,6 +111,22 @@ static bool seen_before(const tutti_region *r, int n, int input)
     return false;
 }
 
+/* Whether an earlier region has been turned, so that a transpose out of it or into it is gone. */
+static bool is_out_of_turned(const tutti_region *r, const tutti_node *transpose)
+{
+    const tutti_node *from = transpose->inputs[0].node;
+    return from->scratch != NULL && r->turned[from->id].node != NULL;
+}
+
+static bool is_into_turned(const tutti_region *r, const tutti_node *transpose)
+{
+    uint32_t first = r->uses->first[transpose->id], end = r->uses->first[transpose->id + 1];
+    for (uint32_t u = first; u < end; u++)
+        if (r->turned[r->uses->users[u]->id].node == NULL)
+            return false;
+    return first < end && !r->uses->wanted[transpose->id];
+}
+
 static int64_t operand_gain(const tutti_region *r, int n, int input)
 {
     tutti_edge edge = r->nodes[n]->inputs[input];
@@ -122,7 +138,7 @@ static int64_t operand_gain(const tutti_region *r, int n, int input)
     tutti__layout_padded(r, type, dims);
     if (tutti__order_moves_nothing(r->rank, dims, r->order))
         return 0;
-    bool inverse = tutti__layout_is_inverse(r, edge.node);
+    bool inverse = tutti__layout_is_inverse(r, edge.node) && !is_out_of_turned(r, edge.node);
     if ((inverse && !only_for_members(r, edge.node)) || seen_before(r, n, input))
         return 0;
     return inverse ? tutti__known_bytes(type) : -tutti__known_bytes(type);
@@ -137,7 +153,8 @@ static int64_t result_gain(const tutti_region *r, const tutti_node *node)
         const tutti_node *user = r->uses->users[u];
         if (r->member[user->id] || tutti__layout_absorbs(r, user))
             continue;
-        if (tutti__layout_is_order(r, user) && !tutti__rewrite_pinned(user))
+        if (tutti__layout_is_order(r, user) && !tutti__rewrite_pinned(user) &&
+            !is_into_turned(r, user))
             gain += bytes;
         else
             needed = true;

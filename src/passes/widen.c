@@ -4,8 +4,9 @@
  *
  *     conv2d(x16, cast16(k32)) -> cast16(conv2d(cast32(x16), k32))    cast32(cast16(y32)) -> y32
  *
- * Convolutions of bf16 become such whose products may be of bf16 (attribute `products`): kernels
- * that round what they multiply read and write 32 bits, beside neighbours that have nothing else.
+ * Convolutions and recurrent networks of bf16 become such whose products may be of bf16 (attribute
+ * `products`): kernels that round what they multiply read and write 32 bits, beside neighbours that
+ * have nothing else.
  *
  * An operator that can do both (element by element, or moving elements) goes with the largest of
  * its inputs, one of 32 bits or rounded from such a one, if somebody wants its value in 32 bits.

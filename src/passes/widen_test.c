@@ -87,6 +87,30 @@ TUTTI_TEST(widen_rounds_at_the_edges)
     tutti_graph_destroy(g);
 }
 
+/* Recurrent networks and their gradients stay in 32 bits but for what they multiply. */
+TUTTI_TEST(widen_lets_recurrent_networks_multiply_16_bits)
+{
+    g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 3, 2, 4));
+    tutti_sym h = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 3, 8));
+    tutti_sym kernel = tutti__test_input(g, 2, TUTTI_TYPE(TUTTI_F32, 4, 24));
+    tutti_sym recurrent = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, 8, 24));
+    tutti_sym bias = tutti__test_input(g, 4, TUTTI_TYPE(TUTTI_F32, 2, 24));
+    tutti_sym y =
+        tutti_gru_of(narrow(x), narrow(h), narrow(kernel), narrow(recurrent), narrow(bias));
+    tutti_sym loss = tutti_sum(tutti_cast(y, TUTTI_F32));
+    tutti_grad grad;
+    tutti_differentiate(loss, 1, &kernel, &grad);
+    tutti__test_result(loss);
+    tutti__test_result(grad.value);
+    tutti__test_passes(1, (const tutti_pass *[]){&tutti_pass_widen}, tutti__test_on_cpu(), g, NULL,
+                       NULL, 0.05);
+    CHECK_INT(count("gru", TUTTI_F32), 1);
+    CHECK_INT(count("gru_backward", TUTTI_F32), 1);
+    CHECK_INT(count_rounded(), 2);
+    tutti_graph_destroy(g);
+}
+
 /* What has a kernel of its own stays, and so does rounding that somebody asked for. */
 TUTTI_TEST(widen_leaves_others)
 {

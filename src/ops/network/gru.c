@@ -46,8 +46,8 @@ tutti_sym(tutti_gru_of)(tutti_sym x, tutti_sym h, tutti_sym kernel, tutti_sym re
     return tutti__rnn_build(&tutti_op_gru, 5, inputs, options);
 }
 
-static const tutti_attr_spec attrs[] = {{"reverse", TUTTI_ATTR_INT, "false"},
-                                        {NULL, TUTTI_ATTR_NONE, NULL}};
+static const tutti_attr_spec attrs[] = {
+    {"reverse", TUTTI_ATTR_INT, "false"}, PRODUCTS_ATTR, {NULL, TUTTI_ATTR_NONE, NULL}};
 
 static const char *const samples[] = {
     "f32[3,4,2] f32[3,3] f32[2,9] f32[3,9] f32[2,9]",

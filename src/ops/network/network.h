@@ -23,6 +23,13 @@ tutti_status tutti__scratch_doubles(tutti_arena *scratch, int64_t count, double 
 #define CALL_INT(call, name) tutti_attr_int((call)->attrs, (call)->attr_count, name)
 #define CALL_FLOAT(call, name) tutti_attr_float((call)->attrs, (call)->attr_count, name)
 
+/* What the products may be made of: "full", the inputs as they are, or "bf16", numbers rounded to
+ * bf16 and summed in f32. A kernel may do better than it must; the references do. */
+#define PRODUCTS_ATTR                                                                              \
+    {                                                                                              \
+        "products", TUTTI_ATTR_STRING, "full"                                                      \
+    }
+
 /* Small dense products, row-major: out[r,c] += sum over k of a[r,k] b[k,c]; and with b transposed,
  * out[r,k] += sum over c of a[r,c] b[k,c]; and out[k,c] += a[k] b[c]. */
 void tutti__add_product(int64_t rows, int64_t inner, int64_t columns, const double *a,

@@ -31,6 +31,7 @@ static tutti_status reference(const tutti_call *call)
 }
 
 static const tutti_attr_spec attrs[] = {{"reverse", TUTTI_ATTR_INT, "false"},
+                                        PRODUCTS_ATTR,
                                         {"grads", TUTTI_ATTR_INT, "3"},
                                         {NULL, TUTTI_ATTR_NONE, NULL}};
 

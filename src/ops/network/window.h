@@ -75,12 +75,6 @@ tutti_convolution tutti__convolution(const tutti_attr *attrs, int attr_count, co
     }
 #define CONVOLUTION_ATTRS CONVOLUTION_ATTRS_("[1,1]", "[0,0,0,0]")
 #define CONVOLUTION3D_ATTRS CONVOLUTION_ATTRS_("[1,1,1]", "[0,0,0,0,0,0]")
-/* What the products may be made of: "full", the inputs as they are, or "bf16", numbers rounded to
- * bf16 and summed in f32. A kernel may do better than it must; the references do. */
-#define PRODUCTS_ATTR                                                                              \
-    {                                                                                              \
-        "products", TUTTI_ATTR_STRING, "full"                                                      \
-    }
 #define SAME_CONVOLUTION(node)                                                                     \
     SAME_ATTR(node, "strides"), SAME_ATTR(node, "dilations"), SAME_ATTR(node, "padding"),          \
         SAME_ATTR(node, "pads"), SAME_ATTR(node, "groups")

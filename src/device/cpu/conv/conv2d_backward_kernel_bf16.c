@@ -51,7 +51,7 @@ static void cut(plan *p)
 static bool make(const tutti_kernel_query *query, plan *ret)
 {
     tutti_convolution c;
-    if (!tutti__rounded_wanted(query->node.attrs, query->node.attr_count, TUTTI_ISA_TEXT) ||
+    if (!tutti__bf16_products(query->node.attrs, query->node.attr_count, TUTTI_ISA_TEXT) ||
         !tutti__conv_query(query, 0, -1, 1, &c) || !tutti__rounded_fits(&c))
         return false;
     *ret = (plan){.tile = tutti__gemm_bf16_tile(),

@@ -16,7 +16,7 @@ static bool make(const tutti_kernel_query *query, layer_plan *ret)
 {
     ret->rounded = NULL;
     return tutti__conv_layer(&query->node, "conv2d_bias_activation", &ret->layer) &&
-           tutti__rounded_wanted(ret->layer.attrs, ret->layer.attr_count, TUTTI_ISA_TEXT) &&
+           tutti__bf16_products(ret->layer.attrs, ret->layer.attr_count, TUTTI_ISA_TEXT) &&
            tutti__rounded_sizes(&ret->layer.shape, false, query->threads, &ret->sizes);
 }
 

@@ -18,13 +18,6 @@ static int64_t floor_divide(int64_t a, int64_t b)
     return a >= 0 ? a / b : -divide_up(-a, b);
 }
 
-bool tutti__rounded_wanted(const tutti_attr *attrs, int attr_count, const char *isa)
-{
-    const tutti_gemm_tile *tile = tutti__gemm_bf16_tile();
-    return tile != NULL && strcmp(tile->isa, isa) == 0 &&
-           strcmp(tutti_attr_string(attrs, attr_count, "products"), "bf16") == 0;
-}
-
 bool tutti__rounded_tap(const tutti_windows *w, int axis, bool turned, int64_t k, int64_t remainder,
                         int64_t *ret_distance, int64_t *ret_remainder)
 {

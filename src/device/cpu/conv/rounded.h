@@ -17,7 +17,7 @@
 #define TUTTI_DEVICE_CPU_CONV_ROUNDED_H
 
 #include "device/cpu/conv/walk.h"
-#include "device/cpu/gemm/tile.h"
+#include "device/cpu/gemm/products.h"
 
 static inline int64_t least(int64_t a, int64_t b)
 {
@@ -60,10 +60,6 @@ typedef struct tutti_rounded_plan {
     int64_t phases;
     tutti_rounded_phase *phase;
 } tutti_rounded_plan;
-
-/* Whether a node with these attributes may be computed so by the set of instructions `isa`: it
- * allows products of bf16, and that set has the best tiles of this CPU for them. */
-bool tutti__rounded_wanted(const tutti_attr *attrs, int attr_count, const char *isa);
 
 /* Whether there are enough channels and filters, and the taps stand near enough to each other. */
 bool tutti__rounded_fits(const tutti_convolution *c);

@@ -5,7 +5,7 @@ bool tutti__rounded_query(const tutti_kernel_query *query, const char *isa, bool
                           tutti_rounded_plan *ret_sizes)
 {
     tutti_convolution c;
-    return tutti__rounded_wanted(query->node.attrs, query->node.attr_count, isa) &&
+    return tutti__bf16_products(query->node.attrs, query->node.attr_count, isa) &&
            (turned ? tutti__conv_query(query, -1, 0, 1, &c)
                    : tutti__conv_query(query, 0, 1, -1, &c)) &&
            tutti__rounded_sizes(&c, turned, query->threads, ret_sizes);

@@ -4,32 +4,8 @@
 
 #include <string.h>
 
+#include "device/cpu/gemm/round.h"
 #include "device/cpu/gemm/tile.h"
-#include "device/cpu/vector.h"
-
-typedef uint32_t bits_vec __attribute__((vector_size(VEC_BYTES)));
-typedef uint16_t half_vec __attribute__((vector_size(VEC_BYTES / 2)));
-typedef uint16_t half_unaligned __attribute__((vector_size(VEC_BYTES / 2), aligned(2), may_alias));
-
-/* To nearest even; a NaN stays one. */
-VEC_INLINE uint16_t round_one(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (uint16_t)(x != x ? bits >> 16 | 0x40 : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
-}
-
-VEC_INLINE void round_vec(vec x, uint16_t *to)
-{
-#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
-    vst1_bf16((bfloat16_t *)to, vget_low_bf16(vcvtq_low_bf16_f32(x)));
-#else
-    bits_vec bits = (bits_vec)x, high = bits >> 16;
-    bits_vec rounded = (bits + 0x7fff + (high & 1)) >> 16;
-    rounded = (bits_vec)vec_select(vec_ne(x, x), (vec)(high | 0x40), (vec)rounded);
-    *(half_unaligned *)to = __builtin_convertvector(rounded, half_vec);
-#endif
-}
 
 /* As relu says, a NaN stays one. */
 VEC_INLINE void finish_row(const tutti_gemm_finish *f, int64_t row, int64_t first, int64_t n,
@@ -48,6 +24,17 @@ VEC_INLINE void finish_row(const tutti_gemm_finish *f, int64_t row, int64_t firs
         else
             vec_store(to + i, sum);
     }
+#if VEC_MASKED
+    if (i < n) {
+        vec sum = vec_load_part(from + i, n - i) + vec_load_part(bias + i, n - i);
+        if (relu)
+            sum = vec_select(vec_le(sum, (vec){0}), (vec){0}, sum);
+        if (bf16)
+            round_part(sum, n - i, to16 + i);
+        else
+            vec_store_part(to + i, sum, n - i);
+    }
+#else
     for (; i < n; i++) {
         float sum = from[i] + bias[i];
         sum = relu && sum <= 0 ? 0 : sum;
@@ -56,6 +43,7 @@ VEC_INLINE void finish_row(const tutti_gemm_finish *f, int64_t row, int64_t firs
         else
             to[i] = sum;
     }
+#endif
 }
 
 static void finish(const tutti_gemm_finish *f)

@@ -134,16 +134,17 @@ static void pack_piece(void *context, int64_t index)
 }
 
 /* C[rows from `row`, panel j] = or += the block of `depth` that begins at p. `to` is the first
- * element of those rows and columns. */
-static void multiply_panel(const chunk *c, int64_t row, int64_t rows, int64_t j, int64_t p,
-                           int64_t depth, float *to, int64_t ldc, bool add)
+ * element of those rows and columns, with room for n of them: those that there are, or the whole
+ * panel. */
+static void multiply_panel(const chunk *c, int64_t row, int64_t rows, int64_t j, int64_t n,
+                           int64_t p, int64_t depth, float *to, int64_t ldc, bool add)
 {
     const tutti_gemm_tile *tile = c->plan->tile;
     const tutti_gemm *g = c->gemm;
-    int64_t width, start = panel_start(c, j, &width), n = least(width, c->n - start);
+    int64_t width, start = panel_start(c, j, &width);
     const void *b = packed_at(c, c->packed_b, c->panels.padded, start, p, depth);
     const void *a = packed_at(c, c->packed_a, round_up(c->m, tile->rows), row, p, depth);
-    if (c->direct_columns && n == width)
+    if (c->direct_columns && width <= c->n - start)
         tile->multiply_columns(rows, depth, a, g->b + (c->k0 + p) * g->ldb + c->n0 + start, g->ldb,
                                width, to, ldc, add);
     else if (c->direct)
@@ -160,7 +161,8 @@ static void multiply_block(const chunk *c, int64_t row, int64_t rows, int64_t fi
     for (int64_t j = first; j < end; j++) {
         int64_t width, start = panel_start(c, j, &width);
         if (start < c->n)
-            multiply_panel(c, row, rows, j, p, depth, to + start, ldc, add);
+            multiply_panel(c, row, rows, j, least(width, c->n - start), p, depth, to + start, ldc,
+                           add);
     }
 }
 
@@ -192,7 +194,7 @@ static void multiply_rounded(const chunk *c, int64_t row, int64_t rows, int64_t 
         if (start >= c->n)
             continue;
         for (int64_t p = 0; p < c->k; p += depth)
-            multiply_panel(c, row, rows, j, p, least(depth, c->k - p), sums, width, p > 0);
+            multiply_panel(c, row, rows, j, width, p, least(depth, c->k - p), sums, width, p > 0);
         tutti__gemm_finish(c->plan->tile, c->gemm, c->m0 + row, rows, c->n0 + start,
                            least(width, c->n - start), sums, width);
     }

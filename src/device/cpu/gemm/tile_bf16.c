@@ -21,6 +21,7 @@ enum { CHUNK = 64, WIDEST = ROWS > WIDE ? ROWS : WIDE };
 typedef uint16_t line8 __attribute__((vector_size(16)));
 typedef uint16_t line8_unaligned __attribute__((vector_size(16), aligned(2), may_alias));
 typedef uint32_t pair4 __attribute__((vector_size(16)));
+typedef uint64_t half2 __attribute__((vector_size(16)));
 
 VEC_INLINE line8 zip_low(line8 a, line8 b)
 {
@@ -37,49 +38,46 @@ VEC_INLINE void store8(uint16_t *to, line8 x)
     *(line8_unaligned *)to = x;
 }
 
-static void round_line(int64_t count, const float *from, uint16_t *to)
-{
-    int64_t i = 0;
-    for (; i + VEC_LANES <= count; i += VEC_LANES)
-        round_vec(vec_load(from + i), to + i);
-    for (; i < count; i++)
-        to[i] = round_one(from[i]);
-}
-
-/* Eight lines of a group whose elements stand side by side across the panel: g of them. */
-VEC_INLINE void pack_eight_across(int g, const uint16_t *from, int64_t step, uint16_t *to)
+/* Four steps of k of eight lines that stand side by side across the panel: two lines in each of
+ * `ret`. */
+VEC_INLINE void zip_four(const uint16_t *from, int64_t step, line8 ret[4])
 {
     line8 r[4];
-    VEC_UNROLL for (int i = 0; i < g && i < 4; i++) r[i] =
-        *(const line8_unaligned *)(from + i * step);
-    line8 low = zip_low(r[0], r[1]), high = zip_high(r[0], r[1]);
+    VEC_UNROLL for (int i = 0; i < 4; i++) r[i] = *(const line8_unaligned *)(from + i * step);
+    pair4 low = (pair4)zip_low(r[0], r[1]), high = (pair4)zip_high(r[0], r[1]);
+    pair4 next_low = (pair4)zip_low(r[2], r[3]), next_high = (pair4)zip_high(r[2], r[3]);
+    ret[0] = (line8)__builtin_shufflevector(low, next_low, 0, 4, 1, 5);
+    ret[1] = (line8)__builtin_shufflevector(low, next_low, 2, 6, 3, 7);
+    ret[2] = (line8)__builtin_shufflevector(high, next_high, 0, 4, 1, 5);
+    ret[3] = (line8)__builtin_shufflevector(high, next_high, 2, 6, 3, 7);
+}
+
+/* Eight lines of a group of g steps, 2 or 4. */
+VEC_INLINE void pack_eight_across(int g, const uint16_t *from, int64_t step, uint16_t *to)
+{
     if (g == 2) {
-        store8(to, low);
-        store8(to + 8, high);
+        line8 first = *(const line8_unaligned *)from;
+        line8 next = *(const line8_unaligned *)(from + step);
+        store8(to, zip_low(first, next));
+        store8(to + 8, zip_high(first, next));
         return;
     }
-    line8 next_low = zip_low(r[2], r[3]), next_high = zip_high(r[2], r[3]);
-    store8(to, (line8)__builtin_shufflevector((pair4)low, (pair4)next_low, 0, 4, 1, 5));
-    store8(to + 8, (line8)__builtin_shufflevector((pair4)low, (pair4)next_low, 2, 6, 3, 7));
-    store8(to + 16, (line8)__builtin_shufflevector((pair4)high, (pair4)next_high, 0, 4, 1, 5));
-    store8(to + 24, (line8)__builtin_shufflevector((pair4)high, (pair4)next_high, 2, 6, 3, 7));
+    line8 lines[4];
+    zip_four(from, step, lines);
+    VEC_UNROLL for (int i = 0; i < 4; i++) store8(to + 8 * i, lines[i]);
 }
 
 /* 8 x 8 elements across the panel, into lines that are g elements long. */
 VEC_INLINE void transpose_eight(int g, const uint16_t *from, int64_t step, uint16_t *to)
 {
-    uint64_t words[16];
-    VEC_UNROLL for (int half = 0; half < 2; half++)
+    line8 first[4], next[4];
+    zip_four(from, step, first);
+    zip_four(from + 4 * step, step, next);
+    VEC_UNROLL for (int i = 0; i < 4; i++)
     {
-        uint16_t *part = (uint16_t *)(void *)(words + 8 * half);
-        uint16_t mixed[32];
-        pack_eight_across(4, from + 4 * half * step, step, mixed);
-        memcpy(part, mixed, sizeof mixed);
-    }
-    VEC_UNROLL for (int i = 0; i < 8; i++)
-    {
-        memcpy(to + i * g, &words[i], 8);
-        memcpy(to + i * g + 4, &words[8 + i], 8);
+        half2 a = (half2)first[i], b = (half2)next[i];
+        store8(to + 2 * i * g, (line8)__builtin_shufflevector(a, b, 0, 2));
+        store8(to + (2 * i + 1) * g, (line8)__builtin_shufflevector(a, b, 1, 3));
     }
 }
 
@@ -117,15 +115,14 @@ VEC_INLINE void pack_along(int g, int64_t width, int64_t count, int64_t k, const
     }
 }
 
-/* Zeros past the last line and past k. */
+/* Zeros past the last line and past k, where whole groups are cleared before they are packed. */
 static void pack_zeros(int g, int64_t width, int64_t count, int64_t k, int64_t padded,
                        uint16_t *panel)
 {
     for (int64_t p = 0; p < padded && count < width; p += g)
         memset(panel + (p * width + count * g), 0, (size_t)((width - count) * g) * 2);
-    for (int64_t p = k; p < padded; p++)
-        for (int64_t i = 0; i < count; i++)
-            panel[(p / g * width + i) * g + p % g] = 0;
+    for (int64_t p = k / g * g; p < padded; p += g)
+        memset(panel + p * width, 0, (size_t)(count * g) * 2);
 }
 
 VEC_INLINE void pack_bf16(int g, const tutti_gemm_lines *l, int64_t k, const uint16_t *source,

@@ -7,24 +7,36 @@
 typedef struct backward_work {
     const tutti_sequence_plan *plan;
     const tutti_call *call;
-    const float *first_h, *first_c, *y, *reserve, *y_grad, *reserve_grad, *packed;
-    float *dh, *dc, *da, *db, *before, *sums;
+    const float *first_h, *first_c, *y, *reserve, *y_grad, *reserve_grad;
+    const void *packed; /* recurrent */
+    const int32_t *groups;
+    float *dh, *dc, *sums;
+    void *da, *db, *before; /* of all steps, f32 or bf16 */
     tutti_slots slots;
 } backward_work;
+
+/* `count` numbers of `from` to what is kept of all steps, from element `at` on. */
+static void keep(const tutti_sequence_plan *p, const float *from, int64_t count, void *kept,
+                 int64_t at)
+{
+    if (p->rounded)
+        p->rows->round(count, from, (uint16_t *)kept + at);
+    else
+        memcpy((float *)kept + at, from, (size_t)count * sizeof(float));
+}
 
 /* What the gates of a step took, beside its da, for the gradients of the weights. */
 static void keep_taken(const backward_work *w, int64_t at, const float *h_before)
 {
     const tutti_sequence_plan *p = w->plan;
-    float *to = w->before + at * p->taken;
-    int64_t features = p->taken - p->units;
-    memcpy(to, (const float *)w->call->inputs[0].data + at * p->features,
-           (size_t)features * sizeof(float));
-    memcpy(to + features, h_before, (size_t)p->units * sizeof(float));
+    int64_t features = p->taken - p->units, to = at * p->taken;
+    keep(p, (const float *)w->call->inputs[0].data + at * p->features, features, w->before, to);
+    keep(p, h_before, p->units, w->before, to + features);
 }
 
-/* The gradients of one row at one step; false when the row is past its length there. */
-static bool step_row(const backward_work *w, int64_t row, int64_t step)
+/* The gradients of one row at one step, da and db among them; false when the row is past its length
+ * there. */
+static bool step_row(const backward_work *w, int64_t row, int64_t step, float *da, float *db)
 {
     const tutti_sequence_plan *p = w->plan;
     int64_t units = p->units, time = tutti__sequence_time(p, step), at = row * p->time + time;
@@ -34,7 +46,6 @@ static bool step_row(const backward_work *w, int64_t row, int64_t step)
         p->rows->add(dh, w->y_grad + at * units, units);
     if (dc != NULL && w->reserve_grad != NULL)
         p->rows->add(dc, w->reserve_grad + at * p->kept + p->kept - units, units);
-    float *da = w->da + at * p->wide, *db = w->db + at * p->wide;
     const float *h_before = before < 0 ? w->first_h + row * units : w->y + before * units;
     keep_taken(w, at, h_before);
     if (time >= tutti__sequence_length(p, w->call, row)) {
@@ -57,36 +68,81 @@ static bool step_row(const backward_work *w, int64_t row, int64_t step)
         s.c_before =
             before < 0 ? w->first_c + row * units : w->reserve + before * p->kept + p->kept - units;
     p->rows->back(&s);
-    float *sums = w->sums + row / p->group * p->cell->biases * p->wide;
+    float *sums = w->sums + row / TUTTI_SEQUENCE_SUM_ROWS * p->cell->biases * p->wide;
     p->rows->add(sums, da, p->wide);
     if (!p->joint)
         p->rows->add(sums + p->wide, db, p->wide);
     return true;
 }
 
-/* dh += db recurrent^T for the rows of a group at one time. Rows of db lie `time` steps apart. */
+/* A group of rows on its way through the steps. */
+typedef struct group_walk {
+    int64_t first, rows;
+    float *slot, *da, *db; /* da, db: of a step, rounded when it is done */
+} group_walk;
+
+/* All rows of a group at one step; false when all of them are past their lengths. */
+static bool step_group(const backward_work *w, const group_walk *g, int64_t step)
+{
+    const tutti_sequence_plan *p = w->plan;
+    bool any = false;
+    for (int64_t i = 0; i < g->rows; i++) {
+        int64_t row = g->first + i;
+        int64_t at = (row * p->time + tutti__sequence_time(p, step)) * p->wide;
+        float *da = p->rounded ? g->da + i * p->wide : (float *)w->da + at;
+        float *db = p->joint ? da : p->rounded ? g->db + i * p->wide : (float *)w->db + at;
+        any |= step_row(w, row, step, da, db);
+        if (p->rounded)
+            keep(p, da, p->wide, w->da, at);
+        if (p->rounded && !p->joint)
+            keep(p, db, p->wide, w->db, at);
+    }
+    return any;
+}
+
+/* dh += db recurrent^T for the rows of a group. */
+static void add_to_states(const backward_work *w, const group_walk *g, int64_t step)
+{
+    const tutti_sequence_plan *p = w->plan;
+    float *dh = w->dh + g->first * p->units;
+    if (p->rounded) {
+        const tutti_rounded_step *s = &p->by_step;
+        uint16_t *panel = (uint16_t *)(g->slot + tutti__rounded_step_sum_floats(s));
+        tutti__rounded_step_lay(s, g->rows, p->joint ? g->da : g->db, p->wide, panel);
+        tutti__rounded_step_multiply(s, g->rows, panel, w->groups, w->packed, g->slot);
+        for (int64_t i = 0; i < g->rows; i++)
+            p->rows->add(dh + i * p->units, g->slot + i * s->columns, p->units);
+        return;
+    }
+    int64_t at = g->first * p->time + tutti__sequence_time(p, step);
+    tutti_gemm product = {.add = true, /* rows of db lie `time` steps apart */
+                          .m = g->rows,
+                          .n = p->units,
+                          .k = p->wide,
+                          .a = (const float *)w->db + at * p->wide,
+                          .c = dh,
+                          .lda = p->time * p->wide,
+                          .ldc = p->units};
+    tutti__gemm_with(p->back_x.tile, &product, w->packed, g->slot);
+}
+
 static void walk_group(void *context, int64_t index)
 {
     backward_work *w = context;
     const tutti_sequence_plan *p = w->plan;
     int64_t first = index * p->group, rest = p->batch - first;
-    float *scratch = tutti__slot_take(&w->slots);
-    tutti_gemm product = {.add = true,
-                          .m = rest < p->group ? rest : p->group,
-                          .n = p->units,
-                          .k = p->wide,
-                          .c = w->dh + first * p->units,
-                          .lda = p->time * p->wide,
-                          .ldc = p->units};
-    for (int64_t step = p->time - 1; step >= 0; step--) {
-        bool any = false;
-        for (int64_t i = 0; i < product.m; i++)
-            any |= step_row(w, first + i, step);
-        product.a = w->db + (first * p->time + tutti__sequence_time(p, step)) * p->wide;
-        if (any)
-            tutti__gemm_with(p->back_x.tile, &product, w->packed, scratch);
+    group_walk g = {.first = first,
+                    .rows = rest < p->group ? rest : p->group,
+                    .slot = tutti__slot_take(&w->slots)};
+    if (p->rounded) {
+        g.da = g.slot + tutti__rounded_step_sum_floats(&p->by_step) +
+               tutti__rounded_step_panel_floats(&p->by_step);
+        g.db = g.da + p->group * p->wide;
     }
-    tutti__slot_give(&w->slots, scratch);
+    for (int64_t step = p->time - 1; step >= 0; step--)
+        if (step_group(w, &g, step))
+            add_to_states(w, &g, step);
+    tutti__slot_give(&w->slots, g.slot);
 }
 
 /* dx = da kernel^T */
@@ -94,6 +150,7 @@ static void input_gradients(const tutti_call *call, const backward_work *w, floa
 {
     const tutti_sequence_plan *p = w->plan;
     tutti_gemm by_x = {.trans_b = true,
+                       .a_bf16 = p->rounded,
                        .m = p->steps,
                        .n = p->features,
                        .k = p->wide,
@@ -106,11 +163,13 @@ static void input_gradients(const tutti_call *call, const backward_work *w, floa
     tutti__gemm_run(&p->back_x, call->pool, &by_x, gemm);
 }
 
-/* to[m, wide] = taken^T by */
-static void multiply_taken(const tutti_call *call, const tutti_gemm_plan *plan, const float *taken,
-                           const float *by, float *to, float *gemm)
+/* to[m, wide] = taken^T by, `by` and, if so said, `taken` as they were kept. */
+static void multiply_taken(const backward_work *w, const tutti_gemm_plan *plan, const void *taken,
+                           bool kept, const void *by, float *to, float *gemm)
 {
     tutti_gemm product = {.trans_a = true,
+                          .a_bf16 = kept && w->plan->rounded,
+                          .b_bf16 = w->plan->rounded,
                           .m = plan->m,
                           .n = plan->n,
                           .k = plan->k,
@@ -120,7 +179,7 @@ static void multiply_taken(const tutti_call *call, const tutti_gemm_plan *plan, 
                           .lda = plan->m,
                           .ldb = plan->n,
                           .ldc = plan->n};
-    tutti__gemm_run(plan, call->pool, &product, gemm);
+    tutti__gemm_run(plan, w->call->pool, &product, gemm);
 }
 
 /* A row of the joint gradients to where it belongs. */
@@ -136,7 +195,7 @@ static void part_joined(void *context, int64_t row)
     memcpy(to, joined + row * p->wide, (size_t)p->wide * sizeof(float));
 }
 
-/* dkernel = x^T da, drecurrent = h_before^T db, dbias = the groups' sums of da (and db). */
+/* dkernel = x^T da, drecurrent = h_before^T db, dbias = the rows' sums of da (and db). */
 static void weight_gradients(const tutti_call *call, backward_work *w, float *gemm)
 {
     const tutti_sequence_plan *p = w->plan;
@@ -144,18 +203,18 @@ static void weight_gradients(const tutti_call *call, backward_work *w, float *ge
     float *by_bias = call->outputs[recurrent + 1].data;
     if (p->joint) {
         float *joined = (float *)call->workspace + p->joined;
-        multiply_taken(call, &p->back_joint, w->before, w->da, joined, gemm);
+        multiply_taken(w, &p->back_joint, w->before, true, w->da, joined, gemm);
         tutti_parallel(call, p->taken, part_joined, w);
     } else {
-        multiply_taken(call, &p->back_kernel, call->inputs[0].data, w->da,
+        multiply_taken(w, &p->back_kernel, call->inputs[0].data, false, w->da,
                        call->outputs[kernel].data, gemm);
-        multiply_taken(call, &p->back_recurrent, w->before, w->db, call->outputs[recurrent].data,
+        multiply_taken(w, &p->back_recurrent, w->before, true, w->db, call->outputs[recurrent].data,
                        gemm);
     }
     int64_t biases = p->cell->biases * p->wide;
     memcpy(by_bias, w->sums, (size_t)biases * sizeof(float));
-    for (int64_t group = 1; group < tutti__sequence_groups(p); group++)
-        p->rows->add(by_bias, w->sums + group * biases, biases);
+    for (int64_t i = 1; i < tutti__sequence_sums(p); i++)
+        p->rows->add(by_bias, w->sums + i * biases, biases);
 }
 
 static const float *slot_data(const tutti_call *call, int slot)
@@ -176,6 +235,20 @@ static void start_states(const tutti_call *call, const tutti_sequence_plan *p)
     }
 }
 
+/* recurrent^T, for all steps. */
+static void pack_recurrent(const tutti_call *call, const tutti_sequence_plan *p, float *memory)
+{
+    const float *weights = call->inputs[p->slots.recurrent].data;
+    if (p->rounded) {
+        tutti__rounded_step_pack(&p->by_step, weights, 1, p->wide, (void *)(memory + p->packed));
+        tutti__rounded_step_groups(&p->by_step, (void *)(memory + p->groups));
+        return;
+    }
+    tutti_gemm recurrent = {
+        .trans_b = true, .n = p->units, .k = p->wide, .b = weights, .ldb = p->wide};
+    tutti__gemm_pack(p->back_x.tile, &recurrent, memory + p->packed);
+}
+
 tutti_status tutti__sequence_run_backward(const tutti_call *call)
 {
     const tutti_sequence_plan *p = call->plan;
@@ -189,6 +262,7 @@ tutti_status tutti__sequence_run_backward(const tutti_call *call)
                        .reserve = slot_data(call, p->slots.reserve),
                        .y_grad = slot_data(call, p->slots.grads[0]),
                        .packed = memory + p->packed,
+                       .groups = (const void *)(memory + p->groups),
                        .dh = call->outputs[1].data,
                        .dc = two ? call->outputs[2].data : NULL,
                        .da = memory + p->a,
@@ -198,16 +272,11 @@ tutti_status tutti__sequence_run_backward(const tutti_call *call)
     if (p->kept > 0)
         w.reserve_grad = slot_data(call, p->slots.grads[1 + p->cell->states]);
     start_states(call, p);
-    const int64_t groups = tutti__sequence_groups(p);
-    memset(w.sums, 0, (size_t)(groups * p->cell->biases * p->wide) * sizeof(float));
-    tutti_gemm recurrent = {.trans_b = true,
-                            .n = p->units,
-                            .k = p->wide,
-                            .b = call->inputs[p->slots.recurrent].data,
-                            .ldb = p->wide};
-    tutti__gemm_pack(p->back_x.tile, &recurrent, memory + p->packed);
+    memset(w.sums, 0,
+           (size_t)(tutti__sequence_sums(p) * p->cell->biases * p->wide) * sizeof(float));
+    pack_recurrent(call, p, memory);
     tutti__slots_start(&w.slots, memory + p->slot, p->slot_floats * sizeof(float), p->threads);
-    tutti_parallel(call, groups, walk_group, &w);
+    tutti_parallel(call, tutti__sequence_groups(p), walk_group, &w);
     input_gradients(call, &w, memory + p->gemm);
     weight_gradients(call, &w, memory + p->gemm);
     return TUTTI_OK;

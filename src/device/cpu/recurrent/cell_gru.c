@@ -40,4 +40,5 @@ const tutti_rows_cell TUTTI_ISA_NAME(tutti_rows_cell_gru) = {
     .step = step,
     .back = back,
     .add = add,
+    .round = round_row,
 };

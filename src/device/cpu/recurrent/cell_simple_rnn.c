@@ -23,4 +23,5 @@ const tutti_rows_cell TUTTI_ISA_NAME(tutti_rows_cell_simple_rnn) = {
     .step = step,
     .back = back,
     .add = add,
+    .round = round_row,
 };

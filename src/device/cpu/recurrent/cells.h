@@ -21,7 +21,8 @@ typedef struct tutti_rows_cell {
     const tutti_cell *cell;
     void (*step)(const tutti_row_step *s);
     void (*back)(const tutti_row_step *s);
-    void (*add)(float *to, const float *from, int64_t count); /* to += from */
+    void (*add)(float *to, const float *from, int64_t count);      /* to += from */
+    void (*round)(int64_t count, const float *from, uint16_t *to); /* to bf16 */
 } tutti_rows_cell;
 
 const tutti_rows_cell *tutti__rows_cell(const tutti_cell *cell);

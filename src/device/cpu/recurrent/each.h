@@ -2,6 +2,7 @@
 #ifndef TUTTI_DEVICE_CPU_RECURRENT_EACH_H
 #define TUTTI_DEVICE_CPU_RECURRENT_EACH_H
 
+#include "device/cpu/gemm/round.h"
 #include "device/cpu/recurrent/cells.h"
 #include "device/cpu/row/row.h"
 
@@ -32,6 +33,11 @@
 static void add(float *to, const float *from, int64_t count)
 {
     ROW_MAP(to, count, ROW_AT(to) + ROW_AT(from));
+}
+
+static void round_row(int64_t count, const float *from, uint16_t *to)
+{
+    round_line(count, from, to);
 }
 
 #endif

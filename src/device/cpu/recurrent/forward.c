@@ -6,7 +6,9 @@
 typedef struct forward_work {
     const tutti_sequence_plan *plan;
     const tutti_call *call;
-    const float *a, *packed, *bias, *state_bias;
+    const float *a, *bias, *state_bias;
+    const void *packed; /* recurrent */
+    const int32_t *groups;
     float *y, *h, *c, *reserve;
     tutti_slots slots;
 } forward_work;
@@ -36,25 +38,49 @@ static void step_row(const forward_work *w, int64_t row, int64_t time, const flo
     memcpy(w->y + at * units, h, bytes);
 }
 
+/* b = h recurrent for `rows` rows; `scratch` follows b in the slot. */
+static void multiply_states(const forward_work *w, int64_t first, int64_t rows, float *b)
+{
+    const tutti_sequence_plan *p = w->plan;
+    const float *h = w->h + first * p->units;
+    if (p->rounded) {
+        uint16_t *panel = (uint16_t *)(b + tutti__rounded_step_sum_floats(&p->by_step));
+        tutti__rounded_step_lay(&p->by_step, rows, h, p->units, panel);
+        tutti__rounded_step_multiply(&p->by_step, rows, panel, w->groups, w->packed, b);
+        return;
+    }
+    tutti_gemm product = {
+        .m = rows, .n = p->wide, .k = p->units, .a = h, .c = b, .lda = p->units, .ldc = p->wide};
+    tutti__gemm_with(p->project.tile, &product, w->packed, b + p->group * p->wide);
+}
+
 static void walk_group(void *context, int64_t index)
 {
     forward_work *w = context;
     const tutti_sequence_plan *p = w->plan;
     int64_t first = index * p->group, rest = p->batch - first;
-    float *b = tutti__slot_take(&w->slots), *scratch = b + p->group * p->wide;
-    tutti_gemm product = {.m = rest < p->group ? rest : p->group,
-                          .n = p->wide,
-                          .k = p->units,
-                          .a = w->h + first * p->units,
-                          .c = b,
-                          .lda = p->units,
-                          .ldc = p->wide};
+    int64_t rows = rest < p->group ? rest : p->group;
+    int64_t apart = p->rounded ? p->by_step.columns : p->wide;
+    float *b = tutti__slot_take(&w->slots);
     for (int64_t step = 0; step < p->time; step++) {
-        tutti__gemm_with(p->project.tile, &product, w->packed, scratch);
-        for (int64_t i = 0; i < product.m; i++)
-            step_row(w, first + i, tutti__sequence_time(p, step), b + i * p->wide);
+        multiply_states(w, first, rows, b);
+        for (int64_t i = 0; i < rows; i++)
+            step_row(w, first + i, tutti__sequence_time(p, step), b + i * apart);
     }
     tutti__slot_give(&w->slots, b);
+}
+
+/* The recurrent weights, for all steps. */
+static void pack_recurrent(const tutti_call *call, const tutti_sequence_plan *p, float *memory)
+{
+    const float *weights = call->inputs[2 + p->cell->states].data;
+    if (p->rounded) {
+        tutti__rounded_step_pack(&p->by_step, weights, p->wide, 1, (void *)(memory + p->packed));
+        tutti__rounded_step_groups(&p->by_step, (void *)(memory + p->groups));
+        return;
+    }
+    tutti_gemm recurrent = {.n = p->wide, .k = p->units, .b = weights, .ldb = p->wide};
+    tutti__gemm_pack(p->project.tile, &recurrent, memory + p->packed);
 }
 
 tutti_status tutti__sequence_run(const tutti_call *call)
@@ -67,6 +93,7 @@ tutti_status tutti__sequence_run(const tutti_call *call)
                       .call = call,
                       .a = a,
                       .packed = memory + p->packed,
+                      .groups = (const void *)(memory + p->groups),
                       .bias = bias,
                       .state_bias = p->cell->biases == 2 ? bias + p->wide : NULL,
                       .y = call->outputs[0].data,
@@ -86,10 +113,8 @@ tutti_status tutti__sequence_run(const tutti_call *call)
                           .ldb = p->wide,
                           .ldc = p->wide};
     tutti__gemm_run(&p->project, call->pool, &project, memory + p->gemm);
-    tutti_gemm recurrent = {
-        .n = p->wide, .k = p->units, .b = call->inputs[kernel + 1].data, .ldb = p->wide};
-    tutti__gemm_pack(p->project.tile, &recurrent, memory + p->packed);
+    pack_recurrent(call, p, memory);
     tutti__slots_start(&w.slots, memory + p->slot, p->slot_floats * sizeof(float), p->threads);
-    tutti_parallel(call, (p->batch + p->group - 1) / p->group, walk_group, &w);
+    tutti_parallel(call, tutti__sequence_groups(p), walk_group, &w);
     return TUTTI_OK;
 }

@@ -1,25 +1,24 @@
 /* lstm.c: lstm over sequences, forward. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/isa.h"
-#include "device/cpu/isa.h"
 #include "device/cpu/recurrent/sequence.h"
+
+static const tutti_sequence_kind kind = {.cell = &tutti__lstm_cell};
 
 static int score(const tutti_kernel_query *query)
 {
-    bool best = strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) == 0;
-    return best && tutti__sequence_suits(query, &tutti__lstm_cell) ? 100 : 0;
+    return tutti__sequence_score(query, kind, TUTTI_ISA_TEXT);
 }
 
 static size_t workspace(const tutti_kernel_query *query)
 {
-    return tutti__sequence_workspace(query, &tutti__lstm_cell, false);
+    return tutti__sequence_workspace(query, kind);
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    return tutti__sequence_prepare(query, &tutti__lstm_cell, false, ret_plan);
+    return tutti__sequence_prepare(query, kind, ret_plan);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lstm) = {
@@ -28,7 +27,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lstm) = {
     .op = "lstm",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
     .score = score,
     .workspace = workspace,
     .prepare = prepare,

@@ -3,8 +3,13 @@
 #define TUTTI_DEVICE_CPU_RECURRENT_PLAN_H
 
 #include "device/cpu/gemm/gemm.h"
+#include "device/cpu/recurrent/rounded_step.h"
 #include "device/cpu/recurrent/sequence.h"
 #include "device/cpu/slots.h"
+
+/* Rows whose gradients of the biases are summed together: not the group, which depends on the
+ * number of threads. */
+enum { TUTTI_SEQUENCE_SUM_ROWS = 8 };
 
 typedef struct tutti_sequence_plan {
     const tutti_rows_cell *rows;
@@ -13,15 +18,17 @@ typedef struct tutti_sequence_plan {
     int lengths;           /* input, or -1 */
     bool reverse;
     int64_t batch, time, features, units, wide, kept, steps; /* steps = batch * time */
-    int64_t group;                                           /* rows that walk together */
+    int64_t group; /* rows that walk together, a multiple of TUTTI_SEQUENCE_SUM_ROWS */
     int threads;
-    bool joint;    /* da is db: one product gives the gradients of both weights */
-    int64_t taken; /* floats that a step took for them: x if joint, then h before */
+    bool rounded;               /* products of bf16, and bf16 is what is kept for them */
+    tutti_rounded_step by_step; /* of those: h recurrent, or db recurrent^T, at each step */
+    bool joint;                 /* da is db: one product gives the gradients of both weights */
+    int64_t taken;              /* floats that a step took for them: x if joint, then h before */
     /* Products over all steps: x kernel; da kernel^T, x^T da, h_before^T db, or [x h_before]^T da.
      */
     tutti_gemm_plan project, back_x, back_kernel, back_recurrent, back_joint;
     /* Parts of the workspace, in floats from its start. */
-    size_t a, b, before, sums, joined, packed, gemm, slot, slot_floats, total;
+    size_t a, b, before, sums, joined, packed, groups, gemm, slot, slot_floats, total;
 } tutti_sequence_plan;
 
 /* How many groups a batch has. */
@@ -30,8 +37,10 @@ static inline int64_t tutti__sequence_groups(const tutti_sequence_plan *p)
     return (p->batch + p->group - 1) / p->group;
 }
 
-bool tutti__sequence_plan(const tutti_kernel_query *query, const tutti_cell *cell, bool backward,
-                          tutti_sequence_plan *ret);
+static inline int64_t tutti__sequence_sums(const tutti_sequence_plan *p)
+{
+    return (p->batch + TUTTI_SEQUENCE_SUM_ROWS - 1) / TUTTI_SEQUENCE_SUM_ROWS;
+}
 
 static inline int64_t tutti__sequence_time(const tutti_sequence_plan *p, int64_t step)
 {
