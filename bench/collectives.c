@@ -38,7 +38,7 @@ typedef struct run_state {
     const settings *given;
     const char *operation, *algorithm; /* NULL: auto */
     int64_t bytes, count;              /* of the message; elements of a call */
-    float *a, *b;
+    float *a, *b, *c;
     int socket; /* -1 until it is needed */
     tutti_comm_cost cost;
     tutti_cost_thorough model;
@@ -336,7 +336,8 @@ static tutti_status run_all(run_state *s)
     room = room > most ? room : most;
     TUTTI_TRY(allocate(s, room + 4096, &s->a));
     TUTTI_TRY(allocate(s, room + 4096, &s->b));
-    s->model = (tutti_cost_thorough){.most = most, .a = s->a, .b = s->b, .seconds = 5};
+    TUTTI_TRY(allocate(s, room + 4096, &s->c));
+    s->model = (tutti_cost_thorough){.most = most, .a = s->a, .b = s->b, .c = s->c, .seconds = 6};
     tutti_comm_get_cost(s->comm, &s->cost);
     if (tutti_comm_rank(s->comm) == 0 && !s->given->json)
         printf("%-14s %-6s %-13s %5s %10s %12s %12s %7s %9s %9s\n", "operation", "engine",
@@ -393,7 +394,7 @@ static int bench(const settings *given)
     if (s.socket >= 0)
         close(s.socket);
     if (given->private_memory)
-        free(s.a), free(s.b);
+        free(s.a), free(s.b), free(s.c);
     tutti_status closed = tutti_comm_close(s.comm);
     tutti_cluster_free(cluster);
     if (forked)

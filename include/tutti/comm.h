@@ -59,6 +59,7 @@ typedef struct tutti_comm_cost {
     double hold[TUTTI_LINK_COUNT];   /* bytes that a link takes in while the receiver is busy */
     double fold[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* seconds a byte that a message takes longer
                                                         when it is added as it comes; 0: gamma */
+    double into[TUTTI_COMM_SIZES]; /* seconds a byte: z = x + y; 0: gamma and move */
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {

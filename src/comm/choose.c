@@ -69,7 +69,9 @@ static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
         name = "hierarchical";
     }
     TUTTI_TRY(by_name(c, name, ret_by));
-    return run_parts(c, *ret_by, spec->range[i].parts);
+    /* Shards do not lie side by side, and a compressor knows its tensor as a whole. */
+    bool whole = c->shards || c->compressor;
+    return run_parts(c, *ret_by, whole ? 1 : spec->range[i].parts);
 }
 
 tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call *call,

@@ -62,6 +62,14 @@ double tutti__coll_cost_move(const tutti_cost_query *q, double bytes)
     return 0.75 * tutti__cost_add(q, bytes);
 }
 
+/* z = x + y reads two and writes one, z = x one and one. */
+double tutti__coll_cost_source(const tutti_cost_query *q, double bytes)
+{
+    if (!(q->cost->into[0] > 0))
+        return tutti__cost_add(q, bytes);
+    return fmax(bytes * per_byte(q->cost->into, bytes) - tutti__coll_cost_move(q, bytes), 0);
+}
+
 double tutti__coll_cost_own(const tutti_cost_query *q)
 {
     return tutti__coll_cost_move(q, q->bytes * q->ranks) / q->ranks;
