@@ -125,7 +125,7 @@ test_killed_rank_under_the_launcher() {
 test_exit_code_and_abort() {
     timeout 20 "$tutti" run -n 3 "$member" crash 7 spin > out 2>&1
     code $? 7
-    has out "rank 1 (host .*) exited with code 7 before the job was finished" 2
+    has out "rank 1 (.*) exited with code 7 before the job was finished" 2
     timeout 20 "$tutti" run -n 3 "$member" abort spin > out 2>&1
     code $? 134
     has out "signal 6 (Aborted)" 3
@@ -134,7 +134,7 @@ test_exit_code_and_abort() {
 test_rank_that_never_joins() {
     timeout 20 "$tutti" run -n 4 sh -c "[ \$TUTTI_RANK != 2 ] || exit 5; exec $member" > out 2> out.err
     code $? 5
-    has out "before all ranks had met, rank 2 .* exited with code 5" 3
+    has out "before .* had met.*, rank 2 .* exited with code 5" 3
 }
 
 test_stopped_rank() {
