@@ -81,6 +81,20 @@ test_sixty_four_ranks_meet() {
     figure="64 ranks meet in $best s"
 }
 
+test_benchmark_of_collectives() {
+    local engine
+    for engine in local shm tcp; do
+        timeout 60 "$tutti" bench collectives -n 2 --engine $engine --bytes 64k --algorithm auto --json > out 2>&1
+        code $? 0
+        has out "\"engine\":\"$engine\",\"algorithm\":\"auto\",\"ranks\":2,\"bytes\":65536" 1
+        has out '"predictions":1,' 1
+    done
+    timeout 60 "$tutti" bench collectives -n 2 --engine local --bytes 8 --algorithm hierarchical > out 2>&1
+    code $? 1
+    has out "by 'hierarchical' is not possible in this group of 2 ranks on 1 machine; there are: .*ring" 1
+    lacks out "there are:.*hierarchical"
+}
+
 test_killed_rank() {
     ranks 4 timeout -k 1 20 "$member" spin
     await "out.*" spinning 4
