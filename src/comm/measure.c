@@ -18,7 +18,7 @@
 #include "comm/comm.h"
 #include "comm/probe.h"
 
-static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18,
+static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18, 1 << 19,
                                                1 << 20, 1 << 22, 1 << 24, 1 << 26};
 
 static const double start_up = 0.2; /* seconds */

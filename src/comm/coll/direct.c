@@ -301,12 +301,11 @@ static double cost_blocks(const tutti_cost_query *q)
 {
     return phases(q, q->bytes) + tutti__coll_cost_move(q, q->bytes * q->ranks);
 }
-/* One block is the root's own. */
+/* The root copies alone, while those whose memory it reads wait; so it was measured. */
 static double cost_gather(const tutti_cost_query *q)
 {
     double all = q->bytes * q->ranks;
-    return phases(q, q->bytes) + tutti__coll_cost_move(q, all) / q->ranks +
-           tutti__coll_cost_pull(q, all - q->bytes, all);
+    return phases(q, q->bytes) + tutti__coll_cost_pull(q, all, all);
 }
 /* The root folds alone, in one pass: it writes like a copy out of another rank's memory, and reads
  * one source more for each of the others. */
@@ -335,7 +334,7 @@ const tutti_coll tutti_coll_direct = {
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter,
                                       "2f + M/p m + (p-1)/p M(z-m)"},
             [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "2f + pMm"},
-            [TUTTI_GATHER] = {gather, cost_gather, "2f + Mm + (p-1)Mr"},
+            [TUTTI_GATHER] = {gather, cost_gather, "2f + pMr"},
             [TUTTI_SCATTER] = {scatter, cost_scatter, "2f + Mr"},
             [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "2f + pMm"},
         },

@@ -176,12 +176,11 @@ static tutti_status all_reduce(tutti_collective *c)
     return status;
 }
 
-/* With one node for each rank: p - 1 messages out and in, twice. The message and what comes in pass
- * through the caches, M (2p-1)/p bytes; the constants were measured with two buffers. */
+/* With one node for each rank: p - 1 messages out and in, twice. */
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    double part = q->bytes / q->ranks, all = q->bytes * (2 * q->ranks - 1) / (2 * q->ranks);
-    return (q->ranks - 1) * (2 * tutti__cost_stream(q, part, all) + tutti__cost_add(q, part));
+    double part = q->bytes / q->ranks;
+    return (q->ranks - 1) * (2 * tutti__cost_exchange(q, part) + tutti__cost_add(q, part));
 }
 
 const tutti_coll tutti_coll_fixed = {
