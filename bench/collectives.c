@@ -1,22 +1,20 @@
 /* collectives.c: collectives between ranks of this machine, or of the job that runs it: size, time,
  * bandwidth, and what the cost model predicts, for every algorithm. */
-#define _GNU_SOURCE
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/pool.h"
+#include "bench/ranks.h"
 #include "bench/socket.h"
 #include "cli/bench.h"
 #include "comm/comm.h"
 
 static const char usage[] =
     "usage: tutti bench collectives [-n RANKS] [--engine E] [--op OP] [--algorithm A] [--bytes N] [--json]\n\n"
-    "  -n RANKS       processes to fork (2); under tutti run or mpirun the job's own ranks\n"
-    "  --engine E     shm (default), tcp, local (threads are not forked: tests only), mpi\n"
+    "  -n RANKS       processes or threads (2); under tutti run or mpirun the job's own ranks\n"
+    "  --engine E     shm (default), tcp, local (threads of one process), mpi (by mpirun)\n"
     "  --op OP        all_reduce (default), broadcast, reduce, reduce_scatter, all_gather, gather,\n"
     "                 scatter, all_to_all, barrier, all; copy (what memory can do), socket (what a\n"
     "                 plain connection can do, there and back), async (all_reduce, started and waited for)\n"
@@ -38,29 +36,32 @@ typedef struct run_state {
     const settings *given;
     const char *operation, *algorithm; /* NULL: auto */
     int64_t bytes, count;              /* of the message; elements of a call */
-    float *a, *b;
+    float *a, *b, *c;
     int socket; /* -1 until it is needed */
     tutti_comm_cost cost;
     tutti_cost_thorough model;
     int predicted, near; /* predictions from 64 KiB up; those within a fifth */
 } run_state;
 
+static bool is_one_of(const char *operation, const char *const *names)
+{
+    while (*names && strcmp(operation, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
 /* Operations whose blocks make up the message. */
 static bool in_blocks(const char *operation)
 {
-    static const char *const names[] = {"reduce_scatter", "all_gather", "gather", "scatter",
-                                        "all_to_all"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(operation, names[i]) == 0)
-            return true;
-    return false;
+    static const char *const names[] = {"reduce_scatter", "all_gather", "gather",
+                                        "scatter",        "all_to_all", NULL};
+    return is_one_of(operation, names);
 }
 
 /* What is no collective. */
 static bool is_other(const char *operation)
 {
-    return strcmp(operation, "copy") == 0 || strcmp(operation, "socket") == 0 ||
-           strcmp(operation, "async") == 0;
+    return is_one_of(operation, (const char *const[]){"copy", "socket", "async", NULL});
 }
 
 static tutti_status call_once(run_state *s)
@@ -103,11 +104,8 @@ static tutti_status call_once(run_state *s)
 /* Operations after which the root, or the others, may be ahead: calls in a row would overlap. */
 static bool one_way(const char *operation)
 {
-    static const char *const names[] = {"broadcast", "reduce", "gather", "scatter"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(operation, names[i]) == 0)
-            return true;
-    return false;
+    static const char *const names[] = {"broadcast", "reduce", "gather", "scatter", NULL};
+    return is_one_of(operation, names);
 }
 
 /* The three fastest rounds, which say whether the first can be believed. */
@@ -121,17 +119,6 @@ static void keep_fastest(double *fastest, double each)
             fastest[i] = each;
             each = slower;
         }
-}
-
-/* From the first rank's start to the last one's end, by the clock that ranks of one machine share:
- * who came late and found its bytes there has not seen what they cost. Between machines it is the
- * slowest rank's own time. */
-static tutti_status span_of(run_state *s, double start, double end, double *ret_seconds)
-{
-    double since = s->comm->hosts > 1 ? start : 0, span[2] = {since - start, end - since};
-    TUTTI_TRY(tutti_comm_all_reduce(s->comm, span, span, 2, TUTTI_F64, TUTTI_MAX, NULL));
-    *ret_seconds = span[0] + span[1];
-    return TUTTI_OK;
 }
 
 /* Seconds of a call, once the caches have settled: the best of short rounds, until the three
@@ -149,7 +136,7 @@ static tutti_status time_calls(run_state *s, double *ret_seconds)
         for (int i = 0; i < times; i++)
             TUTTI_TRY(call_once(s));
         double each;
-        TUTTI_TRY(span_of(s, start, tutti__seconds(), &each));
+        TUTTI_TRY(tutti__bench_span(s->comm, start, tutti__seconds(), &each));
         each /= times;
         keep_fastest(fastest, each);
         spent += each * times;
@@ -197,9 +184,8 @@ static void print_row(const run_state *s, double seconds, double predicted)
 static double predict(const run_state *s)
 {
     int ranks = tutti_comm_size(s->comm);
-    int64_t bytes = in_blocks(s->operation) && strcmp(s->operation, "reduce_scatter") != 0
-                        ? s->bytes / ranks
-                        : s->bytes;
+    bool whole = !in_blocks(s->operation) || strcmp(s->operation, "reduce_scatter") == 0;
+    int64_t bytes = whole ? s->bytes : s->bytes / ranks;
     if (s->algorithm)
         return tutti_comm_predict(&s->cost, s->operation, s->algorithm, ranks, bytes);
     tutti_operation number = tutti__operation_find(s->operation);
@@ -227,12 +213,10 @@ enum { MOST_ROWS = 256, PASSES = 2 };
 
 static void take_row(run_state *s, const row *r)
 {
-    int ranks = tutti_comm_size(s->comm);
     s->algorithm = strcmp(r->algorithm, "auto") == 0 ? NULL : r->algorithm;
-    s->count = in_blocks(s->operation) ? r->bytes / 4 / ranks : r->bytes / 4;
-    s->bytes = strcmp(s->operation, "barrier") == 0 ? 0
-               : in_blocks(s->operation)            ? s->count * 4 * ranks
-                                                    : s->count * 4;
+    int blocks = in_blocks(s->operation) ? tutti_comm_size(s->comm) : 1;
+    s->count = r->bytes / 4 / blocks;
+    s->bytes = strcmp(s->operation, "barrier") == 0 ? 0 : s->count * 4 * blocks;
 }
 
 static void report_row(run_state *s, const row *r)
@@ -270,9 +254,8 @@ static int list_rows(const run_state *s, row *rows)
 /* Once more in each pass, since the machine may do better by then; the least counts. */
 static tutti_status measure_model(run_state *s)
 {
-    if (tutti_comm_size(s->comm) == 1)
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__cost_measure(s->comm, &s->model));
+    if (tutti_comm_size(s->comm) > 1)
+        TUTTI_TRY(tutti__cost_measure(s->comm, &s->model));
     tutti_comm_get_cost(s->comm, &s->cost);
     return TUTTI_OK;
 }
@@ -323,10 +306,9 @@ static void print_summary(const run_state *s)
 
 static tutti_status run_operations(run_state *s)
 {
-    if (strcmp(s->given->operation, "all") != 0)
-        return measure_operation(s, s->given->operation);
-    for (int op = 0; op < TUTTI_OPERATION_COUNT; op++)
-        TUTTI_TRY(measure_operation(s, tutti__operation_names[op]));
+    bool all = strcmp(s->given->operation, "all") == 0;
+    for (int i = 0; i < (all ? TUTTI_OPERATION_COUNT : 1); i++)
+        TUTTI_TRY(measure_operation(s, all ? tutti__operation_names[i] : s->given->operation));
     return TUTTI_OK;
 }
 
@@ -336,7 +318,8 @@ static tutti_status run_all(run_state *s)
     room = room > most ? room : most;
     TUTTI_TRY(allocate(s, room + 4096, &s->a));
     TUTTI_TRY(allocate(s, room + 4096, &s->b));
-    s->model = (tutti_cost_thorough){.most = most, .a = s->a, .b = s->b, .seconds = 5};
+    TUTTI_TRY(allocate(s, room + 4096, &s->c));
+    s->model = (tutti_cost_thorough){.most = most, .a = s->a, .b = s->b, .c = s->c, .seconds = 6};
     tutti_comm_get_cost(s->comm, &s->cost);
     if (tutti_comm_rank(s->comm) == 0 && !s->given->json)
         printf("%-14s %-6s %-13s %5s %10s %12s %12s %7s %9s %9s\n", "operation", "engine",
@@ -347,60 +330,29 @@ static tutti_status run_all(run_state *s)
     return TUTTI_OK;
 }
 
-static void pin(int rank)
+/* One rank's part. */
+static tutti_status work(tutti_comm *comm, const void *context)
 {
-    cpu_set_t all, one;
-    if (sched_getaffinity(0, sizeof all, &all) != 0)
-        return;
-    int number = rank % CPU_COUNT(&all);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &all) && number-- == 0) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof one, &one);
-        }
-}
-
-static tutti_status open_group(const settings *given, tutti_cluster **ret_cluster,
-                               tutti_comm **ret_comm)
-{
-    tutti_cluster *cluster;
-    const tutti_comm_options *options =
-        TUTTI_COMM_OPTIONS(.engine = given->engine, .streams = (int)given->streams, .timeout = 120);
-    TUTTI_TRY(tutti_cluster_resolve(NULL, &cluster));
-    if (tutti_cluster_size(cluster) > 1) {
-        *ret_cluster = cluster;
-        return tutti_comm_open(cluster, options, ret_comm);
-    }
-    tutti_cluster_free(cluster);
-    return tutti_comm_fork((int)given->ranks, options, ret_comm);
+    const settings *given = context;
+    run_state s = {.comm = comm, .given = given, .socket = -1};
+    tutti_status status = run_all(&s);
+    if (s.socket >= 0)
+        close(s.socket);
+    if (given->private_memory)
+        free(s.a), free(s.b), free(s.c);
+    return status;
 }
 
 static int bench(const settings *given)
 {
-    tutti_cluster *cluster = NULL;
-    run_state s = {.given = given, .socket = -1};
     fflush(stdout);
-    tutti__bench_must(open_group(given, &cluster, &s.comm));
-    if (!s.comm)
-        return TUTTI_EXIT_FAILED;
-    bool forked = s.comm->forked && tutti_comm_rank(s.comm) > 0;
-    if (!given->free && tutti_comm_size(s.comm) <= tutti__cpu_count())
-        pin(tutti_comm_rank(s.comm));
-    tutti_status status = run_all(&s);
-    if (status != TUTTI_OK && tutti_comm_rank(s.comm) == 0)
-        tutti__complain("%s", tutti_error_message());
-    if (s.socket >= 0)
-        close(s.socket);
-    if (given->private_memory)
-        free(s.a), free(s.b);
-    tutti_status closed = tutti_comm_close(s.comm);
-    tutti_cluster_free(cluster);
-    if (forked)
-        _exit(status != TUTTI_OK);
-    if (status == TUTTI_OK)
-        tutti__bench_must(closed);
-    return status == TUTTI_OK ? TUTTI_EXIT_OK : TUTTI_EXIT_FAILED;
+    return tutti__bench_run_ranks(&(tutti_bench_ranks){
+        .count = (int)given->ranks,
+        .free = given->free,
+        .options = TUTTI_COMM_OPTIONS(.engine = given->engine, .streams = (int)given->streams,
+                                      .timeout = 120),
+        .work = work,
+        .context = given});
 }
 
 static bool read_bytes(const char *text, int64_t *ret)

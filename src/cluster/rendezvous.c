@@ -107,6 +107,9 @@ static tutti_status check_gathered(tutti_keeper *keeper)
     pthread_mutex_unlock(&keeper->lock);
     if (failed && refused)
         return tutti_fail(TUTTI_DEADLINE, "rank 0 gave up: %s", verdict.text);
+    if (failed && keeper->cluster->rank > 0) /* others may have met: rank 0 tells each by itself */
+        return tutti_fail(TUTTI_CLOSED, "before rank %d had met all others, %s",
+                          keeper->cluster->rank, verdict.text);
     return failed ? tutti_fail(TUTTI_CLOSED, "before all ranks had met, %s", verdict.text)
                   : TUTTI_OK;
 }

@@ -68,7 +68,7 @@ TUTTI_TEST(verdict_says_of_a_rank_what_is_known)
 {
     tutti_verdict v = {.rank = 1, .why = TUTTI_FAILURE_SIGNAL, .detail = 9};
     tutti__verdict_write(&v, 2, 0);
-    CHECK_CONTAINS(v.text, "rank 1 (which had not joined yet) was ended by signal 9");
+    CHECK_CONTAINS(v.text, "rank 1 (which was not met yet) was ended by signal 9");
     snprintf(v.host, sizeof v.host, "a");
     v.pid = 42;
     tutti__verdict_write(&v, 2, 0);

@@ -53,7 +53,8 @@ static void write_ranks(const tutti_verdict *v, int size, bool arrived, tutti_te
         tutti__text_add(text, "none");
 }
 
-/* A rank that ended before it had met the others has told nothing of itself. */
+/* Of a rank that ended before the writer had met all others nothing is known here: it may never
+ * have joined, or rank 0's word that all have is still on its way. */
 static void write_who(const tutti_verdict *v, tutti_text *text)
 {
     tutti__text_add(text, "rank %d", v->rank);
@@ -62,7 +63,7 @@ static void write_who(const tutti_verdict *v, tutti_text *text)
     else if (v->host[0])
         tutti__text_add(text, " (host %s)", v->host);
     else
-        tutti__text_add(text, " (which had not joined yet)");
+        tutti__text_add(text, " (which was not met yet)");
 }
 
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)

@@ -4,18 +4,27 @@
 #include "base/container.h"
 #include "comm/comm.h"
 
+/* Whether this call can be done by it, in this group. */
+static bool suits(const tutti_collective *c, const tutti_coll *coll)
+{
+    return coll && coll->on[c->operation].run && tutti__coll_possible(coll, c->comm) &&
+           (c->codec || c->compressor) == (strcmp(coll->name, "compressed") == 0) &&
+           (!c->shards || strcmp(coll->name, "fixed") == 0);
+}
+
 static tutti_status unknown_algorithm(const tutti_collective *c, const char *name)
 {
     tutti_text names = {0};
     const char *const *each = tutti_comm_algorithms(tutti__operation_names[c->operation]);
     for (; *each; each++)
-        tutti__text_add(&names, "%s%s", names.size ? ", " : "", *each);
+        if (suits(c, tutti__coll_find(*each)))
+            tutti__text_add(&names, "%s%s", names.size ? ", " : "", *each);
     tutti_status status =
         tutti_fail(TUTTI_INVALID,
-                   "%s by '%s' is not possible in this group of %d ranks on %d machines; there "
+                   "%s by '%s' is not possible in this group of %d ranks on %d machine%s; there "
                    "are: %s",
                    tutti__operation_names[c->operation], name, c->size, c->comm->hosts,
-                   names.data ? names.data : "none");
+                   c->comm->hosts == 1 ? "" : "s", names.data ? names.data : "none");
     tutti__text_free(&names);
     return status;
 }
@@ -23,9 +32,7 @@ static tutti_status unknown_algorithm(const tutti_collective *c, const char *nam
 static tutti_status by_name(const tutti_collective *c, const char *name, const tutti_coll **ret)
 {
     const tutti_coll *coll = tutti__coll_find(name);
-    if (!coll || !coll->on[c->operation].run || !tutti__coll_possible(coll, c->comm) ||
-        (c->codec || c->compressor) != (strcmp(name, "compressed") == 0) ||
-        (c->shards && strcmp(name, "fixed") != 0))
+    if (!suits(c, coll))
         return unknown_algorithm(c, name);
     *ret = coll;
     return TUTTI_OK;
@@ -69,7 +76,9 @@ static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
         name = "hierarchical";
     }
     TUTTI_TRY(by_name(c, name, ret_by));
-    return run_parts(c, *ret_by, spec->range[i].parts);
+    /* Shards do not lie side by side, and a compressor knows its tensor as a whole. */
+    bool whole = c->shards || c->compressor;
+    return run_parts(c, *ret_by, whole ? 1 : spec->range[i].parts);
 }
 
 tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call *call,

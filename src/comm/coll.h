@@ -133,6 +133,8 @@ double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
+/* One more source of a sum that is written to other memory: it is read, and added. */
+double tutti__coll_cost_source(const tutti_cost_query *query, double bytes);
 /* A rank's copy of its own block, while those of all ranks pass through its caches. */
 double tutti__coll_cost_own(const tutti_cost_query *query);
 /* One block of all ranks', as a message or exchanged: a short message is not taken out while it is

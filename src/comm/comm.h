@@ -87,7 +87,7 @@ void tutti__worker_stop(tutti_comm *comm);
 
 /* The least seconds that were seen, at the sizes of the model; 0: not yet. [SIZES]: of 8 bytes. */
 typedef struct tutti_cost_times {
-    double add[TUTTI_COMM_SIZES], move[TUTTI_COMM_SIZES];
+    double add[TUTTI_COMM_SIZES], add_into[TUTTI_COMM_SIZES], move[TUTTI_COMM_SIZES];
     double one_way[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
     double exchange[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
     double folded[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
@@ -96,12 +96,12 @@ typedef struct tutti_cost_times {
 } tutti_cost_times;
 
 /* Measures the model's constants; collective. At start-up some milliseconds. A benchmark gives its
- * largest size, two buffers of tutti__cost_room(most) bytes, what was seen before, and the seconds
- * that it may take. */
+ * largest size, three buffers of tutti__cost_room(most) bytes, what was seen before, and the
+ * seconds that it may take. */
 int64_t tutti__cost_room(int64_t most);
 typedef struct tutti_cost_thorough {
     int64_t most;
-    void *a, *b;
+    void *a, *b, *c;
     double seconds;
     tutti_cost_times times;
 } tutti_cost_thorough;

@@ -3,9 +3,11 @@
  * One way: even ranks send to the next, all at once, since pairs of an algorithm share the machine
  * too; the odd one answers with 8 bytes, whose time does not count. (Two large messages to and fro
  * are no measure: each rank would have two buffers in its caches, and an operation has one.)
- * Exchange: all ranks give to the next and take from the one before, as a ring does. Addition and
- * copies: all ranks at once, since they share memory. The least of several rounds counts, and in a
- * benchmark of several measurements; rank 0's figures are everybody's. When the time for it runs
+ * Exchange: all ranks give to the next and take from the one before, as a ring does. Additions and
+ * copies: all ranks begin at once, since they share memory, and the slowest counts, since an
+ * operation ends with the last; a rank's own least would be a moment in which others paused. Of
+ * several rounds the least counts, and in a benchmark of several measurements; rank 0's figures are
+ * everybody's. When the time for it runs
  * out, on a machine that others use too, there are fewer rounds, and large sizes are not measured
  * but taken to cost per byte what the next smaller ones do. */
 #include <math.h>
@@ -14,8 +16,9 @@
 
 #include "base/world.h"
 #include "comm/comm.h"
+#include "comm/probe.h"
 
-static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18,
+static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18, 1 << 19,
                                                1 << 20, 1 << 22, 1 << 24, 1 << 26};
 
 static const double start_up = 0.2; /* seconds */
@@ -24,10 +27,8 @@ enum { START_UP_MOST = 16 << 20 };  /* bytes */
 enum { SHARE = 4, REPEATS = 4 };
 
 typedef struct bench {
-    tutti_comm *comm;
-    tutti_collective call;
-    char *a, *b; /* of the largest size */
-    int levels;  /* sizes that are measured; the last stands for larger ones */
+    tutti_probe probe;
+    int levels; /* sizes that are measured; the last stands for larger ones */
     bool thorough;
     tutti_cost_times *times;
     int64_t until_ns; /* when to be done; rank 0's clock */
@@ -55,128 +56,58 @@ static int rounds_of(const bench *m, size_t bytes)
     return m->thorough ? (bytes > 1 << 20 ? 10 : 100) : (bytes > 1 << 20 ? 2 : 4);
 }
 
-static tutti_status one_way(bench *m, size_t bytes)
-{
-    tutti_collective *c = &m->call;
-    int partner = c->rank ^ 1;
-    if (partner >= c->size)
-        return TUTTI_OK;
-    if (c->rank % 2 == 0) {
-        TUTTI_TRY(tutti__coll_send(c, partner, m->a, bytes));
-        return tutti__coll_recv(c, partner, m->b, 8);
-    }
-    TUTTI_TRY(tutti__coll_recv(c, partner, m->b, bytes));
-    return tutti__coll_send(c, partner, m->a, 8);
-}
-
-/* The receivers add what comes in. */
-static tutti_status folded(bench *m, size_t bytes)
-{
-    tutti_collective c = m->call;
-    int64_t count = (int64_t)(bytes / 4);
-    int partner = c.rank ^ 1;
-    void *room;
-    if (partner >= c.size)
-        return TUTTI_OK;
-    c.dtype = TUTTI_F32;
-    c.element = 4;
-    c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
-    TUTTI_TRY(tutti__coll_scratch(&c, TUTTI_FOLD_ROOM, &room));
-    if (c.rank % 2 == 0) {
-        TUTTI_TRY(tutti__coll_exchange_fold(&c, partner, m->a, count, partner, NULL, NULL, 0, true,
-                                            room));
-        return tutti__coll_recv(&c, partner, m->b, 8);
-    }
-    TUTTI_TRY(
-        tutti__coll_exchange_fold(&c, partner, NULL, 0, partner, m->a, m->b, count, true, room));
-    return tutti__coll_send(&c, partner, m->a, 8);
-}
-
-static tutti_status exchange(bench *m, size_t bytes)
-{
-    tutti_collective *c = &m->call;
-    return tutti__coll_exchange(c, (c->rank + 1) % c->size, m->a, bytes,
-                                (c->rank + c->size - 1) % c->size, m->b, bytes);
-}
-
-static tutti_status add(bench *m, size_t bytes)
-{
-    tutti__fold_find(TUTTI_F32, TUTTI_SUM)(m->a, (const void *[]){m->a, m->b}, 2,
-                                           (int64_t)(bytes / 4));
-    return TUTTI_OK;
-}
-
-static tutti_status copy(bench *m, size_t bytes)
-{
-    memcpy(m->b, m->a, bytes);
-    return TUTTI_OK;
-}
-
-static tutti_status reduce_in_place(bench *m, size_t bytes)
-{
-    tutti_collective c = m->call;
-    c.operation = TUTTI_ALL_REDUCE;
-    c.in = c.out = m->a;
-    c.dtype = TUTTI_F32;
-    c.element = 4;
-    c.count = (int64_t)(bytes / 4);
-    c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
-    return tutti__coll_find("direct")->on[TUTTI_ALL_REDUCE].run(&c);
-}
-
-static tutti_status pull(bench *m, size_t bytes)
-{
-    tutti_collective c = m->call;
-    c.operation = TUTTI_BROADCAST;
-    c.in = c.out = m->a;
-    c.dtype = TUTTI_F32;
-    c.element = 4;
-    c.count = (int64_t)(bytes / 4);
-    return tutti__coll_find("direct")->on[TUTTI_BROADCAST].run(&c);
-}
-
-static tutti_status phases(bench *m, size_t bytes)
-{
-    (void)bytes;
-    tutti__area_arrive(m->comm->area);
-    return tutti__area_await_all(m->comm->area, m->call.deadline_ns);
-}
-
-/* A call that has one phase, and little to give. */
-static tutti_status little(bench *m, size_t bytes)
-{
-    return tutti_comm_all_reduce(m->call.comm, m->a, m->a, (int64_t)(bytes / 4), TUTTI_F32,
-                                 TUTTI_SUM, NULL);
-}
-
 /* Rank 0's word: how many rounds of `seconds` each there is time for, at most `most`. */
 static tutti_status agree_on_rounds(bench *m, double seconds, int most, int *ret_rounds)
 {
     double left = (double)(m->until_ns - tutti__now_ns()) * 1e-9 / SHARE;
     int rounds = left < seconds ? 0 : (int)fmin(left / seconds, most);
-    TUTTI_TRY(tutti_comm_broadcast(m->call.comm, &rounds, sizeof rounds, TUTTI_U8, 0, NULL));
+    TUTTI_TRY(tutti_comm_broadcast(m->probe.call.comm, &rounds, sizeof rounds, TUTTI_U8, 0, NULL));
     *ret_rounds = rounds;
     return TUTTI_OK;
 }
 
-/* Calls in a row that everybody takes part in; messages one way are apart from each other. */
-static tutti_status time_rounds(bench *m, tutti_status (*work)(bench *, size_t), size_t bytes,
-                                int rounds, double *least)
+/* Work that ranks do each for themselves, at the same time; the slowest rank's time. */
+static tutti_status time_together(bench *m, tutti_probe_work *work, size_t bytes, int rounds,
+                                  double *least)
 {
-    int batches = rounds < 10 || work == one_way || work == folded ? rounds : 10;
+    tutti_comm *comm = m->probe.call.comm;
+    int batches = m->thorough ? 10 : 2; /* meeting takes time too */
+    batches = rounds < batches ? rounds : batches;
+    int each = rounds / (batches > 0 ? batches : 1);
+    for (int batch = 0; batch < batches; batch++) {
+        TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+        int64_t start = tutti__now_ns();
+        for (int i = 0; i < each; i++)
+            TUTTI_TRY(work(&m->probe, bytes));
+        double took = (double)(tutti__now_ns() - start) * 1e-9 / each;
+        TUTTI_TRY(tutti_comm_all_reduce(comm, &took, &took, 1, TUTTI_F64, TUTTI_MAX, NULL));
+        *least = fmin(*least, took);
+    }
+    return TUTTI_OK;
+}
+
+/* Calls in a row that everybody takes part in; messages one way are apart from each other. */
+static tutti_status time_rounds(bench *m, tutti_probe_work *work, size_t bytes, int rounds,
+                                double *least)
+{
+    bool alone =
+        work == tutti__probe_add || work == tutti__probe_add_into || work == tutti__probe_copy;
+    if (alone)
+        return time_together(m, work, bytes, rounds, least);
+    bool apart = work == tutti__probe_one_way || work == tutti__probe_folded;
+    int batches = rounds < 10 || apart ? rounds : 10;
     int each = rounds / (batches > 0 ? batches : 1);
     for (int batch = 0; batch < batches; batch++) {
         int64_t start = tutti__now_ns();
         for (int i = 0; i < each; i++)
-            TUTTI_TRY(work(m, bytes));
+            TUTTI_TRY(work(&m->probe, bytes));
         *least = fmin(*least, (double)(tutti__now_ns() - start) * 1e-9 / each);
     }
     return TUTTI_OK;
 }
 
 /* Calls whose time does not count; *each is the least of them. */
-static tutti_status settle(bench *m, tutti_status (*work)(bench *, size_t), size_t bytes,
-                           double *each)
+static tutti_status settle(bench *m, tutti_probe_work *work, size_t bytes, double *each)
 {
     int rounds;
     if (!m->thorough)
@@ -188,8 +119,8 @@ static tutti_status settle(bench *m, tutti_status (*work)(bench *, size_t), size
 /* The best of several batches, as a program that calls often sees it; *least is what was seen
  * before, or 0. `expected` seconds of one call, 0 when nobody knows; then it is measured at any
  * price. Without time for it *least stays. */
-static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), size_t bytes,
-                            double expected, double *least)
+static tutti_status time_of(bench *m, tutti_probe_work *work, size_t bytes, double expected,
+                            double *least)
 {
     int rounds = 1;
     if (expected > 0)
@@ -197,7 +128,7 @@ static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), siz
     if (rounds == 0)
         return TUTTI_OK;
     int64_t begun = tutti__now_ns();
-    TUTTI_TRY(work(m, bytes));
+    TUTTI_TRY(work(&m->probe, bytes));
     double each = (double)(tutti__now_ns() - begun) * 1e-9;
     TUTTI_TRY(settle(m, work, bytes, &each));
     double best = *least > 0 ? *least : INFINITY, before = INFINITY;
@@ -213,7 +144,7 @@ static tutti_status time_of(bench *m, tutti_status (*work)(bench *, size_t), siz
     return TUTTI_OK;
 }
 
-static tutti_status curve(bench *m, tutti_status (*work)(bench *, size_t), double *times)
+static tutti_status curve(bench *m, tutti_probe_work *work, double *times)
 {
     double expected = 0;
     for (int i = 0; i < m->levels; i++) {
@@ -256,15 +187,15 @@ static void doubt_link(const tutti_comm *group, tutti_comm_cost *cost)
 static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_link link)
 {
     double *one = m->times->one_way[link], *both = m->times->exchange[link];
-    m->call.comm = group;
-    m->call.rank = group->rank;
-    m->call.size = group->size;
-    m->call.tag = (uint32_t)(UINT32_C(0x80000000) | (++group->sequence & 0x7fffffff));
-    TUTTI_TRY(time_of(m, one_way, 8, 0, &one[TUTTI_COMM_SIZES]));
-    TUTTI_TRY(curve(m, one_way, one));
-    TUTTI_TRY(curve(m, folded, m->times->folded[link]));
-    TUTTI_TRY(time_of(m, exchange, 8, 0, &both[TUTTI_COMM_SIZES]));
-    return curve(m, exchange, both);
+    m->probe.call.comm = group;
+    m->probe.call.rank = group->rank;
+    m->probe.call.size = group->size;
+    m->probe.call.tag = (uint32_t)(UINT32_C(0x80000000) | (++group->sequence & 0x7fffffff));
+    TUTTI_TRY(time_of(m, tutti__probe_one_way, 8, 0, &one[TUTTI_COMM_SIZES]));
+    TUTTI_TRY(curve(m, tutti__probe_one_way, one));
+    TUTTI_TRY(curve(m, tutti__probe_folded, m->times->folded[link]));
+    TUTTI_TRY(time_of(m, tutti__probe_exchange, 8, 0, &both[TUTTI_COMM_SIZES]));
+    return curve(m, tutti__probe_exchange, both);
 }
 
 static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tutti_comm_cost *cost)
@@ -288,17 +219,17 @@ static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tut
 static tutti_status measure_shared(tutti_comm *group, bench *m)
 {
     tutti_cost_times *times = m->times;
-    m->comm = m->call.comm = group;
-    TUTTI_TRY(time_of(m, phases, 8, 0, &times->phase));
-    TUTTI_TRY(time_of(m, little, 8, 0, &times->little));
-    TUTTI_TRY(curve(m, reduce_in_place, times->copy));
-    TUTTI_TRY(curve(m, pull, times->pull));
-    char *arena = m->a, *private = calloc(1, sizes[m->levels - 1]);
+    m->probe.comm = m->probe.call.comm = group;
+    TUTTI_TRY(time_of(m, tutti__probe_phases, 8, 0, &times->phase));
+    TUTTI_TRY(time_of(m, tutti__probe_little, 8, 0, &times->little));
+    TUTTI_TRY(curve(m, tutti__probe_reduce_in_place, times->copy));
+    TUTTI_TRY(curve(m, tutti__probe_pull, times->pull));
+    char *arena = m->probe.a, *private = calloc(1, sizes[m->levels - 1]);
     if (!private)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to measure with");
-    m->a = private;
-    tutti_status status = curve(m, reduce_in_place, times->staged);
-    m->a = arena;
+    m->probe.a = private;
+    tutti_status status = curve(m, tutti__probe_reduce_in_place, times->staged);
+    m->probe.a = arena;
     free(private);
     return status;
 }
@@ -317,8 +248,9 @@ static void derive_shared(const tutti_cost_times *times, tutti_comm_cost *cost)
 static tutti_status measure_all(tutti_comm *comm, bench *m)
 {
     tutti_comm *within = comm->within ? comm->within : comm;
-    TUTTI_TRY(curve(m, add, m->times->add));
-    TUTTI_TRY(curve(m, copy, m->times->move));
+    TUTTI_TRY(curve(m, tutti__probe_add, m->times->add));
+    TUTTI_TRY(curve(m, tutti__probe_add_into, m->times->add_into));
+    TUTTI_TRY(curve(m, tutti__probe_copy, m->times->move));
     if (within->size > 1)
         TUTTI_TRY(measure_link(within, m, TUTTI_LINK_WITHIN));
     if (within->area)
@@ -331,6 +263,7 @@ static tutti_status measure_all(tutti_comm *comm, bench *m)
 static void derive(const bench *m, const tutti_comm *comm, tutti_comm_cost *cost)
 {
     per_byte(m->times->add, 0, cost->gamma);
+    per_byte(m->times->add_into, 0, cost->into);
     per_byte(m->times->move, 0, cost->move);
     derive_link(m->times, TUTTI_LINK_WITHIN, cost);
     if (!m->thorough)
@@ -360,16 +293,18 @@ static tutti_status agree_on_cost(tutti_comm *comm, tutti_comm_cost cost)
 /* With buffers of its own. */
 static tutti_status measure_briefly(tutti_comm *comm, bench *m)
 {
+    char **buffers[] = {&m->probe.a, &m->probe.b, &m->probe.c};
     size_t most = sizes[m->levels - 1];
-    TUTTI_TRY(tutti_comm_allocate(comm, (int64_t)most, (void **)&m->a));
-    tutti_status status = tutti_comm_allocate(comm, (int64_t)most, (void **)&m->b);
-    if (status == TUTTI_OK) {
-        memset(m->a, 0, most);
-        memset(m->b, 0, most);
-        status = measure_all(comm, m);
-        tutti_comm_free(comm, m->b);
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < TUTTI_COUNT(buffers) && status == TUTTI_OK; i++) {
+        status = tutti_comm_allocate(comm, (int64_t)most, (void **)buffers[i]);
+        if (status == TUTTI_OK)
+            memset(*buffers[i], 0, most);
     }
-    tutti_comm_free(comm, m->a);
+    if (status == TUTTI_OK)
+        status = measure_all(comm, m);
+    for (size_t i = 0; i < TUTTI_COUNT(buffers); i++)
+        tutti_comm_free(comm, *buffers[i]);
     return status;
 }
 
@@ -377,22 +312,23 @@ tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough
 {
     tutti_cost_times times = {0};
     double seconds = thorough ? thorough->seconds : start_up;
-    bench m = {.comm = comm,
+    bench m = {.probe.comm = comm,
                .thorough = thorough != NULL,
                .levels = levels_for(START_UP_MOST),
                .times = thorough ? &thorough->times : &times,
                .until_ns = tutti__now_ns() + (int64_t)(seconds * 1e9)};
-    m.call = (tutti_collective){.comm = comm,
-                                .rank = comm->rank,
-                                .size = comm->size,
-                                .deadline_ns = tutti__comm_deadline(comm, NULL)};
+    m.probe.call = (tutti_collective){.comm = comm,
+                                      .rank = comm->rank,
+                                      .size = comm->size,
+                                      .deadline_ns = tutti__comm_deadline(comm, NULL)};
     tutti_comm_cost cost = comm->cost;
     if (!thorough) {
         TUTTI_TRY(measure_briefly(comm, &m));
     } else {
         m.levels = levels_for(thorough->most);
-        m.a = thorough->a;
-        m.b = thorough->b;
+        m.probe.a = thorough->a;
+        m.probe.b = thorough->b;
+        m.probe.c = thorough->c;
         TUTTI_TRY(measure_all(comm, &m));
     }
     derive(&m, comm, &cost);

@@ -13,7 +13,8 @@ enum { SIZES = TUTTI_COMM_AT_MIB + 2, LARGEST = 1 << 20 }; /* 8 bytes, then the 
 static const struct {
     int64_t bytes;
     int rounds;
-} trials[SIZES] = {{8, 12}, {1 << 12, 8}, {1 << 15, 6}, {1 << 16, 6}, {1 << 18, 4}, {LARGEST, 4}};
+} trials[SIZES] = {{8, 12},      {1 << 12, 8}, {1 << 15, 6}, {1 << 16, 6},
+                   {1 << 18, 4}, {1 << 19, 4}, {LARGEST, 4}};
 
 typedef struct side {
     tutti_comm *comm;

@@ -81,6 +81,20 @@ test_sixty_four_ranks_meet() {
     figure="64 ranks meet in $best s"
 }
 
+test_benchmark_of_collectives() {
+    local engine
+    for engine in local shm tcp; do
+        timeout 60 "$tutti" bench collectives -n 2 --engine $engine --bytes 64k --algorithm auto --json > out 2>&1
+        code $? 0
+        has out "\"engine\":\"$engine\",\"algorithm\":\"auto\",\"ranks\":2,\"bytes\":65536" 1
+        has out '"predictions":1,' 1
+    done
+    timeout 60 "$tutti" bench collectives -n 2 --engine local --bytes 8 --algorithm hierarchical > out 2>&1
+    code $? 1
+    has out "by 'hierarchical' is not possible in this group of 2 ranks on 1 machine; there are: .*ring" 1
+    lacks out "there are:.*hierarchical"
+}
+
 test_killed_rank() {
     ranks 4 timeout -k 1 20 "$member" spin
     await "out.*" spinning 4
@@ -125,7 +139,7 @@ test_killed_rank_under_the_launcher() {
 test_exit_code_and_abort() {
     timeout 20 "$tutti" run -n 3 "$member" crash 7 spin > out 2>&1
     code $? 7
-    has out "rank 1 (host .*) exited with code 7 before the job was finished" 2
+    has out "rank 1 (.*) exited with code 7 before the job was finished" 2
     timeout 20 "$tutti" run -n 3 "$member" abort spin > out 2>&1
     code $? 134
     has out "signal 6 (Aborted)" 3
@@ -134,7 +148,7 @@ test_exit_code_and_abort() {
 test_rank_that_never_joins() {
     timeout 20 "$tutti" run -n 4 sh -c "[ \$TUTTI_RANK != 2 ] || exit 5; exec $member" > out 2> out.err
     code $? 5
-    has out "before all ranks had met, rank 2 .* exited with code 5" 3
+    has out "before .* had met.*, rank 2 .* exited with code 5" 3
 }
 
 test_stopped_rank() {

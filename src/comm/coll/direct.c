@@ -134,11 +134,16 @@ static size_t block(const tutti_collective *c, int rank)
     return (size_t)(c->counts ? c->counts[rank] : c->count) * c->element;
 }
 
+/* From the own block on, so that ranks do not all read the same memory at the same time. */
 static void take_all(const tutti_collective *c, const void *const *pieces, size_t offset,
                      size_t size)
 {
     char *out = c->out;
-    for (int r = 0; r < c->size; r++) {
+    for (int r = 0; r < c->rank; r++)
+        out += block(c, r);
+    for (int i = 0; i < c->size; i++) {
+        int r = c->rank + i < c->size ? c->rank + i : c->rank + i - c->size;
+        out = r == 0 ? c->out : out;
         size_t bytes = block(c, r);
         size_t part = offset < bytes ? bytes - offset : 0;
         part = part < size ? part : size;
@@ -296,24 +301,24 @@ static double cost_blocks(const tutti_cost_query *q)
 {
     return phases(q, q->bytes) + tutti__coll_cost_move(q, q->bytes * q->ranks);
 }
-/* One block is the root's own. */
+/* The root copies alone, while those whose memory it reads wait; so it was measured. */
 static double cost_gather(const tutti_cost_query *q)
 {
     double all = q->bytes * q->ranks;
-    return phases(q, q->bytes) + tutti__coll_cost_move(q, all) / q->ranks +
-           tutti__coll_cost_pull(q, all - q->bytes, all);
+    return phases(q, q->bytes) + tutti__coll_cost_pull(q, all, all);
 }
-/* The root folds alone, and has to fetch everything first. */
+/* The root folds alone, in one pass: it writes like a copy out of another rank's memory, and reads
+ * one source more for each of the others. */
 static double cost_reduce(const tutti_cost_query *q)
 {
-    double fetch =
-        tutti__coll_cost_pull(q, q->bytes, q->bytes) - tutti__coll_cost_move(q, q->bytes);
-    return phases(q, q->bytes) +
-           (q->ranks - 1) * (tutti__cost_add(q, q->bytes) + (fetch > 0 ? fetch : 0));
+    return phases(q, q->bytes) + tutti__coll_cost_pull(q, q->bytes, q->bytes) +
+           (q->ranks - 1) * tutti__coll_cost_source(q, q->bytes);
 }
 static double cost_reduce_scatter(const tutti_cost_query *q)
 {
-    return phases(q, q->bytes) + (q->ranks - 1) * tutti__cost_add(q, q->bytes / q->ranks);
+    double block = q->bytes / q->ranks;
+    return phases(q, q->bytes) + tutti__coll_cost_move(q, block) +
+           (q->ranks - 1) * tutti__coll_cost_source(q, block);
 }
 
 const tutti_coll tutti_coll_direct = {
@@ -324,11 +329,12 @@ const tutti_coll tutti_coll_direct = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "f"},
             [TUTTI_BROADCAST] = {broadcast, cost_block, "2f + Mr"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "2f + (p-1)M(g + r-m)"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "2f + Mr + (p-1)M(z-m)"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2f + Mc"},
-            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter, "2f + (p-1)/p Mg"},
+            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter,
+                                      "2f + M/p m + (p-1)/p M(z-m)"},
             [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "2f + pMm"},
-            [TUTTI_GATHER] = {gather, cost_gather, "2f + Mm + (p-1)Mr"},
+            [TUTTI_GATHER] = {gather, cost_gather, "2f + pMr"},
             [TUTTI_SCATTER] = {scatter, cost_scatter, "2f + Mr"},
             [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "2f + pMm"},
         },

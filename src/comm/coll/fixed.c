@@ -4,7 +4,8 @@
  * holds shards [r V / p, (r + 1) V / p); it folds every node that lies wholly in there and has a
  * parent that does not (at most 2 log V of them), and gives part c of each to rank c, which
  * finishes the tree for its part and gives that to everybody. (k + 1) (p - 1) / p M bytes leave a
- * rank of k nodes. */
+ * rank of k nodes. A rank that has one node, and has it already, gives it as it lies in its input:
+ * nothing is copied. */
 #include "base/shards.h"
 #include "comm/coll.h"
 #include <stdlib.h>
@@ -32,8 +33,8 @@ static char *temporary(const fixed *f, int level, int side)
     return f->temporary + (size_t)(level * 2 + side) * part_bytes(f);
 }
 
-/* A node that is this rank's own, from its shards. */
-static const void *fold_own(const fixed *f, int a, int b, int level, int side)
+/* A node that is this rank's own, from its shards: in `into`, or the shard itself. */
+static const void *fold_own(const fixed *f, int a, int b, int level, char *into)
 {
     const tutti_collective *c = f->call;
     if (b - a == 1) {
@@ -41,10 +42,10 @@ static const void *fold_own(const fixed *f, int a, int b, int level, int side)
         return (const char *)c->in + (size_t)element * c->element;
     }
     int middle = (a + b) / 2;
-    const void *left = fold_own(f, a, middle, level + 1, 0);
-    const void *right = fold_own(f, middle, b, level + 1, 1);
-    tutti__coll_fold(c, temporary(f, level, side), left, right, f->count);
-    return temporary(f, level, side);
+    const void *left = fold_own(f, a, middle, level + 1, temporary(f, level, 0));
+    const void *right = fold_own(f, middle, b, level + 1, temporary(f, level, 1));
+    tutti__coll_fold(c, into, left, right, f->count);
+    return into;
 }
 
 /* A node that the caller folded. */
@@ -63,7 +64,7 @@ static char *write_nodes(const fixed *f, int a, int b, char *to)
         return to;
     if (low <= a && b <= high) {
         tutti__coll_copy(f->call, to,
-                         f->call->folded ? given_node(f, low, high, a) : fold_own(f, a, b, 0, 0),
+                         f->call->folded ? given_node(f, low, high, a) : fold_own(f, a, b, 0, to),
                          part_bytes(f));
         return to + part_bytes(f);
     }
@@ -71,8 +72,8 @@ static char *write_nodes(const fixed *f, int a, int b, char *to)
     return write_nodes(f, (a + b) / 2, b, to);
 }
 
-/* Any node, from what all ranks gave. */
-static const void *fold_all(const fixed *f, int a, int b, int level, int side)
+/* Any node, from what all ranks gave: in `into`, or as it was given. */
+static const void *fold_all(const fixed *f, int a, int b, int level, char *into)
 {
     int rank = 0;
     while (first_shard(f, rank + 1) <= a)
@@ -82,10 +83,10 @@ static const void *fold_all(const fixed *f, int a, int b, int level, int side)
         return f->nodes[rank] +
                (size_t)tutti__shard_nodes(low, high, 0, f->shards, a) * part_bytes(f);
     int middle = (a + b) / 2;
-    const void *left = fold_all(f, a, middle, level + 1, 0);
-    const void *right = fold_all(f, middle, b, level + 1, 1);
-    tutti__coll_fold(f->call, temporary(f, level, side), left, right, f->count);
-    return temporary(f, level, side);
+    const void *left = fold_all(f, a, middle, level + 1, temporary(f, level, 0));
+    const void *right = fold_all(f, middle, b, level + 1, temporary(f, level, 1));
+    tutti__coll_fold(f->call, into, left, right, f->count);
+    return into;
 }
 
 static void set_part(fixed *f, int part)
@@ -100,6 +101,14 @@ static int nodes_of(const fixed *f, int rank)
                               f->shards);
 }
 
+/* Whether this rank's input is the one node that it gives. */
+static bool gives_input(const fixed *f)
+{
+    const tutti_collective *c = f->call;
+    int shards = first_shard(f, c->rank + 1) - first_shard(f, c->rank);
+    return nodes_of(f, c->rank) == 1 && (c->folded || shards == 1);
+}
+
 /* Gives every rank its part of this rank's nodes and gets the own part of everybody's. */
 static tutti_status trade(fixed *f, char *memory, struct iovec *out, struct iovec *in)
 {
@@ -108,7 +117,9 @@ static tutti_status trade(fixed *f, char *memory, struct iovec *out, struct iove
     for (int part = 0; part < c->size; part++) {
         set_part(f, part);
         out[part] = (struct iovec){to, (size_t)nodes_of(f, c->rank) * part_bytes(f)};
-        if (f->count && nodes_of(f, c->rank))
+        if (gives_input(f))
+            out[part].iov_base = (char *)(uintptr_t)c->in + (size_t)f->low * c->element;
+        else if (f->count && nodes_of(f, c->rank))
             to = write_nodes(f, 0, f->shards, to);
     }
     set_part(f, c->rank);
@@ -129,8 +140,9 @@ static tutti_status share(fixed *f, struct iovec *out, struct iovec *in)
     }
     set_part(f, c->rank);
     if (f->count) {
-        tutti__coll_copy(c, in[c->rank].iov_base, fold_all(f, 0, f->shards, 0, 0), part_bytes(f));
-        tutti__fold_finish(c->dtype, c->reduction, in[c->rank].iov_base, f->count, f->shards);
+        char *own = in[c->rank].iov_base;
+        tutti__coll_copy(c, own, fold_all(f, 0, f->shards, 0, own), part_bytes(f));
+        tutti__fold_finish(c->dtype, c->reduction, own, f->count, f->shards);
     }
     for (int r = 0; r < c->size; r++)
         out[r] = in[c->rank];
@@ -145,7 +157,8 @@ static tutti_status all_reduce(tutti_collective *c)
     size_t part = ((size_t)c->count / (size_t)c->size + 1) * c->element, most = 0;
     for (int r = 0; r < c->size; r++)
         most += (size_t)nodes_of(&f, r) * part;
-    most += (size_t)nodes_of(&f, c->rank) * part * (size_t)c->size;
+    if (!gives_input(&f))
+        most += (size_t)nodes_of(&f, c->rank) * part * (size_t)c->size;
     void *scratch;
     TUTTI_TRY(tutti__coll_scratch(c, most + (size_t)levels * 2 * part, &scratch));
     struct iovec *tables = calloc((size_t)c->size * 2, sizeof *tables);
@@ -163,13 +176,11 @@ static tutti_status all_reduce(tutti_collective *c)
     return status;
 }
 
-/* With one node for each rank: p - 1 messages out and in, twice; the message is copied once more.
- */
+/* With one node for each rank: p - 1 messages out and in, twice. */
 static double cost_all_reduce(const tutti_cost_query *q)
 {
     double part = q->bytes / q->ranks;
-    return (q->ranks - 1) * (2 * tutti__cost_exchange(q, part) + tutti__cost_add(q, part)) +
-           tutti__cost_add(q, q->bytes);
+    return (q->ranks - 1) * (2 * tutti__cost_exchange(q, part) + tutti__cost_add(q, part));
 }
 
 const tutti_coll tutti_coll_fixed = {
@@ -178,5 +189,5 @@ const tutti_coll tutti_coll_fixed = {
     .all_cross = true,
     .special = true,
     .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
-                                 "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg + Mg"}},
+                                 "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"}},
 };

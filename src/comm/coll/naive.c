@@ -112,10 +112,12 @@ static double cost_folded(const tutti_cost_query *q)
 {
     return (q->ranks - 1) * (tutti__cost_exchange(q, q->bytes) + tutti__cost_add(q, q->bytes));
 }
+/* What came in is folded into other memory, in one pass. */
 static double cost_scattered(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
-    return (q->ranks - 1) * (tutti__cost_exchange(q, block) + tutti__cost_add(q, block));
+    return (q->ranks - 1) * (tutti__cost_exchange(q, block) + tutti__coll_cost_source(q, block)) +
+           tutti__coll_cost_move(q, block);
 }
 static double cost_barrier(const tutti_cost_query *q)
 {
@@ -130,7 +132,8 @@ const tutti_coll tutti_coll_naive = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "(p-1)a"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_folded, "(p-1)(a + Mb + Mg)"},
-            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scattered, "(p-1)(a + M/p b + M/p g)"},
+            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scattered,
+                                      "(p-1)(a + M/p b + M/p (z-m)) + M/p m"},
             [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "(p-1)(a + Mb) + Mm"},
             [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "(p-1)(a + Mb) + Mm"},
         },

@@ -1,0 +1,104 @@
+/* probe.c: what the constants of the cost model are measured by. */
+#include <string.h>
+
+#include "comm/comm.h"
+#include "comm/probe.h"
+
+tutti_status tutti__probe_one_way(tutti_probe *p, size_t bytes)
+{
+    tutti_collective *c = &p->call;
+    int partner = c->rank ^ 1;
+    if (partner >= c->size)
+        return TUTTI_OK;
+    if (c->rank % 2 == 0) {
+        TUTTI_TRY(tutti__coll_send(c, partner, p->a, bytes));
+        return tutti__coll_recv(c, partner, p->b, 8);
+    }
+    TUTTI_TRY(tutti__coll_recv(c, partner, p->b, bytes));
+    return tutti__coll_send(c, partner, p->a, 8);
+}
+
+tutti_status tutti__probe_folded(tutti_probe *p, size_t bytes)
+{
+    tutti_collective c = p->call;
+    int64_t count = (int64_t)(bytes / 4);
+    int partner = c.rank ^ 1;
+    void *room;
+    if (partner >= c.size)
+        return TUTTI_OK;
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
+    TUTTI_TRY(tutti__coll_scratch(&c, TUTTI_FOLD_ROOM, &room));
+    if (c.rank % 2 == 0) {
+        TUTTI_TRY(tutti__coll_exchange_fold(&c, partner, p->a, count, partner, NULL, NULL, 0, true,
+                                            room));
+        return tutti__coll_recv(&c, partner, p->b, 8);
+    }
+    TUTTI_TRY(
+        tutti__coll_exchange_fold(&c, partner, NULL, 0, partner, p->a, p->b, count, true, room));
+    return tutti__coll_send(&c, partner, p->a, 8);
+}
+
+tutti_status tutti__probe_exchange(tutti_probe *p, size_t bytes)
+{
+    tutti_collective *c = &p->call;
+    return tutti__coll_exchange(c, (c->rank + 1) % c->size, p->a, bytes,
+                                (c->rank + c->size - 1) % c->size, p->b, bytes);
+}
+
+tutti_status tutti__probe_add(tutti_probe *p, size_t bytes)
+{
+    tutti__fold_find(TUTTI_F32, TUTTI_SUM)(p->a, (const void *[]){p->a, p->b}, 2,
+                                           (int64_t)(bytes / 4));
+    return TUTTI_OK;
+}
+
+tutti_status tutti__probe_add_into(tutti_probe *p, size_t bytes)
+{
+    tutti__fold_find(TUTTI_F32, TUTTI_SUM)(p->b, (const void *[]){p->a, p->c}, 2,
+                                           (int64_t)(bytes / 4));
+    return TUTTI_OK;
+}
+
+tutti_status tutti__probe_copy(tutti_probe *p, size_t bytes)
+{
+    memcpy(p->b, p->a, bytes);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__probe_reduce_in_place(tutti_probe *p, size_t bytes)
+{
+    tutti_collective c = p->call;
+    c.operation = TUTTI_ALL_REDUCE;
+    c.in = c.out = p->a;
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    c.count = (int64_t)(bytes / 4);
+    c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
+    return tutti__coll_find("direct")->on[TUTTI_ALL_REDUCE].run(&c);
+}
+
+tutti_status tutti__probe_pull(tutti_probe *p, size_t bytes)
+{
+    tutti_collective c = p->call;
+    c.operation = TUTTI_BROADCAST;
+    c.in = c.out = p->a;
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    c.count = (int64_t)(bytes / 4);
+    return tutti__coll_find("direct")->on[TUTTI_BROADCAST].run(&c);
+}
+
+tutti_status tutti__probe_phases(tutti_probe *p, size_t bytes)
+{
+    (void)bytes;
+    tutti__area_arrive(p->comm->area);
+    return tutti__area_await_all(p->comm->area, p->call.deadline_ns);
+}
+
+tutti_status tutti__probe_little(tutti_probe *p, size_t bytes)
+{
+    return tutti_comm_all_reduce(p->call.comm, p->a, p->a, (int64_t)(bytes / 4), TUTTI_F32,
+                                 TUTTI_SUM, NULL);
+}

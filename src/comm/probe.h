@@ -1,0 +1,34 @@
+/* probe.h: pieces of work that the constants of the cost model are measured by. All ranks of the
+ * group do the same one at once. */
+#ifndef TUTTI_COMM_PROBE_H
+#define TUTTI_COMM_PROBE_H
+
+#include "comm/coll.h"
+
+typedef struct tutti_probe {
+    tutti_comm *comm; /* that has the area */
+    tutti_collective call;
+    char *a, *b, *c; /* of the largest size */
+} tutti_probe;
+typedef tutti_status tutti_probe_work(tutti_probe *probe, size_t bytes);
+
+/* Even ranks send to the next; the answer has 8 bytes. */
+tutti_probe_work tutti__probe_one_way;
+/* The same; the receivers add what comes in. */
+tutti_probe_work tutti__probe_folded;
+/* All ranks give to the next and take from the one before. */
+tutti_probe_work tutti__probe_exchange;
+
+/* Without a word to others: a += b, b = a + c, b = a. */
+tutti_probe_work tutti__probe_add;
+tutti_probe_work tutti__probe_add_into;
+tutti_probe_work tutti__probe_copy;
+
+/* Shared memory: a sum in place, a copy out of rank 0's memory, a phase. */
+tutti_probe_work tutti__probe_reduce_in_place;
+tutti_probe_work tutti__probe_pull;
+tutti_probe_work tutti__probe_phases;
+/* A call that has one phase, and little to give. */
+tutti_probe_work tutti__probe_little;
+
+#endif
