@@ -23,6 +23,8 @@ tutti_status tutti__softmax_run(const tutti_call *call, const double *x, double 
         for (int64_t i = 0; i < inner; i++) {
             int64_t first = o * count * inner + i;
             tutti_log_sum sum = tutti__log_sum_exp(count, inner, x + first);
+            if (isinf(sum.highest))
+                sum.rest = (double)NAN; /* infinity over infinity, for the whole row */
             for (int64_t k = 0; k < count; k++)
                 y[first + k * inner] = each(tutti__log_share(x[first + k * inner], sum));
         }
