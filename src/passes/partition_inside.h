@@ -34,7 +34,7 @@ typedef struct tutti_partitioner {
     const tutti_node **partner;             /* by job id: see meet.h */
     int *number;                            /* by job id: of collectives without a channel */
     tutti_last_collective *last_collective; /* by piece */
-    tutti_node **last_send;                 /* by piece: of those before the commit */
+    tutti_node **last_send[2];              /* by piece: before the commit, after it */
     TUTTI_VEC(tutti_sent) sends;
     bool *seen; /* by job id: scratch of transfer.c */
     const tutti_node **stack;

@@ -7,8 +7,8 @@
  * Nor may devices disagree on what travels first, also where one does not depend on the other: each
  * would wait for what the other sends afterwards. So a recv waits for everything that its piece
  * sends before it in the order of the job: of all that devices wait for, what stands first in that
- * order has been sent. Passes keep the edges, whatever they do to the order of a piece. Not so
- * after the commit: there an edge from what follows an update says that the update is seen.
+ * order has been sent. Passes keep the edges, whatever they do to the order of a piece. What is
+ * known after the commit only is not waited for before it.
  *
  * The same holds for collectives: what stands before one in the order of the job is sent before it,
  * and what stands after it is received after it. */
@@ -47,6 +47,18 @@ static void find_causes(tutti_partitioner *b, const tutti_node *node)
     }
 }
 
+/* Who waits for a send only keeps an order; who depends on what was sent follows that too, and so
+ * sees the updates before it (program/updates.c). */
+static tutti_status follow(tutti_node *node, const tutti_node *send)
+{
+    for (int i = 0; tutti__is(send, "send") && i < send->input_count; i++)
+        TUTTI_TRY(tutti__node_after(node, send->inputs[i].node));
+    for (int i = 0; tutti__is(send, "send") && i < send->control_count; i++)
+        if (!tutti__is(send->controls[i], "send"))
+            TUTTI_TRY(tutti__node_after(node, send->controls[i]));
+    return TUTTI_OK;
+}
+
 /* A recv or collective in a piece waits for what its piece sent towards it. `from`: the job's node
  * whose value comes. */
 static tutti_status follow_sends(tutti_partitioner *b, int piece, const tutti_node *from,
@@ -54,8 +66,11 @@ static tutti_status follow_sends(tutti_partitioner *b, int piece, const tutti_no
 {
     find_causes(b, from);
     for (size_t i = 0; i < b->sends.count; i++)
-        if (b->sends.data[i].from == piece && b->seen[b->sends.data[i].source->id])
+        if (b->sends.data[i].from == piece && b->seen[b->sends.data[i].source->id]) {
             TUTTI_TRY(tutti__node_after(recv, b->sends.data[i].send));
+            if (b->late[b->sends.data[i].source->id])
+                TUTTI_TRY(follow(recv, b->sends.data[i].send));
+        }
     return TUTTI_OK;
 }
 
@@ -85,17 +100,16 @@ tutti_status tutti__partition_collective(tutti_partitioner *b, int piece, const 
     return last ? tutti__node_after(copy, last) : TUTTI_OK;
 }
 
-/* A send of a piece, the newest: those before the commit keep their order, so that whoever waits
- * for the last one waits for all. `source`: the job's node whose value goes. */
+/* A send of a piece, the newest: those before or after the commit keep their order, so that
+ * whoever waits for the last one waits for all. `source`: the job's node whose value goes. */
 static tutti_status note_send(tutti_partitioner *b, int from, const tutti_node *source,
                               tutti_node *send)
 {
     tutti_sent one = {source, from, send};
-    if (!b->late[source->id]) {
-        if (b->last_send[from])
-            TUTTI_TRY(tutti__node_after(send, b->last_send[from]));
-        b->last_send[from] = send;
-    }
+    tutti_node **last = &b->last_send[b->late[source->id]][from];
+    if (*last)
+        TUTTI_TRY(tutti__node_after(send, *last));
+    *last = send;
     return TUTTI_VEC_PUSH(&b->sends, one) ? TUTTI_OK : no_memory();
 }
 
@@ -124,7 +138,7 @@ static tutti_status send(tutti_partitioner *b, tutti_edge edge, bool control, in
 /* A recv stands behind the collectives and sends of its piece that were added before it. */
 static tutti_status keep_order(tutti_partitioner *b, int piece, bool late, tutti_node *recv)
 {
-    tutti_node *met = b->last_collective[piece].node, *sent = late ? NULL : b->last_send[piece];
+    tutti_node *met = b->last_collective[piece].node, *sent = b->last_send[late][piece];
     if (met)
         TUTTI_TRY(tutti__node_after(recv, met));
     return sent ? tutti__node_after(recv, sent) : TUTTI_OK;
