@@ -213,6 +213,47 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Each device sends what it makes first and uses what comes from the other in an element-wise chain
+ * with it: neither may fuse the two and wait before it sends. */
+static void exchange(const char *one, const char *other, bool after_update)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 5));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), a = TUTTI_NO_SYM, b = TUTTI_NO_SYM, c = a,
+              d = a;
+    TUTTI_WITH_DEVICE(g, one)
+        a = tutti_scale(after_update ? tutti_assign_add(tutti_variable(g, tutti_zeros(2)), x) : x,
+                        3);
+    TUTTI_WITH_DEVICE(g, other)
+        b = tutti_scale(after_update ? tutti_assign_add(tutti_variable(g, tutti_zeros(2)), x) : x,
+                        5);
+    TUTTI_WITH_DEVICE(g, one)
+        c = tutti_add(a, tutti_square(b));
+    TUTTI_WITH_DEVICE(g, other)
+        d = tutti_add(b, tutti_square(a));
+    tutti_tensor *in = vector(2, (float[]){1, 2}), *out[2];
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}),
+                       .fetch = TUTTI_FETCH({c, &out[0]}, {d, &out[1]})));
+    CHECK_NEAR(take(out[0]), 28, 0);
+    CHECK_NEAR(take(out[1]), 14, 0);
+    tutti_tensor_release(in);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(runs_do_not_wait_for_each_other_in_a_circle)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    for (int after_update = 0; after_update < 2; after_update++) {
+        exchange("cpu:0", "cpu:1", after_update);
+        exchange("far:0", "far:1", after_update);
+        exchange("cpu:0", "far:0", after_update);
+    }
+}
+
 TUTTI_TEST(runs_of_several_threads_train_and_read)
 {
     tutti_graph *g;

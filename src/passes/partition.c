@@ -193,7 +193,9 @@ static tutti_status prepare(tutti_partitioner *b)
     b->maps = calloc(count, sizeof *b->maps);
     b->arrived = calloc(count, sizeof *b->arrived);
     b->last_collective = calloc(count, sizeof *b->last_collective);
-    if (!b->maps || !b->arrived || !b->last_collective)
+    for (int late = 0; late < 2; late++)
+        b->last_send[late] = calloc(count, sizeof *b->last_send[late]);
+    if (!b->maps || !b->arrived || !b->last_collective || !b->last_send[0] || !b->last_send[1])
         return no_memory();
     TUTTI_TRY(tutti__meeting_order(b->job, b->home, b->order, b->number, b->partner));
     for (int i = 0; i < b->count; i++) {
@@ -233,6 +235,8 @@ static void forget(tutti_partitioner *b)
     free(b->maps);
     free(b->arrived);
     free(b->last_collective);
+    free(b->last_send[0]);
+    free(b->last_send[1]);
     free(b->home);
     free(b->late);
     free(b->seen);

@@ -4,10 +4,14 @@
  * edges from those sends to the recv keep this known inside the piece: otherwise a pass could fuse
  * what is sent with what uses the answer, and both devices would wait for ever.
  *
- * Nor may devices disagree on whether something travels before or after they meet in a collective:
- * one would wait there for the other, which waits for what is sent afterwards. So what stands
- * before a collective in the order of the job is sent before it, and what stands after it is
- * received after it. */
+ * Nor may devices disagree on what travels first, also where one does not depend on the other: each
+ * would wait for what the other sends afterwards. So a recv waits for everything that its piece
+ * sends before it in the order of the job: of all that devices wait for, what stands first in that
+ * order has been sent. Passes keep the edges, whatever they do to the order of a piece. What is
+ * known after the commit only is not waited for before it.
+ *
+ * The same holds for collectives: what stands before one in the order of the job is sent before it,
+ * and what stands after it is received after it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +47,18 @@ static void find_causes(tutti_partitioner *b, const tutti_node *node)
     }
 }
 
+/* Who waits for a send only keeps an order; who depends on what was sent follows that too, and so
+ * sees the updates before it (program/updates.c). */
+static tutti_status follow(tutti_node *node, const tutti_node *send)
+{
+    for (int i = 0; tutti__is(send, "send") && i < send->input_count; i++)
+        TUTTI_TRY(tutti__node_after(node, send->inputs[i].node));
+    for (int i = 0; tutti__is(send, "send") && i < send->control_count; i++)
+        if (!tutti__is(send->controls[i], "send"))
+            TUTTI_TRY(tutti__node_after(node, send->controls[i]));
+    return TUTTI_OK;
+}
+
 /* A recv or collective in a piece waits for what its piece sent towards it. `from`: the job's node
  * whose value comes. */
 static tutti_status follow_sends(tutti_partitioner *b, int piece, const tutti_node *from,
@@ -50,8 +66,11 @@ static tutti_status follow_sends(tutti_partitioner *b, int piece, const tutti_no
 {
     find_causes(b, from);
     for (size_t i = 0; i < b->sends.count; i++)
-        if (b->sends.data[i].from == piece && b->seen[b->sends.data[i].source->id])
+        if (b->sends.data[i].from == piece && b->seen[b->sends.data[i].source->id]) {
             TUTTI_TRY(tutti__node_after(recv, b->sends.data[i].send));
+            if (b->late[b->sends.data[i].source->id])
+                TUTTI_TRY(follow(recv, b->sends.data[i].send));
+        }
     return TUTTI_OK;
 }
 
@@ -81,6 +100,19 @@ tutti_status tutti__partition_collective(tutti_partitioner *b, int piece, const 
     return last ? tutti__node_after(copy, last) : TUTTI_OK;
 }
 
+/* A send of a piece, the newest: those before or after the commit keep their order, so that
+ * whoever waits for the last one waits for all. `source`: the job's node whose value goes. */
+static tutti_status note_send(tutti_partitioner *b, int from, const tutti_node *source,
+                              tutti_node *send)
+{
+    tutti_sent one = {source, from, send};
+    tutti_node **last = &b->last_send[b->late[source->id]][from];
+    if (*last)
+        TUTTI_TRY(tutti__node_after(send, *last));
+    *last = send;
+    return TUTTI_VEC_PUSH(&b->sends, one) ? TUTTI_OK : no_memory();
+}
+
 static tutti_status send(tutti_partitioner *b, tutti_edge edge, bool control, int to,
                          const char *channel)
 {
@@ -99,15 +131,17 @@ static tutti_status send(tutti_partitioner *b, tutti_edge edge, bool control, in
     TUTTI_TRY(tutti__node_add(graph, tutti_op_find("send"), NULL, 1, &value, 2, attrs, &node));
     node->device = source->device;
     value.node->device = source->device;
-    tutti_sent one = {edge.node, from, node};
-    return TUTTI_VEC_PUSH(&graph->targets, node) && TUTTI_VEC_PUSH(&b->sends, one) ? TUTTI_OK
-                                                                                   : no_memory();
+    return TUTTI_VEC_PUSH(&graph->targets, node) ? note_send(b, from, edge.node, node)
+                                                 : no_memory();
 }
 
-tutti_status tutti__partition_recv(tutti_partitioner *b, int piece, tutti_node *recv)
+/* A recv stands behind the collectives and sends of its piece that were added before it. */
+static tutti_status keep_order(tutti_partitioner *b, int piece, bool late, tutti_node *recv)
 {
-    tutti_node *last = b->last_collective[piece].node;
-    return last ? tutti__node_after(recv, last) : TUTTI_OK;
+    tutti_node *met = b->last_collective[piece].node, *sent = b->last_send[late][piece];
+    if (met)
+        TUTTI_TRY(tutti__node_after(recv, met));
+    return sent ? tutti__node_after(recv, sent) : TUTTI_OK;
 }
 
 /* The value of a foreign edge in a piece, received once. */
@@ -138,7 +172,7 @@ static tutti_status receive(tutti_partitioner *b, tutti_edge edge, bool control,
         return no_memory();
     TUTTI_TRY(follow_sends(b, to, edge.node, c.recv));
     *ret = c.recv;
-    return tutti__partition_recv(b, to, c.recv);
+    return keep_order(b, to, b->late[edge.node->id], c.recv);
 }
 
 tutti_status tutti__partition_edge(tutti_partitioner *b, tutti_edge edge, int piece,
@@ -171,11 +205,11 @@ tutti_status tutti__partition_control(tutti_partitioner *b, tutti_node *before, 
 tutti_status tutti__partition_own(tutti_partitioner *b, const tutti_node *node)
 {
     int piece = b->home[node->id];
-    tutti_sent one = {node, piece, b->maps[piece][node->id]};
-    if (tutti__is(node, "send") && !TUTTI_VEC_PUSH(&b->sends, one))
-        return no_memory();
+    tutti_node *copy = b->maps[piece][node->id];
+    if (tutti__is(node, "send"))
+        return note_send(b, piece, node, copy);
     return tutti__is(node, "recv") && b->partner[node->id]
-               ? tutti__partition_recv(b, piece, one.send)
+               ? keep_order(b, piece, b->late[node->id], copy)
                : TUTTI_OK;
 }
 

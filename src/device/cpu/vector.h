@@ -35,6 +35,7 @@
 typedef float vec __attribute__((vector_size(VEC_BYTES)));
 typedef float vec_unaligned __attribute__((vector_size(VEC_BYTES), aligned(4), may_alias));
 typedef int32_t ivec __attribute__((vector_size(VEC_BYTES)));
+typedef uint32_t uvec __attribute__((vector_size(VEC_BYTES))); /* sums that may wrap round */
 /* Four floats, whatever the set. */
 typedef float quad __attribute__((vector_size(16)));
 typedef float quad_unaligned __attribute__((vector_size(16), aligned(4), may_alias));

@@ -20,9 +20,9 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_flops(node, (4 + EXP_FLOPS) * tutti__elements(&node->inputs[0]), ret);
 }
 
-static double each(double x, double log_sum)
+static double each(double log_share)
 {
-    return x - log_sum;
+    return log_share;
 }
 
 static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,

@@ -8,6 +8,8 @@ TUTTI_TEST(softmax_is_stable)
              4.0 / 7);
     CHECK_OP("softmax", "f64[2,2]{=0,-inf,1.0986122886681098,5} | axis=0", 0, 0.25, 0, 0.75, 1);
     CHECK_OP("log_softmax", "f64[2]{=-1000,-1000}", 0, -log(2), -log(2));
+    CHECK_OP("log_softmax", "f64[2]{=1e17,1e17}", 0, -log(2), -log(2));
+    CHECK_OP("softmax", "f64[2]{=1e17,1e17}", 0, 0.5, 0.5);
     CHECK_REFUSES("softmax", "f32[2] | axis=1", TUTTI_INVALID, "axis 1 is outside [-1, 1)");
 }
 

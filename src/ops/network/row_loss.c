@@ -10,7 +10,7 @@ tutti_status tutti__softmax_infer(tutti_infer *node)
 }
 
 tutti_status tutti__softmax_run(const tutti_call *call, const double *x, double *y,
-                                double (*each)(double x, double log_sum))
+                                double (*each)(double log_share))
 {
     const tutti_view *view = &call->inputs[0];
     int axis = (int)CALL_INT(call, "axis");
@@ -22,9 +22,11 @@ tutti_status tutti__softmax_run(const tutti_call *call, const double *x, double 
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < inner; i++) {
             int64_t first = o * count * inner + i;
-            double log_sum = tutti__log_sum_exp(count, inner, x + first);
+            tutti_log_sum sum = tutti__log_sum_exp(count, inner, x + first);
+            if (isinf(sum.highest))
+                sum.rest = (double)NAN; /* infinity over infinity, for the whole row */
             for (int64_t k = 0; k < count; k++)
-                y[first + k * inner] = each(x[first + k * inner], log_sum);
+                y[first + k * inner] = each(tutti__log_share(x[first + k * inner], sum));
         }
     return TUTTI_OK;
 }

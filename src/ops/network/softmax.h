@@ -9,24 +9,36 @@
 
 #define EXP_FLOPS 16.0
 
-/* log(sum(exp(x))) of `count` numbers that stand `stride` apart; -inf for none. */
-static inline double tutti__log_sum_exp(int64_t count, int64_t stride, const double *x)
+/* log(sum(exp(x))) = highest + rest, apart: where numbers are large their sum has no digits left
+ * for the rest. */
+typedef struct tutti_log_sum {
+    double highest, rest;
+} tutti_log_sum;
+
+/* Of `count` numbers that stand `stride` apart; -inf for none. */
+static inline tutti_log_sum tutti__log_sum_exp(int64_t count, int64_t stride, const double *x)
 {
     double highest = -HUGE_VAL, sum = 0;
     for (int64_t i = 0; i < count; i++)
         if (x[i * stride] > highest || isnan(x[i * stride]))
             highest = x[i * stride];
     if (isinf(highest) || isnan(highest))
-        return highest;
+        return (tutti_log_sum){highest, 0};
     for (int64_t i = 0; i < count; i++)
         sum += exp(x[i * stride] - highest);
-    return highest + log(sum);
+    return (tutti_log_sum){highest, log(sum)};
 }
 
-/* softmax and log_softmax: attribute axis; y = each(x, log_sum_exp) along it. */
+/* x - log(sum(exp(x))) */
+static inline double tutti__log_share(double x, tutti_log_sum sum)
+{
+    return (x - sum.highest) - sum.rest;
+}
+
+/* softmax and log_softmax: attribute axis; y = each(log_softmax of x) along it. */
 tutti_status tutti__softmax_infer(tutti_infer *node);
 tutti_status tutti__softmax_run(const tutti_call *call, const double *x, double *y,
-                                double (*each)(double x, double log_sum));
+                                double (*each)(double log_share));
 int tutti__softmax_split(const tutti_infer *node, int capacity, tutti_split *ret);
 
 /* Losses of rows: logits [.., classes] (input 0) give one number for each row. `last`: how many of

@@ -44,9 +44,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
     for (int64_t row = 0; row < rows; row++) {
         const double *logits = inputs[LOGITS] + row * classes;
         const double *labels = inputs[LABELS] + row * classes;
-        double log_sum = tutti__log_sum_exp(classes, 1, logits), loss = 0;
+        tutti_log_sum sum = tutti__log_sum_exp(classes, 1, logits);
+        double loss = 0;
         for (int64_t c = 0; c < classes; c++)
-            loss += labels[c] == 0 ? 0 : labels[c] * (log_sum - logits[c]);
+            loss -= labels[c] == 0 ? 0 : labels[c] * tutti__log_share(logits[c], sum);
         outputs[0][row] = loss;
     }
     return TUTTI_OK;

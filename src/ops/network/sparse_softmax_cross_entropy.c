@@ -37,7 +37,8 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
         int64_t label = 0;
         const double *logits = inputs[LOGITS] + row * classes;
         TUTTI_TRY(tutti__label_get(call, row, classes, &label));
-        outputs[0][row] = tutti__log_sum_exp(classes, 1, logits) - logits[label];
+        outputs[0][row] =
+            0 - tutti__log_share(logits[label], tutti__log_sum_exp(classes, 1, logits));
     }
     return TUTTI_OK;
 }

@@ -60,10 +60,10 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
         const double *logits = inputs[LOGITS] + row * classes;
         double *result = outputs[0] + row * classes;
         TUTTI_TRY(tutti__label_get(call, row, classes, &label));
-        double log_sum = tutti__log_sum_exp(classes, 1, logits);
+        tutti_log_sum sum = tutti__log_sum_exp(classes, 1, logits);
         double grad = call->input_count > GRAD ? inputs[GRAD][row] : 1;
         for (int64_t c = 0; c < classes; c++)
-            result[c] = (exp(logits[c] - log_sum) - (c == label ? 1 : 0)) * grad;
+            result[c] = (exp(tutti__log_share(logits[c], sum)) - (c == label ? 1 : 0)) * grad;
     }
     return TUTTI_OK;
 }

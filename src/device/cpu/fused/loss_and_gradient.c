@@ -1,5 +1,5 @@
 /* loss_and_gradient.c: cross entropy of rows of logits and its gradient from one softmax: with
- * p = e^(x - max), s = sum(p): loss = max + log(s) - x[label], dx = (p / s - one_hot(label)) grad.
+ * p = e^(x - max), s = sum(p): loss = max - x[label] + log(s), dx = (p / s - one_hot(label)) grad.
  */
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static void run_row(const both_work *b, int64_t row)
     ROW_MAP(y, columns, ROW_AT(y) * scale);
     y[label] = chosen;
     /* an infinite or NaN maximum is the loss's log of the sum */
-    b->loss[row] = (most - most == 0 ? most + (float)log((double)sum) : most) - right;
+    b->loss[row] = (most - right) + (most - most == 0 ? (float)log((double)sum) : 0);
 }
 
 static void run_piece(void *context, int64_t piece)

@@ -34,6 +34,7 @@ TUTTI_TEST(kernel_loss_and_gradient)
     CHECK_INT(check("f32[64,10]{-3:3}", "i64[64]{0:9}", "f32[64]"), 1);
     CHECK_INT(check("f32[3,50,37]{-30:30}", "i32[3,50]{0:36}", "f32[3,50]"), 1);
     CHECK_INT(check("f32[2,5000]{-3:3}", "i64[2]{=4999,0}", "f32[2]"), 1);
+    CHECK_INT(check("f32[3,4]{=3e7}", "i64[3]{0:3}", "f32[3]"), 1);
     CHECK_INT(check("f32[0,4]", "i64[0]", "f32[0]"), 1);
     CHECK_INT(check("f64[5,4]", "i64[5]{0:3}", "f64[5]"), 0);
 }

@@ -39,13 +39,14 @@ static inline tutti_status loss_check_labels(const loss_work *w)
     return TUTTI_OK;
 }
 
-/* log(sum(e^x)) of a row */
-VEC_INLINE float loss_log_sum(const float *x, int64_t count)
+/* log(sum(e^x)) of a row is *ret_most + the result: apart, because where logits are large their sum
+ * has no digits left for the second. */
+VEC_INLINE float loss_log_sum(const float *x, int64_t count, float *ret_most)
 {
-    float most = row_max(x, count);
+    float most = *ret_most = row_max(x, count);
     if (!(most - most == 0))
-        return most; /* infinite or NaN */
-    return most + (float)log((double)row_exp_sum(x, count, most));
+        return 0; /* infinite or NaN */
+    return (float)log((double)row_exp_sum(x, count, most));
 }
 
 static inline loss_work loss_start(const tutti_call *call)

@@ -20,10 +20,9 @@ static inline void softmax_row(const softmax_work *w, int64_t row)
     const float *x = w->x + row * count;
     float *y = w->y + row * count;
     float most = row_max(x, count);
-    if (w->logarithm) {
-        float sum = row_exp_sum(x, count, most);
-        const float shift = most + (float)log((double)sum);
-        ROW_MAP(y, count, ROW_AT(x) - shift);
+    if (w->logarithm) { /* most + log(sum) would have no digits for log(sum) where x is large */
+        const float rest = (float)log((double)row_exp_sum(x, count, most));
+        ROW_MAP(y, count, (ROW_AT(x) - most) - rest);
         return;
     }
     ROW_MAP(y, count, vec_exp(ROW_AT(x) - most));
@@ -66,12 +65,12 @@ static inline void softmax_columns(void *context, int64_t piece)
         }
     }
     if (w->logarithm)
-        ROW_MAP(sum, width, ROW_AT(most) + vec_log(ROW_AT(sum)));
+        ROW_MAP(sum, width, vec_log(ROW_AT(sum)));
     for (int64_t c = 0; c < w->count; c++) {
         const float *from = x + c * w->inner;
         float *to = y + c * w->inner;
         if (w->logarithm)
-            ROW_MAP(to, width, ROW_AT(from) - ROW_AT(sum));
+            ROW_MAP(to, width, (ROW_AT(from) - ROW_AT(most)) - ROW_AT(sum));
         else
             ROW_MAP(to, width, ROW_AT(to) / ROW_AT(sum));
     }

@@ -9,10 +9,11 @@ static void run_piece(void *context, int64_t piece)
     const float *labels = w->call->inputs[LOSS_LABELS].data;
     for (int64_t row = first; row < end; row++) {
         const float *x = w->logits + row * columns, *z = labels + row * columns;
-        const float log_sum = loss_log_sum(x, columns);
-        float loss;
+        float loss, most;
+        const float rest = loss_log_sum(x, columns, &most);
         ROW_SUM(loss, columns,
-                vec_select(vec_eq(ROW_AT(z), S(0.0f)), S(0.0f), ROW_AT(z) * (log_sum - ROW_AT(x))));
+                vec_select(vec_eq(ROW_AT(z), S(0.0f)), S(0.0f),
+                           ROW_AT(z) * ((most - ROW_AT(x)) + rest)));
         w->y[row] = loss;
     }
 }

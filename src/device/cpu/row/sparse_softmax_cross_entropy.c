@@ -7,7 +7,8 @@ static void run_piece(void *context, int64_t piece)
     int64_t first, end = row_range(&w->matrix, piece, &first);
     for (int64_t row = first; row < end; row++) {
         const float *x = w->logits + row * w->matrix.columns;
-        w->y[row] = loss_log_sum(x, w->matrix.columns) - x[loss_label(w, row)];
+        float most, rest = loss_log_sum(x, w->matrix.columns, &most);
+        w->y[row] = (most - x[loss_label(w, row)]) + rest;
     }
 }
 

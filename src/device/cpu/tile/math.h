@@ -68,7 +68,7 @@ VEC_INLINE vec vec_relu(vec x)
 /* 2^(n + shift), n given as n + ROUNDER; the result's exponent must be that of a normal number. */
 VEC_INLINE vec power_of_two(vec rounded, int shift)
 {
-    return (vec)(((ivec)rounded << 23) + ((127 + shift) << 23));
+    return (vec)(((uvec)rounded << 23) + ((uint32_t)(127 + shift) << 23));
 }
 
 /* e^r for |r| <= ln 2 / 2 is 1 + r + r^2 q(r) */
@@ -94,7 +94,7 @@ VEC_INLINE vec reduce_by_ln2(vec x, vec *ret_r)
 #define HALF_POWER_ROUNDER (ROUNDER + 126.0f)
 VEC_INLINE vec half_power_of_two(vec rounded)
 {
-    return (vec)((ivec)rounded << 23);
+    return (vec)((uvec)rounded << 23);
 }
 
 /* e^x = 2 e^r 2^(n-1), of `count` vectors: so n = 128 has its place, larger results become infinite
@@ -174,7 +174,7 @@ VEC_INLINE vec log_parts(vec f, vec k, vec c)
 /* bits of x = m 2^k */
 VEC_INLINE vec split_exponent(vec x, vec *ret_k)
 {
-    ivec bits = (ivec)x + (0x3f800000 - 0x3f3504f3), k = (bits >> 23) - 127;
+    ivec bits = (ivec)((uvec)x + (0x3f800000u - 0x3f3504f3u)), k = (bits >> 23) - 127;
     *ret_k = __builtin_convertvector(k, vec);
     return (vec)((bits & 0x007fffff) + 0x3f3504f3);
 }
@@ -344,7 +344,7 @@ VEC_INLINE vec vec_trig(vec x, int quarter)
     /* The mask is made by integers: all ones where the quadrant is odd. */
     ivec odd = -(quadrant & 1);
     ivec y = ((ivec)c & odd) | ((ivec)s & ~odd);
-    return (vec)(y ^ ((quadrant & 2) << 30));
+    return (vec)(y ^ (ivec)((uvec)(quadrant & 2) << 30));
 }
 
 #endif
