@@ -33,8 +33,8 @@ typedef struct tutti_request tutti_request;
 typedef struct tutti_compressor tutti_compressor;
 
 /* What a collective costs. Times in seconds, for links of one class. A message of n bytes takes
- * alpha + n * beta(n); beta is known at 4, 32, 64, 256 and 512 KiB, 1, 4, 16 and 64 MiB, and between
- * them the time changes linearly with n. */
+ * alpha + n * beta(n); beta is known at 4, 32, 64, 256 and 512 KiB, 1, 4, 16 and 64 MiB, and
+ * between them the time changes linearly with n. */
 enum { TUTTI_COMM_SIZES = 9, TUTTI_COMM_AT_MIB = 5 /* which of them is 1 MiB */ };
 typedef enum tutti_comm_link {
     TUTTI_LINK_WITHIN,  /* ranks of one machine */

@@ -76,7 +76,8 @@ typedef struct tutti_run_options {
     tutti_sym target;        /* one more target */
     double deadline_seconds; /* 0: the session's */
     /* Under a strategy of several processes: rows of the whole batch, of which feeds marked by
-     * tutti_split_batch hold the rows of this process (tutti_strategy_own_rows). 0: they hold all. */
+     * tutti_split_batch hold the rows of this process (tutti_strategy_own_rows). 0: they hold all.
+     */
     int64_t batch;
     /* Such feeds hold as many rows as this process said that it has (tutti_strategy_agree), or as
      * the element has that was taken last (tutti_distribute_from_function). */
