@@ -41,7 +41,7 @@ static bool bit(uint32_t word, int index)
 static void read_model(tutti_cpu *cpu)
 {
     uint32_t words[12] = {0};
-    if (__get_cpuid_max(0x80000000u, NULL) < 0x80000004u)
+    if ((unsigned)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u)
         return;
     for (uint32_t i = 0; i < 3; i++)
         __get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],

@@ -7,7 +7,7 @@
 #include "device/cpu/gemm/tile.h"
 #include "device/cpu/vector.h"
 
-#if defined(__AMX_BF16__)
+#if defined(__AMX_BF16__) || defined(__AMXBF16__) /* as older clangs call it */
 #include "device/cpu/gemm/amx.h"
 #elif defined(__AVX512BF16__)
 #include "device/cpu/gemm/avx512_bf16.h"
