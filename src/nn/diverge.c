@@ -1,11 +1,14 @@
 /* diverge.c: a loss that is no number ends a job of several processes, which all see it after the
- * same step, and they tell each other whose examples were none either. */
+ * same step, and they tell each other whose examples were none either. They look at the first
+ * steps, then at some: reading the loss waits for the step. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/job.h"
 #include "nn/callback.h"
 #include "nn/spread.h"
+
+enum { EVERY = 16 };
 
 /* Where a process's examples hold something that is no number; component -1: nowhere. */
 typedef struct odd_number {
@@ -32,6 +35,8 @@ static tutti_status find_odd(const tutti_model *model, const tutti_element *elem
 {
     tutti_rows rows;
     *ret = (odd_number){-1, 0};
+    if (!element)
+        return TUTTI_OK;
     TUTTI_TRY(tutti__rows_take(model, element->rows, element->count, element->tensors, &rows));
     for (int i = 0; i < rows.count && ret->component < 0; i++)
         if (is_odd(rows.tensors[i], &ret->row))
@@ -51,10 +56,11 @@ static tutti_status verdict(int64_t step, int workers, const odd_number *all)
                               (long long)step, r, (long long)all[r].component,
                               (long long)all[r].row);
     return tutti_fail(TUTTI_INVALID,
-                      "step %lld: the loss is no number, though the examples of all %d ranks are "
-                      "finite: training has diverged; try a smaller learning rate or clip "
-                      "gradients, or end without an error by tutti_terminate_on_nan()",
-                      (long long)step, workers);
+                      "step %lld: the loss is no number, though no rank's examples are the cause "
+                      "in this step: training has diverged, or an example of the %d steps before "
+                      "was not finite; try a smaller learning rate or clip gradients, or end "
+                      "without an error by tutti_terminate_on_nan()",
+                      (long long)step, EVERY);
 }
 
 tutti_status tutti__fit_look_for_nan(tutti_fit *fit, const tutti_element *element)
@@ -62,7 +68,11 @@ tutti_status tutti__fit_look_for_nan(tutti_fit *fit, const tutti_element *elemen
     const tutti_model *model = fit->model;
     tutti_strategy *strategy = tutti__model_strategy(model);
     if (!tutti__model_shares(model) || model->trainer->stop || model->trainer->gathered > 0 ||
-        !isnan(tutti_logs_get(tutti_event_logs(&fit->event), "loss")))
+        (element && fit->event.step > EVERY && fit->event.step % EVERY != 0))
+        return TUTTI_OK;
+    bool is_nan;
+    TUTTI_TRY(tutti__track_is_nan(fit->model, &is_nan));
+    if (!is_nan)
         return TUTTI_OK;
     int workers = tutti_strategy_workers(strategy);
     odd_number mine, *all = calloc((size_t)workers, sizeof *all);

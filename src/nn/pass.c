@@ -138,7 +138,7 @@ tutti_status tutti__fit_batches(tutti_fit *fit, tutti_iterator *iterator,
         tutti_element_release(&element);
         TUTTI_TRY(status);
     }
-    return TUTTI_OK;
+    return training ? tutti__fit_look_for_nan(fit, NULL) : TUTTI_OK;
 }
 
 int64_t tutti__count_batches(const tutti_model *model, tutti_dataset *data, bool evaluates,

@@ -232,31 +232,39 @@ TUTTI_TEST(processes_at_different_rates_are_found_out)
     tutti__test_workers(2, NULL, at_another_rate, &(int64_t){5});
 }
 
-/* The second process's rows hold no number, or the first step is so large that none is left. */
+/* The second process's rows hold no number, early or late in the epoch, or the first step is so
+ * large that none is left. */
+typedef enum cause { EARLY, LATE, LARGE_STEP } cause;
+
 static tutti_status diverge(tutti_strategy *strategy, void *context)
 {
-    bool by_data = *(const bool *)context;
+    cause why = *(const cause *)context;
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *x, *y;
     TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){40, WIDTH}, &x));
     TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){40, 1}, &y));
     for (int64_t i = 0; i < 40 * WIDTH; i++)
         tutti_tensor_set(x, i, cos((double)i));
-    if (by_data)
-        tutti_tensor_set(x, 27 * WIDTH + 2, NAN); /* third batch, second process, row 2 */
+    if (why != LARGE_STEP) /* third batch, second process, row 2; or the last of 20 batches */
+        tutti_tensor_set(x, (why == EARLY ? 27 : 39) * WIDTH + 2, NAN);
     TUTTI_WITH_STRATEGY(strategy)
     {
         tutti_model *m = tutti_sequential(job, tutti_dense(1));
-        tutti_compile(m, .optimizer = tutti_sgd(by_data ? 0.01 : 1e30), .loss = tutti_mse());
-        tutti_fit(m, tutti_batch(tutti_from(job, x, y), 10), .epochs = 9, .quiet = true);
+        tutti_compile(m, .optimizer = tutti_sgd(why == LARGE_STEP ? 1e30 : 0.01),
+                      .loss = tutti_mse());
+        tutti_fit(m, tutti_batch(tutti_from(job, x, y), why == LATE ? 2 : 10), .epochs = 9,
+                  .quiet = true);
     }
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     WORKER_EXPECT(tutti_job_check(job) == TUTTI_INVALID);
     const char *said = tutti_error_message();
-    bool told = by_data ? strstr(said, "step 3: the loss is no number: rank 1's examples are not "
-                                       "all finite (component 0, row 2") != NULL
-                        : strstr(said, "of all 2 ranks are finite: training has diverged") != NULL;
+    static const char *const texts[] = {
+        [EARLY] = "step 3: the loss is no number: rank 1's examples are not all finite (component "
+                  "0, row 2",
+        [LATE] = "step 20: the loss is no number",
+        [LARGE_STEP] = "the cause in this step: training has diverged"};
+    bool told = strstr(said, texts[why]) != NULL;
     tutti_close(job);
     WORKER_EXPECT(told);
     return TUTTI_OK;
@@ -264,6 +272,6 @@ static tutti_status diverge(tutti_strategy *strategy, void *context)
 
 TUTTI_TEST(processes_whose_loss_is_no_number_end_and_say_whose_data_it_was)
 {
-    tutti__test_workers(2, NULL, diverge, &(bool){true});
-    tutti__test_workers(2, NULL, diverge, &(bool){false});
+    for (cause why = EARLY; why <= LARGE_STEP; why++)
+        tutti__test_workers(2, NULL, diverge, &why);
 }
