@@ -260,8 +260,7 @@ static tutti_status diverge(tutti_strategy *strategy, void *context)
     WORKER_EXPECT(tutti_job_check(job) == TUTTI_INVALID);
     const char *said = tutti_error_message();
     static const char *const texts[] = {
-        [EARLY] = "step 3: the loss is no number: rank 1's examples are not all finite (component "
-                  "0, row 2",
+        [EARLY] = "rank 1's examples are not all finite (component 0, row 2",
         [LATE] = "step 20: the loss is no number",
         [LARGE_STEP] = "the cause in this step: training has diverged"};
     bool told = strstr(said, texts[why]) != NULL;
