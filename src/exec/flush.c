@@ -171,11 +171,13 @@ static tutti_status find_feeds(tutti_eager *eager)
     return TUTTI_OK;
 }
 
-/* What ran is done: handles look at the state again. */
+/* What ran is done: handles look at the state again, and what is computed again waits for nothing,
+ * so that a read of a variable that was made or updated before it asks the state. */
 static void mark_done(tutti_eager *eager)
 {
     for (uint32_t n = 0; n < eager->graph->nodes.count; n++) {
         tutti_node *node = eager->graph->nodes.data[n];
+        node->control_count = 0;
         if (node->op->flags & TUTTI_OP_HANDLE)
             node->updated = NULL;
     }

@@ -142,6 +142,25 @@ TUTTI_TEST(tape_makes_variables_in_the_middle_of_a_loop)
     tutti_eager_close(e);
 }
 
+/* Too large a variable for its value to be kept between two reads of a step. */
+TUTTI_TEST(tape_reads_twice_in_the_step_that_makes_a_variable)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_grad grad;
+    tutti_sym loss, w = tutti_variable(tutti_eager_graph(e), tutti_full(3, 1000), .name = "w");
+    TUTTI_TAPE(tape, e)
+        loss = tutti_sum(tutti_square(w));
+    CHECK_NEAR(tutti_item(loss), 9000, 0);
+    CHECK_NEAR(tutti_item(tutti_scale(w, 2)), 6, 0);
+    tutti_gradients(&tape, loss, 1, &w, &grad);
+    tutti_assign_sub(w, tutti_scale(grad.value, 0.5));
+    CHECK_NEAR(tutti_item(tutti_sum(w)), 0, 0);
+    CHECK_NEAR(tutti_item(tutti_add_scalar(w, 7)), 7, 0);
+    CHECK_OK(tutti_step(e));
+    tutti_eager_close(e);
+}
+
 TUTTI_TEST(tape_sees_what_was_set)
 {
     tutti_eager *e;
