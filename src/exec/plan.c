@@ -124,6 +124,8 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
     for (int i = 0; status == TUTTI_OK && i < count; i++)
         status = rewrite_piece(options, &pieces[i], &plan->pieces[i]);
     if (status == TUTTI_OK)
+        status = tutti__partition_agree(count, pieces);
+    if (status == TUTTI_OK)
         status = tutti__parts_choose(tutti__engine_state(engine), options->strategy, count, pieces,
                                      plan);
     for (int i = 0; status == TUTTI_OK && i < count; i++) {

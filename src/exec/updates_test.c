@@ -287,6 +287,47 @@ TUTTI_TEST(updates_on_one_device_and_failures_on_another)
     fail_across("far:0", "far:1");
 }
 
+/* Rows whose numbers were looked up in the same table before cannot fail; but the table's device
+ * gets them by way of another, and sees only that it receives them. */
+static void rows_across(const char *first, const char *second)
+{
+    bench b = start();
+    tutti_sym table, steps, ids, flat, rows, step, moved = TUTTI_NO_SYM;
+    int64_t few[2] = {1, 0};
+    tutti_tensor *numbers, *got;
+    TUTTI_WITH_DEVICE(b.graph, first) {
+        steps = tutti_variable(b.graph, tutti_zeros(), .name = "steps");
+        ids = tutti_placeholder(b.graph, TUTTI_I64, 2, 1);
+        flat = tutti_reshape(tutti_add(ids, tutti_scalar(b.graph, TUTTI_I64, 1)), 2);
+        step = tutti_assign_add(steps, number(b, 1));
+    }
+    TUTTI_WITH_DEVICE(b.graph, second) {
+        table = tutti_variable(b.graph, tutti_ones(4, 3), .name = "table");
+        tutti_sym shifted = TUTTI_NO_SYM;
+        TUTTI_WITH_DEVICE(b.graph, first)
+            shifted = tutti_reshape(flat, 1, 2);
+        rows = tutti_reshape(tutti_gather(table, shifted, 0), 2, 3);
+        moved = tutti_scatter_add(table, flat, tutti_mul(rows, step));
+    }
+    initialize(b);
+    CHECK_OK(tutti_tensor_from(TUTTI_I64, 2, (int64_t[]){2, 1}, few, &numbers));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({ids, numbers}),
+                           .fetch = TUTTI_FETCH({moved, &got})));
+        CHECK_NEAR(tutti_tensor_get(got, 3), i == 0 ? 2 : 6, 0);
+        CHECK_NEAR(take(got), 1, 0);
+    }
+    tutti_tensor_release(numbers);
+    end(b);
+}
+
+TUTTI_TEST(updates_by_rows_that_another_device_counts)
+{
+    rows_across("cpu:0", "far:0");
+    rows_across("far:0", "far:1");
+    rows_across("far:0", "whole:0");
+}
+
 /* A send by hand of what an update gave: the recv, built before it, follows the commit. */
 TUTTI_TEST(updates_travel_through_sends_of_the_user)
 {

@@ -260,3 +260,19 @@ tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_gr
     *ret_pieces = b.pieces;
     return TUTTI_OK;
 }
+
+tutti_status tutti__partition_agree(int count, tutti_piece_graph *pieces)
+{
+    bool shadows = false;
+    for (int i = 0; count > 1 && !shadows && i < count; i++) {
+        bool *late = calloc(pieces[i].graph->nodes.count + 1, sizeof *late);
+        if (!late)
+            return no_memory();
+        tutti__find_late(pieces[i].graph, late);
+        shadows = pieces[i].shadows || tutti__fails_late(pieces[i].graph, late);
+        free(late);
+    }
+    for (int i = 0; shadows && i < count; i++)
+        pieces[i].shadows = true;
+    return TUTTI_OK;
+}

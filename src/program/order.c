@@ -24,16 +24,9 @@ static bool is_silent(const tutti_node *node)
 
 static void classify(tutti_order *o)
 {
-    for (size_t n = 0; n < o->node_count; n++) {
-        tutti_node *node = o->graph->nodes.data[n];
-        o->runs[n] = !is_silent(node);
-        o->commits[n] = (node->op->flags & TUTTI_OP_UPDATES) ||
-                        (tutti__is(node, "recv") && tutti__int(node, "late"));
-        for (int i = 0; i < node->input_count; i++)
-            o->commits[n] = o->commits[n] || o->commits[node->inputs[i].node->id];
-        for (int i = 0; i < node->control_count; i++)
-            o->commits[n] = o->commits[n] || o->commits[node->controls[i]->id];
-    }
+    for (size_t n = 0; n < o->node_count; n++)
+        o->runs[n] = !is_silent(o->graph->nodes.data[n]);
+    tutti__find_late(o->graph, o->commits);
 }
 
 int32_t tutti__order_value(tutti_order *o, tutti_program_value value)

@@ -98,6 +98,8 @@ tutti_status tutti__program_kernels(tutti_program *program, bool deterministic);
 tutti_status tutti__program_streams(tutti_program *program);
 tutti_status tutti__program_memory(tutti_program *program);
 
+/* What follows an update, by node id: here, or on another device that it receives from. */
+void tutti__find_late(const tutti_graph *graph, bool *ret_late);
 /* Whether something that follows an update can fail (late: by node id), so that updates must go to
  * copies until it has not. Transfers are left out: they fail with the device they wait for. */
 bool tutti__fails_late(const tutti_graph *graph, const bool *late);

@@ -178,6 +178,20 @@ static bool was_checked(const tutti_graph *graph, const bool *late, const tutti_
     return false;
 }
 
+void tutti__find_late(const tutti_graph *graph, bool *ret_late)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        bool late = (node->op->flags & TUTTI_OP_UPDATES) ||
+                    (tutti__is(node, "recv") && tutti__int(node, "late"));
+        for (int i = 0; i < node->input_count; i++)
+            late = late || ret_late[node->inputs[i].node->id];
+        for (int i = 0; i < node->control_count; i++)
+            late = late || ret_late[node->controls[i]->id];
+        ret_late[n] = late;
+    }
+}
+
 bool tutti__fails_late(const tutti_graph *graph, const bool *late)
 {
     uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL |

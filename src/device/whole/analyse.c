@@ -96,18 +96,6 @@ static const tutti_node *before(const tutti_node *node, int i)
     return i < node->input_count ? node->inputs[i].node : node->controls[i - node->input_count];
 }
 
-static void find_late(tutti_whole_executable *e)
-{
-    for (size_t n = 0; n < e->graph->nodes.count; n++) {
-        const tutti_node *node = e->graph->nodes.data[n];
-        bool late = (node->op->flags & TUTTI_OP_UPDATES) ||
-                    (tutti__is(node, "recv") && tutti__int(node, "late"));
-        for (int i = 0; i < node->input_count + node->control_count; i++)
-            late = late || e->late[before(node, i)->id];
-        e->late[n] = late;
-    }
-}
-
 /* The last update of a variable among what a read waits for. */
 static tutti_status find_followed(tutti_whole_executable *e, const tutti_node *read,
                                   int32_t variable)
@@ -184,7 +172,7 @@ tutti_status tutti__whole_analyse(tutti_whole_executable *e, const tutti_partiti
     e->graph = tutti__graph_retain(partition->graph);
     TUTTI_TRY(make_arrays(e));
     TUTTI_TRY(bind_variables(e, partition->state));
-    find_late(e);
+    tutti__find_late(e->graph, e->late);
     for (size_t n = 0; n < e->graph->nodes.count; n++) {
         const tutti_node *node = e->graph->nodes.data[n];
         bool floats = tutti__is(node, "parameter") || tutti__is(node, "constant");
