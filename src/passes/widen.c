@@ -77,9 +77,12 @@ static bool is_widened(const tutti_pass_context *context, const tutti_node *node
     return kernel != NULL && kernel->flags & TUTTI_KERNEL_WIDENS;
 }
 
-/* Operators that are as good in 32 bits as in 16. */
+/* Operators that are as good in 32 bits as in 16. Not whether two values are equal, of which one may
+ * have been rounded. */
 static bool is_either(const tutti_node *node)
 {
+    if (tutti__is(node, "equal") || tutti__is(node, "not_equal"))
+        return false;
     return node->op->flags & (TUTTI_OP_ELEMENTWISE | TUTTI_OP_VIEW) ||
            tutti__is(node, "transpose") || tutti__is(node, "sum") || tutti__is(node, "mean");
 }

@@ -176,6 +176,16 @@ static int conversions(const tutti_sym *in, tutti_sym *ret)
     return 1;
 }
 
+/* A value of 16 bits beside itself, rounded: are they equal? */
+static int compared(const tutti_sym *in, tutti_sym *ret)
+{
+    tutti_sym y = tutti_mul(in[0], tutti_sigmoid(in[1]));
+    tutti_sym rounded = tutti_cast(tutti_cast(y, TUTTI_F32), tutti_sym_type(y).dtype);
+    ret[0] = tutti_cast(tutti_equal(y, rounded), TUTTI_F32);
+    ret[1] = tutti_where(tutti_greater_equal(rounded, y), y, in[1]);
+    return 2;
+}
+
 /* What comes in goes out. */
 static int passed_through(const tutti_sym *in, tutti_sym *ret)
 {
@@ -205,6 +215,13 @@ TUTTI_TEST(fused_elementwise_converts_between_steps)
 {
     for (size_t i = 0; i < TUTTI_COUNT(shapes) - 1; i++)
         check_fused(conversions, 2, shapes[i], 1e-6);
+}
+
+TUTTI_TEST(fused_elementwise_compares_what_is_rounded)
+{
+    check_fused(compared, 2, (const char *[]){"bf16[30,40]", "bf16[40]"}, 1e-2);
+    check_fused(compared, 2, (const char *[]){"f16[3000]", "f16[3000]"}, 1e-3);
+    check_fused(compared, 2, (const char *[]){"f32[30,40]", "f32[30,1]"}, 1e-6);
 }
 
 TUTTI_TEST(fused_elementwise_passes_inputs_through)

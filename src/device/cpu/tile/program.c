@@ -200,13 +200,23 @@ static tutti_step_kind kind_for(const compiler *c, int v)
     return c->states[v].by_row ? TUTTI_STEP_BY_ROW : TUTTI_STEP_ELEMENTS;
 }
 
+/* Compared with what may be rounded: the gradient of a maximum finds its elements so. */
+static bool is_compared(const compiler *c, int v)
+{
+    for (const tutti_body_value *u = value_at(c, v); u < value_at(c, c->body->value_count); u++)
+        if (u->op != NULL && strstr(u->op->name, "equal") != NULL &&
+            (root_of(c, u->inputs[0]) == v || root_of(c, u->inputs[1]) == v))
+            return true;
+    return false;
+}
+
 /* Results of a smaller type than is computed in are rounded to it: in a chain of f32, those of 16
- * bits where a cast asks for it and, by the store, where they leave the chain. */
+ * bits where a cast asks for it, where they are compared and, by the store, where they leave. */
 static void add_rounding(compiler *c, int v)
 {
     tutti_dtype dtype = value_at(c, v)->type.dtype;
     tutti_place place = c->states[v].place;
-    if (c->type == TUTTI_F32 && !is_cast(value_at(c, v)))
+    if (c->type == TUTTI_F32 && !is_cast(value_at(c, v)) && !is_compared(c, v))
         return;
     if (dtype != c->type && tutti_dtype_is_float(dtype) && c->states[v].total < 0)
         tutti__tile_add_step(c, (tutti_tile_step){.loop = type_loop(c, "round", dtype),
