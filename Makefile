@@ -12,7 +12,7 @@ ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native demo test test-slurm test-ssh test-mpi test-collectives test-strategies unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-random unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -53,6 +53,10 @@ test-collectives: configure ## every collective algorithm on 64 MiB over every e
 test-strategies: all ## every example under every strategy, engine and kind of device, 50 steps; ARGS="--jobs 4 '^mnist_'"
 	@tools/deps.sh --quiet mpi
 	@tests/strategies/run.sh $(BUILD) --long $(ARGS)
+
+test-random: configure ## random graphs in every way of running against reference kernels; ARGS='--from 5000 --seeds 1000'
+	@$(call ninja, tests/random/random_graphs)
+	@$(BUILD)/tests/random/random_graphs --seeds 300 $(ARGS)
 
 test-slurm: all ## the resolver for Slurm under the real Slurm: installs and starts it (Debian, root)
 	@$(call ninja, tests/cluster/cluster_member)

@@ -1,0 +1,53 @@
+/* ways.c: every way in which a recipe is run. */
+#include "ways.h"
+
+#include <stdio.h>
+
+static void wish(wishes *w, tutti_sym sym, const char *what, int number, int round)
+{
+    snprintf(w->names[w->count], sizeof w->names[0], "%s %d of round %d", what, number, round);
+    w->syms[w->count++] = sym;
+}
+
+void wish_all(wishes *w, const builder *b, int round)
+{
+    for (int i = 0; round == 0 && i < b->output_count; i++)
+        wish(w, b->outputs[i], "output", i, round);
+    wish(w, b->loss, "loss", 0, round);
+    for (int i = 0; round == 2 && i < b->weight_count; i++)
+        if (tutti_sym_ok(b->gradients[i]))
+            wish(w, b->gradients[i], "gradient", i, round);
+    for (int i = b->starts; round == 3 && i < b->starts + b->steps; i++)
+        if (!tutti_sym_type(b->values[i]).handle && (b->recipe.seed + (uint64_t)i * 7) % 5 == 0)
+            wish(w, b->values[i], "value", i, round);
+}
+
+const run_way ways[] = {
+    {"session", run_session, TUTTI_F32, "cpu:0"},
+    {"constants", run_session, TUTTI_F32, "cpu:0", .constants = true},
+    {"tape", run_tape, TUTTI_F32, "cpu:0", .stateless = true},
+    {"far_tape", run_tape, TUTTI_F32, "far:0", .stateless = true},
+    {"far", run_session, TUTTI_F32, "far:0"},
+    {"whole", run_session, TUTTI_F32, "whole:0"},
+    {"deterministic", run_session, TUTTI_F32, "cpu:0", .deterministic = true},
+    {"serialized", run_session, TUTTI_F32, "cpu:0", .serialized = true},
+    {"scattered", run_session, TUTTI_F32, "cpu:0", .scattered = true},
+    {"limit16k", run_session, TUTTI_F32, "cpu:0", .memory_limit = 16 << 10},
+    {"limit64k", run_session, TUTTI_F32, "cpu:0", .memory_limit = 64 << 10},
+    {"f64", run_session, TUTTI_F64, "cpu:0"},
+    {"bf16", run_session, TUTTI_BF16, "cpu:0"},
+    {"f16", run_session, TUTTI_F16, "cpu:0"},
+    {"mirrored2", run_session, TUTTI_F32, .strategy = "mirrored", .devices = "cpu:0,cpu:1",
+     .batched_only = true},
+    {"mirrored3", run_session, TUTTI_F32, .strategy = "mirrored", .devices = "cpu:0,cpu:1,far:0",
+     .batched_only = true},
+    {"shards1", run_session, TUTTI_F32, .strategy = "one_device", .devices = "cpu:0",
+     .deterministic = true, .batched_only = true},
+    {"same_bits", run_session, TUTTI_F32, .strategy = "mirrored", .devices = "cpu:0,cpu:1",
+     .deterministic = true, .batched_only = true, .bits_of = "shards1"},
+    {"same_bits3", run_session, TUTTI_F32, .strategy = "mirrored", .devices = "cpu:0,cpu:1,cpu:2",
+     .deterministic = true, .batched_only = true, .bits_of = "shards1"},
+    {"central", run_session, TUTTI_F32, .strategy = "central_storage", .devices = "cpu:0,cpu:1",
+     .batched_only = true},
+    {0},
+};
