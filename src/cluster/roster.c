@@ -178,10 +178,16 @@ static void finish_parting(tutti_roster *roster, int64_t now_ns)
         roster->phase = TUTTI_PHASE_LEFT;
 }
 
+/* After the end there is nothing to wait for. */
+static bool is_over(const tutti_roster *roster)
+{
+    return roster->phase == TUTTI_PHASE_LEFT || roster->phase == TUTTI_PHASE_FAILED;
+}
+
 void tutti__roster_tick(tutti_roster *roster, int64_t now_ns)
 {
     tutti__roster_forgive(roster, now_ns);
-    if (roster->phase == TUTTI_PHASE_LEFT || roster->phase == TUTTI_PHASE_FAILED)
+    if (is_over(roster))
         return;
     if (now_ns - roster->beat_ns >= roster->options.silence_ns / 5)
         tutti__roster_send_beats(roster, now_ns);
@@ -194,6 +200,8 @@ void tutti__roster_tick(tutti_roster *roster, int64_t now_ns)
 
 int64_t tutti__roster_next(const tutti_roster *roster)
 {
+    if (is_over(roster))
+        return INT64_MAX;
     int64_t next = roster->beat_ns + roster->options.silence_ns / 5;
     if ((roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING) &&
         roster->until_ns < next)

@@ -277,6 +277,7 @@ static void happen(simulation *sim, event *e)
         break;
     case TICK:
         tutti__roster_tick(&n->roster, clock_of(n));
+        HOLDS(tutti__roster_next(&n->roster) > clock_of(n)); /* else its thread never rests */
         if (!ended(n))
             post(sim, sim->now + SECOND / 20, TICK, e->node, 0, NULL);
         break;
