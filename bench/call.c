@@ -93,25 +93,42 @@ static void keep_fastest(double *fastest, double each)
         }
 }
 
+/* Seconds of `times` calls, from the first rank's start to the last one's end. */
+static tutti_status time_round(const tutti_bench_call *s, int times, double *ret_seconds)
+{
+    TUTTI_TRY(tutti_comm_barrier(s->comm, NULL));
+    double start = tutti__seconds();
+    for (int i = 0; i < times; i++)
+        TUTTI_TRY(call_once(s));
+    return tutti__bench_span(s->comm, start, tutti__seconds(), ret_seconds);
+}
+
+/* Until the caches have settled, or it takes too long, as where ranks wait for a CPU. */
+static tutti_status settle(const tutti_bench_call *s)
+{
+    static const double too_long = 0.25; /* seconds */
+    double first;
+    TUTTI_TRY(time_round(s, 1, &first));
+    for (double left = fmin(tutti__cost_settling(s->bytes), too_long / first); left >= 1; left--)
+        TUTTI_TRY(call_once(s));
+    return TUTTI_OK;
+}
+
 /* What all ranks know alike decides how many rounds there are. */
 tutti_status tutti__bench_time_call(const tutti_bench_call *s, double *ret_seconds)
 {
-    static const double enough = 0.05; /* seconds */
+    static const double enough = 0.05, too_long = 0.5; /* seconds */
     int times = s->bytes >= 1 << 18 || one_way(s->operation) ? 1 : s->bytes >= 1 << 14 ? 20 : 100;
     int least = s->bytes >= 16 << 20 ? FASTEST : 40, most = 1000;
     double fastest[FASTEST] = {INFINITY, INFINITY, INFINITY}, spent = 0;
-    for (int i = tutti__cost_settling(s->bytes); i > 0; i--)
-        TUTTI_TRY(call_once(s));
+    TUTTI_TRY(settle(s));
     for (int round = 0; round < most && (round < least || spent < enough); round++) {
-        TUTTI_TRY(tutti_comm_barrier(s->comm, NULL));
-        double start = tutti__seconds();
-        for (int i = 0; i < times; i++)
-            TUTTI_TRY(call_once(s));
-        double each;
-        TUTTI_TRY(tutti__bench_span(s->comm, start, tutti__seconds(), &each));
-        spent += each;
-        keep_fastest(fastest, each / times);
-        if (round >= least && fastest[FASTEST - 1] < 1.02 * fastest[0])
+        double took;
+        TUTTI_TRY(time_round(s, times, &took));
+        spent += took;
+        keep_fastest(fastest, took / times);
+        bool agree = fastest[FASTEST - 1] < 1.02 * fastest[0];
+        if ((round >= least && agree) || (round >= FASTEST && spent > too_long))
             break;
     }
     *ret_seconds = fastest[0];
