@@ -33,9 +33,9 @@ typedef struct tutti_request tutti_request;
 typedef struct tutti_compressor tutti_compressor;
 
 /* What a collective costs. Times in seconds, for links of one class. A message of n bytes takes
- * alpha + n * beta(n); beta is known at 4, 32, 64, 256 and 512 KiB, 1, 4, 16 and 64 MiB, and
- * between them the time changes linearly with n. */
-enum { TUTTI_COMM_SIZES = 9, TUTTI_COMM_AT_MIB = 5 /* which of them is 1 MiB */ };
+ * alpha + n * beta(n); beta is known at 4, 32, 64, 256 and 512 KiB, 1, 4, 16, 32 and 64 MiB,
+ * and between them the time changes linearly with n. */
+enum { TUTTI_COMM_SIZES = 10, TUTTI_COMM_AT_MIB = 5 /* which of them is 1 MiB */ };
 typedef enum tutti_comm_link {
     TUTTI_LINK_WITHIN,  /* ranks of one machine */
     TUTTI_LINK_BETWEEN, /* ranks of different machines */
@@ -60,6 +60,11 @@ typedef struct tutti_comm_cost {
     double fold[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* seconds a byte that a message takes longer
                                                         when it is added as it comes; 0: gamma */
     double into[TUTTI_COMM_SIZES]; /* seconds a byte: z = x + y; 0: gamma and move */
+    double sum[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* seconds a byte that an exchange takes longer
+                                                       when what comes is added; 0: gamma */
+    /* Seconds a byte to put into a link what it holds while the receiver is busy, and to take out
+     * what it holds; 0: beta. The slower of the two is what a message waits for. */
+    double put[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], take[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {

@@ -137,12 +137,12 @@ double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_source(const tutti_cost_query *query, double bytes);
 /* A rank's copy of its own block, while those of all ranks pass through its caches. */
 double tutti__coll_cost_own(const tutti_cost_query *query);
-/* One block of all ranks', as a message or exchanged: a short message is not taken out while it is
- * still put in, and all blocks share the caches; whichever of the two is dearer. */
-double tutti__coll_cost_message_block(const tutti_cost_query *query);
-double tutti__coll_cost_exchange_block(const tutti_cost_query *query);
-/* Bytes that a receiver is behind the sender; of a message of no more, half of the time is his. */
-enum { TUTTI_BEHIND = 32 << 10 };
+/* One block, as a message or exchanged, of an operation in which `touched` bytes pass through a
+ * rank's caches, of buffers that are given, got and of its own; where the constants were measured
+ * it was twice the message. A short message is not taken out while it is still put in. Whichever of
+ * the two is dearer. */
+double tutti__coll_cost_message_block(const tutti_cost_query *query, double bytes, double touched);
+double tutti__coll_cost_exchange_block(const tutti_cost_query *query, double bytes, double touched);
 /* A large all-reduce of ranks of one machine goes in parts of TUTTI_PART bytes for each rank, one
  * after the other: in how many, at least 1. */
 enum { TUTTI_PART = 512 << 10 };
@@ -151,8 +151,14 @@ int tutti__coll_parts(double bytes, int ranks);
  * the addition of one; of all its parts. */
 double tutti__coll_cost_blocks(const tutti_cost_query *query, double bytes, int count);
 double tutti__coll_cost_add_block(const tutti_cost_query *query, double bytes);
-/* A copy while others send: what the link cannot take in meanwhile. */
-double tutti__coll_cost_wait(const tutti_cost_query *query, double bytes);
+/* The sender's part of a message, after which the receiver may still be at it; the receiver's part,
+ * when it comes late and finds in the link what that holds. */
+double tutti__coll_cost_put(const tutti_cost_query *query, double bytes);
+double tutti__coll_cost_take(const tutti_cost_query *query, double bytes);
+/* An addition of what came in an exchange, and is in the caches, to what lies there, of `all` that
+ * pass through them; what it takes longer when the sum goes elsewhere. */
+double tutti__coll_cost_sum(const tutti_cost_query *query, double bytes, double all);
+double tutti__coll_cost_elsewhere(const tutti_cost_query *query, double bytes);
 /* A copy of `bytes` out of another rank's memory, of `all` that pass through the caches. */
 double tutti__coll_cost_pull(const tutti_cost_query *query, double bytes, double all);
 /* An exchange or a message of `bytes` at a time, of `all` in the end: caches hold what is on its

@@ -91,21 +91,29 @@ typedef struct tutti_cost_times {
     double one_way[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
     double exchange[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
     double folded[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
+    double summed[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* an exchange of which each side adds */
+    double put[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], taken[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double phase, little;
     double copy[TUTTI_COMM_SIZES], pull[TUTTI_COMM_SIZES], staged[TUTTI_COMM_SIZES];
 } tutti_cost_times;
 
 /* Measures the model's constants; collective. At start-up some milliseconds. A benchmark gives its
- * largest size, three buffers of tutti__cost_room(most) bytes, what was seen before, and the
- * seconds that it may take. */
+ * largest size, three buffers of tutti__cost_room(most) bytes and the seconds that it may take; it
+ * measures several times, and the lower quartile of what was seen counts. */
 int64_t tutti__cost_room(int64_t most);
+enum { TUTTI_COST_PASSES = 8 };
 typedef struct tutti_cost_thorough {
     int64_t most;
     void *a, *b, *c;
     double seconds;
-    tutti_cost_times times;
+    tutti_cost_times seen[TUTTI_COST_PASSES];
+    int passes; /* so far */
 } tutti_cost_thorough;
 tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough); /* or NULL */
+/* The lower quartile of those of `count` times, `step` apart, that are known (above 0); 0 when
+ * there is none. The least may be a moment that others did not have, and half of all may be
+ * disturbed. */
+double tutti__cost_quartile(const double *times, int count, size_t step);
 /* Calls of this size after which the caches are as a program that makes many of them finds them. */
 int tutti__cost_settling(int64_t bytes);
 tutti_comm_cost tutti__cost_guess(const tutti_comm *comm);

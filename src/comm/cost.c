@@ -8,7 +8,7 @@
 
 /* Sizes at which the constants are known; between them the time changes linearly. */
 static const double known[TUTTI_COMM_SIZES] = {0x1p12, 0x1p15, 0x1p16, 0x1p18, 0x1p19,
-                                               0x1p20, 0x1p22, 0x1p24, 0x1p26};
+                                               0x1p20, 0x1p22, 0x1p24, 0x1p25, 0x1p26};
 
 static double per_byte(const double *values, double bytes)
 {
@@ -75,16 +75,19 @@ double tutti__coll_cost_own(const tutti_cost_query *q)
     return tutti__coll_cost_move(q, q->bytes * q->ranks) / q->ranks;
 }
 
-double tutti__coll_cost_message_block(const tutti_cost_query *q)
+/* What every core's own caches hold: below, constants differ by what a message costs besides. */
+static const double cached = 256 << 10;
+
+double tutti__coll_cost_message_block(const tutti_cost_query *q, double bytes, double touched)
 {
-    return fmax(tutti__cost_message(q, q->bytes),
-                tutti__cost_stream_message(q, q->bytes, q->bytes * q->ranks));
+    double alone = tutti__cost_message(q, bytes), all = touched / 2;
+    return all > cached ? fmax(alone, tutti__cost_stream_message(q, bytes, all)) : alone;
 }
 
-double tutti__coll_cost_exchange_block(const tutti_cost_query *q)
+double tutti__coll_cost_exchange_block(const tutti_cost_query *q, double bytes, double touched)
 {
-    return fmax(tutti__cost_exchange(q, q->bytes),
-                tutti__cost_stream(q, q->bytes, q->bytes * q->ranks));
+    double alone = tutti__cost_exchange(q, bytes), all = touched / 2;
+    return all > cached ? fmax(alone, tutti__cost_stream(q, bytes, all)) : alone;
 }
 
 double tutti__coll_cost_pull(const tutti_cost_query *q, double bytes, double all)
@@ -101,15 +104,27 @@ int tutti__coll_parts(double bytes, int ranks)
     return parts < 2 ? 1 : parts < MOST ? (int)parts : MOST;
 }
 
+/* A part comes out of memory and goes back: two of the three streams of y += x. */
+static double through_memory(const tutti_cost_query *q, int parts)
+{
+    const double *gamma = q->cost->gamma;
+    return 2.0 / 3 * fmax(per_byte(gamma, q->bytes) - per_byte(gamma, q->bytes / parts), 0);
+}
+
 /* Of what a part reads and writes, half was in the caches: what came first was added and sent on,
- * and what comes last replaces what was sent first. */
+ * and what comes last replaces what was sent first. At least the message passes through memory
+ * once, in two exchanges of which each carries a share of it. */
 double tutti__coll_cost_blocks(const tutti_cost_query *q, double bytes, int count)
 {
     int parts = q->link == TUTTI_LINK_WITHIN ? tutti__coll_parts(q->bytes, q->ranks) : 1;
     const double *exchange = q->cost->link[q->link].exchange;
-    double each = per_byte(exchange, bytes);
+    double each = per_byte(exchange, bytes), all = q->bytes - bytes / 2;
+    if (all > cached)
+        each = fmax(each, per_byte(exchange, all));
     if (parts > 1)
-        each = (per_byte(exchange, q->bytes / parts) + per_byte(exchange, q->bytes)) / 2;
+        each = fmax((per_byte(exchange, q->bytes / parts) + per_byte(exchange, q->bytes)) / 2,
+                    per_byte(exchange, bytes / parts) +
+                        through_memory(q, parts) * q->bytes / (2 * count * bytes));
     return parts * (count * q->cost->link[q->link].alpha + q->cost->link[q->link].turn) +
            count * bytes * shared(q) * each;
 }
@@ -117,13 +132,41 @@ double tutti__coll_cost_blocks(const tutti_cost_query *q, double bytes, int coun
 double tutti__coll_cost_add_block(const tutti_cost_query *q, double bytes)
 {
     bool in_parts = q->link == TUTTI_LINK_WITHIN && tutti__coll_parts(q->bytes, q->ranks) > 1;
-    return bytes * per_byte(q->cost->gamma, in_parts ? q->bytes : bytes);
+    return tutti__coll_cost_sum(q, bytes, in_parts ? q->bytes : bytes);
 }
 
-double tutti__coll_cost_wait(const tutti_cost_query *q, double bytes)
+double tutti__coll_cost_sum(const tutti_cost_query *q, double bytes, double all)
 {
-    double held = fmin(bytes, q->cost->hold[q->link]);
-    return bytes > 0 ? (1 - held / bytes) * tutti__coll_cost_move(q, bytes) : 0;
+    const double *sum = q->cost->sum[q->link];
+    double least = tutti__cost_fold(q, bytes); /* in the caches */
+    return sum[0] > 0 ? fmax(bytes * per_byte(sum, all), least) : least;
+}
+
+double tutti__coll_cost_elsewhere(const tutti_cost_query *q, double bytes)
+{
+    if (!(q->cost->into[0] > 0))
+        return 0;
+    return fmax(bytes * per_byte(q->cost->into, bytes) - tutti__cost_add(q, bytes), 0);
+}
+
+/* One end's work on a message: quick for what the link holds, then at the link's pace. */
+static double one_end(const tutti_cost_query *q, const double *quick, double bytes)
+{
+    double held = fmin(bytes, q->cost->hold[q->link]), all = tutti__cost_message(q, bytes);
+    if (!(quick[0] > 0) || !(held > 0))
+        return all;
+    return fmin(all, all - held * (shared(q) * per_byte(q->cost->link[q->link].beta, bytes) -
+                                   per_byte(quick, held)));
+}
+
+double tutti__coll_cost_put(const tutti_cost_query *q, double bytes)
+{
+    return one_end(q, q->cost->put[q->link], bytes);
+}
+
+double tutti__coll_cost_take(const tutti_cost_query *q, double bytes)
+{
+    return one_end(q, q->cost->take[q->link], bytes);
 }
 
 double tutti__cost_fold(const tutti_cost_query *q, double bytes)
@@ -147,7 +190,7 @@ double tutti__cost_copy(const tutti_cost_query *q, double bytes, bool staged)
  * times their size has passed through them. */
 int tutti__cost_settling(int64_t bytes)
 {
-    enum { PASSED = 256 << 20, MOST = 250 };
+    enum { PASSED = 128 << 20, MOST = 250 };
     int64_t calls = PASSED / (bytes > 0 ? bytes : 1);
     return calls < MOST ? (int)calls : MOST;
 }
@@ -225,16 +268,16 @@ enum { KERNEL_HOLDS = 1 << 20 }; /* bytes of a connection: more only after a whi
 tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
 {
     tutti_comm_cost cost = {.phase = 0.4e-6, .hosts = comm->hosts};
-    static const double memory[] = {0.1e-9, 0.1e-9,  0.1e-9,  0.1e-9, 0.1e-9,
-                                    0.1e-9, 0.11e-9, 0.12e-9, 0.12e-9};
+    static const double memory[] = {0.1e-9, 0.1e-9,  0.1e-9,  0.1e-9,  0.1e-9,
+                                    0.1e-9, 0.11e-9, 0.12e-9, 0.12e-9, 0.12e-9};
     static const double loopback[] = {0.4e-9,  0.25e-9, 0.2e-9,  0.19e-9, 0.18e-9,
-                                      0.18e-9, 0.24e-9, 0.26e-9, 0.28e-9};
+                                      0.18e-9, 0.24e-9, 0.26e-9, 0.27e-9, 0.28e-9};
     static const double network[] = {1e-9,   0.95e-9, 0.9e-9, 0.85e-9, 0.8e-9,
-                                     0.8e-9, 0.8e-9,  0.8e-9, 0.8e-9};
+                                     0.8e-9, 0.8e-9,  0.8e-9, 0.8e-9,  0.8e-9};
     static const double adding[] = {0.03e-9, 0.035e-9, 0.035e-9, 0.035e-9, 0.04e-9,
-                                    0.04e-9, 0.05e-9,  0.055e-9, 0.065e-9};
+                                    0.04e-9, 0.05e-9,  0.055e-9, 0.06e-9,  0.065e-9};
     static const double moving[] = {0.02e-9, 0.03e-9, 0.04e-9, 0.04e-9, 0.04e-9,
-                                    0.04e-9, 0.05e-9, 0.06e-9, 0.06e-9};
+                                    0.04e-9, 0.05e-9, 0.06e-9, 0.06e-9, 0.06e-9};
     bool rings = comm->fabric->segment != NULL;
     cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;
     fill(cost.link[TUTTI_LINK_WITHIN].beta, rings ? &memory : &loopback);

@@ -6,10 +6,10 @@
  * Exchange: all ranks give to the next and take from the one before, as a ring does. Additions and
  * copies: all ranks begin at once, since they share memory, and the slowest counts, since an
  * operation ends with the last; a rank's own least would be a moment in which others paused. Of
- * several rounds the least counts, and in a benchmark of several measurements; rank 0's figures are
- * everybody's. When the time for it runs
- * out, on a machine that others use too, there are fewer rounds, and large sizes are not measured
- * but taken to cost per byte what the next smaller ones do. */
+ * several rounds the least counts, and in a benchmark of several measurements the lower quartile;
+ * rank 0's figures are everybody's. When the time for it runs out, on a machine that others use
+ * too, there are fewer rounds, and large sizes are not measured but taken to cost per byte what the
+ * next smaller ones do. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +19,16 @@
 #include "comm/probe.h"
 
 static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18, 1 << 19,
-                                               1 << 20, 1 << 22, 1 << 24, 1 << 26};
+                                               1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26};
 
 static const double start_up = 0.2; /* seconds */
 enum { START_UP_MOST = 16 << 20 };  /* bytes */
-/* The part of what is left that one figure may take; how often rounds repeat, while it falls. */
-enum { SHARE = 4, REPEATS = 4 };
+/* The part of what is left that one figure may take. */
+enum { SHARE = 4 };
+
+/* Bytes from which on a benchmark times calls by themselves, so that a disturbance spoils but one;
+ * operations are timed in the same way. */
+enum { ONE_BY_ONE = 256 << 10 };
 
 typedef struct bench {
     tutti_probe probe;
@@ -53,7 +57,9 @@ static int rounds_of(const bench *m, size_t bytes)
         return m->thorough ? 1000 : 40;
     if (bytes <= 1 << 16)
         return m->thorough ? 200 : 12;
-    return m->thorough ? (bytes > 1 << 20 ? 10 : 100) : (bytes > 1 << 20 ? 2 : 4);
+    if (bytes <= 1 << 20)
+        return m->thorough ? 80 : 4;
+    return m->thorough ? (bytes <= 16 << 20 ? 16 : 4) : 2;
 }
 
 /* Rank 0's word: how many rounds of `seconds` each there is time for, at most `most`. */
@@ -66,13 +72,13 @@ static tutti_status agree_on_rounds(bench *m, double seconds, int most, int *ret
     return TUTTI_OK;
 }
 
-/* Work that ranks do each for themselves, at the same time; the slowest rank's time. */
+/* Begun by all ranks at the same time; the slowest rank's time. */
 static tutti_status time_together(bench *m, tutti_probe_work *work, size_t bytes, int rounds,
                                   double *least)
 {
     tutti_comm *comm = m->probe.call.comm;
     int batches = m->thorough ? 10 : 2; /* meeting takes time too */
-    batches = rounds < batches ? rounds : batches;
+    batches = rounds < batches || (m->thorough && bytes >= ONE_BY_ONE) ? rounds : batches;
     int each = rounds / (batches > 0 ? batches : 1);
     for (int batch = 0; batch < batches; batch++) {
         TUTTI_TRY(tutti_comm_barrier(comm, NULL));
@@ -86,15 +92,15 @@ static tutti_status time_together(bench *m, tutti_probe_work *work, size_t bytes
     return TUTTI_OK;
 }
 
-/* Calls in a row that everybody takes part in; messages one way are apart from each other. */
+/* Small calls that everybody takes part in follow each other; messages one way are apart. */
 static tutti_status time_rounds(bench *m, tutti_probe_work *work, size_t bytes, int rounds,
                                 double *least)
 {
     bool alone =
         work == tutti__probe_add || work == tutti__probe_add_into || work == tutti__probe_copy;
-    if (alone)
-        return time_together(m, work, bytes, rounds, least);
     bool apart = work == tutti__probe_one_way || work == tutti__probe_folded;
+    if (alone || (m->thorough && bytes >= ONE_BY_ONE && !apart))
+        return time_together(m, work, bytes, rounds, least);
     int batches = rounds < 10 || apart ? rounds : 10;
     int each = rounds / (batches > 0 ? batches : 1);
     for (int batch = 0; batch < batches; batch++) {
@@ -131,15 +137,10 @@ static tutti_status time_of(bench *m, tutti_probe_work *work, size_t bytes, doub
     TUTTI_TRY(work(&m->probe, bytes));
     double each = (double)(tutti__now_ns() - begun) * 1e-9;
     TUTTI_TRY(settle(m, work, bytes, &each));
-    double best = *least > 0 ? *least : INFINITY, before = INFINITY;
-    for (int i = 0; i < (m->thorough ? REPEATS : 1); i++) {
-        bool falls = i == 0 || best < 0.98 * before;
-        before = best;
-        TUTTI_TRY(agree_on_rounds(m, fmin(each, best), falls ? rounds_of(m, bytes) : 0, &rounds));
-        if (rounds == 0)
-            break;
+    double best = INFINITY;
+    TUTTI_TRY(agree_on_rounds(m, each, rounds_of(m, bytes), &rounds));
+    if (rounds > 0)
         TUTTI_TRY(time_rounds(m, work, bytes, rounds, &best));
-    }
     *least = m->thorough && isfinite(best) ? best : fmin(best, each);
     return TUTTI_OK;
 }
@@ -184,6 +185,28 @@ static void doubt_link(const tutti_comm *group, tutti_comm_cost *cost)
     }
 }
 
+/* Sender and receiver by themselves, as far as the link holds a message; the smallest at any price.
+ */
+static tutti_status measure_ends(bench *m, tutti_comm_link link, double hold)
+{
+    for (int i = 0; i < m->levels && (double)sizes[i] <= hold; i++) {
+        double *put = &m->times->put[link][i], *taken = &m->times->taken[link][i];
+        double each = m->times->one_way[link][i];
+        int rounds;
+        m->probe.pause = 2 * each;
+        TUTTI_TRY(agree_on_rounds(m, 3 * each, m->thorough ? 50 : 4, &rounds));
+        rounds = i == 0 && rounds < 1 ? 1 : rounds;
+        for (int round = 0; round < rounds; round++) {
+            TUTTI_TRY(tutti__probe_late(&m->probe, sizes[i]));
+            if (round == 0 && rounds > 1)
+                continue; /* for the caches */
+            *put = *put > 0 ? fmin(*put, m->probe.put) : m->probe.put;
+            *taken = *taken > 0 ? fmin(*taken, m->probe.taken) : m->probe.taken;
+        }
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_link link)
 {
     double *one = m->times->one_way[link], *both = m->times->exchange[link];
@@ -195,7 +218,18 @@ static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_link li
     TUTTI_TRY(curve(m, tutti__probe_one_way, one));
     TUTTI_TRY(curve(m, tutti__probe_folded, m->times->folded[link]));
     TUTTI_TRY(time_of(m, tutti__probe_exchange, 8, 0, &both[TUTTI_COMM_SIZES]));
-    return curve(m, tutti__probe_exchange, both);
+    TUTTI_TRY(curve(m, tutti__probe_exchange, both));
+    TUTTI_TRY(curve(m, tutti__probe_summed, m->times->summed[link]));
+    return measure_ends(m, link, group->cost.hold[link]);
+}
+
+/* Seconds a byte that `times` are longer than those of the same without an addition. */
+static void longer(const double *times, const double *without, double *ret)
+{
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        ret[i] = times[i] > 0 && without[i] > 0
+                     ? fmax(times[i] - without[i], 0.001 * without[i]) / (double)sizes[i]
+                     : ret[i > 0 ? i - 1 : 0];
 }
 
 static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tutti_comm_cost *cost)
@@ -207,13 +241,11 @@ static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tut
     cost->link[link].alpha = alpha;
     cost->link[link].turn = fmax(both[TUTTI_COMM_SIZES] - alpha, 0);
     per_byte(one, there_and_back, cost->link[link].beta);
-    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
-        double more = times->folded[link][i] - one[i];
-        cost->fold[link][i] = one[i] > 0 && times->folded[link][i] > 0
-                                  ? fmax(more, 0.001 * one[i]) / (double)sizes[i]
-                                  : cost->fold[link][i > 0 ? i - 1 : 0];
-    }
     per_byte(both, alpha + cost->link[link].turn, cost->link[link].exchange);
+    longer(times->folded[link], one, cost->fold[link]);
+    longer(times->summed[link], both, cost->sum[link]);
+    per_byte(times->put[link], 0, cost->put[link]);
+    per_byte(times->taken[link], 0, cost->take[link]);
 }
 
 static tutti_status measure_shared(tutti_comm *group, bench *m)
@@ -308,6 +340,33 @@ static tutti_status measure_briefly(tutti_comm *comm, bench *m)
     return status;
 }
 
+double tutti__cost_quartile(const double *times, int count, size_t step)
+{
+    double sorted[TUTTI_COST_PASSES];
+    int known = 0;
+    for (int i = 0; i < count && known < TUTTI_COST_PASSES; i++) {
+        double each = times[(size_t)i * step];
+        if (!(each > 0) || !isfinite(each))
+            continue;
+        int at = known++;
+        for (; at > 0 && sorted[at - 1] > each; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = each;
+    }
+    return known > 0 ? sorted[known / 4] : 0;
+}
+
+/* Of all passes, figure by figure. */
+static tutti_cost_times settle_on(const tutti_cost_thorough *thorough)
+{
+    enum { FIGURES = sizeof(tutti_cost_times) / sizeof(double) };
+    tutti_cost_times all;
+    for (size_t i = 0; i < FIGURES; i++)
+        ((double *)(void *)&all)[i] = tutti__cost_quartile(
+            (const double *)(const void *)thorough->seen + i, TUTTI_COST_PASSES, FIGURES);
+    return all;
+}
+
 tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough)
 {
     tutti_cost_times times = {0};
@@ -315,7 +374,7 @@ tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough
     bench m = {.probe.comm = comm,
                .thorough = thorough != NULL,
                .levels = levels_for(START_UP_MOST),
-               .times = thorough ? &thorough->times : &times,
+               .times = &times,
                .until_ns = tutti__now_ns() + (int64_t)(seconds * 1e9)};
     m.probe.call = (tutti_collective){.comm = comm,
                                       .rank = comm->rank,
@@ -330,6 +389,8 @@ tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough
         m.probe.b = thorough->b;
         m.probe.c = thorough->c;
         TUTTI_TRY(measure_all(comm, &m));
+        thorough->seen[thorough->passes++ % TUTTI_COST_PASSES] = times;
+        times = settle_on(thorough);
     }
     derive(&m, comm, &cost);
     return agree_on_cost(comm, cost);

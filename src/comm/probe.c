@@ -1,6 +1,8 @@
 /* probe.c: what the constants of the cost model are measured by. */
 #include <string.h>
 
+#include "base/pause.h"
+#include "base/world.h"
 #include "comm/comm.h"
 #include "comm/probe.h"
 
@@ -38,6 +40,42 @@ tutti_status tutti__probe_folded(tutti_probe *p, size_t bytes)
     TUTTI_TRY(
         tutti__coll_exchange_fold(&c, partner, NULL, 0, partner, p->a, p->b, count, true, room));
     return tutti__coll_send(&c, partner, p->a, 8);
+}
+
+static tutti_status receive_late(tutti_probe *p, int partner, size_t bytes)
+{
+    int64_t until = tutti__now_ns() + (int64_t)(p->pause * 1e9), begun;
+    while ((begun = tutti__now_ns()) < until)
+        tutti__pause();
+    TUTTI_TRY(tutti__coll_recv(&p->call, partner, p->b, bytes));
+    double taken = (double)(tutti__now_ns() - begun) * 1e-9;
+    return tutti__coll_send(&p->call, partner, &taken, sizeof taken);
+}
+
+tutti_status tutti__probe_late(tutti_probe *p, size_t bytes)
+{
+    int partner = p->call.rank ^ 1;
+    if (partner >= p->call.size)
+        return TUTTI_OK;
+    if (p->call.rank % 2 == 1)
+        return receive_late(p, partner, bytes);
+    int64_t begun = tutti__now_ns();
+    TUTTI_TRY(tutti__coll_send(&p->call, partner, p->a, bytes));
+    p->put = (double)(tutti__now_ns() - begun) * 1e-9;
+    return tutti__coll_recv(&p->call, partner, &p->taken, sizeof p->taken);
+}
+
+tutti_status tutti__probe_summed(tutti_probe *p, size_t bytes)
+{
+    tutti_collective c = p->call;
+    int64_t count = (int64_t)(bytes / 4);
+    void *room;
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
+    TUTTI_TRY(tutti__coll_scratch(&c, TUTTI_FOLD_ROOM, &room));
+    return tutti__coll_exchange_fold(&c, (c.rank + 1) % c.size, p->a, count,
+                                     (c.rank + c.size - 1) % c.size, p->a, p->a, count, true, room);
 }
 
 tutti_status tutti__probe_exchange(tutti_probe *p, size_t bytes)

@@ -8,7 +8,9 @@
 typedef struct tutti_probe {
     tutti_comm *comm; /* that has the area */
     tutti_collective call;
-    char *a, *b, *c; /* of the largest size */
+    char *a, *b, *c;   /* of the largest size */
+    double pause;      /* late: seconds after which the receiver comes */
+    double put, taken; /* late: seconds of either end, known to even ranks */
 } tutti_probe;
 typedef tutti_status tutti_probe_work(tutti_probe *probe, size_t bytes);
 
@@ -16,8 +18,11 @@ typedef tutti_status tutti_probe_work(tutti_probe *probe, size_t bytes);
 tutti_probe_work tutti__probe_one_way;
 /* The same; the receivers add what comes in. */
 tutti_probe_work tutti__probe_folded;
-/* All ranks give to the next and take from the one before. */
+/* The same; the receivers come when everything is in the link already, which must hold it. */
+tutti_probe_work tutti__probe_late;
+/* All ranks give to the next and take from the one before; the same, adding what comes in. */
 tutti_probe_work tutti__probe_exchange;
+tutti_probe_work tutti__probe_summed;
 
 /* Without a word to others: a += b, b = a + c, b = a. */
 tutti_probe_work tutti__probe_add;

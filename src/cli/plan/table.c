@@ -155,8 +155,8 @@ static void print_crossovers(const tutti_comm_plan *plan)
     for (int a = 0; a < plan->algorithm_count; a++)
         printf("  %-14s %s\n", plan->names[a], tutti_comm_formula(plan->operation, plan->names[a]));
     printf("  a: alpha, b: beta, g: gamma, m: a byte copied, z: a byte added into other memory, "
-           "p: ranks, M: bytes of the message (of one block where ranks have their own), log to "
-           "the base 2\n");
+           "u, t: a byte put into a link and taken out, p: ranks, M: bytes of the message (of one "
+           "block where ranks have their own), log to the base 2\n");
 }
 
 void tutti__comm_plan_print(const tutti_comm_plan *plan)

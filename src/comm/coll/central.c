@@ -91,22 +91,23 @@ static double cost_folds(const tutti_cost_query *q)
 {
     return (q->ranks - 1) * tutti__coll_cost_folded(q, q->bytes);
 }
-/* A block for each of the others, of all that lie in the manager's caches. */
+/* A block for each of the others; all of them and one more, the manager's own, are in its caches.
+ */
 static double cost_blocks(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__coll_cost_message_block(q);
+    return (q->ranks - 1) * tutti__coll_cost_message_block(q, q->bytes, q->bytes * (q->ranks + 1));
 }
-/* The manager has a block of its own. While it copies that the senders are at work, until the link
- * is full. */
+/* While the manager copies its own block, senders are at work, until their links are full. */
 static double cost_gather(const tutti_cost_query *q)
 {
-    return cost_blocks(q) + tutti__coll_cost_wait(q, q->bytes);
+    return fmax(cost_blocks(q),
+                tutti__coll_cost_own(q) + (q->ranks - 1) * tutti__coll_cost_take(q, q->bytes));
 }
-/* While the last bytes are taken out of the link, the manager copies its own block. */
+/* The manager copies its own block last, while the last of the others takes his out of the link. */
 static double cost_scatter(const tutti_cost_query *q)
 {
-    double behind = tutti__cost_message(q, fmin(q->bytes, TUTTI_BEHIND)) / 2;
-    return cost_blocks(q) + fmax(tutti__coll_cost_own(q) - behind, 0);
+    return fmax(cost_blocks(q),
+                (q->ranks - 1) * tutti__coll_cost_put(q, q->bytes) + tutti__coll_cost_own(q));
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
@@ -126,7 +127,7 @@ const tutti_coll tutti_coll_central = {
             [TUTTI_BROADCAST] = {broadcast, cost_one_way, "(p-1)(a + Mb)"},
             [TUTTI_REDUCE] = {reduce, cost_folds, "(p-1)(a + Mb + Mg)"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2(p-1)(a + Mb) + (p-1)Mg"},
-            [TUTTI_GATHER] = {gather, cost_gather, "(p-1)(a + Mb) + (M-h)m"},
-            [TUTTI_SCATTER] = {scatter, cost_scatter, "(p-1)(a + Mb) + Mm"},
+            [TUTTI_GATHER] = {gather, cost_gather, "(p-1)(a + Mb), or Mm + (p-1)Mt"},
+            [TUTTI_SCATTER] = {scatter, cost_scatter, "(p-1)(a + Mb), or (p-1)Mu + Mm"},
         },
 };

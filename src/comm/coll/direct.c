@@ -3,6 +3,7 @@
  * piece, while the caches hold it. */
 #include "comm/coll/direct.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "comm/comm.h"
@@ -292,10 +293,11 @@ static double cost_block(const tutti_cost_query *q)
 {
     return phases(q, q->bytes) + tutti__coll_cost_pull(q, q->bytes, q->bytes);
 }
-/* One block of all that lie in the root's memory. */
+/* The root copies its own block, the others theirs, of which nobody else touches anything. */
 static double cost_scatter(const tutti_cost_query *q)
 {
-    return phases(q, q->bytes) + tutti__coll_cost_pull(q, q->bytes, q->bytes * q->ranks);
+    return phases(q, q->bytes) +
+           fmax(tutti__coll_cost_pull(q, q->bytes, q->bytes), tutti__coll_cost_move(q, q->bytes));
 }
 static double cost_blocks(const tutti_cost_query *q)
 {

@@ -179,12 +179,13 @@ static double cost_all_reduce(const tutti_cost_query *q)
     chunks = chunks > CHUNKS_MOST ? CHUNKS_MOST : chunks;
     double chunk = half / chunks, each = q->ranks > 2 ? 4 : 2, on_the_way = 2 * depth(q->ranks);
     double met = q->ranks == 2 ? 1 : chunks > 1 ? 2 : 1.7;
-    double full = tutti__cost_stream(q, each * chunk, q->bytes);
-    double thin = tutti__cost_stream(q, met * chunk, q->bytes);
-    double folds = (q->ranks == 2 ? 1 : 2) * half; /* as the inner rank of one tree */
+    double children = q->ranks == 2 ? 1 : 2, touched = q->bytes + children * chunk;
+    double full = tutti__cost_stream(q, each * chunk, touched / 2);
+    double thin = tutti__cost_stream(q, met * chunk, touched / 2);
+    double folds = children * half; /* as the inner rank of one tree */
     double waits = chunks > 1 ? on_the_way : depth(q->ranks) - 1; /* for others' folds */
-    return (chunks - 1) * full + on_the_way * thin + tutti__cost_fold(q, folds) +
-           waits * tutti__cost_fold(q, chunk);
+    return (chunks - 1) * full + on_the_way * thin + tutti__coll_cost_sum(q, folds, q->bytes) +
+           waits * tutti__coll_cost_sum(q, chunk, q->bytes);
 }
 
 const tutti_coll tutti_coll_double_tree = {

@@ -104,9 +104,17 @@ static tutti_status barrier(tutti_collective *c)
     return status;
 }
 
-static double cost_blocks(const tutti_cost_query *q)
+static double cost_gather(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q) + tutti__coll_cost_own(q);
+    double touched = q->bytes * q->ranks;
+    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q, q->bytes, touched) +
+           tutti__coll_cost_own(q);
+}
+static double cost_all_to_all(const tutti_cost_query *q)
+{
+    double touched = 2 * q->bytes * q->ranks;
+    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q, q->bytes, touched) +
+           tutti__coll_cost_own(q);
 }
 static double cost_folded(const tutti_cost_query *q)
 {
@@ -115,8 +123,9 @@ static double cost_folded(const tutti_cost_query *q)
 /* What came in is folded into other memory, in one pass. */
 static double cost_scattered(const tutti_cost_query *q)
 {
-    double block = q->bytes / q->ranks;
-    return (q->ranks - 1) * (tutti__cost_exchange(q, block) + tutti__coll_cost_source(q, block)) +
+    double block = q->bytes / q->ranks, touched = 2 * q->bytes;
+    return (q->ranks - 1) * (tutti__coll_cost_exchange_block(q, block, touched) +
+                             tutti__coll_cost_source(q, block)) +
            tutti__coll_cost_move(q, block);
 }
 static double cost_barrier(const tutti_cost_query *q)
@@ -134,7 +143,7 @@ const tutti_coll tutti_coll_naive = {
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_folded, "(p-1)(a + Mb + Mg)"},
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scattered,
                                       "(p-1)(a + M/p b + M/p (z-m)) + M/p m"},
-            [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "(p-1)(a + Mb) + Mm"},
-            [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "(p-1)(a + Mb) + Mm"},
+            [TUTTI_ALL_GATHER] = {all_gather, cost_gather, "(p-1)(a + Mb) + Mm"},
+            [TUTTI_ALL_TO_ALL] = {all_to_all, cost_all_to_all, "(p-1)(a + Mb) + Mm"},
         },
 };

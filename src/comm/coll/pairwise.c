@@ -18,7 +18,9 @@ static tutti_status all_to_all(tutti_collective *c)
 
 static double cost_all_to_all(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q) + tutti__coll_cost_own(q);
+    double touched = 2 * q->bytes * q->ranks;
+    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q, q->bytes, touched) +
+           tutti__coll_cost_own(q);
 }
 
 const tutti_coll tutti_coll_pairwise = {

@@ -3,6 +3,8 @@
  * bytes leave each rank, which no algorithm over messages can better. */
 #include "comm/coll.h"
 
+#include <math.h>
+
 enum { CHAIN = 128 << 10 }; /* bytes that a broadcast hands on at a time */
 
 static int around(const tutti_collective *c, int rank)
@@ -137,12 +139,17 @@ static tutti_status broadcast(tutti_collective *c)
 
 static double cost_gather(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q) + tutti__coll_cost_own(q);
+    double touched = q->bytes * q->ranks;
+    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q, q->bytes, touched) +
+           tutti__coll_cost_own(q);
 }
+/* Sums on their way go into other memory than what was given. */
 static double cost_scatter(const tutti_cost_query *q)
 {
-    double block = q->bytes / q->ranks;
-    return (q->ranks - 1) * (tutti__cost_exchange(q, block) + tutti__cost_add(q, block));
+    double block = q->bytes / q->ranks, touched = q->bytes + block;
+    return (q->ranks - 1) *
+           (tutti__coll_cost_exchange_block(q, block, touched) +
+            tutti__coll_cost_sum(q, block, block) + tutti__coll_cost_elsewhere(q, block));
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
@@ -150,13 +157,17 @@ static double cost_all_reduce(const tutti_cost_query *q)
     return (q->ranks - 1) *
            (2 * tutti__coll_cost_blocks(q, block, 1) + tutti__coll_cost_add_block(q, block));
 }
+/* Two ranks: the root is ahead by what the link holds; further pieces are put in one by one, as
+ * they are taken out. */
 static double cost_broadcast(const tutti_cost_query *q)
 {
     double piece = q->bytes < CHAIN ? q->bytes : CHAIN, pieces = q->bytes / CHAIN;
     pieces = pieces < 1 ? 1 : pieces;
-    double each = q->ranks > 2 ? tutti__cost_stream(q, piece, q->bytes)
-                               : tutti__cost_stream_message(q, piece, q->bytes);
-    return (pieces + q->ranks - 2) * each;
+    if (q->ranks > 2)
+        return (pieces + q->ranks - 2) * tutti__cost_stream(q, piece, q->bytes);
+    double ahead = fmin(pieces, fmax(q->cost->hold[q->link] / CHAIN, 1));
+    return ahead * tutti__cost_stream_message(q, piece, q->bytes) +
+           (pieces - ahead) * tutti__coll_cost_message_block(q, piece, 2 * q->bytes);
 }
 
 const tutti_coll tutti_coll_ring = {
@@ -169,7 +180,7 @@ const tutti_coll tutti_coll_ring = {
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                   "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"},
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scatter,
-                                      "(p-1)a + (p-1)/p Mb + (p-1)/p Mg"},
+                                      "(p-1)a + (p-1)/p Mb + (p-1)/p Mz"},
             [TUTTI_ALL_GATHER] = {all_gather, cost_gather, "(p-1)(a + Mb) + Mm"},
         },
 };

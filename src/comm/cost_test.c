@@ -1,0 +1,173 @@
+/* cost_test.c: formulas against constants that are given; how constants are taken from times. */
+#include <math.h>
+#include <string.h>
+
+#include "comm/comm.h"
+#include "comm/testing.h"
+
+TUTTI_TEST(comm_formulas_are_the_textbooks)
+{
+    tutti_comm_cost cost = {.hosts = 1};
+    cost.link[TUTTI_LINK_WITHIN].alpha = 1e-5;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.link[TUTTI_LINK_WITHIN].beta[i] = cost.link[TUTTI_LINK_WITHIN].exchange[i] = 1e-9;
+    double a = 1e-5, m = 1 << 20, b = 1e-9;
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "ring", 8, 1 << 20),
+               14 * a + 14.0 / 8 * m * b, 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "tree", 8, 1 << 20), 6 * a + 6 * m * b,
+               1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "central", 8, 1 << 20), 14 * a + 14 * m * b,
+               1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "halving", 8, 1 << 20),
+               6 * a + 14.0 / 8 * m * b, 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "fixed", 8, 1 << 20),
+               14 * a + 14.0 / 8 * m * b, 1e-9);
+    CHECK(isinf(tutti_comm_predict(&cost, "all_reduce", "pairwise", 8, 1 << 20)));
+}
+
+/* One pass over memory: y = x, and one more source for each of the others. */
+TUTTI_TEST(comm_sums_into_other_memory_cost_a_copy_and_what_is_read_besides)
+{
+    tutti_comm_cost cost = {.hosts = 1, .phase = 1e-6};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        cost.gamma[i] = 3e-10;
+        cost.into[i] = 4e-10;
+        cost.move[i] = 2.5e-10;
+        cost.pull[i] = 2.8e-10;
+    }
+    double m = 1 << 20, source = 1.5e-10;
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce_scatter", "direct", 4, 1 << 20),
+               2e-6 + m / 4 * (2.5e-10 + 3 * source), 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce", "direct", 4, 1 << 20),
+               2e-6 + m * (2.8e-10 + 3 * source), 1e-9);
+    memset(cost.into, 0, sizeof cost.into);
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce", "direct", 4, 1 << 20),
+               2e-6 + m * (2.8e-10 + 3 * 3e-10), 1e-9);
+}
+
+/* Loopback of a Neoverse-V1: what is in the caches costs half. */
+TUTTI_TEST(comm_parts_of_a_large_message_cost_what_caches_hold)
+{
+    tutti_comm_cost cost = {
+        .hosts = 1,
+        .gamma = {26e-12, 31e-12, 32e-12, 32e-12, 32e-12, 33e-12, 50e-12, 52e-12, 57e-12, 61e-12}};
+    const double exchange[] = {0.23e-9, 0.16e-9, 0.16e-9, 0.16e-9, 0.16e-9,
+                               0.16e-9, 0.25e-9, 0.26e-9, 0.27e-9, 0.28e-9};
+    cost.link[TUTTI_LINK_WITHIN].alpha = 3e-6;
+    memcpy(cost.link[TUTTI_LINK_WITHIN].exchange, exchange, sizeof exchange);
+    double m = 64 << 20, parts = 64, halves = 2 * parts * 3e-6;
+    double halving = tutti_comm_predict(&cost, "all_reduce", "halving", 2, 64 << 20);
+    double warm = exchange[TUTTI_COMM_AT_MIB], cold = exchange[9];
+    CHECK_NEAR(halving, halves + m * (warm + cold) / 2 + m / 2 * cost.gamma[4], 1e-9);
+    CHECK(halving < tutti_comm_predict(&cost, "all_reduce", "double_tree", 2, 64 << 20));
+    CHECK(halving < tutti_comm_predict(&cost, "all_reduce", "doubling", 2, 64 << 20));
+    /* Where ranks take turns on a CPU, few steps win, however many messages each has. */
+    cost.link[TUTTI_LINK_WITHIN].turn = 30e-6;
+    CHECK(tutti_comm_predict(&cost, "all_reduce", "mesh", 4, 64 << 20) <
+          tutti_comm_predict(&cost, "all_reduce", "halving", 4, 64 << 20));
+    CHECK(tutti_comm_predict(&cost, "all_reduce", "halving", 4, 64 << 20) <
+          tutti_comm_predict(&cost, "all_reduce", "ring", 4, 64 << 20));
+}
+
+/* However well caches hold the parts, the message comes out of memory and goes back. */
+TUTTI_TEST(comm_parts_of_a_large_message_pass_through_memory)
+{
+    tutti_comm_cost cost = {.hosts = 1};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        cost.link[TUTTI_LINK_WITHIN].exchange[i] = 1e-10;
+        cost.gamma[i] = i > TUTTI_COMM_AT_MIB ? 17e-11 : 2e-11;
+        cost.sum[TUTTI_LINK_WITHIN][i] = i > TUTTI_COMM_AT_MIB ? 6e-11 : 3e-11;
+    }
+    double m = 64 << 20;
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "ring", 2, 64 << 20),
+               m * (1e-10 + 10e-11) + m / 2 * 6e-11, 1e-9);
+}
+
+/* What came in an exchange is added at the exchange's price, never below that of the caches. */
+TUTTI_TEST(comm_sums_of_an_exchange_have_their_own_cost)
+{
+    tutti_comm_cost cost = {.hosts = 1};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        cost.link[TUTTI_LINK_WITHIN].exchange[i] = 1e-10;
+        cost.gamma[i] = 2e-11;
+        cost.into[i] = 3e-11;
+        cost.sum[TUTTI_LINK_WITHIN][i] = i < 4 ? 1e-11 : 5e-11;
+    }
+    double m = 1 << 20, small = 1 << 16;
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "doubling", 2, 1 << 20), m * 15e-11, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "doubling", 2, 1 << 16), small * 12e-11,
+               1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce_scatter", "ring", 2, 1 << 20), m / 2 * 16e-11,
+               1e-12);
+}
+
+/* A rank of an operation with more memory than the message pays what caches do not hold. */
+TUTTI_TEST(comm_blocks_cost_what_passes_through_the_caches)
+{
+    tutti_comm_cost cost = {.hosts = 1};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.link[TUTTI_LINK_WITHIN].exchange[i] = i < TUTTI_COMM_AT_MIB ? 1e-10 : 2e-10;
+    cost.move[0] = 1e-30; /* copies cost nothing */
+    double m = 1 << 19;
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_gather", "ring", 2, 1 << 19), m * 1e-10, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_to_all", "naive", 2, 1 << 19), m * 2e-10, 1e-12);
+    /* 64 KiB are in every core's caches: there the dearer constant is not a matter of them. */
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.link[TUTTI_LINK_WITHIN].exchange[i] = i == 2 ? 3e-10 : 1e-10;
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_to_all", "naive", 2, 1 << 15), 32768 * 1e-10, 1e-12);
+}
+
+/* The manager's own copy is hidden by whichever end of the link is the slower one. */
+TUTTI_TEST(comm_a_manager_copies_while_the_slower_end_of_the_link_works)
+{
+    tutti_comm_cost cost = {.hosts = 1, .hold = {1 << 20, 1 << 20}};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        cost.link[TUTTI_LINK_WITHIN].beta[i] = 6e-11;
+        cost.put[TUTTI_LINK_WITHIN][i] = 3e-11;
+        cost.take[TUTTI_LINK_WITHIN][i] = 6e-11;
+        cost.move[i] = 2e-11;
+    }
+    double m = 1 << 19, long_one = 1 << 24, held = 1 << 20;
+    CHECK_NEAR(tutti_comm_predict(&cost, "gather", "central", 2, 1 << 19), m * 8e-11, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "scatter", "central", 2, 1 << 19), m * 6e-11, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "scatter", "central", 2, 1 << 24),
+               long_one * 8e-11 - held * 3e-11, 1e-12);
+}
+
+/* In a scatter the root copies beside the others; the slower copy counts. */
+TUTTI_TEST(comm_a_direct_scatter_costs_the_slower_copy_of_a_block)
+{
+    tutti_comm_cost cost = {.hosts = 1, .phase = 1e-6};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        cost.pull[i] = i < TUTTI_COMM_AT_MIB ? 1e-10 : 4e-10;
+        cost.move[i] = 3e-11;
+    }
+    double m = 1 << 19;
+    CHECK_NEAR(tutti_comm_predict(&cost, "scatter", "direct", 2, 1 << 19), 2e-6 + m * 1e-10, 1e-12);
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.move[i] = 2e-10;
+    CHECK_NEAR(tutti_comm_predict(&cost, "scatter", "direct", 2, 1 << 19), 2e-6 + m * 2e-10, 1e-12);
+}
+
+/* The root of two is ahead by what the link holds, and then waits for each piece. */
+TUTTI_TEST(comm_a_chain_of_two_streams_what_the_link_holds)
+{
+    tutti_comm_cost cost = {.hosts = 1, .hold = {1 << 20, 1 << 20}};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.link[TUTTI_LINK_WITHIN].beta[i] = i < 4 ? 2e-10 : 1e-10;
+    double held = 1 << 20, m = 1 << 22, piece = 128 << 10;
+    double each = tutti_comm_predict(&cost, "broadcast", "tree", 2, 128 << 10);
+    CHECK(each > piece * 1.4e-10);
+    CHECK_NEAR(tutti_comm_predict(&cost, "broadcast", "ring", 2, 1 << 20), held * 1e-10, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "broadcast", "ring", 2, 1 << 22),
+               held * 1e-10 + (m - held) / piece * each, 1e-12);
+}
+
+TUTTI_TEST(comm_times_are_taken_at_their_lower_quartile)
+{
+    const double times[][2] = {{5, 0}, {1, 0}, {4, 2}, {0, 0}, {3, 0}, {INFINITY, 0}, {2, 3}};
+    CHECK_NEAR(tutti__cost_quartile(times[0], 7, 2), 2, 0); /* of 1 2 3 4 5 */
+    CHECK_NEAR(tutti__cost_quartile(times[0], 3, 2), 1, 0); /* of three the least */
+    CHECK_NEAR(tutti__cost_quartile(times[0] + 1, 7, 2), 2, 0);
+    CHECK_NEAR(tutti__cost_quartile(times[0] + 1, 2, 2), 0, 0);
+}
