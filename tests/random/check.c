@@ -53,7 +53,7 @@ static bool wanted(const options *o, random_recipe recipe, int w, const run_way 
         o->way && strncmp(o->way, "same_bits", 9) == 0 && strcmp(way->name, "shards1") == 0;
     if (o->way && strcmp(o->way, way->name) != 0 && !model)
         return false;
-    if (o->worker && strcmp(o->worker, workers[w].name) != 0)
+    if (o->worker && strcmp(o->worker, workers[w].name) != 0 && !model)
         return false;
     if ((way->batched_only && !recipe_batched(recipe.seed)) ||
         (way->stateless && recipe_stateful(recipe.seed)))

@@ -70,8 +70,11 @@ static tutti_sym slice(builder *b, tutti_sym x)
         int64_t size = dim_of(x, i);
         bool whole = i < first_axis(b) || size < (b->batched ? 5 : 2) || one_in(b, 2);
         bool back = !whole && one_in(b, 4);
-        begin.values[i] = whole || back ? TUTTI_FIRST : below(b, 3) - (b->batched ? 0 : 1);
-        end.values[i] = whole || back ? TUTTI_LAST : one_in(b, 2) ? TUTTI_LAST : size - below(b, 2);
+        begin.values[i] = back ? TUTTI_LAST : whole ? TUTTI_FIRST : below(b, 3) - !b->batched;
+        end.values[i] = back           ? TUTTI_FIRST
+                        : whole        ? TUTTI_LAST
+                        : one_in(b, 2) ? TUTTI_LAST
+                                       : size - below(b, 2);
         step.values[i] = whole ? 1 : back ? -1 - below(b, 2) : 1 + below(b, 3);
     }
     begin.count = end.count = step.count = rank_of(x);

@@ -80,6 +80,14 @@ static bool reduces_batch(const tutti_body_value *value, const tutti_type *full)
     return full->rank > 0 && value->kept.dims[0] == 1 && full->dims[0] != 1;
 }
 
+/* With one row of the batch a sum over a middle axis, which nobody fuses, looks like one over all
+ * rows, and so does one of rows too long for a tile: which kernel runs may not depend on that. */
+static bool hides_batch(const tutti_tile_compiler *c, bool whole)
+{
+    return c->body->full.rank > 0 && c->body->full.dims[0] == 1 &&
+           (!whole || c->program->space.tile_columns != c->program->space.columns);
+}
+
 static tutti_status classify_row_value(const tutti_kernel_query *query, tutti_tile_compiler *c,
                                        int v, int input)
 {
@@ -94,7 +102,8 @@ static tutti_status classify_row_value(const tutti_kernel_query *query, tutti_ti
         c->states[v].by_row = value->kind == TUTTI_BODY_REDUCES;
         return TUTTI_OK;
     }
-    if (value->kind == TUTTI_BODY_REDUCES && is_total(&c->program->space, input, &whole))
+    if (value->kind == TUTTI_BODY_REDUCES && is_total(&c->program->space, input, &whole) &&
+        !(query->deterministic && hides_batch(c, whole)))
         return add_total(c, v, whole);
     return tutti__tile_refuse(value->op->name);
 }
