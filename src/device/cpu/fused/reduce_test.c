@@ -192,10 +192,10 @@ TUTTI_TEST(kernel_fused_rows_used_at_once)
     CHECK_INT(check(&(fused_case){moments, {"bf16[9,64]", "bf16[64]"}}), 1);
     CHECK_INT(check(&(fused_case){softmax, {"f32[33,100]"}}), 1);
     CHECK_INT(check(&(fused_case){softmax, {"f32[2,700]"}}), 1);
-    /* The row does not fit a tile; there is one row only; doubles. */
-    CHECK_INT(check(&(fused_case){softmax, {"f32[4,3000]"}}), 0);
     CHECK_INT(check(&(fused_case){softmax, {"f32[1,100]"}}), 1);
     CHECK_INT(check(&(fused_case){softmax, {"f32[1,1,7,100]"}}), 1);
+    /* The row does not fit a tile; it is no row of a batch; doubles. */
+    CHECK_INT(check(&(fused_case){softmax, {"f32[4,3000]"}}), 0);
     CHECK_INT(check(&(fused_case){softmax, {"f32[100]"}}), 0);
     CHECK_INT(check(&(fused_case){softmax, {"f64[33,100]"}}), 0);
 }
