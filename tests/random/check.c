@@ -66,7 +66,7 @@ static bool wanted(const options *o, random_recipe recipe, int w, const run_way 
         return true;
     bool bits = way->bits_of || strcmp(way->name, "shards1") == 0; /* all of these or none */
     draws d = draws_of(recipe.seed, 55 + (uint64_t)w, bits ? 100 : (uint64_t)(way - ways));
-    return (w == 0 && way == &ways[0]) || draw_below(&d, 4) == 0;
+    return (w == 0 && way == &ways[0]) || draw_below(&d, 9) == 0;
 }
 
 static bool say(finding *ret, random_recipe recipe, const run_way *way, run_worker *worker)
