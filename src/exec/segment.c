@@ -123,12 +123,30 @@ static tutti_status fill(tutti_graph *graph, const bool *late, tutti_node **map,
     return TUTTI_OK;
 }
 
+/* Updates wait for the last segment, so what follows one cannot say how the segments are cut. */
+static tutti_status check_progress(const tutti_graph *graph, const bool *late)
+{
+    const tutti_node *first = NULL;
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if (unknown_outputs(node) && !late[n])
+            return TUTTI_OK;
+        if (unknown_outputs(node) && !first)
+            first = node;
+    }
+    return tutti_fail(TUTTI_UNSUPPORTED,
+                      "%s '%s' (%s:%d): the shape of its result depends on data that follow an "
+                      "update of the same run; update (or initialise) in a run or step before",
+                      first->op->name, first->name, first->file ? first->file : "?", first->line);
+}
+
 tutti_status tutti__segment_cut(tutti_graph *graph, const bool *late, tutti_cut *ret)
 {
     tutti_cut cut = {0};
     edges early = {0};
     tutti_node **map = NULL;
     bool ok = true;
+    TUTTI_TRY(check_progress(graph, late));
     for (size_t i = 0; ok && i < graph->results.count; i++)
         if (!late[graph->results.data[i].node->id])
             ok = want(&early, graph->results.data[i]);

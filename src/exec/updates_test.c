@@ -328,6 +328,26 @@ TUTTI_TEST(updates_by_rows_that_another_device_counts)
     rows_across("far:0", "whole:0");
 }
 
+/* Updates wait for the last segment, which begins where the number of elements is known. */
+TUTTI_TEST(updates_before_a_shape_of_their_data_are_refused)
+{
+    bench b = start();
+    tutti_sym v = tutti_variable(b.graph, tutti_ones(5), .name = "v"), late = TUTTI_NO_SYM;
+    tutti_sym before = tutti_sum(tutti_cast(tutti_nonzero(v), TUTTI_F32));
+    tutti_sym add = tutti_assign_add(v, tutti_fill(b.graph, TUTTI_F32, 1, 5));
+    TUTTI_WITH_CONTROL(b.graph, add)
+        late = tutti_sum(tutti_cast(tutti_nonzero(tutti_read(v)), TUTTI_F32));
+    tutti_tensor *out;
+    initialize(b);
+    CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({before, &out}), .target = add));
+    CHECK_NEAR(take(out), 0 + 1 + 2 + 3 + 4, 0);
+    CHECK_STATUS(tutti_run(b.session, .fetch = TUTTI_FETCH({late, &out})), TUTTI_UNSUPPORTED);
+    CHECK_CONTAINS(tutti_error_message(), "nonzero");
+    CHECK_CONTAINS(tutti_error_message(), "in a run or step before");
+    CHECK_NEAR(variable_value(b, v), 2, 0);
+    end(b);
+}
+
 /* A send by hand of what an update gave: the recv, built before it, follows the commit. */
 TUTTI_TEST(updates_travel_through_sends_of_the_user)
 {

@@ -145,3 +145,35 @@ TUTTI_TEST(fusion_of_clipping_changes_no_training)
     compare(written_out, tutti_sgd(0.1, .clip_value = 1e-4));
     compare(written_out, tutti_sgd(0.1, .global_clip_norm = 1e-3));
 }
+
+static tutti_tensor *sums_of_rows(const char *fuse, int64_t columns)
+{
+    tutti_graph *graph;
+    tutti_session *session;
+    tutti_tensor *value, *x = ramp(2, (int64_t[]){5, columns});
+    CHECK_OK(tutti__param_set("FUSE", fuse));
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK_OK(tutti_session_open(&session, graph, .device = "cpu:0", .deterministic = true));
+    tutti_sym in = tutti_placeholder(graph, TUTTI_F32, 5, columns);
+    tutti_sym y = tutti_mul(tutti_scale(in, 0.7), tutti_tanh(in));
+    tutti_sym sums =
+        tutti_add(tutti_sum(y, .axes = TUTTI_AXES(-1), .keep_dims = true),
+                  tutti_mean(tutti_square(y), .axes = TUTTI_AXES(-1), .keep_dims = true));
+    CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({in, x}), .fetch = TUTTI_FETCH({sums, &value})));
+    CHECK_OK(tutti__param_set("FUSE", NULL));
+    tutti_session_close(session);
+    tutti_graph_destroy(graph);
+    tutti_tensor_release(x);
+    return value;
+}
+
+/* Replicas may fuse differently; in deterministic mode their rows still have the same bits. */
+TUTTI_TEST(fusion_changes_no_bit_of_sums_of_rows)
+{
+    for (int64_t columns = 2; columns < 200; columns += 9) {
+        tutti_tensor *fused = sums_of_rows("1", columns), *apart = sums_of_rows("0", columns);
+        CHECK(tutti_tensor_same(fused, apart));
+        tutti_tensor_release(fused);
+        tutti_tensor_release(apart);
+    }
+}

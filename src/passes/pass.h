@@ -58,9 +58,9 @@ typedef struct tutti_piece_graph {
     bool shadows;         /* as tutti_partition has it */
 } tutti_piece_graph;
 tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces);
-/* Pieces as they are to be compiled: whether updates go to shadows becomes the same for all. A device
- * that waits at the commit sends nothing to one that is not there yet, and a piece may not see what
- * the whole job shows to be checked. */
+/* Pieces as they are to be compiled: whether updates go to shadows becomes the same for all. A
+ * device that waits at the commit sends nothing to one that is not there yet, and a piece may not
+ * see what the whole job shows to be checked. */
 tutti_status tutti__partition_agree(int count, tutti_piece_graph *pieces);
 void tutti__partition_free(int count, tutti_piece_graph *pieces);
 

@@ -77,8 +77,8 @@ static bool is_widened(const tutti_pass_context *context, const tutti_node *node
     return kernel != NULL && kernel->flags & TUTTI_KERNEL_WIDENS;
 }
 
-/* Operators that are as good in 32 bits as in 16. Not whether two values are equal, of which one may
- * have been rounded. */
+/* Operators that are as good in 32 bits as in 16. Not whether two values are equal, of which one
+ * may have been rounded. */
 static bool is_either(const tutti_node *node)
 {
     if (tutti__is(node, "equal") || tutti__is(node, "not_equal"))

@@ -29,7 +29,7 @@ bool recipe_batched(uint64_t seed)
 bool recipe_large(uint64_t seed)
 {
     draws d = draws_of(seed, OF_RECIPE, 5);
-    return draw_below(&d, 6) == 0;
+    return draw_below(&d, 10) == 0;
 }
 
 bool recipe_stateful(uint64_t seed)
@@ -71,7 +71,7 @@ static const step_kind *draw_kind(builder *b, const int *favour)
 /* Values stay small, so that a step's cost does. */
 static tutti_sym kept_small(builder *b, tutti_sym x)
 {
-    int64_t count = 1, most = recipe_large(b->recipe.seed) ? 40000 : 4000;
+    int64_t count = 1, most = recipe_large(b->recipe.seed) ? 24000 : 4000;
     for (int axis = first_axis(b); axis < rank_of(x); axis++) {
         int64_t limit = most > 4000 ? 260 : axis == 0 ? 40 : 70;
         while (limit > 1 && count * limit > most)

@@ -53,7 +53,7 @@ static bool wanted(const options *o, random_recipe recipe, int w, const run_way 
         o->way && strncmp(o->way, "same_bits", 9) == 0 && strcmp(way->name, "shards1") == 0;
     if (o->way && strcmp(o->way, way->name) != 0 && !model)
         return false;
-    if (o->worker && strcmp(o->worker, workers[w].name) != 0)
+    if (o->worker && strcmp(o->worker, workers[w].name) != 0 && !model)
         return false;
     if ((way->batched_only && !recipe_batched(recipe.seed)) ||
         (way->stateless && recipe_stateful(recipe.seed)))
@@ -64,8 +64,9 @@ static bool wanted(const options *o, random_recipe recipe, int w, const run_way 
         return false;
     if (!o->quick || o->way)
         return true;
-    draws d = draws_of(recipe.seed, 55 + (uint64_t)w, (uint64_t)(way - ways));
-    return (w == 0 && way == &ways[0]) || draw_below(&d, 4) == 0;
+    bool bits = way->bits_of || strcmp(way->name, "shards1") == 0; /* all of these or none */
+    draws d = draws_of(recipe.seed, 55 + (uint64_t)w, bits ? 100 : (uint64_t)(way - ways));
+    return (w == 0 && way == &ways[0]) || draw_below(&d, 9) == 0;
 }
 
 static bool say(finding *ret, random_recipe recipe, const run_way *way, run_worker *worker)
@@ -76,10 +77,10 @@ static bool say(finding *ret, random_recipe recipe, const run_way *way, run_work
     return ret->words[0] == '\0';
 }
 
+/* `model`: of the way whose bits others must have. */
 static bool check_way(const options *o, random_recipe recipe, const run_way *way, const truth *t,
-                      finding *ret)
+                      results *model, finding *ret)
 {
-    static results model; /* the last way that others must equal in every bit */
     results first = {0};
     bool good = true, have = false;
     for (int w = 0; good && w < WORKERS; w++) {
@@ -91,14 +92,13 @@ static bool check_way(const options *o, random_recipe recipe, const run_way *way
             ret->words[0] = '\0'; /* what it needs at least is more */
         else
             results_judge(t, &given, ret->words, sizeof ret->words);
-        if (ret->words[0] == '\0' && way->bits_of && model.count > 0)
-            results_same(&model, &given, ret->words, sizeof ret->words);
+        if (ret->words[0] == '\0' && way->bits_of && model->count > 0)
+            results_same(model, &given, ret->words, sizeof ret->words);
         if (ret->words[0] == '\0' && workers[w].same_bits && have)
             results_same(&first, &given, ret->words, sizeof ret->words);
         good = say(ret, recipe, way, &workers[w]);
         if (strcmp(way->name, "shards1") == 0) {
-            results_free(&model);
-            model = given;
+            *model = given;
         } else if (w == 0) {
             first = given;
             have = true;
@@ -113,6 +113,7 @@ static bool check_way(const options *o, random_recipe recipe, const run_way *way
 bool check_recipe(const options *o, random_recipe recipe, finding *ret)
 {
     truth t = {0};
+    results model = {0};
     tutti_dtype dtype = TUTTI_NO_DTYPE;
     bool good = true;
     ret->words[0] = '\0';
@@ -132,8 +133,9 @@ bool check_recipe(const options *o, random_recipe recipe, finding *ret)
                 break;
             }
         }
-        good = check_way(o, recipe, way, &t, ret);
+        good = check_way(o, recipe, way, &t, &model, ret);
     }
     free_truth(&t);
+    results_free(&model);
     return good;
 }

@@ -1,8 +1,8 @@
 /* judge.c: what counts as wrong.
  *
  * Errors are measured against the largest number of a result (of all gradients, to a twentieth,
- * where they cancel): 300 units of rounding are granted,
- * and 30 times what rounding to the type, or moving the inputs by a few units, does to the exact
+ * where they cancel): 600 units of rounding are granted,
+ * and 60 times what rounding to the type, or moving the inputs by a few units, does to the exact
  * values. Elements that are not finite in any of these say nothing. */
 #include <math.h>
 #include <stdio.h>
@@ -56,8 +56,8 @@ static void judge_one(const truth *t, int index, const result *got, char *words,
         return;
     }
     double most = strncmp(got->name, "gradient", 8) == 0 ? largest_gradient(&t->exact) : 1;
-    double bound = 300 * t->epsilon * fmax(fmax(largest(exact), 0.05 * most), 1e-3) +
-                   30 * apart(exact, moved) + 30 * apart(exact, rounded) + 1e-30;
+    double bound = 600 * t->epsilon * fmax(fmax(largest(exact), 0.05 * most), 1e-3) +
+                   60 * apart(exact, moved) + 60 * apart(exact, rounded) + 1e-30;
     for (int64_t i = 0; i < got->count; i++) {
         double e = exact->numbers[i], g = got->numbers[i];
         if (!isfinite(e) || !isfinite(moved->numbers[i]) || !isfinite(rounded->numbers[i]))

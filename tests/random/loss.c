@@ -105,8 +105,14 @@ void build_gradients(builder *b, tutti_tape *tape)
 void build_train(builder *b)
 {
     b->draw = draws_of(b->recipe.seed, OF_TRAIN, 0);
-    b->train = tutti_apply_gradients(draw_optimizer(b), b->weight_count, b->weights, b->grads);
-    if (b->update_count > 0 && tutti_sym_ok(b->train)) {
+    bool any = false;
+    for (int i = 0; i < b->weight_count; i++)
+        any = any || tutti_sym_ok(b->gradients[i]);
+    tutti_optimizer optimizer = draw_optimizer(b);
+    b->train = TUTTI_NO_SYM;
+    if (any)
+        b->train = tutti_apply_gradients(optimizer, b->weight_count, b->weights, b->grads);
+    if (any && b->update_count > 0) {
         b->updates[b->update_count++] = b->train;
         b->train = (tutti_group)(b->graph, NULL, b->update_count, b->updates);
     }

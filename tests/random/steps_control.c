@@ -71,6 +71,8 @@ static tutti_sym running_mean(builder *b, tutti_sym x)
 /* As many elements as the data says, in between. */
 static tutti_sym picked(builder *b, tutti_sym x)
 {
+    if (b->recipe.seed % 2 == 0) /* see tape.c */
+        return tutti_tanh(x);
     tutti_sym flat = tutti_reshape(x, -1);
     tutti_sym where = tutti_nonzero(tutti_greater(flat, tutti_scalar_like(flat, 0.1)));
     tutti_sym some = tutti_gather(flat, tutti_reshape(where, -1), 0);

@@ -70,8 +70,11 @@ static tutti_sym slice(builder *b, tutti_sym x)
         int64_t size = dim_of(x, i);
         bool whole = i < first_axis(b) || size < (b->batched ? 5 : 2) || one_in(b, 2);
         bool back = !whole && one_in(b, 4);
-        begin.values[i] = whole || back ? TUTTI_FIRST : below(b, 3) - 1;
-        end.values[i] = whole || back ? TUTTI_LAST : one_in(b, 2) ? TUTTI_LAST : size - below(b, 2);
+        begin.values[i] = back ? TUTTI_LAST : whole ? TUTTI_FIRST : below(b, 3) - !b->batched;
+        end.values[i] = back           ? TUTTI_FIRST
+                        : whole        ? TUTTI_LAST
+                        : one_in(b, 2) ? TUTTI_LAST
+                                       : size - below(b, 2);
         step.values[i] = whole ? 1 : back ? -1 - below(b, 2) : 1 + below(b, 3);
     }
     begin.count = end.count = step.count = rank_of(x);
@@ -109,7 +112,7 @@ static tutti_sym gather(builder *b, tutti_sym x)
     int axis = any_axis(b, x);
     if (axis < 0 || dim_of(x, axis) < 1 || b->fed_count > 20)
         return x;
-    int64_t count = odd_size(b, 9), indices[9];
+    int64_t count = 1 + below(b, 9), indices[9];
     for (int64_t i = 0; i < count; i++)
         indices[i] = below(b, (int)dim_of(x, axis));
     return tutti_gather(x, (tutti_ints)(b->graph, (int)count, indices), axis);

@@ -9,6 +9,15 @@ static void wish(wishes *w, tutti_sym sym, const char *what, int number, int rou
     w->syms[w->count++] = sym;
 }
 
+/* A step that was left out may hand a start on; a variable is no value of a round. */
+static bool is_start(const builder *b, tutti_sym sym)
+{
+    for (int i = 0; i < b->starts; i++)
+        if (b->values[i].node == sym.node)
+            return true;
+    return false;
+}
+
 void wish_all(wishes *w, const builder *b, int round)
 {
     for (int i = 0; round == 0 && i < b->output_count; i++)
@@ -18,7 +27,7 @@ void wish_all(wishes *w, const builder *b, int round)
         if (tutti_sym_ok(b->gradients[i]))
             wish(w, b->gradients[i], "gradient", i, round);
     for (int i = b->starts; round == 3 && i < b->starts + b->steps; i++)
-        if (!tutti_sym_type(b->values[i]).handle && (b->recipe.seed + (uint64_t)i * 7) % 5 == 0)
+        if (!is_start(b, b->values[i]) && (b->recipe.seed + (uint64_t)i * 7) % 5 == 0)
             wish(w, b->values[i], "value", i, round);
 }
 

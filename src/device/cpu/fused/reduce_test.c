@@ -192,9 +192,11 @@ TUTTI_TEST(kernel_fused_rows_used_at_once)
     CHECK_INT(check(&(fused_case){moments, {"bf16[9,64]", "bf16[64]"}}), 1);
     CHECK_INT(check(&(fused_case){softmax, {"f32[33,100]"}}), 1);
     CHECK_INT(check(&(fused_case){softmax, {"f32[2,700]"}}), 1);
-    /* The row does not fit a tile; there is one row only; doubles. */
+    CHECK_INT(check(&(fused_case){softmax, {"f32[1,100]"}}), 1);
+    CHECK_INT(check(&(fused_case){softmax, {"f32[1,1,7,100]"}}), 1);
+    /* The row does not fit a tile; it is no row of a batch; doubles. */
     CHECK_INT(check(&(fused_case){softmax, {"f32[4,3000]"}}), 0);
-    CHECK_INT(check(&(fused_case){softmax, {"f32[1,100]"}}), 0);
+    CHECK_INT(check(&(fused_case){softmax, {"f32[100]"}}), 0);
     CHECK_INT(check(&(fused_case){softmax, {"f64[33,100]"}}), 0);
 }
 
@@ -224,12 +226,24 @@ TUTTI_TEST(kernel_fused_operators_over_rows)
     CHECK_INT(check(&(fused_case){attention_scores, {"f32[64,64]", "f32[64,1]"}}), 1);
 }
 
-/* A sum over the batch is not for a deterministic session, one of rows is. */
+/* The mean of squares over the axes between batch and channels. */
+static int spread_of_images(const tutti_sym *x, tutti_sym *ret)
+{
+    ret[0] = tutti_square(x[0]);
+    ret[1] = sum_of(ret[0], false, 2, (int64_t[]){1, 2});
+    return 2;
+}
+
+/* A sum over the batch is not for a deterministic session, one of rows is; nor is a sum over a
+ * middle axis that looks like one over the batch where that has one row. */
 TUTTI_TEST(kernel_fused_sum_in_deterministic_mode)
 {
     static const fused_case cases[] = {{bias_gradient, {"f32[30,32]", "f32[30,32]"}},
-                                       {softmax, {"f32[33,100]"}}};
-    for (int i = 0; i < 2; i++) {
+                                       {softmax, {"f32[33,100]"}},
+                                       {spread_of_images, {"f32[2,8,5,5]"}},
+                                       {spread_of_images, {"f32[1,8,5,5]"}}};
+    CHECK_INT(check(&cases[3]), 1);
+    for (int i = 0; i < 4; i++) {
         fused_node f = make(&cases[i]);
         tutti_kernel_query query = {.node = {.op = f.node->op,
                                              .name = "fused",

@@ -80,6 +80,22 @@ static bool reduces_batch(const tutti_body_value *value, const tutti_type *full)
     return full->rank > 0 && value->kept.dims[0] == 1 && full->dims[0] != 1;
 }
 
+/* With one row of the batch every sum along a row is one of everything, and one over a middle axis,
+ * which nobody fuses, looks like one over all rows. Which kernel runs may not depend on that. */
+static bool has_one_row(const tutti_tile_compiler *c)
+{
+    return c->body->full.rank > 0 && c->body->full.dims[0] == 1;
+}
+
+/* Whether an input is the one element of the only row. */
+static bool is_one_row(const tutti_tile_compiler *c, int input)
+{
+    const tutti_space *space = &c->program->space;
+    return has_one_row(c) && space->inputs[input].reach == TUTTI_REACH_SCALAR &&
+           space->columns >= 2 && space->columns == space->count &&
+           space->tile_columns == space->columns;
+}
+
 static tutti_status classify_row_value(const tutti_kernel_query *query, tutti_tile_compiler *c,
                                        int v, int input)
 {
@@ -90,11 +106,12 @@ static tutti_status classify_row_value(const tutti_kernel_query *query, tutti_ti
         return tutti__tile_refuse(value->op->name);
     if (query->deterministic && reduces_batch(value, &c->body->full))
         return tutti__tile_refuse("sums over the batch");
-    if (is_column(&c->program->space, input)) {
+    if (is_column(&c->program->space, input) || is_one_row(c, input)) {
         c->states[v].by_row = value->kind == TUTTI_BODY_REDUCES;
         return TUTTI_OK;
     }
-    if (value->kind == TUTTI_BODY_REDUCES && is_total(&c->program->space, input, &whole))
+    if (value->kind == TUTTI_BODY_REDUCES && is_total(&c->program->space, input, &whole) &&
+        !(query->deterministic && has_one_row(c)))
         return add_total(c, v, whole);
     return tutti__tile_refuse(value->op->name);
 }
