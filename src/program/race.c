@@ -1,5 +1,5 @@
 /* race.c: see race.h. A rival runs once to warm up, then until its time is known; one that is far
- * behind after its first run drops out. */
+ * behind in its first two runs drops out. */
 #include "program/race.h"
 
 #include <stdlib.h>
@@ -88,12 +88,13 @@ typedef struct runner {
     const tutti_kernel *kernel;
     void *plan, *workspace;
     int64_t shortest, spent; /* ns; shortest INT64_MAX: not known */
+    int64_t least;           /* the first run counted */
     bool out;
 } runner;
 
 static runner runner_begin(const tutti_kernel *kernel, const tutti_kernel_query *query)
 {
-    runner r = {.kernel = kernel, .shortest = INT64_MAX};
+    runner r = {.kernel = kernel, .shortest = INT64_MAX, .least = INT64_MAX};
     size_t bytes = kernel->workspace == NULL ? 0 : kernel->workspace(query);
     r.workspace = tutti__aligned_alloc(64, (bytes + 127) / 64 * 64);
     r.out = r.workspace == NULL ||
@@ -108,9 +109,9 @@ static void runner_end(runner *r)
     free(r->workspace);
 }
 
-/* The first run only warms up, unless it takes so long that there is no other. `first`: the least
- * time of a first run so far. */
-static void run_once(trial *t, runner *r, int round, int64_t *first)
+/* The first run only warms up, unless it takes so long that there is no other. `least`: the least
+ * time of any run so far. */
+static void run_once(trial *t, runner *r, int round, int64_t *least)
 {
     t->call.plan = r->plan;
     t->call.workspace = r->workspace;
@@ -118,11 +119,9 @@ static void run_once(trial *t, runner *r, int round, int64_t *first)
     bool failed = r->kernel->run(&t->call) != TUTTI_OK;
     int64_t time = tutti__now_ns() - start;
     r->spent += time;
-    if (round == 0) {
-        r->out = failed || (*first < INT64_MAX && time > FAR_BEHIND * *first);
-        *first = time < *first ? time : *first;
-    }
-    r->out = r->out || failed;
+    r->least = time < r->least ? time : r->least;
+    *least = !failed && time < *least ? time : *least;
+    r->out = failed || (round == 1 && r->least / FAR_BEHIND > *least);
     if (failed)
         r->shortest = INT64_MAX;
     else if ((round > 0 || r->spent >= ENOUGH_NS) && time < r->shortest)
@@ -131,11 +130,11 @@ static void run_once(trial *t, runner *r, int round, int64_t *first)
 
 static void run_all(trial *t, int count, runner *runners)
 {
-    int64_t first = INT64_MAX;
+    int64_t least = INT64_MAX;
     for (int round = 0; round <= RUNS; round++)
         for (int i = 0; i < count; i++)
             if (!runners[i].out && runners[i].spent < ENOUGH_NS)
-                run_once(t, &runners[i], round, &first);
+                run_once(t, &runners[i], round, &least);
 }
 
 const tutti_kernel *tutti__race(const tutti_device *device, const tutti_kernel_query *query,
