@@ -1,9 +1,11 @@
 /* pool.h: the thread pool under every CPU kernel.
  *
  * Work is cut into `count` pieces by shape, never by thread count, so results do not depend on how
- * many threads run. The caller works too. Threads spin briefly (2,000 pauses), then sleep; when the
- * pool is wider than the CPUs that the operating system grants, they do not spin. Calls from inside
- * a piece run inline. Several threads may call at once: one gets the pool, the others run inline.
+ * many threads run. The caller works too. Every thread begins with a share of its own, neighbours,
+ * which is the same in each job of as many pieces, then helps the others. Threads spin briefly
+ * (2,000 pauses), then sleep; when the pool is wider than the CPUs that the operating system
+ * grants, they do not spin. Calls from inside a piece run inline. Several threads may call at once:
+ * one gets the pool, the others run inline.
  */
 #ifndef TUTTI_BASE_POOL_H
 #define TUTTI_BASE_POOL_H

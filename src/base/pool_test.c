@@ -140,6 +140,31 @@ TUTTI_TEST(pool_workers_do_join)
     tutti__pool_destroy(pool);
 }
 
+typedef struct homes {
+    pthread_t caller;
+    meeting meeting;
+    bool of_caller[2];
+} homes;
+
+static void note_home(void *context, int64_t index)
+{
+    homes *h = context;
+    meet(&h->meeting, index);
+    h->of_caller[index] = pthread_equal(h->caller, pthread_self());
+}
+
+/* What a thread left in its cache in one job it finds there in the next. */
+TUTTI_TEST(pool_gives_a_thread_the_same_pieces_again)
+{
+    tutti_pool *pool = new_pool(2);
+    for (int i = 0; i < 200; i++) {
+        homes h = {.caller = pthread_self()};
+        tutti__pool_run(pool, 2, note_home, &h);
+        CHECK(h.of_caller[0] && !h.of_caller[1]);
+    }
+    tutti__pool_destroy(pool);
+}
+
 typedef struct nest {
     tutti_pool *pool;
     int marks[16][16];

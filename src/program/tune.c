@@ -1,5 +1,4 @@
-/* tune.c: see tune.h. A rival runs on inputs of the node's types, once to warm up, then until its
- * time is known. One that is far behind after its first run is not measured further. */
+/* tune.c: see tune.h. */
 #include "program/tune.h"
 
 #include <pthread.h>
@@ -9,14 +8,12 @@
 
 #include "base/cpu.h"
 #include "base/log.h"
-#include "base/memory.h"
 #include "base/params.h"
-#include "base/world.h"
+#include "program/race.h"
 #include "program/tune_file.h"
 
-enum { MOST_RIVALS = 8, MOST_VIEWS = 16, RUNS = 6 };
-#define ENOUGH_NS 8000000    /* a rival is not run again after this long */
-#define MOST_BYTES (1 << 28) /* of a node that is tried: larger ones are decided by score */
+/* Another one when rivals are measured otherwise: what was chosen before counts no more. */
+enum { WAY_OF_MEASURING = 8 };
 
 static tutti_param tune_param = TUTTI_PARAM(
     "TUNE", "1", "measure which kernel is fastest, once for a shape; 0: decide by shape alone");
@@ -50,7 +47,7 @@ static uint64_t key_of(const tutti_kernel_query *query, const tutti_kernel *cons
                        int count)
 {
     const tutti_infer *node = &query->node;
-    uint64_t key = tutti__hash_string(7, node->op->name);
+    uint64_t key = tutti__hash_string(WAY_OF_MEASURING, node->op->name);
     for (int i = 0; i < node->input_count; i++)
         key = tutti__hash_type(key, &node->inputs[i]);
     for (int i = 0; i < node->attr_count; i++)
@@ -61,128 +58,6 @@ static uint64_t key_of(const tutti_kernel_query *query, const tutti_kernel *cons
         key = tutti__hash_mix(key, (uint64_t)rivals[i]->version);
     }
     return key;
-}
-
-typedef struct trial {
-    tutti_call call;
-    tutti_view inputs[MOST_VIEWS], outputs[MOST_VIEWS];
-    tutti_tensor *tensors[2 * MOST_VIEWS];
-    int tensor_count;
-    int64_t bytes;
-} trial;
-
-/* Values between 0.5 and 1: no infinity, no number so small that it is slow. */
-static void fill(tutti_tensor *tensor)
-{
-    size_t bytes =
-        (size_t)tutti_tensor_count(tensor) * tutti_dtype_size(tutti_tensor_dtype(tensor));
-    memset(tutti_tensor_data(tensor), 0, bytes);
-    if (tutti_tensor_dtype(tensor) == TUTTI_F32) {
-        float *x = tutti_tensor_data(tensor);
-        for (int64_t i = 0; i < tutti_tensor_count(tensor); i++)
-            x[i] = 0.5f + (float)(i * 37 % 101) / 202.0f;
-    }
-}
-
-static bool add_view(trial *t, const tutti_type *type, tutti_view *ret)
-{
-    tutti_tensor *tensor;
-    int64_t count = tutti_type_count(type);
-    if (count < 0 || count > MOST_BYTES / 8)
-        return false;
-    t->bytes += count * (int64_t)tutti_dtype_size(type->dtype);
-    if (t->bytes > MOST_BYTES || type->handle || type->dtype == TUTTI_STRING ||
-        tutti_tensor_create(type->dtype, type->rank, type->dims, &tensor) != TUTTI_OK)
-        return false;
-    t->tensors[t->tensor_count++] = tensor;
-    fill(tensor);
-    *ret = (tutti_view){tutti_tensor_data(tensor), type->dtype, type->rank,
-                        tutti_tensor_dims(tensor), NULL};
-    return true;
-}
-
-static void trial_end(trial *t)
-{
-    for (int i = 0; i < t->tensor_count; i++)
-        tutti_tensor_release(t->tensors[i]);
-}
-
-/* False when the node is of a kind that cannot be tried. */
-static bool trial_begin(const tutti_device *device, const tutti_kernel_query *query, trial *t)
-{
-    const tutti_infer *node = &query->node;
-    if (node->input_count > MOST_VIEWS || node->output_count > MOST_VIEWS)
-        return false;
-    bool ok = true;
-    for (int i = 0; i < node->input_count && ok; i++)
-        ok = add_view(t, &node->inputs[i], &t->inputs[i]);
-    for (int i = 0; i < node->output_count && ok; i++)
-        ok = add_view(t, &node->outputs[i], &t->outputs[i]);
-    t->call = (tutti_call){.op = node->op,
-                           .name = node->name,
-                           .attrs = node->attrs,
-                           .attr_count = node->attr_count,
-                           .input_count = node->input_count,
-                           .output_count = node->output_count,
-                           .inputs = t->inputs,
-                           .outputs = t->outputs,
-                           .pool = device->pool,
-                           .deadline = INT64_MAX};
-    return ok;
-}
-
-/* Best time of a few runs; INT64_MAX when it fails or is far behind `best`. */
-static int64_t measure(trial *t, const tutti_kernel *kernel, int64_t best)
-{
-    int64_t shortest = INT64_MAX, spent = 0;
-    for (int i = 0; i <= RUNS && spent < ENOUGH_NS; i++) {
-        int64_t start = tutti__now_ns();
-        if (kernel->run(&t->call) != TUTTI_OK)
-            return INT64_MAX;
-        int64_t time = tutti__now_ns() - start;
-        spent += time;
-        if (i == 0 && best < INT64_MAX && time > 4 * best)
-            return INT64_MAX;
-        if (i > 0 || spent >= ENOUGH_NS)
-            shortest = time < shortest ? time : shortest;
-    }
-    return shortest;
-}
-
-static int64_t try(trial *t, const tutti_kernel *kernel, const tutti_kernel_query *query,
-                   int64_t best)
-{
-    int64_t time = INT64_MAX;
-    size_t bytes = kernel->workspace == NULL ? 0 : kernel->workspace(query);
-    t->call.plan = NULL;
-    t->call.workspace = tutti__aligned_alloc(64, (bytes + 127) / 64 * 64);
-    if (t->call.workspace != NULL &&
-        (kernel->prepare == NULL || kernel->prepare(query, &t->call.plan) == TUTTI_OK)) {
-        time = measure(t, kernel, best);
-        if (kernel->discard != NULL)
-            kernel->discard(t->call.plan);
-    }
-    free(t->call.workspace);
-    return time;
-}
-
-/* NULL when nothing could be tried. */
-static const tutti_kernel *fastest(const tutti_device *device, const tutti_kernel_query *query,
-                                   const tutti_kernel *const *rivals, int count, int64_t *ret_time)
-{
-    const tutti_kernel *winner = NULL;
-    trial t = {0};
-    *ret_time = INT64_MAX;
-    if (trial_begin(device, query, &t))
-        for (int i = 0; i < count; i++) {
-            int64_t time = try(&t, rivals[i], query, *ret_time);
-            if (time < *ret_time) {
-                *ret_time = time;
-                winner = rivals[i];
-            }
-        }
-    trial_end(&t);
-    return winner;
 }
 
 /* Under the lock: the file is read, and can be written. */
@@ -210,7 +85,7 @@ static const tutti_kernel *decide(const tutti_device *device, const tutti_kernel
             return rivals[i];
     int64_t time = 0;
     const tutti_kernel *winner =
-        tuned.useless ? NULL : fastest(device, query, rivals, count, &time);
+        tuned.useless ? NULL : tutti__race(device, query, rivals, count, &time);
     if (winner == NULL)
         return rivals[0];
     tutti_choice choice = {.key = key, .nanoseconds = (double)time};
@@ -226,10 +101,10 @@ static const tutti_kernel *decide(const tutti_device *device, const tutti_kernel
 const tutti_kernel *tutti__tune_pick(const tutti_device *device, const tutti_kernel_query *query)
 {
     const char *kernels = device->target->kernels;
-    const tutti_kernel *rivals[MOST_RIVALS];
+    const tutti_kernel *rivals[TUTTI_RACE_RIVALS];
     int count = query->deterministic || !tutti__param_flag(&tune_param)
                     ? 0
-                    : tutti__kernel_rivals(kernels, query, MOST_RIVALS, rivals);
+                    : tutti__kernel_rivals(kernels, query, TUTTI_RACE_RIVALS, rivals);
     if (count < 2)
         return tutti__kernel_pick(kernels, query);
     tutti_error before;

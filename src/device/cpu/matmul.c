@@ -35,7 +35,7 @@ static tutti_status run(const tutti_call *call)
 /* Row-invariant with the plain tiles, which is what deterministic mode plans. */
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul) = {
     .name = "matmul.gemm",
-    .version = 3,
+    .version = 4,
     .op = "matmul",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -34,7 +34,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel tutti_kernel_matmul_tiles = {
     .name = "matmul.tiles",
-    .version = 2,
+    .version = 3,
     .op = "matmul",
     .target = "cpu",
     .isa = "base",

@@ -16,6 +16,8 @@ enum {
     SHORT_LINES = 256,
     MOST_ROWS = TUTTI_GEMM_PIECE_ROWS + 32, /* of a piece of any tile */
     MOST_WIDE = 64,
+    SWEPT_ROWS = 24,
+    SWEPT_PANELS = 5,
 };
 
 /* One chunk: [m0, m0 + m) x [n0, n0 + n), k from k0. */
@@ -200,18 +202,18 @@ static void multiply_rounded(const chunk *c, int64_t row, int64_t rows, int64_t 
     }
 }
 
-static void multiply_piece(void *context, int64_t index)
+/* Rows of C that are computed over all panels at a time: those that are written once, a few, so
+ * that they are written from end to end, and finished while they are in the cache. */
+static int64_t swept_rows(const chunk *c, int64_t rows, int64_t panels)
 {
-    const chunk *c = context;
+    bool once = c->k <= c->plan->tile->depth && panels >= SWEPT_PANELS;
+    return once ? least(rows, round_up(SWEPT_ROWS, c->plan->tile->rows)) : rows;
+}
+
+static void multiply_sweep(const chunk *c, int64_t row, int64_t rows, int64_t first, int64_t end)
+{
     const tutti_gemm_plan *plan = c->plan;
     const tutti_gemm *g = c->gemm;
-    int64_t row = index / c->n_pieces * plan->piece_m, rows = least(plan->piece_m, c->m - row);
-    int64_t first = index % c->n_pieces * plan->piece_n;
-    int64_t end = least(first + plan->piece_n, panel_count(c));
-    if (g->c_bf16) {
-        multiply_rounded(c, row, rows, first, end);
-        return;
-    }
     float *to = g->c + (c->m0 + row) * g->ldc + c->n0;
     for (int64_t p = 0; p < c->k; p += plan->tile->depth)
         multiply_block(c, row, rows, first, end, p, least(plan->tile->depth, c->k - p), to, g->ldc,
@@ -221,6 +223,27 @@ static void multiply_piece(void *context, int64_t index)
     if ((g->bias != NULL || g->relu) && c->k0 + c->k == plan->k && start < last)
         tutti__gemm_finish(plan->tile, g, c->m0 + row, rows, c->n0 + start, last - start,
                            to + start, g->ldc);
+}
+
+/* Pieces of rows that differ by one tile at most, so that threads end together. */
+static int64_t first_row(const chunk *c, int64_t piece)
+{
+    int64_t tiles = row_panel_count(c) * piece / divide_up(c->m, c->plan->piece_m);
+    return least(tiles * c->plan->tile->rows, c->m);
+}
+
+static void multiply_piece(void *context, int64_t index)
+{
+    const chunk *c = context;
+    int64_t row = first_row(c, index / c->n_pieces), stop = first_row(c, index / c->n_pieces + 1);
+    int64_t first = index % c->n_pieces * c->plan->piece_n;
+    int64_t end = least(first + c->plan->piece_n, panel_count(c));
+    if (c->gemm->c_bf16) {
+        multiply_rounded(c, row, stop - row, first, end);
+        return;
+    }
+    for (int64_t few = swept_rows(c, stop - row, end - first); row < stop; row += few)
+        multiply_sweep(c, row, least(few, stop - row), first, end);
 }
 
 /* Packs B only when `pack_columns`: the chunks of rows share it. */

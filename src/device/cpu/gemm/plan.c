@@ -20,6 +20,8 @@ enum {
 #define ENGINE_FLOPS 4e6
 #define ENGINE_SIDE 128
 #define ENGINE_ROWS 512 /* so that there are pieces for some threads */
+/* How often an element is used, on average: a library packs all of them for each thread. */
+#define ENGINE_USES 128
 
 /* The best one for elements of a size that this CPU runs, or NULL. */
 static const tutti_gemm_tile *best_tile(int element)
@@ -40,6 +42,12 @@ const tutti_gemm_tile *tutti__gemm_tile(void)
 const tutti_gemm_tile *tutti__gemm_bf16_tile(void)
 {
     return best_tile(2);
+}
+
+/* Whether tiles use the instructions that libraries use: TUTTI_ISA may hide these from them. */
+static bool matches_libraries(const tutti_gemm_tile *tile)
+{
+    return strcmp(tile->isa, "avx512") == 0;
 }
 
 tutti_gemm_panels tutti__gemm_panels(const tutti_gemm_tile *tile, int64_t n)
@@ -115,7 +123,8 @@ tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags
     plan.packed = flags & TUTTI_GEMM_PACKED && !rounded;
     bool library = !rounded && !plan.packed && flops >= ENGINE_FLOPS && m <= INT32_MAX &&
                    n <= INT32_MAX && k <= INT32_MAX;
-    bool large = m >= ENGINE_ROWS && n >= ENGINE_SIDE && k >= ENGINE_SIDE;
+    bool large = m >= ENGINE_ROWS && n >= ENGINE_SIDE && k >= ENGINE_SIDE &&
+                 (m * n >= ENGINE_USES * (m + n) || !matches_libraries(plan.tile));
     if (library && !(flags & TUTTI_GEMM_PLAIN) &&
         tutti__gemm_engine(large && flags & TUTTI_GEMM_RIVALS, &plan.engine) != TUTTI_OK)
         plan.engine = NULL;

@@ -1,0 +1,97 @@
+#include "program/race.h"
+
+#include <string.h>
+
+#include "base/test.h"
+#include "base/world.h"
+#include "ops/sample.h"
+
+/* Kernels that note in which order they were called, and take as long as a clock of their own says.
+ */
+static char calls[64];
+static int call_count;
+static int64_t clock_ns;
+
+static int64_t now(void *self)
+{
+    TUTTI_UNUSED(self);
+    return clock_ns;
+}
+
+static void note(char name, int64_t microseconds)
+{
+    if (call_count < (int)sizeof calls - 1)
+        calls[call_count++] = name;
+    clock_ns += microseconds * 1000;
+}
+
+static tutti_status run_slow(const tutti_call *call)
+{
+    TUTTI_UNUSED(call);
+    note('s', 300);
+    return TUTTI_OK;
+}
+
+/* Slow the first time only. */
+static tutti_status run_fast(const tutti_call *call)
+{
+    TUTTI_UNUSED(call);
+    note('f', memchr(calls, 'f', (size_t)call_count) == NULL ? 600 : 100);
+    return TUTTI_OK;
+}
+
+static tutti_status run_far_behind(const tutti_call *call)
+{
+    TUTTI_UNUSED(call);
+    note('b', 1500);
+    return TUTTI_OK;
+}
+
+static tutti_status run_badly(const tutti_call *call)
+{
+    TUTTI_UNUSED(call);
+    note('x', 0);
+    return tutti_fail(TUTTI_INTERNAL, "it never runs");
+}
+
+static const tutti_kernel slow = {.name = "slow", .run = run_slow},
+                          fast = {.name = "fast", .run = run_fast},
+                          far_behind = {.name = "far_behind", .run = run_far_behind},
+                          bad = {.name = "bad", .run = run_badly};
+
+static const tutti_kernel *race(const char *sample_text, int count,
+                                const tutti_kernel *const *rivals)
+{
+    tutti_sample *sample;
+    tutti_device *device;
+    int64_t ns;
+    CHECK_OK(tutti__sample_parse(tutti_op_find("exp"), sample_text, 1, &sample));
+    CHECK_OK(tutti__device_open("cpu:0", &device));
+    tutti_kernel_query query = {.node = tutti__sample_rule(sample), .threads = 1};
+    memset(calls, 0, sizeof calls);
+    call_count = 0;
+    tutti_world world = *tutti__world();
+    world.now_ns = now;
+    tutti__world_replace(&world);
+    const tutti_kernel *winner = tutti__race(device, &query, rivals, count, &ns);
+    tutti__world_replace(NULL);
+    CHECK((winner == NULL) == (ns == INT64_MAX));
+    CHECK(winner == NULL || ns == (winner == &fast ? 100000 : 300000));
+    tutti__sample_free(sample);
+    return winner;
+}
+
+TUTTI_TEST(race_runs_rivals_in_turn_and_takes_the_least_time)
+{
+    CHECK(race("f32[4]", 2, (const tutti_kernel *[]){&slow, &fast}) == &fast);
+    CHECK_STR(calls, "sfsfsfsfsfsfsf");
+    CHECK(race("f32[300]", 2, (const tutti_kernel *[]){&fast, &slow}) == &fast);
+    CHECK_STR(calls, "fsfsfsfsfsfsfs");
+}
+
+TUTTI_TEST(race_leaves_out_who_fails_or_is_far_behind)
+{
+    CHECK(race("f32[4]", 3, (const tutti_kernel *[]){&slow, &bad, &far_behind}) == &slow);
+    CHECK_STR(calls, "sxbsbsssss");
+    CHECK(race("f32[4]", 1, (const tutti_kernel *[]){&bad}) == NULL);
+}
