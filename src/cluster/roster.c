@@ -178,16 +178,10 @@ static void finish_parting(tutti_roster *roster, int64_t now_ns)
         roster->phase = TUTTI_PHASE_LEFT;
 }
 
-/* After the end there is nothing to wait for. */
-static bool is_over(const tutti_roster *roster)
-{
-    return roster->phase == TUTTI_PHASE_LEFT || roster->phase == TUTTI_PHASE_FAILED;
-}
-
 void tutti__roster_tick(tutti_roster *roster, int64_t now_ns)
 {
     tutti__roster_forgive(roster, now_ns);
-    if (is_over(roster))
+    if (tutti__roster_over(roster))
         return;
     if (now_ns - roster->beat_ns >= roster->options.silence_ns / 5)
         tutti__roster_send_beats(roster, now_ns);
@@ -196,22 +190,6 @@ void tutti__roster_tick(tutti_roster *roster, int64_t now_ns)
         finish_parting(roster, now_ns);
     if (roster->phase == TUTTI_PHASE_ASKING)
         tutti__roster_decide(roster, now_ns);
-}
-
-int64_t tutti__roster_next(const tutti_roster *roster)
-{
-    if (is_over(roster))
-        return INT64_MAX;
-    int64_t next = roster->beat_ns + roster->options.silence_ns / 5;
-    if ((roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING) &&
-        roster->until_ns < next)
-        next = roster->until_ns;
-    for (int r = 0; r < roster->options.size && tutti__roster_watching(roster); r++) {
-        int64_t expires = roster->members[r].heard_ns + roster->options.silence_ns + 1;
-        if (roster->members[r].linked && expires < next)
-            next = expires;
-    }
-    return next;
 }
 
 /* ---- the shutdown barrier ---- */
@@ -394,7 +372,7 @@ static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_
 void tutti__roster_receive(tutti_roster *roster, int64_t now_ns, int from,
                            const tutti_message *message)
 {
-    if (roster->phase == TUTTI_PHASE_LEFT || roster->phase == TUTTI_PHASE_FAILED)
+    if (tutti__roster_over(roster))
         return;
     if (now_ns > roster->members[from].heard_ns)
         roster->members[from].heard_ns = now_ns;

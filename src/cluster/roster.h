@@ -114,6 +114,7 @@ void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_
                           int64_t detail, const char *reason);
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns);
 bool tutti__roster_watching(const tutti_roster *roster); /* failures count in this phase */
+bool tutti__roster_over(const tutti_roster *roster);     /* nothing is waited for any more */
 void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns);
 void tutti__roster_receive_beat(tutti_roster *roster, int64_t now_ns, int from,
                                 const tutti_message *m);

@@ -68,6 +68,27 @@ bool tutti__roster_watching(const tutti_roster *roster)
     return roster->phase == TUTTI_PHASE_RUNNING || roster->phase == TUTTI_PHASE_LEAVING;
 }
 
+bool tutti__roster_over(const tutti_roster *roster)
+{
+    return roster->phase == TUTTI_PHASE_LEFT || roster->phase == TUTTI_PHASE_FAILED;
+}
+
+int64_t tutti__roster_next(const tutti_roster *roster)
+{
+    if (tutti__roster_over(roster))
+        return INT64_MAX;
+    int64_t next = roster->beat_ns + roster->options.silence_ns / 5;
+    if ((roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING) &&
+        roster->until_ns < next)
+        next = roster->until_ns;
+    for (int r = 0; r < roster->options.size && tutti__roster_watching(roster); r++) {
+        int64_t expires = roster->members[r].heard_ns + roster->options.silence_ns + 1;
+        if (roster->members[r].linked && expires < next)
+            next = expires;
+    }
+    return next;
+}
+
 /* Invariant 4: time in which this process did not run is nobody's silence. Two beats late is a
  * stopped or starved process, or a clock that leaped. */
 void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns)
