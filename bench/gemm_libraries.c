@@ -1,31 +1,33 @@
 /* gemm_libraries.c: our square products against the libraries' that this machine has.
  *
- * A library runs under our pool (in the pieces of our plan, and in one piece a thread) and with
- * threads of its own; its best counts. Every contender runs in a process of its own, since threads
- * of libraries spin after their work, and the processes take turns, so that a slow moment of the
- * machine does not fall on one of them alone. */
+ * A library runs under our pool (in the pieces of our plan, or in one piece a thread) and with
+ * threads of its own. Every contender has a process of its own, and they take turns
+ * (bench/turns.h): a share is the median of what the turns that stand beside each other say, since
+ * the best turn of many contenders is luckier than the best of one. */
 #include <dlfcn.h>
-#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/pool.h"
+#include "bench/turns.h"
 #include "cli/bench.h"
 #include "device/cpu/gemm/gemm.h"
 #include "tables/gemm_engine.h"
 
-enum { SIZES = 4, FIRST_SIZE = 256, MOST_CONTENDERS = 32, LEAST_CALLS = 3 };
-#define SIZE_SECONDS 0.25 /* spent on one size */
-#define CALL_SECONDS 1.0  /* a product that takes longer is left out */
+enum { SIZES = 4, FIRST_SIZE = 256, MOST_CONTENDERS = 32, TRIAL_TURNS = 3, MOST_ROUNDS = 1000 };
+#define TURN_SECONDS 0.02
+#define CALL_SECONDS 1.0 /* a product that takes longer is left out */
 
 typedef struct contender {
-    char name[48];       /* "session", "plain", "blis", "blis, own threads" */
-    double speed[SIZES]; /* GFLOP/s, best of the rounds; 0 when it does not run */
+    char name[48]; /* "session", "plain", "blis", "blis, by threads", "blis, own threads" */
+    tutti_turns turns;
+    double *speeds[SIZES]; /* GFLOP/s of each turn; 0 when it does not run */
 } contender;
 
 typedef struct product {
+    bool made, slow;
     tutti_gemm gemm;
     tutti_gemm_plan plan;
     void *workspace;
@@ -35,6 +37,13 @@ typedef struct product {
     tutti_sym a, b, c;
     tutti_tensor *x, *y;
 } product;
+
+/* What the process of one contender has. */
+typedef struct player {
+    const tutti_gemm_engine *engine;
+    void (*run)(void *context);
+    product common, products[SIZES];
+} player;
 
 static void run_session(void *context)
 {
@@ -73,24 +82,6 @@ static void run_call(void *context)
 {
     product *p = context;
     p->multiply(&p->gemm);
-}
-
-/* GFLOP/s of the fastest call in SIZE_SECONDS; 0 when a call takes longer than CALL_SECONDS. */
-static double best_speed(product *p, void (*run)(void *context))
-{
-    double flops = 2.0 * (double)p->gemm.m * (double)p->gemm.n * (double)p->gemm.k, best = 0;
-    double begin = tutti__seconds();
-    run(p); /* warm */
-    if (tutti__seconds() - begin > CALL_SECONDS)
-        return 0;
-    begin = tutti__seconds();
-    for (int call = 0; call < LEAST_CALLS || tutti__seconds() - begin < SIZE_SECONDS; call++) {
-        double start = tutti__seconds();
-        run(p);
-        double speed = 1e-9 * flops / (tutti__seconds() - start);
-        best = speed > best ? speed : best;
-    }
-    return best;
 }
 
 /* oneDNN's product without the engine's order to use one thread. */
@@ -166,103 +157,150 @@ static void open_session(product *p)
     tutti__bench_must(tutti_session_open(&p->session, graph));
 }
 
-/* In a process of its own, which takes everything with it when it ends: prints a speed a size. */
-static int run_contender(const char *name)
+static double seconds_of(void (*run)(void *context), product *p)
 {
-    char library[48];
-    product p = {0};
-    const tutti_gemm_engine *engine = NULL;
-    snprintf(library, sizeof library, "%.*s", name ? (int)strcspn(name, ",") : 0, name ? name : "");
-    bool session = strcmp(name, "session") == 0, plain = strcmp(name, "plain") == 0;
-    bool own = strchr(name, ',') != NULL;
-    if (!session && !plain && tutti__gemm_engine_load(library, &engine) != TUTTI_OK)
-        return tutti__complain("%s", tutti_error_message());
-    if (own && !own_threads(engine, tutti__bench_threads(), &p))
-        return TUTTI_EXIT_FAILED;
-    if (session)
-        open_session(&p);
-    else if (!own)
-        tutti__bench_must(tutti__pool_create(tutti__bench_threads(), -1, &p.pool));
-    for (int s = 0; s < SIZES; s++) {
-        make_product(&p, FIRST_SIZE << s, engine);
-        double speed = best_speed(&p, session ? run_session : own ? run_call : run_plan), other = 0;
-        if (engine && !own) {
-            p.multiply = engine->multiply;
-            other = best_speed(&p, run_by_threads);
-        }
-        printf("%g\n", other > speed ? other : speed);
-    }
-    return TUTTI_EXIT_OK;
+    double start = tutti__seconds();
+    run(p);
+    return tutti__seconds() - start;
 }
 
-/* Starts this program again for one contender and keeps its best speeds. */
-static void measure(contender *c)
+/* GFLOP/s of the fastest call of a turn. */
+static double take_turn(void *context, int size)
 {
-    char path[PATH_MAX], command[PATH_MAX + 128];
-    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (size <= 0)
-        return;
-    path[size] = 0;
-    snprintf(command, sizeof command, "'%s' bench gemm_libraries --contender '%.47s' 2> /dev/null",
-             path, c->name);
-    FILE *pipe = popen(command, "r");
-    char line[64];
-    for (int s = 0; pipe && s < SIZES && fgets(line, sizeof line, pipe); s++) {
-        double speed = strtod(line, NULL);
-        c->speed[s] = speed > c->speed[s] ? speed : c->speed[s];
+    player *us = context;
+    product *p = &us->products[size];
+    double least = HUGE_VAL, left = TURN_SECONDS;
+    if (!p->made) {
+        *p = us->common;
+        make_product(p, FIRST_SIZE << size, us->engine);
+        p->made = true;
+        p->slow = seconds_of(us->run, p) > CALL_SECONDS; /* and warm */
     }
-    if (pipe)
-        pclose(pipe);
+    while (left > 0 && !p->slow) {
+        double seconds = seconds_of(us->run, p);
+        least = seconds < least ? seconds : least;
+        left -= seconds;
+    }
+    return 2e-9 * (double)p->gemm.m * (double)p->gemm.n * (double)p->gemm.k / least;
+}
+
+/* In a process of its own, which takes everything with it when it ends. */
+static int run_contender(const char *name)
+{
+    static player p;
+    char library[48];
+    snprintf(library, sizeof library, "%.*s", (int)strcspn(name, ","), name);
+    const char *how = strchr(name, ',');
+    if (strcmp(name, "session") == 0) {
+        open_session(&p.common);
+        p.run = run_session;
+    } else if (strcmp(name, "plain") == 0) {
+        p.run = run_plan;
+    } else {
+        if (tutti__gemm_engine_load(library, &p.engine) != TUTTI_OK)
+            return tutti__complain("%s", tutti_error_message());
+        p.common.multiply = p.engine->multiply;
+        p.run = how ? run_by_threads : run_plan;
+    }
+    if (how && strcmp(how, ", own threads") == 0) {
+        p.run = run_call;
+        if (!own_threads(p.engine, tutti__bench_threads(), &p.common))
+            return TUTTI_EXIT_FAILED;
+    } else if (p.run != run_session) {
+        tutti__bench_must(tutti__pool_create(tutti__bench_threads(), -1, &p.common.pool));
+    }
+    tutti__turns_serve(take_turn, &p);
+    return TUTTI_EXIT_OK;
 }
 
 /* The session first; then whoever might be faster. */
 static int list_contenders(contender *list)
 {
+    static const char *const ways[] = {"", ", by threads", ", own threads"};
     int count = 2;
     strcpy(list[0].name, "session");
     strcpy(list[1].name, "plain");
-    for (const tutti_gemm_engine *const *e = tutti__gemm_engine_table; *e; e++) {
-        if (count + 2 > MOST_CONTENDERS)
-            break;
-        snprintf(list[count++].name, sizeof list->name, "%s", (*e)->name);
-        if (strcmp((*e)->name, "cblas") != 0)
-            snprintf(list[count++].name, sizeof list->name, "%s, own threads", (*e)->name);
-    }
+    for (const tutti_gemm_engine *const *e = tutti__gemm_engine_table; *e; e++)
+        for (size_t i = 0; i < TUTTI_COUNT(ways) && count < MOST_CONTENDERS; i++)
+            snprintf(list[count++].name, sizeof list->name, "%s%s", (*e)->name, ways[i]);
     return count;
 }
 
-static void report_size(bool json, const contender *list, int count, int s)
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of `us` against `them`, turn by turn. */
+static double median_ratio(const double *us, const double *them, int64_t rounds)
+{
+    double ratios[MOST_ROUNDS];
+    for (int64_t r = 0; r < rounds; r++)
+        ratios[r] = us[r] / them[r];
+    qsort(ratios, (size_t)rounds, sizeof *ratios, ascending);
+    return ratios[rounds / 2];
+}
+
+static void report_size(bool json, const contender *list, int count, int s, int64_t rounds)
 {
     char work[96];
-    double best = 0;
+    double share = 1;
     for (int i = 0; i < count; i++) {
-        best = list[i].speed[s] > best ? list[i].speed[s] : best;
-        if (list[i].speed[s] == 0)
+        double best = 0;
+        for (int64_t r = 0; r < rounds; r++)
+            best = list[i].speeds[s][r] > best ? list[i].speeds[s][r] : best;
+        if (best == 0)
             continue;
         snprintf(work, sizeof work, "%d: %.47s", FIRST_SIZE << s, list[i].name);
-        tutti__report(json, &(tutti_result){"gemm_libraries", work, list[i].speed[s], "GFLOP/s"});
+        tutti__report(json, &(tutti_result){"gemm_libraries", work, best, "GFLOP/s"});
+        double ratio = median_ratio(list[0].speeds[s], list[i].speeds[s], rounds);
+        share = ratio < share ? ratio : share;
     }
     snprintf(work, sizeof work, "%d: session against the best", FIRST_SIZE << s);
-    tutti__report(json,
-                  &(tutti_result){"gemm_libraries", work, best > 0 ? list[0].speed[s] / best : 0,
-                                  "share", 0.95, true});
+    tutti__report(json, &(tutti_result){"gemm_libraries", work, share, "share", 0.95, true});
+}
+
+/* Everybody's speed at a size, in turns; who is far behind after the first ones sits out. */
+static void play(contender *list, int count, int s, int64_t rounds)
+{
+    double best = 0;
+    for (int64_t r = 0; r < rounds; r++)
+        for (int i = 0; i < count; i++) {
+            double *speeds = list[i].speeds[s];
+            bool behind = r >= TRIAL_TURNS && speeds[TRIAL_TURNS - 1] < best / 2;
+            speeds[r] = behind ? speeds[r - 1] : tutti__turns_take(&list[i].turns, s);
+            best = r < TRIAL_TURNS && speeds[r] > best ? speeds[r] : best;
+        }
 }
 
 static int run(int argc, char **argv, bool json)
 {
     const char *name;
-    int64_t rounds = 3;
-    contender list[MOST_CONTENDERS] = {0};
+    int64_t rounds = 21;
+    static contender list[MOST_CONTENDERS];
     if (tutti__option(&argc, argv, "--contender", &name))
         return run_contender(name);
-    if (!tutti__option_int(&argc, argv, "--rounds", 1, 1000, &rounds))
+    if (!tutti__option_int(&argc, argv, "--rounds", TRIAL_TURNS, MOST_ROUNDS, &rounds))
         return TUTTI_EXIT_USAGE;
     int count = list_contenders(list);
-    for (int64_t r = 0; r < rounds; r++)
-        for (int i = 0; i < count; i++)
-            measure(&list[i]);
-    for (int s = 0; s < SIZES; s++)
-        report_size(json, list, count, s);
+    double *speeds = calloc((size_t)(count * SIZES * rounds), sizeof *speeds);
+    if (!speeds)
+        return tutti__complain("no memory for %lld rounds", (long long)rounds);
+    for (int i = 0; i < count; i++) {
+        const char *arguments[] = {"tutti",       "bench",      "gemm_libraries",
+                                   "--contender", list[i].name, NULL};
+        tutti__turns_begin(&list[i].turns, arguments);
+        for (int s = 0; s < SIZES; s++)
+            list[i].speeds[s] = speeds + (i * SIZES + s) * rounds;
+    }
+    for (int s = 0; s < SIZES; s++) {
+        play(list, count, s, rounds);
+        report_size(json, list, count, s, rounds);
+    }
+    for (int i = 0; i < count; i++)
+        tutti__turns_end(&list[i].turns);
+    free(speeds);
     return TUTTI_EXIT_OK;
 }
 

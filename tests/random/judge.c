@@ -1,9 +1,9 @@
 /* judge.c: what counts as wrong.
  *
  * Errors are measured against the largest number of a result (of all gradients, to a twentieth,
- * where they cancel): 600 units of rounding are granted,
- * and 60 times what rounding to the type, or moving the inputs by a few units, does to the exact
- * values. Elements that are not finite in any of these say nothing. */
+ * where they cancel): 600 units of rounding are granted, and 60 times what rounding to the type, or
+ * moving the inputs by a few units, does to the exact values. Elements that are not finite in any
+ * of these say nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

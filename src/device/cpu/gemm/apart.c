@@ -4,12 +4,14 @@
 #include "device/cpu/gemm/run.h"
 
 enum {
-    PACKING = 16,            /* packing an element takes as long as so many multiply-adds */
-    SHARED_PACKING = 48,     /* and fetching it from another core */
-    FEW_FETCHED = 12,        /* when fetching is a smaller part of the product, threads share */
-    BLOCK_OF_ROWS = 1 << 17, /* elements of A that are packed at a time */
-    MOST_COLUMNS = 1 << 18,  /* elements of B that a thread packs at a time */
-    PACK_LINES = 64,         /* of these, cut into all panels while they are in the cache */
+    PACKING = 16,           /* packing an element takes as long as so many multiply-adds */
+    SHARED_PACKING = 48,    /* and fetching it from another core */
+    FEW_FETCHED = 12,       /* when fetching is a smaller part of the product, threads share */
+    FAR = 8,                /* a shared B that is not in the core's cache costs 1 / FAR more */
+    ROWS_ALONG = 84 * 320,  /* elements of A at a time: they stay while panels of B pass */
+    ROWS_ACROSS = 1 << 17,  /* where A is given turned: so that lines of it are long */
+    MOST_COLUMNS = 1 << 18, /* elements of B that a thread packs at a time */
+    PACK_LINES = 64,        /* of these, cut into all panels while they are in the cache */
 };
 
 typedef struct apart {
@@ -17,7 +19,7 @@ typedef struct apart {
     const tutti_gemm *gemm;
     int64_t m_tiles, n_tiles, m_pieces, n_pieces;
     tutti_gemm_standing a; /* TUTTI_GEMM_PACKED_ROWS: A is packed */
-    int64_t rows;          /* of A that are packed, or kept in the cache, at a time */
+    int64_t rows, columns; /* of A and B that are packed, or kept in the cache, at a time */
     size_t slot;           /* bytes of one piece */
     char *workspace;
 } apart;
@@ -27,11 +29,6 @@ typedef struct part {
     int64_t m0, m1, n0, n1, p, depth;
     tutti_gemm_panels panels;
 } part;
-
-static int64_t block_depth(const tutti_gemm_plan *plan)
-{
-    return least(plan->tile->depth, plan->k);
-}
 
 /* Of a step along k. */
 static double packing(const apart *w, double rows, double columns)
@@ -115,6 +112,24 @@ static void multiply(const apart *w, const part *t, const float *a, const float 
     }
 }
 
+/* Rows from m0 to m1 of a part. */
+static void run_block(const apart *w, part *t, int64_t m0, int64_t m1, float *slot)
+{
+    const tutti_gemm *g = w->gemm;
+    float *a = slot, *b = a + (w->a == TUTTI_GEMM_PACKED_ROWS ? w->rows * w->plan->depth : 0);
+    t->depth = least(w->plan->depth, g->k - t->p);
+    pack_columns(w, t, b);
+    for (t->m0 = m0; t->m0 < m1; t->m0 = t->m1) {
+        t->m1 = least(t->m0 + w->rows, m1);
+        if (w->a == TUTTI_GEMM_PACKED_ROWS)
+            pack_rows(w, t, a);
+        multiply(w, t, a, b);
+        if ((g->bias != NULL || g->relu) && t->p + t->depth == g->k)
+            tutti__gemm_finish(w->plan->tile, g, t->m0, t->m1 - t->m0, t->n0, t->n1 - t->n0,
+                               g->c + t->m0 * g->ldc + t->n0, g->ldc);
+    }
+}
+
 static void run_piece(void *context, int64_t index)
 {
     const apart *w = context;
@@ -123,24 +138,13 @@ static void run_piece(void *context, int64_t index)
     int64_t down = index / w->n_pieces, across = index % w->n_pieces;
     int64_t m0 = w->m_tiles * down / w->m_pieces * tile->rows;
     int64_t m1 = least(w->m_tiles * (down + 1) / w->m_pieces * tile->rows, g->m);
-    part t = {.n0 = w->n_tiles * across / w->n_pieces * tile->wide,
-              .n1 = least(w->n_tiles * (across + 1) / w->n_pieces * tile->wide, g->n)};
-    bool finished = g->bias != NULL || g->relu;
-    t.panels = tutti__gemm_panels(tile, t.n1 - t.n0);
-    float *a = (float *)(void *)(w->workspace + (size_t)index * w->slot);
-    float *b = a + (w->a == TUTTI_GEMM_PACKED_ROWS ? w->rows * block_depth(w->plan) : 0);
-    for (t.p = 0; t.p < g->k; t.p += tile->depth) {
-        t.depth = least(tile->depth, g->k - t.p);
-        pack_columns(w, &t, b);
-        for (t.m0 = m0; t.m0 < m1; t.m0 = t.m1) {
-            t.m1 = least(t.m0 + w->rows, m1);
-            if (w->a == TUTTI_GEMM_PACKED_ROWS)
-                pack_rows(w, &t, a);
-            multiply(w, &t, a, b);
-            if (finished && t.p + t.depth == g->k)
-                tutti__gemm_finish(tile, g, t.m0, t.m1 - t.m0, t.n0, t.n1 - t.n0,
-                                   g->c + t.m0 * g->ldc + t.n0, g->ldc);
-        }
+    int64_t n0 = w->n_tiles * across / w->n_pieces * tile->wide;
+    int64_t n1 = least(w->n_tiles * (across + 1) / w->n_pieces * tile->wide, g->n);
+    for (part t = {.n0 = n0}; t.n0 < n1; t.n0 = t.n1) {
+        t.n1 = least(t.n0 + w->columns, n1);
+        t.panels = tutti__gemm_panels(tile, t.n1 - t.n0);
+        for (t.p = 0; t.p < g->k; t.p += t.depth)
+            run_block(w, &t, m0, m1, (float *)(void *)(w->workspace + (size_t)index * w->slot));
     }
 }
 
@@ -148,19 +152,22 @@ static void run_piece(void *context, int64_t index)
 static int64_t piece_elements(apart *w)
 {
     const tutti_gemm_tile *tile = w->plan->tile;
-    int64_t depth = block_depth(w->plan), rows = divide_up(w->m_tiles, w->m_pieces) * tile->rows;
-    int64_t columns = divide_up(w->n_tiles, w->n_pieces) * tile->wide + 2 * tile->narrow;
-    int64_t block = w->a == TUTTI_GEMM_ROWS ? TUTTI_GEMM_PIECE_ROWS : BLOCK_OF_ROWS / depth;
-    w->rows = least(rows, round_up(block, tile->rows));
-    return ((w->a == TUTTI_GEMM_PACKED_ROWS ? w->rows : 0) + columns) * depth;
+    int64_t rows = divide_up(w->m_tiles, w->m_pieces) * tile->rows;
+    int64_t panels = divide_up(w->n_tiles, w->n_pieces);
+    int64_t blocks = divide_up(panels * tile->wide * w->plan->depth, MOST_COLUMNS);
+    bool packed = w->a == TUTTI_GEMM_PACKED_ROWS;
+    int64_t block = (w->gemm->trans_a ? ROWS_ACROSS : ROWS_ALONG) / w->plan->depth;
+    w->rows = least(rows, round_up(packed ? block : TUTTI_GEMM_PIECE_ROWS, tile->rows));
+    w->columns = divide_up(panels, blocks) * tile->wide;
+    return ((packed ? w->rows : 0) + w->columns + 2 * tile->narrow) * w->plan->depth;
 }
 
 size_t tutti__gemm_apart_workspace(const tutti_gemm_plan *plan)
 {
     const tutti_gemm_tile *tile = plan->tile;
-    int64_t rows = least(plan->m, 2 * BLOCK_OF_ROWS / (block_depth(plan) + 1)) + tile->rows;
+    int64_t rows = least(plan->m, ROWS_ACROSS / plan->depth) + tile->rows;
     int64_t columns = plan->n + tile->wide + 2 * tile->narrow;
-    return sizeof(float) * (size_t)(2 * (rows + columns) * block_depth(plan));
+    return sizeof(float) * (size_t)(2 * (rows + columns) * plan->depth);
 }
 
 bool tutti__gemm_run_apart(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,
@@ -181,9 +188,11 @@ bool tutti__gemm_run_apart(const tutti_gemm_plan *plan, tutti_pool *pool, const 
     w.slot = (size_t)round_up(piece_elements(&w) * (int64_t)sizeof(float), 64);
     double multiplied = (double)gemm->m * (double)gemm->n;
     double fetched = SHARED_PACKING * packing(&w, (double)gemm->m, (double)gemm->n);
-    if (w.slot * (size_t)pieces > tutti__gemm_workspace(plan) ||
-        divide_up(w.n_tiles, w.n_pieces) * tile->wide * block_depth(plan) > MOST_COLUMNS ||
-        fetched < multiplied / FEW_FETCHED || work(&w) > (multiplied + fetched) / threads)
+    bool far = gemm->n * gemm->k > MOST_COLUMNS;
+    fetched += far ? multiplied / FAR : 0;
+    if ((!far && fetched < multiplied / FEW_FETCHED) ||
+        w.slot * (size_t)pieces > tutti__gemm_workspace(plan) ||
+        work(&w) > (multiplied + fetched) / threads)
         return false;
     tutti__pool_run(pool, pieces, run_piece, &w);
     return true;

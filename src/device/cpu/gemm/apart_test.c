@@ -76,13 +76,15 @@ static void check_same_bits(const int64_t shape[3], int mode)
 TUTTI_TEST(gemm_pieces_that_pack_for_themselves_have_the_same_bits)
 {
     static const int64_t shapes[][3] = {{128, 128, 700}, {512, 70, 401}, {67, 300, 1000},
-                                        {70, 10, 650},   {61, 65, 1352}, {900, 64, 64}};
+                                        {70, 10, 650},   {61, 65, 1352}, {900, 64, 64},
+                                        {70, 1100, 530}};
     for (size_t s = 0; s < TUTTI_COUNT(shapes); s++)
         for (int mode = 0; mode < 16; mode++)
             check_same_bits(shapes[s], mode);
 }
 
-/* A long sum of two narrow matrices runs so on two threads, one of wide rows does not. */
+/* A long sum of two narrow matrices runs so on two threads. One of wide rows that are used as they
+ * stand does not, unless its B is larger than a core's cache. */
 TUTTI_TEST(gemm_pieces_pack_for_themselves_where_it_pays)
 {
     tutti_pool *pool;
@@ -100,7 +102,15 @@ TUTTI_TEST(gemm_pieces_pack_for_themselves_where_it_pays)
     gemm.ldb = gemm.ldc = 512;
     plan = tutti__gemm_plan(2048, 512, 128, TUTTI_GEMM_PLAIN);
     workspace = malloc(tutti__gemm_workspace(&plan));
-    CHECK(!tutti__gemm_run_apart(&plan, pool, &gemm, workspace));
+    CHECK(tutti__gemm_run_apart(&plan, pool, &gemm, workspace) ==
+          (plan.tile->multiply_rows == NULL));
+    free(workspace);
+    gemm = (tutti_gemm){.m = 256, .n = 2048, .k = 512, .a = a, .b = b, .c = c};
+    gemm.lda = 512;
+    gemm.ldb = gemm.ldc = 2048;
+    plan = tutti__gemm_plan(256, 2048, 512, TUTTI_GEMM_PLAIN);
+    workspace = malloc(tutti__gemm_workspace(&plan));
+    CHECK(tutti__gemm_run_apart(&plan, pool, &gemm, workspace));
     free(workspace);
     free(a);
     free(b);
