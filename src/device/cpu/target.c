@@ -95,8 +95,11 @@ static tutti_status cpu_open(tutti_device *device)
     int cores = threads > 0 ? (int)threads : tutti__cpu_count(), count = cpu_count();
     int first = cores * device->index / count, last = cores * (device->index + 1) / count;
     device->memory = tutti__host_memory();
-    return tutti__pool_create(last > first ? last - first : 1,
-                              tutti__param_flag(&pin_param) ? first : -1, &device->pool);
+    TUTTI_TRY(tutti__pool_create(last > first ? last - first : 1,
+                                 tutti__param_flag(&pin_param) ? first : -1, &device->pool));
+    if (count > 1)
+        tutti__pool_welcome(device->pool, count - 1);
+    return TUTTI_OK;
 }
 
 static void cpu_close(tutti_device *device)
