@@ -46,6 +46,7 @@ alignas(CACHE_LINE) atomic_int tutti__guests_waiting;
 static alignas(CACHE_LINE) tutti_host hosts[MOST_HOSTS];
 static atomic_int host_count; /* taken ones */
 static atomic_int reach;      /* nobody was ever beyond */
+static _Atomic int64_t helped;
 static _Thread_local bool may_help;
 
 /* The threads that waited or helped stay behind. */
@@ -155,8 +156,14 @@ bool tutti__guest_help(const tutti_awaited *wait)
         if (!host->work(host->job, wait))
             atomic_fetch_and_explicit(&host->gate, ~OPEN, memory_order_relaxed);
         leave(host);
+        atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
         last = at;
         return true;
     }
     return false;
+}
+
+int64_t tutti__helped(void)
+{
+    return atomic_load_explicit(&helped, memory_order_relaxed);
 }

@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What a guest waits for. */
 typedef struct tutti_awaited {
@@ -52,6 +53,9 @@ bool tutti__guest_begin(void);
 /* Helps whoever has work, until none is left or the wait is over; false when nobody had any. */
 bool tutti__guest_help(const tutti_awaited *wait);
 void tutti__guest_end(void);
+
+/* How often guests have helped in this process. */
+int64_t tutti__helped(void);
 
 /* A guest sleeps no longer than this at a time: nobody wakes it when there is work. */
 #define TUTTI_GUEST_NAP_NS 100000
