@@ -103,15 +103,13 @@ static tutti_status await(tutti_area *area, const coming *other, bool guest, int
     for (int round = 0;; round++) {
         if (has_come(other))
             return TUTTI_OK;
-        if (guest && tutti__guest_help(&wait)) {
-            round = 0;
-            continue;
-        }
-        if (round < fabric->spin && (round & 127) != 127) {
+        bool helped = guest && tutti__guest_help(&wait);
+        round = helped ? 0 : round;
+        if (!helped && round < fabric->spin && (round & 127) != 127) {
             tutti__pause();
             continue;
         }
-        if (round < fabric->spin + fabric->yields) {
+        if (!helped && round < fabric->spin + fabric->yields) {
             if (!tutti__fabric_yield(fabric))
                 round = fabric->spin + fabric->yields;
             if ((round & 127) != 127)
@@ -123,8 +121,8 @@ static tutti_status await(tutti_area *area, const coming *other, bool guest, int
             tutti__fabric_progress(fabric);
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)
-            return late(area);
-        if (round < fabric->spin + fabric->yields)
+            return has_come(other) ? TUTTI_OK : late(area);
+        if (helped || round < fabric->spin + fabric->yields)
             continue;
         left = guest && left > TUTTI_GUEST_NAP_NS ? TUTTI_GUEST_NAP_NS
                : left < slice_ns                  ? left

@@ -1,12 +1,15 @@
 /* guests_test.c: devices that wait help the others: for a value, and in a collective. */
 #include "base/guests.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 #include "base/params.h"
 #include "base/pool.h"
 #include "base/test.h"
 #include "base/world.h"
+#include "exec/rendezvous.h"
 #include "tutti/tutti.h"
 
 enum { WIDTH = 256, ROWS = 512, LAYERS = 8, PATIENCE_S = 30 };
@@ -102,4 +105,91 @@ TUTTI_TEST(a_device_that_waits_in_a_collective_helps)
     tutti_session_close(s);
     tutti_graph_destroy(g);
     CHECK_OK(tutti_strategy_close(two));
+}
+
+/* Somebody who always has work, until he is told to stop or has lost patience. */
+enum { BUSY_PIECES = 30 };
+
+typedef struct busy {
+    tutti_pool *pool, *other;
+    pthread_t thread, guest;
+    _Atomic int64_t deadline; /* of the guest */
+    int late;                 /* pieces that it began after it */
+    atomic_bool stop, tired;
+} busy;
+
+static void short_piece(void *context, int64_t index)
+{
+    busy *b = context;
+    int64_t start = tutti__now_ns();
+    (void)index;
+    if (start > b->deadline && pthread_equal(pthread_self(), b->guest))
+        b->late++;
+    while (tutti__now_ns() < start + 500)
+        continue;
+}
+
+static void *be_busy(void *argument)
+{
+    busy *b = argument;
+    int64_t until = tutti__now_ns() + PATIENCE_S * INT64_C(1000000000);
+    while (!atomic_load(&b->stop)) {
+        tutti__pool_run(b->pool, BUSY_PIECES, short_piece, b);
+        if (tutti__now_ns() > until) {
+            atomic_store(&b->tired, true);
+            break;
+        }
+    }
+    return NULL;
+}
+
+static void start_busy(busy *b)
+{
+    CHECK_OK(tutti__pool_create(1, -1, &b->pool));
+    CHECK_OK(tutti__pool_create(1, -1, &b->other));
+    tutti__pool_welcome(b->pool, 1);
+    tutti__pool_welcome(b->other, 1);
+    b->guest = pthread_self();
+    b->deadline = INT64_MAX;
+    CHECK_INT(pthread_create(&b->thread, NULL, be_busy, b), 0);
+    tutti__guest_may(true);
+}
+
+static void stop_busy(busy *b)
+{
+    atomic_store(&b->stop, true);
+    pthread_join(b->thread, NULL);
+    CHECK(!b->tired);
+    CHECK(b->late <= 2 * BUSY_PIECES); /* the job that it was in, and one that it had joined */
+    tutti__pool_destroy(b->pool);
+    tutti__pool_destroy(b->other);
+}
+
+TUTTI_TEST(a_device_that_helps_keeps_the_deadline_of_its_run)
+{
+    busy b = {0};
+    tutti_rendezvous rendezvous;
+    tutti_tensor *value;
+    start_busy(&b);
+    CHECK_OK(tutti__rendezvous_init(&rendezvous, 2));
+    b.deadline = tutti__now_ns() + 100000000;
+    tutti_run run = {.rendezvous = &rendezvous, .deadline = b.deadline};
+    CHECK_STATUS(tutti__rendezvous_recv(&run, "nobody", "cpu:1", "x", &value), TUTTI_DEADLINE);
+    CHECK(tutti__now_ns() >= run.deadline);
+    tutti__rendezvous_end(&rendezvous);
+    stop_busy(&b);
+}
+
+TUTTI_TEST(a_device_that_helps_keeps_the_deadline_of_a_collective)
+{
+    busy b = {0};
+    tutti_comm *ranks[2];
+    CHECK_OK(tutti_comm_local(2, NULL, ranks));
+    start_busy(&b);
+    tutti_comm_call soon = {.struct_size = sizeof soon, .timeout = 0.1};
+    b.deadline = tutti__now_ns() + 110000000; /* the call looks at the clock later */
+    CHECK_STATUS(tutti_comm_barrier(ranks[0], &soon), TUTTI_DEADLINE);
+    stop_busy(&b);
+    tutti_comm_close(ranks[0]);
+    tutti_comm_close(ranks[1]);
 }

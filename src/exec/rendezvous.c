@@ -84,14 +84,16 @@ enum { LOOKS = 4000 };
 
 /* Devices wait microseconds for each other while they go through the same step, and looking is
  * shorter than sleeping and being woken. Whoever waits longer helps the others meanwhile. */
-static void look(const change *awaited, bool guest, int looks)
+static void look(const change *awaited, bool guest, int looks, int64_t deadline)
 {
     const tutti_awaited wait = {has_changed, awaited};
     for (int i = 0; i < looks && !has_changed(awaited); i++) {
-        if (guest && tutti__guest_help(&wait))
-            looks = i + LOOKS;
-        else
+        if (!guest || !tutti__guest_help(&wait))
             tutti__pause();
+        else if (tutti__now_ns() < deadline)
+            looks = LOOKS, i = 0;
+        else
+            return;
     }
 }
 
@@ -114,7 +116,7 @@ static bool wait(tutti_run *run)
     bool guest = tutti__guest_begin(), late = false;
     for (int looks = LOOKS; !late && !has_changed(&awaited); looks = 1) {
         pthread_mutex_unlock(&r->lock);
-        look(&awaited, guest, looks);
+        look(&awaited, guest, looks, run->deadline);
         int64_t now = tutti__now_ns(), nap = now + TUTTI_GUEST_NAP_NS;
         pthread_mutex_lock(&r->lock);
         late = now >= run->deadline;
