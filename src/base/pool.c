@@ -14,6 +14,9 @@
  * 5. Thread i begins with share i of the pieces, then helps with the others' shares: kernels cut
  *    rows into pieces in order, so a thread mostly finds what it wrote in a job, in its own cache,
  *    in the next one.
+ * 6. Guests (guests.h) come through a gate of their own, which is open only in jobs during which
+ *    somebody waits; these jobs have one share more, with which guests begin. A pool of one thread
+ *    runs inline until then, and shares out what is left.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -32,6 +35,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/guests.h"
 #include "base/pause.h"
 
 enum {
@@ -61,19 +65,22 @@ typedef struct share {
     alignas(CACHE_LINE) _Atomic int64_t next; /* first index of them that nobody has taken */
     int64_t end;
     tutti_pool *pool;
-    pthread_t worker; /* none of the first share, which is the caller's */
+    pthread_t worker; /* none of the first share, the caller's, and of the last one, the guests' */
 } share;
 
 struct tutti_pool {
     int threads, started; /* workers = threads - 1 once all have started */
+    int guests;           /* at most */
     bool spins;
+    tutti_host *host; /* NULL: no guests */
     alignas(CACHE_LINE) atomic_uint gate;
     piece_function *piece;
     void *context;
     int64_t chunk;
+    int share_count; /* one for each thread, and perhaps the guests' */
     alignas(CACHE_LINE) atomic_int sleepers;
     atomic_bool busy;
-    share shares[]; /* one for each thread */
+    share shares[];
 };
 _Static_assert(sizeof(atomic_uint) == 4, "a futex is a 32-bit word");
 
@@ -105,10 +112,35 @@ static void run_share(const tutti_pool *pool, share *of)
 
 static void run_shares(tutti_pool *pool, int own)
 {
-    for (int i = own; i < pool->threads; i++)
+    for (int i = own; i < pool->share_count; i++)
         run_share(pool, &pool->shares[i]);
     for (int i = 0; i < own; i++)
         run_share(pool, &pool->shares[i]);
+}
+
+/* As run_share, until the guest's wait is over; false when all are taken. */
+static bool run_share_as_guest(const tutti_pool *pool, share *of, const tutti_awaited *wait)
+{
+    const int64_t end = of->end, chunk = pool->chunk;
+    while (atomic_load_explicit(&of->next, memory_order_relaxed) < end) {
+        int64_t begin = atomic_fetch_add_explicit(&of->next, chunk, memory_order_relaxed);
+        for (int64_t i = begin; i < end && i < begin + chunk; i++)
+            pool->piece(pool->context, i);
+        if (wait->over(wait->context))
+            return true;
+    }
+    return false;
+}
+
+static bool run_as_guest(void *job, const tutti_awaited *wait)
+{
+    tutti_pool *pool = job;
+    bool before = inside, more = false;
+    inside = true;
+    for (int i = pool->share_count - 1; i >= 0 && !more; i--)
+        more = run_share_as_guest(pool, &pool->shares[i], wait);
+    inside = before;
+    return more;
 }
 
 /* Returns a gate that says stop, or that is open in another epoch than `seen`. */
@@ -178,36 +210,57 @@ static void close_gate(tutti_pool *pool)
     }
 }
 
-static void share_out(tutti_pool *pool, int64_t count)
+static void share_out(tutti_pool *pool, int64_t first, int64_t count)
 {
-    int64_t each = count / pool->threads, more = count % pool->threads, next = 0;
-    for (int i = 0; i < pool->threads; i++) {
-        atomic_store_explicit(&pool->shares[i].next, next, memory_order_relaxed);
-        next += each + (i < more);
-        pool->shares[i].end = next;
+    int64_t each = (count - first) / pool->share_count, more = (count - first) % pool->share_count;
+    for (int i = 0; i < pool->share_count; i++) {
+        atomic_store_explicit(&pool->shares[i].next, first, memory_order_relaxed);
+        first += each + (i < more);
+        pool->shares[i].end = first;
     }
 }
 
-void tutti__pool_run(tutti_pool *pool, int64_t count, piece_function *piece, void *context)
+/* Under `busy`: pieces [first, count). */
+static void run_together(tutti_pool *pool, int64_t first, int64_t count, piece_function *piece,
+                         void *context)
 {
-    if (count <= 1 || pool == NULL || pool->threads == 1 || inside ||
-        atomic_exchange_explicit(&pool->busy, true, memory_order_acquire)) {
-        for (int64_t i = 0; i < count; i++)
-            piece(context, i);
-        return;
-    }
-    int64_t chunk = count / ((int64_t)pool->threads * CHUNKS_PER_THREAD);
+    bool guests = pool->host != NULL && tutti__guests() > 0;
+    pool->share_count = pool->threads + guests;
+    int64_t chunk = (count - first) / ((int64_t)pool->share_count * CHUNKS_PER_THREAD);
     chunk = chunk < 1 ? 1 : chunk;
     pool->piece = piece;
     pool->context = context;
     pool->chunk = chunk;
-    share_out(pool, count);
+    share_out(pool, first, count);
     inside = true;
-    open_gate(pool, (count - 1) / chunk + 1);
+    if (guests)
+        tutti__host_begin(pool->host, run_as_guest, pool);
+    if (pool->threads > 1)
+        open_gate(pool, (count - first - 1) / chunk + 1);
     run_shares(pool, 0);
-    close_gate(pool);
+    if (guests)
+        tutti__host_end(pool->host);
+    if (pool->threads > 1)
+        close_gate(pool);
     inside = false;
-    atomic_store_explicit(&pool->busy, false, memory_order_release);
+}
+
+void tutti__pool_run(tutti_pool *pool, int64_t count, piece_function *piece, void *context)
+{
+    int64_t next = 0;
+    if (pool != NULL && !inside) {
+        bool alone = pool->threads == 1;
+        while (alone && next < count && (pool->host == NULL || tutti__guests() == 0))
+            piece(context, next++);
+        if (count - next > 1 &&
+            !atomic_exchange_explicit(&pool->busy, true, memory_order_acquire)) {
+            run_together(pool, next, count, piece, context);
+            atomic_store_explicit(&pool->busy, false, memory_order_release);
+            return;
+        }
+    }
+    while (next < count)
+        piece(context, next++);
 }
 
 /* Signals meant for the program must not land on a worker; faults and profilers still may. */
@@ -274,7 +327,7 @@ tutti_status tutti__pool_create(int threads, int first_cpu, tutti_pool **ret)
     if (threads < 1 || threads > MOST_THREADS || first_cpu > INT_MAX - MOST_THREADS)
         return tutti_fail(TUTTI_INVALID, "a pool of %d threads from CPU %d: needs 1 to %d threads",
                           threads, first_cpu, (int)MOST_THREADS);
-    size_t size = sizeof(tutti_pool) + (size_t)threads * sizeof(share);
+    size_t size = sizeof(tutti_pool) + ((size_t)threads + 1) * sizeof(share);
     tutti_pool *pool = aligned_alloc(CACHE_LINE, size);
     if (pool == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a pool of %d threads", threads);
@@ -298,6 +351,7 @@ void tutti__pool_destroy(tutti_pool *pool)
         return;
     atomic_fetch_or(&pool->gate, STOP);
     gate_wake(pool, INT_MAX, SLEEPER_WORKER);
+    tutti__host_close(pool->host);
     for (int i = 1; i <= pool->started; i++)
         pthread_join(pool->shares[i].worker, NULL);
     free(pool);
@@ -306,4 +360,24 @@ void tutti__pool_destroy(tutti_pool *pool)
 int tutti__pool_threads(const tutti_pool *pool)
 {
     return pool == NULL ? 1 : pool->threads;
+}
+
+void tutti__pool_welcome(tutti_pool *pool, int guests)
+{
+    guests = guests < pool->threads ? guests : pool->threads;
+    pool->host = tutti__host_open(guests, pool->threads + guests <= tutti__cpu_count());
+    pool->guests = pool->host == NULL ? 0 : guests;
+}
+
+int tutti__pool_most(const tutti_pool *pool)
+{
+    return pool == NULL ? 1 : pool->threads + pool->guests;
+}
+
+int tutti__pool_present(const tutti_pool *pool)
+{
+    if (pool == NULL || pool->host == NULL)
+        return tutti__pool_threads(pool);
+    int guests = tutti__guests();
+    return pool->threads + (guests < pool->guests ? guests : pool->guests);
 }

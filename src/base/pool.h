@@ -6,6 +6,8 @@
  * (2,000 pauses), then sleep; when the pool is wider than the CPUs that the operating system
  * grants, they do not spin. Calls from inside a piece run inline. Several threads may call at once:
  * one gets the pool, the others run inline.
+ *
+ * Threads that wait for another device may help, if the pool welcomes them (guests.h).
  */
 #ifndef TUTTI_BASE_POOL_H
 #define TUTTI_BASE_POOL_H
@@ -19,6 +21,14 @@ typedef struct tutti_pool tutti_pool;
 tutti_status tutti__pool_create(int threads, int first_cpu, tutti_pool **ret);
 void tutti__pool_destroy(tutti_pool *pool);      /* NULL is fine */
 int tutti__pool_threads(const tutti_pool *pool); /* NULL counts as 1 */
+
+/* Threads of other devices that wait help with this pool's jobs: at most `guests` at once, and no
+ * more than it has threads. Before its first job. */
+void tutti__pool_welcome(tutti_pool *pool, int guests);
+/* Threads that may run pieces at the same time: its own and guests. */
+int tutti__pool_most(const tutti_pool *pool);
+/* Of those, the ones that would run a job now. It changes at any time: for what changes no bit. */
+int tutti__pool_present(const tutti_pool *pool);
 
 /* Calls piece(context, i) for every i in [0, count), once each, in any order; returns when all are
  * done. pool NULL runs inline. Pieces do not fail: they note an error in their context. */

@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/guests.h"
 #include "base/pause.h"
 #include "base/world.h"
 #include "comm/fabric.h"
 
 static const int64_t slice_ns = 20000000;
+
+enum { LOOKS = 32 }; /* before a wait is long enough to help others meanwhile */
 
 static size_t slots_bytes(int size)
 {
@@ -82,18 +85,31 @@ static tutti_status late(tutti_area *area)
                       area->size - missing, area->size);
 }
 
-tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
+typedef struct coming {
+    tutti_slot *slot;
+    uint64_t phase;
+} coming;
+
+static bool has_come(const void *context)
 {
-    tutti_slot *slot = tutti__area_slot(area, rank);
+    const coming *other = context;
+    return here(other->slot, other->phase);
+}
+
+static tutti_status await(tutti_area *area, const coming *other, bool guest, int64_t deadline_ns)
+{
     tutti_fabric *fabric = area->fabric;
+    const tutti_awaited wait = {has_come, other};
     for (int round = 0;; round++) {
-        if (here(slot, area->phase))
+        if (has_come(other))
             return TUTTI_OK;
-        if (round < fabric->spin && (round & 127) != 127) {
+        bool helped = guest && tutti__guest_help(&wait);
+        round = helped ? 0 : round;
+        if (!helped && round < fabric->spin && (round & 127) != 127) {
             tutti__pause();
             continue;
         }
-        if (round < fabric->spin + fabric->yields) {
+        if (!helped && round < fabric->spin + fabric->yields) {
             if (!tutti__fabric_yield(fabric))
                 round = fabric->spin + fabric->yields;
             if ((round & 127) != 127)
@@ -105,14 +121,32 @@ tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
             tutti__fabric_progress(fabric);
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)
-            return late(area);
-        if (round < fabric->spin + fabric->yields)
+            return has_come(other) ? TUTTI_OK : late(area);
+        if (helped || round < fabric->spin + fabric->yields)
             continue;
-        left = left < slice_ns ? left : slice_ns;
+        left = guest && left > TUTTI_GUEST_NAP_NS ? TUTTI_GUEST_NAP_NS
+               : left < slice_ns                  ? left
+                                                  : slice_ns;
         unsigned seen = tutti__segment_sleep_begin(area->segment);
-        left = here(slot, area->phase) ? 0 : pending && left > 200000 ? 200000 : left;
+        left = has_come(other) ? 0 : pending && left > 200000 ? 200000 : left;
         tutti__segment_sleep_end(area->segment, seen, left);
     }
+}
+
+tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
+{
+    const coming other = {tutti__area_slot(area, rank), area->phase};
+    bool guest = false;
+    for (int looks = 0; looks < LOOKS; looks++) {
+        if (has_come(&other))
+            return TUTTI_OK;
+        tutti__pause();
+    }
+    guest = tutti__guest_begin();
+    tutti_status status = await(area, &other, guest, deadline_ns);
+    if (guest)
+        tutti__guest_end();
+    return status;
 }
 
 tutti_status tutti__area_await_all(tutti_area *area, int64_t deadline_ns)

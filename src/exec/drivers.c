@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/guests.h"
 #include "base/pause.h"
 
 enum { IDLE, READY, DONE };
@@ -24,14 +25,38 @@ struct tutti_driver_thread {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_driver_thread *idle; /* under lock */
 
+static bool is_ready(const void *context)
+{
+    const tutti_driver_thread *d = context;
+    return atomic_load_explicit(&d->state, memory_order_acquire) == READY;
+}
+
+static bool is_done(const void *context)
+{
+    const tutti_driver_thread *d = context;
+    return atomic_load_explicit(&d->state, memory_order_acquire) == DONE;
+}
+
+/* Looks for a while, and helps devices that are still at work; true when it is over. */
+static bool look(const tutti_awaited *wait)
+{
+    bool guest = tutti__guest_begin(), over = false;
+    for (int i = 0; i < LOOKS && !(over = wait->over(wait->context)); i++) {
+        if (guest && tutti__guest_help(wait))
+            i = 0;
+        else
+            tutti__pause();
+    }
+    if (guest)
+        tutti__guest_end();
+    return over;
+}
+
 /* Until the state is `wanted`: looks for a while, then sleeps. */
 static void await(tutti_driver_thread *d, int wanted)
 {
-    for (int i = 0; i < LOOKS; i++) {
-        if (atomic_load_explicit(&d->state, memory_order_acquire) == wanted)
-            return;
-        tutti__pause();
-    }
+    if (look(&(tutti_awaited){wanted == READY ? is_ready : is_done, d}))
+        return;
     pthread_mutex_lock(&d->lock);
     while (atomic_load_explicit(&d->state, memory_order_acquire) != wanted)
         pthread_cond_wait(&d->changed, &d->lock);
@@ -49,6 +74,7 @@ static void become(tutti_driver_thread *d, int state)
 static void *live(void *argument)
 {
     tutti_driver_thread *d = argument;
+    tutti__guest_may(true);
     for (;;) {
         await(d, READY);
         d->task(d->context);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/guests.h"
 #include "base/pause.h"
 #include "base/world.h"
 
@@ -61,31 +62,70 @@ static slot *slot_for(tutti_rendezvous *r, const char *channel, int size)
     return s;
 }
 
-/* Under the lock: waits for a change; false when the deadline has passed. */
-static bool wait(tutti_run *run)
+/* Under the lock. */
+static void tell(tutti_rendezvous *r)
 {
-    tutti_rendezvous *r = run->rendezvous;
-    if (run->deadline == TUTTI_NO_DEADLINE) {
-        pthread_cond_wait(&r->changed, &r->lock);
-        return true;
-    }
-    struct timespec until = {.tv_sec = run->deadline / 1000000000,
-                             .tv_nsec = run->deadline % 1000000000};
-    return pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0;
+    r->changes++;
+    pthread_cond_broadcast(&r->changed);
+}
+
+typedef struct change {
+    const tutti_rendezvous *rendezvous;
+    unsigned before;
+} change;
+
+static bool has_changed(const void *context)
+{
+    const change *awaited = context;
+    return awaited->rendezvous->changes != awaited->before;
 }
 
 enum { LOOKS = 4000 };
 
-/* Under the lock, which is free meanwhile: devices wait microseconds for each other while they go
- * through the same step, and looking is shorter than sleeping and being woken. */
-static void look_for_changes(tutti_run *run)
+/* Devices wait microseconds for each other while they go through the same step, and looking is
+ * shorter than sleeping and being woken. Whoever waits longer helps the others meanwhile. */
+static void look(const change *awaited, bool guest, int looks, int64_t deadline)
+{
+    const tutti_awaited wait = {has_changed, awaited};
+    for (int i = 0; i < looks && !has_changed(awaited); i++) {
+        if (!guest || !tutti__guest_help(&wait))
+            tutti__pause();
+        else if (tutti__now_ns() < deadline)
+            looks = LOOKS, i = 0;
+        else
+            return;
+    }
+}
+
+/* Under the lock: sleeps until there is a change or it is time. */
+static void sleep_until(tutti_rendezvous *r, int64_t time)
+{
+    struct timespec until = {.tv_sec = time / 1000000000, .tv_nsec = time % 1000000000};
+    if (time == TUTTI_NO_DEADLINE)
+        pthread_cond_wait(&r->changed, &r->lock);
+    else
+        pthread_cond_timedwait(&r->changed, &r->lock, &until);
+}
+
+/* Under the lock, which is free meanwhile: waits for a change; false when the deadline has passed.
+ */
+static bool wait(tutti_run *run)
 {
     tutti_rendezvous *r = run->rendezvous;
-    unsigned before = r->changes;
-    pthread_mutex_unlock(&r->lock);
-    for (int i = 0; i < LOOKS && r->changes == before && !run->cancelled; i++)
-        tutti__pause();
-    pthread_mutex_lock(&r->lock);
+    const change awaited = {r, r->changes};
+    bool guest = tutti__guest_begin(), late = false;
+    for (int looks = LOOKS; !late && !has_changed(&awaited); looks = 1) {
+        pthread_mutex_unlock(&r->lock);
+        look(&awaited, guest, looks, run->deadline);
+        int64_t now = tutti__now_ns(), nap = now + TUTTI_GUEST_NAP_NS;
+        pthread_mutex_lock(&r->lock);
+        late = now >= run->deadline;
+        if (!late && !has_changed(&awaited))
+            sleep_until(r, guest && nap < run->deadline ? nap : run->deadline);
+    }
+    if (guest)
+        tutti__guest_end();
+    return has_changed(&awaited);
 }
 
 tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_tensor *value)
@@ -100,8 +140,7 @@ tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_t
         status = tutti_fail(TUTTI_INVALID, "channel '%s' was sent to twice in one run", channel);
     else
         s->values[0] = tutti_tensor_retain(value);
-    r->changes++;
-    pthread_cond_broadcast(&r->changed);
+    tell(r);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
@@ -113,8 +152,6 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
     tutti_status status = TUTTI_OK;
     pthread_mutex_lock(&r->lock);
     slot *s = slot_for(r, channel, 1);
-    if (s && !s->values[0] && !run->cancelled)
-        look_for_changes(run);
     while (s && !s->values[0] && status == TUTTI_OK) {
         if (run->cancelled)
             status = tutti__error_restore(&r->error);
@@ -162,7 +199,7 @@ tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int ran
     } else {
         s->values[rank] = tutti_tensor_retain(mine);
         s->came++;
-        pthread_cond_broadcast(&r->changed);
+        tell(r);
     }
     while (status == TUTTI_OK && s->came < size) {
         if (run->cancelled)
@@ -183,7 +220,7 @@ static void note_failure(tutti_run *run, tutti_status status)
     if (r->error.status == TUTTI_OK)
         tutti__error_capture(status, &r->error);
     run->cancelled = true;
-    pthread_cond_broadcast(&r->changed);
+    tell(r);
 }
 
 void tutti__rendezvous_fail(tutti_run *run, tutti_status status)
@@ -207,15 +244,6 @@ static tutti_status begin(tutti_run *run)
     return status;
 }
 
-/* Devices arrive within microseconds of each other, because they have met in their last collective:
- * looking is shorter than sleeping and being woken. */
-static void look_for_others(const tutti_run *run)
-{
-    const tutti_rendezvous *r = run->rendezvous;
-    for (int i = 0; i < LOOKS && r->arrived < r->partitions && !run->cancelled; i++)
-        tutti__pause();
-}
-
 /* The last to arrive takes the state's commit lock for all. */
 tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
 {
@@ -229,12 +257,7 @@ tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
     pthread_mutex_lock(&r->lock);
     if (++r->arrived == r->partitions && !run->cancelled && (status = begin(run)) != TUTTI_OK)
         note_failure(run, status);
-    pthread_cond_broadcast(&r->changed);
-    if (r->arrived < r->partitions) {
-        pthread_mutex_unlock(&r->lock);
-        look_for_others(run);
-        pthread_mutex_lock(&r->lock);
-    }
+    tell(r);
     while (r->arrived < r->partitions && !run->cancelled && status == TUTTI_OK)
         if (!wait(run) && r->arrived < r->partitions && !run->cancelled) {
             status = tutti_fail(TUTTI_DEADLINE,

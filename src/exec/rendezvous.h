@@ -11,9 +11,9 @@ typedef struct tutti_rendezvous {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     tutti_map slots;          /* channel → slot */
-    _Atomic unsigned changes; /* so many values were sent; changed under the lock */
+    _Atomic unsigned changes; /* counts what others may wait for; changed under the lock */
     int partitions;           /* of the run */
-    _Atomic int arrived;      /* at the commit point; changed under the lock */
+    int arrived;              /* at the commit point */
     int left;                 /* it */
     tutti_error error;        /* the first */
     int update_count;         /* variables that must be nobody's claim when the commit begins */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/guests.h"
 #include "exec/drivers.h"
 #include "exec/fed_rows.h"
 #include "exec/plan.h"
@@ -63,6 +64,7 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
             tutti__rendezvous_fail(run, tutti_fail(TUTTI_NO_MEMORY, "no thread for device %s",
                                                    d->piece->device->name));
     }
+    bool before = tutti__guest_may(true); /* while it waits for the others */
     drivers[0].status = drive(&drivers[0]);
     tutti_status status = drivers[0].status;
     for (int i = 1; i < plan->piece_count; i++) {
@@ -71,6 +73,7 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
         if (drivers[i].status != TUTTI_OK)
             status = drivers[i].status;
     }
+    tutti__guest_may(before);
     free(drivers);
     if (run->rendezvous->error.status != TUTTI_OK)
         status = tutti__error_restore(&run->rendezvous->error); /* the first one is the cause */

@@ -278,7 +278,7 @@ static const tutti_kernel *ask(const tutti_pass_context *context, const char *op
                                          .attrs = f->attrs,
                                          .attr_count = 2,
                                          .outputs = outputs},
-                                .threads = tutti__pool_threads(context->device->pool),
+                                .threads = tutti__pool_most(context->device->pool),
                                 .deterministic = context->deterministic};
     return tutti__kernel_pick(context->device->target->kernels, &query);
 }

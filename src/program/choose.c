@@ -46,7 +46,7 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
                                          .attr_count = node->attr_count,
                                          .values = values,
                                          .outputs = node->types},
-                                .threads = tutti__pool_threads(program->device->pool),
+                                .threads = tutti__pool_most(program->device->pool),
                                 .deterministic = deterministic,
                                 .pool = program->device->pool};
     const tutti_kernel *kernel = tutti__tune_pick(program->device, &query);

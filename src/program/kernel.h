@@ -8,7 +8,7 @@
 /* What a kernel is asked to run: a node with known shapes. */
 typedef struct tutti_kernel_query {
     tutti_infer node;   /* types of inputs and outputs, attributes */
-    int threads;        /* of the device */
+    int threads;        /* that may run pieces at once: the device's, and guests */
     bool deterministic; /* only row-invariant kernels may bid */
     tutti_pool *pool;   /* where `prepare` may work on several threads; may be NULL */
 } tutti_kernel_query;

@@ -11,6 +11,8 @@ static const tutti_param devices_param =
 static const tutti_param threads_param =
     TUTTI_PARAM("THREADS", "0", "CPU threads; 0 takes all that are granted");
 static const tutti_param pin_param = TUTTI_PARAM("PIN", "0", "pin the pool's threads to CPUs");
+static const tutti_param help_param =
+    TUTTI_PARAM("HELP", "1", "logical CPU devices that wait help the others meanwhile");
 
 static void cpu_destroy(tutti_executable *executable)
 {
@@ -95,8 +97,11 @@ static tutti_status cpu_open(tutti_device *device)
     int cores = threads > 0 ? (int)threads : tutti__cpu_count(), count = cpu_count();
     int first = cores * device->index / count, last = cores * (device->index + 1) / count;
     device->memory = tutti__host_memory();
-    return tutti__pool_create(last > first ? last - first : 1,
-                              tutti__param_flag(&pin_param) ? first : -1, &device->pool);
+    TUTTI_TRY(tutti__pool_create(last > first ? last - first : 1,
+                                 tutti__param_flag(&pin_param) ? first : -1, &device->pool));
+    if (count > 1 && tutti__param_flag(&help_param))
+        tutti__pool_welcome(device->pool, count - 1);
+    return TUTTI_OK;
 }
 
 static void cpu_close(tutti_device *device)

@@ -174,7 +174,7 @@ bool tutti__gemm_run_apart(const tutti_gemm_plan *plan, tutti_pool *pool, const 
                            void *workspace)
 {
     const tutti_gemm_tile *tile = plan->tile;
-    int threads = tutti__pool_threads(pool);
+    int threads = tutti__pool_present(pool);
     if (!plan->apart)
         return false;
     apart w = {.plan = plan,

@@ -50,6 +50,6 @@ static void run_piece(void *context, int64_t index)
 
 void tutti__gemm_run_cut(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm)
 {
-    cut c = cut_of(plan, gemm, pool ? tutti__pool_threads(pool) : 1);
+    cut c = cut_of(plan, gemm, tutti__pool_present(pool));
     tutti__pool_run(pool, c.m_pieces * c.n_pieces, run_piece, &c);
 }
