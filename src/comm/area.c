@@ -103,6 +103,8 @@ tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
         bool pending = atomic_load_explicit(&fabric->pending, memory_order_relaxed) > 0;
         if (pending)
             tutti__fabric_progress(fabric);
+        if (round >= fabric->spin + fabric->yields)
+            tutti__fabric_hear(fabric);
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)
             return late(area);

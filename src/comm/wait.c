@@ -158,6 +158,8 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
             return late(fabric, messages, count);
         if (round >= spin + yields)
             sleep_for(fabric, messages, count, left < slice_ns ? left : slice_ns);
+        if (round >= spin + yields)
+            tutti__fabric_hear(fabric);
     }
 }
 

@@ -83,19 +83,14 @@ static int find_updates(const chooser *c, const tutti_node *sum)
 
 static tutti_status own_elements(const chooser *c, tutti_node *sum, int output)
 {
-    int64_t first, end, offset = tutti__owned_offset(sum->types, output);
-    int64_t count = tutti_type_count(&sum->types[output]);
-    tutti__owned_bounds(tutti__owned_count(sum->types, sum->output_count), c->team->size,
-                        c->team->first, &first, &end);
-    first -= offset;
-    end -= offset;
-    first = first < 0 ? 0 : first < count ? first : count;
-    end = end < first ? first : end < count ? end : count;
-    if (end == 0) /* none of them: 0 would be all */
-        first = end = count;
-    TUTTI_TRY(tutti__parts_set(c->graph, c->updates[output], "first", first));
-    TUTTI_TRY(tutti__parts_set(c->graph, c->updates[output], "end", end));
-    c->plan->owned += count;
+    tutti_node *update = c->updates[output];
+    TUTTI_TRY(tutti__parts_set(c->graph, update, "bucket",
+                               tutti__owned_count(sum->types, sum->output_count)));
+    TUTTI_TRY(tutti__parts_set(c->graph, update, "offset",
+                               tutti__owned_offset(sum->types, output)));
+    TUTTI_TRY(tutti__parts_set(c->graph, update, "part", c->team->first));
+    TUTTI_TRY(tutti__parts_set(c->graph, update, "parts", c->team->size));
+    c->plan->owned += tutti_type_count(&sum->types[output]);
     return tutti__parts_cut_output(c->graph, sum, output);
 }
 
@@ -165,7 +160,7 @@ static tutti_status choose(chooser *c)
     return TUTTI_OK;
 }
 
-tutti_status tutti__owned_choose(const tutti_strategy *strategy, int count,
+tutti_status tutti__owned_choose(tutti_state *state, const tutti_strategy *strategy, int count,
                                  tutti_piece_graph *pieces, tutti_plan *plan)
 {
     tutti_device *device;
@@ -181,5 +176,6 @@ tutti_status tutti__owned_choose(const tutti_strategy *strategy, int count,
     TUTTI_TRY(tutti__parts_look(c.graph, 1, &c.look));
     tutti_status status = choose(&c);
     tutti__parts_look_free(&c.look);
-    return status;
+    return status == TUTTI_OK && plan->owned > 0 ? tutti__team_show(strategy->team, state)
+                                                 : status;
 }

@@ -44,7 +44,7 @@ tutti_status tutti__parts_choose(tutti_state *state, const tutti_strategy *strat
 /* Processes share the updates as devices do: the sum of a bucket goes to each in part, each updates
  * the elements that it has, and then all get the new values of all. An optimizer's slots stay with
  * whoever updates them (tutti__variable_owned). */
-tutti_status tutti__owned_choose(const tutti_strategy *strategy, int count,
+tutti_status tutti__owned_choose(tutti_state *state, const tutti_strategy *strategy, int count,
                                  tutti_piece_graph *pieces, tutti_plan *plan);
 
 #endif

@@ -129,7 +129,8 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
         status = tutti__parts_choose(tutti__engine_state(engine), options->strategy, count, pieces,
                                      plan);
     if (status == TUTTI_OK)
-        status = tutti__owned_choose(options->strategy, count, pieces, plan);
+        status = tutti__owned_choose(tutti__engine_state(engine), options->strategy, count, pieces,
+                                     plan);
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         status = compile_piece(engine, options, &pieces[i], &plan->pieces[i], plan);
         plan->piece_count = i + 1;

@@ -54,6 +54,8 @@ typedef struct tutti_program_variable {
     bool keep;    /* the update needs the old value */
     int sharers; /* so many devices, this one among them, each update a part of it in one commit and
                     one memory: whoever begins the commit sees to that (tutti__pieces_share); 0 */
+    tutti_own_part owned; /* of elements that processes update, each its part; parts 0: none */
+    bool gathered;     /* then all get all of them in the same commit */
 } tutti_program_variable;
 
 typedef struct tutti_program_result {

@@ -47,6 +47,9 @@ int tutti__split_except(const tutti_infer *node, int a, int b, int capacity, tut
 int64_t tutti__owned_block(int64_t count, int64_t size); /* b, a multiple of 16 */
 void tutti__owned_bounds(int64_t count, int64_t size, int64_t rank, int64_t *ret_first,
                          int64_t *ret_end);
+/* Which elements of a value that rank has: the value is so many from `offset` on. */
+void tutti__owned_elements(int64_t count, int64_t size, int64_t rank, int64_t offset,
+                           int64_t elements, int64_t *ret_first, int64_t *ret_end);
 /* Elements of a bucket of `count` values, and where the value behind the first `count` begins. */
 int64_t tutti__owned_count(const tutti_type *types, int count);
 int64_t tutti__owned_offset(const tutti_type *types, int count);

@@ -16,6 +16,17 @@ void tutti__owned_bounds(int64_t count, int64_t size, int64_t rank, int64_t *ret
     *ret_end = rank + 1 < size ? *ret_first + block : count;
 }
 
+void tutti__owned_elements(int64_t count, int64_t size, int64_t rank, int64_t offset,
+                           int64_t elements, int64_t *ret_first, int64_t *ret_end)
+{
+    int64_t first, end;
+    tutti__owned_bounds(count, size, rank, &first, &end);
+    first -= offset;
+    end -= offset;
+    *ret_first = first < 0 ? 0 : first < elements ? first : elements;
+    *ret_end = end < *ret_first ? *ret_first : end < elements ? end : elements;
+}
+
 int64_t tutti__owned_count(const tutti_type *types, int count)
 {
     return count == 1 ? tutti_type_count(&types[0]) : tutti__owned_offset(types, count);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "ops/comm/comm.h"
 #include "tables/update_rule.h"
 
 static const tutti_update_rule *rule_of(const tutti_op *op)
@@ -50,30 +51,13 @@ static bool is_fraction(const tutti_update_rule *rule, const char *name)
     return false;
 }
 
-static tutti_status check_range(const tutti_infer *node)
-{
-    int64_t first = RULE_INT(node, "first"), end = RULE_INT(node, "end"), count = 1;
-    for (int i = 0; i < node->inputs[0].rank; i++)
-        count *= node->inputs[0].dims[i];
-    if (first < 0 || first > end || (count >= 0 && end > count))
-        return RULE_FAIL(node, TUTTI_INVALID, "elements [%lld, %lld) of %lld: there are none such",
-                         (long long)first, (long long)end, (long long)count);
-    return TUTTI_OK;
-}
-
 /* One value of many depends on all elements, or on which rows come: no part of it is by itself. */
 static tutti_status check_part(const tutti_infer *node, const tutti_update_layout *at)
 {
     const tutti_attr *part = tutti_attr_find(node->attrs, node->attr_count, "part"),
                      *parts = tutti_attr_find(node->attrs, node->attr_count, "parts");
-    bool owned = tutti__update_owned(node->attrs, node->attr_count);
-    if (owned)
-        TUTTI_TRY(check_range(node));
-    if (owned && (at->rule->measure || at->indices >= 0 || (parts && parts->value.i > 1)))
-        return RULE_FAIL(node, TUTTI_INVALID, "it cannot be done for some elements: %s",
-                         at->indices >= 0   ? "it takes rows"
-                         : at->rule->measure ? "it goes by norms"
-                                             : "it is cut into parts already");
+    if (tutti__update_owned(node->attrs, node->attr_count) && (!parts || parts->value.i < 1))
+        return RULE_FAIL(node, TUTTI_INVALID, "it is in a bucket, of which it has no part");
     if (!part || !parts || (part->value.i == 0 && parts->value.i == 0))
         return TUTTI_OK;
     if (part->value.i < 0 || part->value.i >= parts->value.i || parts->value.i > INT16_MAX)
@@ -158,8 +142,8 @@ void tutti__update_bounds(int64_t count, int64_t part, int64_t parts, int64_t *r
 
 bool tutti__update_owned(const tutti_attr *attrs, int attr_count)
 {
-    const tutti_attr *end = tutti_attr_find(attrs, attr_count, "end");
-    return end && end->value.i != 0;
+    const tutti_attr *bucket = tutti_attr_find(attrs, attr_count, "bucket");
+    return bucket && bucket->value.i > 0;
 }
 
 void tutti__update_part(const tutti_attr *attrs, int attr_count, int64_t count, int64_t *ret_first,
@@ -169,8 +153,9 @@ void tutti__update_part(const tutti_attr *attrs, int attr_count, int64_t count, 
                      *parts = tutti_attr_find(attrs, attr_count, "parts");
     bool cut = part && parts && parts->value.i > 1;
     if (tutti__update_owned(attrs, attr_count)) {
-        *ret_first = tutti_attr_int(attrs, attr_count, "first");
-        *ret_end = tutti_attr_int(attrs, attr_count, "end");
+        tutti__owned_elements(tutti_attr_int(attrs, attr_count, "bucket"), parts->value.i,
+                              part->value.i, tutti_attr_int(attrs, attr_count, "offset"), count,
+                              ret_first, ret_end);
         return;
     }
     tutti__update_bounds(count, cut ? part->value.i : 0, cut ? parts->value.i : 1, ret_first,
@@ -279,8 +264,6 @@ void tutti__update_cost(const tutti_infer *node, tutti_cost *ret)
     const tutti_attr *parts = tutti_attr_find(node->attrs, node->attr_count, "parts");
     if (parts && parts->value.i > 1)
         count /= (double)parts->value.i;
-    if (tutti__update_owned(node->attrs, node->attr_count))
-        count = (double)(RULE_INT(node, "end") - RULE_INT(node, "first"));
     double passes = at.rule->measure ? 2 : 1;
     *ret = (tutti_cost){.flops = count * at.rule->flops * passes,
                         .bytes_read = count * size * (2 + at.slots) * passes,
@@ -292,8 +275,8 @@ int tutti__update_split(const tutti_infer *node, int capacity, tutti_split *ret)
     tutti_update_layout at = layout_of(node);
     int ways = 0, rank = node->inputs[0].rank;
     const tutti_attr *parts = tutti_attr_find(node->attrs, node->attr_count, "parts");
-    if ((parts && parts->value.i > 1) || tutti__update_owned(node->attrs, node->attr_count))
-        return 0; /* it is cut already, by elements of the whole */
+    if (parts && parts->value.i > 1) /* it is cut already, by elements of the whole */
+        return 0;
     int shift = at.indices >= 0 ? node->inputs[at.indices].rank - 1 : 0;
     for (int axis = at.indices >= 0 ? 1 : 0; axis < rank; axis++, ways++) {
         if (ways >= capacity)
