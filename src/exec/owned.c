@@ -1,4 +1,5 @@
 /* owned.c: processes share the updates of a bucket; see parts.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,8 @@ static tutti_status add_gather(const chooser *c, tutti_node *sum, int variables,
                                tutti_edge *inputs, int64_t *of, tutti_node **before)
 {
     int found = 0;
+    char channel[64]; /* another meeting than the sum */
+    snprintf(channel, sizeof channel, "%s.updates", tutti__str(sum, "channel"));
     for (int i = 0; i < sum->output_count; i++) {
         inputs[variables + i] = (tutti_edge){sum, (uint32_t)i};
         if (!c->updates[i])
@@ -108,7 +111,7 @@ static tutti_status add_gather(const chooser *c, tutti_node *sum, int variables,
     }
     tutti_attr attrs[] = {TUTTI_STR("axis", tutti__str(sum, "axis")),
                           TUTTI_INT("size", tutti__int(sum, "size")),
-                          TUTTI_STR("channel", tutti__str(sum, "channel")),
+                          TUTTI_STR("channel", channel),
                           {.name = "of", .kind = TUTTI_ATTR_INTS, .count = found, .value.ints = of}};
     tutti_node *gather;
     TUTTI_TRY(tutti__node_add(c->graph, tutti_op_find("gather_updates"), "gather_updates",

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/comm.h"
 #include "exec/kernels/team.h"
 #include "ops/comm/comm.h"
 
@@ -76,51 +77,73 @@ tutti_status tutti__reduce_owned(const tutti_call *call, const tutti_bucket *buc
     return status;
 }
 
-/* What others have updated goes from the bucket into the variables. */
-static void take_others(const tutti_call *call, const tutti_attr *of, const float *message,
-                        int64_t first, int64_t end)
+/* Where the variables of a bucket are, and the blocks of all ranks. */
+typedef struct gathering {
+    int count;
+    struct place {
+        int64_t offset, count; /* elements of the bucket */
+        float *variable;
+    } *places;
+    int64_t *counts; /* by rank */
+} gathering;
+
+/* Elements of another rank's block go into the variables that they belong to. */
+static void place(void *context, int rank, size_t offset, const void *bytes, size_t size)
+{
+    const gathering *g = context;
+    int64_t first = (int64_t)(offset / sizeof(float));
+    for (int r = 0; r < rank; r++)
+        first += g->counts[r];
+    int64_t end = first + (int64_t)(size / sizeof(float));
+    for (int i = 0; i < g->count; i++) {
+        const struct place *p = &g->places[i];
+        int64_t low = p->offset > first ? p->offset : first;
+        int64_t high = p->offset + p->count < end ? p->offset + p->count : end;
+        if (low < high)
+            memcpy(p->variable + (low - p->offset), (const float *)bytes + (low - first),
+                   (size_t)(high - low) * sizeof(float));
+    }
+}
+
+static void find_places(const tutti_call *call, const tutti_attr *of, gathering *g)
 {
     int64_t at = 0;
     for (int i = 0; i + of->count < call->input_count; i++) {
         const tutti_view *value = &call->inputs[of->count + i];
-        int64_t count = tutti_view_count(value);
-        int64_t low = first - at, high = end - at; /* the own elements of the value */
-        low = low < 0 ? 0 : low < count ? low : count;
-        high = high < low ? low : high < count ? high : count;
-        for (int k = 0; k < of->count; k++) {
-            float *variable = call->inputs[k].data;
-            if (of->value.ints[k] != i)
-                continue;
-            memcpy(variable, message + at, (size_t)low * sizeof *variable);
-            memcpy(variable + high, message + at + high, (size_t)(count - high) * sizeof *variable);
-        }
+        for (int k = 0; k < of->count; k++)
+            if (of->value.ints[k] == i)
+                g->places[g->count++] =
+                    (struct place){at, tutti_view_count(value), call->inputs[k].data};
         at += (int64_t)(tutti__bucket_bytes(value) / sizeof(float));
     }
 }
 
-static tutti_status gather(const tutti_call *call, const tutti_bucket *bucket,
-                           const tutti_team_meeting *meeting)
+static tutti_status gather(const tutti_call *call, const tutti_attr *of,
+                           const tutti_bucket *bucket, const tutti_team_meeting *meeting)
 {
-    const tutti_attr *of = tutti_attr_find(call->attrs, call->attr_count, "of");
     tutti_comm *world = meeting->team->world;
-    int64_t size = tutti_comm_size(world), count = elements_of(bucket);
-    int64_t first, end, *counts = calloc((size_t)size, sizeof *counts);
+    int64_t size = tutti_comm_size(world), count = elements_of(bucket), first, end;
     float *message = (float *)(void *)bucket->memory;
-    tutti_comm_call options = {.struct_size = sizeof options,
-                               .timeout = meeting->call.timeout,
-                               .label = meeting->call.name};
-    if (!counts)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
-    for (int64_t r = 0; r < size; r++) {
+    gathering g = {.places = calloc((size_t)of->count, sizeof *g.places),
+                   .counts = calloc((size_t)size, sizeof *g.counts)};
+    tutti_status status = g.places && g.counts
+                              ? TUTTI_OK
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
+    for (int64_t r = 0; status == TUTTI_OK && r < size; r++) {
         tutti__owned_bounds(count, size, r, &first, &end);
-        counts[r] = end - first;
+        g.counts[r] = end - first;
     }
-    tutti__owned_bounds(count, size, tutti_comm_rank(world), &first, &end);
-    tutti_status status = tutti_comm_all_gather_uneven(world, message + first, counts, message,
-                                                       TUTTI_F32, &options);
-    free(counts);
-    if (status == TUTTI_OK)
-        take_others(call, of, message, first, end);
+    if (status == TUTTI_OK) {
+        find_places(call, of, &g);
+        tutti__owned_bounds(count, size, tutti_comm_rank(world), &first, &end);
+        tutti_comm_call options = {.struct_size = sizeof options,
+                                   .timeout = meeting->call.timeout,
+                                   .label = meeting->call.name};
+        status = tutti__all_gather_into(world, message + first, g.counts, message, TUTTI_F32,
+                                        &(tutti_comm_into){place, &g}, &options);
+    }
+    free(g.places);
+    free(g.counts);
     return status;
 }
 
@@ -134,7 +157,7 @@ static tutti_status run(const tutti_call *call)
     TUTTI_TRY(tutti__team_begin(call, &meeting));
     TUTTI_TRY(tutti__bucket_open(call->input_count - of->count, call->inputs + of->count,
                                  call->inputs + of->count, &bucket));
-    tutti_status status = gather(call, &bucket, &meeting);
+    tutti_status status = gather(call, of, &bucket, &meeting);
     tutti__bucket_close(&bucket);
     return tutti__team_done(call, &meeting, status, (int64_t)bucket.bytes);
 }
