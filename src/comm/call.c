@@ -285,6 +285,26 @@ static tutti_status gather_uneven(tutti_comm *comm, const void *in, const int64_
     return status;
 }
 
+tutti_status tutti__reduce_scatter_common(tutti_comm *comm, void *data, int64_t count,
+                                          tutti_dtype dtype, void *common, int64_t common_count,
+                                          const tutti_comm_call *call)
+{
+    tutti_comm_common beside = {common, common_count, false};
+    tutti_collective c = {.comm = comm,
+                          .operation = TUTTI_REDUCE_SCATTER,
+                          .in = data,
+                          .out = (char *)data + (size_t)comm->rank * (size_t)count *
+                                                    tutti_dtype_size(dtype),
+                          .count = count,
+                          .dtype = dtype,
+                          .reduction = TUTTI_SUM,
+                          .common = &beside};
+    TUTTI_TRY(start(&c, call, true));
+    return beside.done || common_count == 0
+               ? TUTTI_OK
+               : tutti_comm_all_reduce(comm, common, common, common_count, dtype, TUTTI_SUM, call);
+}
+
 tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in, const int64_t *counts,
                                           void *out, tutti_dtype dtype, const tutti_comm_call *call)
 {

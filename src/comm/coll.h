@@ -34,6 +34,13 @@ typedef struct tutti_comm_into {
     void *context;
 } tutti_comm_into;
 
+/* What is reduced beside the blocks of a reduce_scatter, for all ranks, in place. */
+typedef struct tutti_comm_common {
+    void *data;
+    int64_t count;
+    bool done;
+} tutti_comm_common;
+
 typedef struct tutti_collective {
     tutti_comm *comm;
     int rank, size;
@@ -59,6 +66,9 @@ typedef struct tutti_collective {
     const tutti_comm_into *into; /* all_gather: others' blocks, straight from their memory where the
                                     algorithm can, which then sets `placed`; or NULL */
     bool placed;
+    tutti_comm_common *common; /* reduce_scatter: set `done` where the algorithm does this too. With
+                                  it ranks meet again before anybody writes to others' blocks of
+                                  `in`, so that none has to wait until all have read; or NULL */
 } tutti_collective;
 
 /* What a formula is asked. */

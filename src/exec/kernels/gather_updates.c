@@ -64,12 +64,9 @@ tutti_status tutti__reduce_owned(const tutti_call *call, const tutti_bucket *buc
     tutti_status status = apart ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to sum");
     if (status == TUTTI_OK) {
         copy_common(found, list, message, apart, false);
-        status = tutti_comm_reduce_scatter(world, message,
-                                           message + tutti_comm_rank(world) * block, block,
-                                           TUTTI_F32, TUTTI_SUM, &options);
+        status = tutti__reduce_scatter_common(world, message, block, TUTTI_F32, apart, all,
+                                              &options);
     }
-    if (status == TUTTI_OK && all > 0)
-        status = tutti_comm_all_reduce(world, apart, apart, all, TUTTI_F32, TUTTI_SUM, &options);
     if (status == TUTTI_OK)
         copy_common(found, list, message, apart, true);
     free(apart);
