@@ -293,8 +293,8 @@ tutti_status tutti__reduce_scatter_common(tutti_comm *comm, void *data, int64_t 
     tutti_collective c = {.comm = comm,
                           .operation = TUTTI_REDUCE_SCATTER,
                           .in = data,
-                          .out = (char *)data + (size_t)comm->rank * (size_t)count *
-                                                    tutti_dtype_size(dtype),
+                          .out = (char *)data +
+                                 (size_t)comm->rank * (size_t)count * tutti_dtype_size(dtype),
                           .count = count,
                           .dtype = dtype,
                           .reduction = TUTTI_SUM,

@@ -55,14 +55,15 @@ static tutti_status ask(tutti_comm *comm, int rank, const tutti_wanted *wanted, 
                         int64_t deadline_ns, tutti_given *ret)
 {
     tutti_fabric *fabric = comm->fabric;
-    question q = {.wanted = *wanted, .tag = 1 + atomic_fetch_add(&fabric->questions, 1) % INT32_MAX};
+    question q = {.wanted = *wanted,
+                  .tag = 1 + atomic_fetch_add(&fabric->questions, 1) % INT32_MAX};
     answer *a = malloc(sizeof *a + (size_t)wanted->bytes);
     if (!a)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to ask rank %d", rank);
     tutti_message asked = {.peer = comm->members[rank],
-                              .context = TUTTI_SERVE_CONTEXT,
-                              .data = (char *)&q,
-                              .size = sizeof q};
+                           .context = TUTTI_SERVE_CONTEXT,
+                           .data = (char *)&q,
+                           .size = sizeof q};
     tutti_message reply = {.peer = comm->members[rank],
                            .context = TUTTI_SERVE_CONTEXT,
                            .tag = (uint32_t)q.tag,

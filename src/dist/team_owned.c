@@ -51,11 +51,11 @@ static int give(void *context, const tutti_wanted *w, void *to)
     pthread_mutex_lock(&all->lock);
     const shown *s = w->what[0] < all->states.count ? all->states.data[w->what[0]] : NULL;
     if (s && s->state)
-        given = tutti__variable_give(s->state, w->what[1], w->stamp, w->offset, w->bytes, to,
-                                     &found)
-                    ? TUTTI_GIVEN_ALL
-                : found ? TUTTI_GIVEN_LATE
-                        : TUTTI_GIVEN_NONE;
+        given =
+            tutti__variable_give(s->state, w->what[1], w->stamp, w->offset, w->bytes, to, &found)
+                ? TUTTI_GIVEN_ALL
+            : found ? TUTTI_GIVEN_LATE
+                    : TUTTI_GIVEN_NONE;
     else if (s)
         given = give_left(s, w, to);
     pthread_mutex_unlock(&all->lock);

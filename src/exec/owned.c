@@ -15,6 +15,7 @@ enum { LEAST = 65536, COMMON = 8 };
 typedef struct chooser {
     const tutti_team *team;
     tutti_graph *graph;
+    size_t count; /* nodes before any is added */
     tutti_parts_look look;
     int64_t least;
     tutti_plan *plan;
@@ -57,7 +58,7 @@ static bool takes(const chooser *c, const tutti_node *update, const tutti_node *
 /* A running mean takes the new value of all elements: an update that has one is not shared. */
 static bool has_mean(const chooser *c, const tutti_node *update)
 {
-    for (size_t n = 0; n < c->graph->nodes.count; n++)
+    for (size_t n = 0; n < c->count; n++)
         for (int i = 0; i < c->graph->nodes.data[n]->input_count; i++)
             if (c->graph->nodes.data[n]->inputs[i].node == update)
                 return true;
@@ -70,7 +71,7 @@ static int find_updates(const chooser *c, const tutti_node *sum)
     int found = 0, at;
     int64_t owned = 0, all = tutti__owned_count(sum->types, sum->output_count);
     memset(c->updates, 0, (size_t)sum->output_count * sizeof *c->updates);
-    for (size_t n = 0; n < c->graph->nodes.count; n++) {
+    for (size_t n = 0; n < c->count; n++) {
         tutti_node *update = c->graph->nodes.data[n];
         if (!takes(c, update, sum, &at) || has_mean(c, update))
             continue;
@@ -87,16 +88,16 @@ static tutti_status own_elements(const chooser *c, tutti_node *sum, int output)
     tutti_node *update = c->updates[output];
     TUTTI_TRY(tutti__parts_set(c->graph, update, "bucket",
                                tutti__owned_count(sum->types, sum->output_count)));
-    TUTTI_TRY(tutti__parts_set(c->graph, update, "offset",
-                               tutti__owned_offset(sum->types, output)));
+    TUTTI_TRY(
+        tutti__parts_set(c->graph, update, "offset", tutti__owned_offset(sum->types, output)));
     TUTTI_TRY(tutti__parts_set(c->graph, update, "part", c->team->first));
     TUTTI_TRY(tutti__parts_set(c->graph, update, "parts", c->team->size));
     c->plan->owned += tutti_type_count(&sum->types[output]);
     return tutti__parts_cut_output(c->graph, sum, output);
 }
 
-static tutti_status add_gather(const chooser *c, tutti_node *sum, int variables,
-                               tutti_edge *inputs, int64_t *of, tutti_node **before)
+static tutti_status add_gather(const chooser *c, tutti_node *sum, int variables, tutti_edge *inputs,
+                               int64_t *of, tutti_node **before)
 {
     int found = 0;
     char channel[64]; /* another meeting than the sum */
@@ -109,16 +110,17 @@ static tutti_status add_gather(const chooser *c, tutti_node *sum, int variables,
         before[found] = c->updates[i];
         of[found++] = i;
     }
-    tutti_attr attrs[] = {TUTTI_STR("axis", tutti__str(sum, "axis")),
-                          TUTTI_INT("size", tutti__int(sum, "size")),
-                          TUTTI_STR("channel", channel),
-                          {.name = "of", .kind = TUTTI_ATTR_INTS, .count = found, .value.ints = of}};
+    tutti_attr attrs[] = {
+        TUTTI_STR("axis", tutti__str(sum, "axis")),
+        TUTTI_INT("size", tutti__int(sum, "size")),
+        TUTTI_STR("channel", channel),
+        {.name = "of", .kind = TUTTI_ATTR_INTS, .count = found, .value.ints = of}};
     tutti_node *gather;
     TUTTI_TRY(tutti__node_add(c->graph, tutti_op_find("gather_updates"), "gather_updates",
                               variables + sum->output_count, inputs, 4, attrs, &gather));
     gather->device = sum->device;
-    gather->controls = (void *)tutti__arena_bytes(&c->graph->arena, before,
-                                                  (size_t)found * sizeof *before);
+    gather->controls =
+        (void *)tutti__arena_bytes(&c->graph->arena, before, (size_t)found * sizeof *before);
     if (!gather->controls || !TUTTI_VEC_PUSH(&c->graph->targets, gather))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     gather->control_count = found;
@@ -131,9 +133,8 @@ static tutti_status own_bucket(const chooser *c, tutti_node *sum, int variables)
     tutti_edge *edges = calloc(inputs, sizeof *edges);
     int64_t *of = calloc((size_t)variables, sizeof *of);
     tutti_node **before = calloc((size_t)variables, sizeof *before);
-    tutti_status status = edges && of && before
-                              ? TUTTI_OK
-                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    tutti_status status =
+        edges && of && before ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     for (int i = 0; status == TUTTI_OK && i < sum->output_count; i++)
         if (c->updates[i])
             status = own_elements(c, sum, i);
@@ -147,8 +148,7 @@ static tutti_status own_bucket(const chooser *c, tutti_node *sum, int variables)
 
 static tutti_status choose(chooser *c)
 {
-    size_t count = c->graph->nodes.count; /* before any is added */
-    for (size_t n = 0; n < count; n++) {
+    for (size_t n = 0; n < c->count; n++) {
         tutti_node *sum = c->graph->nodes.data[n];
         if (!tutti__is(sum, "all_reduce_many") || tutti__int(sum, "size") != c->team->size)
             continue;
@@ -174,11 +174,11 @@ tutti_status tutti__owned_choose(tutti_state *state, const tutti_strategy *strat
         return TUTTI_OK;
     chooser c = {.team = strategy->team,
                  .graph = pieces[0].graph,
+                 .count = pieces[0].graph->nodes.count,
                  .least = strategy->options.parts > 0 ? 1 : LEAST,
                  .plan = plan};
     TUTTI_TRY(tutti__parts_look(c.graph, 1, &c.look));
     tutti_status status = choose(&c);
     tutti__parts_look_free(&c.look);
-    return status == TUTTI_OK && plan->owned > 0 ? tutti__team_show(strategy->team, state)
-                                                 : status;
+    return status == TUTTI_OK && plan->owned > 0 ? tutti__team_show(strategy->team, state) : status;
 }

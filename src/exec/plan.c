@@ -279,8 +279,8 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
             ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
         }
     const char *rows = tutti__arena_format(&arena, "batch of %lld rows", (long long)batch);
-    const char *shared = tutti__arena_format(&arena, "updates of %lld elements in parts",
-                                             (long long)owned);
+    const char *shared =
+        tutti__arena_format(&arena, "updates of %lld elements in parts", (long long)owned);
     ok = ok && (texts.count == 0 || (rows && TUTTI_VEC_PUSH(&texts, rows)));
     ok = ok && (texts.count == 0 || (shared && TUTTI_VEC_PUSH(&texts, shared)));
     tutti_status status = ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");

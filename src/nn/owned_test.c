@@ -27,6 +27,7 @@ typedef struct trial {
     int accumulate, epochs, workers;
     const char *engine;
     int parts;
+    int64_t bucket;          /* bytes; 0: all gradients in one */
     int reader;              /* reads slots in the middle; -1: nobody */
     const char *save, *load; /* rank 0 saves alone, in the middle */
     bool dies;               /* the last rank, after rank 0 has saved */
@@ -135,9 +136,10 @@ static outcome *train(trial t)
     t.outcomes = mmap(NULL, RANKS * sizeof *t.outcomes, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(t.outcomes != MAP_FAILED);
-    tutti__test_workers(
-        t.workers, TUTTI_OPTIONS(tutti_strategy_options, .engine = t.engine, .parts = t.parts), work,
-        &t);
+    tutti__test_workers(t.workers,
+                        TUTTI_OPTIONS(tutti_strategy_options, .engine = t.engine, .parts = t.parts,
+                                      .bucket_bytes = t.bucket),
+                        work, &t);
     return t.outcomes;
 }
 
@@ -225,6 +227,8 @@ TUTTI_TEST(shared_updates_with_clipped_and_gathered_gradients)
     check_trial(t, 12);
     t.optimizer = tutti_adam(.learning_rate = 0.02);
     t.accumulate = 3;
+    check_trial(t, 12);
+    t.bucket = 1; /* each variable for itself */
     check_trial(t, 12);
 }
 

@@ -36,8 +36,8 @@ tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device
     return tutti__state_piece(state, variable, device->name, device->memory, ret);
 }
 
-/* Whether elements are missing that the program wants. Of a variable that lies in parts with several
- * processes the own part is enough to update it. */
+/* Whether elements are missing that the program wants. Of a variable that lies in parts with
+ * several processes the own part is enough to update it. */
 static bool misses(const tutti_program_variable *variable)
 {
     const tutti_state_variable *all = variable->piece->variable;

@@ -18,9 +18,9 @@ static void mark_parts(const tutti_node *node, tutti_program_variable *variable)
         variable->gathered = true;
     else if (bucket && bucket->value.i > 0)
         variable->owned = (tutti_own_part){.bucket = bucket->value.i,
-                                        .offset = tutti__int(node, "offset"),
-                                        .part = (int)tutti__int(node, "part"),
-                                        .parts = (int)tutti__int(node, "parts")};
+                                           .offset = tutti__int(node, "offset"),
+                                           .part = (int)tutti__int(node, "part"),
+                                           .parts = (int)tutti__int(node, "parts")};
     else if (parts && parts->value.i > 1)
         variable->sharers = (int)parts->value.i;
 }

@@ -42,11 +42,12 @@ static tutti_status torn(const tutti_state_variable *variable)
                       variable->name);
 }
 
-/* Elements that are not the own ones go into the piece, if nobody has updated meanwhile. */
+/* Elements that are not the own ones go into the piece, if nobody has updated meanwhile. Whoever
+ * claims the variable does not mind: it is the value that it has anyway. */
 static tutti_status keep(tutti_state *state, tutti_state_variable *variable, uint64_t stamp,
                          const float *all, const tutti_own_range *own, bool *ret_done)
 {
-    TUTTI_TRY(tutti__state_commit_begin_on(state, 1, &variable, TUTTI_NO_DEADLINE));
+    tutti__state_commit_begin(state);
     tutti_tensor *value;
     tutti_status status = TUTTI_OK;
     *ret_done = variable->held == TUTTI_HELD_IN_PARTS && variable->owned_commits == stamp;
@@ -82,8 +83,8 @@ static tutti_status make_whole(tutti_state *state, tutti_state_variable *variabl
         return tutti_fail(TUTTI_CLOSED, "variable '%s' lies with processes that are gone",
                           variable->name);
     TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &variable->type, &all));
-    tutti_status status = fetch.fetch(fetch.context, variable, &owned, stamp,
-                                      tutti_tensor_data(all), &own, ret_done);
+    tutti_status status =
+        fetch.fetch(fetch.context, variable, &owned, stamp, tutti_tensor_data(all), &own, ret_done);
     if (status == TUTTI_OK && *ret_done)
         status = keep(state, variable, stamp, tutti_tensor_data(all), &own, ret_done);
     tutti_tensor_release(all);

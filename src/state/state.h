@@ -57,7 +57,7 @@ typedef struct tutti_state_variable {
     _Atomic bool partial;     /* its value is the sum over its pieces; said by every program */
     _Atomic bool averaged;    /* it is their mean */
     _Atomic tutti_held held;
-    tutti_own_part owned;              /* as of the last commit that updated a part; under the lock */
+    tutti_own_part owned;           /* as of the last commit that updated a part; under the lock */
     tutti_piece *owned_piece;       /* which that was */
     _Atomic uint64_t owned_commits; /* those commits, the one under way too: all processes have as
                                        many when a step is over */
@@ -161,7 +161,8 @@ typedef struct tutti_state_fetch {
     void *context;
 } tutti_state_fetch;
 void tutti__state_set_fetch(tutti_state *state, const tutti_state_fetch *fetch);
-/* Inside a commit, before it writes: of this piece, which is a whole variable, it updates a part. */
+/* Inside a commit, before it writes: of this piece, which is a whole variable, it updates a part.
+ */
 void tutti__piece_own(tutti_state *state, tutti_piece *piece, const tutti_own_part *owned);
 /* Whether it is in parts, and these are they. Between tutti__state_read_begin and _end. */
 bool tutti__variable_is_owned(const tutti_state_variable *variable, const tutti_own_part *owned);

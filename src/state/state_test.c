@@ -87,7 +87,9 @@ TUTTI_TEST(state_asks_others_for_what_they_updated)
     others.gone = true;
     CHECK_STATUS(tutti__snapshot_take(state, &snapshot), TUTTI_CLOSED);
     others.gone = false;
+    CHECK_OK(tutti__state_claim(state, 1, &variable, TUTTI_NO_DEADLINE)); /* no reason to wait */
     CHECK_OK(tutti__snapshot_take(state, &snapshot));
+    tutti__state_unclaim(state, 1, &variable);
     CHECK_INT(others.asked, 3);
     CHECK_OK(tutti__variable_get(state, variable, &value)); /* it is whole now */
     CHECK_INT(others.asked, 3);

@@ -133,8 +133,7 @@ static tutti_status commit(const tutti_cpu_executable *e, tutti_cpu_frame *f, tu
     }
     for (int v = 0; v < program->variable_count; v++)
         if (program->variables[v].owned.parts > 0)
-            tutti__piece_own(run->state, program->variables[v].piece,
-                             &program->variables[v].owned);
+            tutti__piece_own(run->state, program->variables[v].piece, &program->variables[v].owned);
     tutti_status status = execute(e, f, program->commit_at, program->instruction_count);
     note_held(program, status);
     TUTTI_TRY(status);

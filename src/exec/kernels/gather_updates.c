@@ -64,8 +64,8 @@ tutti_status tutti__reduce_owned(const tutti_call *call, const tutti_bucket *buc
     tutti_status status = apart ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to sum");
     if (status == TUTTI_OK) {
         copy_common(found, list, message, apart, false);
-        status = tutti__reduce_scatter_common(world, message, block, TUTTI_F32, apart, all,
-                                              &options);
+        status =
+            tutti__reduce_scatter_common(world, message, block, TUTTI_F32, apart, all, &options);
     }
     if (status == TUTTI_OK)
         copy_common(found, list, message, apart, true);
@@ -80,7 +80,7 @@ typedef struct gathering {
     struct place {
         int64_t offset, count; /* elements of the bucket */
         float *variable;
-    } *places;
+    } * places;
     int64_t *counts; /* by rank */
 } gathering;
 
@@ -115,17 +115,16 @@ static void find_places(const tutti_call *call, const tutti_attr *of, gathering 
     }
 }
 
-static tutti_status gather(const tutti_call *call, const tutti_attr *of,
-                           const tutti_bucket *bucket, const tutti_team_meeting *meeting)
+static tutti_status gather(const tutti_call *call, const tutti_attr *of, const tutti_bucket *bucket,
+                           const tutti_team_meeting *meeting)
 {
     tutti_comm *world = meeting->team->world;
     int64_t size = tutti_comm_size(world), count = elements_of(bucket), first, end;
     float *message = (float *)(void *)bucket->memory;
     gathering g = {.places = calloc((size_t)of->count, sizeof *g.places),
                    .counts = calloc((size_t)size, sizeof *g.counts)};
-    tutti_status status = g.places && g.counts
-                              ? TUTTI_OK
-                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
+    tutti_status status =
+        g.places && g.counts ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
     for (int64_t r = 0; status == TUTTI_OK && r < size; r++) {
         tutti__owned_bounds(count, size, r, &first, &end);
         g.counts[r] = end - first;

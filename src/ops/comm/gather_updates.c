@@ -53,8 +53,7 @@ static tutti_status infer(tutti_infer *node)
             return RULE_FAIL(node, TUTTI_INVALID, "variable %d is of value %lld, there are %d", i,
                              (long long)at, values);
         TUTTI_TRY(tutti__need_variable(node, i));
-        if (tutti_type_count(&node->inputs[i]) !=
-            tutti_type_count(&node->inputs[of->count + at]))
+        if (tutti_type_count(&node->inputs[i]) != tutti_type_count(&node->inputs[of->count + at]))
             return RULE_FAIL(node, TUTTI_INVALID, "variable %d and its value differ in size", i);
     }
     for (int i = 0; i < node->input_count; i++)

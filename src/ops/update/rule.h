@@ -90,7 +90,8 @@ int tutti__update_split(const tutti_infer *node, int capacity, tutti_split *ret)
 /* What all rules have: devices that share a variable's memory each update their part of it, and so
  * do processes, each in its own memory. */
 #define TUTTI_UPDATE_PARTS                                                                         \
-    {"part", TUTTI_ATTR_INT, "0"}, {"parts", TUTTI_ATTR_INT, "0"}, {"bucket", TUTTI_ATTR_INT, "0"}, \
+    {"part", TUTTI_ATTR_INT, "0"}, {"parts", TUTTI_ATTR_INT, "0"},                                 \
+        {"bucket", TUTTI_ATTR_INT, "0"},                                                           \
     {                                                                                              \
         "offset", TUTTI_ATTR_INT, "0"                                                              \
     }

@@ -24,8 +24,8 @@ typedef struct tutti_update_work {
     int slots;                        /* x[0] is the variable, then these */
     float *x[1 + TUTTI_UPDATE_SLOTS]; /* written */
     const float *gradient;            /* or the rows */
-    float *echo; /* where new values of the variable go too, element by element; or NULL */
-    float scale, clip;                /* of the gradient: times scale, then within [-clip, clip] */
+    float *echo;       /* where new values of the variable go too, element by element; or NULL */
+    float scale, clip; /* of the gradient: times scale, then within [-clip, clip] */
     float numbers[TUTTI_UPDATE_NUMBERS];
     int64_t row_size;        /* elements; 0: the gradient is dense */
     tutti_row_groups groups; /* of the rows */
@@ -118,8 +118,7 @@ VEC_INLINE void update_span(const tutti_update_work *w, const float *n, float *c
     int64_t i = first;
     if (cut.scale == 1 && cut.clip == INFINITY && w->echo)
         for (float *echo = w->echo; i + VEC_LANES <= end; i += VEC_LANES)
-            vec_store(echo + i,
-                      update_register(n, x, i, slots, vec_load(gradient + i), element));
+            vec_store(echo + i, update_register(n, x, i, slots, vec_load(gradient + i), element));
     int64_t echoed = i;
     if (cut.scale == 1 && cut.clip == INFINITY)
         for (; i + VEC_LANES <= end; i += VEC_LANES)
