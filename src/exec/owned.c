@@ -13,7 +13,7 @@
 enum { LEAST = 65536, COMMON = 8 };
 
 typedef struct chooser {
-    const tutti_team *team;
+    tutti_team *team;
     tutti_graph *graph;
     size_t count; /* nodes before any is added */
     tutti_parts_look look;
@@ -92,7 +92,6 @@ static tutti_status own_elements(const chooser *c, tutti_node *sum, int output)
         tutti__parts_set(c->graph, update, "offset", tutti__owned_offset(sum->types, output)));
     TUTTI_TRY(tutti__parts_set(c->graph, update, "part", c->team->first));
     TUTTI_TRY(tutti__parts_set(c->graph, update, "parts", c->team->size));
-    c->plan->owned += tutti_type_count(&sum->types[output]);
     return tutti__parts_cut_output(c->graph, sum, output);
 }
 
@@ -146,39 +145,77 @@ static tutti_status own_bucket(const chooser *c, tutti_node *sum, int variables)
     return status;
 }
 
-static tutti_status choose(chooser *c)
+static bool is_bucket(const chooser *c, const tutti_node *node)
 {
+    return tutti__is(node, "all_reduce_many") && tutti__int(node, "size") == c->team->size;
+}
+
+/* Counts the elements that can be shared, or shares them. */
+static tutti_status choose(chooser *c, bool counts, int64_t *ret_elements)
+{
+    *ret_elements = 0;
     for (size_t n = 0; n < c->count; n++) {
         tutti_node *sum = c->graph->nodes.data[n];
-        if (!tutti__is(sum, "all_reduce_many") || tutti__int(sum, "size") != c->team->size)
+        if (!is_bucket(c, sum))
             continue;
         c->updates = calloc((size_t)sum->output_count, sizeof *c->updates);
         if (!c->updates)
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
         int found = find_updates(c, sum);
-        tutti_status status = found > 0 ? own_bucket(c, sum, found) : TUTTI_OK;
+        for (int i = 0; found > 0 && i < sum->output_count; i++)
+            *ret_elements += c->updates[i] ? tutti_type_count(&sum->types[i]) : 0;
+        tutti_status status = found > 0 && !counts ? own_bucket(c, sum, found) : TUTTI_OK;
         free(c->updates);
         TUTTI_TRY(status);
     }
     return TUTTI_OK;
 }
 
+/* Devices of other processes may be of another kind: all can share the same, or nobody does. */
+static tutti_status agree(const tutti_team *team, int64_t *elements)
+{
+    int64_t least[] = {*elements, -*elements};
+    if (!team->world)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_comm_all_reduce(team->world, least, least, 2, TUTTI_I64, TUTTI_MIN, NULL));
+    if (least[0] != -least[1])
+        *elements = 0;
+    return TUTTI_OK;
+}
+
+static tutti_status share(chooser *c, tutti_state *state, bool can)
+{
+    int64_t elements = 0;
+    if (can)
+        TUTTI_TRY(choose(c, true, &elements));
+    TUTTI_TRY(agree(c->team, &elements));
+    if (elements == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(choose(c, false, &c->plan->owned));
+    return tutti__team_show(c->team, state);
+}
+
 tutti_status tutti__owned_choose(tutti_state *state, const tutti_strategy *strategy, int count,
                                  tutti_piece_graph *pieces, tutti_plan *plan)
 {
     tutti_device *device;
-    if (!may_own(strategy) || count != 1 || pieces[0].shadows)
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__device_open(pieces[0].device, &device));
-    if (!device->target->joins)
+    bool meets = false;
+    if (!may_own(strategy) || count < 1)
         return TUTTI_OK;
     chooser c = {.team = strategy->team,
                  .graph = pieces[0].graph,
                  .count = pieces[0].graph->nodes.count,
                  .least = strategy->options.parts > 0 ? 1 : LEAST,
                  .plan = plan};
+    for (int i = 0; i < count; i++)
+        for (size_t n = 0; n < pieces[i].graph->nodes.count; n++)
+            meets = meets || is_bucket(&c, pieces[i].graph->nodes.data[n]);
+    if (!meets) /* nor does any other process */
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__device_open(pieces[0].device, &device));
     TUTTI_TRY(tutti__parts_look(c.graph, 1, &c.look));
-    tutti_status status = choose(&c);
+    tutti_status status =
+        share(&c, state, count == 1 && !pieces[0].shadows && device->target->joins);
     tutti__parts_look_free(&c.look);
-    return status == TUTTI_OK && plan->owned > 0 ? tutti__team_show(strategy->team, state) : status;
+    return status;
 }
