@@ -103,8 +103,6 @@ tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
         bool pending = atomic_load_explicit(&fabric->pending, memory_order_relaxed) > 0;
         if (pending)
             tutti__fabric_progress(fabric);
-        if (round >= fabric->spin + fabric->yields)
-            tutti__fabric_hear(fabric);
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)
             return late(area);
@@ -112,6 +110,8 @@ tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
             continue;
         left = left < slice_ns ? left : slice_ns;
         unsigned seen = tutti__segment_sleep_begin(area->segment);
+        tutti__fabric_hear(fabric); /* who asks from now on rings */
+        pending = atomic_load_explicit(&fabric->pending, memory_order_relaxed) > 0;
         left = here(slot, area->phase) ? 0 : pending && left > 200000 ? 200000 : left;
         tutti__segment_sleep_end(area->segment, seen, left);
     }
