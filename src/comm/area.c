@@ -128,6 +128,8 @@ static tutti_status await(tutti_area *area, const coming *other, bool guest, int
                : left < slice_ns                  ? left
                                                   : slice_ns;
         unsigned seen = tutti__segment_sleep_begin(area->segment);
+        tutti__fabric_hear(fabric); /* who asks from now on rings */
+        pending = atomic_load_explicit(&fabric->pending, memory_order_relaxed) > 0;
         left = has_come(other) ? 0 : pending && left > 200000 ? 200000 : left;
         tutti__segment_sleep_end(area->segment, seen, left);
     }

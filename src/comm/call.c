@@ -263,23 +263,70 @@ tutti_status tutti_comm_all_gather(tutti_comm *comm, const void *in, void *out, 
                  call, false);
 }
 
-tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in, const int64_t *counts,
-                                          void *out, tutti_dtype dtype, const tutti_comm_call *call)
+static tutti_status gather_uneven(tutti_comm *comm, const void *in, const int64_t *counts,
+                                  void *out, tutti_dtype dtype, const tutti_comm_into *into,
+                                  bool *ret_placed, const tutti_comm_call *call)
 {
-    TUTTI_GIVEN(comm);
     int64_t total = 0;
     for (int r = 0; r < comm->size; r++)
         if (counts[r] < 0 || !tutti__add_size(total, counts[r], &total))
             return tutti_fail(TUTTI_INVALID, "all_gather: rank %d's count is %lld", r,
                               (long long)counts[r]);
-    return start(&(tutti_collective){.comm = comm,
-                                     .operation = TUTTI_ALL_GATHER,
-                                     .in = in,
-                                     .out = out,
-                                     .count = total / comm->size + 1,
-                                     .counts = counts,
-                                     .dtype = dtype},
-                 call, false);
+    tutti_collective c = {.comm = comm,
+                          .operation = TUTTI_ALL_GATHER,
+                          .in = in,
+                          .out = out,
+                          .count = total / comm->size + 1,
+                          .counts = counts,
+                          .dtype = dtype,
+                          .into = into};
+    tutti_status status = start(&c, call, false);
+    *ret_placed = c.placed;
+    return status;
+}
+
+tutti_status tutti__reduce_scatter_common(tutti_comm *comm, void *data, int64_t count,
+                                          tutti_dtype dtype, void *common, int64_t common_count,
+                                          const tutti_comm_call *call)
+{
+    tutti_comm_common beside = {common, common_count, false};
+    tutti_collective c = {.comm = comm,
+                          .operation = TUTTI_REDUCE_SCATTER,
+                          .in = data,
+                          .out = (char *)data +
+                                 (size_t)comm->rank * (size_t)count * tutti_dtype_size(dtype),
+                          .count = count,
+                          .dtype = dtype,
+                          .reduction = TUTTI_SUM,
+                          .common = &beside};
+    TUTTI_TRY(start(&c, call, true));
+    return beside.done || common_count == 0
+               ? TUTTI_OK
+               : tutti_comm_all_reduce(comm, common, common, common_count, dtype, TUTTI_SUM, call);
+}
+
+tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in, const int64_t *counts,
+                                          void *out, tutti_dtype dtype, const tutti_comm_call *call)
+{
+    bool placed;
+    TUTTI_GIVEN(comm);
+    return gather_uneven(comm, in, counts, out, dtype, NULL, &placed, call);
+}
+
+tutti_status tutti__all_gather_into(tutti_comm *comm, const void *in, const int64_t *counts,
+                                    void *out, tutti_dtype dtype, const tutti_comm_into *into,
+                                    const tutti_comm_call *call)
+{
+    bool placed;
+    const char *block = out;
+    TUTTI_TRY(gather_uneven(comm, in, counts, out, dtype, into, &placed, call));
+    for (int r = 0; !placed && r < comm->size; r++) {
+        size_t bytes = (size_t)counts[r] * tutti_dtype_size(dtype);
+        if (r != comm->rank && bytes > 0)
+            into->place(into->context, r, 0, block, bytes);
+        block += bytes;
+    }
+    return TUTTI_OK;
 }
 
 tutti_status tutti_comm_gather(tutti_comm *comm, const void *in, void *out, int64_t count,

@@ -28,6 +28,19 @@ extern const char *const tutti__operation_names[TUTTI_OPERATION_COUNT];
 tutti_operation tutti__operation_find(const char *name);
 
 /* One call. */
+/* Where bytes [offset, offset + size) of a rank's block go, instead of into one memory. */
+typedef struct tutti_comm_into {
+    void (*place)(void *context, int rank, size_t offset, const void *bytes, size_t size);
+    void *context;
+} tutti_comm_into;
+
+/* What is reduced beside the blocks of a reduce_scatter, for all ranks, in place. */
+typedef struct tutti_comm_common {
+    void *data;
+    int64_t count;
+    bool done;
+} tutti_comm_common;
+
 typedef struct tutti_collective {
     tutti_comm *comm;
     int rank, size;
@@ -50,6 +63,12 @@ typedef struct tutti_collective {
     const char *inside;  /* hierarchical: algorithm within machines, or NULL */
     uint32_t tag;        /* new for each call */
     int64_t deadline_ns;
+    const tutti_comm_into *into; /* all_gather: others' blocks, straight from their memory where the
+                                    algorithm can, which then sets `placed`; or NULL */
+    bool placed;
+    tutti_comm_common *common; /* reduce_scatter: set `done` where the algorithm does this too. With
+                                  it ranks meet again before anybody writes to others' blocks of
+                                  `in`, so that none has to wait until all have read; or NULL */
 } tutti_collective;
 
 /* What a formula is asked. */

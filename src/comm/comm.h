@@ -65,6 +65,16 @@ tutti_status tutti__collective_choose(tutti_collective *collective, const tutti_
 tutti_status tutti__all_reduce_now(tutti_comm *comm, const void *in, void *out, int64_t count,
                                    tutti_dtype dtype, tutti_reduction reduction,
                                    const tutti_comm_call *call, int64_t deadline_ns);
+/* Sums: block `rank` of `data` [size * count], in place, and `common` as a whole, for all ranks.
+ * They meet again before anybody writes to other blocks. Not for asynchronous calls. */
+tutti_status tutti__reduce_scatter_common(tutti_comm *comm, void *data, int64_t count,
+                                          tutti_dtype dtype, void *common, int64_t common_count,
+                                          const tutti_comm_call *call);
+/* Others' blocks go where `into` says, and may or may not come to stand in `out`; the own block is
+ * a part of it. Not for asynchronous calls. */
+tutti_status tutti__all_gather_into(tutti_comm *comm, const void *in, const int64_t *counts,
+                                    void *out, tutti_dtype dtype, const tutti_comm_into *into,
+                                    const tutti_comm_call *call);
 /* `call` with zeros for what its caller's header did not know yet; NULL is fine. */
 tutti_comm_call tutti__call_full(const tutti_comm_call *call);
 /* "all_reduce bucket 3", for good; without a label the operation itself. */

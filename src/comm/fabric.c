@@ -91,6 +91,17 @@ static void free_early(tutti_stream *stream)
     }
 }
 
+/* Answers that their peers did not wait for. */
+static void free_answers(tutti_stream *stream)
+{
+    while (stream->sending.first) {
+        tutti_message *next = stream->sending.first->next;
+        if (stream->sending.first->given_away)
+            free(stream->sending.first);
+        stream->sending.first = next;
+    }
+}
+
 void tutti__fabric_release(tutti_fabric *fabric)
 {
     if (!fabric || atomic_fetch_sub(&fabric->references, 1) > 1)
@@ -98,6 +109,7 @@ void tutti__fabric_release(tutti_fabric *fabric)
     for (int i = 0; i < fabric->open_count; i++)
         fabric->open[i].engine->detach(fabric, fabric->open[i].state);
     for (int i = 0; i < fabric->size; i++) {
+        free_answers(&fabric->streams[i]);
         free_early(&fabric->streams[i]);
         free(fabric->streams[i].error);
         if (fabric->watch && fabric->watch[i] >= 0)

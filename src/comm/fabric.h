@@ -28,6 +28,7 @@ typedef struct tutti_message {
         uint64_t size; /* with TUTTI_HEADER_MARK in the upper 16 bits */
     } header;
     bool outgoing;
+    bool given_away; /* freed when it is complete: nobody waits for it */
     atomic_bool complete;
     tutti_status status;
 } tutti_message;
@@ -63,6 +64,15 @@ typedef struct tutti_stream {
 
 enum { TUTTI_FABRIC_ENGINES = 4 };
 
+typedef struct tutti_wanted tutti_wanted;
+/* What others may read of this rank: serve.h. */
+typedef struct tutti_server {
+    /* Called with the fabric's lock held, by any thread: copies at once, never waits, calls nothing
+     * of this room. */
+    int (*give)(void *context, const tutti_wanted *wanted, void *to);
+    void *context;
+} tutti_server;
+
 /* A process of a forked group. */
 typedef struct tutti_process {
     atomic_int id;   /* 0 until it runs */
@@ -97,6 +107,8 @@ struct tutti_fabric {
     atomic_int strangers; /* waits that sleep at once, because others want the CPUs */
     int spin, yields;     /* rounds of a wait before it yields, and then before it sleeps */
     int64_t arena_bytes;
+    tutti_server server;   /* of serve.h; under `lock` */
+    atomic_uint questions; /* asked by this rank */
 };
 
 enum { TUTTI_HEADER_BYTES = 16 };
@@ -115,6 +127,8 @@ void tutti__fabric_send(tutti_fabric *fabric, tutti_message *message);
 void tutti__fabric_recv(tutti_fabric *fabric, tutti_message *message);
 /* Moves what can be moved. */
 void tutti__fabric_progress(tutti_fabric *fabric);
+/* The same, and hears what peers ask from which nothing is expected: in waits that last. */
+void tutti__fabric_hear(tutti_fabric *fabric);
 /* Waits for all of them. After a failure none of them is posted any more. */
 tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *messages, int count,
                                 int64_t deadline_ns);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/fabric.h"
+#include "comm/serve.h"
 
 enum { EARLY_BYTES = 256 << 20 }; /* most that is kept of what nobody asked for, for each peer */
 
@@ -30,7 +30,10 @@ static void finish(tutti_fabric *fabric, tutti_message *message, tutti_status st
 {
     message->status = status;
     atomic_fetch_sub(&fabric->pending, 1);
+    bool given_away = message->given_away;
     atomic_store_explicit(&message->complete, true, memory_order_release);
+    if (given_away)
+        free(message);
 }
 
 /* The stream failed: everything that needs it does too, now and later. The reason is the calling
@@ -149,14 +152,41 @@ static void drop_early(tutti_stream *stream, tutti_unexpected *early)
     free(early);
 }
 
-/* The message under way has all its bytes. */
-static void arrived(tutti_fabric *fabric, tutti_stream *stream)
+static void post(tutti_fabric *fabric, tutti_message *message)
 {
+    message->done = 0;
+    message->status = TUTTI_OK;
+    atomic_store_explicit(&message->complete, false, memory_order_relaxed);
+    message->outgoing = true;
+    message->header.context = message->context;
+    message->header.tag = message->tag;
+    message->header.size = message->size | TUTTI_HEADER_MARK;
+    atomic_fetch_add(&fabric->pending, 1);
+    push(&fabric->streams[message->peer].sending, message);
+}
+
+/* A peer asks for something. */
+static tutti_status reply(tutti_fabric *fabric, int peer, tutti_unexpected *asked)
+{
+    tutti_message *message = tutti__serve(fabric, peer, asked->data, asked->size);
+    drop_early(&fabric->streams[peer], asked);
+    if (!message)
+        return tutti_fail(TUTTI_CORRUPT, "rank %d asked for what nobody can give", peer);
+    post(fabric, message);
+    return TUTTI_OK;
+}
+
+/* The message under way has all its bytes. */
+static tutti_status arrived(tutti_fabric *fabric, int peer)
+{
+    tutti_stream *stream = &fabric->streams[peer];
     tutti_message *target = stream->in.target;
     tutti_unexpected *early = stream->in.early;
     memset(&stream->in, 0, sizeof stream->in);
     if (target) {
         finish(fabric, target, TUTTI_OK);
+    } else if (early && early->context == TUTTI_SERVE_CONTEXT && early->tag == 0) {
+        return reply(fabric, peer, early);
     } else if (early && early->waiting) {
         memcpy(early->waiting->data, early->data, early->size);
         finish(fabric, early->waiting, TUTTI_OK);
@@ -164,6 +194,7 @@ static void arrived(tutti_fabric *fabric, tutti_stream *stream)
     } else if (early && early->unwanted) {
         drop_early(stream, early);
     }
+    return TUTTI_OK;
 }
 
 /* Up to 64 KiB of what was cancelled half way goes nowhere. */
@@ -197,7 +228,7 @@ static tutti_status pump_in(tutti_fabric *fabric, int peer)
             if (*have < size)
                 return TUTTI_OK;
         }
-        arrived(fabric, stream);
+        TUTTI_TRY(arrived(fabric, peer));
         if (!stream->posted.first)
             return TUTTI_OK;
     }
@@ -217,50 +248,53 @@ static bool expecting(const tutti_stream *stream)
     return stream->posted.first || stream->in.target || (stream->in.early && stream->in.matched);
 }
 
-static void pump(tutti_fabric *fabric, int peer)
+static void pump(tutti_fabric *fabric, int peer, bool hear)
 {
     tutti_stream *stream = &fabric->streams[peer];
     tutti_status status = TUTTI_OK;
     if (stream->sending.first)
         status = pump_out(fabric, peer);
-    if (status == TUTTI_OK && expecting(stream))
+    if (status == TUTTI_OK && (expecting(stream) || hear))
         status = pump_in(fabric, peer);
+    if (status == TUTTI_OK && stream->sending.first)
+        status = pump_out(fabric, peer); /* an answer */
     if (status != TUTTI_OK)
         fail_stream(fabric, stream, status);
 }
 
-static void progress_locked(tutti_fabric *fabric)
-{
-    for (int peer = 0; peer < fabric->size; peer++)
-        if (fabric->streams[peer].sending.first || expecting(&fabric->streams[peer]))
-            pump(fabric, peer);
-}
-
-void tutti__fabric_progress(tutti_fabric *fabric)
+static void progress(tutti_fabric *fabric, bool hear)
 {
     pthread_mutex_lock(&fabric->lock);
     int before = atomic_load(&fabric->pending);
-    progress_locked(fabric);
+    hear = hear && fabric->server.give;
+    for (int peer = 0; peer < fabric->size; peer++) {
+        const tutti_stream *stream = &fabric->streams[peer];
+        if (stream->sending.first || expecting(stream) ||
+            (hear && stream->engine && !stream->error))
+            pump(fabric, peer, hear);
+    }
     bool some = atomic_load(&fabric->pending) < before;
     pthread_mutex_unlock(&fabric->lock);
     if (some)
         tutti__fabric_kick(fabric);
 }
 
+void tutti__fabric_progress(tutti_fabric *fabric)
+{
+    progress(fabric, false);
+}
+
+void tutti__fabric_hear(tutti_fabric *fabric)
+{
+    progress(fabric, true);
+}
+
 void tutti__fabric_send(tutti_fabric *fabric, tutti_message *message)
 {
     tutti_stream *stream = &fabric->streams[message->peer];
-    message->done = 0;
-    message->status = TUTTI_OK;
-    atomic_store_explicit(&message->complete, false, memory_order_relaxed);
-    message->outgoing = true;
-    message->header.context = message->context;
-    message->header.tag = message->tag;
-    message->header.size = message->size | TUTTI_HEADER_MARK;
     pthread_mutex_lock(&fabric->lock);
-    atomic_fetch_add(&fabric->pending, 1);
     bool alone = !stream->sending.first;
-    push(&stream->sending, message);
+    post(fabric, message);
     tutti_status status = stream->error ? stream->error->status
                           : alone       ? pump_out(fabric, message->peer)
                                         : TUTTI_OK;

@@ -59,7 +59,7 @@ void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outg
     unsigned moved = atomic_load(&fabric->moved);
     if (descriptors == 0 && fabric->segment) {
         unsigned seen = tutti__segment_sleep_begin(fabric->segment);
-        tutti__fabric_progress(fabric);
+        tutti__fabric_hear(fabric);
         bool some = atomic_load(&fabric->pending) != before || atomic_load(&fabric->moved) != moved;
         tutti__segment_sleep_end(fabric->segment, seen, some ? 0 : ns);
     } else {
@@ -67,7 +67,7 @@ void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outg
             polled[descriptors++] = (struct pollfd){.fd = fabric->kick, .events = POLLIN};
         ns = (rings || fabric->kick < 0) && ns > mixed_slice_ns ? mixed_slice_ns : ns;
         struct timespec timeout = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-        tutti__fabric_progress(fabric);
+        tutti__fabric_hear(fabric);
         if (atomic_load(&fabric->pending) == before && atomic_load(&fabric->moved) == moved &&
             ppoll(polled, (nfds_t)descriptors, &timeout, NULL) > 0 && fabric->kick >= 0 &&
             polled[descriptors - 1].revents)

@@ -53,7 +53,9 @@ tutti_status tutti__team_close(tutti_team *team)
     for (int i = 0; team->inner && i < team->local; i++)
         tutti_comm_close(team->inner[i]);
     tutti__team_trace_close(team);
+    tutti__team_unshow(team);
     tutti_status status = tutti_comm_close(team->world);
+    tutti__team_shown_free(team->shown);
     for (int i = 0; team->compressors && i < team->local; i++) {
         for (size_t k = 0; k < team->compressors[i].count; k++)
             tutti_compressor_free(team->compressors[i].entries[k].value);

@@ -4,6 +4,7 @@
 #define TUTTI_DIST_TEAM_H
 
 #include "base/container.h"
+#include "state/state.h"
 #include "tutti/comm.h"
 
 typedef struct tutti_team {
@@ -23,6 +24,7 @@ typedef struct tutti_team {
     bool traced;                      /* processes join their traces in the end */
     struct tutti_error *over;         /* [local]: why a replica's code has no more to exchange */
     struct tutti_team_diary *diaries; /* [local], of meetings: account.c; NULL: none are kept */
+    struct tutti_team_shown *shown;   /* states of which others may read: team_owned.c; or NULL */
 } tutti_team;
 
 /* `world` may be NULL; it is taken over, also on failure. */
@@ -81,6 +83,15 @@ enum { TUTTI_TEAM_PARTS = 64 }; /* replicas at most */
 tutti_status tutti__team_reduce_parts(tutti_team *team, int local, float *message, int64_t count,
                                       int cut_count, const tutti_team_cut *cuts,
                                       const tutti_team_call *call);
+/* ---- team_owned.c ---- */
+/* Processes update parts of this state's variables: from now on they may ask for each other's. All
+ * do this in the same order; again is fine. */
+tutti_status tutti__team_show(tutti_team *team, tutti_state *state);
+/* The state goes: what others may want of it stays with the team. */
+void tutti__team_hide(tutti_team *team, tutti_state *state); /* NULL is fine */
+/* When all processes have come here nobody asks any more; until then this one answers. */
+void tutti__team_unshow(tutti_team *team);
+void tutti__team_shown_free(struct tutti_team_shown *shown); /* NULL is fine */
 /* Starts it and returns, where the replicas are processes; the memory must stay. Elsewhere, and
  * when too many are under way, it is done at once. */
 tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,

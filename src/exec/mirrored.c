@@ -24,6 +24,7 @@ tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int 
         return tutti_fail(TUTTI_INVALID, "there is no copy %d of this variable", local);
     const char *name = tutti__str(variable.node, "shared_name");
     tutti_state_variable *found = tutti__state_find(state, name[0] ? name : variable.node->name);
+    TUTTI_TRY(tutti__variable_whole(state, found));
     tutti_tensor *value = tutti__piece_acquire(state, found->pieces.data[local]), *host;
     if (!value)
         return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value on %s",

@@ -57,71 +57,8 @@ static tutti_node *partner(const chooser *c, int i, const tutti_node *node)
 
 static tutti_status set_part(tutti_graph *graph, tutti_node *node, int part, int parts)
 {
-    tutti_attr *attrs = (void *)tutti__arena_bytes(&graph->arena, node->attrs,
-                                                   (size_t)node->attr_count * sizeof *node->attrs);
-    if (!attrs)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    for (int i = 0; i < node->attr_count; i++) {
-        if (strcmp(attrs[i].name, "part") == 0)
-            attrs[i].value.i = part;
-        if (strcmp(attrs[i].name, "parts") == 0)
-            attrs[i].value.i = parts;
-    }
-    node->attrs = attrs;
-    return TUTTI_OK;
-}
-
-/* Where an update's gradient comes from, if nobody else takes it: an output of a bucket's sum. */
-static tutti_edge bucket_of(const tutti_graph *graph, const tutti_node *update)
-{
-    tutti_update_layout at =
-        tutti__update_layout(update->op, update->attrs, update->attr_count, update->input_count);
-    tutti_edge edge = update->inputs[at.gradient], none = {0};
-    for (;;) {
-        int uses = 0;
-        for (size_t n = 0; n < graph->nodes.count; n++)
-            for (int i = 0; i < graph->nodes.data[n]->input_count; i++)
-                uses += graph->nodes.data[n]->inputs[i].node == edge.node &&
-                        graph->nodes.data[n]->inputs[i].index == edge.index;
-        for (size_t i = 0; i < graph->results.count; i++)
-            uses += graph->results.data[i].node == edge.node;
-        if (uses != 1)
-            return none;
-        if (!(edge.node->op->flags & TUTTI_OP_VIEW) || edge.node->input_count == 0)
-            break;
-        edge = edge.node->inputs[0];
-    }
-    const tutti_node *sum = edge.node;
-    bool plain = tutti__is(sum, "all_reduce_many") && strcmp(tutti__str(sum, "op"), "sum") == 0 &&
-                 tutti__str(sum, "wire")[0] == 0 && tutti__int(sum, "starts") == 0 &&
-                 tutti__edge_type(edge)->dtype == TUTTI_F32;
-    return plain ? edge : none;
-}
-
-/* Output `index` of a sum is wanted in parts. */
-static tutti_status cut_output(tutti_graph *graph, tutti_node *sum, int64_t index)
-{
-    tutti_attr *attrs = (void *)tutti__arena_bytes(&graph->arena, sum->attrs,
-                                                   (size_t)sum->attr_count * sizeof *sum->attrs);
-    for (int i = 0; attrs && i < sum->attr_count; i++) {
-        if (strcmp(attrs[i].name, "cut") != 0)
-            continue;
-        int count = attrs[i].count, at = count;
-        int64_t *list = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *list);
-        if (!list)
-            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-        for (; at > 0 && attrs[i].value.ints[at - 1] > index; at--)
-            list[at] = attrs[i].value.ints[at - 1];
-        list[at] = index;
-        for (int k = 0; k < at; k++)
-            list[k] = attrs[i].value.ints[k];
-        attrs[i].value.ints = list;
-        attrs[i].count = count + 1;
-    }
-    if (!attrs)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    sum->attrs = attrs;
-    return TUTTI_OK;
+    TUTTI_TRY(tutti__parts_set(graph, node, "part", part));
+    return tutti__parts_set(graph, node, "parts", parts);
 }
 
 /* Gradients need not be whole either, where their sum is made by these devices alone. */
@@ -129,7 +66,7 @@ static tutti_status cut_gradients(chooser *c, tutti_node **updates)
 {
     tutti_edge first = {0};
     for (int i = 0; c->alone && i < c->parts; i++) {
-        tutti_edge edge = bucket_of(c->pieces[i]->graph, updates[i]);
+        tutti_edge edge = tutti__parts_sum_of(c->pieces[i]->graph, updates[i]);
         first = i == 0 ? edge : first;
         if (!edge.node || edge.index != first.index ||
             edge.node->output_count != first.node->output_count ||
@@ -137,8 +74,8 @@ static tutti_status cut_gradients(chooser *c, tutti_node **updates)
             return TUTTI_OK;
     }
     for (int i = 0; c->alone && i < c->parts; i++) {
-        tutti_edge edge = bucket_of(c->pieces[i]->graph, updates[i]);
-        TUTTI_TRY(cut_output(c->pieces[i]->graph, edge.node, edge.index));
+        tutti_edge edge = tutti__parts_sum_of(c->pieces[i]->graph, updates[i]);
+        TUTTI_TRY(tutti__parts_cut_output(c->pieces[i]->graph, edge.node, edge.index));
     }
     return TUTTI_OK;
 }

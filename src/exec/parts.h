@@ -25,9 +25,26 @@ typedef struct tutti_parts_look {
 tutti_status tutti__parts_look(const tutti_graph *graph, int64_t least, tutti_parts_look *ret);
 void tutti__parts_look_free(tutti_parts_look *look); /* zeroed is fine */
 
+/* ---- parts_cut.c ---- */
+/* A node's attribute that is a number. */
+tutti_status tutti__parts_set(tutti_graph *graph, tutti_node *node, const char *name,
+                              int64_t value);
+/* Where an update's gradient comes from, if nobody else takes it: an output of a bucket's sum; else
+ * its node is NULL. */
+tutti_edge tutti__parts_sum_of(const tutti_graph *graph, const tutti_node *update);
+/* Output `index` of a sum is wanted in parts. */
+tutti_status tutti__parts_cut_output(tutti_graph *graph, tutti_node *sum, int64_t index);
+
 /* Cuts the updates that can be cut on all devices of the strategy, and notes in the plan whose
  * memory they share. */
 tutti_status tutti__parts_choose(tutti_state *state, const tutti_strategy *strategy, int count,
+                                 tutti_piece_graph *pieces, tutti_plan *plan);
+
+/* ---- owned.c ---- */
+/* Processes share the updates as devices do: the sum of a bucket goes to each in part, each updates
+ * the elements that it has, and then all get the new values of all. An optimizer's slots stay with
+ * whoever updates them (tutti__variable_owned). */
+tutti_status tutti__owned_choose(tutti_state *state, const tutti_strategy *strategy, int count,
                                  tutti_piece_graph *pieces, tutti_plan *plan);
 
 #endif

@@ -128,6 +128,9 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
     if (status == TUTTI_OK)
         status = tutti__parts_choose(tutti__engine_state(engine), options->strategy, count, pieces,
                                      plan);
+    if (status == TUTTI_OK)
+        status = tutti__owned_choose(tutti__engine_state(engine), options->strategy, count, pieces,
+                                     plan);
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         status = compile_piece(engine, options, &pieces[i], &plan->pieces[i], plan);
         plan->piece_count = i + 1;
@@ -258,7 +261,7 @@ static const char *collective_text(tutti_arena *arena, const tutti_node *node)
 /* Processes that are to meet in this program say in what, before they do: device by device, since
  * each has an order of its own, and what of two devices stands first depends on the process. */
 static tutti_status agree(const tutti_engine_options *options, const tutti_ask *request,
-                          int64_t batch, const tutti_graph *graph)
+                          int64_t batch, const tutti_graph *graph, int64_t owned)
 {
     tutti_comm *world = options->strategy && options->strategy->team && !request->device
                             ? options->strategy->team->world
@@ -276,7 +279,10 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
             ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
         }
     const char *rows = tutti__arena_format(&arena, "batch of %lld rows", (long long)batch);
+    const char *shared =
+        tutti__arena_format(&arena, "updates of %lld elements in parts", (long long)owned);
     ok = ok && (texts.count == 0 || (rows && TUTTI_VEC_PUSH(&texts, rows)));
+    ok = ok && (texts.count == 0 || (shared && TUTTI_VEC_PUSH(&texts, shared)));
     tutti_status status = ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     if (ok && texts.count > 0)
         status = tutti_comm_agree(world, "program of the step", texts.data, (int64_t)texts.count, 0,
@@ -314,7 +320,7 @@ static tutti_status create(tutti_engine *engine, const tutti_engine_options *opt
     if (status == TUTTI_OK)
         status = compile(engine, options, request, batch, &job, plan);
     if (status == TUTTI_OK)
-        status = agree(options, request, batch, job);
+        status = agree(options, request, batch, job, plan->owned);
     tutti_graph_destroy(job);
     if (status != TUTTI_OK)
         tutti__plan_release(plan);

@@ -29,6 +29,7 @@ typedef struct tutti_plan {
      * one memory between them when the commit begins. */
     TUTTI_VEC(tutti_piece *) shared;
     int parts;
+    int64_t owned; /* elements whose updates the job's processes share; all have the same */
     /* Rest of a graph whose shapes depend on data; rest NULL: there is none. The rest is fed with
      * the first segment's results (rest_feeds[i] takes result i) and gives some of the fetches. */
     tutti_graph *rest;

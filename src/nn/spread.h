@@ -22,6 +22,10 @@ tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_mos
  * Within a fit only the first one comes here, and nobody waits. */
 tutti_status tutti__model_saved(const tutti_model *model, tutti_status status);
 
+/* Slots of which each process updates a part become whole on all: at the end of a training, on all
+ * processes. */
+tutti_status tutti__model_settle(const tutti_model *model);
+
 /* Iterators opened between these give this process's rows only, where the pipeline can. */
 tutti_status tutti__rows_begin(const tutti_model *model, tutti_dataset *data, bool evaluates);
 /* Are there as many steps as the dataset has elements? Not where processes read apart. */

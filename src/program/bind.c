@@ -36,12 +36,39 @@ tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device
     return tutti__state_piece(state, variable, device->name, device->memory, ret);
 }
 
+/* Whether elements are missing that the program wants. Of a variable that lies in parts with
+ * several processes the own part is enough to update it. */
+static bool misses(const tutti_program_variable *variable)
+{
+    const tutti_state_variable *all = variable->piece->variable;
+    if (all->held == TUTTI_HELD_WHOLE || !(variable->read || (variable->updated && variable->keep)))
+        return false;
+    return variable->read || variable->owned.parts == 0 ||
+           !tutti__variable_is_owned(all, &variable->owned);
+}
+
+/* Values may be taken, and all are there that the program wants. */
+static tutti_status read_begin(const tutti_program *program, tutti_state *state)
+{
+    for (;;) {
+        tutti_state_variable *missed = NULL;
+        tutti__state_read_begin(state);
+        for (int v = 0; v < program->variable_count && !missed; v++)
+            if (misses(&program->variables[v]))
+                missed = program->variables[v].piece->variable;
+        if (!missed)
+            return TUTTI_OK;
+        tutti__state_read_end(state);
+        TUTTI_TRY(tutti__variable_whole(state, missed));
+    }
+}
+
 tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state,
                                      tutti_tensor **ret_snapshots)
 {
     if (program->variable_count == 0)
         return TUTTI_OK;
-    tutti__state_read_begin(state);
+    TUTTI_TRY(read_begin(program, state));
     for (int v = 0; v < program->variable_count; v++)
         ret_snapshots[v] = tutti__piece_take(program->variables[v].piece);
     tutti__state_read_end(state);

@@ -1,7 +1,8 @@
 /* program.h: a partition as instructions: kernel calls on values at arena offsets.
  *
  * Invariants:
- *  1. Instructions before commit_at change no state; those from commit_at on do not fail.
+ *  1. Instructions before commit_at change no state; those from commit_at on do not fail, but for
+ *     gather_updates, which meets other processes.
  *  2. Two values share arena bytes only if every use of the one happens before the making of the
  *     other: by the order of one stream, or by tokens between streams.
  *  3. No per-step host value is compiled in.
@@ -54,6 +55,8 @@ typedef struct tutti_program_variable {
     bool keep;    /* the update needs the old value */
     int sharers; /* so many devices, this one among them, each update a part of it in one commit and
                     one memory: whoever begins the commit sees to that (tutti__pieces_share); 0 */
+    tutti_own_part owned; /* of elements that processes update, each its part; parts 0: none */
+    bool gathered;        /* then all get all of them in the same commit */
 } tutti_program_variable;
 
 typedef struct tutti_program_result {

@@ -9,6 +9,22 @@ static tutti_status no_memory(void)
     return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
 }
 
+/* Whether others update a part of the variable that a node updates. */
+static void mark_parts(const tutti_node *node, tutti_program_variable *variable)
+{
+    const tutti_attr *parts = tutti_attr_find(node->attrs, node->attr_count, "parts"),
+                     *bucket = tutti_attr_find(node->attrs, node->attr_count, "bucket");
+    if (tutti__is(node, "gather_updates"))
+        variable->gathered = true;
+    else if (bucket && bucket->value.i > 0)
+        variable->owned = (tutti_own_part){.bucket = bucket->value.i,
+                                           .offset = tutti__int(node, "offset"),
+                                           .part = (int)tutti__int(node, "part"),
+                                           .parts = (int)tutti__int(node, "parts")};
+    else if (parts && parts->value.i > 1)
+        variable->sharers = (int)parts->value.i;
+}
+
 void tutti__order_mark_updates(tutti_order *o)
 {
     for (size_t n = 0; n < o->node_count; n++) {
@@ -23,9 +39,7 @@ void tutti__order_mark_updates(tutti_order *o)
             tutti_program_variable *variable = &o->program->variables[value->slot];
             if (!variable->updated) /* what the first update does not need, nobody sees */
                 variable->keep = !(node->op->flags & TUTTI_OP_OVERWRITES);
-            const tutti_attr *parts = tutti_attr_find(node->attrs, node->attr_count, "parts");
-            if (parts && parts->value.i > 1)
-                variable->sharers = (int)parts->value.i;
+            mark_parts(node, variable);
             variable->updated = true;
             o->program->updates = true;
         }
@@ -199,7 +213,7 @@ bool tutti__fails_late(const tutti_graph *graph, const bool *late)
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
         if (!late[n] || !(node->op->flags & risky) || tutti__is(node, "send") ||
-            tutti__is(node, "recv"))
+            tutti__is(node, "recv") || tutti__is(node, "gather_updates"))
             continue;
         if (!(node->op->flags & TUTTI_OP_UPDATES) || !was_checked(graph, late, node))
             return true;

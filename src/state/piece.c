@@ -66,6 +66,11 @@ tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variab
 {
     pthread_mutex_lock(&state->lock);
     tutti_piece *piece = tutti__piece_find(variable, device);
+    pthread_mutex_unlock(&state->lock);
+    if (!piece)
+        TUTTI_TRY(tutti__variable_whole(state, variable));
+    pthread_mutex_lock(&state->lock);
+    piece = tutti__piece_find(variable, device);
     tutti_status status = piece ? TUTTI_OK : make_piece(variable, device, memory, &piece);
     if (status == TUTTI_OK && !piece->value)
         status = tutti__piece_expected(state, piece);
@@ -169,5 +174,6 @@ void tutti__piece_replace(tutti_state *state, tutti_piece *piece, tutti_tensor *
     piece->value = value;
     pthread_mutex_unlock(&state->lock);
     piece->variable->version++;
+    piece->variable->held = TUTTI_HELD_WHOLE;
     tutti_tensor_release(old);
 }

@@ -96,10 +96,27 @@ static tutti_tensor *value_of(const tutti_state_variable *variable)
     return NULL;
 }
 
+/* Between two commits, with all variables whole; a step of another thread may come between. */
+static tutti_status begin_whole(tutti_state *state)
+{
+    for (;;) {
+        bool whole = true;
+        TUTTI_TRY(tutti__state_whole(state));
+        tutti__state_read_begin(state);
+        for (size_t i = 0; whole && i < state->variables.count; i++) {
+            const tutti_state_variable *variable = state->variables.entries[i].value;
+            whole = variable->held == TUTTI_HELD_WHOLE;
+        }
+        if (whole)
+            return TUTTI_OK;
+        tutti__state_read_end(state);
+    }
+}
+
 tutti_status tutti__snapshot_take(tutti_state *state, tutti_snapshot *ret)
 {
     tutti_snapshot snapshot = {0};
-    tutti__state_read_begin(state);
+    TUTTI_TRY(begin_whole(state));
     size_t most = state->variables.count + state->expected.count;
     snapshot.entries = calloc(most + 1, sizeof *snapshot.entries);
     bool ok = snapshot.entries != NULL;

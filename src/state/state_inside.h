@@ -13,7 +13,8 @@ struct tutti_state {
     tutti_map variables;  /* name → tutti_state_variable */
     tutti_map queues;     /* name → tutti_queue */
     bool queues_apart;    /* they are no part of snapshots, nor restored */
-    tutti_map expected;   /* name → tutti_tensor on the host, or NULL once taken */
+    tutti_state_fetch fetch;
+    tutti_map expected; /* name → tutti_tensor on the host, or NULL once taken */
 };
 
 /* NULL when the device holds none. Under the lock. */

@@ -43,6 +43,97 @@ TUTTI_TEST(state_writes_in_place_unless_somebody_holds_the_value)
     tutti__state_destroy(state);
 }
 
+/* Another process's elements, as often as they are asked for; `late` times a step comes between. */
+typedef struct peers {
+    int asked, late;
+    bool gone;
+} peers;
+
+static tutti_status fetch(void *context, const tutti_state_variable *variable,
+                          const tutti_own_part *owned, uint64_t stamp, float *ret_elements,
+                          tutti_own_range *ret_own, bool *ret_done)
+{
+    peers *o = context;
+    CHECK_INT(owned->part, 1);
+    CHECK_INT(stamp, 1);
+    *ret_own = (tutti_own_range){2, 3};
+    if (o->gone)
+        return tutti_fail(TUTTI_CLOSED, "%s: nobody is there", variable->name);
+    for (int i = 0; i < 4; i++)
+        ret_elements[i] = (float)(10 + i);
+    *ret_done = ++o->asked > o->late;
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(state_asks_others_for_what_they_updated)
+{
+    tutti_state *state;
+    tutti_tensor *value;
+    tutti_snapshot snapshot;
+    peers others = {.late = 2};
+    CHECK_OK(tutti__state_create(&state));
+    tutti_piece *piece = make(state, "m", 4);
+    write(state, piece, false, 1);
+    tutti_state_variable *variable = piece->variable;
+    tutti__state_commit_begin(state);
+    tutti__piece_own(state, piece, &(tutti_own_part){.bucket = 64, .part = 1, .parts = 2});
+    CHECK_OK(tutti__piece_write(state, piece, true, &value));
+    for (int i = 0; i < 4; i++)
+        tutti_tensor_set(value, i, i);
+    variable->held = TUTTI_HELD_IN_PARTS;
+    tutti__state_commit_end(state);
+    CHECK_STATUS(tutti__variable_get(state, variable, &value), TUTTI_CLOSED);
+    tutti__state_set_fetch(state, &(tutti_state_fetch){fetch, &others});
+    others.gone = true;
+    CHECK_STATUS(tutti__snapshot_take(state, &snapshot), TUTTI_CLOSED);
+    others.gone = false;
+    CHECK_OK(tutti__state_claim(state, 1, &variable, TUTTI_NO_DEADLINE)); /* no reason to wait */
+    CHECK_OK(tutti__snapshot_take(state, &snapshot));
+    tutti__state_unclaim(state, 1, &variable);
+    CHECK_INT(others.asked, 3);
+    CHECK_OK(tutti__variable_get(state, variable, &value)); /* it is whole now */
+    CHECK_INT(others.asked, 3);
+    for (int i = 0; i < 4; i++) {
+        CHECK_NEAR(tutti_tensor_get(value, i), i == 2 ? 2 : 10 + i, 0);
+        CHECK_NEAR(tutti_tensor_get(snapshot.entries[0].value, i), i == 2 ? 2 : 10 + i, 0);
+    }
+    tutti__snapshot_release(&snapshot);
+    variable->held = TUTTI_HELD_TORN;
+    tutti_tensor *none;
+    CHECK_STATUS(tutti__variable_get(state, variable, &none), TUTTI_CLOSED);
+    CHECK_CONTAINS(tutti_error_message(), "checkpoint");
+    CHECK_OK(tutti__variable_set(state, variable, value)); /* as a checkpoint does */
+    tutti_tensor_release(value);
+    CHECK_OK(tutti__variable_get(state, variable, &value));
+    tutti_tensor_release(value);
+    tutti__state_destroy(state);
+}
+
+/* What others get: bytes of a step that all have made, or nothing. */
+TUTTI_TEST(state_gives_its_part_as_of_a_step)
+{
+    tutti_state *state;
+    float two[2];
+    bool found;
+    CHECK_OK(tutti__state_create(&state));
+    tutti_piece *piece = make(state, "m", 4);
+    tutti_tensor *value = write(state, piece, false, 1);
+    uint64_t name = tutti__hash_string(0, "m");
+    for (int i = 0; i < 4; i++)
+        tutti_tensor_set(value, i, i);
+    CHECK(!tutti__variable_give(state, name, 0, 0, 8, two, &found) && !found);
+    tutti__state_commit_begin(state);
+    tutti__piece_own(state, piece, &(tutti_own_part){.bucket = 64, .part = 1, .parts = 2});
+    tutti__state_commit_end(state);
+    CHECK(tutti__variable_give(state, name, 1, 8, 8, two, &found) && found);
+    CHECK_NEAR(two[0], 2, 0);
+    CHECK_NEAR(two[1], 3, 0);
+    CHECK(!tutti__variable_give(state, name, 2, 8, 8, two, &found) && found);
+    CHECK(!tutti__variable_give(state, name, 1, 12, 8, two, &found) && found);
+    CHECK(!tutti__variable_give(state, name + 1, 1, 0, 8, two, &found) && !found);
+    tutti__state_destroy(state);
+}
+
 TUTTI_TEST(state_says_what_does_not_fit)
 {
     tutti_state *state;

@@ -29,7 +29,7 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
                                  tutti_tensor **ret)
 {
     tutti_tensor *value = NULL;
-    tutti__state_read_begin(state);
+    TUTTI_TRY(tutti__variable_read_begin(state, variable));
     for (size_t i = 0; i < variable->pieces.count && !value; i++)
         value = tutti__piece_take(variable->pieces.data[i]);
     tutti_tensor *expected = tutti__map_get(&state->expected, variable->name);
@@ -62,6 +62,7 @@ static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tens
 {
     tutti_tensor *to;
     TUTTI_TRY(tutti__piece_write(state, piece, false, &to));
+    piece->variable->held = TUTTI_HELD_WHOLE;
     if (piece->memory->host_visible)
         return tutti_tensor_copy(to, host);
     size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));

@@ -148,7 +148,9 @@ static void take_all(const tutti_collective *c, const void *const *pieces, size_
         size_t bytes = block(c, r);
         size_t part = offset < bytes ? bytes - offset : 0;
         part = part < size ? part : size;
-        if (r != c->rank || out != c->in)
+        if (c->into && r != c->rank)
+            c->into->place(c->into->context, r, offset, pieces[r], part);
+        else if (r != c->rank || out != c->in)
             memmove(out + offset, r == c->rank ? (const char *)c->in + offset : pieces[r], part);
         out += bytes;
     }
@@ -156,6 +158,7 @@ static void take_all(const tutti_collective *c, const void *const *pieces, size_
 
 static tutti_status all_gather(tutti_collective *c)
 {
+    c->placed = c->into != NULL;
     return pull_run(&(pull){c, c->in, block, take_all});
 }
 
@@ -246,8 +249,50 @@ static void take_reduce_scatter(const tutti_collective *c, const void *const *pi
         fold_pieces(c, pieces, at, to, bytes);
 }
 
+/* In the slots stand addresses, and what is common where it fits. */
+static bool read_notices(const tutti_collective *c, bool carries)
+{
+    tutti_area *area = c->comm->area;
+    bool all = true;
+    for (int r = 0; r < area->size; r++) {
+        notice theirs;
+        const char *slot = tutti__area_slot(area, r)->payload;
+        memcpy(&theirs, slot, sizeof theirs);
+        all &= theirs.address != 0;
+        area->inputs[r] = theirs.address ? tutti__direct_pointer(area, theirs.address) : NULL;
+        area->outputs[r] = (void *)(uintptr_t)(slot + sizeof theirs);
+    }
+    if (carries)
+        c->fold(c->common->data, (const void *const *)area->outputs, c->size, c->common->count);
+    return all;
+}
+
+/* One phase: each rank reads what is its own of the others', and nobody writes there before all
+ * have met again. */
+static tutti_status reduce_scatter_common(tutti_collective *c)
+{
+    tutti_area *area = c->comm->area;
+    size_t bytes = (size_t)c->count * c->element, all = bytes * (size_t)c->size;
+    size_t common = (size_t)c->common->count * c->element;
+    notice own = {.address = tutti__direct_address(area, c->in, all)};
+    char *slot = tutti__area_next(area);
+    c->common->done = sizeof own + common <= TUTTI_SLOT_PAYLOAD;
+    memcpy(slot, &own, sizeof own);
+    if (c->common->done)
+        memcpy(slot + sizeof own, c->common->data, common);
+    tutti__area_arrive(area);
+    TUTTI_TRY(tutti__area_await_all(area, c->deadline_ns));
+    if (!read_notices(c, c->common->done))
+        return pull_staged(&(pull){c, c->in, all_blocks, take_reduce_scatter}, all);
+    if (bytes > 0)
+        fold_pieces(c, area->inputs, bytes * (size_t)c->rank, 0, bytes);
+    return TUTTI_OK;
+}
+
 static tutti_status reduce_scatter(tutti_collective *c)
 {
+    if (c->common && c->reduction == TUTTI_SUM)
+        return reduce_scatter_common(c);
     return pull_run(&(pull){c, c->in, all_blocks, take_reduce_scatter});
 }
 

@@ -104,6 +104,19 @@ static void give_shared_back(const tutti_program *program, tutti_cpu_frame *f)
         }
 }
 
+/* What the memory of variables holds after the commit. */
+static void note_held(const tutti_program *program, tutti_status status)
+{
+    for (int v = 0; v < program->variable_count; v++) {
+        const tutti_program_variable *variable = &program->variables[v];
+        bool in_parts = variable->owned.parts > 0 && !variable->gathered;
+        if (variable->updated)
+            variable->piece->variable->held = status != TUTTI_OK ? TUTTI_HELD_TORN
+                                              : in_parts         ? TUTTI_HELD_IN_PARTS
+                                                                 : TUTTI_HELD_WHOLE;
+    }
+}
+
 static tutti_status commit(const tutti_cpu_executable *e, tutti_cpu_frame *f, tutti_run *run)
 {
     const tutti_program *program = e->program;
@@ -118,7 +131,12 @@ static tutti_status commit(const tutti_cpu_executable *e, tutti_cpu_frame *f, tu
             TUTTI_TRY(tutti__piece_write(run->state, variable->piece, variable->keep, &value));
         tutti__cpu_patch_set(&f->variables[v], tutti_tensor_data(value));
     }
-    TUTTI_TRY(execute(e, f, program->commit_at, program->instruction_count));
+    for (int v = 0; v < program->variable_count; v++)
+        if (program->variables[v].owned.parts > 0)
+            tutti__piece_own(run->state, program->variables[v].piece, &program->variables[v].owned);
+    tutti_status status = execute(e, f, program->commit_at, program->instruction_count);
+    note_held(program, status);
+    TUTTI_TRY(status);
     for (int v = 0; v < program->variable_count; v++) /* kernels moved elements, not their bytes */
         if (program->variables[v].updated &&
             program->variables[v].piece->type.dtype == TUTTI_STRING)

@@ -46,6 +46,8 @@ static void end_run(tutti_whole_run *r)
 static tutti_status take_values(tutti_whole_run *r)
 {
     const tutti_whole_executable *e = r->executable;
+    for (int v = 0; v < e->variable_count; v++)
+        TUTTI_TRY(tutti__variable_whole(r->run->state, e->variables[v].piece->variable));
     tutti__state_read_begin(r->run->state);
     for (int v = 0; v < e->variable_count; v++)
         r->before[v] = tutti__piece_take(e->variables[v].piece);

@@ -57,63 +57,6 @@ static tutti_dtype wire_of(const tutti_call *call)
                                       : TUTTI_F32;
 }
 
-/* A bucket is one message: its values one behind the other, each at a multiple of 64 bytes.
- * Programs on the CPU keep them so; for others it is put together here. */
-typedef struct message {
-    const tutti_call *call;
-    size_t bytes;
-    char *memory;
-    bool staged;
-} message;
-
-static size_t value_bytes(const tutti_view *view)
-{
-    return (size_t)tutti_view_count(view) * tutti_dtype_size(view->dtype);
-}
-
-static size_t padded(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
-static tutti_status message_open(const tutti_call *call, message *m)
-{
-    *m = (message){.call = call};
-    for (int i = 0; i < call->output_count; i++) {
-        const tutti_view *out = &call->outputs[i];
-        size_t bytes = value_bytes(out);
-        if (bytes == 0)
-            continue;
-        if (m->bytes == 0)
-            m->memory = out->data;
-        m->staged = m->staged || (char *)out->data != m->memory + m->bytes;
-        m->bytes += padded(bytes);
-    }
-    if (m->staged && !(m->memory = calloc(1, m->bytes)))
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
-    size_t at = 0;
-    for (int i = 0; i < call->input_count; i++) {
-        size_t bytes = value_bytes(&call->inputs[i]);
-        if (bytes && call->inputs[i].data != m->memory + at)
-            memcpy(m->memory + at, call->inputs[i].data, bytes);
-        at += padded(bytes);
-    }
-    return TUTTI_OK;
-}
-
-static void message_close(message *m)
-{
-    size_t at = 0;
-    for (int i = 0; m->staged && i < m->call->output_count; i++) {
-        size_t bytes = value_bytes(&m->call->outputs[i]);
-        if (bytes)
-            memcpy(m->call->outputs[i].data, m->memory + at, bytes);
-        at += padded(bytes);
-    }
-    if (m->staged)
-        free(m->memory);
-}
-
 static const char *compression_of(const tutti_call *call)
 {
     const tutti_attr *wire = tutti_attr_find(call->attrs, call->attr_count, "wire");
@@ -122,7 +65,7 @@ static const char *compression_of(const tutti_call *call)
 }
 
 /* Value by value: each is compressed in its own shape. */
-static tutti_status reduce_compressed(const tutti_call *call, message *m,
+static tutti_status reduce_compressed(const tutti_call *call, tutti_bucket *m,
                                       tutti_team_meeting *meeting, const char *compression)
 {
     size_t at = 0;
@@ -136,13 +79,13 @@ static tutti_status reduce_compressed(const tutti_call *call, message *m,
             TUTTI_TRY(tutti__team_compressed(meeting->team, meeting->local, compression, key,
                                              out->rank, out->dims,
                                              (float *)(void *)(m->memory + at), &meeting->call));
-        at += padded(value_bytes(out));
+        at += tutti__bucket_bytes(out);
     }
     return TUTTI_OK;
 }
 
 /* Of the values in attribute "cut" only what the device's updates take. */
-static tutti_status reduce_parts(const tutti_call *call, const message *m,
+static tutti_status reduce_parts(const tutti_call *call, const tutti_bucket *m,
                                  tutti_team_meeting *meeting, const tutti_attr *cut)
 {
     tutti_team_cut *cuts = calloc((size_t)cut->count, sizeof *cuts);
@@ -158,7 +101,7 @@ static tutti_status reduce_parts(const tutti_call *call, const message *m,
                                  &cuts[found].end);
             found++;
         }
-        at += padded(value_bytes(&call->outputs[i]));
+        at += tutti__bucket_bytes(&call->outputs[i]);
     }
     tutti_status status =
         tutti__team_reduce_parts(meeting->team, meeting->local, (float *)(void *)m->memory,
@@ -170,11 +113,11 @@ static tutti_status reduce_parts(const tutti_call *call, const message *m,
 tutti_status tutti__call_reduce(const tutti_call *call)
 {
     tutti_team_meeting meeting;
-    message m;
+    tutti_bucket m;
     if (tutti__call_int(call, "size") == 1)
         return call->op->reference(call);
     TUTTI_TRY(tutti__team_begin(call, &meeting));
-    TUTTI_TRY(message_open(call, &m));
+    TUTTI_TRY(tutti__bucket_open(call->output_count, call->inputs, call->outputs, &m));
     tutti_dtype dtype = call->inputs[0].dtype;
     int64_t count = (int64_t)(m.bytes / tutti_dtype_size(dtype));
     if (call->output_count == 1) /* nothing follows that would have to be aligned */
@@ -185,7 +128,9 @@ tutti_status tutti__call_reduce(const tutti_call *call)
     const tutti_attr *starts = tutti_attr_find(call->attrs, call->attr_count, "starts");
     const tutti_attr *cut = tutti_attr_find(call->attrs, call->attr_count, "cut");
     tutti_status status = TUTTI_OK;
-    if (cut && cut->count > 0)
+    if (cut && cut->count > 0 && meeting.team->world)
+        status = tutti__reduce_owned(call, &m, &meeting, cut);
+    else if (cut && cut->count > 0)
         status = reduce_parts(call, &m, &meeting, cut);
     else if (compression)
         status = reduce_compressed(call, &m, &meeting, compression);
@@ -198,6 +143,6 @@ tutti_status tutti__call_reduce(const tutti_call *call)
         status = tutti__team_all_reduce(meeting.team, meeting.local, 1, &piece, dtype,
                                         tutti__reduction_of(call->attrs, call->attr_count),
                                         &meeting.call);
-    message_close(&m);
+    tutti__bucket_close(&m);
     return tutti__team_done(call, &meeting, status, (int64_t)m.bytes);
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "ops/comm/comm.h"
 #include "tables/update_rule.h"
 
 static const tutti_update_rule *rule_of(const tutti_op *op)
@@ -55,6 +56,8 @@ static tutti_status check_part(const tutti_infer *node, const tutti_update_layou
 {
     const tutti_attr *part = tutti_attr_find(node->attrs, node->attr_count, "part"),
                      *parts = tutti_attr_find(node->attrs, node->attr_count, "parts");
+    if (tutti__update_owned(node->attrs, node->attr_count) && (!parts || parts->value.i < 1))
+        return RULE_FAIL(node, TUTTI_INVALID, "it is in a bucket, of which it has no part");
     if (!part || !parts || (part->value.i == 0 && parts->value.i == 0))
         return TUTTI_OK;
     if (part->value.i < 0 || part->value.i >= parts->value.i || parts->value.i > INT16_MAX)
@@ -137,12 +140,24 @@ void tutti__update_bounds(int64_t count, int64_t part, int64_t parts, int64_t *r
     *ret_end = part + 1 < parts ? units * (part + 1) / parts * UNIT : count;
 }
 
+bool tutti__update_owned(const tutti_attr *attrs, int attr_count)
+{
+    const tutti_attr *bucket = tutti_attr_find(attrs, attr_count, "bucket");
+    return bucket && bucket->value.i > 0;
+}
+
 void tutti__update_part(const tutti_attr *attrs, int attr_count, int64_t count, int64_t *ret_first,
                         int64_t *ret_end)
 {
     const tutti_attr *part = tutti_attr_find(attrs, attr_count, "part"),
                      *parts = tutti_attr_find(attrs, attr_count, "parts");
     bool cut = part && parts && parts->value.i > 1;
+    if (tutti__update_owned(attrs, attr_count)) {
+        tutti__owned_elements(tutti_attr_int(attrs, attr_count, "bucket"), parts->value.i,
+                              part->value.i, tutti_attr_int(attrs, attr_count, "offset"), count,
+                              ret_first, ret_end);
+        return;
+    }
     tutti__update_bounds(count, cut ? part->value.i : 0, cut ? parts->value.i : 1, ret_first,
                          ret_end);
 }
@@ -219,10 +234,10 @@ tutti_status tutti__update_reference(const tutti_call *call)
     tutti_update_layout at =
         tutti__update_layout(call->op, call->attrs, call->attr_count, call->input_count);
     double numbers[TUTTI_UPDATE_NUMBERS];
+    int64_t first, end;
+    tutti__update_part(call->attrs, call->attr_count, tutti_view_count(&call->inputs[0]), &first,
+                       &end);
     if (!tutti__update_skipped(call)) {
-        int64_t first, end;
-        tutti__update_part(call->attrs, call->attr_count, tutti_view_count(&call->inputs[0]),
-                           &first, &end);
         tutti__update_numbers(call, &at, numbers);
         if (at.rule->measure)
             measure(call, &at, numbers);
@@ -231,6 +246,9 @@ tutti_status tutti__update_reference(const tutti_call *call)
         for (int64_t i = first; at.indices < 0 && i < end; i++)
             move(call, &at, numbers, i, tutti_view_get(&call->inputs[at.gradient], i));
     }
+    if (tutti__update_owned(call->attrs, call->attr_count))
+        for (int64_t i = first; i < end; i++)
+            tutti_view_set(&call->inputs[at.gradient], i, tutti_view_get(&call->inputs[0], i));
     tutti__view_copy(&call->outputs[0], &call->inputs[0]);
     return TUTTI_OK;
 }

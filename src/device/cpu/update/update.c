@@ -1,5 +1,6 @@
 /* update.c: what the kernels of all updates do around their loops; see update.h. */
 #include <math.h>
+#include <string.h>
 
 #include "device/cpu/update/update.h"
 
@@ -82,6 +83,11 @@ tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work,
         work.x[k] = call->inputs[k].data;
     tutti__update_part(call->attrs, call->attr_count, tutti_view_count(&call->inputs[0]),
                        &work.first, &work.end);
+    if (tutti__update_owned(call->attrs, call->attr_count))
+        work.echo = call->inputs[at.gradient].data;
+    if (work.echo && tutti__update_skipped(call))
+        memcpy(work.echo + work.first, work.x[0] + work.first,
+               (size_t)(work.end - work.first) * sizeof *work.echo);
     if (!tutti__update_skipped(call)) {
         tutti__update_numbers(call, &at, numbers);
         set_numbers(&work, numbers);

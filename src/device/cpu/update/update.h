@@ -7,6 +7,7 @@
 #define TUTTI_DEVICE_CPU_UPDATE_UPDATE_H
 
 #include <math.h>
+#include <string.h>
 
 #include "device/cpu/vector.h"
 #include "ops/update/rule.h"
@@ -23,7 +24,8 @@ typedef struct tutti_update_work {
     int slots;                        /* x[0] is the variable, then these */
     float *x[1 + TUTTI_UPDATE_SLOTS]; /* written */
     const float *gradient;            /* or the rows */
-    float scale, clip;                /* of the gradient: times scale, then within [-clip, clip] */
+    float *echo;       /* where new values of the variable go too, element by element; or NULL */
+    float scale, clip; /* of the gradient: times scale, then within [-clip, clip] */
     float numbers[TUTTI_UPDATE_NUMBERS];
     int64_t row_size;        /* elements; 0: the gradient is dense */
     tutti_row_groups groups; /* of the rows */
@@ -72,15 +74,16 @@ VEC_INLINE vec update_gradient(const tutti_update_work *w, vec g)
     return vec_at_most(vec_at_least(g * w->scale, -w->clip), w->clip);
 }
 
-/* Elements [at, at + VEC_LANES) of the arrays; their gradient is g. */
-VEC_INLINE void update_register(const float *n, float *const *x, int64_t at, int slots, vec g,
-                                tutti_update_element *element)
+/* Elements [at, at + VEC_LANES) of the arrays; their gradient is g. Gives the variable's. */
+VEC_INLINE vec update_register(const float *n, float *const *x, int64_t at, int slots, vec g,
+                               tutti_update_element *element)
 {
     vec value[1 + TUTTI_UPDATE_SLOTS];
     update_load_all(value, x, at, slots);
     value[0] *= n[TUTTI_UPDATE_KEEP];
     element(n, g, value);
     update_store_all(value, x, at, slots);
+    return value[0];
 }
 
 /* The same for fewer elements than fill a register. */
@@ -113,6 +116,10 @@ VEC_INLINE void update_span(const tutti_update_work *w, const float *n, float *c
     const tutti_update_work cut = {.scale = w->scale, .clip = w->clip}; /* in registers */
     const float *gradient = w->gradient;
     int64_t i = first;
+    if (cut.scale == 1 && cut.clip == INFINITY && w->echo)
+        for (float *echo = w->echo; i + VEC_LANES <= end; i += VEC_LANES)
+            vec_store(echo + i, update_register(n, x, i, slots, vec_load(gradient + i), element));
+    int64_t echoed = i;
     if (cut.scale == 1 && cut.clip == INFINITY)
         for (; i + VEC_LANES <= end; i += VEC_LANES)
             update_register(n, x, i, slots, vec_load(gradient + i), element);
@@ -121,6 +128,8 @@ VEC_INLINE void update_span(const tutti_update_work *w, const float *n, float *c
     if (i < end)
         update_rest(n, x, i, (int)(end - i), slots,
                     update_gradient(&cut, update_load(gradient + i, (int)(end - i))), element);
+    if (w->echo)
+        memcpy(w->echo + echoed, x[0] + echoed, (size_t)(end - echoed) * sizeof **x);
 }
 
 /* Rows [at, end) of the order have one index: their sum moves that row of the variable. */
