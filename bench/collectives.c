@@ -151,11 +151,11 @@ static int list_rows(const run_state *s, row *rows)
     return count;
 }
 
-/* Ranks that wait for a CPU cannot be predicted. (A rank that is bound sees but its own CPU.) */
+/* Ranks that wait for a CPU cannot be predicted. */
 static bool crowded(const run_state *s)
 {
     tutti_comm *comm = s->call.comm;
-    return tutti_comm_hosts(comm) == 1 && tutti_comm_size(comm) > sysconf(_SC_NPROCESSORS_ONLN);
+    return tutti_comm_hosts(comm) == 1 && comm->fabric->crowded;
 }
 
 static tutti_status measure_model(run_state *s, int64_t above, int64_t most, int pass)
