@@ -119,7 +119,7 @@ tutti_status tutti__bench_time_call(const tutti_bench_call *s, double *ret_secon
 {
     static const double enough = 0.05, too_long = 0.5; /* seconds */
     int times = s->bytes >= 1 << 18 || one_way(s->operation) ? 1 : s->bytes >= 1 << 14 ? 20 : 100;
-    int least = s->bytes >= 16 << 20 ? FASTEST : 40, most = 1000;
+    int least = s->bytes >= 16 << 20 ? FASTEST : 20, most = 1000;
     double fastest[FASTEST] = {INFINITY, INFINITY, INFINITY}, spent = 0;
     TUTTI_TRY(settle(s));
     for (int round = 0; round < most && (round < least || spent < enough); round++) {

@@ -92,7 +92,7 @@ static bool usable(const run_state *s, const char *name)
     return coll && tutti__coll_possible(coll, s->call.comm) && strcmp(name, "compressed") != 0;
 }
 
-/* In each pass the model is measured twice. */
+/* In each pass the model is measured twice, before and after the rows. */
 enum { MOST_ROWS = 512, PASSES = TUTTI_COST_PASSES / 2 };
 
 /* An operation by an algorithm (or auto) at one size, and its time so far. */
@@ -151,37 +151,76 @@ static int list_rows(const run_state *s, row *rows)
     return count;
 }
 
-/* Ranks that wait for a CPU cannot be predicted. (A rank that is bound sees but its own CPU.) */
+/* Ranks that wait for a CPU cannot be predicted. */
 static bool crowded(const run_state *s)
 {
     tutti_comm *comm = s->call.comm;
-    return tutti_comm_hosts(comm) == 1 && tutti_comm_size(comm) > sysconf(_SC_NPROCESSORS_ONLN);
+    return tutti_comm_hosts(comm) == 1 && comm->fabric->crowded;
 }
 
-/* Twice in each pass, since the machine may do better by then. */
-static tutti_status measure_model(run_state *s)
+static tutti_status measure_model(run_state *s, int64_t above, int64_t most, int pass)
 {
-    if (crowded(s) && s->model.passes > 0)
+    if (crowded(s) && pass > 0)
         return TUTTI_OK;
+    s->model.above = above;
+    s->model.most = most;
+    s->model.pass = pass;
     if (tutti_comm_size(s->call.comm) > 1)
         TUTTI_TRY(tutti__cost_measure(s->call.comm, &s->model));
     tutti_comm_get_cost(s->call.comm, &s->cost);
     return TUTTI_OK;
 }
 
-/* The model and all rows in turn, so that both have had the same moments. */
+/* The largest size of a row below `limit`; small ones are one. -1: none. */
+static int64_t size_below(const row *rows, int count, int64_t limit)
+{
+    enum { SMALL = 64 << 10 };
+    int64_t most = -1;
+    for (int i = 0; i < count && limit > SMALL; i++)
+        if (rows[i].bytes < limit && rows[i].bytes > most)
+            most = rows[i].bytes;
+    return most;
+}
+
+/* Until the last cache has taken in both buffers, for which it takes up to 40 calls after larger
+ * ones; smaller caches settle within each row. */
+static tutti_status warm_up(run_state *s, int64_t bytes)
+{
+    enum { FROM = 4 << 20, PASSED = 1 << 30 };
+    tutti_bench_call *call = &s->call;
+    int ranks = tutti_comm_size(call->comm);
+    for (int64_t i = bytes < FROM || crowded(s) ? 0 : PASSED / bytes; i > 0; i--)
+        TUTTI_TRY(tutti_comm_all_to_all(call->comm, call->a, call->b, bytes / 4 / ranks, TUTTI_F32,
+                                        NULL));
+    return TUTTI_OK;
+}
+
+/* The rows of one size, between two measurements of the model at such sizes: what the host leaves
+ * of memory and of the last cache changes within seconds. */
+static tutti_status measure_size(run_state *s, row *rows, int count, int64_t above, int64_t most,
+                                 int pass)
+{
+    TUTTI_TRY(warm_up(s, most));
+    TUTTI_TRY(measure_model(s, above, most, 2 * pass));
+    for (int i = 0; i < count; i++)
+        if (rows[i].bytes > above && rows[i].bytes <= most) {
+            take_row(s, &rows[i]);
+            TUTTI_TRY(tutti__bench_time_call(&s->call, &rows[i].seconds[pass]));
+        }
+    return measure_model(s, above, most, 2 * pass + 1);
+}
+
+/* From the largest size down, as the model's are: a last cache that holds what rows of a size share
+ * need not take it in for each of them. */
 static tutti_status measure_rows(run_state *s)
 {
     row rows[MOST_ROWS];
     int count = list_rows(s, rows);
-    for (int pass = 0; pass < PASSES; pass++) {
-        for (int i = 0; i < count; i++) {
-            if (i == 0 || i == count / 2)
-                TUTTI_TRY(measure_model(s));
-            take_row(s, &rows[i]);
-            TUTTI_TRY(tutti__bench_time_call(&s->call, &rows[i].seconds[pass]));
+    for (int pass = 0; pass < PASSES; pass++)
+        for (int64_t most = size_below(rows, count, INT64_MAX), above; most >= 0; most = above) {
+            above = size_below(rows, count, most);
+            TUTTI_TRY(measure_size(s, rows, count, above, most, pass));
         }
-    }
     for (int i = 0; i < count && tutti_comm_rank(s->call.comm) == 0; i++)
         report_row(s, &rows[i]);
     return TUTTI_OK;
@@ -217,7 +256,7 @@ static tutti_status run_all(run_state *s)
     int64_t most = s->given->bytes ? s->given->bytes : 64 << 20, room = tutti__cost_room(most);
     room = (room > most ? room : most) + 4096;
     tutti_cost_thorough *model = &s->model;
-    *model = (tutti_cost_thorough){.most = most, .seconds = 4};
+    *model = (tutti_cost_thorough){.seconds = 4};
     TUTTI_TRY(allocate(s, room, &call->a));
     TUTTI_TRY(allocate(s, room, &call->b));
     TUTTI_TRY(allocate(s, room, &s->third));

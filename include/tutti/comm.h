@@ -33,9 +33,9 @@ typedef struct tutti_request tutti_request;
 typedef struct tutti_compressor tutti_compressor;
 
 /* What a collective costs. Times in seconds, for links of one class. A message of n bytes takes
- * alpha + n * beta(n); beta is known at 4, 32, 64, 256 and 512 KiB, 1, 4, 16, 32 and 64 MiB,
+ * alpha + n * beta(n); beta is known at 4, 32, 64, 256 and 512 KiB, 1, 4, 8, 16, 32 and 64 MiB,
  * and between them the time changes linearly with n. */
-enum { TUTTI_COMM_SIZES = 10, TUTTI_COMM_AT_MIB = 5 /* which of them is 1 MiB */ };
+enum { TUTTI_COMM_SIZES = 11, TUTTI_COMM_AT_MIB = 5 /* which of them is 1 MiB */ };
 typedef enum tutti_comm_link {
     TUTTI_LINK_WITHIN,  /* ranks of one machine */
     TUTTI_LINK_BETWEEN, /* ranks of different machines */
@@ -48,17 +48,20 @@ typedef struct tutti_comm_cost {
         double exchange[TUTTI_COMM_SIZES]; /* seconds a byte while as much comes the other way */
         double turn;                       /* extra cost of an exchange beyond one message */
     } link[TUTTI_LINK_COUNT];
-    double gamma[TUTTI_COMM_SIZES];  /* seconds a byte: y += x */
-    double phase;                    /* shared memory: all ranks wait for each other once */
-    double copy[TUTTI_COMM_SIZES];   /* shared memory: seconds a byte of an all-reduce in place */
-    double staged[TUTTI_COMM_SIZES]; /* the same from private memory */
-    int hosts;                       /* machines that the ranks are spread over; 0 means 1 */
-    double move[TUTTI_COMM_SIZES];   /* seconds a byte: y = x; 0: three quarters of gamma */
-    double pull[TUTTI_COMM_SIZES];   /* the same from another rank's memory; 0: as move */
-    double call;                     /* of calling at all, before anything is sent */
-    double hold[TUTTI_LINK_COUNT];   /* bytes that a link takes in while the receiver is busy */
-    double fold[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* seconds a byte that a message takes longer
-                                                        when it is added as it comes; 0: gamma */
+    double gamma[TUTTI_COMM_SIZES]; /* seconds a byte: y += x */
+    double phase;                   /* shared memory: all ranks wait for each other once */
+    double copy[TUTTI_COMM_SIZES];  /* shared memory: seconds a byte of an all-reduce in place */
+    int hosts;                      /* machines that the ranks are spread over; 0 means 1 */
+    double move[TUTTI_COMM_SIZES];  /* seconds a byte: y = x; 0: three quarters of gamma */
+    double pull[TUTTI_COMM_SIZES];  /* the same from another rank's memory; 0: as move */
+    /* Seconds a byte of one more source of a sum that one rank makes out of all ranks' memory while
+     * they wait; 0: `into` beyond `move`. */
+    double source[TUTTI_COMM_SIZES];
+    double call;                   /* of calling at all, before anything is sent */
+    double hold[TUTTI_LINK_COUNT]; /* bytes that a link takes in while the receiver is busy */
+    /* Seconds a byte that a message takes longer when it is added, as it comes, to what lies there
+     * (0: gamma), and when the sum goes into other memory (0: that, and `into` beyond gamma). */
+    double fold[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], fold_into[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double into[TUTTI_COMM_SIZES]; /* seconds a byte: z = x + y; 0: gamma and move */
     double sum[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* seconds a byte that an exchange takes longer
                                                        when what comes is added; 0: gamma */

@@ -53,9 +53,26 @@ static int64_t quota_v1(const char *folder)
     return cpus;
 }
 
+int tutti__cpu_quota(void)
+{
+    int64_t groups = tutti__cgroup_least("cpu", quota_v1, quota_v2);
+    return groups < INT_MAX ? (int)groups : INT_MAX;
+}
+
 int tutti__cpu_count(void)
 {
-    int affinity = affinity_count();
-    int64_t groups = tutti__cgroup_least("cpu", quota_v1, quota_v2);
-    return affinity < groups ? affinity : (int)groups;
+    int affinity = affinity_count(), quota = tutti__cpu_quota();
+    return affinity < quota ? affinity : quota;
+}
+
+void tutti__cpu_mask(uint64_t ret_mask[TUTTI_CPU_WORDS])
+{
+    cpu_set_t set;
+    for (int word = 0; word < TUTTI_CPU_WORDS; word++)
+        ret_mask[word] = 0;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE && cpu < TUTTI_CPU_WORDS * 64; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            ret_mask[cpu / 64] |= UINT64_C(1) << cpu % 64;
 }

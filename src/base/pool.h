@@ -37,5 +37,10 @@ void tutti__pool_run(tutti_pool *pool, int64_t count, void (*piece)(void *contex
 
 /* CPUs this process may use: affinity mask and cgroup quota (v1 and v2), at least 1. */
 int tutti__cpu_count(void);
+/* The two by themselves: the mask's CPUs as bits (those beyond are left out), and what quotas
+ * grant, INT_MAX without one. */
+enum { TUTTI_CPU_WORDS = 16 };
+void tutti__cpu_mask(uint64_t ret_mask[TUTTI_CPU_WORDS]);
+int tutti__cpu_quota(void);
 
 #endif

@@ -127,7 +127,7 @@ static tutti_comm_cost cost_of(const tutti_network *n)
     tutti_comm_cost cost = tutti__network_cost(n);
     cost.phase = 0.5e-6;
     for (int i = 0; i < TUTTI_COMM_SIZES; i++)
-        cost.copy[i] = cost.staged[i] = 0.12e-9;
+        cost.copy[i] = 0.12e-9;
     return cost;
 }
 

@@ -1,5 +1,7 @@
 /* cluster_test.c: groups of processes that meet as a cluster, and what they learn when one of them
  * dies or stops. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/params.h"
+#include "base/pool.h"
 #include "base/world.h"
 #include "comm/testing.h"
 
@@ -15,6 +18,21 @@ enum { RANKS = 4 };
 
 static int machines = 1; /* that ranks believe to be on */
 static bool in_turn;     /* ranks 0, 2, … on the first, 1, 3, … on the second */
+static bool bound;       /* each to one CPU, in turn */
+
+/* As a launcher does. */
+static void bind_to_one(int rank)
+{
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    int number = rank % CPU_COUNT(&all);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && number-- == 0)
+            CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
 
 static tutti_status as_rank(int rank, const char *workers, const tutti_comm_options *options,
                             tutti_rank_work *work, void *context)
@@ -22,6 +40,8 @@ static tutti_status as_rank(int rank, const char *workers, const tutti_comm_opti
     tutti_cluster *cluster;
     tutti_comm *comm;
     bool second = in_turn ? rank % 2 : rank * machines / RANKS;
+    if (bound)
+        bind_to_one(rank);
     TUTTI_TRY(tutti__param_set("MACHINE", second ? "second" : "first"));
     TUTTI_TRY(tutti__param_set("SILENCE_MS", "1500"));
     TUTTI_TRY(tutti_cluster_resolve(
@@ -69,6 +89,24 @@ static void run_cluster(const tutti_comm_options *options, tutti_rank_work *work
         waitpid(children[lost], NULL, 0);
     }
     CHECK(good);
+}
+
+static tutti_status has_cpus(tutti_comm *comm, void *context)
+{
+    int cpus = *(const int *)context;
+    EXPECT(tutti__cpu_count() == 1);
+    EXPECT(comm->fabric->cpus == (cpus < RANKS ? cpus : RANKS));
+    EXPECT(comm->fabric->crowded == (cpus < RANKS));
+    return TUTTI_OK;
+}
+
+/* Ranks that are bound have the CPUs of all of them, and need not wait for each other. */
+TUTTI_TEST(comm_cluster_counts_the_cpus_of_bound_ranks_together)
+{
+    int cpus = tutti__cpu_count();
+    bound = true;
+    run_cluster(NULL, has_cpus, &cpus, -1);
+    bound = false;
 }
 
 static tutti_status every_operation(tutti_comm *comm, void *context)

@@ -154,6 +154,8 @@ double tutti__cost_add(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
 /* One more source of a sum that is written to other memory: it is read, and added. */
 double tutti__coll_cost_source(const tutti_cost_query *query, double bytes);
+/* The same by one rank alone, while those whose memory it reads wait. */
+double tutti__coll_cost_source_alone(const tutti_cost_query *query, double bytes);
 /* A rank's copy of its own block, while those of all ranks pass through its caches. */
 double tutti__coll_cost_own(const tutti_cost_query *query);
 /* One block, as a message or exchanged, of an operation in which `touched` bytes pass through a
@@ -174,9 +176,9 @@ double tutti__coll_cost_add_block(const tutti_cost_query *query, double bytes);
  * when it comes late and finds in the link what that holds. */
 double tutti__coll_cost_put(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_take(const tutti_cost_query *query, double bytes);
-/* An addition of what came in an exchange, and is in the caches, to what lies there, of `all` that
- * pass through them; what it takes longer when the sum goes elsewhere. */
-double tutti__coll_cost_sum(const tutti_cost_query *query, double bytes, double all);
+/* An addition of what came in an exchange, and is in the caches, to what lies there, while `touched`
+ * bytes pass through them; what it takes longer when the sum goes elsewhere. */
+double tutti__coll_cost_sum(const tutti_cost_query *query, double bytes, double touched);
 double tutti__coll_cost_elsewhere(const tutti_cost_query *query, double bytes);
 /* A copy of `bytes` out of another rank's memory, of `all` that pass through the caches. */
 double tutti__coll_cost_pull(const tutti_cost_query *query, double bytes, double all);
@@ -186,8 +188,10 @@ double tutti__cost_stream(const tutti_cost_query *query, double bytes, double al
 double tutti__cost_stream_message(const tutti_cost_query *query, double bytes, double all);
 /* An addition of what comes in, piece by piece, while it is in the caches. */
 double tutti__cost_fold(const tutti_cost_query *query, double bytes);
-/* A message whose pieces are added as they come, while the sender sends more. */
+/* A message whose pieces are added as they come, while the sender sends more: to what lies there,
+ * or into other memory. */
 double tutti__coll_cost_folded(const tutti_cost_query *query, double bytes);
+double tutti__coll_cost_folded_into(const tutti_cost_query *query, double bytes);
 /* Logarithm to the base 2, rounded up. */
 int tutti__log2(int ranks);
 

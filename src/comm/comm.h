@@ -100,24 +100,27 @@ typedef struct tutti_cost_times {
     double add[TUTTI_COMM_SIZES], add_into[TUTTI_COMM_SIZES], move[TUTTI_COMM_SIZES];
     double one_way[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
     double exchange[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES + 1];
-    double folded[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
+    double folded[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES],
+        folded_into[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double summed[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* an exchange of which each side adds */
     double put[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], taken[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double phase, little;
-    double copy[TUTTI_COMM_SIZES], pull[TUTTI_COMM_SIZES], staged[TUTTI_COMM_SIZES];
+    double copy[TUTTI_COMM_SIZES], pull[TUTTI_COMM_SIZES];
+    double collect[TUTTI_COMM_SIZES]; /* a direct reduce */
 } tutti_cost_times;
 
-/* Measures the model's constants; collective. At start-up some milliseconds. A benchmark gives its
- * largest size, three buffers of tutti__cost_room(most) bytes and the seconds that it may take; it
- * measures several times, and the lower quartile of what was seen counts. */
+/* Measures the model's constants; collective. At start-up some milliseconds. A benchmark gives the
+ * sizes that it is about (beyond `above`, up to `most`), three buffers of tutti__cost_room(most)
+ * bytes and the seconds that it may take; it measures in several passes, and of what was seen in
+ * all of them the lower quartile counts. */
 int64_t tutti__cost_room(int64_t most);
 enum { TUTTI_COST_PASSES = 8 };
 typedef struct tutti_cost_thorough {
-    int64_t most;
+    int64_t above, most;
     void *a, *b, *c;
     double seconds;
+    int pass;
     tutti_cost_times seen[TUTTI_COST_PASSES];
-    int passes; /* so far */
 } tutti_cost_thorough;
 tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough); /* or NULL */
 /* The lower quartile of those of `count` times, `step` apart, that are known (above 0); 0 when

@@ -7,8 +7,8 @@
 #include "tables/coll.h"
 
 /* Sizes at which the constants are known; between them the time changes linearly. */
-static const double known[TUTTI_COMM_SIZES] = {0x1p12, 0x1p15, 0x1p16, 0x1p18, 0x1p19,
-                                               0x1p20, 0x1p22, 0x1p24, 0x1p25, 0x1p26};
+static const double known[TUTTI_COMM_SIZES] = {0x1p12, 0x1p15, 0x1p16, 0x1p18, 0x1p19, 0x1p20,
+                                               0x1p22, 0x1p23, 0x1p24, 0x1p25, 0x1p26};
 
 static double per_byte(const double *values, double bytes)
 {
@@ -70,6 +70,12 @@ double tutti__coll_cost_source(const tutti_cost_query *q, double bytes)
     return fmax(bytes * per_byte(q->cost->into, bytes) - tutti__coll_cost_move(q, bytes), 0);
 }
 
+double tutti__coll_cost_source_alone(const tutti_cost_query *q, double bytes)
+{
+    return q->cost->source[0] > 0 ? bytes * per_byte(q->cost->source, bytes)
+                                  : tutti__coll_cost_source(q, bytes);
+}
+
 double tutti__coll_cost_own(const tutti_cost_query *q)
 {
     return tutti__coll_cost_move(q, q->bytes * q->ranks) / q->ranks;
@@ -104,23 +110,25 @@ int tutti__coll_parts(double bytes, int ranks)
     return parts < 2 ? 1 : parts < MOST ? (int)parts : MOST;
 }
 
-/* A part comes out of memory and goes back: two of the three streams of y += x. */
+/* A part comes out of memory and goes back: two of the three streams of y += x, where it was x and
+ * y that the caches held. */
 static double through_memory(const tutti_cost_query *q, int parts)
 {
     const double *gamma = q->cost->gamma;
-    return 2.0 / 3 * fmax(per_byte(gamma, q->bytes) - per_byte(gamma, q->bytes / parts), 0);
+    return 2.0 / 3 * fmax(per_byte(gamma, q->bytes) - per_byte(gamma, q->bytes / parts / 2), 0);
 }
 
-/* Of what a part reads and writes, half was in the caches: what came first was added and sent on,
- * and what comes last replaces what was sent first. At least the message passes through memory
- * once, in two exchanges of which each carries a share of it. */
+/* In one of two exchanges what comes goes into other memory, to be added: the message and that pass
+ * through the caches; in the other one the message. Of parts half was in the caches: what came
+ * first was added and sent on, and what comes last replaces what was sent first. At least the
+ * message passes through memory once, in two exchanges of which each carries a share of it. */
 double tutti__coll_cost_blocks(const tutti_cost_query *q, double bytes, int count)
 {
     int parts = q->link == TUTTI_LINK_WITHIN ? tutti__coll_parts(q->bytes, q->ranks) : 1;
     const double *exchange = q->cost->link[q->link].exchange;
-    double each = per_byte(exchange, bytes), all = q->bytes - bytes / 2;
+    double each = per_byte(exchange, bytes), all = (q->bytes + count * bytes) / 2;
     if (all > cached)
-        each = fmax(each, per_byte(exchange, all));
+        each = fmax(each, (per_byte(exchange, all) + per_byte(exchange, q->bytes / 2)) / 2);
     if (parts > 1)
         each = fmax((per_byte(exchange, q->bytes / parts) + per_byte(exchange, q->bytes)) / 2,
                     per_byte(exchange, bytes / parts) +
@@ -131,13 +139,14 @@ double tutti__coll_cost_blocks(const tutti_cost_query *q, double bytes, int coun
 
 double tutti__coll_cost_add_block(const tutti_cost_query *q, double bytes)
 {
-    bool in_parts = q->link == TUTTI_LINK_WITHIN && tutti__coll_parts(q->bytes, q->ranks) > 1;
-    return tutti__coll_cost_sum(q, bytes, in_parts ? q->bytes : bytes);
+    return tutti__coll_cost_sum(q, bytes, q->bytes + fmin(bytes, TUTTI_FOLD_ROOM));
 }
 
-double tutti__coll_cost_sum(const tutti_cost_query *q, double bytes, double all)
+/* Where sums were measured, the message and the room for what came passed through the caches. */
+double tutti__coll_cost_sum(const tutti_cost_query *q, double bytes, double touched)
 {
     const double *sum = q->cost->sum[q->link];
+    double all = fmax(touched / 2, touched - TUTTI_FOLD_ROOM);
     double least = tutti__cost_fold(q, bytes); /* in the caches */
     return sum[0] > 0 ? fmax(bytes * per_byte(sum, all), least) : least;
 }
@@ -181,16 +190,23 @@ double tutti__coll_cost_folded(const tutti_cost_query *q, double bytes)
            (fold[0] > 0 ? bytes * per_byte(fold, bytes) : tutti__cost_fold(q, bytes));
 }
 
-double tutti__cost_copy(const tutti_cost_query *q, double bytes, bool staged)
+double tutti__coll_cost_folded_into(const tutti_cost_query *q, double bytes)
 {
-    return bytes * per_byte(staged ? q->cost->staged : q->cost->copy, bytes);
+    const double *fold = q->cost->fold_into[q->link];
+    return fold[0] > 0 ? tutti__cost_message(q, bytes) + bytes * per_byte(fold, bytes)
+                       : tutti__coll_cost_folded(q, bytes) + tutti__coll_cost_elsewhere(q, bytes);
+}
+
+double tutti__cost_copy(const tutti_cost_query *q, double bytes)
+{
+    return bytes * per_byte(q->cost->copy, bytes);
 }
 
 /* What earlier work left in the caches makes calls faster or slower by up to a third, until some
  * times their size has passed through them. */
 int tutti__cost_settling(int64_t bytes)
 {
-    enum { PASSED = 128 << 20, MOST = 250 };
+    enum { PASSED = 64 << 20, MOST = 250 };
     int64_t calls = PASSED / (bytes > 0 ? bytes : 1);
     return calls < MOST ? (int)calls : MOST;
 }
@@ -268,16 +284,16 @@ enum { KERNEL_HOLDS = 1 << 20 }; /* bytes of a connection: more only after a whi
 tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
 {
     tutti_comm_cost cost = {.phase = 0.4e-6, .hosts = comm->hosts};
-    static const double memory[] = {0.1e-9, 0.1e-9,  0.1e-9,  0.1e-9,  0.1e-9,
-                                    0.1e-9, 0.11e-9, 0.12e-9, 0.12e-9, 0.12e-9};
-    static const double loopback[] = {0.4e-9,  0.25e-9, 0.2e-9,  0.19e-9, 0.18e-9,
-                                      0.18e-9, 0.24e-9, 0.26e-9, 0.27e-9, 0.28e-9};
-    static const double network[] = {1e-9,   0.95e-9, 0.9e-9, 0.85e-9, 0.8e-9,
+    static const double memory[] = {0.1e-9,  0.1e-9,  0.1e-9,  0.1e-9,  0.1e-9, 0.1e-9,
+                                    0.11e-9, 0.12e-9, 0.12e-9, 0.12e-9, 0.12e-9};
+    static const double loopback[] = {0.4e-9,  0.25e-9, 0.2e-9,  0.19e-9, 0.18e-9, 0.18e-9,
+                                      0.24e-9, 0.25e-9, 0.26e-9, 0.27e-9, 0.28e-9};
+    static const double network[] = {1e-9,   0.95e-9, 0.9e-9, 0.85e-9, 0.8e-9, 0.8e-9,
                                      0.8e-9, 0.8e-9,  0.8e-9, 0.8e-9,  0.8e-9};
-    static const double adding[] = {0.03e-9, 0.035e-9, 0.035e-9, 0.035e-9, 0.04e-9,
-                                    0.04e-9, 0.05e-9,  0.055e-9, 0.06e-9,  0.065e-9};
-    static const double moving[] = {0.02e-9, 0.03e-9, 0.04e-9, 0.04e-9, 0.04e-9,
-                                    0.04e-9, 0.05e-9, 0.06e-9, 0.06e-9, 0.06e-9};
+    static const double adding[] = {0.03e-9, 0.035e-9, 0.035e-9, 0.035e-9, 0.04e-9, 0.04e-9,
+                                    0.05e-9, 0.05e-9,  0.055e-9, 0.06e-9,  0.065e-9};
+    static const double moving[] = {0.02e-9, 0.03e-9, 0.04e-9, 0.04e-9, 0.04e-9, 0.04e-9,
+                                    0.05e-9, 0.05e-9, 0.06e-9, 0.06e-9, 0.06e-9};
     bool rings = comm->fabric->segment != NULL;
     cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;
     fill(cost.link[TUTTI_LINK_WITHIN].beta, rings ? &memory : &loopback);
@@ -291,7 +307,6 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
     fill(cost.gamma, &adding);
     fill(cost.move, &moving);
     fill(cost.copy, &memory);
-    fill(cost.staged, &memory);
     return cost;
 }
 

@@ -48,16 +48,16 @@ TUTTI_TEST(comm_sums_into_other_memory_cost_a_copy_and_what_is_read_besides)
 /* Loopback of a Neoverse-V1: what is in the caches costs half. */
 TUTTI_TEST(comm_parts_of_a_large_message_cost_what_caches_hold)
 {
-    tutti_comm_cost cost = {
-        .hosts = 1,
-        .gamma = {26e-12, 31e-12, 32e-12, 32e-12, 32e-12, 33e-12, 50e-12, 52e-12, 57e-12, 61e-12}};
-    const double exchange[] = {0.23e-9, 0.16e-9, 0.16e-9, 0.16e-9, 0.16e-9,
-                               0.16e-9, 0.25e-9, 0.26e-9, 0.27e-9, 0.28e-9};
+    tutti_comm_cost cost = {.hosts = 1,
+                            .gamma = {26e-12, 31e-12, 32e-12, 32e-12, 32e-12, 33e-12, 50e-12,
+                                      51e-12, 52e-12, 57e-12, 61e-12}};
+    const double exchange[] = {0.23e-9, 0.16e-9, 0.16e-9, 0.16e-9, 0.16e-9, 0.16e-9,
+                               0.25e-9, 0.25e-9, 0.26e-9, 0.27e-9, 0.28e-9};
     cost.link[TUTTI_LINK_WITHIN].alpha = 3e-6;
     memcpy(cost.link[TUTTI_LINK_WITHIN].exchange, exchange, sizeof exchange);
     double m = 64 << 20, parts = 64, halves = 2 * parts * 3e-6;
     double halving = tutti_comm_predict(&cost, "all_reduce", "halving", 2, 64 << 20);
-    double warm = exchange[TUTTI_COMM_AT_MIB], cold = exchange[9];
+    double warm = exchange[TUTTI_COMM_AT_MIB], cold = exchange[TUTTI_COMM_SIZES - 1];
     CHECK_NEAR(halving, halves + m * (warm + cold) / 2 + m / 2 * cost.gamma[4], 1e-9);
     CHECK(halving < tutti_comm_predict(&cost, "all_reduce", "double_tree", 2, 64 << 20));
     CHECK(halving < tutti_comm_predict(&cost, "all_reduce", "doubling", 2, 64 << 20));
@@ -147,6 +147,52 @@ TUTTI_TEST(comm_a_direct_scatter_costs_the_slower_copy_of_a_block)
     for (int i = 0; i < TUTTI_COMM_SIZES; i++)
         cost.move[i] = 2e-10;
     CHECK_NEAR(tutti_comm_predict(&cost, "scatter", "direct", 2, 1 << 19), 2e-6 + m * 2e-10, 1e-12);
+}
+
+/* An all-reduce adds to what lies there; a reduce's first sum goes into other memory. */
+TUTTI_TEST(comm_messages_that_are_added_cost_by_where_the_sum_goes)
+{
+    tutti_comm_cost cost = {.hosts = 1};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        cost.link[TUTTI_LINK_WITHIN].beta[i] = 1e-10;
+        cost.gamma[i] = 1e-11;
+        cost.into[i] = 3e-11;
+        cost.fold[TUTTI_LINK_WITHIN][i] = 2e-11;
+        cost.fold_into[TUTTI_LINK_WITHIN][i] = 7e-11;
+    }
+    double m = 1 << 20;
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "tree", 2, 1 << 20), m * 22e-11, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "central", 2, 1 << 20), m * 22e-11, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce", "tree", 4, 1 << 20), m * 29e-11, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce", "central", 3, 1 << 20), m * 29e-11, 1e-12);
+    memset(cost.fold_into, 0, sizeof cost.fold_into);
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce", "tree", 2, 1 << 20), m * 14e-11, 1e-12);
+}
+
+/* A rank that sums alone has the last cache for itself. */
+TUTTI_TEST(comm_a_direct_reduce_costs_what_one_rank_reads)
+{
+    tutti_comm_cost cost = {.hosts = 1, .phase = 1e-6};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        cost.pull[i] = 7e-11;
+        cost.move[i] = 7e-11;
+        cost.into[i] = 14e-11;
+        cost.source[i] = 3e-11;
+    }
+    double m = 1 << 24;
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce", "direct", 3, 1 << 24), 2e-6 + m * 13e-11, 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce_scatter", "direct", 2, 1 << 24),
+               2e-6 + m / 2 * 14e-11, 1e-9);
+}
+
+/* What a double tree sends is still in the caches when it comes back. */
+TUTTI_TEST(comm_a_double_tree_has_two_of_the_three_streams_of_an_exchange)
+{
+    tutti_comm_cost cost = {.hosts = 1};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.link[TUTTI_LINK_WITHIN].exchange[i] = i <= TUTTI_COMM_AT_MIB ? 1e-10 : 4e-10;
+    double m = 1 << 24;
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "double_tree", 2, 1 << 24), m * 3e-10, 1e-9);
 }
 
 /* The root of two is ahead by what the link holds, and then waits for each piece. */

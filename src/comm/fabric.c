@@ -74,7 +74,7 @@ tutti_status tutti__fabric_ready(tutti_fabric *fabric)
                 stream->state = fabric->open[i].state;
         polled |= stream->engine->descriptor != NULL;
     }
-    fabric->crowded = neighbours > tutti__cpu_count();
+    fabric->crowded = neighbours > (fabric->cpus > 0 ? fabric->cpus : tutti__cpu_count());
     fabric->spin = fabric->crowded ? SPIN_CROWDED : SPIN_ALONE;
     fabric->yields = fabric->crowded ? YIELDS_CROWDED : YIELDS_ALONE;
     if (polled && (fabric->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)

@@ -16,26 +16,29 @@
 
 #include "base/world.h"
 #include "comm/comm.h"
-#include "comm/probe.h"
+#include "comm/timing.h"
 
-static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18, 1 << 19,
-                                               1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26};
+static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18, 1 << 19, 1 << 20,
+                                               1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26};
 
 static const double start_up = 0.2; /* seconds */
-enum { START_UP_MOST = 16 << 20 };  /* bytes */
-/* The part of what is left that one figure may take. */
-enum { SHARE = 4 };
+/* Bytes; half of the most tells a benchmark when the last cache fills, and takes long. */
+enum { START_UP_MOST = 16 << 20, START_UP_NOT = 8 << 20 };
 
-/* Bytes from which on a benchmark times calls by themselves, so that a disturbance spoils but one;
- * operations are timed in the same way. */
-enum { ONE_BY_ONE = 256 << 10 };
+/* A piece of work at all sizes; all are the work of one group. */
+typedef struct curve {
+    tutti_probe_work *work;
+    tutti_comm *group;
+    uint32_t tag;
+    double *times;
+} curve;
 
 typedef struct bench {
-    tutti_probe probe;
-    int levels; /* sizes that are measured; the last stands for larger ones */
-    bool thorough;
+    tutti_timing timing;
+    int first, levels; /* sizes that are measured: [first, levels); the last stands for larger */
     tutti_cost_times *times;
-    int64_t until_ns; /* when to be done; rank 0's clock */
+    curve curves[16];
+    int count;
 } bench;
 
 static int levels_for(int64_t most)
@@ -51,109 +54,59 @@ int64_t tutti__cost_room(int64_t most)
     return (int64_t)sizes[levels_for(most) - 1];
 }
 
-static int rounds_of(const bench *m, size_t bytes)
+static void work_in(bench *m, tutti_comm *group, uint32_t tag)
 {
-    if (bytes <= 4096)
-        return m->thorough ? 1000 : 40;
-    if (bytes <= 1 << 16)
-        return m->thorough ? 200 : 12;
-    if (bytes <= 1 << 20)
-        return m->thorough ? 80 : 4;
-    return m->thorough ? (bytes <= 16 << 20 ? 16 : 4) : 2;
+    m->timing.probe.comm = m->timing.probe.call.comm = group;
+    m->timing.probe.call.rank = group->rank;
+    m->timing.probe.call.size = group->size;
+    m->timing.probe.call.tag = tag;
 }
 
-/* Rank 0's word: how many rounds of `seconds` each there is time for, at most `most`. */
-static tutti_status agree_on_rounds(bench *m, double seconds, int most, int *ret_rounds)
+static uint32_t new_tag(tutti_comm *group)
 {
-    double left = (double)(m->until_ns - tutti__now_ns()) * 1e-9 / SHARE;
-    int rounds = left < seconds ? 0 : (int)fmin(left / seconds, most);
-    TUTTI_TRY(tutti_comm_broadcast(m->probe.call.comm, &rounds, sizeof rounds, TUTTI_U8, 0, NULL));
-    *ret_rounds = rounds;
-    return TUTTI_OK;
+    return (uint32_t)(UINT32_C(0x80000000) | (++group->sequence & 0x7fffffff));
 }
 
-/* Begun by all ranks at the same time; the slowest rank's time. */
-static tutti_status time_together(bench *m, tutti_probe_work *work, size_t bytes, int rounds,
-                                  double *least)
+static void add_curve(bench *m, tutti_comm *group, uint32_t tag, tutti_probe_work *work,
+                      double *times)
 {
-    tutti_comm *comm = m->probe.call.comm;
-    int batches = m->thorough ? 10 : 2; /* meeting takes time too */
-    batches = rounds < batches || (m->thorough && bytes >= ONE_BY_ONE) ? rounds : batches;
-    int each = rounds / (batches > 0 ? batches : 1);
-    for (int batch = 0; batch < batches; batch++) {
-        TUTTI_TRY(tutti_comm_barrier(comm, NULL));
-        int64_t start = tutti__now_ns();
-        for (int i = 0; i < each; i++)
-            TUTTI_TRY(work(&m->probe, bytes));
-        double took = (double)(tutti__now_ns() - start) * 1e-9 / each;
-        TUTTI_TRY(tutti_comm_all_reduce(comm, &took, &took, 1, TUTTI_F64, TUTTI_MAX, NULL));
-        *least = fmin(*least, took);
-    }
-    return TUTTI_OK;
+    m->curves[m->count++] = (curve){.work = work, .group = group, .tag = tag, .times = times};
 }
 
-/* Small calls that everybody takes part in follow each other; messages one way are apart. */
-static tutti_status time_rounds(bench *m, tutti_probe_work *work, size_t bytes, int rounds,
-                                double *least)
+static tutti_status time_of(bench *m, tutti_probe_work *work, size_t bytes, double *least)
 {
-    bool alone =
-        work == tutti__probe_add || work == tutti__probe_add_into || work == tutti__probe_copy;
-    bool apart = work == tutti__probe_one_way || work == tutti__probe_folded;
-    if (alone || (m->thorough && bytes >= ONE_BY_ONE && !apart))
-        return time_together(m, work, bytes, rounds, least);
-    int batches = rounds < 10 || apart ? rounds : 10;
-    int each = rounds / (batches > 0 ? batches : 1);
-    for (int batch = 0; batch < batches; batch++) {
-        int64_t start = tutti__now_ns();
-        for (int i = 0; i < each; i++)
-            TUTTI_TRY(work(&m->probe, bytes));
-        *least = fmin(*least, (double)(tutti__now_ns() - start) * 1e-9 / each);
-    }
-    return TUTTI_OK;
+    TUTTI_TRY(tutti__timing_once(&m->timing, work, bytes, 0, least));
+    return tutti__timing_often(&m->timing, work, bytes, least);
 }
 
-/* Calls whose time does not count; *each is the least of them. */
-static tutti_status settle(bench *m, tutti_probe_work *work, size_t bytes, double *each)
-{
-    int rounds;
-    if (!m->thorough)
-        return TUTTI_OK;
-    TUTTI_TRY(agree_on_rounds(m, *each, tutti__cost_settling((int64_t)bytes), &rounds));
-    return time_rounds(m, work, bytes, rounds, each);
-}
-
-/* The best of several batches, as a program that calls often sees it; *least is what was seen
- * before, or 0. `expected` seconds of one call, 0 when nobody knows; then it is measured at any
- * price. Without time for it *least stays. */
-static tutti_status time_of(bench *m, tutti_probe_work *work, size_t bytes, double expected,
-                            double *least)
-{
-    int rounds = 1;
-    if (expected > 0)
-        TUTTI_TRY(agree_on_rounds(m, expected, 1, &rounds));
-    if (rounds == 0)
-        return TUTTI_OK;
-    int64_t begun = tutti__now_ns();
-    TUTTI_TRY(work(&m->probe, bytes));
-    double each = (double)(tutti__now_ns() - begun) * 1e-9;
-    TUTTI_TRY(settle(m, work, bytes, &each));
-    double best = INFINITY;
-    TUTTI_TRY(agree_on_rounds(m, each, rounds_of(m, bytes), &rounds));
-    if (rounds > 0)
-        TUTTI_TRY(time_rounds(m, work, bytes, rounds, &best));
-    *least = m->thorough && isfinite(best) ? best : fmin(best, each);
-    return TUTTI_OK;
-}
-
-static tutti_status curve(bench *m, tutti_probe_work *work, double *times)
+/* From the smallest size to the largest there is time for; a benchmark calls each but once here. */
+static tutti_status go_up(bench *m, const curve *c)
 {
     double expected = 0;
-    for (int i = 0; i < m->levels; i++) {
-        if (i > 0)
+    work_in(m, c->group, c->tag);
+    for (int i = m->first; i < m->levels; i++) {
+        if (i > m->first)
             expected *= (double)sizes[i] / (double)sizes[i - 1];
-        TUTTI_TRY(time_of(m, work, sizes[i], expected, &times[i]));
-        expected = times[i] > 0 ? times[i] : expected;
+        if (!m->timing.thorough && sizes[i] == START_UP_NOT)
+            continue;
+        TUTTI_TRY(tutti__timing_once(&m->timing, c->work, sizes[i], expected, &c->times[i]));
+        if (!m->timing.thorough)
+            TUTTI_TRY(tutti__timing_often(&m->timing, c->work, sizes[i], &c->times[i]));
+        expected = c->times[i] > 0 ? c->times[i] : expected;
     }
+    return TUTTI_OK;
+}
+
+/* Size by size, from the largest down. The last cache keeps for dozens of calls what smaller ones
+ * left there, and makes larger ones faster by a fourth; and it takes dozens of calls to take in the
+ * buffers of a size, which all curves share. */
+static tutti_status go_down(bench *m)
+{
+    for (int i = m->levels - 1; i >= m->first; i--)
+        for (const curve *c = m->curves; c < m->curves + m->count; c++) {
+            work_in(m, c->group, c->tag);
+            TUTTI_TRY(tutti__timing_often(&m->timing, c->work, sizes[i], &c->times[i]));
+        }
     return TUTTI_OK;
 }
 
@@ -187,40 +140,54 @@ static void doubt_link(const tutti_comm *group, tutti_comm_cost *cost)
 
 /* Sender and receiver by themselves, as far as the link holds a message; the smallest at any price.
  */
-static tutti_status measure_ends(bench *m, tutti_comm_link link, double hold)
+static tutti_status measure_ends(bench *m, tutti_comm *group, tutti_comm_link link)
 {
-    for (int i = 0; i < m->levels && (double)sizes[i] <= hold; i++) {
+    tutti_probe *probe = &m->timing.probe;
+    work_in(m, group, new_tag(group));
+    for (int i = m->first; i < m->levels && (double)sizes[i] < group->cost.hold[link]; i++) {
         double *put = &m->times->put[link][i], *taken = &m->times->taken[link][i];
         double each = m->times->one_way[link][i];
         int rounds;
-        m->probe.pause = 2 * each;
-        TUTTI_TRY(agree_on_rounds(m, 3 * each, m->thorough ? 50 : 4, &rounds));
+        probe->pause = 2 * each;
+        TUTTI_TRY(tutti__timing_rounds(&m->timing, 3 * each, m->timing.thorough ? 50 : 4, &rounds));
         rounds = i == 0 && rounds < 1 ? 1 : rounds;
         for (int round = 0; round < rounds; round++) {
-            TUTTI_TRY(tutti__probe_late(&m->probe, sizes[i]));
+            TUTTI_TRY(tutti__probe_late(probe, sizes[i]));
             if (round == 0 && rounds > 1)
                 continue; /* for the caches */
-            *put = *put > 0 ? fmin(*put, m->probe.put) : m->probe.put;
-            *taken = *taken > 0 ? fmin(*taken, m->probe.taken) : m->probe.taken;
+            *put = *put > 0 ? fmin(*put, probe->put) : probe->put;
+            *taken = *taken > 0 ? fmin(*taken, probe->taken) : probe->taken;
         }
     }
     return TUTTI_OK;
 }
 
-static tutti_status measure_link(tutti_comm *group, bench *m, tutti_comm_link link)
+static void list_link(bench *m, tutti_comm *group, tutti_comm_link link)
 {
-    double *one = m->times->one_way[link], *both = m->times->exchange[link];
-    m->probe.call.comm = group;
-    m->probe.call.rank = group->rank;
-    m->probe.call.size = group->size;
-    m->probe.call.tag = (uint32_t)(UINT32_C(0x80000000) | (++group->sequence & 0x7fffffff));
-    TUTTI_TRY(time_of(m, tutti__probe_one_way, 8, 0, &one[TUTTI_COMM_SIZES]));
-    TUTTI_TRY(curve(m, tutti__probe_one_way, one));
-    TUTTI_TRY(curve(m, tutti__probe_folded, m->times->folded[link]));
-    TUTTI_TRY(time_of(m, tutti__probe_exchange, 8, 0, &both[TUTTI_COMM_SIZES]));
-    TUTTI_TRY(curve(m, tutti__probe_exchange, both));
-    TUTTI_TRY(curve(m, tutti__probe_summed, m->times->summed[link]));
-    return measure_ends(m, link, group->cost.hold[link]);
+    tutti_cost_times *times = m->times;
+    uint32_t tag = new_tag(group);
+    add_curve(m, group, tag, tutti__probe_one_way, times->one_way[link]);
+    add_curve(m, group, tag, tutti__probe_folded, times->folded[link]);
+    if (m->timing.thorough)
+        add_curve(m, group, tag, tutti__probe_folded_into, times->folded_into[link]);
+    add_curve(m, group, tag, tutti__probe_exchange, times->exchange[link]);
+    add_curve(m, group, tag, tutti__probe_summed, times->summed[link]);
+}
+
+/* What has no bytes to speak of. */
+static tutti_status measure_small(bench *m, tutti_comm *group, tutti_comm_link link)
+{
+    tutti_cost_times *times = m->times;
+    work_in(m, group, new_tag(group));
+    if (group->size > 1) {
+        TUTTI_TRY(time_of(m, tutti__probe_one_way, 8, &times->one_way[link][TUTTI_COMM_SIZES]));
+        TUTTI_TRY(time_of(m, tutti__probe_exchange, 8, &times->exchange[link][TUTTI_COMM_SIZES]));
+    }
+    if (link == TUTTI_LINK_WITHIN && group->area) {
+        TUTTI_TRY(time_of(m, tutti__probe_phases, 8, &times->phase));
+        TUTTI_TRY(time_of(m, tutti__probe_little, 8, &times->little));
+    }
+    return TUTTI_OK;
 }
 
 /* Seconds a byte that `times` are longer than those of the same without an addition. */
@@ -243,30 +210,13 @@ static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tut
     per_byte(one, there_and_back, cost->link[link].beta);
     per_byte(both, alpha + cost->link[link].turn, cost->link[link].exchange);
     longer(times->folded[link], one, cost->fold[link]);
+    longer(times->folded_into[link], one, cost->fold_into[link]);
     longer(times->summed[link], both, cost->sum[link]);
     per_byte(times->put[link], 0, cost->put[link]);
     per_byte(times->taken[link], 0, cost->take[link]);
 }
 
-static tutti_status measure_shared(tutti_comm *group, bench *m)
-{
-    tutti_cost_times *times = m->times;
-    m->probe.comm = m->probe.call.comm = group;
-    TUTTI_TRY(time_of(m, tutti__probe_phases, 8, 0, &times->phase));
-    TUTTI_TRY(time_of(m, tutti__probe_little, 8, 0, &times->little));
-    TUTTI_TRY(curve(m, tutti__probe_reduce_in_place, times->copy));
-    TUTTI_TRY(curve(m, tutti__probe_pull, times->pull));
-    char *arena = m->probe.a, *private = calloc(1, sizes[m->levels - 1]);
-    if (!private)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to measure with");
-    m->probe.a = private;
-    tutti_status status = curve(m, tutti__probe_reduce_in_place, times->staged);
-    m->probe.a = arena;
-    free(private);
-    return status;
-}
-
-static void derive_shared(const tutti_cost_times *times, tutti_comm_cost *cost)
+static void derive_shared(const tutti_cost_times *times, int ranks, tutti_comm_cost *cost)
 {
     if (!(times->phase > 0))
         return;
@@ -274,34 +224,60 @@ static void derive_shared(const tutti_cost_times *times, tutti_comm_cost *cost)
     cost->call = fmax(times->little - times->phase, 0);
     per_byte(times->copy, 2 * times->phase, cost->copy);
     per_byte(times->pull, 2 * times->phase, cost->pull);
-    per_byte(times->staged, 2 * times->phase, cost->staged);
+    longer(times->collect, times->pull, cost->source);
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost->source[i] /= ranks - 1;
 }
 
-static tutti_status measure_all(tutti_comm *comm, bench *m)
+static void list_curves(bench *m, tutti_comm *comm)
 {
     tutti_comm *within = comm->within ? comm->within : comm;
-    TUTTI_TRY(curve(m, tutti__probe_add, m->times->add));
-    TUTTI_TRY(curve(m, tutti__probe_add_into, m->times->add_into));
-    TUTTI_TRY(curve(m, tutti__probe_copy, m->times->move));
+    tutti_cost_times *times = m->times;
+    add_curve(m, comm, 0, tutti__probe_add, times->add);
+    add_curve(m, comm, 0, tutti__probe_copy, times->move);
     if (within->size > 1)
-        TUTTI_TRY(measure_link(within, m, TUTTI_LINK_WITHIN));
-    if (within->area)
-        TUTTI_TRY(measure_shared(within, m));
+        list_link(m, within, TUTTI_LINK_WITHIN);
+    if (within->area) {
+        add_curve(m, within, 0, tutti__probe_reduce_in_place, times->copy);
+        add_curve(m, within, 0, tutti__probe_pull, times->pull);
+        add_curve(m, within, 0, tutti__probe_collect, times->collect);
+    }
     if (comm->between)
-        TUTTI_TRY(measure_link(comm->between, m, TUTTI_LINK_BETWEEN));
-    return TUTTI_OK;
+        list_link(m, comm->between, TUTTI_LINK_BETWEEN);
+    /* Last, since only this has three buffers, of which a last cache may not hold all. */
+    add_curve(m, comm, 0, tutti__probe_add_into, times->add_into);
 }
 
-static void derive(const bench *m, const tutti_comm *comm, tutti_comm_cost *cost)
+static tutti_status measure_all(bench *m, tutti_comm *comm)
 {
-    per_byte(m->times->add, 0, cost->gamma);
-    per_byte(m->times->add_into, 0, cost->into);
-    per_byte(m->times->move, 0, cost->move);
-    derive_link(m->times, TUTTI_LINK_WITHIN, cost);
-    if (!m->thorough)
-        doubt_link(comm->within ? comm->within : comm, cost);
-    derive_shared(m->times, cost);
-    derive_link(m->times, TUTTI_LINK_BETWEEN, cost);
+    tutti_comm *within = comm->within ? comm->within : comm;
+    if (m->first == 0) {
+        TUTTI_TRY(measure_small(m, within, TUTTI_LINK_WITHIN));
+        if (comm->between)
+            TUTTI_TRY(measure_small(m, comm->between, TUTTI_LINK_BETWEEN));
+    }
+    list_curves(m, comm);
+    for (const curve *c = m->curves; c < m->curves + m->count; c++)
+        TUTTI_TRY(go_up(m, c));
+    if (m->timing.thorough)
+        TUTTI_TRY(go_down(m));
+    if (within->size > 1)
+        TUTTI_TRY(measure_ends(m, within, TUTTI_LINK_WITHIN));
+    return comm->between ? measure_ends(m, comm->between, TUTTI_LINK_BETWEEN) : TUTTI_OK;
+}
+
+static void derive(const tutti_cost_times *times, bool in_doubt, const tutti_comm *comm,
+                   tutti_comm_cost *cost)
+{
+    const tutti_comm *within = comm->within ? comm->within : comm;
+    per_byte(times->add, 0, cost->gamma);
+    per_byte(times->add_into, 0, cost->into);
+    per_byte(times->move, 0, cost->move);
+    derive_link(times, TUTTI_LINK_WITHIN, cost);
+    if (in_doubt)
+        doubt_link(within, cost);
+    derive_shared(times, within->size, cost);
+    derive_link(times, TUTTI_LINK_BETWEEN, cost);
 }
 
 /* Rank 0's figures are everybody's. */
@@ -325,7 +301,7 @@ static tutti_status agree_on_cost(tutti_comm *comm, tutti_comm_cost cost)
 /* With buffers of its own. */
 static tutti_status measure_briefly(tutti_comm *comm, bench *m)
 {
-    char **buffers[] = {&m->probe.a, &m->probe.b, &m->probe.c};
+    char **buffers[] = {&m->timing.probe.a, &m->timing.probe.b, &m->timing.probe.c};
     size_t most = sizes[m->levels - 1];
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < TUTTI_COUNT(buffers) && status == TUTTI_OK; i++) {
@@ -334,7 +310,7 @@ static tutti_status measure_briefly(tutti_comm *comm, bench *m)
             memset(*buffers[i], 0, most);
     }
     if (status == TUTTI_OK)
-        status = measure_all(comm, m);
+        status = measure_all(m, comm);
     for (size_t i = 0; i < TUTTI_COUNT(buffers); i++)
         tutti_comm_free(comm, *buffers[i]);
     return status;
@@ -371,27 +347,24 @@ tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough
 {
     tutti_cost_times times = {0};
     double seconds = thorough ? thorough->seconds : start_up;
-    bench m = {.probe.comm = comm,
-               .thorough = thorough != NULL,
+    bench m = {.timing.thorough = thorough != NULL,
+               .timing.until_ns = tutti__now_ns() + (int64_t)(seconds * 1e9),
+               .timing.probe.call.deadline_ns = tutti__comm_deadline(comm, NULL),
                .levels = levels_for(START_UP_MOST),
-               .times = &times,
-               .until_ns = tutti__now_ns() + (int64_t)(seconds * 1e9)};
-    m.probe.call = (tutti_collective){.comm = comm,
-                                      .rank = comm->rank,
-                                      .size = comm->size,
-                                      .deadline_ns = tutti__comm_deadline(comm, NULL)};
+               .times = &times};
     tutti_comm_cost cost = comm->cost;
     if (!thorough) {
         TUTTI_TRY(measure_briefly(comm, &m));
     } else {
         m.levels = levels_for(thorough->most);
-        m.probe.a = thorough->a;
-        m.probe.b = thorough->b;
-        m.probe.c = thorough->c;
-        TUTTI_TRY(measure_all(comm, &m));
-        thorough->seen[thorough->passes++ % TUTTI_COST_PASSES] = times;
+        m.first = thorough->above < (int64_t)sizes[0] ? 0 : levels_for(thorough->above);
+        m.times = &thorough->seen[thorough->pass % TUTTI_COST_PASSES];
+        m.timing.probe.a = thorough->a;
+        m.timing.probe.b = thorough->b;
+        m.timing.probe.c = thorough->c;
+        TUTTI_TRY(measure_all(&m, comm));
         times = settle_on(thorough);
     }
-    derive(&m, comm, &cost);
+    derive(&times, !thorough, comm, &cost);
     return agree_on_cost(comm, cost);
 }

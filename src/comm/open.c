@@ -9,6 +9,7 @@
 
 #include "base/given.h"
 #include "base/params.h"
+#include "base/pool.h"
 #include "base/world.h"
 #include "comm/comm.h"
 
@@ -225,6 +226,31 @@ static tutti_status map_peers(tutti_fabric *fabric, const tutti_comm_options *op
     return TUTTI_OK;
 }
 
+/* A launcher may have bound each rank to CPUs of its own: together they have more than any one. */
+static tutti_status count_cpus(tutti_fabric *fabric, int64_t deadline_ns)
+{
+    typedef struct {
+        uint64_t cpus[TUTTI_CPU_WORDS];
+    } mask;
+    mask own, *all = calloc((size_t)fabric->size, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", fabric->size);
+    tutti__cpu_mask(own.cpus);
+    tutti_status status =
+        tutti__membership_exchange(fabric->membership, &own, sizeof own, deadline_ns, all);
+    int quota = tutti__cpu_quota(), count = 0;
+    for (int word = 0; word < TUTTI_CPU_WORDS; word++) {
+        uint64_t together = 0;
+        for (int i = 0; i < fabric->size; i++)
+            if (fabric->machine[i] == fabric->machine[fabric->rank])
+                together |= all[i].cpus[word];
+        count += __builtin_popcountll(together);
+    }
+    fabric->cpus = count < quota ? count : quota;
+    free(all);
+    return status;
+}
+
 /* Every engine that connects some pair of ranks, on all ranks alike. */
 static tutti_status join_engines(tutti_fabric *fabric, const tutti_comm_options *options,
                                  int64_t deadline_ns)
@@ -271,6 +297,8 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
         status = map_peers(fabric, &options);
         if (status == TUTTI_OK)
             status = join_engines(fabric, &options, deadline);
+        if (status == TUTTI_OK)
+            status = count_cpus(fabric, deadline);
         if (status == TUTTI_OK)
             status = tutti__fabric_ready(fabric);
     }

@@ -20,7 +20,7 @@ tutti_status tutti__probe_one_way(tutti_probe *p, size_t bytes)
     return tutti__coll_send(c, partner, p->a, 8);
 }
 
-tutti_status tutti__probe_folded(tutti_probe *p, size_t bytes)
+static tutti_status fold_one_way(tutti_probe *p, size_t bytes, void *target)
 {
     tutti_collective c = p->call;
     int64_t count = (int64_t)(bytes / 4);
@@ -38,8 +38,18 @@ tutti_status tutti__probe_folded(tutti_probe *p, size_t bytes)
         return tutti__coll_recv(&c, partner, p->b, 8);
     }
     TUTTI_TRY(
-        tutti__coll_exchange_fold(&c, partner, NULL, 0, partner, p->a, p->b, count, true, room));
+        tutti__coll_exchange_fold(&c, partner, NULL, 0, partner, p->a, target, count, true, room));
     return tutti__coll_send(&c, partner, p->a, 8);
+}
+
+tutti_status tutti__probe_folded(tutti_probe *p, size_t bytes)
+{
+    return fold_one_way(p, bytes, p->a);
+}
+
+tutti_status tutti__probe_folded_into(tutti_probe *p, size_t bytes)
+{
+    return fold_one_way(p, bytes, p->b);
 }
 
 static tutti_status receive_late(tutti_probe *p, int partner, size_t bytes)
@@ -105,27 +115,32 @@ tutti_status tutti__probe_copy(tutti_probe *p, size_t bytes)
     return TUTTI_OK;
 }
 
-tutti_status tutti__probe_reduce_in_place(tutti_probe *p, size_t bytes)
+static tutti_status directly(tutti_probe *p, tutti_operation operation, void *out, size_t bytes)
 {
     tutti_collective c = p->call;
-    c.operation = TUTTI_ALL_REDUCE;
-    c.in = c.out = p->a;
+    c.operation = operation;
+    c.in = p->a;
+    c.out = out;
     c.dtype = TUTTI_F32;
     c.element = 4;
     c.count = (int64_t)(bytes / 4);
     c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
-    return tutti__coll_find("direct")->on[TUTTI_ALL_REDUCE].run(&c);
+    return tutti__coll_find("direct")->on[operation].run(&c);
+}
+
+tutti_status tutti__probe_reduce_in_place(tutti_probe *p, size_t bytes)
+{
+    return directly(p, TUTTI_ALL_REDUCE, p->a, bytes);
 }
 
 tutti_status tutti__probe_pull(tutti_probe *p, size_t bytes)
 {
-    tutti_collective c = p->call;
-    c.operation = TUTTI_BROADCAST;
-    c.in = c.out = p->a;
-    c.dtype = TUTTI_F32;
-    c.element = 4;
-    c.count = (int64_t)(bytes / 4);
-    return tutti__coll_find("direct")->on[TUTTI_BROADCAST].run(&c);
+    return directly(p, TUTTI_BROADCAST, p->a, bytes);
+}
+
+tutti_status tutti__probe_collect(tutti_probe *p, size_t bytes)
+{
+    return directly(p, TUTTI_REDUCE, p->b, bytes);
 }
 
 tutti_status tutti__probe_phases(tutti_probe *p, size_t bytes)

@@ -16,8 +16,10 @@ typedef tutti_status tutti_probe_work(tutti_probe *probe, size_t bytes);
 
 /* Even ranks send to the next; the answer has 8 bytes. */
 tutti_probe_work tutti__probe_one_way;
-/* The same; the receivers add what comes in. */
+/* The same; the receivers add what comes in to what lies there: a += in; or into other memory: b =
+ * a + in. */
 tutti_probe_work tutti__probe_folded;
+tutti_probe_work tutti__probe_folded_into;
 /* The same; the receivers come when everything is in the link already, which must hold it. */
 tutti_probe_work tutti__probe_late;
 /* All ranks give to the next and take from the one before; the same, adding what comes in. */
@@ -29,9 +31,11 @@ tutti_probe_work tutti__probe_add;
 tutti_probe_work tutti__probe_add_into;
 tutti_probe_work tutti__probe_copy;
 
-/* Shared memory: a sum in place, a copy out of rank 0's memory, a phase. */
+/* Shared memory: a sum in place, a copy out of rank 0's memory, a sum that rank 0 makes alone, a
+ * phase. */
 tutti_probe_work tutti__probe_reduce_in_place;
 tutti_probe_work tutti__probe_pull;
+tutti_probe_work tutti__probe_collect;
 tutti_probe_work tutti__probe_phases;
 /* A call that has one phase, and little to give. */
 tutti_probe_work tutti__probe_little;

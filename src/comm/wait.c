@@ -121,11 +121,20 @@ static bool through_kernel(const tutti_fabric *fabric, tutti_message *const *mes
     return true;
 }
 
+/* Whether somebody wakes who sleeps for these bytes: the kernel, or a rank of the segment. MPI's
+ * ranks must look themselves. */
+static bool is_woken(const tutti_fabric *fabric, tutti_message *const *messages, int count)
+{
+    return fabric->segment || through_kernel(fabric, messages, count);
+}
+
 /* How often to yield before sleeping. Where ranks share CPUs and much is to come through the
  * kernel, it is the kernel that knows whom to wake: who yields hands the CPU to anybody. */
 static int yields_for(const tutti_fabric *fabric, tutti_message *const *messages, int count)
 {
-    enum { MUCH = 32 << 10 };
+    enum { MUCH = 32 << 10, UNWOKEN = 5000 };
+    if (!is_woken(fabric, messages, count))
+        return UNWOKEN;
     for (int i = 0; fabric->crowded && i < count; i++)
         if (messages[i]->size >= MUCH && fabric->engines[messages[i]->peer]->descriptor)
             return 0;
@@ -138,6 +147,7 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
     bool patient = beside && through_kernel(fabric, messages, count);
     int spin = patient ? 0 : fabric->spin;
     int yields = patient ? 0 : yields_for(fabric, messages, count);
+    bool woken = is_woken(fabric, messages, count);
     for (int round = 0;; round++) {
         tutti__fabric_progress(fabric);
         if (all_complete(messages, count))
@@ -147,7 +157,9 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
             continue;
         }
         if (round < spin + yields) {
-            if (!tutti__fabric_yield(fabric))
+            if (!woken)
+                sched_yield();
+            else if (!tutti__fabric_yield(fabric))
                 round = spin + yields;
             if ((round & 127) != 127)
                 continue;

@@ -126,7 +126,7 @@ static cluster read_cluster(tutti_job *job)
         for (int link = 0; link < TUTTI_LINK_COUNT; link++)
             c.cost.link[link].beta[i] = c.cost.link[link].exchange[i] = beta;
         c.cost.gamma[i] = 0.05e-9;
-        c.cost.copy[i] = c.cost.staged[i] = 0.12e-9;
+        c.cost.copy[i] = 0.12e-9;
     }
     return c;
 }

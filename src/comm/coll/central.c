@@ -87,9 +87,11 @@ static double cost_one_way(const tutti_cost_query *q)
 {
     return (q->ranks - 1) * tutti__cost_message(q, q->bytes);
 }
-static double cost_folds(const tutti_cost_query *q)
+/* The first sum goes from what is given into what is got; the others are added to that. */
+static double cost_reduce(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__coll_cost_folded(q, q->bytes);
+    return tutti__coll_cost_folded_into(q, q->bytes) +
+           (q->ranks - 2) * tutti__coll_cost_folded(q, q->bytes);
 }
 /* A block for each of the others; all of them and one more, the manager's own, are in its caches.
  */
@@ -111,7 +113,7 @@ static double cost_scatter(const tutti_cost_query *q)
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    return cost_folds(q) + cost_one_way(q);
+    return (q->ranks - 1) * tutti__coll_cost_folded(q, q->bytes) + cost_one_way(q);
 }
 static double cost_barrier(const tutti_cost_query *q)
 {
@@ -125,7 +127,7 @@ const tutti_coll tutti_coll_central = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2(p-1)a"},
             [TUTTI_BROADCAST] = {broadcast, cost_one_way, "(p-1)(a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_folds, "(p-1)(a + Mb + Mg)"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "(p-1)(a + Mb + Mg)"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2(p-1)(a + Mb) + (p-1)Mg"},
             [TUTTI_GATHER] = {gather, cost_gather, "(p-1)(a + Mb), or Mm + (p-1)Mt"},
             [TUTTI_SCATTER] = {scatter, cost_scatter, "(p-1)(a + Mb), or (p-1)Mu + Mm"},

@@ -332,7 +332,7 @@ static double cost_barrier(const tutti_cost_query *q)
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    return phases(q, q->bytes) + tutti__cost_copy(q, q->bytes, false);
+    return phases(q, q->bytes) + tutti__cost_copy(q, q->bytes);
 }
 static double cost_block(const tutti_cost_query *q)
 {
@@ -359,7 +359,7 @@ static double cost_gather(const tutti_cost_query *q)
 static double cost_reduce(const tutti_cost_query *q)
 {
     return phases(q, q->bytes) + tutti__coll_cost_pull(q, q->bytes, q->bytes) +
-           (q->ranks - 1) * tutti__coll_cost_source(q, q->bytes);
+           (q->ranks - 1) * tutti__coll_cost_source_alone(q, q->bytes);
 }
 static double cost_reduce_scatter(const tutti_cost_query *q)
 {

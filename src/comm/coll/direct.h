@@ -12,6 +12,6 @@ void *tutti__direct_pointer(const tutti_area *area, uint64_t address);
 tutti_status tutti__direct_all_reduce(tutti_collective *collective);
 
 /* Time to copy within the machine while all ranks do. */
-double tutti__cost_copy(const tutti_cost_query *query, double bytes, bool staged);
+double tutti__cost_copy(const tutti_cost_query *query, double bytes);
 
 #endif

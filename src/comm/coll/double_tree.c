@@ -8,6 +8,7 @@
  * everybody's.
  */
 #include "comm/coll.h"
+#include <math.h>
 #include <stdlib.h>
 
 enum { CHUNK = 128 << 10, CHUNKS_MOST = 64 };
@@ -172,20 +173,27 @@ static tutti_status all_reduce(tutti_collective *c)
 
 /* In a full beat a rank sends and receives four chunks: one up and two down as an inner rank, one
  * up as a leaf. On its way to the root and back a chunk meets about one other in each beat. Two
- * ranks are each the root of one tree. */
+ * ranks are each the root of one tree. What is sent comes back two beats later, while the caches
+ * hold it: the message comes out of memory and goes back, two of the three streams that an exchange
+ * of as many bytes has. */
 static double cost_all_reduce(const tutti_cost_query *q)
 {
     double half = q->bytes / 2, chunks = half < CHUNK ? 1 : half / CHUNK;
     chunks = chunks > CHUNKS_MOST ? CHUNKS_MOST : chunks;
     double chunk = half / chunks, each = q->ranks > 2 ? 4 : 2, on_the_way = 2 * depth(q->ranks);
     double met = q->ranks == 2 ? 1 : chunks > 1 ? 2 : 1.7;
-    double children = q->ranks == 2 ? 1 : 2, touched = q->bytes + children * chunk;
-    double full = tutti__cost_stream(q, each * chunk, touched / 2);
-    double thin = tutti__cost_stream(q, met * chunk, touched / 2);
+    double children = q->ranks == 2 ? 1 : 2, all = (q->bytes + children * chunk) / 2;
+    double held = fmin((3 * each + children) * chunk / 2, all); /* of three beats, and what came */
+    double full =
+        (tutti__cost_stream(q, each * chunk, held) + 2 * tutti__cost_stream(q, each * chunk, all)) /
+        3;
+    double thin =
+        (tutti__cost_stream(q, met * chunk, held) + 2 * tutti__cost_stream(q, met * chunk, all)) /
+        3;
     double folds = children * half; /* as the inner rank of one tree */
     double waits = chunks > 1 ? on_the_way : depth(q->ranks) - 1; /* for others' folds */
-    return (chunks - 1) * full + on_the_way * thin + tutti__coll_cost_sum(q, folds, q->bytes) +
-           waits * tutti__coll_cost_sum(q, chunk, q->bytes);
+    return (chunks - 1) * full + on_the_way * thin + tutti__coll_cost_sum(q, folds, 2 * all) +
+           waits * tutti__coll_cost_sum(q, chunk, 2 * all);
 }
 
 const tutti_coll tutti_coll_double_tree = {

@@ -62,7 +62,8 @@ static int steps(int ranks)
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    double extra = extra_steps(q->ranks), add = tutti__coll_cost_sum(q, q->bytes, q->bytes);
+    double extra = extra_steps(q->ranks),
+           add = tutti__coll_cost_sum(q, q->bytes, q->bytes + fmin(q->bytes, TUTTI_FOLD_ROOM));
     tutti_cost_query near = *q; /* the first steps stay within a machine */
     near.link = TUTTI_LINK_WITHIN;
     double inside = q->share > 1 ? log2(q->share) : 0;

@@ -176,13 +176,14 @@ static tutti_status all_reduce(tutti_collective *c)
     return status;
 }
 
-/* With one node for each rank: p - 1 messages out and in, twice. The message and the others' nodes
- * of one part pass through the caches. */
+/* With one node for each rank: p - 1 messages out and in, twice. First the message and the others'
+ * nodes of one part pass through the caches, then the message. */
 static double cost_all_reduce(const tutti_cost_query *q)
 {
     double part = q->bytes / q->ranks, touched = 2 * q->bytes - part;
     return (q->ranks - 1) *
-           (2 * tutti__coll_cost_exchange_block(q, part, touched) + tutti__cost_add(q, part));
+           (tutti__coll_cost_exchange_block(q, part, touched) +
+            tutti__coll_cost_exchange_block(q, part, q->bytes) + tutti__cost_add(q, part));
 }
 
 const tutti_coll tutti_coll_fixed = {

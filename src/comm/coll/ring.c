@@ -146,10 +146,11 @@ static double cost_gather(const tutti_cost_query *q)
 /* Sums on their way go into other memory than what was given. */
 static double cost_scatter(const tutti_cost_query *q)
 {
-    double block = q->bytes / q->ranks, touched = q->bytes + block;
+    double block = q->bytes / q->ranks;
+    double touched = q->bytes + block + fmin(block, TUTTI_FOLD_ROOM);
     return (q->ranks - 1) *
            (tutti__coll_cost_exchange_block(q, block, touched) +
-            tutti__coll_cost_sum(q, block, block) + tutti__coll_cost_elsewhere(q, block));
+            tutti__coll_cost_sum(q, block, touched) + tutti__coll_cost_elsewhere(q, block));
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {

@@ -90,13 +90,15 @@ static double cost_broadcast(const tutti_cost_query *q)
 {
     return tutti__log2(q->ranks) * tutti__cost_message(q, q->bytes);
 }
-static double cost_folds(const tutti_cost_query *q)
+/* The first sum goes from what is given into what is got; the others are added to that. */
+static double cost_reduce(const tutti_cost_query *q)
 {
-    return tutti__log2(q->ranks) * tutti__coll_cost_folded(q, q->bytes);
+    return tutti__coll_cost_folded_into(q, q->bytes) +
+           (tutti__log2(q->ranks) - 1) * tutti__coll_cost_folded(q, q->bytes);
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    return cost_folds(q) + cost_broadcast(q);
+    return tutti__log2(q->ranks) * tutti__coll_cost_folded(q, q->bytes) + cost_broadcast(q);
 }
 static double cost_barrier(const tutti_cost_query *q)
 {
@@ -110,7 +112,7 @@ const tutti_coll tutti_coll_tree = {
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2 log p a"},
             [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "log p (a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_folds, "log p (a + Mb + Mg)"},
+            [TUTTI_REDUCE] = {reduce, cost_reduce, "log p (a + Mb + Mg)"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2 log p (a + Mb) + log p Mg"},
         },
 };

@@ -289,6 +289,8 @@ static tutti_status native(void *given, tutti_collective *c)
     error = own->mpi->begin(&operation, &request);
     for (int round = 0; !error && request; round++) {
         error = own->mpi->test(&request);
+        if (own->fabric->crowded)
+            sched_yield();
         if ((round & 1023) != 1023)
             continue;
         TUTTI_TRY(tutti__fabric_check(own->fabric));

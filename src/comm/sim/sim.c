@@ -29,7 +29,7 @@ tutti_comm_cost tutti__network_cost(const tutti_network *n)
             cost.link[link].beta[i] = cost.link[link].exchange[i] = n->beta[link];
     }
     for (int i = 0; i < TUTTI_COMM_SIZES; i++)
-        cost.gamma[i] = cost.move[i] = cost.copy[i] = cost.staged[i] = n->gamma;
+        cost.gamma[i] = cost.move[i] = cost.copy[i] = n->gamma;
     return cost;
 }
 
