@@ -30,6 +30,11 @@ typedef struct part {
     tutti_gemm_panels panels;
 } part;
 
+static int64_t block_depth(const tutti_gemm_plan *plan)
+{
+    return least(plan->tile->depth, plan->k);
+}
+
 /* Of a step along k. */
 static double packing(const apart *w, double rows, double columns)
 {
@@ -116,8 +121,8 @@ static void multiply(const apart *w, const part *t, const float *a, const float 
 static void run_block(const apart *w, part *t, int64_t m0, int64_t m1, float *slot)
 {
     const tutti_gemm *g = w->gemm;
-    float *a = slot, *b = a + (w->a == TUTTI_GEMM_PACKED_ROWS ? w->rows * w->plan->depth : 0);
-    t->depth = least(w->plan->depth, g->k - t->p);
+    float *a = slot, *b = a + (w->a == TUTTI_GEMM_PACKED_ROWS ? w->rows * block_depth(w->plan) : 0);
+    t->depth = least(w->plan->tile->depth, g->k - t->p);
     pack_columns(w, t, b);
     for (t->m0 = m0; t->m0 < m1; t->m0 = t->m1) {
         t->m1 = least(t->m0 + w->rows, m1);
@@ -154,20 +159,20 @@ static int64_t piece_elements(apart *w)
     const tutti_gemm_tile *tile = w->plan->tile;
     int64_t rows = divide_up(w->m_tiles, w->m_pieces) * tile->rows;
     int64_t panels = divide_up(w->n_tiles, w->n_pieces);
-    int64_t blocks = divide_up(panels * tile->wide * w->plan->depth, MOST_COLUMNS);
+    int64_t blocks = divide_up(panels * tile->wide * block_depth(w->plan), MOST_COLUMNS);
     bool packed = w->a == TUTTI_GEMM_PACKED_ROWS;
-    int64_t block = (w->gemm->trans_a ? ROWS_ACROSS : ROWS_ALONG) / w->plan->depth;
+    int64_t block = (w->gemm->trans_a ? ROWS_ACROSS : ROWS_ALONG) / block_depth(w->plan);
     w->rows = least(rows, round_up(packed ? block : TUTTI_GEMM_PIECE_ROWS, tile->rows));
     w->columns = divide_up(panels, blocks) * tile->wide;
-    return ((packed ? w->rows : 0) + w->columns + 2 * tile->narrow) * w->plan->depth;
+    return ((packed ? w->rows : 0) + w->columns + 2 * tile->narrow) * block_depth(w->plan);
 }
 
 size_t tutti__gemm_apart_workspace(const tutti_gemm_plan *plan)
 {
     const tutti_gemm_tile *tile = plan->tile;
-    int64_t rows = least(plan->m, ROWS_ACROSS / plan->depth) + tile->rows;
+    int64_t rows = least(plan->m, ROWS_ACROSS / (block_depth(plan) + 1)) + tile->rows;
     int64_t columns = plan->n + tile->wide + 2 * tile->narrow;
-    return sizeof(float) * (size_t)(2 * (rows + columns) * plan->depth);
+    return sizeof(float) * (size_t)(2 * (rows + columns) * block_depth(plan));
 }
 
 bool tutti__gemm_run_apart(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,

@@ -113,7 +113,7 @@ static void pack_a(const chunk *c, int64_t i, pack_part t)
  * them are cut into all panels while they are in the cache. */
 static void pack_block(const chunk *c, bool columns, int64_t first, int64_t end, int64_t p)
 {
-    pack_part t = {.p = p, .depth = least(c->plan->depth, c->k - p)};
+    pack_part t = {.p = p, .depth = least(c->plan->tile->depth, c->k - p)};
     bool across = columns ? !c->gemm->trans_b : c->gemm->trans_a;
     int64_t few = across ? PACK_LINES : t.depth;
     for (t.q = 0; t.q < t.depth; t.q += few) {
@@ -131,7 +131,7 @@ static void pack_piece(void *context, int64_t index)
     int64_t group = columns ? c->b_group : c->a_group;
     int64_t first = (columns ? index : index - c->b_pieces) * group;
     int64_t end = least(first + group, columns ? panel_count(c) : row_panel_count(c));
-    for (int64_t p = 0; p < c->k; p += c->plan->depth)
+    for (int64_t p = 0; p < c->k; p += c->plan->tile->depth)
         pack_block(c, columns, first, end, p);
 }
 
@@ -190,7 +190,7 @@ void tutti__gemm_finish(const tutti_gemm_tile *tile, const tutti_gemm *g, int64_
 static void multiply_rounded(const chunk *c, int64_t row, int64_t rows, int64_t first, int64_t end)
 {
     float sums[MOST_ROWS * MOST_WIDE];
-    const int64_t depth = c->plan->depth;
+    const int64_t depth = c->plan->tile->depth;
     for (int64_t j = first; j < end; j++) {
         int64_t width, start = panel_start(c, j, &width);
         if (start >= c->n)
@@ -206,7 +206,7 @@ static void multiply_rounded(const chunk *c, int64_t row, int64_t rows, int64_t 
  * that they are written from end to end, and finished while they are in the cache. */
 static int64_t swept_rows(const chunk *c, int64_t rows, int64_t panels)
 {
-    bool once = c->k <= c->plan->depth && panels >= SWEPT_PANELS;
+    bool once = c->k <= c->plan->tile->depth && panels >= SWEPT_PANELS;
     return once ? least(rows, round_up(SWEPT_ROWS, c->plan->tile->rows)) : rows;
 }
 
@@ -215,8 +215,8 @@ static void multiply_sweep(const chunk *c, int64_t row, int64_t rows, int64_t fi
     const tutti_gemm_plan *plan = c->plan;
     const tutti_gemm *g = c->gemm;
     float *to = g->c + (c->m0 + row) * g->ldc + c->n0;
-    for (int64_t p = 0; p < c->k; p += plan->depth)
-        multiply_block(c, row, rows, first, end, p, least(plan->depth, c->k - p), to, g->ldc,
+    for (int64_t p = 0; p < c->k; p += plan->tile->depth)
+        multiply_block(c, row, rows, first, end, p, least(plan->tile->depth, c->k - p), to, g->ldc,
                        g->add || c->k0 + p > 0);
     int64_t width, start = panel_start(c, first, &width);
     int64_t last = least(panel_start(c, end - 1, &width) + width, c->n);
@@ -262,7 +262,7 @@ static void run_chunk(chunk *c, tutti_pool *pool, bool pack_columns)
 static void split_piece(void *context, int64_t index)
 {
     const chunk *c = context;
-    int64_t p = index * c->plan->depth, depth = least(c->plan->depth, c->k - p);
+    int64_t p = index * c->plan->tile->depth, depth = least(c->plan->tile->depth, c->k - p);
     if (!c->plan->packed)
         pack_block(c, true, 0, panel_count(c), p);
     if (!c->direct)
@@ -282,7 +282,8 @@ static void sum_piece(void *context, int64_t index)
         float *to = in_place ? g->c + i * g->ldc : c->sums + i * c->n;
         if (in_place && !g->add)
             memcpy(to, c->sums + i * c->n, (size_t)c->n * sizeof(float));
-        for (int64_t block = g->add ? 0 : 1; block < divide_up(c->k, c->plan->depth); block++) {
+        for (int64_t block = g->add ? 0 : 1; block < divide_up(c->k, c->plan->tile->depth);
+             block++) {
             tutti_gemm_finish sum = {.rows = 1,
                                      .n = c->n,
                                      .from = c->sums + (block * c->m + i) * c->n,
@@ -338,7 +339,7 @@ static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
     c.sums =
         (float *)(void *)(c.packed_a + tutti__gemm_packed_a(plan) + tutti__gemm_packed_b(plan));
     c.panels = tutti__gemm_panels(plan->tile, c.n);
-    tutti__pool_run(pool, divide_up(c.k, plan->depth), split_piece, &c);
+    tutti__pool_run(pool, divide_up(c.k, plan->tile->depth), split_piece, &c);
     tutti__pool_run(pool, divide_up(c.m, 1 + SUM_PIECE / c.n), sum_piece, &c);
 }
 

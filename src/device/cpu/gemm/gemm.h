@@ -14,7 +14,6 @@ typedef struct tutti_gemm_plan {
     const tutti_gemm_engine *engine; /* NULL: the plain tiles */
     const tutti_gemm_tile *tile;
     int64_t m, n, k;
-    int64_t depth;                     /* of a block of k */
     int64_t chunk_m, chunk_n, chunk_k; /* packed at once */
     int64_t piece_m, piece_n; /* of C, computed by one call of one thread; piece_n in panels */
     bool parallel, split_k;

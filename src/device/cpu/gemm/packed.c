@@ -52,9 +52,8 @@ void tutti__gemm_pack(const tutti_gemm_tile *tile, const tutti_gemm *g, float *p
 {
     tutti_gemm_panels panels = tutti__gemm_panels(tile, g->n);
     int64_t step = g->trans_b ? 1 : g->ldb, stride = g->trans_b ? g->ldb : 1;
-    int64_t block = tutti__gemm_depth(tile, g->k);
-    for (int64_t p = 0; p < g->k; p += block) {
-        int64_t depth = least(block, g->k - p), width;
+    for (int64_t p = 0; p < g->k; p += tile->depth) {
+        int64_t depth = least(tile->depth, g->k - p), width;
         for (int64_t start = 0; start < g->n; start += width) {
             width = width_of(tile, &panels, start);
             tile->pack(width, least(width, g->n - start), depth, g->b + p * step + start * stride,
@@ -81,10 +80,9 @@ void tutti__gemm_with(const tutti_gemm_tile *tile, const tutti_gemm *g, const fl
 {
     tutti_gemm_panels panels = tutti__gemm_panels(tile, g->n);
     int64_t step = g->trans_a ? g->lda : 1, stride = g->trans_a ? 1 : g->lda;
-    int64_t block = tutti__gemm_depth(tile, g->k);
     bool direct = rows_stand(tile, g);
-    for (int64_t p = 0; p < g->k; p += block) {
-        int64_t depth = least(block, g->k - p), width;
+    for (int64_t p = 0; p < g->k; p += tile->depth) {
+        int64_t depth = least(tile->depth, g->k - p), width;
         const float *a = g->a + p * step;
         for (int64_t row = 0; row < g->m && !direct; row += tile->rows)
             tile->pack(tile->rows, least(tile->rows, g->m - row), depth, a + row * stride, step,

@@ -13,7 +13,6 @@ enum {
     PACKED_B_ONE = 1 << 17,
     PIECE_COLS = 384,
     ENOUGH_PIECES = 16,
-    DEPTH_UNIT = 16,
 };
 #define PIECE_FLOPS 1e6
 #define BLOCK_FLOPS 2e5
@@ -49,13 +48,6 @@ const tutti_gemm_tile *tutti__gemm_bf16_tile(void)
 static bool matches_libraries(const tutti_gemm_tile *tile)
 {
     return strcmp(tile->isa, "avx512") == 0;
-}
-
-int64_t tutti__gemm_depth(const tutti_gemm_tile *tile, int64_t k)
-{
-    int64_t unit = tile->pad > DEPTH_UNIT ? tile->pad : DEPTH_UNIT;
-    int64_t blocks = divide_up(k, tile->depth);
-    return blocks > 0 ? least(round_up(divide_up(k, blocks), unit), tile->depth) : tile->depth;
 }
 
 tutti_gemm_panels tutti__gemm_panels(const tutti_gemm_tile *tile, int64_t n)
@@ -111,8 +103,8 @@ static void cut_pieces(tutti_gemm_plan *plan)
  * order, which gives the same bits. */
 static bool splits_k(const tutti_gemm_plan *plan)
 {
-    int64_t blocks = divide_up(plan->k, plan->depth);
-    double block_flops = 2.0 * (double)plan->m * (double)plan->n * (double)plan->depth;
+    int64_t blocks = divide_up(plan->k, plan->tile->depth);
+    double block_flops = 2.0 * (double)plan->m * (double)plan->n * plan->tile->depth;
     int64_t pieces =
         divide_up(plan->m, plan->piece_m) * divide_up(plan->n, plan->piece_n * plan->tile->wide);
     return plan->parallel && blocks >= 4 && pieces < ENOUGH_PIECES && pieces < blocks &&
@@ -128,7 +120,6 @@ tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags
     tutti_gemm_plan plan = {.tile = bf16 ? tutti__gemm_bf16_tile() : NULL, .m = m, .n = n, .k = k};
     if (plan.tile == NULL)
         plan.tile = tutti__gemm_tile();
-    plan.depth = tutti__gemm_depth(plan.tile, k);
     plan.packed = flags & TUTTI_GEMM_PACKED && !rounded;
     bool library = !rounded && !plan.packed && flops >= ENGINE_FLOPS && m <= INT32_MAX &&
                    n <= INT32_MAX && k <= INT32_MAX;
@@ -143,8 +134,8 @@ tutti_gemm_plan tutti__gemm_plan(int64_t m, int64_t n, int64_t k, uint32_t flags
     while (!plan.packed && plan.chunk_n * plan.chunk_k > (one ? PACKED_B_ONE : PACKED_B)) {
         if (plan.chunk_n <= plan.tile->wide && rounded)
             break;
-        if (plan.chunk_k > 2 * plan.depth && !rounded)
-            plan.chunk_k = round_up(plan.chunk_k / 2, plan.depth);
+        if (plan.chunk_k > 2 * plan.tile->depth && !rounded)
+            plan.chunk_k = round_up(plan.chunk_k / 2, plan.tile->depth);
         else
             plan.chunk_n = round_up(plan.chunk_n / 2, plan.tile->wide);
     }
@@ -182,7 +173,8 @@ size_t tutti__gemm_workspace(const tutti_gemm_plan *plan)
 {
     if (plan->engine != NULL)
         return 0;
-    size_t sums = plan->split_k ? (size_t)(divide_up(plan->k, plan->depth) * plan->m * plan->n) : 0;
+    size_t sums =
+        plan->split_k ? (size_t)(divide_up(plan->k, plan->tile->depth) * plan->m * plan->n) : 0;
     size_t shared = tutti__gemm_packed_a(plan) + tutti__gemm_packed_b(plan) + sizeof(float) * sums;
     size_t own = plan->apart ? (size_t)round_up((int64_t)tutti__gemm_apart_workspace(plan), 64) : 0;
     return shared > own ? shared : own;

@@ -20,8 +20,8 @@ static void row_piece(void *context, int64_t index)
     int64_t ldb = r->plan->packed ? r->columns : g->ldb, step = g->trans_a ? g->lda : 1;
     const float *b = r->plan->packed ? g->packed_b + start * g->k : g->b + start;
     float some[MOST_DEPTH], *c = g->c + start;
-    for (int64_t p = 0; p < g->k; p += r->plan->depth) {
-        int64_t depth = least(r->plan->depth, g->k - p);
+    for (int64_t p = 0; p < g->k; p += tile->depth) {
+        int64_t depth = least(tile->depth, g->k - p);
         for (int64_t i = 0; step != 1 && i < depth; i++)
             some[i] = g->a[(p + i) * step];
         tile->multiply_row(n, depth, step != 1 ? some : g->a + p, b + p * ldb, ldb, c,
@@ -33,7 +33,7 @@ static void row_piece(void *context, int64_t index)
 
 bool tutti__gemm_is_row(const tutti_gemm_plan *plan, const tutti_gemm *g)
 {
-    return plan->m == 1 && plan->tile->multiply_row != NULL && plan->depth <= MOST_DEPTH &&
+    return plan->m == 1 && plan->tile->multiply_row != NULL && plan->tile->depth <= MOST_DEPTH &&
            !g->a_bf16 && !g->b_bf16 && !g->c_bf16 && (plan->packed || !g->trans_b);
 }
 

@@ -1,7 +1,7 @@
 /* tile.h: the inner parts of the plain matrix product, one set of them for each instruction set.
  *
- * A product C[m,n] = A[m,k] B[k,n] is cut along k into even blocks of at most `depth`. A is packed
- * into panels of `rows` rows, B into panels of `wide` or `narrow` columns. In a panel the element
+ * A product C[m,n] = A[m,k] B[k,n] is cut along k into blocks of at most `depth`. A is packed into
+ * panels of `rows` rows, B into panels of `wide` or `narrow` columns. In a panel the element
  * (p, i), p along k, stands at [p * width + i]; rows and columns past the end are zero.
  *
  * Tiles of bf16 multiply `group` elements along k at once: there (p, i) stands at
@@ -98,9 +98,6 @@ typedef struct tutti_gemm_tile {
 const tutti_gemm_tile *tutti__gemm_tile(void);
 /* The best one that multiplies bf16, or NULL: the CPU has no instructions for it. */
 const tutti_gemm_tile *tutti__gemm_bf16_tile(void);
-
-/* Steps of k that are one block: as many in each but the last, whose share is not much smaller. */
-int64_t tutti__gemm_depth(const tutti_gemm_tile *tile, int64_t k);
 
 /* How n columns are cut into panels: first `wides` wide ones, then `narrows` narrow ones, with the
  * fewest columns of padding. */
