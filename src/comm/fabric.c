@@ -18,7 +18,7 @@
 
 /* Rounds of a wait before it yields its CPU each time, and before it sleeps. */
 enum {
-    SPIN_ALONE = 4000, /* a CPU for each rank */
+    SPIN_ALONE = 40000, /* a CPU for each rank: some milliseconds */
     YIELDS_ALONE = 20,
     SPIN_CROWDED = 1, /* more ranks than CPUs: somebody else should run */
     YIELDS_CROWDED = 200,
