@@ -243,14 +243,20 @@ static double median_ratio(const double *us, const double *them, int64_t rounds)
     return ratios[rounds / 2];
 }
 
+static double highest(const double *speeds, int64_t count)
+{
+    double best = 0;
+    for (int64_t i = 0; i < count; i++)
+        best = speeds[i] > best ? speeds[i] : best;
+    return best;
+}
+
 static void report_size(bool json, const contender *list, int count, int s, int64_t rounds)
 {
     char work[96];
     double share = 1;
     for (int i = 0; i < count; i++) {
-        double best = 0;
-        for (int64_t r = 0; r < rounds; r++)
-            best = list[i].speeds[s][r] > best ? list[i].speeds[s][r] : best;
+        double best = highest(list[i].speeds[s], rounds);
         if (best == 0)
             continue;
         snprintf(work, sizeof work, "%d: %.47s", FIRST_SIZE << s, list[i].name);
@@ -262,14 +268,15 @@ static void report_size(bool json, const contender *list, int count, int s, int6
     tutti__report(json, &(tutti_result){"gemm_libraries", work, share, "share", 0.95, true});
 }
 
-/* Everybody's speed at a size, in turns; who is far behind after the first ones sits out. */
+/* Everybody's speed at a size, in turns; of the others, who is far behind after the first ones sits
+ * out. */
 static void play(contender *list, int count, int s, int64_t rounds)
 {
     double best = 0;
     for (int64_t r = 0; r < rounds; r++)
         for (int i = 0; i < count; i++) {
             double *speeds = list[i].speeds[s];
-            bool behind = r >= TRIAL_TURNS && speeds[TRIAL_TURNS - 1] < best / 2;
+            bool behind = i > 0 && r >= TRIAL_TURNS && highest(speeds, TRIAL_TURNS) < best / 2;
             speeds[r] = behind ? speeds[r - 1] : tutti__turns_take(&list[i].turns, s);
             best = r < TRIAL_TURNS && speeds[r] > best ? speeds[r] : best;
         }
