@@ -11,7 +11,7 @@
 #include "nn/model.h"
 #include "tutti/tutti.h"
 
-enum { EXAMPLES = 43, WIDTH = 30, HIDDEN = 24, CLASSES = 5, MOST = 8192, RANKS = 8 };
+enum { EXAMPLES = 49, WIDTH = 30, HIDDEN = 24, CLASSES = 5, MOST = 8192, RANKS = 8 };
 
 typedef struct outcome {
     double loss;
@@ -44,7 +44,8 @@ static tutti_dataset *examples(tutti_job *job)
         tutti_tensor_set(x, i, sin((double)(i * i % 101)));
     for (int64_t i = 0; i < EXAMPLES; i++)
         tutti_tensor_set(y, i, (double)(i * 3 % CLASSES));
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), 10); /* the last one has 3 */
+    tutti_dataset *data =
+        tutti_batch(tutti_from(job, x, y), 10); /* the last one has 9: new to some only */
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     return data;
