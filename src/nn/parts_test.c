@@ -8,6 +8,7 @@
 
 #include "base/params.h"
 #include "base/test.h"
+#include "nn/examples_test.h"
 #include "nn/model.h"
 #include "tutti/tutti.h"
 
@@ -31,17 +32,8 @@ typedef struct trial {
 
 static tutti_dataset *examples(tutti_job *job)
 {
-    tutti_tensor *x, *y;
-    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){EXAMPLES, WIDTH}, &x));
-    CHECK_OK(tutti_tensor_create(TUTTI_I32, 1, (int64_t[]){EXAMPLES}, &y));
-    for (int64_t i = 0; i < EXAMPLES * WIDTH; i++)
-        tutti_tensor_set(x, i, sin((double)(i * i % 101)));
-    for (int64_t i = 0; i < EXAMPLES; i++)
-        tutti_tensor_set(y, i, (double)(i * 3 % CLASSES));
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), 10); /* the last one has 3 */
-    tutti_tensor_release(x);
-    tutti_tensor_release(y);
-    return data;
+    /* the last batch has 3 */
+    return tutti__test_examples(job, (tutti_test_examples){EXAMPLES, WIDTH, CLASSES, 3, 10});
 }
 
 static int by_name(const void *a, const void *b)

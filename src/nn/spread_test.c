@@ -6,6 +6,7 @@
 #include "base/params.h"
 #include "base/test.h"
 #include "dist/workers.h"
+#include "nn/examples_test.h"
 #include "tutti/tutti.h"
 
 enum { EXAMPLES = 43, WIDTH = 6, CLASSES = 3 };
@@ -18,17 +19,7 @@ typedef struct result {
 
 static tutti_dataset *examples(tutti_job *job, int64_t batch)
 {
-    tutti_tensor *x, *y;
-    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){EXAMPLES, WIDTH}, &x));
-    CHECK_OK(tutti_tensor_create(TUTTI_I32, 1, (int64_t[]){EXAMPLES}, &y));
-    for (int64_t i = 0; i < EXAMPLES * WIDTH; i++)
-        tutti_tensor_set(x, i, sin((double)(i * i % 101)));
-    for (int64_t i = 0; i < EXAMPLES; i++)
-        tutti_tensor_set(y, i, (double)(i * 5 % CLASSES));
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), batch);
-    tutti_tensor_release(x);
-    tutti_tensor_release(y);
-    return data;
+    return tutti__test_examples(job, (tutti_test_examples){EXAMPLES, WIDTH, CLASSES, 5, batch});
 }
 
 /* Batch norm, dropout, a short last batch, gradients of three batches in one step. */
