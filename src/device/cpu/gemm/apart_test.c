@@ -83,6 +83,19 @@ TUTTI_TEST(gemm_pieces_that_pack_for_themselves_have_the_same_bits)
             check_same_bits(shapes[s], mode);
 }
 
+/* Whether it does, its matrices standing side by side without gaps. */
+static bool runs_apart(tutti_pool *pool, tutti_gemm gemm)
+{
+    gemm.lda = gemm.trans_a ? gemm.m : gemm.k;
+    gemm.ldb = gemm.ldc = gemm.n;
+    tutti_gemm_plan plan = tutti__gemm_plan(gemm.m, gemm.n, gemm.k, TUTTI_GEMM_PLAIN);
+    void *workspace = malloc(tutti__gemm_workspace(&plan));
+    CHECK(workspace != NULL);
+    bool did = tutti__gemm_run_apart(&plan, pool, &gemm, workspace);
+    free(workspace);
+    return did;
+}
+
 /* A long sum of two narrow matrices runs so on two threads. One of wide rows that are used as they
  * stand does not, unless its B is larger than a core's cache. */
 TUTTI_TEST(gemm_pieces_pack_for_themselves_where_it_pays)
@@ -90,28 +103,12 @@ TUTTI_TEST(gemm_pieces_pack_for_themselves_where_it_pays)
     tutti_pool *pool;
     CHECK_OK(tutti__pool_create(2, -1, &pool));
     float *a = drawn(2048 * 128, 1), *b = drawn(512 * 2048, 2), *c = drawn(2048 * 512, 3);
-    tutti_gemm gemm = {.m = 128, .n = 128, .k = 2048, .a = a, .b = b, .c = c};
-    gemm.trans_a = true;
-    gemm.lda = gemm.ldb = gemm.ldc = 128;
-    tutti_gemm_plan plan = tutti__gemm_plan(128, 128, 2048, TUTTI_GEMM_PLAIN);
-    void *workspace = malloc(tutti__gemm_workspace(&plan));
-    CHECK(tutti__gemm_run_apart(&plan, pool, &gemm, workspace));
-    free(workspace);
+    tutti_gemm gemm = {.trans_a = true, .m = 128, .n = 128, .k = 2048, .a = a, .b = b, .c = c};
+    CHECK(runs_apart(pool, gemm));
     gemm = (tutti_gemm){.m = 2048, .n = 512, .k = 128, .a = a, .b = b, .c = c};
-    gemm.lda = 128;
-    gemm.ldb = gemm.ldc = 512;
-    plan = tutti__gemm_plan(2048, 512, 128, TUTTI_GEMM_PLAIN);
-    workspace = malloc(tutti__gemm_workspace(&plan));
-    CHECK(tutti__gemm_run_apart(&plan, pool, &gemm, workspace) ==
-          (plan.tile->multiply_rows == NULL));
-    free(workspace);
+    CHECK(runs_apart(pool, gemm) == (tutti__gemm_tile()->multiply_rows == NULL));
     gemm = (tutti_gemm){.m = 256, .n = 2048, .k = 512, .a = a, .b = b, .c = c};
-    gemm.lda = 512;
-    gemm.ldb = gemm.ldc = 2048;
-    plan = tutti__gemm_plan(256, 2048, 512, TUTTI_GEMM_PLAIN);
-    workspace = malloc(tutti__gemm_workspace(&plan));
-    CHECK(tutti__gemm_run_apart(&plan, pool, &gemm, workspace));
-    free(workspace);
+    CHECK(runs_apart(pool, gemm));
     free(a);
     free(b);
     free(c);
