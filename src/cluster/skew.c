@@ -40,18 +40,22 @@ void tutti__skews_free(struct tutti_skews *skews)
 
 static void count_lateness(const slot *s, tutti_roster *roster, int size)
 {
-    int64_t first = INT64_MAX;
+    int64_t first = INT64_MAX, before_last = INT64_MIN;
     int last = 0;
     for (int r = 0; r < size; r++) {
         first = s->at_ns[r] < first ? s->at_ns[r] : first;
         last = s->at_ns[r] > s->at_ns[last] ? r : last;
     }
+    for (int r = 0; r < size; r++)
+        if (r != last)
+            before_last = s->at_ns[r] > before_last ? s->at_ns[r] : before_last;
+    bool held_up = (uint64_t)s->at_ns[last] - (uint64_t)before_last >= TUTTI_SKEW_WORTH_NS;
     for (int r = 0; r < size; r++) {
         tutti_skew *skew = &roster->members[r].skew;
         int64_t late = (int64_t)((uint64_t)s->at_ns[r] - (uint64_t)first);
         late = late < 0 ? 0 : late;
         skew->samples++;
-        skew->times_last += r == last;
+        skew->times_last += r == last && held_up;
         skew->mean_ns += (late - skew->mean_ns) / (int64_t)skew->samples;
         skew->most_ns = late > skew->most_ns ? late : skew->most_ns;
     }

@@ -45,13 +45,14 @@ void tutti__comm_say_banner(const tutti_comm *comm, const tutti_comm_options *op
     tutti__text_free(&text);
 }
 
-/* Last to half of them, and later than any other by far: chance would not do that. */
+/* Later than any other by far, and not once only: chance would not do that. (A program may wait for
+ * a straggler in one of several operations of a step: to the others it comes like everybody.) */
 static bool straggles(const tutti_skew *latest, const tutti_skew *next)
 {
-    enum { SAMPLES = 8, TIMES = 3 };
-    const int64_t worth_ns = 1000000;
-    return latest->samples >= SAMPLES && latest->mean_ns >= worth_ns &&
-           latest->mean_ns >= TIMES * next->mean_ns && 2 * latest->times_last >= latest->samples;
+    enum { SAMPLES = 8, TIMES = 3, ONE_OF = 5 };
+    return latest->samples >= SAMPLES && latest->mean_ns >= TUTTI_SKEW_WORTH_NS &&
+           latest->mean_ns >= TIMES * next->mean_ns &&
+           ONE_OF * latest->times_last >= latest->samples;
 }
 
 void tutti__comm_say_straggler(const tutti_comm *comm)
@@ -73,8 +74,8 @@ void tutti__comm_say_straggler(const tutti_comm *comm)
     }
     if (straggles(&latest, &next))
         tutti__log(TUTTI_LOG_WARNING,
-                   "%s came last to %.0f %% of the operations that were looked at (%llu), %.3g ms "
-                   "late on average and %.3g ms at most: all others waited for it",
+                   "%s came last by far to %.0f %% of the operations that were looked at (%llu), "
+                   "%.3g ms late on average and %.3g ms at most: all others waited for it",
                    tutti__fabric_name(comm->fabric, rank, name, sizeof name),
                    100.0 * (double)latest.times_last / (double)latest.samples,
                    (unsigned long long)latest.samples, (double)latest.mean_ns * 1e-6,
