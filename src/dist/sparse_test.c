@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/params.h"
+#include "base/world.h"
 #include "dist/workers.h"
 #include "tutti/tutti.h"
 
@@ -13,6 +14,7 @@ typedef struct trained {
     double loss;
     double table[MOST_ROWS * WIDTH];
     bool gathers; /* the step exchanges rows of the table's width */
+    bool copies;  /* it copies the table, to be able to undo its update */
 } trained;
 
 /* Five steps on batches of 7 and 2 texts of 4 words, of which some are the same. */
@@ -51,9 +53,11 @@ static tutti_status train(tutti_strategy *s, int64_t rows, bool adam, trained *r
         ret->table[k] = tutti_tensor_get(value, k);
     tutti_tensor_release(value);
     TUTTI_TRY(tutti_session_print(session, &text));
-    ret->gathers = false;
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+    ret->gathers = ret->copies = false;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         ret->gathers |= strstr(line, "all_gather_uneven") && strstr(line, "f32");
+        ret->copies |= strstr(line, " copy") != NULL;
+    }
     free(text);
     tutti_session_close(session);
     tutti_graph_destroy(g);
@@ -70,6 +74,7 @@ static tutti_status compare(tutti_strategy *s, int64_t rows, bool adam, bool gat
     for (int64_t k = 0; k < rows * WIDTH; k++)
         WORKER_NEAR(other.table[k], one.table[k]);
     WORKER_EXPECT(other.gathers == gathers);
+    WORKER_EXPECT(!other.copies); /* what was looked up can be updated */
     return TUTTI_OK;
 }
 
@@ -117,4 +122,48 @@ TUTTI_TEST(workers_bring_rows_together)
     tutti__test_workers(2, &options, of_workers, NULL);
     options.sparse = "gather";
     tutti__test_workers(2, &options, of_workers, NULL);
+}
+
+/* The last word of the last replica's rows is not in the table: the replica that looks it up says
+ * so, at once; none has updated anything, and the next step goes on. */
+TUTTI_TEST(a_bad_word_of_one_replica_changes_no_table)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "3"));
+    tutti_strategy *s = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1,cpu:2", .sparse = "gather");
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_tensor *in, *before, *after;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&session, g, .strategy = s, .deadline_seconds = 60));
+    tutti_sym words = tutti_split_batch(tutti_placeholder(g, TUTTI_I64, TUTTI_ANY, WORDS));
+    tutti_sym table = tutti_variable(g, tutti_glorot_uniform(MOST_ROWS, WIDTH), .name = "table");
+    tutti_sym step = tutti_minimize(tutti_adam(.clip_norm = 1.0),
+                                    tutti_mean(tutti_square(tutti_gather(table, words, 0))));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_tensor_create(TUTTI_I64, 2, (int64_t[]){6, WORDS}, &in));
+    for (int64_t k = 0; k < 6 * WORDS; k++)
+        tutti_tensor_set(in, k, (double)k);
+    CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({words, in}), .target = step));
+    CHECK_OK(tutti_session_get(session, table, &before));
+    tutti_tensor_set(in, 6 * WORDS - 1, MOST_ROWS);
+    int64_t start = tutti__now_ns();
+    CHECK_STATUS(tutti_run(session, .feed = TUTTI_FEED({words, in}), .target = step),
+                 TUTTI_OUT_OF_RANGE);
+    CHECK(tutti__now_ns() - start < 10000000000);
+    for (int replica = 0; replica < 3; replica++) {
+        CHECK_OK(tutti_mirrored_get(session, table, replica, &after));
+        for (int64_t k = 0; k < MOST_ROWS * WIDTH; k++)
+            CHECK(tutti_tensor_get(after, k) == tutti_tensor_get(before, k));
+        tutti_tensor_release(after);
+    }
+    tutti_tensor_set(in, 6 * WORDS - 1, 1);
+    CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({words, in}), .target = step));
+    CHECK_OK(tutti_mirrored_get(session, table, 2, &after));
+    CHECK(tutti_tensor_get(after, WIDTH) != tutti_tensor_get(before, WIDTH));
+    tutti_tensor_release(after);
+    tutti_tensor_release(in);
+    tutti_tensor_release(before);
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    CHECK_OK(tutti_strategy_close(s));
 }

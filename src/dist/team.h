@@ -3,6 +3,8 @@
 #ifndef TUTTI_DIST_TEAM_H
 #define TUTTI_DIST_TEAM_H
 
+#include <pthread.h>
+
 #include "base/container.h"
 #include "state/state.h"
 #include "tutti/comm.h"
@@ -25,6 +27,9 @@ typedef struct tutti_team {
     struct tutti_error *over;         /* [local]: why a replica's code has no more to exchange */
     struct tutti_team_diary *diaries; /* [local], of meetings: account.c; NULL: none are kept */
     struct tutti_team_shown *shown;   /* states of which others may read: team_owned.c; or NULL */
+    pthread_mutex_t runs_lock;        /* of the next two */
+    int runs;                         /* that use `inner` */
+    bool cancelled;                   /* `inner` has ended */
 } tutti_team;
 
 /* `world` may be NULL; it is taken over, also on failure. */
@@ -32,6 +37,12 @@ tutti_status tutti__team_create(tutti_comm *world, int local, const char *const 
                                 const char *algorithm, tutti_team **ret);
 /* Ends the processes' group as well. NULL is fine. */
 tutti_status tutti__team_close(tutti_team *team);
+
+/* ---- team_runs.c: where there are several devices (`inner`) ---- */
+void tutti__team_enter(tutti_team *team);
+/* A device of a run has failed: whoever waits for it does not any more. */
+void tutti__team_cancel(tutti_team *team, const char *why);
+void tutti__team_leave(tutti_team *team);
 
 /* ---- trace.c ---- */
 /* Where some process is traced (TUTTI_TRACE), all are: clocks are compared, and when the team

@@ -7,6 +7,7 @@
 #include "base/guests.h"
 #include "base/pause.h"
 #include "base/world.h"
+#include "dist/team.h"
 
 typedef struct slot {
     int size, came, went;
@@ -220,6 +221,8 @@ static void note_failure(tutti_run *run, tutti_status status)
     if (r->error.status == TUTTI_OK)
         tutti__error_capture(status, &r->error);
     run->cancelled = true;
+    if (run->team && run->team->inner)
+        tutti__team_cancel(run->team, r->error.message);
     tell(r);
 }
 

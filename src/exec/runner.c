@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/guests.h"
+#include "dist/team.h"
 #include "exec/drivers.h"
 #include "exec/fed_rows.h"
 #include "exec/plan.h"
@@ -100,7 +101,12 @@ static tutti_status run_pieces(const tutti_plan *plan, tutti_run *run, tutti_ten
         driver d = {.piece = &plan->pieces[0], .run = run, .values = values, .results = results};
         status = drive(&d);
     } else {
+        tutti_team *team = run->team && run->team->inner ? run->team : NULL;
+        if (team)
+            tutti__team_enter(team);
         status = run_many(plan, run, values, results);
+        if (team)
+            tutti__team_leave(team);
     }
     tutti__rendezvous_end(&rendezvous);
     return status;

@@ -167,60 +167,6 @@ tutti_status tutti__order_save(tutti_order *o, int32_t made_at)
     return TUTTI_OK;
 }
 
-/* Whether an index that `update` takes was looked up in the same variable before, which failed if
- * it was out of range: so do the forward and the backward half of an embedding. */
-static bool was_checked(const tutti_graph *graph, const bool *late, const tutti_node *update)
-{
-    for (size_t n = 0; n < graph->nodes.count; n++) {
-        const tutti_node *node = graph->nodes.data[n];
-        if (late[n] || !(node->op->flags & TUTTI_OP_FALLIBLE) || node->input_count < 2 ||
-            !tutti__is(node->inputs[0].node, "read") ||
-            node->inputs[0].node->inputs[0].node != update->inputs[0].node)
-            continue;
-        for (int i = 1; i < update->input_count; i++) {
-            tutti_edge index = update->inputs[i];
-            while (index.node->op->flags & TUTTI_OP_VIEW)
-                index = index.node->inputs[0];
-            tutti_edge looked_up = node->inputs[1];
-            while (looked_up.node->op->flags & TUTTI_OP_VIEW)
-                looked_up = looked_up.node->inputs[0];
-            if (!tutti_dtype_is_float(tutti__edge_type(index)->dtype) &&
-                index.node == looked_up.node && index.index == looked_up.index)
-                return true;
-        }
-    }
-    return false;
-}
-
-void tutti__find_late(const tutti_graph *graph, bool *ret_late)
-{
-    for (size_t n = 0; n < graph->nodes.count; n++) {
-        const tutti_node *node = graph->nodes.data[n];
-        bool late = (node->op->flags & TUTTI_OP_UPDATES) ||
-                    (tutti__is(node, "recv") && tutti__int(node, "late"));
-        for (int i = 0; i < node->input_count; i++)
-            late = late || ret_late[node->inputs[i].node->id];
-        for (int i = 0; i < node->control_count; i++)
-            late = late || ret_late[node->controls[i]->id];
-        ret_late[n] = late;
-    }
-}
-
-bool tutti__fails_late(const tutti_graph *graph, const bool *late)
-{
-    uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL |
-                     TUTTI_OP_COLLECTIVE | TUTTI_OP_DYNAMIC;
-    for (size_t n = 0; n < graph->nodes.count; n++) {
-        const tutti_node *node = graph->nodes.data[n];
-        if (!late[n] || !(node->op->flags & risky) || tutti__is(node, "send") ||
-            tutti__is(node, "recv") || tutti__is(node, "gather_updates"))
-            continue;
-        if (!(node->op->flags & TUTTI_OP_UPDATES) || !was_checked(graph, late, node))
-            return true;
-    }
-    return false;
-}
-
 /* Whether a node's value is one of after an update of the variable in whose memory it lies. */
 static bool is_new(const tutti_order *o, const tutti_node *node, uint32_t slot)
 {

@@ -1,0 +1,50 @@
+/* team_runs.c: runs among the devices of one process. When a device fails, those that wait for it
+ * are let go at once, not at the deadline; their group does not work any more then, and when nobody
+ * uses it they get another one, so that a step with bad data is followed by good ones. */
+#include "dist/team.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+
+void tutti__team_enter(tutti_team *team)
+{
+    pthread_mutex_lock(&team->runs_lock);
+    team->runs++;
+    pthread_mutex_unlock(&team->runs_lock);
+}
+
+void tutti__team_cancel(tutti_team *team, const char *why)
+{
+    pthread_mutex_lock(&team->runs_lock);
+    if (!team->cancelled)
+        tutti_comm_abort(team->inner[0], why);
+    team->cancelled = true;
+    pthread_mutex_unlock(&team->runs_lock);
+}
+
+/* Without memory for another group the old one stays and says why it ended. */
+static void renew(tutti_team *team)
+{
+    tutti_comm **fresh = calloc((size_t)team->local, sizeof *fresh);
+    if (fresh && tutti_comm_local(team->local, NULL, fresh) == TUTTI_OK) {
+        for (int i = 0; i < team->local; i++) {
+            tutti_comm_close(team->inner[i]);
+            team->inner[i] = fresh[i];
+        }
+        team->cancelled = false;
+    }
+    free(fresh);
+}
+
+void tutti__team_leave(tutti_team *team)
+{
+    tutti_error before;
+    pthread_mutex_lock(&team->runs_lock);
+    if (--team->runs == 0 && team->cancelled) {
+        tutti__error_capture(TUTTI_OK, &before);
+        renew(team);
+        tutti__error_restore(&before);
+    }
+    pthread_mutex_unlock(&team->runs_lock);
+}
