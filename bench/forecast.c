@@ -8,13 +8,16 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/params.h"
 #include "bench/examples.h"
 #include "bench/roofline.h"
 #include "device/cpu/frame.h"
 #include "nn/forecast.h"
 
-#define MOST_SECONDS 3.0
-enum { WARM_STEPS = 3, LEAST_STEPS = 8, MOST_STEPS = 200 };
+/* As long and as often as a rehearsal plays (device/cpu/rehearse.c): on a machine that is faster at
+ * times, whoever looks longer finds less. */
+#define MOST_SECONDS 0.3
+enum { WARM_STEPS = 3, LEAST_STEPS = 4, MOST_STEPS = 48, MOST_ROUNDS = 100 };
 
 static const char usage[] =
     "usage: tutti bench forecast [EXAMPLE] [--rounds N]\n"
@@ -22,8 +25,8 @@ static const char usage[] =
     "\n"
     "Predicted step time and memory against measured ones, as tutti bench step measures: each\n"
     "instruction's least over the steps. --one: in this process, as its flags and its job say.\n"
-    "  --rounds N   each in so many processes; the best of them counts; default 3\n"
-    "  --steps N    with --one: so many are timed; else what fits into 3 s\n"
+    "  --rounds N   each in so many processes, whose median counts; default 5\n"
+    "  --steps N    with --one: so many are timed; else what fits into 0.3 s\n"
     "  --profile    with --one: instruction by instruction\n";
 
 /* ---- in one process ---- */
@@ -265,10 +268,17 @@ static void report(bool json, const char *example, const char *form, const char 
                                         .limit = limit});
 }
 
-/* The least disturbed rounds of both sides count. */
+static int by_ratio(const void *a, const void *b)
+{
+    const figures *x = a, *y = b;
+    double left = x->predicted * y->measured, right = y->predicted * x->measured;
+    return (left > right) - (left < right);
+}
+
+/* A round predicts and measures at about the same time; the median of the rounds counts. */
 static bool compare(const char *example, const struct form *form, int64_t rounds, bool json)
 {
-    figures best[PROGRAMS], f[PROGRAMS];
+    figures all[PROGRAMS][MOST_ROUNDS], f[PROGRAMS];
     int count = 0;
     for (int64_t i = 0; i < rounds; i++) {
         int found = ask(example, form, f);
@@ -276,38 +286,37 @@ static bool compare(const char *example, const struct form *form, int64_t rounds
             tutti__complain("forecast: %s, %s did not run", example, form->name);
             return false;
         }
-        for (int k = 0; k < found; k++) {
-            if (i > 0) {
-                f[k].predicted = fmin(f[k].predicted, best[k].predicted);
-                f[k].measured = fmin(f[k].measured, best[k].measured);
-            }
-            best[k] = f[k];
-        }
+        for (int k = 0; k < found; k++)
+            all[k][i] = f[k];
         count = found;
     }
     for (int k = 0; k < count; k++) {
-        report(json, best[k].name, form->name, "time", "ms", best[k].predicted, best[k].measured,
+        qsort(all[k], (size_t)rounds, sizeof *all[k], by_ratio);
+        const figures *middle = &all[k][rounds / 2];
+        report(json, middle->name, form->name, "time", "ms", middle->predicted, middle->measured,
                15);
-        if (best[k].measured_memory > 0)
-            report(json, best[k].name, form->name, "memory", "MiB", best[k].predicted_memory,
-                   best[k].measured_memory, 5);
+        if (middle->measured_memory > 0)
+            report(json, middle->name, form->name, "memory", "MiB", middle->predicted_memory,
+                   middle->measured_memory, 5);
     }
     return true;
 }
 
 static int run(int argc, char **argv, bool json)
 {
-    int64_t rounds = 3, steps = 0;
+    int64_t rounds = 5, steps = 0;
     bool one = tutti__flag(&argc, argv, "--one"), ok = true;
     bool profile = tutti__flag(&argc, argv, "--profile");
     if (tutti__flag(&argc, argv, "--help"))
         return printf("%s", usage), TUTTI_EXIT_OK;
-    if (!tutti__option_int(&argc, argv, "--rounds", 1, 100, &rounds) ||
+    if (!tutti__option_int(&argc, argv, "--rounds", 1, MOST_ROUNDS, &rounds) ||
         !tutti__option_int(&argc, argv, "--steps", 1, 100000, &steps))
         return TUTTI_EXIT_USAGE;
     const tutti_bench_example *example = argc > 1 ? tutti__bench_example(argv[1]) : NULL;
     if ((argc > 1 && !example) || (one && !example))
         return TUTTI_EXIT_USAGE;
+    if (one) /* what a kernel took with another device's help says nothing of the kernel */
+        tutti__bench_must(tutti__param_set("HELP", "0"));
     if (one)
         return measure(example, steps, profile, argc, argv);
     for (size_t i = 0; tutti__bench_example_at(i); i++)

@@ -22,17 +22,20 @@ tutti_sym tutti__lecture_loss(const tutti_lecture *n, tutti_sym images, tutti_sy
     return tutti_mean(tutti_sparse_cross_entropy_of(labels, logits));
 }
 
-void tutti__lecture_open(int64_t batch, tutti_lecture_session *ret)
+void tutti__lecture_open(int64_t batch, tutti_strategy *strategy, tutti_lecture_session *ret)
 {
     tutti_lecture_session l = {
+        .batch = strategy ? batch * tutti_strategy_workers(strategy) : 0,
         .images = tutti__bench_tensor(TUTTI_F32, 4, (int64_t[]){batch, 28, 28, 1}, 1),
         .labels = tutti__bench_tensor(TUTTI_I64, 1, (int64_t[]){batch}, 2)};
     tutti__bench_must(tutti_graph_create(&l.graph));
     l.x = tutti_placeholder(l.graph, TUTTI_F32, TUTTI_ANY, 28, 28, 1);
     l.y = tutti_placeholder(l.graph, TUTTI_I64, TUTTI_ANY);
+    if (strategy)
+        l.x = tutti_split_batch(l.x), l.y = tutti_split_batch(l.y);
     tutti_lecture net = tutti__lecture_variables(l.graph);
     l.step = tutti_minimize(tutti_adam(), tutti__lecture_loss(&net, l.x, l.y));
-    tutti__bench_must(tutti_session_open(&l.session, l.graph));
+    tutti__bench_must(tutti_session_open(&l.session, l.graph, .strategy = strategy));
     tutti__bench_must(tutti_run(l.session, .target = tutti_initialize_all(l.graph)));
     *ret = l;
 }
@@ -48,6 +51,7 @@ void tutti__lecture_close(tutti_lecture_session *l)
 void tutti__lecture_step(void *context)
 {
     tutti_lecture_session *l = context;
-    tutti__bench_must(tutti_run(
-        l->session, .feed = TUTTI_FEED({l->x, l->images}, {l->y, l->labels}), .target = l->step));
+    tutti__bench_must(tutti_run(l->session,
+                                .feed = TUTTI_FEED({l->x, l->images}, {l->y, l->labels}),
+                                .target = l->step, .batch = l->batch));
 }

@@ -20,9 +20,11 @@ typedef struct tutti_lecture_session {
     tutti_graph *graph;
     tutti_session *session;
     tutti_sym x, y, step;
-    tutti_tensor *images, *labels; /* synthetic */
+    tutti_tensor *images, *labels; /* synthetic; of this process */
+    int64_t batch;                 /* of all processes, 0: of one */
 } tutti_lecture_session;
-void tutti__lecture_open(int64_t batch, tutti_lecture_session *ret);
+/* `batch` examples of each process; without a strategy (NULL) on one device, for itself. */
+void tutti__lecture_open(int64_t batch, tutti_strategy *strategy, tutti_lecture_session *ret);
 void tutti__lecture_close(tutti_lecture_session *lecture);
 /* One step; context is the tutti_lecture_session. */
 void tutti__lecture_step(void *context);

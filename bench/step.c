@@ -65,7 +65,7 @@ static void lecture_lines(int64_t batch, int steps, bool json)
 {
     tutti_lecture_session lecture;
     tutti_session_info info;
-    tutti__lecture_open(batch, &lecture);
+    tutti__lecture_open(batch, NULL, &lecture);
     tutti__lecture_step(&lecture);
     tutti_session_describe(lecture.session, &info);
     tutti__report(json, &(tutti_result){"step", "compiling the training step",

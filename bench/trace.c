@@ -97,7 +97,7 @@ static int run(int argc, char **argv, bool json)
     side sides[2] = {{c, 0}, {c, 1}};
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
-    tutti__lecture_open(64, &c->lecture);
+    tutti__lecture_open(64, NULL, &c->lecture);
     for (int i = 0; i < 2; i++)
         if (pthread_create(&threads[i], NULL, run_side, &sides[i]) != 0)
             return tutti__complain("no thread");
