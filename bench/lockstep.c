@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/params.h"
 #include "base/status.h"
 #include "bench/lecture.h"
 
@@ -18,6 +19,7 @@ static const char usage[] =
     "Pin each worker to a core of its own.\n"
     "\n"
     "  --engine shm|tcp   between the workers\n"
+    "  --threads N        of a worker; default 1\n"
     "  --turns N          of each kind; default 100\n";
 
 typedef struct times {
@@ -153,13 +155,15 @@ static void measure(tutti_strategy *strategy, times *t)
 static int run(int argc, char **argv, bool json)
 {
     times t = {.turns = 100};
-    const char *engine = NULL;
+    const char *engine = NULL, *threads = "1";
     (void)tutti__option(&argc, argv, "--engine", &engine);
+    (void)tutti__option(&argc, argv, "--threads", &threads);
     if (!tutti__option_int(&argc, argv, "--turns", 1, 100000, &t.turns))
         return TUTTI_EXIT_USAGE;
     if (argc > 1)
         return tutti__complain("lockstep: unknown %s; see tutti bench lockstep --help", argv[1]),
                TUTTI_EXIT_USAGE;
+    tutti__bench_must(tutti__param_set("THREADS", threads));
     tutti_strategy *strategy = tutti_strategy_multi_worker_mirrored(.engine = engine);
     tutti__bench_must(tutti_strategy_check(strategy));
     int workers = tutti_strategy_workers(strategy);

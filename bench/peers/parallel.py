@@ -6,6 +6,8 @@ memory and TCP, DistributedDataParallel over gloo, MultiWorkerMirroredStrategy.
 
     mnist      examples/2_mnist.c, 64 examples a worker: also against two of our jobs side by side that
                know nothing of each other
+    lockstep   the same, session against session in one job, in turns of 16 steps; and what waiting
+               for the slower of the two in every step would cost by itself
     null       a step with one scalar variable
     dense      100 MiB of variables: the step against that of two jobs side by side plus the bare
                all-reduce of 100 MiB
@@ -121,6 +123,20 @@ def mnist(machine):
             **{name: peer(name) for name in PEERS}}
 
 
+def lockstep(machine):
+    """Medians of the turns of one job."""
+    waiting = {}
+
+    def together(engine):
+        lines = machine.together(engine, machine.bench('lockstep', '--engine', engine))
+        found = {line['work'].split(': ')[1]: line['value'] for line in lines if 'work' in line}
+        waiting[engine] = found['the same if only waiting cost time']
+        return found['speed against workers apart']
+
+    return {'shm': lambda: together('shm'), 'shm, only waiting': lambda: waiting['shm'],
+            'tcp': lambda: together('tcp'), 'tcp, only waiting': lambda: waiting['tcp']}
+
+
 def null(machine):
     def together(engine):
         command = machine.bench('parallel', '--engine', engine, '--seconds', '1')
@@ -184,6 +200,9 @@ WORKS = {
         *((f'tutti tcp / {peer}', better_than('tutti tcp', peer), 2.5) for peer in PEERS),
         ('tutti shm / two jobs apart', better_than('tutti shm', 'apart'), 0.95),
         ('tutti tcp / two jobs apart', better_than('tutti tcp', 'apart'), 0.90)]),
+    'lockstep': ('of two jobs apart', True, lockstep, [
+        ('shm, of two jobs apart', lambda best: best['shm'], 0.95),
+        ('tcp, of two jobs apart', lambda best: best['tcp'], 0.90)]),
     'null': ('us', False, null, [
         ('tutti shm, us', lambda best: best['tutti shm'], 20),
         ('tutti tcp, us', lambda best: best['tutti tcp'], 100),
