@@ -13,7 +13,7 @@
 #include "comm/comm.h"
 
 static const char usage[] =
-    "usage: tutti bench collectives [-n RANKS] [--engine E] [--op OP] [--algorithm A] [--bytes N] [--json]\n\n"
+    "usage: tutti bench collectives [-n RANKS] [--engine E] [--op OP] [--algorithm A] [--bytes N] [--rounds N] [--json]\n\n"
     "  -n RANKS       processes or threads (2); under tutti run or mpirun the job's own ranks\n"
     "  --engine E     shm (default), tcp, local (threads of one process), mpi (by mpirun)\n"
     "  --op OP        all_reduce (default), broadcast, reduce, reduce_scatter, all_gather, gather,\n"
@@ -21,12 +21,14 @@ static const char usage[] =
     "                 plain connection can do, there and back), async (all_reduce, started and waited for)\n"
     "  --algorithm A  one only; auto: what the cost model picks\n"
     "  --bytes N      one size only; k and m multiply by 1024\n"
+    "  --rounds N     everything so often (1), and of each row the round in the middle by predicted /\n"
+    "                 measured: on a machine that others use too, some rows of each round are disturbed\n"
     "  --private      buffers outside of the shared arena\n"
     "  --free         do not pin rank i to CPU i where there are enough\n"
     "  --streams N    connections between two ranks (tcp)\n";
 
 typedef struct settings {
-    int64_t ranks, streams;
+    int64_t ranks, streams, rounds;
     const char *engine, *operation, *algorithm;
     int64_t bytes; /* 0: a list */
     bool json, private_memory, free;
@@ -93,13 +95,19 @@ static bool usable(const run_state *s, const char *name)
 }
 
 /* In each pass the model is measured twice, before and after the rows. */
-enum { MOST_ROWS = 512, PASSES = TUTTI_COST_PASSES / 2 };
+enum { MOST_ROWS = 512, MOST_ROUNDS = 15, PASSES = TUTTI_COST_PASSES / 2 };
+
+/* What a round says of a row. */
+typedef struct pair {
+    double seconds, predicted;
+} pair;
 
 /* An operation by an algorithm (or auto) at one size, and its time so far. */
 typedef struct row {
     const char *operation, *algorithm;
     int64_t bytes; /* that were asked for */
     double seconds[PASSES];
+    pair rounds[MOST_ROUNDS];
 } row;
 
 static void take_row(run_state *s, const row *r)
@@ -112,16 +120,24 @@ static void take_row(run_state *s, const row *r)
     call->bytes = strcmp(r->operation, "barrier") == 0 ? 0 : call->count * 4 * blocks;
 }
 
-static void report_row(run_state *s, const row *r)
+static int by_ratio(const void *a, const void *b)
+{
+    const pair *x = a, *y = b;
+    double left = x->predicted * y->seconds, right = y->predicted * x->seconds;
+    return (left > right) - (left < right);
+}
+
+/* The round in the middle counts. */
+static void report_row(run_state *s, row *r)
 {
     take_row(s, r);
-    double predicted = predict(s);
-    double seconds = tutti__cost_quartile(r->seconds, PASSES, 1);
-    if (s->call.bytes >= 1 << 16 && isfinite(predicted)) {
+    qsort(r->rounds, (size_t)s->given->rounds, sizeof *r->rounds, by_ratio);
+    const pair *middle = &r->rounds[s->given->rounds / 2];
+    if (s->call.bytes >= 1 << 16 && isfinite(middle->predicted)) {
         s->predicted++;
-        s->near += fabs(predicted / seconds - 1) <= 0.2;
+        s->near += fabs(middle->predicted / middle->seconds - 1) <= 0.2;
     }
-    print_row(s, seconds, predicted);
+    print_row(s, middle->seconds, middle->predicted);
 }
 
 static void add_sizes(const run_state *s, const char *operation, const char *algorithm, row *rows,
@@ -130,7 +146,8 @@ static void add_sizes(const run_state *s, const char *operation, const char *alg
     static const int64_t sizes[] = {8, 1024, 1 << 16, 1 << 20, 16 << 20, 64 << 20};
     bool one = s->given->bytes || strcmp(operation, "barrier") == 0;
     for (size_t i = 0; i < (one ? 1 : sizeof sizes / sizeof sizes[0]) && *count < MOST_ROWS; i++)
-        rows[(*count)++] = (row){operation, algorithm, one ? s->given->bytes : sizes[i], {0}};
+        rows[(*count)++] =
+            (row){operation, algorithm, one ? s->given->bytes : sizes[i], {0}, {{0}}};
 }
 
 static void add_rows(const run_state *s, const char *operation, row *rows, int *count)
@@ -212,15 +229,31 @@ static tutti_status measure_size(run_state *s, row *rows, int count, int64_t abo
 
 /* From the largest size down, as the model's are: a last cache that holds what rows of a size share
  * need not take it in for each of them. */
-static tutti_status measure_rows(run_state *s)
+static tutti_status measure_round(run_state *s, row *rows, int count, int round)
 {
-    row rows[MOST_ROWS];
-    int count = list_rows(s, rows);
+    memset(s->model.seen, 0, sizeof s->model.seen);
     for (int pass = 0; pass < PASSES; pass++)
         for (int64_t most = size_below(rows, count, INT64_MAX), above; most >= 0; most = above) {
             above = size_below(rows, count, most);
             TUTTI_TRY(measure_size(s, rows, count, above, most, pass));
         }
+    for (int i = 0; i < count; i++) {
+        take_row(s, &rows[i]);
+        rows[i].rounds[round] =
+            (pair){tutti__cost_quartile(rows[i].seconds, PASSES, 1), predict(s)};
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status measure_rows(run_state *s)
+{
+    row rows[MOST_ROWS];
+    int count = list_rows(s, rows);
+    for (int round = 0; round < s->given->rounds; round++) {
+        if (s->given->rounds > 1 && tutti_comm_rank(s->call.comm) == 0)
+            fprintf(stderr, "round %d of %d\n", round + 1, (int)s->given->rounds);
+        TUTTI_TRY(measure_round(s, rows, count, round));
+    }
     for (int i = 0; i < count && tutti_comm_rank(s->call.comm) == 0; i++)
         report_row(s, &rows[i]);
     return TUTTI_OK;
@@ -311,7 +344,7 @@ static bool read_bytes(const char *text, int64_t *ret)
 
 static int run(int argc, char **argv, bool json)
 {
-    settings given = {.ranks = 2, .json = json, .operation = "all_reduce"};
+    settings given = {.ranks = 2, .rounds = 1, .json = json, .operation = "all_reduce"};
     const char *bytes = NULL;
     (void)tutti__option(&argc, argv, "--engine", &given.engine);
     (void)tutti__option(&argc, argv, "--op", &given.operation);
@@ -320,6 +353,7 @@ static int run(int argc, char **argv, bool json)
     given.free = tutti__flag(&argc, argv, "--free");
     if (!tutti__option_int(&argc, argv, "-n", 1, 256, &given.ranks) ||
         !tutti__option_int(&argc, argv, "--streams", 1, 16, &given.streams) ||
+        !tutti__option_int(&argc, argv, "--rounds", 1, MOST_ROUNDS, &given.rounds) ||
         (tutti__option(&argc, argv, "--bytes", &bytes) && !read_bytes(bytes, &given.bytes)))
         return TUTTI_EXIT_USAGE;
     bool known = tutti__bench_is_other(given.operation) || strcmp(given.operation, "all") == 0 ||

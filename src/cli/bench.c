@@ -37,8 +37,8 @@ static const char usage[] =
     "                                     predicted step time and memory against measured ones\n"
     "  tutti bench gemm_libraries [--rounds N]\n"
     "  tutti bench collectives [FLAGS]    collectives between processes: time, predicted, bandwidth\n"
-    "      -n N --engine shm|tcp|local|mpi --op OP --algorithm NAME --bytes SIZE --streams N\n"
-    "      --private --free --json\n"
+    "      -n N --engine shm|tcp|local|mpi --op OP --algorithm NAME --bytes SIZE --rounds N\n"
+    "      --streams N --private --free --json\n"
     "  tutti bench parallel [FLAGS]       a step of several replicas, under tutti run or on --devices\n"
     "  tutti bench lockstep [FLAGS]       workers of tutti run beside workers apart, in turns\n\n"
     "tutti bench NAME --help tells more of collectives, parallel and lockstep.\n";
