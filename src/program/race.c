@@ -1,5 +1,6 @@
 /* race.c: see race.h. A rival runs once to warm up, then until its time is known; one that is far
- * behind in its first two runs drops out. */
+ * behind in its first two runs drops out. Those that are close to the best after that, with few
+ * runs because each is long, run more often: one disturbed run must not decide for years. */
 #include "program/race.h"
 
 #include <stdlib.h>
@@ -11,9 +12,12 @@
 enum {
     MOST_VIEWS = 16,
     RUNS = 6,
+    CLOSE_RUNS = 5,
     FAR_BEHIND = 4,
 };
 #define ENOUGH_NS 8000000    /* a rival is not run again after this long */
+#define CLOSE_NS 400000000   /* nor one that is close after this */
+#define CLOSE 1.25           /* times the best */
 #define MOST_BYTES (1 << 28) /* of a node that is tried: larger ones are decided by score */
 
 typedef struct trial {
@@ -89,6 +93,7 @@ typedef struct runner {
     void *plan, *workspace;
     int64_t shortest, spent; /* ns; shortest INT64_MAX: not known */
     int64_t least;           /* the first run counted */
+    int runs;
     bool out;
 } runner;
 
@@ -119,6 +124,7 @@ static void run_once(trial *t, runner *r, int round, int64_t *least)
     bool failed = r->kernel->run(&t->call) != TUTTI_OK;
     int64_t time = tutti__now_ns() - start;
     r->spent += time;
+    r->runs++;
     r->least = time < r->least ? time : r->least;
     *least = !failed && time < *least ? time : *least;
     r->out = failed || (round == 1 && r->least / FAR_BEHIND > *least);
@@ -128,6 +134,23 @@ static void run_once(trial *t, runner *r, int round, int64_t *least)
         r->shortest = time;
 }
 
+static bool is_close(const runner *r, int64_t least)
+{
+    return !r->out && (double)r->shortest < CLOSE * (double)least && r->spent < CLOSE_NS;
+}
+
+static void run_close(trial *t, int count, runner *runners, int64_t *least)
+{
+    for (int runs = 2; runs <= CLOSE_RUNS; runs++) {
+        int close = 0;
+        for (int i = 0; i < count; i++)
+            close += is_close(&runners[i], *least);
+        for (int i = 0; i < count && close > 1; i++)
+            if (is_close(&runners[i], *least) && runners[i].runs < runs)
+                run_once(t, &runners[i], runs, least);
+    }
+}
+
 static void run_all(trial *t, int count, runner *runners)
 {
     int64_t least = INT64_MAX;
@@ -135,6 +158,7 @@ static void run_all(trial *t, int count, runner *runners)
         for (int i = 0; i < count; i++)
             if (!runners[i].out && runners[i].spent < ENOUGH_NS)
                 run_once(t, &runners[i], round, &least);
+    run_close(t, count, runners, &least);
 }
 
 const tutti_kernel *tutti__race(const tutti_device *device, const tutti_kernel_query *query,
