@@ -97,17 +97,12 @@ static bool usable(const run_state *s, const char *name)
 /* In each pass the model is measured twice, before and after the rows. */
 enum { MOST_ROWS = 512, MOST_ROUNDS = 15, PASSES = TUTTI_COST_PASSES / 2 };
 
-/* What a round says of a row. */
-typedef struct pair {
-    double seconds, predicted;
-} pair;
-
 /* An operation by an algorithm (or auto) at one size, and its time so far. */
 typedef struct row {
     const char *operation, *algorithm;
     int64_t bytes; /* that were asked for */
     double seconds[PASSES];
-    pair rounds[MOST_ROUNDS];
+    double took[MOST_ROUNDS], ratios[MOST_ROUNDS]; /* by round; predicted / took */
 } row;
 
 static void take_row(run_state *s, const row *r)
@@ -120,24 +115,16 @@ static void take_row(run_state *s, const row *r)
     call->bytes = strcmp(r->operation, "barrier") == 0 ? 0 : call->count * 4 * blocks;
 }
 
-static int by_ratio(const void *a, const void *b)
-{
-    const pair *x = a, *y = b;
-    double left = x->predicted * y->seconds, right = y->predicted * x->seconds;
-    return (left > right) - (left < right);
-}
-
 /* The round in the middle counts. */
-static void report_row(run_state *s, row *r)
+static void report_row(run_state *s, const row *r)
 {
     take_row(s, r);
-    qsort(r->rounds, (size_t)s->given->rounds, sizeof *r->rounds, by_ratio);
-    const pair *middle = &r->rounds[s->given->rounds / 2];
-    if (s->call.bytes >= 1 << 16 && isfinite(middle->predicted)) {
+    int64_t middle = tutti__bench_middle(r->ratios, s->given->rounds);
+    if (s->call.bytes >= 1 << 16 && isfinite(r->ratios[middle])) {
         s->predicted++;
-        s->near += fabs(middle->predicted / middle->seconds - 1) <= 0.2;
+        s->near += fabs(r->ratios[middle] - 1) <= 0.2;
     }
-    print_row(s, middle->seconds, middle->predicted);
+    print_row(s, r->took[middle], r->ratios[middle] * r->took[middle]);
 }
 
 static void add_sizes(const run_state *s, const char *operation, const char *algorithm, row *rows,
@@ -147,7 +134,7 @@ static void add_sizes(const run_state *s, const char *operation, const char *alg
     bool one = s->given->bytes || strcmp(operation, "barrier") == 0;
     for (size_t i = 0; i < (one ? 1 : sizeof sizes / sizeof sizes[0]) && *count < MOST_ROWS; i++)
         rows[(*count)++] =
-            (row){operation, algorithm, one ? s->given->bytes : sizes[i], {0}, {{0}}};
+            (row){operation, algorithm, one ? s->given->bytes : sizes[i], {0}, {0}, {0}};
 }
 
 static void add_rows(const run_state *s, const char *operation, row *rows, int *count)
@@ -239,8 +226,8 @@ static tutti_status measure_round(run_state *s, row *rows, int count, int round)
         }
     for (int i = 0; i < count; i++) {
         take_row(s, &rows[i]);
-        rows[i].rounds[round] =
-            (pair){tutti__cost_quartile(rows[i].seconds, PASSES, 1), predict(s)};
+        rows[i].took[round] = tutti__cost_quartile(rows[i].seconds, PASSES, 1);
+        rows[i].ratios[round] = predict(s) / rows[i].took[round];
     }
     return TUTTI_OK;
 }

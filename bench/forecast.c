@@ -268,17 +268,11 @@ static void report(bool json, const char *example, const char *form, const char 
                                         .limit = limit});
 }
 
-static int by_ratio(const void *a, const void *b)
-{
-    const figures *x = a, *y = b;
-    double left = x->predicted * y->measured, right = y->predicted * x->measured;
-    return (left > right) - (left < right);
-}
-
 /* A round predicts and measures at about the same time; the median of the rounds counts. */
 static bool compare(const char *example, const struct form *form, int64_t rounds, bool json)
 {
     figures all[PROGRAMS][MOST_ROUNDS], f[PROGRAMS];
+    double ratios[PROGRAMS][MOST_ROUNDS];
     int count = 0;
     for (int64_t i = 0; i < rounds; i++) {
         int found = ask(example, form, f);
@@ -286,13 +280,14 @@ static bool compare(const char *example, const struct form *form, int64_t rounds
             tutti__complain("forecast: %s, %s did not run", example, form->name);
             return false;
         }
-        for (int k = 0; k < found; k++)
+        for (int k = 0; k < found; k++) {
             all[k][i] = f[k];
+            ratios[k][i] = f[k].predicted / f[k].measured;
+        }
         count = found;
     }
     for (int k = 0; k < count; k++) {
-        qsort(all[k], (size_t)rounds, sizeof *all[k], by_ratio);
-        const figures *middle = &all[k][rounds / 2];
+        const figures *middle = &all[k][tutti__bench_middle(ratios[k], rounds)];
         report(json, middle->name, form->name, "time", "ms", middle->predicted, middle->measured,
                15);
         if (middle->measured_memory > 0)

@@ -227,20 +227,13 @@ static int list_contenders(contender *list)
     return count;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of `us` against `them`, turn by turn. */
 static double median_ratio(const double *us, const double *them, int64_t rounds)
 {
     double ratios[MOST_ROUNDS];
     for (int64_t r = 0; r < rounds; r++)
         ratios[r] = us[r] / them[r];
-    qsort(ratios, (size_t)rounds, sizeof *ratios, ascending);
-    return ratios[rounds / 2];
+    return ratios[tutti__bench_middle(ratios, rounds)];
 }
 
 static double highest(const double *speeds, int64_t count)

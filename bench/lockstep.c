@@ -68,18 +68,6 @@ static tutti_status gather(const tutti_replica *replica, void *context)
     return TUTTI_OK;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int64_t count)
-{
-    qsort(values, (size_t)count, sizeof *values, by_size);
-    return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
-}
-
 /* Of one turn: the sum of the workers' speeds apart, in steps a second, and that of workers which
  * wait for the slowest one after every step. */
 static void speeds_of(const double *all, int workers, int64_t stride, double *ret_apart,
@@ -129,12 +117,13 @@ static void report(const times *t, const double *all, int workers, const char *e
         [WAITING] = {"the same if only waiting cost time", "x", 0}};
     for (int k = 0; k < KINDS; k++) {
         snprintf(work, sizeof work, "mnist, %d workers, %s: %s", workers, engine, lines[k].what);
-        tutti__report(json, &(tutti_result){.bench = "lockstep",
-                                            .work = work,
-                                            .value = median(figures[k], t->turns),
-                                            .unit = lines[k].unit,
-                                            .limit = lines[k].limit,
-                                            .higher = true});
+        tutti__report(
+            json, &(tutti_result){.bench = "lockstep",
+                                  .work = work,
+                                  .value = figures[k][tutti__bench_middle(figures[k], t->turns)],
+                                  .unit = lines[k].unit,
+                                  .limit = lines[k].limit,
+                                  .higher = true});
         free(figures[k]);
     }
 }
@@ -158,7 +147,7 @@ static int run(int argc, char **argv, bool json)
     const char *engine = NULL, *threads = "1";
     (void)tutti__option(&argc, argv, "--engine", &engine);
     (void)tutti__option(&argc, argv, "--threads", &threads);
-    if (!tutti__option_int(&argc, argv, "--turns", 1, 100000, &t.turns))
+    if (!tutti__option_int(&argc, argv, "--turns", 1, 10000, &t.turns))
         return TUTTI_EXIT_USAGE;
     if (argc > 1)
         return tutti__complain("lockstep: unknown %s; see tutti bench lockstep --help", argv[1]),

@@ -43,6 +43,18 @@ static const char usage[] =
     "  tutti bench lockstep [FLAGS]       workers of tutti run beside workers apart, in turns\n\n"
     "tutti bench NAME --help tells more of collectives, parallel and lockstep.\n";
 
+int64_t tutti__bench_middle(const double *values, int64_t count)
+{
+    for (int64_t at = 0; at < count; at++) {
+        int64_t before = 0; /* in order, equal ones as they stand */
+        for (int64_t i = 0; i < count; i++)
+            before += values[i] < values[at] || (values[i] == values[at] && i < at);
+        if (before == count / 2)
+            return at;
+    }
+    return 0;
+}
+
 int tutti__bench_threads(void)
 {
     static const tutti_param threads =

@@ -27,6 +27,9 @@ void tutti__report(bool json, const tutti_result *result);
 /* Seconds of the fastest of `repeats` calls of work(context), each call doing it `times` times. */
 double tutti__best_seconds(int repeats, int times, void (*work)(void *context), void *context);
 
+/* Where the value in the middle of these stands; of an even number the higher of the two. */
+int64_t tutti__bench_middle(const double *values, int64_t count);
+
 static inline double tutti__seconds(void)
 {
     return (double)tutti__now_ns() * 1e-9;

@@ -38,10 +38,12 @@ static void split_in_two(void)
     CHECK_OK(tutti__param_set("THREADS", "2"));
 }
 
-/* Runs until somebody has helped; every result equals the first, which had helpers or not. */
-static void check_helped(tutti_session *session, tutti_sym x, tutti_tensor *rows, tutti_sym w,
-                         tutti_tensor *weights, tutti_sym result)
+/* Runs until somebody has helped; every result equals the first, which had helpers or not. Ends
+ * the session. */
+static void check_helped(tutti_session *session, tutti_graph *graph, tutti_sym x, tutti_sym w,
+                         tutti_sym result)
 {
+    tutti_tensor *rows = ramp(ROWS, WIDTH), *weights = ramp(WIDTH, WIDTH);
     int64_t until = tutti__now_ns() + PATIENCE_S * INT64_C(1000000000), before = tutti__helped();
     double first = 0;
     for (int run = 0; run == 0 || tutti__helped() == before; run++) {
@@ -58,6 +60,10 @@ static void check_helped(tutti_session *session, tutti_sym x, tutti_tensor *rows
         CHECK(tutti__now_ns() < until);
         sched_yield();
     }
+    tutti_tensor_release(rows);
+    tutti_tensor_release(weights);
+    tutti_session_close(session);
+    tutti_graph_destroy(graph);
 }
 
 /* cpu:1 has nothing to do until cpu:0 is done. */
@@ -77,12 +83,7 @@ TUTTI_TEST(a_device_that_waits_for_a_value_helps)
         y = tutti_mean(tutti_square(y));
     }
     CHECK_OK(tutti_session_open(&s, g));
-    tutti_tensor *rows = ramp(ROWS, WIDTH), *weights = ramp(WIDTH, WIDTH);
-    check_helped(s, x, rows, w, weights, y);
-    tutti_tensor_release(rows);
-    tutti_tensor_release(weights);
-    tutti_session_close(s);
-    tutti_graph_destroy(g);
+    check_helped(s, g, x, w, y);
 }
 
 /* Replicas that meet for a mean, and nothing else. */
@@ -98,12 +99,7 @@ TUTTI_TEST(a_device_that_waits_in_a_collective_helps)
     tutti_sym w = tutti_placeholder(g, TUTTI_F32, WIDTH, WIDTH);
     tutti_sym y = tutti_mean(tutti_square(layers(x, w)));
     CHECK_OK(tutti_session_open(&s, g, .strategy = two));
-    tutti_tensor *rows = ramp(ROWS, WIDTH), *weights = ramp(WIDTH, WIDTH);
-    check_helped(s, x, rows, w, weights, y);
-    tutti_tensor_release(rows);
-    tutti_tensor_release(weights);
-    tutti_session_close(s);
-    tutti_graph_destroy(g);
+    check_helped(s, g, x, w, y);
     CHECK_OK(tutti_strategy_close(two));
 }
 

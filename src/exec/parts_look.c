@@ -3,17 +3,7 @@
 
 #include "exec/parts.h"
 #include "ops/update/rule.h"
-
-static bool is_late(const bool *late, const tutti_node *node)
-{
-    bool is = (node->op->flags & TUTTI_OP_UPDATES) ||
-              (tutti__is(node, "recv") && tutti__int(node, "late"));
-    for (int i = 0; i < node->input_count; i++)
-        is = is || late[node->inputs[i].node->id];
-    for (int i = 0; i < node->control_count; i++)
-        is = is || late[node->controls[i]->id];
-    return is;
-}
+#include "program/program.h"
 
 /* The node in whose memory an edge's value lies: a variable, where the edge is read from one. */
 static tutti_node *root_of(tutti_edge edge)
@@ -137,8 +127,7 @@ static tutti_status find_doubles(tutti_parts_look *look)
 static void judge(tutti_parts_look *look, int64_t least)
 {
     const tutti_graph *graph = look->graph;
-    for (size_t n = 0; n < graph->nodes.count; n++)
-        look->late[n] = is_late(look->late, graph->nodes.data[n]);
+    tutti__find_late(graph, look->late);
     for (size_t n = 0; n < graph->nodes.count; n++)
         look_at(look, graph->nodes.data[n]);
     for (size_t i = 0; i < graph->results.count; i++) {

@@ -25,27 +25,23 @@ static void note(char name, int64_t microseconds)
     clock_ns += microseconds * 1000;
 }
 
-static tutti_status run_slow(const tutti_call *call)
-{
-    TUTTI_UNUSED(call);
-    note('s', 300);
-    return TUTTI_OK;
-}
+/* A kernel that takes so many microseconds, the first time others. */
+#define KERNEL(name_, letter, first, later)                                                        \
+    static tutti_status run_##name_(const tutti_call *call)                                        \
+    {                                                                                              \
+        TUTTI_UNUSED(call);                                                                        \
+        note(letter, memchr(calls, letter, (size_t)call_count) == NULL ? (first) : (later));       \
+        return TUTTI_OK;                                                                           \
+    }                                                                                              \
+    static const tutti_kernel name_ = {.name = #name_, .run = run_##name_};
 
-/* Slow the first time only. */
-static tutti_status run_fast(const tutti_call *call)
-{
-    TUTTI_UNUSED(call);
-    note('f', memchr(calls, 'f', (size_t)call_count) == NULL ? 600 : 100);
-    return TUTTI_OK;
-}
-
-static tutti_status run_far_behind(const tutti_call *call)
-{
-    TUTTI_UNUSED(call);
-    note('b', 1500);
-    return TUTTI_OK;
-}
+KERNEL(slow, 's', 300, 300)
+KERNEL(fast, 'f', 600, 100)
+KERNEL(far_behind, 'b', 1500, 1500)
+/* Long ones: the first is better, but somebody else had the machine when it ran first. */
+KERNEL(disturbed, 'd', 23000, 20000)
+KERNEL(steady, 'y', 21000, 21000)
+KERNEL(half_as_fast, 'h', 40000, 40000)
 
 static tutti_status run_badly(const tutti_call *call)
 {
@@ -53,36 +49,7 @@ static tutti_status run_badly(const tutti_call *call)
     note('x', 0);
     return tutti_fail(TUTTI_INTERNAL, "it never runs");
 }
-
-/* Long ones: the first is better, but somebody else had the machine when it ran first. */
-static tutti_status run_disturbed(const tutti_call *call)
-{
-    TUTTI_UNUSED(call);
-    note('d', memchr(calls, 'd', (size_t)call_count) == NULL ? 23000 : 20000);
-    return TUTTI_OK;
-}
-
-static tutti_status run_steadily(const tutti_call *call)
-{
-    TUTTI_UNUSED(call);
-    note('y', 21000);
-    return TUTTI_OK;
-}
-
-static tutti_status run_half_as_fast(const tutti_call *call)
-{
-    TUTTI_UNUSED(call);
-    note('h', 40000);
-    return TUTTI_OK;
-}
-
-static const tutti_kernel disturbed = {.name = "disturbed", .run = run_disturbed},
-                          steady = {.name = "steady", .run = run_steadily},
-                          half_as_fast = {.name = "half_as_fast", .run = run_half_as_fast};
-static const tutti_kernel slow = {.name = "slow", .run = run_slow},
-                          fast = {.name = "fast", .run = run_fast},
-                          far_behind = {.name = "far_behind", .run = run_far_behind},
-                          bad = {.name = "bad", .run = run_badly};
+static const tutti_kernel bad = {.name = "bad", .run = run_badly};
 
 static const tutti_kernel *race(const char *sample_text, int count,
                                 const tutti_kernel *const *rivals)

@@ -89,10 +89,24 @@ test_benchmark_of_collectives() {
         has out "\"engine\":\"$engine\",\"algorithm\":\"auto\",\"ranks\":2,\"bytes\":65536" 1
         has out '"predictions":1,' 1
     done
+    timeout 60 "$tutti" bench collectives -n 2 --engine local --bytes 64k --algorithm ring --rounds 2 --json > out 2>&1
+    code $? 0
+    has out '"predictions":1,' 1
+    has out 'round 2 of 2' 1
     timeout 60 "$tutti" bench collectives -n 2 --engine local --bytes 8 --algorithm hierarchical > out 2>&1
     code $? 1
     has out "by 'hierarchical' is not possible in this group of 2 ranks on 1 machine; there are: .*ring" 1
     lacks out "there are:.*hierarchical"
+}
+
+test_benchmark_of_steps_in_turns() {
+    timeout 60 "$tutti" run --no-prefix -n 2 "$tutti" bench lockstep --engine tcp --turns 3 --json > out 2>&1
+    code $? 0
+    has out 'mnist, 2 workers, tcp: speed against workers apart","value":[0-9.]*[1-9]' 1
+    has out '"bench":"lockstep"' 4
+    timeout 60 "$tutti" bench lockstep --turns 1 > out 2>&1
+    code $? 0
+    has out "one worker waits for nobody" 1
 }
 
 test_killed_rank() {

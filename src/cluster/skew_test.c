@@ -1,0 +1,36 @@
+/* skew_test.c: who is late, and how often others waited for him. */
+#include <string.h>
+
+#include "base/test.h"
+#include "cluster/roster.h"
+
+enum { RANKS = 3 };
+
+/* Rank r comes at[r] milliseconds after the first to operation `sequence`. */
+static void come(struct tutti_skews *skews, tutti_roster *roster, uint64_t sequence,
+                 const double at[RANKS])
+{
+    for (int r = 0; r < RANKS; r++) {
+        tutti_arrival arrival = {.sequence = sequence,
+                                 .at_ns = INT64_C(1000000000) + (int64_t)(at[r] * 1e6)};
+        tutti__skews_add(skews, roster, r, &arrival, 1);
+    }
+}
+
+/* Rank 1 holds up every other operation; to the rest all come within microseconds, rank 2 last. */
+TUTTI_TEST(skew_counts_who_held_the_others_up)
+{
+    struct tutti_skews *skews;
+    tutti_roster_member members[RANKS];
+    tutti_roster roster = {.members = members};
+    memset(members, 0, sizeof members);
+    CHECK_OK(tutti__skews_create(RANKS, &skews));
+    for (uint64_t i = 1; i <= 20; i++)
+        come(skews, &roster, i, i % 2 ? (double[]){0, 20, 0.5} : (double[]){0, 0.001, 0.002});
+    CHECK_INT(members[1].skew.samples, 20);
+    CHECK_INT(members[1].skew.times_last, 10);
+    CHECK_INT(members[2].skew.times_last, 0);
+    CHECK_NEAR((double)members[1].skew.mean_ns, 10e6, 0.01e6);
+    CHECK_NEAR((double)members[1].skew.most_ns, 20e6, 1);
+    tutti__skews_free(skews);
+}
