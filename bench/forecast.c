@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/params.h"
+#include "base/pool.h"
 #include "bench/examples.h"
 #include "bench/roofline.h"
 #include "device/cpu/frame.h"
@@ -47,7 +48,7 @@ typedef struct measurement {
     const tutti_bench_example *example;
     program programs[PROGRAMS];
     int count, warm;
-    uint64_t runs; /* of the engine when the last program that trains was made */
+    tutti_forecast_past past;
     bool profile;
     tutti_strategy *strategy; /* of the programs, or NULL */
     int done, steps;          /* steps: that are timed */
@@ -73,14 +74,15 @@ static int64_t state_bytes(const tutti_plan *plan)
     return bytes;
 }
 
-static void add_program(measurement *m, const tutti_made *made)
+/* Its forecast's seconds. */
+static double add_program(measurement *m, const tutti_made *made)
 {
     tutti_plan *plan = made->plan;
     int at = 0; /* the place of a program that this one replaces, or a new one */
     while (at < m->count && tutti__plan_updates(m->programs[at].plan) != tutti__plan_updates(plan))
         at++;
     if (at == PROGRAMS)
-        return;
+        return 0;
     program *p = &m->programs[at];
     m->count = at == m->count ? at + 1 : m->count;
     tutti__plan_release(p->plan);
@@ -89,7 +91,7 @@ static void add_program(measurement *m, const tutti_made *made)
     *p = (program){.plan = tutti__plan_retain(plan),
                    .before = tutti__memory_now() - state_bytes(plan)};
     m->strategy = tutti__engine_strategy(made->run->owner);
-    made->run->cold = tutti__forecast_is_cold(made, m->runs);
+    made->run->between = tutti__forecast_between(&m->past, made);
     tutti__bench_must(tutti__reach_of(m->strategy, true, &reach));
     tutti__bench_must(tutti__plan_rehearse(plan, made->run, made->values, &rehearsal));
     tutti__bench_must(tutti__forecast(&rehearsal, &reach, 1, &p->forecast));
@@ -103,6 +105,7 @@ static void add_program(measurement *m, const tutti_made *made)
     steps = fmin(fmax(steps, LEAST_STEPS), MOST_STEPS);
     m->steps = m->given > 0 ? (int)m->given : (int)fmax(steps, m->steps);
     tutti__memory_mark();
+    return p->forecast.step;
 }
 
 /* A new plan's memory is none of those before it. */
@@ -114,10 +117,9 @@ static void plan_made(void *context, const tutti_made *made)
     for (int i = 0; i < m->count; i++)
         if (m->programs[i].most == 0)
             m->programs[i].most = tutti__memory_most();
-    if (tutti__plan_is_steady(made->run->state, made->plan))
-        add_program(m, made);
+    double step = tutti__plan_is_steady(made->run->state, made->plan) ? add_program(m, made) : 0;
     if (made->plan->trains)
-        m->runs = tutti__forecast_runs(made);
+        tutti__forecast_note(&m->past, made, step);
 }
 
 static void print_program(const measurement *m, int which)
@@ -186,6 +188,30 @@ static void step_done(void *context, tutti_engine *engine)
     m->last = tutti__seconds();
 }
 
+#define WAKING_SECONDS 0.3
+
+static void spin(void *context, int64_t index)
+{
+    TUTTI_UNUSED(index);
+    while (tutti__seconds() < *(const double *)context)
+        ;
+}
+
+/* A virtual machine that was idle runs its CPUs on halves of one core, until its host has moved
+ * them apart; a rehearsal would be over by then, and the steps would be faster. */
+static void wake_up(int argc, char **argv)
+{
+    double until = tutti__seconds() + WAKING_SECONDS;
+    int threads = 1;
+    tutti_pool *pool;
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--threads") == 0)
+            threads = atoi(argv[i + 1]);
+    tutti__bench_must(tutti__pool_create(threads, -1, &pool));
+    tutti__pool_run(pool, threads, spin, &until);
+    tutti__pool_destroy(pool);
+}
+
 static int measure(const tutti_bench_example *example, int64_t steps, bool profile, int argc,
                    char **argv)
 {
@@ -195,6 +221,7 @@ static int measure(const tutti_bench_example *example, int64_t steps, bool profi
                      .warm = example->warm > 0 ? example->warm : WARM_STEPS};
     tutti_stand_in stand_in = {
         .batch = example->batch, .step_done = step_done, .context = &m, .plan_made = plan_made};
+    wake_up(argc, argv);
     int code = tutti__bench_example_run(example, NULL, &stand_in, 2, argc, argv);
     return code ? code : tutti__complain("%s ended before its steps were done", example->name);
 }

@@ -287,7 +287,8 @@ TUTTI_API void tutti_set_learning_rate(tutti_model *model, double rate);
 TUTTI_API tutti_status tutti_swap_averages(tutti_model *model);
 /* Steps trained so far. */
 TUTTI_API int64_t tutti_model_steps(const tutti_model *model);
-/* Asks fit to end after this step. */
+/* Asks fit to end after this step; of several processes one is enough, and all of them end after
+ * the same step, at most 16 later, or with the epoch. */
 TUTTI_API void tutti_stop_training(tutti_model *model);
 
 #ifdef __cplusplus

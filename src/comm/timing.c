@@ -14,15 +14,23 @@ enum { SHARE = 4 };
  * operations are timed in the same way. */
 enum { ONE_BY_ONE = 256 << 10 };
 
-static int rounds_of(const tutti_timing *m, size_t bytes)
+/* Calls in a row of smaller ones, at most where there are many. */
+enum { BATCH = 20 };
+
+/* Calls of `each` seconds; a benchmark takes as many short ones as of an operation, since the least
+ * of many is less than the least of few. */
+static int rounds_of(const tutti_timing *m, size_t bytes, double each)
 {
-    if (bytes <= 4096)
-        return m->thorough ? 500 : 40;
-    if (bytes <= 1 << 16)
-        return m->thorough ? 100 : 12;
-    if (bytes <= 1 << 20)
-        return m->thorough ? 40 : 4;
-    return m->thorough ? (bytes <= 16 << 20 ? 8 : 3) : 2;
+    static const double enough = 0.01; /* seconds */
+    enum { MOST = 1000 };
+    if (!m->thorough)
+        return bytes <= 4096 ? 40 : bytes <= 1 << 16 ? 12 : bytes <= 1 << 20 ? 4 : 2;
+    int least = bytes <= 4096       ? 500
+                : bytes <= 1 << 16  ? 100
+                : bytes <= 1 << 20  ? 40
+                : bytes <= 16 << 20 ? 8
+                                    : 3;
+    return (int)fmax(fmin(enough / each, MOST), least);
 }
 
 tutti_status tutti__timing_rounds(tutti_timing *m, double seconds, int most, int *ret_rounds)
@@ -64,7 +72,7 @@ static tutti_status time_rounds(tutti_timing *m, tutti_probe_work *work, size_t 
                  work == tutti__probe_folded_into;
     if (alone || (m->thorough && bytes >= ONE_BY_ONE && !apart))
         return time_together(m, work, bytes, rounds, least);
-    int batches = rounds < 10 || apart ? rounds : 10;
+    int batches = rounds < 10 || apart ? rounds : rounds < 10 * BATCH ? 10 : rounds / BATCH;
     int each = rounds / (batches > 0 ? batches : 1);
     for (int batch = 0; batch < batches; batch++) {
         int64_t start = tutti__now_ns();
@@ -107,7 +115,7 @@ tutti_status tutti__timing_often(tutti_timing *m, tutti_probe_work *work, size_t
     if (!(*least > 0))
         return TUTTI_OK;
     TUTTI_TRY(settle(m, work, bytes, least));
-    TUTTI_TRY(tutti__timing_rounds(m, *least, rounds_of(m, bytes), &rounds));
+    TUTTI_TRY(tutti__timing_rounds(m, *least, rounds_of(m, bytes, *least), &rounds));
     if (rounds > 0)
         TUTTI_TRY(time_rounds(m, work, bytes, rounds, &best));
     *least = m->thorough && isfinite(best) ? best : fmin(best, *least);

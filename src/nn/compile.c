@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "nn/optimizer.h"
+#include "nn/spread.h"
 #include "nn/trainer.h"
 
 void tutti__trainer_destroy(tutti_trainer *trainer)
@@ -263,6 +264,10 @@ int64_t tutti_model_steps(const tutti_model *model)
 
 void tutti_stop_training(tutti_model *model)
 {
-    if (model && model->trainer)
+    if (!model || !model->trainer)
+        return;
+    if (tutti__model_shares(model))
+        model->trainer->asks_stop = true;
+    else
         model->trainer->stop = true;
 }

@@ -173,7 +173,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     TUTTI_TRY(compare_processes(fit, p));
     fit->data = p->data;
     TUTTI_TRY(tutti__history_begin(model->trainer));
-    model->trainer->stop = model->trainer->interrupted = false;
+    model->trainer->stop = model->trainer->asks_stop = model->trainer->interrupted = false;
     model->trainer->asked = 0;
     fit->event.epochs = p->last;
     tutti__fit_account_begin(fit);
@@ -196,6 +196,8 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     for (int epoch = p->first; epoch < p->last && status == TUTTI_OK && !stop; epoch++) {
         fit->event.epoch = epoch;
         status = run_epoch(fit, p);
+        if (status == TUTTI_OK)
+            status = tutti__fit_look_for_stop(fit);
         stop = model->trainer->interrupted || model->trainer->stop;
     }
     close_data(p);

@@ -147,17 +147,49 @@ tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t 
     return forecast_here(tutti__model_strategy(model), &rehearsal, ret);
 }
 
-uint64_t tutti__forecast_runs(const tutti_made *made)
+static uint64_t runs_so_far(const tutti_made *made)
 {
     tutti_engine_stats stats;
     tutti__engine_stats(made->run->owner, &stats);
     return stats.runs;
 }
 
-bool tutti__forecast_is_cold(const tutti_made *made, uint64_t before)
+void tutti__forecast_note(tutti_forecast_past *past, const tutti_made *made, double seconds)
+{
+    uint64_t updates = tutti__plan_updates(made->plan);
+    tutti_usage u = tutti__plan_usage(made->plan);
+    int devices = made->plan->piece_count > 0 ? made->plan->piece_count : 1, at = 0;
+    past->runs = runs_so_far(made);
+    while (at < past->count && past->programs[at].updates != updates)
+        at++;
+    if (at == (int)TUTTI_COUNT(past->programs) || !(seconds > 0))
+        return;
+    past->count = at == past->count ? at + 1 : past->count;
+    past->programs[at].updates = updates;
+    past->programs[at].between = (tutti_between){
+        (u.weights + u.slots + u.arena + u.shared + u.data) / (size_t)devices, seconds};
+}
+
+/* Many runs beside training, as where a world is asked, leave nothing in the caches. Of few each
+ * takes as long as one of the others does on average. */
+tutti_between tutti__forecast_between(const tutti_forecast_past *past, const tutti_made *made)
 {
     enum { FEW = 8 };
-    return before > 0 && tutti__forecast_runs(made) - before > FEW;
+    uint64_t updates = tutti__plan_updates(made->plan);
+    uint64_t runs = past->runs > 0 ? runs_so_far(made) - past->runs : 0;
+    tutti_between all = {0};
+    int others = 0;
+    if (runs > FEW)
+        return (tutti_between){.bytes = SIZE_MAX};
+    for (int i = 0; i < past->count; i++)
+        if (past->programs[i].updates != updates) {
+            all.bytes += past->programs[i].between.bytes;
+            all.seconds += past->programs[i].between.seconds;
+            others++;
+        }
+    if ((int)runs > others && others > 0)
+        all.seconds *= (double)runs / others;
+    return all;
 }
 
 tutti_status tutti__forecast_plan(const tutti_made *made, tutti_forecast *ret)

@@ -70,12 +70,21 @@ tutti_status tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach
 /* Of all processes of the strategy, which have to ask: the slowest one's counts. */
 tutti_status tutti__forecast_join(const tutti_strategy *strategy, tutti_forecast *forecast);
 
-/* Runs of the engine so far; and whether so many runs of other programs lie between the one that
- * trained before, when there had been `before` of them, and this one, that it finds nothing in the
- * caches. */
-uint64_t tutti__forecast_runs(const tutti_made *made);
-bool tutti__forecast_is_cold(const tutti_made *made, uint64_t before);
-/* A plan's step, before it is run; made->run->cold is read. All processes have to ask. */
+/* The programs that train which an engine has made so far: they take turns, and what one leaves in
+ * the caches the next one does not find there. Zeroed: none. */
+typedef struct tutti_forecast_past {
+    uint64_t runs; /* of the engine, when the last of them was made */
+    int count;
+    struct {
+        uint64_t updates;      /* tutti__plan_updates */
+        tutti_between between; /* what a run of it is for the others, on one device */
+    } programs[8];
+} tutti_forecast_past;
+/* `seconds`: of its step; 0: it is not foretold, and will not run again. */
+void tutti__forecast_note(tutti_forecast_past *past, const tutti_made *made, double seconds);
+/* What the others will do between two runs of this program, for tutti_run.between. */
+tutti_between tutti__forecast_between(const tutti_forecast_past *past, const tutti_made *made);
+/* A plan's step, before it is run; made->run->between is read. All processes have to ask. */
 tutti_status tutti__forecast_plan(const tutti_made *made, tutti_forecast *ret);
 
 struct tutti_form;

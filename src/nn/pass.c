@@ -62,21 +62,24 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     return TUTTI_OK;
 }
 
-/* Processes tell each other every few steps what signal they got, and how far they go in a step:
- * copies of a weight that go different ways are no model. */
+/* Processes tell each other every few steps what signal they got, whether to stop, and how far they
+ * go in a step: copies of a weight that go different ways are no model. */
 static tutti_status ask_processes(const tutti_fit *fit, int *ret_signal)
 {
     tutti_strategy *strategy = tutti__model_strategy(fit->model);
+    tutti_trainer *trainer = fit->model->trainer;
     int workers = tutti_strategy_workers(strategy);
-    double mine[2] = {tutti__interrupt_signal(), tutti_get_learning_rate(fit->model)};
-    double(*all)[2] = calloc((size_t)workers, sizeof *all);
+    double mine[3] = {tutti__interrupt_signal(), tutti_get_learning_rate(fit->model),
+                      trainer->asks_stop};
+    double(*all)[3] = calloc((size_t)workers, sizeof *all);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to ask %d processes", workers);
     tutti_status status =
-        tutti_comm_all_gather(strategy->team->world, mine, all, 2, TUTTI_F64, NULL);
+        tutti_comm_all_gather(strategy->team->world, mine, all, 3, TUTTI_F64, NULL);
     *ret_signal = 0;
     for (int r = 0; status == TUTTI_OK && r < workers; r++) {
         *ret_signal = (int)all[r][0] > *ret_signal ? (int)all[r][0] : *ret_signal;
+        trainer->stop = trainer->stop || all[r][2] != 0;
         if (all[r][1] != all[0][1] && !(isnan(all[r][1]) && isnan(all[0][1])))
             status =
                 tutti_fail(TUTTI_INVALID,
@@ -104,6 +107,18 @@ static tutti_status look_for_signals(tutti_fit *fit)
     TUTTI_TRY(ask_processes(fit, &number));
     trainer->interrupted = number != 0;
     tutti__interrupt_hear(number);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__fit_look_for_stop(const tutti_fit *fit)
+{
+    tutti_trainer *trainer = fit->model->trainer;
+    double stops = trainer->asks_stop;
+    if (!tutti__model_shares(fit->model) || trainer->stop || trainer->interrupted)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_comm_all_reduce(tutti__model_strategy(fit->model)->team->world, &stops, &stops,
+                                    1, TUTTI_F64, TUTTI_MAX, NULL));
+    trainer->stop = stops != 0;
     return TUTTI_OK;
 }
 

@@ -223,6 +223,56 @@ TUTTI_TEST(processes_at_different_rates_are_found_out)
     tutti__test_workers(2, NULL, at_another_rate, &(int64_t){5});
 }
 
+/* The second process alone asks to stop: in a step, or at the end of an epoch. */
+typedef struct stopping {
+    int64_t batch, step;
+    int epoch;
+    int64_t ends; /* the step after which all end */
+} stopping;
+
+static void stop_after_step(void *context, tutti_event *event)
+{
+    if (event->step == ((const stopping *)context)->step)
+        tutti_stop_training(event->model);
+}
+
+static void stop_after_epoch(void *context, tutti_event *event)
+{
+    if (event->epoch == ((const stopping *)context)->epoch)
+        tutti_stop_training(event->model);
+}
+
+static tutti_status stop_on_one(tutti_strategy *strategy, void *context)
+{
+    const stopping *s = context;
+    tutti_job *job = tutti_open(NULL, NULL);
+    stopping never = {.step = -1, .epoch = -1};
+    const void *mine = tutti_strategy_rank(strategy) == 1 ? (const void *)s : &never;
+    int64_t steps = 0;
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m = tutti_sequential(job, tutti_dense(CLASSES));
+        tutti_compile(m, .optimizer = tutti_sgd(0.1),
+                      .loss = tutti_sparse_cross_entropy(.from_logits = true));
+        tutti_fit(m, examples(job, s->batch), .epochs = 30, .quiet = true,
+                  .callbacks = TUTTI_LIST(tutti_lambda_callback(.context = (void *)(uintptr_t)mine,
+                                                                .batch_end = stop_after_step,
+                                                                .epoch_end = stop_after_epoch)));
+        steps = tutti_model_steps(m);
+    }
+    WORKER_EXPECT(tutti_job_check(job) == TUTTI_OK);
+    tutti_close(job);
+    if (steps != s->ends)
+        return tutti_fail(TUTTI_INTERNAL, "ended after step %lld", (long long)steps);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(one_process_that_stops_ends_the_training_of_all_after_the_same_step)
+{
+    tutti__test_workers(2, NULL, stop_on_one, &(stopping){.batch = 2, .step = 5, .epoch = -1, .ends = 16});
+    tutti__test_workers(3, NULL, stop_on_one, &(stopping){.batch = 10, .step = -1, .epoch = 0, .ends = 5});
+}
+
 /* The second process's rows hold no number, early or late in the epoch, or the first step is so
  * large that none is left. */
 typedef enum cause { EARLY, LATE, LARGE_STEP } cause;

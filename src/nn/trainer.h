@@ -54,7 +54,8 @@ struct tutti_trainer {
     int64_t samples;             /* examples trained on by tutti_fit */
     tutti_logs last;             /* of the last epoch; names live with the model */
     int64_t updates;             /* of the weights: fewer when batches are accumulated */
-    bool stop;                   /* asked by a callback */
+    bool stop;                   /* after this step, on all processes alike */
+    bool asks_stop;              /* this process does; the others hear of it some steps later */
     bool interrupted;            /* by a signal to any process of the job */
     int64_t asked;               /* the step from which on processes ask each other again */
     tutti_tensor *class_weights; /* f32 [classes], or NULL */

@@ -12,7 +12,7 @@
 enum {
     MOST_VIEWS = 16,
     RUNS = 6,
-    CLOSE_RUNS = 5,
+    CLOSE_RUNS = 15,
     FAR_BEHIND = 4,
 };
 #define ENOUGH_NS 8000000    /* a rival is not run again after this long */

@@ -121,6 +121,12 @@ typedef struct tutti_mesh {
     const char *const *devices;
 } tutti_mesh;
 
+/* What other programs do between two runs of one: bytes that they touch, seconds that they take. */
+typedef struct tutti_between {
+    size_t bytes;
+    double seconds;
+} tutti_between;
+
 /* One run of a job, shared by the partitions that take part in it. */
 struct tutti_run {
     uint64_t id;
@@ -129,7 +135,7 @@ struct tutti_run {
     const _Atomic bool *watched; /* what waiting kernels look at: `cancelled`, or in a run inside
                                     another one the flag of that one; NULL: nothing */
     tutti_state *state;
-    bool cold;               /* of a rehearsal: other programs run between two such runs */
+    tutti_between between;   /* of a rehearsal */
     const tutti_mesh *mesh;  /* or NULL */
     struct tutti_team *team; /* the replicas of the job, or NULL */
     struct tutti_rendezvous *rendezvous;

@@ -36,18 +36,36 @@ static void fold_to_all(tutti_collective *c, int64_t low, int64_t high)
     }
 }
 
+/* Whoever is ready takes the next block. */
+static void fold_claimed(tutti_collective *c, int64_t block)
+{
+    int64_t step = block / TUTTI_LINE * TUTTI_LINE / (int64_t)c->element;
+    int64_t blocks = (c->count + step - 1) / step, taken;
+    while ((taken = tutti__area_claim(c->comm->area, blocks)) >= 0) {
+        int64_t low = taken * step, high = low + step < c->count ? low + step : c->count;
+        fold_to_all(c, low, high);
+    }
+}
+
+/* Each rank its part, whole lines: few blocks are not worth claiming, and would go to and fro
+ * between the caches. */
+static void fold_even(tutti_collective *c)
+{
+    int64_t line = TUTTI_LINE / (int64_t)c->element, lines = (c->count + line - 1) / line;
+    int64_t low = tutti__coll_cut(lines, c->size, c->rank) * line;
+    int64_t high = tutti__coll_cut(lines, c->size, c->rank + 1) * line;
+    fold_to_all(c, low, high < c->count ? high : c->count);
+}
+
 static tutti_status in_place(tutti_collective *c)
 {
     tutti_area *area = c->comm->area;
     int64_t bytes = c->count * (int64_t)c->element;
     int64_t block = bytes / (c->size * 4);
-    block = block < BLOCK_LEAST ? BLOCK_LEAST : block > BLOCK_MOST ? BLOCK_MOST : block;
-    int64_t step = block / TUTTI_LINE * TUTTI_LINE / (int64_t)c->element;
-    int64_t blocks = (c->count + step - 1) / step, taken;
-    while ((taken = tutti__area_claim(area, blocks)) >= 0) {
-        int64_t low = taken * step, high = low + step < c->count ? low + step : c->count;
-        fold_to_all(c, low, high);
-    }
+    if (block < BLOCK_LEAST)
+        fold_even(c);
+    else
+        fold_claimed(c, block > BLOCK_MOST ? BLOCK_MOST : block);
     tutti__area_arrive(area);
     return tutti__area_await_all(area, c->deadline_ns);
 }

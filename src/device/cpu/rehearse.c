@@ -131,13 +131,19 @@ static void play(rehearsal *r)
 }
 
 /* Bytes that push a program's values out of all caches of a machine. */
-enum { WASH = 64 << 20 };
+enum { MOST_WASHED = 64 << 20 };
+#define MOST_PAUSE 2e-3 /* seconds */
 
-/* What other programs do to the caches between two runs. */
-static void wash(unsigned char *bytes)
+/* Does to the caches what other programs do between two runs; while they run, other jobs of the
+ * machine work on what its cores share. */
+static void let_others(const tutti_between *between, unsigned char *bytes)
 {
-    for (size_t i = 0; bytes && i < WASH; i += 64)
+    double seconds = between->seconds < MOST_PAUSE ? between->seconds : MOST_PAUSE;
+    int64_t until = tutti__now_ns() + (int64_t)(seconds * 1e9);
+    for (size_t i = 0; bytes && i < between->bytes; i += 64)
         bytes[i]++;
+    while (tutti__now_ns() < until)
+        ;
 }
 
 /* Each instruction's least so far. */
@@ -157,9 +163,11 @@ static tutti_status rehearse(rehearsal *r, tutti_run *run)
     tutti__error_capture(TUTTI_OK, &before);
     int64_t began = tutti__now_ns();
     double sum = INFINITY;
-    unsigned char *bytes = run->cold ? calloc(1, WASH) : NULL;
+    tutti_between between = run->between;
+    between.bytes = between.bytes < MOST_WASHED ? between.bytes : MOST_WASHED;
+    unsigned char *bytes = between.bytes > 0 ? calloc(1, between.bytes) : NULL;
     for (int round = 0; round < MOST_ROUNDS; round++) {
-        wash(bytes);
+        let_others(&between, bytes);
         play(r);
         tutti__program_forget(r->program, r->frame->calls, &r->frame->context);
         double now = total(r), spent = (double)(tutti__now_ns() - began);

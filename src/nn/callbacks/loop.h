@@ -24,7 +24,7 @@ typedef struct tutti_loop_forecast {
     bool plans_only;      /* `tutti plan`: for a cluster that is not there, and no training */
     int count;
     uint64_t updates[TUTTI_LOOP_PROGRAMS]; /* of the programs that were spoken of */
-    uint64_t runs; /* of the engine, when the last program that trains was compiled */
+    tutti_forecast_past past;
 } tutti_loop_forecast;
 
 struct tutti_progress {

@@ -36,7 +36,7 @@ static tutti_status foretell(tutti_progress *p, const tutti_made *made)
     tutti_loop_forecast *l = &p->forecast;
     if (!p->fit.forecast && !(p->fit.forecast = calloc(1, sizeof *p->fit.forecast)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
-    made->run->cold = tutti__forecast_is_cold(made, l->runs);
+    made->run->between = tutti__forecast_between(&l->past, made);
     TUTTI_TRY(tutti__forecast_plan(made, p->fit.forecast));
     l->updates[l->count++] = tutti__plan_updates(made->plan);
     if (l->count > 1)
@@ -53,9 +53,10 @@ static void made_one(void *context, const tutti_made *made)
     tutti_loop_forecast *l = &p->forecast;
     if (!made->plan->trains || !tutti__job_able(p->job))
         return;
-    if (tutti__plan_is_steady(made->run->state, made->plan) && !is_known(l, made->plan))
+    bool is_new = tutti__plan_is_steady(made->run->state, made->plan) && !is_known(l, made->plan);
+    if (is_new)
         tutti_job_fail(p->job, l->plans_only ? print_table(p, made) : foretell(p, made));
-    l->runs = tutti__forecast_runs(made);
+    tutti__forecast_note(&l->past, made, is_new && p->fit.forecast ? p->fit.forecast->step : 0);
 }
 
 /* A strategy that was asked for, and that the loop's session was not given. */

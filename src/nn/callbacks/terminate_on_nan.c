@@ -12,7 +12,7 @@ static tutti_status batch_end(void *self, tutti_event *event)
     tutti__log(TUTTI_LOG_WARNING, "step %lld: the loss is not finite; training ends",
                (long long)event->step);
     tutti__history_diverge(event->model->trainer->history);
-    tutti_stop_training(event->model);
+    event->model->trainer->stop = true; /* on all processes: the loss is that of all */
     return TUTTI_OK;
 }
 

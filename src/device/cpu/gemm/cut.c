@@ -3,7 +3,7 @@
  * rows would run other code of the library, with other bits. */
 #include "device/cpu/gemm/run.h"
 
-enum { FEWEST_ROWS = 144, ROW_UNIT = 16 };
+enum { FEWEST_ROWS = 128, ROW_UNIT = 16 };
 
 typedef struct cut {
     const tutti_gemm_plan *plan;

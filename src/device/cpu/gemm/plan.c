@@ -19,7 +19,7 @@ enum {
 #define PARALLEL_FLOPS 6e5
 #define ENGINE_FLOPS 4e6
 #define ENGINE_SIDE 128
-#define ENGINE_ROWS 512 /* so that there are pieces for some threads */
+#define ENGINE_ROWS 256 /* so that there are pieces for some threads */
 /* How often an element is used, on average: a library packs all of them for each thread. */
 #define ENGINE_USES 128
 
