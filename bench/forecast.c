@@ -47,7 +47,7 @@ typedef struct program {
 typedef struct measurement {
     const tutti_bench_example *example;
     program programs[PROGRAMS];
-    int count, warm;
+    int count, warm, threads;
     tutti_forecast_past past;
     bool profile;
     tutti_strategy *strategy; /* of the programs, or NULL */
@@ -74,6 +74,26 @@ static int64_t state_bytes(const tutti_plan *plan)
     return bytes;
 }
 
+#define WAKING_SECONDS 0.25
+
+static void spin(void *context, int64_t index)
+{
+    TUTTI_UNUSED(index);
+    while (tutti__seconds() < *(const double *)context)
+        ;
+}
+
+/* A virtual machine whose CPUs were idle runs them on halves of one core, until its host has moved
+ * them apart; a rehearsal would be over by then, and the steps would be faster. */
+static void wake_up(int threads)
+{
+    double until = tutti__seconds() + WAKING_SECONDS;
+    tutti_pool *pool;
+    tutti__bench_must(tutti__pool_create(threads, -1, &pool));
+    tutti__pool_run(pool, threads, spin, &until);
+    tutti__pool_destroy(pool);
+}
+
 /* Its forecast's seconds. */
 static double add_program(measurement *m, const tutti_made *made)
 {
@@ -93,6 +113,7 @@ static double add_program(measurement *m, const tutti_made *made)
     m->strategy = tutti__engine_strategy(made->run->owner);
     made->run->between = tutti__forecast_between(&m->past, made);
     tutti__bench_must(tutti__reach_of(m->strategy, true, &reach));
+    wake_up(m->threads);
     tutti__bench_must(tutti__plan_rehearse(plan, made->run, made->values, &rehearsal));
     tutti__bench_must(tutti__forecast(&rehearsal, &reach, 1, &p->forecast));
     tutti_usage planned = tutti__plan_usage(plan);
@@ -188,40 +209,19 @@ static void step_done(void *context, tutti_engine *engine)
     m->last = tutti__seconds();
 }
 
-#define WAKING_SECONDS 0.3
-
-static void spin(void *context, int64_t index)
-{
-    TUTTI_UNUSED(index);
-    while (tutti__seconds() < *(const double *)context)
-        ;
-}
-
-/* A virtual machine that was idle runs its CPUs on halves of one core, until its host has moved
- * them apart; a rehearsal would be over by then, and the steps would be faster. */
-static void wake_up(int argc, char **argv)
-{
-    double until = tutti__seconds() + WAKING_SECONDS;
-    int threads = 1;
-    tutti_pool *pool;
-    for (int i = 1; i + 1 < argc; i++)
-        if (strcmp(argv[i], "--threads") == 0)
-            threads = atoi(argv[i + 1]);
-    tutti__bench_must(tutti__pool_create(threads, -1, &pool));
-    tutti__pool_run(pool, threads, spin, &until);
-    tutti__pool_destroy(pool);
-}
-
 static int measure(const tutti_bench_example *example, int64_t steps, bool profile, int argc,
                    char **argv)
 {
     measurement m = {.example = example,
                      .given = steps,
                      .profile = profile,
+                     .threads = 1,
                      .warm = example->warm > 0 ? example->warm : WARM_STEPS};
     tutti_stand_in stand_in = {
         .batch = example->batch, .step_done = step_done, .context = &m, .plan_made = plan_made};
-    wake_up(argc, argv);
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--threads") == 0)
+            m.threads = atoi(argv[i + 1]);
     int code = tutti__bench_example_run(example, NULL, &stand_in, 2, argc, argv);
     return code ? code : tutti__complain("%s ended before its steps were done", example->name);
 }

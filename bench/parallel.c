@@ -7,8 +7,9 @@
 #include <time.h>
 
 #include "cli/bench.h"
+#include "dist/strategy.h"
 
-enum { WIDTH = 1024, ROUNDS = 100 }; /* short rounds: others disturb some of them */
+enum { WIDTH = 1024, ROUNDS = 100, MOST_TURNS = 1000 }; /* short rounds: some are disturbed */
 
 static const char usage[] =
     "usage: tutti run -n 2 tutti bench parallel [OPTIONS]\n"
@@ -22,11 +23,13 @@ static const char usage[] =
     "  --devices LIST       mirrored on these, in this process\n"
     "  --alone              every process for itself: the same work without synchronisation\n"
     "  --seconds N          at most; default 5\n"
-    "  --cpu                also the CPU time of a step, of all threads of this process\n";
+    "  --cpu                also the CPU time of a step, of all threads of this process\n"
+    "  --turns N            so many steps, each followed by one of every worker for itself: what a\n"
+    "                       step takes beyond that one, median (--seconds is not read)\n";
 
 typedef struct settings {
     const char *work, *engine, *devices;
-    int64_t mib, rows, seconds;
+    int64_t mib, rows, seconds, turns;
     bool alone, cpu, json;
 } settings;
 
@@ -173,6 +176,63 @@ static double seconds_of_step(const settings *given, training *t)
     return best;
 }
 
+/* ---- in turns ---- */
+
+/* Wall time and CPU time of one step, for which all workers are ready. */
+static void time_step(training *t, tutti_comm *world, double ret_seconds[2])
+{
+    if (world)
+        tutti__bench_must(tutti_comm_barrier(world, NULL));
+    double start = tutti__seconds(), cpu = cpu_seconds();
+    step(t);
+    ret_seconds[0] = tutti__seconds() - start;
+    ret_seconds[1] = cpu_seconds() - cpu;
+}
+
+static void report_middle(const settings *given, const char *what, const double *seconds)
+{
+    char work[160];
+    snprintf(work, sizeof work, "%s, %lld MiB, %lld rows each: %s", given->work,
+             (long long)given->mib, (long long)given->rows, what);
+    tutti__report(given->json,
+                  &(tutti_result){.bench = "parallel",
+                                  .work = work,
+                                  .value = 1e6 * seconds[tutti__bench_middle(seconds, given->turns)],
+                                  .unit = "us"});
+}
+
+/* A machine that is slower for a while is so for both steps of a turn. */
+static int bench_in_turns(const settings *given)
+{
+    double own[MOST_TURNS], all[MOST_TURNS], beyond[2][MOST_TURNS];
+    settings apart = *given;
+    training together, alone;
+    apart.alone = true;
+    open_training(given, &together);
+    open_training(&apart, &alone);
+    tutti_comm *world = together.strategy->team->world;
+    for (int64_t turn = -1; turn < given->turns; turn++) {
+        double a[2], b[2];
+        time_step(&together, world, a);
+        time_step(&alone, world, b);
+        if (turn < 0)
+            continue; /* it compiles */
+        all[turn] = a[0];
+        own[turn] = b[0];
+        for (int i = 0; i < 2; i++)
+            beyond[i][turn] = a[i] - b[i];
+    }
+    if (tutti_strategy_rank(together.strategy) == 0) {
+        report_middle(given, "step", all);
+        report_middle(given, "alone", own);
+        report_middle(given, "beyond alone", beyond[0]);
+        report_middle(given, "CPU time beyond alone", beyond[1]);
+    }
+    close_training(&alone);
+    close_training(&together);
+    return TUTTI_EXIT_OK;
+}
+
 static int bench(const settings *given)
 {
     training t;
@@ -220,6 +280,7 @@ static int run(int argc, char **argv, bool json)
     given.cpu = tutti__flag(&argc, argv, "--cpu");
     if (!tutti__option_int(&argc, argv, "--mib", 4, 4096, &given.mib) ||
         !tutti__option_int(&argc, argv, "--rows", 1, 4096, &given.rows) ||
+        !tutti__option_int(&argc, argv, "--turns", 1, MOST_TURNS, &given.turns) ||
         !tutti__option_int(&argc, argv, "--seconds", 1, 600, &given.seconds))
         return TUTTI_EXIT_USAGE;
     bool known = strcmp(given.work, "null") == 0 || strcmp(given.work, "dense") == 0;
@@ -227,7 +288,9 @@ static int run(int argc, char **argv, bool json)
         return tutti__complain("parallel: unknown %s; see tutti bench parallel --help",
                                argc > 1 ? argv[1] : given.work),
                TUTTI_EXIT_USAGE;
-    return bench(&given);
+    if (given.turns > 0 && (given.alone || given.devices))
+        return tutti__complain("parallel: --turns is for the workers of a job"), TUTTI_EXIT_USAGE;
+    return given.turns > 0 ? bench_in_turns(&given) : bench(&given);
 }
 
 const tutti_bench tutti_bench_parallel = {

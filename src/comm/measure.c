@@ -298,7 +298,8 @@ static tutti_status agree_on_cost(tutti_comm *comm, tutti_comm_cost cost)
     return TUTTI_OK;
 }
 
-/* With buffers of its own. */
+/* With buffers of its own. Its time begins when all ranks have theirs: who waits for a rank that is
+ * still at it would take that for the link. */
 static tutti_status measure_briefly(tutti_comm *comm, bench *m)
 {
     char **buffers[] = {&m->timing.probe.a, &m->timing.probe.b, &m->timing.probe.c};
@@ -309,6 +310,9 @@ static tutti_status measure_briefly(tutti_comm *comm, bench *m)
         if (status == TUTTI_OK)
             memset(*buffers[i], 0, most);
     }
+    if (status == TUTTI_OK)
+        status = tutti_comm_barrier(comm, NULL);
+    m->timing.until_ns = tutti__now_ns() + (int64_t)(start_up * 1e9);
     if (status == TUTTI_OK)
         status = measure_all(m, comm);
     for (size_t i = 0; i < TUTTI_COUNT(buffers); i++)
@@ -346,9 +350,7 @@ static tutti_cost_times settle_on(const tutti_cost_thorough *thorough)
 tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough)
 {
     tutti_cost_times times = {0};
-    double seconds = thorough ? thorough->seconds : start_up;
     bench m = {.timing.thorough = thorough != NULL,
-               .timing.until_ns = tutti__now_ns() + (int64_t)(seconds * 1e9),
                .timing.probe.call.deadline_ns = tutti__comm_deadline(comm, NULL),
                .levels = levels_for(START_UP_MOST),
                .times = &times};
@@ -359,6 +361,7 @@ tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough
         m.levels = levels_for(thorough->most);
         m.first = thorough->above < (int64_t)sizes[0] ? 0 : levels_for(thorough->above);
         m.times = &thorough->seen[thorough->pass % TUTTI_COST_PASSES];
+        m.timing.until_ns = tutti__now_ns() + (int64_t)(thorough->seconds * 1e9);
         m.timing.probe.a = thorough->a;
         m.timing.probe.b = thorough->b;
         m.timing.probe.c = thorough->c;

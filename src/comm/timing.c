@@ -17,6 +17,9 @@ enum { ONE_BY_ONE = 256 << 10 };
 /* Calls in a row of smaller ones, at most where there are many. */
 enum { BATCH = 20 };
 
+/* Messages of next to no bytes are timed so often at the least, whatever the first one took. */
+enum { SMALL = 8, LEAST_SMALL = 3 };
+
 /* Calls of `each` seconds; a benchmark takes as many short ones as of an operation, since the least
  * of many is less than the least of few. */
 static int rounds_of(const tutti_timing *m, size_t bytes, double each)
@@ -116,6 +119,8 @@ tutti_status tutti__timing_often(tutti_timing *m, tutti_probe_work *work, size_t
         return TUTTI_OK;
     TUTTI_TRY(settle(m, work, bytes, least));
     TUTTI_TRY(tutti__timing_rounds(m, *least, rounds_of(m, bytes, *least), &rounds));
+    if (bytes <= SMALL && rounds < LEAST_SMALL) /* all else is reckoned from these */
+        rounds = LEAST_SMALL;
     if (rounds > 0)
         TUTTI_TRY(time_rounds(m, work, bytes, rounds, &best));
     *least = m->thorough && isfinite(best) ? best : fmin(best, *least);

@@ -170,8 +170,8 @@ void tutti__forecast_note(tutti_forecast_past *past, const tutti_made *made, dou
         (u.weights + u.slots + u.arena + u.shared + u.data) / (size_t)devices, seconds};
 }
 
-/* Many runs beside training, as where a world is asked, leave nothing in the caches. Of few each
- * takes as long as one of the others does on average. */
+/* Of few runs each takes as long as one of the others does on average. Many beside training, as
+ * where a world is asked, are small and take long. */
 tutti_between tutti__forecast_between(const tutti_forecast_past *past, const tutti_made *made)
 {
     enum { FEW = 8 };
@@ -180,7 +180,7 @@ tutti_between tutti__forecast_between(const tutti_forecast_past *past, const tut
     tutti_between all = {0};
     int others = 0;
     if (runs > FEW)
-        return (tutti_between){.bytes = SIZE_MAX};
+        return (tutti_between){.bytes = 1 << 20, .seconds = 1};
     for (int i = 0; i < past->count; i++)
         if (past->programs[i].updates != updates) {
             all.bytes += past->programs[i].between.bytes;

@@ -132,7 +132,7 @@ static void play(rehearsal *r)
 
 /* Bytes that push a program's values out of all caches of a machine. */
 enum { MOST_WASHED = 64 << 20 };
-#define MOST_PAUSE 2e-3 /* seconds */
+#define MOST_PAUSE 4e-3 /* seconds */
 
 /* Does to the caches what other programs do between two runs; while they run, other jobs of the
  * machine work on what its cores share. */
