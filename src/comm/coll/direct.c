@@ -344,9 +344,12 @@ static double cost_scatter(const tutti_cost_query *q)
     return phases(q, q->bytes) +
            fmax(tutti__coll_cost_pull(q, q->bytes, q->bytes), tutti__coll_cost_move(q, q->bytes));
 }
+/* All copy at once, and most of it out of other ranks' caches. */
 static double cost_blocks(const tutti_cost_query *q)
 {
-    return phases(q, q->bytes) + tutti__coll_cost_move(q, q->bytes * q->ranks);
+    double all = q->bytes * q->ranks;
+    return phases(q, q->bytes) +
+           fmax(tutti__coll_cost_move(q, all), tutti__coll_cost_pull(q, all, all));
 }
 /* The root copies alone, while those whose memory it reads wait; so it was measured. */
 static double cost_gather(const tutti_cost_query *q)
