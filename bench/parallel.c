@@ -194,11 +194,12 @@ static void report_middle(const settings *given, const char *what, const double 
     char work[160];
     snprintf(work, sizeof work, "%s, %lld MiB, %lld rows each: %s", given->work,
              (long long)given->mib, (long long)given->rows, what);
-    tutti__report(given->json,
-                  &(tutti_result){.bench = "parallel",
-                                  .work = work,
-                                  .value = 1e6 * seconds[tutti__bench_middle(seconds, given->turns)],
-                                  .unit = "us"});
+    tutti__report(
+        given->json,
+        &(tutti_result){.bench = "parallel",
+                        .work = work,
+                        .value = 1e6 * seconds[tutti__bench_middle(seconds, given->turns)],
+                        .unit = "us"});
 }
 
 /* A machine that is slower for a while is so for both steps of a turn. */
@@ -288,8 +289,11 @@ static int run(int argc, char **argv, bool json)
         return tutti__complain("parallel: unknown %s; see tutti bench parallel --help",
                                argc > 1 ? argv[1] : given.work),
                TUTTI_EXIT_USAGE;
-    if (given.turns > 0 && (given.alone || given.devices))
-        return tutti__complain("parallel: --turns is for the workers of a job"), TUTTI_EXIT_USAGE;
+    bool dense = strcmp(given.work, "dense") == 0;
+    if (given.turns > 0 && (given.alone || given.devices || given.cpu || !dense))
+        return tutti__complain("parallel: --turns is for the workers of a job and --work dense, "
+                               "and tells CPU time by itself"),
+               TUTTI_EXIT_USAGE;
     return given.turns > 0 ? bench_in_turns(&given) : bench(&given);
 }
 

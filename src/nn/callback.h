@@ -63,7 +63,7 @@ double tutti__fit_since(int64_t start);
  * `limit` (> 0), or, of a training, when it is asked to stop. */
 tutti_status tutti__fit_batches(tutti_fit *fit, tutti_iterator *iterator,
                                 const tutti_wiring *wiring, int64_t limit, bool training);
-/* After an epoch: whether any process asked to stop. All of them have to ask. */
+/* Before the first epoch and after each: whether any process asked to stop. All have to ask. */
 tutti_status tutti__fit_look_for_stop(const tutti_fit *fit);
 /* Of a pass of at most `limit` (> 0); -1: not known. */
 int64_t tutti__count_batches(const tutti_model *model, tutti_dataset *data, bool evaluates,

@@ -189,7 +189,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     fit->resumed = model->trainer->steps;
     fit->samples = model->trainer->samples;
     fit->last = model->trainer->last;
-    tutti_status status = TUTTI_OK;
+    tutti_status status = tutti__fit_look_for_stop(fit); /* who begins may ask, too */
     bool stop = model->trainer->stop;
     if (p->first >= p->last && model->trainer->last.count > 0) /* it was over before */
         status = tutti__history_add(model->trainer->history, &model->trainer->last);

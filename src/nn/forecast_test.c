@@ -201,6 +201,43 @@ TUTTI_TEST(forecast_prices_what_replicas_exchange)
     CHECK_OK(tutti_strategy_close(two));
 }
 
+/* Rows that come from other replicas are made up, so that updating them is timed. */
+TUTTI_TEST(a_rehearsal_updates_rows_of_other_replicas)
+{
+    enum { ROWS = 20, WORDS = 6, VOCABULARY = 20000, WIDTH = 32 };
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+    TUTTI_WITH_STRATEGY(two)
+    {
+        step s = {.job = tutti_open(NULL, NULL)};
+        tutti_rehearsal rehearsal = {0};
+        int updates = 0;
+        CHECK_OK(tutti_tensor_create(TUTTI_I64, 2, (int64_t[]){ROWS, WORDS}, &s.tensors[0]));
+        CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){ROWS}, &s.tensors[1]));
+        for (int64_t i = 0; i < ROWS * WORDS; i++)
+            tutti_tensor_set(s.tensors[0], i, (double)(i * 7919 % VOCABULARY));
+        s.model = tutti_sequential(s.job, tutti_embedding(VOCABULARY, WIDTH), tutti_flatten(),
+                                   tutti_dense(CLASSES));
+        tutti_compile(s.model, .optimizer = tutti_adam(.learning_rate = 1e-3),
+                      .loss = tutti_sparse_cross_entropy(.from_logits = true));
+        tutti_build(s.model, TUTTI_I64, WORDS);
+        CHECK_OK(tutti__form_for(s.model, true, 2, s.tensors, &s.form));
+        CHECK_OK(tutti__form_rehearse(s.model, s.model->engine, s.form, 0, false, 2, s.tensors,
+                                      &rehearsal));
+        for (int d = 0; d < rehearsal.count; d++)
+            for (size_t i = 0; i < rehearsal.devices[d].count; i++) {
+                const tutti_timed *timed = &rehearsal.devices[d].data[i];
+                bool rows = timed->node && strcmp(timed->node->op->name, "adam_update_rows") == 0;
+                CHECK(!rows || (!timed->left_out && timed->seconds > 0));
+                updates += rows;
+            }
+        CHECK_INT(updates, 2);
+        tutti__rehearsal_free(&rehearsal);
+        end_step(&s);
+    }
+    CHECK_OK(tutti_strategy_close(two));
+}
+
 /* A rehearsal changes no weight, no slot and no sum. */
 TUTTI_TEST(a_rehearsal_changes_nothing)
 {

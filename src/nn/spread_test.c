@@ -269,8 +269,10 @@ static tutti_status stop_on_one(tutti_strategy *strategy, void *context)
 
 TUTTI_TEST(one_process_that_stops_ends_the_training_of_all_after_the_same_step)
 {
-    tutti__test_workers(2, NULL, stop_on_one, &(stopping){.batch = 2, .step = 5, .epoch = -1, .ends = 16});
-    tutti__test_workers(3, NULL, stop_on_one, &(stopping){.batch = 10, .step = -1, .epoch = 0, .ends = 5});
+    tutti__test_workers(2, NULL, stop_on_one,
+                        &(stopping){.batch = 2, .step = 5, .epoch = -1, .ends = 16});
+    tutti__test_workers(3, NULL, stop_on_one,
+                        &(stopping){.batch = 10, .step = -1, .epoch = 0, .ends = 5});
 }
 
 /* The second process's rows hold no number, early or late in the epoch, or the first step is so

@@ -107,6 +107,12 @@ test_benchmark_of_steps_in_turns() {
     timeout 60 "$tutti" bench lockstep --turns 1 > out 2>&1
     code $? 0
     has out "one worker waits for nobody" 1
+    timeout 60 "$tutti" run --no-prefix -n 2 "$tutti" bench parallel --work dense --mib 8 --turns 3 --json > out 2>&1
+    code $? 0
+    has out 'dense, 8 MiB, 16 rows each: \(step\|alone\|beyond alone\|CPU time beyond alone\)"' 4
+    timeout 60 "$tutti" bench parallel --turns 3 > out 2>&1
+    code $? 2
+    has out "turns is for the workers of a job" 1
 }
 
 test_killed_rank() {

@@ -60,8 +60,8 @@ static int64_t batches_in(const tutti_node *queue, const tutti_call *call, int c
     int64_t rows = call->outputs[0].dims[0], bytes = 1;
     int64_t most = capacity && rows > 0 ? capacity->value.i / rows : 1;
     for (int i = 0; i < count; i++)
-        bytes += tutti_view_count(&call->outputs[i]) *
-                 (int64_t)tutti_dtype_size(call->outputs[i].dtype);
+        bytes +=
+            tutti_view_count(&call->outputs[i]) * (int64_t)tutti_dtype_size(call->outputs[i].dtype);
     most = most < MOST_BYTES / bytes ? most : MOST_BYTES / bytes;
     return most > 1 ? most : 1;
 }
@@ -96,6 +96,7 @@ static double time_dequeue(const tutti_node *node, const tutti_call *call, int c
         nanosleep(&a_moment, NULL);
         if (tutti__queue_size(f.queue) == room)
             seconds = take_batch(&f);
+        tutti__queue_close(f.queue, true); /* it may wait still where that failed */
         pthread_join(thread, NULL);
     }
     tutti__queue_release(f.queue);
@@ -126,7 +127,10 @@ static void spread_rows(int64_t *rows, int64_t own, int64_t count)
     for (int64_t i = 0; i < own; i++)
         end = rows[i] < INT64_MAX && rows[i] >= end ? rows[i] + 1 : end;
     for (int64_t i = own; own > 0 && i < count; i++)
-        rows[i] = rows[i] < 0 ? rows[i] : (rows[i] + i / own * (end / copies)) % end;
+        rows[i] = rows[i] < 0
+                      ? rows[i]
+                      : (int64_t)(((uint64_t)rows[i] + (uint64_t)(i / own * (end / copies))) %
+                                  (uint64_t)end);
 }
 
 /* What is gathered from the others is taken to be like the own. */

@@ -72,7 +72,7 @@ static void forget_best(const stopping *s, tutti_model *model)
 static void stop(stopping *s, tutti_model *model)
 {
     s->stopped = true;
-    model->trainer->stop = true; /* logs are those of all processes */
+    tutti_stop_training(model);
 }
 
 static tutti_status epoch_end(void *self, tutti_event *event)
