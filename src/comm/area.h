@@ -14,7 +14,7 @@
 enum {
     TUTTI_SLOT_BYTES = 4096,
     TUTTI_SLOT_PAYLOAD = TUTTI_SLOT_BYTES - 8,
-    TUTTI_STAGE_BYTES = 256 << 10,
+    TUTTI_STAGE_BYTES = 128 << 10,
 };
 
 typedef struct tutti_slot {

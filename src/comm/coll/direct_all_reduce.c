@@ -70,49 +70,77 @@ static tutti_status in_place(tutti_collective *c)
     return tutti__area_await_all(area, c->deadline_ns);
 }
 
-/* This rank's share of a piece of `count` elements. */
-static void fold_share(tutti_collective *c, uint64_t phase, int64_t count)
+/* A piece of the private buffers: elements [start, start + count), each rank's share of them a
+ * cut. */
+typedef struct piece {
+    int64_t start, count;
+} piece;
+
+static piece piece_of(const tutti_collective *c, int64_t k)
 {
-    tutti_area *area = c->comm->area;
-    int64_t low = tutti__coll_cut(count, c->size, c->rank);
-    int64_t high = tutti__coll_cut(count, c->size, c->rank + 1);
-    for (int r = 0; r < c->size; r++)
-        area->inputs[r] = tutti__area_stage(area, r, phase) + (size_t)low * c->element;
-    char *result = tutti__area_result(area, area->rank, phase);
-    c->fold(result, area->inputs, c->size, high - low);
-    tutti__fold_finish(c->dtype, c->reduction, result, high - low, c->size);
+    int64_t most = TUTTI_STAGE_BYTES / (int64_t)c->element, left = c->count - k * most;
+    return (piece){k * most, left < most ? left : most};
 }
 
-static void copy_out(tutti_collective *c, uint64_t phase, int64_t start, int64_t count)
+/* What the others will fold of it; the own share is read where it lies. */
+static void stage(tutti_collective *c, uint64_t phase, piece p)
+{
+    size_t low = (size_t)tutti__coll_cut(p.count, c->size, c->rank) * c->element;
+    size_t high = (size_t)tutti__coll_cut(p.count, c->size, c->rank + 1) * c->element;
+    char *to = tutti__area_stage(c->comm->area, c->comm->area->rank, phase);
+    const char *from = (const char *)c->in + (size_t)p.start * c->element;
+    memcpy(to, from, low);
+    memcpy(to + high, from + high, (size_t)p.count * c->element - high);
+}
+
+/* This rank's share, to its own output and to where the others fetch it. */
+static void fold_share(tutti_collective *c, uint64_t phase, piece p)
 {
     tutti_area *area = c->comm->area;
-    for (int r = 0; r < c->size; r++) {
-        int64_t low = tutti__coll_cut(count, c->size, r);
-        int64_t high = tutti__coll_cut(count, c->size, r + 1);
-        memcpy((char *)c->out + (size_t)(start + low) * c->element,
-               tutti__area_result(area, r, phase), (size_t)(high - low) * c->element);
+    const void *in[64], **inputs = c->size <= 64 ? in : area->inputs + c->size;
+    char *result = tutti__area_result(area, area->rank, phase);
+    int64_t low = tutti__coll_cut(p.count, c->size, c->rank);
+    int64_t high = tutti__coll_cut(p.count, c->size, c->rank + 1);
+    int64_t inner = INNER / (int64_t)c->element;
+    for (int64_t at = low; at < high; at += inner) {
+        int64_t count = high - at < inner ? high - at : inner;
+        size_t mine = (size_t)(p.start + at) * c->element, offset = (size_t)at * c->element;
+        char *out = (char *)c->out + mine;
+        for (int r = 0; r < c->size; r++)
+            inputs[r] = r == area->rank ? (const char *)c->in + mine
+                                        : tutti__area_stage(area, r, phase) + offset;
+        c->fold(out, inputs, c->size, count);
+        tutti__fold_finish(c->dtype, c->reduction, out, count, c->size);
+        memcpy(result + (size_t)(at - low) * c->element, out, (size_t)count * c->element);
     }
 }
 
-/* Through stages. In phase k piece k is folded, piece k - 1 copied out and piece k + 1 staged, so
+/* The others' shares. */
+static void fetch(tutti_collective *c, uint64_t phase, piece p)
+{
+    for (int r = 0; r < c->size; r++) {
+        int64_t low = tutti__coll_cut(p.count, c->size, r);
+        int64_t high = tutti__coll_cut(p.count, c->size, r + 1);
+        if (r != c->rank)
+            memcpy((char *)c->out + (size_t)(p.start + low) * c->element,
+                   tutti__area_result(c->comm->area, r, phase), (size_t)(high - low) * c->element);
+    }
+}
+
+/* Through stages. In phase k piece k is folded, piece k - 1 fetched and piece k + 1 staged, so
  * that ranks wait for each other once a piece. */
 static tutti_status staged(tutti_collective *c)
 {
     tutti_area *area = c->comm->area;
-    int64_t piece = TUTTI_STAGE_BYTES / (int64_t)c->element;
-    int64_t pieces = (c->count + piece - 1) / piece;
+    int64_t most = TUTTI_STAGE_BYTES / (int64_t)c->element;
+    int64_t pieces = (c->count + most - 1) / most;
     for (int64_t k = -1; k <= pieces; k++) {
-        int64_t size = c->count - k * piece < piece ? c->count - k * piece : piece;
-        int64_t after = c->count - (k + 1) * piece < piece ? c->count - (k + 1) * piece : piece;
         if (k >= 0 && k < pieces)
-            fold_share(c, area->phase, size);
+            fold_share(c, area->phase, piece_of(c, k));
         if (k + 1 < pieces)
-            memcpy(tutti__area_stage(area, area->rank, area->phase + 1),
-                   (const char *)c->in + (size_t)((k + 1) * piece) * c->element,
-                   (size_t)after * c->element);
+            stage(c, area->phase + 1, piece_of(c, k + 1));
         if (k >= 1)
-            copy_out(c, area->phase - 1, (k - 1) * piece,
-                     piece < c->count - (k - 1) * piece ? piece : c->count - (k - 1) * piece);
+            fetch(c, area->phase - 1, piece_of(c, k - 1));
         if (k == pieces)
             break;
         tutti__area_arrive(area);
