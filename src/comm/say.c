@@ -45,13 +45,14 @@ void tutti__comm_say_banner(const tutti_comm *comm, const tutti_comm_options *op
     tutti__text_free(&text);
 }
 
-/* Later than any other by far, and not once only: chance would not do that. (A program may wait for
- * a straggler in one of several operations of a step: to the others it comes like everybody.) */
+/* It holds the others up far more often than anybody else does; one pause, however long, is chance.
+ * (A program may wait for a straggler in one of several operations of a step: to the others it
+ * comes like everybody.) */
 static bool straggles(const tutti_skew *latest, const tutti_skew *next)
 {
     enum { SAMPLES = 8, TIMES = 3, ONE_OF = 5 };
     return latest->samples >= SAMPLES && latest->mean_ns >= TUTTI_SKEW_WORTH_NS &&
-           latest->mean_ns >= TIMES * next->mean_ns &&
+           latest->times_last >= TIMES * next->times_last &&
            ONE_OF * latest->times_last >= latest->samples;
 }
 
@@ -64,11 +65,11 @@ void tutti__comm_say_straggler(const tutti_comm *comm)
         return;
     for (int r = 0; r < comm->size; r++) {
         tutti_skew skew = tutti__membership_skew(comm->fabric->membership, r);
-        if (skew.mean_ns > latest.mean_ns) {
+        if (skew.times_last > latest.times_last) {
             next = latest;
             latest = skew;
             rank = r;
-        } else if (skew.mean_ns > next.mean_ns) {
+        } else if (skew.times_last > next.times_last) {
             next = skew;
         }
     }
