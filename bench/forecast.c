@@ -29,7 +29,7 @@ static const char usage[] =
     "Predicted step time and memory against measured ones, as tutti bench step measures: each\n"
     "instruction's least over the steps. --one: in this process, as its flags and its job say.\n"
     "  --rounds N   each in so many processes, whose median counts, default 5; in three times\n"
-    "               as many where that is off by more than 15 %\n"
+    "               as many, at most 100, where that is off by more than 15 %\n"
     "  --steps N    with --one: so many are timed; else what fits into 0.3 s\n"
     "  --profile    with --one: instruction by instruction\n";
 
@@ -347,7 +347,8 @@ static bool compare(const char *example, const struct form *form, int64_t count,
     comparison c = {.example = example, .form = form};
     if (!take_rounds(&c, count))
         return false;
-    if (!within_limit(&c) && count * 3 <= MOST_ROUNDS && !take_rounds(&c, count * 2))
+    int64_t more = count * 3 <= MOST_ROUNDS ? count * 2 : MOST_ROUNDS - count;
+    if (!within_limit(&c) && !take_rounds(&c, more))
         return false;
     for (int k = 0; k < c.programs; k++) {
         const figures *middle = middle_of(&c, k);

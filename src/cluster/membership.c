@@ -67,6 +67,16 @@ tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank)
     return skew;
 }
 
+int tutti__membership_straggler(const tutti_membership *membership, tutti_skew *ret_skew)
+{
+    tutti_keeper *keeper = membership->keeper;
+    pthread_mutex_lock(&keeper->lock);
+    int rank = tutti__skews_straggler(&keeper->roster, membership->size);
+    *ret_skew = keeper->roster.members[rank < 0 ? 0 : rank].skew;
+    pthread_mutex_unlock(&keeper->lock);
+    return rank;
+}
+
 /* ---- exchange ---- */
 
 /* Under the lock, when the round is over. */

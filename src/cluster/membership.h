@@ -111,6 +111,8 @@ void tutti__membership_note(tutti_membership *membership, const char *operation,
                             bool arrived);
 /* Rank 0 only: how late `rank` comes to operations. Zeros elsewhere. */
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank);
+/* Rank 0 only: whom the others wait for, and how late it comes; -1: nobody. */
+int tutti__membership_straggler(const tutti_membership *membership, tutti_skew *ret_skew);
 
 /* Small all-gather through rank 0, for set-up: ret[r * size .. ) is what rank r gave; size at most
  * TUTTI_EXCHANGE_BYTES and equal on all ranks. One at a time. */

@@ -126,6 +126,9 @@ void tutti__skews_add(struct tutti_skews *skews, tutti_roster *roster, int rank,
                       const tutti_arrival *arrivals, size_t count);
 tutti_status tutti__skews_create(int size, struct tutti_skews **ret_skews);
 void tutti__skews_free(struct tutti_skews *skews);
+/* The rank that holds the others up far more often than anybody else does, -1 for none: one pause,
+ * however long, is chance. */
+int tutti__skews_straggler(const tutti_roster *roster, int size);
 /* Writes verdict->text from the rest of it. */
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer);
 

@@ -83,3 +83,23 @@ void tutti__skews_add(struct tutti_skews *skews, tutti_roster *roster, int rank,
             count_lateness(s, roster, skews->size);
     }
 }
+
+/* (A program may wait for a straggler in one of several operations of a step: to the others it
+ * comes like everybody.) */
+int tutti__skews_straggler(const tutti_roster *roster, int size)
+{
+    enum { SAMPLES = 8, TIMES = 3, ONE_OF = 5 };
+    uint64_t others = 0;
+    int most = 0;
+    for (int r = 1; r < size; r++)
+        if (roster->members[r].skew.times_last > roster->members[most].skew.times_last)
+            most = r;
+    for (int r = 0; r < size; r++)
+        if (r != most && roster->members[r].skew.times_last > others)
+            others = roster->members[r].skew.times_last;
+    const tutti_skew *skew = &roster->members[most].skew;
+    bool straggles = skew->samples >= SAMPLES && skew->mean_ns >= TUTTI_SKEW_WORTH_NS &&
+                     skew->times_last >= TIMES * others &&
+                     skew->times_last * ONE_OF >= skew->samples;
+    return straggles ? most : -1;
+}

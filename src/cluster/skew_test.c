@@ -32,5 +32,30 @@ TUTTI_TEST(skew_counts_who_held_the_others_up)
     CHECK_INT(members[2].skew.times_last, 0);
     CHECK_NEAR((double)members[1].skew.mean_ns, 10e6, 0.01e6);
     CHECK_NEAR((double)members[1].skew.most_ns, 20e6, 1);
+    CHECK_INT(tutti__skews_straggler(&roster, RANKS), 1);
+    come(skews, &roster, 21, (double[]){0, 0.001, 5000}); /* a pause of another rank */
+    CHECK(members[2].skew.mean_ns > members[1].skew.mean_ns);
+    CHECK_INT(tutti__skews_straggler(&roster, RANKS), 1);
     tutti__skews_free(skews);
+}
+
+/* All are late in turns, or somebody once. */
+TUTTI_TEST(skew_blames_nobody_for_chance)
+{
+    static const double in_turns[RANKS][RANKS] = {{20, 0, 0}, {0, 20, 0}, {0, 0, 20}};
+    for (int once = 0; once < 2; once++) {
+        struct tutti_skews *skews;
+        tutti_roster_member members[RANKS];
+        tutti_roster roster = {.members = members};
+        memset(members, 0, sizeof members);
+        CHECK_OK(tutti__skews_create(RANKS, &skews));
+        CHECK_INT(tutti__skews_straggler(&roster, RANKS), -1);
+        for (uint64_t i = 1; i <= 21; i++)
+            come(skews, &roster, i,
+                 !once    ? in_turns[i % RANKS]
+                 : i == 9 ? (double[]){0, 0, 5000}
+                          : (double[]){0, 0, 0});
+        CHECK_INT(tutti__skews_straggler(&roster, RANKS), -1);
+        tutti__skews_free(skews);
+    }
 }

@@ -45,40 +45,19 @@ void tutti__comm_say_banner(const tutti_comm *comm, const tutti_comm_options *op
     tutti__text_free(&text);
 }
 
-/* It holds the others up far more often than anybody else does; one pause, however long, is chance.
- * (A program may wait for a straggler in one of several operations of a step: to the others it
- * comes like everybody.) */
-static bool straggles(const tutti_skew *latest, const tutti_skew *next)
-{
-    enum { SAMPLES = 8, TIMES = 3, ONE_OF = 5 };
-    return latest->samples >= SAMPLES && latest->mean_ns >= TUTTI_SKEW_WORTH_NS &&
-           latest->times_last >= TIMES * next->times_last &&
-           ONE_OF * latest->times_last >= latest->samples;
-}
-
 void tutti__comm_say_straggler(const tutti_comm *comm)
 {
-    tutti_skew latest = {0}, next = {0};
-    int rank = 0;
+    tutti_skew skew;
     char name[320];
-    if (comm->rank != 0 || comm->size < 2)
-        return;
-    for (int r = 0; r < comm->size; r++) {
-        tutti_skew skew = tutti__membership_skew(comm->fabric->membership, r);
-        if (skew.times_last > latest.times_last) {
-            next = latest;
-            latest = skew;
-            rank = r;
-        } else if (skew.times_last > next.times_last) {
-            next = skew;
-        }
-    }
-    if (straggles(&latest, &next))
+    int rank = comm->rank == 0 && comm->size > 1
+                   ? tutti__membership_straggler(comm->fabric->membership, &skew)
+                   : -1;
+    if (rank >= 0)
         tutti__log(TUTTI_LOG_WARNING,
                    "%s came last by far to %.0f %% of the operations that were looked at (%llu), "
                    "%.3g ms late on average and %.3g ms at most: all others waited for it",
                    tutti__fabric_name(comm->fabric, rank, name, sizeof name),
-                   100.0 * (double)latest.times_last / (double)latest.samples,
-                   (unsigned long long)latest.samples, (double)latest.mean_ns * 1e-6,
-                   (double)latest.most_ns * 1e-6);
+                   100.0 * (double)skew.times_last / (double)skew.samples,
+                   (unsigned long long)skew.samples, (double)skew.mean_ns * 1e-6,
+                   (double)skew.most_ns * 1e-6);
 }
