@@ -80,7 +80,7 @@ static void add_parts(tutti_roofline *roofline, const tutti_cpu_executable *e)
     roofline->count = e->program->instruction_count;
     for (size_t i = 0; i < roofline->count; i++)
         roofline->parts[i] = (part){.instruction = &e->program->instructions[i],
-                                    .name = e->names[i],
+                                    .name = e->program->instructions[i].traced,
                                     .seconds = INFINITY,
                                     .cost = cost_of(e->program->instructions[i].node)};
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "program/program.h"
+#include "program/trace.h"
 
 tutti_status tutti__copy_bytes(const tutti_call *call)
 {
@@ -26,11 +27,21 @@ uint64_t tutti__program_hash(const tutti_program *program)
     return h;
 }
 
+static void name_for_trace(tutti_program *program)
+{
+    for (size_t i = 0; i < program->instruction_count; i++) {
+        tutti_instruction *each = &program->instructions[i];
+        double flops = each->run == tutti__copy_bytes ? 0 : tutti__node_flops(each->node);
+        each->traced = tutti__trace_operator(each->node->name, each->node->op->name, flops);
+    }
+}
+
 static tutti_status lower(tutti_program *program, const tutti_partition *partition)
 {
     TUTTI_TRY(tutti__program_order(program, partition));
     TUTTI_TRY(tutti__program_kernels(program, partition->deterministic));
     TUTTI_TRY(tutti__program_streams(program));
+    name_for_trace(program);
     return tutti__program_memory(program);
 }
 

@@ -41,6 +41,7 @@ typedef struct tutti_instruction {
     int input_count, output_count;
     int32_t *inputs, *outputs; /* indices of values */
     int32_t workspace;         /* value, or -1 */
+    uint32_t traced;           /* what the trace knows it by */
     int stream;
     int await_count;
     int32_t *awaits; /* instructions of other streams that must have finished */

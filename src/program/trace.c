@@ -1,9 +1,10 @@
-/* trace.c: rings per thread, names interned once, and the writer. */
+/* trace.c: rings per thread, kinds of events interned once, and the writer. */
 #include "program/trace.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/container.h"
 #include "base/log.h"
@@ -18,8 +19,7 @@ static const tutti_param file_param =
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_trace *rings;
-static tutti_map names; /* text → number */
-static tutti_map ops;   /* of nodes: name → operator's name */
+static tutti_map kinds; /* key_of an event's kind → its number */
 static int threads;
 static _Thread_local tutti_trace *mine;
 static _Thread_local bool asked;
@@ -71,30 +71,54 @@ tutti_trace *tutti__trace_mine(void)
     return mine;
 }
 
-uint32_t tutti__trace_name(const char *text)
+/* What events of one kind have in common. */
+typedef struct kind {
+    const char *name, *op; /* op: NULL when it is none's */
+    double flops;
+} kind;
+static TUTTI_VEC(kind) known; /* by number - 1 */
+
+/* A kind's key ends in its name, which stays in the map. */
+static uint32_t add_kind(const char *key, size_t prefix, const char *op, double flops)
 {
-    pthread_mutex_lock(&lock);
-    uintptr_t number = (uintptr_t)tutti__map_get(&names, text);
-    if (!number && names.count < MOST_NAMES &&
-        tutti__map_set(&names, text, (void *)(names.count + 1)) == TUTTI_OK)
-        number = names.count;
-    pthread_mutex_unlock(&lock);
+    size_t number = known.count + 1;
+    if (number > MOST_NAMES || !TUTTI_VEC_RESERVE_ONE(&known) ||
+        tutti__map_set(&kinds, key, (void *)number) != TUTTI_OK)
+        return 0;
+    known.data[known.count++] =
+        (kind){.name = kinds.entries[number - 1].key + prefix, .op = op, .flops = flops};
     return (uint32_t)number;
 }
 
-uint32_t tutti__trace_operator(const char *node, const char *op)
+/* A node has another kind where its shapes, so its FLOPs, are others. */
+uint32_t tutti__trace_operator(const char *node, const char *op, double flops)
 {
-    uint32_t number = tutti__trace_name(node);
+    tutti_text key = {0};
+    tutti__text_add(&key, "%s %.17g ", op ? op : "", flops);
+    size_t prefix = key.size;
+    tutti__text_add(&key, "%s", node);
+    if (key.failed) {
+        tutti__text_free(&key);
+        return 0;
+    }
     pthread_mutex_lock(&lock);
-    if (number != 0 && !tutti__map_get(&ops, node)) /* without memory it has none */
-        (void)tutti__map_set(&ops, node, (void *)(uintptr_t)op);
+    uint32_t number = (uint32_t)(uintptr_t)tutti__map_get(&kinds, key.data);
+    if (number == 0)
+        number = add_kind(key.data, prefix, op, flops);
     pthread_mutex_unlock(&lock);
+    tutti__text_free(&key);
     return number;
 }
 
-static const char *text_of(uint32_t number)
+uint32_t tutti__trace_name(const char *text)
 {
-    return number ? names.entries[number - 1].key : "?";
+    return tutti__trace_operator(text, NULL, 0);
+}
+
+static const kind *kind_of(uint32_t number)
+{
+    static const kind unknown = {.name = "?"};
+    return number ? &known.data[number - 1] : &unknown;
 }
 
 void tutti__trace_visit(uint64_t since, void (*visit)(void *context, const tutti_trace_item *item),
@@ -107,11 +131,11 @@ void tutti__trace_visit(uint64_t since, void (*visit)(void *context, const tutti
                 &ring->events[(ring->count - back) & (TUTTI_TRACE_RING - 1)];
             if (event->start < since)
                 break;
-            const char *name = text_of(event->name);
+            const kind *of = kind_of(event->name);
             visit(context, &(tutti_trace_item){.thread = ring->thread,
-                                               .name = name,
-                                               .op = tutti__map_get(&ops, name),
-                                               .lane = text_of(event->lane),
+                                               .name = of->name,
+                                               .op = of->op,
+                                               .lane = kind_of(event->lane)->name,
                                                .start = event->start,
                                                .end = event->end});
         }
@@ -166,7 +190,7 @@ static void write_names(const tutti_trace *ring, int process, tutti_text *text)
                     "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
                     "{\"name\":",
                     process, ring->thread);
-    add_quoted(text, text_of(last->lane));
+    add_quoted(text, kind_of(last->lane)->name);
     tutti__text_add(text, "}}");
 }
 
@@ -176,14 +200,14 @@ static void write_ring(const tutti_trace *ring, int process, const dial *c, tutt
     write_names(ring, process, text);
     for (uint64_t i = first; i < ring->count; i++) {
         const tutti_trace_event *event = &ring->events[i & (TUTTI_TRACE_RING - 1)];
-        const char *name = text_of(event->name), *op = tutti__map_get(&ops, name);
+        const kind *of = kind_of(event->name);
         add_comma(text);
         tutti__text_add(text, "{\"name\":");
-        add_quoted(text, name);
+        add_quoted(text, of->name);
         tutti__text_add(text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,",
-                        text_of(event->lane), process, ring->thread);
-        if (op)
-            tutti__text_add(text, "\"args\":{\"op\":\"%s\"},", op);
+                        kind_of(event->lane)->name, process, ring->thread);
+        if (of->op)
+            tutti__text_add(text, "\"args\":{\"op\":\"%s\",\"flops\":%.17g},", of->op, of->flops);
         tutti__text_add(text, "\"ts\":%.3f,\"dur\":%.3f}",
                         c->zero + (double)event->start * c->us_per_tick,
                         (double)(event->end - event->start) * c->us_per_tick);

@@ -35,8 +35,8 @@ static inline void tutti__trace_add(tutti_trace *trace, uint32_t name, uint32_t 
 /* A number for a text, the same for equal texts; 0 once 100,000 texts are known. Thread-safe. */
 uint32_t tutti__trace_name(const char *text);
 
-/* The number of a node's name, whose operator is noted for who reads the trace. */
-uint32_t tutti__trace_operator(const char *node, const char *op);
+/* The number of a node's name, whose operator and FLOPs are noted for who reads the trace. */
+uint32_t tutti__trace_operator(const char *node, const char *op, double flops);
 
 /* One event; texts live as long as the process. */
 typedef struct tutti_trace_item {

@@ -42,6 +42,22 @@ TUTTI_TEST(trace_is_json_whatever_the_names)
     free(text);
 }
 
+/* The same node is compiled for another batch. */
+TUTTI_TEST(trace_knows_a_node_by_its_work_too)
+{
+    uint32_t full = tutti__trace_operator("product", "matmul", 64e9),
+             last = tutti__trace_operator("product", "matmul", 3),
+             lane = tutti__trace_name("cpu:0");
+    CHECK(full != last && full != tutti__trace_name("product"));
+    CHECK_INT(tutti__trace_operator("product", "matmul", 64e9), full);
+    tutti__trace_add(tutti__trace_mine(), full, lane, 10, 20);
+    tutti__trace_add(tutti__trace_mine(), last, lane, 20, 30);
+    char *text = read_trace();
+    CHECK_CONTAINS(text, "\"flops\":64000000000}");
+    CHECK_CONTAINS(text, "\"flops\":3}");
+    free(text);
+}
+
 static void *run_thread(void *ret)
 {
     *(tutti_trace **)ret = tutti__trace_mine();
@@ -76,15 +92,15 @@ TUTTI_TEST(trace_of_a_rank_is_on_the_clock_of_rank_zero)
 {
     uint64_t now = tutti__ticks();
     uint32_t lane = tutti__trace_name("cpu:0");
-    tutti__trace_add(tutti__trace_mine(), tutti__trace_operator("meeting", "all_reduce"), lane, now,
-                     now + 10);
+    tutti__trace_add(tutti__trace_mine(), tutti__trace_operator("meeting", "all_reduce", 3), lane,
+                     now, now + 10);
     char *alone = read_trace();
     tutti__trace_place(2, INT64_C(5000000000));
     char *placed = read_trace();
     tutti__trace_place(-1, 0);
     CHECK_CONTAINS(placed, "\"name\":\"rank 2\"");
     CHECK_CONTAINS(placed, "\"pid\":3");
-    CHECK_CONTAINS(placed, "\"args\":{\"op\":\"all_reduce\"}");
+    CHECK_CONTAINS(placed, "\"args\":{\"op\":\"all_reduce\",\"flops\":3}");
     CHECK(strstr(alone, "process_name") == NULL);
     CHECK_NEAR(when(alone, "\"meeting\"") - when(placed, "\"meeting\""), 5e6, 1000);
     free(alone);

@@ -303,3 +303,14 @@ check_trace() {
     [ -z "$(ls trace.json.* 2> /dev/null)" ] || fail "parts of the trace are left"
     figure=$(python3 "$here/trace.py" trace.json "$ranks") || fail "$figure"
 }
+
+# In deterministic mode nobody does the others' work, by the FLOPs in the traces.
+check_share() {
+    local workers=$1
+    command -v python3 > /dev/null || { skip "there is no python3" && return; }
+    for way in one "shm$workers"; do
+        TUTTI_TRACE=../$way.json trained "$way" "$tutti" train mnist $(flags mnist) --threads 1 --deterministic
+        code $? 0
+    done
+    figure=$(python3 "$here/share.py" one.json "shm$workers.json" "$workers" 8) || fail "$figure"
+}

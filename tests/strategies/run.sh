@@ -177,6 +177,7 @@ for way in one mirrored2 shm2; do
     for example in softmax loop agent queues; do run_test "foretold_${example}_$way" check_foretold $example $way 1; done
     run_test "foretold_gan_$way" check_foretold gan $way 2
 done
+for workers in 2 3 5; do run_test "share_of_$workers" check_share $workers; done
 for engine in shm tcp; do
     alone "slow_rank_$engine" check_slow $engine
     alone "trace_$engine" check_trace ${engine}3 3

@@ -30,8 +30,7 @@ typedef struct tutti_cpu_frame {
 typedef struct tutti_cpu_executable {
     tutti_executable executable;
     tutti_program *program;
-    uint32_t *names; /* of instructions, for the trace */
-    uint32_t lane;
+    uint32_t lane;        /* of the trace */
     pthread_mutex_t lock; /* of the list of free frames */
     tutti_cpu_frame *frames;
 } tutti_cpu_executable;

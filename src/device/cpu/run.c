@@ -52,7 +52,7 @@ static tutti_status execute(const tutti_cpu_executable *e, tutti_cpu_frame *f, s
         calls[i].deadline = deadline;
         TUTTI_TRY(run_one(&instructions[i], &calls[i]));
         uint64_t end = tutti__ticks();
-        tutti__trace_add(trace, e->names[i], e->lane, start, end);
+        tutti__trace_add(trace, instructions[i].traced, e->lane, start, end);
         start = end;
     }
     return TUTTI_OK;

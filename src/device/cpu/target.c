@@ -24,7 +24,6 @@ static void cpu_destroy(tutti_executable *executable)
     }
     tutti__program_destroy(e->program);
     pthread_mutex_destroy(&e->lock);
-    free(e->names);
     free(e);
 }
 
@@ -72,14 +71,6 @@ static tutti_status cpu_compile(tutti_device *device, const tutti_partition *par
     e->executable = (tutti_executable){.table = &cpu_table, .shadows = e->program->shadows};
     pthread_mutex_init(&e->lock, NULL);
     e->lane = tutti__trace_name(device->name);
-    e->names = calloc(e->program->instruction_count + 1, sizeof *e->names);
-    for (size_t i = 0; e->names && i < e->program->instruction_count; i++)
-        e->names[i] = tutti__trace_operator(e->program->instructions[i].node->name,
-                                            e->program->instructions[i].node->op->name);
-    if (!e->names) {
-        cpu_destroy(&e->executable);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");
-    }
     *ret = &e->executable;
     return TUTTI_OK;
 }

@@ -244,14 +244,14 @@ static tutti_status call_kernel(tutti_far_frame *f, int32_t index, int stream)
 {
     tutti_trace *trace = tutti__trace_mine();
     uint64_t start = trace ? tutti__ticks() : 0;
+    const tutti_instruction *instruction = &f->executable->program->instructions[index];
     f->calls[index].deadline = f->run->deadline;
     open_operands(f, index, stream);
-    tutti_status status = f->executable->program->instructions[index].host
-                              ? call_on_host(f, index, stream)
-                              : call_on_device(f, index, stream);
+    tutti_status status =
+        instruction->host ? call_on_host(f, index, stream) : call_on_device(f, index, stream);
     close_operands(f, index, stream);
     if (trace)
-        tutti__trace_add(trace, f->executable->names[index], f->executable->lanes[stream], start,
+        tutti__trace_add(trace, instruction->traced, f->executable->lanes[stream], start,
                          tutti__ticks());
     return status;
 }

@@ -18,10 +18,9 @@ typedef struct tutti_far_executable {
     tutti_far_device *device;
     tutti_program *program;
     tutti_far_layout layout;
-    tutti_tensor **constants; /* in the device's memory; NULL for strings */
-    uint32_t *names;          /* of instructions, for the trace */
-    uint32_t lanes[TUTTI_FAR_STREAMS];
-    pthread_mutex_t lock; /* of the list of free frames */
+    tutti_tensor **constants;          /* in the device's memory; NULL for strings */
+    uint32_t lanes[TUTTI_FAR_STREAMS]; /* of the trace */
+    pthread_mutex_t lock;              /* of the list of free frames */
     struct tutti_far_frame *frames;
 } tutti_far_executable;
 

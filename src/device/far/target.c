@@ -25,7 +25,6 @@ static void far_destroy(tutti_executable *executable)
     tutti__far_layout_free(&e->layout);
     pthread_mutex_destroy(&e->lock);
     free(e->constants);
-    free(e->names);
     free(e);
 }
 
@@ -72,13 +71,9 @@ static tutti_status fill_executable(tutti_far_executable *e, tutti_device *devic
 {
     TUTTI_TRY(tutti__program_create(device, partition, &e->program));
     e->executable.shadows = e->program->shadows;
-    e->names = calloc(e->program->instruction_count + 1, sizeof *e->names);
     e->constants = calloc((size_t)e->program->constant_count + 1, sizeof *e->constants);
-    if (!e->names || !e->constants)
+    if (!e->constants)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");
-    for (size_t i = 0; i < e->program->instruction_count; i++)
-        e->names[i] = tutti__trace_operator(e->program->instructions[i].node->name,
-                                            e->program->instructions[i].node->op->name);
     for (int s = 0; s < TUTTI_FAR_STREAMS; s++) {
         char lane[96];
         snprintf(lane, sizeof lane, "%s stream %d", device->name, s);
