@@ -39,6 +39,11 @@ static const tutti_form *find(tutti_edge edge, tutti_form_kind kind, int dim)
     return NULL;
 }
 
+bool tutti__form_is_known(tutti_edge edge)
+{
+    return find(edge, TUTTI_FORM_WHOLE, 0) != NULL;
+}
+
 static void keep(tutti_edge edge, tutti_form form)
 {
     tutti_value_forms *all = forms_of(edge);

@@ -16,10 +16,11 @@ static bool adds_whole(const tutti_node *node)
            (a == TUTTI_FORM_WHOLE && b == TUTTI_FORM_PARTIAL);
 }
 
-/* Sums of parts go through linear operators as they are; only to types that hold as much. */
+/* Sums of parts go through linear operators as they are, only to types that hold as much; but for
+ * those that are known whole as well, of which none is to be added up again. */
 bool tutti__walk_passes_partial(const tutti_node *node)
 {
-    int partial = 0, numbers = 0;
+    int partial = 0, numbers = 0, known = 0;
     bool first = false;
     for (int i = 0; i < node->input_count; i++) {
         const tutti_form *form = tutti__form_made(node->inputs[i]);
@@ -30,9 +31,10 @@ bool tutti__walk_passes_partial(const tutti_node *node)
             return false;
         numbers++;
         partial += form->kind == TUTTI_FORM_PARTIAL;
+        known += form->kind == TUTTI_FORM_PARTIAL && tutti__form_is_known(node->inputs[i]);
         first = first || (i == 0 && form->kind == TUTTI_FORM_PARTIAL);
     }
-    if (node->output_count != 1 || partial == 0)
+    if (node->output_count != 1 || partial == known)
         return false;
     if (adds_whole(node))
         return true;

@@ -47,6 +47,8 @@ tutti_status tutti__walk_node(tutti_walk *walk, tutti_node *node);
 /* ---- forms.c ---- */
 /* How the value was made. */
 const tutti_form *tutti__form_made(tutti_edge edge);
+/* Whether it is whole already, as it was made or because somebody wanted it so. */
+bool tutti__form_is_known(tutti_edge edge);
 /* The value in another form: found, or made by a collective, a slice, or by computing it so. */
 tutti_status tutti__form_as(tutti_walk *walk, tutti_edge edge, tutti_form_kind kind, int dim,
                             tutti_edge *ret);

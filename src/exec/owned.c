@@ -192,6 +192,7 @@ static tutti_status share(chooser *c, tutti_state *state, bool can)
     if (elements == 0)
         return TUTTI_OK;
     TUTTI_TRY(choose(c, false, &c->plan->owned));
+    TUTTI_TRY(tutti__parts_norm(c->graph, c->team->first, c->team->size));
     return tutti__team_show(c->team, state);
 }
 

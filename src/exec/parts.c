@@ -128,6 +128,8 @@ static tutti_status look_and_choose(chooser *c, const tutti_strategy *strategy)
     tutti_node **updates = calloc((size_t)c->parts, sizeof *updates);
     tutti_status status =
         updates ? choose(c, updates) : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    for (int i = 0; status == TUTTI_OK && i < c->parts; i++)
+        status = tutti__parts_norm(c->pieces[i]->graph, i, c->parts);
     free(updates);
     return status;
 }

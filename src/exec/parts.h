@@ -29,11 +29,21 @@ void tutti__parts_look_free(tutti_parts_look *look); /* zeroed is fine */
 /* A node's attribute that is a number. */
 tutti_status tutti__parts_set(tutti_graph *graph, tutti_node *node, const char *name,
                               int64_t value);
-/* Where an update's gradient comes from, if nobody else takes it: an output of a bucket's sum; else
- * its node is NULL. */
+/* The value in whose memory an edge's lies; and that of an update's gradient. */
+tutti_edge tutti__parts_root(tutti_edge edge);
+tutti_edge tutti__parts_gradient(const tutti_node *update);
+/* Where an update's gradient comes from, if nobody else takes it but a norm: an output of a
+ * bucket's sum; else its node is NULL. */
 tutti_edge tutti__parts_sum_of(const tutti_graph *graph, const tutti_node *update);
 /* Output `index` of a sum is wanted in parts. */
 tutti_status tutti__parts_cut_output(tutti_graph *graph, tutti_node *sum, int64_t index);
+
+/* ---- parts_norm.c ---- */
+/* Whether a node is the one that adds up squares of gradients, for their norm. */
+bool tutti__parts_is_norm(const tutti_graph *graph, const tutti_node *node);
+/* Where the norm takes gradients that were cut: part `part` adds up the squares of the elements
+ * that it has, and all parts add up their sums. Nodes get other ids. */
+tutti_status tutti__parts_norm(tutti_graph *graph, int part, int parts);
 
 /* Cuts the updates that can be cut on all devices of the strategy, and notes in the plan whose
  * memory they share. */

@@ -17,22 +17,45 @@ tutti_status tutti__parts_set(tutti_graph *graph, tutti_node *node, const char *
     return TUTTI_OK;
 }
 
-tutti_edge tutti__parts_sum_of(const tutti_graph *graph, const tutti_node *update)
+static tutti_edge gradient_of(const tutti_node *update)
 {
     tutti_update_layout at =
         tutti__update_layout(update->op, update->attrs, update->attr_count, update->input_count);
-    tutti_edge edge = update->inputs[at.gradient], none = {0};
+    return update->inputs[at.gradient];
+}
+
+static bool is_view(tutti_edge edge)
+{
+    return (edge.node->op->flags & TUTTI_OP_VIEW) && edge.node->input_count > 0;
+}
+
+tutti_edge tutti__parts_root(tutti_edge edge)
+{
+    while (is_view(edge))
+        edge = edge.node->inputs[0];
+    return edge;
+}
+
+tutti_edge tutti__parts_gradient(const tutti_node *update)
+{
+    return tutti__parts_root(gradient_of(update));
+}
+
+tutti_edge tutti__parts_sum_of(const tutti_graph *graph, const tutti_node *update)
+{
+    tutti_edge edge = gradient_of(update), none = {0};
     for (;;) {
         int uses = 0;
         for (size_t n = 0; n < graph->nodes.count; n++)
             for (int i = 0; i < graph->nodes.data[n]->input_count; i++)
                 uses += graph->nodes.data[n]->inputs[i].node == edge.node &&
-                        graph->nodes.data[n]->inputs[i].index == edge.index;
+                        graph->nodes.data[n]->inputs[i].index == edge.index &&
+                        !tutti__parts_is_norm(graph, graph->nodes.data[n]);
         for (size_t i = 0; i < graph->results.count; i++)
             uses += graph->results.data[i].node == edge.node;
         if (uses != 1)
             return none;
-        if (!(edge.node->op->flags & TUTTI_OP_VIEW) || edge.node->input_count == 0)
+        if (!is_view(edge))
             break;
         edge = edge.node->inputs[0];
     }

@@ -35,14 +35,24 @@ static tutti_model *small_net(tutti_job *job)
     return m;
 }
 
-static tutti_model *wide_net(tutti_job *job)
+static tutti_model *wide_net_by(tutti_job *job, tutti_optimizer optimizer)
 {
     tutti_model *m =
         tutti_sequential(job, tutti_flatten(), tutti_dense(256, .activation = TUTTI_RELU),
                          tutti_dense(256, .activation = TUTTI_RELU), tutti_dense(CLASSES));
-    tutti_compile(m, .optimizer = tutti_sgd(0.1),
+    tutti_compile(m, .optimizer = optimizer,
                   .loss = tutti_sparse_cross_entropy(.from_logits = true));
     return m;
+}
+
+static tutti_model *wide_net(tutti_job *job)
+{
+    return wide_net_by(job, tutti_sgd(0.1));
+}
+
+static tutti_model *clipped_net(tutti_job *job)
+{
+    return wide_net_by(job, tutti_sgd(0.1, .global_clip_norm = 0.1));
 }
 
 static step make_step(tutti_model *(*net)(tutti_job *job))
@@ -173,13 +183,12 @@ TUTTI_TEST(deterministic_ranks_do_their_share_of_the_work_and_no_more)
     CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
-TUTTI_TEST(forecast_prices_what_replicas_exchange)
+static void check_exchange(tutti_model *(*net)(tutti_job *job))
 {
-    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
     TUTTI_WITH_STRATEGY(two)
     {
-        step s = make_step(wide_net);
+        step s = make_step(net);
         tutti_forecast f;
         char *text;
         CHECK_OK(tutti__forecast_form(s.model, s.form, 0, false, 2, s.tensors, &f));
@@ -199,6 +208,14 @@ TUTTI_TEST(forecast_prices_what_replicas_exchange)
         end_step(&s);
     }
     CHECK_OK(tutti_strategy_close(two));
+}
+
+/* Clipped together, gradients are added up once as well, each by whoever updates with it. */
+TUTTI_TEST(forecast_prices_what_replicas_exchange)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    check_exchange(wide_net);
+    check_exchange(clipped_net);
 }
 
 /* Rows that come from other replicas are made up, so that updating them is timed. */

@@ -36,6 +36,9 @@ int64_t tutti__row_groups_next(const tutti_row_groups *groups, int64_t at);
 tutti_sym tutti__combine_rows(tutti_sym rows, tutti_sym indices);
 /* f32 []: the sum of the squares of all elements of all xs. */
 tutti_sym tutti__square_sum(int count, const tutti_sym *xs);
+/* Which elements of an input, of `count`, such a node counts. */
+void tutti__square_sum_range(const tutti_attr *attrs, int attr_count, int input, int64_t count,
+                             int64_t *ret_first, int64_t *ret_end);
 /* bool []: every element of every x is finite. */
 tutti_sym tutti__all_finite(int count, const tutti_sym *xs);
 

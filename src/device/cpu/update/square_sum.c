@@ -2,6 +2,7 @@
  * not depend on threads. */
 #include "base/isa.h"
 #include "device/cpu/vector.h"
+#include "ops/update/update.h"
 #include "program/kernel.h"
 
 enum { PIECE = 32768, BLOCK = 32 /* times four registers, before they go into a double */ };
@@ -63,7 +64,10 @@ static tutti_status run(const tutti_call *call)
 {
     double total = 0;
     for (int i = 0; i < call->input_count; i++) {
-        work w = {call->inputs[i].data, tutti_view_count(&call->inputs[i]), call->workspace};
+        int64_t first, end;
+        tutti__square_sum_range(call->attrs, call->attr_count, i,
+                                tutti_view_count(&call->inputs[i]), &first, &end);
+        work w = {(const float *)call->inputs[i].data + first, end - first, call->workspace};
         tutti_parallel(call, pieces_of(w.count), piece, &w);
         for (int64_t k = 0; k < pieces_of(w.count); k++)
             total += w.sums[k];
