@@ -39,34 +39,6 @@ struct tutti_roofline {
     double outside; /* seconds of a step in which no kernel ran, the least seen */
 };
 
-static tutti_cost cost_of(const tutti_node *node)
-{
-    tutti_type inputs[64];
-    tutti_cost cost = {0};
-    if (node->input_count > 64)
-        return cost;
-    for (int i = 0; i < node->input_count; i++) {
-        inputs[i] = *tutti__edge_type(node->inputs[i]);
-        inputs[i].handle = false;
-        if (!tutti_type_is_static(&inputs[i]))
-            return cost;
-    }
-    for (int i = 0; i < node->output_count; i++)
-        if (!tutti_type_is_static(&node->types[i]))
-            return cost;
-    tutti_infer infer = {.op = node->op,
-                         .name = node->name,
-                         .input_count = node->input_count,
-                         .output_count = node->output_count,
-                         .inputs = inputs,
-                         .attrs = node->attrs,
-                         .attr_count = node->attr_count,
-                         .outputs = node->types};
-    if (node->op->cost)
-        node->op->cost(&infer, &cost);
-    return cost;
-}
-
 tutti_roofline *tutti__roofline_open(tutti_engine *engine)
 {
     return tutti__roofline_of(tutti__engine_last(engine));
@@ -82,7 +54,7 @@ static void add_parts(tutti_roofline *roofline, const tutti_cpu_executable *e)
         roofline->parts[i] = (part){.instruction = &e->program->instructions[i],
                                     .name = e->program->instructions[i].traced,
                                     .seconds = INFINITY,
-                                    .cost = cost_of(e->program->instructions[i].node)};
+                                    .cost = tutti__node_cost(e->program->instructions[i].node)};
 }
 
 tutti_roofline *tutti__roofline_of(tutti_plan *plan)
@@ -97,7 +69,7 @@ tutti_roofline *tutti__roofline_of(tutti_plan *plan)
         if (strcmp(plan->pieces[i].device->target->name, "cpu") != 0)
             continue;
         for (size_t k = 0; k < e->program->instruction_count; k++)
-            roofline->flops += cost_of(e->program->instructions[k].node).flops;
+            roofline->flops += tutti__node_cost(e->program->instructions[k].node).flops;
         if (i == 0)
             add_parts(roofline, e);
     }

@@ -3,23 +3,28 @@
 
 enum { MOST_INPUTS = 64 };
 
-double tutti__node_flops(const tutti_node *node)
+tutti_cost tutti__node_cost(const tutti_node *node)
 {
     tutti_type inputs[MOST_INPUTS];
     tutti_cost cost = {0};
     if (!node->op->cost || node->input_count > MOST_INPUTS)
-        return 0;
+        return cost;
     tutti_infer infer = tutti__node_rule(node, inputs);
     for (int i = 0; i < node->input_count; i++) {
         inputs[i].handle = false;
         if (!tutti_type_is_static(&inputs[i]))
-            return 0;
+            return cost;
     }
     for (int i = 0; i < node->output_count; i++)
         if (!tutti_type_is_static(&node->types[i]))
-            return 0;
+            return cost;
     node->op->cost(&infer, &cost);
-    return cost.flops;
+    return cost;
+}
+
+double tutti__node_flops(const tutti_node *node)
+{
+    return tutti__node_cost(node).flops;
 }
 
 double tutti__graph_flops(const tutti_graph *graph, double *ret_recomputed)

@@ -247,7 +247,9 @@ bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b);
 uint64_t tutti__attr_hash(uint64_t seed, const tutti_attr *attr);
 uint64_t tutti__hash_type(uint64_t seed, const tutti_type *type);
 
-/* Floating-point operations of a node by its operator's cost rule; 0 where shapes are not known. */
+/* A node's work by its operator's cost rule, and the floating-point operations of it; 0 where
+ * shapes are not known. */
+tutti_cost tutti__node_cost(const tutti_node *node);
 double tutti__node_flops(const tutti_node *node);
 /* Of all nodes, and of those that are computed again. */
 double tutti__graph_flops(const tutti_graph *graph, double *ret_recomputed);
