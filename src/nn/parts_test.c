@@ -108,13 +108,19 @@ static outcome *train(const trial *t, const char *devices, int parts)
     return o;
 }
 
-/* Ends both. */
-static void check_same(outcome *a, outcome *b)
+/* To the bits, or but for rounding. Ends both. */
+static void check_same(outcome *a, outcome *b, bool bits)
 {
     CHECK(a->count > 800 && a->count < MOST);
     CHECK_INT(a->count, b->count);
-    CHECK(memcmp(a->values, b->values, (size_t)a->count * sizeof *a->values) == 0);
-    CHECK(memcmp(&a->loss, &b->loss, sizeof a->loss) == 0);
+    CHECK(!bits || memcmp(a->values, b->values, (size_t)a->count * sizeof *a->values) == 0);
+    CHECK(!bits || memcmp(&a->loss, &b->loss, sizeof a->loss) == 0);
+    for (int i = 0; i < a->count && i < b->count; i++)
+        if (!(fabsf(a->values[i] - b->values[i]) <= 1e-4f * (1 + fabsf(a->values[i])))) {
+            CHECK_NEAR(a->values[i], b->values[i], 1e-4);
+            break;
+        }
+    CHECK_NEAR(a->loss, b->loss, 1e-5);
     free(a);
     free(b);
 }
@@ -130,7 +136,8 @@ static void check_trial(trial t, int shared)
         CHECK_INT(without->shared, 0);
         if (i == 0)
             CHECK_INT(with->shared, shared);
-        check_same(with, without);
+        /* the norm of all gradients is a sum of parts */
+        check_same(with, without, t.optimizer.global_clip_norm == 0);
     }
 }
 
@@ -185,7 +192,7 @@ TUTTI_TEST(parts_resume_on_any_number_of_devices)
         outcome *through = train(&all, from[i], -1);
         free(train(&begins, from[i], 1));
         outcome *resumed = train(&goes_on, to[i], 1);
-        check_same(through, resumed);
+        check_same(through, resumed, true);
     }
     char file[96];
     snprintf(file, sizeof file, "%s.safetensors", path);
