@@ -69,20 +69,34 @@ void tutti__test_forked(int size, const tutti_comm_options *options, tutti_rank_
     CHECK_OK(closed);
 }
 
+/* A socket at a port that was free. Not one of those that the system gives to connections: one of
+ * another test would take it before the rank listens there. */
+static int bind_somewhere(int *ret_port)
+{
+    enum { FIRST = 10000, COUNT = 20000 };
+    static unsigned tried;
+    int made = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(made >= 0);
+    for (int i = 0; i < COUNT; i++) {
+        *ret_port = FIRST + (int)(((unsigned)getpid() * 79 + tried++) % COUNT);
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_port = htons((uint16_t)*ret_port),
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        if (bind(made, (struct sockaddr *)&address, sizeof address) == 0)
+            return made;
+    }
+    CHECK(!"no port is free");
+    return made;
+}
+
 void tutti__test_addresses(int count, char *ret_text, size_t size)
 {
-    int sockets[16], used = 0;
+    int sockets[16], used = 0, port;
     CHECK(count <= 16);
     for (int i = 0; i < count; i++) {
-        struct sockaddr_in address = {.sin_family = AF_INET,
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t length = sizeof address;
-        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
-        CHECK(sockets[i] >= 0);
-        CHECK_INT(bind(sockets[i], (struct sockaddr *)&address, sizeof address), 0);
-        CHECK_INT(getsockname(sockets[i], (struct sockaddr *)&address, &length), 0);
-        used += snprintf(ret_text + used, size - (size_t)used, "%s127.0.0.1:%d", i ? "," : "",
-                         ntohs(address.sin_port));
+        sockets[i] = bind_somewhere(&port);
+        used +=
+            snprintf(ret_text + used, size - (size_t)used, "%s127.0.0.1:%d", i ? "," : "", port);
     }
     for (int i = 0; i < count; i++)
         close(sockets[i]);
