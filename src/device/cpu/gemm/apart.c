@@ -10,7 +10,10 @@ enum {
     FAR = 8,                /* a shared B that is not in the core's cache costs 1 / FAR more */
     ROWS_ALONG = 84 * 320,  /* elements of A at a time: they stay while panels of B pass */
     ROWS_ACROSS = 1 << 17,  /* where A is given turned: so that lines of it are long */
+    LONG_LINE = 512,        /* and no longer */
     MOST_COLUMNS = 1 << 18, /* elements of B that a thread packs at a time */
+    NEAR = 1 << 15,         /* that, where A has no more: both stay in the cache */
+    NEAR_COLUMNS = 512,     /* at least, where A is packed again for them */
     PACK_LINES = 64,        /* of these, cut into all panels while they are in the cache */
 };
 
@@ -153,15 +156,26 @@ static void run_piece(void *context, int64_t index)
     }
 }
 
+/* Elements of B that are packed and used before the next. */
+static int64_t columns_at_a_time(const apart *w, int64_t rows, bool packed)
+{
+    if (rows * w->plan->k > NEAR)
+        return MOST_COLUMNS;
+    int64_t fewest = packed ? NEAR_COLUMNS * block_depth(w->plan) : NEAR;
+    return fewest > NEAR ? fewest : NEAR;
+}
+
 /* Elements that a piece packs at a time. */
 static int64_t piece_elements(apart *w)
 {
     const tutti_gemm_tile *tile = w->plan->tile;
     int64_t rows = divide_up(w->m_tiles, w->m_pieces) * tile->rows;
     int64_t panels = divide_up(w->n_tiles, w->n_pieces);
-    int64_t blocks = divide_up(panels * tile->wide * block_depth(w->plan), MOST_COLUMNS);
     bool packed = w->a == TUTTI_GEMM_PACKED_ROWS;
+    int64_t blocks =
+        divide_up(panels * tile->wide * block_depth(w->plan), columns_at_a_time(w, rows, packed));
     int64_t block = (w->gemm->trans_a ? ROWS_ACROSS : ROWS_ALONG) / block_depth(w->plan);
+    block = w->gemm->trans_a ? least(block, LONG_LINE) : block;
     w->rows = least(rows, round_up(packed ? block : TUTTI_GEMM_PIECE_ROWS, tile->rows));
     w->columns = divide_up(panels, blocks) * tile->wide;
     return ((packed ? w->rows : 0) + w->columns + 2 * tile->narrow) * block_depth(w->plan);

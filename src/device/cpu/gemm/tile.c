@@ -7,8 +7,9 @@
 #include "device/cpu/gemm/pack.h"
 #include "device/cpu/vector.h"
 
-/* From this depth on the sums that a tile adds to are fetched while it is computed. */
-enum { FETCHED_C = 64 };
+/* From this depth on the sums that a tile adds to are fetched while it is computed, and where rows
+ * lie so far apart that no CPU guesses the next, also those that it only writes. */
+enum { FETCHED_C = 64, FAR_ROWS = 512 };
 
 /* Fewer rows than this do not pay for fetching the next panel ahead. */
 enum { PREFETCH_ROWS = 96 };
@@ -55,7 +56,7 @@ VEC_INLINE void tile(int rows, int vecs, int64_t k, const float *a, int64_t lda,
 {
     vec sum[ROWS][WIDE];
     int64_t p = 0;
-    for (int i = 0; i < rows && add && k >= FETCHED_C; i++) {
+    for (int i = 0; i < rows && k >= FETCHED_C && (add || ldc >= FAR_ROWS); i++) {
         __builtin_prefetch(c + i * ldc, 1, 3);
         __builtin_prefetch(c + i * ldc + vecs * VEC_LANES - 1, 1, 3);
     }
