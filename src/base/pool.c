@@ -37,6 +37,7 @@
 
 #include "base/guests.h"
 #include "base/pause.h"
+#include "base/tiny.h"
 
 enum {
     SPIN_PAUSES = 2000,
@@ -174,6 +175,7 @@ static void *worker_main(void *argument)
     tutti_pool *pool = own->pool;
     unsigned seen = 0;
     inside = true;
+    tutti__tiny_to_zero();
     for (;;) {
         unsigned gate = await_job(pool, seen);
         if (gate & STOP)

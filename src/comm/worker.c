@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/tiny.h"
 #include "base/world.h"
 #include "comm/worker.h"
 
@@ -119,6 +120,7 @@ static void *work(void *given)
     tutti_comm *comm = given;
     tutti_worker *worker = atomic_load(&comm->worker);
     int naps = naps_of(comm);
+    tutti__tiny_to_zero();
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
     ask_for_short_slices();
     tutti__fabric_beside(true);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/tiny.h"
 #include "base/world.h"
 #include "exec/drivers.h"
 #include "exec/fed_rows.h"
@@ -27,7 +28,9 @@ static void rehearse_piece(void *context)
     p->status = inputs ? tutti__fed_rows_take(piece, p->values, inputs)
                        : tutti_fail(TUTTI_NO_MEMORY, "no memory for a rehearsal");
     if (p->status == TUTTI_OK) {
+        uint64_t before = tutti__tiny_to_zero();
         p->status = piece->executable->table->rehearse(piece->executable, p->run, inputs, p->list);
+        tutti__tiny_set(before);
         tutti__tensors_drop(piece->parameter_count, inputs);
     }
     free(inputs);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/guests.h"
+#include "base/tiny.h"
 #include "dist/team.h"
 #include "exec/drivers.h"
 #include "exec/fed_rows.h"
@@ -29,8 +30,10 @@ static tutti_status drive(driver *d)
         return d->run->commit_begin(d->run, tutti_fail(TUTTI_NO_MEMORY, "no memory for a run"));
     tutti_status status = tutti__fed_rows_take(piece, d->values, lists);
     if (status == TUTTI_OK) {
+        uint64_t before = tutti__tiny_to_zero();
         status =
             piece->executable->table->run(piece->executable, d->run, lists, lists + parameters);
+        tutti__tiny_set(before);
         tutti__tensors_drop(piece->parameter_count, lists);
     } else {
         status = d->run->commit_begin(d->run, status);

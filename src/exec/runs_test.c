@@ -64,6 +64,35 @@ TUTTI_TEST(runs_fetch_whatever_has_a_value)
     tutti_graph_destroy(g);
 }
 
+/* On all threads, and the caller's own numbers stay as they were. */
+TUTTI_TEST(runs_take_tiny_numbers_for_zero)
+{
+    enum { COUNT = 300000 };
+    static float values[COUNT];
+    volatile float tiny = 1e-30f, product;
+    tutti_graph *g;
+    tutti_session *s;
+    for (int i = 0; i < COUNT; i++)
+        values[i] = i % 2 ? 1e-30f : 1;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&s, g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, COUNT), y = tutti_scale(x, 1e-10);
+    tutti_tensor *in = vector(COUNT, values), *out;
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({y, &out})));
+    const float *made = tutti_tensor_data(out);
+    for (int i = 0; i < COUNT; i++)
+        if (made[i] != (i % 2 ? 0 : 1e-10f)) {
+            CHECK_NEAR(made[i], i % 2 ? 0 : 1e-10, 0);
+            break;
+        }
+    product = tiny * 1e-10f;
+    CHECK(product > 0);
+    tutti_tensor_release(in);
+    tutti_tensor_release(out);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(runs_take_feeds_that_are_views)
 {
     tutti_graph *g;

@@ -4,10 +4,13 @@
 
 #include <stdlib.h>
 
+#include "base/tiny.h"
+
 static void *serve(void *argument)
 {
     tutti_far_stream *stream = argument;
     tutti_far_streams *set = stream->set;
+    tutti__tiny_to_zero();
     pthread_mutex_lock(&set->lock);
     for (;;) {
         while (stream->next == stream->limit && !set->stop)
