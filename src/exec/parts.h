@@ -26,7 +26,9 @@ tutti_status tutti__parts_look(const tutti_graph *graph, int64_t least, tutti_pa
 void tutti__parts_look_free(tutti_parts_look *look); /* zeroed is fine */
 
 /* ---- parts_cut.c ---- */
-/* A node's attribute that is a number. */
+/* An attribute of a node, to be changed: the graph's own, not another copy's. NULL: no memory. */
+tutti_attr *tutti__parts_attr(tutti_graph *graph, tutti_node *node, const char *name);
+/* The same of one that is a number. */
 tutti_status tutti__parts_set(tutti_graph *graph, tutti_node *node, const char *name,
                               int64_t value);
 /* The value in whose memory an edge's lies; and that of an update's gradient. */

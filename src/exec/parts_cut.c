@@ -4,16 +4,24 @@
 #include "exec/parts.h"
 #include "ops/update/rule.h"
 
-tutti_status tutti__parts_set(tutti_graph *graph, tutti_node *node, const char *name, int64_t value)
+tutti_attr *tutti__parts_attr(tutti_graph *graph, tutti_node *node, const char *name)
 {
     tutti_attr *attrs = (void *)tutti__arena_bytes(&graph->arena, node->attrs,
                                                    (size_t)node->attr_count * sizeof *node->attrs);
-    if (!attrs)
+    for (int i = 0; attrs && i < node->attr_count; i++)
+        if (strcmp(attrs[i].name, name) == 0) {
+            node->attrs = attrs;
+            return &attrs[i];
+        }
+    return NULL;
+}
+
+tutti_status tutti__parts_set(tutti_graph *graph, tutti_node *node, const char *name, int64_t value)
+{
+    tutti_attr *attr = tutti__parts_attr(graph, node, name);
+    if (!attr)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    for (int i = 0; i < node->attr_count; i++)
-        if (strcmp(attrs[i].name, name) == 0)
-            attrs[i].value.i = value;
-    node->attrs = attrs;
+    attr->value.i = value;
     return TUTTI_OK;
 }
 
@@ -68,25 +76,18 @@ tutti_edge tutti__parts_sum_of(const tutti_graph *graph, const tutti_node *updat
 
 tutti_status tutti__parts_cut_output(tutti_graph *graph, tutti_node *sum, int64_t index)
 {
-    tutti_attr *attrs = (void *)tutti__arena_bytes(&graph->arena, sum->attrs,
-                                                   (size_t)sum->attr_count * sizeof *sum->attrs);
-    for (int i = 0; attrs && i < sum->attr_count; i++) {
-        if (strcmp(attrs[i].name, "cut") != 0)
-            continue;
-        int count = attrs[i].count, at = count;
-        int64_t *list = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *list);
-        if (!list)
-            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-        for (; at > 0 && attrs[i].value.ints[at - 1] > index; at--)
-            list[at] = attrs[i].value.ints[at - 1];
-        list[at] = index;
-        for (int k = 0; k < at; k++)
-            list[k] = attrs[i].value.ints[k];
-        attrs[i].value.ints = list;
-        attrs[i].count = count + 1;
-    }
-    if (!attrs)
+    tutti_attr *cut = tutti__parts_attr(graph, sum, "cut");
+    int64_t *list =
+        cut ? tutti__arena_array(&graph->arena, (size_t)cut->count + 1, sizeof *list) : NULL;
+    if (!list)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    sum->attrs = attrs;
+    int at = cut->count;
+    for (; at > 0 && cut->value.ints[at - 1] > index; at--)
+        list[at] = cut->value.ints[at - 1];
+    list[at] = index;
+    for (int k = 0; k < at; k++)
+        list[k] = cut->value.ints[k];
+    cut->value.ints = list;
+    cut->count++;
     return TUTTI_OK;
 }

@@ -2,13 +2,9 @@
  *
  * There is one such norm in a job that clips all gradients together. One that clips each by its own
  * norm has many, and as many meetings would take longer than whole gradients do. */
-#include <stdio.h>
-#include <string.h>
-
 #include "dist/spread.h"
 #include "exec/parts.h"
 #include "ops/update/rule.h"
-#include "ops/update/update.h"
 
 static tutti_node *find_norm(const tutti_graph *graph)
 {
@@ -73,19 +69,6 @@ static int find_ranges(const tutti_graph *graph, const tutti_node *norm, int par
     return found;
 }
 
-static tutti_status set_ranges(tutti_graph *graph, tutti_node *norm, const int64_t *ranges)
-{
-    tutti_attr *attrs = (void *)tutti__arena_bytes(&graph->arena, norm->attrs,
-                                                   (size_t)norm->attr_count * sizeof *norm->attrs);
-    for (int i = 0; attrs && i < norm->attr_count; i++)
-        if (strcmp(attrs[i].name, "ranges") == 0) {
-            attrs[i].value.ints = ranges;
-            attrs[i].count = 2 * norm->input_count;
-        }
-    norm->attrs = attrs ? attrs : norm->attrs;
-    return attrs ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-}
-
 tutti_status tutti__parts_norm(tutti_graph *graph, int part, int parts)
 {
     tutti_node *norm = find_norm(graph), *all;
@@ -97,7 +80,11 @@ tutti_status tutti__parts_norm(tutti_graph *graph, int part, int parts)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     if (find_ranges(graph, norm, part, ranges) == 0)
         return TUTTI_OK;
-    TUTTI_TRY(set_ranges(graph, norm, ranges));
+    tutti_attr *attr = tutti__parts_attr(graph, norm, "ranges");
+    if (!attr)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
+    attr->value.ints = ranges;
+    attr->count = 2 * norm->input_count;
     tutti_edge own = {norm, 0};
     tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS), TUTTI_INT("size", parts),
                           TUTTI_STR("op", "sum"), TUTTI_STR("channel", "norm.parts")};

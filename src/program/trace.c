@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/container.h"
 #include "base/log.h"
@@ -19,7 +18,7 @@ static const tutti_param file_param =
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_trace *rings;
-static tutti_map kinds; /* key_of an event's kind → its number */
+static tutti_map kinds; /* operator, FLOPs and name → number */
 static int threads;
 static _Thread_local tutti_trace *mine;
 static _Thread_local bool asked;
@@ -74,7 +73,7 @@ tutti_trace *tutti__trace_mine(void)
 /* What events of one kind have in common. */
 typedef struct kind {
     const char *name, *op; /* op: NULL when it is none's */
-    double flops;
+    double flops;          /* -1: not known */
 } kind;
 static TUTTI_VEC(kind) known; /* by number - 1 */
 
@@ -90,10 +89,15 @@ static uint32_t add_kind(const char *key, size_t prefix, const char *op, double 
     return (uint32_t)number;
 }
 
-/* A node has another kind where its shapes, so its FLOPs, are others. */
+/* A node has another kind where its shapes, so its FLOPs, are others; in a process that has seen
+ * very many shapes it has one more, of which they are not known. */
 uint32_t tutti__trace_operator(const char *node, const char *op, double flops)
 {
     tutti_text key = {0};
+    pthread_mutex_lock(&lock);
+    if (known.count >= MOST_NAMES / 2)
+        flops = -1;
+    pthread_mutex_unlock(&lock);
     tutti__text_add(&key, "%s %.17g ", op ? op : "", flops);
     size_t prefix = key.size;
     tutti__text_add(&key, "%s", node);
@@ -207,7 +211,11 @@ static void write_ring(const tutti_trace *ring, int process, const dial *c, tutt
         tutti__text_add(text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,",
                         kind_of(event->lane)->name, process, ring->thread);
         if (of->op)
-            tutti__text_add(text, "\"args\":{\"op\":\"%s\",\"flops\":%.17g},", of->op, of->flops);
+            tutti__text_add(text, "\"args\":{\"op\":\"%s\"", of->op);
+        if (of->op && of->flops >= 0)
+            tutti__text_add(text, ",\"flops\":%.17g", of->flops);
+        if (of->op)
+            tutti__text_add(text, "},");
         tutti__text_add(text, "\"ts\":%.3f,\"dur\":%.3f}",
                         c->zero + (double)event->start * c->us_per_tick,
                         (double)(event->end - event->start) * c->us_per_tick);
