@@ -14,6 +14,7 @@
 #define WARM_STEPS 2
 #define MOST_STEPS 100
 #define MOST_SECONDS 5.0
+#define TURNS 5 /* of session and tape */
 
 typedef struct measurement {
     const tutti_bench_example *example;
@@ -51,31 +52,39 @@ static void tape_step(void *context)
     tutti__bench_must(tutti_step(w->eager));
 }
 
-static double tape_seconds(const tutti_lecture_session *lecture, int steps)
+/* The best step of each, in turns of some steps: a machine's slow moments fall on both. */
+static void time_both(tutti_lecture_session *lecture, taped *w, int steps, double *ret_session,
+                      double *ret_tape)
 {
-    taped w = {.images = lecture->images, .labels = lecture->labels};
-    tutti__bench_must(tutti_eager_open(&w.eager));
-    w.net = tutti__lecture_variables(tutti_eager_graph(w.eager));
-    double seconds = tutti__best_seconds(steps, 1, tape_step, &w);
-    tutti_eager_close(w.eager);
-    return seconds;
+    int each = steps > TURNS ? steps / TURNS : 1;
+    *ret_session = *ret_tape = INFINITY;
+    for (int turn = 0; turn < TURNS; turn++) {
+        *ret_session =
+            fmin(*ret_session, tutti__best_seconds(each, 1, tutti__lecture_step, lecture));
+        *ret_tape = fmin(*ret_tape, tutti__best_seconds(each, 1, tape_step, w));
+    }
 }
 
 static void lecture_lines(int64_t batch, int steps, bool json)
 {
     tutti_lecture_session lecture;
     tutti_session_info info;
+    double session, tape;
     tutti__lecture_open(batch, NULL, &lecture);
     tutti__lecture_step(&lecture);
     tutti_session_describe(lecture.session, &info);
     tutti__report(json, &(tutti_result){"step", "compiling the training step",
                                         info.last_compile_seconds * 1e3, "ms", 5});
-    double session = tutti__best_seconds(steps, 1, tutti__lecture_step, &lecture);
+    taped w = {.images = lecture.images, .labels = lecture.labels};
+    tutti__bench_must(tutti_eager_open(&w.eager));
+    w.net = tutti__lecture_variables(tutti_eager_graph(w.eager));
+    time_both(&lecture, &w, steps, &session, &tape);
     tutti__report(json, &(tutti_result){"step", "lecture network, session", session * 1e3, "ms"});
     tutti__report(json, &(tutti_result){"step", "lecture network, session", (double)batch / session,
                                         "samples/s"});
     tutti__report(json, &(tutti_result){"step", "the same with the tape, against the session",
-                                        tape_seconds(&lecture, steps) / session, "x", 1.15});
+                                        tape / session, "x", 1.15});
+    tutti_eager_close(w.eager);
     tutti__lecture_close(&lecture);
 }
 

@@ -75,10 +75,13 @@ char *tutti__arena_format(tutti_arena *arena, const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    char few[256]; /* most texts are short, and written once */
+    int length = vsnprintf(few, sizeof few, format, arguments);
     va_end(arguments);
     char *text = length < 0 ? NULL : tutti__arena_take(arena, (size_t)length + 1);
-    if (text != NULL)
+    if (text != NULL && (size_t)length < sizeof few)
+        memcpy(text, few, (size_t)length);
+    else if (text != NULL)
         vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
     return text;

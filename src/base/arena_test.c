@@ -57,6 +57,8 @@ TUTTI_TEST(arena_copies_text)
     CHECK_STR(tutti__arena_bytes(&arena, NULL, 0), "");
     CHECK_STR(tutti__arena_format(&arena, "%s_%d", "dense", 7), "dense_7");
     CHECK_INT(strlen(tutti__arena_format(&arena, "%09000d", 1)), 9000);
+    CHECK_INT(strlen(tutti__arena_format(&arena, "%0255d", 1)), 255);
+    CHECK_INT(strlen(tutti__arena_format(&arena, "%0256d", 1)), 256);
     tutti__arena_free(&arena);
 }
 

@@ -8,7 +8,8 @@
 const tutti_attr *tutti_attr_find(const tutti_attr *attrs, int count, const char *name)
 {
     for (int i = 0; i < count; i++)
-        if (strcmp(attrs[i].name, name) == 0)
+        if (attrs[i].name == name ||
+            (attrs[i].name[0] == name[0] && strcmp(attrs[i].name, name) == 0))
             return &attrs[i];
     return NULL;
 }

@@ -269,7 +269,7 @@ static inline const char *tutti__str(const tutti_node *n, const char *name)
 }
 static inline bool tutti__is(const tutti_node *n, const char *op)
 {
-    return __builtin_strcmp(n->op->name, op) == 0;
+    return n->op->name[0] == op[0] && __builtin_strcmp(n->op->name, op) == 0;
 }
 
 /* The number of the parameter of a body behind an edge; -1 when it is none. */

@@ -183,6 +183,25 @@ static void give_region(const tutti_graph *graph, tutti_node *node)
         }
 }
 
+/* "prefix", "base", "_" and the number; by hand, since a tape names every node of every step. */
+static const char *numbered(tutti_arena *arena, const char *prefix, const char *base, uint32_t id)
+{
+    char digits[12], *digit = digits + sizeof digits;
+    size_t before = strlen(prefix), middle = strlen(base);
+    *--digit = '\0';
+    do
+        *--digit = (char)('0' + id % 10);
+    while ((id /= 10) > 0);
+    *--digit = '_';
+    char *name = tutti__arena_take(arena, before + middle + sizeof digits);
+    if (!name)
+        return NULL;
+    memcpy(name, prefix, before);
+    memcpy(name + before, base, middle);
+    memcpy(name + before + middle, digit, (size_t)(digits + sizeof digits - digit));
+    return name;
+}
+
 static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *wished)
 {
     const char *prefix = tutti__scope_prefix(graph);
@@ -191,7 +210,7 @@ static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *
                           wished);
     const char *base = wished && wished[0] ? wished : node->op->name;
     if (graph->trace && !(node->op->flags & TUTTI_OP_HANDLE)) {
-        node->name = tutti__arena_format(&graph->arena, "%s%s_%u", prefix, base, node->id);
+        node->name = numbered(&graph->arena, prefix, base, node->id);
         return TUTTI_OK;
     }
     const char *full = tutti__arena_format(&graph->arena, "%s%s", prefix, base);

@@ -68,9 +68,10 @@ static int fill_attrs(const tutti_optimizer *optimizer, const tutti_op *op, tutt
 static const tutti_op *rows_op(const tutti_update *update)
 {
     char name[64];
+    if (!update->grad.rows.node || update->optimizer->weight_decay != 0)
+        return NULL;
     snprintf(name, sizeof name, "%s_rows", update->optimizer->def->op);
-    return update->grad.rows.node && update->optimizer->weight_decay == 0 ? tutti_op_find(name)
-                                                                          : NULL;
+    return tutti_op_find(name);
 }
 
 /* The update node: variable, slots, gradient or indices and rows, rate, step, apply. */
