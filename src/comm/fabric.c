@@ -214,16 +214,17 @@ tutti_status tutti__fabric_check(tutti_fabric *fabric)
 {
     if (atomic_load_explicit(&fabric->broken, memory_order_acquire))
         return tutti__error_restore(&fabric->error);
+    /* First, since it holds the first cause: who read it there may be gone when we look. */
+    if (fabric->segment && atomic_load(&fabric->segment->header->broken) == 2) {
+        tutti_error error = {.status = fabric->segment->header->status};
+        memcpy(error.message, fabric->segment->header->why, sizeof error.message);
+        return tutti__fabric_break(fabric, error.status, error.message);
+    }
     if (fabric->membership && tutti__membership_failed(fabric->membership)) {
         tutti_status status = tutti__membership_fail(fabric->membership);
         char why[1024];
         snprintf(why, sizeof why, "%s", tutti_error_message());
         return tutti__fabric_break(fabric, status, why);
-    }
-    if (fabric->segment && atomic_load(&fabric->segment->header->broken) == 2) {
-        tutti_error error = {.status = fabric->segment->header->status};
-        memcpy(error.message, fabric->segment->header->why, sizeof error.message);
-        return tutti__fabric_break(fabric, error.status, error.message);
     }
     int64_t now = fabric->family ? tutti__now_ns() : 0;
     if (fabric->family && now - fabric->watched_ns > 20000000) {

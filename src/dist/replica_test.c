@@ -189,6 +189,14 @@ TUTTI_TEST(strategies_say_what_is_wrong)
     tutti_strategy_close(s);
     s = tutti_strategy_mirrored(.devices = "cpu:0,cpu:0");
     CHECK_STATUS(tutti_strategy_check(s), TUTTI_INVALID);
+    tutti_eager *eager; /* nobody trains alone because the others cannot be reached */
+    CHECK_STATUS(tutti_eager_open(&eager, .strategy = s), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "cpu:0");
+    tutti_graph *graph;
+    tutti_session *session;
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK_STATUS(tutti_session_open(&session, graph, .strategy = s), TUTTI_INVALID);
+    tutti_graph_destroy(graph);
     tutti_strategy_close(s);
     s = tutti_strategy_mirrored(.devices = "cpu:0,", .reduction = "spiral");
     CHECK(tutti_strategy_check(s) != TUTTI_OK);

@@ -38,11 +38,14 @@ tutti_status tutti__team_create(tutti_comm *world, int local, const char *const 
 /* Ends the processes' group as well. NULL is fine. */
 tutti_status tutti__team_close(tutti_team *team);
 
-/* ---- team_runs.c: where there are several devices (`inner`) ---- */
+/* ---- team_runs.c ---- */
+/* Around a run, where there are several devices (`inner`). */
 void tutti__team_enter(tutti_team *team);
 /* A device of a run has failed: whoever waits for it does not any more. */
 void tutti__team_cancel(tutti_team *team, const char *why);
 void tutti__team_leave(tutti_team *team);
+/* A run that other processes take part in has failed in this one, with the thread's last error. */
+void tutti__team_fail(tutti_team *team, tutti_status status);
 
 /* ---- trace.c ---- */
 /* Where some process is traced (TUTTI_TRACE), all are: clocks are compared, and when the team

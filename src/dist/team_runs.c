@@ -1,6 +1,8 @@
-/* team_runs.c: runs among the devices of one process. When a device fails, those that wait for it
- * are let go at once, not at the deadline; their group does not work any more then, and when nobody
- * uses it they get another one, so that a step with bad data is followed by good ones. */
+/* team_runs.c: runs that fail on one device or in one process. When a device fails, those of its
+ * process that wait for it are let go at once, not at the deadline; their group does not work any
+ * more then, and when nobody uses it they get another one, so that a step with bad data is followed
+ * by good ones. Where processes meet, the job ends: what the others have done of the step is not
+ * undone. */
 #include "dist/team.h"
 
 #include <stdlib.h>
@@ -47,4 +49,17 @@ void tutti__team_leave(tutti_team *team)
         tutti__error_restore(&before);
     }
     pthread_mutex_unlock(&team->runs_lock);
+}
+
+/* Ends of queues, deadlines and what others failed with are no failures of this process: the first
+ * two are to be tried again, and of the last all know. */
+void tutti__team_fail(tutti_team *team, tutti_status status)
+{
+    tutti_error error;
+    if (!team || !team->world || status == TUTTI_CLOSED || status == TUTTI_DEADLINE ||
+        status == TUTTI_CANCELLED)
+        return;
+    tutti__error_capture(status, &error);
+    tutti_comm_abort(team->world, error.message);
+    tutti__error_restore(&error);
 }

@@ -261,7 +261,7 @@ static const char *collective_text(tutti_arena *arena, const tutti_node *node)
 /* Processes that are to meet in this program say in what, before they do: device by device, since
  * each has an order of its own, and what of two devices stands first depends on the process. */
 static tutti_status agree(const tutti_engine_options *options, const tutti_ask *request,
-                          int64_t batch, const tutti_graph *graph, int64_t owned)
+                          int64_t batch, const tutti_graph *graph, tutti_plan *plan)
 {
     tutti_comm *world = options->strategy && options->strategy->team && !request->device
                             ? options->strategy->team->world
@@ -272,6 +272,7 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
     for (int i = 0; world && i < options->strategy->local; i++)
         for (size_t n = 0; n < graph->nodes.count; n++) {
             const tutti_node *node = graph->nodes.data[n];
+            plan->dries = plan->dries || tutti__is(node, "need_rows");
             if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || node->output_count < 1 ||
                 strcmp(node->device, options->strategy->devices[i]) != 0)
                 continue;
@@ -280,11 +281,12 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
         }
     const char *rows = tutti__arena_format(&arena, "batch of %lld rows", (long long)batch);
     const char *shared =
-        tutti__arena_format(&arena, "updates of %lld elements in parts", (long long)owned);
+        tutti__arena_format(&arena, "updates of %lld elements in parts", (long long)plan->owned);
     ok = ok && (texts.count == 0 || (rows && TUTTI_VEC_PUSH(&texts, rows)));
     ok = ok && (texts.count == 0 || (shared && TUTTI_VEC_PUSH(&texts, shared)));
     tutti_status status = ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    if (ok && texts.count > 0)
+    plan->meets = texts.count > 0;
+    if (ok && plan->meets)
         status = tutti_comm_agree(world, "program of the step", texts.data, (int64_t)texts.count, 0,
                                   NULL);
     TUTTI_VEC_FREE(&texts);
@@ -320,7 +322,7 @@ static tutti_status create(tutti_engine *engine, const tutti_engine_options *opt
     if (status == TUTTI_OK)
         status = compile(engine, options, request, batch, &job, plan);
     if (status == TUTTI_OK)
-        status = agree(options, request, batch, job, plan->owned);
+        status = agree(options, request, batch, job, plan);
     tutti_graph_destroy(job);
     if (status != TUTTI_OK)
         tutti__plan_release(plan);

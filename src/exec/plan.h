@@ -25,6 +25,8 @@ typedef struct tutti_plan {
     TUTTI_VEC(tutti_state_variable *) updated;
     bool shadows;
     bool trains; /* it takes gradients, and updates variables */
+    bool meets;  /* other processes, in collectives */
+    bool dries;  /* it ends in all of them, OUT_OF_RANGE, when a queue has too few rows */
     /* Variables that devices update in parts: of each the pieces of all `parts` devices, which have
      * one memory between them when the commit begins. */
     TUTTI_VEC(tutti_piece *) shared;

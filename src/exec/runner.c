@@ -136,6 +136,8 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     memset(results, 0, count * sizeof *results);
     tutti_status status = run_claiming(plan, run, values, results);
+    if (status != TUTTI_OK && plan->meets && !(plan->dries && status == TUTTI_OUT_OF_RANGE))
+        tutti__team_fail(run->team, status);
     for (size_t i = 0; i < count; i++) {
         if (status == TUTTI_OK)
             ret_results[i] = results[i];

@@ -66,6 +66,8 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
                                    .cache_limit = options->cache_limit,
                                    .memory_limit = (size_t)options->memory_limit,
                                    .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
+    if (options->strategy)
+        TUTTI_TRY(tutti_strategy_check(options->strategy));
     TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
     TUTTI_TRY(check_deadline(options->deadline_seconds));
     if (options->cache_limit < 0)

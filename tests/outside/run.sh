@@ -11,4 +11,4 @@ DESTDIR=$stage meson install -C "$build" --no-rebuild --quiet
 file=$(find "$stage" -name tutti.pc)
 export PKG_CONFIG_PATH=${file%/*} PKG_CONFIG_SYSROOT_DIR=$stage
 library=${file%/pkgconfig/tutti.pc}
-LD_LIBRARY_PATH=$library make -s -C tests/outside OUT="$build/outside" LIBRARY="$library" run
+LD_LIBRARY_PATH=$library LIBRARY=$library make -s -C tests/outside OUT="$build/outside" run

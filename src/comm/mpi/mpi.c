@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/module.h"
 #include "base/params.h"
 #include "base/world.h"
 #include "comm/comm.h"
@@ -36,16 +37,6 @@ typedef struct state {
     peer_state peers[];
 } state;
 
-static const tutti_mpi_module *load(const char *path)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    const tutti_mpi_module *(*get)(void) = NULL;
-    if (library)
-        *(void **)(&get) = dlsym(library, TUTTI_MPI_MODULE_SYMBOL);
-    const tutti_mpi_module *found = get ? get() : NULL;
-    return found && found->version == TUTTI_MPI_MODULE_VERSION ? found : NULL;
-}
-
 /* Whose mpirun started this process: they give different variables. Processes without any are
  * OpenMPI's first. */
 static bool by_mpich(void)
@@ -64,37 +55,14 @@ static const char *file_name(void)
     return by_mpich() ? "tutti_mpi_mpich.so" : "tutti_mpi.so";
 }
 
-/* TUTTI_MODULES, beside the program, in the build's or the installation's folder, as the system
- * finds it. */
 static const tutti_mpi_module *find(void)
 {
-    static const tutti_param modules = TUTTI_PARAM("MODULES", "", "folder of loadable modules");
-    static const char *const beside[] = {
-        "",
-        "src/comm/mpi/",
-        "../lib/tutti/",
-#if defined(__aarch64__)
-        "../lib/aarch64-linux-gnu/tutti/",
-#elif defined(__x86_64__)
-        "../lib/x86_64-linux-gnu/tutti/",
-#endif
-    };
-    char program[PATH_MAX - 64], path[PATH_MAX];
-    const tutti_mpi_module *found = NULL;
-    const char *folder = tutti__param_text(&modules);
-    if (folder[0]) {
-        snprintf(path, sizeof path, "%s/%s", folder, file_name());
-        found = load(path);
-    }
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    while (length > 0 && program[length - 1] != '/')
-        length--;
-    program[length > 0 ? length : 0] = 0;
-    for (size_t i = 0; !found && length > 0 && i < TUTTI_COUNT(beside); i++) {
-        snprintf(path, sizeof path, "%s%s%s", program, beside[i], file_name());
-        found = load(path);
-    }
-    return found ? found : load(file_name());
+    void *library = tutti__module_open("src/comm/mpi/", file_name());
+    const tutti_mpi_module *(*get)(void) = NULL;
+    if (library)
+        *(void **)(&get) = dlsym(library, TUTTI_MPI_MODULE_SYMBOL);
+    const tutti_mpi_module *found = get ? get() : NULL;
+    return found && found->version == TUTTI_MPI_MODULE_VERSION ? found : NULL;
 }
 
 static const tutti_mpi_module *module(void)
