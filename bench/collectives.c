@@ -199,6 +199,15 @@ static tutti_status warm_up(run_state *s, int64_t bytes)
     return TUTTI_OK;
 }
 
+/* Links are measured for seconds at large sizes: on a terminal it says how far it is. */
+static void show_progress(const run_state *s, int pass, int64_t most)
+{
+    if (tutti_comm_rank(s->call.comm) == 0 && isatty(STDERR_FILENO) == 1)
+        fprintf(stderr,
+                most < 0 ? "\r\033[K" : "\r\033[Kmeasuring, pass %d of %d, up to %lld bytes ",
+                pass + 1, PASSES, (long long)most);
+}
+
 /* The rows of one size, between two measurements of the model at such sizes: what the host leaves
  * of memory and of the last cache changes within seconds. */
 static tutti_status measure_size(run_state *s, row *rows, int count, int64_t above, int64_t most,
@@ -222,8 +231,10 @@ static tutti_status measure_round(run_state *s, row *rows, int count, int round)
     for (int pass = 0; pass < PASSES; pass++)
         for (int64_t most = size_below(rows, count, INT64_MAX), above; most >= 0; most = above) {
             above = size_below(rows, count, most);
+            show_progress(s, pass, most);
             TUTTI_TRY(measure_size(s, rows, count, above, most, pass));
         }
+    show_progress(s, 0, -1);
     for (int i = 0; i < count; i++) {
         take_row(s, &rows[i]);
         rows[i].took[round] = tutti__cost_quartile(rows[i].seconds, PASSES, 1);

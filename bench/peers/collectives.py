@@ -85,7 +85,10 @@ def once(given, ranks, size):
 
 
 def compare(given, ranks, size):
-    rounds = [once(given, ranks, size) for _ in range(given.rounds)]
+    rounds = []
+    for number in range(given.rounds):
+        print(f'{ranks} ranks, {size} bytes: round {number + 1} of {given.rounds}', file=sys.stderr)
+        rounds.append(once(given, ranks, size))
     for name, first in rounds[0].items():
         if first is None:
             print(f'{name}: not installed', file=sys.stderr)
