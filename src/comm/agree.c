@@ -1,6 +1,7 @@
 /* agree.c: whether all ranks will do the same. A hash over each beginning of the list makes the
  * first difference a matter of halving: log2 of the list's length small gathers, and none but one
  * where nothing differs. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,8 @@ static tutti_status differ(agreement *a, int64_t same)
     if (same < a->count)
         snprintf(own, sizeof own, "'%s'", a->operations[same]);
     tutti_status status = tutti_comm_all_gather(a->comm, own, texts, TEXT_BYTES, TUTTI_U8, a->call);
+    for (int i = 0; i < ranks * TEXT_BYTES; i++) /* who compares nothing sends something else */
+        texts[i] = texts[i] != 0 && !isprint((unsigned char)texts[i]) ? '?' : texts[i];
     for (int r = ranks - 1; status == TUTTI_OK && r > 0; r--)
         other = memcmp(texts + (size_t)r * TEXT_BYTES, texts, TEXT_BYTES) != 0 ? r : other;
     if (status == TUTTI_OK) {

@@ -123,13 +123,15 @@ static inline uint16_t bf16_narrow(float x)
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
 }
 
-/* Exponents are moved from f16's bias to f32's by a multiplication, which gets subnormals right. */
+/* f16's subnormals are counted, in steps of 2^-24: as bits of an f32 they would be its subnormals,
+ * which are zero while kernels run (base/tiny.h). */
 static inline float f16_wide(uint16_t x)
 {
-    uint32_t magnitude = (uint32_t)(x & 0x7fffu) << 13, sign = (uint32_t)(x & 0x8000u) << 16;
-    uint32_t moved = to_bits(from_bits(magnitude) * 0x1p112f);
-    uint32_t special = magnitude | 0x7f800000u;
-    return from_bits(sign | ((x & 0x7c00u) == 0x7c00u ? special : moved));
+    uint32_t magnitude = x & 0x7fffu, sign = (uint32_t)(x & 0x8000u) << 16;
+    uint32_t small = to_bits((float)(int32_t)magnitude * 0x1p-24f);
+    uint32_t normal = (magnitude << 13) + (112u << 23), special = magnitude << 13 | 0x7f800000u;
+    uint32_t finite = magnitude < 0x400u ? small : normal;
+    return from_bits(sign | (magnitude >= 0x7c00u ? special : finite));
 }
 static inline uint16_t f16_narrow(float x)
 {

@@ -247,15 +247,15 @@ static tutti_status read_handles(tutti_graph *job)
     return TUTTI_OK;
 }
 
-/* "all_reduce of 'loss' and 0 more: f32[]", or NULL without memory. */
-static const char *collective_text(tutti_arena *arena, const tutti_node *node)
+/* "all_reduce of 'loss', value 1 of 1: f32[]", or NULL without memory. */
+static const char *collective_text(tutti_arena *arena, const tutti_node *node, int value)
 {
     char type[TUTTI_TYPE_TEXT];
     /* Buckets have names of their own making, which other nodes of a replica may change. */
     bool bucket = strncmp(node->origin, "bucket_", 7) == 0;
-    return tutti__arena_format(arena, "%s of '%s' and %d more: %s", node->op->name,
-                               bucket ? tutti__str(node, "channel") : node->origin,
-                               node->output_count - 1, tutti_type_text(&node->types[0], type));
+    return tutti__arena_format(arena, "%s of '%s', value %d of %d: %s", node->op->name,
+                               bucket ? tutti__str(node, "channel") : node->origin, value + 1,
+                               node->output_count, tutti_type_text(&node->types[value], type));
 }
 
 /* Processes that are to meet in this program say in what, before they do: device by device, since
@@ -273,11 +273,13 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
         for (size_t n = 0; n < graph->nodes.count; n++) {
             const tutti_node *node = graph->nodes.data[n];
             plan->dries = plan->dries || tutti__is(node, "need_rows");
-            if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || node->output_count < 1 ||
+            if (!(node->op->flags & TUTTI_OP_COLLECTIVE) ||
                 strcmp(node->device, options->strategy->devices[i]) != 0)
                 continue;
-            const char *text = collective_text(&arena, node);
-            ok = ok && text && TUTTI_VEC_PUSH(&texts, text);
+            for (int value = 0; ok && value < node->output_count; value++) {
+                const char *text = collective_text(&arena, node, value);
+                ok = text && TUTTI_VEC_PUSH(&texts, text);
+            }
         }
     const char *rows = tutti__arena_format(&arena, "batch of %lld rows", (long long)batch);
     const char *shared =
