@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tiny.h"
 #include "base/world.h"
 #include "comm/testing.h"
 
@@ -242,4 +243,30 @@ TUTTI_TEST(comm_schedules_are_compared_to_the_first_operation_that_differs)
     for (size_t i = 0; i < TUTTI_COUNT(all); i++)
         tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = i % 2 ? "tcp" : "local"),
                           compare_schedules, &all[i]);
+}
+
+/* Whether a rank waits at once, and runs the call itself, or its worker has run it before. */
+static tutti_status with_tiny_numbers(tutti_comm *comm, void *context)
+{
+    (void)context;
+    for (int zero = 0; zero < 2; zero++) {
+        float value = 0x1p-130f, expected = zero ? 0 : 0x1p-129f;
+        tutti_request *request;
+        uint64_t before = zero ? tutti__tiny_to_zero() : tutti__tiny_get();
+        tutti_status status =
+            tutti_comm_all_reduce(comm, &value, &value, 1, TUTTI_F32, TUTTI_SUM,
+                                  TUTTI_CALL(.request = &request, .algorithm = "doubling"));
+        tutti__tiny_set(before);
+        TUTTI_TRY(status);
+        if (tutti_comm_rank(comm) == 1)
+            rest(0.05);
+        TUTTI_TRY(tutti_comm_wait(request));
+        EXPECT(memcmp(&value, &expected, sizeof value) == 0);
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_asynchronous_calls_compute_as_their_caller_does)
+{
+    on_every_engine(2, with_tiny_numbers);
 }

@@ -5,6 +5,7 @@
 
 #include "base/given.h"
 #include "base/pause.h"
+#include "base/tiny.h"
 #include "base/world.h"
 #include "comm/worker.h"
 
@@ -14,7 +15,7 @@ static tutti_request *new_request(tutti_comm *comm)
     if (!request)
         (void)tutti_fail(TUTTI_NO_MEMORY, "no memory for a request");
     else
-        request->comm = comm;
+        *request = (tutti_request){.comm = comm, .arithmetic = tutti__tiny_get()};
     return request;
 }
 

@@ -28,10 +28,13 @@ void tutti__worker_run_head(tutti_worker *worker)
     worker->running = request;
     pthread_mutex_unlock(&worker->lock);
     tutti_comm_job *job = request->job;
+    uint64_t before = tutti__tiny_get();
+    tutti__tiny_set(request->arithmetic);
     tutti_status status = job ? job->run(request->comm, job)
                               : tutti__collective_run(&request->collective, &request->call);
     if (status != TUTTI_OK)
         tutti__error_capture(status, &request->error);
+    tutti__tiny_set(before);
     pthread_mutex_lock(&worker->lock);
     worker->running = NULL;
     atomic_store_explicit(&request->done, true, memory_order_release);
@@ -120,7 +123,6 @@ static void *work(void *given)
     tutti_comm *comm = given;
     tutti_worker *worker = atomic_load(&comm->worker);
     int naps = naps_of(comm);
-    tutti__tiny_to_zero();
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
     ask_for_short_slices();
     tutti__fabric_beside(true);

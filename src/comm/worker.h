@@ -19,6 +19,7 @@ struct tutti_request {
     bool is_message;
     tutti_message message;
     int64_t deadline_ns;
+    uint64_t arithmetic; /* the caller's (base/tiny.h), whoever runs it: bits are the same */
     atomic_bool done;
     tutti_error error;
 };
