@@ -43,7 +43,8 @@ TUTTI_API tutti_status tutti_eager_create(const tutti_session_options *options,
     tutti_eager_create(TUTTI_OPTIONS(tutti_session_options, __VA_ARGS__), ret_eager)
 TUTTI_API void tutti_eager_close(tutti_eager *eager); /* NULL is fine */
 
-/* Where variables and constants are made. */
+/* Where variables are made, which last, and constants, which are of the step like all other values.
+ */
 TUTTI_API tutti_graph *tutti_eager_graph(tutti_eager *eager);
 
 /* A tensor as a symbol of this step; retained until the step ends. */

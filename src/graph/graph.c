@@ -42,6 +42,7 @@ void tutti_graph_destroy(tutti_graph *graph)
         return;
     release_contents(graph);
     TUTTI_VEC_FREE(&graph->nodes);
+    TUTTI_VEC_FREE(&graph->spare);
     TUTTI_VEC_FREE(&graph->results);
     TUTTI_VEC_FREE(&graph->targets);
     TUTTI_VEC_FREE(&graph->scopes);
@@ -54,13 +55,28 @@ void tutti_graph_destroy(tutti_graph *graph)
     free(graph);
 }
 
+/* What symbols of the step that ends still lead to: a node of the next generation, with nothing. */
+static void spare(tutti_graph *graph, tutti_node *node)
+{
+    *node = (tutti_node){.graph = graph,
+                         .generation = graph->generation + 1,
+                         .op = node->op,
+                         .name = "",
+                         .origin = "",
+                         .device = ""};
+    if (graph->lasting && !TUTTI_VEC_PUSH(&graph->spare, node))
+        return; /* without memory it is not used again */
+}
+
 void tutti__graph_reset(tutti_graph *graph)
 {
     size_t kept = 0;
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
-        if (!(node->op->flags & TUTTI_OP_HANDLE))
+        if (!(node->op->flags & TUTTI_OP_HANDLE)) {
+            spare(graph, node);
             continue;
+        }
         node->current = (tutti_edge){0};
         node->updated = NULL;
         node->controls = NULL;
@@ -297,12 +313,23 @@ static tutti_status fill(tutti_graph *graph, tutti_node *node, const char *name,
     return check_outputs(node->output_count, node->types);
 }
 
+static tutti_node *new_node(tutti_graph *graph, const tutti_op *op)
+{
+    if (!graph->lasting || (op->flags & TUTTI_OP_HANDLE))
+        return tutti__arena_take(&graph->arena, sizeof(tutti_node));
+    if (graph->spare.count == 0)
+        return tutti__arena_take(graph->lasting, sizeof(tutti_node));
+    tutti_node *node = graph->spare.data[--graph->spare.count];
+    *node = (tutti_node){0};
+    return node;
+}
+
 static tutti_status add(tutti_graph *graph, const tutti_op *op, const char *name,
                         const tutti_node *like, int input_count, const tutti_edge *inputs,
                         int attr_count, const tutti_attr *attrs, tutti_node **ret_node)
 {
     TUTTI_TRY(check_inputs(graph, op, input_count, inputs));
-    tutti_node *node = tutti__arena_take(&graph->arena, sizeof *node);
+    tutti_node *node = new_node(graph, op);
     if (!node || !TUTTI_VEC_RESERVE_ONE(&graph->nodes))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a node");
     node->graph = graph;

@@ -111,9 +111,12 @@ struct tutti_graph {
     tutti_map taken; /* by a name that was wished again: the last number (unsigned) put behind it */
     /* A trace of a tape: names are not looked up, updates take effect in the order of building. */
     bool trace;
-    uint32_t drawn;       /* of a trace: random nodes since tutti__graph_reset; see random_salt */
-    tutti_arena *lasting; /* of a trace: handles live here, through tutti__graph_reset */
-    void *owner;          /* of a trace: its tape */
+    uint32_t drawn; /* of a trace: random nodes since tutti__graph_reset; see random_salt */
+    /* Of a trace: handles live here through tutti__graph_reset, and so does the memory of all
+     * nodes, so that symbols of earlier steps can be told. */
+    tutti_arena *lasting;
+    TUTTI_VEC(tutti_node *) spare; /* nodes of earlier steps, to be used again */
+    void *owner;                   /* of a trace: its tape */
     /* Of a trace: whether the variable has a value already, so that none is to be assigned. */
     bool (*holds)(const tutti_graph *graph, const char *shared_name);
     void *building; /* nn's: what is being built into this graph, or NULL */

@@ -131,6 +131,30 @@ TUTTI_TEST(a_reset_graph_refuses_old_symbols)
     tutti_graph_destroy(g);
 }
 
+/* Also right after the reset, and where the step was so large that its memory was given back. */
+TUTTI_TEST(a_tape_refuses_old_symbols_whatever_was_built_since)
+{
+    tutti_arena lasting = {0};
+    tutti_graph *g = new_graph();
+    g->trace = true;
+    g->lasting = &lasting;
+    for (int size = 1; size < 3000; size *= 14) {
+        tutti_sym x = input(g, "x"), y = x;
+        for (int i = 0; i < size; i++)
+            y = tutti_neg(y);
+        CHECK_OK(tutti_graph_check(g));
+        tutti__graph_reset(g);
+        CHECK_INT(tutti_sym_type(x).dtype, TUTTI_NO_DTYPE);
+        CHECK_INT(tutti_sym_type(y).dtype, TUTTI_NO_DTYPE);
+        CHECK(!tutti_sym_ok(tutti_neg(y)));
+        CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), "earlier step of the tape");
+        tutti__graph_reset(g);
+    }
+    tutti_graph_destroy(g);
+    tutti__arena_free(&lasting);
+}
+
 TUTTI_TEST(names_are_made_unique)
 {
     tutti_graph *g = new_graph();
