@@ -139,13 +139,15 @@ TUTTI_API tutti_sym tutti_put_along(tutti_sym indices, tutti_sym updates, tutti_
 #define tutti_put_along(...) TUTTI_AT(tutti_put_along(__VA_ARGS__))
 
 /* take_along, but an index may be negative and then counts from the end, and the indices may be
- * fewer than x's elements along the other axes (ONNX GatherElements, PyTorch's gather). */
+ * fewer than x's elements along the other axes (ONNX GatherElements, PyTorch's gather); where how
+ * many of them there are is not known when this is called, they must be as many. */
 TUTTI_API tutti_sym tutti_gather_elements(tutti_sym x, tutti_sym indices, int axis);
 #define tutti_gather_elements(...) TUTTI_AT(tutti_gather_elements(__VA_ARGS__))
 /* x with elements replaced: y[i, indices[i, j]] = updates[i, j] for axis 1. `reduction` "add",
  * "mul", "max", "min" combines them with what is there instead; NULL or "none" replaces, and of
  * equal indices the last stays. Indices may be negative, and fewer than x's elements along the
- * other axes. Gradients for x and updates; that of "mul" needs updates that are not 0. */
+ * other axes. Gradients for x and updates, the latter through tutti_gather_elements; that of "mul"
+ * needs updates that are not 0. */
 TUTTI_API tutti_sym tutti_scatter_elements(tutti_sym x, tutti_sym indices, tutti_sym updates,
                                            int axis, const char *reduction);
 #define tutti_scatter_elements(...) TUTTI_AT(tutti_scatter_elements(__VA_ARGS__))

@@ -232,19 +232,30 @@ tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tenso
     return tutti__variable_get(tutti__engine_state(eager->engine), found, ret_value);
 }
 
+/* What was queued before the variable is set sees the old value. */
+static tutti_status flush_reads(tutti_eager *eager, const tutti_node *variable)
+{
+    for (uint32_t n = eager->done; n < eager->graph->nodes.count; n++) {
+        tutti_node *node = eager->graph->nodes.data[n];
+        tutti_edge edge = {node, 0};
+        if (tutti__is(node, "read") && node->inputs[0].node == variable &&
+            !tutti__eager_known(eager, edge))
+            TUTTI_TRY(tutti__eager_flush(eager, edge));
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti_eager_set(tutti_eager *eager, tutti_sym variable, tutti_tensor *value)
 {
     TUTTI_GIVEN(eager);
     tutti_state_variable *found;
     if (!value)
         return tutti_fail(TUTTI_INVALID, "tutti_eager_set: the value is NULL");
+    if (variable.node && variable.node->graph == eager->graph)
+        TUTTI_TRY(flush_reads(eager, variable.node));
     TUTTI_TRY(find_variable(eager, variable, &found));
-    tutti_edge *current = &variable.node->current;
-    if (current->node &&
-        !tutti__eager_known(eager, *current)) /* what was queued before sees the old value */
-        TUTTI_TRY(tutti__eager_flush(eager, *current));
     TUTTI_TRY(tutti__variable_set(tutti__engine_state(eager->engine), found, value));
-    *current = (tutti_edge){0};
+    variable.node->current = (tutti_edge){0};
     return TUTTI_OK;
 }
 

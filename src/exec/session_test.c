@@ -282,3 +282,26 @@ TUTTI_TEST(session_runs_from_several_threads)
     tutti_session_close(s);
     tutti_graph_destroy(g);
 }
+
+/* Of x's rows, which are known at the run only, as many as there are of indices. */
+TUTTI_TEST(session_gathers_elements_of_unknown_rows)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *rows, *out;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 3);
+    tutti_sym at = tutti_reshape(tutti_ints(g, 2, 0, -1, 1), 2, 2);
+    tutti_sym y = tutti_gather_elements(x, at, 1);
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){3, 3},
+                               (float[]){0, 1, 2, 10, 11, 12, 20, 21, 22}, &rows));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, rows}), .fetch = TUTTI_FETCH({y, &out})));
+    CHECK_INT(tutti_tensor_count(out), 4);
+    for (int i = 0; i < 4; i++)
+        CHECK_NEAR(tutti_tensor_get(out, i), ((double[]){2, 0, 12, 11})[i], 0);
+    tutti_tensor_release(out);
+    tutti_tensor_release(rows);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}

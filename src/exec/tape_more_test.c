@@ -177,6 +177,14 @@ TUTTI_TEST(tape_sees_what_was_set)
     CHECK_OK(tutti_step(e));
     CHECK_NEAR(tutti_item(v), 5, 0);
     CHECK_OK(tutti_step(e));
+    tutti_sym read = tutti_read(v), twice = tutti_scale(tutti_read(v), 2);
+    tutti_tensor *six = vector(1, (float[]){6});
+    CHECK_OK(tutti_eager_set(e, v, six)); /* reads by hand see the old value too */
+    CHECK_NEAR(tutti_item(read), 5, 0);
+    CHECK_NEAR(tutti_item(twice), 10, 0);
+    CHECK_NEAR(tutti_item(v), 6, 0);
+    CHECK_OK(tutti_step(e));
+    tutti_tensor_release(six);
     tutti_tensor_release(five);
     tutti_eager_close(e);
 }

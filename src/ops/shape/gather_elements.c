@@ -19,7 +19,7 @@ tutti_sym(tutti_gather_elements)(tutti_sym x, tutti_sym indices, int axis)
         return tutti_take_along(x, indices, axis);
     for (int i = 0; i < type.rank; i++)
         if (i != tutti__axis_of(axis, type.rank) && places.dims[i] != TUTTI_ANY &&
-            type.dims[i] > places.dims[i])
+            (type.dims[i] == TUTTI_ANY || type.dims[i] > places.dims[i]))
             x = tutti_slice_axis(x, i, 0, places.dims[i]);
     return tutti_take_along(x, from_the_front(x, indices, axis), axis);
 }
