@@ -58,8 +58,9 @@ void tutti__area_close(tutti_area *area)
 void tutti__area_arrive(tutti_area *area)
 {
     area->phase++;
-    atomic_store_explicit(&tutti__area_slot(area, area->rank)->phase, area->phase,
-                          memory_order_release);
+    tutti_slot *own = tutti__area_slot(area, area->rank);
+    own->call = area->call;
+    atomic_store_explicit(&own->phase, area->phase, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
     for (int i = 0; i < area->size; i++)
         if (i != area->rank)
@@ -83,6 +84,17 @@ static tutti_status late(tutti_area *area)
     return tutti_fail(TUTTI_DEADLINE,
                       "waited too long for rank %s; %d of %d ranks of the group had come", text,
                       area->size - missing, area->size);
+}
+
+/* Who has come to something else would take other bytes than were given. */
+static tutti_status same_call(const tutti_area *area, int rank)
+{
+    if (tutti__area_slot(area, rank)->call == area->call)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID,
+                      "rank %d of the group is in another operation, or in one with other sizes; "
+                      "ranks must call the same operations with the same sizes in the same order",
+                      rank);
 }
 
 typedef struct coming {
@@ -141,14 +153,14 @@ tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
     bool guest = false;
     for (int looks = 0; looks < LOOKS; looks++) {
         if (has_come(&other))
-            return TUTTI_OK;
+            return same_call(area, rank);
         tutti__pause();
     }
     guest = tutti__guest_begin();
     tutti_status status = await(area, &other, guest, deadline_ns);
     if (guest)
         tutti__guest_end();
-    return status;
+    return status == TUTTI_OK ? same_call(area, rank) : status;
 }
 
 tutti_status tutti__area_await_all(tutti_area *area, int64_t deadline_ns)

@@ -13,12 +13,13 @@
 
 enum {
     TUTTI_SLOT_BYTES = 4096,
-    TUTTI_SLOT_PAYLOAD = TUTTI_SLOT_BYTES - 8,
+    TUTTI_SLOT_PAYLOAD = TUTTI_SLOT_BYTES - 16,
     TUTTI_STAGE_BYTES = 128 << 10,
 };
 
 typedef struct tutti_slot {
     _Alignas(TUTTI_LINE) _Atomic uint64_t phase;
+    uint64_t call; /* what the rank is in: tutti_area */
     char payload[TUTTI_SLOT_PAYLOAD];
 } tutti_slot;
 
@@ -29,6 +30,7 @@ typedef struct tutti_area {
     int *places;         /* [size]: ranks of the segment */
     char *base;          /* in the segment */
     uint64_t phase;      /* the last one arrived at */
+    uint64_t call;       /* the operation and its sizes, which must be the same on all ranks */
     const void **inputs; /* [2 size] room for pointers */
     void **outputs;      /* [size] */
 } tutti_area;
@@ -50,7 +52,7 @@ static inline char *tutti__area_next(const tutti_area *area)
     return slots[(size_t)area->rank * 2 + ((area->phase + 1) & 1)].payload;
 }
 void tutti__area_arrive(tutti_area *area);
-/* Waits until `rank` has arrived at the present phase. */
+/* Waits until `rank` has arrived at the present phase; fails when it is in another call. */
 tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns);
 tutti_status tutti__area_await_all(tutti_area *area, int64_t deadline_ns);
 

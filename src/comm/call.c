@@ -60,6 +60,15 @@ static void run_alone(const tutti_collective *c)
         memmove(c->out, c->in, (size_t)c->counts[0] * c->element);
 }
 
+/* What must be the same on all ranks, as one number. */
+static uint64_t call_number(const tutti_collective *c)
+{
+    uint64_t sizes = c->counts ? 0 : (uint64_t)c->count;
+    return tutti__hash_mix(sizes, (uint64_t)c->operation << 24 | (uint64_t)c->dtype << 16 |
+                                      (uint64_t)c->reduction << 8 | (uint64_t)(c->counts != NULL)) +
+           (uint64_t)c->root;
+}
+
 tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *call)
 {
     tutti_comm *comm = c->comm;
@@ -76,6 +85,8 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     bool noted = fabric->membership && comm->opened;
     if (noted)
         tutti__membership_note(fabric->membership, c->name, comm->sequence, true);
+    if (comm->area)
+        comm->area->call = call_number(c);
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (noted)
         tutti__membership_note(fabric->membership, c->name, comm->sequence, false);

@@ -336,3 +336,25 @@ TUTTI_TEST(comm_cost_is_measured)
         tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = engines[e], .measure = true), measured,
                           NULL);
 }
+
+/* ---- ranks that call differently ---- */
+
+static tutti_status other_sizes(tutti_comm *comm, void *context)
+{
+    float values[128] = {1};
+    (void)context;
+    TUTTI_TRY(tutti_comm_all_reduce(comm, values, values, 128, TUTTI_F32, TUTTI_SUM, NULL));
+    EXPECT(values[0] == (float)tutti_comm_size(comm));
+    int64_t count = tutti_comm_rank(comm) == 1 ? 126 : 128;
+    EXPECT(tutti_comm_all_reduce(comm, values, values, count, TUTTI_F32, TUTTI_SUM, NULL) ==
+           TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "with the same sizes in the same order") != NULL);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(ranks_with_other_sizes_are_told)
+{
+    tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "local", .timeout = 20), other_sizes, NULL);
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "shm", .timeout = 20), other_sizes, NULL);
+    tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 20), other_sizes, NULL);
+}
