@@ -20,6 +20,7 @@ static const char *const samples[] = {
     "f32[3,2,2,2] f32[1,2,6,2] | padding=explicit pads=[2,1,0,3] strides=[2,1] size=[3,4]",
     "f32[3,2,2,1] f32[1,3,2,1] | strides=[2,3]",
     "f32[3,2,2,1] f32[1,2,2,1] | strides=[2,1] padding=explicit pads=[1,1,0,1] size=[-1,0]",
+    "f32[1,1,2,2] f32[1,1,2,2] | strides=[3,1] padding=explicit pads=[1,1,0,0] size=[-2,0]",
     NULL,
 };
 

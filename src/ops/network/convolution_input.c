@@ -9,19 +9,19 @@ enum { KERNEL, GRAD, LIKE };
 
 #define LOWEST (-((int64_t)1 << 31))
 
-/* The sizes of x. */
+/* The sizes of x; where the attribute has -n, n more than follow from the gradient's. */
 static tutti_status infer_size(const tutti_infer *node, int axes, int64_t *ret_size)
 {
-    int64_t natural[TUTTI_WINDOW_AXES];
-    bool given = node->input_count > LIKE;
+    int64_t natural[TUTTI_WINDOW_AXES], more[TUTTI_WINDOW_AXES] = {0};
     TUTTI_TRY(tutti__size_infer(node, axes, LOWEST, LIKE, 1, ret_size));
-    for (int axis = 0; axis < axes && !given; axis++) {
-        if (ret_size[axis] > 0)
-            continue;
-        TUTTI_TRY(tutti__windows_natural(node, axes, node->inputs[GRAD].dims + 1,
-                                         node->inputs[KERNEL].dims, natural));
-        ret_size[axis] = natural[axis] == TUTTI_ANY ? TUTTI_ANY : natural[axis] - ret_size[axis];
-    }
+    if (node->input_count > LIKE)
+        return TUTTI_OK;
+    for (int axis = 0; axis < axes; axis++)
+        more[axis] = ret_size[axis] > 0 ? 0 : -ret_size[axis];
+    TUTTI_TRY(tutti__windows_natural(node, axes, node->inputs[GRAD].dims + 1,
+                                     node->inputs[KERNEL].dims, more, natural));
+    for (int axis = 0; axis < axes; axis++)
+        ret_size[axis] = ret_size[axis] > 0 ? ret_size[axis] : natural[axis];
     return TUTTI_OK;
 }
 

@@ -130,16 +130,18 @@ tutti_status tutti__windows_infer(const tutti_infer *node, int axes, const int64
 }
 
 /* One axis: `both` is all of its padding. */
-static int64_t natural(const char *padding, int64_t out, int64_t stride, int64_t span, int64_t both)
+static int64_t natural(const char *padding, int64_t out, int64_t stride, int64_t span, int64_t both,
+                       int64_t more)
 {
     int64_t in = strcmp(padding, "same") == 0 ? out * stride : (out - 1) * stride + span;
     if (strcmp(padding, "explicit") == 0)
         in -= both;
-    return out == 0 || in < 0 ? 0 : in;
+    in = out == 0 ? more : in + more;
+    return in < 0 ? 0 : in;
 }
 
 tutti_status tutti__windows_natural(const tutti_infer *node, int axes, const int64_t *out,
-                                    const int64_t *size, int64_t *ret_in)
+                                    const int64_t *size, const int64_t *more, int64_t *ret_in)
 {
     const int64_t *strides, *dilations, *pads;
     const char *padding = RULE_STRING(node, "padding");
@@ -156,7 +158,7 @@ tutti_status tutti__windows_natural(const tutti_infer *node, int axes, const int
             continue;
         ret_in[axis] =
             natural(padding, out[axis], strides[axis], (size[axis] - 1) * dilations[axis] + 1,
-                    pads[2 * axis] + pads[2 * axis + 1]);
+                    pads[2 * axis] + pads[2 * axis + 1], more[axis]);
     }
     return TUTTI_OK;
 }

@@ -47,9 +47,9 @@ tutti_status tutti__windows_infer(const tutti_infer *node, int axes, const int64
                                   const int64_t *size, tutti_windows *ret);
 
 /* The largest input that padding "same" makes `out` outputs of; else the smallest that makes so
- * many, at least 0. TUTTI_ANY where not known. Checks the attributes. */
+ * many; and `more` elements, but at least 0. TUTTI_ANY where not known. Checks the attributes. */
 tutti_status tutti__windows_natural(const tutti_infer *node, int axes, const int64_t *out,
-                                    const int64_t *size, int64_t *ret_in);
+                                    const int64_t *size, const int64_t *more, int64_t *ret_in);
 
 /* Attribute `name`, a list of `count` integers, each in [lowest, 2^31). */
 tutti_status tutti__need_ints(const tutti_infer *node, const char *name, int count, int64_t lowest,
