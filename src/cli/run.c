@@ -21,7 +21,8 @@ static const char usage[] =
     "  --hosts A:2,B:2        hosts and how many ranks on each, over ssh (without a password); tutti\n"
     "                         and the program must be there at the same path\n"
     "  --ps K                 the last K ranks are parameter servers\n"
-    "  --engine E             how ranks communicate: shm, tcp, mpi; default: what fits\n"
+    "  --engine E             how ranks communicate: shm or tcp; default: what fits. The engine mpi\n"
+    "                         takes the ranks of an mpirun: mpirun -x TUTTI_ENGINE=mpi PROGRAM\n"
     "  --env NAME[=VALUE]     passes a variable on; may be repeated (TUTTI_... go anyway)\n"
     "  --restarts K           starts the job again, at most K times, after a failure\n"
     "  --host-wait S          a restart waits S seconds for hosts that do not answer, then goes on\n"
@@ -145,9 +146,15 @@ static bool add_engine(tutti_run_job *job, const char *engine)
 {
     char text[100];
     const tutti_engine *known;
+    if (strcmp(engine, "mpi") == 0) {
+        tutti__complain(
+            "--engine: MPI connects processes that its own launcher started; start them "
+            "with it: mpirun -n N -x TUTTI_ENGINE=mpi PROGRAM (MPICH: -genv "
+            "TUTTI_ENGINE mpi)");
+        return false;
+    }
     if (tutti__engine_find(engine, &known) != TUTTI_OK || !known->processes) {
-        tutti__complain("--engine: '%s' does not connect processes; there are: shm, tcp, mpi",
-                        engine);
+        tutti__complain("--engine: '%s' does not connect processes; there are: shm, tcp", engine);
         return false;
     }
     snprintf(text, sizeof text, "TUTTI_ENGINE=%s", engine);

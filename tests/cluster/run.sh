@@ -521,7 +521,10 @@ test_output_and_environment() {
     has out "takes NAME or NAME=VALUE"
     timeout 20 "$tutti" run -n 2 --engine pigeon true > out 2>&1
     code $? 2
-    has out "there are: shm, tcp, mpi"
+    has out "there are: shm, tcp"
+    timeout 20 "$tutti" run -n 2 --engine mpi true > out 2>&1
+    code $? 2
+    has out "mpirun -n N -x TUTTI_ENGINE=mpi"
     for engine in shm tcp; do # what the program itself leaves open
         timeout 20 "$tutti" run -n 2 --engine $engine "$rank_program" reduce 1 > out 2>&1
         code $? 0
