@@ -272,8 +272,12 @@ tutti_status tutti_swap_averages(tutti_model *model)
 {
     TUTTI_TRY(tutti__need_trainer(model));
     tutti_sym swap = TUTTI_NO_SYM;
-    if (model->built && !model->trainer->swap.node)
+    if (model->built && !model->trainer->swap.node) {
+        tutti__optimizer_expect_ema(model->graph, &model->trainer->optimizer,
+                                    tutti__engine_state(model->engine));
+        TUTTI_TRY(tutti__model_fail(model, tutti__model_initialize(model)));
         model->trainer->swap = tutti__optimizer_swap_ema(model->graph, &model->trainer->optimizer);
+    }
     swap = model->trainer->swap;
     if (!swap.node)
         return tutti__model_fail(
