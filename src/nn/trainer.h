@@ -112,8 +112,8 @@ tutti_status tutti__track_reset(tutti_model *model, bool training);
 /* Reads every sum and adds the values to the logs; names of the test form begin with val_ if asked.
  */
 tutti_status tutti__track_read(tutti_model *model, bool training, bool val, tutti_logs *logs);
-/* Whether the sum of the losses of this epoch of training is no number. */
-tutti_status tutti__track_is_nan(const tutti_model *model, bool *ret);
+/* The sum of the losses of this epoch of training; 0 before its first step. */
+tutti_status tutti__track_loss(const tutti_model *model, double *ret);
 
 /* ---- batch.c ---- */
 /* The components of an element in the order that forms are fed: inputs, targets, weights. Borrowed.
