@@ -181,6 +181,9 @@ holds '"share_of_roofline":'
 expect 2 "a step of nothing" "$tutti" bench step nothing
 holds 'autoencoder'
 expect 2 "a wrong flag of a step" "$tutti" bench step mnist --step 2
+for wrong in "--ranks 0" "--ranks -3" "--ranks 2 --hosts 5" "--ranks 2 --flops much"; do
+    expect 2 "plan $wrong" "$tutti" plan mnist $wrong
+done
 expect 2 "a wrong flag of a plan" "$tutti" plan collectives --ranks 8 --alpha 1us --beta 1ns --bytes 1m
 holds "does not know '--bytes'"
 

@@ -72,19 +72,34 @@ static bool option_seconds(int *argc, char **argv, const char *name, double *ret
     return !tutti__option(argc, argv, name, &text) || read_seconds(name, text, ret);
 }
 
-static bool option_factor(int *argc, char **argv, const char *name, double low, double *ret)
+static bool option_number(int *argc, char **argv, const char *name, double low, double high,
+                          double *ret)
 {
     const char *text;
     char *end;
     if (!tutti__option(argc, argv, name, &text))
         return true;
     double value = strtod(text, &end);
-    if (end == text || *end || !(value >= low) || !(value <= 1e6)) {
-        tutti__complain("%s takes a number from %g on, not '%s'", name, low, text);
+    if (end == text || *end || !(value >= low) || !(value <= high)) {
+        tutti__complain("%s takes a number from %g to %g, not '%s'", name, low, high, text);
         return false;
     }
     *ret = value;
     return true;
+}
+
+/* --ranks and --hosts; 0: not given. */
+static bool option_ranks(int *argc, char **argv, int64_t fewest, int64_t *ret_ranks,
+                         int64_t *ret_hosts)
+{
+    if (!tutti__option_int(argc, argv, "--ranks", fewest, 1 << 20, ret_ranks) ||
+        !tutti__option_int(argc, argv, "--hosts", 1, 1 << 20, ret_hosts))
+        return false;
+    if (*ret_ranks == 0 || *ret_hosts <= *ret_ranks)
+        return true;
+    tutti__complain("--hosts %lld is more machines than --ranks %lld has ranks",
+                    (long long)*ret_hosts, (long long)*ret_ranks);
+    return false;
 }
 
 static bool read_network(int *argc, char **argv, tutti_network *n)
@@ -93,8 +108,7 @@ static bool read_network(int *argc, char **argv, tutti_network *n)
     n->gamma = 0.05e-9;
     n->overhead = 0.5;
     n->oversubscription = n->slowdown = 1;
-    if (!tutti__option_int(argc, argv, "--ranks", 2, 1 << 20, &ranks) ||
-        !tutti__option_int(argc, argv, "--hosts", 1, 1 << 20, &hosts) ||
+    if (!option_ranks(argc, argv, 2, &ranks, &hosts) ||
         !tutti__option_int(argc, argv, "--switch", 1, 1 << 20, &group) ||
         !tutti__option_int(argc, argv, "--stragglers", 0, 1 << 20, &stragglers) ||
         !tutti__option_int(argc, argv, "--seed", 0, INT64_MAX, &seed) ||
@@ -104,12 +118,12 @@ static bool read_network(int *argc, char **argv, tutti_network *n)
         !option_seconds(argc, argv, "--near-beta", &n->beta[TUTTI_LINK_WITHIN]) ||
         !option_seconds(argc, argv, "--gamma", &n->gamma) ||
         !option_seconds(argc, argv, "--jitter", &n->jitter) ||
-        !option_factor(argc, argv, "--oversubscription", 1, &n->oversubscription) ||
-        !option_factor(argc, argv, "--slowdown", 1, &n->slowdown) ||
-        !option_factor(argc, argv, "--overhead", 0, &n->overhead))
+        !option_number(argc, argv, "--oversubscription", 1, 1e6, &n->oversubscription) ||
+        !option_number(argc, argv, "--slowdown", 1, 1e6, &n->slowdown) ||
+        !option_number(argc, argv, "--overhead", 0, 1e6, &n->overhead))
         return false;
     n->ranks = (int)ranks;
-    n->hosts = (int)(hosts > 0 && hosts <= ranks ? hosts : ranks);
+    n->hosts = (int)(hosts > 0 ? hosts : ranks);
     n->switch_hosts = (int)group;
     n->stragglers = (int)(stragglers < ranks ? stragglers : ranks);
     n->seed = (uint64_t)seed;
@@ -153,21 +167,26 @@ extern const tutti_command tutti_command_train;
 static int plan_model(int argc, char **argv)
 {
     /* tutti plan NAME --ranks 8 … is tutti train NAME with what a forecast asks for as settings. */
-    static const char *const numbers[] = {"--ranks", "--hosts", "--flops"};
     static char settings[8][96], set[] = "--set", quiet[] = "--quiet";
     char *list[64] = {argv[0], argv[1]};
     int count = 2, used = 0;
+    int64_t ranks = 0, hosts = 0;
+    double flops = 0;
     tutti_network n = {0};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        const char *value = NULL;
-        if (tutti__option(&argc, argv, numbers[i], &value))
-            snprintf(settings[used++], sizeof settings[0], "plan-%s=%s", numbers[i] + 2, value);
-        else if (i == 0)
-            return tutti__complain("plan: --ranks is missing; see tutti plan --help");
-    }
-    if (!option_seconds(&argc, argv, "--alpha", &n.alpha[TUTTI_LINK_BETWEEN]) ||
+    if (!option_ranks(&argc, argv, 1, &ranks, &hosts) ||
+        !option_number(&argc, argv, "--flops", 0, 1e30, &flops) ||
+        !option_seconds(&argc, argv, "--alpha", &n.alpha[TUTTI_LINK_BETWEEN]) ||
         !option_seconds(&argc, argv, "--beta", &n.beta[TUTTI_LINK_BETWEEN]))
         return TUTTI_EXIT_USAGE;
+    if (ranks == 0) {
+        tutti__complain("plan: --ranks is missing; see tutti plan --help");
+        return TUTTI_EXIT_USAGE;
+    }
+    snprintf(settings[used++], sizeof settings[0], "plan-ranks=%lld", (long long)ranks);
+    if (hosts > 0)
+        snprintf(settings[used++], sizeof settings[0], "plan-hosts=%lld", (long long)hosts);
+    if (flops > 0)
+        snprintf(settings[used++], sizeof settings[0], "plan-flops=%.9g", flops);
     if (n.alpha[TUTTI_LINK_BETWEEN] > 0)
         snprintf(settings[used++], sizeof settings[0], "plan-alpha=%.9g",
                  n.alpha[TUTTI_LINK_BETWEEN]);

@@ -57,3 +57,93 @@ TUTTI_TEST(shards_of_any_depth_give_the_same_bits_on_any_number_of_replicas)
         }
     }
 }
+
+/* ---- values ---- */
+
+typedef tutti_sym value_function(tutti_sym x);
+
+static tutti_sym mean_of_batch(tutti_sym x)
+{
+    return tutti_mean(x, .axes = TUTTI_AXES(0), .keep_dims = true);
+}
+
+static tutti_sym centred(tutti_sym x)
+{
+    return tutti_sub(x, mean_of_batch(x));
+}
+
+static tutti_sym centred_softmax(tutti_sym x)
+{
+    return tutti_softmax(tutti_sub(mean_of_batch(x), x));
+}
+
+static tutti_sym product(tutti_sym x)
+{
+    return tutti_prod(x, .axes = TUTTI_AXES(0));
+}
+
+static tutti_sym product_of_all(tutti_sym x)
+{
+    return tutti_prod(x);
+}
+
+static tutti_sym greatest_and_least(tutti_sym x)
+{
+    return tutti_sub(tutti_max(x, .axes = TUTTI_AXES(0)), tutti_min(x, .axes = TUTTI_AXES(0)));
+}
+
+static tutti_sym spread_of_batch(tutti_sym x)
+{
+    return tutti_add(tutti_variance(x, .axes = TUTTI_AXES(0)),
+                     tutti_norm(x, .axes = TUTTI_AXES(0)));
+}
+
+static tutti_sym log_of_sum(tutti_sym x)
+{
+    return tutti_logsumexp(x, .axes = TUTTI_AXES(0));
+}
+
+static tutti_tensor *value_on(tutti_strategy *strategy, tutti_dtype dtype, int64_t rows,
+                              value_function *function)
+{
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_tensor *batch, *value;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&session, g, .strategy = strategy, .deadline_seconds = 20));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 4));
+    tutti_sym y = tutti_cast(function(tutti_cast(tutti_scale(x, 1.1), dtype)), TUTTI_F32);
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){rows, 4}, &batch));
+    for (int64_t i = 0; i < rows * 4; i++)
+        tutti_tensor_set(batch, i, (double)(i * 7919 % 1009) / 500 - 1);
+    CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, batch}), .fetch = TUTTI_FETCH({y, &value})));
+    tutti_tensor_release(batch);
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    tutti_strategy_close(strategy);
+    return value;
+}
+
+/* Of 13 rows on 5 replicas some have one: its shape is that of a mean over the batch, and more can
+ * be fused. */
+TUTTI_TEST(values_of_a_batch_have_the_same_bits_where_a_replica_has_one_row)
+{
+    static value_function *const functions[] = {
+        centred,        centred_softmax,    product,         mean_of_batch,
+        product_of_all, greatest_and_least, spread_of_batch, log_of_sum};
+    static const tutti_dtype dtypes[] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "8"));
+    for (size_t i = 0; i < TUTTI_COUNT(functions); i++)
+        for (size_t d = 0; d < TUTTI_COUNT(dtypes); d++) {
+            tutti_tensor *one =
+                value_on(tutti_strategy_one_device(.devices = "cpu:0", .deterministic = true),
+                         dtypes[d], 13, functions[i]);
+            tutti_tensor *five =
+                value_on(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1,cpu:2,cpu:3,cpu:4",
+                                                 .deterministic = true),
+                         dtypes[d], 13, functions[i]);
+            CHECK(tutti_tensor_same(one, five));
+            tutti_tensor_release(one);
+            tutti_tensor_release(five);
+        }
+}

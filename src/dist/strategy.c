@@ -124,6 +124,29 @@ static int sparse_way(const tutti_strategy_options *options)
     return options->sparse ? -1 : TUTTI_SPARSE_AUTO;
 }
 
+static const char *wire_name(const tutti_strategy_options *options)
+{
+    if (options->deterministic)
+        return NULL;
+    return options->compression          ? options->compression
+           : options->wire == TUTTI_BF16 ? "bf16"
+           : options->wire == TUTTI_F16  ? "f16"
+                                         : NULL;
+}
+
+/* What travels in 16 bits or compressed is added up in 32 on the way, by an algorithm of its own.
+ */
+static tutti_status check_wire(const tutti_strategy *s, const tutti_comm *world)
+{
+    const char *wire = wire_name(&s->options), *named = algorithm_of(s, world);
+    if (!wire || !named || strcmp(named, "compressed") == 0 || !world || tutti_comm_size(world) < 2)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID,
+                      "wire=%s has a way of its own to add up gradients between processes, which "
+                      "reduction=%s cannot replace; leave one of them out",
+                      wire, s->options.reduction);
+}
+
 static tutti_status open_strategy(tutti_strategy *s)
 {
     tutti_comm *world;
@@ -158,6 +181,7 @@ static tutti_status open_strategy(tutti_strategy *s)
     TUTTI_TRY(tutti__team_create(world, s->local, names, algorithm_of(s, world), &s->team));
     TUTTI_TRY(tutti__team_trace_open(s->team));
     s->memory = (tutti_shared_memory){world, allocate, release};
+    TUTTI_TRY(check_wire(s, world));
     if (s->options.deterministic && s->team->size > s->options.shards)
         return tutti_fail(
             TUTTI_INVALID,
@@ -303,16 +327,6 @@ static int64_t bucket_bytes(const tutti_team *team)
         (cost.link[link].beta[TUTTI_COMM_AT_MIB] > 0 ? cost.link[link].beta[TUTTI_COMM_AT_MIB]
                                                      : 1e-10);
     return bytes < 1 << 20 ? 1 << 20 : bytes > 25 << 20 ? 25 << 20 : (int64_t)bytes;
-}
-
-static const char *wire_name(const tutti_strategy_options *options)
-{
-    if (options->deterministic)
-        return NULL;
-    return options->compression          ? options->compression
-           : options->wire == TUTTI_BF16 ? "bf16"
-           : options->wire == TUTTI_F16  ? "f16"
-                                         : NULL;
 }
 
 tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batch)

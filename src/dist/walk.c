@@ -87,7 +87,8 @@ static double turning(const tutti_walk *walk, const tutti_node *node, int i, int
     return axis < 0 ? 0 : 1e-3;
 }
 
-/* What a way costs in bytes; negative: it does not fit the batch. */
+/* What a way costs in bytes; negative: it does not fit the batch, or bits would depend on the cut
+ * in deterministic mode. */
 static double price(const tutti_walk *walk, const tutti_node *node, const tutti_split *way)
 {
     double sum = 0;
@@ -101,6 +102,9 @@ static double price(const tutti_walk *walk, const tutti_node *node, const tutti_
         int axis = way->outputs[i];
         if (axis >= 0 && !tutti__form_divides(walk, node->types[i].dims[axis]))
             return -1;
+        if (axis == TUTTI_PARTIAL_PROD && walk->spread->shards > 0 &&
+            tutti_dtype_is_float(node->types[i].dtype))
+            return -1; /* products round in the order in which they are made: one makes it all */
         if (axis < TUTTI_WHOLE)
             sum += 1e-2 + 1e-9 * bytes_of(&node->types[i]);
     }

@@ -267,3 +267,27 @@ TUTTI_TEST(deterministic_mode_shares_by_element)
     CHECK_CONTAINS(tutti_error_message(), "use shard=element");
     tutti_strategy_close(s);
 }
+
+/* Both processes hear it, when the strategy is made. */
+TUTTI_TEST(what_travels_in_16_bits_takes_no_named_reduction)
+{
+    char workers[64];
+    pid_t children[2];
+    tutti_strategy_options options = {
+        .struct_size = sizeof options, .wire = TUTTI_BF16, .reduction = "ring"};
+    tutti__test_addresses(2, workers, sizeof workers);
+    for (int rank = 0; rank < 2; rank++) {
+        children[rank] = fork();
+        CHECK(children[rank] >= 0);
+        if (children[rank] > 0)
+            continue;
+        tutti_status status = as_worker(rank, workers, &options, NULL, NULL);
+        _exit(status != TUTTI_INVALID ||
+              strstr(tutti_error_message(), "wire=bf16 has a way of its own") == NULL);
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        int ending = -1;
+        waitpid(children[rank], &ending, 0);
+        CHECK_INT(ending, 0);
+    }
+}

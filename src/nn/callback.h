@@ -21,20 +21,27 @@ typedef struct tutti_fit_account {
     int64_t meetings, came_last;
 } tutti_fit_account;
 
+/* Where a process's examples hold something that is not finite; component -1: nowhere. */
+typedef struct tutti_odd_number {
+    int64_t component, row, step;
+} tutti_odd_number;
+
 typedef struct tutti_fit {
     tutti_event event; /* first, so that an event's address is the fit's */
     tutti_model *model;
     TUTTI_VEC(tutti_callback *) callbacks; /* owned */
     tutti_logs logs;
-    int done;            /* epochs of the whole training, also before it was resumed */
-    int64_t samples;     /* examples of the same */
-    int64_t resumed;     /* the step that it was resumed at; 0: it was not */
-    bool goes_on;        /* it continues a training that was cut off, or was asked to */
-    tutti_logs last;     /* of the last epoch */
-    int64_t batch;       /* rows of the data's batches, over all replicas; 0: not known */
-    tutti_dataset *data; /* to train on; NULL: of an evaluation */
-    bool logs_read;      /* for the batch at hand */
-    bool validates;      /* there is validation data */
+    int done;             /* epochs of the whole training, also before it was resumed */
+    int64_t samples;      /* examples of the same */
+    int64_t resumed;      /* the step that it was resumed at; 0: it was not */
+    bool goes_on;         /* it continues a training that was cut off, or was asked to */
+    tutti_logs last;      /* of the last epoch */
+    int64_t batch;        /* rows of the data's batches, over all replicas; 0: not known */
+    tutti_dataset *data;  /* to train on; NULL: of an evaluation */
+    bool logs_read;       /* for the batch at hand */
+    bool validates;       /* there is validation data */
+    bool infinite;        /* the loss is, since some step of this epoch, */
+    tutti_odd_number odd; /* whose examples of this process were looked at */
     int64_t epoch_started, waited_before;
     bool accounts; /* somebody is shown what a spread training will take, and what it took */
     tutti_forecast *forecast;  /* worked out before the first step */

@@ -209,6 +209,30 @@ TUTTI_TEST(training_goes_on_to_the_same_bits)
     }
 }
 
+/* A training that is over runs no step that would make the running means. */
+TUTTI_TEST(running_means_of_a_finished_training_can_be_swapped_in)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_dataset *data = make_dataset(job);
+    tutti_model *m = make_model(job), *again = make_model(job);
+    tutti_optimizer optimizer = tutti_adam(.learning_rate = 0.01, .ema_decay = 0.9);
+    tutti_loss loss = tutti_sparse_cross_entropy(.from_logits = true);
+    tutti_compile(m, .optimizer = optimizer, .loss = loss);
+    tutti_compile(again, .optimizer = optimizer, .loss = loss);
+    tutti_fit(m, data, .epochs = 2, .quiet = true);
+    CHECK_OK(tutti_save_checkpoint(m, path_of("means")));
+    CHECK_OK(tutti_restore_checkpoint(again, path_of("means")));
+    tutti_fit(again, data, .epochs = 2, .quiet = true);
+    CHECK_INT(tutti_model_steps(again), tutti_model_steps(m));
+    CHECK_OK(tutti_swap_averages(m));
+    CHECK_OK(tutti_swap_averages(again));
+    check_same_weights(m, again);
+    CHECK_OK(tutti_swap_averages(again)); /* back, and on */
+    tutti_fit(again, data, .epochs = 3, .quiet = true);
+    CHECK_OK(tutti_job_check(job));
+    CHECK_INT(tutti_close(job), 0);
+}
+
 TUTTI_TEST(a_checkpoint_in_pieces_is_found_and_gone_on_from)
 {
     tutti_job *job = tutti_open(NULL, NULL);

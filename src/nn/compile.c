@@ -71,6 +71,7 @@ static tutti_status add_goals(tutti_model *model, const tutti_compile_options *o
                    : tutti_fail(TUTTI_INVALID, "the model needs a loss, one that exists");
     for (size_t i = 0; i < model->outputs.count; i++)
         TUTTI_TRY(add_goal(model, model->outputs.data[i].name, &options->loss, 1));
+    model->trainer->same_for_all = model->outputs.count == 0;
     return model->outputs.count > 0 ? TUTTI_OK : add_goal(model, NULL, &options->loss, 1);
 }
 
@@ -109,6 +110,17 @@ static tutti_status track_metric(tutti_model *model, const char *output, tutti_m
     return tutti__track(model, name, index, &metric);
 }
 
+/* The metric of every output that the model has by now. */
+static tutti_status track_everywhere(tutti_model *model, tutti_metric metric)
+{
+    size_t count = model->outputs.count > 1 ? model->outputs.count : 1;
+    for (size_t i = 0; i < count; i++) {
+        TUTTI_TRY(track_metric(model, count > 1 ? model->outputs.data[i].name : NULL, metric));
+        model->trainer->tracked.data[model->trainer->tracked.count - 1].of_every = true;
+    }
+    return TUTTI_OK;
+}
+
 /* "accuracy, department:auc": names with an output before a colon, or of every output. */
 static tutti_status track_named(tutti_model *model, const char *text)
 {
@@ -128,13 +140,7 @@ static tutti_status track_named(tutti_model *model, const char *text)
         tutti_metric metric = tutti_metric_named(colon ? colon + 1 : entry, NULL);
         if (!metric.def)
             return tutti__metric_missing(colon ? colon + 1 : entry);
-        size_t outputs = !colon && model->outputs.count > 1 ? model->outputs.count : 1;
-        for (size_t i = 0; i < outputs; i++)
-            TUTTI_TRY(track_metric(model,
-                                   colon         ? entry
-                                   : outputs > 1 ? model->outputs.data[i].name
-                                                 : NULL,
-                                   metric));
+        TUTTI_TRY(colon ? track_metric(model, entry, metric) : track_everywhere(model, metric));
     }
     return TUTTI_OK;
 }
@@ -160,6 +166,28 @@ static tutti_status compile(tutti_model *model, const tutti_compile_options *opt
         TUTTI_TRY(track_metric(model, entry->output, entry->metric));
     }
     return TUTTI_OK;
+}
+
+tutti_status tutti__goals_of_outputs(tutti_model *model)
+{
+    tutti_trainer *trainer = model->trainer;
+    if (!trainer || !trainer->same_for_all)
+        return TUTTI_OK;
+    trainer->same_for_all = false;
+    for (size_t i = 1; i < model->outputs.count; i++)
+        TUTTI_TRY(add_goal(model, model->outputs.data[i].name, &trainer->goals.data[0].loss, 1));
+    if (model->outputs.count == 1)
+        return TUTTI_OK;
+    tutti_tracked *first = trainer->tracked.data; /* again, by the names of several outputs */
+    size_t count = trainer->tracked.count;
+    memset(&trainer->tracked, 0, sizeof trainer->tracked);
+    tutti_status status = track_losses(model);
+    for (size_t i = 0; status == TUTTI_OK && i < count; i++)
+        if (first[i].metric.def)
+            status = first[i].of_every ? track_everywhere(model, first[i].metric)
+                                       : track_metric(model, NULL, first[i].metric);
+    tutti__vec_free((void **)&first);
+    return status;
 }
 
 static tutti_status limit_memory(tutti_model *model, int64_t bytes)
@@ -244,8 +272,12 @@ tutti_status tutti_swap_averages(tutti_model *model)
 {
     TUTTI_TRY(tutti__need_trainer(model));
     tutti_sym swap = TUTTI_NO_SYM;
-    if (model->built && !model->trainer->swap.node)
+    if (model->built && !model->trainer->swap.node) {
+        tutti__optimizer_expect_ema(model->graph, &model->trainer->optimizer,
+                                    tutti__engine_state(model->engine));
+        TUTTI_TRY(tutti__model_fail(model, tutti__model_initialize(model)));
         model->trainer->swap = tutti__optimizer_swap_ema(model->graph, &model->trainer->optimizer);
+    }
     swap = model->trainer->swap;
     if (!swap.node)
         return tutti__model_fail(

@@ -1,6 +1,10 @@
 /* diverge.c: a loss that is no number ends a job of several processes, which all see it after the
  * same step, and they tell each other whose examples were none either. They look at the first
- * steps, then at some: reading the loss waits for the step. */
+ * steps, then at some: reading the loss waits for the step.
+ *
+ * An infinite loss ends nothing, as log 0 is one; but one that infinite examples gave makes the
+ * weights no numbers, and the loss of a later step with them. So examples are looked at when the
+ * loss becomes infinite, and what was found is told when it is no number. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,11 +13,6 @@
 #include "nn/spread.h"
 
 enum { EVERY = 16 };
-
-/* Where a process's examples hold something that is no number; component -1: nowhere. */
-typedef struct odd_number {
-    int64_t component, row;
-} odd_number;
 
 static bool is_odd(const tutti_tensor *tensor, int64_t *ret_row)
 {
@@ -30,11 +29,12 @@ static bool is_odd(const tutti_tensor *tensor, int64_t *ret_row)
     return false;
 }
 
-static tutti_status find_odd(const tutti_model *model, const tutti_element *element,
-                             odd_number *ret)
+static tutti_status find_odd(const tutti_fit *fit, const tutti_element *element,
+                             tutti_odd_number *ret)
 {
+    const tutti_model *model = fit->model;
     tutti_rows rows;
-    *ret = (odd_number){-1, 0};
+    *ret = (tutti_odd_number){-1, 0, fit->event.step};
     if (!element)
         return TUTTI_OK;
     TUTTI_TRY(tutti__rows_take(model, element->rows, element->count, element->tensors, &rows));
@@ -45,7 +45,7 @@ static tutti_status find_odd(const tutti_model *model, const tutti_element *elem
     return TUTTI_OK;
 }
 
-static tutti_status verdict(int64_t step, int workers, const odd_number *all)
+static tutti_status verdict(int64_t step, int workers, const tutti_odd_number *all)
 {
     for (int r = 0; r < workers; r++)
         if (all[r].component >= 0)
@@ -53,7 +53,7 @@ static tutti_status verdict(int64_t step, int workers, const odd_number *all)
                               "step %lld: the loss is no number: rank %d's examples are not all "
                               "finite (component %lld, row %lld of its rows); look at its data, or "
                               "leave such examples out with tutti_filter",
-                              (long long)step, r, (long long)all[r].component,
+                              (long long)all[r].step, r, (long long)all[r].component,
                               (long long)all[r].row);
     return tutti_fail(TUTTI_INVALID,
                       "step %lld: the loss is no number, though no rank's examples are the cause "
@@ -70,17 +70,24 @@ tutti_status tutti__fit_look_for_nan(tutti_fit *fit, const tutti_element *elemen
     if (!tutti__model_shares(model) || model->trainer->stop || model->trainer->gathered > 0 ||
         (element && fit->event.step > EVERY && fit->event.step % EVERY != 0))
         return TUTTI_OK;
-    bool is_nan;
-    TUTTI_TRY(tutti__track_is_nan(fit->model, &is_nan));
-    if (!is_nan)
+    double loss;
+    tutti_odd_number mine;
+    TUTTI_TRY(tutti__track_loss(model, &loss));
+    bool first = !isfinite(loss) && !fit->infinite;
+    fit->infinite = !isfinite(loss);
+    if (first)
+        TUTTI_TRY(find_odd(fit, element, &fit->odd));
+    if (!isnan(loss))
         return TUTTI_OK;
+    TUTTI_TRY(find_odd(fit, element, &mine));
+    if (fit->odd.component >= 0)
+        mine = fit->odd;
     int workers = tutti_strategy_workers(strategy);
-    odd_number mine, *all = calloc((size_t)workers, sizeof *all);
+    tutti_odd_number *all = calloc((size_t)workers, sizeof *all);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to ask %d processes", workers);
-    tutti_status status = find_odd(model, element, &mine);
-    if (status == TUTTI_OK)
-        status = tutti_comm_all_gather(strategy->team->world, &mine, all, 2, TUTTI_I64, NULL);
+    tutti_status status =
+        tutti_comm_all_gather(strategy->team->world, &mine, all, 3, TUTTI_I64, NULL);
     if (status == TUTTI_OK)
         status = verdict(fit->event.step, workers, all);
     free(all);

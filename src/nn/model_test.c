@@ -201,6 +201,65 @@ TUTTI_TEST(a_subclassed_model_is_a_function_over_layers)
     close_job(job);
 }
 
+static void call_two_outputs(tutti_model_call *call)
+{
+    twins *self = call->self;
+    call->outputs[0] = tutti_call(self->one, call->inputs[0]);
+    call->outputs[1] = tutti_call(self->two, call->inputs[0]);
+    call->output_count = 2;
+}
+
+enum { PAIR_NUMBERS = 8 };
+
+/* Compiled before anybody knows how many outputs it has, or after: what is shown, how many numbers
+ * that is, and a weight of the second output. */
+static void train_two_outputs(bool built_first, double ret_numbers[PAIR_NUMBERS])
+{
+    static const char *const names[PAIR_NUMBERS - 2] = {
+        "loss", "output_loss", "output_1_loss", "output_mae", "output_1_mae", "output_mse"};
+    static const tutti_model_kind kind = {
+        .struct_size = sizeof(tutti_model_kind), .name = "pair", .call = call_two_outputs};
+    tutti_job *job = open_job();
+    twins self = {tutti_dense(8), tutti_dense(1), 0};
+    tutti_model *m = tutti_subclass(job, &kind, &self);
+    if (built_first)
+        CHECK_OK(tutti_build(m, TUTTI_F32, 8));
+    tutti_compile(m, .optimizer = tutti_sgd(0.1), .loss = tutti_mse(), .metrics = "mae",
+                  .metric_list = TUTTI_METRICS({NULL, tutti_metric_named("mse", NULL)}));
+    tutti_tensor *x, *y, *t[3], *value;
+    tutti_logs logs;
+    make_data(64, 8, &x, &y);
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){64}, &t[2]));
+    for (int i = 0; i < 64; i++)
+        tutti_tensor_set(t[2], i, 0.1 * (i % 7));
+    t[0] = t[1] = x;
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(tutti_train_on_batch(m, 3, t, &logs));
+    CHECK_INT(tutti_weight_count(m), 4);
+    tutti_weight_info info;
+    CHECK_OK(tutti_weight_at(m, 2, &info));
+    CHECK_OK(tutti_get_weight(m, info.name, &value));
+    for (int i = 0; i < PAIR_NUMBERS - 2; i++)
+        ret_numbers[i] = tutti_logs_get(&logs, names[i]);
+    ret_numbers[PAIR_NUMBERS - 2] = logs.count;
+    ret_numbers[PAIR_NUMBERS - 1] = tutti_tensor_get(value, 0);
+    tutti_tensor_release(value);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    tutti_tensor_release(t[2]);
+    close_job(job);
+}
+
+TUTTI_TEST(outputs_that_a_build_shows_have_losses_and_metrics_as_if_known_before)
+{
+    double early[PAIR_NUMBERS], late[PAIR_NUMBERS];
+    train_two_outputs(true, early);
+    train_two_outputs(false, late);
+    CHECK(early[0] > 0);
+    for (int i = 0; i < PAIR_NUMBERS; i++)
+        CHECK_NEAR(late[i], early[i], 1e-6);
+}
+
 TUTTI_TEST(a_model_can_be_a_layer_of_another)
 {
     tutti_job *job = open_job();

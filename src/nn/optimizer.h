@@ -83,6 +83,11 @@ tutti_sym tutti__optimizer_ema(const tutti_update *update, tutti_sym moved);
  * slot "gradient" as well. */
 bool tutti__optimizer_keeps_gradients(void);
 tutti_sym tutti__optimizer_keep(const tutti_update *update);
+/* Makes the running means whose values wait in the state: a checkpoint's, where no step has made
+ * them yet. */
+struct tutti_state;
+void tutti__optimizer_expect_ema(tutti_graph *graph, const tutti_optimizer *optimizer,
+                                 struct tutti_state *state);
 /* A target that swaps every trainable variable of the graph with its running mean, where it has one
  * under this optimizer: run it before evaluating and again after. TUTTI_NO_SYM when none has. */
 tutti_sym tutti__optimizer_swap_ema(tutti_graph *graph, const tutti_optimizer *optimizer);

@@ -4,6 +4,7 @@
 
 #include "nn/optimizer.h"
 #include "ops/build.h"
+#include "state/state.h"
 
 tutti_sym tutti__optimizer_ema(const tutti_update *update, tutti_sym moved)
 {
@@ -14,10 +15,34 @@ tutti_sym tutti__optimizer_ema(const tutti_update *update, tutti_sym moved)
                             inputs, 1, &decay);
 }
 
+static void name_mean(char ret_name[700], const tutti_optimizer *optimizer, tutti_sym variable)
+{
+    snprintf(ret_name, 700, "%s/%s/ema", variable.node->name, optimizer->name);
+}
+
+void tutti__optimizer_expect_ema(tutti_graph *graph, const tutti_optimizer *optimizer,
+                                 tutti_state *state)
+{
+    int count = tutti_trainable_variables(graph, 0, NULL);
+    tutti_sym *variables = calloc((size_t)count + 1, sizeof *variables);
+    if (!variables)
+        tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for %d running means", count);
+    else
+        tutti_trainable_variables(graph, count, variables);
+    for (int i = 0; variables && i < count; i++) {
+        char name[700];
+        name_mean(name, optimizer, variables[i]);
+        tutti_update update = {.variable = variables[i], .optimizer = optimizer};
+        if (!tutti_graph_find(graph, name) && tutti__state_expected(state, name))
+            tutti__optimizer_slot(&update, "ema", 0);
+    }
+    free(variables);
+}
+
 static tutti_sym mean_of(tutti_graph *graph, const tutti_optimizer *optimizer, tutti_sym variable)
 {
     char full[700];
-    snprintf(full, sizeof full, "%s/%s/ema", variable.node->name, optimizer->name);
+    name_mean(full, optimizer, variable);
     tutti_node *node = tutti_graph_find(graph, full);
     return node ? (tutti_sym){.node = node, .generation = variable.generation} : TUTTI_NO_SYM;
 }

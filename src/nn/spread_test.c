@@ -275,9 +275,9 @@ TUTTI_TEST(one_process_that_stops_ends_the_training_of_all_after_the_same_step)
                         &(stopping){.batch = 10, .step = -1, .epoch = 0, .ends = 5});
 }
 
-/* The second process's rows hold no number, early or late in the epoch, or the first step is so
- * large that none is left. */
-typedef enum cause { EARLY, LATE, LARGE_STEP } cause;
+/* The second process's rows hold no number, early or late in the epoch, or an infinite target, of
+ * which the loss is no number a step later; or the first step is so large that none is left. */
+typedef enum cause { EARLY, LATE, INFINITE, LARGE_STEP } cause;
 
 static tutti_status diverge(tutti_strategy *strategy, void *context)
 {
@@ -288,7 +288,9 @@ static tutti_status diverge(tutti_strategy *strategy, void *context)
     TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){40, 1}, &y));
     for (int64_t i = 0; i < 40 * WIDTH; i++)
         tutti_tensor_set(x, i, cos((double)i));
-    if (why != LARGE_STEP) /* third batch, second process, row 2; or the last of 20 batches */
+    if (why == INFINITE)
+        tutti_tensor_set(y, 27, INFINITY);
+    else if (why != LARGE_STEP) /* third batch, second process, row 2; or the last of 20 batches */
         tutti_tensor_set(x, (why == EARLY ? 27 : 39) * WIDTH + 2, NAN);
     TUTTI_WITH_STRATEGY(strategy)
     {
@@ -304,6 +306,8 @@ static tutti_status diverge(tutti_strategy *strategy, void *context)
     const char *said = tutti_error_message();
     static const char *const texts[] = {
         [EARLY] = "rank 1's examples are not all finite (component 0, row 2",
+        [INFINITE] =
+            "step 3: the loss is no number: rank 1's examples are not all finite (component 1",
         [LATE] = "step 20: the loss is no number",
         [LARGE_STEP] = "the cause in this step: training has diverged"};
     bool told = strstr(said, texts[why]) != NULL;

@@ -133,16 +133,16 @@ tutti_status tutti__track_read(tutti_model *model, bool training, bool val, tutt
     return TUTTI_OK;
 }
 
-tutti_status tutti__track_is_nan(const tutti_model *model, bool *ret)
+tutti_status tutti__track_loss(const tutti_model *model, double *ret)
 {
-    *ret = false;
+    *ret = 0;
     for (size_t i = 0; i < model->trainer->tracked.count; i++) {
         const tutti_tracked *item = &model->trainer->tracked.data[i];
         tutti_tensor *sum;
         if (strcmp(item->name, "loss") != 0 || !item->sums[0][0].node)
             continue;
         TUTTI_TRY(tutti_session_get(model->session, item->sums[0][0], &sum));
-        *ret = isnan(tutti_tensor_get(sum, 0));
+        *ret = tutti_tensor_get(sum, 0);
         tutti_tensor_release(sum);
     }
     return TUTTI_OK;

@@ -25,6 +25,7 @@ typedef struct tutti_tracked {
     char *val_name;      /* "val_accuracy" */
     tutti_metric metric; /* def NULL: a loss, kept as sum and weight */
     int output;
+    bool of_every; /* output: named without one */
     int sum_count;
     tutti_sym sums[2][TUTTI_METRIC_SUMS]; /* of the training form, of the test form */
 } tutti_tracked;
@@ -44,6 +45,7 @@ enum { TUTTI_FORMS = 4 }; /* training, test; each without and with weights */
 struct tutti_trainer {
     tutti_optimizer optimizer;
     TUTTI_VEC(tutti_goal) goals;
+    bool same_for_all; /* one loss is every output's, of which the model has not told how many */
     TUTTI_VEC(tutti_tracked) tracked;
     bool reset_later[2]; /* the training's sums, the test's: a checkpoint may hold values of sums
                             that no form has yet */
@@ -72,6 +74,11 @@ struct tutti_trainer {
     tutti_sym rate_variable; /* found on first use */
     tutti_sym swap;          /* of weights and running means; made on first use */
 };
+
+/* ---- compile.c ---- */
+/* Once the outputs of a subclassed model are known: losses and metrics of all are those that
+ * tutti_compile was given for the first. */
+tutti_status tutti__goals_of_outputs(tutti_model *model);
 
 /* ---- widen.c ---- */
 /* The types that a form is fed: those it has, widened where these tensors are of other shapes.
@@ -105,8 +112,8 @@ tutti_status tutti__track_reset(tutti_model *model, bool training);
 /* Reads every sum and adds the values to the logs; names of the test form begin with val_ if asked.
  */
 tutti_status tutti__track_read(tutti_model *model, bool training, bool val, tutti_logs *logs);
-/* Whether the sum of the losses of this epoch of training is no number. */
-tutti_status tutti__track_is_nan(const tutti_model *model, bool *ret);
+/* The sum of the losses of this epoch of training; 0 before its first step. */
+tutti_status tutti__track_loss(const tutti_model *model, double *ret);
 
 /* ---- batch.c ---- */
 /* The components of an element in the order that forms are fed: inputs, targets, weights. Borrowed.

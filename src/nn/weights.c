@@ -6,6 +6,7 @@
 #include "exec/share.h"
 #include "nn/model.h"
 #include "nn/spread.h"
+#include "nn/trainer.h"
 #include "ops/build.h"
 #include "ops/state/state.h"
 #include "tutti/layers.h"
@@ -95,6 +96,7 @@ static tutti_status build(tutti_model *model, int count, const tutti_type *types
     TUTTI_TRY(tutti__model_build_inference(model));
     model->built = true;
     model->weight_end = model->graph->nodes.count;
+    TUTTI_TRY(tutti__goals_of_outputs(model));
     return tutti__model_initialize(model);
 }
 

@@ -10,6 +10,8 @@
  *
  * An operator that can do both (element by element, or moving elements) goes with the largest of
  * its inputs, one of 32 bits or rounded from such a one, if somebody wants its value in 32 bits.
+ * In deterministic mode all its inputs of 16 bits have to be such.
+ *
  * Values are nearer to what 32 bits give than the graph asks for, never further away; the explicit
  * rounding of somebody who asks for 32 bits again stays.
  *
@@ -114,6 +116,31 @@ static bool is_wanted_wide(const widening *w, const tutti_node *node, bool casts
     return false;
 }
 
+/* What a node may be for the sake of this input. */
+static wideness after(const widening *w, const tutti_node *input)
+{
+    if (is_rounding(input))
+        return MAY;
+    wideness before = w->wide[input->id];
+    return before == MUST ? FOLLOWS : before;
+}
+
+/* For the sake of all inputs of 16 bits: which one is the largest depends on the rows that a
+ * replica has, and so would the bits. */
+static wideness after_all(const widening *w, const tutti_node *node)
+{
+    wideness most = NARROW;
+    for (int i = 0; i < node->input_count; i++) {
+        if (!is_narrow(tutti__edge_type(node->inputs[i])))
+            continue;
+        wideness one = after(w, node->inputs[i].node);
+        if (one == NARROW && tutti__constant_of(node->inputs[i]) == NULL)
+            return NARROW;
+        most = one > most ? one : most;
+    }
+    return most;
+}
+
 /* What node n is before anybody is asked who wants it. */
 static wideness wideness_of(const widening *w, const tutti_node *node)
 {
@@ -124,10 +151,7 @@ static wideness wideness_of(const widening *w, const tutti_node *node)
     const tutti_node *input = is_either(node) ? main_input(node) : NULL;
     if (input == NULL)
         return NARROW;
-    if (is_rounding(input))
-        return MAY;
-    wideness before = w->wide[input->id];
-    return before == MUST ? FOLLOWS : before;
+    return w->rewrite.context->deterministic ? after_all(w, node) : after(w, input);
 }
 
 /* Fills in `wide`: down the graph those that must be or may be, up the graph not those that nobody

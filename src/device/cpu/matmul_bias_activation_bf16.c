@@ -5,13 +5,16 @@
 #include "device/cpu/gemm/tile.h"
 #include "device/cpu/matmul_dense.h"
 
+/* Not in deterministic mode: the product is not rounded before the bias is added, and whether a row
+ * is taken for a bias may depend on the rows that a replica has. */
 static int score(const tutti_kernel_query *query)
 {
     const tutti_gemm_tile *tile = tutti__gemm_bf16_tile();
     tutti_dense layer;
     bool here = tile != NULL && strcmp(TUTTI_ISA_TEXT, tile->isa) == 0;
     bool bf16 = query->node.outputs[0].dtype == TUTTI_BF16;
-    return here && bf16 && tutti__dense_take(&query->node, &layer) ? 120 : 0;
+    return here && bf16 && !query->deterministic && tutti__dense_take(&query->node, &layer) ? 120
+                                                                                            : 0;
 }
 
 static size_t workspace(const tutti_kernel_query *query)

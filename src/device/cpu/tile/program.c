@@ -211,12 +211,13 @@ static bool is_compared(const compiler *c, int v)
 }
 
 /* Results of a smaller type than is computed in are rounded to it: in a chain of f32, those of 16
- * bits where a cast asks for it, where they are compared and, by the store, where they leave. */
+ * bits where a cast asks for it, where they are compared and, by the store, where they leave; in
+ * deterministic mode all of them. */
 static void add_rounding(compiler *c, int v)
 {
     tutti_dtype dtype = value_at(c, v)->type.dtype;
     tutti_place place = c->states[v].place;
-    if (c->type == TUTTI_F32 && !is_cast(value_at(c, v)) && !is_compared(c, v))
+    if (c->type == TUTTI_F32 && !c->deterministic && !is_cast(value_at(c, v)) && !is_compared(c, v))
         return;
     if (dtype != c->type && tutti_dtype_is_float(dtype) && c->states[v].total < 0)
         tutti__tile_add_step(c, (tutti_tile_step){.loop = type_loop(c, "round", dtype),
@@ -345,7 +346,10 @@ static tutti_tile_program *allocate(tutti_body *body)
 
 static tutti_status compile(const tutti_kernel_query *query, tutti_tile_program *program)
 {
-    compiler c = {.program = program, .body = program->body, .type = computed_type(program->body)};
+    compiler c = {.program = program,
+                  .body = program->body,
+                  .type = computed_type(program->body),
+                  .deterministic = query->deterministic};
     program->element = tutti_dtype_size(c.type);
     program->chain = tutti__chain();
     program->threads = query->threads;
