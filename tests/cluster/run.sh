@@ -510,6 +510,8 @@ test_output_and_environment() {
     has out "^\[1\] 1/2 1 tcp blue$"
     has out "no end" 2
     has out.err "^\[1\] complaint$"
+    timeout 20 "$tutti" run -n 1 printf 'a\000b\nc\n' > out 2>&1 # bytes, whatever they are
+    printf '[0] a\000b\n[0] c\n' | cmp -s - out || fail "a line with a NUL byte is not whole"
     timeout 20 "$tutti" run -n 1 ./nothing-here > out 2>&1
     code $? 127
     has out "cannot start './nothing-here'"
