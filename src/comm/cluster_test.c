@@ -249,6 +249,41 @@ TUTTI_TEST(comm_cluster_hierarchies_of_ranks_that_machines_have_in_turn)
     in_turn = false;
 }
 
+/* By an algorithm that the part, which is on one machine, does not have. */
+static tutti_status part_of_a_hierarchy(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_comm *part;
+    float one = 1, all = 1;
+    EXPECT(tutti_comm_hosts(comm) == 2);
+    TUTTI_TRY(tutti_comm_split(comm, tutti_comm_rank(comm) % 2, 0, &part));
+    EXPECT(tutti_comm_hosts(part) == 1 && tutti_comm_size(part) == RANKS / 2);
+    TUTTI_TRY(tutti_comm_all_reduce(part, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL));
+    EXPECT(one == RANKS / 2);
+    EXPECT(tutti_comm_all_reduce(part, &one, &one, 1, TUTTI_F32, TUTTI_SUM,
+                                 TUTTI_CALL(.algorithm = "hierarchical")) == TUTTI_INVALID);
+    TUTTI_TRY(tutti_comm_close(part));
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &all, &all, 1, TUTTI_F32, TUTTI_SUM, NULL));
+    EXPECT(all == RANKS);
+    return TUTTI_OK;
+}
+
+static tutti_status no_hierarchy(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float one = 1;
+    EXPECT(tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL) == TUTTI_INVALID);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_a_part_need_not_do_what_its_whole_was_opened_with)
+{
+    in_turn = true;
+    run_cluster(TUTTI_COMM_OPTIONS(.all_reduce = "hierarchical"), part_of_a_hierarchy, NULL, -1);
+    in_turn = false;
+    run_cluster(TUTTI_COMM_OPTIONS(.all_reduce = "hierarchical"), no_hierarchy, NULL, -1);
+}
+
 TUTTI_TEST(comm_cluster_a_killed_rank_is_everybodys_verdict)
 {
     int signal_number = SIGKILL;

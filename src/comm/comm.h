@@ -30,6 +30,7 @@ struct tutti_comm {
     tutti_comm *within, *between;
     tutti_comm_cost cost;
     tutti_spec spec;
+    bool inherited; /* `spec` is the parent's: where it is not possible here, cost decides */
     const tutti_coll *chosen[TUTTI_OPERATION_COUNT][65]; /* by cost, for each power of two */
     double timeout;
     uint64_t sequence; /* of collectives; equal on all ranks */

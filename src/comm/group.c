@@ -250,6 +250,7 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
             part->cost = comm->cost;
             part->cost.hosts = hosts;
             part->spec = comm->spec;
+            part->inherited = true;
             status = tutti__comm_settle(part, &options);
         }
     }
