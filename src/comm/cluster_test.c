@@ -291,6 +291,29 @@ TUTTI_TEST(comm_cluster_a_killed_rank_is_everybodys_verdict)
     run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), lose_rank_2, &signal_number, 2);
 }
 
+/* And closes at once, which must not be taken for the cause. */
+static tutti_status rank_2_aborts(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[1000] = {0};
+    TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, 1000, TUTTI_F32, TUTTI_SUM, NULL));
+    if (tutti_comm_rank(comm) == 2) {
+        tutti_comm_abort(comm, "loss is NaN");
+        return TUTTI_OK;
+    }
+    tutti_status status = tutti_comm_all_reduce(comm, x, x, 1000, TUTTI_F32, TUTTI_SUM, NULL);
+    if (status != TUTTI_CANCELLED || !strstr(tutti_error_message(), "rank 2 aborted: loss is NaN"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_an_abort_is_everybodys_verdict)
+{
+    run_cluster(NULL, rank_2_aborts, NULL, -1);
+    for (int i = 0; i < 5; i++)
+        run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), rank_2_aborts, NULL, -1);
+}
+
 TUTTI_TEST(comm_cluster_a_stopped_rank_is_everybodys_verdict)
 {
     int signal_number = SIGSTOP;

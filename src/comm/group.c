@@ -318,9 +318,10 @@ void tutti_comm_abort(tutti_comm *comm, const char *why)
     if (!comm)
         return;
     char text[600];
-    snprintf(text, sizeof text, "rank %d aborted: %s", comm->rank, why ? why : "no reason given");
+    why = why ? why : "no reason given";
+    snprintf(text, sizeof text, "rank %d aborted: %s", comm->fabric->rank, why);
     if (comm->fabric->membership)
-        tutti__membership_suspect(comm->fabric->membership, comm->fabric->rank, text);
+        tutti__membership_abort(comm->fabric->membership, why);
     (void)tutti__fabric_break(comm->fabric, TUTTI_CANCELLED, text);
 }
 
