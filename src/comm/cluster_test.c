@@ -155,6 +155,29 @@ static tutti_status lose_rank_2(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+/* Ranks 0 and 1 wait for rank 3, which waits for rank 2, and closes when that is dead. */
+static tutti_status lose_rank_2_in_messages(tutti_comm *comm, void *context)
+{
+    bool asynchronous = *(const bool *)context;
+    int rank = tutti_comm_rank(comm);
+    char x[100];
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    if (rank == 2) {
+        usleep(100000); /* until the others wait */
+        kill(getpid(), SIGKILL);
+    }
+    tutti_request *request = NULL;
+    tutti_status status =
+        tutti_comm_recv(comm, rank == 3 ? 2 : 3, 5, x, sizeof x,
+                        TUTTI_CALL(.request = asynchronous ? &request : NULL, .timeout = 10));
+    if (asynchronous && status == TUTTI_OK)
+        status = tutti_comm_wait(request);
+    if (status != TUTTI_CLOSED || !strstr(tutti_error_message(), "rank 2 (host") ||
+        !strstr(tutti_error_message(), "is gone"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
 static tutti_status reduce_and_gather(tutti_comm *comm)
 {
     int rank = tutti_comm_rank(comm);
@@ -289,6 +312,14 @@ TUTTI_TEST(comm_cluster_a_killed_rank_is_everybodys_verdict)
     int signal_number = SIGKILL;
     run_cluster(NULL, lose_rank_2, &signal_number, 2);
     run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), lose_rank_2, &signal_number, 2);
+}
+
+TUTTI_TEST(comm_cluster_messages_to_a_killed_rank_end_with_the_verdict)
+{
+    bool asynchronous[] = {false, true};
+    for (int i = 0; i < 4; i++)
+        run_cluster(TUTTI_COMM_OPTIONS(.engine = i < 2 ? "tcp" : NULL), lose_rank_2_in_messages,
+                    &asynchronous[i % 2], 2);
 }
 
 /* And closes at once, which must not be taken for the cause. */
