@@ -740,6 +740,18 @@ test_under_mpirun() {
     has out "left" 3
 }
 
+# A rank that exits with its group open does not wait for the others, who wait for it.
+test_exit_under_mpirun() {
+    [ -e "$build/src/comm/mpi/tutti_mpi.so" ] || { skip "without OpenMPI's module"; return; }
+    local at
+    at=$(now)
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        TUTTI_MODULES=$build/src/comm/mpi timeout -k 1 30 mpirun.openmpi -n 3 \
+        "$rank_program" --engine mpi reduce 1 exit 7 loop > out 2>&1
+    has out "reduced by" 3
+    under 15 "$(since "$at" "$(now)")"
+}
+
 test_under_torchrun() {
     local torchrun=${TORCHRUN:-$(command -v torchrun)}
     [ -n "$torchrun" ] || { skip "there is no torchrun (TORCHRUN=path)"; return; }
