@@ -172,6 +172,38 @@ TUTTI_TEST(comm_split_of_several_groups_at_once)
     on_every_engine(3, split_at_once, NULL);
 }
 
+/* Groups of all sizes come and go, several at a time, and none of them closes at once on all ranks:
+ * what they share must suffice for more than fit into the segment together. */
+static tutti_status split_and_close(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { TIMES = 250, OPEN = 4 };
+    int rank = tutti_comm_rank(comm);
+    tutti_comm *open[OPEN] = {0};
+    for (int i = 0; i < TIMES; i++) {
+        tutti_comm **at = &open[i % OPEN];
+        TUTTI_TRY(tutti_comm_close(*at));
+        TUTTI_TRY(tutti_comm_split(comm, i % 3 ? 0 : rank % 2, i % 2 ? -rank : 0, at));
+        for (int k = 0; k < OPEN && open[k]; k++) {
+            int64_t sum = 1 + k;
+            TUTTI_TRY(tutti_comm_all_reduce(open[k], &sum, &sum, 1, TUTTI_I64, TUTTI_SUM,
+                                            TUTTI_CALL(.algorithm = "direct")));
+            EXPECT(sum == (1 + k) * tutti_comm_size(open[k]));
+        }
+    }
+    for (int k = 0; k < OPEN; k++)
+        TUTTI_TRY(tutti_comm_close(open[k]));
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    EXPECT(comm->fabric->segment->header->piece_count == 1);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_split_gives_shared_memory_back)
+{
+    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "local"), split_and_close, NULL);
+    tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "shm"), split_and_close, NULL);
+}
+
 static tutti_status split_too_often(tutti_comm *comm, void *context)
 {
     (void)context;

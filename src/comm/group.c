@@ -117,7 +117,7 @@ static tutti_status settle_area(tutti_comm *comm)
                           .tag = 0x80000000u,
                           .deadline_ns = tutti__comm_deadline(comm, NULL)};
     if (comm->rank == 0)
-        offset = tutti__segment_take(fabric->segment, tutti__area_bytes(comm->size));
+        offset = tutti__area_take(fabric, comm->size);
     TUTTI_TRY(tutti__coll_find("tree")->on[TUTTI_BROADCAST].run(&c));
     atomic_store(&comm->bytes_sent, 0);
     int *places = offset ? places_of(comm) : NULL;
