@@ -347,6 +347,27 @@ test_no_orphans_when_the_launcher_is_killed() {
     rm -f processes
 }
 
+# What has left its rank's process group ends with the job too, and what it has started.
+test_no_daemons_after_the_job() {
+    local daemon="setsid sh -c 'sleep 61 & echo \$\$ \$! >> $folder/processes; wait' &"
+    local launcher process left=0
+    rm -f processes
+    timeout 20 "$tutti" run -n 2 sh -c "$daemon sleep 0.5; exit 3" > out 2>&1
+    code $? 3
+    has processes " " 2
+    "$tutti" run -n 1 sh -c "$daemon wait" > out 2>&1 &
+    launcher=$!
+    await processes " " 3
+    kill -9 $launcher
+    wait $launcher 2> /dev/null
+    sleep 0.5
+    for process in $(cat processes); do
+        [ ! -d "/proc/$process" ] || grep -q 'State:.Z' "/proc/$process/status" || left=$((left + 1))
+    done
+    [ $left -eq 0 ] || fail "$left processes are left"
+    rm -f processes
+}
+
 test_interrupt_reaches_everyone() {
     timeout 20 "$tutti" run -n 3 sh -c 'trap "echo stopped; exit 5" INT; echo ready; while :; do sleep 0.05; done' > out 2>&1 &
     local launcher=$!
