@@ -153,11 +153,46 @@ static tutti_status number_ranks(tutti_cluster *cluster)
     return TUTTI_OK;
 }
 
+/* A job of several that is described by half. The index of a Job says nothing by itself: many are
+ * no jobs of ours. */
+static tutti_status refuse_half(void)
+{
+    const char *size = getenv("TUTTI_SIZE"), *rank = getenv("TUTTI_RANK");
+    bool several = size != NULL && strtol(size, NULL, 10) > 1;
+    bool sized = tutti__environment_has("TUTTI_SIZE");
+    bool ranked = tutti__environment_has("TUTTI_RANK");
+    bool indexed = tutti__environment_has("JOB_COMPLETION_INDEX");
+    if (indexed && several && !ranked)
+        return tutti_fail(TUTTI_INVALID,
+                          "JOB_COMPLETION_INDEX and TUTTI_SIZE=%.20s are set, but TUTTI_SERVICE is "
+                          "not; set it to the name of the Job's headless service, or unset "
+                          "TUTTI_SIZE",
+                          size);
+    if (indexed && !sized && tutti__environment_has("TUTTI_SERVICE"))
+        return tutti_fail(TUTTI_INVALID,
+                          "JOB_COMPLETION_INDEX and TUTTI_SERVICE are set, but TUTTI_SIZE is not; "
+                          "set it to the number of pods (completions), or unset TUTTI_SERVICE");
+    if (several && !ranked)
+        return tutti_fail(
+            TUTTI_INVALID,
+            "TUTTI_SIZE=%.20s is set, but TUTTI_RANK is not; set it to this process's "
+            "number, from 0, and TUTTI_MEETING to the host:port of rank 0, or start "
+            "with tutti run",
+            size);
+    if (ranked && !sized && (strtol(rank, NULL, 10) > 0 || tutti__environment_has("TUTTI_MEETING")))
+        return tutti_fail(TUTTI_INVALID,
+                          "TUTTI_RANK=%.20s is set, but TUTTI_SIZE is not; set it to the number of "
+                          "ranks, or start with tutti run",
+                          rank);
+    return TUTTI_OK;
+}
+
 /* This process alone, unless somebody meant to start several and forgot where they meet: each would
  * train by itself. */
 static tutti_status resolve_alone(tutti_cluster *cluster)
 {
     const char *size = getenv("WORLD_SIZE");
+    TUTTI_TRY(refuse_half());
     if (tutti__environment_has("RANK") && size != NULL && strtol(size, NULL, 10) > 1)
         return tutti_fail(TUTTI_INVALID,
                           "RANK and WORLD_SIZE=%.20s are set, but MASTER_ADDR is not; set it to "

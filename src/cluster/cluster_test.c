@@ -21,6 +21,7 @@ static void forget(void)
                                         "SLURM_PROCID",
                                         "SLURM_STEP_NUM_TASKS",
                                         "JOB_COMPLETION_INDEX",
+                                        "TUTTI_SERVICE",
                                         "TUTTI_SECRET",
                                         "TUTTI_SECRET_FILE"};
     for (size_t i = 0; i < TUTTI_COUNT(names); i++)
@@ -263,6 +264,44 @@ TUTTI_TEST(cluster_from_the_launcher)
     tutti_cluster_free(c);
     setenv("TUTTI_RANK", "4", 1);
     refused(TUTTI_INVALID, "from 0 to 3");
+}
+
+static void alone(void)
+{
+    tutti_cluster *c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "single");
+    CHECK_INT(tutti_cluster_size(c), 1);
+    tutti_cluster_free(c);
+}
+
+/* Each process would train by itself. */
+TUTTI_TEST(cluster_that_is_described_by_half_is_refused)
+{
+    forget();
+    setenv("JOB_COMPLETION_INDEX", "1", 1);
+    alone(); /* an indexed Job of something else */
+    setenv("TUTTI_SIZE", "1", 1);
+    alone();
+    setenv("TUTTI_SIZE", "4", 1);
+    refused(TUTTI_INVALID, "TUTTI_SERVICE is not; set it");
+    unsetenv("TUTTI_SIZE");
+    setenv("TUTTI_SERVICE", "n", 1);
+    refused(TUTTI_INVALID, "TUTTI_SIZE is not; set it to the number of pods");
+    forget();
+    setenv("TUTTI_SIZE", "2", 1);
+    setenv("TUTTI_MEETING", "h:1", 1);
+    refused(TUTTI_INVALID, "TUTTI_RANK is not; set it");
+    unsetenv("TUTTI_SIZE");
+    alone(); /* where, but not that there are others */
+    setenv("TUTTI_RANK", "0", 1);
+    refused(TUTTI_INVALID, "TUTTI_SIZE is not; set it to the number of ranks");
+    unsetenv("TUTTI_MEETING");
+    alone();
+    setenv("TUTTI_RANK", "1", 1);
+    refused(TUTTI_INVALID, "TUTTI_SIZE is not; set it to the number of ranks");
+    forget();
+    setenv("TUTTI_SIZE", "1", 1);
+    alone();
 }
 
 /* ---- host lists and tasks ---- */

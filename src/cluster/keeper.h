@@ -59,6 +59,7 @@ struct tutti_keeper {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* phase, links, callers, exchange; monotonic clock */
     bool stop;
+    bool aborted; /* by this rank: the others should have heard of it before it goes */
     tutti_roster roster;
     TUTTI_VEC(tutti_link *) links;
     TUTTI_VEC(tutti_caller) callers;

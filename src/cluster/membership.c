@@ -26,7 +26,8 @@ tutti_status tutti__membership_fail(const tutti_membership *membership)
     tutti__membership_verdict(membership, &verdict);
     if (verdict.why == TUTTI_FAILURE_SILENT)
         return tutti_fail(TUTTI_DEADLINE, "%s", verdict.text);
-    return tutti_fail(TUTTI_CLOSED, "%s", verdict.text);
+    return tutti_fail(verdict.why == TUTTI_FAILURE_ABORTED ? TUTTI_CANCELLED : TUTTI_CLOSED, "%s",
+                      verdict.text);
 }
 
 void tutti__membership_suspect(tutti_membership *membership, int rank, const char *why)
@@ -37,6 +38,17 @@ void tutti__membership_suspect(tutti_membership *membership, int rank, const cha
     pthread_mutex_lock(&keeper->lock);
     tutti__roster_suspect(&keeper->roster, tutti__now_ns(), rank, TUTTI_FAILURE_SUSPECTED, 0,
                           reason);
+    pthread_mutex_unlock(&keeper->lock);
+    tutti__keeper_wake(keeper);
+}
+
+void tutti__membership_abort(tutti_membership *membership, const char *why)
+{
+    tutti_keeper *keeper = membership->keeper;
+    pthread_mutex_lock(&keeper->lock);
+    keeper->aborted = true;
+    tutti__roster_suspect(&keeper->roster, tutti__now_ns(), membership->rank, TUTTI_FAILURE_ABORTED,
+                          0, why);
     pthread_mutex_unlock(&keeper->lock);
     tutti__keeper_wake(keeper);
 }
@@ -208,6 +220,17 @@ void tutti__membership_describe(const tutti_membership *membership, char *ret_te
 
 /* ---- the end ---- */
 
+/* A rank that has aborted stays, for a second at most, until its reason has become the verdict. */
+static void await_own_verdict(tutti_keeper *keeper)
+{
+    int64_t until = tutti__now_ns() + 1000000000;
+    pthread_mutex_lock(&keeper->lock);
+    while (keeper->aborted && keeper->running && !tutti__roster_over(&keeper->roster) &&
+           tutti__keeper_wait(keeper, until))
+        ;
+    pthread_mutex_unlock(&keeper->lock);
+}
+
 /* What rank 0 has said must arrive: a socket that is closed with unread bytes throws it away. So it
  * waits, for half a second at most, until the others have ended their links. */
 static void linger(tutti_keeper *keeper)
@@ -230,6 +253,7 @@ void tutti__membership_abandon(tutti_membership *membership)
 {
     if (membership == NULL)
         return;
+    await_own_verdict(membership->keeper);
     linger(membership->keeper);
     tutti__keeper_free(membership->keeper);
 }

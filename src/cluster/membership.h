@@ -38,6 +38,7 @@ typedef enum tutti_failure {
     TUTTI_FAILURE_SILENT,    /* nothing heard for `detail` milliseconds */
     TUTTI_FAILURE_SUSPECTED, /* another rank gave it up, for the reason in the text */
     TUTTI_FAILURE_LAUNCHER,  /* the launcher is gone; rank is -1 */
+    TUTTI_FAILURE_ABORTED,   /* it ended the job itself, for the reason in the text */
     TUTTI_FAILURE_COUNT,
 } tutti_failure;
 
@@ -94,11 +95,14 @@ int tutti__membership_fd(const tutti_membership *membership);
  * failed. */
 void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict *ret_verdict);
 /* Records the verdict's text as the thread's error: `return tutti__membership_fail(m)`.
- * TUTTI_CLOSED; TUTTI_DEADLINE for silence. */
+ * TUTTI_CLOSED; TUTTI_DEADLINE for silence; TUTTI_CANCELLED where a rank aborted. */
 tutti_status tutti__membership_fail(const tutti_membership *membership);
 /* Says that `rank` cannot be reached or misbehaves, in words ("connection reset while sending").
  * Rank 0 decides within a second: the failure flag goes up on every rank. */
 void tutti__membership_suspect(tutti_membership *membership, int rank, const char *why);
+/* This rank ends the job: the verdict of all is `why`, whatever its process does then, and its
+ * status TUTTI_CANCELLED. */
+void tutti__membership_abort(tutti_membership *membership, const char *why);
 /* Waits until a verdict is there, for callers that saw a symptom first: after a channel closed, the
  * reason is usually some milliseconds away. False when the deadline came first. */
 bool tutti__membership_await_verdict(tutti_membership *membership, int64_t deadline_ns);

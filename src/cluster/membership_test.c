@@ -18,9 +18,10 @@ typedef struct seat {
     pthread_t thread;
     int rank, port;
     bool deserts; /* abandons instead of leaving */
+    bool aborts;  /* before that */
     tutti_status joined, exchanged, streamed, ended;
     tutti_verdict verdict;
-    char banner[300];
+    char banner[300], message[500];
 } seat;
 
 static int64_t soon(void)
@@ -88,22 +89,26 @@ static void *sit(void *context)
     s->streamed = stream(m);
     if (s->streamed == TUTTI_OK)
         s->streamed = swap(m); /* all have come so far */
+    if (s->aborts)
+        tutti__membership_abort(m, "loss is NaN");
     if (s->deserts)
         tutti__membership_abandon(m);
     else {
         tutti__membership_note(m, "barrier", 7, true);
         s->ended = tutti__membership_leave(m, soon());
+        snprintf(s->message, sizeof s->message, "%s", tutti_error_message());
     }
     tutti_cluster_free(cluster);
     return NULL;
 }
 
-static void run_job(seat seats[RANKS], int deserter)
+static void run_job(seat seats[RANKS], int deserter, bool aborts)
 {
     static int jobs;
     int port = 21000 + (int)(getpid() * 16 + jobs++ * RANKS) % 8000;
     for (int r = 0; r < RANKS; r++) {
-        seats[r] = (seat){.rank = r, .port = port, .deserts = r == deserter};
+        seats[r] = (seat){
+            .rank = r, .port = port, .deserts = r == deserter, .aborts = aborts && r == deserter};
         CHECK_INT(pthread_create(&seats[r].thread, NULL, sit, &seats[r]), 0);
     }
     for (int r = 0; r < RANKS; r++)
@@ -113,7 +118,7 @@ static void run_job(seat seats[RANKS], int deserter)
 TUTTI_TEST(membership_joins_exchanges_streams_and_leaves)
 {
     seat seats[RANKS];
-    run_job(seats, -1);
+    run_job(seats, -1, false);
     for (int r = 0; r < RANKS; r++) {
         CHECK_INT(seats[r].joined, TUTTI_OK);
         CHECK_INT(seats[r].exchanged, TUTTI_OK);
@@ -126,11 +131,27 @@ TUTTI_TEST(membership_joins_exchanges_streams_and_leaves)
 TUTTI_TEST(membership_sees_a_rank_that_goes_without_leaving)
 {
     seat seats[RANKS];
-    run_job(seats, 2);
+    run_job(seats, 2, false);
     for (int r = 0; r < RANKS; r++) {
         CHECK_INT(seats[r].streamed, TUTTI_OK);
         if (r != 2)
             CHECK_INT(seats[r].ended, TUTTI_CLOSED);
+    }
+}
+
+/* The reason arrives, though who gave it goes at once; rank 0, which must be asked, as well. */
+TUTTI_TEST(membership_hears_why_a_rank_has_aborted)
+{
+    for (int aborting = 0; aborting <= 2; aborting += 2) {
+        char start[64];
+        seat seats[RANKS];
+        snprintf(start, sizeof start, "rank %d aborted: loss is NaN (host ", aborting);
+        run_job(seats, aborting, true);
+        for (int r = 0; r < RANKS; r++)
+            if (r != aborting) {
+                CHECK_INT(seats[r].ended, TUTTI_CANCELLED);
+                CHECK_CONTAINS(seats[r].message, start);
+            }
     }
 }
 

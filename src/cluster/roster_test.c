@@ -2,6 +2,7 @@
  * replays one seed. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/testing_roster.h"
 
@@ -13,8 +14,12 @@ static void check_culprit(const simulation *sim, const node *n)
         HOLDS((int64_t)culprit == (int64_t)(sim->other));
     else if (sim->fault == FAULT_HALF_OPEN || sim->fault == FAULT_RESET)
         HOLDS(culprit == link || culprit == 0);
-    else if (n->rank != sim->victim)
+    else if (n->rank != sim->victim || sim->fault == FAULT_ABORT)
         HOLDS((int64_t)culprit == (int64_t)(sim->victim));
+    bool told = sim->fault == FAULT_ABORT && !(sim->victim == 0 && sim->nodes[0].dead);
+    if (told)
+        HOLDS(n->roster.verdict.why == TUTTI_FAILURE_ABORTED &&
+              strcmp(n->roster.verdict.reason, "loss is NaN") == 0);
     if (sim->fault == FAULT_KILL && sim->supervised)
         HOLDS((int64_t)n->roster.verdict.why == (int64_t)(TUTTI_FAILURE_SIGNAL));
 }
@@ -25,6 +30,7 @@ static void check_end(const simulation *sim)
         [FAULT_KILL] = SECOND,
         [FAULT_RESET] = SECOND,
         [FAULT_SUSPECT] = SECOND,
+        [FAULT_ABORT] = SECOND,
     };
     int64_t limit = limits[sim->fault] > 0 ? limits[sim->fault] : SILENCE + 2 * SECOND;
     for (int r = 0; r < sim->size; r++) {
@@ -73,4 +79,8 @@ TUTTI_TEST(verdict_says_of_a_rank_what_is_known)
     v.pid = 42;
     tutti__verdict_write(&v, 2, 0);
     CHECK_CONTAINS(v.text, "rank 1 (host a, process 42) was ended by signal 9");
+    v.why = TUTTI_FAILURE_ABORTED;
+    snprintf(v.reason, sizeof v.reason, "loss is NaN");
+    tutti__verdict_write(&v, 2, 0);
+    CHECK_CONTAINS(v.text, "rank 1 aborted: loss is NaN (host a, process 42); ");
 }

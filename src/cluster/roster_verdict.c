@@ -9,12 +9,13 @@
 
 enum { MILLISECOND = 1000000 };
 
-/* A launcher's word is worth more than a closed connection, and that more than hearsay. */
+/* A launcher's word is worth more than a closed connection, and that more than hearsay. What a rank
+ * itself says of its end is the cause of all that is seen of it afterwards. */
 static int strength(tutti_failure why)
 {
     static const int strengths[TUTTI_FAILURE_COUNT] = {
         [TUTTI_FAILURE_SUSPECTED] = 1, [TUTTI_FAILURE_SILENT] = 2, [TUTTI_FAILURE_CLOSED] = 3,
-        [TUTTI_FAILURE_EXIT] = 4,      [TUTTI_FAILURE_SIGNAL] = 5,
+        [TUTTI_FAILURE_EXIT] = 4,      [TUTTI_FAILURE_SIGNAL] = 5, [TUTTI_FAILURE_ABORTED] = 6,
     };
     return strengths[why];
 }
@@ -101,7 +102,13 @@ void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const 
         tutti__roster_accuse(roster, now_ns, rank, TUTTI_FAILURE_CLOSED, 0, reason);
 }
 
-/* The launcher's word first, then who was accused first. */
+/* Nobody dies by a signal, or aborts, because another exits; some exit because another does. */
+static bool is_cause(const tutti_roster_member *member)
+{
+    return member->why == TUTTI_FAILURE_SIGNAL || member->why == TUTTI_FAILURE_ABORTED;
+}
+
+/* Causes first, then who was accused first. */
 static int choose(const tutti_roster *roster)
 {
     int best = -1;
@@ -110,10 +117,9 @@ static int choose(const tutti_roster *roster)
         if (member->accusation == 0)
             continue;
         const tutti_roster_member *leader = best < 0 ? NULL : &roster->members[best];
-        bool signal = member->why == TUTTI_FAILURE_SIGNAL;
-        bool leads = leader != NULL && leader->why == TUTTI_FAILURE_SIGNAL;
-        if (leader == NULL || (signal && !leads) ||
-            (signal == leads && member->accusation < leader->accusation))
+        bool cause = is_cause(member), leads = leader != NULL && is_cause(leader);
+        if (leader == NULL || (cause && !leads) ||
+            (cause == leads && member->accusation < leader->accusation))
             best = r;
     }
     return best;
@@ -128,6 +134,9 @@ static bool complete(const tutti_roster *roster)
             return false;
     }
     const tutti_roster_member *culprit = &roster->members[choose(roster)];
+    bool ended = culprit->why == TUTTI_FAILURE_SIGNAL || culprit->why == TUTTI_FAILURE_EXIT;
+    if (ended && culprit->linked)
+        return false; /* its own last word may be on the way */
     return !roster->options.supervised || culprit->why != TUTTI_FAILURE_CLOSED;
 }
 

@@ -221,6 +221,13 @@ static void break_something(simulation *sim)
             tutti__roster_suspect(&victim->roster, clock_of(victim), sim->other,
                                   TUTTI_FAILURE_SUSPECTED, 0, "connection reset");
         break;
+    case FAULT_ABORT:
+        if (!ended(victim))
+            tutti__roster_suspect(&victim->roster, clock_of(victim), sim->victim,
+                                  TUTTI_FAILURE_ABORTED, 0, "loss is NaN");
+        if (draw(sim, 2))
+            kill_node(sim, victim);
+        break;
     default:
         sim->broken = false;
     }

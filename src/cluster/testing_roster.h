@@ -29,6 +29,7 @@ typedef enum fault {
     FAULT_LEAP,      /* a clock leaps forward */
     FAULT_LOSS,      /* a moment without a network: what was sent comes later */
     FAULT_SUSPECT,   /* a rank gives another up */
+    FAULT_ABORT,     /* a rank ends the job, and perhaps its process with it */
     FAULT_COUNT,
 } fault;
 

@@ -55,9 +55,8 @@ static void write_ranks(const tutti_verdict *v, int size, bool arrived, tutti_te
 
 /* Of a rank that ended before the writer had met all others nothing is known here: it may never
  * have joined, or rank 0's word that all have is still on its way. */
-static void write_who(const tutti_verdict *v, tutti_text *text)
+static void write_place(const tutti_verdict *v, tutti_text *text)
 {
-    tutti__text_add(text, "rank %d", v->rank);
     if (v->host[0] && v->pid > 0)
         tutti__text_add(text, " (host %s, process %lld)", v->host, (long long)v->pid);
     else if (v->host[0])
@@ -72,8 +71,12 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
     if (verdict->rank < 0)
         tutti__text_add(&text, "the launcher is gone%s%s", verdict->reason[0] ? ": " : "",
                         verdict->reason);
-    else {
-        write_who(verdict, &text);
+    else if (verdict->why == TUTTI_FAILURE_ABORTED) { /* as ranks of its own machine say it */
+        tutti__text_add(&text, "rank %d aborted: %s", verdict->rank, verdict->reason);
+        write_place(verdict, &text);
+    } else {
+        tutti__text_add(&text, "rank %d", verdict->rank);
+        write_place(verdict, &text);
         write_cause(verdict, &text);
     }
     if (verdict->operation[0] != '\0') {

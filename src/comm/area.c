@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/guests.h"
 #include "base/pause.h"
@@ -18,9 +19,29 @@ static size_t slots_bytes(int size)
     return (size_t)size * 2 * sizeof(tutti_slot);
 }
 
-size_t tutti__area_bytes(int size)
+/* Behind the slots, in a line of its own. */
+typedef struct counters {
+    _Atomic uint64_t claimed; /* with the phase that it counts for */
+    atomic_int users;         /* ranks that have not closed it */
+} counters;
+_Static_assert(sizeof(counters) <= TUTTI_LINE, "the counters of an area are one line");
+
+static counters *counters_at(char *base, int size)
 {
-    return slots_bytes(size) + TUTTI_LINE + (size_t)size * 4 * TUTTI_STAGE_BYTES;
+    return (counters *)(void *)(base + slots_bytes(size));
+}
+
+/* Another group may have had the memory: what slots and counters say must be of no phase. */
+uint64_t tutti__area_take(tutti_fabric *fabric, int size)
+{
+    tutti_segment *segment = fabric->segment;
+    size_t known = slots_bytes(size) + TUTTI_LINE;
+    uint64_t offset = tutti__segment_take(segment, known + (size_t)size * 4 * TUTTI_STAGE_BYTES);
+    if (offset == 0)
+        return 0;
+    memset(segment->base + offset, 0, known);
+    atomic_store(&counters_at(segment->base + offset, size)->users, size);
+    return offset;
 }
 
 tutti_status tutti__area_open(tutti_fabric *fabric, int rank, int size, int *places,
@@ -49,6 +70,8 @@ void tutti__area_close(tutti_area *area)
 {
     if (!area)
         return;
+    if (atomic_fetch_sub(&counters_at(area->base, area->size)->users, 1) == 1)
+        tutti__segment_give_back(area->segment, (uint64_t)(area->base - area->segment->base));
     free(area->places);
     free(area->inputs);
     free(area->outputs);
@@ -191,7 +214,7 @@ char *tutti__area_result(const tutti_area *area, int rank, uint64_t phase)
 /* The counter holds the phase it counts for, so that nobody has to set it back. */
 int64_t tutti__area_claim(tutti_area *area, int64_t count)
 {
-    _Atomic uint64_t *counter = (_Atomic uint64_t *)(void *)(area->base + slots_bytes(area->size));
+    _Atomic uint64_t *counter = &counters_at(area->base, area->size)->claimed;
     uint64_t phase = area->phase & UINT32_MAX;
     uint64_t now = atomic_load_explicit(counter, memory_order_relaxed);
     for (;;) {

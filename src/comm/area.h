@@ -35,11 +35,13 @@ typedef struct tutti_area {
     void **outputs;      /* [size] */
 } tutti_area;
 
-size_t tutti__area_bytes(int size);
-/* `offset` is of zeroed memory in the fabric's segment, the same on all ranks of the group. */
+/* One rank takes the memory in the fabric's segment: an offset, or 0 when that is full. */
+uint64_t tutti__area_take(tutti_fabric *fabric, int size);
+/* `offset` is what one rank has taken, the same on all ranks of the group. */
 tutti_status tutti__area_open(tutti_fabric *fabric, int rank, int size, int *places,
                               uint64_t offset, tutti_area **ret_area);
-void tutti__area_close(tutti_area *area); /* NULL is fine */
+/* The last rank to close it gives the memory back; where one dies it stays taken. NULL is fine. */
+void tutti__area_close(tutti_area *area);
 
 static inline tutti_slot *tutti__area_slot(const tutti_area *area, int rank)
 {

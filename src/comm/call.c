@@ -25,24 +25,31 @@ static bool found_dead(tutti_fabric *fabric)
     return tutti__fabric_check(fabric) != TUTTI_OK;
 }
 
+tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
+{
+    tutti_membership *members = fabric->membership;
+    if (members && !atomic_load(&fabric->broken)) {
+        tutti_error seen;
+        tutti__error_capture(status, &seen);
+        if (tutti__membership_await_verdict(members, tutti__now_ns() + 700000000))
+            return tutti__membership_fail(members);
+        return tutti__error_restore(&seen);
+    }
+    if (fabric->family)
+        (void)found_dead(fabric);
+    return atomic_load(&fabric->broken) ? tutti__error_restore(&fabric->error) : status;
+}
+
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
     char why[1024], cause[800];
     tutti_fabric *fabric = c->comm->fabric;
-    tutti_membership *members = fabric->membership;
-    bool symptom = status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE;
-    snprintf(cause, sizeof cause, "%s", tutti_error_message());
-    /* A connection that ended is a symptom; who died and why is known a moment later. */
-    if (members && symptom && !atomic_load(&fabric->broken) &&
-        tutti__membership_await_verdict(members, tutti__now_ns() + 700000000)) {
-        status = tutti__membership_fail(members);
-        snprintf(cause, sizeof cause, "%s", tutti_error_message());
-    } else if (fabric->family && symptom) {
-        (void)found_dead(fabric);
-    }
+    if (status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE)
+        status = tutti__comm_cause(fabric, status);
     if (atomic_load(&fabric->broken))
         return tutti__error_restore(&fabric->error);
+    snprintf(cause, sizeof cause, "%s", tutti_error_message());
     snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
              tutti_dtype_name(c->dtype), c->size, cause);

@@ -62,15 +62,39 @@ static int parts_for(const tutti_collective *c, const tutti_coll *by)
     return tutti__coll_parts((double)c->count * (double)c->element, c->size);
 }
 
-/* By a list of sizes. */
-static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
-                                const tutti_coll **ret_by)
+static int range_of(const tutti_collective *c, const tutti_spec *spec)
 {
     int i = 0;
     while (spec->range[i].limit < tutti__coll_bytes(c))
         i++;
+    return i;
+}
+
+static bool has_levels(const tutti_collective *c, const tutti_spec *spec, int range)
+{
+    return spec->range[range].between[0] && c->comm->within;
+}
+
+/* A group made by splitting has its parent's list, as far as that is possible in it: the rest goes
+ * by cost. */
+static bool has_spec(const tutti_collective *c)
+{
+    const tutti_spec *spec = &c->comm->spec;
+    if (c->operation != TUTTI_ALL_REDUCE || spec->count == 0)
+        return false;
+    int i = range_of(c, spec);
+    return !c->comm->inherited ||
+           suits(c,
+                 tutti__coll_find(has_levels(c, spec, i) ? "hierarchical" : spec->range[i].within));
+}
+
+/* By a list of sizes. */
+static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
+                                const tutti_coll **ret_by)
+{
+    int i = range_of(c, spec);
     const char *name = spec->range[i].within;
-    if (spec->range[i].between[0] && c->comm->within) {
+    if (has_levels(c, spec, i)) {
         c->inside = name;
         c->between = spec->range[i].between;
         name = "hierarchical";
@@ -97,7 +121,7 @@ tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call
         *ret_by = tutti__coll_find("compressed");
     else if (c->shards)
         *ret_by = tutti__coll_find("fixed");
-    else if (c->operation == TUTTI_ALL_REDUCE && c->comm->spec.count)
+    else if (has_spec(c))
         return run_by_spec(c, &c->comm->spec, ret_by);
     else
         *ret_by = tutti__coll_choose(c);

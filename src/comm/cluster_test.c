@@ -155,6 +155,29 @@ static tutti_status lose_rank_2(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+/* Ranks 0 and 1 wait for rank 3, which waits for rank 2, and closes when that is dead. */
+static tutti_status lose_rank_2_in_messages(tutti_comm *comm, void *context)
+{
+    bool asynchronous = *(const bool *)context;
+    int rank = tutti_comm_rank(comm);
+    char x[100];
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    if (rank == 2) {
+        usleep(100000); /* until the others wait */
+        kill(getpid(), SIGKILL);
+    }
+    tutti_request *request = NULL;
+    tutti_status status =
+        tutti_comm_recv(comm, rank == 3 ? 2 : 3, 5, x, sizeof x,
+                        TUTTI_CALL(.request = asynchronous ? &request : NULL, .timeout = 10));
+    if (asynchronous && status == TUTTI_OK)
+        status = tutti_comm_wait(request);
+    if (status != TUTTI_CLOSED || !strstr(tutti_error_message(), "rank 2 (host") ||
+        !strstr(tutti_error_message(), "is gone"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
 static tutti_status reduce_and_gather(tutti_comm *comm)
 {
     int rank = tutti_comm_rank(comm);
@@ -249,11 +272,77 @@ TUTTI_TEST(comm_cluster_hierarchies_of_ranks_that_machines_have_in_turn)
     in_turn = false;
 }
 
+/* By an algorithm that the part, which is on one machine, does not have. */
+static tutti_status part_of_a_hierarchy(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_comm *part;
+    float one = 1, all = 1;
+    EXPECT(tutti_comm_hosts(comm) == 2);
+    TUTTI_TRY(tutti_comm_split(comm, tutti_comm_rank(comm) % 2, 0, &part));
+    EXPECT(tutti_comm_hosts(part) == 1 && tutti_comm_size(part) == RANKS / 2);
+    TUTTI_TRY(tutti_comm_all_reduce(part, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL));
+    EXPECT(one == RANKS / 2);
+    EXPECT(tutti_comm_all_reduce(part, &one, &one, 1, TUTTI_F32, TUTTI_SUM,
+                                 TUTTI_CALL(.algorithm = "hierarchical")) == TUTTI_INVALID);
+    TUTTI_TRY(tutti_comm_close(part));
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &all, &all, 1, TUTTI_F32, TUTTI_SUM, NULL));
+    EXPECT(all == RANKS);
+    return TUTTI_OK;
+}
+
+static tutti_status no_hierarchy(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float one = 1;
+    EXPECT(tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL) == TUTTI_INVALID);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_a_part_need_not_do_what_its_whole_was_opened_with)
+{
+    in_turn = true;
+    run_cluster(TUTTI_COMM_OPTIONS(.all_reduce = "hierarchical"), part_of_a_hierarchy, NULL, -1);
+    in_turn = false;
+    run_cluster(TUTTI_COMM_OPTIONS(.all_reduce = "hierarchical"), no_hierarchy, NULL, -1);
+}
+
 TUTTI_TEST(comm_cluster_a_killed_rank_is_everybodys_verdict)
 {
     int signal_number = SIGKILL;
     run_cluster(NULL, lose_rank_2, &signal_number, 2);
     run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), lose_rank_2, &signal_number, 2);
+}
+
+TUTTI_TEST(comm_cluster_messages_to_a_killed_rank_end_with_the_verdict)
+{
+    bool asynchronous[] = {false, true};
+    for (int i = 0; i < 4; i++)
+        run_cluster(TUTTI_COMM_OPTIONS(.engine = i < 2 ? "tcp" : NULL), lose_rank_2_in_messages,
+                    &asynchronous[i % 2], 2);
+}
+
+/* And closes at once, which must not be taken for the cause. */
+static tutti_status rank_2_aborts(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[1000] = {0};
+    TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, 1000, TUTTI_F32, TUTTI_SUM, NULL));
+    if (tutti_comm_rank(comm) == 2) {
+        tutti_comm_abort(comm, "loss is NaN");
+        return TUTTI_OK;
+    }
+    tutti_status status = tutti_comm_all_reduce(comm, x, x, 1000, TUTTI_F32, TUTTI_SUM, NULL);
+    if (status != TUTTI_CANCELLED || !strstr(tutti_error_message(), "rank 2 aborted: loss is NaN"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_an_abort_is_everybodys_verdict)
+{
+    run_cluster(NULL, rank_2_aborts, NULL, -1);
+    for (int i = 0; i < 5; i++)
+        run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), rank_2_aborts, NULL, -1);
 }
 
 TUTTI_TEST(comm_cluster_a_stopped_rank_is_everybodys_verdict)

@@ -30,6 +30,7 @@ struct tutti_comm {
     tutti_comm *within, *between;
     tutti_comm_cost cost;
     tutti_spec spec;
+    bool inherited; /* `spec` is the parent's: where it is not possible here, cost decides */
     const tutti_coll *chosen[TUTTI_OPERATION_COUNT][65]; /* by cost, for each power of two */
     double timeout;
     uint64_t sequence; /* of collectives; equal on all ranks */
@@ -55,6 +56,11 @@ tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options);
 tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_options *options,
                               tutti_comm **ret_comm);
 
+/* A connection that ended, or a rank that is late, is a symptom; who died and why is known a moment
+ * later. Returns the cause, where there is one, or `status` with the thread's present message. */
+tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status);
+/* Waits for a message of a user; a rank that is late has not failed for that. */
+tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, int64_t deadline_ns);
 /* Runs a collective on this thread: chooses the algorithm, waits, breaks the group on failure. */
 tutti_status tutti__collective_run(tutti_collective *collective, const tutti_comm_call *call);
 /* The part of it that chooses and runs. *ret_by is NULL while nothing was chosen. */

@@ -43,7 +43,6 @@ tutti_status tutti__fabric_create(int rank, int size, tutti_fabric **ret_fabric)
     fabric->machines = 1;
     fabric->kick = -1;
     atomic_store(&fabric->references, 1);
-    atomic_store(&fabric->contexts, 1);
     pthread_mutex_init(&fabric->lock, NULL);
     for (int i = 0; i < size; i++) {
         fabric->streams[i].sending.last = &fabric->streams[i].sending.first;

@@ -102,7 +102,7 @@ struct tutti_fabric {
     atomic_uint moved;            /* grows whenever bytes have moved */
     atomic_bool broken;           /* `error` holds why; set once, under `lock` */
     tutti_error error;
-    atomic_uint contexts; /* the next free context */
+    atomic_uint contexts; /* numbers that this rank has given to new groups */
     int cpus;             /* that ranks of this machine may use; 0: those of this process */
     bool crowded;         /* more ranks than CPUs on this machine */
     atomic_int strangers; /* waits that sleep at once, because others want the CPUs */

@@ -105,6 +105,124 @@ TUTTI_TEST(comm_split_into_groups)
     on_every_engine(5, split, NULL);
 }
 
+enum { SPLITTERS = 3, SPLITS = 60 };
+
+typedef struct splitter {
+    pthread_t thread;
+    tutti_comm *comm;
+    int number;
+    uint32_t contexts[SPLITS];
+    tutti_error error;
+} splitter;
+
+static tutti_status split_often(splitter *own)
+{
+    for (int i = 0; i < SPLITS; i++) {
+        tutti_comm *part;
+        int64_t sum = own->number + 1;
+        TUTTI_TRY(tutti_comm_split(own->comm, 0, 0, &part));
+        own->contexts[i] = part->context;
+        TUTTI_TRY(tutti_comm_all_reduce(part, &sum, &sum, 1, TUTTI_I64, TUTTI_SUM,
+                                        TUTTI_CALL(.algorithm = "ring", .timeout = 20)));
+        EXPECT(sum == (own->number + 1) * tutti_comm_size(part));
+        TUTTI_TRY(tutti_comm_close(part));
+    }
+    return TUTTI_OK;
+}
+
+static void *run_splitter(void *given)
+{
+    splitter *own = given;
+    tutti_status status = split_often(own);
+    if (status != TUTTI_OK) {
+        tutti__error_capture(status, &own->error);
+        tutti_comm_abort(own->comm, own->error.message);
+    }
+    return NULL;
+}
+
+/* The groups of one rank all have numbers of their own. */
+static tutti_status split_at_once(tutti_comm *comm, void *context)
+{
+    (void)context;
+    splitter each[SPLITTERS] = {0};
+    tutti_status status = TUTTI_OK;
+    for (int k = 0; k < SPLITTERS; k++) {
+        each[k].number = k;
+        TUTTI_TRY(tutti_comm_split(comm, 0, k % 2 ? -tutti_comm_rank(comm) : 0, &each[k].comm));
+    }
+    for (int k = 0; k < SPLITTERS; k++)
+        EXPECT(pthread_create(&each[k].thread, NULL, run_splitter, &each[k]) == 0);
+    for (int k = 0; k < SPLITTERS; k++)
+        pthread_join(each[k].thread, NULL);
+    for (int k = 0; k < SPLITTERS; k++) {
+        if (each[k].error.status && status == TUTTI_OK)
+            status = tutti__error_restore(&each[k].error);
+        (void)tutti_comm_close(each[k].comm);
+    }
+    TUTTI_TRY(status);
+    for (int i = 0; i < SPLITTERS * SPLITS; i++)
+        for (int j = 0; j < i; j++)
+            EXPECT(each[i / SPLITS].contexts[i % SPLITS] != each[j / SPLITS].contexts[j % SPLITS]);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_split_of_several_groups_at_once)
+{
+    on_every_engine(3, split_at_once, NULL);
+}
+
+/* Groups of all sizes come and go, several at a time, and none of them closes at once on all ranks:
+ * what they share must suffice for more than fit into the segment together. */
+static tutti_status split_and_close(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { TIMES = 250, OPEN = 4 };
+    int rank = tutti_comm_rank(comm);
+    tutti_comm *open[OPEN] = {0};
+    for (int i = 0; i < TIMES; i++) {
+        tutti_comm **at = &open[i % OPEN];
+        TUTTI_TRY(tutti_comm_close(*at));
+        TUTTI_TRY(tutti_comm_split(comm, i % 3 ? 0 : rank % 2, i % 2 ? -rank : 0, at));
+        for (int k = 0; k < OPEN && open[k]; k++) {
+            int64_t sum = 1 + k;
+            TUTTI_TRY(tutti_comm_all_reduce(open[k], &sum, &sum, 1, TUTTI_I64, TUTTI_SUM,
+                                            TUTTI_CALL(.algorithm = "direct")));
+            EXPECT(sum == (1 + k) * tutti_comm_size(open[k]));
+        }
+    }
+    for (int k = 0; k < OPEN; k++)
+        TUTTI_TRY(tutti_comm_close(open[k]));
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    EXPECT(comm->fabric->segment->header->piece_count == 1);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_split_gives_shared_memory_back)
+{
+    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "local"), split_and_close, NULL);
+    tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "shm"), split_and_close, NULL);
+}
+
+static tutti_status split_too_often(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_comm *part = NULL;
+    atomic_store(&comm->fabric->contexts, (1u << 30) / 2 - 2);
+    TUTTI_TRY(tutti_comm_split(comm, 0, 0, &part));
+    TUTTI_TRY(tutti_comm_close(part));
+    for (int i = 0; i < 2; i++) {
+        EXPECT(tutti_comm_split(comm, 0, 0, &part) == TUTTI_TOO_LARGE);
+        EXPECT(strstr(tutti_error_message(), "use them again") != NULL);
+    }
+    return tutti_comm_barrier(comm, NULL);
+}
+
+TUTTI_TEST(comm_split_says_when_groups_have_no_more_numbers)
+{
+    tutti__test_ranks(2, NULL, split_too_often, NULL);
+}
+
 /* One sum over 8 shards, for any number of ranks. */
 typedef struct shards {
     float sum[301];

@@ -9,7 +9,8 @@
 #include "base/world.h"
 #include "comm/comm.h"
 
-enum { FIRST_CONTEXT = 1 };
+/* Numbers of groups: 1 is the group of all ranks; the two highest bits are those of its levels. */
+enum { FIRST_CONTEXT = 2, CONTEXT_BITS = 30 };
 
 tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options)
 {
@@ -116,7 +117,7 @@ static tutti_status settle_area(tutti_comm *comm)
                           .tag = 0x80000000u,
                           .deadline_ns = tutti__comm_deadline(comm, NULL)};
     if (comm->rank == 0)
-        offset = tutti__segment_take(fabric->segment, tutti__area_bytes(comm->size));
+        offset = tutti__area_take(fabric, comm->size);
     TUTTI_TRY(tutti__coll_find("tree")->on[TUTTI_BROADCAST].run(&c));
     atomic_store(&comm->bytes_sent, 0);
     int *places = offset ? places_of(comm) : NULL;
@@ -188,11 +189,24 @@ tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *opti
     return TUTTI_OK;
 }
 
-/* color, key, rank, and the next context that this rank has free */
+/* color, key, rank, and of rank 0 the number of the new groups */
 typedef struct ballot {
     int32_t color, key, rank;
     uint32_t context;
 } ballot;
+
+/* A number that no rank has given to a group before, however many groups are split at once: it says
+ * who gives it, and how many he has given. 0 when there are no more. */
+static uint32_t new_context(tutti_fabric *fabric)
+{
+    uint64_t size = (uint64_t)fabric->size, limit = UINT64_C(1) << CONTEXT_BITS;
+    uint64_t context = FIRST_CONTEXT + (uint64_t)fabric->rank +
+                       (uint64_t)atomic_fetch_add(&fabric->contexts, 1) * size;
+    if (context < limit)
+        return (uint32_t)context;
+    atomic_fetch_sub(&fabric->contexts, 1); /* never around */
+    return 0;
+}
 
 static int by_key(const void *a, const void *b)
 {
@@ -206,7 +220,7 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
 {
     TUTTI_GIVEN(comm);
     tutti_fabric *fabric = comm->fabric;
-    ballot own = {color, key, comm->rank, atomic_load(&fabric->contexts)};
+    ballot own = {color, key, comm->rank, comm->rank == 0 ? new_context(fabric) : 0};
     ballot *all = calloc((size_t)comm->size, sizeof *all);
     int *members = malloc((size_t)comm->size * sizeof *members), size = 0, rank = 0;
     tutti_comm *part = NULL;
@@ -215,9 +229,12 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", comm->size);
     if (status == TUTTI_OK)
         status = tutti_comm_all_gather(comm, &own, all, sizeof own, TUTTI_U8, NULL);
-    uint32_t context = 0;
-    for (int i = 0; status == TUTTI_OK && i < comm->size; i++)
-        context = all[i].context > context ? all[i].context : context;
+    uint32_t context = status == TUTTI_OK ? all[0].context : 0;
+    if (status == TUTTI_OK && context == 0)
+        status = tutti_fail(TUTTI_TOO_LARGE,
+                            "rank %d has split %u times, more than groups of %d ranks have numbers "
+                            "for; keep groups and use them again",
+                            comm->members[0], atomic_load(&fabric->contexts), fabric->size);
     if (status == TUTTI_OK && color >= 0) {
         qsort(all, (size_t)comm->size, sizeof *all, by_key);
         for (int i = 0; i < comm->size; i++)
@@ -227,16 +244,16 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
             }
         tutti_comm_options options =
             tutti__comm_defaults(TUTTI_COMM_OPTIONS(.timeout = comm->timeout));
-        status = tutti__comm_create(fabric, size, members, rank, context + 1, &options, &part);
+        status = tutti__comm_create(fabric, size, members, rank, context, &options, &part);
         if (status == TUTTI_OK) {
             int hosts = part->cost.hosts;
             part->cost = comm->cost;
             part->cost.hosts = hosts;
             part->spec = comm->spec;
+            part->inherited = true;
             status = tutti__comm_settle(part, &options);
         }
     }
-    atomic_store(&fabric->contexts, context + 1);
     free(all);
     free(members);
     if (status != TUTTI_OK)
@@ -301,9 +318,10 @@ void tutti_comm_abort(tutti_comm *comm, const char *why)
     if (!comm)
         return;
     char text[600];
-    snprintf(text, sizeof text, "rank %d aborted: %s", comm->rank, why ? why : "no reason given");
+    why = why ? why : "no reason given";
+    snprintf(text, sizeof text, "rank %d aborted: %s", comm->fabric->rank, why);
     if (comm->fabric->membership)
-        tutti__membership_suspect(comm->fabric->membership, comm->fabric->rank, text);
+        tutti__membership_abort(comm->fabric->membership, why);
     (void)tutti__fabric_break(comm->fabric, TUTTI_CANCELLED, text);
 }
 

@@ -92,10 +92,8 @@ static tutti_status finish(tutti_request *request)
 
 static tutti_status wait_message(tutti_request *request)
 {
-    tutti_message *message = &request->message;
     tutti_worker *worker = request->comm->worker;
-    tutti_status status =
-        tutti__fabric_wait(request->comm->fabric, &message, 1, request->deadline_ns);
+    tutti_status status = tutti__comm_await(request->comm, &request->message, request->deadline_ns);
     if (status != TUTTI_OK)
         tutti__error_capture(status, &request->error);
     pthread_mutex_lock(&worker->lock);

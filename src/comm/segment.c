@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC UINT64_C(0x7475747469736d31)
+#include "base/world.h"
+
+#define MAGIC UINT64_C(0x7475747469736d32)
 enum {
     RINGS_BYTES = 64 << 20, /* all rings together, if that gives each enough */
     RING_LEAST = 8 << 10,
@@ -61,7 +64,6 @@ void tutti__segment_format(void *memory, size_t bytes, int size)
     header->rings = round_up(sizeof *header, TUTTI_LINE) + (uint64_t)size * sizeof(tutti_place);
     header->heap = heap_offset(size);
     header->end = bytes;
-    atomic_store(&header->heap_used, header->heap);
     header->magic = MAGIC;
 }
 
@@ -105,12 +107,56 @@ tutti_ring *tutti__segment_ring(const tutti_segment *segment, int from, int to)
     return (tutti_ring *)(void *)(segment->base + segment->header->rings + number * each);
 }
 
+/* False when somebody has it for longer than the few lines below take: he is stopped or dead, and
+ * the heap stays as it is. */
+static bool lock_heap(tutti_segment_header *header)
+{
+    int64_t until = tutti__now_ns() + 1000000000;
+    int none = 0;
+    while (!atomic_compare_exchange_weak(&header->heap_lock, &none, 1)) {
+        none = 0;
+        if (tutti__now_ns() > until)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+/* The first gap that is large enough. */
 uint64_t tutti__segment_take(tutti_segment *segment, size_t bytes)
 {
-    uint64_t size = round_up(bytes, 4096);
-    uint64_t limit = segment->header->heap + common_bytes(segment->size);
-    uint64_t offset = atomic_fetch_add(&segment->header->heap_used, size);
-    return offset + size <= limit ? offset : 0;
+    tutti_segment_header *header = segment->header;
+    uint64_t size = round_up(bytes, 4096), offset = header->heap;
+    uint64_t limit = header->heap + common_bytes(segment->size);
+    if (!lock_heap(header))
+        return 0;
+    tutti_common_piece *at = header->pieces, *end = at + header->piece_count;
+    for (; at < end && at->offset - offset < size; at++)
+        offset = at->offset + at->bytes;
+    if (header->piece_count == TUTTI_SEGMENT_PIECES || offset + size > limit) {
+        offset = 0;
+    } else {
+        memmove(at + 1, at, (size_t)(end - at) * sizeof *at);
+        *at = (tutti_common_piece){offset, size};
+        header->piece_count++;
+    }
+    atomic_store(&header->heap_lock, 0);
+    return offset;
+}
+
+void tutti__segment_give_back(tutti_segment *segment, uint64_t offset)
+{
+    tutti_segment_header *header = segment->header;
+    if (!lock_heap(header))
+        return;
+    tutti_common_piece *at = header->pieces, *end = at + header->piece_count;
+    while (at < end && at->offset != offset)
+        at++;
+    if (at < end) {
+        memmove(at, at + 1, (size_t)(end - at - 1) * sizeof *at);
+        header->piece_count--;
+    }
+    atomic_store(&header->heap_lock, 0);
 }
 
 static long futex(atomic_uint *word, int operation, unsigned value, const struct timespec *timeout)

@@ -31,12 +31,20 @@ typedef struct tutti_ring {
     _Alignas(TUTTI_LINE) char data[];
 } tutti_ring;
 
+enum { TUTTI_SEGMENT_PIECES = 1024 }; /* most areas at a time */
+
+typedef struct tutti_common_piece {
+    uint64_t offset, bytes;
+} tutti_common_piece;
+
 typedef struct tutti_segment_header {
     uint64_t magic;
     int32_t size;
     uint32_t ring_bytes;
     uint64_t rings, heap, end; /* offsets */
-    _Atomic uint64_t heap_used;
+    atomic_int heap_lock;      /* 1: a rank changes `pieces`, and has died if that lasts */
+    int32_t piece_count;
+    tutti_common_piece pieces[TUTTI_SEGMENT_PIECES]; /* that are taken, sorted by offset */
     atomic_int broken; /* 1: being written, 2: `status` and `why` are valid */
     int32_t status;
     char why[1024];
@@ -65,8 +73,10 @@ void tutti__segment_close(tutti_segment *segment); /* NULL is fine */
 
 tutti_place *tutti__segment_place(const tutti_segment *segment, int rank);
 tutti_ring *tutti__segment_ring(const tutti_segment *segment, int from, int to);
-/* Zeroed memory for all ranks, for good; 0 when the segment is full. */
+/* Memory for all ranks, zeroed unless it was used before; 0 when the segment is full. Any rank may
+ * give it back, once nobody uses it any more. */
 uint64_t tutti__segment_take(tutti_segment *segment, size_t bytes);
+void tutti__segment_give_back(tutti_segment *segment, uint64_t offset);
 
 /* After something was made visible. */
 void tutti__segment_wake(tutti_segment *segment, int rank);

@@ -2,6 +2,17 @@
 #include "base/given.h"
 #include "comm/comm.h"
 
+tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, int64_t deadline_ns)
+{
+    tutti_fabric *fabric = comm->fabric;
+    tutti_status status = tutti__fabric_wait(fabric, &message, 1, deadline_ns);
+    if (status == TUTTI_CLOSED || status == TUTTI_IO)
+        status = tutti__comm_cause(fabric, status);
+    if (status != TUTTI_OK && fabric->membership && tutti__membership_failed(fabric->membership))
+        status = tutti__fabric_check(fabric); /* what every later call returns */
+    return status;
+}
+
 static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, int64_t bytes,
                              bool outgoing, const tutti_comm_call *call)
 {
@@ -26,13 +37,11 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
         atomic_fetch_add(&comm->bytes_sent, bytes);
     if (call && call->request)
         return tutti__worker_message(comm, &message, call->timeout, call->request);
-    tutti_message *all = &message;
     if (outgoing)
         tutti__fabric_send(comm->fabric, &message);
     else
         tutti__fabric_recv(comm->fabric, &message);
-    tutti_status status =
-        tutti__fabric_wait(comm->fabric, &all, 1, tutti__comm_deadline(comm, call));
+    tutti_status status = tutti__comm_await(comm, &message, tutti__comm_deadline(comm, call));
     return status == TUTTI_OK ? status : tutti__error_prefix(status, "%s, tag %d", name, tag);
 }
 

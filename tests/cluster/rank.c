@@ -4,7 +4,8 @@
  *
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
  * N times, checked), seconds S (all-reduces for so long), file F (until it is there), slow S (the
- * same, and rank 1 is late), loop (the same until one fails), agree (rank 1 has another schedule).
+ * same, and rank 1 is late), loop (the same until one fails), agree (rank 1 has another schedule),
+ * exit C (rank 1 ends with that code, its group open).
  * Prints one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,10 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
         return reduce_for(comm, atof(value), NULL, 20000);
     if (strcmp(deed, "agree") == 0)
         return agree(comm);
+    if (strcmp(deed, "exit") == 0 && tutti_comm_rank(comm) == 1)
+        exit(atoi(value));
+    if (strcmp(deed, "exit") == 0)
+        return TUTTI_OK;
     return loop(comm);
 }
 
@@ -137,7 +142,8 @@ int main(int argc, char **argv)
     for (; at < argc && code == 0; at++) {
         const char *deed = argv[at], *value = argv[at + 1];
         bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
-                     strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0;
+                     strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0 ||
+                     strcmp(deed, "exit") == 0;
         at += takes;
         if ((status = act(comm, deed, value)) != TUTTI_OK)
             code = fail(deed, status, 3);

@@ -347,6 +347,27 @@ test_no_orphans_when_the_launcher_is_killed() {
     rm -f processes
 }
 
+# What has left its rank's process group ends with the job too, and what it has started.
+test_no_daemons_after_the_job() {
+    local daemon="setsid sh -c 'sleep 61 & echo \$\$ \$! >> $folder/processes; wait' &"
+    local launcher process left=0
+    rm -f processes
+    timeout 20 "$tutti" run -n 2 sh -c "$daemon sleep 0.5; exit 3" > out 2>&1
+    code $? 3
+    has processes " " 2
+    "$tutti" run -n 1 sh -c "$daemon wait" > out 2>&1 &
+    launcher=$!
+    await processes " " 3
+    kill -9 $launcher
+    wait $launcher 2> /dev/null
+    sleep 0.5
+    for process in $(cat processes); do
+        [ ! -d "/proc/$process" ] || grep -q 'State:.Z' "/proc/$process/status" || left=$((left + 1))
+    done
+    [ $left -eq 0 ] || fail "$left processes are left"
+    rm -f processes
+}
+
 test_interrupt_reaches_everyone() {
     timeout 20 "$tutti" run -n 3 sh -c 'trap "echo stopped; exit 5" INT; echo ready; while :; do sleep 0.05; done' > out 2>&1 &
     local launcher=$!
@@ -510,6 +531,8 @@ test_output_and_environment() {
     has out "^\[1\] 1/2 1 tcp blue$"
     has out "no end" 2
     has out.err "^\[1\] complaint$"
+    timeout 20 "$tutti" run -n 1 printf 'a\000b\nc\n' > out 2>&1 # bytes, whatever they are
+    printf '[0] a\000b\n[0] c\n' | cmp -s - out || fail "a line with a NUL byte is not whole"
     timeout 20 "$tutti" run -n 1 ./nothing-here > out 2>&1
     code $? 127
     has out "cannot start './nothing-here'"
@@ -739,6 +762,18 @@ test_under_mpirun() {
     code $? 0
     has out "by mpi" 3
     has out "left" 3
+}
+
+# A rank that exits with its group open does not wait for the others, who wait for it.
+test_exit_under_mpirun() {
+    [ -e "$build/src/comm/mpi/tutti_mpi.so" ] || { skip "without OpenMPI's module"; return; }
+    local at
+    at=$(now)
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        TUTTI_MODULES=$build/src/comm/mpi timeout -k 1 30 mpirun.openmpi -n 3 \
+        "$rank_program" --engine mpi reduce 1 exit 7 loop > out 2>&1
+    has out "reduced by" 3
+    under 15 "$(since "$at" "$(now)")"
 }
 
 test_under_torchrun() {

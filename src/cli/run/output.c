@@ -29,7 +29,10 @@ static void keep_tail(tutti_run_output *output, int stream, const char *data, si
 
 static void print_line(const tutti_run_output *output, FILE *to, const tutti_text *line, int width)
 {
-    fprintf(to, "[%*d] %.*s\n", width, output->rank, (int)line->size, line->data ? line->data : "");
+    fprintf(to, "[%*d] ", width, output->rank);
+    if (line->size > 0)
+        fwrite(line->data, 1, line->size, to); /* bytes, not text: a NUL may be among them */
+    fputc('\n', to);
     fflush(to);
 }
 

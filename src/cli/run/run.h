@@ -2,9 +2,9 @@
  * there. A station is a fork of the launcher, or `tutti run --station` behind ssh; both speak the
  * same frames over two pipes.
  *
- * Nobody is left behind: a station that loses its launcher ends its ranks' process groups; ranks
- * that lose their station are killed by the system (PR_SET_PDEATHSIG); a launcher that loses a
- * station ends the others. */
+ * Nobody is left behind: a station that loses its launcher ends its ranks' process groups, and what
+ * has left these (orphans.c); ranks that lose their station are killed by the system
+ * (PR_SET_PDEATHSIG); a launcher that loses a station ends the others. */
 #ifndef TUTTI_CLI_RUN_RUN_H
 #define TUTTI_CLI_RUN_RUN_H
 

@@ -271,12 +271,14 @@ int tutti__station_run(int in, int out)
     sigprocmask(SIG_BLOCK, &handled, NULL);
     signal(SIGINT, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
+    tutti__orphans_adopt();
     struct pollfd *polls = calloc(2 + 2 * (size_t)TUTTI_MOST_RANKS, sizeof *polls);
     if (s.signals >= 0 && polls != NULL)
         watch(&s, polls);
     else
         s.lost = true;
     signal_ranks(&s, SIGKILL);
+    tutti__orphans_end();
     free(polls);
     free(s.ranks);
     for (size_t i = 0; i < s.arguments.count; i++)

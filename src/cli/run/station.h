@@ -30,4 +30,9 @@ typedef struct tutti_station {
  * possible. */
 bool tutti__station_start(tutti_station *s, int local);
 
+/* From now on this process is the parent of what its descendants leave behind; and ending all its
+ * children, and theirs. */
+void tutti__orphans_adopt(void);
+void tutti__orphans_end(void);
+
 #endif

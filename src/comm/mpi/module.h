@@ -43,7 +43,7 @@ typedef struct tutti_mpi_module {
     /* Whether a message is there (NULL: none), and taking it. */
     int (*probe)(int peer, void **ret_message, size_t *ret_size);
     int (*take)(void *message, void *data, size_t size);
-    void (*stay)(void); /* do not end MPI at exit: a rank has died */
+    void (*stay)(void); /* do not end MPI at exit: a rank has died, or leaves its group open */
 } tutti_mpi_module;
 
 #endif

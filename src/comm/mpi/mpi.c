@@ -31,6 +31,7 @@ typedef struct peer_state {
 } peer_state;
 
 typedef struct state {
+    struct state *next;
     tutti_fabric *fabric;
     const tutti_mpi_module *mpi;
     int size;
@@ -86,9 +87,42 @@ static tutti_status available(void)
         file_name(), by_mpich() ? "libmpich-dev" : "libopenmpi-dev");
 }
 
+static pthread_mutex_t attached_lock = PTHREAD_MUTEX_INITIALIZER;
+static state *attached;
+
+/* The process ends. Ending MPI waits for all ranks, which may wait for this one: where it has not
+ * closed its group, they shall see it go. Runs before what the module does at exit, because it was
+ * registered later. */
+static void stay_if_open(void)
+{
+    pthread_mutex_lock(&attached_lock);
+    for (const state *each = attached; each; each = each->next)
+        if (each->fabric->membership)
+            each->mpi->stay();
+    pthread_mutex_unlock(&attached_lock);
+}
+
+static void attach(state *own)
+{
+    static bool registered;
+    pthread_mutex_lock(&attached_lock);
+    own->next = attached;
+    attached = own;
+    if (!registered)
+        registered = atexit(stay_if_open) == 0;
+    pthread_mutex_unlock(&attached_lock);
+}
+
 static void detach(tutti_fabric *fabric, void *given)
 {
     state *own = given;
+    pthread_mutex_lock(&attached_lock);
+    for (state **at = &attached; *at; at = &(*at)->next)
+        if (*at == own) {
+            *at = own->next;
+            break;
+        }
+    pthread_mutex_unlock(&attached_lock);
     if (atomic_load(&fabric->broken))
         own->mpi->stay();
     for (int i = 0; i < own->size; i++) {
@@ -131,6 +165,7 @@ static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options
     own->fabric = fabric;
     own->mpi = module();
     own->size = size;
+    attach(own);
     tutti_status status = map_ranks(fabric, own, rank, deadline_ns);
     if (status != TUTTI_OK) {
         detach(fabric, own);
