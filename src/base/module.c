@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "base/params.h"
-#include "tutti_folders.h"
 
 static void *open_in(const char *folder, const char *inner, const char *file)
 {
