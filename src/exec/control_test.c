@@ -1,5 +1,6 @@
 /* control_test.c: branches, loops, control edges and checks through a session. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -338,5 +339,27 @@ TUTTI_TEST(values_go_between_devices_in_deterministic_mode)
                        .fetch = TUTTI_FETCH({tutti_sum(tutti_exp(y)), &out})));
     CHECK_NEAR(take(out), exp(1) + exp(4) + exp(9), 1e-2);
     tutti_tensor_release(in);
+    end(b);
+}
+
+static void one_more(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                     void *context)
+{
+    (void)body, (void)count, (void)context;
+    ret[0] = tutti_add_scalar(args[0], 1);
+}
+
+TUTTI_TEST(loops_have_the_line_of_their_call)
+{
+    bench b = start(NULL);
+    char expected[64], *text;
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_I64);
+    snprintf(expected, sizeof expected, "control_test.c:%d\n", __LINE__ + 1);
+    tutti_while(below_three, one_more, NULL, TUTTI_SYMS(x), 0, NULL, NULL);
+    CHECK_OK(tutti_graph_print(b.graph, &text));
+    char *line = strstr(text, "%while = "), *place = line ? strstr(line, "control_test.c") : NULL;
+    CHECK(place != NULL);
+    CHECK(strncmp(place, expected, strlen(expected)) == 0);
+    free(text);
     end(b);
 }

@@ -220,6 +220,11 @@ static tutti_status check_outputs(int count, const tutti_type *types)
         if (type->dtype <= TUTTI_NO_DTYPE || type->dtype >= TUTTI_DTYPE_END || type->rank < 0 ||
             type->rank > TUTTI_MAX_RANK)
             return tutti_fail(TUTTI_INTERNAL, "the shape rule left output %d without a type", i);
+        for (int d = 0; d < type->rank; d++)
+            if (type->dims[d] < TUTTI_ANY)
+                return tutti_fail(TUTTI_INVALID,
+                                  "the shape rule gave output %d the dimension %lld (axis %d)", i,
+                                  (long long)type->dims[d], d);
         if (elements == -2 ||
             (elements > 0 &&
              !tutti__mul_size(elements, (int64_t)tutti_dtype_size(type->dtype), &bytes)))

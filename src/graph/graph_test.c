@@ -421,3 +421,40 @@ TUTTI_TEST(operators_are_listed_in_order)
     for (size_t i = 1; i < count; i++)
         CHECK(strcmp(ops[i - 1]->name, ops[i]->name) <= 0);
 }
+
+static tutti_status infer_below_zero(tutti_infer *node)
+{
+    node->outputs[0] = node->inputs[0];
+    node->outputs[0].dims[0] -= 10;
+    return TUTTI_OK;
+}
+
+static tutti_status do_nothing(const tutti_call *call)
+{
+    (void)call;
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(operators_of_users_are_checked)
+{
+    static tutti_op op = {.struct_size = sizeof op,
+                          .name = "test.below_zero",
+                          .version = 1,
+                          .doc = "test.below_zero(x): a rule that forgets small inputs",
+                          .category = "test",
+                          .min_inputs = 2,
+                          .max_inputs = 1,
+                          .outputs = 1,
+                          .infer = infer_below_zero,
+                          .reference = do_nothing};
+    CHECK_STATUS(tutti_op_register(&op), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "at least 2 inputs and at most 1");
+    op.min_inputs = 1;
+    CHECK_OK(tutti_op_register(&op));
+    tutti_graph *g = new_graph();
+    tutti_sym x = input(g, "x");
+    CHECK(!tutti_sym_ok(tutti_apply_op(g, "test.below_zero", 1, &x, 0, NULL)));
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "the dimension -8 (axis 0)");
+    tutti_graph_destroy(g);
+}

@@ -52,6 +52,9 @@ static tutti_status check(const tutti_op *op)
         return tutti_fail(TUTTI_INVALID,
                           "operator '%s' needs a shape rule (infer) and a reference kernel",
                           op->name);
+    if (op->max_inputs >= 0 && op->min_inputs > op->max_inputs)
+        return tutti_fail(TUTTI_INVALID, "operator '%s': at least %d inputs and at most %d",
+                          op->name, op->min_inputs, op->max_inputs);
     return TUTTI_OK;
 }
 

@@ -136,6 +136,13 @@ static tutti_status give_up(const tutti_queue *queue, const tutti_queue_request 
 {
     double seconds = (double)(now - request->began) / 1e9;
     bool dequeues = request->wanted > 0;
+    if (dequeues && queue->order.min_after_dequeue > 0)
+        return tutti_fail(
+            TUTTI_DEADLINE,
+            "%s queue '%s': still fewer than %" PRId64 " elements beside the %" PRId64
+            " that stay in it (min_after_dequeue) after %.1f s; is a producer running, "
+            "and does it close the queue?",
+            request->what, queue->name, request->wanted, queue->order.min_after_dequeue, seconds);
     if (request->wanted > 1)
         return tutti_fail(TUTTI_DEADLINE,
                           "%s queue '%s': still fewer than %" PRId64 " elements after %.1f s; is a "

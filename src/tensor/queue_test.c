@@ -271,3 +271,16 @@ TUTTI_TEST(queue_waits_in_the_time_of_the_world)
     CHECK(now >= 2000000000);
     tutti__queue_release(queue);
 }
+
+TUTTI_TEST(queue_deadline_counts_what_stays_for_shuffling)
+{
+    tutti_queue_order order = {.kind = TUTTI_QUEUE_SHUFFLE, .min_after_dequeue = 2};
+    tutti_queue *queue;
+    tutti_tensor *none = NULL;
+    CHECK_OK(tutti__queue_create_ordered("q", 9, 1, NULL, &order, &queue));
+    CHECK_OK(put(queue, 1, TRY_ONCE));
+    CHECK_OK(put(queue, 2, TRY_ONCE));
+    CHECK_STATUS(tutti__queue_dequeue(queue, within_ms(1), &none), TUTTI_DEADLINE);
+    CHECK_CONTAINS(tutti_error_message(), "fewer than 1 elements beside the 2 that stay in it");
+    tutti__queue_release(queue);
+}

@@ -88,6 +88,9 @@ tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *conte
                                const tutti_type *arg_types, int result_count, tutti_body *ret_body)
 {
     tutti_body body = {0};
+    const char *file; /* of the call that the body is for */
+    int line;
+    tutti__here_get(&file, &line);
     if (!fn)
         return tutti_fail(TUTTI_INVALID, "no function is given that builds the body");
     tutti_sym *syms = calloc((size_t)(arg_count + result_count) + 1, sizeof *syms);
@@ -100,6 +103,7 @@ tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *conte
             tutti_graph_destroy(body.graph);
     }
     free(syms);
+    tutti_here(file, line);
     if (status == TUTTI_OK)
         *ret_body = body;
     return status;
