@@ -150,7 +150,9 @@ static tutti_status await(tutti_area *area, const coming *other, bool guest, int
             if ((round & 127) != 127)
                 continue;
         }
-        TUTTI_TRY(tutti__fabric_check(fabric));
+        tutti_status status = tutti__fabric_check(fabric);
+        if (status != TUTTI_OK) /* who has come may have failed in the next call since */
+            return has_come(other) ? TUTTI_OK : status;
         bool pending = atomic_load_explicit(&fabric->pending, memory_order_relaxed) > 0;
         if (pending)
             tutti__fabric_progress(fabric);
