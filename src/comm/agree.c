@@ -73,7 +73,8 @@ static tutti_status differ(agreement *a, int64_t same)
     if (same < a->count)
         snprintf(own, sizeof own, "'%s'", a->operations[same]);
     tutti_status status = tutti_comm_all_gather(a->comm, own, texts, TEXT_BYTES, TUTTI_U8, a->call);
-    for (int i = 0; i < ranks * TEXT_BYTES; i++) /* who compares nothing sends something else */
+    /* Who compares nothing sends something else. */
+    for (int i = 0; status == TUTTI_OK && i < ranks * TEXT_BYTES; i++)
         texts[i] = texts[i] != 0 && !isprint((unsigned char)texts[i]) ? '?' : texts[i];
     for (int r = ranks - 1; status == TUTTI_OK && r > 0; r--)
         other = memcmp(texts + (size_t)r * TEXT_BYTES, texts, TEXT_BYTES) != 0 ? r : other;

@@ -64,8 +64,8 @@ static void spare(tutti_graph *graph, tutti_node *node)
                          .name = "",
                          .origin = "",
                          .device = ""};
-    if (graph->lasting && !TUTTI_VEC_PUSH(&graph->spare, node))
-        return; /* without memory it is not used again */
+    if (graph->lasting)
+        (void)TUTTI_VEC_PUSH(&graph->spare, node); /* without memory it is not used again */
 }
 
 void tutti__graph_reset(tutti_graph *graph)

@@ -19,9 +19,9 @@ typedef struct tutti_tile_compiler {
     tutti_tile_program *program;
     const tutti_body *body;
     tutti_dtype type; /* computed in: TUTTI_F32 or TUTTI_F64 */
-    bool
-        deterministic; /* values are those of kernels of their own: what is fused depends on whether
-                          shapes happen to be equal, as they are where a replica has one row */
+    /* Values are those of kernels of their own: what is fused depends on whether shapes happen to
+     * be equal, as they are where a replica has one row. */
+    bool deterministic;
     tutti_tile_state *states;
     bool *taken;         /* per slot */
     int last_input_read; /* the last value that reads an input's memory */
