@@ -8,6 +8,7 @@
 #include "base/pause.h"
 #include "base/world.h"
 #include "dist/team.h"
+#include "program/program.h"
 
 typedef struct slot {
     int size, came, went;
@@ -238,6 +239,7 @@ void tutti__rendezvous_fail(tutti_run *run, tutti_status status)
 static tutti_status begin(tutti_run *run)
 {
     const tutti_rendezvous *r = run->rendezvous;
+    tutti__run_let_go(run); /* a partition without variables need not have said that it took them */
     TUTTI_TRY(tutti__state_commit_begin_on(run->state, r->update_count, r->updates, run->deadline));
     tutti_status status = TUTTI_OK;
     for (int i = 0; status == TUTTI_OK && i < r->shared_count; i += r->parts)

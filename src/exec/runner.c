@@ -59,6 +59,8 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
     driver *drivers = calloc((size_t)plan->piece_count, sizeof *drivers);
     if (!drivers)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    tutti__state_hold(run->state); /* until all have taken their values: of one step */
+    run->taking = plan->piece_count;
     for (int i = 0; i < plan->piece_count; i++) {
         driver *d = &drivers[i];
         *d = (driver){.piece = &plan->pieces[i], .run = run, .values = values, .results = results};
@@ -78,6 +80,7 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
             status = drivers[i].status;
     }
     tutti__guest_may(before);
+    tutti__run_let_go(run);
     free(drivers);
     if (run->rendezvous->error.status != TUTTI_OK)
         status = tutti__error_restore(&run->rendezvous->error); /* the first one is the cause */

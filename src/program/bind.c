@@ -47,9 +47,26 @@ static bool misses(const tutti_program_variable *variable)
            !tutti__variable_is_owned(all, &variable->owned);
 }
 
-/* Values may be taken, and all are there that the program wants. */
-static tutti_status read_begin(const tutti_program *program, tutti_state *state)
+void tutti__run_taken(tutti_run *run)
 {
+    int before = run->taking;
+    while (before > 0 && !atomic_compare_exchange_weak(&run->taking, &before, before - 1))
+        ;
+    if (before == 1)
+        tutti__state_unhold(run->state);
+}
+
+void tutti__run_let_go(tutti_run *run)
+{
+    if (atomic_exchange(&run->taking, 0) > 0)
+        tutti__state_unhold(run->state);
+}
+
+/* Values may be taken, and all are there that the program wants. Elements that lie with other
+ * processes come by a commit, and perhaps after one of a step that these have made already. */
+static tutti_status read_begin(const tutti_program *program, tutti_run *run)
+{
+    tutti_state *state = run->state;
     for (;;) {
         tutti_state_variable *missed = NULL;
         tutti__state_read_begin(state);
@@ -59,19 +76,28 @@ static tutti_status read_begin(const tutti_program *program, tutti_state *state)
         if (!missed)
             return TUTTI_OK;
         tutti__state_read_end(state);
+        tutti__run_let_go(run);
         TUTTI_TRY(tutti__variable_whole(state, missed));
     }
 }
 
-tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state,
-                                     tutti_tensor **ret_snapshots)
+static tutti_status take_all(const tutti_program *program, tutti_run *run,
+                             tutti_tensor **ret_snapshots)
 {
     if (program->variable_count == 0)
         return TUTTI_OK;
-    TUTTI_TRY(read_begin(program, state));
+    TUTTI_TRY(read_begin(program, run));
     for (int v = 0; v < program->variable_count; v++)
         ret_snapshots[v] = tutti__piece_take(program->variables[v].piece);
-    tutti__state_read_end(state);
+    tutti__state_read_end(run->state);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__program_snapshot(const tutti_program *program, tutti_run *run,
+                                     tutti_tensor **ret_snapshots)
+{
+    TUTTI_TRY(take_all(program, run, ret_snapshots));
+    tutti__run_taken(run);
     for (int v = 0; v < program->variable_count; v++) {
         const tutti_program_variable *variable = &program->variables[v];
         if (!ret_snapshots[v] && (variable->read || (variable->updated && variable->keep)))

@@ -127,9 +127,16 @@ tutti_status tutti__copy_bytes(const tutti_call *call);
 tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device,
                                   const tutti_node *node, tutti_piece **ret);
 
+/* A partition of the run has taken the values of its variables, all of one moment: said once by
+ * each that got so far. */
+void tutti__run_taken(tutti_run *run);
+/* The run no longer keeps commits from beginning, whoever has yet to take values. */
+void tutti__run_let_go(tutti_run *run);
+
 /* A reference to the present value of every variable, NULL where there is none yet; UNINITIALIZED
- * names one that the program needs. What was taken is the caller's to drop, also on failure. */
-tutti_status tutti__program_snapshot(const tutti_program *program, tutti_state *state,
+ * names one that the program needs. What was taken is the caller's to drop, also on failure. Says
+ * tutti__run_taken. */
+tutti_status tutti__program_snapshot(const tutti_program *program, tutti_run *run,
                                      tutti_tensor **ret_snapshots);
 /* Releases tensors and forgets them; entries may be NULL. */
 void tutti__tensors_drop(int count, tutti_tensor **tensors);

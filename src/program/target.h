@@ -139,6 +139,8 @@ struct tutti_run {
     const tutti_mesh *mesh;  /* or NULL */
     struct tutti_team *team; /* the replicas of the job, or NULL */
     struct tutti_rendezvous *rendezvous;
+    _Atomic int taking; /* partitions that have yet to take their values; the last one ends the
+                           state's hold. 0: nothing is held */
     /* The commit point: every partition calls begin once its fallible work is done (status: how it
      * went) and, when that gave TUTTI_OK, end after its writes. begin returns an error when any
      * partition failed: then nobody writes. */

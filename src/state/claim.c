@@ -12,13 +12,27 @@ static const tutti_state_variable *find_claimed(int count, tutti_state_variable 
     return NULL;
 }
 
-/* Under the lock: waits until nobody commits (when `commit`) and none of the variables is claimed.
- */
+/* Under the lock: a commit could begin but for runs whose devices take their values. */
+static void wait_for_holds(tutti_state *state)
+{
+    state->due++;
+    pthread_cond_wait(&state->idle, &state->lock);
+    if (--state->due == 0)
+        pthread_cond_broadcast(&state->idle); /* for those who want to hold */
+}
+
+/* Under the lock: waits until nobody commits or holds (when `commit`) and none of the variables is
+ * claimed. */
 static tutti_status wait_until_free(tutti_state *state, bool commit, int count,
                                     tutti_state_variable *const *variables, int64_t deadline)
 {
     const tutti_state_variable *claimed;
-    while ((claimed = find_claimed(count, variables)) != NULL || (commit && state->committing)) {
+    while ((claimed = find_claimed(count, variables)) != NULL ||
+           (commit && (state->committing || state->holds > 0))) {
+        if (!claimed && !state->committing) {
+            wait_for_holds(state);
+            continue;
+        }
         if (deadline == TUTTI_NO_DEADLINE || !claimed) { /* a commit never waits for others */
             pthread_cond_wait(&state->idle, &state->lock);
             continue;

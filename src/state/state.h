@@ -122,6 +122,14 @@ tutti_tensor *tutti__piece_take(const tutti_piece *piece);
 /* All three for one value. */
 tutti_tensor *tutti__piece_acquire(tutti_state *state, const tutti_piece *piece);
 
+/* ---- hold.c ---- */
+/* Between these two no commit begins, so that values which several devices take one after the other
+ * belong to one step. Whoever holds takes values and waits for nobody; one thread may begin and
+ * another end it. Hold waits for a commit under way and for those that wait for holds to end, so
+ * that readers never keep writers out for long. */
+void tutti__state_hold(tutti_state *state);
+void tutti__state_unhold(tutti_state *state);
+
 /* All of these variables for the caller, or none: waits while others claim one of them. Readers are
  * not kept waiting. A claim is made before values are taken; who claims does not claim again before
  * he has given up all he has, so that claimers never wait for each other in a circle. */

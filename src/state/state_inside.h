@@ -10,6 +10,8 @@ struct tutti_state {
     pthread_mutex_t lock; /* guards everything here, every piece's value pointer, every claim */
     pthread_cond_t idle;  /* nobody commits any more, or claims were given up */
     bool committing;      /* one thread may begin a commit and another end it */
+    int holds;            /* runs whose devices still take their values: nobody begins a commit */
+    int due;              /* commits that wait for nothing but these: no further run holds */
     tutti_map variables;  /* name → tutti_state_variable */
     tutti_map queues;     /* name → tutti_queue */
     bool queues_apart;    /* they are no part of snapshots, nor restored */

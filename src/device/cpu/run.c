@@ -12,7 +12,7 @@ static tutti_status bind(const tutti_program *program, tutti_cpu_frame *f, tutti
     f->context.host.cancelled = run->watched;
     for (int i = 0; i < program->input_count; i++)
         tutti__cpu_patch_set(&f->inputs[i], inputs[i] ? tutti_tensor_data(inputs[i]) : NULL);
-    TUTTI_TRY(tutti__program_snapshot(program, run->state, f->snapshots));
+    TUTTI_TRY(tutti__program_snapshot(program, run, f->snapshots));
     for (int v = 0; v < program->variable_count; v++)
         tutti__cpu_patch_set(&f->variables[v],
                              f->snapshots[v] ? tutti_tensor_data(f->snapshots[v]) : NULL);

@@ -79,7 +79,7 @@ static tutti_status copy_inputs(tutti_far_frame *f, tutti_tensor *const *inputs)
 static tutti_status bind(tutti_far_frame *f, tutti_tensor *const *inputs)
 {
     const tutti_program *program = f->executable->program;
-    TUTTI_TRY(tutti__program_snapshot(program, f->run->state, f->snapshots));
+    TUTTI_TRY(tutti__program_snapshot(program, f->run, f->snapshots));
     for (int v = 0; v < program->variable_count; v++)
         TUTTI_TRY(see_variable(f, v, f->snapshots[v], false));
     return copy_inputs(f, inputs);

@@ -46,12 +46,17 @@ static void end_run(tutti_whole_run *r)
 static tutti_status take_values(tutti_whole_run *r)
 {
     const tutti_whole_executable *e = r->executable;
-    for (int v = 0; v < e->variable_count; v++)
-        TUTTI_TRY(tutti__variable_whole(r->run->state, e->variables[v].piece->variable));
+    for (int v = 0; v < e->variable_count; v++) {
+        tutti_state_variable *variable = e->variables[v].piece->variable;
+        if (variable->held != TUTTI_HELD_WHOLE)
+            tutti__run_let_go(r->run); /* it becomes whole by a commit */
+        TUTTI_TRY(tutti__variable_whole(r->run->state, variable));
+    }
     tutti__state_read_begin(r->run->state);
     for (int v = 0; v < e->variable_count; v++)
         r->before[v] = tutti__piece_take(e->variables[v].piece);
     tutti__state_read_end(r->run->state);
+    tutti__run_taken(r->run);
     for (int v = 0; v < e->variable_count; v++) {
         tutti_tensor *device = r->before[v];
         if (!device && e->variables[v].needed)

@@ -14,4 +14,9 @@ void tutti__fans(int rank, const int64_t *dims, double *ret_in, double *ret_out)
 tutti_sym tutti__initial_value(tutti_graph *graph, const tutti_init *init, const tutti_type *type,
                                int64_t seed);
 
+/* ---- initial_order.c ---- */
+/* Of a value that is computed from other variables: the same, computed when these have their
+ * initial values. */
+tutti_status tutti__after_initializers(tutti_graph *graph, tutti_edge *value);
+
 #endif

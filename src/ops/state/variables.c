@@ -70,6 +70,16 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
     return variable;
 }
 
+/* In a trace everything is in the order of building. */
+static tutti_sym after_others(tutti_graph *graph, tutti_sym value)
+{
+    tutti_edge edge = tutti__edge(value);
+    tutti_status status = tutti__after_initializers(graph, &edge);
+    return status == TUTTI_OK
+               ? tutti__sym(edge.node, edge.index)
+               : tutti__poison(graph, status, "initial value: %s", tutti_error_message());
+}
+
 /* Initial value and assignment, in the variable's name scope and on its device. */
 static void make_initializer(tutti_graph *graph, tutti_sym variable, const tutti_init *init,
                              int64_t seed)
@@ -79,6 +89,8 @@ static void make_initializer(tutti_graph *graph, tutti_sym variable, const tutti
     tutti_name_push(graph, variable.node->name + strlen(tutti__scope_prefix(graph)));
     tutti_colocate_push(graph, variable);
     tutti_sym inputs[] = {variable, tutti__initial_value(graph, init, &type, seed)};
+    if (init->kind == TUTTI_INIT_SYM && !graph->trace && tutti_sym_ok(inputs[1]))
+        inputs[1] = after_others(graph, inputs[1]);
     tutti__build(graph, &tutti_op_assign, "assign", 2, inputs, 1, &TUTTI_INT("initializer", 1));
     tutti_colocate_pop(graph);
     tutti_name_pop(graph);
