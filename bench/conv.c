@@ -45,6 +45,8 @@ static int run(int argc, char **argv, bool json)
     if (!tutti__option_int(&argc, argv, "--repeats", 1, 1 << 20, &repeats))
         return TUTTI_EXIT_USAGE;
     tutti__option(&argc, argv, "--precision", &precision);
+    if (!tutti__bench_knows_all(argc, argv))
+        return TUTTI_EXIT_USAGE;
     tutti_dtype dtype = strcmp(precision, "bf16") == 0 ? TUTTI_BF16 : TUTTI_F32;
     if (dtype == TUTTI_F32 && strcmp(precision, "f32") != 0) {
         fprintf(stderr, "tutti bench conv: --precision is f32 or bf16, not '%s'\n", precision);

@@ -30,7 +30,8 @@ static void run_empty(void *context)
  * the input itself, and TUTTI_FUSE=0 keeps them apart. */
 static int run(int argc, char **argv, bool json)
 {
-    (void)argc, (void)argv;
+    if (!tutti__bench_knows_all(argc, argv))
+        return TUTTI_EXIT_USAGE;
     tutti_graph *graph;
     chain c;
     tutti__bench_must(tutti_graph_create(&graph));

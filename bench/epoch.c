@@ -20,7 +20,8 @@ static double seconds_of(tutti_model *model, tutti_dataset *data)
 
 static int run(int argc, char **argv, bool json)
 {
-    (void)argc, (void)argv;
+    if (!tutti__bench_knows_all(argc, argv))
+        return TUTTI_EXIT_USAGE;
     int64_t dims[] = {COUNT, 28, 28, 1};
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *images = tutti__bench_tensor(TUTTI_F32, 4, dims, 1);

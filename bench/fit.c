@@ -62,7 +62,8 @@ static int run(int argc, char **argv, bool json)
 {
     int64_t rounds = 7, steps = 200;
     if (!tutti__option_int(&argc, argv, "--rounds", 1, 1000, &rounds) ||
-        !tutti__option_int(&argc, argv, "--steps", 1, 1 << 20, &steps))
+        !tutti__option_int(&argc, argv, "--steps", 1, 1 << 20, &steps) ||
+        !tutti__bench_knows_all(argc, argv))
         return TUTTI_EXIT_USAGE;
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_dataset *data = tutti_batch(tutti_shuffle(tutti_mnist(job, "train"), 0), BATCH);

@@ -67,7 +67,8 @@ static double chain_seconds(work *w, tutti_sym (*build)(tutti_sym))
 
 static int run(int argc, char **argv, bool json)
 {
-    (void)argc, (void)argv;
+    if (!tutti__bench_knows_all(argc, argv))
+        return TUTTI_EXIT_USAGE;
     work w = {.value = tutti__bench_tensor(TUTTI_F32, 1, (int64_t[]){COUNT}, 3)};
     tutti_tensor *to = tutti__bench_tensor(TUTTI_F32, 1, (int64_t[]){COUNT}, 4);
     w.from = tutti_tensor_data(w.value);

@@ -108,7 +108,8 @@ static double seconds_of(const struct shape *s)
 static int run(int argc, char **argv, bool json)
 {
     double speeds[sizeof shapes / sizeof *shapes];
-    (void)argc, (void)argv;
+    if (!tutti__bench_knows_all(argc, argv))
+        return TUTTI_EXIT_USAGE;
     squares(json);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct shape *s = &shapes[i];

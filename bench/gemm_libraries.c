@@ -282,7 +282,8 @@ static int run(int argc, char **argv, bool json)
     static contender list[MOST_CONTENDERS];
     if (tutti__option(&argc, argv, "--contender", &name))
         return run_contender(name);
-    if (!tutti__option_int(&argc, argv, "--rounds", TRIAL_TURNS, MOST_ROUNDS, &rounds))
+    if (!tutti__option_int(&argc, argv, "--rounds", TRIAL_TURNS, MOST_ROUNDS, &rounds) ||
+        !tutti__bench_knows_all(argc, argv))
         return TUTTI_EXIT_USAGE;
     int count = list_contenders(list);
     double *speeds = calloc((size_t)(count * SIZES * rounds), sizeof *speeds);

@@ -184,7 +184,7 @@ static int run(int argc, char **argv, bool json)
     w.paced = tutti__flag(&argc, argv, "--paced");
     if (argc < 2 && strcmp(argv[0], "infer") != 0) /* one of all benchmarks: there is no file */
         return TUTTI_EXIT_OK;
-    if (argc != 2) {
+    if (argc != 2 || strncmp(argv[1], "--", 2) == 0) {
         fputs(usage, stderr);
         return TUTTI_EXIT_USAGE;
     }

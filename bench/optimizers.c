@@ -64,7 +64,8 @@ static void measure(work *w, tutti_optimizer optimizer, double copied, bool json
 
 static int run(int argc, char **argv, bool json)
 {
-    (void)argc, (void)argv;
+    if (!tutti__bench_knows_all(argc, argv))
+        return TUTTI_EXIT_USAGE;
     tutti_optimizer optimizer;
     work w = {.bytes = (size_t)64 << 20};
     w.from = calloc(2, w.bytes);

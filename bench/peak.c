@@ -330,7 +330,8 @@ void tutti__peak_raise(tutti_peak *peak, int threads)
 static int run(int argc, char **argv, bool json)
 {
     tutti_peak peak = {0};
-    (void)argc, (void)argv;
+    if (!tutti__bench_knows_all(argc, argv))
+        return TUTTI_EXIT_USAGE;
     tutti__peak_raise(&peak, tutti__bench_threads());
     tutti__report(json, &(tutti_result){"peak", "f32", peak.flops * 1e-9, "GFLOP/s"});
     tutti__report(json, &(tutti_result){"peak", "bf16", peak.bf16_flops * 1e-9, "GFLOP/s"});

@@ -89,7 +89,8 @@ static double event_ns(void)
 
 static int run(int argc, char **argv, bool json)
 {
-    (void)argc, (void)argv;
+    if (!tutti__bench_knows_all(argc, argv))
+        return TUTTI_EXIT_USAGE;
     contest *c = calloc(1, sizeof *c);
     if (!c)
         return tutti__complain("no memory");

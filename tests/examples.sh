@@ -181,6 +181,10 @@ holds '"share_of_roofline":'
 expect 2 "a step of nothing" "$tutti" bench step nothing
 holds 'autoencoder'
 expect 2 "a wrong flag of a step" "$tutti" bench step mnist --step 2
+for command in ops show "bench fused" "bench gemm" "bench fit" "bench infer"; do
+    # shellcheck disable=SC2086 # command and benchmark
+    expect 2 "a wrong flag of $command" "$tutti" $command --wrong
+done
 for wrong in "--ranks 0" "--ranks -3" "--ranks 2 --hosts 5" "--ranks 2 --flops much"; do
     expect 2 "plan $wrong" "$tutti" plan mnist $wrong
 done

@@ -127,7 +127,8 @@ enum {
     TUTTI_OP_UPDATES =
         1 << 4, /* writes the variables among its inputs; output 0 is the new value */
     TUTTI_OP_BLOCKING = 1 << 5, /* may wait for another run */
-    TUTTI_OP_FALLIBLE = 1 << 6, /* its kernel may fail on bad values */
+    TUTTI_OP_FALLIBLE = 1 << 6, /* its kernel may fail on bad values: an update that does is made
+                                   in a copy first, so that the variable keeps its value */
     TUTTI_OP_DYNAMIC = 1 << 7,  /* output shapes may depend on data */
     TUTTI_OP_RANDOM =
         1 << 8, /* deterministic in its inputs, but splitting needs the global index */

@@ -8,6 +8,7 @@
 enum { MESSAGE_SIZE = sizeof(((tutti_error *)0)->message) };
 
 static _Thread_local char last_message[MESSAGE_SIZE];
+static _Thread_local tutti_status last_status; /* what the message was written for */
 static _Thread_local const char *here_file;
 static _Thread_local int here_line;
 
@@ -67,7 +68,23 @@ tutti_status(tutti_fail)(tutti_status status, const char *format, ...)
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     keep_message(text, length);
+    last_status = status;
     return status;
+}
+
+void tutti__error_forget(void)
+{
+    last_status = TUTTI_OK;
+}
+
+tutti_status tutti__error_say(tutti_status status, const char *who)
+{
+    if (status == TUTTI_OK || last_status == status)
+        return status;
+    return tutti_fail(status,
+                      "%s: %s (it returned that status without a message: tutti_fail "
+                      "gives both)",
+                      who, tutti_status_text(status));
 }
 
 void tutti__error_capture(tutti_status status, tutti_error *ret)
@@ -80,6 +97,7 @@ tutti_status tutti__error_restore(const tutti_error *error)
 {
     memcpy(last_message, error->message, sizeof last_message);
     last_message[MESSAGE_SIZE - 1] = '\0';
+    last_status = error->status;
     return error->status;
 }
 
@@ -95,6 +113,7 @@ tutti_status tutti__error_prefix(tutti_status status, const char *format, ...)
     if (length < MESSAGE_SIZE)
         length += snprintf(text + length, sizeof text - (size_t)length, ": %s", last_message);
     keep_message(text, length);
+    last_status = status;
     return status;
 }
 

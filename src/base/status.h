@@ -16,6 +16,11 @@ void tutti__error_capture(tutti_status status, tutti_error *ret);
 /* Makes `error` the calling thread's last message and returns its status. */
 tutti_status tutti__error_restore(const tutti_error *error);
 
+/* Around code of the user, which may return a status and leave no message: forget before it, and
+ * afterwards say gives that status a message if none was written for it. Returns the status. */
+void tutti__error_forget(void);
+tutti_status tutti__error_say(tutti_status status, const char *who);
+
 /* Puts "prefix: " before the calling thread's last message; returns status. */
 tutti_status tutti__error_prefix(tutti_status status, const char *format, ...) TUTTI_PRINTF(2, 3);
 

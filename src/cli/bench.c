@@ -107,6 +107,13 @@ double tutti__best_seconds(int repeats, int times, void (*work)(void *context), 
     return best;
 }
 
+bool tutti__bench_knows_all(int argc, char **argv)
+{
+    if (argc > 1)
+        tutti__complain("bench %s does not know '%s'; see tutti bench --help", argv[0], argv[1]);
+    return argc <= 1;
+}
+
 void tutti__bench_must(tutti_status status)
 {
     if (status == TUTTI_OK)

@@ -44,6 +44,9 @@ const char *tutti__bench_cpu(void);
 /* Whether the CPU has 512-bit vectors: some limits go by that. */
 bool tutti__bench_wide_vectors(void);
 
+/* Whether no argument is left that the benchmark does not know; complains of one. */
+bool tutti__bench_knows_all(int argc, char **argv);
+
 /* Prints the last error and ends the process; benchmarks have nobody to return to. */
 void tutti__bench_must(tutti_status status);
 

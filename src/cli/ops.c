@@ -68,8 +68,8 @@ static int run(int argc, char **argv)
 {
     bool json = tutti__flag(&argc, argv, "--json");
     const char *text = argc > 1 ? argv[1] : NULL, *category = "";
-    if (argc > 2)
-        return tutti__complain("ops takes one TEXT at most"), TUTTI_EXIT_USAGE;
+    if (argc > 2 || (text && text[0] == '-'))
+        return tutti__complain("ops takes one TEXT at most, and --json"), TUTTI_EXIT_USAGE;
     size_t count = tutti_op_list(0, NULL);
     const tutti_op **ops = calloc(count + 1, sizeof *ops);
     if (!ops)

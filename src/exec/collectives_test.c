@@ -326,6 +326,37 @@ TUTTI_TEST(collectives_say_what_does_not_fit_the_mesh)
     tutti_graph_destroy(g);
 }
 
+/* Of ranks that ask for different things nobody gets an answer. */
+TUTTI_TEST(collectives_compare_what_ranks_ask_for)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *in, *out[2];
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(
+        &s, g, .deadline_seconds = 30,
+        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = three_far}));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32), sum[2], root[2];
+    for (int r = 0; r < 2; r++)
+        TUTTI_WITH_DEVICE(g, three_far[r]) {
+            sum[r] = tutti_all_reduce(x, "batch", 2, r ? TUTTI_SUM : TUTTI_MAX);
+            root[r] = tutti_broadcast(x, "batch", 2, r);
+        }
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){3}, &in));
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}),
+                           .fetch = TUTTI_FETCH({sum[0], &out[0]}, {sum[1], &out[1]})),
+                 TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "differ in \"op\"");
+    CHECK_CONTAINS(tutti_error_message(), "collectives_test.c:");
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}),
+                           .fetch = TUTTI_FETCH({root[0], &out[0]}, {root[1], &out[1]})),
+                 TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "differ in \"root\"");
+    tutti_tensor_release(in);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(collectives_end_with_the_first_error)
 {
     tutti_graph *g;

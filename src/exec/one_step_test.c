@@ -115,6 +115,6 @@ static void check_rows(const char *devices, int steps)
 
 TUTTI_TEST(replicas_see_one_step)
 {
-    check_rows("cpu:0,cpu:1", STEPS * 3);
+    check_rows("cpu:0,cpu:1", STEPS);
     check_rows("far:0,far:1", STEPS / 20);
 }

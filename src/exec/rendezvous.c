@@ -11,7 +11,9 @@
 #include "program/program.h"
 
 typedef struct slot {
-    int size, came, went;
+    int size, came, first_rank;
+    const tutti_attr *first_attrs; /* of the node that came first */
+    const char *first_name;
     tutti_tensor **values; /* by rank */
 } slot;
 
@@ -173,21 +175,33 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
     return status;
 }
 
-static tutti_status missing(const slot *s, const char *channel, const char *name)
+/* Ranks that do not ask for the same get no answer, rather than different ones. */
+static tutti_status compare(const slot *s, int rank, const tutti_call *call)
+{
+    for (int i = 0; i < call->attr_count; i++)
+        if (!tutti__attr_equal(&call->attrs[i], &s->first_attrs[i]))
+            return tutti_fail(TUTTI_INVALID, "%s '%s': rank %d and rank %d ('%s') differ in \"%s\"",
+                              call->op->name, call->name, rank, s->first_rank, s->first_name,
+                              call->attrs[i].name);
+    return TUTTI_OK;
+}
+
+static tutti_status missing(const slot *s, const char *channel, const tutti_call *call)
 {
     tutti_text text = {0};
     for (int i = 0; i < s->size; i++)
         if (!s->values[i])
             tutti__text_add(&text, " %d", i);
     tutti_status status =
-        tutti_fail(TUTTI_DEADLINE, "'%s' waited for rank%s on '%s' until the deadline", name,
-                   text.data ? text.data : "s", channel);
+        tutti_fail(TUTTI_DEADLINE, "%s '%s': waited for rank%s on '%s' until the deadline",
+                   call->op->name, call->name, text.data ? text.data : "s", channel);
     tutti__text_free(&text);
     return status;
 }
 
 tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size,
-                                    const char *name, tutti_tensor *mine, tutti_tensor **ret_all)
+                                    const tutti_call *call, tutti_tensor *mine,
+                                    tutti_tensor **ret_all)
 {
     tutti_rendezvous *r = run->rendezvous;
     tutti_status status = TUTTI_OK;
@@ -196,9 +210,15 @@ tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int ran
     if (!s || s->values[rank]) {
         status = tutti_fail(
             TUTTI_INVALID,
-            "'%s': rank %d came twice to '%s'; give collectives of one run different channels",
-            name, rank, channel);
+            "%s '%s': rank %d came twice to '%s'; give collectives of one run different channels",
+            call->op->name, call->name, rank, channel);
     } else {
+        if (s->came == 0) {
+            s->first_attrs = call->attrs;
+            s->first_name = call->name;
+            s->first_rank = rank;
+        }
+        status = compare(s, rank, call);
         s->values[rank] = tutti_tensor_retain(mine);
         s->came++;
         tell(r);
@@ -207,7 +227,7 @@ tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int ran
         if (run->cancelled)
             status = tutti__error_restore(&r->error);
         else if (!wait(run))
-            status = missing(s, channel, name);
+            status = missing(s, channel, call);
     }
     for (int i = 0; status == TUTTI_OK && i < size; i++)
         ret_all[i] = tutti_tensor_retain(s->values[i]);

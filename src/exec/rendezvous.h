@@ -32,9 +32,10 @@ tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_t
 tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const char *from,
                                     const char *name, tutti_tensor **ret);
 /* Gives a value as member `rank` of `size` and gets everybody's (retained). Blocks until all have
- * come. */
+ * come. The operator's attributes must be the same for all. */
 tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size,
-                                    const char *name, tutti_tensor *mine, tutti_tensor **ret_all);
+                                    const tutti_call *call, tutti_tensor *mine,
+                                    tutti_tensor **ret_all);
 /* Ends all waiting with the first error. */
 void tutti__rendezvous_fail(tutti_run *run, tutti_status status);
 

@@ -31,6 +31,7 @@ static tutti_status drive(driver *d)
     tutti_status status = tutti__fed_rows_take(piece, d->values, lists);
     if (status == TUTTI_OK) {
         uint64_t before = tutti__tiny_to_zero();
+        tutti__error_forget();
         status =
             piece->executable->table->run(piece->executable, d->run, lists, lists + parameters);
         tutti__tiny_set(before);

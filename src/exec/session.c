@@ -18,6 +18,22 @@ struct tutti_session {
     bool shared; /* the engine is somebody else's */
 };
 
+static const char *without_slash(const char *device)
+{
+    return device[0] == '/' ? device + 1 : device;
+}
+
+/* A device has one place in the mesh. */
+static tutti_status check_different(const tutti_mesh *mesh)
+{
+    for (int i = 0; i < mesh->device_count; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(without_slash(mesh->devices[k]), without_slash(mesh->devices[i])) == 0)
+                return tutti_fail(TUTTI_INVALID, "devices %d and %d of the mesh are both '%s'", k,
+                                  i, mesh->devices[i]);
+    return TUTTI_OK;
+}
+
 static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
 {
     tutti_mesh mesh = {.axis_count = from->axis_count, .device_count = 1, .devices = from->devices};
@@ -44,6 +60,8 @@ static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
                               mesh.device_count);
         else
             TUTTI_TRY(tutti_device_parse(from->devices[i], &name));
+    if (from->axis_count)
+        TUTTI_TRY(check_different(&mesh));
     *ret = mesh;
     return TUTTI_OK;
 }

@@ -172,7 +172,8 @@ TUTTI_TEST(session_names_what_is_wrong)
 TUTTI_TEST(sessions_refuse_options_that_cannot_be)
 {
     static const char *const devices[] = {"cpu:0", "cpu:0"}, *const wrong[] = {"cpu:0", "cpu:"},
-                             *const missing[] = {"cpu:0", NULL};
+                             *const missing[] = {"cpu:0", NULL},
+                             *const twice[] = {"far:0", "/far:0"};
     static const struct {
         tutti_session_options options;
         const char *message;
@@ -187,6 +188,7 @@ TUTTI_TEST(sessions_refuse_options_that_cannot_be)
         {{.mesh = {4, {"a", "b", "c", "d"}, {4096, 4096, 4096, 4096}, devices}}, "at most 4096"},
         {{.mesh = {1, {"a"}, {2}, wrong}}, "cannot read 'cpu:'"},
         {{.mesh = {1, {"a"}, {2}, missing}}, "device 1 of the mesh's 2 is NULL"},
+        {{.mesh = {1, {"a"}, {2}, twice}}, "devices 0 and 1 of the mesh are both '/far:0'"},
     };
     tutti_graph *g;
     CHECK_OK(tutti_graph_create(&g));

@@ -156,7 +156,10 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
                            .wanted = wanted,
                            .input_grads = grads,
                            .input_grad_rows = rows};
-    TUTTI_TRY(node->op->gradient(&rule));
+    tutti__error_forget();
+    tutti_status status = node->op->gradient(&rule);
+    if (status != TUTTI_OK)
+        return tutti__error_say(status, "the gradient rule failed");
     TUTTI_TRY(tutti_graph_check(d->graph));
     for (size_t i = 0; i < in; i++)
         if (wanted[i] && grads[i].node)

@@ -37,8 +37,10 @@ static void add_place(const char *op, const char *name)
 
 tutti_status tutti__node_failed(const tutti_node *node, tutti_status status)
 {
-    char head[640], message[1024];
-    int size = snprintf(head, sizeof head, "%s '%s': ", node->op->name, node->name);
+    char who[600], head[640], message[1024];
+    snprintf(who, sizeof who, "%s '%s'", node->op->name, node->name);
+    tutti__error_say(status, who);
+    int size = snprintf(head, sizeof head, "%s: ", who);
     snprintf(message, sizeof message, "%s", tutti_error_message());
     if (!node->file || size >= (int)sizeof head || strncmp(message, head, (size_t)size) != 0)
         return status;

@@ -205,7 +205,10 @@ tutti_status tutti__node_infer(tutti_node *node, tutti_tensor *const *values, tu
                         .attr_count = node->attr_count,
                         .values = values,
                         .outputs = ret_types};
+    tutti__error_forget();
     tutti_status status = node->op->infer ? node->op->infer(&rule) : TUTTI_OK;
+    if (status != TUTTI_OK)
+        tutti__error_say(status, "the shape rule failed");
     if (types != few)
         free(types);
     return status;

@@ -140,6 +140,9 @@ tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int
 tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name, int input_count,
                        const tutti_sym *inputs, int attr_count, const tutti_attr *attrs);
 
+/* Whether it is one of ours; else a user has registered it. */
+bool tutti__op_is_built_in(const tutti_op *op);
+
 /* After a failure of the node at run time: a message that begins with its name, "op 'name': …",
  * gets the user's place, where it is known. Returns the status. */
 tutti_status tutti__node_failed(const tutti_node *node, tutti_status status);

@@ -52,10 +52,21 @@ static tutti_status check(const tutti_op *op)
         return tutti_fail(TUTTI_INVALID,
                           "operator '%s' needs a shape rule (infer) and a reference kernel",
                           op->name);
+    if (op->version < 1)
+        return tutti_fail(TUTTI_INVALID, "operator '%s' is of version %d; the first one is 1",
+                          op->name, op->version);
     if (op->max_inputs >= 0 && op->min_inputs > op->max_inputs)
         return tutti_fail(TUTTI_INVALID, "operator '%s': at least %d inputs and at most %d",
                           op->name, op->min_inputs, op->max_inputs);
     return TUTTI_OK;
+}
+
+bool tutti__op_is_built_in(const tutti_op *op)
+{
+    for (const tutti_op *const *each = tutti__op_table; *each; each++)
+        if (*each == op)
+            return true;
+    return false;
 }
 
 tutti_status tutti_op_register(const tutti_op *op)

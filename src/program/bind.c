@@ -117,6 +117,43 @@ void tutti__tensors_drop(int count, tutti_tensor **tensors)
     }
 }
 
+/* Of an output whose shape depends on data the rank and some dimensions may be known. */
+static tutti_status check_shape(const tutti_call *call, int index, const tutti_type *type,
+                                const tutti_type *said)
+{
+    char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
+    bool fits = type->rank == said->rank;
+    for (int d = 0; fits && d < said->rank; d++)
+        fits = said->dims[d] < 0 || said->dims[d] == type->dims[d];
+    return fits ? TUTTI_OK
+                : tutti_fail(TUTTI_INVALID, "%s '%s': output %d is %s, its shape rule said %s",
+                             call->op->name, call->name, index, tutti_type_text(type, have),
+                             tutti_type_text(said, want));
+}
+
+tutti_status tutti__program_dynamic(const tutti_program *program, const tutti_context *context,
+                                    int result, tutti_tensor **ret)
+{
+    int32_t at = program->results[result].value;
+    tutti_tensor *tensor = context->dynamic[program->values[at].slot];
+    if (tensor) {
+        *ret = tutti_tensor_retain(tensor);
+        return TUTTI_OK;
+    }
+    for (size_t i = 0; i < program->instruction_count; i++) {
+        const tutti_instruction *instruction = &program->instructions[i];
+        for (int k = 0; k < instruction->output_count; k++)
+            if (instruction->outputs[k] == at)
+                return tutti__node_failed(
+                    instruction->node,
+                    tutti_fail(TUTTI_INVALID,
+                               "%s '%s': its kernel has not asked for the memory of output %d "
+                               "(tutti_call_allocate)",
+                               instruction->node->op->name, instruction->node->name, k));
+    }
+    return tutti_fail(TUTTI_INTERNAL, "result %d has no memory", result);
+}
+
 tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction,
                                      const tutti_call *call, int index, int rank,
                                      const int64_t *dims)
@@ -133,7 +170,8 @@ tutti_status tutti__program_allocate(const tutti_program *program, size_t instru
                           call->op->name, call->name, index);
     }
     tutti_tensor *tensor;
-    tutti_type type = tutti_type_make(call->outputs[index].dtype, rank, dims);
+    tutti_type type = tutti_type_make(value->type->dtype, rank, dims);
+    TUTTI_TRY(check_shape(call, index, &type, value->type));
     tutti_status status = tutti__tensor_in(tutti__dynamic_memory(), &type, &tensor);
     if (status != TUTTI_OK)
         return tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);

@@ -83,14 +83,21 @@ void tutti__find_late(const tutti_graph *graph, bool *ret_late)
     }
 }
 
-bool tutti__fails_late(const tutti_graph *graph, const bool *late)
+/* Operators of users are trusted not to fail only where they update: there it costs a copy of the
+ * variable, and they say TUTTI_OP_FALLIBLE. */
+static bool may_fail(const tutti_op *op)
 {
     uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL |
                      TUTTI_OP_COLLECTIVE | TUTTI_OP_DYNAMIC;
+    return (op->flags & risky) || (!(op->flags & TUTTI_OP_UPDATES) && !tutti__op_is_built_in(op));
+}
+
+bool tutti__fails_late(const tutti_graph *graph, const bool *late)
+{
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        if (!late[n] || !(node->op->flags & risky) || tutti__is(node, "send") ||
-            tutti__is(node, "recv") || tutti__is(node, "gather_updates"))
+        if (!late[n] || !may_fail(node->op) || tutti__is(node, "send") || tutti__is(node, "recv") ||
+            tutti__is(node, "gather_updates"))
             continue;
         if (!(node->op->flags & TUTTI_OP_UPDATES) || !was_checked(graph, late, node))
             return true;

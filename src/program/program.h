@@ -145,6 +145,10 @@ void tutti__tensors_drop(int count, tutti_tensor **tensors);
 tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction,
                                      const tutti_call *call, int index, int rank,
                                      const int64_t *dims);
+/* A result whose size depends on data (retained); INVALID names the operator whose kernel did not
+ * allocate it. */
+tutti_status tutti__program_dynamic(const tutti_program *program, const tutti_context *context,
+                                    int result, tutti_tensor **ret);
 /* Behind a kernel's `give`: the output takes a host tensor's elements; strings stay with the
  * tensor, which the context then keeps. Not for instructions of several threads. */
 tutti_status tutti__program_give(const tutti_program *program, size_t instruction,

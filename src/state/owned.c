@@ -37,8 +37,10 @@ bool tutti__variable_is_owned(const tutti_state_variable *variable, const tutti_
 static tutti_status torn(const tutti_state_variable *variable)
 {
     return tutti_fail(TUTTI_CLOSED,
-                      "variable '%s' is neither of one step nor of the next: the job ended while "
-                      "its processes exchanged what they had updated; go on from a checkpoint",
+                      "variable '%s' is neither of one step nor of the next: a step failed while "
+                      "it was written (the job ended while its processes exchanged what they had "
+                      "updated, or an operator of yours that updates failed and does not say "
+                      "TUTTI_OP_FALLIBLE); give it a value, or go on from a checkpoint",
                       variable->name);
 }
 

@@ -69,7 +69,7 @@ static tutti_status copy_results(const tutti_program *program, tutti_cpu_frame *
         if (result->after_commit != after_commit)
             continue;
         if (value->space == TUTTI_IN_DYNAMIC) {
-            results[i] = tutti_tensor_retain(f->context.dynamic[value->slot]);
+            TUTTI_TRY(tutti__program_dynamic(program, &f->context, i, &results[i]));
             TUTTI_TRY(tutti__tensor_own_strings(results[i]));
             continue;
         }

@@ -181,8 +181,7 @@ static tutti_status call_on_device(tutti_far_frame *f, int32_t index, int stream
         views[k].data = locate(f, &operands[k], stream);
     if (instruction->workspace >= 0)
         call->workspace = locate(f, &operands[operand_count(instruction) - 1], stream);
-    tutti_status status = instruction->run(call);
-    return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
+    return instruction->run(call);
 }
 
 /* Handles are given as they are: a queue, or a variable's address on the device, which says only
@@ -247,13 +246,14 @@ static tutti_status call_kernel(tutti_far_frame *f, int32_t index, int stream)
     const tutti_instruction *instruction = &f->executable->program->instructions[index];
     f->calls[index].deadline = f->run->deadline;
     open_operands(f, index, stream);
+    tutti__error_forget();
     tutti_status status =
         instruction->host ? call_on_host(f, index, stream) : call_on_device(f, index, stream);
     close_operands(f, index, stream);
     if (trace)
         tutti__trace_add(trace, instruction->traced, f->executable->lanes[stream], start,
                          tutti__ticks());
-    return status;
+    return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
 }
 
 void tutti__far_execute(void *context, int stream, size_t position)

@@ -148,7 +148,7 @@ static tutti_status copy_results(tutti_far_frame *f, bool after_commit, tutti_te
         if (program->results[i].after_commit != after_commit)
             continue;
         if (value->space == TUTTI_IN_DYNAMIC) {
-            results[i] = tutti_tensor_retain(f->context.dynamic[value->slot]);
+            TUTTI_TRY(tutti__program_dynamic(program, &f->context, i, &results[i]));
             continue;
         }
         TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), value->type, &results[i]));

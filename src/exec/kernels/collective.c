@@ -64,7 +64,7 @@ tutti_status tutti__meet(const tutti_call *call, tutti_meeting *ret)
             meeting.all[0] = tutti_tensor_retain(mine);
         else
             status = tutti__rendezvous_meet(tutti__context(call)->run, key, meeting.rank,
-                                            meeting.size, call->name, mine, meeting.all);
+                                            meeting.size, call, mine, meeting.all);
         tutti_tensor_release(mine);
     }
     if (status != TUTTI_OK)
