@@ -79,7 +79,7 @@ void tutti__error_forget(void)
 
 tutti_status tutti__error_say(tutti_status status, const char *who)
 {
-    if (status == TUTTI_OK || last_status == status)
+    if (status == TUTTI_OK || last_status != TUTTI_OK)
         return status;
     return tutti_fail(status,
                       "%s: %s (it returned that status without a message: tutti_fail "

@@ -17,7 +17,7 @@ void tutti__error_capture(tutti_status status, tutti_error *ret);
 tutti_status tutti__error_restore(const tutti_error *error);
 
 /* Around code of the user, which may return a status and leave no message: forget before it, and
- * afterwards say gives that status a message if none was written for it. Returns the status. */
+ * afterwards say gives its status a message if none was written since. Returns the status. */
 void tutti__error_forget(void);
 tutti_status tutti__error_say(tutti_status status, const char *who);
 

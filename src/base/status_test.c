@@ -58,6 +58,20 @@ TUTTI_TEST(status_error_travels_between_threads)
     CHECK_STR(tutti_error_message(), "rank 2: from afar");
 }
 
+TUTTI_TEST(status_without_a_message_gets_one)
+{
+    tutti_fail(TUTTI_CLOSED, "long before");
+    tutti__error_forget();
+    CHECK_OK(tutti__error_say(TUTTI_OK, "it"));
+    CHECK_STR(tutti_error_message(), "long before");
+    CHECK_STATUS(tutti__error_say(TUTTI_CLOSED, "it"), TUTTI_CLOSED);
+    CHECK_CONTAINS(tutti_error_message(), "it: closed (it returned that status");
+    tutti__error_forget();
+    tutti_fail(TUTTI_INVALID, "its own");
+    CHECK_STATUS(tutti__error_say(TUTTI_INVALID, "it"), TUTTI_INVALID);
+    CHECK_STR(tutti_error_message(), "its own");
+}
+
 TUTTI_TEST(status_here_is_remembered)
 {
     const char *file;

@@ -20,7 +20,9 @@ typedef struct runner {
 static void *run(void *argument)
 {
     runner *r = argument;
-    tutti_status status = r->fn(&r->replica, r->context);
+    tutti__error_forget();
+    tutti_status status =
+        tutti__error_say(r->fn(&r->replica, r->context), "the replica's function");
     if (status != TUTTI_OK)
         tutti__error_capture(status, &r->error);
     status = tutti__replica_end(&r->replica, &r->error);

@@ -75,7 +75,8 @@ static tutti_status tell_some(tutti_fit *fit, size_t which, bool savers)
         if (!function || tutti__callback_saves(callback) != savers ||
             !is_told(fit, callback, which))
             continue;
-        tutti_status status = function(callback->self, &fit->event);
+        tutti__error_forget();
+        tutti_status status = tutti__error_say(function(callback->self, &fit->event), "it failed");
         if (status != TUTTI_OK)
             return tutti__error_prefix(status, "callback %s",
                                        callback->kind->name ? callback->kind->name : "of yours");

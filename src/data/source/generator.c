@@ -56,7 +56,8 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
 {
     const tutti_generator *given = &((const settings *)iterator->dataset->settings)->given;
     tutti_element element = {0};
-    tutti_status status = given->next(given->context, &element);
+    tutti__error_forget();
+    tutti_status status = tutti__error_say(given->next(given->context, &element), "it failed");
     if (status == TUTTI_OK)
         status = check(iterator->dataset, &element);
     if (status != TUTTI_OK) {

@@ -40,7 +40,8 @@ tutti_status tutti__map_apply(const tutti_dataset *dataset, const tutti_share *s
     element->epoch = epoch;
     element->index = index;
     element->random = (uint64_t)words[1] << 32 | words[0];
-    tutti_status status = s->function(s->context, element);
+    tutti__error_forget();
+    tutti_status status = tutti__error_say(s->function(s->context, element), "it failed");
     if (status == TUTTI_OK)
         status = check_result(dataset, element);
     if (status != TUTTI_OK)
