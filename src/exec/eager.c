@@ -184,6 +184,15 @@ double tutti_item(tutti_sym sym)
     return item;
 }
 
+/* A step that fails, in a run or by a mistake in building it, leaves its variables with their first
+ * values: the next one begins clean. */
+static void keep_variables(tutti_eager *eager)
+{
+    eager->graph->error.status = TUTTI_OK;
+    eager->failed.status = TUTTI_OK;
+    (void)tutti__eager_first_values(eager);
+}
+
 tutti_status tutti_step(tutti_eager *eager)
 {
     TUTTI_GIVEN(eager);
@@ -193,6 +202,7 @@ tutti_status tutti_step(tutti_eager *eager)
         tutti__error_capture(status, &error);
         if (eager->first.status == TUTTI_OK)
             eager->first = error;
+        keep_variables(eager);
     }
     forget_values(eager);
     tutti__graph_reset(eager->graph);
@@ -232,14 +242,14 @@ tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tenso
     return tutti__variable_get(tutti__engine_state(eager->engine), found, ret_value);
 }
 
-/* What was queued before the variable is set sees the old value. */
+/* What was read before the variable is set sees the old value, whenever it is computed. */
 static tutti_status flush_reads(tutti_eager *eager, const tutti_node *variable)
 {
-    for (uint32_t n = eager->done; n < eager->graph->nodes.count; n++) {
+    for (uint32_t n = 0; n < eager->graph->nodes.count; n++) {
         tutti_node *node = eager->graph->nodes.data[n];
         tutti_edge edge = {node, 0};
         if (tutti__is(node, "read") && node->inputs[0].node == variable &&
-            !tutti__eager_known(eager, edge))
+            !tutti__eager_known(eager, edge) && !tutti__eager_is_stale(eager, node))
             TUTTI_TRY(tutti__eager_flush(eager, edge));
     }
     return TUTTI_OK;

@@ -6,8 +6,8 @@
  * Invariants:
  *  1. Nodes below `done` have run. Their values are known (`known`) or can be computed again from
  *     known ones; updates among them are never run again.
- *  2. What is queued runs whole or not at all. After a run that failed nothing more of the step
- *     runs.
+ *  2. Initial values run first, by themselves. What else is queued runs whole or not at all. After
+ *     a run that failed nothing more of the step runs.
  *  3. A read of a variable that was updated since it ran cannot be computed again. Small ones are
  *     kept when they run; needing a large one is an error that says what to do.
  */
@@ -48,6 +48,24 @@ struct tutti_eager {
 tutti_tensor *tutti__eager_known(const tutti_eager *eager, tutti_edge edge);
 /* Takes over one reference of the value, also on failure. */
 tutti_status tutti__eager_remember(tutti_eager *eager, tutti_edge edge, tutti_tensor *value);
+/* Whether running the node has an effect, so that it runs once, asked for or not. */
+bool tutti__eager_acts(const tutti_node *node);
+/* Whether it has run and cannot again: it acted, or it read a variable that was updated since. */
+bool tutti__eager_is_stale(const tutti_eager *eager, const tutti_node *node);
+
+/* Parts of a flush. Control edges to nodes that have run are dropped: they are fulfilled. */
+void tutti__eager_drop_controls(tutti_eager *eager);
+/* `seen` is zero for every node. */
+tutti_status tutti__eager_clear_seen(tutti_eager *eager);
+/* What fetches and targets need of known values: the feeds. */
+tutti_status tutti__eager_find_feeds(tutti_eager *eager);
+/* Runs fetches and targets and remembers what was fetched. */
+tutti_status tutti__eager_run(tutti_eager *eager);
+
+/* ---- first_values.c ---- */
+/* Runs the initialisers of the step's new variables, where they need nothing of the rest. */
+tutti_status tutti__eager_first_values(tutti_eager *eager);
+
 /* Runs what is queued; `edge` (node NULL: none) is known afterwards. */
 tutti_status tutti__eager_flush(tutti_eager *eager, tutti_edge edge);
 

@@ -69,35 +69,55 @@ static bool want(tutti_edges *list, tutti_edge edge)
     return TUTTI_VEC_PUSH(list, edge);
 }
 
-/* What the flush runs for its effect, and which small values it keeps: those that could not be
- * computed again. Control edges to nodes that have run are dropped: they are fulfilled. */
+bool tutti__eager_acts(const tutti_node *node)
+{
+    if (node->op->flags & TUTTI_OP_UPDATES)
+        return true;
+    return (node->op->flags & TUTTI_OP_STATEFUL) && !(node->op->flags & TUTTI_OP_HANDLE) &&
+           !tutti__is(node, "placeholder");
+}
+
+void tutti__eager_drop_controls(tutti_eager *eager)
+{
+    for (size_t n = eager->done; n < eager->graph->nodes.count; n++) {
+        tutti_node *node = eager->graph->nodes.data[n];
+        int kept = 0;
+        for (int i = 0; i < node->control_count; i++)
+            if (node->controls[i]->id >= eager->done && !node->controls[i]->dead)
+                node->controls[kept++] = node->controls[i];
+        node->control_count = kept;
+    }
+}
+
+/* Values that cannot be computed again, once they have run. What a variable holds is kept where it
+ * is small. */
+static bool is_kept(const tutti_node *node, int output)
+{
+    bool read = tutti__is(node, "read");
+    if (node->types[output].handle || (!read && !tutti__eager_acts(node)))
+        return false;
+    return is_small(&node->types[output]) || (!read && !(node->op->flags & TUTTI_OP_UPDATES));
+}
+
+/* What the flush runs for its effect, and which values it keeps. */
 static tutti_status collect_effects(tutti_eager *eager)
 {
     tutti_graph *graph = eager->graph;
+    tutti__eager_drop_controls(eager);
     for (size_t n = eager->done; n < graph->nodes.count; n++) {
         tutti_node *node = graph->nodes.data[n];
-        int kept = 0;
-        for (int i = 0; i < node->control_count; i++)
-            if (node->controls[i]->id >= eager->done)
-                node->controls[kept++] = node->controls[i];
-        node->control_count = kept;
-        bool update = (node->op->flags & TUTTI_OP_UPDATES) != 0;
-        bool effect = update || ((node->op->flags & TUTTI_OP_STATEFUL) &&
-                                 !(node->op->flags & TUTTI_OP_HANDLE));
-        if (effect && !tutti__is(node, "placeholder") && !tutti__is(node, "read") &&
-            !TUTTI_VEC_PUSH(&eager->targets, node))
+        if (node->dead)
+            continue;
+        if (tutti__eager_acts(node) && !TUTTI_VEC_PUSH(&eager->targets, node))
             return no_memory();
-        bool fragile = update || (effect && node->output_count > 0) || tutti__is(node, "read");
-        if (fragile && node->output_count > 0 && is_small(&node->types[0]) &&
-            tutti__is(node, "placeholder") == false &&
-            !want(&eager->fetches, (tutti_edge){node, 0}))
-            return no_memory();
+        for (int i = 0; i < node->output_count; i++)
+            if (is_kept(node, i) && !want(&eager->fetches, (tutti_edge){node, (uint32_t)i}))
+                return no_memory();
     }
     return TUTTI_OK;
 }
 
-/* A read that ran before an update which also has run: its value is gone. */
-static bool is_stale(const tutti_eager *eager, const tutti_node *node)
+bool tutti__eager_is_stale(const tutti_eager *eager, const tutti_node *node)
 {
     if (node->id >= eager->done)
         return false;
@@ -127,7 +147,7 @@ static tutti_status walk(tutti_eager *eager)
 {
     while (eager->stack.count > 0) {
         const tutti_node *node = eager->stack.data[--eager->stack.count];
-        if (is_stale(eager, node))
+        if (tutti__eager_is_stale(eager, node))
             return tutti_fail(
                 TUTTI_INVALID,
                 "%s '%s' (%s:%d) is needed again after its variable was updated or its effect took place; ask for "
@@ -147,12 +167,18 @@ static tutti_status walk(tutti_eager *eager)
     return TUTTI_OK;
 }
 
-static tutti_status find_feeds(tutti_eager *eager)
+tutti_status tutti__eager_clear_seen(tutti_eager *eager)
 {
     while (eager->seen.count < eager->graph->nodes.count)
         if (!TUTTI_VEC_PUSH(&eager->seen, 0))
             return no_memory();
     memset(eager->seen.data, 0, eager->seen.count);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__eager_find_feeds(tutti_eager *eager)
+{
+    TUTTI_TRY(tutti__eager_clear_seen(eager));
     eager->stack.count = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < eager->fetches.count; i++) {
@@ -184,7 +210,7 @@ static void mark_done(tutti_eager *eager)
     eager->done = (uint32_t)eager->graph->nodes.count;
 }
 
-static tutti_status run(tutti_eager *eager)
+tutti_status tutti__eager_run(tutti_eager *eager)
 {
     size_t count = eager->fetches.count;
     tutti_tensor **values = calloc(count + 1, sizeof *values);
@@ -210,8 +236,6 @@ static tutti_status run(tutti_eager *eager)
             status = tutti__eager_remember(eager, eager->fetches.data[i], values[i]);
     }
     free(values);
-    if (status == TUTTI_OK)
-        mark_done(eager);
     return status;
 }
 
@@ -220,12 +244,15 @@ tutti_status tutti__eager_flush(tutti_eager *eager, tutti_edge edge)
     TUTTI_TRY(tutti_graph_check(eager->graph));
     if (eager->failed.status != TUTTI_OK)
         return tutti__error_restore(&eager->failed);
+    TUTTI_TRY(tutti__eager_first_values(eager));
     eager->feeds.count = eager->fetches.count = eager->targets.count = 0;
     if (edge.node && !want(&eager->fetches, edge))
         return no_memory();
     TUTTI_TRY(collect_effects(eager));
     if (eager->targets.count == 0 && !edge.node)
         return TUTTI_OK;
-    TUTTI_TRY(find_feeds(eager));
-    return run(eager);
+    TUTTI_TRY(tutti__eager_find_feeds(eager));
+    TUTTI_TRY(tutti__eager_run(eager));
+    mark_done(eager);
+    return TUTTI_OK;
 }

@@ -9,6 +9,9 @@ tutti_tape tutti_tape_begin(tutti_eager *eager)
 {
     if (!eager)
         return (tutti_tape){0};
+    /* What was read before is no part of the recording: it reads anew. */
+    for (size_t n = 0; n < eager->graph->nodes.count; n++)
+        eager->graph->nodes.data[n]->current = (tutti_edge){0};
     return (tutti_tape){.graph = eager->graph,
                         .first = (uint32_t)eager->graph->nodes.count,
                         .generation = eager->graph->generation};
@@ -31,12 +34,11 @@ void tutti_watch(tutti_tape *tape, tutti_sym sym)
         tape->watched[tape->watched_count++] = sym;
 }
 
-static bool reaches(const tutti_tape *tape, tutti_sym x)
+static bool reaches(const tutti_tape *tape, uint32_t last, tutti_sym x)
 {
     if (!x.node || x.node->graph != tape->graph)
         return false;
-    if ((x.node->op->flags & TUTTI_OP_HANDLE) ||
-        (x.node->id >= tape->first && x.node->id < tape->last))
+    if ((x.node->op->flags & TUTTI_OP_HANDLE) || (x.node->id >= tape->first && x.node->id < last))
         return true;
     for (int i = 0; i < tape->watched_count; i++)
         if (tape->watched[i].node == x.node && tape->watched[i].index == x.index)
@@ -54,15 +56,15 @@ void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym 
         tutti__poison(tape->graph, TUTTI_INVALID, "the tape is of an earlier step; record it anew");
         return;
     }
-    if (tape->last == 0) /* asked while recording, as nested tapes do */
-        tape->last = (uint32_t)tape->graph->nodes.count;
     uint32_t first = tape->graph->recorded.first, last = tape->graph->recorded.last;
+    /* Asked while recording, as nested tapes do: what there is so far. */
+    uint32_t end = tape->last ? tape->last : (uint32_t)tape->graph->nodes.count;
     tape->graph->recorded.first = tape->first;
-    tape->graph->recorded.last = tape->last;
+    tape->graph->recorded.last = end;
     (tutti_differentiate)(y, count, xs, ret_grads);
     tape->graph->recorded.first = first;
     tape->graph->recorded.last = last;
     for (int i = 0; xs && i < count; i++)
-        if (!reaches(tape, xs[i]))
+        if (!reaches(tape, end, xs[i]))
             ret_grads[i] = (tutti_grad){0};
 }

@@ -85,6 +85,13 @@ static tutti_status contribute(diff *d, tutti_edge edge, tutti_grad grad)
     return TUTTI_OK;
 }
 
+/* Whether gradients flow through a node: a tape has recorded it, or there is none. */
+static bool is_recorded(const diff *d, size_t node)
+{
+    return d->graph->recorded.last == 0 ||
+           (node >= d->graph->recorded.first && node < d->graph->recorded.last);
+}
+
 /* wanted: backwards from ys; carries: forwards from xs. */
 static void mark(diff *d, int y_count, const tutti_sym *ys, int x_count, const tutti_sym *xs)
 {
@@ -99,9 +106,7 @@ static void mark(diff *d, int y_count, const tutti_sym *ys, int x_count, const t
     }
     for (size_t n = 0; n < d->count; n++) {
         const tutti_node *node = d->graph->nodes.data[n];
-        bool recorded = d->graph->recorded.last == 0 || tutti__is(node, "read") ||
-                        (n >= d->graph->recorded.first && n < d->graph->recorded.last);
-        for (int i = 0; recorded && !d->carries[n] && i < node->input_count; i++)
+        for (int i = 0; is_recorded(d, n) && !d->carries[n] && i < node->input_count; i++)
             d->carries[n] = d->carries[node->inputs[i].node->id];
     }
 }
@@ -181,7 +186,8 @@ static tutti_status visit(diff *d, tutti_node *node)
     bool inputs_carry = false;
     for (int i = 0; i < node->input_count; i++)
         inputs_carry = inputs_carry || d->carries[node->inputs[i].node->id];
-    if (!any || !inputs_carry || (node->op->flags & TUTTI_OP_NO_GRADIENT))
+    if (!any || !inputs_carry || !is_recorded(d, node->id) ||
+        (node->op->flags & TUTTI_OP_NO_GRADIENT))
         return TUTTI_OK;
     if (keeps_rows(node))
         return contribute(d, node->inputs[0], outputs[0]);

@@ -119,7 +119,8 @@ static tutti_status follow_updates(tutti_graph *graph, tutti_node *node)
             continue;
         if (handle->updated)
             TUTTI_TRY(tutti__node_after(node, handle->updated));
-        if (node->op->flags & TUTTI_OP_UPDATES) {
+        bool acts = (node->op->flags & TUTTI_OP_UPDATES) || !tutti__is(handle, "variable");
+        if (acts) { /* whatever takes a queue acts on it */
             handle->current = (tutti_edge){0};
             handle->updated = node;
         }

@@ -68,9 +68,20 @@ static void spare(tutti_graph *graph, tutti_node *node)
         (void)TUTTI_VEC_PUSH(&graph->spare, node); /* without memory it is not used again */
 }
 
+/* Variables last, and so does what was asked of their gradients. */
+static void keep_hooks(tutti_graph *graph)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->hooks.count; i++)
+        if (graph->hooks.data[i].edge.node->op->flags & TUTTI_OP_HANDLE)
+            graph->hooks.data[kept++] = graph->hooks.data[i];
+    graph->hooks.count = kept;
+}
+
 void tutti__graph_reset(tutti_graph *graph)
 {
     size_t kept = 0;
+    char **texts = tutti__scopes_lift(graph);
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
         if (!(node->op->flags & TUTTI_OP_HANDLE)) {
@@ -87,13 +98,19 @@ void tutti__graph_reset(tutti_graph *graph)
     }
     release_contents(graph);
     graph->nodes.count = kept;
-    graph->results.count = graph->targets.count = graph->scopes.count = graph->hooks.count = 0;
+    graph->results.count = graph->targets.count = 0;
+    keep_hooks(graph);
     graph->error.status = TUTTI_OK;
     graph->regions = 0;
+    for (size_t i = 0; i < graph->scopes.count; i++)
+        if (graph->scopes.data[i].region > graph->regions)
+            graph->regions = graph->scopes.data[i].region;
     graph->generation++;
     graph->drawn = 0;
+    graph->initializers = 0;
     graph->version++;
     tutti__arena_reset(&graph->arena);
+    tutti__scopes_lay_down(graph, texts);
 }
 
 tutti_status tutti_graph_check(const tutti_graph *graph)

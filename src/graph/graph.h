@@ -111,7 +111,8 @@ struct tutti_graph {
     tutti_map taken; /* by a name that was wished again: the last number (unsigned) put behind it */
     /* A trace of a tape: names are not looked up, updates take effect in the order of building. */
     bool trace;
-    uint32_t drawn; /* of a trace: random nodes since tutti__graph_reset; see random_salt */
+    uint32_t initializers; /* of a trace: made since tutti__graph_reset and not run by themselves */
+    uint32_t drawn;        /* of a trace: random nodes since tutti__graph_reset; see random_salt */
     /* Of a trace: handles live here through tutti__graph_reset, and so does the memory of all
      * nodes, so that symbols of earlier steps can be told. */
     tutti_arena *lasting;

@@ -1,6 +1,7 @@
 /* scope.c: name, device, control and colocation scopes: one stack per graph. */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/scope.h"
@@ -271,4 +272,33 @@ tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char
             node->colocate = scope->colocate;
     }
     return TUTTI_OK;
+}
+
+/* ---- scopes around several steps of a tape ---- */
+
+char **tutti__scopes_lift(tutti_graph *graph)
+{
+    size_t count = graph->scopes.count;
+    char **texts = count > 0 ? calloc(count, sizeof *texts) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        tutti_scope *scope = &graph->scopes.data[i];
+        if (texts && scope->text)
+            texts[i] = strdup(scope->text);
+        if (scope->colocate && !(scope->colocate->op->flags & TUTTI_OP_HANDLE))
+            scope->colocate = NULL;
+        scope->text = NULL;
+        scope->controls = NULL; /* what it waited for has run */
+        scope->control_count = 0;
+    }
+    return texts;
+}
+
+void tutti__scopes_lay_down(tutti_graph *graph, char **texts)
+{
+    for (size_t i = 0; texts && i < graph->scopes.count; i++) {
+        if (texts[i])
+            graph->scopes.data[i].text = tutti__arena_string(&graph->arena, texts[i]);
+        free(texts[i]);
+    }
+    free(texts);
 }

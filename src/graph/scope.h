@@ -13,7 +13,13 @@ const char *tutti__scope_prefix(const tutti_graph *graph);
 /* Whether a control scope is in force: then reads are not shared. */
 bool tutti__scope_has_control(const tutti_graph *graph);
 
-/* A trace begins anew: everything but handles goes; symbols of before become stale. */
+/* Around a reset of the graph's arena: open scopes stay, with what they say of names and devices;
+ * between the two calls their texts are the caller's. NULL: there are none. */
+char **tutti__scopes_lift(tutti_graph *graph);
+void tutti__scopes_lay_down(tutti_graph *graph, char **texts);
+
+/* A trace begins anew: everything but handles, what was asked of their gradients, and open scopes
+ * goes; symbols of before become stale. */
 void tutti__graph_reset(tutti_graph *graph);
 
 #endif

@@ -92,6 +92,7 @@ static void make_initializer(tutti_graph *graph, tutti_sym variable, const tutti
     if (init->kind == TUTTI_INIT_SYM && !graph->trace && tutti_sym_ok(inputs[1]))
         inputs[1] = after_others(graph, inputs[1]);
     tutti__build(graph, &tutti_op_assign, "assign", 2, inputs, 1, &TUTTI_INT("initializer", 1));
+    graph->initializers++;
     tutti_colocate_pop(graph);
     tutti_name_pop(graph);
 }
