@@ -141,16 +141,21 @@ static bool complete(const tutti_roster *roster)
 }
 
 /* The operation that ranks are stuck in is the latest that anybody is inside; whoever is in it or
- * beyond has arrived. */
+ * beyond has arrived. Of who died the last word may be old: nobody is inside what another has
+ * finished. */
 static void find_operation(const tutti_roster *roster, tutti_verdict *verdict)
 {
     const tutti_where *latest = NULL;
+    uint64_t finished = 0;
     for (int r = 0; r < roster->options.size; r++) {
         const tutti_where *where = &roster->members[r].where;
         if (where->inside == 1 && (latest == NULL || where->sequence > latest->sequence))
             latest = where;
+        uint64_t left = where->inside == 1 ? where->sequence - 1 : where->sequence;
+        if (where->operation[0] != '\0' && left > finished)
+            finished = left;
     }
-    if (latest == NULL)
+    if (latest == NULL || latest->sequence <= finished)
         return;
     snprintf(verdict->operation, sizeof verdict->operation, "%s", latest->operation);
     verdict->sequence = latest->sequence;

@@ -100,26 +100,38 @@ static int *places_of(const tutti_comm *comm)
     return places;
 }
 
-/* Rank 0 takes memory in the segment and tells the others where. Over messages: the group has no
- * other way yet. */
+/* Rank 0's bytes for all, over messages: the group has no other way yet. */
+static tutti_status tell_all(tutti_comm *comm, void *bytes, size_t count)
+{
+    tutti_collective c = {.comm = comm,
+                          .rank = comm->rank,
+                          .size = comm->size,
+                          .out = bytes,
+                          .count = (int64_t)count,
+                          .element = 1,
+                          .tag = 0x80000000u,
+                          .deadline_ns = tutti__comm_deadline(comm, NULL)};
+    TUTTI_TRY(tutti__coll_find("tree")->on[TUTTI_BROADCAST].run(&c));
+    atomic_store(&comm->bytes_sent, 0);
+    return TUTTI_OK;
+}
+
+/* What a rank takes links to cost depends on its machine, and all choose by the same table. */
+static tutti_status settle_cost(tutti_comm *comm)
+{
+    return comm->hosts > 1 ? tell_all(comm, &comm->cost, sizeof comm->cost) : TUTTI_OK;
+}
+
+/* Rank 0 takes memory in the segment and tells the others where. */
 static tutti_status settle_area(tutti_comm *comm)
 {
     tutti_fabric *fabric = comm->fabric;
     uint64_t offset = 0;
     if (!fabric->segment || comm->hosts > 1 || comm->size < 2)
         return TUTTI_OK;
-    tutti_collective c = {.comm = comm,
-                          .rank = comm->rank,
-                          .size = comm->size,
-                          .out = &offset,
-                          .count = 1,
-                          .element = sizeof offset,
-                          .tag = 0x80000000u,
-                          .deadline_ns = tutti__comm_deadline(comm, NULL)};
     if (comm->rank == 0)
         offset = tutti__area_take(fabric, comm->size);
-    TUTTI_TRY(tutti__coll_find("tree")->on[TUTTI_BROADCAST].run(&c));
-    atomic_store(&comm->bytes_sent, 0);
+    TUTTI_TRY(tell_all(comm, &offset, sizeof offset));
     int *places = offset ? places_of(comm) : NULL;
     if (!offset)
         return TUTTI_OK; /* the segment is full: messages will do */
@@ -149,8 +161,13 @@ static tutti_status settle_part(tutti_comm *comm, const tutti_comm_options *opti
     tutti_status status =
         rank < 0 ? TUTTI_OK
                  : tutti__comm_create(comm->fabric, size, members, rank, context, &plain, ret_part);
-    if (status == TUTTI_OK && rank >= 0)
-        (*ret_part)->inner = true, status = settle_area(*ret_part);
+    if (status == TUTTI_OK && rank >= 0) {
+        int hosts = (*ret_part)->hosts;
+        (*ret_part)->inner = true;
+        (*ret_part)->cost = comm->cost;
+        (*ret_part)->cost.hosts = hosts;
+        status = settle_area(*ret_part);
+    }
     free(members);
     return status;
 }
@@ -181,6 +198,7 @@ static tutti_status settle_levels(tutti_comm *comm, const tutti_comm_options *op
 
 tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *options)
 {
+    TUTTI_TRY(settle_cost(comm));
     TUTTI_TRY(settle_area(comm));
     if (comm->hosts > 1)
         TUTTI_TRY(settle_levels(comm, options));
