@@ -26,8 +26,12 @@ tutti_status tutti__membership_fail(const tutti_membership *membership)
     tutti__membership_verdict(membership, &verdict);
     if (verdict.why == TUTTI_FAILURE_SILENT)
         return tutti_fail(TUTTI_DEADLINE, "%s", verdict.text);
-    return tutti_fail(verdict.why == TUTTI_FAILURE_ABORTED ? TUTTI_CANCELLED : TUTTI_CLOSED, "%s",
-                      verdict.text);
+    tutti_status status = TUTTI_CLOSED;
+    if (verdict.why == TUTTI_FAILURE_ABORTED)
+        status = TUTTI_CANCELLED;
+    if (verdict.why == TUTTI_FAILURE_BROKEN && verdict.detail < 0 && verdict.detail >= INT8_MIN)
+        status = (tutti_status)verdict.detail; /* it came over the network */
+    return tutti_fail(status, "%s", verdict.text);
 }
 
 void tutti__membership_suspect(tutti_membership *membership, int rank, const char *why)
@@ -42,15 +46,26 @@ void tutti__membership_suspect(tutti_membership *membership, int rank, const cha
     tutti__keeper_wake(keeper);
 }
 
-void tutti__membership_abort(tutti_membership *membership, const char *why)
+/* What this rank says of itself. */
+static void confess(tutti_membership *membership, tutti_failure what, int64_t detail,
+                    const char *why)
 {
     tutti_keeper *keeper = membership->keeper;
     pthread_mutex_lock(&keeper->lock);
     keeper->aborted = true;
-    tutti__roster_suspect(&keeper->roster, tutti__now_ns(), membership->rank, TUTTI_FAILURE_ABORTED,
-                          0, why);
+    tutti__roster_suspect(&keeper->roster, tutti__now_ns(), membership->rank, what, detail, why);
     pthread_mutex_unlock(&keeper->lock);
     tutti__keeper_wake(keeper);
+}
+
+void tutti__membership_abort(tutti_membership *membership, const char *why)
+{
+    confess(membership, TUTTI_FAILURE_ABORTED, 0, why);
+}
+
+void tutti__membership_break(tutti_membership *membership, tutti_status status, const char *why)
+{
+    confess(membership, TUTTI_FAILURE_BROKEN, status, why);
 }
 
 bool tutti__membership_await_verdict(tutti_membership *membership, int64_t deadline_ns)

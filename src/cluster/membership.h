@@ -39,6 +39,7 @@ typedef enum tutti_failure {
     TUTTI_FAILURE_SUSPECTED, /* another rank gave it up, for the reason in the text */
     TUTTI_FAILURE_LAUNCHER,  /* the launcher is gone; rank is -1 */
     TUTTI_FAILURE_ABORTED,   /* it ended the job itself, for the reason in the text */
+    TUTTI_FAILURE_BROKEN,    /* an operation failed there, with status `detail` and that text */
     TUTTI_FAILURE_COUNT,
 } tutti_failure;
 
@@ -95,7 +96,8 @@ int tutti__membership_fd(const tutti_membership *membership);
  * failed. */
 void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict *ret_verdict);
 /* Records the verdict's text as the thread's error: `return tutti__membership_fail(m)`.
- * TUTTI_CLOSED; TUTTI_DEADLINE for silence; TUTTI_CANCELLED where a rank aborted. */
+ * TUTTI_CLOSED; TUTTI_DEADLINE for silence; TUTTI_CANCELLED where a rank aborted; where an
+ * operation failed its status. */
 tutti_status tutti__membership_fail(const tutti_membership *membership);
 /* Says that `rank` cannot be reached or misbehaves, in words ("connection reset while sending").
  * Rank 0 decides within a second: the failure flag goes up on every rank. */
@@ -103,6 +105,9 @@ void tutti__membership_suspect(tutti_membership *membership, int rank, const cha
 /* This rank ends the job: the verdict of all is `why`, whatever its process does then, and its
  * status TUTTI_CANCELLED. */
 void tutti__membership_abort(tutti_membership *membership, const char *why);
+/* An operation failed here, and the group with it: all others are told the same, whatever becomes
+ * of this process. */
+void tutti__membership_break(tutti_membership *membership, tutti_status status, const char *why);
 /* Waits until a verdict is there, for callers that saw a symptom first: after a channel closed, the
  * reason is usually some milliseconds away. False when the deadline came first. */
 bool tutti__membership_await_verdict(tutti_membership *membership, int64_t deadline_ns);

@@ -16,6 +16,7 @@ static int strength(tutti_failure why)
     static const int strengths[TUTTI_FAILURE_COUNT] = {
         [TUTTI_FAILURE_SUSPECTED] = 1, [TUTTI_FAILURE_SILENT] = 2, [TUTTI_FAILURE_CLOSED] = 3,
         [TUTTI_FAILURE_EXIT] = 4,      [TUTTI_FAILURE_SIGNAL] = 5, [TUTTI_FAILURE_ABORTED] = 6,
+        [TUTTI_FAILURE_BROKEN] = 6,
     };
     return strengths[why];
 }
@@ -105,7 +106,8 @@ void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const 
 /* Nobody dies by a signal, or aborts, because another exits; some exit because another does. */
 static bool is_cause(const tutti_roster_member *member)
 {
-    return member->why == TUTTI_FAILURE_SIGNAL || member->why == TUTTI_FAILURE_ABORTED;
+    return member->why == TUTTI_FAILURE_SIGNAL || member->why == TUTTI_FAILURE_ABORTED ||
+           member->why == TUTTI_FAILURE_BROKEN;
 }
 
 /* Causes first, then who was accused first. */

@@ -71,6 +71,8 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
     if (verdict->rank < 0)
         tutti__text_add(&text, "the launcher is gone%s%s", verdict->reason[0] ? ": " : "",
                         verdict->reason);
+    else if (verdict->why == TUTTI_FAILURE_BROKEN)
+        tutti__text_add(&text, "%s, says rank %d", verdict->reason, verdict->rank);
     else if (verdict->why == TUTTI_FAILURE_ABORTED) { /* as ranks of its own machine say it */
         tutti__text_add(&text, "rank %d aborted: %s", verdict->rank, verdict->reason);
         write_place(verdict, &text);

@@ -53,7 +53,10 @@ static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_statu
     snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
              tutti_dtype_name(c->dtype), c->size, cause);
-    return tutti__fabric_break(fabric, status, why);
+    status = tutti__fabric_break(fabric, status, why);
+    if (fabric->membership && (!fabric->segment || fabric->segment->size < fabric->size))
+        tutti__membership_break(fabric->membership, status, why); /* others than of this machine */
+    return status;
 }
 
 /* A group of one. */
@@ -81,8 +84,8 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     tutti_comm *comm = c->comm;
     tutti_fabric *fabric = comm->fabric;
     const tutti_coll *by = NULL;
-    if (atomic_load_explicit(&fabric->broken, memory_order_acquire))
-        return tutti__error_restore(&fabric->error);
+    if (tutti__fabric_is_broken(fabric))
+        return tutti__fabric_check(fabric);
     comm->sequence++;
     c->tag = (uint32_t)(UINT32_C(0x80000000) | (comm->sequence & 0x7fffffff));
     if (c->size == 1 && !c->shards) {
@@ -95,10 +98,10 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     if (comm->area)
         comm->area->call = call_number(c);
     tutti_status status = tutti__collective_choose(c, call, &by);
+    if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
+        return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
         tutti__membership_note(fabric->membership, c->name, comm->sequence, false);
-    if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
-        return broke(c, by, status);
     return status;
 }
 

@@ -19,6 +19,7 @@ enum { RANKS = 4 };
 static int machines = 1; /* that ranks believe to be on */
 static bool in_turn;     /* ranks 0, 2, … on the first, 1, 3, … on the second */
 static bool bound;       /* each to one CPU, in turn */
+static int first_alone;  /* rank 0 on the first, all others on the second */
 
 /* As a launcher does. */
 static void bind_to_one(int rank)
@@ -39,7 +40,7 @@ static tutti_status as_rank(int rank, const char *workers, const tutti_comm_opti
 {
     tutti_cluster *cluster;
     tutti_comm *comm;
-    bool second = in_turn ? rank % 2 : rank * machines / RANKS;
+    bool second = first_alone ? rank > 0 : in_turn ? rank % 2 : rank * machines / RANKS;
     if (bound)
         bind_to_one(rank);
     TUTTI_TRY(tutti__param_set("MACHINE", second ? "second" : "first"));
@@ -350,4 +351,88 @@ TUTTI_TEST(comm_cluster_a_stopped_rank_is_everybodys_verdict)
     int signal_number = SIGSTOP;
     run_cluster(NULL, lose_rank_2, &signal_number, 2);
     run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), lose_rank_2, &signal_number, 2);
+}
+
+static tutti_status reduce_small(tutti_comm *comm, void *context)
+{
+    (void)context;
+    for (int64_t count = 1; count <= 4096; count *= 4) {
+        double x[4096];
+        for (int64_t i = 0; i < count; i++)
+            x[i] = tutti_comm_rank(comm) + 1;
+        TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, count, TUTTI_F64, TUTTI_SUM,
+                                        TUTTI_CALL(.timeout = 5)));
+        for (int64_t i = 0; i < count; i++)
+            EXPECT(x[i] == RANKS * (RANKS + 1) / 2);
+    }
+    return TUTTI_OK;
+}
+
+/* A rank that is alone on its machine knows nothing of shared memory: it chooses as rank 0 does. */
+TUTTI_TEST(comm_cluster_a_rank_alone_on_its_machine_chooses_as_the_others)
+{
+    first_alone = 1;
+    run_cluster(NULL, reduce_small, NULL, -1);
+    run_cluster(TUTTI_COMM_OPTIONS(.measure = true), reduce_small, NULL, -1);
+    first_alone = 0;
+}
+
+enum { GIVES_UP_MS = 400, LATE_MS = 1500 };
+
+/* Rank 1 gives up on rank 3, which is late; the others would wait much longer. */
+static tutti_status give_up_on_rank_3(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[100] = {0};
+    int rank = tutti_comm_rank(comm);
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    int64_t start = tutti__now_ns();
+    if (rank == 3)
+        usleep(LATE_MS * 1000);
+    tutti_status status =
+        tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
+                              TUTTI_CALL(.timeout = rank == 1 ? GIVES_UP_MS / 1e3 : 30));
+    double seconds = (double)(tutti__now_ns() - start) * 1e-9;
+    if (status != TUTTI_DEADLINE || !strstr(tutti_error_message(), "waited too long for rank") ||
+        !strstr(tutti_error_message(), "all_reduce number 2") || seconds > 10)
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d after %g s", (int)status,
+                                   seconds);
+    if (rank == 1)
+        usleep(LATE_MS * 1000); /* it does not go yet: others hear of it all the same */
+    EXPECT(tutti_comm_barrier(comm, NULL) == TUTTI_DEADLINE);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_all_ranks_return_the_first_failure)
+{
+    run_cluster(NULL, give_up_on_rank_3, NULL, -1);
+    run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), give_up_on_rank_3, NULL, -1);
+    machines = 2;
+    run_cluster(NULL, give_up_on_rank_3, NULL, -1);
+    machines = 1;
+}
+
+/* Rank 2 was last heard of inside a barrier that is long over when it dies. */
+static tutti_status die_between_operations(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int rank = tutti_comm_rank(comm);
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    if (rank == 3)
+        usleep(1200000); /* heartbeats tell where the others wait */
+    for (int i = 0; i < 6; i++)
+        TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    if (rank == 2)
+        raise(SIGKILL);
+    usleep(400000);
+    tutti_status status = tutti_comm_barrier(comm, NULL);
+    if (status != TUTTI_CLOSED || !strstr(tutti_error_message(), "rank 2") ||
+        strstr(tutti_error_message(), "in barrier number 2"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_a_verdict_names_no_operation_that_is_over)
+{
+    run_cluster(NULL, die_between_operations, NULL, 2);
 }

@@ -209,6 +209,13 @@ static tutti_status check_processes(tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
+bool tutti__fabric_is_broken(const tutti_fabric *fabric)
+{
+    return atomic_load_explicit(&fabric->broken, memory_order_acquire) ||
+           (fabric->segment && atomic_load(&fabric->segment->header->broken) == 2) ||
+           (fabric->membership && tutti__membership_failed(fabric->membership));
+}
+
 tutti_status tutti__fabric_check(tutti_fabric *fabric)
 {
     if (atomic_load_explicit(&fabric->broken, memory_order_acquire))

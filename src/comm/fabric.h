@@ -150,6 +150,8 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
  * Returns `status` with the reason in force as the message. */
 tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
+/* Whether some rank has broken it, as far as is known here. */
+bool tutti__fabric_is_broken(const tutti_fabric *fabric);
 /* The slow part of every wait: TUTTI_OK while nobody died and nothing was aborted. */
 tutti_status tutti__fabric_check(tutti_fabric *fabric);
 /* Wakes threads of this rank that sleep in the fabric. */
