@@ -31,13 +31,14 @@ TUTTI_API tutti_sym tutti_assert(tutti_sym condition, const char *message, int c
  */
 TUTTI_API tutti_sym tutti_check_numerics(tutti_sym x, const char *message);
 #define tutti_check_numerics(...) TUTTI_AT(tutti_check_numerics(__VA_ARGS__))
-/* y = x; every run logs the message and the value (at most 64 elements of it). */
+/* y = x; every run logs the message and the value (at most 64 elements of it). In a body of cond or
+ * while whose gradient is asked for it logs once more: the gradient computes the body again. */
 TUTTI_API tutti_sym tutti_print(tutti_sym x, const char *message);
 #define tutti_print(...) TUTTI_AT(tutti_print(__VA_ARGS__))
 
 /* Builds one side of a branch, or a loop's condition or step, into the graph `body`: from `count`
  * arguments (parameters of the body) to the results. Only arguments and nodes made in `body` may be
- * used there; variables that the body reads are given as arguments. */
+ * used there; variables are made outside, and those that the body reads are given as arguments. */
 typedef void tutti_body_fn(tutti_graph *body, int count, const tutti_sym *args,
                            tutti_sym *ret_results, void *context);
 

@@ -4,7 +4,8 @@
  *     tutti_sym step = tutti_minimize(tutti_adam(.learning_rate = 1e-3), loss);
  *
  * An optimizer is a plain value. Its learning rate and step count are variables named after it
- * ("adam/learning_rate"), so that both can change without compiling anew.
+ * ("adam/learning_rate"), so that both can change without compiling anew. One may be applied as
+ * often as wanted; two with other settings on one graph or tape need names of their own (.name).
  *
  * Formulas and defaults are Keras'; .torch_form takes PyTorch's where they differ. In settings 0
  * means the default; where the number 0 itself is meant, write TUTTI_ZERO.
@@ -47,7 +48,8 @@ typedef struct tutti_optimizer {
  *   after each update, at first w.
  * schedule: who trains (fit) writes its rate into the learning rate before each step;
  *   tutti_minimize alone only starts with it.
- * name: of the scope of its variables; by default the optimizer's kind. */
+ * name: of the scope of its variables; by default the optimizer's kind. Applying another optimizer
+ *   of that name, with other settings, to the same graph or tape is an error. */
 #define TUTTI_OPTIMIZER_SETTINGS                                                                   \
     size_t struct_size;                                                                            \
     double learning_rate;                                                                          \

@@ -363,3 +363,31 @@ TUTTI_TEST(loops_have_the_line_of_their_call)
     free(text);
     end(b);
 }
+
+static void fails_inside(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                         void *context)
+{
+    (void)count, (void)context;
+    tutti_sym small = tutti_assert(tutti_less(args[0], tutti_scalar(body, TUTTI_I64, 1)), "small");
+    TUTTI_WITH_CONTROL(body, small)
+        ret[0] = tutti_add_scalar(args[0], 1);
+}
+
+/* Of the loop and of the node in it, whichever device runs them. */
+TUTTI_TEST(errors_in_a_loop_name_it_and_the_line_of_its_call)
+{
+    const char *devices[] = {"cpu:0", "far:0", "whole:0"};
+    for (int i = 0; i < 3; i++) {
+        bench b = start(devices[i]);
+        char expected[64];
+        tutti_tensor *out;
+        snprintf(expected, sizeof expected, "control_test.c:%d): assert '", __LINE__ + 2);
+        tutti_sym zero = tutti_scalar(b.graph, TUTTI_I64, 0),
+                  y = tutti_while(below_three, fails_inside, NULL, TUTTI_SYMS(zero), 0, NULL, NULL);
+        CHECK_STATUS(tutti_run(b.session, .fetch = TUTTI_FETCH({y, &out})), TUTTI_CHECK_FAILED);
+        CHECK_CONTAINS(tutti_error_message(), "while 'while' (");
+        CHECK_CONTAINS(tutti_error_message(), expected);
+        CHECK_CONTAINS(tutti_error_message(), "small (element 0");
+        end(b);
+    }
+}

@@ -150,7 +150,9 @@ tutti_status tutti_value(tutti_sym sym, tutti_tensor **ret_value)
     if (!eager)
         return sym.node ? tutti_fail(TUTTI_INVALID, "'%s' belongs to a graph; run it in a session",
                                      sym.node->name)
-                        : tutti_fail(TUTTI_INVALID, "there is no value: %s", tutti_error_message());
+                        : tutti_fail(TUTTI_INVALID,
+                                     "there is no such value: a gradient that does not exist, or "
+                                     "what a call gave that failed (tutti_step says why)");
     if (sym.generation != sym.node->generation)
         return tutti_fail(TUTTI_INVALID,
                           "the value is of an earlier step; read it before tutti_step");

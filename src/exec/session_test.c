@@ -128,6 +128,30 @@ TUTTI_TEST(session_changes_nothing_when_a_step_fails)
     tutti_graph_destroy(g);
 }
 
+/* A placeholder that is fed is done: as a target, and where something waits for it. */
+TUTTI_TEST(session_runs_targets_that_are_fed)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&s, g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 3), y = TUTTI_NO_SYM;
+    TUTTI_WITH_CONTROL(g, x)
+        y = tutti_fill(g, TUTTI_F32, 7);
+    tutti_tensor *a = vector(3, (float[]){1, 2, 3}), *out;
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, a}), .target = x));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, a}), .target = tutti_group(g, x, y)));
+    CHECK_OK(
+        tutti_run(s, .feed = TUTTI_FEED({x, a}), .target = x, .fetch = TUTTI_FETCH({y, &out})));
+    CHECK_NEAR(tutti_tensor_get(out, 0), 7, 0);
+    tutti_tensor_release(out);
+    tutti_tensor_release(a);
+    CHECK_STATUS(tutti_run(s, .target = x), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "must be fed");
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(session_names_what_is_wrong)
 {
     tutti_graph *g, *other;

@@ -234,6 +234,25 @@ TUTTI_TEST(tape_differentiates_after_the_update_or_says_why_not)
     tutti_eager_close(e);
 }
 
+TUTTI_TEST(values_that_do_not_exist_are_named_as_such)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_tensor *value;
+    char first[200];
+    tutti_sym v = tutti_variable(tutti_eager_graph(e), tutti_zeros(2)), y;
+    tutti_grad grad;
+    TUTTI_TAPE(tape, e)
+        y = tutti_fill(tutti_eager_graph(e), TUTTI_F32, 2);
+    tutti_gradients(&tape, y, 1, &v, &grad);
+    CHECK_STATUS(tutti_value(grad.value, &value), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "a gradient that does not exist");
+    snprintf(first, sizeof first, "%s", tutti_error_message());
+    CHECK_STATUS(tutti_value(grad.value, &value), TUTTI_INVALID);
+    CHECK_STR(tutti_error_message(), first); /* nothing of the error before */
+    tutti_eager_close(e);
+}
+
 static void train_step(tutti_eager *e, tutti_sym *vars, tutti_tensor *xs, tutti_tensor *ys)
 {
     TUTTI_STEP(e) {

@@ -21,13 +21,25 @@ static int feed_of(const tutti_extract *wanted, tutti_edge edge)
     return -1;
 }
 
+/* A placeholder that is fed has nothing left to do: who waits for it need not. */
+static bool is_given(const extraction *x, tutti_node *node)
+{
+    return tutti__is(node, "placeholder") && feed_of(x->wanted, (tutti_edge){node, 0}) >= 0;
+}
+
+static void need_done(const extraction *x, tutti_node *node)
+{
+    if (!is_given(x, node))
+        x->needed[node->id] = true;
+}
+
 static void mark(extraction *x)
 {
     for (int i = 0; i < x->wanted->fetch_count; i++)
         if (feed_of(x->wanted, x->wanted->fetches[i]) < 0)
             x->needed[x->wanted->fetches[i].node->id] = true;
     for (int i = 0; i < x->wanted->target_count; i++)
-        x->needed[x->wanted->targets[i]->id] = true;
+        need_done(x, x->wanted->targets[i]);
     for (size_t n = x->from->nodes.count; n-- > 0;) {
         const tutti_node *node = x->from->nodes.data[n];
         if (!x->needed[n])
@@ -36,7 +48,7 @@ static void mark(extraction *x)
             if (feed_of(x->wanted, node->inputs[i]) < 0)
                 x->needed[node->inputs[i].node->id] = true;
         for (int i = 0; i < node->control_count; i++)
-            x->needed[node->controls[i]->id] = true;
+            need_done(x, node->controls[i]);
     }
 }
 
@@ -94,7 +106,8 @@ static tutti_status copy_nodes(extraction *x)
     for (int i = 0; i < x->wanted->fetch_count; i++)
         TUTTI_TRY(tutti__graph_result(x->to, mapped(x, x->wanted->fetches[i])));
     for (int i = 0; i < x->wanted->target_count; i++)
-        if (!TUTTI_VEC_PUSH(&x->to->targets, x->map[x->wanted->targets[i]->id]))
+        if (!is_given(x, x->wanted->targets[i]) &&
+            !TUTTI_VEC_PUSH(&x->to->targets, x->map[x->wanted->targets[i]->id]))
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run's graph");
     return TUTTI_OK;
 }

@@ -120,7 +120,8 @@ struct tutti_graph {
     void *owner;                   /* of a trace: its tape */
     /* Of a trace: whether the variable has a value already, so that none is to be assigned. */
     bool (*holds)(const tutti_graph *graph, const char *shared_name);
-    void *building; /* nn's: what is being built into this graph, or NULL */
+    void *building;   /* nn's: what is being built into this graph, or NULL */
+    void *optimizers; /* nn's: those that were applied, in the memory that lasts; or NULL */
 };
 
 /* Sub-graphs: parameters are nodes of operator "parameter" with attribute "index". */

@@ -176,8 +176,16 @@ tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
 tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tutti_sym *variables,
                                  const tutti_grad *grads)
 {
-    return tutti__optimizer_apply(&(tutti_updates){
+    tutti_graph *graph = count > 0 && variables ? tutti_sym_graph(variables[0]) : NULL;
+    bool named = graph && optimizer.def && optimizer.name;
+    if (named && tutti_graph_check(graph) == TUTTI_OK &&
+        tutti__optimizer_check_applied(graph, &optimizer) != TUTTI_OK)
+        return tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
+    tutti_sym step = tutti__optimizer_apply(&(tutti_updates){
         .optimizer = &optimizer, .count = count, .variables = variables, .grads = grads});
+    if (named && step.node)
+        tutti__optimizer_note_applied(graph, &optimizer);
+    return step;
 }
 
 tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)

@@ -60,6 +60,12 @@ typedef struct tutti_updates {
 } tutti_updates;
 /* The target of tutti_apply_gradients. */
 tutti_sym tutti__optimizer_apply(const tutti_updates *updates);
+/* Among those that users apply to a graph: TUTTI_INVALID when one of this name has other settings.
+ * A model's own is no such one: compiling anew changes it. */
+tutti_status tutti__optimizer_check_applied(const tutti_graph *graph,
+                                            const tutti_optimizer *optimizer);
+/* It was applied. */
+void tutti__optimizer_note_applied(tutti_graph *graph, const tutti_optimizer *optimizer);
 
 /* One variable's update. */
 typedef struct tutti_update {

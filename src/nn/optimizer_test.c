@@ -181,3 +181,64 @@ TUTTI_TEST(optimizers_keep_slots_beside_their_variables)
     CHECK(tutti_graph_find(b.graph, "unused/adam/m") == NULL);
     end(b);
 }
+
+/* Moves both variables of a graph, each by an optimizer of its own. */
+static tutti_status apply_two(tutti_optimizer first, tutti_optimizer second)
+{
+    bench b = start();
+    tutti_sym other = tutti_variable(b.graph, tutti_ones(2), .name = "other");
+    tutti_grad of_w, of_other;
+    tutti_differentiate(b.loss, 1, &b.w, &of_w);
+    tutti_differentiate(tutti_sum(tutti_square(other)), 1, &other, &of_other);
+    CHECK(tutti_sym_ok(tutti_apply_gradients(first, 1, &b.w, &of_w)));
+    tutti_sym step = tutti_apply_gradients(second, 1, &other, &of_other);
+    tutti_status status = tutti_graph_check(b.graph);
+    CHECK(tutti_sym_ok(step) == (status == TUTTI_OK));
+    tutti_session_close(b.session);
+    tutti_graph_destroy(b.graph);
+    return status;
+}
+
+TUTTI_TEST(optimizers_of_one_name_must_have_the_same_settings)
+{
+    tutti_optimizer adam = tutti_adam(.learning_rate = 0.1);
+    CHECK_OK(apply_two(adam, adam));
+    CHECK_OK(apply_two(adam, tutti_adam(.learning_rate = 0.1)));
+    CHECK_OK(apply_two(adam, tutti_adam(.name = "other")));
+    CHECK_OK(apply_two(adam, tutti_sgd(0.2)));
+    CHECK_STATUS(apply_two(adam, tutti_adam()), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "optimizer 'adam' was applied with learning_rate 0.1");
+    CHECK_CONTAINS(tutti_error_message(), "give one of them a .name");
+    CHECK_CONTAINS(tutti_error_message(), "optimizer_test.c");
+    CHECK_STATUS(apply_two(adam, tutti_adam(.learning_rate = 0.1, .beta2 = 0.5)), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "with beta2 0.999 before, now it has 0.5");
+    CHECK_STATUS(apply_two(adam, tutti_adam(.learning_rate = 0.1, .clip_norm = 1)), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "clip_norm");
+    CHECK_STATUS(apply_two(adam, tutti_sgd(0.1, .name = "adam")), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "two optimizers, adam and sgd, are named 'adam'");
+    /* The rate is the schedule's where there is one. */
+    tutti_schedule falls = tutti_exponential_decay(.learning_rate = 0.1, .decay_steps = 10);
+    CHECK_OK(apply_two(adam, tutti_adam(.learning_rate = 7, .schedule = falls)));
+}
+
+/* What a step made is gone in the next; which optimizers there are is not. */
+TUTTI_TEST(optimizers_of_one_name_are_told_apart_on_tapes)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_sym w = tutti_variable(tutti_eager_graph(e), tutti_full(1, 2), .name = "w");
+    for (int i = 0; i < 4; i++) {
+        char name[8] = "slow"; /* need not stay */
+        tutti_sym loss;
+        tutti_grad grad;
+        TUTTI_TAPE(tape, e)
+            loss = tutti_sum(tutti_square(w));
+        tutti_gradients(&tape, loss, 1, &w, &grad);
+        tutti_apply_gradients(tutti_sgd(0.25), 1, &w, &grad);
+        tutti_apply_gradients(tutti_sgd(i < 3 ? 0.125 : 0.5, .name = name), 1, &w, &grad);
+        name[0] = 0;
+        CHECK_STATUS(tutti_step(e), i < 3 ? TUTTI_OK : TUTTI_INVALID);
+    }
+    CHECK_CONTAINS(tutti_error_message(), "optimizer 'slow' was applied with learning_rate 0.125");
+    tutti_eager_close(e);
+}

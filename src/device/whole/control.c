@@ -64,11 +64,20 @@ tutti_status tutti__whole_body(tutti_whole_run *r, const tutti_graph *body, int 
     return status;
 }
 
+/* A sub-graph of a node; its errors name the node too. */
+static tutti_status call_body(tutti_whole_run *r, const tutti_node *node, const char *name,
+                              int count, tutti_tensor *const *arguments, tutti_tensor **ret_results)
+{
+    tutti_status status = tutti__whole_body(r, body_of(node, name), count, arguments, ret_results);
+    return status == TUTTI_OK ? TUTTI_OK
+                              : tutti__error_prefix(status, "%s '%s'", node->op->name, node->name);
+}
+
 static tutti_status holds(tutti_whole_run *r, const tutti_node *node, tutti_tensor *const *state,
                           bool *ret)
 {
     tutti_tensor *answer = NULL;
-    TUTTI_TRY(tutti__whole_body(r, body_of(node, "cond_graph"), node->input_count, state, &answer));
+    TUTTI_TRY(call_body(r, node, "cond_graph", node->input_count, state, &answer));
     *ret = tutti_tensor_get_int(answer, 0) != 0;
     tutti_tensor_release(answer);
     return TUTTI_OK;
@@ -84,7 +93,7 @@ static tutti_status advance(tutti_whole_run *r, const tutti_node *node, tutti_te
     if (!r->committing && r->run->cancelled)
         return tutti_fail(TUTTI_CANCELLED, "%s '%s': the run was cancelled", node->op->name,
                           node->name);
-    TUTTI_TRY(tutti__whole_body(r, body_of(node, "body_graph"), node->input_count, state, next));
+    TUTTI_TRY(call_body(r, node, "body_graph", node->input_count, state, next));
     for (int i = 0; i < node->output_count; i++) {
         tutti_tensor_release(state[i]);
         state[i] = next[i];
@@ -121,6 +130,6 @@ tutti_status tutti__whole_control(tutti_whole_run *r, const tutti_node *node,
     if (tutti__is(node, "while"))
         return run_while(r, node, inputs, ret_outputs);
     bool yes = tutti_tensor_get_int(inputs[0], 0) != 0;
-    return tutti__whole_body(r, body_of(node, yes ? "then_graph" : "else_graph"),
-                             node->input_count - 1, inputs + 1, ret_outputs);
+    return call_body(r, node, yes ? "then_graph" : "else_graph", node->input_count - 1, inputs + 1,
+                     ret_outputs);
 }

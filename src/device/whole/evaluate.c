@@ -109,13 +109,11 @@ tutti_status tutti__whole_node(tutti_whole_run *r, const tutti_node *node,
 {
     if (!(node->op->flags & (TUTTI_OP_CONTROL | TUTTI_OP_VIEW)) && !node->op->reference)
         return TUTTI_OK; /* only a place in the order */
-    if (node->op->flags & TUTTI_OP_CONTROL)
-        TUTTI_TRY(tutti__whole_control(r, node, inputs, ret_outputs));
-    else {
-        tutti_status status = tutti__reference_node(node, inputs, ret_outputs);
-        if (status != TUTTI_OK)
-            return tutti__node_failed(node, status);
-    }
+    tutti_status status = node->op->flags & TUTTI_OP_CONTROL
+                              ? tutti__whole_control(r, node, inputs, ret_outputs)
+                              : tutti__reference_node(node, inputs, ret_outputs);
+    if (status != TUTTI_OK)
+        return tutti__node_failed(node, status);
     return check_types(node, ret_outputs);
 }
 

@@ -64,6 +64,20 @@ static bool is_used(const tutti_graph *graph, const tutti_node *wanted)
     return false;
 }
 
+/* Variables are the outer graph's: one made here nobody initialises, finds or trains. */
+static tutti_status refuse_variables(const tutti_graph *graph)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if (tutti__is(node, "variable"))
+            return tutti_fail(TUTTI_INVALID,
+                              "variable '%s' (%s:%d) is made in the body; make it outside, and "
+                              "give it as an argument",
+                              node->name, node->file ? node->file : "", node->line);
+    }
+    return TUTTI_OK;
+}
+
 /* Lets `fn` build and takes its results. */
 static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn, void *context,
                          int arg_count, const tutti_sym *args, int result_count, tutti_sym *results)
@@ -76,6 +90,8 @@ static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn,
     body->counter = counter.node;
     tutti_name_push(body->graph, label);
     fn(body->graph, arg_count, args, results, context);
+    TUTTI_TRY(tutti_graph_check(body->graph));
+    TUTTI_TRY(refuse_variables(body->graph));
     TUTTI_TRY(tutti__subgraph_results(body->graph, result_count, results));
     if (body->graph->scopes.count != 1)
         return tutti_fail(TUTTI_INVALID, "a scope was left open");

@@ -12,7 +12,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-/* "[2,0,5]" for a flat index. */
+/* "element [2,0,5]" for a flat index. */
 static void index_text(const tutti_view *view, int64_t index, tutti_text *text)
 {
     int64_t at[TUTTI_MAX_RANK] = {0};
@@ -21,9 +21,8 @@ static void index_text(const tutti_view *view, int64_t index, tutti_text *text)
         index /= view->dims[axis];
     }
     for (int axis = 0; axis < view->rank; axis++)
-        tutti__text_add(text, "%s%lld", axis ? "," : "[", (long long)at[axis]);
-    if (view->rank > 0)
-        tutti__text_add(text, "]");
+        tutti__text_add(text, "%s%lld", axis ? "," : "element [", (long long)at[axis]);
+    tutti__text_add(text, view->rank > 0 ? "]" : "the value");
 }
 
 static tutti_status reference(const tutti_call *call)
@@ -38,8 +37,8 @@ static tutti_status reference(const tutti_call *call)
         const char *message = RULE_STRING(call, "message");
         index_text(x, i, &at);
         tutti_status status =
-            RULE_FAIL(call, TUTTI_CHECK_FAILED, "element %s is %g%s%s", at.data ? at.data : "",
-                      value, message[0] ? ": " : "", message);
+            RULE_FAIL(call, TUTTI_CHECK_FAILED, "%s is %g%s%s", at.data ? at.data : "it", value,
+                      message[0] ? ": " : "", message);
         tutti__text_free(&at);
         return status;
     }

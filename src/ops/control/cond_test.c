@@ -147,6 +147,12 @@ static void broken(tutti_graph *body, int count, const tutti_sym *args, tutti_sy
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I32, 1));
 }
 
+static void makes_variable(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                           void *context)
+{
+    ret[0] = tutti_mul(args[0], tutti_get_variable(body, "w", tutti_full(2), .dtype = TUTTI_F64));
+}
+
 static void expect(tutti_body_fn *then_fn, tutti_body_fn *else_fn, const char *part)
 {
     tutti_graph *g = new_graph();
@@ -163,6 +169,8 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     expect(uses_outside, square, "belongs to another graph");
     expect(broken, square, "cond, then branch: add");
     expect(square, NULL, "cond, else branch: no function is given");
+    expect(makes_variable, square, "cond, then branch: variable 'cond_2/then/w' (");
+    expect(square, makes_variable, "make it outside, and give it as an argument");
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F64);
     CHECK(!tutti_sym_ok(tutti_cond(x, square, triple, NULL, TUTTI_SYMS(x, x), 1, NULL)));

@@ -49,6 +49,13 @@ TUTTI_TEST(check_numerics_names_the_first_bad_element)
     tutti_tensor_set(given, 5, 6);
     tutti_tensor_release(fetch(y, FEEDS(FEED(x, given))));
     tutti_tensor_release(given);
+    tutti_sym one = tutti_placeholder(g, TUTTI_F32);
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 0, NULL, &given));
+    tutti_tensor_set(given, 0, (double)NAN);
+    CHECK_STATUS(try_fetch(tutti_check_numerics(one, "loss"), FEEDS(FEED(one, given)), &none),
+                 TUTTI_CHECK_FAILED);
+    CHECK_CONTAINS(tutti_error_message(), ": the value is nan: loss");
+    tutti_tensor_release(given);
     tutti_graph_destroy(g);
 }
 

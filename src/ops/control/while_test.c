@@ -332,6 +332,13 @@ static void no_answer(tutti_graph *body, int count, const tutti_sym *args, tutti
     ret[0] = args[0];
 }
 
+static void makes_variable(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                           void *context)
+{
+    ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
+    ret[1] = tutti_mul(args[1], tutti_variable(body, tutti_full(2), .dtype = TUTTI_F64));
+}
+
 static void expect(tutti_body_fn *condition, tutti_body_fn *body, const char *part)
 {
     tutti_graph *g = new_graph();
@@ -346,4 +353,5 @@ TUTTI_TEST(while_reports_mistakes)
     expect(below_three, changes_type, "loop variable 1 starts as f64[], but the step gives f64[2]");
     expect(no_answer, multiply, "the condition gives i64[], needs a bool scalar");
     expect(below, multiply, "while, condition: less");
+    expect(below_three, makes_variable, "is made in the body; make it outside");
 }

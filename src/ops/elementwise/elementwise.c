@@ -73,8 +73,7 @@ void tutti__gradient_give(tutti_gradient *node, int index, tutti_sym grad)
         node->input_grads[index] = tutti_unbroadcast(grad, node->inputs[index]);
 }
 
-/* Whether a whole number is a value of an integer type or bool. */
-static bool fits(double value, tutti_dtype dtype)
+bool tutti__integer_fits(double value, tutti_dtype dtype)
 {
     switch (dtype) {
     case TUTTI_I8:
@@ -99,7 +98,8 @@ tutti_sym(tutti_scalar_like)(tutti_sym x, double value)
     tutti_graph *graph = tutti_sym_graph(x);
     tutti_dtype dtype = tutti_sym_type(x).dtype;
     tutti_tensor *tensor = NULL;
-    if (!tutti_dtype_is_float(dtype) && (value != floor(value) || !fits(value, dtype)))
+    if (!tutti_dtype_is_float(dtype) &&
+        (value != floor(value) || !tutti__integer_fits(value, dtype)))
         return tutti__poison(graph, TUTTI_INVALID,
                              "the number %g cannot be a constant of type %s; convert the other "
                              "operand with tutti_cast(x, TUTTI_F32)",

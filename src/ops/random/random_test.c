@@ -122,6 +122,19 @@ TUTTI_TEST(random_uniform_never_reaches_its_upper_bound)
     tutti_graph_destroy(g);
 }
 
+TUTTI_TEST(random_uniform_refuses_bounds_that_the_type_has_not)
+{
+    tutti_graph *g = new_graph();
+    CHECK(tutti_sym_ok(tutti_random_uniform(g, 0, 256, TUTTI_TYPE(TUTTI_U8, 2))));
+    CHECK(tutti_sym_ok(tutti_random_uniform(g, -128, 128, TUTTI_TYPE(TUTTI_I8, 2))));
+    CHECK(tutti_sym_ok(tutti_random_uniform(g, -0x1p31, 0x1p31, TUTTI_TYPE(TUTTI_I32, 2))));
+    CHECK(!tutti_sym_ok(tutti_random_uniform(g, 0, 257, TUTTI_TYPE(TUTTI_U8, 2))));
+    check_mistake(g, TUTTI_INVALID, "u8 has not all numbers of [0, 257)");
+    g = new_graph();
+    CHECK(!tutti_sym_ok(tutti_random_uniform(g, -1, 3, TUTTI_TYPE(TUTTI_U8, 2))));
+    check_mistake(g, TUTTI_INVALID, "u8 has not all numbers of [-1, 3)");
+}
+
 /* A piece has the numbers of the whole: random_normal of [4,6], columns 2 to 5 of rows 1 and 2. */
 TUTTI_TEST(random_pieces_are_those_of_the_whole)
 {

@@ -1,4 +1,5 @@
 /* random_uniform.c: numbers in [low, high). */
+#include "ops/elementwise/elementwise.h"
 #include "ops/random/random.h"
 
 static tutti_status infer(tutti_infer *node)
@@ -15,6 +16,12 @@ static tutti_status infer(tutti_infer *node)
         (low != floor(low) || high != floor(high) || fabs(low) > 0x1p53 || fabs(high) > 0x1p53))
         return RULE_FAIL(node, TUTTI_INVALID,
                          "bounds %g and %g of integers must be whole and below 2^53", low, high);
+    if (tutti_dtype_is_int(node->outputs[0].dtype) &&
+        (!tutti__integer_fits(low, node->outputs[0].dtype) ||
+         !tutti__integer_fits(high - 1, node->outputs[0].dtype)))
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "%s has not all numbers of [%g, %g); give closer bounds or another type",
+                         tutti_dtype_name(node->outputs[0].dtype), low, high);
     return TUTTI_OK;
 }
 

@@ -1,4 +1,7 @@
 /* fill.c: a constant of one value. */
+#include <math.h>
+
+#include "ops/elementwise/elementwise.h"
 #include "ops/shape/rule.h"
 
 static tutti_status infer(tutti_infer *node)
@@ -34,12 +37,25 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return cuts.count;
 }
 
+/* Fractions are cut off. 2^63 is the double that the largest i64 becomes. */
+tutti_status tutti__fill_check(tutti_dtype dtype, double value)
+{
+    if (!tutti_dtype_is_int(dtype) || tutti__integer_fits(trunc(value), dtype) ||
+        (dtype == TUTTI_I64 && value == 0x1p63))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID, "%s has no number %g; give one that it has or another type",
+                      tutti_dtype_name(dtype), value);
+}
+
 extern const tutti_op tutti_op_fill;
 tutti_sym(tutti_fill)(tutti_graph *graph, tutti_dtype dtype, double value, int rank,
                       const int64_t *dims)
 {
     tutti_attr given[] = {TUTTI_INTS("dims", rank, dims), TUTTI_FLOAT("value", value),
                           TUTTI_INT("dtype", dtype)};
+    tutti_status status = tutti__fill_check(dtype, value);
+    if (graph && status != TUTTI_OK)
+        return tutti__poison(graph, status, "fill: %s", tutti_error_message());
     return tutti__build(graph, &tutti_op_fill, NULL, 0, NULL, TUTTI_COUNT(given), given);
 }
 

@@ -48,6 +48,10 @@ extern const tutti_op tutti_op_fill_dynamic;
 tutti_sym(tutti_fill_dynamic)(tutti_sym shape, tutti_dtype dtype, double value, int rank,
                               const int64_t *dims)
 {
+    tutti_status status = tutti__fill_check(dtype, value);
+    if (status != TUTTI_OK && tutti_sym_ok(shape))
+        return tutti__poison(tutti_sym_graph(shape), status, "fill_dynamic: %s",
+                             tutti_error_message());
     return TUTTI_NARY(&tutti_op_fill_dynamic, ((tutti_sym[]){shape}), TUTTI_INT("dtype", dtype),
                       TUTTI_FLOAT("value", value), TUTTI_INTS("dims", rank, dims));
 }

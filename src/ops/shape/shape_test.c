@@ -1,4 +1,5 @@
 /* shape_test.c: shape operators by hand: values, messages, strings, unknown dimensions. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +219,38 @@ TUTTI_TEST(other_orders_and_sizes)
     CHECK_REFUSES("fill", "| dims=[1099511627776,1099511627776]", TUTTI_TOO_LARGE, "overflows");
     CHECK_REFUSES("one_hot", "i32[2] | depth=9223372036854775807", TUTTI_TOO_LARGE, "overflows");
     CHECK_REFUSES("one_hot", "f32[2] | depth=2", TUTTI_INVALID, "need integers");
+}
+
+static void check_fill(tutti_dtype dtype, double value, bool fits)
+{
+    tutti_graph *g;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK(tutti_sym_ok(tutti_fill(g, dtype, value, 2)) == fits);
+    if (!fits)
+        CHECK_CONTAINS(tutti_graph_check(g) == TUTTI_INVALID ? tutti_error_message() : "",
+                       "has no number");
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(fill_refuses_numbers_that_an_integer_type_has_not)
+{
+    check_fill(TUTTI_U8, 255.5, true);
+    check_fill(TUTTI_U8, 256, false);
+    check_fill(TUTTI_U8, -1, false);
+    check_fill(TUTTI_I8, -128, true);
+    check_fill(TUTTI_I8, 128, false);
+    check_fill(TUTTI_I32, 3e9, false);
+    check_fill(TUTTI_I64, (double)INT64_MAX, true);
+    check_fill(TUTTI_I64, 1e19, false);
+    check_fill(TUTTI_I32, (double)NAN, false);
+    check_fill(TUTTI_F32, (double)INFINITY, true);
+    check_fill(TUTTI_BOOL, 7, true);
+    tutti_graph *g;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym shape = tutti_placeholder(g, TUTTI_I64, 1);
+    CHECK(tutti_sym_ok(tutti_fill_dynamic(shape, TUTTI_U8, 255)));
+    CHECK(!tutti_sym_ok(tutti_fill_dynamic(shape, TUTTI_U8, 300)));
+    tutti_graph_destroy(g);
 }
 
 /* Strings move like any other element. */

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "ops/shape/rule.h"
+
 tutti_init tutti_init_make(tutti_init_kind kind, double a, double b, int rank, const int64_t *dims)
 {
     tutti_init init = {.kind = kind, .a = a, .b = b, .rank = rank};
@@ -44,6 +46,8 @@ tutti_status tutti__init_type(const tutti_init *init, tutti_dtype dtype, tutti_t
         return tutti_fail(TUTTI_INVALID,
                           "the initial value is %s, .dtype asks for %s; leave it out",
                           tutti_dtype_name(own), tutti_dtype_name(dtype));
+    if (init->kind == TUTTI_INIT_FULL && dtype != TUTTI_NO_DTYPE)
+        TUTTI_TRY(tutti__fill_check(dtype, init->a));
     if (init->rank < 0 || init->rank > TUTTI_MAX_RANK)
         return tutti_fail(TUTTI_INVALID, "the initial value has %d dimensions, at most %d exist",
                           init->rank, TUTTI_MAX_RANK);

@@ -81,6 +81,14 @@ TUTTI_TEST(variable_starts_from_tensors_and_symbols)
     check_mistake(g, TUTTI_INVALID, "variable 'a': aggregation is 9");
 }
 
+TUTTI_TEST(variable_starts_from_a_number_that_its_type_has)
+{
+    tutti_graph *g = new_graph();
+    CHECK(tutti_sym_ok(tutti_variable(g, tutti_full(255, 3), .name = "a", .dtype = TUTTI_U8)));
+    CHECK(!tutti_sym_ok(tutti_variable(g, tutti_full(300, 3), .name = "b", .dtype = TUTTI_U8)));
+    check_mistake(g, TUTTI_INVALID, "variable 'b': u8 has no number 300");
+}
+
 TUTTI_TEST(fans_are_counted_as_keras_does)
 {
     double in, out;
