@@ -555,6 +555,14 @@ test_output_and_environment() {
     done
 }
 
+test_output_that_nobody_reads() {
+    { timeout 20 "$tutti" run -n 2 --restarts 1 sh -c 'trap "" PIPE; while echo line; do :; done' 2> out.err
+      echo $? > out.code; } | head -2 > out
+    code "$(cat out.code)" 141
+    has out "line" 2
+    has out.err "nobody reads the job's output any more (Broken pipe); ending the job" 1
+}
+
 test_terminal_of_rank_zero() {
     python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$tutti" run -n 2 sh -c \
         'if [ -t 1 ]; then printf "1/2\r2/2\n"; else echo plain; fi' < /dev/null > out 2>&1
