@@ -31,6 +31,13 @@ static terms terms_of(const tutti_comm_options *options)
     return own;
 }
 
+static uint64_t hash_of(const terms *own)
+{
+    uint64_t hash = tutti__hash_mix(tutti__hash_string(0, own->engine), own->whole);
+    hash = tutti__hash_mix(hash, (uint64_t)own->arena_bytes);
+    return tutti__hash_mix(hash, (uint64_t)own->streams << 1 | (uint64_t)own->measure);
+}
+
 static int first_of_machine(const tutti_membership *members, int rank)
 {
     int first = 0;
@@ -110,29 +117,43 @@ static tutti_status compare(const tutti_fabric *fabric, const terms *all)
     return TUTTI_OK;
 }
 
-tutti_status tutti__comm_compare_terms(const tutti_fabric *fabric,
-                                       const tutti_comm_options *options, int64_t deadline_ns)
+/* All ranks' terms in full, and what is wrong with them. */
+static tutti_status compare_in_full(const tutti_fabric *fabric, const terms *own,
+                                    int64_t deadline_ns)
 {
-    terms own = terms_of(options), *all = calloc((size_t)fabric->size, sizeof *all);
+    terms *all = calloc((size_t)fabric->size, sizeof *all);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the options of %d ranks", fabric->size);
     tutti_status status =
-        tutti__membership_exchange(fabric->membership, &own, sizeof own, deadline_ns, all);
-    if (status != TUTTI_OK) {
-        free(all);
-        return status;
-    }
-    for (int r = 0; r < fabric->size; r++)
-        all[r].engine[sizeof all[r].engine - 1] = all[r].all_reduce[sizeof own.all_reduce - 1] = 0;
-    status = compare(fabric, all);
-    if (status != TUTTI_OK) { /* nobody goes before all have heard: what follows breaks the links */
+        tutti__membership_exchange(fabric->membership, own, sizeof *own, deadline_ns, all);
+    for (int r = 0; status == TUTTI_OK && r < fabric->size; r++)
+        all[r].engine[sizeof own->engine - 1] = all[r].all_reduce[sizeof own->all_reduce - 1] = 0;
+    tutti_status differs = status == TUTTI_OK ? compare(fabric, all) : TUTTI_OK;
+    if (differs != TUTTI_OK) { /* nobody goes before all have heard: that would break links */
         tutti_error error;
         int64_t soon = tutti__now_ns() + 2000000000;
-        tutti__error_capture(status, &error);
-        (void)tutti__membership_exchange(fabric->membership, &own, sizeof own,
+        tutti__error_capture(differs, &error);
+        (void)tutti__membership_exchange(fabric->membership, own, sizeof *own,
                                          soon < deadline_ns ? soon : deadline_ns, all);
         status = tutti__error_restore(&error);
     }
     free(all);
     return status;
+}
+
+/* A hash first: rank 0 sends to each what it has from all, which is much for thousands. */
+tutti_status tutti__comm_compare_terms(const tutti_fabric *fabric,
+                                       const tutti_comm_options *options, int64_t deadline_ns)
+{
+    terms own = terms_of(options);
+    uint64_t hash = hash_of(&own), *all = calloc((size_t)fabric->size, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the options of %d ranks", fabric->size);
+    tutti_status status =
+        tutti__membership_exchange(fabric->membership, &hash, sizeof hash, deadline_ns, all);
+    bool same = true;
+    for (int r = 1; r < fabric->size; r++)
+        same = same && all[r] == all[0];
+    free(all);
+    return status != TUTTI_OK || same ? status : compare_in_full(fabric, &own, deadline_ns);
 }
