@@ -157,6 +157,7 @@ TUTTI_TEST(cluster_from_slurm)
     CHECK_INT(tutti_cluster_rank(c), 3);
     CHECK_INT(tutti_cluster_size(c), 5);
     CHECK_INT(tutti_cluster_local_rank(c), 1);
+    CHECK_INT(tutti_cluster_local_size(c), 2);
     CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 1), "node001");
     CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 3), "node002");
     CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 4), "b");
@@ -168,6 +169,33 @@ TUTTI_TEST(cluster_from_slurm)
     tutti_cluster_free(c);
     setenv("SLURM_STEP_NODELIST", "node[001-", 1);
     refused(TUTTI_INVALID, "not closed");
+}
+
+static int slurm_local_size(const char *counts)
+{
+    setenv("SLURM_STEP_TASKS_PER_NODE", counts, 1);
+    tutti_cluster *c = resolved();
+    int size = tutti_cluster_local_size(c);
+    tutti_cluster_free(c);
+    return size;
+}
+
+TUTTI_TEST(cluster_from_slurm_knows_its_neighbours)
+{
+    forget();
+    unsetenv("SLURM_NODEID");
+    setenv("SLURM_PROCID", "3", 1);
+    setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+    setenv("SLURM_LOCALID", "1", 1);
+    setenv("SLURM_STEP_NODELIST", "a,b", 1);
+    CHECK_INT(slurm_local_size("2(x2)"), 2);
+    setenv("SLURM_DISTRIBUTION", "cyclic", 1);
+    CHECK_INT(slurm_local_size("2(x2)"), 2);
+    CHECK_INT(slurm_local_size("1,3"), 0); /* on which of them is not said */
+    setenv("SLURM_NODEID", "1", 1);
+    CHECK_INT(slurm_local_size("1,3"), 3);
+    CHECK_INT(slurm_local_size("3,1"), 0); /* which has no rank 1 */
+    CHECK_INT(slurm_local_size("x"), 0);
 }
 
 TUTTI_TEST(cluster_from_mpi)
@@ -264,6 +292,31 @@ TUTTI_TEST(cluster_from_the_launcher)
     tutti_cluster_free(c);
     setenv("TUTTI_RANK", "4", 1);
     refused(TUTTI_INVALID, "from 0 to 3");
+}
+
+TUTTI_TEST(cluster_whose_ranks_cannot_meet_is_refused)
+{
+    static const char *const wrong[] = {"localhost", ":7001", "a:70000", "a:0", "a:b", "a:"};
+    forget();
+    setenv("TUTTI_RANK", "1", 1);
+    setenv("TUTTI_SIZE", "2", 1);
+    for (size_t i = 0; i < TUTTI_COUNT(wrong); i++) {
+        setenv("TUTTI_MEETING", wrong[i], 1);
+        refused(TUTTI_INVALID, "TUTTI_MEETING is '");
+        CHECK_CONTAINS(tutti_error_message(), "host:port");
+    }
+    forget();
+    setenv("TF_CONFIG",
+           "{\"cluster\": {\"worker\": [\"a\", \"b\"]}, "
+           "\"task\": {\"type\": \"worker\", \"index\": 1}}",
+           1);
+    refused(TUTTI_INVALID, "the address of rank 0 is 'a'");
+    CHECK_CONTAINS(tutti_error_message(), "TF_CONFIG");
+    setenv("TF_CONFIG",
+           "{\"cluster\": {\"worker\": [\"a:1\", \"b\"]}, "
+           "\"task\": {\"type\": \"worker\", \"index\": 1}}",
+           1);
+    tutti_cluster_free(resolved()); /* others find a port for themselves */
 }
 
 static void alone(void)

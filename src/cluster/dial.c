@@ -129,11 +129,28 @@ static tutti_status fail_refused(dialing *d, tutti_refusal refusal, const char *
                                : ""));
 }
 
+/* A rank without TLS challenges at once whoever comes; one with it says nothing until we begin. */
+static tutti_status receive_challenge(dialing *d, tutti_message *ret_challenge, int64_t until_ns)
+{
+    tutti_status status = receive_message(d, ret_challenge, until_ns);
+    if (status == TUTTI_IO && tutti__now_ns() >= until_ns)
+        status = TUTTI_DEADLINE; /* an earlier attempt found nobody; this one found somebody */
+    bool silent = status == TUTTI_DEADLINE || status == TUTTI_CLOSED;
+    if (!silent || d->in_size > 0 || d->wire.tls != NULL || strstr(d->error.message, "TLS"))
+        return status;
+    return note(d, false,
+                tutti_fail(status,
+                           "%s; if it uses TLS, this rank must do so too: set TUTTI_TLS_CERT, "
+                           "TUTTI_TLS_KEY and TUTTI_TLS_CA",
+                           status == TUTTI_CLOSED ? "the connection was closed without a word"
+                                                  : "it is there, but says nothing"));
+}
+
 static tutti_status prove(dialing *d, int64_t until_ns)
 {
     tutti_message challenge, hello, answer;
     uint8_t nonce[TUTTI_NONCE_BYTES];
-    TUTTI_TRY(receive_message(d, &challenge, until_ns));
+    TUTTI_TRY(receive_challenge(d, &challenge, until_ns));
     if (challenge.type != TUTTI_MESSAGE_CHALLENGE)
         return note(d, true, tutti_fail(TUTTI_CORRUPT, "it does not begin with a challenge"));
     TUTTI_TRY(tutti__random_fill(nonce, sizeof nonce));

@@ -240,6 +240,26 @@ static void init_identity(tutti_keeper *keeper)
     tutti__host_name(me->host, sizeof me->host);
 }
 
+/* Set but empty is not set. A job that waits for another time than was meant is not worth
+ * starting. */
+static tutti_status read_silence(int64_t *ret_ns)
+{
+    enum { LEAST = 100, MOST = 1000000000 };
+    const char *text = tutti__param_text(&silence_param);
+    char *end;
+    if (*text == '\0')
+        text = silence_param.fallback;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || value < LEAST || value > MOST)
+        return tutti_fail(TUTTI_INVALID,
+                          "TUTTI_SILENCE_MS is '%.40s'; it must be a whole number of milliseconds, "
+                          "from %d to %d",
+                          text, LEAST, MOST);
+    *ret_ns = value * 1000000;
+    return TUTTI_OK;
+}
+
 static tutti_status fill_keeper(tutti_keeper *keeper)
 {
     const tutti_cluster *cluster = keeper->cluster;
@@ -248,9 +268,7 @@ static tutti_status fill_keeper(tutti_keeper *keeper)
     TUTTI_TRY(tutti__tls_context_create(&keeper->tls));
     TUTTI_TRY(tutti__random_fill(&job, sizeof job));
     init_identity(keeper);
-    keeper->silence_ns = tutti__param_int(&silence_param) * 1000000;
-    if (keeper->silence_ns < 100000000)
-        return tutti_fail(TUTTI_INVALID, "TUTTI_SILENCE_MS must be at least 100");
+    TUTTI_TRY(read_silence(&keeper->silence_ns));
     keeper->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     keeper->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     keeper->seen = calloc((size_t)cluster->size, sizeof *keeper->seen);

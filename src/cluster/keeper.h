@@ -63,8 +63,10 @@ struct tutti_keeper {
     tutti_roster roster;
     TUTTI_VEC(tutti_link *) links;
     TUTTI_VEC(tutti_caller) callers;
-    tutti_refusal *seen;    /* [size] at rank 0: how a process that claimed a rank was refused */
-    char (*seen_from)[64];  /* [size] from where */
+    tutti_refusal *seen;   /* [size] at rank 0: how a process that claimed a rank was refused */
+    char (*seen_from)[64]; /* [size] from where */
+    /* The last one that was turned away before it could say its rank, and why; "": none. */
+    char turned_from[64], turned_why[400];
     char launcher_line[64]; /* beginning of a line from the launcher */
     size_t launcher_size;
 };
@@ -86,6 +88,8 @@ void tutti__link_accept(tutti_keeper *keeper); /* everybody who waits at the lis
 void tutti__link_read(tutti_keeper *keeper, tutti_link *link);
 void tutti__link_flush(tutti_keeper *keeper, tutti_link *link);
 void tutti__link_send(tutti_link *link, const tutti_message *message);
+/* Notes those that wait, it seems, for a challenge without TLS. */
+void tutti__link_note_silent(tutti_keeper *keeper);
 void tutti__link_sweep(tutti_keeper *keeper, int64_t now_ns); /* closed ones, idle strangers */
 tutti_link *tutti__link_of(tutti_keeper *keeper, int rank);   /* NULL: none */
 void tutti__link_free(tutti_link *link);

@@ -12,6 +12,7 @@
 
 enum { MOST_STRANGERS = 256, MOST_OUT = 64 << 20 };
 static const int64_t stranger_ns = INT64_C(10000000000);
+static const int64_t silent_ns = INT64_C(500000000); /* a probe of the port is gone by then */
 
 void tutti__link_free(tutti_link *link)
 {
@@ -49,6 +50,55 @@ tutti_link *tutti__link_of(tutti_keeper *keeper, int rank)
     return NULL;
 }
 
+/* ---- strangers whom TLS, or its absence, shuts out ---- */
+
+static void note_turned(tutti_keeper *keeper, const tutti_link *link, const char *why)
+{
+    tutti__address_text(&link->from, keeper->turned_from, sizeof keeper->turned_from);
+    snprintf(keeper->turned_why, sizeof keeper->turned_why, "%s", why);
+}
+
+/* One that has said nothing at all for a while: a rank without TLS waits to be challenged, where
+ * with TLS it is the one who begins. */
+static void note_silent(tutti_keeper *keeper, const tutti_link *link)
+{
+    if (link->state == TUTTI_LINK_STRANGER && link->wire.tls != NULL &&
+        !tutti__tls_begun(link->wire.tls) && tutti__now_ns() - link->since_ns > silent_ns)
+        note_turned(keeper, link,
+                    "it did not begin TLS, which this side uses; give all ranks TUTTI_TLS_CERT, "
+                    "TUTTI_TLS_KEY and TUTTI_TLS_CA, or none");
+}
+
+void tutti__link_note_silent(tutti_keeper *keeper)
+{
+    for (size_t i = 0; i < keeper->links.count; i++)
+        note_silent(keeper, keeper->links.data[i]);
+}
+
+/* A connection failed with `error`: where it was TLS that did, that is why. */
+static void note_failed(tutti_keeper *keeper, const tutti_link *link, int64_t error)
+{
+    char why[400];
+    if (link->state != TUTTI_LINK_STRANGER || link->wire.tls == NULL)
+        return;
+    if (!tutti__tls_begun(link->wire.tls))
+        note_silent(keeper, link);
+    else if (error == -EPROTO && !tutti__tls_ready(link->wire.tls)) {
+        snprintf(why, sizeof why, "TLS: %.390s", tutti__tls_reason(link->wire.tls));
+        note_turned(keeper, link, why);
+    }
+}
+
+/* What is no message may be the beginning of TLS's handshake. */
+static void note_garbage(tutti_keeper *keeper, const tutti_link *link)
+{
+    if (link->state == TUTTI_LINK_STRANGER && link->wire.tls == NULL && link->in_size > 2 &&
+        link->in[0] == 0x16 && link->in[1] == 3)
+        note_turned(keeper, link,
+                    "it uses TLS, this side does not; give all ranks TUTTI_TLS_CERT, "
+                    "TUTTI_TLS_KEY and TUTTI_TLS_CA, or none");
+}
+
 /* The end of a link, whoever caused it; the roster hears of members. */
 static void end_link(tutti_keeper *keeper, tutti_link *link, const char *reason)
 {
@@ -68,6 +118,7 @@ void tutti__link_flush(tutti_keeper *keeper, tutti_link *link)
         if (done == -EAGAIN)
             return;
         if (done <= 0) {
+            note_failed(keeper, link, done);
             end_link(keeper, link, tutti__wire_reason(&link->wire, done));
             return;
         }
@@ -244,6 +295,7 @@ static bool take_frames(tutti_keeper *keeper, tutti_link *link)
     do {
         tutti_message message;
         if (tutti__message_read(link->in + at, link->in_size - at, &message, &used) != TUTTI_OK) {
+            note_garbage(keeper, link);
             end_link(keeper, link, "it sent what is no message");
             return false;
         }
@@ -266,6 +318,7 @@ void tutti__link_read(tutti_keeper *keeper, tutti_link *link)
         if (got == -EAGAIN)
             break;
         if (got <= 0) {
+            note_failed(keeper, link, got);
             end_link(keeper, link, got < 0 ? tutti__wire_reason(&link->wire, got) : "");
             break;
         }
@@ -283,8 +336,10 @@ void tutti__link_sweep(tutti_keeper *keeper, int64_t now_ns)
     for (size_t i = 0; i < keeper->links.count; i++) {
         tutti_link *link = keeper->links.data[i];
         bool waits = link->state == TUTTI_LINK_STRANGER || link->state == TUTTI_LINK_ENDING;
-        if (waits && now_ns - link->since_ns > stranger_ns)
+        if (waits && now_ns - link->since_ns > stranger_ns) {
+            note_silent(keeper, link);
             end_link(keeper, link, "");
+        }
         if (link->state == TUTTI_LINK_CLOSED)
             tutti__link_free(link);
         else

@@ -169,3 +169,22 @@ TUTTI_TEST(membership_of_one_needs_no_network)
     CHECK_OK(tutti__membership_leave(m, soon()));
     tutti_cluster_free(cluster);
 }
+
+TUTTI_TEST(membership_refuses_a_time_of_silence_that_is_none)
+{
+    static const char *const wrong[] = {"abc", "5s", "-5", "0", "99999999999999999999"};
+    tutti_cluster *cluster;
+    tutti_membership *members;
+    CHECK_OK(tutti_cluster_resolve(
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = "127.0.0.1:1", .role = "worker"),
+        &cluster));
+    for (size_t i = 0; i < TUTTI_COUNT(wrong); i++) {
+        setenv("TUTTI_SILENCE_MS", wrong[i], 1);
+        CHECK_STATUS(tutti__membership_join(cluster, soon(), &members), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), "TUTTI_SILENCE_MS is '");
+    }
+    setenv("TUTTI_SILENCE_MS", "", 1);
+    CHECK_OK(tutti__membership_join(cluster, soon(), &members));
+    tutti__membership_abandon(members);
+    tutti_cluster_free(cluster);
+}

@@ -85,6 +85,22 @@ static tutti_status check_tasks(const tutti_cluster *cluster, seen *all)
     return TUTTI_OK;
 }
 
+/* Others may leave their port to the system; where all ranks meet must be known. */
+static tutti_status check_meeting(const tutti_cluster *cluster)
+{
+    char host[256];
+    int port = 0;
+    const char *meeting = cluster->meeting, *variable = getenv("TUTTI_MEETING");
+    if (cluster->size < 2 || meeting == NULL || *meeting == '\0' ||
+        (tutti__task_split(meeting, host, sizeof host, &port) && port > 0))
+        return TUTTI_OK;
+    bool given = variable != NULL && strcmp(variable, meeting) == 0;
+    return tutti_fail(TUTTI_INVALID,
+                      "%s is '%s', which is not of the form host:port with a port from 1 to 65535; "
+                      "the ranks meet there: write for example node1:4000, or [2001:db8::1]:4000",
+                      given ? "TUTTI_MEETING" : "the address of rank 0", meeting);
+}
+
 tutti_status tutti__preflight(const tutti_cluster *cluster)
 {
     const char *role = tutti_role_text(cluster->role);
@@ -111,5 +127,5 @@ tutti_status tutti__preflight(const tutti_cluster *cluster)
     seen all = {0};
     tutti_status status = check_tasks(cluster, &all);
     tutti__map_free(&all.places);
-    return status;
+    return status == TUTTI_OK ? check_meeting(cluster) : status;
 }

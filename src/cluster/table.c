@@ -79,20 +79,29 @@ void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_tex
     tutti_text text = {0};
     tutti_error before;
     tutti__error_capture(TUTTI_OK, &before);
+    char turned_from[sizeof keeper->turned_from], turned_why[sizeof keeper->turned_why];
     pthread_mutex_lock(&keeper->lock);
-    int count = find_gaps(keeper, gaps), world = keeper->cluster->size;
+    int count = find_gaps(keeper, gaps), world = keeper->cluster->size, unseen = 0;
+    tutti__link_note_silent(keeper);
+    snprintf(turned_from, sizeof turned_from, "%s", keeper->turned_from);
+    snprintf(turned_why, sizeof turned_why, "%s", keeper->turned_why);
     pthread_mutex_unlock(&keeper->lock);
+    for (int i = 0; i < count && i < MOST_LISTED; i++)
+        unseen += gaps[i].seen == TUTTI_REFUSAL_NONE;
+    bool certain = unseen == 1 && count <= MOST_LISTED; /* whom it was that did not say its rank */
     tutti__text_add(&text, "after %.1f s, %d of %d ranks have met at %s; missing:",
                     (double)waited_ns / 1e9, world - count, world, keeper->cluster->meeting);
     for (int i = 0; i < count && i < MOST_LISTED; i++) {
         tutti_role role = TUTTI_ROLE_WORKER;
         int index = 0;
-        char why[400];
+        char why[sizeof turned_why + 100];
         tutti_cluster_of_rank(keeper->cluster, gaps[i].rank, &role, &index);
         const char *task = tutti_cluster_task(keeper->cluster, role, index);
         if (gaps[i].seen != TUTTI_REFUSAL_NONE)
             snprintf(why, sizeof why, "a process at %s was refused: %s", gaps[i].from,
                      tutti__refusal_text(gaps[i].seen));
+        else if (certain && turned_why[0] != '\0')
+            snprintf(why, sizeof why, "a process at %s was refused: %s", turned_from, turned_why);
         else
             explore(task != NULL ? task : "", why, sizeof why);
         tutti__text_add(&text, "\n  rank %d (%s %d%s%s): %s", gaps[i].rank, tutti_role_text(role),
@@ -100,6 +109,8 @@ void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_tex
     }
     if (count > MOST_LISTED)
         tutti__text_add(&text, "\n  and %d more", count - MOST_LISTED);
+    if (!certain && turned_why[0] != '\0')
+        tutti__text_add(&text, "\na process at %s was refused: %s", turned_from, turned_why);
     snprintf(ret_text, size, "%s", text.failed ? "ranks are missing" : text.data);
     tutti__text_free(&text);
     tutti__error_restore(&before);

@@ -41,6 +41,8 @@ enum {
     BIO_WRITE = 2,
     BIO_CTRL_FLUSH = 11,
     BIO_TYPE = 0x0400 | 100,
+    RECORD_ALERT = 21, /* first bytes of TLS's records: what else can come first */
+    RECORD_HANDSHAKE = 22,
 };
 
 #define FUNCTIONS(X)                                                                               \
@@ -67,6 +69,9 @@ enum {
     X(void, SSL_CTX_set_default_read_buffer_len, (SSL_CTX *, size_t))                              \
     X(int, SSL_shutdown, (SSL *))                                                                  \
     X(int, SSL_get_error, (const SSL *, int))                                                      \
+    X(long, SSL_get_verify_result, (const SSL *))                                                  \
+    X(const char *, X509_verify_cert_error_string, (long))                                         \
+    X(const char *, ERR_reason_error_string, (unsigned long))                                      \
     X(unsigned long, ERR_get_error, (void))                                                        \
     X(void, ERR_clear_error, (void))                                                               \
     X(void, ERR_error_string_n, (unsigned long, char *, size_t))                                   \
@@ -97,8 +102,9 @@ struct tutti_tls {
     SSL *ssl;
     int socket;
     bool ready, broken;
-    bool dry; /* the last receive found no whole record: only the socket can bring more */
-    char reason[200];
+    bool dry;  /* the last receive found no whole record: only the socket can bring more */
+    int first; /* byte that came; -1: none yet */
+    char reason[400];
 };
 
 static int bio_write(BIO *bio, const char *data, int size)
@@ -114,12 +120,14 @@ static int bio_write(BIO *bio, const char *data, int size)
 
 static int bio_read(BIO *bio, char *data, int size)
 {
-    const tutti_tls *tls = ssl.BIO_get_data(bio);
+    tutti_tls *tls = ssl.BIO_get_data(bio);
     const tutti_world *world = tutti__world();
     int64_t done = world->receive(world->self, tls->socket, data, (size_t)size);
     ssl.BIO_clear_flags(bio, BIO_READ | BIO_WRITE | BIO_SHOULD_RETRY);
     if (done == -EAGAIN)
         ssl.BIO_set_flags(bio, BIO_READ | BIO_SHOULD_RETRY);
+    if (done > 0 && tls->first < 0)
+        tls->first = (unsigned char)data[0];
     return done < 0 ? -1 : (int)done;
 }
 
@@ -158,7 +166,10 @@ static void load_openssl(void)
 static void take_reason(char *ret_text, size_t size)
 {
     unsigned long code = ssl.ERR_get_error();
-    if (code != 0)
+    const char *words = code != 0 ? ssl.ERR_reason_error_string(code) : NULL;
+    if (words != NULL)
+        snprintf(ret_text, size, "%s", words);
+    else if (code != 0)
         ssl.ERR_error_string_n(code, ret_text, size);
     else
         snprintf(ret_text, size, "no reason given");
@@ -247,6 +258,7 @@ tutti_status tutti__tls_create(tutti_tls_context *context, int socket, bool acce
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a TLS connection");
     }
     tls->socket = socket;
+    tls->first = -1;
     ssl.BIO_set_data(bio, tls);
     ssl.BIO_set_init(bio, 1);
     ssl.SSL_set_bio(tls->ssl, bio, bio);
@@ -269,6 +281,32 @@ void tutti__tls_free(tutti_tls *tls)
     free(tls);
 }
 
+/* What OpenSSL says is short, or of its own insides; what to look at depends on which side refuses
+ * the other. */
+static void explain(tutti_tls *tls)
+{
+    char reason[200];
+    take_reason(reason, sizeof reason);
+    long verified = ssl.SSL_get_verify_result(tls->ssl);
+    if (!tls->ready && tls->first >= 0 && tls->first != RECORD_HANDSHAKE &&
+        tls->first != RECORD_ALERT)
+        snprintf(tls->reason, sizeof tls->reason,
+                 "this side uses TLS, the other one does not; give all ranks TUTTI_TLS_CERT, "
+                 "TUTTI_TLS_KEY and TUTTI_TLS_CA, or none");
+    else if (!tls->ready && verified != 0)
+        snprintf(tls->reason, sizeof tls->reason,
+                 "the other side's certificate is refused by this one: %s; look at TUTTI_TLS_CERT "
+                 "there and at TUTTI_TLS_CA here",
+                 ssl.X509_verify_cert_error_string(verified));
+    else if (strstr(reason, " alert ") != NULL)
+        snprintf(tls->reason, sizeof tls->reason,
+                 "this side's certificate is refused by the other one: %s; look at TUTTI_TLS_CERT "
+                 "here and at TUTTI_TLS_CA there",
+                 reason);
+    else
+        snprintf(tls->reason, sizeof tls->reason, "%s", reason);
+}
+
 /* What a call that did not succeed means. */
 static int judge(tutti_tls *tls, int result)
 {
@@ -278,7 +316,7 @@ static int judge(tutti_tls *tls, int result)
     if (error == ERROR_ZERO_RETURN)
         return 0;
     tls->broken = true;
-    take_reason(tls->reason, sizeof tls->reason);
+    explain(tls);
     return -EPROTO;
 }
 
@@ -321,6 +359,11 @@ int64_t tutti__tls_receive(tutti_tls *tls, void *data, size_t size)
 bool tutti__tls_ready(const tutti_tls *tls)
 {
     return tls->ready;
+}
+
+bool tutti__tls_begun(const tutti_tls *tls)
+{
+    return tls->first >= 0;
 }
 
 bool tutti__tls_pending(tutti_tls *tls)

@@ -25,6 +25,7 @@ int64_t tutti__tls_receive(tutti_tls *tls, void *data, size_t size);
 /* 0: the handshake is over; -EAGAIN: call again when the socket has something; else -errno. */
 int tutti__tls_handshake(tutti_tls *tls);
 bool tutti__tls_ready(const tutti_tls *tls); /* the handshake is over */
+bool tutti__tls_begun(const tutti_tls *tls); /* something has come from the other side */
 bool tutti__tls_pending(tutti_tls *tls);     /* bytes wait that the socket has given */
 const char *tutti__tls_reason(const tutti_tls *tls);
 

@@ -86,6 +86,51 @@ TUTTI_TEST(comm_what_compressors_leave_out_is_added_later)
     }
 }
 
+/* A step that is not finite is seen by all ranks, and forgotten: the next goes on from the one
+ * before, as if it had not been. */
+static tutti_status forgets_what_is_not_finite(tutti_comm *comm, void *context)
+{
+    enum { STEPS = 5, BAD = 2 };
+    int rank = tutti_comm_rank(comm);
+    tutti_compressor *with, *without;
+    float x[COUNT], y[COUNT], bad = *(const float *)context;
+    tutti_random_key key = {.seed = (uint64_t)rank + 7};
+    const int64_t dims[] = {ROWS, COLUMNS};
+    TUTTI_TRY(tutti_compressor_create("powersgd:2", 2, dims, &with));
+    TUTTI_TRY(tutti_compressor_create("powersgd:2", 2, dims, &without));
+    for (int step = 0; step < STEPS; step++) {
+        for (int i = 0; i < COUNT; i++)
+            x[i] = y[i] = (float)tutti__random_normal(key, (uint64_t)(step * COUNT + i));
+        if (step == BAD && rank == 1)
+            x[100] = bad;
+        TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, COUNT, TUTTI_F32, TUTTI_MEAN,
+                                        TUTTI_CALL(.compressor = with)));
+        if (step == BAD) {
+            for (int i = 0; i < COUNT; i++)
+                EXPECT(!isfinite(x[i]));
+            continue;
+        }
+        TUTTI_TRY(tutti_comm_all_reduce(comm, y, y, COUNT, TUTTI_F32, TUTTI_MEAN,
+                                        TUTTI_CALL(.compressor = without)));
+        EXPECT(memcmp(x, y, sizeof x) == 0);
+        int64_t count;
+        const float *kept = tutti_compressor_state(with, &count);
+        EXPECT(memcmp(kept, tutti_compressor_state(without, &count),
+                      (size_t)count * sizeof *kept) == 0);
+    }
+    tutti_compressor_free(with);
+    tutti_compressor_free(without);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_powersgd_recovers_from_a_step_that_is_not_finite)
+{
+    float bad[] = {INFINITY, NAN};
+    for (size_t i = 0; i < TUTTI_COUNT(bad); i++)
+        tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "local"), forgets_what_is_not_finite,
+                          &bad[i]);
+}
+
 /* Least squares: A [EXAMPLES, ROWS] of this rank, B = A W* [EXAMPLES, COLUMNS]; gradient of
  * |A W - B|^2 / (2 EXAMPLES). */
 typedef struct problem {

@@ -294,7 +294,9 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
     fabric->membership = membership;
     tutti_status status = TUTTI_OK;
     if (fabric->size > 1) {
-        status = map_peers(fabric, &options);
+        status = tutti__comm_compare_terms(fabric, &options, deadline);
+        if (status == TUTTI_OK)
+            status = map_peers(fabric, &options);
         if (status == TUTTI_OK)
             status = join_engines(fabric, &options, deadline);
         if (status == TUTTI_OK)

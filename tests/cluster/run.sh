@@ -555,6 +555,14 @@ test_output_and_environment() {
     done
 }
 
+test_output_that_nobody_reads() {
+    { timeout 20 "$tutti" run -n 2 --restarts 1 sh -c 'trap "" PIPE; while echo line; do :; done' 2> out.err
+      echo $? > out.code; } | head -2 > out
+    code "$(cat out.code)" 141
+    has out "line" 2
+    has out.err "nobody reads the job's output any more (Broken pipe); ending the job" 1
+}
+
 test_terminal_of_rank_zero() {
     python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$tutti" run -n 2 sh -c \
         'if [ -t 1 ]; then printf "1/2\r2/2\n"; else echo plain; fi' < /dev/null > out 2>&1
@@ -785,6 +793,17 @@ test_under_torchrun() {
     has out "left" 2
 }
 
+# tls_pair BEFORE_0 BEFORE_1: two ranks that do not come together; what stands before their program.
+tls_pair() {
+    port=$((port + 1))
+    TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port $1 timeout 20 "$member" --deadline 2 > out.0 2>&1 &
+    TUTTI_RANK=1 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port $2 timeout 20 "$member" --deadline 2 > out.1 2>&1
+    code $? 4
+    wait
+    lacks out.0 joined
+    lacks out.1 joined
+}
+
 test_tls() {
     command -v openssl > /dev/null || { skip "there is no openssl"; return; }
     for authority in ca other; do
@@ -795,6 +814,7 @@ test_tls() {
         openssl x509 -req -in rank.csr -CA $authority.pem -CAkey $authority.key -CAcreateserial -days 1 \
             -out $authority-rank.pem 2> /dev/null
     done
+    openssl x509 -req -in rank.csr -CA ca.pem -CAkey ca.key -days 0 -out old-rank.pem 2> /dev/null
     export TUTTI_TLS_CERT=$folder/ca-rank.pem TUTTI_TLS_KEY=$folder/ca-rank.key TUTTI_TLS_CA=$folder/ca.pem
     ranks 3 timeout 20 "$member" exchange 5 channel
     wait "${pids[@]}"
@@ -803,14 +823,19 @@ test_tls() {
         has out.$rank "channels encrypted"
         has out.$rank left
     done
-    port=$((port + 1))
-    TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port timeout 20 "$member" --deadline 1 > out.0 2>&1 &
-    TUTTI_TLS_CERT=$folder/other-rank.pem TUTTI_TLS_KEY=$folder/other-rank.key TUTTI_RANK=1 TUTTI_SIZE=2 \
-        TUTTI_MEETING=localhost:$port timeout 20 "$member" --deadline 1 > out.1 2>&1
-    code $? 4
-    lacks out.1 joined
-    has out.1 "TLS"
-    wait
+    local none="env -u TUTTI_TLS_CERT -u TUTTI_TLS_KEY -u TUTTI_TLS_CA"
+    tls_pair "" "env TUTTI_TLS_CERT=$folder/other-rank.pem TUTTI_TLS_KEY=$folder/other-rank.key"
+    has out.0 "was refused: TLS: the other side's certificate is refused by this one: unable to get"
+    has out.1 "TLS: this side's certificate is refused by the other one: .*unknown ca"
+    tls_pair "" "env TUTTI_TLS_CERT=$folder/old-rank.pem TUTTI_TLS_KEY=$folder/other-rank.key"
+    has out.0 "was refused: TLS: the other side's certificate .*: certificate has expired"
+    has out.1 "TLS: this side's certificate is refused by the other one: .*certificate expired"
+    tls_pair "" "$none"
+    has out.0 "was refused: it did not begin TLS, which this side uses; .*TUTTI_TLS_CERT"
+    has out.1 "if it uses TLS, this rank must do so too: set TUTTI_TLS_CERT"
+    tls_pair "$none" ""
+    has out.0 "was refused: it uses TLS, this side does not; .*TUTTI_TLS_CERT"
+    has out.1 "this side uses TLS, the other one does not; .*TUTTI_TLS_CERT"
     unset TUTTI_TLS_CA
     ranks 2 timeout 20 "$member"
     wait "${pids[@]}"

@@ -230,6 +230,14 @@ static void read_station(tutti_launch *l, tutti_launch_station *station)
 
 /* ---- the loop ---- */
 
+/* An ssh that is still connecting hears of no signals. */
+static void end_connecting(tutti_launch *l)
+{
+    for (size_t i = 0; i < l->job->hosts.count; i++)
+        if (!l->stations[i].greeted && !l->stations[i].gone)
+            kill(-l->stations[i].process, SIGTERM);
+}
+
 /* The first Ctrl-C asks the program to end, the second insists, the third kills. */
 static void take_signal(tutti_launch *l)
 {
@@ -242,9 +250,7 @@ static void take_signal(tutti_launch *l)
         number = insist[l->interrupts > 1];
     l->interrupts++;
     signal_all(l, number);
-    for (size_t i = 0; i < l->job->hosts.count; i++)
-        if (!l->stations[i].greeted && !l->stations[i].gone)
-            kill(-l->stations[i].process, SIGTERM); /* an ssh that is still connecting */
+    end_connecting(l);
     if (number == SIGKILL) {
         l->force = SIGKILL;
         l->patience_until = tutti__now_ns() + 3 * (int64_t)SECOND;
@@ -262,6 +268,20 @@ static void drop_stations(tutti_launch *l)
             kill(-l->stations[i].process, SIGKILL);
             lose_station(l, &l->stations[i]);
         }
+}
+
+/* As with any program whose output is piped into one that has ended. */
+static void end_unread(tutti_launch *l)
+{
+    if (l->unread || !tutti__output_closed())
+        return;
+    l->unread = true;
+    fprintf(stderr, "tutti run: nobody reads the job's output any more (%s); ending the job\n",
+            strerror(EPIPE));
+    l->force = SIGTERM;
+    l->patience_until = tutti__now_ns() + 10 * (int64_t)SECOND;
+    signal_all(l, SIGTERM);
+    end_connecting(l);
 }
 
 /* Others end by themselves, with their verdict; who does not is made to. */
@@ -312,6 +332,7 @@ static void supervise(tutti_launch *l, struct pollfd *polls)
         for (size_t i = 0; i < count; i++)
             if (polls[1 + i].revents != 0)
                 read_station(l, &l->stations[i]);
+        end_unread(l);
         lose_patience(l);
     }
     for (size_t i = 0; i < count; i++)
@@ -361,11 +382,13 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
         code = l.interrupts > 0 && l.first_failed < 0 ? 0 : tutti__launch_code(&l);
         if (l.interrupts > 0 && code != 0)
             code = code == TUTTI_EXIT_PREEMPTED ? code : 130;
-        else if (l.first_failed >= 0)
+        else if (l.first_failed >= 0 && !l.unread)
             tutti__launch_report(&l);
+        if (l.unread)
+            code = 128 + SIGPIPE;
     } else
         fprintf(stderr, "tutti run: cannot start: %s\n", strerror(errno));
-    *ret_interrupted = l.interrupts > 0;
+    *ret_interrupted = l.interrupts > 0 || l.unread;
     close(l.signals);
     free(polls);
     free(l.stations);

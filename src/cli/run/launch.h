@@ -31,6 +31,7 @@ typedef struct tutti_launch {
     int interrupts;         /* Ctrl-C and SIGTERM so far */
     int64_t patience_until; /* of the others, after a failure; 0: nothing failed */
     int force;              /* signals sent since: 0, SIGTERM, SIGKILL */
+    bool unread;            /* nobody reads what the job prints: it was told to end */
 } tutti_launch;
 
 /* Says which rank failed first, and how. */

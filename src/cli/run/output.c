@@ -1,4 +1,5 @@
 /* output.c: what ranks print, line by line, so that lines of several ranks never mix. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,13 +28,29 @@ static void keep_tail(tutti_run_output *output, int stream, const char *data, si
     output->tail_size += size;
 }
 
+static bool reader_gone;
+
+bool tutti__output_closed(void)
+{
+    return reader_gone;
+}
+
+/* SIGPIPE is ignored, for the stations' pipes: what it would say has to be asked for. */
+static void send_out(FILE *to)
+{
+    if (fflush(to) != 0 && errno == EPIPE)
+        reader_gone = true;
+}
+
 static void print_line(const tutti_run_output *output, FILE *to, const tutti_text *line, int width)
 {
+    if (reader_gone)
+        return;
     fprintf(to, "[%*d] ", width, output->rank);
     if (line->size > 0)
         fwrite(line->data, 1, line->size, to); /* bytes, not text: a NUL may be among them */
     fputc('\n', to);
-    fflush(to);
+    send_out(to);
 }
 
 void tutti__output_add(tutti_run_output *output, int stream, const char *data, size_t size,
@@ -43,8 +60,10 @@ void tutti__output_add(tutti_run_output *output, int stream, const char *data, s
     tutti_text *line = &output->line[stream - 1];
     keep_tail(output, stream, data, size);
     if (output->raw) {
-        fwrite(data, 1, size, to);
-        fflush(to);
+        if (!reader_gone) {
+            fwrite(data, 1, size, to);
+            send_out(to);
+        }
         return;
     }
     while (size > 0) {

@@ -133,5 +133,7 @@ typedef struct tutti_run_output {
 void tutti__output_add(tutti_run_output *output, int stream, const char *data, size_t size,
                        int width);
 void tutti__output_end(tutti_run_output *output, int width);
+/* Nobody reads the launcher's output any more (`| head` has ended); nothing is printed since. */
+bool tutti__output_closed(void);
 
 #endif

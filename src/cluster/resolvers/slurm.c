@@ -50,6 +50,25 @@ static int next_count(placing *p)
     return p->count;
 }
 
+/* Tasks on this host: of the one that SLURM_NODEID counts, else, in blocks, of the one that has
+ * this rank, else of any where all have as many. 0: Slurm does not say. */
+static int count_here(int rank, int size, bool blocks, int64_t node)
+{
+    placing p = {.counts = getenv("SLURM_STEP_TASKS_PER_NODE")};
+    int first = 0, count, here = 0, before = 0;
+    bool even = true;
+    for (int host = 0; before < size && (count = next_count(&p)) > 0; host++) {
+        first = host == 0 ? count : first;
+        even = even && count == first;
+        if (node >= 0 ? host == node : blocks && rank >= before && rank < before + count)
+            here = count;
+        before += count;
+    }
+    if (before != size)
+        return 0;
+    return here > 0 ? here : even ? first : 0;
+}
+
 /* Places are told only where tasks are distributed in blocks; elsewhere rendezvous finds them. */
 static tutti_status place(void *context, const char *host)
 {
@@ -69,11 +88,12 @@ static tutti_status place(void *context, const char *host)
 static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     TUTTI_UNUSED(options);
-    int64_t rank, size, value;
+    int64_t rank, size, value, node;
     TUTTI_TRY(tutti__environment_int("SLURM_STEP_NUM_TASKS", 1, TUTTI_MOST_RANKS, 1, &size));
     TUTTI_TRY(tutti__environment_int("SLURM_PROCID", 0, size - 1, 0, &rank));
     TUTTI_TRY(tutti__environment_int("SLURM_LOCALID", 0, size - 1, -1, &value));
     cluster->local_rank = (int)value;
+    TUTTI_TRY(tutti__environment_int("SLURM_NODEID", 0, INT32_MAX, -1, &node));
     TUTTI_TRY(tutti__environment_int("SLURM_RESTART_COUNT", 0, INT32_MAX, 0, &value));
     cluster->epoch = (uint32_t)value;
     TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, 0));
@@ -83,7 +103,11 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
     if (nodes == NULL)
         return tutti_fail(TUTTI_INVALID, "SLURM_STEP_NODELIST is not set; start it with srun");
     placing p = {.cluster = cluster};
-    if (spread == NULL || strncmp(spread, "block", 5) == 0)
+    bool blocks = spread == NULL || strncmp(spread, "block", 5) == 0;
+    int here = count_here((int)rank, (int)size, blocks, node);
+    if (cluster->local_rank >= 0 && cluster->local_rank < here)
+        cluster->local_size = here;
+    if (blocks)
         p.counts = getenv("SLURM_STEP_TASKS_PER_NODE");
     TUTTI_TRY(tutti__hostlist(nodes, place, &p));
     return tutti__cluster_meet(cluster, p.first, choose_port());

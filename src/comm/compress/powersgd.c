@@ -5,7 +5,10 @@
  *     out = P Q' (the sum);  E = V - P Q' / ranks
  *
  * (n + m) r numbers travel in place of n m. Ranks compute from the same sums: the same bits. E is
- * what this rank's share of the common approximation left out of V. */
+ * what this rank's share of the common approximation left out of V.
+ *
+ * Where a sum is not finite, as with a loss scale that was too large, all ranks get NaN, and keep E
+ * and Q of before: the sums are the same everywhere, so all of them see it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,25 +60,38 @@ static void begin(tutti_compressor *compressor)
         q[i] = (float)tutti__random_normal(key, (uint64_t)i);
 }
 
-/* p [n, r] = v [n, m] q [m, r] */
-static void times(const float *v, const float *q, int64_t n, int64_t m, int64_t r, float *ret_p)
+/* p [n, r] = v [n, m] q [m, r], v = e + g */
+static void times(const float *e, const float *g, const float *q, int64_t n, int64_t m, int64_t r,
+                  float *ret_p)
 {
     memset(ret_p, 0, (size_t)(n * r) * sizeof *ret_p);
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < m; j++)
+        for (int64_t j = 0; j < m; j++) {
+            float v = e[i * m + j] + g[i * m + j];
             for (int64_t k = 0; k < r; k++)
-                ret_p[i * r + k] += v[i * m + j] * q[j * r + k];
+                ret_p[i * r + k] += v * q[j * r + k];
+        }
 }
 
-/* q [m, r] = v [n, m]' p [n, r] */
-static void transposed_times(const float *v, const float *p, int64_t n, int64_t m, int64_t r,
-                             float *ret_q)
+/* q [m, r] = v [n, m]' p [n, r], v = e + g */
+static void transposed_times(const float *e, const float *g, const float *p, int64_t n, int64_t m,
+                             int64_t r, float *ret_q)
 {
     memset(ret_q, 0, (size_t)(m * r) * sizeof *ret_q);
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < m; j++)
+        for (int64_t j = 0; j < m; j++) {
+            float v = e[i * m + j] + g[i * m + j];
             for (int64_t k = 0; k < r; k++)
-                ret_q[j * r + k] += v[i * m + j] * p[i * r + k];
+                ret_q[j * r + k] += v * p[i * r + k];
+        }
+}
+
+static bool all_finite(const float *numbers, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(numbers[i]))
+            return false;
+    return true;
 }
 
 static double dot(const float *p, int64_t n, int64_t r, int64_t a, int64_t b)
@@ -105,16 +121,18 @@ static void orthonormalise(float *p, int64_t n, int64_t r)
     }
 }
 
-/* out = P Q', and E = V - share P Q'. */
+/* out = P Q', and E = V - share P Q'. `g` may be `ret_out`. What is left out of the largest numbers
+ * there are can be infinite; it is forgotten. */
 static void give_out(const float *p, const float *q, int64_t n, int64_t m, int64_t r, float share,
-                     float *e, float *ret_out)
+                     const float *g, float *e, float *ret_out)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < m; j++) {
             float sum = 0;
             for (int64_t k = 0; k < r; k++)
                 sum += p[i * r + k] * q[j * r + k];
-            e[i * m + j] -= share * sum;
+            float left = e[i * m + j] + g[i * m + j] - share * sum;
+            e[i * m + j] = isfinite(left) ? left : 0;
             ret_out[i * m + j] = sum;
         }
 }
@@ -125,23 +143,29 @@ static tutti_status reduce(tutti_compressor *compressor, tutti_collective *c)
     if (whole(compressor))
         return tutti__compressor_call(c, TUTTI_ALL_REDUCE, c->in, c->out, c->count, TUTTI_F32);
     const float *g = c->in;
-    float *v = compressor->state, *q = last_q(compressor);
-    float *p = malloc((size_t)(n * r) * sizeof *p);
+    float *e = compressor->state, *out = c->out;
+    float *p = malloc((size_t)((n + m) * r) * sizeof *p);
     if (!p)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %lld x %lld numbers", (long long)n,
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %lld x %lld numbers", (long long)(n + m),
                           (long long)r);
-    for (int64_t i = 0; i < c->count; i++)
-        v[i] += g[i];
-    times(v, q, n, m, r, p);
+    float *q = p + n * r; /* not the last time's before it is known to be of use */
+    bool finite = false;
+    times(e, g, last_q(compressor), n, m, r, p);
     tutti_status status = tutti__compressor_call(c, TUTTI_ALL_REDUCE, p, p, n * r, TUTTI_F32);
     if (status == TUTTI_OK) {
+        finite = all_finite(p, n * r);
         orthonormalise(p, n, r);
-        transposed_times(v, p, n, m, r, q);
+        transposed_times(e, g, p, n, m, r, q);
         status = tutti__compressor_call(c, TUTTI_ALL_REDUCE, q, q, m * r, TUTTI_F32);
+        finite = finite && all_finite(q, m * r);
     }
-    if (status == TUTTI_OK)
-        give_out(p, q, n, m, r, c->reduction == TUTTI_MEAN ? 1.0F : 1.0F / (float)c->size, v,
-                 c->out);
+    if (status == TUTTI_OK && finite) {
+        give_out(p, q, n, m, r, c->reduction == TUTTI_MEAN ? 1.0F : 1.0F / (float)c->size, g, e,
+                 out);
+        memcpy(last_q(compressor), q, (size_t)(m * r) * sizeof *q);
+    }
+    for (int64_t i = 0; status == TUTTI_OK && !finite && i < c->count; i++)
+        out[i] = NAN;
     free(p);
     return status;
 }
