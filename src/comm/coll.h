@@ -176,8 +176,8 @@ double tutti__coll_cost_add_block(const tutti_cost_query *query, double bytes);
  * when it comes late and finds in the link what that holds. */
 double tutti__coll_cost_put(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_take(const tutti_cost_query *query, double bytes);
-/* An addition of what came in an exchange, and is in the caches, to what lies there, while `touched`
- * bytes pass through them; what it takes longer when the sum goes elsewhere. */
+/* An addition of what came in an exchange, and is in the caches, to what lies there, while
+ * `touched` bytes pass through them; what it takes longer when the sum goes elsewhere. */
 double tutti__coll_cost_sum(const tutti_cost_query *query, double bytes, double touched);
 double tutti__coll_cost_elsewhere(const tutti_cost_query *query, double bytes);
 /* A copy of `bytes` out of another rank's memory, of `all` that pass through the caches. */
