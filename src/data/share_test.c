@@ -322,6 +322,43 @@ TUTTI_TEST(positions_of_data_by_function_are_those_of_all_processes)
     CHECK_INT(tutti_close(job), 1);
 }
 
+/* A process whose part has no elements has none of an endless repetition, and is at its end; where
+ * all is read and there is nothing, that is said. */
+TUTTI_TEST(an_empty_part_repeated_endlessly_is_empty)
+{
+    test_folder folder;
+    const char *paths[2];
+    char names[2][160];
+    test_folder_make(&folder);
+    write_lines(&folder, 2, paths, names); /* the second is empty */
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_dataset *lines = tutti_text_files(job, NULL, .count = 2, .paths = paths);
+    tutti_dataset *data = tutti_batch(tutti_shuffle(tutti_repeat(lines, 0), 4), 6);
+    for (int index = 0; index < 2; index++) {
+        tutti_share share;
+        tutti_element e;
+        part_of(&share, TUTTI_SHARD_FILE, 2, index);
+        tutti__share_begin(data, &share);
+        tutti_iterator *iterator = tutti_iterate(data, 0);
+        tutti_iterator *later = tutti_iterate_from(
+            data, &(tutti_position){.delivered = 100, .pipeline = data->hash, .apart = true});
+        tutti__share_end(data);
+        CHECK_OK(tutti_next_element(iterator, &e));
+        CHECK_INT(e.count, index == 0);
+        tutti_element_release(&e);
+        CHECK_OK(tutti_next_element(later, &e));
+        CHECK_INT(e.count, index == 0);
+        tutti_element_release(&e);
+    }
+    data = tutti_batch(tutti_repeat(tutti_text_files(job, NULL, .count = 1, .paths = paths + 1), 0),
+                       6);
+    tutti_element e;
+    CHECK_STATUS(tutti_next_element(tutti_iterate(data, 0), &e), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "repeat: the input has no elements");
+    CHECK_INT(tutti_close(job), 1);
+    test_folder_remove(&folder);
+}
+
 /* ---- the choice ---- */
 
 static tutti_status nothing(void *context, tutti_element *element)
