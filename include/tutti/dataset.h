@@ -437,7 +437,10 @@ TUTTI_API int64_t tutti_iterator_waited_ns(const tutti_iterator *iterator);
 typedef struct tutti_position {
     uint64_t epoch;
     int64_t delivered; /* elements taken in that epoch */
-    uint64_t pipeline; /* which pipeline it belongs to */
+    uint64_t pipeline; /* which pipeline it belongs to; of what tutti_distribute_from_function makes
+                          the same in all processes */
+    bool apart;        /* processes read elements of their own: another number of them may be at the
+                          end before so many */
 } tutti_position;
 TUTTI_API void tutti_iterator_save(const tutti_iterator *iterator, tutti_position *ret_position);
 /* An iterator that gives what the saved one would have given next. */

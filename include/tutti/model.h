@@ -257,7 +257,7 @@ typedef struct tutti_evaluate_options {
     int64_t steps;
     bool quiet;
 } tutti_evaluate_options;
-/* Loss and metrics over the data, in inference form. */
+/* Loss and metrics over the data, in inference form; *ret_logs is empty after a failure. */
 TUTTI_API tutti_status tutti_evaluate_model(tutti_model *model, tutti_dataset *data,
                                             const tutti_evaluate_options *options,
                                             tutti_logs *ret_logs);
@@ -266,7 +266,7 @@ TUTTI_API tutti_status tutti_evaluate_model(tutti_model *model, tutti_dataset *d
                                   TUTTI_OPTIONS(tutti_evaluate_options, __VA_ARGS__), (ret_logs)))
 
 /* Outputs for a whole dataset, batches joined along axis 0; targets among its components are left
- * out. One tensor for each output, the caller's to release. */
+ * out. One tensor for each output, the caller's to release; NULL after a failure. */
 TUTTI_API tutti_status tutti_predict(tutti_model *model, tutti_dataset *data, int count,
                                      tutti_tensor **ret_outputs);
 /* For tensors at hand. */

@@ -83,8 +83,8 @@ TUTTI_API int tutti_strategy_rank(const tutti_strategy *strategy);     /* of thi
 TUTTI_API int tutti_strategy_local(const tutti_strategy *strategy); /* replicas of this process */
 TUTTI_API const char *tutti_strategy_device(const tutti_strategy *strategy, int local);
 
-/* Within the block the strategy is in force for this thread: models that are built, compiled or
- * trained there use it. A model keeps the first one that it met. */
+/* Within the block the strategy is in force for this thread: models that are made, built, compiled
+ * or trained there use it, also behind the block. A model keeps the first one that spreads it. */
 TUTTI_API void tutti_strategy_enter(tutti_strategy *strategy);
 TUTTI_API void tutti_strategy_leave(void);
 #define TUTTI_WITH_STRATEGY(strategy)                                                              \

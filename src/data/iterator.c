@@ -261,7 +261,8 @@ void tutti_iterator_save(const tutti_iterator *iterator, tutti_position *ret_pos
     if (iterator)
         *ret_position = (tutti_position){.epoch = iterator->epoch,
                                          .delivered = iterator->delivered,
-                                         .pipeline = iterator->dataset->hash};
+                                         .pipeline = iterator->dataset->hash,
+                                         .apart = tutti__share_apart(iterator->share)};
 }
 
 tutti_iterator *tutti_iterate_from(tutti_dataset *dataset, const tutti_position *position)
@@ -284,7 +285,7 @@ tutti_iterator *tutti_iterate_from(tutti_dataset *dataset, const tutti_position 
     tutti_status status = tutti__iterator_skip(iterator, position->delivered, &skipped);
     if (tutti__share_apart(iterator->share))
         iterator->delivered = position->delivered; /* others had more: it waited for them */
-    else if (status == TUTTI_OK && skipped < position->delivered)
+    else if (status == TUTTI_OK && skipped < position->delivered && !position->apart)
         status = tutti_fail(TUTTI_INVALID,
                             "the saved data position stands behind %lld elements of %s, which now "
                             "has %lld: is the data the same?",

@@ -171,9 +171,11 @@ static bool stands_loop(const tutti_dataset *dataset, tutti_position *ret)
     return dataset->loop || dataset->loop_waits;
 }
 
-/* Added to the kind: what comes next is what a new loop would give first, as of data to evaluate
- * on; such a dataset may be made after its position was restored. */
-enum { SAME_AGAIN = 2 };
+/* Added to the kind (0 each, 1 loop).
+ * SAME_AGAIN: what comes next is what a new loop would give first, as of data to evaluate on; such
+ * a dataset may be made after its position was restored.
+ * APART: tutti_position's. */
+enum { SAME_AGAIN = 2, APART = 4 };
 
 static bool same_again(const tutti_dataset *dataset, const tutti_position *position)
 {
@@ -192,8 +194,9 @@ tutti_status tutti__loops_save(const tutti_job *job, char **ret_text)
             tutti_position position;
             if (stands[kind](d, &position))
                 tutti__text_add(&text, "%d %" PRIu64 " %d %" PRIu64 " %" PRId64 ";",
-                                kind + (same_again(d, &position) ? SAME_AGAIN : 0), d->hash,
-                                place_of(job, d), position.epoch, position.delivered);
+                                kind + (same_again(d, &position) ? SAME_AGAIN : 0) +
+                                    (position.apart ? APART : 0),
+                                d->hash, place_of(job, d), position.epoch, position.delivered);
         }
     }
     tutti__text_bytes(&text, "", 1);
@@ -222,6 +225,7 @@ tutti_status tutti__loops_restore(tutti_job *job, const char *text)
                   &p.epoch, &p.delivered, &used) == 5;
          text += used) {
         tutti_dataset *dataset = find_dataset(job, p.pipeline, place);
+        p.apart = (kind & APART) != 0;
         if (!dataset && (kind & SAME_AGAIN))
             continue;
         if (!dataset)

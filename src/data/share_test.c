@@ -246,6 +246,119 @@ TUTTI_TEST(a_position_in_a_part_goes_on_there)
     test_folder_remove(&folder);
 }
 
+/* Where processes read apart, one may be through its data before others, or before so many as there
+ * were; data that has become shorter is another one. */
+TUTTI_TEST(a_position_in_a_part_goes_on_in_the_whole)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_dataset *data = tutti_batch(tutti_range_dataset(job, 0, 30, 1), 6);
+    tutti_share share;
+    tutti_element e;
+    tutti_position position;
+    part_of(&share, TUTTI_SHARD_OFF, 2, 0);
+    tutti__share_begin(data, &share);
+    tutti_iterator *part = tutti_iterate(data, 0);
+    tutti__share_end(data);
+    for (int i = 0; i < 7; i++) {
+        CHECK_OK(tutti_next_element(part, &e));
+        tutti_element_release(&e);
+    }
+    tutti_iterator_save(part, &position);
+    CHECK(position.apart && position.delivered == 7);
+    tutti_iterator *whole = tutti_iterate_from(data, &position);
+    CHECK(whole != NULL);
+    CHECK_OK(tutti_next_element(whole, &e));
+    CHECK_INT(e.count, 0);
+    position.apart = false;
+    CHECK(tutti_iterate_from(data, &position) == NULL);
+    CHECK_CONTAINS(tutti_error_message(), "behind 7 elements of batch, which now has 5");
+    CHECK_INT(tutti_close(job), 1);
+}
+
+/* What the function of process `index` of `count` makes, which has files of its own, too. */
+static tutti_dataset *own_data(tutti_job *job, const tutti_share *share)
+{
+    tutti_dataset *all = tutti_range_dataset(job, 0, 31 + share->index, 1);
+    return tutti__dataset_own(
+        tutti_batch(tutti_shuffle(tutti_shard(all, share->count, share->index), 0),
+                    12 / share->count),
+        share->count > 1 ? share : NULL);
+}
+
+TUTTI_TEST(positions_of_data_by_function_are_those_of_all_processes)
+{
+    tutti_position position = {0};
+    char *loops = NULL;
+    for (int count = 2; count >= 1; count--)
+        for (int index = 0; index < count; index++) {
+            tutti_share share;
+            tutti_element e;
+            tutti_tensor *x;
+            tutti_job *job = tutti_open(NULL, NULL);
+            part_of(&share, TUTTI_SHARD_OFF, count, index);
+            tutti_dataset *data = own_data(job, &share);
+            if (loops) { /* of rank 0 of two */
+                CHECK(tutti_iterate_from(data, &position) != NULL);
+                CHECK_OK(tutti__loops_restore(job, loops));
+                CHECK_OK(tutti_next_batch(data, &x, NULL));
+            } else {
+                tutti_iterator *one = tutti_iterate(data, 0);
+                CHECK_OK(tutti_next_element(one, &e));
+                tutti_element_release(&e);
+                tutti_iterator_save(one, &position);
+                CHECK_OK(tutti_next_batch(data, &x, NULL));
+                CHECK_OK(tutti__loops_save(job, &loops));
+            }
+            CHECK_INT(tutti_close(job), 0);
+        }
+    free(loops);
+    tutti_share alone;
+    int argc = 3;
+    char **argv = (char *[]){(char[]){"test"}, (char[]){"--seed"}, (char[]){"77"}, NULL};
+    tutti_job *job = tutti_open(&argc, &argv);
+    part_of(&alone, TUTTI_SHARD_OFF, 1, 0);
+    CHECK(tutti_iterate_from(own_data(job, &alone), &position) == NULL);
+    CHECK_CONTAINS(tutti_error_message(), "with the same seed");
+    CHECK_INT(tutti_close(job), 1);
+}
+
+/* A process whose part has no elements has none of an endless repetition, and is at its end; where
+ * all is read and there is nothing, that is said. */
+TUTTI_TEST(an_empty_part_repeated_endlessly_is_empty)
+{
+    test_folder folder;
+    const char *paths[2];
+    char names[2][160];
+    test_folder_make(&folder);
+    write_lines(&folder, 2, paths, names); /* the second is empty */
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_dataset *lines = tutti_text_files(job, NULL, .count = 2, .paths = paths);
+    tutti_dataset *data = tutti_batch(tutti_shuffle(tutti_repeat(lines, 0), 4), 6);
+    for (int index = 0; index < 2; index++) {
+        tutti_share share;
+        tutti_element e;
+        part_of(&share, TUTTI_SHARD_FILE, 2, index);
+        tutti__share_begin(data, &share);
+        tutti_iterator *iterator = tutti_iterate(data, 0);
+        tutti_iterator *later = tutti_iterate_from(
+            data, &(tutti_position){.delivered = 100, .pipeline = data->hash, .apart = true});
+        tutti__share_end(data);
+        CHECK_OK(tutti_next_element(iterator, &e));
+        CHECK_INT(e.count, index == 0);
+        tutti_element_release(&e);
+        CHECK_OK(tutti_next_element(later, &e));
+        CHECK_INT(e.count, index == 0);
+        tutti_element_release(&e);
+    }
+    data = tutti_batch(tutti_repeat(tutti_text_files(job, NULL, .count = 1, .paths = paths + 1), 0),
+                       6);
+    tutti_element e;
+    CHECK_STATUS(tutti_next_element(tutti_iterate(data, 0), &e), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "repeat: the input has no elements");
+    CHECK_INT(tutti_close(job), 1);
+    test_folder_remove(&folder);
+}
+
 /* ---- the choice ---- */
 
 static tutti_status nothing(void *context, tutti_element *element)

@@ -209,6 +209,8 @@ static tutti_status one_batch(tutti_model *model, bool training, int count,
 {
     tutti_form *form;
     tutti_type types[TUTTI_MAX_COMPONENTS];
+    if (ret_logs)
+        *ret_logs = (tutti_logs){0}; /* whoever looks into it after a failure finds nothing */
     TUTTI_TRY(tutti__need_trainer(model));
     if (count < 1 || count > TUTTI_MAX_COMPONENTS)
         return tutti__model_fail(
@@ -223,10 +225,7 @@ static tutti_status one_batch(tutti_model *model, bool training, int count,
     TUTTI_TRY(tutti__form_run(model, form, 0, false, count, tensors));
     if (training)
         model->trainer->steps++;
-    if (!ret_logs)
-        return TUTTI_OK;
-    ret_logs->count = 0;
-    return tutti__track_read(model, training, false, ret_logs);
+    return ret_logs ? tutti__track_read(model, training, false, ret_logs) : TUTTI_OK;
 }
 
 tutti_status tutti_train_on_batch(tutti_model *model, int count, tutti_tensor *const *tensors,

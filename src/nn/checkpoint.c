@@ -108,6 +108,8 @@ static tutti_status collect(const tutti_model *model, facts *f)
     add_fact(f, "tutti.data_epoch", f->data_epoch);
     add_fact(f, "tutti.delivered", f->delivered);
     add_fact(f, "tutti.pipeline", f->pipeline);
+    add_fact(f, "tutti.apart", trainer->position.apart ? "1" : "0");
+    add_fact(f, "tutti.data_ended", trainer->data_ended ? "1" : "0");
     snprintf(f->updates, sizeof f->updates, "%" PRId64, trainer->updates);
     snprintf(f->gathered, sizeof f->gathered, "%d", trainer->gathered);
     add_fact(f, "tutti.learning_rate", f->rate);
@@ -257,7 +259,9 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
                      number(file, "tutti.epoch_ended") != 0;
     trainer->position = (tutti_position){.epoch = (uint64_t)number(file, "tutti.data_epoch"),
                                          .delivered = number(file, "tutti.delivered"),
-                                         .pipeline = (uint64_t)number(file, "tutti.pipeline")};
+                                         .pipeline = (uint64_t)number(file, "tutti.pipeline"),
+                                         .apart = number(file, "tutti.apart") != 0};
+    trainer->data_ended = number(file, "tutti.data_ended") != 0;
     trainer->resumed = trainer->steps > 0;
     trainer->restored = true;
     const char *memory = tutti__safetensors_metadata(file, "tutti.callbacks");

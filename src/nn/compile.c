@@ -209,6 +209,7 @@ tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options
                                             "model '%s' has been built already: give "
                                             "--deterministic, or compile it before it has a shape",
                                             model->name));
+    TUTTI_TRY(tutti__model_fail(model, tutti__model_meet_strategy(model)));
     int64_t steps = model->trainer ? model->trainer->steps : 0;
     tutti__trainer_destroy(model->trainer);
     model->trainer = calloc(1, sizeof *model->trainer);

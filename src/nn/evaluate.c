@@ -38,6 +38,8 @@ tutti_status tutti_evaluate_model(tutti_model *model, tutti_dataset *data,
                                   const tutti_evaluate_options *options, tutti_logs *ret_logs)
 {
     tutti_logs logs = {0};
+    if (ret_logs)
+        *ret_logs = logs; /* whoever looks into it after a failure finds nothing */
     TUTTI_TRY(tutti__need_trainer(model));
     tutti_fit *fit = calloc(1, sizeof *fit);
     if (!fit)

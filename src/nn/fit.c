@@ -86,6 +86,8 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     fit->event.seconds = tutti__fit_since(fit->epoch_started);
     fit->event.logs = &logs;
     model->trainer->ended = true;
+    model->trainer->data_ended =
+        fit->event.batch == fit->event.batch_count && fit->event.batch != p->steps;
     model->trainer->last = fit->last = logs;
     fit->done = fit->event.epoch + 1;
     status = tutti__history_add(model->trainer->history, &logs);
@@ -96,14 +98,15 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
 }
 
 /* Where a restored training goes on: in its epoch, if only to end it, or with the next when that
- * one is over. */
+ * one is over. Where nobody knows how many batches an epoch has, as of processes that read apart,
+ * it is over when it had ended with its data: another number of them may have more. */
 static void resume(const tutti_model *model, plan *p)
 {
     tutti_trainer *trainer = model->trainer;
     int64_t count = tutti__count_batches(model, p->data, false, p->steps);
     if (!trainer->resumed)
         return;
-    bool complete = count >= 0 && trainer->batch >= count && trainer->ended;
+    bool complete = trainer->ended && (count < 0 ? trainer->data_ended : trainer->batch >= count);
     int epoch = trainer->epoch + complete;
     trainer->resumed = !complete && epoch >= p->first;
     p->restores = trainer->resumed || (p->flows && epoch >= p->first);

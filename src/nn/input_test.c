@@ -229,6 +229,126 @@ TUTTI_TEST(fit_by_a_function_of_each_process)
     CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
+/* ---- going on ---- */
+
+/* A training of two epochs that saves itself after `at` steps, or goes on from there. */
+typedef struct journey {
+    given g;
+    bool function, resumes;
+    int64_t at;
+    int ends; /* of epochs that are told */
+    char checkpoint[160], weights[160];
+} journey;
+
+typedef struct watching {
+    const journey *journey;
+    counting seen;
+    int ends;
+} watching;
+
+static void save_there(void *self, tutti_event *event)
+{
+    const journey *j = ((watching *)self)->journey;
+    if (!j->resumes && event->step == j->at)
+        tutti_save_checkpoint(event->model, j->checkpoint);
+}
+
+static void note_end(void *self, tutti_event *event)
+{
+    watching *w = self;
+    w->seen.examples = event->examples;
+    w->ends++;
+    if (!w->journey->resumes && event->step == w->journey->at)
+        tutti_save_checkpoint(event->model, w->journey->checkpoint);
+}
+
+/* The weights are those that the journey of before ended with. */
+static tutti_status check_arrival(tutti_job *job, tutti_model *m, const char *weights)
+{
+    tutti_model *other = model_of(job);
+    tutti_weight_info info;
+    tutti_build(other, TUTTI_F32, 2);
+    TUTTI_TRY(tutti_load_weights(other, weights));
+    for (int i = 0; tutti_weight_at(m, i, &info) == TUTTI_OK; i++) {
+        tutti_tensor *here, *there;
+        TUTTI_TRY(tutti_get_weight(m, info.name, &here));
+        TUTTI_TRY(tutti_get_weight(other, info.name, &there));
+        bool same = tutti_tensor_same(here, there);
+        tutti_tensor_release(here);
+        tutti_tensor_release(there);
+        WORKER_EXPECT(same);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status travel(tutti_strategy *s, void *context)
+{
+    const journey *j = context;
+    tutti_job *job = tutti_open(NULL, NULL);
+    void *both[] = {job, (void *)(uintptr_t)&j->g};
+    watching w = {.journey = j};
+    tutti_dataset *data = j->function ? tutti_distribute_from_function(s, files_of, both)
+                                      : tutti_batch(lines_of(job, &j->g), 7);
+    TUTTI_WITH_STRATEGY(s)
+    {
+        tutti_model *m = model_of(job);
+        if (j->resumes)
+            TUTTI_TRY(tutti_restore_checkpoint(m, j->checkpoint));
+        tutti_fit(m, data, .epochs = 2, .quiet = true,
+                  .callbacks =
+                      TUTTI_LIST(tutti_lambda_callback(.context = &w, .batch_end = save_there,
+                                                       .epoch_end = note_end)));
+        TUTTI_TRY(tutti_job_check(job));
+        if (!j->resumes)
+            TUTTI_TRY(tutti_save_weights(m, j->weights));
+        else if (j->weights[0])
+            TUTTI_TRY(check_arrival(job, m, j->weights));
+    }
+    WORKER_NEAR(w.ends, j->resumes ? j->ends : 2);
+    WORKER_NEAR((double)w.seen.examples, EXAMPLES);
+    return tutti_close(job) == 0 ? TUTTI_OK : TUTTI_CHECK_FAILED;
+}
+
+static void check_journey(bool function, int before, int after, int64_t at, int ends)
+{
+    test_folder folder;
+    journey j = {.function = function, .at = at, .ends = ends};
+    tutti_strategy_options options = {.struct_size = sizeof options, .shard = TUTTI_SHARD_FILE};
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0"));
+    prepare(&folder, &j.g);
+    strcpy(j.checkpoint, test_folder_name(&folder, "checkpoint"));
+    strcpy(j.weights, test_folder_name(&folder, "weights"));
+    tutti__test_workers(before, &options, travel, &j);
+    if (after != before)
+        j.weights[0] = 0; /* other batches, other weights */
+    j.resumes = true;
+    tutti__test_workers(after, &options, travel, &j);
+    test_folder_remove(&folder);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
+}
+
+/* Rank 1 has fewer batches than rank 0, and its pipeline is another one. */
+TUTTI_TEST(data_by_function_goes_on_to_the_same_bits)
+{
+    check_journey(true, 2, 2, 3, 2);
+    check_journey(true, 2, 2, 7, 1);
+}
+
+/* Between epochs nothing is lost: the second has every example, and the first is over. */
+TUTTI_TEST(data_by_function_goes_on_elsewhere_between_epochs)
+{
+    check_journey(true, 1, 3, 7, 1);
+    check_journey(true, 3, 1, 10, 1);
+}
+
+/* Three processes had ten batches, of which eight are done; one has seven: the epoch is over. */
+TUTTI_TEST(data_by_file_goes_on_elsewhere)
+{
+    check_journey(false, 3, 1, 8, 2);
+    check_journey(true, 3, 1, 8, 2);
+    check_journey(false, 1, 3, 7, 1);
+}
+
 /* ---- on the tape ---- */
 
 /* Worker r has r + 1 examples of value r: gradients are those of all. One has none in the end. */

@@ -138,3 +138,35 @@ TUTTI_TEST(single_examples_are_pointed_to_tutti_batch)
         CHECK_INT(tutti_close(job), 1);
     }
 }
+
+/* Whoever reads what a refused call gave, without asking whether it went well, finds nothing. */
+TUTTI_TEST(refused_calls_leave_nothing_in_what_they_return)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+    tutti_strategy *one = tutti_strategy_one_device(.devices = "cpu:0");
+    tutti_dataset *data = examples(job);
+    tutti_model *m = tutti_sequential(job, tutti_dense(3));
+    tutti_logs logs = {.count = 1, .items = {{"loss", 7}}};
+    tutti_tensor *output = (tutti_tensor *)(uintptr_t)&logs, *none = NULL;
+    tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true));
+    TUTTI_WITH_STRATEGY(two)
+    CHECK(tutti_fit(m, data, .quiet = true) != NULL);
+    TUTTI_WITH_STRATEGY(one)
+    CHECK(tutti_evaluate(m, data, &logs) == TUTTI_INVALID);
+    CHECK(isnan(tutti_logs_get(&logs, "loss")));
+    logs.count = 1;
+    CHECK(tutti_train_on_batch(m, 0, &none, &logs) != TUTTI_OK);
+    CHECK_INT(logs.count, 0);
+    logs.count = 1;
+    CHECK(tutti_test_on_batch(NULL, 1, &none, &logs) != TUTTI_OK);
+    CHECK_INT(logs.count, 0);
+    CHECK(tutti_predict(m, data, 1, &output) != TUTTI_OK);
+    CHECK(output == NULL);
+    output = (tutti_tensor *)(uintptr_t)&logs;
+    CHECK(tutti_predict_on_batch(m, 0, &none, 1, &output) != TUTTI_OK);
+    CHECK(output == NULL);
+    CHECK_INT(tutti_close(job), 1);
+    CHECK_OK(tutti_strategy_close(two));
+    CHECK_OK(tutti_strategy_close(one));
+}

@@ -1,6 +1,7 @@
 /* model.c: making models and what belongs to them. */
 #include "nn/model.h"
 #include "nn/saver.h"
+#include "nn/spread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ static void destroy(void *object)
     tutti_eager_close(model->eager);
     tutti_session_close(model->session);
     tutti__engine_destroy(model->engine);
+    tutti_strategy_close(model->strategy);
     tutti_graph_destroy(model->graph);
     tutti_graph_destroy(model->blueprint);
     tutti__building_free(&model->plan);
@@ -90,6 +92,7 @@ static tutti_status fill(tutti_model *model, const tutti_model_options *options,
     const char *memory = tutti_flag_text(model->job, "memory", NULL);
     if (memory && tutti__bytes_parse(memory, &model->memory_limit) != TUTTI_OK)
         return tutti__error_prefix(TUTTI_INVALID, "--set memory");
+    TUTTI_TRY(tutti__model_meet_strategy(model));
     if (blueprint) {
         TUTTI_TRY(tutti_graph_create(&model->blueprint));
         model->plan = tutti__model_building(model, false);

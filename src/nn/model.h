@@ -42,6 +42,7 @@ struct tutti_model {
     tutti_dtype compute;
     /* the work graph */
     tutti_graph *graph;
+    tutti_strategy *strategy; /* that it met before it had an engine, retained; or NULL */
     tutti_engine *engine;
     tutti_session *session;
     tutti_eager *eager;

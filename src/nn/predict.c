@@ -23,6 +23,8 @@ tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
     tutti_type types[64];
     tutti_feed feeds[64];
     tutti_fetch fetches[64];
+    for (int i = 0; i < output_count; i++)
+        ret_outputs[i] = NULL; /* also where it fails: callers release them */
     TUTTI_TRY(tutti_model_check(model));
     if (input_count < 1 || input_count > 64)
         return tutti_fail(TUTTI_INVALID, "a model has 1 to 64 inputs, not %d", input_count);
@@ -126,6 +128,8 @@ tutti_status tutti_predict(tutti_model *model, tutti_dataset *data, int count,
     tutti_wiring wiring;
     pieces outputs[64] = {0};
     tutti_tensor *joined[64] = {0};
+    for (int i = 0; i < count; i++)
+        ret_outputs[i] = NULL;
     TUTTI_TRY(tutti__model_meet(model, data, false, &wiring));
     if (count < 1 || (size_t)count > model->outputs.count)
         return tutti__model_fail(model,

@@ -5,15 +5,37 @@
 #include "base/job.h"
 #include "nn/trainer.h"
 
+tutti_status tutti__model_meet_strategy(tutti_model *model)
+{
+    tutti_strategy *strategy = tutti_strategy_current();
+    if (!strategy)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_strategy_check(strategy));
+    if (model->engine)
+        return tutti__engine_spread(model->engine, strategy);
+    if (strategy == model->strategy)
+        return TUTTI_OK;
+    if (tutti__strategy_spreads(model->strategy))
+        return tutti_fail(TUTTI_INVALID,
+                          "model '%s' was made or compiled within strategy %s and keeps it; it "
+                          "cannot take another one (%s)",
+                          model->name, tutti_strategy_name(model->strategy),
+                          tutti_strategy_name(strategy));
+    tutti_strategy_close(model->strategy);
+    model->strategy = tutti__strategy_retain(strategy);
+    return TUTTI_OK;
+}
+
 tutti_status tutti__model_engine(tutti_model *model)
 {
     tutti_engine_options options;
-    tutti_strategy *strategy = tutti_job_strategy(model->job);
+    TUTTI_TRY(tutti__model_meet_strategy(model));
+    if (model->engine) /* the job's own strategy was there at the start */
+        return tutti_job_check(model->job);
+    tutti_strategy *strategy = model->strategy ? model->strategy : tutti_job_strategy(model->job);
     TUTTI_TRY(tutti_job_check(model->job));
     if (strategy)
         TUTTI_TRY(tutti_strategy_check(strategy));
-    if (model->engine) /* one that is entered later counts; the job's own was there at the start */
-        return tutti__engine_spread(model->engine, tutti_strategy_current());
     bool deterministic = model->deterministic || (strategy && strategy->options.deterministic);
     TUTTI_TRY(tutti__engine_options_of(TUTTI_OPTIONS(tutti_session_options,
                                                      .deterministic = deterministic,
@@ -22,7 +44,10 @@ tutti_status tutti__model_engine(tutti_model *model)
     if (strategy && strategy->local > 0)
         options.device = tutti_strategy_device(strategy, 0);
     options.strategy = strategy;
-    return tutti__engine_create(&options, &model->engine);
+    TUTTI_TRY(tutti__engine_create(&options, &model->engine));
+    tutti_strategy_close(model->strategy); /* the engine has it */
+    model->strategy = NULL;
+    return TUTTI_OK;
 }
 
 tutti_strategy *tutti__model_strategy(const tutti_model *model)

@@ -5,8 +5,11 @@
 #include "dist/strategy.h"
 #include "nn/model.h"
 
-/* Makes the model's engine, if there is none, with the strategy in force; gives it that strategy
- * else. */
+/* The strategy in force, if any, is the model's from now on: it is noted until there is an engine,
+ * which gets it else. INVALID where another one spreads it already. */
+tutti_status tutti__model_meet_strategy(tutti_model *model);
+/* Makes the model's engine, if there is none, with the strategy that it met first, else the job's.
+ * As tutti__model_meet_strategy. */
 tutti_status tutti__model_engine(tutti_model *model);
 tutti_strategy *tutti__model_strategy(const tutti_model *model); /* or NULL */
 /* Is this the process that prints and writes? */

@@ -7,6 +7,7 @@
 #include "base/test.h"
 #include "dist/workers.h"
 #include "nn/examples_test.h"
+#include "nn/spread.h"
 #include "tutti/tutti.h"
 
 enum { EXAMPLES = 43, WIDTH = 6, CLASSES = 3 };
@@ -320,4 +321,63 @@ TUTTI_TEST(processes_whose_loss_is_no_number_end_and_say_whose_data_it_was)
 {
     for (cause why = EARLY; why <= LARGE_STEP; why++)
         tutti__test_workers(2, NULL, diverge, &why);
+}
+
+/* TensorFlow's way: the model is made or compiled within the strategy, and trained behind it. */
+typedef enum where { MADE, COMPILED, COMPILED_AFTER_BUILD, FUNCTIONAL } where;
+
+static tutti_model *make_model(tutti_job *job, where at)
+{
+    if (at != FUNCTIONAL)
+        return tutti_sequential(job, tutti_dense(CLASSES));
+    tutti_model *m = tutti_functional(job);
+    tutti_output(m, "y", tutti_call(tutti_dense(CLASSES), tutti_input(m, "x", TUTTI_F32, WIDTH)));
+    return m;
+}
+
+static void compile_model(tutti_model *m)
+{
+    tutti_compile(m, .optimizer = tutti_sgd(0.1),
+                  .loss = tutti_sparse_cross_entropy(.from_logits = true));
+}
+
+TUTTI_TEST(models_keep_the_strategy_that_they_were_made_or_compiled_in)
+{
+    for (where at = MADE; at <= FUNCTIONAL; at++) {
+        tutti_job *job = tutti_open(NULL, NULL);
+        tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+        bool outside = at == COMPILED || at == COMPILED_AFTER_BUILD;
+        tutti_model *m = outside ? make_model(job, at) : NULL;
+        if (at == COMPILED_AFTER_BUILD)
+            tutti_build(m, TUTTI_F32, WIDTH);
+        TUTTI_WITH_STRATEGY(two)
+        {
+            m = m ? m : make_model(job, at);
+            if (at != MADE)
+                compile_model(m);
+        }
+        if (at == MADE)
+            compile_model(m);
+        CHECK_OK(tutti_strategy_close(two)); /* the model has it still */
+        CHECK(tutti_fit(m, examples(job, 8), .epochs = 1, .quiet = true) != NULL);
+        CHECK_INT(tutti_strategy_replicas(tutti__model_strategy(m)), 2);
+        CHECK_INT(tutti_close(job), 0);
+    }
+}
+
+TUTTI_TEST(a_model_made_within_a_strategy_takes_no_other)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+    tutti_strategy *central = tutti_strategy_central_storage(.devices = "cpu:0,cpu:1");
+    tutti_model *m = NULL;
+    TUTTI_WITH_STRATEGY(two)
+    m = make_model(job, MADE);
+    compile_model(m);
+    TUTTI_WITH_STRATEGY(central)
+    CHECK(tutti_fit(m, examples(job, 8), .epochs = 1, .quiet = true) == NULL);
+    CHECK_CONTAINS(tutti_error_message(), "within strategy mirrored and keeps it");
+    CHECK_INT(tutti_close(job), 1);
+    CHECK_OK(tutti_strategy_close(two));
+    CHECK_OK(tutti_strategy_close(central));
 }

@@ -64,6 +64,7 @@ struct tutti_trainer {
     int epoch;                   /* after the last step: its epoch, */
     int64_t batch;               /* the batches of it that are done, */
     bool ended;                  /* callbacks were told of that epoch's end */
+    bool data_ended;             /* which ended with the data, not after so many steps, */
     tutti_position position;     /* and where the data stands */
     bool resumed;                /* `position` was restored: fit goes on from there */
     bool restored;               /* from a checkpoint, some time ago */

@@ -22,12 +22,23 @@ static tutti_status open(tutti_iterator *iterator)
                                       iterator->cancel, &iterator->inputs[0]);
 }
 
+/* Is it a part of the files that may well have no elements, while those of other processes do? */
+static bool is_part(const tutti_share *share)
+{
+    return share && (share->policy == TUTTI_SHARD_FILE || share->policy == TUTTI_SHARD_BYTES);
+}
+
 /* Opens the next round; *ret_more is false behind the last. */
 static tutti_status next_round(tutti_iterator *iterator, bool *ret_more)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
-    if (iterator->inputs[0]->delivered == 0 && given->times == 0)
+    bool empty = iterator->inputs[0]->delivered == 0;
+    if (empty && is_part(iterator->share)) {
+        *ret_more = false;
+        return TUTTI_OK;
+    }
+    if (empty && given->times == 0)
         return tutti_fail(TUTTI_INVALID, "repeat: the input has no elements, and would be asked "
                                          "for them for ever");
     *ret_more = given->times == 0 || s->round + 1 < given->times;
