@@ -188,7 +188,8 @@ TUTTI_API tutti_progress *tutti_progress_create(tutti_job *job, int epochs, int6
  * should not go on. */
 TUTTI_API bool tutti_progress_epoch(tutti_progress *progress);
 /* A step with so many examples is over. False when the epoch should end: after its steps, and when
- * the job should not go on. */
+ * the job should not go on. A step of the model's or the given tape that failed is not counted and
+ * not saved: it is the job's error, and the loop ends. */
 TUTTI_API bool tutti_progress_step(tutti_progress *progress, int64_t examples);
 /* Adds to an epoch's mean, and sets a number of the epoch. */
 TUTTI_API void tutti_progress_mean(tutti_progress *progress, const char *name, double value);

@@ -3,6 +3,7 @@
 
 #include "base/job.h"
 #include "base/world.h"
+#include "exec/eager.h"
 #include "nn/callbacks/loop.h"
 #include "tutti/strategy.h"
 
@@ -16,6 +17,18 @@ static void listen(tutti_progress *p, bool on)
     if (p->listening != on)
         (on ? tutti__interrupt_begin : tutti__interrupt_end)();
     p->listening = on;
+}
+
+/* Whether the last step, or what came after it, was one: where it failed, as when another process
+ * died, the variables are not those of a step that was done, and nothing of it is counted or saved.
+ */
+static bool went_well(tutti_progress *p)
+{
+    const tutti_loop_keeper *k = &p->keeper;
+    const tutti_eager *eager = k->model && k->model->eager ? k->model->eager : k->eager;
+    if (tutti__job_able(p->job) && eager)
+        tutti_job_fail(p->job, tutti__eager_failure(eager));
+    return tutti__job_able(p->job);
 }
 
 static void destroy(void *object)
@@ -72,6 +85,8 @@ static void end_epoch(tutti_progress *p)
 {
     tutti_event *event = &p->fit.event;
     p->begun = false;
+    if (tutti_job_check(p->job) != TUTTI_OK)
+        return;
     event->seconds = 1e-9 * (double)(tutti__now_ns() - p->fit.epoch_started);
     event->batch_count = event->batch;
     p->fit.last = p->logs;
@@ -97,6 +112,8 @@ bool tutti_progress_epoch(tutti_progress *p)
     if (!p)
         return false;
     tutti_event *event = &p->fit.event;
+    if (p->listening)
+        (void)went_well(p);
     if (p->begun)
         end_epoch(p);
     if (!p->listening)
@@ -122,7 +139,7 @@ bool tutti_progress_epoch(tutti_progress *p)
 
 bool tutti_progress_step(tutti_progress *p, int64_t examples)
 {
-    if (!p || !p->begun)
+    if (!p || !p->begun || !went_well(p))
         return false;
     tutti_event *event = &p->fit.event;
     double seconds = 1e-9 * (double)(tutti__now_ns() - p->fit.epoch_started);

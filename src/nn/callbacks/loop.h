@@ -10,6 +10,7 @@
 typedef struct tutti_loop_keeper {
     tutti_engine *engine; /* whose state; NULL: nothing is kept */
     tutti_model *model;   /* whose engine it is, or NULL */
+    tutti_eager *eager;   /* the same */
     char *path;           /* of --save, or NULL */
     char *checkpoint;     /* "<path>.checkpoint" */
     tutti_saver *saver;   /* made when the first is saved */

@@ -285,6 +285,7 @@ static tutti_status resume(tutti_progress *p)
 static tutti_status find_engine(tutti_loop_keeper *k, const tutti_progress_options *options)
 {
     k->model = options->model;
+    k->eager = options->eager;
     if (options->model) {
         TUTTI_TRY(tutti__model_engine(options->model));
         k->engine = options->model->engine;
