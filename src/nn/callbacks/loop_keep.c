@@ -136,9 +136,9 @@ static tutti_status save(tutti_progress *p, bool ended)
 
 tutti_status tutti__loop_kept_step(tutti_progress *p)
 {
+    p->halted = tutti_interrupted();
     if (!writes(p))
         return TUTTI_OK;
-    p->halted = tutti_interrupted();
     if (!tutti__pace_due(&p->keeper.pace, p->fit.event.step) && !p->halted)
         return TUTTI_OK;
     tutti_status status = save(p, false);
