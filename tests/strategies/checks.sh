@@ -270,6 +270,10 @@ check_forecast() {
     code $? 0
     has out 'recommended' 1
     for each in one_device mirrored multi_worker_mirrored central_storage; do has out "^$each " 1; done
+    has out ' 1.32 MiB of gradients$' 1
+    limited 60 "$tutti" plan mnist --data "$folder/digits" --batch 31 --ranks 3 --deterministic > out 2> out.err
+    code $? 0
+    has out ' 1.32 MiB of gradients$' 1 # which have no buckets
 }
 
 # A cluster that is not there, for every example; the strategies that cannot be say why.
