@@ -160,7 +160,10 @@ TUTTI_API tutti_callback *tutti_json_lines(void);
  *     }
  *
  * Shows what fit shows: the bar, plain lines, JSON or nothing, and with --logs writes files for
- * TensorBoard. Ctrl-C ends the loop after the step. The job owns it; NULL is fine everywhere. */
+ * TensorBoard. Ctrl-C ends the loop after the step, of several processes that train what is named
+ * in the options after the same one: all have to call tutti_progress_epoch and tutti_progress_step
+ * alike, and tutti_interrupted and tutti_job_ok tell of it when all have heard. The job owns it;
+ * NULL is fine everywhere. */
 typedef struct tutti_progress tutti_progress;
 /* Whose state --save and --resume keep: one of them, or none. With --save FILE the loop's state is
  * saved as FILE.checkpoint after the first step, every epoch, every N steps with --set
@@ -188,7 +191,8 @@ TUTTI_API tutti_progress *tutti_progress_create(tutti_job *job, int epochs, int6
  * should not go on. */
 TUTTI_API bool tutti_progress_epoch(tutti_progress *progress);
 /* A step with so many examples is over. False when the epoch should end: after its steps, and when
- * the job should not go on. */
+ * the job should not go on. A step of the model's or the given tape that failed is not counted and
+ * not saved: it is the job's error, and the loop ends. */
 TUTTI_API bool tutti_progress_step(tutti_progress *progress, int64_t examples);
 /* Adds to an epoch's mean, and sets a number of the epoch. */
 TUTTI_API void tutti_progress_mean(tutti_progress *progress, const char *name, double value);

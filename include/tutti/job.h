@@ -68,7 +68,7 @@ TUTTI_API bool tutti_job_own(tutti_job *job, void *object, void (*destroy)(void 
 TUTTI_API uint64_t tutti_job_seed(const tutti_job *job);
 
 /* Ctrl-C: the first asks the job to end after the present step and to save; the second, or a
- * SIGTERM after it, ends the process. In force while a fit runs. */
+ * SIGTERM after it, ends the process. In force while a fit or a loop with tutti_progress runs. */
 TUTTI_API bool tutti_interrupted(void);
 
 #ifdef __cplusplus

@@ -15,6 +15,7 @@
 
 static volatile sig_atomic_t asked; /* by a signal to any process of the job */
 static volatile sig_atomic_t got;   /* one to this process */
+static volatile sig_atomic_t joint; /* so many wait until all processes have heard of it */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int depth;    /* under lock */
 static bool watched; /* the watcher is there; under lock */
@@ -34,7 +35,8 @@ static void on_signal(int number)
         raise(number);
     } else {
         got = number;
-        asked = number;
+        if (!joint)
+            asked = number;
         sem_post(&heard);
     }
     errno = error;
@@ -78,7 +80,14 @@ bool tutti_interrupted(void)
 
 int tutti__interrupt_signal(void)
 {
-    return asked;
+    return asked ? asked : got;
+}
+
+void tutti__interrupt_together(bool on)
+{
+    pthread_mutex_lock(&lock);
+    joint += on ? 1 : -1;
+    pthread_mutex_unlock(&lock);
 }
 
 void tutti__interrupt_hear(int number)

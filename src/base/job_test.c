@@ -195,6 +195,28 @@ static void the_same_kind(void)
     raise(SIGTERM);
 }
 
+static void one_of_several_processes(void)
+{
+    tutti__interrupt_together(true);
+    raise(SIGTERM);
+    CHECK(!tutti_interrupted() && tutti__interrupt_signal() == SIGTERM);
+    tutti__interrupt_together(false);
+    CHECK(!tutti_interrupted() && !tutti__preempted());
+}
+
+static void all_have_heard(void)
+{
+    one_of_several_processes();
+    tutti__interrupt_hear(tutti__interrupt_signal());
+    CHECK(tutti__preempted());
+}
+
+TUTTI_TEST(interrupt_counts_when_all_processes_have_heard_of_it)
+{
+    CHECK_INT(ends_with(one_of_several_processes), 8);
+    CHECK_INT(ends_with(all_have_heard), 7);
+}
+
 TUTTI_TEST(interrupt_the_second_signal_of_any_kind_ends_the_process)
 {
     CHECK_INT(ends_with(one_signal), 7);

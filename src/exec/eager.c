@@ -215,6 +215,15 @@ tutti_status tutti_step(tutti_eager *eager)
     return status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&error);
 }
 
+tutti_status tutti__eager_failure(const tutti_eager *eager)
+{
+    const tutti_error *errors[] = {&eager->first, &eager->failed, &eager->graph->error};
+    for (size_t i = 0; i < TUTTI_COUNT(errors); i++)
+        if (errors[i]->status != TUTTI_OK)
+            return tutti__error_restore(errors[i]);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_eager_check(tutti_eager *eager)
 {
     TUTTI_GIVEN(eager);

@@ -62,6 +62,10 @@ tutti_status tutti__eager_find_feeds(tutti_eager *eager);
 /* Runs fetches and targets and remembers what was fetched. */
 tutti_status tutti__eager_run(tutti_eager *eager);
 
+/* What went wrong in the step at hand, or in an earlier one that tutti_eager_check was not asked
+ * about: who counts or saves steps asks this, and leaves it for tutti_eager_check. */
+tutti_status tutti__eager_failure(const tutti_eager *eager);
+
 /* ---- first_values.c ---- */
 /* Runs the initialisers of the step's new variables, where they need nothing of the rest. */
 tutti_status tutti__eager_first_values(tutti_eager *eager);

@@ -20,6 +20,7 @@ static tutti_status add_times(const tutti_rehearsal *rehearsal, const tutti_reac
         const tutti_course *c = &courses[i];
         f->flops = fmax(f->flops, c->flops);
         f->sent = fmax(f->sent, c->sent);
+        f->summed = fmax(f->summed, c->summed);
         f->communication = fmax(f->communication, c->communication);
         if (c->step <= f->step)
             continue;

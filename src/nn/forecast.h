@@ -43,6 +43,7 @@ typedef struct tutti_forecast {
     double weights, slots, gradients, activations, data, total;
     double joint;         /* of weights and slots: its share of what devices keep between them */
     double sent;          /* bytes of a replica and step */
+    double summed;        /* bytes whose sum over the replicas is taken in a step */
     double compute;       /* seconds of the slowest device */
     double communication; /* seconds of all collectives */
     double exposed;       /* those in which nothing else runs */
@@ -55,7 +56,7 @@ typedef struct tutti_forecast {
 /* A device's step. */
 typedef struct tutti_course {
     double step, compute, communication, exposed; /* seconds, as in tutti_forecast */
-    double sent, flops;
+    double sent, summed, flops;
 } tutti_course;
 /* The devices that were rehearsed, side by side: what one sends another one waits for. ret: one for
  * each. */

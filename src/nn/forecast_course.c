@@ -172,6 +172,7 @@ static void arrive(step *s, lane *l, meeting *m, const tutti_node *node)
         return;
     l->arrived = true;
     l->sums.sent += sent;
+    l->sums.summed += strncmp(node->op->name, "all_reduce", 10) == 0 ? carried(node) : 0;
     l->sums.communication += seconds;
     m->ready = fmax(m->ready, l->now);
     if (++m->came < m->expected)

@@ -238,7 +238,9 @@ static tutti_status add_table(const asked *a, int64_t batch, tutti_text *text)
     char gradients[32];
     TUTTI_TRY(tutti_job_check(a->job));
     TUTTI_TRY(fill(a, &c, slowdown, rows));
-    const tutti_forecast *alone = &rows[ONE_DEVICE].f;
+    const tutti_forecast *alone = &rows[ONE_DEVICE].f, *spread = &rows[MULTI_WORKER].f;
+    /* Deterministic sums have no buckets. */
+    double summed = spread->gradients > 0 ? spread->gradients : spread->summed;
     tutti__text_add(text, "%s", a->name);
     if (batch > 0)
         tutti__text_add(text, ", batch %lld", (long long)batch);
@@ -246,9 +248,8 @@ static tutti_status add_table(const asked *a, int64_t batch, tutti_text *text)
                     " on %d ranks of %d hosts, %.3g GFLOP/s each: %.3g GFLOP a step, "
                     "%s of gradients\n%-22s %8s %12s %12s %12s %12s %12s %11s\n",
                     c.ranks, c.hosts, (c.flops > 0 ? c.flops : here) * 1e-9, alone->flops * 1e-9,
-                    tutti__bytes_text(rows[MULTI_WORKER].f.gradients, gradients), "strategy",
-                    "replicas", "memory", "sent a step", "compute", "exposed", "step",
-                    "efficiency");
+                    tutti__bytes_text(summed, gradients), "strategy", "replicas", "memory",
+                    "sent a step", "compute", "exposed", "step", "efficiency");
     for (int i = 0; i < STRATEGIES; i++) {
         tutti_forecast *f = &rows[i].f;
         f->efficiency = f->step > 0 ? alone->step / f->replicas / f->step : 0; /* against one */

@@ -1,5 +1,4 @@
 /* pass.c: one pass over a dataset, batch by batch, to train or to evaluate. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,39 +61,9 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     return TUTTI_OK;
 }
 
-/* Processes tell each other every few steps what signal they got, whether to stop, and how far they
- * go in a step: copies of a weight that go different ways are no model. */
-static tutti_status ask_processes(const tutti_fit *fit, int *ret_signal)
-{
-    tutti_strategy *strategy = tutti__model_strategy(fit->model);
-    tutti_trainer *trainer = fit->model->trainer;
-    int workers = tutti_strategy_workers(strategy);
-    double mine[3] = {tutti__interrupt_signal(), tutti_get_learning_rate(fit->model),
-                      trainer->asks_stop};
-    double(*all)[3] = calloc((size_t)workers, sizeof *all);
-    if (!all)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to ask %d processes", workers);
-    tutti_status status =
-        tutti_comm_all_gather(strategy->team->world, mine, all, 3, TUTTI_F64, NULL);
-    *ret_signal = 0;
-    for (int r = 0; status == TUTTI_OK && r < workers; r++) {
-        *ret_signal = (int)all[r][0] > *ret_signal ? (int)all[r][0] : *ret_signal;
-        trainer->stop = trainer->stop || all[r][2] != 0;
-        if (all[r][1] != all[0][1] && !(isnan(all[r][1]) && isnan(all[0][1])))
-            status =
-                tutti_fail(TUTTI_INVALID,
-                           "rank %d has a learning rate of %g in step %lld, rank 0 of %g; what "
-                           "changes the rate has to do it on all ranks alike",
-                           r, all[r][1], (long long)fit->model->trainer->steps + 1, all[0][1]);
-    }
-    free(all);
-    return status;
-}
-
 /* A signal ends the training after the same step everywhere. */
 static tutti_status look_for_signals(tutti_fit *fit)
 {
-    enum { EVERY = 16 };
     tutti_trainer *trainer = fit->model->trainer;
     if (!tutti__model_shares(fit->model)) {
         trainer->interrupted = tutti_interrupted();
@@ -102,11 +71,13 @@ static tutti_status look_for_signals(tutti_fit *fit)
     }
     if (trainer->gathered > 0 || trainer->steps < trainer->asked)
         return TUTTI_OK;
-    trainer->asked = trainer->steps + EVERY;
-    int number;
-    TUTTI_TRY(ask_processes(fit, &number));
-    trainer->interrupted = number != 0;
-    tutti__interrupt_hear(number);
+    trainer->asked = trainer->steps + TUTTI_STEPS_UNASKED;
+    tutti_asked all = {.stop = trainer->asks_stop,
+                       .rate = tutti_get_learning_rate(fit->model),
+                       .step = trainer->steps};
+    TUTTI_TRY(tutti__ask_processes(tutti__model_strategy(fit->model), &all));
+    trainer->stop = trainer->stop || all.stop;
+    trainer->interrupted = all.interrupted;
     return TUTTI_OK;
 }
 

@@ -209,6 +209,28 @@ check_preempted() {
     has out.err "step $steps$"
 }
 
+# check_cut SIGNAL CODE EXAMPLE FLAGS...: a loop written by hand, of which one process gets a signal, ends
+# with that code; gone on with, it comes to the weights it would have had.
+check_cut() {
+    local signal=$1 ends=$2 launcher
+    shift 2
+    trained shm3 "$tutti" train "$@" --save ../whole
+    code $? 0
+    new_run
+    (cd run && exec timeout -k 2 20 "$tutti" run -n 3 sh -c 'echo $$ > process.$TUTTI_RANK; exec "$@"' \
+        sh "$tutti" train "$@" --save ../cut --set save_every=10) > out 2> out.err &
+    launcher=$!
+    await cut.checkpoint.safetensors.previous '' 1
+    kill "-$signal" "$(cat run/process.1)"
+    wait $launcher
+    code $? "$ends"
+    [ ! -e cut.safetensors ] || [ "$signal" != KILL ] || fail "weights were saved of a training that failed"
+    trained shm3 "$tutti" train "$@" --save ../cut --resume
+    code $? 0
+    has out.err "training goes on from"
+    cmp -s whole.safetensors cut.safetensors || fail "the weights have other bits"
+}
+
 # Workers that were not started alike end with a message that says so.
 check_unlike() {
     local which=$1 first=$2 second=$3 text=$4 at
@@ -248,6 +270,10 @@ check_forecast() {
     code $? 0
     has out 'recommended' 1
     for each in one_device mirrored multi_worker_mirrored central_storage; do has out "^$each " 1; done
+    has out ' 1.32 MiB of gradients$' 1
+    limited 60 "$tutti" plan mnist --data "$folder/digits" --batch 31 --ranks 3 --deterministic > out 2> out.err
+    code $? 0
+    has out ' 1.32 MiB of gradients$' 1 # which have no buckets
 }
 
 # A cluster that is not there, for every example; the strategies that cannot be say why.

@@ -161,6 +161,11 @@ alone killed_rank_tcp check_killed 2 tcp
 alone killed_rank_zero check_killed 0 shm
 alone restarts check_restarts
 alone preempted check_preempted
+hand=(loop --data digits --epochs 4 --batch 3 --json)
+alone cut_loop_killed check_cut KILL 137 "${hand[@]}"
+alone cut_loop_preempted check_cut TERM 75 "${hand[@]}"
+alone cut_softmax_interrupted check_cut INT 0 softmax --data digits --epochs 2 --steps-per-epoch 900 --batch 9 --json
+alone cut_gan_preempted check_cut TERM 75 gan --epochs 2 --steps-per-epoch 150 --json --deterministic
 plain="--data digits --epochs 1 --steps-per-epoch 3 --json"
 alone unlike_batch check_unlike batch "mnist $plain --batch 8" "mnist $plain --batch 9" "rank 1"
 alone unlike_model check_unlike model "mnist $plain --batch 8" "autoencoder $plain --batch 8" "rank 1"

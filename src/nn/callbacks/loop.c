@@ -3,7 +3,10 @@
 
 #include "base/job.h"
 #include "base/world.h"
+#include "exec/eager.h"
+#include "exec/share.h"
 #include "nn/callbacks/loop.h"
+#include "nn/spread.h"
 #include "tutti/strategy.h"
 
 static void tell(tutti_progress *p, size_t which)
@@ -11,11 +14,50 @@ static void tell(tutti_progress *p, size_t which)
     tutti_job_fail(p->job, tutti__fit_tell(&p->fit, which));
 }
 
+/* The strategy of processes that take the steps of the loop together, or NULL. */
+static tutti_strategy *shared_by(const tutti_progress *p)
+{
+    tutti_strategy *s = p->keeper.engine ? tutti__engine_strategy(p->keeper.engine) : NULL;
+    return tutti_strategy_workers(s) > 1 && s->team && s->team->world ? s : NULL;
+}
+
+/* Of several processes none ends before all do: each of them would wait for the others. */
 static void listen(tutti_progress *p, bool on)
 {
-    if (p->listening != on)
-        (on ? tutti__interrupt_begin : tutti__interrupt_end)();
+    if (p->listening == on)
+        return;
     p->listening = on;
+    if (on)
+        p->together = shared_by(p) != NULL;
+    if (on)
+        tutti__interrupt_begin();
+    if (p->together)
+        tutti__interrupt_together(on);
+    if (!on)
+        tutti__interrupt_end();
+}
+
+/* Whether the last step, or what came after it, was one: where it failed, as when another process
+ * died, the variables are not those of a step that was done, and nothing of it is counted or saved.
+ */
+static bool went_well(tutti_progress *p)
+{
+    const tutti_loop_keeper *k = &p->keeper;
+    const tutti_eager *eager = k->model && k->model->eager ? k->model->eager : k->eager;
+    if (tutti__job_able(p->job) && eager)
+        tutti_job_fail(p->job, tutti__eager_failure(eager));
+    return tutti__job_able(p->job);
+}
+
+/* After the same step on all processes: has any of them got a signal? */
+static void ask(tutti_progress *p)
+{
+    tutti_strategy *strategy = p->together ? shared_by(p) : NULL;
+    tutti_asked all = {.rate = NAN, .step = p->fit.event.step};
+    if (!strategy)
+        return;
+    p->asked = p->fit.event.step + TUTTI_STEPS_UNASKED;
+    tutti_job_fail(p->job, tutti__ask_processes(strategy, &all));
 }
 
 static void destroy(void *object)
@@ -72,6 +114,8 @@ static void end_epoch(tutti_progress *p)
 {
     tutti_event *event = &p->fit.event;
     p->begun = false;
+    if (tutti_job_check(p->job) != TUTTI_OK)
+        return;
     event->seconds = 1e-9 * (double)(tutti__now_ns() - p->fit.epoch_started);
     event->batch_count = event->batch;
     p->fit.last = p->logs;
@@ -97,6 +141,8 @@ bool tutti_progress_epoch(tutti_progress *p)
     if (!p)
         return false;
     tutti_event *event = &p->fit.event;
+    if (p->listening && went_well(p))
+        ask(p);
     if (p->begun)
         end_epoch(p);
     if (!p->listening)
@@ -122,7 +168,7 @@ bool tutti_progress_epoch(tutti_progress *p)
 
 bool tutti_progress_step(tutti_progress *p, int64_t examples)
 {
-    if (!p || !p->begun)
+    if (!p || !p->begun || !went_well(p))
         return false;
     tutti_event *event = &p->fit.event;
     double seconds = 1e-9 * (double)(tutti__now_ns() - p->fit.epoch_started);
@@ -135,6 +181,8 @@ bool tutti_progress_step(tutti_progress *p, int64_t examples)
     event->batch++;
     if (p->steps > 0 && event->batch >= p->steps)
         return false;
+    if (tutti__job_able(p->job) && event->step >= p->asked)
+        ask(p);
     if (tutti_job_check(p->job) == TUTTI_OK)
         tutti_job_fail(p->job, tutti__loop_kept_step(p));
     return tutti_job_ok(p->job);

@@ -10,6 +10,7 @@
 typedef struct tutti_loop_keeper {
     tutti_engine *engine; /* whose state; NULL: nothing is kept */
     tutti_model *model;   /* whose engine it is, or NULL */
+    tutti_eager *eager;   /* the same */
     char *path;           /* of --save, or NULL */
     char *checkpoint;     /* "<path>.checkpoint" */
     tutti_saver *saver;   /* made when the first is saved */
@@ -35,6 +36,8 @@ struct tutti_progress {
     bool begun;     /* an epoch is under way */
     bool goes_on;   /* the next epoch was begun before the checkpoint */
     bool listening; /* Ctrl-C sets a flag */
+    bool together;  /* which counts when all processes have heard of it */
+    int64_t asked;  /* the step from which on processes ask each other again */
     bool halted;    /* it was interrupted inside an epoch, and saved there */
     tutti_logs logs;
     int64_t counts[TUTTI_LOGS]; /* values in the mean; 0: set */

@@ -136,9 +136,9 @@ static tutti_status save(tutti_progress *p, bool ended)
 
 tutti_status tutti__loop_kept_step(tutti_progress *p)
 {
+    p->halted = tutti_interrupted();
     if (!writes(p))
         return TUTTI_OK;
-    p->halted = tutti_interrupted();
     if (!tutti__pace_due(&p->keeper.pace, p->fit.event.step) && !p->halted)
         return TUTTI_OK;
     tutti_status status = save(p, false);
@@ -285,6 +285,7 @@ static tutti_status resume(tutti_progress *p)
 static tutti_status find_engine(tutti_loop_keeper *k, const tutti_progress_options *options)
 {
     k->model = options->model;
+    k->eager = options->eager;
     if (options->model) {
         TUTTI_TRY(tutti__model_engine(options->model));
         k->engine = options->model->engine;

@@ -17,6 +17,9 @@ enum { ROWS = 40, BATCH = 8, EPOCHS = 3, STEPS = EPOCHS * ROWS / BATCH };
 typedef struct way {
     bool tape; /* by TUTTI_EACH_BATCH and the tape, or by a session, tutti_next_batch, a queue */
     int interrupt; /* Ctrl-C comes in this step; 0: never */
+    int fail;      /* this step of the tape fails; 0: none */
+    bool building; /* when it is written down, not when it runs */
+    bool every;    /* step is saved */
     const char *save;
     bool resume;
 } way;
@@ -30,9 +33,11 @@ typedef struct result {
 
 static tutti_job *open_job(const way *how)
 {
-    const char *list[] = {"p", "--quiet", "--save", how->save, "--resume", NULL};
-    char *copy[6] = {0}, **argv = copy;
-    int argc = how->resume ? 5 : 4;
+    const char *list[] = {"p",        "--quiet", "--save",
+                          how->save,  "--set",   how->every ? "save_every=1" : "save_every=0",
+                          "--resume", NULL};
+    char *copy[8] = {0}, **argv = copy;
+    int argc = how->resume ? 7 : 6;
     for (int i = 0; i < argc; i++)
         copy[i] = (char *)list[i];
     return tutti_open(&argc, &argv);
@@ -77,6 +82,14 @@ static bool end_step(const way *how, tutti_progress *p, double loss, result *ret
     return tutti_progress_step(p, BATCH);
 }
 
+/* A loss that cannot be. */
+static tutti_sym spoil(bool building, tutti_sym loss)
+{
+    return building
+               ? tutti_matmul(loss, loss)
+               : tutti_check_numerics(tutti_div(loss, tutti_scalar_like(loss, 0)), "on purpose");
+}
+
 static void run_tape(const way *how, tutti_job *job, result *ret)
 {
     tutti_eager *e;
@@ -90,8 +103,11 @@ static void run_tape(const way *how, tutti_job *job, result *ret)
             double value = 0;
             TUTTI_STEP(e) {
                 tutti_sym loss;
-                TUTTI_TAPE(tape, e)
+                TUTTI_TAPE(tape, e) {
                     loss = loss_of(tutti_eager_graph(e), w, tutti_use(e, x), tutti_use(e, y));
+                    if (how->fail == tutti_progress_steps(p) + 1)
+                        loss = spoil(how->building, loss);
+                }
                 tutti_grad grad;
                 tutti_gradients(&tape, loss, 1, &w, &grad);
                 tutti_apply_gradients(adam, 1, &w, &grad);
@@ -101,7 +117,8 @@ static void run_tape(const way *how, tutti_job *job, result *ret)
                 break;
         }
     }
-    CHECK_OK(tutti_eager_check(e));
+    CHECK((tutti_eager_check(e) != TUTTI_OK) == (how->fail > 0)); /* it is still told */
+    CHECK((tutti_job_check(job) != TUTTI_OK) == (how->fail > 0));
     ret->loss = tutti_progress_get(p, "loss");
     ret->steps = tutti_progress_steps(p);
     tutti_tensor *value;
@@ -162,6 +179,8 @@ static result run(way how)
     CHECK(pipe(ends) == 0);
     pid_t child = fork();
     if (child == 0) {
+        if (how.fail > 0 && !freopen("/dev/null", "w", stderr))
+            _exit(2);
         tutti_job *job = open_job(&how);
         (how.tape ? run_tape : run_session)(&how, job, &ret);
         _exit(write(ends[1], &ret, sizeof ret) == (ssize_t)sizeof ret ? 0 : 1);
@@ -169,7 +188,7 @@ static result run(way how)
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     CHECK_INT(status, 0);
     CHECK(read(ends[0], &ret, sizeof ret) == (ssize_t)sizeof ret);
-    CHECK_INT(ret.code, 0);
+    CHECK_INT(ret.code, how.fail > 0);
     close(ends[0]);
     close(ends[1]);
     return ret;
@@ -212,6 +231,23 @@ TUTTI_TEST(a_loop_with_the_tape_goes_on_to_the_same_bits)
 TUTTI_TEST(a_loop_with_a_session_and_a_queue_goes_on_to_the_same_bits)
 {
     check_way(false);
+}
+
+TUTTI_TEST(a_step_that_fails_is_not_counted_and_not_saved)
+{
+    char folder[] = "/tmp/tutti-loop-XXXXXX", path[64], command[128];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/x", folder);
+    result whole = run((way){.tape = true, .save = path});
+    for (int bad = 2; bad <= STEPS; bad += 3) { /* the last ones of epochs, and others */
+        way how = {.tape = true, .save = path, .every = true, .fail = bad, .building = bad % 2};
+        CHECK_INT(run(how).steps, bad - 1);
+        result after = run((way){.tape = true, .save = path, .resume = true});
+        CHECK_INT(after.first, bad - 1);
+        check_same(&after, &whole);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_INT(system(command), 0);
 }
 
 TUTTI_TEST(a_loop_says_what_it_cannot_go_on_from)
