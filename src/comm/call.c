@@ -102,6 +102,8 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
         tutti__membership_note(fabric->membership, c->name, comm->sequence, false);
+    if (status != TUTTI_OK)
+        comm->sequence--; /* refused before anybody heard of it: the next one has its number */
     return status;
 }
 

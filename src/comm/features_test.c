@@ -332,6 +332,28 @@ TUTTI_TEST(comm_algorithms_by_size)
     CHECK_STATUS(tutti_comm_spec_check("tree:4k:ring:2k:tree"), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check("postman"), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "tree:64k:ring");
+    CHECK_STATUS(tutti_comm_spec_check("hierarchical/ring"), TUTTI_INVALID);
+    CHECK_STATUS(tutti_comm_spec_check("ring/compressed"), TUTTI_INVALID);
+}
+
+/* Rank 1 asks for what there is not, and then for what all do. */
+static tutti_status refused_once(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int32_t x = 1;
+    if (tutti_comm_rank(comm) == 1)
+        EXPECT(tutti_comm_all_reduce(comm, &x, &x, 1, TUTTI_I32, TUTTI_SUM,
+                                     TUTTI_CALL(.algorithm = "postman")) == TUTTI_INVALID);
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &x, &x, 1, TUTTI_I32, TUTTI_SUM,
+                                    TUTTI_CALL(.timeout = 5, .algorithm = "ring")));
+    EXPECT(x == tutti_comm_size(comm));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_call_that_is_refused_leaves_the_group_whole)
+{
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), refused_once, NULL);
+    tutti__test_ranks(3, NULL, refused_once, NULL);
 }
 
 static tutti_status many(tutti_comm *comm, void *context)

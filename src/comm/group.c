@@ -119,7 +119,7 @@ static tutti_status tell_all(tutti_comm *comm, void *bytes, size_t count)
 /* What a rank takes links to cost depends on its machine, and all choose by the same table. */
 static tutti_status settle_cost(tutti_comm *comm)
 {
-    return comm->hosts > 1 ? tell_all(comm, &comm->cost, sizeof comm->cost) : TUTTI_OK;
+    return comm->size > 1 ? tell_all(comm, &comm->cost, sizeof comm->cost) : TUTTI_OK;
 }
 
 /* Rank 0 takes memory in the segment and tells the others where. */

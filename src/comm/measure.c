@@ -242,10 +242,17 @@ static void list_curves(bench *m, tutti_comm *comm)
         add_curve(m, within, 0, tutti__probe_pull, times->pull);
         add_curve(m, within, 0, tutti__probe_collect, times->collect);
     }
-    if (comm->between)
-        list_link(m, comm->between, TUTTI_LINK_BETWEEN);
     /* Last, since only this has three buffers, of which a last cache may not hold all. */
     add_curve(m, comm, 0, tutti__probe_add_into, times->add_into);
+    if (comm->between)
+        list_link(m, comm->between, TUTTI_LINK_BETWEEN);
+}
+
+/* Between measuring within machines and between them, of which some have one rank and nothing to
+ * measure within: who waits for a rank that is still at it would take that for the link. */
+static tutti_status wait_for_all(tutti_comm *comm)
+{
+    return comm->hosts > 1 ? tutti_comm_barrier(comm, NULL) : TUTTI_OK;
 }
 
 static tutti_status measure_all(bench *m, tutti_comm *comm)
@@ -253,16 +260,25 @@ static tutti_status measure_all(bench *m, tutti_comm *comm)
     tutti_comm *within = comm->within ? comm->within : comm;
     if (m->first == 0) {
         TUTTI_TRY(measure_small(m, within, TUTTI_LINK_WITHIN));
+        TUTTI_TRY(wait_for_all(comm));
         if (comm->between)
             TUTTI_TRY(measure_small(m, comm->between, TUTTI_LINK_BETWEEN));
+        TUTTI_TRY(wait_for_all(comm));
     }
     list_curves(m, comm);
-    for (const curve *c = m->curves; c < m->curves + m->count; c++)
+    const curve *c = m->curves, *end = m->curves + m->count;
+    for (; c < end && (!comm->between || c->group != comm->between); c++)
+        TUTTI_TRY(go_up(m, c));
+    TUTTI_TRY(wait_for_all(comm));
+    if (!m->timing.thorough && comm->hosts > 1)
+        m->timing.until_ns = tutti__now_ns() + (int64_t)(start_up * 0.5e9);
+    for (; c < end; c++)
         TUTTI_TRY(go_up(m, c));
     if (m->timing.thorough)
         TUTTI_TRY(go_down(m));
     if (within->size > 1)
         TUTTI_TRY(measure_ends(m, within, TUTTI_LINK_WITHIN));
+    TUTTI_TRY(wait_for_all(comm));
     return comm->between ? measure_ends(m, comm->between, TUTTI_LINK_BETWEEN) : TUTTI_OK;
 }
 
@@ -312,7 +328,8 @@ static tutti_status measure_briefly(tutti_comm *comm, bench *m)
     }
     if (status == TUTTI_OK)
         status = tutti_comm_barrier(comm, NULL);
-    m->timing.until_ns = tutti__now_ns() + (int64_t)(start_up * 1e9);
+    double share = comm->hosts > 1 ? 0.5 : 1; /* the other half is for links between machines */
+    m->timing.until_ns = tutti__now_ns() + (int64_t)(start_up * share * 1e9);
     if (status == TUTTI_OK)
         status = measure_all(m, comm);
     for (size_t i = 0; i < TUTTI_COUNT(buffers); i++)

@@ -44,6 +44,18 @@ static tutti_status read_number(const char *text, const char **at, int64_t most,
     return TUTTI_OK;
 }
 
+/* One of two levels: within machines, or between them. */
+static tutti_status check_level(const char *text, const char *at, const char *name)
+{
+    static const char *const whole[] = {"hierarchical", "compressed", "native"};
+    for (size_t i = 0; i < TUTTI_COUNT(whole); i++)
+        if (strcmp(name, whole[i]) == 0)
+            return wrong(text, at,
+                         "hierarchical, compressed and native are for whole groups, not "
+                         "for one of two levels");
+    return TUTTI_OK;
+}
+
 tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec)
 {
     tutti_spec spec = {0};
@@ -57,6 +69,8 @@ tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec)
         if (*at == '/') {
             at++;
             TUTTI_TRY(read_name(text, &at, spec.range[i].between));
+            TUTTI_TRY(check_level(text, at, spec.range[i].within));
+            TUTTI_TRY(check_level(text, at, spec.range[i].between));
         }
         if (*at == '#') {
             at++;

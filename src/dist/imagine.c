@@ -14,7 +14,7 @@ tutti_status tutti__team_imagine(int size, int first, const char *device, tutti_
 {
     tutti_team *team = calloc(1, sizeof *team);
     if (team) {
-        pthread_mutex_init(&team->runs_lock, NULL);
+        tutti__team_runs_init(team);
         team->size = size;
         team->first = first;
         team->local = 1;

@@ -58,8 +58,7 @@ static void keep_options(tutti_strategy *s, const tutti_strategy_options *option
 static tutti_status refuse_workers(const tutti_strategy *s)
 {
     tutti_cluster *cluster;
-    if (tutti_cluster_resolve(NULL, &cluster) != TUTTI_OK)
-        return TUTTI_OK; /* no strategy of workers: what is wrong with them is not asked */
+    TUTTI_TRY(tutti_cluster_resolve(NULL, &cluster)); /* a job that is described wrongly is none */
     int size = tutti_cluster_size(cluster);
     tutti_status status = TUTTI_OK;
     if (size > 1)
@@ -203,8 +202,9 @@ static const char *choose(const tutti_strategy_options *options)
     bool workers = false;
     if (options && options->cluster)
         return "multi_worker_mirrored";
-    if (tutti_cluster_resolve(NULL, &cluster) == TUTTI_OK)
-        workers = tutti_cluster_size(cluster) > 1;
+    if (tutti_cluster_resolve(NULL, &cluster) != TUTTI_OK)
+        return "multi_worker_mirrored"; /* which says what is wrong with the job's description */
+    workers = tutti_cluster_size(cluster) > 1;
     tutti_cluster_free(cluster);
     if (workers)
         return "multi_worker_mirrored";

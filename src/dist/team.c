@@ -16,7 +16,7 @@ tutti_status tutti__team_create(tutti_comm *world, int local, const char *const 
     tutti_team *team = calloc(1, sizeof *team);
     tutti_status status = TUTTI_OK;
     if (team) {
-        pthread_mutex_init(&team->runs_lock, NULL);
+        tutti__team_runs_init(team);
         team->world = world;
         team->local = local;
         team->size = local * (world ? tutti_comm_size(world) : 1);
@@ -69,6 +69,7 @@ tutti_status tutti__team_close(tutti_team *team)
     free(team->inner);
     free(team->devices);
     pthread_mutex_destroy(&team->runs_lock);
+    pthread_cond_destroy(&team->met);
     free(team);
     return status;
 }

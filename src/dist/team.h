@@ -30,6 +30,8 @@ typedef struct tutti_team {
     pthread_mutex_t runs_lock;        /* of the next two */
     int runs;                         /* that use `inner` */
     bool cancelled;                   /* `inner` has ended */
+    bool meeting;                     /* a run whose devices meet is under way */
+    pthread_cond_t met;               /* it is over */
 } tutti_team;
 
 /* `world` may be NULL; it is taken over, also on failure. */
@@ -39,11 +41,13 @@ tutti_status tutti__team_create(tutti_comm *world, int local, const char *const 
 tutti_status tutti__team_close(tutti_team *team);
 
 /* ---- team_runs.c ---- */
-/* Around a run, where there are several devices (`inner`). */
-void tutti__team_enter(tutti_team *team);
+void tutti__team_runs_init(tutti_team *team);
+/* Around a run, where there are several devices (`inner`). Runs whose devices meet go one after the
+ * other: what they exchange belongs to one of them. DEADLINE when another has not ended by then. */
+tutti_status tutti__team_enter(tutti_team *team, bool meets, int64_t deadline_ns);
 /* A device of a run has failed: whoever waits for it does not any more. */
 void tutti__team_cancel(tutti_team *team, const char *why);
-void tutti__team_leave(tutti_team *team);
+void tutti__team_leave(tutti_team *team, bool meets);
 /* A run that other processes take part in has failed in this one, with the thread's last error. */
 void tutti__team_fail(tutti_team *team, tutti_status status);
 

@@ -9,11 +9,40 @@
 
 #include "base/status.h"
 
-void tutti__team_enter(tutti_team *team)
+void tutti__team_runs_init(tutti_team *team)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&team->runs_lock, NULL);
+    pthread_cond_init(&team->met, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+/* Under the lock; false when it is too late. */
+static bool wait_for_others(tutti_team *team, int64_t deadline_ns)
+{
+    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000),
+                             .tv_nsec = (long)(deadline_ns % 1000000000)};
+    int late = 0;
+    while (team->meeting && !late)
+        late = pthread_cond_timedwait(&team->met, &team->runs_lock, &until);
+    return !team->meeting;
+}
+
+tutti_status tutti__team_enter(tutti_team *team, bool meets, int64_t deadline_ns)
 {
     pthread_mutex_lock(&team->runs_lock);
-    team->runs++;
+    bool free = !meets || wait_for_others(team, deadline_ns);
+    if (free && meets)
+        team->meeting = true;
+    if (free)
+        team->runs++;
     pthread_mutex_unlock(&team->runs_lock);
+    return free ? TUTTI_OK
+                : tutti_fail(TUTTI_DEADLINE,
+                             "another run of the same strategy had not ended before the deadline; "
+                             "does it wait for this one?");
 }
 
 void tutti__team_cancel(tutti_team *team, const char *why)
@@ -39,10 +68,14 @@ static void renew(tutti_team *team)
     free(fresh);
 }
 
-void tutti__team_leave(tutti_team *team)
+void tutti__team_leave(tutti_team *team, bool meets)
 {
     tutti_error before;
     pthread_mutex_lock(&team->runs_lock);
+    if (meets) {
+        team->meeting = false;
+        pthread_cond_signal(&team->met);
+    }
     if (--team->runs == 0 && team->cancelled) {
         tutti__error_capture(TUTTI_OK, &before);
         renew(team);

@@ -186,15 +186,6 @@ double tutti_item(tutti_sym sym)
     return item;
 }
 
-/* A step that fails, in a run or by a mistake in building it, leaves its variables with their first
- * values: the next one begins clean. */
-static void keep_variables(tutti_eager *eager)
-{
-    eager->graph->error.status = TUTTI_OK;
-    eager->failed.status = TUTTI_OK;
-    (void)tutti__eager_first_values(eager);
-}
-
 tutti_status tutti_step(tutti_eager *eager)
 {
     TUTTI_GIVEN(eager);
@@ -204,7 +195,8 @@ tutti_status tutti_step(tutti_eager *eager)
         tutti__error_capture(status, &error);
         if (eager->first.status == TUTTI_OK)
             eager->first = error;
-        keep_variables(eager);
+        eager->graph->error.status = TUTTI_OK; /* the next step begins clean */
+        tutti__eager_keep_variables(eager);
     }
     forget_values(eager);
     tutti__graph_reset(eager->graph);

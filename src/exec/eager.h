@@ -69,6 +69,9 @@ tutti_status tutti__eager_failure(const tutti_eager *eager);
 /* ---- first_values.c ---- */
 /* Runs the initialisers of the step's new variables, where they need nothing of the rest. */
 tutti_status tutti__eager_first_values(tutti_eager *eager);
+/* Of a step that has failed: its new variables get their first values, one by one; who cannot is no
+ * variable any more. */
+void tutti__eager_keep_variables(tutti_eager *eager);
 
 /* Runs what is queued; `edge` (node NULL: none) is known afterwards. */
 tutti_status tutti__eager_flush(tutti_eager *eager, tutti_edge edge);

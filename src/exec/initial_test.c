@@ -24,6 +24,10 @@ static void check_chain(const char *first, const char *second)
         b = tutti_variable(g, tutti_from_sym(twice), .name = "b");
     c = tutti_variable(g, tutti_from_sym(tutti_add(tutti_mul(b, a), twice)), .name = "c");
     tutti_sym copy = tutti_variable(g, tutti_from_sym(b), .name = "copy");
+    tutti_sym checked, shown = tutti_print(a, "the first value");
+    TUTTI_WITH_CONTROL(g, tutti_group(g, tutti_add(a, b)))
+        checked = tutti_neg(b);
+    tutti_sym behind = tutti_variable(g, tutti_from_sym(tutti_add(shown, checked)), .name = "d");
     tutti_sym raise = tutti_assign_add(a, tutti_ints(g, 1, 1));
     CHECK_OK(tutti_graph_verify(g));
     CHECK_OK(tutti_session_open(&s, g));
@@ -33,6 +37,7 @@ static void check_chain(const char *first, const char *second)
         check_value(s, b, 6, 10);
         check_value(s, c, 24, 60);
         check_value(s, copy, 6, 10);
+        check_value(s, behind, -3, -5);
         CHECK_OK(tutti_run(s, .target = raise));
         check_value(s, twice, 8, 12); /* what the user made reads the present value */
         check_value(s, a, 4, 6);

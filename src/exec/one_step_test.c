@@ -118,3 +118,56 @@ TUTTI_TEST(replicas_see_one_step)
     check_rows("cpu:0,cpu:1", STEPS);
     check_rows("far:0,far:1", STEPS / 20);
 }
+
+typedef struct reader {
+    tutti_session *session;
+    tutti_sym x, mean;
+    float fill;
+    int wrong;
+    pthread_t thread;
+} reader;
+
+static void *read_mean(void *argument)
+{
+    reader *r = argument;
+    float rows[ROWS];
+    tutti_tensor *fed, *mean;
+    for (int i = 0; i < ROWS; i++)
+        rows[i] = r->fill;
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){ROWS}, rows, &fed));
+    for (int i = 0; i < STEPS / 10; i++) {
+        tutti_status status = tutti_run(r->session, .feed = TUTTI_FEED({r->x, fed}),
+                                        .fetch = TUTTI_FETCH({r->mean, &mean}));
+        r->wrong += status != TUTTI_OK || number_of(mean, 0) != r->fill;
+    }
+    tutti_tensor_release(fed);
+    return NULL;
+}
+
+/* What devices exchange in one run is not taken for that of another. */
+TUTTI_TEST(runs_of_several_threads_under_one_strategy_are_apart)
+{
+    static const char *const devices[] = {"cpu:0,cpu:1", "far:0,far:1"};
+    for (int d = 0; d < 2; d++) {
+        tutti_strategy *strategy = tutti_strategy_create(
+            "mirrored", &(tutti_strategy_options){.struct_size = sizeof(tutti_strategy_options),
+                                                  .devices = devices[d]});
+        tutti_graph *g;
+        tutti_session *s;
+        CHECK_OK(tutti_graph_create(&g));
+        tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY)),
+                  mean = tutti_mean(x);
+        CHECK_OK(tutti_session_open(&s, g, .strategy = strategy));
+        reader readers[] = {{.session = s, .x = x, .mean = mean, .fill = 1},
+                            {.session = s, .x = x, .mean = mean, .fill = 100}};
+        for (int i = 0; i < 2; i++)
+            CHECK_INT(pthread_create(&readers[i].thread, NULL, read_mean, &readers[i]), 0);
+        for (int i = 0; i < 2; i++) {
+            pthread_join(readers[i].thread, NULL);
+            CHECK_INT(readers[i].wrong, 0);
+        }
+        tutti_session_close(s);
+        tutti_graph_destroy(g);
+        tutti_strategy_close(strategy);
+    }
+}

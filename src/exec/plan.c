@@ -269,6 +269,8 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
     tutti_arena arena = {0};
     TUTTI_VEC(const char *) texts = {0};
     bool ok = true;
+    for (size_t n = 0; n < graph->nodes.count; n++)
+        plan->joins = plan->joins || (graph->nodes.data[n]->op->flags & TUTTI_OP_COLLECTIVE);
     for (int i = 0; world && i < options->strategy->local; i++)
         for (size_t n = 0; n < graph->nodes.count; n++) {
             const tutti_node *node = graph->nodes.data[n];

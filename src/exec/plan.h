@@ -26,6 +26,7 @@ typedef struct tutti_plan {
     bool shadows;
     bool trains; /* it takes gradients, and updates variables */
     bool meets;  /* other processes, in collectives */
+    bool joins;  /* its devices meet each other, in collectives */
     bool dries;  /* it ends in all of them, OUT_OF_RANGE, when a queue has too few rows */
     /* Variables that devices update in parts: of each the pieces of all `parts` devices, which have
      * one memory between them when the commit begins. */

@@ -108,12 +108,7 @@ static tutti_status run_pieces(const tutti_plan *plan, tutti_run *run, tutti_ten
         driver d = {.piece = &plan->pieces[0], .run = run, .values = values, .results = results};
         status = drive(&d);
     } else {
-        tutti_team *team = run->team && run->team->inner ? run->team : NULL;
-        if (team)
-            tutti__team_enter(team);
         status = run_many(plan, run, values, results);
-        if (team)
-            tutti__team_leave(team);
     }
     tutti__rendezvous_end(&rendezvous);
     return status;
@@ -131,6 +126,19 @@ static tutti_status run_claiming(const tutti_plan *plan, tutti_run *run,
     return status;
 }
 
+/* Before it claims anything: who is in already may have to wait for claims. */
+static tutti_status run_in_team(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                                tutti_tensor **results)
+{
+    tutti_team *team = run->team && run->team->inner && plan->piece_count > 1 ? run->team : NULL;
+    if (team)
+        TUTTI_TRY(tutti__team_enter(team, plan->joins, run->deadline));
+    tutti_status status = run_claiming(plan, run, values, results);
+    if (team)
+        tutti__team_leave(team, plan->joins);
+    return status;
+}
+
 tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
                              tutti_tensor **ret_results)
 {
@@ -139,7 +147,7 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
     if (count > 16 && !(results = malloc(count * sizeof *results)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     memset(results, 0, count * sizeof *results);
-    tutti_status status = run_claiming(plan, run, values, results);
+    tutti_status status = run_in_team(plan, run, values, results);
     if (status != TUTTI_OK && plan->meets && !(plan->dries && status == TUTTI_OUT_OF_RANGE))
         tutti__team_fail(run->team, status);
     for (size_t i = 0; i < count; i++) {

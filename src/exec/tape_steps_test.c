@@ -1,5 +1,6 @@
 /* tape_steps_test.c: what lasts from step to step of a tape, and what a tape records. */
 #include <math.h>
+#include <stdio.h>
 
 #include "base/test.h"
 #include "tutti/tutti.h"
@@ -249,4 +250,64 @@ TUTTI_TEST(queues_act_in_the_order_of_writing_and_what_they_gave_is_kept)
     for (int d = 0; d < 3; d++)
         for (int i = 0; i < 4; i++)
             check_queue(devices[d], i % 2 ? 3 : 1000);
+}
+
+/* A symbol has one value in a step, in an initial value and elsewhere. */
+TUTTI_TEST(initial_values_and_the_rest_of_a_step_draw_the_same)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_graph *g = tutti_eager_graph(e);
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "v%d", i);
+        tutti_sym drawn = tutti_random_normal(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 1000));
+        tutti_sym v = tutti_variable(g, tutti_from_sym(drawn), .name = name);
+        CHECK_NEAR(tutti_item(tutti_max(tutti_abs(tutti_sub(v, drawn)))), 0, 0);
+        CHECK_OK(tutti_step(e));
+    }
+    tutti_eager_close(e);
+}
+
+/* One initial value that fails, or follows an update of a step that fails, takes no other variable
+ * with it; when it is asked for again the variable is made anew. */
+TUTTI_TEST(variables_without_a_first_value_are_made_anew)
+{
+    for (int behind_update = 0; behind_update < 2; behind_update++) {
+        tutti_eager *e;
+        CHECK_OK(tutti_eager_open(&e));
+        tutti_graph *g = tutti_eager_graph(e);
+        for (int i = 0; i < 3; i++) {
+            tutti_sym w = tutti_get_variable(g, "w", tutti_full(2, 3));
+            if (behind_update)
+                tutti_assign(w, tutti_fill(g, TUTTI_F32, 4, 3));
+            tutti_sym bad =
+                tutti_check_numerics(tutti_log(tutti_scale(tutti_sum(w), i == 0 ? -1 : 1)), "x");
+            tutti_init init = behind_update ? tutti_from_sym(tutti_read(w)) : tutti_from_sym(bad);
+            tutti_sym v = tutti_get_variable(g, "v", init);
+            double sum = tutti_item(tutti_add(tutti_sum(v), tutti_scale(bad, 0)));
+            if (i > 0)
+                CHECK_NEAR(sum, behind_update ? 12 : log(6), 1e-6);
+            CHECK_INT(tutti_step(e) == TUTTI_OK, i > 0);
+            CHECK_NEAR(tutti_item(tutti_sum(tutti_get_variable(g, "w", tutti_full(2, 3)))),
+                       behind_update && i > 0 ? 12 : 6, 0);
+            CHECK_OK(tutti_step(e));
+        }
+        tutti_eager_close(e);
+    }
+}
+
+/* Two variables of one name in the state: updates act in the order of writing. */
+TUTTI_TEST(initial_values_do_not_overtake_updates_of_the_same_name)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_graph *g = tutti_eager_graph(e);
+    tutti_sym a = tutti_variable(g, tutti_full(3, 2), .name = "a", .shared_name = "s");
+    CHECK_OK(tutti_step(e));
+    tutti_assign(a, tutti_scale(a, 5));
+    (void)tutti_variable(g, tutti_full(3, 2), .name = "b", .shared_name = "s");
+    CHECK_OK(tutti_step(e));
+    check_get(e, a, 3);
+    tutti_eager_close(e);
 }

@@ -84,7 +84,7 @@ void tutti__graph_reset(tutti_graph *graph)
     char **texts = tutti__scopes_lift(graph);
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
-        if (!(node->op->flags & TUTTI_OP_HANDLE)) {
+        if (!(node->op->flags & TUTTI_OP_HANDLE) || node->dead) {
             spare(graph, node);
             continue;
         }

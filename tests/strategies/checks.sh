@@ -39,6 +39,20 @@ check_sharing() {
     has out "data: $text" 1
 }
 
+# A job whose description is wrong trains nowhere, whatever the strategy.
+check_described_wrongly() {
+    local strategy
+    for strategy in "" "--strategy auto" "--strategy mirrored"; do
+        # shellcheck disable=SC2086 # option and value
+        TUTTI_SIZE=4 "$tutti" train mnist --epochs 1 --steps-per-epoch 1 $strategy > out 2>&1
+        code $? 1
+        has out 'TUTTI_SIZE=4 is set, but TUTTI_RANK is not'
+    done
+    TF_CONFIG='{bad' "$tutti" train mnist --epochs 1 --steps-per-epoch 1 > out 2>&1
+    code $? 1
+    has out 'TF_CONFIG'
+}
+
 # ---- batches that do not come out even ----
 
 # 203 rows in batches of 67 leave 2: fewer than replicas.

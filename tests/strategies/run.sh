@@ -138,6 +138,7 @@ for setting in gather dense; do
     run_test "sparse_${setting}_mirrored3" check_sparse mirrored3 $setting
     run_test "sparse_${setting}_shm2" check_sparse shm2 $setting
 done
+run_test described_wrongly check_described_wrongly
 run_test sharing_by_element check_sharing auto "by element: each of 2 workers reads its rows of every batch"
 run_test sharing_off check_sharing off "not shared: each of 2 workers reads everything"
 for way in mirrored3 far2 central2 shm2 shm4 levels2; do run_test "short_$way" check_short $way 67; done

@@ -24,11 +24,13 @@ static tutti_node *initializer_of(const tutti_graph *graph, const tutti_node *va
     return NULL;
 }
 
-/* What acts on the outside happens once, as the user said it. */
+/* What acts on the outside happens once, as the user said it; what only orders or prints may happen
+ * again. */
 static bool may_copy(const tutti_node *node)
 {
-    return !(node->op->flags &
-             (TUTTI_OP_UPDATES | TUTTI_OP_STATEFUL | TUTTI_OP_HANDLE | TUTTI_OP_COLLECTIVE));
+    uint32_t acts = TUTTI_OP_UPDATES | TUTTI_OP_STATEFUL | TUTTI_OP_HANDLE | TUTTI_OP_COLLECTIVE;
+    return !(node->op->flags & acts) || tutti__is(node, "group") || tutti__is(node, "no_op") ||
+           tutti__is(node, "print");
 }
 
 /* Of the nodes up to `last`: which of them `last` is computed from. */
