@@ -315,7 +315,8 @@ double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation, co
 {
     tutti_operation number = tutti__operation_find(operation);
     const tutti_coll *coll = tutti__coll_find(algorithm);
-    if (!coll || number == TUTTI_OPERATION_COUNT || !coll->on[number].cost)
+    if (!coll || number == TUTTI_OPERATION_COUNT || !coll->on[number].cost ||
+        (coll->shared && cost->hosts > 1))
         return INFINITY;
     if (ranks < 2)
         return 0;

@@ -42,6 +42,8 @@ static uint64_t hash_node(uint64_t h, const tutti_node *node)
         h = tutti__hash_mix(h, 1);
     if (node->device[0])
         h = tutti__hash_string(h, node->device);
+    /* Messages name the line, and another step that does the same may stand elsewhere. */
+    h = tutti__hash_mix(h, (uint64_t)(uintptr_t)node->file ^ (uint64_t)(uint32_t)node->line);
     if (node->remat)
         h = tutti__hash_mix(h, ~(uint64_t)node->region);
     return h;

@@ -68,12 +68,18 @@ static void spare(tutti_graph *graph, tutti_node *node)
         (void)TUTTI_VEC_PUSH(&graph->spare, node); /* without memory it is not used again */
 }
 
+/* Whether a node outlives its step: a handle, unless its variable never got a value. */
+static bool outlives_step(const tutti_node *node)
+{
+    return (node->op->flags & TUTTI_OP_HANDLE) && !node->dead;
+}
+
 /* Variables last, and so does what was asked of their gradients. */
 static void keep_hooks(tutti_graph *graph)
 {
     size_t kept = 0;
     for (size_t i = 0; i < graph->hooks.count; i++)
-        if (graph->hooks.data[i].edge.node->op->flags & TUTTI_OP_HANDLE)
+        if (outlives_step(graph->hooks.data[i].edge.node))
             graph->hooks.data[kept++] = graph->hooks.data[i];
     graph->hooks.count = kept;
 }
@@ -82,9 +88,12 @@ void tutti__graph_reset(tutti_graph *graph)
 {
     size_t kept = 0;
     char **texts = tutti__scopes_lift(graph);
+    keep_hooks(graph);
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
-        if (!(node->op->flags & TUTTI_OP_HANDLE) || node->dead) {
+        if (!outlives_step(node)) {
+            if (node->op->flags & TUTTI_OP_HANDLE) /* a name that is there needs no memory */
+                (void)tutti__map_set(&graph->by_name, node->name, NULL);
             spare(graph, node);
             continue;
         }
@@ -99,7 +108,6 @@ void tutti__graph_reset(tutti_graph *graph)
     release_contents(graph);
     graph->nodes.count = kept;
     graph->results.count = graph->targets.count = 0;
-    keep_hooks(graph);
     graph->error.status = TUTTI_OK;
     graph->regions = 0;
     for (size_t i = 0; i < graph->scopes.count; i++)
@@ -361,7 +369,10 @@ static tutti_status add(tutti_graph *graph, const tutti_op *op, const char *name
     node->op = op;
     node->generation = graph->generation;
     node->id = (uint32_t)graph->nodes.count;
-    TUTTI_TRY(fill(graph, node, name, like, input_count, inputs, attr_count, attrs));
+    tutti_status status = fill(graph, node, name, like, input_count, inputs, attr_count, attrs);
+    if (status != TUTTI_OK && graph->lasting && !(op->flags & TUTTI_OP_HANDLE))
+        (void)TUTTI_VEC_PUSH(&graph->spare, node); /* nobody knows of it */
+    TUTTI_TRY(status);
     if (!like && (!graph->trace || (op->flags & TUTTI_OP_HANDLE)))
         TUTTI_TRY(tutti__map_set(&graph->by_name, node->name, node));
     graph->nodes.data[graph->nodes.count++] = node;

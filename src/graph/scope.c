@@ -284,7 +284,8 @@ char **tutti__scopes_lift(tutti_graph *graph)
         tutti_scope *scope = &graph->scopes.data[i];
         if (texts && scope->text)
             texts[i] = strdup(scope->text);
-        if (scope->colocate && !(scope->colocate->op->flags & TUTTI_OP_HANDLE))
+        if (scope->colocate &&
+            (!(scope->colocate->op->flags & TUTTI_OP_HANDLE) || scope->colocate->dead))
             scope->colocate = NULL;
         scope->text = NULL;
         scope->controls = NULL; /* what it waited for has run */
