@@ -63,7 +63,15 @@ tutti_refusal tutti__roster_may_admit(const tutti_roster *roster, int rank)
 {
     if (roster->members[rank].linked)
         return TUTTI_REFUSAL_TAKEN;
-    return roster->phase == TUTTI_PHASE_GATHERING ? TUTTI_REFUSAL_NONE : TUTTI_REFUSAL_LATE;
+    switch (roster->phase) {
+    case TUTTI_PHASE_GATHERING:
+        return TUTTI_REFUSAL_NONE;
+    case TUTTI_PHASE_PARTING:
+    case TUTTI_PHASE_LEFT: /* who was told sooner may already open the next one */
+        return TUTTI_REFUSAL_ENDING;
+    default:
+        return TUTTI_REFUSAL_LATE;
+    }
 }
 
 static tutti_message peer_message(const tutti_roster *roster, int rank)

@@ -5,7 +5,8 @@
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
  * N times, checked), seconds S (all-reduces for so long), file F (until it is there), slow S (the
  * same, and rank 1 is late), loop (the same until one fails), agree (rank 1 has another schedule),
- * exit C (rank 1 ends with that code, its group open).
+ * exit C (rank 1 ends with that code, its group open), again N (closes the group and opens it anew,
+ * N times).
  * Prints one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,27 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
     return loop(comm);
 }
 
+static tutti_status open_group(const tutti_cluster *cluster, const char *engine,
+                               tutti_comm **ret_comm)
+{
+    return tutti_comm_open(
+        cluster, TUTTI_COMM_OPTIONS(.engine = engine, .timeout = 30, .join_timeout = 20), ret_comm);
+}
+
+static tutti_status open_again(const tutti_cluster *cluster, const char *engine, int times,
+                               tutti_comm **comm)
+{
+    for (int i = 0; i < times; i++) {
+        TUTTI_TRY(check_sum(*comm, 1000, NULL));
+        tutti_status status = tutti_comm_close(*comm);
+        *comm = NULL;
+        TUTTI_TRY(status);
+        TUTTI_TRY(open_group(cluster, engine, comm));
+    }
+    printf("opened again %d times\n", times);
+    return TUTTI_OK;
+}
+
 static int fail(const char *what, tutti_status status, int code)
 {
     int64_t seen = tutti__world()->wall_ns(tutti__world()->self);
@@ -129,9 +151,7 @@ int main(int argc, char **argv)
     }
     tutti_status status = tutti_cluster_resolve(NULL, &cluster);
     if (status == TUTTI_OK)
-        status = tutti_comm_open(
-            cluster, TUTTI_COMM_OPTIONS(.engine = engine, .timeout = 30, .join_timeout = 20),
-            &comm);
+        status = open_group(cluster, engine, &comm);
     if (status != TUTTI_OK)
         return fail("open", status, 4);
     int peer = tutti_comm_rank(comm) == 0 ? 1 : 0;
@@ -143,9 +163,11 @@ int main(int argc, char **argv)
         const char *deed = argv[at], *value = argv[at + 1];
         bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
                      strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0 ||
-                     strcmp(deed, "exit") == 0;
+                     strcmp(deed, "exit") == 0 || strcmp(deed, "again") == 0;
         at += takes;
-        if ((status = act(comm, deed, value)) != TUTTI_OK)
+        status = strcmp(deed, "again") == 0 ? open_again(cluster, engine, atoi(value), &comm)
+                                            : act(comm, deed, value);
+        if (status != TUTTI_OK)
             code = fail(deed, status, 3);
         fflush(stdout);
     }

@@ -555,6 +555,14 @@ test_output_and_environment() {
     done
 }
 
+# The launcher's port is rank 0's for as long as it lives, not for one group.
+test_group_opened_again() {
+    timeout 60 "$tutti" run -n 3 "$rank_program" again 10 reduce 1 > out 2>&1
+    code $? 0
+    has out "opened again 10 times" 3
+    has out "closed" 3
+}
+
 test_output_that_nobody_reads() {
     { timeout 20 "$tutti" run -n 2 --restarts 1 sh -c 'trap "" PIPE; while echo line; do :; done' 2> out.err
       echo $? > out.code; } | head -2 > out
