@@ -3,11 +3,11 @@
  *     cluster_rank [--engine E] DEED...
  *
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
- * N times, checked), seconds S (all-reduces for so long), file F (until it is there), slow S (the
- * same, and rank 1 is late), loop (the same until one fails), agree (rank 1 has another schedule),
- * exit C (rank 1 ends with that code, its group open), again N (closes the group and opens it anew,
- * N times).
- * Prints one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
+ * N times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
+ * (all-reduces for so long), file F (until it is there), slow S (the same, and rank 1 is late),
+ * loop (the same until one fails), agree (rank 1 has another schedule), exit C (rank 1 ends with
+ * that code, its group open), again N (closes the group and opens it anew, N times). Prints one
+ * line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +51,40 @@ static tutti_status reduce(tutti_comm *comm, int rounds)
     return TUTTI_OK;
 }
 
+/* Rank r gives 3 r + 1 numbers, from elsewhere or from their place in the result. */
+static tutti_status check_uneven(tutti_comm *comm, const char *algorithm, bool placed)
+{
+    int32_t in[256], out[2048] = {0};
+    int64_t counts[16], start = 0;
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm), at = 0;
+    for (int r = 0; r < size; r++) {
+        counts[r] = 3 * r + 1;
+        start += r < rank ? counts[r] : 0;
+    }
+    for (int i = 0; i < counts[rank]; i++)
+        in[i] = out[start + i] = rank * 1000 + i;
+    TUTTI_TRY(tutti_comm_all_gather_uneven(comm, placed ? out + start : in, counts, out, TUTTI_I32,
+                                           TUTTI_CALL(.algorithm = algorithm)));
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < counts[r]; i++)
+            if (out[at++] != r * 1000 + i)
+                return tutti_fail(TUTTI_INTERNAL, "%s: number %d of rank %d is wrong", algorithm, i,
+                                  r);
+    return TUTTI_OK;
+}
+
+static tutti_status gather(tutti_comm *comm)
+{
+    for (const char *const *name = tutti_comm_algorithms("all_gather"); *name; name++) {
+        if (!tutti__coll_possible(tutti__coll_find(*name), comm))
+            continue;
+        TUTTI_TRY(check_uneven(comm, *name, false));
+        TUTTI_TRY(check_uneven(comm, *name, true));
+        printf("gathered by %s\n", *name);
+    }
+    return TUTTI_OK;
+}
+
 /* Ranks must stop together: the first one says when. */
 static tutti_status reduce_for(tutti_comm *comm, double seconds, const char *file, int late_us)
 {
@@ -87,6 +121,8 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
 {
     if (strcmp(deed, "reduce") == 0)
         return reduce(comm, atoi(value));
+    if (strcmp(deed, "gather") == 0)
+        return gather(comm);
     if (strcmp(deed, "seconds") == 0)
         return reduce_for(comm, atof(value), NULL, 0);
     if (strcmp(deed, "file") == 0)

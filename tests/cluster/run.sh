@@ -792,6 +792,16 @@ test_exit_under_mpirun() {
     under 15 "$(since "$at" "$(now)")"
 }
 
+test_blocks_that_differ_under_mpirun() {
+    [ -e "$build/src/comm/mpi/tutti_mpi.so" ] || { skip "without OpenMPI's module"; return; }
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        TUTTI_MODULES=$build/src/comm/mpi timeout -k 1 30 mpirun.openmpi -n 3 \
+        "$rank_program" --engine mpi gather > out 2>&1
+    code $? 0
+    has out "gathered by native" 3
+    has out "closed" 3
+}
+
 test_under_torchrun() {
     local torchrun=${TORCHRUN:-$(command -v torchrun)}
     [ -n "$torchrun" ] || { skip "there is no torchrun (TORCHRUN=path)"; return; }
