@@ -194,6 +194,13 @@ static void *come_again(void *context)
             status = tutti__membership_join(cluster, soon(), &m);
         }
         if (status == TUTTI_OK)
+            status = tutti__membership_agree(m, "plan", 5, soon());
+        if (status == TUTTI_OK && c->times % 3 == 2) { /* one that fails can be followed, too */
+            if (c->rank == 2)
+                tutti__membership_abort(m, "enough");
+            tutti__membership_await_verdict(m, soon());
+            tutti__membership_abandon(m);
+        } else if (status == TUTTI_OK)
             status = tutti__membership_leave(m, soon());
         c->times += status == TUTTI_OK;
     }

@@ -85,6 +85,12 @@ TUTTI_TEST(roster_tells_an_ended_job_from_a_running_one)
     roster.phase = TUTTI_PHASE_PARTING;
     CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_ENDING);
     roster.phase = TUTTI_PHASE_FAILED;
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_LATE); /* nobody had met */
+    roster.met = true;
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_ENDING);
+    roster.phase = TUTTI_PHASE_ASKING;
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_ENDING);
+    roster.phase = TUTTI_PHASE_RUNNING;
     CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_LATE);
     tutti__roster_free(&roster);
 }
