@@ -113,10 +113,11 @@ static tutti_status connect_to(dialing *d, const tutti_address *to, int64_t unti
     return tutti__wire_open(socket, d->keeper->tls, false, &d->wire);
 }
 
-/* Of these a later attempt may succeed: the earlier process is still there. */
+/* Of these a later attempt may succeed: the earlier process, or its earlier job, is still there. */
 static bool passing(tutti_refusal refusal)
 {
-    return refusal == TUTTI_REFUSAL_EPOCH || refusal == TUTTI_REFUSAL_TAKEN;
+    return refusal == TUTTI_REFUSAL_EPOCH || refusal == TUTTI_REFUSAL_TAKEN ||
+           refusal == TUTTI_REFUSAL_ENDING;
 }
 
 static tutti_status fail_refused(dialing *d, tutti_refusal refusal, const char *text)

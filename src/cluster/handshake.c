@@ -128,6 +128,7 @@ const char *tutti__refusal_text(tutti_refusal refusal)
         [TUTTI_REFUSAL_EPOCH] = "a process of another start of this job",
         [TUTTI_REFUSAL_TAKEN] = "that rank is here already",
         [TUTTI_REFUSAL_LATE] = "rendezvous was given up",
+        [TUTTI_REFUSAL_ENDING] = "the job that met there before is still ending",
     };
     return refusal >= 0 && refusal < TUTTI_REFUSAL_COUNT ? texts[refusal] : "unknown";
 }

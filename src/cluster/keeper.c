@@ -302,6 +302,7 @@ tutti_status tutti__keeper_create(const tutti_cluster *cluster, tutti_keeper **r
         .rank = cluster->rank, .size = cluster->size, .epoch = cluster->epoch, .keeper = keeper};
     keep_from_children(cluster->secret_fd);
     keep_from_children(cluster->launcher_fd);
+    keep_from_children(cluster->listen_fd);
     if (cluster->launcher_fd >= 0)
         fcntl(cluster->launcher_fd, F_SETFL, O_NONBLOCK);
     tutti_status status = fill_keeper(keeper);

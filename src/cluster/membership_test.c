@@ -10,6 +10,7 @@
 #include "base/test.h"
 #include "base/world.h"
 #include "cluster/channel.h"
+#include "cluster/cluster.h"
 
 #define SECOND INT64_C(1000000000)
 enum { RANKS = 4 };
@@ -102,10 +103,16 @@ static void *sit(void *context)
     return NULL;
 }
 
-static void run_job(seat seats[RANKS], int deserter, bool aborts)
+/* The first of RANKS ports that no other test uses. */
+static int next_ports(void)
 {
     static int jobs;
-    int port = 21000 + (int)(getpid() * 16 + jobs++ * RANKS) % 8000;
+    return 21000 + (int)(getpid() * 16 + jobs++ * RANKS) % 8000;
+}
+
+static void run_job(seat seats[RANKS], int deserter, bool aborts)
+{
+    int port = next_ports();
     for (int r = 0; r < RANKS; r++) {
         seats[r] = (seat){
             .rank = r, .port = port, .deserts = r == deserter, .aborts = aborts && r == deserter};
@@ -153,6 +160,87 @@ TUTTI_TEST(membership_hears_why_a_rank_has_aborted)
                 CHECK_CONTAINS(seats[r].message, start);
             }
     }
+}
+
+enum { TIMES = 30 };
+
+/* Joins and leaves many times; `listener`: what a launcher has bound for rank 0. */
+typedef struct comer {
+    pthread_t thread;
+    int rank, port, listener;
+    int times; /* that it was there */
+    char message[500];
+} comer;
+
+static void *come_again(void *context)
+{
+    comer *c = context;
+    tutti_cluster *cluster = NULL;
+    tutti_membership *m;
+    tutti_status status = TUTTI_OK;
+    char workers[100];
+    snprintf(workers, sizeof workers, "localhost:%d,localhost:%d,localhost:%d", c->port,
+             c->port + 1, c->port + 2);
+    while (c->times < TIMES && status == TUTTI_OK) {
+        if (c->times % 2 == 0) { /* resolved anew, as strategies do */
+            tutti_cluster_free(cluster);
+            cluster = NULL;
+            status = tutti_cluster_resolve(
+                TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = c->rank),
+                &cluster);
+        }
+        if (status == TUTTI_OK) {
+            cluster->listen_fd = c->listener;
+            status = tutti__membership_join(cluster, soon(), &m);
+        }
+        if (status == TUTTI_OK)
+            status = tutti__membership_agree(m, "plan", 5, soon());
+        if (status == TUTTI_OK && c->times % 3 == 2) { /* one that fails can be followed, too */
+            if (c->rank == 2)
+                tutti__membership_abort(m, "enough");
+            tutti__membership_await_verdict(m, soon());
+            tutti__membership_abandon(m);
+        } else if (status == TUTTI_OK)
+            status = tutti__membership_leave(m, soon());
+        c->times += status == TUTTI_OK;
+    }
+    if (status != TUTTI_OK)
+        snprintf(c->message, sizeof c->message, "%s", tutti_error_message());
+    tutti_cluster_free(cluster);
+    return NULL;
+}
+
+static void come_together(int port, int listener)
+{
+    comer comers[3];
+    for (int r = 0; r < 3; r++) {
+        comers[r] = (comer){.rank = r, .port = port, .listener = r == 0 ? listener : -1};
+        CHECK_INT(pthread_create(&comers[r].thread, NULL, come_again, &comers[r]), 0);
+    }
+    for (int r = 0; r < 3; r++)
+        pthread_join(comers[r].thread, NULL);
+    for (int r = 0; r < 3; r++) {
+        CHECK_STR(comers[r].message, "");
+        CHECK_INT(comers[r].times, TIMES);
+    }
+}
+
+/* The quick ones meet rank 0's job of before while it still ends. */
+TUTTI_TEST(membership_joins_again_and_again)
+{
+    come_together(next_ports(), -1);
+}
+
+TUTTI_TEST(membership_joins_again_at_the_launchers_port)
+{
+    const tutti_world *world = tutti__world();
+    tutti_address address;
+    size_t count;
+    int listener, port;
+    CHECK_OK(world->resolve(world->self, "127.0.0.1", next_ports(), 1, &address, &count));
+    CHECK_OK(world->listen(world->self, &address, &listener, &port));
+    come_together(port, listener);
+    world->close_socket(world->self, listener);
 }
 
 TUTTI_TEST(membership_of_one_needs_no_network)

@@ -40,10 +40,11 @@ typedef enum tutti_refusal {
     TUTTI_REFUSAL_NONE,
     TUTTI_REFUSAL_VERSION,
     TUTTI_REFUSAL_SECRET,
-    TUTTI_REFUSAL_ROLE,  /* rank, role, index or world size disagree */
-    TUTTI_REFUSAL_EPOCH, /* a process of an earlier or later start */
-    TUTTI_REFUSAL_TAKEN, /* that rank is here already */
-    TUTTI_REFUSAL_LATE,  /* rendezvous was given up; the text is the table of who is missing */
+    TUTTI_REFUSAL_ROLE,   /* rank, role, index or world size disagree */
+    TUTTI_REFUSAL_EPOCH,  /* a process of an earlier or later start */
+    TUTTI_REFUSAL_TAKEN,  /* that rank is here already */
+    TUTTI_REFUSAL_LATE,   /* rendezvous was given up; the text is the table of who is missing */
+    TUTTI_REFUSAL_ENDING, /* the job that is still here has ended; the next one may meet here */
     TUTTI_REFUSAL_COUNT,
 } tutti_refusal;
 

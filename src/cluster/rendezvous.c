@@ -1,4 +1,5 @@
 /* rendezvous.c: how the ranks of a job find each other. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +53,16 @@ static tutti_status listen_at(tutti_keeper *keeper, const char *host, int port)
     return world->listen(world->self, &address, &keeper->listener, &keeper->me.port);
 }
 
-/* The launcher has bound rank 0's port already, so that nobody can take it in between. */
+/* The launcher has bound rank 0's port already, so that nobody can take it in between. The keeper
+ * closes a duplicate: the process may join again, also with a cluster that is resolved anew. */
 static bool take_listener(tutti_keeper *keeper, int port)
 {
     if (keeper->cluster->listen_fd < 0 || keeper->cluster->rank != 0)
         return false;
-    keeper->listener = keeper->cluster->listen_fd;
+    int own = fcntl(keeper->cluster->listen_fd, F_DUPFD_CLOEXEC, 3);
+    if (own < 0)
+        return false; /* the program has closed it */
+    keeper->listener = own;
     keeper->me.port = port;
     return true;
 }

@@ -63,7 +63,18 @@ tutti_refusal tutti__roster_may_admit(const tutti_roster *roster, int rank)
 {
     if (roster->members[rank].linked)
         return TUTTI_REFUSAL_TAKEN;
-    return roster->phase == TUTTI_PHASE_GATHERING ? TUTTI_REFUSAL_NONE : TUTTI_REFUSAL_LATE;
+    switch (roster->phase) {
+    case TUTTI_PHASE_GATHERING:
+        return TUTTI_REFUSAL_NONE;
+    case TUTTI_PHASE_PARTING:
+    case TUTTI_PHASE_LEFT: /* who was told sooner may already open the next one */
+        return TUTTI_REFUSAL_ENDING;
+    case TUTTI_PHASE_ASKING:
+    case TUTTI_PHASE_FAILED: /* the same, unless it was rendezvous that failed */
+        return roster->met ? TUTTI_REFUSAL_ENDING : TUTTI_REFUSAL_LATE;
+    default:
+        return TUTTI_REFUSAL_LATE;
+    }
 }
 
 static tutti_message peer_message(const tutti_roster *roster, int rank)
@@ -84,6 +95,7 @@ static tutti_message peer_message(const tutti_roster *roster, int rank)
 static void start(tutti_roster *roster, int64_t now_ns)
 {
     roster->phase = TUTTI_PHASE_RUNNING;
+    roster->met = true;
     for (int r = 0; r < roster->options.size; r++) {
         tutti_message peer = peer_message(roster, r);
         roster->members[r].heard_ns = now_ns;

@@ -64,6 +64,7 @@ typedef struct tutti_roster {
     tutti_roster_options options;
     tutti_roster_ways ways;
     tutti_phase phase;
+    bool met; /* rank 0: RUNNING has begun */
     uint64_t job;
     int64_t ticked_ns, beat_ns; /* last tick; last beat sent */
     int64_t until_ns;           /* of ASKING and PARTING */
@@ -83,8 +84,8 @@ void tutti__roster_free(tutti_roster *roster); /* a zeroed one is fine */
 
 /* This process's own entry, before anything else. */
 void tutti__roster_self(tutti_roster *roster, const tutti_peer *peer);
-/* Rank 0: a process has proved itself and wants to be `rank`. NONE, or TAKEN or LATE. The admission
- * must have been sent before, since the roster may speak at once. */
+/* Rank 0: a process has proved itself and wants to be `rank`. NONE, or TAKEN, LATE or ENDING. The
+ * admission must have been sent before, since the roster may speak at once. */
 tutti_refusal tutti__roster_may_admit(const tutti_roster *roster, int rank);
 void tutti__roster_admit(tutti_roster *roster, int64_t now_ns, int rank, const tutti_peer *peer);
 /* Others: the link to rank 0 stands. */

@@ -70,6 +70,31 @@ TUTTI_TEST(roster_holds_under_thousands_of_seeds)
     }
 }
 
+/* A rank that was told sooner that the job is over may meet its old rank 0 when it opens the next
+ * one; who comes late to a job that runs is sent away. */
+TUTTI_TEST(roster_tells_an_ended_job_from_a_running_one)
+{
+    tutti_roster roster;
+    tutti_roster_options options = {.size = 1, .silence_ns = SILENCE};
+    tutti_roster_ways ways = {0};
+    CHECK_OK(tutti__roster_init(&roster, &options, &ways, 0));
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_LATE);
+    tutti__roster_leave(&roster, 1);
+    CHECK_INT(roster.phase, TUTTI_PHASE_LEFT);
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_ENDING);
+    roster.phase = TUTTI_PHASE_PARTING;
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_ENDING);
+    roster.phase = TUTTI_PHASE_FAILED;
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_LATE); /* nobody had met */
+    roster.met = true;
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_ENDING);
+    roster.phase = TUTTI_PHASE_ASKING;
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_ENDING);
+    roster.phase = TUTTI_PHASE_RUNNING;
+    CHECK_INT(tutti__roster_may_admit(&roster, 0), TUTTI_REFUSAL_LATE);
+    tutti__roster_free(&roster);
+}
+
 TUTTI_TEST(verdict_says_of_a_rank_what_is_known)
 {
     tutti_verdict v = {.rank = 1, .why = TUTTI_FAILURE_SIGNAL, .detail = 9};

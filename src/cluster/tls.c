@@ -35,6 +35,7 @@ enum {
     TLS_1_3 = 0x0304,
     ERROR_WANT_READ = 2,
     ERROR_WANT_WRITE = 3,
+    ERROR_SYSCALL = 5,
     ERROR_ZERO_RETURN = 6,
     BIO_SHOULD_RETRY = 8,
     BIO_READ = 1,
@@ -102,19 +103,22 @@ struct tutti_tls {
     SSL *ssl;
     int socket;
     bool ready, broken;
-    bool dry;  /* the last receive found no whole record: only the socket can bring more */
-    int first; /* byte that came; -1: none yet */
+    bool dry;   /* the last receive found no whole record: only the socket can bring more */
+    int first;  /* byte that came; -1: none yet */
+    int failed; /* -errno of the socket; 0: none */
     char reason[400];
 };
 
 static int bio_write(BIO *bio, const char *data, int size)
 {
-    const tutti_tls *tls = ssl.BIO_get_data(bio);
+    tutti_tls *tls = ssl.BIO_get_data(bio);
     const tutti_world *world = tutti__world();
     int64_t done = world->send(world->self, tls->socket, data, (size_t)size);
     ssl.BIO_clear_flags(bio, BIO_READ | BIO_WRITE | BIO_SHOULD_RETRY);
     if (done == -EAGAIN)
         ssl.BIO_set_flags(bio, BIO_WRITE | BIO_SHOULD_RETRY);
+    else if (done < 0)
+        tls->failed = (int)done;
     return done < 0 ? -1 : (int)done;
 }
 
@@ -126,6 +130,8 @@ static int bio_read(BIO *bio, char *data, int size)
     ssl.BIO_clear_flags(bio, BIO_READ | BIO_WRITE | BIO_SHOULD_RETRY);
     if (done == -EAGAIN)
         ssl.BIO_set_flags(bio, BIO_READ | BIO_SHOULD_RETRY);
+    else if (done < 0)
+        tls->failed = (int)done;
     if (done > 0 && tls->first < 0)
         tls->first = (unsigned char)data[0];
     return done < 0 ? -1 : (int)done;
@@ -307,7 +313,8 @@ static void explain(tutti_tls *tls)
         snprintf(tls->reason, sizeof tls->reason, "%s", reason);
 }
 
-/* What a call that did not succeed means. */
+/* What a call that did not succeed means. A connection that ends, as when the process at its other
+ * end goes, is no refusal. */
 static int judge(tutti_tls *tls, int result)
 {
     int error = ssl.SSL_get_error(tls->ssl, result);
@@ -316,6 +323,11 @@ static int judge(tutti_tls *tls, int result)
     if (error == ERROR_ZERO_RETURN)
         return 0;
     tls->broken = true;
+    if (error == ERROR_SYSCALL) {
+        snprintf(tls->reason, sizeof tls->reason, "%s",
+                 tls->failed < 0 ? strerror(-tls->failed) : "unexpected eof");
+        return tls->failed < 0 ? tls->failed : -EPROTO;
+    }
     explain(tls);
     return -EPROTO;
 }
@@ -325,7 +337,7 @@ int tutti__tls_handshake(tutti_tls *tls)
     if (tls->ready)
         return 0;
     if (tls->broken)
-        return -EPROTO;
+        return tls->failed < 0 ? tls->failed : -EPROTO;
     ssl.ERR_clear_error();
     int result = ssl.SSL_do_handshake(tls->ssl);
     tls->ready = result == 1;

@@ -98,17 +98,33 @@ static bool here(tutti_slot *slot, uint64_t phase)
     return atomic_load_explicit(&slot->phase, memory_order_acquire) == phase;
 }
 
-/* Who has come and who has not. */
+/* A member as the whole job knows it: its number here is that of a subgroup, or of one machine's
+ * part of `hierarchical`, which nobody outside of it can look up. */
+static const char *name_of(const tutti_area *area, int member, char *ret_text, size_t size)
+{
+    const tutti_fabric *fabric = area->fabric;
+    int own = fabric->machine[fabric->rank], rank = 0;
+    for (int before = area->places[member]; rank + 1 < fabric->size; rank++)
+        if (fabric->machine[rank] == own && before-- == 0)
+            break;
+    return tutti__fabric_name(fabric, rank, ret_text, size);
+}
+
+/* Who has come and who has not; of many the first are named. */
 static tutti_status late(tutti_area *area)
 {
-    char text[400];
-    int used = 0, missing = 0;
-    for (int i = 0; i < area->size && used < 300; i++)
-        if (i != area->rank && !here(tutti__area_slot(area, i), area->phase))
-            used +=
-                snprintf(text + used, sizeof text - (size_t)used, "%s%d", missing++ ? ", " : "", i);
+    enum { NAMED = 4 };
+    char text[1024], name[320];
+    int missing = 0;
+    size_t used = 0;
+    for (int i = 0; i < area->size; i++)
+        if (i != area->rank && !here(tutti__area_slot(area, i), area->phase) && missing++ < NAMED &&
+            used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                     missing > 1 ? ", " : "", name_of(area, i, name, sizeof name));
     return tutti_fail(TUTTI_DEADLINE,
-                      "waited too long for rank %s; %d of %d ranks of the group had come", text,
+                      "waited too long for %s%s; %d of %d ranks of the group had come",
+                      missing > 0 ? text : "others", missing > NAMED ? ", …" : "",
                       area->size - missing, area->size);
 }
 
@@ -117,10 +133,11 @@ static tutti_status same_call(const tutti_area *area, int rank)
 {
     if (tutti__area_slot(area, rank)->call == area->call)
         return TUTTI_OK;
+    char name[320];
     return tutti_fail(TUTTI_INVALID,
-                      "rank %d of the group is in another operation, or in one with other sizes; "
-                      "ranks must call the same operations with the same sizes in the same order",
-                      rank);
+                      "%s is in another operation, or in one with other sizes; ranks must call the "
+                      "same operations with the same sizes in the same order",
+                      name_of(area, rank, name, sizeof name));
 }
 
 typedef struct coming {

@@ -412,6 +412,42 @@ TUTTI_TEST(comm_cluster_all_ranks_return_the_first_failure)
     machines = 1;
 }
 
+/* Rank 2 waits for rank 3 in a part of the group where rank 3 has another number: `context` says
+ * whether that is a subgroup, or what `hierarchical` makes of a machine. */
+static tutti_status wait_for_rank_3_in_a_part(tutti_comm *comm, void *context)
+{
+    float x[100] = {0};
+    int rank = tutti_comm_rank(comm);
+    tutti_comm *part = NULL;
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    if (context)
+        TUTTI_TRY(tutti_comm_split(comm, rank >= 2, 0, &part));
+    if (rank == 3)
+        usleep(LATE_MS * 1000);
+    tutti_status status = TUTTI_DEADLINE;
+    if (!part || rank >= 2)
+        status = tutti_comm_all_reduce(part ? part : comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
+                                       TUTTI_CALL(.algorithm = part ? NULL : "hierarchical",
+                                                  .timeout = rank == 2 ? GIVES_UP_MS / 1e3 : 30));
+    bool right = strstr(tutti_error_message(), "waited too long for rank ") &&
+                 strstr(tutti_error_message(), "rank 3 (host ");
+    (void)tutti_comm_close(part);
+    if (rank == 2 && (status != TUTTI_DEADLINE || !right))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    if (rank == 2)
+        usleep(LATE_MS * 1000); /* it does not go yet: others hear of it all the same */
+    EXPECT(tutti_comm_barrier(comm, NULL) == TUTTI_DEADLINE);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_names_late_ranks_by_their_number_in_the_job)
+{
+    run_cluster(NULL, wait_for_rank_3_in_a_part, &machines, -1);
+    first_alone = 1;
+    run_cluster(NULL, wait_for_rank_3_in_a_part, NULL, -1);
+    first_alone = 0;
+}
+
 /* Rank 2 was last heard of inside a barrier that is long over when it dies. */
 static tutti_status die_between_operations(tutti_comm *comm, void *context)
 {

@@ -3,10 +3,11 @@
  *     cluster_rank [--engine E] DEED...
  *
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
- * N times, checked), seconds S (all-reduces for so long), file F (until it is there), slow S (the
- * same, and rank 1 is late), loop (the same until one fails), agree (rank 1 has another schedule),
- * exit C (rank 1 ends with that code, its group open).
- * Prints one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
+ * N times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
+ * (all-reduces for so long), file F (until it is there), slow S (the same, and rank 1 is late),
+ * loop (the same until one fails), agree (rank 1 has another schedule), exit C (rank 1 ends with
+ * that code, its group open), again N (closes the group and opens it anew, N times). Prints one
+ * line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,40 @@ static tutti_status reduce(tutti_comm *comm, int rounds)
     return TUTTI_OK;
 }
 
+/* Rank r gives 3 r + 1 numbers, from elsewhere or from their place in the result. */
+static tutti_status check_uneven(tutti_comm *comm, const char *algorithm, bool placed)
+{
+    int32_t in[256], out[2048] = {0};
+    int64_t counts[16], start = 0;
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm), at = 0;
+    for (int r = 0; r < size; r++) {
+        counts[r] = 3 * r + 1;
+        start += r < rank ? counts[r] : 0;
+    }
+    for (int i = 0; i < counts[rank]; i++)
+        in[i] = out[start + i] = rank * 1000 + i;
+    TUTTI_TRY(tutti_comm_all_gather_uneven(comm, placed ? out + start : in, counts, out, TUTTI_I32,
+                                           TUTTI_CALL(.algorithm = algorithm)));
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < counts[r]; i++)
+            if (out[at++] != r * 1000 + i)
+                return tutti_fail(TUTTI_INTERNAL, "%s: number %d of rank %d is wrong", algorithm, i,
+                                  r);
+    return TUTTI_OK;
+}
+
+static tutti_status gather(tutti_comm *comm)
+{
+    for (const char *const *name = tutti_comm_algorithms("all_gather"); *name; name++) {
+        if (!tutti__coll_possible(tutti__coll_find(*name), comm))
+            continue;
+        TUTTI_TRY(check_uneven(comm, *name, false));
+        TUTTI_TRY(check_uneven(comm, *name, true));
+        printf("gathered by %s\n", *name);
+    }
+    return TUTTI_OK;
+}
+
 /* Ranks must stop together: the first one says when. */
 static tutti_status reduce_for(tutti_comm *comm, double seconds, const char *file, int late_us)
 {
@@ -86,6 +121,8 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
 {
     if (strcmp(deed, "reduce") == 0)
         return reduce(comm, atoi(value));
+    if (strcmp(deed, "gather") == 0)
+        return gather(comm);
     if (strcmp(deed, "seconds") == 0)
         return reduce_for(comm, atof(value), NULL, 0);
     if (strcmp(deed, "file") == 0)
@@ -99,6 +136,27 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
     if (strcmp(deed, "exit") == 0)
         return TUTTI_OK;
     return loop(comm);
+}
+
+static tutti_status open_group(const tutti_cluster *cluster, const char *engine,
+                               tutti_comm **ret_comm)
+{
+    return tutti_comm_open(
+        cluster, TUTTI_COMM_OPTIONS(.engine = engine, .timeout = 30, .join_timeout = 20), ret_comm);
+}
+
+static tutti_status open_again(const tutti_cluster *cluster, const char *engine, int times,
+                               tutti_comm **comm)
+{
+    for (int i = 0; i < times; i++) {
+        TUTTI_TRY(check_sum(*comm, 1000, NULL));
+        tutti_status status = tutti_comm_close(*comm);
+        *comm = NULL;
+        TUTTI_TRY(status);
+        TUTTI_TRY(open_group(cluster, engine, comm));
+    }
+    printf("opened again %d times\n", times);
+    return TUTTI_OK;
 }
 
 static int fail(const char *what, tutti_status status, int code)
@@ -129,9 +187,7 @@ int main(int argc, char **argv)
     }
     tutti_status status = tutti_cluster_resolve(NULL, &cluster);
     if (status == TUTTI_OK)
-        status = tutti_comm_open(
-            cluster, TUTTI_COMM_OPTIONS(.engine = engine, .timeout = 30, .join_timeout = 20),
-            &comm);
+        status = open_group(cluster, engine, &comm);
     if (status != TUTTI_OK)
         return fail("open", status, 4);
     int peer = tutti_comm_rank(comm) == 0 ? 1 : 0;
@@ -143,9 +199,11 @@ int main(int argc, char **argv)
         const char *deed = argv[at], *value = argv[at + 1];
         bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
                      strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0 ||
-                     strcmp(deed, "exit") == 0;
+                     strcmp(deed, "exit") == 0 || strcmp(deed, "again") == 0;
         at += takes;
-        if ((status = act(comm, deed, value)) != TUTTI_OK)
+        status = strcmp(deed, "again") == 0 ? open_again(cluster, engine, atoi(value), &comm)
+                                            : act(comm, deed, value);
+        if (status != TUTTI_OK)
             code = fail(deed, status, 3);
         fflush(stdout);
     }

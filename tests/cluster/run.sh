@@ -555,6 +555,14 @@ test_output_and_environment() {
     done
 }
 
+# The launcher's port is rank 0's for as long as it lives, not for one group.
+test_group_opened_again() {
+    timeout 60 "$tutti" run -n 3 "$rank_program" again 10 reduce 1 > out 2>&1
+    code $? 0
+    has out "opened again 10 times" 3
+    has out "closed" 3
+}
+
 test_output_that_nobody_reads() {
     { timeout 20 "$tutti" run -n 2 --restarts 1 sh -c 'trap "" PIPE; while echo line; do :; done' 2> out.err
       echo $? > out.code; } | head -2 > out
@@ -784,6 +792,16 @@ test_exit_under_mpirun() {
     under 15 "$(since "$at" "$(now)")"
 }
 
+test_blocks_that_differ_under_mpirun() {
+    [ -e "$build/src/comm/mpi/tutti_mpi.so" ] || { skip "without OpenMPI's module"; return; }
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        TUTTI_MODULES=$build/src/comm/mpi timeout -k 1 30 mpirun.openmpi -n 3 \
+        "$rank_program" --engine mpi gather > out 2>&1
+    code $? 0
+    has out "gathered by native" 3
+    has out "closed" 3
+}
+
 test_under_torchrun() {
     local torchrun=${TORCHRUN:-$(command -v torchrun)}
     [ -n "$torchrun" ] || { skip "there is no torchrun (TORCHRUN=path)"; return; }
@@ -822,6 +840,11 @@ test_tls() {
         has out.$rank "TLS 1.3"
         has out.$rank "channels encrypted"
         has out.$rank left
+    done
+    ranks 3 timeout 60 "$rank_program" again 20 # the quick ones find rank 0 as it closes connections
+    wait "${pids[@]}"
+    for rank in 0 1 2; do
+        has out.$rank "opened again 20 times"
     done
     local none="env -u TUTTI_TLS_CERT -u TUTTI_TLS_KEY -u TUTTI_TLS_CA"
     tls_pair "" "env TUTTI_TLS_CERT=$folder/other-rank.pem TUTTI_TLS_KEY=$folder/other-rank.key"

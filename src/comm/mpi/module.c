@@ -150,6 +150,9 @@ static int call(const tutti_mpi_operation *o, MPI_Request *request)
     case TUTTI_MPI_REDUCE_SCATTER:
         return MPI_Ireduce_scatter_block(in, o->out, o->count, type, fold, world, request);
     case TUTTI_MPI_ALL_GATHER:
+        if (o->counts)
+            return MPI_Iallgatherv(in, o->count, type, o->out, o->counts, o->starts, type, world,
+                                   request);
         return MPI_Iallgather(in, o->count, type, o->out, o->count, type, world, request);
     case TUTTI_MPI_GATHER:
         return MPI_Igather(o->in, o->count, type, o->out, o->count, type, o->root, world, request);

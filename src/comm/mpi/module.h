@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TUTTI_MPI_MODULE_VERSION 1
+#define TUTTI_MPI_MODULE_VERSION 2
 /* A function without arguments that returns the table. */
 #define TUTTI_MPI_MODULE_SYMBOL "tutti_mpi_module_get"
 
@@ -29,6 +29,9 @@ typedef struct tutti_mpi_operation {
     int operation, type, reduction, root, count;
     const void *in; /* NULL: in place */
     void *out;
+    /* [size] all_gather of blocks that differ: elements of each, and where it lies in `out`; they
+     * stay until the operation is done. NULL: `count` of everybody. */
+    const int *counts, *starts;
 } tutti_mpi_operation;
 
 /* Functions return 0, or MPI's error number. Requests and messages are the module's. */

@@ -273,25 +273,42 @@ static int type_number(tutti_dtype dtype)
     }
 }
 
-static tutti_status native(void *given, tutti_collective *c)
+/* Blocks that differ: their sizes and places by MPI's ranks, behind each other in one allocation.
+ * The own block is put where it belongs, since MPI wants all ranks to do so, or none. */
+static tutti_status place_blocks(const state *own, const tutti_collective *c,
+                                 tutti_mpi_operation *operation, int **ret_blocks)
 {
-    state *own = given;
-    int type = type_number(c->dtype), error;
-    if (type < 0 || c->count > INT_MAX || c->counts)
-        return tutti_fail(TUTTI_UNSUPPORTED, "MPI has no %s of %lld x %s",
-                          tutti__operation_names[c->operation], (long long)c->count,
-                          tutti_dtype_name(c->dtype));
-    tutti_mpi_operation operation = {.operation = (int)c->operation,
-                                     .type = type,
-                                     .reduction = (int)c->reduction,
-                                     .root = own->peers[c->root].rank,
-                                     .count = (int)c->count,
-                                     .in = c->in == c->out ? NULL : c->in,
-                                     .out = c->out};
-    void *request = NULL;
-    error = own->mpi->begin(&operation, &request);
-    for (int round = 0; !error && request; round++) {
-        error = own->mpi->test(&request);
+    int *blocks = malloc(2 * (size_t)c->size * sizeof *blocks);
+    int64_t start = 0;
+    if (!blocks)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the blocks of %d ranks", c->size);
+    for (int r = 0; r < c->size; r++) {
+        if (start + c->counts[r] > INT_MAX) {
+            free(blocks);
+            return tutti_fail(TUTTI_UNSUPPORTED,
+                              "MPI has no all_gather of more than %d elements in blocks that "
+                              "differ; use another algorithm",
+                              INT_MAX);
+        }
+        char *block = (char *)c->out + (size_t)start * c->element;
+        if (r == c->rank)
+            tutti__coll_copy(c, block, c->in, (size_t)c->counts[r] * c->element);
+        blocks[own->peers[r].rank] = (int)c->counts[r];
+        blocks[c->size + own->peers[r].rank] = (int)start;
+        start += c->counts[r];
+    }
+    operation->in = NULL;
+    operation->counts = blocks;
+    operation->starts = blocks + c->size;
+    *ret_blocks = blocks;
+    return TUTTI_OK;
+}
+
+/* Until it is done, or the group's or the call's end; a request that is left stays MPI's. */
+static tutti_status finish(const state *own, const tutti_collective *c, int error, void **request)
+{
+    for (int round = 0; !error && *request; round++) {
+        error = own->mpi->test(request);
         if (own->fabric->crowded)
             sched_yield();
         if ((round & 1023) != 1023)
@@ -302,9 +319,35 @@ static tutti_status native(void *given, tutti_collective *c)
                               tutti__operation_names[c->operation]);
         sched_yield();
     }
-    if (error)
-        return tutti_fail(TUTTI_IO, "MPI error %d in %s", error,
-                          tutti__operation_names[c->operation]);
+    return error ? tutti_fail(TUTTI_IO, "MPI error %d in %s", error,
+                              tutti__operation_names[c->operation])
+                 : TUTTI_OK;
+}
+
+static tutti_status native(void *given, tutti_collective *c)
+{
+    state *own = given;
+    int type = type_number(c->dtype), *blocks = NULL;
+    if (type < 0 || c->count > INT_MAX)
+        return tutti_fail(TUTTI_UNSUPPORTED, "MPI has no %s of %lld x %s",
+                          tutti__operation_names[c->operation], (long long)c->count,
+                          tutti_dtype_name(c->dtype));
+    tutti_mpi_operation operation = {.operation = (int)c->operation,
+                                     .type = type,
+                                     .reduction = (int)c->reduction,
+                                     .root = own->peers[c->root].rank,
+                                     .count = (int)c->count,
+                                     .in = c->in == c->out ? NULL : c->in,
+                                     .out = c->out};
+    if (c->counts)
+        TUTTI_TRY(place_blocks(own, c, &operation, &blocks));
+    void *request = NULL;
+    int error = own->mpi->begin(&operation, &request);
+    tutti_status status = finish(own, c, error, &request);
+    if (!request) /* MPI reads them until then */
+        free(blocks);
+    if (status != TUTTI_OK)
+        return status;
     bool here = c->operation == TUTTI_ALL_REDUCE || c->operation == TUTTI_REDUCE_SCATTER ||
                 (c->operation == TUTTI_REDUCE && c->rank == c->root);
     if (here)
