@@ -18,8 +18,7 @@ static bool writes(const tutti_graph *job)
 static tutti_tensor *value_of(tutti_state *state, const tutti_device *device,
                               const tutti_node *node)
 {
-    const char *name = tutti__str(node, "shared_name");
-    tutti_state_variable *variable = tutti__state_find(state, name[0] ? name : node->name);
+    tutti_state_variable *variable = tutti__state_find(state, tutti__state_name(node));
     tutti_piece *piece;
     if (!variable ||
         tutti__state_piece(state, variable, device->name, device->memory, &piece) != TUTTI_OK)

@@ -231,8 +231,7 @@ static tutti_status find_variable(tutti_eager *eager, tutti_sym sym, tutti_state
     if (!sym.node || sym.node->graph != eager->graph || !tutti__is(sym.node, "variable"))
         return tutti_fail(TUTTI_INVALID, "not a variable of this context");
     TUTTI_TRY(tutti__eager_flush(eager, (tutti_edge){0}));
-    const char *name = tutti__str(sym.node, "shared_name");
-    *ret = tutti__state_find(tutti__engine_state(eager->engine), name[0] ? name : sym.node->name);
+    *ret = tutti__state_find(tutti__engine_state(eager->engine), tutti__state_name(sym.node));
     return *ret ? TUTTI_OK
                 : tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value yet", sym.node->name);
 }

@@ -10,23 +10,17 @@ static bool is_initializer(const tutti_node *node)
     return !node->dead && tutti__is(node, "assign") && tutti__int(node, "initializer");
 }
 
-static const char *state_name(const tutti_node *variable)
-{
-    const char *shared = tutti__str(variable, "shared_name");
-    return shared[0] ? shared : variable->name;
-}
-
 /* Whether something of the step that has not run uses the same variable before the initialiser. */
 static bool overtakes(const tutti_eager *eager, const tutti_node *initializer)
 {
-    const char *name = state_name(initializer->inputs[0].node);
+    const char *name = tutti__state_name(initializer->inputs[0].node);
     for (uint32_t n = eager->done; n < initializer->id; n++) {
         const tutti_node *node = eager->graph->nodes.data[n];
         if (!(node->op->flags & TUTTI_OP_TAKES_HANDLE) || node->dead)
             continue;
         for (int i = 0; i < node->input_count; i++)
             if (tutti__is(node->inputs[i].node, "variable") &&
-                strcmp(state_name(node->inputs[i].node), name) == 0)
+                strcmp(tutti__state_name(node->inputs[i].node), name) == 0)
                 return true;
     }
     return false;

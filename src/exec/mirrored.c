@@ -7,10 +7,9 @@ int tutti_mirrored_count(tutti_session *session, tutti_sym variable)
 {
     if (!session)
         return 0;
-    const char *name = variable.node ? tutti__str(variable.node, "shared_name") : "";
     tutti_state_variable *found =
         variable.node ? tutti__state_find(tutti__engine_state(tutti__session_engine(session)),
-                                          name[0] ? name : variable.node->name)
+                                          tutti__state_name(variable.node))
                       : NULL;
     return found ? (int)found->pieces.count : 0;
 }
@@ -22,8 +21,7 @@ tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int 
     tutti_state *state = tutti__engine_state(tutti__session_engine(session));
     if (local < 0 || local >= tutti_mirrored_count(session, variable))
         return tutti_fail(TUTTI_INVALID, "there is no copy %d of this variable", local);
-    const char *name = tutti__str(variable.node, "shared_name");
-    tutti_state_variable *found = tutti__state_find(state, name[0] ? name : variable.node->name);
+    tutti_state_variable *found = tutti__state_find(state, tutti__state_name(variable.node));
     TUTTI_TRY(tutti__variable_whole(state, found));
     tutti_tensor *value = tutti__piece_acquire(state, found->pieces.data[local]), *host;
     if (!value)

@@ -12,8 +12,7 @@
 static tutti_status add_updated(tutti_plan *plan, tutti_state *state, const tutti_node *node)
 {
     tutti_state_variable *variable;
-    const char *name = tutti__str(node, "shared_name");
-    TUTTI_TRY(tutti__state_variable(state, name[0] ? name : node->name, &node->types[0],
+    TUTTI_TRY(tutti__state_variable(state, tutti__state_name(node), &node->types[0],
                                     tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
                                     &variable));
     for (size_t i = 0; i < plan->updated.count; i++)

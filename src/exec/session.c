@@ -315,8 +315,7 @@ tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
     if (!tutti__is(sym.node, "variable"))
         return tutti_fail(TUTTI_INVALID, "'%s' is a %s, not a variable", sym.node->name,
                           sym.node->op->name);
-    const char *name = tutti__str(sym.node, "shared_name");
-    name = name[0] ? name : sym.node->name;
+    const char *name = tutti__state_name(sym.node);
     tutti_state *state = tutti__engine_state(session->engine);
     *ret = tutti__state_find(state, name);
     if (!*ret && tutti__state_expected(state, name)) {

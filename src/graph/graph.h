@@ -280,6 +280,13 @@ static inline bool tutti__is(const tutti_node *n, const char *op)
     return n->op->name[0] == op[0] && __builtin_strcmp(n->op->name, op) == 0;
 }
 
+/* The name that a handle's variable or queue has in the state. */
+static inline const char *tutti__state_name(const tutti_node *handle)
+{
+    const char *shared = tutti__str(handle, "shared_name");
+    return shared[0] ? shared : handle->name;
+}
+
 /* The number of the parameter of a body behind an edge; -1 when it is none. */
 static inline int tutti__parameter_of(tutti_edge e)
 {

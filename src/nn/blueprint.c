@@ -190,8 +190,7 @@ static bool is_assigned(tutti_graph *graph, const tutti_node *node, const tutti_
     if (!graph->trace || !graph->holds || !(node->op->flags & TUTTI_OP_UPDATES) ||
         node->input_count < 1 || !inputs[0].node || !tutti__is(inputs[0].node, "variable"))
         return false;
-    const char *name = tutti__str(inputs[0].node, "shared_name");
-    return graph->holds(graph, name[0] ? name : inputs[0].node->name);
+    return graph->holds(graph, tutti__state_name(inputs[0].node));
 }
 
 static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *graph, copies *c)

@@ -171,15 +171,9 @@ tutti_status tutti_model_build(tutti_model *model, int count, const tutti_type *
 
 /* ---- values ---- */
 
-static const char *state_name(const tutti_node *variable)
-{
-    const char *shared = tutti__str(variable, "shared_name");
-    return shared[0] ? shared : variable->name;
-}
-
 static bool has_value(tutti_model *model, const tutti_node *variable)
 {
-    return tutti__state_has_value(tutti__engine_state(model->engine), state_name(variable));
+    return tutti__state_has_value(tutti__engine_state(model->engine), tutti__state_name(variable));
 }
 
 tutti_status tutti__model_initialize(tutti_model *model)

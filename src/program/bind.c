@@ -27,8 +27,7 @@ tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device
                                   const tutti_node *node, tutti_piece **ret)
 {
     tutti_state_variable *variable;
-    const char *name = tutti__str(node, "shared_name");
-    TUTTI_TRY(tutti__state_variable(state, name[0] ? name : node->name, &node->types[0],
+    TUTTI_TRY(tutti__state_variable(state, tutti__state_name(node), &node->types[0],
                                     tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
                                     &variable));
     variable->partial = tutti__int(node, "partial") == 1;

@@ -59,13 +59,12 @@ static tutti_status bind_variable(tutti_order *o, const tutti_partition *partiti
 static tutti_status bind_queue(tutti_order *o, const tutti_partition *partition,
                                const tutti_node *node, uint32_t *ret_slot)
 {
-    const char *name = tutti__str(node, "shared_name");
     const tutti_attr *types = tutti_attr_find(node->attrs, node->attr_count, "types");
     tutti_queue *queue;
     tutti_queue_order order = {.kind = (tutti_queue_kind)tutti__int(node, "kind"),
                                .min_after_dequeue = tutti__int(node, "min_after_dequeue"),
                                .seed = (uint64_t)tutti__int(node, "seed")};
-    TUTTI_TRY(tutti__state_queue_ordered(partition->state, name[0] ? name : node->name,
+    TUTTI_TRY(tutti__state_queue_ordered(partition->state, tutti__state_name(node),
                                          tutti__int(node, "capacity"), types ? types->count : 0,
                                          types ? types->value.types : NULL, &order, &queue));
     *ret_slot = (uint32_t)o->program->queue_count;

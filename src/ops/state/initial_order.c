@@ -6,19 +6,13 @@
 
 #include "ops/state/initial.h"
 
-static const char *state_name(const tutti_node *variable)
-{
-    const char *shared = tutti__str(variable, "shared_name");
-    return shared[0] ? shared : variable->name;
-}
-
 /* The assignment of the initial value, or NULL. */
 static tutti_node *initializer_of(const tutti_graph *graph, const tutti_node *variable)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
         if (!node->dead && tutti__is(node, "assign") && tutti__int(node, "initializer") &&
-            strcmp(state_name(node->inputs[0].node), state_name(variable)) == 0)
+            strcmp(tutti__state_name(node->inputs[0].node), tutti__state_name(variable)) == 0)
             return node;
     }
     return NULL;

@@ -100,8 +100,7 @@ static void make_initializer(tutti_graph *graph, tutti_sym variable, const tutti
 /* The first value is not assigned where the state has one already. */
 static bool has_value(const tutti_graph *graph, const tutti_node *variable)
 {
-    const char *shared = tutti__str(variable, "shared_name");
-    return graph->holds && graph->holds(graph, shared[0] ? shared : variable->name);
+    return graph->holds && graph->holds(graph, tutti__state_name(variable));
 }
 
 tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init,
