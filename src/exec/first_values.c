@@ -1,8 +1,6 @@
 /* first_values.c: initial values of variables that a step has made. They run before the rest of the
  * step, so that a variable has its value whatever becomes of the step, and the rest is computed
  * from variables that are there. */
-#include <string.h>
-
 #include "exec/eager.h"
 
 static bool is_initializer(const tutti_node *node)
@@ -10,40 +8,48 @@ static bool is_initializer(const tutti_node *node)
     return !node->dead && tutti__is(node, "assign") && tutti__int(node, "initializer");
 }
 
-/* Whether something of the step that has not run uses the same variable before the initialiser. */
-static bool overtakes(const tutti_eager *eager, const tutti_node *initializer)
+/* Notes which variables a node uses, by their names in the state. */
+static tutti_status note_used(const tutti_node *node, tutti_map *used)
 {
-    const char *name = tutti__state_name(initializer->inputs[0].node);
-    for (uint32_t n = eager->done; n < initializer->id; n++) {
-        const tutti_node *node = eager->graph->nodes.data[n];
-        if (!(node->op->flags & TUTTI_OP_TAKES_HANDLE) || node->dead)
-            continue;
-        for (int i = 0; i < node->input_count; i++)
-            if (tutti__is(node->inputs[i].node, "variable") &&
-                strcmp(tutti__state_name(node->inputs[i].node), name) == 0)
-                return true;
+    for (int i = 0; (node->op->flags & TUTTI_OP_TAKES_HANDLE) && i < node->input_count; i++) {
+        tutti_node *handle = node->inputs[i].node;
+        if (tutti__is(handle, "variable"))
+            TUTTI_TRY(tutti__map_set(used, tutti__state_name(handle), handle));
     }
-    return false;
+    return TUTTI_OK;
 }
 
-/* Initialisers that wait for nothing else of the step become the targets. */
-static tutti_status collect(tutti_eager *eager)
+static tutti_status collect_among(tutti_eager *eager, tutti_map *used)
 {
     tutti_graph *graph = eager->graph;
-    TUTTI_TRY(tutti__eager_clear_seen(eager));
     uint8_t *waits = eager->seen.data; /* by node: for an effect that has not taken place */
     for (size_t n = eager->done; n < graph->nodes.count; n++) {
         tutti_node *node = graph->nodes.data[n];
-        bool initializer = is_initializer(node) && !overtakes(eager, node);
+        if (node->dead)
+            continue;
+        bool initializer =
+            is_initializer(node) && !tutti__map_get(used, tutti__state_name(node->inputs[0].node));
         waits[n] = !initializer && tutti__eager_acts(node);
         for (int i = 0; i < node->input_count; i++)
             waits[n] |= waits[node->inputs[i].node->id];
         for (int i = 0; i < node->control_count; i++)
             waits[n] |= waits[node->controls[i]->id];
+        TUTTI_TRY(note_used(node, used));
         if (initializer && !waits[n] && !TUTTI_VEC_PUSH(&eager->targets, node))
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for a step");
     }
     return TUTTI_OK;
+}
+
+/* Initialisers that wait for nothing else of the step, and overtake nothing that uses a variable of
+ * the same name, become the targets. */
+static tutti_status collect(tutti_eager *eager)
+{
+    tutti_map used = {0};
+    TUTTI_TRY(tutti__eager_clear_seen(eager));
+    tutti_status status = collect_among(eager, &used);
+    tutti__map_free(&used);
+    return status;
 }
 
 /* Runs the targets. What they read that the rest of the step may read as well is kept: it is not
