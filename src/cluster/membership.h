@@ -58,9 +58,10 @@ typedef struct tutti_verdict {
 } tutti_verdict;
 
 /* What the flight recorder knows of a rank's lateness against the first to arrive. */
-enum { TUTTI_SKEW_WORTH_NS = 1000000 }; /* what is later than this holds others up */
+enum { TUTTI_SKEW_WORTH_NS = 1000000, TUTTI_SKEW_SCALES = 14 };
 typedef struct tutti_skew {
-    uint64_t samples, times_last; /* last: by as much as is worth a word */
+    uint64_t samples;
+    uint64_t last_by[TUTTI_SKEW_SCALES]; /* times it came last by 2^i times what is worth a word */
     int64_t mean_ns, most_ns;
 } tutti_skew;
 

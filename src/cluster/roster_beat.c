@@ -30,9 +30,14 @@ void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
 }
 
 /* Rank 0's clock minus ours = its sending time + half the trip - now; the shortest trip is the most
- * exact, and grows old so that drift is followed. */
+ * exact, and grows old so that drift is followed. One machine has one clock. */
 static void measure_clock(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
 {
+    const tutti_roster_member *self = &roster->members[roster->options.rank];
+    if (self->peer.machine == roster->members[0].peer.machine) {
+        roster->offset_ns = roster->trip_ns = 0;
+        return;
+    }
     int64_t echo = m->as.beat.echo_ns, held = m->as.beat.held_ns;
     if (echo <= 0 || echo > now_ns || held < 0 || held > now_ns - echo)
         return; /* no beat of ours, or a clock that leaped */

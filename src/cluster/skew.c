@@ -49,13 +49,14 @@ static void count_lateness(const slot *s, tutti_roster *roster, int size)
     for (int r = 0; r < size; r++)
         if (r != last)
             before_last = s->at_ns[r] > before_last ? s->at_ns[r] : before_last;
-    bool held_up = (uint64_t)s->at_ns[last] - (uint64_t)before_last >= TUTTI_SKEW_WORTH_NS;
+    int64_t held_up = (int64_t)((uint64_t)s->at_ns[last] - (uint64_t)before_last);
+    for (int i = 0; i < TUTTI_SKEW_SCALES && held_up >> i >= TUTTI_SKEW_WORTH_NS; i++)
+        roster->members[last].skew.last_by[i]++;
     for (int r = 0; r < size; r++) {
         tutti_skew *skew = &roster->members[r].skew;
         int64_t late = (int64_t)((uint64_t)s->at_ns[r] - (uint64_t)first);
         late = late < 0 ? 0 : late;
         skew->samples++;
-        skew->times_last += r == last && held_up;
         skew->mean_ns += (late - skew->mean_ns) / (int64_t)skew->samples;
         skew->most_ns = late > skew->most_ns ? late : skew->most_ns;
     }
@@ -84,22 +85,37 @@ void tutti__skews_add(struct tutti_skews *skews, tutti_roster *roster, int rank,
     }
 }
 
-/* (A program may wait for a straggler in one of several operations of a step: to the others it
- * comes like everybody.) */
-int tutti__skews_straggler(const tutti_roster *roster, int size)
+/* Who came last by that much far more often than anybody else, if somebody did. (A program may wait
+ * for a straggler in one of several operations of a step: to the others it comes like everybody.)
+ */
+static int straggler_by(const tutti_roster *roster, int size, int scale)
 {
-    enum { SAMPLES = 8, TIMES = 3, ONE_OF = 5 };
+    enum { TIMES = 3, ONE_OF = 5 };
     uint64_t others = 0;
     int most = 0;
     for (int r = 1; r < size; r++)
-        if (roster->members[r].skew.times_last > roster->members[most].skew.times_last)
+        if (roster->members[r].skew.last_by[scale] > roster->members[most].skew.last_by[scale])
             most = r;
     for (int r = 0; r < size; r++)
-        if (r != most && roster->members[r].skew.times_last > others)
-            others = roster->members[r].skew.times_last;
+        if (r != most && roster->members[r].skew.last_by[scale] > others)
+            others = roster->members[r].skew.last_by[scale];
     const tutti_skew *skew = &roster->members[most].skew;
-    bool straggles = skew->samples >= SAMPLES && skew->mean_ns >= TUTTI_SKEW_WORTH_NS &&
-                     skew->times_last >= TIMES * others &&
-                     skew->times_last * ONE_OF >= skew->samples;
+    bool straggles =
+        skew->last_by[scale] >= TIMES * others && skew->last_by[scale] * ONE_OF >= skew->samples;
     return straggles ? most : -1;
+}
+
+/* At the largest scale that shows one: below it may be moments in which others lost their
+ * processor. */
+int tutti__skews_straggler(const tutti_roster *roster, int size)
+{
+    enum { SAMPLES = 8 };
+    if (roster->members[0].skew.samples < SAMPLES)
+        return -1;
+    for (int scale = TUTTI_SKEW_SCALES - 1; scale >= 0; scale--) {
+        int rank = straggler_by(roster, size, scale);
+        if (rank >= 0 && roster->members[rank].skew.mean_ns >= TUTTI_SKEW_WORTH_NS)
+            return rank;
+    }
+    return -1;
 }

@@ -28,13 +28,32 @@ TUTTI_TEST(skew_counts_who_held_the_others_up)
     for (uint64_t i = 1; i <= 20; i++)
         come(skews, &roster, i, i % 2 ? (double[]){0, 20, 0.5} : (double[]){0, 0.001, 0.002});
     CHECK_INT(members[1].skew.samples, 20);
-    CHECK_INT(members[1].skew.times_last, 10);
-    CHECK_INT(members[2].skew.times_last, 0);
+    CHECK_INT(members[1].skew.last_by[0], 10);
+    CHECK_INT(members[2].skew.last_by[0], 0);
     CHECK_NEAR((double)members[1].skew.mean_ns, 10e6, 0.01e6);
     CHECK_NEAR((double)members[1].skew.most_ns, 20e6, 1);
     CHECK_INT(tutti__skews_straggler(&roster, RANKS), 1);
     come(skews, &roster, 21, (double[]){0, 0.001, 5000}); /* a pause of another rank */
     CHECK(members[2].skew.mean_ns > members[1].skew.mean_ns);
+    CHECK_INT(tutti__skews_straggler(&roster, RANKS), 1);
+    tutti__skews_free(skews);
+}
+
+/* More ranks than processors: others lose theirs for moments, as often as rank 1 is late. */
+TUTTI_TEST(skew_tells_a_straggler_from_moments)
+{
+    struct tutti_skews *skews;
+    tutti_roster_member members[RANKS];
+    tutti_roster roster = {.members = members};
+    memset(members, 0, sizeof members);
+    CHECK_OK(tutti__skews_create(RANKS, &skews));
+    for (uint64_t i = 1; i <= 40; i++)
+        come(skews, &roster, i,
+             i % 2       ? (double[]){0, 20, 0.5}
+             : i % 4 > 0 ? (double[]){0, 1, 4}
+                         : (double[]){5, 1, 0});
+    CHECK_INT(members[2].skew.last_by[0], 10);
+    CHECK_INT(members[2].skew.last_by[2], 0);
     CHECK_INT(tutti__skews_straggler(&roster, RANKS), 1);
     tutti__skews_free(skews);
 }

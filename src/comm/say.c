@@ -57,7 +57,7 @@ void tutti__comm_say_straggler(const tutti_comm *comm)
                    "%s came last by far to %.0f %% of the operations that were looked at (%llu), "
                    "%.3g ms late on average and %.3g ms at most: all others waited for it",
                    tutti__fabric_name(comm->fabric, rank, name, sizeof name),
-                   100.0 * (double)skew.times_last / (double)skew.samples,
+                   100.0 * (double)skew.last_by[0] / (double)skew.samples,
                    (unsigned long long)skew.samples, (double)skew.mean_ns * 1e-6,
                    (double)skew.most_ns * 1e-6);
 }

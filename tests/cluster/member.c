@@ -120,7 +120,7 @@ static void say_skew(void)
     for (int r = 0; members->rank == 0 && r < members->size; r++) {
         tutti_skew skew = tutti__membership_skew(members, r);
         printf("skew %d: %llu samples, last %llu times, mean %.1f ms\n", r,
-               (unsigned long long)skew.samples, (unsigned long long)skew.times_last,
+               (unsigned long long)skew.samples, (unsigned long long)skew.last_by[0],
                (double)skew.mean_ns / 1e6);
     }
 }
