@@ -1,8 +1,10 @@
 /* race.c: see race.h. A rival runs once to warm up, then until its time is known; one that is far
- * behind in its first two runs drops out. Those that are close to the best after that, with few
- * runs because each is long, run more often: one disturbed run must not decide for years. */
+ * behind in its first two runs drops out. Those that are close to the best after that run again,
+ * side by side, round by round: the winner is who is ahead in most rounds, and not who ran in the
+ * one moment in which the machine was fast, since the choice is kept for years. */
 #include "program/race.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,12 +14,14 @@
 enum {
     MOST_VIEWS = 16,
     RUNS = 6,
-    CLOSE_RUNS = 15,
+    MOST_ROUNDS = 15, /* of those that are close */
+    LEAST_ROUNDS = 3,
     FAR_BEHIND = 4,
 };
-#define ENOUGH_NS 8000000    /* a rival is not run again after this long */
-#define CLOSE_NS 400000000   /* nor one that is close after this */
-#define CLOSE 1.25           /* times the best */
+#define ENOUGH_NS 8000000  /* a rival is not run again after this long */
+#define CLOSE_NS 400000000 /* for each that is close: no round begins after this */
+#define CLOSE 1.4          /* times the best: a machine's speed may change by as much */
+#define CLEARLY 1.03
 #define MOST_BYTES (1 << 28) /* of a node that is tried: larger ones are decided by score */
 
 typedef struct trial {
@@ -93,8 +97,8 @@ typedef struct runner {
     void *plan, *workspace;
     int64_t shortest, spent; /* ns; shortest INT64_MAX: not known */
     int64_t least;           /* the first run counted */
-    int runs;
-    bool out;
+    bool out, close;
+    double behind[MOST_ROUNDS]; /* its time, times that of the fastest in the round */
 } runner;
 
 static runner runner_begin(const tutti_kernel *kernel, const tutti_kernel_query *query)
@@ -124,7 +128,6 @@ static void run_once(trial *t, runner *r, int round, int64_t *least)
     bool failed = r->kernel->run(&t->call) != TUTTI_OK;
     int64_t time = tutti__now_ns() - start;
     r->spent += time;
-    r->runs++;
     r->least = time < r->least ? time : r->least;
     *least = !failed && time < *least ? time : *least;
     r->out = failed || (round == 1 && r->least / FAR_BEHIND > *least);
@@ -134,23 +137,6 @@ static void run_once(trial *t, runner *r, int round, int64_t *least)
         r->shortest = time;
 }
 
-static bool is_close(const runner *r, int64_t least)
-{
-    return !r->out && (double)r->shortest < CLOSE * (double)least && r->spent < CLOSE_NS;
-}
-
-static void run_close(trial *t, int count, runner *runners, int64_t *least)
-{
-    for (int runs = 2; runs <= CLOSE_RUNS; runs++) {
-        int close = 0;
-        for (int i = 0; i < count; i++)
-            close += is_close(&runners[i], *least);
-        for (int i = 0; i < count && close > 1; i++)
-            if (is_close(&runners[i], *least) && runners[i].runs < runs)
-                run_once(t, &runners[i], runs, least);
-    }
-}
-
 static void run_all(trial *t, int count, runner *runners)
 {
     int64_t least = INT64_MAX;
@@ -158,7 +144,74 @@ static void run_all(trial *t, int count, runner *runners)
         for (int i = 0; i < count; i++)
             if (!runners[i].out && runners[i].spent < ENOUGH_NS)
                 run_once(t, &runners[i], round, &least);
-    run_close(t, count, runners, &least);
+    for (int i = 0; i < count; i++)
+        runners[i].close = !runners[i].out && (double)runners[i].shortest < CLOSE * (double)least;
+}
+
+static int count_close(int count, const runner *runners)
+{
+    int close = 0;
+    for (int i = 0; i < count; i++)
+        close += runners[i].close && !runners[i].out;
+    return close;
+}
+
+static void run_round(trial *t, int count, runner *runners, int round)
+{
+    int64_t fastest = INT64_MAX, times[TUTTI_RACE_RIVALS];
+    for (int k = 0; k < count; k++) {
+        int i = round % 2 ? count - 1 - k : k; /* who follows whom changes */
+        runner *r = &runners[i];
+        int64_t before = r->spent, ignored = INT64_MAX;
+        if (!r->close || r->out)
+            continue;
+        run_once(t, r, RUNS + 1, &ignored);
+        times[i] = r->spent - before;
+        fastest = times[i] < fastest ? times[i] : fastest;
+    }
+    for (int i = 0; i < count; i++)
+        if (runners[i].close && !runners[i].out)
+            runners[i].behind[round] = (double)times[i] / (double)(fastest > 0 ? fastest : 1);
+}
+
+/* Returns how many rounds there were. */
+static int run_close(trial *t, int count, runner *runners)
+{
+    int64_t until = tutti__now_ns() + CLOSE_NS * count_close(count, runners);
+    int round = 0;
+    while (count_close(count, runners) > 1 && round < MOST_ROUNDS &&
+           (round < LEAST_ROUNDS || tutti__now_ns() < until))
+        run_round(t, count, runners, round++);
+    return round;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double typically_behind(runner *r, int rounds)
+{
+    qsort(r->behind, (size_t)rounds, sizeof *r->behind, by_size);
+    return rounds > 0 ? r->behind[(rounds - 1) / 2] : 1;
+}
+
+/* Of those that are close, who is least behind; -1 when none could be run. Whoever bids less than
+ * the first must be clearly ahead of him. */
+static int find_winner(int count, runner *runners, int rounds)
+{
+    int winner = -1;
+    double least = INFINITY;
+    for (int i = 0; i < count; i++) {
+        double behind =
+            runners[i].close && !runners[i].out ? typically_behind(&runners[i], rounds) : INFINITY;
+        if (behind < (winner == 0 ? least / CLEARLY : least)) {
+            winner = i;
+            least = behind;
+        }
+    }
+    return winner;
 }
 
 const tutti_kernel *tutti__race(const tutti_device *device, const tutti_kernel_query *query,
@@ -172,13 +225,13 @@ const tutti_kernel *tutti__race(const tutti_device *device, const tutti_kernel_q
         for (int i = 0; i < count; i++)
             runners[i] = runner_begin(rivals[i], query);
         run_all(&t, count, runners);
-        for (int i = 0; i < count; i++) {
-            if (runners[i].shortest < *ret_ns) {
-                *ret_ns = runners[i].shortest;
-                winner = rivals[i];
-            }
-            runner_end(&runners[i]);
+        int best = find_winner(count, runners, run_close(&t, count, runners));
+        if (best >= 0) {
+            winner = rivals[best];
+            *ret_ns = runners[best].shortest;
         }
+        for (int i = 0; i < count; i++)
+            runner_end(&runners[i]);
     }
     trial_end(&t);
     return winner;

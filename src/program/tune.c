@@ -13,7 +13,7 @@
 #include "program/tune_file.h"
 
 /* Another one when rivals are measured otherwise: what was chosen before counts no more. */
-enum { WAY_OF_MEASURING = 8 };
+enum { WAY_OF_MEASURING = 9 };
 
 static tutti_param tune_param = TUTTI_PARAM(
     "TUNE", "1", "measure which kernel is fastest, once for a shape; 0: decide by shape alone");
