@@ -1,4 +1,5 @@
 /* constant.c: a tensor known when the graph is built. */
+#include "ops/shape/rule.h"
 #include "ops/state/state.h"
 
 static tutti_tensor *value_of(const tutti_attr *attrs, int count)
@@ -58,7 +59,9 @@ tutti_sym(tutti_scalar)(tutti_graph *graph, tutti_dtype dtype, double value)
     if (dtype == TUTTI_STRING)
         return tutti__poison(graph, TUTTI_INVALID,
                              "scalar: makes numbers and bools; give strings to tutti_constant");
-    tutti_status status = tutti_tensor_create(dtype, 0, NULL, &tensor);
+    tutti_status status = tutti__fill_check(dtype, value);
+    if (status == TUTTI_OK)
+        status = tutti_tensor_create(dtype, 0, NULL, &tensor);
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "scalar: %s", tutti_error_message());
     tutti_tensor_set(tensor, 0, value);

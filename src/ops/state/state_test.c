@@ -60,6 +60,15 @@ TUTTI_TEST(constants_keep_their_values)
     check_mistake(g, TUTTI_INVALID, "the tensor is NULL");
 }
 
+TUTTI_TEST(scalars_are_numbers_of_their_type)
+{
+    tutti_graph *g = new_graph();
+    CHECK_NEAR(fetch_element(tutti_scalar(g, TUTTI_U8, 255), 0, 0, NULL), 255, 0);
+    CHECK_NEAR(fetch_element(tutti_scalar(g, TUTTI_BOOL, 2), 0, 0, NULL), 1, 0);
+    CHECK(!tutti_sym_ok(tutti_scalar(g, TUTTI_U8, 300)));
+    check_mistake(g, TUTTI_INVALID, "u8 has no number 300");
+}
+
 TUTTI_TEST(stop_gradient_stops_and_identity_does_not)
 {
     tutti_graph *g = new_graph();
