@@ -157,10 +157,10 @@ test_killed_rank_under_the_launcher() {
 }
 
 test_exit_code_and_abort() {
-    timeout 20 "$tutti" run -n 3 "$member" crash 7 spin > out 2>&1
+    timeout 20 "$tutti" run -n 3 "$member" exchange 1 crash 7 spin > out 2>&1
     code $? 7
     has out "rank 1 (.*) exited with code 7 before the job was finished" 2
-    timeout 20 "$tutti" run -n 3 "$member" abort spin > out 2>&1
+    timeout 20 "$tutti" run -n 3 "$member" exchange 1 abort spin > out 2>&1
     code $? 134
     has out "signal 6 (Aborted)" 3
 }
@@ -601,7 +601,7 @@ END
     has out "channels plain" 4
     has ssh.log "$ip .*tutti' run --station" 2
     lacks out "a shell that greets"
-    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:2,$ip:2" "$member" abort spin > out 2>&1
+    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:2,$ip:2" "$member" exchange 1 abort spin > out 2>&1
     code $? 134
     has out "rank 1 (host .*) was ended by signal 6" 3
     PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:1,$ip:1" --remote-tutti /nowhere/tutti true > out 2>&1
