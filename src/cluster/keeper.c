@@ -35,7 +35,7 @@ static void keeper_drop(void *context, int rank)
         link->state = TUTTI_LINK_ENDING;
 }
 
-static void keeper_where(void *context, tutti_where *ret_where)
+static void keeper_where(void *context, tutti_wheres *ret_where)
 {
     const tutti_keeper *keeper = context;
     tutti__recorder_where(&keeper->recorder, ret_where);

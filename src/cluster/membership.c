@@ -79,10 +79,19 @@ bool tutti__membership_await_verdict(tutti_membership *membership, int64_t deadl
     return tutti__membership_failed(membership);
 }
 
-void tutti__membership_note(tutti_membership *membership, const char *operation, uint64_t sequence,
-                            bool arrived)
+const tutti_ranks *tutti__membership_keep(tutti_membership *membership, const tutti_ranks *ranks)
 {
-    tutti__recorder_note(&membership->keeper->recorder, operation, sequence, arrived);
+    tutti_keeper *keeper = membership->keeper;
+    pthread_mutex_lock(&keeper->lock);
+    const tutti_ranks *kept = tutti__recorder_keep(&keeper->recorder, ranks);
+    pthread_mutex_unlock(&keeper->lock);
+    return kept;
+}
+
+void tutti__membership_note(tutti_membership *membership, tutti_rank_group group,
+                            const char *operation, uint64_t sequence, bool arrived)
+{
+    tutti__recorder_note(&membership->keeper->recorder, group, operation, sequence, arrived);
 }
 
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank)

@@ -15,9 +15,10 @@
 #include <stdatomic.h>
 
 #include "base/status.h"
+#include "cluster/ranks.h"
 #include "tutti/cluster.h"
 
-enum { TUTTI_MOST_RANKS = 4096, TUTTI_EXCHANGE_BYTES = 2048 };
+enum { TUTTI_EXCHANGE_BYTES = 2048 };
 
 typedef struct tutti_peer {
     char host[256];   /* as it calls itself */
@@ -52,8 +53,10 @@ typedef struct tutti_verdict {
     char reason[200];   /* where `why` needs words */
     char operation[96]; /* what the others were in; "" when nothing was under way */
     uint64_t sequence;
-    int arrived_count; /* ranks that had entered it */
-    uint64_t arrived[TUTTI_MOST_RANKS / 64];
+    uint64_t group;      /* whose operation it was; 0: of all ranks */
+    tutti_ranks members; /* of that group; none when they are not known */
+    int arrived_count;   /* ranks that had entered it */
+    tutti_ranks arrived;
     char text[1000]; /* all of it, for the user */
 } tutti_verdict;
 
@@ -113,12 +116,21 @@ void tutti__membership_break(tutti_membership *membership, tutti_status status, 
  * reason is usually some milliseconds away. False when the deadline came first. */
 bool tutti__membership_await_verdict(tutti_membership *membership, int64_t deadline_ns);
 
-/* The flight recorder: `arrived` true on entering operation number `sequence`, false on leaving it.
- * `operation` must live as long as the membership (intern it). Costs some nanoseconds, allocates
- * nothing. Sequence numbers of one rank rise; equal numbers on two ranks mean the same operation.
- */
-void tutti__membership_note(tutti_membership *membership, const char *operation, uint64_t sequence,
-                            bool arrived);
+/* Whose operations they are: zeros for all ranks of the job. */
+typedef struct tutti_rank_group {
+    uint64_t number;            /* equal on its members, no other group's of this job */
+    const tutti_ranks *members; /* kept by tutti__membership_keep; NULL: not known */
+} tutti_rank_group;
+
+/* A set of ranks for as long as the membership lives; equal ones are one. NULL when a program has
+ * made too many different ones. */
+const tutti_ranks *tutti__membership_keep(tutti_membership *membership, const tutti_ranks *ranks);
+/* The flight recorder: `arrived` true on entering operation number `sequence` of the group, false
+ * on leaving it. `operation` must live as long as the membership (intern it). Costs some
+ * nanoseconds, allocates nothing. Sequence numbers of one rank in one group rise; equal numbers on
+ * two of its ranks mean the same operation. */
+void tutti__membership_note(tutti_membership *membership, tutti_rank_group group,
+                            const char *operation, uint64_t sequence, bool arrived);
 /* Rank 0 only: how late `rank` comes to operations. Zeros elsewhere. */
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank);
 /* Rank 0 only: whom the others wait for, and how late it comes; -1: nobody. */

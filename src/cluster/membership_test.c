@@ -95,7 +95,7 @@ static void *sit(void *context)
     if (s->deserts)
         tutti__membership_abandon(m);
     else {
-        tutti__membership_note(m, "barrier", 7, true);
+        tutti__membership_note(m, (tutti_rank_group){0}, "barrier", 7, true);
         s->ended = tutti__membership_leave(m, soon());
         snprintf(s->message, sizeof s->message, "%s", tutti_error_message());
     }

@@ -10,6 +10,7 @@ typedef enum field_kind {
     FIELD_BYTES,
     FIELD_TEXT,
     FIELD_BLOB,
+    FIELD_RANKS,
 } field_kind;
 
 typedef struct field {
@@ -43,10 +44,19 @@ typedef struct field {
     {                                                                                              \
         FIELD_BLOB, AT(member), 0                                                                  \
     }
+#define RANKS(member)                                                                              \
+    {                                                                                              \
+        FIELD_RANKS, AT(member), 0                                                                 \
+    }
 #define WHERE(member)                                                                              \
-    TEXT(member.operation), U64(member.sequence), BELOW(member.inside, 2), U64(member.for_ns)
+    TEXT(member.operation), U64(member.sequence), BELOW(member.inside, 2), U64(member.for_ns),     \
+        U64(member.group), RANKS(member.members)
+#define WHERES(member)                                                                             \
+    WHERE(member.of[0]), WHERE(member.of[1]), WHERE(member.of[2]), WHERE(member.of[3]),            \
+        WHERE(member.of[4])
+_Static_assert(TUTTI_WHERES == 5, "WHERES names them all");
 
-enum { MOST_FIELDS = 18 };
+enum { MOST_FIELDS = 36 };
 static const struct shape {
     const char *name;
     field fields[MOST_FIELDS];
@@ -76,20 +86,20 @@ static const struct shape {
                               U64(start.job)}},
     [TUTTI_MESSAGE_BEAT] = {"beat",
                             {U64(beat.sent_ns), U64(beat.echo_ns), U64(beat.held_ns),
-                             WHERE(beat.where), BLOB(beat.arrived)}},
+                             WHERES(beat.where), BLOB(beat.arrived)}},
     [TUTTI_MESSAGE_SUSPECT] = {"suspect",
                                {BELOW(suspect.rank, TUTTI_MOST_RANKS),
                                 BELOW(suspect.why, TUTTI_FAILURE_COUNT), U64(suspect.detail),
                                 TEXT(suspect.reason)}},
     [TUTTI_MESSAGE_ASK] = {"ask", {{FIELD_END}}},
-    [TUTTI_MESSAGE_REPORT] = {"report", {WHERE(report.where)}},
+    [TUTTI_MESSAGE_REPORT] = {"report", {WHERES(report.where)}},
     [TUTTI_MESSAGE_VERDICT] = {"verdict",
                                {U32(verdict.rank), BELOW(verdict.why, TUTTI_FAILURE_COUNT),
                                 U64(verdict.detail), U64(verdict.pid), TEXT(verdict.host),
                                 TEXT(verdict.reason), TEXT(verdict.operation),
-                                U64(verdict.sequence),
+                                U64(verdict.sequence), U64(verdict.group), RANKS(verdict.members),
                                 BELOW(verdict.arrived_count, TUTTI_MOST_RANKS + 1),
-                                BLOB(verdict.arrived), TEXT(verdict.text)}},
+                                RANKS(verdict.arrived), TEXT(verdict.text)}},
     [TUTTI_MESSAGE_LEAVE] = {"leave", {{FIELD_END}}},
     [TUTTI_MESSAGE_GOODBYE] = {"goodbye", {{FIELD_END}}},
     [TUTTI_MESSAGE_EXCHANGE] = {"exchange",
@@ -127,6 +137,18 @@ static size_t put_counted(const void *data, size_t size, uint8_t *at)
     return size + 2;
 }
 
+/* A bit for each rank, without zero bytes at the end. */
+static size_t put_ranks(const tutti_ranks *ranks, uint8_t *at)
+{
+    uint8_t bytes[TUTTI_MOST_RANKS / 8];
+    size_t size = sizeof bytes;
+    for (size_t i = 0; i < TUTTI_COUNT(ranks->bits); i++)
+        put(ranks->bits[i], 8, bytes + 8 * i);
+    while (size > 0 && bytes[size - 1] == 0)
+        size--;
+    return put_counted(bytes, size, at);
+}
+
 static size_t put_field(const field *f, const tutti_message *message, uint8_t *at)
 {
     const char *from = (const char *)message + f->offset;
@@ -146,6 +168,8 @@ static size_t put_field(const field *f, const tutti_message *message, uint8_t *a
         return put_counted(from, strnlen(from, f->size - 1), at);
     case FIELD_BLOB:
         return put_counted(blob->data, blob->size, at);
+    case FIELD_RANKS:
+        return put_ranks((const void *)from, at);
     default:
         return 0;
     }
@@ -194,6 +218,17 @@ static bool get_number(const field *f, const uint8_t **at, const uint8_t *end, c
     return f->below == 0 || narrow < f->below;
 }
 
+static bool get_ranks(const uint8_t **at, const uint8_t *end, tutti_ranks *to)
+{
+    uint8_t bytes[TUTTI_MOST_RANKS / 8] = {0};
+    size_t size;
+    if (!get_counted(at, end, sizeof bytes, bytes, &size))
+        return false;
+    for (size_t i = 0; i < TUTTI_COUNT(to->bits); i++)
+        to->bits[i] = get(bytes + 8 * i, 8);
+    return size == 0 || bytes[size - 1] != 0;
+}
+
 /* `message` was zeroed, so that texts end in NUL; a NUL inside one is refused. */
 static bool get_field(const field *f, const uint8_t **at, const uint8_t *end,
                       tutti_message *message)
@@ -215,6 +250,8 @@ static bool get_field(const field *f, const uint8_t **at, const uint8_t *end,
             return false;
         blob->size = (uint16_t)size;
         return true;
+    case FIELD_RANKS:
+        return get_ranks(at, end, (void *)to);
     default:
         return get_number(f, at, end, to);
     }

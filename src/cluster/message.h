@@ -1,7 +1,8 @@
 /* message.h: what ranks say to each other on control connections. docs/protocol.md is the manual.
  *
  * A frame is "TT", the type (u8), 0 (u8), the body's size (u32), the body; never more than 4 KiB.
- * Numbers are little-endian, texts a u16 of bytes and the bytes, blobs the same. */
+ * Numbers are little-endian, texts a u16 of bytes and the bytes, blobs the same; sets of ranks are
+ * blobs of bits. */
 #ifndef TUTTI_CLUSTER_MESSAGE_H
 #define TUTTI_CLUSTER_MESSAGE_H
 
@@ -9,11 +10,12 @@
 #include "cluster/sha256.h"
 
 enum {
-    TUTTI_PROTOCOL = 1,
+    TUTTI_PROTOCOL = 2,
     TUTTI_FRAME_BYTES = 4096,
     TUTTI_FRAME_HEAD = 8,
     TUTTI_NONCE_BYTES = 32,
     TUTTI_BEAT_ARRIVALS = 32,
+    TUTTI_WHERES = 5, /* groups whose operations a rank tells of */
 };
 
 typedef enum tutti_message_type {
@@ -50,13 +52,20 @@ typedef enum tutti_refusal {
 
 enum { TUTTI_PURPOSE_MEMBER = 1, TUTTI_PURPOSE_CHANNEL = 2 };
 
-/* Where a rank is in its operations. */
+/* Where a rank is in the operations of one group. */
 typedef struct tutti_where {
-    char operation[96];
+    char operation[96]; /* "": in none yet */
     uint64_t sequence;
-    uint32_t inside; /* 1: entered and not left */
-    int64_t for_ns;  /* how long ago it entered or left */
+    uint32_t inside;     /* 1: entered and not left */
+    int64_t for_ns;      /* how long ago it entered or left */
+    uint64_t group;      /* 0: all ranks of the job */
+    tutti_ranks members; /* of any other group; none when they are not known */
 } tutti_where;
+
+/* In those of all ranks first, then in those of the groups that it used last. */
+typedef struct tutti_wheres {
+    tutti_where of[TUTTI_WHERES];
+} tutti_wheres;
 
 /* One operation entered: the clock is the coordinator's. */
 typedef struct tutti_arrival {
@@ -111,7 +120,7 @@ typedef struct tutti_message {
             int64_t sent_ns;    /* the sender's clock */
             int64_t echo_ns;    /* sent_ns of the last beat that the sender got; 0: none */
             int64_t held_ns;    /* how long ago that was */
-            tutti_where where;  /* of the sender */
+            tutti_wheres where; /* of the sender */
             tutti_blob arrived; /* tutti_arrival as pairs of u64 */
         } beat;
         struct {
@@ -120,16 +129,17 @@ typedef struct tutti_message {
             char reason[200];
         } suspect;
         struct {
-            tutti_where where;
+            tutti_wheres where;
         } report;
         struct {
             int32_t rank;
             uint32_t why;
             int64_t detail, pid;
             char host[256], reason[200], operation[96];
-            uint64_t sequence;
+            uint64_t sequence, group;
+            tutti_ranks members;
             uint32_t arrived_count;
-            tutti_blob arrived; /* a bit for each rank */
+            tutti_ranks arrived;
             char text[1000];
         } verdict;
         struct {

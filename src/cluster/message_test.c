@@ -41,11 +41,12 @@ TUTTI_TEST(messages_largest_fits_a_frame)
     memset(m.as.verdict.reason, 'r', sizeof m.as.verdict.reason);
     memset(m.as.verdict.operation, 'o', sizeof m.as.verdict.operation);
     memset(m.as.verdict.text, 't', sizeof m.as.verdict.text);
-    m.as.verdict.arrived.size = sizeof m.as.verdict.arrived.data;
+    memset(&m.as.verdict.arrived, 0xff, sizeof m.as.verdict.arrived);
+    memset(&m.as.verdict.members, 0xff, sizeof m.as.verdict.members);
     CHECK(tutti__message_write(&m, frame) < sizeof frame);
     m.type = TUTTI_MESSAGE_BEAT;
     memset(&m.as, 'x', sizeof m.as);
-    m.as.beat.arrived.size = sizeof m.as.beat.arrived.data;
+    m.as.beat.arrived.size = TUTTI_BEAT_ARRIVALS * sizeof(tutti_arrival);
     CHECK(tutti__message_write(&m, frame) < sizeof frame);
 }
 
@@ -76,6 +77,33 @@ TUTTI_TEST(messages_refuse_what_is_malformed)
     size = tutti__message_write(&hello, frame);
     CHECK_STATUS(tutti__message_read(frame, size, &back, &used), TUTTI_CORRUPT);
     CHECK_CONTAINS(tutti_error_message(), "hello");
+}
+
+TUTTI_TEST(messages_carry_sets_of_ranks)
+{
+    static tutti_message m = {.type = TUTTI_MESSAGE_REPORT}, back;
+    uint8_t frame[TUTTI_FRAME_BYTES];
+    tutti_where *last = &m.as.report.where.of[TUTTI_WHERES - 1];
+    size_t empty = tutti__message_write(&m, frame), size, used;
+    last->group = UINT64_C(7) << 32;
+    tutti__ranks_add(&last->members, 0);
+    tutti__ranks_add(&last->members, 70);
+    size = tutti__message_write(&m, frame);
+    CHECK_INT(size, empty + 9); /* up to the byte of rank 70 */
+    CHECK_OK(tutti__message_read(frame, size, &back, &used));
+    CHECK(memcmp(&back.as.report, &m.as.report, sizeof m.as.report) == 0);
+    frame[size - 1] = 0; /* a set has one form */
+    CHECK_STATUS(tutti__message_read(frame, size, &back, &used), TUTTI_CORRUPT);
+    memset(&last->members, 0xff, sizeof last->members);
+    size = tutti__message_write(&m, frame);
+    CHECK_OK(tutti__message_read(frame, size, &back, &used));
+    CHECK_INT(
+        tutti__ranks_count(&back.as.report.where.of[TUTTI_WHERES - 1].members, TUTTI_MOST_RANKS),
+        TUTTI_MOST_RANKS);
+    frame[empty - 2]++; /* a byte more than there are ranks */
+    frame[size] = 1;
+    frame[4]++;
+    CHECK_STATUS(tutti__message_read(frame, size + 1, &back, &used), TUTTI_CORRUPT);
 }
 
 TUTTI_TEST(messages_carry_arrivals)

@@ -2,16 +2,31 @@
 #include "cluster/recorder.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/world.h"
 
-void tutti__recorder_note(tutti_recorder *recorder, const char *operation, uint64_t sequence,
-                          bool arrived)
+const tutti_ranks *tutti__recorder_keep(tutti_recorder *recorder, const tutti_ranks *ranks)
+{
+    int i = 0;
+    while (i < recorder->set_count && memcmp(&recorder->sets[i], ranks, sizeof *ranks) != 0)
+        i++;
+    if (i == TUTTI_RECORDER_SETS)
+        return NULL;
+    if (i == recorder->set_count)
+        recorder->sets[recorder->set_count++] = *ranks;
+    return &recorder->sets[i];
+}
+
+void tutti__recorder_note(tutti_recorder *recorder, tutti_rank_group group, const char *operation,
+                          uint64_t sequence, bool arrived)
 {
     uint64_t number = atomic_fetch_add_explicit(&recorder->count, 1, memory_order_relaxed);
     tutti_record *r = &recorder->ring[number % TUTTI_RECORDER_ENTRIES];
     atomic_store_explicit(&r->turn, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&r->group, group.number, memory_order_relaxed);
+    atomic_store_explicit(&r->members, group.members, memory_order_relaxed);
     atomic_store_explicit(&r->operation, operation, memory_order_relaxed);
     atomic_store_explicit(&r->sequence, sequence, memory_order_relaxed);
     atomic_store_explicit(&r->ticks, tutti__ticks(), memory_order_relaxed);
@@ -21,7 +36,8 @@ void tutti__recorder_note(tutti_recorder *recorder, const char *operation, uint6
 
 typedef struct reading {
     const char *operation;
-    uint64_t sequence, ticks;
+    const tutti_ranks *members;
+    uint64_t group, sequence, ticks;
     bool arrived;
 } reading;
 
@@ -33,6 +49,8 @@ static bool read_entry(const tutti_recorder *recorder, uint64_t number, reading 
         return false;
     *ret = (reading){
         .operation = atomic_load_explicit(&r->operation, memory_order_relaxed),
+        .members = atomic_load_explicit(&r->members, memory_order_relaxed),
+        .group = atomic_load_explicit(&r->group, memory_order_relaxed),
         .sequence = atomic_load_explicit(&r->sequence, memory_order_relaxed),
         .ticks = atomic_load_explicit(&r->ticks, memory_order_relaxed),
         .arrived = atomic_load_explicit(&r->arrived, memory_order_relaxed),
@@ -46,31 +64,75 @@ static int64_t age_ns(uint64_t ticks, uint64_t now)
     return (int64_t)((double)(int64_t)(now - ticks) * tutti__tick_ns());
 }
 
-/* Looks back over few entries: more than those are never under way at once. */
-void tutti__recorder_where(const tutti_recorder *recorder, tutti_where *ret_where)
+/* Operations that were left and whose entering was not met yet, looking back: few at a time. */
+typedef struct leavings {
+    size_t count;
+    struct {
+        uint64_t group, sequence;
+    } of[TUTTI_RECORDER_ENTRIES];
+} leavings;
+
+/* Whether the operation that was entered has been left since. */
+static bool was_left(leavings *left, const reading *entered)
 {
-    enum { LOOK_BACK = 128 };
-    uint64_t left[LOOK_BACK], count = atomic_load_explicit(&recorder->count, memory_order_acquire);
-    size_t left_count = 0;
-    reading last = {0}, each;
-    bool inside = false;
-    for (uint64_t back = 1; back <= count && back <= LOOK_BACK && !inside; back++) {
+    for (size_t i = left->count; i-- > 0;)
+        if (left->of[i].group == entered->group && left->of[i].sequence == entered->sequence) {
+            left->of[i] = left->of[--left->count];
+            return true;
+        }
+    return false;
+}
+
+/* Where what is known of a group goes; `arrived` of a place says that something is under way.
+ * NULL when all are taken: a group that waits takes the place of one that does not. */
+static reading *place_of(reading places[TUTTI_WHERES], uint64_t group, bool inside)
+{
+    if (group == 0)
+        return &places[0];
+    for (int i = 1; i < TUTTI_WHERES; i++)
+        if (places[i].operation == NULL || places[i].group == group)
+            return &places[i];
+    for (int i = TUTTI_WHERES - 1; i > 0; i--)
+        if (inside && !places[i].arrived)
+            return &places[i];
+    return NULL;
+}
+
+static tutti_where where_of(const reading *place)
+{
+    tutti_where where = {
+        .sequence = place->sequence, .inside = place->arrived, .group = place->group};
+    if (place->operation == NULL)
+        return where;
+    where.for_ns = age_ns(place->ticks, tutti__ticks());
+    if (place->members != NULL)
+        where.members = *place->members;
+    snprintf(where.operation, sizeof where.operation, "%s", place->operation);
+    return where;
+}
+
+/* Groups number their operations apart, and those of several may be under way at once. */
+void tutti__recorder_where(const tutti_recorder *recorder, tutti_wheres *ret_where)
+{
+    uint64_t count = atomic_load_explicit(&recorder->count, memory_order_acquire);
+    leavings left;
+    left.count = 0;
+    reading places[TUTTI_WHERES] = {0}, each;
+    for (uint64_t back = 1; back <= count && back <= TUTTI_RECORDER_ENTRIES; back++) {
         if (!read_entry(recorder, count - back, &each))
             continue;
-        bool gone = false;
-        for (size_t i = 0; i < left_count; i++)
-            gone = gone || left[i] == each.sequence;
-        inside = each.arrived && !gone;
-        if (inside || last.operation == NULL)
-            last = each;
-        if (!each.arrived)
-            left[left_count++] = each.sequence;
+        bool inside = each.arrived && !was_left(&left, &each);
+        if (!each.arrived) {
+            left.of[left.count].group = each.group;
+            left.of[left.count++].sequence = each.sequence;
+        }
+        each.arrived = inside;
+        reading *place = place_of(places, each.group, inside);
+        if (place != NULL && (place->operation == NULL || (inside && !place->arrived)))
+            *place = each;
     }
-    *ret_where = (tutti_where){.sequence = last.sequence, .inside = inside};
-    if (last.operation == NULL)
-        return;
-    ret_where->for_ns = age_ns(last.ticks, tutti__ticks());
-    snprintf(ret_where->operation, sizeof ret_where->operation, "%s", last.operation);
+    for (int i = 0; i < TUTTI_WHERES; i++)
+        ret_where->of[i] = where_of(&places[i]);
 }
 
 /* Of a sequence, for all ranks alike: a program repeats a few operations, and every second of them,
@@ -93,7 +155,7 @@ size_t tutti__recorder_arrivals(tutti_recorder *recorder, int64_t now_ns,
         size_t found = 0;
         reading each;
         for (uint64_t i = first; i < count && found <= limit; i++) {
-            if (!read_entry(recorder, i, &each) || !each.arrived ||
+            if (!read_entry(recorder, i, &each) || !each.arrived || each.group != 0 ||
                 chance(each.sequence) % stride != 0)
                 continue;
             if (found < limit)

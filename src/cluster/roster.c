@@ -330,19 +330,19 @@ static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, cons
 static void receive_verdict(tutti_roster *roster, const tutti_message *m)
 {
     tutti_verdict *v = &roster->verdict;
-    size_t bytes = m->as.verdict.arrived.size;
     *v = (tutti_verdict){.rank = m->as.verdict.rank,
                          .why = (tutti_failure)m->as.verdict.why,
                          .detail = m->as.verdict.detail,
                          .pid = m->as.verdict.pid,
                          .sequence = m->as.verdict.sequence,
+                         .group = m->as.verdict.group,
+                         .members = m->as.verdict.members,
+                         .arrived = m->as.verdict.arrived,
                          .arrived_count = (int)m->as.verdict.arrived_count};
     snprintf(v->host, sizeof v->host, "%s", m->as.verdict.host);
     snprintf(v->reason, sizeof v->reason, "%s", m->as.verdict.reason);
     snprintf(v->operation, sizeof v->operation, "%s", m->as.verdict.operation);
     snprintf(v->text, sizeof v->text, "%s", m->as.verdict.text);
-    for (size_t i = 0; i < bytes && i < sizeof v->arrived; i++)
-        v->arrived[i / 8] |= (uint64_t)m->as.verdict.arrived.data[i] << (8 * (i % 8));
     roster->phase = TUTTI_PHASE_FAILED;
     drop_zero(roster);
 }

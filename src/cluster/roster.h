@@ -32,7 +32,7 @@ typedef struct tutti_roster_ways {
     void *context;
     void (*send)(void *context, int rank, const tutti_message *message);
     void (*drop)(void *context, int rank); /* ends a link; `closed` need not be called for it */
-    void (*where)(void *context, tutti_where *ret_where); /* of this process */
+    void (*where)(void *context, tutti_wheres *ret_where); /* of this process */
     /* Operations entered since the last call, this process's clock; (optional) */
     size_t (*arrivals)(void *context, tutti_arrival *ret_arrivals, size_t limit);
 } tutti_roster_ways;
@@ -53,7 +53,7 @@ typedef struct tutti_roster_member {
     tutti_failure why;
     int64_t detail;
     char reason[200];
-    tutti_where where;             /* as last heard */
+    tutti_wheres where;            /* as last heard */
     int64_t beat_sent, beat_heard; /* of its last beat: its clock, ours */
     uint64_t round;                /* of its last exchange */
     tutti_blob given, result;      /* for the next exchange; of the last finished one */
@@ -114,6 +114,8 @@ void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *da
 void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                           int64_t detail, const char *reason);
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns);
+/* Fills in what the others were in when verdict->rank failed. */
+void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *verdict);
 bool tutti__roster_watching(const tutti_roster *roster); /* failures count in this phase */
 bool tutti__roster_over(const tutti_roster *roster);     /* nothing is waited for any more */
 void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns);

@@ -142,34 +142,6 @@ static bool complete(const tutti_roster *roster)
     return !roster->options.supervised || culprit->why != TUTTI_FAILURE_CLOSED;
 }
 
-/* The operation that ranks are stuck in is the latest that anybody is inside; whoever is in it or
- * beyond has arrived. Of who died the last word may be old: nobody is inside what another has
- * finished. */
-static void find_operation(const tutti_roster *roster, tutti_verdict *verdict)
-{
-    const tutti_where *latest = NULL;
-    uint64_t finished = 0;
-    for (int r = 0; r < roster->options.size; r++) {
-        const tutti_where *where = &roster->members[r].where;
-        if (where->inside == 1 && (latest == NULL || where->sequence > latest->sequence))
-            latest = where;
-        uint64_t left = where->inside == 1 ? where->sequence - 1 : where->sequence;
-        if (where->operation[0] != '\0' && left > finished)
-            finished = left;
-    }
-    if (latest == NULL || latest->sequence <= finished)
-        return;
-    snprintf(verdict->operation, sizeof verdict->operation, "%s", latest->operation);
-    verdict->sequence = latest->sequence;
-    for (int r = 0; r < roster->options.size; r++) {
-        const tutti_where *where = &roster->members[r].where;
-        if (where->operation[0] != '\0' && where->sequence >= latest->sequence) {
-            verdict->arrived[r / 64] |= UINT64_C(1) << (r % 64);
-            verdict->arrived_count++;
-        }
-    }
-}
-
 static void send_verdict(tutti_roster *roster)
 {
     const tutti_verdict *v = &roster->verdict;
@@ -179,15 +151,14 @@ static void send_verdict(tutti_roster *roster)
     m.as.verdict.detail = v->detail;
     m.as.verdict.pid = v->pid;
     m.as.verdict.sequence = v->sequence;
+    m.as.verdict.group = v->group;
+    m.as.verdict.members = v->members;
     m.as.verdict.arrived_count = (uint32_t)v->arrived_count;
+    m.as.verdict.arrived = v->arrived;
     snprintf(m.as.verdict.host, sizeof m.as.verdict.host, "%s", v->host);
     snprintf(m.as.verdict.reason, sizeof m.as.verdict.reason, "%s", v->reason);
     snprintf(m.as.verdict.operation, sizeof m.as.verdict.operation, "%s", v->operation);
     snprintf(m.as.verdict.text, sizeof m.as.verdict.text, "%s", v->text);
-    int bytes = (roster->options.size + 7) / 8;
-    for (int i = 0; i < bytes; i++)
-        m.as.verdict.arrived.data[i] = (uint8_t)(v->arrived[i / 8] >> (8 * (i % 8)));
-    m.as.verdict.arrived.size = (uint16_t)bytes;
     tutti__roster_send_all(roster, &m);
 }
 
@@ -203,7 +174,7 @@ void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
     snprintf(v->host, sizeof v->host, "%s", culprit->peer.host);
     snprintf(v->reason, sizeof v->reason, "%s", culprit->reason);
     roster->ways.where(roster->ways.context, &roster->members[own].where);
-    find_operation(roster, v);
+    tutti__roster_find_operation(roster, v);
     tutti__verdict_write(v, roster->options.size, own);
     roster->phase = TUTTI_PHASE_FAILED;
     if (own == 0)

@@ -57,13 +57,13 @@ static void node_drop(void *context, int rank)
         post(sim, arrival(sim, from->rank, rank), CLOSED, rank, from->rank, NULL);
 }
 
-static void node_where(void *context, tutti_where *ret_where)
+static void node_where(void *context, tutti_wheres *ret_where)
 {
     const node *n = context;
-    *ret_where =
-        (tutti_where){.sequence = n->roster.round, .inside = n->roster.round != n->roster.gathered};
+    *ret_where = (tutti_wheres){
+        {{.sequence = n->roster.round, .inside = n->roster.round != n->roster.gathered}}};
     if (n->roster.round > 0)
-        strcpy(ret_where->operation, "exchange");
+        strcpy(ret_where->of[0].operation, "exchange");
 }
 
 static int64_t clock_of(const node *n)

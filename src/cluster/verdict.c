@@ -32,13 +32,13 @@ static void write_cause(const tutti_verdict *v, tutti_text *text)
 }
 
 /* "0-2, 5" */
-static void write_ranks(const tutti_verdict *v, int size, bool arrived, tutti_text *text)
+static void write_ranks(const tutti_ranks *ranks, int size, tutti_text *text)
 {
     const char *comma = "";
     int listed = 0;
     for (int r = 0; r < size; r++) {
         int first = r;
-        while (r < size && (v->arrived[r / 64] >> (r % 64) & 1) == (uint64_t)arrived)
+        while (r < size && tutti__ranks_have(ranks, r))
             r++;
         if (r == first)
             continue;
@@ -65,6 +65,28 @@ static void write_place(const tutti_verdict *v, tutti_text *text)
         tutti__text_add(text, " (which was not met yet)");
 }
 
+/* Who is missing can be told where everybody was asked and the group is known. */
+static void write_operation(const tutti_verdict *v, int size, bool asked, tutti_text *text)
+{
+    int members = tutti__ranks_count(&v->members, size);
+    tutti_ranks missing = {0};
+    tutti__text_add(text, "; in %s number %llu", v->operation, (unsigned long long)v->sequence);
+    if (v->group != 0 && members > 0)
+        tutti__text_add(text, " of a group of %d ranks", members);
+    else if (v->group != 0)
+        tutti__text_add(text, " of a group whose ranks are not known");
+    tutti__text_add(text, "; %s: ", asked ? "arrived" : "known to have arrived");
+    write_ranks(&v->arrived, size, text);
+    if (!asked || (v->group != 0 && members == 0))
+        return;
+    for (int r = 0; r < size; r++)
+        if (!tutti__ranks_have(&v->arrived, r) &&
+            (v->group == 0 || tutti__ranks_have(&v->members, r)))
+            tutti__ranks_add(&missing, r);
+    tutti__text_add(text, "; missing: ");
+    write_ranks(&missing, size, text);
+}
+
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
 {
     tutti_text text = {0};
@@ -81,16 +103,9 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
         write_place(verdict, &text);
         write_cause(verdict, &text);
     }
-    if (verdict->operation[0] != '\0') {
-        tutti__text_add(&text, "; in %s number %llu; %s: ", verdict->operation,
-                        (unsigned long long)verdict->sequence,
-                        writer == 0 ? "arrived" : "known to have arrived");
-        write_ranks(verdict, size, true, &text);
-        if (writer == 0) {
-            tutti__text_add(&text, "; missing: ");
-            write_ranks(verdict, size, false, &text);
-        }
-    } else
+    if (verdict->operation[0] != '\0')
+        write_operation(verdict, size, writer == 0, &text);
+    else
         tutti__text_add(&text, "; no operation was under way");
     if (writer != 0)
         tutti__text_add(&text, " (as rank %d sees it: rank 0 cannot be asked)", writer);

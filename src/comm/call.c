@@ -92,16 +92,16 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         run_alone(c);
         return TUTTI_OK;
     }
-    bool noted = fabric->membership && comm->opened;
+    bool noted = fabric->membership && !comm->inner;
     if (noted)
-        tutti__membership_note(fabric->membership, c->name, comm->sequence, true);
+        tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, true);
     if (comm->area)
         comm->area->call = call_number(c);
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
-        tutti__membership_note(fabric->membership, c->name, comm->sequence, false);
+        tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, false);
     if (status != TUTTI_OK)
         comm->sequence--; /* refused before anybody heard of it: the next one has its number */
     return status;

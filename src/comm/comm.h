@@ -21,8 +21,9 @@ tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec);
 struct tutti_comm {
     tutti_fabric *fabric; /* shared with the groups made by splitting */
     int rank, size;
-    int *members;     /* [size]: ranks of the fabric */
-    uint32_t context; /* tells the group's messages from others' */
+    int *members;           /* [size]: ranks of the fabric */
+    uint32_t context;       /* tells the group's messages from others' */
+    tutti_rank_group group; /* tells its operations from others', in the flight recorder */
     int hosts;
     tutti_area *area; /* NULL unless all members share memory */
     /* Where there are several machines: the group's ranks on this one, and the first ranks of all

@@ -234,6 +234,18 @@ static int by_key(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+/* Groups of one split have its number; their first members differ. */
+static void name_part(tutti_comm *part)
+{
+    tutti_ranks members = {0};
+    if (!part->fabric->membership)
+        return;
+    for (int i = 0; i < part->size; i++)
+        tutti__ranks_add(&members, part->members[i]);
+    part->group.number = (uint64_t)part->context << 32 | (uint32_t)part->members[0];
+    part->group.members = tutti__membership_keep(part->fabric->membership, &members);
+}
+
 tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **ret_comm)
 {
     TUTTI_GIVEN(comm);
@@ -269,6 +281,7 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
             part->cost.hosts = hosts;
             part->spec = comm->spec;
             part->inherited = true;
+            name_part(part);
             status = tutti__comm_settle(part, &options);
         }
     }

@@ -50,9 +50,9 @@ static tutti_status exchange(int rounds)
         mine[1] = i;
         if (slow_ms > 0 && members->rank == 1)
             usleep((useconds_t)slow_ms * 1000);
-        tutti__membership_note(members, "exchange", (uint64_t)i, true);
+        tutti__membership_note(members, (tutti_rank_group){0}, "exchange", (uint64_t)i, true);
         TUTTI_TRY(tutti__membership_exchange(members, mine, sizeof mine, deadline(), all));
-        tutti__membership_note(members, "exchange", (uint64_t)i, false);
+        tutti__membership_note(members, (tutti_rank_group){0}, "exchange", (uint64_t)i, false);
         for (int r = 0; r < members->size; r++)
             if (all[2 * r] != r || all[2 * r + 1] != i)
                 return tutti_fail(TUTTI_INTERNAL, "rank %d gave something else", r);
@@ -105,10 +105,10 @@ static tutti_status spin(void)
 {
     printf("spinning %d\n", (int)getpid());
     fflush(stdout);
-    tutti__membership_note(members, "all_reduce", 41, true);
-    tutti__membership_note(members, "all_reduce", 41, false);
+    tutti__membership_note(members, (tutti_rank_group){0}, "all_reduce", 41, true);
+    tutti__membership_note(members, (tutti_rank_group){0}, "all_reduce", 41, false);
     if (members->rank != 1)
-        tutti__membership_note(members, "all_reduce", 42, true);
+        tutti__membership_note(members, (tutti_rank_group){0}, "all_reduce", 42, true);
     struct pollfd wait = {tutti__membership_fd(members), POLLIN, 0};
     if (poll(&wait, 1, (int)deadline_s * 1000) != 1 || !tutti__membership_failed(members))
         return tutti_fail(TUTTI_INTERNAL, "nothing failed");

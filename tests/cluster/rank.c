@@ -5,9 +5,11 @@
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
  * N times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
  * (all-reduces for so long), file F (until it is there), slow S (the same, and rank 1 is late),
- * loop (the same until one fails), agree (rank 1 has another schedule), exit C (rank 1 ends with
- * that code, its group open), again N (closes the group and opens it anew, N times). Prints one
- * line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
+ * loop (the same until one fails), part (all but the last rank are a group: the last of it does not
+ * come to its second operation, and the last rank waits for all), agree (rank 1 has another
+ * schedule), exit C (rank 1 ends with that code, its group open), again N (closes the group and
+ * opens it anew, N times). Prints one line a deed; exit code 0 success, 3 a failure of the group, 4
+ * no group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +111,27 @@ static tutti_status loop(tutti_comm *comm)
         TUTTI_TRY(check_sum(comm, 100003, NULL));
 }
 
+static tutti_status part(tutti_comm *comm)
+{
+    int rank = tutti_comm_rank(comm), last = tutti_comm_size(comm) - 1;
+    tutti_comm *group = NULL;
+    TUTTI_TRY(tutti_comm_split(comm, rank == last ? -1 : 0, 0, &group));
+    tutti_status status = group ? check_sum(group, 10, NULL) : TUTTI_OK;
+    printf("apart %d\n", (int)getpid());
+    fflush(stdout);
+    if (status == TUTTI_OK && rank == last - 1)
+        sleep(60);
+    if (status == TUTTI_OK)
+        status = group ? check_sum(group, 10, NULL) : tutti_comm_barrier(comm, NULL);
+    if (group) {
+        tutti_error seen;
+        tutti__error_capture(status, &seen);
+        (void)tutti_comm_close(group);
+        status = status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&seen);
+    }
+    return status;
+}
+
 static tutti_status agree(tutti_comm *comm)
 {
     const char *operations[] = {"all_reduce dense", "all_reduce output", "broadcast step"};
@@ -129,6 +152,8 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
         return reduce_for(comm, 0, value, 0);
     if (strcmp(deed, "slow") == 0)
         return reduce_for(comm, atof(value), NULL, 20000);
+    if (strcmp(deed, "part") == 0)
+        return part(comm);
     if (strcmp(deed, "agree") == 0)
         return agree(comm);
     if (strcmp(deed, "exit") == 0 && tutti_comm_rank(comm) == 1)

@@ -1004,6 +1004,28 @@ test_collectives_lose_a_rank() {
     done
 }
 
+# Who waits in a subgroup is told which one, and who is missing there; so is who waits for its ranks.
+test_collectives_of_a_part_lose_a_rank() {
+    local engine victim rank
+    for engine in shm tcp; do
+        ranks 4 timeout -k 1 30 "$rank_program" --engine $engine part
+        await "out.*" apart 4
+        sleep 0.3
+        victim=$(sed -n 's/^apart //p' out.2)
+        { kill -9 "$victim"; wait "${pids[2]}"; } 2> /dev/null
+        { wait "${pids[0]}" "${pids[1]}" "${pids[3]}"; } 2> /dev/null
+        for rank in 0 1 3; do
+            has out.$rank "rank 2 (host .*, process $victim) is gone"
+            has out.$rank "in all_reduce bucket 3 number 2 of a group of 3 ranks; arrived: 0-1; missing: 2"
+        done
+    done
+    ranks 4 timeout -k 1 30 "$rank_program" --engine tcp part # without rank 0 nobody can be asked
+    await "out.*" apart 4
+    sleep 0.3
+    { kill -9 "$(sed -n 's/^apart //p' out.0)" "$(sed -n 's/^apart //p' out.2)"; wait "${pids[@]}"; } 2> /dev/null
+    has out.1 "in all_reduce bucket 3 number 2 of a group of 3 ranks; known to have arrived: 1"
+}
+
 test_hosts_in_network_namespaces() {
     local a b
     two_hosts || return

@@ -19,10 +19,10 @@ static void ignore_drop(void *context, int rank)
     (void)rank;
 }
 
-static void nowhere(void *context, tutti_where *ret_where)
+static void nowhere(void *context, tutti_wheres *ret_where)
 {
     (void)context;
-    *ret_where = (tutti_where){0};
+    *ret_where = (tutti_wheres){0};
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,0 +1,148 @@
+/* roster_operation_test.c: what the verdict says of who was in which operation of which group. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/testing_roster.h"
+
+enum { RANKS = 5 };
+static tutti_roster roster;
+
+static void send_nowhere(void *context, int rank, const tutti_message *message)
+{
+    TUTTI_UNUSED(context);
+    TUTTI_UNUSED(rank);
+    TUTTI_UNUSED(message);
+}
+
+/* Where rank 0 is, is set by `is_in` like everybody's. */
+static void as_it_was(void *context, tutti_wheres *ret_where)
+{
+    TUTTI_UNUSED(context);
+    *ret_where = roster.members[0].where;
+}
+
+static void begin_job(void)
+{
+    tutti_roster_options options = {.size = RANKS, .silence_ns = SILENCE};
+    tutti_roster_ways ways = {NULL, send_nowhere, NULL, as_it_was, NULL};
+    CHECK_OK(tutti__roster_init(&roster, &options, &ways, 0));
+    for (int r = 0; r < RANKS; r++) {
+        tutti_peer peer = {.pid = 100 + r, .port = 1000 + r};
+        snprintf(peer.host, sizeof peer.host, "a");
+        if (r == 0)
+            tutti__roster_self(&roster, &peer);
+        else
+            tutti__roster_admit(&roster, 0, r, &peer);
+    }
+    CHECK_INT(roster.phase, TUTTI_PHASE_RUNNING);
+}
+
+/* `members` as bits; group 0 is all ranks. */
+static void is_in(int rank, uint64_t group, uint64_t members, uint64_t sequence, bool inside)
+{
+    tutti_where *of = roster.members[rank].where.of;
+    int i = group == 0 ? 0 : 1;
+    while (i > 0 && of[i].operation[0] != '\0' && of[i].group != group)
+        i++;
+    of[i] = (tutti_where){.group = group, .sequence = sequence, .inside = inside};
+    of[i].members.bits[0] = members;
+    snprintf(of[i].operation, sizeof of[i].operation, group == 0 ? "barrier" : "all_reduce");
+}
+
+/* The verdict on a rank whose connection ends, when nobody answers any more. */
+static const char *lose(int rank)
+{
+    tutti__roster_closed(&roster, 1, rank, "");
+    tutti__roster_tick(&roster, SECOND);
+    CHECK_INT(roster.phase, TUTTI_PHASE_FAILED);
+    return roster.verdict.text;
+}
+
+TUTTI_TEST(verdict_names_an_operation_of_a_group)
+{
+    begin_job();
+    is_in(1, 20, 0x16, 7, true);  /* ranks 1, 2 and 4 */
+    is_in(2, 20, 0x16, 6, false); /* the one that dies: it has not come */
+    is_in(4, 20, 0x16, 7, true);
+    is_in(0, 0, 0, 9, false);
+    CHECK_CONTAINS(lose(2), "; in all_reduce number 7 of a group of 3 ranks; arrived: 1, 4; "
+                            "missing: 2");
+    CHECK_INT(roster.verdict.group, 20);
+    CHECK_INT(roster.verdict.members.bits[0], 0x16);
+    CHECK_INT(roster.verdict.arrived_count, 2);
+    tutti__roster_free(&roster);
+}
+
+/* Whoever has never come to a group's operation is missing all the same; whoever has left it has
+ * arrived, also when it waits elsewhere since. */
+TUTTI_TEST(verdict_knows_members_that_said_nothing_of_their_group)
+{
+    begin_job();
+    is_in(0, 20, 0x0f, 1, true);
+    is_in(1, 20, 0x0f, 1, true);
+    is_in(2, 20, 0x0f, 1, true);
+    is_in(2, 0, 0, 4, true);
+    CHECK_CONTAINS(lose(3), "; in all_reduce number 1 of a group of 4 ranks; arrived: 0-2; "
+                            "missing: 3");
+    tutti__roster_free(&roster);
+}
+
+/* Ranks that wait for those who are stuck in a group are not where the culprit is missed. */
+TUTTI_TEST(verdict_names_the_group_that_waits_for_the_culprit)
+{
+    begin_job();
+    is_in(0, 20, 0x03, 3, true); /* another group, that nobody is missing in */
+    is_in(1, 20, 0x03, 3, true);
+    is_in(2, 21, 0x0c, 30, true);
+    is_in(4, 0, 0, 5, true); /* rank 4 waits for all of them */
+    CHECK_CONTAINS(lose(3), "; in all_reduce number 30 of a group of 2 ranks; arrived: 2; "
+                            "missing: 3");
+    tutti__roster_free(&roster);
+    begin_job();
+    for (int r = 0; r < RANKS - 1; r++)
+        is_in(r, 0, 0, 5, true);
+    is_in(0, 20, 0x11, 8, true); /* asynchronous, beside that of all ranks */
+    is_in(4, 20, 0x11, 7, false);
+    CHECK_CONTAINS(lose(4), "; in barrier number 5; arrived: 0-3; missing: 4");
+    tutti__roster_free(&roster);
+}
+
+TUTTI_TEST(verdict_compares_numbers_within_a_group_only)
+{
+    begin_job();
+    for (int r = 0; r < RANKS; r++)
+        is_in(r, 0, 0, 900, false); /* is no sign that the group's seventh is over */
+    is_in(0, 20, 0x05, 7, true);
+    is_in(3, 21, 0x0a, 500, false);
+    CHECK_CONTAINS(lose(2), "; in all_reduce number 7 of a group of 2 ranks; arrived: 0; "
+                            "missing: 2");
+    tutti__roster_free(&roster);
+    begin_job();
+    is_in(2, 20, 0x05, 7, true); /* its last word is old: others were in other groups since */
+    is_in(0, 21, 0x03, 9, false);
+    CHECK_CONTAINS(lose(2), "; no operation was under way");
+    tutti__roster_free(&roster);
+}
+
+TUTTI_TEST(verdict_lists_nobody_as_missing_where_members_are_not_known)
+{
+    begin_job();
+    is_in(1, 20, 0, 7, true);
+    is_in(4, 20, 0, 7, true);
+    const char *text = lose(2);
+    CHECK_CONTAINS(text, "; in all_reduce number 7 of a group whose ranks are not known; "
+                         "arrived: 1, 4");
+    CHECK(strstr(text, "missing") == NULL);
+    tutti__roster_free(&roster);
+}
+
+TUTTI_TEST(verdict_of_a_group_as_one_rank_sees_it)
+{
+    tutti_verdict v = {.rank = 0, .why = TUTTI_FAILURE_CLOSED, .group = 20, .sequence = 7};
+    snprintf(v.operation, sizeof v.operation, "all_reduce");
+    v.members.bits[0] = 0x07;
+    tutti__ranks_add(&v.arrived, 2);
+    tutti__verdict_write(&v, RANKS, 2);
+    CHECK_CONTAINS(v.text, "; in all_reduce number 7 of a group of 3 ranks; known to have arrived: "
+                           "2 (as rank 2 sees it");
+}
