@@ -6,6 +6,7 @@
 #include "comm/fabric.h"
 
 enum { TUTTI_SPEC_MOST = 8, TUTTI_COLL_NAME = 24 };
+enum { TUTTI_WHOLE_CONTEXT = 1 }; /* of the group of all ranks of a fabric */
 
 /* Algorithms by size. */
 typedef struct tutti_spec {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "comm/native.h"
 #include "comm/testing.h"
 
 static const char *const engines[] = {"local", "shm", "tcp"};
@@ -354,6 +355,86 @@ TUTTI_TEST(comm_a_call_that_is_refused_leaves_the_group_whole)
 {
     tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), refused_once, NULL);
     tutti__test_ranks(3, NULL, refused_once, NULL);
+}
+
+/* ---- a library behind the engine that does not know all types and sizes ---- */
+
+enum { LIBRARY_COUNTS = 1000 };
+
+static const char *library_lacks(const tutti_collective *c)
+{
+    if (c->fold && c->dtype == TUTTI_BF16)
+        return "the library does not know bf16";
+    return c->count > LIBRARY_COUNTS ? "the library counts to 1000" : NULL;
+}
+
+static atomic_int library_calls;
+
+static tutti_status library_run(void *state, tutti_collective *c)
+{
+    (void)state;
+    atomic_fetch_add(&library_calls, 1);
+    return tutti__coll_find("ring")->on[c->operation].run(c);
+}
+
+static tutti_status sum_of(tutti_comm *comm, int64_t count, tutti_dtype dtype, const char *by)
+{
+    static uint16_t const ones = 0x3f80; /* 1 in bf16 */
+    char data[4 * 2 * LIBRARY_COUNTS];
+    for (int64_t i = 0; i < count; i++)
+        if (dtype == TUTTI_BF16)
+            memcpy(data + 2 * i, &ones, 2);
+        else
+            memcpy(data + 4 * i, &(float){1}, 4);
+    return tutti_comm_all_reduce(comm, data, data, count, dtype, TUTTI_SUM,
+                                 TUTTI_CALL(.algorithm = by, .timeout = 10));
+}
+
+static tutti_status refused(tutti_comm *comm, int64_t count, tutti_dtype dtype, const char *by,
+                            const char *why)
+{
+    EXPECT(sum_of(comm, count, dtype, by) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), why) && strstr(tutti_error_message(), "ring"));
+    return TUTTI_OK;
+}
+
+/* `context`: whether the group was opened with the library's all_reduce. */
+static tutti_status by_the_library(tutti_comm *comm, void *context)
+{
+    const tutti_native library = {.lacks = library_lacks, .run = library_run};
+    const tutti_engine *plain = comm->fabric->open[0].engine;
+    tutti_engine with = *plain;
+    tutti_comm *all;
+    bool listed = *(const bool *)context;
+    with.native = &library;
+    comm->fabric->open[0].engine = &with;
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    int before = atomic_load(&library_calls);
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    TUTTI_TRY(sum_of(comm, 10, TUTTI_F32, "native"));
+    TUTTI_TRY(refused(comm, 10, TUTTI_BF16, "native", "does not know bf16; there are: "));
+    TUTTI_TRY(refused(comm, LIBRARY_COUNTS + 1, TUTTI_F32, "native", "counts to 1000"));
+    TUTTI_TRY(sum_of(comm, LIBRARY_COUNTS + 1, TUTTI_F32, "native#2"));
+    for (int i = 0; i < 3; i++) /* what nobody asked the library for */
+        TUTTI_TRY(
+            sum_of(comm, i == 1 ? LIBRARY_COUNTS + 1 : 10, i == 2 ? TUTTI_BF16 : TUTTI_F32, NULL));
+    TUTTI_TRY(tutti_comm_split(comm, 0, 0, &all)); /* the library does not know this group */
+    TUTTI_TRY(refused(all, 10, TUTTI_F32, "native", "not possible in this group"));
+    TUTTI_TRY(sum_of(all, 10, TUTTI_F32, NULL));
+    TUTTI_TRY(tutti_comm_close(all));
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    EXPECT(atomic_load(&library_calls) - before == tutti_comm_size(comm) * (listed ? 4 : 3));
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    comm->fabric->open[0].engine = plain;
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_what_a_library_lacks_is_refused_or_done_otherwise)
+{
+    for (int listed = 0; listed < 2; listed++)
+        tutti__test_ranks(
+            3, TUTTI_COMM_OPTIONS(.engine = "tcp", .all_reduce = listed ? "native" : NULL),
+            by_the_library, &(bool){listed});
 }
 
 static tutti_status many(tutti_comm *comm, void *context)

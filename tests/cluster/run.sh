@@ -802,6 +802,17 @@ test_blocks_that_differ_under_mpirun() {
     has out "closed" 3
 }
 
+test_what_mpi_lacks_is_refused() {
+    [ -e "$build/src/comm/mpi/tutti_mpi.so" ] || { skip "without OpenMPI's module"; return; }
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        TUTTI_MODULES=$build/src/comm/mpi timeout -k 1 30 mpirun.openmpi -n 2 \
+        "$rank_program" --engine mpi too_much > out 2>&1
+    code $? 0
+    has out "all_reduce of 4 x bf16 by 'native' is not possible: MPI cannot add up .*; there are: .*ring" 2
+    has out "broadcast of 2147483648 x f32 by 'native' is not possible: MPI counts no further .*; there are: .*tree" 2
+    has out "closed" 2
+}
+
 test_under_torchrun() {
     local torchrun=${TORCHRUN:-$(command -v torchrun)}
     [ -n "$torchrun" ] || { skip "there is no torchrun (TORCHRUN=path)"; return; }
