@@ -68,7 +68,8 @@ static tutti_status run_parts(tutti_collective *c, const tutti_coll *by, int par
         int64_t low = tutti__coll_cut(c->count, parts, i);
         part.count = tutti__coll_cut(c->count, parts, i + 1) - low;
         part.in = (const char *)c->in + (size_t)low * c->element;
-        part.out = (char *)c->out + (size_t)low * c->element;
+        if (c->out) /* a reduce has one at its root only */
+            part.out = (char *)c->out + (size_t)low * c->element;
         TUTTI_TRY(by->on[c->operation].run(&part));
     }
     return TUTTI_OK;
@@ -131,9 +132,9 @@ tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call
 {
     const char *asked = call ? call->algorithm : NULL;
     bool by_size = asked && strpbrk(asked, "/#:");
-    if (by_size && c->operation == TUTTI_ALL_REDUCE) {
+    if (by_size) {
         tutti_spec spec;
-        TUTTI_TRY(tutti__comm_spec_parse(asked, &spec));
+        TUTTI_TRY(tutti__comm_spec_parse(asked, c->operation, &spec));
         return run_by_spec(c, &spec, ret_by);
     }
     if (asked)

@@ -17,7 +17,8 @@ typedef struct tutti_spec {
         int64_t limit; /* bytes; INT64_MAX for the last */
     } range[TUTTI_SPEC_MOST];
 } tutti_spec;
-tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec);
+tutti_status tutti__comm_spec_parse(const char *text, tutti_operation operation,
+                                    tutti_spec *ret_spec);
 
 struct tutti_comm {
     tutti_fabric *fabric; /* shared with the groups made by splitting */

@@ -324,7 +324,7 @@ TUTTI_TEST(comm_algorithms_by_size)
     tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp", .all_reduce = "tree:1k:ring/ring#3"),
                       by_size, NULL);
     tutti_spec spec;
-    CHECK_OK(tutti__comm_spec_parse("central:4k:tree:1m:naive/ring#2", &spec));
+    CHECK_OK(tutti__comm_spec_parse("central:4k:tree:1m:naive/ring#2", TUTTI_ALL_REDUCE, &spec));
     CHECK_INT(spec.count, 3);
     CHECK_INT(spec.range[0].limit, 4096);
     CHECK_STR(spec.range[2].between, "ring");
@@ -335,6 +335,52 @@ TUTTI_TEST(comm_algorithms_by_size)
     CHECK_CONTAINS(tutti_error_message(), "tree:64k:ring");
     CHECK_STATUS(tutti_comm_spec_check("hierarchical/ring"), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check("ring/compressed"), TUTTI_INVALID);
+}
+
+/* Every operation takes a list; what cannot be read for it is refused on all ranks alike. */
+static tutti_status every_operation_by_size(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { COUNT = 900, RANKS = 3 }; /* 3600 bytes, and a third of that */
+    int32_t in[RANKS * COUNT], out[RANKS * COUNT];
+    int rank = tutti_comm_rank(comm);
+    for (int root = 0; root < RANKS; root++) {
+        for (int i = 0; i < COUNT; i++)
+            in[i] = rank == root ? i : -1;
+        TUTTI_TRY(tutti_comm_broadcast(comm, in, COUNT, TUTTI_I32, root,
+                                       TUTTI_CALL(.algorithm = "tree:1k:tree#3", .timeout = 10)));
+        for (int i = 0; i < COUNT; i++)
+            EXPECT(in[i] == i);
+        TUTTI_TRY(tutti_comm_reduce(comm, in, rank == root ? out : NULL, COUNT, TUTTI_I32,
+                                    TUTTI_SUM, root,
+                                    TUTTI_CALL(.algorithm = "central:1k:tree#3", .timeout = 10)));
+        EXPECT(rank != root || (out[1] == RANKS && out[COUNT - 1] == RANKS * (COUNT - 1)));
+    }
+    for (int i = 0; i < RANKS * COUNT; i++)
+        in[i] = i;
+    int64_t sent = tutti_comm_bytes_sent(comm);
+    TUTTI_TRY(tutti_comm_reduce_scatter(comm, in, out, COUNT, TUTTI_I32, TUTTI_SUM,
+                                        TUTTI_CALL(.algorithm = "naive:1k:ring", .timeout = 10)));
+    EXPECT(tutti_comm_bytes_sent(comm) - sent == (RANKS - 1) * COUNT * 4); /* the ring's */
+    EXPECT(out[COUNT - 1] == RANKS * ((rank + 1) * COUNT - 1));
+    TUTTI_TRY(tutti_comm_all_gather(comm, in, out, COUNT, TUTTI_I32,
+                                    TUTTI_CALL(.algorithm = "naive:1k:ring", .timeout = 10)));
+    EXPECT(out[RANKS * COUNT - 1] == COUNT - 1);
+    EXPECT(tutti_comm_all_gather(comm, in, out, COUNT, TUTTI_I32,
+                                 TUTTI_CALL(.algorithm = "ring#2")) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "can be cut into parts"));
+    EXPECT(tutti_comm_reduce_scatter(comm, in, out, COUNT, TUTTI_I32, TUTTI_SUM,
+                                     TUTTI_CALL(.algorithm = "ring/ring")) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "has no two levels"));
+    EXPECT(tutti_comm_broadcast(comm, in, COUNT, TUTTI_I32, 0,
+                                TUTTI_CALL(.algorithm = "tree:1k:compressed")) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "no such algorithm for broadcast"));
+    return tutti_comm_barrier(comm, TUTTI_CALL(.timeout = 10));
+}
+
+TUTTI_TEST(comm_algorithms_by_size_of_every_operation)
+{
+    on_every_engine(3, every_operation_by_size, NULL);
 }
 
 /* Rank 1 asks for what there is not, and then for what all do. */
