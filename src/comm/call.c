@@ -28,6 +28,8 @@ static bool found_dead(tutti_fabric *fabric)
 tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
 {
     tutti_membership *members = fabric->membership;
+    if (members && status == TUTTI_DEADLINE && !tutti__membership_deciding(members))
+        return status; /* nobody has died: one is late, and that is the cause */
     if (members && !atomic_load(&fabric->broken)) {
         tutti_error seen;
         tutti__error_capture(status, &seen);
@@ -45,10 +47,12 @@ static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_statu
 {
     char why[1024], cause[800];
     tutti_fabric *fabric = c->comm->fabric;
+    tutti__fabric_give_up(fabric); /* at once: looking for the cause may take a while */
     if (status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE)
         status = tutti__comm_cause(fabric, status);
-    if (atomic_load(&fabric->broken))
-        return tutti__error_restore(&fabric->error);
+    bool told = fabric->segment && atomic_load(&fabric->segment->header->broken) == 2;
+    if (told || atomic_load(&fabric->broken))
+        return tutti__fabric_check(fabric); /* another rank was first */
     snprintf(cause, sizeof cause, "%s", tutti_error_message());
     snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
@@ -79,13 +83,28 @@ static uint64_t call_number(const tutti_collective *c)
            (uint64_t)c->root;
 }
 
+/* Who comes when others have failed already must not succeed with what they have left in the links:
+ * it waits until they say why. */
+static tutti_status enter(tutti_fabric *fabric)
+{
+    enum { LOOKS = 2000, BETWEEN_NS = 1000000 }; /* longer than anybody looks for a cause */
+    for (int i = 0; i < LOOKS; i++) {
+        if (tutti__fabric_is_broken(fabric))
+            return tutti__fabric_check(fabric);
+        if (!tutti__fabric_is_given_up(fabric))
+            return TUTTI_OK;
+        tutti__world()->sleep_ns(tutti__world()->self, BETWEEN_NS);
+    }
+    return tutti__fabric_break(fabric, TUTTI_CLOSED,
+                               "another rank has given up in a collective, and has not said why");
+}
+
 tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *call)
 {
     tutti_comm *comm = c->comm;
     tutti_fabric *fabric = comm->fabric;
     const tutti_coll *by = NULL;
-    if (tutti__fabric_is_broken(fabric))
-        return tutti__fabric_check(fabric);
+    TUTTI_TRY(enter(fabric));
     comm->sequence++;
     c->tag = (uint32_t)(UINT32_C(0x80000000) | (comm->sequence & 0x7fffffff));
     if (c->size == 1 && !c->shards) {

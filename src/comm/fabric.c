@@ -209,6 +209,18 @@ static tutti_status check_processes(tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
+void tutti__fabric_give_up(tutti_fabric *fabric)
+{
+    if (fabric->segment)
+        atomic_store(&fabric->segment->header->given_up, 1);
+}
+
+bool tutti__fabric_is_given_up(const tutti_fabric *fabric)
+{
+    return (fabric->segment && atomic_load(&fabric->segment->header->given_up)) ||
+           (fabric->membership && tutti__membership_deciding(fabric->membership));
+}
+
 bool tutti__fabric_is_broken(const tutti_fabric *fabric)
 {
     return atomic_load_explicit(&fabric->broken, memory_order_acquire) ||

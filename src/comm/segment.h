@@ -45,7 +45,8 @@ typedef struct tutti_segment_header {
     atomic_int heap_lock;      /* 1: a rank changes `pieces`, and has died if that lasts */
     int32_t piece_count;
     tutti_common_piece pieces[TUTTI_SEGMENT_PIECES]; /* that are taken, sorted by offset */
-    atomic_int broken; /* 1: being written, 2: `status` and `why` are valid */
+    atomic_int given_up; /* a rank has failed in a collective, and looks for the cause */
+    atomic_int broken;   /* 1: being written, 2: `status` and `why` are valid */
     int32_t status;
     char why[1024];
 } tutti_segment_header;
