@@ -368,6 +368,30 @@ test_no_daemons_after_the_job() {
     rm -f processes
 }
 
+# The same where a station is killed, or its warden: nothing of theirs is left.
+test_no_daemons_when_a_station_is_killed() {
+    local daemon="setsid sh -c 'sleep 62 & echo \$\$ \$! >> $folder/processes; wait' &"
+    local launcher victim process whom left
+    for whom in station warden; do
+        left=0
+        rm -f processes
+        "$tutti" run -n 2 sh -c "$daemon sleep 62 & echo \$\$ \$! >> $folder/processes; wait" > out 2>&1 &
+        launcher=$!
+        await processes " " 4
+        victim=$(pgrep -P $launcher)
+        [ $whom = warden ] || victim=$(pgrep -P "$victim")
+        kill -9 "$victim"
+        wait $launcher
+        code $? 137
+        sleep 0.5
+        for process in $(cat processes); do
+            [ ! -d "/proc/$process" ] || grep -q 'State:.Z' "/proc/$process/status" || left=$((left + 1))
+        done
+        [ $left -eq 0 ] || fail "$left processes are left when the $whom is killed"
+    done
+    rm -f processes
+}
+
 test_interrupt_reaches_everyone() {
     timeout 20 "$tutti" run -n 3 sh -c 'trap "echo stopped; exit 5" INT; echo ready; while :; do sleep 0.05; done' > out 2>&1 &
     local launcher=$!
