@@ -42,6 +42,22 @@ tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
     return atomic_load(&fabric->broken) ? tutti__error_restore(&fabric->error) : status;
 }
 
+/* Messages are waited for from who is waiting himself: where memory is shared, who has not come to
+ * the collective at all is named too. Algorithms in shared memory say it themselves. */
+static void write_cause(const tutti_collective *c, const tutti_coll *by, tutti_status status,
+                        char *ret_text, size_t size)
+{
+    char names[600];
+    int missing = 0;
+    if (status == TUTTI_DEADLINE && c->comm->area && by && !by->shared)
+        missing = tutti__area_missing(c->comm->area, c->comm->sequence, names, sizeof names);
+    if (missing > 0)
+        snprintf(ret_text, size, "%s; %d of %d ranks of the group had come, without %s",
+                 tutti_error_message(), c->size - missing, c->size, names);
+    else
+        snprintf(ret_text, size, "%s", tutti_error_message());
+}
+
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
@@ -53,7 +69,7 @@ static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_statu
     bool told = fabric->segment && atomic_load(&fabric->segment->header->broken) == 2;
     if (told || atomic_load(&fabric->broken))
         return tutti__fabric_check(fabric); /* another rank was first */
-    snprintf(cause, sizeof cause, "%s", tutti_error_message());
+    write_cause(c, by, status, cause, sizeof cause);
     snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
              tutti_dtype_name(c->dtype), c->size, cause);
@@ -114,8 +130,10 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     bool noted = fabric->membership && comm->opened;
     if (noted)
         tutti__membership_note(fabric->membership, c->name, comm->sequence, true);
-    if (comm->area)
+    if (comm->area) {
         comm->area->call = call_number(c);
+        tutti__area_enter(comm->area, comm->sequence);
+    }
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status); /* nobody leaves an operation that fails */

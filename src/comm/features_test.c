@@ -529,6 +529,26 @@ TUTTI_TEST(comm_a_deadline_names_who_did_not_come)
     tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), late, NULL);
 }
 
+/* By messages: rank 2 is waited for by rank 0, which has come. */
+static tutti_status late_in_a_ring(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[100] = {0};
+    if (tutti_comm_rank(comm) == 1)
+        return TUTTI_OK; /* does not come */
+    EXPECT(tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
+                                 TUTTI_CALL(.timeout = 0.2, .algorithm = "ring")) ==
+           TUTTI_DEADLINE);
+    EXPECT(strstr(tutti_error_message(), "3 of 4 ranks of the group had come, without rank 1"));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_deadline_of_messages_names_who_did_not_come)
+{
+    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "local"), late_in_a_ring, NULL);
+    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "shm"), late_in_a_ring, NULL);
+}
+
 static tutti_status receive_again(tutti_comm *comm, void *context)
 {
     (void)context;
