@@ -66,8 +66,7 @@ static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_statu
     tutti__fabric_give_up(fabric); /* at once: looking for the cause may take a while */
     if (status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE)
         status = tutti__comm_cause(fabric, status);
-    bool told = fabric->segment && atomic_load(&fabric->segment->header->broken) == 2;
-    if (told || atomic_load(&fabric->broken))
+    if (tutti__fabric_is_told(fabric) || atomic_load(&fabric->broken))
         return tutti__fabric_check(fabric); /* another rank was first */
     write_cause(c, by, status, cause, sizeof cause);
     snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s", c->name,

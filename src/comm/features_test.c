@@ -529,6 +529,32 @@ TUTTI_TEST(comm_a_deadline_names_who_did_not_come)
     tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), late, NULL);
 }
 
+/* Rank 2 comes when the others have given up, and could do its part alone. */
+static tutti_status come_too_late(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { MILLISECOND = 1000000 };
+    float x[100] = {0};
+    const tutti_world *world = tutti__world();
+    bool last = tutti_comm_rank(comm) == 2;
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    if (last)
+        world->sleep_ns(world->self, 300 * MILLISECOND);
+    tutti_status status =
+        tutti_comm_broadcast(comm, x, 100, TUTTI_F32, 2, TUTTI_CALL(.timeout = 0.1));
+    EXPECT(status == TUTTI_DEADLINE && strstr(tutti_error_message(), "waited too long for rank"));
+    if (!last) /* it does not go yet: that is not how others hear of it */
+        world->sleep_ns(world->self, 400 * MILLISECOND);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_who_comes_after_the_others_deadline_fails_too)
+{
+    on_every_engine(3, come_too_late, NULL);
+    tutti__test_forked(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), come_too_late, NULL);
+    tutti__test_forked(3, TUTTI_COMM_OPTIONS(.engine = "shm"), come_too_late, NULL);
+}
+
 /* By messages: rank 2 is waited for by rank 0, which has come. */
 static tutti_status late_in_a_ring(tutti_comm *comm, void *context)
 {
