@@ -261,7 +261,10 @@ TUTTI_API float *tutti_compressor_state(tutti_compressor *compressor, int64_t *r
 /* Algorithms by size: "NAME[/BETWEEN][#PARTS][:LIMIT:…]". The first NAME is for messages up to
  * LIMIT bytes (k, m and g multiply by 1024), the next for those beyond, and so on. NAME/BETWEEN
  * uses the first within machines and the second between them; #PARTS cuts a message into parts that
- * go one after the other. "central:4k:tree:1m:direct/ring#2". Fails with what cannot be read. */
+ * go one after the other. "central:4k:tree:1m:direct/ring#2". Fails with what cannot be read for
+ * all_reduce. `.algorithm` of the other collectives takes such lists too, with the algorithms that
+ * they have: #PARTS for reduce and broadcast, /BETWEEN for those of `hierarchical`; sizes are of
+ * one rank's block where there are blocks, of reduce_scatter those of all ranks together. */
 TUTTI_API tutti_status tutti_comm_spec_check(const char *spec);
 
 /* Names of the algorithms of an operation ("all_reduce"), sorted; NULL after the last. */

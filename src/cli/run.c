@@ -32,9 +32,17 @@ static const char usage[] =
     "  --no-prefix            output as it comes, without ranks\n"
     "  --ssh COMMAND          instead of ssh, with options: --ssh 'ssh -p 2222'; default TUTTI_SSH\n"
     "  --remote-tutti PATH    tutti on the other hosts; default: where it is here\n\n"
-    "exit codes: 0 all ranks succeeded; else that of the first rank that failed, 128 + N for\n"
-    "signal N, 130 after Ctrl-C, 75 after SIGTERM when the ranks saved and ended; 69 when a restart\n"
-    "found fewer workers than --min-workers; 2 wrong usage\n";
+    "Ctrl-C and SIGTERM go to all ranks; the second one of either as SIGTERM, the third as SIGKILL.\n"
+    "After them nothing is started again.\n\n"
+    "exit codes: 0    all ranks succeeded, also those that ended well after Ctrl-C, as fit does when\n"
+    "                 it has saved\n"
+    "            75   after SIGTERM, when the ranks saved and ended (--resume goes on); also when one\n"
+    "                 rank alone got SIGTERM and --restarts did not start the job again\n"
+    "            130  after Ctrl-C or SIGTERM, when ranks ended in any other way\n"
+    "            69   a restart found fewer workers than --min-workers\n"
+    "            141  nobody reads the output any more\n"
+    "            2    wrong usage\n"
+    "            else that of the first rank that failed, 128 + N for signal N\n";
 
 /* Takes `--name value` or `--name=value` at argv[*at]; NULL when it is another option. */
 static const char *take(int argc, char **argv, int *at, const char *name)

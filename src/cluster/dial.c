@@ -18,16 +18,31 @@ typedef struct dialing {
     tutti_wire wire;
     uint8_t in[TUTTI_FRAME_BYTES];
     size_t in_size;
-    bool final; /* trying again is useless */
+    bool final;   /* trying again is useless */
+    bool reached; /* somebody listens there, in this attempt */
     tutti_error error;
+    tutti_error met; /* of the last attempt that reached somebody */
 } dialing;
 
 /* Records why this attempt failed. */
 static tutti_status note(dialing *d, bool final, tutti_status status)
 {
     tutti__error_capture(status, &d->error);
+    if (d->reached)
+        d->met = d->error;
     d->final = final;
     return status;
+}
+
+/* Nobody listens there. Where somebody did before, as a rank 0 that gave up a moment ago, what came
+ * of that says more. */
+static tutti_status note_nobody(dialing *d, int error)
+{
+    const char *why = strerror(error);
+    if (d->met.status == TUTTI_OK)
+        return note(d, false, tutti_fail(TUTTI_IO, "%s", why));
+    return note(d, false,
+                tutti_fail(TUTTI_IO, "%s; then nobody was there: %s", d->met.message, why));
 }
 
 /* Waits for the socket until the deadline, or 5 s: a firewall that drops everything is tried again.
@@ -103,12 +118,13 @@ static tutti_status connect_to(dialing *d, const tutti_address *to, int64_t unti
     bound = bound && from.bytes[0] == to->bytes[0] && from.bytes[1] == to->bytes[1];
     int socket = world->connect(world->self, to, bound ? &from : NULL);
     if (socket < 0)
-        return note(d, false, tutti_fail(TUTTI_IO, "%s", strerror(-socket)));
+        return note_nobody(d, -socket);
     d->wire = (tutti_wire){.socket = socket};
     TUTTI_TRY(await(d, TUTTI_WAIT_WRITE, until_ns));
     int error = world->connected(world->self, socket);
     if (error != 0)
-        return note(d, false, tutti_fail(TUTTI_IO, "%s", strerror(-error)));
+        return note_nobody(d, -error);
+    d->reached = true;
     d->wire.socket = -1;
     return tutti__wire_open(socket, d->keeper->tls, false, &d->wire);
 }
@@ -183,6 +199,7 @@ static tutti_status attempt(dialing *d, char ret_reached[64])
     for (size_t i = 0; i < count; i++) {
         d->wire = (tutti_wire){.socket = -1};
         d->in_size = 0;
+        d->reached = false;
         status = connect_to(d, &addresses[i], until);
         if (status == TUTTI_OK)
             status = prove(d, until);

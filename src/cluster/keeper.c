@@ -59,8 +59,11 @@ void tutti__keeper_wake(tutti_keeper *keeper)
 void tutti__keeper_publish(tutti_keeper *keeper)
 {
     uint64_t one = 1;
-    if (keeper->roster.phase == TUTTI_PHASE_FAILED &&
-        !atomic_exchange(&keeper->membership.failed, true) && keeper->failed_fd >= 0)
+    tutti_phase phase = keeper->roster.phase;
+    if (keeper->roster.deciding || phase == TUTTI_PHASE_ASKING || phase == TUTTI_PHASE_FAILED)
+        atomic_store_explicit(&keeper->membership.deciding, true, memory_order_release);
+    if (phase == TUTTI_PHASE_FAILED && !atomic_exchange(&keeper->membership.failed, true) &&
+        keeper->failed_fd >= 0)
         (void)!write(keeper->failed_fd, &one, sizeof one);
     pthread_cond_broadcast(&keeper->changed);
 }

@@ -74,6 +74,7 @@ typedef struct tutti_membership {
     uint32_t epoch;          /* 0, then one more for each restart */
     uint64_t job;            /* random, equal on all ranks: for names of shared memory */
     const tutti_peer *peers; /* [size] */
+    atomic_bool deciding;    /* read it through tutti__membership_deciding */
     atomic_bool failed;      /* read it through tutti__membership_failed */
     tutti_keeper *keeper;
 } tutti_membership;
@@ -94,7 +95,14 @@ static inline bool tutti__membership_failed(const tutti_membership *membership)
 {
     return atomic_load_explicit(&membership->failed, memory_order_acquire);
 }
-/* Readable (POLLIN) from that moment on; never read from it. -1 in a job of one rank. */
+/* Cheap; true from the moment something is known to have failed: a verdict is on its way, or there.
+ */
+static inline bool tutti__membership_deciding(const tutti_membership *membership)
+{
+    return atomic_load_explicit(&membership->deciding, memory_order_acquire);
+}
+/* Readable (POLLIN) from the moment a verdict is there; never read from it. -1 in a job of one
+ * rank. */
 int tutti__membership_fd(const tutti_membership *membership);
 /* The verdict: equal on all ranks that rank 0 can reach. *ret_verdict.why is NONE while nothing
  * failed. */

@@ -1,10 +1,13 @@
 /* membership_test.c: real sockets on loopback, ranks as threads of one process. */
 #include "cluster/membership.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/test.h"
@@ -241,6 +244,41 @@ TUTTI_TEST(membership_joins_again_at_the_launchers_port)
     CHECK_OK(world->listen(world->self, &address, &listener, &port));
     come_together(port, listener);
     world->close_socket(world->self, listener);
+}
+
+/* One that takes a connection, closes it without a word and is gone, as a rank 0 with TLS does that
+ * gives up a moment before the others. */
+static void *answer_once(void *context)
+{
+    const int *listener = context;
+    int taken = accept(*listener, NULL, NULL);
+    close(*listener);
+    if (taken >= 0)
+        close(taken);
+    return NULL;
+}
+
+TUTTI_TEST(membership_says_what_came_of_an_attempt_that_reached_somebody)
+{
+    int port = next_ports(), listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char workers[64];
+    pthread_t other;
+    tutti_cluster *cluster;
+    tutti_membership *m;
+    CHECK(bind(listener, (struct sockaddr *)&address, sizeof address) == 0);
+    CHECK(listen(listener, 1) == 0);
+    CHECK_INT(pthread_create(&other, NULL, answer_once, &listener), 0);
+    snprintf(workers, sizeof workers, "127.0.0.1:%d,127.0.0.1:%d", port, port + 1);
+    CHECK_OK(tutti_cluster_resolve(
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = 1), &cluster));
+    CHECK_STATUS(tutti__membership_join(cluster, tutti__now_ns() + SECOND / 2, &m), TUTTI_DEADLINE);
+    CHECK_CONTAINS(tutti_error_message(), "closed without a word; if it uses TLS");
+    CHECK_CONTAINS(tutti_error_message(), "then nobody was there: Connection refused");
+    pthread_join(other, NULL);
+    tutti_cluster_free(cluster);
 }
 
 TUTTI_TEST(membership_of_one_needs_no_network)

@@ -364,6 +364,7 @@ static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_
         tutti__roster_receive_beat(roster, now_ns, 0, m);
         break;
     case TUTTI_MESSAGE_ASK:
+        roster->deciding = true;
         roster->ways.where(roster->ways.context, &report.as.report.where);
         tutti__roster_send(roster, 0, &report);
         break;

@@ -64,7 +64,8 @@ typedef struct tutti_roster {
     tutti_roster_options options;
     tutti_roster_ways ways;
     tutti_phase phase;
-    bool met; /* rank 0: RUNNING has begun */
+    bool met;      /* rank 0: RUNNING has begun */
+    bool deciding; /* something failed somewhere: a verdict is there, or will be */
     uint64_t job;
     int64_t ticked_ns, beat_ns; /* last tick; last beat sent */
     int64_t until_ns;           /* of ASKING and PARTING */

@@ -110,22 +110,56 @@ static const char *name_of(const tutti_area *area, int member, char *ret_text, s
     return tutti__fabric_name(fabric, rank, ret_text, size);
 }
 
-/* Who has come and who has not; of many the first are named. */
-static tutti_status late(tutti_area *area)
+typedef bool is_there(const tutti_area *area, int rank, uint64_t number);
+
+static bool at_phase(const tutti_area *area, int rank, uint64_t phase)
+{
+    return here(tutti__area_slot(area, rank), phase);
+}
+
+static _Atomic uint64_t *entered_by(const tutti_area *area, int rank)
+{
+    return &((tutti_slot *)(void *)area->base)[(size_t)rank * 2].entered;
+}
+
+static bool in_collective(const tutti_area *area, int rank, uint64_t sequence)
+{
+    return atomic_load(entered_by(area, rank)) >= sequence;
+}
+
+/* How many have not come; of many the first are named. */
+static int name_missing(const tutti_area *area, is_there *there, uint64_t number, char *ret_names,
+                        size_t size)
 {
     enum { NAMED = 4 };
-    char text[1024], name[320];
+    char name[320];
     int missing = 0;
     size_t used = 0;
+    ret_names[0] = 0;
     for (int i = 0; i < area->size; i++)
-        if (i != area->rank && !here(tutti__area_slot(area, i), area->phase) && missing++ < NAMED &&
-            used < sizeof text)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
-                                     missing > 1 ? ", " : "", name_of(area, i, name, sizeof name));
+        if (i != area->rank && !there(area, i, number) && missing++ <= NAMED && used < size)
+            used += (size_t)snprintf(ret_names + used, size - used, "%s%s", missing > 1 ? ", " : "",
+                                     missing > NAMED ? "…" : name_of(area, i, name, sizeof name));
+    return missing;
+}
+
+void tutti__area_enter(tutti_area *area, uint64_t sequence)
+{
+    atomic_store_explicit(entered_by(area, area->rank), sequence, memory_order_release);
+}
+
+int tutti__area_missing(const tutti_area *area, uint64_t sequence, char *ret_names, size_t size)
+{
+    return name_missing(area, in_collective, sequence, ret_names, size);
+}
+
+static tutti_status late(tutti_area *area)
+{
+    char names[1024];
+    int missing = name_missing(area, at_phase, area->phase, names, sizeof names);
     return tutti_fail(TUTTI_DEADLINE,
-                      "waited too long for %s%s; %d of %d ranks of the group had come",
-                      missing > 0 ? text : "others", missing > NAMED ? ", …" : "",
-                      area->size - missing, area->size);
+                      "waited too long for %s; %d of %d ranks of the group had come",
+                      missing > 0 ? names : "others", area->size - missing, area->size);
 }
 
 /* Who has come to something else would take other bytes than were given. */

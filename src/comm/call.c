@@ -28,6 +28,8 @@ static bool found_dead(tutti_fabric *fabric)
 tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
 {
     tutti_membership *members = fabric->membership;
+    if (members && status == TUTTI_DEADLINE && !tutti__membership_deciding(members))
+        return status; /* nobody has died: one is late, and that is the cause */
     if (members && !atomic_load(&fabric->broken)) {
         tutti_error seen;
         tutti__error_capture(status, &seen);
@@ -40,16 +42,33 @@ tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
     return atomic_load(&fabric->broken) ? tutti__error_restore(&fabric->error) : status;
 }
 
+/* Messages are waited for from who is waiting himself: where memory is shared, who has not come to
+ * the collective at all is named too. Algorithms in shared memory say it themselves. */
+static void write_cause(const tutti_collective *c, const tutti_coll *by, tutti_status status,
+                        char *ret_text, size_t size)
+{
+    char names[600];
+    int missing = 0;
+    if (status == TUTTI_DEADLINE && c->comm->area && by && !by->shared)
+        missing = tutti__area_missing(c->comm->area, c->comm->sequence, names, sizeof names);
+    if (missing > 0)
+        snprintf(ret_text, size, "%s; %d of %d ranks of the group had come, without %s",
+                 tutti_error_message(), c->size - missing, c->size, names);
+    else
+        snprintf(ret_text, size, "%s", tutti_error_message());
+}
+
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
     char why[1024], cause[800];
     tutti_fabric *fabric = c->comm->fabric;
+    tutti__fabric_give_up(fabric); /* at once: looking for the cause may take a while */
     if (status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE)
         status = tutti__comm_cause(fabric, status);
-    if (atomic_load(&fabric->broken))
-        return tutti__error_restore(&fabric->error);
-    snprintf(cause, sizeof cause, "%s", tutti_error_message());
+    if (tutti__fabric_is_told(fabric) || atomic_load(&fabric->broken))
+        return tutti__fabric_check(fabric); /* another rank was first */
+    write_cause(c, by, status, cause, sizeof cause);
     snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
              tutti_dtype_name(c->dtype), c->size, cause);
@@ -79,13 +98,28 @@ static uint64_t call_number(const tutti_collective *c)
            (uint64_t)c->root;
 }
 
+/* Who comes when others have failed already must not succeed with what they have left in the links:
+ * it waits until they say why. */
+static tutti_status enter(tutti_fabric *fabric)
+{
+    enum { LOOKS = 2000, BETWEEN_NS = 1000000 }; /* longer than anybody looks for a cause */
+    for (int i = 0; i < LOOKS; i++) {
+        if (tutti__fabric_is_broken(fabric))
+            return tutti__fabric_check(fabric);
+        if (!tutti__fabric_is_given_up(fabric))
+            return TUTTI_OK;
+        tutti__world()->sleep_ns(tutti__world()->self, BETWEEN_NS);
+    }
+    return tutti__fabric_break(fabric, TUTTI_CLOSED,
+                               "another rank has given up in a collective, and has not said why");
+}
+
 tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *call)
 {
     tutti_comm *comm = c->comm;
     tutti_fabric *fabric = comm->fabric;
     const tutti_coll *by = NULL;
-    if (tutti__fabric_is_broken(fabric))
-        return tutti__fabric_check(fabric);
+    TUTTI_TRY(enter(fabric));
     comm->sequence++;
     c->tag = (uint32_t)(UINT32_C(0x80000000) | (comm->sequence & 0x7fffffff));
     if (c->size == 1 && !c->shards) {
@@ -95,8 +129,10 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     bool noted = fabric->membership && !comm->inner;
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, true);
-    if (comm->area)
+    if (comm->area) {
         comm->area->call = call_number(c);
+        tutti__area_enter(comm->area, comm->sequence);
+    }
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status); /* nobody leaves an operation that fails */

@@ -4,36 +4,56 @@
 #include "base/container.h"
 #include "comm/comm.h"
 
-/* Whether this call can be done by it, in this group. */
-static bool suits(const tutti_collective *c, const tutti_coll *coll)
+/* Whether calls like this one can be done by it in this group, whatever their type and size. */
+static bool fits(const tutti_collective *c, const tutti_coll *coll)
 {
     return coll && coll->on[c->operation].run && tutti__coll_possible(coll, c->comm) &&
            (c->codec || c->compressor) == (strcmp(coll->name, "compressed") == 0) &&
            (!c->shards || strcmp(coll->name, "fixed") == 0);
 }
 
-static tutti_status unknown_algorithm(const tutti_collective *c, const char *name)
+/* Why this one cannot, cut into so many parts; NULL: it can. */
+static const char *lacks(const tutti_collective *c, const tutti_coll *coll, int parts)
+{
+    tutti_collective largest = *c;
+    largest.count = c->count / parts + (c->count % parts != 0);
+    return tutti__coll_lacks(coll, &largest);
+}
+
+static tutti_status unknown_algorithm(const tutti_collective *c, const char *name, const char *why)
 {
     tutti_text names = {0};
     const char *const *each = tutti_comm_algorithms(tutti__operation_names[c->operation]);
-    for (; *each; each++)
-        if (suits(c, tutti__coll_find(*each)))
+    for (; *each; each++) {
+        const tutti_coll *coll = tutti__coll_find(*each);
+        if (fits(c, coll) && !lacks(c, coll, 1))
             tutti__text_add(&names, "%s%s", names.size ? ", " : "", *each);
+    }
+    const char *there_are = names.data ? names.data : "none";
     tutti_status status =
-        tutti_fail(TUTTI_INVALID,
-                   "%s by '%s' is not possible in this group of %d ranks on %d machine%s; there "
-                   "are: %s",
-                   tutti__operation_names[c->operation], name, c->size, c->comm->hosts,
-                   c->comm->hosts == 1 ? "" : "s", names.data ? names.data : "none");
+        why ? tutti_fail(TUTTI_INVALID,
+                         "%s of %lld x %s by '%s' is not possible: %s; there are: %s",
+                         tutti__operation_names[c->operation], (long long)c->count,
+                         tutti_dtype_name(c->dtype), name, why, there_are)
+            : tutti_fail(TUTTI_INVALID,
+                         "%s by '%s' is not possible in this group of %d ranks on %d machine%s; "
+                         "there are: %s",
+                         tutti__operation_names[c->operation], name, c->size, c->comm->hosts,
+                         c->comm->hosts == 1 ? "" : "s", there_are);
     tutti__text_free(&names);
     return status;
 }
 
-static tutti_status by_name(const tutti_collective *c, const char *name, const tutti_coll **ret)
+/* Refused before anybody has begun, on all ranks alike: it depends on the call and the group. */
+static tutti_status by_name(const tutti_collective *c, const char *name, int parts,
+                            const tutti_coll **ret)
 {
     const tutti_coll *coll = tutti__coll_find(name);
-    if (!suits(c, coll))
-        return unknown_algorithm(c, name);
+    if (!fits(c, coll))
+        return unknown_algorithm(c, name, NULL);
+    const char *why = lacks(c, coll, parts);
+    if (why)
+        return unknown_algorithm(c, name, why);
     *ret = coll;
     return TUTTI_OK;
 }
@@ -48,7 +68,8 @@ static tutti_status run_parts(tutti_collective *c, const tutti_coll *by, int par
         int64_t low = tutti__coll_cut(c->count, parts, i);
         part.count = tutti__coll_cut(c->count, parts, i + 1) - low;
         part.in = (const char *)c->in + (size_t)low * c->element;
-        part.out = (char *)c->out + (size_t)low * c->element;
+        if (c->out) /* a reduce has one at its root only */
+            part.out = (char *)c->out + (size_t)low * c->element;
         TUTTI_TRY(by->on[c->operation].run(&part));
     }
     return TUTTI_OK;
@@ -76,16 +97,17 @@ static bool has_levels(const tutti_collective *c, const tutti_spec *spec, int ra
 }
 
 /* A group made by splitting has its parent's list, as far as that is possible in it: the rest goes
- * by cost. */
+ * by cost. So do, in every group, types and sizes that an engine's library does not have: a list is
+ * for all calls, whatever they reduce. */
 static bool has_spec(const tutti_collective *c)
 {
     const tutti_spec *spec = &c->comm->spec;
     if (c->operation != TUTTI_ALL_REDUCE || spec->count == 0)
         return false;
     int i = range_of(c, spec);
-    return !c->comm->inherited ||
-           suits(c,
-                 tutti__coll_find(has_levels(c, spec, i) ? "hierarchical" : spec->range[i].within));
+    const tutti_coll *coll =
+        tutti__coll_find(has_levels(c, spec, i) ? "hierarchical" : spec->range[i].within);
+    return fits(c, coll) ? !lacks(c, coll, spec->range[i].parts) : !c->comm->inherited;
 }
 
 /* By a list of sizes. */
@@ -99,10 +121,10 @@ static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
         c->between = spec->range[i].between;
         name = "hierarchical";
     }
-    TUTTI_TRY(by_name(c, name, ret_by));
     /* Shards do not lie side by side, and a compressor knows its tensor as a whole. */
-    bool whole = c->shards || c->compressor;
-    return run_parts(c, *ret_by, whole ? 1 : spec->range[i].parts);
+    int parts = c->shards || c->compressor ? 1 : spec->range[i].parts;
+    TUTTI_TRY(by_name(c, name, parts, ret_by));
+    return run_parts(c, *ret_by, parts);
 }
 
 tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call *call,
@@ -110,13 +132,13 @@ tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call
 {
     const char *asked = call ? call->algorithm : NULL;
     bool by_size = asked && strpbrk(asked, "/#:");
-    if (by_size && c->operation == TUTTI_ALL_REDUCE) {
+    if (by_size) {
         tutti_spec spec;
-        TUTTI_TRY(tutti__comm_spec_parse(asked, &spec));
+        TUTTI_TRY(tutti__comm_spec_parse(asked, c->operation, &spec));
         return run_by_spec(c, &spec, ret_by);
     }
     if (asked)
-        TUTTI_TRY(by_name(c, asked, ret_by));
+        TUTTI_TRY(by_name(c, asked, 1, ret_by));
     else if (c->codec || c->compressor)
         *ret_by = tutti__coll_find("compressed");
     else if (c->shards)

@@ -412,6 +412,38 @@ TUTTI_TEST(comm_cluster_all_ranks_return_the_first_failure)
     machines = 1;
 }
 
+/* Rank 3 comes just when the others have given up, and could do its part alone. */
+static tutti_status come_too_late(tutti_comm *comm, void *context)
+{
+    enum { JUST_MS = 150, LONGER_MS = 800 };
+    bool barrier = *(const bool *)context;
+    float x[100] = {0};
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    if (tutti_comm_rank(comm) == 3)
+        usleep((GIVES_UP_MS + JUST_MS) * 1000);
+    int64_t start = tutti__now_ns();
+    const tutti_comm_call *call = TUTTI_CALL(.timeout = GIVES_UP_MS / 1e3);
+    tutti_status status = barrier ? tutti_comm_barrier(comm, call)
+                                  : tutti_comm_broadcast(comm, x, 100, TUTTI_F32, 3, call);
+    double seconds = (double)(tutti__now_ns() - start) * 1e-9;
+    if (status != TUTTI_DEADLINE || !strstr(tutti_error_message(), "waited too long for rank"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d after %g s", (int)status,
+                                   seconds);
+    usleep(LONGER_MS * 1000); /* it does not go yet: that is not how others hear of it */
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_who_comes_after_the_others_deadline_fails_too)
+{
+    for (int barrier = 0; barrier < 2; barrier++) {
+        run_cluster(NULL, come_too_late, &(bool){barrier}, -1);
+        run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), come_too_late, &(bool){barrier}, -1);
+    }
+    machines = 2;
+    run_cluster(NULL, come_too_late, &(bool){false}, -1);
+    machines = 1;
+}
+
 /* Rank 2 waits for rank 3 in a part of the group where rank 3 has another number: `context` says
  * whether that is a subgroup, or what `hierarchical` makes of a machine. */
 static tutti_status wait_for_rank_3_in_a_part(tutti_comm *comm, void *context)

@@ -85,7 +85,7 @@ typedef struct tutti_coll {
     bool shared;    /* all ranks must share memory */
     bool special;   /* only where its own options ask for it: codec, shards */
     bool machines;  /* only for groups of several machines */
-    bool native;    /* only where the engine has collectives of its own */
+    bool native;    /* only for all ranks together, where the engine has collectives of its own */
     bool all_cross; /* all ranks of a machine send to others at the same time */
     bool in_parts;  /* large all-reduces are better done part by part, while caches hold them */
     struct {
@@ -99,6 +99,8 @@ typedef struct tutti_coll {
 const tutti_coll *tutti__coll_find(const char *name);
 /* Whether the group has what it needs: shared memory, several machines, an engine's own. */
 bool tutti__coll_possible(const tutti_coll *coll, const tutti_comm *comm);
+/* Why this call of a group that has it all cannot be done by it, in words; NULL: it can. */
+const char *tutti__coll_lacks(const tutti_coll *coll, const tutti_collective *collective);
 /* The cheapest that can be used for this call. */
 const tutti_coll *tutti__coll_choose(const tutti_collective *collective);
 /* The message's size as formulas mean it. */

@@ -6,6 +6,7 @@
 #include "comm/fabric.h"
 
 enum { TUTTI_SPEC_MOST = 8, TUTTI_COLL_NAME = 24 };
+enum { TUTTI_WHOLE_CONTEXT = 1 }; /* of the group of all ranks of a fabric */
 
 /* Algorithms by size. */
 typedef struct tutti_spec {
@@ -16,7 +17,8 @@ typedef struct tutti_spec {
         int64_t limit; /* bytes; INT64_MAX for the last */
     } range[TUTTI_SPEC_MOST];
 } tutti_spec;
-tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec);
+tutti_status tutti__comm_spec_parse(const char *text, tutti_operation operation,
+                                    tutti_spec *ret_spec);
 
 struct tutti_comm {
     tutti_fabric *fabric; /* shared with the groups made by splitting */

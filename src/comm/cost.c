@@ -4,6 +4,7 @@
 
 #include "comm/coll/direct.h"
 #include "comm/comm.h"
+#include "comm/native.h"
 #include "tables/coll.h"
 
 /* Sizes at which the constants are known; between them the time changes linearly. */
@@ -211,12 +212,23 @@ int tutti__cost_settling(int64_t bytes)
     return calls < MOST ? (int)calls : MOST;
 }
 
-bool tutti__coll_possible(const tutti_coll *coll, const tutti_comm *comm)
+/* The library behind the engine knows the ranks of the whole job as one group, and no other. */
+static const tutti_native *native_of(const tutti_comm *comm)
 {
     const tutti_fabric *fabric = comm->fabric;
-    bool native = fabric->open_count == 1 && fabric->open[0].engine->native;
+    bool whole = comm->size == fabric->size && comm->context == TUTTI_WHOLE_CONTEXT;
+    return whole && fabric->open_count == 1 ? fabric->open[0].engine->native : NULL;
+}
+
+bool tutti__coll_possible(const tutti_coll *coll, const tutti_comm *comm)
+{
     return (!coll->shared || comm->area) && (!coll->machines || comm->within) &&
-           (!coll->native || native);
+           (!coll->native || native_of(comm));
+}
+
+const char *tutti__coll_lacks(const tutti_coll *coll, const tutti_collective *c)
+{
+    return coll->native ? native_of(c->comm)->lacks(c) : NULL;
 }
 
 int64_t tutti__coll_bytes(const tutti_collective *c)

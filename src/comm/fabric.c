@@ -143,17 +143,19 @@ const char *tutti__fabric_name(const tutti_fabric *fabric, int peer, char *ret_t
     return ret_text;
 }
 
-/* Tells the ranks of this machine. */
-static void break_segment(tutti_segment *segment, const tutti_error *error)
+/* Where the ranks that share memory tell each other; NULL: nowhere. */
+static tutti_notice *notice_of(const tutti_fabric *fabric)
 {
-    int none = 0;
-    if (!atomic_compare_exchange_strong(&segment->header->broken, &none, 1))
+    return fabric->segment ? &fabric->segment->header->notice : fabric->notice;
+}
+
+static void tell(tutti_fabric *fabric)
+{
+    tutti_notice *notice = notice_of(fabric);
+    tutti_segment *segment = fabric->segment;
+    if (!notice || !tutti__notice_post(notice, &fabric->error))
         return;
-    segment->header->status = error->status;
-    memcpy(segment->header->why, error->message, sizeof segment->header->why);
-    segment->header->why[sizeof segment->header->why - 1] = 0;
-    atomic_store(&segment->header->broken, 2);
-    for (int i = 0; i < segment->size; i++)
+    for (int i = 0; segment && i < segment->size; i++)
         tutti__segment_wake(segment, i);
 }
 
@@ -164,8 +166,7 @@ tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, cons
         fabric->error.status = status;
         snprintf(fabric->error.message, sizeof fabric->error.message, "%s", why);
         atomic_store(&fabric->broken, true);
-        if (fabric->segment)
-            break_segment(fabric->segment, &fabric->error);
+        tell(fabric);
     }
     pthread_mutex_unlock(&fabric->lock);
     tutti__fabric_kick(fabric);
@@ -209,10 +210,30 @@ static tutti_status check_processes(tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
+void tutti__fabric_give_up(tutti_fabric *fabric)
+{
+    tutti_notice *notice = notice_of(fabric);
+    if (notice)
+        atomic_store(&notice->given_up, 1);
+}
+
+bool tutti__fabric_is_given_up(const tutti_fabric *fabric)
+{
+    const tutti_notice *notice = notice_of(fabric);
+    return (notice && atomic_load(&notice->given_up)) ||
+           (fabric->membership && tutti__membership_deciding(fabric->membership));
+}
+
+bool tutti__fabric_is_told(const tutti_fabric *fabric)
+{
+    const tutti_notice *notice = notice_of(fabric);
+    return notice && tutti__notice_there(notice);
+}
+
 bool tutti__fabric_is_broken(const tutti_fabric *fabric)
 {
     return atomic_load_explicit(&fabric->broken, memory_order_acquire) ||
-           (fabric->segment && atomic_load(&fabric->segment->header->broken) == 2) ||
+           tutti__fabric_is_told(fabric) ||
            (fabric->membership && tutti__membership_failed(fabric->membership));
 }
 
@@ -221,9 +242,9 @@ tutti_status tutti__fabric_check(tutti_fabric *fabric)
     if (atomic_load_explicit(&fabric->broken, memory_order_acquire))
         return tutti__error_restore(&fabric->error);
     /* First, since it holds the first cause: who read it there may be gone when we look. */
-    if (fabric->segment && atomic_load(&fabric->segment->header->broken) == 2) {
-        tutti_error error = {.status = fabric->segment->header->status};
-        memcpy(error.message, fabric->segment->header->why, sizeof error.message);
+    if (tutti__fabric_is_told(fabric)) {
+        tutti_error error;
+        tutti__notice_read(notice_of(fabric), &error);
         return tutti__fabric_break(fabric, error.status, error.message);
     }
     if (fabric->membership && tutti__membership_failed(fabric->membership)) {

@@ -89,8 +89,9 @@ struct tutti_fabric {
         void *state;
     } open[TUTTI_FABRIC_ENGINES];
     int open_count;
-    tutti_segment *segment; /* shared with `neighbours`; NULL when there is none */
-    int *machine;           /* [size]: number of the machine that a rank is on */
+    tutti_segment *segment;      /* shared with `neighbours`; NULL when there is none */
+    struct tutti_notice *notice; /* an engine's, without a segment; NULL when there is none */
+    int *machine;                /* [size]: number of the machine that a rank is on */
     int machines;
     tutti_membership *membership; /* NULL without a cluster; owned */
     struct tutti_process *family; /* [size], shared memory of a forked group, or NULL */
@@ -150,6 +151,13 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
  * Returns `status` with the reason in force as the message. */
 tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
+/* Says to the ranks of this machine that it will be broken, as soon as the cause is known. */
+void tutti__fabric_give_up(tutti_fabric *fabric);
+/* Whether some rank has said so, or a verdict is on its way: nobody may enter a collective any more
+ * in which others have failed. */
+bool tutti__fabric_is_given_up(const tutti_fabric *fabric);
+/* Whether a rank that shares memory with this one has broken it. */
+bool tutti__fabric_is_told(const tutti_fabric *fabric);
 /* Whether some rank has broken it, as far as is known here. */
 bool tutti__fabric_is_broken(const tutti_fabric *fabric);
 /* The slow part of every wait: TUTTI_OK while nobody died and nothing was aborted. */

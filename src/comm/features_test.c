@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "comm/native.h"
 #include "comm/testing.h"
 
 static const char *const engines[] = {"local", "shm", "tcp"};
@@ -323,7 +324,7 @@ TUTTI_TEST(comm_algorithms_by_size)
     tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp", .all_reduce = "tree:1k:ring/ring#3"),
                       by_size, NULL);
     tutti_spec spec;
-    CHECK_OK(tutti__comm_spec_parse("central:4k:tree:1m:naive/ring#2", &spec));
+    CHECK_OK(tutti__comm_spec_parse("central:4k:tree:1m:naive/ring#2", TUTTI_ALL_REDUCE, &spec));
     CHECK_INT(spec.count, 3);
     CHECK_INT(spec.range[0].limit, 4096);
     CHECK_STR(spec.range[2].between, "ring");
@@ -334,6 +335,52 @@ TUTTI_TEST(comm_algorithms_by_size)
     CHECK_CONTAINS(tutti_error_message(), "tree:64k:ring");
     CHECK_STATUS(tutti_comm_spec_check("hierarchical/ring"), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check("ring/compressed"), TUTTI_INVALID);
+}
+
+/* Every operation takes a list; what cannot be read for it is refused on all ranks alike. */
+static tutti_status every_operation_by_size(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { COUNT = 900, RANKS = 3 }; /* 3600 bytes, and a third of that */
+    int32_t in[RANKS * COUNT], out[RANKS * COUNT];
+    int rank = tutti_comm_rank(comm);
+    for (int root = 0; root < RANKS; root++) {
+        for (int i = 0; i < COUNT; i++)
+            in[i] = rank == root ? i : -1;
+        TUTTI_TRY(tutti_comm_broadcast(comm, in, COUNT, TUTTI_I32, root,
+                                       TUTTI_CALL(.algorithm = "tree:1k:tree#3", .timeout = 10)));
+        for (int i = 0; i < COUNT; i++)
+            EXPECT(in[i] == i);
+        TUTTI_TRY(tutti_comm_reduce(comm, in, rank == root ? out : NULL, COUNT, TUTTI_I32,
+                                    TUTTI_SUM, root,
+                                    TUTTI_CALL(.algorithm = "central:1k:tree#3", .timeout = 10)));
+        EXPECT(rank != root || (out[1] == RANKS && out[COUNT - 1] == RANKS * (COUNT - 1)));
+    }
+    for (int i = 0; i < RANKS * COUNT; i++)
+        in[i] = i;
+    int64_t sent = tutti_comm_bytes_sent(comm);
+    TUTTI_TRY(tutti_comm_reduce_scatter(comm, in, out, COUNT, TUTTI_I32, TUTTI_SUM,
+                                        TUTTI_CALL(.algorithm = "naive:1k:ring", .timeout = 10)));
+    EXPECT(tutti_comm_bytes_sent(comm) - sent == (RANKS - 1) * COUNT * 4); /* the ring's */
+    EXPECT(out[COUNT - 1] == RANKS * ((rank + 1) * COUNT - 1));
+    TUTTI_TRY(tutti_comm_all_gather(comm, in, out, COUNT, TUTTI_I32,
+                                    TUTTI_CALL(.algorithm = "naive:1k:ring", .timeout = 10)));
+    EXPECT(out[RANKS * COUNT - 1] == COUNT - 1);
+    EXPECT(tutti_comm_all_gather(comm, in, out, COUNT, TUTTI_I32,
+                                 TUTTI_CALL(.algorithm = "ring#2")) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "can be cut into parts"));
+    EXPECT(tutti_comm_reduce_scatter(comm, in, out, COUNT, TUTTI_I32, TUTTI_SUM,
+                                     TUTTI_CALL(.algorithm = "ring/ring")) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "has no two levels"));
+    EXPECT(tutti_comm_broadcast(comm, in, COUNT, TUTTI_I32, 0,
+                                TUTTI_CALL(.algorithm = "tree:1k:compressed")) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "no such algorithm for broadcast"));
+    return tutti_comm_barrier(comm, TUTTI_CALL(.timeout = 10));
+}
+
+TUTTI_TEST(comm_algorithms_by_size_of_every_operation)
+{
+    on_every_engine(3, every_operation_by_size, NULL);
 }
 
 /* Rank 1 asks for what there is not, and then for what all do. */
@@ -354,6 +401,86 @@ TUTTI_TEST(comm_a_call_that_is_refused_leaves_the_group_whole)
 {
     tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), refused_once, NULL);
     tutti__test_ranks(3, NULL, refused_once, NULL);
+}
+
+/* ---- a library behind the engine that does not know all types and sizes ---- */
+
+enum { LIBRARY_COUNTS = 1000 };
+
+static const char *library_lacks(const tutti_collective *c)
+{
+    if (c->fold && c->dtype == TUTTI_BF16)
+        return "the library does not know bf16";
+    return c->count > LIBRARY_COUNTS ? "the library counts to 1000" : NULL;
+}
+
+static atomic_int library_calls;
+
+static tutti_status library_run(void *state, tutti_collective *c)
+{
+    (void)state;
+    atomic_fetch_add(&library_calls, 1);
+    return tutti__coll_find("ring")->on[c->operation].run(c);
+}
+
+static tutti_status sum_of(tutti_comm *comm, int64_t count, tutti_dtype dtype, const char *by)
+{
+    static uint16_t const ones = 0x3f80; /* 1 in bf16 */
+    char data[4 * 2 * LIBRARY_COUNTS];
+    for (int64_t i = 0; i < count; i++)
+        if (dtype == TUTTI_BF16)
+            memcpy(data + 2 * i, &ones, 2);
+        else
+            memcpy(data + 4 * i, &(float){1}, 4);
+    return tutti_comm_all_reduce(comm, data, data, count, dtype, TUTTI_SUM,
+                                 TUTTI_CALL(.algorithm = by, .timeout = 10));
+}
+
+static tutti_status refused(tutti_comm *comm, int64_t count, tutti_dtype dtype, const char *by,
+                            const char *why)
+{
+    EXPECT(sum_of(comm, count, dtype, by) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), why) && strstr(tutti_error_message(), "ring"));
+    return TUTTI_OK;
+}
+
+/* `context`: whether the group was opened with the library's all_reduce. */
+static tutti_status by_the_library(tutti_comm *comm, void *context)
+{
+    const tutti_native library = {.lacks = library_lacks, .run = library_run};
+    const tutti_engine *plain = comm->fabric->open[0].engine;
+    tutti_engine with = *plain;
+    tutti_comm *all;
+    bool listed = *(const bool *)context;
+    with.native = &library;
+    comm->fabric->open[0].engine = &with;
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    int before = atomic_load(&library_calls);
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    TUTTI_TRY(sum_of(comm, 10, TUTTI_F32, "native"));
+    TUTTI_TRY(refused(comm, 10, TUTTI_BF16, "native", "does not know bf16; there are: "));
+    TUTTI_TRY(refused(comm, LIBRARY_COUNTS + 1, TUTTI_F32, "native", "counts to 1000"));
+    TUTTI_TRY(sum_of(comm, LIBRARY_COUNTS + 1, TUTTI_F32, "native#2"));
+    for (int i = 0; i < 3; i++) /* what nobody asked the library for */
+        TUTTI_TRY(
+            sum_of(comm, i == 1 ? LIBRARY_COUNTS + 1 : 10, i == 2 ? TUTTI_BF16 : TUTTI_F32, NULL));
+    TUTTI_TRY(tutti_comm_split(comm, 0, 0, &all)); /* the library does not know this group */
+    TUTTI_TRY(refused(all, 10, TUTTI_F32, "native", "not possible in this group"));
+    TUTTI_TRY(sum_of(all, 10, TUTTI_F32, NULL));
+    TUTTI_TRY(tutti_comm_close(all));
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    EXPECT(atomic_load(&library_calls) - before == tutti_comm_size(comm) * (listed ? 4 : 3));
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    comm->fabric->open[0].engine = plain;
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_what_a_library_lacks_is_refused_or_done_otherwise)
+{
+    for (int listed = 0; listed < 2; listed++)
+        tutti__test_ranks(
+            3, TUTTI_COMM_OPTIONS(.engine = "tcp", .all_reduce = listed ? "native" : NULL),
+            by_the_library, &(bool){listed});
 }
 
 static tutti_status many(tutti_comm *comm, void *context)
@@ -400,6 +527,52 @@ TUTTI_TEST(comm_a_deadline_names_who_did_not_come)
 {
     tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "local"), late, NULL);
     tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), late, NULL);
+}
+
+/* Rank 2 comes when the others have given up, and could do its part alone. */
+static tutti_status come_too_late(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { MILLISECOND = 1000000 };
+    float x[100] = {0};
+    const tutti_world *world = tutti__world();
+    bool last = tutti_comm_rank(comm) == 2;
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    if (last)
+        world->sleep_ns(world->self, 300 * MILLISECOND);
+    tutti_status status =
+        tutti_comm_broadcast(comm, x, 100, TUTTI_F32, 2, TUTTI_CALL(.timeout = 0.1));
+    EXPECT(status == TUTTI_DEADLINE && strstr(tutti_error_message(), "waited too long for rank"));
+    if (!last) /* it does not go yet: that is not how others hear of it */
+        world->sleep_ns(world->self, 400 * MILLISECOND);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_who_comes_after_the_others_deadline_fails_too)
+{
+    on_every_engine(3, come_too_late, NULL);
+    tutti__test_forked(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), come_too_late, NULL);
+    tutti__test_forked(3, TUTTI_COMM_OPTIONS(.engine = "shm"), come_too_late, NULL);
+}
+
+/* By messages: rank 2 is waited for by rank 0, which has come. */
+static tutti_status late_in_a_ring(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[100] = {0};
+    if (tutti_comm_rank(comm) == 1)
+        return TUTTI_OK; /* does not come */
+    EXPECT(tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
+                                 TUTTI_CALL(.timeout = 0.2, .algorithm = "ring")) ==
+           TUTTI_DEADLINE);
+    EXPECT(strstr(tutti_error_message(), "3 of 4 ranks of the group had come, without rank 1"));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_deadline_of_messages_names_who_did_not_come)
+{
+    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "local"), late_in_a_ring, NULL);
+    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "shm"), late_in_a_ring, NULL);
 }
 
 static tutti_status receive_again(tutti_comm *comm, void *context)

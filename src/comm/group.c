@@ -48,7 +48,7 @@ tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *membe
     if (size < 1)
         return tutti_fail(TUTTI_INVALID, "a group of %d ranks", size);
     if (options->all_reduce)
-        TUTTI_TRY(tutti__comm_spec_parse(options->all_reduce, &spec));
+        TUTTI_TRY(tutti__comm_spec_parse(options->all_reduce, TUTTI_ALL_REDUCE, &spec));
     tutti_comm *comm = calloc(1, sizeof *comm);
     int *copy = calloc((size_t)size, sizeof *copy);
     if (!comm || !copy) {

@@ -5,7 +5,10 @@
 #include "comm/coll.h"
 
 typedef struct tutti_native {
-    /* Runs the call over all ranks of the fabric; TUTTI_UNSUPPORTED for types it does not know. */
+    /* Why the library cannot do the call, in words that go on "… is not possible: "; NULL: it can.
+     * The same on all ranks: it looks at the call only, and is asked before anybody begins. */
+    const char *(*lacks)(const tutti_collective *collective);
+    /* Runs the call over all ranks of the fabric. */
     tutti_status (*run)(void *state, tutti_collective *collective);
 } tutti_native;
 

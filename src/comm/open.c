@@ -13,7 +13,7 @@
 #include "base/world.h"
 #include "comm/comm.h"
 
-enum { MOST_RANKS = 4096, WORLD = 1 };
+enum { MOST_RANKS = 4096 };
 
 static tutti_status check_size(int size, const tutti_comm_options *options, const char *fallback,
                                const tutti_engine **ret_engine)
@@ -45,7 +45,8 @@ static tutti_status attach(int rank, int size, const tutti_engine *engine, void 
         status = tutti__fabric_ready(fabric);
     }
     if (status == TUTTI_OK)
-        status = tutti__comm_create(fabric, size, NULL, rank, WORLD, options, ret_comm);
+        status =
+            tutti__comm_create(fabric, size, NULL, rank, TUTTI_WHOLE_CONTEXT, options, ret_comm);
     tutti__fabric_release(fabric);
     return status;
 }
@@ -305,8 +306,8 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
             status = tutti__fabric_ready(fabric);
     }
     if (status == TUTTI_OK)
-        status =
-            tutti__comm_create(fabric, fabric->size, NULL, fabric->rank, WORLD, &options, &comm);
+        status = tutti__comm_create(fabric, fabric->size, NULL, fabric->rank, TUTTI_WHOLE_CONTEXT,
+                                    &options, &comm);
     tutti__fabric_release(fabric);
     if (status == TUTTI_OK)
         status = tutti__comm_settle(comm, &options);

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "comm/engine.h"
+#include "comm/notice.h"
 
 enum { TUTTI_LINE = 128 }; /* bytes that two ranks should not share */
 
@@ -45,9 +46,7 @@ typedef struct tutti_segment_header {
     atomic_int heap_lock;      /* 1: a rank changes `pieces`, and has died if that lasts */
     int32_t piece_count;
     tutti_common_piece pieces[TUTTI_SEGMENT_PIECES]; /* that are taken, sorted by offset */
-    atomic_int broken; /* 1: being written, 2: `status` and `why` are valid */
-    int32_t status;
-    char why[1024];
+    tutti_notice notice;
 } tutti_segment_header;
 
 struct tutti_segment {

@@ -1,4 +1,5 @@
 /* spec.c: algorithms by size: "NAME[/BETWEEN][#PARTS][:LIMIT:…]". */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ static tutti_status wrong(const char *text, const char *at, const char *what)
 }
 
 /* A name up to one of / # : or the end. */
-static tutti_status read_name(const char *text, const char **at, char *ret_name)
+static tutti_status read_name(const char *text, const char **at, tutti_operation operation,
+                              char *ret_name)
 {
     size_t length = strcspn(*at, "/#:");
     char name[TUTTI_COLL_NAME];
@@ -22,8 +24,12 @@ static tutti_status read_name(const char *text, const char **at, char *ret_name)
     memcpy(name, *at, length);
     name[length] = 0;
     const tutti_coll *coll = tutti__coll_find(name);
-    if (!coll || !coll->on[TUTTI_ALL_REDUCE].run)
-        return wrong(text, *at, "there is no such algorithm for all_reduce");
+    if (!coll || !coll->on[operation].run) {
+        char what[64];
+        snprintf(what, sizeof what, "there is no such algorithm for %s",
+                 tutti__operation_names[operation]);
+        return wrong(text, *at, what);
+    }
     memcpy(ret_name, name, length + 1);
     *at += length;
     return TUTTI_OK;
@@ -44,6 +50,18 @@ static tutti_status read_number(const char *text, const char **at, int64_t most,
     return TUTTI_OK;
 }
 
+/* A part of the message is a message of its own only where every element stands for itself. */
+static bool has_parts(tutti_operation operation)
+{
+    return operation == TUTTI_ALL_REDUCE || operation == TUTTI_REDUCE ||
+           operation == TUTTI_BROADCAST;
+}
+
+static bool is_hierarchical(tutti_operation operation)
+{
+    return tutti__coll_find("hierarchical")->on[operation].run != NULL;
+}
+
 /* One of two levels: within machines, or between them. */
 static tutti_status check_level(const char *text, const char *at, const char *name)
 {
@@ -56,7 +74,8 @@ static tutti_status check_level(const char *text, const char *at, const char *na
     return TUTTI_OK;
 }
 
-tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec)
+tutti_status tutti__comm_spec_parse(const char *text, tutti_operation operation,
+                                    tutti_spec *ret_spec)
 {
     tutti_spec spec = {0};
     const char *at = text;
@@ -65,14 +84,19 @@ tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec)
             return wrong(text, at, "there are too many ranges");
         int i = spec.count++;
         int64_t number = 1;
-        TUTTI_TRY(read_name(text, &at, spec.range[i].within));
+        TUTTI_TRY(read_name(text, &at, operation, spec.range[i].within));
         if (*at == '/') {
+            if (!is_hierarchical(operation))
+                return wrong(text, at, "this operation has no two levels");
             at++;
-            TUTTI_TRY(read_name(text, &at, spec.range[i].between));
+            TUTTI_TRY(read_name(text, &at, operation, spec.range[i].between));
             TUTTI_TRY(check_level(text, at, spec.range[i].within));
             TUTTI_TRY(check_level(text, at, spec.range[i].between));
         }
         if (*at == '#') {
+            if (!has_parts(operation))
+                return wrong(text, at,
+                             "only all_reduce, reduce and broadcast can be cut into parts");
             at++;
             TUTTI_TRY(read_number(text, &at, 1024, &number));
         }
@@ -95,5 +119,5 @@ tutti_status tutti__comm_spec_parse(const char *text, tutti_spec *ret_spec)
 tutti_status tutti_comm_spec_check(const char *spec)
 {
     tutti_spec parsed;
-    return tutti__comm_spec_parse(spec, &parsed);
+    return tutti__comm_spec_parse(spec, TUTTI_ALL_REDUCE, &parsed);
 }

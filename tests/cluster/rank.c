@@ -87,6 +87,22 @@ static tutti_status gather(tutti_comm *comm)
     return TUTTI_OK;
 }
 
+/* What MPI does not have is refused, and the group goes on. */
+static tutti_status ask_too_much(tutti_comm *comm)
+{
+    const tutti_comm_call *call = TUTTI_CALL(.algorithm = "native");
+    uint16_t half[4] = {(uint16_t)tutti_comm_rank(comm), 1, 2, 3};
+    tutti_status sum = tutti_comm_all_reduce(comm, half, half, 4, TUTTI_BF16, TUTTI_SUM, call);
+    printf("%s\n", sum == TUTTI_INVALID ? tutti_error_message() : "a sum of bf16 was not refused");
+    tutti_status large =
+        tutti_comm_broadcast(comm, half, (int64_t)INT32_MAX + 1, TUTTI_F32, 0, call);
+    printf("%s\n", large == TUTTI_INVALID ? tutti_error_message() : "2^31 were not refused");
+    TUTTI_TRY(tutti_comm_broadcast(comm, half, 4, TUTTI_BF16, 1, call));
+    if (half[0] != 1 || half[3] != 3)
+        return tutti_fail(TUTTI_INTERNAL, "bf16 did not come as they were");
+    return check_sum(comm, 1000, "native");
+}
+
 /* Ranks must stop together: the first one says when. */
 static tutti_status reduce_for(tutti_comm *comm, double seconds, const char *file, int late_us)
 {
@@ -146,6 +162,8 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
         return reduce(comm, atoi(value));
     if (strcmp(deed, "gather") == 0)
         return gather(comm);
+    if (strcmp(deed, "too_much") == 0)
+        return ask_too_much(comm);
     if (strcmp(deed, "seconds") == 0)
         return reduce_for(comm, atof(value), NULL, 0);
     if (strcmp(deed, "file") == 0)

@@ -368,6 +368,30 @@ test_no_daemons_after_the_job() {
     rm -f processes
 }
 
+# The same where a station is killed, or its warden: nothing of theirs is left.
+test_no_daemons_when_a_station_is_killed() {
+    local daemon="setsid sh -c 'sleep 62 & echo \$\$ \$! >> $folder/processes; wait' &"
+    local launcher victim process whom left
+    for whom in station warden; do
+        left=0
+        rm -f processes
+        "$tutti" run -n 2 sh -c "$daemon sleep 62 & echo \$\$ \$! >> $folder/processes; wait" > out 2>&1 &
+        launcher=$!
+        await processes " " 4
+        victim=$(pgrep -P $launcher)
+        [ $whom = warden ] || victim=$(pgrep -P "$victim")
+        kill -9 "$victim"
+        wait $launcher
+        code $? 137
+        sleep 0.5
+        for process in $(cat processes); do
+            [ ! -d "/proc/$process" ] || grep -q 'State:.Z' "/proc/$process/status" || left=$((left + 1))
+        done
+        [ $left -eq 0 ] || fail "$left processes are left when the $whom is killed"
+    done
+    rm -f processes
+}
+
 test_interrupt_reaches_everyone() {
     timeout 20 "$tutti" run -n 3 sh -c 'trap "echo stopped; exit 5" INT; echo ready; while :; do sleep 0.05; done' > out 2>&1 &
     local launcher=$!
@@ -376,6 +400,25 @@ test_interrupt_reaches_everyone() {
     wait $launcher
     code $? 130
     has out stopped 3
+}
+
+# What the table of `tutti run --help` says.
+test_exit_codes_after_signals() {
+    local launcher signal ending expected
+    for each in TERM:75:75 TERM:0:0 TERM:5:130 TERM:none:130 INT:0:0 INT:5:130 INT:none:130; do
+        IFS=: read -r signal ending expected <<< "$each"
+        if [ "$ending" = none ]; then
+            "$tutti" run -n 2 --restarts 1 sh -c 'echo ready; exec sleep 20' > out 2>&1 &
+        else
+            "$tutti" run -n 2 --restarts 1 sh -c "trap 'exit $ending' TERM INT; echo ready; while :; do sleep 0.05; done" > out 2>&1 &
+        fi
+        launcher=$!
+        await out ready 2
+        kill -$signal $launcher
+        wait $launcher
+        code $? "$expected"
+        lacks out "starting again"
+    done
 }
 
 test_restarts() {
@@ -601,6 +644,7 @@ END
     has out "channels plain" 4
     has ssh.log "$ip .*tutti' run --station" 2
     lacks out "a shell that greets"
+    # All have met before one dies: the launcher's word may come before rank 0's, that all are there.
     PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:2,$ip:2" "$member" exchange 1 abort spin > out 2>&1
     code $? 134
     has out "rank 1 (host .*) was ended by signal 6" 3
@@ -800,6 +844,17 @@ test_blocks_that_differ_under_mpirun() {
     code $? 0
     has out "gathered by native" 3
     has out "closed" 3
+}
+
+test_what_mpi_lacks_is_refused() {
+    [ -e "$build/src/comm/mpi/tutti_mpi.so" ] || { skip "without OpenMPI's module"; return; }
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        TUTTI_MODULES=$build/src/comm/mpi timeout -k 1 30 mpirun.openmpi -n 2 \
+        "$rank_program" --engine mpi too_much > out 2>&1
+    code $? 0
+    has out "all_reduce of 4 x bf16 by 'native' is not possible: MPI cannot add up .*; there are: .*ring" 2
+    has out "broadcast of 2147483648 x f32 by 'native' is not possible: MPI counts no further .*; there are: .*tree" 2
+    has out "closed" 2
 }
 
 test_under_torchrun() {

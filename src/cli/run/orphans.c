@@ -1,6 +1,6 @@
 /* orphans.c: processes that have left their rank's process group (setsid, daemons) and whose
- * parents have ended. They become children of the station, which ends them when its ranks have
- * ended. */
+ * parents have ended. They become children of the station, or of its warden where that was killed,
+ * which ends them when its ranks have ended. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

@@ -4,7 +4,8 @@
  *
  * Nobody is left behind: a station that loses its launcher ends its ranks' process groups, and what
  * has left these (orphans.c); ranks that lose their station are killed by the system
- * (PR_SET_PDEATHSIG); a launcher that loses a station ends the others. */
+ * (PR_SET_PDEATHSIG), and what they have started by the station's warden (warden.c); a launcher
+ * that loses a station ends the others. */
 #ifndef TUTTI_CLI_RUN_RUN_H
 #define TUTTI_CLI_RUN_RUN_H
 

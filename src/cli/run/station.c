@@ -257,7 +257,7 @@ static void watch(tutti_station *s, struct pollfd *polls)
     }
 }
 
-int tutti__station_run(int in, int out)
+int tutti__station_work(int in, int out)
 {
     tutti_station s = {.out = out, .listener = -1, .secret_fd = -1, .in = {.fd = in}};
     sigset_t handled;

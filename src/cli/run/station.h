@@ -26,6 +26,9 @@ typedef struct tutti_station {
     bool started, lost;
 } tutti_station;
 
+/* The station's own process: tutti__station_run without its warden. */
+int tutti__station_work(int in, int out);
+
 /* Starts rank number `local` of this host and reports it; false with errno when that is not
  * possible. */
 bool tutti__station_start(tutti_station *s, int local);

@@ -273,28 +273,37 @@ static int type_number(tutti_dtype dtype)
     }
 }
 
+/* What is moved only may go byte by byte; what is added up must be of a type that MPI knows. */
+static int64_t units_of(const tutti_collective *c)
+{
+    return type_number(c->dtype) < 0 ? (int64_t)c->element : 1;
+}
+
+static const char *lacks(const tutti_collective *c)
+{
+    int64_t most = c->count;
+    if (c->fold && type_number(c->dtype) < 0)
+        return "MPI cannot add up numbers of this type";
+    for (int r = 0; c->counts && r < c->size; r++)
+        most = r == 0 ? c->counts[0] : most + c->counts[r]; /* as place_blocks has it */
+    return most > INT_MAX / units_of(c) ? "MPI counts no further than 2147483647" : NULL;
+}
+
 /* Blocks that differ: their sizes and places by MPI's ranks, behind each other in one allocation.
  * The own block is put where it belongs, since MPI wants all ranks to do so, or none. */
 static tutti_status place_blocks(const state *own, const tutti_collective *c,
                                  tutti_mpi_operation *operation, int **ret_blocks)
 {
     int *blocks = malloc(2 * (size_t)c->size * sizeof *blocks);
-    int64_t start = 0;
+    int64_t start = 0, units = units_of(c);
     if (!blocks)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the blocks of %d ranks", c->size);
     for (int r = 0; r < c->size; r++) {
-        if (start + c->counts[r] > INT_MAX) {
-            free(blocks);
-            return tutti_fail(TUTTI_UNSUPPORTED,
-                              "MPI has no all_gather of more than %d elements in blocks that "
-                              "differ; use another algorithm",
-                              INT_MAX);
-        }
         char *block = (char *)c->out + (size_t)start * c->element;
         if (r == c->rank)
             tutti__coll_copy(c, block, c->in, (size_t)c->counts[r] * c->element);
-        blocks[own->peers[r].rank] = (int)c->counts[r];
-        blocks[c->size + own->peers[r].rank] = (int)start;
+        blocks[own->peers[r].rank] = (int)(c->counts[r] * units);
+        blocks[c->size + own->peers[r].rank] = (int)(start * units);
         start += c->counts[r];
     }
     operation->in = NULL;
@@ -328,15 +337,11 @@ static tutti_status native(void *given, tutti_collective *c)
 {
     state *own = given;
     int type = type_number(c->dtype), *blocks = NULL;
-    if (type < 0 || c->count > INT_MAX)
-        return tutti_fail(TUTTI_UNSUPPORTED, "MPI has no %s of %lld x %s",
-                          tutti__operation_names[c->operation], (long long)c->count,
-                          tutti_dtype_name(c->dtype));
     tutti_mpi_operation operation = {.operation = (int)c->operation,
-                                     .type = type,
+                                     .type = type < 0 ? TUTTI_MPI_U8 : type,
                                      .reduction = (int)c->reduction,
                                      .root = own->peers[c->root].rank,
-                                     .count = (int)c->count,
+                                     .count = (int)(c->count * units_of(c)),
                                      .in = c->in == c->out ? NULL : c->in,
                                      .out = c->out};
     if (c->counts)
@@ -355,7 +360,7 @@ static tutti_status native(void *given, tutti_collective *c)
     return TUTTI_OK;
 }
 
-static const tutti_native natives = {.run = native};
+static const tutti_native natives = {.lacks = lacks, .run = native};
 
 const tutti_engine tutti_engine_mpi = {
     .name = "mpi",

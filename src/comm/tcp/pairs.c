@@ -8,10 +8,34 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum { NEAR_BYTES = 512 << 10 }; /* that the kernel keeps of what a rank of this machine sends */
+
+static tutti_tcp_board *make_board(void)
+{
+    tutti_tcp_board *board = calloc(1, sizeof *board);
+    if (!board)
+        return NULL;
+    board->notice = mmap(NULL, sizeof *board->notice, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board->notice == MAP_FAILED) {
+        free(board);
+        return NULL;
+    }
+    atomic_store(&board->users, 1);
+    return board;
+}
+
+void tutti__tcp_board_drop(tutti_tcp_board *board)
+{
+    if (!board || atomic_fetch_sub(&board->users, 1) > 1)
+        return;
+    munmap(board->notice, sizeof *board->notice);
+    free(board);
+}
 
 static tutti_status socket_failed(const char *what)
 {
@@ -79,6 +103,7 @@ void tutti__tcp_discard(void *given, int rank)
     for (size_t i = 0; i < count; i++)
         if (all->descriptors[i] >= 0)
             close(all->descriptors[i]);
+    tutti__tcp_board_drop(all->board);
     free(all->descriptors);
     free(all);
 }
@@ -95,9 +120,15 @@ tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, boo
         return tutti_fail(TUTTI_INVALID, "%d streams between two ranks; use 1 to %d", streams,
                           TUTTI_TCP_STREAMS);
     }
-    if (all)
+    if (all) {
         all->descriptors = malloc(count * sizeof *all->descriptors);
-    if (!all || !all->descriptors) {
+        all->board = make_board();
+    }
+    if (!all || !all->descriptors || !all->board) {
+        if (all) {
+            tutti__tcp_board_drop(all->board);
+            free(all->descriptors);
+        }
         free(all);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu connections", count);
     }

@@ -3,15 +3,24 @@
 #define TUTTI_COMM_TCP_PAIRS_H
 
 #include "comm/engine.h"
+#include "comm/notice.h"
 
 enum {
     TUTTI_TCP_STREAMS = 16, /* most connections between two ranks */
     TUTTI_TCP_NEAR = 1,     /* connections within a machine */
 };
 
+/* Memory where the ranks of such a group tell each other why it has ended. */
+typedef struct tutti_tcp_board {
+    atomic_int users; /* of this process */
+    tutti_notice *notice;
+} tutti_tcp_board;
+void tutti__tcp_board_drop(tutti_tcp_board *board); /* NULL is fine */
+
 /* What a group inside one process, or of forked ones, starts from. */
 typedef struct tutti_tcp_pairs {
     int size, streams;
+    tutti_tcp_board *board;
     int *descriptors; /* [size][size][streams]: the first rank's end; -1 when it was taken */
 } tutti_tcp_pairs;
 

@@ -33,14 +33,16 @@ typedef struct peer_state {
 
 typedef struct state {
     tutti_fabric *fabric;
+    tutti_tcp_board *board; /* of a group that one process has made, else NULL */
     int size;
     peer_state peers[];
 } state;
 
 static void detach(tutti_fabric *fabric, void *given)
 {
-    (void)fabric;
     state *own = given;
+    fabric->notice = NULL;
+    tutti__tcp_board_drop(own->board);
     for (int i = 0; i < own->size; i++) {
         for (int s = 0; s < own->peers[i].streams; s++) {
             connection *each = &own->peers[i].connections[s];
@@ -80,6 +82,9 @@ static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
     state *own = new_state(fabric);
     if (!own)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
+    own->board = all->board;
+    atomic_fetch_add(&own->board->users, 1);
+    fabric->notice = own->board->notice;
     for (int peer = 0; peer < fabric->size; peer++) {
         if (peer == fabric->rank)
             continue;
