@@ -269,7 +269,8 @@ TUTTI_API tutti_status tutti_evaluate_model(tutti_model *model, tutti_dataset *d
  * out. One tensor for each output, the caller's to release; NULL after a failure. */
 TUTTI_API tutti_status tutti_predict(tutti_model *model, tutti_dataset *data, int count,
                                      tutti_tensor **ret_outputs);
-/* For tensors at hand. */
+/* For tensors at hand. Look at its status: inputs that the model cannot take are not the job's
+ * error, so that a server goes on, unless several processes predict together. */
 TUTTI_API tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
                                               tutti_tensor *const *inputs, int output_count,
                                               tutti_tensor **ret_outputs);

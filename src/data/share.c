@@ -4,7 +4,7 @@
 #include "data/dataset.h"
 
 static const tutti_param costly_param =
-    TUTTI_PARAM("SHARD_BYTES", "268435456",
+    TUTTI_PARAM("SHARE_BYTES", "268435456",
                 "files of so many bytes are shared by file or by bytes: reading them everywhere "
                 "takes too long");
 

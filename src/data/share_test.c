@@ -396,7 +396,7 @@ TUTTI_TEST(the_policy_is_chosen_by_what_reading_costs)
         tutti_batch(tutti_map(tutti_text_files(job, NULL, .count = 6, .paths = paths), nothing), 8);
     tutti_dataset *one = tutti_batch(tutti_text_files(job, paths[5]), 8);
     CHECK_INT(chosen(six, 2), TUTTI_SHARD_ELEMENT); /* small files: the order of one process */
-    CHECK_OK(tutti__param_set("SHARD_BYTES", "100"));
+    CHECK_OK(tutti__param_set("SHARE_BYTES", "100"));
     CHECK_INT(chosen(six, 2), TUTTI_SHARD_FILE);
     CHECK_INT(chosen(six, 3), TUTTI_SHARD_FILE);
     CHECK_INT(chosen(six, 4), TUTTI_SHARD_BYTES); /* 6 files do not come out even */

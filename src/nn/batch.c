@@ -204,17 +204,13 @@ tutti_status tutti__model_meet(tutti_model *model, tutti_dataset *data, bool tar
 
 /* ---- single batches ---- */
 
-static tutti_status one_batch(tutti_model *model, bool training, int count,
-                              tutti_tensor *const *tensors, tutti_logs *ret_logs)
+static tutti_status run_one(tutti_model *model, bool training, int count,
+                            tutti_tensor *const *tensors, tutti_logs *ret_logs)
 {
     tutti_form *form;
     tutti_type types[TUTTI_MAX_COMPONENTS];
-    if (ret_logs)
-        *ret_logs = (tutti_logs){0}; /* whoever looks into it after a failure finds nothing */
-    TUTTI_TRY(tutti__need_trainer(model));
     if (count < 1 || count > TUTTI_MAX_COMPONENTS)
-        return tutti__model_fail(
-            model, tutti_fail(TUTTI_INVALID, "a batch has 1 to %d tensors", TUTTI_MAX_COMPONENTS));
+        return tutti_fail(TUTTI_INVALID, "a batch has 1 to %d tensors", TUTTI_MAX_COMPONENTS);
     int inputs = model->inputs.count > 0 ? (int)model->inputs.count : 1;
     for (int i = 0; i < inputs && i < count; i++)
         types[i] = *tutti_tensor_type(tensors[i]);
@@ -226,6 +222,15 @@ static tutti_status one_batch(tutti_model *model, bool training, int count,
     if (training)
         model->trainer->steps++;
     return ret_logs ? tutti__track_read(model, training, false, ret_logs) : TUTTI_OK;
+}
+
+static tutti_status one_batch(tutti_model *model, bool training, int count,
+                              tutti_tensor *const *tensors, tutti_logs *ret_logs)
+{
+    if (ret_logs)
+        *ret_logs = (tutti_logs){0}; /* whoever looks into it after a failure finds nothing */
+    TUTTI_TRY(tutti__need_trainer(model));
+    return tutti__model_fail(model, run_one(model, training, count, tensors, ret_logs));
 }
 
 tutti_status tutti_train_on_batch(tutti_model *model, int count, tutti_tensor *const *tensors,

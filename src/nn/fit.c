@@ -82,6 +82,8 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     bool last = fit->event.epoch + 1 == p->last;
     if (p->validation && ((fit->event.epoch + 1) % p->validation_every == 0 || last))
         TUTTI_TRY(tutti__evaluate(model, p->validation, p->validation_steps, fit, &logs));
+    if (model->trainer->interrupted) /* while it validated, which it does again when resumed */
+        return TUTTI_OK;
     tutti_logs_set(&logs, "lr", tutti_get_learning_rate(model));
     fit->event.seconds = tutti__fit_since(fit->epoch_started);
     fit->event.logs = &logs;

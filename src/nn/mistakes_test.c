@@ -170,3 +170,32 @@ TUTTI_TEST(refused_calls_leave_nothing_in_what_they_return)
     CHECK_OK(tutti_strategy_close(two));
     CHECK_OK(tutti_strategy_close(one));
 }
+
+/* Calls need no checking; a server's requests do. */
+TUTTI_TEST(a_batch_that_fails_is_the_jobs_error)
+{
+    tutti_tensor *x, *y, *wrong, *output;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){2, 4}, &x));
+    CHECK_OK(tutti_tensor_create(TUTTI_I64, 2, (int64_t[]){2, 4}, &wrong));
+    CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){2}, &y));
+    tutti_tensor_set_int(y, 1, 3); /* of classes 0 to 2 */
+    for (int training = 0; training < 2; training++) {
+        tutti_job *job = tutti_open(NULL, NULL);
+        tutti_model *m = tutti_sequential(job, tutti_dense(3));
+        tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true));
+        CHECK_OK(tutti_predict_on_batch(m, 1, &x, 1, &output));
+        tutti_tensor_release(output);
+        CHECK(tutti_predict_on_batch(m, 1, &wrong, 1, &output) != TUTTI_OK);
+        CHECK_OK(tutti_job_check(job));
+        if (training)
+            tutti_train_on_batch(m, 2, (tutti_tensor *[]){x, y}, NULL);
+        else
+            tutti_test_on_batch(m, 2, (tutti_tensor *[]){x, y}, NULL);
+        CHECK(tutti_job_check(job) != TUTTI_OK);
+        CHECK_CONTAINS(tutti_error_message(), "label");
+        CHECK_INT(tutti_close(job), 1);
+    }
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    tutti_tensor_release(wrong);
+}

@@ -61,15 +61,24 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     return TUTTI_OK;
 }
 
-/* A signal ends the training after the same step everywhere. */
-static tutti_status look_for_signals(tutti_fit *fit)
+/* Whether it is time for processes to ask each other: all say the same. */
+static bool is_time_to_ask(const tutti_fit *fit, bool training)
+{
+    const tutti_trainer *trainer = fit->model->trainer;
+    if (!training)
+        return fit->event.batch % TUTTI_STEPS_UNASKED == 0;
+    return trainer->gathered == 0 && trainer->steps >= trainer->asked;
+}
+
+/* A signal ends the training after the same step everywhere, or validation between its batches. */
+static tutti_status look_for_signals(tutti_fit *fit, bool training)
 {
     tutti_trainer *trainer = fit->model->trainer;
     if (!tutti__model_shares(fit->model)) {
         trainer->interrupted = tutti_interrupted();
         return TUTTI_OK;
     }
-    if (trainer->gathered > 0 || trainer->steps < trainer->asked)
+    if (!is_time_to_ask(fit, training))
         return TUTTI_OK;
     trainer->asked = trainer->steps + TUTTI_STEPS_UNASKED;
     tutti_asked all = {.stop = trainer->asks_stop,
@@ -97,11 +106,12 @@ tutti_status tutti__fit_batches(tutti_fit *fit, tutti_iterator *iterator,
                                 const tutti_wiring *wiring, int64_t limit, bool training)
 {
     tutti_trainer *trainer = fit->model->trainer;
+    bool listens = trainer->fit == fit; /* the signal ends a program that only evaluates */
     for (; limit <= 0 || fit->event.batch < limit; fit->event.batch++) {
         tutti_element element;
-        if (training)
-            TUTTI_TRY(look_for_signals(fit));
-        if (training && (trainer->stop || trainer->interrupted))
+        if (listens)
+            TUTTI_TRY(look_for_signals(fit, training));
+        if (listens && ((training && trainer->stop) || trainer->interrupted))
             break;
         TUTTI_TRY(tutti_next_element(iterator, &element));
         fit->event.waited_seconds =

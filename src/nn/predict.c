@@ -16,16 +16,12 @@ static bool has_settled(tutti_model *model)
     return atomic_exchange(&model->settled, changes) == changes;
 }
 
-tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
-                                    tutti_tensor *const *inputs, int output_count,
-                                    tutti_tensor **ret_outputs)
+static tutti_status predict_one(tutti_model *model, int input_count, tutti_tensor *const *inputs,
+                                int output_count, tutti_tensor **ret_outputs)
 {
     tutti_type types[64];
     tutti_feed feeds[64];
     tutti_fetch fetches[64];
-    for (int i = 0; i < output_count; i++)
-        ret_outputs[i] = NULL; /* also where it fails: callers release them */
-    TUTTI_TRY(tutti_model_check(model));
     if (input_count < 1 || input_count > 64)
         return tutti_fail(TUTTI_INVALID, "a model has 1 to 64 inputs, not %d", input_count);
     for (int i = 0; i < input_count; i++)
@@ -48,6 +44,18 @@ tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
                   .batch = rows.batch, .constants = has_settled(model));
     tutti__rows_release(&rows);
     return status;
+}
+
+/* A server goes on with its next request; processes that one of them has left cannot. */
+tutti_status tutti_predict_on_batch(tutti_model *model, int input_count,
+                                    tutti_tensor *const *inputs, int output_count,
+                                    tutti_tensor **ret_outputs)
+{
+    for (int i = 0; i < output_count; i++)
+        ret_outputs[i] = NULL; /* also where it fails: callers release them */
+    TUTTI_TRY(tutti_model_check(model));
+    tutti_status status = predict_one(model, input_count, inputs, output_count, ret_outputs);
+    return tutti__model_shares(model) ? tutti__model_fail(model, status) : status;
 }
 
 /* Batches of one output, to be joined. */

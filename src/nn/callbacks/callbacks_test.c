@@ -1,5 +1,6 @@
 /* callbacks_test.c: callbacks round a small training. */
 #include <math.h>
+#include <signal.h>
 
 #include "io/json.h"
 #include "nn/callbacks/training.h"
@@ -87,6 +88,38 @@ TUTTI_TEST(callbacks_of_the_user_are_told_everything)
     CHECK_INT(s.batch_end, 12);
     CHECK_INT(s.validation, 12);
     training_end(t);
+}
+
+static void interrupt_validation(void *context, tutti_event *event)
+{
+    int *batches = context;
+    if (event->validating && ++*batches == 3)
+        raise(SIGTERM);
+}
+
+static void see_interruption(void *context, tutti_event *event)
+{
+    bool *interrupted = context;
+    *interrupted = event->interrupted;
+}
+
+/* The data to validate on has no end: a checkpoint must not have to wait for one. */
+TUTTI_TEST(validation_ends_at_a_signal)
+{
+    training t = training_begin(NULL);
+    int batches = 0;
+    bool interrupted = false;
+    const tutti_history *history = tutti_fit(
+        t.model, t.data, .epochs = 3, .validation = tutti_repeat(t.data, 0),
+        .callbacks = TUTTI_LIST(
+            tutti_lambda_callback(.batch_end = interrupt_validation, .context = &batches),
+            tutti_lambda_callback(.train_end = see_interruption, .context = &interrupted)),
+        .quiet = true);
+    CHECK(history);
+    CHECK_INT(tutti_history_epochs(history), 0); /* its epoch is not over */
+    CHECK_INT(batches, 3);
+    CHECK(interrupted);
+    training_end_with(t, TUTTI_EXIT_PREEMPTED);
 }
 
 TUTTI_TEST(callbacks_can_stop_training)
