@@ -14,8 +14,8 @@ struct tutti_loss;
 /* How the losses of a batch become one number. */
 typedef enum tutti_loss_reduction {
     TUTTI_LOSS_MEAN, /* sum(weight * loss) / number of losses: Keras' sum_over_batch_size */
-    TUTTI_LOSS_SUM,
-    TUTTI_LOSS_WEIGHTED_MEAN /* sum(weight * loss) / sum(weight) */
+    TUTTI_LOSS_SUM,  /* of a batch; over a dataset the mean of its batches' sums, by examples */
+    TUTTI_LOSS_WEIGHTED_MEAN /* sum(weight * loss) / sum(weight), over a dataset too */
 } tutti_loss_reduction;
 
 /* One loss an example (or more: [batch, …]) from targets and outputs. */

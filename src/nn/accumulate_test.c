@@ -141,3 +141,29 @@ TUTTI_TEST(accumulated_fits_equal_the_big_batch_for_every_reduction)
         CHECK_INT(tutti_close(job), 0);
     }
 }
+
+/* A weighted mean over a dataset does not depend on how it is batched. */
+TUTTI_TEST(weighted_means_are_those_of_all_examples)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *x, *y, *w;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){4, 1}, &x));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){4, 1}, &y));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){4}, &w));
+    for (int i = 0; i < 4; i++) {
+        tutti_tensor_set(x, i, 1);
+        tutti_tensor_set(y, i, i);
+        tutti_tensor_set(w, i, i == 3 ? 10 : 1);
+    }
+    tutti_model *m = tutti_sequential(job, tutti_dense(1, .kernel_initializer = "zeros"));
+    tutti_compile(m, .loss = tutti_mse(.reduction = TUTTI_LOSS_WEIGHTED_MEAN));
+    for (int batch = 1; batch <= 4; batch++) {
+        tutti_logs logs;
+        CHECK_OK(tutti_evaluate(m, tutti_batch(tutti_from(job, x, y, w), batch), &logs));
+        CHECK_NEAR(tutti_logs_get(&logs, "loss"), 95.0 / 13, 1e-5);
+    }
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    tutti_tensor_release(w);
+    CHECK_INT(tutti_close(job), 0);
+}

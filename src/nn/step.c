@@ -111,11 +111,12 @@ static tutti_sym goal_weights(making *m, int index)
     return join_weights(weights, mask);
 }
 
-static void track_loss(making *m, int index, tutti_sym value)
+/* `share`: what the batch weighs among those of an epoch. */
+static void track_loss(making *m, int index, tutti_sym value, tutti_sym share)
 {
     if (!value.node)
         return;
-    tutti_sym adds[TUTTI_METRIC_SUMS] = {tutti_mul(value, m->batch), m->batch};
+    tutti_sym adds[TUTTI_METRIC_SUMS] = {tutti_mul(value, share), share};
     tutti__track_build(m->model, m->form, index, adds);
 }
 
@@ -130,12 +131,13 @@ static void build_losses(making *m)
             tutti__loss_parts(&goal->loss, m->truth[i], guess, goal_weights(m, (int)i));
         if (!parts.value.node)
             return;
+        bool weighs = goal->loss.reduction == TUTTI_LOSS_WEIGHTED_MEAN;
         if (trainer->goals.count > 1)
-            track_loss(m, shown++, parts.value);
+            track_loss(m, shown++, parts.value, weighs ? parts.count : m->batch);
         tutti_sym term = goal->weight == 1 ? parts.value : tutti_scale(parts.value, goal->weight);
         m->total = m->total.node ? tutti_add(m->total, term) : term;
         m->sums = (i == 0 || m->sums) && goal->loss.reduction == TUTTI_LOSS_SUM;
-        if (trainer->goals.count == 1 && goal->loss.reduction == TUTTI_LOSS_WEIGHTED_MEAN)
+        if (trainer->goals.count == 1 && weighs)
             m->share = parts.count;
     }
     tutti_sym plain = m->total, penalty = TUTTI_NO_SYM;
@@ -145,7 +147,7 @@ static void build_losses(making *m)
             penalty = tutti_cast(penalty, TUTTI_F32);
         m->total = tutti_add(m->total, penalty);
     }
-    track_loss(m, 0, m->total);
+    track_loss(m, 0, m->total, m->share);
     if (penalty.node && m->sums && trainer->accumulate > 1) /* it belongs to all batches together */
         m->total =
             tutti_add(plain, tutti_scale(tutti_sub(m->total, plain), 1.0 / trainer->accumulate));
