@@ -176,7 +176,9 @@ TUTTI_API tutti_sym tutti_nonzero(tutti_sym x);
 #define tutti_nonzero(...) TUTTI_AT(tutti_nonzero(__VA_ARGS__))
 /* The elements of x without repetitions, in rising order or in the order of x; or, .along_axis, the
  * slices along .axis. Outputs 1 to 3 (by tutti_output_of), i64: where each stands first in x, the
- * place of each of x's in the result, and how often each is there. Sizes depend on data. */
+ * place of each of x's in the result, and how often each is there. Sizes depend on data. NaNs count
+ * as one value, the last in rising order; so do 0 and -0, of which the first in x stands for both.
+ */
 typedef struct tutti_unique_options {
     size_t struct_size;
     bool along_axis, unsorted;
