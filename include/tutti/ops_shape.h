@@ -146,8 +146,8 @@ TUTTI_API tutti_sym tutti_gather_elements(tutti_sym x, tutti_sym indices, int ax
 /* x with elements replaced: y[i, indices[i, j]] = updates[i, j] for axis 1. `reduction` "add",
  * "mul", "max", "min" combines them with what is there instead; NULL or "none" replaces, and of
  * equal indices the last stays. Indices may be negative, and fewer than x's elements along the
- * other axes. Gradients for x and updates, the latter through tutti_gather_elements; that of "mul"
- * needs updates that are not 0. */
+ * other axes. Gradients for x and updates, the latter through tutti_gather_elements, 0 for those
+ * that were replaced in turn; that of "mul" needs updates that are not 0. */
 TUTTI_API tutti_sym tutti_scatter_elements(tutti_sym x, tutti_sym indices, tutti_sym updates,
                                            int axis, const char *reduction);
 #define tutti_scatter_elements(...) TUTTI_AT(tutti_scatter_elements(__VA_ARGS__))
