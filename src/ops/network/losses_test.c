@@ -52,6 +52,29 @@ TUTTI_TEST(sigmoid_cross_entropy_is_stable)
              -(0.3 * log(1 / (1 + exp(-2))) + 0.7 * log(1 - 1 / (1 + exp(-2)))));
 }
 
+static void check_loss(const char *text, double expected)
+{
+    tutti_tensor *y = NULL;
+    CHECK_OK(tutti__test_op("sigmoid_cross_entropy", text, &y));
+    double loss = tutti_tensor_get(y, 0);
+    CHECK(isnan(expected) ? isnan(loss) : loss == expected);
+    tutti_tensor_release(y);
+}
+
+/* An infinite logit costs nothing where it is right, and infinitely much elsewhere. */
+TUTTI_TEST(sigmoid_cross_entropy_of_infinite_logits)
+{
+    check_loss("f32[]{=inf} f32[]{=0}", (double)INFINITY);
+    check_loss("f32[]{=inf} f32[]{=0.3}", (double)INFINITY);
+    check_loss("f32[]{=inf} f32[]{=1}", 0);
+    check_loss("f32[]{=-inf} f32[]{=0}", 0);
+    check_loss("f32[]{=-inf} f32[]{=0.3}", (double)INFINITY);
+    check_loss("f32[]{=-inf} f32[]{=1}", (double)INFINITY);
+    check_loss("f32[]{=nan} f32[]{=0}", (double)NAN);
+    check_loss("f32[]{=nan} f32[]{=1}", (double)NAN);
+    check_loss("f32[]{=inf} f32[]{=nan}", (double)NAN);
+}
+
 TUTTI_TEST(losses_build_in_the_order_their_names_promise)
 {
     tutti_graph *g = tutti__test_graph();
