@@ -1,4 +1,5 @@
 /* observe_test.c: what a user sees of a run from outside: printed values and the trace. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,28 @@ TUTTI_TEST(print_on_a_tape_prints_once)
     tutti_log_install(NULL, NULL);
     tutti_tensor_release(given);
     tutti_eager_close(e);
+}
+
+/* A NaN has a sign, which differs from device to device; nobody wants to see it. */
+TUTTI_TEST(print_shows_nan_without_its_sign)
+{
+    heard h = {0};
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *fed = pair(NAN, -NAN);
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), y = tutti_print(x, "x");
+    tutti_sym checked = tutti_check_numerics(tutti_slice_axis(x, 0, 1, 2), "y");
+    CHECK_OK(tutti_session_open(&s, g));
+    tutti_log_install(listen, &h);
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .target = y));
+    CHECK_CONTAINS(h.text, "[nan nan]");
+    tutti_log_install(NULL, NULL);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .target = checked), TUTTI_CHECK_FAILED);
+    CHECK_CONTAINS(tutti_error_message(), "element [0] is nan");
+    tutti_tensor_release(fed);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
 }
 
 /* Each test is a process of its own, so the trace holds this session only. */
