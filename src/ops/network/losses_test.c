@@ -29,6 +29,17 @@ TUTTI_TEST(cross_entropies_of_rows)
              "f64[1,3]{=0,0.693147180559945,1.386294361119891} i32[1]{=1} f64[1]{=7}", 0, 1, -5, 4);
 }
 
+/* As softmax, whose gradient it is: no share of an infinite whole is known. */
+TUTTI_TEST(gradient_of_rows_with_infinite_logits_is_nan)
+{
+    tutti_tensor *y = NULL;
+    CHECK_OK(tutti__test_op("sparse_softmax_cross_entropy_backward",
+                            "f32[1,3]{=1,inf,-inf} i32[1]{=0}", &y));
+    for (int i = 0; i < 3; i++)
+        CHECK(isnan(tutti_tensor_get(y, i)));
+    tutti_tensor_release(y);
+}
+
 TUTTI_TEST(sparse_cross_entropy_names_a_bad_label)
 {
     const char *message = "label 3 in row 1 is none of the 3 classes; labels must be in [0, 3)";
