@@ -146,8 +146,8 @@ TUTTI_API tutti_sym tutti_gather_elements(tutti_sym x, tutti_sym indices, int ax
 /* x with elements replaced: y[i, indices[i, j]] = updates[i, j] for axis 1. `reduction` "add",
  * "mul", "max", "min" combines them with what is there instead; NULL or "none" replaces, and of
  * equal indices the last stays. Indices may be negative, and fewer than x's elements along the
- * other axes. Gradients for x and updates, the latter through tutti_gather_elements; that of "mul"
- * needs updates that are not 0. */
+ * other axes. Gradients for x and updates, the latter through tutti_gather_elements, 0 for those
+ * that were replaced in turn; that of "mul" needs updates that are not 0. */
 TUTTI_API tutti_sym tutti_scatter_elements(tutti_sym x, tutti_sym indices, tutti_sym updates,
                                            int axis, const char *reduction);
 #define tutti_scatter_elements(...) TUTTI_AT(tutti_scatter_elements(__VA_ARGS__))
@@ -176,7 +176,9 @@ TUTTI_API tutti_sym tutti_nonzero(tutti_sym x);
 #define tutti_nonzero(...) TUTTI_AT(tutti_nonzero(__VA_ARGS__))
 /* The elements of x without repetitions, in rising order or in the order of x; or, .along_axis, the
  * slices along .axis. Outputs 1 to 3 (by tutti_output_of), i64: where each stands first in x, the
- * place of each of x's in the result, and how often each is there. Sizes depend on data. */
+ * place of each of x's in the result, and how often each is there. Sizes depend on data. NaNs count
+ * as one value, the last in rising order; so do 0 and -0, of which the first in x stands for both.
+ */
 typedef struct tutti_unique_options {
     size_t struct_size;
     bool along_axis, unsorted;

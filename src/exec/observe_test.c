@@ -1,4 +1,5 @@
 /* observe_test.c: what a user sees of a run from outside: printed values and the trace. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,8 +79,30 @@ TUTTI_TEST(print_on_a_tape_prints_once)
     tutti_eager_close(e);
 }
 
+/* A NaN has a sign, which differs from device to device; nobody wants to see it. */
+TUTTI_TEST(print_shows_nan_without_its_sign)
+{
+    heard h = {0};
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *fed = pair(NAN, -NAN);
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), y = tutti_print(x, "x");
+    tutti_sym checked = tutti_check_numerics(tutti_slice_axis(x, 0, 1, 2), "y");
+    CHECK_OK(tutti_session_open(&s, g));
+    tutti_log_install(listen, &h);
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .target = y));
+    CHECK_CONTAINS(h.text, "[nan nan]");
+    tutti_log_install(NULL, NULL);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .target = checked), TUTTI_CHECK_FAILED);
+    CHECK_CONTAINS(tutti_error_message(), "element [0] is nan");
+    tutti_tensor_release(fed);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
 /* Each test is a process of its own, so the trace holds this session only. */
-TUTTI_TEST(trace_of_a_session_is_a_file_that_names_its_nodes)
+static void check_trace(const char *device, const char *lane)
 {
     char path[] = "/tmp/tutti-session-trace-XXXXXX";
     int file = mkstemp(path);
@@ -96,7 +119,7 @@ TUTTI_TEST(trace_of_a_session_is_a_file_that_names_its_nodes)
         product = tutti_matmul(tutti_reshape(x, 1, 2), v);
     }
     tutti_sym sorted = tutti_cumsum(product, 1);
-    CHECK_OK(tutti_session_open(&s, g, .device = "cpu:0"));
+    CHECK_OK(tutti_session_open(&s, g, .device = device));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     for (int i = 0; i < 3; i++) {
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .fetch = TUTTI_FETCH({sorted, &out})));
@@ -109,7 +132,7 @@ TUTTI_TEST(trace_of_a_session_is_a_file_that_names_its_nodes)
     CHECK_CONTAINS(text, "{\"traceEvents\":[");
     CHECK_CONTAINS(text, "\"name\":\"tower/matmul\"");
     CHECK_CONTAINS(text, "\"name\":\"cumsum\"");
-    CHECK_CONTAINS(text, "\"cat\":\"cpu:0\"");
+    CHECK_CONTAINS(text, lane);
     int runs = 0;
     for (const char *at = text; (at = strstr(at, "\"tower/matmul\"")) != NULL; at++)
         runs++;
@@ -117,4 +140,14 @@ TUTTI_TEST(trace_of_a_session_is_a_file_that_names_its_nodes)
     free(text);
     tutti_tensor_release(fed);
     tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(trace_of_a_session_is_a_file_that_names_its_nodes)
+{
+    check_trace("cpu:0", "\"cat\":\"cpu:0\"");
+}
+
+TUTTI_TEST(trace_of_a_device_that_takes_whole_partitions)
+{
+    check_trace("whole:0", "\"cat\":\"whole:0\"");
 }

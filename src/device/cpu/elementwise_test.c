@@ -15,6 +15,13 @@ TUTTI_TEST(kernel_elementwise_matches_every_operator)
         }
     CHECK(checked >= 50);
     tutti__kernel_check_op("sigmoid_cross_entropy");
+    for (int wide = 0; wide < 2; wide++)
+        CHECK(tutti__kernel_check("sigmoid_cross_entropy",
+                                  wide ? "f64[9]{=inf,inf,inf,-inf,-inf,-inf,nan,nan,3e38} "
+                                         "f64[9]{=0,0.3,1,0,0.3,1,0,1,1}"
+                                       : "f32[9]{=inf,inf,inf,-inf,-inf,-inf,nan,nan,3e38} "
+                                         "f32[9]{=0,0.3,1,0,0.3,1,0,1,1}",
+                                  -1) > 0);
 }
 
 TUTTI_TEST(kernel_elementwise_broadcasts)

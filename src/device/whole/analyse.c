@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "device/whole/whole.h"
+#include "program/trace.h"
 
 static tutti_status no_memory(void)
 {
@@ -68,8 +69,9 @@ static tutti_status make_arrays(tutti_whole_executable *e)
     e->follows = tutti__arena_array(&e->arena, count, sizeof *e->follows);
     e->late = tutti__arena_array(&e->arena, count, sizeof *e->late);
     e->runner = tutti__arena_array(&e->arena, count, sizeof *e->runner);
-    return e->variables && e->variable_of && e->follows && e->late && e->runner ? TUTTI_OK
-                                                                                : no_memory();
+    e->traced = tutti__arena_array(&e->arena, count, sizeof *e->traced);
+    bool all = e->variables && e->variable_of && e->follows && e->late && e->runner && e->traced;
+    return all ? TUTTI_OK : no_memory();
 }
 
 static tutti_status bind_variables(tutti_whole_executable *e, tutti_state *state)
@@ -167,6 +169,19 @@ static tutti_status find_runner_kernel(tutti_whole_executable *e, const tutti_no
     return TUTTI_OK;
 }
 
+static void name_for_trace(tutti_whole_executable *e)
+{
+    e->lane = tutti__trace_name(e->device->name);
+    for (size_t n = 0; n < e->graph->nodes.count; n++) {
+        const tutti_node *node = e->graph->nodes.data[n];
+        bool given = tutti__is(node, "parameter") || tutti__is(node, "constant") ||
+                     (node->op->flags & TUTTI_OP_HANDLE);
+        if (!given && !node->dead)
+            e->traced[n] =
+                tutti__trace_operator(node->name, node->op->name, tutti__node_flops(node));
+    }
+}
+
 tutti_status tutti__whole_analyse(tutti_whole_executable *e, const tutti_partition *partition)
 {
     e->graph = tutti__graph_retain(partition->graph);
@@ -184,6 +199,7 @@ tutti_status tutti__whole_analyse(tutti_whole_executable *e, const tutti_partiti
         TUTTI_TRY(note_variables(e, node));
         TUTTI_TRY(find_runner_kernel(e, node));
     }
+    name_for_trace(e);
     e->shadows = partition->shadows || tutti__fails_late(e->graph, e->late);
     return TUTTI_OK;
 }

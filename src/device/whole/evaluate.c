@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "device/whole/whole.h"
 #include "ops/reference.h"
+#include "program/trace.h"
 
 static tutti_status no_memory(const tutti_node *node)
 {
@@ -256,14 +257,18 @@ static tutti_status evaluate_node(tutti_whole_run *r, const tutti_node *node)
 tutti_status tutti__whole_evaluate(tutti_whole_run *r, bool late)
 {
     const tutti_whole_executable *e = r->executable;
+    tutti_trace *trace = tutti__trace_mine();
     for (size_t n = 0; n < e->graph->nodes.count; n++) {
         const tutti_node *node = e->graph->nodes.data[n];
+        uint64_t start = trace ? tutti__ticks() : 0;
         if (e->late[n] != late || node->dead)
             continue;
         if (!r->committing && r->run->cancelled)
             return tutti_fail(TUTTI_CANCELLED, "%s: the run was cancelled before '%s'",
                               e->device->name, node->name);
         TUTTI_TRY(evaluate_node(r, node));
+        if (trace && e->traced[n])
+            tutti__trace_add(trace, e->traced[n], e->lane, start, tutti__ticks());
     }
     return TUTTI_OK;
 }

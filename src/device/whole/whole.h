@@ -32,7 +32,9 @@ typedef struct tutti_whole_executable {
                          step */
     bool *late;
     const tutti_kernel *
-        *runner; /* kernels of the runner: send, recv, collectives; NULL: the reference */
+        *runner;      /* kernels of the runner: send, recv, collectives; NULL: the reference */
+    uint32_t *traced; /* what the trace knows the node by; 0: it computes nothing */
+    uint32_t lane;
     /* Something late can fail, here or on another device. It is then evaluated before the commit
      * point: as a rehearsal, or, where it meets other devices, for good. */
     bool shadows, meets_late;

@@ -37,13 +37,11 @@ static tutti_model *identity(tutti_job *job)
 }
 
 /* The metric over batches of 2, 2 and 1. `truth` NULL: class numbers. */
-static double measure(tutti_metric metric, const float *truth, bool weighted, bool logits)
+static double measure_outputs(tutti_metric metric, const float *outputs, const float *truth,
+                              bool weighted, bool logits)
 {
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *m = identity(job);
-    float outputs[ROWS * COLUMNS];
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        outputs[i] = logits ? logf(P[i] / (1 - P[i])) : P[i];
     tutti_tensor *x = tensor(TUTTI_F32, 2, ROWS, COLUMNS, outputs);
     tutti_tensor *y = truth ? tensor(TUTTI_F32, 2, ROWS, COLUMNS, truth) : classes();
     tutti_tensor *w = tensor(TUTTI_F32, 1, ROWS, 0, WEIGHTS);
@@ -63,6 +61,14 @@ static double measure(tutti_metric metric, const float *truth, bool weighted, bo
     return value;
 }
 
+static double measure(tutti_metric metric, const float *truth, bool weighted, bool logits)
+{
+    float outputs[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        outputs[i] = logits ? logf(P[i] / (1 - P[i])) : P[i];
+    return measure_outputs(metric, outputs, truth, weighted, logits);
+}
+
 static void check(tutti_metric metric, const float *truth, double plain, double weighted)
 {
     CHECK(metric.def);
@@ -79,6 +85,19 @@ TUTTI_TEST(metrics_of_classes_equal_those_of_keras)
     check(tutti_categorical_accuracy(), ONE, 0.6, 0.230769232);
     check(tutti_accuracy(), NULL, 0.6, 0.230769232);
     check(tutti_binary_accuracy(), BITS, 0.666666687, 0.666666687);
+}
+
+/* A model that has diverged is not always right. */
+TUTTI_TEST(top_k_accuracy_of_nan_is_0)
+{
+    float outputs[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        outputs[i] = NAN;
+    CHECK_NEAR(measure_outputs(tutti_top_k_accuracy(.k = 2), outputs, NULL, false, false), 0, 0);
+    memcpy(outputs, P, sizeof outputs);
+    outputs[0] = NAN; /* of the right class */
+    CHECK_NEAR(measure_outputs(tutti_top_k_accuracy(.k = 2), outputs, NULL, false, false), 0.8,
+               2e-6);
 }
 
 TUTTI_TEST(metrics_of_yes_and_no_equal_those_of_keras)

@@ -1,5 +1,6 @@
 /* top_k_accuracy.c: how often the right class is among the k largest outputs. Equal outputs share
- * their place: the right class is in when fewer than k outputs are larger. */
+ * their place: the right class is in when fewer than k outputs are larger. What cannot be compared
+ * counts as larger: outputs that are all NaN are wrong ones. */
 #include "nn/metrics/common.h"
 
 static void build(tutti_metric_build *build)
@@ -7,7 +8,8 @@ static void build(tutti_metric_build *build)
     int64_t k = build->metric->k > 0 ? build->metric->k : 5;
     tutti_sym classes = tutti__classes(build->truth, build->guess);
     tutti_sym right = tutti_take_along(build->guess, tutti_expand_dims(classes, -1), -1);
-    tutti_sym larger = tutti_cast(tutti_greater(build->guess, right), TUTTI_F32);
+    tutti_sym larger =
+        tutti_cast(tutti_logical_not(tutti_less_equal(build->guess, right)), TUTTI_F32);
     tutti_sym place = tutti_sum(larger, .axes = TUTTI_AXES(-1));
     tutti__metric_mean(build, tutti_less(place, tutti_scalar_like(place, (double)k)));
 }

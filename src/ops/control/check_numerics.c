@@ -36,6 +36,7 @@ static tutti_status reference(const tutti_call *call)
         tutti_text at = {0};
         const char *message = RULE_STRING(call, "message");
         index_text(x, i, &at);
+        value = isnan(value) ? (double)NAN : value; /* its sign says nothing */
         tutti_status status =
             RULE_FAIL(call, TUTTI_CHECK_FAILED, "%s is %g%s%s", at.data ? at.data : "it", value,
                       message[0] ? ": " : "", message);

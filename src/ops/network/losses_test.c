@@ -29,6 +29,17 @@ TUTTI_TEST(cross_entropies_of_rows)
              "f64[1,3]{=0,0.693147180559945,1.386294361119891} i32[1]{=1} f64[1]{=7}", 0, 1, -5, 4);
 }
 
+/* As softmax, whose gradient it is: no share of an infinite whole is known. */
+TUTTI_TEST(gradient_of_rows_with_infinite_logits_is_nan)
+{
+    tutti_tensor *y = NULL;
+    CHECK_OK(tutti__test_op("sparse_softmax_cross_entropy_backward",
+                            "f32[1,3]{=1,inf,-inf} i32[1]{=0}", &y));
+    for (int i = 0; i < 3; i++)
+        CHECK(isnan(tutti_tensor_get(y, i)));
+    tutti_tensor_release(y);
+}
+
 TUTTI_TEST(sparse_cross_entropy_names_a_bad_label)
 {
     const char *message = "label 3 in row 1 is none of the 3 classes; labels must be in [0, 3)";
@@ -50,6 +61,29 @@ TUTTI_TEST(sigmoid_cross_entropy_is_stable)
              0, 1000);
     CHECK_OP("sigmoid_cross_entropy", "f64[1]{=2} f64[1]{=0.3}", 0,
              -(0.3 * log(1 / (1 + exp(-2))) + 0.7 * log(1 - 1 / (1 + exp(-2)))));
+}
+
+static void check_loss(const char *text, double expected)
+{
+    tutti_tensor *y = NULL;
+    CHECK_OK(tutti__test_op("sigmoid_cross_entropy", text, &y));
+    double loss = tutti_tensor_get(y, 0);
+    CHECK(isnan(expected) ? isnan(loss) : loss == expected);
+    tutti_tensor_release(y);
+}
+
+/* An infinite logit costs nothing where it is right, and infinitely much elsewhere. */
+TUTTI_TEST(sigmoid_cross_entropy_of_infinite_logits)
+{
+    check_loss("f32[]{=inf} f32[]{=0}", (double)INFINITY);
+    check_loss("f32[]{=inf} f32[]{=0.3}", (double)INFINITY);
+    check_loss("f32[]{=inf} f32[]{=1}", 0);
+    check_loss("f32[]{=-inf} f32[]{=0}", 0);
+    check_loss("f32[]{=-inf} f32[]{=0.3}", (double)INFINITY);
+    check_loss("f32[]{=-inf} f32[]{=1}", (double)INFINITY);
+    check_loss("f32[]{=nan} f32[]{=0}", (double)NAN);
+    check_loss("f32[]{=nan} f32[]{=1}", (double)NAN);
+    check_loss("f32[]{=inf} f32[]{=nan}", (double)NAN);
 }
 
 TUTTI_TEST(losses_build_in_the_order_their_names_promise)

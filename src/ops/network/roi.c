@@ -60,8 +60,13 @@ tutti_status tutti__roi(const tutti_call *call, const double *regions, int64_t i
         a->length = end - a->start;
         a->clamped = !half && a->length < 1;
         a->length = a->clamped ? 1 : a->length;
+        if (!isfinite(a->start) || !isfinite(end))
+            return RULE_FAIL(call, TUTTI_INVALID,
+                             "region %lld is [%g, %g, %g, %g]; corners must be finite numbers",
+                             (long long)i, regions[4 * i], regions[4 * i + 1], regions[4 * i + 2],
+                             regions[4 * i + 3]);
         double places = ratio > 0 ? (double)ratio : ceil(a->length / (double)a->bins);
-        if (!(places <= MOST_PLACES) || !isfinite(a->start))
+        if (!(places <= MOST_PLACES))
             return RULE_FAIL(call, TUTTI_INVALID,
                              "region %lld is %g pixels long, too much for %lld bins; give a "
                              "sampling_ratio",

@@ -32,5 +32,9 @@ TUTTI_TEST(roi_align_says_what_is_wrong)
     CHECK_REFUSES("roi_align", "f32[1,5,6,3] f32[1,4] i64[1]{=1}", TUTTI_INVALID, "names image 1");
     CHECK_REFUSES("roi_align", "f32[1,5,6,3] f32[1,4]{=0,0,1e9,1} i64[1]{=0}", TUTTI_INVALID,
                   "give a sampling_ratio");
+    CHECK_REFUSES("roi_align", "f32[1,5,6,3] f32[1,4]{=nan,0,1,1} i64[1]{=0} | sampling_ratio=2",
+                  TUTTI_INVALID, "region 0 is [nan, 0, 1, 1]; corners must be finite numbers");
+    CHECK_REFUSES("roi_align", "f32[1,5,6,3] f32[1,4]{=0,0,1,inf} i64[1]{=0} | sampling_ratio=2",
+                  TUTTI_INVALID, "region 0 is [0, 0, 1, inf]; corners must be finite numbers");
     CHECK_REFUSES("roi_align", "f32[1,5,6,3] f32[1,4] f32[1]", TUTTI_INVALID, "needs i32 or i64");
 }

@@ -1,5 +1,6 @@
-/* sigmoid_cross_entropy(logits, labels): y = max(x, 0) - x z + log(1 + exp(-|x|)) of logits x and
- * labels z, which equals -(z log(sigmoid(x)) + (1 - z) log(1 - sigmoid(x))). */
+/* sigmoid_cross_entropy(logits, labels): y = |x| w + log(1 + exp(-|x|)) of logits x and labels z,
+ * where w is what of the label x is wrong about: 1 - z for x > 0, else z. It equals max(x, 0) - x z
+ * + log(1 + exp(-|x|)) and -(z log(sigmoid(x)) + (1 - z) log(1 - sigmoid(x))). */
 #include "ops/network/softmax.h"
 
 extern const tutti_op tutti_op_sigmoid_cross_entropy;
@@ -30,9 +31,11 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_flops(node, (5 + 2 * EXP_FLOPS) * tutti__elements(&node->outputs[0]), ret);
 }
 
+/* Infinite logits that are right lose nothing: their 0 times infinity is 0. */
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
-    return (x[0] > 0 ? x[0] : 0) - x[0] * x[1] + log1p(exp(-fabs(x[0])));
+    double size = fabs(x[0]), wrong = x[0] > 0 ? 1 - x[1] : x[1];
+    return (wrong == 0 ? 0 : size * wrong) + log1p(exp(-size));
 }
 
 tutti_sym(tutti_sigmoid_cross_entropy)(tutti_sym logits, tutti_sym labels)

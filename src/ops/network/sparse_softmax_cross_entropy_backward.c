@@ -61,6 +61,8 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
         double *result = outputs[0] + row * classes;
         TUTTI_TRY(tutti__label_get(call, row, classes, &label));
         tutti_log_sum sum = tutti__log_sum_exp(classes, 1, logits);
+        if (isinf(sum.highest))
+            sum.rest = (double)NAN; /* as softmax: infinity over infinity, for the whole row */
         double grad = call->input_count > GRAD ? inputs[GRAD][row] : 1;
         for (int64_t c = 0; c < classes; c++)
             result[c] = (exp(tutti__log_share(logits[c], sum)) - (c == label ? 1 : 0)) * grad;

@@ -37,7 +37,7 @@ static tutti_status row_total(const tutti_call *call, int64_t row, int64_t class
         double x = tutti_view_get(logits, row * classes + c);
         if (isnan(x) || x == HUGE_VAL)
             return RULE_FAIL(call, TUTTI_OUT_OF_RANGE, "logit [%lld,%lld] is %g", (long long)row,
-                             (long long)c, x);
+                             (long long)c, isnan(x) ? (double)NAN : x);
         largest = x > largest ? x : largest;
     }
     if (largest == -HUGE_VAL)

@@ -31,6 +31,27 @@ TUTTI_TEST(scatter_elements_as_onnx)
                   "knows none, add");
 }
 
+/* Of equal indices the last stays, so the others change nothing. */
+TUTTI_TEST(updates_that_were_replaced_have_no_gradient)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti_range(g, 1, 5, 1, TUTTI_F64), u = tutti_range(g, 1, 4, 1, TUTTI_F64);
+    tutti_sym y = tutti_scatter_elements(x, tutti_ints(g, 1, -3, 1), u, 0, NULL);
+    tutti_sym loss = tutti_sum(tutti_mul(tutti_square(y), tutti_range(g, 1, 5, 1, TUTTI_F64)));
+    tutti_sym du = tutti_gradient_of(loss, u), dx = tutti_gradient_of(loss, x);
+    CHECK_SYM(y, 1, 3, 3, 4);
+    CHECK_SYM(du, 0, 0, 12); /* 2 weight y */
+    CHECK_SYM(dx, 2, 0, 18, 32);
+    CHECK_SYM(tutti_gradient_of(tutti_sum(du), u), 0, 0, 4);
+    CHECK_SYM(tutti_gradient_of(tutti_sum(dx), x), 2, 0, 6, 8);
+    tutti_sym rows = tutti_reshape(tutti_range(g, 1, 9, 1, TUTTI_F32), 2, 4);
+    tutti_sym few = tutti_reshape(tutti_range(g, 1, 7, 1, TUTTI_F32), 2, 3);
+    tutti_sym at = tutti_reshape(tutti_ints(g, 0, 3, 0, 2, 2, -2), 2, 3);
+    y = tutti_scatter_elements(rows, at, few, 1, "none");
+    CHECK_SYM(tutti_gradient_of(tutti_sum(tutti_mul(y, rows)), few), 0, 4, 1, 0, 0, 7);
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(gather_elements_as_onnx)
 {
     tutti_graph *g = tutti__test_graph();

@@ -45,6 +45,16 @@ static tutti_status infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
+/* Where an update stays: of equal indices the last is read back. Each knows its place along the
+ * axis, as an integer: floats would not tell large ones apart. */
+static tutti_sym last_of_equals(tutti_sym x, tutti_sym at, int axis)
+{
+    tutti_sym place = tutti_cumsum(tutti_cast(tutti_ones_like(at), TUTTI_I64), axis);
+    tutti_sym none = tutti_cast(tutti_zeros_like(x), TUTTI_I64);
+    tutti_sym stays = tutti_scatter_elements(none, at, place, axis, "none");
+    return tutti_equal(tutti_gather_elements(stays, at, axis), place);
+}
+
 /* dx and du of y = x with u put in (none), added, multiplied; the extremes share dy. */
 static tutti_status gradient(tutti_gradient *node)
 {
@@ -66,6 +76,8 @@ static tutti_status gradient(tutti_gradient *node)
         du = tutti_div(tutti_gather_elements(tutti_mul(dy, y), at, axis), u);
     } else {
         du = tutti_gather_elements(dy, at, axis);
+        if (reduction == NONE && node->wanted[2])
+            du = tutti_where(last_of_equals(x, at, axis), du, tutti_zeros_like(u));
         if (reduction == NONE)
             dx = tutti_scatter_elements(dy, at, tutti_zeros_like(u), axis, "none");
     }
@@ -216,6 +228,7 @@ static const tutti_attr_spec attrs[] = {
 };
 static const char *const samples[] = {
     "f32[3,5] i32[3,2]{=0,3,4,-2,1,2} f32[3,2] | axis=1",
+    "f64[4,2] i32[3,2]{=1,3,1,-1,-3,0} f64[3,2]",
     "f32[3,5] i64[2,4]{=0,1,2,-1,1,1,0,0} f32[2,4] | reduction=add",
     "f64[2,3] i64[2,4]{=0,0,1,-1,2,1,2,2} f64[2,4]{0.5:2} | axis=1 reduction=mul",
     "f64[4]{=0.1,0.2,0.3,0.4} i32[3]{=1,1,3} f64[3]{=0.5,0.9,-0.4} | reduction=max",

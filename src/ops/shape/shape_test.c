@@ -254,6 +254,31 @@ TUTTI_TEST(fill_refuses_numbers_that_an_integer_type_has_not)
 }
 
 /* Strings move like any other element. */
+/* As NumPy: all NaNs are one value behind the numbers; slices along an axis may have them too. */
+TUTTI_TEST(unique_takes_all_nans_for_one_value)
+{
+    static const char *const some = "f32[8]{=3,nan,1,nan,2,nan,3,1}";
+    static const char *const rows = "f64[4,2]{=nan,1,2,5,nan,1,nan,0} | axis=0";
+    tutti_tensor *out[4] = {0};
+    CHECK_OK(tutti__test_op("unique", some, out));
+    CHECK_INT(tutti_tensor_count(out[0]), 4);
+    for (int i = 0; i < 3; i++)
+        CHECK_NEAR(tutti_tensor_get(out[0], i), i + 1, 0);
+    CHECK(isnan(tutti_tensor_get(out[0], 3)));
+    for (int i = 0; i < 4; i++)
+        tutti_tensor_release(out[i]);
+    CHECK_OP("unique", some, 1, 2, 4, 0, 1);
+    CHECK_OP("unique", some, 2, 2, 3, 0, 3, 1, 3, 2, 0);
+    CHECK_OP("unique", some, 3, 2, 1, 2, 3);
+    CHECK_OP("unique", "bf16[5]{=nan,2,nan,1,2} | sorted=false", 2, 0, 1, 0, 2, 1);
+    CHECK_OP("unique", "f32[2]{=nan,nan}", 3, 2);
+    CHECK_OP("unique", "f32[3]{=1,nan,2}", 1, 0, 2, 1);
+    CHECK_OP("unique", rows, 1, 1, 3, 0);
+    CHECK_OP("unique", rows, 2, 2, 0, 2, 1);
+    CHECK_OP("unique", rows, 3, 1, 1, 2);
+    CHECK_OP("unique", "f32[4]{=0,-0,inf,-inf}", 2, 1, 1, 2, 0);
+}
+
 TUTTI_TEST(strings_are_moved)
 {
     tutti_string words[] = {{"to", 2}, {"be", 2}, {"or", 2}, {"not", 3}};

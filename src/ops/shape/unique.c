@@ -1,6 +1,7 @@
 /* unique.c: elements, or slices along an axis, without repetitions. */
 #include "ops/shape/rule.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define FLAT (-1000) /* attribute axis: over all elements */
@@ -36,12 +37,17 @@ typedef struct slice {
     int64_t index, first; /* first: the least index of an equal slice */
 } slice;
 
+/* NaNs stand behind all numbers and equal each other: sorting needs an order in which nothing
+ * equals two things that differ. */
+static int compare_floats(double a, double b)
+{
+    return isnan(a) || isnan(b) ? !!isnan(a) - !!isnan(b) : (a > b) - (a < b);
+}
+
 static int compare_elements(const tutti_view *x, int64_t i, int64_t j)
 {
-    if (tutti_dtype_is_float(x->dtype)) {
-        double a = tutti_view_get(x, i), b = tutti_view_get(x, j);
-        return (a > b) - (a < b);
-    }
+    if (tutti_dtype_is_float(x->dtype))
+        return compare_floats(tutti_view_get(x, i), tutti_view_get(x, j));
     int64_t a = tutti_view_get_int(x, i), b = tutti_view_get_int(x, j);
     return (a > b) - (a < b);
 }

@@ -1,5 +1,6 @@
 /* kernels.c: small kernels that operators on state share; see state.h. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "ops/state/state.h"
 
@@ -73,7 +74,8 @@ static void add_element(const tutti_view *view, int64_t index, tutti_text *text)
     } else if (view->dtype == TUTTI_BOOL) {
         tutti__text_add(text, tutti_view_get_int(view, index) ? "true" : "false");
     } else if (tutti_dtype_is_float(view->dtype)) {
-        tutti__text_add(text, "%.6g", tutti_view_get(view, index));
+        double x = tutti_view_get(view, index); /* a NaN's sign depends on who computed it */
+        tutti__text_add(text, "%.6g", isnan(x) ? (double)NAN : x);
     } else {
         tutti__text_add(text, "%" PRId64, tutti_view_get_int(view, index));
     }

@@ -30,7 +30,9 @@ TUTTI_TEST(kernel_losses_match)
     CHECK_ALL("sparse_softmax_cross_entropy", "f32[100,10]{-9:9} i32[100]{0:10}",
               "f32[3,5000]{-9:9} i64[3]{0:5000}", "f32[9,7] u8[9]{0:7}", "f32[0,4] i32[0]",
               "f32[3,4]{=3e7} i32[3]{0:4}");
-    CHECK_ALL("sparse_softmax_cross_entropy_backward", "f32[100,10]{-9:9} i32[100]{0:10} f32[100]",
+    CHECK_ALL("sparse_softmax_cross_entropy_backward",
+              "f32[3,3]{=1,inf,2,-inf,-inf,-inf,0,-inf,1} i32[3]{=0,1,2}",
+              "f32[100,10]{-9:9} i32[100]{0:10} f32[100]",
               "f32[3,5000]{-9:9} i64[3]{0:5000} f32[3]", "f32[64,10] i32[64]{0:10}");
 }
 

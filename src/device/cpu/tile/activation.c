@@ -24,6 +24,20 @@ static inline double mish(double x)
     return x * n / (x > 0 ? n + 2 * e * e : n + 2);
 }
 
+/* |x| times what of the label z the logit x is wrong about; see ops/network/sigmoid_cross_entropy.c
+ */
+static inline double wrong_part(double x, double z)
+{
+    double wrong = x > 0 ? 1 - z : z;
+    return wrong == 0 ? 0 : fabs(x) * wrong;
+}
+
+static inline vec vec_wrong_part(vec x, vec z)
+{
+    vec wrong = vec_select(POSITIVE, 1.0f - z, z);
+    return vec_select(vec_eq(wrong, S(0.0f)), S(0.0f), vec_abs(x) * wrong);
+}
+
 TILE_1(relu, vec_relu(x), x > 0 || x != x ? x : 0)
 TILE_1(relu6, vec_clip(x, S(0.0f), S(6.0f)), BETWEEN(x, 0, 6))
 TILE_1(leaky_relu, vec_select(POSITIVE, x, p[0] * x), x > 0 ? x : p[0] * x)
@@ -45,8 +59,8 @@ TILE_1(hard_sigmoid, vec_clip(x + 3.0f, S(0.0f), S(6.0f)) / 6.0f, BETWEEN(x + 3,
 TILE_1(hard_swish, vec_hard_swish(x), x *(BETWEEN(x + 3, 0, 6) / 6))
 TILE_1(mish, vec_mish(x), mish(x))
 TILE_2(prelu, vec_select(vec_gt(a, S(0.0f)), a, b *a), a > 0 ? a : b * a)
-TILE_2(sigmoid_cross_entropy, vec_relu(a) - a * b + vec_log1p(vec_exp(-vec_abs(a))),
-       (a > 0 ? a : 0) - a * b + log1p(exp(-fabs(a))))
+TILE_2(sigmoid_cross_entropy, vec_wrong_part(a, b) + vec_log1p(vec_exp(-vec_abs(a))),
+       wrong_part(a, b) + log1p(exp(-fabs(a))))
 
 static const tutti_tile_op ops[] = {
     TILE_ROW("relu", 1, relu),
