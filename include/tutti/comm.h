@@ -120,7 +120,8 @@ TUTTI_API void tutti_comm_get_cost(const tutti_comm *comm, tutti_comm_cost *ret_
 TUTTI_API int64_t tutti_comm_bytes_sent(const tutti_comm *comm);
 
 /* Memory that all ranks of the machine can reach: collectives on it need no copies. Aligned to 64
- * bytes, zeroed when it is new. Where ranks share no memory this is ordinary memory. */
+ * bytes, zeroed when it is new. Where ranks share no memory, or the system has no shared memory left,
+ * this is ordinary memory: collectives copy it. */
 TUTTI_API tutti_status tutti_comm_allocate(tutti_comm *comm, int64_t bytes, void **ret_memory);
 TUTTI_API void tutti_comm_free(tutti_comm *comm, void *memory); /* NULL is fine */
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/given.h"
+#include "base/log.h"
 #include "base/params.h"
 #include "base/pool.h"
 #include "base/world.h"
@@ -251,6 +252,17 @@ static tutti_status count_cpus(tutti_fabric *fabric, int64_t deadline_ns)
     return status;
 }
 
+/* Ranks of one machine that cannot share memory talk as if they were on two. */
+static void without_sharing(tutti_fabric *fabric, const tutti_engine *near, const tutti_engine *far)
+{
+    for (int i = 0; i < fabric->size; i++)
+        if (fabric->engines[i] == near)
+            fabric->engines[i] = far;
+    if (fabric->rank == 0)
+        tutti__log(TUTTI_LOG_WARNING, "%s. They use sockets now, which are slower",
+                   tutti_error_message());
+}
+
 /* Every engine that connects some pair of ranks, on all ranks alike. */
 static tutti_status join_engines(tutti_fabric *fabric, const tutti_comm_options *options,
                                  int64_t deadline_ns)
@@ -272,7 +284,13 @@ static tutti_status join_engines(tutti_fabric *fabric, const tutti_comm_options 
         if (!used[i]->join)
             return tutti_fail(TUTTI_UNSUPPORTED, "the engine '%s' cannot connect processes",
                               used[i]->name);
-        TUTTI_TRY(used[i]->join(fabric, options, deadline_ns, &state));
+        tutti_status status = used[i]->join(fabric, options, deadline_ns, &state);
+        if (status == TUTTI_UNSUPPORTED && !named && used[i] == near) {
+            without_sharing(fabric, near, far);
+            used[1] = far;
+            continue;
+        }
+        TUTTI_TRY(status);
         if (state)
             tutti__fabric_add(fabric, used[i], state);
     }
