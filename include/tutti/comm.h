@@ -77,7 +77,7 @@ typedef struct tutti_comm_options {
     const char *all_reduce; /* algorithms by size, see tutti_comm_spec_check; NULL: by cost */
     int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB */
     int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond */
-    double timeout;         /* seconds that a call may take; 0: 300 */
+    double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
     bool measure;           /* measure the cost of links now, on all ranks alike (at most 0.2 s) */
     const tutti_comm_cost *cost; /* known beforehand; copied */

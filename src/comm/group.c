@@ -28,6 +28,11 @@ tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options)
     return full;
 }
 
+int64_t tutti__comm_deadline_in(double seconds)
+{
+    return seconds > 1e9 ? TUTTI_NO_DEADLINE : tutti__now_ns() + (int64_t)(seconds * 1e9);
+}
+
 static int count_hosts(const tutti_comm *comm)
 {
     int hosts = 0;
@@ -321,7 +326,7 @@ tutti_status tutti_comm_close(tutti_comm *comm)
     tutti_fabric *fabric = comm->fabric;
     tutti_membership *members = comm->opened ? fabric->membership : NULL;
     bool reaping = comm->forked && comm->rank == 0, broken = atomic_load(&fabric->broken);
-    int64_t deadline = tutti__now_ns() + (int64_t)(comm->timeout * 1e9);
+    int64_t deadline = tutti__comm_deadline_in(comm->timeout);
     tutti_status status = TUTTI_OK;
     if (comm->worker)
         tutti__worker_drain(comm);

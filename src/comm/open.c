@@ -305,7 +305,7 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
     tutti_comm_options options = tutti__comm_defaults(given);
     if (!options.engine && tutti__param_text(&engine)[0])
         options.engine = tutti__param_text(&engine);
-    int64_t deadline = tutti__now_ns() + (int64_t)(options.join_timeout * 1e9);
+    int64_t deadline = tutti__comm_deadline_in(options.join_timeout);
     tutti_fabric *fabric;
     tutti_comm *comm = NULL;
     TUTTI_TRY(tutti__fabric_create(membership->rank, membership->size, &fabric));
@@ -340,7 +340,7 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
 {
     TUTTI_GIVEN(cluster);
     tutti_comm_options options = tutti__comm_defaults(given);
-    int64_t deadline = tutti__now_ns() + (int64_t)(options.join_timeout * 1e9);
+    int64_t deadline = tutti__comm_deadline_in(options.join_timeout);
     tutti_membership *members;
     TUTTI_TRY(tutti__membership_join(cluster, deadline, &members));
     tutti_status status = tutti__comm_over(members, &options, ret_comm);
