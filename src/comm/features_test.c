@@ -375,6 +375,29 @@ static tutti_status many(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+/* Rank 1 has used its arena for itself, and the bucket's limit is more than there is memory. */
+static tutti_status many_without_arena(tutti_comm *comm, void *context)
+{
+    (void)context;
+    void *memory;
+    while (comm->fabric->segment && tutti_comm_rank(comm) == 1 &&
+           tutti_comm_allocate(comm, 4096, &memory) == TUTTI_OK)
+        ;
+    float a = 1, b[2] = {2, 3};
+    tutti_comm_piece pieces[2] = {{&a, 1}, {b, 2}};
+    TUTTI_TRY(tutti_comm_all_reduce_many(
+        comm, pieces, 2, TUTTI_F32, TUTTI_SUM,
+        TUTTI_BUCKET(.bucket_bytes = (int64_t)1 << 50, .bucket_count = 100), NULL));
+    EXPECT(a == 3 && b[0] == 6 && b[1] == 9);
+    EXPECT(comm->bucket_bytes < 1 << 20);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_buckets_take_what_their_tensors_need)
+{
+    on_every_engine(3, many_without_arena, NULL);
+}
+
 TUTTI_TEST(comm_buckets_of_many_small_tensors)
 {
     on_every_engine(3, many, NULL);
