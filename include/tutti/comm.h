@@ -77,7 +77,7 @@ typedef struct tutti_comm_options {
     const char *all_reduce; /* algorithms by size, see tutti_comm_spec_check; NULL: by cost */
     int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB */
     int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond */
-    double timeout;         /* seconds that a call may take; 0: 300 */
+    double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
     bool measure;           /* measure the cost of links now, on all ranks alike (at most 0.2 s) */
     const tutti_comm_cost *cost; /* known beforehand; copied */
@@ -120,7 +120,8 @@ TUTTI_API void tutti_comm_get_cost(const tutti_comm *comm, tutti_comm_cost *ret_
 TUTTI_API int64_t tutti_comm_bytes_sent(const tutti_comm *comm);
 
 /* Memory that all ranks of the machine can reach: collectives on it need no copies. Aligned to 64
- * bytes, zeroed when it is new. Where ranks share no memory this is ordinary memory. */
+ * bytes, zeroed when it is new. Where ranks share no memory, or the system has no shared memory
+ * left, this is ordinary memory: collectives copy it. */
 TUTTI_API tutti_status tutti_comm_allocate(tutti_comm *comm, int64_t bytes, void **ret_memory);
 TUTTI_API void tutti_comm_free(tutti_comm *comm, void *memory); /* NULL is fine */
 
@@ -156,7 +157,9 @@ typedef struct tutti_comm_call {
 /* The collectives. f32 f64 f16 bf16 i32 i64 u8; those that add nothing take every data type but
  * strings. `call` may be NULL. Sizes are in elements. Memory belongs to the caller and must stay
  * until the call, or its request, is done; only outputs change. Where not said otherwise, inputs
- * and outputs do not overlap. Ranks get the same bits. */
+ * and outputs do not overlap. Ranks get the same bits. Integers wrap. 16-bit floats are added in
+ * f32 and rounded where a partial sum passes between ranks; a mean is divided last, so that one in
+ * f16 is infinite where the sum is beyond 65504. */
 TUTTI_API tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_broadcast(tutti_comm *comm, void *data, int64_t count,
                                             tutti_dtype dtype, int root,
@@ -199,7 +202,9 @@ TUTTI_API tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, v
                                              const tutti_comm_call *call);
 
 /* Messages between two ranks. Those with the same tag (0 to 2^30) arrive in the order they were
- * sent; sizes must agree. A receive whose deadline passes may be repeated. */
+ * sent; sizes must agree. A receive whose deadline passes may be repeated. What is not asked for
+ * yet is kept for the receiver up to 256 MiB of each sender, or a quarter of the memory while it
+ * waits for something that was sent later; beyond that the sender, and all behind it, waits. */
 TUTTI_API tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data,
                                        int64_t bytes, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void *data,

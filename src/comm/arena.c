@@ -47,23 +47,6 @@ static struct tutti_free *cut(tutti_segment *segment, uint64_t bytes)
     return piece;
 }
 
-void *tutti__arena_allocate(tutti_segment *segment, int64_t bytes)
-{
-    if (bytes < 0 || (uint64_t)bytes > segment->arena_bytes)
-        return NULL;
-    uint64_t size = ((uint64_t)bytes + GRAIN) / GRAIN * GRAIN;
-    void *memory = NULL;
-    pthread_mutex_lock(&segment->arena_lock);
-    struct tutti_free *piece = first_use(segment) ? cut(segment, size) : NULL;
-    if (piece) {
-        piece->next = segment->arena_taken;
-        segment->arena_taken = piece;
-        memory = segment->base + piece->offset;
-    }
-    pthread_mutex_unlock(&segment->arena_lock);
-    return memory;
-}
-
 /* Into the sorted list, joined with its neighbours. */
 static void put_back(tutti_segment *segment, struct tutti_free *piece)
 {
@@ -85,6 +68,33 @@ static void put_back(tutti_segment *segment, struct tutti_free *piece)
         before->next = piece->next;
         free(piece);
     }
+}
+
+void *tutti__arena_allocate(tutti_segment *segment, int64_t bytes, bool *ret_spent)
+{
+    *ret_spent = false;
+    if (bytes < 0 || (uint64_t)bytes > segment->arena_bytes)
+        return NULL;
+    uint64_t size = ((uint64_t)bytes + GRAIN) / GRAIN * GRAIN;
+    void *memory = NULL;
+    pthread_mutex_lock(&segment->arena_lock);
+    struct tutti_free *piece = first_use(segment) ? cut(segment, size) : NULL;
+    if (piece && !tutti__segment_reserve(segment, piece->offset, piece->bytes)) {
+        put_back(segment, piece);
+        *ret_spent = true;
+    } else if (piece) {
+        piece->next = segment->arena_taken;
+        segment->arena_taken = piece;
+        memory = segment->base + piece->offset;
+    }
+    pthread_mutex_unlock(&segment->arena_lock);
+    return memory;
+}
+
+bool tutti__arena_owns(const tutti_segment *segment, const void *memory)
+{
+    return (const char *)memory >= segment->base &&
+           (const char *)memory < segment->base + segment->bytes;
 }
 
 bool tutti__arena_give_back(tutti_segment *segment, void *memory)
@@ -123,6 +133,7 @@ void tutti__segment_close(tutti_segment *segment)
     free_list(segment->arena_free);
     free_list(segment->arena_taken);
     pthread_mutex_destroy(&segment->arena_lock);
+    tutti__segment_unback(segment);
     if (segment->mapped)
         munmap(segment->base, segment->bytes);
     free(segment);

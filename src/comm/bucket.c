@@ -1,4 +1,5 @@
 /* bucket.c: many small tensors in one operation. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,23 @@ static int bucket_end(const many *m, int first)
     return last;
 }
 
-/* At least so many bytes that all ranks of the machine can reach. */
+/* Bytes of the largest bucket of several pieces. */
+static int64_t bytes_needed(const many *m)
+{
+    int64_t most = 0;
+    for (int first = 0; first < m->piece_count;) {
+        int last = bucket_end(m, first);
+        int64_t total = 0;
+        for (int i = first; i < last; i++)
+            total += m->pieces[i].count;
+        most = last - first > 1 && total > most ? total : most;
+        first = last;
+    }
+    return most * (int64_t)tutti_dtype_size(m->dtype);
+}
+
+/* Memory that all ranks of the machine can reach, or private memory where the arena is full. A rank
+ * without any ends the call for all, which wait for it. */
 static tutti_status bucket_memory(tutti_comm *comm, int64_t bytes)
 {
     if (comm->bucket_bytes >= (size_t)bytes)
@@ -64,7 +81,16 @@ static tutti_status bucket_memory(tutti_comm *comm, int64_t bytes)
     tutti_comm_free(comm, comm->bucket);
     comm->bucket = NULL;
     comm->bucket_bytes = 0;
-    TUTTI_TRY(tutti_comm_allocate(comm, bytes, &comm->bucket));
+    if (tutti_comm_allocate(comm, bytes, &comm->bucket) != TUTTI_OK)
+        comm->bucket = aligned_alloc(4096, ((size_t)bytes + 4095) / 4096 * 4096);
+    if (!comm->bucket) {
+        char why[200];
+        snprintf(why, sizeof why, "rank %d has no memory for %lld bytes of tensors in one bucket",
+                 comm->fabric->rank, (long long)bytes);
+        if (comm->fabric->membership)
+            tutti__membership_break(comm->fabric->membership, TUTTI_NO_MEMORY, why);
+        return tutti__fabric_break(comm->fabric, TUTTI_NO_MEMORY, why);
+    }
     comm->bucket_bytes = (size_t)bytes;
     return TUTTI_OK;
 }
@@ -72,7 +98,7 @@ static tutti_status bucket_memory(tutti_comm *comm, int64_t bytes)
 static tutti_status run(tutti_comm *comm, tutti_comm_job *job)
 {
     const many *m = (const many *)(const void *)job;
-    TUTTI_TRY(bucket_memory(comm, m->bytes));
+    TUTTI_TRY(bucket_memory(comm, bytes_needed(m)));
     for (int first = 0; first < m->piece_count;) {
         int last = bucket_end(m, first);
         TUTTI_TRY(reduce_bucket(comm, m, first, last));

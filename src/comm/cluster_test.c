@@ -1,6 +1,7 @@
 /* cluster_test.c: groups of processes that meet as a cluster, and what they learn when one of them
  * dies or stops. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -108,6 +109,19 @@ TUTTI_TEST(comm_cluster_counts_the_cpus_of_bound_ranks_together)
     bound = true;
     run_cluster(NULL, has_cpus, &cpus, -1);
     bound = false;
+}
+
+static tutti_status meet_once(tutti_comm *comm, void *context)
+{
+    (void)context;
+    return tutti_comm_barrier(comm, NULL);
+}
+
+TUTTI_TEST(comm_cluster_may_wait_for_ever)
+{
+    run_cluster(TUTTI_COMM_OPTIONS(.timeout = INFINITY, .join_timeout = INFINITY), meet_once, NULL,
+                -1);
+    run_cluster(TUTTI_COMM_OPTIONS(.timeout = 1e10, .join_timeout = 1e10), meet_once, NULL, -1);
 }
 
 static tutti_status every_operation(tutti_comm *comm, void *context)

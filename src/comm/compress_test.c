@@ -224,3 +224,80 @@ TUTTI_TEST(comm_compressed_gradients_converge)
     CHECK(thin.loss < 1e-3);
     CHECK(thin.bytes < 0.25 * COUNT * 4);
 }
+
+/* A codec of numbers that are mostly zero: a position and a value for each that is not. */
+static int64_t sparse_bound(void *context, int64_t count)
+{
+    (void)context;
+    return 8 * count;
+}
+static int64_t sparse_encode(void *context, const float *numbers, int64_t count, void *bytes)
+{
+    (void)context;
+    char *to = bytes;
+    for (int32_t i = 0; i < count; i++)
+        if (numbers[i] != 0) {
+            memcpy(to, &i, 4);
+            memcpy(to + 4, &numbers[i], 4);
+            to += 8;
+        }
+    return to - (char *)bytes;
+}
+static void sparse_decode(void *context, const void *bytes, int64_t size, int64_t count,
+                          float *numbers)
+{
+    (void)context;
+    memset(numbers, 0, (size_t)count * sizeof *numbers);
+    for (const char *from = bytes; size >= 8; size -= 8, from += 8) {
+        int32_t i;
+        memcpy(&i, from, 4);
+        memcpy(&numbers[i], from + 4, 4);
+    }
+}
+static int64_t encode_too_much(void *context, const float *numbers, int64_t count, void *bytes)
+{
+    (void)context, (void)numbers, (void)bytes;
+    return 8 * count + 1;
+}
+
+static tutti_status sparse_sum(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { MANY = 30000 };
+    static const tutti_comm_codec codec = {"sparse", sparse_bound, sparse_encode, sparse_decode,
+                                           NULL};
+    int size = tutti_comm_size(comm);
+    float *x = calloc(MANY, sizeof *x);
+    EXPECT(x != NULL);
+    x[5] = 1, x[MANY - 1] = 2;
+    int64_t before = tutti_comm_bytes_sent(comm);
+    tutti_status status =
+        tutti_comm_all_reduce(comm, x, x, MANY, TUTTI_F32, TUTTI_SUM, TUTTI_CALL(.codec = &codec));
+    int64_t sent = tutti_comm_bytes_sent(comm) - before;
+    bool right = x[5] == (float)size && x[MANY - 1] == 2.0f * (float)size && x[6] == 0;
+    free(x);
+    TUTTI_TRY(status);
+    EXPECT(right);
+    EXPECT(sent <= 2 * 8 * (size - 1) + 8 * size); /* how many, twice, and the two numbers */
+    return TUTTI_OK;
+}
+
+static tutti_status too_much(tutti_comm *comm, void *context)
+{
+    (void)context;
+    static const tutti_comm_codec codec = {"large", sparse_bound, encode_too_much, sparse_decode,
+                                           NULL};
+    float x[10] = {1};
+    EXPECT(tutti_comm_all_reduce(comm, x, x, 10, TUTTI_F32, TUTTI_SUM,
+                                 TUTTI_CALL(.codec = &codec)) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "codec 'large' made"));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_codecs_send_what_they_made)
+{
+    static const char *const engines[] = {"local", "shm", "tcp"};
+    for (int e = 0; e < 3; e++)
+        tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = engines[e]), sparse_sum, NULL);
+    tutti__test_ranks(2, NULL, too_much, NULL);
+}

@@ -34,6 +34,7 @@ typedef struct tutti_engine {
 
     /* Ranks that met through a membership: streams to all peers whose fabric->engines[peer] is this
      * one. Collective over all ranks of the membership, also those that have no such peer.
+     * TUTTI_UNSUPPORTED, on all ranks alike: it is not possible here, another engine may be tried.
      * (optional) */
     tutti_status (*join)(tutti_fabric *fabric, const tutti_comm_options *options,
                          int64_t deadline_ns, void **ret_state);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/world.h"
 #include "comm/native.h"
 #include "comm/testing.h"
@@ -50,6 +51,41 @@ static tutti_status round_trip(tutti_comm *comm, void *context)
 TUTTI_TEST(comm_messages_by_tag_both_ways_at_once)
 {
     on_every_engine(3, round_trip, NULL);
+}
+
+/* Rank 1 takes the second message first; the first is larger than what is kept of those that nobody
+ * waits behind. */
+static tutti_status behind_a_large_one(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int64_t size = (int64_t)260 << 20;
+    int rank = tutti_comm_rank(comm), x = 42;
+    char *large = calloc(1, (size_t)size);
+    tutti_request *first = NULL, *second = NULL;
+    tutti_status status = TUTTI_OK;
+    EXPECT(large != NULL);
+    if (rank == 0) {
+        large[size - 1] = 7;
+        TUTTI_TRY(tutti_comm_send(comm, 1, 1, large, size, TUTTI_CALL(.request = &first)));
+        TUTTI_TRY(tutti_comm_send(comm, 1, 2, &x, sizeof x, TUTTI_CALL(.request = &second)));
+        status = tutti_comm_wait(first);
+        TUTTI_TRY(tutti_comm_wait(second));
+    } else {
+        x = 0;
+        TUTTI_TRY(tutti_comm_recv(comm, 0, 2, &x, sizeof x, TUTTI_CALL(.timeout = 20)));
+        status = tutti_comm_recv(comm, 0, 1, large, size, NULL);
+    }
+    EXPECT(x == 42 && large[size - 1] == 7);
+    free(large);
+    return status;
+}
+
+TUTTI_TEST(comm_messages_behind_a_large_one_nobody_asked_for)
+{
+    if (tutti__memory_limit() < (int64_t)4 << 30)
+        return; /* a quarter of it is less than the message */
+    tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 60), behind_a_large_one,
+                      NULL);
 }
 
 static tutti_status overlapped(tutti_comm *comm, void *context)
@@ -500,6 +536,29 @@ static tutti_status many(tutti_comm *comm, void *context)
         for (int j = 0; j < 11; j++)
             EXPECT(data[i][j] == (float)((i + j) * (j < i % 12 ? 3 : 1)));
     return TUTTI_OK;
+}
+
+/* Rank 1 has used its arena for itself, and the bucket's limit is more than there is memory. */
+static tutti_status many_without_arena(tutti_comm *comm, void *context)
+{
+    (void)context;
+    void *memory;
+    while (comm->fabric->segment && tutti_comm_rank(comm) == 1 &&
+           tutti_comm_allocate(comm, 4096, &memory) == TUTTI_OK)
+        ;
+    float a = 1, b[2] = {2, 3};
+    tutti_comm_piece pieces[2] = {{&a, 1}, {b, 2}};
+    TUTTI_TRY(tutti_comm_all_reduce_many(
+        comm, pieces, 2, TUTTI_F32, TUTTI_SUM,
+        TUTTI_BUCKET(.bucket_bytes = (int64_t)1 << 50, .bucket_count = 100), NULL));
+    EXPECT(a == 3 && b[0] == 6 && b[1] == 9);
+    EXPECT(comm->bucket_bytes < 1 << 20);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_buckets_take_what_their_tensors_need)
+{
+    on_every_engine(3, many_without_arena, NULL);
 }
 
 TUTTI_TEST(comm_buckets_of_many_small_tensors)

@@ -1,4 +1,6 @@
 /* fork_test.c: ranks as processes: shared memory between them, and what happens when one dies. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +38,50 @@ TUTTI_TEST(comm_forked_processes_sum)
 {
     tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "shm"), sum, NULL);
     tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "tcp", .streams = 3), sum, NULL);
+}
+
+/* The system has no shared memory left, on every second rank: its file takes no more pages. */
+static tutti_status sum_without_memory(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_segment *segment = comm->fabric->segment;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", segment->file);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    EXPECT(file >= 0);
+    if (tutti_comm_rank(comm) % 2)
+        EXPECT(dup3(file, segment->file, O_CLOEXEC) == segment->file);
+    close(file);
+    float *data = NULL;
+    TUTTI_TRY(tutti_comm_allocate(comm, 1 << 20, (void **)&data));
+    EXPECT(tutti__arena_owns(segment, data) == !(tutti_comm_rank(comm) % 2));
+    for (int i = 0; i < 1 << 18; i++)
+        EXPECT(data[i] == 0);
+    tutti_comm_free(comm, data);
+    return sum(comm, NULL);
+}
+
+TUTTI_TEST(comm_private_memory_where_shared_memory_is_spent)
+{
+    tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "shm"), sum_without_memory, NULL);
+}
+
+/* Programs close what they did not open, and the number becomes another file's. */
+static tutti_status sum_with_another_file(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int number = comm->fabric->segment->file;
+    FILE *other = tmpfile();
+    EXPECT(other != NULL && dup2(fileno(other), number) == number);
+    TUTTI_TRY(sum(comm, NULL));
+    EXPECT(fseek(other, 0, SEEK_END) == 0 && ftell(other) == 0);
+    fclose(other);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_descriptor_of_shared_memory_may_be_closed)
+{
+    tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "shm"), sum_with_another_file, NULL);
 }
 
 /* Rank 2 dies, or stops, while the others wait for it in an all-reduce. All must learn of it. */

@@ -28,6 +28,11 @@ tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options)
     return full;
 }
 
+int64_t tutti__comm_deadline_in(double seconds)
+{
+    return seconds > 1e9 ? TUTTI_NO_DEADLINE : tutti__now_ns() + (int64_t)(seconds * 1e9);
+}
+
 static int count_hosts(const tutti_comm *comm)
 {
     int hosts = 0;
@@ -321,7 +326,7 @@ tutti_status tutti_comm_close(tutti_comm *comm)
     tutti_fabric *fabric = comm->fabric;
     tutti_membership *members = comm->opened ? fabric->membership : NULL;
     bool reaping = comm->forked && comm->rank == 0, broken = atomic_load(&fabric->broken);
-    int64_t deadline = tutti__now_ns() + (int64_t)(comm->timeout * 1e9);
+    int64_t deadline = tutti__comm_deadline_in(comm->timeout);
     tutti_status status = TUTTI_OK;
     if (comm->worker)
         tutti__worker_drain(comm);
@@ -389,34 +394,43 @@ int64_t tutti_comm_bytes_sent(const tutti_comm *comm)
     return comm ? atomic_load(&comm->bytes_sent) : 0;
 }
 
+static void *private_memory(int64_t bytes)
+{
+    void *memory = aligned_alloc(4096, ((size_t)bytes + 4096) / 4096 * 4096);
+    if (memory)
+        memset(memory, 0, (size_t)bytes);
+    return memory;
+}
+
+/* Where the system has no shared memory left, private memory will do: collectives copy. */
 tutti_status tutti_comm_allocate(tutti_comm *comm, int64_t bytes, void **ret_memory)
 {
     TUTTI_GIVEN(comm);
     tutti_segment *segment = comm->fabric->segment;
     if (bytes < 0)
         return tutti_fail(TUTTI_INVALID, "%lld bytes of memory", (long long)bytes);
-    void *memory = NULL;
-    if (segment)
-        memory = tutti__arena_allocate(segment, bytes);
-    else if ((memory = aligned_alloc(4096, ((size_t)bytes + 4096) / 4096 * 4096)))
-        memset(memory, 0, (size_t)bytes);
+    bool private = !segment;
+    void *memory = segment ? tutti__arena_allocate(segment, bytes, &private) : NULL;
+    if (private)
+        memory = private_memory(bytes);
+    if (!memory && private)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %lld bytes", (long long)bytes);
     if (!memory)
         return tutti_fail(TUTTI_NO_MEMORY,
                           "no room for %lld bytes in the arena of %lld; open the group with a "
                           "larger .arena_bytes",
-                          (long long)bytes, segment ? (long long)segment->arena_bytes : 0);
+                          (long long)bytes, (long long)segment->arena_bytes);
     *ret_memory = memory;
     return TUTTI_OK;
 }
 
 void tutti_comm_free(tutti_comm *comm, void *memory)
 {
-    if (!comm)
+    if (!comm || !memory)
         return;
-    if (!memory)
-        return;
-    if (comm->fabric->segment)
-        tutti__arena_give_back(comm->fabric->segment, memory);
+    tutti_segment *segment = comm->fabric->segment;
+    if (segment && tutti__arena_owns(segment, memory))
+        tutti__arena_give_back(segment, memory);
     else
         free(memory);
 }

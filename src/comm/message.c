@@ -2,9 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "comm/serve.h"
 
-enum { EARLY_BYTES = 256 << 20 }; /* most that is kept of what nobody asked for, for each peer */
+/* Most that is kept of what nobody asked for, for each peer. While something behind it is waited
+ * for, which would never come otherwise, it is this part of the memory. */
+enum { EARLY_BYTES = 256 << 20, EARLY_PART = 4 };
 
 static void push(tutti_queue_of_messages *queue, tutti_message *message)
 {
@@ -126,12 +129,17 @@ static tutti_status match(tutti_stream *stream, int peer)
         stream->in.matched = true;
         return TUTTI_OK;
     }
-    if (stream->early_bytes >= EARLY_BYTES || size > EARLY_BYTES - stream->early_bytes)
+    uint64_t most = EARLY_BYTES;
+    if (stream->posted.first && (uint64_t)tutti__memory_limit() / EARLY_PART > most)
+        most = (uint64_t)tutti__memory_limit() / EARLY_PART;
+    if (stream->early_bytes >= most || size > most - stream->early_bytes)
         return TUTTI_OK;
     tutti_unexpected *early = malloc(sizeof *early + size), **at = &stream->early;
     if (!early)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a message of %llu bytes",
-                          (unsigned long long)size);
+        return tutti_fail(TUTTI_NO_MEMORY,
+                          "no memory for a message of %llu bytes from rank %d (tag %u) that nobody "
+                          "has asked for yet; receive it before what was sent later",
+                          (unsigned long long)size, peer, tag);
     *early = (tutti_unexpected){.context = context, .tag = tag, .size = size};
     while (*at)
         at = &(*at)->next;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/given.h"
+#include "base/log.h"
 #include "base/params.h"
 #include "base/pool.h"
 #include "base/world.h"
@@ -252,6 +253,17 @@ static tutti_status count_cpus(tutti_fabric *fabric, int64_t deadline_ns)
     return status;
 }
 
+/* Ranks of one machine that cannot share memory talk as if they were on two. */
+static void without_sharing(tutti_fabric *fabric, const tutti_engine *near, const tutti_engine *far)
+{
+    for (int i = 0; i < fabric->size; i++)
+        if (fabric->engines[i] == near)
+            fabric->engines[i] = far;
+    if (fabric->rank == 0)
+        tutti__log(TUTTI_LOG_WARNING, "%s. They use sockets now, which are slower",
+                   tutti_error_message());
+}
+
 /* Every engine that connects some pair of ranks, on all ranks alike. */
 static tutti_status join_engines(tutti_fabric *fabric, const tutti_comm_options *options,
                                  int64_t deadline_ns)
@@ -273,7 +285,13 @@ static tutti_status join_engines(tutti_fabric *fabric, const tutti_comm_options 
         if (!used[i]->join)
             return tutti_fail(TUTTI_UNSUPPORTED, "the engine '%s' cannot connect processes",
                               used[i]->name);
-        TUTTI_TRY(used[i]->join(fabric, options, deadline_ns, &state));
+        tutti_status status = used[i]->join(fabric, options, deadline_ns, &state);
+        if (status == TUTTI_UNSUPPORTED && !named && used[i] == near) {
+            without_sharing(fabric, near, far);
+            used[1] = far;
+            continue;
+        }
+        TUTTI_TRY(status);
         if (state)
             tutti__fabric_add(fabric, used[i], state);
     }
@@ -288,7 +306,7 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
     tutti_comm_options options = tutti__comm_defaults(given);
     if (!options.engine && tutti__param_text(&engine)[0])
         options.engine = tutti__param_text(&engine);
-    int64_t deadline = tutti__now_ns() + (int64_t)(options.join_timeout * 1e9);
+    int64_t deadline = tutti__comm_deadline_in(options.join_timeout);
     tutti_fabric *fabric;
     tutti_comm *comm = NULL;
     TUTTI_TRY(tutti__fabric_create(membership->rank, membership->size, &fabric));
@@ -323,7 +341,7 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
 {
     TUTTI_GIVEN(cluster);
     tutti_comm_options options = tutti__comm_defaults(given);
-    int64_t deadline = tutti__now_ns() + (int64_t)(options.join_timeout * 1e9);
+    int64_t deadline = tutti__comm_deadline_in(options.join_timeout);
     tutti_membership *members;
     TUTTI_TRY(tutti__membership_join(cluster, deadline, &members));
     tutti_status status = tutti__comm_over(members, &options, ret_comm);

@@ -1,4 +1,5 @@
 /* ring.c: a stream of bytes between two ranks in shared memory: one writer, one reader. */
+#include <errno.h>
 #include <string.h>
 
 #include "comm/segment.h"
@@ -17,6 +18,19 @@ static void copy_out(const tutti_ring *ring, uint32_t bytes, uint64_t at, char *
     memcpy(data + first, ring->data, size - first);
 }
 
+/* Before its memory is touched for the first time, by whichever side. */
+static tutti_status reserve(tutti_segment *segment, const tutti_ring *ring, bool *ret_there)
+{
+    uint64_t offset = (uint64_t)((const char *)ring - segment->base);
+    if (!tutti__segment_reserve(segment, offset, sizeof *ring + segment->header->ring_bytes))
+        return tutti_fail(TUTTI_NO_MEMORY,
+                          "the system has no shared memory left for a stream of %u bytes between "
+                          "two ranks: %s; make /dev/shm larger, or use the engine tcp",
+                          segment->header->ring_bytes, strerror(errno));
+    *ret_there = true;
+    return TUTTI_OK;
+}
+
 /* A long message is shown to the reader piece by piece, so that both copy at the same time. */
 enum { PIECE = 32 << 10 };
 
@@ -24,6 +38,8 @@ tutti_status tutti__ring_send(tutti_segment *segment, int peer, const struct iov
                               int count, size_t *ret_done)
 {
     tutti_ring *ring = tutti__segment_ring(segment, segment->rank, peer);
+    if (segment->sending && !segment->sending[peer])
+        TUTTI_TRY(reserve(segment, ring, &segment->sending[peer]));
     uint32_t bytes = segment->header->ring_bytes;
     uint64_t written = atomic_load_explicit(&ring->written, memory_order_relaxed);
     uint64_t room = bytes - (written - atomic_load_explicit(&ring->read, memory_order_acquire));
@@ -53,6 +69,8 @@ tutti_status tutti__ring_recv(tutti_segment *segment, int peer, void *data, size
                               size_t *ret_done)
 {
     tutti_ring *ring = tutti__segment_ring(segment, peer, segment->rank);
+    if (segment->receiving && !segment->receiving[peer])
+        TUTTI_TRY(reserve(segment, ring, &segment->receiving[peer]));
     uint32_t bytes = segment->header->ring_bytes;
     uint64_t read = atomic_load_explicit(&ring->read, memory_order_relaxed);
     uint64_t there = atomic_load_explicit(&ring->written, memory_order_acquire) - read;

@@ -35,13 +35,22 @@ static uint32_t ring_bytes(int size)
     return (uint32_t)bytes;
 }
 
+uint64_t tutti__segment_least(int size)
+{
+    return round_up(sizeof(tutti_segment_header), TUTTI_LINE) +
+           (uint64_t)size * sizeof(tutti_place);
+}
+
 static uint64_t heap_offset(int size)
 {
     uint64_t pairs = (uint64_t)size * (uint64_t)size;
-    return round_up(round_up(sizeof(tutti_segment_header), TUTTI_LINE) +
-                        (uint64_t)size * sizeof(tutti_place) +
-                        pairs * (sizeof(tutti_ring) + ring_bytes(size)),
+    return round_up(tutti__segment_least(size) + pairs * (sizeof(tutti_ring) + ring_bytes(size)),
                     4096);
+}
+
+uint64_t tutti__segment_control(int size)
+{
+    return heap_offset(size);
 }
 
 /* A group's area is about 3 MiB for each rank (direct.h); groups of all sizes find room. */
@@ -61,7 +70,7 @@ void tutti__segment_format(void *memory, size_t bytes, int size)
     tutti_segment_header *header = memory;
     header->size = size;
     header->ring_bytes = ring_bytes(size);
-    header->rings = round_up(sizeof *header, TUTTI_LINE) + (uint64_t)size * sizeof(tutti_place);
+    header->rings = tutti__segment_least(size);
     header->heap = heap_offset(size);
     header->end = bytes;
     header->magic = MAGIC;
@@ -85,7 +94,8 @@ tutti_status tutti__segment_open(void *memory, size_t bytes, int rank, bool one_
                                .rank = rank,
                                .size = header->size,
                                .one_process = one_process,
-                               .mapped = mapped};
+                               .mapped = mapped,
+                               .file = -1};
     segment->arena_bytes = round_up((uint64_t)arena_bytes, 4096);
     segment->arena_offset =
         header->heap + common_bytes(header->size) + (uint64_t)rank * segment->arena_bytes;
@@ -133,7 +143,8 @@ uint64_t tutti__segment_take(tutti_segment *segment, size_t bytes)
     tutti_common_piece *at = header->pieces, *end = at + header->piece_count;
     for (; at < end && at->offset - offset < size; at++)
         offset = at->offset + at->bytes;
-    if (header->piece_count == TUTTI_SEGMENT_PIECES || offset + size > limit) {
+    if (header->piece_count == TUTTI_SEGMENT_PIECES || offset + size > limit ||
+        !tutti__segment_reserve(segment, offset, size)) {
         offset = 0;
     } else {
         memmove(at + 1, at, (size_t)(end - at) * sizeof *at);

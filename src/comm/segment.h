@@ -2,7 +2,8 @@
  * other, areas for direct collectives, and an arena each.
  *
  * Layout: [header][places][rings][heap]. Offsets are from the segment's start, because processes
- * may map it at different addresses. Pages are taken by the system when they are first touched.
+ * may map it at different addresses. The file behind it has holes: what is handed out is reserved
+ * first (reserve.c), so that a file system that is full is an error and not the end of a process.
  *
  * Waking: a rank that is about to sleep on its bell adds itself to `sleeping` and then looks once
  * more; a rank that made something visible then looks at `sleeping` of those who may wait for it.
@@ -60,6 +61,9 @@ struct tutti_segment {
     struct tutti_free *arena_free;      /* own, sorted by offset */
     struct tutti_free *arena_taken;
     pthread_mutex_t arena_lock;
+    int file;                  /* of the memory, for tutti__segment_reserve; -1: it is none */
+    uint64_t device, inode;    /* of `file`: programs close descriptors that are not theirs */
+    bool *sending, *receiving; /* [size]: the stream's memory is reserved; NULL without a file */
 };
 
 /* How large a segment is, and making one in zeroed memory of that size. */
@@ -69,6 +73,17 @@ void tutti__segment_format(void *memory, size_t bytes, int size);
 tutti_status tutti__segment_open(void *memory, size_t bytes, int rank, bool one_process,
                                  bool mapped, int64_t arena_bytes, tutti_segment **ret_segment);
 void tutti__segment_close(tutti_segment *segment); /* NULL is fine */
+/* Bytes at its start without which there is no segment; with all streams. */
+uint64_t tutti__segment_least(int size);
+uint64_t tutti__segment_control(int size);
+
+/* Takes the file that the memory is of: closed with the segment, or at once where this fails. */
+tutti_status tutti__segment_back(tutti_segment *segment, int file);
+void tutti__segment_unback(tutti_segment *segment);
+/* Pages of a file, so that touching them cannot fail; false, with errno, where there is no room. */
+bool tutti__file_reserve(int file, uint64_t offset, uint64_t bytes);
+/* The same of the segment's file; true without one. */
+bool tutti__segment_reserve(tutti_segment *segment, uint64_t offset, uint64_t bytes);
 
 tutti_place *tutti__segment_place(const tutti_segment *segment, int rank);
 tutti_ring *tutti__segment_ring(const tutti_segment *segment, int from, int to);
@@ -91,8 +106,11 @@ tutti_status tutti__ring_send(tutti_segment *segment, int peer, const struct iov
 tutti_status tutti__ring_recv(tutti_segment *segment, int peer, void *data, size_t size,
                               size_t *ret_done);
 
-/* The own arena. NULL when it is full. */
-void *tutti__arena_allocate(tutti_segment *segment, int64_t bytes);
+/* The own arena. NULL when it is full, or, with *ret_spent, when the system has no shared memory
+ * for it any more: private memory will do. */
+void *tutti__arena_allocate(tutti_segment *segment, int64_t bytes, bool *ret_spent);
+/* Whether it lies in the segment: private memory does not. */
+bool tutti__arena_owns(const tutti_segment *segment, const void *memory);
 /* False when `memory` is not from there. */
 bool tutti__arena_give_back(tutti_segment *segment, void *memory);
 /* Whether the others can reach these bytes. */

@@ -7,9 +7,9 @@
  * (all-reduces for so long), file F (until it is there), slow S (the same, and rank 1 is late),
  * loop (the same until one fails), part (all but the last rank are a group: the last of it does not
  * come to its second operation, and the last rank waits for all), agree (rank 1 has another
- * schedule), exit C (rank 1 ends with that code, its group open), again N (closes the group and
- * opens it anew, N times). Prints one line a deed; exit code 0 success, 3 a failure of the group, 4
- * no group. */
+ * schedule), memory M (an all-reduce in so many MiB of the group's own memory), exit C (rank 1 ends
+ * with that code, its group open), again N (closes the group and opens it anew, N times). Prints
+ * one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,6 +156,25 @@ static tutti_status agree(tutti_comm *comm)
     return tutti_comm_agree(comm, "communication schedule", operations, 3, 0, NULL);
 }
 
+static tutti_status reduce_in_arena(tutti_comm *comm, int64_t mib)
+{
+    int64_t count = mib << 18;
+    float *memory = NULL;
+    TUTTI_TRY(tutti_comm_allocate(comm, count * 4, (void **)&memory));
+    for (int64_t i = 0; i < count; i++)
+        memory[i] = 1;
+    tutti_status status =
+        tutti_comm_all_reduce(comm, memory, memory, count, TUTTI_F32, TUTTI_SUM, NULL);
+    int64_t right = 0;
+    for (int64_t i = 0; i < count; i++)
+        right += memory[i] == (float)tutti_comm_size(comm);
+    tutti_comm_free(comm, memory);
+    printf("%lld MiB over %s, %s\n", (long long)mib,
+           tutti_comm_engine(comm, tutti_comm_rank(comm) ? 0 : 1),
+           right == count ? "all right" : "wrong");
+    return status;
+}
+
 static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
 {
     if (strcmp(deed, "reduce") == 0)
@@ -174,6 +193,8 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
         return part(comm);
     if (strcmp(deed, "agree") == 0)
         return agree(comm);
+    if (strcmp(deed, "memory") == 0)
+        return reduce_in_arena(comm, atoi(value));
     if (strcmp(deed, "exit") == 0 && tutti_comm_rank(comm) == 1)
         exit(atoi(value));
     if (strcmp(deed, "exit") == 0)
@@ -242,7 +263,8 @@ int main(int argc, char **argv)
         const char *deed = argv[at], *value = argv[at + 1];
         bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
                      strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0 ||
-                     strcmp(deed, "exit") == 0 || strcmp(deed, "again") == 0;
+                     strcmp(deed, "exit") == 0 || strcmp(deed, "again") == 0 ||
+                     strcmp(deed, "memory") == 0;
         at += takes;
         status = strcmp(deed, "again") == 0 ? open_again(cluster, engine, atoi(value), &comm)
                                             : act(comm, deed, value);

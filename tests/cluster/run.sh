@@ -1106,6 +1106,37 @@ test_hosts_in_network_namespaces() {
     no_hosts
 }
 
+# with_shm OPTIONS COMMAND...: where /dev/shm is such a file system, of this command alone.
+with_shm() {
+    # shellcheck disable=SC2016
+    unshare -m bash -c 'mount -t tmpfs -o "$0" tmpfs /dev/shm && "$@"' "$@" > out 2>&1
+}
+
+test_little_shared_memory() {
+    local apart="unshare -f -p --mount-proc"
+    if ! with_shm size=1m true; then
+        skip "needs root to mount another /dev/shm"
+        return
+    fi
+    # As in a container: 64 MB, of which two ranks would use 80. Or nothing can be written there.
+    for options in size=64m size=64k ro; do
+        with_shm $options timeout 20 "$tutti" run -n 2 "$rank_program" memory 40 reduce 1
+        code $? 0
+        has out "40 MiB over shm, all right" 2
+    done
+    # Processes that do not see each other have what there is, and beyond it private memory.
+    with_shm size=64m timeout 20 "$tutti" run -n 2 $apart "$rank_program" memory 50 reduce 1
+    code $? 0
+    has out "50 MiB over shm, all right" 2
+    with_shm size=1m timeout 20 "$tutti" run -n 2 $apart "$rank_program" memory 4 reduce 1
+    code $? 0
+    has out "4 MiB over tcp, all right" 2
+    has out "log: .*/dev/shm has 10[0-9]* of 1024 KiB left.*--shm-size.*They use sockets now" 1
+    with_shm ro timeout 20 "$tutti" run -n 3 --engine shm $apart "$rank_program" reduce 1
+    code $? 4
+    has out "/dev/shm: Read-only file system.*--shm-size.*TUTTI_ENGINE=tcp" 3
+}
+
 tests=$(declare -F | sed -n 's/^declare -f test_//p')
 for name in $tests; do
     [[ $name == *$only* ]] || continue

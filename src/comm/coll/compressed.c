@@ -7,17 +7,30 @@
 
 #include "comm/coll.h"
 #include "comm/compress.h"
+#include "comm/wire.h"
 
-/* A message: how many bytes the codec made, then these, in a place of fixed size. */
+/* A place: how many bytes the codec made, then these. 16-bit floats always fill it and go in one
+ * message; of other codecs the numbers go first and then as many bytes as there are. */
 static size_t place_bytes(const tutti_comm_codec *codec, int64_t count)
 {
     return (size_t)codec->bound(codec->context, count) + sizeof(int64_t);
 }
 
-static void encode(const tutti_comm_codec *codec, const float *numbers, int64_t count, char *to)
+static bool fills_its_place(const tutti_comm_codec *codec)
+{
+    return codec == tutti__wire_codec(TUTTI_BF16) || codec == tutti__wire_codec(TUTTI_F16);
+}
+
+static tutti_status encode(const tutti_comm_codec *codec, const float *numbers, int64_t count,
+                           char *to, size_t place)
 {
     int64_t size = codec->encode(codec->context, numbers, count, to + sizeof size);
     memcpy(to, &size, sizeof size);
+    if (size < 0 || (size_t)size > place - sizeof size)
+        return tutti_fail(TUTTI_INVALID,
+                          "codec '%s' made %lld bytes of %lld numbers, and its bound is %zu",
+                          codec->name, (long long)size, (long long)count, place - sizeof size);
+    return TUTTI_OK;
 }
 
 static tutti_status decode(const tutti_comm_codec *codec, const char *from, size_t place,
@@ -34,14 +47,38 @@ static tutti_status decode(const tutti_comm_codec *codec, const char *from, size
 
 typedef struct work {
     tutti_collective *call;
-    char *out, *in;     /* places of all ranks' parts */
-    float *sum, *other; /* of this rank's part */
-    struct iovec *tables;
+    char *out, *in;       /* places of all ranks' parts */
+    float *sum, *other;   /* of this rank's part */
+    struct iovec *tables; /* what goes and comes, as whole places; the same, of one step */
 } work;
 
 static int64_t low_of(const tutti_collective *c, int part)
 {
     return tutti__coll_cut(c->count, c->size, part);
+}
+
+/* Places to and from all ranks, as far as they are filled. */
+static tutti_status exchange(work *w)
+{
+    tutti_collective *c = w->call;
+    struct iovec *all = w->tables, *step = all + 2 * c->size;
+    const size_t head = sizeof(int64_t);
+    if (fills_its_place(c->codec))
+        return tutti__coll_exchange_all(c, all, all + c->size);
+    for (int i = 0; i < 2 * c->size; i++)
+        step[i] = (struct iovec){all[i].iov_base, head};
+    TUTTI_TRY(tutti__coll_exchange_all(c, step, step + c->size));
+    for (int i = 0; i < 2 * c->size; i++) {
+        int64_t size;
+        if (i % c->size == c->rank)
+            continue;
+        memcpy(&size, all[i].iov_base, head);
+        if (size < 0 || (size_t)size > all[i].iov_len - head)
+            return tutti_fail(TUTTI_CORRUPT, "codec '%s': %lld bytes where at most %zu fit",
+                              c->codec->name, (long long)size, all[i].iov_len - head);
+        step[i] = (struct iovec){(char *)all[i].iov_base + head, (size_t)size};
+    }
+    return tutti__coll_exchange_all(c, step, step + c->size);
 }
 
 /* The fold of all ranks' part `rank`, in `sum`. */
@@ -55,9 +92,10 @@ static tutti_status fold_part(work *w, size_t stride)
         out[r] = (struct iovec){w->out + (size_t)r * stride, place_bytes(c->codec, size)};
         in[r] = (struct iovec){w->in + (size_t)r * stride, place_bytes(c->codec, count)};
         if (r != c->rank)
-            encode(c->codec, (const float *)c->in + start, size, out[r].iov_base);
+            TUTTI_TRY(encode(c->codec, (const float *)c->in + start, size, out[r].iov_base,
+                             out[r].iov_len));
     }
-    TUTTI_TRY(tutti__coll_exchange_all(c, out, in));
+    TUTTI_TRY(exchange(w));
     for (int r = 0; r < c->size; r++) {
         float *to = r == 0 ? w->sum : w->other;
         if (r == c->rank)
@@ -77,13 +115,13 @@ static tutti_status share(work *w, size_t stride)
     struct iovec *out = w->tables, *in = out + c->size;
     int64_t count = low_of(c, c->rank + 1) - low_of(c, c->rank);
     char *own = w->in + (size_t)c->rank * stride;
-    encode(c->codec, w->sum, count, own);
+    TUTTI_TRY(encode(c->codec, w->sum, count, own, place_bytes(c->codec, count)));
     for (int r = 0; r < c->size; r++) {
         out[r] = (struct iovec){own, place_bytes(c->codec, count)};
         in[r] = (struct iovec){w->in + (size_t)r * stride,
                                place_bytes(c->codec, low_of(c, r + 1) - low_of(c, r))};
     }
-    TUTTI_TRY(tutti__coll_exchange_all(c, out, in));
+    TUTTI_TRY(exchange(w));
     for (int r = 0; r < c->size; r++)
         TUTTI_TRY(decode(c->codec, in[r].iov_base, in[r].iov_len, low_of(c, r + 1) - low_of(c, r),
                          (float *)c->out + low_of(c, r)));
@@ -101,7 +139,7 @@ static tutti_status all_reduce(tutti_collective *c)
     work w = {.call = c, .out = scratch, .in = (char *)scratch + stride * ranks};
     w.sum = (float *)(void *)(w.in + stride * ranks);
     w.other = w.sum + part;
-    w.tables = calloc(ranks * 2, sizeof *w.tables);
+    w.tables = calloc(ranks * 4, sizeof *w.tables);
     if (!w.tables)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for messages to %d ranks", c->size);
     tutti_status status = fold_part(&w, stride);

@@ -11,6 +11,7 @@
 
 #include "comm/fabric.h"
 #include "comm/segment.h"
+#include "comm/shm/memory.h"
 
 typedef struct shared {
     int descriptor;
@@ -23,26 +24,6 @@ typedef struct state {
     int *place; /* [size of the fabric]: rank in the segment, -1 where it is on another machine */
 } state;
 
-static tutti_status no_memory(int size, int64_t arena_bytes)
-{
-    return tutti_fail(TUTTI_NO_MEMORY,
-                      "no shared memory for %d ranks with %lld bytes of arena each: %s", size,
-                      (long long)arena_bytes, strerror(errno));
-}
-
-/* Maps and, for the one who made it, formats. */
-static tutti_status map(int descriptor, size_t bytes, int size, bool format, void **ret_memory)
-{
-    void *memory =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-    if (memory == MAP_FAILED)
-        return no_memory(size, (int64_t)bytes / size);
-    if (format)
-        tutti__segment_format(memory, bytes, size);
-    *ret_memory = memory;
-    return TUTTI_OK;
-}
-
 static tutti_status prepare(int size, const tutti_comm_options *options, bool forked,
                             void **ret_shared)
 {
@@ -52,16 +33,9 @@ static tutti_status prepare(int size, const tutti_comm_options *options, bool fo
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", size);
     all->arena_bytes = options->arena_bytes;
     all->bytes = tutti__segment_bytes(size, all->arena_bytes);
-    all->descriptor = memfd_create("tutti", MFD_CLOEXEC);
-    void *memory = NULL;
-    tutti_status status = TUTTI_OK;
-    if (all->descriptor < 0 || ftruncate(all->descriptor, (off_t)all->bytes) != 0)
-        status = no_memory(size, all->arena_bytes);
-    else
-        status = map(all->descriptor, all->bytes, size, true, &memory);
+    void *memory;
+    tutti_status status = tutti__shm_nameless(all->bytes, size, &all->descriptor, &memory);
     if (status != TUTTI_OK) {
-        if (all->descriptor >= 0)
-            close(all->descriptor);
         free(all);
         return status;
     }
@@ -70,16 +44,18 @@ static tutti_status prepare(int size, const tutti_comm_options *options, bool fo
     return TUTTI_OK;
 }
 
-/* The view of one rank: `count` ranks share the memory, `places[i]` is the fabric's rank of the
- * i-th. */
-static tutti_status view(tutti_fabric *fabric, void *memory, size_t bytes, int64_t arena_bytes,
-                         int count, const int *ranks, void **ret_state)
+/* The view of one rank: `count` ranks share the memory, `ranks[i]` is the fabric's rank of the
+ * i-th. Memory and file become the view's. */
+static tutti_status view(tutti_fabric *fabric, void *memory, int file, size_t bytes,
+                         int64_t arena_bytes, int count, const int *ranks, void **ret_state)
 {
     state *own = calloc(1, sizeof *own);
     int *place = malloc((size_t)fabric->size * sizeof *place), mine = 0;
     if (!own || !place) {
         free(own);
         free(place);
+        munmap(memory, bytes);
+        close(file);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for links through shared memory");
     }
     for (int i = 0; i < fabric->size; i++)
@@ -91,6 +67,12 @@ static tutti_status view(tutti_fabric *fabric, void *memory, size_t bytes, int64
     }
     tutti_status status =
         tutti__segment_open(memory, bytes, mine, false, true, arena_bytes, &own->segment);
+    if (status != TUTTI_OK) {
+        munmap(memory, bytes);
+        close(file);
+    } else if ((status = tutti__segment_back(own->segment, file)) != TUTTI_OK) {
+        tutti__segment_close(own->segment);
+    }
     if (status != TUTTI_OK) {
         free(own);
         free(place);
@@ -106,12 +88,15 @@ static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
 {
     shared *all = given;
     void *memory;
-    TUTTI_TRY(map(all->descriptor, all->bytes, fabric->size, false, &memory));
-    tutti_status status =
-        view(fabric, memory, all->bytes, all->arena_bytes, fabric->size, NULL, ret_state);
-    if (status != TUTTI_OK)
-        munmap(memory, all->bytes);
-    return status;
+    int file = fcntl(all->descriptor, F_DUPFD_CLOEXEC, 3);
+    if (file < 0)
+        return tutti_fail(TUTTI_NO_MEMORY, "no descriptor for shared memory: %s", strerror(errno));
+    tutti_status status = tutti__shm_map(file, all->bytes, &memory);
+    if (status != TUTTI_OK) {
+        close(file);
+        return status;
+    }
+    return view(fabric, memory, file, all->bytes, all->arena_bytes, fabric->size, NULL, ret_state);
 }
 
 static void discard(void *given, int rank)
@@ -131,53 +116,6 @@ static void detach(tutti_fabric *fabric, void *given)
     free(own);
 }
 
-/* The lowest rank of a machine makes the memory under a name that only this job can know; when all
- * have mapped it, the name goes. */
-static tutti_status map_by_name(tutti_fabric *fabric, int first, size_t bytes, int count,
-                                int64_t deadline_ns, void **ret_memory)
-{
-    char name[64];
-    const tutti_membership *members = fabric->membership;
-    bool maker = fabric->rank == first;
-    snprintf(name, sizeof name, "/tutti-%016llx-%u-%d", (unsigned long long)members->job,
-             members->epoch, first);
-    int32_t failed = 0, *all = malloc((size_t)fabric->size * sizeof *all);
-    int descriptor = -1;
-    tutti_error error = {0};
-    tutti_status status = all ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to meet");
-    if (status == TUTTI_OK && maker && count > 1) {
-        descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (descriptor < 0 || ftruncate(descriptor, (off_t)bytes) != 0)
-            status = no_memory(count, (int64_t)bytes / count);
-        else
-            status = map(descriptor, bytes, count, true, ret_memory);
-    }
-    for (int step = 0; step < 2; step++) { /* made; mapped */
-        failed = status != TUTTI_OK;
-        if (failed && !error.status)
-            tutti__error_capture(status, &error);
-        tutti_status met = all ? tutti__membership_exchange(fabric->membership, &failed,
-                                                            sizeof failed, deadline_ns, all)
-                               : status;
-        for (int i = 0; status == TUTTI_OK && met == TUTTI_OK && i < fabric->size; i++)
-            if (all[i])
-                status = tutti_fail(TUTTI_NO_MEMORY, "rank %d could not map shared memory", i);
-        if (met != TUTTI_OK && status == TUTTI_OK)
-            status = met;
-        if (step == 0 && status == TUTTI_OK && !maker && count > 1) {
-            descriptor = shm_open(name, O_RDWR | O_CLOEXEC, 0600);
-            status = descriptor < 0 ? no_memory(count, (int64_t)bytes / count)
-                                    : map(descriptor, bytes, count, false, ret_memory);
-        }
-    }
-    if (maker && count > 1)
-        shm_unlink(name);
-    if (descriptor >= 0)
-        close(descriptor);
-    free(all);
-    return error.status ? tutti__error_restore(&error) : status;
-}
-
 static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options,
                          int64_t deadline_ns, void **ret_state)
 {
@@ -188,13 +126,13 @@ static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options
         if (fabric->machine[i] == fabric->machine[fabric->rank])
             ranks[count++] = i;
     size_t bytes = tutti__segment_bytes(count, options->arena_bytes);
-    void *memory = NULL;
-    tutti_status status = map_by_name(fabric, ranks[0], bytes, count, deadline_ns, &memory);
+    void *memory;
+    int file;
+    tutti_status status =
+        tutti__shm_meet(fabric, ranks[0], bytes, count, deadline_ns, &file, &memory);
     *ret_state = NULL;
     if (status == TUTTI_OK && count > 1)
-        status = view(fabric, memory, bytes, options->arena_bytes, count, ranks, ret_state);
-    if (status != TUTTI_OK && memory)
-        munmap(memory, bytes);
+        status = view(fabric, memory, file, bytes, options->arena_bytes, count, ranks, ret_state);
     free(ranks);
     return status;
 }
