@@ -571,6 +571,42 @@ test_output_that_nobody_reads() {
     has out.err "nobody reads the job's output any more (Broken pipe); ending the job" 1
 }
 
+# A pipe that is full: its reader is there, but does not read.
+test_interrupt_while_nobody_reads() {
+    mkfifo stuck
+    sleep 60 < stuck &
+    local reader=$! launcher start
+    "$tutti" run -n 2 yes > stuck 2> out.err &
+    launcher=$!
+    sleep 1 # until it is full
+    start=$(now)
+    kill -INT $launcher
+    while pgrep -f "^yes$" --session "$(ps -o sess= -p $launcher)" > /dev/null; do
+        [ "$(since "$start" "$(now)" | cut -d. -f1)" -lt 10 ] || { fail "the ranks heard nothing"; break; }
+        sleep 0.1
+    done
+    [ -d /proc/$launcher ] || fail "the last words were not kept for the reader"
+    kill -INT $launcher
+    wait $launcher
+    code $? 130
+    under 10 "$(since "$start" "$(now)")"
+    { kill $reader; wait $reader; } 2> /dev/null
+    rm stuck
+}
+
+# Nothing is lost to a reader that comes late, and what is not read is not taken from the ranks.
+test_output_for_a_slow_reader() {
+    { timeout 60 "$tutti" run -n 2 sh -c 'seq 100000; echo end >&2'; echo $? > out.code; } 2> out.err |
+        { sleep 1; cat; } > out
+    code "$(cat out.code)" 0
+    has out "^\[[01]\] [0-9]*$" 200000
+    has out.err "end" 2
+    timeout 60 "$tutti" run -n 1 sh -c 'seq 300000; exit 3' 2>&1 | { sleep 5; cat; } > out
+    has out "^\[0\] [0-9]*$" 300000 # also where the others' patience is over before it comes
+    tail -1 out > out.last
+    has out.last "first failed rank 0 .*exit code 3"
+}
+
 test_terminal_of_rank_zero() {
     python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$tutti" run -n 2 sh -c \
         'if [ -t 1 ]; then printf "1/2\r2/2\n"; else echo plain; fi' < /dev/null > out 2>&1
