@@ -131,6 +131,19 @@ test_killed_rank() {
     under 1 "$(since "$at" "$(seen out.*)")"
 }
 
+# Its child lives on, with copies of all that was open.
+test_killed_rank_with_a_helper() {
+    ranks 3 timeout -k 1 20 "$member" channel helper 8 spin
+    await "out.*" spinning 3
+    local at
+    at=$(now)
+    { kill -9 "$(sed -n 's/^spinning //p' out.1)"; wait "${pids[1]}"; } 2> /dev/null
+    wait "${pids[0]}" "${pids[2]}"
+    has out.0 "rank 1 (host .*) is gone: connection closed by host"
+    has out.2 "rank 1 (host .*) is gone: connection closed by host"
+    under 1 "$(since "$at" "$(seen out.*)")"
+}
+
 test_killed_rank_zero() {
     ranks 3 timeout -k 1 20 "$member" spin
     await "out.*" spinning 3
