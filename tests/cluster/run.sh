@@ -546,6 +546,9 @@ test_output_and_environment() {
     has out.err "^\[1\] complaint$"
     timeout 20 "$tutti" run -n 1 printf 'a\000b\nc\n' > out 2>&1 # bytes, whatever they are
     printf '[0] a\000b\n[0] c\n' | cmp -s - out || fail "a line with a NUL byte is not whole"
+    timeout 20 "$tutti" run -n 2 sh -c 'seq -s, 60000; seq -s, 60000' > out 2>&1 # 338893 bytes a line
+    has out "^\[[01]\] 1,2,.*,59999,60000$" 4
+    [ "$(wc -l < out)" -eq 4 ] || fail "a long line was cut"
     timeout 20 "$tutti" run -n 1 ./nothing-here > out 2>&1
     code $? 127
     has out "cannot start './nothing-here'"

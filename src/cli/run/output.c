@@ -4,7 +4,10 @@
 
 #include "cli/run/run.h"
 
-enum { MOST_LINE = 65536 };
+enum {
+    MOST_LINE = 16 << 20, /* a longer one is cut, so that a rank cannot fill the memory */
+    KEPT_LINE = 65536     /* room that is kept for the next one */
+};
 
 /* The end of what a rank said, for the report of its failure. stderr counts more than stdout: once
  * something came there, only that is kept. */
@@ -54,6 +57,8 @@ void tutti__output_add(tutti_run_output *output, int stream, const char *data, s
         if (end != NULL || line->size > MOST_LINE) {
             print_line(output, stream, line, width);
             line->size = 0;
+            if (line->capacity > KEPT_LINE)
+                tutti__text_free(line);
         }
         part += end != NULL;
         data += part;
