@@ -104,6 +104,11 @@ TUTTI_TEST(cluster_refuses_what_cannot_work)
         {"{} x", "expected the end", TUTTI_INVALID},
         {"{\"cluster\":{\"boss\":[]}}", "no role 'boss'", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\"]}}", "task.type is missing", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"a:1\",\"b:1\"]},\"task\":{\"type\":\"worker\"}}",
+         "task.index is missing; write which of the 2 tasks", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"a:1\"],\"worker\":[\"b:1\"]},\"task\":{\"type\":"
+         "\"worker\",\"index\":0}}",
+         "the list of 'worker' stands there twice", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "the list of 'worker' is empty", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\"],\"ps\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
@@ -355,6 +360,35 @@ TUTTI_TEST(cluster_that_is_described_by_half_is_refused)
     forget();
     setenv("TUTTI_SIZE", "1", 1);
     alone();
+    forget();
+    setenv("WORLD_SIZE", "4", 1);
+    alone(); /* anybody's */
+    setenv("MASTER_ADDR", "h", 1);
+    refused(TUTTI_INVALID, "WORLD_SIZE=4 and MASTER_ADDR are set, but RANK is not");
+    setenv("WORLD_SIZE", "1", 1);
+    alone();
+    unsetenv("WORLD_SIZE");
+    alone();
+    setenv("RANK", "1", 1);
+    refused(TUTTI_INVALID, "RANK and MASTER_ADDR are set, but WORLD_SIZE is not");
+    unsetenv("MASTER_ADDR");
+    alone();
+}
+
+TUTTI_TEST(cluster_by_name_needs_its_variables)
+{
+    static const struct {
+        const char *name, *variable;
+    } named[] = {{"torchrun", "RANK"}, {"launcher", "TUTTI_RANK"}};
+    forget();
+    for (size_t i = 0; i < TUTTI_COUNT(named); i++) {
+        tutti_cluster *c = NULL;
+        CHECK_STATUS(tutti_cluster_resolve(
+                         TUTTI_OPTIONS(tutti_cluster_options, .resolver = named[i].name), &c),
+                     TUTTI_NOT_FOUND);
+        CHECK_CONTAINS(tutti_error_message(), named[i].variable);
+        CHECK_CONTAINS(tutti_error_message(), "is not set; start the program with");
+    }
 }
 
 /* ---- host lists and tasks ---- */
