@@ -226,6 +226,28 @@ TUTTI_TEST(cluster_from_mpi)
     tutti_cluster_free(c);
 }
 
+static void meets_at(const char *host)
+{
+    tutti_cluster *c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "mpi");
+    CHECK(strncmp(tutti_cluster_meeting(c), host, strlen(host)) == 0);
+    tutti_cluster_free(c);
+}
+
+TUTTI_TEST(cluster_from_mpi_under_slurm_meets_where_the_step_begins)
+{
+    forget();
+    setenv("PMI_RANK", "1", 1);
+    setenv("PMI_SIZE", "2", 1);
+    setenv("SLURM_PROCID", "1", 1);
+    setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+    setenv("SLURM_JOB_NODELIST", "a,b,c", 1);
+    setenv("SLURM_STEP_NODELIST", "b,c", 1);
+    meets_at("b:");
+    setenv("PMI_SIZE", "3", 1); /* a step of mpirun's helpers, where mpirun itself is on a */
+    meets_at("a:");
+}
+
 TUTTI_TEST(cluster_from_torchrun)
 {
     forget();
