@@ -123,6 +123,11 @@ TUTTI_TEST(cluster_refuses_what_cannot_work)
          "numbers go from 0 to 1", TUTTI_OUT_OF_RANGE},
         {"{\"cluster\":{\"worker\":[\"a:1\",\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "twice", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"localhost:1\",\"127.0.0.1:1\"]},\"task\":{\"type\":"
+         "\"worker\",\"index\":0}}",
+         "'localhost:1' and '127.0.0.1:1' (worker 1) are one address", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"A:1\",\"a:01\"]},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "'A:1' and 'a:01' (worker 1) are one address", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\",\"b:x\"]},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "host:port", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"localhost:1\",\"b:1\"]},\"task\":{\"type\":\"worker\","
