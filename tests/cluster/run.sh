@@ -301,6 +301,24 @@ test_secret_files() {
     has out.0 "export TUTTI_SECRET_FILE="
 }
 
+# A wrapper that closes descriptors, or puts a file of its own in their place.
+test_secret_behind_a_wrapper() {
+    cat > wrap.py << 'end'
+import os, subprocess, sys
+fd = int(os.environ["TUTTI_SECRET_FD"])
+if sys.argv[1] == "other":
+    os.dup2(os.open(__file__, os.O_RDONLY), fd)
+sys.exit(subprocess.run(sys.argv[2:], close_fds=sys.argv[1] == "closed").returncode)
+end
+    timeout 20 "$tutti" run -n 2 python3 wrap.py closed "$member" exchange 1 > out 2>&1
+    has out "(TUTTI_SECRET_FD) is closed; .*close_fds=False"
+    timeout 20 "$tutti" run -n 2 python3 wrap.py other "$member" exchange 1 > out 2>&1
+    has out "(TUTTI_SECRET_FD) is another file; .*close_fds=False"
+    timeout 20 "$tutti" run -n 2 python3 wrap.py open "$member" exchange 1 > out 2>&1
+    code $? 0
+    has out "exchanged 1" 2
+}
+
 test_secret_is_not_in_sight() {
     timeout 20 "$tutti" run -n 2 "$member" spin > out 2>&1 &
     local launcher=$! process fd secret
