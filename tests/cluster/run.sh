@@ -144,6 +144,36 @@ test_killed_rank_with_a_helper() {
     under 1 "$(since "$at" "$(seen out.*)")"
 }
 
+# Nobody needs its name any more, and nobody else would take it away.
+test_no_segment_of_a_maker_that_died() {
+    command -v cc > /dev/null || { skip "no compiler"; return; }
+    cat > die.c << 'end'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int shm_unlink(const char *name)
+{
+    if (atoi(getenv("TUTTI_RANK")) == 0) {
+        printf("segment %s\n", name);
+        fflush(stdout);
+        kill(getpid(), SIGKILL);
+    }
+    return ((int (*)(const char *))dlsym(RTLD_NEXT, "shm_unlink"))(name);
+}
+end
+    cc -shared -fPIC -o die.so die.c -ldl || { skip "no shared library can be made"; return; }
+    timeout 20 "$tutti" run -n 3 --engine shm --env LD_PRELOAD="$PWD/die.so" "$rank_program" reduce 1 > out 2>&1
+    if grep -q "runtime does not come first" out; then
+        skip "a sanitizer does not let others come first"
+        return
+    fi
+    has out "segment /tutti-" 1
+    [ ! -e "/dev/shm$(sed -n 's/.*segment //p' out)" ] || fail "the segment is left"
+}
+
 test_killed_rank_zero() {
     ranks 3 timeout -k 1 20 "$member" spin
     await "out.*" spinning 3

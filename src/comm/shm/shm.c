@@ -170,8 +170,9 @@ static tutti_status map_by_name(tutti_fabric *fabric, int first, size_t bytes, i
                                     : map(descriptor, bytes, count, false, ret_memory);
         }
     }
-    if (maker && count > 1)
-        shm_unlink(name);
+    if (count > 1)
+        shm_unlink(
+            name); /* by all: its maker may have died; the name is of this membership alone */
     if (descriptor >= 0)
         close(descriptor);
     free(all);
