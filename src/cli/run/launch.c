@@ -356,7 +356,8 @@ static void supervise(tutti_launch *l, struct pollfd *polls)
         reap(l->stations[i].process);
 }
 
-/* The ranks are gone, their last words wait for the reader: as long as the user does. */
+/* The ranks are gone, their last words wait for the reader: as long as the user does, who
+ * does not after the second Ctrl-C. */
 static void deliver(tutti_launch *l)
 {
     struct pollfd polls[2];
@@ -365,9 +366,8 @@ static void deliver(tutti_launch *l)
     while (!l->undelivered && (fd = tutti__outlet_fd()) >= 0) {
         polls[0] = (struct pollfd){l->signals, POLLIN, 0};
         polls[1] = (struct pollfd){fd, POLLOUT, 0};
-        if (l->interrupts < 3)
-            poll(polls, 2, -1);
-        l->undelivered = l->interrupts >= 3 || polls[0].revents != 0;
+        int came = poll(polls, 2, l->interrupts > 1 ? 1000 : -1);
+        l->undelivered = came == 0 || polls[0].revents != 0;
         if (polls[0].revents != 0)
             take_signal(l);
         if (polls[1].revents != 0)
