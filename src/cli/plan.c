@@ -40,8 +40,9 @@ static bool is_unit(const char *text, const char *unit)
     return strcmp(text, unit) == 0;
 }
 
-/* Seconds; false with a complaint. A bandwidth gives seconds a byte. */
-static bool read_seconds(const char *name, const char *text, double *ret)
+/* Seconds; false with a complaint. A bandwidth, where it is one that is asked for, gives seconds a
+ * byte. */
+static bool read_seconds(const char *name, const char *text, bool bandwidth, double *ret)
 {
     char *end;
     double value = strtod(text, &end);
@@ -51,14 +52,14 @@ static bool read_seconds(const char *name, const char *text, double *ret)
                    : is_unit(end, "ns")                  ? 1e-9
                    : is_unit(end, "ps")                  ? 1e-12
                                                          : 0;
-    double rate = is_unit(end, "GB/s")     ? 1e9
+    double rate = !bandwidth               ? 0
+                  : is_unit(end, "GB/s")   ? 1e9
                   : is_unit(end, "MB/s")   ? 1e6
                   : is_unit(end, "Gbit/s") ? 1e9 / 8
                                            : 0;
-    if (end == text || !(value > 0) || (scale == 0 && rate == 0)) {
-        tutti__complain("%s takes a time (20us, 0.8ns) or, for beta and gamma, a bandwidth "
-                        "(10GB/s, 25Gbit/s), not '%s'",
-                        name, text);
+    if (end == text || !(value > 0) || !isfinite(value) || (scale == 0 && rate == 0)) {
+        tutti__complain("%s takes a time (20us, 0.8ns)%s, not '%s'", name,
+                        bandwidth ? " or a bandwidth (10GB/s, 25Gbit/s)" : "", text);
         return false;
     }
     *ret = rate > 0 ? 1 / (value * rate) : value * scale;
@@ -69,7 +70,14 @@ static bool read_seconds(const char *name, const char *text, double *ret)
 static bool option_seconds(int *argc, char **argv, const char *name, double *ret)
 {
     const char *text;
-    return !tutti__option(argc, argv, name, &text) || read_seconds(name, text, ret);
+    return !tutti__option(argc, argv, name, &text) || read_seconds(name, text, false, ret);
+}
+
+/* The same of seconds a byte. */
+static bool option_per_byte(int *argc, char **argv, const char *name, double *ret)
+{
+    const char *text;
+    return !tutti__option(argc, argv, name, &text) || read_seconds(name, text, true, ret);
 }
 
 static bool option_number(int *argc, char **argv, const char *name, double low, double high,
@@ -113,19 +121,24 @@ static bool read_network(int *argc, char **argv, tutti_network *n)
         !tutti__option_int(argc, argv, "--stragglers", 0, 1 << 20, &stragglers) ||
         !tutti__option_int(argc, argv, "--seed", 0, INT64_MAX, &seed) ||
         !option_seconds(argc, argv, "--alpha", &n->alpha[TUTTI_LINK_BETWEEN]) ||
-        !option_seconds(argc, argv, "--beta", &n->beta[TUTTI_LINK_BETWEEN]) ||
+        !option_per_byte(argc, argv, "--beta", &n->beta[TUTTI_LINK_BETWEEN]) ||
         !option_seconds(argc, argv, "--near-alpha", &n->alpha[TUTTI_LINK_WITHIN]) ||
-        !option_seconds(argc, argv, "--near-beta", &n->beta[TUTTI_LINK_WITHIN]) ||
-        !option_seconds(argc, argv, "--gamma", &n->gamma) ||
+        !option_per_byte(argc, argv, "--near-beta", &n->beta[TUTTI_LINK_WITHIN]) ||
+        !option_per_byte(argc, argv, "--gamma", &n->gamma) ||
         !option_seconds(argc, argv, "--jitter", &n->jitter) ||
         !option_number(argc, argv, "--oversubscription", 1, 1e6, &n->oversubscription) ||
         !option_number(argc, argv, "--slowdown", 1, 1e6, &n->slowdown) ||
         !option_number(argc, argv, "--overhead", 0, 1e6, &n->overhead))
         return false;
+    if (ranks > 0 && stragglers > ranks) {
+        tutti__complain("--stragglers %lld is more than --ranks %lld", (long long)stragglers,
+                        (long long)ranks);
+        return false;
+    }
     n->ranks = (int)ranks;
     n->hosts = (int)(hosts > 0 ? hosts : ranks);
     n->switch_hosts = (int)group;
-    n->stragglers = (int)(stragglers < ranks ? stragglers : ranks);
+    n->stragglers = (int)stragglers;
     n->seed = (uint64_t)seed;
     n->overhead = fmin(n->overhead, 1);
     if (n->alpha[TUTTI_LINK_WITHIN] == 0)
@@ -176,7 +189,7 @@ static int plan_model(int argc, char **argv)
     if (!option_ranks(&argc, argv, 1, &ranks, &hosts) ||
         !option_number(&argc, argv, "--flops", 0, 1e30, &flops) ||
         !option_seconds(&argc, argv, "--alpha", &n.alpha[TUTTI_LINK_BETWEEN]) ||
-        !option_seconds(&argc, argv, "--beta", &n.beta[TUTTI_LINK_BETWEEN]))
+        !option_per_byte(&argc, argv, "--beta", &n.beta[TUTTI_LINK_BETWEEN]))
         return TUTTI_EXIT_USAGE;
     if (ranks == 0) {
         tutti__complain("plan: --ranks is missing; see tutti plan --help");

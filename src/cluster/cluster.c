@@ -88,6 +88,15 @@ bool tutti__environment_has(const char *name)
     return text != NULL && *text != '\0';
 }
 
+tutti_status tutti__environment_need(const char *name, const char *starter)
+{
+    if (tutti__environment_has(name))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_NOT_FOUND,
+                      "%s is not set; start the program with %s, which sets it for every rank",
+                      name, starter);
+}
+
 tutti_status tutti__environment_int(const char *name, int64_t low, int64_t high, int64_t fallback,
                                     int64_t *ret_value)
 {
@@ -187,17 +196,35 @@ static tutti_status refuse_half(void)
     return TUTTI_OK;
 }
 
-/* This process alone, unless somebody meant to start several and forgot where they meet: each would
- * train by itself. */
-static tutti_status resolve_alone(tutti_cluster *cluster)
+/* The same in torchrun's variables. One of the three alone may be anybody's. */
+static tutti_status refuse_half_of_torchrun(void)
 {
     const char *size = getenv("WORLD_SIZE");
-    TUTTI_TRY(refuse_half());
-    if (tutti__environment_has("RANK") && size != NULL && strtol(size, NULL, 10) > 1)
+    bool several = size != NULL && strtol(size, NULL, 10) > 1;
+    bool ranked = tutti__environment_has("RANK"), met = tutti__environment_has("MASTER_ADDR");
+    if (ranked && several)
         return tutti_fail(TUTTI_INVALID,
                           "RANK and WORLD_SIZE=%.20s are set, but MASTER_ADDR is not; set it to "
                           "the name of rank 0's machine (and MASTER_PORT), or unset the two",
                           size);
+    if (several && met)
+        return tutti_fail(TUTTI_INVALID,
+                          "WORLD_SIZE=%.20s and MASTER_ADDR are set, but RANK is not; set it to "
+                          "this process's number, from 0, or unset the two",
+                          size);
+    if (ranked && met)
+        return tutti_fail(TUTTI_INVALID,
+                          "RANK and MASTER_ADDR are set, but WORLD_SIZE is not; set it to the "
+                          "number of ranks, or unset the two");
+    return TUTTI_OK;
+}
+
+/* This process alone, unless somebody meant to start several and forgot where they meet: each would
+ * train by itself. */
+static tutti_status resolve_alone(tutti_cluster *cluster)
+{
+    TUTTI_TRY(refuse_half());
+    TUTTI_TRY(refuse_half_of_torchrun());
     return tutti__cluster_flat(cluster, 0, 1, 0);
 }
 

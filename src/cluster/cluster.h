@@ -47,6 +47,8 @@ tutti_status tutti__cluster_meet(tutti_cluster *cluster, const char *host, int p
 tutti_status tutti__environment_int(const char *name, int64_t low, int64_t high, int64_t fallback,
                                     int64_t *ret_value);
 bool tutti__environment_has(const char *name); /* and not empty */
+/* For a resolver that may be asked for by name where its scheduler has set nothing. */
+tutti_status tutti__environment_need(const char *name, const char *starter);
 /* "worker" → WORKER; TUTTI_INVALID with the names that exist. "master" is chief, as TensorFlow once
  * wrote. */
 tutti_status tutti__role_read(const char *text, tutti_role *ret_role);

@@ -104,6 +104,11 @@ TUTTI_TEST(cluster_refuses_what_cannot_work)
         {"{} x", "expected the end", TUTTI_INVALID},
         {"{\"cluster\":{\"boss\":[]}}", "no role 'boss'", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\"]}}", "task.type is missing", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"a:1\",\"b:1\"]},\"task\":{\"type\":\"worker\"}}",
+         "task.index is missing; write which of the 2 tasks", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"a:1\"],\"worker\":[\"b:1\"]},\"task\":{\"type\":"
+         "\"worker\",\"index\":0}}",
+         "the list of 'worker' stands there twice", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "the list of 'worker' is empty", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\"],\"ps\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
@@ -118,6 +123,11 @@ TUTTI_TEST(cluster_refuses_what_cannot_work)
          "numbers go from 0 to 1", TUTTI_OUT_OF_RANGE},
         {"{\"cluster\":{\"worker\":[\"a:1\",\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "twice", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"localhost:1\",\"127.0.0.1:1\"]},\"task\":{\"type\":"
+         "\"worker\",\"index\":0}}",
+         "'localhost:1' and '127.0.0.1:1' (worker 1) are one address", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"A:1\",\"a:01\"]},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "'A:1' and 'a:01' (worker 1) are one address", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\",\"b:x\"]},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "host:port", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"localhost:1\",\"b:1\"]},\"task\":{\"type\":\"worker\","
@@ -219,6 +229,28 @@ TUTTI_TEST(cluster_from_mpi)
     c = resolved();
     CHECK_STR(tutti_cluster_meeting(c), "a:4000");
     tutti_cluster_free(c);
+}
+
+static void meets_at(const char *host)
+{
+    tutti_cluster *c = resolved();
+    CHECK_STR(tutti_cluster_resolver(c), "mpi");
+    CHECK(strncmp(tutti_cluster_meeting(c), host, strlen(host)) == 0);
+    tutti_cluster_free(c);
+}
+
+TUTTI_TEST(cluster_from_mpi_under_slurm_meets_where_the_step_begins)
+{
+    forget();
+    setenv("PMI_RANK", "1", 1);
+    setenv("PMI_SIZE", "2", 1);
+    setenv("SLURM_PROCID", "1", 1);
+    setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+    setenv("SLURM_JOB_NODELIST", "a,b,c", 1);
+    setenv("SLURM_STEP_NODELIST", "b,c", 1);
+    meets_at("b:");
+    setenv("PMI_SIZE", "3", 1); /* a step of mpirun's helpers, where mpirun itself is on a */
+    meets_at("a:");
 }
 
 TUTTI_TEST(cluster_from_torchrun)
@@ -355,6 +387,35 @@ TUTTI_TEST(cluster_that_is_described_by_half_is_refused)
     forget();
     setenv("TUTTI_SIZE", "1", 1);
     alone();
+    forget();
+    setenv("WORLD_SIZE", "4", 1);
+    alone(); /* anybody's */
+    setenv("MASTER_ADDR", "h", 1);
+    refused(TUTTI_INVALID, "WORLD_SIZE=4 and MASTER_ADDR are set, but RANK is not");
+    setenv("WORLD_SIZE", "1", 1);
+    alone();
+    unsetenv("WORLD_SIZE");
+    alone();
+    setenv("RANK", "1", 1);
+    refused(TUTTI_INVALID, "RANK and MASTER_ADDR are set, but WORLD_SIZE is not");
+    unsetenv("MASTER_ADDR");
+    alone();
+}
+
+TUTTI_TEST(cluster_by_name_needs_its_variables)
+{
+    static const struct {
+        const char *name, *variable;
+    } named[] = {{"torchrun", "RANK"}, {"launcher", "TUTTI_RANK"}};
+    forget();
+    for (size_t i = 0; i < TUTTI_COUNT(named); i++) {
+        tutti_cluster *c = NULL;
+        CHECK_STATUS(tutti_cluster_resolve(
+                         TUTTI_OPTIONS(tutti_cluster_options, .resolver = named[i].name), &c),
+                     TUTTI_NOT_FOUND);
+        CHECK_CONTAINS(tutti_error_message(), named[i].variable);
+        CHECK_CONTAINS(tutti_error_message(), "is not set; start the program with");
+    }
 }
 
 /* ---- host lists and tasks ---- */

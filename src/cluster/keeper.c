@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/params.h"
+#include "cluster/forked.h"
 #include "cluster/place.h"
 
 static tutti_param silence_param = TUTTI_PARAM(
@@ -339,6 +340,7 @@ void tutti__keeper_free(tutti_keeper *keeper)
         tutti__wire_close(&keeper->callers.data[i].wire);
     TUTTI_VEC_FREE(&keeper->links);
     TUTTI_VEC_FREE(&keeper->callers);
+    tutti__forked_with(keeper->listener);
     if (keeper->listener >= 0)
         tutti__world()->close_socket(tutti__world()->self, keeper->listener);
     close_fd(keeper->wake_fd);

@@ -1,7 +1,9 @@
 /* preflight.c: descriptions of a cluster that cannot work are refused before anything is tried. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cluster/cluster.h"
 
@@ -44,12 +46,39 @@ bool tutti__host_loopback(const char *host)
 
 typedef struct seen {
     const char *local, *remote; /* tasks on loopback and elsewhere; evaluators do not count */
-    tutti_map places;
+    tutti_map places;           /* to the task that is there */
 } seen;
+
+/* One text for one address, however it is written: names without regard to case, localhost by its
+ * number. */
+static void write_place(const char *host, int port, char *ret_text, size_t size)
+{
+    bool local = strcasecmp(host, "localhost") == 0 || strcmp(host, "localhost.localdomain") == 0;
+    if (local)
+        host = "127.0.0.1";
+    if (strcmp(host, "ip6-localhost") == 0)
+        host = "::1";
+    snprintf(ret_text, size, "[%s]:%d", host, port);
+    for (char *at = ret_text; *at != '\0'; at++)
+        *at = (char)tolower((unsigned char)*at);
+}
+
+static tutti_status fail_twin(const char *twin, const char *task, const char *name)
+{
+    if (strcmp(twin, task) == 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "'%s' stands there twice (the second time as %s): two processes cannot "
+                          "listen at one port; give each its own",
+                          task, name);
+    return tutti_fail(TUTTI_INVALID,
+                      "'%s' and '%s' (%s) are one address: two processes cannot listen at one "
+                      "port; give each its own",
+                      twin, task, name);
+}
 
 static tutti_status check_task(const char *task, tutti_role role, int index, seen *all)
 {
-    char host[256], name[64];
+    char host[256], name[64], place[300];
     int port;
     if (*task == '\0')
         return TUTTI_OK;
@@ -59,14 +88,12 @@ static tutti_status check_task(const char *task, tutti_role role, int index, see
                           "the address '%s' of %s is not of the form host:port; write for example "
                           "node1:4000, or [2001:db8::1]:4000",
                           task, name);
-    const char *twin = port > 0 ? tutti__map_get(&all->places, task) : NULL;
+    write_place(host, port, place, sizeof place);
+    const char *twin = port > 0 ? tutti__map_get(&all->places, place) : NULL;
     if (twin != NULL)
-        return tutti_fail(TUTTI_INVALID,
-                          "'%s' stands there twice (the second time as %s): two processes cannot "
-                          "listen at one port; give each its own",
-                          task, name);
+        return fail_twin(twin, task, name);
     if (port > 0)
-        TUTTI_TRY(tutti__map_set(&all->places, task, (void *)(uintptr_t)1));
+        TUTTI_TRY(tutti__map_set(&all->places, place, (void *)(uintptr_t)task));
     if (role != TUTTI_ROLE_EVALUATOR)
         *(tutti__host_loopback(host) ? &all->local : &all->remote) = task;
     return TUTTI_OK;

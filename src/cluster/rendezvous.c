@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "cluster/forked.h"
 #include "cluster/keeper.h"
 #include "cluster/place.h"
 
@@ -86,8 +87,10 @@ static tutti_status open_listener(tutti_keeper *keeper, const char *host, int me
     TUTTI_TRY(tutti__interface(&interface, &bound));
     if (bound)
         tutti__address_text(&interface, keeper->me.address, sizeof keeper->me.address);
-    if (take_listener(keeper, meeting_port))
+    if (take_listener(keeper, meeting_port)) {
+        tutti__forked_without(keeper->listener);
         return TUTTI_OK;
+    }
     int port = own_port(keeper->cluster, meeting_port);
     tutti_status status = loopback ? listen_at(keeper, host, port)
                           : bound  ? listen_at(keeper, keeper->me.address, port)
@@ -96,6 +99,7 @@ static tutti_status open_listener(tutti_keeper *keeper, const char *host, int me
         return tutti__error_prefix(status,
                                    "rank %d: another program, or an earlier run, uses its port",
                                    keeper->cluster->rank);
+    tutti__forked_without(keeper->listener);
     return status;
 }
 

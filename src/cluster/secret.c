@@ -1,4 +1,5 @@
 /* secret.c: loading and guarding the job's secret. */
+#define _GNU_SOURCE
 #include "cluster/secret.h"
 
 #include <errno.h>
@@ -65,6 +66,22 @@ static tutti_status read_descriptor(int fd, const char *source, tutti_secret *re
     return status;
 }
 
+/* The launcher's descriptor is a file in memory without a name (memfd). A program between it and us
+ * that closes descriptors may have left the number to another file, which is no secret. */
+static tutti_status check_launcher(int fd)
+{
+    struct stat about;
+    bool open = fstat(fd, &about) == 0;
+    if (open && S_ISREG(about.st_mode) && about.st_nlink == 0 && fcntl(fd, F_GET_SEALS) >= 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_IO,
+                      "cannot read the secret from the launcher: descriptor %d (TUTTI_SECRET_FD) "
+                      "%s; a program between tutti run and this one closes descriptors: let it "
+                      "pass them on (Python's subprocess: close_fds=False), or let tutti run start "
+                      "this one itself",
+                      fd, open ? "is another file" : "is closed");
+}
+
 static tutti_status check_file(int fd, const char *path)
 {
     struct stat about;
@@ -101,8 +118,10 @@ static tutti_status read_file(const char *path, tutti_secret *ret_secret)
 tutti_status tutti__secret_load(int fd, tutti_secret *ret_secret)
 {
     const char *path = variable("TUTTI_SECRET_FILE"), *text = variable("TUTTI_SECRET");
-    if (fd >= 0)
+    if (fd >= 0) {
+        TUTTI_TRY(check_launcher(fd));
         return read_descriptor(fd, "the launcher", ret_secret);
+    }
     if (path != NULL)
         return read_file(path, ret_secret);
     if (text != NULL)

@@ -1,8 +1,10 @@
+#define _GNU_SOURCE
 #include "cluster/secret.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,7 +44,12 @@ TUTTI_TEST(secret_file_is_its_owners_alone)
     CHECK_INT(secret.size, 16); /* without the end of the line */
     CHECK(memcmp(secret.bytes, "0123456789abcdef", 16) == 0);
     tutti__secret_wipe(&secret);
-    CHECK_OK(tutti__secret_load(fd, &secret)); /* the launcher's descriptor, read from its start */
+    CHECK_STATUS(tutti__secret_load(fd, &secret), TUTTI_IO); /* no descriptor of the launcher's */
+    CHECK_CONTAINS(tutti_error_message(), "is another file; a program between");
+    int given = memfd_create("secret", MFD_CLOEXEC);
+    CHECK_INT(write(given, "0123456789abcdef", 16), 16);
+    CHECK_OK(tutti__secret_load(given, &secret)); /* read from its start */
+    close(given);
     CHECK_INT(secret.size, 16);
     tutti__secret_wipe(&secret);
     CHECK_INT(ftruncate(fd, 15), 0);

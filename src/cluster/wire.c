@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "cluster/forked.h"
 
 tutti_status tutti__wire_open(int socket, tutti_tls_context *context, bool accept,
                               tutti_wire *ret_wire)
 {
     tutti_wire wire = {.socket = socket};
     tutti_status status = TUTTI_OK;
+    tutti__forked_without(socket);
     if (context != NULL)
         status = tutti__tls_create(context, socket, accept, &wire.tls);
     if (status != TUTTI_OK)
@@ -24,6 +26,7 @@ void tutti__wire_close(tutti_wire *wire)
 {
     const tutti_world *world = tutti__world();
     tutti__tls_free(wire->tls);
+    tutti__forked_with(wire->socket);
     if (wire->socket >= 0)
         world->close_socket(world->self, wire->socket);
     *wire = (tutti_wire){.socket = -1};

@@ -134,6 +134,10 @@ static tutti_status act(const char *deed, const char *value)
         return channels();
     if (strcmp(deed, "spin") == 0)
         return spin();
+    if (strcmp(deed, "helper") == 0 && fork() == 0) { /* as loaders of data are */
+        sleep((unsigned)number);
+        _exit(0);
+    }
     if (strcmp(deed, "work") == 0)
         usleep((useconds_t)(atof(value) * 1e6));
     while (strcmp(deed, "file") == 0 && access(value, F_OK) != 0)
@@ -154,7 +158,8 @@ static tutti_status act(const char *deed, const char *value)
 
 static bool takes_value(const char *deed)
 {
-    static const char *const names[] = {"exchange", "work", "file", "slow", "crash", "agree"};
+    static const char *const names[] = {"exchange", "helper", "work", "file",
+                                        "slow",     "crash",  "agree"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], deed) == 0)
             return true;

@@ -131,6 +131,49 @@ test_killed_rank() {
     under 1 "$(since "$at" "$(seen out.*)")"
 }
 
+# Its child lives on, with copies of all that was open.
+test_killed_rank_with_a_helper() {
+    ranks 3 timeout -k 1 20 "$member" channel helper 8 spin
+    await "out.*" spinning 3
+    local at
+    at=$(now)
+    { kill -9 "$(sed -n 's/^spinning //p' out.1)"; wait "${pids[1]}"; } 2> /dev/null
+    wait "${pids[0]}" "${pids[2]}"
+    has out.0 "rank 1 (host .*) is gone: connection closed by host"
+    has out.2 "rank 1 (host .*) is gone: connection closed by host"
+    under 1 "$(since "$at" "$(seen out.*)")"
+}
+
+# Nobody needs its name any more, and nobody else would take it away.
+test_no_segment_of_a_maker_that_died() {
+    command -v cc > /dev/null || { skip "no compiler"; return; }
+    cat > die.c << 'end'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int shm_unlink(const char *name)
+{
+    if (atoi(getenv("TUTTI_RANK")) == 0) {
+        printf("segment %s\n", name);
+        fflush(stdout);
+        kill(getpid(), SIGKILL);
+    }
+    return ((int (*)(const char *))dlsym(RTLD_NEXT, "shm_unlink"))(name);
+}
+end
+    cc -shared -fPIC -o die.so die.c -ldl || { skip "no shared library can be made"; return; }
+    timeout 20 "$tutti" run -n 3 --engine shm --env LD_PRELOAD="$PWD/die.so" "$rank_program" reduce 1 > out 2>&1
+    if grep -q "runtime does not come first" out; then
+        skip "a sanitizer does not let others come first"
+        return
+    fi
+    has out "segment /tutti-" 1
+    [ ! -e "/dev/shm$(sed -n 's/.*segment //p' out)" ] || fail "the segment is left"
+}
+
 test_killed_rank_zero() {
     ranks 3 timeout -k 1 20 "$member" spin
     await "out.*" spinning 3
@@ -286,6 +329,24 @@ test_secret_files() {
     wait "${pids[@]}"
     has out.0 "openssl rand -hex 32"
     has out.0 "export TUTTI_SECRET_FILE="
+}
+
+# A wrapper that closes descriptors, or puts a file of its own in their place.
+test_secret_behind_a_wrapper() {
+    cat > wrap.py << 'end'
+import os, subprocess, sys
+fd = int(os.environ["TUTTI_SECRET_FD"])
+if sys.argv[1] == "other":
+    os.dup2(os.open(__file__, os.O_RDONLY), fd)
+sys.exit(subprocess.run(sys.argv[2:], close_fds=sys.argv[1] == "closed").returncode)
+end
+    timeout 20 "$tutti" run -n 2 python3 wrap.py closed "$member" exchange 1 > out 2>&1
+    has out "(TUTTI_SECRET_FD) is closed; .*close_fds=False"
+    timeout 20 "$tutti" run -n 2 python3 wrap.py other "$member" exchange 1 > out 2>&1
+    has out "(TUTTI_SECRET_FD) is another file; .*close_fds=False"
+    timeout 20 "$tutti" run -n 2 python3 wrap.py open "$member" exchange 1 > out 2>&1
+    code $? 0
+    has out "exchanged 1" 2
 }
 
 test_secret_is_not_in_sight() {
@@ -576,6 +637,9 @@ test_output_and_environment() {
     has out.err "^\[1\] complaint$"
     timeout 20 "$tutti" run -n 1 printf 'a\000b\nc\n' > out 2>&1 # bytes, whatever they are
     printf '[0] a\000b\n[0] c\n' | cmp -s - out || fail "a line with a NUL byte is not whole"
+    timeout 20 "$tutti" run -n 2 sh -c 'seq -s, 60000; seq -s, 60000' > out 2>&1 # 338893 bytes a line
+    has out "^\[[01]\] 1,2,.*,59999,60000$" 4
+    [ "$(wc -l < out)" -eq 4 ] || fail "a long line was cut"
     timeout 20 "$tutti" run -n 1 ./nothing-here > out 2>&1
     code $? 127
     has out "cannot start './nothing-here'"
@@ -612,6 +676,42 @@ test_output_that_nobody_reads() {
     code "$(cat out.code)" 141
     has out "line" 2
     has out.err "nobody reads the job's output any more (Broken pipe); ending the job" 1
+}
+
+# A pipe that is full: its reader is there, but does not read.
+test_interrupt_while_nobody_reads() {
+    mkfifo stuck
+    sleep 60 < stuck &
+    local reader=$! launcher start
+    "$tutti" run -n 2 yes > stuck 2> out.err &
+    launcher=$!
+    sleep 1 # until it is full
+    start=$(now)
+    kill -INT $launcher
+    while pgrep -f "^yes$" --session "$(ps -o sess= -p $launcher)" > /dev/null; do
+        [ "$(since "$start" "$(now)" | cut -d. -f1)" -lt 10 ] || { fail "the ranks heard nothing"; break; }
+        sleep 0.1
+    done
+    [ -d /proc/$launcher ] || fail "the last words were not kept for the reader"
+    kill -INT $launcher
+    wait $launcher
+    code $? 130
+    under 10 "$(since "$start" "$(now)")"
+    { kill $reader; wait $reader; } 2> /dev/null
+    rm stuck
+}
+
+# Nothing is lost to a reader that comes late, and what is not read is not taken from the ranks.
+test_output_for_a_slow_reader() {
+    { timeout 60 "$tutti" run -n 2 sh -c 'seq 100000; echo end >&2'; echo $? > out.code; } 2> out.err |
+        { sleep 1; cat; } > out
+    code "$(cat out.code)" 0
+    has out "^\[[01]\] [0-9]*$" 200000
+    has out.err "end" 2
+    timeout 60 "$tutti" run -n 1 sh -c 'seq 300000; exit 3' 2>&1 | { sleep 5; cat; } > out
+    has out "^\[0\] [0-9]*$" 300000 # also where the others' patience is over before it comes
+    tail -1 out > out.last
+    has out.last "first failed rank 0 .*exit code 3"
 }
 
 test_terminal_of_rank_zero() {

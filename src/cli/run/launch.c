@@ -273,7 +273,7 @@ static void drop_stations(tutti_launch *l)
 /* As with any program whose output is piped into one that has ended. */
 static void end_unread(tutti_launch *l)
 {
-    if (l->unread || !tutti__output_closed())
+    if (l->unread || !tutti__outlet_closed())
         return;
     l->unread = true;
     fprintf(stderr, "tutti run: nobody reads the job's output any more (%s); ending the job\n",
@@ -284,10 +284,23 @@ static void end_unread(tutti_launch *l)
     end_connecting(l);
 }
 
-/* Others end by themselves, with their verdict; who does not is made to. */
+/* The reader is slow, or has stopped: ranks wait for it, since nothing more is taken from them.
+ * After a signal it is, some MiB for each, so that a station which waits with them gets to hear of
+ * it and can say how they ended; after SIGKILL all is. */
+static bool held_back(const tutti_launch *l)
+{
+    size_t allowed = (size_t)l->interrupts * ((size_t)l->job->size + 16) << 20;
+    return l->interrupts < 3 && tutti__outlet_waiting() > allowed;
+}
+
+/* Others end by themselves, with their verdict; who does not is made to. Those to whom nobody
+ * listens cannot: their time does not run. */
 static void lose_patience(tutti_launch *l)
 {
-    if (l->patience_until == 0 || tutti__now_ns() < l->patience_until)
+    int64_t now = tutti__now_ns();
+    if (l->patience_until != 0 && held_back(l) && l->patience_until < now + SECOND)
+        l->patience_until = now + SECOND;
+    if (l->patience_until == 0 || now < l->patience_until)
         return;
     if (l->force == SIGKILL) {
         drop_stations(l);
@@ -322,21 +335,45 @@ static void supervise(tutti_launch *l, struct pollfd *polls)
 {
     size_t count = l->job->hosts.count;
     while (!all_gone(l)) {
+        bool held = held_back(l);
         polls[0] = (struct pollfd){l->signals, POLLIN, 0};
+        polls[1] = (struct pollfd){tutti__outlet_fd(), POLLOUT, 0};
         for (size_t i = 0; i < count; i++)
-            polls[1 + i] =
-                (struct pollfd){l->stations[i].gone ? -1 : l->stations[i].from.fd, POLLIN, 0};
-        poll(polls, (nfds_t)count + 1, l->patience_until != 0 ? 100 : -1);
+            polls[2 + i] = (struct pollfd){
+                l->stations[i].gone || held ? -1 : l->stations[i].from.fd, POLLIN, 0};
+        poll(polls, (nfds_t)count + 2, l->patience_until != 0 ? 100 : -1);
         if (polls[0].revents != 0)
             take_signal(l);
+        if (polls[1].revents != 0)
+            tutti__outlet_flush();
         for (size_t i = 0; i < count; i++)
-            if (polls[1 + i].revents != 0)
+            if (polls[2 + i].revents != 0)
                 read_station(l, &l->stations[i]);
         end_unread(l);
         lose_patience(l);
     }
     for (size_t i = 0; i < count; i++)
         reap(l->stations[i].process);
+}
+
+/* The ranks are gone, their last words wait for the reader: as long as the user does, who
+ * does not after the second Ctrl-C. */
+static void deliver(tutti_launch *l)
+{
+    struct pollfd polls[2];
+    int fd;
+    tutti__outlet_flush();
+    while (!l->undelivered && (fd = tutti__outlet_fd()) >= 0) {
+        polls[0] = (struct pollfd){l->signals, POLLIN, 0};
+        polls[1] = (struct pollfd){fd, POLLOUT, 0};
+        int came = poll(polls, 2, l->interrupts > 1 ? 1000 : -1);
+        l->undelivered = came == 0 || polls[0].revents != 0;
+        if (polls[0].revents != 0)
+            take_signal(l);
+        if (polls[1].revents != 0)
+            tutti__outlet_flush();
+    }
+    l->unread = l->unread || tutti__outlet_closed();
 }
 
 static bool start_all(tutti_launch *l)
@@ -375,12 +412,15 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
     l.signals = signalfd(-1, &handled, SFD_CLOEXEC);
     l.stations = calloc(job->hosts.count, sizeof *l.stations);
     l.ranks = calloc((size_t)job->size, sizeof *l.ranks);
-    struct pollfd *polls = calloc(job->hosts.count + 1, sizeof *polls);
+    struct pollfd *polls = calloc(job->hosts.count + 2, sizeof *polls);
     int code = 1;
     if (l.signals >= 0 && l.stations && l.ranks && polls && start_all(&l)) {
         supervise(&l, polls);
+        deliver(&l);
+        /* Nobody is left who would have to hear of a signal; stderr may have to be waited for. */
+        sigprocmask(SIG_SETMASK, &before, NULL);
         code = l.interrupts > 0 && l.first_failed < 0 ? 0 : tutti__launch_code(&l);
-        if (l.interrupts > 0 && code != 0)
+        if (l.interrupts > 0 && (code != 0 || l.undelivered))
             code = code == TUTTI_EXIT_PREEMPTED ? code : 130;
         else if (l.first_failed >= 0 && !l.unread)
             tutti__launch_report(&l);

@@ -32,6 +32,7 @@ typedef struct tutti_launch {
     int64_t patience_until; /* of the others, after a failure; 0: nothing failed */
     int force;              /* signals sent since: 0, SIGTERM, SIGKILL */
     bool unread;            /* nobody reads what the job prints: it was told to end */
+    bool undelivered;       /* the user did not wait for the reader of the job's last words */
 } tutti_launch;
 
 /* Says which rank failed first, and how. */

@@ -1,11 +1,13 @@
 /* output.c: what ranks print, line by line, so that lines of several ranks never mix. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/run/run.h"
 
-enum { MOST_LINE = 65536 };
+enum {
+    MOST_LINE = 16 << 20, /* a longer one is cut, so that a rank cannot fill the memory */
+    KEPT_LINE = 65536     /* room that is kept for the next one */
+};
 
 /* The end of what a rank said, for the report of its failure. stderr counts more than stdout: once
  * something came there, only that is kept. */
@@ -28,42 +30,24 @@ static void keep_tail(tutti_run_output *output, int stream, const char *data, si
     output->tail_size += size;
 }
 
-static bool reader_gone;
-
-bool tutti__output_closed(void)
+static void print_line(const tutti_run_output *output, int stream, const tutti_text *line,
+                       int width)
 {
-    return reader_gone;
-}
-
-/* SIGPIPE is ignored, for the stations' pipes: what it would say has to be asked for. */
-static void send_out(FILE *to)
-{
-    if (fflush(to) != 0 && errno == EPIPE)
-        reader_gone = true;
-}
-
-static void print_line(const tutti_run_output *output, FILE *to, const tutti_text *line, int width)
-{
-    if (reader_gone)
-        return;
-    fprintf(to, "[%*d] ", width, output->rank);
-    if (line->size > 0)
-        fwrite(line->data, 1, line->size, to); /* bytes, not text: a NUL may be among them */
-    fputc('\n', to);
-    send_out(to);
+    char prefix[32];
+    int size = snprintf(prefix, sizeof prefix, "[%*d] ", width, output->rank);
+    tutti__outlet_put(stream, prefix, (size_t)size);
+    tutti__outlet_put(stream, line->data, line->size); /* bytes: a NUL may be among them */
+    tutti__outlet_put(stream, "\n", 1);
 }
 
 void tutti__output_add(tutti_run_output *output, int stream, const char *data, size_t size,
                        int width)
 {
-    FILE *to = stream == 1 ? stdout : stderr;
     tutti_text *line = &output->line[stream - 1];
     keep_tail(output, stream, data, size);
     if (output->raw) {
-        if (!reader_gone) {
-            fwrite(data, 1, size, to);
-            send_out(to);
-        }
+        tutti__outlet_put(stream, data, size);
+        tutti__outlet_flush();
         return;
     }
     while (size > 0) {
@@ -71,13 +55,16 @@ void tutti__output_add(tutti_run_output *output, int stream, const char *data, s
         size_t part = end != NULL ? (size_t)(end - data) : size;
         tutti__text_bytes(line, data, part);
         if (end != NULL || line->size > MOST_LINE) {
-            print_line(output, to, line, width);
+            print_line(output, stream, line, width);
             line->size = 0;
+            if (line->capacity > KEPT_LINE)
+                tutti__text_free(line);
         }
         part += end != NULL;
         data += part;
         size -= part;
     }
+    tutti__outlet_flush();
 }
 
 void tutti__output_end(tutti_run_output *output, int width)
@@ -85,7 +72,8 @@ void tutti__output_end(tutti_run_output *output, int width)
     for (int stream = 1; stream <= 2; stream++) {
         tutti_text *line = &output->line[stream - 1];
         if (line->size > 0)
-            print_line(output, stream == 1 ? stdout : stderr, line, width);
+            print_line(output, stream, line, width);
         tutti__text_free(line);
     }
+    tutti__outlet_flush();
 }

@@ -134,7 +134,16 @@ typedef struct tutti_run_output {
 void tutti__output_add(tutti_run_output *output, int stream, const char *data, size_t size,
                        int width);
 void tutti__output_end(tutti_run_output *output, int width);
+
+/* ---- the outlet (outlet.c): the launcher's own stdout and stderr ---- */
+
+/* Queues; `stream` 1 or 2. */
+void tutti__outlet_put(int stream, const char *data, size_t size);
+/* Writes what the reader takes without being waited for. */
+void tutti__outlet_flush(void);
+size_t tutti__outlet_waiting(void); /* bytes that the reader has not taken */
+int tutti__outlet_fd(void);         /* to be polled for room; -1: nothing waits */
 /* Nobody reads the launcher's output any more (`| head` has ended); nothing is printed since. */
-bool tutti__output_closed(void);
+bool tutti__outlet_closed(void);
 
 #endif

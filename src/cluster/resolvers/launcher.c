@@ -13,6 +13,8 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
 {
     TUTTI_UNUSED(options);
     int64_t rank, size, ps, value;
+    TUTTI_TRY(tutti__environment_need("TUTTI_RANK", "tutti run"));
+    TUTTI_TRY(tutti__environment_need("TUTTI_SIZE", "tutti run"));
     TUTTI_TRY(tutti__environment_int("TUTTI_SIZE", 1, TUTTI_MOST_RANKS, 1, &size));
     TUTTI_TRY(tutti__environment_int("TUTTI_RANK", 0, size - 1, 0, &rank));
     TUTTI_TRY(tutti__environment_int("TUTTI_PS", 0, size - 1, 0, &ps));

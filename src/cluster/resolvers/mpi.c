@@ -57,17 +57,29 @@ static int choose_port(const struct family *family)
     return tutti__derived_port(job);
 }
 
-static tutti_status find_meeting(tutti_cluster *cluster, const struct family *family, int size)
+/* The hosts of srun's step where srun itself has started the ranks (--mpi=pmi2): it need not begin
+ * at the job's first. Otherwise the step is that of mpirun's helpers, which may lack the first. */
+static const char *find_hosts(int rank, int size)
+{
+    const char *step = text_of("SLURM_STEP_NODELIST");
+    bool by_srun = *step != '\0' && tutti__environment_has("SLURM_PROCID") &&
+                   atoi(text_of("SLURM_PROCID")) == rank &&
+                   atoi(text_of("SLURM_STEP_NUM_TASKS")) == size;
+    return by_srun ? step : text_of("SLURM_JOB_NODELIST");
+}
+
+static tutti_status find_meeting(tutti_cluster *cluster, const struct family *family, int rank,
+                                 int size)
 {
     char first[256] = "";
-    const char *meeting = getenv("TUTTI_MEETING"), *nodes = getenv("SLURM_JOB_NODELIST");
+    const char *meeting = getenv("TUTTI_MEETING"), *nodes = find_hosts(rank, size);
     if (meeting != NULL && *meeting != '\0') {
         cluster->meeting = tutti__arena_string(&cluster->arena, meeting);
         return cluster->meeting != NULL ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory");
     }
     if (cluster->local_size == size || size == 1)
         return tutti__cluster_meet(cluster, "127.0.0.1", choose_port(family));
-    if (nodes == NULL || *nodes == '\0')
+    if (*nodes == '\0')
         return tutti_fail(TUTTI_INVALID,
                           "mpirun does not say where rank 0 of %d is; add '-x "
                           "TUTTI_MEETING=HOST:PORT' (OpenMPI) or '-genv TUTTI_MEETING HOST:PORT' "
@@ -91,7 +103,7 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
     TUTTI_TRY(tutti__environment_int(family->local_size, 1, size, 0, &value));
     cluster->local_size = (int)value;
     TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, 0));
-    return find_meeting(cluster, family, (int)size);
+    return find_meeting(cluster, family, (int)rank, (int)size);
 }
 
 const tutti_resolver tutti_resolver_mpi = {

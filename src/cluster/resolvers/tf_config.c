@@ -57,6 +57,10 @@ static tutti_status read_cluster(tutti_json_reader *reader, tutti_cluster *clust
     while (more) {
         TUTTI_TRY(tutti__json_key_name(reader, key, sizeof key));
         TUTTI_TRY(tutti__role_read(key, &role));
+        if (cluster->tasks[role].count > 0)
+            return tutti_fail(TUTTI_INVALID,
+                              "the list of '%s' stands there twice; make one list of the two",
+                              tutti_role_text(role));
         TUTTI_TRY(read_tasks(reader, role, cluster));
         TUTTI_TRY(tutti__json_more(reader, '}', &more));
     }
@@ -77,7 +81,11 @@ static tutti_status read_index(tutti_json_reader *reader, tutti_cluster *cluster
     return TUTTI_OK;
 }
 
-static tutti_status read_task(tutti_json_reader *reader, tutti_cluster *cluster, bool *ret_typed)
+typedef struct told {
+    bool type, index;
+} told;
+
+static tutti_status read_task(tutti_json_reader *reader, tutti_cluster *cluster, told *task)
 {
     char key[64], role[32];
     bool more;
@@ -87,10 +95,11 @@ static tutti_status read_task(tutti_json_reader *reader, tutti_cluster *cluster,
         if (strcmp(key, "type") == 0) {
             TUTTI_TRY(tutti__json_read_text(reader, role, sizeof role));
             TUTTI_TRY(tutti__role_read(role, &cluster->role));
-            *ret_typed = true;
-        } else if (strcmp(key, "index") == 0)
+            task->type = true;
+        } else if (strcmp(key, "index") == 0) {
             TUTTI_TRY(read_index(reader, cluster));
-        else
+            task->index = true;
+        } else
             TUTTI_TRY(tutti__json_skip(reader));
         TUTTI_TRY(tutti__json_more(reader, '}', &more));
     }
@@ -100,22 +109,30 @@ static tutti_status read_task(tutti_json_reader *reader, tutti_cluster *cluster,
 static tutti_status read_config(tutti_json_reader *reader, tutti_cluster *cluster)
 {
     char key[64];
-    bool more, typed = false;
+    bool more;
+    told task = {0};
     TUTTI_TRY(tutti__json_open(reader, '{', &more));
     while (more) {
         TUTTI_TRY(tutti__json_key_name(reader, key, sizeof key));
         if (strcmp(key, "cluster") == 0)
             TUTTI_TRY(read_cluster(reader, cluster));
         else if (strcmp(key, "task") == 0)
-            TUTTI_TRY(read_task(reader, cluster, &typed));
+            TUTTI_TRY(read_task(reader, cluster, &task));
         else
             TUTTI_TRY(tutti__json_skip(reader));
         TUTTI_TRY(tutti__json_more(reader, '}', &more));
     }
     TUTTI_TRY(tutti__json_end_of_text(reader));
-    if (!typed)
+    if (!task.type)
         return tutti_fail(TUTTI_INVALID, "task.type is missing; write \"task\": {\"type\": "
                                          "\"worker\", \"index\": 0}");
+    if (!task.index && cluster->tasks[cluster->role].count > 1)
+        return tutti_fail(
+            TUTTI_INVALID,
+            "task.index is missing; write which of the %zu tasks of '%s' this process "
+            "is, from 0: \"task\": {\"type\": \"%s\", \"index\": 0}",
+            cluster->tasks[cluster->role].count, tutti_role_text(cluster->role),
+            tutti_role_text(cluster->role));
     return TUTTI_OK;
 }
 

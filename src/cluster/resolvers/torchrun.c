@@ -17,6 +17,8 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
     TUTTI_UNUSED(options);
     int64_t rank, size, port, value;
     const char *store = getenv("TORCHELASTIC_USE_AGENT_STORE"), *master = getenv("MASTER_ADDR");
+    TUTTI_TRY(tutti__environment_need("RANK", "torchrun"));
+    TUTTI_TRY(tutti__environment_need("WORLD_SIZE", "torchrun"));
     TUTTI_TRY(tutti__environment_int("WORLD_SIZE", 1, TUTTI_MOST_RANKS, 1, &size));
     TUTTI_TRY(tutti__environment_int("RANK", 0, size - 1, 0, &rank));
     TUTTI_TRY(tutti__environment_int("MASTER_PORT", 1, 65534, 29500, &port));

@@ -186,8 +186,8 @@ static tutti_status attempt(meeting *m, way by, bool *ret_refused)
     tutti_status status = tell(m, maker ? make(m, by) : TUTTI_OK, ret_refused);
     if (status == TUTTI_OK)
         status = tell(m, others ? find(m, by) : TUTTI_OK, ret_refused);
-    if (maker && by != NAMELESS && m->file >= 0)
-        shm_unlink(m->name);
+    if (m->count > 1 && by != NAMELESS)
+        shm_unlink(m->name); /* by all: its maker may have died */
     if (status == TUTTI_OK)
         return status;
     if (m->memory)
