@@ -683,12 +683,14 @@ test_interrupt_while_nobody_reads() {
     mkfifo stuck
     sleep 60 < stuck &
     local reader=$! launcher start
-    "$tutti" run -n 2 yes > stuck 2> out.err &
+    cp "$(command -v yes)" shout
+    "$tutti" run -n 2 "$folder/shout" > stuck 2> out.err &
     launcher=$!
     sleep 1 # until it is full
+    [ "$(pgrep -c -f "^$folder/shout")" -eq 2 ] || fail "the ranks do not run"
     start=$(now)
     kill -INT $launcher
-    while pgrep -f "^yes$" --session "$(ps -o sess= -p $launcher)" > /dev/null; do
+    while pgrep -f "^$folder/shout" > /dev/null; do
         [ "$(since "$start" "$(now)" | cut -d. -f1)" -lt 10 ] || { fail "the ranks heard nothing"; break; }
         sleep 0.1
     done
@@ -698,7 +700,7 @@ test_interrupt_while_nobody_reads() {
     code $? 130
     under 10 "$(since "$start" "$(now)")"
     { kill $reader; wait $reader; } 2> /dev/null
-    rm stuck
+    rm stuck shout
 }
 
 # Nothing is lost to a reader that comes late, and what is not read is not taken from the ranks.
