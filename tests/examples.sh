@@ -189,10 +189,11 @@ for wrong in "--ranks 0" "--ranks -3" "--ranks 2 --hosts 5" "--ranks 2 --flops m
     expect 2 "plan $wrong" "$tutti" plan mnist $wrong
 done
 expect 2 "a wrong flag of a plan" "$tutti" plan collectives --ranks 8 --alpha 1us --beta 1ns --bytes 1m
+holds "does not know '--bytes'"
 expect 2 "a bandwidth for a latency" "$tutti" plan collectives --ranks 8 --alpha 10GB/s --beta 10GB/s
 expect 2 "a latency without end" "$tutti" plan collectives --ranks 8 --alpha inf --beta 10GB/s
 expect 2 "more stragglers than ranks" "$tutti" plan collectives --ranks 8 --alpha 1us --beta 10GB/s --stragglers 9
-holds "does not know '--bytes'"
+holds "more than --ranks 8"
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -146,3 +146,22 @@ TUTTI_TEST(verdict_of_a_group_as_one_rank_sees_it)
     CHECK_CONTAINS(v.text, "; in all_reduce number 7 of a group of 3 ranks; known to have arrived: "
                            "2 (as rank 2 sees it");
 }
+
+/* The end of a rank's link comes a moment after another has missed it: it says more. */
+TUTTI_TEST(verdict_waits_for_the_end_of_a_link_that_others_have_lost)
+{
+    tutti_message missed = {.type = TUTTI_MESSAGE_SUSPECT};
+    begin_job();
+    missed.as.suspect.rank = 2;
+    missed.as.suspect.why = TUTTI_FAILURE_SUSPECTED;
+    snprintf(missed.as.suspect.reason, sizeof missed.as.suspect.reason, "rank 3 says: gone");
+    tutti__roster_receive(&roster, 1, 3, &missed);
+    for (int r = 1; r < RANKS; r++)
+        if (r != 2)
+            tutti__roster_receive(&roster, 2, r, &(tutti_message){.type = TUTTI_MESSAGE_REPORT});
+    CHECK_INT(roster.phase, TUTTI_PHASE_ASKING);
+    tutti__roster_closed(&roster, 3, 2, "");
+    CHECK_INT(roster.phase, TUTTI_PHASE_FAILED);
+    CHECK_INT(roster.verdict.why, TUTTI_FAILURE_CLOSED);
+    tutti__roster_free(&roster);
+}

@@ -137,8 +137,9 @@ static bool complete(const tutti_roster *roster)
     }
     const tutti_roster_member *culprit = &roster->members[choose(roster)];
     bool ended = culprit->why == TUTTI_FAILURE_SIGNAL || culprit->why == TUTTI_FAILURE_EXIT;
-    if (ended && culprit->linked)
-        return false; /* its own last word may be on the way */
+    bool hearsay = culprit->why == TUTTI_FAILURE_SUSPECTED;
+    if ((ended || hearsay) && culprit->linked)
+        return false; /* its own last word may be on the way, or the end of its link */
     return !roster->options.supervised || culprit->why != TUTTI_FAILURE_CLOSED;
 }
 

@@ -73,8 +73,8 @@ static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_statu
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
              tutti_dtype_name(c->dtype), c->size, cause);
     status = tutti__fabric_break(fabric, status, why);
-    if (fabric->membership && (!fabric->segment || fabric->segment->size < fabric->size))
-        tutti__membership_break(fabric->membership, status, why); /* others than of this machine */
+    if (fabric->membership && tutti__fabric_spans(fabric))
+        tutti__membership_break(fabric->membership, status, why);
     return status;
 }
 

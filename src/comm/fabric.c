@@ -237,6 +237,11 @@ bool tutti__fabric_is_broken(const tutti_fabric *fabric)
            (fabric->membership && tutti__membership_failed(fabric->membership));
 }
 
+bool tutti__fabric_spans(const tutti_fabric *fabric)
+{
+    return !fabric->segment || fabric->segment->size < fabric->size;
+}
+
 tutti_status tutti__fabric_check(tutti_fabric *fabric)
 {
     if (atomic_load_explicit(&fabric->broken, memory_order_acquire))

@@ -158,6 +158,8 @@ void tutti__fabric_give_up(tutti_fabric *fabric);
 bool tutti__fabric_is_given_up(const tutti_fabric *fabric);
 /* Whether a rank that shares memory with this one has broken it. */
 bool tutti__fabric_is_told(const tutti_fabric *fabric);
+/* Whether it has ranks that this one shares no memory with. */
+bool tutti__fabric_spans(const tutti_fabric *fabric);
 /* Whether some rank has broken it, as far as is known here. */
 bool tutti__fabric_is_broken(const tutti_fabric *fabric);
 /* The slow part of every wait: TUTTI_OK while nobody died and nothing was aborted. */

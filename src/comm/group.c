@@ -335,6 +335,10 @@ tutti_status tutti_comm_close(tutti_comm *comm)
         status = tutti_comm_barrier(comm, NULL);
     if (members && status == TUTTI_OK && !broken)
         tutti__comm_say_straggler(comm);
+    /* Those of other machines hear of a failure from rank 0, which may have read it in the memory
+     * of its own: it does not go before it has told them. */
+    if (members && broken && tutti__fabric_spans(fabric) && !tutti__membership_failed(members))
+        tutti__membership_break(members, fabric->error.status, fabric->error.message);
     tutti_fabric *kept = fabric;
     atomic_fetch_add(&kept->references, 1);
     tutti__comm_destroy(comm);
