@@ -12,10 +12,7 @@
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call)
 {
-    double seconds = call && call->timeout > 0 ? call->timeout : comm->timeout;
-    if (seconds > 1e9)
-        return TUTTI_NO_DEADLINE;
-    return tutti__now_ns() + (int64_t)(seconds * 1e9);
+    return tutti__comm_deadline_in(call && call->timeout > 0 ? call->timeout : comm->timeout);
 }
 
 /* A connection ended: did a process? One that has closed the group is none. */
