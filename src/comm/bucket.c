@@ -82,7 +82,7 @@ static tutti_status bucket_memory(tutti_comm *comm, int64_t bytes)
     comm->bucket = NULL;
     comm->bucket_bytes = 0;
     if (tutti_comm_allocate(comm, bytes, &comm->bucket) != TUTTI_OK)
-        comm->bucket = aligned_alloc(4096, ((size_t)bytes + 4095) / 4096 * 4096);
+        comm->bucket = tutti__comm_private_memory(bytes);
     if (!comm->bucket) {
         char why[200];
         snprintf(why, sizeof why, "rank %d has no memory for %lld bytes of tensors in one bucket",

@@ -145,6 +145,8 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm);
 
 /* The moment in so many seconds; more than 30 years, or infinity, is TUTTI_NO_DEADLINE. */
 int64_t tutti__comm_deadline_in(double seconds);
+/* What tutti_comm_free takes, too; NULL: there is none. */
+void *tutti__comm_private_memory(int64_t bytes);
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call);
 
 /* Rank 0's log, of a group of a cluster: who is in it and what links cost; who came last. */

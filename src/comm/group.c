@@ -398,7 +398,7 @@ int64_t tutti_comm_bytes_sent(const tutti_comm *comm)
     return comm ? atomic_load(&comm->bytes_sent) : 0;
 }
 
-static void *private_memory(int64_t bytes)
+void *tutti__comm_private_memory(int64_t bytes)
 {
     void *memory = aligned_alloc(4096, ((size_t)bytes + 4096) / 4096 * 4096);
     if (memory)
@@ -416,7 +416,7 @@ tutti_status tutti_comm_allocate(tutti_comm *comm, int64_t bytes, void **ret_mem
     bool private = !segment;
     void *memory = segment ? tutti__arena_allocate(segment, bytes, &private) : NULL;
     if (private)
-        memory = private_memory(bytes);
+        memory = tutti__comm_private_memory(bytes);
     if (!memory && private)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %lld bytes", (long long)bytes);
     if (!memory)
