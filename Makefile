@@ -69,7 +69,7 @@ test-ssh: all ## the launcher over real ssh: installs openssh, starts daemons of
 
 test-mpi: ## the engine mpi under the real OpenMPI and MPICH: installs both, builds their modules
 	@tools/deps.sh --quiet mpi
-	@[ ! -f $(BUILD)/build.ninja ] || [ -f $(BUILD)/src/comm/mpi/tutti_mpi_mpich.so ] || $(call quietly, meson setup --reconfigure --clearcache $(BUILD))
+	@[ ! -f $(BUILD)/build.ninja ] || [ -f $(BUILD)/src/comm/mpi/tutti_mpi_mpich.so ] || $(call quietly, meson setup --reconfigure $(BUILD))
 	@$(MAKE) --no-print-directory all
 	@$(call ninja, tutti_tests)
 	@$(BUILD)/tutti_tests comm_mpi
