@@ -5,9 +5,8 @@
 
 #include "base/job.h"
 #include "base/world.h"
+#include "nn/alike.h"
 #include "nn/callback.h"
-#include "nn/optimizer.h"
-#include "nn/schedule.h"
 #include "nn/spread.h"
 
 typedef struct plan {
@@ -122,53 +121,16 @@ static bool has_no_end(tutti_dataset *data)
     return tutti_dataset_describe(data, &info) == TUTTI_OK && info.cardinality < 0;
 }
 
-static uint64_t hash_numbers(uint64_t hash, int count, const double *numbers)
-{
-    for (int i = 0; i < count; i++) {
-        uint64_t bits;
-        memcpy(&bits, &numbers[i], sizeof bits);
-        hash = (hash ^ bits) * 0x100000001b3u;
-    }
-    return hash;
-}
-
-static void describe_optimizer(const tutti_optimizer *o, size_t size, char *ret_text)
-{
-    double common[] = {o->weight_decay, o->clip_value, o->clip_norm, o->global_clip_norm,
-                       o->ema_decay};
-    uint64_t hash = hash_numbers(0xcbf29ce484222325u, 5, common);
-    hash = hash_numbers(hash, TUTTI_OPTIMIZER_NUMBERS, o->numbers);
-    hash = hash_numbers(hash, TUTTI_SCHEDULE_NUMBERS, o->schedule.numbers);
-    snprintf(ret_text, size, "optimizer %s, learning rate %.9g, %s, settings %08x", o->def->name,
-             o->learning_rate, o->schedule.def ? o->schedule.def->name : "no schedule",
-             (unsigned)(hash ^ hash >> 32));
-}
-
-/* Processes that train different things are found out before they mix them. */
+/* Processes that train different things are found out before they mix them, and begin with the same
+ * weights. */
 static tutti_status compare_processes(const tutti_fit *fit, const plan *p)
 {
-    enum { LINES = 6, LENGTH = 160 };
-    char lines[LINES][LENGTH];
-    const char *texts[LINES];
-    const tutti_model *model = fit->model;
-    tutti_shard_policy policy;
-    if (!tutti__model_shares(model))
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__strategy_shard(tutti__model_strategy(model), p->data, false, &policy));
-    snprintf(lines[0], LENGTH, "version %s", tutti_version());
-    snprintf(lines[1], LENGTH, "seed %llu", (unsigned long long)tutti_job_seed(model->job));
-    snprintf(lines[2], LENGTH, "model '%s' of %zu nodes, %zu layers", model->name,
-             model->graph->nodes.count, model->layers.count);
-    snprintf(lines[3], LENGTH, "data of %lld batches of %lld, shared by %s",
-             (long long)tutti__count_batches(model, p->data, false, 0),
-             tutti__dataset_is_own(p->data) ? -1 : (long long)fit->batch,
-             tutti__dataset_is_own(p->data) ? "function" : tutti__share_name(policy));
-    snprintf(lines[4], LENGTH, "epochs %d to %d of %lld steps, accumulate %d", p->first, p->last,
-             (long long)p->steps, model->trainer->accumulate);
-    describe_optimizer(&model->trainer->optimizer, LENGTH, lines[5]);
-    for (int i = 0; i < LINES; i++)
-        texts[i] = lines[i];
-    return tutti__model_same(model, LINES, texts);
+    TUTTI_TRY(tutti__training_alike(fit->model, &(tutti_training){.data = p->data,
+                                                                  .batch = fit->batch,
+                                                                  .first = p->first,
+                                                                  .last = p->last,
+                                                                  .steps = p->steps}));
+    return tutti__weights_alike(fit->model);
 }
 
 static tutti_status run_epochs(tutti_fit *fit, plan *p)
