@@ -22,6 +22,12 @@
 #include "base/job.h"
 #include "tutti/dataset.h"
 
+/* What elements are but for their number of rows: dimension 0 says nothing. */
+typedef struct tutti_likeness {
+    int64_t count;
+    tutti_type types[TUTTI_MAX_COMPONENTS];
+} tutti_likeness;
+
 /* What is wanted here of a dataset that several processes read.
  *  - by element: its rows of every batch. All read the same batches in the same order.
  *  - else the process reads what nobody else reads (by file, by bytes), or everything (off), in
@@ -32,8 +38,11 @@ typedef struct tutti_share {
     const void *context;
     tutti_shard_policy policy;
     int index, count; /* of the processes */
-    /* Rows that this process has for the next step; *ret_batch: that all have. All call it. */
-    tutti_status (*agree)(const void *context, int64_t rows, int64_t *ret_batch);
+    /* Rows that this process has for the next step; *ret_batch: that all have. Their likeness is
+     * the same in all processes that have some, and becomes that of one that has none. All call it.
+     */
+    tutti_status (*agree)(const void *context, int64_t rows, tutti_likeness *like,
+                          int64_t *ret_batch);
 } tutti_share;
 
 /* Does this process read elements of its own? */
@@ -142,8 +151,6 @@ struct tutti_iterator {
     /* Of iterators that a user holds. */
     tutti_element first; /* was peeked at: comes next */
     int64_t waited_ns;
-    int like_count; /* types of the last element; 0: there was none */
-    tutti_type like[TUTTI_MAX_COMPONENTS];
     tutti_iterator *next_open, **open_place;
 };
 

@@ -172,45 +172,19 @@ void tutti__share_describe(const tutti_dataset *dataset, tutti_shard_policy poli
 
 /* ---- rows ---- */
 
-/* Types of the elements, of a process that has had none: from the whole dataset. */
-static tutti_status learn(tutti_iterator *iterator)
+static int64_t rows_of(const tutti_element *element)
 {
-    tutti_dataset *dataset = iterator->dataset;
-    const tutti_share *share = dataset->share;
-    tutti_element element = {0};
-    bool known = dataset->info.components > 0;
-    for (int c = 0; known && c < dataset->info.components; c++) {
-        tutti_type type = dataset->info.types[c];
-        if (type.rank > 0)
-            type.dims[0] = 0;
-        known = type.rank > 0 && tutti_type_is_static(&type);
-        iterator->like[c] = type;
-    }
-    iterator->like_count = known ? dataset->info.components : 0;
-    if (known)
-        return TUTTI_OK;
-    if (tutti__dataset_is_own(dataset))
-        return tutti_fail(TUTTI_INVALID, "this process's dataset has no elements, and does not say "
-                                         "what they would be; give its generator or map .types");
-    dataset->share = NULL;
-    tutti_status status = tutti_dataset_peek(dataset, &element);
-    dataset->share = share;
-    TUTTI_TRY(status);
-    for (int c = 0; c < element.count; c++)
-        iterator->like[c] = *tutti_tensor_type(element.tensors[c]);
-    iterator->like_count = element.count;
-    tutti_element_release(&element);
-    return TUTTI_OK;
+    return element->count > 0 && tutti_tensor_rank(element->tensors[0]) > 0
+               ? tutti_tensor_dims(element->tensors[0])[0]
+               : 0;
 }
 
 /* An element of no rows. */
-static tutti_status make_empty(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status make_empty(const tutti_likeness *like, tutti_element *ret)
 {
     tutti_element made = {0};
-    if (iterator->like_count == 0)
-        TUTTI_TRY(learn(iterator));
-    for (int c = 0; c < iterator->like_count; c++) {
-        tutti_type type = iterator->like[c];
+    for (int c = 0; c < like->count; c++) {
+        tutti_type type = like->types[c];
         if (type.rank > 0)
             type.dims[0] = 0;
         tutti_status status =
@@ -225,29 +199,23 @@ static tutti_status make_empty(tutti_iterator *iterator, tutti_element *ret)
     return TUTTI_OK;
 }
 
-static int64_t rows_of(const tutti_element *element)
-{
-    return element->count > 0 && tutti_tensor_rank(element->tensors[0]) > 0
-               ? tutti_tensor_dims(element->tensors[0])[0]
-               : 0;
-}
-
 tutti_status tutti__share_meet(tutti_iterator *iterator, tutti_element *element)
 {
     const tutti_share *share = iterator->share;
+    tutti_likeness like = {.count = element->count};
+    for (int c = 0; c < element->count; c++)
+        like.types[c] = *tutti_tensor_type(element->tensors[c]);
     int64_t batch;
-    tutti_status status = share->agree(share->context, rows_of(element), &batch);
-    if (status == TUTTI_OK && batch > 0 && element->count == 0) {
-        status = make_empty(iterator, element);
-        iterator->delivered += status == TUTTI_OK;
+    tutti_status status = share->agree(share->context, rows_of(element), &like, &batch);
+    if (status == TUTTI_OK && batch > 0 && rows_of(element) == 0) {
+        iterator->delivered += element->count == 0;
+        tutti_element_release(element);
+        status = make_empty(&like, element);
     }
     if (status != TUTTI_OK || batch == 0) {
         tutti_element_release(element);
         return status;
     }
-    iterator->like_count = element->count;
-    for (int c = 0; c < element->count; c++)
-        iterator->like[c] = *tutti_tensor_type(element->tensors[c]);
     element->rows = batch;
     element->own = true;
     return TUTTI_OK;

@@ -19,9 +19,11 @@ static void rows_of(const void *context, int64_t batch, int64_t *ret_first, int6
     *ret_rows = (batch * (s->index + 1) + s->count - 1) / s->count - *ret_first;
 }
 
-static tutti_status agree(const void *context, int64_t rows, int64_t *ret_batch)
+static tutti_status agree(const void *context, int64_t rows, tutti_likeness *like,
+                          int64_t *ret_batch)
 {
     (void)context;
+    (void)like;
     *ret_batch = rows;
     return TUTTI_OK;
 }

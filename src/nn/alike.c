@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "exec/engine.h"
 #include "nn/callback.h"
+#include "nn/config.h"
 #include "nn/optimizer.h"
 #include "nn/schedule.h"
 #include "ops/state/state.h"
@@ -68,6 +69,21 @@ static void describe_losses(const tutti_trainer *trainer, size_t size, char *ret
         snprintf(ret_text + used, size - used, ", settings %08x", shortened(hash));
 }
 
+/* Layers by their settings: shapes may differ while processes have read batches of other lengths.
+ * What somebody's own layer does not tell is left out. */
+static uint64_t hash_layers(const tutti_model *model)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < model->layers.count; i++) {
+        tutti_text text = {0};
+        tutti_json_writer writer = {.text = &text};
+        (void)tutti__config_write_layer(model->layers.data[i], &writer);
+        hash = tutti__hash_bytes(hash, text.data, text.size);
+        tutti__text_free(&text);
+    }
+    return hash;
+}
+
 tutti_status tutti__training_alike(const tutti_model *model, const tutti_training *training)
 {
     enum { LINES = 7, LENGTH = 160 };
@@ -83,8 +99,7 @@ tutti_status tutti__training_alike(const tutti_model *model, const tutti_trainin
     snprintf(lines[0], LENGTH, "version %s", tutti_version());
     snprintf(lines[1], LENGTH, "seed %llu", (unsigned long long)tutti_job_seed(model->job));
     snprintf(lines[2], LENGTH, "model '%s' of %zu nodes, %zu layers, settings %08x", model->name,
-             model->graph->nodes.count, model->layers.count,
-             shortened(tutti__graph_hash(model->graph)));
+             model->graph->nodes.count, model->layers.count, shortened(hash_layers(model)));
     describe_losses(trainer, LENGTH, lines[3]);
     snprintf(lines[4], LENGTH, "data of %lld batches of %lld, shared by %s",
              (long long)tutti__count_batches(model, data, false, 0),

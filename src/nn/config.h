@@ -20,6 +20,9 @@
 tutti_status tutti__config_write(tutti_model *model, tutti_json_writer *writer);
 tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_model **ret);
 
+/* One layer of it, an object. */
+tutti_status tutti__config_write_layer(const tutti_layer *layer, tutti_json_writer *writer);
+
 /* Settings by their fields. */
 tutti_status tutti__settings_write(const char *who, const tutti_field *fields, const void *settings,
                                    tutti_json_writer *writer);

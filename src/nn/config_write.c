@@ -6,7 +6,7 @@
 #include "nn/config.h"
 #include "tutti/checkpoint.h"
 
-static tutti_status write_layer(const tutti_layer *layer, tutti_json_writer *w)
+tutti_status tutti__config_write_layer(const tutti_layer *layer, tutti_json_writer *w)
 {
     char who[300];
     snprintf(who, sizeof who, "layer '%s' (%s)", layer->name, layer->kind->name);
@@ -205,7 +205,7 @@ tutti_status tutti__config_write(tutti_model *model, tutti_json_writer *w)
     tutti__json_key(w, "layers");
     tutti__json_begin(w, '[');
     for (size_t i = 0; i < model->layers.count; i++)
-        TUTTI_TRY(write_layer(model->layers.data[i], w));
+        TUTTI_TRY(tutti__config_write_layer(model->layers.data[i], w));
     tutti__json_end(w);
     tutti__json_key(w, "inputs");
     tutti__json_begin(w, '[');

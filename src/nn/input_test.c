@@ -397,3 +397,80 @@ TUTTI_TEST(the_tape_takes_rows_of_each_process)
 {
     tutti__test_workers(3, NULL, on_the_tape, NULL);
 }
+
+/* ---- rows of other lengths ---- */
+
+/* Batches of two sequences; the second one is longer. */
+typedef struct sequences {
+    int index, at;
+    int unlike; /* the process whose second batch has yet another length, or -1 */
+} sequences;
+
+static tutti_status begin_sequences(void *context, uint64_t epoch)
+{
+    (void)epoch;
+    ((sequences *)context)->at = 0;
+    return TUTTI_OK;
+}
+
+/* The first process has two batches, the others one. */
+static tutti_status next_sequences(void *context, tutti_element *ret)
+{
+    sequences *s = context;
+    if (s->at == (s->index == 0 || s->unlike >= 0 ? 2 : 1))
+        return TUTTI_OK;
+    int64_t length = s->at == 0 ? 5 : s->index == s->unlike ? 9 : 7;
+    tutti_tensor *x, *y;
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 3, (int64_t[]){2, length, 3}, &x));
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){2, 1}, &y));
+    s->at++;
+    TUTTI_TRY(tutti_element_set(ret, 0, x));
+    return tutti_element_set(ret, 1, y);
+}
+
+static tutti_dataset *sequences_of(const tutti_input_context *c, void *user)
+{
+    void **both = user;
+    sequences *s = both[1];
+    s->index = c->index;
+    return tutti_from_generator(
+        both[0],
+        &(tutti_generator){.next = next_sequences, .reset = begin_sequences, .context = s});
+}
+
+static tutti_status train_on_sequences(tutti_strategy *strategy, void *context)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    sequences s = {.unlike = *(const int *)context};
+    tutti_status status = TUTTI_OK;
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m =
+            tutti_sequential(job, tutti_dense(4), tutti_global_average_pool1d(), tutti_dense(1));
+        tutti_compile(m, .optimizer = tutti_sgd(0.1), .loss = tutti_mse());
+        void *both[] = {job, &s};
+        tutti_dataset *data = tutti_distribute_from_function(strategy, sequences_of, both);
+        for (int i = 0; i < 2 && status == TUTTI_OK; i++) {
+            tutti_fit(m, data, .epochs = 2, .quiet = true);
+            status = tutti_job_check(job);
+        }
+    }
+    const char *wrong = "process 0 has elements of f32[?,7,3], f32[?,1] and process 1 of "
+                        "f32[?,9,3], f32[?,1]";
+    bool told = status != TUTTI_OK && strstr(tutti_error_message(), wrong);
+    if (s.unlike < 0)
+        TUTTI_TRY(status);
+    tutti_close(job);
+    WORKER_EXPECT(s.unlike < 0 || told);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(who_has_no_rows_follows_the_lengths_of_the_others)
+{
+    tutti__test_workers(3, NULL, train_on_sequences, &(int){-1});
+}
+
+TUTTI_TEST(rows_of_one_step_have_one_length)
+{
+    tutti__test_workers(2, NULL, train_on_sequences, &(int){1});
+}
