@@ -120,7 +120,7 @@ TUTTI_TEST(verdict_compares_numbers_within_a_group_only)
     begin_job();
     is_in(2, 20, 0x05, 7, true); /* its last word is old: others were in other groups since */
     is_in(0, 21, 0x03, 9, false);
-    CHECK_CONTAINS(lose(2), "; no operation was under way");
+    CHECK_CONTAINS(lose(2), "; no collective was under way");
     tutti__roster_free(&roster);
 }
 

@@ -518,3 +518,24 @@ TUTTI_TEST(comm_cluster_a_verdict_names_no_operation_that_is_over)
 {
     run_cluster(NULL, die_between_operations, NULL, 2);
 }
+
+static tutti_status die_before_a_split(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_comm *part;
+    int rank = tutti_comm_rank(comm);
+    if (rank == 2) {
+        usleep(200000); /* the others wait for it */
+        raise(SIGKILL);
+    }
+    tutti_status status = tutti_comm_split(comm, 0, rank, &part);
+    if (status != TUTTI_CLOSED || !strstr(tutti_error_message(), "tutti_comm_split") ||
+        !strstr(tutti_error_message(), "missing: 2"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_a_verdict_names_the_split_that_a_rank_missed)
+{
+    run_cluster(NULL, die_before_a_split, NULL, 2);
+}

@@ -263,7 +263,8 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
     if (!all || !members)
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", comm->size);
     if (status == TUTTI_OK)
-        status = tutti_comm_all_gather(comm, &own, all, sizeof own, TUTTI_U8, NULL);
+        status = tutti_comm_all_gather(comm, &own, all, sizeof own, TUTTI_U8,
+                                       TUTTI_CALL(.label = "of tutti_comm_split"));
     uint32_t context = status == TUTTI_OK ? all[0].context : 0;
     if (status == TUTTI_OK && context == 0)
         status = tutti_fail(TUTTI_TOO_LARGE,
