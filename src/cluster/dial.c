@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/interface.h"
 #include "cluster/keeper.h"
 #include "cluster/lookup.h"
-#include "cluster/place.h"
 
 enum { MILLISECOND = 1000000 };
 
@@ -20,6 +20,7 @@ typedef struct dialing {
     size_t in_size;
     bool final;   /* trying again is useless */
     bool reached; /* somebody listens there, in this attempt */
+    bool bound;   /* it goes out by the interface TUTTI_IFACE */
     tutti_error error;
     tutti_error met; /* of the last attempt that reached somebody */
 } dialing;
@@ -38,7 +39,12 @@ static tutti_status note(dialing *d, bool final, tutti_status status)
  * of that says more. */
 static tutti_status note_nobody(dialing *d, int error)
 {
-    const char *why = strerror(error);
+    char why[200];
+    if (d->bound)
+        snprintf(why, sizeof why, "%s (by the interface TUTTI_IFACE=%.40s)", strerror(error),
+                 tutti__interface_name());
+    else
+        snprintf(why, sizeof why, "%s", strerror(error));
     if (d->met.status == TUTTI_OK)
         return note(d, false, tutti_fail(TUTTI_IO, "%s", why));
     return note(d, false,
@@ -114,8 +120,8 @@ static tutti_status connect_to(dialing *d, const tutti_address *to, int64_t unti
     const tutti_world *world = tutti__world();
     tutti_address from;
     bool bound = false;
-    TUTTI_TRY(tutti__interface(&from, &bound));
-    bound = bound && from.bytes[0] == to->bytes[0] && from.bytes[1] == to->bytes[1];
+    TUTTI_TRY(tutti__interface_towards(to, &from, &bound));
+    d->bound = bound;
     int socket = world->connect(world->self, to, bound ? &from : NULL);
     if (socket < 0)
         return note_nobody(d, -socket);

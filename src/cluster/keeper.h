@@ -101,6 +101,12 @@ tutti_status tutti__dial(tutti_keeper *keeper, const char *host, int port, uint3
                          uint32_t number, int64_t deadline_ns, tutti_wire *ret_wire,
                          char ret_reached[64]);
 
+/* ---- listener.c ---- */
+/* Listens where others are to reach this rank, and says at which address: on loopback where rank 0
+ * is there, at the interface TUTTI_IFACE where that is set, else everywhere. */
+tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int meeting_port,
+                                  int64_t deadline_ns);
+
 /* ---- table.c ---- */
 /* Who has not come to the rendezvous and why; rank 0. Not under the lock; takes at most three
  * seconds.

@@ -1,4 +1,4 @@
-/* place.h: where this process is: its machine, its host's name, the interface it should use. */
+/* place.h: where this process is: its machine, its host's name, how much it may open there. */
 #ifndef TUTTI_CLUSTER_PLACE_H
 #define TUTTI_CLUSTER_PLACE_H
 
@@ -11,8 +11,5 @@ void tutti__host_name(char *ret_name, size_t size);
 /* Makes sure that this process may open so many descriptors more, by raising its soft limit as far
  * as its hard limit allows. */
 tutti_status tutti__allow_descriptors(int count);
-/* The address of the interface TUTTI_IFACE; *ret_given is false when that is not set. An unknown
- * name is an error that lists the interfaces. */
-tutti_status tutti__interface(tutti_address *ret_address, bool *ret_given);
 
 #endif

@@ -1,107 +1,12 @@
 /* rendezvous.c: how the ranks of a job find each other. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "cluster/forked.h"
 #include "cluster/keeper.h"
 #include "cluster/place.h"
 
 static const int64_t table_ns = INT64_C(4000000000); /* others wait that long for rank 0's table */
-
-/* ---- listening ---- */
-
-static tutti_status refuse_open(const char *host)
-{
-    return tutti_fail(TUTTI_INVALID,
-                      "this job would listen on the network (rank 0 is at '%s') without a secret: "
-                      "anybody could join it. Make one where all its machines see it:\n"
-                      "  (umask 077; openssl rand -hex 32 > ~/.tutti-secret)\n"
-                      "  export TUTTI_SECRET_FILE=~/.tutti-secret\n"
-                      "or start it with tutti run, or configure TUTTI_TLS_CERT, TUTTI_TLS_KEY and "
-                      "TUTTI_TLS_CA",
-                      host);
-}
-
-/* IPv6's any-address takes IPv4 too; where there is no IPv6, IPv4's. */
-static tutti_status listen_any(tutti_keeper *keeper, int port)
-{
-    const tutti_world *world = tutti__world();
-    tutti_address addresses[8];
-    size_t count = 0;
-    TUTTI_TRY(world->resolve(world->self, NULL, port, TUTTI_COUNT(addresses), addresses, &count));
-    tutti_status status = tutti_fail(TUTTI_NOT_FOUND, "this machine has no network");
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < count; i++) {
-            const struct sockaddr *raw = (const void *)addresses[i].bytes;
-            if ((raw->sa_family == AF_INET6) != (pass == 0))
-                continue;
-            status = world->listen(world->self, &addresses[i], &keeper->listener, &keeper->me.port);
-            if (status == TUTTI_OK || status == TUTTI_EXISTS)
-                return status;
-        }
-    return status;
-}
-
-static tutti_status listen_at(tutti_keeper *keeper, const char *host, int port)
-{
-    const tutti_world *world = tutti__world();
-    tutti_address address;
-    size_t count = 0;
-    TUTTI_TRY(world->resolve(world->self, host, port, 1, &address, &count));
-    return world->listen(world->self, &address, &keeper->listener, &keeper->me.port);
-}
-
-/* The launcher has bound rank 0's port already, so that nobody can take it in between. The keeper
- * closes a duplicate: the process may join again, also with a cluster that is resolved anew. */
-static bool take_listener(tutti_keeper *keeper, int port)
-{
-    if (keeper->cluster->listen_fd < 0 || keeper->cluster->rank != 0)
-        return false;
-    int own = fcntl(keeper->cluster->listen_fd, F_DUPFD_CLOEXEC, 3);
-    if (own < 0)
-        return false; /* the program has closed it */
-    keeper->listener = own;
-    keeper->me.port = port;
-    return true;
-}
-
-static int own_port(const tutti_cluster *cluster, int meeting_port)
-{
-    char host[256];
-    int port = 0;
-    const char *task = tutti_cluster_task(cluster, cluster->role, cluster->index);
-    if (cluster->rank == 0)
-        return meeting_port;
-    return task != NULL && tutti__task_split(task, host, sizeof host, &port) ? port : 0;
-}
-
-static tutti_status open_listener(tutti_keeper *keeper, const char *host, int meeting_port)
-{
-    bool loopback = tutti__host_loopback(host), bound = false;
-    tutti_address interface;
-    if (!loopback && keeper->secret.size == 0 && keeper->tls == NULL)
-        return refuse_open(host);
-    TUTTI_TRY(tutti__interface(&interface, &bound));
-    if (bound)
-        tutti__address_text(&interface, keeper->me.address, sizeof keeper->me.address);
-    if (take_listener(keeper, meeting_port)) {
-        tutti__forked_without(keeper->listener);
-        return TUTTI_OK;
-    }
-    int port = own_port(keeper->cluster, meeting_port);
-    tutti_status status = loopback ? listen_at(keeper, host, port)
-                          : bound  ? listen_at(keeper, keeper->me.address, port)
-                                   : listen_any(keeper, port);
-    if (status == TUTTI_EXISTS)
-        return tutti__error_prefix(status,
-                                   "rank %d: another program, or an earlier run, uses its port",
-                                   keeper->cluster->rank);
-    tutti__forked_without(keeper->listener);
-    return status;
-}
 
 /* ---- meeting ---- */
 
@@ -226,7 +131,7 @@ static tutti_status meet(tutti_keeper *keeper, int64_t deadline_ns)
         snprintf(keeper->reached, sizeof keeper->reached, "%.63s",
                  tutti__host_loopback(host) ? host : "127.0.0.1");
     if (!alone)
-        TUTTI_TRY(open_listener(keeper, host, port));
+        TUTTI_TRY(tutti__listener_open(keeper, host, port, deadline_ns));
     tutti_peer self = {.port = keeper->me.port,
                        .pid = keeper->me.pid,
                        .machine = keeper->me.machine,

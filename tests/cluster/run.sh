@@ -1208,6 +1208,41 @@ test_hosts_in_network_namespaces() {
     no_hosts
 }
 
+# Ranks of one machine reach each other on loopback, whatever interface is named.
+test_interface_of_a_job_on_loopback() {
+    local ip interface
+    own_address || return
+    interface=$(ip -4 -o addr show scope global | awk '{ print $2; exit }')
+    TUTTI_IFACE=$interface timeout 20 "$tutti" run -n 3 --engine tcp "$rank_program" reduce 1 > out 2>&1
+    code $? 0
+    has out "closed" 3
+    TUTTI_IFACE=$interface ranks 2 timeout 20 "$rank_program" --engine tcp reduce 1
+    wait "${pids[@]}"
+    for rank in 0 1; do has out.$rank "closed"; done
+    TUTTI_IFACE=eth77 timeout 20 "$tutti" run -n 2 "$rank_program" reduce 1 > out 2>&1
+    has out "no interface of that name.*there are:.* $interface" 2
+}
+
+test_interface_in_network_namespaces() {
+    local a b
+    two_hosts || return
+    ip -n $a addr add 10.77.1.1/24 dev lo
+    export TUTTI_SECRET=a-secret-for-two-hosts TUTTI_SIZE=2
+    if ip -n $a addr add fd77::1/64 dev va-$$ nodad 2> /dev/null && ip -n $b addr add fd77::2/64 dev vb-$$ nodad; then
+        export TUTTI_MEETING=[fd77::1]:4500 # the interface has an address of IPv4, too
+        TUTTI_RANK=0 TUTTI_MACHINE=a TUTTI_IFACE=va-$$ ip netns exec $a timeout 20 "$member" exchange 1 channel > out.0 2>&1 &
+        TUTTI_RANK=1 TUTTI_MACHINE=b TUTTI_IFACE=vb-$$ ip netns exec $b timeout 20 "$member" exchange 1 channel > out.1 2>&1
+        wait
+        for rank in 0 1; do has out.$rank left; done
+    fi
+    TUTTI_RANK=0 TUTTI_MEETING=10.77.1.1:4500 TUTTI_IFACE=va-$$ ip netns exec $a timeout 20 "$member" > out.0 2>&1
+    has out.0 "look for rank 0 at 10.77.1.1, which is the address of 'lo'"
+    TUTTI_RANK=1 TUTTI_MEETING=10.77.0.1:4500 TUTTI_IFACE=lo ip netns exec $b timeout 20 "$member" > out.1 2>&1
+    has out.1 "TUTTI_IFACE is 'lo', the loopback"
+    unset TUTTI_SECRET TUTTI_SIZE TUTTI_MEETING
+    no_hosts
+}
+
 # with_shm OPTIONS COMMAND...: where /dev/shm is such a file system, of this command alone.
 with_shm() {
     # shellcheck disable=SC2016
