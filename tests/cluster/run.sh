@@ -678,6 +678,42 @@ test_output_that_nobody_reads() {
     has out.err "nobody reads the job's output any more (Broken pipe); ending the job" 1
 }
 
+# Ctrl-C on `tutti run | tee` ends tee as well: the ranks are told once, and may save.
+test_interrupt_that_ends_the_reader() {
+    local reader launcher first
+    mkfifo pipe
+    cat > save.py << 'end'
+import os, signal, time
+told = []
+signal.signal(signal.SIGINT, lambda *_: told.append(1))
+rank = os.environ["TUTTI_RANK"]
+open("ready." + rank, "w")
+while not told:
+    print("training", flush=True)
+    time.sleep(0.01)
+for i in range(50):
+    print("saving", flush=True)
+    time.sleep(0.01)
+open("saved." + rank, "w")
+end
+    for first in reader launcher; do
+        rm -f ready.* saved.*
+        cat < pipe > /dev/null &
+        reader=$!
+        "$tutti" run -n 2 python3 "$folder/save.py" > pipe 2> out.err &
+        launcher=$!
+        until [ -e ready.0 ] && [ -e ready.1 ]; do sleep 0.05; done
+        [ $first = launcher ] || kill $reader
+        kill -INT $launcher
+        [ $first = reader ] || kill $reader
+        { wait $reader; } 2> /dev/null
+        wait $launcher
+        code $? 0
+        [ -e saved.0 ] && [ -e saved.1 ] || fail "the ranks had no time to save"
+    done
+    rm pipe
+}
+
 # A pipe that is full: its reader is there, but does not read.
 test_interrupt_while_nobody_reads() {
     mkfifo stuck

@@ -270,16 +270,23 @@ static void drop_stations(tutti_launch *l)
         }
 }
 
-/* As with any program whose output is piped into one that has ended. */
+/* As with any program whose output is piped into one that has ended. A Ctrl-C ends readers such as
+ * `tee` too, perhaps a moment sooner than it comes to us: ranks that were told to end by it need
+ * their time, to save, and take one more signal for the second Ctrl-C. */
 static void end_unread(tutti_launch *l)
 {
+    struct pollfd signals = {l->signals, POLLIN, 0};
     if (l->unread || !tutti__outlet_closed())
         return;
     l->unread = true;
+    l->patience_until = tutti__now_ns() + 10 * (int64_t)SECOND;
+    if (l->interrupts == 0 && poll(&signals, 1, 100) == 1)
+        take_signal(l);
+    if (l->interrupts > 0)
+        return;
     fprintf(stderr, "tutti run: nobody reads the job's output any more (%s); ending the job\n",
             strerror(EPIPE));
     l->force = SIGTERM;
-    l->patience_until = tutti__now_ns() + 10 * (int64_t)SECOND;
     signal_all(l, SIGTERM);
     end_connecting(l);
 }
@@ -424,7 +431,7 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
             code = code == TUTTI_EXIT_PREEMPTED ? code : 130;
         else if (l.first_failed >= 0 && !l.unread)
             tutti__launch_report(&l);
-        if (l.unread)
+        if (l.unread && l.interrupts == 0)
             code = 128 + SIGPIPE;
     } else
         fprintf(stderr, "tutti run: cannot start: %s\n", strerror(errno));
