@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/params.h"
-#include "cluster/forked.h"
 #include "cluster/place.h"
 
 static tutti_param silence_param = TUTTI_PARAM(
@@ -340,9 +339,7 @@ void tutti__keeper_free(tutti_keeper *keeper)
         tutti__wire_close(&keeper->callers.data[i].wire);
     TUTTI_VEC_FREE(&keeper->links);
     TUTTI_VEC_FREE(&keeper->callers);
-    tutti__forked_with(keeper->listener);
-    if (keeper->listener >= 0)
-        tutti__world()->close_socket(tutti__world()->self, keeper->listener);
+    tutti__listener_close(keeper);
     close_fd(keeper->wake_fd);
     close_fd(keeper->failed_fd);
     free((void *)(uintptr_t)keeper->membership.peers);

@@ -106,6 +106,7 @@ tutti_status tutti__dial(tutti_keeper *keeper, const char *host, int port, uint3
  * is there, at the interface TUTTI_IFACE where that is set, else everywhere. */
 tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int meeting_port,
                                   int64_t deadline_ns);
+void tutti__listener_close(tutti_keeper *keeper);
 
 /* ---- table.c ---- */
 /* Who has not come to the rendezvous and why; rank 0. Not under the lock; takes at most three

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "cluster/forked.h"
 #include "cluster/interface.h"
@@ -64,6 +65,73 @@ static bool take_listener(tutti_keeper *keeper, int port)
     return true;
 }
 
+/* ---- several groups of one process ---- */
+
+typedef struct open_port {
+    const tutti_keeper *keeper;
+    pid_t process; /* a child of the program has none of these */
+} open_port;
+
+static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
+static TUTTI_VEC(open_port) ports;
+
+/* Without memory for it a later group is refused as if another program had the port. */
+static void remember(const tutti_keeper *keeper)
+{
+    open_port port = {keeper, getpid()};
+    pthread_mutex_lock(&ports_lock);
+    (void)TUTTI_VEC_PUSH(&ports, port);
+    pthread_mutex_unlock(&ports_lock);
+}
+
+static void forget(const tutti_keeper *keeper)
+{
+    size_t kept = 0;
+    pthread_mutex_lock(&ports_lock);
+    for (size_t i = 0; i < ports.count; i++)
+        if (ports.data[i].keeper != keeper)
+            ports.data[kept++] = ports.data[i];
+    ports.count = kept;
+    if (kept == 0)
+        TUTTI_VEC_FREE(&ports);
+    pthread_mutex_unlock(&ports_lock);
+}
+
+/* Under the lock: the keeper of this process that is this rank of this job at this port. */
+static const tutti_keeper *find_earlier(const tutti_keeper *keeper, int port)
+{
+    const tutti_cluster *mine = keeper->cluster;
+    for (size_t i = 0; i < ports.count; i++) {
+        const tutti_keeper *each = ports.data[i].keeper;
+        if (ports.data[i].process == getpid() && each->me.port == port &&
+            each->cluster->rank == mine->rank && each->me.epoch == mine->epoch &&
+            each->cluster->size == mine->size && strcmp(each->cluster->meeting, mine->meeting) == 0)
+            return each;
+    }
+    return NULL;
+}
+
+/* An earlier group of this process has the port. Rank 0 listens there for both: whoever comes to
+ * the wrong one is sent away, since its rank is there already, and comes again. Others, whom
+ * streams reach that belong to one group, take another port, which all get to know. */
+static bool share_port(tutti_keeper *keeper, const char *host, int port)
+{
+    pthread_mutex_lock(&ports_lock);
+    const tutti_keeper *earlier = find_earlier(keeper, port);
+    bool found = earlier != NULL;
+    if (found && keeper->cluster->rank == 0)
+        keeper->listener = fcntl(earlier->listener, F_DUPFD_CLOEXEC, 3);
+    pthread_mutex_unlock(&ports_lock);
+    if (!found)
+        return false;
+    if (keeper->cluster->rank > 0)
+        return (host != NULL ? listen_at(keeper, host, 0) : listen_any(keeper, 0)) == TUTTI_OK;
+    keeper->me.port = port;
+    return keeper->listener >= 0;
+}
+
+/* ---- opening and closing ---- */
+
 static int own_port(const tutti_cluster *cluster, int meeting_port)
 {
     char host[256];
@@ -113,13 +181,29 @@ tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int me
     if (taken)
         return TUTTI_OK;
     int port = own_port(keeper->cluster, meeting_port);
-    tutti_status status = loopback ? listen_at(keeper, host, port)
-                          : bound  ? listen_at(keeper, keeper->me.address, port)
-                                   : listen_any(keeper, port);
+    const char *at = loopback ? host : bound ? keeper->me.address : NULL;
+    tutti_status status = at != NULL ? listen_at(keeper, at, port) : listen_any(keeper, port);
+    if (status == TUTTI_EXISTS && share_port(keeper, at, port)) {
+        tutti__error_forget();
+        status = TUTTI_OK;
+    }
     if (status == TUTTI_EXISTS)
         return tutti__error_prefix(status,
                                    "rank %d: another program, or an earlier run, uses its port",
                                    keeper->cluster->rank);
+    if (status != TUTTI_OK)
+        return status;
     tutti__forked_without(keeper->listener);
-    return status;
+    remember(keeper);
+    return TUTTI_OK;
+}
+
+void tutti__listener_close(tutti_keeper *keeper)
+{
+    if (keeper->listener < 0)
+        return;
+    forget(keeper);
+    tutti__forked_with(keeper->listener);
+    tutti__world()->close_socket(tutti__world()->self, keeper->listener);
+    keeper->listener = -1;
 }

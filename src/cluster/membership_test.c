@@ -246,6 +246,50 @@ TUTTI_TEST(membership_joins_again_at_the_launchers_port)
     world->close_socket(world->self, listener);
 }
 
+/* Two groups of one job that are open at once, without a launcher: rank 0 listens for both at its
+ * port, rank 1 at another one for the second. */
+static void *join_twice(void *context)
+{
+    comer *c = context;
+    tutti_cluster *cluster;
+    tutti_membership *m[2];
+    char workers[100];
+    snprintf(workers, sizeof workers, "localhost:%d,localhost:%d", c->port, c->port + 1);
+    tutti_status status = tutti_cluster_resolve(
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = c->rank), &cluster);
+    for (; c->times < 2 && status == TUTTI_OK; c->times += status == TUTTI_OK)
+        status = tutti__membership_join(cluster, soon(), &m[c->times]);
+    for (int i = 0; i < c->times && status == TUTTI_OK; i++) {
+        tutti_channel *channel;
+        status = tutti__channel_open(m[i], 1 - c->rank, 7, soon(), &channel);
+        if (status == TUTTI_OK)
+            tutti__channel_close(channel);
+    }
+    for (int i = 0; i < c->times && status == TUTTI_OK; i++) /* the first one ends first */
+        status = tutti__membership_agree(m[i], "plan", 5, soon());
+    for (int i = 0; i < c->times && status == TUTTI_OK; i++)
+        status = tutti__membership_leave(m[i], soon());
+    if (status != TUTTI_OK)
+        snprintf(c->message, sizeof c->message, "%s", tutti_error_message());
+    tutti_cluster_free(cluster);
+    return NULL;
+}
+
+TUTTI_TEST(membership_of_two_groups_at_once)
+{
+    comer comers[2];
+    int port = next_ports();
+    for (int r = 0; r < 2; r++) {
+        comers[r] = (comer){.rank = r, .port = port};
+        CHECK_INT(pthread_create(&comers[r].thread, NULL, join_twice, &comers[r]), 0);
+    }
+    for (int r = 0; r < 2; r++) {
+        pthread_join(comers[r].thread, NULL);
+        CHECK_STR(comers[r].message, "");
+        CHECK_INT(comers[r].times, 2);
+    }
+}
+
 /* One that takes a connection, closes it without a word and is gone, as a rank 0 with TLS does that
  * gives up a moment before the others. */
 static void *answer_once(void *context)
