@@ -547,6 +547,27 @@ test_restart_with_fewer_workers() {
     done
 }
 
+# The first start needs all hosts: the job goes on without one that was there, not without a misspelt name.
+test_restart_not_without_a_host_that_never_came() {
+    local ip launcher
+    own_address || return
+    fake_hosts
+    touch down.b
+    PATH=$folder/bin:$PATH timeout 40 "$tutti" run --hosts "a@$ip:1,b@$ip:1" --restarts 2 --host-wait 1 sh -c 'echo "start $TUTTI_EPOCH of $TUTTI_SIZE"' > out 2>&1
+    code $? 255
+    has out "host b@$ip does not answer; waiting up to 1 s for it (--host-wait), then giving up" 1
+    has out "host b@$ip was never there; giving up. The first start needs all hosts" 1
+    lacks out "starting again"
+    rm -f out # one that is late
+    PATH=$folder/bin:$PATH timeout 40 "$tutti" run --hosts "a@$ip:1,b@$ip:1" --restarts 2 --host-wait 30 sh -c 'echo "start $TUTTI_EPOCH of $TUTTI_SIZE"' > out 2>&1 &
+    launcher=$!
+    await out "waiting up to 30 s" 1
+    rm down.b
+    wait $launcher
+    code $? 0
+    has out "start 1 of 2" 2
+}
+
 test_restart_waits_for_hosts() {
     local ip launcher program
     own_address || return

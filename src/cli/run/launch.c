@@ -221,6 +221,7 @@ static void read_station(tutti_launch *l, tutti_launch_station *station)
     if (more && !station->greeted) {
         found = tutti__ssh_greeted(&station->from);
         station->greeted = found > 0;
+        l->job->hosts.data[station - l->stations].met = found > 0;
     }
     while (more && station->greeted && (found = tutti__frames_next(&station->from, &frame)) == 1)
         take_frame(l, &frame);

@@ -83,6 +83,7 @@ static void hang_up(call *c)
 static void listen_to(muster *m, size_t host)
 {
     call *c = &m->calls[host];
+    tutti_run_host *h = &m->job->hosts.data[host];
     bool more = tutti__frames_fill(&c->from);
     int greeted = more ? tutti__ssh_greeted(&c->from) : -1;
     if (greeted == 0)
@@ -90,14 +91,14 @@ static void listen_to(muster *m, size_t host)
     hang_up(c);
     c->done = greeted > 0;
     if (c->done && c->tries > 1)
-        fprintf(stderr, "tutti run: host %s is there\n", m->job->hosts.data[host].name);
-    else if (!c->done && c->tries == 1 && !m->job->hosts.data[host].away)
+        fprintf(stderr, "tutti run: host %s is there\n", h->name);
+    else if (!c->done && c->tries == 1 && !h->away)
         fprintf(stderr,
                 "tutti run: host %s does not answer; waiting up to %d s for it (--host-wait), "
-                "then going on without it\n",
-                m->job->hosts.data[host].name, m->job->host_wait);
+                "then %s\n",
+                h->name, m->job->host_wait, h->met ? "going on without it" : "giving up");
     if (c->done)
-        m->job->hosts.data[host].away = false;
+        h->away = false;
 }
 
 static void give_up(muster *m, size_t host)
@@ -105,8 +106,8 @@ static void give_up(muster *m, size_t host)
     tutti_run_host *h = &m->job->hosts.data[host];
     hang_up(&m->calls[host]);
     m->calls[host].done = true;
-    fprintf(stderr, "tutti run: host %s %s; going on without it\n", h->name,
-            h->away ? "is still away" : "stayed away");
+    fprintf(stderr, "tutti run: host %s %s%s\n", h->name, h->away ? "is still away" : "stayed away",
+            h->met ? "; going on without it" : "");
     h->away = true;
 }
 

@@ -60,8 +60,10 @@ static int start_once(tutti_run_job *job, int epoch, bool *ret_interrupted)
                     : (*ret_interrupted = true, tutti__complain("%s", tutti_error_message()));
     judge(&part);
     for (size_t i = 0, at = 0; i < job->hosts.count && at < part.hosts.count; i++)
-        if (!left_out(&job->hosts.data[i]))
+        if (!left_out(&job->hosts.data[i])) {
+            job->hosts.data[i].met = part.hosts.data[at].met;
             job->hosts.data[i].apart = part.hosts.data[at++].apart;
+        }
     explicit_bzero(part.secret, sizeof part.secret);
     TUTTI_VEC_FREE(&part.hosts);
     return code;
@@ -83,8 +85,27 @@ static void announce(const tutti_run_job *job, int number)
     fprintf(stderr, "\n");
 }
 
-/* Who is there for the next start; 0, or the code with which the job ends. */
-static int gather(tutti_run_job *job)
+/* The first start needs all hosts: one that was never there may be a name that is misspelt, and a
+ * job without it not the one that was asked for. */
+static bool never_met(const tutti_run_job *job)
+{
+    bool found = false;
+    for (size_t i = 0; i < job->hosts.count; i++) {
+        const tutti_run_host *host = &job->hosts.data[i];
+        if (!host->away || host->local || host->met)
+            continue;
+        fprintf(stderr,
+                "tutti run: host %s was never there; giving up. The first start needs all hosts: "
+                "try 'ssh %s true', or leave it out of --hosts\n",
+                host->name, host->name);
+        found = true;
+    }
+    return found;
+}
+
+/* Who is there for the next start; 0, or the code with which the job ends. `code`: of the start
+ * before. */
+static int gather(tutti_run_job *job, int code)
 {
     for (size_t i = 0; i < job->hosts.count; i++)
         if (job->hosts.data[i].apart && !job->hosts.data[i].away) {
@@ -97,6 +118,8 @@ static int gather(tutti_run_job *job)
     int signal_number = tutti__muster(job);
     if (signal_number != 0)
         return signal_number == SIGINT ? 130 : 128 + signal_number;
+    if (never_met(job))
+        return code;
     int workers = ranks_left(job) - job->ps;
     if (workers >= job->min_workers)
         return 0;
@@ -116,7 +139,7 @@ int tutti__run_job(tutti_run_job *job)
     prctl(PR_SET_DUMPABLE, 0);
     for (int epoch = 0; epoch <= job->restarts; epoch++) {
         if (epoch > 0) {
-            int end = gather(job);
+            int end = gather(job, code);
             if (end != 0)
                 return end;
             announce(job, epoch);

@@ -73,6 +73,7 @@ typedef struct tutti_run_host {
     char name[256];
     int count;
     bool local;
+    bool met;   /* its station was there in one of the starts */
     bool away;  /* it did not answer: left out of the last start */
     bool apart; /* it answers, but its ranks did not meet the others: left out from then on */
 } tutti_run_host;
@@ -92,7 +93,8 @@ typedef struct tutti_run_job {
 enum { TUTTI_EXIT_TOO_FEW = 69 };
 
 /* One start of the job; the exit code of the first rank that failed (128 + signal), 0 when none
- * did. *ret_interrupted: the user ended it. Hosts whose ranks did not meet rank 0 are `apart`. */
+ * did. *ret_interrupted: the user ended it. Hosts whose station came are `met`; those whose ranks
+ * did not meet rank 0 `apart`. */
 int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted);
 
 /* Asks all hosts that are not apart whether they are there, before a restart, and waits for those
