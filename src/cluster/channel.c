@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cluster/keeper.h"
+#include "cluster/place.h"
 
 struct tutti_channel {
     tutti_wire wire;
@@ -32,18 +33,22 @@ static tutti_status await_caller(tutti_membership *membership, int peer, uint32_
 {
     tutti_keeper *keeper = membership->keeper;
     bool in_time = true, found;
+    char why[300];
     pthread_mutex_lock(&keeper->lock);
     while (!(found = take_caller(keeper, peer, number, ret_wire)) &&
            !tutti__membership_failed(membership) && in_time)
         in_time = tutti__keeper_wait(keeper, deadline_ns);
+    bool starved = keeper->starved;
     pthread_mutex_unlock(&keeper->lock);
     if (found)
         return TUTTI_OK;
     if (tutti__membership_failed(membership))
         return tutti__membership_fail(membership);
+    tutti__descriptors_text(EMFILE, why, sizeof why);
     return tutti_fail(TUTTI_DEADLINE,
-                      "rank %d (host %s) has not opened channel %u to rank %d in time", peer,
-                      membership->peers[peer].host, number, membership->rank);
+                      "rank %d (host %s) has not opened channel %u to rank %d in time%s%s", peer,
+                      membership->peers[peer].host, number, membership->rank,
+                      starved ? "; here: " : "", starved ? why : "");
 }
 
 static tutti_status dial_peer(tutti_membership *membership, int peer, uint32_t number,

@@ -6,6 +6,7 @@
 #include "cluster/interface.h"
 #include "cluster/keeper.h"
 #include "cluster/lookup.h"
+#include "cluster/place.h"
 
 enum { MILLISECOND = 1000000 };
 
@@ -39,12 +40,11 @@ static tutti_status note(dialing *d, bool final, tutti_status status)
  * of that says more. */
 static tutti_status note_nobody(dialing *d, int error)
 {
-    char why[200];
-    if (d->bound)
+    char why[300];
+    tutti__descriptors_text(error, why, sizeof why);
+    if (d->bound && error != EMFILE)
         snprintf(why, sizeof why, "%s (by the interface TUTTI_IFACE=%.40s)", strerror(error),
                  tutti__interface_name());
-    else
-        snprintf(why, sizeof why, "%s", strerror(error));
     if (d->met.status == TUTTI_OK)
         return note(d, false, tutti_fail(TUTTI_IO, "%s", why));
     return note(d, false,
@@ -109,7 +109,11 @@ static tutti_status receive_message(dialing *d, tutti_message *ret_message, int6
             return note(d, strstr(reason, "unexpected eof") == NULL,
                         tutti_fail(TUTTI_IO, "TLS: %s", reason));
         } else if (got <= 0)
-            return note(d, false, tutti_fail(TUTTI_CLOSED, "the connection was closed at once"));
+            return note(d, false,
+                        tutti_fail(TUTTI_CLOSED, "the connection was closed at once%s",
+                                   d->purpose == TUTTI_PURPOSE_CHANNEL
+                                       ? "; has that process used up its descriptors (ulimit -n)?"
+                                       : ""));
         else
             d->in_size += (size_t)got;
     }

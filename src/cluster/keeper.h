@@ -59,6 +59,7 @@ struct tutti_keeper {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* phase, links, callers, exchange; monotonic clock */
     bool stop;
+    bool starved; /* somebody came, and no descriptor was left for him */
     bool aborted; /* by this rank: the others should have heard of it before it goes */
     tutti_roster roster;
     TUTTI_VEC(tutti_link *) links;

@@ -176,6 +176,7 @@ void tutti__link_accept(tutti_keeper *keeper)
     for (int i = 0; i < 256; i++) { /* then others have their turn */
         tutti_address from;
         int socket = world->accept(world->self, keeper->listener, &from);
+        keeper->starved = keeper->starved || socket == -EMFILE;
         if (socket < 0 && (socket == -EMFILE || socket == -ENFILE) &&
             count_strangers(keeper, &oldest) > 0)
             end_link(keeper, oldest, "");

@@ -1,6 +1,7 @@
 /* place.c: machine, host and descriptors. */
 #include "cluster/place.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +38,12 @@ void tutti__host_name(char *ret_name, size_t size)
     ret_name[size - 1] = '\0';
 }
 
+enum { OTHERS = 512 }; /* descriptors: files of the program, and strangers */
+
 tutti_status tutti__allow_descriptors(int count)
 {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)count + 512; /* files and channels of the program */
+    rlim_t wanted = (rlim_t)count + OTHERS;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return TUTTI_OK;
     if (limit.rlim_max < wanted)
@@ -53,4 +56,29 @@ tutti_status tutti__allow_descriptors(int count)
     limit.rlim_cur = wanted;
     setrlimit(RLIMIT_NOFILE, &limit);
     return TUTTI_OK;
+}
+
+void tutti__wish_descriptors(int count)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)count + OTHERS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    wanted = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+    if (limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void tutti__descriptors_text(int error, char *ret_text, size_t size)
+{
+    struct rlimit limit = {0};
+    if (error != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        snprintf(ret_text, size, "%s", strerror(error));
+    else
+        snprintf(ret_text, size,
+                 "%s: this process may have %llu; raise the limit ('ulimit -n', or nofile in "
+                 "/etc/security/limits.conf), or use fewer streams",
+                 strerror(error), (unsigned long long)limit.rlim_cur);
 }

@@ -11,5 +11,9 @@ void tutti__host_name(char *ret_name, size_t size);
 /* Makes sure that this process may open so many descriptors more, by raising its soft limit as far
  * as its hard limit allows. */
 tutti_status tutti__allow_descriptors(int count);
+/* The same where fewer may do: as many as the hard limit gives. */
+void tutti__wish_descriptors(int count);
+/* What strerror says of an error; that of used-up descriptors with what to do about it. */
+void tutti__descriptors_text(int error, char *ret_text, size_t size);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/channel.h"
 #include "cluster/keeper.h"
 #include "cluster/place.h"
 
@@ -144,6 +145,7 @@ static tutti_status meet(tutti_keeper *keeper, int64_t deadline_ns)
         return TUTTI_OK;
     if (cluster->rank == 0)
         TUTTI_TRY(tutti__allow_descriptors(cluster->size));
+    tutti__wish_descriptors(cluster->size * (1 + TUTTI_CHANNELS_EACH));
     TUTTI_TRY(tutti__keeper_start(keeper));
     return cluster->rank == 0 ? wait_as_zero(keeper, begun, deadline_ns)
                               : wait_as_member(keeper, host, port, deadline_ns);

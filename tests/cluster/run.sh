@@ -683,6 +683,16 @@ test_output_and_environment() {
     done
 }
 
+# All ranks ask for the descriptors that their connections need; where they may not, that is said.
+test_few_descriptors() {
+    timeout 60 "$tutti" run -n 16 --engine tcp sh -c "ulimit -Sn 24; exec $rank_program reduce 1" > out 2>&1
+    code $? 0
+    has out "closed" 16
+    timeout 60 "$tutti" run -n 16 --engine tcp sh -c "[ \$TUTTI_RANK = 0 ] || ulimit -n 24; exec $rank_program reduce 1" > out 2>&1
+    code $? 4
+    has out "Too many open files: this process may have 24; raise the limit ('ulimit -n'"
+}
+
 # The launcher's port is rank 0's for as long as it lives, not for one group.
 test_group_opened_again() {
     timeout 60 "$tutti" run -n 3 "$rank_program" again 10 reduce 1 > out 2>&1
