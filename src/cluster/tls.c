@@ -53,6 +53,8 @@ enum {
     X(long, SSL_CTX_ctrl, (SSL_CTX *, int, long, void *))                                          \
     X(int, SSL_CTX_use_certificate_chain_file, (SSL_CTX *, const char *))                          \
     X(int, SSL_CTX_use_PrivateKey_file, (SSL_CTX *, const char *, int))                            \
+    X(void, SSL_CTX_set_default_passwd_cb, (SSL_CTX *, int (*)(char *, int, int, void *)))         \
+    X(void, SSL_CTX_set_default_passwd_cb_userdata, (SSL_CTX *, void *))                           \
     X(int, SSL_CTX_check_private_key, (const SSL_CTX *))                                           \
     X(int, SSL_CTX_load_verify_locations, (SSL_CTX *, const char *, const char *))                 \
     X(void, SSL_CTX_set_verify, (SSL_CTX *, int, void *))                                          \
@@ -190,6 +192,37 @@ static tutti_status fail_file(const tutti_param *param)
                       tutti__param_text(param), reason);
 }
 
+/* Ranks have no terminal at which to be asked, and no deadline would end the question. */
+static int refuse_password(char *ret_password, int size, int writes, void *asked)
+{
+    TUTTI_UNUSED(ret_password);
+    TUTTI_UNUSED(size);
+    TUTTI_UNUSED(writes);
+    if (asked != NULL)
+        *(bool *)asked = true;
+    return -1;
+}
+
+static tutti_status use_key(SSL_CTX *context)
+{
+    const char *path = tutti__param_text(&key_param);
+    bool asked = false;
+    ssl.SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
+    bool used = ssl.SSL_CTX_use_PrivateKey_file(context, path, FILETYPE_PEM) == 1 &&
+                ssl.SSL_CTX_check_private_key(context) == 1;
+    ssl.SSL_CTX_set_default_passwd_cb_userdata(context, NULL);
+    if (used)
+        return TUTTI_OK;
+    if (!asked)
+        return fail_file(&key_param);
+    ssl.ERR_clear_error();
+    return tutti_fail(TUTTI_INVALID,
+                      "TUTTI_TLS_KEY: '%s' is encrypted, and nobody is asked for its password; "
+                      "decrypt it where only you can read it: (umask 077; openssl pkey -in %s -out "
+                      "plain.key)",
+                      path, path);
+}
+
 static tutti_status fill_context(SSL_CTX *context)
 {
     static const char suites[] =
@@ -202,12 +235,10 @@ static tutti_status fill_context(SSL_CTX *context)
         return tutti_fail(TUTTI_UNSUPPORTED, "this OpenSSL has no TLS 1.3");
     ssl.SSL_CTX_set_num_tickets(context, 0);
     ssl.SSL_CTX_set_verify(context, VERIFY_MUTUAL, NULL);
+    ssl.SSL_CTX_set_default_passwd_cb(context, refuse_password);
     if (ssl.SSL_CTX_use_certificate_chain_file(context, tutti__param_text(&certificate_param)) != 1)
         return fail_file(&certificate_param);
-    if (ssl.SSL_CTX_use_PrivateKey_file(context, tutti__param_text(&key_param), FILETYPE_PEM) !=
-            1 ||
-        ssl.SSL_CTX_check_private_key(context) != 1)
-        return fail_file(&key_param);
+    TUTTI_TRY(use_key(context));
     if (ssl.SSL_CTX_load_verify_locations(context, tutti__param_text(&authority_param), NULL) != 1)
         return fail_file(&authority_param);
     return TUTTI_OK;

@@ -1083,6 +1083,13 @@ test_tls() {
     tls_pair "$none" ""
     has out.0 "was refused: it uses TLS, this side does not; .*TUTTI_TLS_CERT"
     has out.1 "this side uses TLS, the other one does not; .*TUTTI_TLS_CERT"
+    openssl pkey -in ca-rank.key -aes128 -passout pass:secret -out locked.key 2> /dev/null
+    # At a terminal OpenSSL would ask for the password, and wait.
+    TUTTI_TLS_KEY=$folder/locked.key TUTTI_RANK=1 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port timeout 20 \
+        python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:], stdin_read=lambda fd: b"") >> 8)' \
+        timeout 10 "$member" --deadline 2 > out 2>&1
+    code $? 4
+    has out "TUTTI_TLS_KEY: '.*locked.key' is encrypted, .*openssl pkey -in"
     unset TUTTI_TLS_CA
     ranks 2 timeout 20 "$member"
     wait "${pids[@]}"
