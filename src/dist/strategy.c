@@ -70,6 +70,26 @@ static tutti_status refuse_workers(const tutti_strategy *s)
     return status;
 }
 
+/* A parameter server would train as one worker more, and an evaluator a second job beside this one.
+ */
+static tutti_status refuse_roles(const tutti_strategy *s, const tutti_cluster *cluster)
+{
+    int servers = tutti_cluster_count(cluster, TUTTI_ROLE_PS);
+    if (tutti_cluster_role(cluster) == TUTTI_ROLE_EVALUATOR)
+        return tutti_fail(TUTTI_INVALID,
+                          "this process is an evaluator: it stands beside the job and does not "
+                          "train. Let it evaluate checkpoints of the job, with strategy one_device "
+                          "(--strategy one_device)");
+    if (servers > 0)
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "this job has %d parameter server%s, for which strategy %s has no use: "
+                          "all its processes are workers, and a strategy with parameter servers is "
+                          "not there yet. Leave them out (--ps, TUTTI_PS, the ps tasks of the "
+                          "cluster)",
+                          servers, servers == 1 ? "" : "s", s->kind->name);
+    return TUTTI_OK;
+}
+
 /* The processes of the job meet; NULL where there is one. */
 static tutti_status meet(tutti_strategy *s, tutti_comm **ret)
 {
@@ -81,6 +101,7 @@ static tutti_status meet(tutti_strategy *s, tutti_comm **ret)
         TUTTI_TRY(tutti_cluster_resolve(NULL, &s->cluster));
         cluster = s->cluster;
     }
+    TUTTI_TRY(refuse_roles(s, cluster));
     if (tutti_cluster_size(cluster) == 1)
         return TUTTI_OK;
     tutti_comm_options options = {.struct_size = sizeof options,
@@ -204,7 +225,8 @@ static const char *choose(const tutti_strategy_options *options)
         return "multi_worker_mirrored";
     if (tutti_cluster_resolve(NULL, &cluster) != TUTTI_OK)
         return "multi_worker_mirrored"; /* which says what is wrong with the job's description */
-    workers = tutti_cluster_size(cluster) > 1;
+    workers =
+        tutti_cluster_size(cluster) > 1 || tutti_cluster_role(cluster) == TUTTI_ROLE_EVALUATOR;
     tutti_cluster_free(cluster);
     if (workers)
         return "multi_worker_mirrored";
