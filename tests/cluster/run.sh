@@ -791,6 +791,31 @@ test_terminal_of_rank_zero() {
     has out "^\[1\] plain"
     timeout 20 "$tutti" run -n 1 sh -c 'echo "$1"' sh --help > out 2>&1 # the program's own
     has out "^\[0\] --help"
+    cat > narrow.py << 'end'
+import fcntl, os, pty, struct, sys, termios, time
+def size(columns):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+pid, fd = pty.fork()
+if pid == 0:
+    time.sleep(0.3)
+    os.execv(sys.argv[1], sys.argv[1:])
+size(50)
+seen = b""
+while True:
+    try:
+        got = os.read(fd, 4096)
+    except OSError:
+        break
+    if b"24 50" in seen + got and b"24 50" not in seen:
+        size(60)
+    seen += got
+sys.stdout.write(seen.decode())
+end
+    timeout 20 python3 narrow.py "$tutti" run -n 2 sh -c '[ $TUTTI_RANK = 0 ] || exit 0
+        trap "echo changed" WINCH; exec 3<&1; stty size <&3; until [ "$(stty size <&3)" = "24 60" ]; do sleep 0.05; done; echo wider' > out 2>&1
+    has out "^24 50"
+    has out "^wider"
+    has out "^changed"
 }
 
 test_over_ssh() {

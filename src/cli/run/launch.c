@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,6 +77,15 @@ static bool send_variables(const tutti_launch *l, const tutti_launch_station *st
     return good;
 }
 
+/* The size of our terminal is that of rank 0's. */
+static void send_window(const tutti_launch *l)
+{
+    struct winsize size;
+    if (l->ranks[0].output.raw && l->stations[0].to >= 0 &&
+        ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        tutti__frame_text(l->stations[0].to, TUTTI_FRAME_WINDOW, "%d %d", size.ws_row, size.ws_col);
+}
+
 static bool brief_station(const tutti_launch *l, int number)
 {
     const tutti_launch_station *station = &l->stations[number];
@@ -90,6 +100,8 @@ static bool brief_station(const tutti_launch *l, int number)
     for (char **each = job->program; *each != NULL; each++)
         good = good && tutti__frame_write(station->to, TUTTI_FRAME_ARGUMENT, *each, strlen(*each));
     int terminal = l->ranks[0].output.raw;
+    if (number == 0)
+        send_window(l);
     return good &&
            tutti__frame_text(station->to, TUTTI_FRAME_PLAN, "%d %d %d %d %d %d %d", station->first,
                              station->count, job->size, job->ps, l->epoch, terminal, spread);
@@ -239,14 +251,19 @@ static void end_connecting(tutti_launch *l)
             kill(-l->stations[i].process, SIGTERM);
 }
 
-/* The first Ctrl-C asks the program to end, the second insists, the third kills. */
-static void take_signal(tutti_launch *l)
+/* The first Ctrl-C asks the program to end, the second insists, the third kills. False when nobody
+ * wants anything to end. */
+static bool take_signal(tutti_launch *l)
 {
     static const int insist[] = {SIGTERM, SIGKILL};
     struct signalfd_siginfo info;
     if (read(l->signals, &info, sizeof info) != sizeof info)
-        return;
+        return false;
     int number = (int)info.ssi_signo;
+    if (number == SIGWINCH) {
+        send_window(l);
+        return false;
+    }
     if (l->interrupts > 0)
         number = insist[l->interrupts > 1];
     l->interrupts++;
@@ -256,6 +273,7 @@ static void take_signal(tutti_launch *l)
         l->force = SIGKILL;
         l->patience_until = tutti__now_ns() + 3 * (int64_t)SECOND;
     }
+    return true;
 }
 
 /* Stations that do not answer are behind an ssh whose other end is gone. */
@@ -375,9 +393,7 @@ static void deliver(tutti_launch *l)
         polls[0] = (struct pollfd){l->signals, POLLIN, 0};
         polls[1] = (struct pollfd){fd, POLLOUT, 0};
         int came = poll(polls, 2, l->interrupts > 1 ? 1000 : -1);
-        l->undelivered = came == 0 || polls[0].revents != 0;
-        if (polls[0].revents != 0)
-            take_signal(l);
+        l->undelivered = came == 0 || (polls[0].revents != 0 && take_signal(l));
         if (polls[1].revents != 0)
             tutti__outlet_flush();
     }
@@ -413,6 +429,7 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
     sigemptyset(&handled);
     sigaddset(&handled, SIGINT);
     sigaddset(&handled, SIGTERM);
+    sigaddset(&handled, SIGWINCH);
     sigprocmask(SIG_BLOCK, &handled, &before);
     signal(SIGPIPE, SIG_IGN);
     for (int n = job->size - 1; n > 0; n /= 10)

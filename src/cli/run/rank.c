@@ -74,8 +74,8 @@ static _Noreturn void become_rank(const tutti_station *s, int local, const int o
     _exit(127);
 }
 
-/* A terminal for rank 0, so that its progress bar is one. */
-static bool open_terminal(int ends[2])
+/* A terminal for rank 0, so that its progress bar is one; as wide as the user's. */
+static bool open_terminal(const struct winsize *window, int ends[2])
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     char name[128];
@@ -88,6 +88,8 @@ static bool open_terminal(int ends[2])
         return false;
     cfmakeraw(&mode);
     tcsetattr(slave, TCSANOW, &mode);
+    if (window->ws_col > 0)
+        ioctl(slave, TIOCSWINSZ, window);
     ends[0] = master;
     ends[1] = slave;
     return true;
@@ -96,7 +98,7 @@ static bool open_terminal(int ends[2])
 static bool open_pipes(const tutti_station *s, int local, int output[2][2], int news[2])
 {
     bool terminal = s->plan.terminal && s->plan.first + local == 0;
-    if (!(terminal && open_terminal(output[0])) && pipe2(output[0], O_CLOEXEC) != 0)
+    if (!(terminal && open_terminal(&s->window, output[0])) && pipe2(output[0], O_CLOEXEC) != 0)
         return false;
     return pipe2(output[1], O_CLOEXEC) == 0 &&
            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, news) == 0;

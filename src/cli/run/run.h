@@ -22,8 +22,10 @@ enum {
     TUTTI_FRAME_ARGUMENT = 'a',
     TUTTI_FRAME_PLAN = 'p',    /* tutti_station_plan as text */
     TUTTI_FRAME_MEETING = 'm', /* host:port: start the ranks */
-    TUTTI_FRAME_SIGNAL = 'k',  /* a number in text */
-    TUTTI_FRAME_NEWS = 'n',    /* how a rank ended, for the others: a line */
+    TUTTI_FRAME_WINDOW =
+        'w', /* "rows columns" of the terminal, for rank 0's; whenever they change */
+    TUTTI_FRAME_SIGNAL = 'k', /* a number in text */
+    TUTTI_FRAME_NEWS = 'n',   /* how a rank ended, for the others: a line */
     /* from a station */
     TUTTI_FRAME_PORT = 'P',    /* "port address": rank 0's is bound; '-': address unknown */
     TUTTI_FRAME_OUTPUT = 'O',  /* u32 rank, u8 1 stdout or 2 stderr, bytes */

@@ -10,7 +10,7 @@
 
 #include "cli/run/run.h"
 
-enum { WORDS = 32, NOISE = 64 << 10, STATION_VERSION = 1 };
+enum { WORDS = 32, NOISE = 64 << 10, STATION_VERSION = 2 };
 
 static const char mark[] = "\ntutti station ";
 

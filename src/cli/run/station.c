@@ -102,6 +102,20 @@ static bool add_argument(tutti_station *s, const char *text)
     return s->arguments.data[s->arguments.count++] != NULL;
 }
 
+/* It is nobody's controlling terminal: rank 0 would not hear of it. */
+static bool take_window(tutti_station *s, const char *text)
+{
+    int rows, columns;
+    if (sscanf(text, "%d %d", &rows, &columns) != 2)
+        return false;
+    s->window = (struct winsize){.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
+    bool there = s->ranks != NULL && s->plan.first == 0 && s->plan.terminal;
+    if (there && s->ranks[0].process > 0 && s->ranks[0].output[0] >= 0 &&
+        ioctl(s->ranks[0].output[0], TIOCSWINSZ, &s->window) == 0)
+        kill(-s->ranks[0].process, SIGWINCH);
+    return true;
+}
+
 static bool take_frame(tutti_station *s, const tutti_frame *frame)
 {
     switch (frame->type) {
@@ -125,6 +139,8 @@ static bool take_frame(tutti_station *s, const tutti_frame *frame)
         snprintf(s->meeting, sizeof s->meeting, "%s", frame->data);
         start_ranks(s);
         return s->started;
+    case TUTTI_FRAME_WINDOW:
+        return take_window(s, frame->data);
     case TUTTI_FRAME_SIGNAL:
         signal_ranks(s, atoi(frame->data));
         return s->started; /* before there are ranks the station itself is what ends */

@@ -2,6 +2,7 @@
 #ifndef TUTTI_CLI_RUN_STATION_H
 #define TUTTI_CLI_RUN_STATION_H
 
+#include <sys/ioctl.h>
 #include <sys/types.h>
 
 #include "cli/run/run.h"
@@ -19,6 +20,7 @@ typedef struct tutti_station {
     int out, signals, listener, secret_fd;
     int64_t quiet_until_ns; /* output of a dead rank's children is read no longer than that */
     tutti_station_plan plan;
+    struct winsize window; /* of rank 0's terminal; all 0: not known */
     tutti_frames in;
     TUTTI_VEC(char *) arguments;
     char meeting[300];
