@@ -468,6 +468,7 @@ test_exit_codes_after_signals() {
     local launcher signal ending expected
     for each in TERM:75:75 TERM:0:0 TERM:5:130 TERM:none:130 INT:0:0 INT:5:130 INT:none:130; do
         IFS=: read -r signal ending expected <<< "$each"
+        rm -f out # the last one's "ready"
         if [ "$ending" = none ]; then
             "$tutti" run -n 2 --restarts 1 sh -c 'echo ready; exec sleep 20' > out 2>&1 &
         else
@@ -479,6 +480,21 @@ test_exit_codes_after_signals() {
         wait $launcher
         code $? "$expected"
         lacks out "starting again"
+    done
+}
+
+# At any moment, also between two starts and while the launcher reaps what has ended.
+test_signals_between_restarts() {
+    local i launcher
+    for i in 1 2 3 4 5 6 7 8; do
+        rm -f out
+        "$tutti" run -n 2 --restarts 10000 sh -c 'exit 1' > out 2>&1 &
+        launcher=$!
+        await out "starting again, 3 of" 1
+        sleep 0.0$((RANDOM % 90 + 10))
+        kill -TERM $launcher
+        { wait $launcher; } 2> /dev/null
+        code $? 130
     done
 }
 

@@ -400,6 +400,14 @@ static void deliver(tutti_launch *l)
     l->unread = l->unread || tutti__outlet_closed();
 }
 
+/* Those that came while stations were reaped: they end the job's restarts, and not the launcher. */
+static void take_last_signals(tutti_launch *l)
+{
+    struct pollfd signals = {l->signals, POLLIN, 0};
+    while (poll(&signals, 1, 0) == 1)
+        take_signal(l);
+}
+
 static bool start_all(tutti_launch *l)
 {
     int first = 0;
@@ -442,11 +450,12 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
     if (l.signals >= 0 && l.stations && l.ranks && polls && start_all(&l)) {
         supervise(&l, polls);
         deliver(&l);
+        take_last_signals(&l);
         /* Nobody is left who would have to hear of a signal; stderr may have to be waited for. */
         sigprocmask(SIG_SETMASK, &before, NULL);
         code = l.interrupts > 0 && l.first_failed < 0 ? 0 : tutti__launch_code(&l);
         if (l.interrupts > 0 && (code != 0 || l.undelivered))
-            code = code == TUTTI_EXIT_PREEMPTED ? code : 130;
+            code = code == TUTTI_EXIT_PREEMPTED ? code : TUTTI_EXIT_INTERRUPTED;
         else if (l.first_failed >= 0 && !l.unread)
             tutti__launch_report(&l);
         if (l.unread && l.interrupts == 0)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/run/run.h"
@@ -115,9 +116,8 @@ static int gather(tutti_run_job *job, int code)
                     "that host (can it reach the others?)\n",
                     job->hosts.data[i].name);
         }
-    int signal_number = tutti__muster(job);
-    if (signal_number != 0)
-        return signal_number == SIGINT ? 130 : 128 + signal_number;
+    if (tutti__muster(job) != 0)
+        return TUTTI_EXIT_INTERRUPTED;
     if (never_met(job))
         return code;
     int workers = ranks_left(job) - job->ps;
@@ -131,10 +131,26 @@ static int gather(tutti_run_job *job, int code)
     return TUTTI_EXIT_TOO_FEW;
 }
 
+static void end_at_once(int number)
+{
+    TUTTI_UNUSED(number);
+    _exit(TUTTI_EXIT_INTERRUPTED);
+}
+
+/* Between two starts, when there are no ranks to be told; one that is ignored (nohup) stays so. */
+static void end_between_starts(int number)
+{
+    struct sigaction before, action = {.sa_handler = end_at_once};
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(number, &action, NULL);
+}
+
 int tutti__run_job(tutti_run_job *job)
 {
     bool interrupted = false;
     int code = 1;
+    end_between_starts(SIGINT);
+    end_between_starts(SIGTERM);
     /* The secret passes through here; programs that we start dump again. */
     prctl(PR_SET_DUMPABLE, 0);
     for (int epoch = 0; epoch <= job->restarts; epoch++) {

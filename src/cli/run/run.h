@@ -91,8 +91,10 @@ typedef struct tutti_run_job {
     char secret[65];
 } tutti_run_job;
 
-/* A restart found fewer workers than --min-workers (EX_UNAVAILABLE of sysexits.h). */
-enum { TUTTI_EXIT_TOO_FEW = 69 };
+enum {
+    TUTTI_EXIT_TOO_FEW = 69, /* a restart found fewer workers than --min-workers (EX_UNAVAILABLE) */
+    TUTTI_EXIT_INTERRUPTED = 130, /* after Ctrl-C or SIGTERM */
+};
 
 /* One start of the job; the exit code of the first rank that failed (128 + signal), 0 when none
  * did. *ret_interrupted: the user ended it. Hosts whose station came are `met`; those whose ranks
