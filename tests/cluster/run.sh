@@ -1389,6 +1389,16 @@ test_little_shared_memory() {
     has out "/dev/shm: Read-only file system.*--shm-size.*TUTTI_ENGINE=tcp" 3
 }
 
+# Shared memory is a file, and one that is too large for its maker would end it by a signal.
+test_limit_of_file_sizes() {
+    timeout 20 "$tutti" run -n 2 sh -c "ulimit -f 100000; exec $rank_program reduce 1" > out 2>&1
+    code $? 0
+    has out "log: .*may make files of [0-9]* KiB; 'ulimit -f unlimited' lifts that.*They use sockets now" 1
+    timeout 20 "$tutti" run -n 2 --engine shm sh -c "ulimit -f 100000; exec $rank_program reduce 1" > out 2>&1
+    code $? 4
+    has out "'ulimit -f unlimited' lifts that" 2
+}
+
 tests=$(declare -F | sed -n 's/^declare -f test_//p')
 for name in $tests; do
     [[ $name == *$only* ]] || continue

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -35,10 +36,26 @@ tutti_status tutti__shm_map(int file, size_t bytes, void **ret_memory)
     return TUTTI_OK;
 }
 
+/* Beyond its limit a process that makes a file larger is ended by SIGXFSZ, also in memory. */
+static tutti_status check_limit(size_t bytes, int size)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur >= bytes)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_NO_MEMORY,
+                      "shared memory for %d ranks is a file of %llu KiB (most of it never used), "
+                      "and this process may make files of %llu KiB; 'ulimit -f unlimited' lifts "
+                      "that",
+                      size, (unsigned long long)bytes >> 10,
+                      (unsigned long long)limit.rlim_cur >> 10);
+}
+
 /* A new file becomes a segment, of which the first `reserved` bytes are taken. */
 static tutti_status fill(int file, const char *where, size_t bytes, uint64_t reserved, int size,
                          void **ret_memory)
 {
+    TUTTI_TRY(check_limit(bytes, size));
     if (ftruncate(file, (off_t)bytes) != 0 || !tutti__file_reserve(file, 0, reserved))
         return tutti_fail(TUTTI_NO_MEMORY, "%llu KiB for %d ranks in %s: %s",
                           (unsigned long long)reserved >> 10, size, where, strerror(errno));
