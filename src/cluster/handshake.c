@@ -52,8 +52,6 @@ tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_messa
     if (challenge->as.challenge.protocol != TUTTI_PROTOCOL ||
         strcmp(challenge->as.challenge.version, tutti_version()) != 0)
         return TUTTI_REFUSAL_VERSION;
-    if (challenge->as.challenge.epoch != me->epoch)
-        return TUTTI_REFUSAL_EPOCH;
     if (challenge->as.challenge.rank != (uint32_t)to)
         return TUTTI_REFUSAL_ROLE;
     tutti_message hello = {.type = TUTTI_MESSAGE_HELLO};
@@ -88,11 +86,11 @@ tutti_refusal tutti__handshake_judge(const tutti_identity *me,
     if (hello->as.hello.protocol != TUTTI_PROTOCOL ||
         strcmp(hello->as.hello.version, tutti_version()) != 0)
         return TUTTI_REFUSAL_VERSION;
+    if (hello->as.hello.epoch != me->epoch) /* whose secret may be another one */
+        return TUTTI_REFUSAL_EPOCH;
     prove_hello(me, nonce, hello, proof);
     if (!tutti__digest_equal(proof, hello->as.hello.proof))
         return TUTTI_REFUSAL_SECRET;
-    if (hello->as.hello.epoch != me->epoch)
-        return TUTTI_REFUSAL_EPOCH;
     int rank = (int)hello->as.hello.rank, own = tutti_cluster_rank(me->cluster);
     bool known = tutti_cluster_of_rank(me->cluster, rank, &role, &index);
     if (!known || role != (tutti_role)hello->as.hello.role || index != (int)hello->as.hello.index ||
@@ -125,7 +123,7 @@ const char *tutti__refusal_text(tutti_refusal refusal)
         [TUTTI_REFUSAL_VERSION] = "wrong version of tutti",
         [TUTTI_REFUSAL_SECRET] = "wrong secret",
         [TUTTI_REFUSAL_ROLE] = "wrong role: rank, task or world size disagree",
-        [TUTTI_REFUSAL_EPOCH] = "a process of another start of this job",
+        [TUTTI_REFUSAL_EPOCH] = "a process of another start of this job (compare TUTTI_EPOCH)",
         [TUTTI_REFUSAL_TAKEN] = "that rank is here already",
         [TUTTI_REFUSAL_LATE] = "rendezvous was given up",
         [TUTTI_REFUSAL_ENDING] = "the job that met there before is still ending",

@@ -30,7 +30,8 @@ typedef struct tutti_identity {
 
 void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
                                 tutti_message *ret_challenge);
-/* The connector's answer. NONE, or why it is useless to go on (VERSION, EPOCH, ROLE). */
+/* The connector's answer. NONE, or why it is useless to go on (VERSION, ROLE). One of another epoch
+ * is sent all the same: the acceptor, which refuses it, then knows who was there. */
 tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_message *challenge,
                                      uint32_t purpose, int to, uint32_t number,
                                      const uint8_t nonce[TUTTI_NONCE_BYTES],

@@ -100,7 +100,8 @@ TUTTI_TEST(handshake_tells_versions_epochs_and_roles_apart)
     CHECK_INT(greet(&p), TUTTI_REFUSAL_VERSION);
     p.challenge.as.challenge.protocol--;
     p.connector.epoch++;
-    CHECK_INT(greet(&p), TUTTI_REFUSAL_EPOCH);
+    CHECK_INT(greet(&p), TUTTI_REFUSAL_NONE); /* it says who it is, and is refused */
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_EPOCH);
     p.connector.epoch--;
     p.challenge.as.challenge.rank = 1;
     CHECK_INT(greet(&p), TUTTI_REFUSAL_ROLE);

@@ -55,6 +55,8 @@ typedef struct gap {
     int rank;
     tutti_refusal seen;
     char from[64];
+    int64_t pid; /* of one that came and went; 0: none did */
+    char host[256];
 } gap;
 
 /* Under the lock. */
@@ -65,7 +67,9 @@ static int find_gaps(const tutti_keeper *keeper, gap gaps[MOST_LISTED])
         if (keeper->roster.members[r].linked)
             continue;
         if (count < MOST_LISTED) {
-            gaps[count] = (gap){.rank = r, .seen = keeper->seen[r]};
+            const tutti_peer *peer = &keeper->roster.members[r].peer;
+            gaps[count] = (gap){.rank = r, .seen = keeper->seen[r], .pid = peer->pid};
+            snprintf(gaps[count].host, sizeof gaps[count].host, "%s", peer->host);
             snprintf(gaps[count].from, sizeof gaps[count].from, "%s", keeper->seen_from[r]);
         }
         count++;
@@ -87,7 +91,7 @@ void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_tex
     snprintf(turned_why, sizeof turned_why, "%s", keeper->turned_why);
     pthread_mutex_unlock(&keeper->lock);
     for (int i = 0; i < count && i < MOST_LISTED; i++)
-        unseen += gaps[i].seen == TUTTI_REFUSAL_NONE;
+        unseen += gaps[i].seen == TUTTI_REFUSAL_NONE && gaps[i].pid == 0;
     bool certain = unseen == 1 && count <= MOST_LISTED; /* whom it was that did not say its rank */
     tutti__text_add(&text, "after %.1f s, %d of %d ranks have met at %s; missing:",
                     (double)waited_ns / 1e9, world - count, world, keeper->cluster->meeting);
@@ -100,6 +104,12 @@ void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_tex
         if (gaps[i].seen != TUTTI_REFUSAL_NONE)
             snprintf(why, sizeof why, "a process at %s was refused: %s", gaps[i].from,
                      tutti__refusal_text(gaps[i].seen));
+        else if (gaps[i].pid != 0)
+            snprintf(
+                why, sizeof why,
+                "it was there (host %s, process %lld), and went before all had met; see why it "
+                "ended",
+                gaps[i].host, (long long)gaps[i].pid);
         else if (certain && turned_why[0] != '\0')
             snprintf(why, sizeof why, "a process at %s was refused: %s", turned_from, turned_why);
         else

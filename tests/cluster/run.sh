@@ -281,6 +281,27 @@ test_wrong_secret_role_and_version() {
     has out.0 "rank 2 (worker 2): a process at 127.0.0.1 was refused: wrong role"
 }
 
+# Of ranks that have been there the table says so.
+test_missing_ranks_that_were_there() {
+    port=$((port + 1))
+    export TUTTI_SIZE=4 TUTTI_MEETING=localhost:$port
+    TUTTI_RANK=0 timeout 20 "$member" --deadline 3 > out.0 &
+    local zero=$! victim
+    TUTTI_RANK=1 "$member" --deadline 20 > out.1 &
+    victim=$!
+    sleep 1
+    { kill -9 $victim; wait $victim; } 2> /dev/null
+    TUTTI_RANK=2 TUTTI_EPOCH=7 timeout 20 "$member" --deadline 1 > out.2
+    code $? 4
+    has out.2 "a process of another start of this job"
+    wait $zero
+    code $? 4
+    unset TUTTI_SIZE TUTTI_MEETING
+    has out.0 "rank 1 (worker 1): it was there (host .*, process $victim), and went before all had met"
+    has out.0 "rank 2 (worker 2): a process at 127.0.0.1 was refused: a process of another start of this job (compare TUTTI_EPOCH)"
+    has out.0 "rank 3 (worker 3): it has not been heard of"
+}
+
 test_ranks_may_come_again_while_others_gather() {
     port=$((port + 1))
     export TUTTI_SIZE=3 TUTTI_MEETING=localhost:$port
