@@ -167,7 +167,10 @@ static tutti_status number_ranks(tutti_cluster *cluster)
 static tutti_status refuse_half(void)
 {
     const char *size = getenv("TUTTI_SIZE"), *rank = getenv("TUTTI_RANK");
-    bool several = size != NULL && strtol(size, NULL, 10) > 1;
+    int64_t ranks, number;
+    TUTTI_TRY(tutti__environment_int("TUTTI_SIZE", 1, TUTTI_MOST_RANKS, 1, &ranks));
+    TUTTI_TRY(tutti__environment_int("TUTTI_RANK", 0, TUTTI_MOST_RANKS - 1, 0, &number));
+    bool several = ranks > 1;
     bool sized = tutti__environment_has("TUTTI_SIZE");
     bool ranked = tutti__environment_has("TUTTI_RANK");
     bool indexed = tutti__environment_has("JOB_COMPLETION_INDEX");
@@ -188,7 +191,7 @@ static tutti_status refuse_half(void)
             "number, from 0, and TUTTI_MEETING to the host:port of rank 0, or start "
             "with tutti run",
             size);
-    if (ranked && !sized && (strtol(rank, NULL, 10) > 0 || tutti__environment_has("TUTTI_MEETING")))
+    if (ranked && !sized && (number > 0 || tutti__environment_has("TUTTI_MEETING")))
         return tutti_fail(TUTTI_INVALID,
                           "TUTTI_RANK=%.20s is set, but TUTTI_SIZE is not; set it to the number of "
                           "ranks, or start with tutti run",
@@ -225,6 +228,7 @@ static tutti_status resolve_alone(tutti_cluster *cluster)
 {
     TUTTI_TRY(refuse_half());
     TUTTI_TRY(refuse_half_of_torchrun());
+    TUTTI_TRY(tutti__mpi_refuse_half());
     return tutti__cluster_flat(cluster, 0, 1, 0);
 }
 

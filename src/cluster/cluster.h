@@ -52,6 +52,8 @@ tutti_status tutti__environment_need(const char *name, const char *starter);
 /* "worker" → WORKER; TUTTI_INVALID with the names that exist. "master" is chief, as TensorFlow once
  * wrote. */
 tutti_status tutti__role_read(const char *text, tutti_role *ret_role);
+/* Refuses mpirun's variables where one is set that says nothing without another (mpi.c). */
+tutti_status tutti__mpi_refuse_half(void);
 /* A port for a job that has none of its own: a function of the job's name, in 20000 .. 29999. */
 int tutti__derived_port(const char *job);
 

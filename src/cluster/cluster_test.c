@@ -16,7 +16,9 @@ static void forget(void)
                                         "WORLD_SIZE",
                                         "MASTER_ADDR",
                                         "OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_SIZE",
                                         "PMI_RANK",
+                                        "PMI_SIZE",
                                         "PMIX_RANK",
                                         "SLURM_PROCID",
                                         "SLURM_STEP_NUM_TASKS",
@@ -357,6 +359,49 @@ static void alone(void)
     CHECK_STR(tutti_cluster_resolver(c), "single");
     CHECK_INT(tutti_cluster_size(c), 1);
     tutti_cluster_free(c);
+}
+
+TUTTI_TEST(cluster_of_mpirun_by_half_is_refused)
+{
+    forget();
+    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+    refused(TUTTI_INVALID, "OMPI_COMM_WORLD_RANK=0 is set, but OMPI_COMM_WORLD_SIZE is not");
+    unsetenv("OMPI_COMM_WORLD_RANK");
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    refused(TUTTI_INVALID, "OMPI_COMM_WORLD_SIZE=2 is set, but OMPI_COMM_WORLD_RANK is not");
+    setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+    alone();
+    forget();
+    setenv("PMI_RANK", "0", 1);
+    alone(); /* some set it for one process */
+    setenv("PMI_RANK", "1", 1);
+    refused(TUTTI_INVALID, "PMI_RANK=1 is set, but PMI_SIZE is not");
+}
+
+TUTTI_TEST(cluster_of_numbers_that_are_none_is_refused)
+{
+    forget();
+    setenv("TUTTI_SIZE", "abc", 1);
+    refused(TUTTI_INVALID, "TUTTI_SIZE is 'abc'; it must be a whole number");
+    forget();
+    setenv("TUTTI_RANK", "abc", 1);
+    refused(TUTTI_INVALID, "TUTTI_RANK is 'abc'; it must be a whole number");
+    forget();
+    setenv("TUTTI_RANK", "0", 1);
+    setenv("TUTTI_SIZE", "2", 1);
+    setenv("TUTTI_MEETING", "", 1);
+    refused(TUTTI_INVALID, "TUTTI_MEETING is not; set it to the host:port");
+}
+
+TUTTI_TEST(cluster_with_localhost_in_any_letters_is_refused)
+{
+    tutti_cluster *cluster = NULL;
+    CHECK(tutti__host_loopback("LocalHost") && tutti__host_loopback("Localhost.localdomain"));
+    CHECK_STATUS(
+        tutti_cluster_resolve(
+            TUTTI_OPTIONS(tutti_cluster_options, .workers = "Localhost:4001,node2:4001"), &cluster),
+        TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "'Localhost:4001' and 'node2:4001' are in one cluster");
 }
 
 /* Each process would train by itself. */

@@ -39,9 +39,9 @@ bool tutti__task_split(const char *task, char *ret_host, size_t size, int *ret_p
 
 bool tutti__host_loopback(const char *host)
 {
-    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-           strcmp(host, "::1") == 0 || strcmp(host, "ip6-localhost") == 0 ||
-           strcmp(host, "localhost.localdomain") == 0;
+    return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "::1") == 0 || strcasecmp(host, "ip6-localhost") == 0 ||
+           strcasecmp(host, "localhost.localdomain") == 0;
 }
 
 typedef struct seen {
@@ -53,10 +53,9 @@ typedef struct seen {
  * number. */
 static void write_place(const char *host, int port, char *ret_text, size_t size)
 {
-    bool local = strcasecmp(host, "localhost") == 0 || strcmp(host, "localhost.localdomain") == 0;
-    if (local)
+    if (strcasecmp(host, "localhost") == 0 || strcasecmp(host, "localhost.localdomain") == 0)
         host = "127.0.0.1";
-    if (strcmp(host, "ip6-localhost") == 0)
+    if (strcasecmp(host, "ip6-localhost") == 0)
         host = "::1";
     snprintf(ret_text, size, "[%s]:%d", host, port);
     for (char *at = ret_text; *at != '\0'; at++)

@@ -32,7 +32,7 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
     TUTTI_TRY(tutti__environment_int("TUTTI_LISTEN_FD", 3, INT32_MAX, -1, &value));
     cluster->listen_fd = (int)value;
     cluster->meeting = tutti__arena_string(&cluster->arena, getenv("TUTTI_MEETING"));
-    if (size > 1 && cluster->meeting == NULL)
+    if (size > 1 && !tutti__environment_has("TUTTI_MEETING"))
         return tutti_fail(
             TUTTI_INVALID,
             "TUTTI_RANK and TUTTI_SIZE are set, but TUTTI_MEETING is not; set it to "

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cluster/cluster.h"
@@ -25,6 +26,27 @@ static const struct family *find_family(void)
         if (tutti__environment_has(families[i].rank) && tutti__environment_has(families[i].size))
             return &families[i];
     return NULL;
+}
+
+tutti_status tutti__mpi_refuse_half(void)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(families); i++) {
+        const struct family *family = &families[i];
+        bool ranked = tutti__environment_has(family->rank);
+        bool sized = tutti__environment_has(family->size);
+        bool known = i == 0; /* others set their rank alone for one process, too */
+        if (ranked && !sized && (known || strtol(getenv(family->rank), NULL, 10) > 0))
+            return tutti_fail(TUTTI_INVALID,
+                              "%s=%.20s is set, but %s is not; start all ranks with one mpirun, "
+                              "or unset it",
+                              family->rank, getenv(family->rank), family->size);
+        if (sized && !ranked && strcmp(getenv(family->size), "1") != 0)
+            return tutti_fail(TUTTI_INVALID,
+                              "%s=%.20s is set, but %s is not; start all ranks with one mpirun, "
+                              "or unset it",
+                              family->size, getenv(family->size), family->rank);
+    }
+    return TUTTI_OK;
 }
 
 static bool present(const tutti_cluster_options *options)
