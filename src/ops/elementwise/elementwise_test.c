@@ -101,6 +101,7 @@ TUTTI_TEST(elementwise_keeps_nan)
     EXPECT("sign", "f32[4]{=nan,-3,0,4}", NAN, -1, 0, 1);
     EXPECT("softplus", "f32[3]{=nan,-inf,1000}", NAN, 0, 1000);
     EXPECT("hard_sigmoid", "f32[3]{=nan,-inf,0}", NAN, 0, 0.5);
+    EXPECT("gelu", "f32[4]{=nan,-inf,-100,inf}", NAN, 0, 0, INFINITY);
 }
 
 TUTTI_TEST(elementwise_functions_at_known_points)
