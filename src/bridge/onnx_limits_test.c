@@ -1,0 +1,62 @@
+/* onnx_limits_test.c: operators of ONNX at the ends of their types, at infinities, with open
+ * dimensions, in older opsets. */
+#include "bridge/formulas.h"
+#include "bridge/onnx_hand_test.h"
+#include "ops/reference.h"
+
+/* ---- formulas ---- */
+
+static void gives(int line, tutti_sym y, int count, const double *expected)
+{
+    tutti_tensor *value = NULL;
+    tutti_edge edge = tutti__edge(y);
+    CHECK_OK(tutti__reference_run(tutti_sym_graph(y), 0, NULL, 1, &edge, &value));
+    CHECK_INT(tutti_tensor_count(value), count);
+    for (int i = 0; i < count; i++) {
+        double got = tutti_tensor_get(value, i), far = fabs(got - expected[i]);
+        bool same = isnan(expected[i])   ? isnan(got)
+                    : isinf(expected[i]) ? got == expected[i]
+                                         : far <= 3e-7 * fabs(expected[i]);
+        if (!same || signbit(got) != signbit(expected[i]))
+            tutti__test_fail(__FILE__, line, "element %d is %.9g, expected %.9g", i, got,
+                             expected[i]);
+    }
+    tutti_tensor_release(value);
+}
+#define GIVES(y, ...)                                                                              \
+    gives(__LINE__, y, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)),                    \
+          (double[]){__VA_ARGS__})
+
+static tutti_sym vector(tutti_graph *graph, tutti_dtype dtype, int64_t count, const double *values)
+{
+    tutti_tensor *tensor = hand_tensor(dtype, 1, count, 0, values);
+    tutti_sym sym = tutti_constant(graph, tensor);
+    tutti_tensor_release(tensor);
+    return sym;
+}
+
+TUTTI_TEST(formulas_of_inverse_functions_are_right_everywhere)
+{
+    tutti_graph *g;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = vector(g, TUTTI_F32, 6, NUMBERS(1e-8, -1e-5, 3, -1e20, INFINITY, -INFINITY));
+    GIVES(tutti__formula_asinh(x), asinh(1e-8f), asinh(-1e-5f), asinh(3), asinh(-1e20), INFINITY,
+          -INFINITY);
+    x = vector(g, TUTTI_F32, 5, NUMBERS(1, 1.0001, 2, 1e20, INFINITY));
+    GIVES(tutti__formula_acosh(x), 0, acosh((double)1.0001f), acosh(2), acosh(1e20), INFINITY);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(formulas_of_quotients_are_exact)
+{
+    tutti_graph *g;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym a = vector(g, TUTTI_I8, 5, NUMBERS(-128, -128, 7, -7, -127));
+    tutti_sym b = vector(g, TUTTI_I8, 5, NUMBERS(2, 3, -2, 2, 2));
+    GIVES(tutti__formula_quotient(a, b), -64, -42, -3, -3, -63);
+    GIVES(tutti__formula_rest(a, b), 0, -2, 1, -1, -1);
+    a = vector(g, TUTTI_F32, 5, NUMBERS(5, 3, 1e8, -7.5, 7.5));
+    b = vector(g, TUTTI_F32, 5, NUMBERS(INFINITY, 0.1, 0.3, 2, -2));
+    GIVES(tutti__formula_rest(a, b), 5, fmod(3, 0.1f), fmod(1e8, 0.3f), -1.5, 1.5);
+    tutti_graph_destroy(g);
+}
