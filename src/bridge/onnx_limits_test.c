@@ -60,3 +60,43 @@ TUTTI_TEST(formulas_of_quotients_are_exact)
     GIVES(tutti__formula_rest(a, b), 5, fmod(3, 0.1f), fmod(1e8, 0.3f), -1.5, 1.5);
     tutti_graph_destroy(g);
 }
+
+/* ---- nodes ---- */
+
+/* One node from x, as wide as all of its dims, to y of any shape. */
+static tutti_onnx *one(const char *type, int opset, tutti_dtype dtype, int rank, int64_t dim)
+{
+    tutti_onnx *onnx = hand_begin();
+    onnx->opset = opset;
+    int64_t dims[] = {dim, dim, dim};
+    hand_port(onnx, &onnx->graph, true, "x", tutti_type_make(dtype, rank, dims));
+    hand_port(onnx, &onnx->graph, false, "y", tutti_type_make(dtype, rank, dims));
+    hand_node(onnx, &onnx->graph, type, "x", "y");
+    return onnx;
+}
+
+static tutti_onnx_node *node_of(tutti_onnx *onnx)
+{
+    return &onnx->graph.nodes.items[onnx->graph.nodes.count - 1];
+}
+
+/* Before opset 13 all dimensions from axis on are one, also where none of them is known. */
+TUTTI_TEST(onnx_softmax_of_older_files_is_over_all_later_axes)
+{
+    tutti_tensor *x;
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 3, (int64_t[]){1, 2, 2}, (float[]){0, 0, 0, 1}, &x));
+    double all = 3 + exp(1);
+    for (int64_t dim = -1; dim <= 2; dim += 3) {
+        static const int64_t known[] = {1, 2, 2};
+        tutti_onnx *onnx = one("Softmax", 11, TUTTI_F32, 3, -1);
+        if (dim > 0)
+            onnx->graph.inputs.items[0].type = tutti_type_make(TUTTI_F32, 3, known);
+        hand_gives(onnx, 1, &x, 4, NUMBERS(1 / all, 1 / all, 1 / all, exp(1) / all));
+        node_of(onnx)->type = "Hardmax";
+        hand_gives(onnx, 1, &x, 4, NUMBERS(0, 0, 0, 1));
+        onnx->opset = 13;
+        hand_gives(onnx, 1, &x, 4, NUMBERS(1, 0, 0, 1));
+        tutti__onnx_free(onnx);
+    }
+    tutti_tensor_release(x);
+}
