@@ -100,3 +100,40 @@ TUTTI_TEST(onnx_softmax_of_older_files_is_over_all_later_axes)
     }
     tutti_tensor_release(x);
 }
+
+TUTTI_TEST(onnx_top_k_finds_the_smallest_integers)
+{
+    for (int signs = 0; signs < 2; signs++) {
+        tutti_dtype dtype = signs ? TUTTI_I8 : TUTTI_U8;
+        double least = signs ? -128 : 0;
+        tutti_onnx *onnx = one("TopK", 17, dtype, 1, 3);
+        hand_constant(onnx, &onnx->graph, "k", TUTTI_I64, 1, 1, NUMBERS(2));
+        hand_names(onnx, &node_of(onnx)->inputs, "k");
+        hand_names(onnx, &node_of(onnx)->outputs, "places");
+        hand_attr(onnx, node_of(onnx), "largest", ONNX_INT)->i = 0;
+        tutti_tensor *x = hand_tensor(dtype, 1, 3, 0, NUMBERS(3, least, 7));
+        hand_gives(onnx, 1, &x, 2, NUMBERS(least, 3));
+        tutti_tensor_release(x);
+        tutti__onnx_free(onnx);
+    }
+}
+
+/* What is left of a reduction over no axes is a function of each element. */
+TUTTI_TEST(onnx_reductions_over_no_axes_apply_their_function)
+{
+    static const struct {
+        const char *type;
+        double y[2];
+    } cases[] = {{"ReduceL1", {2, 3}},
+                 {"ReduceL2", {2, 3}},
+                 {"ReduceSumSquare", {4, 9}},
+                 {"ReduceSum", {-2, 3}}};
+    tutti_tensor *x = hand_tensor(TUTTI_F32, 1, 2, 0, NUMBERS(-2, 3));
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        tutti_onnx *onnx = one(cases[i].type, 18, TUTTI_F32, 1, 2);
+        hand_attr(onnx, node_of(onnx), "noop_with_empty_axes", ONNX_INT)->i = 1;
+        hand_gives(onnx, 1, &x, 2, cases[i].y);
+        tutti__onnx_free(onnx);
+    }
+    tutti_tensor_release(x);
+}
