@@ -137,3 +137,43 @@ TUTTI_TEST(onnx_reductions_over_no_axes_apply_their_function)
     }
     tutti_tensor_release(x);
 }
+
+static void keep_int(tutti_onnx *onnx, const char *name, int64_t value)
+{
+    tutti_tensor *tensor;
+    CHECK_OK(tutti_tensor_from(TUTTI_I64, 1, (int64_t[]){1}, &value, &tensor));
+    CHECK_OK(tutti__onnx_keep(onnx, tensor));
+    tutti_onnx_tensor *slot = ONNX_PUSH(&onnx->arena, &onnx->graph.initializers);
+    CHECK(slot != NULL);
+    *slot = (tutti_onnx_tensor){name, tensor};
+}
+
+static void ends_with(const tutti_onnx *onnx, tutti_tensor *x, int64_t expected)
+{
+    tutti_tensor *y;
+    CHECK_OK(hand_run(onnx, 1, &x, &y));
+    CHECK(tutti_tensor_get_int(y, tutti_tensor_count(y) - 1) == expected);
+    tutti_tensor_release(y);
+}
+
+/* A double does not hold them. */
+TUTTI_TEST(onnx_large_integers_stay_exact)
+{
+    const int64_t large = ((int64_t)1 << 53) + 1;
+    tutti_tensor *x = hand_tensor(TUTTI_I64, 1, 2, 0, NUMBERS(1, 2));
+    tutti_onnx *onnx = one("Pad", 17, TUTTI_I64, 1, -1);
+    hand_constant(onnx, &onnx->graph, "pads", TUTTI_I64, 1, 2, NUMBERS(0, 1));
+    keep_int(onnx, "value", large);
+    hand_names(onnx, &node_of(onnx)->inputs, "pads value");
+    ends_with(onnx, x, large);
+    tutti__onnx_free(onnx);
+    onnx = one("ConstantOfShape", 17, TUTTI_I64, 1, 2);
+    hand_attr(onnx, node_of(onnx), "value", ONNX_TENSOR)->tensor = NULL;
+    tutti_tensor *value;
+    CHECK_OK(tutti_tensor_from(TUTTI_I64, 1, (int64_t[]){1}, &large, &value));
+    CHECK_OK(tutti__onnx_keep(onnx, value));
+    node_of(onnx)->attrs.items[0].tensor = value;
+    ends_with(onnx, x, large);
+    tutti__onnx_free(onnx);
+    tutti_tensor_release(x);
+}
