@@ -177,3 +177,22 @@ TUTTI_TEST(onnx_large_integers_stay_exact)
     tutti__onnx_free(onnx);
     tutti_tensor_release(x);
 }
+
+/* The axis is open, and 7 is no multiple of 3. */
+TUTTI_TEST(onnx_split_into_pieces_that_are_almost_equal)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    static const int64_t sizes[] = {3, 3, 1};
+    tutti_tensor *x = hand_tensor(TUTTI_F32, 1, 7, 0, NUMBERS(0, 1, 2, 3, 4, 5, 6));
+    for (int i = 0; i < 3; i++) {
+        tutti_onnx *onnx = hand_begin();
+        onnx->opset = 18;
+        hand_port(onnx, &onnx->graph, true, "x", hand_type(TUTTI_F32, 1, -1, 0));
+        hand_port(onnx, &onnx->graph, false, names[i], hand_type(TUTTI_F32, 1, -1, 0));
+        tutti_onnx_node *split = hand_node(onnx, &onnx->graph, "Split", "x", "a b c");
+        hand_attr(onnx, split, "num_outputs", ONNX_INT)->i = 3;
+        hand_gives(onnx, 1, &x, sizes[i], (const double[][3]){{0, 1, 2}, {3, 4, 5}, {6}}[i]);
+        tutti__onnx_free(onnx);
+    }
+    tutti_tensor_release(x);
+}
