@@ -47,12 +47,12 @@ tutti_sym tutti__formula_asinh(tutti_sym x)
     return with_sign(log_of_twice(size, far, y), x);
 }
 
-/* acosh x = log1p(t + sqrt(t (x + 1))) with t = x - 1 */
+/* acosh x = log1p(t + sqrt(t) sqrt(x + 1)) with t = x - 1 */
 tutti_sym tutti__formula_acosh(tutti_sym x)
 {
     tutti_sym far = is_far(x), near = tutti_where(far, number(x, 2), x);
     tutti_sym t = tutti_add_scalar(near, -1);
-    tutti_sym root = tutti_sqrt(tutti_mul(t, tutti_add_scalar(near, 1)));
+    tutti_sym root = tutti_mul(tutti_sqrt(t), tutti_sqrt(tutti_add_scalar(near, 1)));
     return log_of_twice(x, far, tutti_log1p(tutti_add(t, root)));
 }
 
@@ -110,6 +110,18 @@ tutti_sym tutti__formula_matrix(tutti_sym x, int axis)
     return tutti_reshape_like(x, tutti_fill_dynamic(shape, TUTTI_BOOL, 0, -1, -1));
 }
 
+/* The places, and where one of their numbers is outside its axis the size of all, which is no
+ * place. */
+static tutti_sym inside(tutti_sym flat, tutti_sym rows, tutti_sym x, int64_t depth)
+{
+    tutti_sym sizes[TUTTI_MAX_RANK], zero = number(rows, 0);
+    for (int64_t i = 0; i < depth; i++)
+        sizes[i] = tutti_size(x, i);
+    tutti_sym fits = tutti_logical_and(tutti_greater_equal(rows, zero),
+                                       tutti_less(rows, (tutti_stack)(0, (int)depth, sizes)));
+    return tutti_where(tutti_all(fits, .axes = TUTTI_AXES(-1)), flat, (tutti_size)(x, 0, NULL));
+}
+
 /* x flat, rows as places in it: i0 n1 n2 … + i1 n2 … + …, each with all the places of the rest;
  * then scatter_elements along the only axis. */
 tutti_sym tutti__formula_scatter(tutti_sym x, tutti_sym rows, tutti_sym updates,
@@ -129,6 +141,7 @@ tutti_sym tutti__formula_scatter(tutti_sym x, tutti_sym rows, tutti_sym updates,
     rows = at.dtype == TUTTI_I64 ? rows : tutti_cast(rows, TUTTI_I64);
     tutti_sym flat =
         tutti_sum(tutti_mul(rows, (tutti_stack)(0, (int)depth, strides)), .axes = TUTTI_AXES(-1));
+    flat = inside(flat, rows, x, depth);
     tutti_sym zero = tutti_scalar(graph, TUTTI_I64, 0), one = tutti_scalar(graph, TUTTI_I64, 1);
     int64_t inner = known_size(&type, (int)depth, type.rank);
     tutti_sym rest = inner >= 0 ? tutti_range(graph, 0, (double)inner, 1, TUTTI_I64)

@@ -19,7 +19,8 @@ tutti_sym tutti__formula_matrix(tutti_sym x, int axis);
 
 /* x with updates at the places that rows [.., k] of indices name, each of x's slices after axis
  * k; of equal places the last stays, or they are combined (as tutti_scatter_elements). No index
- * may be negative. TUTTI_NO_SYM where k is not known or too large. */
+ * may be negative or too large, which is an error when it runs. TUTTI_NO_SYM where k is not known
+ * or too large. */
 tutti_sym tutti__formula_scatter(tutti_sym x, tutti_sym rows, tutti_sym updates,
                                  const char *reduction);
 

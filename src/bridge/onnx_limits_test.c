@@ -44,6 +44,8 @@ TUTTI_TEST(formulas_of_inverse_functions_are_right_everywhere)
           -INFINITY);
     x = vector(g, TUTTI_F32, 5, NUMBERS(1, 1.0001, 2, 1e20, INFINITY));
     GIVES(tutti__formula_acosh(x), 0, acosh((double)1.0001f), acosh(2), acosh(1e20), INFINITY);
+    x = tutti__formula_acosh(vector(g, TUTTI_F32, 2, NUMBERS(0.5, -1e20)));
+    GIVES(tutti_cast(tutti_is_nan(x), TUTTI_F32), 1, 1);
     tutti_graph_destroy(g);
 }
 
@@ -58,6 +60,22 @@ TUTTI_TEST(formulas_of_quotients_are_exact)
     a = vector(g, TUTTI_F32, 5, NUMBERS(5, 3, 1e8, -7.5, 7.5));
     b = vector(g, TUTTI_F32, 5, NUMBERS(INFINITY, 0.1, 0.3, 2, -2));
     GIVES(tutti__formula_rest(a, b), 5, fmod(3, 0.1f), fmod(1e8, 0.3f), -1.5, 1.5);
+    tutti_graph_destroy(g);
+}
+
+/* The second 2 is outside its axis, though there is a place 1 * 2 + 2. */
+TUTTI_TEST(formulas_of_scattering_refuse_places_that_are_not_there)
+{
+    tutti_graph *g;
+    tutti_tensor *value = NULL;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_reshape(tutti_range(g, 0, 6, 1, TUTTI_F32), 3, 2);
+    tutti_sym update = tutti_fill(g, TUTTI_F32, 9, 1);
+    tutti_sym there = tutti_reshape(tutti_ints(g, 1, 1), 1, 2);
+    GIVES(tutti__formula_scatter(x, there, update, NULL), 0, 1, 2, 9, 4, 5);
+    tutti_sym y = tutti__formula_scatter(x, tutti_reshape(tutti_ints(g, 1, 2), 1, 2), update, NULL);
+    tutti_edge edge = tutti__edge(y);
+    CHECK_STATUS(tutti__reference_run(g, 0, NULL, 1, &edge, &value), TUTTI_OUT_OF_RANGE);
     tutti_graph_destroy(g);
 }
 

@@ -1,0 +1,69 @@
+/* limits_test.c: TensorFlow's operators at the ends of their types, at infinities, with places that
+ * are named twice. The numbers are TensorFlow's. */
+#include <math.h>
+
+#include "bridge/graphdef/hand.h"
+
+/* One node "y" of x [count] and, where given, z [count]. */
+static void check_node(const char *op, int count, const float *x, const float *z,
+                       const double *expected)
+{
+    tutti_text text = {0};
+    hand_input in[] = {{"x", 1, {count}, x}, {"z", 1, {count}, z}};
+    put_placeholder(&text, "x", 1, (int64_t[]){count});
+    if (z)
+        put_placeholder(&text, "z", 1, (int64_t[]){count});
+    put(&text, "y", op, z ? "x z" : "x", "");
+    check_runs(&text, z ? 2 : 1, in, "y", count, expected);
+    tutti__text_free(&text);
+}
+
+TUTTI_TEST(graphdef_functions_are_right_far_out)
+{
+    check_node("Asinh", 3, (float[]){1e20F, -1e20F, 0}, NULL, (double[]){46.744849, -46.744849, 0});
+    check_node("Acosh", 2, (float[]){1e20F, 1}, NULL, (double[]){46.744849, 0});
+    check_node("Atan2", 6, (float[]){-0.0F, 0, -INFINITY, 1, 0, 1},
+               (float[]){-1, -1, -INFINITY, -0.0F, 0, INFINITY},
+               (double[]){-M_PI, M_PI, -0.75 * M_PI, M_PI / 2, 0, 0});
+    /* 1e8 times what is left of 1, so that 1e-5 is near */
+    tutti_text text = {0};
+    put_placeholder(&text, "x", 1, (int64_t[]){3});
+    put_const(&text, "scale", 1, 1, (int64_t[]){3}, 3, (float[]){1, 1e8F, 1e20F});
+    put(&text, "rest", "Erfc", "x", "");
+    put(&text, "y", "Mul", "rest scale", "");
+    const hand_input x = {"x", 1, {3}, (float[]){-1, 4, 7}};
+    check_runs(&text, 1, &x, "y", 3, (double[]){erfc(-1), 1e8 * erfc(4), 1e20 * erfc(7)});
+    tutti__text_free(&text);
+}
+
+/* The same of integers, which are made of floats and end as floats. */
+static void check_whole(const char *op, int count, const float *x, const float *z,
+                        const double *expected)
+{
+    tutti_text text = {0};
+    hand_input in[] = {{"x", 1, {count}, x}, {"z", 1, {count}, z}};
+    put_placeholder(&text, "x", 1, (int64_t[]){count});
+    put_placeholder(&text, "z", 1, (int64_t[]){count});
+    put(&text, "a", "Cast", "x", "t:DstT=3");
+    put(&text, "b", "Cast", "z", "t:DstT=3");
+    put(&text, "c", op, "a b", "");
+    put(&text, "y", "Cast", "c", "t:DstT=1");
+    check_runs(&text, 2, in, "y", count, expected);
+    tutti__text_free(&text);
+}
+
+/* Numbers so far from each other that the largest alone would hide the first. */
+TUTTI_TEST(graphdef_running_logarithms_of_sums)
+{
+    for (int64_t dim = -1; dim <= 4; dim += 5) {
+        tutti_text text = {0};
+        put_placeholder(&text, "x", 1, (int64_t[]){dim});
+        put_whole(&text, "axis", 0);
+        put(&text, "y", "CumulativeLogsumexp", "x axis", "");
+        put(&text, "back", "CumulativeLogsumexp", "x axis", "b:reverse=1");
+        const hand_input x = {"x", 1, {4}, (float[]){-500, 0, 500, 500}};
+        check_runs(&text, 1, &x, "y", 4, (double[]){-500, 0, 500, 500 + M_LN2});
+        check_runs(&text, 1, &x, "back", 4, (double[]){500 + M_LN2, 500 + M_LN2, 500 + M_LN2, 500});
+        tutti__text_free(&text);
+    }
+}
