@@ -52,6 +52,47 @@ static void check_whole(const char *op, int count, const float *x, const float *
     tutti__text_free(&text);
 }
 
+/* Of equal places the last stays, whatever dimensions are open. */
+TUTTI_TEST(graphdef_scatters_the_last_update_of_a_place)
+{
+    for (int64_t dim = -1; dim <= 2; dim += 3) {
+        tutti_text text = {0};
+        put_placeholder(&text, "x", 2, (int64_t[]){dim, dim});
+        put_const(&text, "at", 3, 2, (int64_t[]){2, 1}, 2, (float[]){1, 1});
+        put_const(&text, "rows", 1, 2, (int64_t[]){2, 2}, 4, (float[]){5, 6, 7, 8});
+        put(&text, "y", "TensorScatterUpdate", "x at rows", "");
+        const hand_input x = {"x", 2, {2, 2}, (float[]){1, 2, 3, 4}};
+        check_runs(&text, 1, &x, "y", 4, (double[]){1, 2, 7, 8});
+        tutti__text_free(&text);
+    }
+}
+
+TUTTI_TEST(graphdef_segments_leave_out_negative_ids)
+{
+    tutti_text text = {0};
+    put_placeholder(&text, "x", 1, (int64_t[]){4});
+    put_const(&text, "ids", 3, 1, (int64_t[]){4}, 4, (float[]){0, -1, 2, 0});
+    put_whole(&text, "count", 3);
+    put(&text, "y", "UnsortedSegmentSum", "x ids count", "");
+    const hand_input x = {"x", 1, {4}, (float[]){1, 10, 100, 1000}};
+    check_runs(&text, 1, &x, "y", 3, (double[]){1001, 0, 100});
+    tutti__text_free(&text);
+}
+
+TUTTI_TEST(graphdef_select_takes_rows)
+{
+    tutti_text text = {0};
+    put_placeholder(&text, "x", 2, (int64_t[]){2, 2});
+    put_const(&text, "levels", 1, 1, (int64_t[]){2}, 2, (float[]){1, -1});
+    put_const(&text, "none", 1, 1, (int64_t[]){2}, 2, (float[]){0, 0});
+    put(&text, "which", "Greater", "levels none", "");
+    put(&text, "other", "Neg", "x", "");
+    put(&text, "y", "Select", "which x other", "");
+    const hand_input x = {"x", 2, {2, 2}, (float[]){1, 2, 3, 4}};
+    check_runs(&text, 1, &x, "y", 4, (double[]){1, 2, -3, -4});
+    tutti__text_free(&text);
+}
+
 /* Numbers so far from each other that the largest alone would hide the first. */
 TUTTI_TEST(graphdef_running_logarithms_of_sums)
 {
