@@ -52,6 +52,35 @@ static void check_whole(const char *op, int count, const float *x, const float *
     tutti__text_free(&text);
 }
 
+TUTTI_TEST(graphdef_integers_are_divided_towards_zero)
+{
+    const float a[] = {-0x1p31F, 7, -7}, b[] = {4, -2, 2};
+    check_whole("TruncateDiv", 3, a, b, (double[]){-0x1p29, -3, -3});
+    check_whole("Div", 3, a, b, (double[]){-0x1p29, -3, -3});
+    check_whole("TruncateMod", 3, a, b, (double[]){0, 1, -1});
+    tutti_text text = {0};
+    put_placeholder(&text, "x", 2, (int64_t[]){2, 2});
+    put(&text, "whole", "Cast", "x", "t:DstT=3");
+    put_whole(&text, "axis", 1);
+    put(&text, "mean", "Mean", "whole axis", "");
+    put(&text, "y", "Cast", "mean", "t:DstT=1");
+    const hand_input x = {"x", 2, {2, 2}, (float[]){1, 2, 4, -9}};
+    check_runs(&text, 1, &x, "y", 2, (double[]){1, -2});
+    tutti__text_free(&text);
+}
+
+TUTTI_TEST(graphdef_images_of_integers_are_resized_as_floats)
+{
+    tutti_text text = {0};
+    put_placeholder(&text, "x", 4, (int64_t[]){1, 1, 2, 1});
+    put(&text, "bytes", "Cast", "x", "t:DstT=4");
+    put_const(&text, "size", 3, 1, (int64_t[]){2}, 2, (float[]){1, 4});
+    put(&text, "y", "ResizeBilinear", "bytes size", "");
+    const hand_input x = {"x", 4, {1, 1, 2, 1}, (float[]){0, 3}};
+    check_runs(&text, 1, &x, "y", 4, (double[]){0, 1.5, 3, 3});
+    tutti__text_free(&text);
+}
+
 /* Of equal places the last stays, whatever dimensions are open. */
 TUTTI_TEST(graphdef_scatters_the_last_update_of_a_place)
 {
@@ -107,4 +136,43 @@ TUTTI_TEST(graphdef_running_logarithms_of_sums)
         check_runs(&text, 1, &x, "back", 4, (double[]){500 + M_LN2, 500 + M_LN2, 500 + M_LN2, 500});
         tutti__text_free(&text);
     }
+}
+
+TUTTI_TEST(graphdef_splits_with_a_size_that_is_the_rest)
+{
+    for (int64_t dim = -1; dim <= 5; dim += 6) {
+        static const double expected[][3] = {{1}, {2, 3}, {4, 5}};
+        static const char *const names[] = {"a", "b", "c"};
+        tutti_text text = {0};
+        put_placeholder(&text, "x", 1, (int64_t[]){dim});
+        put_const(&text, "sizes", 3, 1, (int64_t[]){3}, 3, (float[]){1, -1, 2});
+        put_whole(&text, "axis", 0);
+        put(&text, "pieces", "SplitV", "x sizes axis", "i:num_split=3");
+        put(&text, "a", "Identity", "pieces", "");
+        put(&text, "b", "Identity", "pieces:1", "");
+        put(&text, "c", "Identity", "pieces:2", "");
+        const hand_input x = {"x", 1, {5}, (float[]){1, 2, 3, 4, 5}};
+        for (int i = 0; i < 3; i++)
+            check_runs(&text, 1, &x, names[i], i == 0 ? 1 : 2, expected[i]);
+        tutti__text_free(&text);
+    }
+}
+
+/* Output 2 is the variance with one less in the denominator. */
+TUTTI_TEST(graphdef_batch_norm_gives_the_moments_of_its_batch)
+{
+    tutti_text text = {0};
+    put_placeholder(&text, "x", 4, (int64_t[]){-1, 1, 1, 1});
+    put_const(&text, "one", 1, 1, (int64_t[]){1}, 1, (float[]){1});
+    put(&text, "norm", "FusedBatchNormV3", "x one one one one", "b:is_training=1 g:epsilon=0.25");
+    put(&text, "y", "Identity", "norm", "");
+    put(&text, "mean", "Identity", "norm:1", "");
+    put(&text, "variance", "Identity", "norm:2", "");
+    const hand_input x = {"x", 4, {4, 1, 1, 1}, (float[]){1, 2, 3, 4}};
+    double root = sqrt(1.25 + 0.25);
+    check_runs(&text, 1, &x, "y", 4,
+               (double[]){1 - 1.5 / root, 1 - 0.5 / root, 1 + 0.5 / root, 1 + 1.5 / root});
+    check_runs(&text, 1, &x, "mean", 1, (double[]){2.5});
+    check_runs(&text, 1, &x, "variance", 1, (double[]){5.0 / 3});
+    tutti__text_free(&text);
 }
