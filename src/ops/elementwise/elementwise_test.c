@@ -29,7 +29,7 @@ static void expect(const char *op, const char *text, int count, const double *va
         double x = tutti_tensor_get(output, i);
         if (isnan(values[i])   ? !isnan(x)
             : isinf(values[i]) ? x != values[i]
-                               : fabs(x - values[i]) > 1e-6)
+                               : !(fabs(x - values[i]) <= 1e-6))
             tutti__test_fail(__FILE__, __LINE__, "%s \"%s\": element %d is %g, expected %g", op,
                              text, i, x, values[i]);
     }
