@@ -3,6 +3,7 @@
 #include "bridge/formulas.h"
 #include "bridge/onnx_hand_test.h"
 #include "ops/reference.h"
+#include "tutti/gradients.h"
 
 /* ---- formulas ---- */
 
@@ -46,6 +47,10 @@ TUTTI_TEST(formulas_of_inverse_functions_are_right_everywhere)
     GIVES(tutti__formula_acosh(x), 0, acosh((double)1.0001f), acosh(2), acosh(1e20), INFINITY);
     x = tutti__formula_acosh(vector(g, TUTTI_F32, 2, NUMBERS(0.5, -1e20)));
     GIVES(tutti_cast(tutti_is_nan(x), TUTTI_F32), 1, 1);
+    x = vector(g, TUTTI_F32, 4, NUMBERS(0, -3, 1e20, -1e20));
+    GIVES(tutti_gradient_of(tutti_sum(tutti__formula_asinh(x)), x), 1, sqrt(0.1), 1e-20, 1e-20);
+    x = vector(g, TUTTI_F32, 2, NUMBERS(2, 1e20));
+    GIVES(tutti_gradient_of(tutti_sum(tutti__formula_acosh(x)), x), sqrt(1.0 / 3), 1e-20);
     tutti_graph_destroy(g);
 }
 
@@ -60,6 +65,7 @@ TUTTI_TEST(formulas_of_quotients_are_exact)
     a = vector(g, TUTTI_F32, 5, NUMBERS(5, 3, 1e8, -7.5, 7.5));
     b = vector(g, TUTTI_F32, 5, NUMBERS(INFINITY, 0.1, 0.3, 2, -2));
     GIVES(tutti__formula_rest(a, b), 5, fmod(3, 0.1f), fmod(1e8, 0.3f), -1.5, 1.5);
+    GIVES(tutti_gradient_of(tutti_sum(tutti__formula_rest(a, b)), a), 1, 1, 1, 1, 1);
     tutti_graph_destroy(g);
 }
 
