@@ -41,10 +41,10 @@ TUTTI_TEST(formulas_of_inverse_functions_are_right_everywhere)
     tutti_graph *g;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = vector(g, TUTTI_F32, 6, NUMBERS(1e-8, -1e-5, 3, -1e20, INFINITY, -INFINITY));
-    GIVES(tutti__formula_asinh(x), asinh(1e-8f), asinh(-1e-5f), asinh(3), asinh(-1e20), INFINITY,
-          -INFINITY);
+    GIVES(tutti__formula_asinh(x), asinh((double)1e-8F), asinh((double)-1e-5F), asinh(3),
+          asinh(-1e20), INFINITY, -INFINITY);
     x = vector(g, TUTTI_F32, 5, NUMBERS(1, 1.0001, 2, 1e20, INFINITY));
-    GIVES(tutti__formula_acosh(x), 0, acosh((double)1.0001f), acosh(2), acosh(1e20), INFINITY);
+    GIVES(tutti__formula_acosh(x), 0, acosh((double)1.0001F), acosh(2), acosh(1e20), INFINITY);
     x = tutti__formula_acosh(vector(g, TUTTI_F32, 2, NUMBERS(0.5, -1e20)));
     GIVES(tutti_cast(tutti_is_nan(x), TUTTI_F32), 1, 1);
     x = vector(g, TUTTI_F32, 4, NUMBERS(0, -3, 1e20, -1e20));
@@ -64,7 +64,7 @@ TUTTI_TEST(formulas_of_quotients_are_exact)
     GIVES(tutti__formula_rest(a, b), 0, -2, 1, -1, -1);
     a = vector(g, TUTTI_F32, 5, NUMBERS(5, 3, 1e8, -7.5, 7.5));
     b = vector(g, TUTTI_F32, 5, NUMBERS(INFINITY, 0.1, 0.3, 2, -2));
-    GIVES(tutti__formula_rest(a, b), 5, fmod(3, 0.1f), fmod(1e8, 0.3f), -1.5, 1.5);
+    GIVES(tutti__formula_rest(a, b), 5, fmod(3, (double)0.1F), fmod(1e8, (double)0.3F), -1.5, 1.5);
     GIVES(tutti_gradient_of(tutti_sum(tutti__formula_rest(a, b)), a), 1, 1, 1, 1, 1);
     tutti_graph_destroy(g);
 }
