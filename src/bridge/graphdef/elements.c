@@ -236,12 +236,15 @@ static void read_cumulative(tutti_graphdef_import *m)
         return;
     }
     along += along < 0 ? rank : 0;
-    if (exclusive || along < 0 || along >= rank) {
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED,
-                             exclusive ? "leaves the element itself out" : "has not this axis");
+    if (along < 0 || along >= rank) {
+        tutti__graphdef_fail(m, TUTTI_INVALID, "has no axis %lld of %d dimensions",
+                             (long long)axis.values[0], rank);
         return;
     }
-    tutti_sym y = running_log_of_sum(reverse ? tutti_reverse(x, along) : x, along);
+    tutti_sym y = reverse ? tutti_reverse(x, along) : x;
+    if (exclusive && tutti_sym_type(x).dims[along] != 0)
+        y = moved(y, along, 1, -INFINITY);
+    y = running_log_of_sum(y, along);
     made(m, reverse ? tutti_reverse(y, along) : y);
 }
 

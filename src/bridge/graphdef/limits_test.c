@@ -131,9 +131,12 @@ TUTTI_TEST(graphdef_running_logarithms_of_sums)
         put_whole(&text, "axis", 0);
         put(&text, "y", "CumulativeLogsumexp", "x axis", "");
         put(&text, "back", "CumulativeLogsumexp", "x axis", "b:reverse=1");
+        put(&text, "other", "CumulativeLogsumexp", "x axis", "b:exclusive=1");
+        put(&text, "others", "Atan", "other", "");
         const hand_input x = {"x", 1, {4}, (float[]){-500, 0, 500, 500}};
         check_runs(&text, 1, &x, "y", 4, (double[]){-500, 0, 500, 500 + M_LN2});
         check_runs(&text, 1, &x, "back", 4, (double[]){500 + M_LN2, 500 + M_LN2, 500 + M_LN2, 500});
+        check_runs(&text, 1, &x, "others", 4, (double[]){-M_PI / 2, atan(-500), 0, atan(500)});
         tutti__text_free(&text);
     }
 }
