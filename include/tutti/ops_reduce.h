@@ -80,7 +80,8 @@ TUTTI_API tutti_sym tutti_cumsum(tutti_sym x, int axis, const tutti_cumsum_optio
     TUTTI_AT(tutti_cumsum((x), (axis), TUTTI_OPTIONS(tutti_cumsum_options, __VA_ARGS__)))
 
 /* Running product along an axis, with the same options. Floats and integers (which wrap round). Its
- * gradient is right at zeros too, and takes memory for the square of the axis. */
+ * gradient is right at zeros too, and takes memory for the square of the axis, and a dimension more
+ * than x has (the second gradient two more): x of at most 7 (6) dimensions. */
 TUTTI_API tutti_sym tutti_cumprod(tutti_sym x, int axis, const tutti_cumsum_options *options);
 #define tutti_cumprod(x, axis, ...)                                                                \
     TUTTI_AT(tutti_cumprod((x), (axis), TUTTI_OPTIONS(tutti_cumsum_options, __VA_ARGS__)))

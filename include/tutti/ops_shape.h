@@ -171,7 +171,8 @@ TUTTI_API tutti_sym tutti_one_hot(tutti_sym indices, int64_t depth,
 #define tutti_one_hot(indices, depth, ...)                                                         \
     TUTTI_AT(tutti_one_hot((indices), (depth), TUTTI_OPTIONS(tutti_one_hot_options, __VA_ARGS__)))
 
-/* Where x is not 0: i64 [rank, n], column by column in row-major order. n depends on data. */
+/* Where x is not 0: i64 [rank, n], column by column in row-major order. n depends on data; of a
+ * scalar the result is [0, 1] or [0, 0]. */
 TUTTI_API tutti_sym tutti_nonzero(tutti_sym x);
 #define tutti_nonzero(...) TUTTI_AT(tutti_nonzero(__VA_ARGS__))
 /* The elements of x without repetitions, in rising order or in the order of x; or, .along_axis, the

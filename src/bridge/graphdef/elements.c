@@ -1,5 +1,6 @@
 /* elements.c: TensorFlow's element-wise operators, losses and matrices that are several of
  * ours. */
+#include "bridge/formulas.h"
 #include "bridge/graphdef/rules.h"
 
 #include <math.h>
@@ -12,34 +13,47 @@ static tutti_sym constant(tutti_sym beside, double value)
 
 /* ---- one number of one or two ---- */
 
-/* asinh x = sign(x) log(|x| + sqrt(x^2 + 1)), acosh x = log(x + sqrt(x^2 - 1)), atanh x = log((1 +
- * x) / (1 - x)) / 2 */
+/* atanh x = log((1 + x) / (1 - x)) / 2 */
 static void read_inverse(tutti_graphdef_import *m)
 {
     tutti_sym x = IN(0);
     if (m->status != TUTTI_OK)
         return;
-    tutti_sym one = constant(x, 1), size = tutti_abs(x), square = tutti_square(x);
     if (strcmp(m->node->op, "Asinh") == 0)
-        made(m, tutti_mul(tutti_sign(x),
-                          tutti_log(tutti_add(size, tutti_sqrt(tutti_add(square, one))))));
+        made(m, tutti__formula_asinh(x));
     else if (strcmp(m->node->op, "Acosh") == 0)
-        made(m, tutti_log(tutti_add(x, tutti_sqrt(tutti_sub(square, one)))));
+        made(m, tutti__formula_acosh(x));
     else
         made(m, tutti_scale(tutti_sub(tutti_log1p(x), tutti_log1p(tutti_neg(x))), 0.5));
 }
 
-/* The angle of (x, y): atan(y / x), and pi more or less where x < 0. */
+/* Whether the sign is minus: of -0 that of 1 / x, which is none of -inf. */
+static tutti_sym is_negative(tutti_sym x)
+{
+    return tutti_logical_or(tutti_less(x, constant(x, 0)),
+                            tutti_less(tutti_reciprocal(x), constant(x, 0)));
+}
+
+/* The angle of (x, y): atan of the smaller size by the larger, which has a slope everywhere, turned
+ * into the eighth where the point is. Of two zeros the smaller by the larger counts as 0, of two
+ * infinities as 1. */
 static void read_atan2(tutti_graphdef_import *m)
 {
     tutti_sym y = IN(0), x = IN(1);
     if (m->status != TUTTI_OK)
         return;
-    tutti_sym zero = constant(x, 0), none = tutti_equal(x, zero);
-    tutti_sym turn = tutti_where(tutti_less(y, zero), constant(y, -M_PI), constant(y, M_PI));
-    tutti_sym angle = tutti_atan(tutti_div(y, tutti_where(none, constant(x, 1), x)));
-    angle = tutti_add(angle, tutti_where(tutti_less(x, zero), turn, zero));
-    made(m, tutti_where(none, tutti_scale(tutti_sign(y), M_PI / 2), angle));
+    tutti_sym left = is_negative(x), below = is_negative(y);
+    tutti_sym wide = tutti_where(left, tutti_neg(x), x), high = tutti_where(below, tutti_neg(y), y);
+    tutti_sym small = tutti_minimum(wide, high), large = tutti_maximum(wide, high);
+    tutti_sym one = constant(large, 1), none = tutti_equal(large, constant(large, 0));
+    tutti_sym both = tutti_equal(small, constant(small, INFINITY));
+    small = tutti_where(both, one, small);
+    large = tutti_where(tutti_logical_or(none, both), one, large);
+    tutti_sym angle = tutti_atan(tutti_div(small, large));
+    angle =
+        tutti_where(tutti_greater(high, wide), tutti_sub(constant(angle, M_PI / 2), angle), angle);
+    angle = tutti_where(left, tutti_sub(constant(angle, M_PI), angle), angle);
+    made(m, tutti_where(below, tutti_neg(angle), angle));
 }
 
 /* 0 where the first (MulNoNan, DivNoNan: the second) is 0, else the product, quotient, x log y, x
@@ -68,9 +82,17 @@ static void read_truncate(tutti_graphdef_import *m)
     tutti_sym x = IN(0), y = IN(1);
     if (m->status != TUTTI_OK)
         return;
-    tutti_sym size = tutti_floordiv(tutti_abs(x), tutti_abs(y));
-    tutti_sym whole = tutti_mul(size, tutti_mul(tutti_sign(x), tutti_sign(y)));
-    made(m, strcmp(m->node->op, "TruncateDiv") == 0 ? whole : tutti_sub(x, tutti_mul(whole, y)));
+    made(m, strcmp(m->node->op, "TruncateMod") == 0 ? tutti__formula_rest(x, y)
+                                                    : tutti__formula_quotient(x, y));
+}
+
+/* Of integers cut off towards 0. */
+static void read_div(tutti_graphdef_import *m)
+{
+    tutti_sym x = IN(0), y = IN(1);
+    if (m->status == TUTTI_OK)
+        made(m, tutti_dtype_is_int(tutti_sym_type(x).dtype) ? tutti__formula_quotient(x, y)
+                                                            : tutti_div(x, y));
 }
 
 static void read_clip(tutti_graphdef_import *m)
@@ -80,12 +102,17 @@ static void read_clip(tutti_graphdef_import *m)
         made(m, tutti_minimum(tutti_maximum(x, low), high));
 }
 
-/* 1 - erf(x) */
+/* 1 - erf(x), and where that would leave nothing 2 P(-sqrt(2) x), whose P is in gelu(z) = z P(z).
+ */
 static void read_erfc(tutti_graphdef_import *m)
 {
     tutti_sym x = IN(0);
-    if (m->status == TUTTI_OK)
-        made(m, tutti_add_scalar(tutti_neg(tutti_erf(x)), 1));
+    if (m->status != TUTTI_OK)
+        return;
+    tutti_sym near = tutti_less(x, constant(x, 0.5)), far = tutti_where(near, constant(x, 1), x);
+    tutti_sym tail =
+        tutti_div(tutti_gelu(tutti_scale(far, -M_SQRT2)), tutti_scale(far, -M_SQRT1_2));
+    made(m, tutti_where(near, tutti_add_scalar(tutti_neg(tutti_erf(x)), 1), tail));
 }
 
 static void read_squared_difference(tutti_graphdef_import *m)
@@ -158,7 +185,40 @@ static void read_l2_loss(tutti_graphdef_import *m)
 
 /* ---- running sums ---- */
 
-/* log sum of e^x is taken from the largest on, so that nothing overflows. */
+/* log(e^a + e^b) from the larger on, so that nothing overflows. */
+static tutti_sym log_of_sum(tutti_sym a, tutti_sym b)
+{
+    tutti_sym most = tutti_maximum(a, b), least = tutti_minimum(a, b);
+    tutti_sym same = tutti_equal(most, least); /* perhaps infinite */
+    tutti_sym less = tutti_where(same, constant(a, 0), tutti_sub(least, most));
+    return tutti_add(most, tutti_log1p(tutti_exp(less)));
+}
+
+/* x moved by `places` along an axis of n, `filler` before it. */
+static tutti_sym moved(tutti_sym x, int axis, int64_t places, double filler)
+{
+    tutti_pad_options o = {.struct_size = sizeof o, .value = filler};
+    o.before.count = o.after.count = tutti_sym_type(x).rank;
+    o.before.values[axis] = places;
+    return (tutti_pad)(tutti_slice_axis(x, axis, 0, -places), &o);
+}
+
+/* Each element with all before it: in steps of 1, 2, 4, … where the size n is known, else all pairs
+ * of places. */
+static tutti_sym running_log_of_sum(tutti_sym x, int axis)
+{
+    int64_t n = tutti_sym_type(x).dims[axis];
+    for (int64_t places = 1; places < n; places *= 2)
+        x = log_of_sum(x, moved(x, axis, places, -INFINITY));
+    if (n >= 0)
+        return x;
+    tutti_sym place = tutti_cumsum(tutti_cast(tutti_ones_like(x), TUTTI_I32), axis);
+    tutti_sym before =
+        tutti_less_equal(tutti_expand_dims(place, axis), tutti_expand_dims(place, axis + 1));
+    tutti_sym rows = tutti_where(before, tutti_expand_dims(x, axis), constant(x, -INFINITY));
+    return tutti_logsumexp(rows, .axes = TUTTI_AXES(axis + 1));
+}
+
 static void read_cumulative(tutti_graphdef_import *m)
 {
     tutti_axes axis;
@@ -166,7 +226,7 @@ static void read_cumulative(tutti_graphdef_import *m)
     bool exclusive = attr_int(m, "exclusive", 0), reverse = attr_int(m, "reverse", 0);
     if (m->status != TUTTI_OK || !tutti__graphdef_ints(m, 1, &axis) || axis.count != 1)
         return;
-    int along = (int)axis.values[0];
+    int along = (int)axis.values[0], rank = tutti_sym_type(x).rank;
     if (strcmp(m->node->op, "Cumprod") == 0) {
         made(m, tutti_cumprod(x, along, .exclusive = exclusive, .reverse = reverse));
         return;
@@ -175,13 +235,17 @@ static void read_cumulative(tutti_graphdef_import *m)
         made(m, tutti_cumsum(x, along, .exclusive = exclusive, .reverse = reverse));
         return;
     }
-    if (exclusive) {
-        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "leaves the element itself out");
+    along += along < 0 ? rank : 0;
+    if (along < 0 || along >= rank) {
+        tutti__graphdef_fail(m, TUTTI_INVALID, "has no axis %lld of %d dimensions",
+                             (long long)axis.values[0], rank);
         return;
     }
-    tutti_sym most = tutti_max(x, .axes = TUTTI_AXES(along), .keep_dims = true);
-    tutti_sym sum = tutti_cumsum(tutti_exp(tutti_sub(x, most)), along, .reverse = reverse);
-    made(m, tutti_add(tutti_log(sum), most));
+    tutti_sym y = reverse ? tutti_reverse(x, along) : x;
+    if (exclusive && tutti_sym_type(x).dims[along] != 0)
+        y = moved(y, along, 1, -INFINITY);
+    y = running_log_of_sum(y, along);
+    made(m, reverse ? tutti_reverse(y, along) : y);
 }
 
 /* ---- matrices ---- */
@@ -249,6 +313,7 @@ const tutti_graphdef_entry tutti__graphdef_elements[] = {
     {"Xlogy", read_careful},
     {"Xlog1py", read_careful},
     {"Xdivy", read_careful},
+    {"Div", read_div},
     {"TruncateDiv", read_truncate},
     {"TruncateMod", read_truncate},
     {"ClipByValue", read_clip},

@@ -1,5 +1,6 @@
 /* index.c: TensorFlow's operators that take elements by their places, or put them there.
  */
+#include "bridge/formulas.h"
 #include "bridge/graphdef/rules.h"
 
 #include <string.h>
@@ -263,22 +264,25 @@ static void read_scatter(tutti_graphdef_import *m)
                                       tutti_cast(like, tutti_sym_type(updates).dtype)));
 }
 
-/* x, with updates added at places, or in place of what is there. */
+/* x, with updates added at places, or in place of what is there, of equal places the last. */
 static void read_tensor_scatter(tutti_graphdef_import *m)
 {
     tutti_sym x = IN(0), places = IN(1), updates = IN(2);
     if (m->status != TUTTI_OK)
         return;
-    tutti_sym put = tutti_scatter_nd_like(places, updates, x);
     if (strcmp(m->node->op, "TensorScatterAdd") == 0) {
-        made(m, tutti_add(x, put));
+        made(m, tutti_add(x, tutti_scatter_nd_like(places, updates, x)));
         return;
     }
-    tutti_sym hits = tutti_scatter_nd_like(places, tutti_ones_like(updates), x);
-    made(m, tutti_where(tutti_greater(hits, tutti_scalar_like(hits, 0)), put, x));
+    tutti_sym y = tutti__formula_scatter(x, places, updates, NULL);
+    if (y.node)
+        made(m, y);
+    else
+        tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "the length of its indices must be known");
 }
 
-/* y[k] = sum of x[i] over ids[i] = k; k < input 2, or the largest id. */
+/* y[k] = sum of x[i] over ids[i] = k; k < input 2, or the largest id. Rows with a negative id go to
+ * one more row, which is dropped. */
 static void read_segment_sum(tutti_graphdef_import *m)
 {
     tutti_sym x = IN(0), ids = IN(1);
@@ -291,13 +295,17 @@ static void read_segment_sum(tutti_graphdef_import *m)
         tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "its ids have more than one dimension");
         return;
     }
-    count = tutti_cast(sorted ? tutti_add_scalar(tutti_max(ids), 1) : count, TUTTI_I64);
+    ids = tutti_cast(ids, TUTTI_I64);
+    count = sorted ? tutti_add_scalar(tutti_max(ids), 1) : tutti_cast(count, TUTTI_I64);
+    if (!sorted)
+        ids = tutti_where(tutti_less(ids, number(ids, 0)), tutti_reshape(count), ids);
     type.dims[0] = TUTTI_ANY;
-    tutti_sym shape = tutti_reshape(count, 1);
+    tutti_sym shape = tutti_reshape(sorted ? count : tutti_add_scalar(count, 1), 1);
     if (type.rank > 1)
         shape = tutti_concat(0, shape, tutti_slice_axis(tutti_shape(x), 0, 1, type.rank));
     tutti_sym like = (tutti_fill_dynamic)(shape, type.dtype, 0, type.rank, type.dims);
-    made(m, tutti_scatter_nd_like(tutti_expand_dims(ids, 1), x, like));
+    tutti_sym y = tutti_scatter_nd_like(tutti_expand_dims(ids, 1), x, like);
+    made(m, sorted ? y : tutti_slice_axis(y, 0, 0, -1));
 }
 
 /* ---- places ---- */

@@ -1,4 +1,5 @@
 /* layers.c: TensorFlow's products, norms and reductions. */
+#include "bridge/formulas.h"
 #include "bridge/graphdef/rules.h"
 
 #include <string.h>
@@ -29,7 +30,29 @@ static void read_einsum(tutti_graphdef_import *m)
 
 /* ---- norms ---- */
 
-/* Mean and variance of the batch itself, over all axes but the last. */
+static double attr_float(const tutti_graphdef_import *m, const char *name, double fallback)
+{
+    const tutti_graphdef_attr *attr = tutti__graphdef_attr(m->node, name);
+    return attr ? (double)attr->f : fallback;
+}
+
+/* Outputs 1 and 2: mean and variance, of a batch mixed with those of before; 3 and 4: those that
+ * the gradient takes. */
+static void give_moments(tutti_graphdef_import *m, const tutti_sym *in, const tutti_sym *moments,
+                         const tutti_sym *kept)
+{
+    double part = attr_float(m, "exponential_avg_factor", 1);
+    for (int i = 0; i < 2; i++) {
+        tutti_sym given = moments[i];
+        if (part != 1)
+            given = tutti_add(tutti_scale(in[3 + i], 1 - part), tutti_scale(given, part));
+        tutti__graphdef_give(m, 1 + i, &(tutti_graphdef_value){.sym = given});
+        tutti__graphdef_give(m, 3 + i, &(tutti_graphdef_value){.sym = kept[i]});
+    }
+}
+
+/* Mean and variance of the batch itself, over all axes but the last; the variance that is given
+ * divides by one less. */
 static tutti_sym normalized(tutti_graphdef_import *m, const tutti_sym *in, double epsilon)
 {
     tutti_axes axes = {.count = tutti_sym_type(in[0]).rank - 1};
@@ -37,18 +60,22 @@ static tutti_sym normalized(tutti_graphdef_import *m, const tutti_sym *in, doubl
         axes.values[i] = i;
     tutti_sym mean = tutti_mean(in[0], .axes = axes), spread = tutti_sub(in[0], mean);
     tutti_sym variance = tutti_mean(tutti_square(spread), .axes = axes);
-    tutti__graphdef_give(m, 1, &(tutti_graphdef_value){.sym = mean});
+    tutti_sym count =
+        tutti_cast((tutti_size)(in[0], axes.count, axes.values), tutti_sym_type(variance).dtype);
+    tutti_sym less = tutti_maximum(tutti_add_scalar(count, -1), tutti_scalar_like(count, 1));
+    tutti_sym whole = tutti_mul(variance, tutti_div(count, less));
+    give_moments(m, in, (tutti_sym[]){mean, whole}, (tutti_sym[]){mean, variance});
     tutti_sym scale = tutti_mul(in[1], tutti_rsqrt(tutti_add_scalar(variance, epsilon)));
     return tutti_add(tutti_mul(spread, scale), in[2]);
 }
 
 static void read_batch_norm(tutti_graphdef_import *m)
 {
-    const tutti_graphdef_attr *attr = tutti__graphdef_attr(m->node, "epsilon");
-    double epsilon = attr ? (double)attr->f : 1e-4;
+    double epsilon = attr_float(m, "epsilon", 1e-4);
     bool trains = attr_int(m, "is_training", 1) != 0;
+    bool alone = trains && attr_float(m, "exponential_avg_factor", 1) == 1;
     tutti_sym in[5];
-    for (int i = 0; i < (trains ? 3 : 5); i++)
+    for (int i = 0; i < (alone ? 3 : 5); i++)
         in[i] = IN(i);
     if (m->status != TUTTI_OK)
         return;
@@ -56,6 +83,9 @@ static void read_batch_norm(tutti_graphdef_import *m)
     tutti_sym y = trains ? normalized(m, in, epsilon)
                          : tutti_batch_norm_inference_of(in[0], in[1], in[2], in[3], in[4],
                                                          .epsilon = epsilon);
+    if (!trains)
+        for (int i = 0; i < 4; i++)
+            tutti__graphdef_give(m, 1 + i, &(tutti_graphdef_value){.sym = in[3 + i % 2]});
     made(m, tutti__graphdef_channels_back(m, y));
 }
 
@@ -75,6 +105,14 @@ static void read_local_norm(tutti_graphdef_import *m)
 
 /* ---- one number of many ---- */
 
+/* The mean of integers: their sum by their number, cut off towards 0. */
+static tutti_sym whole_mean(tutti_sym x, const tutti_axes *axes, bool keep)
+{
+    tutti_sym count = (tutti_size)(x, axes->count, axes->values);
+    tutti_sym sum = tutti_sum(tutti_cast(x, TUTTI_I64), .axes = *axes, .keep_dims = keep);
+    return tutti_cast(tutti__formula_quotient(sum, count), tutti_sym_type(x).dtype);
+}
+
 static void read_reduce(tutti_graphdef_import *m)
 {
     static const char *const ops[][2] = {{"Mean", "mean"}, {"Sum", "sum"},          {"Max", "max"},
@@ -88,8 +126,14 @@ static void read_reduce(tutti_graphdef_import *m)
         i++;
     if (m->status != TUTTI_OK || !tutti__graphdef_ints(m, 1, &axes))
         return;
+    bool keep = attr_int(m, "keep_dims", 0) != 0;
+    if (axes.count > 0 && strcmp(m->node->op, "Mean") == 0 &&
+        tutti_dtype_is_int(tutti_sym_type(x).dtype)) {
+        made(m, whole_mean(x, &axes, keep));
+        return;
+    }
     tutti_attr attrs[] = {TUTTI_INTS("axes", axes.count, axes.values),
-                          TUTTI_INT("keep_dims", attr_int(m, "keep_dims", 0) != 0)};
+                          TUTTI_INT("keep_dims", keep)};
     x = norm ? tutti_square(x) : x;
     x = axes.count == 0 ? x : tutti_apply_op(m->graph, ops[i][1], 1, &x, 2, attrs);
     made(m, norm ? tutti_sqrt(x) : x);

@@ -12,7 +12,6 @@ static const char *const same[][2] = {
     {"Sub", "sub"},
     {"Mul", "mul"},
     {"RealDiv", "div"},
-    {"Div", "div"},
     {"FloorDiv", "floordiv"},
     {"FloorMod", "mod"},
     {"Maximum", "maximum"},
@@ -62,7 +61,6 @@ static const char *const same[][2] = {
     {"BitwiseAnd", "bitwise_and"},
     {"BitwiseOr", "bitwise_or"},
     {"BitwiseXor", "bitwise_xor"},
-    {"Select", "where"},
     {"SelectV2", "where"},
     {"ZerosLike", "zeros_like"},
     {"OnesLike", "ones_like"},
@@ -85,6 +83,18 @@ static void read_same(tutti_graphdef_import *m)
         tutti__graphdef_fail(m, TUTTI_CORRUPT, "has %d inputs", count);
     if (m->status == TUTTI_OK)
         made(m, tutti_apply_op(m->graph, same[i][1], count, inputs, 0, NULL));
+}
+
+/* The older Select: a vector of conditions chooses rows. */
+static void read_select(tutti_graphdef_import *m)
+{
+    tutti_sym condition = IN(0), x = IN(1), y = IN(2);
+    if (m->status != TUTTI_OK)
+        return;
+    if (tutti_sym_type(condition).rank == 1)
+        for (int i = 1; i < tutti_sym_type(x).rank; i++)
+            condition = tutti_expand_dims(condition, i);
+    made(m, tutti_where(condition, x, y));
 }
 
 /* ---- ends ---- */
@@ -142,6 +152,7 @@ static void read_bias(tutti_graphdef_import *m)
 }
 
 static const tutti_graphdef_entry others[] = {
+    {"Select", read_select},
     {"Const", read_const},
     {"Placeholder", read_placeholder},
     {"Identity", read_identity},

@@ -230,6 +230,49 @@ static void read_roll(tutti_graphdef_import *m)
     made(m, x);
 }
 
+/* Pieces of an open axis of which one, number `open`, is what the others leave: those behind it
+ * are counted from the end. */
+static void split_around(tutti_graphdef_import *m, tutti_sym x, int axis, const tutti_axes *sizes,
+                         int open)
+{
+    int64_t before = 0, behind = 0;
+    for (int i = open + 1; i < sizes->count; i++)
+        behind += sizes->values[i];
+    for (int i = 0; i < sizes->count; i++) {
+        int64_t size = sizes->values[i], begin = i <= open ? before : -behind;
+        behind -= i > open ? size : 0;
+        int64_t end = i < open ? before + size : behind > 0 ? -behind : TUTTI_LAST;
+        before += i < open ? size : 0;
+        if (i > open && size == 0)
+            begin = end = 0;
+        tutti_sym piece = tutti_slice_axis(x, axis, begin, end);
+        tutti__graphdef_give(m, i, &(tutti_graphdef_value){.sym = piece});
+    }
+}
+
+/* The place of the only size of -1, which becomes what the others leave where the axis is known;
+ * -1: all sizes are known now. */
+static int open_piece(tutti_sym x, int64_t axis, tutti_axes *sizes)
+{
+    tutti_type type = tutti_sym_type(x);
+    int open = -1, count = 0;
+    int64_t sum = 0;
+    for (int i = 0; i < sizes->count; i++) {
+        bool is = sizes->values[i] == -1;
+        open = is ? i : open;
+        count += is;
+        sum += is ? 0 : sizes->values[i];
+    }
+    axis += axis < 0 ? type.rank : 0;
+    bool there = axis >= 0 && axis < type.rank;
+    if (count != 1 || !there || (type.dims[axis] >= 0 && type.dims[axis] < sum))
+        return -1;
+    if (type.dims[axis] < 0)
+        return open;
+    sizes->values[open] = type.dims[axis] - sum;
+    return -1;
+}
+
 /* Split has its axis first, SplitV sizes and axis last, Unpack the axis as an attribute. */
 static void read_split(tutti_graphdef_import *m)
 {
@@ -241,8 +284,11 @@ static void read_split(tutti_graphdef_import *m)
         ((equal || sized) && !tutti__graphdef_ints(m, sized ? 2 : 0, &axis)) ||
         (sized && !tutti__graphdef_ints(m, 1, &sizes)))
         return;
+    int open = axis.count == 1 ? open_piece(x, axis.values[0], &sizes) : -1;
     if (axis.count != 1 || count < 1 || count > 4096 || (sized && sizes.count != count))
         tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "makes %lld pieces", (long long)count);
+    else if (sized && open >= 0)
+        split_around(m, x, (int)axis.values[0], &sizes, open);
     else if (sized)
         made(m, (tutti_split_sizes)(x, (int)axis.values[0], sizes.count, sizes.values));
     else

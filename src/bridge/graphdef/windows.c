@@ -200,6 +200,8 @@ static void read_resize(tutti_graphdef_import *m)
         tutti__graphdef_fail(m, TUTTI_CORRUPT, "has %d sizes", size.count);
         return;
     }
+    if (!nearest && tutti_dtype_is_int(tutti_sym_type(x).dtype))
+        x = tutti_cast(x, TUTTI_F32);
     tutti_sym y = tutti_resize(x, .sizes = {size.values[0], size.values[1]},
                                .mode = cubic     ? "cubic"
                                        : nearest ? "nearest"

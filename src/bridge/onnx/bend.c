@@ -1,4 +1,5 @@
 /* bend.c: functions of one element that are made of several of ours. */
+#include "bridge/formulas.h"
 #include "bridge/onnx.h"
 
 #include <math.h>
@@ -47,23 +48,16 @@ static tutti_sym selu(tutti_onnx_import *m, tutti_sym x)
     return tutti_scale(tutti_elu(x, alpha), gamma);
 }
 
-/* log(x + sqrt(x^2 - 1)) */
 static tutti_sym acosh_of(tutti_onnx_import *m, tutti_sym x)
 {
     (void)m;
-    tutti_sym root = tutti_sqrt(tutti_add_scalar(tutti_square(x), -1));
-    return tutti_log(tutti_add(x, root));
+    return tutti__formula_acosh(x);
 }
 
-/* sign(x) log(|x| + sqrt(x^2 + 1)) */
 static tutti_sym asinh_of(tutti_onnx_import *m, tutti_sym x)
 {
     (void)m;
-    tutti_sym size = tutti_abs(x), square = tutti_square(x);
-    /* |x| + x^2 / (1 + sqrt(x^2 + 1)) = |x| + sqrt(x^2 + 1) - 1, exact near 0 */
-    tutti_sym below = tutti_add_scalar(tutti_sqrt(tutti_add_scalar(square, 1)), 1);
-    tutti_sym more = tutti_add(size, tutti_div(square, below));
-    return tutti_mul(tutti_sign(x), tutti_log1p(more));
+    return tutti__formula_asinh(x);
 }
 
 /* (log(1 + x) - log(1 - x)) / 2 */

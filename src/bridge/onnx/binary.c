@@ -1,4 +1,5 @@
 /* binary.c: arithmetic, comparisons and logic of two. */
+#include "bridge/formulas.h"
 #include "bridge/onnx.h"
 #include "bridge/onnx/patterns.h"
 
@@ -65,21 +66,6 @@ static void write_mod(tutti_onnx_export *x)
     tutti__onnx_out_as(x, 0, ONNX(x, "Sub", a, ONNX(x, "Mul", b, times)), first);
 }
 
-/* Towards zero. */
-static tutti_sym truncated(tutti_sym x)
-{
-    return tutti_where(tutti_less(x, tutti_scalar_like(x, 0)), tutti_ceil(x), tutti_floor(x));
-}
-
-/* The quotient of integers, towards zero. */
-static tutti_sym whole_quotient(tutti_sym a, tutti_sym b)
-{
-    if (tutti_sym_type(a).dtype == TUTTI_U8)
-        return tutti_floordiv(a, b);
-    tutti_sym size = tutti_floordiv(tutti_abs(a), tutti_abs(b));
-    return tutti_mul(size, tutti_mul(tutti_sign(a), tutti_sign(b)));
-}
-
 /* With fmod the sign is a's, else b's. */
 static void read_mod(tutti_onnx_import *m)
 {
@@ -90,9 +76,7 @@ static void read_mod(tutti_onnx_import *m)
         tutti__onnx_made(m, 0, tutti_mod(a, b));
         return;
     }
-    bool whole = !tutti_dtype_is_float(tutti_sym_type(a).dtype);
-    tutti_sym times = whole ? whole_quotient(a, b) : truncated(tutti_div(a, b));
-    tutti__onnx_made(m, 0, tutti_sub(a, tutti_mul(b, times)));
+    tutti__onnx_made(m, 0, tutti__formula_rest(a, b));
 }
 
 /* Whether b = op(a), one node and nothing else. */
@@ -124,7 +108,7 @@ static void read_div(tutti_onnx_import *m)
     if (!a.node || !b.node || tutti_dtype_is_float(tutti_sym_type(a).dtype))
         tutti__onnx_read_plain(m);
     else
-        tutti__onnx_made(m, 0, whole_quotient(a, b));
+        tutti__onnx_made(m, 0, tutti__formula_quotient(a, b));
 }
 
 /* The exponent may be of another type; the result has the base's. */

@@ -128,10 +128,26 @@ static tutti_sym full_like(tutti_sym like, const tutti_tensor *value)
     return number == 0 || number == 1 ? y : tutti_add_scalar(y, number);
 }
 
+/* Whether a double holds the number. */
+static bool fits_double(const tutti_tensor *value)
+{
+    int64_t whole = 0;
+    if (value && tutti_tensor_dtype(value) == TUTTI_I64 && tutti_tensor_count(value) == 1)
+        whole = tutti_tensor_get_int(value, 0);
+    return whole >= -((int64_t)1 << 53) && whole <= (int64_t)1 << 53;
+}
+
+/* The constant itself in a shape: computed, or that of `like`. */
+static tutti_sym spread(tutti_onnx_import *m, tutti_tensor *value, tutti_sym like)
+{
+    tutti_sym number = tutti_reshape(tutti_constant(m->graph, value));
+    return tutti_broadcast_like(number, like);
+}
+
 static void read_constant_of_shape(tutti_onnx_import *m)
 {
     const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, "value", ONNX_TENSOR);
-    const tutti_tensor *value = attr ? attr->tensor : NULL;
+    tutti_tensor *value = attr ? attr->tensor : NULL;
     const tutti_onnx_known *shape = tutti__onnx_input(m, 0);
     tutti_dtype dtype = value ? tutti_tensor_dtype(value) : TUTTI_F32;
     double number = value ? tutti_tensor_get(value, 0) : 0;
@@ -140,17 +156,21 @@ static void read_constant_of_shape(tutti_onnx_import *m)
     if (value && tutti_tensor_count(value) != 1)
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "its value has not one element");
     else if (shape && tutti_sym_ok(shape->shape_of))
-        tutti__onnx_made(m, 0, full_like(shape->shape_of, value));
+        tutti__onnx_made(m, 0,
+                         fits_double(value) ? full_like(shape->shape_of, value)
+                                            : spread(m, value, shape->shape_of));
     else if (!tutti__onnx_read_elements(m, 0, &list) || list.count > TUTTI_MAX_RANK)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "the number of its dimensions is not known");
     else {
         for (int i = 0; i < list.count; i++)
             dims[i] = list.items[i].known ? list.items[i].value : -1;
-        tutti__onnx_made(m, 0,
-                         tutti__onnx_all_known(&list)
-                             ? (tutti_fill)(m->graph, dtype, number, list.count, dims)
-                             : (tutti_fill_dynamic)(tutti__onnx_elements_sym(m, &list), dtype,
-                                                    number, list.count, dims));
+        bool exact = fits_double(value);
+        tutti_dtype kind = exact ? dtype : TUTTI_BOOL;
+        tutti_sym y = tutti__onnx_all_known(&list)
+                          ? (tutti_fill)(m->graph, kind, exact ? number : 0, list.count, dims)
+                          : (tutti_fill_dynamic)(tutti__onnx_elements_sym(m, &list), kind,
+                                                 exact ? number : 0, list.count, dims);
+        tutti__onnx_made(m, 0, exact ? y : spread(m, value, y));
     }
 }
 

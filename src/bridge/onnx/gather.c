@@ -1,6 +1,7 @@
 /* gather.c: picking elements by index. */
 #include <string.h>
 
+#include "bridge/formulas.h"
 #include "bridge/onnx.h"
 
 /* ---- writing ---- */
@@ -180,42 +181,17 @@ static void read_scatter_elements(tutti_onnx_import *m)
                                             tutti__onnx_attr_string(m, "reduction", "none")));
 }
 
-/* x flat, indices as places in it: rows [.., k] become i0 n1 n2 … + i1 n2 … + …, each with all the
- * places of the rest; then scatter_elements along the only axis. */
 static void read_scatter_nd(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0), rows = tutti__onnx_sym(m, 1);
     tutti_sym updates = tutti__onnx_sym(m, 2);
     if (!x.node || !rows.node || !updates.node)
         return;
-    tutti_type type = tutti_sym_type(x), at = tutti_sym_type(rows);
-    int64_t depth = at.rank > 0 ? at.dims[at.rank - 1] : -1, inner = 1;
-    for (int i = 0; i < type.rank; i++)
-        if (i > 0 && type.dims[i] < 0)
-            depth = -1;
-    if (depth < 1 || depth > type.rank) {
-        tutti__onnx_read_fail(
-            m, TUTTI_UNSUPPORTED,
-            "dimensions but the first, and the length of its rows, must be known");
-        return;
-    }
-    int64_t strides[TUTTI_MAX_RANK], step = 1;
-    for (int i = type.rank - 1; i >= 0; i--) {
-        if (i >= depth)
-            inner *= type.dims[i];
-        else
-            strides[i] = step;
-        step *= i > 0 ? type.dims[i] : 1;
-    }
-    rows = positive_rows(rows, x, 0);
-    tutti_sym steps = (tutti_ints)(m->graph, (int)depth, strides);
-    tutti_sym flat = tutti_sum(tutti_mul(rows, steps), .axes = TUTTI_AXES(-1));
-    flat = tutti_add(tutti_reshape(flat, -1, 1),
-                     tutti_range(m->graph, 0, (double)inner, 1, TUTTI_I64));
-    tutti_sym y = tutti_scatter_elements(tutti_reshape(x, -1), tutti_reshape(flat, -1),
-                                         tutti_reshape(updates, -1), 0,
+    tutti_sym y = tutti__formula_scatter(x, positive_rows(rows, x, 0), updates,
                                          tutti__onnx_attr_string(m, "reduction", "none"));
-    tutti__onnx_made(m, 0, tutti_reshape_like(y, x));
+    if (!y.node)
+        tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "the length of its rows must be known");
+    tutti__onnx_made(m, 0, y);
 }
 
 const tutti_onnx_op tutti_onnx_gather = {

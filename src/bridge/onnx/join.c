@@ -145,6 +145,21 @@ static bool read_sizes(tutti_onnx_import *m, tutti_sym x, int axis, size_t count
     return true;
 }
 
+/* Pieces of an axis whose size is not known, as equal as may be: rows i e to (i + 1) e of n, with e
+ * = ceil(n / pieces); the last ones are smaller. */
+static void split_later(tutti_onnx_import *m, tutti_sym x, int axis, size_t pieces)
+{
+    tutti_sym size = tutti_size(x, axis), one = tutti_scalar_like(size, 1);
+    tutti_sym each = tutti_floordiv(tutti_add_scalar(size, (double)pieces - 1),
+                                    tutti_scalar_like(size, (double)pieces));
+    tutti_sym begin = tutti_scalar_like(size, 0);
+    for (size_t i = 0; i < pieces; i++) {
+        tutti_sym end = tutti_minimum(tutti_scale(each, (double)i + 1), size);
+        tutti__onnx_made(m, (int)i, tutti_gather(x, tutti_range_dynamic(begin, end, one), axis));
+        begin = end;
+    }
+}
+
 static void read_split(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0), y;
@@ -156,6 +171,12 @@ static void read_split(tutti_onnx_import *m)
         return;
     }
     int64_t list[64];
+    int rank = tutti_sym_type(x).rank, at = axis < 0 ? axis + rank : axis;
+    if (tutti__onnx_attr(m->node, "num_outputs", ONNX_INT) && !tutti__onnx_has(m, 1) && at >= 0 &&
+        at < rank && tutti_sym_type(x).dims[at] < 0 && count > 1) {
+        split_later(m, x, at, count);
+        return;
+    }
     if (!read_sizes(m, x, axis, count, list))
         y = tutti_split_into(x, axis, (int)count);
     else

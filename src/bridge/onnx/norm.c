@@ -1,4 +1,5 @@
 /* norm.c: normalisation and softmax. */
+#include "bridge/formulas.h"
 #include "bridge/onnx.h"
 #include "bridge/onnx/patterns.h"
 
@@ -241,36 +242,31 @@ static void read_lp_norm(tutti_onnx_import *m)
 }
 
 /* 1 at the first largest element, 0 elsewhere. */
-static void read_hardmax(tutti_onnx_import *m)
+static tutti_sym hardmax(tutti_sym x, int axis)
 {
-    tutti_sym x = tutti__onnx_sym(m, 0);
-    if (!x.node)
-        return;
-    int rank = tutti_sym_type(x).rank, axis = tutti__onnx_attr_axis(m, "axis", -1);
-    axis += axis < 0 ? rank : 0;
     tutti_sym best = tutti_expand_dims(tutti_argmax(x, axis), axis);
     tutti_sym ones = tutti_cast(tutti_ones_like(x), TUTTI_I64);
     tutti_sym places = tutti_cumsum(ones, axis, .exclusive = true);
-    tutti__onnx_made(m, 0, tutti_cast(tutti_equal(places, best), tutti_sym_type(x).dtype));
+    return tutti_cast(tutti_equal(places, best), tutti_sym_type(x).dtype);
 }
 
-/* Before opset 13 all axes from `axis` on count as one. */
+/* Softmax, LogSoftmax and Hardmax. Before opset 13 all axes from `axis` on count as one. */
 static void read_softmax(tutti_onnx_import *m)
 {
     bool flat = m->opset < 13, log = strcmp(m->rule->type, "LogSoftmax") == 0;
+    bool hard = strcmp(m->rule->type, "Hardmax") == 0;
     int axis = tutti__onnx_attr_axis(m, "axis", flat ? 1 : -1);
-    tutti_sym x = tutti__onnx_sym(m, 0), y = x;
+    tutti_sym x = tutti__onnx_sym(m, 0);
     if (!x.node)
         return;
-    tutti_type type = tutti_sym_type(x);
-    int64_t after = 1;
-    axis += axis < 0 ? type.rank : 0;
-    for (int i = axis; i < type.rank; i++)
-        after = type.dims[i] < 0 || after < 0 ? -1 : after * type.dims[i];
-    flat = flat && axis < type.rank - 1 && after > 0;
-    y = flat ? tutti_reshape(x, -1, after) : x;
+    int rank = tutti_sym_type(x).rank;
+    axis += axis < 0 ? rank : 0;
+    flat = flat && axis >= 0 && axis != rank - 1 && axis <= rank;
+    tutti_sym rows = flat ? tutti__formula_matrix(x, axis) : x;
     int at = flat ? 1 : axis;
-    y = log ? tutti_log_softmax_along(y, at) : tutti_softmax_along(y, at);
+    tutti_sym y = hard  ? hardmax(rows, at)
+                  : log ? tutti_log_softmax_along(rows, at)
+                        : tutti_softmax_along(rows, at);
     tutti__onnx_made(m, 0, flat ? tutti_reshape_like(y, x) : y);
 }
 
@@ -334,5 +330,5 @@ const tutti_onnx_op tutti_onnx_lp_norm = {
 
 const tutti_onnx_op tutti_onnx_hardmax = {
     .type = "Hardmax",
-    .read = read_hardmax,
+    .read = read_softmax,
 };

@@ -163,6 +163,21 @@ static tutti_sym apply(tutti_onnx_import *m, tutti_sym x, const reduction *r)
     return tutti_sym_ok(y) && tutti_sym_type(y).dtype != dtype ? tutti_cast(y, dtype) : y;
 }
 
+/* Over no axes, what is left of the operator is a function of each element. */
+static tutti_sym each_alone(tutti_onnx_import *m, tutti_sym x)
+{
+    const char *type = m->rule->type;
+    tutti_dtype dtype = tutti_sym_type(x).dtype;
+    if (strcmp(type, "ReduceSumSquare") == 0)
+        return tutti_square(x);
+    if (strcmp(type, "ReduceL1") == 0 || strcmp(type, "ReduceL2") == 0)
+        return tutti_abs(x);
+    if (strcmp(type, "ReduceLogSum") == 0)
+        return tutti_dtype_is_int(dtype) ? tutti_cast(tutti_log(tutti_cast(x, TUTTI_F64)), dtype)
+                                         : tutti_log(x);
+    return tutti_identity(x);
+}
+
 static void read_reduce(tutti_onnx_import *m)
 {
     tutti_axes axes;
@@ -182,7 +197,7 @@ static void read_reduce(tutti_onnx_import *m)
     if (!x.node)
         return;
     if (axes.count == 0 && tutti__onnx_attr_int(m, "noop_with_empty_axes", 0)) {
-        tutti__onnx_made(m, 0, tutti_identity(x));
+        tutti__onnx_made(m, 0, each_alone(m, x));
         return;
     }
     for (int i = 0; last && i < axes.count; i++)
@@ -226,7 +241,16 @@ static void read_cumsum(tutti_onnx_import *m)
     }
 }
 
-/* The smallest are the largest of the negated ones. */
+/* The order turned round, and turned back by the same: -x; of integers, whose lowest has no
+ * negative, -1 - x, or 255 - x where there is no sign. */
+static tutti_sym turned(tutti_sym x)
+{
+    tutti_dtype dtype = tutti_sym_type(x).dtype;
+    return tutti_dtype_is_float(dtype)
+               ? tutti_neg(x)
+               : tutti_sub(tutti_scalar_like(x, dtype == TUTTI_U8 ? 255 : -1), x);
+}
+
 static void read_top_k(tutti_onnx_import *m)
 {
     int64_t k = tutti__onnx_attr_int(m, "k", 1);
@@ -240,10 +264,10 @@ static void read_top_k(tutti_onnx_import *m)
     for (int i = 0; i < rank; i++)
         order[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
     x = axis == rank - 1 ? x : (tutti_transpose)(x, rank, order);
-    tutti_sym y = tutti_top_k(largest ? x : tutti_neg(x), k);
+    tutti_sym y = tutti_top_k(largest ? x : turned(x), k);
     if (!y.node)
         return;
-    tutti_sym values = largest ? y : tutti_neg(y);
+    tutti_sym values = largest ? y : turned(y);
     tutti_sym places = tutti_cast(tutti_output_of(y, 1), TUTTI_I64);
     tutti__onnx_made(m, 0, axis == rank - 1 ? values : (tutti_transpose)(values, rank, order));
     tutti__onnx_made(m, 1, axis == rank - 1 ? places : (tutti_transpose)(places, rank, order));

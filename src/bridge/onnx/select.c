@@ -1,7 +1,7 @@
 /* select.c: what picks elements by their values, so that sizes depend on data. */
 #include "bridge/onnx.h"
 
-/* Of a scalar, ours gives [1, n], others nothing. */
+/* Of a scalar the result is [0, n] here and by ONNX's text, [1, n] in onnxruntime. */
 static void write_nonzero(tutti_onnx_export *x)
 {
     if (tutti__onnx_type_in(x, 0)->rank == 0)

@@ -1,6 +1,7 @@
 /* slice.c: taking parts, going backwards, adding borders. */
 #include "bridge/onnx.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- writing ---- */
@@ -247,6 +248,16 @@ static tutti_sym cut_off(tutti_sym x, tutti_pad_options *o)
     return x;
 }
 
+/* Integers are padded with the value itself, which a double may not hold: pads are where ones are
+ * padded with 0. */
+static tutti_sym padded_with(tutti_sym x, tutti_pad_options o, tutti_sym value)
+{
+    o.value = 0;
+    tutti_sym own = (tutti_pad)(tutti_ones_like(x), &o);
+    value = tutti_sym_type(value).rank > 0 ? tutti_reshape(value) : value;
+    return tutti_where(tutti_equal(own, tutti_scalar_like(own, 0)), value, (tutti_pad)(x, &o));
+}
+
 /* Pads and value are inputs from opset 11 on, attributes before. */
 static void read_pad(tutti_onnx_import *m)
 {
@@ -264,7 +275,12 @@ static void read_pad(tutti_onnx_import *m)
         tutti__onnx_read_number(m, 2, options.value, &options.value)) {
         x = cut_off(x, &options);
         bool wraps = strcmp(options.mode, "wrap") == 0;
-        tutti__onnx_made(m, 0, wraps ? wrapped(m, x, &options) : (tutti_pad)(x, &options));
+        bool large = tutti_sym_type(x).dtype == TUTTI_I64 && fabs(options.value) >= 0x1p53 &&
+                     strcmp(options.mode, "constant") == 0 && tutti__onnx_has(m, 2);
+        tutti__onnx_made(m, 0,
+                         wraps   ? wrapped(m, x, &options)
+                         : large ? padded_with(x, options, tutti__onnx_sym(m, 2))
+                                 : (tutti_pad)(x, &options));
     }
     tutti_tensor_release(own);
 }

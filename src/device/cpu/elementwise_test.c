@@ -14,6 +14,10 @@ TUTTI_TEST(kernel_elementwise_matches_every_operator)
             checked++;
         }
     CHECK(checked >= 50);
+    for (int i = 0; i < 4; i++)
+        CHECK(tutti__kernel_check(
+                  i < 2 ? "gelu" : "gelu_slope",
+                  i % 2 ? "f64[5]{=-inf,-100,0,100,nan}" : "f32[5]{=-inf,-100,0,100,nan}", -1) > 0);
     tutti__kernel_check_op("sigmoid_cross_entropy");
     for (int wide = 0; wide < 2; wide++)
         CHECK(tutti__kernel_check("sigmoid_cross_entropy",

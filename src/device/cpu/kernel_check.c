@@ -94,6 +94,8 @@ static void run_once(check *c, void *plan, size_t workspace, int threads, int in
     for (int i = 0; i < s->input_count; i++) {
         in[i] = copy_of(c, s->values[i]);
         inputs[i] = view_of(in[i]);
+        if (c->kernel->reads != NULL && !c->kernel->reads(plan, i))
+            inputs[i].data = NULL; /* as in runs */
     }
     for (int i = 0; i < s->output_count; i++) {
         out[i] = i == 0 && inplace >= 0 ? tutti_tensor_retain(in[inplace])

@@ -70,6 +70,22 @@ TUTTI_TEST(kernel_matmul_bias_activation)
         CHECK_INT(check(&cases[i]), 1);
 }
 
+/* a b + b, which is one constant: it is read though b is kept as panels. */
+TUTTI_TEST(kernel_matmul_bias_activation_of_a_constant_that_is_the_bias_too)
+{
+    tutti_type a = TUTTI_TYPE(TUTTI_F32, 3, 1), b = TUTTI_TYPE(TUTTI_F32, 1, 16);
+    tutti_tensor *values[] = {ramp(&a), ramp(&b)};
+    tutti_graph *body;
+    CHECK_OK(tutti_graph_create(&body));
+    tutti_sym v = tutti_parameter(body, 1, b);
+    tutti_sym y = tutti_add(tutti_matmul(tutti_parameter(body, 0, a), v), v);
+    CHECK_OK(tutti__graph_result(body, tutti__edge(y)));
+    CHECK_INT(tutti__kernel_check_fused("fused", "matmul_bias_activation", body, 2, values, -1), 1);
+    tutti_tensor_release(values[0]);
+    tutti_tensor_release(values[1]);
+    tutti_graph_destroy(body);
+}
+
 /* One kernel on CPUs that do not multiply bf16, two on those that do. */
 TUTTI_TEST(kernel_matmul_bias_activation_in_bf16)
 {

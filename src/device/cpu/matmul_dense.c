@@ -84,10 +84,13 @@ size_t tutti__dense_workspace(const tutti_kernel_query *query, bool bf16_tile)
     return tutti__matmul_workspace(&product, bf16_tile ? TUTTI_GEMM_BF16 : 0);
 }
 
+/* b is not wanted where its panels are kept, unless it is another input as well. */
 bool tutti__dense_reads(const void *self, int input)
 {
     const tutti_dense_plan *plan = self;
-    return input != plan->layer.b || tutti__matmul_reads(plan->product, 1);
+    const tutti_dense *layer = &plan->layer;
+    return input != layer->b || input == layer->a || input == layer->bias ||
+           tutti__matmul_reads(plan->product, 1);
 }
 
 void tutti__dense_discard(void *self)

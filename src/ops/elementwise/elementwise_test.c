@@ -29,7 +29,7 @@ static void expect(const char *op, const char *text, int count, const double *va
         double x = tutti_tensor_get(output, i);
         if (isnan(values[i])   ? !isnan(x)
             : isinf(values[i]) ? x != values[i]
-                               : fabs(x - values[i]) > 1e-6)
+                               : !(fabs(x - values[i]) <= 1e-6))
             tutti__test_fail(__FILE__, __LINE__, "%s \"%s\": element %d is %g, expected %g", op,
                              text, i, x, values[i]);
     }
@@ -101,6 +101,7 @@ TUTTI_TEST(elementwise_keeps_nan)
     EXPECT("sign", "f32[4]{=nan,-3,0,4}", NAN, -1, 0, 1);
     EXPECT("softplus", "f32[3]{=nan,-inf,1000}", NAN, 0, 1000);
     EXPECT("hard_sigmoid", "f32[3]{=nan,-inf,0}", NAN, 0, 0.5);
+    EXPECT("gelu", "f32[4]{=nan,-inf,-100,inf}", NAN, 0, 0, INFINITY);
 }
 
 TUTTI_TEST(elementwise_functions_at_known_points)

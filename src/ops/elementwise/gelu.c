@@ -42,7 +42,8 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
     double v = x[0];
     if (tutti_attr_int(attrs, attr_count, "approximate"))
         return 0.5 * v * (1 + tanh(ROOT * (v + CUBIC * v * v * v)));
-    return 0.5 * v * erfc(-v * M_SQRT1_2);
+    double above = erfc(-v * M_SQRT1_2);
+    return above == 0 ? -0.0 : 0.5 * v * above; /* of -inf too */
 }
 
 static const tutti_attr_spec attributes[] = {{"approximate", TUTTI_ATTR_INT, "false"}, {0}};

@@ -17,7 +17,13 @@ static tutti_status infer(tutti_infer *node)
 static tutti_status gradient(tutti_gradient *node)
 {
     tutti_sym x = node->inputs[0];
-    int axis = tutti__axis_of(RULE_INT(node, "axis"), tutti_sym_type(x).rank);
+    int rank = tutti_sym_type(x).rank, axis = tutti__axis_of(RULE_INT(node, "axis"), rank);
+    if (rank >= TUTTI_MAX_RANK)
+        return tutti__rule_fail(
+            "cumprod", node->name, TUTTI_UNSUPPORTED,
+            "the gradient takes one dimension more than x, which has %d of at most "
+            "%d; reshape x to fewer before",
+            rank, TUTTI_MAX_RANK);
     bool exclusive = RULE_INT(node, "exclusive") != 0, reverse = RULE_INT(node, "reverse") != 0;
     tutti_sym place = tutti_cumsum(tutti_cast(tutti_ones_like(x), TUTTI_I32), axis);
     tutti_sym i = tutti_expand_dims(place, axis), j = tutti_expand_dims(place, axis + 1);

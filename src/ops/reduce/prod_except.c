@@ -16,7 +16,14 @@ static tutti_status infer(tutti_infer *node)
 static tutti_status gradient(tutti_gradient *node)
 {
     tutti_sym x = node->inputs[0];
-    int axis = tutti__axis_of(RULE_INT(node, "axis"), tutti_sym_type(x).rank);
+    int rank = tutti_sym_type(x).rank, axis = tutti__axis_of(RULE_INT(node, "axis"), rank);
+    if (rank >= TUTTI_MAX_RANK)
+        return tutti__rule_fail(
+            "prod_except", node->name, TUTTI_UNSUPPORTED,
+            "the gradient takes one dimension more than these %d of at most %d, for "
+            "the second one of tutti_cumprod two more than x has; reshape x to fewer "
+            "before",
+            rank, TUTTI_MAX_RANK);
     tutti_sym place = tutti_cumsum(tutti_cast(tutti_ones_like(x), TUTTI_I32), axis);
     tutti_sym diagonal =
         tutti_equal(tutti_expand_dims(place, axis), tutti_expand_dims(place, axis + 1));

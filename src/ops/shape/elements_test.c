@@ -74,6 +74,22 @@ TUTTI_TEST(triangles_of_matrices)
     CHECK_REFUSES("trilu", "f32[3]", TUTTI_INVALID, "at least 2 dimensions");
 }
 
+/* A scalar has no axes, so a place in it no numbers. */
+TUTTI_TEST(places_that_are_not_zero)
+{
+    tutti_graph *g = tutti__test_graph();
+    CHECK_SYM(tutti_nonzero(tutti_ints(g, 0, 3, 0, -1)), 1, 3);
+    for (int value = 0; value < 2; value++) {
+        tutti_sym places = tutti_nonzero(tutti_scalar(g, TUTTI_F32, value));
+        CHECK_INT(tutti_sym_type(places).dims[0], 0);
+        tutti_tensor *y = tutti__test_value(places);
+        CHECK_INT(tutti_tensor_dims(y)[0], 0);
+        CHECK_INT(tutti_tensor_dims(y)[1], value);
+        tutti_tensor_release(y);
+    }
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(running_products)
 {
     CHECK_OP("cumprod", "f32[2,4]{=1,2,3,4,0.5,0,2,-3} | axis=1", 0, 1, 2, 6, 24, 0.5, 0, 0, 0);
@@ -88,6 +104,11 @@ TUTTI_TEST(running_products)
     tutti_sym weight = tutti_reshape(tutti_range(g, 1, 9, 1, TUTTI_F32), 2, 4);
     tutti_sym loss = tutti_sum(tutti_mul(tutti_cumprod(x, 1), weight));
     CHECK_SYM(tutti_gradient_of(loss, x), 119, 59, 38, 24, 5, -14, 0, 0);
+    x = tutti_reshape(x, 1, 1, 1, 1, 1, 2, 4);
+    tutti_sym first = tutti_gradient_of(tutti_sum(tutti_cumprod(x, 6)), x);
+    CHECK_SYM(first, 33, 16, 10, 6, 1, -1.5, 0, 0);
+    CHECK(!tutti_sym_ok(tutti_gradient_of(tutti_sum(first), x)));
+    CHECK_CONTAINS(tutti_error_message(), "of tutti_cumprod two more than x has; reshape x");
     tutti_graph_destroy(g);
 }
 

@@ -6,18 +6,17 @@ static tutti_status infer(tutti_infer *node)
     const tutti_type *x = &node->inputs[0];
     if (x->dtype == TUTTI_STRING)
         return RULE_FAIL(node, TUTTI_INVALID, "x holds strings, needs numbers or bools");
-    return tutti__shape_output(node, 0, TUTTI_I64, 2,
-                               (int64_t[]){x->rank > 0 ? x->rank : 1, TUTTI_ANY});
+    return tutti__shape_output(node, 0, TUTTI_I64, 2, (int64_t[]){x->rank, TUTTI_ANY});
 }
 
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0];
-    int64_t count = tutti_view_count(x), found = 0, rank = x->rank > 0 ? x->rank : 1, at = 0;
+    int64_t count = tutti_view_count(x), found = 0, at = 0;
     bool whole = !tutti_dtype_is_float(x->dtype);
     for (int64_t i = 0; i < count; i++)
         found += whole ? tutti_view_get_int(x, i) != 0 : tutti_view_get(x, i) != 0;
-    TUTTI_TRY(tutti_call_allocate(call, 0, 2, (int64_t[]){rank, found}));
+    TUTTI_TRY(tutti_call_allocate(call, 0, 2, (int64_t[]){x->rank, found}));
     int64_t *y = call->outputs[0].data;
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i;
@@ -27,8 +26,6 @@ static tutti_status reference(const tutti_call *call)
             y[k * found + at] = rest % x->dims[k];
             rest /= x->dims[k];
         }
-        if (x->rank == 0)
-            y[at] = 0;
         at++;
     }
     return TUTTI_OK;

@@ -97,9 +97,11 @@ static tutti_status reference(const tutti_call *call)
     TUTTI_TRY(check(&s));
     memset(y, 0, (size_t)tutti_view_count(&call->outputs[0]) * sizeof *y);
     for (int64_t row = 0; row < rows; row++)
-        for (int64_t n = least; n <= most && n <= s.sizes; n++)
-            for (int64_t apart = 1; apart <= (n == 1 ? 1 : skip + 1); apart++)
+        for (int64_t n = least; n <= most && n <= s.sizes; n++) {
+            int64_t reach = n == 1 ? 1 : (s.tokens - 1) / (n - 1); /* farther apart none fits */
+            for (int64_t apart = 1; apart <= reach && (n == 1 || apart - 1 <= skip); apart++)
                 count_row(&s, row, n, apart, y + row * s.width);
+        }
     return TUTTI_OK;
 }
 
@@ -123,6 +125,8 @@ static const tutti_attr_spec attrs[] = {
 
 static const char *const samples[] = {
     "string[2,3]{=a,b,a,b,c,a} string[4]{=a,b,a,b} i64[2]{=0,2} i64[3]{=0,1,2} | most=2 width=3",
+    "i64[6]{=1,2,3,1,2,1} i64[4]{=1,2,2,3} i64[2]{=0,0} i64[2]{=0,1} | least=2 most=2 "
+    "skip=9223372036854775807 width=2",
     "i64[6]{=1,2,3,1,2,1} i64[5]{=1,2,1,2,3} i64[2]{=0,1} i64[3]{=0,1,2} | least=2 most=2 skip=1 "
     "width=4",
     NULL,

@@ -129,10 +129,12 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return status;
 }
 
+/* The kernel is not wanted where its panels are kept, unless it is another input as well. */
 static bool reads(const void *plan, int input)
 {
     const chain_plan *p = plan;
-    return input != p->chain.kernel || p->kept == NULL;
+    return input != p->chain.kernel || p->kept == NULL || input == p->chain.x ||
+           input == p->chain.bias || input == p->chain.residual;
 }
 
 static tutti_status run(const tutti_call *call)

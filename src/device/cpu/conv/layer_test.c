@@ -188,6 +188,18 @@ TUTTI_TEST(kernel_conv2d_chain)
         check_chain(&cases[i]);
 }
 
+/* A kernel that is added to the result too is read though its panels are kept. */
+TUTTI_TEST(kernel_conv2d_chain_of_a_kernel_that_is_added_too)
+{
+    for (int examples = 1; examples <= 3; examples += 2) {
+        body b = start();
+        tutti_sym x = input(&b, 4, (int64_t[]){examples, 1, 1, 1});
+        tutti_sym kernel = input(&b, 4, (int64_t[]){1, 1, 1, 16});
+        result(&b, tutti_add(tutti_conv2d_of(x, kernel), kernel));
+        CHECK_INT(check(&b, "conv2d_chain", 1), 1);
+    }
+}
+
 TUTTI_TEST(kernel_depthwise_chain)
 {
     static const chain_case cases[] = {

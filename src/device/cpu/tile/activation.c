@@ -24,6 +24,19 @@ static inline double mish(double x)
     return x * n / (x > 0 ? n + 2 * e * e : n + 2);
 }
 
+/* Far below 0 nothing is left, also of -inf. */
+static inline double gelu(double x)
+{
+    double above = erfc(-x * 0.70710678118654752440);
+    return above == 0 ? -0.0 : 0.5 * x * above;
+}
+
+static inline double gelu_slope(double x)
+{
+    double above = 0.5 * erfc(-x * 0.70710678118654752440), bell = exp(-0.5 * x * x);
+    return bell > 0 ? above + x * bell * (0.5 * ROOT) : above;
+}
+
 /* |x| times what of the label z the logit x is wrong about; see ops/network/sigmoid_cross_entropy.c
  */
 static inline double wrong_part(double x, double z)
@@ -44,9 +57,8 @@ TILE_1(leaky_relu, vec_select(POSITIVE, x, p[0] * x), x > 0 ? x : p[0] * x)
 TILE_1(elu, vec_select(POSITIVE, x, p[0] * vec_expm1(x)), x > 0 ? x : p[0] * expm1(x))
 TILE_1(selu, vec_select(POSITIVE, x, vec_expm1(x) * (float)SELU_ALPHA) * (float)SELU_SCALE,
        SELU_SCALE *(x > 0 ? x : SELU_ALPHA * expm1(x)))
-TILE_1(gelu, vec_gelu(x), 0.5 * x * erfc(-x * 0.70710678118654752440))
-TILE_1(gelu_slope, vec_gelu_slope(x),
-       0.5 * erfc(-x * 0.70710678118654752440) + x * exp(-0.5 * x * x) * (0.5 * ROOT))
+TILE_1(gelu, vec_gelu(x), gelu(x))
+TILE_1(gelu_slope, vec_gelu_slope(x), gelu_slope(x))
 TILE_1(gelu_tanh, vec_gelu_tanh(x), 0.5 * x * (1 + tanh(ROOT * (x + 0.044715 * x * x * x))))
 TILE_1(silu, vec_silu(x), x / (1 + exp(-x)))
 TILE_1(sigmoid, vec_sigmoid(x), sigmoid(x))
