@@ -130,8 +130,12 @@ tutti_status tutti__checkpoint_open(const char *path, bool checked, tutti_safete
         return status;
     tutti__error_capture(status, &first);
     for (size_t i = 0; i < TUTTI_COUNT(endings); i++) {
-        if (snprintf(previous, sizeof previous, "%s%s", path, endings[i]) >= (int)sizeof previous ||
-            open_one(previous, true, ret) != TUTTI_OK)
+        if (snprintf(previous, sizeof previous, "%s%s", path, endings[i]) >= (int)sizeof previous)
+            continue;
+        status = open_one(previous, true, ret);
+        if (status != TUTTI_OK && status != TUTTI_NOT_FOUND && first.status == TUTTI_NOT_FOUND)
+            tutti__error_capture(status, &first); /* damage is no absence */
+        if (status != TUTTI_OK)
             continue;
         tutti__log(TUTTI_LOG_WARNING, "%s; the generation before it is used instead: %s",
                    first.message, previous);
