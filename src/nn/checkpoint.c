@@ -264,6 +264,7 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
     trainer->data_ended = number(file, "tutti.data_ended") != 0;
     trainer->resumed = trainer->steps > 0;
     trainer->restored = true;
+    trainer->identity = tutti__checkpoint_identity(file);
     const char *memory = tutti__safetensors_metadata(file, "tutti.callbacks");
     free(trainer->memory);
     trainer->memory = memory ? strdup(memory) : NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/params.h"
 
@@ -142,6 +143,14 @@ tutti_status tutti__checkpoint_open(const char *path, bool checked, tutti_safete
         return TUTTI_OK;
     }
     return tutti__error_restore(&first);
+}
+
+uint64_t tutti__checkpoint_identity(const tutti_safetensors *file)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < file->file_count; i++)
+        hash = tutti__hash_bytes(hash, &file->files[i].header_crc, sizeof(uint32_t));
+    return hash == 0 ? 1 : hash;
 }
 
 tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_state *state)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "nn/alike.h"
 #include "nn/callbacks/checkpoint.h"
 #include "tutti/checkpoint.h"
 
@@ -45,6 +46,23 @@ static tutti_status find(const char *folder, const char *file, size_t size, char
                       damage.message);
 }
 
+/* Of several processes all have to have found the same. */
+static tutti_status compare(const tutti_model *model, const char *folder, const char *file,
+                            bool found)
+{
+    char place[4096];
+    const tutti_trainer *trainer = model->trainer;
+    snprintf(place, sizeof place, "%s%.1500s%s%.1500s%s", folder ? "in " : "", folder ? folder : "",
+             !file    ? ""
+             : folder ? " or at "
+                      : "at ",
+             file ? file : "", file ? ".safetensors" : "");
+    return tutti__found_alike(tutti__model_strategy(model),
+                              &(tutti_found){.place = place,
+                                             .identity = found ? trainer->identity : 0,
+                                             .step = found ? trainer->steps : 0});
+}
+
 tutti_status tutti__resume_from(tutti_model *model, const char *folder, const char *file,
                                 bool *ret_found)
 {
@@ -54,6 +72,7 @@ tutti_status tutti__resume_from(tutti_model *model, const char *folder, const ch
     *ret_found = step >= 0;
     if (*ret_found)
         TUTTI_TRY(tutti_restore_checkpoint(model, path));
+    TUTTI_TRY(compare(model, folder, file, *ret_found));
     if (*ret_found)
         tutti__log(TUTTI_LOG_INFO, "training goes on from %s, step %lld", path,
                    (long long)tutti_model_steps(model));
