@@ -152,9 +152,11 @@ static tutti_status save_checkpoint(tutti_model *model, const char *path)
 
 tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
 {
-    TUTTI_TRY(able_to_save(model));
-    return tutti__model_saved(model,
-                              tutti__model_speaks(model) ? save_checkpoint(model, path) : TUTTI_OK);
+    tutti_status status = able_to_save(model);
+    if (status == TUTTI_OK)
+        status = tutti__model_saved(model, tutti__model_speaks(model) ? save_checkpoint(model, path)
+                                                                      : TUTTI_OK);
+    return tutti__model_fail(model, status);
 }
 
 /* Written by the saver's thread. */
@@ -275,7 +277,7 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
     return TUTTI_OK;
 }
 
-tutti_status tutti_restore_checkpoint(tutti_model *model, const char *path)
+static tutti_status restore_from(tutti_model *model, const char *path)
 {
     char full[4096];
     tutti_safetensors *file;
@@ -286,6 +288,11 @@ tutti_status tutti_restore_checkpoint(tutti_model *model, const char *path)
     tutti_status status = restore(model, file, full);
     tutti__safetensors_close(file);
     return status;
+}
+
+tutti_status tutti_restore_checkpoint(tutti_model *model, const char *path)
+{
+    return tutti__model_fail(model, restore_from(model, path));
 }
 
 /* ---- the newest ---- */
