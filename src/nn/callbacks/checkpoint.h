@@ -32,8 +32,9 @@ typedef struct tutti_pace {
 } tutti_pace;
 bool tutti__pace_due(tutti_pace *pace, int64_t step);
 
-/* Where a training stands is saved for its own sake: that this fails (a full disk) is a warning. */
-tutti_status tutti__keep_going(tutti_status status);
+/* Where a training stands is saved for its own sake: that this fails (a full disk) is a warning,
+ * which the job's end repeats. */
+tutti_status tutti__keep_going(tutti_job *job, tutti_status status);
 
 /* What --save and --resume ask for. With `resume`, training begins with the newest checkpoint of
  * `folder` (or NULL) or with the one beside `path` (or NULL), whichever is farther. That one is

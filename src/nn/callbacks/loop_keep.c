@@ -145,12 +145,12 @@ tutti_status tutti__loop_kept_step(tutti_progress *p)
     tutti_status status = save(p, false);
     if (p->halted)
         return status == TUTTI_OK ? tutti__saver_wait(p->keeper.saver) : status;
-    return tutti__keep_going(status);
+    return tutti__keep_going(p->job, status);
 }
 
 tutti_status tutti__loop_kept_epoch(tutti_progress *p)
 {
-    return writes(p) && !p->halted ? tutti__keep_going(save(p, true)) : TUTTI_OK;
+    return writes(p) && !p->halted ? tutti__keep_going(p->job, save(p, true)) : TUTTI_OK;
 }
 
 /* ---- the end ---- */
@@ -188,7 +188,7 @@ tutti_status tutti__loop_kept_end(tutti_progress *p)
 {
     const tutti_loop_keeper *k = &p->keeper;
     if (k->saver)
-        TUTTI_TRY(tutti__keep_going(tutti__saver_wait(k->saver)));
+        TUTTI_TRY(tutti__keep_going(p->job, tutti__saver_wait(k->saver)));
     if (tutti_job_check(p->job) != TUTTI_OK)
         return TUTTI_OK;
     if (k->model && k->path)

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/job.h"
 #include "nn/callbacks/training.h"
 
 static bool exists(const training *t, const char *name)
@@ -331,6 +332,27 @@ TUTTI_TEST(saving_resume_takes_the_farthest_whole_checkpoint)
     CHECK_INT(system(path), 0);
     h = resume_in(folder, save);
     CHECK_CONTAINS(h.last, "training begins anew");
+    snprintf(path, sizeof path, "rm -rf %s", folder);
+    CHECK_INT(system(path), 0);
+}
+
+/* Where the training stands cannot be saved, as on a full disk: it goes on, and the job's end says
+ * so, log or not. */
+TUTTI_TEST(saving_that_fails_beside_a_training_is_said_at_the_end)
+{
+    char folder[] = "/tmp/tutti-unsaved-XXXXXX", save[100], path[400];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(save, sizeof save, "%s/model", folder);
+    snprintf(path, sizeof path, "mkdir -p %s.checkpoint.safetensors/inside", save);
+    CHECK_INT(system(path), 0);
+    training t = training_begin((const char *[]){"--save", save, NULL});
+    CHECK(tutti_fit(t.model, t.data, .epochs = 2, .quiet = true));
+    CHECK_OK(tutti_job_check(t.job));
+    CHECK(t.job->notes > 0);
+    CHECK_CONTAINS(t.job->note, "could not be saved: ");
+    CHECK_CONTAINS(t.job->note, "model.checkpoint.safetensors");
+    t.job->notes = 0; /* nothing on standard error here */
+    training_end(t);
     snprintf(path, sizeof path, "rm -rf %s", folder);
     CHECK_INT(system(path), 0);
 }
