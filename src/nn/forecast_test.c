@@ -218,6 +218,41 @@ TUTTI_TEST(forecast_prices_what_replicas_exchange)
     check_exchange(clipped_net);
 }
 
+/* Bytes that a replica of two workers sends in a step, with gradients in some form on the wire. */
+static double sent_by(const step *s, tutti_dtype wire, const char *compression)
+{
+    tutti_strategy_options options = {
+        .struct_size = sizeof options, .wire = wire, .compression = compression};
+    tutti_strategy *imagined = tutti__strategy_imagine("multi_worker_mirrored", 2, 0, &options);
+    tutti_reach reach = {.processes = 2, .local = 1};
+    tutti_rehearsal rehearsal = {0};
+    tutti_forecast f;
+    for (int link = 0; link < TUTTI_LINK_COUNT; link++)
+        reach.cost.link[link].alpha = 1e-5;
+    CHECK_OK(tutti__forecast_imagined(s->model, s->form, 2, s->tensors, imagined, &rehearsal));
+    CHECK_OK(tutti__forecast(&rehearsal, &reach, 1, &f));
+    tutti__rehearsal_free(&rehearsal);
+    CHECK_OK(tutti_strategy_close(imagined));
+    return f.sent;
+}
+
+/* Of two workers each sends as many bytes as there are of gradients; half of these in 16 bits; a
+ * place and a value for each number of topk; (n + m) r for n m of powersgd, where that is less. */
+TUTTI_TEST(forecast_counts_gradients_in_the_form_in_which_they_travel)
+{
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0"));
+    step s = make_step(wide_net);
+    double whole = sent_by(&s, TUTTI_F32, NULL);
+    double rest = whole - 4.0 * (144 * 256 + 256 * 256 + 256 * 10 + 256 + 256 + 10);
+    CHECK(rest >= 0 && rest < 0.01 * whole); /* losses, metrics */
+    CHECK_NEAR(sent_by(&s, TUTTI_BF16, NULL) / (whole / 2), 1, 0.01);
+    CHECK_NEAR(sent_by(&s, TUTTI_F32, "topk:0.01") / (0.01 * 2 * whole), 1, 0.05);
+    double thin = 4.0 * 2 * (144 + 256 + 256 + 256 + 256 + 10) + 4.0 * (256 + 256 + 10);
+    CHECK_NEAR(sent_by(&s, TUTTI_F32, "powersgd:2") / (thin + rest), 1, 0.05);
+    end_step(&s);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
+}
+
 /* Rows that come from other replicas are made up, so that updating them is timed. */
 TUTTI_TEST(a_rehearsal_updates_rows_of_other_replicas)
 {
