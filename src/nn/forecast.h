@@ -38,7 +38,8 @@ tutti_status tutti__model_planned(tutti_model *model, int64_t batch, tutti_plann
 typedef struct tutti_forecast {
     const char *strategy;
     int replicas;
-    bool timed; /* false: some device cannot rehearse; times are 0 */
+    int64_t batch; /* rows that the replicas share; 0: not known */
+    bool timed;    /* false: some device cannot rehearse; times are 0 */
     /* bytes of a replica */
     double weights, slots, gradients, activations, data, total;
     double joint;         /* of weights and slots: its share of what devices keep between them */
@@ -48,7 +49,7 @@ typedef struct tutti_forecast {
     double communication; /* seconds of all collectives */
     double exposed;       /* those in which nothing else runs */
     double step;          /* compute + exposed */
-    double efficiency;    /* compute / step */
+    double efficiency;    /* compute / step, of those replicas that have rows */
     double flops;         /* of a replica and step */
 } tutti_forecast;
 

@@ -218,6 +218,31 @@ TUTTI_TEST(forecast_prices_what_replicas_exchange)
     check_exchange(clipped_net);
 }
 
+/* One row is worked on by all replicas, each of which is busy with what one device would do. */
+TUTTI_TEST(forecast_of_one_row_is_no_more_efficient_than_one_replica)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+    TUTTI_WITH_STRATEGY(two)
+    {
+        step s = make_step(small_net);
+        tutti_tensor *one[2];
+        tutti_forecast f;
+        char *text;
+        for (int i = 0; i < 2; i++)
+            CHECK_OK(tutti_tensor_slice(s.tensors[i], 0, 0, 1, 1, &one[i]));
+        CHECK_OK(tutti__forecast_form(s.model, s.form, 0, false, 2, one, &f));
+        CHECK(f.efficiency > 0 && f.efficiency <= 0.5);
+        CHECK_OK(tutti__forecast_text("it", two, &f, &text));
+        CHECK_CONTAINS(text, "one row cannot be shared");
+        free(text);
+        tutti_tensor_release(one[0]);
+        tutti_tensor_release(one[1]);
+        end_step(&s);
+    }
+    CHECK_OK(tutti_strategy_close(two));
+}
+
 /* Bytes that a replica of two workers sends in a step, with gradients in some form on the wire. */
 static double sent_by(const step *s, tutti_dtype wire, const char *compression)
 {
