@@ -100,8 +100,9 @@ tutti_status tutti__forecast_text(const char *name, tutti_strategy *strategy,
                                   const tutti_forecast *forecast, char **ret_text);
 
 /* ---- forecast_table.c ---- */
-/* All strategies for a cluster that is not there, as a table with the best one named; from malloc.
- * Known by the settings plan-ranks, plan-hosts, plan-alpha, plan-beta and plan-flops of the job. */
+/* All strategies for a cluster that is not there, as a table with the best one named, or with
+ * --json as an object a line; from malloc. Known by the settings plan-ranks, plan-hosts,
+ * plan-alpha, plan-beta and plan-flops of the job. */
 tutti_status tutti__forecast_table(tutti_model *model, tutti_dataset *data, char **ret_text);
 /* The same of a program of a loop that is written by hand. */
 tutti_status tutti__forecast_table_of(tutti_job *job, const char *name, const tutti_made *made,
