@@ -3,11 +3,15 @@
  *     tutti_save(m, "mnist")                 mnist.safetensors and mnist.json
  *     tutti_load_model(job, "mnist")         the same model again
  *     tutti_save_checkpoint(m, "ckpt/{epoch}")   weights, optimizer, step, random state, data
- * position tutti_restore_checkpoint(m, "ckpt/3")      training goes on as if it had never stopped
+ *                                            position
+ *     tutti_restore_checkpoint(m, "ckpt/3")      training goes on as if it had never stopped
  *
  * Files are safetensors, which other programs read. They carry checksums and are replaced
  * atomically; what was there before stays as "….previous" and is used, with a message, when the
- * newer one is damaged. Temporary files of processes that died go with the next saving. */
+ * newer one is damaged. Temporary files of processes that died go with the next saving.
+ *
+ * Calls with a model or a job need no checking: what goes wrong in them is the job's error too.
+ * Whether a file is there is to be asked before it is loaded (tutti_latest_checkpoint). */
 #ifndef TUTTI_CHECKPOINT_H
 #define TUTTI_CHECKPOINT_H
 

@@ -23,10 +23,27 @@ tutti_job *tutti_open(int *argc, char ***argv)
     return job;
 }
 
+void tutti__job_note(tutti_job *job, const char *text)
+{
+    if (!job || job == &nothing)
+        return;
+    job->notes++;
+    snprintf(job->note, sizeof job->note, "%s", text);
+}
+
+static void say_note(const tutti_job *job)
+{
+    if (job->notes == 1)
+        fprintf(stderr, "tutti: note: %s\n", job->note);
+    else if (job->notes > 1)
+        fprintf(stderr, "tutti: note: %s (the last of %d times)\n", job->note, job->notes);
+}
+
 int tutti_close(tutti_job *job)
 {
     if (!job)
         return 0;
+    say_note(job);
     int code = job->error.status == TUTTI_OK ? 0 : job->exit_code;
     if (code != 0)
         fprintf(stderr, "tutti: %s\n", job->error.message);

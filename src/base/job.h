@@ -22,7 +22,13 @@ struct tutti_job {
     char program[64]; /* argv[0]'s last part */
     void *strategy;   /* dist's; owned like anything else */
     bool silent;      /* another process of the job prints */
+    int notes;        /* how often something was noted; */
+    char note[1024];  /* the last of it */
 };
+
+/* What went wrong and is no error of the job: tutti_close says it, since the log has no reader
+ * unless a program installed one. */
+void tutti__job_note(tutti_job *job, const char *text);
 
 /* Inside a function that makes something: false when the job is NULL or has failed. */
 static inline bool tutti__job_able(const tutti_job *job)

@@ -43,8 +43,9 @@ static tutti_status fill(tutti_strategy *s, int replicas, int first)
     if (s->kind->central)
         snprintf(s->central, sizeof s->central, "%s", device);
     if (s->options.deterministic && replicas > s->options.shards)
-        return tutti_fail(TUTTI_INVALID, "%d shards cannot be shared by %d replicas",
-                          s->options.shards, replicas);
+        return tutti_fail(TUTTI_INVALID,
+                          "%d shards cannot be shared by %d replicas; give more: --set shards=%d",
+                          s->options.shards, replicas, replicas);
     return tutti__team_imagine(replicas, first, device, &s->team);
 }
 

@@ -56,7 +56,7 @@ static void read_wire(tutti_job *job, tutti_strategy_options *options)
                                wire));
 }
 
-static tutti_strategy *make(tutti_job *job)
+tutti_strategy_options tutti__job_strategy_options(tutti_job *job)
 {
     tutti_strategy_options options = {.struct_size = sizeof options};
     options.devices = tutti_flag_text(job, "devices", NULL);
@@ -76,6 +76,12 @@ static tutti_strategy *make(tutti_job *job)
                                "there is no way '%s' to share data; there are: auto, "
                                "element, file, bytes, off",
                                shard));
+    return options;
+}
+
+static tutti_strategy *make(tutti_job *job)
+{
+    tutti_strategy_options options = tutti__job_strategy_options(job);
     return tutti_strategy_create(tutti_flag_text(job, "strategy", "auto"), &options);
 }
 

@@ -113,14 +113,19 @@ static tutti_status meet(tutti_strategy *s, tutti_comm **ret)
 }
 
 /* The names that users of one room or another know algorithms by. */
-static const char *algorithm_of(const tutti_strategy *s, const tutti_comm *world)
+const char *tutti__strategy_algorithm(const tutti_strategy *s, int hosts)
 {
     const char *name = s->options.reduction;
-    if (name && strcmp(name, "hierarchical") == 0 && (!world || tutti_comm_hosts(world) == 1))
+    if (name && strcmp(name, "hierarchical") == 0 && hosts == 1)
         return NULL; /* one machine has one level: by cost */
     if (name && (strcmp(name, "reduce_to_one") == 0 || strcmp(name, "one_device") == 0))
         return "central";
     return name;
+}
+
+static const char *algorithm_of(const tutti_strategy *s, const tutti_comm *world)
+{
+    return tutti__strategy_algorithm(s, world ? tutti_comm_hosts(world) : 1);
 }
 
 static void *allocate(void *self, size_t bytes)
@@ -156,10 +161,10 @@ static const char *wire_name(const tutti_strategy_options *options)
 
 /* What travels in 16 bits or compressed is added up in 32 on the way, by an algorithm of its own.
  */
-static tutti_status check_wire(const tutti_strategy *s, const tutti_comm *world)
+tutti_status tutti__strategy_check_wire(const tutti_strategy *s, int hosts)
 {
-    const char *wire = wire_name(&s->options), *named = algorithm_of(s, world);
-    if (!wire || !named || strcmp(named, "compressed") == 0 || !world || tutti_comm_size(world) < 2)
+    const char *wire = wire_name(&s->options), *named = tutti__strategy_algorithm(s, hosts);
+    if (!wire || !named || strcmp(named, "compressed") == 0)
         return TUTTI_OK;
     return tutti_fail(TUTTI_INVALID,
                       "wire=%s has a way of its own to add up gradients between processes, which "
@@ -201,7 +206,8 @@ static tutti_status open_strategy(tutti_strategy *s)
     TUTTI_TRY(tutti__team_create(world, s->local, names, algorithm_of(s, world), &s->team));
     TUTTI_TRY(tutti__team_trace_open(s->team));
     s->memory = (tutti_shared_memory){world, allocate, release};
-    TUTTI_TRY(check_wire(s, world));
+    if (world && tutti_comm_size(world) > 1)
+        TUTTI_TRY(tutti__strategy_check_wire(s, tutti_comm_hosts(world)));
     if (s->options.deterministic && s->team->size > s->options.shards)
         return tutti_fail(
             TUTTI_INVALID,

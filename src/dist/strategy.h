@@ -53,6 +53,12 @@ bool tutti__strategy_spreads(const tutti_strategy *strategy);
 /* Memory that the job's other processes on this machine reach, or NULL. */
 const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy);
 tutti_strategy *tutti__strategy_retain(tutti_strategy *strategy);
+/* The algorithm of sums that was asked for, by the name that it has between ranks of so many
+ * machines; NULL: by cost. */
+const char *tutti__strategy_algorithm(const tutti_strategy *strategy, int hosts);
+/* INVALID where both an algorithm and a form on the wire that has its own were asked for; of
+ * several processes. */
+tutti_status tutti__strategy_check_wire(const tutti_strategy *strategy, int hosts);
 
 /* ---- input.c ---- */
 /* What this process reads under a policy; NULL where there is one process. */
@@ -64,11 +70,16 @@ tutti_status tutti__strategy_shard(const tutti_strategy *strategy, const tutti_d
 /* "auto", "file", …; false: there is no such policy. */
 bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret);
 
+/* ---- job.c ---- */
+/* What the flags of a job ask of its strategy; a wrong word is the job's error. Texts are the
+ * job's. */
+tutti_strategy_options tutti__job_strategy_options(tutti_job *job);
+
 /* ---- imagine.c ---- */
 /* A strategy of so many replicas of which this process is number `first`, and no other is there:
- * programs can be compiled for it, and not run. `options`: deterministic, shards, buckets, overlap
- * count, and `devices`, which names one. Carries its error, as tutti_strategy_create's; NULL
- * without memory. */
+ * programs can be compiled for it, and not run. `options`: deterministic, shards, buckets, overlap,
+ * wire, compression, sparse count, and `devices`, which names one. Carries its error, as
+ * tutti_strategy_create's; NULL without memory. */
 tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,
                                         const tutti_strategy_options *options);
 

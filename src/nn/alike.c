@@ -97,16 +97,19 @@ tutti_status tutti__training_alike(const tutti_model *model, const tutti_trainin
     bool own = tutti__dataset_is_own(data);
     TUTTI_TRY(tutti__strategy_shard(tutti__model_strategy(model), data, false, &policy));
     snprintf(lines[0], LENGTH, "version %s", tutti_version());
-    snprintf(lines[1], LENGTH, "seed %llu", (unsigned long long)tutti_job_seed(model->job));
+    snprintf(lines[1], LENGTH, "seed %llu, %s --resume",
+             (unsigned long long)tutti_job_seed(model->job),
+             tutti_flag_on(model->job, "resume") ? "with" : "without");
     snprintf(lines[2], LENGTH, "model '%s' of %zu nodes, %zu layers, settings %08x", model->name,
              model->graph->nodes.count, model->layers.count, shortened(hash_layers(model)));
     describe_losses(trainer, LENGTH, lines[3]);
     snprintf(lines[4], LENGTH, "data of %lld batches of %lld, shared by %s",
              (long long)tutti__count_batches(model, data, false, 0),
              own ? -1 : (long long)training->batch, own ? "function" : tutti__share_name(policy));
-    snprintf(lines[5], LENGTH, "epochs %d to %d of %lld steps, accumulate %d, after step %lld",
+    snprintf(lines[5], LENGTH,
+             "epochs %d to %d of %lld steps, accumulate %d, after step %lld, checkpoint %08x",
              training->first, training->last, (long long)training->steps, trainer->accumulate,
-             (long long)trainer->steps);
+             (long long)trainer->steps, shortened(trainer->identity));
     describe_optimizer(&trainer->optimizer, LENGTH, lines[6]);
     for (int i = 0; i < LINES; i++)
         texts[i] = lines[i];
@@ -228,5 +231,50 @@ tutti_status tutti__weights_alike(tutti_model *model)
     free(w.names);
     free(w.hashes);
     free(w.unlike);
+    return status;
+}
+
+/* ---- what it goes on from ---- */
+
+enum { IDENTITY, STEP, FACTS };
+
+/* All say the same, as the first rank that differs from rank 0 has it. */
+static tutti_status refuse_found(const tutti_found *found, int rank, const int64_t *first,
+                                 const int64_t *other)
+{
+    static const char hint[] =
+        "all processes go on from the same one: in a folder that all of them see, or a copy of it "
+        "on each machine";
+    int none = first[IDENTITY] == 0 ? 0 : other[IDENTITY] == 0 ? rank : -1;
+    if (none >= 0)
+        return tutti_fail(
+            TUTTI_INVALID, "rank %d found no checkpoint %s, rank %d one of step %lld; %s", none,
+            found->place, none == 0 ? rank : 0, (long long)(none == 0 ? other : first)[STEP], hint);
+    if (first[STEP] != other[STEP])
+        return tutti_fail(TUTTI_INVALID,
+                          "rank %d found a checkpoint of step %lld %s, rank 0 one of step %lld; %s",
+                          rank, (long long)other[STEP], found->place, (long long)first[STEP], hint);
+    return tutti_fail(
+        TUTTI_INVALID,
+        "rank %d found another checkpoint of step %lld %s than rank 0: what they hold differs; %s",
+        rank, (long long)other[STEP], found->place, hint);
+}
+
+tutti_status tutti__found_alike(const tutti_strategy *strategy, const tutti_found *found)
+{
+    if (tutti_strategy_workers(strategy) < 2)
+        return TUTTI_OK;
+    tutti_comm *world = strategy->team->world;
+    int64_t mine[FACTS] = {(int64_t)found->identity, found->step};
+    int size = tutti_comm_size(world);
+    int64_t *all = calloc((size_t)size * FACTS, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to compare checkpoints");
+    tutti_comm_call call = {.struct_size = sizeof call, .label = "checkpoints to go on from"};
+    tutti_status status = tutti_comm_all_gather(world, mine, all, FACTS, TUTTI_I64, &call);
+    for (int rank = 1; status == TUTTI_OK && rank < size; rank++)
+        if (memcmp(all, all + FACTS * rank, sizeof mine) != 0)
+            status = refuse_found(found, rank, all, all + (size_t)FACTS * (size_t)rank);
+    free(all);
     return status;
 }

@@ -152,9 +152,11 @@ static tutti_status save_checkpoint(tutti_model *model, const char *path)
 
 tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
 {
-    TUTTI_TRY(able_to_save(model));
-    return tutti__model_saved(model,
-                              tutti__model_speaks(model) ? save_checkpoint(model, path) : TUTTI_OK);
+    tutti_status status = able_to_save(model);
+    if (status == TUTTI_OK)
+        status = tutti__model_saved(model, tutti__model_speaks(model) ? save_checkpoint(model, path)
+                                                                      : TUTTI_OK);
+    return tutti__model_fail(model, status);
 }
 
 /* Written by the saver's thread. */
@@ -264,6 +266,7 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
     trainer->data_ended = number(file, "tutti.data_ended") != 0;
     trainer->resumed = trainer->steps > 0;
     trainer->restored = true;
+    trainer->identity = tutti__checkpoint_identity(file);
     const char *memory = tutti__safetensors_metadata(file, "tutti.callbacks");
     free(trainer->memory);
     trainer->memory = memory ? strdup(memory) : NULL;
@@ -274,7 +277,7 @@ static tutti_status restore(tutti_model *model, const tutti_safetensors *file, c
     return TUTTI_OK;
 }
 
-tutti_status tutti_restore_checkpoint(tutti_model *model, const char *path)
+static tutti_status restore_from(tutti_model *model, const char *path)
 {
     char full[4096];
     tutti_safetensors *file;
@@ -285,6 +288,11 @@ tutti_status tutti_restore_checkpoint(tutti_model *model, const char *path)
     tutti_status status = restore(model, file, full);
     tutti__safetensors_close(file);
     return status;
+}
+
+tutti_status tutti_restore_checkpoint(tutti_model *model, const char *path)
+{
+    return tutti__model_fail(model, restore_from(model, path));
 }
 
 /* ---- the newest ---- */
@@ -309,36 +317,53 @@ static bool is_checkpoint(char *const *names, size_t count, char *name)
     return has_ending(name, ".safetensors.index.json");
 }
 
-int64_t tutti__checkpoint_step(const char *path)
+tutti_status tutti__checkpoint_peek(const char *path, int64_t *ret_step)
 {
     char full[4096];
     tutti_safetensors *file;
-    tutti_status status = tutti__checkpoint_path(path, full, sizeof full);
-    if (status == TUTTI_OK)
-        status = tutti__checkpoint_open(full, true, &file);
-    if (status != TUTTI_OK && status != TUTTI_NOT_FOUND)
-        tutti__log(TUTTI_LOG_WARNING, "%s; it is passed over", tutti_error_message());
-    if (status != TUTTI_OK)
-        return -1;
+    TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
+    TUTTI_TRY(tutti__checkpoint_open(full, true, &file));
     const char *step = tutti__safetensors_metadata(file, "tutti.step");
-    int64_t result = step ? strtoll(step, NULL, 10) : -1;
+    *ret_step = step ? strtoll(step, NULL, 10) : -1;
     tutti__safetensors_close(file);
-    return result;
+    return TUTTI_OK;
 }
 
-tutti_status tutti_latest_checkpoint(const char *folder, size_t size, char *ret_path)
+/* Did another program write it? Then it may lie among checkpoints, and is none. */
+static bool is_foreign(const char *path)
 {
-    TUTTI_GIVEN(folder);
+    tutti_safetensors *file;
+    tutti_error before;
+    tutti__error_capture(TUTTI_CORRUPT, &before);
+    bool opened = tutti__safetensors_open(path, false, &file) == TUTTI_OK;
+    tutti__error_restore(&before);
+    if (!opened)
+        return false;
+    bool foreign = !file->files[0].checked;
+    tutti__safetensors_close(file);
+    return foreign;
+}
+
+tutti_status tutti__checkpoint_latest(const char *folder, size_t size, char *ret_path,
+                                      int64_t *ret_step, tutti_error *ret_damage)
+{
     const tutti_world *world = tutti__world();
     char **names, best_path[4096] = "", path[4096];
     size_t count;
     int64_t best = -1;
+    *ret_damage = (tutti_error){.status = TUTTI_OK};
     TUTTI_TRY(world->list_folder(world->self, folder, &names, &count));
     for (size_t i = 0; i < count; i++) {
+        int64_t step = -1;
         if (!is_checkpoint(names, count, names[i]) ||
             snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= (int)sizeof path)
             continue;
-        int64_t step = tutti__checkpoint_step(path);
+        tutti_status status = tutti__checkpoint_peek(path, &step);
+        if (status != TUTTI_OK && status != TUTTI_NOT_FOUND) {
+            tutti__log(TUTTI_LOG_WARNING, "%s; it is passed over", tutti_error_message());
+            if (!is_foreign(path))
+                tutti__error_capture(status, ret_damage);
+        }
         if (step > best) {
             best = step;
             memcpy(best_path, path, sizeof path);
@@ -349,5 +374,14 @@ tutti_status tutti_latest_checkpoint(const char *folder, size_t size, char *ret_
         return tutti_fail(TUTTI_NOT_FOUND, "there is no good checkpoint in %s", folder);
     if (snprintf(ret_path, size, "%s", best_path) >= (int)size)
         return tutti_fail(TUTTI_TOO_LARGE, "the path %s does not fit %zu bytes", best_path, size);
+    *ret_step = best;
     return TUTTI_OK;
+}
+
+tutti_status tutti_latest_checkpoint(const char *folder, size_t size, char *ret_path)
+{
+    TUTTI_GIVEN(folder);
+    tutti_error damage;
+    int64_t step;
+    return tutti__checkpoint_latest(folder, size, ret_path, &step, &damage);
 }

@@ -121,16 +121,14 @@ static bool has_no_end(tutti_dataset *data)
     return tutti_dataset_describe(data, &info) == TUTTI_OK && info.cardinality < 0;
 }
 
-/* Processes that train different things are found out before they mix them, and begin with the same
- * weights. */
+/* Processes that train different things are found out before they mix them. */
 static tutti_status compare_processes(const tutti_fit *fit, const plan *p)
 {
-    TUTTI_TRY(tutti__training_alike(fit->model, &(tutti_training){.data = p->data,
-                                                                  .batch = fit->batch,
-                                                                  .first = p->first,
-                                                                  .last = p->last,
-                                                                  .steps = p->steps}));
-    return tutti__weights_alike(fit->model);
+    return tutti__training_alike(fit->model, &(tutti_training){.data = p->data,
+                                                               .batch = fit->batch,
+                                                               .first = p->first,
+                                                               .last = p->last,
+                                                               .steps = p->steps});
 }
 
 static tutti_status run_epochs(tutti_fit *fit, plan *p)
@@ -145,6 +143,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     fit->event.epochs = p->last;
     tutti__fit_account_begin(fit);
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(train_begin)));
+    TUTTI_TRY(tutti__weights_alike(model)); /* callbacks may have set some, of one process only */
     if (model->trainer->recalls && model->trainer->memory)
         TUTTI_TRY(tutti__fit_recall(fit, model->trainer->memory));
     model->trainer->recalls = false;

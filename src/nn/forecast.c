@@ -145,7 +145,14 @@ tutti_status tutti__forecast_form(tutti_model *model, tutti_form *form, int64_t 
     tutti_rehearsal rehearsal = {0};
     TUTTI_TRY(
         tutti__form_rehearse(model, model->engine, form, batch, own, count, tensors, &rehearsal));
-    return forecast_here(tutti__model_strategy(model), &rehearsal, ret);
+    TUTTI_TRY(forecast_here(tutti__model_strategy(model), &rehearsal, ret));
+    ret->batch = batch > 0                                        ? batch
+                 : count > 0 && tutti_tensor_rank(tensors[0]) > 0 ? tutti_tensor_dims(tensors[0])[0]
+                                                                  : 0;
+    /* Of fewer rows than replicas some have none; of one row all do the whole work. */
+    if (ret->batch > 0 && ret->batch < ret->replicas)
+        ret->efficiency *= (double)ret->batch / ret->replicas;
+    return TUTTI_OK;
 }
 
 static uint64_t runs_so_far(const tutti_made *made)
@@ -267,6 +274,10 @@ static void add_time(tutti_text *text, const tutti_forecast *f)
                         waits ? "waiting for another replica and for" : "exposed of",
                         tutti__seconds_text(f->communication, d), waits ? "of " : "",
                         tutti__bytes_text(f->sent, e), 100 * f->efficiency);
+    if (f->replicas > 1 && f->batch == 1)
+        tutti__text_add(text, ": one row cannot be shared, every replica does the whole work");
+    else if (f->batch > 0 && f->batch < f->replicas)
+        tutti__text_add(text, ": %lld of %d replicas have rows", (long long)f->batch, f->replicas);
     tutti__text_add(text, "\n");
 }
 

@@ -38,7 +38,8 @@ tutti_status tutti__model_planned(tutti_model *model, int64_t batch, tutti_plann
 typedef struct tutti_forecast {
     const char *strategy;
     int replicas;
-    bool timed; /* false: some device cannot rehearse; times are 0 */
+    int64_t batch; /* rows that the replicas share; 0: not known */
+    bool timed;    /* false: some device cannot rehearse; times are 0 */
     /* bytes of a replica */
     double weights, slots, gradients, activations, data, total;
     double joint;         /* of weights and slots: its share of what devices keep between them */
@@ -48,7 +49,7 @@ typedef struct tutti_forecast {
     double communication; /* seconds of all collectives */
     double exposed;       /* those in which nothing else runs */
     double step;          /* compute + exposed */
-    double efficiency;    /* compute / step */
+    double efficiency;    /* compute / step, of those replicas that have rows */
     double flops;         /* of a replica and step */
 } tutti_forecast;
 
@@ -99,8 +100,9 @@ tutti_status tutti__forecast_text(const char *name, tutti_strategy *strategy,
                                   const tutti_forecast *forecast, char **ret_text);
 
 /* ---- forecast_table.c ---- */
-/* All strategies for a cluster that is not there, as a table with the best one named; from malloc.
- * Known by the settings plan-ranks, plan-hosts, plan-alpha, plan-beta and plan-flops of the job. */
+/* All strategies for a cluster that is not there, as a table with the best one named, or with
+ * --json as an object a line; from malloc. Known by the settings plan-ranks, plan-hosts,
+ * plan-alpha, plan-beta and plan-flops of the job. */
 tutti_status tutti__forecast_table(tutti_model *model, tutti_dataset *data, char **ret_text);
 /* The same of a program of a loop that is written by hand. */
 tutti_status tutti__forecast_table_of(tutti_job *job, const char *name, const tutti_made *made,

@@ -15,12 +15,17 @@ static double bytes_of(const tutti_type *type)
     return count < 0 ? 0 : ceil((double)count * (double)tutti_dtype_size(type->dtype) / 64) * 64;
 }
 
+/* "" for values as they are. */
+static const char *form_of(const tutti_node *node)
+{
+    return tutti_attr_find(node->attrs, node->attr_count, "wire") ? tutti__str(node, "wire") : "";
+}
+
 /* What a collective carries: of a bucket all values, in the form that they travel in. */
 static double carried(const tutti_node *node)
 {
     double bytes = 0;
-    const tutti_attr *wire = tutti_attr_find(node->attrs, node->attr_count, "wire");
-    const char *form = wire ? tutti__str(node, "wire") : "";
+    const char *form = form_of(node);
     const tutti_attr *cut = tutti_attr_find(node->attrs, node->attr_count, "cut");
     for (int i = 0; i < node->output_count; i++)
         bytes += bytes_of(&node->types[i]);
@@ -66,6 +71,37 @@ static double price_of(const tutti_reach *reach, const char *operation, double b
     return all;
 }
 
+/* What stands for a value on the wire; all of it where nobody knows. */
+static double compressed_bytes(const char *form, const tutti_type *type)
+{
+    tutti_compressor *compressor;
+    if (tutti_compressor_create(form, type->rank, type->dims, &compressor) != TUTTI_OK)
+        return bytes_of(type);
+    double bytes = (double)tutti_compressor_bytes(compressor);
+    tutti_compressor_free(compressor);
+    return bytes;
+}
+
+/* Value by value: the largest numbers of each rank are gathered by all, of two thin matrices one is
+ * summed after the other. The work of compressing is not known here. */
+static double price_compressed(const tutti_reach *reach, const tutti_node *node, const char *form,
+                               double *ret_sent)
+{
+    double seconds = 0;
+    int ranks = reach->processes > 1 ? reach->processes : reach->local;
+    bool gathers = strncmp(form, "topk", 4) == 0;
+    for (int i = 0; i < node->output_count; i++) {
+        double bytes = compressed_bytes(form, &node->types[i]);
+        int parts = bytes < bytes_of(&node->types[i]) ? 2 : 1;
+        if (bytes == 0)
+            continue;
+        *ret_sent += gathers ? bytes * (ranks - 1) : 2 * bytes * (ranks - 1) / ranks;
+        seconds += gathers ? price_of(reach, "all_gather", bytes)
+                           : parts * price_of(reach, "all_reduce", bytes / parts);
+    }
+    return seconds;
+}
+
 /* Seconds; *ret_sent: bytes that leave a replica. 0 for what meets nobody. */
 static double price(const tutti_reach *reach, const tutti_node *node, double *ret_sent)
 {
@@ -75,6 +111,8 @@ static double price(const tutti_reach *reach, const tutti_node *node, double *re
     *ret_sent = 0;
     if (replicas < 2 || bytes == 0)
         return 0;
+    if (strchr(form_of(node), ':'))
+        return price_compressed(reach, node, form_of(node), ret_sent);
     if (strcmp(name, "all_reduce") == 0 || strcmp(name, "all_reduce_many") == 0) {
         *ret_sent = 2 * bytes * (replicas - 1) / replicas;
         return price_of(reach, "all_reduce", bytes);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "io/json.h"
 #include "nn/forecast.h"
 #include "nn/spread.h"
 #include "nn/trainer.h"
@@ -131,19 +132,31 @@ static cluster read_cluster(tutti_job *job)
     return c;
 }
 
-/* As a strategy at hand would have them: see strategy.c. */
+/* As the job's flags ask, and else as a strategy at hand would have them: see strategy.c. */
 static tutti_strategy_options options_for(tutti_job *job, const cluster *c, bool between)
 {
     double beta = c->cost.link[TUTTI_LINK_BETWEEN].beta[TUTTI_COMM_AT_MIB];
     double bytes = 20 * c->cost.link[TUTTI_LINK_BETWEEN].alpha / (beta > 0 ? beta : 1e-10);
-    tutti_strategy_options options = {.struct_size = sizeof options,
-                                      .deterministic = tutti_flag_on(job, "deterministic"),
-                                      .shards = (int)tutti_flag_int(job, "shards", 0),
-                                      .overlap = between ? 1 : -1,
-                                      .bucket_bytes = (int64_t)256 << 20};
-    if (between)
-        options.bucket_bytes = (int64_t)fmin(fmax(bytes, 1 << 20), 25 << 20);
+    tutti_strategy_options options = tutti__job_strategy_options(job);
+    options.devices = NULL; /* those here are not those there */
+    if (options.overlap == 0)
+        options.overlap = between ? 1 : -1;
+    if (options.bucket_bytes <= 0)
+        options.bucket_bytes =
+            between ? (int64_t)fmin(fmax(bytes, 1 << 20), 25 << 20) : (int64_t)256 << 20;
     return options;
+}
+
+/* What was asked for and makes no difference to a forecast. */
+static void add_uncounted(tutti_job *job, tutti_text *text)
+{
+    static const char *const names[] = {"parts", "engine"};
+    for (size_t i = 0; i < TUTTI_COUNT(names); i++) {
+        const char *value = tutti_flag_text(job, names[i], NULL);
+        if (value)
+            tutti__text_add(text, "%s=%s is not counted: a plan knows one rank alone\n", names[i],
+                            value);
+    }
 }
 
 typedef struct row {
@@ -167,7 +180,12 @@ static tutti_status forecast(const asked *a, const char *name, int replicas, con
     tutti_strategy *s = tutti__strategy_imagine(name, replicas, 0, &options);
     if (!s)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
-    tutti_status status = rehearse_imagined(a, s, &rehearsal);
+    tutti_status status = TUTTI_OK;
+    if (!one_process && replicas > 1)
+        status = tutti__strategy_check_wire(s, c->hosts);
+    reach.algorithm = tutti__strategy_algorithm(s, one_process ? 1 : c->hosts);
+    if (status == TUTTI_OK)
+        status = rehearse_imagined(a, s, &rehearsal);
     if (status == TUTTI_OK)
         status = tutti__forecast(&rehearsal, &reach, slowdown, ret);
     tutti__rehearsal_free(&rehearsal);
@@ -229,39 +247,120 @@ static int best_of(const row rows[STRATEGIES])
     return best;
 }
 
-static tutti_status add_table(const asked *a, int64_t batch, tutti_text *text)
+/* The clusters' table, once it is filled. */
+typedef struct table {
+    const asked *asked;
+    int64_t batch; /* 0: not known */
+    cluster cluster;
+    double speed; /* FLOP a second of a rank */
+    row rows[STRATEGIES];
+    int best;
+} table;
+
+static tutti_status fill_table(table *t)
 {
-    cluster c = read_cluster(a->job);
+    cluster *c = &t->cluster;
+    *c = read_cluster(t->asked->job);
     double here = tutti__measured_flops();
-    double slowdown = c.flops > 0 && here > 0 ? here / c.flops : 1;
-    row rows[STRATEGIES] = {0};
+    t->speed = c->flops > 0 ? c->flops : here;
+    TUTTI_TRY(tutti_job_check(t->asked->job));
+    TUTTI_TRY(fill(t->asked, c, c->flops > 0 && here > 0 ? here / c->flops : 1, t->rows));
+    for (int i = 0; i < STRATEGIES; i++) {
+        tutti_forecast *f = &t->rows[i].f;
+        f->efficiency = /* against one */
+            f->step > 0 ? t->rows[ONE_DEVICE].f.step / f->replicas / f->step : 0;
+    }
+    t->best = best_of(t->rows);
+    return TUTTI_OK;
+}
+
+static void add_table(const table *t, tutti_text *text)
+{
+    const cluster *c = &t->cluster;
+    const tutti_forecast *spread = &t->rows[MULTI_WORKER].f;
     char gradients[32];
-    TUTTI_TRY(tutti_job_check(a->job));
-    TUTTI_TRY(fill(a, &c, slowdown, rows));
-    const tutti_forecast *alone = &rows[ONE_DEVICE].f, *spread = &rows[MULTI_WORKER].f;
     /* Deterministic sums have no buckets. */
     double summed = spread->gradients > 0 ? spread->gradients : spread->summed;
-    tutti__text_add(text, "%s", a->name);
-    if (batch > 0)
-        tutti__text_add(text, ", batch %lld", (long long)batch);
-    tutti__text_add(text,
-                    " on %d ranks of %d hosts, %.3g GFLOP/s each: %.3g GFLOP a step, "
-                    "%s of gradients\n%-22s %8s %12s %12s %12s %12s %12s %11s\n",
-                    c.ranks, c.hosts, (c.flops > 0 ? c.flops : here) * 1e-9, alone->flops * 1e-9,
-                    tutti__bytes_text(summed, gradients), "strategy", "replicas", "memory",
-                    "sent a step", "compute", "exposed", "step", "efficiency");
+    tutti__text_add(text, "%s", t->asked->name);
+    if (t->batch > 0)
+        tutti__text_add(text, ", batch %lld", (long long)t->batch);
+    tutti__text_add(text, " on %d ranks of %d hosts, %.3g GFLOP/s each: %.3g GFLOP a step",
+                    c->ranks, c->hosts, t->speed * 1e-9, t->rows[ONE_DEVICE].f.flops * 1e-9);
+    if (summed > 0) /* nothing is, where workers cannot share the batch, or cannot be */
+        tutti__text_add(text, ", %s of gradients", tutti__bytes_text(summed, gradients));
+    tutti__text_add(text, "\n%-22s %8s %12s %12s %12s %12s %12s %11s\n", "strategy", "replicas",
+                    "memory", "sent a step", "compute", "exposed", "step", "efficiency");
+    for (int i = 0; i < STRATEGIES; i++)
+        add_row(text, &t->rows[i], i == t->best);
+    add_uncounted(t->asked->job, text);
+}
+
+static void put_number(tutti_json_writer *w, const char *key, double value)
+{
+    tutti__json_key(w, key);
+    tutti__json_put_real(w, value);
+}
+
+static void put_int(tutti_json_writer *w, const char *key, int64_t value)
+{
+    tutti__json_key(w, key);
+    tutti__json_put_int(w, value);
+}
+
+static void put_text(tutti_json_writer *w, const char *key, const char *value)
+{
+    tutti__json_key(w, key);
+    tutti__json_put_string(w, value);
+}
+
+static void put_forecast(tutti_json_writer *w, const tutti_forecast *f, bool best)
+{
+    put_int(w, "memory_bytes", (int64_t)f->total);
+    put_int(w, "sent_bytes", (int64_t)f->sent);
+    put_number(w, "compute_us", round(f->compute * 1e8) / 100);
+    put_number(w, "exposed_us", round(f->exposed * 1e8) / 100);
+    put_number(w, "step_us", round(f->step * 1e8) / 100);
+    put_number(w, "efficiency", round(f->efficiency * 1e4) / 1e4);
+    tutti__json_key(w, "recommended");
+    tutti__json_put_bool(w, best);
+}
+
+/* With --json: one object a strategy. */
+static tutti_status add_lines(const table *t, tutti_text *text)
+{
     for (int i = 0; i < STRATEGIES; i++) {
-        tutti_forecast *f = &rows[i].f;
-        f->efficiency = f->step > 0 ? alone->step / f->replicas / f->step : 0; /* against one */
-        add_row(text, &rows[i], i == best_of(rows));
+        const row *r = &t->rows[i];
+        tutti_json_writer w = {.text = text};
+        tutti__json_begin(&w, '{');
+        put_text(&w, "plan", t->asked->name);
+        if (t->batch > 0)
+            put_int(&w, "batch", t->batch);
+        put_int(&w, "ranks", t->cluster.ranks);
+        put_int(&w, "hosts", t->cluster.hosts);
+        put_text(&w, "strategy", r->f.strategy);
+        put_int(&w, "replicas", r->f.replicas);
+        if (r->problem[0])
+            put_text(&w, "problem", r->problem);
+        else
+            put_forecast(&w, &r->f, i == t->best);
+        tutti__json_end(&w);
+        TUTTI_TRY(tutti__json_finish(&w));
+        tutti__text_add(text, "\n");
     }
-    return text->failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast") : TUTTI_OK;
+    return TUTTI_OK;
 }
 
 static tutti_status make_table(const asked *a, int64_t batch, char **ret_text)
 {
     tutti_text text = {0};
-    tutti_status status = add_table(a, batch, &text);
+    table t = {.asked = a, .batch = batch};
+    tutti_status status = fill_table(&t);
+    if (status == TUTTI_OK && tutti_flag_on(a->job, "json"))
+        status = add_lines(&t, &text);
+    else if (status == TUTTI_OK)
+        add_table(&t, &text);
+    if (status == TUTTI_OK && text.failed)
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
     if (status == TUTTI_OK)
         *ret_text = text.data;
     else

@@ -218,6 +218,66 @@ TUTTI_TEST(forecast_prices_what_replicas_exchange)
     check_exchange(clipped_net);
 }
 
+/* One row is worked on by all replicas, each of which is busy with what one device would do. */
+TUTTI_TEST(forecast_of_one_row_is_no_more_efficient_than_one_replica)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti_strategy *two = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
+    TUTTI_WITH_STRATEGY(two)
+    {
+        step s = make_step(small_net);
+        tutti_tensor *one[2];
+        tutti_forecast f;
+        char *text;
+        for (int i = 0; i < 2; i++)
+            CHECK_OK(tutti_tensor_slice(s.tensors[i], 0, 0, 1, 1, &one[i]));
+        CHECK_OK(tutti__forecast_form(s.model, s.form, 0, false, 2, one, &f));
+        CHECK(f.efficiency > 0 && f.efficiency <= 0.5);
+        CHECK_OK(tutti__forecast_text("it", two, &f, &text));
+        CHECK_CONTAINS(text, "one row cannot be shared");
+        free(text);
+        tutti_tensor_release(one[0]);
+        tutti_tensor_release(one[1]);
+        end_step(&s);
+    }
+    CHECK_OK(tutti_strategy_close(two));
+}
+
+/* Bytes that a replica of two workers sends in a step, with gradients in some form on the wire. */
+static double sent_by(const step *s, tutti_dtype wire, const char *compression)
+{
+    tutti_strategy_options options = {
+        .struct_size = sizeof options, .wire = wire, .compression = compression};
+    tutti_strategy *imagined = tutti__strategy_imagine("multi_worker_mirrored", 2, 0, &options);
+    tutti_reach reach = {.processes = 2, .local = 1};
+    tutti_rehearsal rehearsal = {0};
+    tutti_forecast f;
+    for (int link = 0; link < TUTTI_LINK_COUNT; link++)
+        reach.cost.link[link].alpha = 1e-5;
+    CHECK_OK(tutti__forecast_imagined(s->model, s->form, 2, s->tensors, imagined, &rehearsal));
+    CHECK_OK(tutti__forecast(&rehearsal, &reach, 1, &f));
+    tutti__rehearsal_free(&rehearsal);
+    CHECK_OK(tutti_strategy_close(imagined));
+    return f.sent;
+}
+
+/* Of two workers each sends as many bytes as there are of gradients; half of these in 16 bits; a
+ * place and a value for each number of topk; (n + m) r for n m of powersgd, where that is less. */
+TUTTI_TEST(forecast_counts_gradients_in_the_form_in_which_they_travel)
+{
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0"));
+    step s = make_step(wide_net);
+    double whole = sent_by(&s, TUTTI_F32, NULL);
+    double rest = whole - 4.0 * (144 * 256 + 256 * 256 + 256 * 10 + 256 + 256 + 10);
+    CHECK(rest >= 0 && rest < 0.01 * whole); /* losses, metrics */
+    CHECK_NEAR(sent_by(&s, TUTTI_BF16, NULL) / (whole / 2), 1, 0.01);
+    CHECK_NEAR(sent_by(&s, TUTTI_F32, "topk:0.01") / (0.01 * 2 * whole), 1, 0.05);
+    double thin = 4.0 * 2 * (144 + 256 + 256 + 256 + 256 + 10) + 4.0 * (256 + 256 + 10);
+    CHECK_NEAR(sent_by(&s, TUTTI_F32, "powersgd:2") / (thin + rest), 1, 0.05);
+    end_step(&s);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
+}
+
 /* Rows that come from other replicas are made up, so that updating them is timed. */
 TUTTI_TEST(a_rehearsal_updates_rows_of_other_replicas)
 {

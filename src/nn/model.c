@@ -18,7 +18,7 @@ bool tutti__model_able(const tutti_model *model)
 
 tutti_status tutti__model_fail(tutti_model *model, tutti_status status)
 {
-    return tutti_job_fail(model->job, status);
+    return model ? tutti_job_fail(model->job, status) : status;
 }
 
 tutti_status tutti_model_check(const tutti_model *model)

@@ -66,11 +66,17 @@ static tutti_status with_ending(const char *path, const char *ending, char *ret,
     return TUTTI_OK;
 }
 
-tutti_status tutti_save_weights(tutti_model *model, const char *path)
+/* Of several processes the first one writes. */
+static tutti_status save_on_first(tutti_model *model, const char *path,
+                                  tutti_status (*write)(tutti_model *, const char *))
 {
     TUTTI_TRY(tutti__model_need_built(model));
-    return tutti__model_saved(model,
-                              tutti__model_speaks(model) ? save_weights(model, path) : TUTTI_OK);
+    return tutti__model_saved(model, tutti__model_speaks(model) ? write(model, path) : TUTTI_OK);
+}
+
+tutti_status tutti_save_weights(tutti_model *model, const char *path)
+{
+    return tutti__model_fail(model, save_on_first(model, path, save_weights));
 }
 
 static tutti_status save(tutti_model *model, const char *path)
@@ -89,8 +95,7 @@ static tutti_status save(tutti_model *model, const char *path)
 
 tutti_status tutti_save(tutti_model *model, const char *path)
 {
-    TUTTI_TRY(tutti__model_need_built(model));
-    return tutti__model_saved(model, tutti__model_speaks(model) ? save(model, path) : TUTTI_OK);
+    return tutti__model_fail(model, save_on_first(model, path, save));
 }
 
 /* ---- loading ---- */
@@ -172,8 +177,8 @@ static tutti_status load_all(loading *l)
         l->report.mismatched, l->lines.data ? l->lines.data : "");
 }
 
-tutti_status tutti_load_weights_from(tutti_model *model, const char *path,
-                                     const tutti_load_weights_options *options)
+static tutti_status load_weights(tutti_model *model, const char *path,
+                                 const tutti_load_weights_options *options)
 {
     tutti_safetensors *file;
     TUTTI_TRY(tutti__model_need_built(model));
@@ -190,6 +195,12 @@ tutti_status tutti_load_weights_from(tutti_model *model, const char *path,
         tutti__text_free(&l.lines);
     }
     return status;
+}
+
+tutti_status tutti_load_weights_from(tutti_model *model, const char *path,
+                                     const tutti_load_weights_options *options)
+{
+    return tutti__model_fail(model, load_weights(model, path, options));
 }
 
 static tutti_status load_model(tutti_job *job, const char *path, tutti_model **ret)

@@ -67,7 +67,8 @@ struct tutti_trainer {
     bool data_ended;             /* which ended with the data, not after so many steps, */
     tutti_position position;     /* and where the data stands */
     bool resumed;                /* `position` was restored: fit goes on from there */
-    bool restored;               /* from a checkpoint, some time ago */
+    bool restored;               /* from a checkpoint, some time ago, */
+    uint64_t identity;           /* by which that one is known; 0: from none */
     struct tutti_fit *fit;       /* that is under way, or NULL */
     char *memory;                /* of its callbacks: from a checkpoint, or of the last fit */
     bool recalls;                /* the next fit gives `memory` to its callbacks */

@@ -73,6 +73,24 @@ TUTTI_TEST(pattern_matmul_bias_leaves_the_rest)
     CHECK_INT(check(g, NULL, NULL), 0);
 }
 
+/* In a batch of one row everything is [1, n]; that makes no bias of it. */
+TUTTI_TEST(pattern_matmul_bias_is_no_matter_of_the_number_of_rows)
+{
+    for (int rows = 1; rows < 3; rows++) {
+        start();
+        tutti_sym x = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, rows, 8)),
+                  residual = tutti__test_input(g, 4, TUTTI_TYPE(TUTTI_F32, rows, 6));
+        tutti__test_result(tutti_add(tutti_matmul(x, b), residual));
+        tutti__test_result(tutti_relu(tutti_add(residual, tutti_matmul(x, b))));
+        CHECK_INT(check(g, NULL, NULL), 0);
+        start();
+        x = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, rows, 8));
+        tutti__test_result(tutti_add(tutti_matmul(x, b), bias));
+        tutti__test_result(tutti_relu(tutti_add(tutti_expand_dims(bias, 0), tutti_matmul(x, b))));
+        CHECK_INT(check(g, NULL, NULL), 2);
+    }
+}
+
 TUTTI_TEST(pattern_only_where_kernels_run)
 {
     start();

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/params.h"
 
@@ -130,14 +131,26 @@ tutti_status tutti__checkpoint_open(const char *path, bool checked, tutti_safete
         return status;
     tutti__error_capture(status, &first);
     for (size_t i = 0; i < TUTTI_COUNT(endings); i++) {
-        if (snprintf(previous, sizeof previous, "%s%s", path, endings[i]) >= (int)sizeof previous ||
-            open_one(previous, true, ret) != TUTTI_OK)
+        if (snprintf(previous, sizeof previous, "%s%s", path, endings[i]) >= (int)sizeof previous)
+            continue;
+        status = open_one(previous, true, ret);
+        if (status != TUTTI_OK && status != TUTTI_NOT_FOUND && first.status == TUTTI_NOT_FOUND)
+            tutti__error_capture(status, &first); /* damage is no absence */
+        if (status != TUTTI_OK)
             continue;
         tutti__log(TUTTI_LOG_WARNING, "%s; the generation before it is used instead: %s",
                    first.message, previous);
         return TUTTI_OK;
     }
     return tutti__error_restore(&first);
+}
+
+uint64_t tutti__checkpoint_identity(const tutti_safetensors *file)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < file->file_count; i++)
+        hash = tutti__hash_bytes(hash, &file->files[i].header_crc, sizeof(uint32_t));
+    return hash == 0 ? 1 : hash;
 }
 
 tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_state *state)

@@ -22,6 +22,9 @@ int64_t tutti__checkpoint_shard_bytes(void);
 /* Opens and checks every byte. When the file is damaged or missing and the generation before it is
  * good, that one is opened, with a line in the log. `checked` as in tutti__safetensors_open. */
 tutti_status tutti__checkpoint_open(const char *path, bool checked, tutti_safetensors **ret);
+/* A number by which copies of one checkpoint are known: of all that stands in it, by its checksums.
+ * Not 0. */
+uint64_t tutti__checkpoint_identity(const tutti_safetensors *file);
 /* Gives every tensor of the file to the state, as tutti__state_expect. */
 tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_state *state);
 

@@ -1,7 +1,6 @@
 /* backup.c: a training that can be cut off at any time and goes on when it is started again. */
 #include <stdio.h>
 
-#include "base/log.h"
 #include "base/world.h"
 #include "nn/callbacks/checkpoint.h"
 #include "tutti/checkpoint.h"
@@ -13,30 +12,6 @@ typedef struct backup {
     int64_t saved;  /* step of the newest; -1: none */
     int64_t before; /* of the one before; -1: none */
 } backup;
-
-tutti_status tutti__resume_from(tutti_model *model, const char *folder, const char *file,
-                                bool *ret_found)
-{
-    char path[4096];
-    tutti_error before;
-    tutti__error_capture(TUTTI_OK, &before);
-    tutti_status status =
-        folder ? tutti_latest_checkpoint(folder, sizeof path, path) : TUTTI_NOT_FOUND;
-    if (status != TUTTI_NOT_FOUND)
-        TUTTI_TRY(status);
-    int64_t step = status == TUTTI_OK ? tutti__checkpoint_step(path) : -1;
-    bool own = file && tutti__checkpoint_step(file) > step;
-    tutti__error_restore(&before);
-    *ret_found = own || status == TUTTI_OK;
-    if (!*ret_found)
-        return TUTTI_OK;
-    if (own)
-        snprintf(path, sizeof path, "%s", file);
-    TUTTI_TRY(tutti_restore_checkpoint(model, path));
-    tutti__log(TUTTI_LOG_INFO, "training goes on from %s, step %lld", path,
-               (long long)tutti_model_steps(model));
-    return TUTTI_OK;
-}
 
 static void remove_step(const backup *b, int64_t step)
 {

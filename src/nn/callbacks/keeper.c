@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 
+#include "base/job.h"
 #include "base/log.h"
 #include "base/params.h"
 #include "base/world.h"
@@ -56,14 +57,19 @@ static tutti_status try_place(void *self, tutti_event *event)
     return tutti__model_speaks(event->model) ? tutti__checkpoint_try(k->path) : TUTTI_OK;
 }
 
-tutti_status tutti__keep_going(tutti_status status)
+tutti_status tutti__keep_going(tutti_job *job, tutti_status status)
 {
-    if (status != TUTTI_OK && status != TUTTI_NO_MEMORY) {
-        tutti__log(TUTTI_LOG_WARNING, "%s; the training goes on, --resume would go on from before",
-                   tutti_error_message());
-        status = TUTTI_OK;
-    }
-    return status;
+    char note[1024];
+    if (status == TUTTI_OK || status == TUTTI_NO_MEMORY)
+        return status;
+    tutti__log(TUTTI_LOG_WARNING, "%s; the training goes on, --resume would go on from before",
+               tutti_error_message());
+    snprintf(note, sizeof note,
+             "where the training stood could not be saved: %.800s; --resume goes on from what was "
+             "saved before",
+             tutti_error_message());
+    tutti__job_note(job, note);
+    return TUTTI_OK;
 }
 
 /* Where others save checkpoints, this one does so when the training is interrupted. */
@@ -72,7 +78,8 @@ static tutti_status batch_end(void *self, tutti_event *event)
     keeper *k = self;
     if (event->validating || k->folder || !k->checkpoint || !tutti__pace_due(&k->pace, event->step))
         return TUTTI_OK;
-    return tutti__keep_going(tutti_save_checkpoint_async(event->model, k->checkpoint));
+    return tutti__keep_going(event->model->job,
+                             tutti_save_checkpoint_async(event->model, k->checkpoint));
 }
 
 static tutti_status epoch_end(void *self, tutti_event *event)
@@ -80,7 +87,8 @@ static tutti_status epoch_end(void *self, tutti_event *event)
     const keeper *k = self;
     if (!k->checkpoint || k->folder)
         return TUTTI_OK;
-    return tutti__keep_going(tutti_save_checkpoint_async(event->model, k->checkpoint));
+    return tutti__keep_going(event->model->job,
+                             tutti_save_checkpoint_async(event->model, k->checkpoint));
 }
 
 /* The training as it stands, before others change the weights at its end. */
@@ -92,7 +100,7 @@ static tutti_status save_training(void *self, tutti_event *event)
     if (k->checkpoint && k->folder) /* of an earlier run; the folder's are farther */
         tutti__checkpoint_remove(k->checkpoint);
     return k->folder ? tutti_checkpoint_wait(event->model)
-                     : tutti__keep_going(tutti_checkpoint_wait(event->model));
+                     : tutti__keep_going(event->model->job, tutti_checkpoint_wait(event->model));
 }
 
 /* The model, after them. */

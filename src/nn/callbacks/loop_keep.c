@@ -16,6 +16,7 @@
 #include "exec/share.h"
 #include "io/number.h"
 #include "io/safetensors_files.h"
+#include "nn/alike.h"
 #include "nn/callbacks/loop.h"
 #include "nn/spread.h"
 #include "state/checkpoint.h"
@@ -144,12 +145,12 @@ tutti_status tutti__loop_kept_step(tutti_progress *p)
     tutti_status status = save(p, false);
     if (p->halted)
         return status == TUTTI_OK ? tutti__saver_wait(p->keeper.saver) : status;
-    return tutti__keep_going(status);
+    return tutti__keep_going(p->job, status);
 }
 
 tutti_status tutti__loop_kept_epoch(tutti_progress *p)
 {
-    return writes(p) && !p->halted ? tutti__keep_going(save(p, true)) : TUTTI_OK;
+    return writes(p) && !p->halted ? tutti__keep_going(p->job, save(p, true)) : TUTTI_OK;
 }
 
 /* ---- the end ---- */
@@ -187,7 +188,7 @@ tutti_status tutti__loop_kept_end(tutti_progress *p)
 {
     const tutti_loop_keeper *k = &p->keeper;
     if (k->saver)
-        TUTTI_TRY(tutti__keep_going(tutti__saver_wait(k->saver)));
+        TUTTI_TRY(tutti__keep_going(p->job, tutti__saver_wait(k->saver)));
     if (tutti_job_check(p->job) != TUTTI_OK)
         return TUTTI_OK;
     if (k->model && k->path)
@@ -263,6 +264,17 @@ static tutti_status restore(tutti_progress *p, const tutti_safetensors *file, co
     return TUTTI_OK;
 }
 
+/* Of several processes all have to have found the same. */
+static tutti_status compare(const tutti_progress *p, const char *path, uint64_t identity)
+{
+    char place[4200];
+    snprintf(place, sizeof place, "at %s", path);
+    return tutti__found_alike(tutti__engine_strategy(p->keeper.engine),
+                              &(tutti_found){.place = place,
+                                             .identity = identity,
+                                             .step = identity ? p->fit.event.step : 0});
+}
+
 static tutti_status resume(tutti_progress *p)
 {
     char path[4096];
@@ -273,13 +285,15 @@ static tutti_status resume(tutti_progress *p)
     TUTTI_TRY(tutti__checkpoint_path(p->keeper.checkpoint, path, sizeof path));
     tutti_status status = tutti__checkpoint_open(path, true, &file);
     if (status == TUTTI_NOT_FOUND) {
+        TUTTI_TRY(compare(p, path, 0));
         tutti__log(TUTTI_LOG_INFO, "--resume: there is no %s yet, training begins anew", path);
         return TUTTI_OK;
     }
     TUTTI_TRY(status);
+    uint64_t identity = tutti__checkpoint_identity(file);
     status = restore(p, file, path);
     tutti__safetensors_close(file);
-    return status;
+    return status == TUTTI_OK ? compare(p, path, identity) : status;
 }
 
 static tutti_status find_engine(tutti_loop_keeper *k, const tutti_progress_options *options)

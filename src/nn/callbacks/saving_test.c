@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/job.h"
 #include "nn/callbacks/training.h"
 
 static bool exists(const training *t, const char *name)
@@ -331,6 +332,71 @@ TUTTI_TEST(saving_resume_takes_the_farthest_whole_checkpoint)
     CHECK_INT(system(path), 0);
     h = resume_in(folder, save);
     CHECK_CONTAINS(h.last, "training begins anew");
+    snprintf(path, sizeof path, "rm -rf %s", folder);
+    CHECK_INT(system(path), 0);
+}
+
+/* Where the training stands cannot be saved, as on a full disk: it goes on, and the job's end says
+ * so, log or not. */
+TUTTI_TEST(saving_that_fails_beside_a_training_is_said_at_the_end)
+{
+    char folder[] = "/tmp/tutti-unsaved-XXXXXX", save[100], path[400];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(save, sizeof save, "%s/model", folder);
+    snprintf(path, sizeof path, "mkdir -p %s.checkpoint.safetensors/inside", save);
+    CHECK_INT(system(path), 0);
+    training t = training_begin((const char *[]){"--save", save, NULL});
+    CHECK(tutti_fit(t.model, t.data, .epochs = 2, .quiet = true));
+    CHECK_OK(tutti_job_check(t.job));
+    CHECK(t.job->notes > 0);
+    CHECK_CONTAINS(t.job->note, "could not be saved: ");
+    CHECK_CONTAINS(t.job->note, "model.checkpoint.safetensors");
+    t.job->notes = 0; /* nothing on standard error here */
+    training_end(t);
+    snprintf(path, sizeof path, "rm -rf %s", folder);
+    CHECK_INT(system(path), 0);
+}
+
+/* A training with --resume that cannot go on from what is there. */
+static void check_refused(const char *folder, const char *save, bool callback)
+{
+    char path[400];
+    training t = training_begin((const char *[]){"--save", save, "--resume", NULL});
+    snprintf(path, sizeof path, "%s/ckpt/{step}", folder);
+    if (callback)
+        CHECK(!tutti_fit(t.model, t.data, .epochs = 3, .quiet = true,
+                         .callbacks = TUTTI_LIST(tutti_checkpoint(path))));
+    else
+        CHECK(!tutti_fit(t.model, t.data, .epochs = 3, .quiet = true));
+    CHECK_STATUS(tutti_job_check(t.job), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "cannot be used");
+    CHECK_INT(tutti_model_steps(t.model), 0);
+    training_end_with(t, 1);
+}
+
+/* Without a good one before it, a damaged checkpoint is not taken for none and written over. */
+TUTTI_TEST(saving_resume_does_not_begin_anew_over_damaged_checkpoints)
+{
+    char folder[] = "/tmp/tutti-damaged-XXXXXX", save[100], path[400];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(save, sizeof save, "%s/model", folder);
+    train_until_ctrl_c(save);
+    snprintf(path, sizeof path, "%s.checkpoint.safetensors", save);
+    write_over(path);
+    training t = training_begin((const char *[]){"--save", save, "--resume", NULL});
+    CHECK(tutti_fit(t.model, t.data, .epochs = 1, .quiet = true)); /* from the one before */
+    training_end(t);
+    write_over(path);
+    snprintf(path, sizeof path, "%s.checkpoint.safetensors.previous", save);
+    write_over(path);
+    check_refused(folder, save, false);
+    snprintf(path, sizeof path,
+             "rm %s.checkpoint.*; mkdir %s/ckpt; cp %s.safetensors %s/ckpt/8.safetensors", save,
+             folder, save, folder);
+    CHECK_INT(system(path), 0);
+    snprintf(path, sizeof path, "%s/ckpt/8.safetensors", folder);
+    write_over(path);
+    check_refused(folder, save, true);
     snprintf(path, sizeof path, "rm -rf %s", folder);
     CHECK_INT(system(path), 0);
 }

@@ -23,6 +23,15 @@ static bool has(const tutti_fit *fit, const char *kind)
     return false;
 }
 
+/* Does a program write its curves there itself? */
+static bool has_board_in(const tutti_fit *fit, const char *folder)
+{
+    for (size_t i = 0; i < fit->callbacks.count; i++)
+        if (tutti__is_board_in(fit->callbacks.data[i], folder))
+            return true;
+    return false;
+}
+
 /* What shows the training comes first, so that its line has ended when the user's callbacks print.
  */
 static tutti_status add_first(tutti_fit *fit, tutti_callback *callback)
@@ -61,7 +70,7 @@ tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet)
     }
     if (save)
         TUTTI_TRY(tutti__fit_add(fit, tutti__model_keeper(save)));
-    if (logs)
+    if (logs && !has_board_in(fit, logs))
         TUTTI_TRY(tutti__fit_add(fit, tutti_tensorboard(logs)));
     TUTTI_TRY(add_display(fit, quiet));
     fit->accounts = has(fit, "progress_bar") || tutti_flag_on(job, "forecast");

@@ -98,3 +98,27 @@ TUTTI_TEST(tensorboard_gets_event_files_and_a_profile)
     check_profile(path);
     training_end(t);
 }
+
+/* A program that writes its curves where --logs asks for them writes them once. */
+TUTTI_TEST(tensorboard_of_a_program_is_the_one_of_the_flag)
+{
+    for (int own = 0; own < 2; own++) {
+        char folder[] = "/tmp/tutti-logs-XXXXXX", logs[100], command[200];
+        CHECK(mkdtemp(folder) != NULL);
+        snprintf(logs, sizeof logs, "%s/logs", folder);
+        training t = training_begin((const char *[]){"--logs", logs, NULL});
+        tally train;
+        if (own)
+            CHECK(tutti_fit(t.model, t.data, .epochs = 4, .quiet = true,
+                            .callbacks = TUTTI_LIST(tutti_tensorboard(logs))));
+        else
+            CHECK(tutti_fit(t.model, t.data, .epochs = 4, .quiet = true));
+        training there = t;
+        snprintf(there.folder, sizeof there.folder, "%s", folder);
+        read_events(&there, "train", &train);
+        CHECK_INT(train.scalars, 4 * 3); /* loss, mae, lr */
+        training_end(t);
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        CHECK_INT(system(command), 0);
+    }
+}

@@ -2,7 +2,7 @@
 #ifndef TUTTI_PASSES_PATTERNS_CONV2D_H
 #define TUTTI_PASSES_PATTERNS_CONV2D_H
 
-#include "passes/pattern.h"
+#include "passes/patterns/bias.h"
 
 /* Which input of an addition is a convolution, the other being its bias [filters] or
  * [1, 1, 1, filters]; -1 when none is. */
@@ -13,7 +13,8 @@ static inline int tutti__conv2d_of_add(const tutti_node *add)
         if (tutti__is(add->inputs[i].node, "conv2d") && add->types[0].rank == 4 &&
             tutti_type_equal(tutti__edge_type(add->inputs[i]), &add->types[0]) && bias->rank >= 1 &&
             bias->dims[bias->rank - 1] == add->types[0].dims[3] &&
-            tutti_type_count(bias) == add->types[0].dims[3])
+            tutti_type_count(bias) == add->types[0].dims[3] &&
+            tutti__is_one_row(add->inputs[1 - i]))
             return i;
     }
     return -1;

@@ -57,6 +57,18 @@ TUTTI_TEST(pattern_conv2d_bias_leaves_others)
     CHECK_INT(check(NULL), 0);
 }
 
+/* A map of one pixel of one example has the shape of a bias, and is none. */
+TUTTI_TEST(pattern_conv2d_bias_is_no_matter_of_the_number_of_rows)
+{
+    for (int rows = 1; rows < 3; rows++) {
+        start();
+        tutti_sym pixel = tutti__test_input(g, 4, TUTTI_TYPE(TUTTI_F32, rows, 3, 3, 1)),
+                  residual = tutti__test_input(g, 5, TUTTI_TYPE(TUTTI_F32, rows, 1, 1, 8));
+        tutti__test_result(tutti_relu(tutti_add(tutti_conv2d_of(pixel, kernel), residual)));
+        CHECK_INT(check(NULL), 0);
+    }
+}
+
 static tutti_sym constant(int rank, const int64_t *dims)
 {
     tutti_tensor *tensor;

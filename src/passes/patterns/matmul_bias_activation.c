@@ -1,10 +1,11 @@
 /* matmul_bias_activation.c: a dense layer: y = f(a b + bias), f the identity or relu. */
-#include "passes/pattern.h"
+#include "passes/patterns/bias.h"
 
 /* A row [n] or [1, n], of which every row of the product gets a copy. */
-static bool is_row_of(const tutti_type *bias, const tutti_type *product)
+static bool is_row_of(tutti_edge edge, const tutti_type *product)
 {
-    if (bias->rank < 1 || bias->rank > product->rank ||
+    const tutti_type *bias = tutti__edge_type(edge);
+    if (!tutti__is_one_row(edge) || bias->rank < 1 || bias->rank > product->rank ||
         bias->dims[bias->rank - 1] != product->dims[product->rank - 1])
         return false;
     for (int i = 0; i < bias->rank - 1; i++)
@@ -20,7 +21,7 @@ static int product_of(const tutti_node *add)
         tutti_edge product = add->inputs[i];
         if (tutti__is(product.node, "matmul") &&
             tutti_type_equal(tutti__edge_type(product), &add->types[0]) &&
-            is_row_of(tutti__edge_type(add->inputs[1 - i]), &add->types[0]))
+            is_row_of(add->inputs[1 - i], &add->types[0]))
             return i;
     }
     return -1;
