@@ -4,6 +4,7 @@
 
 #include "base/params.h"
 #include "dist/workers.h"
+#include "exec/share.h"
 #include "tutti/tutti.h"
 
 typedef struct net {
@@ -121,6 +122,32 @@ static tutti_status check_none(net *n)
     return TUTTI_OK;
 }
 
+/* Put together for a checkpoint: the first replica has the sum, all have the mean. */
+static tutti_status check_joined(net *n, int rank, bool apart)
+{
+    TUTTI_TRY(tutti__engine_join(tutti__session_engine(n->session), true));
+    if (apart) {
+        TUTTI_TRY(check_copy(n, n->sum, 0, rank == 0 ? 21 : 0));
+        TUTTI_TRY(check_copy(n, n->mean, 0, 10.5));
+    }
+    TUTTI_TRY(check_read(n, n->sum, 21));
+    return check_read(n, n->mean, 10.5);
+}
+
+/* What all processes set is the value, and not as often as there are processes. */
+static tutti_status check_set(net *n)
+{
+    const tutti_sym variables[] = {n->sum, n->mean, n->first};
+    tutti_tensor *five;
+    TUTTI_TRY(scalar(5, &five));
+    for (int i = 0; i < 3; i++) {
+        TUTTI_TRY(tutti_session_set(n->session, variables[i], five));
+        TUTTI_TRY(check_read(n, variables[i], 5));
+    }
+    tutti_tensor_release(five);
+    return TUTTI_OK;
+}
+
 static tutti_status check_two(tutti_strategy *s, void *context)
 {
     bool apart = *(const bool *)context;
@@ -145,6 +172,8 @@ static tutti_status check_two(tutti_strategy *s, void *context)
     TUTTI_TRY(check_read(&n, n.sum, 21));
     TUTTI_TRY(check_read(&n, n.mean, 10.5));
     TUTTI_TRY(check_read(&n, n.first, 10));
+    TUTTI_TRY(check_joined(&n, rank, apart));
+    TUTTI_TRY(check_set(&n));
     tutti_session_close(n.session);
     tutti_graph_destroy(n.graph);
     return TUTTI_OK;

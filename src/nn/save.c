@@ -69,6 +69,7 @@ static tutti_status with_ending(const char *path, const char *ending, char *ret,
 tutti_status tutti_save_weights(tutti_model *model, const char *path)
 {
     TUTTI_TRY(tutti__model_need_built(model));
+    TUTTI_TRY(tutti__model_join_to_save(model));
     return tutti__model_saved(model,
                               tutti__model_speaks(model) ? save_weights(model, path) : TUTTI_OK);
 }
@@ -90,6 +91,7 @@ static tutti_status save(tutti_model *model, const char *path)
 tutti_status tutti_save(tutti_model *model, const char *path)
 {
     TUTTI_TRY(tutti__model_need_built(model));
+    TUTTI_TRY(tutti__model_join_to_save(model));
     return tutti__model_saved(model, tutti__model_speaks(model) ? save(model, path) : TUTTI_OK);
 }
 
