@@ -12,6 +12,7 @@ typedef struct net {
     tutti_session *session;
     tutti_sym x, sum, mean, first, none, running, step;
     tutti_sym writes[5]; /* by tutti_aggregation, synchronised on write */
+    bool apart;          /* replicas have copies that may differ */
 } net;
 
 static tutti_sym own(tutti_graph *g, const char *name, tutti_aggregation how)
@@ -92,6 +93,10 @@ static tutti_status assign_all(const tutti_replica *replica, void *context)
                       TUTTI_INVALID);
         WORKER_EXPECT(strstr(tutti_error_message(), ".aggregation = TUTTI_AGGREGATE_SUM"));
     }
+    tutti_status status = tutti_replica_assign(replica, n->session, n->none, mine);
+    WORKER_EXPECT(n->apart ? status == TUTTI_OK
+                           : status == TUTTI_INVALID &&
+                                 strstr(tutti_error_message(), "also with .on_read"));
     TUTTI_TRY(tutti_replica_assign(replica, n->session, n->sum, mine));
     TUTTI_TRY(tutti_replica_assign(replica, n->session, n->mean, mine));
     TUTTI_TRY(tutti_replica_assign(replica, n->session, n->first, mine));
@@ -119,6 +124,8 @@ static tutti_status check_none(net *n)
                   TUTTI_INVALID);
     WORKER_EXPECT(strstr(tutti_error_message(), "its aggregation is none"));
     WORKER_EXPECT(strstr(tutti_error_message(), "tutti_mirrored_get"));
+    WORKER_EXPECT(tutti_session_get(n->session, n->none, &value) == TUTTI_INVALID);
+    WORKER_EXPECT(strstr(tutti_error_message(), "its aggregation is none"));
     return TUTTI_OK;
 }
 
@@ -154,6 +161,7 @@ static tutti_status check_two(tutti_strategy *s, void *context)
     net n;
     int local = tutti_strategy_local(s), rank = tutti_strategy_rank(s);
     TUTTI_TRY(open_net(s, &n));
+    n.apart = apart;
     TUTTI_TRY(run_steps(&n));
     TUTTI_TRY(check_read(&n, n.sum, 28));
     TUTTI_TRY(check_read(&n, n.mean, 3.5));
