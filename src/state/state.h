@@ -212,9 +212,10 @@ typedef struct tutti_state_sum {
 /* Whether there are variables that are the sum or the mean over replicas; `slots`: also optimizer
  * slots. */
 bool tutti__state_apart(tutti_state *state, bool slots);
-/* Of these: what replicas have is put together. A sum is then the first replica's and the others
- * begin anew with nothing; a mean is everybody's. Readers see no difference, and the first process
- * has what a snapshot needs. Between two steps, by all processes. */
+/* Of these: what replicas have is put together. Without `slots` those are known to hold nothing. A
+ * sum is then the first replica's and the others begin anew with nothing; a mean is everybody's.
+ * Readers see no difference, and the first process has what a snapshot needs. Between two steps, by
+ * all processes. */
 tutti_status tutti__state_join(tutti_state *state, bool slots, const tutti_state_sum *sum);
 /* A sum or mean, from the values of its pieces (taken; borrowed here). A new tensor on the host. */
 tutti_status tutti__values_join(const tutti_type *type, size_t count, tutti_tensor *const *values,

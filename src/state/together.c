@@ -86,7 +86,14 @@ static bool is_zero(const tutti_state_variable *variable)
 {
     for (size_t i = 0; i < variable->pieces.count; i++) {
         const tutti_piece *piece = variable->pieces.data[i];
-        if (piece->value && (!piece->memory->host_visible || !all_zero(piece->value)))
+        tutti_tensor *host;
+        if (!piece->value)
+            continue;
+        if (tutti__tensor_to_host(piece->value, &host) != TUTTI_OK)
+            return false;
+        bool zero = all_zero(host);
+        tutti_tensor_release(host);
+        if (!zero)
             return false;
     }
     return true;
@@ -143,5 +150,7 @@ tutti_status tutti__state_join(tutti_state *state, bool slots, const tutti_state
     for (size_t i = 0; (variable = tutti__state_at(state, i)) != NULL; i++)
         if (is_own(variable, slots))
             TUTTI_TRY(join(state, variable, sum));
+        else if (is_own(variable, true)) /* a slot, that holds nothing anywhere */
+            variable->joined = variable->version;
     return TUTTI_OK;
 }

@@ -209,6 +209,7 @@ tutti_status tutti__loop_kept_end(tutti_progress *p)
         return TUTTI_OK;
     if (k->model && k->path)
         return tutti_save(k->model, k->path);
+    TUTTI_TRY(join(p, true));
     return writes(p) ? save_weights(k) : TUTTI_OK;
 }
 
