@@ -61,12 +61,9 @@ bool tutti__walk_takes_partial(const tutti_walk *walk, const tutti_node *node)
            apart(walk, node->inputs[0].node) > TUTTI_AGGREGATE_NONE;
 }
 
-tutti_status tutti__walk_check_read(const tutti_walk *walk, const tutti_node *node)
+tutti_status tutti__spread_check_read(const tutti_node *variable, int replicas)
 {
-    if (walk->spread->replicas == 1 || !tutti__is(node, "read"))
-        return TUTTI_OK;
-    const tutti_node *variable = node->inputs[0].node;
-    if (!tutti__is(variable, "variable") || !tutti__int(variable, "on_read") ||
+    if (replicas == 1 || !tutti__is(variable, "variable") || !tutti__int(variable, "on_read") ||
         tutti__int(variable, "aggregation") != TUTTI_AGGREGATE_NONE)
         return TUTTI_OK;
     return tutti_fail(TUTTI_INVALID,
@@ -74,7 +71,14 @@ tutti_status tutti__walk_check_read(const tutti_walk *walk, const tutti_node *no
                       "none: it cannot be read for all %d of them; look at the copies "
                       "(tutti_mirrored_get, tutti_replica_read), or make it with .aggregation = "
                       "TUTTI_AGGREGATE_SUM, _MEAN or _FIRST",
-                      variable->name, walk->spread->replicas);
+                      variable->name, replicas);
+}
+
+tutti_status tutti__walk_check_read(const tutti_walk *walk, const tutti_node *node)
+{
+    return tutti__is(node, "read")
+               ? tutti__spread_check_read(node->inputs[0].node, walk->spread->replicas)
+               : TUTTI_OK;
 }
 
 void tutti__walk_keep_whole(const tutti_walk *walk, const tutti_node *node, tutti_node *copy)

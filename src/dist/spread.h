@@ -36,6 +36,10 @@ typedef struct tutti_spread {
                          compression; NULL: as they are */
 } tutti_spread;
 
+/* Whether one value can be read of a variable for so many replicas: not where each has its own
+ * (.on_read) and nothing says how they are put together. */
+tutti_status tutti__spread_check_read(const tutti_node *variable, int replicas);
+
 /* The rows of replica r: without `shards` they differ by at most one, the first ones have more;
  * with them they are the rows of its shards; with `counts` those of its process, cut so. */
 void tutti__spread_rows(const tutti_spread *spread, int64_t batch, int r, int64_t *ret_first,

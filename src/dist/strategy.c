@@ -204,6 +204,7 @@ static tutti_status open_strategy(tutti_strategy *s)
         names[i] = s->devices[i];
     s->device_names = names;
     TUTTI_TRY(tutti__team_create(world, s->local, names, algorithm_of(s, world), &s->team));
+    TUTTI_TRY(tutti__strategy_alike(s, wire_name(&s->options)));
     TUTTI_TRY(tutti__team_trace_open(s->team));
     s->memory = (tutti_shared_memory){world, allocate, release};
     if (world && tutti_comm_size(world) > 1)

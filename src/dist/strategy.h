@@ -51,6 +51,9 @@ tutti_spread tutti__strategy_spread_own(const tutti_strategy *strategy, const in
 /* Whether the job's graph is rewritten at all: not for one replica, unless deterministic. */
 bool tutti__strategy_spreads(const tutti_strategy *strategy);
 /* Memory that the job's other processes on this machine reach, or NULL. */
+/* Processes that are set to sum in different ways are found out, on all of them; when it is made,
+ * with the name of what travels between them (NULL: as it is). */
+tutti_status tutti__strategy_alike(const tutti_strategy *strategy, const char *wire);
 const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy);
 tutti_strategy *tutti__strategy_retain(tutti_strategy *strategy);
 /* The algorithm of sums that was asked for, by the name that it has between ranks of so many

@@ -4,6 +4,7 @@
 
 #include "base/params.h"
 #include "dist/workers.h"
+#include "exec/share.h"
 #include "tutti/tutti.h"
 
 typedef struct net {
@@ -11,6 +12,7 @@ typedef struct net {
     tutti_session *session;
     tutti_sym x, sum, mean, first, none, running, step;
     tutti_sym writes[5]; /* by tutti_aggregation, synchronised on write */
+    bool apart;          /* replicas have copies that may differ */
 } net;
 
 static tutti_sym own(tutti_graph *g, const char *name, tutti_aggregation how)
@@ -91,6 +93,10 @@ static tutti_status assign_all(const tutti_replica *replica, void *context)
                       TUTTI_INVALID);
         WORKER_EXPECT(strstr(tutti_error_message(), ".aggregation = TUTTI_AGGREGATE_SUM"));
     }
+    tutti_status status = tutti_replica_assign(replica, n->session, n->none, mine);
+    WORKER_EXPECT(n->apart ? status == TUTTI_OK
+                           : status == TUTTI_INVALID &&
+                                 strstr(tutti_error_message(), "also with .on_read"));
     TUTTI_TRY(tutti_replica_assign(replica, n->session, n->sum, mine));
     TUTTI_TRY(tutti_replica_assign(replica, n->session, n->mean, mine));
     TUTTI_TRY(tutti_replica_assign(replica, n->session, n->first, mine));
@@ -118,6 +124,34 @@ static tutti_status check_none(net *n)
                   TUTTI_INVALID);
     WORKER_EXPECT(strstr(tutti_error_message(), "its aggregation is none"));
     WORKER_EXPECT(strstr(tutti_error_message(), "tutti_mirrored_get"));
+    WORKER_EXPECT(tutti_session_get(n->session, n->none, &value) == TUTTI_INVALID);
+    WORKER_EXPECT(strstr(tutti_error_message(), "its aggregation is none"));
+    return TUTTI_OK;
+}
+
+/* Put together for a checkpoint: the first replica has the sum, all have the mean. */
+static tutti_status check_joined(net *n, int rank, bool apart)
+{
+    TUTTI_TRY(tutti__engine_join(tutti__session_engine(n->session), true));
+    if (apart) {
+        TUTTI_TRY(check_copy(n, n->sum, 0, rank == 0 ? 21 : 0));
+        TUTTI_TRY(check_copy(n, n->mean, 0, 10.5));
+    }
+    TUTTI_TRY(check_read(n, n->sum, 21));
+    return check_read(n, n->mean, 10.5);
+}
+
+/* What all processes set is the value, and not as often as there are processes. */
+static tutti_status check_set(net *n)
+{
+    const tutti_sym variables[] = {n->sum, n->mean, n->first};
+    tutti_tensor *five;
+    TUTTI_TRY(scalar(5, &five));
+    for (int i = 0; i < 3; i++) {
+        TUTTI_TRY(tutti_session_set(n->session, variables[i], five));
+        TUTTI_TRY(check_read(n, variables[i], 5));
+    }
+    tutti_tensor_release(five);
     return TUTTI_OK;
 }
 
@@ -127,6 +161,7 @@ static tutti_status check_two(tutti_strategy *s, void *context)
     net n;
     int local = tutti_strategy_local(s), rank = tutti_strategy_rank(s);
     TUTTI_TRY(open_net(s, &n));
+    n.apart = apart;
     TUTTI_TRY(run_steps(&n));
     TUTTI_TRY(check_read(&n, n.sum, 28));
     TUTTI_TRY(check_read(&n, n.mean, 3.5));
@@ -145,6 +180,8 @@ static tutti_status check_two(tutti_strategy *s, void *context)
     TUTTI_TRY(check_read(&n, n.sum, 21));
     TUTTI_TRY(check_read(&n, n.mean, 10.5));
     TUTTI_TRY(check_read(&n, n.first, 10));
+    TUTTI_TRY(check_joined(&n, rank, apart));
+    TUTTI_TRY(check_set(&n));
     tutti_session_close(n.session);
     tutti_graph_destroy(n.graph);
     return TUTTI_OK;

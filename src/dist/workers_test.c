@@ -269,25 +269,54 @@ TUTTI_TEST(deterministic_mode_shares_by_element)
 }
 
 /* Both processes hear it, when the strategy is made. */
-TUTTI_TEST(what_travels_in_16_bits_takes_no_named_reduction)
+static void check_refused(const tutti_strategy_options options[2], const char *message)
 {
     char workers[64];
     pid_t children[2];
-    tutti_strategy_options options = {
-        .struct_size = sizeof options, .wire = TUTTI_BF16, .reduction = "ring"};
     tutti__test_addresses(2, workers, sizeof workers);
     for (int rank = 0; rank < 2; rank++) {
         children[rank] = fork();
         CHECK(children[rank] >= 0);
         if (children[rank] > 0)
             continue;
-        tutti_status status = as_worker(rank, workers, &options, NULL, NULL);
-        _exit(status != TUTTI_INVALID ||
-              strstr(tutti_error_message(), "wire=bf16 has a way of its own") == NULL);
+        tutti_status status = as_worker(rank, workers, &options[rank], NULL, NULL);
+        bool told = status == TUTTI_INVALID && strstr(tutti_error_message(), message) != NULL;
+        if (!told)
+            fprintf(stderr, "rank %d: %s\n", rank, tutti_error_message());
+        _exit(!told);
     }
     for (int rank = 0; rank < 2; rank++) {
         int ending = -1;
         waitpid(children[rank], &ending, 0);
         CHECK_INT(ending, 0);
+    }
+}
+
+TUTTI_TEST(what_travels_in_16_bits_takes_no_named_reduction)
+{
+    tutti_strategy_options options = {
+        .struct_size = sizeof options, .wire = TUTTI_BF16, .reduction = "ring"};
+    check_refused((tutti_strategy_options[]){options, options}, "wire=bf16 has a way of its own");
+}
+
+TUTTI_TEST(processes_that_sum_in_different_ways_are_found_out)
+{
+    static const struct {
+        tutti_strategy_options options[2];
+        const char *message;
+    } cases[] = {
+        {{{.wire = TUTTI_BF16}, {.wire = TUTTI_F16}}, "'wire=f16' there and 'wire=bf16' on rank 0"},
+        {{{.wire = TUTTI_BF16}, {.compression = "topk:0.1"}}, "'wire=topk:0.1' there"},
+        {{{.compression = "topk:0.1"}, {.compression = "topk:0.3"}}, "'wire=topk:0.3' there"},
+        {{{.deterministic = true}, {.deterministic = true, .shards = 4}}, "shards=4' there"},
+        {{{.reduction = "ring"}, {.reduction = "tree"}}, "'reduction=tree' there"},
+        {{{.overlap = 1}, {.overlap = -1}}, "overlap=off, parts=auto' there"},
+        {{{.sparse = "dense"}, {0}}, "'sparse=auto' there and 'sparse=dense' on rank 0"},
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        tutti_strategy_options options[] = {cases[i].options[0], cases[i].options[1]};
+        for (int rank = 0; rank < 2; rank++)
+            options[rank].struct_size = sizeof options[rank];
+        check_refused(options, cases[i].message);
     }
 }

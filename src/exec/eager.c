@@ -241,6 +241,8 @@ tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tenso
     TUTTI_GIVEN(eager);
     tutti_state_variable *found;
     TUTTI_TRY(find_variable(eager, variable, &found));
+    TUTTI_TRY(tutti__spread_check_read(
+        variable.node, tutti_strategy_replicas(tutti__engine_strategy(eager->engine))));
     return tutti__variable_get(tutti__engine_state(eager->engine), found, ret_value);
 }
 

@@ -19,6 +19,12 @@ static const char *device_of(const tutti_engine_options *options)
     return device ? device : tutti__param_text(&device_param);
 }
 
+static void share_state(tutti_state *state, const tutti_strategy *strategy)
+{
+    if (tutti_strategy_workers(strategy) > 1)
+        tutti__state_share(state, tutti_strategy_rank(strategy) == 0);
+}
+
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret)
 {
     tutti_engine *engine = calloc(1, sizeof *engine);
@@ -39,6 +45,8 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
                                          : tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
     if (status == TUTTI_OK && tutti_strategy_workers(options->strategy) > 1)
         tutti__state_leave_queues(engine->state);
+    if (status == TUTTI_OK)
+        share_state(engine->state, options->strategy);
     tutti_device *device;
     if (status == TUTTI_OK)
         status = tutti__device_open(engine->device, &device);
@@ -148,6 +156,7 @@ tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy
     engine->options.device = engine->device = device;
     forget_programs(engine); /* of one device */
     pthread_mutex_unlock(&engine->lock);
+    share_state(engine->state, strategy);
     return move_state(engine, strategy);
 }
 

@@ -42,6 +42,12 @@ tutti_status tutti__engine_gather(tutti_engine *engine);
 /* From now on programs take at most so many bytes for their values; those that are there go. */
 void tutti__engine_limit(tutti_engine *engine, size_t bytes);
 tutti_strategy *tutti__engine_strategy(const tutti_engine *engine); /* or NULL */
+/* Whether processes hold values of their own (.on_read) that the first one cannot save alone;
+ * `slots`: also those of optimizers, as gradients that are gathered over several batches. */
+bool tutti__engine_apart(const tutti_engine *engine, bool slots);
+/* Puts these together, also those of the devices of one process (tutti__state_join): between two
+ * steps, by all processes. */
+tutti_status tutti__engine_join(tutti_engine *engine, bool slots);
 
 /* What one run asks for. */
 typedef struct tutti_ask {

@@ -49,6 +49,13 @@ static tutti_status together(const tutti_replica *replica, const tutti_node *var
     case TUTTI_AGGREGATE_FIRST:
         return tutti_replica_broadcast(replica, value, ret);
     default:
+        if (tutti__int(variable, "on_read"))
+            return tutti_fail(TUTTI_INVALID,
+                              "variable '%s' has one value for all replicas under central storage "
+                              "and in deterministic mode, also with .on_read, and nothing says "
+                              "what of their values it gets; make it with .aggregation = "
+                              "TUTTI_AGGREGATE_SUM, _MEAN or _FIRST",
+                              variable->name);
         return tutti_fail(TUTTI_INVALID,
                           "variable '%s' is assigned to by every replica, and nothing says what of "
                           "their values it gets; make it with .aggregation = TUTTI_AGGREGATE_SUM, "

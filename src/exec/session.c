@@ -335,6 +335,8 @@ tutti_status tutti_session_get(tutti_session *session, tutti_sym sym, tutti_tens
 {
     tutti_state_variable *variable;
     TUTTI_TRY(tutti__session_variable(session, sym, &variable));
+    TUTTI_TRY(tutti__spread_check_read(
+        sym.node, tutti_strategy_replicas(tutti__engine_strategy(session->engine))));
     return tutti__variable_get(tutti__engine_state(session->engine), variable, ret_value);
 }
 

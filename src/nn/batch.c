@@ -108,27 +108,61 @@ tutti_status tutti__wire(tutti_model *model, const tutti_dataset_info *info, boo
     return wire_by_place(model, info, targets, ret);
 }
 
-/* Types of the components; where the pipeline cannot tell, its first element does. */
-static tutti_status learn_types(tutti_dataset *data, tutti_dataset_info *ret)
+static bool are_known(const tutti_dataset_info *info)
 {
-    TUTTI_TRY(tutti_dataset_describe(data, ret));
-    bool known = ret->components > 0;
-    for (int i = 0; known && i < ret->components; i++) {
-        known = ret->types[i].dtype != TUTTI_NO_DTYPE && ret->types[i].rank >= 0;
-        for (int k = 1; known && k < ret->types[i].rank; k++)
-            known = ret->types[i].dims[k] >= 0 || ret->types[i].dtype != TUTTI_F32;
+    bool known = info->components > 0;
+    for (int i = 0; known && i < info->components; i++) {
+        known = info->types[i].dtype != TUTTI_NO_DTYPE && info->types[i].rank >= 0;
+        for (int k = 1; known && k < info->types[i].rank; k++)
+            known = info->types[i].dims[k] >= 0 || info->types[i].dtype != TUTTI_F32;
     }
+    return known;
+}
+
+/* Of data that is each process's own one may have nothing: it learns from the first that has
+ * something. All processes come here. */
+static tutti_status learn_from_others(const tutti_model *model, bool known,
+                                      tutti_dataset_info *info)
+{
+    const tutti_strategy *strategy = tutti__model_strategy(model);
+    tutti_comm *world = strategy->team->world;
+    int32_t workers = tutti_strategy_workers(strategy);
+    int32_t said[] = {known ? tutti_strategy_rank(strategy) : workers, known ? 0 : -1};
+    TUTTI_TRY(tutti_comm_all_reduce(world, said, said, 2, TUTTI_I32, TUTTI_MIN, NULL));
+    if (said[0] == workers)
+        return tutti_fail(TUTTI_INVALID, "the data has no elements in any of %d processes",
+                          workers);
+    if (said[1] == 0) /* all know */
+        return TUTTI_OK;
+    tutti_likeness like = {.count = info->components};
+    if (known)
+        memcpy(like.types, info->types, sizeof info->types);
+    TUTTI_TRY(tutti_comm_broadcast(world, &like, sizeof like, TUTTI_U8, said[0], NULL));
     if (known)
         return TUTTI_OK;
-    tutti_element first;
-    TUTTI_TRY(tutti_dataset_peek(data, &first));
-    if (first.count == 0)
-        return tutti_fail(TUTTI_INVALID, "the data has no elements");
-    ret->components = first.count;
-    for (int i = 0; i < first.count; i++)
-        ret->types[i] = *tutti_tensor_type(first.tensors[i]);
-    tutti_element_release(&first);
+    info->components = (int)like.count;
+    memcpy(info->types, like.types, sizeof info->types);
     return TUTTI_OK;
+}
+
+/* Types of the components; where the pipeline cannot tell, its first element does. */
+static tutti_status learn_types(const tutti_model *model, tutti_dataset *data,
+                                tutti_dataset_info *ret)
+{
+    tutti_element first;
+    TUTTI_TRY(tutti_dataset_describe(data, ret));
+    bool known = are_known(ret), own = tutti__model_shares(model) && tutti__dataset_is_own(data);
+    if (!known) {
+        TUTTI_TRY(tutti_dataset_peek(data, &first));
+        known = first.count > 0;
+        if (!known && !own)
+            return tutti_fail(TUTTI_INVALID, "the data has no elements");
+        ret->components = known ? first.count : ret->components;
+        for (int i = 0; i < first.count; i++)
+            ret->types[i] = *tutti_tensor_type(first.tensors[i]);
+        tutti_element_release(&first);
+    }
+    return own ? learn_from_others(model, known, ret) : TUTTI_OK;
 }
 
 static tutti_status build_for(tutti_model *model, const tutti_dataset_info *info)
@@ -174,7 +208,7 @@ static tutti_status meet(tutti_model *model, tutti_dataset *data, bool targets, 
     tutti_wiring wiring;
     if (!data)
         return tutti_fail(TUTTI_INVALID, "there is no data; the call that should make it failed");
-    TUTTI_TRY(learn_types(data, &info));
+    TUTTI_TRY(learn_types(model, data, &info));
     int needed = (model->inputs.count > 0 ? (int)model->inputs.count : 1) +
                  (targets ? (int)model->trainer->goals.count : 0);
     for (int i = 0; info.batch == 0 && i < info.components && i < needed; i++)

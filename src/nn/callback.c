@@ -84,8 +84,32 @@ static tutti_status tell_some(tutti_fit *fit, size_t which, bool savers)
     return TUTTI_OK;
 }
 
+static bool saves_at(const tutti_fit *fit, size_t which)
+{
+    for (size_t i = 0; i < fit->callbacks.count; i++) {
+        tutti_status (*function)(void *, tutti_event *);
+        memcpy(&function, (const char *)fit->callbacks.data[i]->kind + which, sizeof function);
+        if (function && tutti__callback_saves(fit->callbacks.data[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Before the first process may save what every one has a part of. At the end of an epoch also where
+ * nobody saves: a training has the same bits with a save and without, also one that goes on from
+ * it. */
+static tutti_status join(const tutti_fit *fit, size_t which)
+{
+    const tutti_trainer *trainer = fit->model ? fit->model->trainer : NULL;
+    bool ends = which == TUTTI_AT_EVENT(epoch_end) || which == TUTTI_AT_EVENT(train_end);
+    bool step = which == TUTTI_AT_EVENT(batch_end) && !fit->event.validating && trainer &&
+                trainer->gathered == 0 && tutti__model_shares(fit->model) && saves_at(fit, which);
+    return trainer && (ends || step) ? tutti__model_join(fit->model) : TUTTI_OK;
+}
+
 tutti_status tutti__fit_tell(tutti_fit *fit, size_t which)
 {
+    TUTTI_TRY(join(fit, which));
     bool savers_last = which == TUTTI_AT_EVENT(batch_end) || which == TUTTI_AT_EVENT(epoch_end);
     TUTTI_TRY(tell_some(fit, which, !savers_last));
     return tell_some(fit, which, savers_last);

@@ -128,7 +128,8 @@ static tutti_status collect(const tutti_model *model, facts *f)
 
 static tutti_status able_to_save(tutti_model *model)
 {
-    return tutti__model_need_built(model);
+    TUTTI_TRY(tutti__model_need_built(model));
+    return tutti__model_join_to_save(model);
 }
 
 static tutti_status save_checkpoint(tutti_model *model, const char *path)

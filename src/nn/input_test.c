@@ -229,6 +229,81 @@ TUTTI_TEST(fit_by_a_function_of_each_process)
     CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
+/* ---- a process without any elements, whose types nobody has said ---- */
+
+typedef struct counter {
+    int64_t at, end;
+} counter;
+
+static tutti_status next_number(void *context, tutti_element *element)
+{
+    counter *c = context;
+    tutti_tensor *x, *y;
+    if (c->at >= c->end)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){2}, &x));
+    TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){1}, &y));
+    tutti_tensor_set(x, 0, (double)c->at);
+    tutti_tensor_set(x, 1, 1);
+    tutti_tensor_set(y, 0, 2.0 * (double)c->at++);
+    TUTTI_TRY(tutti_element_set(element, 0, x));
+    return tutti_element_set(element, 1, y);
+}
+
+static tutti_status begin_numbers(void *context, uint64_t epoch)
+{
+    (void)epoch;
+    ((counter *)context)->at = 0;
+    return TUTTI_OK;
+}
+
+static tutti_dataset *numbers(tutti_job *job, counter *c, int64_t batch)
+{
+    tutti_generator generator = {.next = next_number, .reset = begin_numbers, .context = c};
+    return tutti_batch(tutti_from_generator(job, &generator), batch);
+}
+
+typedef struct has {
+    tutti_job *job;
+    counter numbers;
+} has;
+
+static tutti_dataset *numbers_of_the_last(const tutti_input_context *c, void *user)
+{
+    has *h = user;
+    h->numbers.end = c->index + 1 == c->pipelines ? h->numbers.end : 0;
+    return numbers(h->job, &h->numbers, 4);
+}
+
+static tutti_status fit_without(tutti_strategy *s, void *context)
+{
+    int64_t end = *(const int64_t *)context;
+    has h = {.job = tutti_open(NULL, NULL), .numbers = {.end = end}};
+    tutti_status status = TUTTI_OK;
+    TUTTI_WITH_STRATEGY(s)
+    {
+        tutti_model *m = tutti_sequential(h.job, tutti_dense(1)); /* no shape is said here, too */
+        tutti_compile(m, .optimizer = tutti_sgd(0.01), .loss = tutti_mse());
+        tutti_fit(m, tutti_distribute_from_function(s, numbers_of_the_last, &h), .epochs = 2,
+                  .quiet = true);
+        status = tutti_job_check(h.job);
+        if (status == TUTTI_OK && tutti_model_steps(m) != 4)
+            status = tutti_fail(TUTTI_CHECK_FAILED, "%d steps", (int)tutti_model_steps(m));
+    }
+    bool told = strstr(tutti_error_message(), "no elements in any of 2 processes") != NULL;
+    tutti_close(h.job);
+    return end > 0 ? status : status != TUTTI_OK && told ? TUTTI_OK : TUTTI_CHECK_FAILED;
+}
+
+TUTTI_TEST(a_process_without_elements_learns_from_the_others_what_they_are)
+{
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0"));
+    CHECK_OK(tutti__param_set("THREADS", "1"));
+    for (int64_t end = 0; end <= 7; end += 7)
+        tutti__test_workers(2, NULL, fit_without, &end);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
+}
+
 /* ---- going on ---- */
 
 /* A training of two epochs that saves itself after `at` steps, or goes on from there. */

@@ -70,12 +70,16 @@ static bool is_time_to_ask(const tutti_fit *fit, bool training)
     return trainer->gathered == 0 && trainer->steps >= trainer->asked;
 }
 
-/* A signal ends the training after the same step everywhere, or validation between its batches. */
+/* A signal ends the training after the same step everywhere, or validation between its batches. A
+ * step of several batches is finished first, where replicas gather its gradients by themselves: put
+ * together earlier they would be added in another order. */
 static tutti_status look_for_signals(tutti_fit *fit, bool training)
 {
     tutti_trainer *trainer = fit->model->trainer;
     if (!tutti__model_shares(fit->model)) {
-        trainer->interrupted = tutti_interrupted();
+        bool halfway = training && trainer->gathered > 0 &&
+                       tutti__strategy_spreads(tutti__model_strategy(fit->model));
+        trainer->interrupted = !halfway && tutti_interrupted();
         return TUTTI_OK;
     }
     if (!is_time_to_ask(fit, training))

@@ -71,6 +71,7 @@ static tutti_status save_on_first(tutti_model *model, const char *path,
                                   tutti_status (*write)(tutti_model *, const char *))
 {
     TUTTI_TRY(tutti__model_need_built(model));
+    TUTTI_TRY(tutti__model_join_to_save(model));
     return tutti__model_saved(model, tutti__model_speaks(model) ? write(model, path) : TUTTI_OK);
 }
 

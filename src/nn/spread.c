@@ -158,6 +158,17 @@ tutti_status tutti__model_saved(const tutti_model *model, tutti_status status)
     return failed ? tutti_fail(TUTTI_IO, "the first process of the job could not save") : TUTTI_OK;
 }
 
+tutti_status tutti__model_join(const tutti_model *model)
+{
+    bool gathering = model->trainer && model->trainer->gathered > 0; /* else these slots are 0 */
+    return model->engine ? tutti__engine_join(model->engine, gathering) : TUTTI_OK;
+}
+
+tutti_status tutti__model_join_to_save(const tutti_model *model)
+{
+    return model->trainer && model->trainer->fit ? TUTTI_OK : tutti__model_join(model);
+}
+
 tutti_status tutti__model_settle(const tutti_model *model)
 {
     tutti_state *state = tutti__engine_state(model->engine);

@@ -37,6 +37,12 @@ tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_mos
  * Within a fit only the first one comes here, and nobody waits. */
 tutti_status tutti__model_saved(const tutti_model *model, tutti_status status);
 
+/* What replicas hold of a variable each (.on_read), and gradients of batches that are no step yet,
+ * are put together (tutti__engine_join), so that the first process can save them: between two
+ * batches, by all processes. Within a fit it is the fit that does so, and not who saves. */
+tutti_status tutti__model_join(const tutti_model *model);
+tutti_status tutti__model_join_to_save(const tutti_model *model);
+
 /* Slots of which each process updates a part become whole on all: at the end of a training, on all
  * processes. */
 tutti_status tutti__model_settle(const tutti_model *model);

@@ -240,8 +240,12 @@ static tutti_status find_weight(tutti_model *model, const char *name, tutti_node
 tutti_status tutti_get_weight(tutti_model *model, const char *name, tutti_tensor **ret_value)
 {
     tutti_node *node;
+    tutti_state_variable *found;
     TUTTI_TRY(find_weight(model, name, &node));
-    return tutti_session_get(model->session, tutti__sym(node, 0), ret_value);
+    TUTTI_TRY(tutti__session_variable(model->session, tutti__sym(node, 0), &found));
+    /* Not tutti_session_get: of a variable that nothing puts together the first replica's value is
+     * saved, as in checkpoints. */
+    return tutti__variable_get(tutti__engine_state(model->engine), found, ret_value);
 }
 
 tutti_status tutti_set_weight(tutti_model *model, const char *name, tutti_tensor *value)

@@ -67,7 +67,13 @@ tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece)
                           name, tutti_type_text(&piece->type, want),
                           tutti_type_text(tutti_tensor_type(value), have));
     }
-    TUTTI_TRY(tutti_tensor_contiguous(value, &host));
+    if (piece->variable->partial && state->follows) { /* the first process has all of the sum */
+        TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &piece->type, &host));
+        memset(tutti_tensor_data(host), 0,
+               (size_t)tutti_tensor_count(host) * tutti_dtype_size(piece->type.dtype));
+    } else {
+        TUTTI_TRY(tutti_tensor_contiguous(value, &host));
+    }
     tutti_status status = give(piece, host);
     tutti_tensor_release(host);
     TUTTI_TRY(status);
@@ -88,12 +94,88 @@ static bool note(tutti_snapshot *snapshot, const char *name, tutti_tensor *value
     return true;
 }
 
-static tutti_tensor *value_of(const tutti_state_variable *variable)
+/* A variable that has one value for each piece, until they can be put together. */
+typedef struct apart {
+    size_t entry; /* of the snapshot, which has the first of them */
+    tutti_type type;
+    bool averaged;
+    size_t count;
+    tutti_tensor **values;
+} apart;
+typedef TUTTI_VEC(apart) apart_list;
+
+static void drop_apart(apart_list *list)
 {
-    for (size_t i = 0; i < variable->pieces.count; i++)
-        if (variable->pieces.data[i]->value)
-            return variable->pieces.data[i]->value;
-    return NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        for (size_t k = 0; k < list->data[i].count; k++)
+            tutti_tensor_release(list->data[i].values[k]);
+        free(list->data[i].values);
+    }
+    TUTTI_VEC_FREE(list);
+}
+
+static bool note_apart(const tutti_state_variable *variable, size_t entry, apart_list *list)
+{
+    apart a = {.entry = entry,
+               .type = variable->type,
+               .averaged = variable->averaged,
+               .values = calloc(variable->pieces.count, sizeof *a.values)};
+    if (!a.values)
+        return false;
+    for (size_t i = 0; i < variable->pieces.count; i++) {
+        a.values[a.count] = tutti__piece_take(variable->pieces.data[i]);
+        a.count += a.values[a.count] != NULL;
+    }
+    if (TUTTI_VEC_PUSH(list, a))
+        return true;
+    for (size_t i = 0; i < a.count; i++)
+        tutti_tensor_release(a.values[i]);
+    free(a.values);
+    return false;
+}
+
+static bool note_variable(tutti_snapshot *snapshot, const tutti_state_variable *variable,
+                          apart_list *list)
+{
+    const tutti_piece *first = NULL;
+    size_t found = 0;
+    for (size_t i = 0; i < variable->pieces.count; i++) {
+        if (!variable->pieces.data[i]->value)
+            continue;
+        first = first ? first : variable->pieces.data[i];
+        found++;
+    }
+    if (!first)
+        return true;
+    if (!note(snapshot, variable->name, first->value))
+        return false;
+    bool joins = found > 1 && (variable->partial || variable->averaged);
+    return !joins || note_apart(variable, snapshot->count - 1, list);
+}
+
+static tutti_status put_together(tutti_snapshot *snapshot, const apart_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const apart *a = &list->data[i];
+        tutti_snapshot_entry *entry = &snapshot->entries[a->entry];
+        tutti_tensor *value;
+        TUTTI_TRY(tutti__values_join(&a->type, a->count, a->values, a->averaged, &value));
+        tutti_tensor_release(entry->value);
+        entry->value = value;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status lies_apart(const tutti_state_variable *variable)
+{
+    const char *of = variable->slot_of;
+    return tutti_fail(TUTTI_INVALID,
+                      "variable '%s' is each process's own%s%s%s, and this process alone cannot "
+                      "save what it is over all of them; save where all processes do: outside of "
+                      "tutti_fit, at the end of an epoch, or with tutti_checkpoint or --save, "
+                      "which wait for a place",
+                      variable->name, of[0] ? " (gradients of '" : "", of,
+                      of[0] ? "', of batches that are not yet a step)" : "");
 }
 
 /* Between two commits, with all variables whole; a step of another thread may come between. */
@@ -113,25 +195,36 @@ static tutti_status begin_whole(tutti_state *state)
     }
 }
 
-tutti_status tutti__snapshot_take(tutti_state *state, tutti_snapshot *ret)
+/* Under the lock. */
+static tutti_status note_all(const tutti_state *state, tutti_snapshot *snapshot, apart_list *list)
 {
-    tutti_snapshot snapshot = {0};
-    TUTTI_TRY(begin_whole(state));
     size_t most = state->variables.count + state->expected.count;
-    snapshot.entries = calloc(most + 1, sizeof *snapshot.entries);
-    bool ok = snapshot.entries != NULL;
+    snapshot->entries = calloc(most + 1, sizeof *snapshot->entries);
+    bool ok = snapshot->entries != NULL;
     for (size_t i = 0; ok && i < state->variables.count; i++) {
         const tutti_state_variable *variable = state->variables.entries[i].value;
-        tutti_tensor *value = value_of(variable);
-        if (value)
-            ok = note(&snapshot, variable->name, value);
+        if (tutti__variable_lies_apart(state, variable))
+            return lies_apart(variable);
+        ok = note_variable(snapshot, variable, list);
     }
     for (size_t i = 0; ok && i < state->expected.count; i++)
         if (state->expected.entries[i].value)
-            ok = note(&snapshot, state->expected.entries[i].key, state->expected.entries[i].value);
+            ok = note(snapshot, state->expected.entries[i].key, state->expected.entries[i].value);
+    return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a snapshot of the state");
+}
+
+tutti_status tutti__snapshot_take(tutti_state *state, tutti_snapshot *ret)
+{
+    tutti_snapshot snapshot = {0};
+    apart_list list = {0};
+    TUTTI_TRY(begin_whole(state));
+    tutti_status status = note_all(state, &snapshot, &list);
     tutti__state_read_end(state);
-    tutti_status status = ok ? tutti__snapshot_queues(state, &snapshot)
-                             : tutti_fail(TUTTI_NO_MEMORY, "no memory for a snapshot of the state");
+    if (status == TUTTI_OK)
+        status = put_together(&snapshot, &list);
+    drop_apart(&list);
+    if (status == TUTTI_OK)
+        status = tutti__snapshot_queues(state, &snapshot);
     if (status == TUTTI_OK)
         *ret = snapshot;
     else

@@ -19,6 +19,12 @@ tutti_status tutti__state_create(tutti_state **ret)
     return TUTTI_OK;
 }
 
+void tutti__state_share(tutti_state *state, bool first)
+{
+    state->shared = true;
+    state->follows = !first;
+}
+
 static void variable_destroy(tutti_state_variable *variable)
 {
     for (size_t i = 0; i < variable->pieces.count; i++) {

@@ -56,6 +56,7 @@ typedef struct tutti_state_variable {
     bool claimed;             /* under the state's lock */
     _Atomic bool partial;     /* its value is the sum over its pieces; said by every program */
     _Atomic bool averaged;    /* it is their mean */
+    _Atomic uint64_t joined;  /* the version in which all processes put their values together */
     _Atomic tutti_held held;
     tutti_own_part owned;           /* as of the last commit that updated a part; under the lock */
     tutti_piece *owned_piece;       /* which that was */
@@ -69,6 +70,11 @@ void tutti__state_destroy(tutti_state *state); /* NULL is fine */
 /* The queues are one process's of several, and checkpoints are the job's: what they hold is left
  * out of snapshots, and what a checkpoint has of them is passed over. Before anything else. */
 void tutti__state_leave_queues(tutti_state *state);
+
+/* The state is held by several processes together, of which this one is not the first: of a sum
+ * over all of them that is given as a whole the first one holds everything, the others nothing.
+ * Before anything else. */
+void tutti__state_share(tutti_state *state, bool first);
 
 /* Finds a variable or makes it; INVALID when it exists with another type. Thread-safe. */
 tutti_status tutti__state_variable(tutti_state *state, const char *name, const tutti_type *type,
@@ -195,6 +201,25 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
 /* The value on one device only; false where it has none there. */
 tutti_status tutti__variable_set_on(tutti_state *state, tutti_state_variable *variable,
                                     const char *device, tutti_tensor *value, bool *ret_set);
+
+/* ---- together.c ---- */
+/* How values of several processes become one: the sum over all of them, in place. */
+typedef struct tutti_state_sum {
+    tutti_status (*sum)(void *context, void *data, int64_t count, tutti_dtype dtype);
+    void *context; /* of sum; NULL sum: there is one process */
+    int replicas;  /* of all processes */
+} tutti_state_sum;
+/* Whether there are variables that are the sum or the mean over replicas; `slots`: also optimizer
+ * slots. */
+bool tutti__state_apart(tutti_state *state, bool slots);
+/* Of these: what replicas have is put together. Without `slots` those are known to hold nothing. A
+ * sum is then the first replica's and the others begin anew with nothing; a mean is everybody's.
+ * Readers see no difference, and the first process has what a snapshot needs. Between two steps, by
+ * all processes. */
+tutti_status tutti__state_join(tutti_state *state, bool slots, const tutti_state_sum *sum);
+/* A sum or mean, from the values of its pieces (taken; borrowed here). A new tensor on the host. */
+tutti_status tutti__values_join(const tutti_type *type, size_t count, tutti_tensor *const *values,
+                                bool averaged, tutti_tensor **ret);
 
 /* Queues by name, found or made. */
 tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,

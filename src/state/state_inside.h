@@ -15,6 +15,8 @@ struct tutti_state {
     tutti_map variables;  /* name → tutti_state_variable */
     tutti_map queues;     /* name → tutti_queue */
     bool queues_apart;    /* they are no part of snapshots, nor restored */
+    bool shared;          /* by several processes */
+    bool follows;         /* and this one is not the first */
     tutti_state_fetch fetch;
     tutti_map expected; /* name → tutti_tensor on the host, or NULL once taken */
 };
@@ -27,6 +29,10 @@ tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
  * `from` does. */
 tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, bool keep,
                                tutti_tensor **ret);
+
+/* Its present value is a sum over processes of which the others have parts; both say nothing of a
+ * variable that has one value everywhere. Under the lock. */
+bool tutti__variable_lies_apart(const tutti_state *state, const tutti_state_variable *variable);
 
 /* queues.c: whether a value of a checkpoint is that of a queue which is not restored. */
 bool tutti__state_passes_over(const tutti_state *state, const char *name);

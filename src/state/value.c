@@ -1,60 +1,44 @@
 /* value.c: a variable's value as a whole, on the host: read from its pieces, written to them. */
 #include "state/state_inside.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* Adds the values of the second piece on: of a variable that is the sum or mean over its pieces. */
-static tutti_status add_pieces(tutti_state *state, tutti_state_variable *variable,
-                               tutti_tensor *sum)
+/* References to the values that its pieces have. Between read_begin and read_end. */
+static size_t take_pieces(const tutti_state_variable *variable, size_t most, tutti_tensor **ret)
 {
-    int found = 1;
-    for (size_t i = 1; i < variable->pieces.count; i++) {
-        tutti_tensor *value = tutti__piece_acquire(state, variable->pieces.data[i]), *host;
-        if (!value)
-            continue;
-        tutti_status status = tutti__tensor_to_host(value, &host);
-        tutti_tensor_release(value);
-        TUTTI_TRY(status);
-        for (int64_t k = 0; k < tutti_tensor_count(sum); k++)
-            tutti_tensor_set(sum, k, tutti_tensor_get(sum, k) + tutti_tensor_get(host, k));
-        tutti_tensor_release(host);
-        found++;
+    size_t found = 0;
+    for (size_t i = 0; i < variable->pieces.count && found < most; i++) {
+        ret[found] = tutti__piece_take(variable->pieces.data[i]);
+        found += ret[found] != NULL;
     }
-    for (int64_t k = 0; variable->averaged && k < tutti_tensor_count(sum); k++)
-        tutti_tensor_set(sum, k, tutti_tensor_get(sum, k) / found);
-    return TUTTI_OK;
+    return found;
 }
 
 tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor **ret)
 {
-    tutti_tensor *value = NULL;
     TUTTI_TRY(tutti__variable_read_begin(state, variable));
-    for (size_t i = 0; i < variable->pieces.count && !value; i++)
-        value = tutti__piece_take(variable->pieces.data[i]);
+    bool joins = variable->partial || variable->averaged, averaged = variable->averaged;
+    size_t most = joins && variable->pieces.count > 0 ? variable->pieces.count : 1;
+    tutti_tensor **values = calloc(most, sizeof *values);
+    size_t found = values ? take_pieces(variable, most, values) : 0;
     tutti_tensor *expected = tutti__map_get(&state->expected, variable->name);
-    if (!value && expected)
-        value = tutti_tensor_retain(expected);
+    if (values && found == 0 && expected)
+        values[found++] = tutti_tensor_retain(expected);
     tutti__state_read_end(state);
-    if (!value)
-        return tutti_fail(TUTTI_UNINITIALIZED,
-                          "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
-                          variable->name);
-    /* A copy: the caller's tensor must not keep the next commit from writing in place. */
-    tutti_tensor *host = NULL, *copy = NULL;
-    tutti_status status = tutti__tensor_to_host(value, &host);
-    if (status == TUTTI_OK)
-        status = tutti__tensor_in(tutti__host_memory(), &variable->type, &copy);
-    if (status == TUTTI_OK)
-        status = tutti_tensor_copy(copy, host);
-    tutti_tensor_release(host);
-    tutti_tensor_release(value);
-    if (status == TUTTI_OK && (variable->partial || variable->averaged))
-        status = add_pieces(state, variable, copy);
-    if (status == TUTTI_OK)
-        *ret = copy;
-    else
-        tutti_tensor_release(copy);
+    tutti_status status;
+    if (!values)
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory for variable '%s'", variable->name);
+    else if (found == 0)
+        status = tutti_fail(TUTTI_UNINITIALIZED,
+                            "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
+                            variable->name);
+    else /* a copy: the caller's tensor must not keep the next commit from writing in place */
+        status = tutti__values_join(&variable->type, found, values, averaged, ret);
+    for (size_t i = 0; i < found; i++)
+        tutti_tensor_release(values[i]);
+    free(values);
     return status;
 }
 
@@ -125,8 +109,8 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
     tutti_piece *piece;
     size_t set = 0;
     for (; status == TUTTI_OK && (piece = piece_at(state, variable, set)) != NULL; set++)
-        status = variable->partial && set > 0 ? clear_piece(state, piece)
-                                              : set_piece(state, piece, host);
+        status = variable->partial && (set > 0 || state->follows) ? clear_piece(state, piece)
+                                                                  : set_piece(state, piece, host);
     tutti__state_commit_end(state);
     if (status == TUTTI_OK && set == 0)
         status = tutti__state_expect(state, variable->name, host);

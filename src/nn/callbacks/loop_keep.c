@@ -135,12 +135,27 @@ static tutti_status save(tutti_progress *p, bool ended)
     return TUTTI_OK;
 }
 
+/* Values that are each process's own (.on_read) are put together before the first one saves them:
+ * whether it is about to, all hear from it. */
+static tutti_status join(const tutti_progress *p, bool saves)
+{
+    const tutti_loop_keeper *k = &p->keeper;
+    const tutti_trainer *trainer = k->model ? k->model->trainer : NULL;
+    bool slots = !trainer || trainer->gathered > 0;
+    if (!k->engine || !k->path || !tutti__engine_apart(k->engine, slots))
+        return TUTTI_OK;
+    int32_t due = saves;
+    TUTTI_TRY(tutti_comm_all_reduce(tutti__engine_strategy(k->engine)->team->world, &due, &due, 1,
+                                    TUTTI_I32, TUTTI_MAX, NULL));
+    return due ? tutti__engine_join(k->engine, slots) : TUTTI_OK;
+}
+
 tutti_status tutti__loop_kept_step(tutti_progress *p)
 {
     p->halted = tutti_interrupted();
-    if (!writes(p))
-        return TUTTI_OK;
-    if (!tutti__pace_due(&p->keeper.pace, p->fit.event.step) && !p->halted)
+    bool due = writes(p) && (tutti__pace_due(&p->keeper.pace, p->fit.event.step) || p->halted);
+    TUTTI_TRY(join(p, due));
+    if (!due)
         return TUTTI_OK;
     tutti_status status = save(p, false);
     if (p->halted)
@@ -150,7 +165,9 @@ tutti_status tutti__loop_kept_step(tutti_progress *p)
 
 tutti_status tutti__loop_kept_epoch(tutti_progress *p)
 {
-    return writes(p) && !p->halted ? tutti__keep_going(p->job, save(p, true)) : TUTTI_OK;
+    bool due = writes(p) && !p->halted;
+    TUTTI_TRY(join(p, due));
+    return due ? tutti__keep_going(p->job, save(p, true)) : TUTTI_OK;
 }
 
 /* ---- the end ---- */
@@ -193,6 +210,7 @@ tutti_status tutti__loop_kept_end(tutti_progress *p)
         return TUTTI_OK;
     if (k->model && k->path)
         return tutti_save(k->model, k->path);
+    TUTTI_TRY(join(p, true));
     return writes(p) ? save_weights(k) : TUTTI_OK;
 }
 

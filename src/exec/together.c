@@ -1,0 +1,29 @@
+/* together.c: what replicas hold of a variable each, put together over all processes of a job. */
+#include "exec/engine_inside.h"
+
+/* Between processes; NULL where there is one, or they are only imagined. */
+static tutti_comm *world_of(const tutti_engine *engine)
+{
+    const tutti_strategy *strategy = engine->options.strategy;
+    return tutti_strategy_workers(strategy) > 1 && strategy->team ? strategy->team->world : NULL;
+}
+
+static tutti_status sum(void *context, void *data, int64_t count, tutti_dtype dtype)
+{
+    return tutti_comm_all_reduce(context, data, data, count, dtype, TUTTI_SUM, NULL);
+}
+
+bool tutti__engine_apart(const tutti_engine *engine, bool slots)
+{
+    return world_of(engine) && tutti__state_apart(engine->state, slots);
+}
+
+tutti_status tutti__engine_join(tutti_engine *engine, bool slots)
+{
+    tutti_comm *world = world_of(engine);
+    return tutti__state_join(
+        engine->state, slots,
+        &(tutti_state_sum){.sum = world ? sum : NULL,
+                           .context = world,
+                           .replicas = tutti_strategy_replicas(engine->options.strategy)});
+}
