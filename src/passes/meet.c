@@ -103,22 +103,31 @@ static void put(meeting *m, const tutti_node *node)
     }
 }
 
-/* Nothing is ready: the first node that only lacks its partner goes without. */
+/* Nothing is ready: the peers of the first collective that only lacks them stand apart. Without one
+ * it is sends and recvs that wait for each other, as they would when they run. */
 static tutti_status go_apart(meeting *m)
 {
+    const tutti_node *recv = NULL;
     for (size_t n = 0; n < m->job->nodes.count; n++) {
         const tutti_node *node = m->job->nodes.data[n];
         if (m->placed[n] || !has_what_it_needs(m, node))
             continue;
-        if (tutti__is(node, "recv"))
-            m->partner[n] = NULL;
+        if (!is_collective(node)) {
+            recv = recv ? recv : node;
+            continue;
+        }
         do {
             m->apart[node->id] = true;
             node = m->partner[node->id];
-        } while (node && !m->apart[node->id]);
+        } while (!m->apart[node->id]);
         return TUTTI_OK;
     }
-    return tutti_fail(TUTTI_INTERNAL, "the nodes of a job need each other in a circle");
+    if (!recv)
+        return tutti_fail(TUTTI_INTERNAL, "the nodes of a job need each other in a circle");
+    return tutti_fail(TUTTI_INVALID,
+                      "%s '%s': what is sent on its channel '%s' follows what it receives, so both "
+                      "devices would wait for ever; send before the recv, or on another channel",
+                      recv->op->name, recv->name, tutti__str(recv, "channel"));
 }
 
 /* A collective that is started and waited for later holds up nobody. */

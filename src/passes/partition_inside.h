@@ -34,7 +34,7 @@ typedef struct tutti_partitioner {
     const tutti_node **partner;             /* by job id: see meet.h */
     int *number;                            /* by job id: of collectives without a channel */
     tutti_last_collective *last_collective; /* by piece */
-    tutti_node **last_send[2];              /* by piece: before the commit, after it */
+    tutti_node **last_send;                 /* by piece */
     TUTTI_VEC(tutti_sent) sends;
     bool *seen; /* by job id: scratch of transfer.c */
     const tutti_node **stack;
@@ -60,8 +60,5 @@ tutti_status tutti__partition_collective(tutti_partitioner *b, int piece, const 
                                          tutti_node *copy);
 /* A node that has its copy, if it is a user's own send or recv. */
 tutti_status tutti__partition_own(tutti_partitioner *b, const tutti_node *node);
-/* Users' own recvs wait for what their piece sent towards them, in whatever order they were built.
- */
-tutti_status tutti__partition_transfers(tutti_partitioner *b);
 
 #endif
