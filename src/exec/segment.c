@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/meet.h"
+
 static bool unknown_outputs(const tutti_node *node)
 {
     for (int i = 0; i < node->output_count; i++)
@@ -12,34 +14,62 @@ static bool unknown_outputs(const tutti_node *node)
     return false;
 }
 
-static void spread(const tutti_graph *graph, bool *late, const bool *dynamic)
+/* Whether something new waits. partner: by node id, who meets whom. */
+static bool spread_once(const tutti_graph *graph, const tutti_node *const *partner,
+                        const bool *dynamic, bool *late)
 {
+    bool changed = false;
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        for (int i = 0; i < node->input_count && !late[n]; i++)
-            late[n] = late[node->inputs[i].node->id] || dynamic[node->inputs[i].node->id];
-        for (int i = 0; i < node->control_count && !late[n]; i++)
-            late[n] = late[node->controls[i]->id];
+        bool waits = late[n] || (partner[n] && late[partner[n]->id]);
+        for (int i = 0; i < node->input_count && !waits; i++)
+            waits = late[node->inputs[i].node->id] || dynamic[node->inputs[i].node->id];
+        for (int i = 0; i < node->control_count && !waits; i++)
+            waits = late[node->controls[i]->id];
+        changed = changed || waits != late[n];
+        late[n] = waits;
     }
+    return changed;
 }
 
-bool tutti__segment_find(const tutti_graph *graph, bool *ret_late)
+static bool meets(const tutti_graph *graph)
 {
-    bool any = false, *dynamic = calloc(graph->nodes.count + 1, 1);
-    if (!dynamic)
-        return false;
+    for (size_t n = 0; n < graph->nodes.count; n++)
+        if ((graph->nodes.data[n]->op->flags & TUTTI_OP_COLLECTIVE) ||
+            tutti__is(graph->nodes.data[n], "recv"))
+            return true;
+    return false;
+}
+
+/* dynamic, partner: scratch, zeroed. */
+static tutti_status find(tutti_graph *graph, const char *fallback, bool *dynamic,
+                         const tutti_node **partner, bool *ret_any, bool *late)
+{
     for (size_t n = 0; n < graph->nodes.count; n++)
         dynamic[n] = unknown_outputs(graph->nodes.data[n]);
-    spread(graph, ret_late, dynamic);
+    *ret_any = spread_once(graph, partner, dynamic, late); /* ids ascend along edges */
+    if (!*ret_any)
+        return TUTTI_OK;
+    if (meets(graph))
+        TUTTI_TRY(tutti__meeting_partners(graph, fallback, partner));
     for (size_t n = 0; n < graph->nodes.count; n++)
-        any = any || ret_late[n];
-    if (any) {
-        for (size_t n = 0; n < graph->nodes.count; n++)
-            ret_late[n] = ret_late[n] || (graph->nodes.data[n]->op->flags & TUTTI_OP_UPDATES);
-        spread(graph, ret_late, dynamic);
+        late[n] = late[n] || (graph->nodes.data[n]->op->flags & TUTTI_OP_UPDATES);
+    while (spread_once(graph, partner, dynamic, late)) {
     }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__segment_find(tutti_graph *graph, const char *fallback, bool *ret_any,
+                                 bool *ret_late)
+{
+    bool *dynamic = calloc(graph->nodes.count + 1, sizeof *dynamic);
+    const tutti_node **partner = calloc(graph->nodes.count + 1, sizeof *partner);
+    tutti_status status = dynamic && partner
+                              ? find(graph, fallback, dynamic, partner, ret_any, ret_late)
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory to cut a graph");
     free(dynamic);
-    return any;
+    free(partner);
+    return status;
 }
 
 typedef TUTTI_VEC(tutti_edge) edges;

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/pass.h"
+
 typedef struct meeting {
     const tutti_graph *job;
     const int *home;
@@ -196,5 +198,54 @@ tutti_status tutti__meeting_order(const tutti_graph *job, const int *home,
             ret_partner[n] = NULL;
     free(m.placed);
     free(m.apart);
+    return status;
+}
+
+/* A number for each device, the first node's that is there. */
+static void number_devices(const tutti_graph *job, int *home)
+{
+    for (size_t n = 0; n < job->nodes.count; n++) {
+        home[n] = (int)n;
+        for (size_t before = 0; before < n && home[n] == (int)n; before++)
+            if (strcmp(job->nodes.data[before]->device, job->nodes.data[n]->device) == 0)
+                home[n] = home[before];
+    }
+}
+
+static tutti_status find_partners(tutti_graph *job, const char *fallback, const char **devices,
+                                  int *home, const tutti_node **order, int *number,
+                                  const tutti_node **partner)
+{
+    size_t count = job->nodes.count;
+    for (size_t n = 0; n < count; n++)
+        devices[n] = job->nodes.data[n]->device;
+    tutti_status status = tutti__place_unasked(job, fallback);
+    if (status == TUTTI_OK) {
+        number_devices(job, home);
+        status = tutti__meeting_order(job, home, order, number, partner);
+    }
+    for (size_t n = 0; n < count; n++)
+        job->nodes.data[n]->device = devices[n];
+    for (size_t n = 0; status == TUTTI_OK && n < count; n++)
+        if (tutti__is(job->nodes.data[n], "recv") && partner[n])
+            partner[partner[n]->id] = job->nodes.data[n];
+    return status;
+}
+
+tutti_status tutti__meeting_partners(tutti_graph *job, const char *fallback,
+                                     const tutti_node **ret_partner)
+{
+    size_t count = job->nodes.count + 1;
+    const char **devices = calloc(count, sizeof *devices);
+    int *home = calloc(count, sizeof *home), *number = calloc(count, sizeof *number);
+    const tutti_node **order = calloc(count, sizeof *order);
+    tutti_status status =
+        devices && home && number && order
+            ? find_partners(job, fallback, devices, home, order, number, ret_partner)
+            : tutti_fail(TUTTI_NO_MEMORY, "no memory to cut a graph");
+    free(devices);
+    free(home);
+    free(number);
+    free(order);
     return status;
 }

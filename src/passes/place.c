@@ -53,7 +53,7 @@ static const char *of_inputs(const tutti_node *node)
     return NULL;
 }
 
-static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char *fallback)
+static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char *fallback, bool ask)
 {
     const char *text = inherited(node);
     bool wished = !text && node->device[0];
@@ -63,7 +63,7 @@ static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char 
         text = of_inputs(node);
     tutti_device *device;
     TUTTI_TRY(wish(node, text && text[0] ? text : fallback, fallback, &device));
-    bool supported = !device->target->supports || device->target->supports(device, node);
+    bool supported = !ask || !device->target->supports || device->target->supports(device, node);
     if (!supported && wished)
         return tutti_fail(
             TUTTI_UNSUPPORTED,
@@ -75,14 +75,24 @@ static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char 
     return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
 }
 
-tutti_status tutti__place(tutti_graph *graph, const char *fallback)
+static tutti_status place_all(tutti_graph *graph, const char *fallback, bool ask)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
         if (floats(node))
             node->device = "";
         else
-            TUTTI_TRY(place_node(graph, node, fallback));
+            TUTTI_TRY(place_node(graph, node, fallback, ask));
     }
     return TUTTI_OK;
+}
+
+tutti_status tutti__place(tutti_graph *graph, const char *fallback)
+{
+    return place_all(graph, fallback, true);
+}
+
+tutti_status tutti__place_unasked(tutti_graph *graph, const char *fallback)
+{
+    return place_all(graph, fallback, false);
 }
