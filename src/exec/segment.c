@@ -103,7 +103,8 @@ static bool boundary(const tutti_graph *graph, const bool *late, edges *list)
     return ok;
 }
 
-/* In the rest, nothing waits for early nodes any more: they have run. */
+/* In the rest, nothing waits for early nodes any more: they have run. Constants, which stand there
+ * too, may wait for some. */
 static void cut_controls(tutti_graph *rest, tutti_node **map, const tutti_graph *graph,
                          const bool *late)
 {
@@ -111,10 +112,8 @@ static void cut_controls(tutti_graph *rest, tutti_node **map, const tutti_graph 
     for (size_t n = 0; n < graph->nodes.count; n++) {
         tutti_node *node = map[n];
         const tutti_node *old = graph->nodes.data[n];
-        if (!late[n])
-            continue;
         node->control_count = 0;
-        for (int i = 0; i < old->control_count; i++)
+        for (int i = 0; late[n] && i < old->control_count; i++)
             if (late[old->controls[i]->id])
                 node->controls[node->control_count++] = map[old->controls[i]->id];
     }

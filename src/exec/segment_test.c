@@ -89,3 +89,16 @@ TUTTI_TEST(a_send_waits_for_a_recv_behind_the_cut)
     j.y[1] = tutti_neg(j.some);
     check(&j, 4, -8);
 }
+
+/* The constant of the scale waits for the enqueue, and stands behind the cut. */
+TUTTI_TEST(what_ran_before_the_cut_does_not_run_again)
+{
+    job j = begin();
+    tutti_sym queue = tutti_fifo_queue(j.graph, 4, TUTTI_TYPE(TUTTI_F32, 4));
+    tutti_sym put = tutti_enqueue(queue, j.x);
+    TUTTI_WITH_CONTROL(j.graph, put)
+        j.y[0] = tutti_scale(j.some, 2);
+    TUTTI_WITH_CONTROL(j.graph, j.y[0])
+        j.y[1] = tutti_cast(tutti_queue_arrived(queue), TUTTI_F32);
+    check(&j, 16, 1);
+}
