@@ -179,6 +179,40 @@ TUTTI_TEST(own_sends_and_recvs_follow_updates)
     }
 }
 
+/* Device 0 meets with what its update made, and then with x. The read waits for what device 1 made
+ * of the second sum, which does not follow the update. */
+static void reads_behind_a_meeting(world *w)
+{
+    tutti_sym first[2], second[2], made = TUTTI_NO_SYM;
+    w->targets[0] = tutti_assign_add(w->owned[0], w->x);
+    w->targets[1] = tutti_assign_add(w->owned[1], w->x);
+    for (int i = 0; i < 2; i++)
+        TUTTI_WITH_DEVICE(w->graph, w->devices[i]) {
+            first[i] = tutti_all_reduce(i ? w->x : w->targets[0], "batch", 2, TUTTI_SUM);
+            second[i] = tutti_all_reduce(i ? w->targets[1] : w->x, "batch", 2, TUTTI_SUM);
+            w->fetched[i] = first[i];
+        }
+    TUTTI_WITH_DEVICE(w->graph, w->devices[1])
+        made = tutti_neg(second[1]);
+    w->targets[2] = second[0];
+    TUTTI_WITH_CONTROL(w->graph, made)
+        w->fetched[2] = tutti_read(w->owned[0]);
+    TUTTI_WITH_CONTROL(w->graph, first[1])
+        w->fetched[3] = tutti_read(w->owned[0]);
+}
+
+TUTTI_TEST(a_read_follows_what_it_depends_on_not_what_devices_met_for_before)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(places); i++) {
+        world w;
+        tell(&w, places[i], reads_behind_a_meeting);
+        CHECK_INT(w.values[0], 5);
+        CHECK_INT(w.values[1], 5);
+        CHECK_INT(w.values[2], 1);
+        CHECK_INT(w.values[3], 3);
+    }
+}
+
 TUTTI_TEST(a_recv_of_what_is_made_of_it_is_refused)
 {
     tutti_graph *g;

@@ -199,6 +199,8 @@ static tutti_status add_node(tutti_partitioner *b, const tutti_node *node)
             continue;
         TUTTI_TRY(tutti__partition_control(b, node->controls[i], piece, &control));
         TUTTI_TRY(tutti__node_after(copy, control));
+        if (b->late[node->controls[i]->id] && tutti__keeps_order(copy, control))
+            TUTTI_TRY(tutti__partition_follow(copy, control));
     }
     if (cause) {
         TUTTI_TRY(tutti__partition_control(b, cause, piece, &control));

@@ -55,6 +55,9 @@ tutti_status tutti__partition_edge(tutti_partitioner *b, tutti_edge edge, int pi
 /* A node to wait for, the same way. */
 tutti_status tutti__partition_control(tutti_partitioner *b, tutti_node *before, int piece,
                                       tutti_node **ret);
+/* Who waits for a send, or meets after others have met, only keeps an order (tutti__keeps_order).
+ * Who depends on them follows what they follow too, and so sees the updates before them. */
+tutti_status tutti__partition_follow(tutti_node *node, const tutti_node *before);
 /* The copy of a collective: gets its channel, and its place among the piece's others. */
 tutti_status tutti__partition_collective(tutti_partitioner *b, int piece, const tutti_node *node,
                                          tutti_node *copy);

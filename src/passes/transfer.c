@@ -22,6 +22,7 @@
 #include "graph/attr.h"
 #include "passes/meet.h"
 #include "passes/partition_inside.h"
+#include "program/program.h"
 
 static tutti_status no_memory(void)
 {
@@ -51,15 +52,18 @@ static void find_causes(tutti_partitioner *b, const tutti_node *node)
     }
 }
 
-/* Who waits for a send only keeps an order; who depends on what was sent follows that too, and so
- * sees the updates before it (program/updates.c). */
-static tutti_status follow(tutti_node *node, const tutti_node *send)
+tutti_status tutti__partition_follow(tutti_node *node, const tutti_node *before)
 {
-    for (int i = 0; tutti__is(send, "send") && i < send->input_count; i++)
-        TUTTI_TRY(tutti__node_after(node, send->inputs[i].node));
-    for (int i = 0; tutti__is(send, "send") && i < send->control_count; i++)
-        if (!tutti__is(send->controls[i], "send"))
-            TUTTI_TRY(tutti__node_after(node, send->controls[i]));
+    for (int i = 0; i < before->input_count; i++) {
+        tutti_node *input = before->inputs[i].node;
+        if (tutti__keeps_order(node, input))
+            TUTTI_TRY(tutti__partition_follow(node, input));
+        else if (!tutti__floats(input))
+            TUTTI_TRY(tutti__node_after(node, input));
+    }
+    for (int i = 0; i < before->control_count; i++)
+        if (!tutti__keeps_order(before, before->controls[i]))
+            TUTTI_TRY(tutti__node_after(node, before->controls[i]));
     return TUTTI_OK;
 }
 
@@ -73,7 +77,7 @@ static tutti_status follow_sends(tutti_partitioner *b, int piece, const tutti_no
         if (b->sends.data[i].from == piece && b->seen[b->sends.data[i].source->id]) {
             TUTTI_TRY(tutti__node_after(recv, b->sends.data[i].send));
             if (b->late[b->sends.data[i].source->id])
-                TUTTI_TRY(follow(recv, b->sends.data[i].send));
+                TUTTI_TRY(tutti__partition_follow(recv, b->sends.data[i].send));
         }
     return TUTTI_OK;
 }
