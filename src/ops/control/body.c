@@ -1,6 +1,7 @@
 /* body.c: sub-graphs made from C functions; see control.h. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/scope.h"
 #include "ops/control/control.h"
@@ -8,13 +9,26 @@
 
 extern const tutti_op tutti_op_parameter;
 
-tutti_status tutti__body_label(const tutti_graph *outer, const char *op, const char *part,
-                               char *text, size_t size)
+/* Names in a trace depend on what was made before; how many of its kind there are does not. */
+static bool name_in_trace(tutti_graph *outer, const char *op, char *text, size_t size)
 {
-    int used = snprintf(text, size, "%s%s_%zu/%s", tutti__scope_prefix(outer), op,
-                        outer->nodes.count, part);
-    if (used < 0 || (size_t)used >= size || used > 500)
+    int count = 0;
+    for (size_t n = 0; n < outer->nodes.count; n++)
+        count += tutti__is(outer->nodes.data[n], op);
+    int used = snprintf(text, size, "%s%s_%d%s", tutti__scope_prefix(outer), op, count,
+                        tutti__random_begins(outer) ? ".first" : "");
+    return used >= 0 && (size_t)used < size;
+}
+
+tutti_status tutti__body_label(tutti_graph *outer, const char *op, const char *part, char *text,
+                               size_t size)
+{
+    bool fits = outer->trace ? name_in_trace(outer, op, text, size)
+                             : tutti__scope_next_name(outer, op, text, size);
+    size_t used = fits ? strlen(text) : size;
+    if (used + strlen(part) + 2 > size || used + strlen(part) > 499)
         return tutti_fail(TUTTI_INVALID, "%s: the names of its scopes are too long", op);
+    snprintf(text + used, size - used, "/%s", part);
     return TUTTI_OK;
 }
 

@@ -169,7 +169,7 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     expect(uses_outside, square, "belongs to another graph");
     expect(broken, square, "cond, then branch: add");
     expect(square, NULL, "cond, else branch: no function is given");
-    expect(makes_variable, square, "cond, then branch: variable 'cond_2/then/w' (");
+    expect(makes_variable, square, "cond, then branch: variable 'cond/then/w' (");
     expect(square, makes_variable, "make it outside, and give it as an argument");
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F64);
