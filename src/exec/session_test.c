@@ -331,3 +331,22 @@ TUTTI_TEST(session_gathers_elements_of_unknown_rows)
     tutti_session_close(s);
     tutti_graph_destroy(g);
 }
+
+/* A name without a kind stands for this process's first cpu. */
+TUTTI_TEST(sessions_take_devices_without_a_kind)
+{
+    static const char *const wishes[] = {"", "/job:ps/task:1", "cpu", "/cpu:0"};
+    for (size_t i = 0; i < TUTTI_COUNT(wishes); i++) {
+        tutti_graph *g;
+        tutti_session *s;
+        tutti_tensor *value;
+        CHECK_OK(tutti_graph_create(&g));
+        tutti_sym w = tutti_variable(g, tutti_ones(2));
+        CHECK_OK(tutti_session_open(&s, g, .device = wishes[i]));
+        CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+        CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({w, &value})));
+        tutti_tensor_release(value);
+        tutti_session_close(s);
+        tutti_graph_destroy(g);
+    }
+}
