@@ -102,6 +102,10 @@ static tutti_status resolve(tutti_graph *graph, const tutti_op *op, const tutti_
             "input %d is a value of an earlier step of the tape; read it with tutti_value before the step ends",
             position);
     *ret = (tutti_edge){input->node, input->index};
+    if (position == 0 && (op->flags & TUTTI_OP_UPDATES) && tutti__is(input->node, "parameter"))
+        return tutti_fail(TUTTI_INVALID,
+                          "input 0 is an argument of a body of cond or while, which is a value: "
+                          "bodies write no variables; return the new value and assign it outside");
     if ((int)input->index < input->node->output_count && input->node->types[input->index].handle &&
         !(op->flags & TUTTI_OP_TAKES_HANDLE))
         TUTTI_TRY(tutti__handle_read(graph, *ret, ret));

@@ -92,6 +92,34 @@ static tutti_status refuse_variables(const tutti_graph *graph)
     return TUTTI_OK;
 }
 
+/* A body runs by itself, on one device: nobody it could meet there comes to the same run. */
+static tutti_status refuse_meetings(const tutti_graph *graph)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if ((node->op->flags & TUTTI_OP_COLLECTIVE) || tutti__is(node, "send") ||
+            tutti__is(node, "recv"))
+            return tutti_fail(TUTTI_INVALID,
+                              "%s '%s' (%s:%d) meets other devices, which a body cannot: it runs "
+                              "by itself, if at all; put it outside of cond and while",
+                              node->op->name, node->name, node->file ? node->file : "", node->line);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__body_takes(const char *op, int count, const tutti_sym *args)
+{
+    for (int i = 0; i < count; i++) {
+        tutti_type type = tutti_sym_type(args[i]);
+        if (tutti__is_queue_type(&type))
+            return tutti_fail(TUTTI_INVALID,
+                              "%s: '%s' among its arguments is a queue, and bodies take values "
+                              "only; dequeue outside, and give what came",
+                              op, args[i].node->name);
+    }
+    return TUTTI_OK;
+}
+
 /* Lets `fn` build and takes its results. */
 static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn, void *context,
                          int arg_count, const tutti_sym *args, int result_count, tutti_sym *results)
@@ -106,6 +134,7 @@ static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn,
     fn(body->graph, arg_count, args, results, context);
     TUTTI_TRY(tutti_graph_check(body->graph));
     TUTTI_TRY(refuse_variables(body->graph));
+    TUTTI_TRY(refuse_meetings(body->graph));
     TUTTI_TRY(tutti__subgraph_results(body->graph, result_count, results));
     if (body->graph->scopes.count != 1)
         return tutti_fail(TUTTI_INVALID, "a scope was left open");
