@@ -156,6 +156,7 @@ static tutti_status fill(tutti_graph *graph, const bool *late, tutti_node **map,
 static tutti_status check_progress(const tutti_graph *graph, const bool *late)
 {
     const tutti_node *first = NULL;
+    char place[TUTTI_PLACE_TEXT];
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
         if (unknown_outputs(node) && !late[n])
@@ -164,9 +165,9 @@ static tutti_status check_progress(const tutti_graph *graph, const bool *late)
             first = node;
     }
     return tutti_fail(TUTTI_UNSUPPORTED,
-                      "%s '%s' (%s:%d): the shape of its result depends on data that follow an "
+                      "%s '%s'%s: the shape of its result depends on data that follow an "
                       "update of the same run; update (or initialise) in a run or step before",
-                      first->op->name, first->name, first->file ? first->file : "?", first->line);
+                      first->op->name, first->name, tutti__node_place(first, place));
 }
 
 tutti_status tutti__segment_cut(tutti_graph *graph, const bool *late, tutti_cut *ret)

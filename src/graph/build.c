@@ -35,6 +35,14 @@ static void add_place(const char *op, const char *name)
         tutti_fail(TUTTI_INVALID, "%s: %s", head, rest);
 }
 
+const char *tutti__node_place(const tutti_node *node, char text[TUTTI_PLACE_TEXT])
+{
+    text[0] = '\0';
+    if (node->file)
+        snprintf(text, TUTTI_PLACE_TEXT, " (%s:%d)", node->file, node->line);
+    return text;
+}
+
 tutti_status tutti__node_failed(const tutti_node *node, tutti_status status)
 {
     char who[600], head[640], message[1024];

@@ -23,12 +23,12 @@ static tutti_status wish(tutti_node *node, const char *text, const char *fallbac
         memcpy(name.kind, other.kind, sizeof name.kind);
         name.index = other.index;
     }
-    char local[64];
+    char local[64], place[TUTTI_PLACE_TEXT];
     snprintf(local, sizeof local, "%s:%d", name.kind, name.index < 0 ? 0 : name.index);
     tutti_status status = tutti__device_open(local, ret);
     if (status != TUTTI_OK)
-        return tutti__error_prefix(status, "%s '%s' (%s:%d)", node->op->name, node->name,
-                                   node->file ? node->file : "?", node->line);
+        return tutti__error_prefix(status, "%s '%s'%s", node->op->name, node->name,
+                                   tutti__node_place(node, place));
     return TUTTI_OK;
 }
 
@@ -62,13 +62,13 @@ static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char 
     if (!text || !text[0])
         text = of_inputs(node);
     tutti_device *device;
+    char place[TUTTI_PLACE_TEXT];
     TUTTI_TRY(wish(node, text && text[0] ? text : fallback, fallback, &device));
     bool supported = !ask || !device->target->supports || device->target->supports(device, node);
     if (!supported && wished)
-        return tutti_fail(
-            TUTTI_UNSUPPORTED,
-            "%s '%s' (%s:%d): device %s cannot run it; leave the device open or name a cpu",
-            node->op->name, node->name, node->file ? node->file : "?", node->line, device->name);
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "%s '%s'%s: device %s cannot run it; leave the device open or name a cpu",
+                          node->op->name, node->name, tutti__node_place(node, place), device->name);
     if (!supported)
         TUTTI_TRY(tutti__device_open("cpu:0", &device));
     node->device = tutti__arena_string(&graph->arena, device->name);

@@ -81,13 +81,14 @@ static bool is_used(const tutti_graph *graph, const tutti_node *wanted)
 /* Variables are the outer graph's: one made here nobody initialises, finds or trains. */
 static tutti_status refuse_variables(const tutti_graph *graph)
 {
+    char place[TUTTI_PLACE_TEXT];
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
         if (tutti__is(node, "variable"))
             return tutti_fail(TUTTI_INVALID,
-                              "variable '%s' (%s:%d) is made in the body; make it outside, and "
+                              "variable '%s'%s is made in the body; make it outside, and "
                               "give it as an argument",
-                              node->name, node->file ? node->file : "", node->line);
+                              node->name, tutti__node_place(node, place));
     }
     return TUTTI_OK;
 }
@@ -95,14 +96,15 @@ static tutti_status refuse_variables(const tutti_graph *graph)
 /* A body runs by itself, on one device: nobody it could meet there comes to the same run. */
 static tutti_status refuse_meetings(const tutti_graph *graph)
 {
+    char place[TUTTI_PLACE_TEXT];
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
         if ((node->op->flags & TUTTI_OP_COLLECTIVE) || tutti__is(node, "send") ||
             tutti__is(node, "recv"))
             return tutti_fail(TUTTI_INVALID,
-                              "%s '%s' (%s:%d) meets other devices, which a body cannot: it runs "
+                              "%s '%s'%s meets other devices, which a body cannot: it runs "
                               "by itself, if at all; put it outside of cond and while",
-                              node->op->name, node->name, node->file ? node->file : "", node->line);
+                              node->op->name, node->name, tutti__node_place(node, place));
     }
     return TUTTI_OK;
 }
