@@ -69,8 +69,29 @@ static tutti_node *late_cause_of_peers(const tutti_partitioner *b, const tutti_n
     return cause;
 }
 
+/* Whether anything travels, or meets, that follows an update. */
+static bool travels_late(const tutti_partitioner *b)
+{
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
+        const tutti_node *node = b->job->nodes.data[n];
+        if (!b->late[n])
+            continue;
+        if ((node->op->flags & TUTTI_OP_COLLECTIVE) || tutti__is(node, "send") ||
+            tutti__is(node, "recv"))
+            return true;
+        for (int i = 0; i < node->input_count; i++)
+            if (b->late[node->inputs[i].node->id] &&
+                b->home[node->inputs[i].node->id] != b->home[n])
+                return true;
+        for (int i = 0; i < node->control_count; i++)
+            if (b->late[node->controls[i]->id] && b->home[node->controls[i]->id] != b->home[n])
+                return true;
+    }
+    return false;
+}
+
 /* The commit is a point in the order in which devices meet: what is known before it stands before
- * what is not. */
+ * what is not. Where all that travels is known before it, any order of the job has that. */
 static tutti_status order_around_commit(tutti_partitioner *b)
 {
     size_t count = b->job->nodes.count, at = 0;
@@ -106,7 +127,8 @@ static tutti_status find_order(tutti_partitioner *b)
     bool shadows = tutti__fails_late(b->job, b->late);
     for (int i = 0; i < b->count; i++)
         b->pieces[i].shadows = shadows;
-    return b->count > 1 ? order_around_commit(b) : TUTTI_OK;
+    b->around_commit = b->count > 1 && travels_late(b);
+    return b->around_commit ? order_around_commit(b) : TUTTI_OK;
 }
 
 static void set_int(tutti_node *copy, const char *name, int64_t value)
@@ -169,7 +191,7 @@ static tutti_status fetch_early_inputs(tutti_partitioner *b)
 {
     tutti_edge edge;
     tutti_node *control;
-    for (size_t n = 0; b->count > 1 && n < b->job->nodes.count; n++) {
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
         const tutti_node *node = b->order[n];
         int piece = b->home[node->id];
         for (int i = 0; piece >= 0 && b->late[node->id] && i < node->input_count; i++)
@@ -230,7 +252,7 @@ static tutti_status build(tutti_partitioner *b)
     bool committing = false;
     for (size_t n = 0; n < b->job->nodes.count; n++) {
         const tutti_node *node = b->order[n];
-        if (b->late[node->id] && !committing)
+        if (b->around_commit && b->late[node->id] && !committing)
             TUTTI_TRY(fetch_early_inputs(b));
         committing = committing || b->late[node->id];
         if (b->home[node->id] >= 0)

@@ -30,7 +30,8 @@ typedef struct tutti_partitioner {
     TUTTI_VEC(tutti_carried) * arrived; /* by piece */
     int *home;                          /* by job id: piece, or -1 for constants and parameters */
     bool *late; /* by job id: follows an update, so it is known after the commit only */
-    const tutti_node **order;               /* of the job's nodes, in which they are added */
+    const tutti_node **order; /* of the job's nodes, in which they are added */
+    bool around_commit; /* in that order, what follows an update stands behind all that does not */
     const tutti_node **partner;             /* by job id: see meet.h */
     int *number;                            /* by job id: of collectives without a channel */
     tutti_last_collective *last_collective; /* by piece */
