@@ -187,11 +187,11 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     expect(uses_outside, square, "belongs to another graph");
     expect(broken, square, "cond, then branch: add");
     expect(square, NULL, "cond, else branch: no function is given");
-    expect(makes_variable, square, "cond, then branch: variable 'cond/then/w' (");
+    expect(makes_variable, square, "cond, then branch: variable 'cond/then/w'");
     expect(square, makes_variable, "make it outside, and give it as an argument");
     expect(writes, square, "cond, then branch: assign 'cond/then/assign'");
     expect(square, writes, "bodies write no variables; return the new value and assign it outside");
-    expect(meets, square, "cond, then branch: all_reduce 'cond/then/all_reduce' (");
+    expect(meets, square, "cond, then branch: all_reduce 'cond/then/all_reduce'");
     expect(square, receives, "meets other devices, which a body cannot");
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F64);
