@@ -391,3 +391,94 @@ TUTTI_TEST(errors_in_a_loop_name_it_and_the_line_of_its_call)
         end(b);
     }
 }
+
+/* ---- random numbers in bodies go by names, which unrelated nodes do not change ---- */
+
+static void draws(tutti_graph *g, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(args);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_random_uniform(g, 0, 1, TUTTI_TYPE(TUTTI_F32), .seed = 3);
+}
+
+static void is_below_one(tutti_graph *g, int count, const tutti_sym *args, tutti_sym *ret,
+                         void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_less(args[0], tutti_scalar(g, TUTTI_F32, 1));
+}
+
+static void adds_one_and_draws(tutti_graph *g, int count, const tutti_sym *args, tutti_sym *ret,
+                               void *context)
+{
+    ret[0] = tutti_add_scalar(args[0], 1);
+    draws(g, count, args, &ret[1], context);
+}
+
+/* What a cond, a while and a cond after them draw. */
+static void draw_in_bodies(tutti_graph *g, tutti_sym *ret)
+{
+    tutti_sym zero = tutti_scalar(g, TUTTI_F32, 0), yes = tutti_equal(zero, zero), looped[2];
+    ret[0] = tutti_cond(yes, draws, draws, NULL, TUTTI_SYMS(zero), 1, NULL);
+    tutti_while(is_below_one, adds_one_and_draws, NULL, TUTTI_SYMS(zero, zero), 0, NULL, looped);
+    ret[1] = looped[1];
+    ret[2] = tutti_cond(yes, draws, draws, NULL, TUTTI_SYMS(zero), 1, NULL);
+}
+
+TUTTI_TEST(unrelated_nodes_do_not_change_what_bodies_draw)
+{
+    double drawn[2][3];
+    for (int unrelated = 0; unrelated < 2; unrelated++) {
+        tutti_graph *g;
+        tutti_session *s;
+        tutti_sym y[3];
+        tutti_tensor *values[3];
+        CHECK_OK(tutti_graph_create(&g));
+        for (int i = 0; i < 3 * unrelated; i++)
+            tutti_placeholder(g, TUTTI_F32);
+        draw_in_bodies(g, y);
+        CHECK_OK(tutti_session_open(&s, g));
+        CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+        CHECK_OK(tutti_run(
+            s, .fetch = TUTTI_FETCH({y[0], &values[0]}, {y[1], &values[1]}, {y[2], &values[2]})));
+        for (int i = 0; i < 3; i++) {
+            drawn[unrelated][i] = tutti_tensor_get(values[i], 0);
+            tutti_tensor_release(values[i]);
+        }
+        tutti_session_close(s);
+        tutti_graph_destroy(g);
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK_NEAR(drawn[0][i], drawn[1][i], 0);
+        CHECK(drawn[0][i] != drawn[0][(i + 1) % 3]);
+    }
+}
+
+TUTTI_TEST(steps_of_a_tape_draw_the_same_in_bodies_whatever_else_they_do)
+{
+    enum { STEPS = 4 };
+    double drawn[2][STEPS][3];
+    for (int unrelated = 0; unrelated < 2; unrelated++) {
+        tutti_eager *e;
+        CHECK_OK(tutti_eager_open(&e));
+        tutti_graph *g = tutti_eager_graph(e);
+        for (int step = 0; step < STEPS; step++) {
+            tutti_sym y[3];
+            for (int i = 0; i < step * unrelated; i++)
+                tutti_scalar(g, TUTTI_F32, i);
+            draw_in_bodies(g, y);
+            for (int i = 0; i < 3; i++)
+                drawn[unrelated][step][i] = tutti_item(y[i]);
+            CHECK_OK(tutti_step(e));
+        }
+        tutti_eager_close(e);
+    }
+    for (int step = 0; step < STEPS; step++)
+        for (int i = 0; i < 3; i++) {
+            CHECK_NEAR(drawn[0][step][i], drawn[1][step][i], 0);
+            for (int before = 0; before < step; before++)
+                CHECK(drawn[0][step][i] != drawn[0][before][i]);
+        }
+}

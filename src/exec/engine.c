@@ -25,6 +25,17 @@ static void share_state(tutti_state *state, const tutti_strategy *strategy)
         tutti__state_share(state, tutti_strategy_rank(strategy) == 0);
 }
 
+/* A wish may be "" or "/job:ps/task:1"; nodes go to the device that was opened for it. */
+static tutti_status take_name(tutti_engine *engine, const tutti_device *device)
+{
+    char *name = strdup(device->name);
+    if (!name)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
+    free(engine->device);
+    engine->options.device = engine->device = name;
+    return TUTTI_OK;
+}
+
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret)
 {
     tutti_engine *engine = calloc(1, sizeof *engine);
@@ -50,6 +61,8 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
     tutti_device *device;
     if (status == TUTTI_OK)
         status = tutti__device_open(engine->device, &device);
+    if (status == TUTTI_OK)
+        status = take_name(engine, device);
     if (status != TUTTI_OK)
         tutti__engine_destroy(engine);
     else

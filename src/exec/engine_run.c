@@ -60,6 +60,11 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
                 TUTTI_UNSUPPORTED,
                 "%s '%s' writes a variable inside cond or while; return the value and assign it outside",
                 node->op->name, node->name);
+        if (node->op->flags & TUTTI_OP_COLLECTIVE)
+            status = tutti_fail(
+                TUTTI_UNSUPPORTED,
+                "%s '%s' meets other devices inside cond or while, where they cannot; put it outside",
+                node->op->name, node->name);
         if (index >= 0 && index < input_count) {
             feeds[count] = (tutti_edge){node, 0};
             values[count++] = inputs[index];

@@ -147,14 +147,15 @@ static bool push(tutti_eager *eager, const tutti_node *node)
 /* Walks back from what is wanted; stops at known values, which become the feeds. */
 static tutti_status walk(tutti_eager *eager)
 {
+    char place[TUTTI_PLACE_TEXT];
     while (eager->stack.count > 0) {
         const tutti_node *node = eager->stack.data[--eager->stack.count];
         if (tutti__eager_is_stale(eager, node))
             return tutti_fail(
                 TUTTI_INVALID,
-                "%s '%s' (%s:%d) is needed again after its variable was updated or its effect took place; ask for "
+                "%s '%s'%s is needed again after its variable was updated or its effect took place; ask for "
                 "gradients and values of a step before the update runs",
-                node->op->name, node->name, node->file ? node->file : "?", node->line);
+                node->op->name, node->name, tutti__node_place(node, place));
         for (int i = 0; i < node->input_count; i++) {
             tutti_tensor *value = tutti__eager_known(eager, node->inputs[i]);
             if (value && !want(&eager->feeds, node->inputs[i]))

@@ -147,15 +147,16 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
 }
 
 /* Where shapes depend on data, the plan holds the first segment and the rest of the graph. */
-static tutti_status cut(tutti_graph *graph, tutti_plan *plan)
+static tutti_status cut(tutti_graph *graph, const char *fallback, tutti_plan *plan)
 {
     plan->fetch_count = (int)graph->results.count;
     bool *late = calloc(graph->nodes.count + 1, 1);
     if (!late)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     tutti_cut c = {0};
-    tutti_status status = TUTTI_OK;
-    if (tutti__segment_find(graph, late))
+    bool any = false;
+    tutti_status status = tutti__segment_find(graph, fallback, &any, late);
+    if (status == TUTTI_OK && any)
         status = tutti__segment_cut(graph, late, &c);
     free(late);
     plan->result_count = (int)graph->results.count;
@@ -199,8 +200,9 @@ static tutti_status compile(tutti_engine *engine, const tutti_engine_options *op
     TUTTI_TRY(tutti__specialize(*graph));
     TUTTI_TRY(tutti__passes_run(TUTTI_PASS_JOB, *graph, &context, "job"));
     TUTTI_TRY(spread(options, request, batch, graph));
-    TUTTI_TRY(cut(*graph, plan));
-    TUTTI_TRY(tutti__place(*graph, request->device ? request->device : options->device));
+    const char *fallback = request->device ? request->device : options->device;
+    TUTTI_TRY(cut(*graph, fallback, plan));
+    TUTTI_TRY(tutti__place(*graph, fallback));
     TUTTI_TRY(compile_pieces(engine, options, *graph, plan));
     plan->trains = plan->trains && plan->updated.count > 0;
     return TUTTI_OK;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/meet.h"
+
 static bool unknown_outputs(const tutti_node *node)
 {
     for (int i = 0; i < node->output_count; i++)
@@ -12,34 +14,62 @@ static bool unknown_outputs(const tutti_node *node)
     return false;
 }
 
-static void spread(const tutti_graph *graph, bool *late, const bool *dynamic)
+/* Whether something new waits. partner: by node id, who meets whom. */
+static bool spread_once(const tutti_graph *graph, const tutti_node *const *partner,
+                        const bool *dynamic, bool *late)
 {
+    bool changed = false;
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        for (int i = 0; i < node->input_count && !late[n]; i++)
-            late[n] = late[node->inputs[i].node->id] || dynamic[node->inputs[i].node->id];
-        for (int i = 0; i < node->control_count && !late[n]; i++)
-            late[n] = late[node->controls[i]->id];
+        bool waits = late[n] || (partner[n] && late[partner[n]->id]);
+        for (int i = 0; i < node->input_count && !waits; i++)
+            waits = late[node->inputs[i].node->id] || dynamic[node->inputs[i].node->id];
+        for (int i = 0; i < node->control_count && !waits; i++)
+            waits = late[node->controls[i]->id];
+        changed = changed || waits != late[n];
+        late[n] = waits;
     }
+    return changed;
 }
 
-bool tutti__segment_find(const tutti_graph *graph, bool *ret_late)
+static bool meets(const tutti_graph *graph)
 {
-    bool any = false, *dynamic = calloc(graph->nodes.count + 1, 1);
-    if (!dynamic)
-        return false;
+    for (size_t n = 0; n < graph->nodes.count; n++)
+        if ((graph->nodes.data[n]->op->flags & TUTTI_OP_COLLECTIVE) ||
+            tutti__is(graph->nodes.data[n], "recv"))
+            return true;
+    return false;
+}
+
+/* dynamic, partner: scratch, zeroed. */
+static tutti_status find(tutti_graph *graph, const char *fallback, bool *dynamic,
+                         const tutti_node **partner, bool *ret_any, bool *late)
+{
     for (size_t n = 0; n < graph->nodes.count; n++)
         dynamic[n] = unknown_outputs(graph->nodes.data[n]);
-    spread(graph, ret_late, dynamic);
+    *ret_any = spread_once(graph, partner, dynamic, late); /* ids ascend along edges */
+    if (!*ret_any)
+        return TUTTI_OK;
+    if (meets(graph))
+        TUTTI_TRY(tutti__meeting_partners(graph, fallback, partner));
     for (size_t n = 0; n < graph->nodes.count; n++)
-        any = any || ret_late[n];
-    if (any) {
-        for (size_t n = 0; n < graph->nodes.count; n++)
-            ret_late[n] = ret_late[n] || (graph->nodes.data[n]->op->flags & TUTTI_OP_UPDATES);
-        spread(graph, ret_late, dynamic);
+        late[n] = late[n] || (graph->nodes.data[n]->op->flags & TUTTI_OP_UPDATES);
+    while (spread_once(graph, partner, dynamic, late)) {
     }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__segment_find(tutti_graph *graph, const char *fallback, bool *ret_any,
+                                 bool *ret_late)
+{
+    bool *dynamic = calloc(graph->nodes.count + 1, sizeof *dynamic);
+    const tutti_node **partner = calloc(graph->nodes.count + 1, sizeof *partner);
+    tutti_status status = dynamic && partner
+                              ? find(graph, fallback, dynamic, partner, ret_any, ret_late)
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory to cut a graph");
     free(dynamic);
-    return any;
+    free(partner);
+    return status;
 }
 
 typedef TUTTI_VEC(tutti_edge) edges;
@@ -73,7 +103,8 @@ static bool boundary(const tutti_graph *graph, const bool *late, edges *list)
     return ok;
 }
 
-/* In the rest, nothing waits for early nodes any more: they have run. */
+/* In the rest, nothing waits for early nodes any more: they have run. Constants, which stand there
+ * too, may wait for some. */
 static void cut_controls(tutti_graph *rest, tutti_node **map, const tutti_graph *graph,
                          const bool *late)
 {
@@ -81,10 +112,8 @@ static void cut_controls(tutti_graph *rest, tutti_node **map, const tutti_graph 
     for (size_t n = 0; n < graph->nodes.count; n++) {
         tutti_node *node = map[n];
         const tutti_node *old = graph->nodes.data[n];
-        if (!late[n])
-            continue;
         node->control_count = 0;
-        for (int i = 0; i < old->control_count; i++)
+        for (int i = 0; late[n] && i < old->control_count; i++)
             if (late[old->controls[i]->id])
                 node->controls[node->control_count++] = map[old->controls[i]->id];
     }
@@ -127,6 +156,7 @@ static tutti_status fill(tutti_graph *graph, const bool *late, tutti_node **map,
 static tutti_status check_progress(const tutti_graph *graph, const bool *late)
 {
     const tutti_node *first = NULL;
+    char place[TUTTI_PLACE_TEXT];
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
         if (unknown_outputs(node) && !late[n])
@@ -135,9 +165,9 @@ static tutti_status check_progress(const tutti_graph *graph, const bool *late)
             first = node;
     }
     return tutti_fail(TUTTI_UNSUPPORTED,
-                      "%s '%s' (%s:%d): the shape of its result depends on data that follow an "
+                      "%s '%s'%s: the shape of its result depends on data that follow an "
                       "update of the same run; update (or initialise) in a run or step before",
-                      first->op->name, first->name, first->file ? first->file : "?", first->line);
+                      first->op->name, first->name, tutti__node_place(first, place));
 }
 
 tutti_status tutti__segment_cut(tutti_graph *graph, const bool *late, tutti_cut *ret)

@@ -5,8 +5,11 @@
 #include "graph/graph.h"
 
 /* The nodes that must wait: they follow a value of unknown shape; when there are any, updates wait
- * too, so that a run still has one commit. False: nothing waits. late: by node id. */
-bool tutti__segment_find(const tutti_graph *graph, bool *ret_late);
+ * too, so that a run still has one commit, and so do all that meet one that waits: the peers of a
+ * collective, a send and its recv. ret_any: whether anything waits. ret_late: by node id, zeroed.
+ * fallback: the device of nodes without a wish. */
+tutti_status tutti__segment_find(tutti_graph *graph, const char *fallback, bool *ret_any,
+                                 bool *ret_late);
 
 /* Cuts off what is late: `graph` keeps the early nodes and gets as results the early fetches and
  * the edges that late nodes use; ret_rest is a copy of everything, to be fed at those edges. */

@@ -169,11 +169,11 @@ static tutti_status check_feed(const tutti_session *session, const tutti_feed *f
     bool fits = want->dtype == have->dtype && want->rank == have->rank;
     for (int i = 0; fits && i < want->rank; i++)
         fits = want->dims[i] == TUTTI_ANY || want->dims[i] == have->dims[i];
-    char wanted[TUTTI_TYPE_TEXT], given[TUTTI_TYPE_TEXT];
+    char wanted[TUTTI_TYPE_TEXT], given[TUTTI_TYPE_TEXT], place[TUTTI_PLACE_TEXT];
     if (!fits)
-        return tutti_fail(TUTTI_INVALID, "feed %d: '%s' (%s:%d) takes %s, the value is %s",
-                          position, node->name, node->file ? node->file : "?", node->line,
-                          tutti_type_text(want, wanted), tutti_type_text(have, given));
+        return tutti_fail(TUTTI_INVALID, "feed %d: '%s'%s takes %s, the value is %s", position,
+                          node->name, tutti__node_place(node, place), tutti_type_text(want, wanted),
+                          tutti_type_text(have, given));
     return TUTTI_OK;
 }
 

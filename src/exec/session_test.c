@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/test.h"
@@ -329,5 +330,54 @@ TUTTI_TEST(session_gathers_elements_of_unknown_rows)
     tutti_tensor_release(out);
     tutti_tensor_release(rows);
     tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+/* A name without a kind stands for this process's first cpu. */
+TUTTI_TEST(sessions_take_devices_without_a_kind)
+{
+    static const char *const wishes[] = {"", "/job:ps/task:1", "cpu", "/cpu:0"};
+    for (size_t i = 0; i < TUTTI_COUNT(wishes); i++) {
+        tutti_graph *g;
+        tutti_session *s;
+        tutti_tensor *value;
+        CHECK_OK(tutti_graph_create(&g));
+        tutti_sym w = tutti_variable(g, tutti_ones(2));
+        CHECK_OK(tutti_session_open(&s, g, .device = wishes[i]));
+        CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+        CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({w, &value})));
+        tutti_tensor_release(value);
+        tutti_session_close(s);
+        tutti_graph_destroy(g);
+    }
+}
+
+/* Files and lines do not travel: messages of a graph that was read leave the place out. */
+TUTTI_TEST(messages_of_a_graph_that_was_read_name_no_place)
+{
+    tutti_graph *g, *read;
+    tutti_session *s;
+    tutti_tensor *value, *y;
+    void *data;
+    size_t size;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, 2);
+    TUTTI_WITH_DEVICE(g, "gpu:9")
+        x = tutti_neg(x);
+    CHECK_OK(tutti_graph_serialize(g, &data, &size));
+    CHECK_OK(tutti_graph_deserialize(data, size, &read));
+    CHECK_OK(tutti_session_open(&s, read));
+    tutti_sym fed = {.node = tutti_graph_find(read, "x")},
+              wanted = {.node = tutti_graph_find(read, "neg")};
+    for (int wrong = 0; wrong < 2; wrong++) {
+        CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){2 + wrong}, &value));
+        CHECK(tutti_run(s, .feed = TUTTI_FEED({fed, value}), .fetch = TUTTI_FETCH({wanted, &y})) !=
+              TUTTI_OK);
+        CHECK_CONTAINS(tutti_error_message(), wrong ? "'x' takes f32[2]" : "neg 'neg': there is");
+        tutti_tensor_release(value);
+    }
+    free(data);
+    tutti_session_close(s);
+    tutti_graph_destroy(read);
     tutti_graph_destroy(g);
 }

@@ -184,6 +184,7 @@ static tutti_status visit(diff *d, tutti_node *node)
         any = any || outputs[i].value.node;
     }
     bool inputs_carry = false;
+    char place[TUTTI_PLACE_TEXT];
     for (int i = 0; i < node->input_count; i++)
         inputs_carry = inputs_carry || d->carries[node->inputs[i].node->id];
     if (!any || !inputs_carry || !is_recorded(d, node->id) ||
@@ -194,8 +195,8 @@ static tutti_status visit(diff *d, tutti_node *node)
     if (!node->op->gradient)
         return tutti_fail(
             TUTTI_UNSUPPORTED,
-            "%s '%s' (%s:%d) has no gradient; put tutti_stop_gradient before it if none should flow",
-            node->op->name, node->name, node->file ? node->file : "?", node->line);
+            "%s '%s'%s has no gradient; put tutti_stop_gradient before it if none should flow",
+            node->op->name, node->name, tutti__node_place(node, place));
     return apply_rule(d, node, outputs);
 }
 

@@ -35,6 +35,14 @@ static void add_place(const char *op, const char *name)
         tutti_fail(TUTTI_INVALID, "%s: %s", head, rest);
 }
 
+const char *tutti__node_place(const tutti_node *node, char text[TUTTI_PLACE_TEXT])
+{
+    text[0] = '\0';
+    if (node->file)
+        snprintf(text, TUTTI_PLACE_TEXT, " (%s:%d)", node->file, node->line);
+    return text;
+}
+
 tutti_status tutti__node_failed(const tutti_node *node, tutti_status status)
 {
     char who[600], head[640], message[1024];
@@ -102,6 +110,10 @@ static tutti_status resolve(tutti_graph *graph, const tutti_op *op, const tutti_
             "input %d is a value of an earlier step of the tape; read it with tutti_value before the step ends",
             position);
     *ret = (tutti_edge){input->node, input->index};
+    if (position == 0 && (op->flags & TUTTI_OP_UPDATES) && tutti__is(input->node, "parameter"))
+        return tutti_fail(TUTTI_INVALID,
+                          "input 0 is an argument of a body of cond or while, which is a value: "
+                          "bodies write no variables; return the new value and assign it outside");
     if ((int)input->index < input->node->output_count && input->node->types[input->index].handle &&
         !(op->flags & TUTTI_OP_TAKES_HANDLE))
         TUTTI_TRY(tutti__handle_read(graph, *ret, ret));

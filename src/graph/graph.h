@@ -148,6 +148,10 @@ bool tutti__op_is_built_in(const tutti_op *op);
 /* After a failure of the node at run time: a message that begins with its name, "op 'name': …",
  * gets the user's place, where it is known. Returns the status. */
 tutti_status tutti__node_failed(const tutti_node *node, tutti_status status);
+/* " (file:line)" where the user built the node, for messages; "" where that is not known, as of a
+ * graph that was read. */
+enum { TUTTI_PLACE_TEXT = 512 };
+const char *tutti__node_place(const tutti_node *node, char text[TUTTI_PLACE_TEXT]);
 /* Notes the first mistake, with the current user place; returns poison. */
 tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *format, ...)
     TUTTI_PRINTF(3, 4);

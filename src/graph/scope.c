@@ -230,6 +230,18 @@ static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *
     return TUTTI_OK;
 }
 
+bool tutti__scope_next_name(const tutti_graph *graph, const char *op, char *text, size_t size)
+{
+    const char *prefix = tutti__scope_prefix(graph);
+    int used = snprintf(text, size, "%s%s", prefix, op);
+    const unsigned *number =
+        used >= 0 && (size_t)used < size ? tutti__map_get(&graph->taken, text) : NULL;
+    for (unsigned next = number ? *number : 0;
+         used >= 0 && (size_t)used < size && tutti__map_get(&graph->by_name, text);)
+        used = snprintf(text, size, "%s%s_%u", prefix, op, ++next);
+    return used >= 0 && (size_t)used < size;
+}
+
 /* Static scopes merge inward; functions are asked from the outermost in. */
 static tutti_status give_device(tutti_graph *graph, tutti_node *node)
 {

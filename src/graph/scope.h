@@ -4,6 +4,9 @@
 
 #include "graph/graph.h"
 
+/* The name that the next node of this operator will get, if it has no wish; not in a trace. False:
+ * it has no room. */
+bool tutti__scope_next_name(const tutti_graph *graph, const char *op, char *text, size_t size);
 /* Gives the node its name (made unique), device, colocation, control edges and user place. */
 tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char *wished_name);
 

@@ -6,7 +6,8 @@
  *  1. both work on the same dimensions (inputs from outside may be smaller and broadcast);
  *  2. the group keeps the limits of group.h;
  *  3. no path leads from one to the other through a node outside: the fused node would have to run
- *     before and after it. Groups count as single nodes here, since that is what they become.
+ *     before and after it. Groups count as single nodes here, since that is what they become;
+ *  4. the commit does not lie between them, with another device waiting for the first.
  * At last sums over other axes join the group of what they sum: it is then read while it is in the
  * tile, and not written if nobody else wants it. A sum has no other input, so no path can lead to
  * it but from its group.
@@ -123,7 +124,7 @@ static bool merges(fuser *f, const tutti_node_group *a, const tutti_node_group *
     memcpy(ret->nodes + a->count, b->nodes, (size_t)b->count * sizeof *b->nodes);
     ret->count += b->count;
     return tutti__group_inputs(ret, TUTTI_GROUP_INPUTS, inputs) <= TUTTI_GROUP_INPUTS &&
-           !leads_outside(f, a, b, last);
+           !tutti__group_straddles(ret, &f->uses) && !leads_outside(f, a, b, last);
 }
 
 static int by_id(const void *a, const void *b)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/params.h"
 #include "graph/attr.h"
+#include "program/program.h"
 
 /* ---- users ---- */
 
@@ -30,13 +31,28 @@ static void walk_uses(const tutti_graph *graph, tutti_uses *uses, uint32_t *at)
     }
 }
 
+static void find_awaited(const tutti_graph *graph, tutti_uses *uses)
+{
+    tutti__find_late(graph, uses->late);
+    for (size_t n = graph->nodes.count; n-- > 0;) {
+        const tutti_node *node = graph->nodes.data[n];
+        bool awaited = tutti__is(node, "send") || (node->op->flags & TUTTI_OP_COLLECTIVE);
+        for (uint32_t u = uses->first[n]; u < uses->first[n + 1]; u++)
+            awaited = awaited || uses->awaited[uses->users[u]->id];
+        uses->awaited[n] = awaited && !uses->late[n];
+    }
+}
+
 tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses)
 {
     size_t count = graph->nodes.count;
     tutti_uses uses = {.first = calloc(count + 2, sizeof *uses.first),
-                       .wanted = calloc(count + 1, sizeof *uses.wanted)};
+                       .wanted = calloc(count + 1, sizeof *uses.wanted),
+                       .late = calloc(count + 1, sizeof *uses.late),
+                       .awaited = calloc(count + 1, sizeof *uses.awaited)};
     uint32_t *at = calloc(count + 2, sizeof *at);
-    if (uses.first != NULL && uses.wanted != NULL && at != NULL) {
+    if (uses.first != NULL && uses.wanted != NULL && uses.late != NULL && uses.awaited != NULL &&
+        at != NULL) {
         walk_uses(graph, &uses, NULL);
         for (size_t n = 0; n < count; n++)
             uses.first[n + 1] += uses.first[n];
@@ -50,6 +66,7 @@ tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses)
     }
     walk_uses(graph, &uses, at);
     free(at);
+    find_awaited(graph, &uses);
     for (size_t i = 0; i < graph->results.count; i++)
         uses.wanted[graph->results.data[i].node->id] = true;
     for (size_t i = 0; i < graph->targets.count; i++)
@@ -63,6 +80,8 @@ void tutti__uses_free(tutti_uses *uses)
     free(uses->first);
     free(uses->users);
     free(uses->wanted);
+    free(uses->late);
+    free(uses->awaited);
     *uses = (tutti_uses){0};
 }
 
@@ -142,6 +161,16 @@ int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, 
             count++;
         }
     return count;
+}
+
+bool tutti__group_straddles(const tutti_node_group *group, const tutti_uses *uses)
+{
+    bool late = false, awaited = false;
+    for (int i = 0; i < group->count; i++) {
+        late = late || uses->late[group->nodes[i]->id];
+        awaited = awaited || uses->awaited[group->nodes[i]->id];
+    }
+    return late && awaited;
 }
 
 /* ---- the body ---- */
@@ -353,7 +382,8 @@ tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,
     f.input_count = tutti__group_inputs(group, TUTTI_GROUP_INPUTS, f.inputs);
     f.output_count = tutti__group_outputs(group, uses, TUTTI_GROUP_OUTPUTS, f.outputs);
     *ret_fused = false;
-    if (f.input_count > TUTTI_GROUP_INPUTS || f.output_count > TUTTI_GROUP_OUTPUTS)
+    if (f.input_count > TUTTI_GROUP_INPUTS || f.output_count > TUTTI_GROUP_OUTPUTS ||
+        tutti__group_straddles(group, uses))
         return TUTTI_OK;
     TUTTI_TRY(tutti_graph_create(&f.body));
     f.body->trace = true; /* names are copies */

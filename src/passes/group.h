@@ -13,6 +13,8 @@ typedef struct tutti_uses {
     uint32_t *first;    /* by id: users[first[id]] … users[first[id + 1] - 1] */
     tutti_node **users; /* one entry for each input or control edge */
     bool *wanted;       /* by id: a result or a target */
+    bool *late;         /* by id: runs after the commit */
+    bool *awaited;      /* by id: before the commit other devices wait for what is made of it */
 } tutti_uses;
 tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses);
 void tutti__uses_free(tutti_uses *uses); /* zeroed is fine */
@@ -31,9 +33,13 @@ int tutti__group_inputs(const tutti_node_group *group, int capacity, tutti_edge 
 int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, int capacity,
                          tutti_edge *ret_outputs);
 
-/* Replaces the group by a fused node, if it keeps the limits and a kernel of the pass's device bids
- * for it under this pattern; *ret_fused says whether. The nodes were there at the start of the
- * rewrite and are not replaced yet. */
+/* Whether the group has nodes that other devices wait for before the commit, and nodes that run
+ * after it: fused, they would all run after it, for which the others would wait in vain. */
+bool tutti__group_straddles(const tutti_node_group *group, const tutti_uses *uses);
+
+/* Replaces the group by a fused node, if it keeps the limits, does not straddle the commit and a
+ * kernel of the pass's device bids for it under this pattern; *ret_fused says whether. The nodes
+ * were there at the start of the rewrite and are not replaced yet. */
 tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,
                                const tutti_node_group *group, const char *pattern, bool *ret_fused);
 

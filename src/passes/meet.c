@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/pass.h"
+
 typedef struct meeting {
     const tutti_graph *job;
     const int *home;
@@ -103,22 +105,31 @@ static void put(meeting *m, const tutti_node *node)
     }
 }
 
-/* Nothing is ready: the first node that only lacks its partner goes without. */
+/* Nothing is ready: the peers of the first collective that only lacks them stand apart. Without one
+ * it is sends and recvs that wait for each other, as they would when they run. */
 static tutti_status go_apart(meeting *m)
 {
+    const tutti_node *recv = NULL;
     for (size_t n = 0; n < m->job->nodes.count; n++) {
         const tutti_node *node = m->job->nodes.data[n];
         if (m->placed[n] || !has_what_it_needs(m, node))
             continue;
-        if (tutti__is(node, "recv"))
-            m->partner[n] = NULL;
+        if (!is_collective(node)) {
+            recv = recv ? recv : node;
+            continue;
+        }
         do {
             m->apart[node->id] = true;
             node = m->partner[node->id];
-        } while (node && !m->apart[node->id]);
+        } while (!m->apart[node->id]);
         return TUTTI_OK;
     }
-    return tutti_fail(TUTTI_INTERNAL, "the nodes of a job need each other in a circle");
+    if (!recv)
+        return tutti_fail(TUTTI_INTERNAL, "the nodes of a job need each other in a circle");
+    return tutti_fail(TUTTI_INVALID,
+                      "%s '%s': what is sent on its channel '%s' follows what it receives, so both "
+                      "devices would wait for ever; send before the recv, or on another channel",
+                      recv->op->name, recv->name, tutti__str(recv, "channel"));
 }
 
 /* A collective that is started and waited for later holds up nobody. */
@@ -187,5 +198,54 @@ tutti_status tutti__meeting_order(const tutti_graph *job, const int *home,
             ret_partner[n] = NULL;
     free(m.placed);
     free(m.apart);
+    return status;
+}
+
+/* A number for each device, the first node's that is there. */
+static void number_devices(const tutti_graph *job, int *home)
+{
+    for (size_t n = 0; n < job->nodes.count; n++) {
+        home[n] = (int)n;
+        for (size_t before = 0; before < n && home[n] == (int)n; before++)
+            if (strcmp(job->nodes.data[before]->device, job->nodes.data[n]->device) == 0)
+                home[n] = home[before];
+    }
+}
+
+static tutti_status find_partners(tutti_graph *job, const char *fallback, const char **devices,
+                                  int *home, const tutti_node **order, int *number,
+                                  const tutti_node **partner)
+{
+    size_t count = job->nodes.count;
+    for (size_t n = 0; n < count; n++)
+        devices[n] = job->nodes.data[n]->device;
+    tutti_status status = tutti__place_unasked(job, fallback);
+    if (status == TUTTI_OK) {
+        number_devices(job, home);
+        status = tutti__meeting_order(job, home, order, number, partner);
+    }
+    for (size_t n = 0; n < count; n++)
+        job->nodes.data[n]->device = devices[n];
+    for (size_t n = 0; status == TUTTI_OK && n < count; n++)
+        if (tutti__is(job->nodes.data[n], "recv") && partner[n])
+            partner[partner[n]->id] = job->nodes.data[n];
+    return status;
+}
+
+tutti_status tutti__meeting_partners(tutti_graph *job, const char *fallback,
+                                     const tutti_node **ret_partner)
+{
+    size_t count = job->nodes.count + 1;
+    const char **devices = calloc(count, sizeof *devices);
+    int *home = calloc(count, sizeof *home), *number = calloc(count, sizeof *number);
+    const tutti_node **order = calloc(count, sizeof *order);
+    tutti_status status =
+        devices && home && number && order
+            ? find_partners(job, fallback, devices, home, order, number, ret_partner)
+            : tutti_fail(TUTTI_NO_MEMORY, "no memory to cut a graph");
+    free(devices);
+    free(home);
+    free(number);
+    free(order);
     return status;
 }

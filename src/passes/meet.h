@@ -15,6 +15,10 @@ tutti_status tutti__meeting_order(const tutti_graph *job, const int *home,
                                   const tutti_node **ret_order, int *ret_number,
                                   const tutti_node **ret_partner);
 
+/* ret_partner of a job that is not placed, and stays so; a send has its recv too. */
+tutti_status tutti__meeting_partners(tutti_graph *job, const char *fallback,
+                                     const tutti_node **ret_partner);
+
 /* The job's send of the same channel as a recv, or NULL. */
 const tutti_node *tutti__matching_send(const tutti_graph *job, const tutti_node *recv);
 

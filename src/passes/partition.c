@@ -28,25 +28,83 @@ static int piece_of(tutti_partitioner *b, const char *device)
     return b->count++;
 }
 
-/* What follows an update, through users' own pairs of send and recv too; until nothing changes,
- * because a recv may stand before its send. */
+/* What a node follows that is known after the commit only, or NULL. */
+static tutti_node *late_cause(const tutti_partitioner *b, const tutti_node *node)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (b->late[node->inputs[i].node->id])
+            return node->inputs[i].node;
+    for (int i = 0; i < node->control_count; i++)
+        if (b->late[node->controls[i]->id])
+            return node->controls[i];
+    return NULL;
+}
+
+/* What follows an update, through users' own pairs of send and recv and the peers of collectives
+ * too; until nothing changes, because a recv may stand before its send. */
 static void find_late(tutti_partitioner *b)
 {
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t n = 0; n < b->job->nodes.count; n++) {
-            const tutti_node *node = b->job->nodes.data[n];
-            const tutti_node *sender =
-                tutti__is(node, "recv") ? tutti__matching_send(b->job, node) : NULL;
-            bool late = (node->op->flags & TUTTI_OP_UPDATES) || (sender && b->late[sender->id]);
-            for (int i = 0; i < node->input_count; i++)
-                late = late || b->late[node->inputs[i].node->id];
-            for (int i = 0; i < node->control_count; i++)
-                late = late || b->late[node->controls[i]->id];
+            const tutti_node *node = b->job->nodes.data[n], *partner = b->partner[n];
+            bool late = (node->op->flags & TUTTI_OP_UPDATES) || late_cause(b, node) ||
+                        (partner && b->late[partner->id]);
             changed = changed || (late && !b->late[n]);
             b->late[n] = b->late[n] || late;
         }
     }
+}
+
+/* A collective that is late because a peer is waits for what the peer follows: its own piece would
+ * not know otherwise. NULL: it knows. */
+static tutti_node *late_cause_of_peers(const tutti_partitioner *b, const tutti_node *node)
+{
+    const tutti_node *peer = b->partner[node->id];
+    tutti_node *cause = NULL;
+    if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || !b->late[node->id] || late_cause(b, node))
+        return NULL;
+    for (; peer && peer != node && !cause; peer = b->partner[peer->id])
+        cause = late_cause(b, peer);
+    return cause;
+}
+
+/* Whether anything travels, or meets, that follows an update. */
+static bool travels_late(const tutti_partitioner *b)
+{
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
+        const tutti_node *node = b->job->nodes.data[n];
+        if (!b->late[n])
+            continue;
+        if ((node->op->flags & TUTTI_OP_COLLECTIVE) || tutti__is(node, "send") ||
+            tutti__is(node, "recv"))
+            return true;
+        for (int i = 0; i < node->input_count; i++)
+            if (b->late[node->inputs[i].node->id] &&
+                b->home[node->inputs[i].node->id] != b->home[n])
+                return true;
+        for (int i = 0; i < node->control_count; i++)
+            if (b->late[node->controls[i]->id] && b->home[node->controls[i]->id] != b->home[n])
+                return true;
+    }
+    return false;
+}
+
+/* The commit is a point in the order in which devices meet: what is known before it stands before
+ * what is not. Where all that travels is known before it, any order of the job has that. */
+static tutti_status order_around_commit(tutti_partitioner *b)
+{
+    size_t count = b->job->nodes.count, at = 0;
+    const tutti_node **order = calloc(count + 1, sizeof *order);
+    if (!order)
+        return no_memory();
+    for (int late = 0; late < 2; late++)
+        for (size_t n = 0; n < count; n++)
+            if (b->late[b->order[n]->id] == (late == 1))
+                order[at++] = b->order[n];
+    free(b->order);
+    b->order = order;
+    return TUTTI_OK;
 }
 
 static tutti_status find_homes(tutti_partitioner *b)
@@ -59,11 +117,18 @@ static tutti_status find_homes(tutti_partitioner *b)
     }
     if (b->count == 0 && piece_of(b, "cpu:0") < 0)
         return no_memory();
+    return TUTTI_OK;
+}
+
+static tutti_status find_order(tutti_partitioner *b)
+{
+    TUTTI_TRY(tutti__meeting_order(b->job, b->home, b->order, b->number, b->partner));
     find_late(b);
     bool shadows = tutti__fails_late(b->job, b->late);
     for (int i = 0; i < b->count; i++)
         b->pieces[i].shadows = shadows;
-    return TUTTI_OK;
+    b->around_commit = b->count > 1 && travels_late(b);
+    return b->around_commit ? order_around_commit(b) : TUTTI_OK;
 }
 
 static void set_int(tutti_node *copy, const char *name, int64_t value)
@@ -112,12 +177,30 @@ tutti_status tutti__partition_copy(tutti_partitioner *b, int piece, const tutti_
 static tutti_status fetch_inputs(tutti_partitioner *b, const tutti_node *node)
 {
     tutti_edge edge;
-    tutti_node *control;
+    tutti_node *control, *cause = late_cause_of_peers(b, node);
     for (int i = 0; i < node->input_count; i++)
         TUTTI_TRY(tutti__partition_edge(b, node->inputs[i], b->home[node->id], &edge));
     for (int i = 0; i < node->control_count; i++)
         if (!tutti__floats(node->controls[i]))
             TUTTI_TRY(tutti__partition_control(b, node->controls[i], b->home[node->id], &control));
+    return cause ? tutti__partition_control(b, cause, b->home[node->id], &control) : TUTTI_OK;
+}
+
+/* What is known before the commit travels before it, also to nodes that run after it. */
+static tutti_status fetch_early_inputs(tutti_partitioner *b)
+{
+    tutti_edge edge;
+    tutti_node *control;
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
+        const tutti_node *node = b->order[n];
+        int piece = b->home[node->id];
+        for (int i = 0; piece >= 0 && b->late[node->id] && i < node->input_count; i++)
+            if (!b->late[node->inputs[i].node->id])
+                TUTTI_TRY(tutti__partition_edge(b, node->inputs[i], piece, &edge));
+        for (int i = 0; piece >= 0 && b->late[node->id] && i < node->control_count; i++)
+            if (!b->late[node->controls[i]->id] && !tutti__floats(node->controls[i]))
+                TUTTI_TRY(tutti__partition_control(b, node->controls[i], piece, &control));
+    }
     return TUTTI_OK;
 }
 
@@ -130,13 +213,19 @@ static tutti_status add_node(tutti_partitioner *b, const tutti_node *node)
          peer = b->partner[peer->id])
         TUTTI_TRY(fetch_inputs(b, peer));
     TUTTI_TRY(tutti__partition_copy(b, piece, node));
-    tutti_node *copy = b->maps[piece][node->id], *control;
+    tutti_node *copy = b->maps[piece][node->id], *control, *cause = late_cause_of_peers(b, node);
     for (int i = 0; i < node->input_count; i++)
         TUTTI_TRY(tutti__partition_edge(b, node->inputs[i], piece, &copy->inputs[i]));
     for (int i = 0; i < node->control_count; i++) {
         if (tutti__floats(node->controls[i]))
             continue;
         TUTTI_TRY(tutti__partition_control(b, node->controls[i], piece, &control));
+        TUTTI_TRY(tutti__node_after(copy, control));
+        if (b->late[node->controls[i]->id] && tutti__keeps_order(copy, control))
+            TUTTI_TRY(tutti__partition_follow(copy, control));
+    }
+    if (cause) {
+        TUTTI_TRY(tutti__partition_control(b, cause, piece, &control));
         TUTTI_TRY(tutti__node_after(copy, control));
     }
     return tutti__partition_own(b, node);
@@ -160,10 +249,15 @@ static tutti_status add_result(tutti_partitioner *b, int index)
 
 static tutti_status build(tutti_partitioner *b)
 {
-    for (size_t n = 0; n < b->job->nodes.count; n++)
-        if (b->home[b->order[n]->id] >= 0)
-            TUTTI_TRY(add_node(b, b->order[n]));
-    TUTTI_TRY(tutti__partition_transfers(b));
+    bool committing = false;
+    for (size_t n = 0; n < b->job->nodes.count; n++) {
+        const tutti_node *node = b->order[n];
+        if (b->around_commit && b->late[node->id] && !committing)
+            TUTTI_TRY(fetch_early_inputs(b));
+        committing = committing || b->late[node->id];
+        if (b->home[node->id] >= 0)
+            TUTTI_TRY(add_node(b, node));
+    }
     for (size_t i = 0; i < b->job->results.count; i++)
         TUTTI_TRY(add_result(b, (int)i));
     for (size_t i = 0; i < b->job->targets.count; i++) {
@@ -193,11 +287,10 @@ static tutti_status prepare(tutti_partitioner *b)
     b->maps = calloc(count, sizeof *b->maps);
     b->arrived = calloc(count, sizeof *b->arrived);
     b->last_collective = calloc(count, sizeof *b->last_collective);
-    for (int late = 0; late < 2; late++)
-        b->last_send[late] = calloc(count, sizeof *b->last_send[late]);
-    if (!b->maps || !b->arrived || !b->last_collective || !b->last_send[0] || !b->last_send[1])
+    b->last_send = calloc(count, sizeof *b->last_send);
+    if (!b->maps || !b->arrived || !b->last_collective || !b->last_send)
         return no_memory();
-    TUTTI_TRY(tutti__meeting_order(b->job, b->home, b->order, b->number, b->partner));
+    TUTTI_TRY(find_order(b));
     for (int i = 0; i < b->count; i++) {
         b->maps[i] = calloc(b->job->nodes.count + 1, sizeof *b->maps[i]);
         TUTTI_TRY(tutti_graph_create(&b->pieces[i].graph));
@@ -235,8 +328,7 @@ static void forget(tutti_partitioner *b)
     free(b->maps);
     free(b->arrived);
     free(b->last_collective);
-    free(b->last_send[0]);
-    free(b->last_send[1]);
+    free(b->last_send);
     free(b->home);
     free(b->late);
     free(b->seen);

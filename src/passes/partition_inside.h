@@ -30,11 +30,12 @@ typedef struct tutti_partitioner {
     TUTTI_VEC(tutti_carried) * arrived; /* by piece */
     int *home;                          /* by job id: piece, or -1 for constants and parameters */
     bool *late; /* by job id: follows an update, so it is known after the commit only */
-    const tutti_node **order;               /* of the job's nodes, in which they are added */
+    const tutti_node **order; /* of the job's nodes, in which they are added */
+    bool around_commit; /* in that order, what follows an update stands behind all that does not */
     const tutti_node **partner;             /* by job id: see meet.h */
     int *number;                            /* by job id: of collectives without a channel */
     tutti_last_collective *last_collective; /* by piece */
-    tutti_node **last_send[2];              /* by piece: before the commit, after it */
+    tutti_node **last_send;                 /* by piece */
     TUTTI_VEC(tutti_sent) sends;
     bool *seen; /* by job id: scratch of transfer.c */
     const tutti_node **stack;
@@ -55,13 +56,13 @@ tutti_status tutti__partition_edge(tutti_partitioner *b, tutti_edge edge, int pi
 /* A node to wait for, the same way. */
 tutti_status tutti__partition_control(tutti_partitioner *b, tutti_node *before, int piece,
                                       tutti_node **ret);
+/* Who waits for a send, or meets after others have met, only keeps an order (tutti__keeps_order).
+ * Who depends on them follows what they follow too, and so sees the updates before them. */
+tutti_status tutti__partition_follow(tutti_node *node, const tutti_node *before);
 /* The copy of a collective: gets its channel, and its place among the piece's others. */
 tutti_status tutti__partition_collective(tutti_partitioner *b, int piece, const tutti_node *node,
                                          tutti_node *copy);
 /* A node that has its copy, if it is a user's own send or recv. */
 tutti_status tutti__partition_own(tutti_partitioner *b, const tutti_node *node);
-/* Users' own recvs wait for what their piece sent towards them, in whatever order they were built.
- */
-tutti_status tutti__partition_transfers(tutti_partitioner *b);
 
 #endif

@@ -40,6 +40,8 @@ tutti_status tutti__specialize(tutti_graph *graph);
 /* Gives every node the full local name of its device ("cpu:0"): scopes, colocation, what the device
  * supports; free nodes go to the device of their inputs or to `fallback`. */
 tutti_status tutti__place(tutti_graph *graph, const char *fallback);
+/* The same as if every device could run everything: where shapes are not known yet. */
+tutti_status tutti__place_unasked(tutti_graph *graph, const char *fallback);
 
 /* One graph per device, send and recv at the cuts; feeds and results keep their positions in
  * `origin`. Parameters of the job that a piece uses become its parameters. */

@@ -23,12 +23,12 @@ static tutti_status wish(tutti_node *node, const char *text, const char *fallbac
         memcpy(name.kind, other.kind, sizeof name.kind);
         name.index = other.index;
     }
-    char local[64];
+    char local[64], place[TUTTI_PLACE_TEXT];
     snprintf(local, sizeof local, "%s:%d", name.kind, name.index < 0 ? 0 : name.index);
     tutti_status status = tutti__device_open(local, ret);
     if (status != TUTTI_OK)
-        return tutti__error_prefix(status, "%s '%s' (%s:%d)", node->op->name, node->name,
-                                   node->file ? node->file : "?", node->line);
+        return tutti__error_prefix(status, "%s '%s'%s", node->op->name, node->name,
+                                   tutti__node_place(node, place));
     return TUTTI_OK;
 }
 
@@ -53,7 +53,7 @@ static const char *of_inputs(const tutti_node *node)
     return NULL;
 }
 
-static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char *fallback)
+static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char *fallback, bool ask)
 {
     const char *text = inherited(node);
     bool wished = !text && node->device[0];
@@ -62,27 +62,37 @@ static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char 
     if (!text || !text[0])
         text = of_inputs(node);
     tutti_device *device;
+    char place[TUTTI_PLACE_TEXT];
     TUTTI_TRY(wish(node, text && text[0] ? text : fallback, fallback, &device));
-    bool supported = !device->target->supports || device->target->supports(device, node);
+    bool supported = !ask || !device->target->supports || device->target->supports(device, node);
     if (!supported && wished)
-        return tutti_fail(
-            TUTTI_UNSUPPORTED,
-            "%s '%s' (%s:%d): device %s cannot run it; leave the device open or name a cpu",
-            node->op->name, node->name, node->file ? node->file : "?", node->line, device->name);
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "%s '%s'%s: device %s cannot run it; leave the device open or name a cpu",
+                          node->op->name, node->name, tutti__node_place(node, place), device->name);
     if (!supported)
         TUTTI_TRY(tutti__device_open("cpu:0", &device));
     node->device = tutti__arena_string(&graph->arena, device->name);
     return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
 }
 
-tutti_status tutti__place(tutti_graph *graph, const char *fallback)
+static tutti_status place_all(tutti_graph *graph, const char *fallback, bool ask)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
         if (floats(node))
             node->device = "";
         else
-            TUTTI_TRY(place_node(graph, node, fallback));
+            TUTTI_TRY(place_node(graph, node, fallback, ask));
     }
     return TUTTI_OK;
+}
+
+tutti_status tutti__place(tutti_graph *graph, const char *fallback)
+{
+    return place_all(graph, fallback, true);
+}
+
+tutti_status tutti__place_unasked(tutti_graph *graph, const char *fallback)
+{
+    return place_all(graph, fallback, false);
 }

@@ -7,8 +7,12 @@
  * Nor may devices disagree on what travels first, also where one does not depend on the other: each
  * would wait for what the other sends afterwards. So a recv waits for everything that its piece
  * sends before it in the order of the job: of all that devices wait for, what stands first in that
- * order has been sent. Passes keep the edges, whatever they do to the order of a piece. What is
- * known after the commit only is not waited for before it.
+ * order has been sent. Passes keep the edges, whatever they do to the order of a piece.
+ *
+ * The commit, at which all devices wait for each other, is a point in that order: everything that
+ * is known before it, and travels, stands before everything that follows an update. Nobody waits
+ * before it for what is known after it only; passes fuse nothing that another device awaits before
+ * the commit with what runs after it (group.c).
  *
  * The same holds for collectives: what stands before one in the order of the job is sent before it,
  * and what stands after it is received after it. */
@@ -18,6 +22,7 @@
 #include "graph/attr.h"
 #include "passes/meet.h"
 #include "passes/partition_inside.h"
+#include "program/program.h"
 
 static tutti_status no_memory(void)
 {
@@ -47,15 +52,18 @@ static void find_causes(tutti_partitioner *b, const tutti_node *node)
     }
 }
 
-/* Who waits for a send only keeps an order; who depends on what was sent follows that too, and so
- * sees the updates before it (program/updates.c). */
-static tutti_status follow(tutti_node *node, const tutti_node *send)
+tutti_status tutti__partition_follow(tutti_node *node, const tutti_node *before)
 {
-    for (int i = 0; tutti__is(send, "send") && i < send->input_count; i++)
-        TUTTI_TRY(tutti__node_after(node, send->inputs[i].node));
-    for (int i = 0; tutti__is(send, "send") && i < send->control_count; i++)
-        if (!tutti__is(send->controls[i], "send"))
-            TUTTI_TRY(tutti__node_after(node, send->controls[i]));
+    for (int i = 0; i < before->input_count; i++) {
+        tutti_node *input = before->inputs[i].node;
+        if (tutti__keeps_order(node, input))
+            TUTTI_TRY(tutti__partition_follow(node, input));
+        else if (!tutti__floats(input))
+            TUTTI_TRY(tutti__node_after(node, input));
+    }
+    for (int i = 0; i < before->control_count; i++)
+        if (!tutti__keeps_order(before, before->controls[i]))
+            TUTTI_TRY(tutti__node_after(node, before->controls[i]));
     return TUTTI_OK;
 }
 
@@ -69,7 +77,7 @@ static tutti_status follow_sends(tutti_partitioner *b, int piece, const tutti_no
         if (b->sends.data[i].from == piece && b->seen[b->sends.data[i].source->id]) {
             TUTTI_TRY(tutti__node_after(recv, b->sends.data[i].send));
             if (b->late[b->sends.data[i].source->id])
-                TUTTI_TRY(follow(recv, b->sends.data[i].send));
+                TUTTI_TRY(tutti__partition_follow(recv, b->sends.data[i].send));
         }
     return TUTTI_OK;
 }
@@ -100,13 +108,13 @@ tutti_status tutti__partition_collective(tutti_partitioner *b, int piece, const 
     return last ? tutti__node_after(copy, last) : TUTTI_OK;
 }
 
-/* A send of a piece, the newest: those before or after the commit keep their order, so that
- * whoever waits for the last one waits for all. `source`: the job's node whose value goes. */
+/* A send of a piece, the newest: they keep their order, so that whoever waits for the last one
+ * waits for all. `source`: the job's node whose value goes. */
 static tutti_status note_send(tutti_partitioner *b, int from, const tutti_node *source,
                               tutti_node *send)
 {
     tutti_sent one = {source, from, send};
-    tutti_node **last = &b->last_send[b->late[source->id]][from];
+    tutti_node **last = &b->last_send[from];
     if (*last)
         TUTTI_TRY(tutti__node_after(send, *last));
     *last = send;
@@ -136,9 +144,9 @@ static tutti_status send(tutti_partitioner *b, tutti_edge edge, bool control, in
 }
 
 /* A recv stands behind the collectives and sends of its piece that were added before it. */
-static tutti_status keep_order(tutti_partitioner *b, int piece, bool late, tutti_node *recv)
+static tutti_status keep_order(tutti_partitioner *b, int piece, tutti_node *recv)
 {
-    tutti_node *met = b->last_collective[piece].node, *sent = b->last_send[late][piece];
+    tutti_node *met = b->last_collective[piece].node, *sent = b->last_send[piece];
     if (met)
         TUTTI_TRY(tutti__node_after(recv, met));
     return sent ? tutti__node_after(recv, sent) : TUTTI_OK;
@@ -172,7 +180,7 @@ static tutti_status receive(tutti_partitioner *b, tutti_edge edge, bool control,
         return no_memory();
     TUTTI_TRY(follow_sends(b, to, edge.node, c.recv));
     *ret = c.recv;
-    return keep_order(b, to, b->late[edge.node->id], c.recv);
+    return keep_order(b, to, c.recv);
 }
 
 tutti_status tutti__partition_edge(tutti_partitioner *b, tutti_edge edge, int piece,
@@ -208,22 +216,8 @@ tutti_status tutti__partition_own(tutti_partitioner *b, const tutti_node *node)
     tutti_node *copy = b->maps[piece][node->id];
     if (tutti__is(node, "send"))
         return note_send(b, piece, node, copy);
-    return tutti__is(node, "recv") && b->partner[node->id]
-               ? keep_order(b, piece, b->late[node->id], copy)
-               : TUTTI_OK;
-}
-
-tutti_status tutti__partition_transfers(tutti_partitioner *b)
-{
-    for (size_t n = 0; n < b->job->nodes.count; n++) {
-        const tutti_node *node = b->job->nodes.data[n];
-        const tutti_node *from =
-            tutti__is(node, "recv") ? tutti__matching_send(b->job, node) : NULL;
-        int piece = b->home[n];
-        if (!from)
-            continue;
-        TUTTI_TRY(follow_sends(b, piece, from, b->maps[piece][n]));
-        TUTTI_TRY(tutti__graph_sort(b->pieces[piece].graph));
-    }
-    return TUTTI_OK;
+    if (!tutti__is(node, "recv") || !b->partner[node->id])
+        return TUTTI_OK;
+    TUTTI_TRY(follow_sends(b, piece, b->partner[node->id], copy));
+    return keep_order(b, piece, copy);
 }

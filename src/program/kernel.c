@@ -1,6 +1,7 @@
 /* kernel.c: the table of kernels, and which of them this CPU can run. */
 #include "program/kernel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,24 @@ static int isa_rank(const char *isa)
     return -1;
 }
 
+/* The rank of the best that TUTTI_ISA allows; -1: of any. */
+static int most_allowed(void)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    const char *text = tutti__param_text(&isa_param);
+    int most = isa_rank(text);
+    if (most < 0 && text[0] && !atomic_flag_test_and_set(&told))
+        tutti__log(TUTTI_LOG_WARNING,
+                   "TUTTI_ISA is '%s', which is no instruction set: needs base, avx2, avx512, "
+                   "avx512vnni, avx512bf16, amx, dotprod, sve, bf16 or i8mm; all that the CPU has "
+                   "are used",
+                   text);
+    return most;
+}
+
 bool tutti__isa_present(const char *isa)
 {
+    int most = most_allowed();
     if (strcmp(isa, "base") == 0)
         return true;
     const tutti_cpu *cpu = tutti__cpu();
@@ -49,7 +66,6 @@ bool tutti__isa_present(const char *isa)
                                                     : false;
     if (!present)
         return false;
-    int most = isa_rank(tutti__param_text(&isa_param));
     return most < 0 || isa_rank(isa) <= most;
 }
 

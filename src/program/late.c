@@ -83,6 +83,17 @@ void tutti__find_late(const tutti_graph *graph, bool *ret_late)
     }
 }
 
+static bool meets(const tutti_node *node)
+{
+    return tutti__is(node, "send") || tutti__is(node, "recv") ||
+           (node->op->flags & TUTTI_OP_COLLECTIVE);
+}
+
+bool tutti__keeps_order(const tutti_node *node, const tutti_node *before)
+{
+    return tutti__is(before, "send") || (meets(node) && meets(before));
+}
+
 /* Operators of users are trusted not to fail only where they update: there it costs a copy of the
  * variable, and they say TUTTI_OP_FALLIBLE. */
 static bool may_fail(const tutti_op *op)

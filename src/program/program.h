@@ -104,6 +104,9 @@ tutti_status tutti__program_memory(tutti_program *program);
 
 /* What follows an update, by node id: here, or on another device that it receives from. */
 void tutti__find_late(const tutti_graph *graph, bool *ret_late);
+/* Whether a control edge, from `before` to `node`, only keeps the order in which devices send,
+ * receive and meet (passes/transfer.c): the node does not follow what `before` follows. */
+bool tutti__keeps_order(const tutti_node *node, const tutti_node *before);
 /* Whether something that follows an update can fail (late: by node id), so that updates must go to
  * copies until it has not. Transfers are left out: they fail with the device they wait for. */
 bool tutti__fails_late(const tutti_graph *graph, const bool *late);

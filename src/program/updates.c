@@ -84,7 +84,7 @@ static int32_t last_use(const tutti_order *o, const tutti_node *node)
 }
 
 /* Where the value a read gives was made: -1 before the step, else the position of the update it
- * follows. A send hides what is before it: those who wait for it only keep an order. */
+ * follows. */
 static int32_t read_position(const tutti_order *o, const tutti_node *read, uint32_t slot)
 {
     if (!o->commits[read->id])
@@ -101,7 +101,8 @@ static int32_t read_position(const tutti_order *o, const tutti_node *read, uint3
             const tutti_node *before = i < node->input_count
                                            ? node->inputs[i].node
                                            : node->controls[i - node->input_count];
-            if (seen[before->id] || !o->commits[before->id] || tutti__is(before, "send"))
+            if (seen[before->id] || !o->commits[before->id] ||
+                (i >= node->input_count && tutti__keeps_order(node, before)))
                 continue;
             seen[before->id] = true;
             stack[depth++] = before;

@@ -117,7 +117,8 @@ static tutti_status find_followed(tutti_whole_executable *e, const tutti_node *r
                 e->follows[read->id] = (int32_t)node->id;
         for (int i = 0; i < node->input_count + node->control_count; i++) {
             const tutti_node *next = before(node, i);
-            if (seen[next->id] || !e->late[next->id])
+            if (seen[next->id] || !e->late[next->id] ||
+                (i >= node->input_count && tutti__keeps_order(node, next)))
                 continue;
             seen[next->id] = true;
             stack[depth++] = next;

@@ -1,6 +1,7 @@
 /* body.c: sub-graphs made from C functions; see control.h. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/scope.h"
 #include "ops/control/control.h"
@@ -8,13 +9,26 @@
 
 extern const tutti_op tutti_op_parameter;
 
-tutti_status tutti__body_label(const tutti_graph *outer, const char *op, const char *part,
-                               char *text, size_t size)
+/* Names in a trace depend on what was made before; how many of its kind there are does not. */
+static bool name_in_trace(tutti_graph *outer, const char *op, char *text, size_t size)
 {
-    int used = snprintf(text, size, "%s%s_%zu/%s", tutti__scope_prefix(outer), op,
-                        outer->nodes.count, part);
-    if (used < 0 || (size_t)used >= size || used > 500)
+    int count = 0;
+    for (size_t n = 0; n < outer->nodes.count; n++)
+        count += tutti__is(outer->nodes.data[n], op);
+    int used = snprintf(text, size, "%s%s_%d%s", tutti__scope_prefix(outer), op, count,
+                        tutti__random_begins(outer) ? ".first" : "");
+    return used >= 0 && (size_t)used < size;
+}
+
+tutti_status tutti__body_label(tutti_graph *outer, const char *op, const char *part, char *text,
+                               size_t size)
+{
+    bool fits = outer->trace ? name_in_trace(outer, op, text, size)
+                             : tutti__scope_next_name(outer, op, text, size);
+    size_t used = fits ? strlen(text) : size;
+    if (used + strlen(part) + 2 > size || used + strlen(part) > 499)
         return tutti_fail(TUTTI_INVALID, "%s: the names of its scopes are too long", op);
+    snprintf(text + used, size - used, "/%s", part);
     return TUTTI_OK;
 }
 
@@ -67,13 +81,43 @@ static bool is_used(const tutti_graph *graph, const tutti_node *wanted)
 /* Variables are the outer graph's: one made here nobody initialises, finds or trains. */
 static tutti_status refuse_variables(const tutti_graph *graph)
 {
+    char place[TUTTI_PLACE_TEXT];
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
         if (tutti__is(node, "variable"))
             return tutti_fail(TUTTI_INVALID,
-                              "variable '%s' (%s:%d) is made in the body; make it outside, and "
+                              "variable '%s'%s is made in the body; make it outside, and "
                               "give it as an argument",
-                              node->name, node->file ? node->file : "", node->line);
+                              node->name, tutti__node_place(node, place));
+    }
+    return TUTTI_OK;
+}
+
+/* A body runs by itself, on one device: nobody it could meet there comes to the same run. */
+static tutti_status refuse_meetings(const tutti_graph *graph)
+{
+    char place[TUTTI_PLACE_TEXT];
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if ((node->op->flags & TUTTI_OP_COLLECTIVE) || tutti__is(node, "send") ||
+            tutti__is(node, "recv"))
+            return tutti_fail(TUTTI_INVALID,
+                              "%s '%s'%s meets other devices, which a body cannot: it runs "
+                              "by itself, if at all; put it outside of cond and while",
+                              node->op->name, node->name, tutti__node_place(node, place));
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__body_takes(const char *op, int count, const tutti_sym *args)
+{
+    for (int i = 0; i < count; i++) {
+        tutti_type type = tutti_sym_type(args[i]);
+        if (tutti__is_queue_type(&type))
+            return tutti_fail(TUTTI_INVALID,
+                              "%s: '%s' among its arguments is a queue, and bodies take values "
+                              "only; dequeue outside, and give what came",
+                              op, args[i].node->name);
     }
     return TUTTI_OK;
 }
@@ -92,6 +136,7 @@ static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn,
     fn(body->graph, arg_count, args, results, context);
     TUTTI_TRY(tutti_graph_check(body->graph));
     TUTTI_TRY(refuse_variables(body->graph));
+    TUTTI_TRY(refuse_meetings(body->graph));
     TUTTI_TRY(tutti__subgraph_results(body->graph, result_count, results));
     if (body->graph->scopes.count != 1)
         return tutti_fail(TUTTI_INVALID, "a scope was left open");

@@ -203,6 +203,9 @@ tutti_sym(tutti_cond)(tutti_sym pred, tutti_body_fn *then_fn, tutti_body_fn *els
             status = TUTTI_INVALID;
     if (status != TUTTI_OK)
         return TUTTI_NO_SYM; /* poison passes on */
+    status = tutti__body_takes("cond", arg_count, args);
+    if (status != TUTTI_OK)
+        return tutti__poison(graph, status, "%s", tutti_error_message());
     tutti_sym *inputs = tutti__arena_array(&arena, (size_t)arg_count + 2, sizeof *inputs);
     tutti_type *types = tutti__arena_array(&arena, (size_t)arg_count + 1, sizeof *types);
     if (!inputs || !types) {

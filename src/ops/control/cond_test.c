@@ -153,6 +153,24 @@ static void makes_variable(tutti_graph *body, int count, const tutti_sym *args, 
     ret[0] = tutti_mul(args[0], tutti_get_variable(body, "w", tutti_full(2), .dtype = TUTTI_F64));
 }
 
+static void writes(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
+{
+    ret[0] = tutti_assign(args[0], tutti_scalar(body, TUTTI_F64, 1));
+}
+
+static void meets(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
+{
+    ret[0] = tutti_all_reduce(args[0], "batch", 2, TUTTI_SUM);
+}
+
+static void receives(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                     void *context)
+{
+    ret[0] = tutti_recv(body, "channel", "cpu:0", TUTTI_TYPE(TUTTI_F64));
+}
+
 static void expect(tutti_body_fn *then_fn, tutti_body_fn *else_fn, const char *part)
 {
     tutti_graph *g = new_graph();
@@ -169,12 +187,32 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     expect(uses_outside, square, "belongs to another graph");
     expect(broken, square, "cond, then branch: add");
     expect(square, NULL, "cond, else branch: no function is given");
-    expect(makes_variable, square, "cond, then branch: variable 'cond_2/then/w' (");
+    expect(makes_variable, square, "cond, then branch: variable 'cond/then/w'");
     expect(square, makes_variable, "make it outside, and give it as an argument");
+    expect(writes, square, "cond, then branch: assign 'cond/then/assign'");
+    expect(square, writes, "bodies write no variables; return the new value and assign it outside");
+    expect(meets, square, "cond, then branch: all_reduce 'cond/then/all_reduce'");
+    expect(square, receives, "meets other devices, which a body cannot");
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F64);
     CHECK(!tutti_sym_ok(tutti_cond(x, square, triple, NULL, TUTTI_SYMS(x, x), 1, NULL)));
     check_mistake(g, TUTTI_INVALID, "(the condition) is f64[], needs a scalar bool");
+}
+
+TUTTI_TEST(bodies_take_no_queues)
+{
+    for (int loops = 0; loops < 2; loops++) {
+        tutti_graph *g = new_graph();
+        tutti_sym x = tutti_placeholder(g, TUTTI_BOOL),
+                  queue = tutti_fifo_queue(g, 2, TUTTI_TYPE(TUTTI_F64));
+        if (loops)
+            tutti_while(square, square, NULL, TUTTI_SYMS(x), TUTTI_SYMS(queue), NULL);
+        else
+            tutti_cond(x, square, square, NULL, TUTTI_SYMS(x, queue), 1, NULL);
+        check_mistake(g, TUTTI_INVALID,
+                      loops ? "while: 'queue' among its arguments is a queue"
+                            : "cond: 'queue' among its arguments is a queue");
+    }
 }
 
 TUTTI_TEST(cond_survives_serialisation)

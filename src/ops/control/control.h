@@ -18,13 +18,17 @@ typedef struct tutti_body {
  * there is nothing to destroy. */
 tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *context, int arg_count,
                                const tutti_type *arg_types, int result_count, tutti_body *ret_body);
+/* Whether these can be arguments of a body of `op`: values and variables, which are read. */
+tutti_status tutti__body_takes(const char *op, int count, const tutti_sym *args);
 /* Drops the counter's parameter. */
 tutti_status tutti__body_drop_counter(tutti_body *body);
 /* Makes the counter parameter `position`; parameters from there on move up by one. */
 void tutti__body_move_counter(tutti_body *body, int position);
-/* "scope/cond_12/then": the present scope, the operator, a number that is new, the part. */
-tutti_status tutti__body_label(const tutti_graph *outer, const char *op, const char *part,
-                               char *text, size_t size);
+/* "scope/cond_2/then": the name that the operator's node will have, and the part. Random numbers go
+ * by it, so nothing but others of its kind may change it: in a trace it is the operator and how
+ * many of them the step has made. */
+tutti_status tutti__body_label(tutti_graph *outer, const char *op, const char *part, char *text,
+                               size_t size);
 
 /* A graph with parameters of these types: args[i] is parameter i. */
 tutti_status tutti__subgraph_create(int count, const tutti_type *types, tutti_graph **ret_graph,

@@ -155,6 +155,9 @@ tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *cont
         ret_results[i] = TUTTI_NO_SYM;
     if (!b.graph || tutti_graph_check(b.graph) != TUTTI_OK)
         return TUTTI_NO_SYM; /* poison passes on */
+    if (tutti__body_takes("while", variable_count, variables) != TUTTI_OK ||
+        (captures && tutti__body_takes("while", capture_count, captures) != TUTTI_OK))
+        return tutti__poison(b.graph, TUTTI_INVALID, "%s", tutti_error_message());
     size_t count = (size_t)variable_count + (size_t)capture_count + 1;
     b.inputs = tutti__arena_array(&arena, count, sizeof *b.inputs);
     b.types = tutti__arena_array(&arena, count, sizeof *b.types);

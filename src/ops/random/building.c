@@ -1,6 +1,10 @@
 /* building.c: how random nodes get their counter, seed and salt. */
 #include "ops/random/random.h"
 
+/* In `drawn`: the step gives the counter its first value. It does not advance it, and is told from
+ * the next by its salts. */
+#define FIRST (UINT32_C(1) << 31)
+
 /* Traces have no table of names. */
 static tutti_node *find_counter(tutti_graph *graph)
 {
@@ -25,11 +29,17 @@ tutti_sym tutti__random_counter(tutti_graph *graph)
                                        .shared_name = TUTTI_RANDOM_COUNTER, .dtype = TUTTI_I64,
                                        .not_trainable = true);
     tutti__scopes_show(graph, hidden);
-    /* The step that gives the counter its first value does not advance it: it is told from the next
-     * by its salts. */
     if (!graph->holds || !graph->holds(graph, TUTTI_RANDOM_COUNTER))
-        graph->drawn |= UINT32_C(1) << 31;
+        graph->drawn |= FIRST;
     return counter;
+}
+
+bool tutti__random_begins(tutti_graph *graph)
+{
+    if (graph->drawn & FIRST)
+        return true;
+    return graph->trace && !find_counter(graph) &&
+           (!graph->holds || !graph->holds(graph, TUTTI_RANDOM_COUNTER));
 }
 
 int64_t tutti__random_salt(const tutti_node *node)

@@ -30,6 +30,8 @@ void tutti__cost_random(const tutti_infer *node, tutti_cost *ret);
  * "tutti/random_counter" (an i64 scalar), made on first use. */
 #define TUTTI_RANDOM_COUNTER "tutti/random_counter"
 tutti_sym tutti__random_counter(tutti_graph *graph);
+/* Whether this step of a trace gives the counter its first value, or would if something drew. */
+bool tutti__random_begins(tutti_graph *graph);
 /* What tells a random node from others of one seed: its name, or in a trace, whose names depend on
  * what was made before, its number among the step's random nodes: a step that is restored draws
  * what it drew. */

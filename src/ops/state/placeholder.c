@@ -23,8 +23,10 @@ extern const tutti_op tutti_op_placeholder;
 
 tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims)
 {
-    if (count < 1 || !dtype_and_dims || count - 1 > TUTTI_MAX_RANK ||
-        dtype_and_dims[0] <= TUTTI_NO_DTYPE || dtype_and_dims[0] >= TUTTI_DTYPE_END)
+    if (count - 1 > TUTTI_MAX_RANK) /* how many stands where nobody looks but who says so */
+        return (tutti_type){.dtype = TUTTI_NO_DTYPE, .dims = {count - 1}};
+    if (count < 1 || !dtype_and_dims || dtype_and_dims[0] <= TUTTI_NO_DTYPE ||
+        dtype_and_dims[0] >= TUTTI_DTYPE_END)
         return (tutti_type){.dtype = TUTTI_NO_DTYPE};
     return tutti_type_make((tutti_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }
@@ -32,6 +34,10 @@ tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims)
 tutti_sym(tutti_placeholder_named)(tutti_graph *graph, const char *name, tutti_type type)
 {
     tutti_attr given[] = {TUTTI_INT("dtype", type.dtype), TUTTI_INTS("dims", type.rank, type.dims)};
+    if (type.dtype == TUTTI_NO_DTYPE && type.dims[0] > TUTTI_MAX_RANK)
+        return tutti__poison(graph, TUTTI_INVALID,
+                             "placeholder '%s' has %lld dimensions, at most %d exist",
+                             name ? name : "placeholder", (long long)type.dims[0], TUTTI_MAX_RANK);
     return tutti__build(graph, &tutti_op_placeholder, name, 0, NULL, TUTTI_COUNT(given), given);
 }
 

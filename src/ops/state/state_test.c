@@ -23,7 +23,7 @@ TUTTI_TEST(placeholder_refuses_nine_dimensions_and_negative_ones)
 {
     tutti_graph *g = new_graph();
     CHECK(!tutti_sym_ok(tutti_placeholder(g, TUTTI_F32, 1, 1, 1, 1, 1, 1, 1, 1, 1)));
-    check_mistake(g, TUTTI_INVALID, "no data type");
+    check_mistake(g, TUTTI_INVALID, "placeholder 'placeholder' has 9 dimensions, at most 8 exist");
     g = new_graph();
     CHECK(!tutti_sym_ok(tutti_placeholder(g, TUTTI_F32, -7)));
     check_mistake(g, TUTTI_INVALID, "dimension 0 is -7");
