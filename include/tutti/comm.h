@@ -202,9 +202,10 @@ TUTTI_API tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, v
                                              const tutti_comm_call *call);
 
 /* Messages between two ranks. Those with the same tag (0 to 2^30) arrive in the order they were
- * sent; sizes must agree. A receive whose deadline passes may be repeated. What is not asked for
- * yet is kept for the receiver up to 256 MiB of each sender, or a quarter of the memory while it
- * waits for something that was sent later; beyond that the sender, and all behind it, waits. */
+ * sent; sizes must agree. A receive whose deadline passes may be repeated, with the same size: what
+ * had come of its message is kept. What is not asked for yet is kept for the receiver up to 256 MiB
+ * of each sender, or a quarter of the memory while it waits for something that was sent later;
+ * beyond that the sender, and all behind it, waits. */
 TUTTI_API tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data,
                                        int64_t bytes, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void *data,

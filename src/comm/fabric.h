@@ -42,7 +42,7 @@ typedef struct tutti_unexpected {
     uint32_t context, tag;
     size_t size, done;
     tutti_message *waiting; /* posted while its bytes were still coming */
-    bool unwanted;          /* its receiver went away */
+    bool unwanted;          /* its receiver went away and does not come again */
     char data[];
 } tutti_unexpected;
 
@@ -114,6 +114,8 @@ struct tutti_fabric {
 };
 
 enum { TUTTI_HEADER_BYTES = 16 };
+/* Tags of collectives have this bit, those of users have not. */
+#define TUTTI_COLLECTIVE_TAG UINT32_C(0x80000000)
 #define TUTTI_HEADER_MARK (UINT64_C(0x5475) << 48)
 
 tutti_status tutti__fabric_create(int rank, int size, tutti_fabric **ret_fabric);
@@ -145,7 +147,8 @@ void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outg
                         int64_t ns);
 /* Bytes that are still to come of the message under way, whatever comes then; 1 when none is. */
 size_t tutti__stream_wanted(const tutti_stream *stream);
-/* Takes it out of every queue: its memory is not touched any more. */
+/* Takes it out of every queue: its memory is not touched any more. What has come of a user's
+ * message is kept for the next receive with its tag. */
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.

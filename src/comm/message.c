@@ -39,8 +39,8 @@ static void finish(tutti_fabric *fabric, tutti_message *message, tutti_status st
         free(message);
 }
 
-/* The stream failed: everything that needs it does too, now and later. The reason is the calling
- * thread's error. */
+/* The stream failed: everything that needs it does too, now and later; what has come as a whole
+ * stays. The reason is the calling thread's error. */
 static void fail_stream(tutti_fabric *fabric, tutti_stream *stream, tutti_status status)
 {
     tutti_message *message;
@@ -56,7 +56,12 @@ static void fail_stream(tutti_fabric *fabric, tutti_stream *stream, tutti_status
     }
     if (stream->in.target)
         finish(fabric, stream->in.target, status);
-    stream->in.target = NULL;
+    for (tutti_unexpected *early = stream->early; early; early = early->next) {
+        if (early->waiting)
+            finish(fabric, early->waiting, status);
+        early->waiting = NULL;
+    }
+    memset(&stream->in, 0, sizeof stream->in);
 }
 
 static void note_moved(tutti_fabric *fabric, size_t bytes)
@@ -196,7 +201,8 @@ static tutti_status arrived(tutti_fabric *fabric, int peer)
     } else if (early && early->context == TUTTI_SERVE_CONTEXT && early->tag == 0) {
         return reply(fabric, peer, early);
     } else if (early && early->waiting) {
-        memcpy(early->waiting->data, early->data, early->size);
+        if (early->size > 0) /* one without bytes may be NULL */
+            memcpy(early->waiting->data, early->data, early->size);
         finish(fabric, early->waiting, TUTTI_OK);
         drop_early(stream, early);
     } else if (early && early->unwanted) {
@@ -205,7 +211,6 @@ static tutti_status arrived(tutti_fabric *fabric, int peer)
     return TUTTI_OK;
 }
 
-/* Up to 64 KiB of what was cancelled half way goes nowhere. */
 static tutti_status pump_in(tutti_fabric *fabric, int peer)
 {
     tutti_stream *stream = &fabric->streams[peer];
@@ -233,6 +238,8 @@ static tutti_status pump_in(tutti_fabric *fabric, int peer)
             TUTTI_TRY(stream->engine->recv(stream->state, peer, data + *have, size - *have, &done));
             *have += done;
             note_moved(fabric, done);
+            if (!target && early->waiting)
+                early->waiting->done = *have; /* for who asks how far it has come */
             if (*have < size)
                 return TUTTI_OK;
         }
@@ -324,8 +331,10 @@ static bool take_early(tutti_fabric *fabric, tutti_stream *stream, tutti_message
         finish(fabric, message, wrong_size(message, early->size));
     } else if (early->done < early->size) {
         early->waiting = message;
+        message->done = early->done;
     } else {
-        memcpy(message->data, early->data, early->size);
+        if (early->size > 0)
+            memcpy(message->data, early->data, early->size);
         finish(fabric, message, TUTTI_OK);
         if (stream->in.early != early)
             drop_early(stream, early);
@@ -349,25 +358,62 @@ void tutti__fabric_recv(tutti_fabric *fabric, tutti_message *message)
     pthread_mutex_unlock(&fabric->lock);
 }
 
-/* A message whose bytes are on their way keeps going into memory of ours. */
-static void let_go(tutti_stream *stream, tutti_message *message)
+/* Receives of users may be repeated. Nobody asks twice in a collective, which has broken the group,
+ * nor of those that serve. */
+static bool may_be_repeated(const tutti_message *message)
 {
-    for (tutti_unexpected *early = stream->early; early; early = early->next)
-        if (early->waiting == message) {
-            early->waiting = NULL;
-            early->unwanted = true;
-        }
-    if (stream->in.target != message)
-        return;
-    tutti_unexpected *early = malloc(sizeof *early + message->size);
+    return !(message->tag & TUTTI_COLLECTIVE_TAG) && message->context != TUTTI_SERVE_CONTEXT;
+}
+
+/* What comes for a message that nobody waits for any more goes on into memory of ours, behind what
+ * was there before. NULL when there is none: the stream is out of step and ends. */
+static tutti_unexpected *take_over(tutti_fabric *fabric, tutti_stream *stream,
+                                   const tutti_message *message)
+{
+    tutti_unexpected *early = malloc(sizeof *early + message->size), **at = &stream->early;
     stream->in.target = NULL;
-    if (!early)
-        return; /* the stream is out of step and will say so */
-    *early = (tutti_unexpected){.size = message->size, .done = message->done, .unwanted = true};
-    early->next = stream->early;
-    stream->early = early;
+    if (!early) {
+        fail_stream(
+            fabric, stream,
+            tutti_fail(TUTTI_NO_MEMORY,
+                       "no memory for a message of %zu bytes from rank %d (tag %u) that was "
+                       "given up half way",
+                       message->size, message->peer, message->tag));
+        return NULL;
+    }
+    *early = (tutti_unexpected){.context = message->context,
+                                .tag = message->tag,
+                                .size = message->size,
+                                .done = message->done};
+    if (message->done > 0)
+        memcpy(early->data, message->data, message->done);
+    while (*at)
+        at = &(*at)->next;
+    *at = early;
     stream->early_bytes += early->size;
     stream->in.early = early;
+    return early;
+}
+
+/* A receive ends before its bytes are there. They are the next receive's, as if none had come: one
+ * that waits already, or the same, repeated. */
+static void let_go(tutti_fabric *fabric, tutti_stream *stream, const tutti_message *message)
+{
+    tutti_unexpected *early = stream->early;
+    while (early && early->waiting != message)
+        early = early->next;
+    if (early)
+        early->waiting = NULL;
+    else if (stream->in.target == message)
+        early = take_over(fabric, stream, message);
+    if (!early)
+        return;
+    early->unwanted = !may_be_repeated(message);
+    tutti_message *next = find_posted(stream, early->context, early->tag);
+    if (next && !early->unwanted) {
+        take_out(&stream->posted, next);
+        take_early(fabric, stream, next);
+    }
 }
 
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
@@ -382,7 +428,7 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
                                        "a message to rank %d was given up half way",
                                        message->peer));
         } else if (!take_out(&stream->posted, message)) {
-            let_go(stream, message);
+            let_go(fabric, stream, message);
         }
         finish(fabric, message, TUTTI_CANCELLED);
     }
