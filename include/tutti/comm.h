@@ -215,7 +215,9 @@ TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void
  * is gone afterwards. */
 TUTTI_API tutti_status tutti_comm_wait(tutti_request *request);
 /* The same, for so many seconds at most: TUTTI_DEADLINE when they have passed, and then the request
- * goes on and is to be waited for again. With any other status the handle is gone. */
+ * goes on and is to be waited for again. With any other status the handle is gone: where the call's
+ * own deadline has passed, which tutti_comm_wait calls TUTTI_DEADLINE, it is TUTTI_CANCELLED here,
+ * with the same message. */
 TUTTI_API tutti_status tutti_comm_wait_for(tutti_request *request, double seconds);
 /* True when tutti_comm_wait would not wait. */
 TUTTI_API bool tutti_comm_test(tutti_request *request);

@@ -132,6 +132,41 @@ static tutti_status impatient(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+/* The request's own deadline passes while one waits for it in short turns: whoever goes on as long
+ * as he is told to comes to an end, and frees nothing twice. */
+static tutti_status end_in_short_turns(tutti_comm *comm, void *context)
+{
+    bool message = *(const bool *)context;
+    int x = 1, turns = 0;
+    tutti_request *request;
+    tutti_status status;
+    if (tutti_comm_rank(comm) == 1) {
+        rest(0.4);
+        return TUTTI_OK;
+    }
+    const tutti_comm_call *call = TUTTI_CALL(.request = &request, .timeout = 0.1, .label = "halo");
+    TUTTI_TRY(message ? tutti_comm_recv(comm, 1, 3, &x, sizeof x, call)
+                      : tutti_comm_all_reduce(comm, &x, &x, 1, TUTTI_I32, TUTTI_SUM, call));
+    while ((status = tutti_comm_wait_for(request, 0.03)) == TUTTI_DEADLINE && turns < 100)
+        turns++;
+    EXPECT(status == TUTTI_CANCELLED && turns > 0 && turns < 100);
+    EXPECT(strstr(tutti_error_message(), message ? "recv halo, tag 3: waited too long for rank 1"
+                                                 : "all_reduce halo number 1") != NULL);
+    if (message) { /* and by the plain wait, which says what it was */
+        TUTTI_TRY(tutti_comm_recv(comm, 1, 3, &x, sizeof x, call));
+        EXPECT(tutti_comm_wait(request) == TUTTI_DEADLINE);
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_wait_of_a_call_whose_own_deadline_passes_ends_the_request)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        for (int message = 0; message < 2; message++)
+            tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 60),
+                              end_in_short_turns, &(bool){message});
+}
+
 TUTTI_TEST(comm_a_wait_may_have_a_deadline_of_its_own)
 {
     on_every_engine(2, impatient);

@@ -65,8 +65,10 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
 /* A connection that ended, or a rank that is late, is a symptom; who died and why is known a moment
  * later. Returns the cause, where there is one, or `status` with the thread's present message. */
 tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status);
-/* Waits for a message of a user; a rank that is late has not failed for that. */
-tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, int64_t deadline_ns);
+/* Waits for a message of a user, which failures name ("recv halo"); a rank that is late has not
+ * failed for that, but a send that ends half way breaks the group. */
+tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,
+                               int64_t deadline_ns);
 /* Runs a collective on this thread: chooses the algorithm, waits, breaks the group on failure. */
 tutti_status tutti__collective_run(tutti_collective *collective, const tutti_comm_call *call);
 /* The part of it that chooses and runs. *ret_by is NULL while nothing was chosen. */
@@ -101,8 +103,8 @@ typedef struct tutti_comm_job {
 tutti_status tutti__worker_job(tutti_comm *comm, tutti_comm_job *job, tutti_request **ret_request);
 tutti_status tutti__worker_queue(tutti_comm *comm, const tutti_collective *collective,
                                  const tutti_comm_call *call, tutti_request **ret_request);
-tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, double timeout,
-                                   tutti_request **ret_request);
+tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, const char *name,
+                                   int64_t deadline_ns, tutti_request **ret_request);
 /* Waits until nothing is queued, so that a synchronous call keeps its place. */
 tutti_status tutti__worker_drain(tutti_comm *comm);
 void tutti__worker_stop(tutti_comm *comm);

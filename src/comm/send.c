@@ -2,15 +2,22 @@
 #include "base/given.h"
 #include "comm/comm.h"
 
-tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, int64_t deadline_ns)
+static tutti_status await(tutti_fabric *fabric, tutti_message *message, int64_t deadline_ns)
 {
-    tutti_fabric *fabric = comm->fabric;
     tutti_status status = tutti__fabric_wait(fabric, &message, 1, deadline_ns);
     if (status == TUTTI_CLOSED || status == TUTTI_IO)
         status = tutti__comm_cause(fabric, status);
     if (status != TUTTI_OK && fabric->membership && tutti__membership_failed(fabric->membership))
         status = tutti__fabric_check(fabric); /* what every later call returns */
     return status;
+}
+
+tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,
+                               int64_t deadline_ns)
+{
+    tutti_status status = await(comm->fabric, message, deadline_ns);
+    return status == TUTTI_OK ? status
+                              : tutti__error_prefix(status, "%s, tag %u", name, message->tag);
 }
 
 static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, int64_t bytes,
@@ -35,14 +42,16 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
                              .outgoing = outgoing};
     if (outgoing)
         atomic_fetch_add(&comm->bytes_sent, bytes);
-    if (call && call->request)
-        return tutti__worker_message(comm, &message, call->timeout, call->request);
+    tutti_comm_call full = tutti__call_full(call);
+    int64_t deadline_ns = tutti__comm_deadline(comm, &full);
+    name = tutti__comm_label(name, full.label);
+    if (full.request)
+        return tutti__worker_message(comm, &message, name, deadline_ns, full.request);
     if (outgoing)
         tutti__fabric_send(comm->fabric, &message);
     else
         tutti__fabric_recv(comm->fabric, &message);
-    tutti_status status = tutti__comm_await(comm, &message, tutti__comm_deadline(comm, call));
-    return status == TUTTI_OK ? status : tutti__error_prefix(status, "%s, tag %d", name, tag);
+    return tutti__comm_await(comm, &message, name, deadline_ns);
 }
 
 tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data, int64_t bytes,
