@@ -88,6 +88,54 @@ TUTTI_TEST(comm_messages_behind_a_large_one_nobody_asked_for)
                       NULL);
 }
 
+/* Who has nothing gives no memory. */
+static tutti_status nothing_from_nowhere(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
+    float x[2] = {1, 2}, out[8] = {0};
+    int64_t counts[8], none[8] = {0};
+    for (int r = 0; r < size; r++)
+        counts[r] = r == 1 ? 0 : 2;
+    TUTTI_TRY(
+        tutti_comm_all_gather_uneven(comm, rank == 1 ? NULL : x, counts, out, TUTTI_F32, NULL));
+    EXPECT(out[0] == 1 && out[3] == 2);
+    TUTTI_TRY(tutti_comm_all_gather_uneven(comm, NULL, none, NULL, TUTTI_F32, NULL));
+    TUTTI_TRY(tutti_comm_gather(comm, NULL, NULL, 0, TUTTI_F32, 0, NULL));
+    TUTTI_TRY(tutti_comm_scatter(comm, NULL, NULL, 0, TUTTI_F32, 0, NULL));
+    TUTTI_TRY(tutti_comm_broadcast(comm, NULL, 0, TUTTI_F32, 0, NULL));
+    TUTTI_TRY(tutti_comm_reduce(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM, 0, NULL));
+    TUTTI_TRY(tutti_comm_reduce_scatter(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM, NULL));
+    for (const char *const *by = tutti_comm_algorithms("all_gather"); *by; by++)
+        if (tutti__coll_possible(tutti__coll_find(*by), comm))
+            TUTTI_TRY(tutti_comm_all_gather(comm, rank ? x : NULL, NULL, 0, TUTTI_F32,
+                                            TUTTI_CALL(.algorithm = *by)));
+    for (const char *const *by = tutti_comm_algorithms("all_to_all"); *by; by++)
+        if (tutti__coll_possible(tutti__coll_find(*by), comm))
+            TUTTI_TRY(tutti_comm_all_to_all(comm, rank ? x : NULL, NULL, 0, TUTTI_F32,
+                                            TUTTI_CALL(.algorithm = *by)));
+    for (const char *const *by = tutti_comm_algorithms("all_reduce"); *by; by++)
+        if (tutti__coll_possible(tutti__coll_find(*by), comm) && strcmp(*by, "compressed") != 0)
+            TUTTI_TRY(tutti_comm_all_reduce(comm, rank ? x : NULL, NULL, 0, TUTTI_F32, TUTTI_SUM,
+                                            TUTTI_CALL(.algorithm = *by)));
+    TUTTI_TRY(tutti_comm_all_reduce(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM,
+                                    TUTTI_CALL(.wire = TUTTI_BF16)));
+    TUTTI_TRY(tutti_comm_all_reduce(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM,
+                                    TUTTI_CALL(.shards = size)));
+    for (int r = 0; r < 2; r++) /* one shard: only the last rank has it */
+        TUTTI_TRY(tutti_comm_all_reduce(comm, rank == size - 1 ? x : NULL, out, 2, TUTTI_F32,
+                                        TUTTI_SUM, TUTTI_CALL(.shards = 1)));
+    EXPECT(out[1] == 2);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_collectives_of_nothing_need_no_memory)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 5),
+                          nothing_from_nowhere, NULL);
+}
+
 static tutti_status overlapped(tutti_comm *comm, void *context)
 {
     (void)context;
