@@ -8,6 +8,7 @@
 #include "base/world.h"
 #include "comm/comm.h"
 #include "comm/compress.h"
+#include "comm/number.h"
 #include "comm/wire.h"
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call)
@@ -86,15 +87,6 @@ static void run_alone(const tutti_collective *c)
         memmove(c->out, c->in, (size_t)c->counts[0] * c->element);
 }
 
-/* What must be the same on all ranks, as one number. */
-static uint64_t call_number(const tutti_collective *c)
-{
-    uint64_t sizes = c->counts ? 0 : (uint64_t)c->count;
-    return tutti__hash_mix(sizes, (uint64_t)c->operation << 24 | (uint64_t)c->dtype << 16 |
-                                      (uint64_t)c->reduction << 8 | (uint64_t)(c->counts != NULL)) +
-           (uint64_t)c->root;
-}
-
 /* Who comes when others have failed already must not succeed with what they have left in the links:
  * it waits until they say why. */
 static tutti_status enter(tutti_fabric *fabric)
@@ -127,7 +119,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, true);
     if (comm->area) {
-        comm->area->call = call_number(c);
+        comm->area->call = tutti__call_number(c);
         tutti__area_enter(comm->area, comm->sequence);
     }
     tutti_status status = tutti__collective_choose(c, call, &by);

@@ -261,6 +261,30 @@ TUTTI_TEST(comm_cluster_of_two_machines_uses_both_engines)
     run_cluster(TUTTI_COMM_OPTIONS(.measure = true), two_machines, NULL, -1);
 }
 
+/* Rank 1 calls something else than rank 0, on its machine, and all others. */
+static tutti_status misfit_on_one_machine(tutti_comm *comm, void *context)
+{
+    bool other = *(const bool *)context;
+    float x[100] = {1};
+    bool misfit = tutti_comm_rank(comm) == 1;
+    const tutti_comm_call *call = TUTTI_CALL(.algorithm = "hierarchical", .timeout = 20);
+    tutti_status status = misfit && other ? tutti_comm_barrier(comm, call)
+                                          : tutti_comm_all_reduce(comm, x, x, misfit ? 10 : 100,
+                                                                  TUTTI_F32, TUTTI_SUM, call);
+    if (status != TUTTI_INVALID ||
+        !strstr(tutti_error_message(), "is in all_reduce (sum) of 100 x f32 and rank 1"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_of_two_machines_sees_who_calls_something_else)
+{
+    machines = 2;
+    for (int other = 0; other < 2; other++)
+        run_cluster(NULL, misfit_on_one_machine, &(bool){other}, -1);
+    machines = 1;
+}
+
 static tutti_status hierarchies(tutti_comm *comm, void *context)
 {
     (void)context;

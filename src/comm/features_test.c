@@ -769,7 +769,34 @@ static tutti_status other_sizes(tutti_comm *comm, void *context)
     EXPECT(tutti_comm_all_reduce(comm, values, values, count, TUTTI_F32, TUTTI_SUM, NULL) ==
            TUTTI_INVALID);
     EXPECT(strstr(tutti_error_message(), "with the same sizes in the same order") != NULL);
+    /* In shared memory, which two ranks do what. */
+    EXPECT(!comm->area || (strstr(tutti_error_message(), "in all_reduce (sum) of 126 x f32") &&
+                           strstr(tutti_error_message(), "in all_reduce (sum) of 128 x f32")));
     return TUTTI_OK;
+}
+
+/* Rank 1 takes rank 0's block for much larger than it is. */
+static tutti_status other_counts(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { BLOCK = 10, MUCH = 3000000 };
+    int64_t counts[] = {tutti_comm_rank(comm) == 1 ? MUCH : BLOCK, BLOCK, BLOCK};
+    float in[BLOCK] = {0}, *out = calloc(MUCH + 2 * BLOCK, sizeof *out);
+    EXPECT(out != NULL);
+    tutti_status status = tutti_comm_all_gather_uneven(comm, in, counts, out, TUTTI_F32, NULL);
+    free(out);
+    if (!comm->area && tutti_comm_rank(comm) != 1)
+        return TUTTI_OK; /* what it was sent may have been what it expected */
+    EXPECT(status == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "with the same sizes in the same order") != NULL);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(ranks_with_other_counts_are_told)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 20), other_counts,
+                          NULL);
 }
 
 TUTTI_TEST(ranks_with_other_sizes_are_told)

@@ -1,6 +1,7 @@
 /* hierarchical.c: within machines first, then between them. The first rank of each machine speaks
  * for it, so that M bytes, not M for each rank, cross the network. */
 #include "comm/comm.h"
+#include "comm/number.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,6 +25,8 @@ static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation 
             tutti__coll_copy(c, out, in, (size_t)count * c->element);
         return TUTTI_OK;
     }
+    if (part->area) /* ranks of one machine see whether all are in the same call, as in any group */
+        part->area->call = tutti__call_number(c);
     const tutti_coll *by = algorithm ? tutti__coll_find(algorithm) : NULL;
     if (!by || !by->on[operation].run || (by->shared && !part->area))
         by = tutti__coll_choose(&inner);
