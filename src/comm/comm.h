@@ -65,6 +65,11 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
 /* A connection that ended, or a rank that is late, is a symptom; who died and why is known a moment
  * later. Returns the cause, where there is one, or `status` with the thread's present message. */
 tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status);
+/* Something that all ranks of a group do together has failed, with the thread's present message:
+ * finds the cause, breaks the group and tells the others, with `what` it was and, where ranks are
+ * late, who is `missing` ("": not known). Returns the reason in force. */
+tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char *what,
+                               const char *missing);
 /* Waits for a message of a user, which failures name ("recv halo"); a rank that is late has not
  * failed for that, but a send that ends half way breaks the group. */
 tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,

@@ -97,6 +97,9 @@ struct tutti_fabric {
     struct tutti_process *family; /* [size], shared memory of a forked group, or NULL */
     int *watch;                   /* [size] pidfds of the others in it; -1: not open, -2: left */
     int64_t watched_ns;           /* when they were looked at */
+    /* In such a group: the collective that this rank is in, for good, and its number; or NULL. */
+    _Atomic(const char *) operation;
+    _Atomic uint64_t sequence;
     pthread_mutex_t lock;
     int kick;                     /* eventfd, -1 when no stream is polled */
     atomic_int sleepers, pending; /* pending: messages that are not complete */
@@ -154,6 +157,13 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
  * Returns `status` with the reason in force as the message. */
 tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
+/* Of a forked group: this rank is in collective number `sequence`; NULL: in none. */
+static inline void tutti__fabric_note(tutti_fabric *fabric, const char *operation,
+                                      uint64_t sequence)
+{
+    atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
+    atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
+}
 /* Says to the ranks of this machine that it will be broken, as soon as the cause is known. */
 void tutti__fabric_give_up(tutti_fabric *fabric);
 /* Whether some rank has said so, or a verdict is on its way: nobody may enter a collective any more

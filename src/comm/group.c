@@ -251,6 +251,26 @@ static void name_part(tutti_comm *part)
     part->group.members = tutti__membership_keep(part->fabric->membership, &members);
 }
 
+/* What members of a new group tell each other belongs to the split: a failure breaks the group that
+ * was split, and verdicts know who was in it. It is counted apart from the new group's operations,
+ * so that the first of these is number 1. */
+static tutti_status settle_split(tutti_comm *part, const tutti_comm_options *options)
+{
+    tutti_membership *members = part->fabric->membership;
+    tutti_rank_group settling = {part->group.number | UINT64_C(1) << 63, part->group.members};
+    char what[64];
+    if (members && part->size > 1)
+        tutti__membership_note(members, settling, "tutti_comm_split", 1, true);
+    tutti_status status = tutti__comm_settle(part, options);
+    if (status != TUTTI_OK) {
+        snprintf(what, sizeof what, "tutti_comm_split into a group of %d ranks", part->size);
+        return tutti__comm_broke(part, status, what, "");
+    }
+    if (members && part->size > 1)
+        tutti__membership_note(members, settling, "tutti_comm_split", 1, false);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **ret_comm)
 {
     TUTTI_GIVEN(comm);
@@ -288,7 +308,7 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
             part->spec = comm->spec;
             part->inherited = true;
             name_part(part);
-            status = tutti__comm_settle(part, &options);
+            status = settle_split(part, &options);
         }
     }
     free(all);
