@@ -28,6 +28,8 @@ static bool found_dead(tutti_fabric *fabric)
 tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
 {
     tutti_membership *members = fabric->membership;
+    if (tutti__fabric_is_told(fabric))
+        return tutti__fabric_check(fabric);
     if (members && status == TUTTI_DEADLINE && !tutti__membership_deciding(members))
         return status; /* nobody has died: one is late, and that is the cause */
     if (members && !atomic_load(&fabric->broken)) {

@@ -88,6 +88,39 @@ TUTTI_TEST(comm_messages_behind_a_large_one_nobody_asked_for)
                       NULL);
 }
 
+/* Rank 1 waits for something else of rank 0 than what rank 0 cannot get rid of: more than is kept
+ * for it, of which a part has gone. */
+static tutti_status send_half(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int64_t size = (int64_t)64 << 20;
+    int rank = tutti_comm_rank(comm), x = 0;
+    char *large = rank == 0 ? calloc(1, (size_t)size) : NULL;
+    tutti_status status;
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    int64_t start = tutti__now_ns();
+    if (rank == 0) { /* nobody reads */
+        status = tutti_comm_send(comm, 1, 3, large, size, TUTTI_CALL(.timeout = 0.2));
+        EXPECT(status == TUTTI_DEADLINE);
+    } else {
+        tutti__world()->sleep_ns(tutti__world()->self, 400000000);
+        status = tutti_comm_recv(comm, 0, 4, &x, sizeof x, NULL);
+    }
+    free(large);
+    if (status != TUTTI_DEADLINE ||
+        !strstr(tutti_error_message(), "send, tag 3: waited too long") ||
+        !strstr(tutti_error_message(), "of 67108864 bytes sent; the rest cannot follow"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    EXPECT(tutti__now_ns() - start < (int64_t)5000000000);
+    EXPECT(tutti_comm_barrier(comm, NULL) == TUTTI_DEADLINE);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_send_that_ends_half_way_breaks_the_group)
+{
+    on_every_engine(2, send_half, NULL);
+}
+
 /* Who has nothing gives no memory. */
 static tutti_status nothing_from_nowhere(tutti_comm *comm, void *context)
 {

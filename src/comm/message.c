@@ -416,6 +416,13 @@ static void let_go(tutti_fabric *fabric, tutti_stream *stream, const tutti_messa
     }
 }
 
+/* Bytes of a message that have left, without its header. */
+static size_t sent_of(const tutti_message *message)
+{
+    size_t header = sizeof message->header;
+    return message->done > header ? message->done - header : 0;
+}
+
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
 {
     pthread_mutex_lock(&fabric->lock);
@@ -425,8 +432,8 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
             if (message->done > 0)
                 fail_stream(fabric, stream,
                             tutti_fail(TUTTI_CANCELLED,
-                                       "a message to rank %d was given up half way",
-                                       message->peer));
+                                       "a message to rank %d was given up after %zu of %zu bytes",
+                                       message->peer, sent_of(message), message->size));
         } else if (!take_out(&stream->posted, message)) {
             let_go(fabric, stream, message);
         }

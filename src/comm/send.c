@@ -1,4 +1,6 @@
 /* send.c: messages between two ranks, for users. */
+#include <stdio.h>
+
 #include "base/given.h"
 #include "comm/comm.h"
 
@@ -12,10 +14,23 @@ static tutti_status await(tutti_fabric *fabric, tutti_message *message, int64_t 
     return status;
 }
 
+/* What has left cannot be taken back, and nothing can follow half a message: the receiver, and
+ * whoever else waits for something of this rank, is told at once. */
+static tutti_status broke_half_way(tutti_comm *comm, tutti_status status, const char *name,
+                                   const tutti_message *message)
+{
+    char what[160];
+    snprintf(what, sizeof what, "%s, tag %u", name, message->tag);
+    return tutti__comm_broke(comm, status, what,
+                             "; the rest cannot follow, so the group is broken");
+}
+
 tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,
                                int64_t deadline_ns)
 {
     tutti_status status = await(comm->fabric, message, deadline_ns);
+    if (status == TUTTI_DEADLINE && message->outgoing && message->done > 0)
+        return broke_half_way(comm, status, name, message);
     return status == TUTTI_OK ? status
                               : tutti__error_prefix(status, "%s, tag %u", name, message->tag);
 }
