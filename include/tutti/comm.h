@@ -94,7 +94,9 @@ TUTTI_API tutti_status tutti_comm_local(int size, const tutti_comm_options *opti
                                         tutti_comm **ret_comms);
 /* The calling process becomes rank 0 and forks `size` - 1 others, where this returns as well, with
  * their rank. To be called before threads are started. A child ends by _exit or exit after
- * tutti_comm_close; rank 0's tutti_comm_close waits for them. Engines: shm, tcp. */
+ * tutti_comm_close; rank 0's tutti_comm_close waits for them, as long as a call may take. Where the
+ * group is broken it waits for a minute at most, and ends those that have not closed it until then.
+ * Engines: shm, tcp. */
 TUTTI_API tutti_status tutti_comm_fork(int size, const tutti_comm_options *options,
                                        tutti_comm **ret_comm);
 /* Groups of the ranks that give the same `color`, ordered by `key`, then by rank. Collective over

@@ -1,4 +1,5 @@
 /* group.c: groups: made, split, closed. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,15 +321,23 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
     return status;
 }
 
+/* Waits for a child: its process, 0 when it has not ended, -1 when somebody else has waited. */
+static pid_t reap_one(pid_t child, int64_t deadline_ns, int *ret_ending)
+{
+    pid_t done;
+    while ((done = waitpid(child, ret_ending, WNOHANG)) == 0 && tutti__now_ns() < deadline_ns)
+        tutti__world()->sleep_ns(tutti__world()->self, 1000000);
+    return done;
+}
+
 /* Ranks that were forked end before rank 0 returns. */
 static tutti_status reap(tutti_fabric *fabric, int64_t deadline_ns)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 1; i < fabric->size; i++) {
         int ending = 0;
-        pid_t done, child = atomic_load(&fabric->family[i].id);
-        while ((done = waitpid(child, &ending, WNOHANG)) == 0 && tutti__now_ns() < deadline_ns)
-            tutti__world()->sleep_ns(tutti__world()->self, 1000000);
+        pid_t child = atomic_load(&fabric->family[i].id);
+        pid_t done = reap_one(child, deadline_ns, &ending);
         if (done == 0)
             status =
                 tutti_fail(TUTTI_DEADLINE, "rank %d (process %d) has not ended", i, (int)child);
@@ -338,6 +347,22 @@ static tutti_status reap(tutti_fabric *fabric, int64_t deadline_ns)
                                 WIFEXITED(ending) ? WEXITSTATUS(ending) : WTERMSIG(ending));
     }
     return status;
+}
+
+/* The same where the group is broken, which all ranks learn: how they end is no news. One that
+ * neither closes it nor ends hangs, or is stopped, and is ended. */
+static void reap_broken(tutti_fabric *fabric, int64_t deadline_ns)
+{
+    const int64_t patience_ns = 60000000000;
+    int64_t until = tutti__now_ns() + patience_ns;
+    until = until < deadline_ns ? until : deadline_ns;
+    for (int i = 1; i < fabric->size; i++) {
+        int ending = 0;
+        pid_t child = atomic_load(&fabric->family[i].id);
+        if (reap_one(child, until, &ending) == 0 && !atomic_load(&fabric->family[i].left) &&
+            kill(child, SIGKILL) == 0)
+            (void)waitpid(child, &ending, 0);
+    }
 }
 
 tutti_status tutti_comm_close(tutti_comm *comm)
@@ -362,8 +387,11 @@ tutti_status tutti_comm_close(tutti_comm *comm)
         tutti__membership_break(members, fabric->error.status, fabric->error.message);
     tutti_fabric *kept = fabric;
     atomic_fetch_add(&kept->references, 1);
+    broken = broken || atomic_load(&fabric->broken);
     tutti__comm_destroy(comm);
-    if (reaping && status == TUTTI_OK && !broken)
+    if (reaping && broken)
+        reap_broken(kept, deadline);
+    else if (reaping && status == TUTTI_OK)
         status = reap(kept, deadline);
     kept->membership = members ? NULL : kept->membership;
     tutti__fabric_release(kept);
