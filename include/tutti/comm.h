@@ -103,8 +103,10 @@ TUTTI_API tutti_status tutti_comm_fork(int size, const tutti_comm_options *optio
  * `comm`. A negative color takes part in none: *ret_comm is NULL. */
 TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key,
                                         tutti_comm **ret_comm);
-/* Ends the group on this rank, after what is still queued. For a group that was opened, waits until
- * all ranks have come here. In every case the handle is gone. NULL is fine. */
+/* Ends the group on this rank, after what is still queued: collectives, and sends that nobody has
+ * waited for, within their deadlines; receives that nobody has waited for end here. Requests cannot
+ * be waited for afterwards. For a group that was opened or forked, waits until all ranks have come
+ * here. In every case the handle is gone. NULL is fine. */
 TUTTI_API tutti_status tutti_comm_close(tutti_comm *comm);
 /* Breaks the group for all ranks that can be reached: pending calls return TUTTI_CANCELLED with
  * `why`. May be called by any thread. */

@@ -167,6 +167,39 @@ TUTTI_TEST(comm_a_wait_of_a_call_whose_own_deadline_passes_ends_the_request)
                               end_in_short_turns, &(bool){message});
 }
 
+enum { LARGE = 8 << 20 };
+
+/* Rank 0 sends and closes the group without a wait. */
+static tutti_status send_and_leave(tutti_comm *comm, void *context)
+{
+    (void)context;
+    static char large[LARGE];
+    char *own = tutti_comm_rank(comm) == 0 ? large : malloc(LARGE);
+    tutti_comm *part;
+    tutti_request *request;
+    tutti_status status = TUTTI_OK;
+    EXPECT(own != NULL);
+    TUTTI_TRY(tutti_comm_split(comm, 0, 0, &part));
+    if (tutti_comm_rank(comm) == 0) {
+        memset(large, 7, LARGE);
+        TUTTI_TRY(tutti_comm_send(part, 1, 3, large, LARGE, TUTTI_CALL(.request = &request)));
+        TUTTI_TRY(tutti_comm_close(part));
+        memset(large, 0, LARGE); /* it is the caller's again */
+    } else {
+        rest(0.1);
+        status = tutti_comm_recv(part, 0, 3, own, LARGE, TUTTI_CALL(.timeout = 20));
+        EXPECT(status != TUTTI_OK || (own[0] == 7 && own[LARGE - 1] == 7));
+        free(own);
+        TUTTI_TRY(tutti_comm_close(part));
+    }
+    return status;
+}
+
+TUTTI_TEST(comm_sends_that_nobody_waits_for_are_done_before_the_group_closes)
+{
+    on_every_engine(2, send_and_leave);
+}
+
 TUTTI_TEST(comm_a_wait_may_have_a_deadline_of_its_own)
 {
     on_every_engine(2, impatient);

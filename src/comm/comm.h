@@ -112,6 +112,9 @@ tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *messag
                                    int64_t deadline_ns, tutti_request **ret_request);
 /* Waits until nothing is queued, so that a synchronous call keeps its place. */
 tutti_status tutti__worker_drain(tutti_comm *comm);
+/* Before the group goes: nothing of its messages may be touched any more. Sends that nobody has
+ * waited for are still done, within their own deadlines, if one is `patient`. */
+tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient);
 void tutti__worker_stop(tutti_comm *comm);
 
 /* The least seconds that were seen, at the sizes of the model; 0: not yet. [SIZES]: of 8 bytes. */

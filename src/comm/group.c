@@ -377,8 +377,13 @@ tutti_status tutti_comm_close(tutti_comm *comm)
     if (comm->worker)
         tutti__worker_drain(comm);
     /* Nobody leaves while another still needs what it has sent. */
-    if (!broken && (comm->forked || members))
+    bool meets = comm->forked || members;
+    if (!broken && meets)
         status = tutti_comm_barrier(comm, NULL);
+    if (comm->worker) { /* who has met all others in the barrier need not wait again */
+        tutti_status sent = tutti__worker_end_messages(comm, !broken && !meets);
+        status = status == TUTTI_OK ? sent : status;
+    }
     if (members && status == TUTTI_OK && !broken)
         tutti__comm_say_straggler(comm);
     /* Those of other machines hear of a failure from rank 0, which may have read it in the memory

@@ -82,6 +82,33 @@ tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *messag
     return TUTTI_OK;
 }
 
+/* One that is not complete, of those that go or of those that come; NULL: there is none. */
+static tutti_request *find_open(tutti_worker *worker, bool outgoing)
+{
+    pthread_mutex_lock(&worker->lock);
+    tutti_request *request = worker->messages;
+    while (request && (request->message.outgoing != outgoing ||
+                       atomic_load_explicit(&request->message.complete, memory_order_acquire)))
+        request = request->next;
+    pthread_mutex_unlock(&worker->lock);
+    return request;
+}
+
+tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient)
+{
+    tutti_worker *worker = comm->worker;
+    tutti_status status = TUTTI_OK, ended;
+    tutti_request *request;
+    while (patient && (request = find_open(worker, true))) {
+        ended = tutti__comm_await(comm, &request->message, request->name, request->deadline_ns);
+        status = status == TUTTI_OK ? ended : status;
+    }
+    for (int outgoing = 0; outgoing < 2; outgoing++)
+        while ((request = find_open(worker, outgoing)))
+            tutti__fabric_cancel(comm->fabric, &request->message);
+    return status;
+}
+
 static tutti_status finish(tutti_request *request)
 {
     tutti_status status = request->error.status ? tutti__error_restore(&request->error) : TUTTI_OK;
