@@ -338,3 +338,31 @@ TUTTI_TEST(comm_asynchronous_calls_compute_as_their_caller_does)
 {
     on_every_engine(2, with_tiny_numbers);
 }
+
+/* Rank 1 has another text, far behind what a message shows of one. */
+static tutti_status agree_on_long_texts(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { LENGTH = 1000 };
+    for (int at = 0; at < LENGTH; at += 61) {
+        char text[LENGTH + 1];
+        memset(text, 'x', LENGTH);
+        text[LENGTH] = 0;
+        text[at] = tutti_comm_rank(comm) == 1 ? 'b' : 'a';
+        const char *list[] = {"one", text};
+        tutti_status status = tutti_comm_agree(comm, "schedule", list, 2, 7, NULL);
+        const char *said = tutti_error_message();
+        if (status != TUTTI_INVALID || !strstr(said, "rank 1 has another schedule than rank 0") ||
+            !strstr(said, "operation 2 is '") || !strstr(said, "on rank 0; do"))
+            return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+        const char *there = strstr(said, "operation 2 is '"), *here = strstr(there, " there and '");
+        EXPECT(here != NULL && memchr(there + 16, 'b', (size_t)(here - there) - 16) &&
+               memchr(here + 12, 'a', strlen(here + 12) - strlen(strstr(here, "on rank 0"))));
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_agree_shows_long_texts_where_they_differ)
+{
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "local"), agree_on_long_texts, NULL);
+}
