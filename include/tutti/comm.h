@@ -77,7 +77,8 @@ typedef struct tutti_comm_options {
     const char *all_reduce; /* algorithms by size, see tutti_comm_spec_check; NULL: by cost */
     int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB */
     int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond */
-    double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any */
+    double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any; negative
+                             * ones and NaN are refused */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
     bool measure;           /* measure the cost of links now, on all ranks alike (at most 0.2 s) */
     const tutti_comm_cost *cost; /* known beforehand; copied */
@@ -144,7 +145,7 @@ typedef struct tutti_comm_codec {
 typedef struct tutti_comm_call {
     size_t struct_size;
     const char *algorithm;   /* by name ("ring") or by size ("tree:64k:ring"); NULL: the group's */
-    double timeout;          /* seconds; 0: the group's */
+    double timeout;          /* seconds; 0: the group's; negative ones and NaN are refused */
     tutti_request **request; /* set: do not wait; *request is for tutti_comm_wait */
     tutti_dtype wire;        /* all_reduce of f32: TUTTI_BF16 or TUTTI_F16 between ranks */
     const tutti_comm_codec *codec; /* all_reduce of f32: any other form; must outlive the call */

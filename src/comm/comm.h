@@ -55,6 +55,9 @@ tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *opti
 void tutti__comm_destroy(tutti_comm *comm); /* NULL is fine */
 /* Options with defaults in the place of zeros; NULL is fine. */
 tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options);
+/* Whether times can be waited for: neither negative nor NaN. `what` is for the message. */
+tutti_status tutti__comm_check_seconds(const char *what, double seconds);
+tutti_status tutti__comm_check_options(const tutti_comm_options *options);
 /* Whether all ranks of a cluster were opened alike, in what must be; else who has what. */
 tutti_status tutti__comm_compare_terms(const tutti_fabric *fabric,
                                        const tutti_comm_options *options, int64_t deadline_ns);

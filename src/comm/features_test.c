@@ -121,6 +121,31 @@ TUTTI_TEST(comm_a_send_that_ends_half_way_breaks_the_group)
     on_every_engine(2, send_half, NULL);
 }
 
+static tutti_status wait_for_odd_times(tutti_comm *comm, void *context)
+{
+    (void)context;
+    static const double odd[] = {-1, NAN, -INFINITY};
+    int x = 0, other = 1 - tutti_comm_rank(comm);
+    for (size_t i = 0; i < TUTTI_COUNT(odd); i++) {
+        const tutti_comm_call *call = TUTTI_CALL(.timeout = odd[i]);
+        EXPECT(tutti_comm_recv(comm, other, 3, &x, sizeof x, call) == TUTTI_INVALID);
+        EXPECT(strstr(tutti_error_message(), ".timeout of") != NULL);
+        EXPECT(tutti_comm_all_reduce(comm, &x, &x, 1, TUTTI_I32, TUTTI_SUM, call) == TUTTI_INVALID);
+        EXPECT(tutti_comm_all_reduce_many(comm, &(tutti_comm_piece){&x, 1}, 1, TUTTI_I32, TUTTI_SUM,
+                                          NULL, call) == TUTTI_INVALID);
+    }
+    return tutti_comm_barrier(comm, NULL);
+}
+
+TUTTI_TEST(comm_times_that_nobody_can_wait_for_are_refused)
+{
+    tutti_comm *comms[2];
+    on_every_engine(2, wait_for_odd_times, NULL);
+    CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.timeout = -1), comms), TUTTI_INVALID);
+    CHECK_STATUS(tutti_comm_fork(2, TUTTI_COMM_OPTIONS(.join_timeout = NAN), comms), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), ".join_timeout");
+}
+
 /* Who has nothing gives no memory. */
 static tutti_status nothing_from_nowhere(tutti_comm *comm, void *context)
 {

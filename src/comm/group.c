@@ -24,9 +24,23 @@ tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options)
     if (!full.all_reduce && tutti__param_text(&all_reduce)[0])
         full.all_reduce = tutti__param_text(&all_reduce);
     full.arena_bytes = full.arena_bytes > 0 ? full.arena_bytes : (int64_t)1 << 30;
-    full.timeout = full.timeout > 0 ? full.timeout : 300;
-    full.join_timeout = full.join_timeout > 0 ? full.join_timeout : 60;
+    full.timeout = full.timeout == 0 ? 300 : full.timeout;
+    full.join_timeout = full.join_timeout == 0 ? 60 : full.join_timeout;
     return full;
+}
+
+tutti_status tutti__comm_check_seconds(const char *what, double seconds)
+{
+    if (seconds >= 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID, "%s of %g s; give seconds, 0 for the default, or INFINITY",
+                      what, seconds);
+}
+
+tutti_status tutti__comm_check_options(const tutti_comm_options *options)
+{
+    TUTTI_TRY(tutti__comm_check_seconds(".timeout", options->timeout));
+    return tutti__comm_check_seconds(".join_timeout", options->join_timeout);
 }
 
 int64_t tutti__comm_deadline_in(double seconds)

@@ -47,6 +47,8 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
         return tutti_fail(TUTTI_INVALID,
                           "%s: tag %d, %lld bytes; tags are 0 to 2^30, sizes not negative", name,
                           tag, (long long)bytes);
+    tutti_comm_call full = tutti__call_full(call);
+    TUTTI_TRY(tutti__comm_check_seconds(".timeout", full.timeout));
     if (atomic_load(&comm->fabric->broken))
         return tutti__error_restore(&comm->fabric->error);
     tutti_message message = {.peer = comm->members[peer],
@@ -57,7 +59,6 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
                              .outgoing = outgoing};
     if (outgoing)
         atomic_fetch_add(&comm->bytes_sent, bytes);
-    tutti_comm_call full = tutti__call_full(call);
     int64_t deadline_ns = tutti__comm_deadline(comm, &full);
     name = tutti__comm_label(name, full.label);
     if (full.request)
