@@ -219,7 +219,8 @@ static tutti_status start(tutti_collective *c, const tutti_comm_call *given, boo
 {
     tutti_comm_call call = tutti__call_full(given);
     TUTTI_TRY(prepare(c, &call, folds));
-    TUTTI_TRY(tutti__comm_check_seconds(".timeout", call.timeout));
+    if (!(call.timeout >= 0))
+        return tutti__comm_check_seconds(".timeout", call.timeout);
     if (call.request)
         return tutti__worker_queue(c->comm, c, &call, call.request);
     if (c->comm->worker)
