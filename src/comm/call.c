@@ -146,7 +146,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     const tutti_coll *by = NULL;
     TUTTI_TRY(enter(fabric));
     comm->sequence++;
-    c->tag = (uint32_t)(UINT32_C(0x80000000) | (comm->sequence & 0x7fffffff));
+    c->tag = tutti__call_tag(c, comm->sequence);
     if (c->size == 1 && !c->shards) {
         run_alone(c);
         return TUTTI_OK;

@@ -117,8 +117,11 @@ struct tutti_fabric {
 };
 
 enum { TUTTI_HEADER_BYTES = 16 };
-/* Tags of collectives have this bit, those of users have not. */
+/* Tags of collectives have this bit, those of users have not; they say which collective it is, and
+ * what kind of one, which must be the same. */
 #define TUTTI_COLLECTIVE_TAG UINT32_C(0x80000000)
+#define TUTTI_CALL_MASK UINT32_C(0x7f000000)
+#define TUTTI_SEQUENCE_MASK UINT32_C(0x00ffffff)
 #define TUTTI_HEADER_MARK (UINT64_C(0x5475) << 48)
 
 tutti_status tutti__fabric_create(int rank, int size, tutti_fabric **ret_fabric);

@@ -857,6 +857,27 @@ TUTTI_TEST(ranks_with_other_counts_are_told)
                           NULL);
 }
 
+/* As many bytes, of another kind. */
+static tutti_status other_kinds(tutti_comm *comm, void *context)
+{
+    bool type = *(const bool *)context, odd = tutti_comm_rank(comm) == 1;
+    float x[100] = {1};
+    tutti_status status =
+        tutti_comm_all_reduce(comm, x, x, 100, odd && type ? TUTTI_I32 : TUTTI_F32,
+                              odd && !type ? TUTTI_MAX : TUTTI_SUM, NULL);
+    if (status != TUTTI_INVALID || !strstr(tutti_error_message(), "in the same order"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(ranks_with_other_types_and_reductions_are_told)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        for (int type = 0; type < 2; type++)
+            tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 20),
+                              other_kinds, &(bool){type});
+}
+
 TUTTI_TEST(ranks_with_other_sizes_are_told)
 {
     tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "local", .timeout = 20), other_sizes, NULL);

@@ -129,7 +129,7 @@ static tutti_status tell_all(tutti_comm *comm, void *bytes, size_t count)
                           .out = bytes,
                           .count = (int64_t)count,
                           .element = 1,
-                          .tag = 0x80000000u,
+                          .tag = TUTTI_COLLECTIVE_TAG,
                           .deadline_ns = tutti__comm_deadline(comm, NULL)};
     TUTTI_TRY(tutti__coll_find("tree")->on[TUTTI_BROADCAST].run(&c));
     atomic_store(&comm->bytes_sent, 0);

@@ -95,20 +95,35 @@ static tutti_status pump_out(tutti_fabric *fabric, int peer)
     return TUTTI_OK;
 }
 
+/* Whether one is sent for the other: of collectives, whatever kind they are of. */
+static bool same_tag(uint32_t a, uint32_t b)
+{
+    return ((a ^ b) & (a & TUTTI_COLLECTIVE_TAG ? ~TUTTI_CALL_MASK : UINT32_MAX)) == 0;
+}
+
 static tutti_message *find_posted(const tutti_stream *stream, uint32_t context, uint32_t tag)
 {
     for (tutti_message *m = stream->posted.first; m; m = m->next)
-        if (m->context == context && m->tag == tag)
+        if (m->context == context && same_tag(m->tag, tag))
             return m;
     return NULL;
 }
 
-static tutti_status wrong_size(const tutti_message *message, uint64_t size)
+/* What came for a message must be what was sent. */
+static tutti_status check_fit(const tutti_message *message, uint32_t tag, uint64_t size)
 {
-    return tutti_fail(TUTTI_INVALID,
-                      "rank %d sent %llu bytes where %zu were expected (tag %u); ranks must call "
-                      "the same operations with the same sizes in the same order",
-                      message->peer, (unsigned long long)size, message->size, message->tag);
+    if (message->size != size)
+        return tutti_fail(TUTTI_INVALID,
+                          "rank %d sent %llu bytes where %zu were expected (tag %u); ranks must "
+                          "call the same operations with the same sizes in the same order",
+                          message->peer, (unsigned long long)size, message->size, message->tag);
+    if (message->tag != tag)
+        return tutti_fail(TUTTI_INVALID,
+                          "rank %d is in another operation, or in one with another type, "
+                          "reduction, root or count; ranks must call the same operations with the "
+                          "same sizes in the same order",
+                          message->peer);
+    return TUTTI_OK;
 }
 
 /* A header is complete: where do its bytes go? Sets `matched` unless there is no room yet. */
@@ -127,8 +142,7 @@ static tutti_status match(tutti_stream *stream, int peer)
     size ^= TUTTI_HEADER_MARK;
     tutti_message *posted = find_posted(stream, context, tag);
     if (posted) {
-        if (posted->size != size)
-            return wrong_size(posted, size);
+        TUTTI_TRY(check_fit(posted, tag, size));
         take_out(&stream->posted, posted);
         stream->in.target = posted;
         stream->in.matched = true;
@@ -322,13 +336,14 @@ void tutti__fabric_send(tutti_fabric *fabric, tutti_message *message)
 static bool take_early(tutti_fabric *fabric, tutti_stream *stream, tutti_message *message)
 {
     tutti_unexpected *early = stream->early;
-    while (early && (early->context != message->context || early->tag != message->tag ||
+    while (early && (early->context != message->context || !same_tag(message->tag, early->tag) ||
                      early->waiting || early->unwanted))
         early = early->next;
     if (!early)
         return false;
-    if (early->size != message->size) {
-        finish(fabric, message, wrong_size(message, early->size));
+    tutti_status fits = check_fit(message, early->tag, early->size);
+    if (fits != TUTTI_OK) {
+        finish(fabric, message, fits);
     } else if (early->done < early->size) {
         early->waiting = message;
         message->done = early->done;

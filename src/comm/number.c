@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/container.h"
+#include "comm/fabric.h"
 
 enum {
     OPERATION_BITS = 4,
@@ -32,6 +33,13 @@ uint64_t tutti__call_number(const tutti_collective *c)
     return (uint64_t)c->operation | (uint64_t)c->dtype << DTYPE_AT |
            (uint64_t)c->reduction << REDUCTION_AT | (uint64_t)(c->counts != NULL) << UNEVEN_AT |
            (uint64_t)(c->root & ((1 << ROOT_BITS) - 1)) << ROOT_AT | sizes_of(c) << COUNT_AT;
+}
+
+uint32_t tutti__call_tag(const tutti_collective *c, uint64_t sequence)
+{
+    uint64_t hash = tutti__call_number(c) * UINT64_C(0x9e3779b97f4a7c15);
+    return TUTTI_COLLECTIVE_TAG | (TUTTI_CALL_MASK & (uint32_t)(hash >> 33)) |
+           ((uint32_t)sequence & TUTTI_SEQUENCE_MASK);
 }
 
 static unsigned bits(uint64_t number, int at, int count)

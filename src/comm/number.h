@@ -6,6 +6,9 @@
 #include "comm/coll.h"
 
 uint64_t tutti__call_number(const tutti_collective *collective);
+/* The tag of the call's messages: which collective of the group it is, and a hash of the number, so
+ * that ranks that share no memory see it too when another is in something else. */
+uint32_t tutti__call_tag(const tutti_collective *collective, uint64_t sequence);
 /* "all_reduce (sum) of 100 x f32"; returns `ret_text`. */
 const char *tutti__call_words(uint64_t number, char *ret_text, size_t size);
 
