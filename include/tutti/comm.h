@@ -77,7 +77,8 @@ typedef struct tutti_comm_options {
     const char *all_reduce; /* algorithms by size, see tutti_comm_spec_check; NULL: by cost */
     int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB */
     int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond */
-    double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any */
+    double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any; negative
+                             * ones and NaN are refused */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
     bool measure;           /* measure the cost of links now, on all ranks alike (at most 0.2 s) */
     const tutti_comm_cost *cost; /* known beforehand; copied */
@@ -94,15 +95,19 @@ TUTTI_API tutti_status tutti_comm_local(int size, const tutti_comm_options *opti
                                         tutti_comm **ret_comms);
 /* The calling process becomes rank 0 and forks `size` - 1 others, where this returns as well, with
  * their rank. To be called before threads are started. A child ends by _exit or exit after
- * tutti_comm_close; rank 0's tutti_comm_close waits for them. Engines: shm, tcp. */
+ * tutti_comm_close; rank 0's tutti_comm_close waits for them, as long as a call may take. Where the
+ * group is broken it waits for a minute at most, and ends those that have not closed it until then.
+ * Engines: shm, tcp. */
 TUTTI_API tutti_status tutti_comm_fork(int size, const tutti_comm_options *options,
                                        tutti_comm **ret_comm);
 /* Groups of the ranks that give the same `color`, ordered by `key`, then by rank. Collective over
  * `comm`. A negative color takes part in none: *ret_comm is NULL. */
 TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key,
                                         tutti_comm **ret_comm);
-/* Ends the group on this rank, after what is still queued. For a group that was opened, waits until
- * all ranks have come here. In every case the handle is gone. NULL is fine. */
+/* Ends the group on this rank, after what is still queued: collectives, and sends that nobody has
+ * waited for, within their deadlines; receives that nobody has waited for end here. Requests cannot
+ * be waited for afterwards. For a group that was opened or forked, waits until all ranks have come
+ * here. In every case the handle is gone. NULL is fine. */
 TUTTI_API tutti_status tutti_comm_close(tutti_comm *comm);
 /* Breaks the group for all ranks that can be reached: pending calls return TUTTI_CANCELLED with
  * `why`. May be called by any thread. */
@@ -140,7 +145,7 @@ typedef struct tutti_comm_codec {
 typedef struct tutti_comm_call {
     size_t struct_size;
     const char *algorithm;   /* by name ("ring") or by size ("tree:64k:ring"); NULL: the group's */
-    double timeout;          /* seconds; 0: the group's */
+    double timeout;          /* seconds; 0: the group's; negative ones and NaN are refused */
     tutti_request **request; /* set: do not wait; *request is for tutti_comm_wait */
     tutti_dtype wire;        /* all_reduce of f32: TUTTI_BF16 or TUTTI_F16 between ranks */
     const tutti_comm_codec *codec; /* all_reduce of f32: any other form; must outlive the call */
@@ -202,9 +207,11 @@ TUTTI_API tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, v
                                              const tutti_comm_call *call);
 
 /* Messages between two ranks. Those with the same tag (0 to 2^30) arrive in the order they were
- * sent; sizes must agree. A receive whose deadline passes may be repeated. What is not asked for
- * yet is kept for the receiver up to 256 MiB of each sender, or a quarter of the memory while it
- * waits for something that was sent later; beyond that the sender, and all behind it, waits. */
+ * sent; sizes must agree. A receive whose deadline passes may be repeated, with the same size: what
+ * had come of its message is kept. A send whose deadline passes before anything has left may be
+ * repeated too; one that ends half way breaks the group for all ranks. What is not asked for yet is
+ * kept for the receiver up to 256 MiB of each sender, or a quarter of the memory while it waits for
+ * something that was sent later; beyond that the sender, and all behind it, waits. */
 TUTTI_API tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data,
                                        int64_t bytes, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void *data,
@@ -214,7 +221,9 @@ TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void
  * is gone afterwards. */
 TUTTI_API tutti_status tutti_comm_wait(tutti_request *request);
 /* The same, for so many seconds at most: TUTTI_DEADLINE when they have passed, and then the request
- * goes on and is to be waited for again. With any other status the handle is gone. */
+ * goes on and is to be waited for again. With any other status the handle is gone: where the call's
+ * own deadline has passed, which tutti_comm_wait calls TUTTI_DEADLINE, it is TUTTI_CANCELLED here,
+ * with the same message. */
 TUTTI_API tutti_status tutti_comm_wait_for(tutti_request *request, double seconds);
 /* True when tutti_comm_wait would not wait. */
 TUTTI_API bool tutti_comm_test(tutti_request *request);

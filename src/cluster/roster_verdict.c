@@ -28,7 +28,10 @@ static void ask(tutti_roster *roster, int64_t now_ns)
     roster->until_ns = now_ns + (roster->options.supervised ? 600 : 200) * (int64_t)MILLISECOND;
     for (int r = 0; roster->options.rank == 0 && r < roster->options.size; r++) {
         tutti_roster_member *member = &roster->members[r];
-        member->asked = member->linked && member->accusation == 0;
+        /* Who says himself that an operation failed waits for the verdict, and knows where he is.
+         */
+        bool well = member->accusation == 0 || member->why == TUTTI_FAILURE_BROKEN;
+        member->asked = member->linked && well;
         if (member->asked)
             tutti__roster_send(roster, r, &m);
     }

@@ -10,7 +10,8 @@
 #include "base/given.h"
 #include "comm/comm.h"
 
-enum { TEXT_BYTES = 200 };
+/* What is shown of a text, with signs around it; of a long one, a window that moves along it. */
+enum { TEXT_BYTES = 200, WINDOW = 190, SHOWN_BEFORE = 40 };
 
 typedef struct agreement {
     tutti_comm *comm;
@@ -63,21 +64,39 @@ static tutti_status find_first(agreement *a, int64_t *ret_same)
     return TUTTI_OK;
 }
 
-/* Everybody learns rank 0's text and that of the first rank with another one. */
+/* What a rank says of its first operation that differs, from byte `from` on: nothing beyond its
+ * end. */
+static void write_window(const agreement *a, int64_t same, size_t from, char *ret_text)
+{
+    const char *text = same < a->count ? a->operations[same] : "nothing more";
+    const char *quote = same < a->count ? "'" : "";
+    size_t length = strlen(text);
+    memset(ret_text, 0, TEXT_BYTES);
+    if (from <= length)
+        snprintf(ret_text, TEXT_BYTES, "%s%s%s%s", quote, from > 0 ? "..." : "", text + from,
+                 strlen(text + from) < WINDOW ? quote : "");
+}
+
+/* Everybody learns rank 0's text and that of the first rank with another one, around the place
+ * where they begin to differ. */
 static tutti_status differ(agreement *a, int64_t same)
 {
     int ranks = a->comm->size, other = 0;
-    char own[TEXT_BYTES] = "nothing more", *texts = malloc((size_t)ranks * TEXT_BYTES);
+    char own[TEXT_BYTES], *texts = malloc((size_t)ranks * TEXT_BYTES);
+    uint64_t hash = same < a->count ? tutti__hash_string(1, a->operations[same]) : 0;
     if (!texts)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d texts", ranks);
-    if (same < a->count)
-        snprintf(own, sizeof own, "'%s'", a->operations[same]);
-    tutti_status status = tutti_comm_all_gather(a->comm, own, texts, TEXT_BYTES, TUTTI_U8, a->call);
+    tutti_status status = gather(a, hash, &other);
+    const char *its = texts + (size_t)other * TEXT_BYTES;
+    for (size_t from = 0; status == TUTTI_OK; from += WINDOW - SHOWN_BEFORE) {
+        write_window(a, same, from, own);
+        status = tutti_comm_all_gather(a->comm, own, texts, TEXT_BYTES, TUTTI_U8, a->call);
+        if (status != TUTTI_OK || memcmp(its, texts, TEXT_BYTES) != 0 || its[0] == 0)
+            break;
+    }
     /* Who compares nothing sends something else. */
     for (int i = 0; status == TUTTI_OK && i < ranks * TEXT_BYTES; i++)
         texts[i] = texts[i] != 0 && !isprint((unsigned char)texts[i]) ? '?' : texts[i];
-    for (int r = ranks - 1; status == TUTTI_OK && r > 0; r--)
-        other = memcmp(texts + (size_t)r * TEXT_BYTES, texts, TEXT_BYTES) != 0 ? r : other;
     if (status == TUTTI_OK) {
         char name[320];
         int member = a->comm->members[other];
@@ -86,7 +105,7 @@ static tutti_status differ(agreement *a, int64_t same)
             "%s has another %s than rank 0: operation %lld is %.*s there and %.*s on rank 0; do "
             "all ranks run the same program with the same options?",
             tutti__fabric_name(a->comm->fabric, member, name, sizeof name), a->what,
-            (long long)same + 1, TEXT_BYTES, texts + (size_t)other * TEXT_BYTES, TEXT_BYTES, texts);
+            (long long)same + 1, TEXT_BYTES, its, TEXT_BYTES, texts);
     }
     free(texts);
     return status;

@@ -9,6 +9,7 @@
 #include "base/pause.h"
 #include "base/world.h"
 #include "comm/fabric.h"
+#include "comm/number.h"
 
 static const int64_t slice_ns = 20000000;
 
@@ -167,11 +168,16 @@ static tutti_status same_call(const tutti_area *area, int rank)
 {
     if (tutti__area_slot(area, rank)->call == area->call)
         return TUTTI_OK;
-    char name[320];
+    char other[320], own[320], theirs[160], ours[160];
+    tutti__call_words(tutti__area_slot(area, rank)->call, theirs, sizeof theirs);
+    tutti__call_words(area->call, ours, sizeof ours);
+    bool alike = strcmp(theirs, ours) == 0; /* blocks that are not alike are not listed */
     return tutti_fail(TUTTI_INVALID,
-                      "%s is in another operation, or in one with other sizes; ranks must call the "
-                      "same operations with the same sizes in the same order",
-                      name_of(area, rank, name, sizeof name));
+                      "%s is in %s and %s in %s; ranks must call the same operations with the same "
+                      "sizes in the same order",
+                      name_of(area, rank, other, sizeof other), theirs,
+                      name_of(area, area->rank, own, sizeof own),
+                      alike ? "one with other counts" : ours);
 }
 
 typedef struct coming {

@@ -132,6 +132,74 @@ static tutti_status impatient(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+/* The request's own deadline passes while one waits for it in short turns: whoever goes on as long
+ * as he is told to comes to an end, and frees nothing twice. */
+static tutti_status end_in_short_turns(tutti_comm *comm, void *context)
+{
+    bool message = *(const bool *)context;
+    int x = 1, turns = 0;
+    tutti_request *request;
+    tutti_status status;
+    if (tutti_comm_rank(comm) == 1) {
+        rest(0.4);
+        return TUTTI_OK;
+    }
+    const tutti_comm_call *call = TUTTI_CALL(.request = &request, .timeout = 0.1, .label = "halo");
+    TUTTI_TRY(message ? tutti_comm_recv(comm, 1, 3, &x, sizeof x, call)
+                      : tutti_comm_all_reduce(comm, &x, &x, 1, TUTTI_I32, TUTTI_SUM, call));
+    while ((status = tutti_comm_wait_for(request, 0.03)) == TUTTI_DEADLINE && turns < 100)
+        turns++;
+    EXPECT(status == TUTTI_CANCELLED && turns > 0 && turns < 100);
+    EXPECT(strstr(tutti_error_message(), message ? "recv halo, tag 3: waited too long for rank 1"
+                                                 : "all_reduce halo number 1") != NULL);
+    if (message) { /* and by the plain wait, which says what it was */
+        TUTTI_TRY(tutti_comm_recv(comm, 1, 3, &x, sizeof x, call));
+        EXPECT(tutti_comm_wait(request) == TUTTI_DEADLINE);
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_wait_of_a_call_whose_own_deadline_passes_ends_the_request)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        for (int message = 0; message < 2; message++)
+            tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 60),
+                              end_in_short_turns, &(bool){message});
+}
+
+enum { LARGE = 8 << 20 };
+
+/* Rank 0 sends and closes the group without a wait. */
+static tutti_status send_and_leave(tutti_comm *comm, void *context)
+{
+    (void)context;
+    static char large[LARGE];
+    char *own = tutti_comm_rank(comm) == 0 ? large : malloc(LARGE);
+    tutti_comm *part;
+    tutti_request *request;
+    tutti_status status = TUTTI_OK;
+    EXPECT(own != NULL);
+    TUTTI_TRY(tutti_comm_split(comm, 0, 0, &part));
+    if (tutti_comm_rank(comm) == 0) {
+        memset(large, 7, LARGE);
+        TUTTI_TRY(tutti_comm_send(part, 1, 3, large, LARGE, TUTTI_CALL(.request = &request)));
+        TUTTI_TRY(tutti_comm_close(part));
+        memset(large, 0, LARGE); /* it is the caller's again */
+    } else {
+        rest(0.1);
+        status = tutti_comm_recv(part, 0, 3, own, LARGE, TUTTI_CALL(.timeout = 20));
+        EXPECT(status != TUTTI_OK || (own[0] == 7 && own[LARGE - 1] == 7));
+        free(own);
+        TUTTI_TRY(tutti_comm_close(part));
+    }
+    return status;
+}
+
+TUTTI_TEST(comm_sends_that_nobody_waits_for_are_done_before_the_group_closes)
+{
+    on_every_engine(2, send_and_leave);
+}
+
 TUTTI_TEST(comm_a_wait_may_have_a_deadline_of_its_own)
 {
     on_every_engine(2, impatient);
@@ -269,4 +337,32 @@ static tutti_status with_tiny_numbers(tutti_comm *comm, void *context)
 TUTTI_TEST(comm_asynchronous_calls_compute_as_their_caller_does)
 {
     on_every_engine(2, with_tiny_numbers);
+}
+
+/* Rank 1 has another text, far behind what a message shows of one. */
+static tutti_status agree_on_long_texts(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { LENGTH = 1000 };
+    for (int at = 0; at < LENGTH; at += 61) {
+        char text[LENGTH + 1];
+        memset(text, 'x', LENGTH);
+        text[LENGTH] = 0;
+        text[at] = tutti_comm_rank(comm) == 1 ? 'b' : 'a';
+        const char *list[] = {"one", text};
+        tutti_status status = tutti_comm_agree(comm, "schedule", list, 2, 7, NULL);
+        const char *said = tutti_error_message();
+        if (status != TUTTI_INVALID || !strstr(said, "rank 1 has another schedule than rank 0") ||
+            !strstr(said, "operation 2 is '") || !strstr(said, "on rank 0; do"))
+            return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+        const char *there = strstr(said, "operation 2 is '"), *here = strstr(there, " there and '");
+        EXPECT(here != NULL && memchr(there + 16, 'b', (size_t)(here - there) - 16) &&
+               memchr(here + 12, 'a', strlen(here + 12) - strlen(strstr(here, "on rank 0"))));
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_agree_shows_long_texts_where_they_differ)
+{
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "local"), agree_on_long_texts, NULL);
 }

@@ -121,7 +121,7 @@ static tutti_status check(const tutti_comm_piece *pieces, int count, tutti_dtype
                               "all_reduce of many tensors: number %d has %lld "
                               "elements",
                               i, (long long)pieces[i].count);
-    return TUTTI_OK;
+    return tutti__comm_check_seconds(".timeout", call->timeout);
 }
 
 tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece *pieces,

@@ -8,7 +8,10 @@
 #include "base/world.h"
 #include "comm/comm.h"
 #include "comm/compress.h"
+#include "comm/number.h"
 #include "comm/wire.h"
+
+enum { VERDICT_NS = 700000000 }; /* longer than ranks are asked for what they know */
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call)
 {
@@ -25,12 +28,14 @@ static bool found_dead(tutti_fabric *fabric)
 tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
 {
     tutti_membership *members = fabric->membership;
+    if (tutti__fabric_is_told(fabric))
+        return tutti__fabric_check(fabric);
     if (members && status == TUTTI_DEADLINE && !tutti__membership_deciding(members))
         return status; /* nobody has died: one is late, and that is the cause */
     if (members && !atomic_load(&fabric->broken)) {
         tutti_error seen;
         tutti__error_capture(status, &seen);
-        if (tutti__membership_await_verdict(members, tutti__now_ns() + 700000000))
+        if (tutti__membership_await_verdict(members, tutti__now_ns() + VERDICT_NS))
             return tutti__membership_fail(members);
         return tutti__error_restore(&seen);
     }
@@ -41,38 +46,70 @@ tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
 
 /* Messages are waited for from who is waiting himself: where memory is shared, who has not come to
  * the collective at all is named too. Algorithms in shared memory say it themselves. */
-static void write_cause(const tutti_collective *c, const tutti_coll *by, tutti_status status,
-                        char *ret_text, size_t size)
+static void name_missing(const tutti_collective *c, const tutti_coll *by, char *ret_text,
+                         size_t size)
 {
     char names[600];
     int missing = 0;
-    if (status == TUTTI_DEADLINE && c->comm->area && by && !by->shared)
+    if (c->comm->area && by && !by->shared)
         missing = tutti__area_missing(c->comm->area, c->comm->sequence, names, sizeof names);
+    ret_text[0] = 0;
     if (missing > 0)
-        snprintf(ret_text, size, "%s; %d of %d ranks of the group had come, without %s",
-                 tutti_error_message(), c->size - missing, c->size, names);
-    else
-        snprintf(ret_text, size, "%s", tutti_error_message());
+        snprintf(ret_text, size, "; %d of %d ranks of the group had come, without %s",
+                 c->size - missing, c->size, names);
+}
+
+/* Tells all ranks. Of one that is late the verdict says more than this rank knows, who waits for
+ * another that waits himself: everybody is asked who has come. */
+static tutti_status tell_why(tutti_fabric *fabric, tutti_status status, const char *why)
+{
+    tutti_membership *members = tutti__fabric_spans(fabric) ? fabric->membership : NULL;
+    if (members && status == TUTTI_DEADLINE) {
+        tutti__membership_break(members, status, why);
+        if (tutti__membership_await_verdict(members, tutti__now_ns() + VERDICT_NS))
+            return tutti__fabric_check(fabric);
+        return tutti__fabric_break(fabric, status, why);
+    }
+    status = tutti__fabric_break(fabric, status, why);
+    if (members)
+        tutti__membership_break(members, status, why);
+    return status;
+}
+
+/* Another rank's operation has failed and it has told all: its words say which. */
+static bool is_told_by_verdict(const tutti_fabric *fabric)
+{
+    tutti_verdict verdict;
+    if (!fabric->membership || !tutti__membership_failed(fabric->membership))
+        return false;
+    tutti__membership_verdict(fabric->membership, &verdict);
+    return verdict.why == TUTTI_FAILURE_BROKEN;
+}
+
+tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char *what,
+                               const char *missing)
+{
+    char why[1024];
+    tutti_fabric *fabric = comm->fabric;
+    tutti__fabric_give_up(fabric); /* at once: looking for the cause may take a while */
+    if (status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE)
+        status = tutti__comm_cause(fabric, status);
+    if (tutti__fabric_is_told(fabric) || atomic_load(&fabric->broken) || is_told_by_verdict(fabric))
+        return tutti__fabric_check(fabric); /* another rank was first */
+    snprintf(why, sizeof why, "%s: %s%s", what, tutti_error_message(),
+             status == TUTTI_DEADLINE ? missing : "");
+    return tell_why(fabric, status, why);
 }
 
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
-    char why[1024], cause[800];
-    tutti_fabric *fabric = c->comm->fabric;
-    tutti__fabric_give_up(fabric); /* at once: looking for the cause may take a while */
-    if (status == TUTTI_CLOSED || status == TUTTI_IO || status == TUTTI_DEADLINE)
-        status = tutti__comm_cause(fabric, status);
-    if (tutti__fabric_is_told(fabric) || atomic_load(&fabric->broken))
-        return tutti__fabric_check(fabric); /* another rank was first */
-    write_cause(c, by, status, cause, sizeof cause);
-    snprintf(why, sizeof why, "%s number %llu (%s, %lld x %s, %d ranks): %s", c->name,
+    char what[300], missing[700];
+    name_missing(c, by, missing, sizeof missing);
+    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s, %d ranks)", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
-             tutti_dtype_name(c->dtype), c->size, cause);
-    status = tutti__fabric_break(fabric, status, why);
-    if (fabric->membership && tutti__fabric_spans(fabric))
-        tutti__membership_break(fabric->membership, status, why);
-    return status;
+             tutti_dtype_name(c->dtype), c->size);
+    return tutti__comm_broke(c->comm, status, what, missing);
 }
 
 /* A group of one. */
@@ -84,15 +121,6 @@ static void run_alone(const tutti_collective *c)
         memmove(c->out, c->in, bytes);
     else if (c->counts && c->out != c->in && c->counts[0])
         memmove(c->out, c->in, (size_t)c->counts[0] * c->element);
-}
-
-/* What must be the same on all ranks, as one number. */
-static uint64_t call_number(const tutti_collective *c)
-{
-    uint64_t sizes = c->counts ? 0 : (uint64_t)c->count;
-    return tutti__hash_mix(sizes, (uint64_t)c->operation << 24 | (uint64_t)c->dtype << 16 |
-                                      (uint64_t)c->reduction << 8 | (uint64_t)(c->counts != NULL)) +
-           (uint64_t)c->root;
 }
 
 /* Who comes when others have failed already must not succeed with what they have left in the links:
@@ -118,7 +146,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     const tutti_coll *by = NULL;
     TUTTI_TRY(enter(fabric));
     comm->sequence++;
-    c->tag = (uint32_t)(UINT32_C(0x80000000) | (comm->sequence & 0x7fffffff));
+    c->tag = tutti__call_tag(c, comm->sequence);
     if (c->size == 1 && !c->shards) {
         run_alone(c);
         return TUTTI_OK;
@@ -127,14 +155,18 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, true);
     if (comm->area) {
-        comm->area->call = call_number(c);
+        comm->area->call = tutti__call_number(c);
         tutti__area_enter(comm->area, comm->sequence);
     }
+    if (fabric->family)
+        tutti__fabric_note(fabric, c->name, comm->sequence);
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, false);
+    if (fabric->family)
+        tutti__fabric_note(fabric, NULL, 0);
     if (status != TUTTI_OK)
         comm->sequence--; /* refused before anybody heard of it: the next one has its number */
     return status;
@@ -187,6 +219,8 @@ static tutti_status start(tutti_collective *c, const tutti_comm_call *given, boo
 {
     tutti_comm_call call = tutti__call_full(given);
     TUTTI_TRY(prepare(c, &call, folds));
+    if (!(call.timeout >= 0))
+        return tutti__comm_check_seconds(".timeout", call.timeout);
     if (call.request)
         return tutti__worker_queue(c->comm, c, &call, call.request);
     if (c->comm->worker)

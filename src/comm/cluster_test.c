@@ -261,6 +261,31 @@ TUTTI_TEST(comm_cluster_of_two_machines_uses_both_engines)
     run_cluster(TUTTI_COMM_OPTIONS(.measure = true), two_machines, NULL, -1);
 }
 
+/* Rank 1 calls something else than rank 0, on its machine, and all others. */
+static tutti_status misfit_on_one_machine(tutti_comm *comm, void *context)
+{
+    bool other = *(const bool *)context;
+    float x[100] = {1};
+    bool misfit = tutti_comm_rank(comm) == 1;
+    const tutti_comm_call *call = TUTTI_CALL(.algorithm = "hierarchical", .timeout = 20);
+    tutti_status status = misfit && other ? tutti_comm_barrier(comm, call)
+                                          : tutti_comm_all_reduce(comm, x, x, misfit ? 10 : 100,
+                                                                  TUTTI_F32, TUTTI_SUM, call);
+    if (status != TUTTI_INVALID ||
+        !strstr(tutti_error_message(), "in all_reduce (sum) of 100 x f32") ||
+        !strstr(tutti_error_message(), "rank 1 (host "))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_of_two_machines_sees_who_calls_something_else)
+{
+    machines = 2;
+    for (int other = 0; other < 2; other++)
+        run_cluster(NULL, misfit_on_one_machine, &(bool){other}, -1);
+    machines = 1;
+}
+
 static tutti_status hierarchies(tutti_comm *comm, void *context)
 {
     (void)context;
@@ -538,4 +563,60 @@ static tutti_status die_before_a_split(tutti_comm *comm, void *context)
 TUTTI_TEST(comm_cluster_a_verdict_names_the_split_that_a_rank_missed)
 {
     run_cluster(NULL, die_before_a_split, NULL, 2);
+}
+
+/* Rank 0 has voted, and then is late with what it must tell the others of the new group. Rank 3
+ * waits for rank 2, which waits itself. */
+static tutti_status hang_in_a_split(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_comm *part;
+    tutti_status status;
+    if (tutti_comm_rank(comm) == 0) {
+        int32_t ballot[4] = {0, 0, 0, 4000}, all[4 * RANKS];
+        TUTTI_TRY(tutti_comm_all_gather(comm, ballot, all, sizeof ballot, TUTTI_U8,
+                                        TUTTI_CALL(.label = "of tutti_comm_split")));
+        usleep(LATE_MS * 1000);
+    } else {
+        status = tutti_comm_split(comm, 0, 0, &part);
+        if (status != TUTTI_DEADLINE || !strstr(tutti_error_message(), "tutti_comm_split") ||
+            !strstr(tutti_error_message(), "missing: 0"))
+            return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    }
+    status = tutti_comm_barrier(comm, NULL); /* it was all ranks' group that broke */
+    if (status != TUTTI_DEADLINE || !strstr(tutti_error_message(), "tutti_comm_split"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "barrier: status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_a_split_that_fails_half_way_breaks_the_group)
+{
+    run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = GIVES_UP_MS / 1e3), hang_in_a_split,
+                NULL, -1);
+}
+
+/* Whoever waits for one who waits himself learns who has not come. */
+static tutti_status miss_rank_1(tutti_comm *comm, void *context)
+{
+    const char *algorithm = *(const char *const *)context;
+    float x[100] = {0};
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    if (tutti_comm_rank(comm) == 1)
+        usleep(LATE_MS * 1000);
+    tutti_status status =
+        tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
+                              TUTTI_CALL(.timeout = GIVES_UP_MS / 1e3, .algorithm = algorithm));
+    if (status != TUTTI_DEADLINE || !strstr(tutti_error_message(), "all_reduce number 2") ||
+        !strstr(tutti_error_message(), "arrived: 0, 2-3; missing: 1"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_a_deadline_between_machines_says_who_is_missing)
+{
+    run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), miss_rank_1, &(const char *){"ring"}, -1);
+    run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), miss_rank_1, &(const char *){"doubling"}, -1);
+    machines = 2;
+    run_cluster(NULL, miss_rank_1, &(const char *){"hierarchical"}, -1);
+    machines = 1;
 }

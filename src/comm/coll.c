@@ -215,16 +215,12 @@ tutti_status tutti__coll_exchange_all(tutti_collective *c, const struct iovec *o
     }
     for (int i = 1; in && i < c->size; i++) {
         int r = (c->rank + c->size - i) % c->size;
-        if (!in[r].iov_base)
-            continue;
         messages[count] = message_of(c, r, in[r].iov_base, in[r].iov_len);
         all[count] = &messages[count];
         post_recv(c, all[count++]);
     }
     for (int i = 1; out && i < c->size; i++) {
         int r = (c->rank + i) % c->size;
-        if (!out[r].iov_base)
-            continue;
         messages[count] = message_of(c, r, out[r].iov_base, out[r].iov_len);
         all[count] = &messages[count];
         post_send(c, all[count++]);

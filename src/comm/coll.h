@@ -127,7 +127,8 @@ typedef struct tutti_transfer {
 } tutti_transfer;
 tutti_status tutti__coll_transfer(tutti_collective *collective, const tutti_transfer *transfers,
                                   int count);
-/* Many at once: to each rank r but this one out[r], from each in[r]; NULL for none. */
+/* Many at once: to each rank r but this one out[r], from each in[r]; one of no bytes is a message
+ * too, wherever it lies. */
 tutti_status tutti__coll_exchange_all(tutti_collective *collective, const struct iovec *out,
                                       const struct iovec *in);
 /* Memory that stays the group's; contents are undefined. */

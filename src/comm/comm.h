@@ -55,6 +55,9 @@ tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *opti
 void tutti__comm_destroy(tutti_comm *comm); /* NULL is fine */
 /* Options with defaults in the place of zeros; NULL is fine. */
 tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options);
+/* Whether times can be waited for: neither negative nor NaN. `what` is for the message. */
+tutti_status tutti__comm_check_seconds(const char *what, double seconds);
+tutti_status tutti__comm_check_options(const tutti_comm_options *options);
 /* Whether all ranks of a cluster were opened alike, in what must be; else who has what. */
 tutti_status tutti__comm_compare_terms(const tutti_fabric *fabric,
                                        const tutti_comm_options *options, int64_t deadline_ns);
@@ -65,8 +68,15 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
 /* A connection that ended, or a rank that is late, is a symptom; who died and why is known a moment
  * later. Returns the cause, where there is one, or `status` with the thread's present message. */
 tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status);
-/* Waits for a message of a user; a rank that is late has not failed for that. */
-tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, int64_t deadline_ns);
+/* Something that all ranks of a group do together has failed, with the thread's present message:
+ * finds the cause, breaks the group and tells the others, with `what` it was and, where ranks are
+ * late, who is `missing` ("": not known). Returns the reason in force. */
+tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char *what,
+                               const char *missing);
+/* Waits for a message of a user, which failures name ("recv halo"); a rank that is late has not
+ * failed for that, but a send that ends half way breaks the group. */
+tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,
+                               int64_t deadline_ns);
 /* Runs a collective on this thread: chooses the algorithm, waits, breaks the group on failure. */
 tutti_status tutti__collective_run(tutti_collective *collective, const tutti_comm_call *call);
 /* The part of it that chooses and runs. *ret_by is NULL while nothing was chosen. */
@@ -101,10 +111,13 @@ typedef struct tutti_comm_job {
 tutti_status tutti__worker_job(tutti_comm *comm, tutti_comm_job *job, tutti_request **ret_request);
 tutti_status tutti__worker_queue(tutti_comm *comm, const tutti_collective *collective,
                                  const tutti_comm_call *call, tutti_request **ret_request);
-tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, double timeout,
-                                   tutti_request **ret_request);
+tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, const char *name,
+                                   int64_t deadline_ns, tutti_request **ret_request);
 /* Waits until nothing is queued, so that a synchronous call keeps its place. */
 tutti_status tutti__worker_drain(tutti_comm *comm);
+/* Before the group goes: nothing of its messages may be touched any more. Sends that nobody has
+ * waited for are still done, within their own deadlines, if one is `patient`. */
+tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient);
 void tutti__worker_stop(tutti_comm *comm);
 
 /* The least seconds that were seen, at the sizes of the model; 0: not yet. [SIZES]: of 8 bytes. */

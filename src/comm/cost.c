@@ -101,7 +101,7 @@ double tutti__coll_cost_pull(const tutti_cost_query *q, double bytes, double all
 {
     if (q->cost->pull[0] > 0)
         return bytes * per_byte(q->cost->pull, all);
-    return bytes / all * tutti__coll_cost_move(q, all);
+    return all > 0 ? bytes / all * tutti__coll_cost_move(q, all) : 0;
 }
 
 int tutti__coll_parts(double bytes, int ranks)

@@ -217,3 +217,20 @@ TUTTI_TEST(comm_times_are_taken_at_their_lower_quartile)
     CHECK_NEAR(tutti__cost_quartile(times[0] + 1, 7, 2), 2, 0);
     CHECK_NEAR(tutti__cost_quartile(times[0] + 1, 2, 2), 0, 0);
 }
+
+TUTTI_TEST(comm_nothing_costs_something_that_is_a_number)
+{
+    static const char *const operations[] = {"all_reduce", "reduce",     "broadcast",
+                                             "all_gather", "gather",     "scatter",
+                                             "barrier",    "all_to_all", "reduce_scatter"};
+    tutti_comm *comm;
+    tutti_comm_cost guessed;
+    CHECK_OK(tutti_comm_local(1, NULL, &comm));
+    tutti_comm_get_cost(comm, &guessed);
+    CHECK_OK(tutti_comm_close(comm));
+    for (size_t i = 0; i < TUTTI_COUNT(operations); i++)
+        for (const char *const *by = tutti_comm_algorithms(operations[i]); *by; by++)
+            for (int ranks = 1; ranks < 8; ranks++)
+                if (!(tutti_comm_predict(&guessed, operations[i], *by, ranks, 0) >= 0))
+                    tutti__test_fail(operations[i], ranks, "%s: not a number", *by);
+}

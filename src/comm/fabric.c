@@ -14,6 +14,7 @@
 
 #include "base/pool.h"
 #include "base/world.h"
+#include "cluster/place.h"
 #include "comm/segment.h"
 
 /* Rounds of a wait before it yields its CPU each time, and before it sleeps. */
@@ -131,15 +132,18 @@ void tutti__fabric_release(tutti_fabric *fabric)
 
 const char *tutti__fabric_name(const tutti_fabric *fabric, int peer, char *ret_text, size_t size)
 {
-    if (fabric->membership)
+    char host[256];
+    if (fabric->membership) {
         snprintf(ret_text, size, "rank %d (host %s, process %lld)", peer,
                  fabric->membership->peers[peer].host,
                  (long long)fabric->membership->peers[peer].pid);
-    else if (fabric->family)
-        snprintf(ret_text, size, "rank %d (process %d)", peer,
+    } else if (fabric->family) {
+        tutti__host_name(host, sizeof host);
+        snprintf(ret_text, size, "rank %d (host %s, process %d)", peer, host,
                  atomic_load(&fabric->family[peer].id));
-    else
+    } else {
         snprintf(ret_text, size, "rank %d", peer);
+    }
     return ret_text;
 }
 
@@ -175,7 +179,8 @@ tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, cons
 
 static tutti_status rank_ended(tutti_fabric *fabric, int rank)
 {
-    char text[400], ending[64] = "", name[320];
+    char text[700], ending[64] = "", inside[160] = "", name[320];
+    const char *operation = atomic_load(&fabric->operation);
     siginfo_t info = {0};
     if (waitid(P_PID, (id_t)atomic_load(&fabric->family[rank].id), &info,
                WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -183,8 +188,11 @@ static tutti_status rank_ended(tutti_fabric *fabric, int rank)
         snprintf(ending, sizeof ending,
                  info.si_code == CLD_EXITED ? ", exit code %d" : ", killed by signal %d",
                  info.si_status);
-    snprintf(text, sizeof text, "%s ended without closing the group%s",
-             tutti__fabric_name(fabric, rank, name, sizeof name), ending);
+    if (operation)
+        snprintf(inside, sizeof inside, "; rank %d was in %s number %llu", fabric->rank, operation,
+                 (unsigned long long)atomic_load(&fabric->sequence));
+    snprintf(text, sizeof text, "%s ended without closing the group%s%s",
+             tutti__fabric_name(fabric, rank, name, sizeof name), ending, inside);
     return tutti__fabric_break(fabric, TUTTI_CLOSED, text);
 }
 

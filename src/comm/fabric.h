@@ -42,7 +42,7 @@ typedef struct tutti_unexpected {
     uint32_t context, tag;
     size_t size, done;
     tutti_message *waiting; /* posted while its bytes were still coming */
-    bool unwanted;          /* its receiver went away */
+    bool unwanted;          /* its receiver went away and does not come again */
     char data[];
 } tutti_unexpected;
 
@@ -97,6 +97,9 @@ struct tutti_fabric {
     struct tutti_process *family; /* [size], shared memory of a forked group, or NULL */
     int *watch;                   /* [size] pidfds of the others in it; -1: not open, -2: left */
     int64_t watched_ns;           /* when they were looked at */
+    /* In such a group: the collective that this rank is in, for good, and its number; or NULL. */
+    _Atomic(const char *) operation;
+    _Atomic uint64_t sequence;
     pthread_mutex_t lock;
     int kick;                     /* eventfd, -1 when no stream is polled */
     atomic_int sleepers, pending; /* pending: messages that are not complete */
@@ -114,6 +117,11 @@ struct tutti_fabric {
 };
 
 enum { TUTTI_HEADER_BYTES = 16 };
+/* Tags of collectives have this bit, those of users have not; they say which collective it is, and
+ * what kind of one, which must be the same. */
+#define TUTTI_COLLECTIVE_TAG UINT32_C(0x80000000)
+#define TUTTI_CALL_MASK UINT32_C(0x7f000000)
+#define TUTTI_SEQUENCE_MASK UINT32_C(0x00ffffff)
 #define TUTTI_HEADER_MARK (UINT64_C(0x5475) << 48)
 
 tutti_status tutti__fabric_create(int rank, int size, tutti_fabric **ret_fabric);
@@ -145,12 +153,20 @@ void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outg
                         int64_t ns);
 /* Bytes that are still to come of the message under way, whatever comes then; 1 when none is. */
 size_t tutti__stream_wanted(const tutti_stream *stream);
-/* Takes it out of every queue: its memory is not touched any more. */
+/* Takes it out of every queue: its memory is not touched any more. What has come of a user's
+ * message is kept for the next receive with its tag. */
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
  * Returns `status` with the reason in force as the message. */
 tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
+/* Of a forked group: this rank is in collective number `sequence`; NULL: in none. */
+static inline void tutti__fabric_note(tutti_fabric *fabric, const char *operation,
+                                      uint64_t sequence)
+{
+    atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
+    atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
+}
 /* Says to the ranks of this machine that it will be broken, as soon as the cause is known. */
 void tutti__fabric_give_up(tutti_fabric *fabric);
 /* Whether some rank has said so, or a verdict is on its way: nobody may enter a collective any more

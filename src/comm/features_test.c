@@ -88,6 +88,112 @@ TUTTI_TEST(comm_messages_behind_a_large_one_nobody_asked_for)
                       NULL);
 }
 
+/* Rank 1 waits for something else of rank 0 than what rank 0 cannot get rid of: more than is kept
+ * for it, of which a part has gone. */
+static tutti_status send_half(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int64_t size = (int64_t)64 << 20;
+    int rank = tutti_comm_rank(comm), x = 0;
+    char *large = rank == 0 ? calloc(1, (size_t)size) : NULL;
+    tutti_status status;
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    int64_t start = tutti__now_ns();
+    if (rank == 0) { /* nobody reads */
+        status = tutti_comm_send(comm, 1, 3, large, size, TUTTI_CALL(.timeout = 0.2));
+        EXPECT(status == TUTTI_DEADLINE);
+    } else {
+        tutti__world()->sleep_ns(tutti__world()->self, 400000000);
+        status = tutti_comm_recv(comm, 0, 4, &x, sizeof x, NULL);
+    }
+    free(large);
+    if (status != TUTTI_DEADLINE ||
+        !strstr(tutti_error_message(), "send, tag 3: waited too long") ||
+        !strstr(tutti_error_message(), "of 67108864 bytes sent; the rest cannot follow"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    EXPECT(tutti__now_ns() - start < (int64_t)5000000000);
+    EXPECT(tutti_comm_barrier(comm, NULL) == TUTTI_DEADLINE);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_send_that_ends_half_way_breaks_the_group)
+{
+    on_every_engine(2, send_half, NULL);
+}
+
+static tutti_status wait_for_odd_times(tutti_comm *comm, void *context)
+{
+    (void)context;
+    static const double odd[] = {-1, NAN, -INFINITY};
+    int x = 0, other = 1 - tutti_comm_rank(comm);
+    for (size_t i = 0; i < TUTTI_COUNT(odd); i++) {
+        const tutti_comm_call *call = TUTTI_CALL(.timeout = odd[i]);
+        EXPECT(tutti_comm_recv(comm, other, 3, &x, sizeof x, call) == TUTTI_INVALID);
+        EXPECT(strstr(tutti_error_message(), ".timeout of") != NULL);
+        EXPECT(tutti_comm_all_reduce(comm, &x, &x, 1, TUTTI_I32, TUTTI_SUM, call) == TUTTI_INVALID);
+        EXPECT(tutti_comm_all_reduce_many(comm, &(tutti_comm_piece){&x, 1}, 1, TUTTI_I32, TUTTI_SUM,
+                                          NULL, call) == TUTTI_INVALID);
+    }
+    return tutti_comm_barrier(comm, NULL);
+}
+
+TUTTI_TEST(comm_times_that_nobody_can_wait_for_are_refused)
+{
+    tutti_comm *comms[2];
+    on_every_engine(2, wait_for_odd_times, NULL);
+    CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.timeout = -1), comms), TUTTI_INVALID);
+    CHECK_STATUS(tutti_comm_fork(2, TUTTI_COMM_OPTIONS(.join_timeout = NAN), comms), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), ".join_timeout");
+}
+
+/* Who has nothing gives no memory. */
+static tutti_status nothing_from_nowhere(tutti_comm *comm, void *context)
+{
+    (void)context;
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
+    float x[2] = {1, 2}, out[8] = {0};
+    int64_t counts[8], none[8] = {0};
+    for (int r = 0; r < size; r++)
+        counts[r] = r == 1 ? 0 : 2;
+    TUTTI_TRY(
+        tutti_comm_all_gather_uneven(comm, rank == 1 ? NULL : x, counts, out, TUTTI_F32, NULL));
+    EXPECT(out[0] == 1 && out[3] == 2);
+    TUTTI_TRY(tutti_comm_all_gather_uneven(comm, NULL, none, NULL, TUTTI_F32, NULL));
+    TUTTI_TRY(tutti_comm_gather(comm, NULL, NULL, 0, TUTTI_F32, 0, NULL));
+    TUTTI_TRY(tutti_comm_scatter(comm, NULL, NULL, 0, TUTTI_F32, 0, NULL));
+    TUTTI_TRY(tutti_comm_broadcast(comm, NULL, 0, TUTTI_F32, 0, NULL));
+    TUTTI_TRY(tutti_comm_reduce(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM, 0, NULL));
+    TUTTI_TRY(tutti_comm_reduce_scatter(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM, NULL));
+    for (const char *const *by = tutti_comm_algorithms("all_gather"); *by; by++)
+        if (tutti__coll_possible(tutti__coll_find(*by), comm))
+            TUTTI_TRY(tutti_comm_all_gather(comm, rank ? x : NULL, NULL, 0, TUTTI_F32,
+                                            TUTTI_CALL(.algorithm = *by)));
+    for (const char *const *by = tutti_comm_algorithms("all_to_all"); *by; by++)
+        if (tutti__coll_possible(tutti__coll_find(*by), comm))
+            TUTTI_TRY(tutti_comm_all_to_all(comm, rank ? x : NULL, NULL, 0, TUTTI_F32,
+                                            TUTTI_CALL(.algorithm = *by)));
+    for (const char *const *by = tutti_comm_algorithms("all_reduce"); *by; by++)
+        if (tutti__coll_possible(tutti__coll_find(*by), comm) && strcmp(*by, "compressed") != 0)
+            TUTTI_TRY(tutti_comm_all_reduce(comm, rank ? x : NULL, NULL, 0, TUTTI_F32, TUTTI_SUM,
+                                            TUTTI_CALL(.algorithm = *by)));
+    TUTTI_TRY(tutti_comm_all_reduce(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM,
+                                    TUTTI_CALL(.wire = TUTTI_BF16)));
+    TUTTI_TRY(tutti_comm_all_reduce(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM,
+                                    TUTTI_CALL(.shards = size)));
+    for (int r = 0; r < 2; r++) /* one shard: only the last rank has it */
+        TUTTI_TRY(tutti_comm_all_reduce(comm, rank == size - 1 ? x : NULL, out, 2, TUTTI_F32,
+                                        TUTTI_SUM, TUTTI_CALL(.shards = 1)));
+    EXPECT(out[1] == 2);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_collectives_of_nothing_need_no_memory)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 5),
+                          nothing_from_nowhere, NULL);
+}
+
 static tutti_status overlapped(tutti_comm *comm, void *context)
 {
     (void)context;
@@ -721,7 +827,55 @@ static tutti_status other_sizes(tutti_comm *comm, void *context)
     EXPECT(tutti_comm_all_reduce(comm, values, values, count, TUTTI_F32, TUTTI_SUM, NULL) ==
            TUTTI_INVALID);
     EXPECT(strstr(tutti_error_message(), "with the same sizes in the same order") != NULL);
+    /* In shared memory, which two ranks do what. */
+    EXPECT(!comm->area || (strstr(tutti_error_message(), "in all_reduce (sum) of 126 x f32") &&
+                           strstr(tutti_error_message(), "in all_reduce (sum) of 128 x f32")));
     return TUTTI_OK;
+}
+
+/* Rank 1 takes rank 0's block for much larger than it is. */
+static tutti_status other_counts(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { BLOCK = 10, MUCH = 3000000 };
+    int64_t counts[] = {tutti_comm_rank(comm) == 1 ? MUCH : BLOCK, BLOCK, BLOCK};
+    float in[BLOCK] = {0}, *out = calloc(MUCH + 2 * BLOCK, sizeof *out);
+    EXPECT(out != NULL);
+    tutti_status status = tutti_comm_all_gather_uneven(comm, in, counts, out, TUTTI_F32, NULL);
+    free(out);
+    if (!comm->area && tutti_comm_rank(comm) != 1)
+        return TUTTI_OK; /* what it was sent may have been what it expected */
+    EXPECT(status == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "with the same sizes in the same order") != NULL);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(ranks_with_other_counts_are_told)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 20), other_counts,
+                          NULL);
+}
+
+/* As many bytes, of another kind. */
+static tutti_status other_kinds(tutti_comm *comm, void *context)
+{
+    bool type = *(const bool *)context, odd = tutti_comm_rank(comm) == 1;
+    float x[100] = {1};
+    tutti_status status =
+        tutti_comm_all_reduce(comm, x, x, 100, odd && type ? TUTTI_I32 : TUTTI_F32,
+                              odd && !type ? TUTTI_MAX : TUTTI_SUM, NULL);
+    if (status != TUTTI_INVALID || !strstr(tutti_error_message(), "in the same order"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(ranks_with_other_types_and_reductions_are_told)
+{
+    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+        for (int type = 0; type < 2; type++)
+            tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 20),
+                              other_kinds, &(bool){type});
 }
 
 TUTTI_TEST(ranks_with_other_sizes_are_told)

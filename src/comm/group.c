@@ -1,4 +1,5 @@
 /* group.c: groups: made, split, closed. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,23 @@ tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options)
     if (!full.all_reduce && tutti__param_text(&all_reduce)[0])
         full.all_reduce = tutti__param_text(&all_reduce);
     full.arena_bytes = full.arena_bytes > 0 ? full.arena_bytes : (int64_t)1 << 30;
-    full.timeout = full.timeout > 0 ? full.timeout : 300;
-    full.join_timeout = full.join_timeout > 0 ? full.join_timeout : 60;
+    full.timeout = full.timeout == 0 ? 300 : full.timeout;
+    full.join_timeout = full.join_timeout == 0 ? 60 : full.join_timeout;
     return full;
+}
+
+tutti_status tutti__comm_check_seconds(const char *what, double seconds)
+{
+    if (seconds >= 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID, "%s of %g s; give seconds, 0 for the default, or INFINITY",
+                      what, seconds);
+}
+
+tutti_status tutti__comm_check_options(const tutti_comm_options *options)
+{
+    TUTTI_TRY(tutti__comm_check_seconds(".timeout", options->timeout));
+    return tutti__comm_check_seconds(".join_timeout", options->join_timeout);
 }
 
 int64_t tutti__comm_deadline_in(double seconds)
@@ -114,7 +129,7 @@ static tutti_status tell_all(tutti_comm *comm, void *bytes, size_t count)
                           .out = bytes,
                           .count = (int64_t)count,
                           .element = 1,
-                          .tag = 0x80000000u,
+                          .tag = TUTTI_COLLECTIVE_TAG,
                           .deadline_ns = tutti__comm_deadline(comm, NULL)};
     TUTTI_TRY(tutti__coll_find("tree")->on[TUTTI_BROADCAST].run(&c));
     atomic_store(&comm->bytes_sent, 0);
@@ -251,6 +266,26 @@ static void name_part(tutti_comm *part)
     part->group.members = tutti__membership_keep(part->fabric->membership, &members);
 }
 
+/* What members of a new group tell each other belongs to the split: a failure breaks the group that
+ * was split, and verdicts know who was in it. It is counted apart from the new group's operations,
+ * so that the first of these is number 1. */
+static tutti_status settle_split(tutti_comm *part, const tutti_comm_options *options)
+{
+    tutti_membership *members = part->fabric->membership;
+    tutti_rank_group settling = {part->group.number | UINT64_C(1) << 63, part->group.members};
+    char what[64];
+    if (members && part->size > 1)
+        tutti__membership_note(members, settling, "tutti_comm_split", 1, true);
+    tutti_status status = tutti__comm_settle(part, options);
+    if (status != TUTTI_OK) {
+        snprintf(what, sizeof what, "tutti_comm_split into a group of %d ranks", part->size);
+        return tutti__comm_broke(part, status, what, "");
+    }
+    if (members && part->size > 1)
+        tutti__membership_note(members, settling, "tutti_comm_split", 1, false);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **ret_comm)
 {
     TUTTI_GIVEN(comm);
@@ -288,7 +323,7 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
             part->spec = comm->spec;
             part->inherited = true;
             name_part(part);
-            status = tutti__comm_settle(part, &options);
+            status = settle_split(part, &options);
         }
     }
     free(all);
@@ -300,15 +335,23 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
     return status;
 }
 
+/* Waits for a child: its process, 0 when it has not ended, -1 when somebody else has waited. */
+static pid_t reap_one(pid_t child, int64_t deadline_ns, int *ret_ending)
+{
+    pid_t done;
+    while ((done = waitpid(child, ret_ending, WNOHANG)) == 0 && tutti__now_ns() < deadline_ns)
+        tutti__world()->sleep_ns(tutti__world()->self, 1000000);
+    return done;
+}
+
 /* Ranks that were forked end before rank 0 returns. */
 static tutti_status reap(tutti_fabric *fabric, int64_t deadline_ns)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 1; i < fabric->size; i++) {
         int ending = 0;
-        pid_t done, child = atomic_load(&fabric->family[i].id);
-        while ((done = waitpid(child, &ending, WNOHANG)) == 0 && tutti__now_ns() < deadline_ns)
-            tutti__world()->sleep_ns(tutti__world()->self, 1000000);
+        pid_t child = atomic_load(&fabric->family[i].id);
+        pid_t done = reap_one(child, deadline_ns, &ending);
         if (done == 0)
             status =
                 tutti_fail(TUTTI_DEADLINE, "rank %d (process %d) has not ended", i, (int)child);
@@ -318,6 +361,22 @@ static tutti_status reap(tutti_fabric *fabric, int64_t deadline_ns)
                                 WIFEXITED(ending) ? WEXITSTATUS(ending) : WTERMSIG(ending));
     }
     return status;
+}
+
+/* The same where the group is broken, which all ranks learn: how they end is no news. One that
+ * neither closes it nor ends hangs, or is stopped, and is ended. */
+static void reap_broken(tutti_fabric *fabric, int64_t deadline_ns)
+{
+    const int64_t patience_ns = 60000000000;
+    int64_t until = tutti__now_ns() + patience_ns;
+    until = until < deadline_ns ? until : deadline_ns;
+    for (int i = 1; i < fabric->size; i++) {
+        int ending = 0;
+        pid_t child = atomic_load(&fabric->family[i].id);
+        if (reap_one(child, until, &ending) == 0 && !atomic_load(&fabric->family[i].left) &&
+            kill(child, SIGKILL) == 0)
+            (void)waitpid(child, &ending, 0);
+    }
 }
 
 tutti_status tutti_comm_close(tutti_comm *comm)
@@ -332,8 +391,13 @@ tutti_status tutti_comm_close(tutti_comm *comm)
     if (comm->worker)
         tutti__worker_drain(comm);
     /* Nobody leaves while another still needs what it has sent. */
-    if (!broken && (comm->forked || members))
+    bool meets = comm->forked || members;
+    if (!broken && meets)
         status = tutti_comm_barrier(comm, NULL);
+    if (comm->worker) { /* who has met all others in the barrier need not wait again */
+        tutti_status sent = tutti__worker_end_messages(comm, !broken && !meets);
+        status = status == TUTTI_OK ? sent : status;
+    }
     if (members && status == TUTTI_OK && !broken)
         tutti__comm_say_straggler(comm);
     /* Those of other machines hear of a failure from rank 0, which may have read it in the memory
@@ -342,8 +406,11 @@ tutti_status tutti_comm_close(tutti_comm *comm)
         tutti__membership_break(members, fabric->error.status, fabric->error.message);
     tutti_fabric *kept = fabric;
     atomic_fetch_add(&kept->references, 1);
+    broken = broken || atomic_load(&fabric->broken);
     tutti__comm_destroy(comm);
-    if (reaping && status == TUTTI_OK && !broken)
+    if (reaping && broken)
+        reap_broken(kept, deadline);
+    else if (reaping && status == TUTTI_OK)
         status = reap(kept, deadline);
     kept->membership = members ? NULL : kept->membership;
     tutti__fabric_release(kept);

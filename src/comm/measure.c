@@ -64,7 +64,7 @@ static void work_in(bench *m, tutti_comm *group, uint32_t tag)
 
 static uint32_t new_tag(tutti_comm *group)
 {
-    return (uint32_t)(UINT32_C(0x80000000) | (++group->sequence & 0x7fffffff));
+    return TUTTI_COLLECTIVE_TAG | ((uint32_t)++group->sequence & TUTTI_SEQUENCE_MASK);
 }
 
 static void add_curve(bench *m, tutti_comm *group, uint32_t tag, tutti_probe_work *work,

@@ -39,8 +39,8 @@ static void finish(tutti_fabric *fabric, tutti_message *message, tutti_status st
         free(message);
 }
 
-/* The stream failed: everything that needs it does too, now and later. The reason is the calling
- * thread's error. */
+/* The stream failed: everything that needs it does too, now and later; what has come as a whole
+ * stays. The reason is the calling thread's error. */
 static void fail_stream(tutti_fabric *fabric, tutti_stream *stream, tutti_status status)
 {
     tutti_message *message;
@@ -56,7 +56,12 @@ static void fail_stream(tutti_fabric *fabric, tutti_stream *stream, tutti_status
     }
     if (stream->in.target)
         finish(fabric, stream->in.target, status);
-    stream->in.target = NULL;
+    for (tutti_unexpected *early = stream->early; early; early = early->next) {
+        if (early->waiting)
+            finish(fabric, early->waiting, status);
+        early->waiting = NULL;
+    }
+    memset(&stream->in, 0, sizeof stream->in);
 }
 
 static void note_moved(tutti_fabric *fabric, size_t bytes)
@@ -90,20 +95,35 @@ static tutti_status pump_out(tutti_fabric *fabric, int peer)
     return TUTTI_OK;
 }
 
+/* Whether one is sent for the other: of collectives, whatever kind they are of. */
+static bool same_tag(uint32_t a, uint32_t b)
+{
+    return ((a ^ b) & (a & TUTTI_COLLECTIVE_TAG ? ~TUTTI_CALL_MASK : UINT32_MAX)) == 0;
+}
+
 static tutti_message *find_posted(const tutti_stream *stream, uint32_t context, uint32_t tag)
 {
     for (tutti_message *m = stream->posted.first; m; m = m->next)
-        if (m->context == context && m->tag == tag)
+        if (m->context == context && same_tag(m->tag, tag))
             return m;
     return NULL;
 }
 
-static tutti_status wrong_size(const tutti_message *message, uint64_t size)
+/* What came for a message must be what was sent. */
+static tutti_status check_fit(const tutti_message *message, uint32_t tag, uint64_t size)
 {
-    return tutti_fail(TUTTI_INVALID,
-                      "rank %d sent %llu bytes where %zu were expected (tag %u); ranks must call "
-                      "the same operations with the same sizes in the same order",
-                      message->peer, (unsigned long long)size, message->size, message->tag);
+    if (message->size != size)
+        return tutti_fail(TUTTI_INVALID,
+                          "rank %d sent %llu bytes where %zu were expected (tag %u); ranks must "
+                          "call the same operations with the same sizes in the same order",
+                          message->peer, (unsigned long long)size, message->size, message->tag);
+    if (message->tag != tag)
+        return tutti_fail(TUTTI_INVALID,
+                          "rank %d is in another operation, or in one with another type, "
+                          "reduction, root or count; ranks must call the same operations with the "
+                          "same sizes in the same order",
+                          message->peer);
+    return TUTTI_OK;
 }
 
 /* A header is complete: where do its bytes go? Sets `matched` unless there is no room yet. */
@@ -122,8 +142,7 @@ static tutti_status match(tutti_stream *stream, int peer)
     size ^= TUTTI_HEADER_MARK;
     tutti_message *posted = find_posted(stream, context, tag);
     if (posted) {
-        if (posted->size != size)
-            return wrong_size(posted, size);
+        TUTTI_TRY(check_fit(posted, tag, size));
         take_out(&stream->posted, posted);
         stream->in.target = posted;
         stream->in.matched = true;
@@ -196,7 +215,8 @@ static tutti_status arrived(tutti_fabric *fabric, int peer)
     } else if (early && early->context == TUTTI_SERVE_CONTEXT && early->tag == 0) {
         return reply(fabric, peer, early);
     } else if (early && early->waiting) {
-        memcpy(early->waiting->data, early->data, early->size);
+        if (early->size > 0) /* one without bytes may be NULL */
+            memcpy(early->waiting->data, early->data, early->size);
         finish(fabric, early->waiting, TUTTI_OK);
         drop_early(stream, early);
     } else if (early && early->unwanted) {
@@ -205,7 +225,6 @@ static tutti_status arrived(tutti_fabric *fabric, int peer)
     return TUTTI_OK;
 }
 
-/* Up to 64 KiB of what was cancelled half way goes nowhere. */
 static tutti_status pump_in(tutti_fabric *fabric, int peer)
 {
     tutti_stream *stream = &fabric->streams[peer];
@@ -233,6 +252,8 @@ static tutti_status pump_in(tutti_fabric *fabric, int peer)
             TUTTI_TRY(stream->engine->recv(stream->state, peer, data + *have, size - *have, &done));
             *have += done;
             note_moved(fabric, done);
+            if (!target && early->waiting)
+                early->waiting->done = *have; /* for who asks how far it has come */
             if (*have < size)
                 return TUTTI_OK;
         }
@@ -315,17 +336,20 @@ void tutti__fabric_send(tutti_fabric *fabric, tutti_message *message)
 static bool take_early(tutti_fabric *fabric, tutti_stream *stream, tutti_message *message)
 {
     tutti_unexpected *early = stream->early;
-    while (early && (early->context != message->context || early->tag != message->tag ||
+    while (early && (early->context != message->context || !same_tag(message->tag, early->tag) ||
                      early->waiting || early->unwanted))
         early = early->next;
     if (!early)
         return false;
-    if (early->size != message->size) {
-        finish(fabric, message, wrong_size(message, early->size));
+    tutti_status fits = check_fit(message, early->tag, early->size);
+    if (fits != TUTTI_OK) {
+        finish(fabric, message, fits);
     } else if (early->done < early->size) {
         early->waiting = message;
+        message->done = early->done;
     } else {
-        memcpy(message->data, early->data, early->size);
+        if (early->size > 0)
+            memcpy(message->data, early->data, early->size);
         finish(fabric, message, TUTTI_OK);
         if (stream->in.early != early)
             drop_early(stream, early);
@@ -349,25 +373,69 @@ void tutti__fabric_recv(tutti_fabric *fabric, tutti_message *message)
     pthread_mutex_unlock(&fabric->lock);
 }
 
-/* A message whose bytes are on their way keeps going into memory of ours. */
-static void let_go(tutti_stream *stream, tutti_message *message)
+/* Receives of users may be repeated. Nobody asks twice in a collective, which has broken the group,
+ * nor of those that serve. */
+static bool may_be_repeated(const tutti_message *message)
 {
-    for (tutti_unexpected *early = stream->early; early; early = early->next)
-        if (early->waiting == message) {
-            early->waiting = NULL;
-            early->unwanted = true;
-        }
-    if (stream->in.target != message)
-        return;
-    tutti_unexpected *early = malloc(sizeof *early + message->size);
+    return !(message->tag & TUTTI_COLLECTIVE_TAG) && message->context != TUTTI_SERVE_CONTEXT;
+}
+
+/* What comes for a message that nobody waits for any more goes on into memory of ours, behind what
+ * was there before. NULL when there is none: the stream is out of step and ends. */
+static tutti_unexpected *take_over(tutti_fabric *fabric, tutti_stream *stream,
+                                   const tutti_message *message)
+{
+    tutti_unexpected *early = malloc(sizeof *early + message->size), **at = &stream->early;
     stream->in.target = NULL;
-    if (!early)
-        return; /* the stream is out of step and will say so */
-    *early = (tutti_unexpected){.size = message->size, .done = message->done, .unwanted = true};
-    early->next = stream->early;
-    stream->early = early;
+    if (!early) {
+        fail_stream(
+            fabric, stream,
+            tutti_fail(TUTTI_NO_MEMORY,
+                       "no memory for a message of %zu bytes from rank %d (tag %u) that was "
+                       "given up half way",
+                       message->size, message->peer, message->tag));
+        return NULL;
+    }
+    *early = (tutti_unexpected){.context = message->context,
+                                .tag = message->tag,
+                                .size = message->size,
+                                .done = message->done};
+    if (message->done > 0)
+        memcpy(early->data, message->data, message->done);
+    while (*at)
+        at = &(*at)->next;
+    *at = early;
     stream->early_bytes += early->size;
     stream->in.early = early;
+    return early;
+}
+
+/* A receive ends before its bytes are there. They are the next receive's, as if none had come: one
+ * that waits already, or the same, repeated. */
+static void let_go(tutti_fabric *fabric, tutti_stream *stream, const tutti_message *message)
+{
+    tutti_unexpected *early = stream->early;
+    while (early && early->waiting != message)
+        early = early->next;
+    if (early)
+        early->waiting = NULL;
+    else if (stream->in.target == message)
+        early = take_over(fabric, stream, message);
+    if (!early)
+        return;
+    early->unwanted = !may_be_repeated(message);
+    tutti_message *next = find_posted(stream, early->context, early->tag);
+    if (next && !early->unwanted) {
+        take_out(&stream->posted, next);
+        take_early(fabric, stream, next);
+    }
+}
+
+/* Bytes of a message that have left, without its header. */
+static size_t sent_of(const tutti_message *message)
+{
+    size_t header = sizeof message->header;
+    return message->done > header ? message->done - header : 0;
 }
 
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
@@ -379,10 +447,10 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
             if (message->done > 0)
                 fail_stream(fabric, stream,
                             tutti_fail(TUTTI_CANCELLED,
-                                       "a message to rank %d was given up half way",
-                                       message->peer));
+                                       "a message to rank %d was given up after %zu of %zu bytes",
+                                       message->peer, sent_of(message), message->size));
         } else if (!take_out(&stream->posted, message)) {
-            let_go(stream, message);
+            let_go(fabric, stream, message);
         }
         finish(fabric, message, TUTTI_CANCELLED);
     }

@@ -22,6 +22,7 @@ static tutti_status check_size(int size, const tutti_comm_options *options, cons
     if (size < 1 || size > MOST_RANKS)
         return tutti_fail(TUTTI_INVALID, "a group of %d ranks; 1 to %d are possible", size,
                           MOST_RANKS);
+    TUTTI_TRY(tutti__comm_check_options(options));
     TUTTI_TRY(tutti__engine_find(options->engine ? options->engine : fallback, ret_engine));
     if (!(*ret_engine)->prepare)
         return tutti_fail(TUTTI_UNSUPPORTED,
@@ -306,6 +307,7 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
     tutti_comm_options options = tutti__comm_defaults(given);
     if (!options.engine && tutti__param_text(&engine)[0])
         options.engine = tutti__param_text(&engine);
+    TUTTI_TRY(tutti__comm_check_options(&options));
     int64_t deadline = tutti__comm_deadline_in(options.join_timeout);
     tutti_fabric *fabric;
     tutti_comm *comm = NULL;
@@ -341,6 +343,7 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
 {
     TUTTI_GIVEN(cluster);
     tutti_comm_options options = tutti__comm_defaults(given);
+    TUTTI_TRY(tutti__comm_check_options(&options));
     int64_t deadline = tutti__comm_deadline_in(options.join_timeout);
     tutti_membership *members;
     TUTTI_TRY(tutti__membership_join(cluster, deadline, &members));

@@ -58,15 +58,16 @@ tutti_status tutti__worker_job(tutti_comm *comm, tutti_comm_job *job, tutti_requ
     return TUTTI_OK;
 }
 
-tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, double timeout,
-                                   tutti_request **ret_request)
+tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, const char *name,
+                                   int64_t deadline_ns, tutti_request **ret_request)
 {
     TUTTI_TRY(tutti__worker_start(comm));
     tutti_request *request = new_request(comm);
     if (!request)
         return TUTTI_NO_MEMORY;
     request->is_message = true;
-    request->deadline_ns = tutti__comm_deadline(comm, TUTTI_CALL(.timeout = timeout));
+    request->name = name;
+    request->deadline_ns = deadline_ns;
     request->message.peer = message->peer;
     request->message.context = message->context;
     request->message.tag = message->tag;
@@ -81,6 +82,33 @@ tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *messag
     return TUTTI_OK;
 }
 
+/* One that is not complete, of those that go or of those that come; NULL: there is none. */
+static tutti_request *find_open(tutti_worker *worker, bool outgoing)
+{
+    pthread_mutex_lock(&worker->lock);
+    tutti_request *request = worker->messages;
+    while (request && (request->message.outgoing != outgoing ||
+                       atomic_load_explicit(&request->message.complete, memory_order_acquire)))
+        request = request->next;
+    pthread_mutex_unlock(&worker->lock);
+    return request;
+}
+
+tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient)
+{
+    tutti_worker *worker = comm->worker;
+    tutti_status status = TUTTI_OK, ended;
+    tutti_request *request;
+    while (patient && (request = find_open(worker, true))) {
+        ended = tutti__comm_await(comm, &request->message, request->name, request->deadline_ns);
+        status = status == TUTTI_OK ? ended : status;
+    }
+    for (int outgoing = 0; outgoing < 2; outgoing++)
+        while ((request = find_open(worker, outgoing)))
+            tutti__fabric_cancel(comm->fabric, &request->message);
+    return status;
+}
+
 static tutti_status finish(tutti_request *request)
 {
     tutti_status status = request->error.status ? tutti__error_restore(&request->error) : TUTTI_OK;
@@ -93,7 +121,8 @@ static tutti_status finish(tutti_request *request)
 static tutti_status wait_message(tutti_request *request)
 {
     tutti_worker *worker = request->comm->worker;
-    tutti_status status = tutti__comm_await(request->comm, &request->message, request->deadline_ns);
+    tutti_status status =
+        tutti__comm_await(request->comm, &request->message, request->name, request->deadline_ns);
     if (status != TUTTI_OK)
         tutti__error_capture(status, &request->error);
     pthread_mutex_lock(&worker->lock);
@@ -156,7 +185,8 @@ tutti_status tutti_comm_wait_for(tutti_request *request, double seconds)
             tutti__worker_watch(worker, left);
         pthread_mutex_unlock(&worker->lock);
     }
-    return tutti_comm_wait(request);
+    tutti_status status = tutti_comm_wait(request);
+    return status == TUTTI_DEADLINE ? TUTTI_CANCELLED : status; /* the handle is gone */
 }
 
 bool tutti_comm_test(tutti_request *request)

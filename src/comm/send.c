@@ -1,16 +1,38 @@
 /* send.c: messages between two ranks, for users. */
+#include <stdio.h>
+
 #include "base/given.h"
 #include "comm/comm.h"
 
-tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, int64_t deadline_ns)
+static tutti_status await(tutti_fabric *fabric, tutti_message *message, int64_t deadline_ns)
 {
-    tutti_fabric *fabric = comm->fabric;
     tutti_status status = tutti__fabric_wait(fabric, &message, 1, deadline_ns);
     if (status == TUTTI_CLOSED || status == TUTTI_IO)
         status = tutti__comm_cause(fabric, status);
     if (status != TUTTI_OK && fabric->membership && tutti__membership_failed(fabric->membership))
         status = tutti__fabric_check(fabric); /* what every later call returns */
     return status;
+}
+
+/* What has left cannot be taken back, and nothing can follow half a message: the receiver, and
+ * whoever else waits for something of this rank, is told at once. */
+static tutti_status broke_half_way(tutti_comm *comm, tutti_status status, const char *name,
+                                   const tutti_message *message)
+{
+    char what[160];
+    snprintf(what, sizeof what, "%s, tag %u", name, message->tag);
+    return tutti__comm_broke(comm, status, what,
+                             "; the rest cannot follow, so the group is broken");
+}
+
+tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,
+                               int64_t deadline_ns)
+{
+    tutti_status status = await(comm->fabric, message, deadline_ns);
+    if (status == TUTTI_DEADLINE && message->outgoing && message->done > 0)
+        return broke_half_way(comm, status, name, message);
+    return status == TUTTI_OK ? status
+                              : tutti__error_prefix(status, "%s, tag %u", name, message->tag);
 }
 
 static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, int64_t bytes,
@@ -25,6 +47,8 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
         return tutti_fail(TUTTI_INVALID,
                           "%s: tag %d, %lld bytes; tags are 0 to 2^30, sizes not negative", name,
                           tag, (long long)bytes);
+    tutti_comm_call full = tutti__call_full(call);
+    TUTTI_TRY(tutti__comm_check_seconds(".timeout", full.timeout));
     if (atomic_load(&comm->fabric->broken))
         return tutti__error_restore(&comm->fabric->error);
     tutti_message message = {.peer = comm->members[peer],
@@ -35,14 +59,15 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
                              .outgoing = outgoing};
     if (outgoing)
         atomic_fetch_add(&comm->bytes_sent, bytes);
-    if (call && call->request)
-        return tutti__worker_message(comm, &message, call->timeout, call->request);
+    int64_t deadline_ns = tutti__comm_deadline(comm, &full);
+    name = tutti__comm_label(name, full.label);
+    if (full.request)
+        return tutti__worker_message(comm, &message, name, deadline_ns, full.request);
     if (outgoing)
         tutti__fabric_send(comm->fabric, &message);
     else
         tutti__fabric_recv(comm->fabric, &message);
-    tutti_status status = tutti__comm_await(comm, &message, tutti__comm_deadline(comm, call));
-    return status == TUTTI_OK ? status : tutti__error_prefix(status, "%s, tag %d", name, tag);
+    return tutti__comm_await(comm, &message, name, deadline_ns);
 }
 
 tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data, int64_t bytes,

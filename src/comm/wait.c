@@ -107,9 +107,11 @@ static tutti_status late(tutti_fabric *fabric, tutti_message *const *messages, i
     char name[320];
     for (int i = 0; i < count; i++)
         if (!atomic_load(&messages[i]->complete)) {
+            size_t done = messages[i]->done,
+                   header = messages[i]->outgoing ? TUTTI_HEADER_BYTES : 0;
             return tutti_fail(TUTTI_DEADLINE, "waited too long for %s, %zu of %zu bytes %s",
                               tutti__fabric_name(fabric, messages[i]->peer, name, sizeof name),
-                              messages[i]->done, messages[i]->size,
+                              done > header ? done - header : 0, messages[i]->size,
                               messages[i]->outgoing ? "sent" : "received");
         }
     return tutti_fail(TUTTI_DEADLINE, "waited too long");
@@ -200,17 +202,25 @@ static tutti_status blame(tutti_fabric *fabric, tutti_status status)
     return tutti__error_restore(&seen);
 }
 
+/* The reason stays the thread's error, whatever cancelling says. */
+static tutti_status give_up(tutti_fabric *fabric, tutti_message *const *messages, int count,
+                            tutti_status status)
+{
+    tutti_error reason;
+    tutti__error_capture(status, &reason);
+    for (int i = 0; i < count; i++)
+        tutti__fabric_cancel(fabric, messages[i]);
+    return tutti__error_restore(&reason);
+}
+
 tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *messages, int count,
                                 int64_t deadline_ns)
 {
     tutti_status status = wait_all(fabric, messages, count, deadline_ns);
-    for (int i = 0; i < count; i++) {
-        if (status == TUTTI_OK && messages[i]->status != TUTTI_OK) {
+    for (int i = 0; i < count && status == TUTTI_OK; i++)
+        if (messages[i]->status != TUTTI_OK) {
             const tutti_error *why = fabric->streams[messages[i]->peer].error;
             status = blame(fabric, why ? tutti__error_restore(why) : messages[i]->status);
         }
-        if (status != TUTTI_OK)
-            tutti__fabric_cancel(fabric, messages[i]);
-    }
-    return status;
+    return status == TUTTI_OK ? status : give_up(fabric, messages, count, status);
 }

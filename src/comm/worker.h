@@ -17,6 +17,7 @@ struct tutti_request {
     int64_t *counts;     /* a copy */
     tutti_comm_job *job; /* in place of `collective`; owned */
     bool is_message;
+    const char *name; /* of a message: "send", "recv", with the caller's label; for good */
     tutti_message message;
     int64_t deadline_ns;
     uint64_t arithmetic; /* the caller's (base/tiny.h), whoever runs it: bits are the same */

@@ -1,6 +1,7 @@
 /* hierarchical.c: within machines first, then between them. The first rank of each machine speaks
  * for it, so that M bytes, not M for each rank, cross the network. */
 #include "comm/comm.h"
+#include "comm/number.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +9,8 @@
 static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation operation,
                          const void *in, void *out, int64_t count, int root, const char *algorithm)
 {
-    tutti_collective inner = *c;
+    tutti_collective inner = *c, known = *c;
+    known.counts = NULL; /* of machines: all ranks know the call without them */
     inner.comm = part;
     inner.rank = part->rank;
     inner.size = part->size;
@@ -18,12 +20,14 @@ static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation 
     inner.count = count;
     inner.root = root;
     inner.reduction = c->reduction == TUTTI_MEAN ? TUTTI_SUM : c->reduction;
-    inner.tag = (uint32_t)(UINT32_C(0x80000000) | (++part->sequence & 0x7fffffff));
+    inner.tag = tutti__call_tag(&known, ++part->sequence);
     if (part->size == 1) {
         if (operation != TUTTI_BARRIER)
             tutti__coll_copy(c, out, in, (size_t)count * c->element);
         return TUTTI_OK;
     }
+    if (part->area) /* ranks of one machine see whether all are in the same call, as in any group */
+        part->area->call = tutti__call_number(&known);
     const tutti_coll *by = algorithm ? tutti__coll_find(algorithm) : NULL;
     if (!by || !by->on[operation].run || (by->shared && !part->area))
         by = tutti__coll_choose(&inner);
@@ -116,7 +120,7 @@ static tutti_status reduce(tutti_collective *c)
     if (at_home && root > 0) {
         tutti_collective inner = *c;
         inner.comm = comm->within;
-        inner.tag = (uint32_t)(UINT32_C(0x80000000) | (++comm->within->sequence & 0x7fffffff));
+        inner.tag = tutti__call_tag(c, ++comm->within->sequence);
         if (comm->between)
             TUTTI_TRY(tutti__coll_send(&inner, root, sum, bytes));
         else if (c->rank == c->root)

@@ -1,0 +1,78 @@
+/* number.c: see number.h. The number, from its lowest bit. */
+#include "comm/number.h"
+
+#include <stdio.h>
+
+#include "base/container.h"
+#include "comm/fabric.h"
+
+enum {
+    OPERATION_BITS = 4,
+    DTYPE_BITS = 5,
+    REDUCTION_BITS = 3,
+    UNEVEN_BITS = 1,
+    ROOT_BITS = 12,
+    COUNT_BITS = 64 - OPERATION_BITS - DTYPE_BITS - REDUCTION_BITS - UNEVEN_BITS - ROOT_BITS,
+    DTYPE_AT = OPERATION_BITS,
+    REDUCTION_AT = DTYPE_AT + DTYPE_BITS,
+    UNEVEN_AT = REDUCTION_AT + REDUCTION_BITS,
+    ROOT_AT = UNEVEN_AT + UNEVEN_BITS,
+    COUNT_AT = ROOT_AT + ROOT_BITS,
+};
+_Static_assert(TUTTI_OPERATION_COUNT <= 1 << OPERATION_BITS, "operations fit into the number");
+
+/* Elements; of blocks that are not alike a hash of how many each has. */
+static uint64_t sizes_of(const tutti_collective *c)
+{
+    return c->counts ? tutti__hash_bytes(0, c->counts, (size_t)c->size * sizeof *c->counts)
+                     : (uint64_t)c->count;
+}
+
+uint64_t tutti__call_number(const tutti_collective *c)
+{
+    return (uint64_t)c->operation | (uint64_t)c->dtype << DTYPE_AT |
+           (uint64_t)c->reduction << REDUCTION_AT | (uint64_t)(c->counts != NULL) << UNEVEN_AT |
+           (uint64_t)(c->root & ((1 << ROOT_BITS) - 1)) << ROOT_AT | sizes_of(c) << COUNT_AT;
+}
+
+uint32_t tutti__call_tag(const tutti_collective *c, uint64_t sequence)
+{
+    uint64_t hash = tutti__call_number(c) * UINT64_C(0x9e3779b97f4a7c15);
+    return TUTTI_COLLECTIVE_TAG | (TUTTI_CALL_MASK & (uint32_t)(hash >> 33)) |
+           ((uint32_t)sequence & TUTTI_SEQUENCE_MASK);
+}
+
+static unsigned bits(uint64_t number, int at, int count)
+{
+    return (unsigned)(number >> at) & ((1u << count) - 1);
+}
+
+const char *tutti__call_words(uint64_t number, char *ret_text, size_t size)
+{
+    static const char *const reductions[1 << REDUCTION_BITS] = {
+        [TUTTI_SUM] = "sum", [TUTTI_MEAN] = "mean", [TUTTI_MIN] = "min",
+        [TUTTI_MAX] = "max", [TUTTI_PROD] = "prod",
+    };
+    tutti_operation operation = (tutti_operation)bits(number, 0, OPERATION_BITS);
+    const char *name =
+        operation < TUTTI_OPERATION_COUNT ? tutti__operation_names[operation] : "no collective";
+    const char *dtype = tutti_dtype_name((tutti_dtype)bits(number, DTYPE_AT, DTYPE_BITS));
+    const char *reduction = reductions[bits(number, REDUCTION_AT, REDUCTION_BITS)];
+    bool folds = operation == TUTTI_REDUCE || operation == TUTTI_ALL_REDUCE ||
+                 operation == TUTTI_REDUCE_SCATTER;
+    bool rooted = operation == TUTTI_BROADCAST || operation == TUTTI_REDUCE ||
+                  operation == TUTTI_GATHER || operation == TUTTI_SCATTER;
+    char how[64] = "", root[32] = "";
+    if (folds && reduction)
+        snprintf(how, sizeof how, " (%s)", reduction);
+    if (rooted)
+        snprintf(root, sizeof root, " with root %u", bits(number, ROOT_AT, ROOT_BITS));
+    if (operation >= TUTTI_OPERATION_COUNT || operation == TUTTI_BARRIER)
+        snprintf(ret_text, size, "%s", name);
+    else if (bits(number, UNEVEN_AT, UNEVEN_BITS))
+        snprintf(ret_text, size, "%s of uneven blocks of %s", name, dtype);
+    else
+        snprintf(ret_text, size, "%s%s of %llu x %s%s", name, how,
+                 (unsigned long long)(number >> COUNT_AT), dtype, root);
+    return ret_text;
+}
