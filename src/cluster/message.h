@@ -10,7 +10,7 @@
 #include "cluster/sha256.h"
 
 enum {
-    TUTTI_PROTOCOL = 2,
+    TUTTI_PROTOCOL = 3,
     TUTTI_FRAME_BYTES = 4096,
     TUTTI_FRAME_HEAD = 8,
     TUTTI_NONCE_BYTES = 32,
