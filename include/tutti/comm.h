@@ -218,7 +218,7 @@ TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void
                                        int64_t bytes, const tutti_comm_call *call);
 
 /* Ends a request: waits for it (for as long as its call may take) and gives its status. The handle
- * is gone afterwards. */
+ * is gone afterwards, as are those that nobody has waited for when their group is closed. */
 TUTTI_API tutti_status tutti_comm_wait(tutti_request *request);
 /* The same, for so many seconds at most: TUTTI_DEADLINE when they have passed, and then the request
  * goes on and is to be waited for again. With any other status the handle is gone: where the call's

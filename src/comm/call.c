@@ -205,10 +205,20 @@ tutti_comm_call tutti__call_full(const tutti_comm_call *call)
     return full;
 }
 
+/* Who has no elements need not have memory; algorithms need not ask. */
+static void point_at_nothing(tutti_collective *c)
+{
+    static char nothing[8];
+    int64_t own = c->counts ? c->counts[c->rank] : c->count;
+    c->in = c->in || own != 0 ? c->in : nothing;
+    c->out = c->out || c->counts || own != 0 ? c->out : nothing;
+}
+
 static tutti_status prepare(tutti_collective *c, const tutti_comm_call *call, bool folds)
 {
     c->rank = c->comm->rank;
     c->size = c->comm->size;
+    point_at_nothing(c);
     c->element = tutti_dtype_size(c->dtype);
     c->fold = folds ? tutti__fold_find(c->dtype, c->reduction) : NULL;
     c->name = tutti__comm_label(tutti__operation_names[c->operation], call->label);

@@ -109,12 +109,17 @@ tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient)
     return status;
 }
 
-static tutti_status finish(tutti_request *request)
+void tutti__request_free(tutti_request *request)
 {
-    tutti_status status = request->error.status ? tutti__error_restore(&request->error) : TUTTI_OK;
     free(request->counts);
     free(request->job);
     free(request);
+}
+
+static tutti_status finish(tutti_request *request)
+{
+    tutti_status status = request->error.status ? tutti__error_restore(&request->error) : TUTTI_OK;
+    tutti__request_free(request);
     return status;
 }
 
@@ -131,6 +136,7 @@ static tutti_status wait_message(tutti_request *request)
             *at = request->next;
             break;
         }
+    tutti__worker_release(worker, request);
     pthread_mutex_unlock(&worker->lock);
     return finish(request);
 }
@@ -166,6 +172,7 @@ tutti_status tutti_comm_wait(tutti_request *request)
         if (!done(request) && worker->running)
             tutti__worker_watch(worker, INT64_MAX);
     }
+    tutti__worker_release(worker, request);
     pthread_mutex_unlock(&worker->lock);
     return finish(request);
 }

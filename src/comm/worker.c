@@ -160,6 +160,10 @@ static void worker_free(tutti_worker *worker)
     pthread_cond_destroy(&worker->changed);
     pthread_cond_destroy(&worker->work);
     pthread_mutex_destroy(&worker->lock);
+    for (tutti_request *each = worker->held, *older; each; each = older) {
+        older = each->older;
+        tutti__request_free(each);
+    }
     free(worker);
 }
 
@@ -188,6 +192,10 @@ void tutti__worker_submit(tutti_worker *worker, tutti_request *request)
 {
     pthread_mutex_lock(&worker->lock);
     worker->submitted++;
+    request->older = worker->held;
+    if (request->older)
+        request->older->newer = request;
+    worker->held = request;
     if (request->is_message) {
         request->next = worker->messages;
         worker->messages = request;
@@ -200,6 +208,16 @@ void tutti__worker_submit(tutti_worker *worker, tutti_request *request)
         pthread_cond_signal(&worker->work);
     pthread_mutex_unlock(&worker->lock);
     tutti__fabric_kick(request->comm->fabric);
+}
+
+void tutti__worker_release(tutti_worker *worker, tutti_request *request)
+{
+    if (request->older)
+        request->older->newer = request->newer;
+    if (request->newer)
+        request->newer->older = request->older;
+    else
+        worker->held = request->older;
 }
 
 /* The worker's collectives have deadlines of their own, so this ends. */

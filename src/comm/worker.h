@@ -11,6 +11,7 @@
 
 struct tutti_request {
     tutti_request *next;
+    tutti_request *older, *newer; /* of those that their callers have not waited for */
     tutti_comm *comm;
     tutti_collective collective;
     tutti_comm_call call;
@@ -31,6 +32,7 @@ typedef struct tutti_worker {
     pthread_cond_t work, changed; /* for the thread; for those who wait for calls */
     tutti_request *queue, **last, *running;
     tutti_request *messages; /* not complete yet, as far as the worker knows */
+    tutti_request *held;     /* the newest that its caller has not waited for */
     uint64_t submitted;
     bool stop, asleep; /* asleep: `work` must be signalled */
 } tutti_worker;
@@ -40,6 +42,10 @@ tutti_status tutti__worker_start(tutti_comm *comm);
 
 /* Gives the worker a request: a message, or the new tail of the queue. */
 void tutti__worker_submit(tutti_worker *worker, tutti_request *request);
+
+/* With the lock held: its caller lets it go. */
+void tutti__worker_release(tutti_worker *worker, tutti_request *request);
+void tutti__request_free(tutti_request *request);
 
 /* With the lock held: runs the head of the queue on this thread. */
 void tutti__worker_run_head(tutti_worker *worker);

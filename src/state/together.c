@@ -130,8 +130,10 @@ static tutti_status join(tutti_state *state, tutti_state_variable *variable,
     size_t found;
     tutti_tensor *value = NULL;
     tutti_status status = local_sum(state, variable, &found, &value);
-    if (status != TUTTI_OK || found == 0 || (!sum->sum && found == 1))
+    if (status != TUTTI_OK || found == 0 || (!sum->sum && found == 1)) {
+        tutti_tensor_release(value);
         return status;
+    }
     if (sum->sum)
         status = sum->sum(sum->context, tutti_tensor_data(value), tutti_tensor_count(value),
                           variable->type.dtype);

@@ -148,9 +148,9 @@ static void take_all(const tutti_collective *c, const void *const *pieces, size_
         size_t bytes = block(c, r);
         size_t part = offset < bytes ? bytes - offset : 0;
         part = part < size ? part : size;
-        if (c->into && r != c->rank)
+        if (part > 0 && c->into && r != c->rank)
             c->into->place(c->into->context, r, offset, pieces[r], part);
-        else if (r != c->rank || out != c->in)
+        else if (part > 0 && (r != c->rank || out != c->in))
             memmove(out + offset, r == c->rank ? (const char *)c->in + offset : pieces[r], part);
         out += bytes;
     }
