@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/params.h"
 #include "base/test.h"
 #include "io/json.h"
 #include "nn/examples_test.h"
@@ -20,6 +21,7 @@ static char *plan(int64_t batch, const char *setting, bool json)
     int argc = json ? 10 : 9;
     for (int i = 0; i < argc; i++)
         copy[i] = (char *)(uintptr_t)list[i];
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* whose programs are counted */
     tutti_job *job = tutti_open(&argc, &argv);
     tutti_model *m =
         tutti_sequential(job, tutti_input_shape(WIDTH), tutti_dense(WIDTH), tutti_dense(CLASSES));
@@ -29,6 +31,7 @@ static char *plan(int64_t batch, const char *setting, bool json)
         tutti__test_examples(job, (tutti_test_examples){batch, WIDTH, CLASSES, 1, batch});
     CHECK_OK(tutti__forecast_table(m, data, &text));
     CHECK_INT(tutti_close(job), 0);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
     return text;
 }
 
