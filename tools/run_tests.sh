@@ -40,7 +40,7 @@ suite "unit tests" "$build/tutti_tests"
 for device in far:0 whole:0; do
     suite "sessions on $device" env TUTTI_DEVICE=$device "$build/tutti_tests" exec/ nn/
 done
-suite "random graphs" "$build/tests/random/random_graphs" --quick --from 1 --seeds 100
+suite "random graphs" "$build/tests/random/random_graphs" --quick --from 1 --seeds 60
 suite "layers" python3 tools/layers.py
 suite "joined sources" tests/joined.sh
 suite "list of ONNX operators" python3 tools/onnx_docs.py --check

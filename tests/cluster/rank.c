@@ -1,6 +1,6 @@
 /* rank.c: a rank of collectives for the tests of this folder.
  *
- *     cluster_rank [--engine E] DEED...
+ *     cluster_rank [--engine E] [--join SECONDS] DEED...
  *
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
  * N times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
@@ -202,11 +202,14 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
     return loop(comm);
 }
 
+static double join_timeout = 20; /* --join */
+
 static tutti_status open_group(const tutti_cluster *cluster, const char *engine,
                                tutti_comm **ret_comm)
 {
     return tutti_comm_open(
-        cluster, TUTTI_COMM_OPTIONS(.engine = engine, .timeout = 30, .join_timeout = 20), ret_comm);
+        cluster, TUTTI_COMM_OPTIONS(.engine = engine, .timeout = 30, .join_timeout = join_timeout),
+        ret_comm);
 }
 
 static tutti_status open_again(const tutti_cluster *cluster, const char *engine, int times,
@@ -245,10 +248,11 @@ int main(int argc, char **argv)
     tutti_comm *comm;
     int at = 1, code = 0;
     const char *engine = NULL;
-    if (at + 1 < argc && strcmp(argv[at], "--engine") == 0) {
-        engine = argv[at + 1];
-        at += 2;
-    }
+    for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2)
+        if (strcmp(argv[at], "--engine") == 0)
+            engine = argv[at + 1];
+        else
+            join_timeout = atof(argv[at + 1]);
     tutti_status status = tutti_cluster_resolve(NULL, &cluster);
     if (status == TUTTI_OK)
         status = open_group(cluster, engine, &comm);

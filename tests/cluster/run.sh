@@ -725,7 +725,7 @@ test_few_descriptors() {
     timeout 60 "$tutti" run -n 16 --engine tcp sh -c "ulimit -Sn 24; exec $rank_program reduce 1" > out 2>&1
     code $? 0
     has out "closed" 16
-    timeout 60 "$tutti" run -n 16 --engine tcp sh -c "[ \$TUTTI_RANK = 0 ] || ulimit -n 24; exec $rank_program reduce 1" > out 2>&1
+    timeout 60 "$tutti" run -n 16 --engine tcp sh -c "[ \$TUTTI_RANK = 0 ] || ulimit -n 24; exec $rank_program --join 4 reduce 1" > out 2>&1
     code $? 4
     has out "Too many open files: this process may have 24; raise the limit ('ulimit -n'"
 }
