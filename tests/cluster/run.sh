@@ -285,11 +285,11 @@ test_wrong_secret_role_and_version() {
 test_missing_ranks_that_were_there() {
     port=$((port + 1))
     export TUTTI_SIZE=4 TUTTI_MEETING=localhost:$port
-    TUTTI_RANK=0 timeout 20 "$member" --deadline 3 > out.0 &
+    TUTTI_RANK=0 timeout 20 "$member" --deadline 6 > out.0 &
     local zero=$! victim
     TUTTI_RANK=1 "$member" --deadline 20 > out.1 &
     victim=$!
-    sleep 1
+    sleep 2
     { kill -9 $victim; wait $victim; } 2> /dev/null
     TUTTI_RANK=2 TUTTI_EPOCH=7 timeout 20 "$member" --deadline 1 > out.2
     code $? 4
@@ -725,7 +725,7 @@ test_few_descriptors() {
     timeout 60 "$tutti" run -n 16 --engine tcp sh -c "ulimit -Sn 24; exec $rank_program reduce 1" > out 2>&1
     code $? 0
     has out "closed" 16
-    timeout 60 "$tutti" run -n 16 --engine tcp sh -c "[ \$TUTTI_RANK = 0 ] || ulimit -n 24; exec $rank_program --join 4 reduce 1" > out 2>&1
+    timeout 60 "$tutti" run -n 16 --engine tcp sh -c "[ \$TUTTI_RANK = 0 ] || ulimit -n 24; exec $rank_program --join 8 reduce 1" > out 2>&1
     code $? 4
     has out "Too many open files: this process may have 24; raise the limit ('ulimit -n'"
 }
