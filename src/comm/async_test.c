@@ -8,15 +8,6 @@
 #include "base/world.h"
 #include "comm/testing.h"
 
-static const char *const engines[] = {"local", "shm", "tcp"};
-
-static void on_every_engine(int size, tutti_rank_work *work)
-{
-    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
-        tutti__test_ranks(size, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 60), work,
-                          NULL);
-}
-
 static void rest(double seconds)
 {
     tutti__world()->sleep_ns(tutti__world()->self, (int64_t)(seconds * 1e9));
@@ -57,7 +48,7 @@ static tutti_status beside_the_program(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_asynchronous_calls_go_on_without_their_caller)
 {
-    on_every_engine(3, beside_the_program);
+    tutti__test_engines(3, beside_the_program, NULL);
 }
 
 typedef struct errand {
@@ -110,7 +101,7 @@ static tutti_status other_threads(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_asynchronous_calls_from_any_thread)
 {
-    on_every_engine(2, other_threads);
+    tutti__test_engines(2, other_threads, NULL);
 }
 
 /* A wait of some milliseconds ends; the call goes on. */
@@ -161,10 +152,11 @@ static tutti_status end_in_short_turns(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_a_wait_of_a_call_whose_own_deadline_passes_ends_the_request)
 {
-    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
+    for (int e = 0; e < TUTTI_TEST_ENGINES; e++)
         for (int message = 0; message < 2; message++)
-            tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 60),
-                              end_in_short_turns, &(bool){message});
+            tutti__test_ranks(
+                2, TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e], .timeout = 60),
+                end_in_short_turns, &(bool){message});
 }
 
 enum { LARGE = 8 << 20 };
@@ -197,12 +189,12 @@ static tutti_status send_and_leave(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_sends_that_nobody_waits_for_are_done_before_the_group_closes)
 {
-    on_every_engine(2, send_and_leave);
+    tutti__test_engines(2, send_and_leave, NULL);
 }
 
 TUTTI_TEST(comm_a_wait_may_have_a_deadline_of_its_own)
 {
-    on_every_engine(2, impatient);
+    tutti__test_engines(2, impatient, NULL);
 }
 
 static tutti_status many_beside(tutti_comm *comm, void *context)
@@ -234,7 +226,7 @@ static tutti_status many_beside(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_many_tensors_at_once_beside_the_program)
 {
-    on_every_engine(3, many_beside);
+    tutti__test_engines(3, many_beside, NULL);
 }
 
 /* A failure behind the caller's back is what the wait returns, with the label. */
@@ -336,7 +328,7 @@ static tutti_status with_tiny_numbers(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_asynchronous_calls_compute_as_their_caller_does)
 {
-    on_every_engine(2, with_tiny_numbers);
+    tutti__test_engines(2, with_tiny_numbers, NULL);
 }
 
 /* Rank 1 has another text, far behind what a message shows of one. */

@@ -8,15 +8,6 @@
 #include "comm/native.h"
 #include "comm/testing.h"
 
-static const char *const engines[] = {"local", "shm", "tcp"};
-
-static void on_every_engine(int size, tutti_rank_work *work, void *context)
-{
-    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
-        tutti__test_ranks(size, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 60), work,
-                          context);
-}
-
 /* Every rank receives first: nothing may depend on the order of posting. Large ones do not fit into
  * any buffer on the way. */
 static tutti_status round_trip(tutti_comm *comm, void *context)
@@ -50,7 +41,7 @@ static tutti_status round_trip(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_messages_by_tag_both_ways_at_once)
 {
-    on_every_engine(3, round_trip, NULL);
+    tutti__test_engines(3, round_trip, NULL);
 }
 
 /* Rank 1 takes the second message first; the first is larger than what is kept of those that nobody
@@ -86,64 +77,6 @@ TUTTI_TEST(comm_messages_behind_a_large_one_nobody_asked_for)
         return; /* a quarter of it is less than the message */
     tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 60), behind_a_large_one,
                       NULL);
-}
-
-/* Rank 1 waits for something else of rank 0 than what rank 0 cannot get rid of: more than is kept
- * for it, of which a part has gone. */
-static tutti_status send_half(tutti_comm *comm, void *context)
-{
-    (void)context;
-    int64_t size = (int64_t)64 << 20;
-    int rank = tutti_comm_rank(comm), x = 0;
-    char *large = rank == 0 ? calloc(1, (size_t)size) : NULL;
-    tutti_status status;
-    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
-    int64_t start = tutti__now_ns();
-    if (rank == 0) { /* nobody reads */
-        status = tutti_comm_send(comm, 1, 3, large, size, TUTTI_CALL(.timeout = 0.2));
-        EXPECT(status == TUTTI_DEADLINE);
-    } else {
-        tutti__world()->sleep_ns(tutti__world()->self, 400000000);
-        status = tutti_comm_recv(comm, 0, 4, &x, sizeof x, NULL);
-    }
-    free(large);
-    if (status != TUTTI_DEADLINE ||
-        !strstr(tutti_error_message(), "send, tag 3: waited too long") ||
-        !strstr(tutti_error_message(), "of 67108864 bytes sent; the rest cannot follow"))
-        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
-    EXPECT(tutti__now_ns() - start < (int64_t)5000000000);
-    EXPECT(tutti_comm_barrier(comm, NULL) == TUTTI_DEADLINE);
-    return TUTTI_OK;
-}
-
-TUTTI_TEST(comm_a_send_that_ends_half_way_breaks_the_group)
-{
-    on_every_engine(2, send_half, NULL);
-}
-
-static tutti_status wait_for_odd_times(tutti_comm *comm, void *context)
-{
-    (void)context;
-    static const double odd[] = {-1, NAN, -INFINITY};
-    int x = 0, other = 1 - tutti_comm_rank(comm);
-    for (size_t i = 0; i < TUTTI_COUNT(odd); i++) {
-        const tutti_comm_call *call = TUTTI_CALL(.timeout = odd[i]);
-        EXPECT(tutti_comm_recv(comm, other, 3, &x, sizeof x, call) == TUTTI_INVALID);
-        EXPECT(strstr(tutti_error_message(), ".timeout of") != NULL);
-        EXPECT(tutti_comm_all_reduce(comm, &x, &x, 1, TUTTI_I32, TUTTI_SUM, call) == TUTTI_INVALID);
-        EXPECT(tutti_comm_all_reduce_many(comm, &(tutti_comm_piece){&x, 1}, 1, TUTTI_I32, TUTTI_SUM,
-                                          NULL, call) == TUTTI_INVALID);
-    }
-    return tutti_comm_barrier(comm, NULL);
-}
-
-TUTTI_TEST(comm_times_that_nobody_can_wait_for_are_refused)
-{
-    tutti_comm *comms[2];
-    on_every_engine(2, wait_for_odd_times, NULL);
-    CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.timeout = -1), comms), TUTTI_INVALID);
-    CHECK_STATUS(tutti_comm_fork(2, TUTTI_COMM_OPTIONS(.join_timeout = NAN), comms), TUTTI_INVALID);
-    CHECK_CONTAINS(tutti_error_message(), ".join_timeout");
 }
 
 /* Who has nothing gives no memory. */
@@ -189,8 +122,9 @@ static tutti_status nothing_from_nowhere(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_collectives_of_nothing_need_no_memory)
 {
-    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
-        tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 5),
+    for (int e = 0; e < TUTTI_TEST_ENGINES; e++)
+        tutti__test_ranks(3,
+                          TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e], .timeout = 5),
                           nothing_from_nowhere, NULL);
 }
 
@@ -219,7 +153,7 @@ static tutti_status overlapped(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_asynchronous_calls_run_in_order)
 {
-    on_every_engine(3, overlapped, NULL);
+    tutti__test_engines(3, overlapped, NULL);
 }
 
 static tutti_status split(tutti_comm *comm, void *context)
@@ -245,7 +179,7 @@ static tutti_status split(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_split_into_groups)
 {
-    on_every_engine(5, split, NULL);
+    tutti__test_engines(5, split, NULL);
 }
 
 enum { SPLITTERS = 3, SPLITS = 60 };
@@ -312,7 +246,7 @@ static tutti_status split_at_once(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_split_of_several_groups_at_once)
 {
-    on_every_engine(3, split_at_once, NULL);
+    tutti__test_engines(3, split_at_once, NULL);
 }
 
 /* Groups of all sizes come and go, several at a time, and none of them closes at once on all ranks:
@@ -412,7 +346,7 @@ TUTTI_TEST(comm_sums_over_shards_have_the_same_bits_for_any_number_of_ranks)
         plain += sinf((float)(s * 301));
     CHECK_NEAR(want.sum[0], plain, 1e-5);
     for (int size = 2; size <= 9; size++)
-        on_every_engine(size, sum_shards, &want);
+        tutti__test_engines(size, sum_shards, &want);
 }
 
 static tutti_status wired(tutti_comm *comm, void *context)
@@ -441,8 +375,8 @@ static tutti_status wired(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_sixteen_bits_on_the_wire)
 {
-    on_every_engine(2, wired, NULL);
-    on_every_engine(5, wired, NULL);
+    tutti__test_engines(2, wired, NULL);
+    tutti__test_engines(5, wired, NULL);
 }
 
 static tutti_status by_size(tutti_comm *comm, void *context)
@@ -522,7 +456,7 @@ static tutti_status every_operation_by_size(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_algorithms_by_size_of_every_operation)
 {
-    on_every_engine(3, every_operation_by_size, NULL);
+    tutti__test_engines(3, every_operation_by_size, NULL);
 }
 
 /* Rank 1 asks for what there is not, and then for what all do. */
@@ -664,121 +598,12 @@ static tutti_status many_without_arena(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_buckets_take_what_their_tensors_need)
 {
-    on_every_engine(3, many_without_arena, NULL);
+    tutti__test_engines(3, many_without_arena, NULL);
 }
 
 TUTTI_TEST(comm_buckets_of_many_small_tensors)
 {
-    on_every_engine(3, many, NULL);
-}
-
-static tutti_status late(tutti_comm *comm, void *context)
-{
-    (void)context;
-    float one = 1;
-    if (tutti_comm_rank(comm) == 1)
-        return TUTTI_OK; /* does not come */
-    int64_t start = tutti__now_ns();
-    tutti_status status = tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM,
-                                                TUTTI_CALL(.timeout = 0.2));
-    EXPECT(status != TUTTI_OK);
-    EXPECT(tutti__now_ns() - start < 5000000000);
-    EXPECT(status == TUTTI_CLOSED || strstr(tutti_error_message(), "rank 1") != NULL);
-    EXPECT(tutti_comm_barrier(comm, NULL) == status); /* broken for good */
-    return TUTTI_OK;
-}
-
-TUTTI_TEST(comm_a_deadline_names_who_did_not_come)
-{
-    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "local"), late, NULL);
-    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), late, NULL);
-}
-
-/* Rank 2 comes when the others have given up, and could do its part alone. */
-static tutti_status come_too_late(tutti_comm *comm, void *context)
-{
-    (void)context;
-    enum { MILLISECOND = 1000000 };
-    float x[100] = {0};
-    const tutti_world *world = tutti__world();
-    bool last = tutti_comm_rank(comm) == 2;
-    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
-    if (last)
-        world->sleep_ns(world->self, 300 * MILLISECOND);
-    tutti_status status =
-        tutti_comm_broadcast(comm, x, 100, TUTTI_F32, 2, TUTTI_CALL(.timeout = 0.1));
-    EXPECT(status == TUTTI_DEADLINE && strstr(tutti_error_message(), "waited too long for rank"));
-    if (!last) /* it does not go yet: that is not how others hear of it */
-        world->sleep_ns(world->self, 400 * MILLISECOND);
-    return TUTTI_OK;
-}
-
-TUTTI_TEST(comm_who_comes_after_the_others_deadline_fails_too)
-{
-    on_every_engine(3, come_too_late, NULL);
-    tutti__test_forked(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), come_too_late, NULL);
-    tutti__test_forked(3, TUTTI_COMM_OPTIONS(.engine = "shm"), come_too_late, NULL);
-}
-
-/* By messages: rank 2 is waited for by rank 0, which has come. */
-static tutti_status late_in_a_ring(tutti_comm *comm, void *context)
-{
-    (void)context;
-    float x[100] = {0};
-    if (tutti_comm_rank(comm) == 1)
-        return TUTTI_OK; /* does not come */
-    EXPECT(tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
-                                 TUTTI_CALL(.timeout = 0.2, .algorithm = "ring")) ==
-           TUTTI_DEADLINE);
-    EXPECT(strstr(tutti_error_message(), "3 of 4 ranks of the group had come, without rank 1"));
-    return TUTTI_OK;
-}
-
-TUTTI_TEST(comm_a_deadline_of_messages_names_who_did_not_come)
-{
-    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "local"), late_in_a_ring, NULL);
-    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "shm"), late_in_a_ring, NULL);
-}
-
-static tutti_status receive_again(tutti_comm *comm, void *context)
-{
-    (void)context;
-    int value = 0;
-    if (tutti_comm_rank(comm) == 0) {
-        EXPECT(tutti_comm_recv(comm, 1, 3, &value, 4, TUTTI_CALL(.timeout = 0.02)) ==
-               TUTTI_DEADLINE);
-        TUTTI_TRY(tutti_comm_barrier(comm, NULL));
-        TUTTI_TRY(tutti_comm_recv(comm, 1, 3, &value, 4, NULL));
-        EXPECT(value == 42);
-        return TUTTI_OK;
-    }
-    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
-    value = 42;
-    return tutti_comm_send(comm, 0, 3, &value, 4, NULL);
-}
-
-TUTTI_TEST(comm_a_receive_may_be_repeated_after_its_deadline)
-{
-    on_every_engine(2, receive_again, NULL);
-}
-
-static tutti_status aborting(tutti_comm *comm, void *context)
-{
-    (void)context;
-    float one = 1;
-    if (tutti_comm_rank(comm) == 0) {
-        tutti__world()->sleep_ns(tutti__world()->self, 20000000);
-        tutti_comm_abort(comm, "out of coffee");
-        return TUTTI_OK;
-    }
-    tutti_status status = tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL);
-    EXPECT(status == TUTTI_CANCELLED && strstr(tutti_error_message(), "out of coffee"));
-    return TUTTI_OK;
-}
-
-TUTTI_TEST(comm_abort_reaches_ranks_that_share_memory)
-{
-    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "shm"), aborting, NULL);
+    tutti__test_engines(3, many, NULL);
 }
 
 TUTTI_TEST(comm_unknown_engines_and_sizes_are_refused)
@@ -810,77 +635,8 @@ static tutti_status measured(tutti_comm *comm, void *context)
 
 TUTTI_TEST(comm_cost_is_measured)
 {
-    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
-        tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = engines[e], .measure = true), measured,
-                          NULL);
-}
-
-/* ---- ranks that call differently ---- */
-
-static tutti_status other_sizes(tutti_comm *comm, void *context)
-{
-    float values[128] = {1};
-    (void)context;
-    TUTTI_TRY(tutti_comm_all_reduce(comm, values, values, 128, TUTTI_F32, TUTTI_SUM, NULL));
-    EXPECT(values[0] == (float)tutti_comm_size(comm));
-    int64_t count = tutti_comm_rank(comm) == 1 ? 126 : 128;
-    EXPECT(tutti_comm_all_reduce(comm, values, values, count, TUTTI_F32, TUTTI_SUM, NULL) ==
-           TUTTI_INVALID);
-    EXPECT(strstr(tutti_error_message(), "with the same sizes in the same order") != NULL);
-    /* In shared memory, which two ranks do what. */
-    EXPECT(!comm->area || (strstr(tutti_error_message(), "in all_reduce (sum) of 126 x f32") &&
-                           strstr(tutti_error_message(), "in all_reduce (sum) of 128 x f32")));
-    return TUTTI_OK;
-}
-
-/* Rank 1 takes rank 0's block for much larger than it is. */
-static tutti_status other_counts(tutti_comm *comm, void *context)
-{
-    (void)context;
-    enum { BLOCK = 10, MUCH = 3000000 };
-    int64_t counts[] = {tutti_comm_rank(comm) == 1 ? MUCH : BLOCK, BLOCK, BLOCK};
-    float in[BLOCK] = {0}, *out = calloc(MUCH + 2 * BLOCK, sizeof *out);
-    EXPECT(out != NULL);
-    tutti_status status = tutti_comm_all_gather_uneven(comm, in, counts, out, TUTTI_F32, NULL);
-    free(out);
-    if (!comm->area && tutti_comm_rank(comm) != 1)
-        return TUTTI_OK; /* what it was sent may have been what it expected */
-    EXPECT(status == TUTTI_INVALID);
-    EXPECT(strstr(tutti_error_message(), "with the same sizes in the same order") != NULL);
-    return TUTTI_OK;
-}
-
-TUTTI_TEST(ranks_with_other_counts_are_told)
-{
-    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
-        tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 20), other_counts,
-                          NULL);
-}
-
-/* As many bytes, of another kind. */
-static tutti_status other_kinds(tutti_comm *comm, void *context)
-{
-    bool type = *(const bool *)context, odd = tutti_comm_rank(comm) == 1;
-    float x[100] = {1};
-    tutti_status status =
-        tutti_comm_all_reduce(comm, x, x, 100, odd && type ? TUTTI_I32 : TUTTI_F32,
-                              odd && !type ? TUTTI_MAX : TUTTI_SUM, NULL);
-    if (status != TUTTI_INVALID || !strstr(tutti_error_message(), "in the same order"))
-        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
-    return TUTTI_OK;
-}
-
-TUTTI_TEST(ranks_with_other_types_and_reductions_are_told)
-{
-    for (size_t e = 0; e < TUTTI_COUNT(engines); e++)
-        for (int type = 0; type < 2; type++)
-            tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = engines[e], .timeout = 20),
-                              other_kinds, &(bool){type});
-}
-
-TUTTI_TEST(ranks_with_other_sizes_are_told)
-{
-    tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "local", .timeout = 20), other_sizes, NULL);
-    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "shm", .timeout = 20), other_sizes, NULL);
-    tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 20), other_sizes, NULL);
+    for (int e = 0; e < TUTTI_TEST_ENGINES; e++)
+        tutti__test_ranks(
+            2, TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e], .measure = true), measured,
+            NULL);
 }

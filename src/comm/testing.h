@@ -10,7 +10,11 @@
 typedef tutti_status tutti_rank_work(tutti_comm *comm, void *context);
 void tutti__test_ranks(int size, const tutti_comm_options *options, tutti_rank_work *work,
                        void *context);
-/* The same, in processes; rank 0 is the test's own. */
+/* The same over every engine of one machine, for at most a minute each. */
+enum { TUTTI_TEST_ENGINES = 3 };
+extern const char *const tutti__test_engine_names[TUTTI_TEST_ENGINES];
+void tutti__test_engines(int size, tutti_rank_work *work, void *context);
+/* tutti__test_ranks in processes; rank 0 is the test's own. */
 void tutti__test_forked(int size, const tutti_comm_options *options, tutti_rank_work *work,
                         void *context);
 

@@ -51,6 +51,16 @@ void tutti__test_ranks(int size, const tutti_comm_options *options, tutti_rank_w
                              options && options->engine ? options->engine : "local");
 }
 
+const char *const tutti__test_engine_names[TUTTI_TEST_ENGINES] = {"local", "shm", "tcp"};
+
+void tutti__test_engines(int size, tutti_rank_work *work, void *context)
+{
+    for (int e = 0; e < TUTTI_TEST_ENGINES; e++)
+        tutti__test_ranks(size,
+                          TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e], .timeout = 60),
+                          work, context);
+}
+
 void tutti__test_forked(int size, const tutti_comm_options *options, tutti_rank_work *work,
                         void *context)
 {
