@@ -367,7 +367,7 @@ static tutti_status reap(tutti_fabric *fabric, int64_t deadline_ns)
  * neither closes it nor ends hangs, or is stopped, and is ended. */
 static void reap_broken(tutti_fabric *fabric, int64_t deadline_ns)
 {
-    const int64_t patience_ns = 60000000000;
+    const int64_t patience_ns = 60000000000, killed_ns = 10000000000;
     int64_t until = tutti__now_ns() + patience_ns;
     until = until < deadline_ns ? until : deadline_ns;
     for (int i = 1; i < fabric->size; i++) {
@@ -375,7 +375,7 @@ static void reap_broken(tutti_fabric *fabric, int64_t deadline_ns)
         pid_t child = atomic_load(&fabric->family[i].id);
         if (reap_one(child, until, &ending) == 0 && !atomic_load(&fabric->family[i].left) &&
             kill(child, SIGKILL) == 0)
-            (void)waitpid(child, &ending, 0);
+            (void)reap_one(child, tutti__now_ns() + killed_ns, &ending);
     }
 }
 
