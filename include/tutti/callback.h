@@ -74,6 +74,9 @@ typedef struct tutti_callback_kind {
     /* It prints or writes files of its own: told on the first process of a job only. Those that
      * save are told there too, and on the others when training begins, to go on from the same. */
     bool writes;
+    /* Of one that saves: whether it will when it is told of the end of this batch. What replicas
+     * hold each for themselves is put together before that. NULL: it may, every time. */
+    bool (*due)(void *self, const tutti_event *event);
 } tutti_callback_kind;
 
 typedef struct tutti_callback tutti_callback;

@@ -27,7 +27,9 @@ typedef struct buckets {
     bool *waited; /* by node id: a collective follows it */
     sum *sums;
     size_t count, found; /* nodes before any was joined */
-    uint64_t order;      /* of the first device's sums, where it is known */
+    const char **names;  /* of the first device's sums, in their order, where they go in a form that
+                            remembers what it left out */
+    uint64_t order;      /* of these, where it is known */
     bool checked;
 } buckets;
 
@@ -161,13 +163,30 @@ static void follow_controls(const buckets *b, const tutti_node *joined, tutti_no
     }
 }
 
+/* Each with a newline behind it; "" where nothing is remembered, NULL where there is no memory. */
+static const char *names_of(const buckets *b, const sum *sums, int count)
+{
+    const char *const *names = b->names + (sums - b->sums);
+    if (!names[0])
+        return "";
+    tutti_text text = {0};
+    for (int i = 0; i < count; i++)
+        tutti__text_add(&text, "%s\n", names[i]);
+    const char *joined = text.data ? tutti__arena_string(&b->graph->arena, text.data) : NULL;
+    tutti__text_free(&text);
+    return joined;
+}
+
 static tutti_status join(buckets *b, const char *device, const sum *sums, int count, int number)
 {
     tutti_edge *inputs = calloc((size_t)count, sizeof *inputs);
+    const char *names = names_of(b, sums, count);
     tutti_node *many;
     char channel[32], name[64];
-    if (!inputs)
+    if (!inputs || !names) {
+        free(inputs);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+    }
     for (int i = 0; i < count; i++)
         inputs[i] = sums[i].node->inputs[0];
     snprintf(channel, sizeof channel, "bucket%d", number);
@@ -179,10 +198,11 @@ static tutti_status join(buckets *b, const char *device, const sum *sums, int co
                           TUTTI_INT("outputs", count),
                           shards ? TUTTI_INT("shards", b->spread->shards) : TUTTI_STR("op", "sum"),
                           shards ? TUTTI_INT("blocks", tutti__int(sums[0].node, "blocks"))
-                                 : TUTTI_STR("wire", sums[0].narrow ? b->spread->wire : "")};
+                                 : TUTTI_STR("wire", sums[0].narrow ? b->spread->wire : ""),
+                          TUTTI_STR("names", names)};
     tutti_status status =
         tutti__node_add(b->graph, tutti_op_find(shards ? "all_reduce_shards" : "all_reduce_many"),
-                        name, count, inputs, 6, attrs, &many);
+                        name, count, inputs, names[0] ? 7 : 6, attrs, &many);
     free(inputs);
     TUTTI_TRY(status);
     many->device = tutti__arena_string(&b->graph->arena, device);
@@ -244,11 +264,44 @@ static tutti_status check_alike(buckets *b)
     return TUTTI_OK;
 }
 
+static int count_named(const buckets *b, size_t before, const char *name)
+{
+    size_t length = strlen(name);
+    int found = 0;
+    for (size_t i = 0; i < before; i++)
+        found += b->names[i] && strncmp(b->names[i], name, length) == 0 &&
+                 (b->names[i][length] == 0 || b->names[i][length] == '#');
+    return found;
+}
+
+/* Those that are compressed are known by the variables whose gradients they are: names of nodes
+ * depend on how a job is spread, and on what a tape recorded before. */
+static tutti_status name_sums(buckets *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        const sum *each = &b->sums[i];
+        char text[256];
+        const char *of;
+        if (!each->narrow || !strchr(b->spread->wire, ':'))
+            continue;
+        TUTTI_TRY(tutti__spread_updated(b->graph, each->node, &of));
+        of = of ? of : each->node->origin;
+        int before = count_named(b, i, of);
+        snprintf(text, sizeof text, before > 0 ? "%.200s#%d" : "%.200s", of, before + 1);
+        b->names[i] = tutti__arena_string(&b->graph->arena, text);
+        if (!b->names[i])
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status join_device(buckets *b, const char *device)
 {
     int number = 0;
     collect(b, device);
     qsort(b->sums, b->count, sizeof *b->sums, compare);
+    if (!b->checked)
+        TUTTI_TRY(name_sums(b));
     TUTTI_TRY(check_alike(b));
     for (size_t first = 0; first < b->count;) {
         size_t end = first;
@@ -269,7 +322,8 @@ tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *sprea
     b.depth = calloc(count + 1, sizeof *b.depth);
     b.waited = calloc(count + 1, sizeof *b.waited);
     b.sums = calloc(count + 1, sizeof *b.sums);
-    tutti_status status = b.depth && b.waited && b.sums
+    b.names = calloc(count + 1, sizeof *b.names);
+    tutti_status status = b.depth && b.waited && b.sums && b.names
                               ? TUTTI_OK
                               : tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
     if (status == TUTTI_OK)
@@ -280,6 +334,7 @@ tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *sprea
     free(b.depth);
     free(b.waited);
     free(b.sums);
+    free(b.names);
     if (status == TUTTI_OK)
         status = tutti__graph_sort(graph);
     return status == TUTTI_OK && spread->overlap ? tutti__spread_early(graph) : status;

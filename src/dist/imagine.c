@@ -19,9 +19,8 @@ tutti_status tutti__team_imagine(int size, int first, const char *device, tutti_
         team->first = first;
         team->local = 1;
         team->devices = calloc(1, sizeof *team->devices);
-        team->compressors = calloc(1, sizeof *team->compressors);
     }
-    if (!team || !team->devices || !team->compressors) {
+    if (!team || !team->devices) {
         tutti__team_close(team);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a strategy");
     }

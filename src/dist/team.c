@@ -23,11 +23,10 @@ tutti_status tutti__team_create(tutti_comm *world, int local, const char *const 
         team->first = local * (world ? tutti_comm_rank(world) : 0);
         team->algorithm = algorithm;
         team->devices = calloc((size_t)local, sizeof *team->devices);
-        team->compressors = calloc((size_t)local, sizeof *team->compressors);
         team->over = calloc((size_t)local, sizeof *team->over);
         team->inner = local > 1 ? calloc((size_t)local, sizeof *team->inner) : NULL;
     }
-    if (!team || !team->devices || !team->compressors || !team->over || (local > 1 && !team->inner))
+    if (!team || !team->devices || !team->over || (local > 1 && !team->inner))
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for %d replicas", local);
     for (int i = 0; status == TUTTI_OK && i < local; i++)
         snprintf(team->devices[i], sizeof team->devices[i], "%s", devices[i]);
@@ -57,12 +56,6 @@ tutti_status tutti__team_close(tutti_team *team)
     tutti__team_unshow(team);
     tutti_status status = tutti_comm_close(team->world);
     tutti__team_shown_free(team->shown);
-    for (int i = 0; team->compressors && i < team->local; i++) {
-        for (size_t k = 0; k < team->compressors[i].count; k++)
-            tutti_compressor_free(team->compressors[i].entries[k].value);
-        tutti__map_free(&team->compressors[i]);
-    }
-    free(team->compressors);
     free(team->over);
     free(team->diaries);
     free(team->cost);
@@ -148,24 +141,9 @@ tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
                          reduction, &options);
 }
 
-static tutti_status compressor_of(tutti_map *known, const char *name, const char *key, int rank,
-                                  const int64_t *dims, tutti_compressor **ret)
-{
-    tutti_compressor *compressor = tutti__map_get(known, key);
-    if (!compressor) {
-        TUTTI_TRY(tutti_compressor_create(name, rank, dims, &compressor));
-        tutti_status status = tutti__map_set(known, key, compressor);
-        if (status != TUTTI_OK) {
-            tutti_compressor_free(compressor);
-            return status;
-        }
-    }
-    *ret = compressor;
-    return TUTTI_OK;
-}
-
-tutti_status tutti__team_compressed(tutti_team *team, int local, const char *name, const char *key,
-                                    int rank, const int64_t *dims, float *data,
+tutti_status tutti__team_compressed(tutti_team *team, int local, tutti_state *state,
+                                    const char *name, const char *compression,
+                                    const tutti_type *type, float *data,
                                     const tutti_team_call *call)
 {
     bool levels = team->world && team->inner;
@@ -173,15 +151,12 @@ tutti_status tutti__team_compressed(tutti_team *team, int local, const char *nam
     tutti_comm_call plain = {.struct_size = sizeof plain, .timeout = call->timeout};
     tutti_comm_call options = plain;
     tutti_status status = TUTTI_OK;
-    int64_t count = 1;
-    for (int i = 0; i < rank; i++)
-        count *= dims[i];
+    int64_t count = tutti_type_count(type);
     if (levels)
         TUTTI_TRY(tutti_comm_reduce(inner, data, data, count, TUTTI_F32, TUTTI_SUM, 0, &plain));
     if (!levels || local == 0) {
         options.label = call->name;
-        status =
-            compressor_of(&team->compressors[local], name, key, rank, dims, &options.compressor);
+        status = tutti__state_left_out(state, local, name, compression, type, &options.compressor);
         if (status == TUTTI_OK)
             status = tutti_comm_all_reduce(team->world ? team->world : team->inner[local], data,
                                            data, count, TUTTI_F32, TUTTI_SUM, &options);

@@ -20,7 +20,6 @@ typedef struct tutti_team {
         char channel[32];
         tutti_request *request;
     } pending[512];                   /* started, not yet waited for; of the processes' group */
-    tutti_map *compressors;           /* [local], by value: what compression remembers */
     _Atomic int64_t bytes;            /* given to collectives by the first local replica */
     tutti_comm_cost *cost;            /* between the devices of this process; NULL: not measured */
     bool traced;                      /* processes join their traces in the end */
@@ -82,11 +81,12 @@ typedef struct tutti_team_call {
 tutti_status tutti__team_all_reduce(tutti_team *team, int local, int count,
                                     const tutti_comm_piece *pieces, tutti_dtype dtype,
                                     tutti_reduction reduction, const tutti_team_call *call);
-/* One value by a compression of that name; `key` tells it from others, and what is left out of it
- * is remembered. Where processes have several devices each, their values are added first, and what
+/* One value by a compression; `name` tells it from others of the state, which remembers what is
+ * left out of it. Where processes have several devices each, their values are added first, and what
  * a process leaves out of its sum is remembered once. */
-tutti_status tutti__team_compressed(tutti_team *team, int local, const char *name, const char *key,
-                                    int rank, const int64_t *dims, float *data,
+tutti_status tutti__team_compressed(tutti_team *team, int local, tutti_state *state,
+                                    const char *name, const char *compression,
+                                    const tutti_type *type, float *data,
                                     const tutti_team_call *call);
 /* ---- team_parts.c ---- */
 /* A value of a bucket of which a replica wants elements [first, end) only: it is `count` elements

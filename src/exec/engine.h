@@ -48,6 +48,11 @@ bool tutti__engine_apart(const tutti_engine *engine, bool slots);
 /* Puts these together, also those of the devices of one process (tutti__state_join): between two
  * steps, by all processes. */
 tutti_status tutti__engine_join(tutti_engine *engine, bool slots);
+/* Whether gradients are compressed and something may have been left out, which the first process
+ * cannot save alone; and fetching it, before it saves (tutti__state_gather_left_out): between two
+ * steps, by all processes. */
+bool tutti__engine_leaves_out(const tutti_engine *engine);
+tutti_status tutti__engine_gather_left_out(tutti_engine *engine);
 
 /* What one run asks for. */
 typedef struct tutti_ask {

@@ -27,3 +27,23 @@ tutti_status tutti__engine_join(tutti_engine *engine, bool slots)
                            .context = world,
                            .replicas = tutti_strategy_replicas(engine->options.strategy)});
 }
+
+static tutti_status gather(void *context, const float *mine, int64_t count, float *all)
+{
+    return tutti_comm_gather(context, mine, all, count, TUTTI_F32, 0, NULL);
+}
+
+bool tutti__engine_leaves_out(const tutti_engine *engine)
+{
+    return tutti__state_leaves_out(engine->state);
+}
+
+tutti_status tutti__engine_gather_left_out(tutti_engine *engine)
+{
+    tutti_comm *world = world_of(engine);
+    return tutti__state_gather_left_out(
+        engine->state,
+        &(tutti_state_gather){.gather = world ? gather : NULL,
+                              .context = world,
+                              .processes = tutti_strategy_workers(engine->options.strategy)});
+}

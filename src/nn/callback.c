@@ -84,27 +84,45 @@ static tutti_status tell_some(tutti_fit *fit, size_t which, bool savers)
     return TUTTI_OK;
 }
 
-static bool saves_at(const tutti_fit *fit, size_t which)
+/* Whether one that saves is about to: after this batch, or at the end of an epoch or the training.
+ */
+static bool saves_now(const tutti_fit *fit, bool after_batch)
 {
-    for (size_t i = 0; i < fit->callbacks.count; i++) {
-        tutti_status (*function)(void *, tutti_event *);
-        memcpy(&function, (const char *)fit->callbacks.data[i]->kind + which, sizeof function);
-        if (function && tutti__callback_saves(fit->callbacks.data[i]))
+    for (size_t i = 0; i < fit->callbacks.count; i++)
+        if (after_batch ? tutti__callback_due(fit->callbacks.data[i], &fit->event)
+                        : tutti__callback_saves(fit->callbacks.data[i]))
             return true;
-    }
     return false;
+}
+
+/* Whether the first process will save after this batch what others have a part of: all hear it. */
+static tutti_status look_for_save(const tutti_fit *fit, bool *ret)
+{
+    const tutti_model *model = fit->model;
+    int due = 0;
+    if (!fit->event.validating && model->trainer->gathered == 0 && model->engine &&
+        (tutti__engine_apart(model->engine, false) || tutti__engine_leaves_out(model->engine))) {
+        due = tutti__model_speaks(model) && saves_now(fit, true);
+        TUTTI_TRY(tutti__model_agree(model, due, &due));
+    }
+    *ret = due != 0;
+    return TUTTI_OK;
 }
 
 /* Before the first process may save what every one has a part of. At the end of an epoch also where
  * nobody saves: a training has the same bits with a save and without, also one that goes on from
- * it. */
+ * it. What was left out of gradients stays where it is, and is only looked at to be saved. */
 static tutti_status join(const tutti_fit *fit, size_t which)
 {
-    const tutti_trainer *trainer = fit->model ? fit->model->trainer : NULL;
+    if (!fit->model || !fit->model->trainer)
+        return TUTTI_OK;
     bool ends = which == TUTTI_AT_EVENT(epoch_end) || which == TUTTI_AT_EVENT(train_end);
-    bool step = which == TUTTI_AT_EVENT(batch_end) && !fit->event.validating && trainer &&
-                trainer->gathered == 0 && tutti__model_shares(fit->model) && saves_at(fit, which);
-    return trainer && (ends || step) ? tutti__model_join(fit->model) : TUTTI_OK;
+    bool due = ends && saves_now(fit, false);
+    if (which == TUTTI_AT_EVENT(batch_end))
+        TUTTI_TRY(look_for_save(fit, &due));
+    if (ends || due)
+        TUTTI_TRY(tutti__model_join(fit->model));
+    return due ? tutti__model_gather(fit->model) : TUTTI_OK;
 }
 
 tutti_status tutti__fit_tell(tutti_fit *fit, size_t which)

@@ -78,6 +78,8 @@ int64_t tutti__count_batches(const tutti_model *model, tutti_dataset *data, bool
 
 /* ---- memory.c ---- */
 bool tutti__callback_saves(const tutti_callback *callback);
+/* Whether it will save when it is told of the end of this batch. */
+bool tutti__callback_due(const tutti_callback *callback, const tutti_event *event);
 /* What the callbacks remember, as text from malloc; and back. */
 tutti_status tutti__fit_remember(const tutti_fit *fit, char **ret_text);
 tutti_status tutti__fit_recall(tutti_fit *fit, const char *text);

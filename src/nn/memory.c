@@ -19,6 +19,13 @@ bool tutti__callback_saves(const tutti_callback *callback)
     return HAS(callback->kind, saves);
 }
 
+bool tutti__callback_due(const tutti_callback *callback, const tutti_event *event)
+{
+    const tutti_callback_kind *kind = callback->kind;
+    return tutti__callback_saves(callback) && kind->batch_end &&
+           (!HAS(kind, due) || kind->due(callback->self, event));
+}
+
 static const char *name_of(const tutti_callback *callback)
 {
     return callback->kind->name ? callback->kind->name : "";

@@ -164,9 +164,17 @@ tutti_status tutti__model_join(const tutti_model *model)
     return model->engine ? tutti__engine_join(model->engine, gathering) : TUTTI_OK;
 }
 
+tutti_status tutti__model_gather(const tutti_model *model)
+{
+    return model->engine ? tutti__engine_gather_left_out(model->engine) : TUTTI_OK;
+}
+
 tutti_status tutti__model_join_to_save(const tutti_model *model)
 {
-    return model->trainer && model->trainer->fit ? TUTTI_OK : tutti__model_join(model);
+    if (model->trainer && model->trainer->fit)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__model_join(model));
+    return tutti__model_gather(model);
 }
 
 tutti_status tutti__model_settle(const tutti_model *model)

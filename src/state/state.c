@@ -50,6 +50,7 @@ void tutti__state_destroy(tutti_state *state)
     tutti__map_free(&state->variables);
     tutti__map_free(&state->queues);
     tutti__map_free(&state->expected);
+    tutti__left_out_free(&state->left_out);
     pthread_mutex_destroy(&state->lock);
     pthread_cond_destroy(&state->idle);
     free(state);

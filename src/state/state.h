@@ -18,6 +18,7 @@
 #include "base/container.h"
 #include "tensor/queue.h"
 #include "tensor/tensor.h"
+#include "tutti/comm.h"
 
 typedef struct tutti_state tutti_state;
 
@@ -214,12 +215,36 @@ typedef struct tutti_state_sum {
 bool tutti__state_apart(tutti_state *state, bool slots);
 /* Of these: what replicas have is put together. Without `slots` those are known to hold nothing. A
  * sum is then the first replica's and the others begin anew with nothing; a mean is everybody's.
- * Readers see no difference, and the first process has what a snapshot needs. Between two steps, by
- * all processes. */
+ * Readers see no difference, and the first
+ * process has what a snapshot needs. Between two steps, by all processes. */
 tutti_status tutti__state_join(tutti_state *state, bool slots, const tutti_state_sum *sum);
 /* A sum or mean, from the values of its pieces (taken; borrowed here). A new tensor on the host. */
 tutti_status tutti__values_join(const tutti_type *type, size_t count, tutti_tensor *const *values,
                                 bool averaged, tutti_tensor **ret);
+
+/* ---- left_out.c ---- */
+/* Sums of gradients are compressed, by so many that leave something out, and this process, or its
+ * first replica, is that one of them; 0: they are not. Before anything is restored. */
+void tutti__state_compress(tutti_state *state, int of, int at);
+/* The compressor of a value that a replica of this process (from 0) sums, found or made. A new one
+ * begins with what a checkpoint has of it; a known one is about to be used: what was gathered of it
+ * is forgotten. */
+tutti_status tutti__state_left_out(tutti_state *state, int replica, const char *name,
+                                   const char *compression, const tutti_type *type,
+                                   tutti_compressor **ret);
+/* How the first process gets at what others left out: `all` is [processes][count] there. */
+typedef struct tutti_state_gather {
+    tutti_status (*gather)(void *context, const float *mine, int64_t count, float *all);
+    void *context; /* of gather; NULL gather: there is one process */
+    int processes;
+} tutti_state_gather;
+/* Whether something may have been left out. */
+bool tutti__state_leaves_out(tutti_state *state);
+/* What was left out so far goes into the next snapshot of the first process, unless it changes
+ * before that: one after the other what each process, or each replica of the only process, left out
+ * of a value, then what all of them have alike. Where a training goes on with as many, each takes
+ * up its own, else the first one all of it. Between two steps, by all processes. */
+tutti_status tutti__state_gather_left_out(tutti_state *state, const tutti_state_gather *gather);
 
 /* Queues by name, found or made. */
 tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,

@@ -18,6 +18,10 @@ struct tutti_state {
     bool shared;          /* by several processes */
     bool follows;         /* and this one is not the first */
     tutti_state_fetch fetch;
+    int compressors; /* that compress sums of gradients; 0: what such ones left out is passed over
+                      */
+    int compressor;  /* the first of them here */
+    tutti_map left_out; /* "REPLICA NAME" → left_out.c's */
     tutti_map expected; /* name → tutti_tensor on the host, or NULL once taken */
 };
 
@@ -36,6 +40,9 @@ bool tutti__variable_lies_apart(const tutti_state *state, const tutti_state_vari
 
 /* queues.c: whether a value of a checkpoint is that of a queue which is not restored. */
 bool tutti__state_passes_over(const tutti_state *state, const char *name);
+/* left_out.c: whether it is what compressed sums left out, and nobody compresses here. */
+bool tutti__left_out_passes_over(const tutti_state *state, const char *name);
+void tutti__left_out_free(tutti_map *all);
 /* Appends what the queues hold. */
 tutti_status tutti__snapshot_queues(tutti_state *state, tutti_snapshot *snapshot);
 

@@ -108,6 +108,21 @@ check_resume() {
     same curve.json both.json 1e-5 0
 }
 
+# check_left_out WAY EXAMPLE COMPRESSION: what compression left out is in checkpoints: a training that goes on
+# gives the bits of one that was never stopped.
+check_left_out() {
+    local all=(train "$2" --data digits --batch 31 --steps-per-epoch 5 --set "wire=$3")
+    trained "$1" "$tutti" "${all[@]}" --epochs 3 --save ../once --set 'checkpoints=../once/{epoch}'
+    code $? 0
+    all+=(--save ../twice --set 'checkpoints=../twice/{epoch}')
+    trained "$1" "$tutti" "${all[@]}" --epochs 2
+    code $? 0
+    trained "$1" "$tutti" "${all[@]}" --epochs 3 --resume
+    code $? 0
+    has out.err "training goes on from .*, step 10"
+    cmp once.safetensors twice.safetensors || fail "other weights"
+}
+
 # check_streamed FROM_TO: a training out of queues that was begun one way and is gone on with in another gives
 # the curve of one device. What was in the queues is filled in again.
 check_streamed() {

@@ -155,6 +155,8 @@ for example in ${long:+$examples} $([ -n "$long" ] || echo autoencoder mnist res
     done
 done
 for way in one shm3 mirrored2; do run_test "resume_$way" check_resume $way; done
+for way in shm2 tcp3 mirrored2; do run_test "resume_left_out_$way" check_left_out $way mnist topk:0.05; done
+run_test resume_left_out_loop check_left_out shm2 loop powersgd:2
 for ways in one_shm3 shm2_one shm3_shm2 tcp2_mirrored2; do run_test "resume_queues_$ways" check_streamed $ways; done
 run_test stream_ends_shm3 check_stream_ends shm3
 alone killed_rank_shm check_killed 1 shm

@@ -64,20 +64,35 @@ static const char *compression_of(const tutti_call *call)
     return strchr(name, ':') ? name : NULL;
 }
 
+/* The next of several names, each with a newline behind it. */
+static tutti_status next_name(const char **names, char *ret, size_t size)
+{
+    size_t length = strcspn(*names, "\n");
+    if (length == 0 || length >= size)
+        return tutti_fail(TUTTI_INVALID, "the name '%.80s' of a value is empty or too long",
+                          *names);
+    memcpy(ret, *names, length);
+    ret[length] = 0;
+    *names += length + ((*names)[length] == '\n');
+    return TUTTI_OK;
+}
+
 /* Value by value: each is compressed in its own shape. */
 static tutti_status reduce_compressed(const tutti_call *call, tutti_bucket *m,
                                       tutti_team_meeting *meeting, const char *compression)
 {
+    const tutti_context *context = call->context;
+    const char *names = tutti_attr_string(call->attrs, call->attr_count, "names");
     size_t at = 0;
     for (int i = 0; i < call->output_count; i++) {
         const tutti_view *out = &call->outputs[i];
-        char key[96];
-        snprintf(key, sizeof key, "%s.%d.%lld",
-                 tutti_attr_string(call->attrs, call->attr_count, "channel"), i,
-                 (long long)tutti_view_count(out));
+        tutti_type type = {.dtype = TUTTI_F32, .rank = out->rank};
+        char name[256];
+        memcpy(type.dims, out->dims, (size_t)out->rank * sizeof *out->dims);
+        TUTTI_TRY(next_name(&names, name, sizeof name));
         if (tutti_view_count(out) > 0)
-            TUTTI_TRY(tutti__team_compressed(meeting->team, meeting->local, compression, key,
-                                             out->rank, out->dims,
+            TUTTI_TRY(tutti__team_compressed(meeting->team, meeting->local, context->run->state,
+                                             name, compression, &type,
                                              (float *)(void *)(m->memory + at), &meeting->call));
         at += tutti__bucket_bytes(out);
     }

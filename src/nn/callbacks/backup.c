@@ -68,12 +68,15 @@ static tutti_status train_begin(void *self, tutti_event *event)
     return TUTTI_OK;
 }
 
+static bool is_due(void *self, const tutti_event *event)
+{
+    const backup *b = self;
+    return !event->validating && b->every_steps > 0 && event->step % b->every_steps == 0;
+}
+
 static tutti_status batch_end(void *self, tutti_event *event)
 {
-    backup *b = self;
-    if (event->validating || b->every_steps <= 0 || event->step % b->every_steps != 0)
-        return TUTTI_OK;
-    return save(b, event);
+    return is_due(self, event) ? save(self, event) : TUTTI_OK;
 }
 
 static tutti_status epoch_end(void *self, tutti_event *event)
@@ -107,6 +110,7 @@ static const tutti_callback_kind kind = {
     .batch_end = batch_end,
     .destroy = destroy,
     .saves = true,
+    .due = is_due,
 };
 
 tutti_callback *tutti_backup_with(const char *folder, const tutti_backup_options *options)

@@ -188,13 +188,16 @@ static tutti_status train_begin(void *self, tutti_event *event)
     return tutti__model_speaks(event->model) ? tutti__checkpoint_try(path) : TUTTI_OK;
 }
 
+static bool is_due(void *self, const tutti_event *event)
+{
+    const saving *s = self;
+    int64_t every = s->options.every_steps;
+    return !event->validating && !s->options.best_only && every > 0 && event->step % every == 0;
+}
+
 static tutti_status batch_end(void *self, tutti_event *event)
 {
-    saving *s = self;
-    int64_t every = s->options.every_steps;
-    if (event->validating || s->options.best_only || every <= 0 || event->step % every != 0)
-        return TUTTI_OK;
-    return save(s, event);
+    return is_due(self, event) ? save(self, event) : TUTTI_OK;
 }
 
 static tutti_status epoch_end(void *self, tutti_event *event)
@@ -254,6 +257,7 @@ static const tutti_callback_kind kind = {
     .saves = true,
     .remember = remember,
     .recall = recall,
+    .due = is_due,
 };
 
 tutti_callback *tutti_checkpoint_with(const char *path, const tutti_checkpoint_options *options)

@@ -17,6 +17,8 @@ typedef struct keeper {
     char *folder;     /* with checkpoints to go on from, or NULL */
     bool resume;
     tutti_pace pace;
+    int64_t asked; /* the step after which it was asked whether it will save, */
+    bool due;      /* and what it said */
 } keeper;
 
 static tutti_param often = TUTTI_PARAM(
@@ -72,11 +74,23 @@ tutti_status tutti__keep_going(tutti_job *job, tutti_status status)
     return TUTTI_OK;
 }
 
-/* Where others save checkpoints, this one does so when the training is interrupted. */
-static tutti_status batch_end(void *self, tutti_event *event)
+/* Where others save checkpoints, this one does so when the training is interrupted. By the clock:
+ * it does not change its mind after a step. */
+static bool is_due(void *self, const tutti_event *event)
 {
     keeper *k = self;
-    if (event->validating || k->folder || !k->checkpoint || !tutti__pace_due(&k->pace, event->step))
+    if (event->validating || k->folder || !k->checkpoint)
+        return false;
+    if (k->asked != event->step)
+        k->due = tutti__pace_due(&k->pace, event->step);
+    k->asked = event->step;
+    return k->due;
+}
+
+static tutti_status batch_end(void *self, tutti_event *event)
+{
+    const keeper *k = self;
+    if (!is_due(self, event))
         return TUTTI_OK;
     return tutti__keep_going(event->model->job,
                              tutti_save_checkpoint_async(event->model, k->checkpoint));
@@ -128,6 +142,7 @@ static const tutti_callback_kind training_kind = {
     .batch_end = batch_end,
     .destroy = destroy,
     .saves = true,
+    .due = is_due,
 };
 
 static const tutti_callback_kind model_kind = {

@@ -135,19 +135,24 @@ static tutti_status save(tutti_progress *p, bool ended)
     return TUTTI_OK;
 }
 
-/* Values that are each process's own (.on_read) are put together before the first one saves them:
- * whether it is about to, all hear from it. */
+/* Values that are each process's own (.on_read) are put together before the first one saves them,
+ * and what compressed gradients left out is fetched: whether it is about to, all hear from it. */
 static tutti_status join(const tutti_progress *p, bool saves)
 {
     const tutti_loop_keeper *k = &p->keeper;
     const tutti_trainer *trainer = k->model ? k->model->trainer : NULL;
     bool slots = !trainer || trainer->gathered > 0;
-    if (!k->engine || !k->path || !tutti__engine_apart(k->engine, slots))
+    if (!k->engine || !k->path ||
+        (!tutti__engine_apart(k->engine, slots) && !tutti__engine_leaves_out(k->engine)))
         return TUTTI_OK;
     int32_t due = saves;
-    TUTTI_TRY(tutti_comm_all_reduce(tutti__engine_strategy(k->engine)->team->world, &due, &due, 1,
-                                    TUTTI_I32, TUTTI_MAX, NULL));
-    return due ? tutti__engine_join(k->engine, slots) : TUTTI_OK;
+    tutti_comm *world = tutti__engine_strategy(k->engine)->team->world;
+    if (world)
+        TUTTI_TRY(tutti_comm_all_reduce(world, &due, &due, 1, TUTTI_I32, TUTTI_MAX, NULL));
+    if (!due)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__engine_join(k->engine, slots));
+    return tutti__engine_gather_left_out(k->engine);
 }
 
 tutti_status tutti__loop_kept_step(tutti_progress *p)

@@ -23,8 +23,10 @@ static const tutti_attr_spec attrs[] = {
     TUTTI_COMM_ATTRS,
     {"op", TUTTI_ATTR_STRING, "sum"},
     {"outputs", TUTTI_ATTR_INT, NULL},
-    {"wire", TUTTI_ATTR_STRING, ""}, /* "bf16": the form of f32 between devices */
-    {"starts", TUTTI_ATTR_INT, "0"}, /* only starts; an all_reduce_wait of the channel follows */
+    {"wire", TUTTI_ATTR_STRING, ""},  /* "bf16": the form of f32 between devices */
+    {"names", TUTTI_ATTR_STRING, ""}, /* of the values, each with a newline behind it, for a form
+                                         that remembers what it left out of them */
+    {"starts", TUTTI_ATTR_INT, "0"},  /* only starts; an all_reduce_wait of the channel follows */
     {"cut", TUTTI_ATTR_INTS, "[]"}, /* outputs of which the device's part is enough, ascending: that
                                      of tutti__update_part; the rest of them may be anything */
     {0},
