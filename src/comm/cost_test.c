@@ -129,6 +129,10 @@ TUTTI_TEST(comm_a_manager_copies_while_the_slower_end_of_the_link_works)
     }
     double m = 1 << 19, long_one = 1 << 24, held = 1 << 20;
     CHECK_NEAR(tutti_comm_predict(&cost, "gather", "central", 2, 1 << 19), m * 8e-11, 1e-12);
+    cost.link[TUTTI_LINK_WITHIN].alpha = 4e-6; /* before anything comes */
+    CHECK_NEAR(tutti_comm_predict(&cost, "gather", "central", 2, 1 << 19), 4e-6 + m * 8e-11 - 4e-6,
+               1e-12);
+    cost.link[TUTTI_LINK_WITHIN].alpha = 0;
     CHECK_NEAR(tutti_comm_predict(&cost, "scatter", "central", 2, 1 << 19), m * 6e-11, 1e-12);
     CHECK_NEAR(tutti_comm_predict(&cost, "scatter", "central", 2, 1 << 24),
                long_one * 8e-11 - held * 3e-11, 1e-12);

@@ -139,7 +139,7 @@ static void doubt_link(const tutti_comm *group, tutti_comm_cost *cost)
 }
 
 /* Sender and receiver by themselves, as far as the link holds a message; the smallest at any price.
- */
+ * Who sends finds a receiver that waits, who receives comes when all was sent. */
 static tutti_status measure_ends(bench *m, tutti_comm *group, tutti_comm_link link)
 {
     tutti_probe *probe = &m->timing.probe;
@@ -149,10 +149,11 @@ static tutti_status measure_ends(bench *m, tutti_comm *group, tutti_comm_link li
         double each = m->times->one_way[link][i];
         int rounds;
         probe->pause = 2 * each;
-        TUTTI_TRY(tutti__timing_rounds(&m->timing, 3 * each, m->timing.thorough ? 50 : 4, &rounds));
+        TUTTI_TRY(tutti__timing_rounds(&m->timing, 4 * each, m->timing.thorough ? 50 : 4, &rounds));
         rounds = i == 0 && rounds < 1 ? 1 : rounds;
         for (int round = 0; round < rounds; round++) {
             TUTTI_TRY(tutti__probe_late(probe, sizes[i]));
+            TUTTI_TRY(tutti__probe_prompt(probe, sizes[i]));
             if (round == 0 && rounds > 1)
                 continue; /* for the caches */
             *put = *put > 0 ? fmin(*put, probe->put) : probe->put;

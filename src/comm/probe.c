@@ -69,10 +69,24 @@ tutti_status tutti__probe_late(tutti_probe *p, size_t bytes)
         return TUTTI_OK;
     if (p->call.rank % 2 == 1)
         return receive_late(p, partner, bytes);
+    TUTTI_TRY(tutti__coll_send(&p->call, partner, p->a, bytes));
+    return tutti__coll_recv(&p->call, partner, &p->taken, sizeof p->taken);
+}
+
+tutti_status tutti__probe_prompt(tutti_probe *p, size_t bytes)
+{
+    int partner = p->call.rank ^ 1;
+    if (partner >= p->call.size)
+        return TUTTI_OK;
+    if (p->call.rank % 2 == 1) {
+        TUTTI_TRY(tutti__coll_send(&p->call, partner, p->a, 8));
+        return tutti__coll_recv(&p->call, partner, p->b, bytes);
+    }
+    TUTTI_TRY(tutti__coll_recv(&p->call, partner, p->b, 8));
     int64_t begun = tutti__now_ns();
     TUTTI_TRY(tutti__coll_send(&p->call, partner, p->a, bytes));
     p->put = (double)(tutti__now_ns() - begun) * 1e-9;
-    return tutti__coll_recv(&p->call, partner, &p->taken, sizeof p->taken);
+    return TUTTI_OK;
 }
 
 tutti_status tutti__probe_summed(tutti_probe *p, size_t bytes)

@@ -10,7 +10,8 @@ typedef struct tutti_probe {
     tutti_collective call;
     char *a, *b, *c;   /* of the largest size */
     double pause;      /* late: seconds after which the receiver comes */
-    double put, taken; /* late: seconds of either end, known to even ranks */
+    double put, taken; /* seconds of the sender beside a prompt receiver, and of a late receiver,
+                          known to even ranks */
 } tutti_probe;
 typedef tutti_status tutti_probe_work(tutti_probe *probe, size_t bytes);
 
@@ -22,6 +23,8 @@ tutti_probe_work tutti__probe_folded;
 tutti_probe_work tutti__probe_folded_into;
 /* The same; the receivers come when everything is in the link already, which must hold it. */
 tutti_probe_work tutti__probe_late;
+/* The same; the receivers are there. */
+tutti_probe_work tutti__probe_prompt;
 /* All ranks give to the next and take from the one before; the same, adding what comes in. */
 tutti_probe_work tutti__probe_exchange;
 tutti_probe_work tutti__probe_summed;

@@ -32,7 +32,7 @@ static tutti_status reserve(tutti_segment *segment, const tutti_ring *ring, bool
 }
 
 /* A long message is shown to the reader piece by piece, so that both copy at the same time. */
-enum { PIECE = 32 << 10 };
+enum { PIECE = 16 << 10 };
 
 tutti_status tutti__ring_send(tutti_segment *segment, int peer, const struct iovec *parts,
                               int count, size_t *ret_done)

@@ -18,7 +18,7 @@
 enum {
     RINGS_BYTES = 64 << 20, /* all rings together, if that gives each enough */
     RING_LEAST = 8 << 10,
-    RING_MOST = 1 << 20,
+    RING_MOST = 1 << 18,
     COMMON_HEAP = 64 << 20, /* for the areas of groups */
 };
 

@@ -12,8 +12,9 @@ typedef struct tutti_rehearsal {
     tutti_timed_list *devices;
     tutti_usage usage; /* of all of them */
     bool whole;        /* false: some device cannot rehearse, or shapes depend on data */
-    double handing;    /* seconds that a device takes to hand a value to another one, or to take it,
-                          beside copying it */
+    double starting; /* seconds from starting another device's thread to knowing that it is done */
+    double handing;  /* seconds that a device takes to hand a value to another one, or to take it,
+                        beside copying it */
 } tutti_rehearsal;
 
 /* The devices rehearse at the same time, as they run. `values`: as tutti__plan_run. */

@@ -305,11 +305,15 @@ tutti_status tutti__forecast_courses(const tutti_rehearsal *rehearsal, const tut
     lane *lanes = tutti__arena_array(&s.arena, (size_t)rehearsal->count + 1, sizeof *lanes);
     tutti_status status =
         lanes ? expect_all(&s) : tutti_fail(TUTTI_NO_MEMORY, "no memory for a forecast");
-    for (int d = 0; status == TUTTI_OK && d < rehearsal->count; d++)
+    for (int d = 0; status == TUTTI_OK && d < rehearsal->count; d++) {
         lanes[d] = (lane){.list = &rehearsal->devices[d]};
+        wait_until(&lanes[d], d > 0 ? rehearsal->starting : 0);
+    }
     if (status == TUTTI_OK)
         follow(&s, lanes);
     for (int d = 0; status == TUTTI_OK && d < rehearsal->count; d++) {
+        if (rehearsal->count > 1) /* all come to the commit, and hear that all have */
+            wait_until(&lanes[d], lanes[d].now + 2 * rehearsal->handing);
         ret[d] = lanes[d].sums;
         ret[d].step = lanes[d].now;
     }

@@ -99,11 +99,12 @@ static double cost_blocks(const tutti_cost_query *q)
 {
     return (q->ranks - 1) * tutti__coll_cost_message_block(q, q->bytes, q->bytes * (q->ranks + 1));
 }
-/* While the manager copies its own block, senders are at work, until their links are full. */
+/* While the manager copies its own block, senders are at work, until their links are full; what it
+ * copies before anything has come is no loss. */
 static double cost_gather(const tutti_cost_query *q)
 {
-    return fmax(cost_blocks(q),
-                tutti__coll_cost_own(q) + (q->ranks - 1) * tutti__coll_cost_take(q, q->bytes));
+    double late = fmax(tutti__coll_cost_own(q) - q->cost->link[q->link].alpha, 0);
+    return fmax(cost_blocks(q), late + (q->ranks - 1) * tutti__coll_cost_take(q, q->bytes));
 }
 /* The manager copies its own block last, while the last of the others takes his out of the link. */
 static double cost_scatter(const tutti_cost_query *q)
