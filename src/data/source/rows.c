@@ -25,12 +25,24 @@ static inline float unit(uint8_t k)
     return (float)k * 0x1.0101p-8f + (float)k * 0x1.0101p-32f;
 }
 
+/* So many at a time are vectors also where the compiler makes none of loops whose end it does not
+ * know. */
+enum { UNITS = 16 };
+static inline void read_some_units(const uint8_t *restrict from, float *restrict to)
+{
+    for (int k = 0; k < UNITS; k++)
+        to[k] = unit(from[k]);
+}
+
 static void read_units(int64_t count, const int64_t *indices, int64_t width, const uint8_t *from,
                        float *to)
 {
     for (int64_t i = 0; i < count; i++, to += width) {
         const uint8_t *row = from + indices[i] * width;
-        for (int64_t k = 0; k < width; k++)
+        int64_t k = 0;
+        for (; k + UNITS <= width; k += UNITS)
+            read_some_units(row + k, to + k);
+        for (; k < width; k++)
             to[k] = unit(row[k]);
     }
 }
