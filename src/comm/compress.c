@@ -40,9 +40,10 @@ static tutti_status read_name(const char *name, const tutti_compression **ret_by
     if (by->argument) {
         char *end;
         value = tutti__strtod(name + length + 1, &end);
-        if (end == name + length + 1 || *end || !(value >= by->least) || !(value <= by->most))
-            return tutti_fail(TUTTI_INVALID, "compression '%s': %s takes a number from %g to %g",
-                              name, by->argument, by->least, by->most);
+        if (end == name + length + 1 || *end || !(value >= by->least) || !(value <= by->most) ||
+            (by->whole && value != floor(value)))
+            return tutti_fail(TUTTI_INVALID, "compression '%s': %s takes a %snumber from %g to %g",
+                              name, by->argument, by->whole ? "whole " : "", by->least, by->most);
     }
     *ret_by = by;
     *ret = value;

@@ -13,6 +13,7 @@ typedef struct tutti_compression {
     const char *name, *doc;
     const char *argument;   /* what stands behind the colon, for messages; NULL: nothing */
     double least, most;     /* of the argument */
+    bool whole;             /* it is a whole number */
     const tutti_dtype wire; /* not 0: this form on the wire is all; the rest is NULL */
     /* Numbers to remember for a tensor of rows x columns, and filling them at the start. */
     int64_t (*state)(const tutti_compressor *compressor);

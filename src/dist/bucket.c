@@ -25,6 +25,7 @@ typedef struct buckets {
     const tutti_spread *spread;
     int *depth;   /* by node id: collectives on the longest way to it */
     bool *waited; /* by node id: a collective follows it */
+    bool *made;   /* by node id: by differentiation, or out of what was */
     sum *sums;
     size_t count, found; /* nodes before any was joined */
     const char **names;  /* of the first device's sums, in their order, where they go in a form that
@@ -52,13 +53,22 @@ static void follow(buckets *b, const tutti_node *before, const tutti_node *after
     b->depth[after->id] = depth > b->depth[after->id] ? depth : b->depth[after->id];
 }
 
+/* Gradients of several batches are gathered in a slot before they are summed. */
+static bool holds_gradient(const tutti_node *node)
+{
+    return tutti__is(node, "variable") && tutti__str(node, "slot_of")[0];
+}
+
 static void measure(buckets *b)
 {
     size_t count = b->graph->nodes.count;
     for (size_t n = 0; n < count; n++) {
         const tutti_node *node = b->graph->nodes.data[n];
-        for (int i = 0; i < node->input_count; i++)
+        b->made[n] = node->backward || holds_gradient(node);
+        for (int i = 0; i < node->input_count; i++) {
             follow(b, node->inputs[i].node, node);
+            b->made[n] = b->made[n] || b->made[node->inputs[i].node->id];
+        }
         for (int i = 0; i < node->control_count; i++)
             follow(b, node->controls[i], node);
     }
@@ -72,7 +82,22 @@ static void measure(buckets *b)
     }
 }
 
-static void collect(buckets *b, const char *device)
+/* A gradient, whole or gathered, on its way to the update of its variable: it may lose bits, or a
+ * part until later. Anything else that users sum may not. */
+static tutti_status is_gradient(const buckets *b, const tutti_node *node, bool *ret)
+{
+    const tutti_node *variable = NULL;
+    int64_t elements = tutti_type_count(&node->types[0]);
+    *ret = false;
+    if (!b->spread->wire || node->types[0].dtype != TUTTI_F32 || b->waited[node->id] ||
+        elements < NARROW_LEAST || !b->made[node->inputs[0].node->id])
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__spread_updated(b->graph, node, &variable));
+    *ret = variable && tutti_type_count(&variable->types[0]) == elements;
+    return TUTTI_OK;
+}
+
+static tutti_status collect(buckets *b, const char *device)
 {
     b->count = 0;
     for (size_t n = 0; n < b->found; n++) { /* not those that were joined meanwhile */
@@ -80,14 +105,16 @@ static void collect(buckets *b, const char *device)
         if (node->dead || !is_sum(node) || strcmp(node->device, device) != 0)
             continue;
         int64_t elements = tutti_type_count(&node->types[0]);
+        bool narrow;
+        TUTTI_TRY(is_gradient(b, node, &narrow));
         b->sums[b->count++] =
             (sum){.node = node,
                   .birth = node->inputs[0].node->id,
                   .depth = b->waited[n] ? b->depth[n] : -1,
-                  .narrow = b->spread->wire && node->types[0].dtype == TUTTI_F32 && !b->waited[n] &&
-                            elements >= NARROW_LEAST,
+                  .narrow = narrow,
                   .bytes = elements * (int64_t)tutti_dtype_size(node->types[0].dtype)};
     }
+    return TUTTI_OK;
 }
 
 /* By depth, type, form, birth; equal ones as they stand in the graph. */
@@ -280,15 +307,16 @@ static tutti_status name_sums(buckets *b)
 {
     for (size_t i = 0; i < b->count; i++) {
         const sum *each = &b->sums[i];
-        char text[256];
-        const char *of;
+        const tutti_node *variable;
         if (!each->narrow || !strchr(b->spread->wire, ':'))
             continue;
-        TUTTI_TRY(tutti__spread_updated(b->graph, each->node, &of));
-        of = of ? of : each->node->origin;
+        TUTTI_TRY(tutti__spread_updated(b->graph, each->node, &variable));
+        const char *of = tutti__spread_name(variable);
+        tutti_text text = {0};
         int before = count_named(b, i, of);
-        snprintf(text, sizeof text, before > 0 ? "%.200s#%d" : "%.200s", of, before + 1);
-        b->names[i] = tutti__arena_string(&b->graph->arena, text);
+        tutti__text_add(&text, before > 0 ? "%s#%d" : "%s", of, before + 1);
+        b->names[i] = text.data ? tutti__arena_string(&b->graph->arena, text.data) : NULL;
+        tutti__text_free(&text);
         if (!b->names[i])
             return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
     }
@@ -298,7 +326,7 @@ static tutti_status name_sums(buckets *b)
 static tutti_status join_device(buckets *b, const char *device)
 {
     int number = 0;
-    collect(b, device);
+    TUTTI_TRY(collect(b, device));
     qsort(b->sums, b->count, sizeof *b->sums, compare);
     if (!b->checked)
         TUTTI_TRY(name_sums(b));
@@ -321,9 +349,10 @@ tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *sprea
     buckets b = {.graph = graph, .spread = spread, .found = count};
     b.depth = calloc(count + 1, sizeof *b.depth);
     b.waited = calloc(count + 1, sizeof *b.waited);
+    b.made = calloc(count + 1, sizeof *b.made);
     b.sums = calloc(count + 1, sizeof *b.sums);
     b.names = calloc(count + 1, sizeof *b.names);
-    tutti_status status = b.depth && b.waited && b.sums && b.names
+    tutti_status status = b.depth && b.waited && b.made && b.sums && b.names
                               ? TUTTI_OK
                               : tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
     if (status == TUTTI_OK)
@@ -333,6 +362,7 @@ tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *sprea
         status = join_device(&b, spread->devices[i]);
     free(b.depth);
     free(b.waited);
+    free(b.made);
     free(b.sums);
     free(b.names);
     if (status == TUTTI_OK)

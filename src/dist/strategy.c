@@ -167,7 +167,7 @@ tutti_status tutti__strategy_check_wire(const tutti_strategy *s, int hosts)
     if (!wire || !named || strcmp(named, "compressed") == 0)
         return TUTTI_OK;
     return tutti_fail(TUTTI_INVALID,
-                      "wire=%s has a way of its own to add up gradients between processes, which "
+                      "wire=%s has a way of its own to add up gradients, which "
                       "reduction=%s cannot replace; leave one of them out",
                       wire, s->options.reduction);
 }
@@ -192,6 +192,11 @@ static tutti_status open_strategy(tutti_strategy *s)
             s->options.sparse);
     if (s->options.compression)
         TUTTI_TRY(tutti_compressor_check(s->options.compression));
+    if (s->options.compression && (s->options.wire == TUTTI_BF16 || s->options.wire == TUTTI_F16))
+        return tutti_fail(TUTTI_INVALID,
+                          "gradients go by .compression (%s) or by .wire (%s), not "
+                          "by both; leave one of them out",
+                          s->options.compression, tutti_dtype_name(s->options.wire));
     TUTTI_TRY(tutti__strategy_devices(s));
     TUTTI_TRY(tutti__strategy_central(s));
     TUTTI_TRY(meet(s, &world));
@@ -207,8 +212,8 @@ static tutti_status open_strategy(tutti_strategy *s)
     TUTTI_TRY(tutti__strategy_alike(s, wire_name(&s->options)));
     TUTTI_TRY(tutti__team_trace_open(s->team));
     s->memory = (tutti_shared_memory){world, allocate, release};
-    if (world && tutti_comm_size(world) > 1)
-        TUTTI_TRY(tutti__strategy_check_wire(s, tutti_comm_hosts(world)));
+    if (s->team->size > 1)
+        TUTTI_TRY(tutti__strategy_check_wire(s, world ? tutti_comm_hosts(world) : 1));
     if (s->options.deterministic && s->team->size > s->options.shards)
         return tutti_fail(
             TUTTI_INVALID,

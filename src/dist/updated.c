@@ -4,16 +4,18 @@
 
 #include "dist/walk.h"
 
-/* The variable that an update writes, or the one whose slot that is; NULL: none. */
-static const char *written_by(const tutti_node *update)
+const char *tutti__spread_name(const tutti_node *variable)
 {
-    for (int i = 0; i < update->input_count; i++) {
-        const tutti_node *handle = update->inputs[i].node;
-        if (!tutti__is(handle, "variable"))
-            continue;
-        const char *of = tutti__str(handle, "slot_of"), *name = tutti__str(handle, "shared_name");
-        return of[0] ? of : name[0] ? name : handle->name;
-    }
+    const char *of = tutti__str(variable, "slot_of"), *name = tutti__str(variable, "shared_name");
+    return of[0] ? of : name[0] ? name : variable->name;
+}
+
+/* The variable that an update writes, or a slot of it; NULL: none. */
+static const tutti_node *written_by(const tutti_node *update)
+{
+    for (int i = 0; i < update->input_count; i++)
+        if (tutti__is(update->inputs[i].node, "variable"))
+            return update->inputs[i].node;
     return NULL;
 }
 
@@ -29,7 +31,7 @@ static int nearest_input(const tutti_node *node, const int *steps)
 }
 
 tutti_status tutti__spread_updated(const tutti_graph *graph, const tutti_node *gradient,
-                                   const char **ret)
+                                   const tutti_node **ret)
 {
     int *steps = calloc(graph->nodes.count + 1, sizeof *steps); /* behind it, from 1; 0: not */
     int least = 0;
@@ -43,9 +45,9 @@ tutti_status tutti__spread_updated(const tutti_graph *graph, const tutti_node *g
         if (before == 0)
             continue;
         steps[n] = before + 1;
-        const char *name = node->op->flags & TUTTI_OP_UPDATES ? written_by(node) : NULL;
-        if (name && (least == 0 || steps[n] < least)) {
-            *ret = name;
+        const tutti_node *variable = node->op->flags & TUTTI_OP_UPDATES ? written_by(node) : NULL;
+        if (variable && (least == 0 || steps[n] < least)) {
+            *ret = variable;
             least = steps[n];
         }
     }

@@ -71,10 +71,12 @@ tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *sprea
 /* ---- early.c ---- */
 /* Orders a graph whose buckets are started and waited for: what they need comes first. */
 tutti_status tutti__spread_early(tutti_graph *graph);
-/* updated.c: the variable whose update comes first behind a gradient; *ret is NULL where none does.
- */
+/* updated.c: the variable whose update, or that of whose slot, comes first behind a gradient; *ret
+ * is NULL where none does. */
 tutti_status tutti__spread_updated(const tutti_graph *graph, const tutti_node *gradient,
-                                   const char **ret);
+                                   const tutti_node **ret);
+/* Its name in the state; of a slot that of its variable. */
+const char *tutti__spread_name(const tutti_node *variable);
 
 /* ---- walk.c ---- */
 /* The ways to cut a node of the job. */

@@ -22,7 +22,7 @@ static const char *device_of(const tutti_engine_options *options)
 static void share_state(tutti_state *state, const tutti_strategy *strategy)
 {
     int workers = tutti_strategy_workers(strategy);
-    if (strategy && strategy->options.compression)
+    if (strategy && strategy->options.compression && tutti_strategy_replicas(strategy) > 1)
         tutti__state_compress(state, workers > 1 ? workers : tutti_strategy_local(strategy),
                               workers > 1 ? tutti_strategy_rank(strategy) : 0);
     if (workers > 1)

@@ -64,8 +64,9 @@ tutti_sym tutti__loss_scale_build(tutti_loss_scale *scale, int count, const tutt
     for (int i = 0; i < count; i++) {
         tutti_grad grad = grads[i];
         if (tutti_grad_ok(grad)) {
-            values[used++] = grad.value;
             grad.value = times(grad.value, inverse);
+            values[used++] =
+                grad.value; /* the same that is updated with: replicas add it up once */
         }
         ret_grads[i] = grad;
     }

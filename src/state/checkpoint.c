@@ -155,6 +155,7 @@ uint64_t tutti__checkpoint_identity(const tutti_safetensors *file)
 
 tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_state *state)
 {
+    tutti__left_out_restart(state);
     for (size_t i = 0; i < file->count; i++) {
         tutti_tensor *tensor;
         TUTTI_TRY(tutti__safetensors_tensor(file, &file->items[i], &tensor));

@@ -27,6 +27,24 @@ void tutti__left_out_free(tutti_map *all)
     for (size_t i = 0; i < all->count; i++)
         destroy(all->entries[i].value);
     tutti__map_free(all);
+    *all = (tutti_map){0};
+}
+
+static bool is_saved(const char *name)
+{
+    return strncmp(name, PREFIX, sizeof PREFIX - 1) == 0;
+}
+
+void tutti__left_out_restart(tutti_state *state)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti__left_out_free(&state->left_out);
+    for (size_t i = 0; i < state->expected.count; i++)
+        if (is_saved(state->expected.entries[i].key)) {
+            tutti_tensor_release(state->expected.entries[i].value);
+            state->expected.entries[i].value = NULL;
+        }
+    pthread_mutex_unlock(&state->lock);
 }
 
 void tutti__state_compress(tutti_state *state, int of, int at)
@@ -37,7 +55,7 @@ void tutti__state_compress(tutti_state *state, int of, int at)
 
 bool tutti__left_out_passes_over(const tutti_state *state, const char *name)
 {
-    return state->compressors == 0 && strncmp(name, PREFIX, sizeof PREFIX - 1) == 0;
+    return state->compressors == 0 && is_saved(name);
 }
 
 /* ---- going on ---- */
@@ -96,16 +114,20 @@ static tutti_status make(tutti_state *state, int replica, const char *name, cons
 static tutti_status find(tutti_state *state, int replica, const char *name, const char *compression,
                          const tutti_type *type, left_out **ret)
 {
-    char key[512];
-    if (snprintf(key, sizeof key, "%d %s", replica, name) >= (int)sizeof key)
-        return tutti_fail(TUTTI_TOO_LARGE, "the name '%.80s…' is too long", name);
-    *ret = tutti__map_get(&state->left_out, key);
-    if (*ret)
-        return TUTTI_OK;
-    TUTTI_TRY(make(state, replica, name, compression, type, ret));
-    tutti_status status = tutti__map_set(&state->left_out, key, *ret);
-    if (status != TUTTI_OK)
-        destroy(*ret);
+    tutti_text key = {0};
+    tutti__text_add(&key, "%d %s", replica, name);
+    if (!key.data)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to compress '%s'", name);
+    *ret = tutti__map_get(&state->left_out, key.data);
+    tutti_status status = TUTTI_OK;
+    if (!*ret) {
+        status = make(state, replica, name, compression, type, ret);
+        if (status == TUTTI_OK)
+            status = tutti__map_set(&state->left_out, key.data, *ret);
+        if (status != TUTTI_OK && *ret)
+            destroy(*ret);
+    }
+    tutti__text_free(&key);
     return status;
 }
 

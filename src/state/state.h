@@ -232,6 +232,8 @@ void tutti__state_compress(tutti_state *state, int of, int at);
 tutti_status tutti__state_left_out(tutti_state *state, int replica, const char *name,
                                    const char *compression, const tutti_type *type,
                                    tutti_compressor **ret);
+/* Nothing was left out, and nothing of it is expected: before a checkpoint is restored. */
+void tutti__left_out_restart(tutti_state *state);
 /* How the first process gets at what others left out: `all` is [processes][count] there. */
 typedef struct tutti_state_gather {
     tutti_status (*gather)(void *context, const float *mine, int64_t count, float *all);

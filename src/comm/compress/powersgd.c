@@ -176,6 +176,7 @@ const tutti_compression tutti_compression_powersgd = {
     .argument = "RANK",
     .least = 1,
     .most = 1024,
+    .whole = true,
     .state = state,
     .begin = begin,
     .bytes = bytes,

@@ -67,8 +67,11 @@ static void take(float *v, int64_t count, int64_t k, pair *ret_pairs)
     uint32_t least = threshold(v, count, k, &ties);
     for (int64_t i = 0; i < count; i++) {
         uint32_t size = size_of(v[i]);
-        if (size < least || (size == least && ties-- <= 0))
+        if (size < least || (size == least && ties-- <= 0)) {
+            if (size >= 0x7f800000) /* infinite or NaN: all hear of it now, and nobody later */
+                v[i] = 0;
             continue;
+        }
         ret_pairs[used++] = (pair){(uint32_t)i, v[i]};
         v[i] = 0;
     }

@@ -64,17 +64,13 @@ static const char *compression_of(const tutti_call *call)
     return strchr(name, ':') ? name : NULL;
 }
 
-/* The next of several names, each with a newline behind it. */
-static tutti_status next_name(const char **names, char *ret, size_t size)
+/* The next of several names, each with a newline behind it; from malloc. */
+static tutti_status next_name(const char **names, char **ret)
 {
     size_t length = strcspn(*names, "\n");
-    if (length == 0 || length >= size)
-        return tutti_fail(TUTTI_INVALID, "the name '%.80s' of a value is empty or too long",
-                          *names);
-    memcpy(ret, *names, length);
-    ret[length] = 0;
+    *ret = strndup(*names, length);
     *names += length + ((*names)[length] == '\n');
-    return TUTTI_OK;
+    return *ret ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
 }
 
 /* Value by value: each is compressed in its own shape. */
@@ -87,13 +83,16 @@ static tutti_status reduce_compressed(const tutti_call *call, tutti_bucket *m,
     for (int i = 0; i < call->output_count; i++) {
         const tutti_view *out = &call->outputs[i];
         tutti_type type = {.dtype = TUTTI_F32, .rank = out->rank};
-        char name[256];
+        char *name;
         memcpy(type.dims, out->dims, (size_t)out->rank * sizeof *out->dims);
-        TUTTI_TRY(next_name(&names, name, sizeof name));
+        TUTTI_TRY(next_name(&names, &name));
+        tutti_status status = TUTTI_OK;
         if (tutti_view_count(out) > 0)
-            TUTTI_TRY(tutti__team_compressed(meeting->team, meeting->local, context->run->state,
-                                             name, compression, &type,
-                                             (float *)(void *)(m->memory + at), &meeting->call));
+            status = tutti__team_compressed(meeting->team, meeting->local, context->run->state,
+                                            name, compression, &type,
+                                            (float *)(void *)(m->memory + at), &meeting->call);
+        free(name);
+        TUTTI_TRY(status);
         at += tutti__bucket_bytes(out);
     }
     return TUTTI_OK;
