@@ -352,7 +352,10 @@ void tutti__flags_unread(tutti_job *job)
         tutti_nearest nearest = {.word = name};
         if (found->meant[0])
             tutti__nearest_try(&nearest, found->meant);
+        bool known = false; /* only not by this program, or not without another flag */
         for (size_t k = 0; found->pair && k < TUTTI_COUNT(settings); k++)
+            known = known || strcmp(settings[k].name, name) == 0;
+        for (size_t k = 0; found->pair && !known && k < TUTTI_COUNT(settings); k++)
             tutti__nearest_try(&nearest, settings[k].name);
         fprintf(stderr, "tutti: note: nothing has read --%s%s%s%s%s\n", found->pair ? "set " : "",
                 name, nearest.found ? "; is '" : "", nearest.found ? nearest.found : "",

@@ -15,6 +15,7 @@
 
 static volatile sig_atomic_t asked; /* by a signal to any process of the job */
 static volatile sig_atomic_t got;   /* one to this process */
+static struct timespec when;        /* that one came */
 static volatile sig_atomic_t joint; /* so many wait until all processes have heard of it */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int depth;    /* under lock */
@@ -23,17 +24,32 @@ static sem_t heard;  /* posted by the first signal */
 static struct sigaction before[2];
 static const int signals[2] = {SIGINT, SIGTERM};
 
+/* `timeout` signals a program and then its group, a launcher a rank that has heard it already: two
+ * SIGTERM within a moment are one wish. */
+static bool is_repeated(int number)
+{
+    enum { MOMENT_MS = 250 };
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t ms =
+        (int64_t)(now.tv_sec - when.tv_sec) * 1000 + (now.tv_nsec - when.tv_nsec) / 1000000;
+    return number == SIGTERM && got == SIGTERM && ms < MOMENT_MS;
+}
+
 /* The second signal finds the default action again, when the handler is left. */
 static void on_signal(int number)
 {
     int error = errno;
-    if (got) {
+    if (got && is_repeated(number)) {
+        /* as if it had come once */
+    } else if (got) {
         struct sigaction standard;
         memset(&standard, 0, sizeof standard);
         standard.sa_handler = SIG_DFL;
         sigaction(number, &standard, NULL);
         raise(number);
     } else {
+        clock_gettime(CLOCK_MONOTONIC, &when);
         got = number;
         if (!joint)
             asked = number;

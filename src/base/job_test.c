@@ -189,9 +189,16 @@ static void another_kind(void)
     raise(SIGTERM);
 }
 
-static void the_same_kind(void)
+static void at_once(void)
 {
     raise(SIGTERM);
+    raise(SIGTERM);
+}
+
+static void the_same_kind(void)
+{
+    at_once();
+    usleep(300000);
     raise(SIGTERM);
 }
 
@@ -222,5 +229,6 @@ TUTTI_TEST(interrupt_the_second_signal_of_any_kind_ends_the_process)
     CHECK_INT(ends_with(one_signal), 7);
     CHECK_INT(ends_with(told_before_its_own), 7);
     CHECK_INT(ends_with(another_kind), -SIGTERM);
+    CHECK_INT(ends_with(at_once), 7); /* a program's own and its group's are one */
     CHECK_INT(ends_with(the_same_kind), -SIGTERM);
 }

@@ -197,6 +197,33 @@ static tutti_status check(const tutti_collective *c, bool folds)
     return TUTTI_OK;
 }
 
+/* Whoever gives or gets elements says where they lie. */
+static tutti_status check_memory(const tutti_collective *c, bool shards)
+{
+    bool root = c->rank == c->root, in = !shards /* it may have none */, out = true;
+    switch (c->operation) {
+    case TUTTI_REDUCE:
+    case TUTTI_GATHER:
+        out = root;
+        break;
+    case TUTTI_SCATTER:
+        in = root;
+        break;
+    case TUTTI_BROADCAST:
+        in = false;
+        break;
+    case TUTTI_BARRIER:
+        return TUTTI_OK;
+    default:
+        out = !c->counts; /* perhaps nobody gives any */
+    }
+    if ((!in || c->in) && (!out || c->out))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID, "%s: %s is NULL, for %lld x %s",
+                      tutti__operation_names[c->operation], in && !c->in ? "in" : "out",
+                      (long long)c->count, tutti_dtype_name(c->dtype));
+}
+
 tutti_comm_call tutti__call_full(const tutti_comm_call *call)
 {
     tutti_comm_call full = {.struct_size = sizeof full};
@@ -222,7 +249,8 @@ static tutti_status prepare(tutti_collective *c, const tutti_comm_call *call, bo
     c->element = tutti_dtype_size(c->dtype);
     c->fold = folds ? tutti__fold_find(c->dtype, c->reduction) : NULL;
     c->name = tutti__comm_label(tutti__operation_names[c->operation], call->label);
-    return check(c, folds);
+    TUTTI_TRY(check(c, folds));
+    return check_memory(c, call->shards > 0);
 }
 
 static tutti_status start(tutti_collective *c, const tutti_comm_call *given, bool folds)

@@ -245,3 +245,49 @@ TUTTI_TEST(ranks_with_other_sizes_are_told)
     tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "shm", .timeout = 20), other_sizes, NULL);
     tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 20), other_sizes, NULL);
 }
+
+/* More than a stream between two ranks holds: both send before they receive; then rank 0 sends what
+ * rank 1 asks for only after a collective. */
+static tutti_status send_first(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { SIZE = 6 << 20 };
+    int rank = tutti_comm_rank(comm), other = 1 - rank;
+    const tutti_comm_call *soon = TUTTI_CALL(.timeout = 20);
+    char *given = malloc(SIZE), *got = malloc(SIZE);
+    EXPECT(given && got);
+    memset(given, 'a' + rank, SIZE);
+    TUTTI_TRY(tutti_comm_send(comm, other, 1, given, SIZE, soon));
+    TUTTI_TRY(tutti_comm_recv(comm, other, 1, got, SIZE, soon));
+    EXPECT(got[0] == 'a' + other && got[SIZE - 1] == 'a' + other);
+    if (rank == 0)
+        TUTTI_TRY(tutti_comm_send(comm, other, 2, given, SIZE, soon));
+    TUTTI_TRY(tutti_comm_barrier(comm, soon));
+    if (rank == 1)
+        TUTTI_TRY(tutti_comm_recv(comm, other, 2, got, SIZE, soon));
+    EXPECT(got[SIZE / 2] == 'a' + other);
+    free(given);
+    free(got);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_what_nobody_asks_for_yet_is_taken_in_by_who_waits)
+{
+    tutti__test_engines(2, send_first, NULL);
+}
+
+static tutti_status give_nowhere(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[4] = {0};
+    EXPECT(tutti_comm_all_reduce(comm, NULL, x, 4, TUTTI_F32, TUTTI_SUM, NULL) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "all_reduce: in is NULL, for 4 x f32"));
+    EXPECT(tutti_comm_broadcast(comm, NULL, 4, TUTTI_F32, 0, NULL) == TUTTI_INVALID);
+    EXPECT(tutti_comm_send(comm, 1 - tutti_comm_rank(comm), 0, NULL, 8, NULL) == TUTTI_INVALID);
+    return tutti_comm_barrier(comm, NULL); /* nothing has happened */
+}
+
+TUTTI_TEST(comm_memory_that_is_missing_is_refused)
+{
+    tutti__test_engines(2, give_nowhere, NULL);
+}

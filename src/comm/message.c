@@ -295,7 +295,6 @@ static void progress(tutti_fabric *fabric, bool hear)
 {
     pthread_mutex_lock(&fabric->lock);
     int before = atomic_load(&fabric->pending);
-    hear = hear && fabric->server.give;
     for (int peer = 0; peer < fabric->size; peer++) {
         const tutti_stream *stream = &fabric->streams[peer];
         if (stream->sending.first || expecting(stream) ||
@@ -314,6 +313,11 @@ void tutti__fabric_progress(tutti_fabric *fabric)
 }
 
 void tutti__fabric_hear(tutti_fabric *fabric)
+{
+    progress(fabric, fabric->server.give != NULL);
+}
+
+void tutti__fabric_take_in(tutti_fabric *fabric)
 {
     progress(fabric, true);
 }

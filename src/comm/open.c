@@ -27,7 +27,7 @@ static tutti_status check_size(int size, const tutti_comm_options *options, cons
     if (!(*ret_engine)->prepare)
         return tutti_fail(TUTTI_UNSUPPORTED,
                           "the engine '%s' cannot connect ranks of one program; start them with "
-                          "mpirun or tutti run",
+                          "mpirun",
                           (*ret_engine)->name);
     return TUTTI_OK;
 }

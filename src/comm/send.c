@@ -47,6 +47,9 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
         return tutti_fail(TUTTI_INVALID,
                           "%s: tag %d, %lld bytes; tags are 0 to 2^30, sizes not negative", name,
                           tag, (long long)bytes);
+    if (!data && bytes > 0)
+        return tutti_fail(TUTTI_INVALID, "%s: the data is NULL, for %lld bytes", name,
+                          (long long)bytes);
     tutti_comm_call full = tutti__call_full(call);
     TUTTI_TRY(tutti__comm_check_seconds(".timeout", full.timeout));
     if (atomic_load(&comm->fabric->broken))

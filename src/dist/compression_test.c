@@ -123,3 +123,52 @@ TUTTI_TEST(compression_that_leaves_nothing_out_is_exact_with_several_devices)
     run(all, "cpu:0,far:0", "topk:1");
     munmap(all, sizeof *all);
 }
+
+/* What users sum besides gradients is exact: fetched, assigned, and over the same elements as a
+ * variable that is trained. */
+static tutti_status sum_besides(tutti_strategy *s, void *context)
+{
+    (void)context;
+    enum { WIDE = 80 };
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_tensor *value;
+    TUTTI_TRY(tutti_graph_create(&g));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, WIDE));
+    tutti_sym w = tutti_variable(g, tutti_full(0.1, WIDE), .name = "w");
+    tutti_sym total =
+        tutti_variable(g, tutti_full(0, WIDE), .name = "total", .not_trainable = true);
+    tutti_sym sums = tutti_sum(x, .axes = TUTTI_AXES(0));
+    tutti_sym counted = tutti_assign_add(total, sums);
+    tutti_sym step = tutti_minimize(tutti_sgd(0.01), tutti_mean(tutti_square(tutti_mul(x, w))));
+    TUTTI_TRY(tutti_graph_check(g));
+    TUTTI_TRY(tutti_session_open(&session, g, .strategy = s, .deadline_seconds = 60));
+    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
+    tutti_tensor *inputs = rows_of(s, WIDE, 1.3);
+    TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, inputs}),
+                        .fetch = TUTTI_FETCH({sums, &value}),
+                        .targets = TUTTI_TARGETS(step, counted), .batch = BATCH));
+    for (int i = 0; i < WIDE; i++) {
+        double sum = 0;
+        for (int row = 0; row < BATCH; row++)
+            sum += (float)sin(1.3 * (double)(row * WIDE + i + 1));
+        WORKER_NEAR(tutti_tensor_get(value, i), sum);
+    }
+    tutti_tensor_release(value);
+    TUTTI_TRY(tutti_session_get(session, total, &value));
+    WORKER_EXPECT(tutti_tensor_get(value, 3) != 0 && tutti_tensor_get(value, WIDE - 1) != 0);
+    tutti_tensor_release(value);
+    tutti_tensor_release(inputs);
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(compression_leaves_sums_alone_that_are_no_gradients)
+{
+    static const char *const names[] = {"topk:0.02", "powersgd:1"};
+    for (size_t i = 0; i < TUTTI_COUNT(names); i++) {
+        tutti_strategy_options options = {.struct_size = sizeof options, .compression = names[i]};
+        tutti__test_workers(2, &options, sum_besides, NULL);
+    }
+}

@@ -264,6 +264,10 @@ static bool take_signal(tutti_launch *l)
         send_window(l);
         return false;
     }
+    int64_t now = tutti__now_ns(), before = l->signalled;
+    l->signalled = now;
+    if (number == SIGTERM && l->interrupts == 1 && now - before < SECOND / 4)
+        return false; /* `timeout` and others signal a program and then its group: it is one wish */
     if (l->interrupts > 0)
         number = insist[l->interrupts > 1];
     l->interrupts++;

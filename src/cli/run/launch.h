@@ -29,6 +29,7 @@ typedef struct tutti_launch {
     tutti_launch_rank *ranks;
     int first_failed;       /* rank; -1: none */
     int interrupts;         /* Ctrl-C and SIGTERM so far */
+    int64_t signalled;      /* the last one, ns */
     int64_t patience_until; /* of the others, after a failure; 0: nothing failed */
     int force;              /* signals sent since: 0, SIGTERM, SIGKILL */
     bool unread;            /* nobody reads what the job prints: it was told to end */

@@ -11,6 +11,7 @@ typedef struct backup {
     bool keep;
     int64_t saved;  /* step of the newest; -1: none */
     int64_t before; /* of the one before; -1: none */
+    int64_t passed; /* the last step it was told of, or at which training began */
 } backup;
 
 static void remove_step(const backup *b, int64_t step)
@@ -71,12 +72,23 @@ static tutti_status train_begin(void *self, tutti_event *event)
 static bool is_due(void *self, const tutti_event *event)
 {
     const backup *b = self;
-    return !event->validating && b->every_steps > 0 && event->step % b->every_steps == 0;
+    return !event->validating && b->every_steps > 0 &&
+           event->step / b->every_steps > b->passed / b->every_steps;
 }
 
 static tutti_status batch_end(void *self, tutti_event *event)
 {
-    return is_due(self, event) ? save(self, event) : TUTTI_OK;
+    backup *b = self;
+    bool due = is_due(self, event);
+    b->passed = event->step;
+    return due ? save(b, event) : TUTTI_OK;
+}
+
+static tutti_status epoch_begin(void *self, tutti_event *event)
+{
+    backup *b = self;
+    b->passed = tutti_model_steps(event->model);
+    return TUTTI_OK;
 }
 
 static tutti_status epoch_end(void *self, tutti_event *event)
@@ -106,6 +118,7 @@ static const tutti_callback_kind kind = {
     .name = "backup",
     .train_begin = train_begin,
     .train_end = train_end,
+    .epoch_begin = epoch_begin,
     .epoch_end = epoch_end,
     .batch_end = batch_end,
     .destroy = destroy,

@@ -18,6 +18,7 @@ typedef struct saving {
     tutti_monitor monitor;
     bool looked;        /* for files of the run that this one goes on from */
     int64_t saved_step; /* of the newest file; -1: none */
+    int64_t passed;     /* the last step it was told of, or at which training began */
     paths saved;        /* oldest first */
 } saving;
 
@@ -192,12 +193,24 @@ static bool is_due(void *self, const tutti_event *event)
 {
     const saving *s = self;
     int64_t every = s->options.every_steps;
-    return !event->validating && !s->options.best_only && every > 0 && event->step % every == 0;
+    return !event->validating && !s->options.best_only && every > 0 &&
+           event->step / every > s->passed / every;
 }
 
 static tutti_status batch_end(void *self, tutti_event *event)
 {
-    return is_due(self, event) ? save(self, event) : TUTTI_OK;
+    saving *s = self;
+    bool due = is_due(self, event);
+    s->passed = event->step;
+    return due ? save(s, event) : TUTTI_OK;
+}
+
+/* Steps of which none was told, since gradients were only gathered, may have been due. */
+static tutti_status epoch_begin(void *self, tutti_event *event)
+{
+    saving *s = self;
+    s->passed = tutti_model_steps(event->model);
+    return TUTTI_OK;
 }
 
 static tutti_status epoch_end(void *self, tutti_event *event)
@@ -251,6 +264,7 @@ static const tutti_callback_kind kind = {
     .name = "checkpoint",
     .train_begin = train_begin,
     .train_end = train_end,
+    .epoch_begin = epoch_begin,
     .epoch_end = epoch_end,
     .batch_end = batch_end,
     .destroy = destroy,

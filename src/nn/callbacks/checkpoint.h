@@ -29,6 +29,7 @@ tutti_status tutti__resume_from(tutti_model *model, const char *folder, const ch
 typedef struct tutti_pace {
     int64_t every;
     int64_t last; /* ns; 0: not yet */
+    int64_t step; /* the last one that it was asked for: between two of them some may be passed */
 } tutti_pace;
 bool tutti__pace_due(tutti_pace *pace, int64_t step);
 

@@ -27,9 +27,11 @@ static tutti_param often = TUTTI_PARAM(
 bool tutti__pace_due(tutti_pace *pace, int64_t step)
 {
     int64_t now = tutti__now_ns();
-    bool due = pace->last == 0 || (pace->every > 0 && step % pace->every == 0) ||
+    bool due = pace->last == 0 ||
+               (pace->every > 0 && step / pace->every > pace->step / pace->every) ||
                now - pace->last >= 1000000000 * tutti__param_int(&often);
     pace->last = due ? now : pace->last;
+    pace->step = step;
     return due;
 }
 
@@ -44,9 +46,10 @@ static tutti_status train_begin(void *self, tutti_event *event)
                           "--resume: nothing says where the checkpoints are; add --save FILE, or "
                           "give tutti_checkpoint or tutti_backup to tutti_fit");
     TUTTI_TRY(tutti__resume_from(event->model, k->folder, k->checkpoint, &found));
-    if (found)
+    if (found) {
         k->pace.last = tutti__now_ns();
-    else
+        k->pace.step = tutti_model_steps(event->model);
+    } else
         tutti__log(TUTTI_LOG_INFO, "--resume: there is no checkpoint%s%s yet, training begins anew",
                    k->folder ? " in " : "", k->folder ? k->folder : "");
     return TUTTI_OK;

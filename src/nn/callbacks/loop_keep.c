@@ -283,6 +283,7 @@ static tutti_status restore(tutti_progress *p, const tutti_safetensors *file, co
     p->fit.goes_on = true;
     p->goes_on = !ended;
     p->keeper.pace.last = tutti__now_ns();
+    p->keeper.pace.step = event->step;
     tutti__log(TUTTI_LOG_INFO, "training goes on from %s, step %lld", path, (long long)event->step);
     return TUTTI_OK;
 }
