@@ -25,6 +25,7 @@ static const char usage[] =
     "  --deterministic        the same bits for any number of workers\n"
     "  --set memory=64MiB     most that a step's values may take on a device: some are computed again\n"
     "  --save FILE            writes FILE.json and FILE.safetensors, meanwhile FILE.checkpoint\n"
+    "                         (softmax, queues, gan: no FILE.json; mnist keeps checkpoints in ckpt/)\n"
     "  --logs DIR             writes event files for TensorBoard\n"
     "  --resume               goes on from the newest checkpoint, to the same bits\n"
     "  --set save_every=N     saves FILE.checkpoint every N steps, not only every epoch\n"

@@ -193,8 +193,10 @@ static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutt
     pthread_mutex_lock(&engine->lock);
     engine->compiles++;
     engine->compile_seconds = (double)(tutti__now_ns() - start) * 1e-9;
-    tutti__plan_release(engine->last);
-    engine->last = tutti__plan_retain(*ret);
+    if (!request->watched) { /* a run's own program, not a branch inside of one */
+        tutti__plan_release(engine->last);
+        engine->last = tutti__plan_retain(*ret);
+    }
     pthread_mutex_unlock(&engine->lock);
     return TUTTI_OK;
 }

@@ -103,6 +103,35 @@ static tutti_status compile_piece(tutti_engine *engine, const tutti_engine_optio
     return TUTTI_OK;
 }
 
+/* One send and one recv of a channel in a step: who would get which of two values is chance. */
+static tutti_status check_channel(const tutti_node *node, const char *op, tutti_map *seen)
+{
+    if (node->dead || !tutti__is(node, op))
+        return TUTTI_OK;
+    const char *channel = tutti__str(node, "channel");
+    const tutti_node *other = tutti__map_get(seen, channel);
+    if (other)
+        return tutti_fail(TUTTI_INVALID,
+                          "%s '%s' and '%s' use the same channel '%s' in one step; "
+                          "give each a channel of its own",
+                          op, other->name, node->name, channel);
+    return tutti__map_set(seen, channel, (void *)(uintptr_t)node);
+}
+
+static tutti_status check_channels(const tutti_graph *graph)
+{
+    tutti_map sends = {0}, recvs = {0};
+    tutti_status status = TUTTI_OK;
+    for (size_t n = 0; status == TUTTI_OK && n < graph->nodes.count; n++) {
+        status = check_channel(graph->nodes.data[n], "send", &sends);
+        if (status == TUTTI_OK)
+            status = check_channel(graph->nodes.data[n], "recv", &recvs);
+    }
+    tutti__map_free(&sends);
+    tutti__map_free(&recvs);
+    return status;
+}
+
 static void add_memory(tutti_plan *plan, const tutti_executable *executable)
 {
     const tutti_executable_table *table = executable->table;
@@ -116,6 +145,7 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
 {
     int count;
     tutti_piece_graph *pieces;
+    TUTTI_TRY(check_channels(graph));
     TUTTI_TRY(tutti__partition(graph, &count, &pieces));
     plan->pieces = calloc((size_t)count, sizeof *plan->pieces);
     tutti_status status =

@@ -123,6 +123,14 @@ static void combine_into(tutti_reduction how, tutti_tensor *into, const tutti_te
     }
 }
 
+static tutti_status unlike(const tutti_call *call, const tutti_type *first, const tutti_type *other,
+                           int rank)
+{
+    char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
+    return tutti_fail(TUTTI_INVALID, "%s '%s': rank 0 brings %s and rank %d %s", call->op->name,
+                      call->name, tutti_type_text(first, a), rank, tutti_type_text(other, b));
+}
+
 tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *meeting,
                                    tutti_tensor **ret)
 {
@@ -132,8 +140,7 @@ tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *
     for (int i = 0; status == TUTTI_OK && i < meeting->size; i++) {
         const tutti_type *type = tutti_tensor_type(meeting->all[i]);
         if (!tutti_type_equal(type, tutti_tensor_type(meeting->all[0])))
-            status = tutti_fail(TUTTI_INVALID, "%s '%s': ranks 0 and %d bring different shapes",
-                                call->op->name, call->name, i);
+            status = unlike(call, tutti_tensor_type(meeting->all[0]), type, i);
         else
             status = tutti_tensor_from(type->dtype, type->rank, type->dims,
                                        tutti_tensor_data(meeting->all[i]), &partial[i]);
