@@ -195,7 +195,7 @@ static tutti_status await(tutti_area *area, const coming *other, bool guest, int
 {
     tutti_fabric *fabric = area->fabric;
     const tutti_awaited wait = {has_come, other};
-    int64_t since = 0;
+    tutti_long_wait stuck = {0};
     for (int round = 0;; round++) {
         if (has_come(other))
             return TUTTI_OK;
@@ -217,7 +217,7 @@ static tutti_status await(tutti_area *area, const coming *other, bool guest, int
         bool pending = atomic_load_explicit(&fabric->pending, memory_order_relaxed) > 0;
         if (pending)
             tutti__fabric_progress(fabric);
-        tutti__fabric_waits_long(fabric, &since);
+        tutti__fabric_waits_long(fabric, &stuck);
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)
             return has_come(other) ? TUTTI_OK : late(area);

@@ -141,10 +141,14 @@ void tutti__fabric_progress(tutti_fabric *fabric);
 void tutti__fabric_hear(tutti_fabric *fabric);
 /* The same, and keeps whatever comes: a peer that sends what nobody here asks for yet goes on. */
 void tutti__fabric_take_in(tutti_fabric *fabric);
-/* Inside a wait, `*since` when it began (0 at first): does that once it lasts for milliseconds, so
- * that ranks which all send first do not wait for each other. Not sooner: what is asked for in a
- * moment need not be copied twice. */
-void tutti__fabric_waits_long(tutti_fabric *fabric, int64_t *since);
+/* Inside a wait, zeroed at first: does that once nothing has moved here for milliseconds, so that
+ * ranks which all send first do not wait for each other. Not sooner: what is asked for in a moment
+ * need not be copied twice. */
+typedef struct tutti_long_wait {
+    int64_t since; /* ns */
+    unsigned moved;
+} tutti_long_wait;
+void tutti__fabric_waits_long(tutti_fabric *fabric, tutti_long_wait *wait);
 /* Waits for all of them. After a failure none of them is posted any more. */
 tutti_status tutti__fabric_wait(tutti_fabric *fabric, tutti_message *const *messages, int count,
                                 int64_t deadline_ns);

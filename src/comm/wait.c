@@ -153,12 +153,14 @@ static int yields_for(const tutti_fabric *fabric, tutti_message *const *messages
     return fabric->yields;
 }
 
-void tutti__fabric_waits_long(tutti_fabric *fabric, int64_t *since)
+void tutti__fabric_waits_long(tutti_fabric *fabric, tutti_long_wait *wait)
 {
-    enum { LONG_NS = 5000000 };
+    enum { LONG_NS = 10000000 };
     int64_t now = tutti__now_ns();
-    *since = *since == 0 ? now : *since;
-    if (now - *since > LONG_NS)
+    unsigned moved = atomic_load(&fabric->moved);
+    if (wait->since == 0 || wait->moved != moved)
+        *wait = (tutti_long_wait){now, moved};
+    if (now - wait->since > LONG_NS)
         tutti__fabric_take_in(fabric);
 }
 
@@ -169,7 +171,7 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
     int spin = patient ? 0 : fabric->spin;
     int yields = patient ? 0 : yields_for(fabric, messages, count);
     bool woken = is_woken(fabric, messages, count);
-    int64_t since = 0;
+    tutti_long_wait stuck = {0};
     for (int round = 0;; round++) {
         tutti__fabric_progress(fabric);
         if (all_complete(messages, count))
@@ -187,7 +189,7 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
                 continue;
         }
         TUTTI_TRY(tutti__fabric_check(fabric));
-        tutti__fabric_waits_long(fabric, &since);
+        tutti__fabric_waits_long(fabric, &stuck);
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)
             return late(fabric, messages, count);
