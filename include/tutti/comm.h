@@ -68,6 +68,8 @@ typedef struct tutti_comm_cost {
     /* Seconds a byte to put into a link what it holds while the receiver is busy, and to take out
      * what it holds; 0: beta. The slower of the two is what a message waits for. */
     double put[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], take[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
+    double alone; /* the part of `pull` that a rank takes who pulls alone, where ranks share cores;
+                     0: all of it */
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {
@@ -80,7 +82,8 @@ typedef struct tutti_comm_options {
     double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any; negative
                              * ones and NaN are refused */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
-    bool measure;           /* measure the cost of links now, on all ranks alike (at most 0.2 s) */
+    bool measure;           /* measure all constants of the cost model, on all ranks alike (at most
+                             * 0.2 s); else an opened group only looks at what messages cost (20 ms) */
     const tutti_comm_cost *cost; /* known beforehand; copied */
 } tutti_comm_options;
 #define TUTTI_COMM_OPTIONS(...) TUTTI_OPTIONS(tutti_comm_options, __VA_ARGS__)

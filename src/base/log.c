@@ -11,6 +11,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_log_sink *installed_sink;
 static void *installed_context;
 static atomic_bool installed;
+static atomic_bool spoken; /* a program has said where lines go, or that they go nowhere */
 
 void tutti_log_install(tutti_log_sink *sink, void *context)
 {
@@ -18,10 +19,11 @@ void tutti_log_install(tutti_log_sink *sink, void *context)
     installed_sink = sink;
     installed_context = context;
     atomic_store_explicit(&installed, sink != NULL, memory_order_relaxed);
+    atomic_store_explicit(&spoken, true, memory_order_relaxed);
     pthread_mutex_unlock(&lock);
 }
 
-void tutti__log(tutti_log_level level, const char *format, ...)
+static void hand_over(tutti_log_level level, const char *format, va_list arguments)
 {
     if (!atomic_load_explicit(&installed, memory_order_relaxed))
         return;
@@ -32,9 +34,28 @@ void tutti__log(tutti_log_level level, const char *format, ...)
     if (sink == NULL)
         return;
     char message[1024];
+    vsnprintf(message, sizeof message, format, arguments);
+    sink(context, level, message);
+}
+
+void tutti__log(tutti_log_level level, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    hand_over(level, format, arguments);
     va_end(arguments);
-    sink(context, level, message);
+}
+
+void tutti__log_job(tutti_log_level level, const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    if (atomic_load_explicit(&spoken, memory_order_relaxed)) {
+        hand_over(level, format, arguments);
+    } else {
+        vsnprintf(line, sizeof line, format, arguments);
+        fprintf(stderr, "tutti: %s\n", line);
+    }
+    va_end(arguments);
 }

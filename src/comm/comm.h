@@ -6,7 +6,8 @@
 #include "comm/fabric.h"
 
 enum { TUTTI_SPEC_MOST = 8, TUTTI_COLL_NAME = 24 };
-enum { TUTTI_WHOLE_CONTEXT = 1 }; /* of the group of all ranks of a fabric */
+enum { TUTTI_WHOLE_CONTEXT = 1 };     /* of the group of all ranks of a fabric */
+enum { TUTTI_MEASURING_CONTEXT = 0 }; /* of the same ranks while they measure their links */
 
 /* Algorithms by size. */
 typedef struct tutti_spec {
@@ -148,6 +149,9 @@ typedef struct tutti_cost_thorough {
     tutti_cost_times seen[TUTTI_COST_PASSES];
 } tutti_cost_thorough;
 tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough); /* or NULL */
+/* What a group that opens must know: all constants (options->measure), or in a few milliseconds
+ * what a message costs on each class of link; collective. */
+tutti_status tutti__cost_settle(tutti_comm *comm, const tutti_comm_options *options);
 /* The lower quartile of those of `count` times, `step` apart, that are known (above 0); 0 when
  * there is none. The least may be a moment that others did not have, and half of all may be
  * disturbed. */

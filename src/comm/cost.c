@@ -251,6 +251,10 @@ static double share_of(const tutti_coll *coll, int ranks, int hosts)
     return coll->all_cross && hosts > 1 ? (double)ranks / hosts : 1;
 }
 
+/* Ranks that read each other's memory also see what all others are at, and can say who differs: not
+ * given up for what may be noise of the measurement. */
+static const double in_doubt = 0.8;
+
 static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operation, double bytes)
 {
     tutti_cost_query query = {.cost = &comm->cost,
@@ -263,7 +267,7 @@ static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operat
         if (!(*each)->on[operation].run || (*each)->special || !tutti__coll_possible(*each, comm))
             continue;
         query.share = share_of(*each, comm->size, comm->hosts);
-        double cost = (*each)->on[operation].cost(&query);
+        double cost = (*each)->on[operation].cost(&query) * ((*each)->shared ? in_doubt : 1);
         if (!best || cost < least) {
             best = *each;
             least = cost;
@@ -276,8 +280,6 @@ static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operat
 const tutti_coll *tutti__coll_choose(const tutti_collective *c)
 {
     tutti_comm *comm = c->comm;
-    if (comm->area)
-        return tutti__coll_find("direct");
     int64_t bytes = tutti__coll_bytes(c);
     int power = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
     const tutti_coll **chosen = &comm->chosen[c->operation][power];
@@ -295,7 +297,7 @@ static void fill(double *values, const double (*given)[TUTTI_COMM_SIZES])
 enum { KERNEL_HOLDS = 1 << 20 }; /* bytes of a connection: more only after a while */
 tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
 {
-    tutti_comm_cost cost = {.phase = 0.4e-6, .hosts = comm->hosts};
+    tutti_comm_cost cost = {.phase = 0.2e-6, .hosts = comm->hosts};
     static const double memory[] = {0.1e-9,  0.1e-9,  0.1e-9,  0.1e-9,  0.1e-9, 0.1e-9,
                                     0.11e-9, 0.12e-9, 0.12e-9, 0.12e-9, 0.12e-9};
     static const double loopback[] = {0.4e-9,  0.25e-9, 0.2e-9,  0.19e-9, 0.18e-9, 0.18e-9,
@@ -308,6 +310,7 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
                                     0.05e-9, 0.05e-9, 0.06e-9, 0.06e-9, 0.06e-9};
     bool rings = comm->fabric->segment != NULL;
     cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;
+    cost.link[TUTTI_LINK_WITHIN].turn = rings ? 0.15e-6 : 0;
     fill(cost.link[TUTTI_LINK_WITHIN].beta, rings ? &memory : &loopback);
     fill(cost.link[TUTTI_LINK_WITHIN].exchange, rings ? &memory : &loopback);
     cost.hold[TUTTI_LINK_WITHIN] =

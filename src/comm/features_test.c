@@ -633,6 +633,40 @@ static tutti_status measured(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+/* By a given cost: what waiting for each other takes, against what a message takes. */
+static tutti_status chosen_by_cost(tutti_comm *comm, void *context)
+{
+    const char *expected = context;
+    tutti_collective little = {.comm = comm,
+                               .operation = TUTTI_ALL_REDUCE,
+                               .rank = comm->rank,
+                               .size = comm->size,
+                               .count = 1000,
+                               .element = 4};
+    float one = 1;
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL));
+    EXPECT(one == 4 && (!comm->area || strcmp(tutti__coll_choose(&little)->name, expected) == 0));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_shared_memory_is_chosen_by_cost_too)
+{
+    tutti_comm_cost cost = {.phase = 1e-6};
+    cost.link[TUTTI_LINK_WITHIN].alpha = 1e-6;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.link[TUTTI_LINK_WITHIN].beta[i] = cost.link[TUTTI_LINK_WITHIN].exchange[i] =
+            cost.copy[i] = cost.gamma[i] = 1e-10;
+    for (int e = 0; e < TUTTI_TEST_ENGINES; e++) {
+        const char *engine = tutti__test_engine_names[e];
+        cost.phase = 1e-6; /* 2 phases against 2 messages, one byte moved against two */
+        tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = engine, .cost = &cost), chosen_by_cost,
+                          (void *)(uintptr_t) "direct");
+        cost.phase = 10e-6;
+        tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = engine, .cost = &cost), chosen_by_cost,
+                          (void *)(uintptr_t) "doubling");
+    }
+}
+
 TUTTI_TEST(comm_cost_is_measured)
 {
     for (int e = 0; e < TUTTI_TEST_ENGINES; e++)

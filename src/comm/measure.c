@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "base/world.h"
 #include "comm/comm.h"
 #include "comm/timing.h"
@@ -21,9 +22,9 @@
 static const size_t sizes[TUTTI_COMM_SIZES] = {1 << 12, 1 << 15, 1 << 16, 1 << 18, 1 << 19, 1 << 20,
                                                1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26};
 
-static const double start_up = 0.2; /* seconds */
+static const double start_up = 0.2, one_glance = 0.02; /* seconds */
 /* Bytes; half of the most tells a benchmark when the last cache fills, and takes long. */
-enum { START_UP_MOST = 16 << 20, START_UP_NOT = 8 << 20 };
+enum { START_UP_MOST = 16 << 20, START_UP_NOT = 8 << 20, GLANCE_MOST = 1 << 20 };
 
 /* A piece of work at all sizes; all are the work of one group. */
 typedef struct curve {
@@ -35,6 +36,8 @@ typedef struct curve {
 
 typedef struct bench {
     tutti_timing timing;
+    bool glance;       /* only what messages cost */
+    double seconds;    /* that it may take, where it is no benchmark */
     int first, levels; /* sizes that are measured: [first, levels); the last stands for larger */
     tutti_cost_times *times;
     curve curves[16];
@@ -119,10 +122,10 @@ static void per_byte(const double *times, double base, double *ret)
 }
 
 /* Within a machine nothing is so slow: somebody else was at work, and the guess is nearer. */
+enum { DOUBTED = 50 }; /* times the guess */
 static void doubt(double *measured, double guess)
 {
-    enum { TIMES = 50 };
-    if (*measured > TIMES * guess)
+    if (*measured > DOUBTED * guess)
         *measured = guess;
 }
 
@@ -168,6 +171,8 @@ static void list_link(bench *m, tutti_comm *group, tutti_comm_link link)
     tutti_cost_times *times = m->times;
     uint32_t tag = new_tag(group);
     add_curve(m, group, tag, tutti__probe_one_way, times->one_way[link]);
+    if (m->glance)
+        return;
     add_curve(m, group, tag, tutti__probe_folded, times->folded[link]);
     if (m->timing.thorough)
         add_curve(m, group, tag, tutti__probe_folded_into, times->folded_into[link]);
@@ -180,10 +185,12 @@ static tutti_status measure_small(bench *m, tutti_comm *group, tutti_comm_link l
 {
     tutti_cost_times *times = m->times;
     work_in(m, group, new_tag(group));
-    if (group->size > 1) {
+    if (group->size > 1)
         TUTTI_TRY(time_of(m, tutti__probe_one_way, 8, &times->one_way[link][TUTTI_COMM_SIZES]));
+    if (m->glance)
+        return TUTTI_OK;
+    if (group->size > 1)
         TUTTI_TRY(time_of(m, tutti__probe_exchange, 8, &times->exchange[link][TUTTI_COMM_SIZES]));
-    }
     if (link == TUTTI_LINK_WITHIN && group->area) {
         TUTTI_TRY(time_of(m, tutti__probe_phases, 8, &times->phase));
         TUTTI_TRY(time_of(m, tutti__probe_little, 8, &times->little));
@@ -217,8 +224,12 @@ static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tut
     per_byte(times->taken[link], 0, cost->take[link]);
 }
 
-static void derive_shared(const tutti_cost_times *times, int ranks, tutti_comm_cost *cost)
+/* Where ranks share cores, those that pull at once were slower than one by itself is. */
+static void derive_shared(const tutti_cost_times *times, const tutti_comm *within,
+                          tutti_comm_cost *cost)
 {
+    int cpus = within->fabric->cpus > 0 ? within->fabric->cpus : tutti__cpu_count();
+    int others = within->size - 1;
     if (!(times->phase > 0))
         return;
     cost->phase = times->phase;
@@ -227,24 +238,28 @@ static void derive_shared(const tutti_cost_times *times, int ranks, tutti_comm_c
     per_byte(times->pull, 2 * times->phase, cost->pull);
     longer(times->collect, times->pull, cost->source);
     for (int i = 0; i < TUTTI_COMM_SIZES; i++)
-        cost->source[i] /= ranks - 1;
+        cost->source[i] /= others;
+    cost->alone = others > cpus ? (double)cpus / others : 1;
 }
 
 static void list_curves(bench *m, tutti_comm *comm)
 {
     tutti_comm *within = comm->within ? comm->within : comm;
     tutti_cost_times *times = m->times;
-    add_curve(m, comm, 0, tutti__probe_add, times->add);
-    add_curve(m, comm, 0, tutti__probe_copy, times->move);
+    if (!m->glance) {
+        add_curve(m, comm, 0, tutti__probe_add, times->add);
+        add_curve(m, comm, 0, tutti__probe_copy, times->move);
+    }
     if (within->size > 1)
         list_link(m, within, TUTTI_LINK_WITHIN);
-    if (within->area) {
+    if (within->area && !m->glance) {
         add_curve(m, within, 0, tutti__probe_reduce_in_place, times->copy);
         add_curve(m, within, 0, tutti__probe_pull, times->pull);
         add_curve(m, within, 0, tutti__probe_collect, times->collect);
     }
     /* Last, since only this has three buffers, of which a last cache may not hold all. */
-    add_curve(m, comm, 0, tutti__probe_add_into, times->add_into);
+    if (!m->glance)
+        add_curve(m, comm, 0, tutti__probe_add_into, times->add_into);
     if (comm->between)
         list_link(m, comm->between, TUTTI_LINK_BETWEEN);
 }
@@ -272,11 +287,13 @@ static tutti_status measure_all(bench *m, tutti_comm *comm)
         TUTTI_TRY(go_up(m, c));
     TUTTI_TRY(wait_for_all(comm));
     if (!m->timing.thorough && comm->hosts > 1)
-        m->timing.until_ns = tutti__now_ns() + (int64_t)(start_up * 0.5e9);
+        m->timing.until_ns = tutti__now_ns() + (int64_t)(m->seconds * 0.5e9);
     for (; c < end; c++)
         TUTTI_TRY(go_up(m, c));
     if (m->timing.thorough)
         TUTTI_TRY(go_down(m));
+    if (m->glance)
+        return TUTTI_OK;
     if (within->size > 1)
         TUTTI_TRY(measure_ends(m, within, TUTTI_LINK_WITHIN));
     TUTTI_TRY(wait_for_all(comm));
@@ -293,25 +310,28 @@ static void derive(const tutti_cost_times *times, bool in_doubt, const tutti_com
     derive_link(times, TUTTI_LINK_WITHIN, cost);
     if (in_doubt)
         doubt_link(within, cost);
-    derive_shared(times, within->size, cost);
+    derive_shared(times, within, cost);
     derive_link(times, TUTTI_LINK_BETWEEN, cost);
+}
+
+static void adopt(tutti_comm *comm, const tutti_comm_cost *cost)
+{
+    int hosts = comm->cost.hosts;
+    comm->cost = *cost;
+    comm->cost.hosts = hosts;
+    memset(comm->chosen, 0, sizeof comm->chosen);
+    if (comm->within)
+        adopt(comm->within, cost);
+    if (comm->between)
+        adopt(comm->between, cost);
 }
 
 /* Rank 0's figures are everybody's. */
 static tutti_status agree_on_cost(tutti_comm *comm, tutti_comm_cost cost)
 {
     TUTTI_TRY(tutti_comm_broadcast(comm, &cost, sizeof cost, TUTTI_U8, 0, NULL));
-    comm->cost = cost;
-    memset(comm->chosen, 0, sizeof comm->chosen);
+    adopt(comm, &cost);
     atomic_store(&comm->bytes_sent, 0);
-    for (tutti_comm **part = &comm->within; part;
-         part = part == &comm->within ? &comm->between : NULL)
-        if (*part) {
-            int hosts = (*part)->cost.hosts;
-            (*part)->cost = cost;
-            (*part)->cost.hosts = hosts;
-            memset((*part)->chosen, 0, sizeof(*part)->chosen);
-        }
     return TUTTI_OK;
 }
 
@@ -330,7 +350,7 @@ static tutti_status measure_briefly(tutti_comm *comm, bench *m)
     if (status == TUTTI_OK)
         status = tutti_comm_barrier(comm, NULL);
     double share = comm->hosts > 1 ? 0.5 : 1; /* the other half is for links between machines */
-    m->timing.until_ns = tutti__now_ns() + (int64_t)(start_up * share * 1e9);
+    m->timing.until_ns = tutti__now_ns() + (int64_t)(m->seconds * share * 1e9);
     if (status == TUTTI_OK)
         status = measure_all(m, comm);
     for (size_t i = 0; i < TUTTI_COUNT(buffers); i++)
@@ -370,6 +390,7 @@ tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough
     tutti_cost_times times = {0};
     bench m = {.timing.thorough = thorough != NULL,
                .timing.probe.call.deadline_ns = tutti__comm_deadline(comm, NULL),
+               .seconds = start_up,
                .levels = levels_for(START_UP_MOST),
                .times = &times};
     tutti_comm_cost cost = comm->cost;
@@ -388,4 +409,77 @@ tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough
     }
     derive(&times, !thorough, comm, &cost);
     return agree_on_cost(comm, cost);
+}
+
+/* The other constants are guesses, of which those that have to do with messages become longer or
+ * shorter like one message: measured in so short a time they would tell more of who else is at work
+ * than of the links. */
+static void derive_glance(const tutti_cost_times *times, tutti_comm_link link,
+                          tutti_comm_cost *cost)
+{
+    double there_and_back = times->one_way[link][TUTTI_COMM_SIZES];
+    double longer_by = there_and_back / 2 / cost->link[link].alpha;
+    if (!(there_and_back > 0))
+        return;
+    if (link == TUTTI_LINK_WITHIN && longer_by > DOUBTED)
+        longer_by = 1;
+    cost->link[link].alpha *= longer_by;
+    cost->link[link].turn *= longer_by;
+    if (link == TUTTI_LINK_WITHIN)
+        cost->phase *= longer_by;
+    per_byte(times->one_way[link], there_and_back, cost->link[link].beta);
+    memcpy(cost->link[link].exchange, cost->link[link].beta, sizeof cost->link[link].exchange);
+}
+
+/* Messages pass through memory of the engine's, so the arena is left alone. */
+static tutti_status glance(tutti_comm *comm)
+{
+    tutti_cost_times times = {0};
+    bench m = {.glance = true,
+               .timing.probe.call.deadline_ns = tutti__comm_deadline(comm, NULL),
+               .timing.until_ns = tutti__now_ns() + (int64_t)(one_glance * 1e9),
+               .seconds = one_glance,
+               .levels = levels_for(GLANCE_MOST),
+               .times = &times};
+    tutti_comm_cost cost = comm->cost;
+    char *memory = calloc(2, GLANCE_MOST);
+    if (!memory)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to measure links with");
+    m.timing.probe.a = memory;
+    m.timing.probe.b = memory + GLANCE_MOST;
+    tutti_status status = measure_all(&m, comm);
+    free(memory);
+    TUTTI_TRY(status);
+    derive_glance(&times, TUTTI_LINK_WITHIN, &cost);
+    doubt_link(comm->within ? comm->within : comm, &cost);
+    derive_glance(&times, TUTTI_LINK_BETWEEN, &cost);
+    return agree_on_cost(comm, cost);
+}
+
+static tutti_status measure_unknown(tutti_comm *comm, const tutti_comm_options *options)
+{
+    bool known = options->cost != NULL; /* to rank 0, whose figures are everybody's */
+    if (options->measure)
+        return tutti__cost_measure(comm, NULL);
+    TUTTI_TRY(tutti_comm_broadcast(comm, &known, sizeof known, TUTTI_U8, 0, NULL));
+    return known ? TUTTI_OK : glance(comm);
+}
+
+/* Among the ranks of a group of its own, so that this one's first operation is number 1. */
+tutti_status tutti__cost_settle(tutti_comm *comm, const tutti_comm_options *options)
+{
+    tutti_comm *apart;
+    tutti_comm_options plain = *options;
+    plain.all_reduce = NULL;
+    plain.measure = false;
+    TUTTI_TRY(tutti__comm_create(comm->fabric, comm->size, comm->members, comm->rank,
+                                 TUTTI_MEASURING_CONTEXT, &plain, &apart));
+    apart->inner = true;
+    tutti_status status = tutti__comm_settle(apart, &plain);
+    if (status == TUTTI_OK)
+        status = measure_unknown(apart, options);
+    if (status == TUTTI_OK)
+        adopt(comm, &apart->cost);
+    tutti__comm_destroy(apart);
+    return status;
 }

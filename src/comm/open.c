@@ -331,6 +331,8 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
     tutti__fabric_release(fabric);
     if (status == TUTTI_OK)
         status = tutti__comm_settle(comm, &options);
+    if (status == TUTTI_OK)
+        status = options.measure || comm->size < 2 ? TUTTI_OK : tutti__cost_settle(comm, &options);
     if (status != TUTTI_OK)
         tutti__comm_destroy(comm);
     else

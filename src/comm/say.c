@@ -35,13 +35,13 @@ void tutti__comm_say_banner(const tutti_comm *comm, const tutti_comm_options *op
     tutti_text text = {0};
     if (comm->rank != 0 || comm->size < 2)
         return;
-    const char *known = options->measure ? ", measured" : options->cost ? ", given" : ", assumed";
+    const char *known = options->cost && !options->measure ? ", given" : ", measured";
     tutti__membership_describe(comm->fabric->membership, who, sizeof who);
     tutti__text_add(&text, "%s", who);
     add_link(&text, comm, TUTTI_LINK_WITHIN, "within a host", known);
     add_link(&text, comm, TUTTI_LINK_BETWEEN, "between hosts", known);
     if (!text.failed)
-        tutti__log(TUTTI_LOG_INFO, "%s", text.data);
+        tutti__log_job(TUTTI_LOG_INFO, "%s", text.data);
     tutti__text_free(&text);
 }
 
@@ -53,11 +53,12 @@ void tutti__comm_say_straggler(const tutti_comm *comm)
                    ? tutti__membership_straggler(comm->fabric->membership, &skew)
                    : -1;
     if (rank >= 0)
-        tutti__log(TUTTI_LOG_WARNING,
-                   "%s came last by far to %.0f %% of the operations that were looked at (%llu), "
-                   "%.3g ms late on average and %.3g ms at most: all others waited for it",
-                   tutti__fabric_name(comm->fabric, rank, name, sizeof name),
-                   100.0 * (double)skew.last_by[0] / (double)skew.samples,
-                   (unsigned long long)skew.samples, (double)skew.mean_ns * 1e-6,
-                   (double)skew.most_ns * 1e-6);
+        tutti__log_job(
+            TUTTI_LOG_WARNING,
+            "%s came last by far to %.0f %% of the operations that were looked at (%llu), "
+            "%.3g ms late on average and %.3g ms at most: all others waited for it",
+            tutti__fabric_name(comm->fabric, rank, name, sizeof name),
+            100.0 * (double)skew.last_by[0] / (double)skew.samples,
+            (unsigned long long)skew.samples, (double)skew.mean_ns * 1e-6,
+            (double)skew.most_ns * 1e-6);
 }

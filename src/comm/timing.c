@@ -27,7 +27,11 @@ static int rounds_of(const tutti_timing *m, size_t bytes, double each)
     static const double enough = 0.01; /* seconds */
     enum { MOST = 1000 };
     if (!m->thorough)
-        return bytes <= 4096 ? 40 : bytes <= 1 << 16 ? 12 : bytes <= 1 << 20 ? 4 : 2;
+        return bytes <= SMALL     ? 200
+               : bytes <= 4096    ? 40
+               : bytes <= 1 << 16 ? 12
+               : bytes <= 1 << 20 ? 4
+                                  : 2;
     int least = bytes <= 4096       ? 500
                 : bytes <= 1 << 16  ? 100
                 : bytes <= 1 << 20  ? 40

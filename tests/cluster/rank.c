@@ -1,6 +1,6 @@
 /* rank.c: a rank of collectives for the tests of this folder.
  *
- *     cluster_rank [--engine E] [--join SECONDS] DEED...
+ *     cluster_rank [--engine E] [--join SECONDS] [--log none|silent] DEED...
  *
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
  * N times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
@@ -243,16 +243,19 @@ static void print_log(void *context, tutti_log_level level, const char *message)
 
 int main(int argc, char **argv)
 {
-    tutti_log_install(print_log, NULL);
     tutti_cluster *cluster;
     tutti_comm *comm;
     int at = 1, code = 0;
-    const char *engine = NULL;
+    const char *engine = NULL, *log = "printed";
     for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2)
         if (strcmp(argv[at], "--engine") == 0)
             engine = argv[at + 1];
+        else if (strcmp(argv[at], "--log") == 0)
+            log = argv[at + 1];
         else
             join_timeout = atof(argv[at + 1]);
+    if (strcmp(log, "none") != 0)
+        tutti_log_install(strcmp(log, "silent") == 0 ? NULL : print_log, NULL);
     tutti_status status = tutti_cluster_resolve(NULL, &cluster);
     if (status == TUTTI_OK)
         status = open_group(cluster, engine, &comm);

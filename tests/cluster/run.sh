@@ -1179,6 +1179,19 @@ test_collectives_name_a_straggler() {
     has out "log: rank" 1
 }
 
+# Programs that know nothing of logs: rank 0 says once who is in the job and what links cost.
+test_the_banner_of_a_program_without_a_log() {
+    timeout 20 "$tutti" run -n 3 "$rank_program" --log none reduce 1 > out 2> err
+    code $? 0
+    has err "tutti: 3 ranks on 1 host (.*), by launcher.*; shm within a host: alpha .* us, beta .*, measured" 1
+    timeout 20 "$tutti" run -n 3 --engine tcp "$rank_program" --log none reduce 1 > out 2> err
+    code $? 0
+    has err "tcp within a host: alpha .* us, beta .*, measured" 1
+    timeout 20 "$tutti" run -n 3 "$rank_program" --log silent reduce 1 > out 2> err
+    code $? 0
+    has err "tutti" 0
+}
+
 # two_hosts: namespaces $a and $b, joined by a cable with the ends va-$$ (10.77.0.1) and vb-$$ (10.77.0.2).
 two_hosts() {
     a=tutti-a-$$ b=tutti-b-$$

@@ -351,11 +351,11 @@ static double cost_blocks(const tutti_cost_query *q)
     return phases(q, q->bytes) +
            fmax(tutti__coll_cost_move(q, all), tutti__coll_cost_pull(q, all, all));
 }
-/* The root copies alone, while those whose memory it reads wait; so it was measured. */
+/* The root copies alone, while those whose memory it reads wait. */
 static double cost_gather(const tutti_cost_query *q)
 {
-    double all = q->bytes * q->ranks;
-    return phases(q, q->bytes) + tutti__coll_cost_pull(q, all, all);
+    double all = q->bytes * q->ranks, alone = q->cost->alone > 0 ? q->cost->alone : 1;
+    return phases(q, q->bytes) + alone * tutti__coll_cost_pull(q, all, all);
 }
 /* The root folds alone, in one pass: it writes like a copy out of another rank's memory, and reads
  * one source more for each of the others. */
