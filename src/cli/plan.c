@@ -161,15 +161,19 @@ static tutti_comm_cost cost_of(const tutti_network *n)
 
 static int carry_out(tutti_comm_plan *plan, const char *measured, const char *picture)
 {
-    int rows = 0;
-    tutti_status status = tutti__comm_plan_fill(plan);
-    if (status == TUTTI_OK && measured)
-        status = tutti__comm_plan_measured(plan, measured, &rows);
+    int sizes = 0, rows = 0;
+    tutti_status status =
+        measured ? tutti__comm_plan_sizes(plan, measured, &sizes) : tutti__comm_plan_fill(plan);
+    if (status == TUTTI_OK && measured && sizes > 0) {
+        status = tutti__comm_plan_fill(plan);
+        if (status == TUTTI_OK)
+            status = tutti__comm_plan_measured(plan, measured, &rows);
+    }
     if (status != TUTTI_OK)
         return tutti__complain("%s", tutti_error_message());
     if (measured && rows == 0)
-        return tutti__complain("'%s' has no measurement of %s with %d ranks at these sizes",
-                               measured, plan->operation, plan->network.ranks);
+        return tutti__complain("'%s' has no measurement of %s with %d ranks", measured,
+                               plan->operation, plan->network.ranks);
     tutti__comm_plan_print(plan);
     if (picture && tutti__comm_plan_picture(plan, picture) != TUTTI_OK)
         return tutti__complain("%s", tutti_error_message());

@@ -47,7 +47,7 @@ static tutti_status simulate(tutti_comm_plan *plan, int algorithm, int size)
 tutti_status tutti__comm_plan_fill(tutti_comm_plan *plan)
 {
     const char *const *name = tutti_comm_algorithms(plan->operation);
-    for (int64_t bytes = 8; bytes <= INT64_C(1) << 30; bytes *= 8)
+    for (int64_t bytes = 8; !plan->measured_sizes && bytes <= INT64_C(1) << 30; bytes *= 8)
         plan->bytes[plan->size_count++] = bytes;
     for (; *name; name++) {
         if (!fits(plan, *name) || plan->algorithm_count == TUTTI_COMM_PLAN_ALGORITHMS)
@@ -90,24 +90,52 @@ static bool has_text(const char *line, const char *name, const char *text)
     return strstr(line, key) != NULL;
 }
 
+/* A row of this operation and number of ranks: its bytes and microseconds. */
+static bool read_row(const tutti_comm_plan *plan, const char *line, double *ret_bytes,
+                     double *ret_us)
+{
+    double ranks;
+    return has_text(line, "op", plan->operation) && number_in(line, "ranks", &ranks) &&
+           number_in(line, "bytes", ret_bytes) && number_in(line, "us", ret_us) &&
+           ranks == plan->network.ranks && *ret_us > 0 && *ret_bytes >= 0 && *ret_bytes < 0x1p62;
+}
+
+static int size_of(const tutti_comm_plan *plan, double bytes)
+{
+    for (int s = 0; s < plan->size_count; s++)
+        if (bytes == (double)plan->bytes[s])
+            return s;
+    return -1;
+}
+
+static bool take_size(tutti_comm_plan *plan, const char *line)
+{
+    double bytes, us;
+    if (!read_row(plan, line, &bytes, &us) || size_of(plan, bytes) >= 0 ||
+        plan->size_count == TUTTI_COMM_PLAN_SIZES)
+        return false;
+    int at = plan->size_count++;
+    for (; at > 0 && (double)plan->bytes[at - 1] > bytes; at--)
+        plan->bytes[at] = plan->bytes[at - 1];
+    plan->bytes[at] = (int64_t)bytes;
+    plan->measured_sizes = true;
+    return true;
+}
+
 static bool take_line(tutti_comm_plan *plan, const char *line)
 {
-    double ranks, bytes, us;
-    if (!has_text(line, "op", plan->operation) || !number_in(line, "ranks", &ranks) ||
-        !number_in(line, "bytes", &bytes) || !number_in(line, "us", &us) ||
-        ranks != plan->network.ranks || !(us > 0))
-        return false;
-    for (int a = 0; a < plan->algorithm_count; a++)
-        for (int s = 0; s < plan->size_count; s++)
-            if (has_text(line, "algorithm", plan->names[a]) &&
-                fabs(bytes / (double)plan->bytes[s] - 1) < 0.01) {
-                plan->cells[a][s].measured = us * 1e-6;
-                return true;
-            }
+    double bytes, us;
+    int size = read_row(plan, line, &bytes, &us) ? size_of(plan, bytes) : -1;
+    for (int a = 0; size >= 0 && a < plan->algorithm_count; a++)
+        if (has_text(line, "algorithm", plan->names[a])) {
+            plan->cells[a][size].measured = us * 1e-6;
+            return true;
+        }
     return false;
 }
 
-tutti_status tutti__comm_plan_measured(tutti_comm_plan *plan, const char *path, int *ret_rows)
+static tutti_status each_line(tutti_comm_plan *plan, const char *path,
+                              bool (*take)(tutti_comm_plan *plan, const char *line), int *ret_rows)
 {
     char line[4096];
     int rows = 0;
@@ -117,8 +145,18 @@ tutti_status tutti__comm_plan_measured(tutti_comm_plan *plan, const char *path, 
                           "cannot read '%s': %s; make it with tutti bench collectives --json", path,
                           strerror(errno));
     while (fgets(line, sizeof line, file))
-        rows += take_line(plan, line);
+        rows += take(plan, line);
     fclose(file);
     *ret_rows = rows;
     return TUTTI_OK;
+}
+
+tutti_status tutti__comm_plan_sizes(tutti_comm_plan *plan, const char *path, int *ret_sizes)
+{
+    return each_line(plan, path, take_size, ret_sizes);
+}
+
+tutti_status tutti__comm_plan_measured(tutti_comm_plan *plan, const char *path, int *ret_rows)
+{
+    return each_line(plan, path, take_line, ret_rows);
 }

@@ -4,7 +4,7 @@
 
 #include "comm/sim/sim.h"
 
-enum { TUTTI_COMM_PLAN_SIZES = 10, TUTTI_COMM_PLAN_ALGORITHMS = 32 };
+enum { TUTTI_COMM_PLAN_SIZES = 24, TUTTI_COMM_PLAN_ALGORITHMS = 32 };
 
 /* Seconds; NAN where there is none. */
 typedef struct tutti_comm_plan_cell {
@@ -19,6 +19,7 @@ typedef struct tutti_comm_plan {
     tutti_comm_cost cost;
     bool simulate, json;
     uint64_t limit; /* messages that a simulation may have */
+    bool measured_sizes; /* those of a file; else powers of 8 */
     int size_count, algorithm_count;
     int64_t bytes[TUTTI_COMM_PLAN_SIZES]; /* of the whole message */
     const char *names[TUTTI_COMM_PLAN_ALGORITHMS];
@@ -28,10 +29,12 @@ typedef struct tutti_comm_plan {
 
 /* The message's bytes as the formulas of an operation count them. */
 int64_t tutti__comm_plan_block(const tutti_comm_plan *plan, int64_t bytes);
+/* The sizes that `tutti bench collectives --json` has measured of this operation and number of
+ * ranks, in the place of the plan's own. *ret_sizes: how many. */
+tutti_status tutti__comm_plan_sizes(tutti_comm_plan *plan, const char *path, int *ret_sizes);
 /* Fills names, sizes and cells. */
 tutti_status tutti__comm_plan_fill(tutti_comm_plan *plan);
-/* Adds what `tutti bench collectives --json` has printed: rows of the same operation and number of
- * ranks, at the nearest size of the plan when it is the same. *ret_rows: how many were of use. */
+/* Adds the times that were measured. *ret_rows: how many were of use. */
 tutti_status tutti__comm_plan_measured(tutti_comm_plan *plan, const char *path, int *ret_rows);
 void tutti__comm_plan_print(const tutti_comm_plan *plan);
 /* A picture with a panel for each algorithm: time against size. */

@@ -58,6 +58,22 @@ TUTTI_TEST(plan_has_predictions_simulations_and_measurements)
     CHECK_INT(rows, 1);
     CHECK_NEAR(plan->cells[ring][5].measured, 700.5e-6, 1e-12);
     CHECK(isnan(plan->cells[ring][4].measured));
+    memset(plan->bytes, 0, sizeof plan->bytes);
+    plan->size_count = plan->algorithm_count = 0;
+    write_file(
+        path,
+        "{\"op\":\"all_reduce\",\"algorithm\":\"ring\",\"ranks\":8,\"bytes\":65536,\"us\":2}\n"
+        "{\"op\":\"all_reduce\",\"algorithm\":\"ring\",\"ranks\":8,\"bytes\":1024,\"us\":1}\n"
+        "{\"op\":\"all_reduce\",\"algorithm\":\"tree\",\"ranks\":8,\"bytes\":1024,\"us\":3}\n");
+    CHECK_OK(tutti__comm_plan_sizes(plan, path, &rows));
+    CHECK_INT(rows, 2);
+    CHECK_OK(tutti__comm_plan_fill(plan));
+    CHECK_INT(plan->size_count, 2);
+    CHECK(plan->bytes[0] == 1024 && plan->bytes[1] == 65536);
+    CHECK_OK(tutti__comm_plan_measured(plan, path, &rows));
+    CHECK_INT(rows, 3);
+    CHECK_NEAR(plan->cells[find(plan, "ring")][1].measured, 2e-6, 1e-12);
+    CHECK_NEAR(plan->cells[find(plan, "tree")][0].measured, 3e-6, 1e-12);
     CHECK_STATUS(tutti__comm_plan_measured(plan, "/nowhere/at/all", &rows), TUTTI_IO);
     CHECK_CONTAINS(tutti_error_message(), "tutti bench collectives --json");
     free(plan);
