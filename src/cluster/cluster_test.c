@@ -93,6 +93,16 @@ TUTTI_TEST(cluster_from_tf_config)
     c = resolved();
     CHECK_INT(tutti_cluster_rank(c), -1);
     tutti_cluster_free(c);
+    setenv("TF_CONFIG",
+           "{\"cluster\":{\"worker\":{\"1\":\"b:1\",\"0\":\"a:1\"}},"
+           "\"task\":{\"type\":\"worker\",\"index\":1}}",
+           1);
+    c = resolved();
+    CHECK_INT(tutti_cluster_size(c), 2);
+    CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 0), "a:1");
+    CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 1), "b:1");
+    CHECK_INT(tutti_cluster_rank(c), 1);
+    tutti_cluster_free(c);
 }
 
 TUTTI_TEST(cluster_refuses_what_cannot_work)
@@ -111,6 +121,14 @@ TUTTI_TEST(cluster_refuses_what_cannot_work)
         {"{\"cluster\":{\"worker\":[\"a:1\"],\"worker\":[\"b:1\"]},\"task\":{\"type\":"
          "\"worker\",\"index\":0}}",
          "the list of 'worker' stands there twice", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":{\"0\":\"a:1\",\"2\":\"b:1\"}},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "'worker' has no task 1; number them from 0", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":{\"0\":\"a:1\",\"0\":\"b:1\"}},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "task 0 of 'worker' stands there twice", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":{\"x\":\"a:1\"}},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "the number of a task is 'x'", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":{}},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "'worker' has no task 0", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "the list of 'worker' is empty", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\"],\"ps\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",

@@ -37,7 +37,7 @@ tutti_status tutti__membership_fail(const tutti_membership *membership)
 void tutti__membership_suspect(tutti_membership *membership, int rank, const char *why)
 {
     tutti_keeper *keeper = membership->keeper;
-    char reason[200];
+    char reason[TUTTI_REASON_BYTES];
     snprintf(reason, sizeof reason, "rank %d says: %s", membership->rank, why);
     pthread_mutex_lock(&keeper->lock);
     tutti__roster_suspect(&keeper->roster, tutti__now_ns(), rank, TUTTI_FAILURE_SUSPECTED, 0,

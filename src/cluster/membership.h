@@ -18,6 +18,8 @@
 #include "cluster/ranks.h"
 #include "tutti/cluster.h"
 
+enum { TUTTI_REASON_BYTES = 500 }; /* of what a rank has to say about a failure */
+
 enum { TUTTI_EXCHANGE_BYTES = 2048 };
 
 typedef struct tutti_peer {
@@ -50,14 +52,14 @@ typedef struct tutti_verdict {
     int64_t detail;
     char host[256];
     int64_t pid;
-    char reason[200];   /* where `why` needs words */
-    char operation[96]; /* what the others were in; "" when nothing was under way */
+    char reason[TUTTI_REASON_BYTES]; /* where `why` needs words */
+    char operation[96];              /* what the others were in; "" when nothing was under way */
     uint64_t sequence;
     uint64_t group;      /* whose operation it was; 0: of all ranks */
     tutti_ranks members; /* of that group; none when they are not known */
     int arrived_count;   /* ranks that had entered it */
     tutti_ranks arrived;
-    char text[1000]; /* all of it, for the user */
+    char text[1400]; /* all of it, for the user */
 } tutti_verdict;
 
 /* What the flight recorder knows of a rank's lateness against the first to arrive. */

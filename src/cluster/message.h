@@ -126,7 +126,7 @@ typedef struct tutti_message {
         struct {
             uint32_t rank, why;
             int64_t detail;
-            char reason[200];
+            char reason[TUTTI_REASON_BYTES];
         } suspect;
         struct {
             tutti_wheres where;
@@ -135,12 +135,12 @@ typedef struct tutti_message {
             int32_t rank;
             uint32_t why;
             int64_t detail, pid;
-            char host[256], reason[200], operation[96];
+            char host[256], reason[TUTTI_REASON_BYTES], operation[96];
             uint64_t sequence, group;
             tutti_ranks members;
             uint32_t arrived_count;
             tutti_ranks arrived;
-            char text[1000];
+            char text[1400];
         } verdict;
         struct {
             uint64_t round;

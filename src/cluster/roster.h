@@ -52,7 +52,7 @@ typedef struct tutti_roster_member {
     int accusation; /* 1 for the first accused, 2 ...; 0 not accused */
     tutti_failure why;
     int64_t detail;
-    char reason[200];
+    char reason[TUTTI_REASON_BYTES];
     tutti_wheres where;            /* as last heard */
     int64_t beat_sent, beat_heard; /* of its last beat: its clock, ours */
     uint64_t round;                /* of its last exchange */

@@ -38,7 +38,7 @@ typedef struct tutti_queue_of_messages {
 } tutti_queue_of_messages;
 
 typedef struct tutti_unexpected {
-    struct tutti_unexpected *next;
+    struct tutti_unexpected *before, *next;
     uint32_t context, tag;
     size_t size, done;
     tutti_message *waiting; /* posted while its bytes were still coming */
@@ -50,7 +50,7 @@ typedef struct tutti_stream {
     const tutti_engine *engine; /* NULL for oneself */
     void *state;
     tutti_queue_of_messages sending, posted;
-    tutti_unexpected *early; /* in order of arrival */
+    tutti_unexpected *early, *early_last; /* in order of arrival */
     size_t early_bytes;
     tutti_error *error; /* why it can carry nothing any more, or NULL */
     struct {

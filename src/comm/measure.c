@@ -479,6 +479,8 @@ tutti_status tutti__cost_settle(tutti_comm *comm, const tutti_comm_options *opti
     if (status == TUTTI_OK)
         status = measure_unknown(apart, options);
     if (status == TUTTI_OK)
+        status = tutti_comm_barrier(apart, NULL); /* nobody begins while others still measure */
+    if (status == TUTTI_OK)
         adopt(comm, &apart->cost);
     tutti__comm_destroy(apart);
     return status;

@@ -126,6 +126,16 @@ static tutti_status check_fit(const tutti_message *message, uint32_t tag, uint64
     return TUTTI_OK;
 }
 
+/* Behind those that came before; its bytes come next. */
+static void keep_early(tutti_stream *stream, tutti_unexpected *early)
+{
+    early->before = stream->early_last;
+    *(early->before ? &early->before->next : &stream->early) = early;
+    stream->early_last = early;
+    stream->early_bytes += early->size;
+    stream->in.early = early;
+}
+
 /* A header is complete: where do its bytes go? Sets `matched` unless there is no room yet. */
 static tutti_status match(tutti_stream *stream, int peer)
 {
@@ -153,28 +163,22 @@ static tutti_status match(tutti_stream *stream, int peer)
         most = (uint64_t)tutti__memory_limit() / EARLY_PART;
     if (stream->early_bytes >= most || size > most - stream->early_bytes)
         return TUTTI_OK;
-    tutti_unexpected *early = malloc(sizeof *early + size), **at = &stream->early;
+    tutti_unexpected *early = malloc(sizeof *early + size);
     if (!early)
         return tutti_fail(TUTTI_NO_MEMORY,
                           "no memory for a message of %llu bytes from rank %d (tag %u) that nobody "
                           "has asked for yet; receive it before what was sent later",
                           (unsigned long long)size, peer, tag);
     *early = (tutti_unexpected){.context = context, .tag = tag, .size = size};
-    while (*at)
-        at = &(*at)->next;
-    *at = early;
-    stream->early_bytes += size;
-    stream->in.early = early;
+    keep_early(stream, early);
     stream->in.matched = true;
     return TUTTI_OK;
 }
 
 static void drop_early(tutti_stream *stream, tutti_unexpected *early)
 {
-    tutti_unexpected **at = &stream->early;
-    while (*at != early)
-        at = &(*at)->next;
-    *at = early->next;
+    *(early->before ? &early->before->next : &stream->early) = early->next;
+    *(early->next ? &early->next->before : &stream->early_last) = early->before;
     stream->early_bytes -= early->size;
     free(early);
 }
@@ -389,7 +393,7 @@ static bool may_be_repeated(const tutti_message *message)
 static tutti_unexpected *take_over(tutti_fabric *fabric, tutti_stream *stream,
                                    const tutti_message *message)
 {
-    tutti_unexpected *early = malloc(sizeof *early + message->size), **at = &stream->early;
+    tutti_unexpected *early = malloc(sizeof *early + message->size);
     stream->in.target = NULL;
     if (!early) {
         fail_stream(
@@ -406,11 +410,7 @@ static tutti_unexpected *take_over(tutti_fabric *fabric, tutti_stream *stream,
                                 .done = message->done};
     if (message->done > 0)
         memcpy(early->data, message->data, message->done);
-    while (*at)
-        at = &(*at)->next;
-    *at = early;
-    stream->early_bytes += early->size;
-    stream->in.early = early;
+    keep_early(stream, early);
     return early;
 }
 

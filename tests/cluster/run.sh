@@ -232,6 +232,16 @@ test_stopped_rank() {
     under 1.5 "$(since "$at" "$(seen out.0 out.1)")"
 }
 
+test_a_stopped_rank_is_named_by_the_launcher() {
+    timeout 20 "$tutti" run -n 2 sh -c '[ $TUTTI_RANK = 0 ] || kill -STOP $$' > out 2> err &
+    local launcher=$!
+    await err "was stopped by signal" 1
+    has err "rank 1 (host .*, process [0-9]*) was stopped by signal 19 .*; kill -CONT [0-9]* there" 1
+    kill -CONT "$(sed -n 's/.*kill -CONT \([0-9]*\) .*/\1/p' err)"
+    wait $launcher
+    code $? 0
+}
+
 test_half_open_connection() {
     port=$((port + 1))
     python3 "$here/proxy.py" $((port + 1000)) $((port + 1)) > proxy.log 2>&1 &

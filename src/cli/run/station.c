@@ -186,13 +186,26 @@ static void read_output(tutti_station *s, tutti_station_rank *rank, int stream)
     }
 }
 
+/* A rank that somebody has stopped is waited for, however long: he may let it go on. */
+static void say_stopped(const tutti_station_rank *rank, int signal)
+{
+    char host[256] = "this host";
+    gethostname(host, sizeof host - 1);
+    fprintf(stderr,
+            "tutti run: rank %d (host %s, process %d) was stopped by signal %d (%s); kill -CONT %d "
+            "there lets it go on\n",
+            rank->number, host, (int)rank->process, signal, strsignal(signal), (int)rank->process);
+}
+
 static void reap(tutti_station *s)
 {
     int status;
     pid_t process;
-    while ((process = waitpid(-1, &status, WNOHANG)) > 0)
+    while ((process = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
         for (int i = 0; i < s->plan.count && s->ranks != NULL; i++)
-            if (s->ranks[i].process == process) {
+            if (s->ranks[i].process == process && WIFSTOPPED(status)) {
+                say_stopped(&s->ranks[i], WSTOPSIG(status));
+            } else if (s->ranks[i].process == process) {
                 s->ranks[i].ended = true;
                 s->ranks[i].status = status;
                 s->quiet_until_ns = tutti__now_ns() + 200000000;

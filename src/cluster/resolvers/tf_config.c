@@ -25,10 +25,56 @@ static bool present(const tutti_cluster_options *options)
     return !(text[0] == '}' && text[1 + strspn(text + 1, blank)] == '\0');
 }
 
-/* A list of addresses, or one address alone. */
+/* A number written as a text, as keys are. */
+static tutti_status read_number(const char *what, const char *text, int *ret)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || number < 0 || number > TUTTI_MOST_RANKS)
+        return tutti_fail(TUTTI_INVALID, "%s is '%s', not a whole number from 0", what, text);
+    *ret = (int)number;
+    return TUTTI_OK;
+}
+
+/* {"0": "a:1", "1": "b:1"}, in any order, as TensorFlow's ClusterSpec takes it too. There the
+ * numbers may have gaps; here every task is a process that the others wait for. */
+static tutti_status read_numbered(tutti_json_reader *reader, tutti_role role,
+                                  tutti_cluster *cluster)
+{
+    char key[64], task[300];
+    int index, missing = 0;
+    bool more;
+    TUTTI_TRY(tutti__json_open(reader, '{', &more));
+    while (more) {
+        TUTTI_TRY(tutti__json_key_name(reader, key, sizeof key));
+        TUTTI_TRY(read_number("the number of a task", key, &index));
+        TUTTI_TRY(tutti__json_read_text(reader, task, sizeof task));
+        while ((size_t)index >= cluster->tasks[role].count)
+            TUTTI_TRY(tutti__cluster_add(cluster, role, ""));
+        if (cluster->tasks[role].data[index][0] != '\0')
+            return tutti_fail(TUTTI_INVALID, "task %d of '%s' stands there twice", index,
+                              tutti_role_text(role));
+        cluster->tasks[role].data[index] = tutti__arena_string(&cluster->arena, task);
+        if (cluster->tasks[role].data[index] == NULL)
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for the tasks of a cluster");
+        TUTTI_TRY(tutti__json_more(reader, '}', &more));
+    }
+    while ((size_t)missing < cluster->tasks[role].count &&
+           cluster->tasks[role].data[missing][0] != '\0')
+        missing++;
+    if ((size_t)missing < cluster->tasks[role].count || missing == 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "'%s' has no task %d; number them from 0 without gaps, or write a list",
+                          tutti_role_text(role), missing);
+    return TUTTI_OK;
+}
+
+/* A list of addresses, one address alone, or addresses by their numbers. */
 static tutti_status read_tasks(tutti_json_reader *reader, tutti_role role, tutti_cluster *cluster)
 {
     char task[300];
+    if (tutti__json_peek(reader) == '{')
+        return read_numbered(reader, role, cluster);
     if (tutti__json_peek(reader) == '"') {
         TUTTI_TRY(tutti__json_read_text(reader, task, sizeof task));
         return tutti__cluster_add(cluster, role, task);
@@ -70,15 +116,11 @@ static tutti_status read_cluster(tutti_json_reader *reader, tutti_cluster *clust
 /* The index may be written as a text. */
 static tutti_status read_index(tutti_json_reader *reader, tutti_cluster *cluster)
 {
-    char text[32], *end;
+    char text[32];
     if (tutti__json_peek(reader) != '"')
         return tutti__json_read_int(reader, 0, TUTTI_MOST_RANKS, &cluster->index);
     TUTTI_TRY(tutti__json_read_text(reader, text, sizeof text));
-    long index = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || index < 0 || index > TUTTI_MOST_RANKS)
-        return tutti_fail(TUTTI_INVALID, "task.index is '%s', not a whole number from 0", text);
-    cluster->index = (int)index;
-    return TUTTI_OK;
+    return read_number("task.index", text, &cluster->index);
 }
 
 typedef struct told {
