@@ -147,10 +147,9 @@ tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool kee
             TUTTI_UNINITIALIZED,
             "variable '%s' is updated before it was initialised; run tutti_initialize_all(graph) first",
             piece->variable->name);
-    pthread_mutex_lock(&state->lock);
+    /* Only the committer changes piece->value, and nobody takes one during a commit. Without the
+     * lock, since devices that commit together would wait for each other at every variable. */
     bool in_place = piece->value && tutti__tensor_unique(piece->value);
-    pthread_mutex_unlock(&state->lock);
-    /* Only the committer changes piece->value, so it may be read here without the lock. */
     if (!in_place) {
         tutti_tensor *fresh;
         /* The value goes along whatever `keep` says: memory for the next variable may be missing,
