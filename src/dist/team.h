@@ -90,16 +90,20 @@ tutti_status tutti__team_compressed(tutti_team *team, int local, tutti_state *st
                                     const tutti_team_call *call);
 /* ---- team_parts.c ---- */
 /* A value of a bucket of which a replica wants elements [first, end) only: it is `count` elements
- * at `offset` of the bucket. */
+ * at `offset` of the bucket. One that may be `late` is not added up where there are two replicas:
+ * `other` is where the other one's `count` elements lie. */
 typedef struct tutti_team_cut {
     int64_t offset, count, first, end;
+    bool late;
+    const float *other;
 } tutti_team_cut;
 enum { TUTTI_TEAM_PARTS = 64 }; /* replicas at most */
 /* The sum over the replicas of one process of a bucket of f32, in place; of values that are cut
  * each replica gets its part, the rest of them is left as it is. Cuts come in the order of offsets,
- * and the parts of all replicas are apart. */
+ * and the parts of all replicas are apart. The memory stays as it is until all have added up what
+ * is late; `stays` says whether it can. */
 tutti_status tutti__team_reduce_parts(tutti_team *team, int local, float *message, int64_t count,
-                                      int cut_count, const tutti_team_cut *cuts,
+                                      bool stays, int cut_count, tutti_team_cut *cuts,
                                       const tutti_team_call *call);
 /* ---- team_owned.c ---- */
 /* Processes update parts of this state's variables: from now on they may ask for each other's. All

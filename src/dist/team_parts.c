@@ -1,39 +1,72 @@
 /* team_parts.c: a bucket of which replicas of one process want parts only: each adds up its own,
  * straight from the others' memory, and nobody writes to another's. */
+#include <string.h>
+
 #include "comm/fold.h"
 #include "dist/team.h"
 
-/* What is not cut of elements [from, to) becomes whole, as ever. */
-static tutti_status reduce_rest(tutti_comm *comm, float *message, int64_t from, int64_t to,
-                                const tutti_comm_call *options)
+/* Elements [from, to) of every replica's message, added up. */
+static void fold(const tutti_team *team, const int64_t *all, int64_t from, int64_t to, float *out)
 {
-    if (from >= to)
-        return TUTTI_OK;
-    return tutti_comm_all_reduce(comm, message + from, message + from, to - from, TUTTI_F32,
-                                 TUTTI_SUM, options);
+    const void *inputs[TUTTI_TEAM_PARTS];
+    for (int r = 0; r < team->local; r++)
+        inputs[r] = (const float *)(uintptr_t)all[2 * r] + from;
+    if (from < to)
+        tutti__fold_find(TUTTI_F32, TUTTI_SUM)(out, inputs, team->local, to - from);
+}
+
+/* The next elements [*from, *to) that are not cut, behind cut number i - 1; false: no more. */
+static bool next_rest(int64_t count, int cut_count, const tutti_team_cut *cuts, int i,
+                      int64_t *from, int64_t *to)
+{
+    if (i > cut_count)
+        return false;
+    *from = i > 0 ? cuts[i - 1].offset + cuts[i - 1].count : 0;
+    *to = i < cut_count ? cuts[i].offset : count;
+    return true;
+}
+
+/* What is not cut becomes whole. A little of it is added up aside while everybody reads, and put in
+ * its place when nobody does any more. */
+static tutti_status reduce_rest(const tutti_team *team, tutti_comm *comm, const int64_t *all,
+                                float *message, int64_t count, int cut_count,
+                                const tutti_team_cut *cuts, const tutti_comm_call *options)
+{
+    enum { LITTLE = 4096 };
+    float aside[LITTLE];
+    int64_t from, to, rest = count, at = 0;
+    for (int i = 0; i < cut_count; i++)
+        rest -= cuts[i].count;
+    if (rest > LITTLE) {
+        for (int i = 0; next_rest(count, cut_count, cuts, i, &from, &to); i++)
+            if (from < to)
+                TUTTI_TRY(tutti_comm_all_reduce(comm, message + from, message + from, to - from,
+                                                TUTTI_F32, TUTTI_SUM, options));
+        return tutti_comm_barrier(comm, options); /* until nobody reads here any more */
+    }
+    for (int i = 0; next_rest(count, cut_count, cuts, i, &from, &to); at += to - from, i++)
+        fold(team, all, from, to, aside + at);
+    TUTTI_TRY(tutti_comm_barrier(comm, options));
+    at = 0;
+    for (int i = 0; next_rest(count, cut_count, cuts, i, &from, &to); at += to - from, i++)
+        memcpy(message + from, aside + at, (size_t)(to - from) * sizeof *message);
+    return TUTTI_OK;
 }
 
 tutti_status tutti__team_reduce_parts(tutti_team *team, int local, float *message, int64_t count,
-                                      int cut_count, const tutti_team_cut *cuts,
+                                      bool stays, int cut_count, tutti_team_cut *cuts,
                                       const tutti_team_call *call)
 {
     tutti_comm *comm = team->inner[local];
     tutti_comm_call options = {.struct_size = sizeof options, .timeout = call->timeout};
-    int64_t own = (int64_t)(uintptr_t)message, all[TUTTI_TEAM_PARTS], at = 0;
-    const void *inputs[TUTTI_TEAM_PARTS];
-    TUTTI_TRY(tutti_comm_all_gather(comm, &own, all, 1, TUTTI_I64, &options));
+    int64_t own[2] = {(int64_t)(uintptr_t)message, stays}, all[2 * TUTTI_TEAM_PARTS];
+    TUTTI_TRY(tutti_comm_all_gather(comm, own, all, 2, TUTTI_I64, &options));
     for (int i = 0; i < cut_count; i++) {
         int64_t first = cuts[i].offset + cuts[i].first;
-        for (int r = 0; r < team->local; r++)
-            inputs[r] = (const float *)(uintptr_t)all[r] + first;
-        tutti__fold_find(TUTTI_F32, TUTTI_SUM)(message + first, inputs, team->local,
-                                               cuts[i].end - cuts[i].first);
+        if (cuts[i].late && team->local == 2 && all[1] && all[3])
+            cuts[i].other = (const float *)(uintptr_t)all[2 * (1 - local)] + cuts[i].offset;
+        else
+            fold(team, all, first, cuts[i].offset + cuts[i].end, message + first);
     }
-    for (int i = 0; i < cut_count; i++) {
-        TUTTI_TRY(reduce_rest(comm, message, at, cuts[i].offset, &options));
-        at = cuts[i].offset + cuts[i].count;
-    }
-    if (at < count)
-        return reduce_rest(comm, message, at, count, &options);
-    return tutti_comm_barrier(comm, &options); /* until nobody reads here any more */
+    return reduce_rest(team, comm, all, message, count, cut_count, cuts, &options);
 }

@@ -92,7 +92,7 @@ static tutti_status own_elements(const chooser *c, tutti_node *sum, int output)
         tutti__parts_set(c->graph, update, "offset", tutti__owned_offset(sum->types, output)));
     TUTTI_TRY(tutti__parts_set(c->graph, update, "part", c->team->first));
     TUTTI_TRY(tutti__parts_set(c->graph, update, "parts", c->team->size));
-    return tutti__parts_cut_output(c->graph, sum, output);
+    return tutti__parts_cut_output(c->graph, sum, "cut", output);
 }
 
 static tutti_status add_gather(const chooser *c, tutti_node *sum, int variables, tutti_edge *inputs,

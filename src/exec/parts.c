@@ -73,9 +73,14 @@ static tutti_status cut_gradients(chooser *c, tutti_node **updates)
             strcmp(tutti__str(edge.node, "channel"), tutti__str(first.node, "channel")) != 0)
             return TUTTI_OK;
     }
+    bool late = c->parts == 2;
+    for (int i = 0; i < c->parts; i++)
+        late = late && tutti__parts_may_add(c->pieces[i]->graph, updates[i]);
     for (int i = 0; c->alone && i < c->parts; i++) {
         tutti_edge edge = tutti__parts_sum_of(c->pieces[i]->graph, updates[i]);
-        TUTTI_TRY(tutti__parts_cut_output(c->pieces[i]->graph, edge.node, edge.index));
+        TUTTI_TRY(tutti__parts_cut_output(c->pieces[i]->graph, edge.node, "cut", edge.index));
+        if (late)
+            TUTTI_TRY(tutti__parts_cut_output(c->pieces[i]->graph, edge.node, "late", edge.index));
     }
     return TUTTI_OK;
 }

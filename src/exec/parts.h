@@ -37,8 +37,11 @@ tutti_edge tutti__parts_gradient(const tutti_node *update);
 /* Where an update's gradient comes from, if nobody else takes it but a norm: an output of a
  * bucket's sum; else its node is NULL. */
 tutti_edge tutti__parts_sum_of(const tutti_graph *graph, const tutti_node *update);
-/* Output `index` of a sum is wanted in parts. */
-tutti_status tutti__parts_cut_output(tutti_graph *graph, tutti_node *sum, int64_t index);
+/* Whether nobody else takes it, not even a norm, and the update has a kernel that adds. */
+bool tutti__parts_may_add(const tutti_graph *graph, const tutti_node *update);
+/* Output `index` of a sum is wanted in parts (attribute "cut"), or is added up late ("late"). */
+tutti_status tutti__parts_cut_output(tutti_graph *graph, tutti_node *sum, const char *list_name,
+                                     int64_t index);
 
 /* ---- parts_norm.c ---- */
 /* Whether a node is the one that adds up squares of gradients, for their norm. */

@@ -49,19 +49,37 @@ tutti_edge tutti__parts_gradient(const tutti_node *update)
     return tutti__parts_root(gradient_of(update));
 }
 
+static int uses_of(const tutti_graph *graph, tutti_edge edge, bool norms)
+{
+    int uses = 0;
+    for (size_t n = 0; n < graph->nodes.count; n++)
+        for (int i = 0; i < graph->nodes.data[n]->input_count; i++)
+            uses += graph->nodes.data[n]->inputs[i].node == edge.node &&
+                    graph->nodes.data[n]->inputs[i].index == edge.index &&
+                    (norms || !tutti__parts_is_norm(graph, graph->nodes.data[n]));
+    for (size_t i = 0; i < graph->results.count; i++)
+        uses += graph->results.data[i].node == edge.node;
+    return uses;
+}
+
+bool tutti__parts_may_add(const tutti_graph *graph, const tutti_node *update)
+{
+    tutti_update_layout at =
+        tutti__update_layout(update->op, update->attrs, update->attr_count, update->input_count);
+    for (int i = 0; i <= at.slots; i++)
+        if (tutti__edge_type(update->inputs[i])->dtype != TUTTI_F32)
+            return false;
+    tutti_edge edge = gradient_of(update);
+    while (uses_of(graph, edge, true) == 1 && is_view(edge))
+        edge = edge.node->inputs[0];
+    return !is_view(edge) && uses_of(graph, edge, true) == 1;
+}
+
 tutti_edge tutti__parts_sum_of(const tutti_graph *graph, const tutti_node *update)
 {
     tutti_edge edge = gradient_of(update), none = {0};
     for (;;) {
-        int uses = 0;
-        for (size_t n = 0; n < graph->nodes.count; n++)
-            for (int i = 0; i < graph->nodes.data[n]->input_count; i++)
-                uses += graph->nodes.data[n]->inputs[i].node == edge.node &&
-                        graph->nodes.data[n]->inputs[i].index == edge.index &&
-                        !tutti__parts_is_norm(graph, graph->nodes.data[n]);
-        for (size_t i = 0; i < graph->results.count; i++)
-            uses += graph->results.data[i].node == edge.node;
-        if (uses != 1)
+        if (uses_of(graph, edge, false) != 1)
             return none;
         if (!is_view(edge))
             break;
@@ -74,9 +92,10 @@ tutti_edge tutti__parts_sum_of(const tutti_graph *graph, const tutti_node *updat
     return plain ? edge : none;
 }
 
-tutti_status tutti__parts_cut_output(tutti_graph *graph, tutti_node *sum, int64_t index)
+tutti_status tutti__parts_cut_output(tutti_graph *graph, tutti_node *sum, const char *list_name,
+                                     int64_t index)
 {
-    tutti_attr *cut = tutti__parts_attr(graph, sum, "cut");
+    tutti_attr *cut = tutti__parts_attr(graph, sum, list_name);
     int64_t *list =
         cut ? tutti__arena_array(&graph->arena, (size_t)cut->count + 1, sizeof *list) : NULL;
     if (!list)

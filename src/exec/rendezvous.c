@@ -296,7 +296,7 @@ tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
     return status;
 }
 
-void tutti__commit_end(tutti_run *run)
+void tutti__commit_end(tutti_run *run, bool together)
 {
     tutti_rendezvous *r = run->rendezvous;
     if (r->partitions == 1) {
@@ -305,6 +305,10 @@ void tutti__commit_end(tutti_run *run)
     }
     pthread_mutex_lock(&r->lock);
     bool last = ++r->left == r->partitions;
+    if (together)
+        tell(r);
+    while (together && r->left < r->partitions) /* whatever the deadline: they only write now */
+        wait(run);
     pthread_mutex_unlock(&r->lock);
     if (last)
         tutti__state_commit_end(run->state);

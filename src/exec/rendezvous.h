@@ -40,6 +40,6 @@ tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int ran
 void tutti__rendezvous_fail(tutti_run *run, tutti_status status);
 
 tutti_status tutti__commit_begin(tutti_run *run, tutti_status status);
-void tutti__commit_end(tutti_run *run);
+void tutti__commit_end(tutti_run *run, bool together);
 
 #endif

@@ -143,9 +143,10 @@ struct tutti_run {
                            state's hold. 0: nothing is held */
     /* The commit point: every partition calls begin once its fallible work is done (status: how it
      * went) and, when that gave TUTTI_OK, end after its writes. begin returns an error when any
-     * partition failed: then nobody writes. */
+     * partition failed: then nobody writes. `together`: end returns when all have ended, since they
+     * read what is this partition's. */
     tutti_status (*commit_begin)(tutti_run *run, tutti_status status);
-    void (*commit_end)(tutti_run *run);
+    void (*commit_end)(tutti_run *run, bool together);
     /* Runs a sub-graph on the device of the caller. */
     tutti_status (*call_graph)(tutti_run *run, const tutti_device *device, tutti_graph *body,
                                int input_count, tutti_tensor *const *inputs,
@@ -155,10 +156,19 @@ struct tutti_run {
 
 /* What call->context points to in every kernel of a program. Begins with what ops/call.h asks. */
 #include "ops/call.h"
+/* A gradient that its update adds up: this device's, and the other's of two, which stays there
+ * until the commit has ended on both. */
+typedef struct tutti_late_sum {
+    const float *own, *other;
+} tutti_late_sum;
+enum { TUTTI_LATE_SUMS = 64 };
+
 typedef struct tutti_context {
     tutti_call_host host;
     tutti_run *run;
     const tutti_device *device;
+    int late_count; /* of this run */
+    tutti_late_sum late[TUTTI_LATE_SUMS];
     tutti_tensor **dynamic; /* values whose size depends on data, by slot */
     struct {
         tutti_tensor **data;

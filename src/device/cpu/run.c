@@ -9,6 +9,7 @@ static tutti_status bind(const tutti_program *program, tutti_cpu_frame *f, tutti
                          tutti_tensor *const *inputs, tutti_tensor **results)
 {
     f->context.run = run;
+    f->context.late_count = 0;
     f->context.host.cancelled = run->watched;
     for (int i = 0; i < program->input_count; i++)
         tutti__cpu_patch_set(&f->inputs[i], inputs[i] ? tutti_tensor_data(inputs[i]) : NULL);
@@ -160,7 +161,7 @@ static tutti_status run_frame(const tutti_cpu_executable *e, tutti_cpu_frame *f,
     status = commit(e, f, run);
     if (status == TUTTI_OK)
         status = copy_results(program, f, true, inputs, results);
-    run->commit_end(run);
+    run->commit_end(run, f->context.late_count > 0);
     return status;
 }
 

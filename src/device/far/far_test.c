@@ -120,9 +120,10 @@ static tutti_status begin(tutti_run *run, tutti_status status)
     return status;
 }
 
-static void end(tutti_run *run)
+static void end(tutti_run *run, bool together)
 {
     TUTTI_UNUSED(run);
+    TUTTI_UNUSED(together);
 }
 
 /* Branches that join: every one of the three streams waits for the others. */

@@ -170,7 +170,7 @@ static tutti_status whole_run(tutti_executable *executable, tutti_run *run,
     status = run->commit_begin(run, status);
     if (status == TUTTI_OK) {
         status = commit(&r, results);
-        run->commit_end(run);
+        run->commit_end(run, false);
     }
     if (status == TUTTI_OK)
         memcpy(ret_results, results, (size_t)count * sizeof *results);

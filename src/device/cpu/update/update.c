@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/update/update.h"
+#include "program/target.h"
 
 static int64_t pieces_of(int64_t count)
 {
@@ -72,6 +73,16 @@ static tutti_status run_rows(const tutti_call *call, const tutti_update_layout *
     return TUTTI_OK;
 }
 
+/* What the sum of the gradient lacks yet. */
+static const float *addend_of(const tutti_call *call, const float *gradient)
+{
+    const tutti_context *context = call->context;
+    for (int i = 0; context && i < context->late_count; i++)
+        if (context->late[i].own == gradient)
+            return context->late[i].other;
+    return NULL;
+}
+
 tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work, int64_t index),
                                void (*measure)(void *work, int64_t index))
 {
@@ -83,6 +94,8 @@ tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work,
         work.x[k] = call->inputs[k].data;
     tutti__update_part(call->attrs, call->attr_count, tutti_view_count(&call->inputs[0]),
                        &work.first, &work.end);
+    if (at.indices < 0)
+        work.addend = addend_of(call, work.gradient);
     if (tutti__update_owned(call->attrs, call->attr_count))
         work.echo = call->inputs[at.gradient].data;
     if (work.echo && tutti__update_skipped(call))

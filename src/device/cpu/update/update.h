@@ -24,6 +24,7 @@ typedef struct tutti_update_work {
     int slots;                        /* x[0] is the variable, then these */
     float *x[1 + TUTTI_UPDATE_SLOTS]; /* written */
     const float *gradient;            /* or the rows */
+    const float *addend;              /* dense: to be added to the gradient; or NULL */
     float *echo;       /* where new values of the variable go too, element by element; or NULL */
     float scale, clip; /* of the gradient: times scale, then within [-clip, clip] */
     float numbers[TUTTI_UPDATE_NUMBERS];
@@ -114,8 +115,15 @@ VEC_INLINE void update_span(const tutti_update_work *w, const float *n, float *c
                             int64_t first, int64_t end, int slots, tutti_update_element *element)
 {
     const tutti_update_work cut = {.scale = w->scale, .clip = w->clip}; /* in registers */
-    const float *gradient = w->gradient;
+    const float *gradient = w->gradient, *addend = w->addend;
     int64_t i = first;
+    if (cut.scale == 1 && cut.clip == INFINITY && addend)
+        for (; i + VEC_LANES <= end; i += VEC_LANES)
+            update_register(n, x, i, slots, vec_load(gradient + i) + vec_load(addend + i), element);
+    for (; addend && i + VEC_LANES <= end; i += VEC_LANES)
+        update_register(n, x, i, slots,
+                        update_gradient(&cut, vec_load(gradient + i) + vec_load(addend + i)),
+                        element);
     if (cut.scale == 1 && cut.clip == INFINITY && w->echo)
         for (float *echo = w->echo; i + VEC_LANES <= end; i += VEC_LANES)
             vec_store(echo + i, update_register(n, x, i, slots, vec_load(gradient + i), element));
@@ -125,9 +133,12 @@ VEC_INLINE void update_span(const tutti_update_work *w, const float *n, float *c
             update_register(n, x, i, slots, vec_load(gradient + i), element);
     for (; i + VEC_LANES <= end; i += VEC_LANES)
         update_register(n, x, i, slots, update_gradient(&cut, vec_load(gradient + i)), element);
-    if (i < end)
-        update_rest(n, x, i, (int)(end - i), slots,
-                    update_gradient(&cut, update_load(gradient + i, (int)(end - i))), element);
+    if (i < end) {
+        vec g = update_load(gradient + i, (int)(end - i));
+        if (addend)
+            g += update_load(addend + i, (int)(end - i));
+        update_rest(n, x, i, (int)(end - i), slots, update_gradient(&cut, g), element);
+    }
     if (w->echo)
         memcpy(w->echo + echoed, x[0] + echoed, (size_t)(end - echoed) * sizeof **x);
 }
