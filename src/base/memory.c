@@ -63,7 +63,7 @@ static void *large_alloc(size_t size)
     void *data = aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
 #if defined(MADV_HUGEPAGE)
     if (data != NULL)
-        (void)madvise(data, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+        (void)madvise(data, (size + HUGE_PAGE / 2) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
 #endif
     return data;
 }

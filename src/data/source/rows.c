@@ -1,8 +1,10 @@
 /* rows.c: rows of tensors. */
 #include "data/source/rows.h"
 
+#include <pthread.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "tensor/tensor.h"
 
 typedef struct settings {
@@ -80,27 +82,68 @@ static tutti_status read_strings(int64_t count, const int64_t *indices, int64_t 
     return TUTTI_OK;
 }
 
+/* Rows of one tensor, to be read to `place`. */
+typedef struct reading_job {
+    const char *data;
+    char *place;
+    const int64_t *indices;
+    int64_t count, width; /* elements of a row */
+    size_t size;          /* bytes of one that was read */
+    tutti_reading reading;
+} reading_job;
+
+enum { PIECE = 16 }; /* rows */
+
+static void read_piece(void *context, int64_t piece)
+{
+    const reading_job *j = context;
+    int64_t first = piece * PIECE, rest = j->count - first, count = rest < PIECE ? rest : PIECE;
+    const int64_t *indices = j->indices + first;
+    const uint8_t *bytes = (const uint8_t *)j->data;
+    char *place = j->place + (size_t)first * j->size;
+    if (j->reading == TUTTI_READ_UNIT)
+        read_units(count, indices, j->width, bytes, (float *)(void *)place);
+    else if (j->reading == TUTTI_READ_CLASS)
+        read_classes(count, indices, j->width, bytes, (int64_t *)(void *)place);
+    else if (j->size == 8)
+        for (int64_t i = 0; i < count; i++)
+            memcpy(place + i * 8, j->data + indices[i] * 8, 8);
+    else
+        for (int64_t i = 0; i < count; i++) {
+            fetch_ahead(j->data, indices, i, count, j->size);
+            memcpy(place + (size_t)i * j->size, j->data + (size_t)indices[i] * j->size, j->size);
+        }
+}
+
+/* Of nobody but the caller, and of devices that wait for the next step meanwhile. */
+static tutti_pool *helpers;
+
+static void find_helpers(void)
+{
+    if (tutti__pool_create(1, -1, &helpers) == TUTTI_OK)
+        tutti__pool_welcome(helpers, 1);
+}
+
 static tutti_status gather_one(const tutti_tensor *from, tutti_reading reading, int64_t count,
                                const int64_t *indices, tutti_tensor *to, int64_t first)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    enum { WORTH = 128 << 10 }; /* bytes */
     int64_t width = from->type.dims[0] > 0 ? from->count / from->type.dims[0] : 0;
-    const char *data = tutti_tensor_data(from);
     size_t size = (size_t)width * tutti_dtype_size(tutti_tensor_dtype(to));
-    char *place = (char *)tutti_tensor_data(to) + (size_t)first * size;
-    if (reading == TUTTI_READ_UNIT)
-        read_units(count, indices, width, (const uint8_t *)data, (float *)(void *)place);
-    else if (reading == TUTTI_READ_CLASS)
-        read_classes(count, indices, width, (const uint8_t *)data, (int64_t *)(void *)place);
-    else if (from->type.dtype == TUTTI_STRING)
+    if (from->type.dtype == TUTTI_STRING)
         return read_strings(count, indices, width, from, to, first);
-    else if (size == 8)
-        for (int64_t i = 0; i < count; i++)
-            memcpy(place + i * 8, data + indices[i] * 8, 8);
-    else
-        for (int64_t i = 0; i < count; i++) {
-            fetch_ahead(data, indices, i, count, size);
-            memcpy(place + (size_t)i * size, data + (size_t)indices[i] * size, size);
-        }
+    reading_job job = {.data = tutti_tensor_data(from),
+                       .place = (char *)tutti_tensor_data(to) + (size_t)first * size,
+                       .indices = indices,
+                       .count = count,
+                       .width = width,
+                       .size = size,
+                       .reading = reading};
+    bool worth = (size_t)count * size >= WORTH;
+    if (worth)
+        pthread_once(&once, find_helpers);
+    tutti__pool_run(worth ? helpers : NULL, (count + PIECE - 1) / PIECE, read_piece, &job);
     return TUTTI_OK;
 }
 
