@@ -18,7 +18,7 @@ typedef struct tutti_comm_plan {
     tutti_network network;
     tutti_comm_cost cost;
     bool simulate, json;
-    uint64_t limit; /* messages that a simulation may have */
+    uint64_t limit;      /* messages that a simulation may have */
     bool measured_sizes; /* those of a file; else powers of 8 */
     int size_count, algorithm_count;
     int64_t bytes[TUTTI_COMM_PLAN_SIZES]; /* of the whole message */
