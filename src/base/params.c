@@ -76,6 +76,15 @@ int64_t tutti__param_int(const tutti_param *param)
     return value;
 }
 
+tutti_status tutti__param_in(const tutti_param *param, int64_t least, int64_t most, int64_t *ret)
+{
+    const char *text = tutti__param_text(param);
+    if (!read_int(text, ret) || *ret < least || *ret > most)
+        return tutti_fail(TUTTI_INVALID, "TUTTI_%s is '%s', needs a whole number from %lld to %lld",
+                          param->name, text, (long long)least, (long long)most);
+    return TUTTI_OK;
+}
+
 bool tutti__param_flag(const tutti_param *param)
 {
     static const char *const yes[] = {"1", "true", "yes", "on"};

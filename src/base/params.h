@@ -20,6 +20,8 @@ typedef struct tutti_param {
 const char *tutti__param_text(const tutti_param *param);
 int64_t tutti__param_int(
     const tutti_param *param); /* unreadable text gives the fallback, with a log line */
+/* The same, but what is no whole number, or not in [least, most], is refused. */
+tutti_status tutti__param_in(const tutti_param *param, int64_t least, int64_t most, int64_t *ret);
 bool tutti__param_flag(const tutti_param *param); /* 1 true yes on; set but empty is false */
 /* Overrides by name ("THREADS"); value NULL removes. Copies. Thread-safe. */
 tutti_status tutti__param_set(const char *name, const char *value);

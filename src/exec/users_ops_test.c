@@ -138,6 +138,10 @@ TUTTI_TEST(users_rules_that_fail_without_a_message_get_one)
     op.version = 0;
     CHECK_STATUS(tutti_op_register(&op), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "'test.bare' is of version 0");
+    op.version = 1;
+    op.outputs = -9;
+    CHECK_STATUS(tutti_op_register(&op), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "'test.bare': at least 1 inputs, at most 1, -9 outputs");
     static tutti_op bare;
     bare = refuses_op;
     bare.name = "test.bare";

@@ -48,6 +48,30 @@ static tutti_grad sum_two(tutti_graph *graph, tutti_grad a, tutti_grad b, tutti_
     return (tutti_grad){.value = apply(graph, "add", 2, both, 0, NULL)};
 }
 
+/* Whether a gradient can be one of this value: of the same graph and type, as far as shapes are
+ * known; rows may be any of them. */
+static bool is_gradient_of(const diff *d, tutti_grad grad, tutti_edge edge)
+{
+    if (grad.value.node->graph != d->graph || (grad.rows.node && grad.rows.node->graph != d->graph))
+        return false;
+    tutti_type type = tutti_sym_type(grad.value);
+    const tutti_type *of = tutti__edge_type(edge);
+    bool same = type.dtype == of->dtype && type.rank == of->rank && !type.handle;
+    for (int i = grad.rows.node ? 1 : 0; same && i < type.rank; i++)
+        same = type.dims[i] == of->dims[i] || type.dims[i] == TUTTI_ANY || of->dims[i] == TUTTI_ANY;
+    return same;
+}
+
+static tutti_status refuse(tutti_grad grad, tutti_edge edge, const char *what)
+{
+    char given[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
+    tutti_type type = tutti_sym_type(grad.value);
+    return tutti_fail(TUTTI_INVALID, "%s gives %s '%s' of %s as the gradient of '%s' of %s", what,
+                      tutti_type_text(&type, given), grad.value.node->name,
+                      grad.rows.node ? "rows" : "all elements", edge.node->name,
+                      tutti_type_text(tutti__edge_type(edge), wanted));
+}
+
 static tutti_grad total(diff *d, tutti_edge edge)
 {
     contribution *list = d->sums[edge.node->id] ? d->sums[edge.node->id][edge.index] : NULL;
@@ -63,6 +87,10 @@ static tutti_grad total(diff *d, tutti_edge edge)
         tutti_gradient_hook hook = d->graph->hooks.data[i];
         if (hook.edge.node == edge.node && hook.edge.index == edge.index)
             sum = hook.fn(forward, sum, hook.context);
+        if (sum.value.node && d->graph->error.status == TUTTI_OK && !is_gradient_of(d, sum, edge)) {
+            (void)refuse(sum, edge, "a hook");
+            tutti__poison(d->graph, TUTTI_INVALID, "%s", tutti_error_message());
+        }
     }
     *d->sums[edge.node->id][edge.index] = (contribution){.grad = sum, .complete = true};
     return sum;
@@ -167,8 +195,12 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
         return tutti__error_say(status, "the gradient rule failed");
     TUTTI_TRY(tutti_graph_check(d->graph));
     for (size_t i = 0; i < in; i++)
-        if (wanted[i] && grads[i].node)
-            TUTTI_TRY(contribute(d, node->inputs[i], (tutti_grad){grads[i], rows[i]}));
+        if (wanted[i] && grads[i].node) {
+            tutti_grad grad = {grads[i], rows[i]};
+            if (!is_gradient_of(d, grad, node->inputs[i]))
+                return refuse(grad, node->inputs[i], node->op->name);
+            TUTTI_TRY(contribute(d, node->inputs[i], grad));
+        }
     return TUTTI_OK;
 }
 

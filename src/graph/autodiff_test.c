@@ -215,6 +215,25 @@ TUTTI_TEST(hooks_replace_complete_gradients)
     end_bench(&b);
 }
 
+static tutti_grad in_f32(tutti_sym forward, tutti_grad grad, void *context)
+{
+    TUTTI_UNUSED(forward);
+    TUTTI_UNUSED(context);
+    return (tutti_grad){.value = tutti_cast(grad.value, TUTTI_F32)};
+}
+
+TUTTI_TEST(hooks_that_give_something_else_are_refused)
+{
+    bench b = new_bench(2, (double[]){0.3, -0.7});
+    tutti_sym a = tutti_sin(b.x);
+    tutti_on_gradient(a, in_f32, NULL);
+    tutti_gradient_of(tutti_mul(a, a), b.x);
+    CHECK_STATUS(tutti_graph_check(b.graph), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "a hook gives f32[2]");
+    CHECK_CONTAINS(tutti_error_message(), "as the gradient of 'sin' of f64[2]");
+    end_bench(&b);
+}
+
 static tutti_status never(const tutti_call *call)
 {
     return tutti_fail(TUTTI_UNSUPPORTED, "%s is never run", call->op->name);
@@ -240,6 +259,32 @@ TUTTI_TEST(an_operator_without_gradient_is_a_mistake)
     CHECK_CONTAINS(tutti_error_message(), "test.rough 'test.rough' (");
     CHECK_CONTAINS(tutti_error_message(), "has no gradient; put tutti_stop_gradient before it");
     CHECK_CONTAINS(tutti_error_message(), "autodiff_test.c:");
+    end_bench(&b);
+}
+
+static tutti_status sums_up(tutti_gradient *rule)
+{
+    rule->input_grads[0] = tutti_sum(rule->output_grads[0]);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(rules_that_give_another_shape_are_refused)
+{
+    static const tutti_op odd = {.struct_size = sizeof(tutti_op),
+                                 .name = "test.odd",
+                                 .version = 1,
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .outputs = 1,
+                                 .infer = tutti_infer_same,
+                                 .gradient = sums_up,
+                                 .reference = never};
+    bench b = new_bench(2, (double[]){0.3, -0.7});
+    CHECK_OK(tutti_op_register(&odd));
+    tutti_gradient_of(tutti_apply_op(b.graph, "test.odd", 1, &b.x, 0, NULL), b.x);
+    CHECK_STATUS(tutti_graph_check(b.graph), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "test.odd gives f64[]");
+    CHECK_CONTAINS(tutti_error_message(), "of f64[2]");
     end_bench(&b);
 }
 

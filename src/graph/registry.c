@@ -58,6 +58,12 @@ static tutti_status check(const tutti_op *op)
     if (op->max_inputs >= 0 && op->min_inputs > op->max_inputs)
         return tutti_fail(TUTTI_INVALID, "operator '%s': at least %d inputs and at most %d",
                           op->name, op->min_inputs, op->max_inputs);
+    if (op->min_inputs < 0 || op->max_inputs < -1 || op->outputs < -1)
+        return tutti_fail(
+            TUTTI_INVALID,
+            "operator '%s': at least %d inputs, at most %d, %d outputs; -1 stands for "
+            "any number of the last two",
+            op->name, op->min_inputs, op->max_inputs, op->outputs);
     return TUTTI_OK;
 }
 

@@ -32,16 +32,22 @@ static int passes_of(tutti_pass_stage stage, const tutti_pass **ret)
     return count;
 }
 
-static bool dumps_passes(void)
+static tutti_status read_dump(bool *ret_passes)
 {
     const char *at = tutti__param_text(&dump_param);
+    *ret_passes = false;
     while (*at != '\0') {
         size_t size = strcspn(at, ",");
-        if (size == strlen("passes") && strncmp(at, "passes", size) == 0)
-            return true;
+        bool passes = size == strlen("passes") && strncmp(at, "passes", size) == 0;
+        if (!passes && size > 0)
+            return tutti_fail(TUTTI_INVALID,
+                              "TUTTI_DUMP: there is no '%.*s' to write; there is: "
+                              "passes",
+                              (int)size, at);
+        *ret_passes = *ret_passes || passes;
         at += size + (at[size] == ',');
     }
-    return false;
+    return TUTTI_OK;
 }
 
 /* Labels hold device names; what no file name should hold becomes an underscore. */
@@ -109,7 +115,8 @@ tutti_status tutti__passes_run(tutti_pass_stage stage, tutti_graph *graph,
 {
     const tutti_pass *passes[MAX_PASSES] = {0};
     int count = passes_of(stage, passes);
-    bool dumping = dumps_passes();
+    bool dumping;
+    TUTTI_TRY(read_dump(&dumping));
     if (dumping)
         dump(graph, label, stage == TUTTI_PASS_JOB ? "start" : "piece", 0);
     for (int i = 0; i < count; i++) {

@@ -78,7 +78,7 @@ TUTTI_TEST(passes_run_dumps_every_graph)
     tutti_pass_context context = {0};
     memset(&seen, 0, sizeof seen);
     tutti__world_replace(&world);
-    CHECK_OK(tutti__param_set("DUMP", "other,passes"));
+    CHECK_OK(tutti__param_set("DUMP", ",passes,"));
     CHECK_OK(tutti__param_set("DUMP_DIR", "there/it is"));
     tutti_status status = tutti__passes_run(TUTTI_PASS_JOB, graph, &context, "/cpu:0");
     tutti__world_replace(NULL);

@@ -84,7 +84,10 @@ static int cpu_count(void)
 /* The cores are dealt out evenly; every logical device has at least one thread. */
 static tutti_status cpu_open(tutti_device *device)
 {
-    int64_t threads = tutti__param_int(&threads_param);
+    enum { MOST = 4096 };
+    int64_t threads, devices;
+    TUTTI_TRY(tutti__param_in(&threads_param, 0, MOST, &threads));
+    TUTTI_TRY(tutti__param_in(&devices_param, 1, MOST, &devices));
     int cores = threads > 0 ? (int)threads : tutti__cpu_count(), count = cpu_count();
     int first = cores * device->index / count, last = cores * (device->index + 1) / count;
     device->memory = tutti__host_memory();
