@@ -11,6 +11,7 @@
 #include "bench/socket.h"
 #include "cli/bench.h"
 #include "comm/comm.h"
+#include "comm/description.h"
 
 static const char usage[] =
     "usage: tutti bench collectives [-n RANKS] [--engine E] [--op OP] [--algorithm A] [--bytes N] [--rounds N] [--json]\n\n"
@@ -25,11 +26,12 @@ static const char usage[] =
     "                 measured: on a machine that others use too, some rows of each round are disturbed\n"
     "  --private      buffers outside of the shared arena\n"
     "  --free         do not pin rank i to CPU i where there are enough\n"
-    "  --streams N    connections between two ranks (tcp)\n";
+    "  --streams N    connections between two ranks (tcp)\n"
+    "  --describe F   write what links were measured to cost, for TUTTI_LINKS and tutti plan --links\n";
 
 typedef struct settings {
     int64_t ranks, streams, rounds;
-    const char *engine, *operation, *algorithm;
+    const char *engine, *operation, *algorithm, *describe;
     int64_t bytes; /* 0: a list */
     bool json, private_memory, free;
 } settings;
@@ -298,9 +300,10 @@ static tutti_status run_all(run_state *s)
         printf("%-14s %-6s %-13s %5s %10s %12s %12s %7s %9s %9s\n", "operation", "engine",
                "algorithm", "ranks", "bytes", "us", "predicted us", "", "GB/s", "bus GB/s");
     TUTTI_TRY(measure_rows(s));
-    if (tutti_comm_rank(call->comm) == 0)
-        print_summary(s);
-    return TUTTI_OK;
+    if (tutti_comm_rank(call->comm) > 0)
+        return TUTTI_OK;
+    print_summary(s);
+    return s->given->describe ? tutti__description_write(&s->cost, s->given->describe) : TUTTI_OK;
 }
 
 /* One rank's part. */
@@ -347,6 +350,7 @@ static int run(int argc, char **argv, bool json)
     (void)tutti__option(&argc, argv, "--engine", &given.engine);
     (void)tutti__option(&argc, argv, "--op", &given.operation);
     (void)tutti__option(&argc, argv, "--algorithm", &given.algorithm);
+    (void)tutti__option(&argc, argv, "--describe", &given.describe);
     given.private_memory = tutti__flag(&argc, argv, "--private");
     given.free = tutti__flag(&argc, argv, "--free");
     if (!tutti__option_int(&argc, argv, "-n", 1, 256, &given.ranks) ||

@@ -7,10 +7,11 @@
 
 #include "cli/command.h"
 #include "cli/plan/plan.h"
+#include "comm/description.h"
 
 static const char usage[] =
     "usage: tutti plan NAME|MODEL.json --ranks N [--hosts N] [--alpha S] [--beta S] [--flops F]\n"
-    "       tutti plan collectives --ranks N --alpha S --beta S [OPTIONS]\n\n"
+    "       tutti plan collectives --ranks N --alpha S --beta S|--links FILE [OPTIONS]\n\n"
     "Of a training, by the names of tutti train: memory, traffic, step time and efficiency of every\n"
     "strategy on that cluster, and which one to take. --batch N and other flags as tutti train has\n"
     "them; settings of the strategy (--set wire=bf16) count. A rank's program is compiled as it would be\n"
@@ -23,6 +24,7 @@ static const char usage[] =
     "  --gamma S        seconds a byte of an addition (0.05ns)\n"
     "  --hosts N        machines that the ranks are spread over (as many as ranks)\n"
     "  --near-alpha S --near-beta S       the same within a machine (as between them)\n"
+    "  --links FILE     all of these from a description of the cluster, such as TUTTI_LINKS takes\n"
     "  --op OP          all_reduce (default), broadcast, all_gather, ...\n"
     "  --json           one object a line: op, algorithm, ranks, bytes, predicted_us, best, and with\n"
     "                   --simulate simulated_us, messages, busiest_link\n\n"
@@ -36,35 +38,15 @@ static const char usage[] =
     "  --measured FILE  what `tutti bench collectives --json` printed, to be set beside it\n"
     "  --svg FILE       a picture: predicted, simulated and measured times\n";
 
-static bool is_unit(const char *text, const char *unit)
-{
-    return strcmp(text, unit) == 0;
-}
-
 /* Seconds; false with a complaint. A bandwidth, where it is one that is asked for, gives seconds a
  * byte. */
 static bool read_seconds(const char *name, const char *text, bool bandwidth, double *ret)
 {
-    char *end;
-    double value = strtod(text, &end);
-    double scale = is_unit(end, "") || is_unit(end, "s") ? 1
-                   : is_unit(end, "ms")                  ? 1e-3
-                   : is_unit(end, "us")                  ? 1e-6
-                   : is_unit(end, "ns")                  ? 1e-9
-                   : is_unit(end, "ps")                  ? 1e-12
-                                                         : 0;
-    double rate = !bandwidth               ? 0
-                  : is_unit(end, "GB/s")   ? 1e9
-                  : is_unit(end, "MB/s")   ? 1e6
-                  : is_unit(end, "Gbit/s") ? 1e9 / 8
-                                           : 0;
-    if (end == text || !(value > 0) || !isfinite(value) || (scale == 0 && rate == 0)) {
-        tutti__complain("%s takes a time (20us, 0.8ns)%s, not '%s'", name,
-                        bandwidth ? " or a bandwidth (10GB/s, 25Gbit/s)" : "", text);
-        return false;
-    }
-    *ret = rate > 0 ? 1 / (value * rate) : value * scale;
-    return true;
+    if (tutti__read_seconds(text, bandwidth, ret))
+        return true;
+    tutti__complain("%s takes a time (20us, 0.8ns)%s, not '%s'", name,
+                    bandwidth ? " or a bandwidth (10GB/s, 25Gbit/s)" : "", text);
+    return false;
 }
 
 /* An option of seconds; keeps *ret when it was not given. */
@@ -111,13 +93,34 @@ static bool option_ranks(int *argc, char **argv, int64_t fewest, int64_t *ret_ra
     return false;
 }
 
+/* --links FILE: links as a description has them; options say otherwise. */
+static bool read_links(int *argc, char **argv, tutti_network *n)
+{
+    const char *path;
+    tutti_description d;
+    if (!tutti__option(argc, argv, "--links", &path))
+        return true;
+    if (tutti__description_read(path, &d) != TUTTI_OK) {
+        tutti__complain("%s", tutti_error_message());
+        return false;
+    }
+    for (int link = 0; link < TUTTI_LINK_COUNT; link++) {
+        int from = d.alpha[link] > 0 ? link : TUTTI_LINK_COUNT - 1 - link; /* else as the other */
+        n->alpha[link] = d.alpha[from];
+        n->beta[link] = d.beta[from][TUTTI_COMM_AT_MIB];
+    }
+    if (d.gamma > 0)
+        n->gamma = d.gamma;
+    return true;
+}
+
 static bool read_network(int *argc, char **argv, tutti_network *n)
 {
     int64_t ranks = 0, hosts = 0, group = 0, stragglers = 0, seed = 0;
     n->gamma = 0.05e-9;
     n->overhead = 0.5;
     n->oversubscription = n->slowdown = 1;
-    if (!option_ranks(argc, argv, 2, &ranks, &hosts) ||
+    if (!read_links(argc, argv, n) || !option_ranks(argc, argv, 2, &ranks, &hosts) ||
         !tutti__option_int(argc, argv, "--switch", 1, 1 << 20, &group) ||
         !tutti__option_int(argc, argv, "--stragglers", 0, 1 << 20, &stragglers) ||
         !tutti__option_int(argc, argv, "--seed", 0, INT64_MAX, &seed) ||
@@ -192,7 +195,7 @@ static int plan_model(int argc, char **argv)
     double flops = 0;
     tutti_network n = {0};
     if (!option_ranks(&argc, argv, 1, &ranks, &hosts) ||
-        !option_number(&argc, argv, "--flops", 0, 1e30, &flops) ||
+        !option_number(&argc, argv, "--flops", 0, 1e30, &flops) || !read_links(&argc, argv, &n) ||
         !option_seconds(&argc, argv, "--alpha", &n.alpha[TUTTI_LINK_BETWEEN]) ||
         !option_per_byte(&argc, argv, "--beta", &n.beta[TUTTI_LINK_BETWEEN]))
         return TUTTI_EXIT_USAGE;
@@ -245,9 +248,10 @@ static int run(int argc, char **argv)
         tutti__complain("plan collectives does not know '%s'; see tutti plan --help", argv[2]);
     else if (argc != 2 || strcmp(argv[1], "collectives") != 0 || !n->ranks ||
              n->alpha[TUTTI_LINK_BETWEEN] == 0 || n->beta[TUTTI_LINK_BETWEEN] == 0)
-        tutti__complain("plan takes the name of a training, a model's JSON file or `collectives`, "
-                        "and --ranks; collectives need --alpha and --beta too; see tutti plan "
-                        "--help");
+        tutti__complain(
+            "plan takes the name of a training, a model's JSON file or `collectives`, "
+            "and --ranks; collectives need --alpha and --beta, or --links, too; see tutti plan "
+            "--help");
     else if (!tutti_comm_algorithms(plan->operation)[0])
         tutti__complain("there is no operation '%s'", plan->operation);
     else if (plan->simulate && n->ranks > TUTTI_SIM_RANKS)

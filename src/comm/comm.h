@@ -44,6 +44,7 @@ struct tutti_comm {
     struct tutti_sim_trace *trace; /* a rank of the simulator: notes what it would do; else NULL */
     bool opened, forked;
     bool inner;                            /* `within` or `between` of another */
+    bool cost_given;                       /* by the program or a description */
     _Atomic(struct tutti_worker *) worker; /* runs asynchronous calls; NULL until there was one */
 };
 
@@ -121,6 +122,8 @@ tutti_status tutti__worker_drain(tutti_comm *comm);
 tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient);
 void tutti__worker_stop(tutti_comm *comm);
 
+extern const double tutti__cost_sizes[TUTTI_COMM_SIZES]; /* of the model, bytes */
+
 /* The least seconds that were seen, at the sizes of the model; 0: not yet. [SIZES]: of 8 bytes. */
 typedef struct tutti_cost_times {
     double add[TUTTI_COMM_SIZES], add_into[TUTTI_COMM_SIZES], move[TUTTI_COMM_SIZES];
@@ -149,9 +152,14 @@ typedef struct tutti_cost_thorough {
     tutti_cost_times seen[TUTTI_COST_PASSES];
 } tutti_cost_thorough;
 tutti_status tutti__cost_measure(tutti_comm *comm, tutti_cost_thorough *thorough); /* or NULL */
-/* What a group that opens must know: all constants (options->measure), or in a few milliseconds
- * what a message costs on each class of link; collective. */
-tutti_status tutti__cost_settle(tutti_comm *comm, const tutti_comm_options *options);
+/* What a group that opens must know, as rank 0 wishes; collective. A glance is a few milliseconds,
+ * for what a message costs on each class of link. */
+typedef enum tutti_cost_wish {
+    TUTTI_COST_KNOWN,
+    TUTTI_COST_MEASURED,
+    TUTTI_COST_GLANCED
+} tutti_cost_wish;
+tutti_status tutti__cost_settle(tutti_comm *comm, tutti_cost_wish wish);
 /* The lower quartile of those of `count` times, `step` apart, that are known (above 0); 0 when
  * there is none. The least may be a moment that others did not have, and half of all may be
  * disturbed. */
@@ -167,7 +175,7 @@ void *tutti__comm_private_memory(int64_t bytes);
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call);
 
 /* Rank 0's log, of a group of a cluster: who is in it and what links cost; who came last. */
-void tutti__comm_say_banner(const tutti_comm *comm, const tutti_comm_options *options);
+void tutti__comm_say_banner(const tutti_comm *comm);
 void tutti__comm_say_straggler(const tutti_comm *comm);
 
 #endif

@@ -8,17 +8,19 @@
 #include "tables/coll.h"
 
 /* Sizes at which the constants are known; between them the time changes linearly. */
-static const double known[TUTTI_COMM_SIZES] = {0x1p12, 0x1p15, 0x1p16, 0x1p18, 0x1p19, 0x1p20,
-                                               0x1p22, 0x1p23, 0x1p24, 0x1p25, 0x1p26};
+const double tutti__cost_sizes[TUTTI_COMM_SIZES] = {0x1p12, 0x1p15, 0x1p16, 0x1p18, 0x1p19, 0x1p20,
+                                                    0x1p22, 0x1p23, 0x1p24, 0x1p25, 0x1p26};
 
 static double per_byte(const double *values, double bytes)
 {
-    if (bytes <= known[0])
+    if (bytes <= tutti__cost_sizes[0])
         return values[0];
     for (int i = 1; i < TUTTI_COMM_SIZES; i++)
-        if (bytes <= known[i]) {
-            double part = (bytes - known[i - 1]) / (known[i] - known[i - 1]);
-            double time = known[i - 1] * values[i - 1] * (1 - part) + known[i] * values[i] * part;
+        if (bytes <= tutti__cost_sizes[i]) {
+            double part = (bytes - tutti__cost_sizes[i - 1]) /
+                          (tutti__cost_sizes[i] - tutti__cost_sizes[i - 1]);
+            double time = tutti__cost_sizes[i - 1] * values[i - 1] * (1 - part) +
+                          tutti__cost_sizes[i] * values[i] * part;
             return time / bytes;
         }
     return values[TUTTI_COMM_SIZES - 1];

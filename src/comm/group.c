@@ -223,7 +223,7 @@ tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *opti
     if (comm->hosts > 1)
         TUTTI_TRY(settle_levels(comm, options));
     if (options->measure && comm->size > 1)
-        TUTTI_TRY(tutti__cost_settle(comm, options));
+        TUTTI_TRY(tutti__cost_settle(comm, TUTTI_COST_MEASURED));
     return TUTTI_OK;
 }
 

@@ -456,28 +456,24 @@ static tutti_status glance(tutti_comm *comm)
     return agree_on_cost(comm, cost);
 }
 
-static tutti_status measure_unknown(tutti_comm *comm, const tutti_comm_options *options)
-{
-    bool known = options->cost != NULL; /* to rank 0, whose figures are everybody's */
-    if (options->measure)
-        return tutti__cost_measure(comm, NULL);
-    TUTTI_TRY(tutti_comm_broadcast(comm, &known, sizeof known, TUTTI_U8, 0, NULL));
-    return known ? TUTTI_OK : glance(comm);
-}
-
 /* Among the ranks of a group of its own, so that this one's first operation is number 1. */
-tutti_status tutti__cost_settle(tutti_comm *comm, const tutti_comm_options *options)
+tutti_status tutti__cost_settle(tutti_comm *comm, tutti_cost_wish wish)
 {
     tutti_comm *apart;
-    tutti_comm_options plain = *options;
+    uint8_t wished = (uint8_t)wish;
+    tutti_comm_options plain = tutti__comm_defaults(TUTTI_COMM_OPTIONS(.timeout = comm->timeout));
     plain.all_reduce = NULL;
-    plain.measure = false;
+    plain.cost = &comm->cost;
     TUTTI_TRY(tutti__comm_create(comm->fabric, comm->size, comm->members, comm->rank,
                                  TUTTI_MEASURING_CONTEXT, &plain, &apart));
     apart->inner = true;
     tutti_status status = tutti__comm_settle(apart, &plain);
     if (status == TUTTI_OK)
-        status = measure_unknown(apart, options);
+        status = tutti_comm_broadcast(apart, &wished, 1, TUTTI_U8, 0, NULL);
+    if (status == TUTTI_OK && wished == TUTTI_COST_MEASURED)
+        status = tutti__cost_measure(apart, NULL);
+    else if (status == TUTTI_OK && wished == TUTTI_COST_GLANCED)
+        status = glance(apart);
     if (status == TUTTI_OK)
         status = tutti_comm_barrier(apart, NULL); /* nobody begins while others still measure */
     if (status == TUTTI_OK)

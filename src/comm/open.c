@@ -13,6 +13,7 @@
 #include "base/pool.h"
 #include "base/world.h"
 #include "comm/comm.h"
+#include "comm/description.h"
 
 enum { MOST_RANKS = 4096 };
 
@@ -299,6 +300,29 @@ static tutti_status join_engines(tutti_fabric *fabric, const tutti_comm_options 
     return TUTTI_OK;
 }
 
+/* What is known of the links, by the program or by a description, rank 0's for all. */
+static tutti_status learn_cost(tutti_comm *comm, const tutti_comm_options *options)
+{
+    static const tutti_param links =
+        TUTTI_PARAM("LINKS", "", "a file that describes what the links of the cluster cost");
+    tutti_cost_wish wish = options->measure ? TUTTI_COST_MEASURED
+                           : options->cost  ? TUTTI_COST_KNOWN
+                                            : TUTTI_COST_GLANCED;
+    const char *path = tutti__param_text(&links);
+    if (comm->size < 2)
+        return TUTTI_OK;
+    if (path[0] && comm->rank == 0 && !options->cost) {
+        tutti_description description;
+        tutti_status status = tutti__description_read(path, &description);
+        if (status != TUTTI_OK)
+            return tutti__comm_broke(comm, status, "TUTTI_LINKS", "");
+        tutti__description_apply(&description, &comm->cost);
+        wish = TUTTI_COST_KNOWN;
+    }
+    comm->cost_given = wish == TUTTI_COST_KNOWN;
+    return tutti__cost_settle(comm, wish);
+}
+
 tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_options *given,
                               tutti_comm **ret_comm)
 {
@@ -329,10 +353,13 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
         status = tutti__comm_create(fabric, fabric->size, NULL, fabric->rank, TUTTI_WHOLE_CONTEXT,
                                     &options, &comm);
     tutti__fabric_release(fabric);
+    if (status == TUTTI_OK) {
+        tutti_comm_options later = options;
+        later.measure = false;
+        status = tutti__comm_settle(comm, &later);
+    }
     if (status == TUTTI_OK)
-        status = tutti__comm_settle(comm, &options);
-    if (status == TUTTI_OK)
-        status = options.measure || comm->size < 2 ? TUTTI_OK : tutti__cost_settle(comm, &options);
+        status = learn_cost(comm, &options);
     if (status != TUTTI_OK)
         tutti__comm_destroy(comm);
     else
@@ -357,6 +384,6 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
         return tutti__error_restore(&error);
     }
     (*ret_comm)->opened = true;
-    tutti__comm_say_banner(*ret_comm, &options);
+    tutti__comm_say_banner(*ret_comm);
     return TUTTI_OK;
 }

@@ -29,13 +29,13 @@ static void add_link(tutti_text *text, const tutti_comm *comm, tutti_comm_link l
                         alpha * 1e6, 1e-9 / beta, known);
 }
 
-void tutti__comm_say_banner(const tutti_comm *comm, const tutti_comm_options *options)
+void tutti__comm_say_banner(const tutti_comm *comm)
 {
     char who[2000];
     tutti_text text = {0};
     if (comm->rank != 0 || comm->size < 2)
         return;
-    const char *known = options->cost && !options->measure ? ", given" : ", measured";
+    const char *known = comm->cost_given ? ", given" : ", measured";
     tutti__membership_describe(comm->fabric->membership, who, sizeof who);
     tutti__text_add(&text, "%s", who);
     add_link(&text, comm, TUTTI_LINK_WITHIN, "within a host", known);

@@ -1189,6 +1189,23 @@ test_collectives_name_a_straggler() {
     has out "log: rank" 1
 }
 
+# A description of the cluster in the place of measurements; rank 0's is everybody's.
+test_links_from_a_description() {
+    echo '{"within": {"alpha": "7us", "beta": "3GB/s"}}' > links
+    TUTTI_LINKS=links timeout 20 "$tutti" run -n 3 "$rank_program" reduce 1 > out 2>&1
+    code $? 0
+    has out "shm within a host: alpha 7 us, beta 1/(3 GB/s), given" 1
+    echo '{"within": {"alpha": "7 parsecs"}}' > links
+    TUTTI_LINKS=links timeout 20 "$tutti" run -n 3 "$rank_program" reduce 1 > out 2>&1
+    code $? 4
+    has out "'links' describes no cluster: alpha is '7 parsecs', not a time" 3
+    timeout 60 "$tutti" bench collectives -n 2 --bytes 64k --describe links > out
+    code $? 0
+    "$tutti" plan collectives --ranks 16 --links links > out
+    code $? 0
+    has out "all_reduce, 16 ranks on 16 machines" 1
+}
+
 # Programs that know nothing of logs: rank 0 says once who is in the job and what links cost.
 test_the_banner_of_a_program_without_a_log() {
     timeout 20 "$tutti" run -n 3 "$rank_program" --log none reduce 1 > out 2> err

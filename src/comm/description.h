@@ -1,0 +1,29 @@
+/* description.h: what a cluster's links cost, from a file (TUTTI_LINKS) in the place of a
+ * measurement:
+ *
+ *     {"within":  {"alpha": "0.4us", "beta": "20GB/s"},
+ *      "between": {"alpha": "15us",  "beta": {"64k": "8GB/s", "1m": "12GB/s"}},
+ *      "gamma": "30GB/s", "phase": "0.3us"}
+ *
+ * Beta is a bandwidth or a time for a byte, one for all messages or by their size: each counts from
+ * its size on, the first one below too. What a file does not say is assumed. */
+#ifndef TUTTI_COMM_DESCRIPTION_H
+#define TUTTI_COMM_DESCRIPTION_H
+
+#include "tutti/comm.h"
+
+/* Seconds, and seconds a byte; 0: not said. */
+typedef struct tutti_description {
+    double alpha[TUTTI_LINK_COUNT], beta[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], gamma, phase;
+} tutti_description;
+
+tutti_status tutti__description_read(const char *path, tutti_description *ret);
+/* Over what was assumed. */
+void tutti__description_apply(const tutti_description *description, tutti_comm_cost *cost);
+/* What a group has measured, as a file that can be read. */
+tutti_status tutti__description_write(const tutti_comm_cost *cost, const char *path);
+
+/* "20us", "0.8ns"; of a `bandwidth` also "10GB/s", "25Gbit/s", which gives seconds a byte. */
+bool tutti__read_seconds(const char *text, bool bandwidth, double *ret);
+
+#endif
