@@ -210,7 +210,8 @@ TUTTI_API tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, v
                                              const tutti_comm_call *call);
 
 /* Messages between two ranks. Those with the same tag (0 to 2^30) arrive in the order they were
- * sent; sizes must agree. A receive whose deadline passes may be repeated, with the same size: what
+ * sent; sizes must agree: a receive of another size fails, and the message is the next one's. A
+ * receive whose deadline passes may be repeated, with the same size: what
  * had come of its message is kept. A send whose deadline passes before anything has left may be
  * repeated too; one that ends half way breaks the group for all ranks. What is not asked for yet is
  * kept for the receiver up to 256 MiB of each sender, or a quarter of the memory while it waits for

@@ -52,7 +52,8 @@ typedef struct tutti_strategy_options {
     int parts; /* devices of one memory keep large variables once between them, and each updates a
                   part; so do processes of one machine, each in its own memory, and then send each
                   other what they have updated. 1: small ones too, -1 no, 0 by size. The bits are
-                  those of the same sum updated whole */
+                  those of the same sum updated whole, but for .global_clip_norm, whose norm is
+                  added up part by part */
 } tutti_strategy_options;
 
 /* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage", or "auto", which

@@ -140,6 +140,9 @@ tutti_status tutti_comm_agree(tutti_comm *comm, const char *what, const char *co
                               int64_t count, uint64_t hash, const tutti_comm_call *given)
 {
     TUTTI_GIVEN(comm);
+    TUTTI_GIVEN(what);
+    if (count > 0)
+        TUTTI_GIVEN(operations);
     tutti_comm_call call = {
         .struct_size = sizeof call, .timeout = given ? given->timeout : 0, .label = what};
     agreement a = {.comm = comm,

@@ -130,6 +130,10 @@ tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece
                                         const tutti_comm_call *given)
 {
     TUTTI_GIVEN(comm);
+    if (piece_count < 0)
+        return tutti_fail(TUTTI_INVALID, "all_reduce of %d tensors", piece_count);
+    if (piece_count > 0)
+        TUTTI_GIVEN(pieces);
     tutti_comm_call call = tutti__call_full(given);
     TUTTI_TRY(check(pieces, piece_count, dtype, &call));
     size_t list = (size_t)(piece_count > 0 ? piece_count : 0) * sizeof *pieces;

@@ -438,6 +438,7 @@ tutti_status tutti_comm_all_gather_uneven(tutti_comm *comm, const void *in, cons
 {
     bool placed;
     TUTTI_GIVEN(comm);
+    TUTTI_GIVEN(counts);
     return gather_uneven(comm, in, counts, out, dtype, NULL, &placed, call);
 }
 

@@ -80,6 +80,9 @@ tutti_status tutti_compressor_create(const char *name, int dim_count, const int6
                                      tutti_compressor **ret_compressor)
 {
     TUTTI_GIVEN(name);
+    if (dim_count > 0)
+        TUTTI_GIVEN(dims);
+    TUTTI_GIVEN(ret_compressor);
     tutti_compressor made = {0};
     TUTTI_TRY(read_name(name, &made.by, &made.argument));
     TUTTI_TRY(read_shape(dim_count, dims, &made.rows, &made.columns));

@@ -340,6 +340,8 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
 double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation, const char *algorithm,
                           int ranks, int64_t bytes)
 {
+    if (!cost || !operation || !algorithm)
+        return INFINITY;
     tutti_operation number = tutti__operation_find(operation);
     const tutti_coll *coll = tutti__coll_find(algorithm);
     if (!coll || number == TUTTI_OPERATION_COUNT || !coll->on[number].cost ||

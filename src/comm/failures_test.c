@@ -276,6 +276,37 @@ TUTTI_TEST(comm_what_nobody_asks_for_yet_is_taken_in_by_who_waits)
     tutti__test_engines(2, send_first, NULL);
 }
 
+/* A receive of another size fails by itself, whether the message has come before it or not; the
+ * message is the next receive's, and the group is whole. */
+static tutti_status ask_for_more(tutti_comm *comm, void *context)
+{
+    bool early = *(const bool *)context;
+    const tutti_comm_call *soon = TUTTI_CALL(.timeout = 10);
+    int32_t number = 7, room[2] = {0};
+    if (tutti_comm_rank(comm) == 0) {
+        if (!early)
+            tutti__world()->sleep_ns(tutti__world()->self, 50000000);
+        TUTTI_TRY(tutti_comm_send(comm, 1, 5, &number, 4, soon));
+        if (early)
+            TUTTI_TRY(tutti_comm_send(comm, 1, 6, &number, 4, soon));
+    } else {
+        if (early) /* what was sent before it is there as well */
+            TUTTI_TRY(tutti_comm_recv(comm, 0, 6, room, 4, soon));
+        EXPECT(tutti_comm_recv(comm, 0, 5, room, 8, soon) == TUTTI_INVALID);
+        EXPECT(strstr(tutti_error_message(), "rank 0 sent 4 bytes where 8 were expected"));
+        room[0] = 0;
+        TUTTI_TRY(tutti_comm_recv(comm, 0, 5, room, 4, soon));
+        EXPECT(room[0] == 7);
+    }
+    return tutti_comm_barrier(comm, soon);
+}
+
+TUTTI_TEST(comm_a_receive_of_another_size_fails_alone)
+{
+    for (int early = 0; early < 2; early++)
+        tutti__test_engines(2, ask_for_more, &(bool){early});
+}
+
 static tutti_status give_nowhere(tutti_comm *comm, void *context)
 {
     (void)context;

@@ -23,7 +23,7 @@ tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options)
                options->struct_size < sizeof full ? options->struct_size : sizeof full);
     if (!full.all_reduce && tutti__param_text(&all_reduce)[0])
         full.all_reduce = tutti__param_text(&all_reduce);
-    full.arena_bytes = full.arena_bytes > 0 ? full.arena_bytes : (int64_t)1 << 30;
+    full.arena_bytes = full.arena_bytes == 0 ? (int64_t)1 << 30 : full.arena_bytes;
     full.timeout = full.timeout == 0 ? 300 : full.timeout;
     full.join_timeout = full.join_timeout == 0 ? 60 : full.join_timeout;
     return full;
@@ -39,8 +39,20 @@ tutti_status tutti__comm_check_seconds(const char *what, double seconds)
 
 tutti_status tutti__comm_check_options(const tutti_comm_options *options)
 {
+    enum { STREAMS = 64 };
     TUTTI_TRY(tutti__comm_check_seconds(".timeout", options->timeout));
-    return tutti__comm_check_seconds(".join_timeout", options->join_timeout);
+    TUTTI_TRY(tutti__comm_check_seconds(".join_timeout", options->join_timeout));
+    if (options->streams < 0 || options->streams > STREAMS)
+        return tutti_fail(TUTTI_INVALID, ".streams of %d; give 1 to %d, or 0 for the default",
+                          options->streams, STREAMS);
+    if (options->arena_bytes < 0)
+        return tutti_fail(TUTTI_INVALID, ".arena_bytes of %lld; give bytes, or 0 for the default",
+                          (long long)options->arena_bytes);
+    for (int link = 0; options->cost && link < TUTTI_LINK_COUNT; link++)
+        if (!(options->cost->link[link].alpha >= 0) || !(options->cost->link[link].beta[0] >= 0))
+            return tutti_fail(TUTTI_INVALID, ".cost has an alpha of %g s and a beta of %g s a byte",
+                              options->cost->link[link].alpha, options->cost->link[link].beta[0]);
+    return TUTTI_OK;
 }
 
 int64_t tutti__comm_deadline_in(double seconds)
@@ -289,6 +301,7 @@ static tutti_status settle_split(tutti_comm *part, const tutti_comm_options *opt
 tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **ret_comm)
 {
     TUTTI_GIVEN(comm);
+    TUTTI_GIVEN(ret_comm);
     tutti_fabric *fabric = comm->fabric;
     ballot own = {color, key, comm->rank, comm->rank == 0 ? new_context(fabric) : 0};
     ballot *all = calloc((size_t)comm->size, sizeof *all);
@@ -463,7 +476,10 @@ void tutti_comm_get_cost(const tutti_comm *comm, tutti_comm_cost *ret_cost)
 
 int64_t tutti_comm_bytes_sent(const tutti_comm *comm)
 {
-    return comm ? atomic_load(&comm->bytes_sent) : 0;
+    if (!comm)
+        return 0;
+    return atomic_load(&comm->bytes_sent) + tutti_comm_bytes_sent(comm->within) +
+           tutti_comm_bytes_sent(comm->between);
 }
 
 void *tutti__comm_private_memory(int64_t bytes)
@@ -477,6 +493,7 @@ void *tutti__comm_private_memory(int64_t bytes)
 /* Where the system has no shared memory left, private memory will do: collectives copy. */
 tutti_status tutti_comm_allocate(tutti_comm *comm, int64_t bytes, void **ret_memory)
 {
+    TUTTI_GIVEN(ret_memory);
     TUTTI_GIVEN(comm);
     tutti_segment *segment = comm->fabric->segment;
     if (bytes < 0)

@@ -136,8 +136,15 @@ static void keep_early(tutti_stream *stream, tutti_unexpected *early)
     stream->in.early = early;
 }
 
+/* Receives of users may be repeated. Nobody asks twice in a collective, which has broken the group,
+ * nor of those that serve. */
+static bool may_be_repeated(const tutti_message *message)
+{
+    return !(message->tag & TUTTI_COLLECTIVE_TAG) && message->context != TUTTI_SERVE_CONTEXT;
+}
+
 /* A header is complete: where do its bytes go? Sets `matched` unless there is no room yet. */
-static tutti_status match(tutti_stream *stream, int peer)
+static tutti_status match(tutti_fabric *fabric, tutti_stream *stream, int peer)
 {
     uint32_t context, tag;
     uint64_t size;
@@ -151,6 +158,12 @@ static tutti_status match(tutti_stream *stream, int peer)
                           peer, context, tag, (unsigned long long)size);
     size ^= TUTTI_HEADER_MARK;
     tutti_message *posted = find_posted(stream, context, tag);
+    /* A receive of another size fails, and the message is the next one's. */
+    while (posted && posted->size != size && may_be_repeated(posted)) {
+        take_out(&stream->posted, posted);
+        finish(fabric, posted, check_fit(posted, tag, size));
+        posted = find_posted(stream, context, tag);
+    }
     if (posted) {
         TUTTI_TRY(check_fit(posted, tag, size));
         take_out(&stream->posted, posted);
@@ -244,7 +257,7 @@ static tutti_status pump_in(tutti_fabric *fabric, int peer)
                 return TUTTI_OK;
         }
         if (!stream->in.matched)
-            TUTTI_TRY(match(stream, peer));
+            TUTTI_TRY(match(fabric, stream, peer));
         if (!stream->in.matched)
             return TUTTI_OK;
         tutti_message *target = stream->in.target;
@@ -379,13 +392,6 @@ void tutti__fabric_recv(tutti_fabric *fabric, tutti_message *message)
     if (stream->error)
         fail_stream(fabric, stream, stream->error->status);
     pthread_mutex_unlock(&fabric->lock);
-}
-
-/* Receives of users may be repeated. Nobody asks twice in a collective, which has broken the group,
- * nor of those that serve. */
-static bool may_be_repeated(const tutti_message *message)
-{
-    return !(message->tag & TUTTI_COLLECTIVE_TAG) && message->context != TUTTI_SERVE_CONTEXT;
 }
 
 /* What comes for a message that nobody waits for any more goes on into memory of ours, behind what

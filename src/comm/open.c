@@ -98,6 +98,7 @@ static tutti_status settle_all(int size, tutti_comm **comms, const tutti_comm_op
 
 tutti_status tutti_comm_local(int size, const tutti_comm_options *given, tutti_comm **ret_comms)
 {
+    TUTTI_GIVEN(ret_comms);
     tutti_comm_options options = tutti__comm_defaults(given);
     const tutti_engine *engine;
     void *shared;
@@ -181,6 +182,7 @@ static tutti_status become(int rank, int size, const tutti_engine *engine, void 
 
 tutti_status tutti_comm_fork(int size, const tutti_comm_options *given, tutti_comm **ret_comm)
 {
+    TUTTI_GIVEN(ret_comm);
     tutti_comm_options options = tutti__comm_defaults(given);
     const tutti_engine *engine;
     void *shared;
@@ -315,7 +317,7 @@ static tutti_status learn_cost(tutti_comm *comm, const tutti_comm_options *optio
         tutti_description description;
         tutti_status status = tutti__description_read(path, &description);
         if (status != TUTTI_OK)
-            return tutti__comm_broke(comm, status, "TUTTI_LINKS", "");
+            return tutti__error_prefix(status, "TUTTI_LINKS");
         tutti__description_apply(&description, &comm->cost);
         wish = TUTTI_COST_KNOWN;
     }
@@ -360,6 +362,8 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
     }
     if (status == TUTTI_OK)
         status = learn_cost(comm, &options);
+    if (status != TUTTI_OK && comm && comm->size > 1)
+        status = tutti__comm_broke(comm, status, "tutti_comm_open", "");
     if (status != TUTTI_OK)
         tutti__comm_destroy(comm);
     else
@@ -371,6 +375,7 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
                              tutti_comm **ret_comm)
 {
     TUTTI_GIVEN(cluster);
+    TUTTI_GIVEN(ret_comm);
     tutti_comm_options options = tutti__comm_defaults(given);
     TUTTI_TRY(tutti__comm_check_options(&options));
     int64_t deadline = tutti__comm_deadline_in(options.join_timeout);

@@ -1,5 +1,6 @@
 /* say.c: what rank 0 of a job says: once, who is in it and what links cost; at the end, who always
  * came last. */
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/container.h"
@@ -14,6 +15,10 @@ static const char *engine_of(const tutti_fabric *fabric, tutti_comm_link link)
         if (same == (link == TUTTI_LINK_WITHIN))
             return fabric->engines[r]->name;
     }
+    for (int r = 1; link == TUTTI_LINK_WITHIN && r < fabric->size; r++)
+        for (int other = r + 1; other < fabric->size; other++)
+            if (fabric->machine[r] == fabric->machine[other]) /* rank 0 is alone on its own */
+                return fabric->open_count == 1 ? fabric->open[0].engine->name : "shm";
     return NULL;
 }
 
@@ -31,6 +36,7 @@ static void add_link(tutti_text *text, const tutti_comm *comm, tutti_comm_link l
 
 void tutti__comm_say_banner(const tutti_comm *comm)
 {
+    static atomic_bool said; /* to stderr once, however many groups a program opens */
     char who[2000];
     tutti_text text = {0};
     if (comm->rank != 0 || comm->size < 2)
@@ -41,7 +47,8 @@ void tutti__comm_say_banner(const tutti_comm *comm)
     add_link(&text, comm, TUTTI_LINK_WITHIN, "within a host", known);
     add_link(&text, comm, TUTTI_LINK_BETWEEN, "between hosts", known);
     if (!text.failed)
-        tutti__log_job(TUTTI_LOG_INFO, "%s", text.data);
+        (atomic_exchange(&said, true) ? tutti__log : tutti__log_job)(TUTTI_LOG_INFO, "%s",
+                                                                     text.data);
     tutti__text_free(&text);
 }
 

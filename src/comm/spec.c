@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "comm/comm.h"
 
 static tutti_status wrong(const char *text, const char *at, const char *what)
@@ -119,5 +120,6 @@ tutti_status tutti__comm_spec_parse(const char *text, tutti_operation operation,
 tutti_status tutti_comm_spec_check(const char *spec)
 {
     tutti_spec parsed;
+    TUTTI_GIVEN(spec);
     return tutti__comm_spec_parse(spec, TUTTI_ALL_REDUCE, &parsed);
 }

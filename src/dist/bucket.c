@@ -23,9 +23,11 @@ typedef struct sum {
 typedef struct buckets {
     tutti_graph *graph;
     const tutti_spread *spread;
-    int *depth;   /* by node id: collectives on the longest way to it */
-    bool *waited; /* by node id: a collective follows it */
-    bool *made;   /* by node id: by differentiation, or out of what was */
+    int *depth;                 /* by node id: collectives on the longest way to it */
+    bool *waited;               /* by node id: a collective follows it */
+    bool *made;                 /* by node id: by differentiation, or out of what was */
+    const tutti_node **updated; /* by node id: the variable whose gradient a sum is, where sums go
+                                   in another form; or NULL */
     sum *sums;
     size_t count, found; /* nodes before any was joined */
     const char **names;  /* of the first device's sums, in their order, where they go in a form that
@@ -84,20 +86,41 @@ static void measure(buckets *b)
 
 /* A gradient, whole or gathered, on its way to the update of its variable: it may lose bits, or a
  * part until later. Anything else that users sum may not. */
-static tutti_status is_gradient(const buckets *b, const tutti_node *node, bool *ret)
+static bool is_gradient(const buckets *b, const tutti_node *node)
 {
-    const tutti_node *variable = NULL;
+    const tutti_node *variable = b->updated[node->id];
     int64_t elements = tutti_type_count(&node->types[0]);
-    *ret = false;
-    if (!b->spread->wire || node->types[0].dtype != TUTTI_F32 || b->waited[node->id] ||
-        elements < NARROW_LEAST || !b->made[node->inputs[0].node->id])
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__spread_updated(b->graph, node, &variable));
-    *ret = variable && tutti_type_count(&variable->types[0]) == elements;
+    return node->types[0].dtype == TUTTI_F32 && !b->waited[node->id] && elements >= NARROW_LEAST &&
+           b->made[node->inputs[0].node->id] && variable &&
+           tutti_type_count(&variable->types[0]) == elements;
+}
+
+/* The same sum on another device whose update is known. */
+static const tutti_node *updated_elsewhere(const buckets *b, const tutti_node *node)
+{
+    for (size_t n = 0; n < b->found; n++) {
+        const tutti_node *other = b->graph->nodes.data[n];
+        if (b->updated[n] && strcmp(tutti__str(other, "channel"), tutti__str(node, "channel")) == 0)
+            return b->updated[n];
+    }
+    return NULL;
+}
+
+/* Under central storage the update follows on one device only, and all must go the same way. */
+static tutti_status find_updated(buckets *b)
+{
+    for (size_t n = 0; b->spread->wire && n < b->found; n++)
+        if (!b->graph->nodes.data[n]->dead && is_sum(b->graph->nodes.data[n]))
+            TUTTI_TRY(tutti__spread_updated(b->graph, b->graph->nodes.data[n], &b->updated[n]));
+    for (size_t n = 0; b->spread->wire && n < b->found; n++) {
+        const tutti_node *node = b->graph->nodes.data[n];
+        if (!node->dead && is_sum(node) && !b->updated[n])
+            b->updated[n] = updated_elsewhere(b, node);
+    }
     return TUTTI_OK;
 }
 
-static tutti_status collect(buckets *b, const char *device)
+static void collect(buckets *b, const char *device)
 {
     b->count = 0;
     for (size_t n = 0; n < b->found; n++) { /* not those that were joined meanwhile */
@@ -105,16 +128,13 @@ static tutti_status collect(buckets *b, const char *device)
         if (node->dead || !is_sum(node) || strcmp(node->device, device) != 0)
             continue;
         int64_t elements = tutti_type_count(&node->types[0]);
-        bool narrow;
-        TUTTI_TRY(is_gradient(b, node, &narrow));
         b->sums[b->count++] =
             (sum){.node = node,
                   .birth = node->inputs[0].node->id,
                   .depth = b->waited[n] ? b->depth[n] : -1,
-                  .narrow = narrow,
+                  .narrow = is_gradient(b, node),
                   .bytes = elements * (int64_t)tutti_dtype_size(node->types[0].dtype)};
     }
-    return TUTTI_OK;
 }
 
 /* By depth, type, form, birth; equal ones as they stand in the graph. */
@@ -307,11 +327,9 @@ static tutti_status name_sums(buckets *b)
 {
     for (size_t i = 0; i < b->count; i++) {
         const sum *each = &b->sums[i];
-        const tutti_node *variable;
         if (!each->narrow || !strchr(b->spread->wire, ':'))
             continue;
-        TUTTI_TRY(tutti__spread_updated(b->graph, each->node, &variable));
-        const char *of = tutti__spread_name(variable);
+        const char *of = tutti__spread_name(b->updated[each->node->id]);
         tutti_text text = {0};
         int before = count_named(b, i, of);
         tutti__text_add(&text, before > 0 ? "%s#%d" : "%s", of, before + 1);
@@ -326,7 +344,7 @@ static tutti_status name_sums(buckets *b)
 static tutti_status join_device(buckets *b, const char *device)
 {
     int number = 0;
-    TUTTI_TRY(collect(b, device));
+    collect(b, device);
     qsort(b->sums, b->count, sizeof *b->sums, compare);
     if (!b->checked)
         TUTTI_TRY(name_sums(b));
@@ -350,19 +368,23 @@ tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *sprea
     b.depth = calloc(count + 1, sizeof *b.depth);
     b.waited = calloc(count + 1, sizeof *b.waited);
     b.made = calloc(count + 1, sizeof *b.made);
+    b.updated = calloc(count + 1, sizeof *b.updated);
     b.sums = calloc(count + 1, sizeof *b.sums);
     b.names = calloc(count + 1, sizeof *b.names);
-    tutti_status status = b.depth && b.waited && b.made && b.sums && b.names
+    tutti_status status = b.depth && b.waited && b.made && b.updated && b.sums && b.names
                               ? TUTTI_OK
                               : tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
-    if (status == TUTTI_OK)
+    if (status == TUTTI_OK) {
         measure(&b);
+        status = find_updated(&b);
+    }
     /* Sums are found before any is joined: ids of new nodes are beyond the tables. */
     for (int i = 0; status == TUTTI_OK && i < spread->local; i++)
         status = join_device(&b, spread->devices[i]);
     free(b.depth);
     free(b.waited);
     free(b.made);
+    free(b.updated);
     free(b.sums);
     free(b.names);
     if (status == TUTTI_OK)

@@ -172,3 +172,27 @@ TUTTI_TEST(compression_leaves_sums_alone_that_are_no_gradients)
         tutti__test_workers(2, &options, sum_besides, NULL);
     }
 }
+
+/* Under central storage the update stands on one device; all take the same form all the same. */
+TUTTI_TEST(compression_with_central_storage)
+{
+    static const struct {
+        const char *compression;
+        tutti_dtype wire;
+    } forms[] = {
+        {"topk:0.5", TUTTI_F32}, {"powersgd:2", TUTTI_F32}, {NULL, TUTTI_F16}, {NULL, TUTTI_BF16}};
+    for (size_t i = 0; i < TUTTI_COUNT(forms); i++) {
+        outcome all = {0};
+        for (int central = 0; central < 2; central++) {
+            const char *form = forms[i].compression;
+            tutti_strategy *s =
+                central ? tutti_strategy_central_storage(.devices = "cpu:0,cpu:1",
+                                                         .compression = form, .wire = forms[i].wire)
+                        : tutti_strategy_mirrored(.devices = "cpu:0,cpu:1", .compression = form,
+                                                  .wire = forms[i].wire);
+            CHECK_OK(train(s, &all));
+            CHECK_OK(tutti_strategy_close(s));
+            all.known = true;
+        }
+    }
+}

@@ -155,9 +155,11 @@ static void print_crossovers(const tutti_comm_plan *plan)
     printf("\n\n");
     for (int a = 0; a < plan->algorithm_count; a++)
         printf("  %-14s %s\n", plan->names[a], tutti_comm_formula(plan->operation, plan->names[a]));
-    printf("  a: alpha, b: beta, g: gamma, m: a byte copied, z: a byte added into other memory, "
-           "u, t: a byte put into a link and taken out, p: ranks, M: bytes of the message (of one "
-           "block where ranks have their own), log to the base 2\n");
+    printf(
+        "  a: alpha, b: beta, g: gamma, f: ranks of a machine wait for each other once, c: a byte "
+        "of an all-reduce in shared memory, h: machines, m: a byte copied, z: a byte added into other memory, "
+        "u, t: a byte put into a link and taken out, p: ranks, M: bytes of the message (of one "
+        "block where ranks have their own), log to the base 2\n");
 }
 
 void tutti__comm_plan_print(const tutti_comm_plan *plan)

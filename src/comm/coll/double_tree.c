@@ -200,5 +200,6 @@ const tutti_coll tutti_coll_double_tree = {
     .name = "double_tree",
     .doc = "two binary trees, half of the message each",
     .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
-                                 "2 log p (a + 4Cb) + 2Mb + Mg, C = 128 KiB"}},
+                                 "(k-1)(a + 4Cb) + 2 log p (a + 2Cb) + Mg, k chunks of C = "
+                                 "min(M/2, 128 KiB)"}},
 };
