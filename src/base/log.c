@@ -23,6 +23,7 @@ void tutti_log_install(tutti_log_sink *sink, void *context)
     pthread_mutex_unlock(&lock);
 }
 
+TUTTI_PRINTF(2, 0)
 static void hand_over(tutti_log_level level, const char *format, va_list arguments)
 {
     if (!atomic_load_explicit(&installed, memory_order_relaxed))

@@ -48,7 +48,7 @@ int64_t tutti__bench_middle(const double *values, int64_t count)
     for (int64_t at = 0; at < count; at++) {
         int64_t before = 0; /* in order, equal ones as they stand */
         for (int64_t i = 0; i < count; i++)
-            before += values[i] < values[at] || (values[i] == values[at] && i < at);
+            before += values[i] < values[at] || (i < at && values[i] == values[at]);
         if (before == count / 2)
             return at;
     }

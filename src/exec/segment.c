@@ -164,6 +164,8 @@ static tutti_status check_progress(const tutti_graph *graph, const bool *late)
         if (unknown_outputs(node) && !first)
             first = node;
     }
+    if (!first)
+        return TUTTI_OK;
     return tutti_fail(TUTTI_UNSUPPORTED,
                       "%s '%s'%s: the shape of its result depends on data that follow an "
                       "update of the same run; update (or initialise) in a run or step before",

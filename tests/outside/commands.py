@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-RUN = re.compile(r'tutti (data|plan [^|]*|ops|doctor)$')
+RUN = re.compile(r'tutti (data|plan (?!.*--(links|measured))[^|]*|ops|doctor)$')
 
 
 def output(*command):
@@ -31,7 +31,11 @@ def complaint(line, tutti, root):
     if len(words) > 1 and re.fullmatch('[a-z]+', words[1]):
         help_text += output(tutti, words[0], words[1], '--help')[1]
     if words[0] == 'run':  # what follows the program is the program's
-        words = words[:next((i for i, w in enumerate(words) if w.startswith('./')), len(words))]
+        end = next((i for i, w in enumerate(words) if w.startswith('./') or w == 'tutti'), len(words))
+        wrong = complaint(' '.join(words[end:]), tutti, root) if words[end:][:1] == ['tutti'] else None
+        if wrong:
+            return wrong
+        words = words[:end]
     unknown = [w for w in words if w.startswith('-') and not re.search(rf'(?<![\w-]){w}(?![\w-])', help_text)]
     return f'its help does not know {", ".join(unknown)}' if unknown else None
 

@@ -35,9 +35,10 @@ static tutti_status all_reduce(tutti_collective *c)
     size_t most = offset_of(c, 1) + c->element; /* of a block */
     void *room;
     TUTTI_TRY(tutti__coll_scratch(c, most * (size_t)c->size + 1, &room));
-    struct iovec *out = calloc((size_t)c->size * 2, sizeof *out), *in = out + c->size;
+    struct iovec *out = calloc((size_t)c->size * 2, sizeof *out);
     if (!out)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for messages to %d ranks", c->size);
+    struct iovec *in = out + c->size;
     tutti_status status = fold_block(c, out, in, room);
     size_t low = offset_of(c, c->rank), size = offset_of(c, c->rank + 1) - low;
     for (int r = 0; r < c->size; r++) {
