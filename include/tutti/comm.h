@@ -83,7 +83,7 @@ typedef struct tutti_comm_options {
                              * ones and NaN are refused */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
     bool measure;           /* measure all constants of the cost model, on all ranks alike (at most
-                             * 0.2 s); else an opened group only looks at what messages cost (20 ms) */
+                             * 0.2 s); else an opened group only looks at what messages cost (some ms) */
     const tutti_comm_cost *cost; /* known beforehand; copied */
 } tutti_comm_options;
 #define TUTTI_COMM_OPTIONS(...) TUTTI_OPTIONS(tutti_comm_options, __VA_ARGS__)
