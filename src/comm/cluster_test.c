@@ -292,6 +292,9 @@ static tutti_status hierarchies(tutti_comm *comm, void *context)
     const tutti_comm_call *call = TUTTI_CALL(.algorithm = "hierarchical");
     int rank = tutti_comm_rank(comm);
     EXPECT(tutti_comm_hosts(comm) == 2);
+    int64_t one = 1, before = tutti_comm_bytes_sent(comm); /* the first of a machine crosses */
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &one, &one, 1, TUTTI_I64, TUTTI_SUM, call));
+    EXPECT(one == RANKS && (tutti_comm_bytes_sent(comm) > before) == (comm->between != NULL));
     for (int root = 0; root < RANKS; root++) {
         int64_t value = rank, sum = 0, all[RANKS];
         TUTTI_TRY(tutti_comm_all_gather(comm, &value, all, 1, TUTTI_I64, call));

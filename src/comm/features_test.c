@@ -615,6 +615,29 @@ TUTTI_TEST(comm_unknown_engines_and_sizes_are_refused)
     CHECK_STATUS(tutti_comm_local(0, NULL, comms), TUTTI_INVALID);
 }
 
+TUTTI_TEST(comm_options_that_cannot_be_are_refused)
+{
+    tutti_comm *comms[2];
+    tutti_comm_cost cost = {.link = {{.alpha = NAN}}};
+    CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.streams = -1), comms), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), ".streams of -1");
+    CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.arena_bytes = -5), comms), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), ".arena_bytes of -5");
+    CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.cost = &cost), comms), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), ".cost has an alpha of");
+    CHECK_STATUS(tutti_comm_local(2, NULL, NULL), TUTTI_INVALID);
+    CHECK_STATUS(tutti_comm_spec_check(NULL), TUTTI_INVALID);
+    CHECK(isinf(tutti_comm_predict(NULL, "all_reduce", "ring", 2, 8)));
+    CHECK_OK(tutti_comm_local(1, NULL, comms));
+    CHECK_STATUS(tutti_comm_all_reduce_many(comms[0], NULL, 1, TUTTI_F32, TUTTI_SUM, NULL, NULL),
+                 TUTTI_INVALID);
+    CHECK_STATUS(tutti_comm_all_reduce_many(comms[0], NULL, -1, TUTTI_F32, TUTTI_SUM, NULL, NULL),
+                 TUTTI_INVALID);
+    CHECK_STATUS(tutti_comm_allocate(comms[0], 8, NULL), TUTTI_INVALID);
+    CHECK_STATUS(tutti_comm_split(comms[0], 0, 0, NULL), TUTTI_INVALID);
+    CHECK_OK(tutti_comm_close(comms[0]));
+}
+
 static tutti_status measured(tutti_comm *comm, void *context)
 {
     (void)context;
