@@ -155,8 +155,12 @@ double tutti__cost_message(const tutti_cost_query *query, double bytes);
 double tutti__cost_exchange(const tutti_cost_query *query, double bytes);
 double tutti__cost_add(const tutti_cost_query *query, double bytes);
 double tutti__coll_cost_move(const tutti_cost_query *query, double bytes);
+/* A copy of a block, y += x, z = x + y, while `touched` bytes pass through a rank's caches. */
+double tutti__coll_cost_move_block(const tutti_cost_query *query, double bytes, double touched);
+double tutti__coll_cost_add_in(const tutti_cost_query *query, double bytes, double touched);
+double tutti__coll_cost_add_into(const tutti_cost_query *query, double bytes, double touched);
 /* One more source of a sum that is written to other memory: it is read, and added. */
-double tutti__coll_cost_source(const tutti_cost_query *query, double bytes);
+double tutti__coll_cost_source(const tutti_cost_query *query, double bytes, double touched);
 /* The same by one rank alone, while those whose memory it reads wait. */
 double tutti__coll_cost_source_alone(const tutti_cost_query *query, double bytes);
 /* A rank's copy of its own block, while those of all ranks pass through its caches. */
@@ -167,6 +171,9 @@ double tutti__coll_cost_own(const tutti_cost_query *query);
  * the two is dearer. */
 double tutti__coll_cost_message_block(const tutti_cost_query *query, double bytes, double touched);
 double tutti__coll_cost_exchange_block(const tutti_cost_query *query, double bytes, double touched);
+/* A block for each of the others, with all of them at once: what their links hold passes through
+ * the caches too. */
+double tutti__coll_cost_exchange_many(const tutti_cost_query *query, double bytes, double touched);
 /* A large all-reduce of ranks of one machine goes in parts of TUTTI_PART bytes for each rank, one
  * after the other: in how many, at least 1. */
 enum { TUTTI_PART = 512 << 10 };

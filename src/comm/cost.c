@@ -58,25 +58,47 @@ double tutti__cost_stream_message(const tutti_cost_query *q, double bytes, doubl
            bytes * shared(q) * per_byte(q->cost->link[q->link].beta, all);
 }
 
+static double move_at(const tutti_cost_query *q, double bytes, double at)
+{
+    return q->cost->move[0] > 0 ? bytes * per_byte(q->cost->move, at)
+                                : 0.75 * bytes * per_byte(q->cost->gamma, at);
+}
+
 double tutti__coll_cost_move(const tutti_cost_query *q, double bytes)
 {
-    if (q->cost->move[0] > 0)
-        return bytes * per_byte(q->cost->move, bytes);
-    return 0.75 * tutti__cost_add(q, bytes);
+    return move_at(q, bytes, bytes);
+}
+
+double tutti__coll_cost_move_block(const tutti_cost_query *q, double bytes, double touched)
+{
+    return move_at(q, bytes, fmax(bytes, touched / 2));
+}
+
+/* y += x touches two, z = x + y three. */
+double tutti__coll_cost_add_in(const tutti_cost_query *q, double bytes, double touched)
+{
+    return bytes * per_byte(q->cost->gamma, fmax(bytes, touched / 2));
+}
+
+double tutti__coll_cost_add_into(const tutti_cost_query *q, double bytes, double touched)
+{
+    return q->cost->into[0] > 0 ? bytes * per_byte(q->cost->into, fmax(bytes, touched / 3))
+                                : tutti__coll_cost_add_in(q, bytes, touched);
 }
 
 /* z = x + y reads two and writes one, z = x one and one. */
-double tutti__coll_cost_source(const tutti_cost_query *q, double bytes)
+double tutti__coll_cost_source(const tutti_cost_query *q, double bytes, double touched)
 {
+    double at = fmax(bytes, touched / 3);
     if (!(q->cost->into[0] > 0))
         return tutti__cost_add(q, bytes);
-    return fmax(bytes * per_byte(q->cost->into, bytes) - tutti__coll_cost_move(q, bytes), 0);
+    return fmax(bytes * per_byte(q->cost->into, at) - move_at(q, bytes, at), 0);
 }
 
 double tutti__coll_cost_source_alone(const tutti_cost_query *q, double bytes)
 {
     return q->cost->source[0] > 0 ? bytes * per_byte(q->cost->source, bytes)
-                                  : tutti__coll_cost_source(q, bytes);
+                                  : tutti__coll_cost_source(q, bytes, 0);
 }
 
 double tutti__coll_cost_own(const tutti_cost_query *q)
@@ -97,6 +119,12 @@ double tutti__coll_cost_exchange_block(const tutti_cost_query *q, double bytes, 
 {
     double alone = tutti__cost_exchange(q, bytes), all = touched / 2;
     return all > cached ? fmax(alone, tutti__cost_stream(q, bytes, all)) : alone;
+}
+
+double tutti__coll_cost_exchange_many(const tutti_cost_query *q, double bytes, double touched)
+{
+    double links = 2 * (q->ranks - 2) * fmin(bytes, q->cost->hold[q->link]);
+    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q, bytes, touched + links);
 }
 
 double tutti__coll_cost_pull(const tutti_cost_query *q, double bytes, double all)
@@ -124,7 +152,7 @@ static double through_memory(const tutti_cost_query *q, int parts)
 /* In one of two exchanges what comes goes into other memory, to be added: the message and that pass
  * through the caches; in the other one the message. Of parts half was in the caches: what came
  * first was added and sent on, and what comes last replaces what was sent first. At least the
- * message passes through memory once, in two exchanges of which each carries a share of it. */
+ * message passes through memory once, while 2 (p - 1) / p of it is exchanged. */
 double tutti__coll_cost_blocks(const tutti_cost_query *q, double bytes, int count)
 {
     int parts = q->link == TUTTI_LINK_WITHIN ? tutti__coll_parts(q->bytes, q->ranks) : 1;
@@ -135,7 +163,7 @@ double tutti__coll_cost_blocks(const tutti_cost_query *q, double bytes, int coun
     if (parts > 1)
         each = fmax((per_byte(exchange, q->bytes / parts) + per_byte(exchange, q->bytes)) / 2,
                     per_byte(exchange, bytes / parts) +
-                        through_memory(q, parts) * q->bytes / (2 * count * bytes));
+                        through_memory(q, parts) * q->ranks / (2.0 * (q->ranks - 1)));
     return parts * (count * q->cost->link[q->link].alpha + q->cost->link[q->link].turn) +
            count * bytes * shared(q) * each;
 }
@@ -167,8 +195,8 @@ static double one_end(const tutti_cost_query *q, const double *quick, double byt
     double held = fmin(bytes, q->cost->hold[q->link]), all = tutti__cost_message(q, bytes);
     if (!(quick[0] > 0) || !(held > 0))
         return all;
-    return fmin(all, all - held * (shared(q) * per_byte(q->cost->link[q->link].beta, bytes) -
-                                   per_byte(quick, held)));
+    double beta = shared(q) * per_byte(q->cost->link[q->link].beta, bytes);
+    return fmin(all, held * per_byte(quick, held) + (bytes - held) * beta);
 }
 
 double tutti__coll_cost_put(const tutti_cost_query *q, double bytes)

@@ -74,7 +74,9 @@ tutti_status tutti__fabric_ready(tutti_fabric *fabric)
                 stream->state = fabric->open[i].state;
         polled |= stream->engine->descriptor != NULL;
     }
-    fabric->crowded = neighbours > (fabric->cpus > 0 ? fabric->cpus : tutti__cpu_count());
+    if (fabric->cpus == 0)
+        fabric->cpus = tutti__cpu_count(); /* now: a rank may bind itself to one of them later */
+    fabric->crowded = neighbours > fabric->cpus;
     fabric->spin = fabric->crowded ? SPIN_CROWDED : SPIN_ALONE;
     fabric->yields = fabric->crowded ? YIELDS_CROWDED : YIELDS_ALONE;
     if (polled && (fabric->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)

@@ -107,7 +107,7 @@ struct tutti_fabric {
     atomic_bool broken;           /* `error` holds why; set once, under `lock` */
     tutti_error error;
     atomic_uint contexts; /* numbers that this rank has given to new groups */
-    int cpus;             /* that ranks of this machine may use; 0: those of this process */
+    int cpus;             /* that ranks of this machine may use; 0: not counted yet */
     bool crowded;         /* more ranks than CPUs on this machine */
     atomic_int strangers; /* waits that sleep at once, because others want the CPUs */
     int spin, yields;     /* rounds of a wait before it yields, and then before it sleeps */

@@ -228,8 +228,7 @@ static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tut
 static void derive_shared(const tutti_cost_times *times, const tutti_comm *within,
                           tutti_comm_cost *cost)
 {
-    int cpus = within->fabric->cpus > 0 ? within->fabric->cpus : tutti__cpu_count();
-    int others = within->size - 1;
+    int cpus = within->fabric->cpus, others = within->size - 1;
     if (!(times->phase > 0))
         return;
     cost->phase = times->phase;

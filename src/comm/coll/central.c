@@ -83,15 +83,27 @@ static tutti_status barrier(tutti_collective *c)
     return broadcast_from(c, 0, &nothing, 0);
 }
 
+/* Of alpha half is the sender's, half the receiver's. */
+static double half_alpha(const tutti_cost_query *q)
+{
+    return q->cost->link[q->link].alpha / 2;
+}
+/* All but the last take theirs while the manager sends to the next. */
 static double cost_one_way(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__cost_message(q, q->bytes);
+    double message = tutti__cost_message(q, q->bytes), put = tutti__coll_cost_put(q, q->bytes);
+    return (q->ranks - 2) * fmin(put + half_alpha(q), message) + message;
+}
+/* All but the first have sent theirs while the manager is at another's. */
+static double cost_more(const tutti_cost_query *q)
+{
+    return (q->ranks - 2) * (tutti__coll_cost_folded(q, q->bytes) -
+                             tutti__cost_message(q, q->bytes) + tutti__coll_cost_take(q, q->bytes));
 }
 /* The first sum goes from what is given into what is got; the others are added to that. */
 static double cost_reduce(const tutti_cost_query *q)
 {
-    return tutti__coll_cost_folded_into(q, q->bytes) +
-           (q->ranks - 2) * tutti__coll_cost_folded(q, q->bytes);
+    return tutti__coll_cost_folded_into(q, q->bytes) + cost_more(q);
 }
 /* A block for each of the others; all of them and one more, the manager's own, are in its caches.
  */
@@ -100,21 +112,26 @@ static double cost_blocks(const tutti_cost_query *q)
     return (q->ranks - 1) * tutti__coll_cost_message_block(q, q->bytes, q->bytes * (q->ranks + 1));
 }
 /* While the manager copies its own block, senders are at work, until their links are full; what it
- * copies before anything has come is no loss. */
+ * copies before anything has come is no loss. All but the first send while the manager is at
+ * another's. */
 static double cost_gather(const tutti_cost_query *q)
 {
-    double late = fmax(tutti__coll_cost_own(q) - q->cost->link[q->link].alpha, 0);
-    return fmax(cost_blocks(q), late + (q->ranks - 1) * tutti__coll_cost_take(q, q->bytes));
+    double message = tutti__cost_message(q, q->bytes), take = tutti__coll_cost_take(q, q->bytes);
+    double alpha = 2 * half_alpha(q), late = fmax(tutti__coll_cost_own(q) - alpha, 0);
+    return fmax(cost_blocks(q) - (q->ranks - 2) * fmin(message - take, half_alpha(q)),
+                late + fmin(alpha + take, message) + (q->ranks - 2) * take);
 }
-/* The manager copies its own block last, while the last of the others takes his out of the link. */
+/* All but the last take theirs while the manager sends to the next; it copies its own block last,
+ * while the last of the others takes his out of the link. */
 static double cost_scatter(const tutti_cost_query *q)
 {
-    return fmax(cost_blocks(q),
-                (q->ranks - 1) * tutti__coll_cost_put(q, q->bytes) + tutti__coll_cost_own(q));
+    double put = tutti__coll_cost_put(q, q->bytes), saved = tutti__cost_message(q, q->bytes) - put;
+    return fmax(cost_blocks(q) - (q->ranks - 2) * fmax(saved - half_alpha(q), 0),
+                (q->ranks - 1) * put + tutti__coll_cost_move(q, q->bytes));
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__coll_cost_folded(q, q->bytes) + cost_one_way(q);
+    return tutti__coll_cost_folded(q, q->bytes) + cost_more(q) + cost_one_way(q);
 }
 static double cost_barrier(const tutti_cost_query *q)
 {

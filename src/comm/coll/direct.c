@@ -344,6 +344,14 @@ static double cost_scatter(const tutti_cost_query *q)
     return phases(q, q->bytes) +
            fmax(tutti__coll_cost_pull(q, q->bytes, q->bytes), tutti__coll_cost_move(q, q->bytes));
 }
+/* All copy at once, and all the same: of what is read each rank brings its own block. */
+static double cost_all_gather(const tutti_cost_query *q)
+{
+    double all = q->bytes * q->ranks;
+    return phases(q, q->bytes) +
+           fmax(q->ranks * tutti__coll_cost_move_block(q, q->bytes, all + q->bytes),
+                tutti__coll_cost_pull(q, all, all));
+}
 /* All copy at once, and most of it out of other ranks' caches. */
 static double cost_blocks(const tutti_cost_query *q)
 {
@@ -351,11 +359,13 @@ static double cost_blocks(const tutti_cost_query *q)
     return phases(q, q->bytes) +
            fmax(tutti__coll_cost_move(q, all), tutti__coll_cost_pull(q, all, all));
 }
-/* The root copies alone, while those whose memory it reads wait. */
+/* The root copies alone, while those whose memory it reads wait: each one's once, where a broadcast
+ * has all ranks read the same. */
 static double cost_gather(const tutti_cost_query *q)
 {
     double all = q->bytes * q->ranks, alone = q->cost->alone > 0 ? q->cost->alone : 1;
-    return phases(q, q->bytes) + alone * tutti__coll_cost_pull(q, all, all);
+    return phases(q, q->bytes) + fmax(alone * tutti__coll_cost_pull(q, all, all),
+                                      q->ranks * tutti__coll_cost_move(q, q->bytes));
 }
 /* The root folds alone, in one pass: it writes like a copy out of another rank's memory, and reads
  * one source more for each of the others. */
@@ -364,11 +374,15 @@ static double cost_reduce(const tutti_cost_query *q)
     return phases(q, q->bytes) + tutti__coll_cost_pull(q, q->bytes, q->bytes) +
            (q->ranks - 1) * tutti__coll_cost_source_alone(q, q->bytes);
 }
+/* All fold at once: as fast as memory gives all of what was given, or as blocks come out of other
+ * ranks' caches. */
 static double cost_reduce_scatter(const tutti_cost_query *q)
 {
-    double block = q->bytes / q->ranks;
-    return phases(q, q->bytes) + tutti__coll_cost_move(q, block) +
-           (q->ranks - 1) * tutti__coll_cost_source(q, block);
+    double block = q->bytes / q->ranks, touched = q->bytes, more = q->ranks - 1;
+    double own = tutti__coll_cost_move_block(q, block, touched);
+    return phases(q, q->bytes) + fmax(own + more * tutti__coll_cost_source(q, block, touched),
+                                      tutti__coll_cost_pull(q, block, block) +
+                                          more * tutti__coll_cost_source_alone(q, block));
 }
 
 const tutti_coll tutti_coll_direct = {
@@ -383,7 +397,7 @@ const tutti_coll tutti_coll_direct = {
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2f + Mc"},
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter,
                                       "2f + M/p m + (p-1)/p M(z-m)"},
-            [TUTTI_ALL_GATHER] = {all_gather, cost_blocks, "2f + pMm"},
+            [TUTTI_ALL_GATHER] = {all_gather, cost_all_gather, "2f + pMm"},
             [TUTTI_GATHER] = {gather, cost_gather, "2f + pMr"},
             [TUTTI_SCATTER] = {scatter, cost_scatter, "2f + Mr"},
             [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "2f + pMm"},

@@ -172,24 +172,25 @@ static tutti_status all_reduce(tutti_collective *c)
 }
 
 /* In a full beat a rank sends and receives four chunks: one up and two down as an inner rank, one
- * up as a leaf. On its way to the root and back a chunk meets about one other in each beat. Two
- * ranks are each the root of one tree. What is sent comes back two beats later, while the caches
- * hold it: the message comes out of memory and goes back, two of the three streams that an exchange
- * of as many bytes has. */
+ * up as a leaf. On its way to the root and back a chunk meets less than one other in each beat. Two
+ * ranks are each the root of one tree. What is sent comes back one beat later, to a leaf three,
+ * while the caches hold it, as they do what goes on to further ranks: of what an exchange of as
+ * many bytes brings out of memory and back half does so, of the exchange of two ranks two of three
+ * streams. */
 static double cost_all_reduce(const tutti_cost_query *q)
 {
+    bool two = q->ranks == 2;
     double half = q->bytes / 2, chunks = half < CHUNK ? 1 : half / CHUNK;
     chunks = chunks > CHUNKS_MOST ? CHUNKS_MOST : chunks;
-    double chunk = half / chunks, each = q->ranks > 2 ? 4 : 2, on_the_way = 2 * depth(q->ranks);
-    double met = q->ranks == 2 ? 1 : chunks > 1 ? 2 : 1.7;
-    double children = q->ranks == 2 ? 1 : 2, all = (q->bytes + children * chunk) / 2;
-    double held = fmin((3 * each + children) * chunk / 2, all); /* of three beats, and what came */
-    double full =
-        (tutti__cost_stream(q, each * chunk, held) + 2 * tutti__cost_stream(q, each * chunk, all)) /
-        3;
-    double thin =
-        (tutti__cost_stream(q, met * chunk, held) + 2 * tutti__cost_stream(q, met * chunk, all)) /
-        3;
+    double chunk = half / chunks, each = two ? 2 : 4, on_the_way = 2 * depth(q->ranks);
+    double met = two ? 1 : 1.4, children = two ? 1 : 2;
+    double all = (q->bytes + children * chunk) / 2;
+    double held = fmin((two ? 7 : 8) * chunk / 2, all); /* what is on its way, and what came */
+    double cold = two ? 2.0 / 3 : 1.0 / 2;
+    double full = (1 - cold) * tutti__cost_stream(q, each * chunk, held) +
+                  cold * tutti__cost_stream(q, each * chunk, all);
+    double thin = (1 - cold) * tutti__cost_stream(q, met * chunk, held) +
+                  cold * tutti__cost_stream(q, met * chunk, all);
     double folds = children * half; /* as the inner rank of one tree */
     double waits = chunks > 1 ? on_the_way : depth(q->ranks) - 1; /* for others' folds */
     return (chunks - 1) * full + on_the_way * thin + tutti__coll_cost_sum(q, folds, 2 * all) +
@@ -200,6 +201,6 @@ const tutti_coll tutti_coll_double_tree = {
     .name = "double_tree",
     .doc = "two binary trees, half of the message each",
     .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
-                                 "(k-1)(a + 4Cb) + 2 log p (a + 2Cb) + Mg, k chunks of C = "
+                                 "(k-1)(a + 4Cb) + 2 log p (a + 1.4Cb) + Mg, k chunks of C = "
                                  "min(M/2, 128 KiB)"}},
 };

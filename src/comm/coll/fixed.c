@@ -177,13 +177,15 @@ static tutti_status all_reduce(tutti_collective *c)
 }
 
 /* With one node for each rank: p - 1 messages out and in, twice. First the message and the others'
- * nodes of one part pass through the caches, then the message. */
+ * nodes of one part pass through the caches, then the message. Sums on their way to the root of the
+ * tree go into memory of their own. */
 static double cost_all_reduce(const tutti_cost_query *q)
 {
     double part = q->bytes / q->ranks, touched = 2 * q->bytes - part;
-    return (q->ranks - 1) *
-           (tutti__coll_cost_exchange_block(q, part, touched) +
-            tutti__coll_cost_exchange_block(q, part, q->bytes) + tutti__cost_add(q, part));
+    return tutti__coll_cost_exchange_many(q, part, touched) +
+           tutti__coll_cost_exchange_many(q, part, q->bytes) +
+           tutti__coll_cost_add_in(q, part, touched) +
+           (q->ranks - 2) * tutti__coll_cost_add_into(q, part, touched);
 }
 
 const tutti_coll tutti_coll_fixed = {

@@ -1,6 +1,7 @@
 /* naive.c: everybody sends everything to everybody. (p - 1) M bytes leave each rank; one step. What
  * every other algorithm is checked against: results are folded in the order of ranks. */
 #include "comm/coll.h"
+#include <math.h>
 #include <stdlib.h>
 
 static tutti_status tables(tutti_collective *c, struct iovec **ret_out, struct iovec **ret_in)
@@ -107,25 +108,30 @@ static tutti_status barrier(tutti_collective *c)
 static double cost_gather(const tutti_cost_query *q)
 {
     double touched = q->bytes * q->ranks;
-    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q, q->bytes, touched) +
-           tutti__coll_cost_own(q);
+    return tutti__coll_cost_exchange_many(q, q->bytes, touched) + tutti__coll_cost_own(q);
 }
 static double cost_all_to_all(const tutti_cost_query *q)
 {
     double touched = 2 * q->bytes * q->ranks;
-    return (q->ranks - 1) * tutti__coll_cost_exchange_block(q, q->bytes, touched) +
-           tutti__coll_cost_own(q);
+    return tutti__coll_cost_exchange_many(q, q->bytes, touched) + tutti__coll_cost_own(q);
 }
+/* What is given goes to the first of the others out of memory, to further ones out of the caches.
+ * Then what came is folded in one pass, of which two sources are those of y += x. */
 static double cost_folded(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * (tutti__cost_exchange(q, q->bytes) + tutti__cost_add(q, q->bytes));
+    enum { CACHED = 256 << 10 };
+    double touched = q->ranks * q->bytes, more = q->ranks - 2;
+    double first = tutti__coll_cost_exchange_block(q, q->bytes, touched);
+    double again = (first + tutti__cost_stream(q, q->bytes, fmin(q->bytes, CACHED))) / 2;
+    return first + more * again + tutti__coll_cost_add_in(q, q->bytes, touched) +
+           more * tutti__coll_cost_source(q, q->bytes, touched);
 }
 /* What came in is folded into other memory, in one pass. */
 static double cost_scattered(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks, touched = 2 * q->bytes;
-    return (q->ranks - 1) * (tutti__coll_cost_exchange_block(q, block, touched) +
-                             tutti__coll_cost_source(q, block)) +
+    return tutti__coll_cost_exchange_many(q, block, touched) +
+           (q->ranks - 1) * tutti__coll_cost_source(q, block, touched) +
            tutti__coll_cost_move(q, block);
 }
 static double cost_barrier(const tutti_cost_query *q)

@@ -137,35 +137,50 @@ static tutti_status broadcast(tutti_collective *c)
     return TUTTI_OK;
 }
 
+/* What a step gives came in the one before and has to be there; where exchanges were measured, many
+ * followed each other, and took less than alpha from one to the next. */
+static double cost_dependence(const tutti_cost_query *q)
+{
+    double alpha = q->cost->link[q->link].alpha, turn = q->cost->link[q->link].turn;
+    return turn > 0 ? (q->ranks - 2) * fmax(alpha - turn, 0) : 0;
+}
 static double cost_gather(const tutti_cost_query *q)
 {
     double touched = q->bytes * q->ranks;
     return (q->ranks - 1) * tutti__coll_cost_exchange_block(q, q->bytes, touched) +
-           tutti__coll_cost_own(q);
+           cost_dependence(q) + tutti__coll_cost_own(q);
 }
 /* Sums on their way go into other memory than what was given. */
 static double cost_scatter(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
     double touched = q->bytes + block + fmin(block, TUTTI_FOLD_ROOM);
-    return (q->ranks - 1) *
-           (tutti__coll_cost_exchange_block(q, block, touched) +
-            tutti__coll_cost_sum(q, block, touched) + tutti__coll_cost_elsewhere(q, block));
+    double sum =
+        fmax(tutti__coll_cost_sum(q, block, touched) + tutti__coll_cost_elsewhere(q, block),
+             tutti__cost_fold(q, block) + tutti__coll_cost_source(q, block, touched));
+    return (q->ranks - 1) * (tutti__coll_cost_exchange_block(q, block, touched) + sum) +
+           cost_dependence(q);
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
     return (q->ranks - 1) *
-           (2 * tutti__coll_cost_blocks(q, block, 1) + tutti__coll_cost_add_block(q, block));
+               (2 * tutti__coll_cost_blocks(q, block, 1) + tutti__coll_cost_add_block(q, block)) +
+           2 * cost_dependence(q);
 }
-/* Two ranks: the root is ahead by what the link holds; further pieces are put in one by one, as
- * they are taken out. */
+/* The first piece goes from rank to rank; after it each sends on what has just come, and is in its
+ * caches, while the next comes into memory. Two ranks: the root is ahead by what the link holds;
+ * further pieces are put in one by one, as they are taken out. */
 static double cost_broadcast(const tutti_cost_query *q)
 {
     double piece = q->bytes < CHAIN ? q->bytes : CHAIN, pieces = q->bytes / CHAIN;
     pieces = pieces < 1 ? 1 : pieces;
     if (q->ranks > 2)
-        return (pieces + q->ranks - 2) * tutti__cost_stream(q, piece, q->bytes);
+        return (q->ranks - 1) * tutti__cost_message(q, piece) +
+               (pieces - 1) *
+                   (tutti__cost_exchange(q, piece) +
+                    tutti__coll_cost_exchange_block(q, piece, q->bytes)) /
+                   2;
     double ahead = fmin(pieces, fmax(q->cost->hold[q->link] / CHAIN, 1));
     return ahead * tutti__cost_stream_message(q, piece, q->bytes) +
            (pieces - ahead) * tutti__coll_cost_message_block(q, piece, 2 * q->bytes);
