@@ -105,11 +105,12 @@ static double cost_reduce(const tutti_cost_query *q)
 {
     return tutti__coll_cost_folded_into(q, q->bytes) + cost_more(q);
 }
-/* A block for each of the others; all of them and one more, the manager's own, are in its caches.
- */
-static double cost_blocks(const tutti_cost_query *q)
+/* A block for each of the others. All of them and one more, the manager's own, pass through its
+ * caches; through the last one, which ranks share, two blocks of each rank, where messages of two
+ * blocks were measured to touch as much. */
+static double cost_block(const tutti_cost_query *q)
 {
-    return (q->ranks - 1) * tutti__coll_cost_message_block(q, q->bytes, q->bytes * (q->ranks + 1));
+    return tutti__coll_cost_message_block(q, q->bytes, q->bytes * fmin(q->ranks + 1, 4));
 }
 /* While the manager copies its own block, senders are at work, until their links are full; what it
  * copies before anything has come is no loss. All but the first send while the manager is at
@@ -118,16 +119,18 @@ static double cost_gather(const tutti_cost_query *q)
 {
     double message = tutti__cost_message(q, q->bytes), take = tutti__coll_cost_take(q, q->bytes);
     double alpha = 2 * half_alpha(q), late = fmax(tutti__coll_cost_own(q) - alpha, 0);
-    return fmax(cost_blocks(q) - (q->ranks - 2) * fmin(message - take, half_alpha(q)),
+    return fmax((q->ranks - 1) * cost_block(q) -
+                    (q->ranks - 2) * fmin(message - take, half_alpha(q)),
                 late + fmin(alpha + take, message) + (q->ranks - 2) * take);
 }
 /* All but the last take theirs while the manager sends to the next; it copies its own block last,
  * while the last of the others takes his out of the link. */
 static double cost_scatter(const tutti_cost_query *q)
 {
-    double put = tutti__coll_cost_put(q, q->bytes), saved = tutti__cost_message(q, q->bytes) - put;
-    return fmax(cost_blocks(q) - (q->ranks - 2) * fmax(saved - half_alpha(q), 0),
-                (q->ranks - 1) * put + tutti__coll_cost_move(q, q->bytes));
+    double block = cost_block(q), put = tutti__coll_cost_put(q, q->bytes), others = q->ranks - 1;
+    double saved = tutti__cost_message(q, q->bytes) - put;
+    return fmax(others * block - (others - 1) * fmax(saved - half_alpha(q), 0),
+                others * (block - saved) + tutti__coll_cost_move(q, q->bytes));
 }
 static double cost_all_reduce(const tutti_cost_query *q)
 {
