@@ -190,10 +190,23 @@ static int meetings_of(const tutti_node *node, uint8_t *seen)
     return count;
 }
 
+/* Whether the shape of something that was marked depends on data. */
+static bool by_data(const tutti_graph *graph, size_t nodes, const uint8_t *seen)
+{
+    for (size_t n = 0; n < nodes; n++)
+        for (int i = 0; seen[n] && i < graph->nodes.data[n]->output_count; i++) {
+            const tutti_type *type = &graph->nodes.data[n]->types[i];
+            if (!type->handle && !tutti_type_is_static(type))
+                return true;
+        }
+    return false;
+}
+
 /* The partial value alone, on a replica that does not add the whole one, under a node of its own in
  * the place of the sum: buckets follow the order in which nodes were made, on all replicas alike.
  * Where the replicas meet for the whole one, this one meets too, whenever the sum is wanted: it
- * waits for that. */
+ * waits for that. Where shapes on the way to the whole one depend on data, it waits for the whole
+ * one itself: programs are cut there, those of all processes alike. */
 static tutti_status leave_whole(tutti_walk *walk, const tutti_node *node, tutti_edge own,
                                 tutti_edge whole, tutti_edge *ret)
 {
@@ -202,6 +215,10 @@ static tutti_status leave_whole(tutti_walk *walk, const tutti_node *node, tutti_
     if (!seen)
         return tutti__walk_no_memory();
     int count = meetings_of(whole.node, seen), at = 0;
+    if (by_data(walk->to, nodes, seen) && seen[whole.node->id] != MEETING) {
+        seen[whole.node->id] = MEETING;
+        count++;
+    }
     tutti_node *wait = NULL, **controls = NULL;
     tutti_status status = tutti__walk_add(walk, node, "identity", 1, &own, 0, NULL, &wait);
     if (status == TUTTI_OK && count > 0 &&

@@ -246,6 +246,50 @@ TUTTI_TEST(workers_may_have_any_number_of_rows)
                         check_uneven, NULL);
 }
 
+/* ---- shapes that depend on data ---- */
+
+/* A penalty on the rows of `w` that `chosen` names, which all workers know: one of them adds it,
+ * and the programs of all are cut where its shape becomes known. */
+static tutti_status check_shapes(tutti_strategy *s, void *context)
+{
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_tensor *rows, *value;
+    (void)context;
+    TUTTI_TRY(tutti_graph_create(&g));
+    TUTTI_TRY(tutti_session_open(&session, g, .strategy = s));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY));
+    tutti_sym w = tutti_variable(g, tutti_ones(4, 3), .name = "w");
+    tutti_sym chosen = tutti_variable(g, tutti_ones(3), .name = "chosen");
+    tutti_sym which = tutti_reshape(tutti_nonzero(tutti_read(chosen)), -1);
+    tutti_sym penalty = tutti_sum(tutti_square(tutti_gather(tutti_read(w), which, 0)));
+    tutti_sym loss = tutti_add(tutti_mean(tutti_mul(x, tutti_sum(tutti_read(w)))), penalty);
+    tutti_sym step = tutti_minimize(tutti_sgd(0.125), loss);
+    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
+    TUTTI_TRY(values(5, 0, &rows));
+    TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, rows}),
+                        .fetch = TUTTI_FETCH({loss, &value}), .target = step));
+    WORKER_NEAR(tutti_tensor_get(value, 0), 2 * 12 + 9);
+    tutti_tensor_release(value);
+    TUTTI_TRY(tutti_session_get(session, w, &value));
+    WORKER_NEAR(tutti_tensor_get(value, 0), 1 - 0.125 * (2 + 2));
+    WORKER_NEAR(tutti_tensor_get(value, 11), 1 - 0.125 * 2);
+    tutti_tensor_release(value);
+    tutti_tensor_release(rows);
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(workers_add_what_has_a_shape_that_depends_on_data)
+{
+    tutti__test_workers(2, NULL, check_shapes, NULL);
+    tutti__test_workers(3, TUTTI_OPTIONS(tutti_strategy_options, .deterministic = true),
+                        check_shapes, NULL);
+    tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .devices = "cpu:0,far:0"),
+                        check_shapes, NULL);
+}
+
 /* ---- what is refused ---- */
 
 static tutti_status check_deterministic(tutti_strategy *s, void *context)
