@@ -23,6 +23,27 @@ static int knock(const tutti_address *address)
     return result;
 }
 
+static bool resolves(const char *host, int port, tutti_address *ret, size_t *ret_count)
+{
+    int64_t until = tutti__now_ns() + 200 * MILLISECOND;
+    return tutti__lookup(host, port, until, ret, ret_count) == TUTTI_OK && *ret_count > 0;
+}
+
+/* The name by which the others look for this rank may be wrong. */
+static void doubt_meeting(const char *meeting, tutti_text *text)
+{
+    tutti_address addresses[TUTTI_LOOKUP_MOST];
+    size_t count = 0;
+    char host[256];
+    int port;
+    if (tutti__task_split(meeting, host, sizeof host, &port) &&
+        !resolves(host, port, addresses, &count))
+        tutti__text_add(text,
+                        "\nthe name '%s', by which they look for rank 0, does not resolve here "
+                        "either",
+                        host);
+}
+
 /* What can be found out about a task from outside. */
 static void explore(const char *task, char *ret_text, size_t size)
 {
@@ -34,8 +55,7 @@ static void explore(const char *task, char *ret_text, size_t size)
         snprintf(ret_text, size, "it has not been heard of");
         return;
     }
-    int64_t until = tutti__now_ns() + 200 * MILLISECOND;
-    if (tutti__lookup(host, port, until, addresses, &count) != TUTTI_OK || count == 0) {
+    if (!resolves(host, port, addresses, &count)) {
         snprintf(ret_text, size, "the name '%s' does not resolve", host);
         return;
     }
@@ -121,6 +141,8 @@ void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_tex
         tutti__text_add(&text, "\n  and %d more", count - MOST_LISTED);
     if (!certain && turned_why[0] != '\0')
         tutti__text_add(&text, "\na process at %s was refused: %s", turned_from, turned_why);
+    if (count > 0)
+        doubt_meeting(keeper->cluster->meeting, &text);
     snprintf(ret_text, size, "%s", text.failed ? "ranks are missing" : text.data);
     tutti__text_free(&text);
     tutti__error_restore(&before);

@@ -328,43 +328,6 @@ const tutti_coll *tutti__coll_choose(const tutti_collective *c)
     return *chosen;
 }
 
-static void fill(double *values, const double (*given)[TUTTI_COMM_SIZES])
-{
-    memcpy(values, given, sizeof *given);
-}
-
-/* What a machine of today does, until it is measured. */
-enum { KERNEL_HOLDS = 1 << 20 }; /* bytes of a connection: more only after a while */
-tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
-{
-    tutti_comm_cost cost = {.phase = 0.2e-6, .hosts = comm->hosts};
-    static const double memory[] = {0.1e-9,  0.1e-9,  0.1e-9,  0.1e-9,  0.1e-9, 0.1e-9,
-                                    0.11e-9, 0.12e-9, 0.12e-9, 0.12e-9, 0.12e-9};
-    static const double loopback[] = {0.4e-9,  0.25e-9, 0.2e-9,  0.19e-9, 0.18e-9, 0.18e-9,
-                                      0.24e-9, 0.25e-9, 0.26e-9, 0.27e-9, 0.28e-9};
-    static const double network[] = {1e-9,   0.95e-9, 0.9e-9, 0.85e-9, 0.8e-9, 0.8e-9,
-                                     0.8e-9, 0.8e-9,  0.8e-9, 0.8e-9,  0.8e-9};
-    static const double adding[] = {0.03e-9, 0.035e-9, 0.035e-9, 0.035e-9, 0.04e-9, 0.04e-9,
-                                    0.05e-9, 0.05e-9,  0.055e-9, 0.06e-9,  0.065e-9};
-    static const double moving[] = {0.02e-9, 0.03e-9, 0.04e-9, 0.04e-9, 0.04e-9, 0.04e-9,
-                                    0.05e-9, 0.05e-9, 0.06e-9, 0.06e-9, 0.06e-9};
-    bool rings = comm->fabric->segment != NULL;
-    cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;
-    cost.link[TUTTI_LINK_WITHIN].turn = rings ? 0.15e-6 : 0;
-    fill(cost.link[TUTTI_LINK_WITHIN].beta, rings ? &memory : &loopback);
-    fill(cost.link[TUTTI_LINK_WITHIN].exchange, rings ? &memory : &loopback);
-    cost.hold[TUTTI_LINK_WITHIN] =
-        rings ? comm->fabric->segment->header->ring_bytes : (double)KERNEL_HOLDS;
-    cost.hold[TUTTI_LINK_BETWEEN] = KERNEL_HOLDS;
-    cost.link[TUTTI_LINK_BETWEEN].alpha = 25e-6;
-    fill(cost.link[TUTTI_LINK_BETWEEN].beta, &network);
-    fill(cost.link[TUTTI_LINK_BETWEEN].exchange, &network);
-    fill(cost.gamma, &adding);
-    fill(cost.move, &moving);
-    fill(cost.copy, &memory);
-    return cost;
-}
-
 double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation, const char *algorithm,
                           int ranks, int64_t bytes)
 {

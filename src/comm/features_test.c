@@ -699,3 +699,21 @@ TUTTI_TEST(comm_cost_is_measured)
             2, TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e], .measure = true), measured,
             NULL);
 }
+
+/* What calls may take is not for meeting, of which measuring links is a part. */
+static tutti_status settle_in_no_time(tutti_comm *comm, void *context)
+{
+    (void)context;
+    double given = comm->timeout;
+    comm->timeout = 1e-9;
+    tutti_status status = tutti__cost_settle(comm, TUTTI_COST_GLANCED);
+    comm->timeout = given;
+    TUTTI_TRY(status);
+    EXPECT(comm->cost.link[TUTTI_LINK_WITHIN].alpha > 0);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_links_are_measured_however_short_calls_are)
+{
+    tutti__test_engines(3, settle_in_no_time, NULL);
+}

@@ -1,6 +1,7 @@
 /* fork_test.c: ranks as processes: shared memory between them, and what happens when one dies. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "base/world.h"
 #include "comm/testing.h"
 
@@ -39,6 +41,30 @@ TUTTI_TEST(comm_forked_processes_sum)
 {
     tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "shm"), sum, NULL);
     tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "tcp", .streams = 3), sum, NULL);
+}
+
+/* Ranks that bind themselves to a CPU each after the group was opened do not share them. */
+static tutti_status measure_bound(tutti_comm *comm, void *context)
+{
+    int cpus = *(const int *)context, others = tutti_comm_size(comm) - 1;
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    EXPECT(sched_getaffinity(0, sizeof all, &all) == 0);
+    for (int cpu = 0, number = tutti_comm_rank(comm) % CPU_COUNT(&all); cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && number-- == 0)
+            CPU_SET(cpu, &one);
+    EXPECT(sched_setaffinity(0, sizeof one, &one) == 0);
+    tutti_status status = tutti__cost_measure(comm, NULL);
+    EXPECT(sched_setaffinity(0, sizeof all, &all) == 0); /* rank 0 is the test's own process */
+    TUTTI_TRY(status);
+    EXPECT(comm->cost.alone == (others > cpus ? (double)cpus / others : 1));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_forked_processes_may_bind_themselves)
+{
+    int cpus = tutti__cpu_count();
+    tutti__test_forked(3, TUTTI_COMM_OPTIONS(.engine = "shm"), measure_bound, &cpus);
 }
 
 /* The system has no shared memory left, on every second rank: its file takes no more pages. */

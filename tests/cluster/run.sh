@@ -276,6 +276,16 @@ test_missing_ranks_and_why() {
     has out.1 "rank 2 (worker 2"
 }
 
+# Rank 0 says it when the name by which others look for it is none.
+test_missing_ranks_by_a_wrong_name() {
+    port=$((port + 1))
+    env TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_MEETING=nowhere.invalid:$port TUTTI_SECRET=0123456789abcdef \
+        timeout 20 "$member" --deadline 1 > out.0
+    code $? 4
+    has out.0 "1 of 2 ranks have met at nowhere.invalid:$port"
+    has out.0 "the name 'nowhere.invalid', by which they look for rank 0, does not resolve here either"
+}
+
 test_wrong_secret_role_and_version() {
     port=$((port + 1))
     local at="TUTTI_MEETING=localhost:$port"
