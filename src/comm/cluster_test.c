@@ -124,6 +124,32 @@ TUTTI_TEST(comm_cluster_may_wait_for_ever)
     run_cluster(TUTTI_COMM_OPTIONS(.timeout = 1e10, .join_timeout = 1e10), meet_once, NULL, -1);
 }
 
+/* Rank 0 is told of rank 2, the first that is elsewhere; nobody of itself. */
+TUTTI_TEST(comm_cluster_shared_memory_is_not_between_machines)
+{
+    char workers[256];
+    pid_t children[RANKS];
+    tutti__test_addresses(RANKS, workers, sizeof workers);
+    machines = 2;
+    for (int rank = 0; rank < RANKS; rank++) {
+        children[rank] = fork();
+        CHECK(children[rank] >= 0);
+        if (children[rank] > 0)
+            continue;
+        tutti_status status =
+            as_rank(rank, workers, TUTTI_COMM_OPTIONS(.engine = "shm"), meet_once, NULL);
+        char other[64];
+        snprintf(other, sizeof other, "'shm' was asked for, but rank %d (", rank < 2 ? 2 : 0);
+        _exit(status != TUTTI_INVALID || !strstr(tutti_error_message(), other));
+    }
+    machines = 1;
+    for (int rank = 0; rank < RANKS; rank++) {
+        int ending = -1;
+        waitpid(children[rank], &ending, 0);
+        CHECK_INT(ending, 0);
+    }
+}
+
 static tutti_status every_operation(tutti_comm *comm, void *context)
 {
     (void)context;

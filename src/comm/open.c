@@ -223,7 +223,7 @@ static tutti_status map_peers(tutti_fabric *fabric, const tutti_comm_options *op
     for (int i = 0; i < fabric->size; i++) {
         bool same = peers[i].machine == peers[fabric->rank].machine;
         fabric->engines[i] = named && named != near ? named : same ? near : far;
-        if (named == near && fabric->machines > 1)
+        if (named == near && !same)
             return tutti_fail(TUTTI_INVALID,
                               "the engine 'shm' was asked for, but rank %d (%s) is on another "
                               "machine; leave the engine out, or use 'tcp'",
