@@ -147,6 +147,37 @@ static tutti_sym dropped(tutti_sym x)
     return tutti_dropout_of(tutti_ones_like(x), TUTTI_NO_SYM, 0.5);
 }
 
+/* Rows of which nobody knows how many there are. */
+static tutti_sym chosen(tutti_sym x)
+{
+    tutti_sym first = tutti_reshape(tutti_slice_axis(x, 1, 0, 1), -1);
+    tutti_sym which = tutti_nonzero(tutti_greater(first, tutti_scalar_like(first, 0)));
+    return tutti_gather(x, tutti_reshape(which, -1), 0);
+}
+static tutti_sym chosen_softmax(tutti_sym x)
+{
+    return tutti_softmax(chosen(x));
+}
+static tutti_sym chosen_dropped(tutti_sym x)
+{
+    return tutti_dropout_of(tutti_ones_like(chosen(x)), TUTTI_NO_SYM, 0.5);
+}
+static tutti_sym attention_to_chosen(tutti_sym x)
+{
+    tutti_sym rows = chosen(x);
+    return tutti_matmul(tutti_softmax(tutti_matmul(x, rows, .transpose_b = true)), rows);
+}
+static tutti_sym some_large(tutti_sym x)
+{
+    tutti_sym large = tutti_greater(x, tutti_scalar_like(x, 1.4));
+    return tutti_cast(tutti_any(large, .axes = TUTTI_AXES(0)), TUTTI_F32);
+}
+static tutti_sym all_small(tutti_sym x)
+{
+    tutti_sym small = tutti_less(x, tutti_scalar_like(x, 1.4));
+    return tutti_cast(tutti_all(small), TUTTI_F32);
+}
+
 static const struct answer {
     const char *name;
     build_answer *build;
@@ -178,6 +209,12 @@ static const struct answer {
     {"scores", scores},
     {"dropout", dropped},
     {"sum of parts and a whole that was met for", half_met},
+    {"rows by mask", chosen},
+    {"softmax of rows by mask", chosen_softmax},
+    {"dropout of rows by mask", chosen_dropped},
+    {"attention to rows by mask", attention_to_chosen},
+    {"any", some_large},
+    {"all", all_small},
 };
 
 /* The answer, and the gradient of the sum of its squares by x and by a factor w of x. */
@@ -218,9 +255,9 @@ static question ask(const struct answer *answer, tutti_strategy *strategy, int64
     return q;
 }
 
-static void check_answer(const struct answer *answer, const char *devices, int64_t rows)
+static void check_answer_of(const struct answer *answer, const char *devices, int64_t rows,
+                            tutti_strategy *strategy)
 {
-    tutti_strategy *strategy = mirrored(devices);
     question one = ask(answer, NULL, rows), many = ask(answer, strategy, rows);
     for (int i = 0; i < (one.differentiable ? 3 : 1); i++) {
         int64_t size = tutti_tensor_count(one.values[i]);
@@ -241,11 +278,17 @@ static void check_answer(const struct answer *answer, const char *devices, int64
     CHECK_OK(tutti_strategy_close(strategy));
 }
 
+static void check_answer(const struct answer *answer, const char *devices, int64_t rows)
+{
+    check_answer_of(answer, devices, rows, mirrored(devices));
+}
+
 TUTTI_TEST(any_operator_sees_the_global_batch)
 {
     for (size_t i = 0; i < TUTTI_COUNT(answers); i++)
         for (size_t k = 0; k < TUTTI_COUNT(teams); k++)
-            check_answer(&answers[i], teams[k], 7);
+            if (!strstr(answers[i].name, "by mask") || !strstr(teams[k], "whole"))
+                check_answer(&answers[i], teams[k], 7); /* `whole` has no shapes by data */
 }
 
 /* Replicas without rows: sums of nothing are 0, maxima of nothing do not count. */
@@ -254,6 +297,22 @@ TUTTI_TEST(operators_over_fewer_rows_than_replicas)
     for (size_t i = 0; i < TUTTI_COUNT(answers); i++) {
         check_answer(&answers[i], teams[0], 1);
         check_answer(&answers[i], teams[1], 2);
+    }
+}
+
+/* Features are as many as rows: they could be cut like these. Also shard by shard, on one device
+ * and on several. */
+TUTTI_TEST(operators_over_as_many_rows_as_features)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "3"));
+    for (size_t i = 0; i < TUTTI_COUNT(answers); i++) {
+        check_answer(&answers[i], teams[0], FEATURES);
+        check_answer_of(&answers[i], "cpu:0", FEATURES,
+                        tutti_strategy_one_device(.devices = "cpu:0", .deterministic = true));
+        check_answer_of(&answers[i], teams[0], FEATURES,
+                        tutti_strategy_mirrored(.devices = teams[0], .deterministic = true));
+        check_answer_of(&answers[i], teams[1], 7,
+                        tutti_strategy_mirrored(.devices = teams[1], .deterministic = true));
     }
 }
 

@@ -387,6 +387,8 @@ tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *sprea
     free(b.updated);
     free(b.sums);
     free(b.names);
+    if (status == TUTTI_OK && spread->local < spread->replicas)
+        status = tutti__spread_order(graph, count);
     if (status == TUTTI_OK)
         status = tutti__graph_sort(graph);
     return status == TUTTI_OK && spread->overlap ? tutti__spread_early(graph) : status;

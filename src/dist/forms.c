@@ -58,18 +58,30 @@ static void next_channel(tutti_walk *walk, char text[24])
     snprintf(text, 24, "%s%d", TUTTI_BATCH_AXIS, walk->channel++);
 }
 
+static tutti_status cast(tutti_walk *walk, const tutti_node *like, tutti_dtype to, tutti_edge *edge)
+{
+    tutti_attr attrs[] = {TUTTI_INT("dtype", to)};
+    tutti_node *node;
+    TUTTI_TRY(tutti__walk_add(walk, like, "cast", 1, edge, 1, attrs, &node));
+    *edge = (tutti_edge){node, 0};
+    return TUTTI_OK;
+}
+
 tutti_status tutti__form_reduce(tutti_walk *walk, const tutti_node *like, const char *how,
                                 tutti_edge from, tutti_edge *ret)
 {
     char channel[24];
     tutti_node *node;
+    bool truth = tutti__edge_type(from)->dtype == TUTTI_BOOL; /* travels as 0 and 1 */
+    if (truth)
+        TUTTI_TRY(cast(walk, like, TUTTI_U8, &from));
     next_channel(walk, channel);
     tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS),
                           TUTTI_INT("size", walk->spread->replicas), TUTTI_STR("op", how),
                           TUTTI_STR("channel", channel)};
     TUTTI_TRY(tutti__walk_add(walk, like, "all_reduce", 1, &from, 4, attrs, &node));
     *ret = (tutti_edge){node, 0};
-    return TUTTI_OK;
+    return truth ? cast(walk, like, TUTTI_BOOL, ret) : TUTTI_OK;
 }
 
 tutti_status tutti__form_reduce_shards(tutti_walk *walk, const tutti_node *like, int blocks,
@@ -119,7 +131,8 @@ static tutti_status slice(tutti_walk *walk, tutti_edge edge, tutti_edge whole, i
 {
     const tutti_type *type = tutti__edge_type(edge);
     int64_t begin[TUTTI_MAX_RANK] = {0}, end[TUTTI_MAX_RANK];
-    memcpy(end, type->dims, sizeof end);
+    for (int i = 0; i < type->rank; i++)
+        end[i] = type->dims[i] < 0 ? INT64_MAX : type->dims[i]; /* all that there are */
     begin[dim] = tutti__form_start(walk, type->dims[dim]);
     end[dim] = begin[dim] + tutti__form_size(walk, type->dims[dim]);
     tutti_attr attrs[] = {TUTTI_INTS("begin", type->rank, begin),

@@ -194,11 +194,9 @@ static int meetings_of(const tutti_node *node, uint8_t *seen)
 static bool by_data(const tutti_graph *graph, size_t nodes, const uint8_t *seen)
 {
     for (size_t n = 0; n < nodes; n++)
-        for (int i = 0; seen[n] && i < graph->nodes.data[n]->output_count; i++) {
-            const tutti_type *type = &graph->nodes.data[n]->types[i];
-            if (!type->handle && !tutti_type_is_static(type))
+        for (int i = 0; seen[n] && i < graph->nodes.data[n]->output_count; i++)
+            if (tutti__type_by_data(&graph->nodes.data[n]->types[i]))
                 return true;
-        }
     return false;
 }
 

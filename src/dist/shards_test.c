@@ -103,6 +103,28 @@ static tutti_sym log_of_sum(tutti_sym x)
     return tutti_logsumexp(x, .axes = TUTTI_AXES(0));
 }
 
+/* The batch behind another axis: turning it back gains nothing where it is one row. */
+static tutti_sym behind(tutti_sym x)
+{
+    tutti_sym pieces = tutti_concat(1, x, tutti_scale(x, 0.7), tutti_square(x));
+    return tutti_transpose(tutti_reshape(pieces, -1, 3, 4), 1, 0, 2);
+}
+
+static tutti_sym mean_before_batch(tutti_sym x)
+{
+    return tutti_mean(tutti_square(behind(x)), .axes = TUTTI_AXES(0));
+}
+
+static tutti_sym softmax_before_batch(tutti_sym x)
+{
+    return tutti_softmax_along(behind(x), 0);
+}
+
+static tutti_sym softmax_over_likeness(tutti_sym x)
+{
+    return tutti_softmax_along(tutti_matmul(x, x, .transpose_b = true), 0);
+}
+
 static tutti_tensor *value_on(tutti_strategy *strategy, tutti_dtype dtype, int64_t rows,
                               value_function *function)
 {
@@ -128,9 +150,17 @@ static tutti_tensor *value_on(tutti_strategy *strategy, tutti_dtype dtype, int64
  * be fused. */
 TUTTI_TEST(values_of_a_batch_have_the_same_bits_where_a_replica_has_one_row)
 {
-    static value_function *const functions[] = {
-        centred,        centred_softmax,    product,         mean_of_batch,
-        product_of_all, greatest_and_least, spread_of_batch, log_of_sum};
+    static value_function *const functions[] = {centred,
+                                                centred_softmax,
+                                                product,
+                                                mean_of_batch,
+                                                product_of_all,
+                                                greatest_and_least,
+                                                spread_of_batch,
+                                                log_of_sum,
+                                                mean_before_batch,
+                                                softmax_before_batch,
+                                                softmax_over_likeness};
     static const tutti_dtype dtypes[] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
     CHECK_OK(tutti__param_set("CPU_DEVICES", "8"));
     for (size_t i = 0; i < TUTTI_COUNT(functions); i++)

@@ -221,6 +221,18 @@ static bool may_expand(const tutti_node *node)
            node->output_count <= TUTTI_SPLIT_SLOTS;
 }
 
+/* Of rows whose number depends on data nobody knows whose they are: every replica has all. */
+static bool depends_on_data(const tutti_node *node)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (tutti__type_by_data(tutti__edge_type(node->inputs[i])))
+            return true;
+    for (int i = 0; i < node->output_count; i++)
+        if (tutti__type_by_data(&node->types[i]))
+            return true;
+    return false;
+}
+
 tutti_status tutti__walk_node(tutti_walk *walk, tutti_node *node)
 {
     tutti_walked *mark;
@@ -248,7 +260,8 @@ tutti_status tutti__walk_node(tutti_walk *walk, tutti_node *node)
         return tutti__walk_copy_partial(walk, node, mark);
     if (tutti__walk_makes_dense(walk, node))
         return tutti__walk_copy_dense(walk, node, mark);
-    if (!has_input(node, TUTTI_FORM_CUT) || (node->op->flags & TUTTI_OP_TAKES_HANDLE))
+    if (!has_input(node, TUTTI_FORM_CUT) || (node->op->flags & TUTTI_OP_TAKES_HANDLE) ||
+        depends_on_data(node))
         return tutti__walk_whole(walk, node, mark);
     bool cuts = choose(walk, node, &way, &bytes);
     if (may_expand(node) && (!cuts || bytes >= 1))

@@ -68,6 +68,10 @@ int64_t tutti__form_start(const tutti_walk *walk, int64_t size);
 /* Joins sums over the replicas; leaves the graph sorted. */
 tutti_status tutti__spread_buckets(tutti_graph *graph, const tutti_spread *spread);
 
+/* ---- order.c ---- */
+/* Puts nodes, of which those from `known` on are new, where they stand alike in all processes. */
+tutti_status tutti__spread_order(tutti_graph *graph, size_t known);
+
 /* ---- early.c ---- */
 /* Orders a graph whose buckets are started and waited for: what they need comes first. */
 tutti_status tutti__spread_early(tutti_graph *graph);

@@ -2,6 +2,7 @@
 #include "dist/workers.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -288,6 +289,46 @@ TUTTI_TEST(workers_add_what_has_a_shape_that_depends_on_data)
                         check_shapes, NULL);
     tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .devices = "cpu:0,far:0"),
                         check_shapes, NULL);
+}
+
+/* ---- one order of collectives ---- */
+
+/* A sum over the batch that one worker alone goes on from, and a value for which all rows are
+ * gathered: the worker that needs less meets the others in the same order. */
+static tutti_status check_order(tutti_strategy *s, void *context)
+{
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_tensor *rows, *value;
+    (void)context;
+    TUTTI_TRY(tutti_graph_create(&g));
+    TUTTI_TRY(tutti_session_open(&session, g, .strategy = s));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY));
+    tutti_sym w = tutti_variable(g, tutti_ones(4), .name = "w");
+    tutti_sym all = tutti_sum(tutti_square(x)), turned = tutti_reverse(x, 0);
+    tutti_sym loss = tutti_add(tutti_mean(tutti_mul(turned, tutti_read(w))), tutti_sqrt(all));
+    tutti_sym step = tutti_minimize(tutti_sgd(0.5), loss);
+    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
+    TUTTI_TRY(values(4, 0, &rows));
+    TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, rows}),
+                        .fetch = TUTTI_FETCH({loss, &value}), .target = step));
+    WORKER_NEAR(tutti_tensor_get(value, 0), 1.5 + sqrt(14));
+    tutti_tensor_release(value);
+    TUTTI_TRY(tutti_session_get(session, w, &value));
+    for (int i = 0; i < 4; i++)
+        WORKER_NEAR(tutti_tensor_get(value, i), 1 - 0.5 * (3 - i) / 4);
+    tutti_tensor_release(value);
+    tutti_tensor_release(rows);
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(workers_meet_in_one_order_whatever_they_need)
+{
+    tutti__test_workers(2, NULL, check_order, NULL);
+    tutti__test_workers(3, NULL, check_order, NULL);
+    tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .overlap = 1), check_order, NULL);
 }
 
 /* ---- what is refused ---- */

@@ -9,7 +9,7 @@
 static bool unknown_outputs(const tutti_node *node)
 {
     for (int i = 0; i < node->output_count; i++)
-        if (!node->types[i].handle && !tutti_type_is_static(&node->types[i]))
+        if (tutti__type_by_data(&node->types[i]))
             return true;
     return false;
 }

@@ -168,6 +168,11 @@ static inline const tutti_type *tutti__edge_type(tutti_edge e)
 {
     return &e.node->types[e.index];
 }
+/* Of a job whose feeds are known: a value whose shape depends on data. */
+static inline bool tutti__type_by_data(const tutti_type *type)
+{
+    return !type->handle && !tutti_type_is_static(type);
+}
 
 /* What a rule is asked about a node; `inputs` has room for the types of its inputs. */
 static inline tutti_infer tutti__node_rule(const tutti_node *node, tutti_type *inputs)

@@ -23,7 +23,7 @@ enum { MOST = 512 }; /* nodes of one region */
 static void take(tutti_region *r, tutti_node *node, int *depth, tutti_node **stack)
 {
     if (r->member[node->id] || r->turned[node->id].node != NULL || r->count == MOST ||
-        !tutti__layout_is_free(node, r->rank))
+        !tutti__layout_is_free(r, node))
         return;
     r->member[node->id] = true;
     r->nodes[r->count++] = node;

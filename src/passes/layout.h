@@ -22,7 +22,7 @@ typedef struct tutti_region {
 } tutti_region;
 
 /* Whether a node works the same whatever the order of its axes, which its attributes may name. */
-bool tutti__layout_is_free(const tutti_node *node, int rank);
+bool tutti__layout_is_free(const tutti_region *r, const tutti_node *node);
 /* Whether it transposes by the region's order, or by the inverse of it. */
 bool tutti__layout_is_order(const tutti_region *r, const tutti_node *node);
 bool tutti__layout_is_inverse(const tutti_region *r, const tutti_node *node);

@@ -3,16 +3,25 @@
 
 #include "passes/layout.h"
 
-/* Operators that name one axis, and work in any order of the others. */
-static bool names_axis(const tutti_node *node)
+/* Sums along an axis have other bits where it lies elsewhere, and what a turn gains depends on how
+ * many rows a replica has. */
+static bool keeps_bits(const tutti_region *r, const tutti_node *node)
 {
-    return tutti__is(node, "concat") || tutti__is(node, "softmax") ||
-           tutti__is(node, "log_softmax");
+    return !r->rewrite->context->deterministic || !tutti_dtype_is_float(node->types[0].dtype) ||
+           tutti__is(node, "max") || tutti__is(node, "min");
 }
 
-bool tutti__layout_is_free(const tutti_node *node, int rank)
+/* Operators that name one axis, and work in any order of the others. */
+static bool names_axis(const tutti_region *r, const tutti_node *node)
 {
-    if (!(node->op->flags & TUTTI_OP_ELEMENTWISE) && !names_axis(node))
+    return tutti__is(node, "concat") ||
+           ((tutti__is(node, "softmax") || tutti__is(node, "log_softmax")) && keeps_bits(r, node));
+}
+
+bool tutti__layout_is_free(const tutti_region *r, const tutti_node *node)
+{
+    int rank = r->rank;
+    if (!(node->op->flags & TUTTI_OP_ELEMENTWISE) && !names_axis(r, node))
         return false;
     if (!tutti__is_pure(node) || tutti__rewrite_pinned(node) || node->output_count != 1 ||
         node->input_count > TUTTI_GROUP_INPUTS || node->types[0].rank != rank ||
@@ -72,7 +81,8 @@ bool tutti__layout_absorbs(const tutti_region *r, const tutti_node *node)
     bool known = false;
     for (int i = 0; names[i] != NULL; i++)
         known = known || tutti__is(node, names[i]);
-    if (!known || tutti__rewrite_pinned(node) || tutti__int(node, "keep_dims") != 0)
+    if (!known || tutti__rewrite_pinned(node) || tutti__int(node, "keep_dims") != 0 ||
+        !keeps_bits(r, node))
         return false;
     for (int i = 0; i < r->rank; i++) /* kept axes stay in order */
         if (is_kept(node, r->order[i])) {
@@ -271,7 +281,7 @@ static tutti_status turn_member(tutti_region *r, const tutti_node *node)
         TUTTI_TRY(turn_operand(r, node, node->inputs[i], &inputs[i]));
     for (int i = 0; i < node->attr_count && i < TUTTI_GROUP_INPUTS; i++) {
         attrs[i] = node->attrs[i];
-        if (names_axis(node) && strcmp(attrs[i].name, "axis") == 0)
+        if (names_axis(r, node) && strcmp(attrs[i].name, "axis") == 0)
             attrs[i].value.i = new_axis(r, attrs[i].value.i);
     }
     bool fits = node->attr_count <= TUTTI_GROUP_INPUTS;

@@ -15,5 +15,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_softmax) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = 1,
     .score = softmax_score,
+    .prepare = softmax_prepare,
+    .discard = free,
     .run = run,
 };

@@ -2,6 +2,8 @@
 #ifndef TUTTI_DEVICE_CPU_ROW_SOFTMAX_H
 #define TUTTI_DEVICE_CPU_ROW_SOFTMAX_H
 
+#include <stdlib.h>
+
 #include "device/cpu/row/row.h"
 
 enum { SOFTMAX_INNER = 64 }; /* columns that are done together when the axis is not the last */
@@ -81,6 +83,16 @@ static inline int softmax_score(const tutti_kernel_query *query)
     return row_floats(query, 1) && query->node.inputs[0].rank > 0 ? 100 : 0;
 }
 
+/* Whether a single column goes as one of several: in deterministic mode another replica may have
+ * more of them. */
+static inline tutti_status softmax_prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    int64_t axis = tutti_attr_int(query->node.attrs, query->node.attr_count, "axis");
+    int rank = query->node.inputs[0].rank;
+    bool columns = query->deterministic && (axis < 0 ? axis + rank : axis) < rank - 1;
+    return tutti__kernel_keep(query, &columns, sizeof columns, ret_plan);
+}
+
 static inline tutti_status softmax_run(const tutti_call *call, bool logarithm)
 {
     const tutti_view *x = &call->inputs[0];
@@ -93,7 +105,7 @@ static inline tutti_status softmax_run(const tutti_call *call, bool logarithm)
         w.outer *= i < axis ? x->dims[i] : 1;
         w.inner *= i > axis ? x->dims[i] : 1;
     }
-    if (w.inner == 1) {
+    if (w.inner == 1 && !*(const bool *)call->plan) {
         tutti_view matrix = {.rank = 2, .dims = (int64_t[]){w.outer, w.count}};
         w.matrix = row_matrix_of(&matrix);
         tutti_parallel(call, w.matrix.pieces, softmax_rows, &w);
