@@ -21,7 +21,7 @@ static const char usage[] =
     "                 scatter, all_to_all, barrier, all; copy (what memory can do), socket (what a\n"
     "                 plain connection can do, there and back), async (all_reduce, started and waited for)\n"
     "  --algorithm A  one only; auto: what the cost model picks\n"
-    "  --bytes N      one size only; k and m multiply by 1024\n"
+    "  --bytes N      one size only; k, m and g multiply by 1024\n"
     "  --rounds N     everything so often (1), and of each row the round in the middle by predicted /\n"
     "                 measured: on a machine that others use too, some rows of each round are disturbed\n"
     "  --private      buffers outside of the shared arena\n"
@@ -45,12 +45,29 @@ typedef struct run_state {
     int predicted, near; /* predictions from 64 KiB up; those within a fifth */
 } run_state;
 
+/* "shm", or "shm+tcp" where ranks of several machines use two. */
+static const char *engines_of(const tutti_comm *comm, char *ret_text, size_t size)
+{
+    const char *first = NULL, *other = NULL;
+    for (int r = 0; r < tutti_comm_size(comm); r++) {
+        const char *each = r == tutti_comm_rank(comm) ? first : tutti_comm_engine(comm, r);
+        if (!first)
+            first = each;
+        else if (each && strcmp(each, first) != 0)
+            other = each;
+    }
+    snprintf(ret_text, size, "%s%s%s", first ? first : "none", other ? "+" : "",
+             other ? other : "");
+    return ret_text;
+}
+
 static void print_row(const run_state *s, double seconds, double predicted)
 {
     const tutti_bench_call *call = &s->call;
     const char *algorithm = call->algorithm ? call->algorithm : "auto";
     int ranks = tutti_comm_size(call->comm);
-    const char *engine = ranks > 1 ? tutti_comm_engine(call->comm, 1) : "none";
+    char engine[64];
+    engines_of(call->comm, engine, sizeof engine);
     double bus = tutti__bench_bus_bytes(call) / seconds * 1e-9;
     if (s->given->json) {
         printf("{\"op\":\"%s\",\"engine\":\"%s\",\"algorithm\":\"%s\",\"ranks\":%d,\"bytes\":%lld,"
@@ -303,7 +320,9 @@ static tutti_status run_all(run_state *s)
     if (tutti_comm_rank(call->comm) > 0)
         return TUTTI_OK;
     print_summary(s);
-    return s->given->describe ? tutti__description_write(&s->cost, s->given->describe) : TUTTI_OK;
+    return s->given->describe
+               ? tutti__description_write(&s->cost, tutti__cost_room(most), s->given->describe)
+               : TUTTI_OK;
 }
 
 /* One rank's part. */
@@ -335,7 +354,7 @@ static bool read_bytes(const char *text, int64_t *ret)
 {
     char *end;
     long long value = strtoll(text, &end, 10);
-    int shift = *end == 'k' ? 10 : *end == 'm' ? 20 : 0;
+    int shift = *end == 'k' ? 10 : *end == 'm' ? 20 : *end == 'g' ? 30 : 0;
     if (end == text || value < 1 || value > (1 << 30) >> shift || value << shift < 4 ||
         end[shift != 0])
         return tutti__complain("--bytes takes a number from 4 to 1g, not '%s'", text), false;
@@ -364,6 +383,8 @@ static int run(int argc, char **argv, bool json)
         return tutti__complain("collectives: unknown %s; see tutti bench collectives --help",
                                argc > 1 ? argv[1] : given.operation),
                TUTTI_EXIT_USAGE;
+    if (given.describe && given.ranks < 2)
+        return tutti__complain("--describe takes at least two ranks"), TUTTI_EXIT_USAGE;
     if (given.algorithm && strcmp(given.algorithm, "auto") != 0 &&
         !tutti__coll_find(given.algorithm))
         return tutti__complain("there is no algorithm '%s'", given.algorithm), TUTTI_EXIT_USAGE;

@@ -105,9 +105,16 @@ static bool read_links(int *argc, char **argv, tutti_network *n)
         return false;
     }
     for (int link = 0; link < TUTTI_LINK_COUNT; link++) {
-        int from = d.alpha[link] > 0 ? link : TUTTI_LINK_COUNT - 1 - link; /* else as the other */
-        n->alpha[link] = d.alpha[from];
-        n->beta[link] = d.beta[from][TUTTI_COMM_AT_MIB];
+        const tutti_assumed *assumed = &tutti__cost_assumed[link];
+        bool alpha = d.alpha[link] > 0, beta = d.beta[link][TUTTI_COMM_AT_MIB] > 0;
+        n->alpha[link] = alpha ? d.alpha[link] : assumed->alpha;
+        n->beta[link] = beta ? d.beta[link][TUTTI_COMM_AT_MIB] : assumed->beta;
+        if (!alpha || !beta)
+            fprintf(stderr,
+                    "tutti plan: '%s' does not say all of links %s a machine; assumed, unless "
+                    "options say otherwise: alpha %g us, beta %g GB/s\n",
+                    path, link == TUTTI_LINK_WITHIN ? "within" : "beyond", n->alpha[link] * 1e6,
+                    1e-9 / n->beta[link]);
     }
     if (d.gamma > 0)
         n->gamma = d.gamma;

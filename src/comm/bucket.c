@@ -115,12 +115,15 @@ static tutti_status check(const tutti_comm_piece *pieces, int count, tutti_dtype
                           "all_reduce of many tensors: it cannot be sharded or have one "
                           "compressor for all; type is %s",
                           tutti_dtype_name(dtype));
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         if (pieces[i].count < 0)
             return tutti_fail(TUTTI_INVALID,
                               "all_reduce of many tensors: number %d has %lld "
                               "elements",
                               i, (long long)pieces[i].count);
+        if (pieces[i].count > 0 && !pieces[i].data)
+            return tutti_fail(TUTTI_INVALID, "all_reduce of many tensors: number %d is NULL", i);
+    }
     return tutti__comm_check_seconds(".timeout", call->timeout);
 }
 
@@ -134,6 +137,9 @@ tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece
         return tutti_fail(TUTTI_INVALID, "all_reduce of %d tensors", piece_count);
     if (piece_count > 0)
         TUTTI_GIVEN(pieces);
+    if (bucket && (bucket->bucket_bytes < 0 || bucket->bucket_count < 0))
+        return tutti_fail(TUTTI_INVALID, "buckets of %lld bytes and %d tensors; 0: the default",
+                          (long long)bucket->bucket_bytes, (int)bucket->bucket_count);
     tutti_comm_call call = tutti__call_full(given);
     TUTTI_TRY(check(pieces, piece_count, dtype, &call));
     size_t list = (size_t)(piece_count > 0 ? piece_count : 0) * sizeof *pieces;

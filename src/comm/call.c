@@ -139,6 +139,15 @@ static tutti_status enter(tutti_fabric *fabric)
                                "another rank has given up in a collective, and has not said why");
 }
 
+/* Of how it goes, where that is asked for: messages of other algorithms are not for this call. */
+static uint32_t form_of(const tutti_comm_call *call)
+{
+    uint64_t hash = tutti__hash_string((uint64_t)call->wire * 64 + (uint64_t)call->shards,
+                                       call->algorithm ? call->algorithm : "");
+    bool plain = !call->algorithm && !call->wire && !call->shards;
+    return plain ? 0 : TUTTI_CALL_MASK & (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 33);
+}
+
 tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *call)
 {
     tutti_comm *comm = c->comm;
@@ -146,7 +155,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     const tutti_coll *by = NULL;
     TUTTI_TRY(enter(fabric));
     comm->sequence++;
-    c->tag = tutti__call_tag(c, comm->sequence);
+    c->tag = tutti__call_tag(c, comm->sequence) ^ form_of(call);
     if (c->size == 1 && !c->shards) {
         run_alone(c);
         return TUTTI_OK;

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "comm/description.h"
+
 static void fill(double *values, const double (*given)[TUTTI_COMM_SIZES])
 {
     memcpy(values, given, sizeof *given);
@@ -26,14 +28,15 @@ tutti_comm_cost tutti__cost_guess(const tutti_comm *comm)
     static const double moving[] = {0.02e-9, 0.03e-9, 0.04e-9, 0.04e-9, 0.04e-9, 0.04e-9,
                                     0.05e-9, 0.05e-9, 0.06e-9, 0.06e-9, 0.06e-9};
     bool rings = comm->fabric->segment != NULL;
-    cost.link[TUTTI_LINK_WITHIN].alpha = rings ? 0.3e-6 : 8e-6;
+    cost.link[TUTTI_LINK_WITHIN].alpha =
+        rings ? tutti__cost_assumed[TUTTI_LINK_WITHIN].alpha : 8e-6;
     cost.link[TUTTI_LINK_WITHIN].turn = rings ? 0.15e-6 : 0;
     fill(cost.link[TUTTI_LINK_WITHIN].beta, rings ? &memory : &loopback);
     fill(cost.link[TUTTI_LINK_WITHIN].exchange, rings ? &memory : &loopback);
     cost.hold[TUTTI_LINK_WITHIN] =
         rings ? comm->fabric->segment->header->ring_bytes : (double)KERNEL_HOLDS;
     cost.hold[TUTTI_LINK_BETWEEN] = KERNEL_HOLDS;
-    cost.link[TUTTI_LINK_BETWEEN].alpha = 25e-6;
+    cost.link[TUTTI_LINK_BETWEEN].alpha = tutti__cost_assumed[TUTTI_LINK_BETWEEN].alpha;
     fill(cost.link[TUTTI_LINK_BETWEEN].beta, &network);
     fill(cost.link[TUTTI_LINK_BETWEEN].exchange, &network);
     fill(cost.gamma, &adding);

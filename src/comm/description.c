@@ -10,6 +10,9 @@
 #include "cluster/json_reader.h"
 #include "comm/comm.h"
 
+const tutti_assumed tutti__cost_assumed[TUTTI_LINK_COUNT] = {
+    [TUTTI_LINK_WITHIN] = {0.3e-6, 0.1e-9}, [TUTTI_LINK_BETWEEN] = {25e-6, 0.8e-9}};
+
 static const char *const links[TUTTI_LINK_COUNT] = {
     [TUTTI_LINK_WITHIN] = "within", [TUTTI_LINK_BETWEEN] = "between"};
 
@@ -166,9 +169,9 @@ void tutti__description_apply(const tutti_description *d, tutti_comm_cost *cost)
         cost->gamma[i] = d->gamma;
 }
 
-static void add_beta(tutti_text *text, const double *beta)
+static void add_beta(tutti_text *text, const double *beta, int64_t most)
 {
-    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+    for (int i = 0; i < TUTTI_COMM_SIZES && tutti__cost_sizes[i] <= (double)most; i++) {
         double size = tutti__cost_sizes[i];
         bool mib = size >= 0x1p20;
         tutti__text_add(text, "%s\"%g%s\": \"%.4gGB/s\"", i > 0 ? ", " : "",
@@ -176,7 +179,7 @@ static void add_beta(tutti_text *text, const double *beta)
     }
 }
 
-tutti_status tutti__description_write(const tutti_comm_cost *cost, const char *path)
+tutti_status tutti__description_write(const tutti_comm_cost *cost, int64_t most, const char *path)
 {
     const tutti_world *world = tutti__world();
     tutti_text text = {0};
@@ -184,7 +187,7 @@ tutti_status tutti__description_write(const tutti_comm_cost *cost, const char *p
     for (int link = 0; link < (cost->hosts > 1 ? 2 : 1); link++) {
         tutti__text_add(&text, "\"%s\": {\"alpha\": \"%.4gus\", \"beta\": {", links[link],
                         cost->link[link].alpha * 1e6);
-        add_beta(&text, cost->link[link].beta);
+        add_beta(&text, cost->link[link].beta, most);
         tutti__text_add(&text, "}},\n ");
     }
     tutti__text_add(&text, "\"gamma\": \"%.4gGB/s\", \"phase\": \"%.4gus\"}\n",

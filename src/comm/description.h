@@ -20,10 +20,17 @@ typedef struct tutti_description {
 tutti_status tutti__description_read(const char *path, tutti_description *ret);
 /* Over what was assumed. */
 void tutti__description_apply(const tutti_description *description, tutti_comm_cost *cost);
-/* What a group has measured, as a file that can be read. */
-tutti_status tutti__description_write(const tutti_comm_cost *cost, const char *path);
+/* What a group has measured, of messages up to `most` bytes, as a file that can be read. */
+tutti_status tutti__description_write(const tutti_comm_cost *cost, int64_t most, const char *path);
 
 /* "20us", "0.8ns"; of a `bandwidth` also "10GB/s", "25Gbit/s", which gives seconds a byte. */
 bool tutti__read_seconds(const char *text, bool bandwidth, double *ret);
+
+/* What is taken for links of which nothing is known: of ranks that share memory, and of machines;
+ * messages of 1 MiB. */
+typedef struct tutti_assumed {
+    double alpha, beta;
+} tutti_assumed;
+extern const tutti_assumed tutti__cost_assumed[TUTTI_LINK_COUNT];
 
 #endif

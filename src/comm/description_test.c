@@ -54,7 +54,7 @@ TUTTI_TEST(description_is_written_as_it_is_read)
     for (int i = 0; i < TUTTI_COMM_SIZES; i++)
         cost.gamma[i] = 5e-11;
     write_text("");
-    CHECK_OK(tutti__description_write(&cost, path));
+    CHECK_OK(tutti__description_write(&cost, 64 << 20, path));
     CHECK_OK(tutti__description_read(path, &d));
     for (int link = 0; link < TUTTI_LINK_COUNT; link++) {
         CHECK_NEAR(d.alpha[link], cost.link[link].alpha, 1e-3 * cost.link[link].alpha);

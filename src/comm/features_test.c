@@ -717,3 +717,48 @@ TUTTI_TEST(comm_links_are_measured_however_short_calls_are)
 {
     tutti__test_engines(3, settle_in_no_time, NULL);
 }
+
+/* ---- calls that do not fit together ---- */
+
+static tutti_status refuse_pieces(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[4] = {1, 2, 3, 4};
+    tutti_comm_piece pieces[] = {{x, 4}, {NULL, 3}};
+    EXPECT(tutti_comm_all_reduce_many(comm, pieces, 2, TUTTI_F32, TUTTI_SUM, NULL, NULL) ==
+           TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "number 1 is NULL") != NULL);
+    tutti_comm_bucket bucket = {.bucket_bytes = -1};
+    EXPECT(tutti_comm_all_reduce_many(comm, pieces, 1, TUTTI_F32, TUTTI_SUM, &bucket, NULL) ==
+           TUTTI_INVALID);
+    EXPECT(x[0] == 1);
+    return tutti_comm_all_reduce_many(comm, pieces, 1, TUTTI_F32, TUTTI_SUM, NULL, NULL);
+}
+
+TUTTI_TEST(comm_pieces_that_are_not_there_are_refused)
+{
+    tutti__test_engines(2, refuse_pieces, NULL);
+}
+
+/* Ranks that name other algorithms, or other forms on the wire, took each other's bytes for sums.
+ */
+static tutti_status differ(tutti_comm *comm, void *context)
+{
+    const tutti_comm_call *calls = context;
+    enum { COUNT = 3000 };
+    float x[COUNT] = {0};
+    EXPECT(tutti_comm_all_reduce(comm, x, x, COUNT, TUTTI_F32, TUTTI_SUM,
+                                 &calls[tutti_comm_rank(comm)]) != TUTTI_OK);
+    EXPECT(strstr(tutti_error_message(), "algorithm or form on the wire") != NULL);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_ranks_that_go_different_ways_are_found_out)
+{
+    tutti_comm_call algorithms[] = {*TUTTI_CALL(.algorithm = "naive"),
+                                    *TUTTI_CALL(.algorithm = "central")};
+    tutti_comm_call wires[] = {*TUTTI_CALL(.wire = TUTTI_BF16), *TUTTI_CALL(.wire = TUTTI_F16)};
+    const tutti_comm_options *options = TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 20);
+    tutti__test_ranks(2, options, differ, algorithms);
+    tutti__test_ranks(2, options, differ, wires);
+}

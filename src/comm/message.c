@@ -120,8 +120,8 @@ static tutti_status check_fit(const tutti_message *message, uint32_t tag, uint64
     if (message->tag != tag)
         return tutti_fail(TUTTI_INVALID,
                           "rank %d is in another operation, or in one with another type, "
-                          "reduction, root or count; ranks must call the same operations with the "
-                          "same sizes in the same order",
+                          "reduction, root, count, algorithm or form on the wire; ranks must call "
+                          "the same operations with the same sizes in the same order",
                           message->peer);
     return TUTTI_OK;
 }

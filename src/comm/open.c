@@ -213,6 +213,7 @@ static tutti_status map_peers(tutti_fabric *fabric, const tutti_comm_options *op
     TUTTI_TRY(tutti__engine_find("tcp", &far));
     if (options->engine)
         TUTTI_TRY(tutti__engine_find(options->engine, &named));
+    fabric->named = named;
     fabric->machines = 0;
     for (int i = 0; i < fabric->size; i++) {
         int j = 0;

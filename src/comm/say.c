@@ -18,7 +18,7 @@ static const char *engine_of(const tutti_fabric *fabric, tutti_comm_link link)
     for (int r = 1; link == TUTTI_LINK_WITHIN && r < fabric->size; r++)
         for (int other = r + 1; other < fabric->size; other++)
             if (fabric->machine[r] == fabric->machine[other]) /* rank 0 is alone on its own */
-                return fabric->open_count == 1 ? fabric->open[0].engine->name : "shm";
+                return fabric->named ? fabric->named->name : "shm";
     return NULL;
 }
 

@@ -159,7 +159,11 @@ static void print_crossovers(const tutti_comm_plan *plan)
         "  a: alpha, b: beta, g: gamma, f: ranks of a machine wait for each other once, c: a byte "
         "of an all-reduce in shared memory, h: machines, m: a byte copied, z: a byte added into other memory, "
         "u, t: a byte put into a link and taken out, p: ranks, M: bytes of the message (of one "
-        "block where ranks have their own), log to the base 2\n");
+        "block where ranks have their own), log to the base 2, rounded up\n");
+    if (plan->network.hosts < plan->network.ranks)
+        printf("  Where all %g ranks of a machine cross the network at once, in naive, doubling, "
+               "halving, mesh, fixed and pairwise, b between machines counts so often.\n",
+               (double)plan->network.ranks / plan->network.hosts);
 }
 
 void tutti__comm_plan_print(const tutti_comm_plan *plan)

@@ -202,5 +202,5 @@ const tutti_coll tutti_coll_double_tree = {
     .doc = "two binary trees, half of the message each",
     .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                  "(k-1)(a + 4Cb) + 2 log p (a + 1.4Cb) + Mg, k chunks of C = "
-                                 "min(M/2, 128 KiB)"}},
+                                 "min(M/2, 128 KiB); p = 2: (k-1)(a + 2Cb) + 2(a + Cb) + M/2 g"}},
 };

@@ -84,6 +84,8 @@ const tutti_coll tutti_coll_doubling = {
     .on =
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "log p a"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "log p (a + Mb + Mg)"},
+            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+                                  "log q (a + Mb + Mg), q: the power of two up to p; and 2(a + Mb) "
+                                  "+ Mg where q < p"},
         },
 };

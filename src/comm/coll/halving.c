@@ -103,6 +103,7 @@ const tutti_coll tutti_coll_halving = {
     .on =
         {
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
-                                  "2 log p a + 2(p-1)/p Mb + (p-1)/p Mg"},
+                                  "2 log q a + 2(q-1)/q Mb + (q-1)/q Mg, q: the power of two up "
+                                  "to p; and 2(a + Mb) + Mg where q < p"},
         },
 };

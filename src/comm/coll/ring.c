@@ -192,7 +192,8 @@ const tutti_coll tutti_coll_ring = {
     .in_parts = true,
     .on =
         {
-            [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "(M/C + p-2)(a + Cb), C = 128 KiB"},
+            [TUTTI_BROADCAST] = {broadcast, cost_broadcast,
+                                 "(M/C + p-2)(a + Cb), C = min(M, 128 KiB)"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                   "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"},
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scatter,
