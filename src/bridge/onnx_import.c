@@ -105,14 +105,16 @@ static void each_output(tutti_onnx_import *m, const char *name, output_fn *give,
 {
     char own[512];
     tutti_onnx_known *known = tutti__onnx_find(m, name);
-    if (!known)
+    if (!known) {
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "output '%s' is made by nobody", name);
-    if (known && known->shapes.node)
+        return;
+    }
+    if (known->shapes.node)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
                               "output '%s' is a list whose length is known only when it runs; join "
                               "its tensors in the model (ConcatFromSequence)",
                               name);
-    size_t count = known && known->sequence ? known->item_count : 1;
+    size_t count = known->sequence ? known->item_count : 1;
     for (size_t i = 0; m->status == TUTTI_OK && i < count; i++) {
         tutti_onnx_known *item = known->sequence ? known->items[i] : known;
         tutti_sym sym = tutti__onnx_symbol(m, item);

@@ -220,3 +220,16 @@ TUTTI_TEST(onnx_split_into_pieces_that_are_almost_equal)
     }
     tutti_tensor_release(x);
 }
+
+TUTTI_TEST(onnx_resize_takes_sizes_or_scales)
+{
+    tutti_onnx *onnx = one("Resize", 17, TUTTI_F32, 2, 2);
+    hand_constant(onnx, &onnx->graph, "scales", TUTTI_F32, 1, 1, NUMBERS(2));
+    hand_constant(onnx, &onnx->graph, "sizes", TUTTI_I64, 1, 1, NUMBERS(4));
+    hand_names(onnx, &node_of(onnx)->inputs, "- scales sizes");
+    tutti_tensor *x = hand_tensor(TUTTI_F32, 2, 2, 2, NUMBERS(1, 2, 3, 4)), *y;
+    CHECK_STATUS(hand_run(onnx, 1, &x, &y), TUTTI_INVALID);
+    CHECK(strstr(tutti_error_message(), "1 sizes and 1 scales") != NULL);
+    tutti_tensor_release(x);
+    tutti__onnx_free(onnx);
+}

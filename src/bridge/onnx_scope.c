@@ -279,9 +279,9 @@ void tutti__onnx_call_function(tutti_onnx_import *m, const tutti_onnx_function *
         else if (!known)
             tutti__map_set(&inner.known, f->inputs.items[i], m->root->missing);
     }
-    if (!outputs || !bind_nodes(m, f, f->nodes.count, f->nodes.items, &nodes))
+    if (!outputs || !bind_nodes(m, f, f->nodes.count, f->nodes.items, &nodes)) {
         tutti__onnx_read_fail(m, TUTTI_NO_MEMORY, "no memory for the model");
-    if (m->status == TUTTI_OK) {
+    } else if (m->status == TUTTI_OK) {
         tutti__onnx_build_nodes(&inner, f->nodes.count, nodes);
         if (find_outputs(&inner, f->outputs.count, f->outputs.items, outputs))
             for (size_t i = 0; i < f->outputs.count; i++)

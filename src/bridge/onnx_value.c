@@ -171,7 +171,7 @@ bool tutti__onnx_read_elements(tutti_onnx_import *m, int i, tutti_onnx_elements 
 
 tutti_sym tutti__onnx_elements_sym(tutti_onnx_import *m, const tutti_onnx_elements *elements)
 {
-    tutti_sym scalars[ONNX_ELEMENTS], y;
+    tutti_sym scalars[ONNX_ELEMENTS] = {TUTTI_NO_SYM}, y;
     for (int i = 0; i < elements->count; i++) {
         const tutti_onnx_element *e = &elements->items[i];
         scalars[i] = e->known ? tutti_scalar(m->graph, TUTTI_I64, (double)e->value) : e->sym;

@@ -40,8 +40,10 @@ static tutti_status beside_the_program(tutti_comm *comm, void *context)
         EXPECT(tutti_comm_test(requests[b])); /* without a wait of ours */
     for (int b = 0; b < BUCKETS; b++)
         TUTTI_TRY(tutti_comm_wait(requests[b]));
-    for (int i = 0; i < BUCKETS * COUNT; i++)
-        EXPECT(arena[i] == (float)(size * (size - 1) / 2 + size * (i / COUNT)));
+    for (int i = 0; i < BUCKETS * COUNT; i++) {
+        int sum = size * (size - 1) / 2 + size * (i / COUNT);
+        EXPECT(arena[i] == (float)sum);
+    }
     tutti_comm_free(comm, arena);
     return TUTTI_OK;
 }

@@ -347,11 +347,12 @@ static tutti_status part_of_a_hierarchy(tutti_comm *comm, void *context)
     (void)context;
     tutti_comm *part;
     float one = 1, all = 1;
+    int members = RANKS / 2;
     EXPECT(tutti_comm_hosts(comm) == 2);
     TUTTI_TRY(tutti_comm_split(comm, tutti_comm_rank(comm) % 2, 0, &part));
-    EXPECT(tutti_comm_hosts(part) == 1 && tutti_comm_size(part) == RANKS / 2);
+    EXPECT(tutti_comm_hosts(part) == 1 && tutti_comm_size(part) == members);
     TUTTI_TRY(tutti_comm_all_reduce(part, &one, &one, 1, TUTTI_F32, TUTTI_SUM, NULL));
-    EXPECT(one == RANKS / 2);
+    EXPECT(one == (float)members);
     EXPECT(tutti_comm_all_reduce(part, &one, &one, 1, TUTTI_F32, TUTTI_SUM,
                                  TUTTI_CALL(.algorithm = "hierarchical")) == TUTTI_INVALID);
     TUTTI_TRY(tutti_comm_close(part));
@@ -425,6 +426,7 @@ TUTTI_TEST(comm_cluster_a_stopped_rank_is_everybodys_verdict)
 static tutti_status reduce_small(tutti_comm *comm, void *context)
 {
     (void)context;
+    int sum = RANKS * (RANKS + 1) / 2;
     for (int64_t count = 1; count <= 4096; count *= 4) {
         double x[4096];
         for (int64_t i = 0; i < count; i++)
@@ -432,7 +434,7 @@ static tutti_status reduce_small(tutti_comm *comm, void *context)
         TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, count, TUTTI_F64, TUTTI_SUM,
                                         TUTTI_CALL(.timeout = 5)));
         for (int64_t i = 0; i < count; i++)
-            EXPECT(x[i] == RANKS * (RANKS + 1) / 2);
+            EXPECT(x[i] == sum);
     }
     return TUTTI_OK;
 }

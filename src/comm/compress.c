@@ -13,16 +13,15 @@
 #include "comm/wire.h"
 #include "tables/compression.h"
 
-static tutti_status unknown(const char *name)
+static void say_unknown(const char *name)
 {
     tutti_text names = {0};
     for (const tutti_compression *const *each = tutti__compression_table; *each; each++)
         tutti__text_add(&names, "%s%s%s%s", names.size ? ", " : "", (*each)->name,
                         (*each)->argument ? ":" : "", (*each)->argument ? (*each)->argument : "");
-    tutti_status status = tutti_fail(TUTTI_INVALID, "there is no compression '%s'; there are: %s",
-                                     name, names.data ? names.data : "none");
+    tutti_fail(TUTTI_INVALID, "there is no compression '%s'; there are: %s", name,
+               names.data ? names.data : "none");
     tutti__text_free(&names);
-    return status;
 }
 
 static tutti_status read_name(const char *name, const tutti_compression **ret_by, double *ret)
@@ -32,10 +31,10 @@ static tutti_status read_name(const char *name, const tutti_compression **ret_by
     for (const tutti_compression *const *each = tutti__compression_table; *each; each++)
         if (strlen((*each)->name) == length && strncmp((*each)->name, name, length) == 0)
             by = *each;
-    if (!by)
-        return unknown(name);
-    if ((name[length] == ':') != (by->argument != NULL))
-        return unknown(name);
+    if (!by || (name[length] == ':') != (by->argument != NULL)) {
+        say_unknown(name);
+        return TUTTI_INVALID;
+    }
     double value = 0;
     if (by->argument) {
         char *end;

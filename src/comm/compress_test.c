@@ -51,7 +51,7 @@ static tutti_status nothing_is_lost(tutti_comm *comm, void *context)
     TUTTI_TRY(tutti_compressor_create(name, 2, (const int64_t[]){ROWS, COLUMNS}, &compressor));
     for (int step = 0; step < 12; step++) {
         for (int i = 0; i < COUNT; i++)
-            in[i] += x[i] = (float)tutti__random_normal(key, (uint64_t)(step * COUNT + i));
+            in[i] += x[i] = (float)tutti__random_normal(key, (uint64_t)step * COUNT + (uint64_t)i);
         TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, COUNT, TUTTI_F32, TUTTI_SUM,
                                         TUTTI_CALL(.compressor = compressor)));
         for (int i = 0; i < COUNT; i++)
@@ -100,7 +100,7 @@ static tutti_status forgets_what_is_not_finite(tutti_comm *comm, void *context)
     TUTTI_TRY(tutti_compressor_create("powersgd:2", 2, dims, &without));
     for (int step = 0; step < STEPS; step++) {
         for (int i = 0; i < COUNT; i++)
-            x[i] = y[i] = (float)tutti__random_normal(key, (uint64_t)(step * COUNT + i));
+            x[i] = y[i] = (float)tutti__random_normal(key, (uint64_t)step * COUNT + (uint64_t)i);
         if (step == BAD && rank == 1)
             x[100] = bad;
         TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, COUNT, TUTTI_F32, TUTTI_MEAN,
@@ -143,10 +143,11 @@ static problem *problem_of(int rank)
     tutti_random_key key = {.seed = (uint64_t)rank + 100}, truth = {.seed = 1};
     for (int e = 0; p && e < EXAMPLES; e++)
         for (int i = 0; i < ROWS; i++) {
-            p->a[e][i] = (float)tutti__random_normal(key, (uint64_t)(e * ROWS + i));
-            for (int j = 0; j < COLUMNS; j++)
-                p->b[e][j] +=
-                    p->a[e][i] * (float)tutti__random_normal(truth, (uint64_t)(i * COLUMNS + j));
+            p->a[e][i] = (float)tutti__random_normal(key, (uint64_t)e * ROWS + (uint64_t)i);
+            for (int j = 0; j < COLUMNS; j++) {
+                uint64_t at = (uint64_t)i * COLUMNS + (uint64_t)j;
+                p->b[e][j] += p->a[e][i] * (float)tutti__random_normal(truth, at);
+            }
         }
     return p;
 }

@@ -134,8 +134,10 @@ static tutti_status overlapped(tutti_comm *comm, void *context)
     enum { CALLS = 20, COUNT = 5000 };
     float *data = calloc(CALLS * COUNT, sizeof *data);
     tutti_request *requests[CALLS];
-    for (int i = 0; i < CALLS * COUNT; i++)
-        data[i] = (float)(tutti_comm_rank(comm) + i / COUNT);
+    for (int i = 0; i < CALLS * COUNT; i++) {
+        int call = i / COUNT;
+        data[i] = (float)(tutti_comm_rank(comm) + call);
+    }
     for (int i = 0; i < CALLS; i++)
         TUTTI_TRY(tutti_comm_all_reduce(comm, data + i * COUNT, data + i * COUNT, COUNT, TUTTI_F32,
                                         TUTTI_SUM, TUTTI_CALL(.request = &requests[i])));
@@ -145,8 +147,10 @@ static tutti_status overlapped(tutti_comm *comm, void *context)
     for (int i = 0; i < CALLS; i++)
         TUTTI_TRY(tutti_comm_wait(requests[i]));
     int size = tutti_comm_size(comm);
-    for (int i = 0; i < CALLS * COUNT; i++)
-        EXPECT(data[i] == (float)(size * (size - 1) / 2 + size * (i / COUNT)));
+    for (int i = 0; i < CALLS * COUNT; i++) {
+        int sum = size * (size - 1) / 2 + size * (i / COUNT);
+        EXPECT(data[i] == (float)sum);
+    }
     free(data);
     return TUTTI_OK;
 }
@@ -352,7 +356,7 @@ TUTTI_TEST(comm_sums_over_shards_have_the_same_bits_for_any_number_of_ranks)
 static tutti_status wired(tutti_comm *comm, void *context)
 {
     (void)context;
-    int size = tutti_comm_size(comm);
+    int size = tutti_comm_size(comm), sum = size * (size + 1) / 2;
     float data[1001], same[1001];
     for (int wire = TUTTI_F16; wire <= TUTTI_BF16; wire++) {
         for (int i = 0; i < 1001; i++)
@@ -362,7 +366,7 @@ static tutti_status wired(tutti_comm *comm, void *context)
                                         TUTTI_CALL(.wire = (tutti_dtype)wire)));
         EXPECT(tutti_comm_bytes_sent(comm) - before < 2 * 1001 * 2 + 64 * size);
         for (int i = 0; i < 1001; i++)
-            EXPECT(fabs(data[i] - cosf((float)i) * (float)(size * (size + 1) / 2)) <
+            EXPECT(fabsf(data[i] - cosf((float)i) * (float)sum) <
                    (wire == TUTTI_F16 ? 0.002 : 0.02) * size * size);
         memcpy(same, data, sizeof data);
         TUTTI_TRY(tutti_comm_broadcast(comm, same, 1001, TUTTI_F32, 0, NULL));

@@ -54,7 +54,7 @@ tutti_status tutti_replica_run(tutti_strategy *strategy, tutti_replica_fn *fn, v
     TUTTI_GIVEN(fn);
     TUTTI_TRY(tutti_strategy_check(strategy));
     int count = strategy->team->local;
-    runner *runners = calloc((size_t)count, sizeof *runners);
+    runner *runners = count > 0 ? calloc((size_t)count, sizeof *runners) : NULL;
     if (!runners)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d replicas", count);
     for (int i = 0; i < count; i++) {

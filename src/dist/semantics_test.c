@@ -176,8 +176,10 @@ static tutti_tensor *features(int64_t rows)
 {
     tutti_tensor *x;
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){rows, FEATURES}, &x));
-    for (int64_t i = 0; i < rows * FEATURES; i++) /* later rows are larger: cuts have other means */
-        tutti_tensor_set(x, i, sin(1.3 * (double)i) + 0.2 * (double)(i / FEATURES));
+    for (int64_t i = 0; i < rows * FEATURES; i++) {
+        int64_t row = i / FEATURES; /* later rows are larger: cuts have other means */
+        tutti_tensor_set(x, i, sin(1.3 * (double)i) + 0.2 * (double)row);
+    }
     return x;
 }
 

@@ -93,7 +93,9 @@ tutti_status tutti__walk_copy_dense(tutti_walk *walk, tutti_node *node, tutti_wa
 {
     tutti_edge inputs[TUTTI_SPLIT_SLOTS];
     rows_of r;
-    (void)find_rows(node, &r);
+    if (!find_rows(node, &r))
+        return tutti_fail(TUTTI_INTERNAL, "%s '%s' is no update by rows", node->op->name,
+                          node->name);
     for (int i = 0; i < node->input_count; i++)
         if (i != r.rows)
             TUTTI_TRY(tutti__form_as(walk, node->inputs[i], TUTTI_FORM_WHOLE, 0, &inputs[i]));

@@ -28,7 +28,7 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const
                       .spread_already = true,
                       .watched = request->watched};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
-    for (int i = 0; status == TUTTI_OK && i < plan->fetch_count; i++) {
+    for (int i = 0; status == TUTTI_OK && ret_values && i < plan->fetch_count; i++) {
         int from = plan->fetches[i];
         ret_values[i] = tutti_tensor_retain(from >= 0 ? results[from] : fetched[~from]);
     }

@@ -200,7 +200,7 @@ tutti_status tutti__pack(const tutti_pack *pack, size_t bound, size_t *ret_bytes
     packing p = {.pack = pack,
                  .queue = malloc(pack->count * sizeof(tutti_packed *)),
                  .placed = malloc(pack->count * sizeof(tutti_packed *)),
-                 .best = malloc(pack->count * sizeof *p.best)};
+                 .best = calloc(pack->count, sizeof *p.best)};
     tutti_status status = TUTTI_OK;
     if (p.queue && p.placed && p.best) {
         for (size_t i = 0; i < pack->count; i++)

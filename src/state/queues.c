@@ -148,7 +148,7 @@ static tutti_status add_contents(tutti_snapshot *snapshot, const char *queue,
     const int64_t state[STATE_SIZE] = {contents->component_count, (int64_t)contents->arrived,
                                        (int64_t)contents->drawn, contents->elements.count};
     TUTTI_TRY(add_numbers(snapshot, queue, "state", STATE_SIZE, state));
-    if (contents->elements.count == 0)
+    if (!contents->elements.first)
         return TUTTI_OK;
     int64_t *numbers = calloc((size_t)contents->elements.count, sizeof *numbers), count = 0;
     if (!numbers)

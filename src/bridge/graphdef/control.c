@@ -203,8 +203,9 @@ void tutti__graphdef_choose(tutti_graphdef_import *m, tutti_sym pred,
     choice c = {.m = m, .branches = b, .values = values};
     for (int i = 0; m->status == TUTTI_OK && i < b->args; i++) {
         values[i] = b->values[i];
-        if (tutti__graphdef_settle(m, &values[i]))
-            args[i] = tutti__graphdef_lay(&values[i]);
+        if (!tutti__graphdef_settle(m, &values[i]))
+            return;
+        args[i] = tutti__graphdef_lay(&values[i]);
     }
     if (m->status != TUTTI_OK)
         return;

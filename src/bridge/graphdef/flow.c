@@ -18,7 +18,7 @@ tutti_graphdef_node *tutti__graphdef_taken(const tutti_graphdef_study *s,
                                            int *ret_output)
 {
     *ret_output = 0;
-    return i < node->inputs.count
+    return node && i < node->inputs.count
                ? tutti__graphdef_find(s->graph, node->inputs.items[i], ret_output)
                : NULL;
 }
@@ -85,8 +85,10 @@ static tutti_status new_context(tutti_graphdef_study *s, const tutti_graphdef_co
     int count = from ? from->count : 0;
     tutti_graphdef_context *made = tutti__arena_take(
         &s->def->arena, sizeof *made + sizeof made->places[0] * (size_t)(count + 1));
-    if (!made)
-        return tutti__graphdef_no_memory(s->def);
+    if (!made) {
+        tutti__graphdef_no_memory(s->def);
+        return TUTTI_NO_MEMORY;
+    }
     if (count >= FLOW_CONTEXT)
         return tutti_fail(TUTTI_TOO_LARGE, "%s: more than %d loops and branches in each other",
                           s->def->file, FLOW_CONTEXT);

@@ -181,8 +181,10 @@ static void build_ports(tutti_graphdef_import *m, tutti_onnx_ports *ret)
     tutti_onnx_port *inputs = tutti__arena_array(&m->graph->arena, count, sizeof *inputs);
     tutti_onnx_port *outputs = tutti__arena_array(&m->graph->arena, count, sizeof *outputs);
     tutti_onnx_ports ports = {.inputs = inputs, .outputs = outputs};
-    if (!inputs || !outputs)
+    if (!inputs || !outputs) {
         tutti__graphdef_fail(m, TUTTI_NO_MEMORY, "no memory for the graph");
+        return;
+    }
     for (size_t i = 0; m->status == TUTTI_OK && i < count; i++)
         if (strcmp(m->def->graph.nodes.items[i].op, "Placeholder") == 0 &&
             m->def->graph.nodes.items[i].needed)

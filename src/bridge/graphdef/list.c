@@ -18,7 +18,9 @@ static tutti_sym as_place(tutti_sym x)
 static bool list_in(tutti_graphdef_import *m, int i, tutti_graphdef_value *ret)
 {
     const tutti_graphdef_value *value = tutti__graphdef_input(m, i);
-    if (value && !value->list)
+    if (!value)
+        return false;
+    if (!value->list)
         tutti__graphdef_fail(m, TUTTI_UNSUPPORTED, "input %d is no list of tensors", i);
     if (m->status == TUTTI_OK)
         *ret = *value;

@@ -221,7 +221,7 @@ static tutti_sym like_shape(tutti_sym whole, const tutti_axes *numbers)
 
 tutti_sym tutti__graphdef_like(tutti_graphdef_import *m, int i)
 {
-    tutti_axes numbers;
+    tutti_axes numbers = {0};
     tutti_sym shape = tutti__graphdef_in(m, i);
     if (!tutti__graphdef_shape_in(m, i, &numbers))
         return TUTTI_NO_SYM;
@@ -235,7 +235,7 @@ tutti_sym tutti__graphdef_like(tutti_graphdef_import *m, int i)
 
 tutti_sym tutti__graphdef_reshaped(tutti_graphdef_import *m, tutti_sym x, int i)
 {
-    tutti_axes numbers;
+    tutti_axes numbers = {0};
     tutti_sym shape = tutti__graphdef_in(m, i);
     int open = 0;
     if (!tutti__graphdef_shape_in(m, i, &numbers))

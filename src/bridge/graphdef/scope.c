@@ -262,11 +262,14 @@ bool tutti__graphdef_build(tutti_graphdef_import *m, const char *input, tutti_gr
 {
     int output;
     tutti_graphdef_node *node = tutti__graphdef_find(m->scope->graph, input, &output);
-    tutti_graphdef_made *made = node ? tutti__graphdef_at(m, node) : NULL;
-    if (!node)
+    if (!node) {
         tutti__graphdef_fail(m, TUTTI_CORRUPT, "'%s' is not there", input);
-    if (made)
-        build_from(m, made);
+        return false;
+    }
+    tutti_graphdef_made *made = tutti__graphdef_at(m, node);
+    if (!made)
+        return false;
+    build_from(m, made);
     if (m->status != TUTTI_OK)
         return false;
     const tutti_graphdef_value *value = output_of(m, made, output);

@@ -174,7 +174,7 @@ static void read_if(tutti_onnx_import *m)
     branches b = {
         .m = m,
         .graphs = {tutti__onnx_graph_of(m, "then_branch"), tutti__onnx_graph_of(m, "else_branch")}};
-    if (m->status != TUTTI_OK)
+    if (!b.graphs[0] || !b.graphs[1])
         return;
     const tutti_tensor *known = tutti__onnx_try_constant(m, 0);
     if (known) {

@@ -65,7 +65,7 @@ static void unroll(tutti_onnx_rounds *l, int64_t rounds)
     tutti_onnx_import *m = l->m;
     tutti_onnx_known *in[2 * ONNX_STATES + 2], *out[2 * ONNX_STATES + 2];
     tutti_sym given[ONNX_STATES][ONNX_UNROLL];
-    int head = l->counts ? 2 : 0, tail = l->counts ? 1 : 0;
+    int head = l->counts ? 2 : 0, tail = l->counts ? 1 : 0, all = head + l->states + l->scans;
     for (int i = 0; i < l->states; i++)
         in[head + i] = tutti__onnx_input(m, l->first_state + i);
     for (int64_t r = 0; r < rounds; r++) {
@@ -78,8 +78,7 @@ static void unroll(tutti_onnx_rounds *l, int64_t rounds)
             in[head + l->states + i] = kept_sym(
                 l, tutti__onnx_scanned(l, i, x, tutti_scalar(m->graph, TUTTI_I64, (double)r)));
         }
-        if (m->status != TUTTI_OK ||
-            !tutti__onnx_inline(m, l->graph, (size_t)(head + l->states + l->scans), in, out))
+        if (m->status != TUTTI_OK || !tutti__onnx_inline(m, l->graph, (size_t)all, in, out))
             return;
         for (int i = 0; i < l->states; i++)
             in[head + i] = out[tail + i];
@@ -115,7 +114,7 @@ static void read_loop(tutti_onnx_import *m)
         return;
     l.states = (int)m->node->inputs.count - 2;
     l.gives = (int)l.graph->outputs.count - 1 - l.states;
-    if (l.graph->inputs.count != (size_t)(l.states + 2) || !fits(&l))
+    if (l.graph->inputs.count != (size_t)l.states + 2 || !fits(&l))
         return;
     const tutti_tensor *limit = tutti__onnx_has(m, 0) ? tutti__onnx_try_constant(m, 0) : NULL;
     const tutti_tensor *start = tutti__onnx_has(m, 1) ? tutti__onnx_try_constant(m, 1) : NULL;

@@ -162,7 +162,7 @@ static int read_list(tutti_onnx_import *m, int i, const char *what, int most, do
 static bool read_numbers(tutti_onnx_import *m, tutti_type x, resize_numbers *ret)
 {
     bool old = m->node->inputs.count == 2; /* opset 10: x, scales */
-    double sizes[TUTTI_MAX_RANK], scales[TUTTI_MAX_RANK], roi[2 * TUTTI_MAX_RANK];
+    double sizes[TUTTI_MAX_RANK] = {0}, scales[TUTTI_MAX_RANK], roi[2 * TUTTI_MAX_RANK];
     int scale_count = read_list(m, old ? 1 : 2, "scales", x.rank, scales);
     int size_count = old ? 0 : read_list(m, 3, "sizes", x.rank, sizes);
     int roi_count = old ? 0 : read_list(m, 1, "roi", 2 * x.rank, roi);
@@ -171,7 +171,8 @@ static bool read_numbers(tutti_onnx_import *m, tutti_type x, resize_numbers *ret
     int expected = count > 0 ? count : x.rank;
     if (m->status != TUTTI_OK)
         return false;
-    if (given != expected || (roi_count > 0 && roi_count != 2 * expected)) {
+    if (given != expected || (size_count > 0 && scale_count > 0) ||
+        (roi_count > 0 && roi_count != 2 * expected)) {
         tutti__onnx_read_fail(m, TUTTI_INVALID, "%d sizes and %d scales for %d axes", size_count,
                               scale_count, expected);
         return false;

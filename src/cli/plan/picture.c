@@ -71,12 +71,11 @@ static void draw_axes(const frame *f)
 {
     char text[40];
     double bottom = f->y + HEIGHT - BOTTOM;
-    for (double power = f->low; power <= f->high; power++) {
-        double y = down(f, pow(10, power));
+    for (int exponent = (int)f->low; exponent <= (int)f->high; exponent++) {
+        double y = down(f, pow(10, exponent));
         fprintf(f->file,
                 "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n",
                 f->x + LEFT, y, f->x + WIDTH - RIGHT, y);
-        int exponent = (int)power;
         if (exponent >= 0)
             snprintf(text, sizeof text, "%.0f s", pow(10, exponent));
         else if (exponent >= -3)
@@ -148,8 +147,9 @@ tutti_status tutti__comm_plan_picture(const tutti_comm_plan *plan, const char *p
         ACROSS * WIDTH, 30 + rows * HEIGHT);
     draw_legend(&f, ACROSS * WIDTH);
     for (int a = 0; a < plan->algorithm_count; a++) {
-        f.x = a % ACROSS * WIDTH;
-        f.y = 30 + a / ACROSS * HEIGHT;
+        int column = a % ACROSS, row = a / ACROSS;
+        f.x = column * WIDTH;
+        f.y = 30 + row * HEIGHT;
         draw_text(&f, f.x + LEFT, f.y + TOP - 8, "start", 12, plan->names[a]);
         draw_axes(&f);
         draw_line(&f, a, 0);

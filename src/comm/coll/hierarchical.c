@@ -135,7 +135,7 @@ static tutti_status reduce(tutti_collective *c)
 static tutti_status gather_blocks(tutti_collective *c, const map *m, char *blocks)
 {
     tutti_comm *comm = c->comm;
-    int64_t low = 0, *counts = calloc((size_t)m->machines, sizeof *counts);
+    int64_t low = 0, *counts = calloc((size_t)m->machines + 1, sizeof *counts);
     if (!counts)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d machines", m->machines);
     for (int i = 0; i < m->machines; i++) {
@@ -144,7 +144,7 @@ static tutti_status gather_blocks(tutti_collective *c, const map *m, char *block
     }
     char *own = blocks + (size_t)low * c->element;
     tutti_status status = step(c, comm->within, TUTTI_GATHER, c->in, own, c->count, 0, c->inside);
-    if (status == TUTTI_OK && comm->between) {
+    if (status == TUTTI_OK && comm->between && m->machines > 0) {
         tutti_collective uneven = *c;
         uneven.counts = counts;
         status = step(&uneven, comm->between, TUTTI_ALL_GATHER, own, blocks,

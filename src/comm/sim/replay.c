@@ -99,8 +99,10 @@ static bool more_channels(replay *r)
 {
     uint32_t room = r->channel_room ? r->channel_room * 2 : 1024;
     channel *grown = realloc(r->channels, room * sizeof *grown);
-    if (grown)
+    if (grown) {
+        memset(grown + r->channel_room, 0, (room - r->channel_room) * sizeof *grown);
         r->channels = grown;
+    }
     uint32_t *index = grown ? calloc((size_t)room * 2, sizeof *index) : NULL;
     if (!index)
         return false;

@@ -128,7 +128,7 @@ static tutti_status stack(const char *path, const tutti_named_tensors *table,
                           const tutti_csv_settings *s, choice *c)
 {
     bool all = !s->columns[0];
-    const tutti_tensor *columns[TUTTI_MAX_COMPONENTS];
+    const tutti_tensor *columns[TUTTI_MAX_COMPONENTS] = {NULL};
     int64_t dims[2] = {table->count ? tutti_tensor_count(table->items[0].tensor) : 0, 0};
     tutti_tensor *rows, *column;
     for (int i = 0; !all && i < TUTTI_MAX_COMPONENTS && s->columns[i]; i++) {

@@ -18,7 +18,7 @@ static void tell(tutti_progress *p, size_t which)
 static tutti_strategy *shared_by(const tutti_progress *p)
 {
     tutti_strategy *s = p->keeper.engine ? tutti__engine_strategy(p->keeper.engine) : NULL;
-    return tutti_strategy_workers(s) > 1 && s->team && s->team->world ? s : NULL;
+    return s && tutti_strategy_workers(s) > 1 && s->team && s->team->world ? s : NULL;
 }
 
 /* Of several processes none ends before all do: each of them would wait for the others. */

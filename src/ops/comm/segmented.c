@@ -310,7 +310,7 @@ static tutti_status by_reference(void *context, tutti_call *shard, int64_t rows)
 static tutti_status reference(const tutti_call *call)
 {
     tutti_segments s;
-    tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
+    tutti_type inputs[TUTTI_SEGMENT_SLOTS] = {0}, outputs[TUTTI_SEGMENT_SLOTS] = {0};
     tutti__segments_of(call->attrs, call->attr_count, &s);
     types_of(call, inputs, outputs);
     void *workspace = malloc(tutti__segmented_workspace(&s, inputs, outputs) + 64);

@@ -123,18 +123,26 @@ static tutti_status build(loop_builder *b, tutti_sym *ret)
     return TUTTI_OK;
 }
 
+static bool take_input(loop_builder *b, int i, tutti_sym sym)
+{
+    if (!tutti_sym_ok(sym))
+        return false;
+    b->inputs[i] = tutti__value_of(sym);
+    b->types[i] = tutti_sym_type(b->inputs[i]);
+    return true;
+}
+
 /* Inputs and their types; false when one is poison. */
 static bool take_inputs(loop_builder *b, const tutti_sym *variables, const tutti_sym *captures)
 {
     if (!variables || (b->captures > 0 && !captures))
         return false;
-    for (int i = 0; i < b->variables + b->captures; i++) {
-        tutti_sym sym = i < b->variables ? variables[i] : captures[i - b->variables];
-        if (!tutti_sym_ok(sym))
+    for (int i = 0; i < b->variables; i++)
+        if (!take_input(b, i, variables[i]))
             return false;
-        b->inputs[i] = tutti__value_of(sym);
-        b->types[i] = tutti_sym_type(b->inputs[i]);
-    }
+    for (int i = 0; i < b->captures; i++)
+        if (!take_input(b, b->variables + i, captures[i]))
+            return false;
     return true;
 }
 

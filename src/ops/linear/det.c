@@ -45,7 +45,7 @@ static tutti_status reference(const tutti_call *call)
     const tutti_view *x = &call->inputs[0];
     int64_t n = x->dims[x->rank - 1], count = tutti_view_count(&call->outputs[0]), all;
     double *a = tutti__mul_size(n, n, &all) && all < INT64_MAX / 8 - 1
-                    ? malloc((size_t)(all + 1) * sizeof *a)
+                    ? calloc((size_t)all + 1, sizeof *a)
                     : NULL;
     if (!a)
         return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for a matrix of %lld rows",

@@ -34,7 +34,7 @@ static tutti_status infer(tutti_infer *node)
     TUTTI_TRY(tutti__need_dim(node, BOXES, "boxes", 2, 4, "the corners"));
     TUTTI_TRY(tutti__need_dim(node, SCORES, "scores", 0, boxes->dims[0], "batch of boxes"));
     TUTTI_TRY(tutti__need_dim(node, SCORES, "scores", 2, boxes->dims[1], "number of boxes"));
-    for (int i = MOST; i < node->input_count; i++)
+    for (int i = MOST; i < node->input_count && i < (int)TUTTI_COUNT(names); i++)
         TUTTI_TRY(check_scalar(node, i, names[i], i == MOST));
     node->outputs[0] = tutti_type_make(TUTTI_I64, 2, dims);
     return TUTTI_OK;

@@ -166,7 +166,7 @@ tutti_status tutti__windows_natural(const tutti_infer *node, int axes, const int
 tutti_status tutti__size_infer(const tutti_infer *node, int axes, int64_t lowest, int like_index,
                                int first_axis, int64_t *ret_size)
 {
-    const int64_t *size;
+    const int64_t *size = NULL;
     if (node->input_count > like_index) {
         size = node->inputs[like_index].dims + first_axis;
     } else {

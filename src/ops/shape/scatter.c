@@ -149,7 +149,7 @@ tutti_status tutti__scatter_nd_infer(tutti_infer *node, const tutti_type *like)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT], c[TUTTI_TYPE_TEXT];
     const tutti_type *indices = &node->inputs[0], *updates = &node->inputs[1];
-    int columns, rank = like->rank;
+    int columns = 0, rank = like->rank;
     const int64_t *dims = like->dims;
     int64_t merged;
     TUTTI_TRY(tutti__shape_numbers(node, 1));

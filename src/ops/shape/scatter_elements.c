@@ -145,7 +145,7 @@ static tutti_status combine_floats(const tutti_call *call, int reduction, const 
 {
     const tutti_view *u = &call->inputs[2], *y = &call->outputs[0];
     int64_t count = tutti_view_count(u), all = tutti_view_count(y);
-    double *sums = malloc((size_t)(all + 1) * sizeof *sums);
+    double *sums = calloc((size_t)all + 1, sizeof *sums);
     if (!sums)
         return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for %lld sums", (long long)all);
     for (int64_t i = 0; i < all; i++)
@@ -181,7 +181,7 @@ static tutti_status reference(const tutti_call *call)
 {
     int64_t count = tutti_view_count(&call->inputs[1]);
     int axis = tutti__axis_of(RULE_INT(call, "axis"), call->inputs[0].rank);
-    int64_t *places = malloc((size_t)(count + 1) * sizeof *places);
+    int64_t *places = calloc((size_t)count + 1, sizeof *places);
     if (!places)
         return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for %lld places", (long long)count);
     tutti_status status = find_places(call, axis, places);

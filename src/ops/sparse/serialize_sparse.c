@@ -32,7 +32,7 @@ typedef struct job {
     int64_t row_count;
     int64_t *indices; /* of one row */
     char *values;
-    tutti_text text;
+    tutti_text *text;
     tutti_string *strings;
 } job;
 
@@ -55,7 +55,7 @@ static void write_row(job *j, int64_t row)
 {
     const int64_t *indices = j->call->inputs[0].data;
     const tutti_view *values = &j->call->inputs[1];
-    size_t size = tutti_dtype_size(values->dtype), before = j->text.size;
+    size_t size = tutti_dtype_size(values->dtype), before = j->text->size;
     int64_t skip = j->rows, rank = j->rank - skip,
             count = j->row_start[row + 1] - j->row_start[row];
     for (int64_t i = 0; i < count; i++) {
@@ -66,14 +66,14 @@ static void write_row(job *j, int64_t row)
         memcpy(j->values + (size_t)i * size, (const char *)values->data + (size_t)from * size,
                size);
     }
-    tutti__serialize(&j->text, TUTTI_I64, 2, (int64_t[]){count, rank}, j->indices, count * rank);
-    j->strings[3 * row].size = (int64_t)(j->text.size - before);
-    before = j->text.size;
-    tutti__serialize(&j->text, values->dtype, 1, &count, j->values, count);
-    j->strings[3 * row + 1].size = (int64_t)(j->text.size - before);
-    before = j->text.size;
-    tutti__serialize(&j->text, TUTTI_I64, 1, &rank, j->dims + skip, rank);
-    j->strings[3 * row + 2].size = (int64_t)(j->text.size - before);
+    tutti__serialize(j->text, TUTTI_I64, 2, (int64_t[]){count, rank}, j->indices, count * rank);
+    j->strings[3 * row].size = (int64_t)(j->text->size - before);
+    before = j->text->size;
+    tutti__serialize(j->text, values->dtype, 1, &count, j->values, count);
+    j->strings[3 * row + 1].size = (int64_t)(j->text->size - before);
+    before = j->text->size;
+    tutti__serialize(j->text, TUTTI_I64, 1, &rank, j->dims + skip, rank);
+    j->strings[3 * row + 2].size = (int64_t)(j->text->size - before);
 }
 
 static tutti_status write(job *j, int64_t count)
@@ -83,10 +83,10 @@ static tutti_status write(job *j, int64_t count)
     sort_rows(j, count);
     for (int64_t row = 0; row < j->row_count; row++)
         write_row(j, row);
-    if (j->text.failed)
+    if (j->text->failed)
         return RULE_FAIL(j->call, TUTTI_NO_MEMORY, "no memory for %lld strings",
                          (long long)(3 * j->row_count));
-    const char *at = j->text.data;
+    const char *at = j->text->data;
     for (int64_t i = 0; i < 3 * j->row_count; at += j->strings[i].size, i++)
         j->strings[i].data = at;
     int64_t dims[] = {j->rows ? j->row_count : 3, 3};
@@ -95,7 +95,11 @@ static tutti_status write(job *j, int64_t count)
 
 static tutti_status reference(const tutti_call *call)
 {
-    job j = {.call = call, .rank = (int)call->inputs[0].dims[1], .rows = RULE_INT(call, "rows")};
+    tutti_text text = {0};
+    job j = {.call = call,
+             .rank = (int)call->inputs[0].dims[1],
+             .rows = RULE_INT(call, "rows"),
+             .text = &text};
     int64_t count = call->inputs[0].dims[0];
     size_t room = (size_t)count + 1;
     TUTTI_TRY(tutti__dense_shape(call, &call->inputs[2], j.dims));
@@ -114,7 +118,7 @@ static tutti_status reference(const tutti_call *call)
     free(j.indices);
     free(j.values);
     free(j.strings);
-    tutti__text_free(&j.text);
+    tutti__text_free(&text);
     return status;
 }
 

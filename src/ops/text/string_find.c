@@ -74,7 +74,7 @@ static tutti_status reference(const tutti_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t count = tutti_view_count(&call->inputs[0]), most = 0;
-    int64_t *ends = malloc((size_t)(count + 1) * sizeof *ends);
+    int64_t *ends = calloc((size_t)count + 1, sizeof *ends);
     tutti_text text = {0};
     matches all = {0};
     regex_t regex;

@@ -151,8 +151,8 @@ void tutti__update_part(const tutti_attr *attrs, int attr_count, int64_t count, 
 {
     const tutti_attr *part = tutti_attr_find(attrs, attr_count, "part"),
                      *parts = tutti_attr_find(attrs, attr_count, "parts");
-    bool cut = part && parts && parts->value.i > 1;
-    if (tutti__update_owned(attrs, attr_count)) {
+    bool given = part && parts, cut = given && parts->value.i > 1;
+    if (given && tutti__update_owned(attrs, attr_count)) {
         tutti__owned_elements(tutti_attr_int(attrs, attr_count, "bucket"), parts->value.i,
                               part->value.i, tutti_attr_int(attrs, attr_count, "offset"), count,
                               ret_first, ret_end);

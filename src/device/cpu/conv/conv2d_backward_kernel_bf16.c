@@ -107,7 +107,7 @@ static size_t workspace(const tutti_kernel_query *query)
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    plan sizes;
+    plan sizes = {0};
     make(query, &sizes);
     plan *p = malloc(sizeof *p + (size_t)outputs_of(&sizes) * sizeof p->at[0]);
     if (!p)

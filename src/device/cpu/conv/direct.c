@@ -267,6 +267,8 @@ static void convolve_outputs(const direct_work *w, int64_t first, int64_t count,
     const float *x[BLOCK], *residual[BLOCK];
     float *y[BLOCK];
     int64_t filters = w->walk->filters;
+    if (count < 1)
+        return;
     find_outputs(w, first, count, x, y);
     for (int64_t i = count; i % PIXELS != 0; i++) {
         x[i] = x[0];

@@ -15,9 +15,10 @@ static int64_t joined_groups(const tutti_convolution *c)
 {
     int64_t wider = c->cin > c->cout ? c->cin : c->cout, joined = JOINED_CHANNELS / wider;
     joined = joined > c->groups ? c->groups : joined;
-    while (joined > 1 && c->groups % joined != 0)
-        joined--;
-    return joined < 1 ? 1 : joined;
+    for (; joined > 1; joined--)
+        if (c->groups % joined == 0)
+            return joined;
+    return 1;
 }
 
 /* Input that windows along an axis read, padding included. */

@@ -64,13 +64,13 @@ static tutti_status add_total(tutti_tile_compiler *c, int v, bool whole)
     if (program->total_count == TUTTI_TILE_TOTALS || c->states[v].last_use != -1 ||
         value->output < 0 || (!mean && strcmp(value->op->name, "sum") != 0))
         return tutti__tile_refuse("this sum over rows");
-    int64_t width = whole ? 1 : program->space.columns;
+    int64_t width = whole ? 1 : program->space.columns, height = program->space.count / width;
     c->states[v].total = program->total_count;
     program->totals[program->total_count++] =
         (tutti_tile_total){.output = value->output,
                            .whole = whole,
                            .width = width,
-                           .divisor = mean ? (double)(program->space.count / width) : 1};
+                           .divisor = mean ? (double)height : 1};
     return TUTTI_OK;
 }
 
