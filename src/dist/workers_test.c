@@ -1,8 +1,8 @@
 /* workers_test.c: what users of strategies rely on, in jobs of several processes. */
 #include "dist/workers.h"
 
-#include <stdio.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
